@@ -1,0 +1,191 @@
+//! A log-linear histogram of unsigned values (after HdrHistogram, Tene): each power of two is cut
+//! into 1024 equal buckets, so a bucket is never wider than 1/1024 of its values.
+//!
+//! Recording is one subtraction, one shift and one increment; merging is addition, hence exact.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// Bits of resolution below the leading one.
+const PRECISION_BITS: u32 = 10;
+const SUB_BUCKETS: usize = 1 << PRECISION_BITS;
+
+/// Values counted with a relative error of at most 1/1024. The unit is the caller's; ours are
+/// nanoseconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Histogram {
+    buckets: Vec<u64>,
+    count: u64,
+    sum: u128,
+    min: u64,
+    max: u64,
+    limit: u64,
+}
+
+/// Position of `value` in the bucket array.
+const fn bucket_of(value: u64) -> usize {
+    if value < 2 * SUB_BUCKETS as u64 {
+        return value as usize;
+    }
+    let shift = 63 - value.leading_zeros() - PRECISION_BITS;
+    (shift as usize) * SUB_BUCKETS + (value >> shift) as usize
+}
+
+/// Largest value that falls into bucket `index`.
+const fn upper_edge(index: usize) -> u64 {
+    if index < 2 * SUB_BUCKETS {
+        return index as u64;
+    }
+    let shift = index / SUB_BUCKETS - 1;
+    let mantissa = (index - shift * SUB_BUCKETS) as u128;
+    (((mantissa + 1) << shift) - 1) as u64
+}
+
+impl Histogram {
+    /// A histogram for values up to `limit`; larger ones are counted as `limit` (and `max` still
+    /// tells the truth). One hundred seconds in nanoseconds take 220 KiB.
+    #[must_use]
+    pub fn up_to(limit: u64) -> Self {
+        Self {
+            buckets: vec![0; bucket_of(limit) + 1],
+            count: 0,
+            sum: 0,
+            min: u64::MAX,
+            max: 0,
+            limit,
+        }
+    }
+
+    /// Counts one value. Allocates nothing.
+    pub fn record(&mut self, value: u64) {
+        self.buckets[bucket_of(value.min(self.limit))] += 1;
+        self.count += 1;
+        self.sum += u128::from(value);
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+    }
+
+    /// Adds all counts of `other`.
+    ///
+    /// # Panics
+    ///
+    /// When the two have different limits.
+    pub fn merge(&mut self, other: &Self) {
+        assert_eq!(self.limit, other.limit, "histograms of different limits do not add");
+        for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
+            *mine += theirs;
+        }
+        self.count += other.count;
+        self.sum += other.sum;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
+    /// Values counted.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Smallest value, exact; `None` when empty.
+    #[must_use]
+    pub fn min(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.min)
+    }
+
+    /// Largest value, exact; `None` when empty.
+    #[must_use]
+    pub fn max(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.max)
+    }
+
+    /// Mean, exact up to rounding; `None` when empty.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
+
+    /// The value at `quantile` (0 to 1): the upper edge of the bucket that holds the value of rank
+    /// ceil(quantile × count), never above the true maximum. `None` when empty.
+    #[must_use]
+    pub fn quantile(&self, quantile: f64) -> Option<u64> {
+        if self.count == 0 {
+            return None;
+        }
+        let exact = quantile.clamp(0.0, 1.0) * self.count as f64;
+        let floor = exact as u64;
+        let rank = (floor + u64::from((floor as f64) < exact)).max(1);
+        let mut seen = 0;
+        for (index, &bucket) in self.buckets.iter().enumerate() {
+            seen += bucket;
+            if seen >= rank {
+                let is_overflow = index + 1 == self.buckets.len();
+                return Some(if is_overflow { self.max } else { upper_edge(index).min(self.max) });
+            }
+        }
+        Some(self.max)
+    }
+
+    /// The non-empty buckets as (upper edge, count), ascending: what a record stores.
+    pub fn entries(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.buckets
+            .iter()
+            .enumerate()
+            .filter(|&(_, &count)| count > 0)
+            .map(|(index, &count)| (upper_edge(index), count))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Random;
+
+    #[test]
+    fn edges_and_buckets_agree() {
+        let mut random = Random::from_seed(3);
+        for _ in 0..100_000 {
+            let value = random.next_u64() >> random.below(64);
+            let index = bucket_of(value);
+            let edge = upper_edge(index);
+            assert!(edge >= value, "{value} in {index} with edge {edge}");
+            assert!((edge - value) as f64 <= value as f64 / 1024.0, "{value} {edge}");
+            assert_eq!(bucket_of(edge), index);
+        }
+    }
+
+    #[test]
+    fn quantiles_agree_with_sorting() {
+        let mut random = Random::from_seed(4);
+        let mut histogram = Histogram::up_to(100_000_000_000);
+        let mut values: Vec<u64> =
+            (0..20_000).map(|_| random.next_u64() >> (28 + random.below(30))).collect();
+        for &value in &values {
+            histogram.record(value);
+        }
+        values.sort_unstable();
+        for quantile in [0.0, 0.5, 0.9, 0.99, 0.999, 1.0] {
+            let rank = ((quantile * values.len() as f64).ceil() as usize).max(1);
+            let truth = values[rank - 1];
+            let got = histogram.quantile(quantile).unwrap();
+            assert!(
+                got >= truth && (got - truth) as f64 <= truth as f64 / 1000.0 + 1.0,
+                "{quantile}: {got} {truth}"
+            );
+        }
+        assert_eq!(histogram.max(), values.last().copied());
+        assert_eq!(histogram.min(), values.first().copied());
+    }
+
+    #[test]
+    fn values_over_the_limit_keep_their_maximum() {
+        let mut histogram = Histogram::up_to(1_000);
+        histogram.record(5_000_000);
+        assert_eq!(histogram.quantile(0.99), Some(5_000_000));
+        let mut other = Histogram::up_to(1_000);
+        other.record(1);
+        other.merge(&histogram);
+        assert_eq!((other.count(), other.min(), other.max()), (2, Some(1), Some(5_000_000)));
+        assert_eq!(Histogram::up_to(10).quantile(0.5), None);
+    }
+}

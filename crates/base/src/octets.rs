@@ -1,0 +1,185 @@
+//! Bounds-checked cursors over octets, network byte order.
+
+/// Reads from the front of a slice; every read past the end gives `None` and moves nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    /// A reader over the whole slice.
+    #[must_use]
+    pub const fn new(octets: &'a [u8]) -> Self {
+        Self { rest: octets }
+    }
+
+    /// What has not been read yet.
+    #[must_use]
+    pub const fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// Octets left.
+    #[must_use]
+    pub const fn remaining(&self) -> usize {
+        self.rest.len()
+    }
+
+    /// True when all is read.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// The next `count` octets.
+    pub const fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        match self.rest.split_at_checked(count) {
+            Some((head, tail)) => {
+                self.rest = tail;
+                Some(head)
+            }
+            None => None,
+        }
+    }
+
+    /// The next `N` octets as an array.
+    pub const fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        match self.rest.split_first_chunk::<N>() {
+            Some((head, tail)) => {
+                self.rest = tail;
+                Some(*head)
+            }
+            None => None,
+        }
+    }
+
+    /// One octet.
+    pub const fn u8(&mut self) -> Option<u8> {
+        match self.array::<1>() {
+            Some(a) => Some(a[0]),
+            None => None,
+        }
+    }
+
+    /// Two octets, big-endian.
+    pub const fn u16(&mut self) -> Option<u16> {
+        match self.array() {
+            Some(a) => Some(u16::from_be_bytes(a)),
+            None => None,
+        }
+    }
+
+    /// Four octets, big-endian.
+    pub const fn u32(&mut self) -> Option<u32> {
+        match self.array() {
+            Some(a) => Some(u32::from_be_bytes(a)),
+            None => None,
+        }
+    }
+}
+
+/// Appends to a fixed buffer. A write that does not fit writes nothing and makes every later
+/// write fail too, so a chain of writes needs one check at the end.
+#[derive(Debug)]
+pub struct Writer<'b> {
+    buffer: &'b mut [u8],
+    len: usize,
+    overflowed: bool,
+}
+
+impl<'b> Writer<'b> {
+    /// A writer at the start of `buffer`.
+    pub const fn new(buffer: &'b mut [u8]) -> Self {
+        Self { buffer, len: 0, overflowed: false }
+    }
+
+    /// Octets written so far.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// True when nothing is written.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Octets that still fit.
+    #[must_use]
+    pub const fn room(&self) -> usize {
+        self.buffer.len() - self.len
+    }
+
+    /// True once a write did not fit.
+    #[must_use]
+    pub const fn overflowed(&self) -> bool {
+        self.overflowed
+    }
+
+    /// Appends `octets`.
+    pub fn put(&mut self, octets: &[u8]) -> &mut Self {
+        if self.overflowed || octets.len() > self.room() {
+            self.overflowed = true;
+        } else {
+            self.buffer[self.len..self.len + octets.len()].copy_from_slice(octets);
+            self.len += octets.len();
+        }
+        self
+    }
+
+    /// Appends `count` octets of `value`.
+    pub fn fill(&mut self, value: u8, count: usize) -> &mut Self {
+        if self.overflowed || count > self.room() {
+            self.overflowed = true;
+        } else {
+            self.buffer[self.len..self.len + count].fill(value);
+            self.len += count;
+        }
+        self
+    }
+
+    /// Appends one octet.
+    pub fn u8(&mut self, value: u8) -> &mut Self {
+        self.put(&[value])
+    }
+
+    /// Appends two octets, big-endian.
+    pub fn u16(&mut self, value: u16) -> &mut Self {
+        self.put(&value.to_be_bytes())
+    }
+
+    /// Appends four octets, big-endian.
+    pub fn u32(&mut self, value: u32) -> &mut Self {
+        self.put(&value.to_be_bytes())
+    }
+
+    /// What has been written, to read or to patch.
+    pub fn written(&mut self) -> &mut [u8] {
+        &mut self.buffer[..self.len]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_stop_at_the_end_and_move_nothing() {
+        let mut reader = Reader::new(&[1, 2, 3, 4, 5]);
+        assert_eq!(reader.u32(), Some(0x0102_0304));
+        assert_eq!(reader.u16(), None);
+        assert_eq!(reader.u8(), Some(5));
+        assert!(reader.is_empty());
+        assert_eq!(reader.take(0), Some(&[][..]));
+    }
+
+    #[test]
+    fn an_overflowing_write_poisons_the_rest() {
+        let mut buffer = [0; 3];
+        let mut writer = Writer::new(&mut buffer);
+        writer.u16(0x0102).u32(9).u8(3);
+        assert!(writer.overflowed());
+        assert_eq!(writer.written(), [1, 2]);
+    }
+}

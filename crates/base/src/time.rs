@@ -1,0 +1,45 @@
+//! Time as a value. The edges read clocks; everything else is given a [`Now`].
+
+/// One reading of both clocks, taken together, usually once per batch of packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Now {
+    /// Monotonic nanoseconds since an arbitrary origin. For deadlines and latencies.
+    pub mono_ns: u64,
+    /// Wall-clock microseconds since 1970-01-01T00:00:00Z. For times that are stored.
+    pub wall_us: u64,
+}
+
+/// Nanoseconds in one second.
+pub const NS_PER_S: u64 = 1_000_000_000;
+/// Nanoseconds in one millisecond.
+pub const NS_PER_MS: u64 = 1_000_000;
+/// Microseconds in one second.
+pub const US_PER_S: u64 = 1_000_000;
+
+impl Now {
+    /// Whole seconds of the wall clock since 1970.
+    #[must_use]
+    pub const fn wall_s(self) -> u64 {
+        self.wall_us / US_PER_S
+    }
+
+    /// Both clocks moved forward by `ns` nanoseconds; what a virtual clock does.
+    #[must_use]
+    pub const fn after_ns(self, ns: u64) -> Self {
+        Self { mono_ns: self.mono_ns + ns, wall_us: self.wall_us + ns / 1_000 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_clocks_move_together() {
+        let now = Now { mono_ns: 5, wall_us: 1_999_999 };
+        assert_eq!(now.wall_s(), 1);
+        let later = now.after_ns(1_000);
+        assert_eq!(later, Now { mono_ns: 1_005, wall_us: 2_000_000 });
+        assert_eq!(later.wall_s(), 2);
+    }
+}
