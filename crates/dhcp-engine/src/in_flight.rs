@@ -14,7 +14,7 @@ use hashbrown::HashTable;
 const STRIPES: usize = 256;
 
 /// A client under both of its identities; equal when it has only one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClientKeys([u64; 2]);
 
 /// Whether a message may enter.
@@ -36,6 +36,12 @@ struct Occupant {
 
 #[repr(align(128))]
 struct Stripe(Mutex<HashTable<Occupant>>);
+
+impl core::fmt::Debug for InFlight {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("InFlight").finish_non_exhaustive()
+    }
+}
 
 /// The clients in flight, shared by all shards in 256 stripes.
 pub struct InFlight {

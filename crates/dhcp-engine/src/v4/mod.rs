@@ -1,8 +1,12 @@
 //! DHCPv4: snapshot, transaction, reply.
 
+pub mod counters;
+pub mod held;
+pub mod outbox;
 pub mod reason;
 pub mod reply;
 pub mod select;
+pub mod shard;
 pub mod snapshot;
 pub mod transaction;
 
@@ -10,6 +14,8 @@ mod decide;
 
 pub use reason::DropReason;
 pub use reply::{Destination, Reply, ReplyKind};
+pub use counters::ShardCounters;
+pub use shard::{Shard, Transmit};
 pub use snapshot::Snapshot;
 pub use transaction::{Input, Outcome, Step, Transaction, drive};
 

@@ -23,6 +23,18 @@ const MESSAGE_LEN_MIN: usize = 548;
 /// Options that replies carry even when the client does not ask (Kea reference §1.4).
 const ALWAYS_SENT: [u8; 3] =
     [option::ROUTERS, option::DOMAIN_NAME_SERVERS, option::DOMAIN_NAME];
+/// Options that the transaction writes itself; a configured one of these codes is not added.
+const WRITTEN_BY_US: [u8; 9] = [
+    option::SUBNET_MASK,
+    option::HOST_NAME,
+    option::LEASE_TIME,
+    option::MESSAGE_TYPE,
+    option::SERVER_IDENTIFIER,
+    option::RENEWAL_TIME,
+    option::REBINDING_TIME,
+    option::CLIENT_ID,
+    option::RELAY_AGENT_INFORMATION,
+];
 
 /// The kinds of reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -240,6 +252,9 @@ fn put_configured(
         })
     };
     let mut done = [0_u64; 4];
+    for code in WRITTEN_BY_US {
+        done[usize::from(code >> 6)] |= 1 << (code & 63);
+    }
     let mut put = |code: u8, writer: &mut MessageWriter<'_>| {
         let word = &mut done[usize::from(code >> 6)];
         if *word & (1 << (code & 63)) != 0 {
