@@ -29,4 +29,6 @@ pub struct Ingress {
     /// The server's own address that it was sent to, or that its interface has: the server
     /// identifier of the replies.
     pub local: Ipv4Addr,
+    /// Which of the driver's sockets it came through; the reply leaves through the same.
+    pub door: u16,
 }

@@ -64,7 +64,7 @@ impl Outbox {
         let slots = (0..capacity)
             .map(|_| Waiting {
                 destination: nowhere,
-                ingress: Ingress { source: nowhere, local: *nowhere.ip() },
+                ingress: Ingress { source: nowhere, local: *nowhere.ip(), door: 0 },
                 keys: ClientKeys::default(),
                 kind: 0,
                 since_ns: 0,
@@ -151,7 +151,7 @@ mod tests {
 
     fn envelope() -> Envelope {
         let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 67);
-        let ingress = Ingress { source: address, local: Ipv4Addr::LOCALHOST };
+        let ingress = Ingress { source: address, local: Ipv4Addr::LOCALHOST, door: 0 };
         Envelope { destination: address, ingress, keys: ClientKeys::default(), kind: 1 }
     }
 

@@ -83,6 +83,13 @@ impl<S: LeaseStore> Shard<S> {
         self.snapshot = snapshot;
     }
 
+    /// Counts replies that were transmitted but that the kernel did not take in the end.
+    pub fn count_given_up(&self, count: usize) {
+        for _ in 0..count {
+            self.counters.dropped(DropReason::SendFailed);
+        }
+    }
+
     /// True when no reply waits and no message is held.
     #[must_use]
     pub fn is_idle(&self) -> bool {

@@ -1,0 +1,125 @@
+//! Other shards' messages in the middle of a transaction: before a shard's commit, the world may
+//! let the other shard run a whole message. What was fetched is then stale, as on real threads.
+
+use std::cell::RefCell;
+use std::rc::{Rc, Weak};
+
+use base::{Now, Random};
+use dhcp_engine::v4::{Ingress, Shard, Transmit};
+use dhcp_lease::Identity;
+use dhcp_lease::v4::{Change, Facts, FetchKeys, LeaseStore, Receipt, Refusal, Swept};
+
+use super::world::Replies;
+
+/// A message that is due for a shard.
+#[derive(Clone, Debug)]
+pub struct Due {
+    /// The shard.
+    pub shard: usize,
+    /// The message.
+    pub octets: Rc<[u8]>,
+    /// How it came in.
+    pub ingress: Ingress,
+}
+
+/// What all interposed stores share.
+#[derive(Debug)]
+pub struct Junction<S> {
+    /// The shards; the one that runs is borrowed.
+    pub shards: Vec<Weak<RefCell<Shard<Interposed<S>>>>>,
+    /// Messages that may run early.
+    pub due: Vec<Due>,
+    /// Decides which.
+    pub random: Random,
+    /// Where replies go.
+    pub replies: Replies,
+    /// Messages that ran inside another one.
+    pub interposed: u64,
+}
+
+/// A store that lets other shards in before each fetch and commit.
+#[derive(Debug)]
+pub struct Interposed<S> {
+    inner: S,
+    junction: Rc<RefCell<Junction<S>>>,
+}
+
+impl<S: LeaseStore> Interposed<S> {
+    /// Wraps `inner`.
+    pub const fn new(inner: S, junction: Rc<RefCell<Junction<S>>>) -> Self {
+        Self { inner, junction }
+    }
+
+    /// The store itself.
+    pub const fn inner(&mut self) -> &mut S {
+        &mut self.inner
+    }
+
+    fn let_others_in(&self, now: Now) {
+        loop {
+            let Some((shard, due, mut replies)) = self.next_due() else { return };
+            shard.borrow_mut().handle(now, &due.octets, due.ingress, &mut replies);
+        }
+    }
+
+    /// A due message of a shard that is not running, perhaps.
+    fn next_due(&self) -> Option<(Rc<RefCell<Shard<Self>>>, Due, Replies)> {
+        let mut junction = self.junction.borrow_mut();
+        if junction.due.is_empty() || junction.random.chance(1, 2) {
+            return None;
+        }
+        let at = junction.due.iter().position(|due| {
+            junction.shards[due.shard].upgrade().is_some_and(|shard| shard.try_borrow_mut().is_ok())
+        })?;
+        let due = junction.due.remove(at);
+        junction.interposed += 1;
+        let shard = junction.shards[due.shard].upgrade()?;
+        Some((shard, due, junction.replies.clone()))
+    }
+}
+
+impl<S: LeaseStore> LeaseStore for Interposed<S> {
+    fn fetch(&mut self, now: Now, keys: &FetchKeys<'_>, facts: &mut Facts) {
+        self.let_others_in(now);
+        self.inner.fetch(now, keys, facts);
+    }
+
+    fn commit(
+        &mut self,
+        now: Now,
+        identity: &Identity<'_>,
+        changes: &[Change<'_>],
+    ) -> Result<Receipt, Refusal> {
+        self.let_others_in(now);
+        self.inner.commit(now, identity, changes)
+    }
+
+    fn submit(&mut self, now: Now) {
+        self.inner.submit(now);
+    }
+
+    fn settled_epoch(&self) -> u64 {
+        self.inner.settled_epoch()
+    }
+
+    fn sweep(&mut self, now: Now, budget: u32) -> Swept {
+        self.inner.sweep(now, budget)
+    }
+
+    fn has_failed(&self) -> bool {
+        self.inner.has_failed()
+    }
+}
+
+/// Replies of the shards, collected for the world.
+impl Transmit for Replies {
+    fn transmit(
+        &mut self,
+        _destination: std::net::SocketAddrV4,
+        _ingress: Ingress,
+        octets: &[u8],
+    ) -> bool {
+        self.0.borrow_mut().push(octets.to_vec());
+        true
+    }
+}
