@@ -47,7 +47,7 @@ impl Planted {
         // The lints that the crates inherit must exist.
         let root = self.read("Cargo.toml");
         if !root.contains("[workspace.lints") {
-            self.write("Cargo.toml", &format!("{root}\n[workspace.lints.rust]\n"));
+            self.write("Cargo.toml", format!("{root}\n[workspace.lints.rust]\n"));
         }
     }
 
