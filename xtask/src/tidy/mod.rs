@@ -14,7 +14,7 @@ mod style;
 mod workspace;
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use finding::Finding;
@@ -64,6 +64,13 @@ pub(crate) fn run(root: &Path, is_fast: bool) -> Result<Verdict, String> {
         }
     }
     Ok(verdict)
+}
+
+/// Name and folder of every crate, from the lowest layer up.
+pub(crate) fn crates_from_below(root: &Path) -> Result<Vec<(String, PathBuf)>, String> {
+    let mut packages = Workspace::packages_of(root)?;
+    packages.sort_by_key(|package| package.layer.clone().ok());
+    Ok(packages.into_iter().map(|package| (package.name, root.join(package.folder))).collect())
 }
 
 /// Everything that the text rules have to say, sorted by place.

@@ -84,6 +84,11 @@ impl Workspace {
         Ok(Self { root, packages, files, sources })
     }
 
+    /// The crates of the workspace at `root` alone, by name.
+    pub(crate) fn packages_of(root: &Path) -> Result<Vec<Package>, String> {
+        packages(root)
+    }
+
     /// The crate that a file belongs to.
     pub(crate) fn package_of(&self, path: &str) -> Option<&Package> {
         self.packages
