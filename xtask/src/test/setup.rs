@@ -2,7 +2,7 @@
 //! the Rust toolchain that tidy runs.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -82,7 +82,7 @@ fn missing_packages() -> Vec<(&'static str, &'static str)> {
 }
 
 fn install(session: &Session, names: &str) -> Result<(), String> {
-    let _services_stay_down = ServicePolicy::forbid(session.privilege)?;
+    let _services_stay_down = ServicePolicy::forbid(session.privilege, Path::new(POLICY_PATH))?;
     let log = session.log("setup");
     let quiet = "export DEBIAN_FRONTEND=noninteractive";
     // Mirrors fail now and then; once more is worth it.
@@ -102,24 +102,28 @@ fn install(session: &Session, names: &str) -> Result<(), String> {
 /// Keeps packages from starting services as long as it lives.
 struct ServicePolicy {
     privilege: Privilege,
+    path: PathBuf,
     is_ours: bool,
 }
 
 impl ServicePolicy {
-    fn forbid(privilege: Privilege) -> Result<Self, String> {
-        let present = fs::read_to_string(POLICY_PATH);
+    /// Puts the policy at `path`, unless somebody's own is there.
+    fn forbid(privilege: Privilege, path: &Path) -> Result<Self, String> {
+        let shown = path.display();
         // One that a killed run left is taken over, so that it goes this time.
-        let is_ours = present.as_ref().map_or(true, |text| text.contains(POLICY_MARK));
-        let policy = Self { privilege, is_ours };
+        let is_ours = fs::read_to_string(path).map_or(true, |text| text.contains(POLICY_MARK));
+        let policy = Self { privilege, path: path.to_owned(), is_ours };
         if is_ours {
             let script = format!(
-                "printf '%s\\n' '#!/bin/sh' '{POLICY_MARK}' 'exit 101' > {POLICY_PATH} && \
-                 chmod 755 {POLICY_PATH}"
+                "printf '%s\\n' '#!/bin/sh' '{POLICY_MARK}' 'exit 101' > '{shown}' && \
+                 chmod 755 '{shown}'"
             );
             let status = privilege.shell(&script).stdin(Stdio::null()).status();
             if !status.is_ok_and(|status| status.success()) {
-                return Err(format!("cannot write {POLICY_PATH}, so packages may start services"));
+                return Err(format!("cannot write {shown}, so packages might start services"));
             }
+        } else {
+            println!("    {shown} is there already and stays as it is");
         }
         Ok(policy)
     }
@@ -128,7 +132,7 @@ impl ServicePolicy {
 impl Drop for ServicePolicy {
     fn drop(&mut self) {
         if self.is_ours {
-            let script = format!("rm -f {POLICY_PATH}");
+            let script = format!("rm -f '{}'", self.path.display());
             drop(self.privilege.shell(&script).stdin(Stdio::null()).status());
         }
     }
@@ -156,4 +160,43 @@ fn components(session: &Session) -> Result<Tally, String> {
     tally.check(has("fmt"), "cargo fmt is installed");
     tally.check(has("clippy"), "cargo clippy is installed");
     Ok(tally)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy_path(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("godwit-policy-{name}-{}", std::process::id()))
+    }
+
+    #[test]
+    fn services_are_forbidden_only_while_packages_are_installed() {
+        let path = policy_path("own");
+        for left_by_a_killed_run in [false, true] {
+            if left_by_a_killed_run {
+                fs::write(&path, format!("{POLICY_MARK}\n")).unwrap();
+            }
+            let policy = ServicePolicy::forbid(Privilege::None, &path).unwrap();
+            let answer = Command::new(&path).status().unwrap();
+            assert_eq!(answer.code(), Some(101));
+            drop(policy);
+            assert!(!path.exists());
+        }
+    }
+
+    #[test]
+    fn the_policy_of_somebody_else_stays() {
+        let path = policy_path("other");
+        fs::write(&path, "#!/bin/sh\nexit 0\n").unwrap();
+        drop(ServicePolicy::forbid(Privilege::None, &path).unwrap());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "#!/bin/sh\nexit 0\n");
+        fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn no_installation_without_the_policy() {
+        let path = policy_path("no-folder").join("policy");
+        assert!(ServicePolicy::forbid(Privilege::None, &path).is_err());
+    }
 }
