@@ -7,5 +7,7 @@
 
 pub mod plan;
 pub mod record;
+pub mod search;
+pub mod statistics;
 
 pub use plan::Plan;
