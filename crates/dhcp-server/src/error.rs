@@ -19,13 +19,8 @@ pub enum ServerError {
     },
     /// The configuration is wrong: all its problems.
     Configuration(Vec<Problem>),
-    /// An entry of `interfaces` cannot be served.
-    Interface {
-        /// The entry.
-        entry: String,
-        /// Why.
-        reason: String,
-    },
+    /// An entry of `interfaces` names an interface that is not there.
+    NoInterface(String),
     /// `interfaces` is empty.
     NoInterfaces,
     /// A socket cannot be opened.
@@ -50,7 +45,7 @@ impl ServerError {
         match self {
             Self::Unreadable { .. }
             | Self::Configuration(_)
-            | Self::Interface { .. }
+            | Self::NoInterface(_)
             | Self::NoInterfaces => 2,
             Self::Socket(_) | Self::Leases(_) | Self::System { .. } | Self::LeaseFileLost(_) => 1,
         }
@@ -72,9 +67,10 @@ impl fmt::Display for ServerError {
                 }
                 Ok(())
             }
-            Self::Interface { entry, reason } => {
-                write!(f, "cannot listen on `{entry}` of `interfaces`: {reason}")
-            }
+            Self::NoInterface(name) => write!(
+                f,
+                "cannot listen on `{name}` of `interfaces`: this machine has no such interface"
+            ),
             Self::NoInterfaces => f.write_str(
                 "`interfaces` in `interfaces-config` is empty: the server would hear nothing; \
                  name an interface or \"*\"",

@@ -5,6 +5,7 @@
 //! crate only connects them to sockets, files and signals.
 
 mod error;
+mod leases;
 mod listen;
 mod log;
 mod reload;

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
 
-use dhcp_config::v4::InterfacesConfig;
+use dhcp_config::v4::{InterfaceSelection, InterfacesConfig};
 use netio::UdpSocket;
 use netio::udp::UdpOptions;
 
@@ -39,22 +39,27 @@ pub(crate) fn doors(config: &InterfacesConfig) -> Result<Vec<Door>, ServerError>
     Ok(doors)
 }
 
-fn door(entry: &str) -> Result<Door, ServerError> {
-    if entry == "*" {
-        return Ok(Door { device: None, address: Ipv4Addr::UNSPECIFIED });
+fn door(entry: &InterfaceSelection) -> Result<Door, ServerError> {
+    let (name, address) = match entry {
+        InterfaceSelection::All => {
+            return Ok(Door { device: None, address: Ipv4Addr::UNSPECIFIED });
+        }
+        InterfaceSelection::Named { name, address } => (name, *address),
+    };
+    if !Path::new("/sys/class/net").join(name).exists() {
+        return Err(ServerError::NoInterface(name.clone()));
     }
-    let (device, address) = entry.split_once('/').unwrap_or((entry, "0.0.0.0"));
-    let address = address.parse().map_err(|_| ServerError::Interface {
-        entry: entry.to_owned(),
-        reason: format!("`{address}` is not an IPv4 address"),
-    })?;
-    if !Path::new("/sys/class/net").join(device).exists() {
-        return Err(ServerError::Interface {
-            entry: entry.to_owned(),
-            reason: format!("there is no interface `{device}` on this machine"),
-        });
-    }
-    Ok(Door { device: Some(device.to_owned()), address })
+    let address = address.unwrap_or(Ipv4Addr::UNSPECIFIED);
+    Ok(Door { device: Some(name.clone()), address })
+}
+
+/// Octets of a DHCPv4 message in front of the last four of an Ethernet `chaddr`.
+const CLIENT_OFFSET: u32 = 30;
+
+/// Spreads the datagrams of a port over the shards' sockets by hardware address.
+pub(crate) fn steer_by_client(socket: &UdpSocket, shards: u16) -> Result<(), ServerError> {
+    netio::steer::by_payload(socket, CLIENT_OFFSET, u32::from(shards))
+        .map_err(|cause| ServerError::System { tried: "steer clients to shards", cause })
 }
 
 /// Opens one socket per door for one of `shards` shards.
@@ -80,11 +85,16 @@ mod tests {
 
     #[test]
     fn entries_name_interface_and_address() {
-        let all = door("*").unwrap();
-        assert_eq!(all, Door { device: None, address: Ipv4Addr::UNSPECIFIED });
-        let one = door("lo/127.0.0.1").unwrap();
-        assert_eq!(one, Door { device: Some("lo".into()), address: Ipv4Addr::LOCALHOST });
-        assert!(door("lo/127.0.0").unwrap_err().to_string().contains("not an IPv4 address"));
-        assert!(door("no-such-device0").unwrap_err().to_string().contains("no interface"));
+        let named = |name: &str, address| InterfaceSelection::Named { name: name.into(), address };
+        let config = |interfaces| InterfacesConfig { interfaces, ..InterfacesConfig::default() };
+        let everywhere = Door { device: None, address: Ipv4Addr::UNSPECIFIED };
+        let on_loopback = Door { device: Some("lo".into()), address: Ipv4Addr::LOCALHOST };
+        let local = named("lo", Some(Ipv4Addr::LOCALHOST));
+        let twice = config(vec![local.clone(), local.clone()]);
+        assert_eq!(doors(&twice).unwrap(), [on_loopback]);
+        assert_eq!(doors(&config(vec![local, InterfaceSelection::All])).unwrap(), [everywhere]);
+        let missing = doors(&config(vec![named("no-such-device0", None)])).unwrap_err();
+        assert!(missing.to_string().contains("no-such-device0"));
+        assert!(doors(&config(Vec::new())).unwrap().is_empty());
     }
 }

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use dhcp_config::v4::Dhcp4;
+use dhcp_config::v4::{Dhcp4, Durability};
 use dhcp_engine::InFlight;
 use dhcp_engine::v4::{Shard, ShardCounters, Snapshot};
 use dhcp_lease::v4::LeaseTable;
-use dhcp_store::memfile::v4::{Leases, LeasesOptions};
 use netio::signal::Signals;
 use netio::{PollFd, UdpSocket, Waker};
 
 use crate::ServerError;
+use crate::leases::{Leases, ServerStore};
 use crate::listen::{self, Door};
 use crate::log::{Severity, line};
 use crate::reload::{SnapshotCell, read_dhcp4};
@@ -57,7 +57,7 @@ pub fn run_dhcp4(settings: &Settings) -> Result<(), ServerError> {
     let table = Arc::new(LeaseTable::new(unpredictable_seed()));
     let snapshot = compile(&config, &table);
     let wakers = wakers(shards)?;
-    let leases = open_leases(&config, &table, &wakers)?;
+    let leases = open_leases(&config, &table, &snapshot, &wakers)?;
     let daemon = Daemon {
         settings: settings.clone(),
         shared: Arc::new(Shared {
@@ -103,27 +103,23 @@ impl Daemon {
                 snapshot.subnet_count(),
                 self.settings.port,
                 threads.len(),
-                self.config.godwit.durability.name()
+                durability_name(self.config.godwit.durability)
             ),
         );
-        let lost = self.supervise(signals, &leases);
+        self.supervise(signals, &leases);
         self.shared.stop.store(true, Ordering::Release);
         self.wakers.iter().for_each(|waker| waker.wake());
         for thread in threads {
             thread.join().expect("a shard that panics ends the process");
         }
         report(&counters);
-        let closed = leases.close();
-        match lost {
-            Some(reason) => Err(ServerError::LeaseFileLost(reason)),
-            None => closed.map_err(|error| ServerError::Leases(error.to_string())),
-        }
+        leases.close()
     }
 
-    fn spawn<S: dhcp_lease::v4::LeaseStore + Send + 'static>(
+    fn spawn(
         &self,
         index: usize,
-        mut shard: Shard<S>,
+        mut shard: Shard<ServerStore>,
         sockets: Vec<UdpSocket>,
     ) -> Result<thread::JoinHandle<()>, ServerError> {
         let (shared, waker) = (Arc::clone(&self.shared), Arc::clone(&self.wakers[index]));
@@ -141,22 +137,21 @@ impl Daemon {
             .map_err(system("start a shard's thread"))
     }
 
-    /// Waits for signals; gives the reason when the lease file is lost and the configuration says
-    /// to stop then.
-    fn supervise(&mut self, signals: Signals, leases: &Leases) -> Option<String> {
+    /// Waits for signals; ends when asked to stop, and when the log thread has given up on the
+    /// lease file.
+    fn supervise(&mut self, signals: Signals, leases: &Leases) {
         loop {
+            // A failed wait only means that the next look comes early.
             netio::poll(&mut [PollFd::readable(&signals)], Some(SUPERVISE_NS)).ok();
             signals.drain();
             if signals.stop().load(Ordering::Acquire) {
-                line(Severity::Info, "stopping");
-                return None;
+                return line(Severity::Info, "stopping");
             }
             if signals.take_reload() {
                 self.reload();
             }
-            if let Some(reason) = leases.failure() {
-                line(Severity::Error, &format!("the lease file is lost: {reason}"));
-                return Some(reason);
+            if leases.report_problems() {
+                return;
             }
         }
     }
@@ -199,7 +194,14 @@ fn open_sockets(
     port: u16,
     shards: u16,
 ) -> Result<Vec<Vec<UdpSocket>>, ServerError> {
-    (0..shards).map(|_| listen::open(doors, port, shards)).collect()
+    let sockets: Vec<Vec<UdpSocket>> =
+        (0..shards).map(|_| listen::open(doors, port, shards)).collect::<Result<_, _>>()?;
+    if shards > 1 {
+        for socket in sockets.iter().take(1).flatten() {
+            listen::steer_by_client(socket, shards)?;
+        }
+    }
+    Ok(sockets)
 }
 
 fn compile(config: &Dhcp4, table: &LeaseTable) -> Arc<Snapshot> {
@@ -213,16 +215,19 @@ fn wakers(shards: u16) -> Result<Vec<Arc<Waker>>, ServerError> {
 fn open_leases(
     config: &Dhcp4,
     table: &Arc<LeaseTable>,
+    snapshot: &Snapshot,
     wakers: &[Arc<Waker>],
 ) -> Result<Leases, ServerError> {
     let to_wake = wakers.to_vec();
-    let options = LeasesOptions::from_config(config);
-    let (leases, report) = Leases::open(options, Arc::clone(table), wakers.len(), move |shard| {
-        to_wake[shard].wake();
-    })
-    .map_err(|error| ServerError::Leases(error.to_string()))?;
-    line(Severity::Info, &report.to_string());
-    Ok(leases)
+    Leases::open(config, table, snapshot, wakers.len(), move |shard| to_wake[shard].wake())
+}
+
+const fn durability_name(durability: Durability) -> &'static str {
+    match durability {
+        Durability::None => "none",
+        Durability::Interval => "interval",
+        Durability::Always => "always",
+    }
 }
 
 fn report(counters: &[Arc<ShardCounters>]) {
