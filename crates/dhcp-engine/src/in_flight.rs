@@ -124,7 +124,11 @@ impl InFlight {
 
     /// Runs `body` with the tables that hold the keys, locked in order, and the place (table,
     /// key) of each distinct key.
-    fn with_tables<R>(&self, keys: ClientKeys, body: impl FnOnce(&mut [Table<'_>], &[Place]) -> R) -> R {
+    fn with_tables<R>(
+        &self,
+        keys: ClientKeys,
+        body: impl FnOnce(&mut [Table<'_>], &[Place]) -> R,
+    ) -> R {
         let ClientKeys([a, b]) = keys;
         let (stripe_a, stripe_b) = (a as usize % STRIPES, b as usize % STRIPES);
         if stripe_a == stripe_b {

@@ -25,7 +25,7 @@ fn address(last: u8) -> Ipv4Addr {
 #[test]
 fn an_offer_carries_terms_and_options() {
     let mut server = Server::new(SMALL);
-    let wanted = [option::ROUTERS, 42, 66];
+    let wanted = [option::ROUTER, 42, 66];
     let octets = server.ask(
         &discover(1)
             .option(option::PARAMETER_REQUEST_LIST, &wanted)
@@ -42,10 +42,10 @@ fn an_offer_carries_terms_and_options() {
     assert_eq!(offer.lease_time(), Some(1000));
     let value = |code| offer.option(code).map(|value| value.as_slice().unwrap().to_vec());
     assert_eq!(value(option::SUBNET_MASK).unwrap(), [255, 255, 255, 0]);
-    assert_eq!(value(option::ROUTERS).unwrap(), [10, 0, 0, 1]);
+    assert_eq!(value(option::ROUTER).unwrap(), [10, 0, 0, 1]);
     assert_eq!(value(42).unwrap(), [10, 0, 0, 4]);
     // Sent without being asked for (Kea reference §1.4).
-    assert_eq!(value(option::DOMAIN_NAME_SERVERS).unwrap(), [10, 0, 0, 2, 10, 0, 0, 3]);
+    assert_eq!(value(option::DOMAIN_NAME_SERVER).unwrap(), [10, 0, 0, 2, 10, 0, 0, 3]);
     assert_eq!(value(option::RENEWAL_TIME).unwrap(), 400_u32.to_be_bytes());
     assert_eq!(value(option::REBINDING_TIME).unwrap(), 800_u32.to_be_bytes());
     assert_eq!(value(option::CLIENT_ID).unwrap(), b"\x00me");
@@ -136,7 +136,8 @@ fn init_reboot_confirms_denies_or_stays_silent() {
     server.tell(&request(2).requested(address(12)));
     assert_eq!(server.dropped(DropReason::UnknownClient), 1);
 
-    let authoritative = SMALL.replacen("\"valid-lifetime\"", "\"authoritative\": true, \"valid-lifetime\"", 1);
+    let authoritative =
+        SMALL.replacen("\"valid-lifetime\"", "\"authoritative\": true, \"valid-lifetime\"", 1);
     let mut server = Server::new(&authoritative);
     let nak = server.ask(&request(2).requested(address(12)));
     assert_eq!(kind(&nak), Some(MessageType::Nak));
@@ -224,7 +225,7 @@ fn inform_gets_parameters_and_no_lease() {
     assert_eq!(ack.message_type(), Some(MessageType::Ack));
     assert!(ack.yiaddr().is_unspecified());
     assert_eq!(ack.lease_time(), None);
-    assert!(ack.option(option::DOMAIN_NAME_SERVERS).is_some());
+    assert!(ack.option(option::DOMAIN_NAME_SERVER).is_some());
 }
 
 #[test]

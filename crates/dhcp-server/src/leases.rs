@@ -10,10 +10,10 @@ use dhcp_lease::Identity;
 use dhcp_lease::v4::{
     Change, Facts, FetchKeys, Lease, LeaseStore, LeaseTable, MemoryStore, Receipt, Refusal, Swept,
 };
+use dhcp_store::MemfileStore;
 use dhcp_store::log::{self, CoreOptions, LogThread, Shards, ThreadOptions};
 use dhcp_store::memfile::v4::{Memfile, OpenOptions, row_of};
 use dhcp_store::storage::DiskStorage;
-use dhcp_store::MemfileStore;
 use netio::Clock;
 
 use crate::ServerError;
@@ -59,7 +59,8 @@ impl Leases {
             line(Severity::Warn, &error.to_string());
         }
         if report.torn_octets > 0 {
-            let text = format!("cut {} octets of an unfinished row off the end", report.torn_octets);
+            let text =
+                format!("cut {} octets of an unfinished row off the end", report.torn_octets);
             line(Severity::Warn, &text);
         }
         let count = leases.len();
@@ -153,7 +154,8 @@ fn load(leases: Vec<Lease>, table: &LeaseTable, snapshot: &Snapshot, checks: Lea
         table.load(lease);
     }
     if wrong > 0 && checks != LeaseChecks::None {
-        let text = format!("{wrong} leases name a subnet that does not hold them; {dropped} dropped");
+        let text =
+            format!("{wrong} leases name a subnet that does not hold them; {dropped} dropped");
         line(Severity::Warn, &text);
     }
 }

@@ -36,7 +36,11 @@ impl Addressing {
 
 impl<'s> Replies<'s> {
     /// Empty batches, one per socket. `segmentation` joins equal replies to one relay.
-    pub(crate) fn new(sockets: &'s [UdpSocket], segmentation: bool, addressing: Addressing) -> Self {
+    pub(crate) fn new(
+        sockets: &'s [UdpSocket],
+        segmentation: bool,
+        addressing: Addressing,
+    ) -> Self {
         let batch = || SendBatch::new(BATCH_SLOTS, SLOT_BYTES, segmentation);
         Self { sockets, batches: sockets.iter().map(|_| batch()).collect(), addressing }
     }

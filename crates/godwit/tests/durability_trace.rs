@@ -113,14 +113,18 @@ impl Verdict {
     fn finish(&mut self, thread: &str, call: &str) {
         let succeeded = !call.contains("= -1 ");
         if call.starts_with("fdatasync") || call.starts_with("fsync") {
-            let Some(at) = self.flushing.iter().position(|(owner, _)| owner == thread) else { return };
+            let Some(at) = self.flushing.iter().position(|(owner, _)| owner == thread) else {
+                return;
+            };
             let (_, covered) = self.flushing.remove(at);
             if succeeded {
                 self.flushes += 1;
                 self.durable.extend(covered);
             }
         } else if call.contains("write") {
-            let Some(at) = self.writing.iter().position(|(owner, _)| owner == thread) else { return };
+            let Some(at) = self.writing.iter().position(|(owner, _)| owner == thread) else {
+                return;
+            };
             let (_, rows) = self.writing.remove(at);
             if succeeded {
                 self.written.extend(rows);

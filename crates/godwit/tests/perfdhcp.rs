@@ -56,7 +56,8 @@ fn it_drops_nothing_and_leaves_every_lease_in_the_file() {
     let log = server.log();
     assert!(log.contains(&format!("{} leases", leases.len())), "{log}");
     // New clients get other addresses: the old ones are still taken.
-    let again = perfdhcp(&server, &["-r", "200", "-n", "200", "-n", "200", "-b", "mac=00:0c:01:aa:00:00"]);
+    let again =
+        perfdhcp(&server, &["-r", "200", "-n", "200", "-n", "200", "-b", "mac=00:0c:01:aa:00:00"]);
     assert_eq!(figures(&again, "drops:"), [0, 0], "{again}");
     server.stop();
     assert!(addresses(&folder.path().join("leases.csv")).len() >= leases.len() + 200);
@@ -89,7 +90,8 @@ fn renewals_and_releases_are_served_and_nothing_is_malformed() {
     let decode_as = format!("udp.port=={},dhcp", port_of(&filter));
     let decoded = tshark(&capture, &decode_as, "dhcp");
     assert!(decoded.len() > 1_000, "{} messages decoded", decoded.len());
-    let malformed = tshark(&capture, &decode_as, "_ws.malformed || _ws.expert.severity >= 0x800000");
+    let malformed =
+        tshark(&capture, &decode_as, "_ws.malformed || _ws.expert.severity >= 0x800000");
     assert_eq!(malformed, Vec::<String>::new());
 }
 

@@ -30,10 +30,8 @@ pub fn by_payload(socket: &UdpSocket, payload_offset: u32, sockets: u32) -> io::
         instruction(libc::BPF_ALU | libc::BPF_MOD | libc::BPF_K, sockets.max(1)),
         instruction(libc::BPF_RET | libc::BPF_A, 0),
     ];
-    let attached = libc::sock_fprog {
-        len: program.len() as u16,
-        filter: program.as_ptr().cast_mut(),
-    };
+    let attached =
+        libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
     // SAFETY: `attached` leads to `len` instructions that outlive the call; the kernel copies and
     // checks them and does not write through the pointer.
     check(unsafe {

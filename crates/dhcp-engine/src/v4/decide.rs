@@ -6,10 +6,10 @@ use base::Now;
 use dhcp_lease::v4::lease::INFINITE_LIFETIME_S;
 use dhcp_lease::v4::{Action, Facts, LeaseTerms, Occupancy, Owner, SlotView};
 
+use super::DropReason;
 use super::reply::{ReplyKind, Terms};
 use super::snapshot::PoolPlace;
 use super::transaction::{Intent, Transaction};
-use super::DropReason;
 
 /// What the facts lead to.
 #[derive(Clone, Copy, Debug)]
@@ -245,12 +245,7 @@ fn candidate(transaction: &Transaction<'_>, facts: &Facts) -> Option<(SlotView, 
 }
 
 /// Whether the client has a running lease on this link other than `slot`: one client, one lease.
-fn has_other_lease(
-    transaction: &Transaction<'_>,
-    now: Now,
-    facts: &Facts,
-    slot: SlotView,
-) -> bool {
+fn has_other_lease(transaction: &Transaction<'_>, now: Now, facts: &Facts, slot: SlotView) -> bool {
     facts.mine().any(|mine| {
         mine.address != slot.address
             && mine.occupancy == Occupancy::Leased
@@ -291,9 +286,10 @@ impl Transaction<'_> {
         let is_young = age_s as f64 <= limit_s
             && subnet.cache_max_age_s.is_none_or(|max_s| age_s <= u64::from(max_s));
         let is_same = slot.valid_lifetime_s == wanted_s
-            && self.snapshot.place(self.subnet, slot.address).is_some_and(|place| {
-                self.snapshot.subnet(place.subnet).id == slot.subnet_id
-            });
+            && self
+                .snapshot
+                .place(self.subnet, slot.address)
+                .is_some_and(|place| self.snapshot.subnet(place.subnet).id == slot.subnet_id);
         if slot.valid_lifetime_s == INFINITE_LIFETIME_S {
             return is_same.then_some(INFINITE_LIFETIME_S);
         }

@@ -12,9 +12,9 @@ pub mod transaction;
 
 mod decide;
 
+pub use counters::ShardCounters;
 pub use reason::DropReason;
 pub use reply::{Destination, Reply, ReplyKind};
-pub use counters::ShardCounters;
 pub use shard::{Shard, Transmit};
 pub use snapshot::Snapshot;
 pub use transaction::{Input, Outcome, Step, Transaction, drive};

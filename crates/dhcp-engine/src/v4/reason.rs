@@ -14,6 +14,8 @@ pub enum DropReason {
     DirectClient,
     /// The message carries neither a hardware address nor a client identifier.
     NoIdentity,
+    /// The client identifier is longer than a lease keeps.
+    ClientIdTooLong,
     /// The client chose another server (option 54).
     ClientChoseOtherServer,
     /// INIT-REBOOT or renewal by a client that we know nothing of, and we are not authoritative
@@ -43,12 +45,13 @@ pub enum DropReason {
 
 impl DropReason {
     /// All of them, in the order of their counters.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::NotARequest,
         Self::UnexpectedMessageType,
         Self::NoSubnet,
         Self::DirectClient,
         Self::NoIdentity,
+        Self::ClientIdTooLong,
         Self::ClientChoseOtherServer,
         Self::UnknownClient,
         Self::PoolExhausted,
@@ -78,6 +81,7 @@ impl DropReason {
             Self::NoSubnet => "no-subnet",
             Self::DirectClient => "direct-client",
             Self::NoIdentity => "no-identity",
+            Self::ClientIdTooLong => "client-id-too-long",
             Self::ClientChoseOtherServer => "client-chose-other-server",
             Self::UnknownClient => "unknown-client",
             Self::PoolExhausted => "pool-exhausted",

@@ -8,8 +8,8 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 use dhcp_lease::v4::lease::INFINITE_LIFETIME_S;
 use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, NoRoom, option};
 
-use super::snapshot::{PoolPlace, SendOption, Subnet};
 use super::select::SubnetIndex;
+use super::snapshot::{PoolPlace, SendOption, Subnet};
 use super::transaction::Transaction;
 
 /// UDP port of servers and relays (RFC 2131 §4.1).
@@ -21,8 +21,7 @@ const REPLY_LEN_MIN: usize = 300;
 /// Largest message every client must take (RFC 2131 §2), octets of UDP payload without headers.
 const MESSAGE_LEN_MIN: usize = 548;
 /// Options that replies carry even when the client does not ask (Kea reference §1.4).
-const ALWAYS_SENT: [u8; 3] =
-    [option::ROUTERS, option::DOMAIN_NAME_SERVERS, option::DOMAIN_NAME];
+const ALWAYS_SENT: [u8; 3] = [option::ROUTER, option::DOMAIN_NAME_SERVER, option::DOMAIN_NAME];
 /// Options that the transaction writes itself; a configured one of these codes is not added.
 const WRITTEN_BY_US: [u8; 9] = [
     option::SUBNET_MASK,
@@ -120,11 +119,7 @@ impl Reply {
     /// # Errors
     ///
     /// When it does not fit the buffer or the client's maximum message size.
-    pub fn emit(
-        &self,
-        transaction: &Transaction<'_>,
-        buffer: &mut [u8],
-    ) -> Result<usize, NoRoom> {
+    pub fn emit(&self, transaction: &Transaction<'_>, buffer: &mut [u8]) -> Result<usize, NoRoom> {
         let message = transaction.message();
         let subnet_index = self.terms.place.map_or(self.subnet, |place| place.subnet);
         let subnet = transaction.snapshot.subnet(subnet_index);
@@ -142,7 +137,7 @@ impl Reply {
             writer.option(option::CLIENT_ID, id);
         }
         if let Some(information) = message.relay_agent_information() {
-            put_value(&mut writer, option::RELAY_AGENT_INFORMATION, &information);
+            writer.option_value(option::RELAY_AGENT_INFORMATION, information);
         }
         writer.finish(REPLY_LEN_MIN)
     }
@@ -165,8 +160,7 @@ impl Reply {
         } else {
             message.flags()
         };
-        let keeps_client_address =
-            matches!(self.terms.kind, ReplyKind::Ack | ReplyKind::InformAck);
+        let keeps_client_address = matches!(self.terms.kind, ReplyKind::Ack | ReplyKind::InformAck);
         Header {
             op: 2,
             htype: message.htype(),
@@ -273,21 +267,5 @@ fn put_configured(
     ALWAYS_SENT.into_iter().for_each(|code| put(code, writer));
     for list in lists {
         list.iter().filter(|entry| entry.is_always_sent).for_each(|entry| put(entry.code, writer));
-    }
-}
-
-fn put_value(
-    writer: &mut MessageWriter<'_>,
-    code: u8,
-    value: &dhcp_wire::v4::OptionValue<'_>,
-) {
-    if let Some(octets) = value.as_slice() {
-        writer.option(code, octets);
-        return;
-    }
-    // In pieces: rare, so the copy is made here rather than in every writer.
-    let mut whole = [0; 1024];
-    if let Some(len) = value.copy_to(&mut whole) {
-        writer.option(code, &whole[..len]);
     }
 }

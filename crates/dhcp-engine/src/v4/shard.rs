@@ -15,6 +15,7 @@ use dhcp_wire::v4::{Message, MessageType};
 use super::counters::{ShardCounters, reply_index};
 use super::held::{Held, HeldMessages, WaitsFor};
 use super::outbox::{Envelope, Outbox, REPLY_LEN_MAX};
+use super::transaction::client_id;
 use super::{Destination, DropReason, Ingress, Outcome, Reply, Snapshot, Transaction, drive};
 use crate::in_flight::{ClientKeys, Entry, InFlight};
 
@@ -114,13 +115,18 @@ impl<S: LeaseStore> Shard<S> {
             // Whoever has an offer already goes first.
             return self.counters.dropped(DropReason::OutboxFull);
         }
-        let keys = self.in_flight.keys(message.chaddr(), message.client_id());
+        let client_id = match client_id(&message) {
+            Ok(client_id) => client_id,
+            Err(reason) => return self.counters.dropped(reason),
+        };
+        let keys = self.in_flight.keys(message.chaddr(), client_id);
         match self.in_flight.enter(keys) {
             Entry::Entered => self.run(now, message, ingress, keys, transmit),
             Entry::Duplicate => self.counters.dropped(DropReason::DuplicateInFlight),
             Entry::Hold => {
                 let waits_for = WaitsFor::Client;
-                if !self.held.push(Held { keys, ingress, waits_for, since_ns: now.mono_ns }, octets) {
+                if !self.held.push(Held { keys, ingress, waits_for, since_ns: now.mono_ns }, octets)
+                {
                     self.counters.dropped(DropReason::HeldFull);
                 }
             }

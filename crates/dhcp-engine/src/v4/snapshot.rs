@@ -96,10 +96,7 @@ pub struct PoolPlace {
 impl Snapshot {
     /// Compiles `config`. `configure` is given the pools and makes the pool set (the lease table
     /// does).
-    pub fn compile(
-        config: &Dhcp4,
-        configure: impl FnOnce(&[PoolSpec]) -> Arc<PoolSet>,
-    ) -> Self {
+    pub fn compile(config: &Dhcp4, configure: impl FnOnce(&[PoolSpec]) -> Arc<PoolSet>) -> Self {
         let (specs, pool_options) = pools_of(config);
         let (groups, group_of) = groups_of(config);
         let subnets = config

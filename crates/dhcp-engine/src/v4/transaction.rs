@@ -148,7 +148,7 @@ impl<'m> Transaction<'m> {
         let intent = intent_of(&message, server_id)?;
         let subnet = select_subnet(snapshot, &message, ingress)?;
         let hardware = HardwareAddress::new(message.htype(), message.chaddr());
-        let client_id = message.client_id().filter(|id| !id.is_empty());
+        let client_id = client_id(&message)?;
         if hardware.is_empty() && client_id.is_none() {
             return Err(DropReason::NoIdentity);
         }
@@ -307,11 +307,19 @@ pub fn drive(
     }
 }
 
+/// The client identifier. One in pieces is longer than 255 octets, more than a lease keeps.
+pub(super) fn client_id<'m>(message: &Message<'m>) -> Result<Option<&'m [u8]>, DropReason> {
+    match message.client_id().filter(|id| !id.is_empty()) {
+        Some(id) => id.as_slice().map(Some).ok_or(DropReason::ClientIdTooLong),
+        None => Ok(None),
+    }
+}
+
 /// Our identifier towards this client: the override of the relay (RFC 5107), else our address.
 fn server_identifier(message: &Message<'_>, ingress: Ingress) -> Ipv4Addr {
     message
         .relay_agent_information()
-        .and_then(|information| relay::address(&information, relay::SERVER_IDENTIFIER_OVERRIDE))
+        .and_then(relay::server_identifier_override)
         .unwrap_or(ingress.local)
 }
 
@@ -336,9 +344,7 @@ fn intent_of(message: &Message<'_>, server_id: Ipv4Addr) -> Result<Intent, DropR
         MessageType::Decline => {
             requested.map(Intent::Decline).ok_or(DropReason::NotTheClientsLease)
         }
-        MessageType::Release => {
-            current.map(Intent::Release).ok_or(DropReason::NotTheClientsLease)
-        }
+        MessageType::Release => current.map(Intent::Release).ok_or(DropReason::NotTheClientsLease),
         MessageType::Inform => Ok(Intent::Inform),
         _ => Err(DropReason::UnexpectedMessageType),
     }
@@ -352,7 +358,7 @@ fn select_subnet(
 ) -> Result<SubnetIndex, DropReason> {
     let link = message
         .relay_agent_information()
-        .and_then(|information| relay::address(&information, relay::LINK_SELECTION))
+        .and_then(relay::link_selection)
         .or_else(|| message.option(option::SUBNET_SELECTION).and_then(|value| value.address()));
     let found = if let Some(link) = link {
         snapshot.subnet_by_prefix(link)

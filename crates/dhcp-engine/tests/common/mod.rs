@@ -10,14 +10,14 @@ use dhcp_config::IncludeResolver;
 use dhcp_engine::InFlight;
 use dhcp_engine::v4::{DropReason, Ingress, Shard, ShardCounters, Snapshot, Transmit};
 use dhcp_lease::v4::LeaseTable;
-use dhcp_lease::v4::testing::ManualStore;
+use dhcp_lease::v4::testing::{ManualLog, ManualStore};
 use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, option};
 
-pub const SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
-pub const RELAY: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+pub(crate) const RELAY: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 
 /// One subnet of four addresses with options; timers explicit.
-pub const SMALL: &str = r#"{ "Dhcp4": {
+pub(crate) const SMALL: &str = r#"{ "Dhcp4": {
     "interfaces-config": { "interfaces": [ "*" ], "dhcp-socket-type": "udp" },
     "valid-lifetime": 1000, "min-valid-lifetime": 500, "max-valid-lifetime": 2000,
     "renew-timer": 400, "rebind-timer": 800,
@@ -42,7 +42,7 @@ impl IncludeResolver for NoIncludes {
 }
 
 #[derive(Default)]
-pub struct Sink(pub Vec<(SocketAddrV4, Vec<u8>)>);
+pub(crate) struct Sink(pub(crate) Vec<(SocketAddrV4, Vec<u8>)>);
 
 impl Transmit for Sink {
     fn transmit(&mut self, to: SocketAddrV4, _ingress: Ingress, octets: &[u8]) -> bool {
@@ -51,39 +51,40 @@ impl Transmit for Sink {
     }
 }
 
-pub struct Server {
-    pub now: Now,
-    pub table: Arc<LeaseTable>,
-    pub shards: Vec<Shard<ManualStore>>,
-    pub counters: Vec<Arc<ShardCounters>>,
-    pub auto_settle: bool,
+pub(crate) struct Server {
+    pub(crate) now: Now,
+    pub(crate) shards: Vec<Shard<ManualStore>>,
+    pub(crate) counters: Vec<Arc<ShardCounters>>,
+    pub(crate) log: Arc<ManualLog>,
+    pub(crate) auto_settle: bool,
 }
 
-pub fn compile(text: &str, table: &LeaseTable) -> Arc<Snapshot> {
+pub(crate) fn compile(text: &str, table: &LeaseTable) -> Arc<Snapshot> {
     let checked = dhcp_config::parse_dhcp4("test.conf", text, &mut NoIncludes)
         .unwrap_or_else(|problems| panic!("{}", problems[0]));
     Arc::new(Snapshot::compile(&checked.config, |specs| table.configure(specs)))
 }
 
 impl Server {
-    pub fn new(text: &str) -> Self {
+    pub(crate) fn new(text: &str) -> Self {
         Self::with_shards(text, 1)
     }
 
-    pub fn with_shards(text: &str, count: usize) -> Self {
+    pub(crate) fn with_shards(text: &str, count: usize) -> Self {
         let table = Arc::new(LeaseTable::new(7));
         let snapshot = compile(text, &table);
         let in_flight = Arc::new(InFlight::new(7, 64));
-        let shards: Vec<_> = ManualStore::shards(&table, count)
-            .into_iter()
+        let log = Arc::new(ManualLog::default());
+        let shards: Vec<_> = (0..count)
+            .map(|_| ManualStore::new(Arc::clone(&table), Arc::clone(&log)))
             .map(|store| Shard::new(store, Arc::clone(&snapshot), Arc::clone(&in_flight)))
             .collect();
         let counters = shards.iter().map(Shard::counters).collect();
         let now = Now { mono_ns: NS_PER_S, wall_us: 1_700_000_000_000_000 };
-        Self { now, table, shards, counters, auto_settle: true }
+        Self { now, shards, counters, log, auto_settle: true }
     }
 
-    pub fn pass_s(&mut self, seconds: u64) {
+    pub(crate) fn pass_s(&mut self, seconds: u64) {
         self.now = self.now.after_ns(seconds * NS_PER_S);
         for shard in &mut self.shards {
             while shard.housekeeping(self.now, 1_000).is_more_due {}
@@ -91,7 +92,7 @@ impl Server {
     }
 
     /// Gives a message to a shard and ends the batch; the replies that leave.
-    pub fn send_to(&mut self, shard: usize, octets: &[u8]) -> Vec<(SocketAddrV4, Vec<u8>)> {
+    pub(crate) fn send_to(&mut self, shard: usize, octets: &[u8]) -> Vec<(SocketAddrV4, Vec<u8>)> {
         let mut sink = Sink::default();
         let source = SocketAddrV4::new(RELAY, 67);
         let ingress = Ingress { source, local: SERVER, door: 0 };
@@ -104,56 +105,55 @@ impl Server {
     }
 
     /// All rows become safe; waiting replies leave into `sink`.
-    pub fn settle(&mut self, sink: &mut Sink) {
-        let written = self.shards[0].store().written_epoch();
-        self.shards[0].store().settle(written);
+    pub(crate) fn settle(&mut self, sink: &mut Sink) {
+        self.log.settle_all();
         for shard in &mut self.shards {
             shard.end_batch(self.now, sink);
         }
     }
 
     /// Sends a message that must get exactly one reply.
-    pub fn ask(&mut self, message: &Build) -> Vec<u8> {
+    pub(crate) fn ask(&mut self, message: &Build) -> Vec<u8> {
         let mut replies = self.send_to(0, &message.octets());
         assert_eq!(replies.len(), 1, "{:?}", self.counters[0].entries().collect::<Vec<_>>());
         replies.remove(0).1
     }
 
     /// Sends a message that must get no reply.
-    pub fn tell(&mut self, message: &Build) {
+    pub(crate) fn tell(&mut self, message: &Build) {
         assert!(self.send_to(0, &message.octets()).is_empty());
     }
 
-    pub fn dropped(&self, reason: DropReason) -> u64 {
+    pub(crate) fn dropped(&self, reason: DropReason) -> u64 {
         self.counters.iter().map(|counters| counters.dropped_for(reason)).sum()
     }
 
     /// DISCOVER to ACK for client `n`; the address.
-    pub fn lease(&mut self, n: u8) -> Ipv4Addr {
+    pub(crate) fn lease(&mut self, n: u8) -> Ipv4Addr {
         let offer = self.ask(&Build::new(MessageType::Discover, n));
-        let offered = Message::parse(&offer).unwrap().yiaddr();
+        let offered = Message::parse(&offer).expect("a reply parses").yiaddr();
         let ack = self.ask(&Build::new(MessageType::Request, n).requested(offered).server(SERVER));
-        let ack = Message::parse(&ack).unwrap();
+        let ack = Message::parse(&ack).expect("a reply parses");
         assert_eq!(ack.message_type(), Some(MessageType::Ack));
         assert_eq!(ack.yiaddr(), offered);
         offered
     }
 }
 
-pub fn kind(reply: &[u8]) -> Option<MessageType> {
-    Message::parse(reply).unwrap().message_type()
+pub(crate) fn kind(reply: &[u8]) -> Option<MessageType> {
+    Message::parse(reply).expect("a reply parses").message_type()
 }
 
 /// A message to be built.
 #[derive(Clone)]
-pub struct Build {
-    pub header: Header,
-    pub options: Vec<(u8, Vec<u8>)>,
+pub(crate) struct Build {
+    pub(crate) header: Header,
+    pub(crate) options: Vec<(u8, Vec<u8>)>,
 }
 
 impl Build {
     /// A relayed message of client `n`.
-    pub fn new(kind: MessageType, n: u8) -> Self {
+    pub(crate) fn new(kind: MessageType, n: u8) -> Self {
         let mut chaddr = [0; 16];
         chaddr[..6].copy_from_slice(&[2, 0, 0, 0, 0, n]);
         let nowhere = Ipv4Addr::UNSPECIFIED;
@@ -174,31 +174,31 @@ impl Build {
         Self { header, options: vec![(option::MESSAGE_TYPE, vec![kind.code()])] }
     }
 
-    pub fn option(mut self, code: u8, octets: &[u8]) -> Self {
+    pub(crate) fn option(mut self, code: u8, octets: &[u8]) -> Self {
         self.options.push((code, octets.to_vec()));
         self
     }
 
-    pub fn requested(self, address: Ipv4Addr) -> Self {
+    pub(crate) fn requested(self, address: Ipv4Addr) -> Self {
         self.option(option::REQUESTED_ADDRESS, &address.octets())
     }
 
-    pub fn server(self, address: Ipv4Addr) -> Self {
+    pub(crate) fn server(self, address: Ipv4Addr) -> Self {
         self.option(option::SERVER_IDENTIFIER, &address.octets())
     }
 
-    pub fn from(mut self, address: Ipv4Addr) -> Self {
+    pub(crate) fn from(mut self, address: Ipv4Addr) -> Self {
         self.header.ciaddr = address;
         self
     }
 
-    pub fn octets(&self) -> Vec<u8> {
+    pub(crate) fn octets(&self) -> Vec<u8> {
         let mut buffer = [0; 1400];
         let mut writer = MessageWriter::new(&mut buffer, &self.header);
         for (code, octets) in &self.options {
             writer.option(*code, octets);
         }
-        let len = writer.finish(0).unwrap();
+        let len = writer.finish(0).expect("a reply parses");
         buffer[..len].to_vec()
     }
 }

@@ -10,16 +10,16 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// A folder that goes away with the value.
-pub struct TempFolder(PathBuf);
+pub(crate) struct TempFolder(PathBuf);
 
 impl TempFolder {
-    pub fn new(label: &str) -> Self {
+    pub(crate) fn new(label: &str) -> Self {
         let path = std::env::temp_dir().join(format!("godwit-test-{}-{label}", std::process::id()));
         fs::create_dir_all(&path).expect("the temporary folder can be written");
         Self(path)
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 }
@@ -31,7 +31,7 @@ impl Drop for TempFolder {
 }
 
 /// Whether all `tools` are there; when they must be, their absence fails the test.
-pub fn require(tools: &[&str]) -> bool {
+pub(crate) fn require(tools: &[&str]) -> bool {
     let missing: Vec<_> = tools.iter().filter(|tool| !is_installed(tool)).collect();
     if missing.is_empty() {
         return true;
@@ -47,7 +47,7 @@ fn is_installed(tool: &str) -> bool {
 }
 
 /// Writes a configuration for `shards` shards and a pool of 65,534 addresses; its path.
-pub fn configuration(folder: &Path, durability: &str, shards: u16) -> PathBuf {
+pub(crate) fn configuration(folder: &Path, durability: &str, shards: u16) -> PathBuf {
     let path = folder.join("dhcp4.conf");
     let text = format!(
         r#"{{ "Dhcp4": {{
@@ -65,22 +65,22 @@ pub fn configuration(folder: &Path, durability: &str, shards: u16) -> PathBuf {
 }
 
 /// A running server.
-pub struct ServerProcess {
+pub(crate) struct ServerProcess {
     child: Child,
     /// The server itself, when it runs under another program.
     server_pid: u32,
-    pub port: u16,
-    pub relay_port: u16,
+    pub(crate) port: u16,
+    pub(crate) relay_port: u16,
     stderr: PathBuf,
 }
 
 impl ServerProcess {
-    pub fn start(config: &Path, folder: &Path) -> Self {
+    pub(crate) fn start(config: &Path, folder: &Path) -> Self {
         Self::launch(None, config, folder)
     }
 
     /// Starts the server as the child of `wrapper` (strace).
-    pub fn start_under(wrapper: Command, config: &Path, folder: &Path) -> Self {
+    pub(crate) fn start_under(wrapper: Command, config: &Path, folder: &Path) -> Self {
         Self::launch(Some(wrapper), config, folder)
     }
 
@@ -103,8 +103,7 @@ impl ServerProcess {
             .stdout(Stdio::null())
             .stderr(fs::File::create(&stderr).expect("the test's folder can be written"));
         let child = command.spawn().expect("the server can be started");
-        let mut server =
-            Self { server_pid: child.id(), child, port, relay_port, stderr };
+        let mut server = Self { server_pid: child.id(), child, port, relay_port, stderr };
         server.wait_until_serving();
         server
     }
@@ -121,15 +120,15 @@ impl ServerProcess {
         self.server_pid = child_of(self.child.id()).unwrap_or(self.child.id());
     }
 
-    pub fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         fs::read_to_string(&self.stderr).unwrap_or_default()
     }
 
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.server_pid
     }
 
-    pub fn signal(&self, name: &str) {
+    pub(crate) fn signal(&self, name: &str) {
         Command::new("kill")
             .args([&format!("-{name}"), &self.server_pid.to_string()])
             .status()
@@ -137,7 +136,7 @@ impl ServerProcess {
     }
 
     /// Ends the server with SIGTERM; its log.
-    pub fn stop(mut self) -> String {
+    pub(crate) fn stop(mut self) -> String {
         self.signal("TERM");
         let status = self.child.wait().expect("the server was started here");
         assert!(status.success(), "{status}: {}", self.log());
@@ -145,7 +144,7 @@ impl ServerProcess {
     }
 
     /// Ends the server at once.
-    pub fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         self.signal("KILL");
         self.child.wait().expect("the server was started here");
     }
@@ -168,7 +167,7 @@ fn child_of(pid: u32) -> Option<u32> {
 }
 
 /// A UDP port that is free now, above the range that outgoing sockets are given.
-pub fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     loop {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback has free ports");
         let port = socket.local_addr().expect("it is bound").port();
@@ -179,7 +178,7 @@ pub fn free_port() -> u16 {
 }
 
 /// Runs `command` to its end, at most a minute.
-pub fn run_bounded(command: &mut Command) -> Output {
+pub(crate) fn run_bounded(command: &mut Command) -> Output {
     let program = command.get_program().to_owned();
     let mut bounded = Command::new("timeout");
     bounded.arg("60").arg(program).args(command.get_args());

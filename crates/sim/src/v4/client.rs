@@ -38,15 +38,6 @@ pub struct Client {
     xid: u32,
 }
 
-/// What a client sends now, and what that means for the checker.
-#[derive(Debug)]
-pub struct Sent {
-    /// The message.
-    pub octets: Vec<u8>,
-    /// The address given up with it.
-    pub gives_up: Option<Ipv4Addr>,
-}
-
 impl Client {
     /// A client that has just been switched on.
     #[must_use]
@@ -68,7 +59,7 @@ impl Client {
     }
 
     /// The client's timer has run: it sends something, or nothing.
-    pub fn on_timer(&mut self, random: &mut Random, now_s: u64) -> Option<Sent> {
+    pub fn on_timer(&mut self, random: &mut Random, now_s: u64) -> Option<Vec<u8>> {
         match self.state {
             State::Init | State::Selecting => Some(self.discover(random)),
             State::Requesting(address) => {
@@ -92,19 +83,24 @@ impl Client {
     }
 
     /// What a bound client may do: mostly renew.
-    fn whim(&mut self, random: &mut Random, address: Ipv4Addr, until_s: u64) -> Option<Sent> {
+    fn whim(&mut self, random: &mut Random, address: Ipv4Addr, until_s: u64) -> Option<Vec<u8>> {
         match random.below(10) {
             0 => {
                 self.state = State::Init;
-                let octets = self.message(MessageType::Release, address, &[(option::SERVER_IDENTIFIER, &SERVER.octets())]);
-                Some(Sent { octets, gives_up: Some(address) })
+                Some(self.message(
+                    MessageType::Release,
+                    address,
+                    &[(option::SERVER_IDENTIFIER, &SERVER.octets())],
+                ))
             }
             1 => {
                 self.state = State::Init;
-                let options = [(option::REQUESTED_ADDRESS, &address.octets()), (option::SERVER_IDENTIFIER, &SERVER.octets())]
-                    .map(|(code, octets)| (code, &octets[..]));
-                let octets = self.message(MessageType::Decline, Ipv4Addr::UNSPECIFIED, &options);
-                Some(Sent { octets, gives_up: Some(address) })
+                let (address_octets, server_octets) = (address.octets(), SERVER.octets());
+                let options: [(u8, &[u8]); 2] = [
+                    (option::REQUESTED_ADDRESS, &address_octets),
+                    (option::SERVER_IDENTIFIER, &server_octets),
+                ];
+                Some(self.message(MessageType::Decline, Ipv4Addr::UNSPECIFIED, &options))
             }
             2 => {
                 self.next_exchange();
@@ -129,7 +125,12 @@ impl Client {
     }
 
     /// A reply has arrived; the client's next timer may come sooner.
-    pub fn on_reply(&mut self, random: &mut Random, reply: &Message<'_>, now_s: u64) -> Option<Sent> {
+    pub fn on_reply(
+        &mut self,
+        random: &mut Random,
+        reply: &Message<'_>,
+        now_s: u64,
+    ) -> Option<Vec<u8>> {
         if reply.xid() != self.xid {
             return None;
         }
@@ -139,17 +140,27 @@ impl Client {
                     // Takes the offer of some other server.
                     self.state = State::Init;
                     let other = Ipv4Addr::new(192, 0, 2, 99);
-                    return Some(self.request(Some(reply.yiaddr()), Some(other), Ipv4Addr::UNSPECIFIED));
+                    return Some(self.request(
+                        Some(reply.yiaddr()),
+                        Some(other),
+                        Ipv4Addr::UNSPECIFIED,
+                    ));
                 }
                 self.state = State::Requesting(reply.yiaddr());
                 Some(self.request(Some(reply.yiaddr()), Some(SERVER), Ipv4Addr::UNSPECIFIED))
             }
-            (Some(MessageType::Ack), State::Requesting(_) | State::Rebooting(_) | State::Renewing(..)) => {
+            (
+                Some(MessageType::Ack),
+                State::Requesting(_) | State::Rebooting(_) | State::Renewing(..),
+            ) => {
                 let lifetime_s = u64::from(reply.lease_time().unwrap_or(0));
                 self.state = State::Bound(reply.yiaddr(), now_s + lifetime_s);
                 None
             }
-            (Some(MessageType::Nak), State::Requesting(_) | State::Rebooting(_) | State::Renewing(..)) => {
+            (
+                Some(MessageType::Nak),
+                State::Requesting(_) | State::Rebooting(_) | State::Renewing(..),
+            ) => {
                 self.state = State::Init;
                 None
             }
@@ -161,16 +172,21 @@ impl Client {
         self.xid += 1;
     }
 
-    fn discover(&mut self, random: &mut Random) -> Sent {
+    fn discover(&mut self, random: &mut Random) -> Vec<u8> {
         self.next_exchange();
         self.state = State::Selecting;
         let wish = Ipv4Addr::new(10, 0, 0, 10 + random.below(26) as u8).octets();
         let options: &[(u8, &[u8])] =
             if random.chance(1, 3) { &[(option::REQUESTED_ADDRESS, &wish)] } else { &[] };
-        Sent { octets: self.message(MessageType::Discover, Ipv4Addr::UNSPECIFIED, options), gives_up: None }
+        self.message(MessageType::Discover, Ipv4Addr::UNSPECIFIED, options)
     }
 
-    fn request(&self, requested: Option<Ipv4Addr>, server: Option<Ipv4Addr>, ciaddr: Ipv4Addr) -> Sent {
+    fn request(
+        &self,
+        requested: Option<Ipv4Addr>,
+        server: Option<Ipv4Addr>,
+        ciaddr: Ipv4Addr,
+    ) -> Vec<u8> {
         let (requested, server) = (requested.map(|a| a.octets()), server.map(|a| a.octets()));
         let mut options: Vec<(u8, &[u8])> = Vec::new();
         if let Some(octets) = &requested {
@@ -179,7 +195,7 @@ impl Client {
         if let Some(octets) = &server {
             options.push((option::SERVER_IDENTIFIER, octets));
         }
-        Sent { octets: self.message(MessageType::Request, ciaddr, &options), gives_up: None }
+        self.message(MessageType::Request, ciaddr, &options)
     }
 
     fn message(&self, kind: MessageType, ciaddr: Ipv4Addr, options: &[(u8, &[u8])]) -> Vec<u8> {

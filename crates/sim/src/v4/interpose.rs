@@ -7,9 +7,12 @@ use std::rc::{Rc, Weak};
 use base::{Now, Random};
 use dhcp_engine::v4::{Ingress, Shard, Transmit};
 use dhcp_lease::Identity;
-use dhcp_lease::v4::{Change, Facts, FetchKeys, LeaseStore, Receipt, Refusal, Swept};
+use dhcp_lease::v4::{Action, Change, Facts, FetchKeys, LeaseStore, Receipt, Refusal, Swept};
 
-use super::world::Replies;
+use super::world::{Deed, Deeds};
+
+/// A shard that the world and its neighbors' stores can run.
+pub type SharedShard<S> = Rc<RefCell<Shard<Interposed<S>>>>;
 
 /// A message that is due for a shard.
 #[derive(Clone, Debug)]
@@ -31,8 +34,8 @@ pub struct Junction<S> {
     pub due: Vec<Due>,
     /// Decides which.
     pub random: Random,
-    /// Where replies go.
-    pub replies: Replies,
+    /// Where the shards' deeds are written down.
+    pub deeds: Deeds,
     /// Messages that ran inside another one.
     pub interposed: u64,
 }
@@ -50,20 +53,15 @@ impl<S: LeaseStore> Interposed<S> {
         Self { inner, junction }
     }
 
-    /// The store itself.
-    pub const fn inner(&mut self) -> &mut S {
-        &mut self.inner
-    }
-
     fn let_others_in(&self, now: Now) {
         loop {
-            let Some((shard, due, mut replies)) = self.next_due() else { return };
-            shard.borrow_mut().handle(now, &due.octets, due.ingress, &mut replies);
+            let Some((shard, due, mut deeds)) = self.next_due() else { return };
+            shard.borrow_mut().handle(now, &due.octets, due.ingress, &mut deeds);
         }
     }
 
     /// A due message of a shard that is not running, perhaps.
-    fn next_due(&self) -> Option<(Rc<RefCell<Shard<Self>>>, Due, Replies)> {
+    fn next_due(&self) -> Option<(SharedShard<S>, Due, Deeds)> {
         let mut junction = self.junction.borrow_mut();
         if junction.due.is_empty() || junction.random.chance(1, 2) {
             return None;
@@ -74,7 +72,7 @@ impl<S: LeaseStore> Interposed<S> {
         let due = junction.due.remove(at);
         junction.interposed += 1;
         let shard = junction.shards[due.shard].upgrade()?;
-        Some((shard, due, junction.replies.clone()))
+        Some((shard, due, junction.deeds.clone()))
     }
 }
 
@@ -91,7 +89,18 @@ impl<S: LeaseStore> LeaseStore for Interposed<S> {
         changes: &[Change<'_>],
     ) -> Result<Receipt, Refusal> {
         self.let_others_in(now);
-        self.inner.commit(now, identity, changes)
+        let receipt = self.inner.commit(now, identity, changes)?;
+        for change in changes {
+            if matches!(change.action, Action::Release | Action::Decline { .. }) {
+                let deeds = self.junction.borrow().deeds.clone();
+                deeds.0.borrow_mut().push(Deed::TookBack(change.address));
+            }
+        }
+        Ok(receipt)
+    }
+
+    fn give_back(&mut self, address: std::net::Ipv4Addr) {
+        self.inner.give_back(address);
     }
 
     fn submit(&mut self, now: Now) {
@@ -111,15 +120,14 @@ impl<S: LeaseStore> LeaseStore for Interposed<S> {
     }
 }
 
-/// Replies of the shards, collected for the world.
-impl Transmit for Replies {
+impl Transmit for Deeds {
     fn transmit(
         &mut self,
         _destination: std::net::SocketAddrV4,
         _ingress: Ingress,
         octets: &[u8],
     ) -> bool {
-        self.0.borrow_mut().push(octets.to_vec());
+        self.0.borrow_mut().push(Deed::Replied(octets.to_vec()));
         true
     }
 }

@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -13,19 +13,28 @@ use dhcp_config::IncludeResolver;
 use dhcp_engine::InFlight;
 use dhcp_engine::v4::{Ingress, Shard, ShardCounters, Snapshot};
 use dhcp_lease::v4::LeaseTable;
-use dhcp_lease::v4::testing::ManualStore;
+use dhcp_lease::v4::testing::{ManualLog, ManualStore};
 use dhcp_wire::v4::{Message, MessageType};
 
 use super::checker::{Checker, Violation};
-use super::client::{Client, RELAY, SERVER, Sent};
+use super::client::{Client, RELAY, SERVER};
 use super::interpose::{Due, Interposed, Junction};
 use super::settings::Settings;
 
 type Store = Interposed<ManualStore>;
 
-/// Replies that left the shards and are not yet on the network.
+/// What the shards did, in order, and the world has not looked at yet.
 #[derive(Clone, Debug, Default)]
-pub struct Replies(pub Rc<RefCell<Vec<Vec<u8>>>>);
+pub struct Deeds(pub Rc<RefCell<Vec<Deed>>>);
+
+/// Something that a shard did.
+#[derive(Clone, Debug)]
+pub enum Deed {
+    /// A reply left.
+    Replied(Vec<u8>),
+    /// A RELEASE or DECLINE of this address was taken in.
+    TookBack(Ipv4Addr),
+}
 
 /// Something that will happen.
 #[derive(Clone, Debug)]
@@ -33,7 +42,7 @@ enum Event {
     /// A client's timer runs.
     Timer(usize),
     /// A message reaches a shard.
-    ToShard(Due, Option<GivenUp>),
+    ToShard(Due),
     /// A reply reaches a client.
     ToClient(usize, Vec<u8>),
     /// Rows up to this epoch are safe.
@@ -43,9 +52,6 @@ enum Event {
     /// The configuration changes.
     Reload,
 }
-
-/// A client and the address that it gives up.
-type GivenUp = (usize, std::net::Ipv4Addr);
 
 /// What a life came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -70,10 +76,13 @@ pub struct World {
     next_event: u64,
     events: BTreeMap<(u64, u64), Event>,
     table: Arc<LeaseTable>,
+    log: Arc<ManualLog>,
+    /// Highest epoch whose settling is planned.
+    settling: u64,
     shards: Vec<Rc<RefCell<Shard<Store>>>>,
     counters: Vec<Arc<ShardCounters>>,
     junction: Rc<RefCell<Junction<ManualStore>>>,
-    replies: Replies,
+    deeds: Deeds,
     clients: Vec<Client>,
     checker: Checker,
 }
@@ -94,17 +103,18 @@ impl World {
         let table = Arc::new(LeaseTable::new(random.next_u64()));
         let snapshot = snapshot(&settings, settings.pool_size, &table);
         let in_flight = Arc::new(InFlight::new(random.next_u64(), 64));
-        let replies = Replies::default();
+        let deeds = Deeds::default();
         let junction = Rc::new(RefCell::new(Junction {
             shards: Vec::new(),
             due: Vec::new(),
             random: random.fork(1),
-            replies: replies.clone(),
+            deeds: deeds.clone(),
             interposed: 0,
         }));
-        let shards: Vec<_> = ManualStore::shards(&table, settings.shards)
-            .into_iter()
-            .map(|store| {
+        let log = Arc::new(ManualLog::default());
+        let shards: Vec<_> = (0..settings.shards)
+            .map(|_| {
+                let store = ManualStore::new(Arc::clone(&table), Arc::clone(&log));
                 let store = Interposed::new(store, Rc::clone(&junction));
                 let shard = Shard::new(store, Arc::clone(&snapshot), Arc::clone(&in_flight));
                 Rc::new(RefCell::new(shard))
@@ -121,9 +131,11 @@ impl World {
             next_event: 0,
             events: BTreeMap::new(),
             table,
+            log,
+            settling: 0,
             shards,
             junction,
-            replies,
+            deeds,
             checker: Checker::default(),
             settings,
         };
@@ -157,8 +169,8 @@ impl World {
     fn plan(&mut self) {
         for client in 0..self.clients.len() {
             // Many at once: races for the last addresses.
-            let delay_ms = [0, self.random.below(5), self.random.below(20_000)]
-                [self.random.below(3) as usize];
+            let delay_ms =
+                [0, self.random.below(5), self.random.below(20_000)][self.random.below(3) as usize];
             self.after_ms(delay_ms, Event::Timer(client));
         }
         for shard in 0..self.shards.len() {
@@ -181,12 +193,12 @@ impl World {
         match event {
             Event::Timer(client) if clients_speak => self.on_timer(client),
             Event::Timer(_) => {}
-            Event::ToShard(due, given_up) => self.to_shard(due, given_up),
-            Event::ToClient(client, octets) => self.to_client(client, &octets, clients_speak),
+            Event::ToShard(due) => self.deliver_to_shard(due),
+            Event::ToClient(client, octets) => {
+                self.deliver_to_client(client, &octets, clients_speak)
+            }
             Event::Settle(epoch) => {
-                for shard in &self.shards {
-                    shard.borrow_mut().store().inner().settle(epoch);
-                }
+                self.log.settle_through(epoch);
                 self.end_batches();
             }
             Event::Housekeeping(shard) => {
@@ -209,15 +221,15 @@ impl World {
 
     fn on_timer(&mut self, client: usize) {
         let sent = self.clients[client].on_timer(&mut self.random, self.now.wall_s());
-        if let Some(sent) = sent {
-            self.from_client(client, sent);
+        if let Some(message) = sent {
+            self.put_on_the_network(message);
         }
         let delay_ms = [300, 2_000, 4_000, 15_000][self.random.below(4) as usize];
         self.after_ms(delay_ms, Event::Timer(client));
     }
 
-    fn from_client(&mut self, client: usize, sent: Sent) {
-        let octets: Rc<[u8]> = sent.octets.into();
+    fn put_on_the_network(&mut self, message: Vec<u8>) {
+        let octets: Rc<[u8]> = message.into();
         let copies = 1 + u64::from(self.random.chance(self.settings.repeat_permille, 1_000));
         for _ in 0..copies {
             if self.random.chance(self.settings.loss_permille, 1_000) {
@@ -228,14 +240,11 @@ impl World {
             let shard = self.random.below(self.shards.len() as u64) as usize;
             let due = Due { shard, octets: Rc::clone(&octets), ingress };
             let delay_ms = [0, 1, self.random.below(400)][self.random.below(3) as usize];
-            self.after_ms(delay_ms, Event::ToShard(due, sent.gives_up.map(|a| (client, a))));
+            self.after_ms(delay_ms, Event::ToShard(due));
         }
     }
 
-    fn to_shard(&mut self, due: Due, given_up: Option<GivenUp>) {
-        if let Some((client, address)) = given_up {
-            self.checker.on_given_up(client, address);
-        }
+    fn deliver_to_shard(&mut self, due: Due) {
         // Messages that are due within two milliseconds may run inside this one.
         let horizon = (self.now.mono_ns + 2 * NS_PER_MS, 0);
         let soon: Vec<_> = self
@@ -246,37 +255,39 @@ impl World {
             .collect();
         let mut others = Vec::new();
         for key in soon {
-            if let Some(Event::ToShard(other, other_given_up)) = self.events.remove(&key) {
-                if let Some((client, address)) = other_given_up {
-                    self.checker.on_given_up(client, address);
-                }
+            if let Some(Event::ToShard(other)) = self.events.remove(&key) {
                 others.push(other);
             }
         }
         self.junction.borrow_mut().due = others;
-        let mut replies = self.replies.clone();
+        let mut deeds = self.deeds.clone();
         let shard = Rc::clone(&self.shards[due.shard]);
-        shard.borrow_mut().handle(self.now, &due.octets, due.ingress, &mut replies);
+        shard.borrow_mut().handle(self.now, &due.octets, due.ingress, &mut deeds);
         let rest = std::mem::take(&mut self.junction.borrow_mut().due);
         for other in rest {
             let shard = Rc::clone(&self.shards[other.shard]);
-            shard.borrow_mut().handle(self.now, &other.octets, other.ingress, &mut replies);
+            shard.borrow_mut().handle(self.now, &other.octets, other.ingress, &mut deeds);
         }
         self.end_batches();
     }
 
     fn end_batches(&mut self) {
         for shard in &self.shards {
-            shard.borrow_mut().end_batch(self.now, &mut self.replies.clone());
+            shard.borrow_mut().end_batch(self.now, &mut self.deeds.clone());
         }
-        let written = self.shards[0].borrow_mut().store().inner().written_epoch();
-        let delay_ms = self.random.below(self.settings.settle_ms + 1);
-        if self.shards[0].borrow_mut().store().inner().has_unsettled() {
-            self.after_ms(delay_ms, Event::Settle(written));
+        let closed = self.log.closed_epoch();
+        if closed > self.settling {
+            // Rows settle in order, each batch after its own delay.
+            self.settling = closed;
+            let delay_ms = self.random.below(self.settings.settle_ms + 1);
+            self.after_ms(delay_ms, Event::Settle(closed));
         }
-        let replies = std::mem::take(&mut *self.replies.0.borrow_mut());
-        for octets in replies {
-            self.on_reply_sent(octets);
+        let deeds = std::mem::take(&mut *self.deeds.0.borrow_mut());
+        for deed in deeds {
+            match deed {
+                Deed::Replied(octets) => self.on_reply_sent(octets),
+                Deed::TookBack(address) => self.checker.on_given_up(address),
+            }
         }
     }
 
@@ -295,12 +306,12 @@ impl World {
         }
     }
 
-    fn to_client(&mut self, client: usize, octets: &[u8], clients_speak: bool) {
+    fn deliver_to_client(&mut self, client: usize, octets: &[u8], clients_speak: bool) {
         let Ok(reply) = Message::parse(octets) else { return };
         let now_s = self.now.wall_s();
         let answer = self.clients[client].on_reply(&mut self.random, &reply, now_s);
-        if let Some(sent) = answer.filter(|_| clients_speak) {
-            self.from_client(client, sent);
+        if let Some(message) = answer.filter(|_| clients_speak) {
+            self.put_on_the_network(message);
         }
     }
 
