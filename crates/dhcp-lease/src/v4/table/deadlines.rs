@@ -228,4 +228,40 @@ impl Deadlines {
         self.unlink(slots, id);
         Some(id)
     }
+
+    /// Walks all lists forth and back; the number of slots in them.
+    #[cfg(test)]
+    pub(super) fn audit(&self, slots: &Slots) -> usize {
+        let walk = |end: u32, head: u32, tail: Option<u32>| {
+            let (mut count, mut prev, mut id) = (0, end, head);
+            while id & END == 0 {
+                assert_eq!(slots.get(id).prev, prev);
+                let is_right = match slots.get(id).occupancy {
+                    Occupancy::Free => false,
+                    Occupancy::Held => end == HOLDS,
+                    Occupancy::Releasing => end == RELEASES,
+                    Occupancy::Leased | Occupancy::Declined => end < HOLDS,
+                };
+                assert!(is_right, "list {end:#x}: {:?}", slots.get(id));
+                count += 1;
+                (prev, id) = (id, slots.get(id).next);
+            }
+            if let Some(tail) = tail {
+                assert_eq!(tail, if prev == end { NOTHING } else { prev });
+                assert!(id == end || (count == 0 && id == NOTHING));
+            }
+            count
+        };
+        let mut count = walk(DUE, self.due, None);
+        for queue in [&self.holds, &self.releases] {
+            count += walk(queue.end, queue.head, Some(queue.tail));
+            let first_key =
+                if queue.head == NOTHING { u64::MAX } else { (queue.key)(slots.get(queue.head)) };
+            assert_eq!(queue.first_key, first_key);
+        }
+        for (bucket, &head) in self.buckets.iter().enumerate() {
+            count += walk(END | bucket as u32, head, None);
+        }
+        count
+    }
 }
