@@ -13,6 +13,8 @@
 pub mod log;
 pub mod memfile;
 pub mod storage;
+pub mod store;
 
 pub use log::{Durability, LogThread, ShardLog};
 pub use memfile::v4::{LoadReport, Memfile, OpenError, OpenOptions};
+pub use store::MemfileStore;

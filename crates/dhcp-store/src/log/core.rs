@@ -88,8 +88,8 @@ impl LogCore {
         self.round_by(now, None);
     }
 
-    /// A round done by a shard; says whether a flush or rotation by time needs the thread, which
-    /// does not know of it yet.
+    /// A round done by a shard; says whether the thread must hear of it: of a failure, or of rows
+    /// that are to be flushed in time.
     pub(super) fn round_by(&mut self, now: Now, shard: Option<usize>) -> bool {
         if self.failure.is_some() {
             return false;
@@ -108,12 +108,12 @@ impl LogCore {
         if !self.batch.is_empty() {
             if let Err(failed) = self.memfile.append(&self.batch) {
                 self.fail(&failed);
-                return false;
+                return true;
             }
             if self.options.durability == Durability::Always {
                 if let Err(failed) = self.memfile.sync() {
                     self.fail(&failed);
-                    return false;
+                    return true;
                 }
             } else {
                 self.unflushed_since_ns.get_or_insert(now.mono_ns);

@@ -186,9 +186,9 @@ impl ShardLog {
         if let Some(core) = &self.core
             && let Ok(mut core) = core.try_lock()
         {
-            let needs_flush = core.round_by(now, Some(self.shard));
+            let needs_thread = core.round_by(now, Some(self.shard));
             drop(core);
-            if !needs_flush {
+            if !needs_thread {
                 return;
             }
         }

@@ -9,10 +9,11 @@ use std::{fmt, io};
 
 use base::Now;
 use base::time::NS_PER_MS;
+use dhcp_lease::v4::RowView;
 
 use super::shard::Doorbell;
 use super::{CoreOptions, Durability, LogCore, LogFailure, ShardLog, Shards};
-use crate::memfile::v4::{Cleaned, Cleanup, CleanupError, Memfile, RowView};
+use crate::memfile::v4::{Cleaned, Cleanup, CleanupError, Memfile};
 
 /// Gives the rows of the whole table, one by one.
 pub type SnapshotSource = Box<dyn Fn(&mut dyn FnMut(&RowView<'_>)) + Send>;

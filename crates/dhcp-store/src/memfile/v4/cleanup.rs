@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::columns::{Columns, Header};
-use super::encode::{RowView, encode_row};
+use super::encode::{encode_row, row_of};
 use super::load::{LoadError, LoadReport, Source, load};
 use super::open::inspect;
 use crate::memfile::attempt::{Tried, prepare, rename};
@@ -99,7 +99,7 @@ impl Cleanup {
         prepare(&*self.storage, &self.files, |writer| {
             writer.append(|block| Columns::NEWEST.encode_header(block))?;
             leases.iter().try_for_each(|lease| {
-                writer.append(|block| encode_row(&RowView::from(lease), Columns::NEWEST, block))
+                writer.append(|block| encode_row(&row_of(lease), Columns::NEWEST, block))
             })
         })?;
         rename(&*self.storage, &self.files, &self.files.scratch, &self.files.completed)?;

@@ -216,7 +216,7 @@ const fn hex_digit(digit: u8) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::super::columns::Columns;
-    use super::super::encode::{RowView, encode_row};
+    use super::super::encode::{encode_row, row_of};
     use super::*;
 
     const HEADER: Header = Header { columns: Columns::NEWEST, unknown: 0 };
@@ -302,7 +302,7 @@ mod tests {
                 pool_id: random.next_u32(),
             };
             let mut line = Vec::new();
-            encode_row(&RowView::from(&lease), Columns::NEWEST, &mut line);
+            encode_row(&row_of(&lease), Columns::NEWEST, &mut line);
             assert_eq!(parse_row(line.strip_suffix(b"\n").unwrap(), HEADER), Ok(lease));
         }
     }

@@ -2,56 +2,26 @@
 
 use std::net::Ipv4Addr;
 
-use dhcp_lease::HardwareAddress;
-use dhcp_lease::v4::{Lease, LeaseState};
+use dhcp_lease::v4::{Lease, LeaseState, RowView};
 
 use super::columns::Columns;
 
-/// What one row says of one address, borrowed.
-#[derive(Clone, Copy, Debug)]
-pub struct RowView<'a> {
-    /// The address that is leased.
-    pub address: Ipv4Addr,
-    /// The client's hardware address, possibly empty.
-    pub hardware: &'a HardwareAddress,
-    /// The client's identifier, when it sent one.
-    pub client_id: Option<&'a [u8]>,
-    /// Seconds from `cltt_s`; 0 deletes the lease.
-    pub valid_lifetime_s: u32,
-    /// Client's last transaction time, wall-clock seconds.
-    pub cltt_s: u64,
-    /// `id` of the subnet.
-    pub subnet_id: u32,
-    /// Whether the server keeps the forward DNS entry.
-    pub fqdn_fwd: bool,
-    /// Whether the server keeps the reverse DNS entry.
-    pub fqdn_rev: bool,
-    /// Host name, possibly empty.
-    pub hostname: &'a str,
-    /// Kea's state.
-    pub state: LeaseState,
-    /// JSON text, possibly empty.
-    pub user_context: &'a str,
-    /// `pool-id` of the pool, or 0.
-    pub pool_id: u32,
-}
-
-impl<'a> From<&'a Lease> for RowView<'a> {
-    fn from(lease: &'a Lease) -> Self {
-        Self {
-            address: lease.address,
-            hardware: &lease.hardware,
-            client_id: lease.client_id.as_ref().map(|client_id| client_id.octets()),
-            valid_lifetime_s: lease.valid_lifetime_s,
-            cltt_s: lease.cltt_s,
-            subnet_id: lease.subnet_id,
-            fqdn_fwd: lease.fqdn_fwd,
-            fqdn_rev: lease.fqdn_rev,
-            hostname: &lease.hostname,
-            state: lease.state,
-            user_context: &lease.user_context,
-            pool_id: lease.pool_id,
-        }
+/// A whole lease as a row.
+#[must_use]
+pub fn row_of(lease: &Lease) -> RowView<'_> {
+    RowView {
+        address: lease.address,
+        hardware: &lease.hardware,
+        client_id: lease.client_id.as_ref().map(|client_id| client_id.octets()),
+        valid_lifetime_s: lease.valid_lifetime_s,
+        cltt_s: lease.cltt_s,
+        subnet_id: lease.subnet_id,
+        fqdn_fwd: lease.fqdn_fwd,
+        fqdn_rev: lease.fqdn_rev,
+        hostname: &lease.hostname,
+        state: lease.state,
+        user_context: &lease.user_context,
+        pool_id: lease.pool_id,
     }
 }
 
@@ -209,6 +179,8 @@ impl Line<'_> {
 #[cfg(test)]
 mod tests {
     use std::sync::LazyLock;
+
+    use dhcp_lease::HardwareAddress;
 
     use super::*;
 

@@ -62,7 +62,8 @@ pub struct LoadReport {
     pub rows: u64,
     /// Rows that are no leases; rubbish does not count.
     pub bad_rows: u64,
-    /// Rows of octets that a crash of the machine left in what had never been flushed.
+    /// Rows of octets that a crash of the machine left in what had never been flushed, with the
+    /// torn rows around them.
     pub rubbish_rows: u64,
     /// The first bad and rubbish rows of each file, at most 100 together.
     pub errors: Vec<RowError>,
@@ -90,8 +91,31 @@ struct Parsed {
     lines: u64,
     /// Number of the line within the chunk, from 0.
     faults: Vec<(u64, RowFault)>,
+    rows: u64,
     bad: u64,
     rubbish: u64,
+    /// What was wrong with the row before.
+    before: Option<RowFault>,
+}
+
+impl Parsed {
+    /// Counts a faulty row. Rows around rubbish are the torn ends of what stood there.
+    fn count(&mut self, fault: RowFault) {
+        self.rows += 1;
+        let before = self.before.replace(fault);
+        match (before, fault) {
+            (None | Some(RowFault::Rubbish), RowFault::Rubbish) => self.rubbish += 1,
+            (Some(_), RowFault::Rubbish) => {
+                self.bad -= 1;
+                self.rubbish += 2;
+            }
+            (Some(RowFault::Rubbish), _) => {
+                self.rubbish += 1;
+                self.before = None;
+            }
+            _ => self.bad += 1,
+        }
+    }
 }
 
 /// The newest row of an address: where it stood, and the lease unless it was deleted.
@@ -207,7 +231,7 @@ impl<'s> Loading<'s> {
             }
             lines_in_file[source] += parsed.lines;
             bad_in_file[source] += parsed.bad;
-            report.rows += parsed.lines;
+            report.rows += parsed.rows;
             report.bad_rows += parsed.bad;
             report.rubbish_rows += parsed.rubbish;
         }
@@ -274,12 +298,11 @@ fn parse_chunk(
                     // The position orders rows: file first, then offset.
                     let position = (chunk.source as u64) << 56 | offset;
                     batches[part_of(lease.address)].push((position, lease));
+                    parsed.rows += 1;
+                    parsed.before = None;
                 }
                 Err(fault) => {
-                    match fault {
-                        RowFault::Rubbish => parsed.rubbish += 1,
-                        _ => parsed.bad += 1,
-                    }
+                    parsed.count(fault);
                     if parsed.faults.len() < DESCRIBED_MAX {
                         parsed.faults.push((parsed.lines, fault));
                     }

@@ -12,6 +12,6 @@ mod open;
 pub use cleanup::{Cleaned, Cleanup, CleanupError};
 pub use columns::{Columns, Header};
 pub use decode::{RowFault, parse_row};
-pub use encode::{RowView, encode_row};
+pub use encode::{encode_row, row_of};
 pub use load::{LoadReport, RowError};
 pub use open::{Memfile, OpenError, OpenOptions, Rotation, Snapshot};

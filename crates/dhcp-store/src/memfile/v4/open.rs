@@ -4,11 +4,11 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dhcp_lease::v4::Lease;
+use dhcp_lease::v4::{Lease, RowView};
 
 use super::cleanup::{Cleanup, CleanupError, Found};
 use super::columns::{Columns, Header};
-use super::encode::{RowView, encode_row};
+use super::encode::encode_row;
 use super::load::{LoadError, LoadReport, Source, load};
 use crate::memfile::attempt::{BlockWriter, Tried, prepare, rename};
 use crate::memfile::{Failed, LeaseFiles};
