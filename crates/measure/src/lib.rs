@@ -9,5 +9,6 @@ pub mod plan;
 pub mod record;
 pub mod search;
 pub mod statistics;
+pub mod summary;
 
 pub use plan::Plan;

@@ -129,6 +129,12 @@ pub const KEYS: &[Key] = &[
         "Confirming trials tried at most, each at a lower rate than the one before.",
     ),
     key(
+        "search.quiet_s",
+        Takes::Number(0.0, 60.0),
+        "0.0",
+        "A search trial stops waiting when no answer came for so long; 0 waits for the deadline.",
+    ),
+    key(
         "search.void_repeats",
         Takes::Whole(0, 20),
         "2",

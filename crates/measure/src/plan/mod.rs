@@ -95,6 +95,9 @@ pub struct SearchPlan {
     pub confirm_dwell_s: f64,
     /// Confirming trials tried at most, each at a lower rate than the one before.
     pub confirmations: u32,
+    /// A search trial stops waiting for outstanding answers when none came for so many seconds,
+    /// instead of at the deadline; 0 always waits. Confirming trials always wait.
+    pub quiet_s: f64,
     /// How often a void trial is repeated before its rate counts as out of reach.
     pub void_repeats: u32,
 }
@@ -227,6 +230,7 @@ impl Default for SearchPlan {
             dwell_s: 1.0,
             confirm_dwell_s: 3.0,
             confirmations: 5,
+            quiet_s: 0.0,
             void_repeats: 2,
         }
     }
