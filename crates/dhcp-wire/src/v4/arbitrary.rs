@@ -179,7 +179,7 @@ fn value_for(random: &mut Random, code: u8, value: &mut [u8; 600]) -> usize {
             value[0] = random.pick(&MessageType::ALL).map_or(1, |known| known.code());
             1
         }
-        option::SERVER_IDENTIFIER => 4,
+        option::SERVER_IDENTIFIER | option::SUBNET_SELECTION => 4,
         option::REQUESTED_IP_ADDRESS | option::IP_ADDRESS_LEASE_TIME => 4,
         option::MAXIMUM_DHCP_MESSAGE_SIZE => 2,
         option::CLIENT_IDENTIFIER | option::CLIENT_FQDN => 3 + random.below(29) as usize,

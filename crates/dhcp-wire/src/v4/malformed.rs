@@ -4,11 +4,13 @@ use core::fmt;
 
 /// What was wrong with a datagram.
 ///
-/// The line is that of Kea 2.2, found by asking it: what it drops unread is refused here, and what
-/// it answers is taken, such as an option that the end of the datagram cuts off
-/// ([`super::Message::is_cut`]), octets behind the four of a requested address, or nonsense in
-/// option 52. Two things that Kea lets pass are refused, since no client sends them: an operation
-/// that does not exist and a hardware address longer than its field.
+/// The line is that of Kea 2.2, found by asking it (`conformance/vectors/dhcp4/kea-verdicts.txt`):
+/// what it drops unread is refused here, and what it answers is taken, such as an option that the
+/// end of the datagram cuts off ([`super::Message::is_cut`]), octets behind the four of a requested
+/// address, or nonsense in option 52. Three things that Kea lets pass are refused, since no client
+/// sends them: an operation that does not exist, a hardware address longer than its field and a
+/// message type of several octets. Split options and those in `file` and `sname`, which Kea 2.2
+/// does not put together, are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Malformed {
     /// Shorter than the fixed header and the cookie.

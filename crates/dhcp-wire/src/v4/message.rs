@@ -13,7 +13,7 @@ use super::{
 
 /// The options whose place is noted while a message is checked, with the lengths that they may
 /// have. The limits are Kea's, found by asking it (see the head of [`Malformed`]).
-const NOTED: [(u8, u8, u8); 12] = [
+const NOTED: [(u8, u8, u8); 13] = [
     (option::DHCP_MESSAGE_TYPE, 1, 1),
     (option::OPTION_OVERLOAD, 1, 255),
     (option::REQUESTED_IP_ADDRESS, 4, 255),
@@ -26,6 +26,7 @@ const NOTED: [(u8, u8, u8); 12] = [
     (option::HOST_NAME, 0, 255),
     (option::CLIENT_FQDN, 3, 255),
     (option::RELAY_AGENT_INFORMATION, 0, 255),
+    (option::SUBNET_SELECTION, 4, 4),
 ];
 /// The slot of all options that are not noted: written, never read.
 const OTHER_SLOT: usize = NOTED.len();
@@ -430,6 +431,13 @@ impl<'a> Message<'a> {
         self.option(option::CLIENT_FQDN)
     }
 
+    /// Option 118 (RFC 3011).
+    #[must_use]
+    #[inline]
+    pub fn subnet_selection(&self) -> Option<Ipv4Addr> {
+        self.leading::<4>(option::SUBNET_SELECTION).map(Ipv4Addr::from)
+    }
+
     /// Option 82 (RFC 3046); [`super::relay::SubOptions`] looks into it.
     #[must_use]
     #[inline]
@@ -471,3 +479,6 @@ impl<'a> Iterator for Options<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

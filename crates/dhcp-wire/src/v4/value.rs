@@ -79,10 +79,13 @@ impl<'a> OptionValue<'a> {
         if start.checked_add(len)? > self.len {
             return None;
         }
+        if len == 0 {
+            return Some(OptionValue::of(&[]));
+        }
         let mut skip = start;
         let mut pieces = self.fragments();
         while let Some(piece) = pieces.next() {
-            if let Some(tail) = piece.get(skip..) {
+            if let Some(tail) = piece.get(skip..).filter(|tail| !tail.is_empty()) {
                 let first = tail.get(..len).unwrap_or(tail);
                 return Some(Self { first, rest: pieces.rest, code: self.code, len });
             }

@@ -278,3 +278,106 @@ const fn value_len(free: usize) -> usize {
     let whole = free / (PIECE_MAX + 2);
     whole * PIECE_MAX + (free % (PIECE_MAX + 2)).saturating_sub(2)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Message, option};
+    use super::*;
+
+    #[test]
+    fn long_values_are_cut_into_pieces_of_255() {
+        let value: [u8; 600] = core::array::from_fn(|n| n as u8);
+        let mut buffer = [0xee; 1_200];
+        let mut writer = MessageWriter::new(&mut buffer, &Header::default());
+        writer.message_type(MessageType::Ack).option(230, &value).option(231, &[]);
+        let len = writer.finish(0).unwrap();
+        let message = Message::parse(&buffer[..len]).unwrap();
+        assert_eq!(message.option(230).unwrap(), value);
+        assert!(message.option(230).unwrap().fragments().map(<[u8]>::len).eq([255, 255, 90]));
+        assert!(message.option(231).unwrap().is_empty());
+        assert_eq!(len, OPTIONS_AT + 3 + 606 + 2 + 1);
+    }
+
+    #[test]
+    fn messages_are_padded_with_zeros_and_end_in_time() {
+        let mut buffer = [0xee; 300];
+        let len = MessageWriter::new(&mut buffer, &Header::default())
+            .message_type(MessageType::Nak)
+            .finish(300);
+        assert_eq!(len, Ok(300));
+        assert_eq!(buffer[240..244], [53, 1, 6, 255]);
+        assert!(buffer[244..].iter().all(|&octet| octet == 0));
+        assert_eq!(MessageWriter::new(&mut buffer, &Header::default()).finish(301), Err(NoRoom));
+        assert_eq!(
+            MessageWriter::new(&mut buffer[..240], &Header::default()).finish(0),
+            Err(NoRoom)
+        );
+        assert_eq!(
+            MessageWriter::new(&mut buffer[..239], &Header::default()).finish(0),
+            Err(NoRoom)
+        );
+        assert_eq!(MessageWriter::new(&mut buffer[..241], &Header::default()).finish(0), Ok(241));
+    }
+
+    #[test]
+    fn what_does_not_fit_fails_unless_it_may_spill() {
+        for may_overload in [false, true] {
+            let mut buffer = [0; 260];
+            let mut writer = MessageWriter::new(&mut buffer, &Header::default());
+            writer.allow_overload(may_overload).message_type(MessageType::Ack);
+            writer.option(option::DOMAIN_NAME, &[b'd'; 40]).option(option::HOST_NAME, b"h");
+            let finished = writer.finish(0);
+            assert_eq!(finished.is_ok(), may_overload);
+            let Ok(len) = finished else { continue };
+            let message = Message::parse(&buffer[..len]).unwrap();
+            assert_eq!(message.option(option::DOMAIN_NAME).unwrap(), [b'd'; 40]);
+            assert_eq!(message.host_name().unwrap(), *b"h");
+            assert_eq!(message.option(option::OVERLOAD).unwrap(), [OVERLOAD_FILE]);
+        }
+    }
+
+    #[test]
+    fn fields_with_names_are_not_overloaded() {
+        let mut buffer = [0; 260];
+        let mut writer = MessageWriter::new(&mut buffer, &Header::default());
+        writer.allow_overload(true).file(b"boot").option(230, &[7; 50]);
+        let len = writer.finish(0).unwrap();
+        let message = Message::parse(&buffer[..len]).unwrap();
+        assert_eq!((message.file(), message.sname()), (&b"boot"[..], &[][..]));
+        assert_eq!(message.option(option::OVERLOAD).unwrap(), [OVERLOAD_SNAME]);
+        assert_eq!(message.option(230).unwrap(), [7; 50]);
+        let mut writer = MessageWriter::new(&mut buffer, &Header::default());
+        writer.allow_overload(true).file(b"boot").sname(b"s").option(230, &[7; 50]);
+        assert_eq!(writer.finish(0), Err(NoRoom));
+    }
+
+    #[test]
+    fn every_size_that_can_be_spilled_is_read_back() {
+        let value: [u8; 400] = core::array::from_fn(|n| n as u8);
+        let mut fitted = 0;
+        for room in 0..140 {
+            for len in 0..value.len() {
+                let mut buffer = [0xee; 400];
+                let buffer = &mut buffer[..241 + room];
+                let mut writer = MessageWriter::new(buffer, &Header::default());
+                writer.allow_overload(true).option(1, &[1; 4]).option(230, &value[..len]);
+                writer.option(230, b"tail").option(2, b"x");
+                let Ok(end) = writer.finish(0) else { continue };
+                let message = Message::parse(&buffer[..end]).unwrap();
+                let joined = message.option(230).unwrap();
+                assert!(joined.octets().eq(value[..len].iter().chain(b"tail").copied()));
+                assert_eq!(message.option(2).unwrap(), *b"x", "{room} {len}");
+                fitted += 1;
+            }
+        }
+        assert!(fitted > 25_000, "{fitted}");
+    }
+
+    #[test]
+    #[should_panic(expected = "names are set before options")]
+    fn names_after_spilled_options_are_a_mistake() {
+        let mut buffer = [0; 250];
+        let mut writer = MessageWriter::new(&mut buffer, &Header::default());
+        writer.allow_overload(true).option(230, &[7; 50]).file(b"boot");
+    }
+}
