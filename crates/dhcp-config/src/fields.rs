@@ -217,9 +217,10 @@ pub(crate) fn wrong_kind<T>(
     findings: &mut Findings,
 ) -> Option<T> {
     if *kind != Kind::Unusable {
-        let article = if key.starts_with("a ") || key.starts_with('`') { "" } else { "`" };
+        // Names of maps come as phrases, keys bare.
+        let quote = if key.contains([' ', '`']) { "" } else { "`" };
         let found = kind.name();
-        let message = format!("{article}{key}{article} must be {expected}, not {found}");
+        let message = format!("{quote}{key}{quote} must be {expected}, not {found}");
         findings.error(at, message);
     }
     None

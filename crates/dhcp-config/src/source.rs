@@ -10,6 +10,9 @@ const EXCERPT_WIDTH: usize = 96;
 /// Characters of a long line shown before the place.
 const EXCERPT_LEAD: usize = 40;
 
+/// Longest message or help, in characters: they quote the file.
+const MESSAGE_WIDTH: usize = 400;
+
 /// A place: which text, and the octet offset in it. Orders by text, then offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct At {
@@ -167,15 +170,30 @@ impl Findings {
             let (excerpt, caret) = sources.excerpt(finding.at);
             let help = match finding.help {
                 Help::None => None,
-                Help::Text(text) => Some(text),
+                Help::Text(text) => Some(printable(&text)),
                 Help::Place(phrase, at) => Some(format!("{phrase} {}", sources.describe(at))),
             };
             let file = sources.name(finding.at.source).to_owned();
             let Finding { severity, message, .. } = finding;
+            let message = printable(&message);
             Problem { severity, file, line, column, message, help, excerpt, caret }
         };
         self.set.into_iter().map(problem).collect()
     }
+}
+
+/// The text without control characters, which a quoted part of the file may hold, and not longer
+/// than a terminal takes.
+fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len().min(MESSAGE_WIDTH));
+    for (count, c) in text.chars().enumerate() {
+        if count == MESSAGE_WIDTH {
+            shown.push_str("...");
+            break;
+        }
+        if c.is_control() { shown.extend(c.escape_unicode()) } else { shown.push(c) }
+    }
+    shown
 }
 
 #[cfg(test)]
@@ -203,6 +221,12 @@ mod tests {
         assert_eq!(problem.column, 501);
         assert_eq!(problem.excerpt.chars().count(), EXCERPT_WIDTH);
         assert_eq!(problem.excerpt.chars().nth(problem.caret), Some('!'));
+    }
+
+    #[test]
+    fn what_a_message_quotes_cannot_reach_the_terminal() {
+        assert_eq!(printable("a\u{1b}[2J\nb"), "a\\u{1b}[2J\\u{a}b");
+        assert_eq!(printable(&"x".repeat(1000)).len(), MESSAGE_WIDTH + 3);
     }
 
     #[test]

@@ -17,11 +17,12 @@ pub(super) fn read(entry: &Entry, findings: &mut Findings) -> InterfacesConfig {
         }
     }
     let types = [("raw", SocketType::Raw), ("udp", SocketType::Udp)];
-    let type_at = fields.take("dhcp-socket-type").map_or(entry.at, |entry| entry.value.at);
-    if let Some(socket_type) = fields.word("dhcp-socket-type", &types, false, findings) {
-        config.socket_type = socket_type;
-    }
-    if config.socket_type == SocketType::Raw && !config.interfaces.is_empty() {
+    let given = fields.take("dhcp-socket-type");
+    let socket_type = fields.word("dhcp-socket-type", &types, false, findings);
+    config.socket_type = socket_type.unwrap_or(SocketType::Raw);
+    let raw = given.is_none() || socket_type == Some(SocketType::Raw);
+    if raw && !config.interfaces.is_empty() {
+        let type_at = given.map_or(entry.at, |given| given.value.at);
         findings.warn_help(
             type_at,
             "raw sockets are not served yet: clients without an address, on the server's own \

@@ -175,9 +175,14 @@ impl<'f> Subnets<'f> {
 
     /// The identifier of a subnet; without one, or with 0, Kea 2 counts from 1.
     fn id(&mut self, fields: &mut Fields<'_>) -> u32 {
-        let given = fields.integer("id", 0..=MAX_SUBNET_ID, self.findings);
+        let given = fields.integer("id", i64::MIN..=i64::MAX, self.findings);
         if given.is_none() && fields.take("id").is_some() {
-            // Out of range or of the wrong kind: reported, and not to be counted.
+            // Of the wrong kind: reported, and not to be counted.
+            return 0;
+        }
+        if let Some(given) = given.filter(|id| !(0..=MAX_SUBNET_ID).contains(&id.value)) {
+            let message = format!("subnet id {} is not from 1 to {MAX_SUBNET_ID}", given.value);
+            self.findings.error(given.at, message);
             return 0;
         }
         let (id, at) = match given {

@@ -5,7 +5,7 @@
 //! `vivso-suboptions` given as text is an enterprise number without data (RFC 3925 §4).
 
 use Field::{
-    Binary, Boolean, Empty, Enterprise, I32, Ipv4, Ipv6, Name, Psid, Routes, Text, Tuple, U8, U16,
+    Binary, Boolean, Enterprise, I32, Ipv4, Ipv6, Name, Opaque, Psid, Routes, Text, Tuple, U8, U16,
     U32,
 };
 
@@ -16,8 +16,6 @@ pub enum Field {
     Binary,
     /// One octet, 1 or 0.
     Boolean,
-    /// Nothing: the option is its sub-options, which text cannot give.
-    Empty,
     /// An enterprise number, and as text an empty data length behind it.
     Enterprise,
     /// Four octets, signed.
@@ -28,6 +26,8 @@ pub enum Field {
     Ipv6,
     /// A domain name in labels (RFC 1035 §3.1).
     Name,
+    /// Octets that text cannot give: sub-options, mostly.
+    Opaque,
     /// Length and value of a port set identifier (RFC 7618 §9).
     Psid,
     /// Classless routes (RFC 3442).
@@ -109,7 +109,7 @@ pub const DEFINITIONS: &[Definition] = &[
     one(40, "nis-domain", &[Text]),
     array(41, "nis-servers", &[Ipv4]),
     array(42, "ntp-servers", &[Ipv4]),
-    one(43, "vendor-encapsulated-options", &[Empty]),
+    one(43, "vendor-encapsulated-options", &[Opaque]),
     array(44, "netbios-name-servers", &[Ipv4]),
     array(45, "netbios-dd-server", &[Ipv4]),
     one(46, "netbios-node-type", &[U8]),
@@ -172,7 +172,7 @@ pub const DEFINITIONS: &[Definition] = &[
     one(118, "subnet-selection", &[Ipv4]),
     array(119, "domain-search", &[Name]),
     one(121, "classless-static-route", &[Routes]),
-    one(122, "cablelabs-client-conf", &[Empty]),
+    one(122, "cablelabs-client-conf", &[Opaque]),
     one(124, "vivco-suboptions", &[U32, Binary]),
     one(125, "vivso-suboptions", &[Enterprise]),
     array(136, "pana-agent", &[Ipv4]),
@@ -182,7 +182,7 @@ pub const DEFINITIONS: &[Definition] = &[
     array(143, "v4-sztp-redirect", &[Tuple]),
     array(146, "rdnss-selection", &[U8, Ipv4, Ipv4, Name]),
     one(159, "v4-portparams", &[U8, Psid]),
-    one(162, "v4-dnr", &[U16, U16, U8, Name, Binary]),
+    one(162, "v4-dnr", &[Opaque]),
     array(212, "option-6rd", &[U8, U8, Ipv6, Ipv4]),
     one(213, "v4-access-domain", &[Name]),
 ];
@@ -222,7 +222,7 @@ mod tests {
     fn fields_that_take_the_rest_come_last() {
         for definition in DEFINITIONS {
             let inner = &definition.fields[..definition.fields.len() - 1];
-            let greedy = |field: &Field| matches!(field, Binary | Text | Routes | Empty);
+            let greedy = |field: &Field| matches!(field, Binary | Text | Routes | Opaque);
             assert!(!inner.iter().any(greedy), "{}", definition.name);
             assert!(
                 !(definition.array && greedy(definition.fields.last().unwrap())),

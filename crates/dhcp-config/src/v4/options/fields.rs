@@ -39,7 +39,7 @@ impl Unused {
             Self::ValuesFrom(first) => {
                 format!("the option takes fewer values: those from number {first} on are not sent")
             }
-            Self::Octets(count) => format!("the last {count} octets of the value are not sent"),
+            Self::Octets(count) => format!("the value is too long by {count}: its end is not sent"),
         }
     }
 
@@ -55,7 +55,7 @@ impl Unused {
 pub(super) fn from_text(definition: &Definition, text: &[u8]) -> Result<Encoded, String> {
     let values = split(text);
     let fields = definition.fields;
-    if fields == [Field::Empty] {
+    if fields == [Field::Opaque] {
         return if values.is_empty() {
             Ok(Encoded::whole(Vec::new()))
         } else {
@@ -134,7 +134,7 @@ fn encode(field: Field, value: &[u8], octets: &mut Vec<u8>) -> Result<(), String
             octets.extend(length.to_be_bytes());
             octets.extend(value);
         }
-        Field::Empty | Field::Routes => unreachable!("handled as whole options"),
+        Field::Opaque | Field::Routes => unreachable!("handled as whole options"),
     }
     Ok(())
 }
@@ -274,13 +274,13 @@ pub(super) fn check(definition: &Definition, mut octets: Vec<u8>) -> Result<Enco
 fn field_length(field: Field, rest: &[u8], whole: &[u8]) -> Result<usize, String> {
     let need = |length: usize| {
         if rest.len() < length {
-            Err(format!("it has {} octets, too few for its type", whole.len()))
+            Err(format!("a value of length {} does not fit its type", whole.len()))
         } else {
             Ok(length)
         }
     };
     match field {
-        Field::Binary | Field::Empty | Field::Text => Ok(rest.len()),
+        Field::Binary | Field::Opaque | Field::Text => Ok(rest.len()),
         Field::Boolean | Field::U8 => need(1),
         Field::U16 => need(2),
         Field::Psid => need(3),
