@@ -127,6 +127,13 @@ impl Report {
         if leases.untracked > 0 {
             warnings.push(format!("{} leases were not compared for conflicts", leases.untracked));
         }
+        if sum.segmentation && sum.ledger.count(Class::Lost) > 0 {
+            warnings.push(
+                "messages left in groups (segmentation) and some were lost: a server that reads \
+                 raw frames takes a group for one message; measure it with segmentation off"
+                    .into(),
+            );
+        }
         let report = Self {
             load: load_record(settings, &sum, &leases, duration_s),
             interrupted: sum.stopped_ns.is_some(),

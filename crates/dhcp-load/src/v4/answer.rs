@@ -210,3 +210,124 @@ impl<'a> Answer<'a> {
         Ok((self.yiaddr, server, self.lease_time_s.ok_or(Fault::NoLeaseTime)?))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAC: [u8; 6] = [2, 0x67, 0, 0, 0, 5];
+    const RELAY: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
+
+    fn octets(hex: &str) -> Vec<u8> {
+        let digits = hex.as_bytes().chunks(2);
+        digits.map(|d| u8::from_str_radix(str::from_utf8(d).unwrap(), 16).unwrap()).collect()
+    }
+
+    /// What Kea 2.2.0 sent to the relay 10.77.0.2, captured: 28 octets, `chaddr`, and the options;
+    /// between them lie 202 zeros.
+    fn from_kea(head: &str, mac: &str, options: &str) -> Vec<u8> {
+        octets(&format!("{head}{mac}{}63825363{options}", "00".repeat(202)))
+    }
+
+    fn ack() -> Vec<u8> {
+        from_kea(
+            "02010601c0ffee0100000000000000000a800000000000000a4d0002",
+            "026700000005",
+            "3501050104ff00000003040a4d000106040a4d0001330400000e1036040a4d00013d0701026700000005ff",
+        )
+    }
+
+    fn nak() -> Vec<u8> {
+        from_kea(
+            "02010601c0ffee01000000000000000000000000000000000a4d0002",
+            "026700000006",
+            "35010636040a4d00013d0701026700000006ff",
+        )
+    }
+
+    #[test]
+    fn what_kea_answers_is_read_and_accepted() {
+        let octets = ack();
+        assert_eq!(octets.len(), 283);
+        let answer = Answer::read(&octets).unwrap();
+        assert_eq!((answer.kind, answer.xid), (kind::ACK, 0xc0ff_ee01));
+        assert!(answer.names(MAC) && !answer.names([2, 0x67, 0, 0, 0, 6]));
+        assert_eq!(answer.check_header(RELAY), Ok(()));
+        let server = Ipv4Addr::new(10, 77, 0, 1);
+        assert_eq!(answer.lease(), Ok((Ipv4Addr::new(10, 128, 0, 0), server, 3_600)));
+        let octets = nak();
+        let answer = Answer::read(&octets).unwrap();
+        assert_eq!((answer.kind, answer.check_header(RELAY)), (kind::NAK, Ok(())));
+        assert_eq!(answer.lease(), Err(Fault::NoAddress));
+    }
+
+    #[test]
+    fn each_fault_is_found_where_it_is_planted() {
+        let header = |at: usize, value: u8| {
+            let mut octets = ack();
+            octets[at] = value;
+            Answer::read(&octets).unwrap().check_header(RELAY)
+        };
+        assert_eq!(header(0, 1), Err(Fault::Op));
+        assert_eq!(header(2, 5), Err(Fault::Hardware));
+        assert_eq!(header(27, 9), Err(Fault::Relay));
+        let lease = |code: u8, instead: u8| {
+            let mut octets = ack();
+            let at = (240..).find(|&at| octets[at] == code && octets[at + 1] == 4).unwrap();
+            octets[at] = instead;
+            Answer::read(&octets).unwrap().lease().map(drop)
+        };
+        assert_eq!(lease(51, 200), Err(Fault::NoLeaseTime));
+        assert_eq!(lease(54, 200), Err(Fault::NoServer));
+        assert_eq!(lease(3, 200), Ok(()));
+        let mut other = ack();
+        *other.last_chunk_mut::<2>().unwrap() = [6, 255];
+        assert!(!Answer::read(&other).unwrap().names(MAC), "client identifier of another");
+    }
+
+    #[test]
+    fn no_cut_or_garbled_message_is_more_than_malformed() {
+        let whole = ack();
+        for len in 0..240 {
+            assert_eq!(Answer::read(&whole[..len]), Err(Malformed), "{len}");
+        }
+        let mut random = base::Random::from_seed(41);
+        let mut refused = 0;
+        for _ in 0..50_000 {
+            let mut octets = whole.clone();
+            octets.truncate(240 + random.below(44) as usize);
+            for _ in 0..random.below(4) {
+                let at = random.below(octets.len() as u64) as usize;
+                octets[at] = random.next_u32() as u8;
+            }
+            refused += u32::from(Answer::read(&octets).is_err());
+        }
+        assert!((10_000..45_000).contains(&refused), "{refused}");
+    }
+
+    #[test]
+    fn options_in_the_file_and_sname_fields_are_read() {
+        let mut octets = ack();
+        // Server identifier moves to `file`, lease time to `sname`.
+        for (field, code) in [(108, 54_u8), (44, 51)] {
+            let at = (240..).find(|&at| octets[at] == code && octets[at + 1] == 4).unwrap();
+            let option: [u8; 6] = octets[at..at + 6].try_into().unwrap();
+            octets[at] = 200;
+            octets[field..field + 6].copy_from_slice(&option);
+            octets[field + 6] = 255;
+        }
+        assert!(Answer::read(&octets).unwrap().lease().is_err());
+        octets.pop();
+        octets.extend([52, 1, 3, 255]);
+        let server = Ipv4Addr::new(10, 77, 0, 1);
+        let lease = Answer::read(&octets).unwrap().lease();
+        assert_eq!(lease, Ok((Ipv4Addr::new(10, 128, 0, 0), server, 3_600)));
+    }
+
+    #[test]
+    fn indexes_follow_the_list() {
+        for (index, fault) in Fault::ALL.into_iter().enumerate() {
+            assert_eq!(fault.index(), index);
+        }
+    }
+}

@@ -91,3 +91,39 @@ impl Templates {
         REQUEST_LEN
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// First octets (to the end of `chaddr`) and options of what `perfdhcp` 2.2.0 sent from
+    /// 127.0.0.1 in its second exchange, captured; between them lie 192 zeros.
+    const HEAD: &str = "0101060100000001000000000000000000000000000000007f000001000c010203050000\
+                        0000000000000000";
+    const DISCOVER_OPTIONS: &str = "638253633501013707011c02030f060c3d0701000c01020305ff";
+    const REQUEST_OPTIONS: &str = "63825363350103\
+         32040a0908073604\
+         7f0000013707011c02030f060c3d0701000c01020305ff";
+    const MAC: [u8; 6] = [0, 0x0c, 1, 2, 3, 5];
+
+    fn captured(options: &str) -> Vec<u8> {
+        let hex = format!("{HEAD}{}{options}", "00".repeat(192));
+        let digits = hex.as_bytes().chunks(2);
+        digits.map(|d| u8::from_str_radix(str::from_utf8(d).unwrap(), 16).unwrap()).collect()
+    }
+
+    #[test]
+    fn both_messages_are_those_that_perfdhcp_sends() {
+        let templates = Templates::new(Ipv4Addr::LOCALHOST);
+        let mut buffer = [0xff; 300];
+        let len = templates.discover(&mut buffer, 1, MAC);
+        assert_eq!(buffer[..len], captured(DISCOVER_OPTIONS));
+        let offered = Offered { address: Ipv4Addr::new(10, 9, 8, 7), server: Ipv4Addr::LOCALHOST };
+        let len = templates.request(&mut buffer, 1, MAC, 0, offered);
+        assert_eq!(buffer[..len], captured(REQUEST_OPTIONS));
+        let len = templates.request(&mut buffer, 1, MAC, 0x0102, offered);
+        let mut later = captured(REQUEST_OPTIONS);
+        later[8..10].copy_from_slice(&[1, 2]);
+        assert_eq!(buffer[..len], later);
+    }
+}
