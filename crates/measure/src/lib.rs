@@ -7,6 +7,7 @@
 
 pub mod plan;
 pub mod record;
+pub mod report;
 pub mod search;
 pub mod statistics;
 pub mod summary;

@@ -1,6 +1,8 @@
 //! A lab made of numbers: servers with a capacity, a cost and some noise, measured as the lab
 //! measures, for tests of the digest and the report.
 
+#![allow(dead_code, reason = "each test file uses its own part")]
+
 use std::collections::BTreeMap;
 
 use base::{Histogram, Random};
@@ -10,6 +12,7 @@ use measure::record::{
     MessageCounts, Purpose, RUN_SCHEMA, Run, Sample, SampleDigest, TRIAL_SCHEMA, Trial, VoidReason,
 };
 use measure::search::{Outcome, Search, Step};
+use measure::summary::{Summary, digest};
 
 /// A server as the simulation sees it.
 #[derive(Clone, Copy)]
@@ -299,4 +302,33 @@ fn commands(model: &Model, rate_per_s: f64, dwell_s: f64) -> BTreeMap<String, St
          --duration {dwell_s} --clients 100000 --json load.json"
     );
     BTreeMap::from([("server".to_owned(), server), ("generator".to_owned(), generator)])
+}
+
+/// The quick plan run against all models, with some void trials.
+pub(crate) fn quick() -> Summary {
+    let text = include_str!("../../../../plans/dhcp4-quick.toml");
+    let mut plan = Plan::parse("dhcp4-quick.toml", text).unwrap();
+    plan.servers = vec!["godwit".to_owned(), "kea".to_owned()];
+    let mut lab = Lab::new(plan);
+    lab.void_one_in = 25;
+    lab.measure(&MODELS);
+    digest(&lab.run(), &lab.trials)
+}
+
+/// The same with few trials and samples.
+pub(crate) fn small() -> Summary {
+    let mut plan = quick().plan;
+    plan.search.start_per_s = 8_000.0;
+    plan.search.growth = 8.0;
+    plan.search.bisections = 2;
+    plan.search.width_percent = 20.0;
+    plan.blocks.rounds = 2;
+    plan.blocks.dwell_s = 0.4;
+    plan.curve.fractions = vec![0.5];
+    plan.sampling_interval_ms = 250;
+    plan.seed = 7;
+    let mut lab = Lab::new(plan);
+    lab.void_one_in = 12;
+    lab.measure(&[MODELS[0], MODELS[1], MODELS[4]]);
+    digest(&lab.run(), &lab.trials)
 }
