@@ -33,11 +33,7 @@ pub fn again(folder: &Path) -> Result<Summary, LabError> {
 }
 
 /// Judges records and writes summary and report into `folder`.
-pub(crate) fn digest_into(
-    folder: &Path,
-    run: &Run,
-    trials: &[Trial],
-) -> Result<Summary, LabError> {
+pub(crate) fn digest_into(folder: &Path, run: &Run, trials: &[Trial]) -> Result<Summary, LabError> {
     let summary = summary::digest(run, trials);
     folder::write_json(&folder.join(folder::SUMMARY), &summary)?;
     folder::write_text(&folder.join(folder::REPORT), &measure::report::render(&summary))?;

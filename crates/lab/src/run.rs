@@ -56,8 +56,7 @@ pub fn run(
     progress: &mut Progress,
 ) -> Result<Finished, LabError> {
     let plan = &settings.plan;
-    let subjects =
-        subject::subjects(plan, &plan.servers, settings.server_command.as_deref())?;
+    let subjects = subject::subjects(plan, &plan.servers, settings.server_command.as_deref())?;
     for subject in &subjects {
         driver::require(subject)?;
     }

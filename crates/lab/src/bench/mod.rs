@@ -78,11 +78,7 @@ impl Bench for ProcessBench<'_> {
 
     fn trial(&mut self, request: &Request) -> Result<Ran, LabError> {
         let label = self.services[request.subject].subject.label();
-        let words = format!(
-            "{} {label}: {}/s",
-            step_words(request),
-            grouped(request.rate_per_s)
-        );
+        let words = format!("{} {label}: {}/s", step_words(request), grouped(request.rate_per_s));
         self.progress.step(&words);
         let trial = self.measure(request)?;
         if let Some(status) = self.services[request.subject].process.ended().ok().flatten() {
@@ -216,12 +212,9 @@ impl ProcessBench<'_> {
         }
         match ended {
             // It refused its arguments or its surroundings: the next one would do the same.
-            Some(status) if status.code().is_some_and(|code| code == 1 || code == 2) => {
-                Err(LabError::Failed(format!(
-                    "the generator failed: {}",
-                    last_words(process, status)
-                )))
-            }
+            Some(status) if status.code().is_some_and(|code| code == 1 || code == 2) => Err(
+                LabError::Failed(format!("the generator failed: {}", last_words(process, status))),
+            ),
             _ => Ok(None),
         }
     }
@@ -232,7 +225,11 @@ impl ProcessBench<'_> {
 
     fn how_it_ended(&self, subject: usize, status: ExitStatus) -> String {
         let service = &self.services[subject];
-        format!("{} ended by itself: {}", service.subject.label(), last_words(&service.process, status))
+        format!(
+            "{} ended by itself: {}",
+            service.subject.label(),
+            last_words(&service.process, status)
+        )
     }
 
     /// Paths of the files in `folder`, relative to the result folder.
