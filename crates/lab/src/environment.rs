@@ -83,7 +83,10 @@ mod tests {
 
     #[test]
     fn names_and_sizes_are_read() {
-        assert_eq!(os_name("ID=debian\nPRETTY_NAME=\"Debian GNU/Linux 12\"\n"), "Debian GNU/Linux 12");
+        assert_eq!(
+            os_name("ID=debian\nPRETTY_NAME=\"Debian GNU/Linux 12\"\n"),
+            "Debian GNU/Linux 12"
+        );
         assert_eq!(memory_bytes("MemTotal:        1024 kB\nMemFree: 1 kB"), 1 << 20);
     }
 }

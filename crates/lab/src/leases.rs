@@ -128,13 +128,9 @@ mod tests {
             "10.1.0.1,02:00:00:00:00:01\n10.1.0.2,02:00:00:00:00:02\n10.1.0.3,02:00:00:00:00:03\n\
              10.1.0.2,02:00:00:00:00:01\n10.1.0.1,02:00:00:00:00:01\n",
         );
-        let found =
-            verify("godwit", &[folder.join("list")], &folder.join("leases.csv")).unwrap();
+        let found = verify("godwit", &[folder.join("list")], &folder.join("leases.csv")).unwrap();
         assert_eq!((found.given, found.found, found.is_complete()), (4, 2, false));
-        assert_eq!(
-            found.missing,
-            ["10.1.0.2,02:00:00:00:00:01", "10.1.0.3,02:00:00:00:00:03"]
-        );
+        assert_eq!(found.missing, ["10.1.0.2,02:00:00:00:00:01", "10.1.0.3,02:00:00:00:00:03"]);
         let error = verify("godwit", &[folder.join("none")], &folder.join("leases.csv"));
         assert!(error.unwrap_err().contains("none"));
         std::fs::remove_dir_all(folder).unwrap();

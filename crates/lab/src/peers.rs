@@ -81,9 +81,10 @@ mod tests {
         for peer in PEERS {
             let line = table.lines().find(|line| line.starts_with(peer.name)).unwrap();
             let path = find_program(peer.program);
-            let expected = path.map_or(format!("apt install {}", peer.package), |p| {
-                p.display().to_string()
-            });
+            let expected = path.map_or_else(
+                || format!("apt install {}", peer.package),
+                |p| p.display().to_string(),
+            );
             assert!(line.ends_with(&expected), "{line}");
         }
     }

@@ -90,11 +90,7 @@ pub fn budget_s(plan: &Plan, subjects: usize) -> f64 {
 ///
 /// # Errors
 /// Those of the bench.
-pub fn run(
-    plan: &Plan,
-    subjects: &[Subject],
-    bench: &mut dyn Bench,
-) -> Result<Outcomes, LabError> {
+pub fn run(plan: &Plan, subjects: &[Subject], bench: &mut dyn Bench) -> Result<Outcomes, LabError> {
     let mut course = Course {
         plan,
         subjects,
@@ -132,9 +128,9 @@ impl Course<'_> {
         for round in 0..rounds {
             let began_s = self.bench.elapsed_s();
             if round > 0 && began_s + longest_s * LATER_ROUND_SHARE > until_s {
-                self.out.warnings.push(format!(
-                    "Time ran short: {round} of {rounds} rounds were run."
-                ));
+                self.out
+                    .warnings
+                    .push(format!("Time ran short: {round} of {rounds} rounds were run."));
                 break;
             }
             let share = if round == 0 && rounds > 1 { FIRST_ROUND_SHARE } else { 1.0 };

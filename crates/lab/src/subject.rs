@@ -109,9 +109,8 @@ pub fn subjects(
 fn godwit(plan: &Plan, is_alone: bool) -> Vec<Subject> {
     let durabilities = &plan.server.durability;
     let variant = |durability: Durability| format!("durability {}", durability.name());
-    let line = |name: &str, durability| {
-        Subject::new(name, &variant(durability), Kind::Godwit(durability))
-    };
+    let line =
+        |name: &str, durability| Subject::new(name, &variant(durability), Kind::Godwit(durability));
     if is_alone {
         let default = Durability::Always;
         let durability = if durabilities.contains(&default) { default } else { durabilities[0] };

@@ -11,8 +11,8 @@ pub(super) fn prepare(durability: Durability, place: &Place) -> Result<Prepared,
     let mut dhcp4 = common_configuration(place);
     dhcp4["user-context"] = json!({ "godwit": { "durability": durability.name() } });
     let configuration = write_configuration(place, &dhcp4)?;
-    let command = CommandLine::new(place.godwit.to_string_lossy())
-        .args(["dhcp4", "-c", &configuration]);
+    let command =
+        CommandLine::new(place.godwit.to_string_lossy()).args(["dhcp4", "-c", &configuration]);
     Ok(Prepared {
         command: with_ports(command, place),
         lease_file: Some(place.folder.join("leases.csv")),

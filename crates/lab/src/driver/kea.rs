@@ -33,8 +33,7 @@ pub(super) fn prepare(multi_threaded: bool, place: &Place) -> Result<Prepared, L
     dhcp4["reservations-in-subnet"] = json!(false);
     let configuration = write_configuration(place, &dhcp4)?;
     let folder = place.folder.to_string_lossy();
-    let mut command =
-        CommandLine::new(program.to_string_lossy()).args(["-c", &configuration]);
+    let mut command = CommandLine::new(program.to_string_lossy()).args(["-c", &configuration]);
     for name in ["KEA_PIDFILE_DIR", "KEA_LOCKFILE_DIR", "KEA_DHCP_DATA_DIR", "KEA_LOG_FILE_DIR"] {
         command = command.env(name, folder.clone());
     }

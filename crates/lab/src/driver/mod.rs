@@ -69,8 +69,12 @@ pub fn prepare(subject: &Subject, place: &Place) -> Result<Prepared, LabError> {
         Kind::Kea { multi_threaded } => kea::prepare(*multi_threaded, place),
         Kind::Command(template) => command::prepare(template, place),
         Kind::Limit => Ok(Prepared {
-            command: CommandLine::new(place.godwit.to_string_lossy())
-                .args(["lab", "limit", "--listen", &place.address.to_string()]),
+            command: CommandLine::new(place.godwit.to_string_lossy()).args([
+                "lab",
+                "limit",
+                "--listen",
+                &place.address.to_string(),
+            ]),
             lease_file: None,
             version: String::new(),
         }),
