@@ -10,7 +10,7 @@ use dhcp_engine::InFlight;
 use dhcp_engine::v4::{Shard, ShardCounters, Snapshot};
 use dhcp_lease::v4::LeaseTable;
 use netio::signal::Signals;
-use netio::{PollFd, UdpSocket, Waker};
+use netio::{Clock, PollFd, UdpSocket, Waker};
 
 use crate::ServerError;
 use crate::leases::{Leases, ServerStore};
@@ -31,6 +31,8 @@ pub struct Settings {
     pub client_port: Option<u16>,
     /// Answer to where the datagram came from; for labs with many relays.
     pub to_source: bool,
+    /// Log the counters every ten seconds.
+    pub is_verbose: bool,
 }
 
 /// Clients that may be in flight without the registry growing.
@@ -106,7 +108,7 @@ impl Daemon {
                 durability_name(self.config.godwit.durability)
             ),
         );
-        self.supervise(signals, &leases);
+        self.supervise(signals, &leases, &counters);
         self.shared.stop.store(true, Ordering::Release);
         self.wakers.iter().for_each(|waker| waker.wake());
         for thread in threads {
@@ -139,7 +141,8 @@ impl Daemon {
 
     /// Waits for signals; ends when asked to stop, and when the log thread has given up on the
     /// lease file.
-    fn supervise(&mut self, signals: Signals, leases: &Leases) {
+    fn supervise(&mut self, signals: Signals, leases: &Leases, counters: &[Arc<ShardCounters>]) {
+        let mut report_due_ns = Clock::mono_ns() + REPORT_NS;
         loop {
             // A failed wait only means that the next look comes early.
             netio::poll(&mut [PollFd::readable(&signals)], Some(SUPERVISE_NS)).ok();
@@ -149,6 +152,10 @@ impl Daemon {
             }
             if signals.take_reload() {
                 self.reload();
+            }
+            if self.settings.is_verbose && Clock::mono_ns() >= report_due_ns {
+                report(counters);
+                report_due_ns += REPORT_NS;
             }
             if leases.report_problems() {
                 return;
@@ -188,6 +195,9 @@ impl Daemon {
 
 /// How often the supervisor looks at the lease file's health.
 const SUPERVISE_NS: u64 = 200 * base::time::NS_PER_MS;
+
+/// How often a verbose daemon logs its counters.
+const REPORT_NS: u64 = 10 * base::time::NS_PER_S;
 
 fn open_sockets(
     doors: &[Door],

@@ -1,7 +1,9 @@
 //! `godwit dhcp4`: the flags of `kea-dhcp4`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+use dhcp_server::ServerError;
 
 /// Serve DHCPv4 in the foreground, configured by a file that Kea's kea-dhcp4 takes too.
 ///
@@ -22,7 +24,7 @@ pub(crate) struct Args {
     /// Send all answers to this port
     #[arg(short = 'P', value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) client_port: Option<u16>,
-    /// Say more while running
+    /// Log what was counted every ten seconds
     #[arg(short = 'd')]
     pub(crate) debug: bool,
     /// Print the version and end
@@ -43,6 +45,53 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         println!("godwit {}\nleases: memfile", env!("CARGO_PKG_VERSION"));
         return ExitCode::SUCCESS;
     }
-    eprintln!("error: this build has no DHCP server");
-    ExitCode::FAILURE
+    let served = match (&args.check, &args.config) {
+        (Some(path), _) => check(path),
+        (None, Some(path)) => dhcp_server::run_dhcp4(&settings(args, path.clone())),
+        (None, None) => {
+            eprintln!("error: name a configuration with -c FILE, or with -t FILE to check it");
+            return ExitCode::from(2);
+        }
+    };
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{}", prefixed(&error));
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+/// Kea's variable that sends answers back to where the datagram came from.
+const TO_SOURCE_VARIABLE: &str = "KEA_TEST_SEND_RESPONSES_TO_SOURCE";
+
+fn settings(args: &Args, configuration: PathBuf) -> dhcp_server::Settings {
+    dhcp_server::Settings {
+        configuration,
+        port: args.port.unwrap_or(67),
+        client_port: args.client_port,
+        to_source: std::env::var_os(TO_SOURCE_VARIABLE).is_some(),
+        is_verbose: args.debug,
+    }
+}
+
+fn check(path: &Path) -> Result<(), ServerError> {
+    let checked = dhcp_server::read_dhcp4(path)?;
+    for warning in &checked.warnings {
+        eprintln!("{warning}");
+    }
+    println!(
+        "{}: the configuration is sound, {} subnets",
+        path.display(),
+        checked.config.subnets.len()
+    );
+    Ok(())
+}
+
+/// Problems of the configuration carry their own `error:`.
+fn prefixed(error: &ServerError) -> String {
+    match error {
+        ServerError::Configuration(_) => error.to_string(),
+        _ => format!("error: {error}"),
+    }
 }
