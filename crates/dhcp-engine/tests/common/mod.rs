@@ -1,6 +1,8 @@
 //! A server on a virtual clock for tests: one table, shards over hand-settled stores, and messages
 //! built field by field.
 
+#![allow(dead_code, reason = "each test file uses its own part")]
+
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
@@ -180,7 +182,7 @@ impl Build {
     }
 
     pub(crate) fn requested(self, address: Ipv4Addr) -> Self {
-        self.option(option::REQUESTED_ADDRESS, &address.octets())
+        self.option(option::REQUESTED_IP_ADDRESS, &address.octets())
     }
 
     pub(crate) fn server(self, address: Ipv4Addr) -> Self {

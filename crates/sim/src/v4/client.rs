@@ -97,7 +97,7 @@ impl Client {
                 self.state = State::Init;
                 let (address_octets, server_octets) = (address.octets(), SERVER.octets());
                 let options: [(u8, &[u8]); 2] = [
-                    (option::REQUESTED_ADDRESS, &address_octets),
+                    (option::REQUESTED_IP_ADDRESS, &address_octets),
                     (option::SERVER_IDENTIFIER, &server_octets),
                 ];
                 Some(self.message(MessageType::Decline, Ipv4Addr::UNSPECIFIED, &options))
@@ -177,7 +177,7 @@ impl Client {
         self.state = State::Selecting;
         let wish = Ipv4Addr::new(10, 0, 0, 10 + random.below(26) as u8).octets();
         let options: &[(u8, &[u8])] =
-            if random.chance(1, 3) { &[(option::REQUESTED_ADDRESS, &wish)] } else { &[] };
+            if random.chance(1, 3) { &[(option::REQUESTED_IP_ADDRESS, &wish)] } else { &[] };
         self.message(MessageType::Discover, Ipv4Addr::UNSPECIFIED, options)
     }
 
@@ -190,7 +190,7 @@ impl Client {
         let (requested, server) = (requested.map(|a| a.octets()), server.map(|a| a.octets()));
         let mut options: Vec<(u8, &[u8])> = Vec::new();
         if let Some(octets) = &requested {
-            options.push((option::REQUESTED_ADDRESS, octets));
+            options.push((option::REQUESTED_IP_ADDRESS, octets));
         }
         if let Some(octets) = &server {
             options.push((option::SERVER_IDENTIFIER, octets));
