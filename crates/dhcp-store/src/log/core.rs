@@ -125,7 +125,8 @@ impl LogCore {
         by_time && was_flushed && self.unflushed_since_ns.is_some()
     }
 
-    /// Poisons the file.
+    /// Poisons the file. Rows that were promised without a flush stay in it, though who loads it
+    /// next cannot see that a flush of them has failed.
     fn fail(&mut self, failed: &Failed) {
         // What was not promised must not look safe to who loads the file next.
         self.memfile.cut_back(self.settled_end);

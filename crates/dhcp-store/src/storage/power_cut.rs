@@ -142,6 +142,12 @@ impl PowerCutStorage {
         locked(&self.disk).is_on
     }
 
+    /// Has the power go off after `steps` more steps.
+    pub fn cut_after(&self, steps: u64) {
+        let mut disk = locked(&self.disk);
+        disk.faults.cut_at_step = Some(disk.steps + steps);
+    }
+
     /// Turns the power off (a second time does nothing) and gives the disk that the next start
     /// finds, with new `faults`.
     #[must_use]

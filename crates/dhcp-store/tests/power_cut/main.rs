@@ -14,6 +14,7 @@ use world::{Rules, Tally, simulate};
 
 const DURABLE: Rules = Rules {
     durability: Durability::Always,
+    promises_settled: true,
     lives: 4,
     ends: &[PowerFailed, PowerFailed, PowerFailed, ProcessDied],
     has_faults: false,
@@ -69,7 +70,7 @@ fn acknowledged_leases_survive_failing_writes_and_restarts() {
     let rules = Rules { has_faults: true, ..DURABLE };
     let tally = survives("acknowledged_leases_survive_failing_writes_and_restarts", rules);
     if cuts() >= 200 {
-        assert!(tally.acknowledged > 2_000 && tally.restarts > 100, "{tally:?}");
+        assert!(tally.acknowledged > 2_000 && tally.restarts > 50, "{tally:?}");
     }
 }
 
@@ -84,6 +85,18 @@ fn undurable_leases_survive_the_death_of_the_process() {
         let rules = Rules { has_faults: true, ..rules };
         survives_cuts("undurable_leases_survive_the_death_of_the_process", rules, few);
     }
+}
+
+#[test]
+fn leases_flushed_by_time_survive_power_cuts() {
+    let durability = Durability::Interval(1_000);
+    let few = cuts().div_ceil(2);
+    let rules = Rules { durability, promises_settled: false, ..DURABLE };
+    survives_cuts("leases_flushed_by_time_survive_power_cuts", rules, few);
+    // A process that starts after one whose flush failed is shown rows that may be lost; only
+    // with `Always` those are cut off before.
+    let rules = Rules { has_faults: true, ends: &[PowerFailed], ..rules };
+    survives_cuts("leases_flushed_by_time_survive_power_cuts", rules, few);
 }
 
 #[test]

@@ -42,9 +42,17 @@ impl fmt::Display for RowFault {
 /// The first fault met.
 pub fn parse_row(line: &[u8], header: Header) -> Result<Lease, RowFault> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
-    if line.iter().any(|&octet| octet < 0x20 && octet != b'\t') {
+    // Kea 2.2 writes control characters of a host name as they are, but never a zero.
+    if line.contains(&0) {
         return Err(RowFault::Rubbish);
     }
+    parse_text(line, header).map_err(|fault| match fault {
+        _ if line.iter().any(|&octet| octet < 0x20 && octet != b'\t') => RowFault::Rubbish,
+        fault => fault,
+    })
+}
+
+fn parse_text(line: &[u8], header: Header) -> Result<Lease, RowFault> {
     let mut values = line.split(|&octet| octet == b',');
     let mut next = |column: &'static str| Value { text: values.next(), column };
     let address = next("address").address()?;
@@ -70,7 +78,10 @@ pub fn parse_row(line: &[u8], header: Header) -> Result<Lease, RowFault> {
     }
     Ok(Lease {
         address,
-        hardware: HardwareAddress::new(1, hardware.octets()),
+        hardware: match hardware.octets() {
+            [] => HardwareAddress::default(),
+            octets => HardwareAddress::new(1, octets),
+        },
         client_id: (!client_id.is_empty()).then(|| ClientId::new(client_id.octets())),
         valid_lifetime_s,
         cltt_s: expire_s.saturating_sub(u64::from(valid_lifetime_s)),
@@ -235,6 +246,7 @@ mod tests {
             "10.0.0.6,02:00:00:00:00:01,,3600,1795297386,7,0,1,neg,0,",
             "10.0.0.7,02:00:00:00:00:01,,3600,1795297386,7,0,1,\"quo\"\"ted\",0,,0",
             "10.0.0.9,2:0:0:0:0:1,,3600,1795297386,7,0,1,x,0,,0",
+            "10.0.0.7,3a:35:c9:8c:7f:49,,60,1800027019,1709558924,1,1,x\u{1}\u{7f}y,0,",
             "10.0.0.16,02:00:00:00:00:01,,3600,1795297386,7,0,1,CR,0,,0\r",
         ];
         for line in good {
