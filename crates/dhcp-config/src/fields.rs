@@ -175,8 +175,8 @@ impl<'v> Fields<'v> {
         }
     }
 
-    /// The entries that nobody asked for so far, with those keys asked for that are missing.
-    pub(crate) fn rest(&mut self) -> Vec<&'v Entry> {
+    /// The entries that nobody asked for so far.
+    pub(crate) fn rest(&self) -> Vec<&'v Entry> {
         let rest = self.entries.iter().zip(&self.taken).filter(|(_, taken)| !**taken);
         rest.map(|(entry, _)| entry).collect()
     }
@@ -201,7 +201,7 @@ impl<'v> Fields<'v> {
     }
 
     /// Reports every key that nobody asked for.
-    pub(crate) fn finish(mut self, findings: &mut Findings) {
+    pub(crate) fn finish(self, findings: &mut Findings) {
         for entry in self.rest() {
             self.unknown(entry, core::iter::empty(), None, findings);
         }

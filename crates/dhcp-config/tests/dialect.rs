@@ -174,7 +174,7 @@ fn with_files(text: &str, files: &[(&str, &str)]) -> Result<(), Vec<Problem>> {
 }
 
 fn first_of(result: Result<(), Vec<Problem>>) -> Problem {
-    result.unwrap_err().remove(0)
+    result.expect_err("the text is broken").remove(0)
 }
 
 #[test]

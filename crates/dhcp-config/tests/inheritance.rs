@@ -13,8 +13,9 @@ use dhcp_config::{
 };
 
 fn shipped(name: &str) -> Dhcp4 {
-    let (_, text) = folder("accepted").into_iter().find(|(file, _)| file == name).unwrap();
-    parse_dhcp4(name, &text, &mut shipped_includes()).unwrap().config
+    let (_, text) =
+        folder("accepted").into_iter().find(|(file, _)| file == name).expect("the file is shipped");
+    parse_dhcp4(name, &text, &mut shipped_includes()).expect("the file is good").config
 }
 
 #[test]

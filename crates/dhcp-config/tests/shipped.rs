@@ -15,14 +15,14 @@ struct Scratch(PathBuf);
 impl Scratch {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("godwit-{name}-{}", std::process::id()));
-        std::fs::create_dir(&path).unwrap();
+        std::fs::create_dir(&path).expect("the name is fresh");
         Self(path)
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        std::fs::remove_dir_all(&self.0).unwrap();
+        std::fs::remove_dir_all(&self.0).expect("the folder is ours");
     }
 }
 
@@ -47,7 +47,7 @@ fn kea_accepts(kea: &Path, folder: &Path, file: &str) -> (bool, String) {
         .env("KEA_LOCKFILE_DIR", "none")
         .stdin(Stdio::null())
         .output()
-        .unwrap();
+        .expect("kea-dhcp4 starts");
     let text = [output.stdout, output.stderr].concat();
     (output.status.success(), String::from_utf8_lossy(&text).into_owned())
 }
@@ -58,12 +58,12 @@ fn verdicts_agree(kind: &str, accepted: bool) {
         return;
     };
     let scratch = Scratch::new(&format!("kea-{kind}"));
-    std::fs::create_dir(scratch.0.join("include")).unwrap();
+    std::fs::create_dir(scratch.0.join("include")).expect("the folder is fresh");
     for (name, text) in folder("include") {
-        std::fs::write(scratch.0.join("include").join(name), text).unwrap();
+        std::fs::write(scratch.0.join("include").join(name), text).expect("the folder is ours");
     }
     for (name, text) in folder(kind) {
-        std::fs::write(scratch.0.join(&name), &text).unwrap();
+        std::fs::write(scratch.0.join(&name), &text).expect("the folder is ours");
         let (theirs, said) = kea_accepts(&kea, &scratch.0, &name);
         let ours = parse_dhcp4(&name, &text, &mut shipped_includes());
         let shown: Vec<String> =

@@ -144,7 +144,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
 ];
 
 /// Judges every key that the reader of a scope has not asked for.
-pub(super) fn finish(mut fields: Fields<'_>, tables: &[Keys], findings: &mut Findings) {
+pub(super) fn finish(fields: Fields<'_>, tables: &[Keys], findings: &mut Findings) {
     let known = || tables.iter().copied().flatten();
     for entry in fields.rest() {
         let key = entry.key.as_str();

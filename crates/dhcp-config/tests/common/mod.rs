@@ -22,12 +22,12 @@ pub(crate) fn data() -> PathBuf {
 
 /// The files of a folder below `tests/data` by name, in order.
 pub(crate) fn folder(name: &str) -> Vec<(String, String)> {
-    let entries = std::fs::read_dir(data().join(name)).unwrap();
+    let entries = std::fs::read_dir(data().join(name)).expect("the folder is shipped");
     let mut files: Vec<(String, String)> = entries
-        .map(|entry| entry.unwrap())
+        .map(|entry| entry.expect("the folder is readable"))
         .map(|entry| {
-            let text = std::fs::read_to_string(entry.path()).unwrap();
-            (entry.file_name().into_string().unwrap(), text)
+            let text = std::fs::read_to_string(entry.path()).expect("the file is text");
+            (entry.file_name().into_string().expect("file names are ASCII"), text)
         })
         .collect();
     files.sort();
