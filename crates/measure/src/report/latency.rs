@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::format;
 use super::load_curve::{Line, lines};
-use super::plot::{self, Axis, Frame, Label, Mark};
+use super::plot::{self, Axis, Frame, LIMIT_CLASS, Label, Mark};
 use super::scale::Scale;
 use crate::record::LatencySummary;
 use crate::summary::{CurvePoint, Summary};
@@ -27,9 +27,10 @@ fn drawn<'s>(line: &Line<'s>) -> Vec<&'s CurvePoint> {
     all.filter(|point| point.offered_per_s <= most && point.latency.count > 0).collect()
 }
 
-/// One panel per line of the load curve.
+/// One panel per server; the limit responder's latencies are only in the table.
 pub(super) fn chart(summary: &Summary) -> Markup {
-    let lines = lines(summary);
+    let mut lines = lines(summary);
+    lines.retain(|line| line.class != LIMIT_CLASS);
     let all = || lines.iter().flat_map(drawn).map(|point| &point.latency);
     let y = Scale::log(
         all().map(|latency| latency.p50_us).fold(f64::MAX, f64::min),

@@ -94,13 +94,13 @@ pub(super) fn chart(summary: &Summary) -> Markup {
 fn drawing(frame: &Frame, size: Size, lines: &[Line<'_>], loss_percent: f64) -> Markup {
     let axis = |title| Axis {
         title,
-        ticks: if size == Size::Wide { 6 } else { 4 },
+        ticks: if size == Size::Wide { 9 } else { 4 },
         format: format::axis_rate,
     };
     let content = html! {
         (loss_region(frame, loss_percent))
         (frame.axes(&axis("offered, exchanges/s"), &axis("achieved, leases/s")))
-        @for line in lines { (highest(frame, line)) }
+        (highest(frame, size, lines))
         @for line in lines {
             (plot::line(&line.class, &places(frame, line)))
         }
@@ -149,15 +149,28 @@ fn loss_region(frame: &Frame, loss_percent: f64) -> Markup {
     }
 }
 
-/// A level line at the highest confirmed rate with the figure on it.
-fn highest(frame: &Frame, line: &Line<'_>) -> Markup {
-    let Some(rate) = line.highest_per_s else { return html! {} };
-    let (x, y) = (format::coordinate(frame.at_x(rate)), format::coordinate(frame.at_y(rate)));
+/// Level lines at the highest confirmed rates with the figures on them; on a phone the names too,
+/// as there is no room beside the lines.
+fn highest(frame: &Frame, size: Size, lines: &[Line<'_>]) -> Markup {
+    let text = |line: &Line<'_>, rate| match size {
+        Size::Wide => format!("{}/s", format::rate(rate)),
+        Size::Narrow => format!("{} {}/s", line.name, format::rate(rate)),
+    };
+    let rates = || lines.iter().filter_map(|line| Some((line, line.highest_per_s?)));
+    let labels = rates()
+        .map(|(line, rate)| Label {
+            class: line.class.clone(),
+            text: text(line, rate),
+            at: (frame.left + 6.0, frame.at_y(rate) - 8.0),
+        })
+        .collect();
     html! {
-        line class={ "level " (line.class) } x1=(format::coordinate(frame.left)) y1=(y) x2=(x)
-            y2=(y) {}
-        text class={ "level-label " (line.class) } x=(format::coordinate(frame.left + 6.0)) y=(y)
-            dy="-5" { (format::rate(rate)) "/s" }
+        @for (line, rate) in rates() {
+            @let y = format::coordinate(frame.at_y(rate));
+            line class={ "level " (line.class) } x1=(format::coordinate(frame.left)) y1=(y)
+                x2=(format::coordinate(frame.at_x(rate))) y2=(y) {}
+        }
+        (plot::labels(labels, 15.0, frame.top - 8.0, frame.floor() - 8.0))
     }
 }
 
@@ -189,19 +202,15 @@ fn mark(frame: &Frame, line: &Line<'_>, point: &CurvePoint, loss_percent: f64) -
     .draw()
 }
 
-/// Every line's name beside its last point; on a phone above it, ending there.
+/// Every line's name beside its last point; on a phone only of those that have no level line.
 fn names(frame: &Frame, size: Size, lines: &[Line<'_>]) -> Markup {
     let labels = lines
         .iter()
+        .filter(|line| size == Size::Wide || line.highest_per_s.is_none())
         .filter_map(|line| {
             let &(x, y) = places(frame, line).last()?;
-            let at = match size {
-                Size::Wide => (x + 10.0, y),
-                Size::Narrow => {
-                    let width = line.name.chars().count() as f64 * 6.6;
-                    ((x - width).max(frame.left), y - 14.0)
-                }
-            };
+            let width = line.name.chars().count() as f64 * 7.5;
+            let at = (f64::min(x + 10.0, frame.width - width), y);
             Some(Label { class: line.class.clone(), text: line.name.to_owned(), at })
         })
         .collect();

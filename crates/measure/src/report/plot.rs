@@ -124,6 +124,15 @@ pub(super) fn line(class: &str, points: &[(f64, f64)]) -> Markup {
     html! { path class={ "line " (class) } d=(path(points)) {} }
 }
 
+/// The area between a line and the floor.
+pub(super) fn area(class: &str, points: &[(f64, f64)], floor: f64) -> Markup {
+    let (Some(first), Some(last)) = (points.first(), points.last()) else { return html! {} };
+    let mut outline = vec![(first.0, floor)];
+    outline.extend_from_slice(points);
+    outline.push((last.0, floor));
+    html! { path class={ "area " (class) } d={ (path(&outline)) "Z" } {} }
+}
+
 /// Path data through points; a lone point becomes a dot of the line's width.
 pub(super) fn path(points: &[(f64, f64)]) -> String {
     let mut data = String::new();

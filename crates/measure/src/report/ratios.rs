@@ -29,6 +29,9 @@ fn rows(summary: &Summary) -> Vec<Row<'_>> {
             }
         }
     }
+    // What the run was made for comes first.
+    let is_planned = |name: &String| summary.plan.servers.contains(name);
+    rows.sort_by_key(|row| !(is_planned(&row.ratio.server) && is_planned(&row.ratio.to)));
     rows
 }
 
@@ -50,7 +53,7 @@ pub(super) fn times(ratio: &Ratio, interval: &RatioInterval) -> String {
 /// `11.9 to 13.4`, or that there is none.
 pub(super) fn range(interval: &RatioInterval) -> String {
     if interval.pairs < 2 {
-        "no interval: one pair".to_owned()
+        "one pair, no interval".to_owned()
     } else {
         format!("{} to {}", format::ratio(interval.low), format::ratio(interval.high))
     }
@@ -88,7 +91,9 @@ fn drawing(size: Size, rows: &[Row<'_>], summary: &Summary) -> Markup {
     };
     let at = |index: usize| frame.top + (index as f64 + 0.5) * row_height + lift(size);
     let content = html! {
-        (equal(&frame, summary))
+        @for index in 0..rows.len() {
+            (equal(&frame, summary, at(index), if size == Size::Wide { row_height / 2.0 } else { 9.0 }))
+        }
         (frame.axes(
             &Axis { title: "times as many", ticks: 6, format: |v| format!("{}×", format::trimmed(v, 3)) },
             &Axis { title: "", ticks: 0, format: |_| String::new() },
@@ -106,18 +111,19 @@ const fn lift(size: Size) -> f64 {
     }
 }
 
-/// The line of equality and the band of noise around it.
-fn equal(frame: &Frame, summary: &Summary) -> Markup {
+/// The line of equality and the band of noise around it, `reach` above and below a row.
+fn equal(frame: &Frame, summary: &Summary, y: f64, reach: f64) -> Markup {
     let c = format::coordinate;
+    let (top, bottom) = (c(y - reach), c(y + reach));
     html! {
         @if let Some(noise) = summary.noise {
             @let factor = 1.0 + noise.typical_percent / 100.0;
             @let (from, to) = (frame.at_x(1.0 / factor), frame.at_x(factor));
-            rect class="noise" x=(c(from)) y=(c(frame.top)) width=(c((to - from).max(1.0)))
-                height=(c(frame.floor() - frame.top)) {}
+            rect class="noise" x=(c(from)) y=(top) width=(c((to - from).max(1.0)))
+                height=(c(2.0 * reach)) {}
         }
-        line class="equal" x1=(c(frame.at_x(1.0))) y1=(c(frame.top)) x2=(c(frame.at_x(1.0)))
-            y2=(c(frame.floor())) {}
+        line class="equal" x1=(c(frame.at_x(1.0))) y1=(top) x2=(c(frame.at_x(1.0)))
+            y2=(bottom) {}
     }
 }
 

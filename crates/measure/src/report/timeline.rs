@@ -95,6 +95,9 @@ fn drawing(frame: &Frame, size: Size, quantity: Quantity, stretches: &[Stretch<'
             }
         }
         @for stretch in stretches {
+            (plot::area(&stretch.class, &place(read, stretch.points), frame.floor()))
+        }
+        @for stretch in stretches {
             (plot::stretch(
                 &stretch.class,
                 &place(read, stretch.points),

@@ -110,15 +110,11 @@ pub(super) fn rounds(trials: &[&Trial], loss_percent: f64) -> Vec<Round> {
     rounds.into_values().collect()
 }
 
-/// The trials from which figures per processor second are taken: blocks at a fixed rate where
-/// there are any, the confirming trials otherwise; only those that met the criterion.
+/// The trials from which figures per processor second are taken: confirming trials and blocks at a
+/// fixed rate, those that met the criterion.
 fn near_highest<'t>(trials: &[&'t Trial], loss_percent: f64) -> Vec<&'t Trial> {
-    let of = |purpose| -> Vec<&'t Trial> {
-        let good = trials.iter().filter(|t| t.purpose == purpose && t.meets(loss_percent));
-        good.copied().collect()
-    };
-    let blocks = of(Purpose::Pair);
-    if blocks.is_empty() { of(Purpose::Confirm) } else { blocks }
+    let near = |trial: &&Trial| matches!(trial.purpose, Purpose::Confirm | Purpose::Pair);
+    trials.iter().copied().filter(near).filter(|trial| trial.meets(loss_percent)).collect()
 }
 
 /// True when no trial that counts missed the criterion above the highest confirmed rate.
