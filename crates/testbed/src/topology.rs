@@ -23,6 +23,9 @@ pub const INTERFACE: &str = "gw0";
 /// Packets that a processor's backlog takes before the kernel drops (`netdev_max_backlog`).
 const BACKLOG_PACKETS: u32 = 65_536;
 
+/// The same for servers and generators.
+const NICENESS: &str = "-15";
+
 /// What to build.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamespaceSettings {
@@ -80,7 +83,8 @@ impl Topology {
         Ok(Self::Namespaces { server, client })
     }
 
-    /// `command`, run on `side`, on processor `cpu` when given.
+    /// `command`, run on `side`, on processor `cpu` when given; in namespaces, which need root, also
+    /// ahead of other programs of the machine, which would otherwise be measured too.
     #[must_use]
     pub fn command(&self, side: Side, cpu: Option<usize>, command: CommandLine) -> CommandLine {
         let pinned = match cpu {
@@ -88,7 +92,9 @@ impl Topology {
             None => command,
         };
         match self.namespace(side) {
-            Some(name) => pinned.through(&["ip", "netns", "exec", name]),
+            Some(name) => {
+                pinned.through(&["nice", "-n", NICENESS]).through(&["ip", "netns", "exec", name])
+            }
             None => pinned,
         }
     }
@@ -204,7 +210,7 @@ mod tests {
         let topology =
             Topology::Namespaces { server: "gwt1s".to_owned(), client: "gwt1c".to_owned() };
         let line = topology.command(Side::Client, Some(0), CommandLine::new("true"));
-        assert_eq!(line.to_string(), "ip netns exec gwt1c taskset -c 0 true");
+        assert_eq!(line.to_string(), "ip netns exec gwt1c nice -n -15 taskset -c 0 true");
         let line = Topology::Loopback.command(Side::Server, None, CommandLine::new("true"));
         assert_eq!(line.to_string(), "true");
     }
