@@ -157,7 +157,7 @@ mod tests {
         let header = Header {
             destination: MacAddress::BROADCAST,
             source: MacAddress([2, 0, 0, 0, 0, 1]),
-            tags: [Some(Tag { tag_type: TYPE_SERVICE_VLAN, control: 0xf007 }), None],
+            tags: [Some(Tag { tag_type: TYPE_SERVICE_VLAN, control: 0xd007 }), None],
             ether_type: TYPE_IPV4,
         };
         let mut buffer = [0; 20];
@@ -170,7 +170,7 @@ mod tests {
         }
         assert_eq!(Header::parse(&buffer[..len]), Ok((header, &[][..])));
         let tag = header.tags[0].unwrap();
-        assert_eq!((tag.vlan(), tag.priority(), tag.is_drop_eligible()), (7, 7, true));
+        assert_eq!((tag.vlan(), tag.priority(), tag.is_drop_eligible()), (7, 6, true));
     }
 
     #[test]

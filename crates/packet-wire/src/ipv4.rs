@@ -180,6 +180,18 @@ mod tests {
     }
 
     #[test]
+    fn every_fragment_offset_is_read_back() {
+        let (_, mut header) = written();
+        for offset in (0..=u16::MAX - 7).step_by(8) {
+            header.fragment_offset = offset;
+            header.more_fragments = offset % 16 == 0;
+            let mut buffer = [0; 44];
+            header.emit(20, &mut Writer::new(&mut buffer));
+            assert_eq!(Header::parse(&buffer).map(|(read, _)| read), Ok(header));
+        }
+    }
+
+    #[test]
     fn impossible_lengths_are_refused() {
         let (packet, _) = written();
         for (at, value) in [(0, 0x44), (3, 23), (2, 0xff)] {

@@ -145,7 +145,7 @@ impl PartialEq for OptionValue<'_> {
     fn eq(&self, other: &Self) -> bool {
         match (self.as_slice(), other.as_slice()) {
             (Some(mine), Some(theirs)) => mine == theirs,
-            _ => self.len == other.len && self.octets().eq(other.octets()),
+            _ => self.octets().eq(other.octets()),
         }
     }
 }

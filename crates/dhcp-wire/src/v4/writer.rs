@@ -333,6 +333,7 @@ mod tests {
             assert_eq!(message.option(option::DOMAIN_NAME).unwrap(), [b'd'; 40]);
             assert_eq!(message.host_name().unwrap(), *b"h");
             assert_eq!(message.option(option::OVERLOAD).unwrap(), [OVERLOAD_FILE]);
+            assert_eq!(buffer[FILE.start + 42], END, "RFC 2132 §9.3 wants it");
         }
     }
 
@@ -371,6 +372,31 @@ mod tests {
             }
         }
         assert!(fitted > 25_000, "{fitted}");
+    }
+
+    #[test]
+    fn a_code_given_again_never_goes_to_an_earlier_place() {
+        let mut buffer = [0; 250];
+        let mut writer = MessageWriter::new(&mut buffer, &Header::default());
+        // `file` has 25 octets left, too few for the first piece of 230 and enough for the second.
+        writer.allow_overload(true).option(1, &[1; 100]).option(230, &[b'a'; 40]);
+        writer.option(230, b"tail");
+        let len = writer.finish(0).unwrap();
+        let message = Message::parse(&buffer[..len]).unwrap();
+        let joined = message.option(230).unwrap();
+        assert!(joined.octets().eq([b'a'; 40].into_iter().chain(*b"tail")));
+    }
+
+    #[test]
+    fn the_last_name_given_counts() {
+        let mut buffer = [0; 250];
+        let mut writer = MessageWriter::new(&mut buffer, &Header::default());
+        writer.sname(b"curlew").sname(b"knot").file(&[b'f'; 128]);
+        let len = writer.finish(0).unwrap();
+        let message = Message::parse(&buffer[..len]).unwrap();
+        assert_eq!((message.sname(), message.file()), (&b"knot"[..], &[b'f'; 128][..]));
+        let mut writer = MessageWriter::new(&mut buffer, &Header::default());
+        assert_eq!(writer.sname(&[b's'; 65]).finish(0), Err(NoRoom));
     }
 
     #[test]

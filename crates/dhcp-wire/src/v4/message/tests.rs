@@ -107,6 +107,17 @@ fn pieces_are_joined_over_all_three_places_in_order() {
 }
 
 #[test]
+fn a_place_that_holds_no_options_is_not_read_into() {
+    // The first piece of 61 ends where `file` begins, which holds a name that looks like more.
+    let (mut octets, len) = request(&[12, 1, b'h', 12, 0, 52, 1, 2, 255]);
+    octets[SNAME.end - 5..SNAME.end].copy_from_slice(&[61, 3, b'e', b'f', b'g']);
+    octets[FILE.start..FILE.start + 4].copy_from_slice(&[61, 2, b'z', b'z']);
+    let message = Message::parse(&octets[..len]).unwrap();
+    assert_eq!(message.client_id().unwrap(), *b"efg");
+    assert_eq!(message.file(), [61, 2, b'z', b'z']);
+}
+
+#[test]
 fn the_number_of_options_is_bounded() {
     let mut octets = [0; OPTIONS_AT + 3 + 2 * INSTANCES_MAX];
     let (start, _) = request(&[53, 1, 1]);
