@@ -110,7 +110,8 @@ pub const CHANGES_MAX: usize = 8;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Facts {
     /// Slots that the client owns (leased, held) or owned last (free, expired), in no order that
-    /// means anything; the first `mine_count` are set.
+    /// means anything; the first `mine_count` are set. A client that owns one by its client
+    /// identifier is not looked for by its hardware address.
     pub mine: [Option<SlotView>; MINE_MAX],
     /// How many of `mine` are set.
     pub mine_count: usize,

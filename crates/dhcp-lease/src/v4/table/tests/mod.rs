@@ -2,6 +2,7 @@
 
 mod audit;
 mod holds;
+mod load;
 mod model;
 mod reconfigure;
 mod stress;

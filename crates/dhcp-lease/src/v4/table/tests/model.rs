@@ -20,7 +20,7 @@ const POOLS: [(u32, u32); 3] =
     [(0x0a00_00fa, 0x0a00_0103), (0x0a00_0040, 0x0a00_0047), (0xc000_02ff, 0xc000_02ff)];
 const OUTSIDE: [u32; 2] = [0x0a00_0001, 0xcb00_7101];
 const SEEDS: u64 = 2_000;
-const OPERATIONS: u32 = 400;
+const OPERATIONS: u32 = 300;
 const HOLD_NS: u64 = 10 * SECOND_NS;
 
 /// Who asks, by numbers: hardware address, client identifier, whether the latter counts.
@@ -328,11 +328,19 @@ impl Run {
 
     fn check_mine(&self, who: Who) {
         let is_mine = |(_, slot): &(&u32, &Known)| slot.owner(who) == Owner::Asking;
+        let is_by_client_id = |(_, slot): &(&u32, &Known)| {
+            who.2 && who.1.is_some() && slot.client.is_some_and(|(_, theirs)| theirs == who.1)
+        };
+        let has_by_client_id = self.model.slots.iter().any(|entry| {
+            let occupancy = entry.1.view(*entry.0, who, self.model.settled).occupancy;
+            is_by_client_id(&entry) && occupancy != Occupancy::Free
+        });
         let expected: BTreeMap<_, _> = self
             .model
             .slots
             .iter()
             .filter(is_mine)
+            .filter(|entry| !has_by_client_id || is_by_client_id(entry))
             .map(|(&at, slot)| (at, slot.view(at, who, self.model.settled)))
             .collect();
         assert_eq!(self.facts.mine_count, expected.len().min(MINE_MAX));

@@ -22,7 +22,10 @@ const LIFETIME_S: u32 = 20;
 
 /// Who has each address and until when, as the rows tell it. Rows come in under the slot's lock,
 /// hence in the order of its changes.
-struct Ledger(Vec<Mutex<Option<(Vec<u8>, u64)>>>);
+struct Ledger(Vec<Mutex<Option<Entry>>>);
+
+/// Hardware address and the end of the lease.
+type Entry = (Vec<u8>, u64);
 
 impl Ledger {
     fn note(&self, row: &RowView<'_>, now: Now) {
