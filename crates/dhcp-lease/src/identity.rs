@@ -17,6 +17,9 @@ pub struct HardwareAddress {
 }
 
 impl HardwareAddress {
+    /// No hardware address.
+    pub const NONE: Self = Self { htype: 0, len: 0, octets: [0; HARDWARE_ADDRESS_MAX] };
+
     /// A hardware address of type `htype`; octets beyond [`HARDWARE_ADDRESS_MAX`] are cut.
     #[must_use]
     pub fn new(htype: u8, octets: &[u8]) -> Self {

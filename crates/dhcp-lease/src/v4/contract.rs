@@ -97,10 +97,14 @@ pub struct FetchKeys<'a> {
     pub pools: &'a PoolSet,
     /// Pools to take a free candidate from, in order of preference; empty: none is wanted.
     pub candidate_pools: &'a [PoolIndex],
+    /// The candidate is wanted only when the client has no slot of its own.
+    pub is_candidate_spare: bool,
 }
 
 /// Slots of one client that are reported at most.
 pub const MINE_MAX: usize = 8;
+/// Changes that one commit takes at most.
+pub const CHANGES_MAX: usize = 8;
 
 /// The answer to [`FetchKeys`]. Reused between packets.
 #[derive(Clone, Copy, Debug, Default)]
@@ -209,8 +213,8 @@ pub trait LeaseStore {
     /// Looks up what `keys` ask for. `facts` is overwritten.
     fn fetch(&mut self, now: Now, keys: &FetchKeys<'_>, facts: &mut Facts);
 
-    /// Applies all `changes` or none (at most 8, distinct addresses), each only if its slot still
-    /// has the expected version and no unsettled row.
+    /// Applies all `changes` or none (at most [`CHANGES_MAX`], distinct addresses), each only if
+    /// its slot still has the expected version and no unsettled row.
     ///
     /// # Errors
     ///
@@ -221,6 +225,11 @@ pub trait LeaseStore {
         identity: &Identity<'_>,
         changes: &[Change<'_>],
     ) -> Result<Receipt, Refusal>;
+
+    /// Says that a candidate will not be committed, so that others may have it at once. Claims
+    /// that are neither committed nor given back end with the batch; a commit later than that may
+    /// find the slot taken.
+    fn give_back(&mut self, _address: Ipv4Addr) {}
 
     /// Ends a batch: hands the rows logged so far to whoever writes them.
     fn submit(&mut self, now: Now);

@@ -1,0 +1,231 @@
+//! Changing slots by compare-and-set.
+
+use base::Now;
+
+use super::LeaseTable;
+use super::stripe::Locked;
+use crate::Identity;
+use crate::v4::contract::{Action, CHANGES_MAX, Change, LeaseTerms, Occupancy, Receipt, Refusal};
+use crate::v4::lease::LeaseState;
+use crate::v4::row::RowView;
+
+/// The locked stripes of one commit, ascending.
+struct Guards<'t> {
+    stripes: [Option<Locked<'t>>; CHANGES_MAX],
+    numbers: [u8; CHANGES_MAX],
+    len: usize,
+}
+
+impl<'t> Guards<'t> {
+    fn lock(table: &'t LeaseTable, changes: &[Change<'_>]) -> Self {
+        let mut numbers = [0; CHANGES_MAX];
+        let mut len = 0;
+        for change in changes {
+            let number = u32::from(change.address) as u8;
+            let at = numbers[..len].partition_point(|&other| other < number);
+            if at == len || numbers[at] != number {
+                numbers.copy_within(at..len, at + 1);
+                numbers[at] = number;
+                len += 1;
+            }
+        }
+        let mut stripes = [const { None }; CHANGES_MAX];
+        for (stripe, &number) in stripes.iter_mut().zip(&numbers[..len]) {
+            *stripe = Some(table.lock(usize::from(number)));
+        }
+        Self { stripes, numbers, len }
+    }
+
+    fn of(&mut self, change: &Change<'_>) -> &mut Locked<'t> {
+        let number = u32::from(change.address) as u8;
+        let at = self.numbers[..self.len]
+            .binary_search(&number)
+            .expect("every change's stripe is locked");
+        self.stripes[at].as_mut().expect("every change's stripe is locked")
+    }
+}
+
+impl LeaseTable {
+    /// Applies all `changes` or none (at most [`CHANGES_MAX`], distinct addresses), each only if
+    /// its slot has the expected version, no row after `settled_epoch`, and a use that the action
+    /// fits at `now`. What is logged belongs to `row_epoch` and is given to `log`, in the order of
+    /// `changes`, while the slot is locked: `log` must not wait and must not use the table.
+    ///
+    /// A hold on the client's own lease that has not run out changes nothing. A release in an
+    /// epoch that is settled already is free at once.
+    ///
+    /// # Errors
+    ///
+    /// The first reason met; then nothing has changed.
+    ///
+    /// # Panics
+    ///
+    /// With more than [`CHANGES_MAX`] changes.
+    pub fn apply(
+        &self,
+        now: Now,
+        identity: &Identity<'_>,
+        changes: &[Change<'_>],
+        row_epoch: u64,
+        settled_epoch: u64,
+        log: &mut dyn FnMut(RowView<'_>),
+    ) -> Result<Receipt, Refusal> {
+        assert!(changes.len() <= CHANGES_MAX, "a commit has at most {CHANGES_MAX} changes");
+        let commit = Commit { now, identity, row_epoch, settled_epoch };
+        if let [change] = changes {
+            let mut stripe = self.lock_of(u32::from(change.address));
+            commit.check(&stripe, change)?;
+            return Ok(commit.receipt(commit.perform(&mut stripe, change, log)));
+        }
+        debug_assert!(
+            changes.iter().enumerate().all(|(at, change)| {
+                changes[..at].iter().all(|other| other.address != change.address)
+            }),
+            "a commit changes a slot once"
+        );
+        let mut guards = Guards::lock(self, changes);
+        for change in changes {
+            commit.check(guards.of(change), change)?;
+        }
+        let mut is_logged = false;
+        for change in changes {
+            is_logged |= commit.perform(guards.of(change), change, log);
+        }
+        Ok(commit.receipt(is_logged))
+    }
+}
+
+/// One commit.
+struct Commit<'c, 'i> {
+    now: Now,
+    identity: &'c Identity<'i>,
+    row_epoch: u64,
+    settled_epoch: u64,
+}
+
+impl Commit<'_, '_> {
+    const fn receipt(&self, is_logged: bool) -> Receipt {
+        Receipt { row_epoch: if is_logged { self.row_epoch } else { 0 } }
+    }
+
+    /// Whether `change` may be made.
+    fn check(&self, stripe: &Locked<'_>, change: &Change<'_>) -> Result<(), Refusal> {
+        let Some(view) = stripe.view(u32::from(change.address), self.identity, self.settled_epoch)
+        else {
+            return Err(Refusal::NoSuchSlot);
+        };
+        if view.version != change.expected_version {
+            return Err(Refusal::Stale);
+        }
+        if view.row_epoch > self.settled_epoch {
+            return Err(Refusal::Unsettled(view.row_epoch));
+        }
+        let is_mine = view.owner == crate::v4::Owner::Asking;
+        let fits = match change.action {
+            Action::Hold { .. } | Action::Lease(_) => match view.occupancy {
+                // An exhausted pool breaks holds.
+                Occupancy::Held => true,
+                Occupancy::Leased => is_mine || view.is_available(self.now),
+                _ => view.is_available(self.now),
+            },
+            Action::Unhold => is_mine && view.occupancy == Occupancy::Held,
+            Action::Release => is_mine && view.occupancy == Occupancy::Leased,
+            Action::Decline { .. } => {
+                is_mine && matches!(view.occupancy, Occupancy::Leased | Occupancy::Held)
+            }
+        };
+        // Fetched facts said otherwise: a clock moved between fetch and commit.
+        if fits { Ok(()) } else { Err(Refusal::Stale) }
+    }
+
+    /// Makes a change that was checked. True when it was logged.
+    fn perform(
+        &self,
+        stripe: &mut Locked<'_>,
+        change: &Change<'_>,
+        log: &mut dyn FnMut(RowView<'_>),
+    ) -> bool {
+        let id = stripe.make(u32::from(change.address));
+        match change.action {
+            Action::Hold { deadline_ns, subnet_id } => {
+                self.hold(stripe, id, deadline_ns, subnet_id);
+                return false;
+            }
+            Action::Unhold => {
+                stripe.free(id);
+                return false;
+            }
+            Action::Lease(terms) => {
+                self.lease(stripe, id, &terms);
+                log(stripe.slot(id).row(LeaseState::Assigned));
+            }
+            Action::Release => self.release(stripe, id, log),
+            Action::Decline { probation_s } => {
+                self.decline(stripe, id, probation_s);
+                log(stripe.slot(id).row(LeaseState::Declined));
+            }
+        }
+        true
+    }
+
+    fn hold(&self, stripe: &mut Locked<'_>, id: u32, deadline_ns: u64, subnet_id: u32) {
+        let slot = stripe.slot(id);
+        if slot.occupancy == Occupancy::Leased && slot.expires_s() > self.now.wall_s() {
+            return;
+        }
+        stripe.take(id, self.identity);
+        stripe.transition(id, Occupancy::Held, |slot| {
+            slot.hold_deadline_ns = deadline_ns;
+            slot.subnet_id = subnet_id;
+            slot.pool_id = 0;
+        });
+    }
+
+    fn lease(&self, stripe: &mut Locked<'_>, id: u32, terms: &LeaseTerms<'_>) {
+        stripe.take(id, self.identity);
+        let set_terms = |slot: &mut super::slot::Slot| {
+            slot.cltt_s = self.now.wall_s();
+            slot.valid_lifetime_s = terms.valid_lifetime_s;
+            slot.subnet_id = terms.subnet_id;
+            slot.pool_id = terms.pool_id;
+            slot.row_epoch = self.row_epoch;
+            slot.set_hostname(terms.hostname);
+        };
+        let slot = stripe.slot(id);
+        if slot.occupancy != Occupancy::Leased {
+            stripe.transition(id, Occupancy::Leased, set_terms);
+            return;
+        }
+        let expired_s = slot.expires_s();
+        let slot = stripe.slot_mut(id);
+        slot.touch();
+        set_terms(slot);
+        let state = &mut *stripe.state;
+        state.deadlines.relink_renewed(&mut state.slots, id, expired_s);
+    }
+
+    fn release(&self, stripe: &mut Locked<'_>, id: u32, log: &mut dyn FnMut(RowView<'_>)) {
+        let slot = stripe.slot_mut(id);
+        slot.cltt_s = self.now.wall_s();
+        slot.valid_lifetime_s = 0;
+        log(slot.row(LeaseState::Released));
+        let occupancy = if self.row_epoch <= self.settled_epoch {
+            Occupancy::Free
+        } else {
+            Occupancy::Releasing
+        };
+        stripe.transition(id, occupancy, |slot| {
+            slot.row_epoch = self.row_epoch;
+            slot.extra = None;
+        });
+    }
+
+    fn decline(&self, stripe: &mut Locked<'_>, id: u32, probation_s: u32) {
+        stripe.forget_client(id);
+        stripe.transition(id, Occupancy::Declined, |slot| {
+            slot.cltt_s = self.now.wall_s();
+            slot.valid_lifetime_s = probation_s;
+            slot.row_epoch = self.row_epoch;
+        });
+    }
+}

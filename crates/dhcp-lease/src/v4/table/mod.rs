@@ -1,0 +1,207 @@
+//! The lease table: one slot for each address, in 256 stripes shared by all shards.
+//!
+//! The slot decides who has an address. Around it: free bits (`address_map`) that lead to free
+//! slots, indexes that lead from a client to its slots, lists that lead to what ends next. All of
+//! those are kept in step under the stripe's lock and verified by whoever follows them. Locks are
+//! taken in the order stripe (ascending), then index; nothing waits under them.
+
+mod address_map;
+mod apply;
+mod deadlines;
+mod fetch;
+mod index;
+mod load;
+mod slot;
+mod slots;
+mod stripe;
+mod sweep;
+#[cfg(test)]
+mod tests;
+
+use core::net::Ipv4Addr;
+use core::sync::atomic::{AtomicU32, Ordering};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use address_map::AddressMap;
+use index::IdentityIndex;
+use stripe::{Locked, Stripe};
+
+use super::pool::{PoolSet, PoolSpec};
+
+/// Stripes of the table. Consecutive addresses lie in different ones.
+const STRIPES: usize = 256;
+/// Blocks of 256 addresses up to which slots are made when pools are configured; beyond, when they
+/// are first touched. 2048 blocks take 64 MiB.
+const PREFILLED_BLOCKS: usize = 2048;
+/// Addresses for which the indexes are given room when pools are configured.
+const INDEXED_ADDRESSES: usize = 1 << 18;
+
+/// Slots by what they are used for. Free ones are not counted: there are as many as pools have
+/// addresses, less these.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Offered.
+    pub held: u64,
+    /// Leased, also when the lease has run out and has not been swept.
+    pub leased: u64,
+    /// On probation.
+    pub declined: u64,
+    /// Given back, the row not settled.
+    pub releasing: u64,
+}
+
+struct Configuration {
+    /// Rows given to blocks.
+    rows: u32,
+    current: Arc<PoolSet>,
+}
+
+/// All leases of a server. Shared by its shards; see the module.
+pub struct LeaseTable {
+    stripes: Vec<Stripe>,
+    map: AddressMap,
+    by_hardware: IdentityIndex,
+    by_client_id: IdentityIndex,
+    configuration: Mutex<Configuration>,
+    /// Stripe at which the next sweep starts.
+    sweep_from: AtomicU32,
+    /// What fetches swept when they found no free address, for the next sweep to report: holds,
+    /// leases, probations.
+    swept_early: [AtomicU32; 3],
+}
+
+impl LeaseTable {
+    /// An empty table. `seed` keeps clients from choosing identities that collide.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self {
+            stripes: (0..STRIPES).map(|_| Stripe::new()).collect(),
+            map: AddressMap::new(),
+            by_hardware: IdentityIndex::new(seed),
+            by_client_id: IdentityIndex::new(seed.rotate_left(32)),
+            configuration: Mutex::new(Configuration {
+                rows: 0,
+                current: Arc::new(PoolSet::new(&[], None)),
+            }),
+            sweep_from: AtomicU32::new(0),
+            swept_early: [const { AtomicU32::new(0) }; 3],
+        }
+    }
+
+    /// Makes `specs` the pools to give addresses from and returns them for the configuration
+    /// snapshot. Slots and leases of addresses that are in no pool any more stay, and transactions
+    /// on older sets go on as before. Leases are best loaded after this, since addresses outside
+    /// every pool have slower slots.
+    ///
+    /// # Panics
+    ///
+    /// When a pool ends before it starts.
+    pub fn configure(&self, specs: &[PoolSpec]) -> Arc<PoolSet> {
+        let mut configuration = self.configuration.lock().unwrap_or_else(PoisonError::into_inner);
+        let set = Arc::new(PoolSet::new(specs, Some(&configuration.current)));
+        let rows_before = configuration.rows;
+        for spec in specs {
+            let (first, last) = (u32::from(spec.first), u32::from(spec.last));
+            assert!(first <= last, "a checked configuration has no empty pool");
+            for block in first >> 8..=last >> 8 {
+                if self.map.row(block << 8).is_none() {
+                    self.map.set_row(block << 8, configuration.rows);
+                    configuration.rows += 1;
+                }
+            }
+        }
+        self.make_room(configuration.rows as usize);
+        let mut doubtful = Vec::new();
+        for spec in specs {
+            self.open_pool(spec, rows_before, &mut doubtful);
+        }
+        for stripe in 0..STRIPES {
+            doubtful.extend(self.lock(stripe).sparse_addresses());
+        }
+        for address in doubtful {
+            self.lock_of(address).clear_bit_if_taken(address);
+        }
+        configuration.current = Arc::clone(&set);
+        set
+    }
+
+    /// Reserves slots and index entries, so that the packet path rarely has to.
+    fn make_room(&self, rows: usize) {
+        for stripe in 0..STRIPES {
+            self.lock(stripe).reserve(rows, rows <= PREFILLED_BLOCKS);
+        }
+        let addresses = (rows * 256).min(INDEXED_ADDRESSES);
+        self.by_hardware.reserve(addresses);
+        self.by_client_id.reserve(addresses);
+    }
+
+    /// Marks the addresses of `spec` that no pool had before as free. Where slots could exist
+    /// already (blocks with a row below `rows_before`) the bits have to be looked at again.
+    fn open_pool(&self, spec: &PoolSpec, rows_before: u32, doubtful: &mut Vec<u32>) {
+        let last = u64::from(u32::from(spec.last));
+        let mut from = u64::from(u32::from(spec.first));
+        while from <= last {
+            let end = (from | 63).min(last);
+            let mut new = self.map.pool_word(from as u32, end as u32);
+            if self.map.row(from as u32).is_some_and(|row| row < rows_before) {
+                while new != 0 {
+                    doubtful.push((from as u32 & !63) | new.trailing_zeros());
+                    new &= new - 1;
+                }
+            }
+            from = end + 1;
+        }
+    }
+
+    /// The pools configured last.
+    #[must_use]
+    pub fn pools(&self) -> Arc<PoolSet> {
+        let configuration = self.configuration.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&configuration.current)
+    }
+
+    /// Ends a claim that a fetch made and no commit used. Harmless at any other time.
+    pub fn give_back(&self, address: Ipv4Addr) {
+        let address = u32::from(address);
+        self.lock_of(address).set_bit_if_free(address);
+    }
+
+    /// Slots in use.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        let mut sum = Usage::default();
+        for stripe in 0..STRIPES {
+            self.lock(stripe).add_usage(&mut sum);
+        }
+        sum
+    }
+
+    /// Slots in use for each subnet. Reads every slot, stripe by stripe.
+    #[must_use]
+    pub fn usage_by_subnet(&self) -> BTreeMap<u32, Usage> {
+        let mut sums = BTreeMap::new();
+        for stripe in 0..STRIPES {
+            self.lock(stripe).add_usage_by_subnet(&mut sums);
+        }
+        sums
+    }
+
+    fn lock(&self, stripe: usize) -> Locked<'_> {
+        self.stripes[stripe].lock(self)
+    }
+
+    fn lock_of(&self, address: u32) -> Locked<'_> {
+        self.lock(address as usize % STRIPES)
+    }
+
+    fn sweep_from(&self) -> usize {
+        self.sweep_from.load(Ordering::Relaxed) as usize
+    }
+}
+
+impl core::fmt::Debug for LeaseTable {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("LeaseTable").field("usage", &self.usage()).finish_non_exhaustive()
+    }
+}

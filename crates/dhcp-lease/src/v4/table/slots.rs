@@ -1,0 +1,110 @@
+//! A stripe's slots: pages for the blocks that have pools, made when first touched, and a sparse
+//! part for addresses outside every pool. A slot never moves and never goes away.
+
+use core::hash::BuildHasher;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
+
+use super::slot::Slot;
+
+/// Slots of one page. The neighbours of a slot are the same address in the neighbouring blocks.
+const PAGE: usize = 32;
+/// Marks the id of a slot in the sparse part.
+const SPARSE: u32 = 1 << 30;
+
+/// A stripe's slots, addressed by ids: the row of the block, or a place in the sparse part.
+#[derive(Default)]
+pub(super) struct Slots {
+    pages: Vec<Option<Box<[Slot; PAGE]>>>,
+    sparse: Vec<Slot>,
+    sparse_ids: HashTable<u32>,
+}
+
+fn hash_of(address: u32) -> u64 {
+    FixedState::with_seed(0).hash_one(address)
+}
+
+impl Slots {
+    /// Makes room for `rows` rows, with their pages when `prefill`.
+    pub(super) fn reserve(&mut self, rows: usize, prefill: bool) {
+        let pages = rows.div_ceil(PAGE);
+        if self.pages.len() < pages {
+            self.pages.reserve_exact(pages - self.pages.len());
+            self.pages.resize_with(pages, || None);
+        }
+        if prefill {
+            for page in &mut self.pages {
+                page.get_or_insert_with(fresh_page);
+            }
+        }
+    }
+
+    /// Id of the slot of `address`, whose block has `row`; `None` when it has not been made yet.
+    pub(super) fn find(&self, address: u32, row: Option<u32>) -> Option<u32> {
+        if !self.sparse.is_empty()
+            && let Some(&id) = self
+                .sparse_ids
+                .find(hash_of(address), |&id| self.sparse[id as usize].address == address)
+        {
+            return Some(SPARSE | id);
+        }
+        let row = row?;
+        self.pages.get(row as usize / PAGE)?.as_ref().map(|_| row)
+    }
+
+    /// Id of the slot of `address`, which is made when it is not there.
+    pub(super) fn make(&mut self, address: u32, row: Option<u32>) -> u32 {
+        if let Some(id) = self.find(address, row) {
+            let slot = self.get_mut(id);
+            slot.address = address;
+            return id;
+        }
+        let Some(row) = row else { return self.make_sparse(address) };
+        self.reserve(row as usize + 1, false);
+        let page = self.pages[row as usize / PAGE].get_or_insert_with(fresh_page);
+        page[row as usize % PAGE].address = address;
+        row
+    }
+
+    fn make_sparse(&mut self, address: u32) -> u32 {
+        let id = self.sparse.len() as u32;
+        assert!(id < SPARSE, "fewer leases than addresses");
+        self.sparse.push(Slot::fresh(address));
+        let sparse = &self.sparse;
+        self.sparse_ids
+            .insert_unique(hash_of(address), id, |&id| hash_of(sparse[id as usize].address));
+        SPARSE | id
+    }
+
+    pub(super) fn get(&self, id: u32) -> &Slot {
+        if id & SPARSE != 0 {
+            return &self.sparse[(id & !SPARSE) as usize];
+        }
+        let page = self.pages[id as usize / PAGE].as_ref().expect("an id leads to a slot");
+        &page[id as usize % PAGE]
+    }
+
+    pub(super) fn get_mut(&mut self, id: u32) -> &mut Slot {
+        if id & SPARSE != 0 {
+            return &mut self.sparse[(id & !SPARSE) as usize];
+        }
+        let page = self.pages[id as usize / PAGE].as_mut().expect("an id leads to a slot");
+        &mut page[id as usize % PAGE]
+    }
+
+    /// All slots that something has happened to.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Slot> {
+        let paged = self.pages.iter().flatten().flat_map(|page| page.iter());
+        paged.chain(&self.sparse).filter(|slot| slot.version != 0)
+    }
+
+    /// The slots outside the pages.
+    pub(super) fn sparse(&self) -> &[Slot] {
+        &self.sparse
+    }
+}
+
+fn fresh_page() -> Box<[Slot; PAGE]> {
+    Box::new(core::array::from_fn(|_| Slot::fresh(0)))
+}
