@@ -1,13 +1,14 @@
 //! The DHCP configuration: Kea's JSON dialect in, a checked configuration out.
 //!
 //! One run reports every problem of a file, each with file, line, column and, where there is one,
-//! advice. Text comes in as a string and included files through an [`IncludeResolver`]: nothing here
-//! opens a file, reads a clock or asks the system which interfaces exist. Keys, defaults and scopes
-//! follow the manual of ISC Kea; what only godwit has lives under `user-context.godwit`, which Kea
-//! accepts and ignores, so that one file serves both servers.
+//! advice. Text comes in as a string and included files through an [`IncludeResolver`]: nothing
+//! here opens a file, reads a clock or asks the system which interfaces exist. Keys, defaults and
+//! scopes follow the manual of ISC Kea; what only godwit has lives under `user-context.godwit`,
+//! which Kea accepts and ignores, so that one file serves both servers.
 //!
-//! Shape: `json` turns text into values that remember where they stood, `fields` reads maps of them,
-//! [`v4`] knows the keys. RFCs to have read: 8259 for JSON, 2131 and 2132 for what is configured.
+//! Shape: `json` turns text into values that remember where they stood, `fields` reads maps of
+//! them, [`v4`] knows the keys. RFCs to have read: 8259 for JSON, 2131 and 2132 for what is
+//! configured.
 
 mod fields;
 mod json;

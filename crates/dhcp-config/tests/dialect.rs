@@ -142,7 +142,8 @@ fn commas_and_zeros_too_many_are_warnings() {
 #[test]
 fn several_problems_of_one_text_come_together_and_in_order() {
     let text = "{\n \"Dhcp4\": {\n  \"authoritative\": True,\n  \"renew-timer\": +7\n  \
-                \"rebind-timer\": \"x\",\n  \"loggers\": 1,\n  \"reservations\": [ 1 ],\n  \"foo\": 2 } }";
+                \"rebind-timer\": \"x\",\n  \"loggers\": 1,\n  \"reservations\": [ 1 ],\n\x20 \
+                \"foo\": 2 } }";
     assert_eq!(
         lines(&problems(text)),
         [

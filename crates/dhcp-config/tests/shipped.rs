@@ -1,4 +1,5 @@
-//! The configurations under `data`: what godwit says of them, that kea-dhcp4 agrees, and real files.
+//! The configurations under `data`: what godwit says of them, that kea-dhcp4 agrees, and real
+//! files.
 
 #[allow(dead_code, reason = "each test file uses its own part")]
 mod common;

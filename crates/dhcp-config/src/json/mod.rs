@@ -1,7 +1,7 @@
 //! Kea's dialect of JSON: comments, includes, forgiving commas; values that remember their place.
 //!
-//! RFC 8259 plus what Kea's lexer adds. Strings are octets: `\u00e9` stands for the one octet e9, as
-//! in Kea, so that option data keeps every octet the operator wrote.
+//! RFC 8259 plus what Kea's lexer adds. Strings are octets: `\u00e9` stands for the one octet e9,
+//! as in Kea, so that option data keeps every octet the operator wrote.
 
 mod lexer;
 mod parser;

@@ -1,5 +1,5 @@
-//! Keys that Kea knows and this version does not act on: accepted when they ask for nothing, refused
-//! by name when the operator counts on them, and never taken for typing errors.
+//! Keys that Kea knows and this version does not act on: accepted when they ask for nothing,
+//! refused by name when the operator counts on them, and never taken for typing errors.
 
 use crate::fields::Fields;
 use crate::json::{Kind, Value};

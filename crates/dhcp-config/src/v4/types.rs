@@ -93,8 +93,8 @@ pub struct Pool4 {
     pub last: Ipv4Addr,
     /// `pool-id`, default 0.
     pub pool_id: u32,
-    /// The pool's own options, ordered by code; they win over the subnet's. Their send flags include
-    /// those that outer scopes set for the same code.
+    /// The pool's own options, ordered by code; they win over the subnet's. Their send flags
+    /// include those that outer scopes set for the same code.
     pub options: Vec<OptionData>,
 }
 

@@ -89,8 +89,8 @@ pub(super) fn from_text(definition: &Definition, text: &[u8]) -> Result<Encoded,
     Ok(Encoded::whole(octets))
 }
 
-/// Splits at commas; `\,` is a comma and `\\` a backslash of a value. Values are trimmed, empty ones
-/// dropped.
+/// Splits at commas; `\,` is a comma and `\\` a backslash of a value. Values are trimmed, empty
+/// ones dropped.
 fn split(text: &[u8]) -> Vec<Vec<u8>> {
     let mut values = vec![Vec::new()];
     let mut octets = text.iter().copied().peekable();

@@ -1,7 +1,7 @@
 //! `option-data`: configured options as octets ready to be sent.
 //!
-//! [`definitions`] says which type each standard option has, `fields` turns text of such a type into
-//! octets and checks octets given as such. RFCs to have read: 2132, 3397, 3442, 5969.
+//! [`definitions`] says which type each standard option has, `fields` turns text of such a type
+//! into octets and checks octets given as such. RFCs to have read: 2132, 3397, 3442, 5969.
 
 pub mod definitions;
 mod fields;
