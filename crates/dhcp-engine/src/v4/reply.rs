@@ -125,10 +125,13 @@ impl Reply {
         let subnet = transaction.snapshot.subnet(subnet_index);
         let limit = buffer.len().min(room_for(message));
         let mut writer = MessageWriter::new(&mut buffer[..limit], &self.header(message, subnet));
+        if self.terms.kind != ReplyKind::Nak {
+            writer.sname(&subnet.server_hostname).file(&subnet.boot_file_name);
+            writer.allow_overload(true);
+        }
         writer.option(option::MESSAGE_TYPE, &[self.message_type().code()]);
         writer.option(option::SERVER_IDENTIFIER, &self.server_id.octets());
         if self.terms.kind != ReplyKind::Nak {
-            writer.allow_overload(true);
             self.put_parameters(transaction, subnet, &mut writer);
         }
         if transaction.snapshot.echo_client_id
@@ -199,8 +202,6 @@ impl Reply {
         if !host_name.is_empty() {
             writer.option(option::HOST_NAME, host_name.as_bytes());
         }
-        writer.sname(&subnet.server_hostname);
-        writer.file(&subnet.boot_file_name);
         let pool_options = match self.terms.place {
             Some(place) => transaction.snapshot.pool_options(place.pool),
             None => &[],
