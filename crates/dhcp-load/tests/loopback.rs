@@ -17,6 +17,15 @@ use dhcp_load::v4::population::Limits;
 use dhcp_load::{Arrivals, LoadError, Report, Segmentation, Settings, run_report};
 use load::Rate;
 
+/// Set when dropped, so that a failing test does not wait for its responder for ever.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Serves while `client` runs.
 fn against<R>(
     serve: impl Fn(&Request<'_>) -> Vec<u8> + Sync,
@@ -35,8 +44,10 @@ fn against<R>(
                 }
             }
         });
-        let result = client(address);
-        stop.store(true, Ordering::Relaxed);
+        let result = {
+            let _stop = Stop(&stop);
+            client(address)
+        };
         responder.join().unwrap();
         result
     })

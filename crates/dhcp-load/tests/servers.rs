@@ -191,6 +191,7 @@ fn a_message_answered_twice_spoils_an_exchange_that_was_on_time_and_no_other() {
             assert!(counted.abs_diff(spoiled) <= 1, "{counted} {spoiled} {twice} {again_ns}");
             assert_eq!(outcome.classes()[0], 1_000 - counted);
             assert_eq!(outcome.ledger.latency_due().count(), 1_000);
+            assert_eq!(outcome.requests[&kind::REQUEST], 1_000, "one for each exchange");
         }
     }
     let refused_twice = hundred(|request| match request.kind() {
