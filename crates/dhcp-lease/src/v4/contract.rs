@@ -97,6 +97,8 @@ pub struct FetchKeys<'a> {
     pub pools: &'a PoolSet,
     /// Pools to take a free candidate from, in order of preference; empty: none is wanted.
     pub candidate_pools: &'a [PoolIndex],
+    /// The candidate is wanted only when the client has no slot of its own.
+    pub is_candidate_spare: bool,
 }
 
 /// Slots of one client that are reported at most.

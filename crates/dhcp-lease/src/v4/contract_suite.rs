@@ -142,6 +142,7 @@ impl<'b, B: Backend> Bench<'b, B> {
             addresses: [asked, None],
             pools: &self.pools,
             candidate_pools,
+            is_candidate_spare: false,
         };
         self.store.fetch(self.now, &keys, &mut facts);
         facts

@@ -29,7 +29,9 @@ impl LeaseTable {
         for at in 0..keys.addresses.len() {
             facts.asked[at] = keys.addresses[at].and_then(|address| fetch.asked(address, facts));
         }
-        facts.candidate = if keys.candidate_pools.is_empty() { None } else { fetch.candidate() };
+        let is_spared = keys.is_candidate_spare && facts.mine_count > 0;
+        let is_unwanted = keys.candidate_pools.is_empty() || is_spared;
+        facts.candidate = if is_unwanted { None } else { fetch.candidate() };
     }
 }
 

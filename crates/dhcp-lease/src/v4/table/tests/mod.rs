@@ -51,6 +51,7 @@ fn slot(table: &LeaseTable, pools: &PoolSet, now: Now, address: u32) -> Option<S
         addresses: [Some(Ipv4Addr::from(address)), None],
         pools,
         candidate_pools: &[],
+        is_candidate_spare: false,
     };
     table.fetch(now, 0, &keys, &mut facts);
     facts.asked[0]
@@ -64,6 +65,7 @@ fn candidate(table: &LeaseTable, pools: &PoolSet, now: Now, who: u32) -> Option<
         addresses: [None; 2],
         pools,
         candidate_pools: &[PoolIndex(0)],
+        is_candidate_spare: false,
     };
     table.fetch(now, 0, &keys, &mut facts);
     facts.candidate

@@ -305,6 +305,7 @@ impl Run {
             addresses: asked.map(|address| address.map(Into::into)),
             pools: &self.pools,
             candidate_pools: &wanted,
+            is_candidate_spare: false,
         };
         self.table.fetch(self.model.now, self.model.settled, &keys, &mut self.facts);
         self.check_mine(who);

@@ -70,6 +70,7 @@ impl World {
             addresses: [Some(asked.into()), None],
             pools: &self.pools,
             candidate_pools: if wants_candidate { &[PoolIndex(0)] } else { &[] },
+            is_candidate_spare: false,
         };
         self.table.fetch(now, settled, &keys, facts);
         let mine = facts.mine().next().copied();
@@ -161,6 +162,7 @@ fn settle_down(world: &World) {
         addresses: [None; 2],
         pools: &world.pools,
         candidate_pools: &[PoolIndex(0)],
+        is_candidate_spare: false,
     };
     for _ in 0..COUNT {
         world.table.fetch(end, u64::MAX, &keys, &mut facts);

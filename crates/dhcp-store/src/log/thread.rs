@@ -1,0 +1,330 @@
+//! The thread that does rounds when shards ask for them, flushes and rotates by time, and has the
+//! clean-up done by another thread.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::{JoinHandle, Thread};
+use std::time::Duration;
+use std::{fmt, io};
+
+use base::Now;
+use base::time::NS_PER_MS;
+use dhcp_lease::v4::RowView;
+
+use super::shard::Doorbell;
+use super::{CoreOptions, Durability, LogCore, LogFailure, ShardLog, Shards};
+use crate::memfile::v4::{Cleaned, Cleanup, CleanupError, Memfile};
+
+/// Gives the rows of the whole table, one by one.
+pub type SnapshotSource = Box<dyn Fn(&mut dyn FnMut(&RowView<'_>)) + Send>;
+
+/// What becomes of the log after a failure.
+#[derive(Default)]
+pub enum OnFail {
+    /// It stays failed: the server ends (Kea's `stop-retry-exit`).
+    #[default]
+    Stop,
+    /// A snapshot goes into new files and writing goes on (`serve-retry-continue`).
+    Restart {
+        /// Where the snapshot comes from.
+        snapshot: SnapshotSource,
+        /// Time between attempts, milliseconds.
+        retry_ms: u32,
+    },
+}
+
+impl fmt::Debug for OnFail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stop => f.write_str("Stop"),
+            Self::Restart { retry_ms, .. } => write!(f, "Restart every {retry_ms} ms"),
+        }
+    }
+}
+
+/// Reads the clocks: the same ones that the shards' times come from.
+pub type Clock = Box<dyn Fn() -> Now + Send>;
+
+/// How the thread works.
+#[derive(Debug, Default)]
+pub struct ThreadOptions {
+    /// How rounds are done.
+    pub core: CoreOptions,
+    /// What becomes of the log after a failure.
+    pub on_fail: OnFail,
+}
+
+/// The running log thread. Stops when dropped.
+#[derive(Debug)]
+pub struct LogThread {
+    state: Arc<State>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct State {
+    shards: Arc<Shards>,
+    core: Arc<Mutex<LogCore>>,
+    does_rounds_inline: bool,
+    bell: Arc<Bell>,
+    stops: AtomicBool,
+    /// What an operator should hear of; the server takes it from here.
+    problems: Mutex<Vec<String>>,
+}
+
+/// Wakes the thread, at most once for each time it looks.
+#[derive(Debug, Default)]
+struct Bell {
+    is_rung: AtomicBool,
+    thread: OnceLock<Thread>,
+}
+
+impl Doorbell for Bell {
+    fn ring(&self) {
+        if !self.is_rung.swap(true, Ordering::SeqCst)
+            && let Some(thread) = self.thread.get()
+        {
+            thread.unpark();
+        }
+    }
+}
+
+/// Problems that are kept until someone takes them.
+const PROBLEMS_MAX: usize = 64;
+
+impl LogThread {
+    /// Starts the thread over an opened `memfile` for `shards`.
+    ///
+    /// # Errors
+    ///
+    /// When the operating system gives no thread.
+    pub fn start(
+        shards: Arc<Shards>,
+        memfile: Memfile,
+        options: ThreadOptions,
+        clock: Clock,
+    ) -> io::Result<Self> {
+        let core = LogCore::new(shards.clone(), memfile, options.core, clock());
+        let state = Arc::new(State {
+            shards,
+            core: Arc::new(Mutex::new(core)),
+            does_rounds_inline: options.core.durability != Durability::Always,
+            bell: Arc::new(Bell::default()),
+            stops: AtomicBool::new(false),
+            problems: Mutex::new(Vec::new()),
+        });
+        let running = state.clone();
+        let thread = std::thread::Builder::new()
+            .name("lease-log".into())
+            .spawn(move || running.run(&clock, options.on_fail))?;
+        Ok(Self { state, thread: Some(thread) })
+    }
+
+    /// The part of shard number `shard`.
+    #[must_use]
+    pub fn shard(&self, shard: usize) -> ShardLog {
+        assert!(shard < self.state.shards.count(), "shards are numbered from 0");
+        ShardLog {
+            shards: self.state.shards.clone(),
+            shard,
+            doorbell: Some(self.state.bell.clone()),
+            core: self.state.does_rounds_inline.then(|| self.state.core.clone()),
+        }
+    }
+
+    /// What ended the writing.
+    #[must_use]
+    pub fn failure(&self) -> Option<LogFailure> {
+        self.state.core().failure()
+    }
+
+    /// What the operator should hear of since this was last called: failures, clean-ups not done.
+    #[must_use]
+    pub fn take_problems(&self) -> Vec<String> {
+        std::mem::take(&mut *self.state.problems.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Has the lease file cleaned up soon.
+    pub fn request_cleanup(&self) {
+        self.state.core().request_rotation();
+        self.state.bell.ring();
+    }
+
+    /// Writes and flushes all that was submitted and ends the thread. Shards must have ended.
+    ///
+    /// # Errors
+    ///
+    /// What could not be written or flushed.
+    pub fn stop(mut self) -> Result<(), LogFailure> {
+        self.join();
+        self.failure().map_or(Ok(()), Err)
+    }
+
+    fn join(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            self.state.stops.store(true, Ordering::SeqCst);
+            thread.thread().unpark();
+            // A panic there was reported where it happened; here it must not become a second one.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for LogThread {
+    fn drop(&mut self) {
+        self.join();
+    }
+}
+
+impl State {
+    fn core(&self) -> MutexGuard<'_, LogCore> {
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn report(&self, problem: String) {
+        let mut problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
+        if problems.len() < PROBLEMS_MAX {
+            problems.push(problem);
+        }
+    }
+
+    fn run(&self, clock: &Clock, on_fail: OnFail) {
+        // A shard that rang before this is heard by the first round.
+        self.bell.thread.get_or_init(std::thread::current);
+        let mut cleaner = None;
+        let mut restart = Restart { on_fail, is_reported: false, retry_at_ns: None };
+        while !self.stops.load(Ordering::SeqCst) {
+            self.bell.is_rung.store(false, Ordering::SeqCst);
+            let now = clock();
+            self.core().round(now);
+            self.flush_by_time(now);
+            self.clean_by_time(now, &mut cleaner);
+            self.restart_if_failed(now, &mut restart);
+            self.sleep(clock, restart.retry_at_ns);
+        }
+        let mut core = self.core();
+        core.round(clock());
+        core.flush();
+        drop(core);
+        self.finish_cleaner(cleaner);
+    }
+
+    /// Parks until someone rings or something is due.
+    fn sleep(&self, clock: &Clock, retry_at_ns: Option<u64>) {
+        let deadline_ns = self.core().next_deadline_ns().into_iter().chain(retry_at_ns).min();
+        if self.bell.is_rung.load(Ordering::SeqCst) || self.stops.load(Ordering::SeqCst) {
+            return;
+        }
+        match deadline_ns {
+            Some(deadline_ns) => {
+                let left_ns = deadline_ns.saturating_sub(clock().mono_ns);
+                std::thread::park_timeout(Duration::from_nanos(left_ns));
+            }
+            None => std::thread::park(),
+        }
+    }
+
+    fn flush_by_time(&self, now: Now) {
+        let due = self.core().flush_due(now);
+        if let Some(file) = due {
+            let result = file.sync_data();
+            self.core().flushed(result);
+        }
+    }
+
+    /// Rotates when it is due, and looks after the clean-up.
+    fn clean_by_time(&self, now: Now, cleaner: &mut Option<Cleaner>) {
+        if cleaner.as_ref().is_some_and(Cleaner::has_ended) {
+            self.finish_cleaner(cleaner.take());
+        }
+        let mut core = self.core();
+        let due = core.rotate_due(now);
+        let skipped = core.take_skipped_rotation();
+        drop(core);
+        if let Some(failed) = skipped {
+            self.report(format!("lease file not rotated: {failed}"));
+        }
+        let Some(cleanup) = due else { return };
+        match Cleaner::start(cleanup, self.bell.clone()) {
+            Ok(started) => *cleaner = Some(started),
+            Err(error) => {
+                self.core().cleaned(false);
+                self.report(format!("lease file not cleaned up: no thread: {error}"));
+            }
+        }
+    }
+
+    fn finish_cleaner(&self, cleaner: Option<Cleaner>) {
+        let Some(cleaner) = cleaner else { return };
+        let result = cleaner.finish();
+        self.core().cleaned(result.is_ok());
+        if let Err(error) = result {
+            self.report(format!("lease file not cleaned up: {error}"));
+        }
+    }
+
+    /// After a failure, tries to go on when that is wanted.
+    fn restart_if_failed(&self, now: Now, restart: &mut Restart) {
+        let mut core = self.core();
+        let Some(failure) = core.failure() else { return };
+        if !restart.is_reported {
+            restart.is_reported = true;
+            self.report(failure.to_string());
+        }
+        let OnFail::Restart { snapshot, retry_ms } = &restart.on_fail else { return };
+        let is_due = restart.retry_at_ns.is_none_or(|at| now.mono_ns >= at);
+        if !is_due {
+            return;
+        }
+        restart.retry_at_ns = Some(now.mono_ns + u64::from(*retry_ms) * NS_PER_MS);
+        if core.is_cleaning() {
+            return;
+        }
+        match core.restart(now, &mut |sink| snapshot(sink)) {
+            Ok(()) => {
+                restart.retry_at_ns = None;
+                restart.is_reported = false;
+                self.report("lease file written anew from memory".to_owned());
+            }
+            Err(failed) => self.report(format!("lease file not written anew: {failed}")),
+        }
+    }
+}
+
+struct Restart {
+    on_fail: OnFail,
+    is_reported: bool,
+    /// Set from the first attempt until one succeeds.
+    retry_at_ns: Option<u64>,
+}
+
+type CleanupResult = Result<Cleaned, CleanupError>;
+
+/// The thread that a clean-up runs in.
+struct Cleaner {
+    thread: JoinHandle<()>,
+    result: Arc<OnceLock<CleanupResult>>,
+}
+
+impl Cleaner {
+    fn start(cleanup: Cleanup, bell: Arc<Bell>) -> io::Result<Self> {
+        let result = Arc::new(OnceLock::new());
+        let place = result.clone();
+        let thread = std::thread::Builder::new().name("lease-cleanup".into()).spawn(move || {
+            place.get_or_init(|| cleanup.run());
+            bell.ring();
+        })?;
+        Ok(Self { thread, result })
+    }
+
+    fn has_ended(&self) -> bool {
+        self.result.get().is_some() || self.thread.is_finished()
+    }
+
+    fn finish(self) -> CleanupResult {
+        let is_sound = self.thread.join().is_ok();
+        assert!(is_sound, "a clean-up does not panic");
+        let result = Arc::into_inner(self.result).and_then(OnceLock::into_inner);
+        result.expect("a clean-up that has ended has a result")
+    }
+}

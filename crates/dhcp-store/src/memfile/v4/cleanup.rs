@@ -1,0 +1,132 @@
+//! The clean-up: rotated files become one with a row for each lease.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::columns::{Columns, Header};
+use super::encode::{encode_row, row_of};
+use super::load::{LoadError, LoadReport, Source, load};
+use super::open::inspect;
+use crate::memfile::attempt::{Tried, prepare, rename};
+use crate::memfile::{Failed, LeaseFiles};
+use crate::storage::Storage;
+
+/// A clean-up that may run beside the server: it touches rotated files only.
+#[derive(Clone, Debug)]
+pub struct Cleanup {
+    pub(crate) storage: Arc<dyn Storage>,
+    pub(crate) files: LeaseFiles,
+    pub(crate) max_row_errors: u32,
+}
+
+/// What a clean-up did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cleaned {
+    /// What it read.
+    pub report: LoadReport,
+    /// Leases that it wrote.
+    pub leases: u64,
+}
+
+/// Why a clean-up gave up. The files load as before, and it may be tried again.
+#[derive(Debug)]
+pub enum CleanupError {
+    /// The operating system did not do something.
+    Storage(Failed),
+    /// A file has more bad rows than allowed.
+    TooManyBadRows(LoadReport),
+    /// A file does not begin like a lease file.
+    NotALeaseFile(std::path::PathBuf),
+}
+
+impl fmt::Display for CleanupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Storage(failed) => failed.fmt(f),
+            Self::TooManyBadRows(report) => write!(f, "{} bad rows", report.bad_rows),
+            Self::NotALeaseFile(path) => {
+                write!(f, "{}:1: not the header of a lease file", path.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for CleanupError {}
+
+impl From<Failed> for CleanupError {
+    fn from(failed: Failed) -> Self {
+        Self::Storage(failed)
+    }
+}
+
+impl From<LoadError> for CleanupError {
+    fn from(error: LoadError) -> Self {
+        match error {
+            LoadError::Read { path, error } => Self::Storage(Failed { tried: "read", path, error }),
+            LoadError::TooManyBadRows(report) => Self::TooManyBadRows(report),
+        }
+    }
+}
+
+impl Cleanup {
+    /// Does it. Whenever the power fails in between, the files that remain load the same.
+    ///
+    /// # Errors
+    ///
+    /// See [`CleanupError`].
+    pub fn run(&self) -> Result<Cleaned, CleanupError> {
+        let mut cleaned = Cleaned::default();
+        let completed = &self.files.completed;
+        match self.storage.open(completed).tried("open", completed)? {
+            // Whoever wrote it may not have flushed it.
+            Some(file) => file.sync_data().tried("flush", completed)?,
+            None => cleaned = self.complete()?,
+        }
+        self.finish()?;
+        Ok(cleaned)
+    }
+
+    /// Writes the completed file from the rotated ones.
+    fn complete(&self) -> Result<Cleaned, CleanupError> {
+        let mut sources: Vec<Source> = Vec::new();
+        for path in [&self.files.previous, &self.files.rotated] {
+            let Some(file) = self.storage.open(path).tried("open", path)? else { continue };
+            let found = inspect(path, file)?;
+            sources.extend(found.ok_or_else(|| CleanupError::NotALeaseFile(path.clone()))?.source);
+        }
+        let (mut leases, report) = load(&sources, 1, self.max_row_errors)?;
+        leases.sort_unstable_by_key(|lease| lease.address);
+        prepare(&*self.storage, &self.files, |writer| {
+            writer.append(|block| Columns::NEWEST.encode_header(block))?;
+            leases.iter().try_for_each(|lease| {
+                writer.append(|block| encode_row(&row_of(lease), Columns::NEWEST, block))
+            })
+        })?;
+        rename(&*self.storage, &self.files, &self.files.scratch, &self.files.completed)?;
+        Ok(Cleaned { report, leases: leases.len() as u64 })
+    }
+
+    /// Removes what the completed file stands for, and gives it its lasting name; in this order
+    /// even after a power failure, since older rows loaded after it would undo it.
+    pub(crate) fn finish(&self) -> Result<(), Failed> {
+        let Self { storage, files, .. } = self;
+        if storage.remove(&files.rotated).tried("remove", &files.rotated)? {
+            storage.sync_folder(&files.folder).tried("flush the folder", &files.folder)?;
+        }
+        rename(&**storage, files, &files.completed, &files.previous)
+    }
+}
+
+/// A lease file that was looked at.
+pub(crate) struct Found {
+    /// Its rows; `None` when it has not even a whole header.
+    pub(crate) source: Option<Source>,
+    /// Octets after the last complete row.
+    pub(crate) torn_octets: u64,
+}
+
+impl Found {
+    pub(crate) fn header(&self) -> Option<Header> {
+        self.source.as_ref().map(|source| source.header)
+    }
+}

@@ -1,0 +1,277 @@
+//! Rows out: one lease as a line of text, without allocation.
+
+use std::net::Ipv4Addr;
+
+use dhcp_lease::v4::{Lease, LeaseState, RowView};
+
+use super::columns::Columns;
+
+/// A whole lease as a row.
+#[must_use]
+pub fn row_of(lease: &Lease) -> RowView<'_> {
+    RowView {
+        address: lease.address,
+        hardware: &lease.hardware,
+        client_id: lease.client_id.as_ref().map(|client_id| client_id.octets()),
+        valid_lifetime_s: lease.valid_lifetime_s,
+        cltt_s: lease.cltt_s,
+        subnet_id: lease.subnet_id,
+        fqdn_fwd: lease.fqdn_fwd,
+        fqdn_rev: lease.fqdn_rev,
+        hostname: &lease.hostname,
+        state: lease.state,
+        user_context: &lease.user_context,
+        pool_id: lease.pool_id,
+    }
+}
+
+/// Octets that the columns of bounded width take at most, separators included: address 16,
+/// lifetime 11, expiry 21, subnet 11, flags 4, state 2, pool 11, and 4 for those without a bound.
+const BOUNDED_MAX: usize = 80;
+
+/// Appends `row` as a line with `columns` columns. Infinite lifetimes are added like others, as
+/// Kea does.
+pub fn encode_row(row: &RowView<'_>, columns: Columns, out: &mut Vec<u8>) {
+    let client_id = row.client_id.unwrap_or_default();
+    let start = out.len();
+    let most = BOUNDED_MAX
+        + 3 * (row.hardware.octets().len() + client_id.len())
+        + 5 * (row.hostname.len() + row.user_context.len());
+    out.resize(start + most, 0);
+    let mut line = Line { octets: &mut out[start..], len: 0 };
+    line.address(row.address);
+    line.colon_hex(row.hardware.octets());
+    line.colon_hex(client_id);
+    line.decimal(u64::from(row.valid_lifetime_s));
+    line.decimal(row.cltt_s.saturating_add(u64::from(row.valid_lifetime_s)));
+    line.decimal(u64::from(row.subnet_id));
+    line.put(if row.fqdn_fwd { b"1," } else { b"0," });
+    line.put(if row.fqdn_rev { b"1," } else { b"0," });
+    line.escaped(row.hostname.as_bytes());
+    if columns.count() > 9 {
+        line.put(&[b'0' + state(row) as u8, b',']);
+    }
+    if columns.count() > 10 {
+        line.escaped(row.user_context.as_bytes());
+    }
+    if columns.count() > 11 {
+        line.decimal(u64::from(row.pool_id));
+    }
+    // The last separator becomes the line end.
+    line.octets[line.len - 1] = b'\n';
+    let len = line.len;
+    out.truncate(start + len);
+}
+
+/// Kea throws away a row without any client unless it is of a declined lease, so the deletion of
+/// such a lease says that it was one.
+fn state(row: &RowView<'_>) -> LeaseState {
+    let is_nobodys = row.hardware.is_empty() && row.client_id.is_none_or(<[u8]>::is_empty);
+    if is_nobodys && row.valid_lifetime_s == 0 { LeaseState::Declined } else { row.state }
+}
+
+/// A line that is being filled; every value is followed by a separator.
+struct Line<'b> {
+    octets: &'b mut [u8],
+    len: usize,
+}
+
+const HEX: [[u8; 2]; 256] = {
+    let digits = b"0123456789abcdef";
+    let mut table = [[0; 2]; 256];
+    let mut octet = 0;
+    while octet < 256 {
+        table[octet] = [digits[octet >> 4], digits[octet & 15]];
+        octet += 1;
+    }
+    table
+};
+
+const PAIRS: [[u8; 2]; 100] = {
+    let mut table = [[0; 2]; 100];
+    let mut number = 0;
+    while number < 100 {
+        table[number] = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
+        number += 1;
+    }
+    table
+};
+
+/// Whether Kea writes this octet as `&#x` and two digits.
+const fn is_escaped(octet: u8) -> bool {
+    octet < 0x20 || octet > 0x7e || octet == b',' || octet == b'&'
+}
+
+impl Line<'_> {
+    fn put(&mut self, octets: &[u8]) {
+        self.octets[self.len..self.len + octets.len()].copy_from_slice(octets);
+        self.len += octets.len();
+    }
+
+    fn octet(&mut self, octet: u8) {
+        self.octets[self.len] = octet;
+        self.len += 1;
+    }
+
+    fn address(&mut self, address: Ipv4Addr) {
+        for octet in address.octets() {
+            self.digits(u64::from(octet));
+            self.octet(b'.');
+        }
+        self.octets[self.len - 1] = b',';
+    }
+
+    fn digits(&mut self, mut value: u64) {
+        if value < 10 {
+            return self.octet(b'0' + value as u8);
+        }
+        let mut digits = [0; 20];
+        let mut at = digits.len();
+        while value >= 10 {
+            at -= 2;
+            digits[at..at + 2].copy_from_slice(&PAIRS[(value % 100) as usize]);
+            value /= 100;
+        }
+        if value > 0 {
+            at -= 1;
+            digits[at] = b'0' + value as u8;
+        }
+        // A leading pair below 10 cannot be: then the loop would have ended before it.
+        self.put(&digits[at..]);
+    }
+
+    fn decimal(&mut self, value: u64) {
+        self.digits(value);
+        self.octet(b',');
+    }
+
+    fn colon_hex(&mut self, octets: &[u8]) {
+        let room = &mut self.octets[self.len..self.len + 3 * octets.len()];
+        for (text, &octet) in room.chunks_exact_mut(3).zip(octets) {
+            text[..2].copy_from_slice(&HEX[usize::from(octet)]);
+            text[2] = b':';
+        }
+        if octets.is_empty() {
+            self.octet(b',');
+        } else {
+            self.len += 3 * octets.len();
+            self.octets[self.len - 1] = b',';
+        }
+    }
+
+    fn escaped(&mut self, octets: &[u8]) {
+        if octets.iter().any(|&octet| is_escaped(octet)) {
+            for &octet in octets {
+                if is_escaped(octet) {
+                    self.put(b"&#x");
+                    self.put(&HEX[usize::from(octet)]);
+                } else {
+                    self.octet(octet);
+                }
+            }
+        } else {
+            self.put(octets);
+        }
+        self.octet(b',');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::LazyLock;
+
+    use dhcp_lease::HardwareAddress;
+
+    use super::*;
+
+    static CLIENT: LazyLock<HardwareAddress> =
+        LazyLock::new(|| HardwareAddress::new(1, &[0, 0x0c, 1, 2, 3, 0x0a]));
+    static NOBODY: LazyLock<HardwareAddress> = LazyLock::new(HardwareAddress::default);
+
+    fn row<'a>() -> RowView<'a> {
+        RowView {
+            address: Ipv4Addr::new(10, 9, 1, 231),
+            hardware: &CLIENT,
+            client_id: Some(&[1, 0, 0x0c, 1, 2, 3, 0x0a]),
+            valid_lifetime_s: 3600,
+            cltt_s: 1_795_293_786,
+            subnet_id: 7,
+            fqdn_fwd: false,
+            fqdn_rev: true,
+            hostname: "host1",
+            state: LeaseState::Assigned,
+            user_context: "",
+            pool_id: 0,
+        }
+    }
+
+    fn text(row: &RowView<'_>, columns: Columns) -> String {
+        let mut out = b"before\n".to_vec();
+        encode_row(row, columns, &mut out);
+        String::from_utf8(out).unwrap().strip_prefix("before\n").unwrap().to_owned()
+    }
+
+    #[test]
+    fn rows_look_like_keas() {
+        // But for the flag and the pool, a row that Kea 2.2 wrote.
+        let expected =
+            "10.9.1.231,00:0c:01:02:03:0a,01:00:0c:01:02:03:0a,3600,1795297386,7,0,1,host1,0,,0\n";
+        assert_eq!(text(&row(), Columns::NEWEST), expected);
+        let infinite = RowView {
+            hardware: &NOBODY,
+            client_id: None,
+            valid_lifetime_s: u32::MAX,
+            cltt_s: 1_795_293_793,
+            hostname: "a,b&c\u{ff}\n",
+            user_context: r#"{ "a": [ 1, 2 ] }"#,
+            state: LeaseState::Declined,
+            pool_id: u32::MAX,
+            ..row()
+        };
+        let expected = "10.9.1.231,,,4294967295,6090261088,7,0,1,a&#x2cb&#x26c&#xc3&#xbf&#x0a,1,{ \"a\": [ 1&#x2c 2 ] },4294967295\n";
+        assert_eq!(text(&infinite, Columns::NEWEST), expected);
+    }
+
+    #[test]
+    fn a_deleted_lease_of_nobody_is_a_declined_one() {
+        let deleted = RowView { hardware: &NOBODY, client_id: None, valid_lifetime_s: 0, ..row() };
+        let expected = "10.9.1.231,,,0,1795293786,7,0,1,host1,1,,0\n";
+        assert_eq!(text(&deleted, Columns::NEWEST), expected);
+    }
+
+    #[test]
+    fn numbers_of_every_length_are_whole() {
+        let mut value: u64 = 0;
+        for digit in [9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 9, 8, 7, 6, 5, 4, 3, 2, 1] {
+            for number in [value, value * 10, value * 10 + 1] {
+                let mut octets = [0; 32];
+                let mut line = Line { octets: &mut octets, len: 0 };
+                line.digits(number);
+                let len = line.len;
+                assert_eq!(std::str::from_utf8(&octets[..len]).unwrap(), number.to_string());
+            }
+            value = value * 10 + digit;
+        }
+    }
+
+    #[test]
+    fn the_longest_row_has_room() {
+        let octets = [0xff; 255];
+        let name = "\u{1}".repeat(255);
+        let longest = RowView {
+            address: Ipv4Addr::BROADCAST,
+            hardware: &HardwareAddress::new(1, &octets),
+            client_id: Some(&octets),
+            cltt_s: u64::MAX,
+            valid_lifetime_s: u32::MAX,
+            subnet_id: u32::MAX,
+            hostname: &name,
+            user_context: &name,
+            pool_id: u32::MAX,
+            ..row()
+        };
+        let text = text(&longest, Columns::NEWEST);
+        assert_eq!(text.split(',').count(), 12);
+        assert!(text.ends_with(",4294967295\n"));
+    }
+}

@@ -1,0 +1,573 @@
+//! A disk in memory that forgets what was not flushed.
+//!
+//! Everything that changes something is one numbered step. The power goes off at a step chosen
+//! beforehand; from then on everything fails, and [`PowerCutStorage::after`] gives the disk that
+//! the machine finds when it starts again. What survives of unflushed octets is drawn by the seed:
+//! all, none, any prefix, or any choice of sectors with zeros or rubbish in between. Unflushed
+//! names survive as any choice of the changes in any order. A flush that fails forgets a choice of
+//! the sectors that it covered for good, though reading still shows them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use base::Random;
+
+use super::{Lock, LogFile, Storage};
+
+/// Octets that a disk writes together here; far fewer than real disks do, so that rows are torn
+/// often.
+const SECTOR: usize = 64;
+
+/// What goes wrong, by plan. Steps and calls are counted from 0.
+#[derive(Clone, Debug, Default)]
+pub struct Faults {
+    /// The step at which the power goes off.
+    pub cut_at_step: Option<u64>,
+    /// Calls of `write_at` that fail.
+    pub failing_writes: Vec<u64>,
+    /// Calls of `sync_data` that fail.
+    pub failing_syncs: Vec<u64>,
+    /// Calls of `sync_folder` that fail.
+    pub failing_folder_syncs: Vec<u64>,
+    /// Octets that fit on the disk.
+    pub capacity_bytes: Option<u64>,
+    /// Whether a write may take fewer octets than it was given.
+    pub short_writes: bool,
+    /// Whether flushes say yes and do nothing; what a test plants to see itself fail.
+    pub lying_syncs: bool,
+}
+
+/// What the next start finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Survival {
+    /// The process died and the machine went on: all that was written is there.
+    ProcessDied,
+    /// The power failed: what was flushed is there, and some of the rest.
+    PowerFailed,
+}
+
+/// The simulated disk. Clones are the same disk.
+#[derive(Clone, Debug)]
+pub struct PowerCutStorage {
+    disk: Arc<Mutex<Disk>>,
+}
+
+#[derive(Clone, Debug)]
+struct Disk {
+    random: Random,
+    faults: Faults,
+    is_on: bool,
+    steps: u64,
+    writes: u64,
+    syncs: u64,
+    folder_syncs: u64,
+    files: Vec<Contents>,
+    names: BTreeMap<PathBuf, usize>,
+    safe_names: BTreeMap<PathBuf, usize>,
+    unsafe_changes: Vec<NameChange>,
+    locked: BTreeSet<PathBuf>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Contents {
+    seen: Vec<u8>,
+    safe: Vec<u8>,
+    dirty: BTreeSet<usize>,
+}
+
+#[derive(Clone, Debug)]
+enum NameChange {
+    Create { name: PathBuf, file: usize },
+    Rename { from: PathBuf, to: PathBuf, file: usize },
+    Remove { name: PathBuf, file: usize },
+}
+
+#[derive(Debug)]
+struct SimulatedFile {
+    disk: Arc<Mutex<Disk>>,
+    file: usize,
+}
+
+#[derive(Debug)]
+struct HeldLock {
+    disk: Arc<Mutex<Disk>>,
+    path: PathBuf,
+}
+
+impl Drop for HeldLock {
+    fn drop(&mut self) {
+        locked(&self.disk).locked.remove(&self.path);
+    }
+}
+
+fn locked(disk: &Mutex<Disk>) -> MutexGuard<'_, Disk> {
+    disk.lock().expect("no thread panics while it holds the simulated disk")
+}
+
+impl PowerCutStorage {
+    /// An empty disk whose whims follow `seed`.
+    #[must_use]
+    pub fn new(seed: u64, faults: Faults) -> Self {
+        Self::from_disk(Disk {
+            random: Random::from_seed(seed),
+            faults,
+            is_on: true,
+            steps: 0,
+            writes: 0,
+            syncs: 0,
+            folder_syncs: 0,
+            files: Vec::new(),
+            names: BTreeMap::new(),
+            safe_names: BTreeMap::new(),
+            unsafe_changes: Vec::new(),
+            locked: BTreeSet::new(),
+        })
+    }
+
+    fn from_disk(disk: Disk) -> Self {
+        Self { disk: Arc::new(Mutex::new(disk)) }
+    }
+
+    /// Steps taken so far.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        locked(&self.disk).steps
+    }
+
+    /// Whether the power is still on.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        locked(&self.disk).is_on
+    }
+
+    /// Has the power go off after `steps` more steps.
+    pub fn cut_after(&self, steps: u64) {
+        let mut disk = locked(&self.disk);
+        disk.faults.cut_at_step = Some(disk.steps + steps);
+    }
+
+    /// Turns the power off (a second time does nothing) and gives the disk that the next start
+    /// finds, with new `faults`.
+    #[must_use]
+    pub fn after(&self, survival: Survival, faults: Faults) -> Self {
+        let mut next = {
+            let mut disk = locked(&self.disk);
+            disk.is_on = false;
+            disk.clone()
+        };
+        if survival == Survival::PowerFailed {
+            next.forget();
+        }
+        next.faults = faults;
+        next.is_on = true;
+        (next.steps, next.writes, next.syncs, next.folder_syncs) = (0, 0, 0, 0);
+        next.locked.clear();
+        Self::from_disk(next)
+    }
+
+    /// What reading `path` gives; `None` when it does not exist. Works with the power off.
+    #[must_use]
+    pub fn contents(&self, path: &Path) -> Option<Vec<u8>> {
+        let disk = locked(&self.disk);
+        disk.names.get(path).map(|file| disk.files[*file].seen.clone())
+    }
+}
+
+fn power_is_off() -> io::Error {
+    io::Error::other("the power is off")
+}
+
+fn planned_failure() -> io::Error {
+    io::Error::other("a failure by plan")
+}
+
+impl Disk {
+    /// Counts a step; `Ok(false)` when the power goes off after it, an error when it is off.
+    fn step(&mut self) -> io::Result<bool> {
+        if !self.is_on {
+            return Err(power_is_off());
+        }
+        let goes_off = self.faults.cut_at_step == Some(self.steps);
+        self.steps += 1;
+        if goes_off {
+            self.is_on = false;
+            if self.random.chance(1, 2) {
+                return Err(power_is_off());
+            }
+        }
+        Ok(!goes_off)
+    }
+
+    /// Counts a step and does it; when the power goes off then, it may have been done or not.
+    fn step_with<T>(&mut self, act: impl FnOnce(&mut Self) -> io::Result<T>) -> io::Result<T> {
+        let stays_on = self.step()?;
+        let result = act(self)?;
+        if stays_on { Ok(result) } else { Err(power_is_off()) }
+    }
+
+    fn write(&mut self, file: usize, offset: usize, octets: &[u8]) -> io::Result<usize> {
+        let call = self.writes;
+        self.writes += 1;
+        if self.faults.failing_writes.contains(&call) {
+            return Err(planned_failure());
+        }
+        let mut taken = octets.len();
+        if self.faults.short_writes && taken > 1 && self.random.chance(1, 3) {
+            taken = 1 + self.random.below(taken as u64 - 1) as usize;
+        }
+        if let Some(capacity) = self.faults.capacity_bytes {
+            let used: usize = self.files.iter().map(|contents| contents.seen.len()).sum();
+            let rest = used - self.files[file].seen.len();
+            taken = taken.min((capacity as usize).saturating_sub(rest + offset));
+            if taken == 0 && !octets.is_empty() {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+        }
+        let contents = &mut self.files[file];
+        let end = offset + taken;
+        if contents.seen.len() < end {
+            contents.seen.resize(end, 0);
+        }
+        contents.seen[offset..end].copy_from_slice(&octets[..taken]);
+        contents.dirty.extend(offset / SECTOR..end.div_ceil(SECTOR));
+        Ok(taken)
+    }
+
+    fn sync(&mut self, file: usize) -> io::Result<()> {
+        let call = self.syncs;
+        self.syncs += 1;
+        if self.faults.lying_syncs {
+            return Ok(());
+        }
+        let fails = self.faults.failing_syncs.contains(&call);
+        let contents = &mut self.files[file];
+        contents.safe.resize(contents.seen.len(), 0);
+        for sector in std::mem::take(&mut contents.dirty) {
+            if !fails || self.random.chance(1, 2) {
+                contents.keep(sector);
+            }
+        }
+        if fails { Err(planned_failure()) } else { Ok(()) }
+    }
+
+    fn sync_names(&mut self) -> io::Result<()> {
+        let call = self.folder_syncs;
+        self.folder_syncs += 1;
+        if self.faults.lying_syncs {
+            return Ok(());
+        }
+        if self.faults.failing_folder_syncs.contains(&call) {
+            return Err(planned_failure());
+        }
+        self.safe_names = self.names.clone();
+        self.unsafe_changes.clear();
+        Ok(())
+    }
+
+    /// The power has failed: only what is safe remains, and whatever else luck has kept.
+    fn forget(&mut self) {
+        let mut changes = std::mem::take(&mut self.unsafe_changes);
+        match self.random.below(3) {
+            0 => changes.truncate(self.random.below(changes.len() as u64 + 1) as usize),
+            1 => self.random.shuffle(&mut changes),
+            _ => {
+                self.random.shuffle(&mut changes);
+                changes.truncate(self.random.below(changes.len() as u64 + 1) as usize);
+            }
+        }
+        for change in changes {
+            change.apply(&mut self.safe_names);
+        }
+        self.names = self.safe_names.clone();
+        for contents in &mut self.files {
+            contents.forget(&mut self.random);
+        }
+    }
+}
+
+impl Contents {
+    /// Makes one sector safe.
+    fn keep(&mut self, sector: usize) {
+        let start = sector * SECTOR;
+        let end = (start + SECTOR).min(self.seen.len()).min(self.safe.len());
+        if start < end {
+            self.safe[start..end].copy_from_slice(&self.seen[start..end]);
+        }
+    }
+
+    fn forget(&mut self, random: &mut Random) {
+        let dirty = std::mem::take(&mut self.dirty);
+        let (had, has) = (self.safe.len(), self.seen.len());
+        let was_cut = has < had;
+        match random.below(5) {
+            0 => {}
+            1 => {
+                self.safe.resize(has, 0);
+                dirty.iter().for_each(|&sector| self.keep(sector));
+            }
+            2 if !was_cut => {
+                // Cut anywhere, in the middle of a sector too: the length was flushed early.
+                self.safe.resize(has, 0);
+                dirty.iter().for_each(|&sector| self.keep(sector));
+                self.safe.truncate(had + random.below((has - had) as u64 + 1) as usize);
+            }
+            _ => {
+                if !was_cut || random.chance(1, 2) {
+                    self.safe.resize(has, 0);
+                }
+                if has > had && random.chance(1, 2) {
+                    random.fill(&mut self.safe[had..]);
+                }
+                for sector in dirty {
+                    if random.chance(1, 2) {
+                        self.keep(sector);
+                    }
+                }
+            }
+        }
+        self.seen = self.safe.clone();
+    }
+}
+
+impl NameChange {
+    fn apply(self, names: &mut BTreeMap<PathBuf, usize>) {
+        match self {
+            Self::Create { name, file } => {
+                names.insert(name, file);
+            }
+            Self::Rename { from, to, file } => {
+                if names.get(&from) == Some(&file) {
+                    names.remove(&from);
+                }
+                names.insert(to, file);
+            }
+            Self::Remove { name, file } => {
+                if names.get(&name) == Some(&file) {
+                    names.remove(&name);
+                }
+            }
+        }
+    }
+}
+
+impl Storage for PowerCutStorage {
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn LogFile>> {
+        let file = locked(&self.disk).step_with(|disk| {
+            if let Some(&file) = disk.names.get(path) {
+                let contents = &mut disk.files[file];
+                contents.seen.clear();
+                contents.dirty.clear();
+                return Ok(file);
+            }
+            let file = disk.files.len();
+            disk.files.push(Contents::default());
+            disk.names.insert(path.to_owned(), file);
+            disk.unsafe_changes.push(NameChange::Create { name: path.to_owned(), file });
+            Ok(file)
+        })?;
+        Ok(Arc::new(SimulatedFile { disk: self.disk.clone(), file }))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Option<Arc<dyn LogFile>>> {
+        let disk = locked(&self.disk);
+        if !disk.is_on {
+            return Err(power_is_off());
+        }
+        Ok(disk.names.get(path).map(|&file| {
+            Arc::new(SimulatedFile { disk: self.disk.clone(), file }) as Arc<dyn LogFile>
+        }))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        locked(&self.disk).step_with(|disk| {
+            let Some(file) = disk.names.remove(from) else {
+                return Err(io::ErrorKind::NotFound.into());
+            };
+            disk.names.insert(to.to_owned(), file);
+            let (from, to) = (from.to_owned(), to.to_owned());
+            disk.unsafe_changes.push(NameChange::Rename { from, to, file });
+            Ok(())
+        })
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<bool> {
+        locked(&self.disk).step_with(|disk| {
+            let Some(file) = disk.names.remove(path) else {
+                return Ok(false);
+            };
+            disk.unsafe_changes.push(NameChange::Remove { name: path.to_owned(), file });
+            Ok(true)
+        })
+    }
+
+    fn list(&self, folder: &Path) -> io::Result<Vec<String>> {
+        let disk = locked(&self.disk);
+        if !disk.is_on {
+            return Err(power_is_off());
+        }
+        let inside = disk.names.keys().filter(|path| path.parent() == Some(folder));
+        Ok(inside.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect())
+    }
+
+    fn sync_folder(&self, _folder: &Path) -> io::Result<()> {
+        locked(&self.disk).step_with(Disk::sync_names)
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Option<Lock>> {
+        let mut disk = locked(&self.disk);
+        if !disk.is_on {
+            return Err(power_is_off());
+        }
+        if !disk.locked.insert(path.to_owned()) {
+            return Ok(None);
+        }
+        Ok(Some(Lock::new(HeldLock { disk: self.disk.clone(), path: path.to_owned() })))
+    }
+
+    fn is_process_running(&self, _pid: u32) -> bool {
+        false
+    }
+}
+
+impl LogFile for SimulatedFile {
+    fn write_at(&self, offset: u64, octets: &[u8]) -> io::Result<usize> {
+        locked(&self.disk).step_with(|disk| disk.write(self.file, offset as usize, octets))
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let disk = locked(&self.disk);
+        if !disk.is_on {
+            return Err(power_is_off());
+        }
+        let rest = disk.files[self.file].seen.get(offset as usize..).unwrap_or_default();
+        let read = rest.len().min(buffer.len());
+        buffer[..read].copy_from_slice(&rest[..read]);
+        Ok(read)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        let disk = locked(&self.disk);
+        if disk.is_on { Ok(disk.files[self.file].seen.len() as u64) } else { Err(power_is_off()) }
+    }
+
+    fn truncate(&self, len: u64) -> io::Result<()> {
+        locked(&self.disk).step_with(|disk| {
+            let contents = &mut disk.files[self.file];
+            contents.seen.resize(len as usize, 0);
+            contents.dirty.retain(|&sector| sector * SECTOR < len as usize);
+            Ok(())
+        })
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        locked(&self.disk).step_with(|disk| disk.sync(self.file))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::write_all_at;
+
+    fn path(name: &str) -> PathBuf {
+        Path::new("/leases").join(name)
+    }
+
+    fn folder() -> &'static Path {
+        Path::new("/leases")
+    }
+
+    /// Writes 200 octets, flushes 100 of them, and gives what survives.
+    fn survivors(seed: u64, faults: Faults) -> Option<Vec<u8>> {
+        let storage = PowerCutStorage::new(seed, faults);
+        let file = storage.create(&path("a")).unwrap();
+        write_all_at(&*file, 0, &[b'x'; 100]).unwrap();
+        let _ = file.sync_data();
+        storage.sync_folder(folder()).unwrap();
+        write_all_at(&*file, 100, &[b'y'; 100]).unwrap();
+        let next = storage.after(Survival::PowerFailed, Faults::default());
+        next.contents(&path("a"))
+    }
+
+    #[test]
+    fn what_was_flushed_survives_and_the_rest_in_every_way() {
+        let mut lengths = BTreeSet::new();
+        let mut holes = 0;
+        for seed in 0..200 {
+            let left = survivors(seed, Faults::default()).unwrap();
+            assert_eq!(left[..100], [b'x'; 100]);
+            lengths.insert(left.len());
+            holes += usize::from(left[100..].iter().any(|&octet| octet != b'y'));
+        }
+        assert!(lengths.len() > 20 && lengths.contains(&100) && lengths.contains(&200));
+        assert!(holes > 20);
+    }
+
+    #[test]
+    fn a_lying_flush_loses_what_it_said_to_have_kept() {
+        let faults = Faults { lying_syncs: true, ..Faults::default() };
+        let lost = (0..50).filter(|&seed| survivors(seed, faults.clone()).is_none()).count();
+        assert!(lost > 5);
+    }
+
+    #[test]
+    fn a_failed_flush_is_not_repaired_by_the_next_one() {
+        let mut lost = 0;
+        for seed in 0..50 {
+            let faults = Faults { failing_syncs: vec![0], ..Faults::default() };
+            let storage = PowerCutStorage::new(seed, faults);
+            let file = storage.create(&path("a")).unwrap();
+            storage.sync_folder(folder()).unwrap();
+            write_all_at(&*file, 0, &[b'x'; 640]).unwrap();
+            file.sync_data().unwrap_err();
+            file.sync_data().unwrap();
+            assert_eq!(storage.contents(&path("a")).unwrap(), [b'x'; 640]);
+            let next = storage.after(Survival::PowerFailed, Faults::default());
+            lost += usize::from(next.contents(&path("a")).unwrap().contains(&0));
+        }
+        assert!(lost > 40);
+    }
+
+    #[test]
+    fn unflushed_names_may_be_lost_one_by_one() {
+        let mut seen = BTreeSet::new();
+        for seed in 0..200 {
+            let storage = PowerCutStorage::new(seed, Faults::default());
+            storage.create(&path("a")).unwrap();
+            storage.sync_folder(folder()).unwrap();
+            storage.rename(&path("a"), &path("b")).unwrap();
+            storage.create(&path("a")).unwrap();
+            let next = storage.after(Survival::PowerFailed, Faults::default());
+            seen.insert(next.list(folder()).unwrap());
+        }
+        for expected in [&["a"][..], &["b"], &["a", "b"]] {
+            assert!(seen.iter().any(|names| names == expected), "{expected:?} in {seen:?}");
+        }
+    }
+
+    #[test]
+    fn a_full_disk_takes_what_fits_and_a_lock_is_exclusive() {
+        let faults = Faults { capacity_bytes: Some(10), ..Faults::default() };
+        let storage = PowerCutStorage::new(1, faults);
+        let file = storage.create(&path("a")).unwrap();
+        assert_eq!(file.write_at(0, &[1; 8]).unwrap(), 8);
+        assert_eq!(file.write_at(8, &[1; 8]).unwrap(), 2);
+        assert_eq!(file.write_at(10, &[1]).unwrap_err().kind(), io::ErrorKind::StorageFull);
+        let lock = storage.lock(&path("l")).unwrap();
+        assert!(lock.is_some() && storage.lock(&path("l")).unwrap().is_none());
+        drop(lock);
+        assert!(storage.lock(&path("l")).unwrap().is_some());
+    }
+
+    #[test]
+    fn nothing_works_once_the_power_is_off() {
+        let storage = PowerCutStorage::new(3, Faults { cut_at_step: Some(1), ..Faults::default() });
+        let file = storage.create(&path("a")).unwrap();
+        file.write_at(0, b"row").unwrap_err();
+        assert!(!storage.is_on());
+        file.len().unwrap_err();
+        storage.open(&path("a")).unwrap_err();
+    }
+}

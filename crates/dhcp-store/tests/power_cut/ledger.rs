@@ -1,0 +1,125 @@
+//! What was promised to whom: every change in the order in which it was made, and how far it was
+//! acknowledged.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use dhcp_lease::v4::{Lease, LeaseState};
+
+/// What a lease file says of an address; `None` = free.
+pub type Kept = Option<(LeaseState, Vec<u8>, u64, u32)>;
+
+/// The part of a lease that a client was told.
+pub fn kept(lease: &Lease) -> Kept {
+    let client = lease.hardware.octets().to_vec();
+    Some((lease.state, client, lease.cltt_s, lease.valid_lifetime_s))
+}
+
+fn has_ended(kept: &Kept, now_s: u64) -> bool {
+    kept.as_ref().is_none_or(|(_, _, cltt_s, valid_s)| cltt_s + u64::from(*valid_s) <= now_s)
+}
+
+#[derive(Debug)]
+struct History {
+    states: Vec<Kept>,
+    /// The last state that someone was told of.
+    acknowledged: usize,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    epoch: u64,
+    address: Ipv4Addr,
+    state: usize,
+}
+
+/// The promises of one life of a server.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    histories: BTreeMap<Ipv4Addr, History>,
+    waiting: Vec<Waiting>,
+    /// Acknowledgements so far.
+    pub acknowledged: u64,
+}
+
+impl Ledger {
+    /// A life begins with what was loaded: all of it is promised.
+    pub fn begin(leases: &[Lease]) -> Self {
+        let mut ledger = Self::default();
+        for lease in leases {
+            let known = ledger
+                .histories
+                .insert(lease.address, History { states: vec![kept(lease)], acknowledged: 0 });
+            assert!(known.is_none(), "{} was loaded twice", lease.address);
+        }
+        ledger
+    }
+
+    fn history(&mut self, address: Ipv4Addr) -> &mut History {
+        self.histories
+            .entry(address)
+            .or_insert_with(|| History { states: vec![None], acknowledged: 0 })
+    }
+
+    /// A change was committed; its reply waits for `epoch`.
+    pub fn commit(
+        &mut self,
+        address: Ipv4Addr,
+        state: Kept,
+        epoch: u64,
+        now_s: u64,
+    ) -> Result<(), String> {
+        let history = self.history(address);
+        let before = history.states.last().expect("a history begins with a state");
+        let taken_by_other = match (before, &state) {
+            (Some((LeaseState::Assigned, before, ..)), Some((LeaseState::Assigned, after, ..))) => {
+                before != after
+            }
+            (Some((LeaseState::Declined, ..)), _) => true,
+            _ => false,
+        };
+        if taken_by_other && !has_ended(before, now_s) {
+            return Err(format!("{address} was taken from its owner: {before:?} to {state:?}"));
+        }
+        history.states.push(state);
+        let state = history.states.len() - 1;
+        self.waiting.push(Waiting { epoch, address, state });
+        Ok(())
+    }
+
+    /// All through `epoch` is settled: replies leave.
+    pub fn settle(&mut self, epoch: u64) {
+        let (ready, waiting) =
+            std::mem::take(&mut self.waiting).into_iter().partition(|one| one.epoch <= epoch);
+        self.waiting = waiting;
+        let ready: Vec<Waiting> = ready;
+        for one in ready {
+            self.history(one.address).acknowledged = one.state;
+            self.acknowledged += 1;
+        }
+    }
+
+    /// Whether what was loaded keeps all promises: each address as acknowledged, or later. A lease
+    /// that has run out may be gone.
+    pub fn check(&self, leases: &[Lease], now_s: u64) -> Result<(), String> {
+        let mut found: BTreeMap<Ipv4Addr, Kept> = BTreeMap::new();
+        for lease in leases {
+            if found.insert(lease.address, kept(lease)).is_some() {
+                return Err(format!("{} was loaded twice", lease.address));
+            }
+        }
+        for (address, history) in &self.histories {
+            let present = found.remove(address).unwrap_or(None);
+            let possible = &history.states[history.acknowledged..];
+            let is_kept = possible.contains(&present)
+                || (present.is_none() && possible.iter().any(|state| has_ended(state, now_s)));
+            if !is_kept {
+                return Err(format!("{address}: found {present:?}, promised {possible:?}"));
+            }
+        }
+        match found.into_iter().next() {
+            Some((address, kept)) => Err(format!("{address}: found {kept:?} out of nowhere")),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! A server of two shards and its clients, from one start to the moment when the power goes off.
+
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::sync::Arc;
+
+use base::time::NS_PER_MS;
+use base::{Now, Random};
+use dhcp_lease::v4::{
+    Action, Change, Facts, FetchKeys, Lease, LeaseState, LeaseStore, LeaseTable, LeaseTerms,
+    Occupancy, Owner, PoolIndex, PoolSet, PoolSpec, SlotView,
+};
+use dhcp_lease::{HardwareAddress, Identity};
+use dhcp_store::log::{CoreOptions, LogCore, ShardLog, Shards};
+use dhcp_store::memfile::v4::{Cleanup, row_of};
+use dhcp_store::storage::{Faults, PowerCutStorage, Survival};
+use dhcp_store::{Durability, Memfile, MemfileStore, OpenOptions};
+
+use crate::ledger::Ledger;
+
+const LEASE_FILE: &str = "/leases/leases4.csv";
+const SHARDS: usize = 2;
+const CLIENTS: u64 = 40;
+const ADDRESSES: u8 = 30;
+/// Actions of one life, unless the power goes off before.
+const ACTIONS: u64 = 300;
+/// Steps of the storage among which the power may go off.
+const STEPS: u64 = 260;
+/// Steps that opening takes, more or less.
+const OPENING_STEPS: u64 = 12;
+
+/// What a simulation is to be like.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    pub durability: Durability,
+    /// Whether what is settled must survive; else what is settled and flushed.
+    pub promises_settled: bool,
+    /// Starts after one another on the same disk.
+    pub lives: u64,
+    /// Ends that may happen.
+    pub ends: &'static [Survival],
+    /// Whether writes and flushes fail, too.
+    pub has_faults: bool,
+    /// The planted defect: flushes that do nothing.
+    pub lying_syncs: bool,
+}
+
+/// What all lives of a simulation came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    pub acknowledged: u64,
+    pub cut_while_running: u64,
+    pub cut_while_opening: u64,
+    pub rotations: u64,
+    pub cleanups: u64,
+    pub restarts: u64,
+}
+
+struct World<'r> {
+    random: &'r mut Random,
+    now: Now,
+    storage: PowerCutStorage,
+    table: Arc<LeaseTable>,
+    pools: Arc<PoolSet>,
+    stores: Vec<MemfileStore>,
+    core: LogCore,
+    cleanup: Option<Cleanup>,
+    ledger: Ledger,
+    rules: Rules,
+    promised: u64,
+}
+
+/// Lives one life after the other on a disk; an error is a promise that was not kept.
+pub fn simulate(seed: u64, rules: Rules, tally: &mut Tally) -> Result<(), String> {
+    let mut random = Random::from_seed(seed);
+    let mut now = Now { mono_ns: 1, wall_us: 1_800_000_000_000_000 };
+    let mut storage = PowerCutStorage::new(random.next_u64(), faults(&mut random, rules));
+    let mut ledger = Ledger::default();
+    for _ in 0..rules.lives {
+        match open(&storage, now, rules) {
+            Ok((memfile, leases)) => {
+                ledger.check(&leases, now.wall_s())?;
+                let mut world = World::new(&mut random, now, storage, memfile, &leases, rules);
+                let lived = world.live(tally);
+                (now, ledger, storage) = (world.now, world.ledger, world.storage);
+                lived?;
+                tally.acknowledged += ledger.acknowledged;
+                tally.cut_while_running += u64::from(!storage.is_on());
+            }
+            Err(error) if storage.is_on() && !rules.has_faults => {
+                return Err(format!("the lease file does not open: {error}"));
+            }
+            Err(_) => tally.cut_while_opening += 1,
+        }
+        let survival = *random.pick(rules.ends).expect("there is an end");
+        let next = faults(&mut random, rules);
+        storage = storage.after(survival, next);
+        now = now.after_ns(random.below(3) * 10_000_000_000);
+    }
+    let storage = storage.after(Survival::ProcessDied, Faults::default());
+    let (_, leases) = open(&storage, now, rules).map_err(|error| format!("at last: {error}"))?;
+    ledger.check(&leases, now.wall_s())
+}
+
+fn faults(random: &mut Random, rules: Rules) -> Faults {
+    let steps = if random.chance(1, 3) { OPENING_STEPS } else { STEPS };
+    let mut faults = Faults {
+        cut_at_step: random.chance(4, 5).then(|| random.below(steps)),
+        short_writes: random.chance(1, 2),
+        lying_syncs: rules.lying_syncs,
+        ..Faults::default()
+    };
+    if rules.has_faults {
+        for plan in [
+            &mut faults.failing_writes,
+            &mut faults.failing_syncs,
+            &mut faults.failing_folder_syncs,
+        ] {
+            let count = random.below(3);
+            plan.extend((0..count).map(|_| random.below(60)));
+        }
+        if random.chance(1, 4) {
+            faults.capacity_bytes = Some(4_000 + random.below(30_000));
+        }
+    }
+    faults
+}
+
+fn open(
+    storage: &PowerCutStorage,
+    now: Now,
+    rules: Rules,
+) -> Result<(Memfile, Vec<Lease>), String> {
+    let options = OpenOptions { threads: 1 + (now.wall_us % 2) as usize, ..OpenOptions::default() };
+    let opened = Memfile::open(Arc::new(storage.clone()), Path::new(LEASE_FILE), options);
+    let (memfile, leases, report) = opened.map_err(|error| error.to_string())?;
+    // Rubbish may happen to have a line end and nothing that tells it from a bad row.
+    if report.bad_rows > 0 && !rules.ends.contains(&Survival::PowerFailed) {
+        return Err(format!("bad rows: {:?}", report.errors));
+    }
+    Ok((memfile, leases))
+}
+
+impl<'r> World<'r> {
+    fn new(
+        random: &'r mut Random,
+        now: Now,
+        storage: PowerCutStorage,
+        memfile: Memfile,
+        leases: &[Lease],
+        rules: Rules,
+    ) -> Self {
+        let table = Arc::new(LeaseTable::new(7));
+        let pools = table.configure(&[PoolSpec {
+            subnet_id: 1,
+            pool_id: 3,
+            first: Ipv4Addr::new(10, 0, 0, 1),
+            last: Ipv4Addr::new(10, 0, 0, ADDRESSES),
+        }]);
+        leases.iter().for_each(|lease| table.load(lease.clone()));
+        let shards = Shards::new(SHARDS, |_| {});
+        let options = CoreOptions { durability: rules.durability, lfc_interval_s: 0 };
+        let stores = (0..SHARDS)
+            .map(|shard| MemfileStore::new(table.clone(), ShardLog::new(shards.clone(), shard)))
+            .collect();
+        let core = LogCore::new(shards, memfile, options, now);
+        let ledger = Ledger::begin(leases);
+        Self {
+            random,
+            now,
+            storage,
+            table,
+            pools,
+            stores,
+            core,
+            cleanup: None,
+            ledger,
+            rules,
+            promised: 0,
+        }
+    }
+
+    /// Acts until the power goes off or the life ends.
+    fn live(&mut self, tally: &mut Tally) -> Result<(), String> {
+        for _ in 0..self.random.below(ACTIONS) {
+            if !self.storage.is_on() {
+                break;
+            }
+            match self.random.below(100) {
+                0..70 => self.client_acts()?,
+                70..92 => self.core.round(self.now),
+                92..94 => self.rotate(tally),
+                94..96 => self.clean_up(tally),
+                96 => self.restart(tally),
+                97 => {
+                    if let Some(file) = self.core.flush_due(self.now) {
+                        self.core.flushed(dhcp_store::storage::LogFile::sync_data(&*file));
+                    }
+                }
+                _ => self.now = self.now.after_ns(self.random.below(8_000) * NS_PER_MS),
+            }
+            let promised = self.promised_epoch();
+            self.ledger.settle(promised);
+        }
+        Ok(())
+    }
+
+    /// What must be found at the next start. With flushes by time, what was settled when nothing
+    /// waited for a flush.
+    fn promised_epoch(&mut self) -> u64 {
+        let is_all_flushed = self.core.next_deadline_ns().is_none() && !self.stores[0].has_failed();
+        if self.rules.promises_settled || is_all_flushed {
+            self.promised = self.stores[0].settled_epoch();
+        }
+        self.promised
+    }
+
+    /// Sometimes the power goes off in the midst of what comes now.
+    fn may_be_cut_during(&mut self, steps: u64) {
+        if self.random.chance(1, 10) {
+            self.storage.cut_after(self.random.below(steps));
+        }
+    }
+
+    fn rotate(&mut self, tally: &mut Tally) {
+        self.may_be_cut_during(10);
+        if let Some(cleanup) = self.core.rotate(self.now) {
+            tally.rotations += 1;
+            self.cleanup = Some(cleanup);
+        }
+    }
+
+    fn clean_up(&mut self, tally: &mut Tally) {
+        if let Some(cleanup) = self.cleanup.take() {
+            self.may_be_cut_during(10);
+            let result = cleanup.run();
+            tally.cleanups += u64::from(result.is_ok());
+            self.core.cleaned(result.is_ok());
+        }
+    }
+
+    fn restart(&mut self, tally: &mut Tally) {
+        if self.core.failure().is_none() {
+            return;
+        }
+        self.clean_up(tally);
+        self.may_be_cut_during(16);
+        let table = self.table.clone();
+        let result = self.core.restart(self.now, &mut |sink| {
+            table.for_each_lease(|lease| sink(&row_of(&lease)));
+        });
+        tally.restarts += u64::from(result.is_ok());
+    }
+
+    fn client_acts(&mut self) -> Result<(), String> {
+        let client = self.random.below(CLIENTS) as u8;
+        let shard = self.random.below(SHARDS as u64) as usize;
+        let hardware = HardwareAddress::new(1, &[2, 0, 0, 0, 0, client]);
+        let client_id = [1, client];
+        let identity = Identity {
+            hardware,
+            client_id: client.is_multiple_of(2).then_some(&client_id[..]),
+            match_client_id: true,
+        };
+        let keys = FetchKeys {
+            identity,
+            addresses: [None, None],
+            pools: &self.pools,
+            candidate_pools: &[PoolIndex(0)],
+            is_candidate_spare: false,
+        };
+        let mut facts = Facts::default();
+        self.stores[shard].fetch(self.now, &keys, &mut facts);
+        let mine =
+            |slot: &&SlotView| slot.owner == Owner::Asking && slot.occupancy == Occupancy::Leased;
+        let mine = facts.mine().find(mine).copied();
+        let Some(slot) = mine.or(facts.candidate) else { return Ok(()) };
+        let valid_lifetime_s = 5 + self.random.below(100) as u32;
+        let terms =
+            LeaseTerms { valid_lifetime_s, subnet_id: 1, pool_id: 3, hostname: "a,b.example" };
+        let now_s = self.now.wall_s();
+        let leased =
+            Some((LeaseState::Assigned, hardware.octets().to_vec(), now_s, valid_lifetime_s));
+        let (action, state) = match (mine.is_some(), self.random.below(10)) {
+            (true, 0..4) => (Action::Release, None),
+            (true, 4) => {
+                let probation_s = 20;
+                let declined = Some((LeaseState::Declined, Vec::new(), now_s, probation_s));
+                (Action::Decline { probation_s }, declined)
+            }
+            _ => (Action::Lease(terms), leased),
+        };
+        let change = Change { address: slot.address, expected_version: slot.version, action };
+        let receipt = self.stores[shard].commit(self.now, &identity, &[change]);
+        self.stores[shard].submit(self.now);
+        match receipt {
+            Ok(receipt) => self.ledger.commit(slot.address, state, receipt.row_epoch, now_s),
+            Err(_) => Ok(()),
+        }
+    }
+}
