@@ -33,6 +33,7 @@ impl Shard<'_> {
             addresses: [None; 2],
             pools: self.pools,
             candidate_pools,
+            is_candidate_spare: false,
         };
         self.store.fetch(self.now, &keys, &mut self.facts);
     }

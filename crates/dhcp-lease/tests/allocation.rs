@@ -39,6 +39,7 @@ impl Server {
             addresses: [None; 2],
             pools: &self.pools,
             candidate_pools: if wants_candidate { &[PoolIndex(0)] } else { &[] },
+            is_candidate_spare: false,
         };
         self.store.fetch(self.now, &keys, &mut self.facts);
     }

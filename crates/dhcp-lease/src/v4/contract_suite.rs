@@ -40,6 +40,7 @@ macro_rules! lease_store_contract {
             addresses_are_given_in_order_and_wrap,
             pools_are_used_in_the_order_of_preference,
             two_fetches_get_different_candidates,
+            a_spare_candidate_is_for_clients_without_a_slot,
             an_unused_claim_ends_with_the_batch,
             a_candidate_given_back_is_there_at_once,
             a_change_on_an_old_version_is_stale,
@@ -241,6 +242,24 @@ pub fn two_fetches_get_different_candidates(backend: &mut impl Backend) {
     let second = bench.candidate(&client(2)).expect("there are two");
     assert_ne!(first.address, second.address);
     assert_eq!(bench.candidate(&client(3)), None);
+}
+
+/// A client that comes back takes no second address away, not even for a moment.
+pub fn a_spare_candidate_is_for_clients_without_a_slot(backend: &mut impl Backend) {
+    let mut bench = Bench::new(backend, &[pool(10, 11)]);
+    bench.make(&client(1), address(10), lease_for(LIFETIME_S));
+    for (number, expected) in [(1, None), (2, Some(address(11)))] {
+        let mut facts = Facts::default();
+        let keys = FetchKeys {
+            identity: client(number),
+            addresses: [None; 2],
+            pools: &bench.pools,
+            candidate_pools: &[PoolIndex(0)],
+            is_candidate_spare: true,
+        };
+        bench.store.fetch(bench.now, &keys, &mut facts);
+        assert_eq!(facts.candidate.map(|slot| slot.address), expected);
+    }
 }
 
 /// A transaction that takes another turn costs no address.

@@ -295,6 +295,7 @@ impl Run {
         let mut wanted: Vec<_> = (0..POOLS.len() as u32).map(PoolIndex).collect();
         self.random.shuffle(&mut wanted);
         wanted.truncate(self.random.below(4) as usize);
+        let is_spare = self.random.chance(1, 2);
         let client_id = who.1.map(|number| [number; 30]);
         let keys = FetchKeys {
             identity: Identity {
@@ -305,7 +306,7 @@ impl Run {
             addresses: asked.map(|address| address.map(Into::into)),
             pools: &self.pools,
             candidate_pools: &wanted,
-            is_candidate_spare: false,
+            is_candidate_spare: is_spare,
         };
         self.table.fetch(self.model.now, self.model.settled, &keys, &mut self.facts);
         self.check_mine(who);
@@ -314,6 +315,9 @@ impl Run {
                 address.and_then(|address| Some((address, self.model.slots.get(&address)?)));
             let expected = known.map(|(at, slot)| slot.view(at, who, self.model.settled));
             assert_eq!(*got, expected);
+        }
+        if is_spare && self.facts.mine_count > 0 {
+            wanted.clear();
         }
         let expected = self.model.candidate(&wanted, who);
         match (self.facts.candidate, expected) {
