@@ -1,2 +1,89 @@
-//! Automation of the repository.
-fn main() {}
+//! Automation of the repository: `cargo xtask tidy` and `cargo xtask test`.
+
+mod test;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask tidy [--fast] [--root FOLDER]
+           the rules of the house, then cargo fmt --check and cargo clippy
+           --fast     the rules only
+           --root     another workspace than this one
+       cargo xtask test [--skip-install] [--list] [SUITE...]
+           everything that must hold, or only the suites named
+           --skip-install   leave the machine's packages as they are
+           --list           the names of the suites";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match words.as_slice() {
+        ["tidy", rest @ ..] => tidy_command(rest),
+        ["test", rest @ ..] => test_command(rest),
+        ["help" | "--help" | "-h"] => {
+            println!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        _ => Err(Refusal::Usage),
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(Refusal::Usage) => {
+            eprintln!("{USAGE}");
+            ExitCode::from(2)
+        }
+        Err(Refusal::Failed(reason)) => {
+            eprintln!("xtask: {reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Why a command did not come to a verdict.
+enum Refusal {
+    /// The arguments mean nothing.
+    Usage,
+    /// What was tried and how it failed.
+    Failed(String),
+}
+
+/// The folder of this workspace.
+fn workspace_root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace")
+}
+
+fn tidy_command(arguments: &[&str]) -> Result<bool, Refusal> {
+    let mut root = PathBuf::from(workspace_root());
+    let mut is_fast = false;
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        match *argument {
+            "--fast" => is_fast = true,
+            "--root" => root = PathBuf::from(rest.next().ok_or(Refusal::Usage)?),
+            _ => return Err(Refusal::Usage),
+        }
+    }
+    let verdict = tidy::run(&root, is_fast).map_err(Refusal::Failed)?;
+    println!("tidy: {} rules hold, {} broken", verdict.passed, verdict.failed);
+    Ok(verdict.failed == 0)
+}
+
+fn test_command(arguments: &[&str]) -> Result<bool, Refusal> {
+    let mut wish = test::Wish::default();
+    for argument in arguments {
+        match *argument {
+            "--skip-install" => wish.is_install_skipped = true,
+            "--list" => {
+                let names = test::suite_names(workspace_root()).map_err(Refusal::Failed)?;
+                println!("{}", names.join("\n"));
+                return Ok(true);
+            }
+            option if option.starts_with('-') => return Err(Refusal::Usage),
+            suite => wish.suites.push(suite.to_owned()),
+        }
+    }
+    test::run(workspace_root(), &wish).map_err(Refusal::Failed)
+}

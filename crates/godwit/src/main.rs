@@ -1,2 +1,12 @@
-//! The command line.
-fn main() {}
+//! The command line: flags to calls, nothing else.
+
+mod cli;
+mod dhcp4;
+mod lab;
+mod signals;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::run(std::env::args_os())
+}

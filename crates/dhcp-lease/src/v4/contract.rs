@@ -97,6 +97,8 @@ pub struct FetchKeys<'a> {
     pub pools: &'a PoolSet,
     /// Pools to take a free candidate from, in order of preference; empty: none is wanted.
     pub candidate_pools: &'a [PoolIndex],
+    /// The candidate is wanted only when the client has no slot of its own.
+    pub is_candidate_spare: bool,
 }
 
 /// Slots of one client that are reported at most.
@@ -108,7 +110,8 @@ pub const CHANGES_MAX: usize = 8;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Facts {
     /// Slots that the client owns (leased, held) or owned last (free, expired), in no order that
-    /// means anything; the first `mine_count` are set.
+    /// means anything; the first `mine_count` are set. A client that owns one by its client
+    /// identifier is not looked for by its hardware address.
     pub mine: [Option<SlotView>; MINE_MAX],
     /// How many of `mine` are set.
     pub mine_count: usize,

@@ -1,6 +1,7 @@
 //! DHCPv4 leases.
 
 pub mod contract;
+pub mod contract_suite;
 pub mod lease;
 pub mod pool;
 pub mod row;

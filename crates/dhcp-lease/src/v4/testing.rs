@@ -44,6 +44,12 @@ impl ManualLog {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The last epoch that takes no more rows.
+    #[must_use]
+    pub fn closed_epoch(&self) -> u64 {
+        self.rows().open_epoch - 1
+    }
+
     /// Settles all epochs through `epoch`.
     pub fn settle_through(&self, epoch: u64) {
         let mut rows = self.rows();

@@ -361,6 +361,17 @@ mod tests {
     }
 
     #[test]
+    fn a_word_refilled_before_its_summary_was_cleared_stays_found() {
+        let map = map_of(&[(0x1000, 0x1000)]);
+        // What two threads do when one clears the only bit and the other sets it again before the
+        // first has got to the summary: the first goes on.
+        map.lower(1, 0x1000 >> 6);
+        assert_eq!(map.next(0, u32::MAX), Some(0x1000));
+        map.lower(3, 0x1000 >> 18);
+        assert_eq!(map.next(0, u32::MAX), Some(0x1000));
+    }
+
+    #[test]
     fn two_never_claim_the_same_and_nothing_free_gets_lost() {
         for seed in 0..40 {
             let ranges = [(0x0a00_0000, 0x0a00_00ff), (0x0a00_1fc0, 0x0a00_2010)];

@@ -82,6 +82,8 @@ pub(super) struct Deadlines {
     holds: Queue,
     releases: Queue,
     buckets: Vec<u32>,
+    /// Bit: something may hang in the bucket.
+    hung: [u64; BUCKETS as usize / 64],
     /// The bucket that is being worked off.
     due: u32,
     /// Second whose bucket was taken off last.
@@ -94,6 +96,7 @@ impl Deadlines {
             holds: Queue::new(HOLDS, |slot| slot.hold_deadline_ns),
             releases: Queue::new(RELEASES, |slot| slot.row_epoch),
             buckets: vec![NOTHING; BUCKETS as usize],
+            hung: [0; BUCKETS as usize / 64],
             due: NOTHING,
             wheel_s: 0,
         }
@@ -119,6 +122,7 @@ impl Deadlines {
     /// Hangs the slot into the bucket of second `at_s`.
     fn hang(&mut self, slots: &mut Slots, id: u32, at_s: u64) {
         let bucket = (at_s % u64::from(BUCKETS)) as u32;
+        self.hung[bucket as usize / 64] |= 1 << (bucket % 64);
         let head = core::mem::replace(&mut self.buckets[bucket as usize], id);
         let slot = slots.get_mut(id);
         slot.prev = END | bucket;
@@ -214,11 +218,13 @@ impl Deadlines {
         // One turn brings up everything, however long nobody looked.
         self.wheel_s = self.wheel_s.max(wall_s.saturating_sub(u64::from(BUCKETS)));
         while self.due == NOTHING {
-            if self.wheel_s >= wall_s {
+            let Some(at_s) = self.next_hung(wall_s) else {
+                self.wheel_s = self.wheel_s.max(wall_s);
                 return None;
-            }
-            self.wheel_s += 1;
-            let bucket = (self.wheel_s % u64::from(BUCKETS)) as usize;
+            };
+            self.wheel_s = at_s;
+            let bucket = (at_s % u64::from(BUCKETS)) as usize;
+            self.hung[bucket / 64] &= !(1 << (bucket % 64));
             self.due = core::mem::replace(&mut self.buckets[bucket], NOTHING);
             if self.due != NOTHING {
                 slots.get_mut(self.due).prev = DUE;
@@ -227,5 +233,60 @@ impl Deadlines {
         let id = self.due;
         self.unlink(slots, id);
         Some(id)
+    }
+
+    /// The next second by `wall_s` in whose bucket something may hang.
+    fn next_hung(&self, wall_s: u64) -> Option<u64> {
+        let mut at_s = self.wheel_s + 1;
+        while at_s <= wall_s {
+            let bits = self.hung[(at_s % u64::from(BUCKETS)) as usize / 64] >> (at_s % 64);
+            if bits == 0 {
+                at_s = (at_s | 63) + 1;
+                continue;
+            }
+            at_s += u64::from(bits.trailing_zeros());
+            break;
+        }
+        (at_s <= wall_s).then_some(at_s)
+    }
+
+    /// Walks all lists forth and back; the number of slots in them.
+    #[cfg(test)]
+    pub(super) fn audit(&self, slots: &Slots) -> usize {
+        let walk = |end: u32, head: u32, tail: Option<u32>| {
+            let (mut count, mut prev, mut id) = (0, end, head);
+            while id & END == 0 {
+                assert_eq!(slots.get(id).prev, prev);
+                let is_right = match slots.get(id).occupancy {
+                    Occupancy::Free => false,
+                    Occupancy::Held => end == HOLDS,
+                    Occupancy::Releasing => end == RELEASES,
+                    Occupancy::Leased | Occupancy::Declined => end < HOLDS,
+                };
+                assert!(is_right, "list {end:#x}: {:?}", slots.get(id));
+                count += 1;
+                (prev, id) = (id, slots.get(id).next);
+            }
+            if let Some(tail) = tail {
+                assert_eq!(tail, if prev == end { NOTHING } else { prev });
+                assert!(id == end || (count == 0 && id == NOTHING));
+            }
+            count
+        };
+        let mut count = walk(DUE, self.due, None);
+        for queue in [&self.holds, &self.releases] {
+            count += walk(queue.end, queue.head, Some(queue.tail));
+            let first_key =
+                if queue.head == NOTHING { u64::MAX } else { (queue.key)(slots.get(queue.head)) };
+            assert_eq!(queue.first_key, first_key);
+        }
+        for (bucket, &head) in self.buckets.iter().enumerate() {
+            if head == NOTHING {
+                continue;
+            }
+            assert_ne!(self.hung[bucket / 64] & (1 << (bucket % 64)), 0);
+            count += walk(END | bucket as u32, head, None);
+        }
+        count
     }
 }

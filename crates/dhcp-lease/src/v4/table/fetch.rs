@@ -29,7 +29,9 @@ impl LeaseTable {
         for at in 0..keys.addresses.len() {
             facts.asked[at] = keys.addresses[at].and_then(|address| fetch.asked(address, facts));
         }
-        facts.candidate = if keys.candidate_pools.is_empty() { None } else { fetch.candidate() };
+        let is_spared = keys.is_candidate_spare && facts.mine_count > 0;
+        let is_unwanted = keys.candidate_pools.is_empty() || is_spared;
+        facts.candidate = if is_unwanted { None } else { fetch.candidate() };
     }
 }
 
@@ -48,20 +50,21 @@ impl Fetch<'_, '_> {
 
     fn find_mine(&self, facts: &mut Facts) {
         let identity = &self.keys.identity;
-        let by_client_id = match identity.client_id {
-            Some(client_id) if identity.match_client_id => self.table.by_client_id.find(client_id),
-            _ => Found::NONE,
-        };
-        let by_hardware = if identity.hardware.is_empty() {
-            Found::NONE
-        } else {
-            self.table.by_hardware.find(&identity.hardware)
-        };
-        for &address in by_client_id.addresses() {
-            self.add_mine(address, facts);
+        let mut known = Found::NONE;
+        if let Some(client_id) = identity.client_id
+            && identity.match_client_id
+        {
+            known = self.table.by_client_id.find(client_id);
+            for &address in known.addresses() {
+                self.add_mine(address, facts);
+            }
         }
-        for address in by_hardware.addresses() {
-            if !by_client_id.addresses().contains(address) {
+        let has_any = facts.mine().any(|view| view.occupancy != Occupancy::Free);
+        if has_any || identity.hardware.is_empty() {
+            return;
+        }
+        for address in self.table.by_hardware.find(&identity.hardware).addresses() {
+            if !known.addresses().contains(address) {
                 self.add_mine(*address, facts);
             }
         }

@@ -49,20 +49,23 @@ impl LeaseTable {
     }
 
     /// Gives every lease and every declined address to `visit`, in no order that means anything.
-    /// Stripes are copied one after the other; no lock is held during a visit, and leases that
+    /// About a thousand slots at a time are copied; no lock is held during a visit, and leases that
     /// change meanwhile are seen as they were or as they are.
     pub fn for_each_lease(&self, mut visit: impl FnMut(Lease)) {
-        let mut page = Vec::new();
+        let mut copies = Vec::new();
         for stripe in 0..STRIPES {
-            {
-                let stripe = self.lock(stripe);
-                page.extend(stripe.state.slots.iter().filter_map(|slot| match slot.occupancy {
-                    Occupancy::Leased => Some(slot.row(LeaseState::Assigned).to_lease()),
-                    Occupancy::Declined => Some(slot.row(LeaseState::Declined).to_lease()),
-                    Occupancy::Free | Occupancy::Held | Occupancy::Releasing => None,
-                }));
+            for part in 0.. {
+                {
+                    let stripe = self.lock(stripe);
+                    let Some(slots) = stripe.state.slots.part(part) else { break };
+                    copies.extend(slots.filter_map(|slot| match slot.occupancy {
+                        Occupancy::Leased => Some(slot.row(LeaseState::Assigned).to_lease()),
+                        Occupancy::Declined => Some(slot.row(LeaseState::Declined).to_lease()),
+                        Occupancy::Free | Occupancy::Held | Occupancy::Releasing => None,
+                    }));
+                }
+                copies.drain(..).for_each(&mut visit);
             }
-            page.drain(..).for_each(&mut visit);
         }
     }
 }

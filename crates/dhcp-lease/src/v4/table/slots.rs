@@ -10,6 +10,8 @@ use super::slot::Slot;
 
 /// Slots of one page. The neighbours of a slot are the same address in the neighbouring blocks.
 const PAGE: usize = 32;
+/// Pages that are read under one lock at most.
+const PART_PAGES: usize = 32;
 /// Marks the id of a slot in the sparse part.
 const SPARSE: u32 = 1 << 30;
 
@@ -93,10 +95,27 @@ impl Slots {
         &mut page[id as usize % PAGE]
     }
 
+    /// The slots that something has happened to, in parts small enough to be read under the lock:
+    /// call with 0, 1, 2 ... until there is none.
+    pub(super) fn part(&self, number: usize) -> Option<impl Iterator<Item = &Slot>> {
+        // Pages and sparse slots in turn, as both may grow meanwhile.
+        let (at, is_sparse) = (number / 2, number % 2 == 1);
+        let page_parts = self.pages.len().div_ceil(PART_PAGES);
+        let sparse_parts = self.sparse.len().div_ceil(PART_PAGES * PAGE);
+        if at >= page_parts.max(sparse_parts) {
+            return None;
+        }
+        let pages = self.pages.iter().skip(at * PART_PAGES).take(PART_PAGES);
+        let sparse = self.sparse.iter().skip(at * PART_PAGES * PAGE).take(PART_PAGES * PAGE);
+        let paged = pages.filter(move |_| !is_sparse).flatten().flat_map(|page| page.iter());
+        let slots = paged.chain(sparse.filter(move |_| is_sparse));
+        Some(slots.filter(|slot| slot.version != 0))
+    }
+
     /// All slots that something has happened to.
+    #[cfg(test)]
     pub(super) fn iter(&self) -> impl Iterator<Item = &Slot> {
-        let paged = self.pages.iter().flatten().flat_map(|page| page.iter());
-        paged.chain(&self.sparse).filter(|slot| slot.version != 0)
+        (0..).map_while(|number| self.part(number)).flatten()
     }
 
     /// The slots outside the pages.

@@ -219,12 +219,15 @@ impl Locked<'_> {
         sum.releasing += self.state.usage.releasing;
     }
 
-    pub(super) fn add_usage_by_subnet(&self, sums: &mut BTreeMap<u32, Usage>) {
-        for slot in self.state.slots.iter().filter(|slot| slot.occupancy != Occupancy::Free) {
+    /// Adds the slots of one part, see [`Slots::part`]; false when there is none.
+    pub(super) fn add_usage_by_subnet(&self, part: usize, sums: &mut BTreeMap<u32, Usage>) -> bool {
+        let Some(slots) = self.state.slots.part(part) else { return false };
+        for slot in slots.filter(|slot| slot.occupancy != Occupancy::Free) {
             if let Some(count) = sums.entry(slot.subnet_id).or_default().of(slot.occupancy) {
                 *count += 1;
             }
         }
+        true
     }
 }
 

@@ -1,0 +1,263 @@
+//! Reading a map key by key: each key is asked for with its type and range, and what nobody asked
+//! for is an unknown key.
+
+use core::net::Ipv4Addr;
+use core::ops::RangeInclusive;
+
+use crate::json::{Entry, Kind, Value};
+use crate::source::{At, Findings, Placed};
+use crate::suggest::nearest;
+
+/// A map being read.
+pub(crate) struct Fields<'v> {
+    /// Where the map begins.
+    pub(crate) at: At,
+    /// The map's name in messages: "`subnet4`", "a pool".
+    what: &'static str,
+    entries: &'v [Entry],
+    taken: Vec<bool>,
+    asked: Vec<&'static str>,
+}
+
+/// Range of values that Kea keeps in 32 bits.
+pub(crate) const U32: RangeInclusive<i64> = 0..=u32::MAX as i64;
+
+impl<'v> Fields<'v> {
+    /// The fields of `value`; an error when it is not a map.
+    pub(crate) fn of(
+        value: &'v Value,
+        what: &'static str,
+        findings: &mut Findings,
+    ) -> Option<Self> {
+        let entries: &[Entry] = match &value.kind {
+            Kind::Map(entries) => entries,
+            kind => return wrong_kind(value.at, what, "a map", kind, findings),
+        };
+        let taken = vec![false; entries.len()];
+        Some(Self { at: value.at, what, entries, taken, asked: Vec::new() })
+    }
+
+    /// The entry of `key`. The first when there are two: the parser has refused the second.
+    pub(crate) fn take(&mut self, key: &'static str) -> Option<&'v Entry> {
+        self.asked.push(key);
+        let mut found = None;
+        for (entry, taken) in self.entries.iter().zip(&mut self.taken) {
+            if entry.key == key {
+                *taken = true;
+                found = found.or(Some(entry));
+            }
+        }
+        found
+    }
+
+    /// An integer within `range`.
+    pub(crate) fn integer(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<i64>,
+        findings: &mut Findings,
+    ) -> Option<Placed<i64>> {
+        let entry = self.take(key)?;
+        let at = entry.value.at;
+        match entry.value.kind {
+            Kind::Integer(value) if range.contains(&value) => Some(Placed { value, at }),
+            Kind::Integer(value) => {
+                let (low, high) = range.into_inner();
+                let message = format!("`{key}` is {value}; it must be from {low} to {high}");
+                findings.error(at, message);
+                None
+            }
+            ref kind => wrong_kind(at, key, "an integer", kind, findings),
+        }
+    }
+
+    /// An integer of 32 bits, placed.
+    pub(crate) fn u32(
+        &mut self,
+        key: &'static str,
+        findings: &mut Findings,
+    ) -> Option<Placed<u32>> {
+        let Placed { value, at } = self.integer(key, U32, findings)?;
+        Some(Placed { value: u32::try_from(value).expect("checked against the range"), at })
+    }
+
+    /// A number with or without a fraction.
+    pub(crate) fn float(
+        &mut self,
+        key: &'static str,
+        findings: &mut Findings,
+    ) -> Option<Placed<f64>> {
+        let entry = self.take(key)?;
+        let at = entry.value.at;
+        match entry.value.kind {
+            Kind::Float(value) => Some(Placed { value, at }),
+            Kind::Integer(value) => Some(Placed { value: value as f64, at }),
+            ref kind => wrong_kind(at, key, "a number", kind, findings),
+        }
+    }
+
+    /// A boolean.
+    pub(crate) fn boolean(
+        &mut self,
+        key: &'static str,
+        findings: &mut Findings,
+    ) -> Option<Placed<bool>> {
+        let entry = self.take(key)?;
+        let at = entry.value.at;
+        match entry.value.kind {
+            Kind::Bool(value) => Some(Placed { value, at }),
+            ref kind => wrong_kind(at, key, "`true` or `false`", kind, findings),
+        }
+    }
+
+    /// A string of UTF-8.
+    pub(crate) fn text(
+        &mut self,
+        key: &'static str,
+        findings: &mut Findings,
+    ) -> Option<Placed<&'v str>> {
+        let entry = self.take(key)?;
+        text_of(&entry.value, key, findings)
+    }
+
+    /// An IPv4 address; `None` also for an empty string, which Kea reads as "not set".
+    pub(crate) fn address(
+        &mut self,
+        key: &'static str,
+        findings: &mut Findings,
+    ) -> Option<Placed<Ipv4Addr>> {
+        let text = self.text(key, findings)?;
+        if text.value.is_empty() {
+            return None;
+        }
+        address_of(text, key, findings)
+    }
+
+    /// One of a set of words, any letter case when `fold`.
+    pub(crate) fn word<T: Copy>(
+        &mut self,
+        key: &'static str,
+        words: &[(&'static str, T)],
+        fold: bool,
+        findings: &mut Findings,
+    ) -> Option<T> {
+        let text = self.text(key, findings)?;
+        let same =
+            |word: &str| word == text.value || (fold && word.eq_ignore_ascii_case(text.value));
+        if let Some(&(_, value)) = words.iter().find(|(word, _)| same(word)) {
+            return Some(value);
+        }
+        let list: Vec<&str> = words.iter().map(|&(word, _)| word).collect();
+        let message = format!("`{key}` cannot be `{}`", text.value);
+        findings.error_help(text.at, message, format!("it is one of: {}", list.join(", ")));
+        None
+    }
+
+    /// The elements of a list; empty when the key is absent.
+    pub(crate) fn list(&mut self, key: &'static str, findings: &mut Findings) -> &'v [Value] {
+        let Some(entry) = self.take(key) else { return &[] };
+        match &entry.value.kind {
+            Kind::List(items) => items,
+            kind => {
+                wrong_kind::<()>(entry.value.at, key, "a list", kind, findings);
+                &[]
+            }
+        }
+    }
+
+    /// `user-context` and `comment`, allowed nearly everywhere; returns the context's map.
+    pub(crate) fn context(&mut self, findings: &mut Findings) -> Option<&'v Value> {
+        self.text("comment", findings);
+        let entry = self.take("user-context")?;
+        match &entry.value.kind {
+            Kind::Map(_) => Some(&entry.value),
+            kind => wrong_kind(entry.value.at, "user-context", "a map", kind, findings),
+        }
+    }
+
+    /// The entries that nobody asked for so far.
+    pub(crate) fn rest(&self) -> Vec<&'v Entry> {
+        let rest = self.entries.iter().zip(&self.taken).filter(|(_, taken)| !**taken);
+        rest.map(|(entry, _)| entry).collect()
+    }
+
+    /// Reports an unknown key; `others` are keys that would have been known too.
+    pub(crate) fn unknown(
+        &self,
+        entry: &Entry,
+        others: impl Iterator<Item = &'static str>,
+        hint: Option<&str>,
+        findings: &mut Findings,
+    ) {
+        let message = format!("unknown key `{}` in {}", entry.key, self.what);
+        let near = nearest(&entry.key, self.asked.iter().copied().chain(others));
+        match (hint, near) {
+            (Some(hint), _) => findings.error_help(entry.at, message, hint),
+            (None, Some(near)) => {
+                findings.error_help(entry.at, message, format!("did you mean `{near}`?"));
+            }
+            (None, None) => findings.error(entry.at, message),
+        }
+    }
+
+    /// Reports every key that nobody asked for.
+    pub(crate) fn finish(self, findings: &mut Findings) {
+        for entry in self.rest() {
+            self.unknown(entry, core::iter::empty(), None, findings);
+        }
+    }
+}
+
+/// Reports a value of the wrong kind, unless the lexer has reported it already.
+pub(crate) fn wrong_kind<T>(
+    at: At,
+    key: &str,
+    expected: &str,
+    kind: &Kind,
+    findings: &mut Findings,
+) -> Option<T> {
+    if *kind != Kind::Unusable {
+        // Names of maps come as phrases, keys bare.
+        let quote = if key.contains([' ', '`']) { "" } else { "`" };
+        let found = kind.name();
+        let message = format!("{quote}{key}{quote} must be {expected}, not {found}");
+        findings.error(at, message);
+    }
+    None
+}
+
+/// The text of a value that must be a string of UTF-8.
+pub(crate) fn text_of<'v>(
+    value: &'v Value,
+    key: &str,
+    findings: &mut Findings,
+) -> Option<Placed<&'v str>> {
+    let at = value.at;
+    match &value.kind {
+        Kind::Text(octets) => match core::str::from_utf8(octets) {
+            Ok(text) => Some(Placed { value: text, at }),
+            Err(_) => {
+                let help = "write characters beyond ASCII as they are, not as `\\u` escapes";
+                findings.error_help(at, format!("`{key}` is not valid UTF-8"), help);
+                None
+            }
+        },
+        kind => wrong_kind(at, key, "a string", kind, findings),
+    }
+}
+
+/// The IPv4 address that a string spells.
+pub(crate) fn address_of(
+    text: Placed<&str>,
+    key: &str,
+    findings: &mut Findings,
+) -> Option<Placed<Ipv4Addr>> {
+    match text.value.parse() {
+        Ok(value) => Some(Placed { value, at: text.at }),
+        Err(_) => {
+            let message = format!("`{key}`: `{}` is not an IPv4 address", text.value);
+            findings.error(text.at, message);
+            None
+        }
+    }
+}

@@ -1,0 +1,400 @@
+//! Text to tokens: comments, includes, numbers, words and strings.
+//!
+//! What can be read in spite of an error (a wrong letter case, a bad escape) is reported and read;
+//! what cannot (a string without an end) is reported and stops the parse.
+
+use std::sync::Arc;
+
+use crate::IncludeResolver;
+use crate::source::{At, Findings, Sources};
+
+/// How deep includes may nest; Kea's limit.
+const MAX_INCLUDE_DEPTH: usize = 10;
+/// How many includes one parse may follow, so that ten files that include each other's copies ten
+/// times over cannot grow without bound.
+const MAX_INCLUDES: usize = 1000;
+
+/// A token of the grammar.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Token {
+    LeftBrace,
+    RightBrace,
+    LeftBracket,
+    RightBracket,
+    Colon,
+    Comma,
+    True,
+    False,
+    Null,
+    Integer(i64),
+    Float(f64),
+    Text(Vec<u8>),
+    /// A literal that was reported and has no value.
+    Unusable,
+    /// The end of the main text.
+    End,
+}
+
+impl Token {
+    /// The token as error messages name it.
+    pub(super) fn describe(&self) -> String {
+        match self {
+            Self::LeftBrace => "`{`".to_owned(),
+            Self::RightBrace => "`}`".to_owned(),
+            Self::LeftBracket => "`[`".to_owned(),
+            Self::RightBracket => "`]`".to_owned(),
+            Self::Colon => "`:`".to_owned(),
+            Self::Comma => "`,`".to_owned(),
+            Self::True => "`true`".to_owned(),
+            Self::False => "`false`".to_owned(),
+            Self::Null => "`null`".to_owned(),
+            Self::Integer(_) | Self::Float(_) => "a number".to_owned(),
+            Self::Text(_) => "a string".to_owned(),
+            Self::Unusable => "a word".to_owned(),
+            Self::End => "the end of the file".to_owned(),
+        }
+    }
+}
+
+/// The parse cannot go on; the reason has been recorded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stop;
+
+/// A text that is being read.
+struct Frame {
+    source: usize,
+    text: Arc<str>,
+    offset: usize,
+}
+
+/// The tokens of a text and of what it includes.
+pub(super) struct Lexer<'p> {
+    stack: Vec<Frame>,
+    resolver: &'p mut dyn IncludeResolver,
+    sources: &'p mut Sources,
+    pub(super) findings: &'p mut Findings,
+}
+
+impl<'p> Lexer<'p> {
+    pub(super) fn new(
+        name: &str,
+        text: &str,
+        resolver: &'p mut dyn IncludeResolver,
+        sources: &'p mut Sources,
+        findings: &'p mut Findings,
+    ) -> Self {
+        let text: Arc<str> = text.into();
+        let source = sources.add(name, Arc::clone(&text));
+        Self { stack: vec![Frame { source, text, offset: 0 }], resolver, sources, findings }
+    }
+
+    fn frame(&self) -> &Frame {
+        self.stack.last().expect("the main text is never popped")
+    }
+
+    fn at(&self) -> At {
+        let frame = self.frame();
+        At { source: frame.source, offset: frame.offset }
+    }
+
+    /// What is left of the current text.
+    fn rest(&self) -> &str {
+        let frame = self.frame();
+        &frame.text[frame.offset..]
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.rest().bytes().next()
+    }
+
+    fn skip(&mut self, octets: usize) {
+        self.stack.last_mut().expect("the main text is never popped").offset += octets;
+    }
+
+    /// The next token and where it begins.
+    pub(super) fn next(&mut self) -> Result<(At, Token), Stop> {
+        self.skip_blanks()?;
+        let at = self.at();
+        let Some(first) = self.peek() else { return Ok((at, Token::End)) };
+        let single = match first {
+            b'{' => Token::LeftBrace,
+            b'}' => Token::RightBrace,
+            b'[' => Token::LeftBracket,
+            b']' => Token::RightBracket,
+            b':' => Token::Colon,
+            b',' => Token::Comma,
+            b'"' => return Ok((at, Token::Text(text(self)?))),
+            b'0'..=b'9' | b'-' | b'+' | b'.' => return Ok((at, self.number())),
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' => return Ok((at, self.word())),
+            _ => return Err(self.unexpected(at)),
+        };
+        self.skip(1);
+        Ok((at, single))
+    }
+
+    fn unexpected(&mut self, at: At) -> Stop {
+        let found = self.rest().chars().next().expect("a character was seen");
+        match found {
+            '\u{feff}' => self.findings.error_help(
+                at,
+                "the text begins with a byte order mark",
+                "save the file as UTF-8 without one",
+            ),
+            '\'' => {
+                self.findings.error_help(at, "unexpected `'`", "strings stand in double quotes")
+            }
+            _ if found.is_control() => {
+                self.findings.error(at, format!("unexpected character U+{:04X}", found as u32));
+            }
+            _ => self.findings.error(at, format!("unexpected `{found}`")),
+        }
+        Stop
+    }
+
+    /// Passes over white space, comments and ends of included texts; follows includes.
+    fn skip_blanks(&mut self) -> Result<(), Stop> {
+        loop {
+            let rest = self.rest();
+            let blank = rest.bytes().take_while(|b| matches!(b, b' ' | b'\t' | b'\r' | b'\n'));
+            let blank = blank.count();
+            let rest = &rest[blank..];
+            if rest.starts_with('#') || rest.starts_with("//") {
+                let line = rest.find('\n').unwrap_or(rest.len());
+                self.skip(blank + line);
+            } else if let Some(comment) = rest.strip_prefix("/*") {
+                let end = comment.find("*/");
+                self.skip(blank);
+                let Some(end) = end else {
+                    let at = self.at();
+                    self.findings.error(at, "the comment that begins here is never closed");
+                    return Err(Stop);
+                };
+                self.skip(end + 4);
+            } else if rest.starts_with("<?") {
+                self.skip(blank);
+                self.include()?;
+            } else if rest.is_empty() && self.stack.len() > 1 {
+                self.stack.pop();
+            } else {
+                self.skip(blank);
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads `<?include "path"?>` and goes on with the text of `path`.
+    fn include(&mut self) -> Result<(), Stop> {
+        let at = self.at();
+        let Some((length, path)) = include_directive(self.rest()) else {
+            self.findings.error_help(
+                at,
+                "malformed include",
+                "write it as `<?include \"path/of/file.json\"?>`",
+            );
+            return Err(Stop);
+        };
+        let path = path.to_owned();
+        let names = self.stack.iter().map(|frame| self.sources.name(frame.source));
+        if names.clone().any(|name| name == path) {
+            let chain: Vec<&str> = names.chain([path.as_str()]).collect();
+            let chain = chain.join(" -> ");
+            self.findings.error_help(
+                at,
+                format!("`{path}` includes itself"),
+                format!("the chain of includes is {chain}"),
+            );
+            return Err(Stop);
+        }
+        if self.stack.len() > MAX_INCLUDE_DEPTH {
+            let message = format!("includes nest deeper than {MAX_INCLUDE_DEPTH}");
+            self.findings.error(at, message);
+            return Err(Stop);
+        }
+        if self.sources.len() > MAX_INCLUDES {
+            self.findings.error(at, format!("more than {MAX_INCLUDES} includes"));
+            return Err(Stop);
+        }
+        let read = self.resolver.read(self.sources.name(at.source), &path);
+        match read {
+            Ok(text) => {
+                self.skip(length);
+                let text: Arc<str> = text.into();
+                let source = self.sources.add(&path, Arc::clone(&text));
+                self.stack.push(Frame { source, text, offset: 0 });
+                Ok(())
+            }
+            Err(reason) => {
+                self.findings.error(at, format!("cannot include `{path}`: {reason}"));
+                Err(Stop)
+            }
+        }
+    }
+
+    /// Takes everything that could belong to a number or word.
+    fn take_run(&mut self) -> String {
+        let run = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'+' | b'-');
+        let rest = self.rest();
+        let length = rest.bytes().take_while(run).count();
+        let run = rest[..length].to_owned();
+        self.skip(length);
+        run
+    }
+
+    fn number(&mut self) -> Token {
+        let at = self.at();
+        let run = self.take_run();
+        let mut digits = run.as_str();
+        if let Some(rest) = digits.strip_prefix('+') {
+            self.findings.error_help(at, "a number cannot begin with `+`", "leave the `+` out");
+            digits = rest;
+        }
+        let unsigned = digits.strip_prefix('-').unwrap_or(digits);
+        if !unsigned.is_empty() && unsigned.bytes().all(|b| b.is_ascii_digit()) {
+            if unsigned.len() > 1 && unsigned.starts_with('0') {
+                self.findings.warn_help(
+                    at,
+                    format!("`{run}` has leading zeros"),
+                    "it is read as a decimal number",
+                );
+            }
+            return digits.parse().map_or_else(
+                |_| {
+                    self.findings.error(at, format!("`{run}` does not fit in 64 bits"));
+                    Token::Unusable
+                },
+                Token::Integer,
+            );
+        }
+        let value = if is_float(unsigned) { digits.parse().ok() } else { None };
+        match value.filter(|value: &f64| value.is_finite()) {
+            Some(value) => Token::Float(value),
+            None => {
+                self.findings.error(at, format!("`{run}` is not a number"));
+                Token::Unusable
+            }
+        }
+    }
+
+    fn word(&mut self) -> Token {
+        let at = self.at();
+        let run = self.take_run();
+        let literals = [("true", Token::True), ("false", Token::False), ("null", Token::Null)];
+        for (literal, token) in literals {
+            if run.eq_ignore_ascii_case(literal) {
+                if run != literal {
+                    self.findings.error_help(
+                        at,
+                        format!("`{run}` is in the wrong case"),
+                        format!("write `{literal}`"),
+                    );
+                }
+                return token;
+            }
+        }
+        self.findings.error_help(
+            at,
+            format!("unexpected word `{run}`"),
+            "strings stand in double quotes",
+        );
+        Token::Unusable
+    }
+}
+
+/// The length of the include directive at the start of `rest`, and its path.
+fn include_directive(rest: &str) -> Option<(usize, &str)> {
+    let body = rest.strip_prefix("<?")?.trim_start_matches([' ', '\t']);
+    let body = body.strip_prefix("include")?.trim_start_matches([' ', '\t']);
+    let body = body.strip_prefix('"')?;
+    let (path, after) = body.split_once('"')?;
+    if path.is_empty() || path.contains('\n') {
+        return None;
+    }
+    let after = after.trim_start_matches([' ', '\t']).strip_prefix("?>")?;
+    Some((rest.len() - after.len(), path))
+}
+
+/// Digits with a point or an exponent, at least one digit before the exponent.
+fn is_float(unsigned: &str) -> bool {
+    let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (unsigned, None),
+    };
+    let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let exponent_good = exponent.is_none_or(|exponent| {
+        let magnitude = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+        !magnitude.is_empty() && digits(magnitude)
+    });
+    digits(whole) && digits(fraction) && whole.len() + fraction.len() > 0 && exponent_good
+}
+
+/// Reads a string; the lexer stands at its opening quote.
+fn text(lexer: &mut Lexer<'_>) -> Result<Vec<u8>, Stop> {
+    let open = lexer.at();
+    let mut octets = Vec::new();
+    let source = Arc::clone(&lexer.frame().text);
+    let bytes = source.as_bytes();
+    let mut i = open.offset + 1;
+    loop {
+        let here = At { offset: i, ..open };
+        match bytes.get(i) {
+            None | Some(b'\n') => {
+                let help = "a line break inside a string is written `\\n`";
+                lexer.findings.error_help(open, "the string that begins here is not closed", help);
+                return Err(Stop);
+            }
+            Some(b'"') => break,
+            Some(b'\\') => i += escape(&bytes[i..], here, &mut octets, lexer.findings),
+            Some(&control) if control < 0x20 => {
+                let message = format!("raw control character 0x{control:02x} in a string");
+                let written =
+                    if control == b'\t' { "\\t".to_owned() } else { format!("\\u{control:04x}") };
+                lexer.findings.error_help(here, message, format!("write it as `{written}`"));
+                i += 1;
+            }
+            Some(&octet) => {
+                octets.push(octet);
+                i += 1;
+            }
+        }
+    }
+    lexer.skip(i + 1 - open.offset);
+    Ok(octets)
+}
+
+/// Decodes the escape at the start of `bytes`; returns how many octets it takes up.
+fn escape(bytes: &[u8], at: At, octets: &mut Vec<u8>, findings: &mut Findings) -> usize {
+    let plain = match bytes.get(1) {
+        Some(&same @ (b'"' | b'\\' | b'/')) => same,
+        Some(b'b') => 0x08,
+        Some(b'f') => 0x0c,
+        Some(b'n') => b'\n',
+        Some(b'r') => b'\r',
+        Some(b't') => b'\t',
+        Some(b'u') => {
+            let digits = bytes.get(2..6).filter(|d| d.iter().all(u8::is_ascii_hexdigit));
+            let Some(digits) = digits else {
+                findings.error(at, "`\\u` needs four hexadecimal digits");
+                return 2;
+            };
+            let digits = core::str::from_utf8(digits).expect("hexadecimal digits are ASCII");
+            let code = u16::from_str_radix(digits, 16).expect("four hexadecimal digits");
+            match u8::try_from(code) {
+                Ok(octet) => octets.push(octet),
+                Err(_) => findings.error_help(
+                    at,
+                    format!("`\\u{digits}` is beyond `\\u00ff`"),
+                    "write the character itself, in UTF-8",
+                ),
+            }
+            return 6;
+        }
+        // Not a whole character perhaps: the loop in `text` goes on with it.
+        _ => {
+            findings.error_help(at, "unknown escape", "a backslash itself is written `\\\\`");
+            return 1;
+        }
+    };
+    octets.push(plain);
+    2
+}

@@ -1,0 +1,56 @@
+//! Kea's dialect of JSON: comments, includes, forgiving commas; values that remember their place.
+//!
+//! RFC 8259 plus what Kea's lexer adds. Strings are octets: `\u00e9` stands for the one octet e9, as
+//! in Kea, so that option data keeps every octet the operator wrote.
+
+mod lexer;
+mod parser;
+
+pub(crate) use parser::parse;
+
+use crate::source::At;
+
+/// A value and where it began.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Value {
+    pub(crate) at: At,
+    pub(crate) kind: Kind,
+}
+
+/// What a value is.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Kind {
+    /// Reported by the lexer already; later checks pass over it in silence.
+    Unusable,
+    Null,
+    Bool(bool),
+    Integer(i64),
+    Float(f64),
+    Text(Vec<u8>),
+    List(Vec<Value>),
+    Map(Vec<Entry>),
+}
+
+/// One key of a map.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) key: String,
+    pub(crate) at: At,
+    pub(crate) value: Value,
+}
+
+impl Kind {
+    /// The kind in words, with its article.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Unusable => "an unusable value",
+            Self::Null => "null",
+            Self::Bool(_) => "a boolean",
+            Self::Integer(_) => "an integer",
+            Self::Float(_) => "a number with a fraction",
+            Self::Text(_) => "a string",
+            Self::List(_) => "a list",
+            Self::Map(_) => "a map",
+        }
+    }
+}

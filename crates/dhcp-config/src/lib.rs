@@ -1,0 +1,79 @@
+//! The DHCP configuration: Kea's JSON dialect in, a checked configuration out.
+//!
+//! One run reports every problem of a file, each with file, line, column and, where there is one,
+//! advice. Text comes in as a string and included files through an [`IncludeResolver`]: nothing here
+//! opens a file, reads a clock or asks the system which interfaces exist. Keys, defaults and scopes
+//! follow the manual of ISC Kea; what only godwit has lives under `user-context.godwit`, which Kea
+//! accepts and ignores, so that one file serves both servers.
+//!
+//! Shape: `json` turns text into values that remember where they stood, `fields` reads maps of them,
+//! [`v4`] knows the keys. RFCs to have read: 8259 for JSON, 2131 and 2132 for what is configured.
+
+mod fields;
+mod json;
+mod problem;
+mod source;
+mod suggest;
+pub mod v4;
+
+pub use problem::{Problem, Severity};
+pub use v4::{
+    Compatibility, Dhcp4, Durability, ExpiredLeases, GodwitSettings, InterfaceSelection,
+    InterfacesConfig, LeaseChecks, LeaseDatabase, LeaseDatabaseKind, Lifetime, LogDestination,
+    LogOutput, LogSeverity, Logger, Network4, OnFail, OptionData, OutboundInterface, Pool4,
+    SocketType, Subnet4,
+};
+
+use source::{Findings, Sources};
+
+/// Hands over the text of files named by `<?include "file"?>`.
+///
+/// Kea takes such a name relative to the working directory of the server, not to the including
+/// file, so within one parse equal names mean the same file.
+pub trait IncludeResolver {
+    /// The text of `path`, which `including` asks for.
+    ///
+    /// # Errors
+    /// Why the file cannot be read, as one phrase for the operator.
+    fn read(&mut self, including: &str, path: &str) -> Result<String, String>;
+}
+
+/// A resolver that refuses every include: for text that comes without files around it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoIncludes;
+
+impl IncludeResolver for NoIncludes {
+    fn read(&mut self, _including: &str, _path: &str) -> Result<String, String> {
+        Err("included files are not available here".to_owned())
+    }
+}
+
+/// A configuration that passed every check, and what the operator should know all the same.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checked<T> {
+    /// The configuration, inheritance resolved.
+    pub config: T,
+    /// Warnings, in the order of their places in the text.
+    pub warnings: Vec<Problem>,
+}
+
+/// Reads the configuration of a DHCPv4 server. `name` stands for `text` in problems.
+///
+/// # Errors
+/// Every problem of the text, warnings included, at least one of them of [`Severity::Error`].
+pub fn parse_dhcp4(
+    name: &str,
+    text: &str,
+    resolver: &mut dyn IncludeResolver,
+) -> Result<Checked<Dhcp4>, Vec<Problem>> {
+    let mut sources = Sources::default();
+    let mut findings = Findings::default();
+    let config = json::parse(name, text, resolver, &mut sources, &mut findings)
+        .and_then(|root| v4::read_root(&root, &mut findings));
+    let failed = findings.has_errors();
+    let problems = findings.into_problems(&sources);
+    match config {
+        Some(config) if !failed => Ok(Checked { config, warnings: problems }),
+        _ => Err(problems),
+    }
+}

@@ -1,0 +1,238 @@
+//! The texts of one parse, places in them, and the problems found so far.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::problem::{Problem, Severity};
+
+/// Widest excerpt shown of a line, in characters: generated files are often one line.
+const EXCERPT_WIDTH: usize = 96;
+/// Characters of a long line shown before the place.
+const EXCERPT_LEAD: usize = 40;
+
+/// Longest message or help, in characters: they quote the file.
+const MESSAGE_WIDTH: usize = 400;
+
+/// A place: which text, and the octet offset in it. Orders by text, then offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct At {
+    pub(crate) source: usize,
+    pub(crate) offset: usize,
+}
+
+/// A value and its place.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Placed<T> {
+    pub(crate) value: T,
+    pub(crate) at: At,
+}
+
+/// One text with the offsets where its lines begin.
+#[derive(Debug)]
+struct Source {
+    name: String,
+    text: Arc<str>,
+    line_starts: Vec<usize>,
+}
+
+/// All texts of one parse: the main one first, then each include as it was met.
+#[derive(Debug, Default)]
+pub(crate) struct Sources {
+    list: Vec<Source>,
+}
+
+impl Sources {
+    /// Adds a text; returns its index.
+    pub(crate) fn add(&mut self, name: &str, text: Arc<str>) -> usize {
+        let line_starts = core::iter::once(0)
+            .chain(text.bytes().enumerate().filter(|&(_, b)| b == b'\n').map(|(i, _)| i + 1))
+            .collect();
+        self.list.push(Source { name: name.to_owned(), text, line_starts });
+        self.list.len() - 1
+    }
+
+    /// Number of texts so far.
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// The name of a text.
+    pub(crate) fn name(&self, source: usize) -> &str {
+        &self.list[source].name
+    }
+
+    /// `file:line:column` of a place.
+    fn describe(&self, at: At) -> String {
+        let (line, column) = self.line_and_column(at);
+        format!("{}:{line}:{column}", self.list[at.source].name)
+    }
+
+    fn line_and_column(&self, at: At) -> (u32, u32) {
+        let source = &self.list[at.source];
+        let line = source.line_starts.partition_point(|&start| start <= at.offset);
+        let before = &source.text[source.line_starts[line - 1]..at.offset];
+        (line as u32, before.chars().count() as u32 + 1)
+    }
+
+    /// The line around a place without control characters, and how many characters stand before it.
+    fn excerpt(&self, at: At) -> (String, usize) {
+        let source = &self.list[at.source];
+        let line = source.line_starts.partition_point(|&start| start <= at.offset);
+        let start = source.line_starts[line - 1];
+        let before = &source.text[start..at.offset];
+        let after = source.text[at.offset..].split('\n').next().unwrap_or("");
+        let lead = before.chars().rev().take(EXCERPT_WIDTH).count();
+        let lead = if lead < EXCERPT_WIDTH { lead } else { EXCERPT_LEAD };
+        let head: Vec<char> = before.chars().rev().take(lead).collect();
+        let shown = head.iter().rev().copied().chain(after.chars().take(EXCERPT_WIDTH - lead));
+        let clean: String = shown.map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let indent = clean.chars().take(lead).take_while(|&c| c == ' ').count();
+        (clean[indent..].trim_end().to_owned(), lead - indent)
+    }
+}
+
+/// Advice that goes with a finding.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Help {
+    None,
+    Text(String),
+    /// A phrase that ends in front of another place.
+    Place(&'static str, At),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Finding {
+    at: At,
+    severity: Severity,
+    message: String,
+    help: Help,
+}
+
+/// The problems found so far, places not yet turned into lines and columns.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    // A set, because a bad global value is found again by every subnet that inherits it.
+    set: BTreeSet<Finding>,
+    errors: usize,
+}
+
+impl Findings {
+    fn push(&mut self, severity: Severity, at: At, message: String, help: Help) {
+        let added = self.set.insert(Finding { at, severity, message, help });
+        self.errors += usize::from(added && severity == Severity::Error);
+    }
+
+    pub(crate) fn error(&mut self, at: At, message: impl Into<String>) {
+        self.push(Severity::Error, at, message.into(), Help::None);
+    }
+
+    pub(crate) fn error_help(
+        &mut self,
+        at: At,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.push(Severity::Error, at, message.into(), Help::Text(help.into()));
+    }
+
+    /// An error that concerns a second place; `phrase` leads up to it.
+    pub(crate) fn error_seen(
+        &mut self,
+        at: At,
+        message: impl Into<String>,
+        phrase: &'static str,
+        other: At,
+    ) {
+        self.push(Severity::Error, at, message.into(), Help::Place(phrase, other));
+    }
+
+    pub(crate) fn warn(&mut self, at: At, message: impl Into<String>) {
+        self.push(Severity::Warning, at, message.into(), Help::None);
+    }
+
+    pub(crate) fn warn_help(
+        &mut self,
+        at: At,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.push(Severity::Warning, at, message.into(), Help::Text(help.into()));
+    }
+
+    pub(crate) fn has_errors(&self) -> bool {
+        self.errors > 0
+    }
+
+    /// The problems in the order of their places.
+    pub(crate) fn into_problems(self, sources: &Sources) -> Vec<Problem> {
+        let problem = |finding: Finding| {
+            let (line, column) = sources.line_and_column(finding.at);
+            let (excerpt, caret) = sources.excerpt(finding.at);
+            let help = match finding.help {
+                Help::None => None,
+                Help::Text(text) => Some(printable(&text)),
+                Help::Place(phrase, at) => Some(format!("{phrase} {}", sources.describe(at))),
+            };
+            let file = sources.name(finding.at.source).to_owned();
+            let Finding { severity, message, .. } = finding;
+            let message = printable(&message);
+            Problem { severity, file, line, column, message, help, excerpt, caret }
+        };
+        self.set.into_iter().map(problem).collect()
+    }
+}
+
+/// The text without control characters, which a quoted part of the file may hold, and not longer
+/// than a terminal takes.
+fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len().min(MESSAGE_WIDTH));
+    for (count, c) in text.chars().enumerate() {
+        if count == MESSAGE_WIDTH {
+            shown.push_str("...");
+            break;
+        }
+        if c.is_control() { shown.extend(c.escape_unicode()) } else { shown.push(c) }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem_at(text: &str, offset: usize) -> Problem {
+        let mut sources = Sources::default();
+        let source = sources.add("a.conf", text.into());
+        let mut findings = Findings::default();
+        findings.error_help(At { source, offset }, "broken", "mend it");
+        findings.into_problems(&sources).remove(0)
+    }
+
+    #[test]
+    fn a_problem_prints_its_place_its_line_and_help() {
+        let shown = problem_at("{\n\t\"é\": x\n}", 9).to_string();
+        assert_eq!(shown, "a.conf:2:7: error: broken\n    \"é\": x\n         ^\nhelp: mend it");
+    }
+
+    #[test]
+    fn a_long_line_is_shown_around_the_place() {
+        let text = format!("{}!{}", "a".repeat(500), "b".repeat(500));
+        let problem = problem_at(&text, 500);
+        assert_eq!(problem.column, 501);
+        assert_eq!(problem.excerpt.chars().count(), EXCERPT_WIDTH);
+        assert_eq!(problem.excerpt.chars().nth(problem.caret), Some('!'));
+    }
+
+    #[test]
+    fn what_a_message_quotes_cannot_reach_the_terminal() {
+        assert_eq!(printable("a\u{1b}[2J\nb"), "a\\u{1b}[2J\\u{a}b");
+        assert_eq!(printable(&"x".repeat(1000)).len(), MESSAGE_WIDTH + 3);
+    }
+
+    #[test]
+    fn the_end_of_a_text_has_a_place() {
+        let problem = problem_at("ab\n", 3);
+        assert_eq!((problem.line, problem.column), (2, 1));
+        assert_eq!(problem.to_string(), "a.conf:2:1: error: broken\nhelp: mend it");
+    }
+}

@@ -1,0 +1,234 @@
+//! The standard DHCPv4 options: name, code and type, as in Kea's table of definitions.
+//!
+//! Names are those of Kea's configuration. Types follow the RFC that defines each option, with two
+//! exceptions that Kea makes: `domain-name` is text on the wire (RFC 2132 §3.17), and
+//! `vivso-suboptions` given as text is an enterprise number without data (RFC 3925 §4).
+
+use Field::{
+    Binary, Boolean, Enterprise, I32, Ipv4, Ipv6, Name, Opaque, Psid, Routes, Text, Tuple, U8, U16,
+    U32,
+};
+
+/// Type of one field of an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field {
+    /// Octets; the rest of the option.
+    Binary,
+    /// One octet, 1 or 0.
+    Boolean,
+    /// An enterprise number, and as text an empty data length behind it.
+    Enterprise,
+    /// Four octets, signed.
+    I32,
+    /// Four octets.
+    Ipv4,
+    /// Sixteen octets.
+    Ipv6,
+    /// A domain name in labels (RFC 1035 §3.1).
+    Name,
+    /// Octets that text cannot give: sub-options, mostly.
+    Opaque,
+    /// Length and value of a port set identifier (RFC 7618 §9).
+    Psid,
+    /// Classless routes (RFC 3442).
+    Routes,
+    /// Characters; the rest of the option, without zeros at its end.
+    Text,
+    /// Octets behind a length of two octets (RFC 8572 §8.3).
+    Tuple,
+    /// One octet.
+    U8,
+    /// Two octets.
+    U16,
+    /// Four octets.
+    U32,
+}
+
+/// One standard option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Definition {
+    /// Option code.
+    pub code: u8,
+    /// Name in the configuration.
+    pub name: &'static str,
+    /// Types of its fields, in order.
+    pub fields: &'static [Field],
+    /// Whether the last field repeats.
+    pub array: bool,
+}
+
+const fn one(code: u8, name: &'static str, fields: &'static [Field]) -> Definition {
+    Definition { code, name, fields, array: false }
+}
+
+const fn array(code: u8, name: &'static str, fields: &'static [Field]) -> Definition {
+    Definition { code, name, fields, array: true }
+}
+
+/// The standard options, ordered by code.
+pub const DEFINITIONS: &[Definition] = &[
+    one(1, "subnet-mask", &[Ipv4]),
+    one(2, "time-offset", &[I32]),
+    array(3, "routers", &[Ipv4]),
+    array(4, "time-servers", &[Ipv4]),
+    array(5, "name-servers", &[Ipv4]),
+    array(6, "domain-name-servers", &[Ipv4]),
+    array(7, "log-servers", &[Ipv4]),
+    array(8, "cookie-servers", &[Ipv4]),
+    array(9, "lpr-servers", &[Ipv4]),
+    array(10, "impress-servers", &[Ipv4]),
+    array(11, "resource-location-servers", &[Ipv4]),
+    one(12, "host-name", &[Text]),
+    one(13, "boot-size", &[U16]),
+    one(14, "merit-dump", &[Text]),
+    one(15, "domain-name", &[Text]),
+    one(16, "swap-server", &[Ipv4]),
+    one(17, "root-path", &[Text]),
+    one(18, "extensions-path", &[Text]),
+    one(19, "ip-forwarding", &[Boolean]),
+    one(20, "non-local-source-routing", &[Boolean]),
+    array(21, "policy-filter", &[Ipv4]),
+    one(22, "max-dgram-reassembly", &[U16]),
+    one(23, "default-ip-ttl", &[U8]),
+    one(24, "path-mtu-aging-timeout", &[U32]),
+    array(25, "path-mtu-plateau-table", &[U16]),
+    one(26, "interface-mtu", &[U16]),
+    one(27, "all-subnets-local", &[Boolean]),
+    one(28, "broadcast-address", &[Ipv4]),
+    one(29, "perform-mask-discovery", &[Boolean]),
+    one(30, "mask-supplier", &[Boolean]),
+    one(31, "router-discovery", &[Boolean]),
+    one(32, "router-solicitation-address", &[Ipv4]),
+    array(33, "static-routes", &[Ipv4]),
+    one(34, "trailer-encapsulation", &[Boolean]),
+    one(35, "arp-cache-timeout", &[U32]),
+    one(36, "ieee802-3-encapsulation", &[Boolean]),
+    one(37, "default-tcp-ttl", &[U8]),
+    one(38, "tcp-keepalive-interval", &[U32]),
+    one(39, "tcp-keepalive-garbage", &[Boolean]),
+    one(40, "nis-domain", &[Text]),
+    array(41, "nis-servers", &[Ipv4]),
+    array(42, "ntp-servers", &[Ipv4]),
+    one(43, "vendor-encapsulated-options", &[Opaque]),
+    array(44, "netbios-name-servers", &[Ipv4]),
+    array(45, "netbios-dd-server", &[Ipv4]),
+    one(46, "netbios-node-type", &[U8]),
+    one(47, "netbios-scope", &[Text]),
+    array(48, "font-servers", &[Ipv4]),
+    array(49, "x-display-manager", &[Ipv4]),
+    one(50, "dhcp-requested-address", &[Ipv4]),
+    one(51, "dhcp-lease-time", &[U32]),
+    one(52, "dhcp-option-overload", &[U8]),
+    one(53, "dhcp-message-type", &[U8]),
+    one(54, "dhcp-server-identifier", &[Ipv4]),
+    array(55, "dhcp-parameter-request-list", &[U8]),
+    one(56, "dhcp-message", &[Text]),
+    one(57, "dhcp-max-message-size", &[U16]),
+    one(58, "dhcp-renewal-time", &[U32]),
+    one(59, "dhcp-rebinding-time", &[U32]),
+    one(60, "vendor-class-identifier", &[Text]),
+    one(61, "dhcp-client-identifier", &[Binary]),
+    one(62, "nwip-domain-name", &[Text]),
+    one(63, "nwip-suboptions", &[Binary]),
+    one(64, "nisplus-domain-name", &[Text]),
+    array(65, "nisplus-servers", &[Ipv4]),
+    one(66, "tftp-server-name", &[Text]),
+    one(67, "boot-file-name", &[Text]),
+    array(68, "mobile-ip-home-agent", &[Ipv4]),
+    array(69, "smtp-server", &[Ipv4]),
+    array(70, "pop-server", &[Ipv4]),
+    array(71, "nntp-server", &[Ipv4]),
+    array(72, "www-server", &[Ipv4]),
+    array(73, "finger-server", &[Ipv4]),
+    array(74, "irc-server", &[Ipv4]),
+    array(75, "streettalk-server", &[Ipv4]),
+    array(76, "streettalk-directory-assistance-server", &[Ipv4]),
+    one(77, "user-class", &[Binary]),
+    array(78, "slp-directory-agent", &[Boolean, Ipv4]),
+    one(79, "slp-service-scope", &[Boolean, Text]),
+    one(81, "fqdn", &[Binary]),
+    one(82, "dhcp-agent-options", &[Binary]),
+    array(85, "nds-servers", &[Ipv4]),
+    one(86, "nds-tree-name", &[Text]),
+    one(87, "nds-context", &[Text]),
+    array(88, "bcms-controller-names", &[Name]),
+    array(89, "bcms-controller-address", &[Ipv4]),
+    one(90, "authenticate", &[Binary]),
+    one(91, "client-last-transaction-time", &[U32]),
+    array(92, "associated-ip", &[Ipv4]),
+    array(93, "client-system", &[U16]),
+    one(94, "client-ndi", &[U8, U8, U8]),
+    one(97, "uuid-guid", &[U8, Binary]),
+    one(98, "uap-servers", &[Text]),
+    one(99, "geoconf-civic", &[Binary]),
+    one(100, "pcode", &[Text]),
+    one(101, "tcode", &[Text]),
+    one(108, "v6-only-preferred", &[U32]),
+    array(112, "netinfo-server-address", &[Ipv4]),
+    one(113, "netinfo-server-tag", &[Text]),
+    one(114, "v4-captive-portal", &[Text]),
+    one(116, "auto-config", &[U8]),
+    array(117, "name-service-search", &[U16]),
+    one(118, "subnet-selection", &[Ipv4]),
+    array(119, "domain-search", &[Name]),
+    one(121, "classless-static-route", &[Routes]),
+    one(122, "cablelabs-client-conf", &[Opaque]),
+    one(124, "vivco-suboptions", &[U32, Binary]),
+    one(125, "vivso-suboptions", &[Enterprise]),
+    array(136, "pana-agent", &[Ipv4]),
+    one(137, "v4-lost", &[Name]),
+    array(138, "capwap-ac-v4", &[Ipv4]),
+    array(141, "sip-ua-cs-domains", &[Name]),
+    array(143, "v4-sztp-redirect", &[Tuple]),
+    array(146, "rdnss-selection", &[U8, Ipv4, Ipv4, Name]),
+    one(159, "v4-portparams", &[U8, Psid]),
+    one(162, "v4-dnr", &[Opaque]),
+    array(212, "option-6rd", &[U8, U8, Ipv6, Ipv4]),
+    one(213, "v4-access-domain", &[Name]),
+];
+
+/// The definition of an option code.
+#[must_use]
+pub fn by_code(code: u8) -> Option<&'static Definition> {
+    let place = DEFINITIONS.binary_search_by_key(&code, |definition| definition.code).ok()?;
+    Some(&DEFINITIONS[place])
+}
+
+/// The definition of an option name.
+#[must_use]
+pub fn by_name(name: &str) -> Option<&'static Definition> {
+    DEFINITIONS.iter().find(|definition| definition.name == name)
+}
+
+/// Options that carry the conversation itself; configured values of them are not sent.
+#[must_use]
+pub const fn set_by_server(code: u8) -> bool {
+    matches!(code, 1 | 50..=53 | 55 | 58 | 59 | 61 | 81 | 82 | 90..=92 | 118 | 151..=157)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_rise_and_names_differ() {
+        assert!(DEFINITIONS.windows(2).all(|pair| pair[0].code < pair[1].code));
+        let mut names: Vec<&str> = DEFINITIONS.iter().map(|definition| definition.name).collect();
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
+    }
+
+    #[test]
+    fn fields_that_take_the_rest_come_last() {
+        for definition in DEFINITIONS {
+            let inner = &definition.fields[..definition.fields.len() - 1];
+            let greedy = |field: &Field| matches!(field, Binary | Text | Routes | Opaque);
+            assert!(!inner.iter().any(greedy), "{}", definition.name);
+            assert!(
+                !(definition.array && greedy(definition.fields.last().unwrap())),
+                "{}",
+                definition.name
+            );
+        }
+    }
+}

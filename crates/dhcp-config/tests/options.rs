@@ -1,0 +1,149 @@
+//! Option values: octets that kea-dhcp4 put on the wire, and the problems of bad ones.
+
+#[allow(dead_code, reason = "each test file uses its own part")]
+mod common;
+
+use common::{accepted, lines, parse, problems};
+use dhcp_config::OptionData;
+
+fn with_option(option: &str) -> String {
+    format!("{{\"Dhcp4\":{{\"option-data\":[{option}]}}}}")
+}
+
+fn octets_of(option: &str) -> String {
+    let Ok(checked) = parse(&with_option(option)) else { return "refused".to_owned() };
+    let Some(option) = checked.config.options.first() else { return "none".to_owned() };
+    if option.octets.is_empty() {
+        return "empty".to_owned();
+    }
+    option.octets.iter().map(|octet| format!("{octet:02x}")).collect()
+}
+
+#[test]
+fn octets_are_those_that_kea_sends() {
+    let mut counts = (0, 0);
+    for line in
+        include_str!("data/option-vectors.txt").lines().filter(|line| !line.starts_with('#'))
+    {
+        let columns: Vec<&str> = line.split('\t').collect();
+        let [kea, godwit, option] = columns[..] else { panic!("{line}") };
+        let expected = if godwit == "=" { kea } else { godwit };
+        assert_eq!(octets_of(option), expected, "{option}");
+        if godwit == "=" { counts.0 += 1 } else { counts.1 += 1 }
+    }
+    assert_eq!(counts, (257, 28), "equal and different");
+}
+
+#[test]
+fn classless_routes_keep_significant_octets_only() {
+    // RFC 3442, the table of encodings.
+    for (route, octets) in [
+        ("0.0.0.0/0 - 192.0.2.1", "00c0000201"),
+        ("10.0.0.0/8 - 192.0.2.1", "080ac0000201"),
+        ("10.17.0.0/16 - 192.0.2.1", "100a11c0000201"),
+        ("10.27.129.0/24 - 192.0.2.1", "180a1b81c0000201"),
+        ("10.229.0.128/25-192.0.2.1", "190ae50080c0000201"),
+        ("10.198.122.47/32 - 192.0.2.1", "200ac67a2fc0000201"),
+        ("10.0.0.0/8 - 192.0.2.1, 0.0.0.0/0 - 192.0.2.2", "080ac000020100c0000202"),
+        ("10.0.0.0/33 - 192.0.2.1", "refused"),
+        ("10.0.0.0 - 192.0.2.1", "refused"),
+    ] {
+        let option = format!("{{\"name\":\"classless-static-route\",\"data\":\"{route}\"}}");
+        assert_eq!(octets_of(&option), octets, "{route}");
+    }
+    for (octets, result) in
+        [("080ac0000201", "080ac0000201"), ("080ac00002", "refused"), ("21", "refused")]
+    {
+        let option = format!("{{\"code\":121,\"csv-format\":false,\"data\":\"{octets}\"}}");
+        assert_eq!(octets_of(&option), result, "{octets}");
+    }
+}
+
+#[test]
+fn problems_stand_at_the_value() {
+    // The option begins in column 26.
+    for (option, expected) in [
+        ("{}", vec!["1:26 error an option needs `name` or `code`"]),
+        (
+            "{\"code\":224,\"data\":\"01\"}",
+            vec!["1:34 error option 224 has no standard definition"],
+        ),
+        (
+            "{\"name\":\"routers\",\"data\":\"10.0.0.1, x\"}",
+            vec!["1:51 error option `routers`: `x` is not an IPv4 address"],
+        ),
+        (
+            "{\"name\":\"routers\",\"data\":1}",
+            vec!["1:51 error `data` must be a string, not an integer"],
+        ),
+        (
+            "{\"name\":\"rooters\",\"data\":\"10.0.0.1\"}",
+            vec!["1:34 error unknown option `rooters`"],
+        ),
+        (
+            "{\"name\":\"boot-file-name\",\"data\":\"a,b\"}",
+            vec!["1:58 warning the option takes fewer values: those from number 2 on are not sent"],
+        ),
+        (
+            "{\"code\":23,\"csv-format\":false,\"data\":\"0102\"}",
+            vec!["1:63 warning the value is too long by 1: its end is not sent"],
+        ),
+        (
+            "{\"code\":58,\"data\":\"7\"}",
+            vec!["1:26 warning option 58 (dhcp-renewal-time) is set by the server itself"],
+        ),
+        (
+            "{\"code\":3,\"name\":\"ntp-servers\",\"data\":\"1.1.1.1\"}",
+            vec!["1:43 error option 3 is `routers`, not `ntp-servers`"],
+        ),
+        (
+            "{\"code\":3,\"data\":\"1.1.1.1\",\"always-sent\":true}",
+            vec!["1:53 error unknown key `always-sent` in an option"],
+        ),
+    ] {
+        assert_eq!(lines(&problems(&with_option(option))), expected, "{option}");
+    }
+}
+
+#[test]
+fn of_two_options_with_one_code_the_later_is_sent() {
+    let text = with_option(
+        "{\"name\":\"routers\",\"data\":\"10.0.0.1\"},{\"code\":3,\"data\":\"10.0.0.2\"}",
+    );
+    let checked = accepted(&text);
+    assert_eq!(checked.config.options[0].octets, [10, 0, 0, 2]);
+    assert_eq!(lines(&checked.warnings), ["1:26 warning option 3 is set again later in this list"]);
+}
+
+#[test]
+fn inner_options_replace_outer_ones_and_flags_add_up() {
+    let text = r#"{"Dhcp4":{
+        "option-data":[
+            {"code":3,"data":"10.0.0.1","always-send":true},
+            {"code":6,"data":"10.0.0.1","never-send":true},
+            {"code":42,"data":"10.0.0.1"}],
+        "shared-networks":[{"name":"n",
+            "option-data":[{"code":6,"data":"10.0.0.2","always-send":true}],
+            "subnet4":[{"id":1,"subnet":"10.0.0.0/24",
+                "option-data":[{"code":3,"data":"10.0.0.3"},{"code":2,"data":"1"}],
+                "pools":[{"pool":"10.0.0.0/24","option-data":[{"code":3,"data":"10.0.0.4"}]}]}]}]
+    }}"#;
+    let config = accepted(text).config;
+    let option = |code, octets: &[u8], always_send, never_send| OptionData {
+        code,
+        octets: octets.to_vec(),
+        always_send,
+        never_send,
+    };
+    assert_eq!(
+        config.subnets[0].options,
+        [
+            option(2, &[0, 0, 0, 1], false, false),
+            option(3, &[10, 0, 0, 3], true, false),
+            option(6, &[10, 0, 0, 2], true, true),
+            option(42, &[10, 0, 0, 1], false, false),
+        ]
+    );
+    assert_eq!(config.subnets[0].pools[0].options, [option(3, &[10, 0, 0, 4], true, false)]);
+    assert_eq!(config.options.len(), 3);
+}

@@ -1,0 +1,123 @@
+//! Any datagrams into a shard: no panic, every message accounted for, every reply well formed and
+//! addressed to who asked, and nothing kept that was not meant to be.
+//!
+//! `GODWIT_FUZZ_CASES=n` sends more, `GODWIT_SIM_SEED=s` starts elsewhere.
+
+mod common;
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use base::Random;
+use common::{RELAY, SERVER, Server, Sink};
+use dhcp_engine::v4::Ingress;
+use dhcp_wire::v4::{Message, MessageType, arbitrary, option};
+
+const TWO_SUBNETS: &str = r#"{ "Dhcp4": {
+    "interfaces-config": { "interfaces": [ "*" ], "dhcp-socket-type": "udp" },
+    "valid-lifetime": 60, "decline-probation-period": 100,
+    "user-context": { "godwit": { "hold-time-ms": 2000 } },
+    "option-data": [ { "name": "domain-name-servers", "data": "10.0.0.2" } ],
+    "shared-networks": [ { "name": "link", "subnet4": [
+        { "id": 1, "subnet": "10.0.0.0/24", "pools": [ { "pool": "10.0.0.10 - 10.0.0.40" } ] },
+        { "id": 2, "subnet": "10.0.1.0/24", "pools": [ { "pool": "10.0.1.10 - 10.0.1.20" } ] } ] } ],
+    "subnet4": [
+        { "id": 3, "subnet": "10.0.2.0/24", "match-client-id": false, "authoritative": true,
+          "pools": [ { "pool": "10.0.2.10 - 10.0.2.12" } ] } ]
+} }"#;
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
+}
+
+/// Makes a datagram that gets past the first checks, most of the time: our relay, a request of few
+/// clients about few addresses.
+fn aim(random: &mut Random, octets: &mut [u8]) {
+    if octets.len() < 240 || random.chance(1, 10) {
+        return;
+    }
+    octets[0] = 1;
+    octets[1] = 1;
+    octets[2] = 6;
+    let last = 10 + random.below(40) as u8;
+    let subnet = random.below(3) as u8;
+    let address = [10, 0, subnet, last];
+    octets[12..16].copy_from_slice(if random.chance(1, 3) { &address } else { &[0; 4] });
+    octets[24..28].copy_from_slice(&[10, 0, random.below(3) as u8, 1]);
+    octets[28..34].copy_from_slice(&[2, 0, 0, 0, 0, random.below(48) as u8]);
+    let codes = [option::REQUESTED_IP_ADDRESS, option::SERVER_IDENTIFIER];
+    for at in 240..octets.len().saturating_sub(6) {
+        if octets[at + 1] == 4 && codes.contains(&octets[at]) && random.chance(3, 4) {
+            let value = if octets[at] == codes[0] { address } else { SERVER.octets() };
+            octets[at + 2..at + 6].copy_from_slice(&value);
+        }
+    }
+}
+
+fn check_reply(request: &[u8], reply: &[u8]) {
+    let reply = Message::parse(reply).expect("replies are well formed");
+    assert_eq!(reply.op(), 2);
+    let kind = reply.message_type().expect("replies have a type");
+    assert!(matches!(kind, MessageType::Offer | MessageType::Ack | MessageType::Nak));
+    // Held messages are answered later, so only the immediate ones can be compared.
+    if let Ok(request) = Message::parse(request)
+        && request.xid() == reply.xid()
+        && request.chaddr() == reply.chaddr()
+    {
+        assert_eq!(reply.giaddr(), request.giaddr());
+        assert_eq!(reply.hlen(), request.hlen());
+    }
+}
+
+#[test]
+fn whatever_comes_in_is_accounted_for() {
+    let cases = number("GODWIT_FUZZ_CASES", 400_000);
+    let seed = number("GODWIT_SIM_SEED", 1);
+    println!(
+        "seed {seed}; repeat with: GODWIT_SIM_SEED={seed} GODWIT_FUZZ_CASES={cases} \
+         cargo test --profile checked -p dhcp-engine --test fuzz"
+    );
+    let mut random = Random::from_seed(seed);
+    let mut server = Server::with_shards(TWO_SUBNETS, 2);
+    let mut buffer = vec![0; arbitrary::BUFFER_LEN];
+    let (mut parsed, mut replies) = (0_u64, 0_u64);
+    for case in 0..cases {
+        let (_, len) = arbitrary::datagram(&mut random, &[], &mut buffer);
+        aim(&mut random, &mut buffer[..len]);
+        parsed += u64::from(Message::parse(&buffer[..len]).is_ok());
+        let shard = random.below(2) as usize;
+        let ip = if random.chance(1, 8) { Ipv4Addr::new(10, 0, 0, 12) } else { RELAY };
+        let ingress = Ingress { source: SocketAddrV4::new(ip, 67), local: SERVER, door: 0 };
+        let mut sink = Sink::default();
+        server.shards[shard].handle(server.now, &buffer[..len], ingress, &mut sink);
+        server.shards[shard].end_batch(server.now, &mut sink);
+        if random.chance(1, 3) {
+            server.settle(&mut sink);
+        }
+        if case % 64 == 0 {
+            server.now = server.now.after_ns(random.below(3_000_000_000));
+            server.shards[shard].housekeeping(server.now, 16);
+        }
+        replies += sink.0.len() as u64;
+        for (_, reply) in &sink.0 {
+            check_reply(&buffer[..len], reply);
+        }
+    }
+    settle_down(&mut server);
+    println!("{cases} cases, {parsed} well formed, {replies} replies");
+    assert!(parsed * 10 > cases * 3, "{parsed} of {cases} were well formed");
+    assert!(replies * 20 > cases, "{replies} replies to {cases} cases");
+}
+
+/// Lets everything that waits end, and checks the books.
+fn settle_down(server: &mut Server) {
+    for _ in 0..4 {
+        let mut sink = Sink::default();
+        server.settle(&mut sink);
+        server.pass_s(5);
+    }
+    for (shard, counters) in server.shards.iter().zip(&server.counters) {
+        assert!(shard.is_idle(), "{:?}", counters.entries().collect::<Vec<_>>());
+        let ended = counters.sent_total() + counters.dropped_total() + counters.silent_total();
+        assert_eq!(ended, counters.received_total());
+    }
+}

@@ -1,0 +1,171 @@
+//! The command line of `godwit load dhcp4`.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use base::time::NS_PER_S;
+use load::Rate;
+use netio::signal::Signals;
+
+use crate::record::Report;
+use crate::run::{LoadError, run_report};
+use crate::settings::{Arrivals, SERVER_PORT, Segmentation, Settings};
+use crate::v4::exchange::Expect;
+use crate::v4::population::Limits;
+
+/// Offer DHCPv4 exchanges to a server on an open-loop schedule, playing the relay
+/// agent of new clients, and account for every exchange.
+///
+/// Exit codes: 0 the run is done, whatever the server did; 1 the environment failed; 2 bad
+/// arguments; 3 more exchanges were not completed on time than --max-loss allows; 130 interrupted
+/// (with a valid record).
+#[derive(Clone, Debug, clap::Parser)]
+#[command(name = "dhcp4")]
+pub struct Args {
+    /// Where requests go; port 67 unless given
+    #[arg(long, value_name = "ADDR[:PORT]", value_parser = parse_address)]
+    server: SocketAddrV4,
+    /// Own address, which is also the relay address (giaddr); port 67 unless given. Thread t uses
+    /// the address t higher
+    #[arg(long, value_name = "ADDR[:PORT]", value_parser = parse_address)]
+    relay: SocketAddrV4,
+    /// Exchanges per second, all threads together
+    #[arg(long, value_name = "N", value_parser = parse_rate)]
+    rate: Rate,
+    /// Seconds during which exchanges come due
+    #[arg(long, value_name = "S", default_value = "10", value_parser = parse_seconds)]
+    duration: u64,
+    /// Clients that take turns; 0 makes every exchange a new client
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    clients: u32,
+    /// Number of the first client
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    client_offset: u32,
+    /// Seed of transaction identifiers and Poisson gaps
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// How due times are spaced
+    #[arg(long, value_enum, default_value_t = Arrivals::Even)]
+    arrivals: Arrivals,
+    /// Seconds from its due time within which an exchange must be complete
+    #[arg(long, value_name = "S", default_value = "2", value_parser = parse_seconds)]
+    deadline_s: u64,
+    /// Seconds after its deadline for which an exchange is watched, to tell late from lost; the
+    /// run ends sooner when nothing is open
+    #[arg(long, value_name = "S", default_value = "2", value_parser = parse_seconds)]
+    drain_s: u64,
+    /// Threads, each with its own relay address
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    threads: u32,
+    /// Processors to bind the threads to, in turn
+    #[arg(long, value_name = "N,N...", value_delimiter = ',')]
+    cpus: Vec<usize>,
+    /// Send equal-sized messages in groups. Off for servers that read raw frames
+    #[arg(long, value_enum, default_value_t = Segmentation::Auto)]
+    segmentation: Segmentation,
+    /// The other side is a plain responder that sends back what it gets: measure the limit of
+    /// generator and kernel
+    #[arg(long)]
+    echo: bool,
+    /// Write the record as JSON to FILE (`-`: standard output)
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write every lease given as `address,mac,client_id` lines
+    #[arg(long, value_name = "FILE")]
+    leases: Option<PathBuf>,
+    /// Exit with 3 when more than this share of exchanges was not completed on time
+    #[arg(long, value_name = "PERCENT")]
+    max_loss: Option<f64>,
+}
+
+fn parse_address(text: &str) -> Result<SocketAddrV4, String> {
+    let with_port = text.parse::<SocketAddrV4>();
+    with_port
+        .or_else(|_| text.parse::<Ipv4Addr>().map(|ip| SocketAddrV4::new(ip, SERVER_PORT)))
+        .map_err(|_| "not an IPv4 address with an optional port".into())
+}
+
+fn parse_rate(text: &str) -> Result<Rate, String> {
+    let rate = text.parse().ok().and_then(Rate::per_second);
+    rate.ok_or_else(|| "not a number of exchanges per second from 0.001 to 10^9".into())
+}
+
+fn parse_seconds(text: &str) -> Result<u64, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds")?;
+    let ns = seconds * NS_PER_S as f64;
+    if (0.0..1e18).contains(&ns) { Ok(ns as u64) } else { Err("not a length of time".into()) }
+}
+
+impl Args {
+    /// The settings that these arguments ask for.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        Settings {
+            server: self.server,
+            relay: self.relay,
+            rate: self.rate,
+            arrivals: self.arrivals,
+            duration_ns: self.duration,
+            limits: Limits { deadline_ns: self.deadline_s, grace_ns: self.drain_s },
+            clients: self.clients,
+            client_offset: self.client_offset,
+            seed: self.seed,
+            threads: self.threads,
+            cpus: self.cpus.clone(),
+            segmentation: self.segmentation,
+            expect: if self.echo { Expect::Echo } else { Expect::Dhcp },
+            leases: self.leases.clone(),
+        }
+    }
+
+    /// Does the run and prints what came of it.
+    #[must_use]
+    pub fn run(&self) -> ExitCode {
+        let signals = match Signals::install() {
+            Ok(signals) => signals,
+            Err(error) => return failed(&format!("cannot install signal handlers: {error}")),
+        };
+        let report = match run_report(&self.settings(), signals.stop()) {
+            Ok(report) => report,
+            Err(LoadError::Settings(problems)) => {
+                for problem in problems {
+                    eprintln!("error: {problem}");
+                }
+                return ExitCode::from(2);
+            }
+            Err(error) => return failed(&error.to_string()),
+        };
+        if let Err(error) = self.print(&report) {
+            return failed(&error);
+        }
+        let loss_percent = 100.0 * report.load.exchanges.loss();
+        if signals.stopped_by().is_some() {
+            ExitCode::from(130)
+        } else if self.max_loss.is_some_and(|limit| loss_percent > limit) {
+            ExitCode::from(3)
+        } else {
+            ExitCode::SUCCESS
+        }
+    }
+
+    fn print(&self, report: &Report) -> Result<(), String> {
+        let json = || serde_json::to_string(report).expect("a report is plain data");
+        match &self.json {
+            Some(path) if path.as_os_str() == "-" => println!("{}", json()),
+            Some(path) => {
+                fs::write(path, json() + "\n")
+                    .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+                print!("{report}");
+            }
+            None => print!("{report}"),
+        }
+        Ok(())
+    }
+}
+
+fn failed(message: &str) -> ExitCode {
+    eprintln!("error: {message}");
+    ExitCode::FAILURE
+}

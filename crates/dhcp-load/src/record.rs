@@ -1,0 +1,309 @@
+//! What a run leaves behind: the record `godwit.load.v1`, with what only this generator knows
+//! beside it, and the summary for a person.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+use std::io;
+
+use load::{Class, Health, Ledger, Verdict};
+use measure::record::{ExchangeCounts, LOAD_SCHEMA, LatencySummary, LoadRecord, MessageCounts};
+use netio::UdpSocket;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::run::seconds;
+use crate::settings::Settings;
+use crate::v4::answer::Fault;
+use crate::v4::drive::LaneResult;
+use crate::v4::exchange::Expect;
+use crate::v4::leases::{Conflict, LeaseLog, LeaseSummary};
+use crate::v4::population::Tally;
+
+/// A load record and the details of a DHCP run. In JSON all fields stand in one object; readers of
+/// `godwit.load.v1` pass over those that they do not know.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The record.
+    #[serde(flatten)]
+    pub load: LoadRecord,
+    /// The run was ended before its time.
+    pub interrupted: bool,
+    /// Times that an address was granted to a client while another client held it.
+    pub conflicts: u64,
+    /// Up to ten of them.
+    pub conflict_examples: Vec<Conflict>,
+    /// Leases that did not fit into memory and were not compared.
+    pub leases_untracked: u64,
+    /// Messages by what they were.
+    pub stages: BTreeMap<&'static str, u64>,
+    /// Invalid answers by what was wrong.
+    pub invalid_reasons: BTreeMap<&'static str, u64>,
+    /// Receive buffer of each socket, octets of kernel memory.
+    pub receive_buffer_bytes: u64,
+    /// `sendmmsg` calls.
+    pub send_calls: u64,
+    /// Sends that found socket or device full and had to wait.
+    pub send_stalls: u64,
+    /// What the reader must know before believing the figures.
+    pub warnings: Vec<String>,
+}
+
+/// What was learned from the sockets before the run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sockets {
+    receive_buffer_bytes: usize,
+    wanted_bytes: usize,
+}
+
+impl Sockets {
+    pub(crate) fn of(sockets: &[UdpSocket], wanted_bytes: usize) -> io::Result<Self> {
+        let granted = sockets.iter().map(UdpSocket::receive_buffer_bytes);
+        let smallest = granted.collect::<io::Result<Vec<_>>>()?.into_iter().min();
+        Ok(Self { receive_buffer_bytes: smallest.unwrap_or(0), wanted_bytes })
+    }
+}
+
+/// The lanes of a run put together.
+struct Sum {
+    ledger: Ledger,
+    leases: LeaseLog,
+    tally: Tally,
+    sends: netio::send::SendCounts,
+    health: Health,
+    cpu_ns: u64,
+    segmentation: bool,
+    stopped_ns: Option<u64>,
+}
+
+fn add_up(lanes: Vec<LaneResult>) -> Sum {
+    let mut sum = Sum {
+        ledger: Ledger::default(),
+        leases: LeaseLog::with_capacity(0),
+        tally: Tally::default(),
+        sends: netio::send::SendCounts::default(),
+        health: Health::default(),
+        cpu_ns: 0,
+        segmentation: true,
+        stopped_ns: None,
+    };
+    for lane in lanes {
+        sum.ledger.merge(&lane.ledger);
+        sum.leases.merge(lane.leases);
+        sum.tally.merge(&lane.tally);
+        sum.sends.sent += lane.sends.sent;
+        sum.sends.refused += lane.sends.refused;
+        sum.sends.stalled += lane.sends.stalled;
+        sum.sends.calls += lane.sends.calls;
+        sum.health.socket_drops += lane.socket_drops;
+        sum.cpu_ns += lane.cpu_ns;
+        sum.segmentation &= lane.segmentation;
+        sum.stopped_ns = sum.stopped_ns.max(lane.stopped_ns);
+    }
+    sum.health.sends_refused = sum.sends.refused;
+    sum
+}
+
+impl Report {
+    /// The report of a run whose exchanges came due from `start_ns` on.
+    pub(crate) fn of_lanes(
+        settings: &Settings,
+        start_ns: u64,
+        lanes: Vec<LaneResult>,
+        sockets: Sockets,
+    ) -> (Self, LeaseLog) {
+        let mut sum = add_up(lanes);
+        let planned_end_ns = start_ns + settings.duration_ns;
+        let end_ns = sum.stopped_ns.map_or(planned_end_ns, |ns| ns.clamp(start_ns, planned_end_ns));
+        let leases = sum.leases.summarize(end_ns);
+        let duration_s = seconds(end_ns - start_ns);
+        let mut warnings = settings.warnings();
+        if sockets.receive_buffer_bytes < sockets.wanted_bytes {
+            warnings.push(format!(
+                "the kernel granted a receive buffer of {} octets instead of {}; raise \
+                 net.core.rmem_max or run with CAP_NET_ADMIN",
+                sockets.receive_buffer_bytes, sockets.wanted_bytes
+            ));
+        }
+        if leases.untracked > 0 {
+            warnings.push(format!("{} leases were not compared for conflicts", leases.untracked));
+        }
+        if sum.segmentation && sum.ledger.count(Class::Lost) > 0 {
+            warnings.push(
+                "messages left in groups (segmentation) and some were lost: a server that reads \
+                 raw frames takes a group for one message; measure it with segmentation off"
+                    .into(),
+            );
+        }
+        let report = Self {
+            load: load_record(settings, &sum, &leases, duration_s),
+            interrupted: sum.stopped_ns.is_some(),
+            conflicts: leases.conflicts,
+            conflict_examples: leases.examples,
+            leases_untracked: leases.untracked,
+            stages: stages(&sum.tally),
+            invalid_reasons: faults(&sum.tally),
+            receive_buffer_bytes: sockets.receive_buffer_bytes as u64,
+            send_calls: sum.sends.calls,
+            send_stalls: sum.sends.stalled,
+            warnings,
+        };
+        (report, sum.leases)
+    }
+}
+
+fn stages(tally: &Tally) -> BTreeMap<&'static str, u64> {
+    BTreeMap::from([
+        ("offers", tally.offers),
+        ("acks", tally.acks),
+        ("repeated", tally.repeated),
+        ("lost_before_offer", tally.lost_before_offer),
+        ("lost_before_ack", tally.lost_before_ack),
+    ])
+}
+
+fn faults(tally: &Tally) -> BTreeMap<&'static str, u64> {
+    let all = Fault::ALL.into_iter().map(|fault| (fault.name(), tally.faults[fault.index()]));
+    all.filter(|&(_, count)| count > 0).collect()
+}
+
+fn load_record(
+    settings: &Settings,
+    sum: &Sum,
+    leases: &LeaseSummary,
+    duration_s: f64,
+) -> LoadRecord {
+    let ledger = &sum.ledger;
+    let on_time = ledger.count(Class::OnTime);
+    let reason = match ledger.verdict(sum.health) {
+        Verdict::Sound => String::new(),
+        Verdict::GeneratorLimited(reasons) => reasons.join("; "),
+    };
+    LoadRecord {
+        schema: LOAD_SCHEMA.into(),
+        tool: "godwit load dhcp4".into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        seed: settings.seed,
+        settings: settings_map(settings),
+        offered_per_s: settings.rate.as_per_second(),
+        duration_s,
+        exchanges: exchange_counts(ledger),
+        messages: MessageCounts {
+            sent: sum.sends.sent,
+            received: sum.tally.received,
+            malformed: sum.tally.malformed,
+            unmatched: sum.tally.unmatched,
+        },
+        completed_per_s: if duration_s > 0.0 { on_time as f64 / duration_s } else { 0.0 },
+        deadline_s: seconds(settings.limits.deadline_ns),
+        latency_due: LatencySummary::of_histogram(ledger.latency_due()),
+        latency_sent: LatencySummary::of_histogram(ledger.latency_sent()),
+        histogram_due: ledger.latency_due().entries().collect(),
+        late_sends: ledger.late_sends(),
+        late_send_max_us: ledger.late_send_max_ns() as f64 / 1e3,
+        own_socket_drops: sum.health.socket_drops,
+        send_refused: sum.health.sends_refused,
+        generator_limited: !reason.is_empty(),
+        generator_limited_reason: reason,
+        generator_cpu_s: seconds(sum.cpu_ns),
+        segmentation: sum.segmentation,
+        leases: leases.leased,
+        lease_list_path: settings.leases.as_ref().map(|path| path.display().to_string()),
+    }
+}
+
+fn exchange_counts(ledger: &Ledger) -> ExchangeCounts {
+    ExchangeCounts {
+        due: ledger.due(),
+        sent: ledger.sent(),
+        on_time: ledger.count(Class::OnTime),
+        late: ledger.count(Class::Late),
+        lost: ledger.count(Class::Lost),
+        nak: ledger.count(Class::Nak),
+        invalid: ledger.count(Class::Invalid),
+        wrong_client: ledger.count(Class::WrongClient),
+        duplicate_answered: ledger.count(Class::DuplicateAnswered),
+        in_flight_at_end: ledger.in_flight(),
+    }
+}
+
+fn settings_map(settings: &Settings) -> BTreeMap<String, Value> {
+    let expect = if settings.expect == Expect::Echo { "echo" } else { "dhcp" };
+    let entries = [
+        ("server", json!(settings.server.to_string())),
+        ("relay", json!(settings.relay.to_string())),
+        ("rate", json!(settings.rate.as_per_second())),
+        ("duration_s", json!(seconds(settings.duration_ns))),
+        ("arrivals", json!(format!("{:?}", settings.arrivals).to_lowercase())),
+        ("deadline_s", json!(seconds(settings.limits.deadline_ns))),
+        ("drain_s", json!(seconds(settings.limits.grace_ns))),
+        ("clients", json!(settings.clients)),
+        ("client_offset", json!(settings.client_offset)),
+        ("threads", json!(settings.threads)),
+        ("cpus", json!(settings.cpus)),
+        ("segmentation", json!(format!("{:?}", settings.segmentation).to_lowercase())),
+        ("expect", json!(expect)),
+    ];
+    entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+impl fmt::Display for Report {
+    /// The summary for a person, about a dozen lines.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (load, exchanges) = (&self.load, &self.load.exchanges);
+        writeln!(
+            f,
+            "{:.0} exchanges/s offered for {:.3} s, {:.1}/s completed within {} s{}",
+            load.offered_per_s,
+            load.duration_s,
+            load.completed_per_s,
+            load.deadline_s,
+            if self.interrupted { " (interrupted)" } else { "" }
+        )?;
+        let mut line = format!("exchanges  due {}, sent {}", exchanges.due, exchanges.sent);
+        let classes = [
+            ("on time", exchanges.on_time),
+            ("late", exchanges.late),
+            ("lost", exchanges.lost),
+            ("NAK", exchanges.nak),
+            ("invalid", exchanges.invalid),
+            ("wrong client", exchanges.wrong_client),
+            ("answered twice", exchanges.duplicate_answered),
+        ];
+        for (name, count) in classes {
+            write!(line, ", {name} {count}")?;
+        }
+        writeln!(f, "{line}")?;
+        for (name, latency) in [("from due ", &load.latency_due), ("from sent", &load.latency_sent)]
+        {
+            writeln!(
+                f,
+                "latency    {name} p50 {:.0} µs, p99 {:.0} µs, p99.9 {:.0} µs, max {:.0} µs",
+                latency.p50_us, latency.p99_us, latency.p999_us, latency.max_us
+            )?;
+        }
+        let messages = &load.messages;
+        writeln!(
+            f,
+            "messages   sent {}, received {}, malformed {}, unmatched {}",
+            messages.sent, messages.received, messages.malformed, messages.unmatched
+        )?;
+        writeln!(f, "leases     {} at the end, {} conflicts", load.leases, self.conflicts)?;
+        let offload = if load.segmentation { "segmentation" } else { "no segmentation" };
+        writeln!(
+            f,
+            "generator  {:.3} CPU s, {} late sends (worst {:.0} µs), {} own drops, {} refused, {offload}",
+            load.generator_cpu_s,
+            load.late_sends,
+            load.late_send_max_us,
+            load.own_socket_drops,
+            load.send_refused
+        )?;
+        if load.generator_limited {
+            writeln!(f, "GENERATOR LIMITED: {}", load.generator_limited_reason)?;
+        }
+        for warning in &self.warnings {
+            writeln!(f, "warning: {warning}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,149 @@
+//! What a run is asked to do.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::PathBuf;
+
+use base::time::NS_PER_S;
+use load::Rate;
+
+use crate::v4::exchange::Expect;
+use crate::v4::population::Limits;
+
+/// The port of servers and relays.
+pub(crate) const SERVER_PORT: u16 = 67;
+
+/// How due times are spaced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Arrivals {
+    /// Equal gaps.
+    #[default]
+    Even,
+    /// A Poisson process, as many independent clients produce.
+    Poisson,
+}
+
+/// Whether equal-sized messages leave in groups (`UDP_SEGMENT`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Segmentation {
+    /// Where the kernel can.
+    #[default]
+    Auto,
+    /// Or fail.
+    On,
+    /// Never: for servers that read raw frames, which would see a whole group as one frame.
+    Off,
+}
+
+/// One run of the generator.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where requests go.
+    pub server: SocketAddrV4,
+    /// The address and port of thread 0, which is the relay (`giaddr`) of its exchanges. Thread t
+    /// is a relay of its own at the address t higher, same port, because a server answers to
+    /// `giaddr`; the addresses must exist on the machine.
+    pub relay: SocketAddrV4,
+    /// Exchanges per second, all threads together.
+    pub rate: Rate,
+    /// How due times are spaced.
+    pub arrivals: Arrivals,
+    /// How long exchanges come due, nanoseconds.
+    pub duration_ns: u64,
+    /// Deadline of an exchange and how long it is watched after it.
+    pub limits: Limits,
+    /// Clients that take turns; 0 makes every exchange a new client.
+    pub clients: u32,
+    /// Number of the first client.
+    pub client_offset: u32,
+    /// Seed of transaction identifiers and Poisson gaps.
+    pub seed: u64,
+    /// Threads, each with its own socket and relay address.
+    pub threads: u32,
+    /// Processors to bind the threads to, in turn; empty binds none.
+    pub cpus: Vec<usize>,
+    /// Whether messages leave in groups.
+    pub segmentation: Segmentation,
+    /// What counts as an answer.
+    pub expect: Expect,
+    /// Where to write the leases.
+    pub leases: Option<PathBuf>,
+}
+
+impl Settings {
+    /// A run of `rate` exchanges per second for ten seconds, otherwise with defaults.
+    #[must_use]
+    pub fn new(server: SocketAddrV4, relay: SocketAddrV4, rate: Rate) -> Self {
+        Self {
+            server,
+            relay,
+            rate,
+            arrivals: Arrivals::Even,
+            duration_ns: 10 * NS_PER_S,
+            limits: Limits { deadline_ns: 2 * NS_PER_S, grace_ns: 2 * NS_PER_S },
+            clients: 0,
+            client_offset: 0,
+            seed: 1,
+            threads: 1,
+            cpus: Vec::new(),
+            segmentation: Segmentation::Auto,
+            expect: Expect::Dhcp,
+            leases: None,
+        }
+    }
+
+    /// The relay address and port of thread `thread`.
+    #[must_use]
+    pub fn relay_of(&self, thread: u32) -> SocketAddrV4 {
+        let first = u32::from(*self.relay.ip());
+        SocketAddrV4::new(Ipv4Addr::from(first.wrapping_add(thread)), self.relay.port())
+    }
+
+    /// Everything that cannot work, in words; empty when the run can begin.
+    #[must_use]
+    pub fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        if !(1..=256).contains(&self.threads) {
+            problems.push(format!("--threads {}: must be 1 to 256", self.threads));
+        }
+        if self.relay.ip().is_unspecified() {
+            problems.push("--relay: must be an address that the server can answer to".into());
+        }
+        if self.duration_ns == 0 || self.duration_ns > 1_000_000 * NS_PER_S {
+            problems.push("--duration: must be more than 0 and at most 1000000 seconds".into());
+        }
+        if self.limits.deadline_ns == 0 || self.limits.watched_ns() > 3_600 * NS_PER_S {
+            problems.push("--deadline-s: must be more than 0, with --drain-s at most 3600".into());
+        }
+        let exchanges = self.rate.count_in(self.duration_ns);
+        let per_thread = self.rate.count_in(self.limits.watched_ns());
+        if per_thread > 1 << 28 {
+            problems.push(format!(
+                "--rate: {per_thread} exchanges would have to be watched at a time; lower \
+                 --deadline-s or --drain-s"
+            ));
+        }
+        let clients = if self.clients == 0 { exchanges } else { self.clients.into() };
+        if u64::from(self.client_offset) + clients > 1 << 32 {
+            problems.push(format!(
+                "--client-offset {}: {clients} clients from there exceed 2^32",
+                self.client_offset
+            ));
+        }
+        problems
+    }
+
+    /// What works but may not mean what was meant.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let at_a_time = self.rate.count_in(self.limits.deadline_ns);
+        if self.clients > 0 && u64::from(self.clients) < at_a_time {
+            return vec![format!(
+                "{} clients take turns at {} exchanges/s: a client comes round again before its \
+                 deadline has passed, so one client may have two exchanges open",
+                self.clients,
+                self.rate.as_per_second()
+            )];
+        }
+        Vec::new()
+    }
+}

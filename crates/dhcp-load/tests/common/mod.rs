@@ -1,0 +1,138 @@
+//! A server in miniature, and a virtual world that joins it to a population of exchanges.
+#![allow(unreachable_pub, reason = "shared by test crates that publish nothing")]
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::net::Ipv4Addr;
+
+use dhcp_load::v4::answer::kind;
+use dhcp_load::v4::client::Identities;
+use dhcp_load::v4::exchange::Expect;
+use dhcp_load::v4::leases::{LeaseLog, LeaseSummary};
+use dhcp_load::v4::population::{Limits, Population, Tally};
+use load::{Class, Ledger, Rate, Schedule};
+
+pub const MS: u64 = 1_000_000;
+pub const RELAY: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+/// Length of the fixed part with the magic cookie.
+pub const FIXED: usize = 240;
+
+/// A request as a server sees it.
+pub struct Request<'a> {
+    pub octets: &'a [u8],
+}
+
+impl Request<'_> {
+    pub fn kind(&self) -> u8 {
+        self.octets[242]
+    }
+
+    pub fn client(&self) -> u32 {
+        u32::from_be_bytes(self.octets[30..34].try_into().unwrap())
+    }
+
+    /// A well-formed answer that gives `address`.
+    pub fn answer(&self, kind: u8, address: Ipv4Addr) -> Vec<u8> {
+        let mut answer = self.octets[..FIXED].to_vec();
+        answer[0] = 2;
+        answer[16..20].copy_from_slice(&address.octets());
+        answer.extend([53, 1, kind, 54, 4]);
+        answer.extend(SERVER.octets());
+        answer.extend([51, 4, 0, 0, 14, 16, 61, 7, 1]);
+        answer.extend(&self.octets[28..34]);
+        answer.push(255);
+        answer
+    }
+
+    /// The address that a well-behaved server gives to this client.
+    pub fn own_address(&self) -> Ipv4Addr {
+        Ipv4Addr::from(0x0a80_0000 + self.client())
+    }
+
+    /// OFFER to DISCOVER and ACK to REQUEST, as a well-behaved server gives them.
+    pub fn good(&self) -> Vec<u8> {
+        let kind = if self.kind() == kind::DISCOVER { kind::OFFER } else { kind::ACK };
+        self.answer(kind, self.own_address())
+    }
+}
+
+/// What became of a run on virtual time.
+pub struct Outcome {
+    pub ledger: Ledger,
+    pub leases: LeaseSummary,
+    pub tally: Tally,
+    /// When the run was over, counted from its start.
+    pub took_ns: u64,
+    /// Requests that the server got, by message type.
+    pub requests: BTreeMap<u8, u64>,
+}
+
+impl Outcome {
+    /// Counts by class in the order of [`Class::ALL`].
+    pub fn classes(&self) -> [u64; 7] {
+        assert_eq!(self.ledger.in_flight(), 0, "every exchange has ended");
+        Class::ALL.map(|class| self.ledger.count(class))
+    }
+}
+
+/// Offers `rate` exchanges per second for `duration_ns` with a deadline and a grace of 2 s each.
+/// `server` turns each request, which reaches it at once, into answers that arrive after a delay
+/// in nanoseconds.
+pub fn play(
+    rate: f64,
+    duration_ns: u64,
+    mut server: impl FnMut(&Request<'_>) -> Vec<(u64, Vec<u8>)>,
+) -> Outcome {
+    let start_ns = 5_000 * MS;
+    let rate = Rate::per_second(rate).unwrap();
+    let limits = Limits { deadline_ns: 2_000 * MS, grace_ns: 2_000 * MS };
+    let identities = Identities {
+        thread: 0,
+        threads: 1,
+        client_offset: 7,
+        clients: 0,
+        xid_base: u32::MAX - 3,
+        giaddr: RELAY,
+    };
+    let capacity = rate.count_in(limits.watched_ns()) + 1;
+    let log = LeaseLog::with_capacity(rate.count_in(duration_ns));
+    let mut population = Population::new(identities, limits, Expect::Dhcp, capacity, log);
+    population.starts_at(start_ns);
+    let mut schedule = Schedule::even(rate, start_ns, duration_ns, 0, 1);
+    let mut wire: BinaryHeap<Reverse<(u64, u64, Vec<u8>)>> = BinaryHeap::new();
+    let (mut sequence, mut requests) = (0, BTreeMap::new());
+    let mut buffer = [0; 300];
+    let mut now_ns = start_ns;
+    loop {
+        let mut outgoing = None;
+        if let Some(due_ns) = schedule.take(now_ns) {
+            outgoing = population.begin(due_ns, &mut buffer);
+        } else if wire.peek().is_some_and(|Reverse((at_ns, _, _))| *at_ns <= now_ns) {
+            let Reverse((_, _, octets)) = wire.pop().unwrap();
+            outgoing = population.answer(now_ns, &octets, &mut buffer);
+        } else {
+            population.expire(now_ns);
+            if schedule.next_due_ns().is_none() && population.is_settled() {
+                break;
+            }
+            let next = wire.peek().map(|Reverse((at_ns, _, _))| *at_ns);
+            let next = next.into_iter().chain(schedule.next_due_ns()).min();
+            now_ns = next.unwrap_or(u64::MAX).min(now_ns + 10 * MS);
+        }
+        if let Some(outgoing) = outgoing {
+            population.left(outgoing.number, now_ns);
+            let request = Request { octets: &buffer[..outgoing.len] };
+            *requests.entry(request.kind()).or_insert(0) += 1;
+            for (delay_ns, octets) in server(&request) {
+                sequence += 1;
+                wire.push(Reverse((now_ns + delay_ns, sequence, octets)));
+            }
+        }
+    }
+    let took_ns = now_ns - start_ns;
+    let (ledger, mut log, tally) = population.finish();
+    let leases = log.summarize(now_ns);
+    Outcome { ledger, leases, tally, took_ns, requests }
+}

@@ -1,0 +1,150 @@
+//! Whole runs over loopback against a responder thread. What is asserted never depends on how
+//! fast the machine is: deadlines are a minute, and only counts are compared.
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
+#[allow(dead_code, reason = "the virtual world is for the other test")]
+mod common;
+
+use std::fs;
+use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use base::time::NS_PER_S;
+use common::{MS, Request};
+use dhcp_load::v4::exchange::Expect;
+use dhcp_load::v4::population::Limits;
+use dhcp_load::{Arrivals, LoadError, Report, Segmentation, Settings, run_report};
+use load::Rate;
+
+/// Serves while `client` runs.
+fn against<R>(
+    serve: impl Fn(&Request<'_>) -> Vec<u8> + Sync,
+    client: impl FnOnce(SocketAddrV4) -> R,
+) -> R {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
+    let SocketAddr::V4(address) = socket.local_addr().unwrap() else { unreachable!() };
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let responder = scope.spawn(|| {
+            let mut octets = [0; 2_048];
+            while !stop.load(Ordering::Relaxed) {
+                if let Ok((len, from)) = socket.recv_from(&mut octets) {
+                    socket.send_to(&serve(&Request { octets: &octets[..len] }), from).unwrap();
+                }
+            }
+        });
+        let result = client(address);
+        stop.store(true, Ordering::Relaxed);
+        responder.join().unwrap();
+        result
+    })
+}
+
+fn good(request: &Request<'_>) -> Vec<u8> {
+    request.good()
+}
+
+fn settings(server: SocketAddrV4, relay: &str) -> Settings {
+    let rate = Rate::per_second(2_000.0).unwrap();
+    Settings {
+        duration_ns: 200 * MS,
+        limits: Limits { deadline_ns: 60 * NS_PER_S, grace_ns: NS_PER_S },
+        ..Settings::new(server, relay.parse().unwrap(), rate)
+    }
+}
+
+fn run(settings: &Settings) -> Report {
+    run_report(settings, &AtomicBool::new(false)).unwrap()
+}
+
+#[test]
+fn a_good_server_gets_every_exchange_and_every_lease_is_listed() {
+    let list = std::env::temp_dir().join(format!("godwit-leases-{}.csv", std::process::id()));
+    let report = against(good, |server| {
+        run(&Settings { leases: Some(list.clone()), ..settings(server, "127.0.3.1:0") })
+    });
+    let exchanges = report.load.exchanges;
+    assert_eq!((exchanges.due, exchanges.sent, exchanges.on_time), (400, 400, 400));
+    assert_eq!(exchanges.in_flight_at_end, 0);
+    assert_eq!((report.load.messages.sent, report.load.messages.received), (800, 800));
+    assert_eq!(report.load.completed_per_s, 2_000.0);
+    assert_eq!((report.load.leases, report.conflicts, report.interrupted), (400, 0, false));
+    let latency = &report.load.latency_due;
+    assert_eq!((latency.count, report.load.latency_sent.count), (400, 400));
+    assert!(latency.mean_us >= report.load.latency_sent.mean_us, "due comes before sent");
+    let rows = fs::read_to_string(&list).unwrap();
+    fs::remove_file(&list).unwrap();
+    assert_eq!(rows.lines().count(), 401);
+    assert!(rows.contains("\n10.128.0.5,02:67:00:00:00:05,01:02:67:00:00:00:05\n"), "{rows}");
+}
+
+#[test]
+fn threads_share_the_load_whatever_its_arrivals_and_offload() {
+    for segmentation in [Segmentation::Auto, Segmentation::Off] {
+        for arrivals in [Arrivals::Even, Arrivals::Poisson] {
+            let report = against(good, |server| {
+                let settings = settings(server, "127.0.3.16:0");
+                run(&Settings { threads: 3, arrivals, segmentation, seed: 9, ..settings })
+            });
+            let exchanges = report.load.exchanges;
+            assert_eq!(exchanges.on_time, exchanges.due);
+            if arrivals == Arrivals::Even {
+                assert_eq!(exchanges.due, 400);
+            } else {
+                // 400 with a standard deviation of 20.
+                assert!((300..500).contains(&exchanges.due), "{}", exchanges.due);
+            }
+            assert_eq!((report.load.leases, report.conflicts), (exchanges.due, 0));
+            assert_eq!(report.load.segmentation, segmentation == Segmentation::Auto);
+        }
+    }
+}
+
+#[test]
+fn a_plain_responder_completes_exchanges_in_echo_mode_only() {
+    let echo = |request: &Request<'_>| request.octets.to_vec();
+    let measured = against(echo, |server| {
+        run(&Settings { expect: Expect::Echo, ..settings(server, "127.0.3.32:0") })
+    });
+    assert_eq!((measured.load.exchanges.on_time, measured.load.leases), (400, 0));
+    let judged = against(echo, |server| run(&settings(server, "127.0.3.32:0")));
+    assert_eq!((judged.load.exchanges.on_time, judged.load.exchanges.invalid), (0, 400));
+    assert_eq!(judged.invalid_reasons["op"], 400);
+}
+
+#[test]
+fn a_stop_ends_the_schedule_and_leaves_a_valid_record() {
+    let report = against(good, |server| {
+        let mut settings = settings(server, "127.0.3.48:0");
+        settings.duration_ns = 3_600 * NS_PER_S;
+        settings.rate = Rate::per_second(10.0).unwrap();
+        run_report(&settings, &AtomicBool::new(true)).unwrap()
+    });
+    assert!(report.interrupted);
+    assert!(report.load.duration_s < 3_600.0);
+    assert_eq!(report.load.exchanges.on_time, report.load.exchanges.due);
+    let json: serde_json::Value =
+        serde_json::from_str(&serde_json::to_string(&report).unwrap()).unwrap();
+    assert_eq!(json["schema"], "godwit.load.v1");
+    assert_eq!(json["interrupted"], true);
+    assert_eq!(json["exchanges"]["in_flight_at_end"], 0);
+    let read: measure::record::LoadRecord = serde_json::from_value(json).unwrap();
+    assert_eq!(read, report.load);
+}
+
+#[test]
+fn what_cannot_work_is_said_before_anything_is_sent() {
+    let server = "127.0.0.1:67".parse().unwrap();
+    let mut wrong = settings(server, "0.0.0.0:0");
+    (wrong.threads, wrong.duration_ns, wrong.client_offset) = (0, 0, u32::MAX);
+    wrong.clients = 2;
+    let Err(LoadError::Settings(problems)) = run_report(&wrong, &AtomicBool::new(false)) else {
+        panic!("four problems")
+    };
+    assert_eq!(problems.len(), 4, "{problems:?}");
+    let elsewhere = settings(server, "192.0.2.1:0");
+    let error = run_report(&elsewhere, &AtomicBool::new(false)).unwrap_err().to_string();
+    assert!(error.contains("192.0.2.1"), "{error}");
+}

@@ -1,0 +1,270 @@
+//! Servers that behave and misbehave, on virtual time, each with the exact ledger that it must
+//! produce: on time, late, lost, NAK, invalid, wrong client, duplicate-answered.
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
+mod common;
+
+use std::net::Ipv4Addr;
+
+use base::Random;
+use common::{FIXED, MS, Outcome, RELAY, Request, play};
+use dhcp_load::v4::answer::{Fault, kind};
+use load::Class;
+
+/// 100 exchanges within one second.
+fn hundred(server: impl FnMut(&Request<'_>) -> Vec<(u64, Vec<u8>)>) -> Outcome {
+    play(100.0, 1_000 * MS, server)
+}
+
+#[test]
+fn a_good_server_completes_everything_and_nobody_waits_for_nothing() {
+    let outcome = hundred(|request| vec![(3 * MS, request.good())]);
+    assert_eq!(outcome.classes(), [100, 0, 0, 0, 0, 0, 0]);
+    assert_eq!((outcome.ledger.due(), outcome.ledger.sent()), (100, 100));
+    let latency = outcome.ledger.latency_due();
+    assert_eq!((latency.min(), latency.max()), (Some(6 * MS), Some(6 * MS)));
+    assert_eq!((outcome.leases.leased, outcome.leases.conflicts), (100, 0));
+    assert_eq!(outcome.requests[&kind::REQUEST], 100);
+    // The last exchange came due at 990 ms.
+    assert_eq!(outcome.took_ns, 996 * MS);
+}
+
+#[test]
+fn a_server_that_delays_everything_by_two_and_a_half_seconds_is_late_altogether() {
+    let outcome = hundred(|request| vec![(2_500 * MS, request.good())]);
+    assert_eq!(outcome.classes(), [0, 100, 0, 0, 0, 0, 0]);
+    assert_eq!(outcome.requests.get(&kind::REQUEST), None, "nothing is sent for the late");
+    assert_eq!(outcome.ledger.latency_due().count(), 0);
+}
+
+#[test]
+fn the_deadline_counts_for_the_whole_exchange_and_to_the_nanosecond() {
+    let exact = hundred(|request| vec![(1_000 * MS, request.good())]);
+    assert_eq!(exact.classes(), [100, 0, 0, 0, 0, 0, 0]);
+    let over = hundred(|request| {
+        vec![(1_000 * MS + u64::from(request.kind() == kind::REQUEST), request.good())]
+    });
+    assert_eq!(over.classes(), [0, 100, 0, 0, 0, 0, 0]);
+    assert_eq!(over.leases.leased, 100, "late leases are leases");
+}
+
+#[test]
+fn a_server_that_stops_answering_loses_what_comes_after() {
+    let mut answers = 0;
+    let outcome = hundred(|request| {
+        answers += 1;
+        if answers <= 100 { vec![(MS, request.good())] } else { Vec::new() }
+    });
+    assert_eq!(outcome.classes(), [50, 0, 50, 0, 0, 0, 0]);
+    assert_eq!((outcome.tally.lost_before_offer, outcome.tally.lost_before_ack), (50, 0));
+    // Lost for good when the deadline and the grace of the last one are over.
+    assert!((4_990 * MS..=5_010 * MS).contains(&outcome.took_ns), "{}", outcome.took_ns);
+    let outcome = hundred(|request| {
+        let is_discover = request.kind() == kind::DISCOVER;
+        if is_discover { vec![(MS, request.good())] } else { Vec::new() }
+    });
+    assert_eq!(outcome.classes(), [0, 0, 100, 0, 0, 0, 0]);
+    assert_eq!(outcome.tally.lost_before_ack, 100);
+}
+
+#[test]
+fn an_answer_after_the_grace_is_unmatched_and_the_exchange_lost() {
+    let outcome = hundred(|request| vec![(4_020 * MS, request.good())]);
+    assert_eq!(outcome.classes(), [0, 0, 100, 0, 0, 0, 0]);
+    // The run ends when the last exchange is lost; answers still on their way are not awaited.
+    assert!((90..=100).contains(&outcome.tally.unmatched), "{}", outcome.tally.unmatched);
+}
+
+#[test]
+fn a_refusal_is_a_nak_whenever_it_comes() {
+    for delay_ns in [MS, 2_500 * MS] {
+        let outcome = hundred(|request| match request.kind() {
+            kind::DISCOVER => vec![(MS, request.good())],
+            _ => vec![(delay_ns, request.answer(kind::NAK, Ipv4Addr::UNSPECIFIED))],
+        });
+        assert_eq!(outcome.classes(), [0, 0, 0, 100, 0, 0, 0]);
+        assert_eq!(outcome.leases.leased, 0);
+    }
+}
+
+#[test]
+fn answers_that_break_the_protocol_are_invalid_by_their_fault() {
+    type Spoil = fn(&Request<'_>, Vec<u8>) -> Vec<u8>;
+    let cut = |octets: Vec<u8>, code: u8| {
+        let mut rest = octets;
+        let at = (FIXED..).find(|&at| rest[at] == code && rest[at + 1] == 4).unwrap();
+        rest.drain(at..at + 6);
+        rest
+    };
+    let cut: fn(Vec<u8>, u8) -> Vec<u8> = cut;
+    let faults: [(Fault, Spoil); 6] = [
+        (Fault::Op, |_, mut octets| {
+            octets[0] = 1;
+            octets
+        }),
+        (Fault::Hardware, |_, mut octets| {
+            octets[1] = 6;
+            octets
+        }),
+        (Fault::Relay, |_, mut octets| {
+            octets[27] ^= 1;
+            octets
+        }),
+        (Fault::Kind, |request, _| request.answer(4, request.own_address())),
+        (Fault::NoAddress, |_, mut octets| {
+            octets[16..20].fill(0);
+            octets
+        }),
+        (Fault::Kind, |request, octets| match request.kind() {
+            kind::DISCOVER => request.answer(kind::ACK, request.own_address()),
+            _ => octets,
+        }),
+    ];
+    for (fault, spoil) in faults {
+        for stage in [kind::DISCOVER, kind::REQUEST] {
+            let outcome = hundred(|request| {
+                let good = request.good();
+                vec![(MS, if request.kind() == stage { spoil(request, good) } else { good })]
+            });
+            if fault == Fault::Kind && outcome.classes()[0] == 100 {
+                // An ACK is wrong for a DISCOVER only.
+                assert_eq!(stage, kind::REQUEST);
+                continue;
+            }
+            assert_eq!(outcome.classes(), [0, 0, 0, 0, 100, 0, 0], "{fault:?} {stage}");
+            assert_eq!(outcome.tally.faults[fault.index()], 100, "{fault:?} {stage}");
+        }
+    }
+    for (fault, code) in [(Fault::NoServer, 54), (Fault::NoLeaseTime, 51)] {
+        let outcome = hundred(|request| vec![(MS, cut(request.good(), code))]);
+        assert_eq!(outcome.classes(), [0, 0, 0, 0, 100, 0, 0]);
+        assert_eq!(outcome.tally.faults[fault.index()], 100);
+    }
+}
+
+#[test]
+fn an_ack_must_be_for_what_was_offered() {
+    let moved = hundred(|request| match request.kind() {
+        kind::DISCOVER => vec![(MS, request.good())],
+        _ => vec![(MS, request.answer(kind::ACK, Ipv4Addr::new(10, 1, 1, 1)))],
+    });
+    assert_eq!(moved.classes(), [0, 0, 0, 0, 100, 0, 0]);
+    assert_eq!(moved.tally.faults[Fault::AddressChanged.index()], 100);
+    let taken_over = hundred(|request| {
+        let mut good = request.good();
+        if request.kind() == kind::REQUEST {
+            good[FIXED + 8] ^= 1;
+        }
+        vec![(MS, good)]
+    });
+    assert_eq!(taken_over.classes(), [0, 0, 0, 0, 100, 0, 0]);
+    assert_eq!(taken_over.tally.faults[Fault::ServerChanged.index()], 100);
+}
+
+#[test]
+fn an_answer_for_another_client_is_told_by_chaddr_and_by_client_identifier() {
+    for (at, stage) in [(33, 1), (33, 3), (FIXED + 23, 1), (FIXED + 23, 3)] {
+        let outcome = hundred(|request| {
+            let mut good = request.good();
+            good[at] ^= u8::from(request.kind() == stage);
+            vec![(MS, good)]
+        });
+        assert_eq!(outcome.classes(), [0, 0, 0, 0, 0, 100, 0], "{at} {stage}");
+    }
+}
+
+#[test]
+fn a_message_answered_twice_spoils_an_exchange_that_was_on_time_and_no_other() {
+    for twice in [kind::DISCOVER, kind::REQUEST] {
+        for again_ns in [MS, 2 * MS, 500 * MS] {
+            let outcome = play(1_000.0, 1_000 * MS, |request| {
+                let mut answers = vec![(MS, request.good())];
+                if request.kind() == twice && request.client().is_multiple_of(2) {
+                    answers.push((again_ns, request.good()));
+                }
+                answers
+            });
+            // Nobody waits for the second answers to the last exchanges.
+            let missed = again_ns.saturating_sub(2 * MS) / (2 * MS);
+            let spoiled = 500 - missed;
+            let counted = outcome.classes()[Class::DuplicateAnswered.index()];
+            assert!(counted.abs_diff(spoiled) <= 1, "{counted} {spoiled} {twice} {again_ns}");
+            assert_eq!(outcome.classes()[0], 1_000 - counted);
+            assert_eq!(outcome.ledger.latency_due().count(), 1_000);
+        }
+    }
+    let refused_twice = hundred(|request| match request.kind() {
+        kind::DISCOVER => vec![(MS, request.good())],
+        _ => vec![(MS, request.answer(kind::NAK, Ipv4Addr::UNSPECIFIED)), (MS, request.good())],
+    });
+    assert_eq!(refused_twice.classes(), [0, 0, 0, 100, 0, 0, 0]);
+    assert_eq!(refused_twice.tally.repeated, 100);
+}
+
+#[test]
+fn strangers_and_garbage_are_counted_and_change_nothing() {
+    let outcome = hundred(|request| {
+        let good = request.good();
+        let mut stranger = good.clone();
+        stranger[4] ^= 0x80;
+        let not_begun = {
+            let mut octets = good.clone();
+            let xid = u32::from_be_bytes(octets[4..8].try_into().unwrap()).wrapping_add(1);
+            octets[4..8].copy_from_slice(&xid.to_be_bytes());
+            octets
+        };
+        vec![(0, vec![7; 50]), (0, Vec::new()), (0, stranger), (0, not_begun), (MS, good)]
+    });
+    assert_eq!(outcome.classes(), [100, 0, 0, 0, 0, 0, 0]);
+    assert_eq!((outcome.tally.malformed, outcome.tally.unmatched), (400, 400));
+    let wrong_xid = hundred(|request| {
+        let mut octets = request.good();
+        octets[5] ^= 1;
+        vec![(MS, octets)]
+    });
+    assert_eq!(wrong_xid.classes(), [0, 0, 100, 0, 0, 0, 0]);
+}
+
+#[test]
+fn one_address_for_two_clients_is_a_conflict() {
+    let outcome = hundred(|request| {
+        let address = Ipv4Addr::from(0x0a80_0000 + request.client() / 2);
+        let kind = if request.kind() == kind::DISCOVER { kind::OFFER } else { kind::ACK };
+        vec![(MS, request.answer(kind, address))]
+    });
+    assert_eq!(outcome.classes(), [100, 0, 0, 0, 0, 0, 0]);
+    // Clients 7 to 106: all but the first and the last share an address with their neighbour.
+    assert_eq!((outcome.leases.leased, outcome.leases.conflicts), (51, 49));
+    assert_eq!(outcome.leases.examples.len(), 10);
+    assert_eq!(outcome.leases.examples[0].address, Ipv4Addr::new(10, 128, 0, 4));
+    assert_eq!(outcome.leases.examples[0].second, "02:67:00:00:00:09");
+}
+
+/// Whatever a server does, every exchange ends in exactly one class.
+#[test]
+fn every_exchange_ends_once_under_any_server() {
+    for seed in 0..60 {
+        let mut random = Random::from_seed(seed);
+        let outcome = play(2_000.0, 1_000 * MS, |request| {
+            let mut answers = Vec::new();
+            while random.chance(9, 10) && answers.len() < 3 {
+                let mut octets = if random.chance(1, 10) {
+                    request.answer(random.below(9) as u8, RELAY)
+                } else {
+                    request.good()
+                };
+                if random.chance(1, 10) {
+                    let at = random.below(octets.len() as u64) as usize;
+                    octets[at] = random.next_u32() as u8;
+                }
+                answers.push((random.next_u64() >> (31 + random.below(30)), octets));
+            }
+            answers
+        });
+        assert_eq!(outcome.classes().iter().sum::<u64>(), 2_000, "seed {seed}");
+        assert!(outcome.classes().iter().all(|&count| count > 0), "{:?}", outcome.classes());
+        let completed = outcome.classes()[0] + outcome.classes()[6];
+        assert_eq!(outcome.ledger.latency_due().count(), completed, "seed {seed}");
+        assert!(outcome.took_ns <= 5_020 * MS, "seed {seed}: {}", outcome.took_ns);
+    }
+}

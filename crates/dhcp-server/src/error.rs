@@ -1,0 +1,88 @@
+//! Why the server does not start or go on, one clear sentence each.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use dhcp_config::Problem;
+use netio::NetError;
+
+/// What stops the server.
+#[derive(Debug)]
+pub enum ServerError {
+    /// The configuration file cannot be read.
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// The configuration is wrong: all its problems.
+    Configuration(Vec<Problem>),
+    /// An entry of `interfaces` names an interface that is not there.
+    NoInterface(String),
+    /// `interfaces` is empty.
+    NoInterfaces,
+    /// A socket cannot be opened.
+    Socket(NetError),
+    /// The lease file cannot be opened or read.
+    Leases(String),
+    /// Something else that the operating system refused.
+    System {
+        /// What was tried.
+        tried: &'static str,
+        /// Why it failed.
+        cause: io::Error,
+    },
+    /// The lease file can no longer be written while serving.
+    LeaseFileLost(String),
+}
+
+impl ServerError {
+    /// The process's exit code: 2 for what the operator wrote, 1 for the rest.
+    #[must_use]
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Unreadable { .. }
+            | Self::Configuration(_)
+            | Self::NoInterface(_)
+            | Self::NoInterfaces => 2,
+            Self::Socket(_) | Self::Leases(_) | Self::System { .. } | Self::LeaseFileLost(_) => 1,
+        }
+    }
+}
+
+impl fmt::Display for ServerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable { path, cause } => {
+                write!(f, "cannot read the configuration {}: {cause}", path.display())
+            }
+            Self::Configuration(problems) => {
+                for (index, problem) in problems.iter().enumerate() {
+                    if index > 0 {
+                        f.write_str("\n")?;
+                    }
+                    write!(f, "{problem}")?;
+                }
+                Ok(())
+            }
+            Self::NoInterface(name) => write!(
+                f,
+                "cannot listen on `{name}` of `interfaces`: this machine has no such interface"
+            ),
+            Self::NoInterfaces => f.write_str(
+                "`interfaces` in `interfaces-config` is empty: the server would hear nothing; \
+                 name an interface or \"*\"",
+            ),
+            Self::Socket(cause) => write!(f, "{cause}"),
+            Self::Leases(reason) => f.write_str(reason),
+            Self::System { tried, cause } => write!(f, "cannot {tried}: {cause}"),
+            Self::LeaseFileLost(reason) => {
+                write!(f, "stopping, since leases can no longer be stored: {reason}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ServerError {}

@@ -1,0 +1,18 @@
+//! The DHCP daemon: reads Kea's configuration, opens sockets and the lease file, runs one thread
+//! per shard and one for the log, reloads on SIGHUP and ends cleanly on SIGTERM.
+//!
+//! What a message leads to is decided in `dhcp-engine`; what is durable, in `dhcp-store`. This
+//! crate only connects them to sockets, files and signals.
+
+mod error;
+mod leases;
+mod listen;
+mod log;
+mod reload;
+mod server;
+mod shard_loop;
+mod transmit;
+
+pub use error::ServerError;
+pub use reload::{Files, read_dhcp4};
+pub use server::{Settings, run_dhcp4};

@@ -1,0 +1,259 @@
+//! The daemon as a whole: what starts in which order, and how it ends.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use dhcp_config::v4::{Dhcp4, Durability};
+use dhcp_engine::InFlight;
+use dhcp_engine::v4::{Shard, ShardCounters, Snapshot};
+use dhcp_lease::v4::LeaseTable;
+use netio::signal::Signals;
+use netio::{Clock, PollFd, UdpSocket, Waker};
+
+use crate::ServerError;
+use crate::leases::{Leases, ServerStore};
+use crate::listen::{self, Door};
+use crate::log::{Severity, line};
+use crate::reload::{SnapshotCell, read_dhcp4};
+use crate::shard_loop::{Shared, serve};
+use crate::transmit::{Addressing, Replies};
+
+/// How the daemon is started.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The configuration file.
+    pub configuration: PathBuf,
+    /// UDP port to listen at (67).
+    pub port: u16,
+    /// UDP port to answer to instead of 67 and 68; for tests.
+    pub client_port: Option<u16>,
+    /// Answer to where the datagram came from; for labs with many relays.
+    pub to_source: bool,
+    /// Log the counters every ten seconds.
+    pub is_verbose: bool,
+}
+
+/// Clients that may be in flight without the registry growing.
+const IN_FLIGHT_CAPACITY: usize = 16_384;
+
+/// Serves until SIGTERM or SIGINT.
+///
+/// # Errors
+///
+/// Why it could not start, or why it had to stop.
+pub fn run_dhcp4(settings: &Settings) -> Result<(), ServerError> {
+    let signals = Signals::install().map_err(system("install signal handlers"))?;
+    let checked = read_dhcp4(&settings.configuration)?;
+    for warning in &checked.warnings {
+        line(Severity::Warn, &warning.to_string());
+    }
+    let config = checked.config;
+    let doors = listen::doors(&config.interfaces)?;
+    if doors.is_empty() {
+        return Err(ServerError::NoInterfaces);
+    }
+    let shards = config.godwit.shards.max(1);
+    let sockets = open_sockets(&doors, settings.port, shards)?;
+    let table = Arc::new(LeaseTable::new(unpredictable_seed()));
+    let snapshot = compile(&config, &table);
+    let wakers = wakers(shards)?;
+    let leases = open_leases(&config, &table, &snapshot, &wakers)?;
+    let daemon = Daemon {
+        settings: settings.clone(),
+        shared: Arc::new(Shared {
+            stop: AtomicBool::new(false),
+            snapshot: SnapshotCell::new(Arc::clone(&snapshot)),
+        }),
+        table,
+        wakers,
+        config,
+    };
+    daemon.run(signals, leases, sockets, &snapshot)
+}
+
+struct Daemon {
+    settings: Settings,
+    shared: Arc<Shared>,
+    table: Arc<LeaseTable>,
+    wakers: Vec<Arc<Waker>>,
+    config: Dhcp4,
+}
+
+impl Daemon {
+    fn run(
+        mut self,
+        signals: Signals,
+        leases: Leases,
+        sockets: Vec<Vec<UdpSocket>>,
+        snapshot: &Arc<Snapshot>,
+    ) -> Result<(), ServerError> {
+        let in_flight = Arc::new(InFlight::new(unpredictable_seed(), IN_FLIGHT_CAPACITY));
+        let mut counters = Vec::new();
+        let mut threads = Vec::new();
+        for (index, sockets) in sockets.into_iter().enumerate() {
+            let store = leases.store(index);
+            let shard = Shard::new(store, Arc::clone(snapshot), Arc::clone(&in_flight));
+            counters.push(shard.counters());
+            threads.push(self.spawn(index, shard, sockets)?);
+        }
+        line(
+            Severity::Info,
+            &format!(
+                "serving {} subnets on port {} with {} shards, durability {}",
+                snapshot.subnet_count(),
+                self.settings.port,
+                threads.len(),
+                durability_name(self.config.godwit.durability)
+            ),
+        );
+        self.supervise(signals, &leases, &counters);
+        self.shared.stop.store(true, Ordering::Release);
+        self.wakers.iter().for_each(|waker| waker.wake());
+        for thread in threads {
+            thread.join().expect("a shard that panics ends the process");
+        }
+        report(&counters);
+        leases.close()
+    }
+
+    fn spawn(
+        &self,
+        index: usize,
+        mut shard: Shard<ServerStore>,
+        sockets: Vec<UdpSocket>,
+    ) -> Result<thread::JoinHandle<()>, ServerError> {
+        let (shared, waker) = (Arc::clone(&self.shared), Arc::clone(&self.wakers[index]));
+        let segmentation = self.config.godwit.segmentation;
+        let addressing = Addressing {
+            client_port: self.settings.client_port,
+            to_source: self.settings.to_source,
+        };
+        thread::Builder::new()
+            .name(format!("dhcp4-{index}"))
+            .spawn(move || {
+                let replies = Replies::new(&sockets, segmentation, addressing);
+                serve(&mut shard, &sockets, &waker, &shared, replies);
+            })
+            .map_err(system("start a shard's thread"))
+    }
+
+    /// Waits for signals; ends when asked to stop, and when the log thread has given up on the
+    /// lease file.
+    fn supervise(&mut self, signals: Signals, leases: &Leases, counters: &[Arc<ShardCounters>]) {
+        let mut report_due_ns = Clock::mono_ns() + REPORT_NS;
+        loop {
+            // A failed wait only means that the next look comes early.
+            netio::poll(&mut [PollFd::readable(&signals)], Some(SUPERVISE_NS)).ok();
+            signals.drain();
+            if signals.stop().load(Ordering::Acquire) {
+                return line(Severity::Info, "stopping");
+            }
+            if signals.take_reload() {
+                self.reload();
+            }
+            if self.settings.is_verbose && Clock::mono_ns() >= report_due_ns {
+                report(counters);
+                report_due_ns += REPORT_NS;
+            }
+            if leases.report_problems() {
+                return;
+            }
+        }
+    }
+
+    /// Reads the configuration again; on any problem the old one stays in force.
+    fn reload(&mut self) {
+        let checked = match read_dhcp4(&self.settings.configuration) {
+            Ok(checked) => checked,
+            Err(error) => {
+                line(Severity::Error, &error.to_string());
+                return line(Severity::Error, "reload refused, the old configuration stays");
+            }
+        };
+        for warning in &checked.warnings {
+            line(Severity::Warn, &warning.to_string());
+        }
+        let config = checked.config;
+        if config.interfaces != self.config.interfaces
+            || config.lease_database != self.config.lease_database
+            || config.godwit != self.config.godwit
+        {
+            line(
+                Severity::Warn,
+                "changes of interfaces, lease database and godwit settings wait for a restart",
+            );
+        }
+        let snapshot = compile(&config, &self.table);
+        let subnets = snapshot.subnet_count();
+        self.shared.snapshot.store(snapshot);
+        self.wakers.iter().for_each(|waker| waker.wake());
+        line(Severity::Info, &format!("reloaded, serving {subnets} subnets"));
+    }
+}
+
+/// How often the supervisor looks at the lease file's health.
+const SUPERVISE_NS: u64 = 200 * base::time::NS_PER_MS;
+
+/// How often a verbose daemon logs its counters.
+const REPORT_NS: u64 = 10 * base::time::NS_PER_S;
+
+fn open_sockets(
+    doors: &[Door],
+    port: u16,
+    shards: u16,
+) -> Result<Vec<Vec<UdpSocket>>, ServerError> {
+    let sockets: Vec<Vec<UdpSocket>> =
+        (0..shards).map(|_| listen::open(doors, port, shards)).collect::<Result<_, _>>()?;
+    if shards > 1 {
+        for socket in sockets.iter().take(1).flatten() {
+            listen::steer_by_client(socket, shards)?;
+        }
+    }
+    Ok(sockets)
+}
+
+fn compile(config: &Dhcp4, table: &LeaseTable) -> Arc<Snapshot> {
+    Arc::new(Snapshot::compile(config, |specs| table.configure(specs)))
+}
+
+fn wakers(shards: u16) -> Result<Vec<Arc<Waker>>, ServerError> {
+    (0..shards).map(|_| Waker::new().map(Arc::new).map_err(system("open an event"))).collect()
+}
+
+fn open_leases(
+    config: &Dhcp4,
+    table: &Arc<LeaseTable>,
+    snapshot: &Snapshot,
+    wakers: &[Arc<Waker>],
+) -> Result<Leases, ServerError> {
+    let to_wake = wakers.to_vec();
+    Leases::open(config, table, snapshot, wakers.len(), move |shard| to_wake[shard].wake())
+}
+
+const fn durability_name(durability: Durability) -> &'static str {
+    match durability {
+        Durability::None => "none",
+        Durability::Interval => "interval",
+        Durability::Always => "always",
+    }
+}
+
+fn report(counters: &[Arc<ShardCounters>]) {
+    for (index, counters) in counters.iter().enumerate() {
+        let entries: Vec<String> =
+            counters.entries().map(|(name, value)| format!("{name} {value}")).collect();
+        line(Severity::Info, &format!("shard {index}: {}", entries.join(", ")));
+    }
+}
+
+/// A seed that clients cannot guess, for the hashes that they feed.
+fn unpredictable_seed() -> u64 {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    RandomState::new().build_hasher().finish()
+}
+
+fn system(tried: &'static str) -> impl FnOnce(std::io::Error) -> ServerError {
+    move |cause| ServerError::System { tried, cause }
+}

@@ -1,0 +1,101 @@
+//! The fixed fields of a message, as a value.
+
+use core::net::Ipv4Addr;
+
+use super::Message;
+use super::layout::{CHADDR_AT, CHADDR_LEN, COOKIE, OPTIONS_AT};
+
+/// `op` of messages from clients.
+pub const BOOT_REQUEST: u8 = 1;
+/// `op` of messages from servers.
+pub const BOOT_REPLY: u8 = 2;
+/// The one bit of `flags`: the client cannot take unicast yet (RFC 2131 §2).
+pub const BROADCAST_FLAG: u16 = 0x8000;
+
+/// The fixed fields of a message (RFC 2131 §2), without `sname` and `file`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// [`BOOT_REQUEST`] or [`BOOT_REPLY`].
+    pub op: u8,
+    /// Hardware type (1 = Ethernet).
+    pub htype: u8,
+    /// Octets of `chaddr` that are used, at most 16.
+    pub hlen: u8,
+    /// Relay agents passed.
+    pub hops: u8,
+    /// Transaction identifier.
+    pub xid: u32,
+    /// Seconds since the client began.
+    pub secs: u16,
+    /// [`BROADCAST_FLAG`] or 0.
+    pub flags: u16,
+    /// The client's address, if it has one and can answer for it.
+    pub ciaddr: Ipv4Addr,
+    /// The address given to the client.
+    pub yiaddr: Ipv4Addr,
+    /// The next server in a boot.
+    pub siaddr: Ipv4Addr,
+    /// The first relay agent; 0.0.0.0 = none.
+    pub giaddr: Ipv4Addr,
+    /// The client's hardware address and zeros.
+    pub chaddr: [u8; 16],
+}
+
+impl Default for Header {
+    /// A request over Ethernet in which nothing else is set.
+    fn default() -> Self {
+        Self {
+            op: BOOT_REQUEST,
+            htype: 1,
+            hlen: 6,
+            hops: 0,
+            xid: 0,
+            secs: 0,
+            flags: 0,
+            ciaddr: Ipv4Addr::UNSPECIFIED,
+            yiaddr: Ipv4Addr::UNSPECIFIED,
+            siaddr: Ipv4Addr::UNSPECIFIED,
+            giaddr: Ipv4Addr::UNSPECIFIED,
+            chaddr: [0; 16],
+        }
+    }
+}
+
+impl Header {
+    /// The fields of `message`; what follows the hardware address in `chaddr` becomes zero.
+    #[must_use]
+    pub fn of(message: &Message<'_>) -> Self {
+        let mut chaddr = [0; 16];
+        let hardware = message.chaddr();
+        chaddr[..hardware.len()].copy_from_slice(hardware);
+        Self {
+            op: message.op(),
+            htype: message.htype(),
+            hlen: message.hlen(),
+            hops: message.hops(),
+            xid: message.xid(),
+            secs: message.secs(),
+            flags: message.flags(),
+            ciaddr: message.ciaddr(),
+            yiaddr: message.yiaddr(),
+            siaddr: message.siaddr(),
+            giaddr: message.giaddr(),
+            chaddr,
+        }
+    }
+
+    /// Writes the fields, empty `sname` and `file`, and the cookie.
+    pub(super) fn write(&self, octets: &mut [u8; OPTIONS_AT]) {
+        octets[..4].copy_from_slice(&[self.op, self.htype, self.hlen, self.hops]);
+        octets[4..8].copy_from_slice(&self.xid.to_be_bytes());
+        octets[8..10].copy_from_slice(&self.secs.to_be_bytes());
+        octets[10..12].copy_from_slice(&self.flags.to_be_bytes());
+        octets[12..16].copy_from_slice(&self.ciaddr.octets());
+        octets[16..20].copy_from_slice(&self.yiaddr.octets());
+        octets[20..24].copy_from_slice(&self.siaddr.octets());
+        octets[24..28].copy_from_slice(&self.giaddr.octets());
+        octets[CHADDR_AT..CHADDR_AT + CHADDR_LEN].copy_from_slice(&self.chaddr);
+        octets[CHADDR_AT + CHADDR_LEN..OPTIONS_AT - COOKIE.len()].fill(0);
+        octets[OPTIONS_AT - COOKIE.len()..].copy_from_slice(&COOKIE);
+    }
+}

@@ -1,0 +1,133 @@
+use super::*;
+use crate::v4::arbitrary;
+
+/// A request with these options, in a buffer to cut from.
+fn request(options: &[u8]) -> ([u8; 600], usize) {
+    let mut octets = [0; 600];
+    octets[..3].copy_from_slice(&[BOOT_REQUEST, 1, 6]);
+    octets[OPTIONS_AT - COOKIE.len()..OPTIONS_AT].copy_from_slice(&COOKIE);
+    octets[OPTIONS_AT..OPTIONS_AT + options.len()].copy_from_slice(options);
+    (octets, OPTIONS_AT + options.len())
+}
+
+fn refusal(octets: &[u8]) -> Option<Malformed> {
+    Message::parse(octets).err()
+}
+
+#[test]
+fn headers_that_cannot_be_are_refused() {
+    let (sound, len) = request(&[53, 1, 1, 255]);
+    assert_eq!(refusal(&sound[..len]), None);
+    assert_eq!(refusal(&sound[..OPTIONS_AT - 1]), Some(Malformed::TooShort));
+    assert_eq!(refusal(&[]), Some(Malformed::TooShort));
+    let with = |at: usize, value: u8| {
+        let mut changed = sound;
+        changed[at] = value;
+        refusal(&changed[..len])
+    };
+    assert_eq!(with(0, 0), Some(Malformed::Operation));
+    assert_eq!(with(0, 3), Some(Malformed::Operation));
+    assert_eq!(with(2, 16), None);
+    assert_eq!(with(2, 17), Some(Malformed::HardwareLength));
+    assert_eq!(with(239, 0), Some(Malformed::Cookie));
+    let mut long = [0; 1 << 16];
+    long[..len].copy_from_slice(&sound[..len]);
+    assert_eq!(refusal(&long), Some(Malformed::TooLong));
+    assert_eq!(refusal(&long[..65_535]), None);
+}
+
+#[test]
+fn message_types_are_one_known_octet() {
+    for (options, refused) in [
+        (&[53, 1, 0, 255][..], Some(Malformed::UnknownMessageType)),
+        (&[53, 1, 19, 255], Some(Malformed::UnknownMessageType)),
+        (&[53, 2, 1, 1, 255], Some(Malformed::MessageTypeLength)),
+        (&[53, 0, 255], Some(Malformed::MessageTypeLength)),
+        (&[53, 1, 1, 53, 1, 1, 255], Some(Malformed::MessageTypeLength)),
+        (&[53, 0, 53, 1, 18, 255], None),
+        (&[255], None),
+    ] {
+        let (octets, len) = request(options);
+        assert_eq!(refusal(&octets[..len]), refused, "{options:?}");
+    }
+    let (octets, len) = request(&[53, 0, 53, 1, 18, 255]);
+    let message = Message::parse(&octets[..len]).unwrap();
+    assert_eq!(message.message_type(), Some(MessageType::Tls));
+    let (octets, len) = request(&[255, 53, 1, 1]);
+    let message = Message::parse(&octets[..len]).unwrap();
+    assert_eq!(message.message_type(), None, "END ends the options");
+}
+
+#[test]
+fn lengths_are_judged_after_joining() {
+    let (octets, len) = request(&[50, 2, 192, 0, 53, 1, 3, 50, 2, 2, 9, 61, 1, 1, 61, 1, 2]);
+    let message = Message::parse(&octets[..len]).unwrap();
+    assert_eq!(message.requested_address(), Some(Ipv4Addr::new(192, 0, 2, 9)));
+    assert_eq!(message.client_id().unwrap(), [1, 2]);
+    assert_eq!(message.client_id().unwrap().as_slice(), None);
+    let (octets, len) = request(&[53, 1, 3, 50, 2, 2, 9]);
+    assert_eq!(refusal(&octets[..len]), Some(Malformed::OptionLength));
+    let (octets, len) = request(&[53, 1, 3, 54, 4, 1, 2, 3, 4, 54, 1, 5]);
+    assert_eq!(refusal(&octets[..len]), Some(Malformed::OptionLength));
+}
+
+#[test]
+fn an_option_that_is_cut_off_counts_as_not_sent() {
+    for (options, is_cut) in [
+        (&[53, 1, 1, 12, 3, b'a', b'b'][..], true),
+        (&[53, 1, 1, 12], true),
+        (&[53, 1, 1], false),
+        (&[53, 1, 1, 255, 12, 9], false),
+    ] {
+        let (octets, len) = request(options);
+        let message = Message::parse(&octets[..len]).unwrap();
+        assert_eq!(message.is_cut(), is_cut, "{options:?}");
+        assert_eq!(message.options().count(), 1, "{options:?}");
+        assert!(message.host_name().is_none());
+    }
+}
+
+#[test]
+fn pieces_are_joined_over_all_three_places_in_order() {
+    let (mut octets, len) = request(&[53, 1, 1, 52, 1, 3, 61, 2, b'a', b'b', 255]);
+    // `sname` full to its last octet, without END; `file` with what would be a second option 52.
+    octets[SNAME].copy_from_slice(&[0; 64]);
+    octets[SNAME.end - 5..SNAME.end].copy_from_slice(&[61, 3, b'e', b'f', b'g']);
+    octets[FILE.start..FILE.start + 9].copy_from_slice(b"\x3d\x02cd\x34\x01\x00\xffx");
+    let message = Message::parse(&octets[..len]).unwrap();
+    let client_id = message.client_id().unwrap();
+    assert_eq!(client_id, *b"abcdefg");
+    assert_eq!(client_id.fragments().count(), 3);
+    assert_eq!(client_id.range(1, 4).unwrap(), *b"bcde");
+    assert_eq!(client_id.range(4, 3).unwrap().as_slice(), Some(&b"efg"[..]));
+    assert_eq!(client_id.leading(), Some(*b"abcde"));
+    assert_eq!((message.sname(), message.file()), (&[][..], &[][..]));
+    assert!(message.options().map(|(code, _)| code).eq([53, 52, 61]));
+    assert!(message.instances().map(|(code, _)| code).eq([53, 52, 61, 61, 52, 61]));
+}
+
+#[test]
+fn the_number_of_options_is_bounded() {
+    let mut octets = [0; OPTIONS_AT + 3 + 2 * INSTANCES_MAX];
+    let (start, _) = request(&[53, 1, 1]);
+    octets[..OPTIONS_AT + 3].copy_from_slice(&start[..OPTIONS_AT + 3]);
+    for (pair, octet) in octets[OPTIONS_AT + 3..].chunks_mut(2).zip((200..210).cycle()) {
+        pair.copy_from_slice(&[octet, 0]);
+    }
+    assert_eq!(refusal(&octets), Some(Malformed::TooManyOptions));
+    assert_eq!(refusal(&octets[..octets.len() - 2]), None);
+}
+
+#[test]
+fn the_table_finds_what_a_walk_finds() {
+    let mut random = base::Random::from_seed(55);
+    let mut buffer = [0; arbitrary::BUFFER_LEN];
+    for _ in 0..5_000 {
+        let len = arbitrary::sound(&mut random, &mut buffer);
+        let message = Message::parse(&buffer[..len]).unwrap();
+        for code in 1..255 {
+            let walked = message.options().find(|&(found, _)| found == code);
+            assert_eq!(message.option(code), walked.map(|(_, value)| value), "{code}");
+        }
+    }
+}

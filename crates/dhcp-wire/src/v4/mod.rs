@@ -1,0 +1,53 @@
+//! DHCPv4 messages (RFC 2131, 2132).
+//!
+//! [`Message::parse`] checks a datagram and gives a view of it; [`MessageWriter`] writes one;
+//! [`relay`] looks into option 82; [`arbitrary`] makes datagrams, sound and broken, for tests.
+
+pub mod arbitrary;
+mod header;
+mod malformed;
+mod message;
+mod message_type;
+pub mod option;
+pub mod relay;
+mod value;
+mod walk;
+mod writer;
+
+pub use header::{BOOT_REPLY, BOOT_REQUEST, BROADCAST_FLAG, Header};
+pub use malformed::Malformed;
+pub use message::{Message, Options};
+pub use message_type::MessageType;
+pub use value::{Fragments, OptionValue};
+pub use walk::Instances;
+pub use writer::{MessageWriter, NoRoom};
+
+/// Where the fields of a message are (RFC 2131 §2).
+mod layout {
+    use core::ops::Range;
+
+    pub(super) const CHADDR_AT: usize = 28;
+    pub(super) const CHADDR_LEN: usize = 16;
+    pub(super) const SNAME: Range<usize> = 44..108;
+    pub(super) const FILE: Range<usize> = 108..236;
+    pub(super) const COOKIE: [u8; 4] = [99, 130, 83, 99];
+    /// Where the options begin, behind the cookie.
+    pub(super) const OPTIONS_AT: usize = 240;
+
+    /// Bit of option 52 (RFC 2132 §9.3): `file` holds options.
+    pub(super) const OVERLOAD_FILE: u8 = 1;
+    /// Bit of option 52: `sname` holds options.
+    pub(super) const OVERLOAD_SNAME: u8 = 2;
+}
+
+/// Octets in front of the options: the shortest datagram that can be a message.
+pub const HEADER_LEN: usize = layout::OPTIONS_AT;
+
+/// The shortest message that every BOOTP relay agent and client takes (RFC 1542 §2.1): replies are
+/// padded to it.
+pub const BOOTP_MIN_LEN: usize = 300;
+
+/// Options that a message may have, counting every piece of a long one. All codes once and the
+/// longest possible datagram cut into whole pieces stay below it, so only hostile messages exceed
+/// it, and it bounds the work that any look-up can take.
+pub const INSTANCES_MAX: usize = 512;

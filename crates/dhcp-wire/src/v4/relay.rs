@@ -1,0 +1,124 @@
+//! Option 82, relay agent information (RFC 3046): sub-options that relay agents add to what
+//! clients send and that servers echo.
+
+use core::net::Ipv4Addr;
+
+use super::OptionValue;
+
+/// Circuit on which the client is (RFC 3046).
+pub const CIRCUIT_ID: u8 = 1;
+/// The client's end of the circuit (RFC 3046).
+pub const REMOTE_ID: u8 = 2;
+/// DOCSIS device class (RFC 3256).
+pub const DOCSIS_DEVICE_CLASS: u8 = 4;
+/// An address in the subnet to lease from, instead of `giaddr` (RFC 3527).
+pub const LINK_SELECTION: u8 = 5;
+/// The subscriber, wherever he is connected (RFC 3993).
+pub const SUBSCRIBER_ID: u8 = 6;
+/// RADIUS attributes (RFC 4014).
+pub const RADIUS_ATTRIBUTES: u8 = 7;
+/// Authentication (RFC 4030).
+pub const AUTHENTICATION: u8 = 8;
+/// Vendors' own information (RFC 4243).
+pub const VENDOR_SPECIFIC_INFORMATION: u8 = 9;
+/// Flags of the relay agent (RFC 5010).
+pub const FLAGS: u8 = 10;
+/// The address to name as server identifier, so that renewals pass the relay agent (RFC 5107).
+pub const SERVER_IDENTIFIER_OVERRIDE: u8 = 11;
+/// The relay agent (RFC 6925).
+pub const RELAY_ID: u8 = 12;
+/// Radio access of a mobile client, type (RFC 7839).
+pub const ACCESS_TECHNOLOGY_TYPE: u8 = 13;
+/// Radio access of a mobile client, network (RFC 7839).
+pub const ACCESS_NETWORK_NAME: u8 = 14;
+/// Radio access of a mobile client, access point (RFC 7839).
+pub const ACCESS_POINT_NAME: u8 = 15;
+/// Radio access of a mobile client, identifier of the access point (RFC 7839).
+pub const ACCESS_POINT_BSSID: u8 = 16;
+/// Radio access of a mobile client, operator's identifier (RFC 7839).
+pub const OPERATOR_ID: u8 = 17;
+/// Radio access of a mobile client, operator's realm (RFC 7839).
+pub const OPERATOR_REALM: u8 = 18;
+/// The port that the relay agent was asked from, to be answered there (RFC 8357).
+pub const RELAY_SOURCE_PORT: u8 = 19;
+/// Virtual subnet (RFC 6607).
+pub const VIRTUAL_SUBNET_SELECTION: u8 = 151;
+/// Marks that a server has looked at the virtual subnet (RFC 6607).
+pub const VIRTUAL_SUBNET_SELECTION_CONTROL: u8 = 152;
+
+/// The sub-options in an option 82, in order, as code and value. They end early at one that is cut
+/// off; [`is_well_formed`] tells.
+#[derive(Clone, Copy, Debug)]
+pub struct SubOptions<'a> {
+    value: OptionValue<'a>,
+    at: usize,
+}
+
+impl<'a> SubOptions<'a> {
+    /// The sub-options in the value of an option 82.
+    #[must_use]
+    pub const fn new(value: OptionValue<'a>) -> Self {
+        Self { value, at: 0 }
+    }
+}
+
+impl<'a> Iterator for SubOptions<'a> {
+    type Item = (u8, OptionValue<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let [code, len] = self.value.range(self.at, 2)?.leading()?;
+        let value = self.value.range(self.at + 2, usize::from(len))?;
+        self.at += 2 + usize::from(len);
+        Some((code, value))
+    }
+}
+
+/// Whether an option 82 consists of whole sub-options.
+#[must_use]
+pub fn is_well_formed(value: OptionValue<'_>) -> bool {
+    let mut subs = SubOptions::new(value);
+    while subs.next().is_some() {}
+    subs.at == value.len()
+}
+
+/// The first sub-option with this code.
+#[must_use]
+pub fn sub_option<'a>(value: OptionValue<'a>, code: u8) -> Option<OptionValue<'a>> {
+    SubOptions::new(value).find(|&(found, _)| found == code).map(|(_, value)| value)
+}
+
+/// The address in the subnet to lease from (RFC 3527), when it has four octets.
+#[must_use]
+pub fn link_selection(value: OptionValue<'_>) -> Option<Ipv4Addr> {
+    sub_option(value, LINK_SELECTION)?.address()
+}
+
+/// The address to name as server identifier (RFC 5107), when it has four octets.
+#[must_use]
+pub fn server_identifier_override(value: OptionValue<'_>) -> Option<Ipv4Addr> {
+    sub_option(value, SERVER_IDENTIFIER_OVERRIDE)?.address()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sub_options_come_in_order_until_one_is_cut_off() {
+        let octets = [1, 2, b'p', b'7', 5, 4, 192, 0, 2, 0, 12, 0, 2, 3, b'x'];
+        let value = OptionValue::of(&octets);
+        let codes: [Option<u8>; 4] = {
+            let mut subs = SubOptions::new(value);
+            core::array::from_fn(|_| subs.next().map(|(code, _)| code))
+        };
+        assert_eq!(codes, [Some(1), Some(5), Some(12), None]);
+        assert!(!is_well_formed(value));
+        assert!(is_well_formed(value.range(0, 12).unwrap()));
+        assert!(is_well_formed(OptionValue::of(&[])));
+        assert!(!is_well_formed(OptionValue::of(&[1])));
+        assert_eq!(link_selection(value), Some(Ipv4Addr::new(192, 0, 2, 0)));
+        assert_eq!(server_identifier_override(value), None);
+        assert_eq!(sub_option(value, CIRCUIT_ID).unwrap(), *b"p7");
+        assert!(sub_option(value, RELAY_ID).unwrap().is_empty());
+    }
+}

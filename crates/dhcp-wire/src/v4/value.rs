@@ -1,0 +1,227 @@
+//! The value of an option, which may stand in pieces (RFC 3396).
+
+use core::fmt;
+use core::net::Ipv4Addr;
+
+use super::Instances;
+
+/// The value of an option: all pieces of that code, joined in the order of RFC 3396 §7, without a
+/// copy. Nearly always it is one piece and [`OptionValue::as_slice`] gives it.
+#[derive(Clone, Copy)]
+pub struct OptionValue<'a> {
+    first: &'a [u8],
+    /// Where further pieces of `code` may be.
+    rest: Instances<'a>,
+    code: u8,
+    len: usize,
+}
+
+impl<'a> OptionValue<'a> {
+    /// A value in one piece that is in no message.
+    #[must_use]
+    pub const fn of(octets: &'a [u8]) -> Self {
+        Self { first: octets, rest: Instances::NONE, code: 0, len: octets.len() }
+    }
+
+    /// A value whose first piece is `first`; `rest` are the options behind that.
+    #[cold]
+    pub(super) fn joined(code: u8, first: &'a [u8], rest: Instances<'a>) -> Self {
+        let more: usize =
+            rest.filter(|&(other, _)| other == code).map(|(_, piece)| piece.len()).sum();
+        Self { first, rest, code, len: first.len() + more }
+    }
+
+    /// Octets in all.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// True for a value without octets.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The value, when it stands in one piece.
+    #[must_use]
+    pub const fn as_slice(&self) -> Option<&'a [u8]> {
+        if self.first.len() == self.len { Some(self.first) } else { None }
+    }
+
+    /// The pieces, in order; some may be empty.
+    #[must_use]
+    pub const fn fragments(&self) -> Fragments<'a> {
+        Fragments { next: Some(self.first), rest: self.rest, code: self.code, left: self.len }
+    }
+
+    /// The octets, one by one.
+    pub fn octets(&self) -> impl Iterator<Item = u8> + use<'a> {
+        self.fragments().flatten().copied()
+    }
+
+    /// Copies the value to the front of `target` and gives its length; `None` when it does not
+    /// fit.
+    #[must_use]
+    pub fn copy_to(&self, target: &mut [u8]) -> Option<usize> {
+        let mut target = target.get_mut(..self.len)?;
+        for piece in self.fragments() {
+            let (head, tail) = target.split_at_mut_checked(piece.len())?;
+            head.copy_from_slice(piece);
+            target = tail;
+        }
+        Some(self.len)
+    }
+
+    /// `len` octets from `start`; `None` when there are not as many.
+    #[must_use]
+    pub fn range(&self, start: usize, len: usize) -> Option<Self> {
+        if start.checked_add(len)? > self.len {
+            return None;
+        }
+        if len == 0 {
+            return Some(OptionValue::of(&[]));
+        }
+        let mut skip = start;
+        let mut pieces = self.fragments();
+        while let Some(piece) = pieces.next() {
+            if let Some(tail) = piece.get(skip..).filter(|tail| !tail.is_empty()) {
+                let first = tail.get(..len).unwrap_or(tail);
+                return Some(Self { first, rest: pieces.rest, code: self.code, len });
+            }
+            skip -= piece.len();
+        }
+        None
+    }
+
+    /// The first `N` octets; `None` when there are fewer.
+    #[must_use]
+    #[inline]
+    pub fn leading<const N: usize>(&self) -> Option<[u8; N]> {
+        if let Some(octets) = self.first.first_chunk::<N>() {
+            return Some(*octets);
+        }
+        let mut octets = [0; N];
+        self.range(0, N)?.copy_to(&mut octets)?;
+        Some(octets)
+    }
+
+    /// The value as one octet, when it is one.
+    #[must_use]
+    #[inline]
+    pub fn u8(&self) -> Option<u8> {
+        self.exactly::<1>().map(|[octet]| octet)
+    }
+
+    /// The value as a number of two octets, when it has two.
+    #[must_use]
+    #[inline]
+    pub fn u16(&self) -> Option<u16> {
+        self.exactly().map(u16::from_be_bytes)
+    }
+
+    /// The value as a number of four octets, when it has four.
+    #[must_use]
+    #[inline]
+    pub fn u32(&self) -> Option<u32> {
+        self.exactly().map(u32::from_be_bytes)
+    }
+
+    /// The value as an address, when it has four octets.
+    #[must_use]
+    #[inline]
+    pub fn address(&self) -> Option<Ipv4Addr> {
+        self.exactly::<4>().map(Ipv4Addr::from)
+    }
+
+    #[inline]
+    fn exactly<const N: usize>(&self) -> Option<[u8; N]> {
+        if self.len == N { self.leading() } else { None }
+    }
+}
+
+/// Equal when the octets are, however they are cut.
+impl PartialEq for OptionValue<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        match (self.as_slice(), other.as_slice()) {
+            (Some(mine), Some(theirs)) => mine == theirs,
+            _ => self.len == other.len && self.octets().eq(other.octets()),
+        }
+    }
+}
+
+impl Eq for OptionValue<'_> {}
+
+impl PartialEq<[u8]> for OptionValue<'_> {
+    fn eq(&self, other: &[u8]) -> bool {
+        *self == OptionValue::of(other)
+    }
+}
+
+impl<const N: usize> PartialEq<[u8; N]> for OptionValue<'_> {
+    fn eq(&self, other: &[u8; N]) -> bool {
+        *self == other[..]
+    }
+}
+
+impl fmt::Debug for OptionValue<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("0x")?;
+        self.octets().try_for_each(|octet| write!(f, "{octet:02x}"))
+    }
+}
+
+/// The pieces of a value.
+#[derive(Clone, Copy, Debug)]
+pub struct Fragments<'a> {
+    next: Option<&'a [u8]>,
+    rest: Instances<'a>,
+    code: u8,
+    left: usize,
+}
+
+impl<'a> Iterator for Fragments<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let piece = match self.next.take() {
+            Some(piece) => piece,
+            None if self.left == 0 => return None,
+            None => {
+                let code = self.code;
+                self.rest.find(|&(other, _)| other == code)?.1
+            }
+        };
+        let piece = piece.get(..self.left).unwrap_or(piece);
+        self.left -= piece.len();
+        Some(piece)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_their_exact_length() {
+        let value = OptionValue::of(&[1, 2, 3, 4]);
+        assert_eq!(value.u32(), Some(0x0102_0304));
+        assert_eq!(value.address(), Some(Ipv4Addr::new(1, 2, 3, 4)));
+        assert_eq!((value.u16(), value.u8()), (None, None));
+        assert_eq!(value.leading::<2>(), Some([1, 2]));
+        assert_eq!(value.leading::<5>(), None);
+        assert_eq!(OptionValue::of(&[9]).u8(), Some(9));
+    }
+
+    #[test]
+    fn ranges_stay_inside() {
+        let value = OptionValue::of(b"godwit");
+        assert_eq!(value.range(3, 3).unwrap(), *b"wit");
+        assert_eq!(value.range(6, 0).unwrap(), *b"");
+        assert_eq!(value.range(6, 1), None);
+        assert_eq!(value.range(usize::MAX, 2), None);
+        assert_eq!(value.range(0, 4).unwrap().range(3, 2), None);
+        let mut short = [0; 5];
+        assert_eq!(value.copy_to(&mut short), None);
+    }
+}

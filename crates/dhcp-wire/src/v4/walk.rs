@@ -1,0 +1,109 @@
+//! Going through the options of a message, piece by piece, over the up to three places that hold
+//! them: the options field, `file`, `sname`, in this order (RFC 3396 §5).
+
+use super::layout::{FILE, OVERLOAD_FILE, OVERLOAD_SNAME, SNAME};
+use super::option::{END, PAD};
+
+/// What comes next in one place.
+pub(super) enum Found {
+    /// An option whose length octet is at this offset.
+    Option {
+        /// Its code.
+        code: u8,
+        /// Offset of the length octet; the value follows.
+        at: usize,
+        /// Octets of the value.
+        len: u8,
+    },
+    /// No more: the END option or the end of the place.
+    End,
+    /// An option that the end of the place cuts off.
+    Cut,
+}
+
+/// Reads what is at `position` in `place`, a prefix of the datagram, and moves behind it.
+#[inline(always)]
+pub(super) fn find(place: &[u8], position: &mut usize) -> Found {
+    let mut at = *position;
+    loop {
+        let Some(&code) = place.get(at) else { return Found::End };
+        at += 1;
+        if code == PAD {
+            continue;
+        }
+        if code == END {
+            return Found::End;
+        }
+        let Some(&len) = place.get(at) else { return Found::Cut };
+        let end = at + 1 + usize::from(len);
+        if end > place.len() {
+            return Found::Cut;
+        }
+        *position = end;
+        return Found::Option { code, at, len };
+    }
+}
+
+/// Every option of a message as it stands there: pieces of a split option apart, in the order in
+/// which they are joined (RFC 3396 §7). Gives code and value.
+#[derive(Clone, Copy, Debug)]
+pub struct Instances<'a> {
+    octets: &'a [u8],
+    position: u16,
+    /// End of the present place.
+    end: u16,
+    /// Bits of the places that follow, as in option 52.
+    later: u8,
+}
+
+impl<'a> Instances<'a> {
+    /// None at all.
+    pub(super) const NONE: Self = Self { octets: &[], position: 0, end: 0, later: 0 };
+
+    /// From `position`, which is [`OPTIONS_AT`](super::layout::OPTIONS_AT) or the end of an option,
+    /// in a message with this `overload`.
+    pub(super) fn from(octets: &'a [u8], position: usize, overload: u8) -> Self {
+        let (end, later) = if position <= SNAME.end {
+            (SNAME.end, 0)
+        } else if position <= FILE.end {
+            (FILE.end, overload & OVERLOAD_SNAME)
+        } else {
+            (octets.len(), overload)
+        };
+        Self { octets, position: position as u16, end: end as u16, later }
+    }
+
+    /// The next option as (code, offset of its length octet, value).
+    #[inline]
+    pub(super) fn next_at(&mut self) -> Option<(u8, usize, &'a [u8])> {
+        loop {
+            let place = self.octets.get(..usize::from(self.end)).unwrap_or_default();
+            let mut position = usize::from(self.position);
+            if let Found::Option { code, at, len } = find(place, &mut position) {
+                self.position = position as u16;
+                let value = place.get(at + 1..at + 1 + usize::from(len)).unwrap_or_default();
+                return Some((code, at, value));
+            }
+            let next = if self.later & OVERLOAD_FILE != 0 {
+                self.later &= !OVERLOAD_FILE;
+                FILE
+            } else if self.later & OVERLOAD_SNAME != 0 {
+                self.later &= !OVERLOAD_SNAME;
+                SNAME
+            } else {
+                self.position = self.end;
+                return None;
+            };
+            self.position = next.start as u16;
+            self.end = next.end as u16;
+        }
+    }
+}
+
+impl<'a> Iterator for Instances<'a> {
+    type Item = (u8, &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_at().map(|(code, _, value)| (code, value))
+    }
+}

@@ -1,0 +1,105 @@
+//! The commands, and the names under which the binary acts as another tool.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use crate::{dhcp4, lab};
+
+/// A performance lab for datagram services, and the DHCP server that it ships.
+#[derive(Debug, Parser)]
+#[command(name = "godwit", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Measure servers: plans, trials, reports
+    Lab(lab::Args),
+    /// Serve DHCPv4, configured like Kea's kea-dhcp4
+    Dhcp4(dhcp4::Args),
+    /// Generate load
+    #[command(hide = true)]
+    Load(LoadArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct LoadArgs {
+    #[command(subcommand)]
+    protocol: LoadProtocol,
+}
+
+#[derive(Debug, Subcommand)]
+enum LoadProtocol {
+    /// DHCPv4 exchanges through a relay
+    Dhcp4(Box<dhcp_load::Args>),
+}
+
+/// Runs the command line `words`, whose first one is the name that the binary was called by.
+pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let words = as_called(words.into_iter().collect());
+    let parsed = Cli::command()
+        .try_get_matches_from(words)
+        .and_then(|matches| Cli::from_arg_matches(&matches));
+    match parsed {
+        Ok(Cli { command: Command::Lab(args) }) => lab::run(&args),
+        Ok(Cli { command: Command::Dhcp4(args) }) => dhcp4::run(&args),
+        Ok(Cli { command: Command::Load(LoadArgs { protocol: LoadProtocol::Dhcp4(args) }) }) => {
+            args.run()
+        }
+        Err(error) => {
+            // Help and version come this way too, with 0. A closed output is no reason to complain.
+            let _ = error.print();
+            ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+        }
+    }
+}
+
+/// Called by another tool's name (a link, usually), the binary acts as that tool.
+fn as_called(mut words: Vec<OsString>) -> Vec<OsString> {
+    let name = words.first().and_then(|word| Path::new(word).file_name()).map(ToOwned::to_owned);
+    if name.is_some_and(|name| name == "kea-dhcp4") {
+        words[0] = "godwit".into();
+        words.insert(1, "dhcp4".into());
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Cli, clap::Error> {
+        let words = as_called(line.split_whitespace().map(OsString::from).collect());
+        Cli::try_parse_from(words)
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_link_named_kea_dhcp4_serves() {
+        for line in ["/usr/sbin/kea-dhcp4 -c x.conf -p 6767", "godwit dhcp4 -c x.conf -p 6767"] {
+            let Command::Dhcp4(args) = parse(line).unwrap().command else { panic!("{line}") };
+            assert_eq!((args.config.unwrap().to_str(), args.port), (Some("x.conf"), Some(6767)));
+        }
+        assert!(parse("kea-dhcp4").is_err());
+        assert!(parse("godwit").is_err());
+    }
+
+    #[test]
+    fn the_lines_that_the_lab_types_are_understood() {
+        let load = "godwit load dhcp4 --server 10.0.0.1:67 --relay 10.0.255.254:67 --rate 1000.000 \
+                    --duration 0.5 --clients 100 --client-offset 7 --seed 18446744073709551615 \
+                    --deadline-s 2 --drain-s 0 --json /tmp/x --leases /tmp/y --echo";
+        parse(load).unwrap();
+        parse("godwit lab limit --listen 10.0.0.1:67").unwrap();
+        parse("godwit dhcp4 -c /x/config.json -p 6767 -P 6768").unwrap();
+    }
+}

@@ -1,0 +1,250 @@
+//! `godwit lab`: flags to calls of the crate `lab`, results to the terminal.
+
+use std::net::SocketAddrV4;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Subcommand, ValueEnum};
+use lab::{LabError, Progress, RunSettings};
+use measure::Plan;
+use measure::plan::Topology;
+use testbed::CommandLine;
+
+use crate::signals;
+
+/// Measure servers: find where each breaks, compare them, say why.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(Box<RunArgs>),
+    Report(ReportArgs),
+    Plans(JsonArgs),
+    Peers(JsonArgs),
+    Limit(LimitArgs),
+    Clean,
+}
+
+/// Run a plan: servers in turn, each to its highest rate.
+///
+/// As root it builds two network namespaces joined by a veth pair and removes them afterwards;
+/// otherwise it measures on loopback and says so.
+///
+/// Exit codes: 0 done; 1 failed at run time (nothing is left behind); 2 bad arguments or a bad plan;
+/// 3 measured, but a service fell short: no rate could be confirmed, it ended by itself, or leases
+/// are missing from its file; 130 interrupted (nothing is left behind).
+#[derive(Debug, clap::Args)]
+struct RunArgs {
+    /// A plan's name (see `godwit lab plans`) or the path of a TOML file
+    plan: String,
+    /// Servers to measure: godwit, kea [default: the plan's]
+    #[arg(long = "server", value_name = "NAME", value_delimiter = ',')]
+    servers: Vec<String>,
+    /// Measure any server, started by this command; {config} {address} {port} {folder} {relay}
+    /// {relay_port} are filled in
+    #[arg(long, value_name = "COMMAND")]
+    server_command: Option<String>,
+    /// How generator and server are connected [default: the plan's]
+    #[arg(long, value_name = "HOW")]
+    topology: Option<TopologyArg>,
+    /// Time that the run should take, seconds [default: the plan's]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    time_budget: Option<u32>,
+    /// Where result folders go
+    #[arg(long, value_name = "FOLDER", default_value = "results")]
+    results: PathBuf,
+    /// Print the summary as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum TopologyArg {
+    /// Namespaces as root, else loopback
+    Auto,
+    /// Namespaces
+    Veth,
+    /// 127.0.0.1 and free ports
+    Loopback,
+}
+
+/// Judge the records of a result folder again and render its report anew.
+///
+/// Exit codes: 0 done; 1 a file cannot be written; 2 not a result folder.
+#[derive(Debug, clap::Args)]
+struct ReportArgs {
+    /// A result folder
+    folder: PathBuf,
+    /// Print the summary as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct JsonArgs {
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Answer every datagram with its own content: what kernel and generator can do at most.
+///
+/// Exit codes: 0 ended by SIGTERM or SIGINT; 1 the address cannot be used; 2 bad arguments.
+#[derive(Debug, clap::Args)]
+struct LimitArgs {
+    /// The address and port to answer on
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: SocketAddrV4,
+}
+
+pub(crate) fn run(args: &Args) -> ExitCode {
+    let done = match &args.command {
+        Command::Run(args) => run_plan(args),
+        Command::Report(args) => report(args),
+        Command::Plans(args) => plans(args.json),
+        Command::Peers(args) => peers(args.json),
+        Command::Limit(args) => limit(args),
+        Command::Clean => clean(),
+    };
+    done.unwrap_or_else(|error| {
+        eprintln!("error: {error}");
+        ExitCode::from(error.exit_code())
+    })
+}
+
+fn run_plan(args: &RunArgs) -> Result<ExitCode, LabError> {
+    let plan = plan(args)?;
+    let godwit =
+        std::env::current_exe().map_err(|e| LabError::cannot("find this program's own file", e))?;
+    let words: Vec<String> = std::env::args().collect();
+    let command_line = words[1..]
+        .iter()
+        .fold(CommandLine::new(words[0].clone()), |line, word| line.arg(word.clone()));
+    let settings = RunSettings {
+        plan,
+        server_command: args.server_command.clone(),
+        results: args.results.clone(),
+        godwit,
+        command_line: command_line.to_string(),
+    };
+    let stop = signals::stop_flag().map_err(LabError::Failed)?;
+    let mut progress = Progress::new();
+    let finished = lab::run(&settings, stop, &mut progress)?;
+    progress.clear();
+    if args.json {
+        print_json(&finished.summary);
+    } else {
+        print!("{}", lab::report::table(&finished.summary));
+        for verified in &finished.leases {
+            println!(
+                "leases of {}: {} of {} found in its lease file",
+                verified.server, verified.found, verified.given
+            );
+        }
+        println!("report: {}", finished.folder.join("report.html").display());
+    }
+    for shortfall in &finished.shortfalls {
+        eprintln!("fell short: {shortfall}");
+    }
+    Ok(if finished.shortfalls.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(3) })
+}
+
+/// The plan with what the command line changes in it.
+fn plan(args: &RunArgs) -> Result<Plan, LabError> {
+    let mut plan = lab::plans::load(&args.plan)?;
+    if !args.servers.is_empty() {
+        plan.servers.clone_from(&args.servers);
+    } else if args.server_command.is_some() {
+        plan.servers = Vec::new();
+    }
+    let mut seen = plan.servers.clone();
+    seen.sort();
+    seen.dedup();
+    if seen.len() < plan.servers.len() {
+        return Err(LabError::Usage("--server names a server twice".to_owned()));
+    }
+    if let Some(topology) = args.topology {
+        plan.topology = match topology {
+            TopologyArg::Auto => Topology::Auto,
+            TopologyArg::Veth => Topology::Veth,
+            TopologyArg::Loopback => Topology::Loopback,
+        };
+    }
+    if let Some(seconds) = args.time_budget {
+        plan.time_budget_s = f64::from(seconds);
+    }
+    Ok(plan)
+}
+
+fn report(args: &ReportArgs) -> Result<ExitCode, LabError> {
+    let summary = lab::report::again(&args.folder)?;
+    if args.json {
+        print_json(&summary);
+    } else {
+        print!("{}", lab::report::table(&summary));
+        println!("report: {}", args.folder.join("report.html").display());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn plans(json: bool) -> Result<ExitCode, LabError> {
+    let plans = lab::plans::names();
+    if json {
+        let plans: Vec<_> = plans
+            .iter()
+            .map(|(name, title)| serde_json::json!({ "name": name, "title": title }))
+            .collect();
+        print_json(&serde_json::json!({ "schema": "godwit.plans.v1", "plans": plans }));
+    } else {
+        for (name, title) in plans {
+            println!("{name:<20} {title}");
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn peers(json: bool) -> Result<ExitCode, LabError> {
+    if json {
+        print_json(&lab::peers::json());
+    } else {
+        print!("{}", lab::peers::table());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn limit(args: &LimitArgs) -> Result<ExitCode, LabError> {
+    let signals = netio::signal::Signals::install()
+        .map_err(|e| LabError::cannot("install signal handlers", e))?;
+    let counts = netio::limit::run(args.listen, signals.stop())
+        .map_err(|e| LabError::Failed(e.to_string()))?;
+    println!(
+        "received {}, sent {}, refused {}, dropped at the socket {}",
+        counts.received, counts.sent, counts.refused, counts.socket_drops
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+fn clean() -> Result<ExitCode, LabError> {
+    let cleaned = testbed::Registry::open()?.clean()?;
+    for thing in &cleaned.removed {
+        println!("removed: {thing}");
+    }
+    for pid in &cleaned.alive {
+        println!("left alone: the run of process {pid}, which is alive");
+    }
+    if cleaned.removed.is_empty() && cleaned.failed.is_empty() {
+        println!("nothing to remove");
+    }
+    if cleaned.failed.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    Err(LabError::Failed(cleaned.failed.join("\n")))
+}
+
+fn print_json(value: &impl serde::Serialize) {
+    println!("{}", serde_json::to_string_pretty(value).expect("plain data"));
+}

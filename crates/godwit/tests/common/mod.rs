@@ -1,0 +1,186 @@
+//! A private server on loopback for the tests of the binary: own folder, own ports, ended by the
+//! process id that the test started.
+
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use std::fs;
+use std::net::UdpSocket;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// A folder that goes away with the value.
+pub(crate) struct TempFolder(PathBuf);
+
+impl TempFolder {
+    pub(crate) fn new(label: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("godwit-test-{}-{label}", std::process::id()));
+        fs::create_dir_all(&path).expect("the temporary folder can be written");
+        Self(path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for TempFolder {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+/// Whether all `tools` are there; when they must be, their absence fails the test.
+pub(crate) fn require(tools: &[&str]) -> bool {
+    let missing: Vec<_> = tools.iter().filter(|tool| !is_installed(tool)).collect();
+    if missing.is_empty() {
+        return true;
+    }
+    assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "not installed: {missing:?}");
+    println!("skipped: {missing:?} not installed");
+    false
+}
+
+fn is_installed(tool: &str) -> bool {
+    let folders = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
+    folders.split(':').any(|folder| Path::new(folder).join(tool).exists())
+}
+
+/// Writes a configuration for `shards` shards and a pool of 65,534 addresses; its path.
+pub(crate) fn configuration(folder: &Path, durability: &str, shards: u16) -> PathBuf {
+    let path = folder.join("dhcp4.conf");
+    let text = format!(
+        r#"{{ "Dhcp4": {{
+            "interfaces-config": {{ "interfaces": [ "lo/127.0.0.1" ], "dhcp-socket-type": "udp" }},
+            "lease-database": {{ "type": "memfile", "name": "{}", "lfc-interval": 0 }},
+            "valid-lifetime": 4000,
+            "user-context": {{ "godwit": {{ "durability": "{durability}", "shards": {shards} }} }},
+            "subnet4": [ {{ "id": 1, "subnet": "127.0.0.0/8",
+                            "pools": [ {{ "pool": "127.1.0.1 - 127.1.255.254" }} ] }} ]
+        }} }}"#,
+        folder.join("leases.csv").display()
+    );
+    fs::write(&path, text).expect("the test's folder can be written");
+    path
+}
+
+/// A running server.
+pub(crate) struct ServerProcess {
+    child: Child,
+    /// The server itself, when it runs under another program.
+    server_pid: u32,
+    pub(crate) port: u16,
+    pub(crate) relay_port: u16,
+    stderr: PathBuf,
+}
+
+impl ServerProcess {
+    pub(crate) fn start(config: &Path, folder: &Path) -> Self {
+        Self::launch(None, config, folder)
+    }
+
+    /// Starts the server as the child of `wrapper` (strace).
+    pub(crate) fn start_under(wrapper: Command, config: &Path, folder: &Path) -> Self {
+        Self::launch(Some(wrapper), config, folder)
+    }
+
+    fn launch(wrapper: Option<Command>, config: &Path, folder: &Path) -> Self {
+        let (port, relay_port) = (free_port(), free_port());
+        let stderr = folder.join("server.log");
+        let binary = env!("CARGO_BIN_EXE_godwit");
+        let mut command = match wrapper {
+            Some(mut wrapper) => {
+                wrapper.arg(binary);
+                wrapper
+            }
+            None => Command::new(binary),
+        };
+        command
+            .args(["dhcp4", "-c"])
+            .arg(config)
+            .args(["-p", &port.to_string(), "-P", &relay_port.to_string()])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(fs::File::create(&stderr).expect("the test's folder can be written"));
+        let child = command.spawn().expect("the server can be started");
+        let mut server = Self { server_pid: child.id(), child, port, relay_port, stderr };
+        server.wait_until_serving();
+        server
+    }
+
+    fn wait_until_serving(&mut self) {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while !self.log().contains("serving") {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                panic!("the server ended with {status}: {}", self.log());
+            }
+            assert!(Instant::now() < deadline, "not serving: {}", self.log());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        self.server_pid = child_of(self.child.id()).unwrap_or(self.child.id());
+    }
+
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(&self.stderr).unwrap_or_default()
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.server_pid
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        Command::new("kill")
+            .args([&format!("-{name}"), &self.server_pid.to_string()])
+            .status()
+            .expect("kill runs");
+    }
+
+    /// Ends the server with SIGTERM; its log.
+    pub(crate) fn stop(mut self) -> String {
+        self.signal("TERM");
+        let status = self.child.wait().expect("the server was started here");
+        assert!(status.success(), "{status}: {}", self.log());
+        self.log()
+    }
+
+    /// Ends the server at once.
+    pub(crate) fn kill(mut self) {
+        self.signal("KILL");
+        self.child.wait().expect("the server was started here");
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        if let Ok(None) = self.child.try_wait() {
+            self.signal("KILL");
+            self.child.kill().ok();
+            self.child.wait().ok();
+        }
+    }
+}
+
+/// The single child of process `pid`.
+fn child_of(pid: u32) -> Option<u32> {
+    let path = format!("/proc/{pid}/task/{pid}/children");
+    fs::read_to_string(path).ok()?.split_whitespace().next()?.parse().ok()
+}
+
+/// A UDP port that is free now, above the range that outgoing sockets are given.
+pub(crate) fn free_port() -> u16 {
+    loop {
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback has free ports");
+        let port = socket.local_addr().expect("it is bound").port();
+        if port > 10_000 {
+            return port;
+        }
+    }
+}
+
+/// Runs `command` to its end, at most a minute.
+pub(crate) fn run_bounded(command: &mut Command) -> Output {
+    let program = command.get_program().to_owned();
+    let mut bounded = Command::new("timeout");
+    bounded.arg("60").arg(program).args(command.get_args());
+    bounded.output().expect("timeout(1) is there")
+}

@@ -1,0 +1,275 @@
+//! `godwit lab` as a user meets it: messages, exit codes, and what is left behind (nothing).
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use testbed::command::find_program;
+use testbed::{namespace, registry};
+
+const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
+
+/// A folder of its own per test, with the plans that tests use.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("godwit-cli-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(path.join("plans")).expect("a folder");
+        let place = Self(path);
+        place.plan("tiny", "");
+        place
+    }
+
+    /// A plan that any server meets, so short that it ends by itself soon.
+    fn plan(&self, name: &str, more: &str) {
+        let text = format!(
+            "name = \"{name}\"\ntitle = \"Test\"\ntopology = \"loopback\"\ntime_budget_s = 5.0\n{more}\n\
+             [search]\nstart_per_s = 200.0\nmax_per_s = 400.0\ndwell_s = 0.2\nconfirm_dwell_s = 0.2\n\
+             [blocks]\nrounds = 1\ndwell_s = 0.0\n[curve]\nfractions = [0.5]\ndwell_s = 0.2\n"
+        );
+        std::fs::write(self.0.join(format!("plans/{name}.toml")), text).expect("a file");
+    }
+
+    fn godwit(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(GODWIT);
+        command.args(words).current_dir(&self.0).stdin(Stdio::null());
+        command
+    }
+
+    fn lab(&self, words: &[&str]) -> Output {
+        let words: Vec<&str> = ["lab"].iter().chain(words).copied().collect();
+        self.godwit(&words).output().expect("godwit starts")
+    }
+
+    /// Result folders, finished or not.
+    fn results(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(self.0.join("results")).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The one sentence of a failure and its exit code; nothing may be left.
+fn refused(place: &Place, words: &[&str], code: i32) -> String {
+    let output = place.lab(words);
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(code), "{words:?}: {said}");
+    assert_eq!(place.results(), Vec::<PathBuf>::new(), "{words:?}");
+    assert!(said.lines().last().is_some_and(|line| line.starts_with("error: ")), "{said}");
+    said
+}
+
+/// True when the tests that need root can run; says why when not.
+fn is_root() -> bool {
+    let able = registry::user_id() == 0 && find_program("ip").is_some();
+    if !able {
+        eprintln!("skipped: needs root and ip (package iproute2)");
+        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none_or(|v| v != "1"));
+    }
+    able
+}
+
+fn namespaces_of(pid: u32) -> Vec<String> {
+    namespace::list().into_iter().filter(|name| namespace::owner(name) == Some(pid)).collect()
+}
+
+/// Processes whose command line mentions `folder`.
+fn processes_in(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir("/proc").expect("proc is mounted").flatten();
+    let lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    lines
+        .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
+        .filter(|line| line.contains(&*folder.to_string_lossy()))
+        .collect()
+}
+
+/// Waits for a state that the machine reaches by itself; the bound only ends a broken test.
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    for _ in 0..6_000 {
+        if holds() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("never came about: {what}");
+}
+
+#[test]
+fn bad_arguments_and_plans_are_refused_in_words() {
+    let place = Place::new("bad");
+    assert!(refused(&place, &["run", "no-such-plan"], 2).contains("dhcp4-quick"));
+    assert!(refused(&place, &["run", "x/none.toml"], 2).contains("x/none.toml"));
+    place.plan("wrong", "time_budget = 3\nseed = -1");
+    let text = refused_plan(&place, "wrong");
+    assert!(text.contains("plans/wrong.toml:5:") && text.contains("plans/wrong.toml:6:"), "{text}");
+    let unknown = refused(&place, &["run", "tiny", "--server", "bind"], 2);
+    assert!(unknown.contains("no server is called bind"), "{unknown}");
+    assert!(refused(&place, &["run", "tiny", "--server", "kea,kea"], 2).contains("twice"));
+    let template = ["run", "tiny", "--server-command", "sh {nonsense}"];
+    assert!(refused(&place, &template, 2).contains("{nonsense} is not known"));
+    assert!(refused(&place, &["report", "nowhere"], 2).contains("nowhere"));
+    let output = place.lab(&["run"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+/// Problems of plans carry their own first words, so only code and leftovers are checked here.
+fn refused_plan(place: &Place, plan: &str) -> String {
+    let output = place.lab(&["run", plan]);
+    assert_eq!((output.status.code(), place.results().len()), (Some(2), 0));
+    said(&output)
+}
+
+#[test]
+fn missing_programs_and_servers_that_fail_are_named() {
+    let place = Place::new("missing");
+    let missing = ["run", "tiny", "--server-command", "godwit-no-such-server {config}"];
+    assert!(refused(&place, &missing, 1).contains("godwit-no-such-server: not found"));
+    let failing = ["run", "tiny", "--server-command", "sh -c 'echo the reason >&2; exit 7'"];
+    let text = refused(&place, &failing, 1);
+    assert!(text.contains("command did not start: exited with code 7: the reason"), "{text}");
+    let output = place.lab(&["limit", "--listen", "127.0.0.1:70000"]);
+    assert_eq!(output.status.code(), Some(2));
+    let taken = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("an address").to_string();
+    let output = place.lab(&["limit", "--listen", &address]);
+    let text = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains(&address) && text.to_lowercase().contains("in use"), "{text}");
+}
+
+#[test]
+fn a_run_leaves_records_summary_and_report_and_can_be_judged_again() {
+    let place = Place::new("run");
+    // The responder in the server's place: its answers are no leases, so the service falls short.
+    let responder = format!("{GODWIT} lab limit --listen {{address}}:{{port}}");
+    let output = place.lab(&["run", "tiny", "--json", "--server-command", &responder]);
+    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    assert!(said(&output).contains("command: no rate could be confirmed"), "{}", said(&output));
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON only");
+    assert_eq!(summary["schema"], "godwit.summary.v1");
+    assert_eq!(summary["environment"]["topology"], "loopback");
+    let results = place.results();
+    assert_eq!(results.len(), 1);
+    for name in ["run.json", "summary.json", "report.html", "leases.json", "trials", "servers"] {
+        assert!(results[0].join(name).exists(), "{name}");
+    }
+    for file in summary["files"].as_array().expect("a list") {
+        let path = results[0].join(file.as_str().expect("a path"));
+        assert!(path.exists(), "{}", path.display());
+    }
+    std::fs::remove_file(results[0].join("report.html")).expect("it was there");
+    let again = place.lab(&["report", "--json", &results[0].to_string_lossy()]);
+    assert_eq!(again.status.code(), Some(0), "{}", said(&again));
+    let again: serde_json::Value = serde_json::from_slice(&again.stdout).expect("JSON only");
+    assert_eq!(again, summary);
+    assert!(results[0].join("report.html").exists());
+    assert_eq!(processes_in(&place.0), Vec::<String>::new());
+}
+
+#[test]
+fn plans_and_peers_are_listed() {
+    let place = Place::new("lists");
+    let output = place.lab(&["plans"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains("dhcp4-quick") && text.contains("tiny"), "{text}");
+    let output = place.lab(&["peers", "--json"]);
+    let peers: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert!(peers["peers"].as_array().expect("a list").iter().any(|p| p["name"] == "kea"));
+}
+
+/// Starts a run whose server never answers, in namespaces, and waits until it is being waited for.
+fn waiting_run(place: &Place) -> std::process::Child {
+    place.plan("veth", "");
+    let words = ["lab", "run", "veth", "--topology", "veth", "--server-command", "sleep 1000.5"];
+    let child = place.godwit(&words).stderr(Stdio::null()).spawn().expect("godwit starts");
+    until("the server of the run", || {
+        std::fs::read_dir(place.0.join("results")).is_ok_and(|mut entries| {
+            entries.any(|e| e.is_ok_and(|e| e.path().join("servers/command/server.err").exists()))
+        })
+    });
+    child
+}
+
+#[test]
+fn an_interrupt_leaves_nothing() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::new("interrupt");
+    let mut child = waiting_run(&place);
+    assert_eq!(namespaces_of(child.id()).len(), 2);
+    let kill = format!("kill -s INT {0}; kill -s INT {0}", child.id());
+    Command::new("sh").args(["-c", &kill]).status().expect("sh");
+    let status = child.wait().expect("it ends");
+    assert_eq!(status.code(), Some(130));
+    assert_eq!(namespaces_of(child.id()), Vec::<String>::new());
+    assert_eq!(place.results(), Vec::<PathBuf>::new());
+    assert!(!Path::new(&format!("/run/godwit/{}.run", child.id())).exists());
+}
+
+#[test]
+fn what_a_killed_run_left_is_cleaned() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::new("killed");
+    let mut child = waiting_run(&place);
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
+    assert_eq!(namespaces_of(child.id()).len(), 2);
+    let output = place.lab(&["clean"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    for name in ["s", "c"] {
+        assert!(text.contains(&format!("gwt{:x}{name}", child.id())), "{text}");
+    }
+    assert_eq!(namespaces_of(child.id()), Vec::<String>::new());
+    assert_eq!(place.results(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn without_permission_namespaces_are_refused_and_loopback_is_taken() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::new("nobody");
+    place.plan("auto", "");
+    let auto = place.0.join("plans/auto.toml");
+    let text = std::fs::read_to_string(&auto).expect("the plan");
+    std::fs::write(&auto, text.replace("\"loopback\"", "\"auto\"")).expect("the plan");
+    // Nobody must reach the binary and its own folder.
+    let binary = place.0.join("godwit");
+    std::fs::copy(GODWIT, &binary).expect("a copy");
+    let as_nobody = |words: &[&str]| {
+        let own = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+        let mut command = Command::new("setpriv");
+        command.args(own).arg(&binary).args(words).current_dir(&place.0);
+        command.env_remove("XDG_RUNTIME_DIR").output().expect("setpriv starts")
+    };
+    let output = as_nobody(&["lab", "run", "auto"]);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(said(&output).contains("cannot create the folder results"), "{}", said(&output));
+    let free = place.0.join("free");
+    std::fs::create_dir(&free).expect("a folder");
+    std::os::unix::fs::chown(&free, Some(65534), Some(65534)).expect("root may");
+    let output = as_nobody(&["lab", "run", "auto", "--topology", "veth", "--results", "free"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said(&output).contains("no permission to build network namespaces"));
+    let responder = format!("{} lab limit --listen {{address}}:{{port}}", binary.display());
+    let words = ["lab", "run", "auto", "--results", "free", "--server-command", &responder];
+    let output = as_nobody(&words);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    assert!(text.contains("network namespaces need root"), "{text}");
+    let _ = std::fs::remove_dir_all(std::env::temp_dir().join("godwit-65534"));
+}

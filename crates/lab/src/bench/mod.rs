@@ -1,0 +1,387 @@
+//! Trials with real processes: servers that run side by side, a generator per trial, samples of both.
+
+mod set_up;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddrV4;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use measure::Plan;
+use measure::record::{LoadRecord, SampleDigest, TRIAL_SCHEMA, Trial, VoidReason};
+use testbed::process::describe;
+use testbed::{ChildProcess, CommandLine, Run, Sampler, Side, Target, Topology};
+
+pub use set_up::BenchSettings;
+
+use crate::driver::Prepared;
+use crate::error::LabError;
+use crate::folder;
+use crate::leases::{self, Verified};
+use crate::progress::Progress;
+use crate::runner::{Bench, Ran, Request};
+use crate::samples::samples_of;
+use crate::subject::Subject;
+
+/// How long a server may take to end when asked politely.
+const STOP_GRACE: Duration = Duration::from_secs(5);
+/// What a generator may take beyond its trial and the deadline before it is given up.
+const GENERATOR_GRACE: Duration = Duration::from_secs(15);
+
+/// A server that runs.
+#[derive(Debug)]
+struct Service {
+    subject: Subject,
+    prepared: Prepared,
+    address: SocketAddrV4,
+    /// As it was started, namespace and processor included.
+    command: CommandLine,
+    process: ChildProcess,
+    /// Number of the first client that has not been played yet.
+    next_client: u32,
+    /// Lists of the leases that clients were given.
+    lists: Vec<PathBuf>,
+}
+
+/// Processors: which side has which.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Processors {
+    pub(crate) server: usize,
+    pub(crate) generator: usize,
+}
+
+/// The bench with its servers running. Dropping it ends them and removes what was built.
+#[derive(Debug)]
+pub struct ProcessBench<'a> {
+    plan: &'a Plan,
+    /// The result folder.
+    folder: PathBuf,
+    godwit: PathBuf,
+    processors: Processors,
+    relay: SocketAddrV4,
+    topology: Topology,
+    // Servers end before the register takes their namespaces away.
+    services: Vec<Service>,
+    run: Run,
+    origin: Instant,
+    stop: &'a AtomicBool,
+    progress: &'a mut Progress,
+    warnings: Vec<String>,
+}
+
+impl Bench for ProcessBench<'_> {
+    fn elapsed_s(&self) -> f64 {
+        self.origin.elapsed().as_secs_f64()
+    }
+
+    fn trial(&mut self, request: &Request) -> Result<Ran, LabError> {
+        let label = self.services[request.subject].subject.label();
+        let words = format!("{} {label}: {}/s", step_words(request), grouped(request.rate_per_s));
+        self.progress.step(&words);
+        let trial = self.measure(request)?;
+        if let Some(status) = self.services[request.subject].process.ended().ok().flatten() {
+            let how = self.how_it_ended(request.subject, status);
+            self.progress.say(&format!("warning: {how}"));
+            return Ok(Ran::ServerGone(how));
+        }
+        let outcome = if trial.is_void() {
+            let reasons: Vec<&str> = trial.void.iter().map(|reason| reason.words()).collect();
+            format!("void: {}", reasons.join(", "))
+        } else {
+            format!("{:.1} % late or lost", trial.loss() * 100.0)
+        };
+        self.progress.done(&format!("{words}, {outcome}"));
+        Ok(Ran::Trial(Box::new(trial)))
+    }
+}
+
+impl ProcessBench<'_> {
+    /// One trial, from starting the generator to its record on the disk.
+    fn measure(&mut self, request: &Request) -> Result<Trial, LabError> {
+        let service = &self.services[request.subject];
+        let name = format!("{:03}-{}", request.number, service.subject.file_name());
+        let folder = self.folder.join(folder::TRIALS).join(name);
+        folder::create(&folder)?;
+        let seed = self.plan.trial_seed(request.number);
+        let (generator, list) = self.generator(request, seed, &folder);
+        let sampler = Sampler::start(
+            self.origin,
+            Duration::from_millis(u64::from(self.plan.sampling_interval_ms)),
+            vec![self.processors.server, self.processors.generator],
+            vec![self.target(service.process.pid(), service.address)],
+        );
+        let start_s = self.elapsed_s();
+        let mut process = ChildProcess::start(&generator, "generator", &folder)?;
+        sampler.watch(self.target(process.pid(), self.relay));
+        let patience = Duration::from_secs_f64(request.dwell_s + self.plan.search.deadline_s);
+        let until = Instant::now() + patience + GENERATOR_GRACE;
+        let stop = self.stop;
+        let ended = process
+            .wait(|| stop.load(Ordering::Acquire) || Instant::now() >= until)
+            .map_err(|e| LabError::cannot("wait for the generator", e))?;
+        let end_s = self.elapsed_s();
+        let samples = samples_of(&sampler.finish());
+        if stop.load(Ordering::Acquire) {
+            return Err(LabError::Interrupted);
+        }
+        let load = self.record_of(&process, ended, &folder)?;
+        let service = &mut self.services[request.subject];
+        service.next_client = self.plan.next_clients(service.next_client, request).1;
+        service.lists.extend(list.filter(|path| path.exists()));
+        let cpus = |cpu: usize| vec![cpu as u32];
+        let (server_cpus, generator_cpus) =
+            (cpus(self.processors.server), cpus(self.processors.generator));
+        let digest = SampleDigest::of_samples(&samples, &server_cpus, &generator_cpus);
+        let void = match &load {
+            Some(load) => self.plan.void.judge(load, &digest),
+            None => vec![VoidReason::GeneratorFailed],
+        };
+        let trial = Trial {
+            schema: TRIAL_SCHEMA.to_owned(),
+            number: request.number,
+            server: service.subject.server.clone(),
+            variant: service.subject.variant.clone(),
+            purpose: request.purpose,
+            round: request.round,
+            rate_per_s: request.rate_per_s,
+            seed,
+            start_s,
+            end_s,
+            commands: BTreeMap::from([
+                ("server".to_owned(), service.command.to_string()),
+                ("generator".to_owned(), generator.to_string()),
+            ]),
+            server_cpus,
+            generator_cpus,
+            load,
+            digest,
+            samples,
+            void,
+            files: self.files_in(&folder),
+        };
+        folder::write_json(&folder.join(folder::TRIAL), &trial)?;
+        Ok(trial)
+    }
+
+    /// The generator's command line, and the file for its leases where they will be verified.
+    fn generator(
+        &self,
+        request: &Request,
+        seed: u64,
+        folder: &Path,
+    ) -> (CommandLine, Option<PathBuf>) {
+        let service = &self.services[request.subject];
+        let (first_client, _) = self.plan.next_clients(service.next_client, request);
+        let path = |name: &str| folder.join(name).to_string_lossy().into_owned();
+        let mut command = CommandLine::new(self.godwit.to_string_lossy())
+            .args(["load", "dhcp4"])
+            .args(["--server", &service.address.to_string()])
+            .args(["--relay", &self.relay.to_string()])
+            .args(["--rate", &format!("{:.3}", request.rate_per_s)])
+            .args(["--duration", &request.dwell_s.to_string()])
+            .args(["--clients", &self.plan.clients.count.to_string()])
+            .args(["--client-offset", &first_client.to_string()])
+            .args(["--seed", &seed.to_string()])
+            .args(["--deadline-s", &self.plan.search.deadline_s.to_string()])
+            // Late and lost are one for the criterion; telling them apart would double the wait.
+            .args(["--drain-s", "0"])
+            .args(["--json", &path("load.json")]);
+        let mut list = None;
+        if service.subject.is_limit() {
+            command = command.arg("--echo");
+        } else if service.prepared.lease_file.is_some() {
+            command = command.args(["--leases", &path("leases.csv")]);
+            list = Some(folder.join("leases.csv"));
+        }
+        let cpu = Some(self.processors.generator);
+        (self.topology.command(Side::Client, cpu, command), list)
+    }
+
+    /// What the generator wrote; `None` when it failed in a way that may pass.
+    fn record_of(
+        &self,
+        process: &ChildProcess,
+        ended: Option<ExitStatus>,
+        folder: &Path,
+    ) -> Result<Option<LoadRecord>, LabError> {
+        let text = std::fs::read_to_string(folder.join("load.json")).unwrap_or_default();
+        if let Ok(record) = serde_json::from_str(&text) {
+            return Ok(Some(record));
+        }
+        match ended {
+            // It refused its arguments or its surroundings: the next one would do the same.
+            Some(status) if status.code().is_some_and(|code| code == 1 || code == 2) => Err(
+                LabError::Failed(format!("the generator failed: {}", last_words(process, status))),
+            ),
+            _ => Ok(None),
+        }
+    }
+
+    fn target(&self, pid: u32, address: SocketAddrV4) -> Target {
+        Target { pid, address, interface: self.topology.interface().to_owned() }
+    }
+
+    fn how_it_ended(&self, subject: usize, status: ExitStatus) -> String {
+        let service = &self.services[subject];
+        format!(
+            "{} ended by itself: {}",
+            service.subject.label(),
+            last_words(&service.process, status)
+        )
+    }
+
+    /// Paths of the files in `folder`, relative to the result folder.
+    fn files_in(&self, folder: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut files: Vec<String> = entries
+            .map(|entry| entry.path())
+            .filter(|path| path.is_file() && !path.ends_with("leases.csv"))
+            .filter_map(|path| {
+                Some(path.strip_prefix(&self.folder).ok()?.to_string_lossy().into_owned())
+            })
+            .collect();
+        files.push(format!(
+            "{}/{}",
+            folder.strip_prefix(&self.folder).unwrap_or(folder).display(),
+            folder::TRIAL
+        ));
+        files.sort();
+        files
+    }
+
+    /// What there is to say about the set-up.
+    #[must_use]
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Versions of the servers by label.
+    #[must_use]
+    pub fn versions(&self) -> BTreeMap<String, String> {
+        let known = self.services.iter().filter(|s| !s.prepared.version.is_empty());
+        known.map(|s| (s.subject.label(), s.prepared.version.clone())).collect()
+    }
+
+    /// `veth` or `loopback`.
+    #[must_use]
+    pub fn topology_name(&self) -> &'static str {
+        match self.topology {
+            Topology::Loopback => "loopback",
+            Topology::Namespaces { .. } => "veth",
+        }
+    }
+
+    /// Ends the servers in peace and looks for every lease given in their files; lists and lease
+    /// files are removed unless something is missing.
+    pub fn end_servers(&mut self) -> (Vec<Verified>, Vec<String>) {
+        let (mut verified, mut problems) = (Vec::new(), Vec::new());
+        for service in &mut self.services {
+            let label = service.subject.label();
+            self.progress.step(&format!("ending {label}"));
+            service.process.stop(STOP_GRACE);
+            let Some(lease_file) = &service.prepared.lease_file else { continue };
+            self.progress.step(&format!("verifying the leases of {label}"));
+            match leases::verify(&label, &service.lists, lease_file) {
+                Ok(found) => {
+                    if found.is_complete() {
+                        let rows = leases::companions(lease_file);
+                        for path in rows.iter().chain(&service.lists) {
+                            let _ = std::fs::remove_file(path);
+                        }
+                    }
+                    verified.push(found);
+                }
+                Err(e) => problems.push(format!("{label}: leases not verified: {e}")),
+            }
+        }
+        (verified, problems)
+    }
+
+    /// The result folder stays; everything else that was built is removed.
+    ///
+    /// # Errors
+    /// Something could not be removed.
+    pub fn keep(mut self) -> Result<(), LabError> {
+        self.run.keep_folder(&self.folder);
+        self.services.clear();
+        self.run.end().map_err(|sentences| LabError::Failed(sentences.join("\n")))
+    }
+}
+
+/// Which clients a trial plays.
+trait NextClients {
+    /// The first client of a trial whose server has seen those before `next`, and the first one
+    /// after it. When the pool has no more addresses for new clients, the old ones come again.
+    fn next_clients(&self, next: u32, request: &Request) -> (u32, u32);
+}
+
+impl NextClients for Plan {
+    fn next_clients(&self, next: u32, request: &Request) -> (u32, u32) {
+        let due = (request.rate_per_s * request.dwell_s).ceil() as u32;
+        let played = due.saturating_add(1).min(self.clients.count);
+        let first = if next.saturating_add(played) > self.server.pool_size { 0 } else { next };
+        (first, first + played)
+    }
+}
+
+/// "exited with code 1: the last line that it wrote".
+fn last_words(process: &ChildProcess, status: ExitStatus) -> String {
+    let words = process.last_words(3);
+    if words.is_empty() { describe(status) } else { format!("{}: {words}", describe(status)) }
+}
+
+fn step_words(request: &Request) -> String {
+    let purpose = request.purpose.name();
+    if request.purpose == measure::record::Purpose::Curve {
+        purpose.to_owned()
+    } else {
+        format!("round {} of {}, {purpose}", request.round + 1, request.rounds)
+    }
+}
+
+/// A rate with its thousands apart.
+pub(crate) fn grouped(rate: f64) -> String {
+    let digits = format!("{rate:.0}");
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use measure::record::Purpose;
+
+    use super::*;
+
+    #[test]
+    fn clients_are_new_until_the_pool_is_used_up() {
+        let mut plan = Plan::default();
+        (plan.clients.count, plan.server.pool_size) = (1_000, 2_500);
+        let request = |rate_per_s| Request {
+            number: 0,
+            subject: 0,
+            purpose: Purpose::Search,
+            round: 0,
+            rounds: 1,
+            rate_per_s,
+            dwell_s: 1.0,
+        };
+        assert_eq!(plan.next_clients(0, &request(500.0)), (0, 501));
+        assert_eq!(plan.next_clients(501, &request(1e6)), (501, 1_501));
+        assert_eq!(plan.next_clients(1_501, &request(1e6)), (0, 1_000), "1,000 more do not fit");
+        assert_eq!(plan.next_clients(1_501, &request(998.0)), (1_501, 2_500));
+    }
+
+    #[test]
+    fn thousands_stand_apart() {
+        let texts = [0.0, 999.4, 1_000.0, 1_234_567.0].map(grouped);
+        assert_eq!(texts, ["0", "999", "1,000", "1,234,567"]);
+    }
+}

@@ -1,0 +1,222 @@
+//! Building a bench: folders, topology, processors, servers that answer.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use measure::Plan;
+use measure::plan::Topology as Wanted;
+use testbed::process::pin_self;
+use testbed::topology::{NamespaceSettings, allowed_cpus, free_port};
+use testbed::{ChildProcess, Registry, Run, Side, Topology};
+
+use super::{ProcessBench, Processors, Service, last_words};
+use crate::driver::{self, Place};
+use crate::error::LabError;
+use crate::folder;
+use crate::probe;
+use crate::progress::Progress;
+use crate::subject::Subject;
+
+/// How long a server may take until it answers.
+const START_PATIENCE: Duration = Duration::from_secs(20);
+/// The ports of DHCP in namespaces, where they are free.
+const DHCP_PORT: u16 = 67;
+/// The relay's address in namespaces; servers count up from 10.0.0.1.
+const RELAY: Ipv4Addr = Ipv4Addr::new(10, 0, 255, 254);
+
+/// What a bench is built from.
+#[derive(Debug)]
+pub struct BenchSettings<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// What runs on it.
+    pub subjects: &'a [Subject],
+    /// This binary.
+    pub godwit: PathBuf,
+    /// The result folder, not there yet.
+    pub folder: PathBuf,
+    /// Set when the user wants the run to end.
+    pub stop: &'a AtomicBool,
+}
+
+impl<'a> ProcessBench<'a> {
+    /// Builds the topology and starts every server, one after the other, each until it answers.
+    /// Time counts from here.
+    ///
+    /// # Errors
+    /// A server is missing or does not answer, something cannot be built, or the user interrupts.
+    /// What had been built is removed.
+    pub fn build(
+        settings: BenchSettings<'a>,
+        progress: &'a mut Progress,
+    ) -> Result<Self, LabError> {
+        let BenchSettings { plan, subjects, godwit, folder, stop } = settings;
+        let origin = Instant::now();
+        let mut run = Registry::open()?.begin()?;
+        run.note_folder(&folder)?;
+        folder::create(&folder)?;
+        let mut warnings = Vec::new();
+        let processors = choose_processors(&mut warnings)?;
+        progress.step("building the topology");
+        let topology =
+            choose_topology(plan.topology, subjects.len(), processors, &mut run, &mut warnings)?;
+        let relay = match topology {
+            Topology::Loopback => loopback_address()?,
+            Topology::Namespaces { .. } => SocketAddrV4::new(RELAY, DHCP_PORT),
+        };
+        if plan.server.pool_size > driver::LARGEST_POOL {
+            warnings.push(format!("The pool is cut to {} addresses.", driver::LARGEST_POOL));
+        }
+        let mut bench = Self {
+            plan,
+            folder,
+            godwit,
+            processors,
+            relay,
+            topology,
+            services: Vec::new(),
+            run,
+            origin,
+            stop,
+            progress,
+            warnings,
+        };
+        for (position, subject) in subjects.iter().enumerate() {
+            let service = bench.start(position, subject)?;
+            bench.services.push(service);
+            bench.wait_until_it_answers(position)?;
+        }
+        Ok(bench)
+    }
+
+    fn start(&mut self, position: usize, subject: &Subject) -> Result<Service, LabError> {
+        self.progress.step(&format!("starting {}", subject.label()));
+        let folder = self.folder.join(folder::SERVERS).join(subject.file_name());
+        folder::create(&folder)?;
+        let address = match self.topology {
+            Topology::Loopback => loopback_address()?,
+            Topology::Namespaces { .. } => SocketAddrV4::new(server_ip(position), DHCP_PORT),
+        };
+        let place = Place {
+            folder: folder.clone(),
+            address,
+            relay: self.relay,
+            interface: self.topology.interface().to_owned(),
+            pool: driver::pool(self.plan.server.pool_size),
+            lease_time_s: self.plan.server.lease_time_s,
+            godwit: self.godwit.clone(),
+        };
+        let prepared = driver::prepare(subject, &place)?;
+        let cpu = Some(self.processors.server);
+        let command = self.topology.command(Side::Server, cpu, prepared.command.clone());
+        let process = ChildProcess::start(&command, "server", &folder)?;
+        self.run.note_group(process.pid())?;
+        Ok(Service {
+            subject: subject.clone(),
+            prepared,
+            address,
+            command,
+            process,
+            next_client: 0,
+            lists: Vec::new(),
+        })
+    }
+
+    fn wait_until_it_answers(&mut self, position: usize) -> Result<(), LabError> {
+        let namespace = self.topology.namespace(Side::Client);
+        let path = namespace.map(|name| Path::new("/run/netns").join(name));
+        let socket = probe::open(self.relay, path.as_deref())?;
+        let service = &mut self.services[position];
+        let (label, address) = (service.subject.label(), service.address);
+        let until = Instant::now() + START_PATIENCE;
+        let (process, stop) = (&mut service.process, self.stop);
+        let has_answered = probe::wait_for_answer(&socket, self.relay, address, || {
+            stop.load(Ordering::Acquire)
+                || Instant::now() >= until
+                || !matches!(process.ended(), Ok(None))
+        })?;
+        if stop.load(Ordering::Acquire) {
+            return Err(LabError::Interrupted);
+        }
+        if has_answered {
+            return Ok(());
+        }
+        Err(LabError::Failed(match process.ended().ok().flatten() {
+            Some(status) => format!("{label} did not start: {}", last_words(process, status)),
+            None => format!(
+                "{label} does not answer on UDP {address} after {} s; its last words: {}",
+                START_PATIENCE.as_secs(),
+                process.last_words(1)
+            ),
+        }))
+    }
+}
+
+fn server_ip(position: usize) -> Ipv4Addr {
+    Ipv4Addr::new(10, 0, 0, position as u8 + 1)
+}
+
+fn loopback_address() -> Result<SocketAddrV4, LabError> {
+    Ok(SocketAddrV4::new(Ipv4Addr::LOCALHOST, free_port(Ipv4Addr::LOCALHOST)?))
+}
+
+/// The generator gets the first processor, where most interrupts are, the server the last one; the
+/// lab itself keeps off the server's.
+fn choose_processors(warnings: &mut Vec<String>) -> Result<Processors, LabError> {
+    let cpus = allowed_cpus();
+    let (first, last) = (cpus[0], cpus[cpus.len() - 1]);
+    if cpus.len() == 1 {
+        warnings.push(
+            "One processor only: server and generator share it, so neither rates nor processor \
+             seconds are the server's alone."
+                .to_owned(),
+        );
+    } else {
+        pin_self(if cpus.len() > 2 { cpus[1] } else { first })?;
+    }
+    Ok(Processors { server: last, generator: first })
+}
+
+fn choose_topology(
+    wanted: Wanted,
+    servers: usize,
+    processors: Processors,
+    run: &mut Run,
+    warnings: &mut Vec<String>,
+) -> Result<Topology, LabError> {
+    let is_root = testbed::registry::user_id() == 0;
+    let loopback = |why: &str, warnings: &mut Vec<String>| {
+        warnings.push(format!(
+            "Measured on loopback ({why}): packets are received on the sender's processor, so the \
+             generator bears part of the server's work."
+        ));
+        Ok(Topology::Loopback)
+    };
+    match wanted {
+        Wanted::Loopback => return loopback("as the plan says", warnings),
+        Wanted::Auto if !is_root => return loopback("network namespaces need root", warnings),
+        Wanted::Veth if !is_root => {
+            return Err(LabError::Failed(
+                "no permission to build network namespaces; run as root, or with \
+                 --topology loopback"
+                    .to_owned(),
+            ));
+        }
+        Wanted::Auto | Wanted::Veth => {}
+    }
+    let settings = NamespaceSettings {
+        server_addresses: (0..servers).map(server_ip).collect(),
+        client_address: RELAY,
+        prefix_length: driver::SUBNET.1,
+        server_cpu: processors.server,
+        client_cpu: processors.generator,
+    };
+    match Topology::namespaces(run, &settings) {
+        Ok(topology) => Ok(topology),
+        // Root of a container is not allowed everything.
+        Err(e) if wanted == Wanted::Auto => loopback(&e.to_string(), warnings),
+        Err(e) => Err(e.into()),
+    }
+}

@@ -1,0 +1,79 @@
+//! A server that the user names by a command with placeholders.
+
+use testbed::CommandLine;
+use testbed::command::{find_program, split_words};
+
+use super::{Place, Prepared, common_configuration, write_configuration};
+use crate::error::LabError;
+
+/// What a template may hold, and what it stands for.
+const PLACEHOLDERS: [&str; 6] = ["config", "address", "port", "folder", "relay", "relay_port"];
+
+/// The program of a template, after the template itself has been checked.
+pub(super) fn program(template: &str) -> Result<String, LabError> {
+    let wrong = |why: &str| LabError::Usage(format!("--server-command '{template}': {why}"));
+    let words = split_words(template).map_err(|why| wrong(&why))?;
+    let program = words.first().ok_or_else(|| wrong("it is empty"))?;
+    for word in &words {
+        fill(word, |_| Some(String::new())).map_err(|why| wrong(&why))?;
+    }
+    if find_program(program).is_none() {
+        return Err(LabError::Failed(format!(
+            "{program}: not found; is it installed and executable?"
+        )));
+    }
+    Ok(program.clone())
+}
+
+pub(super) fn prepare(template: &str, place: &Place) -> Result<Prepared, LabError> {
+    program(template)?;
+    let configuration = write_configuration(place, &common_configuration(place))?;
+    let value = |name: &str| {
+        Some(match name {
+            "config" => configuration.clone(),
+            "address" => place.address.ip().to_string(),
+            "port" => place.address.port().to_string(),
+            "folder" => place.folder.to_string_lossy().into_owned(),
+            "relay" => place.relay.ip().to_string(),
+            "relay_port" => place.relay.port().to_string(),
+            _ => return None,
+        })
+    };
+    let words = split_words(template).map_err(LabError::Usage)?;
+    let words = words
+        .iter()
+        .map(|word| fill(word, value))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(LabError::Usage)?;
+    let mut command = CommandLine::new(words[0].clone());
+    for word in &words[1..] {
+        command = command.arg(word.clone());
+    }
+    Ok(Prepared { command, lease_file: None, version: String::new() })
+}
+
+/// `word` with every `{name}` replaced; `{{` and `}}` stand for themselves.
+fn fill(word: &str, value: impl Fn(&str) -> Option<String>) -> Result<String, String> {
+    let mut filled = String::new();
+    let mut rest = word;
+    while let Some(at) = rest.find(['{', '}']) {
+        filled.push_str(&rest[..at]);
+        let here = &rest[at..];
+        if let Some(after) = here.strip_prefix("{{").or_else(|| here.strip_prefix("}}")) {
+            filled.push_str(&here[..1]);
+            rest = after;
+        } else {
+            let end = here.find('}').filter(|&end| end > 0);
+            let name = &here[1..end.ok_or_else(|| format!("a brace stands alone in {word}"))?];
+            let known = PLACEHOLDERS.contains(&name).then(|| value(name)).flatten();
+            let unknown = || {
+                let known = PLACEHOLDERS.map(|p| format!("{{{p}}}")).join(" ");
+                format!("{{{name}}} is not known; there are: {known}")
+            };
+            filled.push_str(&known.ok_or_else(unknown)?);
+            rest = &here[name.len() + 2..];
+        }
+    }
+    filled.push_str(rest);
+    Ok(filled)
+}

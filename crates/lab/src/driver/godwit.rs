@@ -1,0 +1,21 @@
+//! Godwit's own DHCP server, started like any other.
+
+use measure::plan::Durability;
+use serde_json::json;
+use testbed::CommandLine;
+
+use super::{Place, Prepared, common_configuration, version_of, with_ports, write_configuration};
+use crate::error::LabError;
+
+pub(super) fn prepare(durability: Durability, place: &Place) -> Result<Prepared, LabError> {
+    let mut dhcp4 = common_configuration(place);
+    dhcp4["user-context"] = json!({ "godwit": { "durability": durability.name() } });
+    let configuration = write_configuration(place, &dhcp4)?;
+    let command =
+        CommandLine::new(place.godwit.to_string_lossy()).args(["dhcp4", "-c", &configuration]);
+    Ok(Prepared {
+        command: with_ports(command, place),
+        lease_file: Some(place.folder.join("leases.csv")),
+        version: version_of(&place.godwit, "--version"),
+    })
+}

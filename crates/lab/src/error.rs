@@ -1,0 +1,50 @@
+//! Why the lab could not do what it was asked.
+
+use std::fmt;
+
+use testbed::TestbedError;
+
+/// A reason, in words for the person at the terminal, by who has to act.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LabError {
+    /// The arguments, the plan or a configuration are wrong. Exit code 2.
+    Usage(String),
+    /// Something failed while running: no permission, a missing program, a port in use. Exit code 1.
+    Failed(String),
+    /// The user asked to stop. Exit code 130.
+    Interrupted,
+}
+
+impl LabError {
+    /// The exit code of the process.
+    #[must_use]
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 2,
+            Self::Failed(_) => 1,
+            Self::Interrupted => 130,
+        }
+    }
+
+    /// "cannot `what`: `error`".
+    pub fn cannot(what: impl fmt::Display, error: impl fmt::Display) -> Self {
+        Self::Failed(format!("cannot {what}: {error}"))
+    }
+}
+
+impl fmt::Display for LabError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(words) | Self::Failed(words) => f.write_str(words),
+            Self::Interrupted => f.write_str("interrupted; nothing is left behind"),
+        }
+    }
+}
+
+impl std::error::Error for LabError {}
+
+impl From<TestbedError> for LabError {
+    fn from(error: TestbedError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}

@@ -1,0 +1,143 @@
+//! The result folder: names, and JSON files that are whole or not there.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::LabError;
+
+/// Files of a result folder.
+pub(crate) const RUN: &str = "run.json";
+pub(crate) const SUMMARY: &str = "summary.json";
+pub(crate) const REPORT: &str = "report.html";
+pub(crate) const LEASES: &str = "leases.json";
+pub(crate) const TRIALS: &str = "trials";
+pub(crate) const SERVERS: &str = "servers";
+pub(crate) const TRIAL: &str = "trial.json";
+
+/// A moment of the calendar, universal time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Calendar {
+    year: u64,
+    month: u64,
+    day: u64,
+    second_of_day: u64,
+}
+
+impl Calendar {
+    /// Now, by the system's clock.
+    pub(crate) fn now() -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self::of_unix(since.as_secs())
+    }
+
+    /// The proleptic Gregorian date of `seconds` since 1970, counted in eras of 400 years that
+    /// begin on 1 March, so that the leap day is the last of its year.
+    pub(crate) const fn of_unix(seconds: u64) -> Self {
+        let days = seconds / 86_400 + 719_468;
+        let (era, day_of_era) = (days / 146_097, days % 146_097);
+        let year_of_era =
+            (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let march_month = (5 * day_of_year + 2) / 153;
+        let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
+        Self {
+            year: era * 400 + year_of_era + (month <= 2) as u64,
+            month,
+            day: day_of_year - (153 * march_month + 2) / 5 + 1,
+            second_of_day: seconds % 86_400,
+        }
+    }
+
+    const fn clock(self) -> (u64, u64, u64) {
+        let s = self.second_of_day;
+        (s / 3600, s / 60 % 60, s % 60)
+    }
+
+    /// RFC 3339.
+    pub(crate) fn rfc3339(self) -> String {
+        let (h, m, s) = self.clock();
+        format!("{:04}-{:02}-{:02}T{h:02}:{m:02}:{s:02}Z", self.year, self.month, self.day)
+    }
+
+    /// The same without punctuation, for names of files.
+    pub(crate) fn compact(self) -> String {
+        self.rfc3339().replace([':', '-'], "")
+    }
+}
+
+/// Picks a name below `results` that is not taken and returns the path, absolute.
+pub(crate) fn choose(results: &Path, at: Calendar, plan: &str) -> Result<PathBuf, LabError> {
+    fs::create_dir_all(results)
+        .map_err(|e| LabError::cannot(format!("create the folder {}", results.display()), e))?;
+    let results = results
+        .canonicalize()
+        .map_err(|e| LabError::cannot(format!("use the folder {}", results.display()), e))?;
+    let name = format!("{}-{plan}", at.compact());
+    let names = (1..).map(|n| if n == 1 { name.clone() } else { format!("{name}-{n}") });
+    let free = names.map(|name| results.join(name)).find(|path| !path.exists());
+    Ok(free.expect("names do not run out"))
+}
+
+/// Creates a folder whose parents exist or not.
+pub(crate) fn create(path: &Path) -> Result<(), LabError> {
+    fs::create_dir_all(path)
+        .map_err(|e| LabError::cannot(format!("create the folder {}", path.display()), e))
+}
+
+/// Writes `value` so that the file is whole or not there.
+pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), LabError> {
+    let text = serde_json::to_string_pretty(value).expect("records are plain data");
+    write_text(path, &(text + "\n"))
+}
+
+/// As [`write_json`], for text.
+pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), LabError> {
+    let unfinished = path.with_extension("unfinished");
+    fs::write(&unfinished, text)
+        .and_then(|()| fs::rename(&unfinished, path))
+        .map_err(|e| LabError::cannot(format!("write {}", path.display()), e))
+}
+
+/// Reads a file of a result folder; what is wrong with it is the user's to mend.
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, LabError> {
+    let text = fs::read_to_string(path)
+        .map_err(|e| LabError::Usage(format!("cannot read {}: {e}", path.display())))?;
+    serde_json::from_str(&text)
+        .map_err(|e| LabError::Usage(format!("{} is not what it should be: {e}", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        // Printed by date(1): date -u -d @N.
+        for (seconds, date) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_399, "2000-02-28T23:59:59Z"),
+            (951_782_400, "2000-02-29T00:00:00Z"),
+            (1_709_251_199, "2024-02-29T23:59:59Z"),
+            (1_798_761_599, "2026-12-31T23:59:59Z"),
+            (4_107_542_400, "2100-03-01T00:00:00Z"),
+        ] {
+            assert_eq!(Calendar::of_unix(seconds).rfc3339(), date);
+        }
+        assert_eq!(Calendar::of_unix(951_782_400).compact(), "20000229T000000Z");
+    }
+
+    #[test]
+    fn names_that_are_taken_get_a_number() {
+        let folder = std::env::temp_dir().join(format!("godwit-folder-{}", std::process::id()));
+        let at = Calendar::of_unix(0);
+        let first = choose(&folder, at, "p").unwrap();
+        create(&first).unwrap();
+        let second = choose(&folder, at, "p").unwrap();
+        assert!(first.ends_with("19700101T000000Z-p") && second.ends_with("19700101T000000Z-p-2"));
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

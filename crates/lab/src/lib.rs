@@ -1,0 +1,27 @@
+//! Runs plans: builds the topology, starts servers and generators as child processes, searches
+//! each server's highest rate trial by trial in turn, and writes every record beside the summary and
+//! the report.
+//!
+//! What a plan, a record and a figure mean is the crate `measure`'s; namespaces, processes and
+//! samplers are `testbed`'s. The lab links no server and no generator: its own are started like any
+//! third party's.
+
+pub mod bench;
+pub mod driver;
+mod environment;
+pub mod error;
+mod folder;
+pub mod leases;
+pub mod peers;
+pub mod plans;
+mod probe;
+pub mod progress;
+pub mod report;
+mod run;
+pub mod runner;
+mod samples;
+pub mod subject;
+
+pub use error::LabError;
+pub use progress::Progress;
+pub use run::{Finished, RunSettings, run};

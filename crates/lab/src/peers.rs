@@ -1,0 +1,91 @@
+//! Third-party servers: which are installed, and the Debian package of those that are not.
+
+use testbed::command::find_program;
+
+/// A server by others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Its name.
+    pub name: &'static str,
+    /// What it serves.
+    pub serves: &'static str,
+    /// Its program.
+    pub program: &'static str,
+    /// The Debian package that holds the program.
+    pub package: &'static str,
+    /// The lab configures and starts it by itself (`--server NAME`); others need
+    /// `--server-command`.
+    pub is_driven: bool,
+}
+
+/// The peers that are looked for.
+pub const PEERS: [Peer; 7] = [
+    peer("kea", "DHCPv4", "kea-dhcp4", "kea-dhcp4-server", true),
+    peer("dhcpd", "DHCPv4, DHCPv6", "dhcpd", "isc-dhcp-server", false),
+    peer("dnsmasq", "DHCPv4, DHCPv6, DNS", "dnsmasq", "dnsmasq-base", false),
+    peer("bind", "DNS", "named", "bind9", false),
+    peer("knot", "DNS", "knotd", "knot", false),
+    peer("nsd", "DNS", "nsd", "nsd", false),
+    peer("unbound", "DNS", "unbound", "unbound", false),
+];
+
+const fn peer(
+    name: &'static str,
+    serves: &'static str,
+    program: &'static str,
+    package: &'static str,
+    is_driven: bool,
+) -> Peer {
+    Peer { name, serves, program, package, is_driven }
+}
+
+/// One line per peer for the terminal.
+#[must_use]
+pub fn table() -> String {
+    let mut text = format!("{:<9} {:<20} {}\n", "SERVER", "SERVES", "INSTALLED");
+    for peer in PEERS {
+        let state = match find_program(peer.program) {
+            Some(path) => path.display().to_string(),
+            None => format!("no; apt install {}", peer.package),
+        };
+        text += &format!("{:<9} {:<20} {state}\n", peer.name, peer.serves);
+    }
+    text
+}
+
+/// The same as JSON, `godwit.peers.v1`.
+#[must_use]
+pub fn json() -> serde_json::Value {
+    let peers: Vec<serde_json::Value> = PEERS
+        .iter()
+        .map(|peer| {
+            serde_json::json!({
+                "name": peer.name,
+                "serves": peer.serves,
+                "package": peer.package,
+                "driven": peer.is_driven,
+                "path": find_program(peer.program).map(|p| p.display().to_string()),
+            })
+        })
+        .collect();
+    serde_json::json!({ "schema": "godwit.peers.v1", "peers": peers })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_peer_has_a_path_or_a_package() {
+        let table = table();
+        for peer in PEERS {
+            let line = table.lines().find(|line| line.starts_with(peer.name)).unwrap();
+            let path = find_program(peer.program);
+            let expected = path.map_or_else(
+                || format!("apt install {}", peer.package),
+                |p| p.display().to_string(),
+            );
+            assert!(line.ends_with(&expected), "{line}");
+        }
+    }
+}

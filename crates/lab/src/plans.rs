@@ -1,0 +1,94 @@
+//! Where plans are: files of the user, or those that are shipped inside the binary.
+
+use std::path::Path;
+
+use measure::Plan;
+
+use crate::error::LabError;
+
+/// The plans that Godwit ships: bare name and text.
+pub const SHIPPED: [(&str, &str); 2] = [
+    ("dhcp4-quick", include_str!("../../../plans/dhcp4-quick.toml")),
+    ("dhcp4-smoke", include_str!("../../../plans/dhcp4-smoke.toml")),
+];
+
+/// The folder in which a bare name is looked for first.
+pub const FOLDER: &str = "plans";
+
+/// Reads the plan that the user named: a path when it has a slash or ends in `.toml`, else
+/// `plans/NAME.toml` below the current folder, else a shipped plan.
+///
+/// # Errors
+/// There is no such plan, or it has problems: all of them are in the message, with their places.
+pub fn load(named: &str) -> Result<Plan, LabError> {
+    let (file, text) = read(named)?;
+    Plan::parse(&file, &text).map_err(|problems| {
+        let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        LabError::Usage(lines.join("\n"))
+    })
+}
+
+fn read(named: &str) -> Result<(String, String), LabError> {
+    let is_path = named.contains('/') || named.ends_with(".toml");
+    let local = format!("{FOLDER}/{named}.toml");
+    let path = if is_path { named } else { &local };
+    if is_path || Path::new(path).exists() {
+        let text = std::fs::read_to_string(path)
+            .map_err(|e| LabError::Usage(format!("cannot read the plan {path}: {e}")))?;
+        return Ok((path.to_owned(), text));
+    }
+    let shipped = SHIPPED.iter().find(|(name, _)| *name == named);
+    shipped.map(|(name, text)| (format!("{name}.toml"), (*text).to_owned())).ok_or_else(|| {
+        LabError::Usage(format!(
+            "no plan is called {named}; there are: {}",
+            names().into_iter().map(|(name, _)| name).collect::<Vec<_>>().join(", ")
+        ))
+    })
+}
+
+/// Names and titles of the plans that can be run by bare name. A plan with problems has those as
+/// its title.
+#[must_use]
+pub fn names() -> Vec<(String, String)> {
+    let mut names: Vec<String> = SHIPPED.iter().map(|(name, _)| (*name).to_owned()).collect();
+    for entry in std::fs::read_dir(FOLDER).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.extension().is_some_and(|e| e == "toml") {
+            names.extend(path.file_stem().map(|stem| stem.to_string_lossy().into_owned()));
+        }
+    }
+    names.sort();
+    names.dedup();
+    names
+        .into_iter()
+        .map(|name| {
+            let title = match load(&name) {
+                Ok(plan) => plan.title,
+                Err(e) => format!("(does not load) {}", e.to_string().lines().next().unwrap_or("")),
+            };
+            (name, title)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shipped_plan_is_sound_and_named_like_its_file() {
+        for (name, text) in SHIPPED {
+            assert_eq!(Plan::parse(name, text).unwrap().name, name);
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_lists_the_known_ones() {
+        let error = load("dhcp4-quik").unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        assert!(error.to_string().contains("dhcp4-quick"), "{error}");
+        let error = load("/nonexistent/plan.toml").unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        assert!(error.to_string().contains("/nonexistent/plan.toml"), "{error}");
+    }
+}

@@ -1,0 +1,136 @@
+//! `godwit lab run` from plan to report.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use measure::Plan;
+use measure::record::{RUN_SCHEMA, Run};
+use measure::summary::Summary;
+
+use crate::bench::{BenchSettings, ProcessBench};
+use crate::driver;
+use crate::environment;
+use crate::error::LabError;
+use crate::folder::{self, Calendar};
+use crate::leases::Verified;
+use crate::progress::Progress;
+use crate::report;
+use crate::runner::{self, Outcomes};
+use crate::subject::{self, Subject};
+
+/// What the user asked for.
+#[derive(Clone, Debug)]
+pub struct RunSettings {
+    /// The plan, with what the command line changed in it.
+    pub plan: Plan,
+    /// A server by command, with placeholders.
+    pub server_command: Option<String>,
+    /// The folder for result folders.
+    pub results: PathBuf,
+    /// This binary, which is also generator, limit responder and server.
+    pub godwit: PathBuf,
+    /// The lab's own command line, for the record.
+    pub command_line: String,
+}
+
+/// A run that is over.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    /// The result folder.
+    pub folder: PathBuf,
+    /// Its summary.
+    pub summary: Summary,
+    /// Whether the leases that clients were given are in the servers' files.
+    pub leases: Vec<Verified>,
+    /// Why the measured service fell short, one sentence each; empty when it did not.
+    pub shortfalls: Vec<String>,
+}
+
+/// Runs a plan. `stop` ends it early, with everything removed.
+///
+/// # Errors
+/// What stood in the way; nothing is left behind, neither processes nor namespaces nor files.
+pub fn run(
+    settings: &RunSettings,
+    stop: &AtomicBool,
+    progress: &mut Progress,
+) -> Result<Finished, LabError> {
+    let plan = &settings.plan;
+    let subjects = subject::subjects(plan, &plan.servers, settings.server_command.as_deref())?;
+    for subject in &subjects {
+        driver::require(subject)?;
+    }
+    let began = Calendar::now();
+    let folder = folder::choose(&settings.results, began, &plan.name)?;
+    let mut bench = ProcessBench::build(
+        BenchSettings {
+            plan,
+            subjects: &subjects,
+            godwit: settings.godwit.clone(),
+            folder: folder.clone(),
+            stop,
+        },
+        progress,
+    )?;
+    let outcomes = runner::run(plan, &subjects, &mut bench)?;
+    let duration_s = runner::Bench::elapsed_s(&bench);
+    let (leases, problems) = bench.end_servers();
+    if stop.load(Ordering::Acquire) {
+        return Err(LabError::Interrupted);
+    }
+    let mut environment = environment::gather(bench.topology_name(), bench.versions());
+    for verified in &leases {
+        environment.settings.insert(
+            format!("leases verified, {}", verified.server),
+            format!("{} of {}", verified.found, verified.given),
+        );
+    }
+    let mut warnings = bench.warnings().to_vec();
+    warnings.extend(outcomes.warnings.iter().chain(&outcomes.gone).chain(&problems).cloned());
+    let record = Run {
+        schema: RUN_SCHEMA.to_owned(),
+        plan: plan.clone(),
+        started: began.rfc3339(),
+        duration_s,
+        environment,
+        commands: vec![settings.command_line.clone()],
+        warnings,
+        files: files(&subjects),
+    };
+    folder::write_json(&folder.join(folder::RUN), &record)?;
+    folder::write_json(&folder.join(folder::LEASES), &leases)?;
+    let summary = report::digest_into(&folder, &record, &outcomes.trials)?;
+    let shortfalls = shortfalls(&summary, &outcomes, &leases);
+    bench.keep()?;
+    Ok(Finished { folder, summary, leases, shortfalls })
+}
+
+/// Raw files that belong to no trial.
+fn files(subjects: &[Subject]) -> Vec<String> {
+    let mut files = vec![folder::RUN.to_owned(), folder::LEASES.to_owned()];
+    for subject in subjects {
+        for name in ["config.json", "server.out", "server.err"] {
+            if name != "config.json" || !subject.is_limit() {
+                files.push(format!("{}/{}/{name}", folder::SERVERS, subject.file_name()));
+            }
+        }
+    }
+    files
+}
+
+fn shortfalls(summary: &Summary, outcomes: &Outcomes, leases: &[Verified]) -> Vec<String> {
+    let mut shortfalls = outcomes.gone.clone();
+    for result in summary.results.iter().filter(|result| result.leases_per_s.is_none()) {
+        shortfalls.push(format!("{}: no rate could be confirmed.", result.server));
+    }
+    for verified in leases.iter().filter(|verified| !verified.is_complete()) {
+        shortfalls.push(format!(
+            "{}: {} of {} leases that clients were given are not in its lease file, e.g. {}",
+            verified.server,
+            verified.given - verified.found,
+            verified.given,
+            verified.missing.join(" ")
+        ));
+    }
+    shortfalls
+}

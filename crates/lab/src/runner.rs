@@ -1,0 +1,320 @@
+//! The order of trials: which subject is loaded next, at which rate, for how long, and when to
+//! stop. Knows no process and no clock; a [`Bench`] runs the trials and tells the time.
+//!
+//! Every round finds each subject's highest rate once, with the searches interleaved trial by trial
+//! (A B B A), then loads each subject in turn at a fixed rate near its highest. After the rounds come
+//! the points of the load curve. Of several variants of a server only the best goes past the first
+//! round. When time runs short, searches are hurried, then rounds and points are left out.
+
+use measure::Plan;
+use measure::plan::BlocksPlan;
+use measure::record::{Purpose, Trial};
+use measure::search::{Outcome, Search, Step};
+
+use crate::error::LabError;
+use crate::subject::Subject;
+
+/// Blocks at a fixed rate run at this share of the highest rate found: near it, and still likely to
+/// be met when the machine drifts.
+const PAIR_SHARE: f64 = 0.9;
+/// Share of the time that the first round may take when more rounds are to follow.
+const FIRST_ROUND_SHARE: f64 = 0.6;
+/// Share of the time kept for the load curve at most.
+const CURVE_SHARE: f64 = 0.25;
+/// A later round starts near the rate found before and takes about this share of the first.
+const LATER_ROUND_SHARE: f64 = 0.6;
+/// More time, as a share of the plan's budget, for each subject after the second.
+const SHARE_PER_SUBJECT: f64 = 0.25;
+/// Seconds that a trial takes besides its dwell until trials have shown it.
+const OVERHEAD_S: f64 = 0.4;
+
+/// One trial that is to be run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Request {
+    /// Position in the run.
+    pub number: u32,
+    /// Which subject, as a position.
+    pub subject: usize,
+    /// What it is for.
+    pub purpose: Purpose,
+    /// Which round, from 0.
+    pub round: u32,
+    /// How many rounds the plan asks for.
+    pub rounds: u32,
+    /// Exchanges per second.
+    pub rate_per_s: f64,
+    /// Seconds during which exchanges come due.
+    pub dwell_s: f64,
+}
+
+/// What became of a trial.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ran {
+    /// It ended; it may be void.
+    Trial(Box<Trial>),
+    /// The server ended by itself; no further trial of it makes sense. How, in one sentence.
+    ServerGone(String),
+}
+
+/// What runs trials.
+pub trait Bench {
+    /// Seconds since the run began.
+    fn elapsed_s(&self) -> f64;
+
+    /// Runs one trial to its end.
+    ///
+    /// # Errors
+    /// The run cannot go on.
+    fn trial(&mut self, request: &Request) -> Result<Ran, LabError>;
+}
+
+/// What came of a whole run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcomes {
+    /// Every trial, in order.
+    pub trials: Vec<Trial>,
+    /// What the reader must know: hurried searches, rounds and points left out.
+    pub warnings: Vec<String>,
+    /// Servers that ended by themselves, one sentence each.
+    pub gone: Vec<String>,
+}
+
+/// The time that a run may take, seconds: the plan's budget holds for up to two subjects.
+#[must_use]
+pub fn budget_s(plan: &Plan, subjects: usize) -> f64 {
+    let more = subjects.saturating_sub(2) as f64;
+    plan.time_budget_s * (1.0 + SHARE_PER_SUBJECT * more)
+}
+
+/// Runs `plan` on `subjects`.
+///
+/// # Errors
+/// Those of the bench.
+pub fn run(plan: &Plan, subjects: &[Subject], bench: &mut dyn Bench) -> Result<Outcomes, LabError> {
+    let mut course = Course {
+        plan,
+        subjects,
+        bench,
+        budget_s: budget_s(plan, subjects.len()),
+        active: (0..subjects.len()).collect(),
+        rates: vec![None; subjects.len()],
+        out: Outcomes::default(),
+        turn: 0,
+    };
+    course.rounds()?;
+    course.curve()?;
+    Ok(course.out)
+}
+
+struct Course<'a> {
+    plan: &'a Plan,
+    subjects: &'a [Subject],
+    bench: &'a mut dyn Bench,
+    budget_s: f64,
+    /// Positions of the subjects still measured.
+    active: Vec<usize>,
+    /// The last confirmed rate of each subject.
+    rates: Vec<Option<f64>>,
+    out: Outcomes,
+    /// Turns taken so far, which alternate in direction.
+    turn: u32,
+}
+
+impl Course<'_> {
+    fn rounds(&mut self) -> Result<(), LabError> {
+        let BlocksPlan { rounds, .. } = self.plan.blocks;
+        let until_s = self.budget_s - self.curve_s().min(self.budget_s * CURVE_SHARE);
+        let mut longest_s = 0.0_f64;
+        for round in 0..rounds {
+            let began_s = self.bench.elapsed_s();
+            if round > 0 && began_s + longest_s * LATER_ROUND_SHARE > until_s {
+                self.out
+                    .warnings
+                    .push(format!("Time ran short: {round} of {rounds} rounds were run."));
+                break;
+            }
+            let share = if round == 0 && rounds > 1 { FIRST_ROUND_SHARE } else { 1.0 };
+            self.search_round(round, until_s * share)?;
+            if round == 0 {
+                self.keep_best_variants();
+            }
+            self.pair_blocks(round)?;
+            longest_s = longest_s.max(self.bench.elapsed_s() - began_s);
+            if self.active.is_empty() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// One search per subject, a trial of each in turn, until all are done.
+    fn search_round(&mut self, round: u32, until_s: f64) -> Result<(), LabError> {
+        let mut searches: Vec<Option<Search>> = vec![None; self.subjects.len()];
+        for &subject in &self.active {
+            searches[subject] = Some(match self.rates[subject] {
+                Some(rate) => Search::near(&self.plan.search, rate),
+                None => Search::new(&self.plan.search),
+            });
+        }
+        let mut is_hurried = false;
+        loop {
+            let mut asked = false;
+            for subject in self.next_turn() {
+                if !is_hurried && self.bench.elapsed_s() > until_s {
+                    is_hurried = true;
+                    self.hurry(&mut searches, round);
+                }
+                let Some(search) = &mut searches[subject] else { continue };
+                let Step::Probe(probe) = search.next_step() else { continue };
+                asked = true;
+                let (purpose, dwell_s) = (probe.purpose, probe.dwell_s);
+                match self.trial(subject, purpose, round, probe.rate_per_s, dwell_s)? {
+                    Some(outcome) => search.report(outcome),
+                    None => searches[subject] = None,
+                }
+            }
+            if !asked {
+                break;
+            }
+        }
+        for (subject, search) in searches.iter().enumerate() {
+            let found = search.as_ref().and_then(|s| s.result()).and_then(|f| f.rate_per_s);
+            self.rates[subject] = found.or(self.rates[subject]);
+        }
+        Ok(())
+    }
+
+    fn hurry(&mut self, searches: &mut [Option<Search>], round: u32) {
+        let mut names = Vec::new();
+        for (subject, search) in searches.iter_mut().enumerate() {
+            let Some(search) = search.as_mut().filter(|s| s.result().is_none()) else { continue };
+            search.hurry();
+            names.push(self.subjects[subject].label());
+        }
+        if !names.is_empty() {
+            self.out.warnings.push(format!(
+                "Time ran short in round {}: {} went to confirmation early.",
+                round + 1,
+                names.join(", ")
+            ));
+        }
+    }
+
+    /// Keeps, of each server, the variant with the highest rate.
+    fn keep_best_variants(&mut self) {
+        let (subjects, rates) = (self.subjects, &self.rates);
+        let rate = |subject: usize| rates[subject].unwrap_or(0.0);
+        let all = self.active.clone();
+        self.active.retain(|&subject| {
+            let is_better = |&other: &usize| {
+                subjects[other].server == subjects[subject].server
+                    && (rate(other), subject) > (rate(subject), other)
+            };
+            !all.iter().filter(|&&other| other != subject).any(is_better)
+        });
+    }
+
+    fn pair_blocks(&mut self, round: u32) -> Result<(), LabError> {
+        let dwell_s = self.plan.blocks.dwell_s;
+        if dwell_s <= 0.0 {
+            return Ok(());
+        }
+        for subject in self.next_turn() {
+            if self.bench.elapsed_s() + dwell_s > self.budget_s {
+                break;
+            }
+            if let Some(rate) = self.rates[subject] {
+                self.trial(subject, Purpose::Pair, round, rate * PAIR_SHARE, dwell_s)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn curve(&mut self) -> Result<(), LabError> {
+        let curve = &self.plan.curve;
+        let mut left_out = 0;
+        for &fraction in &curve.fractions {
+            // Beyond the highest rate exchanges are lost, and the generator waits for them.
+            let drain_s = if fraction > 1.0 { self.plan.search.deadline_s } else { 0.0 };
+            for subject in self.next_turn() {
+                let Some(rate) = self.rates[subject] else { continue };
+                let needed_s = curve.dwell_s + drain_s + self.overhead_s();
+                if self.bench.elapsed_s() + needed_s > self.budget_s {
+                    left_out += 1;
+                    continue;
+                }
+                let rate = (rate * fraction).min(self.plan.search.max_per_s);
+                self.trial(subject, Purpose::Curve, 0, rate, curve.dwell_s)?;
+            }
+        }
+        if left_out > 0 {
+            self.out
+                .warnings
+                .push(format!("Time ran short: {left_out} points of load curves were left out."));
+        }
+        Ok(())
+    }
+
+    /// About the time that the load curve takes.
+    fn curve_s(&self) -> f64 {
+        let curve = &self.plan.curve;
+        let points = (curve.fractions.len() * self.active.len()) as f64;
+        points * (curve.dwell_s + OVERHEAD_S)
+    }
+
+    /// Mean time that trials without losses took besides their dwell.
+    fn overhead_s(&self) -> f64 {
+        let clean = self.out.trials.iter().filter(|trial| trial.loss() == 0.0);
+        let (mut total_s, mut count) = (0.0, 0_u32);
+        for (trial, load) in clean.filter_map(|trial| Some((trial, trial.load.as_ref()?))) {
+            total_s += (trial.end_s - trial.start_s - load.duration_s).max(0.0);
+            count += 1;
+        }
+        if count == 0 { OVERHEAD_S } else { total_s / f64::from(count) }
+    }
+
+    /// The subjects still measured, in the order of the next turn.
+    fn next_turn(&mut self) -> Vec<usize> {
+        let turns = self.plan.blocks.order.turns(self.active.len(), self.turn);
+        self.turn += 1;
+        turns.into_iter().map(|position| self.active[position]).collect()
+    }
+
+    /// Runs a trial and notes it; `None` when the server is gone.
+    fn trial(
+        &mut self,
+        subject: usize,
+        purpose: Purpose,
+        round: u32,
+        rate_per_s: f64,
+        dwell_s: f64,
+    ) -> Result<Option<Outcome>, LabError> {
+        let number = self.out.trials.len() as u32;
+        let rounds = self.plan.blocks.rounds;
+        let request = Request { number, subject, purpose, round, rounds, rate_per_s, dwell_s };
+        if !self.active.contains(&subject) {
+            return Ok(None);
+        }
+        match self.bench.trial(&request)? {
+            Ran::Trial(trial) => {
+                let outcome = if trial.is_void() {
+                    Outcome::Void
+                } else if trial.meets(self.plan.search.loss_percent) {
+                    Outcome::Met
+                } else {
+                    Outcome::Missed
+                };
+                self.out.trials.push(*trial);
+                Ok(Some(outcome))
+            }
+            Ran::ServerGone(how) => {
+                self.active.retain(|&other| other != subject);
+                self.out.gone.push(how);
+                Ok(None)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

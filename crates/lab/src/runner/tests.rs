@@ -1,0 +1,183 @@
+//! The runner against a bench that computes what servers of known capacity would do.
+
+use measure::record::{ExchangeCounts, LoadRecord, VoidReason};
+
+use super::*;
+use crate::subject::Kind;
+
+/// Servers that complete what they can.
+struct Imagined {
+    capacity_per_s: Vec<f64>,
+    elapsed_s: f64,
+    /// What a trial takes besides its dwell.
+    overhead_s: f64,
+    /// Numbers of trials that are void.
+    void: Vec<u32>,
+    /// From this number on the first subject is gone.
+    gone_at: Option<u32>,
+    asked: Vec<Request>,
+}
+
+impl Bench for Imagined {
+    fn elapsed_s(&self) -> f64 {
+        self.elapsed_s
+    }
+
+    fn trial(&mut self, request: &Request) -> Result<Ran, LabError> {
+        self.asked.push(*request);
+        if request.subject == 0 && self.gone_at.is_some_and(|at| request.number >= at) {
+            return Ok(Ran::ServerGone("it went".to_owned()));
+        }
+        let start_s = self.elapsed_s;
+        let due = (request.rate_per_s * request.dwell_s) as u64;
+        let able = (self.capacity_per_s[request.subject] * request.dwell_s) as u64;
+        let on_time = due.min(able);
+        let lossy = if on_time < due { 2.0 } else { 0.0 };
+        self.elapsed_s += request.dwell_s + self.overhead_s + lossy;
+        let exchanges =
+            ExchangeCounts { due, sent: due, on_time, lost: due - on_time, ..Default::default() };
+        let load = LoadRecord {
+            duration_s: request.dwell_s,
+            completed_per_s: on_time as f64 / request.dwell_s,
+            exchanges,
+            ..LoadRecord::default()
+        };
+        let is_void = self.void.contains(&request.number);
+        Ok(Ran::Trial(Box::new(Trial {
+            number: request.number,
+            purpose: request.purpose,
+            round: request.round,
+            rate_per_s: request.rate_per_s,
+            start_s,
+            end_s: self.elapsed_s,
+            load: Some(load),
+            void: if is_void { vec![VoidReason::SoftnetDrops] } else { Vec::new() },
+            ..Trial::default()
+        })))
+    }
+}
+
+fn imagined(capacity_per_s: &[f64]) -> Imagined {
+    Imagined {
+        capacity_per_s: capacity_per_s.to_vec(),
+        elapsed_s: 0.0,
+        overhead_s: 0.1,
+        void: Vec::new(),
+        gone_at: None,
+        asked: Vec::new(),
+    }
+}
+
+fn subjects(names: &[(&str, &str)]) -> Vec<Subject> {
+    let make = |&(server, variant): &(&str, &str)| Subject {
+        server: server.to_owned(),
+        variant: variant.to_owned(),
+        kind: Kind::Limit,
+    };
+    names.iter().map(make).collect()
+}
+
+fn plan() -> Plan {
+    let mut plan = Plan { time_budget_s: 1e6, ..Plan::default() };
+    plan.blocks.rounds = 2;
+    plan.curve.fractions = vec![0.5, 1.2];
+    plan
+}
+
+#[test]
+fn turns_run_to_and_fro_within_one_search() {
+    let mut bench = imagined(&[8_000.0, 8_000.0]);
+    run(&plan(), &subjects(&[("a", ""), ("b", "")]), &mut bench).unwrap();
+    let order: Vec<usize> = bench.asked.iter().take(8).map(|request| request.subject).collect();
+    assert_eq!(order, [0, 1, 1, 0, 0, 1, 1, 0]);
+    let numbers: Vec<u32> = bench.asked.iter().map(|request| request.number).collect();
+    assert!(numbers.iter().copied().eq(0..numbers.len() as u32));
+}
+
+#[test]
+fn capacities_are_found_and_confirmed_in_every_round() {
+    let mut bench = imagined(&[30_000.0, 5_000.0]);
+    let plan = plan();
+    let out = run(&plan, &subjects(&[("a", ""), ("b", "")]), &mut bench).unwrap();
+    assert_eq!(out.warnings, Vec::<String>::new());
+    for (subject, capacity) in [(0, 30_000.0), (1, 5_000.0)] {
+        for round in 0..2 {
+            let met = bench.asked.iter().zip(&out.trials).find(|(request, trial)| {
+                request.subject == subject
+                    && request.round == round
+                    && request.purpose == Purpose::Confirm
+                    && trial.meets(plan.search.loss_percent)
+            });
+            let rate = met.expect("a confirming trial in every round").0.rate_per_s;
+            assert!((0.9..1.03).contains(&(rate / capacity)), "{rate} of {capacity}");
+        }
+        let curve = bench.asked.iter().filter(|r| r.subject == subject);
+        let curve: Vec<_> = curve.filter(|r| r.purpose == Purpose::Curve).collect();
+        assert_eq!(curve.len(), 2);
+        assert!(curve[0].rate_per_s < capacity && curve[1].rate_per_s > capacity);
+    }
+    let pairs = bench.asked.iter().filter(|r| r.purpose == Purpose::Pair).count();
+    assert_eq!(pairs, 4);
+}
+
+#[test]
+fn only_the_better_variant_goes_past_the_first_round() {
+    let names = [("kea", "single"), ("godwit", ""), ("kea", "multi"), ("limit", "")];
+    let mut bench = imagined(&[4_000.0, 9_000.0, 6_000.0, 20_000.0]);
+    run(&plan(), &subjects(&names), &mut bench).unwrap();
+    let later = |subject: usize| {
+        bench.asked.iter().filter(|r| r.subject == subject && r.round == 1).count()
+    };
+    assert_eq!(later(0), 0);
+    assert!(later(1) > 0 && later(2) > 0 && later(3) > 0);
+
+    let mut equal = imagined(&[5_000.0; 4]);
+    run(&plan(), &subjects(&names), &mut equal).unwrap();
+    let second: Vec<_> = equal.asked.iter().filter(|r| r.round == 1).collect();
+    assert!(second.iter().any(|r| r.subject == 0) && second.iter().all(|r| r.subject != 2));
+}
+
+#[test]
+fn the_budget_holds_and_what_was_left_out_is_said() {
+    let plan = Plan { time_budget_s: 60.0, ..plan() };
+    for capacity in [100.0, 20_000.0, 900_000.0] {
+        let mut bench = imagined(&[capacity, capacity * 1.5]);
+        let out = run(&plan, &subjects(&[("a", ""), ("limit", "")]), &mut bench).unwrap();
+        assert!(bench.elapsed_s < 66.0, "{capacity}: {} s", bench.elapsed_s);
+        assert!(out.trials.iter().any(|t| t.purpose == Purpose::Confirm && t.meets(2.5)));
+    }
+    let short = Plan { time_budget_s: 12.0, ..plan };
+    let mut bench = imagined(&[20_000.0, 30_000.0]);
+    let out = run(&short, &subjects(&[("a", ""), ("b", "")]), &mut bench).unwrap();
+    assert!(out.warnings.iter().any(|w| w.contains("early")), "{:?}", out.warnings);
+    assert!(out.warnings.iter().any(|w| w.contains("1 of 2 rounds")), "{:?}", out.warnings);
+    assert!(bench.elapsed_s < 25.0, "{}", bench.elapsed_s);
+}
+
+#[test]
+fn more_subjects_get_more_time() {
+    let plan = Plan { time_budget_s: 60.0, ..Plan::default() };
+    assert_eq!(budget_s(&plan, 1), 60.0);
+    assert_eq!(budget_s(&plan, 2), 60.0);
+    assert_eq!(budget_s(&plan, 5), 105.0);
+}
+
+#[test]
+fn void_trials_are_repeated_at_the_same_rate() {
+    let mut bench = imagined(&[8_000.0]);
+    bench.void = vec![1];
+    run(&plan(), &subjects(&[("a", "")]), &mut bench).unwrap();
+    assert_eq!(bench.asked[1].rate_per_s, bench.asked[2].rate_per_s);
+    assert!(bench.asked[3].rate_per_s > bench.asked[2].rate_per_s);
+}
+
+#[test]
+fn a_server_that_ends_is_left_out_and_the_others_go_on() {
+    let mut bench = imagined(&[8_000.0, 8_000.0]);
+    bench.gone_at = Some(3);
+    let out = run(&plan(), &subjects(&[("a", ""), ("b", "")]), &mut bench).unwrap();
+    assert_eq!(out.gone, ["it went"]);
+    let gone = bench.asked.iter().filter(|r| r.subject == 0 && r.number >= 3).count();
+    assert_eq!(gone, 1, "it is asked for once and never again");
+    assert!(bench.asked.iter().any(|r| r.subject == 1 && r.purpose == Purpose::Curve));
+}

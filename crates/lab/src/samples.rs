@@ -1,0 +1,120 @@
+//! From the testbed's readings (counters since boot) to records (amounts per interval).
+
+use measure::record::{CpuSample, Sample};
+use testbed::proc::{CpuTimes, TICKS_PER_S};
+use testbed::sampler::Reading;
+
+/// The position of the server among the targets of a sampler; the generator joins after it.
+const SERVER: usize = 0;
+const GENERATOR: usize = 1;
+
+/// One sample per pair of neighboring readings. Times count from the beginning of the run.
+pub(crate) fn samples_of(readings: &[Reading]) -> Vec<Sample> {
+    let mut busy = vec![0.0; readings.first().map_or(0, |first| first.cpus.len())];
+    readings
+        .windows(2)
+        .map(|pair| {
+            let mut sample = sample(&pair[0], &pair[1]);
+            let first = &readings[0];
+            for (cpu, busy) in sample.cpus.iter_mut().zip(&mut busy) {
+                cpu.busy_s = more_busy(first, &pair[1], cpu.cpu, busy);
+            }
+            sample
+        })
+        .collect()
+}
+
+/// How much further a processor's used time (elapsed minus idle minus steal since the first
+/// reading) has come. Idle time is told in steps of 10 ms, so the difference can seem to step back;
+/// it is the highest so far that counts, which keeps the sum over a trial right to one step.
+fn more_busy(first: &Reading, now: &Reading, cpu: u32, highest: &mut f64) -> f64 {
+    let find = |reading: &Reading| reading.cpus.iter().find(|c| c.cpu == cpu).copied();
+    let (Some(was), Some(is)) = (find(first), find(now)) else { return 0.0 };
+    let unused = seconds(is.idle, was.idle) + seconds(is.steal, was.steal);
+    let used = now.at.saturating_sub(first.at).as_secs_f64() - unused;
+    let more = (used - *highest).max(0.0);
+    *highest += more;
+    more
+}
+
+fn seconds(now: u64, was: u64) -> f64 {
+    now.saturating_sub(was) as f64 / TICKS_PER_S as f64
+}
+
+/// Everything but the used time of the processors.
+fn sample(before: &Reading, after: &Reading) -> Sample {
+    let side = |index: usize| {
+        let (was, is) = (before.sides.get(index).copied(), after.sides.get(index).copied());
+        let is = is.unwrap_or_default();
+        // A target that ended shows zeros: that is no step back of its counters.
+        let drops = is.socket_drops.saturating_sub(was.unwrap_or_default().socket_drops);
+        (is.resident_bytes, drops)
+    };
+    let (server_rss_bytes, server_socket_drops) = side(SERVER);
+    let (generator_rss_bytes, generator_socket_drops) = side(GENERATOR);
+    Sample {
+        at_s: after.at.as_secs_f64(),
+        interval_s: after.at.saturating_sub(before.at).as_secs_f64(),
+        cpus: after.cpus.iter().filter_map(|cpu| cpu_sample(before, cpu)).collect(),
+        server_rss_bytes,
+        generator_rss_bytes,
+        server_socket_drops,
+        generator_socket_drops,
+        softnet_drops: after.softnet.dropped.saturating_sub(before.softnet.dropped),
+        softnet_squeezes: after.softnet.squeezed.saturating_sub(before.softnet.squeezed),
+    }
+}
+
+fn cpu_sample(before: &Reading, now: &CpuTimes) -> Option<CpuSample> {
+    let was = before.cpus.iter().find(|cpu| cpu.cpu == now.cpu)?;
+    Some(CpuSample {
+        cpu: now.cpu,
+        busy_s: 0.0,
+        idle_s: seconds(now.idle, was.idle),
+        steal_s: seconds(now.steal, was.steal),
+        softirq_s: seconds(now.softirq, was.softirq),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use testbed::proc::Softnet;
+    use testbed::sampler::SideReading;
+
+    use super::*;
+
+    #[test]
+    fn counters_become_amounts_per_interval() {
+        let reading = |ms, busy, idle, drops: &[u64], dropped| Reading {
+            at: Duration::from_millis(ms),
+            cpus: vec![CpuTimes { cpu: 1, busy, idle, steal: 2, softirq: busy / 2 }],
+            softnet: Softnet { dropped, squeezed: 0 },
+            sides: drops
+                .iter()
+                .map(|&socket_drops| SideReading {
+                    socket_drops,
+                    resident_bytes: 4096,
+                    ..SideReading::default()
+                })
+                .collect(),
+        };
+        let readings = [
+            reading(1000, 100, 500, &[7], 3),
+            reading(1100, 108, 502, &[9, 4], 3),
+            reading(1200, 118, 513, &[9, 0], 5),
+            reading(1300, 118, 520, &[9, 0], 5),
+        ];
+        let samples = samples_of(&readings);
+        assert_eq!(samples.len(), 3);
+        let busy: Vec<f64> = samples.iter().map(|s| (s.cpus[0].busy_s * 1e3).round()).collect();
+        // 110 ms idle within 100 ms is the kernel's rounding; the sum is right all the same.
+        assert_eq!(busy, [80.0, 0.0, 20.0]);
+        assert_eq!((samples[0].cpus[0].idle_s, samples[0].cpus[0].softirq_s), (0.02, 0.04));
+        assert_eq!((samples[0].server_socket_drops, samples[0].generator_socket_drops), (2, 4));
+        assert_eq!((samples[1].server_socket_drops, samples[1].generator_socket_drops), (0, 0));
+        assert_eq!((samples[0].softnet_drops, samples[1].softnet_drops), (0, 2));
+        assert!((samples[1].at_s - 1.2).abs() < 1e-9 && (samples[1].interval_s - 0.1).abs() < 1e-9);
+    }
+}

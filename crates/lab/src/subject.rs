@@ -1,0 +1,165 @@
+//! What is measured: the lines of the result and the ways of running that stand behind them.
+
+use measure::Plan;
+use measure::plan::Durability;
+use measure::record::LIMIT_SERVER;
+
+use crate::error::LabError;
+
+/// The name under which a server given by `--server-command` stands in the result.
+pub const COMMAND_SERVER: &str = "command";
+
+/// How a subject is run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Godwit's own server.
+    Godwit(Durability),
+    /// Kea's DHCPv4 server; with more than one thread or not.
+    Kea {
+        /// `multi-threading` of Kea's configuration.
+        multi_threaded: bool,
+    },
+    /// Any command, with placeholders.
+    Command(String),
+    /// The plain responder.
+    Limit,
+}
+
+/// One service under measurement, running beside the others and loaded in turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subject {
+    /// The line of the result that it belongs to.
+    pub server: String,
+    /// Which way of running it; empty when there is only one. Of several, the best one stands for
+    /// the server.
+    pub variant: String,
+    /// How it is run.
+    pub kind: Kind,
+}
+
+impl Subject {
+    fn new(server: &str, variant: &str, kind: Kind) -> Self {
+        Self { server: server.to_owned(), variant: variant.to_owned(), kind }
+    }
+
+    /// "kea (multi-threaded)", or the server's name alone.
+    #[must_use]
+    pub fn label(&self) -> String {
+        if self.variant.is_empty() {
+            self.server.clone()
+        } else {
+            format!("{} ({})", self.server, self.variant)
+        }
+    }
+
+    /// A name for files: letters, digits and dashes.
+    #[must_use]
+    pub fn file_name(&self) -> String {
+        let label = format!("{}-{}", self.server, self.variant);
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+        label.chars().map(plain).collect::<String>().trim_matches('-').to_owned()
+    }
+
+    /// True for the plain responder.
+    #[must_use]
+    pub fn is_limit(&self) -> bool {
+        self.kind == Kind::Limit
+    }
+}
+
+/// The subjects for `servers` (names) and an optional server command, with the limit responder last
+/// when the plan wants it.
+///
+/// Alone, Godwit runs with its default durability; beside another server with the plan's first one,
+/// and the further ones stand on lines of their own.
+///
+/// # Errors
+/// A name that the lab does not know.
+pub fn subjects(
+    plan: &Plan,
+    servers: &[String],
+    server_command: Option<&str>,
+) -> Result<Vec<Subject>, LabError> {
+    let mut subjects = Vec::new();
+    let is_alone = servers.len() == 1 && server_command.is_none();
+    for name in servers {
+        match name.as_str() {
+            "godwit" => subjects.extend(godwit(plan, is_alone)),
+            "kea" => subjects.extend(["single-threaded", "multi-threaded"].map(|variant| {
+                let multi_threaded = variant == "multi-threaded";
+                Subject::new("kea", variant, Kind::Kea { multi_threaded })
+            })),
+            other => {
+                return Err(LabError::Usage(format!(
+                    "no server is called {other}; there are: godwit, kea \
+                     (any other program: --server-command)"
+                )));
+            }
+        }
+    }
+    if let Some(command) = server_command {
+        subjects.push(Subject::new(COMMAND_SERVER, "", Kind::Command(command.to_owned())));
+    }
+    if plan.blocks.limit {
+        subjects.push(Subject::new(LIMIT_SERVER, "", Kind::Limit));
+    }
+    Ok(subjects)
+}
+
+fn godwit(plan: &Plan, is_alone: bool) -> Vec<Subject> {
+    let durabilities = &plan.server.durability;
+    let variant = |durability: Durability| format!("durability {}", durability.name());
+    let line =
+        |name: &str, durability| Subject::new(name, &variant(durability), Kind::Godwit(durability));
+    if is_alone {
+        let default = Durability::Always;
+        let durability = if durabilities.contains(&default) { default } else { durabilities[0] };
+        return vec![line("godwit", durability)];
+    }
+    let mut lines = vec![line("godwit", durabilities[0])];
+    for &durability in &durabilities[1..] {
+        lines.push(line(&format!("godwit-{}", durability.name()), durability));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(servers: &[&str], command: Option<&str>) -> Vec<String> {
+        let servers: Vec<String> = servers.iter().map(|&s| s.to_owned()).collect();
+        let subjects = subjects(&Plan::default(), &servers, command).unwrap();
+        subjects.iter().map(Subject::label).collect()
+    }
+
+    #[test]
+    fn godwit_alone_is_durable_and_beside_kea_does_as_kea() {
+        assert_eq!(labels(&["godwit"], None), ["godwit (durability always)", "limit"]);
+        assert_eq!(
+            labels(&["godwit", "kea"], None),
+            [
+                "godwit (durability none)",
+                "godwit-always (durability always)",
+                "kea (single-threaded)",
+                "kea (multi-threaded)",
+                "limit"
+            ]
+        );
+        assert_eq!(labels(&[], Some("dhcpd")), ["command", "limit"]);
+    }
+
+    #[test]
+    fn unknown_servers_are_refused_with_the_known_ones() {
+        let error = subjects(&Plan::default(), &["dhcpd".to_owned()], None).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        assert!(error.to_string().contains("godwit, kea"), "{error}");
+    }
+
+    #[test]
+    fn file_names_are_plain() {
+        let subject = Subject::new("kea", "multi-threaded", Kind::Limit);
+        assert_eq!(subject.file_name(), "kea-multi-threaded");
+        assert_eq!(Subject::new("limit", "", Kind::Limit).file_name(), "limit");
+    }
+}

@@ -1,0 +1,319 @@
+//! How every exchange ended, and whether the generator can be believed.
+
+use base::Histogram;
+use base::time::{NS_PER_MS, NS_PER_S};
+
+/// How an exchange ended. Every exchange that came due ends in exactly one class; where several
+/// would fit, the first event that decides stands, with one exception noted below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// Complete within the deadline, counted from its due time, and answered exactly once per
+    /// message sent.
+    OnTime,
+    /// An expected answer came, but after the deadline, and while the exchange was still watched.
+    /// The exchange ends there, whatever its stage: nothing more is sent for it.
+    Late,
+    /// No expected answer came while the exchange was watched; also what was never sent.
+    Lost,
+    /// The service refused.
+    Nak,
+    /// An answer broke the protocol: it carried the exchange's identifier and the right client,
+    /// but not what an answer must carry at that stage.
+    Invalid,
+    /// An answer carried the exchange's identifier and another client's identity.
+    WrongClient,
+    /// Would have been on time, but some message of it was answered more than once while the
+    /// exchange was watched. The exception: a later event changes the class. An exchange of any
+    /// other class keeps it, however often it is answered again.
+    DuplicateAnswered,
+}
+
+impl Class {
+    /// All classes, by [`Class::index`].
+    pub const ALL: [Self; 7] = [
+        Self::OnTime,
+        Self::Late,
+        Self::Lost,
+        Self::Nak,
+        Self::Invalid,
+        Self::WrongClient,
+        Self::DuplicateAnswered,
+    ];
+
+    /// Position in [`Class::ALL`].
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// Name in records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::OnTime => "on_time",
+            Self::Late => "late",
+            Self::Lost => "lost",
+            Self::Nak => "nak",
+            Self::Invalid => "invalid",
+            Self::WrongClient => "wrong_client",
+            Self::DuplicateAnswered => "duplicate_answered",
+        }
+    }
+}
+
+/// A first message that leaves later than this after its due time is a late send: 1 ms.
+pub const LATE_SEND_NS: u64 = NS_PER_MS;
+/// The generator is the limit when more than this share of exchanges were late sends: 1 %.
+pub const LATE_SEND_SHARE: f64 = 0.01;
+/// The generator is the limit when its own sockets dropped, or it did not send, more than this
+/// share of the exchanges: 0.01 %.
+pub const OWN_LOSS_SHARE: f64 = 0.0001;
+/// Largest latency that the histograms resolve: 100 s.
+pub const LATENCY_LIMIT_NS: u64 = 100 * NS_PER_S;
+
+/// What the generator's edge knows about its own health.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Health {
+    /// Datagrams that the kernel dropped at the generator's own sockets.
+    pub socket_drops: u64,
+    /// Messages of any kind that the kernel refused for good.
+    pub sends_refused: u64,
+}
+
+/// Whether the generator or the service set the result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The generator kept its schedule and lost nothing itself.
+    Sound,
+    /// The figures describe the generator; each reason says which threshold it broke.
+    GeneratorLimited(Vec<String>),
+}
+
+/// Outcomes, latencies and late sends of the exchanges of one thread; ledgers of several threads
+/// add up.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    due: u64,
+    sent: u64,
+    ended: [u64; Class::ALL.len()],
+    latency_due: Histogram,
+    latency_sent: Histogram,
+    late_sends: u64,
+    late_send_max_ns: u64,
+}
+
+impl Default for Ledger {
+    fn default() -> Self {
+        Self {
+            due: 0,
+            sent: 0,
+            ended: [0; Class::ALL.len()],
+            latency_due: Histogram::up_to(LATENCY_LIMIT_NS),
+            latency_sent: Histogram::up_to(LATENCY_LIMIT_NS),
+            late_sends: 0,
+            late_send_max_ns: 0,
+        }
+    }
+}
+
+impl Ledger {
+    /// Notes an exchange that came due.
+    pub const fn came_due(&mut self) {
+        self.due += 1;
+    }
+
+    /// Notes that the first message of an exchange left at `sent_ns`.
+    pub fn left(&mut self, due_ns: u64, sent_ns: u64) {
+        self.sent += 1;
+        let late_ns = sent_ns.saturating_sub(due_ns);
+        self.late_send_max_ns = self.late_send_max_ns.max(late_ns);
+        self.late_sends += u64::from(late_ns > LATE_SEND_NS);
+    }
+
+    /// Notes the latency of an exchange completed within its deadline. The histograms hold the
+    /// exchanges that end as [`Class::OnTime`] or [`Class::DuplicateAnswered`].
+    pub fn completed(&mut self, due_ns: u64, sent_ns: u64, answered_ns: u64) {
+        self.latency_due.record(answered_ns.saturating_sub(due_ns));
+        self.latency_sent.record(answered_ns.saturating_sub(sent_ns));
+    }
+
+    /// Notes the end of an exchange. Exactly once for each that came due.
+    pub fn ended(&mut self, class: Class) {
+        self.ended[class.index()] += 1;
+        debug_assert!(self.ended.iter().sum::<u64>() <= self.due, "more ends than exchanges");
+    }
+
+    /// Adds what another thread noted.
+    pub fn merge(&mut self, other: &Self) {
+        self.due += other.due;
+        self.sent += other.sent;
+        for (mine, theirs) in self.ended.iter_mut().zip(other.ended) {
+            *mine += theirs;
+        }
+        self.latency_due.merge(&other.latency_due);
+        self.latency_sent.merge(&other.latency_sent);
+        self.late_sends += other.late_sends;
+        self.late_send_max_ns = self.late_send_max_ns.max(other.late_send_max_ns);
+    }
+
+    /// Exchanges that came due.
+    #[must_use]
+    pub const fn due(&self) -> u64 {
+        self.due
+    }
+
+    /// Exchanges whose first message left.
+    #[must_use]
+    pub const fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// Exchanges that ended in `class`.
+    #[must_use]
+    pub const fn count(&self, class: Class) -> u64 {
+        self.ended[class.index()]
+    }
+
+    /// Exchanges that came due and have not ended.
+    #[must_use]
+    pub fn in_flight(&self) -> u64 {
+        self.due - self.ended.iter().sum::<u64>()
+    }
+
+    /// Latencies in nanoseconds from the due time to the last answer.
+    #[must_use]
+    pub const fn latency_due(&self) -> &Histogram {
+        &self.latency_due
+    }
+
+    /// Latencies in nanoseconds from the real sending to the last answer.
+    #[must_use]
+    pub const fn latency_sent(&self) -> &Histogram {
+        &self.latency_sent
+    }
+
+    /// First messages that left more than [`LATE_SEND_NS`] after they were due.
+    #[must_use]
+    pub const fn late_sends(&self) -> u64 {
+        self.late_sends
+    }
+
+    /// The longest that a first message left after it was due, nanoseconds.
+    #[must_use]
+    pub const fn late_send_max_ns(&self) -> u64 {
+        self.late_send_max_ns
+    }
+
+    /// Judges the generator by the fixed thresholds of this module.
+    #[must_use]
+    pub fn verdict(&self, health: Health) -> Verdict {
+        let share = |count: u64| count as f64 / self.due.max(1) as f64;
+        let percent = |count: u64| 100.0 * share(count);
+        let unsent = self.due - self.sent;
+        let mut reasons = Vec::new();
+        if share(self.late_sends) > LATE_SEND_SHARE {
+            reasons.push(format!(
+                "{:.2} % of the exchanges left more than {} ms after they were due (limit {} %)",
+                percent(self.late_sends),
+                LATE_SEND_NS / NS_PER_MS,
+                100.0 * LATE_SEND_SHARE
+            ));
+        }
+        let own = [
+            (health.socket_drops, "datagrams dropped at the generator's own socket"),
+            (unsent, "exchanges not sent"),
+            (health.sends_refused, "sends refused by the kernel"),
+        ];
+        for (count, what) in own {
+            if share(count) > OWN_LOSS_SHARE {
+                let limit = 100.0 * OWN_LOSS_SHARE;
+                let percent = percent(count);
+                reasons.push(format!("{count} {what}: {percent:.3} % (limit {limit} %)"));
+            }
+        }
+        if reasons.is_empty() { Verdict::Sound } else { Verdict::GeneratorLimited(reasons) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(due: u64, sent: u64, late: u64) -> Ledger {
+        let mut ledger = Ledger::default();
+        for number in 0..due {
+            ledger.came_due();
+            if number < sent {
+                ledger.left(1_000, 1_000 + LATE_SEND_NS + u64::from(number < late));
+            }
+            ledger.ended(if number < sent { Class::OnTime } else { Class::Lost });
+        }
+        ledger
+    }
+
+    fn is_limited(ledger: &Ledger, health: Health) -> bool {
+        ledger.verdict(health) != Verdict::Sound
+    }
+
+    #[test]
+    fn indexes_follow_the_list_and_names_differ() {
+        let mut names: Vec<_> = Class::ALL.map(Class::name).to_vec();
+        for (index, class) in Class::ALL.into_iter().enumerate() {
+            assert_eq!(class.index(), index);
+        }
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), Class::ALL.len());
+    }
+
+    #[test]
+    fn a_late_send_is_later_than_a_millisecond_and_one_percent_of_them_is_still_sound() {
+        let healthy = Health::default();
+        assert_eq!(of(1_000, 1_000, 0).late_sends(), 0);
+        let edge = of(1_000, 1_000, 10);
+        assert_eq!((edge.late_sends(), edge.late_send_max_ns()), (10, LATE_SEND_NS + 1));
+        assert!(!is_limited(&edge, healthy));
+        assert!(is_limited(&of(1_000, 1_000, 11), healthy));
+    }
+
+    #[test]
+    fn own_losses_limit_beyond_one_in_ten_thousand() {
+        let sound = of(20_000, 20_000, 0);
+        for (count, limited) in [(2, false), (3, true)] {
+            let drops = Health { socket_drops: count, ..Health::default() };
+            let refused = Health { sends_refused: count, ..Health::default() };
+            assert_eq!(is_limited(&sound, drops), limited);
+            assert_eq!(is_limited(&sound, refused), limited);
+            assert_eq!(is_limited(&of(20_000, 20_000 - count, 0), Health::default()), limited);
+        }
+        let Verdict::GeneratorLimited(reasons) =
+            of(100, 50, 50).verdict(Health { socket_drops: 1, sends_refused: 1 })
+        else {
+            panic!("half of it was not sent")
+        };
+        assert_eq!(reasons.len(), 4, "{reasons:?}");
+        assert_eq!(Ledger::default().verdict(Health::default()), Verdict::Sound);
+    }
+
+    #[test]
+    fn every_exchange_is_in_flight_until_it_ends_and_threads_add_up() {
+        let mut whole = Ledger::default();
+        for (index, class) in Class::ALL.into_iter().enumerate() {
+            let mut ledger = Ledger::default();
+            for _ in 0..=index {
+                ledger.came_due();
+                ledger.left(0, index as u64);
+                assert_eq!(ledger.in_flight(), 1);
+                ledger.ended(class);
+                assert_eq!(ledger.in_flight(), 0);
+            }
+            ledger.completed(10, 20, 100 + index as u64);
+            whole.merge(&ledger);
+        }
+        assert_eq!((whole.due(), whole.sent(), whole.in_flight()), (28, 28, 0));
+        assert_eq!(Class::ALL.map(|class| whole.count(class)), [1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(whole.late_send_max_ns(), 6);
+        assert_eq!(whole.latency_due().count(), 7);
+        assert_eq!((whole.latency_due().max(), whole.latency_sent().min()), (Some(96), Some(80)));
+    }
+}

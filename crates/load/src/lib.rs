@@ -1,0 +1,17 @@
+//! What every load generator needs and no protocol changes: when exchanges are due, which are
+//! open, and how each of them ended. No sockets, no clock: time comes in as monotonic nanoseconds.
+//!
+//! The load is open-loop. An exchange is due when the [`Schedule`] says so, whatever became of the
+//! ones before; its latency counts from then. A generator that cannot keep up sends late, and the
+//! [`Ledger`] says so in its [`Verdict`], so that a slow generator is never taken for a slow
+//! service ("coordinated omission", Tene).
+
+mod ledger;
+mod outstanding;
+mod schedule;
+
+pub use ledger::{
+    Class, Health, LATE_SEND_NS, LATE_SEND_SHARE, LATENCY_LIMIT_NS, Ledger, OWN_LOSS_SHARE, Verdict,
+};
+pub use outstanding::Outstanding;
+pub use schedule::{Rate, Schedule};

@@ -1,0 +1,150 @@
+//! The exchanges that are open, found by number in constant time and closed in order.
+
+/// A ring of exchanges numbered 0, 1, 2 … in the order of their due times. Because all of them
+/// stay for the same time, the oldest is always the next to leave: closing needs no timer wheel,
+/// finding no hashing, and an exchange that has left is never mistaken for one that reuses its
+/// place. Allocates once.
+#[derive(Clone, Debug)]
+pub struct Outstanding<T> {
+    slots: Vec<Option<Slot<T>>>,
+    mask: u64,
+    oldest: u64,
+    next: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Slot<T> {
+    due_ns: u64,
+    value: T,
+}
+
+impl<T: Clone> Outstanding<T> {
+    /// Room for at least `capacity` exchanges at a time; its memory is present from the start.
+    ///
+    /// # Panics
+    ///
+    /// When `capacity` exceeds 2^32.
+    #[must_use]
+    pub fn with_capacity(capacity: u64, blank: T) -> Self {
+        assert!(capacity <= 1 << 32, "{capacity} exchanges at a time");
+        let count = capacity.max(1).next_power_of_two();
+        // Filled before it is emptied: a table of empty slots may be mapped lazily, and its page
+        // faults would fall into the measurement.
+        let mut slots = vec![Some(Slot { due_ns: u64::MAX, value: blank }); count as usize];
+        slots.fill(None);
+        Self { slots, mask: count - 1, oldest: 0, next: 0 }
+    }
+}
+
+impl<T> Outstanding<T> {
+    /// Opens the next exchange; returns its number, or `None` when the ring is full.
+    ///
+    /// Due times must not decrease.
+    pub fn open(&mut self, due_ns: u64, value: T) -> Option<u64> {
+        if self.next - self.oldest > self.mask {
+            return None;
+        }
+        let number = self.next;
+        self.slots[(number & self.mask) as usize] = Some(Slot { due_ns, value });
+        self.next += 1;
+        Some(number)
+    }
+
+    /// The exchange `number` and its due time; `None` when it never was opened or has left.
+    pub fn find(&mut self, number: u64) -> Option<(u64, &mut T)> {
+        if number < self.oldest || number >= self.next {
+            return None;
+        }
+        let slot = self.slots[(number & self.mask) as usize].as_mut()?;
+        Some((slot.due_ns, &mut slot.value))
+    }
+
+    /// Takes out the oldest exchange if it was due before `before_ns`.
+    pub fn close_oldest(&mut self, before_ns: u64) -> Option<(u64, T)> {
+        let place = (self.oldest & self.mask) as usize;
+        let due_ns = self.slots[place].as_ref().map(|slot| slot.due_ns)?;
+        if due_ns >= before_ns {
+            return None;
+        }
+        let number = self.oldest;
+        self.oldest += 1;
+        self.slots[place].take().map(|slot| (number, slot.value))
+    }
+
+    /// When the oldest exchange was due.
+    #[must_use]
+    pub fn oldest_due_ns(&self) -> Option<u64> {
+        self.slots[(self.oldest & self.mask) as usize].as_ref().map(|slot| slot.due_ns)
+    }
+
+    /// Exchanges in the ring.
+    #[must_use]
+    pub const fn len(&self) -> u64 {
+        self.next - self.oldest
+    }
+
+    /// True when there is none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.next == self.oldest
+    }
+
+    /// The number that the next exchange will get.
+    #[must_use]
+    pub const fn next_number(&self) -> u64 {
+        self.next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use base::Random;
+
+    use super::*;
+
+    #[test]
+    fn behaves_like_a_queue_of_pairs() {
+        let mut random = Random::from_seed(21);
+        for capacity in [1, 2, 7, 64] {
+            let mut ring = Outstanding::with_capacity(capacity, 0_u64);
+            let room = capacity.next_power_of_two() as usize;
+            let mut model: VecDeque<(u64, u64, u64)> = VecDeque::new();
+            let (mut due_ns, mut number) = (0, 0);
+            for _ in 0..50_000 {
+                match random.below(3) {
+                    0 => {
+                        due_ns += random.below(3);
+                        let value = random.next_u64();
+                        let expected = (model.len() < room).then_some(number);
+                        assert_eq!(ring.open(due_ns, value), expected);
+                        if expected.is_some() {
+                            model.push_back((number, due_ns, value));
+                            number += 1;
+                        }
+                    }
+                    1 => {
+                        let before = due_ns.saturating_sub(random.below(5));
+                        let front = model.front().copied().filter(|entry| entry.1 < before);
+                        let expected = front.map(|(number, _, value)| (number, value));
+                        assert_eq!(ring.close_oldest(before), expected);
+                        if expected.is_some() {
+                            model.pop_front();
+                        }
+                    }
+                    _ => {
+                        let wanted = (number + 3).saturating_sub(random.below(2 * capacity + 6));
+                        let expected = model.iter().find(|entry| entry.0 == wanted);
+                        assert_eq!(
+                            ring.find(wanted).map(|(due_ns, value)| (due_ns, *value)),
+                            expected.map(|&(_, due_ns, value)| (due_ns, value))
+                        );
+                    }
+                }
+                assert_eq!(ring.len(), model.len() as u64);
+                assert_eq!(ring.oldest_due_ns(), model.front().map(|entry| entry.1));
+            }
+        }
+    }
+}

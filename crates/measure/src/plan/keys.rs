@@ -1,0 +1,212 @@
+//! Every key that a plan may hold: what it takes, what it is when left out, what it means. The
+//! checker and the manual are made from this one table.
+
+/// One key of a plan.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    /// The table and the name, e.g. `search.dwell_s`.
+    pub path: &'static str,
+    /// What it takes.
+    pub takes: Takes,
+    /// Its value when left out, as it would be written; empty when the key must be given.
+    pub default: &'static str,
+    /// What it means, one sentence.
+    pub meaning: &'static str,
+}
+
+/// What a key takes.
+#[derive(Clone, Copy, Debug)]
+pub enum Takes {
+    /// Letters, digits and dashes, not empty.
+    Name,
+    /// Any text, not empty.
+    Text,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// A list of at least one of these words, each at most once.
+    Choices(&'static [&'static str]),
+    /// A list of at least one [`Takes::Name`], each at most once.
+    Names,
+    /// A number from the first to the second, fractions allowed.
+    Number(f64, f64),
+    /// A list of such numbers, possibly empty.
+    Numbers(f64, f64),
+    /// A whole number from the first to the second.
+    Whole(i64, i64),
+    /// `true` or `false`.
+    Flag,
+}
+
+const fn key(
+    path: &'static str,
+    takes: Takes,
+    default: &'static str,
+    meaning: &'static str,
+) -> Key {
+    Key { path, takes, default, meaning }
+}
+
+const DURABILITIES: &[&str] = &["none", "interval", "always"];
+
+/// All keys, in the order of the manual.
+pub const KEYS: &[Key] = &[
+    key("name", Takes::Name, "", "Short name; part of the result folder's name."),
+    key("title", Takes::Text, "", "One line for people; the report's title."),
+    key("protocol", Takes::Choice(&["dhcp4"]), "\"dhcp4\"", "What is spoken."),
+    key(
+        "topology",
+        Takes::Choice(&["auto", "veth", "loopback"]),
+        "\"auto\"",
+        "How generator and server are connected; auto takes veth when the privilege is there.",
+    ),
+    key(
+        "servers",
+        Takes::Names,
+        "[\"godwit\"]",
+        "Servers measured when the command line names none; the first is what ratios divide.",
+    ),
+    key("seed", Takes::Whole(0, i64::MAX), "1", "Seed from which every trial's seed is derived."),
+    key(
+        "time_budget_s",
+        Takes::Number(1.0, 86_400.0),
+        "60.0",
+        "Wall time of the whole run; later rounds and curve points are left out when it is short.",
+    ),
+    key(
+        "sampling_interval_ms",
+        Takes::Whole(10, 10_000),
+        "100",
+        "How often processors, memory and drop counters are read during a trial.",
+    ),
+    key(
+        "search.loss_percent",
+        Takes::Number(0.0, 100.0),
+        "2.5",
+        "Largest share of exchanges that may be late or lost.",
+    ),
+    key(
+        "search.deadline_s",
+        Takes::Number(0.001, 60.0),
+        "2.0",
+        "When an exchange is late, counted from when it was due.",
+    ),
+    key(
+        "search.start_per_s",
+        Takes::Number(1.0, 1e8),
+        "1000.0",
+        "First rate tried, exchanges per second.",
+    ),
+    key(
+        "search.max_per_s",
+        Takes::Number(1.0, 1e8),
+        "1000000.0",
+        "Rate never exceeded, exchanges per second.",
+    ),
+    key("search.growth", Takes::Number(1.1, 16.0), "2.0", "Factor between coarse steps."),
+    key(
+        "search.bisections",
+        Takes::Whole(0, 30),
+        "6",
+        "Most steps between the highest rate met and the lowest missed.",
+    ),
+    key(
+        "search.width_percent",
+        Takes::Number(0.1, 50.0),
+        "5.0",
+        "Bisection ends when that interval is this narrow.",
+    ),
+    key("search.dwell_s", Takes::Number(0.1, 3_600.0), "1.0", "Length of a search trial."),
+    key(
+        "search.confirm_dwell_s",
+        Takes::Number(0.1, 3_600.0),
+        "3.0",
+        "Length of a confirming trial at the rate found.",
+    ),
+    key(
+        "search.confirmations",
+        Takes::Whole(1, 20),
+        "5",
+        "Confirming trials tried at most, each at a lower rate than the one before.",
+    ),
+    key(
+        "search.quiet_s",
+        Takes::Number(0.0, 60.0),
+        "0.0",
+        "A search trial stops waiting when no answer came for so long; 0 waits for the deadline.",
+    ),
+    key(
+        "search.void_repeats",
+        Takes::Whole(0, 20),
+        "2",
+        "How often a void trial is repeated before its rate counts as out of reach.",
+    ),
+    key(
+        "blocks.rounds",
+        Takes::Whole(1, 100),
+        "4",
+        "How many times every server's highest rate is found; each round gives one pair.",
+    ),
+    key(
+        "blocks.order",
+        Takes::Choice(&["abba", "abab"]),
+        "\"abba\"",
+        "Order of turns; abba runs every second round backwards, which cancels steady drift.",
+    ),
+    key(
+        "blocks.limit",
+        Takes::Flag,
+        "true",
+        "Whether the limit responder takes its turn between the servers.",
+    ),
+    key(
+        "blocks.dwell_s",
+        Takes::Number(0.0, 3_600.0),
+        "1.0",
+        "Length of a block at a fixed rate, taken in turn; 0 leaves these blocks out.",
+    ),
+    key(
+        "curve.fractions",
+        Takes::Numbers(0.01, 100.0),
+        "[0.25, 0.5, 0.75, 0.9, 1.1, 1.5]",
+        "Points of the load curve as fractions of the highest rate found.",
+    ),
+    key("curve.dwell_s", Takes::Number(0.1, 3_600.0), "1.0", "Length of a curve trial."),
+    key(
+        "clients.count",
+        Takes::Whole(1, 16_777_216),
+        "100000",
+        "Distinct clients, each with its own hardware address.",
+    ),
+    key("server.pool_size", Takes::Whole(1, 16_777_216), "262144", "Addresses in the pool."),
+    key("server.lease_time_s", Takes::Whole(1, 4_294_967_294), "3600", "Lifetime of a lease."),
+    key(
+        "server.durability",
+        Takes::Choices(DURABILITIES),
+        "[\"none\", \"always\"]",
+        "Godwit's durabilities measured; the first is the one set beside other servers.",
+    ),
+    key(
+        "void.late_sends_percent",
+        Takes::Number(0.0, 100.0),
+        "1.0",
+        "A trial is void when more of its exchanges were begun late by the generator.",
+    ),
+    key(
+        "void.socket_drops_percent",
+        Takes::Number(0.0, 100.0),
+        "0.0",
+        "A trial is void when more of its messages were dropped at the generator's socket.",
+    ),
+    key(
+        "void.softnet_drops_percent",
+        Takes::Number(0.0, 100.0),
+        "0.0",
+        "A trial is void when more of its messages were dropped at a processor's backlog.",
+    ),
+    key(
+        "void.steal_percent",
+        Takes::Number(0.0, 100.0),
+        "25.0",
+        "A trial is void when the hypervisor took more of the processors' time.",
+    ),
+];

@@ -1,0 +1,303 @@
+//! Plans: what to measure, against which servers, under which rules.
+//!
+//! A plan is a TOML file that an operator writes. [`Plan::parse`] reports every problem at once
+//! with file, line and column. Reading files and expanding a plan into child processes belongs to
+//! the lab. [`KEYS`] describes each key for the manual and the error messages.
+
+mod keys;
+mod parse;
+
+use serde::{Deserialize, Serialize};
+
+pub use keys::{KEYS, Key, Takes};
+pub use parse::Problem;
+
+use crate::record::VoidRules;
+
+/// A plan that has been checked. As JSON it is part of every run record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Plan {
+    /// Short name: letters, digits and dashes. It becomes part of the result folder's name.
+    pub name: String,
+    /// One line for people.
+    pub title: String,
+    /// What is spoken.
+    pub protocol: Protocol,
+    /// How generator and server are connected.
+    pub topology: Topology,
+    /// Servers measured when the command line names none.
+    pub servers: Vec<String>,
+    /// Seed from which the seeds of all trials are derived.
+    pub seed: u64,
+    /// Wall time that the whole run should take at most, seconds. When it runs short, later
+    /// rounds and curve points are left out, with a warning.
+    pub time_budget_s: f64,
+    /// How often the machine is sampled during a trial, milliseconds.
+    pub sampling_interval_ms: u32,
+    /// The search for the highest rate.
+    pub search: SearchPlan,
+    /// Measuring servers in turn.
+    pub blocks: BlocksPlan,
+    /// Additional points of the load curve.
+    pub curve: CurvePlan,
+    /// The clients that the generator plays.
+    pub clients: ClientsPlan,
+    /// How servers are configured.
+    pub server: ServerPlan,
+    /// When a trial is void.
+    pub void: VoidRules,
+}
+
+/// Protocols that can be measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// DHCPv4, whole DISCOVER-OFFER-REQUEST-ACK exchanges through a relay.
+    #[default]
+    Dhcp4,
+}
+
+/// How generator and server are connected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Topology {
+    /// `veth` when the privilege is there, `loopback` otherwise.
+    #[default]
+    Auto,
+    /// Two network namespaces and a pair of virtual Ethernet interfaces.
+    Veth,
+    /// Everything on `127.0.0.0/8`. Needs no privilege.
+    Loopback,
+}
+
+/// How the highest rate is searched. Rates are exchanges per second.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SearchPlan {
+    /// Largest share of exchanges that may be late or lost, percent.
+    pub loss_percent: f64,
+    /// Seconds from when it was due until an exchange is late.
+    pub deadline_s: f64,
+    /// First rate tried.
+    pub start_per_s: f64,
+    /// Rate never exceeded.
+    pub max_per_s: f64,
+    /// Factor from one coarse step to the next.
+    pub growth: f64,
+    /// Most bisection steps between the highest rate met and the lowest missed.
+    pub bisections: u32,
+    /// Bisection ends when that interval is this narrow, percent of its lower end.
+    pub width_percent: f64,
+    /// Length of a search trial, seconds.
+    pub dwell_s: f64,
+    /// Length of a confirming trial, seconds.
+    pub confirm_dwell_s: f64,
+    /// Confirming trials tried at most, each at a lower rate than the one before.
+    pub confirmations: u32,
+    /// A search trial stops waiting for outstanding answers when none came for so many seconds,
+    /// instead of at the deadline; 0 always waits. Confirming trials always wait.
+    pub quiet_s: f64,
+    /// How often a void trial is repeated before its rate counts as out of reach.
+    pub void_repeats: u32,
+}
+
+/// Measuring servers in turn, so that drift of the machine falls on all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BlocksPlan {
+    /// How many times every server's highest rate is found. The first round searches from
+    /// `search.start_per_s`, later ones from the rate found before.
+    pub rounds: u32,
+    /// In which order servers take their turns.
+    pub order: BlockOrder,
+    /// Whether the limit responder takes its turn between the servers.
+    pub limit: bool,
+    /// Length of a block at a fixed rate, seconds; 0 leaves these blocks out.
+    pub dwell_s: f64,
+}
+
+/// The order of turns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BlockOrder {
+    /// A B B A: every second round backwards, which cancels a steady drift.
+    #[default]
+    Abba,
+    /// A B A B.
+    Abab,
+}
+
+impl BlockOrder {
+    /// The order in which `count` servers take their turns in `round`, as positions.
+    #[must_use]
+    pub fn turns(self, count: usize, round: u32) -> Vec<usize> {
+        if self == Self::Abba && round % 2 == 1 {
+            (0..count).rev().collect()
+        } else {
+            (0..count).collect()
+        }
+    }
+}
+
+/// Points of the load curve beside those that the search visits anyway.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CurvePlan {
+    /// Offered rates as fractions of the highest rate found.
+    pub fractions: Vec<f64>,
+    /// Length of a curve trial, seconds.
+    pub dwell_s: f64,
+}
+
+/// The clients that the generator plays.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ClientsPlan {
+    /// Distinct clients, each with its own hardware address.
+    pub count: u32,
+}
+
+/// How servers are configured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ServerPlan {
+    /// Addresses in the pool.
+    pub pool_size: u32,
+    /// Lifetime of a lease, seconds.
+    pub lease_time_s: u32,
+    /// Godwit's durabilities measured: the first when beside other servers, further ones as
+    /// lines of their own.
+    pub durability: Vec<Durability>,
+}
+
+/// When a lease is on the disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Durability {
+    /// Written, not flushed: what Kea does.
+    #[default]
+    None,
+    /// Flushed at intervals.
+    Interval,
+    /// Flushed before the reply leaves.
+    Always,
+}
+
+impl Durability {
+    /// The word in plans and in Godwit's configuration.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Interval => "interval",
+            Self::Always => "always",
+        }
+    }
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            title: String::new(),
+            protocol: Protocol::default(),
+            topology: Topology::default(),
+            servers: vec!["godwit".to_owned()],
+            seed: 1,
+            time_budget_s: 60.0,
+            sampling_interval_ms: 100,
+            search: SearchPlan::default(),
+            blocks: BlocksPlan::default(),
+            curve: CurvePlan::default(),
+            clients: ClientsPlan::default(),
+            server: ServerPlan::default(),
+            void: VoidRules::default(),
+        }
+    }
+}
+
+impl Default for SearchPlan {
+    fn default() -> Self {
+        Self {
+            loss_percent: 2.5,
+            deadline_s: 2.0,
+            start_per_s: 1_000.0,
+            max_per_s: 1_000_000.0,
+            growth: 2.0,
+            bisections: 6,
+            width_percent: 5.0,
+            dwell_s: 1.0,
+            confirm_dwell_s: 3.0,
+            confirmations: 5,
+            quiet_s: 0.0,
+            void_repeats: 2,
+        }
+    }
+}
+
+impl Default for BlocksPlan {
+    fn default() -> Self {
+        Self { rounds: 4, order: BlockOrder::Abba, limit: true, dwell_s: 1.0 }
+    }
+}
+
+impl Default for CurvePlan {
+    fn default() -> Self {
+        Self { fractions: vec![0.25, 0.5, 0.75, 0.9, 1.1, 1.5], dwell_s: 1.0 }
+    }
+}
+
+impl Default for ClientsPlan {
+    fn default() -> Self {
+        Self { count: 100_000 }
+    }
+}
+
+impl Default for ServerPlan {
+    fn default() -> Self {
+        Self {
+            pool_size: 262_144,
+            lease_time_s: 3_600,
+            durability: vec![Durability::None, Durability::Always],
+        }
+    }
+}
+
+impl Plan {
+    /// Reads a plan from the text of the file called `file`.
+    ///
+    /// # Errors
+    ///
+    /// Every problem of the text, in the order of their positions.
+    pub fn parse(file: &str, text: &str) -> Result<Self, Vec<Problem>> {
+        parse::parse(file, text)
+    }
+
+    /// The seed of trial `number`: independent streams, the same in every run of the plan.
+    #[must_use]
+    pub const fn trial_seed(&self, number: u32) -> u64 {
+        base::Random::from_seed(self.seed).fork(number as u64 + 1).next_u64()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_second_round_runs_backwards() {
+        let turns =
+            |order: BlockOrder| (0..3).flat_map(|round| order.turns(2, round)).collect::<Vec<_>>();
+        assert_eq!(turns(BlockOrder::Abba), [0, 1, 1, 0, 0, 1]);
+        assert_eq!(turns(BlockOrder::Abab), [0, 1, 0, 1, 0, 1]);
+    }
+
+    #[test]
+    fn trials_have_seeds_of_their_own() {
+        let plan = Plan::default();
+        assert_ne!(plan.trial_seed(0), plan.trial_seed(1));
+        assert_eq!(plan.trial_seed(7), Plan::default().trial_seed(7));
+        assert_ne!(plan.trial_seed(0), Plan { seed: 2, ..Plan::default() }.trial_seed(0));
+    }
+}

@@ -1,0 +1,375 @@
+//! Checking a plan's text against [`KEYS`], all problems at once, and reading it.
+
+use core::fmt;
+use core::ops::Range;
+
+use toml::de::{DeTable, DeValue};
+
+use super::Plan;
+use super::keys::{KEYS, Takes};
+
+/// One mistake in a plan, for the operator who wrote it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The file as the operator named it.
+    pub file: String,
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub help: Option<String>,
+    /// The text of the line.
+    pub excerpt: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, line, column, message, .. } = self;
+        write!(f, "{file}:{line}:{column}: error: {message}")?;
+        if !self.excerpt.is_empty() {
+            write!(f, "\n{line:5} | {}\n      | {:>column$}", self.excerpt, "^")?;
+        }
+        if let Some(help) = &self.help {
+            write!(f, "\n      = help: {help}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads a plan. See [`Plan::parse`].
+pub(super) fn parse(file: &str, text: &str) -> Result<Plan, Vec<Problem>> {
+    let mut check = Check { file, text, found: Vec::new(), problems: Vec::new() };
+    let (table, errors) = DeTable::parse_recoverable(text);
+    for error in errors {
+        check.problem(error.span().unwrap_or(0..0), error.message().to_owned(), None);
+    }
+    if check.problems.is_empty() {
+        check.table("", table.get_ref());
+        check.missing();
+    }
+    if check.problems.is_empty() {
+        match toml::from_str::<Plan>(text) {
+            Ok(plan) => {
+                check.together(&plan);
+                if check.problems.is_empty() {
+                    return Ok(plan);
+                }
+            }
+            Err(error) => {
+                check.problem(error.span().unwrap_or(0..0), error.message().to_owned(), None);
+            }
+        }
+    }
+    check.problems.sort_by_key(|problem| (problem.line, problem.column));
+    Err(check.problems)
+}
+
+struct Check<'t> {
+    file: &'t str,
+    text: &'t str,
+    /// Keys seen, with the place of their values.
+    found: Vec<(String, Range<usize>)>,
+    problems: Vec<Problem>,
+}
+
+impl Check<'_> {
+    fn problem(&mut self, span: Range<usize>, message: String, help: Option<String>) {
+        let start = (0..=span.start.min(self.text.len()))
+            .rev()
+            .find(|&at| self.text.is_char_boundary(at))
+            .unwrap_or(0);
+        let before = &self.text[..start];
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        self.problems.push(Problem {
+            file: self.file.to_owned(),
+            line: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+            message,
+            help,
+            excerpt: self.text[line_start..].lines().next().unwrap_or("").to_owned(),
+        });
+    }
+
+    fn table(&mut self, prefix: &str, table: &DeTable<'_>) {
+        for (name, value) in table {
+            let path = format!("{prefix}{}", name.get_ref());
+            let inside = format!("{path}.");
+            if let Some(key) = KEYS.iter().find(|key| key.path == path) {
+                self.found.push((path, value.span()));
+                if let Some(message) = refusal(key.takes, value.get_ref()) {
+                    let message = format!("`{}` {message}", key.path);
+                    self.problem(value.span(), message, Some(key.meaning.to_owned()));
+                }
+            } else if KEYS.iter().any(|key| key.path.starts_with(&inside)) {
+                match value.get_ref().as_table() {
+                    Some(table) => self.table(&inside, table),
+                    None => {
+                        let message = format!("`{path}` must be a table");
+                        self.problem(value.span(), message, Some(format!("write [{path}]")));
+                    }
+                }
+            } else {
+                self.problem(name.span(), format!("unknown key `{path}`"), suggestion(&path));
+            }
+        }
+    }
+
+    fn missing(&mut self) {
+        for key in KEYS.iter().filter(|key| key.default.is_empty()) {
+            if !self.found.iter().any(|(path, _)| path == key.path) {
+                let message = format!("`{}` is missing", key.path);
+                self.problem(0..0, message, Some(key.meaning.to_owned()));
+            }
+        }
+    }
+
+    /// Where `path` stands; the beginning of the text when it was left out.
+    fn place(&self, path: &str) -> Range<usize> {
+        self.found.iter().find(|(found, _)| found == path).map_or(0..0, |(_, span)| span.clone())
+    }
+
+    /// What no key can know alone.
+    fn together(&mut self, plan: &Plan) {
+        let search = &plan.search;
+        if search.start_per_s > search.max_per_s {
+            let message = format!(
+                "`search.start_per_s` ({}) is above `search.max_per_s` ({})",
+                search.start_per_s, search.max_per_s
+            );
+            self.problem(self.place("search.start_per_s"), message, None);
+        }
+        if plan.clients.count > plan.server.pool_size {
+            let message = format!(
+                "{} clients do not fit into a pool of {} addresses",
+                plan.clients.count, plan.server.pool_size
+            );
+            let help = "raise server.pool_size: an exhausted pool would be measured as loss";
+            self.problem(self.place("clients.count"), message, Some(help.to_owned()));
+        }
+        let least_s = search.dwell_s + search.confirm_dwell_s;
+        if plan.time_budget_s < least_s {
+            let message = format!(
+                "a budget of {} s has no room for one search trial and one confirmation ({least_s} s)",
+                plan.time_budget_s
+            );
+            self.problem(self.place("time_budget_s"), message, None);
+        }
+    }
+}
+
+/// Why `value` is not what the key takes; `None` when it is.
+fn refusal(takes: Takes, value: &DeValue<'_>) -> Option<String> {
+    let number = |value: &DeValue<'_>| match value {
+        DeValue::Integer(n) => i64::from_str_radix(n.as_str(), n.radix()).ok().map(|n| n as f64),
+        DeValue::Float(n) => n.as_str().parse().ok(),
+        _ => None,
+    };
+    let within = |value: &DeValue<'_>, low, high| {
+        number(value).is_some_and(|n: f64| (low..=high).contains(&n))
+    };
+    let one_of = |words: &[&str]| words.join(", ");
+    let each = |test: &dyn Fn(&DeValue<'_>) -> bool| {
+        value.as_array().is_some_and(|list| list.iter().all(|item| test(item.get_ref())))
+    };
+    let distinct = || {
+        value.as_array().is_some_and(|list| {
+            let words: Vec<_> = list.iter().filter_map(|item| item.get_ref().as_str()).collect();
+            !words.is_empty() && (1..words.len()).all(|at| !words[..at].contains(&words[at]))
+        })
+    };
+    let (good, must) = match takes {
+        Takes::Name => (value.as_str().is_some_and(is_name), "letters, digits and dashes".into()),
+        Takes::Text => {
+            (value.as_str().is_some_and(|text| !text.trim().is_empty()), "a text".to_owned())
+        }
+        Takes::Choice(words) => (
+            value.as_str().is_some_and(|word| words.contains(&word)),
+            format!("one of: {}", one_of(words)),
+        ),
+        Takes::Choices(words) => (
+            each(&|item| item.as_str().is_some_and(|word| words.contains(&word))) && distinct(),
+            format!("a list of different words out of: {}", one_of(words)),
+        ),
+        Takes::Names => (
+            each(&|item| item.as_str().is_some_and(is_name)) && distinct(),
+            "a list of different names".into(),
+        ),
+        Takes::Number(low, high) => {
+            (within(value, low, high), format!("a number from {low} to {high}"))
+        }
+        Takes::Numbers(low, high) => (
+            each(&|item| within(item, low, high)),
+            format!("a list of numbers from {low} to {high}"),
+        ),
+        Takes::Whole(low, high) => (
+            value.is_integer() && within(value, low as f64, high as f64),
+            format!("a whole number from {low} to {high}"),
+        ),
+        Takes::Flag => (value.is_bool(), "true or false".into()),
+    };
+    (!good).then(|| format!("must be {must}"))
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+}
+
+/// The known key that `path` was probably meant to be.
+fn suggestion(path: &str) -> Option<String> {
+    let (distance, key) =
+        KEYS.iter().map(|key| (distance(path, key.path), key)).min_by_key(|&(d, _)| d)?;
+    let leaf = |path: &str| path.rsplit('.').next().map(str::to_owned);
+    let same_leaf = KEYS.iter().find(|key| leaf(key.path) == leaf(path));
+    match same_leaf {
+        Some(key) => Some(format!("`{}` is a key", key.path)),
+        None if distance <= 3 => Some(format!("did you mean `{}`?", key.path)),
+        None => None,
+    }
+}
+
+/// Levenshtein's distance: single-character edits between two words.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, &y) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::plan::{Durability, Topology};
+
+    fn problems(text: &str) -> Vec<String> {
+        let problems = Plan::parse("p.toml", text).expect_err("problems");
+        problems.iter().map(|p| format!("{}:{}: {}", p.line, p.column, p.message)).collect()
+    }
+
+    /// The leaves of a serialised plan, path to value as TOML writes it.
+    fn leaves(prefix: &str, value: &toml::Table, into: &mut BTreeMap<String, String>) {
+        for (name, value) in value {
+            match value {
+                toml::Value::Table(table) => leaves(&format!("{prefix}{name}."), table, into),
+                other => {
+                    into.insert(format!("{prefix}{name}"), other.to_string());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_key_table_is_the_type_with_its_defaults() {
+        let mut fields = BTreeMap::new();
+        leaves("", &toml::Table::try_from(Plan::default()).unwrap(), &mut fields);
+        let mut table: BTreeMap<String, String> =
+            KEYS.iter().map(|key| (key.path.to_owned(), key.default.to_owned())).collect();
+        for required in ["name", "title"] {
+            assert_eq!(table.insert(required.to_owned(), "\"\"".to_owned()).unwrap(), "");
+        }
+        assert_eq!(table, fields);
+    }
+
+    #[test]
+    fn a_small_plan_takes_the_defaults() {
+        let plan = Plan::parse(
+            "p.toml",
+            "name = 'x'\ntitle = 'X'\ntopology = 'veth'\n[search]\ndwell_s = 2\n[server]\n\
+             durability = ['always']\n",
+        )
+        .unwrap();
+        assert_eq!(plan.topology, Topology::Veth);
+        assert_eq!(plan.search.dwell_s, 2.0);
+        assert_eq!(plan.search.loss_percent, 2.5);
+        assert_eq!(plan.server.durability, [Durability::Always]);
+        assert_eq!(plan.servers, ["godwit"]);
+    }
+
+    #[test]
+    fn all_problems_come_at_once_with_their_places() {
+        let text = "name = 'a b'\nprotocol = 'dhcp9'\nservers = ['kea', 'kea']\n\
+                    [search]\n  dwel_s = 1\n  growth = 'two'\n  deadline_s = 1000\n\
+                    [clients]\ncount = 1.5\n[nothing]\nx = 1\n[server]\ndwell_s = 3\n";
+        assert_eq!(
+            problems(text),
+            [
+                "1:1: `title` is missing",
+                "1:8: `name` must be letters, digits and dashes",
+                "2:12: `protocol` must be one of: dhcp4",
+                "3:11: `servers` must be a list of different names",
+                "5:3: unknown key `search.dwel_s`",
+                "6:12: `search.growth` must be a number from 1.1 to 16",
+                "7:16: `search.deadline_s` must be a number from 0.001 to 60",
+                "9:9: `clients.count` must be a whole number from 1 to 16777216",
+                "10:2: unknown key `nothing`",
+                "13:1: unknown key `server.dwell_s`",
+            ]
+        );
+        let all = Plan::parse("p.toml", text).unwrap_err();
+        assert_eq!(all[4].help.as_deref(), Some("did you mean `search.dwell_s`?"));
+        assert_eq!(all[8].help, None);
+        assert_eq!(all[9].help.as_deref(), Some("`search.dwell_s` is a key"));
+    }
+
+    #[test]
+    fn a_problem_points_at_its_place() {
+        let problem =
+            &Plan::parse("plans/x.toml", "name = 'x'\ntitle = 'X'\nseed = -1\n").unwrap_err()[0];
+        assert_eq!(
+            problem.to_string(),
+            "plans/x.toml:3:8: error: `seed` must be a whole number from 0 to 9223372036854775807\n    \
+             3 | seed = -1\n      |        ^\n      \
+             = help: Seed from which every trial's seed is derived."
+        );
+    }
+
+    #[test]
+    fn broken_toml_and_doubled_keys_are_placed() {
+        assert!(problems("name = \n")[0].starts_with("1:"), "{:?}", problems("name = \n"));
+        let doubled = problems("name = 'x'\ntitle = 'X'\nname = 'y'\n");
+        assert!(doubled[0].starts_with("3:1: "), "{doubled:?}");
+        assert!(problems("name = 'x'\ntitle = 'X'\nsearch = 3\n")[0].contains("must be a table"));
+    }
+
+    #[test]
+    fn values_are_checked_together() {
+        let head = "name = 'x'\ntitle = 'X'\n";
+        let both = format!(
+            "{head}time_budget_s = 2\n[search]\nstart_per_s = 9\nmax_per_s = 8\n\
+             [clients]\ncount = 300\n[server]\npool_size = 200\n"
+        );
+        assert_eq!(
+            problems(&both),
+            [
+                "3:17: a budget of 2 s has no room for one search trial and one confirmation (4 s)",
+                "5:15: `search.start_per_s` (9) is above `search.max_per_s` (8)",
+                "8:9: 300 clients do not fit into a pool of 200 addresses",
+            ]
+        );
+    }
+
+    #[test]
+    fn shipped_plans_are_good_and_named_like_their_files() {
+        for (file, text) in [
+            ("dhcp4-quick", include_str!("../../../../plans/dhcp4-quick.toml")),
+            ("dhcp4-smoke", include_str!("../../../../plans/dhcp4-smoke.toml")),
+        ] {
+            let plan = Plan::parse(file, text).unwrap_or_else(|problems| {
+                panic!("{}", problems.iter().map(Problem::to_string).collect::<String>())
+            });
+            assert_eq!(plan.name, file);
+        }
+    }
+}

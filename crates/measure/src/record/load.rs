@@ -1,0 +1,255 @@
+//! What a load generator leaves behind after one trial: godwit.load.v1.
+
+use std::collections::BTreeMap;
+
+use base::Histogram;
+use serde::{Deserialize, Serialize};
+
+/// Value of `schema` in a [`LoadRecord`].
+pub const LOAD_SCHEMA: &str = "godwit.load.v1";
+
+/// One run of a generator at one offered rate. A field that a generator does not write reads as
+/// zero or empty, so that records of other tools can be brought into this shape.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LoadRecord {
+    /// [`LOAD_SCHEMA`].
+    pub schema: String,
+    /// Which generator, e.g. `godwit load dhcp4`.
+    pub tool: String,
+    /// The generator's version.
+    pub version: String,
+    /// Seed of everything random in the run.
+    pub seed: u64,
+    /// The settings that the generator ran with, name to value.
+    pub settings: BTreeMap<String, serde_json::Value>,
+    /// Exchanges per second that were scheduled.
+    pub offered_per_s: f64,
+    /// Seconds during which exchanges came due (the drain after it not counted).
+    pub duration_s: f64,
+    /// What became of the exchanges.
+    pub exchanges: ExchangeCounts,
+    /// What went over the wire.
+    pub messages: MessageCounts,
+    /// Exchanges per second that were completed on time: `exchanges.on_time / duration_s`.
+    pub completed_per_s: f64,
+    /// Seconds from its due time within which an exchange must be complete to be on time.
+    pub deadline_s: f64,
+    /// Latency of completed exchanges counted from when they were due: the figure that is judged.
+    pub latency_due: LatencySummary,
+    /// Latency of completed exchanges counted from when their first message really left.
+    pub latency_sent: LatencySummary,
+    /// The distribution behind `latency_due`: (largest value of the bucket in nanoseconds, count),
+    /// ascending, empty buckets left out.
+    pub histogram_due: Vec<(u64, u64)>,
+    /// First messages that left later than the schedule tolerates.
+    pub late_sends: u64,
+    /// The longest that a first message left after it was due, microseconds.
+    pub late_send_max_us: f64,
+    /// Datagrams that the kernel dropped at the generator's own socket.
+    pub own_socket_drops: u64,
+    /// Sends that the kernel refused (full buffers, no route).
+    pub send_refused: u64,
+    /// The generator judges that it, not the server, set the limit.
+    pub generator_limited: bool,
+    /// Why it judges so, in words; empty otherwise.
+    pub generator_limited_reason: String,
+    /// Processor seconds that the generator used by its own account.
+    pub generator_cpu_s: f64,
+    /// Whether segmentation or coalescing offload was used on the generator's side.
+    pub segmentation: bool,
+    /// Distinct addresses that were leased at the end.
+    pub leases: u64,
+    /// File with the leases as `address,mac` lines, when one was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lease_list_path: Option<String>,
+}
+
+/// Outcomes of exchanges. Each due exchange is in exactly one of the classes `on_time`, `late`,
+/// `lost`, `nak`, `invalid`; the other fields count beside them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ExchangeCounts {
+    /// Exchanges that the schedule called for.
+    pub due: u64,
+    /// Exchanges whose first message left.
+    pub sent: u64,
+    /// Complete within the deadline.
+    pub on_time: u64,
+    /// Complete after the deadline.
+    pub late: u64,
+    /// Never complete.
+    pub lost: u64,
+    /// Refused by the server.
+    pub nak: u64,
+    /// Answered with something that breaks the protocol.
+    pub invalid: u64,
+    /// Answered with the data of another client.
+    pub wrong_client: u64,
+    /// Answers to messages that had been answered before.
+    pub duplicate_answered: u64,
+    /// Exchanges still open when the record was written; 0 after a drain.
+    pub in_flight_at_end: u64,
+}
+
+impl ExchangeCounts {
+    /// Share of due exchanges that were not completed on time, 0 to 1: late, lost, refused and
+    /// invalid ones alike, and those that were never sent. 0 when nothing was due.
+    #[must_use]
+    pub fn loss(&self) -> f64 {
+        if self.due == 0 {
+            return 0.0;
+        }
+        self.due.saturating_sub(self.on_time) as f64 / self.due as f64
+    }
+}
+
+/// Datagrams as the generator counted them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MessageCounts {
+    /// Sent.
+    pub sent: u64,
+    /// Received.
+    pub received: u64,
+    /// Received and not parsable.
+    pub malformed: u64,
+    /// Received and belonging to no open exchange.
+    pub unmatched: u64,
+}
+
+/// A distribution of latencies in a few figures, microseconds. All 0 when `count` is 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LatencySummary {
+    /// Exchanges counted.
+    pub count: u64,
+    /// Smallest.
+    pub min_us: f64,
+    /// Arithmetic mean.
+    pub mean_us: f64,
+    /// Largest.
+    pub max_us: f64,
+    /// Half were at most this.
+    pub p50_us: f64,
+    /// 90 % were at most this.
+    pub p90_us: f64,
+    /// 99 % were at most this.
+    pub p99_us: f64,
+    /// 99.9 % were at most this.
+    pub p999_us: f64,
+}
+
+impl LatencySummary {
+    /// The figures of a histogram of nanoseconds.
+    #[must_use]
+    pub fn of_histogram(histogram: &Histogram) -> Self {
+        let us = |ns: Option<u64>| ns.unwrap_or(0) as f64 / 1e3;
+        let at = |quantile| us(histogram.quantile(quantile));
+        Self {
+            count: histogram.count(),
+            min_us: us(histogram.min()),
+            mean_us: histogram.mean().unwrap_or(0.0) / 1e3,
+            max_us: us(histogram.max()),
+            p50_us: at(0.5),
+            p90_us: at(0.9),
+            p99_us: at(0.99),
+            p999_us: at(0.999),
+        }
+    }
+
+    /// The figures of stored histogram entries ([`LoadRecord::histogram_due`]), which may be those
+    /// of several records put together: this is how percentiles are combined, never by averaging.
+    /// Minimum, mean and maximum are exact to a bucket only.
+    #[must_use]
+    pub fn of_entries(entries: &BTreeMap<u64, u64>) -> Self {
+        let count: u64 = entries.values().sum();
+        let (Some((&first, _)), Some((&last, _))) =
+            (entries.first_key_value(), entries.last_key_value())
+        else {
+            return Self::default();
+        };
+        let sum: f64 = entries.iter().map(|(&ns, &n)| ns as f64 * n as f64).sum();
+        let at = |quantile: f64| {
+            let rank = ((quantile * count as f64).ceil() as u64).max(1);
+            let mut seen = 0;
+            let holder = entries.iter().find(|&(_, &n)| {
+                seen += n;
+                seen >= rank
+            });
+            holder.map_or(last, |(&ns, _)| ns) as f64 / 1e3
+        };
+        Self {
+            count,
+            min_us: first as f64 / 1e3,
+            mean_us: sum / count as f64 / 1e3,
+            max_us: last as f64 / 1e3,
+            p50_us: at(0.5),
+            p90_us: at(0.9),
+            p99_us: at(0.99),
+            p999_us: at(0.999),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::Random;
+
+    use super::*;
+
+    #[test]
+    fn loss_counts_everything_that_was_not_on_time() {
+        let counts = ExchangeCounts {
+            due: 1000,
+            sent: 990,
+            on_time: 970,
+            late: 5,
+            lost: 10,
+            nak: 3,
+            invalid: 2,
+            ..ExchangeCounts::default()
+        };
+        assert_eq!(counts.loss(), 0.03);
+        assert_eq!(ExchangeCounts::default().loss(), 0.0);
+    }
+
+    #[test]
+    fn merged_entries_give_the_percentiles_of_one_histogram() {
+        let mut random = Random::from_seed(11);
+        let mut whole = Histogram::up_to(100_000_000_000);
+        let mut entries = BTreeMap::new();
+        for part in 1..4_u64 {
+            let mut histogram = Histogram::up_to(100_000_000_000);
+            for _ in 0..5_000 {
+                let value = random.below(1_000_000 * part * part);
+                histogram.record(value);
+                whole.record(value);
+            }
+            for (upper, count) in histogram.entries() {
+                *entries.entry(upper).or_insert(0) += count;
+            }
+        }
+        let (merged, exact) =
+            (LatencySummary::of_entries(&entries), LatencySummary::of_histogram(&whole));
+        assert_eq!(merged.count, exact.count);
+        for (merged, exact) in [
+            (merged.p50_us, exact.p50_us),
+            (merged.p90_us, exact.p90_us),
+            (merged.p99_us, exact.p99_us),
+            (merged.p999_us, exact.p999_us),
+        ] {
+            assert_eq!(merged, exact);
+        }
+        assert!((merged.mean_us / exact.mean_us - 1.0).abs() < 1e-3);
+        assert_eq!(LatencySummary::of_entries(&BTreeMap::new()), LatencySummary::default());
+    }
+
+    #[test]
+    fn a_sparse_record_of_another_tool_is_read() {
+        let record: LoadRecord =
+            serde_json::from_str(r#"{"tool":"other","exchanges":{"due":4,"on_time":3}}"#).unwrap();
+        assert_eq!(record.exchanges.loss(), 0.25);
+        assert_eq!(record.histogram_due, []);
+    }
+}

@@ -1,0 +1,13 @@
+//! Raw records: what generators, samplers and the lab write down, before any of it is judged.
+//!
+//! Every type here is the JSON shape of a file in a result folder.
+
+mod load;
+mod sample;
+mod trial;
+mod void;
+
+pub use load::{ExchangeCounts, LOAD_SCHEMA, LatencySummary, LoadRecord, MessageCounts};
+pub use sample::{CpuSample, Sample, SampleDigest};
+pub use trial::{Environment, LIMIT_SERVER, Purpose, RUN_SCHEMA, Run, TRIAL_SCHEMA, Trial};
+pub use void::{VoidReason, VoidRules};

@@ -1,0 +1,142 @@
+//! What is read from the kernel at intervals while a trial runs, and what it amounts to.
+
+use serde::{Deserialize, Serialize};
+
+/// The state of the machine over one sampling interval. Amounts are those of the interval, not
+/// since the start.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Sample {
+    /// End of the interval, seconds since the run began.
+    pub at_s: f64,
+    /// Length of the interval, seconds.
+    pub interval_s: f64,
+    /// One entry per processor that is watched.
+    pub cpus: Vec<CpuSample>,
+    /// Resident memory of the server with its children, bytes; 0 when unknown.
+    pub server_rss_bytes: u64,
+    /// Resident memory of the generator, bytes; 0 when unknown.
+    pub generator_rss_bytes: u64,
+    /// Datagrams dropped at the server's sockets (full receive buffer).
+    pub server_socket_drops: u64,
+    /// Datagrams dropped at the generator's sockets.
+    pub generator_socket_drops: u64,
+    /// Packets dropped because a processor's backlog was full (`/proc/net/softnet_stat`, second
+    /// column), all processors.
+    pub softnet_drops: u64,
+    /// Times that a processor left packets for later (`/proc/net/softnet_stat`, third column).
+    pub softnet_squeezes: u64,
+}
+
+/// How one processor spent an interval, seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CpuSample {
+    /// The kernel's number of the processor.
+    pub cpu: u32,
+    /// Elapsed minus idle minus steal: what was really used.
+    pub busy_s: f64,
+    /// Idle, waiting for input and output included.
+    pub idle_s: f64,
+    /// Taken by the hypervisor.
+    pub steal_s: f64,
+    /// The part of `busy_s` in software interrupts (network receive, mostly).
+    pub softirq_s: f64,
+}
+
+/// A sample stream in a few figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SampleDigest {
+    /// Processor seconds of the server: elapsed minus idle minus steal of the processors that it
+    /// was given, so interrupts on them count and the hypervisor's theft does not.
+    pub server_cpu_s: f64,
+    /// The same for the processors that the generator was given.
+    pub generator_cpu_s: f64,
+    /// Seconds taken by the hypervisor, all watched processors together.
+    pub steal_s: f64,
+    /// Share of the watched processors' time that was taken, 0 to 1.
+    pub steal_share: f64,
+    /// The server's largest resident memory, bytes.
+    pub server_rss_bytes: u64,
+    /// The generator's largest resident memory, bytes.
+    pub generator_rss_bytes: u64,
+    /// Datagrams dropped at the server's sockets.
+    pub server_socket_drops: u64,
+    /// Datagrams dropped at the generator's sockets.
+    pub generator_socket_drops: u64,
+    /// Packets dropped at a full processor backlog.
+    pub softnet_drops: u64,
+    /// Times that a processor left packets for later.
+    pub softnet_squeezes: u64,
+}
+
+impl SampleDigest {
+    /// Adds up `samples`. When server and generator share processors (`server_cpus` and
+    /// `generator_cpus` overlap), what was used on the shared ones is charged to both: the caller
+    /// should know that and warn.
+    #[must_use]
+    pub fn of_samples(samples: &[Sample], server_cpus: &[u32], generator_cpus: &[u32]) -> Self {
+        let mut digest = Self::default();
+        let mut elapsed_s = 0.0;
+        for sample in samples {
+            for cpu in &sample.cpus {
+                elapsed_s += cpu.busy_s + cpu.idle_s + cpu.steal_s;
+                digest.steal_s += cpu.steal_s;
+                if server_cpus.contains(&cpu.cpu) {
+                    digest.server_cpu_s += cpu.busy_s;
+                }
+                if generator_cpus.contains(&cpu.cpu) {
+                    digest.generator_cpu_s += cpu.busy_s;
+                }
+            }
+            digest.server_rss_bytes = digest.server_rss_bytes.max(sample.server_rss_bytes);
+            digest.generator_rss_bytes = digest.generator_rss_bytes.max(sample.generator_rss_bytes);
+            digest.server_socket_drops += sample.server_socket_drops;
+            digest.generator_socket_drops += sample.generator_socket_drops;
+            digest.softnet_drops += sample.softnet_drops;
+            digest.softnet_squeezes += sample.softnet_squeezes;
+        }
+        if elapsed_s > 0.0 {
+            digest.steal_share = digest.steal_s / elapsed_s;
+        }
+        digest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn adds_up_by_the_processors_given() {
+        let cpu = |cpu, busy_s, steal_s| CpuSample {
+            cpu,
+            busy_s,
+            steal_s,
+            idle_s: 1.0 - busy_s - steal_s,
+            softirq_s: 0.0,
+        };
+        let samples = [
+            Sample {
+                cpus: vec![cpu(0, 0.5, 0.25), cpu(1, 0.125, 0.0)],
+                server_rss_bytes: 10,
+                softnet_drops: 3,
+                ..Sample::default()
+            },
+            Sample {
+                cpus: vec![cpu(0, 0.25, 0.25), cpu(1, 0.5, 0.0)],
+                server_rss_bytes: 7,
+                softnet_drops: 1,
+                ..Sample::default()
+            },
+        ];
+        let digest = SampleDigest::of_samples(&samples, &[0], &[1]);
+        assert_eq!(digest.server_cpu_s, 0.75);
+        assert_eq!(digest.generator_cpu_s, 0.625);
+        assert_eq!(digest.steal_s, 0.5);
+        assert_eq!(digest.steal_share, 0.125);
+        assert_eq!((digest.server_rss_bytes, digest.softnet_drops), (10, 4));
+        assert_eq!(SampleDigest::of_samples(&[], &[0], &[1]), SampleDigest::default());
+    }
+}

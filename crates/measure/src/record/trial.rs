@@ -1,0 +1,173 @@
+//! One trial: one server, one offered rate, a few seconds; and the run that trials belong to.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{LoadRecord, Sample, SampleDigest, VoidReason};
+use crate::plan::Plan;
+
+/// Value of `schema` in a [`Trial`].
+pub const TRIAL_SCHEMA: &str = "godwit.trial.v1";
+/// Value of `schema` in a [`Run`].
+pub const RUN_SCHEMA: &str = "godwit.run.v1";
+/// Name of the plain responder that marks what kernel and generator can do at most.
+pub const LIMIT_SERVER: &str = "limit";
+
+/// What a trial is for.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// A step of the search for the highest rate.
+    #[default]
+    Search,
+    /// The longer trial at the rate that the search found.
+    Confirm,
+    /// A point of the load curve.
+    Curve,
+    /// A block at a fixed rate, taken in turn with the same block of the other servers.
+    Pair,
+}
+
+impl Purpose {
+    /// One word for a table.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Search => "search",
+            Self::Confirm => "confirm",
+            Self::Curve => "curve",
+            Self::Pair => "pair",
+        }
+    }
+}
+
+/// Everything known about one trial. The lab writes one per trial folder.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Trial {
+    /// [`TRIAL_SCHEMA`].
+    pub schema: String,
+    /// Position in the run, from 0; unique.
+    pub number: u32,
+    /// The server's name in the plan, e.g. `kea`; [`LIMIT_SERVER`] for the limit responder.
+    pub server: String,
+    /// Which way of running it, e.g. `multi-threaded` or `durability always`; empty when there is
+    /// only one.
+    pub variant: String,
+    /// What it is for.
+    pub purpose: Purpose,
+    /// Which time around, from 0: trials of different servers in the same round make a pair.
+    pub round: u32,
+    /// Exchanges per second that were to be offered.
+    pub rate_per_s: f64,
+    /// Seed of the generator.
+    pub seed: u64,
+    /// Seconds since the run began when the first exchange was due.
+    pub start_s: f64,
+    /// Seconds since the run began when the drain had ended.
+    pub end_s: f64,
+    /// The exact command lines, role (`server`, `generator`) to words as a shell would take them.
+    pub commands: BTreeMap<String, String>,
+    /// Processors that the server was given.
+    pub server_cpus: Vec<u32>,
+    /// Processors that the generator was given.
+    pub generator_cpus: Vec<u32>,
+    /// What the generator reported; `None` when it left nothing.
+    pub load: Option<LoadRecord>,
+    /// The samples in a few figures.
+    pub digest: SampleDigest,
+    /// The sample stream. May be left out where it is kept in a file of its own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub samples: Vec<Sample>,
+    /// Why the trial is void; empty when it counts.
+    pub void: Vec<VoidReason>,
+    /// Raw files of the trial, relative to the result folder.
+    pub files: Vec<String>,
+}
+
+impl Trial {
+    /// True when the trial says nothing about the server.
+    #[must_use]
+    pub fn is_void(&self) -> bool {
+        !self.void.is_empty() || self.load.is_none()
+    }
+
+    /// Exchanges per second completed on time; 0 without a record.
+    #[must_use]
+    pub fn achieved_per_s(&self) -> f64 {
+        self.load.as_ref().map_or(0.0, |load| load.completed_per_s)
+    }
+
+    /// Share of exchanges not completed on time, 0 to 1; 1 without a record.
+    #[must_use]
+    pub fn loss(&self) -> f64 {
+        self.load.as_ref().map_or(1.0, |load| load.exchanges.loss())
+    }
+
+    /// Whether at most `loss_percent` of the exchanges were not completed on time, in a trial that
+    /// is not void.
+    #[must_use]
+    pub fn meets(&self, loss_percent: f64) -> bool {
+        !self.is_void() && self.loss() * 100.0 <= loss_percent
+    }
+
+    /// Exchanges completed on time per processor second of the server; `None` when it is not
+    /// known.
+    #[must_use]
+    pub fn leases_per_cpu_s(&self) -> Option<f64> {
+        let load = self.load.as_ref()?;
+        (self.digest.server_cpu_s > 0.0)
+            .then(|| load.exchanges.on_time as f64 / self.digest.server_cpu_s)
+    }
+}
+
+/// What all trials of a run have in common.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Run {
+    /// [`RUN_SCHEMA`].
+    pub schema: String,
+    /// The plan as it was run, overrides of the command line included.
+    pub plan: Plan,
+    /// When the run began, RFC 3339 with offset.
+    pub started: String,
+    /// Seconds from the beginning to the end of the last trial.
+    pub duration_s: f64,
+    /// Where it ran.
+    pub environment: Environment,
+    /// Command lines that belong to no trial: the lab's own first, then set-up.
+    pub commands: Vec<String>,
+    /// What the reader must know before believing the figures.
+    pub warnings: Vec<String>,
+    /// Raw files that belong to no trial, relative to the result folder.
+    pub files: Vec<String>,
+}
+
+/// The machine and the software that a run used.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Environment {
+    /// Distribution, e.g. `Debian GNU/Linux 12`.
+    pub os: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// Processor model.
+    pub cpu_model: String,
+    /// Processors online.
+    pub cpus: u32,
+    /// Memory, bytes.
+    pub memory_bytes: u64,
+    /// Hypervisor, when one is known; empty otherwise.
+    pub virtualization: String,
+    /// How server and generator were connected: `veth` or `loopback`.
+    pub topology: String,
+    /// Godwit's version and commit.
+    pub godwit: String,
+    /// Versions of the servers measured, name to what they say of themselves.
+    pub servers: BTreeMap<String, String>,
+    /// Kernel settings that matter, name to value, e.g. `net.core.rmem_max`.
+    pub settings: BTreeMap<String, String>,
+}

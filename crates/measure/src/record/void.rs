@@ -1,0 +1,182 @@
+//! When a trial says nothing about its server. The rules are part of the plan, fixed before the
+//! first packet, and the same for every server.
+
+use core::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{LoadRecord, SampleDigest};
+
+/// Why a trial is void.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VoidReason {
+    /// The generator sent too many messages after they were due.
+    ScheduleMissed,
+    /// The kernel refused sends of the generator.
+    SendRefused,
+    /// Answers were dropped at the generator's own socket.
+    GeneratorSocketDrops,
+    /// Packets were dropped at a full processor backlog, which no server could have helped.
+    SoftnetDrops,
+    /// The hypervisor took too much of the processors' time.
+    Steal,
+    /// Exchanges were still open when the generator stopped counting.
+    NotDrained,
+    /// The generator failed or left no record.
+    GeneratorFailed,
+    /// The trial could not be run: set-up failed, the server did not start.
+    SetUpFailed,
+}
+
+impl VoidReason {
+    /// All reasons.
+    pub const ALL: [Self; 8] = [
+        Self::ScheduleMissed,
+        Self::SendRefused,
+        Self::GeneratorSocketDrops,
+        Self::SoftnetDrops,
+        Self::Steal,
+        Self::NotDrained,
+        Self::GeneratorFailed,
+        Self::SetUpFailed,
+    ];
+
+    /// In words, for a report.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::ScheduleMissed => "generator behind its schedule",
+            Self::SendRefused => "sends refused by the kernel",
+            Self::GeneratorSocketDrops => "answers dropped at the generator's socket",
+            Self::SoftnetDrops => "packets dropped at a full processor backlog",
+            Self::Steal => "too much processor time stolen",
+            Self::NotDrained => "exchanges left open",
+            Self::GeneratorFailed => "generator failed",
+            Self::SetUpFailed => "set-up failed",
+        }
+    }
+
+    /// True when a repeat at the same rate is likely to end the same way because the generator
+    /// cannot offer more.
+    #[must_use]
+    pub const fn is_generator_limit(self) -> bool {
+        matches!(self, Self::ScheduleMissed | Self::SendRefused | Self::GeneratorSocketDrops)
+    }
+}
+
+impl fmt::Display for VoidReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.words())
+    }
+}
+
+/// The limits beyond which a trial is void.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct VoidRules {
+    /// Largest share of exchanges whose first message may leave late, percent.
+    pub late_sends_percent: f64,
+    /// Largest share of messages that may be dropped at the generator's socket, percent.
+    pub socket_drops_percent: f64,
+    /// Largest share of messages that may be dropped at a processor's backlog, percent.
+    pub softnet_drops_percent: f64,
+    /// Largest share of processor time that may be stolen, percent.
+    pub steal_percent: f64,
+}
+
+impl Default for VoidRules {
+    fn default() -> Self {
+        Self {
+            late_sends_percent: 1.0,
+            socket_drops_percent: 0.0,
+            softnet_drops_percent: 0.0,
+            steal_percent: 25.0,
+        }
+    }
+}
+
+impl VoidRules {
+    /// The reasons for which a finished trial is void, in the order of [`VoidReason::ALL`]; empty
+    /// when it counts.
+    #[must_use]
+    pub fn judge(&self, load: &LoadRecord, digest: &SampleDigest) -> Vec<VoidReason> {
+        let messages = load.messages.sent.max(load.exchanges.due).max(1) as f64;
+        let over = |amount: u64, of: f64, percent: f64| amount as f64 * 100.0 > of * percent;
+        let due = load.exchanges.due.max(1) as f64;
+        let socket_drops = load.own_socket_drops.max(digest.generator_socket_drops);
+        let holds = |reason| match reason {
+            VoidReason::ScheduleMissed => {
+                load.generator_limited || over(load.late_sends, due, self.late_sends_percent)
+            }
+            VoidReason::SendRefused => {
+                load.exchanges.sent < load.exchanges.due && load.send_refused > 0
+            }
+            VoidReason::GeneratorSocketDrops => {
+                over(socket_drops, messages, self.socket_drops_percent)
+            }
+            VoidReason::SoftnetDrops => {
+                over(digest.softnet_drops, messages, self.softnet_drops_percent)
+            }
+            VoidReason::Steal => digest.steal_share * 100.0 > self.steal_percent,
+            VoidReason::NotDrained => load.exchanges.in_flight_at_end > 0,
+            VoidReason::GeneratorFailed => load.exchanges.due == 0,
+            VoidReason::SetUpFailed => false,
+        };
+        VoidReason::ALL.into_iter().filter(|&reason| holds(reason)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{ExchangeCounts, MessageCounts};
+
+    fn clean() -> LoadRecord {
+        LoadRecord {
+            exchanges: ExchangeCounts {
+                due: 1_000,
+                sent: 1_000,
+                on_time: 500,
+                lost: 500,
+                ..ExchangeCounts::default()
+            },
+            messages: MessageCounts { sent: 2_000, received: 2_000, ..MessageCounts::default() },
+            ..LoadRecord::default()
+        }
+    }
+
+    #[test]
+    fn a_server_that_loses_half_is_not_void() {
+        let digest = SampleDigest { server_socket_drops: 500, ..SampleDigest::default() };
+        assert_eq!(VoidRules::default().judge(&clean(), &digest), []);
+    }
+
+    #[test]
+    fn every_rule_fires_alone_and_only_beyond_its_limit() {
+        let rules = VoidRules::default();
+        let digest = SampleDigest::default();
+        let judge = |load: &LoadRecord, digest: &SampleDigest| rules.judge(load, digest);
+        let mut load = clean();
+        load.late_sends = 10;
+        assert_eq!(judge(&load, &digest), []);
+        load.late_sends = 11;
+        assert_eq!(judge(&load, &digest), [VoidReason::ScheduleMissed]);
+        let limited = LoadRecord { generator_limited: true, ..clean() };
+        assert_eq!(judge(&limited, &digest), [VoidReason::ScheduleMissed]);
+        let mut refused = LoadRecord { send_refused: 1, ..clean() };
+        assert_eq!(judge(&refused, &digest), [], "a refused send that was made up for");
+        refused.exchanges.sent -= 1;
+        assert_eq!(judge(&refused, &digest), [VoidReason::SendRefused]);
+        let dropped = LoadRecord { own_socket_drops: 1, ..clean() };
+        assert_eq!(judge(&dropped, &digest), [VoidReason::GeneratorSocketDrops]);
+        let softnet = SampleDigest { softnet_drops: 1, ..digest };
+        assert_eq!(judge(&clean(), &softnet), [VoidReason::SoftnetDrops]);
+        let stolen = SampleDigest { steal_share: 0.26, ..digest };
+        assert_eq!(judge(&clean(), &stolen), [VoidReason::Steal]);
+        let mut open = clean();
+        open.exchanges.in_flight_at_end = 1;
+        assert_eq!(judge(&open, &digest), [VoidReason::NotDrained]);
+        assert_eq!(judge(&LoadRecord::default(), &digest), [VoidReason::GeneratorFailed]);
+    }
+}

@@ -1,0 +1,170 @@
+//! Figures as people read them: separators, units, no more digits than are meant.
+
+/// Rounded to `digits` significant digits.
+pub(super) fn significant(value: f64, digits: i32) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return value;
+    }
+    let places = digits - 1 - value.abs().log10().floor() as i32;
+    let scale = 10_f64.powi(places.abs());
+    if places >= 0 { (value * scale).round() / scale } else { (value / scale).round() * scale }
+}
+
+/// A whole number with separators: `1,234,567`.
+pub(super) fn whole(value: f64) -> String {
+    let digits = format!("{:.0}", value.abs());
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3 + 1);
+    if value < 0.0 && digits != "0" {
+        text.push('−');
+    }
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A rate in three significant digits: `174,000`, `9,810`, `12.3`.
+pub(super) fn rate(value: f64) -> String {
+    let rounded = significant(value, 3);
+    if rounded.abs() >= 100.0 || rounded.fract() == 0.0 {
+        whole(rounded)
+    } else {
+        trimmed(rounded, 2)
+    }
+}
+
+/// A ratio in three significant digits: `12.6`, `0.987`, `1.04`.
+pub(super) fn ratio(value: f64) -> String {
+    let rounded = significant(value, 3);
+    let decimals = match rounded.abs() {
+        a if a >= 100.0 => 0,
+        a if a >= 10.0 => 1,
+        a if a >= 1.0 => 2,
+        _ => 3,
+    };
+    format!("{rounded:.decimals$}")
+}
+
+/// A share as percent with one decimal below 10 %, none above.
+pub(super) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent >= 10.0 || percent == 0.0 {
+        format!("{percent:.0} %")
+    } else if percent >= 0.1 {
+        format!("{percent:.1} %")
+    } else {
+        "< 0.1 %".to_owned()
+    }
+}
+
+/// A number without needless zeros behind the point.
+pub(super) fn trimmed(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+/// A rate on an axis: `500`, `20k`, `1.5M`.
+pub(super) fn axis_rate(value: f64) -> String {
+    match value {
+        v if v >= 1e6 => format!("{}M", trimmed(v / 1e6, 2)),
+        v if v >= 1e3 => format!("{}k", trimmed(v / 1e3, 1)),
+        v => trimmed(v, 1),
+    }
+}
+
+/// A time given in microseconds: `58 µs`, `1.20 ms`, `2.00 s`.
+pub(super) fn duration_us(us: f64) -> String {
+    let (value, unit) = match significant(us, 3) {
+        v if v >= 1e6 => (v / 1e6, "s"),
+        v if v >= 1e3 => (v / 1e3, "ms"),
+        v => (v, "µs"),
+    };
+    let decimals = match value {
+        v if v >= 100.0 || unit == "µs" => 0,
+        v if v >= 10.0 => 1,
+        _ => 2,
+    };
+    format!("{value:.decimals$} {unit}")
+}
+
+/// The same on an axis, without needless zeros.
+pub(super) fn axis_us(us: f64) -> String {
+    match us {
+        v if v >= 1e6 => format!("{} s", trimmed(v / 1e6, 1)),
+        v if v >= 1e3 => format!("{} ms", trimmed(v / 1e3, 1)),
+        v => format!("{} µs", trimmed(v, 1)),
+    }
+}
+
+/// Memory: `46.2 MiB`, `8.0 GiB`.
+pub(super) fn bytes(value: u64) -> String {
+    let mib = value as f64 / f64::from(1 << 20);
+    if mib >= 1024.0 {
+        format!("{:.1} GiB", mib / 1024.0)
+    } else if mib >= 100.0 {
+        format!("{mib:.0} MiB")
+    } else {
+        format!("{mib:.1} MiB")
+    }
+}
+
+/// Seconds of a run: `58 s`, `4 min 18 s`.
+pub(super) fn seconds(value: f64) -> String {
+    let whole = value.round() as u64;
+    if whole < 120 { format!("{whole} s") } else { format!("{} min {} s", whole / 60, whole % 60) }
+}
+
+/// A coordinate: one decimal is a twentieth of a line's width.
+pub(super) fn coordinate(value: f64) -> String {
+    let text = trimmed(value, 1);
+    if text == "-0" { "0".to_owned() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_read_well() {
+        for (got, expected) in [
+            (whole(1_234_567.4), "1,234,567"),
+            (whole(-1_000.0), "−1,000"),
+            (whole(999.0), "999"),
+            (rate(173_514.0), "174,000"),
+            (rate(12.345), "12.3"),
+            (rate(0.0), "0"),
+            (ratio(12.648), "12.6"),
+            (ratio(0.98712), "0.987"),
+            (ratio(1.0), "1.00"),
+            (ratio(1234.0), "1230"),
+            (percent(0.025), "2.5 %"),
+            (percent(0.71), "71 %"),
+            (percent(0.0), "0 %"),
+            (percent(0.0004), "< 0.1 %"),
+            (axis_rate(150_000.0), "150k"),
+            (axis_rate(2_500_000.0), "2.5M"),
+            (axis_rate(0.0), "0"),
+            (duration_us(58.4), "58 µs"),
+            (duration_us(1_204.0), "1.20 ms"),
+            (duration_us(999.9), "1.00 ms"),
+            (duration_us(34_560.0), "34.6 ms"),
+            (duration_us(2_000_000.0), "2.00 s"),
+            (axis_us(10_000.0), "10 ms"),
+            (bytes(48_234_496), "46.0 MiB"),
+            (bytes(8 << 30), "8.0 GiB"),
+            (seconds(58.4), "58 s"),
+            (seconds(258.4), "4 min 18 s"),
+            (coordinate(12.04), "12"),
+            (coordinate(-0.01), "0"),
+        ] {
+            assert_eq!(got, expected);
+        }
+    }
+}

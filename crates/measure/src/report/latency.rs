@@ -1,0 +1,145 @@
+//! Latency percentiles against load: one panel per server, all with the same upright axis.
+
+use maud::{Markup, html};
+
+use super::format;
+use super::load_curve::{Line, lines};
+use super::plot::{self, Axis, Frame, LIMIT_CLASS, Label, Mark};
+use super::scale::Scale;
+use crate::record::LatencySummary;
+use crate::summary::{CurvePoint, Summary};
+
+/// Loads beyond this multiple of a server's highest rate are left to the table.
+const DRAWN_UP_TO: f64 = 1.35;
+
+/// A percentile: its name, the class of its dash, how to read it.
+type Percentile = (&'static str, &'static str, fn(&LatencySummary) -> f64);
+
+const PERCENTILES: [Percentile; 3] = [
+    ("p50", "p50", |latency| latency.p50_us),
+    ("p99", "p99", |latency| latency.p99_us),
+    ("p99.9", "p999", |latency| latency.p999_us),
+];
+
+fn drawn<'s>(line: &Line<'s>) -> Vec<&'s CurvePoint> {
+    let most = line.highest_per_s.map_or(f64::INFINITY, |rate| rate * DRAWN_UP_TO);
+    let all = line.points.iter().copied();
+    all.filter(|point| point.offered_per_s <= most && point.latency.count > 0).collect()
+}
+
+/// One panel per server; the limit responder's latencies are only in the table.
+pub(super) fn chart(summary: &Summary) -> Markup {
+    let mut lines = lines(summary);
+    lines.retain(|line| line.class != LIMIT_CLASS);
+    let all = || lines.iter().flat_map(drawn).map(|point| &point.latency);
+    let y = Scale::log(
+        all().map(|latency| latency.p50_us).fold(f64::MAX, f64::min),
+        all().map(|latency| latency.p999_us).fold(0.0, f64::max),
+    );
+    html! {
+        div class="panels" {
+            @for line in &lines { (panel(line, y)) }
+        }
+    }
+}
+
+fn panel(line: &Line<'_>, y: Scale) -> Markup {
+    let points = drawn(line);
+    let most = points.iter().map(|point| point.offered_per_s).fold(0.0, f64::max);
+    let frame = Frame {
+        width: 340.0,
+        height: 290.0,
+        left: 52.0,
+        right: 44.0,
+        top: 34.0,
+        bottom: 44.0,
+        x: Scale::linear(most, 4),
+        y,
+    };
+    let content = html! {
+        (highest(&frame, line))
+        (frame.axes(
+            &Axis { title: "offered, exchanges/s", ticks: 4, format: format::axis_rate },
+            &Axis { title: "latency from due time", ticks: 6, format: format::axis_us },
+        ))
+        @for (_, class, read) in PERCENTILES {
+            (plot::line(&format!("{} {class}", line.class), &places(&frame, &points, read)))
+        }
+        @for (shape, (name, _, read)) in PERCENTILES.into_iter().enumerate() {
+            @for point in &points {
+                (mark(&frame, line, point, shape, name, read(&point.latency)))
+            }
+        }
+        (names(&frame, line, &points))
+    };
+    html! {
+        div class="panel" {
+            h3 class=(line.class) { (line.name) }
+            (frame.svg("panel-plot", &format!("Latency of {} against load", line.name), "xy", &content))
+        }
+    }
+}
+
+fn places(
+    frame: &Frame,
+    points: &[&CurvePoint],
+    read: fn(&LatencySummary) -> f64,
+) -> Vec<(f64, f64)> {
+    let place =
+        |point: &&CurvePoint| (frame.at_x(point.offered_per_s), frame.at_y(read(&point.latency)));
+    points.iter().map(place).collect()
+}
+
+/// Where the highest confirmed rate lies; what is right of it is beyond the criterion.
+fn highest(frame: &Frame, line: &Line<'_>) -> Markup {
+    let Some(rate) = line.highest_per_s else { return html! {} };
+    let x = frame.at_x(rate);
+    html! {
+        rect class="loss" x=(format::coordinate(x)) y=(format::coordinate(frame.top))
+            width=(format::coordinate(frame.end() - x))
+            height=(format::coordinate(frame.floor() - frame.top)) {}
+        line class={ "level " (line.class) } x1=(format::coordinate(x))
+            y1=(format::coordinate(frame.top)) x2=(format::coordinate(x))
+            y2=(format::coordinate(frame.floor())) {}
+    }
+}
+
+fn mark(
+    frame: &Frame,
+    line: &Line<'_>,
+    point: &CurvePoint,
+    shape: usize,
+    name: &str,
+    us: f64,
+) -> Markup {
+    Mark {
+        class: &format!("small {}", line.class),
+        shape,
+        at: (frame.at_x(point.offered_per_s), frame.at_y(us)),
+        data: &[
+            ("server", line.name.to_owned()),
+            ("offered", format::trimmed(point.offered_per_s, 1)),
+            ("percentile", name.to_owned()),
+            ("us", format::trimmed(us, 1)),
+        ],
+        title: format!(
+            "{} at {}/s\n{name} {}\nlate or lost {}",
+            line.name,
+            format::whole(point.offered_per_s),
+            format::duration_us(us),
+            format::percent(point.loss),
+        ),
+    }
+    .draw()
+}
+
+fn names(frame: &Frame, line: &Line<'_>, points: &[&CurvePoint]) -> Markup {
+    let labels = PERCENTILES
+        .into_iter()
+        .filter_map(|(name, _, read)| {
+            let &(x, y) = places(frame, points, read).last()?;
+            Some(Label { class: line.class.clone(), text: name.to_owned(), at: (x + 8.0, y) })
+        })
+        .collect();
+    plot::labels(labels, 14.0, frame.top, frame.floor() - 4.0)
+}

@@ -1,0 +1,258 @@
+//! The load curve: what was offered against what was achieved, one line per server.
+
+use maud::{Markup, html};
+
+use super::format;
+use super::plot::{self, Axis, Frame, LIMIT_CLASS, Label, Mark, Size};
+use super::scale::Scale;
+use crate::summary::{CurvePoint, Summary};
+
+/// Points beyond this multiple of a server's highest rate are left to the table.
+const DRAWN_UP_TO: f64 = 2.2;
+/// Servers this far apart are drawn on logarithmic axes.
+const LOGARITHMIC_FROM: f64 = 4.0;
+
+/// One line of the chart.
+pub(super) struct Line<'s> {
+    pub(super) name: &'s str,
+    pub(super) class: String,
+    pub(super) shape: usize,
+    pub(super) highest_per_s: Option<f64>,
+    pub(super) points: Vec<&'s CurvePoint>,
+}
+
+/// The lines of all servers, the limit responder's last.
+pub(super) fn lines(summary: &Summary) -> Vec<Line<'_>> {
+    let drawn = |points: &'_ [CurvePoint], highest: Option<f64>| -> Vec<usize> {
+        let most = highest.map_or(f64::INFINITY, |rate| rate * DRAWN_UP_TO);
+        (0..points.len()).filter(|&at| points[at].offered_per_s <= most).collect()
+    };
+    let mut lines: Vec<Line<'_>> = summary
+        .results
+        .iter()
+        .enumerate()
+        .map(|(index, result)| Line {
+            name: &result.server,
+            class: plot::series_class(index),
+            shape: index,
+            highest_per_s: result.leases_per_s,
+            points: drawn(&result.curve, result.leases_per_s)
+                .into_iter()
+                .map(|at| &result.curve[at])
+                .collect(),
+        })
+        .collect();
+    if let Some(limit) = &summary.limit {
+        lines.push(Line {
+            name: "limit",
+            class: LIMIT_CLASS.to_owned(),
+            shape: plot::SERIES - 1,
+            highest_per_s: Some(limit.leases_per_s),
+            points: drawn(&limit.curve, Some(limit.leases_per_s))
+                .into_iter()
+                .map(|at| &limit.curve[at])
+                .collect(),
+        });
+    }
+    lines.retain(|line| !line.points.is_empty());
+    lines
+}
+
+/// Both axes: the same scale, so that the diagonal means "all on time".
+fn scale(lines: &[Line<'_>], ticks: usize) -> Scale {
+    let offered = || lines.iter().flat_map(|line| &line.points).map(|point| point.offered_per_s);
+    let highest = || lines.iter().filter_map(|line| line.highest_per_s);
+    let (low, high) = (highest().fold(f64::MAX, f64::min), highest().fold(0.0, f64::max));
+    let most = offered().fold(0.0, f64::max);
+    if low < f64::MAX && high / low >= LOGARITHMIC_FROM {
+        Scale::log((low / 8.0).max(offered().fold(f64::MAX, f64::min)), most)
+    } else {
+        Scale::linear(most, ticks)
+    }
+}
+
+fn frame(size: Size, lines: &[Line<'_>]) -> Frame {
+    let (width, height, left, right) = match size {
+        Size::Wide => (960.0, 430.0, 58.0, 118.0),
+        Size::Narrow => (380.0, 340.0, 44.0, 16.0),
+    };
+    let scale = scale(lines, if size == Size::Wide { 6 } else { 4 });
+    Frame { width, height, left, right, top: 34.0, bottom: 44.0, x: scale, y: scale }
+}
+
+/// The chart in both sizes.
+pub(super) fn chart(summary: &Summary) -> Markup {
+    let lines = lines(summary);
+    let loss_percent = summary.plan.search.loss_percent;
+    html! {
+        @for size in Size::BOTH {
+            (drawing(&frame(size, &lines), size, &lines, loss_percent))
+        }
+    }
+}
+
+fn drawing(frame: &Frame, size: Size, lines: &[Line<'_>], loss_percent: f64) -> Markup {
+    let axis = |title| Axis {
+        title,
+        ticks: if size == Size::Wide { 9 } else { 4 },
+        format: format::axis_rate,
+    };
+    let content = html! {
+        (loss_region(frame, loss_percent))
+        (frame.axes(&axis("offered, exchanges/s"), &axis("achieved, leases/s")))
+        (highest(frame, size, lines))
+        @for line in lines {
+            (plot::line(&line.class, &places(frame, line)))
+        }
+        @for line in lines {
+            @for point in &line.points { (mark(frame, line, point, loss_percent)) }
+        }
+        (names(frame, size, lines))
+    };
+    frame.svg(size.class(), "Load curve: offered against achieved rate", "xy", &content)
+}
+
+fn places(frame: &Frame, line: &Line<'_>) -> Vec<(f64, f64)> {
+    let place =
+        |point: &&CurvePoint| (frame.at_x(point.offered_per_s), frame.at_y(point.achieved_per_s));
+    line.points.iter().map(place).collect()
+}
+
+/// The area where more than the criterion allows is late or lost, below the diagonal.
+fn loss_region(frame: &Frame, loss_percent: f64) -> Markup {
+    let keep = 1.0 - loss_percent / 100.0;
+    let (low, high) = match frame.x {
+        Scale::Linear { max } => (0.0, max),
+        Scale::Log { min, max } => (min, max),
+    };
+    // The border is straight on either kind of axis.
+    let steps = 24;
+    let mut border: Vec<(f64, f64)> = (0..=steps)
+        .map(|step| {
+            let share = f64::from(step) / f64::from(steps);
+            let value = match frame.x {
+                Scale::Linear { .. } => low + (high - low) * share,
+                Scale::Log { .. } => low * (high / low).powf(share),
+            };
+            (frame.at_x(value), frame.at_y(value * keep))
+        })
+        .collect();
+    let diagonal = [(frame.at_x(low), frame.at_y(low)), (frame.at_x(high), frame.at_y(high))];
+    border.push((frame.end(), frame.floor()));
+    border.push((frame.left, frame.floor()));
+    let words = format!("more than {} % late or lost", format::trimmed(loss_percent, 2));
+    html! {
+        path class="loss" d={ (plot::path(&border)) "Z" } {}
+        path class="diagonal" d=(plot::path(&diagonal)) {}
+        text class="region" x=(format::coordinate(frame.end() - 10.0))
+            y=(format::coordinate(frame.floor() - 12.0)) text-anchor="end" { (words) }
+    }
+}
+
+/// Level lines at the highest confirmed rates with the figures on them; on a phone the names too,
+/// as there is no room beside the lines.
+fn highest(frame: &Frame, size: Size, lines: &[Line<'_>]) -> Markup {
+    let text = |line: &Line<'_>, rate| match size {
+        Size::Wide => format!("{}/s", format::rate(rate)),
+        Size::Narrow => format!("{} {}/s", line.name, format::rate(rate)),
+    };
+    let rates = || lines.iter().filter_map(|line| Some((line, line.highest_per_s?)));
+    let labels = rates()
+        .map(|(line, rate)| Label {
+            class: line.class.clone(),
+            text: text(line, rate),
+            at: (frame.left + 6.0, frame.at_y(rate) - 8.0),
+        })
+        .collect();
+    html! {
+        @for (line, rate) in rates() {
+            @let y = format::coordinate(frame.at_y(rate));
+            line class={ "level " (line.class) } x1=(format::coordinate(frame.left)) y1=(y)
+                x2=(format::coordinate(frame.at_x(rate))) y2=(y) {}
+        }
+        (plot::labels(labels, 15.0, frame.top - 8.0, frame.floor() - 8.0))
+    }
+}
+
+fn mark(frame: &Frame, line: &Line<'_>, point: &CurvePoint, loss_percent: f64) -> Markup {
+    let is_within = point.loss * 100.0 <= loss_percent;
+    let class = format!("{}{}", line.class, if is_within { "" } else { " beyond" });
+    let trials = if point.trials == 1 { "trial" } else { "trials" };
+    let title = format!(
+        "{}\noffered {}/s\nachieved {}/s\nlate or lost {}\np99 {}\n{} {trials}",
+        line.name,
+        format::whole(point.offered_per_s),
+        format::whole(point.achieved_per_s),
+        format::percent(point.loss),
+        format::duration_us(point.latency.p99_us),
+        point.trials,
+    );
+    Mark {
+        class: &class,
+        shape: line.shape,
+        at: (frame.at_x(point.offered_per_s), frame.at_y(point.achieved_per_s)),
+        data: &[
+            ("server", line.name.to_owned()),
+            ("offered", format::trimmed(point.offered_per_s, 1)),
+            ("achieved", format::trimmed(point.achieved_per_s, 1)),
+            ("loss", format::trimmed(point.loss, 5)),
+        ],
+        title,
+    }
+    .draw()
+}
+
+/// Every line's name beside its last point; on a phone only of those that have no level line.
+fn names(frame: &Frame, size: Size, lines: &[Line<'_>]) -> Markup {
+    let labels = lines
+        .iter()
+        .filter(|line| size == Size::Wide || line.highest_per_s.is_none())
+        .filter_map(|line| {
+            let &(x, y) = places(frame, line).last()?;
+            let width = line.name.chars().count() as f64 * 7.5;
+            let at = (f64::min(x + 10.0, frame.width - width), y);
+            Some(Label { class: line.class.clone(), text: line.name.to_owned(), at })
+        })
+        .collect();
+    plot::labels(labels, 15.0, 8.0, frame.floor() - 6.0)
+}
+
+/// The figures behind the chart.
+pub(super) fn table(summary: &Summary) -> Markup {
+    let limit = summary.limit.iter().map(|limit| ("limit", &limit.curve));
+    let all = summary.results.iter().map(|result| (result.server.as_str(), &result.curve));
+    html! {
+        table {
+            thead {
+                tr {
+                    th { "server" }
+                    th.n { "offered/s" }
+                    th.n { "achieved/s" }
+                    th.n { "late or lost" }
+                    th.n { "p50" }
+                    th.n { "p99" }
+                    th.n { "p99.9" }
+                    th.n { "processors busy" }
+                    th.n { "trials" }
+                }
+            }
+            tbody {
+                @for (name, curve) in all.chain(limit) {
+                    @for point in curve {
+                        tr {
+                            td { (name) }
+                            td.n { (format::whole(point.offered_per_s)) }
+                            td.n { (format::whole(point.achieved_per_s)) }
+                            td.n { (format::percent(point.loss)) }
+                            td.n { (format::duration_us(point.latency.p50_us)) }
+                            td.n { (format::duration_us(point.latency.p99_us)) }
+                            td.n { (format::duration_us(point.latency.p999_us)) }
+                            td.n { (format::trimmed(point.server_cpus_busy, 2)) }
+                            td.n { (point.trials) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The report: one HTML page that needs nothing but itself. Charts are drawn here as inline SVG;
+//! the script only adds tooltips, so the page reads the same where scripts are off and on paper.
+//!
+//! The same summary always gives the same bytes.
+
+mod format;
+mod latency;
+mod load_curve;
+mod page;
+mod plot;
+mod ratios;
+mod scale;
+mod tables;
+mod timeline;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use crate::summary::Summary;
+
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
+/// Nothing is loaded from anywhere; style and script are in the page.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
+                      img-src data:; base-uri 'none'; form-action 'none'";
+
+/// Draws the report of a run.
+///
+/// # Panics
+///
+/// Never: a summary can always be written as JSON.
+#[must_use]
+pub fn render(summary: &Summary) -> String {
+    // In a script element only `<` could end or nest anything.
+    let data = serde_json::to_string(summary).expect("a summary is JSON").replace('<', "\\u003c");
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="generator" content="godwit lab";
+                title { (page::title(summary)) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                (page::head(summary))
+                main {
+                    (page::headline(summary))
+                    (page::warnings(summary))
+                    (charts(summary))
+                    (tables::trials(summary))
+                    (tables::environment(summary))
+                    (tables::commands(summary))
+                    (page::method(summary))
+                }
+                (page::foot(summary))
+                div id="tip" role="status" hidden {}
+                script type="application/json" id="summary" { (PreEscaped(data)) }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    }
+    .into_string()
+}
+
+fn charts(summary: &Summary) -> Markup {
+    let has_curve = summary.results.iter().any(|result| !result.curve.is_empty());
+    html! {
+        @if !ratios::is_empty(summary) {
+            (figure(
+                "ratios",
+                "Side by side",
+                &html! {
+                    "One pair per round; whiskers are 95 % intervals. "
+                    @if summary.noise.is_some() {
+                        "The band around 1× is what two measurements of the same server differ by."
+                    }
+                },
+                &html! {},
+                &ratios::chart(summary),
+                &ratios::table(summary),
+            ))
+        }
+        @if has_curve {
+            (figure(
+                "load-curve",
+                "Load curve",
+                &html! {
+                    "On the diagonal everything offered is answered on time. Hollow marks missed "
+                    "the criterion; level lines are the highest confirmed rates."
+                },
+                &html! {},
+                &load_curve::chart(summary),
+                &load_curve::table(summary),
+            ))
+            (figure(
+                "latency",
+                "Latency against load",
+                &html! {
+                    "From when an exchange was due to its ACK. Shaded: beyond the highest rate. "
+                    "Each panel has its own load axis and all share the latency axis."
+                },
+                &html! {},
+                &latency::chart(summary),
+                &load_curve::table(summary),
+            ))
+        }
+        @if !summary.timeline.is_empty() {
+            (figure(
+                "cpu",
+                "Processors over the run",
+                &html! { "Elapsed minus idle minus steal of the processors that each was given." },
+                &timeline::legend(summary, timeline::Quantity::Cpu),
+                &timeline::chart(summary, timeline::Quantity::Cpu),
+                &timeline::table(summary),
+            ))
+            (figure(
+                "memory",
+                "Memory over the run",
+                &html! { "Resident memory of the server with its children." },
+                &timeline::legend(summary, timeline::Quantity::Memory),
+                &timeline::chart(summary, timeline::Quantity::Memory),
+                &timeline::table(summary),
+            ))
+        }
+    }
+}
+
+fn figure(
+    name: &str,
+    heading: &str,
+    caption: &Markup,
+    legend: &Markup,
+    drawing: &Markup,
+    table: &Markup,
+) -> Markup {
+    html! {
+        figure data-chart=(name) {
+            figcaption { h2 { (heading) } p { (caption) } }
+            (legend)
+            (drawing)
+            details { summary { "Figures" } div class="scroll" { (table) } }
+        }
+    }
+}

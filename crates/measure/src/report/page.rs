@@ -1,0 +1,257 @@
+//! The parts of the page that are words and large figures.
+
+use maud::{Markup, html};
+
+use super::{format, plot, ratios};
+use crate::summary::{LatencyAt, Ratio, ServerResult, Summary};
+
+/// The window's title.
+pub(super) fn title(summary: &Summary) -> String {
+    let title = if summary.title.is_empty() { "Measurement" } else { &summary.title };
+    format!("{title} — godwit")
+}
+
+/// What was measured, when and where, and the switch between light and dark.
+pub(super) fn head(summary: &Summary) -> Markup {
+    let environment = &summary.environment;
+    let facts = [
+        &summary.started.replace('T', " "),
+        &format::seconds(summary.duration_s),
+        &environment.topology,
+        &environment.cpu_model,
+        &environment.virtualization,
+    ];
+    html! {
+        header {
+            div {
+                p class="kicker" { "godwit lab · " (summary.plan.name) }
+                h1 { (summary.title) }
+                p class="facts" {
+                    @for (index, fact) in facts.iter().filter(|fact| !fact.is_empty()).enumerate() {
+                        @if index > 0 { " · " }
+                        (fact)
+                    }
+                }
+            }
+            button id="theme" type="button" hidden aria-label="switch between light and dark" {
+                "◐"
+            }
+        }
+    }
+}
+
+/// The ratio that the run was made for: the first server of the plan over the second.
+fn main_ratio(summary: &Summary) -> Option<&Ratio> {
+    let [first, second, ..] = summary.plan.servers.as_slice() else { return None };
+    summary.ratios.iter().find(|ratio| ratio.server == *first && ratio.to == *second)
+}
+
+/// The sentence with the ratio, then a card per server.
+pub(super) fn headline(summary: &Summary) -> Markup {
+    html! {
+        section class="headline" {
+            @if let Some((ratio, interval)) =
+                main_ratio(summary).and_then(|ratio| Some((ratio, ratio.leases_per_s?)))
+            {
+                p class="ratio" {
+                    strong { (ratios::times(ratio, &interval)) }
+                    span {
+                        "leases per second: "
+                        b { (ratio.server) } " over " b { (ratio.to) }
+                        br;
+                        span class="dim" {
+                            @if interval.pairs > 1 {
+                                "95 % interval " (ratios::range(&interval)) ", "
+                                (interval.pairs) " pairs"
+                            } @else {
+                                (ratios::range(&interval))
+                            }
+                            @if let Some(cpu) = ratio.leases_per_cpu_s {
+                                "; per CPU-second " b { (format::ratio(cpu.ratio)) "×" }
+                            }
+                            @if let Some(noise) = summary.noise {
+                                "; noise floor ± " (format::trimmed(noise.typical_percent, 1)) " %"
+                            }
+                        }
+                    }
+                }
+            }
+            div class="cards" {
+                @for (index, result) in summary.results.iter().enumerate() {
+                    (card(index, result, summary))
+                }
+            }
+        }
+    }
+}
+
+fn card(index: usize, result: &ServerResult, summary: &Summary) -> Markup {
+    let several = result.rounds.len() > 1;
+    html! {
+        article class={ "card " (plot::series_class(index)) } {
+            h2 { (glyph(index)) (result.server) }
+            @if !result.variant.is_empty() {
+                p class="variant" {
+                    (result.variant)
+                    @for other in result.variants.iter().filter(|v| v.variant != result.variant) {
+                        " · " (other.variant) " "
+                        (other.leases_per_s.map_or_else(|| "none".to_owned(), format::rate)) "/s"
+                    }
+                }
+            }
+            @match result.leases_per_s {
+                Some(rate) => {
+                    p class="figure" {
+                        @if result.is_at_least { span class="bound" { "≥ " } }
+                        (format::rate(rate)) span class="unit" { "leases/s" }
+                    }
+                    @if let (true, Some(low), Some(high)) =
+                        (several, result.leases_per_s_low, result.leases_per_s_high)
+                    {
+                        p class="dim" {
+                            (result.rounds.len()) " rounds: " (format::rate(low)) " to "
+                            (format::rate(high))
+                        }
+                    }
+                }
+                None => { p class="figure none" { "not confirmed" } }
+            }
+            dl {
+                @if let Some(rate) = result.leases_per_cpu_s {
+                    dt { "per CPU-second" } dd { (format::rate(rate)) }
+                }
+                (latency("p99 at half load", result.latency_half))
+                (latency("p99 at the maximum", result.latency_max))
+                @if let (Some(share), Some(limit)) = (result.share_of_limit, &summary.limit) {
+                    dt { "of the limit" }
+                    dd title={ "limit responder: " (format::rate(limit.leases_per_s)) " leases/s" } {
+                        (bar(share)) (format::percent(share))
+                    }
+                }
+                @if result.rss_bytes > 0 {
+                    dt { "memory" } dd { (format::bytes(result.rss_bytes)) }
+                }
+                dt { "void trials" }
+                dd class=[(result.voids > 0).then_some("attention")] {
+                    (result.voids) " of " (result.trials)
+                }
+            }
+        }
+    }
+}
+
+fn latency(name: &str, at: Option<LatencyAt>) -> Markup {
+    html! {
+        @if let Some(at) = at.filter(|at| at.latency.count > 0) {
+            dt { (name) }
+            dd title={ "at " (format::rate(at.offered_per_s)) " exchanges/s" } {
+                (format::duration_us(at.latency.p99_us))
+            }
+        }
+    }
+}
+
+/// The mark of a series, so that cards and lines are one without color.
+fn glyph(index: usize) -> Markup {
+    html! {
+        svg class="glyph" viewBox="-7 -7 14 14" aria-hidden="true" {
+            path d=(plot::outline(index)) {}
+        }
+    }
+}
+
+fn bar(share: f64) -> Markup {
+    let width = format::coordinate(share.clamp(0.0, 1.0) * 60.0);
+    html! {
+        svg class="bar" viewBox="0 0 60 6" aria-hidden="true" {
+            rect class="whole" width="60" height="6" rx="3" {}
+            rect class="part" width=(width) height="6" rx="3" {}
+        }
+    }
+}
+
+/// What the reader must know before believing the figures.
+pub(super) fn warnings(summary: &Summary) -> Markup {
+    html! {
+        @if !summary.warnings.is_empty() {
+            section class="warnings" {
+                h2 { "Before believing the figures" }
+                ul { @for warning in &summary.warnings { li { (warning) } } }
+            }
+        }
+    }
+}
+
+/// How it was measured, in plain words with this run's settings.
+pub(super) fn method(summary: &Summary) -> Markup {
+    let plan = &summary.plan;
+    let search = &plan.search;
+    let number = |value: f64| format::trimmed(value, 2);
+    html! {
+        section class="method" {
+            h2 { "How it was measured" }
+            p {
+                "An exchange is a whole DISCOVER, OFFER, REQUEST, ACK through a relay; it makes one "
+                "lease. The generator keeps a schedule that does not wait for answers. An exchange "
+                "is good when its ACK arrives within " (number(search.deadline_s))
+                " s of when its DISCOVER was " em { "due" } ", not of when it was sent, so a "
+                "generator or server that stalls cannot hide it."
+            }
+            p {
+                "The rate that counts is the highest at which at most "
+                (number(search.loss_percent)) " % of exchanges are late or lost. It is searched in "
+                "steps of ×" (number(search.growth)) " from " (format::whole(search.start_per_s))
+                "/s, then by bisection to " (number(search.width_percent)) " %, with trials of "
+                (number(search.dwell_s)) " s; a trial of " (number(search.confirm_dwell_s))
+                " s confirms it. No unconfirmed rate is reported; over several rounds the (lower) "
+                "median is. Clients: " (format::whole(f64::from(plan.clients.count)))
+                "; pool: " (format::whole(f64::from(plan.server.pool_size)))
+                " addresses; lease time: " (format::whole(f64::from(plan.server.lease_time_s)))
+                " s; seed: " (plan.seed) "."
+            }
+            @if search.quiet_s > 0.0 {
+                p {
+                    "A search trial stops waiting when no answer came for " (number(search.quiet_s))
+                    " s; confirming trials wait for the deadline."
+                }
+            }
+            p {
+                "Servers take turns, every second round backwards where the plan says ABBA, with "
+                "the limit responder among them: a plain program that answers from the same socket "
+                "calls without keeping leases. Machines drift, so the ratio of rounds measured side "
+                "by side is the result; absolute rates hold for this machine and hour. The interval "
+                "is Student's on the logarithms of the pairs' ratios."
+            }
+            p {
+                "A trial is void when its generator could not keep the schedule (more than "
+                (number(plan.void.late_sends_percent)) " % late), lost answers in its own socket ("
+                (number(plan.void.socket_drops_percent)) " %) or at a processor's backlog ("
+                (number(plan.void.softnet_drops_percent)) " %), or when the hypervisor took more "
+                "than " (number(plan.void.steal_percent)) " % of the processors. Void trials are "
+                "repeated, counted per server, and enter no figure. Percentiles come from whole "
+                "histograms and are never averaged. Of several variants of a server the best one "
+                "stands for it."
+            }
+        }
+    }
+}
+
+/// Where the raw records are.
+pub(super) fn foot(summary: &Summary) -> Markup {
+    html! {
+        footer {
+            p {
+                "godwit " (summary.environment.godwit) " · " (summary.schema)
+                " · raw records beside this page"
+            }
+            @if !summary.files.is_empty() {
+                details {
+                    summary { (summary.files.len()) " files" }
+                    p class="files" {
+                        @for file in &summary.files { code { (file) } " " }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Ratios between servers with their intervals, around the line where two are equal.
+
+use maud::{Markup, html};
+
+use super::format;
+use super::plot::{self, Axis, Frame, Mark, Size};
+use super::scale::Scale;
+use crate::statistics::RatioInterval;
+use crate::summary::{Ratio, Summary};
+
+/// One line of the chart.
+struct Row<'s> {
+    ratio: &'s Ratio,
+    what: &'static str,
+    interval: RatioInterval,
+    class: String,
+}
+
+fn rows(summary: &Summary) -> Vec<Row<'_>> {
+    let mut rows = Vec::new();
+    for ratio in &summary.ratios {
+        let place = summary.results.iter().position(|result| result.server == ratio.server);
+        let class = plot::series_class(place.unwrap_or(0));
+        for (what, interval) in
+            [("leases/s", ratio.leases_per_s), ("leases per CPU-second", ratio.leases_per_cpu_s)]
+        {
+            if let Some(interval) = interval {
+                rows.push(Row { ratio, what, interval, class: class.clone() });
+            }
+        }
+    }
+    // What the run was made for comes first.
+    let is_planned = |name: &String| summary.plan.servers.contains(name);
+    rows.sort_by_key(|row| !(is_planned(&row.ratio.server) && is_planned(&row.ratio.to)));
+    rows
+}
+
+/// Whether there is anything to draw.
+pub(super) fn is_empty(summary: &Summary) -> bool {
+    rows(summary).is_empty()
+}
+
+/// `12.6×`, with the words "at least" or "at most" where one side is open.
+pub(super) fn times(ratio: &Ratio, interval: &RatioInterval) -> String {
+    let bound = match (ratio.is_at_least, ratio.is_at_most) {
+        (true, false) => "at least ",
+        (false, true) => "at most ",
+        _ => "",
+    };
+    format!("{bound}{}×", format::ratio(interval.ratio))
+}
+
+/// `11.9 to 13.4`, or that there is none.
+pub(super) fn range(interval: &RatioInterval) -> String {
+    if interval.pairs < 2 {
+        "one pair, no interval".to_owned()
+    } else {
+        format!("{} to {}", format::ratio(interval.low), format::ratio(interval.high))
+    }
+}
+
+/// The chart in both sizes.
+pub(super) fn chart(summary: &Summary) -> Markup {
+    let rows = rows(summary);
+    html! {
+        @for size in Size::BOTH { (drawing(size, &rows, summary)) }
+    }
+}
+
+fn drawing(size: Size, rows: &[Row<'_>], summary: &Summary) -> Markup {
+    let (width, left, right, row_height, top) = match size {
+        Size::Wide => (960.0, 330.0, 190.0, 34.0, 12.0),
+        Size::Narrow => (380.0, 14.0, 20.0, 62.0, 26.0),
+    };
+    // Wide intervals of few pairs would squeeze the rest: they run off the axis instead.
+    let reach = |interval: &RatioInterval| {
+        let most = interval.ratio.max(1.0 / interval.ratio).powf(1.6).max(2.0);
+        (interval.low.max(interval.ratio / most), interval.high.min(interval.ratio * most))
+    };
+    let low = rows.iter().map(|row| reach(&row.interval).0).fold(1.0, f64::min);
+    let high = rows.iter().map(|row| reach(&row.interval).1).fold(1.0, f64::max);
+    let frame = Frame {
+        width,
+        height: top + rows.len() as f64 * row_height + 44.0,
+        left,
+        right,
+        top,
+        bottom: 44.0,
+        x: Scale::log(low * 0.95, high * 1.05),
+        y: Scale::Linear { max: 1.0 },
+    };
+    let at = |index: usize| frame.top + (index as f64 + 0.5) * row_height + lift(size);
+    let content = html! {
+        @for index in 0..rows.len() {
+            (equal(&frame, summary, at(index), if size == Size::Wide { row_height / 2.0 } else { 9.0 }))
+        }
+        (frame.axes(
+            &Axis { title: "times as many", ticks: 6, format: |v| format!("{}×", format::trimmed(v, 3)) },
+            &Axis { title: "", ticks: 0, format: |_| String::new() },
+        ))
+        @for (index, row) in rows.iter().enumerate() { (line(&frame, size, row, at(index))) }
+    };
+    frame.svg(size.class(), "Ratios between servers with 95 % intervals", "xy", &content)
+}
+
+/// On a phone the words stand above the interval.
+const fn lift(size: Size) -> f64 {
+    match size {
+        Size::Wide => 0.0,
+        Size::Narrow => 12.0,
+    }
+}
+
+/// The line of equality and the band of noise around it, `reach` above and below a row.
+fn equal(frame: &Frame, summary: &Summary, y: f64, reach: f64) -> Markup {
+    let c = format::coordinate;
+    let (top, bottom) = (c(y - reach), c(y + reach));
+    html! {
+        @if let Some(noise) = summary.noise {
+            @let factor = 1.0 + noise.typical_percent / 100.0;
+            @let (from, to) = (frame.at_x(1.0 / factor), frame.at_x(factor));
+            rect class="noise" x=(c(from)) y=(top) width=(c((to - from).max(1.0)))
+                height=(c(2.0 * reach)) {}
+        }
+        line class="equal" x1=(c(frame.at_x(1.0))) y1=(top) x2=(c(frame.at_x(1.0)))
+            y2=(bottom) {}
+    }
+}
+
+fn line(frame: &Frame, size: Size, row: &Row<'_>, y: f64) -> Markup {
+    let c = format::coordinate;
+    let Row { ratio, what, interval, class } = row;
+    let (from, to) = (frame.at_x(interval.low), frame.at_x(interval.high));
+    let name = format!("{} ÷ {}", ratio.server, ratio.to);
+    let figure = format!("{}  ({})", times(ratio, interval), range(interval));
+    let mark = Mark {
+        class,
+        shape: 0,
+        at: (frame.at_x(interval.ratio), y),
+        data: &[
+            ("server", ratio.server.clone()),
+            ("to", ratio.to.clone()),
+            ("ratio", format::trimmed(interval.ratio, 4)),
+            ("low", format::trimmed(interval.low, 4)),
+            ("high", format::trimmed(interval.high, 4)),
+        ],
+        title: format!(
+            "{name}, {what}\n{}\n95 % interval {}\npairs {}",
+            times(ratio, interval),
+            range(interval),
+            interval.pairs
+        ),
+    };
+    html! {
+        @match size {
+            Size::Wide => {
+                text class="row-name" x="0" y=(c(y)) dy="0.32em" {
+                    (name) tspan class="dim" dx="8" { (what) }
+                }
+                text class="row-figure" x=(c(frame.end() + 12.0)) y=(c(y)) dy="0.32em" { (figure) }
+            }
+            Size::Narrow => {
+                text class="row-name" x="0" y=(c(y - 32.0)) dy="0.32em" {
+                    (name) tspan class="dim" dx="6" { (what) }
+                }
+                text class="row-figure" x="0" y=(c(y - 16.0)) dy="0.32em" { (figure) }
+            }
+        }
+        line class={ "whisker " (class) } x1=(c(from)) y1=(c(y)) x2=(c(to)) y2=(c(y)) {}
+        @for (end, is_open) in [
+            (from, frame.at_x(interval.low * 1.001) <= frame.left),
+            (to, frame.at_x(interval.high * 0.999) >= frame.end()),
+        ] {
+            @if !is_open {
+                line class={ "whisker " (class) } x1=(c(end)) y1=(c(y - 5.0)) x2=(c(end))
+                    y2=(c(y + 5.0)) {}
+            }
+        }
+        (mark.draw())
+    }
+}
+
+/// The figures behind the chart.
+pub(super) fn table(summary: &Summary) -> Markup {
+    html! {
+        table {
+            thead {
+                tr {
+                    th { "ratio" }
+                    th { "of" }
+                    th.n { "value" }
+                    th.n { "95 % interval" }
+                    th.n { "pairs" }
+                }
+            }
+            tbody {
+                @for row in rows(summary) {
+                    tr {
+                        td { (row.ratio.server) " ÷ " (row.ratio.to) }
+                        td { (row.what) }
+                        td.n { (times(row.ratio, &row.interval)) }
+                        td.n { (range(&row.interval)) }
+                        td.n { (row.interval.pairs) }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Trials, environment and command lines.
+
+use maud::{Markup, html};
+
+use super::format;
+use crate::record::{LIMIT_SERVER, VoidReason};
+use crate::summary::{Summary, TrialRow};
+
+/// Every trial in the order of the run; void ones stand out and say why.
+pub(super) fn trials(summary: &Summary) -> Markup {
+    let voids = summary.trials.iter().filter(|row| !row.void.is_empty()).count();
+    html! {
+        @if !summary.trials.is_empty() {
+            section class="trials" {
+                h2 { "Trials" }
+                p {
+                    (summary.trials.len()) " trials, " (voids) " void."
+                    @if voids > 0 { " " (reasons(summary)) }
+                }
+                details {
+                    summary { "All trials" }
+                    div class="scroll" {
+                        table id="trials" {
+                            thead {
+                                tr {
+                                    th.n { "no." }
+                                    th { "server" }
+                                    th { "for" }
+                                    th.n { "round" }
+                                    th.n { "offered/s" }
+                                    th.n { "achieved/s" }
+                                    th.n { "late or lost" }
+                                    th.n { "p50" }
+                                    th.n { "p99" }
+                                    th.n { "CPU" }
+                                    th.n { "stolen" }
+                                    th.n { "server drops" }
+                                    th { "outcome" }
+                                }
+                            }
+                            tbody { @for row in &summary.trials { (trial(row)) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn trial(row: &TrialRow) -> Markup {
+    let is_void = !row.void.is_empty();
+    html! {
+        tr class=[is_void.then_some("void")] data-server=(row.server) data-purpose=(row.purpose.name())
+            data-void=(is_void) {
+            td.n { (row.number) }
+            td { (row.server) @if !row.variant.is_empty() { span.dim { " " (row.variant) } } }
+            td { (row.purpose.name()) }
+            td.n { (row.round + 1) }
+            td.n { (format::whole(row.offered_per_s)) }
+            td.n { (format::whole(row.achieved_per_s)) }
+            td.n { (format::percent(row.loss)) }
+            td.n { (format::duration_us(row.p50_us)) }
+            td.n { (format::duration_us(row.p99_us)) }
+            td.n { (format::trimmed(row.server_cpu_s, 2)) " s" }
+            td.n { (format::percent(row.steal_share)) }
+            td.n { (format::whole(row.server_socket_drops as f64)) }
+            td {
+                @if is_void {
+                    "void: "
+                    @for (index, reason) in row.void.iter().enumerate() {
+                        @if index > 0 { ", " }
+                        (reason)
+                    }
+                } @else if row.meets { "met" } @else { "missed" }
+            }
+        }
+    }
+}
+
+/// Why trials were void, per server.
+fn reasons(summary: &Summary) -> Markup {
+    let mut parts = Vec::new();
+    for result in summary.results.iter().filter(|result| result.voids > 0) {
+        let why: Vec<String> = result
+            .void_reasons
+            .iter()
+            .map(|(reason, count)| format!("{count} × {reason}"))
+            .collect();
+        parts.push(format!("{}: {}", result.server, why.join(", ")));
+    }
+    let of_limit = |row: &&TrialRow| row.server == LIMIT_SERVER && !row.void.is_empty();
+    let limit: Vec<&VoidReason> =
+        summary.trials.iter().filter(of_limit).flat_map(|row| &row.void).collect();
+    if !limit.is_empty() {
+        parts.push(format!("limit: {} ×, first {}", limit.len(), limit[0]));
+    }
+    html! { (parts.join("; ")) @if !parts.is_empty() { "." } }
+}
+
+/// Where it ran.
+pub(super) fn environment(summary: &Summary) -> Markup {
+    let environment = &summary.environment;
+    let memory = (environment.memory_bytes > 0).then(|| format::bytes(environment.memory_bytes));
+    let processors = match (environment.cpus, environment.cpu_model.as_str()) {
+        (0, model) => model.to_owned(),
+        (count, "") => count.to_string(),
+        (count, model) => format!("{count} × {model}"),
+    };
+    let rows = [
+        ("Godwit", environment.godwit.clone()),
+        ("system", environment.os.clone()),
+        ("kernel", environment.kernel.clone()),
+        ("processors", processors),
+        ("memory", memory.unwrap_or_default()),
+        ("hypervisor", environment.virtualization.clone()),
+        ("topology", environment.topology.clone()),
+    ];
+    html! {
+        section class="environment" {
+            h2 { "Environment" }
+            dl class="facts-list" {
+                @for (name, value) in rows.iter().filter(|(_, value)| !value.is_empty()) {
+                    dt { (name) } dd { (value) }
+                }
+                @for (name, version) in &environment.servers {
+                    dt { (name) } dd { (version) }
+                }
+                @for (name, value) in &environment.settings {
+                    dt { code { (name) } } dd { (value) }
+                }
+            }
+        }
+    }
+}
+
+/// The exact command lines.
+pub(super) fn commands(summary: &Summary) -> Markup {
+    let generator = |row: &TrialRow| row.commands.get("generator").cloned();
+    html! {
+        section class="commands" {
+            h2 { "Command lines" }
+            @for command in &summary.commands {
+                p class="whose" { (command.whose) }
+                pre { code { (command.command) } }
+            }
+            @if summary.trials.iter().any(|row| generator(row).is_some()) {
+                details {
+                    summary { "The generator, trial by trial" }
+                    @for row in &summary.trials {
+                        @if let Some(command) = generator(row) {
+                            p class="whose" { "trial " (row.number) ", " (row.server) }
+                            pre { code { (command) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Processors and memory over the run, colored by the server that was being measured.
+
+use maud::{Markup, html};
+
+use super::format;
+use super::plot::{self, Axis, Frame, LIMIT_CLASS, Size};
+use super::scale::Scale;
+use crate::record::LIMIT_SERVER;
+use crate::summary::{Summary, TimePoint, TrialRow};
+
+/// What is drawn over the run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Quantity {
+    Cpu,
+    Memory,
+}
+
+/// The points of one trial.
+struct Stretch<'s> {
+    row: &'s TrialRow,
+    class: String,
+    points: &'s [TimePoint],
+}
+
+fn stretches(summary: &Summary) -> Vec<Stretch<'_>> {
+    summary
+        .timeline
+        .chunk_by(|a, b| a.trial == b.trial)
+        .filter_map(|points| {
+            let row = summary.trials.iter().find(|row| row.number == points[0].trial)?;
+            let place = summary.results.iter().position(|result| result.server == row.server);
+            let class = match place {
+                _ if row.server == LIMIT_SERVER => LIMIT_CLASS.to_owned(),
+                place => plot::series_class(place.unwrap_or(0)),
+            };
+            Some(Stretch { row, class, points })
+        })
+        .collect()
+}
+
+fn mib(point: &TimePoint) -> f64 {
+    point.server_rss_bytes as f64 / f64::from(1 << 20)
+}
+
+/// The chart in both sizes.
+pub(super) fn chart(summary: &Summary, quantity: Quantity) -> Markup {
+    let stretches = stretches(summary);
+    let most = summary.timeline.iter().fold(0.0_f64, |most, point| match quantity {
+        Quantity::Cpu => most.max(point.server_cpus_busy).max(point.generator_cpus_busy).max(1.0),
+        Quantity::Memory => most.max(mib(point)),
+    });
+    html! {
+        @for size in Size::BOTH {
+            @let frame = frame(size, quantity, summary.duration_s, most);
+            (drawing(&frame, size, quantity, &stretches))
+        }
+    }
+}
+
+fn frame(size: Size, quantity: Quantity, duration_s: f64, most: f64) -> Frame {
+    let (width, left) = match size {
+        Size::Wide => (960.0, 58.0),
+        Size::Narrow => (380.0, 44.0),
+    };
+    let height = match quantity {
+        Quantity::Cpu => 250.0,
+        Quantity::Memory => 200.0,
+    };
+    // Time ends where the run ends, not at the next round figure.
+    let x = Scale::Linear { max: duration_s.max(1.0) };
+    let y = Scale::linear(most, 4);
+    Frame { width, height, left, right: 16.0, top: 34.0, bottom: 44.0, x, y }
+}
+
+fn drawing(frame: &Frame, size: Size, quantity: Quantity, stretches: &[Stretch<'_>]) -> Markup {
+    let place = |read: fn(&TimePoint) -> f64, points: &[TimePoint]| -> Vec<(f64, f64)> {
+        points.iter().map(|point| (frame.at_x(point.at_s), frame.at_y(read(point)))).collect()
+    };
+    let (title, name, read): (_, _, fn(&TimePoint) -> f64) = match quantity {
+        Quantity::Cpu => {
+            ("processors busy", "Processors over the run", |point| point.server_cpus_busy)
+        }
+        Quantity::Memory => ("server memory, MiB", "Memory over the run", mib),
+    };
+    let ticks = if size == Size::Wide { 10 } else { 5 };
+    let content = html! {
+        (frame.axes(
+            &Axis { title: "seconds since the run began", ticks, format: format::whole },
+            &Axis { title, ticks: 4, format: |value| format::trimmed(value, 2) },
+        ))
+        @if quantity == Quantity::Cpu {
+            @for stretch in stretches {
+                (plot::line("generator", &place(|point| point.generator_cpus_busy, stretch.points)))
+                (plot::line("stolen", &place(|point| point.stolen_cpus, stretch.points)))
+            }
+        }
+        @for stretch in stretches {
+            (plot::area(&stretch.class, &place(read, stretch.points), frame.floor()))
+        }
+        @for stretch in stretches {
+            (plot::stretch(
+                &stretch.class,
+                &place(read, stretch.points),
+                &[
+                    ("server", stretch.row.server.clone()),
+                    ("trial", stretch.row.number.to_string()),
+                ],
+                &words(stretch, quantity),
+            ))
+        }
+    };
+    frame.svg(size.class(), name, "x", &content)
+}
+
+fn words(stretch: &Stretch<'_>, quantity: Quantity) -> String {
+    let row = stretch.row;
+    let count = stretch.points.len() as f64;
+    let mean = |read: fn(&TimePoint) -> f64| stretch.points.iter().map(read).sum::<f64>() / count;
+    let head = format!(
+        "trial {}: {}, {}\noffered {}/s",
+        row.number,
+        row.server,
+        row.purpose.name(),
+        format::whole(row.offered_per_s)
+    );
+    match quantity {
+        Quantity::Cpu => format!(
+            "{head}\nserver {} processors\ngenerator {}\nstolen {}",
+            format::trimmed(mean(|point| point.server_cpus_busy), 2),
+            format::trimmed(mean(|point| point.generator_cpus_busy), 2),
+            format::trimmed(mean(|point| point.stolen_cpus), 2),
+        ),
+        Quantity::Memory => {
+            let most = stretch.points.iter().map(|point| point.server_rss_bytes).max();
+            format!("{head}\nmemory {}", format::bytes(most.unwrap_or(0)))
+        }
+    }
+}
+
+/// Which color is whose.
+pub(super) fn legend(summary: &Summary, quantity: Quantity) -> Markup {
+    html! {
+        p class="legend" {
+            @for (index, result) in summary.results.iter().enumerate() {
+                span class={ "key " (plot::series_class(index)) } { (result.server) }
+            }
+            @if summary.limit.is_some() { span class={ "key " (LIMIT_CLASS) } { "limit" } }
+            @if quantity == Quantity::Cpu {
+                span class="key generator" { "generator" }
+                span class="key stolen" { "stolen by the hypervisor" }
+            }
+        }
+    }
+}
+
+/// The figures behind both charts, one line per trial.
+pub(super) fn table(summary: &Summary) -> Markup {
+    html! {
+        table {
+            thead {
+                tr {
+                    th.n { "trial" }
+                    th { "server" }
+                    th.n { "from" }
+                    th.n { "to" }
+                    th.n { "server processors" }
+                    th.n { "generator processors" }
+                    th.n { "stolen" }
+                    th.n { "memory" }
+                }
+            }
+            tbody {
+                @for stretch in stretches(summary) {
+                    @let count = stretch.points.len() as f64;
+                    @let mean = |read: fn(&TimePoint) -> f64| {
+                        format::trimmed(stretch.points.iter().map(read).sum::<f64>() / count, 2)
+                    };
+                    @let rss = stretch.points.iter().map(|point| point.server_rss_bytes).max();
+                    tr {
+                        td.n { (stretch.row.number) }
+                        td { (stretch.row.server) }
+                        td.n { (format::trimmed(stretch.row.start_s, 1)) " s" }
+                        td.n { (format::trimmed(stretch.row.end_s, 1)) " s" }
+                        td.n { (mean(|point| point.server_cpus_busy)) }
+                        td.n { (mean(|point| point.generator_cpus_busy)) }
+                        td.n { (mean(|point| point.stolen_cpus)) }
+                        td.n { (format::bytes(rss.unwrap_or(0))) }
+                    }
+                }
+            }
+        }
+    }
+}

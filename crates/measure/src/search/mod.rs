@@ -1,0 +1,323 @@
+//! The search for the highest rate at which a server still meets the criterion: coarse growth,
+//! bisection, confirmation. It asks for trials and is told their outcomes; running them is the
+//! lab's.
+//!
+//! A single miss on a shared machine may be the machine's. So the lowest missed rate is tried a
+//! second time when everything beneath it was met, and no rate is reported that a confirming trial
+//! did not meet.
+
+use crate::plan::SearchPlan;
+use crate::record::Purpose;
+
+/// How often a lone miss is tried again in one search.
+const RETESTS: u32 = 3;
+/// Trials met beneath a lone miss before it is doubted.
+const MET_BEFORE_DOUBT: u32 = 2;
+/// No rate below this is tried, exchanges per second.
+const LEAST_PER_S: f64 = 1.0;
+
+/// How a trial ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The criterion was met.
+    Met,
+    /// The criterion was missed.
+    Missed,
+    /// The trial says nothing about the server.
+    Void,
+}
+
+/// A trial that the search asks for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Probe {
+    /// Exchanges per second to offer.
+    pub rate_per_s: f64,
+    /// Length of the trial, seconds.
+    pub dwell_s: f64,
+    /// [`Purpose::Search`] or [`Purpose::Confirm`].
+    pub purpose: Purpose,
+}
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Step {
+    /// Run this trial and report its outcome.
+    Probe(Probe),
+    /// Nothing: the search is over.
+    Done(Found),
+}
+
+/// What a search found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Found {
+    /// The highest rate that a confirming trial met; `None` when there is none.
+    pub rate_per_s: Option<f64>,
+    /// What kept the search from going higher.
+    pub stop: Stop,
+    /// Trials asked for, void ones included.
+    pub trials: u32,
+    /// Trials that were void.
+    pub voids: u32,
+}
+
+/// What ended a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The server missed the criterion at a higher rate.
+    Server,
+    /// The highest rate that the plan allows was met.
+    MaxRate,
+    /// Trials at higher rates stayed void: the figure says "at least".
+    Void,
+    /// It was told to hurry before it met a limit: the figure says "at least".
+    Hurried,
+    /// No rate was met, or none could be confirmed.
+    Unconfirmed,
+}
+
+/// A rate that was not met.
+#[derive(Clone, Copy, Debug)]
+struct Barrier {
+    rate_per_s: f64,
+    is_void: bool,
+    /// Whether a second trial missed it too (a void one is not tried again).
+    is_certain: bool,
+    /// Trials met beneath it since it was found.
+    met_since: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Phase {
+    /// Up or down in factors until the highest met and the lowest missed rate are known.
+    Coarse { rate_per_s: f64 },
+    /// Between the two, with this many steps left.
+    Bisect { left: u32 },
+    /// The lowest missed rate once more.
+    Retest { left: u32 },
+    /// The longer trial; `attempt` counts from 0.
+    Confirm { rate_per_s: f64, attempt: u32 },
+    /// Over.
+    Done(Option<f64>),
+}
+
+/// One search against one server.
+#[derive(Clone, Debug)]
+pub struct Search {
+    plan: SearchPlan,
+    phase: Phase,
+    /// Factor of the next coarse step.
+    factor: f64,
+    /// Highest rate met in a search trial; 0 when none.
+    met_per_s: f64,
+    /// Rates not met, the lowest last.
+    barriers: Vec<Barrier>,
+    retests: u32,
+    voids_in_a_row: u32,
+    trials: u32,
+    voids: u32,
+}
+
+impl Search {
+    /// A search that knows nothing and begins at the plan's first rate.
+    #[must_use]
+    pub fn new(plan: &SearchPlan) -> Self {
+        Self::beginning(plan, plan.start_per_s, plan.growth)
+    }
+
+    /// A search that begins at `rate_per_s`, found in an earlier round, with small steps that grow
+    /// to the plan's when the server has changed much.
+    #[must_use]
+    pub fn near(plan: &SearchPlan, rate_per_s: f64) -> Self {
+        let width = 1.0 + plan.width_percent / 100.0;
+        Self::beginning(plan, rate_per_s, (width * width).min(plan.growth))
+    }
+
+    fn beginning(plan: &SearchPlan, rate_per_s: f64, factor: f64) -> Self {
+        let rate_per_s = rate_per_s.clamp(LEAST_PER_S, plan.max_per_s.max(LEAST_PER_S));
+        Self {
+            plan: *plan,
+            phase: Phase::Coarse { rate_per_s },
+            factor,
+            met_per_s: 0.0,
+            barriers: Vec::new(),
+            retests: 0,
+            voids_in_a_row: 0,
+            trials: 0,
+            voids: 0,
+        }
+    }
+
+    /// The next trial, or the result. Asking twice gives the same answer.
+    ///
+    /// # Panics
+    ///
+    /// Never: a bisection has a missed rate above it by construction.
+    #[must_use]
+    pub fn next_step(&self) -> Step {
+        let (rate_per_s, purpose) = match self.phase {
+            Phase::Coarse { rate_per_s } => (rate_per_s, Purpose::Search),
+            Phase::Bisect { .. } => ((self.met_per_s * self.barrier()).sqrt(), Purpose::Search),
+            Phase::Retest { .. } => (self.barrier(), Purpose::Search),
+            Phase::Confirm { rate_per_s, .. } => (rate_per_s, Purpose::Confirm),
+            Phase::Done(rate_per_s) => return Step::Done(self.found(rate_per_s)),
+        };
+        let dwell_s = match purpose {
+            Purpose::Confirm => self.plan.confirm_dwell_s,
+            _ => self.plan.dwell_s,
+        };
+        Step::Probe(Probe { rate_per_s, dwell_s, purpose })
+    }
+
+    /// Takes the outcome of the trial that [`Search::next_step`] asked for.
+    ///
+    /// # Panics
+    ///
+    /// When the search is over.
+    pub fn report(&mut self, outcome: Outcome) {
+        let Step::Probe(probe) = self.next_step() else { panic!("the search is over") };
+        self.trials += 1;
+        if outcome == Outcome::Void {
+            self.voids += 1;
+            self.voids_in_a_row += 1;
+            if self.voids_in_a_row <= self.plan.void_repeats {
+                return;
+            }
+        }
+        self.voids_in_a_row = 0;
+        match self.phase {
+            Phase::Confirm { rate_per_s, attempt } => self.confirmed(rate_per_s, attempt, outcome),
+            _ if outcome == Outcome::Met => self.met(probe.rate_per_s),
+            _ => self.missed(probe.rate_per_s, outcome == Outcome::Void),
+        }
+    }
+
+    /// The confirmed rate, once the search is over.
+    #[must_use]
+    pub fn result(&self) -> Option<Found> {
+        match self.phase {
+            Phase::Done(rate_per_s) => Some(self.found(rate_per_s)),
+            _ => None,
+        }
+    }
+
+    /// Ends the search before its time: what was met so far goes to confirmation at once, or the
+    /// search is over when nothing was, or when it was confirming already.
+    pub fn hurry(&mut self) {
+        match self.phase {
+            Phase::Confirm { .. } => self.phase = Phase::Done(None),
+            Phase::Done(_) => {}
+            _ => self.confirm_or_end(),
+        }
+    }
+
+    fn found(&self, rate_per_s: Option<f64>) -> Found {
+        let stop = match (rate_per_s, self.barriers.last()) {
+            (None, _) => Stop::Unconfirmed,
+            (Some(_), Some(barrier)) if barrier.is_void => Stop::Void,
+            (Some(_), Some(_)) => Stop::Server,
+            (Some(rate), None) if rate < self.plan.max_per_s => Stop::Hurried,
+            (Some(_), None) => Stop::MaxRate,
+        };
+        Found { rate_per_s, stop, trials: self.trials, voids: self.voids }
+    }
+
+    fn barrier(&self) -> f64 {
+        self.barriers.last().expect("bisection has a missed rate above it").rate_per_s
+    }
+
+    fn met(&mut self, rate_per_s: f64) {
+        self.met_per_s = self.met_per_s.max(rate_per_s);
+        while self.barriers.last().is_some_and(|barrier| barrier.rate_per_s <= self.met_per_s) {
+            self.barriers.pop();
+        }
+        if let Some(barrier) = self.barriers.last_mut() {
+            barrier.met_since += 1;
+            let left = match self.phase {
+                Phase::Bisect { left } => left.saturating_sub(1),
+                _ => self.plan.bisections,
+            };
+            self.narrow(left);
+        } else if rate_per_s >= self.plan.max_per_s {
+            self.confirm_or_end();
+        } else {
+            let next = (rate_per_s * self.widen()).min(self.plan.max_per_s);
+            self.phase = Phase::Coarse { rate_per_s: next };
+        }
+    }
+
+    fn missed(&mut self, rate_per_s: f64, is_void: bool) {
+        let left = match self.phase {
+            Phase::Retest { left } => {
+                let barrier = self.barriers.last_mut().expect("retested barriers exist");
+                barrier.is_certain = true;
+                self.narrow(left);
+                return;
+            }
+            Phase::Bisect { left } => left.saturating_sub(1),
+            _ => self.plan.bisections,
+        };
+        self.barriers.push(Barrier { rate_per_s, is_void, is_certain: is_void, met_since: 0 });
+        if self.met_per_s > 0.0 {
+            self.narrow(left);
+            return;
+        }
+        let next = rate_per_s / self.widen();
+        if next < LEAST_PER_S {
+            self.phase = Phase::Done(None);
+        } else {
+            self.phase = Phase::Coarse { rate_per_s: next };
+        }
+    }
+
+    /// The factor of this coarse step; the next one is larger, up to the plan's.
+    fn widen(&mut self) -> f64 {
+        let factor = self.factor;
+        self.factor = (factor * factor).min(self.plan.growth);
+        factor
+    }
+
+    /// Chooses between another bisection step, doubting the barrier, and confirmation.
+    fn narrow(&mut self, left: u32) {
+        let barrier = *self.barriers.last().expect("a barrier bounds the bisection");
+        let width = barrier.rate_per_s / self.met_per_s - 1.0;
+        if left > 0 && width * 100.0 > self.plan.width_percent {
+            self.phase = Phase::Bisect { left };
+        } else if !barrier.is_certain
+            && barrier.met_since >= MET_BEFORE_DOUBT
+            && self.retests < RETESTS
+        {
+            self.retests += 1;
+            self.phase = Phase::Retest { left };
+        } else {
+            self.confirm_or_end();
+        }
+    }
+
+    fn confirm_or_end(&mut self) {
+        self.phase = if self.met_per_s > 0.0 {
+            Phase::Confirm { rate_per_s: self.met_per_s, attempt: 0 }
+        } else {
+            Phase::Done(None)
+        };
+    }
+
+    fn confirmed(&mut self, rate_per_s: f64, attempt: u32, outcome: Outcome) {
+        if outcome == Outcome::Met {
+            self.phase = Phase::Done(Some(rate_per_s));
+            return;
+        }
+        let is_void = outcome == Outcome::Void;
+        self.barriers.push(Barrier { rate_per_s, is_void, is_certain: true, met_since: 0 });
+        let attempt = attempt + 1;
+        let back_off = self.plan.width_percent / 100.0 * f64::from(1 << attempt.min(16)) / 2.0;
+        let lower = rate_per_s * (1.0 - back_off.min(0.5));
+        self.phase = if attempt >= self.plan.confirmations || lower < LEAST_PER_S {
+            Phase::Done(None)
+        } else {
+            Phase::Confirm { rate_per_s: lower, attempt }
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,223 @@
+//! The search against simulated servers.
+
+use base::Random;
+
+use super::*;
+
+/// Drives a search; gives what it found and every trial with its outcome.
+fn drive(
+    mut search: Search,
+    mut server: impl FnMut(Probe) -> Outcome,
+) -> (Found, Vec<(Probe, Outcome)>) {
+    let mut trace: Vec<(Probe, Outcome)> = Vec::new();
+    loop {
+        match search.next_step() {
+            Step::Done(found) => {
+                assert_eq!(search.result(), Some(found));
+                assert_eq!(found.trials as usize, trace.len());
+                let confirmed = trace.iter().rev().find(|(probe, outcome)| {
+                    probe.purpose == Purpose::Confirm && *outcome == Outcome::Met
+                });
+                assert_eq!(
+                    confirmed.map(|(probe, _)| probe.rate_per_s),
+                    found.rate_per_s,
+                    "only confirmed rates are reported"
+                );
+                return (found, trace);
+            }
+            Step::Probe(probe) => {
+                assert!(trace.len() < 200, "no end: {trace:?}");
+                assert_eq!(search.result(), None);
+                assert!(probe.rate_per_s >= 1.0 && probe.rate_per_s <= search.plan.max_per_s);
+                let outcome = server(probe);
+                trace.push((probe, outcome));
+                search.report(outcome);
+            }
+        }
+    }
+}
+
+fn up_to(limit_per_s: f64) -> impl FnMut(Probe) -> Outcome {
+    move |probe| if probe.rate_per_s <= limit_per_s { Outcome::Met } else { Outcome::Missed }
+}
+
+/// A limit between 50 and 900,000 per second, evenly on a logarithmic scale.
+fn any_limit(random: &mut Random) -> f64 {
+    50.0 * (18_000.0_f64).powf(random.unit())
+}
+
+#[test]
+fn finds_a_hard_limit_to_the_width_asked_for() {
+    let plan = SearchPlan { growth: 2.0, bisections: 8, ..SearchPlan::default() };
+    let mut random = Random::from_seed(1);
+    for _ in 0..2_000 {
+        let limit = any_limit(&mut random);
+        let (found, trace) = drive(Search::new(&plan), up_to(limit));
+        let rate = found.rate_per_s.unwrap();
+        assert!(rate <= limit && rate * 1.05 >= limit, "{rate} of {limit}");
+        assert_eq!((found.stop, found.voids), (Stop::Server, 0));
+        assert!(trace.len() <= 20, "{} trials for {limit}", trace.len());
+        assert_eq!(trace.last().unwrap().0.dwell_s, plan.confirm_dwell_s);
+    }
+}
+
+#[test]
+fn a_second_search_near_the_first_is_shorter_and_as_good() {
+    let plan = SearchPlan { growth: 3.0, bisections: 6, ..SearchPlan::default() };
+    let mut random = Random::from_seed(2);
+    let (mut from_start, mut from_near) = (0, 0);
+    for _ in 0..500 {
+        let limit = any_limit(&mut random);
+        let (found, trace) = drive(Search::new(&plan), up_to(limit));
+        from_start += trace.len();
+        let moved = limit * (0.9 + 0.2 * random.unit());
+        let near = Search::near(&plan, found.rate_per_s.unwrap());
+        let (found, trace) = drive(near, up_to(moved));
+        from_near += trace.len();
+        let rate = found.rate_per_s.unwrap();
+        assert!(rate <= moved && rate * 1.06 >= moved, "{rate} of {moved}");
+    }
+    assert!(from_near * 10 < from_start * 7, "{from_near} trials near, {from_start} from start");
+}
+
+#[test]
+fn a_near_search_follows_a_server_that_changed_a_lot() {
+    let plan = SearchPlan { bisections: 10, ..SearchPlan::default() };
+    for limit in [100.0, 3_000.0, 40_000.0, 900_000.0] {
+        let (found, trace) = drive(Search::near(&plan, 40_000.0), up_to(limit));
+        let rate = found.rate_per_s.unwrap();
+        assert!(rate <= limit && rate * 1.05 >= limit, "{rate} of {limit}");
+        assert!(trace.len() < 30, "{}", trace.len());
+    }
+}
+
+#[test]
+fn false_misses_cost_little() {
+    let plan = SearchPlan { growth: 2.0, bisections: 8, ..SearchPlan::default() };
+    let mut random = Random::from_seed(3);
+    let mut shares = Vec::new();
+    for _ in 0..2_000 {
+        let limit = any_limit(&mut random);
+        let mut noise = random.fork(9);
+        let (found, _) = drive(Search::new(&plan), |probe| {
+            if probe.rate_per_s > limit || noise.chance(1, 30) {
+                Outcome::Missed
+            } else {
+                Outcome::Met
+            }
+        });
+        let rate = found.rate_per_s.unwrap_or(0.0);
+        assert!(rate <= limit);
+        shares.push(rate / limit);
+    }
+    shares.sort_by(f64::total_cmp);
+    assert!(shares[shares.len() / 2] > 0.95, "median {}", shares[shares.len() / 2]);
+    assert!(shares[shares.len() / 20] > 0.75, "5 % {}", shares[shares.len() / 20]);
+    assert!(shares[shares.len() / 100] > 0.0, "1 % {}", shares[shares.len() / 100]);
+}
+
+#[test]
+fn a_soft_limit_is_found_where_trials_begin_to_fail() {
+    // Half of the trials fail at `limit`; a tenth below it 1 in 10 does, a tenth above 9 in 10.
+    let plan = SearchPlan { growth: 2.0, bisections: 8, ..SearchPlan::default() };
+    let mut random = Random::from_seed(4);
+    let mut inside = 0;
+    for _ in 0..1_000 {
+        let limit = any_limit(&mut random);
+        let mut noise = random.fork(9);
+        let (found, _) = drive(Search::new(&plan), |probe| {
+            let fails = 1.0 / (1.0 + (-(probe.rate_per_s / limit - 1.0) * 22.0).exp());
+            if noise.unit() < fails { Outcome::Missed } else { Outcome::Met }
+        });
+        if (0.7..=1.2).contains(&(found.rate_per_s.unwrap_or(0.0) / limit)) {
+            inside += 1;
+        }
+    }
+    assert!(inside > 950, "{inside} of 1000 near the limit");
+}
+
+#[test]
+fn the_highest_rate_of_the_plan_ends_the_search() {
+    let plan = SearchPlan { max_per_s: 5_000.0, ..SearchPlan::default() };
+    let (found, trace) = drive(Search::new(&plan), up_to(f64::INFINITY));
+    assert_eq!((found.rate_per_s, found.stop), (Some(5_000.0), Stop::MaxRate));
+    assert_eq!(trace.len(), 5, "1000, 2000, 4000, 5000, confirmation");
+}
+
+#[test]
+fn a_dead_server_has_no_rate() {
+    let (found, trace) = drive(Search::new(&SearchPlan::default()), |_| Outcome::Missed);
+    assert_eq!((found.rate_per_s, found.stop), (None, Stop::Unconfirmed));
+    assert_eq!(trace.len(), 10, "1000 down to 1.95");
+    let (found, _) = drive(Search::new(&SearchPlan::default()), |_| Outcome::Void);
+    assert_eq!((found.rate_per_s, found.voids), (None, found.trials));
+}
+
+#[test]
+fn a_generator_that_cannot_go_on_gives_at_least() {
+    let plan = SearchPlan { bisections: 8, ..SearchPlan::default() };
+    let (found, trace) = drive(Search::new(&plan), |probe| {
+        if probe.rate_per_s > 30_000.0 { Outcome::Void } else { Outcome::Met }
+    });
+    let rate = found.rate_per_s.unwrap();
+    assert!(rate <= 30_000.0 && rate * 1.05 >= 30_000.0, "{rate}");
+    assert_eq!(found.stop, Stop::Void);
+    let first = trace.iter().filter(|(probe, _)| probe.rate_per_s == 32_000.0).count();
+    assert_eq!(first as u32, 1 + plan.void_repeats, "repeated as often as the plan says");
+}
+
+#[test]
+fn a_lone_void_changes_nothing_but_the_count() {
+    let plan = SearchPlan { bisections: 8, ..SearchPlan::default() };
+    let (clean, _) = drive(Search::new(&plan), up_to(7_777.0));
+    let mut trial = 0;
+    let mut server = up_to(7_777.0);
+    let (found, _) = drive(Search::new(&plan), |probe| {
+        trial += 1;
+        if trial % 3 == 0 { Outcome::Void } else { server(probe) }
+    });
+    assert_eq!(found.rate_per_s, clean.rate_per_s);
+    assert_eq!(found.trials, clean.trials + found.voids);
+    assert!(found.voids >= 4);
+}
+
+#[test]
+fn a_failed_confirmation_backs_off_and_gives_up_in_the_end() {
+    let plan = SearchPlan { width_percent: 5.0, confirmations: 3, ..SearchPlan::default() };
+    // Short trials flatter this server: it holds 10,000 for a while but 9,000 for long.
+    let server = |probe: Probe| match probe.purpose {
+        Purpose::Confirm => up_to(9_000.0)(probe),
+        _ => up_to(10_000.0)(probe),
+    };
+    let (found, trace) = drive(Search::new(&plan), server);
+    let rate = found.rate_per_s.unwrap();
+    assert!((8_000.0..=9_000.0).contains(&rate), "{rate}");
+    let confirms: Vec<f64> = trace
+        .iter()
+        .filter(|(probe, _)| probe.purpose == Purpose::Confirm)
+        .map(|(probe, _)| probe.rate_per_s)
+        .collect();
+    assert!(confirms.windows(2).all(|pair| pair[1] < pair[0]), "{confirms:?}");
+    let (found, trace) = drive(Search::new(&plan), |probe| match probe.purpose {
+        Purpose::Confirm => Outcome::Missed,
+        _ => up_to(10_000.0)(probe),
+    });
+    assert_eq!((found.rate_per_s, found.stop), (None, Stop::Unconfirmed));
+    assert_eq!(trace.iter().filter(|(p, _)| p.purpose == Purpose::Confirm).count(), 3);
+}
+
+#[test]
+fn hurry_confirms_what_is_there() {
+    let mut search = Search::new(&SearchPlan::default());
+    search.report(Outcome::Met);
+    search.report(Outcome::Met);
+    search.hurry();
+    let Step::Probe(probe) = search.next_step() else { panic!("a confirmation") };
+    assert_eq!((probe.rate_per_s, probe.purpose), (2_000.0, Purpose::Confirm));
+    search.report(Outcome::Met);
+    let found = search.result().unwrap();
+    assert_eq!((found.rate_per_s, found.stop), (Some(2_000.0), Stop::Hurried));
+    let mut nothing = Search::new(&SearchPlan::default());
+    nothing.hurry();
+    assert_eq!(nothing.result().unwrap().rate_per_s, None);
+}

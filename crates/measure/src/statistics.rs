@@ -1,0 +1,231 @@
+//! The few statistics that a summary needs. Ratios are worked on as logarithms, so that A over B
+//! and B over A say the same.
+
+use serde::{Deserialize, Serialize};
+
+/// A ratio between two servers with its 95 % confidence interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RatioInterval {
+    /// Geometric mean of the ratios of all pairs.
+    pub ratio: f64,
+    /// Lower end of the interval; equal to `ratio` when there is only one pair, which has none.
+    pub low: f64,
+    /// Upper end of the interval.
+    pub high: f64,
+    /// Pairs behind it.
+    pub pairs: u32,
+}
+
+/// How much two measurements of the same server differ: a ratio nearer to 1 than this says nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NoiseFloor {
+    /// Root mean square of the differences, percent.
+    pub typical_percent: f64,
+    /// Largest difference, percent.
+    pub largest_percent: f64,
+    /// A/A pairs behind it.
+    pub pairs: u32,
+}
+
+/// The 97.5 % quantile of Student's t for 1 to 30 degrees of freedom.
+const STUDENT_T: [f64; 30] = [
+    12.706_205, 4.302_653, 3.182_446, 2.776_445, 2.570_582, 2.446_912, 2.364_624, 2.306_004,
+    2.262_157, 2.228_139, 2.200_985, 2.178_813, 2.160_369, 2.144_787, 2.131_450, 2.119_905,
+    2.109_816, 2.100_922, 2.093_024, 2.085_963, 2.079_614, 2.073_873, 2.068_658, 2.063_899,
+    2.059_539, 2.055_529, 2.051_831, 2.048_407, 2.045_230, 2.042_272,
+];
+
+/// The factor of a 95 % interval with `freedom` degrees of freedom (at least 1): the table, beyond
+/// it the expansion around the normal quantile (Abramowitz and Stegun 26.7.5).
+fn student_t(freedom: usize) -> f64 {
+    if let Some(&t) = STUDENT_T.get(freedom.max(1) - 1) {
+        return t;
+    }
+    let z: f64 = 1.959_963_985;
+    let n = freedom as f64;
+    z + (z.powi(3) + z) / (4.0 * n)
+        + (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * n * n)
+}
+
+/// Sorted copy.
+fn sorted(values: &[f64]) -> Vec<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted
+}
+
+/// The middle value, or the mean of the two middle ones; `None` of nothing.
+#[must_use]
+pub fn median(values: &[f64]) -> Option<f64> {
+    let sorted = sorted(values);
+    let upper = *sorted.get(sorted.len() / 2)?;
+    Some(if sorted.len().is_multiple_of(2) {
+        f64::midpoint(sorted[sorted.len() / 2 - 1], upper)
+    } else {
+        upper
+    })
+}
+
+/// The middle value, or the lower of the two middle ones: always one that was measured. `None` of
+/// nothing.
+#[must_use]
+pub fn lower_median(values: &[f64]) -> Option<f64> {
+    sorted(values).get(values.len().saturating_sub(1) / 2).copied()
+}
+
+/// Mean without the best and the worst value; of fewer than four values the median, which is
+/// steadier. `None` of nothing.
+#[must_use]
+pub fn trimmed_mean(values: &[f64]) -> Option<f64> {
+    if values.len() < 4 {
+        return median(values);
+    }
+    let sorted = sorted(values);
+    let inner = &sorted[1..sorted.len() - 1];
+    Some(inner.iter().sum::<f64>() / inner.len() as f64)
+}
+
+/// The ratio first over second of `pairs` that were measured side by side: geometric mean, with
+/// Student's 95 % interval on the logarithms. Pairs with a value that is not above zero are left
+/// out; `None` when none remains.
+#[must_use]
+pub fn paired_ratio(pairs: &[(f64, f64)]) -> Option<RatioInterval> {
+    let logs: Vec<f64> = pairs
+        .iter()
+        .filter(|(a, b)| *a > 0.0 && *b > 0.0 && a.is_finite() && b.is_finite())
+        .map(|(a, b)| (a / b).ln())
+        .collect();
+    if logs.is_empty() {
+        return None;
+    }
+    let n = logs.len() as f64;
+    let mean = logs.iter().sum::<f64>() / n;
+    let half_width = if logs.len() > 1 {
+        let variance = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        student_t(logs.len() - 1) * (variance / n).sqrt()
+    } else {
+        0.0
+    };
+    Some(RatioInterval {
+        ratio: mean.exp(),
+        low: (mean - half_width).exp(),
+        high: (mean + half_width).exp(),
+        pairs: logs.len() as u32,
+    })
+}
+
+/// The noise floor from pairs that measured the same thing twice; `None` without a usable pair.
+#[must_use]
+pub fn noise_floor(pairs: &[(f64, f64)]) -> Option<NoiseFloor> {
+    let logs: Vec<f64> = pairs
+        .iter()
+        .filter(|(a, b)| *a > 0.0 && *b > 0.0)
+        .map(|(a, b)| (a / b).ln().abs())
+        .collect();
+    if logs.is_empty() {
+        return None;
+    }
+    let mean_square = logs.iter().map(|log| log * log).sum::<f64>() / logs.len() as f64;
+    let percent = |log: f64| log.exp_m1() * 100.0;
+    Some(NoiseFloor {
+        typical_percent: percent(mean_square.sqrt()),
+        largest_percent: percent(logs.iter().copied().fold(0.0, f64::max)),
+        pairs: logs.len() as u32,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    //! Expected values computed with SciPy 1.17.1 (`stats.t`, `stats.gmean`, `stats.trim_mean`).
+
+    use base::Random;
+
+    use super::*;
+
+    fn near(got: f64, expected: f64) {
+        assert!((got / expected - 1.0).abs() < 1e-6, "{got} is not {expected}");
+    }
+
+    const PAIRS: [(f64, f64); 6] = [
+        (412.0, 101.0),
+        (398.5, 97.2),
+        (420.25, 110.0),
+        (371.0, 95.5),
+        (405.0, 99.0),
+        (388.0, 104.5),
+    ];
+
+    #[test]
+    fn paired_ratios_are_those_of_scipy() {
+        for (count, ratio, low, high) in [
+            (2, 4.089_488_125_921_624, 3.960_770_523_316_585, 4.222_388_808_844_71),
+            (3, 3.997_768_545_866_733, 3.625_300_510_454_009_5, 4.408_504_426_111_674),
+            (6, 3.945_116_116_401_181_6, 3.774_620_213_247_621, 4.123_313_152_741_632),
+        ] {
+            let interval = paired_ratio(&PAIRS[..count]).unwrap();
+            near(interval.ratio, ratio);
+            near(interval.low, low);
+            near(interval.high, high);
+            assert_eq!(interval.pairs as usize, count);
+        }
+    }
+
+    #[test]
+    fn quantiles_beyond_the_table_are_those_of_scipy() {
+        for (freedom, t) in [
+            (31, 2.039_513_446_396_408),
+            (40, 2.021_075_390_306_273),
+            (60, 2.000_297_822_014_260_4),
+            (120, 1.979_930_405_082_440_2),
+            (1000, 1.962_339_080_826_408_3),
+        ] {
+            assert!((student_t(freedom) - t).abs() < 1e-4, "{freedom}: {}", student_t(freedom));
+        }
+    }
+
+    #[test]
+    fn middles() {
+        let values = [12.5, 11.0, 13.25, 90.0, 12.0, 10.5, 12.75];
+        near(trimmed_mean(&values).unwrap(), 12.3);
+        assert_eq!(median(&values), Some(12.5));
+        assert_eq!(median(&values[..4]), Some(12.875));
+        assert_eq!(lower_median(&values[..4]), Some(12.5));
+        assert_eq!(lower_median(&values[..1]), Some(12.5));
+        assert_eq!(trimmed_mean(&values[..3]), Some(12.5));
+        assert_eq!((median(&[]), lower_median(&[]), trimmed_mean(&[])), (None, None, None));
+    }
+
+    #[test]
+    fn the_noise_floor_ignores_which_came_first() {
+        let floor = noise_floor(&[(1.03, 1.0), (0.98, 1.0), (1.0, 1.10), (0.95, 1.0), (1.01, 1.0)]);
+        let floor = floor.unwrap();
+        near(floor.typical_percent, 5.251_017_255_153_537_5);
+        near(floor.largest_percent, 10.0);
+        assert_eq!(floor.pairs, 5);
+        assert_eq!(noise_floor(&[]), None);
+    }
+
+    #[test]
+    fn pairs_without_a_figure_are_left_out() {
+        let interval = paired_ratio(&[(2.0, 1.0), (0.0, 1.0), (3.0, f64::NAN)]).unwrap();
+        assert_eq!(
+            (interval.pairs, interval.low, interval.high),
+            (1, interval.ratio, interval.ratio)
+        );
+        assert_eq!(paired_ratio(&[(1.0, 0.0)]), None);
+    }
+
+    #[test]
+    fn ninety_five_of_a_hundred_intervals_hold_the_truth() {
+        let mut random = Random::from_seed(6);
+        let mut normal = || (0..12).map(|_| random.unit()).sum::<f64>() - 6.0;
+        let mut held = 0;
+        for _ in 0..4_000 {
+            let pairs: Vec<(f64, f64)> =
+                (0..4).map(|_| ((0.1 * normal()).exp() * 7.0, (0.1 * normal()).exp())).collect();
+            let interval = paired_ratio(&pairs).unwrap();
+            held += u32::from((interval.low..=interval.high).contains(&7.0));
+        }
+        assert!((3_740..3_860).contains(&held), "{held} of 4000");
+    }
+}

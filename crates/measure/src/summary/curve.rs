@@ -1,0 +1,87 @@
+//! Putting trials at about the same rate together, and reading a curve.
+
+use std::collections::BTreeMap;
+
+use super::{CurvePoint, LatencyAt};
+use crate::record::{LatencySummary, LoadRecord, Trial};
+
+/// Rates within this factor of the lowest of a group are one point of the curve.
+const SAME_RATE: f64 = 1.02;
+/// What counts as half of the highest rate.
+const ABOUT_HALF: core::ops::RangeInclusive<f64> = 0.35..=0.65;
+
+/// The load curve of the trials that count, ascending by offered rate.
+pub(super) fn curve(trials: &[&Trial]) -> Vec<CurvePoint> {
+    let mut counted: Vec<&Trial> =
+        trials.iter().copied().filter(|trial| !trial.is_void()).collect();
+    counted.sort_by(|a, b| {
+        a.rate_per_s.total_cmp(&b.rate_per_s).then_with(|| a.number.cmp(&b.number))
+    });
+    let mut points = Vec::new();
+    let mut rest = counted.as_slice();
+    while let Some(first) = rest.first() {
+        let same = rest
+            .iter()
+            .take_while(|trial| trial.rate_per_s <= first.rate_per_s * SAME_RATE)
+            .count();
+        let (group, others) = rest.split_at(same);
+        points.push(point(group));
+        rest = others;
+    }
+    points
+}
+
+/// One point from trials at about the same rate.
+fn point(group: &[&Trial]) -> CurvePoint {
+    let loads = || group.iter().filter_map(|trial| trial.load.as_ref());
+    let seconds: f64 = loads().map(|load| load.duration_s).sum();
+    let due: u64 = loads().map(|load| load.exchanges.due).sum();
+    let on_time: u64 = loads().map(|load| load.exchanges.on_time).sum();
+    let cpu_s: f64 = group.iter().map(|trial| trial.digest.server_cpu_s).sum();
+    let per_s = |amount: f64| if seconds > 0.0 { amount / seconds } else { 0.0 };
+    CurvePoint {
+        offered_per_s: per_s(loads().map(|load| load.offered_per_s * load.duration_s).sum()),
+        achieved_per_s: per_s(on_time as f64),
+        loss: if due > 0 { due.saturating_sub(on_time) as f64 / due as f64 } else { 0.0 },
+        trials: group.len() as u32,
+        latency: latency(loads()),
+        server_cpus_busy: busy(cpu_s, group.iter().map(|t| t.end_s - t.start_s).sum()),
+    }
+}
+
+fn busy(cpu_s: f64, elapsed_s: f64) -> f64 {
+    if elapsed_s > 0.0 { cpu_s / elapsed_s } else { 0.0 }
+}
+
+/// The latency of several records: one record's own figures, else those of the histograms put
+/// together. A record without a histogram can only stand alone; of several such, the one with
+/// the most exchanges speaks.
+pub(super) fn latency<'t>(loads: impl Iterator<Item = &'t LoadRecord>) -> LatencySummary {
+    let loads: Vec<&LoadRecord> = loads.collect();
+    if let [only] = loads.as_slice() {
+        return only.latency_due;
+    }
+    let mut entries = BTreeMap::new();
+    for &(upper_ns, count) in loads.iter().flat_map(|load| &load.histogram_due) {
+        *entries.entry(upper_ns).or_insert(0) += count;
+    }
+    if !entries.is_empty() {
+        return LatencySummary::of_entries(&entries);
+    }
+    loads
+        .iter()
+        .map(|load| load.latency_due)
+        .max_by_key(|latency| latency.count)
+        .unwrap_or_default()
+}
+
+/// The point nearest to half of `highest_per_s`.
+pub(super) fn half(curve: &[CurvePoint], highest_per_s: f64) -> Option<LatencyAt> {
+    let distance = |point: &CurvePoint| (point.offered_per_s / highest_per_s - 0.5).abs();
+    curve
+        .iter()
+        .filter(|point| ABOUT_HALF.contains(&(point.offered_per_s / highest_per_s)))
+        .filter(|point| point.latency.count > 0)
+        .min_by(|a, b| distance(a).total_cmp(&distance(b)))
+        .map(|point| LatencyAt { offered_per_s: point.offered_per_s, latency: point.latency })
+}

@@ -1,0 +1,184 @@
+//! From raw records to a summary.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Limit, Ratio, Round, SUMMARY_SCHEMA, ServerResult, Summary, curve, rows, server};
+use crate::record::{LIMIT_SERVER, Run, Trial};
+use crate::statistics::{NoiseFloor, RatioInterval, lower_median, noise_floor, paired_ratio};
+
+/// Answers of the server in one exchange: OFFER and ACK.
+const ANSWERS_PER_EXCHANGE: f64 = 2.0;
+/// Share of stolen time that a reader should be told of, percent.
+const STEAL_WARNING_PERCENT: f64 = 5.0;
+/// Share of the limit above which the server may not be what was measured.
+const LIMIT_WARNING_SHARE: f64 = 0.8;
+
+/// Judges the records of a run. The same records give the same summary in whatever order they
+/// come.
+#[must_use]
+pub fn digest(run: &Run, trials: &[Trial]) -> Summary {
+    let mut ordered: Vec<&Trial> = trials.iter().collect();
+    ordered.sort_by_key(|trial| trial.number);
+    let loss_percent = run.plan.search.loss_percent;
+    let mut by_server: BTreeMap<&str, Vec<&Trial>> = BTreeMap::new();
+    for trial in &ordered {
+        by_server.entry(&trial.server).or_default().push(trial);
+    }
+    let limit = by_server.get(LIMIT_SERVER).and_then(|trials| limit(trials, loss_percent));
+    let mut results: Vec<ServerResult> = by_server
+        .iter()
+        .filter(|(name, _)| **name != LIMIT_SERVER)
+        .map(|(name, trials)| server::judge(name, trials, loss_percent))
+        .collect();
+    results.sort_by_key(|result| (place(&run.plan.servers, &result.server), result.server.clone()));
+    for result in &mut results {
+        result.share_of_limit = limit
+            .as_ref()
+            .and_then(|limit| result.leases_per_s.map(|rate| rate / limit.leases_per_s));
+    }
+    let mut files: BTreeSet<String> = run.files.iter().cloned().collect();
+    files.extend(ordered.iter().flat_map(|trial| trial.files.iter().cloned()));
+    let mut summary = Summary {
+        schema: SUMMARY_SCHEMA.to_owned(),
+        title: run.plan.title.clone(),
+        started: run.started.clone(),
+        duration_s: run.duration_s,
+        ratios: ratios(&results),
+        noise: noise(&by_server, &results, loss_percent),
+        limit,
+        results,
+        plan: run.plan.clone(),
+        environment: run.environment.clone(),
+        commands: rows::commands(run, &ordered),
+        warnings: run.warnings.clone(),
+        trials: ordered.iter().map(|trial| rows::row(trial, loss_percent)).collect(),
+        timeline: rows::timeline(&ordered),
+        files: files.into_iter().collect(),
+    };
+    let found = warnings(&summary);
+    summary.warnings.extend(found);
+    summary
+}
+
+/// Where the plan names the server; lines of their own (`godwit-always`) stand after the server
+/// that they are of, unknown ones at the end.
+fn place(servers: &[String], name: &str) -> usize {
+    let is_of = |server: &String| {
+        name.strip_prefix(server.as_str())
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    };
+    servers
+        .iter()
+        .position(|server| server == name)
+        .or_else(|| servers.iter().position(is_of))
+        .unwrap_or(servers.len())
+}
+
+/// The limit: the median of its confirmed rates, else the most that it achieved in any trial that
+/// met the criterion.
+fn limit(trials: &[&Trial], loss_percent: f64) -> Option<Limit> {
+    let rounds = server::rounds(trials, loss_percent);
+    let confirmed: Vec<f64> = rounds.iter().map(|round| round.leases_per_s).collect();
+    let most = trials
+        .iter()
+        .filter(|trial| trial.meets(loss_percent))
+        .map(|trial| trial.achieved_per_s())
+        .max_by(f64::total_cmp);
+    let leases_per_s = lower_median(&confirmed).or(most).filter(|rate| *rate > 0.0)?;
+    Some(Limit {
+        leases_per_s,
+        answers_per_s: leases_per_s * ANSWERS_PER_EXCHANGE,
+        is_at_least: rounds.is_empty() || server::is_at_least(trials, &rounds, loss_percent),
+        curve: curve::curve(trials),
+        trials: trials.len() as u32,
+        voids: trials.iter().filter(|trial| trial.is_void()).count() as u32,
+    })
+}
+
+/// Every result against every later one, round by round.
+fn ratios(results: &[ServerResult]) -> Vec<Ratio> {
+    let mut ratios = Vec::new();
+    for (index, above) in results.iter().enumerate() {
+        for below in &results[index + 1..] {
+            ratios.push(Ratio {
+                server: above.server.clone(),
+                to: below.server.clone(),
+                leases_per_s: paired(above, below, |round| Some(round.leases_per_s)),
+                leases_per_cpu_s: paired(above, below, |round| round.leases_per_cpu_s),
+                is_at_most: below.is_at_least,
+                is_at_least: above.is_at_least,
+            });
+        }
+    }
+    ratios
+}
+
+fn paired(
+    above: &ServerResult,
+    below: &ServerResult,
+    figure: impl Fn(&Round) -> Option<f64>,
+) -> Option<RatioInterval> {
+    let pairs: Vec<(f64, f64)> = above
+        .rounds
+        .iter()
+        .filter_map(|a| {
+            let b = below.rounds.iter().find(|b| b.round == a.round)?;
+            Some((figure(a)?, figure(b)?))
+        })
+        .collect();
+    paired_ratio(&pairs)
+}
+
+/// Neighboring rounds of the same server and variant measured the same thing twice.
+fn noise(
+    by_server: &BTreeMap<&str, Vec<&Trial>>,
+    results: &[ServerResult],
+    loss_percent: f64,
+) -> Option<NoiseFloor> {
+    let limit = by_server.get(LIMIT_SERVER).map(|trials| server::rounds(trials, loss_percent));
+    let all = results.iter().map(|result| &result.rounds).chain(&limit);
+    let pairs: Vec<(f64, f64)> = all
+        .flat_map(|rounds| rounds.as_chunks::<2>().0)
+        .map(|[first, second]| (first.leases_per_s, second.leases_per_s))
+        .collect();
+    noise_floor(&pairs)
+}
+
+/// What the records themselves give reason to warn of.
+fn warnings(summary: &Summary) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for result in &summary.results {
+        let name = &result.server;
+        if result.leases_per_s.is_none() {
+            warnings.push(format!("{name}: no rate could be confirmed."));
+        } else if result.is_at_least {
+            warnings.push(format!(
+                "{name}: never seen to miss the criterion, so its rate is at least what is shown; \
+                 the plan, the generator or the time ended the search."
+            ));
+        }
+        if result.voids > 0 {
+            warnings.push(format!(
+                "{name}: {} of {} trials void; void trials enter no figure.",
+                result.voids, result.trials
+            ));
+        }
+        if result.share_of_limit.is_some_and(|share| share > LIMIT_WARNING_SHARE) {
+            warnings.push(format!(
+                "{name}: within reach of the limit responder, so kernel and generator bound its \
+                 rate as much as the server does."
+            ));
+        }
+    }
+    let lasting = |ratio: &Ratio| ratio.leases_per_s.is_some_and(|interval| interval.pairs < 2);
+    if summary.ratios.iter().any(lasting) {
+        warnings.push("One round only: ratios have no interval.".to_owned());
+    }
+    let steal = summary.trials.iter().map(|row| row.steal_share * 100.0).fold(0.0, f64::max);
+    if steal > STEAL_WARNING_PERCENT {
+        warnings.push(format!(
+            "The hypervisor took up to {steal:.0} % of the processors' time during a trial."
+        ));
+    }
+    warnings
+}

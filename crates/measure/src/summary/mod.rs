@@ -1,0 +1,265 @@
+//! What a run amounts to: `summary.json`, from which the report is drawn.
+//!
+//! [`digest`] judges raw records; it reads nothing else and does not depend on their order, so a
+//! stored run can be judged again by a later version.
+
+mod curve;
+mod digest;
+mod rows;
+mod server;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+pub use digest::digest;
+
+use crate::plan::Plan;
+use crate::record::{Environment, LatencySummary, Purpose, VoidReason};
+use crate::statistics::{NoiseFloor, RatioInterval};
+
+/// Value of `schema` in a [`Summary`].
+pub const SUMMARY_SCHEMA: &str = "godwit.summary.v1";
+
+/// A whole run in figures. Rates are exchanges per second, of which each makes one lease.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Summary {
+    /// [`SUMMARY_SCHEMA`].
+    pub schema: String,
+    /// The plan's title.
+    pub title: String,
+    /// When the run began, RFC 3339.
+    pub started: String,
+    /// How long it took, seconds.
+    pub duration_s: f64,
+    /// One entry per server, in the order of the plan; the limit responder is not among them.
+    pub results: Vec<ServerResult>,
+    /// Every server against every later one of `results`.
+    pub ratios: Vec<Ratio>,
+    /// What kernel and generator can do at most; `None` when it was not measured.
+    pub limit: Option<Limit>,
+    /// What a ratio must exceed to mean anything; `None` without two rounds.
+    pub noise: Option<NoiseFloor>,
+    /// The plan as it was run.
+    pub plan: Plan,
+    /// Where it ran.
+    pub environment: Environment,
+    /// Distinct command lines: the lab's own first, then each server's.
+    pub commands: Vec<Command>,
+    /// What the reader must know before believing the figures.
+    pub warnings: Vec<String>,
+    /// Every trial, in the order of the run.
+    pub trials: Vec<TrialRow>,
+    /// Processors and memory over the run, thinned out to what can be drawn.
+    pub timeline: Vec<TimePoint>,
+    /// Raw files of the run, relative to the result folder.
+    pub files: Vec<String>,
+}
+
+/// What was found about one server.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ServerResult {
+    /// The server's name.
+    pub server: String,
+    /// The variant that the figures are of: the best of those tried; empty when there is only one.
+    pub variant: String,
+    /// All variants tried, the chosen one too.
+    pub variants: Vec<VariantResult>,
+    /// The highest rate achieved in a confirming trial that met the criterion: of one round that
+    /// round's, of several the lower median over the rounds. `None` when nothing was confirmed.
+    pub leases_per_s: Option<f64>,
+    /// Lowest of the rounds' figures.
+    pub leases_per_s_low: Option<f64>,
+    /// Highest of the rounds' figures.
+    pub leases_per_s_high: Option<f64>,
+    /// True when the server was never seen to miss the criterion above that rate: the plan, the
+    /// generator or the time ended the search, and the figure says "at least".
+    pub is_at_least: bool,
+    /// Leases per processor second of the server near its highest rate.
+    pub leases_per_cpu_s: Option<f64>,
+    /// `leases_per_s` over the limit responder's, 0 to 1.
+    pub share_of_limit: Option<f64>,
+    /// The server's largest resident memory, bytes; 0 when unknown.
+    pub rss_bytes: u64,
+    /// Latency at about half the highest rate.
+    pub latency_half: Option<LatencyAt>,
+    /// Latency at the highest rate.
+    pub latency_max: Option<LatencyAt>,
+    /// The load curve by offered rate.
+    pub curve: Vec<CurvePoint>,
+    /// Each round's confirmed rate.
+    pub rounds: Vec<Round>,
+    /// Trials of all variants.
+    pub trials: u32,
+    /// Those that were void.
+    pub voids: u32,
+    /// Void trials by reason; one trial may have several.
+    pub void_reasons: BTreeMap<VoidReason, u32>,
+}
+
+/// One way of running a server.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct VariantResult {
+    /// Its name.
+    pub variant: String,
+    /// As in [`ServerResult::leases_per_s`].
+    pub leases_per_s: Option<f64>,
+    /// As in [`ServerResult::leases_per_cpu_s`].
+    pub leases_per_cpu_s: Option<f64>,
+}
+
+/// What one round found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Round {
+    /// The round, from 0.
+    pub round: u32,
+    /// Rate offered in the confirming trial.
+    pub offered_per_s: f64,
+    /// Rate achieved in it.
+    pub leases_per_s: f64,
+    /// Leases per processor second in this round.
+    pub leases_per_cpu_s: Option<f64>,
+}
+
+/// Latency from when an exchange was due, at one offered rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LatencyAt {
+    /// Exchanges offered per second.
+    pub offered_per_s: f64,
+    /// The distribution.
+    pub latency: LatencySummary,
+}
+
+/// All trials of a server at about the same offered rate, put together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CurvePoint {
+    /// Exchanges offered per second.
+    pub offered_per_s: f64,
+    /// Exchanges completed on time per second.
+    pub achieved_per_s: f64,
+    /// Share of exchanges not completed on time, 0 to 1.
+    pub loss: f64,
+    /// Trials put together.
+    pub trials: u32,
+    /// Latency from when an exchange was due, from the histograms put together.
+    pub latency: LatencySummary,
+    /// Processors that the server kept busy.
+    pub server_cpus_busy: f64,
+}
+
+/// One server against another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ratio {
+    /// The one above the line.
+    pub server: String,
+    /// The one below it.
+    pub to: String,
+    /// Of the highest rates, one pair per round.
+    pub leases_per_s: Option<RatioInterval>,
+    /// Of the leases per processor second, one pair per round.
+    pub leases_per_cpu_s: Option<RatioInterval>,
+    /// True when the denominator is only "at least": the ratio may be smaller.
+    pub is_at_most: bool,
+    /// True when the numerator is only "at least": the ratio may be larger.
+    pub is_at_least: bool,
+}
+
+/// The plain responder: what kernel and generator can do at most.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Limit {
+    /// Exchanges per second: half of its answers, as an exchange takes two.
+    pub leases_per_s: f64,
+    /// Answers per second.
+    pub answers_per_s: f64,
+    /// True when it was never seen to miss the criterion.
+    pub is_at_least: bool,
+    /// Its load curve.
+    pub curve: Vec<CurvePoint>,
+    /// Its trials.
+    pub trials: u32,
+    /// Those that were void.
+    pub voids: u32,
+}
+
+/// A command line that was run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Command {
+    /// Whose it is: `lab`, or a server with its variant and role.
+    pub whose: String,
+    /// The words as a shell would take them.
+    pub command: String,
+}
+
+/// One trial as a line of a table.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TrialRow {
+    /// Position in the run.
+    pub number: u32,
+    /// The server.
+    pub server: String,
+    /// The variant.
+    pub variant: String,
+    /// What the trial was for.
+    pub purpose: Purpose,
+    /// Which time around.
+    pub round: u32,
+    /// Seconds since the run began when it began.
+    pub start_s: f64,
+    /// Seconds since the run began when it ended.
+    pub end_s: f64,
+    /// Exchanges offered per second.
+    pub offered_per_s: f64,
+    /// Exchanges completed on time per second.
+    pub achieved_per_s: f64,
+    /// Share of exchanges not completed on time, 0 to 1.
+    pub loss: f64,
+    /// Median latency, microseconds.
+    pub p50_us: f64,
+    /// 99 % latency, microseconds.
+    pub p99_us: f64,
+    /// Processor seconds of the server.
+    pub server_cpu_s: f64,
+    /// Share of the processors' time that was stolen, 0 to 1.
+    pub steal_share: f64,
+    /// Datagrams dropped at the server's sockets.
+    pub server_socket_drops: u64,
+    /// Whether the criterion was met (never of a void trial).
+    pub meets: bool,
+    /// Why it is void; empty when it counts.
+    pub void: Vec<VoidReason>,
+    /// The generator's seed.
+    pub seed: u64,
+    /// Command lines by role.
+    pub commands: BTreeMap<String, String>,
+}
+
+/// The machine at one moment of the run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TimePoint {
+    /// Seconds since the run began.
+    pub at_s: f64,
+    /// Number of the trial that was running.
+    pub trial: u32,
+    /// Processors that the server kept busy.
+    pub server_cpus_busy: f64,
+    /// Processors that the generator kept busy.
+    pub generator_cpus_busy: f64,
+    /// Processors' worth of time that was stolen.
+    pub stolen_cpus: f64,
+    /// The server's resident memory, bytes.
+    pub server_rss_bytes: u64,
+    /// Datagrams dropped at the server's sockets since the point before.
+    pub server_socket_drops: u64,
+    /// Packets dropped at a processor's backlog since the point before.
+    pub softnet_drops: u64,
+}

@@ -1,0 +1,95 @@
+//! The parts of a summary that list rather than judge: trials, the time line, command lines.
+
+use std::collections::BTreeSet;
+
+use super::{Command, TimePoint, TrialRow};
+use crate::record::{Run, Sample, Trial};
+
+/// Most points of a time line; a screen is hardly wider.
+const TIME_POINTS: usize = 900;
+
+/// A trial as a line of a table.
+pub(super) fn row(trial: &Trial, loss_percent: f64) -> TrialRow {
+    let latency = trial.load.as_ref().map(|load| load.latency_due).unwrap_or_default();
+    TrialRow {
+        number: trial.number,
+        server: trial.server.clone(),
+        variant: trial.variant.clone(),
+        purpose: trial.purpose,
+        round: trial.round,
+        start_s: trial.start_s,
+        end_s: trial.end_s,
+        offered_per_s: trial.rate_per_s,
+        achieved_per_s: trial.achieved_per_s(),
+        loss: trial.loss(),
+        p50_us: latency.p50_us,
+        p99_us: latency.p99_us,
+        server_cpu_s: trial.digest.server_cpu_s,
+        steal_share: trial.digest.steal_share,
+        server_socket_drops: trial.digest.server_socket_drops,
+        meets: trial.meets(loss_percent),
+        void: trial.void.clone(),
+        seed: trial.seed,
+        commands: trial.commands.clone(),
+    }
+}
+
+/// The samples of all trials, neighbors of the same trial joined until they can be drawn.
+pub(super) fn timeline(trials: &[&Trial]) -> Vec<TimePoint> {
+    let total: usize = trials.iter().map(|trial| trial.samples.len()).sum();
+    let joined = total.div_ceil(TIME_POINTS).max(1);
+    let mut points = Vec::new();
+    for trial in trials {
+        points.extend(trial.samples.chunks(joined).map(|samples| join(trial, samples)));
+    }
+    points
+}
+
+/// One point from neighboring samples: busy time over elapsed time, the larger memory.
+fn join(trial: &Trial, samples: &[Sample]) -> TimePoint {
+    let elapsed_s: f64 = samples.iter().map(|sample| sample.interval_s).sum();
+    let rate = |seconds: f64| if elapsed_s > 0.0 { seconds / elapsed_s } else { 0.0 };
+    let cpus = || samples.iter().flat_map(|sample| &sample.cpus);
+    let busy = |given: &[u32]| {
+        rate(cpus().filter(|cpu| given.contains(&cpu.cpu)).map(|cpu| cpu.busy_s).sum())
+    };
+    TimePoint {
+        at_s: thousandths(samples.last().map_or(0.0, |sample| sample.at_s)),
+        trial: trial.number,
+        server_cpus_busy: thousandths(busy(&trial.server_cpus)),
+        generator_cpus_busy: thousandths(busy(&trial.generator_cpus)),
+        stolen_cpus: thousandths(rate(cpus().map(|cpu| cpu.steal_s).sum())),
+        server_rss_bytes: samples.iter().map(|s| s.server_rss_bytes).max().unwrap_or(0),
+        server_socket_drops: samples.iter().map(|s| s.server_socket_drops).sum(),
+        softnet_drops: samples.iter().map(|s| s.softnet_drops).sum(),
+    }
+}
+
+/// Rounded: what is only drawn needs no more, and the summary stays small.
+fn thousandths(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3
+}
+
+/// Every distinct command line that is not a generator's; those differ by rate and seed and stay
+/// with their trials.
+pub(super) fn commands(run: &Run, trials: &[&Trial]) -> Vec<Command> {
+    let mut seen = BTreeSet::new();
+    let mut commands: Vec<Command> = run
+        .commands
+        .iter()
+        .map(|command| Command { whose: "lab".to_owned(), command: command.clone() })
+        .collect();
+    for trial in trials {
+        for (role, command) in trial.commands.iter().filter(|(role, _)| *role != "generator") {
+            let mut whose = trial.server.clone();
+            for part in [&trial.variant, role].into_iter().filter(|part| !part.is_empty()) {
+                whose.push_str(", ");
+                whose.push_str(part);
+            }
+            if seen.insert((whose.clone(), command.clone())) {
+                commands.push(Command { whose, command: command.clone() });
+            }
+        }
+    }
+    commands
+}

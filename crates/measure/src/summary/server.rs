@@ -1,0 +1,140 @@
+//! Judging the trials of one server.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{LatencyAt, Round, ServerResult, VariantResult, curve};
+use crate::record::{Purpose, Trial};
+use crate::statistics::{lower_median, trimmed_mean};
+
+/// The figures of one variant of one server.
+struct Variant<'t> {
+    name: &'t str,
+    trials: Vec<&'t Trial>,
+    rounds: Vec<Round>,
+    leases_per_s: Option<f64>,
+    leases_per_cpu_s: Option<f64>,
+}
+
+/// What the trials of one server amount to.
+pub(super) fn judge(server: &str, trials: &[&Trial], loss_percent: f64) -> ServerResult {
+    let names: BTreeSet<&str> = trials.iter().map(|trial| trial.variant.as_str()).collect();
+    let variants: Vec<Variant<'_>> =
+        names.iter().map(|name| variant(name, trials, loss_percent)).collect();
+    let best = variants
+        .iter()
+        .rev()
+        .max_by(|a, b| {
+            let rate = |v: &Variant<'_>| v.leases_per_s.unwrap_or(0.0);
+            rate(a).total_cmp(&rate(b))
+        })
+        .expect("a server has at least one trial");
+    let rates = || best.rounds.iter().map(|round| round.leases_per_s);
+    let load_curve = curve::curve(&best.trials);
+    let mut void_reasons = BTreeMap::new();
+    for reason in trials.iter().flat_map(|trial| &trial.void) {
+        *void_reasons.entry(*reason).or_insert(0) += 1;
+    }
+    ServerResult {
+        server: server.to_owned(),
+        variant: best.name.to_owned(),
+        variants: variants
+            .iter()
+            .map(|variant| VariantResult {
+                variant: variant.name.to_owned(),
+                leases_per_s: variant.leases_per_s,
+                leases_per_cpu_s: variant.leases_per_cpu_s,
+            })
+            .collect(),
+        leases_per_s: best.leases_per_s,
+        leases_per_s_low: rates().min_by(f64::total_cmp),
+        leases_per_s_high: rates().max_by(f64::total_cmp),
+        is_at_least: is_at_least(&best.trials, &best.rounds, loss_percent),
+        leases_per_cpu_s: best.leases_per_cpu_s,
+        share_of_limit: None,
+        rss_bytes: best.trials.iter().map(|t| t.digest.server_rss_bytes).max().unwrap_or(0),
+        latency_half: best.leases_per_s.and_then(|rate| curve::half(&load_curve, rate)),
+        latency_max: latency_at_highest(best, loss_percent),
+        curve: load_curve,
+        rounds: best.rounds.clone(),
+        trials: trials.len() as u32,
+        voids: trials.iter().filter(|trial| trial.is_void()).count() as u32,
+        void_reasons,
+    }
+}
+
+fn variant<'t>(name: &'t str, trials: &[&'t Trial], loss_percent: f64) -> Variant<'t> {
+    let trials: Vec<&Trial> =
+        trials.iter().copied().filter(|trial| trial.variant == name).collect();
+    let rounds = rounds(&trials, loss_percent);
+    let rates: Vec<f64> = rounds.iter().map(|round| round.leases_per_s).collect();
+    let per_cpu: Vec<f64> = near_highest(&trials, loss_percent)
+        .iter()
+        .filter_map(|trial| trial.leases_per_cpu_s())
+        .collect();
+    Variant {
+        name,
+        trials,
+        rounds,
+        leases_per_s: lower_median(&rates),
+        leases_per_cpu_s: trimmed_mean(&per_cpu),
+    }
+}
+
+/// Each round's highest confirmed rate, ascending by round.
+pub(super) fn rounds(trials: &[&Trial], loss_percent: f64) -> Vec<Round> {
+    let mut rounds: BTreeMap<u32, Round> = BTreeMap::new();
+    let confirmed = trials
+        .iter()
+        .filter(|trial| trial.purpose == Purpose::Confirm && trial.meets(loss_percent));
+    for trial in confirmed {
+        let found = Round {
+            round: trial.round,
+            offered_per_s: trial.rate_per_s,
+            leases_per_s: trial.achieved_per_s(),
+            leases_per_cpu_s: None,
+        };
+        let kept = rounds.entry(trial.round).or_insert(found);
+        if found.leases_per_s > kept.leases_per_s {
+            *kept = found;
+        }
+    }
+    let blocks = near_highest(trials, loss_percent);
+    for round in rounds.values_mut() {
+        let of_round: Vec<f64> = blocks
+            .iter()
+            .filter(|trial| trial.round == round.round)
+            .filter_map(|trial| trial.leases_per_cpu_s())
+            .collect();
+        round.leases_per_cpu_s = trimmed_mean(&of_round);
+    }
+    rounds.into_values().collect()
+}
+
+/// The trials from which figures per processor second are taken: confirming trials and blocks at a
+/// fixed rate, those that met the criterion.
+fn near_highest<'t>(trials: &[&'t Trial], loss_percent: f64) -> Vec<&'t Trial> {
+    let near = |trial: &&Trial| matches!(trial.purpose, Purpose::Confirm | Purpose::Pair);
+    trials.iter().copied().filter(near).filter(|trial| trial.meets(loss_percent)).collect()
+}
+
+/// True when no trial that counts missed the criterion above the highest confirmed rate.
+pub(super) fn is_at_least(trials: &[&Trial], rounds: &[Round], loss_percent: f64) -> bool {
+    let highest = rounds.iter().map(|round| round.offered_per_s).fold(0.0, f64::max);
+    let missed_above = trials
+        .iter()
+        .any(|trial| !trial.is_void() && !trial.meets(loss_percent) && trial.rate_per_s > highest);
+    highest > 0.0 && !missed_above
+}
+
+/// Latency of the confirming trials behind the rounds' figures, put together.
+fn latency_at_highest(variant: &Variant<'_>, loss_percent: f64) -> Option<LatencyAt> {
+    let highest = variant.leases_per_s?;
+    let round = variant.rounds.iter().find(|round| round.leases_per_s == highest)?;
+    let loads = variant.trials.iter().filter(|trial| {
+        trial.purpose == Purpose::Confirm
+            && trial.rate_per_s == round.offered_per_s
+            && trial.meets(loss_percent)
+    });
+    let latency = curve::latency(loads.filter_map(|trial| trial.load.as_ref()));
+    Some(LatencyAt { offered_per_s: round.offered_per_s, latency })
+}

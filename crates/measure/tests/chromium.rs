@@ -1,0 +1,182 @@
+//! The report in a browser: its script runs without a complaint, its charts hold the marks that
+//! the summary calls for, and a phone need not scroll sideways.
+//!
+//! Skipped where Chromium is not installed, unless `GODWIT_REQUIRE_TOOLS=1`.
+
+mod simulated;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use measure::report::render;
+use measure::summary::{CurvePoint, Summary};
+use simulated::{quick, small};
+
+const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+
+fn chromium() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path)
+        .flat_map(|folder| NAMES.map(|name| folder.join(name)))
+        .find(|file| file.is_file())
+}
+
+/// What a browser of `width` pixels says about the page.
+#[derive(Debug, serde::Deserialize)]
+struct Seen {
+    scroll_width: u32,
+    client_width: u32,
+    /// Visible marks by chart.
+    marks: BTreeMap<String, usize>,
+    charts_without_words: usize,
+    resources: usize,
+    tip: String,
+    crosshair: String,
+    themes: Vec<String>,
+    filtered: usize,
+    errors: Vec<String>,
+}
+
+/// Looks at the page from a frame around it, which sees what a person would.
+const PROBE: &str = r##"
+const seen = {};
+const look = (width, then) => {
+  const frame = document.createElement("iframe");
+  frame.style.cssText = `width:${width}px;height:900px;border:0`;
+  frame.onload = () => {
+    const page = frame.contentDocument, view = frame.contentWindow;
+    const marks = {};
+    for (const figure of page.querySelectorAll("[data-chart]")) {
+      const shown = [...figure.querySelectorAll(".mark")].filter(m => m.getClientRects().length);
+      marks[figure.dataset.chart] = shown.length;
+    }
+    const plots = [...page.querySelectorAll("svg[data-nearest]")];
+    const plot = plots.find(s => s.getClientRects().length && s.querySelector(".mark"));
+    const mark = plot.querySelector(".mark");
+    plot.scrollIntoView();
+    const at = new view.DOMPoint(+mark.dataset.cx, +mark.dataset.cy)
+      .matrixTransform(plot.getScreenCTM());
+    plot.dispatchEvent(new view.PointerEvent("pointermove", { clientX: at.x, clientY: at.y }));
+    const tip = page.getElementById("tip");
+    const paper = () => view.getComputedStyle(page.body).backgroundColor;
+    const themes = [paper()];
+    page.getElementById("theme").click(); themes.push(paper());
+    page.getElementById("theme").click(); themes.push(paper());
+    const choices = [...page.querySelectorAll(".filters button")];
+    choices[1].click();
+    const rows = [...page.querySelectorAll("#trials tbody tr")];
+    seen[width] = {
+      scroll_width: page.documentElement.scrollWidth,
+      client_width: page.documentElement.clientWidth,
+      marks, themes,
+      charts_without_words: plots.filter(s => !s.getAttribute("aria-label")).length,
+      resources: view.performance.getEntriesByType("resource").length,
+      tip: tip.hidden ? "" : tip.textContent,
+      crosshair: view.getComputedStyle(plot.querySelector(".crosshair")).visibility,
+      filtered: rows.filter(row => !row.hidden).length,
+      errors: view.found || [],
+    };
+    frame.remove();
+    then();
+  };
+  frame.srcdoc = page;
+  document.body.append(frame);
+};
+look(360, () => look(1280, () => {
+  document.body.innerHTML = "";
+  const result = document.createElement("pre");
+  result.id = "result";
+  result.textContent = JSON.stringify(seen);
+  document.body.append(result);
+}));
+"##;
+
+fn browse(browser: &Path, name: &str, html: &str) -> (BTreeMap<u32, Seen>, String) {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("chromium-{name}"));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    // Errors of the page's own script are kept by a script that comes before it.
+    let watch = "<script>found=[];addEventListener('error',e=>found.push(e.message));\
+                 addEventListener('securitypolicyviolation',e=>found.push(e.violatedDirective));\
+                 </script><meta charset=\"utf-8\">";
+    let watched = html.replacen("<meta charset=\"utf-8\">", watch, 1);
+    assert_ne!(watched, html);
+    let text = serde_json::to_string(&watched).unwrap().replace('<', "\\u003c");
+    let outer = format!("<!doctype html><body><script>const page={text};{PROBE}</script></body>");
+    let file = folder.join("outer.html");
+    fs::write(&file, outer).unwrap();
+    let Output { status, stdout, stderr } = Command::new(browser)
+        .args([
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-background-networking",
+        ])
+        .args(["--disable-component-update", "--disable-sync", "--no-first-run"])
+        .args(["--enable-logging=stderr", "--window-size=1400,1000"])
+        .arg(format!("--user-data-dir={}", folder.join("profile").display()))
+        .args(["--virtual-time-budget=20000", "--dump-dom"])
+        .arg(format!("file://{}", file.display()))
+        .output()
+        .unwrap();
+    let (dom, log) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    assert!(status.success(), "{status}: {log}");
+    let (_, rest) = dom.split_once("id=\"result\">").unwrap_or_else(|| panic!("no result: {log}"));
+    let (json, _) = rest.split_once("</pre>").unwrap();
+    let seen = serde_json::from_str(&json.replace("&gt;", ">").replace("&amp;", "&")).unwrap();
+    fs::remove_dir_all(&folder).unwrap();
+    (seen, log.lines().filter(|line| line.contains("CONSOLE")).collect())
+}
+
+/// The marks that each chart must show.
+fn expected(summary: &Summary) -> BTreeMap<String, usize> {
+    let within = |curve: &[CurvePoint], highest: Option<f64>, times: f64| {
+        let most = highest.map_or(f64::INFINITY, |rate| rate * times);
+        curve.iter().filter(|point| point.offered_per_s <= most).count()
+    };
+    let servers = |times| -> usize {
+        summary.results.iter().map(|r| within(&r.curve, r.leases_per_s, times)).sum()
+    };
+    let limit = summary.limit.as_ref().unwrap();
+    let stretches = summary.timeline.chunk_by(|a, b| a.trial == b.trial).count();
+    let ratios = summary.ratios.iter().flat_map(|r| [r.leases_per_s, r.leases_per_cpu_s]);
+    [
+        ("ratios", ratios.flatten().count()),
+        ("load-curve", servers(2.2) + within(&limit.curve, Some(limit.leases_per_s), 2.2)),
+        ("latency", 3 * servers(1.35)),
+        ("cpu", stretches),
+        ("memory", stretches),
+    ]
+    .map(|(name, count)| (name.to_owned(), count))
+    .into()
+}
+
+#[test]
+fn the_report_works_in_a_browser() {
+    let Some(browser) = chromium() else {
+        let is_required = std::env::var_os("GODWIT_REQUIRE_TOOLS").is_some_and(|v| v == "1");
+        assert!(!is_required, "none of {NAMES:?} is installed");
+        println!("skipped: none of {NAMES:?} is installed");
+        return;
+    };
+    for (name, summary) in [("quick", quick()), ("small", small())] {
+        let (seen, console) = browse(&browser, name, &render(&summary));
+        assert_eq!(console, "", "{name}: the console should be silent");
+        assert_eq!(seen.keys().copied().collect::<Vec<_>>(), [360, 1280]);
+        for (width, seen) in seen {
+            let context = format!("{name} at {width}: {seen:?}");
+            assert_eq!(seen.marks, expected(&summary), "{context}");
+            assert!(seen.scroll_width <= seen.client_width, "scrolls sideways: {context}");
+            assert_eq!((seen.resources, seen.charts_without_words), (0, 0), "{context}");
+            assert!(seen.errors.is_empty(), "{context}");
+            assert!(seen.tip.contains('×') && seen.crosshair == "visible", "no tooltip: {context}");
+            assert_ne!(seen.themes[0], seen.themes[1], "{context}");
+            assert_eq!(seen.themes[0], seen.themes[2], "{context}");
+            let first = &summary.trials[0].server;
+            let of_first = summary.trials.iter().filter(|row| row.server == *first).count();
+            assert_eq!(seen.filtered, of_first, "{context}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The report as text: always the same bytes, nothing from elsewhere, nothing that breaks out.
+//!
+//! `GODWIT_BLESS=1` writes the expected files anew, after which a person looks at the difference.
+
+mod simulated;
+
+use std::fs;
+use std::path::PathBuf;
+
+use measure::report::render;
+use measure::summary::{Summary, digest};
+use simulated::{Lab, MODELS, quick, small};
+
+fn data(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
+
+fn is_blessing() -> bool {
+    std::env::var_os("GODWIT_BLESS").is_some()
+}
+
+fn shipped() -> Summary {
+    serde_json::from_str(&fs::read_to_string(data("summary.json")).unwrap()).unwrap()
+}
+
+#[test]
+fn the_shipped_summary_renders_to_the_shipped_page() {
+    if is_blessing() {
+        let text = serde_json::to_string_pretty(&small()).unwrap();
+        fs::write(data("summary.json"), text + "\n").unwrap();
+        fs::write(data("report.html"), render(&shipped())).unwrap();
+    }
+    let page = render(&shipped());
+    assert_eq!(page, render(&shipped()));
+    let expected = fs::read_to_string(data("report.html")).unwrap();
+    let same = page.bytes().zip(expected.bytes()).take_while(|(a, b)| a == b).count();
+    let around = |text: &str| {
+        let from = (0..=same.saturating_sub(80)).rev().find(|&at| text.is_char_boundary(at));
+        text[from.unwrap_or(0)..].chars().take(160).collect::<String>()
+    };
+    assert!(page == expected, "differs here:\n{}\n{}", around(&page), around(&expected));
+}
+
+#[test]
+fn nothing_is_fetched() {
+    let page = render(&quick());
+    for outside in ["http:", "https:", "//cdn", "@import", "url(", "<link", "<img", "src="] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    assert!(page.contains("default-src 'none'; style-src 'unsafe-inline'"));
+}
+
+#[test]
+fn names_and_commands_cannot_become_markup() {
+    let mut lab = Lab::new(small().plan);
+    lab.measure(&MODELS[1..2]);
+    let evil = "</script><script>alert(1)</script><!--\"'>";
+    for trial in &mut lab.trials {
+        trial.server = evil.to_owned();
+        trial.variant = evil.to_owned();
+        trial.commands.insert("server".to_owned(), evil.to_owned());
+    }
+    let mut run = lab.run();
+    run.plan.title = evil.to_owned();
+    run.warnings.push(evil.to_owned());
+    run.environment.kernel = evil.to_owned();
+    let page = render(&digest(&run, &lab.trials));
+    assert_eq!(page.matches("<script").count(), 2);
+    assert_eq!(page.matches("</script>").count(), 2);
+    assert!(!page.contains("<!--") && !page.contains("alert(1)<"));
+}
+
+#[test]
+fn an_empty_run_and_a_lone_server_render_too() {
+    let page = render(&Summary::default());
+    assert!(page.contains("How it was measured") && !page.contains("NaN"));
+    let mut lab = Lab::new(small().plan);
+    lab.measure(&MODELS[1..2]);
+    let page = render(&digest(&lab.run(), &lab.trials));
+    assert!(page.contains("data-chart=\"load-curve\"") && !page.contains("data-chart=\"ratios\""));
+    assert!(!page.contains("NaN") && !page.contains("inf"));
+}
+
+#[test]
+fn the_inlined_data_is_the_summary() {
+    let summary = quick();
+    let page = render(&summary);
+    let (_, rest) = page.split_once("id=\"summary\">").unwrap();
+    let (data, _) = rest.split_once("</script>").unwrap();
+    assert!(serde_json::from_str::<Summary>(data).unwrap() == summary);
+}

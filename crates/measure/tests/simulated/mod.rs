@@ -1,0 +1,334 @@
+//! A lab made of numbers: servers with a capacity, a cost and some noise, measured as the lab
+//! measures, for tests of the digest and the report.
+
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use std::collections::BTreeMap;
+
+use base::{Histogram, Random};
+use measure::plan::Plan;
+use measure::record::{
+    CpuSample, Environment, ExchangeCounts, LIMIT_SERVER, LOAD_SCHEMA, LatencySummary, LoadRecord,
+    MessageCounts, Purpose, RUN_SCHEMA, Run, Sample, SampleDigest, TRIAL_SCHEMA, Trial, VoidReason,
+};
+use measure::search::{Outcome, Search, Step};
+use measure::summary::{Summary, digest};
+
+/// A server as the simulation sees it.
+#[derive(Clone, Copy)]
+pub(crate) struct Model {
+    pub(crate) server: &'static str,
+    pub(crate) variant: &'static str,
+    /// Exchanges per second that it can complete.
+    pub(crate) capacity_per_s: f64,
+    /// Processor seconds per exchange.
+    pub(crate) cost_s: f64,
+    /// Latency without load, microseconds.
+    pub(crate) latency_us: f64,
+    pub(crate) rss_mib: u64,
+}
+
+/// The limit responder, Godwit twice and Kea in both ways.
+pub(crate) const MODELS: [Model; 5] = [
+    model(LIMIT_SERVER, "", 236_000.0, 3.9e-6, 38.0, 4),
+    model("godwit", "durability none", 182_000.0, 5.2e-6, 55.0, 46),
+    model("godwit-always", "durability always", 141_000.0, 5.9e-6, 480.0, 47),
+    model("kea", "single-threaded", 9_800.0, 1.01e-4, 160.0, 88),
+    model("kea", "multi-threaded", 14_200.0, 1.32e-4, 230.0, 131),
+];
+
+const fn model(
+    server: &'static str,
+    variant: &'static str,
+    capacity_per_s: f64,
+    cost_s: f64,
+    latency_us: f64,
+    rss_mib: u64,
+) -> Model {
+    Model { server, variant, capacity_per_s, cost_s, latency_us, rss_mib }
+}
+
+pub(crate) struct Lab {
+    pub(crate) plan: Plan,
+    random: Random,
+    clock_s: f64,
+    pub(crate) trials: Vec<Trial>,
+    /// One in so many trials is void; 0 for none.
+    pub(crate) void_one_in: u64,
+}
+
+impl Lab {
+    pub(crate) fn new(plan: Plan) -> Self {
+        let random = Random::from_seed(plan.seed);
+        Self { plan, random, clock_s: 1.2, trials: Vec::new(), void_one_in: 0 }
+    }
+
+    /// Measures `models` in turn, as many rounds as the plan says, with curve points at the end.
+    pub(crate) fn measure(&mut self, models: &[Model]) {
+        let mut found: BTreeMap<usize, f64> = BTreeMap::new();
+        let mut models = models.to_vec();
+        for round in 0..self.plan.blocks.rounds {
+            if round == 1 {
+                // Of several variants only the best goes on.
+                let best = |of: &Model| {
+                    let same = self.trials.iter().filter(|t| t.server == of.server);
+                    same.filter(|t| t.purpose == Purpose::Confirm)
+                        .max_by(|a, b| a.achieved_per_s().total_cmp(&b.achieved_per_s()))
+                        .is_none_or(|t| t.variant == of.variant)
+                };
+                models.retain(best);
+                found.clear();
+            }
+            for turn in self.plan.blocks.order.turns(models.len(), round) {
+                let known = found.get(&turn).copied().or_else(|| self.known(&models[turn]));
+                let search = match known {
+                    None => Search::new(&self.plan.search),
+                    Some(rate) => Search::near(&self.plan.search, rate),
+                };
+                if let Some(rate) = self.search(&models[turn], search, round) {
+                    found.insert(turn, rate);
+                }
+            }
+            for turn in self.plan.blocks.order.turns(models.len(), round) {
+                let rate = found.get(&turn).copied().unwrap_or(1_000.0);
+                self.trial(&models[turn], Purpose::Pair, round, rate, self.plan.blocks.dwell_s);
+            }
+        }
+        for (turn, model) in models.iter().enumerate() {
+            for fraction in self.plan.curve.fractions.clone() {
+                let rate = found.get(&turn).copied().unwrap_or(1_000.0) * fraction;
+                self.trial(model, Purpose::Curve, 0, rate, self.plan.curve.dwell_s);
+            }
+        }
+    }
+
+    /// The rate that the last confirming trial of `model` was run at.
+    fn known(&self, model: &Model) -> Option<f64> {
+        let same = |t: &&Trial| t.server == model.server && t.variant == model.variant;
+        let mut confirmed = self.trials.iter().filter(same);
+        confirmed.rfind(|t| t.purpose == Purpose::Confirm).map(|t| t.rate_per_s)
+    }
+
+    fn search(&mut self, model: &Model, mut search: Search, round: u32) -> Option<f64> {
+        loop {
+            match search.next_step() {
+                Step::Done(found) => return found.rate_per_s,
+                Step::Probe(probe) => {
+                    let (purpose, dwell_s) = (probe.purpose, probe.dwell_s);
+                    search.report(self.trial(model, purpose, round, probe.rate_per_s, dwell_s));
+                }
+            }
+        }
+    }
+
+    fn trial(
+        &mut self,
+        model: &Model,
+        purpose: Purpose,
+        round: u32,
+        rate_per_s: f64,
+        dwell_s: f64,
+    ) -> Outcome {
+        let number = self.trials.len() as u32;
+        let drift = 1.0 + 0.04 * (self.clock_s / 9.0).sin();
+        let capacity = model.capacity_per_s * drift * (0.98 + 0.04 * self.random.unit());
+        let load = self.load(model, capacity, rate_per_s, dwell_s, number);
+        let is_over = rate_per_s > capacity;
+        let start_s = self.clock_s;
+        self.clock_s += dwell_s
+            + match (is_over, purpose) {
+                (false, _) => 0.05,
+                (true, Purpose::Search) => self.plan.search.quiet_s,
+                (true, _) => self.plan.search.deadline_s,
+            };
+        let samples = self.samples(model, load.completed_per_s, start_s, is_over);
+        let is_void = self.void_one_in > 0 && self.random.chance(1, self.void_one_in) && number > 3;
+        let mut trial = Trial {
+            schema: TRIAL_SCHEMA.to_owned(),
+            number,
+            server: model.server.to_owned(),
+            variant: model.variant.to_owned(),
+            purpose,
+            round,
+            rate_per_s,
+            seed: self.plan.trial_seed(number),
+            start_s,
+            end_s: self.clock_s,
+            commands: commands(model, rate_per_s, dwell_s),
+            server_cpus: vec![0],
+            generator_cpus: vec![1],
+            digest: SampleDigest::of_samples(&samples, &[0], &[1]),
+            load: Some(load),
+            samples,
+            void: Vec::new(),
+            files: vec![format!("trials/{number:03}/trial.json")],
+        };
+        trial.digest.server_cpu_s =
+            trial.load.as_ref().map_or(0.0, |load| load.exchanges.on_time as f64) * model.cost_s;
+        if is_void {
+            trial.void = vec![VoidReason::SoftnetDrops];
+        }
+        self.clock_s += 0.1;
+        let outcome = match (is_void, trial.meets(self.plan.search.loss_percent)) {
+            (true, _) => Outcome::Void,
+            (_, true) => Outcome::Met,
+            _ => Outcome::Missed,
+        };
+        self.trials.push(trial);
+        outcome
+    }
+
+    fn load(
+        &mut self,
+        model: &Model,
+        capacity: f64,
+        rate_per_s: f64,
+        dwell_s: f64,
+        number: u32,
+    ) -> LoadRecord {
+        let due = (rate_per_s * dwell_s).round().max(1.0) as u64;
+        let share = (capacity / rate_per_s).min(1.0);
+        // An overloaded server wastes a part of its time on what is too late.
+        let on_time = (due as f64 * if share < 1.0 { share * share.powf(0.3) } else { 1.0 }) as u64;
+        let utilization = (rate_per_s / capacity).min(0.985);
+        let mut histogram = Histogram::up_to(100_000_000_000);
+        for _ in 0..4_000 {
+            let wait = -(1.0 - self.random.unit()).ln() * model.latency_us * 1.4 * utilization
+                / (1.0 - utilization);
+            let overload =
+                if share < 1.0 { self.random.unit() * 1.7e6 * (1.0 - share) } else { 0.0 };
+            let us = model.latency_us * (0.8 + 0.5 * self.random.unit()) + wait + overload;
+            histogram.record((us * 1e3) as u64);
+        }
+        LoadRecord {
+            schema: LOAD_SCHEMA.to_owned(),
+            tool: "godwit load dhcp4".to_owned(),
+            version: "0.1.0".to_owned(),
+            seed: self.plan.trial_seed(number),
+            offered_per_s: rate_per_s,
+            duration_s: dwell_s,
+            exchanges: ExchangeCounts {
+                due,
+                sent: due,
+                on_time,
+                lost: due - on_time,
+                ..ExchangeCounts::default()
+            },
+            messages: MessageCounts {
+                sent: due + on_time,
+                received: 2 * on_time,
+                ..Default::default()
+            },
+            completed_per_s: on_time as f64 / dwell_s,
+            deadline_s: self.plan.search.deadline_s,
+            latency_due: LatencySummary::of_histogram(&histogram),
+            latency_sent: LatencySummary::of_histogram(&histogram),
+            histogram_due: histogram.entries().collect(),
+            ..LoadRecord::default()
+        }
+    }
+
+    fn samples(&mut self, model: &Model, per_s: f64, start_s: f64, is_over: bool) -> Vec<Sample> {
+        let interval_s = f64::from(self.plan.sampling_interval_ms) / 1e3;
+        let count = ((self.clock_s - start_s) / interval_s).floor() as u32;
+        let drops = if is_over { (per_s * interval_s * 0.05) as u64 } else { 0 };
+        (1..=count)
+            .map(|index| {
+                let mut cpu = |cpu, load: f64| {
+                    let steal_s = interval_s * 0.02 * self.random.unit();
+                    let busy = load * (0.94 + 0.1 * self.random.unit());
+                    let busy_s = busy.clamp(0.01, 0.97) * (interval_s - steal_s);
+                    CpuSample {
+                        cpu,
+                        busy_s,
+                        steal_s,
+                        idle_s: interval_s - steal_s - busy_s,
+                        softirq_s: busy_s * 0.3,
+                    }
+                };
+                Sample {
+                    at_s: start_s + f64::from(index) * interval_s,
+                    interval_s,
+                    cpus: vec![cpu(0, per_s * model.cost_s), cpu(1, per_s * 3.4e-6 + 0.04)],
+                    server_rss_bytes: (model.rss_mib << 20) + u64::from(index) * 90_000,
+                    generator_rss_bytes: 21 << 20,
+                    server_socket_drops: drops,
+                    ..Sample::default()
+                }
+            })
+            .collect()
+    }
+
+    /// The run that the trials belong to.
+    pub(crate) fn run(&self) -> Run {
+        let pairs = |list: &[(&str, &str)]| {
+            list.iter().map(|&(a, b)| (a.to_owned(), b.to_owned())).collect()
+        };
+        Run {
+            schema: RUN_SCHEMA.to_owned(),
+            plan: self.plan.clone(),
+            started: "2026-03-14T15:09:26+01:00".to_owned(),
+            duration_s: self.clock_s + 0.4,
+            environment: Environment {
+                os: "Debian GNU/Linux 12 (bookworm)".to_owned(),
+                kernel: "6.1.0-31-amd64".to_owned(),
+                cpu_model: "Example CPU @ 2.60GHz".to_owned(),
+                cpus: 2,
+                memory_bytes: 8 << 30,
+                virtualization: "kvm".to_owned(),
+                topology: "veth".to_owned(),
+                godwit: "0.1.0 (0123abc)".to_owned(),
+                servers: pairs(&[("godwit", "0.1.0"), ("kea", "2.2.0")]),
+                settings: pairs(&[
+                    ("net.core.netdev_max_backlog", "100000"),
+                    ("net.core.rmem_max", "212992"),
+                ]),
+            },
+            commands: vec!["godwit lab run dhcp4-quick --server godwit,kea".to_owned()],
+            warnings: Vec::new(),
+            files: vec!["run.json".to_owned(), "summary.json".to_owned()],
+        }
+    }
+}
+
+fn commands(model: &Model, rate_per_s: f64, dwell_s: f64) -> BTreeMap<String, String> {
+    let server = match model.server {
+        "kea" => format!("kea-dhcp4 -c kea-{}.json -p 67", model.variant),
+        LIMIT_SERVER => "godwit lab limit --listen 192.0.2.1:67".to_owned(),
+        name => format!("godwit dhcp4 -c {name}.json"),
+    };
+    let generator = format!(
+        "godwit load dhcp4 --server 192.0.2.1 --relay 198.18.0.1 --rate {rate_per_s:.0} \
+         --duration {dwell_s} --clients 100000 --json load.json"
+    );
+    BTreeMap::from([("server".to_owned(), server), ("generator".to_owned(), generator)])
+}
+
+/// The quick plan run against all models, with some void trials.
+pub(crate) fn quick() -> Summary {
+    let text = include_str!("../../../../plans/dhcp4-quick.toml");
+    let mut plan = Plan::parse("dhcp4-quick.toml", text).unwrap();
+    plan.servers = vec!["godwit".to_owned(), "kea".to_owned()];
+    let mut lab = Lab::new(plan);
+    lab.void_one_in = 25;
+    lab.measure(&MODELS);
+    digest(&lab.run(), &lab.trials)
+}
+
+/// The same with few trials and samples.
+pub(crate) fn small() -> Summary {
+    let mut plan = quick().plan;
+    plan.search.start_per_s = 8_000.0;
+    plan.search.growth = 8.0;
+    plan.search.bisections = 2;
+    plan.search.width_percent = 20.0;
+    plan.blocks.rounds = 2;
+    plan.blocks.dwell_s = 0.4;
+    plan.curve.fractions = vec![0.5];
+    plan.sampling_interval_ms = 250;
+    plan.seed = 7;
+    let mut lab = Lab::new(plan);
+    lab.void_one_in = 12;
+    lab.measure(&[MODELS[0], MODELS[1], MODELS[4]]);
+    digest(&lab.run(), &lab.trials)
+}

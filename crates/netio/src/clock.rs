@@ -1,0 +1,56 @@
+//! The kernel's clocks, read through the vDSO: about 25 ns a reading, no system call. Read once
+//! per batch, never per packet.
+#![allow(unsafe_code, reason = "clock_gettime")]
+
+use base::Now;
+
+/// The clocks of this machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Clock;
+
+fn nanoseconds(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid place to write a timespec to.
+    let result = unsafe { libc::clock_gettime(clock, &raw mut time) };
+    assert_eq!(result, 0, "the clocks used here exist on every Linux");
+    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
+}
+
+impl Clock {
+    /// `CLOCK_MONOTONIC` and `CLOCK_REALTIME`, one after the other.
+    #[must_use]
+    pub fn now() -> Now {
+        Now { mono_ns: Self::mono_ns(), wall_us: nanoseconds(libc::CLOCK_REALTIME) / 1_000 }
+    }
+
+    /// `CLOCK_MONOTONIC` in nanoseconds.
+    #[must_use]
+    pub fn mono_ns() -> u64 {
+        nanoseconds(libc::CLOCK_MONOTONIC)
+    }
+
+    /// Processor time of the calling thread in nanoseconds. Includes interrupts served on it.
+    #[must_use]
+    pub fn thread_cpu_ns() -> u64 {
+        nanoseconds(libc::CLOCK_THREAD_CPUTIME_ID)
+    }
+
+    /// Processor time of the whole process in nanoseconds.
+    #[must_use]
+    pub fn process_cpu_ns() -> u64 {
+        nanoseconds(libc::CLOCK_PROCESS_CPUTIME_ID)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn monotonic_time_does_not_go_back_and_wall_time_is_of_this_century() {
+        let (a, b) = (Clock::now(), Clock::now());
+        assert!(b.mono_ns >= a.mono_ns);
+        assert!(a.wall_s() > 1_700_000_000 && a.wall_s() < 5_000_000_000);
+        assert!(Clock::process_cpu_ns() > 0 && Clock::thread_cpu_ns() > 0);
+    }
+}

@@ -1,0 +1,112 @@
+//! Control messages (`cmsg(3)`) as octets. The kernel copies them in and out octet by octet, so no
+//! alignment is asked for and no unsafe code is needed.
+
+use std::net::Ipv4Addr;
+
+const WORD: usize = size_of::<usize>();
+const HEADER_BYTES: usize = WORD + 8;
+
+const fn aligned(len: usize) -> usize {
+    len.next_multiple_of(WORD)
+}
+
+/// Room for all that is ever received with one message: packet info (32 octets), time (32),
+/// segment size (24).
+pub(crate) const RECEIVE_BYTES: usize = 96;
+/// Room for all that is ever sent with one message: packet info (32 octets), segment size (24).
+pub(crate) const SEND_BYTES: usize = 64;
+
+/// Appends one control message at `at`; returns where the next one starts.
+fn put(buffer: &mut [u8], at: usize, level: i32, kind: i32, value: &[u8]) -> usize {
+    let len = HEADER_BYTES + value.len();
+    buffer[at..at + WORD].copy_from_slice(&len.to_ne_bytes());
+    buffer[at + WORD..at + WORD + 4].copy_from_slice(&level.to_ne_bytes());
+    buffer[at + WORD + 4..at + HEADER_BYTES].copy_from_slice(&kind.to_ne_bytes());
+    buffer[at + HEADER_BYTES..at + len].copy_from_slice(value);
+    at + aligned(len)
+}
+
+/// Appends `IP_PKTINFO` (`ip(7)`): send from `address` through `interface` (0: as routed).
+pub(crate) fn put_source(buffer: &mut [u8], at: usize, address: Ipv4Addr, interface: u32) -> usize {
+    let mut value = [0; 12];
+    value[..4].copy_from_slice(&interface.to_ne_bytes());
+    value[4..8].copy_from_slice(&address.octets());
+    put(buffer, at, libc::IPPROTO_IP, libc::IP_PKTINFO, &value)
+}
+
+/// Appends `UDP_SEGMENT` (`udp(7)`): cut the payload into datagrams of `octets`.
+pub(crate) fn put_segment(buffer: &mut [u8], at: usize, octets: u16) -> usize {
+    put(buffer, at, libc::SOL_UDP, libc::UDP_SEGMENT, &octets.to_ne_bytes())
+}
+
+/// What came beside a received message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Received {
+    /// (interface, local address, destination address)
+    pub(crate) info: Option<(u32, Ipv4Addr, Ipv4Addr)>,
+    pub(crate) kernel_wall_ns: Option<u64>,
+    pub(crate) segment: Option<usize>,
+}
+
+fn int(value: &[u8]) -> Option<i32> {
+    Some(i32::from_ne_bytes(*value.first_chunk()?))
+}
+
+fn address(value: &[u8]) -> Option<Ipv4Addr> {
+    Some(Ipv4Addr::from(*value.first_chunk::<4>()?))
+}
+
+/// Reads the control messages of one received message. What is unknown or cut short is passed
+/// over.
+pub(crate) fn parse(mut rest: &[u8]) -> Received {
+    let mut received = Received::default();
+    while let (Some(len), Some(head)) = (rest.first_chunk(), rest.get(WORD..HEADER_BYTES)) {
+        let len = usize::from_ne_bytes(*len);
+        let Some(value) = rest.get(HEADER_BYTES..len) else { break };
+        match (int(head).unwrap_or(0), int(&head[4..]).unwrap_or(0)) {
+            (libc::IPPROTO_IP, libc::IP_PKTINFO) if value.len() >= 12 => {
+                let interface = int(value).unwrap_or(0).cast_unsigned();
+                received.info = address(&value[4..])
+                    .zip(address(&value[8..]))
+                    .map(|(local, destination)| (interface, local, destination));
+            }
+            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) if value.len() >= 16 => {
+                let word = |at: usize| value[at..].first_chunk().map(|w| u64::from_ne_bytes(*w));
+                received.kernel_wall_ns =
+                    word(0).zip(word(8)).map(|(s, ns)| s * 1_000_000_000 + ns);
+            }
+            (libc::SOL_UDP, libc::UDP_GRO) => {
+                received.segment = int(value).and_then(|n| usize::try_from(n).ok());
+            }
+            _ => {}
+        }
+        rest = rest.get(aligned(len)..).unwrap_or_default();
+    }
+    received
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_put_is_laid_out_as_cmsg_says() {
+        let mut buffer = [0xff; SEND_BYTES];
+        let end = put_source(&mut buffer, 0, Ipv4Addr::new(10, 0, 0, 1), 7);
+        assert_eq!(put_segment(&mut buffer, end, 262), 56);
+        // CMSG_LEN and CMSG_SPACE of 12 and 2 octets on a 64-bit machine.
+        assert_eq!((buffer[0], end, buffer[end]), (28, 32, 18));
+        let info = parse(&buffer[..end]).info.unwrap();
+        assert_eq!((info.0, info.1), (7, Ipv4Addr::new(10, 0, 0, 1)));
+    }
+
+    #[test]
+    fn lengths_that_lie_end_the_walk() {
+        for len in [0_usize, 3, 15, 17, 1_000, usize::MAX] {
+            let mut buffer = [0; 32];
+            buffer[..WORD].copy_from_slice(&len.to_ne_bytes());
+            assert_eq!(parse(&buffer), Received::default(), "{len}");
+        }
+        assert_eq!(parse(&[1, 2, 3]), Received::default());
+    }
+}

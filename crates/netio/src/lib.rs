@@ -1,0 +1,38 @@
+//! The edge to the Linux kernel: batched UDP sockets, clocks, wake-ups, readiness, signals,
+//! processor placement and namespaces. All unsafe code of the project lives here, each block with
+//! its argument; nothing here knows a protocol above UDP.
+//!
+//! Budget, per datagram of about 300 octets on loopback or veth: the kernel's stack traversal
+//! costs 1.0 to 1.7 µs to send and 0.4 µs to receive and batching does not change that; this
+//! crate adds less than 20 ns and 1/64 of a system call. With segmentation ([`SendBatch`]) and
+//! coalescing ([`RecvBatch`]) one traversal carries up to 64 datagrams: about 0.1 µs each.
+//!
+//! The crate supports Linux 4.18 and later; older kernels lack `UDP_SEGMENT`, newer ones nothing.
+
+pub mod clock;
+mod control;
+mod error;
+pub mod limit;
+pub mod namespace;
+pub mod ready;
+pub mod receive;
+pub mod send;
+pub mod signal;
+mod slab;
+pub mod steer;
+pub mod thread;
+pub mod udp;
+pub mod waker;
+
+pub use clock::Clock;
+pub use error::NetError;
+pub use ready::{PollFd, poll};
+pub use receive::{Datagram, RecvBatch};
+pub use send::{SendBatch, Sent, Source};
+pub use udp::{UdpOptions, UdpSocket};
+pub use waker::Waker;
+
+/// Turns the -1 of a system call into the error it left in `errno`.
+pub(crate) fn check(result: libc::c_int) -> std::io::Result<libc::c_int> {
+    if result < 0 { Err(std::io::Error::last_os_error()) } else { Ok(result) }
+}

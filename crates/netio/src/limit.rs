@@ -1,0 +1,103 @@
+//! The plain responder: answers every datagram with one of the same content and size, knows no
+//! protocol and does nothing else. What it reaches is the limit that the kernel's UDP path sets to
+//! any server that uses the same system calls.
+//!
+//! Budget: one `recvmmsg` and one `sendmmsg` per up to 64 datagrams, one copy of the payload.
+
+use std::io;
+use std::net::SocketAddrV4;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::{NetError, PollFd, RecvBatch, SendBatch, UdpOptions, UdpSocket, poll};
+
+/// How often a silent responder looks at its stop flag.
+const STOP_CHECK_NS: u64 = 20_000_000;
+const BUFFER_BYTES: usize = 16 << 20;
+
+/// What a run of the plain responder did, in datagrams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LimitCounts {
+    /// Taken from the socket.
+    pub received: u64,
+    /// Handed to the kernel.
+    pub sent: u64,
+    /// Refused by the kernel or given up because the socket stayed full.
+    pub refused: u64,
+    /// Dropped by the kernel because this socket was full.
+    pub socket_drops: u64,
+}
+
+/// How the plain responder runs.
+#[derive(Clone, Copy, Debug)]
+pub struct LimitOptions {
+    /// The address and port to answer on.
+    pub listen: SocketAddrV4,
+    /// Group answers to one source (`UDP_SEGMENT`) and take trains (`UDP_GRO`). A different
+    /// limit: compare it with servers that do the same.
+    pub segmentation: bool,
+}
+
+/// Answers on `listen` until `stop` is set, without segmentation.
+///
+/// # Errors
+///
+/// When the socket cannot be opened or fails.
+pub fn run(listen: SocketAddrV4, stop: &AtomicBool) -> Result<LimitCounts, NetError> {
+    run_with(LimitOptions { listen, segmentation: false }, stop)
+}
+
+/// Answers until `stop` is set.
+///
+/// # Errors
+///
+/// When the socket cannot be opened or fails.
+pub fn run_with(options: LimitOptions, stop: &AtomicBool) -> Result<LimitCounts, NetError> {
+    let socket = UdpSocket::open(&UdpOptions {
+        receive_buffer_bytes: Some(BUFFER_BYTES),
+        send_buffer_bytes: Some(BUFFER_BYTES),
+        coalesce: options.segmentation,
+        ..UdpOptions::at(options.listen)
+    })?;
+    answer(&socket, options.segmentation, stop)
+        .map_err(NetError::on("answer on", options.listen.to_string()))
+}
+
+/// Answers on an open socket until `stop` is set.
+///
+/// # Errors
+///
+/// What the kernel reports for the socket.
+pub fn answer(
+    socket: &UdpSocket,
+    segmentation: bool,
+    stop: &AtomicBool,
+) -> io::Result<LimitCounts> {
+    let mut counts = LimitCounts::default();
+    let (mut input, mut output) = if segmentation {
+        (RecvBatch::coalescing(), SendBatch::new(1_024, 2_048, socket.supports_segmentation()))
+    } else {
+        (RecvBatch::default(), SendBatch::new(64, 2_048, false))
+    };
+    while !stop.load(Ordering::Relaxed) {
+        if input.receive(socket)? == 0 {
+            poll(&mut [PollFd::readable(socket)], Some(STOP_CHECK_NS))?;
+            continue;
+        }
+        counts.received += input.len() as u64;
+        for datagram in input.iter() {
+            let Some(slot) = output.slot() else { break };
+            let len = datagram.octets.len().min(slot.len());
+            slot[..len].copy_from_slice(&datagram.octets[..len]);
+            output.commit(len, datagram.source, None);
+        }
+        if output.flush(socket).left > 0 {
+            poll(&mut [PollFd::writable(socket)], Some(1_000_000))?;
+            output.flush(socket);
+            output.discard();
+        }
+    }
+    counts.sent = output.counts().sent;
+    counts.refused = output.counts().refused;
+    counts.socket_drops = u64::from(socket.drops()?);
+    Ok(counts)
+}

@@ -1,0 +1,124 @@
+//! SIGINT, SIGTERM and SIGHUP as flags plus a descriptor to wait for.
+//!
+//! Handlers, not a signalfd: a blocked signal mask would be inherited by child processes, a
+//! handler is not. Installing is once per process.
+#![allow(unsafe_code, reason = "sigaction")]
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+
+use crate::Waker;
+
+static STOP: AtomicBool = AtomicBool::new(false);
+static STOPPED_BY: AtomicI32 = AtomicI32::new(0);
+static RELOAD: AtomicBool = AtomicBool::new(false);
+static WAKER: OnceLock<Waker> = OnceLock::new();
+
+/// The signals of this process, once installed.
+#[derive(Clone, Copy, Debug)]
+pub struct Signals {
+    waker: &'static Waker,
+}
+
+extern "C" fn on_signal(number: libc::c_int) {
+    if number == libc::SIGHUP {
+        RELOAD.store(true, Ordering::Release);
+    } else {
+        STOPPED_BY.store(number, Ordering::Relaxed);
+        STOP.store(true, Ordering::Release);
+    }
+    // Set before the handlers were, and `wake` is one write(2): allowed in a handler.
+    if let Some(waker) = WAKER.get() {
+        waker.wake();
+    }
+}
+
+fn handle(number: libc::c_int, flags: libc::c_int) -> io::Result<()> {
+    // SAFETY: an all-zero sigaction is valid (empty mask, no restorer); the handler is a plain
+    // function that touches atomics and calls write(2) only, both async-signal-safe.
+    let result = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = on_signal as extern "C" fn(libc::c_int) as libc::sighandler_t;
+        action.sa_flags = flags;
+        libc::sigaction(number, &raw const action, std::ptr::null_mut())
+    };
+    crate::check(result).map(drop)
+}
+
+impl Signals {
+    /// Installs handlers: SIGINT and SIGTERM ask to stop (the second one of a kind ends the
+    /// process at once), SIGHUP asks to reload. Calling it again installs them afresh.
+    ///
+    /// # Errors
+    ///
+    /// When no descriptor is left.
+    pub fn install() -> io::Result<Self> {
+        if WAKER.get().is_none() {
+            // Losing a race against another thread drops the second line, nothing more.
+            WAKER.set(Waker::new()?).ok();
+        }
+        let waker = WAKER.get().expect("set just above");
+        handle(libc::SIGINT, libc::SA_RESETHAND)?;
+        handle(libc::SIGTERM, libc::SA_RESETHAND)?;
+        handle(libc::SIGHUP, libc::SA_RESTART)?;
+        Ok(Self { waker })
+    }
+
+    /// Set once SIGINT or SIGTERM has come; never cleared.
+    #[must_use]
+    pub fn stop(&self) -> &'static AtomicBool {
+        &STOP
+    }
+
+    /// The signal that asked to stop (`SIGINT` is 2, `SIGTERM` 15), if one did.
+    #[must_use]
+    pub fn stopped_by(&self) -> Option<i32> {
+        STOP.load(Ordering::Acquire).then(|| STOPPED_BY.load(Ordering::Relaxed))
+    }
+
+    /// True once per reload request; requests that come before the look are merged.
+    #[must_use]
+    pub fn take_reload(&self) -> bool {
+        RELOAD.swap(false, Ordering::AcqRel)
+    }
+
+    /// Makes the descriptor unreadable again. Call it before looking at the flags.
+    pub fn drain(&self) {
+        self.waker.drain();
+    }
+}
+
+impl AsFd for Signals {
+    /// Readable when a signal has come since the last [`Signals::drain`].
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.waker.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{PollFd, poll};
+
+    fn raise(number: libc::c_int) {
+        // SAFETY: no pointers; the handler is installed.
+        assert_eq!(unsafe { libc::raise(number) }, 0);
+    }
+
+    #[test]
+    fn signals_set_their_flags_and_wake() {
+        let signals = Signals::install().unwrap();
+        assert!(!signals.take_reload() && signals.stopped_by().is_none());
+        raise(libc::SIGHUP);
+        assert_eq!(poll(&mut [PollFd::readable(&signals)], Some(0)).unwrap(), 1);
+        signals.drain();
+        assert!(signals.take_reload() && !signals.take_reload());
+        raise(libc::SIGTERM);
+        assert!(signals.stop().load(Ordering::Acquire));
+        assert_eq!(signals.stopped_by(), Some(libc::SIGTERM));
+        assert_eq!(poll(&mut [PollFd::readable(&signals)], Some(0)).unwrap(), 1);
+        Signals::install().unwrap();
+    }
+}

@@ -1,0 +1,85 @@
+//! Where and how a thread runs: processor, name, timer slack. Set-up only, never per packet.
+#![allow(unsafe_code, reason = "sched_setaffinity, sched_getaffinity, prctl")]
+
+use std::ffi::CString;
+use std::io;
+
+/// Binds the calling thread (and threads it starts later) to processor `cpu`.
+///
+/// # Errors
+///
+/// EINVAL when the processor does not exist or is not allowed to this process.
+pub fn pin_to_cpu(cpu: usize) -> io::Result<()> {
+    if cpu >= libc::CPU_SETSIZE as usize {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    // SAFETY: an all-zero cpu_set_t is the empty set; the index was checked; the set outlives the
+    // call.
+    let result = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(cpu, &mut set);
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set)
+    };
+    crate::check(result).map(drop)
+}
+
+/// The processors that the calling thread may run on, ascending.
+///
+/// # Errors
+///
+/// What `sched_getaffinity(2)` reports.
+pub fn allowed_cpus() -> io::Result<Vec<usize>> {
+    // SAFETY: an all-zero cpu_set_t is valid and the kernel writes at most its size.
+    let (result, set) = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        let size = size_of::<libc::cpu_set_t>();
+        (libc::sched_getaffinity(0, size, &raw mut set), set)
+    };
+    crate::check(result)?;
+    let all = 0..libc::CPU_SETSIZE as usize;
+    // SAFETY: every index is below CPU_SETSIZE.
+    Ok(all.filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect())
+}
+
+/// Names the calling thread; the kernel keeps the first 15 octets.
+///
+/// # Errors
+///
+/// EINVAL when the name contains a NUL.
+pub fn set_name(name: &str) -> io::Result<()> {
+    let name = CString::new(name).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
+    // SAFETY: the name is NUL-terminated and outlives the call.
+    crate::check(unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) }).map(drop)
+}
+
+/// How late the kernel may wake the calling thread from a timed wait; 50 µs unless set.
+///
+/// # Errors
+///
+/// What `prctl(2)` reports.
+pub fn set_timer_slack_ns(ns: u64) -> io::Result<()> {
+    // SAFETY: no pointers.
+    crate::check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, ns as libc::c_ulong) }).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_pins_itself_and_takes_a_name() {
+        std::thread::spawn(|| {
+            let cpu = *allowed_cpus().unwrap().last().unwrap();
+            pin_to_cpu(cpu).unwrap();
+            assert_eq!(allowed_cpus().unwrap(), [cpu]);
+            set_timer_slack_ns(1).unwrap();
+            set_name("godwit-test").unwrap();
+            let shown = std::fs::read_to_string("/proc/thread-self/comm").unwrap();
+            assert_eq!(shown, "godwit-test\n");
+        })
+        .join()
+        .unwrap();
+        assert!(pin_to_cpu(1_000_000).is_err());
+        assert!(set_name("a\0b").is_err());
+    }
+}

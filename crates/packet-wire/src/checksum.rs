@@ -1,0 +1,108 @@
+//! The internet checksum (RFC 1071): the complement of the one's complement sum of 16-bit words.
+
+use core::net::{Ipv4Addr, Ipv6Addr};
+
+/// A sum under way. Pieces are added in order; every piece but the last has an even length.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sum {
+    total: u64,
+}
+
+impl Sum {
+    /// Nothing added yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { total: 0 }
+    }
+
+    /// The sum over the pseudo-header of an IPv4 datagram with `len` octets after the IP header
+    /// (RFC 768).
+    #[must_use]
+    pub fn pseudo_v4(source: Ipv4Addr, destination: Ipv4Addr, protocol: u8, len: u16) -> Self {
+        Self::new()
+            .word(u64::from(source.to_bits()))
+            .word(u64::from(destination.to_bits()))
+            .word(u64::from(protocol) + u64::from(len))
+    }
+
+    /// The sum over the pseudo-header of an IPv6 packet whose upper-layer packet has `len` octets
+    /// (RFC 8200 §8.1).
+    #[must_use]
+    pub fn pseudo_v6(source: Ipv6Addr, destination: Ipv6Addr, next_header: u8, len: u32) -> Self {
+        Self::new()
+            .with(&source.octets())
+            .with(&destination.octets())
+            .word(u64::from(len))
+            .word(u64::from(next_header))
+    }
+
+    /// Adds `octets`; an odd last octet counts as the high half of a word.
+    #[must_use]
+    pub fn with(self, octets: &[u8]) -> Self {
+        let (words, rest) = octets.as_chunks::<4>();
+        let mut total = self.total;
+        // 2^32 additions of 32 bits fit, and no packet has as many words.
+        for word in words {
+            total += u64::from(u32::from_be_bytes(*word));
+        }
+        let mut last = [0; 4];
+        last[..rest.len()].copy_from_slice(rest);
+        Self { total: total + u64::from(u32::from_be_bytes(last)) }
+    }
+
+    /// The checksum: the complement of the folded sum.
+    #[must_use]
+    pub const fn finish(self) -> u16 {
+        let mut folded = self.total;
+        while folded >> 16 != 0 {
+            folded = (folded & 0xffff) + (folded >> 16);
+        }
+        !(folded as u16)
+    }
+
+    const fn word(self, value: u64) -> Self {
+        Self { total: self.total + value }
+    }
+}
+
+/// The checksum of `octets`. Over octets that carry their own correct checksum it is 0.
+#[must_use]
+pub fn checksum(octets: &[u8]) -> u16 {
+    Sum::new().with(octets).finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::Random;
+
+    #[test]
+    fn the_example_of_rfc_1071() {
+        // §3: the words 0001 f203 f4f5 f6f7 add up to ddf2.
+        assert_eq!(checksum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), !0xddf2);
+    }
+
+    #[test]
+    fn equals_the_sum_word_by_word_for_any_length() {
+        let mut random = Random::from_seed(1071);
+        let mut octets = [0; 2_000];
+        for len in 0..600 {
+            random.fill(&mut octets[..len]);
+            let slowly = octets[..len].chunks(2).fold(0_u32, |sum, pair| {
+                let word = u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |&low| u32::from(low));
+                let sum = sum + word;
+                (sum & 0xffff) + (sum >> 16)
+            });
+            assert_eq!(checksum(&octets[..len]), !(slowly as u16), "{len}");
+        }
+    }
+
+    #[test]
+    fn pieces_of_even_length_add_up() {
+        let octets: [u8; 37] = core::array::from_fn(|n| n as u8 * 7);
+        for cut in (0..37).step_by(2) {
+            let (head, tail) = octets.split_at(cut);
+            assert_eq!(Sum::new().with(head).with(tail).finish(), checksum(&octets), "{cut}");
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Ethernet II frames with up to two VLAN tags (IEEE 802.3, 802.1Q, 802.1ad).
+
+use core::fmt;
+
+use base::{Reader, Writer};
+
+use crate::Malformed;
+
+/// Octets of a header without tags.
+pub const HEADER_LEN: usize = 14;
+/// Octets of one VLAN tag.
+pub const TAG_LEN: usize = 4;
+/// VLAN tags that are looked through.
+pub const TAGS_MAX: usize = 2;
+
+/// EtherType of IPv4.
+pub const TYPE_IPV4: u16 = 0x0800;
+/// EtherType of ARP.
+pub const TYPE_ARP: u16 = 0x0806;
+/// EtherType of a customer VLAN tag (802.1Q).
+pub const TYPE_VLAN: u16 = 0x8100;
+/// EtherType of IPv6.
+pub const TYPE_IPV6: u16 = 0x86dd;
+/// EtherType of a service VLAN tag (802.1ad).
+pub const TYPE_SERVICE_VLAN: u16 = 0x88a8;
+
+/// A 48-bit hardware address.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MacAddress(pub [u8; 6]);
+
+impl MacAddress {
+    /// All ones: every station.
+    pub const BROADCAST: Self = Self([0xff; 6]);
+
+    /// True for group addresses, broadcast included.
+    #[must_use]
+    pub const fn is_group(self) -> bool {
+        self.0[0] & 1 == 1
+    }
+}
+
+impl fmt::Display for MacAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, e, g] = self.0;
+        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+    }
+}
+
+impl fmt::Debug for MacAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// One VLAN tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tag {
+    /// [`TYPE_VLAN`] or [`TYPE_SERVICE_VLAN`].
+    pub tag_type: u16,
+    /// Priority (3 bits), drop eligible (1 bit) and VLAN (12 bits).
+    pub control: u16,
+}
+
+impl Tag {
+    /// The VLAN, 0 to 4095.
+    #[must_use]
+    pub const fn vlan(self) -> u16 {
+        self.control & 0x0fff
+    }
+
+    /// The priority, 0 to 7.
+    #[must_use]
+    pub const fn priority(self) -> u8 {
+        (self.control >> 13) as u8
+    }
+
+    /// Whether the frame may be dropped first.
+    #[must_use]
+    pub const fn is_drop_eligible(self) -> bool {
+        self.control & 0x1000 != 0
+    }
+}
+
+/// An Ethernet header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Header {
+    /// To whom.
+    pub destination: MacAddress,
+    /// From whom.
+    pub source: MacAddress,
+    /// VLAN tags, the outer one first; a `Some` never follows a `None`.
+    pub tags: [Option<Tag>; TAGS_MAX],
+    /// What the payload is. Values below 1536 are an 802.3 length.
+    pub ether_type: u16,
+}
+
+impl Header {
+    /// Octets that the header takes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        HEADER_LEN + TAG_LEN * self.tags.iter().flatten().count()
+    }
+
+    /// Never true: a header always has octets.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// Reads a frame. The payload still has the padding of short frames.
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed::Truncated`], [`Malformed::TooManyTags`].
+    pub fn parse(frame: &[u8]) -> Result<(Self, &[u8]), Malformed> {
+        let mut reader = Reader::new(frame);
+        let read = |reader: &mut Reader<'_>| {
+            Some((MacAddress(reader.array()?), MacAddress(reader.array()?), reader.u16()?))
+        };
+        let (destination, source, mut ether_type) =
+            read(&mut reader).ok_or(Malformed::Truncated)?;
+        let mut tags = [None; TAGS_MAX];
+        for tag in &mut tags {
+            if !is_tag(ether_type) {
+                break;
+            }
+            let control = reader.u16().ok_or(Malformed::Truncated)?;
+            *tag = Some(Tag { tag_type: ether_type, control });
+            ether_type = reader.u16().ok_or(Malformed::Truncated)?;
+        }
+        if is_tag(ether_type) {
+            return Err(Malformed::TooManyTags);
+        }
+        Ok((Self { destination, source, tags, ether_type }, reader.rest()))
+    }
+
+    /// Writes the header; the writer knows whether it fitted.
+    pub fn emit(&self, writer: &mut Writer<'_>) {
+        writer.put(&self.destination.0).put(&self.source.0);
+        for tag in self.tags.iter().flatten() {
+            writer.u16(tag.tag_type).u16(tag.control);
+        }
+        writer.u16(self.ether_type);
+    }
+}
+
+const fn is_tag(ether_type: u16) -> bool {
+    matches!(ether_type, TYPE_VLAN | TYPE_SERVICE_VLAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cut_of_a_tagged_header_is_truncated() {
+        let header = Header {
+            destination: MacAddress::BROADCAST,
+            source: MacAddress([2, 0, 0, 0, 0, 1]),
+            tags: [Some(Tag { tag_type: TYPE_SERVICE_VLAN, control: 0xf007 }), None],
+            ether_type: TYPE_IPV4,
+        };
+        let mut buffer = [0; 20];
+        let mut writer = Writer::new(&mut buffer);
+        header.emit(&mut writer);
+        let len = writer.len();
+        assert_eq!(len, header.len());
+        for cut in 0..len {
+            assert_eq!(Header::parse(&buffer[..cut]), Err(Malformed::Truncated), "{cut}");
+        }
+        assert_eq!(Header::parse(&buffer[..len]), Ok((header, &[][..])));
+        let tag = header.tags[0].unwrap();
+        assert_eq!((tag.vlan(), tag.priority(), tag.is_drop_eligible()), (7, 7, true));
+    }
+
+    #[test]
+    fn a_third_tag_is_refused() {
+        let mut frame = [0; 30];
+        for at in [12, 16, 20] {
+            frame[at..at + 2].copy_from_slice(&TYPE_VLAN.to_be_bytes());
+        }
+        assert_eq!(Header::parse(&frame), Err(Malformed::TooManyTags));
+    }
+}

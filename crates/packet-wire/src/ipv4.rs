@@ -1,0 +1,193 @@
+//! The IPv4 header (RFC 791).
+
+use core::net::Ipv4Addr;
+
+use base::{Reader, Writer};
+
+use crate::Malformed;
+use crate::checksum::checksum;
+
+/// Octets of a header without options.
+pub const HEADER_LEN: usize = 20;
+/// Octets of options at most.
+pub const OPTIONS_MAX: usize = 40;
+
+const DONT_FRAGMENT: u16 = 0x4000;
+const MORE_FRAGMENTS: u16 = 0x2000;
+
+/// An IPv4 header. Total length and checksum are not kept: reading checks them, writing makes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header<'a> {
+    /// Differentiated services and congestion bits (RFC 2474, 3168).
+    pub traffic_class: u8,
+    /// Identification, the same in all fragments of a datagram.
+    pub identification: u16,
+    /// Whether routers may not fragment it.
+    pub dont_fragment: bool,
+    /// Whether fragments follow this one.
+    pub more_fragments: bool,
+    /// Where the payload belongs in the datagram, in octets, a multiple of 8.
+    pub fragment_offset: u16,
+    /// Hops left.
+    pub ttl: u8,
+    /// What the payload is ([`crate::protocol`]).
+    pub protocol: u8,
+    /// From whom.
+    pub source: Ipv4Addr,
+    /// To whom.
+    pub destination: Ipv4Addr,
+    /// Options, a multiple of 4 octets.
+    pub options: &'a [u8],
+}
+
+impl<'a> Header<'a> {
+    /// A header for a whole datagram that may be fragmented, with 64 hops and no options.
+    #[must_use]
+    pub const fn new(protocol: u8, source: Ipv4Addr, destination: Ipv4Addr) -> Self {
+        Self {
+            traffic_class: 0,
+            identification: 0,
+            dont_fragment: false,
+            more_fragments: false,
+            fragment_offset: 0,
+            ttl: 64,
+            protocol,
+            source,
+            destination,
+            options: &[],
+        }
+    }
+
+    /// Octets that the header takes.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        HEADER_LEN + self.options.len()
+    }
+
+    /// Never true: a header always has octets.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// True for one piece of a fragmented datagram.
+    #[must_use]
+    pub const fn is_fragment(&self) -> bool {
+        self.more_fragments || self.fragment_offset != 0
+    }
+
+    /// Reads a packet and checks its checksum (RFC 1122 §3.2.1.2). The payload ends where the
+    /// header says, without the padding of short frames.
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed::Truncated`], [`Malformed::Version`], [`Malformed::Length`],
+    /// [`Malformed::Checksum`].
+    pub fn parse(packet: &'a [u8]) -> Result<(Self, &'a [u8]), Malformed> {
+        let (fixed, _) = packet.split_first_chunk::<HEADER_LEN>().ok_or(Malformed::Truncated)?;
+        if fixed[0] >> 4 != 4 {
+            return Err(Malformed::Version);
+        }
+        let header_len = usize::from(fixed[0] & 0x0f) * 4;
+        let total_len = usize::from(u16::from_be_bytes([fixed[2], fixed[3]]));
+        if header_len < HEADER_LEN || total_len < header_len {
+            return Err(Malformed::Length);
+        }
+        let header = packet.get(..header_len).ok_or(Malformed::Truncated)?;
+        let payload = packet.get(header_len..total_len).ok_or(Malformed::Truncated)?;
+        if checksum(header) != 0 {
+            return Err(Malformed::Checksum);
+        }
+        let mut reader = Reader::new(header);
+        Ok((Self::fields(&mut reader).ok_or(Malformed::Truncated)?, payload))
+    }
+
+    fn fields(reader: &mut Reader<'a>) -> Option<Self> {
+        let _version = reader.u8()?;
+        let traffic_class = reader.u8()?;
+        let _total_len = reader.u16()?;
+        let identification = reader.u16()?;
+        let fragment = reader.u16()?;
+        let ttl = reader.u8()?;
+        let protocol = reader.u8()?;
+        let _checksum = reader.u16()?;
+        Some(Self {
+            traffic_class,
+            identification,
+            dont_fragment: fragment & DONT_FRAGMENT != 0,
+            more_fragments: fragment & MORE_FRAGMENTS != 0,
+            fragment_offset: (fragment & 0x1fff) * 8,
+            ttl,
+            protocol,
+            source: Ipv4Addr::from_bits(reader.u32()?),
+            destination: Ipv4Addr::from_bits(reader.u32()?),
+            options: reader.rest(),
+        })
+    }
+
+    /// Writes the header in front of `payload_len` octets; the writer knows whether it fitted.
+    ///
+    /// # Panics
+    ///
+    /// When the options are no multiple of 4 or above [`OPTIONS_MAX`], the fragment offset is no
+    /// multiple of 8, or header and payload are longer than 65,535 octets.
+    pub fn emit(&self, payload_len: usize, writer: &mut Writer<'_>) {
+        assert!(self.options.len() <= OPTIONS_MAX && self.options.len().is_multiple_of(4));
+        assert!(self.fragment_offset.is_multiple_of(8), "offsets count in units of 8 octets");
+        let total_len =
+            u16::try_from(self.len() + payload_len).expect("a packet of 64 KiB at most");
+        let dont = if self.dont_fragment { DONT_FRAGMENT } else { 0 };
+        let more = if self.more_fragments { MORE_FRAGMENTS } else { 0 };
+        let fragment = dont | more | (self.fragment_offset / 8);
+        let mut header = [0; HEADER_LEN + OPTIONS_MAX];
+        let mut fields = Writer::new(&mut header);
+        fields.u8(0x40 | (self.len() / 4) as u8).u8(self.traffic_class).u16(total_len);
+        fields.u16(self.identification).u16(fragment).u8(self.ttl).u8(self.protocol).u16(0);
+        fields.u32(self.source.to_bits()).u32(self.destination.to_bits()).put(self.options);
+        let sum = checksum(fields.written());
+        let header = &mut header[..self.len()];
+        header[10..12].copy_from_slice(&sum.to_be_bytes());
+        writer.put(header);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// From a capture: 192.0.2.2 to 192.0.2.1 with the router-alert option, 20 octets of payload.
+    fn written() -> ([u8; 44], Header<'static>) {
+        let mut header = Header::new(17, Ipv4Addr::new(192, 0, 2, 2), Ipv4Addr::new(192, 0, 2, 1));
+        header.options = &[0x94, 4, 0, 0];
+        header.dont_fragment = true;
+        let mut buffer = [0; 44];
+        header.emit(20, &mut Writer::new(&mut buffer));
+        (buffer, header)
+    }
+
+    #[test]
+    fn cuts_and_flips_are_refused() {
+        let (packet, header) = written();
+        assert_eq!(Header::parse(&packet), Ok((header, &[0; 20][..])));
+        for cut in 0..packet.len() {
+            assert_eq!(Header::parse(&packet[..cut]), Err(Malformed::Truncated), "{cut}");
+        }
+        for bit in 0..24 * 8 {
+            let mut flipped = packet;
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert!(Header::parse(&flipped).is_err(), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn impossible_lengths_are_refused() {
+        let (packet, _) = written();
+        for (at, value) in [(0, 0x44), (3, 23), (2, 0xff)] {
+            let mut wrong = packet;
+            wrong[at] = value;
+            let refused = Header::parse(&wrong).unwrap_err();
+            assert!(matches!(refused, Malformed::Length | Malformed::Truncated), "{at}");
+        }
+        assert_eq!(Header::parse(&[0x60; 40]), Err(Malformed::Version));
+    }
+}

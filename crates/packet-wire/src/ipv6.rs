@@ -1,0 +1,98 @@
+//! The fixed IPv6 header (RFC 8200 §3). Extension headers are payload here.
+
+use core::net::Ipv6Addr;
+
+use base::{Reader, Writer};
+
+use crate::Malformed;
+
+/// Octets of the header.
+pub const HEADER_LEN: usize = 40;
+
+/// An IPv6 header. The payload length is not kept: reading checks it, writing makes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Differentiated services and congestion bits (RFC 2474, 3168).
+    pub traffic_class: u8,
+    /// Flow label, 20 bits.
+    pub flow_label: u32,
+    /// What the payload is ([`crate::protocol`]).
+    pub next_header: u8,
+    /// Hops left.
+    pub hop_limit: u8,
+    /// From whom.
+    pub source: Ipv6Addr,
+    /// To whom.
+    pub destination: Ipv6Addr,
+}
+
+impl Header {
+    /// A header with 64 hops, no traffic class and no flow label.
+    #[must_use]
+    pub const fn new(next_header: u8, source: Ipv6Addr, destination: Ipv6Addr) -> Self {
+        Self { traffic_class: 0, flow_label: 0, next_header, hop_limit: 64, source, destination }
+    }
+
+    /// Reads a packet. The payload ends where the header says. (Jumbograms, RFC 2675, have length
+    /// 0 and so no payload.)
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed::Truncated`], [`Malformed::Version`].
+    pub fn parse(packet: &[u8]) -> Result<(Self, &[u8]), Malformed> {
+        let mut reader = Reader::new(packet);
+        let (header, payload_len) = Self::fields(&mut reader).ok_or(Malformed::Truncated)?;
+        if packet[0] >> 4 != 6 {
+            return Err(Malformed::Version);
+        }
+        let payload = reader.take(usize::from(payload_len)).ok_or(Malformed::Truncated)?;
+        Ok((header, payload))
+    }
+
+    fn fields(reader: &mut Reader<'_>) -> Option<(Self, u16)> {
+        let first = reader.u32()?;
+        let payload_len = reader.u16()?;
+        let header = Self {
+            traffic_class: (first >> 20) as u8,
+            flow_label: first & 0x000f_ffff,
+            next_header: reader.u8()?,
+            hop_limit: reader.u8()?,
+            source: Ipv6Addr::from(reader.array::<16>()?),
+            destination: Ipv6Addr::from(reader.array::<16>()?),
+        };
+        Some((header, payload_len))
+    }
+
+    /// Writes the header in front of `payload_len` octets; the writer knows whether it fitted.
+    ///
+    /// # Panics
+    ///
+    /// When the payload is longer than 65,535 octets or the flow label has more than 20 bits.
+    pub fn emit(&self, payload_len: usize, writer: &mut Writer<'_>) {
+        assert!(self.flow_label >> 20 == 0, "a flow label has 20 bits");
+        let payload_len = u16::try_from(payload_len).expect("a payload of 64 KiB at most");
+        writer.u32(6 << 28 | u32::from(self.traffic_class) << 20 | self.flow_label);
+        writer.u16(payload_len).u8(self.next_header).u8(self.hop_limit);
+        writer.put(&self.source.octets()).put(&self.destination.octets());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cut_is_truncated() {
+        let mut header = Header::new(17, Ipv6Addr::LOCALHOST, Ipv6Addr::UNSPECIFIED);
+        header.traffic_class = 0xab;
+        header.flow_label = 0xf_1234;
+        let mut buffer = [7; 45];
+        header.emit(5, &mut Writer::new(&mut buffer));
+        for cut in 0..buffer.len() {
+            assert_eq!(Header::parse(&buffer[..cut]), Err(Malformed::Truncated), "{cut}");
+        }
+        assert_eq!(Header::parse(&buffer), Ok((header, &[7; 5][..])));
+        buffer[0] = 0x4a;
+        assert_eq!(Header::parse(&buffer), Err(Malformed::Version));
+    }
+}

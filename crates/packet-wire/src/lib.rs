@@ -1,0 +1,34 @@
+//! The headers under a datagram — Ethernet with VLAN tags, IPv4, IPv6, UDP — the internet checksum
+//! and the classic pcap file.
+//!
+//! A header is a small value: `parse` checks it and gives it with the payload behind it, `emit`
+//! writes it. Nothing here allocates except [`pcap::Writer`], and nothing does I/O. IPv6 extension
+//! headers, fragments' reassembly and what a payload means belong to others. To have read: IEEE
+//! 802.3, 802.1Q; RFC 791, 768, 1071, 1624, 8200.
+
+#![no_std]
+
+extern crate alloc;
+
+pub mod checksum;
+pub mod ethernet;
+pub mod frame;
+pub mod ipv4;
+pub mod ipv6;
+pub mod malformed;
+pub mod pcap;
+pub mod udp;
+
+pub use malformed::Malformed;
+
+/// Protocol numbers (IPv4 `protocol`, IPv6 `next header`) that this crate knows.
+pub mod protocol {
+    /// ICMP (RFC 792).
+    pub const ICMP: u8 = 1;
+    /// UDP (RFC 768).
+    pub const UDP: u8 = 17;
+    /// DCCP (RFC 4340).
+    pub const DCCP: u8 = 33;
+    /// ICMPv6 (RFC 4443).
+    pub const ICMPV6: u8 = 58;
+}

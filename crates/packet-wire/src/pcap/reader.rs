@@ -1,0 +1,113 @@
+//! Reading: a file header, then records until the end.
+
+use base::time::NS_PER_S;
+
+use super::{
+    ByteOrder, FILE_HEADER_LEN, MAGIC_NS, MAGIC_US, PcapError, RECORD_HEADER_LEN, Resolution,
+    SNAP_LEN,
+};
+
+/// One captured packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// When it was captured: nanoseconds since 1970.
+    pub time_ns: u64,
+    /// Octets it had on the wire; more than `octets` when the capture cut it.
+    pub original_len: u32,
+    /// What was captured.
+    pub octets: &'a [u8],
+}
+
+/// The records of a file in memory, in order. The first error ends them.
+#[derive(Clone, Debug)]
+pub struct Reader<'a> {
+    rest: &'a [u8],
+    order: ByteOrder,
+    resolution: Resolution,
+    link_type: u32,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads the file header.
+    ///
+    /// # Errors
+    ///
+    /// [`PcapError::Truncated`], [`PcapError::Magic`], [`PcapError::Version`].
+    pub fn new(file: &'a [u8]) -> Result<Self, PcapError> {
+        let (header, rest) = file.split_at_checked(FILE_HEADER_LEN).ok_or(PcapError::Truncated)?;
+        let magic = word(header, 0, ByteOrder::Big);
+        let (order, resolution) = match (magic, magic.swap_bytes()) {
+            (MAGIC_US, _) => (ByteOrder::Big, Resolution::Microseconds),
+            (MAGIC_NS, _) => (ByteOrder::Big, Resolution::Nanoseconds),
+            (_, MAGIC_US) => (ByteOrder::Little, Resolution::Microseconds),
+            (_, MAGIC_NS) => (ByteOrder::Little, Resolution::Nanoseconds),
+            _ => return Err(PcapError::Magic),
+        };
+        let version = match order {
+            ByteOrder::Big => u16::from_be_bytes([header[4], header[5]]),
+            ByteOrder::Little => u16::from_le_bytes([header[4], header[5]]),
+        };
+        if version != 2 {
+            return Err(PcapError::Version);
+        }
+        // The upper bits tell of frame check sequences, not of the link.
+        let link_type = word(header, 20, order) & 0xffff;
+        Ok(Self { rest, order, resolution, link_type })
+    }
+
+    /// What the packets are ([`super::LINK_ETHERNET`], [`super::LINK_RAW_IP`] and many others).
+    #[must_use]
+    pub const fn link_type(&self) -> u32 {
+        self.link_type
+    }
+
+    /// Byte order of the file.
+    #[must_use]
+    pub const fn byte_order(&self) -> ByteOrder {
+        self.order
+    }
+
+    /// Unit of the file's time stamps.
+    #[must_use]
+    pub const fn resolution(&self) -> Resolution {
+        self.resolution
+    }
+
+    fn record(&mut self) -> Result<Record<'a>, PcapError> {
+        let (header, rest) =
+            self.rest.split_at_checked(RECORD_HEADER_LEN).ok_or(PcapError::Truncated)?;
+        let [seconds, fraction, len, original_len] =
+            [0, 4, 8, 12].map(|at| word(header, at, self.order));
+        if len > SNAP_LEN || len > original_len {
+            return Err(PcapError::Length);
+        }
+        let (octets, rest) = rest.split_at_checked(len as usize).ok_or(PcapError::Truncated)?;
+        self.rest = rest;
+        let fraction_ns = u64::from(fraction) * self.resolution.unit_ns();
+        Ok(Record { time_ns: u64::from(seconds) * NS_PER_S + fraction_ns, original_len, octets })
+    }
+}
+
+impl<'a> Iterator for Reader<'a> {
+    type Item = Result<Record<'a>, PcapError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let record = self.record();
+        if record.is_err() {
+            self.rest = &[];
+        }
+        Some(record)
+    }
+}
+
+/// The word at `at`, which lies inside `octets`.
+fn word(octets: &[u8], at: usize, order: ByteOrder) -> u32 {
+    let word = [octets[at], octets[at + 1], octets[at + 2], octets[at + 3]];
+    match order {
+        ByteOrder::Big => u32::from_be_bytes(word),
+        ByteOrder::Little => u32::from_le_bytes(word),
+    }
+}

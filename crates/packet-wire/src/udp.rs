@@ -1,0 +1,173 @@
+//! The UDP header (RFC 768; over IPv6, RFC 8200 §8.1).
+
+use core::net::{IpAddr, SocketAddr, SocketAddrV4, SocketAddrV6};
+
+use base::{Reader, Writer};
+
+use crate::checksum::Sum;
+use crate::{Malformed, protocol};
+
+/// Octets of the header.
+pub const HEADER_LEN: usize = 8;
+
+/// A UDP header. The length is not kept: reading checks it, writing makes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Port of the sender.
+    pub source_port: u16,
+    /// Port of the receiver.
+    pub destination_port: u16,
+    /// The checksum as it was received; 0 = the sender made none.
+    pub checksum: u16,
+}
+
+impl Header {
+    /// Reads a datagram: the payload of an IP packet. The checksum is left to
+    /// [`is_checksum_right`], since packets that never left the machine may carry an unfinished
+    /// one.
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed::Truncated`]; [`Malformed::Length`] when the length is below that of the header.
+    pub fn parse(datagram: &[u8]) -> Result<(Self, &[u8]), Malformed> {
+        let mut reader = Reader::new(datagram);
+        let (header, len) = Self::fields(&mut reader).ok_or(Malformed::Truncated)?;
+        let payload_len = usize::from(len).checked_sub(HEADER_LEN).ok_or(Malformed::Length)?;
+        let payload = reader.take(payload_len).ok_or(Malformed::Truncated)?;
+        Ok((header, payload))
+    }
+
+    fn fields(reader: &mut Reader<'_>) -> Option<(Self, u16)> {
+        let source_port = reader.u16()?;
+        let destination_port = reader.u16()?;
+        let len = reader.u16()?;
+        Some((Self { source_port, destination_port, checksum: reader.u16()? }, len))
+    }
+}
+
+/// Whether a datagram (header and payload, ending where its length says) has the right checksum.
+/// None at all is right over IPv4 only.
+#[must_use]
+pub fn is_checksum_right(source: IpAddr, destination: IpAddr, datagram: &[u8]) -> bool {
+    let Ok((header, payload)) = Header::parse(datagram) else { return false };
+    let datagram = &datagram[..HEADER_LEN + payload.len()];
+    let len = datagram.len() as u32;
+    let pseudo = match (source, destination) {
+        (IpAddr::V4(_), IpAddr::V4(_)) if header.checksum == 0 => return true,
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            Sum::pseudo_v4(source, destination, protocol::UDP, len as u16)
+        }
+        (IpAddr::V6(source), IpAddr::V6(destination)) if header.checksum != 0 => {
+            Sum::pseudo_v6(source, destination, protocol::UDP, len)
+        }
+        _ => return false,
+    };
+    pseudo.with(datagram).finish() == 0
+}
+
+/// Writes header, checksum and `payload`; the writer knows whether it fitted.
+///
+/// # Panics
+///
+/// When the datagram would be longer than 65,535 octets.
+pub fn emit_v4(
+    source: SocketAddrV4,
+    destination: SocketAddrV4,
+    payload: &[u8],
+    writer: &mut Writer<'_>,
+) {
+    let header = header_for(SocketAddr::V4(source), SocketAddr::V4(destination), payload);
+    writer.put(&header).put(payload);
+}
+
+/// Writes header, checksum and `payload`; the writer knows whether it fitted.
+///
+/// # Panics
+///
+/// When the datagram would be longer than 65,535 octets.
+pub fn emit_v6(
+    source: SocketAddrV6,
+    destination: SocketAddrV6,
+    payload: &[u8],
+    writer: &mut Writer<'_>,
+) {
+    let header = header_for(SocketAddr::V6(source), SocketAddr::V6(destination), payload);
+    writer.put(&header).put(payload);
+}
+
+/// The header, checksum included, that belongs in front of `payload`.
+///
+/// # Panics
+///
+/// When the datagram would be longer than 65,535 octets or the addresses are of two families.
+#[must_use]
+pub fn header_for(source: SocketAddr, destination: SocketAddr, payload: &[u8]) -> [u8; HEADER_LEN] {
+    let len = u16::try_from(HEADER_LEN + payload.len()).expect("a datagram of 64 KiB at most");
+    let mut header = [0; HEADER_LEN];
+    Writer::new(&mut header).u16(source.port()).u16(destination.port()).u16(len);
+    let pseudo = match (source.ip(), destination.ip()) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            Sum::pseudo_v4(source, destination, protocol::UDP, len)
+        }
+        (IpAddr::V6(source), IpAddr::V6(destination)) => {
+            Sum::pseudo_v6(source, destination, protocol::UDP, u32::from(len))
+        }
+        _ => panic!("source and destination are of one family"),
+    };
+    // A sum of 0 is sent as all ones, since 0 means "none".
+    let checksum = match pseudo.with(&header).with(payload).finish() {
+        0 => 0xffff,
+        sum => sum,
+    };
+    header[6..].copy_from_slice(&checksum.to_be_bytes());
+    header
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::net::Ipv4Addr;
+
+    fn datagram(payload: &[u8], buffer: &mut [u8]) -> usize {
+        let mut writer = Writer::new(buffer);
+        let source = SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 2), 68);
+        emit_v4(source, SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 1), 67), payload, &mut writer);
+        writer.len()
+    }
+
+    #[test]
+    fn a_sum_of_zero_is_sent_as_all_ones() {
+        let (source, destination) = (Ipv4Addr::new(192, 0, 2, 2), Ipv4Addr::new(192, 0, 2, 1));
+        let mut seen = false;
+        for word in 0..=u16::MAX {
+            let mut buffer = [0; 10];
+            datagram(&word.to_be_bytes(), &mut buffer);
+            let (header, _) = Header::parse(&buffer).unwrap();
+            assert_ne!(header.checksum, 0);
+            seen |= header.checksum == 0xffff;
+            assert!(is_checksum_right(source.into(), destination.into(), &buffer));
+        }
+        assert!(seen, "one of all payloads adds up to 0");
+    }
+
+    #[test]
+    fn bad_lengths_are_refused() {
+        let mut buffer = [0; 12];
+        assert_eq!(datagram(b"four", &mut buffer), 12);
+        for cut in 0..12 {
+            assert_eq!(Header::parse(&buffer[..cut]), Err(Malformed::Truncated), "{cut}");
+        }
+        buffer[5] = 7;
+        assert_eq!(Header::parse(&buffer), Err(Malformed::Length));
+    }
+
+    #[test]
+    fn no_checksum_is_right_over_ipv4_only() {
+        let datagram = [0, 1, 0, 2, 0, 8, 0, 0];
+        let v4 = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let v6 = IpAddr::V6(core::net::Ipv6Addr::LOCALHOST);
+        assert!(is_checksum_right(v4, v4, &datagram));
+        assert!(!is_checksum_right(v6, v6, &datagram));
+        assert!(!is_checksum_right(v4, v6, &datagram));
+    }
+}

@@ -1,0 +1,231 @@
+//! A client behind a relay: the states of RFC 2131 §4.4 with seeded whims.
+
+use std::net::Ipv4Addr;
+
+use base::Random;
+use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, option};
+
+/// The relay that all clients are behind.
+pub const RELAY: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+/// The server.
+pub const SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+
+/// Where a client is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Has nothing; the next message is a DISCOVER.
+    Init,
+    /// Waits for an OFFER.
+    Selecting,
+    /// Has taken an OFFER and waits for the ACK.
+    Requesting(Ipv4Addr),
+    /// Restarted, asks for the address it remembers.
+    Rebooting(Ipv4Addr),
+    /// Has a lease until this wall-clock second.
+    Bound(Ipv4Addr, u64),
+    /// Has a lease and asks to keep it.
+    Renewing(Ipv4Addr, u64),
+}
+
+/// One client.
+#[derive(Clone, Debug)]
+pub struct Client {
+    /// Its number.
+    pub index: usize,
+    /// Where it is.
+    pub state: State,
+    has_client_id: bool,
+    xid: u32,
+}
+
+impl Client {
+    /// A client that has just been switched on.
+    #[must_use]
+    pub const fn new(index: usize, has_client_id: bool) -> Self {
+        Self { index, state: State::Init, has_client_id, xid: index as u32 * 65_536 }
+    }
+
+    /// The client's hardware address.
+    #[must_use]
+    pub const fn hardware(&self) -> [u8; 6] {
+        let [.., a, b] = (self.index as u32).to_be_bytes();
+        [2, 0, 0, 0, a, b]
+    }
+
+    /// The client with hardware address `chaddr`.
+    #[must_use]
+    pub fn index_of(chaddr: &[u8]) -> usize {
+        usize::from(chaddr[4]) * 256 + usize::from(chaddr[5])
+    }
+
+    /// The client's timer has run: it sends something, or nothing.
+    pub fn on_timer(&mut self, random: &mut Random, now_s: u64) -> Option<Vec<u8>> {
+        match self.state {
+            State::Init | State::Selecting => Some(self.discover(random)),
+            State::Requesting(address) => {
+                if random.chance(1, 5) {
+                    return Some(self.discover(random));
+                }
+                Some(self.request(Some(address), Some(SERVER), Ipv4Addr::UNSPECIFIED))
+            }
+            State::Rebooting(address) => {
+                if random.chance(1, 5) {
+                    return Some(self.discover(random));
+                }
+                Some(self.request(Some(address), None, Ipv4Addr::UNSPECIFIED))
+            }
+            State::Bound(_, until_s) | State::Renewing(_, until_s) if until_s <= now_s => {
+                Some(self.discover(random))
+            }
+            State::Bound(address, until_s) => self.whim(random, address, until_s),
+            State::Renewing(address, _) => Some(self.request(None, None, address)),
+        }
+    }
+
+    /// What a bound client may do: mostly renew.
+    fn whim(&mut self, random: &mut Random, address: Ipv4Addr, until_s: u64) -> Option<Vec<u8>> {
+        match random.below(10) {
+            0 => {
+                self.state = State::Init;
+                Some(self.message(
+                    MessageType::Release,
+                    address,
+                    &[(option::SERVER_IDENTIFIER, &SERVER.octets())],
+                ))
+            }
+            1 => {
+                self.state = State::Init;
+                let (address_octets, server_octets) = (address.octets(), SERVER.octets());
+                let options: [(u8, &[u8]); 2] = [
+                    (option::REQUESTED_IP_ADDRESS, &address_octets),
+                    (option::SERVER_IDENTIFIER, &server_octets),
+                ];
+                Some(self.message(MessageType::Decline, Ipv4Addr::UNSPECIFIED, &options))
+            }
+            2 => {
+                self.next_exchange();
+                self.state = State::Rebooting(address);
+                Some(self.request(Some(address), None, Ipv4Addr::UNSPECIFIED))
+            }
+            3 => Some(self.discover(random)),
+            4 => None,
+            5 => {
+                // Remembers wrongly: an address that may be someone else's.
+                self.next_exchange();
+                let wrong = Ipv4Addr::new(10, 0, 0, 10 + random.below(26) as u8);
+                self.state = State::Rebooting(wrong);
+                Some(self.request(Some(wrong), None, Ipv4Addr::UNSPECIFIED))
+            }
+            _ => {
+                self.next_exchange();
+                self.state = State::Renewing(address, until_s);
+                Some(self.request(None, None, address))
+            }
+        }
+    }
+
+    /// A reply has arrived; the client's next timer may come sooner.
+    pub fn on_reply(
+        &mut self,
+        random: &mut Random,
+        reply: &Message<'_>,
+        now_s: u64,
+    ) -> Option<Vec<u8>> {
+        if reply.xid() != self.xid {
+            return None;
+        }
+        match (reply.message_type(), self.state) {
+            (Some(MessageType::Offer), State::Selecting) => {
+                if random.chance(1, 12) {
+                    // Takes the offer of some other server.
+                    self.state = State::Init;
+                    let other = Ipv4Addr::new(192, 0, 2, 99);
+                    return Some(self.request(
+                        Some(reply.yiaddr()),
+                        Some(other),
+                        Ipv4Addr::UNSPECIFIED,
+                    ));
+                }
+                self.state = State::Requesting(reply.yiaddr());
+                Some(self.request(Some(reply.yiaddr()), Some(SERVER), Ipv4Addr::UNSPECIFIED))
+            }
+            (
+                Some(MessageType::Ack),
+                State::Requesting(_) | State::Rebooting(_) | State::Renewing(..),
+            ) => {
+                let lifetime_s = u64::from(reply.lease_time().unwrap_or(0));
+                self.state = State::Bound(reply.yiaddr(), now_s + lifetime_s);
+                None
+            }
+            (
+                Some(MessageType::Nak),
+                State::Requesting(_) | State::Rebooting(_) | State::Renewing(..),
+            ) => {
+                self.state = State::Init;
+                None
+            }
+            _ => None,
+        }
+    }
+
+    fn next_exchange(&mut self) {
+        self.xid += 1;
+    }
+
+    fn discover(&mut self, random: &mut Random) -> Vec<u8> {
+        self.next_exchange();
+        self.state = State::Selecting;
+        let wish = Ipv4Addr::new(10, 0, 0, 10 + random.below(26) as u8).octets();
+        let options: &[(u8, &[u8])] =
+            if random.chance(1, 3) { &[(option::REQUESTED_IP_ADDRESS, &wish)] } else { &[] };
+        self.message(MessageType::Discover, Ipv4Addr::UNSPECIFIED, options)
+    }
+
+    fn request(
+        &self,
+        requested: Option<Ipv4Addr>,
+        server: Option<Ipv4Addr>,
+        ciaddr: Ipv4Addr,
+    ) -> Vec<u8> {
+        let (requested, server) = (requested.map(|a| a.octets()), server.map(|a| a.octets()));
+        let mut options: Vec<(u8, &[u8])> = Vec::new();
+        if let Some(octets) = &requested {
+            options.push((option::REQUESTED_IP_ADDRESS, octets));
+        }
+        if let Some(octets) = &server {
+            options.push((option::SERVER_IDENTIFIER, octets));
+        }
+        self.message(MessageType::Request, ciaddr, &options)
+    }
+
+    fn message(&self, kind: MessageType, ciaddr: Ipv4Addr, options: &[(u8, &[u8])]) -> Vec<u8> {
+        let mut chaddr = [0; 16];
+        chaddr[..6].copy_from_slice(&self.hardware());
+        let nowhere = Ipv4Addr::UNSPECIFIED;
+        let header = Header {
+            op: 1,
+            htype: 1,
+            hlen: 6,
+            hops: 1,
+            xid: self.xid,
+            secs: 0,
+            flags: 0,
+            ciaddr,
+            yiaddr: nowhere,
+            siaddr: nowhere,
+            giaddr: RELAY,
+            chaddr,
+        };
+        let mut buffer = [0; 600];
+        let mut writer = MessageWriter::new(&mut buffer, &header);
+        writer.option(option::MESSAGE_TYPE, &[kind.code()]);
+        for &(code, octets) in options {
+            writer.option(code, octets);
+        }
+        if self.has_client_id {
+            writer.option(option::CLIENT_ID, &[0, self.index as u8, (self.index >> 8) as u8, 7]);
+        }
+        let len = writer.finish(0).expect("600 octets hold the few options above");
+        buffer[..len].to_vec()
+    }
+}

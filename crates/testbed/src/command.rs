@@ -1,0 +1,227 @@
+//! Command lines as values: what is run, where, on which processor, and how to type it by hand.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::error::TestbedError;
+
+/// A program with its arguments and additional environment.
+///
+/// Displays as one line for a shell, quoted where needed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandLine {
+    words: Vec<String>,
+    environment: Vec<(String, String)>,
+}
+
+impl CommandLine {
+    /// `program` without arguments.
+    pub fn new(program: impl Into<String>) -> Self {
+        Self { words: vec![program.into()], environment: Vec::new() }
+    }
+
+    /// One more argument.
+    #[must_use]
+    pub fn arg(mut self, word: impl Into<String>) -> Self {
+        self.words.push(word.into());
+        self
+    }
+
+    /// More arguments, as they are.
+    #[must_use]
+    pub fn args<'a>(mut self, words: impl IntoIterator<Item = &'a str>) -> Self {
+        self.words.extend(words.into_iter().map(str::to_owned));
+        self
+    }
+
+    /// One environment variable on top of the lab's own environment.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.environment.push((name.into(), value.into()));
+        self
+    }
+
+    /// The program and its arguments.
+    #[must_use]
+    pub fn words(&self) -> &[String] {
+        &self.words
+    }
+
+    /// The same command run through `words`, which end where the program's own name begins
+    /// (`ip netns exec NAME`, `taskset -c 1`).
+    #[must_use]
+    pub fn through(mut self, words: &[&str]) -> Self {
+        let mut all: Vec<String> = words.iter().map(|&w| w.to_owned()).collect();
+        all.append(&mut self.words);
+        self.words = all;
+        self
+    }
+
+    /// The command, ready for pipes and files, with nothing on its standard input.
+    #[must_use]
+    pub fn to_command(&self) -> Command {
+        let mut command = Command::new(&self.words[0]);
+        command.args(&self.words[1..]).stdin(Stdio::null());
+        for (name, value) in &self.environment {
+            command.env(name, value);
+        }
+        command
+    }
+
+    /// Runs to the end and returns the standard output.
+    ///
+    /// # Errors
+    /// The program cannot be started, or it fails; the last line of its complaint is in the error.
+    pub fn run(&self) -> Result<String, TestbedError> {
+        let output = self.to_command().output().map_err(|e| self.not_started(&e))?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        let last = complaint.lines().rev().find(|line| !line.trim().is_empty());
+        Err(TestbedError::new(
+            self.to_string(),
+            last.map_or_else(|| output.status.to_string(), str::to_owned),
+        ))
+    }
+
+    /// The sentence for a program that could not be started.
+    pub(crate) fn not_started(&self, error: &std::io::Error) -> TestbedError {
+        let program = &self.words[0];
+        if error.kind() == std::io::ErrorKind::NotFound {
+            TestbedError::new(program.clone(), "not found; is it installed and in PATH?")
+        } else {
+            TestbedError::new(format!("cannot start {program}"), error)
+        }
+    }
+}
+
+impl fmt::Display for CommandLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, value) in &self.environment {
+            write!(f, "{name}={} ", quoted(value))?;
+        }
+        for (i, word) in self.words.iter().enumerate() {
+            if i > 0 {
+                f.write_str(" ")?;
+            }
+            f.write_str(&quoted(word))?;
+        }
+        Ok(())
+    }
+}
+
+/// `word` as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// Splits a command template as a shell would, without expansions: spaces separate, `'…'` and `"…"`
+/// keep together, `\` takes the next character as it is.
+///
+/// # Errors
+/// A quote that does not end.
+pub fn split_words(text: &str) -> Result<Vec<String>, String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote: Option<char> = None;
+    let mut characters = text.chars();
+    while let Some(c) = characters.next() {
+        match (quote, c) {
+            (Some(q), c) if c == q => quote = None,
+            (Some('\''), c) => word.get_or_insert_default().push(c),
+            (_, '\\') => {
+                let next = characters.next().ok_or("it ends with a backslash")?;
+                word.get_or_insert_default().push(next);
+            }
+            (Some(_), c) => word.get_or_insert_default().push(c),
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (None, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    if let Some(q) = quote {
+        return Err(format!("a quote ({q}) is opened and not closed"));
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+/// Where `program` is: the path itself when it has a slash, or the first hit in `PATH` followed by
+/// the folders of system programs, which an ordinary user's `PATH` often lacks.
+#[must_use]
+pub fn find_program(program: &str) -> Option<PathBuf> {
+    if program.contains('/') {
+        return Some(PathBuf::from(program)).filter(|path| is_executable(path));
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain(["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from))
+        .map(|folder| folder.join(program))
+        .find(|candidate| is_executable(candidate))
+}
+
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+}
+
+/// The path of a program that the lab cannot do without.
+///
+/// # Errors
+/// It is not installed; the error names the Debian package that holds it.
+pub fn require_program(program: &str, package: &str) -> Result<String, TestbedError> {
+    find_program(program).map(|path| path.as_os_str().to_string_lossy().into_owned()).ok_or_else(
+        || TestbedError::new(program, format!("not found; it is in Debian's package {package}")),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_reads_as_a_shell_would_take_it() {
+        let command = CommandLine::new("echo").arg("it's").arg("").arg("a=b").env("X", "1 2");
+        assert_eq!(command.to_string(), r"X='1 2' echo 'it'\''s' '' a=b");
+        let inside = command.through(&["taskset", "-c", "1"]);
+        assert_eq!(inside.words()[..4], ["taskset", "-c", "1", "echo"]);
+    }
+
+    #[test]
+    fn words_split_and_quotes_hold_together() {
+        assert_eq!(
+            split_words(r#"a 'b c' "d \"e" f\ g ''"#).unwrap(),
+            ["a", "b c", "d \"e", "f g", ""]
+        );
+        assert!(split_words("a 'b").unwrap_err().contains("not closed"));
+        assert!(split_words("a \\").is_err());
+        assert!(split_words("  ").unwrap().is_empty());
+    }
+
+    #[test]
+    fn failures_carry_the_last_line_of_the_complaint() {
+        let failing = CommandLine::new("sh").arg("-c").arg("echo one >&2; echo two >&2; exit 3");
+        let sentence = failing.run().unwrap_err().to_string();
+        assert!(sentence.ends_with(": two"), "{sentence}");
+        let missing = CommandLine::new("godwit-no-such-program").run().unwrap_err().to_string();
+        assert_eq!(missing, "godwit-no-such-program: not found; is it installed and in PATH?");
+    }
+
+    #[test]
+    fn programs_are_found_by_name_or_path() {
+        let sh = find_program("sh").expect("every machine has sh");
+        assert_eq!(find_program(sh.to_str().unwrap()), Some(sh));
+        assert_eq!(find_program("/etc/passwd"), None);
+        assert_eq!(find_program("godwit-no-such-program"), None);
+    }
+}

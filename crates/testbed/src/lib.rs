@@ -1,0 +1,25 @@
+//! What a measurement runs in: network namespaces or loopback, child processes with their output
+//! kept, samplers of processors, memory, interfaces and sockets, and the register that lets
+//! `godwit lab clean` remove what a crash left behind.
+//!
+//! Everything here is done with what every Debian has (`ip` of iproute2; `taskset`, `setpriv` and
+//! `nsenter` of util-linux), so that every command line in a record can be typed again by hand.
+//! What is measured and why is the business of the crate `lab`; what the figures mean, of `measure`.
+//!
+//! To have read: ip-netns(8), proc(5), `Documentation/networking/scaling.rst` of the kernel (RPS).
+
+pub mod command;
+pub mod error;
+pub mod namespace;
+pub mod proc;
+pub mod process;
+pub mod registry;
+pub mod sampler;
+pub mod topology;
+
+pub use command::CommandLine;
+pub use error::TestbedError;
+pub use process::ChildProcess;
+pub use registry::{Cleaned, Registry, Run};
+pub use sampler::{Sampler, Target};
+pub use topology::{Side, Topology};

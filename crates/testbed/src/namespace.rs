@@ -1,0 +1,66 @@
+//! Network namespaces by name. Ours are called `gwt`, the owner's process id in hexadecimal digits,
+//! and `s` (server) or `c` (client); no other is ever touched.
+
+use crate::command::CommandLine;
+use crate::error::TestbedError;
+use crate::registry::ip;
+
+/// The name of the namespace of `side` (`'s'` or `'c'`) of the run of process `pid`.
+#[must_use]
+pub fn name_of(pid: u32, side: char) -> String {
+    format!("gwt{pid:x}{side}")
+}
+
+/// The process id in one of our names; `None` when the name is not ours.
+#[must_use]
+pub fn owner(name: &str) -> Option<u32> {
+    let digits = name.strip_prefix("gwt")?.strip_suffix(['s', 'c'])?;
+    let pid = u32::from_str_radix(digits, 16).ok()?;
+    (name == name_of(pid, 's') || name == name_of(pid, 'c')).then_some(pid)
+}
+
+/// The names of all namespaces of the machine, ours and others'. Empty when there is no `ip`.
+#[must_use]
+pub fn list() -> Vec<String> {
+    let listing = ip().args(["netns", "list"]).run().unwrap_or_default();
+    listing.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+}
+
+/// Creates a namespace.
+///
+/// # Errors
+/// `ip` is missing, or the kernel refuses.
+pub fn create(name: &str) -> Result<(), TestbedError> {
+    ip().args(["netns", "add", name]).run().map(drop)
+}
+
+/// Kills what still runs in the namespace `name`, which must be one of ours, and removes it with the
+/// interfaces inside.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn remove(name: &str) -> Result<(), TestbedError> {
+    assert!(owner(name).is_some(), "only our own namespaces are removed, not {name}");
+    let pids = ip().args(["netns", "pids", name]).run().unwrap_or_default();
+    let pids: Vec<&str> = pids.split_whitespace().collect();
+    if !pids.is_empty() {
+        let script = format!("kill -KILL {}", pids.join(" "));
+        let _ = CommandLine::new("sh").arg("-c").arg(script).to_command().output();
+    }
+    ip().args(["netns", "del", name]).run().map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_own_names_have_an_owner() {
+        assert_eq!(owner(&name_of(0xbeef, 's')), Some(0xbeef));
+        assert_eq!(owner("gwt1c"), Some(1));
+        for foreign in ["gwts", "gwt0xs", "gwt01s", "gwt1", "gwt+1s", "xgwt1s", "gwtBEs", "gwttest"]
+        {
+            assert_eq!(owner(foreign), None, "{foreign}");
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! A child process with its output in files: started in its own group, ended by its group.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus};
+use std::time::{Duration, Instant};
+
+use crate::command::CommandLine;
+use crate::error::TestbedError;
+
+/// How often a waiting loop looks whether a child has ended.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// A running child. Dropping it kills its whole process group.
+///
+/// The child leads its own process group, so that Ctrl-C at the terminal reaches the lab alone, and
+/// the kernel kills it when the thread that started it ends, however that comes about.
+#[derive(Debug)]
+pub struct ChildProcess {
+    child: Child,
+    name: String,
+    stderr: PathBuf,
+    status: Option<ExitStatus>,
+}
+
+impl ChildProcess {
+    /// Starts `command`; its outputs go to `NAME.out` and `NAME.err` in `folder`.
+    ///
+    /// # Errors
+    /// The files cannot be created, or the program cannot be started.
+    pub fn start(command: &CommandLine, name: &str, folder: &Path) -> Result<Self, TestbedError> {
+        let create = |suffix: &str| {
+            let path = folder.join(format!("{name}.{suffix}"));
+            File::create(&path)
+                .map(|file| (file, path.clone()))
+                .map_err(|e| TestbedError::new(format!("cannot create {}", path.display()), e))
+        };
+        let ((out, _), (err, stderr)) = (create("out")?, create("err")?);
+        // setpriv sets the parent-death signal and becomes the program: the process id stays.
+        let wrapped = command.clone().through(&["setpriv", "--pdeathsig", "KILL", "--"]);
+        let child = wrapped
+            .to_command()
+            .stdout(out)
+            .stderr(err)
+            .process_group(0)
+            .spawn()
+            .map_err(|e| wrapped.not_started(&e))?;
+        Ok(Self { child, name: name.to_owned(), stderr, status: None })
+    }
+
+    /// The process id, which is also that of the process group.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The name given at the start.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How the child ended, or `None` while it runs.
+    ///
+    /// # Errors
+    /// The kernel does not know the child; that is a defect of the lab.
+    pub fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
+        if self.status.is_none() {
+            self.status = self.child.try_wait()?;
+            if self.status.is_some() {
+                // Whatever the child left running in its group goes with it, and at once: later the
+                // number of the group could be another's.
+                signal_group(self.pid(), "KILL");
+            }
+        }
+        Ok(self.status)
+    }
+
+    /// Waits until the child ends or `give_up` says so (asked every few milliseconds); `None` then.
+    ///
+    /// # Errors
+    /// The kernel does not know the child; that is a defect of the lab.
+    pub fn wait(&mut self, mut give_up: impl FnMut() -> bool) -> io::Result<Option<ExitStatus>> {
+        loop {
+            if let Some(status) = self.ended()? {
+                return Ok(Some(status));
+            }
+            if give_up() {
+                return Ok(None);
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// SIGTERM, then SIGKILL to the whole group after `grace`. Returns how the child ended.
+    pub fn stop(&mut self, grace: Duration) -> Option<ExitStatus> {
+        if let Ok(None) = self.ended() {
+            signal_group(self.pid(), "TERM");
+            let until = Instant::now() + grace;
+            let _ = self.wait(|| Instant::now() >= until);
+        }
+        self.kill();
+        self.status
+    }
+
+    /// SIGKILL to the whole group, and waits for the child itself.
+    pub fn kill(&mut self) {
+        if let Ok(None) = self.ended() {
+            signal_group(self.pid(), "KILL");
+            self.status = self.child.wait().ok();
+        }
+    }
+
+    /// The last lines that the child wrote to its standard error, for a message.
+    #[must_use]
+    pub fn last_words(&self, lines: usize) -> String {
+        let text = std::fs::read(&self.stderr).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let all: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        all[all.len().saturating_sub(lines)..].join("\n")
+    }
+}
+
+impl Drop for ChildProcess {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// "exited with code 3" or "was killed by signal 9".
+#[must_use]
+pub fn describe(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exited with code {code}"),
+        (None, Some(signal)) => format!("was killed by signal {signal}"),
+        (None, None) => status.to_string(),
+    }
+}
+
+/// Sends a signal to every process of a group that is still there.
+pub(crate) fn signal_group(group: u32, signal: &str) {
+    // `kill` of the shell: always there, and no group left to kill is no failure.
+    let script = format!("kill -s {signal} -- -{group}");
+    let _ = CommandLine::new("sh").arg("-c").arg(script).to_command().output();
+}
+
+/// Keeps the calling process (all its threads, and what it starts from now on unless told otherwise)
+/// on one processor.
+///
+/// # Errors
+/// `taskset` is missing or refuses.
+pub fn pin_self(cpu: usize) -> Result<(), TestbedError> {
+    let pid = std::process::id().to_string();
+    CommandLine::new("taskset").args(["-acp", &cpu.to_string(), &pid]).run().map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("godwit-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        path
+    }
+
+    fn shell(script: &str) -> CommandLine {
+        CommandLine::new("sh").arg("-c").arg(script)
+    }
+
+    #[test]
+    fn output_and_status_are_kept() {
+        let folder = folder("process-output");
+        let mut child =
+            ChildProcess::start(&shell("echo out; echo a >&2; echo b >&2; exit 4"), "x", &folder)
+                .unwrap();
+        let status = child.wait(|| false).unwrap().unwrap();
+        assert_eq!(describe(status), "exited with code 4");
+        assert_eq!(std::fs::read_to_string(folder.join("x.out")).unwrap(), "out\n");
+        assert_eq!(child.last_words(1), "b");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_child_that_ignores_the_polite_signal_is_killed_with_its_group() {
+        let folder = folder("process-kill");
+        let script = "trap '' TERM; sleep 1000 & echo $! >grandchild; mv grandchild ready; wait";
+        let script = format!("cd '{}'; {script}; sleep 1000", folder.display());
+        let mut child = ChildProcess::start(&shell(&script), "x", &folder).unwrap();
+        let ready = folder.join("ready");
+        child.wait(|| ready.exists()).unwrap();
+        let grandchild = std::fs::read_to_string(&ready).unwrap();
+        let status = child.stop(Duration::from_millis(50)).unwrap();
+        assert_eq!(describe(status), "was killed by signal 9");
+        // Killed is a state that a process reaches by itself: wait for that, not for a time.
+        let stat = format!("/proc/{}/stat", grandchild.trim());
+        while std::fs::read_to_string(&stat).is_ok_and(|s| !s.contains(") Z ")) {
+            std::thread::yield_now();
+        }
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_missing_program_is_named() {
+        let folder = folder("process-missing");
+        let mut child =
+            ChildProcess::start(&CommandLine::new("godwit-no-such"), "x", &folder).unwrap();
+        child.wait(|| false).unwrap();
+        assert!(child.last_words(1).contains("godwit-no-such"));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}

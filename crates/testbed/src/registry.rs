@@ -1,0 +1,453 @@
+//! The register of what runs have created, so that a later `godwit lab clean` can remove what a
+//! killed run left behind, and nothing else.
+//!
+//! Each run keeps one file, named by its process id and locked as long as it lives (the kernel drops
+//! the lock with the process, so a process id that is used again cannot mislead). Every thing is
+//! written down before it is created.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Seek, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use crate::command::CommandLine;
+use crate::error::TestbedError;
+use crate::namespace;
+use crate::process::signal_group;
+
+/// The folder in which runs register, one per user.
+#[derive(Clone, Debug)]
+pub struct Registry {
+    folder: PathBuf,
+}
+
+/// One thing that a run created.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Thing {
+    /// A network namespace, with the veth end inside.
+    Namespace(String),
+    /// A folder of temporary files.
+    Folder(PathBuf),
+    /// A process group, with the start time of its leader in clock ticks since boot.
+    Group(u32, u64),
+}
+
+/// A registered, living run. Dropping it removes everything that is still written down.
+#[derive(Debug)]
+pub struct Run {
+    registry: Registry,
+    path: PathBuf,
+    file: File,
+    things: Vec<Thing>,
+}
+
+/// What [`Registry::clean`] did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cleaned {
+    /// One line per thing that was removed.
+    pub removed: Vec<String>,
+    /// One sentence per thing that could not be removed.
+    pub failed: Vec<String>,
+    /// Process ids of runs that are alive and were left alone.
+    pub alive: Vec<u32>,
+}
+
+impl Registry {
+    /// The register of the calling user: `/run/godwit` for root, else a folder of the session
+    /// (`XDG_RUNTIME_DIR`) or of the user in the folder for temporary files.
+    ///
+    /// # Errors
+    /// The folder cannot be created.
+    pub fn open() -> Result<Self, TestbedError> {
+        let user = user_id();
+        let folder = if user == 0 {
+            PathBuf::from("/run/godwit")
+        } else {
+            match std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|p| p.is_dir()) {
+                Some(session) => session.join("godwit"),
+                None => std::env::temp_dir().join(format!("godwit-{user}")),
+            }
+        };
+        Self::at(folder)
+    }
+
+    /// A register in `folder`.
+    ///
+    /// # Errors
+    /// The folder cannot be created.
+    pub fn at(folder: PathBuf) -> Result<Self, TestbedError> {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&folder)
+            .map_err(|e| TestbedError::new(format!("cannot create {}", folder.display()), e))?;
+        Ok(Self { folder })
+    }
+
+    /// Registers the calling process as a run.
+    ///
+    /// # Errors
+    /// The file cannot be written, or this process has registered already.
+    pub fn begin(&self) -> Result<Run, TestbedError> {
+        let path = self.folder.join(format!("{}.run", std::process::id()));
+        let _guard = self.lock()?;
+        let file = open_file(&path)?;
+        file.try_lock()
+            .map_err(|e| TestbedError::new(format!("cannot lock {}", path.display()), e))?;
+        let _ = file.set_len(0);
+        Ok(Run { registry: self.clone(), path, file, things: Vec::new() })
+    }
+
+    /// Removes what dead runs left: namespaces, process groups, temporary folders, a raised
+    /// `netdev_max_backlog`.
+    ///
+    /// # Errors
+    /// The register itself cannot be read; what cannot be removed is in the answer.
+    pub fn clean(&self) -> Result<Cleaned, TestbedError> {
+        let _guard = self.lock()?;
+        let mut cleaned = Cleaned::default();
+        for (pid, path) in self.run_files()? {
+            let Ok(mut file) = File::open(&path) else { continue };
+            if file.try_lock().is_err() {
+                cleaned.alive.push(pid);
+                continue;
+            }
+            let mut text = String::new();
+            let _ = file.read_to_string(&mut text);
+            let failed_before = cleaned.failed.len();
+            for thing in text.lines().rev().filter_map(Thing::parse) {
+                thing.remove(&mut cleaned);
+            }
+            if cleaned.failed.len() == failed_before {
+                let _ = fs::remove_file(&path);
+            }
+        }
+        self.clean_unregistered(&mut cleaned);
+        if cleaned.alive.is_empty() {
+            self.restore_backlog(&mut cleaned);
+        }
+        Ok(cleaned)
+    }
+
+    /// Namespaces with our names whose owner is gone and of which no register tells (it lives in
+    /// memory, like the namespaces, but an administrator may have emptied it).
+    fn clean_unregistered(&self, cleaned: &mut Cleaned) {
+        for name in namespace::list() {
+            let Some(pid) = namespace::owner(&name) else { continue };
+            if !Path::new(&format!("/proc/{pid}")).exists() {
+                Thing::Namespace(name).remove(cleaned);
+            }
+        }
+    }
+
+    /// Raises `net.core.netdev_max_backlog` to at least `wanted` packets. The first run to raise it
+    /// notes the original; the last one to end puts it back.
+    ///
+    /// # Errors
+    /// The value cannot be read or written.
+    pub fn raise_backlog(&self, wanted: u32) -> Result<(), TestbedError> {
+        let _guard = self.lock()?;
+        let current = read_backlog()?;
+        if current < wanted {
+            let note = self.backlog_note();
+            if !note.exists() {
+                fs::write(&note, current.to_string()).map_err(|e| {
+                    TestbedError::new(format!("cannot write {}", note.display()), e)
+                })?;
+            }
+            write_backlog(wanted)?;
+        }
+        Ok(())
+    }
+
+    fn restore_backlog(&self, cleaned: &mut Cleaned) {
+        let note = self.backlog_note();
+        let Some(original) = fs::read_to_string(&note).ok().and_then(|s| s.trim().parse().ok())
+        else {
+            return;
+        };
+        match write_backlog(original) {
+            Ok(()) => {
+                cleaned.removed.push(format!("netdev_max_backlog is {original} again"));
+                let _ = fs::remove_file(&note);
+            }
+            Err(e) => cleaned.failed.push(e.to_string()),
+        }
+    }
+
+    fn backlog_note(&self) -> PathBuf {
+        self.folder.join("netdev_max_backlog")
+    }
+
+    /// Files of runs with their process ids, in order.
+    fn run_files(&self) -> Result<Vec<(u32, PathBuf)>, TestbedError> {
+        let entries = fs::read_dir(&self.folder)
+            .map_err(|e| TestbedError::new(format!("cannot read {}", self.folder.display()), e))?;
+        let mut files: Vec<(u32, PathBuf)> = entries
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|path| path.extension().is_some_and(|e| e == "run"))
+            .filter_map(|path| Some((path.file_stem()?.to_str()?.parse().ok()?, path)))
+            .collect();
+        files.sort();
+        Ok(files)
+    }
+
+    /// Held while runs come and go, so that two of them see each other.
+    fn lock(&self) -> Result<File, TestbedError> {
+        let path = self.folder.join("lock");
+        let file = open_file(&path)?;
+        file.lock().map_err(|e| TestbedError::new(format!("cannot lock {}", path.display()), e))?;
+        Ok(file)
+    }
+}
+
+impl Run {
+    /// Writes a namespace down that is about to be created.
+    ///
+    /// # Errors
+    /// The register cannot be written.
+    pub fn note_namespace(&mut self, name: &str) -> Result<(), TestbedError> {
+        self.note(Thing::Namespace(name.to_owned()))
+    }
+
+    /// Writes a folder down that is about to be created.
+    ///
+    /// # Errors
+    /// The register cannot be written.
+    pub fn note_folder(&mut self, path: &Path) -> Result<(), TestbedError> {
+        self.note(Thing::Folder(path.to_owned()))
+    }
+
+    /// Writes a process group down, named by its leader.
+    ///
+    /// # Errors
+    /// The register cannot be written.
+    pub fn note_group(&mut self, leader: u32) -> Result<(), TestbedError> {
+        let started = crate::proc::process_times(leader).map_or(0, |times| times.started_ticks);
+        self.note(Thing::Group(leader, started))
+    }
+
+    /// The folder is no longer temporary: it stays when the run ends.
+    pub fn keep_folder(&mut self, path: &Path) {
+        self.things.retain(|thing| *thing != Thing::Folder(path.to_owned()));
+        self.write_again();
+    }
+
+    /// The register that this run is in.
+    #[must_use]
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    fn note(&mut self, thing: Thing) -> Result<(), TestbedError> {
+        writeln!(self.file, "{}", thing.line())
+            .map_err(|e| TestbedError::new(format!("cannot write {}", self.path.display()), e))?;
+        self.things.push(thing);
+        Ok(())
+    }
+
+    fn write_again(&mut self) {
+        let text: String = self.things.iter().map(|thing| thing.line() + "\n").collect();
+        let _ = self.file.set_len(0);
+        let _ = self.file.rewind();
+        let _ = self.file.write_all(text.as_bytes());
+    }
+
+    /// Removes everything, newest first, and strikes the run from the register.
+    ///
+    /// # Errors
+    /// One sentence per thing that could not be removed; those stay in the register.
+    pub fn end(mut self) -> Result<(), Vec<String>> {
+        let failed = self.remove_all();
+        if failed.is_empty() { Ok(()) } else { Err(failed) }
+    }
+
+    fn remove_all(&mut self) -> Vec<String> {
+        let guard = self.registry.lock();
+        let mut cleaned = Cleaned::default();
+        let mut left = Vec::new();
+        while let Some(thing) = self.things.pop() {
+            let failed_before = cleaned.failed.len();
+            thing.remove(&mut cleaned);
+            if cleaned.failed.len() > failed_before {
+                left.push(thing);
+            }
+        }
+        left.reverse();
+        if left.is_empty() {
+            let _ = fs::remove_file(&self.path);
+        } else {
+            self.things = left;
+            self.write_again();
+            self.things.clear();
+        }
+        let others = self
+            .registry
+            .run_files()
+            .is_ok_and(|files| files.iter().any(|(_, path)| *path != self.path && is_alive(path)));
+        if !others {
+            self.registry.restore_backlog(&mut cleaned);
+        }
+        drop(guard);
+        cleaned.failed
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        if self.path.exists() {
+            self.remove_all();
+        }
+    }
+}
+
+impl Thing {
+    fn line(&self) -> String {
+        match self {
+            Self::Namespace(name) => format!("namespace {name}"),
+            Self::Folder(path) => format!("folder {}", path.display()),
+            Self::Group(leader, started) => format!("group {leader} {started}"),
+        }
+    }
+
+    fn parse(line: &str) -> Option<Self> {
+        match line.split_once(' ')? {
+            ("namespace", name) => namespace::owner(name).map(|_| Self::Namespace(name.to_owned())),
+            ("folder", path) => Some(Self::Folder(PathBuf::from(path))),
+            ("group", rest) => {
+                let (leader, started) = rest.split_once(' ')?;
+                Some(Self::Group(leader.parse().ok()?, started.parse().ok()?))
+            }
+            _ => None,
+        }
+    }
+
+    fn remove(&self, cleaned: &mut Cleaned) {
+        match self {
+            Self::Namespace(name) => {
+                if !namespace::list().contains(name) {
+                    return;
+                }
+                match namespace::remove(name) {
+                    Ok(()) => cleaned.removed.push(format!("namespace {name}")),
+                    Err(e) => cleaned.failed.push(e.to_string()),
+                }
+            }
+            Self::Folder(path) => match fs::remove_dir_all(path) {
+                Ok(()) => cleaned.removed.push(format!("folder {}", path.display())),
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+                Err(e) => {
+                    cleaned.failed.push(format!("cannot remove folder {}: {e}", path.display()));
+                }
+            },
+            Self::Group(leader, started) => {
+                // A group's number is not given out again while one of its processes lives, so only a
+                // leader of another age tells that this group is not ours any more.
+                let leader_now = crate::proc::process_times(*leader);
+                let another = leader_now.is_some_and(|times| times.started_ticks != *started);
+                if !another && crate::proc::group_exists(*leader) {
+                    signal_group(*leader, "KILL");
+                    cleaned.removed.push(format!("process group {leader}"));
+                }
+            }
+        }
+    }
+}
+
+/// The number of the calling user.
+#[must_use]
+pub fn user_id() -> u32 {
+    fs::metadata("/proc/self").map_or(u32::MAX, |m| m.uid())
+}
+
+fn is_alive(run_file: &Path) -> bool {
+    File::open(run_file).is_ok_and(|file| file.try_lock().is_err())
+}
+
+fn open_file(path: &Path) -> Result<File, TestbedError> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+        .map_err(|e| TestbedError::new(format!("cannot open {}", path.display()), e))
+}
+
+const BACKLOG: &str = "/proc/sys/net/core/netdev_max_backlog";
+
+fn read_backlog() -> Result<u32, TestbedError> {
+    let text = fs::read_to_string(BACKLOG)
+        .map_err(|e| TestbedError::new(format!("cannot read {BACKLOG}"), e))?;
+    text.trim().parse().map_err(|e| TestbedError::new(format!("cannot read {BACKLOG}"), e))
+}
+
+fn write_backlog(packets: u32) -> Result<(), TestbedError> {
+    fs::write(BACKLOG, packets.to_string())
+        .map_err(|e| TestbedError::new(format!("cannot write {BACKLOG}"), e))
+}
+
+/// What `ip` needs to be asked by; kept here so that the register can be read without a topology.
+pub(crate) fn ip() -> CommandLine {
+    CommandLine::new("ip")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn registry(name: &str) -> Registry {
+        let path = std::env::temp_dir().join(format!("godwit-reg-{name}-{}", std::process::id()));
+        Registry::at(path).unwrap()
+    }
+
+    #[test]
+    fn a_run_that_ends_leaves_no_file_and_no_folder() {
+        let registry = registry("end");
+        let mut run = registry.begin().unwrap();
+        let (temporary, kept) = (registry.folder.join("temporary"), registry.folder.join("kept"));
+        for folder in [&temporary, &kept] {
+            run.note_folder(folder).unwrap();
+            fs::create_dir(folder).unwrap();
+        }
+        run.keep_folder(&kept);
+        run.end().unwrap();
+        assert!(!temporary.exists() && kept.exists());
+        assert!(registry.run_files().unwrap().is_empty());
+        fs::remove_dir_all(registry.folder).unwrap();
+    }
+
+    #[test]
+    fn clean_leaves_the_living_alone_and_removes_what_the_dead_left() {
+        let registry = registry("clean");
+        let mut run = registry.begin().unwrap();
+        let (mine, orphan) = (registry.folder.join("mine"), registry.folder.join("orphan"));
+        run.note_folder(&mine).unwrap();
+        fs::create_dir(&mine).unwrap();
+        fs::create_dir(&orphan).unwrap();
+        let line = Thing::Folder(orphan.clone()).line();
+        fs::write(registry.folder.join("4194305.run"), line + "\n").unwrap();
+
+        let cleaned = registry.clean().unwrap();
+        assert_eq!(cleaned.alive, [std::process::id()]);
+        assert!(cleaned.removed.contains(&format!("folder {}", orphan.display())), "{cleaned:?}");
+        assert!(mine.exists() && !orphan.exists());
+        drop(run);
+        assert!(!mine.exists());
+        fs::remove_dir_all(registry.folder).unwrap();
+    }
+
+    #[test]
+    fn things_survive_the_register() {
+        for thing in [
+            Thing::Namespace("gwt1fs".to_owned()),
+            Thing::Folder(PathBuf::from("/tmp/a b")),
+            Thing::Group(12, 34),
+        ] {
+            assert_eq!(Thing::parse(&thing.line()), Some(thing));
+        }
+        assert_eq!(Thing::parse("namespace another"), None);
+        assert_eq!(Thing::parse("nonsense"), None);
+    }
+}

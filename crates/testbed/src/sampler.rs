@@ -1,0 +1,185 @@
+//! One thread that reads the machine's counters at a fixed interval while a trial runs.
+//!
+//! It keeps readings as they are; differences and judgements are made by whoever asked.
+
+use std::net::SocketAddrV4;
+use std::path::PathBuf;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::proc::{
+    self, CpuTimes, InterfaceCounters, Softnet, parse_cpu_times, parse_interface,
+    parse_resident_bytes, parse_softnet, parse_udp_rows,
+};
+
+/// What to watch on one side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The process whose tree is watched.
+    pub pid: u32,
+    /// Where it takes datagrams.
+    pub address: SocketAddrV4,
+    /// The interface that carries them, in the network of that process.
+    pub interface: String,
+}
+
+/// One side at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SideReading {
+    /// Resident memory of the process tree, bytes; 0 when the process is not there.
+    pub resident_bytes: u64,
+    /// Processor time of the process tree so far, clock ticks.
+    pub used_ticks: u64,
+    /// Datagrams dropped at the sockets of the address so far.
+    pub socket_drops: u64,
+    /// Counters of the interface.
+    pub interface: InterfaceCounters,
+}
+
+/// The machine at one moment. All counters since boot, or since the thing was made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// Since the origin given to [`Sampler::start`].
+    pub at: Duration,
+    /// The processors that are watched.
+    pub cpus: Vec<CpuTimes>,
+    /// The receive backlog of all processors.
+    pub softnet: Softnet,
+    /// The targets, in their order.
+    pub sides: Vec<SideReading>,
+}
+
+/// A running sampler. [`Sampler::finish`] ends it; so does dropping it.
+#[derive(Debug)]
+pub struct Sampler {
+    messages: Option<Sender<Target>>,
+    thread: Option<JoinHandle<Vec<Reading>>>,
+}
+
+impl Sampler {
+    /// Starts to read every `interval`, the first time before this returns. Times count from
+    /// `origin`. Only processors in `cpus` are kept; an empty list keeps all.
+    #[must_use]
+    pub fn start(
+        origin: Instant,
+        interval: Duration,
+        cpus: Vec<usize>,
+        mut targets: Vec<Target>,
+    ) -> Self {
+        let (messages, inbox) = mpsc::channel();
+        let mut readings = vec![read_all(origin, &cpus, &targets)];
+        let thread = std::thread::spawn(move || {
+            let mut next = Instant::now() + interval;
+            loop {
+                match inbox.recv_timeout(next.saturating_duration_since(Instant::now())) {
+                    Ok(target) => {
+                        targets.push(target);
+                        continue;
+                    }
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => {
+                        readings.push(read_all(origin, &cpus, &targets));
+                        return readings;
+                    }
+                }
+                readings.push(read_all(origin, &cpus, &targets));
+                // After a stall no readings are made up: the next one is a whole interval away.
+                next = (next + interval).max(Instant::now());
+            }
+        });
+        Self { messages: Some(messages), thread: Some(thread) }
+    }
+
+    /// Watches one more target from now on: the generator, which starts after the sampler.
+    pub fn watch(&self, target: Target) {
+        if let Some(messages) = &self.messages {
+            // The thread ends only when this end of the channel is closed.
+            let _ = messages.send(target);
+        }
+    }
+
+    /// Reads a last time, ends the thread and returns all readings in order of time.
+    #[must_use]
+    pub fn finish(mut self) -> Vec<Reading> {
+        self.messages = None;
+        self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
+    }
+}
+
+impl Drop for Sampler {
+    fn drop(&mut self) {
+        self.messages = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn read_all(origin: Instant, cpus: &[usize], targets: &[Target]) -> Reading {
+    let mut times = parse_cpu_times(&proc::read("/proc/stat"));
+    if !cpus.is_empty() {
+        times.retain(|time| cpus.contains(&(time.cpu as usize)));
+    }
+    Reading {
+        at: origin.elapsed(),
+        cpus: times,
+        softnet: parse_softnet(&proc::read("/proc/net/softnet_stat")),
+        sides: targets.iter().map(read_side).collect(),
+    }
+}
+
+fn read_side(target: &Target) -> SideReading {
+    let mut side = SideReading::default();
+    for pid in proc::process_tree(target.pid) {
+        let status = proc::read(format!("/proc/{pid}/status"));
+        side.resident_bytes += parse_resident_bytes(&status).unwrap_or(0);
+        side.used_ticks += proc::process_times(pid).map_or(0, |times| times.used_ticks);
+    }
+    let network = PathBuf::from(format!("/proc/{}/net", target.pid));
+    let rows = parse_udp_rows(&proc::read(network.join("udp")));
+    side.socket_drops = proc::drops_at(&rows, target.address).0;
+    let devices = proc::read(network.join("dev"));
+    side.interface = parse_interface(&devices, &target.interface).unwrap_or_default();
+    side
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, UdpSocket};
+
+    use super::*;
+
+    #[test]
+    fn drops_at_a_full_socket_are_seen() {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = socket.local_addr().unwrap().port();
+        let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
+        let target = Target { pid: std::process::id(), address, interface: "lo".to_owned() };
+        let origin = Instant::now();
+        let sampler = Sampler::start(origin, Duration::from_secs(3600), vec![], vec![target]);
+        let sender = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        for _ in 0..4_000 {
+            sender.send_to(&[0; 1400], address).unwrap();
+        }
+        let readings = sampler.finish();
+        let (first, last) = (&readings[0], &readings[readings.len() - 1]);
+        assert_eq!(readings.len(), 2);
+        assert!(last.at > first.at);
+        assert_eq!(first.sides[0].socket_drops, 0);
+        assert!(last.sides[0].socket_drops > 0, "{last:?}");
+        assert!(last.sides[0].resident_bytes > 0);
+        let packets = |reading: &Reading| reading.sides[0].interface.received_packets;
+        assert!(packets(last) >= packets(first) + 4_000);
+        assert!(!last.cpus.is_empty());
+    }
+
+    #[test]
+    fn targets_join_later() {
+        let sampler = Sampler::start(Instant::now(), Duration::from_secs(3600), vec![], vec![]);
+        let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9);
+        sampler.watch(Target { pid: std::process::id(), address, interface: "lo".to_owned() });
+        let readings = sampler.finish();
+        assert_eq!(readings.iter().map(|r| r.sides.len()).collect::<Vec<_>>(), [0, 1]);
+    }
+}

@@ -1,0 +1,217 @@
+//! Where server and generator meet: two namespaces joined by a veth pair, or loopback.
+
+use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::path::PathBuf;
+
+use crate::command::{CommandLine, require_program};
+use crate::error::TestbedError;
+use crate::namespace;
+use crate::registry::{Run, ip};
+
+/// One of the two ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// Where the measured services run.
+    Server,
+    /// Where the generator runs.
+    Client,
+}
+
+/// The name of the veth end in each namespace.
+pub const INTERFACE: &str = "gw0";
+
+/// Packets that a processor's backlog takes before the kernel drops (`netdev_max_backlog`).
+const BACKLOG_PACKETS: u32 = 65_536;
+
+/// The same for servers and generators.
+const NICENESS: &str = "-15";
+
+/// What to build.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamespaceSettings {
+    /// Addresses of the server's end, one per measured service.
+    pub server_addresses: Vec<Ipv4Addr>,
+    /// The address of the generator's end.
+    pub client_address: Ipv4Addr,
+    /// Length of the prefix that both ends share.
+    pub prefix_length: u8,
+    /// The processor that takes the server's received packets.
+    pub server_cpu: usize,
+    /// The processor that takes the generator's received packets.
+    pub client_cpu: usize,
+}
+
+/// A place to measure in. The register of the run that built it removes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Topology {
+    /// Everything on 127.0.0.1, told apart by ports.
+    Loopback,
+    /// Two namespaces, named.
+    Namespaces {
+        /// The server's namespace.
+        server: String,
+        /// The generator's namespace.
+        client: String,
+    },
+}
+
+impl Topology {
+    /// Builds two namespaces and the veth pair between them, with receive steering and raised
+    /// backlog, and writes them into the register of `run` beforehand.
+    ///
+    /// # Errors
+    /// `ip` is missing or refuses (usually: no permission).
+    pub fn namespaces(run: &mut Run, settings: &NamespaceSettings) -> Result<Self, TestbedError> {
+        require_program("ip", "iproute2")?;
+        let pid = std::process::id();
+        let (server, client) = (namespace::name_of(pid, 's'), namespace::name_of(pid, 'c'));
+        for name in [&server, &client] {
+            run.note_namespace(name)?;
+            namespace::create(name)?;
+        }
+        ip().args(["link", "add", INTERFACE, "netns", &server, "type", "veth"])
+            .args(["peer", "name", INTERFACE, "netns", &client])
+            .run()?;
+        let client_addresses = [settings.client_address];
+        let (server_end, client_end) = (
+            End { name: &server, mac: "02:67:77:00:00:01", addresses: &settings.server_addresses },
+            End { name: &client, mac: "02:67:77:00:00:02", addresses: &client_addresses },
+        );
+        server_end.set_up(settings.prefix_length, settings.server_cpu, &client_end)?;
+        client_end.set_up(settings.prefix_length, settings.client_cpu, &server_end)?;
+        run.registry().raise_backlog(BACKLOG_PACKETS)?;
+        Ok(Self::Namespaces { server, client })
+    }
+
+    /// `command`, run on `side`, on processor `cpu` when given; in namespaces, which need root, also
+    /// ahead of other programs of the machine, which would otherwise be measured too.
+    #[must_use]
+    pub fn command(&self, side: Side, cpu: Option<usize>, command: CommandLine) -> CommandLine {
+        let pinned = match cpu {
+            Some(cpu) => command.through(&["taskset", "-c", &cpu.to_string()]),
+            None => command,
+        };
+        match self.namespace(side) {
+            Some(name) => {
+                pinned.through(&["nice", "-n", NICENESS]).through(&["ip", "netns", "exec", name])
+            }
+            None => pinned,
+        }
+    }
+
+    /// The namespace of `side`; `None` on loopback.
+    #[must_use]
+    pub fn namespace(&self, side: Side) -> Option<&str> {
+        match (self, side) {
+            (Self::Loopback, _) => None,
+            (Self::Namespaces { server, .. }, Side::Server) => Some(server),
+            (Self::Namespaces { client, .. }, Side::Client) => Some(client),
+        }
+    }
+
+    /// The interface that carries the packets.
+    #[must_use]
+    pub fn interface(&self) -> &'static str {
+        match self {
+            Self::Loopback => "lo",
+            Self::Namespaces { .. } => INTERFACE,
+        }
+    }
+
+    /// The folder below `/proc` that shows the network of a process of this topology.
+    #[must_use]
+    pub fn network_of(pid: u32) -> PathBuf {
+        PathBuf::from(format!("/proc/{pid}/net"))
+    }
+}
+
+/// One end of the veth pair.
+struct End<'a> {
+    name: &'a str,
+    mac: &'a str,
+    addresses: &'a [Ipv4Addr],
+}
+
+impl End<'_> {
+    fn set_up(&self, prefix: u8, cpu: usize, peer: &End<'_>) -> Result<(), TestbedError> {
+        let ip_in = |words: &[&str]| ip().args(["-n", self.name]).args(words.iter().copied()).run();
+        // Written inside the namespace, whose own /sys `ip netns exec` shows. No IPv6: its own traffic
+        // would be in the counters.
+        let script = format!(
+            "echo {} >/sys/class/net/{INTERFACE}/queues/rx-0/rps_cpus; \
+             echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6 2>/dev/null; true",
+            cpu_mask(cpu)
+        );
+        ip().args(["netns", "exec", self.name, "sh", "-ec", &script]).run()?;
+        for address in self.addresses {
+            ip_in(&["addr", "add", &format!("{address}/{prefix}"), "dev", INTERFACE])?;
+        }
+        ip_in(&["link", "set", INTERFACE, "address", self.mac, "txqueuelen", "10000", "up"])?;
+        ip_in(&["link", "set", "lo", "up"])?;
+        // Permanent neighbours: address resolution is not what is measured.
+        for address in peer.addresses {
+            let address = address.to_string();
+            ip_in(&["neigh", "replace", &address, "lladdr", peer.mac, "dev", INTERFACE])?;
+        }
+        Ok(())
+    }
+}
+
+/// Processor `cpu` as the kernel writes sets of them: words of 32 bits, the highest first.
+fn cpu_mask(cpu: usize) -> String {
+    format!("{:x}{}", 1_u32 << (cpu % 32), ",00000000".repeat(cpu / 32))
+}
+
+/// A UDP port of `address` that is free now, found by asking the kernel for one.
+///
+/// # Errors
+/// The kernel has none.
+pub fn free_port(address: Ipv4Addr) -> Result<u16, TestbedError> {
+    UdpSocket::bind(SocketAddrV4::new(address, 0))
+        .and_then(|socket| socket.local_addr())
+        .map(|local| local.port())
+        .map_err(|e| TestbedError::new(format!("cannot find a free UDP port on {address}"), e))
+}
+
+/// The processors that this process may run on, from `/proc/self/status`.
+#[must_use]
+pub fn allowed_cpus() -> Vec<usize> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    parse_cpu_list(list.unwrap_or("0"))
+}
+
+/// `0-2,5` as numbers (cpuset(7), list format).
+fn parse_cpu_list(text: &str) -> Vec<usize> {
+    let mut cpus = Vec::new();
+    for part in text.trim().split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        if let (Ok(first), Ok(last)) = (first.parse::<usize>(), last.parse::<usize>()) {
+            cpus.extend(first..=last);
+        }
+    }
+    cpus
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processor_lists_are_read() {
+        assert_eq!(parse_cpu_list(" 0-2,5\n"), [0, 1, 2, 5]);
+        assert_eq!(parse_cpu_list("7"), [7]);
+        assert!(!allowed_cpus().is_empty());
+        assert_eq!((cpu_mask(1), cpu_mask(33)), ("2".to_owned(), "2,00000000".to_owned()));
+    }
+
+    #[test]
+    fn commands_are_led_into_their_side() {
+        let topology =
+            Topology::Namespaces { server: "gwt1s".to_owned(), client: "gwt1c".to_owned() };
+        let line = topology.command(Side::Client, Some(0), CommandLine::new("true"));
+        assert_eq!(line.to_string(), "ip netns exec gwt1c nice -n -15 taskset -c 0 true");
+        let line = Topology::Loopback.command(Side::Server, None, CommandLine::new("true"));
+        assert_eq!(line.to_string(), "true");
+    }
+}

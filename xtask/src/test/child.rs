@@ -1,0 +1,153 @@
+//! Running a program with its output in a log, without input, for a limited time.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::privilege::Privilege;
+
+/// The environment variable by which everything started here is found again.
+pub(crate) const MARKER: &str = "GODWIT_TEST_RUN";
+
+/// One process that carries the marker.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Marked {
+    /// Its process id.
+    pub(crate) pid: u32,
+    /// Its command line.
+    pub(crate) words: String,
+}
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// With this status.
+    Status(ExitStatus),
+    /// It had to be ended after its time.
+    TimeOut,
+}
+
+impl End {
+    /// Whether it ended by itself with exit code 0.
+    pub(crate) fn is_success(self) -> bool {
+        matches!(self, Self::Status(status) if status.success())
+    }
+
+    /// In words.
+    pub(crate) fn describe(self) -> String {
+        match self {
+            Self::Status(status) => status.to_string(),
+            Self::TimeOut => "did not end in time".to_owned(),
+        }
+    }
+}
+
+/// Runs `command` with both outputs in the file `log`; ends it and everything marked with
+/// `marker` when it takes longer than `limit`.
+pub(crate) fn run(
+    command: &mut Command,
+    marker: &str,
+    log: &Path,
+    limit: Duration,
+) -> Result<End, String> {
+    let output = File::create(log).map_err(|error| format!("{}: {error}", log.display()))?;
+    let errors = output.try_clone().map_err(|error| format!("{}: {error}", log.display()))?;
+    command.stdout(output).stderr(errors);
+    wait(command, marker, limit)
+}
+
+/// The same with the outputs where `command` has them already.
+pub(crate) fn wait(command: &mut Command, marker: &str, limit: Duration) -> Result<End, String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let failed = |error: std::io::Error| format!("cannot run {name}: {error}");
+    let started = Instant::now();
+    let mut child = command.stdin(Stdio::null()).env(MARKER, marker).spawn().map_err(failed)?;
+    let mut pause = Duration::from_millis(1);
+    loop {
+        if let Some(status) = child.try_wait().map_err(failed)? {
+            return Ok(End::Status(status));
+        }
+        if started.elapsed() > limit {
+            end_all(&marked(marker));
+            drop(child.kill());
+            child.wait().map_err(failed)?;
+            return Ok(End::TimeOut);
+        }
+        thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(100));
+    }
+}
+
+/// All processes that carry the marker, as far as this user may see them.
+pub(crate) fn marked(marker: &str) -> Vec<Marked> {
+    let entry = format!("{MARKER}={marker}");
+    let mut found = Vec::new();
+    let pids = fs::read_dir("/proc").into_iter().flatten().flatten();
+    for pid in pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()) {
+        let folder = PathBuf::from(format!("/proc/{pid}"));
+        let environment = fs::read(folder.join("environ")).unwrap_or_default();
+        if environment.split(|octet| *octet == 0).any(|variable| variable == entry.as_bytes()) {
+            let words = fs::read(folder.join("cmdline")).unwrap_or_default();
+            let words = String::from_utf8_lossy(&words).replace('\0', " ");
+            found.push(Marked { pid, words: words.trim().to_owned() });
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Ends processes, each by its own id.
+pub(crate) fn end_all(processes: &[Marked]) {
+    for process in processes {
+        let script = format!("kill -KILL {} 2>/dev/null", process.pid);
+        drop(Privilege::detect().shell(&script).stdin(Stdio::null()).status());
+    }
+}
+
+/// The last lines of a log, indented.
+pub(crate) fn last_lines(log: &Path, count: usize) -> String {
+    let octets = fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&octets);
+    let lines: Vec<&str> = text.lines().collect();
+    let first = lines.len().saturating_sub(count);
+    lines[first..].iter().map(|line| format!("    | {line}\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("godwit-child-{name}-{}", std::process::id()))
+    }
+
+    #[test]
+    fn output_and_status_are_kept() {
+        let log = log("output");
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo a; echo b >&2; read c || echo no input; exit 3"]);
+        let end = run(&mut command, "output", &log, Duration::from_secs(60)).unwrap();
+        assert!(!end.is_success());
+        assert_eq!(last_lines(&log, 2), "    | b\n    | no input\n");
+        fs::remove_file(log).unwrap();
+    }
+
+    #[test]
+    fn after_its_time_a_program_is_ended_with_its_children() {
+        let log = log("time");
+        let marker = format!("time-{}", std::process::id());
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 1000 & sleep 1000"]);
+        let end = run(&mut command, &marker, &log, Duration::from_millis(300)).unwrap();
+        assert_eq!(end, End::TimeOut);
+        // A killed orphan stays visible until its new parent has waited for it.
+        let started = Instant::now();
+        while !marked(&marker).is_empty() && started.elapsed() < Duration::from_secs(20) {
+            thread::yield_now();
+        }
+        assert_eq!(marked(&marker), []);
+        fs::remove_file(log).unwrap();
+    }
+}

@@ -1,0 +1,172 @@
+//! The main job, shortened: once as root in namespaces, once as nobody on loopback.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::Session;
+use super::child;
+use super::privilege::Privilege;
+use super::tally::Tally;
+
+/// The plan that is short enough.
+const PLAN: &str = "dhcp4-smoke";
+const LIMIT: Duration = Duration::from_secs(180);
+/// What the checks of one job are called when they cannot be made.
+const CHECK_COUNT: usize = 4;
+/// The user that owns nothing (Debian's `nobody` and `nogroup`).
+const NOBODY: &str = "65534";
+
+/// As whom the job runs, and hence where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum As {
+    /// Root, in network namespaces.
+    Root,
+    /// Anybody, on loopback.
+    Anybody,
+}
+
+impl As {
+    /// The value of `topology` in the summary.
+    const fn topology(self) -> &'static str {
+        match self {
+            Self::Root => "veth",
+            Self::Anybody => "loopback",
+        }
+    }
+}
+
+/// Runs the job and looks at what it wrote.
+pub(crate) fn run(session: &Session, godwit: Option<&Path>, user: As) -> Result<Tally, String> {
+    let Some(godwit) = godwit else {
+        println!("    there is no godwit binary to run");
+        return Ok(Tally { failed: CHECK_COUNT, ..Tally::default() });
+    };
+    if user == As::Root && !session.privilege.is_root() {
+        println!("    left out: namespaces need root or passwordless sudo");
+        return Ok(Tally::left_out(CHECK_COUNT));
+    }
+    let name = format!("job-{}", user.topology());
+    let folder = session.temporary.join(&name);
+    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
+    fs::create_dir_all(&folder).map_err(failed)?;
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).map_err(failed)?;
+    // The build folder may be closed to others.
+    let copy = folder.join("godwit");
+    fs::copy(godwit, &copy).map_err(failed)?;
+    fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)).map_err(failed)?;
+
+    let mut command = job_command(session, &copy, &folder, user);
+    command.current_dir(&folder);
+    let log = session.log(&name);
+    let end = child::run(&mut command, &session.marker, &log, LIMIT)?;
+    let tally = judge(end, &folder, user);
+    if tally.failed > 0 {
+        println!("    godwit lab run {PLAN}: {}; log: {}", end.describe(), log.display());
+        print!("{}", child::last_lines(&log, 60));
+        let kept = session.logs.join(&name);
+        println!("    its files are kept in {}", kept.display());
+        drop(fs::remove_dir_all(&kept));
+        copy_folder(&folder, &kept);
+    }
+    let removal = format!("rm -rf '{}'", folder.display());
+    drop(session.privilege.shell(&removal).status());
+    Ok(tally)
+}
+
+fn job_command(session: &Session, godwit: &Path, folder: &Path, user: As) -> Command {
+    let mut environment = session.environment();
+    let home = folder.display().to_string();
+    for name in ["HOME", "TMPDIR"] {
+        environment.retain(|(other, _)| other != name);
+        environment.push((name.to_owned(), home.clone()));
+    }
+    let godwit = godwit.to_string_lossy();
+    let mut command = match (user, session.privilege) {
+        (As::Root, privilege) => privilege.command(&godwit, &environment),
+        (As::Anybody, Privilege::Root) => {
+            let mut command = session.privilege.command("setpriv", &environment);
+            command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]);
+            command.args(["--inh-caps=-all", "--bounding-set=-all", "--no-new-privs"]);
+            command.arg(&*godwit);
+            command
+        }
+        (As::Anybody, _) => Privilege::None.command(&godwit, &environment),
+    };
+    command.args(["lab", "run", PLAN, "--json"]);
+    command
+}
+
+fn judge(end: child::End, folder: &Path, user: As) -> Tally {
+    let mut tally = Tally::default();
+    tally.check(end.is_success(), &format!("the job ends with exit code 0: {}", end.describe()));
+    let page = find(folder, "report.html").and_then(|path| fs::read_to_string(path).ok());
+    let is_page = page.is_some_and(|text| text.contains("<svg") && text.contains("</html>"));
+    tally.check(is_page, "report.html is a whole page with charts");
+    let summary = find(folder, "summary.json")
+        .and_then(|path| fs::read_to_string(path).ok())
+        .and_then(|text| serde_json::from_str::<Value>(&text).ok())
+        .unwrap_or(Value::Null);
+    tally.check(every_server_gave_leases(&summary), "summary.json has a rate of leases per server");
+    let topology = user.topology();
+    let ran_there = summary["environment"]["topology"] == topology;
+    tally.check(ran_there, &format!("the job ran on {topology}"));
+    tally
+}
+
+/// The newest file of that name below `folder`.
+fn find(folder: &Path, name: &str) -> Option<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => open.push(path),
+                Ok(kind) if kind.is_file() && entry.file_name() == name => found.push(path),
+                _ => {}
+            }
+        }
+    }
+    found.into_iter().max_by_key(|path| fs::metadata(path).and_then(|data| data.modified()).ok())
+}
+
+/// Whether the summary has results and each has a confirmed rate. The rate of the limit responder
+/// stands elsewhere and does not count.
+fn every_server_gave_leases(summary: &Value) -> bool {
+    let results = summary["results"].as_array().map_or(&[][..], Vec::as_slice);
+    let gave = |result: &Value| result["leases_per_s"].as_f64().is_some_and(|rate| rate > 0.0);
+    !results.is_empty() && results.iter().all(gave)
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    drop(fs::create_dir_all(to));
+    for entry in fs::read_dir(from).into_iter().flatten().flatten() {
+        let target = to.join(entry.file_name());
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => copy_folder(&entry.path(), &target),
+            Ok(kind) if kind.is_file() && entry.file_name() != "godwit" => {
+                drop(fs::copy(entry.path(), target));
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_rates_of_servers_count() {
+        let gave = |text: &str| every_server_gave_leases(&serde_json::from_str(text).unwrap());
+        assert!(gave(r#"{"results": [{"leases_per_s": 3}, {"leases_per_s": 7.5}]}"#));
+        assert!(!gave(r#"{"results": [{"leases_per_s": 3}, {"leases_per_s": null}]}"#));
+        assert!(!gave(r#"{"results": [], "limit": {"leases_per_s": 9}}"#));
+        assert!(!gave("null"));
+    }
+}

@@ -1,0 +1,72 @@
+//! What this user may do: everything, everything through `sudo`, or only what anybody may.
+
+use std::fs;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+/// How far the run may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Privilege {
+    /// Root itself.
+    Root,
+    /// Passwordless `sudo`.
+    Sudo,
+    /// Neither.
+    None,
+}
+
+impl Privilege {
+    /// Finds out, once.
+    pub(crate) fn detect() -> Self {
+        static FOUND: OnceLock<Privilege> = OnceLock::new();
+        *FOUND.get_or_init(|| {
+            let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+            let effective_user = status
+                .lines()
+                .find_map(|line| line.strip_prefix("Uid:")?.split_whitespace().nth(1));
+            if effective_user == Some("0") {
+                return Self::Root;
+            }
+            let sudo = Command::new("sudo")
+                .args(["-n", "true"])
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status();
+            match sudo {
+                Ok(status) if status.success() => Self::Sudo,
+                _ => Self::None,
+            }
+        })
+    }
+
+    /// Whether root's work can be done.
+    pub(crate) fn is_root(self) -> bool {
+        self != Self::None
+    }
+
+    /// `program` with `environment`, as root where that is possible.
+    pub(crate) fn command(self, program: &str, environment: &[(String, String)]) -> Command {
+        match self {
+            Self::Sudo => {
+                let mut command = Command::new("sudo");
+                command.args(["-n", "env"]);
+                command.args(environment.iter().map(|(name, value)| format!("{name}={value}")));
+                command.arg(program);
+                command
+            }
+            Self::Root | Self::None => {
+                let mut command = Command::new(program);
+                command.envs(environment.iter().map(|(name, value)| (name, value)));
+                command
+            }
+        }
+    }
+
+    /// A shell script, as root where that is possible.
+    pub(crate) fn shell(self, script: &str) -> Command {
+        let mut command = self.command("sh", &[]);
+        command.args(["-c", script]);
+        command
+    }
+}

@@ -1,0 +1,202 @@
+//! Set-up of a fresh Debian 12: the packages that tests compare with, and the two components of
+//! the Rust toolchain that tidy runs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use super::Session;
+use super::child;
+use super::privilege::Privilege;
+use super::tally::Tally;
+
+/// Debian packages by name, and what needs them.
+pub(crate) const PACKAGES: [(&str, &str); 12] = [
+    ("iproute2", "namespaces and virtual interfaces"),
+    ("util-linux", "giving up privileges, placing processes"),
+    ("procps", "looking at processes"),
+    ("kea-dhcp4-server", "the server that ours is compared with"),
+    ("kea-admin", "perfdhcp, a client by others"),
+    ("isc-dhcp-client", "dhclient, a client by others"),
+    ("udhcpc", "a client by others"),
+    ("tshark", "a second opinion on our packets"),
+    ("tcpdump", "captures"),
+    ("strace", "the order of system calls"),
+    ("chromium", "the report as a browser shows it"),
+    ("poppler-utils", "the report as it prints"),
+];
+
+/// Asked by packages before they start a service; 101 forbids it (Debian policy, invoke-rc.d).
+const POLICY_PATH: &str = "/usr/sbin/policy-rc.d";
+/// By this line the file is known to be ours.
+const POLICY_MARK: &str = "# Written by cargo xtask test while it installs packages.";
+
+const UPDATE: &str = "apt-get -q update";
+const INSTALL: &str =
+    "apt-get -q -y -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 install --no-install-recommends";
+
+/// Installs what is missing, and counts one check per package and component.
+pub(crate) fn run(session: &Session, may_install: bool) -> Result<Tally, String> {
+    let mut tally = components(session)?;
+    let missing = missing_packages();
+    tally.passed += PACKAGES.len() - missing.len();
+    if missing.is_empty() {
+        println!("    all {} packages are installed", PACKAGES.len());
+        return Ok(tally);
+    }
+    let names = missing.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" ");
+    let reason = if !may_install {
+        "told not to install"
+    } else if !Path::new("/usr/bin/apt-get").exists() {
+        "there is no apt-get here"
+    } else if !session.privilege.is_root() {
+        "that needs root or passwordless sudo"
+    } else {
+        println!("    installing {names}");
+        install(session, &names)?;
+        for (name, usage) in &missing {
+            let is_there = !missing_packages().iter().any(|(other, _)| other == name);
+            tally.check(is_there, &format!("package {name} ({usage}) is installed"));
+        }
+        return Ok(tally);
+    };
+    println!("    not installed, {reason}:");
+    for (name, usage) in &missing {
+        println!("      {name}: {usage}; tests that need it are left out");
+    }
+    tally += Tally::left_out(missing.len());
+    Ok(tally)
+}
+
+/// The packages that are not installed.
+fn missing_packages() -> Vec<(&'static str, &'static str)> {
+    let is_installed = |name: &str| {
+        let query = Command::new("dpkg-query")
+            .args(["-W", "-f", "${db:Status-Status}", name])
+            .stdin(Stdio::null())
+            .output();
+        query.is_ok_and(|output| output.stdout == b"installed")
+    };
+    PACKAGES.into_iter().filter(|(name, _)| !is_installed(name)).collect()
+}
+
+fn install(session: &Session, names: &str) -> Result<(), String> {
+    let _services_stay_down = ServicePolicy::forbid(session.privilege, Path::new(POLICY_PATH))?;
+    let log = session.log("setup");
+    let quiet = "export DEBIAN_FRONTEND=noninteractive";
+    // Mirrors fail now and then; once more is worth it.
+    let script = format!(
+        "{quiet}\n{{ {UPDATE} || {{ sleep 5; {UPDATE}; }}; }} && \
+         {{ {INSTALL} {names} || {{ sleep 5; {UPDATE}; {INSTALL} {names}; }}; }}"
+    );
+    let mut command = session.privilege.shell(&script);
+    let end = child::run(&mut command, &session.marker, &log, Duration::from_secs(1800))?;
+    if !end.is_success() {
+        println!("    apt-get: {}; {}", end.describe(), log.display());
+        print!("{}", child::last_lines(&log, 20));
+    }
+    Ok(())
+}
+
+/// Keeps packages from starting services as long as it lives.
+struct ServicePolicy {
+    privilege: Privilege,
+    path: PathBuf,
+    is_ours: bool,
+}
+
+impl ServicePolicy {
+    /// Puts the policy at `path`, unless somebody's own is there.
+    fn forbid(privilege: Privilege, path: &Path) -> Result<Self, String> {
+        let shown = path.display();
+        // One that a killed run left is taken over, so that it goes this time.
+        let is_ours = fs::read_to_string(path).map_or(true, |text| text.contains(POLICY_MARK));
+        let policy = Self { privilege, path: path.to_owned(), is_ours };
+        if is_ours {
+            let script = format!(
+                "printf '%s\\n' '#!/bin/sh' '{POLICY_MARK}' 'exit 101' > '{shown}' && \
+                 chmod 755 '{shown}'"
+            );
+            let status = privilege.shell(&script).stdin(Stdio::null()).status();
+            if !status.is_ok_and(|status| status.success()) {
+                return Err(format!("cannot write {shown}, so packages might start services"));
+            }
+        } else {
+            println!("    {shown} is there already and stays as it is");
+        }
+        Ok(policy)
+    }
+}
+
+impl Drop for ServicePolicy {
+    fn drop(&mut self) {
+        if self.is_ours {
+            let script = format!("rm -f '{}'", self.path.display());
+            drop(self.privilege.shell(&script).stdin(Stdio::null()).status());
+        }
+    }
+}
+
+/// `cargo fmt` and `cargo clippy`, which a minimal toolchain lacks.
+fn components(session: &Session) -> Result<Tally, String> {
+    let has = |name: &str| {
+        let mut command = session.cargo();
+        command.args([name, "--version"]).stdout(Stdio::null()).stderr(Stdio::null());
+        command.stdin(Stdio::null()).status().is_ok_and(|status| status.success())
+    };
+    if !(has("fmt") && has("clippy")) {
+        println!("    adding rustfmt and clippy to the toolchain");
+        let log = session.log("setup-components");
+        let mut command = Command::new("rustup");
+        command.args(["component", "add", "rustfmt", "clippy"]).current_dir(&session.root);
+        match child::run(&mut command, &session.marker, &log, Duration::from_secs(600)) {
+            Ok(end) if end.is_success() => {}
+            Ok(_) => print!("{}", child::last_lines(&log, 10)),
+            Err(reason) => println!("    {reason}"),
+        }
+    }
+    let mut tally = Tally::default();
+    tally.check(has("fmt"), "cargo fmt is installed");
+    tally.check(has("clippy"), "cargo clippy is installed");
+    Ok(tally)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy_path(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("godwit-policy-{name}-{}", std::process::id()))
+    }
+
+    #[test]
+    fn services_are_forbidden_only_while_packages_are_installed() {
+        let path = policy_path("own");
+        for left_by_a_killed_run in [false, true] {
+            if left_by_a_killed_run {
+                fs::write(&path, format!("{POLICY_MARK}\n")).unwrap();
+            }
+            let policy = ServicePolicy::forbid(Privilege::None, &path).unwrap();
+            let answer = Command::new(&path).status().unwrap();
+            assert_eq!(answer.code(), Some(101));
+            drop(policy);
+            assert!(!path.exists());
+        }
+    }
+
+    #[test]
+    fn the_policy_of_somebody_else_stays() {
+        let path = policy_path("other");
+        fs::write(&path, "#!/bin/sh\nexit 0\n").unwrap();
+        drop(ServicePolicy::forbid(Privilege::None, &path).unwrap());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "#!/bin/sh\nexit 0\n");
+        fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn no_installation_without_the_policy() {
+        let path = policy_path("no-folder").join("policy");
+        assert!(ServicePolicy::forbid(Privilege::None, &path).is_err());
+    }
+}

@@ -1,0 +1,110 @@
+//! Counting what passed, failed and was left out, suite by suite.
+
+use std::fmt;
+use std::ops::AddAssign;
+
+/// Checks counted by outcome.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    /// Held.
+    pub(crate) passed: usize,
+    /// Did not hold.
+    pub(crate) failed: usize,
+    /// Could not be tried here.
+    pub(crate) skipped: usize,
+}
+
+impl Tally {
+    /// One check.
+    pub(crate) fn one(holds: bool) -> Self {
+        Self { passed: usize::from(holds), failed: usize::from(!holds), skipped: 0 }
+    }
+
+    /// `count` checks that are left out.
+    pub(crate) fn left_out(count: usize) -> Self {
+        Self { skipped: count, ..Self::default() }
+    }
+
+    /// Counts one check and says which one when it does not hold.
+    pub(crate) fn check(&mut self, holds: bool, what: &str) {
+        if !holds {
+            println!("    does not hold: {what}");
+        }
+        *self += Self::one(holds);
+    }
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
+    }
+}
+
+/// Reads what a test program printed with `--show-output`: its result lines, and the tests that
+/// said `skipped: ` and returned. Returns the reasons, each once, with the counts.
+pub(crate) fn read_output(text: &str) -> (Tally, Vec<String>) {
+    let mut tally = Tally::default();
+    let mut reasons: Vec<String> = Vec::new();
+    let mut skipped_tests = 0;
+    let mut is_counted = true;
+    for line in text.lines() {
+        if line.starts_with("---- ") && line.ends_with(" ----") {
+            is_counted = false;
+        } else if let Some(reason) = line.strip_prefix("skipped: ") {
+            skipped_tests += usize::from(!is_counted);
+            is_counted = true;
+            if !reasons.iter().any(|known| known == reason) {
+                reasons.push(reason.to_owned());
+            }
+        } else if let Some(counts) = line.strip_prefix("test result: ") {
+            tally += read_counts(counts);
+        }
+    }
+    // A test that skips itself has passed as far as its program knows.
+    let skipped_tests = skipped_tests.min(tally.passed);
+    tally.passed -= skipped_tests;
+    tally.skipped += skipped_tests;
+    (tally, reasons)
+}
+
+/// `ok. 3 passed; 0 failed; 1 ignored; ...`
+fn read_counts(text: &str) -> Tally {
+    let count = |name: &str| {
+        text.split(['.', ';'])
+            .find_map(|part| part.trim().strip_suffix(name)?.trim().parse().ok())
+            .unwrap_or(0)
+    };
+    Tally { passed: count("passed"), failed: count("failed"), skipped: count("ignored") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn result_lines_are_summed() {
+        let text = "running 4 tests\n\
+            test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 1.00s\n\
+            test result: FAILED. 2 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out\n";
+        assert_eq!(read_output(text).0, Tally { passed: 14, failed: 3, skipped: 1 });
+        assert_eq!(read_output("killed\n").0, Tally::default());
+    }
+
+    #[test]
+    fn tests_that_skip_themselves_have_not_passed() {
+        let text = "successes:\n\n---- a stdout ----\nskipped: no tshark\nskipped: no tshark\n\n\
+            ---- b stdout ----\nskipped: no root\n\n---- c stdout ----\nfine\n\n\
+            test result: ok. 5 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n";
+        let (tally, reasons) = read_output(text);
+        assert_eq!(tally, Tally { passed: 3, failed: 0, skipped: 2 });
+        assert_eq!(reasons, ["no tshark", "no root"]);
+    }
+}

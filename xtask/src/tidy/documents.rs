@@ -1,0 +1,172 @@
+//! Rules on everything that is no Rust code: the documents agree with the workspace, links lead
+//! somewhere, and nothing tracked belongs to one machine only.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use super::finding::Finding;
+use super::style::has_word;
+use super::workspace::{Layer, Workspace};
+
+/// Names of the checks of this module, as findings carry them.
+pub(crate) const RULES: [&str; 6] =
+    ["architecture", "dependencies", "link", "machine-path", "size", "text-marker"];
+
+/// The document whose table lists the crates.
+const ARCHITECTURE: &str = "ARCHITECTURE.md";
+/// The document whose table lists the third-party dependencies.
+const DEPENDENCIES: &str = "docs/design/dependencies.md";
+/// Octets that a tracked file may have.
+const SIZE_MAX_BYTES: u64 = 2 * 1024 * 1024;
+/// Folders of the machine that a file was written on. Put together here, so that this file passes.
+const MACHINE_PATHS: [&str; 3] =
+    [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/tmp/", "bash_jobs")];
+
+/// Checks documents and tracked files.
+pub(crate) fn check(workspace: &Workspace, findings: &mut Vec<Finding>) {
+    check_crate_list(workspace, findings);
+    check_dependency_list(workspace, findings);
+    for path in &workspace.files {
+        let size_bytes = fs::metadata(workspace.root.join(path)).map_or(0, |data| data.len());
+        if size_bytes > SIZE_MAX_BYTES {
+            let message = format!("{size_bytes} bytes, {SIZE_MAX_BYTES} at most");
+            findings.push(Finding::new("size", path, 1, message));
+            continue;
+        }
+        let Some(text) = workspace.read(path) else { continue };
+        for (index, line) in text.lines().enumerate() {
+            check_line(workspace, path, index + 1, line, findings);
+        }
+    }
+}
+
+fn check_line(
+    workspace: &Workspace,
+    path: &str,
+    number: usize,
+    line: &str,
+    findings: &mut Vec<Finding>,
+) {
+    for machine_path in MACHINE_PATHS.into_iter().filter(|each| line.contains(each)) {
+        let message = format!("{machine_path} is a folder of one machine");
+        findings.push(Finding::new("machine-path", path, number, message));
+    }
+    let is_markdown = path.ends_with(".md");
+    let is_script = [".sh", ".toml", ".ci/run", ".yml"].iter().any(|end| path.ends_with(end));
+    let remark = if is_script { line.split_once('#').map_or("", |(_, rest)| rest) } else { line };
+    if (is_markdown || is_script) && ["TODO", "FIXME"].iter().any(|marker| has_word(remark, marker))
+    {
+        let message = "do it, or open an issue";
+        findings.push(Finding::new("text-marker", path, number, message));
+    }
+    if is_markdown {
+        for target in links(line).filter(|target| !exists(workspace, path, target)) {
+            let message = format!("link to {target}: no such file");
+            findings.push(Finding::new("link", path, number, message));
+        }
+    }
+}
+
+/// Targets of `[text](target)` in a line that lead to files.
+fn links(line: &str) -> impl Iterator<Item = &str> {
+    line.split("](").skip(1).filter_map(|rest| {
+        let target = rest.split_once(')')?.0;
+        let file = target.split('#').next()?;
+        let is_file = !file.is_empty() && !file.contains("://") && !file.starts_with("mailto:");
+        is_file.then_some(file)
+    })
+}
+
+fn exists(workspace: &Workspace, path: &str, target: &str) -> bool {
+    let folder = workspace.root.join(path);
+    folder.parent().is_some_and(|folder| folder.join(target).exists())
+}
+
+/// The first cells of table rows whose `column` is one name in backticks: name to (line, cells).
+fn table(text: &str, column: usize) -> BTreeMap<String, (usize, Vec<String>)> {
+    let mut rows = BTreeMap::new();
+    for (index, line) in text.lines().enumerate() {
+        let cells: Vec<String> =
+            line.trim().trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
+        let name = cells.get(column).and_then(|cell| cell.strip_prefix('`')?.strip_suffix('`'));
+        if line.trim_start().starts_with('|')
+            && let Some(name) = name
+        {
+            rows.insert(name.to_owned(), (index + 1, cells.clone()));
+        }
+    }
+    rows
+}
+
+/// `ARCHITECTURE.md` has a table `| layer | crate | ... |` with exactly the crates that exist.
+fn check_crate_list(workspace: &Workspace, findings: &mut Vec<Finding>) {
+    let Some(text) = workspace.read(ARCHITECTURE) else {
+        findings.push(Finding::new("architecture", ARCHITECTURE, 1, "is missing"));
+        return;
+    };
+    let rows = table(&text, 1);
+    for package in &workspace.packages {
+        let Some((line, cells)) = rows.get(&package.name) else {
+            let message = format!("the crate table has no row for `{}`", package.name);
+            findings.push(Finding::new("architecture", ARCHITECTURE, 1, message));
+            continue;
+        };
+        let layer = match package.layer {
+            Ok(Layer::Number(number)) => number.to_string(),
+            Ok(Layer::Check) => "check".to_owned(),
+            Err(_) => continue,
+        };
+        if cells[0] != layer {
+            let message = format!("`{}` stands in layer {layer}, not {}", package.name, cells[0]);
+            findings.push(Finding::new("architecture", ARCHITECTURE, *line, message));
+        }
+    }
+    for (name, (line, _)) in rows {
+        if workspace.package(&name).is_none() {
+            let message = format!("no crate `{name}` in the workspace");
+            findings.push(Finding::new("architecture", ARCHITECTURE, line, message));
+        }
+    }
+}
+
+/// `docs/design/dependencies.md` has a row for every direct third-party dependency and no other.
+fn check_dependency_list(workspace: &Workspace, findings: &mut Vec<Finding>) {
+    let mut used: BTreeSet<&str> = BTreeSet::new();
+    let text = workspace.read(DEPENDENCIES);
+    let rows = table(text.as_deref().unwrap_or_default(), 0);
+    for package in &workspace.packages {
+        for dependency in package.dependencies.iter().filter(|each| !each.is_internal) {
+            used.insert(&dependency.name);
+            if !rows.contains_key(&dependency.name) {
+                let line = workspace.manifest_line(&package.manifest, &dependency.name);
+                let message = format!("say in {DEPENDENCIES} what `{}` is for", dependency.name);
+                findings.push(Finding::new("dependencies", &package.manifest, line, message));
+            }
+        }
+    }
+    for (name, (line, _)) in &rows {
+        if !used.contains(name.as_str()) {
+            let message = format!("no crate depends on `{name}`");
+            findings.push(Finding::new("dependencies", DEPENDENCIES, *line, message));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_to_files_are_found() {
+        let line = "a [b](c.md) [d](https://e) [f](#g) [h](i/j.md#k) [l](mailto:m)";
+        assert_eq!(links(line).collect::<Vec<_>>(), ["c.md", "i/j.md"]);
+    }
+
+    #[test]
+    fn tables_give_rows_by_name() {
+        let text = "| layer | crate |\n|---|---|\n| 0 | `a` |\n| 1 | `b` and c |\n0 | `d` |\n";
+        let rows = table(text, 1);
+        assert_eq!(rows.len(), 1);
+        assert_eq!(rows["a"], (3, vec!["0".to_owned(), "`a`".to_owned()]));
+    }
+}

@@ -1,0 +1,75 @@
+//! The arrows between crates: every crate declares its layer, and a dependency points down.
+
+use super::finding::Finding;
+use super::workspace::{Dependency, Layer, Package, Use, Workspace};
+
+/// Arrows inside layer 2, where the engine stands on what it decides about.
+const CORE_ARROWS: [(&str, &str); 2] =
+    [("dhcp-engine", "dhcp-config"), ("dhcp-engine", "dhcp-lease")];
+
+/// The one product that may see products: it only maps flags to calls.
+const BINARY: &str = "godwit";
+
+/// Names of the checks of this module, as findings carry them.
+pub(crate) const RULES: [&str; 3] = ["layer", "arrow", "manifest"];
+
+/// Checks declarations, arrows, and that each crate takes the workspace's lints.
+pub(crate) fn check(workspace: &Workspace, findings: &mut Vec<Finding>) {
+    for package in &workspace.packages {
+        let manifest = workspace.read(&package.manifest).unwrap_or_default();
+        if !manifest.contains("[lints]\nworkspace = true") {
+            let message = "take the workspace's lints: [lints] workspace = true";
+            findings.push(Finding::new("manifest", &package.manifest, 1, message));
+        }
+        let layer = match &package.layer {
+            Ok(layer) => *layer,
+            Err(reason) => {
+                let message = format!("{} {reason}", package.name);
+                findings.push(Finding::new("layer", &package.manifest, 1, message));
+                continue;
+            }
+        };
+        for dependency in package.dependencies.iter().filter(|each| each.is_internal) {
+            let Some(target) = workspace.package(&dependency.name) else { continue };
+            let Ok(below) = target.layer else { continue };
+            if let Some(reason) = objection(package, layer, dependency, below) {
+                let line = workspace.manifest_line(&package.manifest, &dependency.name);
+                findings.push(Finding::new("arrow", &package.manifest, line, reason));
+            }
+        }
+    }
+}
+
+/// Why `package` may not depend on `dependency`.
+fn objection(
+    package: &Package,
+    layer: Layer,
+    dependency: &Dependency,
+    below: Layer,
+) -> Option<String> {
+    let arrow = format!("{} -> {}", package.name, dependency.name);
+    let (own, other) = match (layer, below, dependency.usage) {
+        (Layer::Check, _, _) | (_, Layer::Check, Use::Dev) => return None,
+        (_, Layer::Check, Use::Normal) => {
+            return Some(format!("{arrow}: only tests may see a check crate"));
+        }
+        (Layer::Number(own), Layer::Number(other), _) => (own, other),
+    };
+    let is_allowed = match dependency.usage {
+        Use::Dev => other <= own,
+        Use::Normal if other == own => match own {
+            2 => CORE_ARROWS.contains(&(package.name.as_str(), dependency.name.as_str())),
+            4 => package.name == BINARY,
+            _ => false,
+        },
+        Use::Normal => other < own,
+    };
+    (!is_allowed).then(|| {
+        let reason = match (own, other) {
+            (2, 2) => "inside layer 2 only the engine stands on configuration and leases",
+            (4, 4) => "a product never depends on a product",
+            _ => "arrows point to lower layers only",
+        };
+        format!("{arrow}: layer {own} to layer {other}; {reason}")
+    })
+}

@@ -1,0 +1,397 @@
+//! One Rust file, taken apart just far enough for the rules: code without comments and literals,
+//! the comments, and a flat list of tokens.
+//!
+//! This is a lexer, not a parser. It knows nested block comments, raw strings, byte and C strings,
+//! character literals against lifetimes, and nothing else of the language.
+
+use std::ops::Range;
+
+/// What kind of comment a [`Comment`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CommentKind {
+    /// `//` that is no documentation.
+    Line,
+    /// `///`, `//!` and their block forms.
+    Doc,
+    /// `/* */` that is no documentation.
+    Block,
+}
+
+/// A comment and where it begins.
+#[derive(Clone, Debug)]
+pub(crate) struct Comment {
+    /// Line of its first character, from 1.
+    pub(crate) line: usize,
+    /// What kind it is.
+    pub(crate) kind: CommentKind,
+    /// Its text with the comment marks.
+    pub(crate) text: String,
+}
+
+/// A token of the code: an identifier, a lifetime, a number, `::` or one character.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Token<'a> {
+    /// The characters.
+    pub(crate) text: &'a str,
+    /// Offset of the first one in the file.
+    pub(crate) offset: usize,
+    /// Line, from 1.
+    pub(crate) line: usize,
+}
+
+/// A Rust file.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    /// Path from the root of the workspace.
+    pub(crate) path: String,
+    /// The file as it is.
+    pub(crate) text: String,
+    /// The file with comments and the inside of literals blanked; offsets and lines agree.
+    pub(crate) code: String,
+    /// The comments in order.
+    pub(crate) comments: Vec<Comment>,
+}
+
+impl Source {
+    /// Takes `text` apart.
+    pub(crate) fn new(path: impl Into<String>, text: impl Into<String>) -> Self {
+        let text = text.into();
+        let mut lexer = Lexer { octets: text.as_bytes(), at: 0, spans: Vec::new() };
+        lexer.run();
+        let spans = lexer.spans;
+        let mut code = text.clone().into_bytes();
+        let mut comments = Vec::new();
+        let mut line = 1;
+        let mut counted_to = 0;
+        for span in spans {
+            line += newlines(&text[counted_to..span.range.start]);
+            counted_to = span.range.start;
+            for octet in &mut code[span.range.clone()] {
+                if *octet != b'\n' {
+                    *octet = b' ';
+                }
+            }
+            if let Some(kind) = span.comment {
+                comments.push(Comment { line, kind, text: text[span.range].to_owned() });
+            }
+        }
+        let code = String::from_utf8(code).expect("whole characters are blanked");
+        Self { path: path.into(), text, code, comments }
+    }
+
+    /// The tokens of the code, in order.
+    pub(crate) fn tokens(&self) -> Vec<Token<'_>> {
+        let code = self.code.as_str();
+        let mut tokens = Vec::new();
+        let mut line = 1;
+        let mut rest = code.char_indices().peekable();
+        while let Some((start, first)) = rest.next() {
+            if first == '\n' {
+                line += 1;
+            }
+            if first.is_whitespace() {
+                continue;
+            }
+            let mut end = start + first.len_utf8();
+            let is_lifetime = first == '\'' && code[end..].starts_with(is_word);
+            if is_word(first) || is_lifetime {
+                while let Some((at, next)) = rest.next_if(|(_, next)| is_word(*next)) {
+                    end = at + next.len_utf8();
+                }
+            } else if first == ':' && rest.next_if(|(_, next)| *next == ':').is_some() {
+                end += 1;
+            }
+            tokens.push(Token { text: &code[start..end], offset: start, line });
+        }
+        tokens
+    }
+
+    /// Ranges of the file that only tests compile: items under `#[cfg(test)]` or `#[test]`.
+    pub(crate) fn test_ranges(&self) -> Vec<Range<usize>> {
+        let tokens = self.tokens();
+        let mut ranges: Vec<Range<usize>> = Vec::new();
+        let mut index = 0;
+        while index < tokens.len() {
+            let Some(attribute) = attribute_at(&tokens, index) else {
+                index += 1;
+                continue;
+            };
+            if is_test_attribute(&tokens[attribute.clone()]) {
+                let last = item_end(&tokens, attribute.end);
+                let end = tokens.get(last).map_or(self.text.len(), |token| token.offset + 1);
+                ranges.push(tokens[index].offset..end);
+                index = last;
+            } else {
+                index = attribute.end;
+            }
+        }
+        ranges
+    }
+}
+
+/// Whether a character may stand in an identifier or number.
+pub(crate) fn is_word(character: char) -> bool {
+    character == '_' || character.is_alphanumeric()
+}
+
+fn newlines(text: &str) -> usize {
+    text.bytes().filter(|octet| *octet == b'\n').count()
+}
+
+/// The tokens of the attribute that begins at `index`: `#[...]` or `#![...]`.
+pub(crate) fn attribute_at(tokens: &[Token<'_>], index: usize) -> Option<Range<usize>> {
+    let text = |at: usize| tokens.get(at).map(|token| token.text);
+    if text(index) != Some("#") {
+        return None;
+    }
+    let bracket = if text(index + 1) == Some("!") { index + 2 } else { index + 1 };
+    (text(bracket) == Some("[")).then(|| index..(closing(tokens, bracket) + 1).min(tokens.len()))
+}
+
+fn is_test_attribute(tokens: &[Token<'_>]) -> bool {
+    let words: Vec<&str> = tokens.iter().map(|token| token.text).collect();
+    match words.as_slice() {
+        ["#", "[", "test", "]"] => true,
+        ["#", "[", "cfg", "(", inside @ ..] => match inside {
+            ["test", ..] => true,
+            ["all" | "any", ..] => inside.contains(&"test") && !inside.contains(&"not"),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// Index of the token that ends the item beginning at `index`: its `;` or its closing brace.
+fn item_end(tokens: &[Token<'_>], mut index: usize) -> usize {
+    while let Some(attribute) = attribute_at(tokens, index) {
+        index = attribute.end;
+    }
+    while let Some(token) = tokens.get(index) {
+        match token.text {
+            ";" => return index,
+            "{" => return closing(tokens, index),
+            "(" | "[" => index = closing(tokens, index) + 1,
+            _ => index += 1,
+        }
+    }
+    index
+}
+
+/// Index of the token that closes the bracket at `open`; the last token when nothing does.
+pub(crate) fn closing(tokens: &[Token<'_>], open: usize) -> usize {
+    let mut depth = 0_usize;
+    for (index, token) in tokens.iter().enumerate().skip(open) {
+        match token.text {
+            "(" | "[" | "{" => depth += 1,
+            ")" | "]" | "}" => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 {
+            return index;
+        }
+    }
+    tokens.len().saturating_sub(1)
+}
+
+/// A stretch to blank: a comment, or the inside of a literal.
+struct Span {
+    range: Range<usize>,
+    comment: Option<CommentKind>,
+}
+
+struct Lexer<'a> {
+    octets: &'a [u8],
+    at: usize,
+    spans: Vec<Span>,
+}
+
+impl Lexer<'_> {
+    fn run(&mut self) {
+        while let Some(octet) = self.peek(0) {
+            match octet {
+                b'/' if self.peek(1) == Some(b'/') => self.line_comment(),
+                b'/' if self.peek(1) == Some(b'*') => self.block_comment(),
+                b'"' => self.string(),
+                b'\'' => self.quote(),
+                b'_' | b'a'..=b'z' | b'A'..=b'Z' => self.word(),
+                _ => self.at += 1,
+            }
+        }
+    }
+
+    fn peek(&self, ahead: usize) -> Option<u8> {
+        self.octets.get(self.at + ahead).copied()
+    }
+
+    fn blank(&mut self, start: usize, end: usize, comment: Option<CommentKind>) {
+        self.spans.push(Span { range: start..end.min(self.octets.len()), comment });
+    }
+
+    fn line_comment(&mut self) {
+        let start = self.at;
+        while self.peek(0).is_some_and(|octet| octet != b'\n') {
+            self.at += 1;
+        }
+        let text = &self.octets[start..self.at];
+        let is_doc =
+            text.starts_with(b"//!") || text.starts_with(b"///") && !text.starts_with(b"////");
+        let kind = if is_doc { CommentKind::Doc } else { CommentKind::Line };
+        self.blank(start, self.at, Some(kind));
+    }
+
+    fn block_comment(&mut self) {
+        let start = self.at;
+        let mut depth = 0_usize;
+        while let Some(octet) = self.peek(0) {
+            let pair = (octet, self.peek(1));
+            if pair == (b'/', Some(b'*')) {
+                depth += 1;
+                self.at += 2;
+            } else if pair == (b'*', Some(b'/')) {
+                depth -= 1;
+                self.at += 2;
+                if depth == 0 {
+                    break;
+                }
+            } else {
+                self.at += 1;
+            }
+        }
+        let text = &self.octets[start..self.at];
+        let is_doc = text.starts_with(b"/*!")
+            || text.starts_with(b"/**") && !text.starts_with(b"/***") && text.len() > 4;
+        let kind = if is_doc { CommentKind::Doc } else { CommentKind::Block };
+        self.blank(start, self.at, Some(kind));
+    }
+
+    fn string(&mut self) {
+        let start = self.at + 1;
+        self.at = start;
+        while let Some(octet) = self.peek(0) {
+            match octet {
+                b'\\' => self.at += 2,
+                b'"' => break,
+                _ => self.at += 1,
+            }
+        }
+        self.blank(start, self.at, None);
+        self.at += 1;
+    }
+
+    /// A character literal, or a lifetime, which is left alone.
+    fn quote(&mut self) {
+        let start = self.at + 1;
+        if self.peek(1) == Some(b'\\') {
+            self.at += 3;
+            while self.peek(0).is_some_and(|octet| octet != b'\'') {
+                self.at += 1;
+            }
+            self.blank(start, self.at, None);
+            self.at += 1;
+            return;
+        }
+        let width = self.peek(1).map_or(1, utf8_width);
+        if self.peek(1 + width) == Some(b'\'') {
+            self.blank(start, start + width, None);
+            self.at = start + width + 1;
+        } else {
+            self.at += 1;
+        }
+    }
+
+    /// An identifier, or the prefix of a raw string.
+    fn word(&mut self) {
+        let start = self.at;
+        while self.peek(0).is_some_and(|octet| octet == b'_' || octet.is_ascii_alphanumeric()) {
+            self.at += 1;
+        }
+        if !matches!(&self.octets[start..self.at], b"r" | b"br" | b"cr") {
+            return;
+        }
+        let mut hashes = 0;
+        while self.peek(hashes) == Some(b'#') {
+            hashes += 1;
+        }
+        if self.peek(hashes) != Some(b'"') {
+            return;
+        }
+        let inside = self.at + hashes + 1;
+        let mut end_mark = vec![b'"'];
+        end_mark.resize(hashes + 1, b'#');
+        let length = self.octets[inside..]
+            .windows(end_mark.len())
+            .position(|window| window == end_mark)
+            .unwrap_or(self.octets.len() - inside);
+        self.blank(inside, inside + length, None);
+        self.at = (inside + length + end_mark.len()).min(self.octets.len());
+    }
+}
+
+const fn utf8_width(first: u8) -> usize {
+    match first {
+        0xC0..=0xDF => 2,
+        0xE0..=0xEF => 3,
+        0xF0..=0xFF => 4,
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> String {
+        let source = Source::new("x.rs", text);
+        let words: Vec<&str> = source.tokens().iter().map(|token| token.text).collect();
+        words.join(" ")
+    }
+
+    #[test]
+    fn literals_and_comments_leave_no_code() {
+        assert_eq!(words("a /* b /* c */ d */ e // f"), "a e");
+        assert_eq!(
+            words(r#"a("b \" c", 'd', '\'', b'"', '"')"#),
+            "a ( \" \" , ' ' , ' ' , b ' ' , ' ' )"
+        );
+        assert_eq!(words("r#\"x \" y\"# z"), "r # \" \" # z");
+        assert_eq!(words("r#type::b\"c\" br\"d\""), "r # type :: b \" \" br \" \"");
+        assert_eq!(
+            words("fn f<'a>(x: &'a str) { 'λ'; }"),
+            "fn f < 'a > ( x : & 'a str ) { ' ' ; }"
+        );
+    }
+
+    #[test]
+    fn unterminated_literals_end_with_the_file() {
+        for text in ["\"a", "r#\"a\"", "/* a", "'\\", "'", "b'", "\"\\"] {
+            let source = Source::new("x.rs", text);
+            assert_eq!(source.code.len(), text.len(), "{text}");
+        }
+    }
+
+    #[test]
+    fn comments_know_line_and_kind() {
+        let source = Source::new("x.rs", "//! a\n\n// b\n/* c\n*/ x(); /// d\n//// e\n");
+        let seen: Vec<_> = source.comments.iter().map(|each| (each.line, each.kind)).collect();
+        use CommentKind::{Block, Doc, Line};
+        assert_eq!(seen, [(1, Doc), (3, Line), (4, Block), (5, Doc), (6, Line)]);
+    }
+
+    #[test]
+    fn test_items_are_found_with_their_braces() {
+        let text = "fn a() {}\n#[cfg(test)]\n#[doc = \"x\"]\nmod t { fn b() { } }\nfn c() {}\n\
+                    #[test]\nfn d() { }\n#[cfg(test)]\nuse e;\n#[cfg(not(test))]\nfn f() {}\n\
+                    #[cfg(all(test, unix))] const G: [u8; 2] = [1, 2];";
+        let source = Source::new("x.rs", text);
+        let seen: Vec<&str> = source.test_ranges().into_iter().map(|range| &text[range]).collect();
+        assert_eq!(
+            seen,
+            [
+                "#[cfg(test)]\n#[doc = \"x\"]\nmod t { fn b() { } }",
+                "#[test]\nfn d() { }",
+                "#[cfg(test)]\nuse e;",
+                "#[cfg(all(test, unix))] const G: [u8; 2] = [1, 2];",
+            ]
+        );
+    }
+}
