@@ -144,6 +144,11 @@ impl LogThread {
         std::mem::take(&mut *self.state.problems.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Has the thread do a round soon.
+    pub fn ring(&self) {
+        self.state.bell.ring();
+    }
+
     /// Has the lease file cleaned up soon.
     pub fn request_cleanup(&self) {
         self.state.core().request_rotation();

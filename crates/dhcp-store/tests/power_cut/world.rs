@@ -267,7 +267,7 @@ impl<'r> World<'r> {
             addresses: [None, None],
             pools: &self.pools,
             candidate_pools: &[PoolIndex(0)],
-            is_candidate_spare: false,
+            is_candidate_spare: true,
         };
         let mut facts = Facts::default();
         self.stores[shard].fetch(self.now, &keys, &mut facts);

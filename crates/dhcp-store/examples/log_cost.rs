@@ -1,0 +1,159 @@
+//! What a row and a batch cost: `cargo run --release -p dhcp-store --example log_cost -- FOLDER`.
+//!
+//! Prints what an encoded row costs, then a batch of 64 rows from the first to the moment when all
+//! are settled, done inline by the shard and left to the log thread. Run it under `taskset -c 0` to
+//! see what one shared processor makes of it.
+
+use std::hint::black_box;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Instant;
+
+use base::Now;
+use dhcp_lease::HardwareAddress;
+use dhcp_lease::v4::{LeaseState, RowView};
+use dhcp_store::log::{CoreOptions, LogCore, ShardLog, Shards, ThreadOptions};
+use dhcp_store::memfile::v4::{Columns, encode_row};
+use dhcp_store::storage::DiskStorage;
+use dhcp_store::{Durability, LogThread, Memfile, OpenOptions};
+
+const ROWS: u32 = 64;
+const BATCHES: u32 = 20_000;
+
+/// Logs a row and gives its epoch.
+fn log_row(log: &ShardLog, hardware: &HardwareAddress, number: u32) -> u64 {
+    let mut buffer = log.buffer();
+    let columns = buffer.columns();
+    encode_row(&row(hardware, number), columns, &mut buffer.rows);
+    buffer.epoch()
+}
+
+fn row(hardware: &HardwareAddress, number: u32) -> RowView<'_> {
+    RowView {
+        address: Ipv4Addr::from_bits(0x0a09_0000 + number),
+        hardware,
+        client_id: Some(&[1, 0, 0x0c, 1, 2, 3, 4]),
+        valid_lifetime_s: 3600,
+        cltt_s: 1_795_293_786,
+        subnet_id: 7,
+        fqdn_fwd: false,
+        fqdn_rev: false,
+        hostname: "",
+        state: LeaseState::Assigned,
+        user_context: "",
+        pool_id: 0,
+    }
+}
+
+fn open(folder: &std::path::Path) -> Memfile {
+    let options = OpenOptions::default();
+    let opened = Memfile::open(Arc::new(DiskStorage), &folder.join("log-cost.csv"), options);
+    opened.expect("the lease file opens").0
+}
+
+/// A stretch of work, timed on the wall and, on a machine that others use too, on the processor.
+struct Timed {
+    started: Instant,
+    cpu_ns: u64,
+}
+
+/// Processor time of all threads so far.
+fn cpu_ns() -> u64 {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("Linux has /proc");
+    let of_task = |task: std::io::Result<std::fs::DirEntry>| {
+        let text = std::fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
+        text.split(' ').next()?.parse::<u64>().ok()
+    };
+    tasks.filter_map(of_task).sum()
+}
+
+impl Timed {
+    fn start() -> Self {
+        Self { cpu_ns: cpu_ns(), started: Instant::now() }
+    }
+
+    fn print(&self, what: &str, count: u32, unit: &str) {
+        let wall_us = self.started.elapsed().as_secs_f64() * 1e6 / f64::from(count);
+        let cpu_us = (cpu_ns() - self.cpu_ns) as f64 / 1e3 / f64::from(count);
+        println!("{what}: {cpu_us:.3} us of processor, {wall_us:.3} us elapsed, per {unit}");
+    }
+}
+
+fn main() {
+    let folder = PathBuf::from(std::env::args().nth(1).expect("a folder to write to"));
+    let hardware = HardwareAddress::new(1, &[0, 0x0c, 1, 2, 3, 4]);
+
+    let mut rows = Vec::new();
+    let timed = Timed::start();
+    for batch in 0..BATCHES {
+        rows.clear();
+        for number in 0..ROWS {
+            encode_row(&row(&hardware, batch ^ number), Columns::NEWEST, &mut rows);
+        }
+        black_box(&rows);
+    }
+    timed.print("encode", BATCHES * ROWS, "row");
+
+    let shards = Shards::new(1, |_| {});
+    let options = CoreOptions { durability: Durability::None, lfc_interval_s: 0 };
+    let mut core = LogCore::new(shards.clone(), open(&folder), options, Now::default());
+    let log = ShardLog::new(shards, 0);
+    let timed = Timed::start();
+    for _ in 0..BATCHES {
+        for number in 0..ROWS {
+            log_row(&log, &hardware, number);
+        }
+        core.round(Now::default());
+    }
+    timed.print("round by the shard itself", BATCHES, "batch");
+    drop(core);
+
+    for (name, durability, batches) in [
+        ("none, with the thread beside", Durability::None, BATCHES),
+        ("interval of 100 ms", Durability::Interval(100), BATCHES),
+        ("always", Durability::Always, 200),
+        ("none, rounds left to the thread", Durability::Interval(0), BATCHES),
+    ] {
+        let left_to_thread = durability == Durability::Interval(0);
+        let woken = Arc::new((Mutex::new(false), Condvar::new()));
+        let waker = woken.clone();
+        let shards = Shards::new(2, move |_| {
+            *waker.0.lock().expect("no panic") = true;
+            waker.1.notify_one();
+        });
+        let durability = if left_to_thread { Durability::None } else { durability };
+        let options = ThreadOptions {
+            core: CoreOptions { durability, lfc_interval_s: 0 },
+            ..ThreadOptions::default()
+        };
+        let origin = Instant::now();
+        let clock =
+            Box::new(move || Now { mono_ns: origin.elapsed().as_nanos() as u64, wall_us: 0 });
+        let thread = LogThread::start(shards.clone(), open(&folder), options, clock)
+            .expect("a thread starts");
+        let log = thread.shard(0);
+        let timed = Timed::start();
+        for _ in 0..batches {
+            let epoch = (0..ROWS).map(|number| log_row(&log, &hardware, number)).max();
+            let epoch = epoch.expect("a batch has rows");
+            log.await_epoch(epoch);
+            if left_to_thread {
+                thread.ring();
+            } else {
+                log.submit(Now { mono_ns: origin.elapsed().as_nanos() as u64, wall_us: 0 });
+            }
+            while log.settled() < epoch {
+                let mut is_woken = woken.0.lock().expect("no panic");
+                while !*is_woken && log.settled() < epoch {
+                    is_woken = woken.1.wait(is_woken).expect("no panic");
+                }
+                *is_woken = false;
+            }
+        }
+        timed.print(name, batches, "batch");
+        thread.stop().expect("the log ends well");
+    }
+    let _ = std::fs::remove_file(folder.join("log-cost.csv"));
+    let _ = std::fs::remove_file(folder.join("log-cost.csv.lock"));
+}
