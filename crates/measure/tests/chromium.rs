@@ -96,17 +96,17 @@ look(360, () => look(1280, () => {
 fn browse(browser: &Path, name: &str, html: &str) -> (BTreeMap<u32, Seen>, String) {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("chromium-{name}"));
     let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).unwrap();
+    fs::create_dir_all(&folder).expect("a writable target folder");
     // Errors of the page's own script are kept by a script that comes before it.
     let watch = "<script>found=[];addEventListener('error',e=>found.push(e.message));\
                  addEventListener('securitypolicyviolation',e=>found.push(e.violatedDirective));\
                  </script><meta charset=\"utf-8\">";
     let watched = html.replacen("<meta charset=\"utf-8\">", watch, 1);
     assert_ne!(watched, html);
-    let text = serde_json::to_string(&watched).unwrap().replace('<', "\\u003c");
+    let text = serde_json::to_string(&watched).expect("text is JSON").replace('<', "\\u003c");
     let outer = format!("<!doctype html><body><script>const page={text};{PROBE}</script></body>");
     let file = folder.join("outer.html");
-    fs::write(&file, outer).unwrap();
+    fs::write(&file, outer).expect("a writable target folder");
     let Output { status, stdout, stderr } = Command::new(browser)
         .args([
             "--headless=new",
@@ -120,13 +120,14 @@ fn browse(browser: &Path, name: &str, html: &str) -> (BTreeMap<u32, Seen>, Strin
         .args(["--virtual-time-budget=20000", "--dump-dom"])
         .arg(format!("file://{}", file.display()))
         .output()
-        .unwrap();
+        .expect("the browser starts");
     let (dom, log) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
     assert!(status.success(), "{status}: {log}");
     let (_, rest) = dom.split_once("id=\"result\">").unwrap_or_else(|| panic!("no result: {log}"));
-    let (json, _) = rest.split_once("</pre>").unwrap();
-    let seen = serde_json::from_str(&json.replace("&gt;", ">").replace("&amp;", "&")).unwrap();
-    fs::remove_dir_all(&folder).unwrap();
+    let (json, _) = rest.split_once("</pre>").expect("a closed element");
+    let seen = serde_json::from_str(&json.replace("&gt;", ">").replace("&amp;", "&"))
+        .expect("the shape of Seen");
+    fs::remove_dir_all(&folder).expect("a folder of our own");
     (seen, log.lines().filter(|line| line.contains("CONSOLE")).collect())
 }
 
@@ -139,7 +140,7 @@ fn expected(summary: &Summary) -> BTreeMap<String, usize> {
     let servers = |times| -> usize {
         summary.results.iter().map(|r| within(&r.curve, r.leases_per_s, times)).sum()
     };
-    let limit = summary.limit.as_ref().unwrap();
+    let limit = summary.limit.as_ref().expect("simulated runs have a limit");
     let stretches = summary.timeline.chunk_by(|a, b| a.trial == b.trial).count();
     let ratios = summary.ratios.iter().flat_map(|r| [r.leases_per_s, r.leases_per_cpu_s]);
     [

@@ -9,8 +9,8 @@ use measure::summary::{Summary, digest};
 use simulated::{Lab, MODELS};
 
 fn plan() -> Plan {
-    let mut plan =
-        Plan::parse("dhcp4-quick.toml", include_str!("../../../plans/dhcp4-quick.toml")).unwrap();
+    let mut plan = Plan::parse("dhcp4-quick.toml", include_str!("../../../plans/dhcp4-quick.toml"))
+        .expect("the shipped plan is good");
     plan.servers = vec!["godwit".to_owned(), "kea".to_owned()];
     plan
 }

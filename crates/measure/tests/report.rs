@@ -20,7 +20,8 @@ fn is_blessing() -> bool {
 }
 
 fn shipped() -> Summary {
-    serde_json::from_str(&fs::read_to_string(data("summary.json")).unwrap()).unwrap()
+    let text = fs::read_to_string(data("summary.json")).expect("a shipped summary");
+    serde_json::from_str(&text).expect("a summary")
 }
 
 #[test]
