@@ -18,9 +18,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Measure servers: plans, trials, reports
     Lab(lab::Args),
-    /// Serve DHCPv4, configured like Kea's kea-dhcp4
     Dhcp4(dhcp4::Args),
     /// Generate load
     #[command(hide = true)]

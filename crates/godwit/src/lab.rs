@@ -23,9 +23,20 @@ pub(crate) struct Args {
 enum Command {
     Run(Box<RunArgs>),
     Report(ReportArgs),
+    /// List the plans that can be run by name.
+    ///
+    /// Exit code: 0.
     Plans(JsonArgs),
+    /// List third-party servers: where each is installed, or the package that it is in.
+    ///
+    /// Exit code: 0.
     Peers(JsonArgs),
     Limit(LimitArgs),
+    /// Remove what killed runs left: namespaces, temporary folders, processes.
+    ///
+    /// Runs that are alive and whatever is not the lab's are left alone.
+    ///
+    /// Exit codes: 0 done, also when there was nothing; 1 something could not be removed.
     Clean,
 }
 

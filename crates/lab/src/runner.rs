@@ -156,12 +156,14 @@ impl Course<'_> {
                 None => Search::new(&self.plan.search),
             });
         }
-        let mut is_hurried = false;
+        let mut hurried = 0;
         loop {
             let mut asked = false;
             for subject in self.next_turn() {
-                if !is_hurried && self.bench.elapsed_s() > until_s {
-                    is_hurried = true;
+                // Told once, a search confirms what it has; told again, it ends without.
+                let (elapsed_s, limits_s) = (self.bench.elapsed_s(), [until_s, self.budget_s]);
+                if limits_s.get(hurried).is_some_and(|&limit_s| elapsed_s > limit_s) {
+                    hurried += 1;
                     self.hurry(&mut searches, round);
                 }
                 let Some(search) = &mut searches[subject] else { continue };
@@ -193,7 +195,7 @@ impl Course<'_> {
         }
         if !names.is_empty() {
             self.out.warnings.push(format!(
-                "Time ran short in round {}: {} went to confirmation early.",
+                "Time ran short in round {}: {} hurried.",
                 round + 1,
                 names.join(", ")
             ));

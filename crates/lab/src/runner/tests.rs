@@ -149,9 +149,18 @@ fn the_budget_holds_and_what_was_left_out_is_said() {
     let short = Plan { time_budget_s: 12.0, ..plan };
     let mut bench = imagined(&[20_000.0, 30_000.0]);
     let out = run(&short, &subjects(&[("a", ""), ("b", "")]), &mut bench).unwrap();
-    assert!(out.warnings.iter().any(|w| w.contains("early")), "{:?}", out.warnings);
+    assert!(out.warnings.iter().any(|w| w.contains("hurried")), "{:?}", out.warnings);
     assert!(out.warnings.iter().any(|w| w.contains("1 of 2 rounds")), "{:?}", out.warnings);
     assert!(bench.elapsed_s < 25.0, "{}", bench.elapsed_s);
+}
+
+#[test]
+fn a_machine_on_which_every_trial_is_void_does_not_run_for_ever() {
+    let plan = Plan { time_budget_s: 30.0, ..plan() };
+    let mut bench = imagined(&[20_000.0, 30_000.0]);
+    bench.void = (0..10_000).collect();
+    run(&plan, &subjects(&[("a", ""), ("b", "")]), &mut bench).unwrap();
+    assert!(bench.elapsed_s < 33.0, "{}", bench.elapsed_s);
 }
 
 #[test]
