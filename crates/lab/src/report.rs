@@ -100,6 +100,9 @@ fn ratio_line(ratio: &summary::Ratio) -> String {
         Some(r) => format!("{:.2} (one round)", r.ratio),
         None => "unknown".to_owned(),
     };
+    if ratio.leases_per_s.is_none() {
+        return format!("{} / {}: no round has a figure of both", ratio.server, ratio.to);
+    }
     let sign = match (ratio.is_at_least, ratio.is_at_most) {
         (true, false) => "at least ",
         (false, true) => "at most ",

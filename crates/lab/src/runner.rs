@@ -21,8 +21,9 @@ const PAIR_SHARE: f64 = 0.9;
 const FIRST_ROUND_SHARE: f64 = 0.6;
 /// Share of the time kept for the load curve at most.
 const CURVE_SHARE: f64 = 0.25;
-/// A later round starts near the rate found before and takes about this share of the first.
-const LATER_ROUND_SHARE: f64 = 0.6;
+/// A later round is begun when this share of the time of the first is left: it starts near the rate
+/// found before, and what is missing is made up for by hurrying.
+const LATER_ROUND_SHARE: f64 = 0.35;
 /// More time, as a share of the plan's budget, for each subject after the second.
 const SHARE_PER_SUBJECT: f64 = 0.25;
 /// Seconds that a trial takes besides its dwell until trials have shown it.
