@@ -125,10 +125,9 @@ impl LogCore {
         by_time && was_flushed && self.unflushed_since_ns.is_some()
     }
 
-    /// Poisons the file. Rows that were promised without a flush stay in it, though who loads it
-    /// next cannot see that a flush of them has failed.
+    /// Poisons the file.
     fn fail(&mut self, failed: &Failed) {
-        // What was not promised must not look safe to who loads the file next.
+        // What was not promised need not be found by who loads the file next.
         self.memfile.cut_back(self.settled_end);
         self.failure = Some(failed.to_string().into());
         self.shards.fail();

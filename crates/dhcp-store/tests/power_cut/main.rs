@@ -93,9 +93,7 @@ fn leases_flushed_by_time_survive_power_cuts() {
     let few = cuts().div_ceil(2);
     let rules = Rules { durability, promises_settled: false, ..DURABLE };
     survives_cuts("leases_flushed_by_time_survive_power_cuts", rules, few);
-    // A process that starts after one whose flush failed is shown rows that may be lost; only
-    // with `Always` those are cut off before.
-    let rules = Rules { has_faults: true, ends: &[PowerFailed], ..rules };
+    let rules = Rules { has_faults: true, ..rules };
     survives_cuts("leases_flushed_by_time_survive_power_cuts", rules, few);
 }
 

@@ -78,8 +78,12 @@ impl Cleanup {
         let mut cleaned = Cleaned::default();
         let completed = &self.files.completed;
         match self.storage.open(completed).tried("open", completed)? {
-            // Whoever wrote it may not have flushed it.
-            Some(file) => file.sync_data().tried("flush", completed)?,
+            // Whoever wrote it may have flushed neither it nor its name.
+            Some(file) => {
+                file.sync_data().tried("flush", completed)?;
+                let folder = &self.files.folder;
+                self.storage.sync_folder(folder).tried("flush the folder", folder)?;
+            }
             None => cleaned = self.complete()?,
         }
         self.finish()?;

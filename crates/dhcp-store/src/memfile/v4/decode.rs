@@ -63,7 +63,7 @@ fn parse_text(line: &[u8], header: Header) -> Result<Lease, RowFault> {
     let subnet_id = next("subnet_id").number()?;
     let fqdn_fwd = next("fqdn_fwd").flag()?;
     let fqdn_rev = next("fqdn_rev").flag()?;
-    let hostname = next("hostname").unescaped()?;
+    let hostname = next("hostname").hostname()?;
     let state = next("state").or("0").state()?;
     let user_context = next("user_context").or("").json()?;
     let pool_id = next("pool_id").or("0").number()?;
@@ -205,6 +205,12 @@ impl<'a> Value<'a> {
         Ok(String::from_utf8_lossy(&octets).into_owned())
     }
 
+    /// At most as long as a name can be (RFC 1035 §2.3.4).
+    fn hostname(self) -> Result<String, RowFault> {
+        let name = self.unescaped()?;
+        if name.len() <= 255 { Ok(name) } else { Err(self.fault()) }
+    }
+
     fn json(self) -> Result<String, RowFault> {
         let text = self.unescaped()?;
         if text.is_empty() || text.trim_start().starts_with('{') {
@@ -252,6 +258,7 @@ mod tests {
         for line in good {
             parse(line).unwrap_or_else(|fault| panic!("{line}: {fault}"));
         }
+        let long_name = format!("10.0.0.1,02:00,,3600,1795297386,7,0,1,{},0,,0", "x".repeat(256));
         let bad = [
             ("10.0.0.5,,,3600,1795297386,7,1,1,nohw,2,,5", RowFault::NoClient),
             ("10.0.0.8,02-00,,3600,1795297386,7,1,1,x,0,,0", RowFault::Value("hwaddr")),
@@ -262,6 +269,7 @@ mod tests {
             ("10.0.0.14,02:00,,-1,1795297386,7,0,1,x,0,,0", RowFault::Value("valid_lifetime")),
             ("10.0.0.15,02:00,,3600,1795297386,7,0,1", RowFault::ValueCount),
             ("10.0.0.15,02:00,,3600,1795297386,7,0,1,x,0,,0,0", RowFault::ValueCount),
+            (long_name.as_str(), RowFault::Value("hostname")),
             ("10.0.0.15\0,02:00,,3600,1795297386,7,0,1,x,0,,0", RowFault::Rubbish),
             ("10.0.0.15,02:00,,3600,1795297386,7,0,1,x,0,,4294967296", RowFault::Value("pool_id")),
         ];
@@ -308,7 +316,7 @@ mod tests {
                 subnet_id: random.next_u32(),
                 fqdn_fwd: random.chance(1, 2),
                 fqdn_rev: random.chance(1, 2),
-                hostname: String::from_utf8_lossy(client_id).to_ascii_lowercase().into(),
+                hostname: String::from_utf8_lossy(&octets[..80]).to_ascii_lowercase().into(),
                 state: LeaseState::from_number(random.below(4) as u8).unwrap(),
                 user_context: "{ \"name\": \"ä,&\" }".into(),
                 pool_id: random.next_u32(),

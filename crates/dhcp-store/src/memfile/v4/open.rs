@@ -359,7 +359,7 @@ fn mend(
         if torn_octets > 0 {
             file.truncate(source.end).tried("truncate", &files.live)?;
         }
-        // Rows that a dead process wrote are in the page cache, perhaps nowhere else.
+        rewrite_tail(&*file, source.start, source.end).tried("write", &files.live)?;
         file.sync_data().tried("flush", &files.live)?;
         storage.sync_folder(&files.folder).tried("flush the folder", &files.folder)?;
         return Ok((file, source.end));
@@ -367,6 +367,27 @@ fn mend(
     let next = prepare(storage, files, header_only)?;
     rename(storage, files, &files.scratch, &files.live)?;
     Ok((next.file, next.len))
+}
+
+/// Octets at the end of the live file that are written once more when it is opened.
+const REWRITTEN_MAX: u64 = 64 << 20;
+
+/// Writes the last rows over themselves. What a process wrote that died since is in the page cache,
+/// and if a flush of it has failed, nowhere else, though later flushes succeed. Written again it is
+/// flushed again; longer than this no server goes on without a flush that succeeds.
+fn rewrite_tail(file: &dyn LogFile, start: u64, end: u64) -> std::io::Result<()> {
+    let mut block = vec![0; 1 << 20];
+    let mut offset = start.max(end.saturating_sub(REWRITTEN_MAX));
+    while offset < end {
+        let len = (block.len() as u64).min(end - offset) as usize;
+        let read = read_full_at(file, offset, &mut block[..len])?;
+        if read < len {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        write_all_at(file, offset, &block[..len])?;
+        offset += len as u64;
+    }
+    Ok(())
 }
 
 /// Finds header and last complete row; `None` when it is not a lease file.
