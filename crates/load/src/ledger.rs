@@ -61,8 +61,10 @@ impl Class {
     }
 }
 
-/// A first message that leaves later than this after its due time is a late send: 1 ms.
-pub const LATE_SEND_NS: u64 = NS_PER_MS;
+/// A first message that leaves later than this after its due time is a late send: 10 ms, half a
+/// percent of the deadline of 2 s. On shared machines a thread is often woken some milliseconds
+/// late; a generator that cannot keep up is soon behind by seconds.
+pub const LATE_SEND_NS: u64 = 10 * NS_PER_MS;
 /// The generator is the limit when more than this share of exchanges were late sends: 1 %.
 pub const LATE_SEND_SHARE: f64 = 0.01;
 /// The generator is the limit when its own sockets dropped, or it did not send, more than this
@@ -267,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_send_is_later_than_a_millisecond_and_one_percent_of_them_is_still_sound() {
+    fn a_late_send_is_later_than_ten_milliseconds_and_one_percent_of_them_is_still_sound() {
         let healthy = Health::default();
         assert_eq!(of(1_000, 1_000, 0).late_sends(), 0);
         let edge = of(1_000, 1_000, 10);

@@ -9,6 +9,8 @@ use crate::error::LabError;
 
 pub(super) fn prepare(durability: Durability, place: &Place) -> Result<Prepared, LabError> {
     let mut dhcp4 = common_configuration(place);
+    // A client that comes again is renewed with a row, as by servers that do not cache leases.
+    dhcp4["cache-threshold"] = json!(0.0);
     dhcp4["user-context"] = json!({ "godwit": { "durability": durability.name() } });
     let configuration = write_configuration(place, &dhcp4)?;
     let command =

@@ -107,7 +107,8 @@ impl VoidRules {
         let socket_drops = load.own_socket_drops.max(digest.generator_socket_drops);
         let holds = |reason| match reason {
             VoidReason::ScheduleMissed => {
-                load.generator_limited || over(load.late_sends, due, self.late_sends_percent)
+                over(load.late_sends, due, self.late_sends_percent)
+                    || load.exchanges.sent < load.exchanges.due && load.send_refused == 0
             }
             VoidReason::SendRefused => {
                 load.exchanges.sent < load.exchanges.due && load.send_refused > 0

@@ -33,7 +33,7 @@ pub(super) fn chart(summary: &Summary) -> Markup {
     lines.retain(|line| line.class != LIMIT_CLASS);
     let all = || lines.iter().flat_map(drawn).map(|point| &point.latency);
     let y = Scale::log(
-        all().map(|latency| latency.p50_us).fold(f64::MAX, f64::min),
+        all().map(|latency| latency.p50_us).fold(f64::INFINITY, f64::min),
         all().map(|latency| latency.p999_us).fold(0.0, f64::max),
     );
     html! {

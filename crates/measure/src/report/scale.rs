@@ -68,8 +68,9 @@ fn nice_step(least: f64) -> f64 {
 
 /// 1, 2 and 5 times the powers of ten from `min` to `max`.
 fn marks(min: f64, max: f64) -> Vec<f64> {
-    let first = min.log10().floor() as i32;
-    let last = max.log10().ceil() as i32;
+    // Beyond these powers values are not measurements, and the ticks would never end.
+    let first = (min.log10().floor() as i32).max(-30);
+    let last = (max.log10().ceil() as i32).min(30);
     (first..=last)
         .flat_map(|power| [1.0, 2.0, 5.0].map(|factor| factor * 10_f64.powi(power)))
         .filter(|value| (min * 0.999_999..=max * 1.000_001).contains(value))
@@ -107,7 +108,7 @@ mod tests {
         assert!((log.position(100.0) - 0.5).abs() < 1e-9);
         assert_eq!((log.position(1.0), log.position(1e9)), (0.0, 1.0));
         assert_eq!(Scale::linear(10.0, 5).position(-3.0), 0.0);
-        for odd in [0.0, f64::NAN, f64::INFINITY] {
+        for odd in [0.0, f64::NAN, f64::INFINITY, f64::MAX, f64::MIN_POSITIVE] {
             assert!(Scale::linear(odd, 5).position(0.5).is_finite());
             assert!(Scale::log(odd, odd).position(0.5).is_finite());
         }
