@@ -16,6 +16,17 @@ pub struct DiskStorage;
 #[derive(Debug)]
 struct DiskFile(File);
 
+/// A lock that ends when it is dropped, though a child process that is just being started may
+/// still have a copy of the descriptor.
+struct HeldLock(File);
+
+impl Drop for HeldLock {
+    fn drop(&mut self) {
+        // When this fails, closing the file ends the lock all the same.
+        let _ = self.0.unlock();
+    }
+}
+
 fn found<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
@@ -61,7 +72,7 @@ impl Storage for DiskStorage {
         let file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(Lock::new(file))),
+            Ok(()) => Ok(Some(Lock::new(HeldLock(file)))),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
         }
