@@ -163,8 +163,9 @@ mod tests {
         assert_eq!(judge(&load, &digest), []);
         load.late_sends = 11;
         assert_eq!(judge(&load, &digest), [VoidReason::ScheduleMissed]);
-        let limited = LoadRecord { generator_limited: true, ..clean() };
-        assert_eq!(judge(&limited, &digest), [VoidReason::ScheduleMissed]);
+        let mut unsent = clean();
+        unsent.exchanges.sent -= 1;
+        assert_eq!(judge(&unsent, &digest), [VoidReason::ScheduleMissed]);
         let mut refused = LoadRecord { send_refused: 1, ..clean() };
         assert_eq!(judge(&refused, &digest), [], "a refused send that was made up for");
         refused.exchanges.sent -= 1;
