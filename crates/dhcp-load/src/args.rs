@@ -56,6 +56,10 @@ pub struct Args {
     /// run ends sooner when nothing is open
     #[arg(long, value_name = "S", default_value = "2", value_parser = parse_seconds)]
     drain_s: u64,
+    /// Give up what is still open when nothing has come for S seconds after the last due time;
+    /// without it every exchange is watched to its end
+    #[arg(long, value_name = "S", value_parser = parse_seconds)]
+    quiet_s: Option<u64>,
     /// Threads, each with its own relay address
     #[arg(long, value_name = "N", default_value_t = 1)]
     threads: u32,
@@ -109,6 +113,7 @@ impl Args {
             arrivals: self.arrivals,
             duration_ns: self.duration,
             limits: Limits { deadline_ns: self.deadline_s, grace_ns: self.drain_s },
+            quiet_ns: self.quiet_s,
             clients: self.clients,
             client_offset: self.client_offset,
             seed: self.seed,

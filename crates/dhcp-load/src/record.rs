@@ -236,6 +236,7 @@ fn settings_map(settings: &Settings) -> BTreeMap<String, Value> {
         ("arrivals", json!(format!("{:?}", settings.arrivals).to_lowercase())),
         ("deadline_s", json!(seconds(settings.limits.deadline_ns))),
         ("drain_s", json!(seconds(settings.limits.grace_ns))),
+        ("quiet_s", json!(settings.quiet_ns.map(seconds))),
         ("clients", json!(settings.clients)),
         ("client_offset", json!(settings.client_offset)),
         ("threads", json!(settings.threads)),

@@ -88,7 +88,8 @@ pub fn run_report(settings: &Settings, stop: &AtomicBool) -> Result<Report, Load
     let lanes =
         sockets.into_iter().zip(populations).zip(0..).map(|((socket, population), thread)| {
             let schedule = schedule(settings, start_ns, thread);
-            Lane::new(socket, population, schedule, settings.server, segmentation)
+            let quiet_ns = settings.quiet_ns;
+            Lane::new(socket, population, schedule, settings.server, segmentation, quiet_ns)
         });
     let results = run_lanes(settings, lanes.collect(), stop)?;
     let (report, leases) = Report::of_lanes(settings, start_ns, results, facts);

@@ -51,6 +51,9 @@ pub struct Settings {
     pub duration_ns: u64,
     /// Deadline of an exchange and how long it is watched after it.
     pub limits: Limits,
+    /// Silence after the last due time that ends the run, nanoseconds: what is still open then
+    /// is lost. `None` watches every exchange to its end.
+    pub quiet_ns: Option<u64>,
     /// Clients that take turns; 0 makes every exchange a new client.
     pub clients: u32,
     /// Number of the first client.
@@ -80,6 +83,7 @@ impl Settings {
             arrivals: Arrivals::Even,
             duration_ns: 10 * NS_PER_S,
             limits: Limits { deadline_ns: 2 * NS_PER_S, grace_ns: 2 * NS_PER_S },
+            quiet_ns: None,
             clients: 0,
             client_offset: 0,
             seed: 1,

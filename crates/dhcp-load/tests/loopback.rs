@@ -159,3 +159,17 @@ fn what_cannot_work_is_said_before_anything_is_sent() {
     let error = run_report(&elsewhere, &AtomicBool::new(false)).unwrap_err().to_string();
     assert!(error.contains("192.0.2.1"), "{error}");
 }
+
+#[test]
+fn silence_ends_the_run_when_that_is_asked_for() {
+    let mute = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let SocketAddr::V4(server) = mute.local_addr().unwrap() else { unreachable!() };
+    let mut settings = settings(server, "127.0.0.1:0");
+    // Without the silence rule this run would last an hour.
+    settings.limits = Limits { deadline_ns: 3_600 * NS_PER_S, grace_ns: 0 };
+    settings.quiet_ns = Some(50 * MS);
+    let report = run_report(&settings, &AtomicBool::new(false)).unwrap();
+    let exchanges = &report.load.exchanges;
+    assert!(exchanges.due > 0);
+    assert_eq!((exchanges.lost, exchanges.in_flight_at_end), (exchanges.due, 0));
+}

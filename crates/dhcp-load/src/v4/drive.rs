@@ -38,6 +38,7 @@ pub struct Lane {
     schedule: Schedule,
     outbox: Outbox,
     input: RecvBatch,
+    quiet_ns: Option<u64>,
 }
 
 /// What a lane leaves behind.
@@ -105,7 +106,8 @@ impl Outbox {
 }
 
 impl Lane {
-    /// A lane that sends to `server`, in groups if `segmentation`.
+    /// A lane that sends to `server`, in groups if `segmentation`. With `quiet_ns` it gives up
+    /// what is open once the schedule has ended and nothing has come for so long.
     #[must_use]
     pub fn new(
         socket: UdpSocket,
@@ -113,6 +115,7 @@ impl Lane {
         schedule: Schedule,
         server: SocketAddrV4,
         segmentation: bool,
+        quiet_ns: Option<u64>,
     ) -> Self {
         let outbox = Outbox {
             server,
@@ -120,7 +123,7 @@ impl Lane {
             numbers: Vec::with_capacity(SEND_SLOTS),
             settled: 0,
         };
-        Self { socket, population, schedule, outbox, input: RecvBatch::default() }
+        Self { socket, population, schedule, outbox, input: RecvBatch::default(), quiet_ns }
     }
 
     /// Runs until the schedule has ended and no exchange is open, or for as long as exchanges are
@@ -132,6 +135,7 @@ impl Lane {
     pub fn run(mut self, stop: &AtomicBool) -> io::Result<LaneResult> {
         let cpu_start_ns = Clock::thread_cpu_ns();
         let mut stopped_ns = None;
+        let mut heard_ns = Clock::mono_ns();
         loop {
             let now_ns = Clock::mono_ns();
             if stopped_ns.is_none()
@@ -143,8 +147,12 @@ impl Lane {
             }
             self.send_due(now_ns)?;
             let received = self.take_answers()?;
-            self.population.expire(now_ns);
             let next_due_ns = self.schedule.next_due_ns();
+            if received > 0 || next_due_ns.is_some() {
+                heard_ns = now_ns;
+            }
+            let is_quiet = self.quiet_ns.is_some_and(|quiet_ns| now_ns - heard_ns > quiet_ns);
+            self.population.expire(if is_quiet { u64::MAX } else { now_ns });
             if next_due_ns.is_none() && self.population.is_settled() {
                 break;
             }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use measure::Plan;
-use measure::record::{LoadRecord, SampleDigest, TRIAL_SCHEMA, Trial, VoidReason};
+use measure::record::{LoadRecord, Purpose, SampleDigest, TRIAL_SCHEMA, Trial, VoidReason};
 use testbed::process::describe;
 use testbed::{ChildProcess, CommandLine, Run, Sampler, Side, Target, Topology};
 
@@ -188,6 +188,10 @@ impl ProcessBench<'_> {
             // Late and lost are one for the criterion; telling them apart would double the wait.
             .args(["--drain-s", "0"])
             .args(["--json", &path("load.json")]);
+        let quiet_s = self.plan.search.quiet_s;
+        if request.purpose != Purpose::Confirm && quiet_s > 0.0 {
+            command = command.args(["--quiet-s", &quiet_s.to_string()]);
+        }
         let mut list = None;
         if service.subject.is_limit() {
             command = command.arg("--echo");
@@ -334,7 +338,7 @@ fn last_words(process: &ChildProcess, status: ExitStatus) -> String {
 
 fn step_words(request: &Request) -> String {
     let purpose = request.purpose.name();
-    if request.purpose == measure::record::Purpose::Curve {
+    if request.purpose == Purpose::Curve {
         purpose.to_owned()
     } else {
         format!("round {} of {}, {purpose}", request.round + 1, request.rounds)
@@ -356,7 +360,6 @@ pub(crate) fn grouped(rate: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use measure::record::Purpose;
 
     use super::*;
 

@@ -132,7 +132,7 @@ pub const KEYS: &[Key] = &[
         "search.quiet_s",
         Takes::Number(0.0, 60.0),
         "0.0",
-        "A search trial stops waiting when no answer came for so long; 0 waits for the deadline.",
+        "Trials other than confirming ones stop waiting when no answer came for so long; 0 waits for the deadline.",
     ),
     key(
         "search.void_repeats",

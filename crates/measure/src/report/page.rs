@@ -211,8 +211,8 @@ pub(super) fn method(summary: &Summary) -> Markup {
             }
             @if search.quiet_s > 0.0 {
                 p {
-                    "A search trial stops waiting when no answer came for " (number(search.quiet_s))
-                    " s; confirming trials wait for the deadline."
+                    "Trials other than confirming ones stop waiting when no answer came for " (number(search.quiet_s))
+                    " s; confirming ones wait for the deadline."
                 }
             }
             p {
