@@ -6,7 +6,7 @@
 
 use std::hint::black_box;
 use std::net::Ipv4Addr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Instant;
 
@@ -46,7 +46,7 @@ fn row(hardware: &HardwareAddress, number: u32) -> RowView<'_> {
     }
 }
 
-fn open(folder: &std::path::Path) -> Memfile {
+fn open(folder: &Path) -> Memfile {
     let options = OpenOptions::default();
     let opened = Memfile::open(Arc::new(DiskStorage), &folder.join("log-cost.csv"), options);
     opened.expect("the lease file opens").0
@@ -109,51 +109,60 @@ fn main() {
     timed.print("round by the shard itself", BATCHES, "batch");
     drop(core);
 
-    for (name, durability, batches) in [
-        ("none, with the thread beside", Durability::None, BATCHES),
-        ("interval of 100 ms", Durability::Interval(100), BATCHES),
-        ("always", Durability::Always, 200),
-        ("none, rounds left to the thread", Durability::Interval(0), BATCHES),
+    for (name, durability, left_to_thread, batches) in [
+        ("none, with the thread beside", Durability::None, false, BATCHES),
+        ("interval of 100 ms", Durability::Interval(100), false, BATCHES),
+        ("always", Durability::Always, false, 200),
+        ("none, rounds left to the thread", Durability::None, true, BATCHES),
     ] {
-        let left_to_thread = durability == Durability::Interval(0);
-        let woken = Arc::new((Mutex::new(false), Condvar::new()));
-        let waker = woken.clone();
-        let shards = Shards::new(2, move |_| {
-            *waker.0.lock().expect("no panic") = true;
-            waker.1.notify_one();
-        });
-        let durability = if left_to_thread { Durability::None } else { durability };
-        let options = ThreadOptions {
-            core: CoreOptions { durability, lfc_interval_s: 0 },
-            ..ThreadOptions::default()
-        };
-        let origin = Instant::now();
-        let clock =
-            Box::new(move || Now { mono_ns: origin.elapsed().as_nanos() as u64, wall_us: 0 });
-        let thread = LogThread::start(shards.clone(), open(&folder), options, clock)
-            .expect("a thread starts");
-        let log = thread.shard(0);
-        let timed = Timed::start();
-        for _ in 0..batches {
-            let epoch = (0..ROWS).map(|number| log_row(&log, &hardware, number)).max();
-            let epoch = epoch.expect("a batch has rows");
-            log.await_epoch(epoch);
-            if left_to_thread {
-                thread.ring();
-            } else {
-                log.submit(Now { mono_ns: origin.elapsed().as_nanos() as u64, wall_us: 0 });
-            }
-            while log.settled() < epoch {
-                let mut is_woken = woken.0.lock().expect("no panic");
-                while !*is_woken && log.settled() < epoch {
-                    is_woken = woken.1.wait(is_woken).expect("no panic");
-                }
-                *is_woken = false;
-            }
-        }
+        let timed = with_thread(&folder, &hardware, durability, left_to_thread, batches);
         timed.print(name, batches, "batch");
-        thread.stop().expect("the log ends well");
     }
     let _ = std::fs::remove_file(folder.join("log-cost.csv"));
     let _ = std::fs::remove_file(folder.join("log-cost.csv.lock"));
+}
+
+/// Batches through the log thread, each waited for; `left_to_thread`: the thread does the rounds.
+fn with_thread(
+    folder: &Path,
+    hardware: &HardwareAddress,
+    durability: Durability,
+    left_to_thread: bool,
+    batches: u32,
+) -> Timed {
+    let woken = Arc::new((Mutex::new(false), Condvar::new()));
+    let waker = woken.clone();
+    let shards = Shards::new(2, move |_| {
+        *waker.0.lock().expect("no panic") = true;
+        waker.1.notify_one();
+    });
+    let options = ThreadOptions {
+        core: CoreOptions { durability, lfc_interval_s: 0 },
+        ..ThreadOptions::default()
+    };
+    let origin = Instant::now();
+    let clock = Box::new(move || Now { mono_ns: origin.elapsed().as_nanos() as u64, wall_us: 0 });
+    let thread =
+        LogThread::start(shards.clone(), open(folder), options, clock).expect("a thread starts");
+    let log = thread.shard(0);
+    let timed = Timed::start();
+    for _ in 0..batches {
+        let epoch = (0..ROWS).map(|number| log_row(&log, hardware, number)).max();
+        let epoch = epoch.expect("a batch has rows");
+        log.await_epoch(epoch);
+        if left_to_thread {
+            thread.ring();
+        } else {
+            log.submit(Now { mono_ns: origin.elapsed().as_nanos() as u64, wall_us: 0 });
+        }
+        while log.settled() < epoch {
+            let mut is_woken = woken.0.lock().expect("no panic");
+            while !*is_woken && log.settled() < epoch {
+                is_woken = woken.1.wait(is_woken).expect("no panic");
+            }
+            *is_woken = false;
+        }
+    }
+    thread.stop().expect("the log ends well");
+    timed
 }

@@ -1,47 +1,17 @@
 //! Reading and writing messages never allocates, counted by the allocator itself.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
-#![expect(unsafe_code, reason = "an allocator that counts cannot be had otherwise")]
 
 mod common;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::hint::black_box;
 
 use base::Random;
 use dhcp_wire::v4::relay::{self, SubOptions};
 use dhcp_wire::v4::{Header, Message, MessageWriter, arbitrary};
 
-thread_local! {
-    /// Allocations of this thread, so that the harness's other threads do not count.
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-// SAFETY: every call is passed on unchanged to the system's allocator, which keeps the contract;
-// counting touches a constant-initialised thread-local without a destructor, so it cannot allocate.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract of `GlobalAlloc::dealloc`.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
 fn allocations(work: impl FnOnce()) -> u64 {
-    let before = ALLOCATIONS.get();
-    work();
-    ALLOCATIONS.get() - before
+    allocation_counter::measure(work).count_total
 }
 
 /// Calls everything that a message offers.

@@ -117,7 +117,7 @@ impl ServerProcess {
             assert!(Instant::now() < deadline, "not serving: {}", self.log());
             std::thread::sleep(Duration::from_millis(10));
         }
-        self.server_pid = child_of(self.child.id()).unwrap_or(self.child.id());
+        self.server_pid = child_of(self.child.id()).unwrap_or_else(|| self.child.id());
     }
 
     pub(crate) fn log(&self) -> String {

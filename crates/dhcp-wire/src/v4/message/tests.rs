@@ -1,3 +1,5 @@
+//! What is accepted, what is refused, and what each field reads as.
+
 use super::*;
 use crate::v4::arbitrary;
 
