@@ -76,6 +76,9 @@ struct Verdict {
     durable: BTreeSet<Ipv4Addr>,
     /// Per thread: what its flush in progress covers.
     flushing: Vec<(String, BTreeSet<Ipv4Addr>)>,
+    /// Per thread: what was durable when its send in progress began. strace shows what is sent
+    /// only when the call returns.
+    sending: Vec<(String, BTreeSet<Ipv4Addr>)>,
     /// Per thread: rows of its write in progress.
     writing: Vec<(String, BTreeSet<Ipv4Addr>)>,
 }
@@ -101,7 +104,11 @@ impl Verdict {
                 self.finish(thread, call);
             }
         } else if call.starts_with("send") {
-            self.acknowledge(call);
+            let durable = self.durable.clone();
+            if is_unfinished {
+                self.sending.push((thread.to_owned(), durable.clone()));
+            }
+            self.acknowledge(call, &durable);
         } else if call.contains("write") {
             self.writing.push((thread.to_owned(), rows(call)));
             if !is_unfinished {
@@ -121,6 +128,11 @@ impl Verdict {
                 self.flushes += 1;
                 self.durable.extend(covered);
             }
+        } else if call.starts_with("send") {
+            let mine = self.sending.iter().position(|(owner, _)| owner == thread);
+            let Some(at) = mine else { return };
+            let (_, durable) = self.sending.remove(at);
+            self.acknowledge(call, &durable);
         } else if call.contains("write") {
             let Some(at) = self.writing.iter().position(|(owner, _)| owner == thread) else {
                 return;
@@ -132,7 +144,8 @@ impl Verdict {
         }
     }
 
-    fn acknowledge(&mut self, call: &str) {
+    /// Takes in what `call` sent when only `durable` was safe.
+    fn acknowledge(&mut self, call: &str, durable: &BTreeSet<Ipv4Addr>) {
         for octets in strings(call) {
             // Magic cookie, then option 53 with value 5 somewhere behind it.
             let is_ack = octets.len() > 243
@@ -141,7 +154,7 @@ impl Verdict {
             if is_ack {
                 let address = Ipv4Addr::new(octets[16], octets[17], octets[18], octets[19]);
                 self.acknowledged.insert(address);
-                if !self.durable.contains(&address) {
+                if !durable.contains(&address) {
                     self.too_early.insert(address);
                 }
             }

@@ -114,6 +114,18 @@ pub fn paired_ratio(pairs: &[(f64, f64)]) -> Option<RatioInterval> {
     })
 }
 
+impl RatioInterval {
+    /// The interval when both sides of every pair are only known to within `factor` (at least 1).
+    /// One pair alone stays without an interval.
+    #[must_use]
+    pub fn widened(self, factor: f64) -> Self {
+        if self.pairs < 2 {
+            return self;
+        }
+        Self { low: self.low / factor, high: self.high * factor, ..self }
+    }
+}
+
 /// The noise floor from pairs that measured the same thing twice; `None` without a usable pair.
 #[must_use]
 pub fn noise_floor(pairs: &[(f64, f64)]) -> Option<NoiseFloor> {

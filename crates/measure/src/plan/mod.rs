@@ -102,6 +102,16 @@ pub struct SearchPlan {
     pub void_repeats: u32,
 }
 
+impl SearchPlan {
+    /// The factor between the highest rate met and the lowest missed when the bisection ends: what
+    /// lies between is not told apart.
+    #[must_use]
+    pub fn resolution(&self) -> f64 {
+        let narrowed = self.growth.powf(0.5_f64.powi(self.bisections.cast_signed()));
+        narrowed.max(1.0 + self.width_percent / 100.0)
+    }
+}
+
 /// Measuring servers in turn, so that drift of the machine falls on all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

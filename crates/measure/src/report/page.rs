@@ -220,7 +220,8 @@ pub(super) fn method(summary: &Summary) -> Markup {
                 "the limit responder among them: a plain program that answers from the same socket "
                 "calls without keeping leases. Machines drift, so the ratio of rounds measured side "
                 "by side is the result; absolute rates hold for this machine and hour. The interval "
-                "is Student's on the logarithms of the pairs' ratios."
+                "is Student's on the logarithms of the pairs' ratios, widened by the factor to which the "
+                "search tells rates apart (" (number(((search.resolution() - 1.0) * 100.0).round())) " %)."
             }
             p {
                 "A trial is void when its generator could not keep the schedule (more than "

@@ -43,7 +43,7 @@ pub fn digest(run: &Run, trials: &[Trial]) -> Summary {
         title: run.plan.title.clone(),
         started: run.started.clone(),
         duration_s: run.duration_s,
-        ratios: ratios(&results),
+        ratios: ratios(&results, run.plan.search.resolution()),
         noise: noise(&by_server, &results, loss_percent),
         limit,
         results,
@@ -96,14 +96,17 @@ fn limit(trials: &[&Trial], loss_percent: f64) -> Option<Limit> {
 }
 
 /// Every result against every later one, round by round.
-fn ratios(results: &[ServerResult]) -> Vec<Ratio> {
+/// Every two servers side by side. A rate is known to within the factor `resolution`, the same way
+/// in every round, which the spread of the rounds does not show: it widens the interval.
+fn ratios(results: &[ServerResult], resolution: f64) -> Vec<Ratio> {
     let mut ratios = Vec::new();
     for (index, above) in results.iter().enumerate() {
         for below in &results[index + 1..] {
             ratios.push(Ratio {
                 server: above.server.clone(),
                 to: below.server.clone(),
-                leases_per_s: paired(above, below, |round| Some(round.leases_per_s)),
+                leases_per_s: paired(above, below, |round| Some(round.leases_per_s))
+                    .map(|interval| interval.widened(resolution)),
                 leases_per_cpu_s: paired(above, below, |round| round.leases_per_cpu_s),
                 is_at_most: below.is_at_least,
                 is_at_least: above.is_at_least,
