@@ -34,26 +34,41 @@ pub fn read_dhcp4(path: &Path) -> Result<Checked<Dhcp4>, ServerError> {
         .map_err(|problems: Vec<Problem>| ServerError::Configuration(problems))
 }
 
-/// The snapshot in force. Shards look at the version, one load per housekeeping, and take the
-/// lock only when it has changed.
+/// The snapshot in force. Shards look at the version, one load per batch, take the lock only when
+/// it has changed, and say that they serve it.
 #[derive(Debug)]
 pub(crate) struct SnapshotCell {
     version: AtomicU64,
     snapshot: Mutex<Arc<Snapshot>>,
+    /// The version that each shard serves.
+    served: Box<[AtomicU64]>,
 }
 
 impl SnapshotCell {
-    pub(crate) fn new(snapshot: Arc<Snapshot>) -> Self {
-        Self { version: AtomicU64::new(1), snapshot: Mutex::new(snapshot) }
+    pub(crate) fn new(snapshot: Arc<Snapshot>, shards: usize) -> Self {
+        Self {
+            version: AtomicU64::new(1),
+            snapshot: Mutex::new(snapshot),
+            served: (0..shards).map(|_| AtomicU64::new(1)).collect(),
+        }
     }
 
     pub(crate) fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
     }
 
-    pub(crate) fn load(&self) -> (Arc<Snapshot>, u64) {
+    /// The snapshot that shard number `shard` serves from now on, and its version.
+    pub(crate) fn take(&self, shard: usize) -> (Arc<Snapshot>, u64) {
         let snapshot = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
-        (Arc::clone(&snapshot), self.version())
+        let version = self.version();
+        self.served[shard].store(version, Ordering::Release);
+        (Arc::clone(&snapshot), version)
+    }
+
+    /// True when every shard serves the newest version.
+    pub(crate) fn is_served(&self) -> bool {
+        let version = self.version();
+        self.served.iter().all(|served| served.load(Ordering::Acquire) == version)
     }
 
     pub(crate) fn store(&self, snapshot: Arc<Snapshot>) {

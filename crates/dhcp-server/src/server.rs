@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use dhcp_config::v4::{Dhcp4, Durability};
 use dhcp_engine::InFlight;
@@ -64,7 +65,7 @@ pub fn run_dhcp4(settings: &Settings) -> Result<(), ServerError> {
         settings: settings.clone(),
         shared: Arc::new(Shared {
             stop: AtomicBool::new(false),
-            snapshot: SnapshotCell::new(Arc::clone(&snapshot)),
+            snapshot: SnapshotCell::new(Arc::clone(&snapshot), usize::from(shards)),
         }),
         table,
         wakers,
@@ -134,7 +135,7 @@ impl Daemon {
             .name(format!("dhcp4-{index}"))
             .spawn(move || {
                 let replies = Replies::new(&sockets, segmentation, addressing);
-                serve(&mut shard, &sockets, &waker, &shared, replies);
+                serve((index, &mut shard), &sockets, &waker, &shared, replies);
             })
             .map_err(system("start a shard's thread"))
     }
@@ -189,6 +190,10 @@ impl Daemon {
         let subnets = snapshot.subnet_count();
         self.shared.snapshot.store(snapshot);
         self.wakers.iter().for_each(|waker| waker.wake());
+        // Done when no shard answers from the old one; a batch takes far less than a millisecond.
+        while !self.shared.snapshot.is_served() {
+            thread::sleep(Duration::from_millis(1));
+        }
         line(Severity::Info, &format!("reloaded, serving {subnets} subnets"));
     }
 }

@@ -33,7 +33,7 @@ pub(crate) struct Shared {
 
 /// Serves until told to stop, then until the outbox is empty or [`DRAIN_NS`] have passed.
 pub(crate) fn serve<S: LeaseStore>(
-    shard: &mut Shard<S>,
+    (index, shard): (usize, &mut Shard<S>),
     sockets: &[UdpSocket],
     waker: &Waker,
     shared: &Shared,
@@ -47,6 +47,7 @@ pub(crate) fn serve<S: LeaseStore>(
     let mut fds: Vec<PollFd<'_>> = sockets.iter().map(PollFd::readable).collect();
     fds.push(PollFd::readable(waker));
     loop {
+        reload_if_changed((index, shard), &shared.snapshot, &mut version);
         let mut received = 0;
         if drain_until_ns.is_none() {
             for (door, socket) in (0..).zip(sockets) {
@@ -64,7 +65,6 @@ pub(crate) fn serve<S: LeaseStore>(
             if swept.is_more_due {
                 housekeeping_due_ns = now.mono_ns + HOUSEKEEPING_NS / 10;
             }
-            reload_if_changed(shard, &shared.snapshot, &mut version);
             if drain_until_ns.is_none() && shared.stop.load(Ordering::Acquire) {
                 drain_until_ns = Some(now.mono_ns + DRAIN_NS);
             }
@@ -96,9 +96,13 @@ fn handle_batch<S: LeaseStore>(
     }
 }
 
-fn reload_if_changed<S: LeaseStore>(shard: &mut Shard<S>, cell: &SnapshotCell, version: &mut u64) {
+fn reload_if_changed<S: LeaseStore>(
+    (index, shard): (usize, &mut Shard<S>),
+    cell: &SnapshotCell,
+    version: &mut u64,
+) {
     if cell.version() != *version {
-        let (snapshot, new_version): (Arc<Snapshot>, u64) = cell.load();
+        let (snapshot, new_version): (Arc<Snapshot>, u64) = cell.take(index);
         shard.reload(snapshot);
         *version = new_version;
     }
