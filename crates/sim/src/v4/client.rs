@@ -124,6 +124,13 @@ impl Client {
         }
     }
 
+    /// The client believes that it has `address` and asks to keep it, whoever has it.
+    pub fn claim(&mut self, address: Ipv4Addr, until_s: u64) -> Vec<u8> {
+        self.next_exchange();
+        self.state = State::Renewing(address, until_s);
+        self.request(None, None, address)
+    }
+
     /// A reply has arrived; the client's next timer may come sooner.
     pub fn on_reply(
         &mut self,

@@ -23,6 +23,11 @@ use super::settings::Settings;
 
 type Store = Interposed<ManualStore>;
 
+/// Messages that are due within this time may run in the middle of another one.
+const SOON_NS: u64 = 20 * NS_PER_MS;
+/// At most so many of them.
+const SOON_MAX: usize = 6;
+
 /// What the shards did, in order, and the world has not looked at yet.
 #[derive(Clone, Debug, Default)]
 pub struct Deeds(pub Rc<RefCell<Vec<Deed>>>);
@@ -51,6 +56,8 @@ enum Event {
     Housekeeping(usize),
     /// The configuration changes.
     Reload,
+    /// Several clients claim one address at the same moment.
+    Herd,
 }
 
 /// What a life came to.
@@ -176,6 +183,10 @@ impl World {
         for shard in 0..self.shards.len() {
             self.after_ms(50, Event::Housekeeping(shard));
         }
+        for _ in 0..self.settings.duration_s / 4 {
+            let at_ms = self.random.below(self.settings.duration_s * 1_000);
+            self.after_ms(at_ms, Event::Herd);
+        }
         for _ in 0..self.settings.reloads {
             let at_ms = self.random.below(self.settings.duration_s * 1_000);
             self.after_ms(at_ms, Event::Reload);
@@ -206,6 +217,8 @@ impl World {
                 self.end_batches();
                 self.after_ms(50, Event::Housekeeping(shard));
             }
+            Event::Herd if clients_speak => self.herd(),
+            Event::Herd => {}
             Event::Reload => {
                 let size = 1 + self.random.below(24) as u32;
                 let snapshot = snapshot(&self.settings, size, &self.table);
@@ -228,6 +241,17 @@ impl World {
         self.after_ms(delay_ms, Event::Timer(client));
     }
 
+    fn herd(&mut self) {
+        let last = 10 + self.random.below(u64::from(self.settings.pool_size)) as u8;
+        let address = Ipv4Addr::new(10, 0, 0, last);
+        let until_s = self.now.wall_s() + u64::from(self.settings.lifetime_s);
+        for _ in 0..2 + self.random.below(3) {
+            let client = self.random.below(self.clients.len() as u64) as usize;
+            let message = self.clients[client].claim(address, until_s);
+            self.put_on_the_network(message);
+        }
+    }
+
     fn put_on_the_network(&mut self, message: Vec<u8>) {
         let octets: Rc<[u8]> = message.into();
         let copies = 1 + u64::from(self.random.chance(self.settings.repeat_permille, 1_000));
@@ -245,12 +269,13 @@ impl World {
     }
 
     fn deliver_to_shard(&mut self, due: Due) {
-        // Messages that are due within two milliseconds may run inside this one.
-        let horizon = (self.now.mono_ns + 2 * NS_PER_MS, 0);
+        // Messages that are due soon may run inside this one.
+        let horizon = (self.now.mono_ns + SOON_NS, 0);
         let soon: Vec<_> = self
             .events
             .range(..horizon)
             .filter(|(_, event)| matches!(event, Event::ToShard(..)))
+            .take(SOON_MAX)
             .map(|(&key, _)| key)
             .collect();
         let mut others = Vec::new();
