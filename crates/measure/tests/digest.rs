@@ -155,3 +155,21 @@ fn the_summary_survives_its_own_json_and_starts_as_documented() {
     assert!(value["results"][0]["leases_per_s"].as_f64().unwrap() > 1e5);
     assert!(value["results"][0]["leases_per_cpu_s"].as_f64().unwrap() > 1e5);
 }
+
+#[test]
+fn one_lucky_round_does_not_beat_the_variant_that_was_measured_further() {
+    let (lab, before) = measured(0);
+    let mut lucky = lab.trials.clone();
+    let mut changed = 0;
+    for trial in lucky.iter_mut().filter(|trial| trial.variant == "single-threaded") {
+        if let Some(load) = &mut trial.load {
+            load.completed_per_s *= 3.0;
+            trial.rate_per_s *= 3.0;
+            changed += 1;
+        }
+    }
+    assert!(changed > 0);
+    let after = digest(&lab.run(), &lucky);
+    assert_eq!(after.results[2].variant, "multi-threaded");
+    assert_eq!(after.ratios, before.ratios);
+}

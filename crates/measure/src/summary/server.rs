@@ -20,12 +20,14 @@ pub(super) fn judge(server: &str, trials: &[&Trial], loss_percent: f64) -> Serve
     let names: BTreeSet<&str> = trials.iter().map(|trial| trial.variant.as_str()).collect();
     let variants: Vec<Variant<'_>> =
         names.iter().map(|name| variant(name, trials, loss_percent)).collect();
+    // The variant that was better in the first round is the one that was measured further; its
+    // median over more rounds is not beaten by another's single round.
     let best = variants
         .iter()
         .rev()
         .max_by(|a, b| {
             let rate = |v: &Variant<'_>| v.leases_per_s.unwrap_or(0.0);
-            rate(a).total_cmp(&rate(b))
+            a.rounds.len().cmp(&b.rounds.len()).then(rate(a).total_cmp(&rate(b)))
         })
         .expect("a server has at least one trial");
     let rates = || best.rounds.iter().map(|round| round.leases_per_s);
