@@ -1,5 +1,6 @@
 //! `godwit lab` as a user meets it: messages, exit codes, and what is left behind (nothing).
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -210,10 +211,36 @@ fn an_interrupt_leaves_nothing() {
     let place = Place::new("interrupt");
     let mut child = waiting_run(&place);
     assert_eq!(namespaces_of(child.id()).len(), 2);
-    let kill = format!("kill -s INT {0}; kill -s INT {0}", child.id());
-    Command::new("sh").args(["-c", &kill]).status().expect("sh");
+    interrupt_impatiently(child.id());
     let status = child.wait().expect("it ends");
     assert_eq!(status.code(), Some(130));
+    assert_eq!(namespaces_of(child.id()), Vec::<String>::new());
+    assert_eq!(place.results(), Vec::<PathBuf>::new());
+    assert!(!Path::new(&format!("/run/godwit/{}.run", child.id())).exists());
+}
+
+/// Ctrl-C, several times within a millisecond.
+fn interrupt_impatiently(pid: u32) {
+    let kill = format!("for n in 1 2 3 4 5 6; do kill -s INT {pid}; done 2>/dev/null");
+    Command::new("sh").args(["-c", &kill]).status().expect("sh");
+}
+
+#[test]
+fn an_interrupt_in_the_middle_of_a_trial_leaves_nothing() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::new("middle");
+    let mut command = place.godwit(&["lab", "run", "dhcp4-smoke"]);
+    let mut child = command.stderr(Stdio::piped()).spawn().expect("godwit starts");
+    let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
+    // The first line appears when a trial has ended, and the next trial begins at once.
+    let line = lines.next().expect("a line").expect("text");
+    assert!(line.contains("search"), "{line}");
+    interrupt_impatiently(child.id());
+    let said: Vec<String> = lines.map(|line| line.expect("text")).collect();
+    let status = child.wait().expect("it ends");
+    assert_eq!(status.code(), Some(130), "{said:?}");
     assert_eq!(namespaces_of(child.id()), Vec::<String>::new());
     assert_eq!(place.results(), Vec::<PathBuf>::new());
     assert!(!Path::new(&format!("/run/godwit/{}.run", child.id())).exists());

@@ -48,8 +48,9 @@ fn handle(number: libc::c_int, flags: libc::c_int) -> io::Result<()> {
 }
 
 impl Signals {
-    /// Installs handlers: SIGINT and SIGTERM ask to stop (the second one of a kind ends the
-    /// process at once), SIGHUP asks to reload. Calling it again installs them afresh.
+    /// Installs handlers: SIGINT and SIGTERM ask to stop, as often as they come (whoever stops
+    /// does so in bounded time, and a second one must not cut the cleaning up short); SIGHUP asks
+    /// to reload. Calling it again installs them afresh.
     ///
     /// # Errors
     ///
@@ -60,8 +61,8 @@ impl Signals {
             WAKER.set(Waker::new()?).ok();
         }
         let waker = WAKER.get().expect("set just above");
-        handle(libc::SIGINT, libc::SA_RESETHAND)?;
-        handle(libc::SIGTERM, libc::SA_RESETHAND)?;
+        handle(libc::SIGINT, 0)?;
+        handle(libc::SIGTERM, 0)?;
         handle(libc::SIGHUP, libc::SA_RESTART)?;
         Ok(Self { waker })
     }
