@@ -44,7 +44,9 @@ pub trait Transmit {
 #[derive(Debug)]
 pub struct Shard<S> {
     store: S,
-    snapshot: Arc<Snapshot>,
+    /// Taken out while a message is served under it, so that no count that shards share changes
+    /// with every message.
+    snapshot: Option<Arc<Snapshot>>,
     in_flight: Arc<InFlight>,
     counters: Arc<ShardCounters>,
     outbox: Outbox,
@@ -58,7 +60,7 @@ impl<S: LeaseStore> Shard<S> {
     pub fn new(store: S, snapshot: Arc<Snapshot>, in_flight: Arc<InFlight>) -> Self {
         Self {
             store,
-            snapshot,
+            snapshot: Some(snapshot),
             in_flight,
             counters: Arc::default(),
             outbox: Outbox::new(OUTBOX_CAPACITY),
@@ -81,7 +83,7 @@ impl<S: LeaseStore> Shard<S> {
 
     /// Serves a new configuration from the next message on.
     pub fn reload(&mut self, snapshot: Arc<Snapshot>) {
-        self.snapshot = snapshot;
+        self.snapshot = Some(snapshot);
     }
 
     /// Counts replies that were transmitted but that the kernel did not take in the end.
@@ -174,9 +176,22 @@ impl<S: LeaseStore> Shard<S> {
         keys: ClientKeys,
         transmit: &mut impl Transmit,
     ) {
-        let snapshot = Arc::clone(&self.snapshot);
+        let snapshot = self.snapshot.take().expect("it is put back after every message");
+        self.run_under(&snapshot, now, message, ingress, keys, transmit);
+        self.snapshot = Some(snapshot);
+    }
+
+    fn run_under(
+        &mut self,
+        snapshot: &Snapshot,
+        now: Now,
+        message: Message<'_>,
+        ingress: Ingress,
+        keys: ClientKeys,
+        transmit: &mut impl Transmit,
+    ) {
         let octets = message.octets();
-        let mut transaction = match Transaction::begin(&snapshot, message, ingress) {
+        let mut transaction = match Transaction::begin(snapshot, message, ingress) {
             Ok(transaction) => transaction,
             Err(reason) => return self.finish_dropped(keys, reason),
         };
