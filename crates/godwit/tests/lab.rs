@@ -180,6 +180,44 @@ fn a_run_leaves_records_summary_and_report_and_can_be_judged_again() {
 }
 
 #[test]
+fn servers_that_take_a_whole_interface_have_one_or_are_refused() {
+    let place = Place::new("whole");
+    for (server, program) in [("isc-dhcpd", "dhcpd"), ("dnsmasq", "dnsmasq")] {
+        if find_program(program).is_none() {
+            assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none_or(|v| v != "1"));
+            eprintln!("skipped: {program} is not installed");
+            continue;
+        }
+        let said = refused(&place, &["run", "tiny", "--server", server], 1);
+        assert!(said.contains("cannot be measured on loopback"), "{said}");
+    }
+    if !is_root() || ["dhcpd", "dnsmasq"].iter().any(|name| find_program(name).is_none()) {
+        return;
+    }
+    let words = ["run", "tiny", "--topology", "veth", "--server", "isc-dhcpd,godwit,dnsmasq"];
+    let output = place.lab(&words);
+    // How many clients of dnsmasq collide is not for this test.
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{}", said(&output));
+    let folder = &place.results()[0];
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect("a record");
+    let leases: serde_json::Value = serde_json::from_str(&read("leases.json")).expect("JSON");
+    let leases = leases.as_array().expect("a list");
+    assert_eq!(leases.len(), 4, "Godwit stands there with two durabilities");
+    for verified in leases {
+        assert!(verified["given"].as_u64() > Some(0), "{verified}");
+        assert_eq!(verified["given"], verified["found"], "{verified}");
+    }
+    let is_grouped = |trial: &str| {
+        let load: serde_json::Value = serde_json::from_str(&read(trial)).expect("JSON");
+        load["settings"]["segmentation"] != "off"
+    };
+    assert!(!is_grouped("trials/000-isc-dhcpd/load.json"));
+    assert!(is_grouped("trials/001-godwit-durability-none/load.json"));
+    assert!(read("run.json").contains("isc-dhcpd reads raw frames"));
+    assert_eq!(processes_in(&place.0), Vec::<String>::new());
+}
+
+#[test]
 fn plans_and_peers_are_listed() {
     let place = Place::new("lists");
     let output = place.lab(&["plans"]);
@@ -187,7 +225,13 @@ fn plans_and_peers_are_listed() {
     assert!(text.contains("dhcp4-quick") && text.contains("tiny"), "{text}");
     let output = place.lab(&["peers", "--json"]);
     let peers: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert!(peers["peers"].as_array().expect("a list").iter().any(|p| p["name"] == "kea"));
+    let peers = peers["peers"].as_array().expect("a list");
+    for (name, package) in
+        [("kea", "kea-dhcp4-server"), ("isc-dhcpd", "isc-dhcp-server"), ("dnsmasq", "dnsmasq-base")]
+    {
+        let peer = peers.iter().find(|p| p["name"] == name).expect(name);
+        assert_eq!((&peer["package"], &peer["driven"]), (&package.into(), &true.into()));
+    }
 }
 
 /// Starts a run whose server never answers, in namespaces, and waits until it is being waited for.

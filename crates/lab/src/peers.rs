@@ -21,8 +21,8 @@ pub struct Peer {
 /// The peers that are looked for.
 pub const PEERS: [Peer; 7] = [
     peer("kea", "DHCPv4", "kea-dhcp4", "kea-dhcp4-server", true),
-    peer("dhcpd", "DHCPv4, DHCPv6", "dhcpd", "isc-dhcp-server", false),
-    peer("dnsmasq", "DHCPv4, DHCPv6, DNS", "dnsmasq", "dnsmasq-base", false),
+    peer("isc-dhcpd", "DHCPv4, DHCPv6", "dhcpd", "isc-dhcp-server", true),
+    peer("dnsmasq", "DHCPv4, DHCPv6, DNS", "dnsmasq", "dnsmasq-base", true),
     peer("bind", "DNS", "named", "bind9", false),
     peer("knot", "DNS", "knotd", "knot", false),
     peer("nsd", "DNS", "nsd", "nsd", false),
@@ -74,6 +74,16 @@ pub fn json() -> serde_json::Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_lab_drives_has_the_names_that_it_takes() {
+        let driven = PEERS.iter().filter(|peer| peer.is_driven);
+        let names: Vec<String> = driven.clone().map(|peer| peer.name.to_owned()).collect();
+        assert_eq!(names, ["kea", "isc-dhcpd", "dnsmasq"]);
+        assert!(crate::subject::subjects(&measure::Plan::default(), &names, None).is_ok());
+        let packages: Vec<&str> = driven.map(|peer| peer.package).collect();
+        assert_eq!(packages, ["kea-dhcp4-server", "isc-dhcp-server", "dnsmasq-base"]);
+    }
 
     #[test]
     fn every_peer_has_a_path_or_a_package() {

@@ -109,10 +109,9 @@ pub fn run(
 fn files(subjects: &[Subject]) -> Vec<String> {
     let mut files = vec![folder::RUN.to_owned(), folder::LEASES.to_owned()];
     for subject in subjects {
-        for name in ["config.json", "server.out", "server.err"] {
-            if name != "config.json" || !subject.is_limit() {
-                files.push(format!("{}/{}/{name}", folder::SERVERS, subject.file_name()));
-            }
+        let configuration = driver::configuration_name(subject);
+        for name in configuration.into_iter().chain(["server.out", "server.err"]) {
+            files.push(format!("{}/{}/{name}", folder::SERVERS, subject.file_name()));
         }
     }
     files

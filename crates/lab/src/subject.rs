@@ -19,6 +19,10 @@ pub enum Kind {
         /// `multi-threading` of Kea's configuration.
         multi_threaded: bool,
     },
+    /// ISC's DHCPv4 server.
+    IscDhcpd,
+    /// Dnsmasq's DHCPv4 server.
+    Dnsmasq,
     /// Any command, with placeholders.
     Command(String),
     /// The plain responder.
@@ -89,9 +93,11 @@ pub fn subjects(
                 let multi_threaded = variant == "multi-threaded";
                 Subject::new("kea", variant, Kind::Kea { multi_threaded })
             })),
+            "isc-dhcpd" => subjects.push(Subject::new(name, "", Kind::IscDhcpd)),
+            "dnsmasq" => subjects.push(Subject::new(name, "", Kind::Dnsmasq)),
             other => {
                 return Err(LabError::Usage(format!(
-                    "no server is called {other}; there are: godwit, kea \
+                    "no server is called {other}; there are: godwit, kea, isc-dhcpd, dnsmasq \
                      (any other program: --server-command)"
                 )));
             }
@@ -146,6 +152,7 @@ mod tests {
                 "limit"
             ]
         );
+        assert_eq!(labels(&["isc-dhcpd", "dnsmasq"], None), ["isc-dhcpd", "dnsmasq", "limit"]);
         assert_eq!(labels(&[], Some("dhcpd")), ["command", "limit"]);
     }
 
@@ -153,7 +160,7 @@ mod tests {
     fn unknown_servers_are_refused_with_the_known_ones() {
         let error = subjects(&Plan::default(), &["dhcpd".to_owned()], None).unwrap_err();
         assert_eq!(error.exit_code(), 2);
-        assert!(error.to_string().contains("godwit, kea"), "{error}");
+        assert!(error.to_string().contains("godwit, kea, isc-dhcpd, dnsmasq "), "{error}");
     }
 
     #[test]

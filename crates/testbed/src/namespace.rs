@@ -1,11 +1,15 @@
 //! Network namespaces by name. Ours are called `gwt`, the owner's process id in hexadecimal digits,
-//! and `s` (server) or `c` (client); no other is ever touched.
+//! `s` (server), `c` (client) or a letter of [`FURTHER`]; no other is ever touched.
 
 use crate::command::CommandLine;
 use crate::error::TestbedError;
 use crate::registry::ip;
 
-/// The name of the namespace of `side` (`'s'` or `'c'`) of the run of process `pid`.
+/// The letters of the namespaces of further servers, those that share theirs with none.
+pub const FURTHER: [char; 8] = ['g', 'h', 'i', 'j', 'k', 'l', 'm', 'n'];
+
+/// The name of the namespace of `side` (`'s'`, `'c'` or a letter of [`FURTHER`]) of the run of
+/// process `pid`.
 #[must_use]
 pub fn name_of(pid: u32, side: char) -> String {
     format!("gwt{pid:x}{side}")
@@ -14,9 +18,11 @@ pub fn name_of(pid: u32, side: char) -> String {
 /// The process id in one of our names; `None` when the name is not ours.
 #[must_use]
 pub fn owner(name: &str) -> Option<u32> {
-    let digits = name.strip_prefix("gwt")?.strip_suffix(['s', 'c'])?;
+    let side = name.chars().last()?;
+    let digits = name.strip_prefix("gwt")?.strip_suffix(side)?;
     let pid = u32::from_str_radix(digits, 16).ok()?;
-    (name == name_of(pid, 's') || name == name_of(pid, 'c')).then_some(pid)
+    let is_side = side == 's' || side == 'c' || FURTHER.contains(&side);
+    (is_side && name == name_of(pid, side)).then_some(pid)
 }
 
 /// The names of all namespaces of the machine, ours and others'. Empty when there is no `ip`.
@@ -58,8 +64,11 @@ mod tests {
     fn only_our_own_names_have_an_owner() {
         assert_eq!(owner(&name_of(0xbeef, 's')), Some(0xbeef));
         assert_eq!(owner("gwt1c"), Some(1));
-        for foreign in ["gwts", "gwt0xs", "gwt01s", "gwt1", "gwt+1s", "xgwt1s", "gwtBEs", "gwttest"]
-        {
+        assert_eq!(FURTHER.map(|side| owner(&name_of(0xbeef, side))), [Some(0xbeef); 8]);
+        for foreign in [
+            "gwts", "gwt0xs", "gwt01s", "gwt1", "gwt1f", "gwt1t", "gwté", "gwt+1s", "xgwt1s",
+            "gwtBEs", "gwttest",
+        ] {
             assert_eq!(owner(foreign), None, "{foreign}");
         }
     }

@@ -17,7 +17,8 @@ pub enum Side {
     Client,
 }
 
-/// The name of the veth end in each namespace.
+/// The name of the veth end in each namespace. In the generator's, the ends towards further servers
+/// are numbered on from there.
 pub const INTERFACE: &str = "gw0";
 
 /// Packets that a processor's backlog takes before the kernel drops (`netdev_max_backlog`).
@@ -52,6 +53,8 @@ pub enum Topology {
         server: String,
         /// The generator's namespace.
         client: String,
+        /// The veth end in the generator's namespace.
+        client_interface: String,
     },
 }
 
@@ -74,13 +77,76 @@ impl Topology {
             .run()?;
         let client_addresses = [settings.client_address];
         let (server_end, client_end) = (
-            End { name: &server, mac: "02:67:77:00:00:01", addresses: &settings.server_addresses },
-            End { name: &client, mac: "02:67:77:00:00:02", addresses: &client_addresses },
+            End {
+                name: &server,
+                interface: INTERFACE,
+                mac: "02:67:77:00:00:01",
+                addresses: &settings.server_addresses,
+            },
+            End {
+                name: &client,
+                interface: INTERFACE,
+                mac: "02:67:77:00:00:02",
+                addresses: &client_addresses,
+            },
         );
         server_end.set_up(settings.prefix_length, settings.server_cpu, &client_end)?;
         client_end.set_up(settings.prefix_length, settings.client_cpu, &server_end)?;
         run.registry().raise_backlog(BACKLOG_PACKETS)?;
-        Ok(Self::Namespaces { server, client })
+        Ok(Self::Namespaces { server, client, client_interface: INTERFACE.to_owned() })
+    }
+
+    /// The same generator with another server in a namespace of its own, at the end of a veth pair of
+    /// its own: for a program that cannot be bound to one address, or that reads every frame of an
+    /// interface and would answer messages meant for others. `number` counts those of a run, from 0.
+    ///
+    /// # Errors
+    /// On loopback, with more of them than there are letters, and when `ip` refuses.
+    pub fn with_further_server(
+        &self,
+        run: &mut Run,
+        number: usize,
+        settings: &NamespaceSettings,
+    ) -> Result<Self, TestbedError> {
+        let wanted = "a network namespace for a further server";
+        let Self::Namespaces { client, .. } = self else {
+            return Err(TestbedError::new(wanted, "there are none on loopback"));
+        };
+        let Some(&letter) = namespace::FURTHER.get(number) else {
+            return Err(TestbedError::new(wanted, "there are too many of them"));
+        };
+        let server = namespace::name_of(std::process::id(), letter);
+        run.note_namespace(&server)?;
+        namespace::create(&server)?;
+        let client_interface = format!("gw{}", number + 1);
+        ip().args(["link", "add", INTERFACE, "netns", &server, "type", "veth"])
+            .args(["peer", "name", &client_interface, "netns", client])
+            .run()?;
+        let macs = ["01", "02"].map(|end| format!("02:67:77:00:{:02x}:{end}", number + 1));
+        let client_addresses = [settings.client_address];
+        let (server_end, client_end) = (
+            End {
+                name: &server,
+                interface: INTERFACE,
+                mac: &macs[0],
+                addresses: &settings.server_addresses,
+            },
+            End {
+                name: client,
+                interface: &client_interface,
+                mac: &macs[1],
+                addresses: &client_addresses,
+            },
+        );
+        server_end.set_up(settings.prefix_length, settings.server_cpu, &client_end)?;
+        // The prefix leads to the first pair; only this server's addresses lead here.
+        client_end.set_up(32, settings.client_cpu, &server_end)?;
+        for address in &settings.server_addresses {
+            ip().args(["-n", client, "route", "add", &format!("{address}/32")])
+                .args(["dev", &client_interface])
+                .run()?;
+        }
+        Ok(Self::Namespaces { server, client: client.clone(), client_interface })
     }
 
     /// `command`, run on `side`, on processor `cpu` when given; in namespaces, which need root, also
@@ -109,12 +175,13 @@ impl Topology {
         }
     }
 
-    /// The interface that carries the packets.
+    /// The interface that carries the packets on `side`.
     #[must_use]
-    pub fn interface(&self) -> &'static str {
-        match self {
-            Self::Loopback => "lo",
-            Self::Namespaces { .. } => INTERFACE,
+    pub fn interface(&self, side: Side) -> &str {
+        match (self, side) {
+            (Self::Loopback, _) => "lo",
+            (Self::Namespaces { .. }, Side::Server) => INTERFACE,
+            (Self::Namespaces { client_interface, .. }, Side::Client) => client_interface,
         }
     }
 
@@ -128,30 +195,32 @@ impl Topology {
 /// One end of the veth pair.
 struct End<'a> {
     name: &'a str,
+    interface: &'a str,
     mac: &'a str,
     addresses: &'a [Ipv4Addr],
 }
 
 impl End<'_> {
     fn set_up(&self, prefix: u8, cpu: usize, peer: &End<'_>) -> Result<(), TestbedError> {
+        let interface = self.interface;
         let ip_in = |words: &[&str]| ip().args(["-n", self.name]).args(words.iter().copied()).run();
         // Written inside the namespace, whose own /sys `ip netns exec` shows. No IPv6: its own traffic
         // would be in the counters.
         let script = format!(
-            "echo {} >/sys/class/net/{INTERFACE}/queues/rx-0/rps_cpus; \
+            "echo {} >/sys/class/net/{interface}/queues/rx-0/rps_cpus; \
              echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6 2>/dev/null; true",
             cpu_mask(cpu)
         );
         ip().args(["netns", "exec", self.name, "sh", "-ec", &script]).run()?;
         for address in self.addresses {
-            ip_in(&["addr", "add", &format!("{address}/{prefix}"), "dev", INTERFACE])?;
+            ip_in(&["addr", "add", &format!("{address}/{prefix}"), "dev", interface])?;
         }
-        ip_in(&["link", "set", INTERFACE, "address", self.mac, "txqueuelen", "10000", "up"])?;
+        ip_in(&["link", "set", interface, "address", self.mac, "txqueuelen", "10000", "up"])?;
         ip_in(&["link", "set", "lo", "up"])?;
         // Permanent neighbours: address resolution is not what is measured.
         for address in peer.addresses {
             let address = address.to_string();
-            ip_in(&["neigh", "replace", &address, "lladdr", peer.mac, "dev", INTERFACE])?;
+            ip_in(&["neigh", "replace", &address, "lladdr", peer.mac, "dev", interface])?;
         }
         Ok(())
     }
@@ -207,8 +276,13 @@ mod tests {
 
     #[test]
     fn commands_are_led_into_their_side() {
-        let topology =
-            Topology::Namespaces { server: "gwt1s".to_owned(), client: "gwt1c".to_owned() };
+        let topology = Topology::Namespaces {
+            server: "gwt1s".to_owned(),
+            client: "gwt1c".to_owned(),
+            client_interface: "gw2".to_owned(),
+        };
+        assert_eq!(topology.interface(Side::Client), "gw2");
+        assert_eq!(topology.interface(Side::Server), "gw0");
         let line = topology.command(Side::Client, Some(0), CommandLine::new("true"));
         assert_eq!(line.to_string(), "ip netns exec gwt1c nice -n -15 taskset -c 0 true");
         let line = Topology::Loopback.command(Side::Server, None, CommandLine::new("true"));

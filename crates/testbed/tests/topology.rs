@@ -41,6 +41,12 @@ fn goes_up_carries_packets_and_leaves_nothing() {
     };
     let topology = Topology::namespaces(&mut run, &settings).unwrap();
     assert_eq!(ours().len(), 2);
+    let further = NamespaceSettings {
+        server_addresses: vec![Ipv4Addr::new(10, 0, 0, 3)],
+        ..settings.clone()
+    };
+    let further = topology.with_further_server(&mut run, 0, &further).unwrap();
+    assert_eq!(ours().len(), 3);
 
     // The answer of a UDP echo in the other namespace shows addresses, neighbours and links.
     let steering = CommandLine::new("cat").arg("/sys/class/net/gw0/queues/rx-0/rps_cpus");
@@ -56,8 +62,34 @@ fn goes_up_carries_packets_and_leaves_nothing() {
         assert!(neighbor.contains("PERMANENT"), "{neighbor}");
     }
 
+    only_the_own_link_leads_to_a_further_server(&topology, &further);
+    assert!(Topology::Loopback.with_further_server(&mut run, 1, &settings).is_err());
+
     run.end().unwrap();
     assert!(ours().is_empty());
     assert_eq!(backlog(), before);
     std::fs::remove_dir_all(folder).unwrap();
+}
+
+fn only_the_own_link_leads_to_a_further_server(shared: &Topology, further: &Topology) {
+    let route = |topology: &Topology, side, words: &[&str]| {
+        let get = CommandLine::new("ip").args(["route", "get"]).args(words.iter().copied());
+        topology.command(side, None, get).run().expect("it runs")
+    };
+    let from_relay = route(further, Side::Client, &["10.0.0.3", "from", "10.0.255.254"]);
+    assert!(from_relay.contains("dev gw1"), "{from_relay}");
+    assert_eq!(further.interface(Side::Client), "gw1");
+    let others = route(further, Side::Client, &["10.0.0.4"]);
+    assert!(others.contains("dev gw0"), "{others}");
+    let back = route(further, Side::Server, &["10.0.255.254"]);
+    assert!(back.contains("dev gw0 src 10.0.0.3"), "{back}");
+    // Datagrams really pass, both ways.
+    let probe = |topology: &Topology, address: &str| {
+        let ping = CommandLine::new("ping").args(["-c", "1", "-W", "5", "-I", "10.0.255.254"]);
+        topology.command(Side::Client, None, ping.arg(address)).run()
+    };
+    if testbed::command::find_program("ping").is_some() {
+        probe(shared, "10.0.0.1").expect("it runs");
+        probe(further, "10.0.0.3").expect("it runs");
+    }
 }

@@ -36,6 +36,8 @@ struct Service {
     subject: Subject,
     prepared: Prepared,
     address: SocketAddrV4,
+    /// Where it and its generator meet.
+    topology: Topology,
     /// As it was started, namespace and processor included.
     command: CommandLine,
     process: ChildProcess,
@@ -43,6 +45,12 @@ struct Service {
     next_client: u32,
     /// Lists of the leases that clients were given.
     lists: Vec<PathBuf>,
+}
+
+impl Service {
+    fn target(&self, side: Side, pid: u32, address: SocketAddrV4) -> Target {
+        Target { pid, address, interface: self.topology.interface(side).to_owned() }
+    }
 }
 
 /// Processors: which side has which.
@@ -110,11 +118,11 @@ impl ProcessBench<'_> {
             self.origin,
             Duration::from_millis(u64::from(self.plan.sampling_interval_ms)),
             vec![self.processors.server, self.processors.generator],
-            vec![self.target(service.process.pid(), service.address)],
+            vec![service.target(Side::Server, service.process.pid(), service.address)],
         );
         let start_s = self.elapsed_s();
         let mut process = ChildProcess::start(&generator, "generator", &folder)?;
-        sampler.watch(self.target(process.pid(), self.relay));
+        sampler.watch(service.target(Side::Client, process.pid(), self.relay));
         let patience = Duration::from_secs_f64(request.dwell_s + self.plan.search.deadline_s);
         let until = Instant::now() + patience + GENERATOR_GRACE;
         let stop = self.stop;
@@ -192,6 +200,9 @@ impl ProcessBench<'_> {
         if request.purpose != Purpose::Confirm && quiet_s > 0.0 {
             command = command.args(["--quiet-s", &quiet_s.to_string()]);
         }
+        if service.prepared.reads_frames {
+            command = command.args(["--segmentation", "off"]);
+        }
         let mut list = None;
         if service.subject.is_limit() {
             command = command.arg("--echo");
@@ -200,7 +211,7 @@ impl ProcessBench<'_> {
             list = Some(folder.join("leases.csv"));
         }
         let cpu = Some(self.processors.generator);
-        (self.topology.command(Side::Client, cpu, command), list)
+        (service.topology.command(Side::Client, cpu, command), list)
     }
 
     /// What the generator wrote; `None` when it failed in a way that may pass.
@@ -221,10 +232,6 @@ impl ProcessBench<'_> {
             ),
             _ => Ok(None),
         }
-    }
-
-    fn target(&self, pid: u32, address: SocketAddrV4) -> Target {
-        Target { pid, address, interface: self.topology.interface().to_owned() }
     }
 
     fn how_it_ended(&self, subject: usize, status: ExitStatus) -> String {
@@ -290,7 +297,7 @@ impl ProcessBench<'_> {
             match leases::verify(&label, &service.lists, lease_file) {
                 Ok(found) => {
                     if found.is_complete() {
-                        let rows = leases::companions(lease_file);
+                        let rows = lease_file.companions();
                         for path in rows.iter().chain(&service.lists) {
                             let _ = std::fs::remove_file(path);
                         }

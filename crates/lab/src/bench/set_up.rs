@@ -61,7 +61,7 @@ impl<'a> ProcessBench<'a> {
         let processors = choose_processors(&mut warnings)?;
         progress.step("building the topology");
         let topology =
-            choose_topology(plan.topology, subjects.len(), processors, &mut run, &mut warnings)?;
+            choose_topology(plan.topology, subjects, processors, &mut run, &mut warnings)?;
         let relay = match topology {
             Topology::Loopback => loopback_address()?,
             Topology::Namespaces { .. } => SocketAddrV4::new(RELAY, DHCP_PORT),
@@ -95,7 +95,8 @@ impl<'a> ProcessBench<'a> {
         self.progress.step(&format!("starting {}", subject.label()));
         let folder = self.folder.join(folder::SERVERS).join(subject.file_name());
         folder::create(&folder)?;
-        let address = match self.topology {
+        let topology = self.topology_for(position, subject)?;
+        let address = match topology {
             Topology::Loopback => loopback_address()?,
             Topology::Namespaces { .. } => SocketAddrV4::new(server_ip(position), DHCP_PORT),
         };
@@ -103,25 +104,51 @@ impl<'a> ProcessBench<'a> {
             folder: folder.clone(),
             address,
             relay: self.relay,
-            interface: self.topology.interface().to_owned(),
+            interface: topology.interface(Side::Server).to_owned(),
             pool: driver::pool(self.plan.server.pool_size),
             lease_time_s: self.plan.server.lease_time_s,
             godwit: self.godwit.clone(),
         };
         let prepared = driver::prepare(subject, &place)?;
         let cpu = Some(self.processors.server);
-        let command = self.topology.command(Side::Server, cpu, prepared.command.clone());
+        let command = topology.command(Side::Server, cpu, prepared.command.clone());
         let process = ChildProcess::start(&command, "server", &folder)?;
         self.run.note_group(process.pid())?;
+        if prepared.reads_frames {
+            self.warnings.push(format!(
+                "{} reads raw frames, so messages to it left one by one (segmentation off), and to \
+                 the other servers in groups where the kernel can: per message, its side of the \
+                 link has more work, and its ratios contain that.",
+                subject.label()
+            ));
+        }
         Ok(Service {
             subject: subject.clone(),
             prepared,
             address,
+            topology,
             command,
             process,
             next_client: 0,
             lists: Vec::new(),
         })
+    }
+
+    /// The topology of all, or one with a server side of its own.
+    fn topology_for(&mut self, position: usize, subject: &Subject) -> Result<Topology, LabError> {
+        if !driver::needs_own_link(subject) {
+            return Ok(self.topology.clone());
+        }
+        if self.topology == Topology::Loopback {
+            return Err(LabError::Failed(format!(
+                "{} cannot be measured on loopback: it takes the messages of a whole interface and \
+                 answers relays on port 67 only; run as root, with --topology veth",
+                subject.label()
+            )));
+        }
+        let number = self.services.iter().filter(|s| driver::needs_own_link(&s.subject)).count();
+        let settings = namespace_settings(vec![server_ip(position)], self.processors);
+        Ok(self.topology.with_further_server(&mut self.run, number, &settings)?)
     }
 
     fn wait_until_it_answers(&mut self, position: usize) -> Result<(), LabError> {
@@ -158,6 +185,19 @@ fn server_ip(position: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 0, position as u8 + 1)
 }
 
+fn namespace_settings(
+    server_addresses: Vec<Ipv4Addr>,
+    processors: Processors,
+) -> NamespaceSettings {
+    NamespaceSettings {
+        server_addresses,
+        client_address: RELAY,
+        prefix_length: driver::SUBNET.1,
+        server_cpu: processors.server,
+        client_cpu: processors.generator,
+    }
+}
+
 fn loopback_address() -> Result<SocketAddrV4, LabError> {
     Ok(SocketAddrV4::new(Ipv4Addr::LOCALHOST, free_port(Ipv4Addr::LOCALHOST)?))
 }
@@ -181,7 +221,7 @@ fn choose_processors(warnings: &mut Vec<String>) -> Result<Processors, LabError>
 
 fn choose_topology(
     wanted: Wanted,
-    servers: usize,
+    subjects: &[Subject],
     processors: Processors,
     run: &mut Run,
     warnings: &mut Vec<String>,
@@ -206,13 +246,10 @@ fn choose_topology(
         }
         Wanted::Auto | Wanted::Veth => {}
     }
-    let settings = NamespaceSettings {
-        server_addresses: (0..servers).map(server_ip).collect(),
-        client_address: RELAY,
-        prefix_length: driver::SUBNET.1,
-        server_cpu: processors.server,
-        client_cpu: processors.generator,
-    };
+    let shared =
+        subjects.iter().enumerate().filter(|(_, subject)| !driver::needs_own_link(subject));
+    let addresses = shared.map(|(position, _)| server_ip(position)).collect();
+    let settings = namespace_settings(addresses, processors);
     match Topology::namespaces(run, &settings) {
         Ok(topology) => Ok(topology),
         // Root of a container is not allowed everything.

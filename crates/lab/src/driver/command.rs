@@ -49,7 +49,7 @@ pub(super) fn prepare(template: &str, place: &Place) -> Result<Prepared, LabErro
     for word in &words[1..] {
         command = command.arg(word.clone());
     }
-    Ok(Prepared { command, lease_file: None, version: String::new() })
+    Ok(Prepared { command, lease_file: None, version: String::new(), reads_frames: false })
 }
 
 /// `word` with every `{name}` replaced; `{{` and `}}` stand for themselves.

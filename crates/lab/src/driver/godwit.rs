@@ -6,6 +6,7 @@ use testbed::CommandLine;
 
 use super::{Place, Prepared, common_configuration, version_of, with_ports, write_configuration};
 use crate::error::LabError;
+use crate::leases::LeaseFile;
 
 pub(super) fn prepare(durability: Durability, place: &Place) -> Result<Prepared, LabError> {
     let mut dhcp4 = common_configuration(place);
@@ -17,7 +18,8 @@ pub(super) fn prepare(durability: Durability, place: &Place) -> Result<Prepared,
         CommandLine::new(place.godwit.to_string_lossy()).args(["dhcp4", "-c", &configuration]);
     Ok(Prepared {
         command: with_ports(command, place),
-        lease_file: Some(place.folder.join("leases.csv")),
+        lease_file: Some(LeaseFile::kea(place.folder.join("leases.csv"))),
         version: version_of(&place.godwit, "--version"),
+        reads_frames: false,
     })
 }

@@ -12,6 +12,7 @@ use testbed::command::require_program;
 
 use super::{Place, Prepared, common_configuration, version_of, with_ports, write_configuration};
 use crate::error::LabError;
+use crate::leases::LeaseFile;
 
 /// Threads and packets in the queue that Kea's manual advises for memfile.
 const THREADS: u32 = 4;
@@ -39,7 +40,8 @@ pub(super) fn prepare(multi_threaded: bool, place: &Place) -> Result<Prepared, L
     }
     Ok(Prepared {
         command: with_ports(command, place),
-        lease_file: Some(place.folder.join("leases.csv")),
+        lease_file: Some(LeaseFile::kea(place.folder.join("leases.csv"))),
         version: version_of(&program, "-v"),
+        reads_frames: false,
     })
 }

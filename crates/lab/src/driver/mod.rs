@@ -2,7 +2,9 @@
 //! pool) into a command line and says where the server keeps its leases.
 
 mod command;
+mod dnsmasq;
 mod godwit;
+mod isc_dhcpd;
 mod kea;
 
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -12,6 +14,7 @@ use serde_json::{Value, json};
 use testbed::CommandLine;
 
 use crate::error::LabError;
+use crate::leases::LeaseFile;
 use crate::subject::{Kind, Subject};
 
 /// Where a server is to run and what it is to serve.
@@ -39,13 +42,19 @@ pub struct Prepared {
     /// The command, without namespace and processor.
     pub command: CommandLine,
     /// The lease file that it writes; rotated ones have further suffixes. `None` when unknown.
-    pub lease_file: Option<PathBuf>,
+    pub lease_file: Option<LeaseFile>,
     /// What the server says of its version.
     pub version: String,
+    /// It reads frames from a raw socket, where a group of datagrams appears as one: they must be
+    /// sent to it one by one.
+    pub reads_frames: bool,
 }
 
 /// The subnet that holds every pool and, in namespaces, both ends of the link.
 pub const SUBNET: (Ipv4Addr, u8) = (Ipv4Addr::new(10, 0, 0, 0), 8);
+
+/// The file with a configuration in Kea's form.
+const CONFIGURATION: &str = "config.json";
 
 /// The first address of pools: everything below belongs to the link.
 const FIRST: u32 = 0x0a01_0000;
@@ -67,6 +76,8 @@ pub fn prepare(subject: &Subject, place: &Place) -> Result<Prepared, LabError> {
     match &subject.kind {
         Kind::Godwit(durability) => godwit::prepare(*durability, place),
         Kind::Kea { multi_threaded } => kea::prepare(*multi_threaded, place),
+        Kind::IscDhcpd => isc_dhcpd::prepare(place),
+        Kind::Dnsmasq => dnsmasq::prepare(place),
         Kind::Command(template) => command::prepare(template, place),
         Kind::Limit => Ok(Prepared {
             command: CommandLine::new(place.godwit.to_string_lossy()).args([
@@ -77,7 +88,25 @@ pub fn prepare(subject: &Subject, place: &Place) -> Result<Prepared, LabError> {
             ]),
             lease_file: None,
             version: String::new(),
+            reads_frames: false,
         }),
+    }
+}
+
+/// True for a server that takes the messages of a whole interface or of every address of the
+/// machine, so that it must have both to itself. It answers relays on port 67 only.
+#[must_use]
+pub fn needs_own_link(subject: &Subject) -> bool {
+    matches!(subject.kind, Kind::IscDhcpd | Kind::Dnsmasq)
+}
+
+/// The name of the file with the server's configuration; `None` when the command line says all.
+#[must_use]
+pub fn configuration_name(subject: &Subject) -> Option<&'static str> {
+    match subject.kind {
+        Kind::Godwit(_) | Kind::Kea { .. } | Kind::Command(_) => Some(CONFIGURATION),
+        Kind::IscDhcpd => Some(isc_dhcpd::CONFIGURATION),
+        Kind::Dnsmasq | Kind::Limit => None,
     }
 }
 
@@ -89,6 +118,8 @@ pub fn require(subject: &Subject) -> Result<(), LabError> {
     match &subject.kind {
         Kind::Godwit(_) | Kind::Limit => Ok(()),
         Kind::Kea { .. } => kea::program().map(drop),
+        Kind::IscDhcpd => isc_dhcpd::program().map(drop),
+        Kind::Dnsmasq => dnsmasq::program().map(drop),
         Kind::Command(template) => command::program(template).map(drop),
     }
 }
@@ -128,11 +159,19 @@ fn common_configuration(place: &Place) -> Value {
 
 /// Writes a configuration into the place's folder and returns its path.
 fn write_configuration(place: &Place, dhcp4: &Value) -> Result<String, LabError> {
-    let path = place.folder.join("config.json");
+    let path = place.folder.join(CONFIGURATION);
     let text = serde_json::to_string_pretty(&json!({ "Dhcp4": dhcp4 })).expect("values are JSON");
-    std::fs::write(&path, text + "\n")
-        .map_err(|e| LabError::cannot(format!("write {}", path.display()), e))?;
+    write(&path, &(text + "\n"))?;
     Ok(path.to_string_lossy().into_owned())
+}
+
+fn write(path: &Path, text: &str) -> Result<(), LabError> {
+    std::fs::write(path, text).map_err(|e| LabError::cannot(format!("write {}", path.display()), e))
+}
+
+/// The netmask of [`SUBNET`].
+fn netmask() -> Ipv4Addr {
+    Ipv4Addr::from(u32::MAX << (32 - u32::from(SUBNET.1)))
 }
 
 /// `-p` and, where answers go to a relay on another port than 67, `-P`.
@@ -170,6 +209,25 @@ mod tests {
         }
     }
 
+    /// A place as it is in namespaces.
+    fn own_place(name: &str) -> Place {
+        Place {
+            address: "10.0.0.3:67".parse().unwrap(),
+            relay: "10.0.255.254:67".parse().unwrap(),
+            interface: "gw0".to_owned(),
+            ..place(name)
+        }
+    }
+
+    /// True when `program` is there; says why not otherwise.
+    fn is_installed(program: &Result<PathBuf, LabError>) -> bool {
+        if let Err(e) = program {
+            assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none_or(|v| v != "1"));
+            eprintln!("skipped: {e}");
+        }
+        program.is_ok()
+    }
+
     fn subject(kind: Kind) -> Subject {
         Subject { server: "x".to_owned(), variant: String::new(), kind }
     }
@@ -198,9 +256,7 @@ mod tests {
 
     #[test]
     fn kea_itself_accepts_both_configurations() {
-        if kea::program().is_err() {
-            assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none_or(|v| v != "1"));
-            eprintln!("skipped: kea-dhcp4 is not installed (package kea-dhcp4-server)");
+        if !is_installed(&kea::program()) {
             return;
         }
         for multi_threaded in [false, true] {
@@ -215,6 +271,63 @@ mod tests {
             assert!(prepared.version.starts_with(|c: char| c.is_ascii_digit()), "{prepared:?}");
             std::fs::remove_dir_all(place.folder).unwrap();
         }
+    }
+
+    #[test]
+    fn dhcpd_gets_one_subnet_and_its_own_check_accepts_it() {
+        let place = own_place("dhcpd");
+        let text = isc_dhcpd::configuration(&place);
+        assert_eq!(
+            text,
+            "local-address 10.0.0.3;\nddns-update-style none;\nping-check false;\n\
+             dont-use-fsync true;\ndhcp-cache-threshold 0;\ndefault-lease-time 3600;\n\
+             min-lease-time 3600;\nmax-lease-time 3600;\n\
+             subnet 10.0.0.0 netmask 255.0.0.0 {\n    range 10.1.0.0 10.1.3.231;\n}\n"
+        );
+        if is_installed(&isc_dhcpd::program()) {
+            let prepared = prepare(&subject(Kind::IscDhcpd), &place).unwrap();
+            assert!(prepared.reads_frames);
+            assert!(prepared.version.starts_with("isc-dhcpd-"), "{prepared:?}");
+            let words = prepared.command.words();
+            let program = words.iter().position(|word| word.ends_with("/dhcpd")).unwrap();
+            assert_eq!(words[program + 1..program + 4], ["-4", "-f", "-cf"]);
+            assert_eq!(words.last().unwrap(), "gw0");
+            let check = ["-t", "-cf", &words[program + 4]];
+            CommandLine::new(words[program].clone()).args(check).run().unwrap();
+        }
+        std::fs::remove_dir_all(place.folder).unwrap();
+    }
+
+    #[test]
+    fn dnsmasq_gets_everything_as_arguments() {
+        let place = own_place("dnsmasq");
+        let folder = place.folder.to_string_lossy();
+        let arguments = dnsmasq::arguments(&place);
+        assert_eq!(
+            arguments,
+            [
+                "--keep-in-foreground",
+                "--conf-file=/dev/null",
+                "--log-facility=-",
+                "--quiet-dhcp",
+                "--user=root",
+                "--group=root",
+                "--pid-file=",
+                "--port=0",
+                "--no-ping",
+                "--interface=gw0",
+                "--bind-interfaces",
+                "--dhcp-range=10.1.0.0,10.1.3.231,255.0.0.0,3600",
+                "--dhcp-lease-max=1000",
+                &format!("--dhcp-leasefile={folder}/dnsmasq.leases"),
+            ]
+        );
+        if is_installed(&dnsmasq::program()) {
+            let prepared = prepare(&subject(Kind::Dnsmasq), &place).unwrap();
+            assert!(prepared.version.starts_with("Dnsmasq version "), "{prepared:?}");
+            prepared.command.arg("--test").run().unwrap();
+        }
+        std::fs::remove_dir_all(&place.folder).unwrap();
     }
 
     #[test]

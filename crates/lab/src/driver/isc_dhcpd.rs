@@ -1,0 +1,78 @@
+//! Debian's ISC DHCP server (`dhcpd`) as the lab runs it: in the foreground, with its own files,
+//! never as a service of the system.
+//!
+//! It reads every frame of its interface from a raw socket, whatever address it is for, so it has an
+//! interface of its own. It answers relays from a UDP socket, which `local-address` binds. Leases
+//! are written before they are acknowledged but not flushed, as by Kea. It logs every message to
+//! syslog, and there is no setting against it, so it runs where the system's log cannot be reached.
+
+use std::path::PathBuf;
+
+use testbed::CommandLine;
+use testbed::command::require_program;
+
+use super::{Place, Prepared, SUBNET, netmask, write};
+use crate::error::LabError;
+use crate::leases::LeaseFile;
+
+/// The file with its configuration.
+pub(super) const CONFIGURATION: &str = "dhcpd.conf";
+
+/// Runs what follows it in a mount namespace whose `/dev/log` leads nowhere: lines per message would
+/// fill the system's log, and wait for it.
+const WITHOUT_SYSLOG: [&str; 6] = [
+    "unshare",
+    "-m",
+    "sh",
+    "-ec",
+    "if [ -e /dev/log ]; then mount --bind /dev/null /dev/log; fi; exec \"$@\"",
+    "sh",
+];
+
+pub(super) fn program() -> Result<PathBuf, LabError> {
+    Ok(PathBuf::from(require_program("dhcpd", "isc-dhcp-server")?))
+}
+
+pub(super) fn prepare(place: &Place) -> Result<Prepared, LabError> {
+    let program = program()?.to_string_lossy().into_owned();
+    let path = |name: &str| place.folder.join(name);
+    let word = |name: &str| path(name).to_string_lossy().into_owned();
+    write(&path(CONFIGURATION), &configuration(place))?;
+    let leases = path("dhcpd.leases");
+    // It does not start without the file.
+    write(&leases, "")?;
+    let command = CommandLine::new(program.clone())
+        .args(["-4", "-f", "-cf", &word(CONFIGURATION)])
+        .args(["-lf", &word("dhcpd.leases"), "-pf", &word("dhcpd.pid"), &place.interface]);
+    Ok(Prepared {
+        command: command.through(&WITHOUT_SYSLOG),
+        lease_file: Some(LeaseFile::dhcpd(leases)),
+        version: version(&program),
+        reads_frames: true,
+    })
+}
+
+/// What dhcpd.conf(5) says, for one subnet and one pool.
+pub(super) fn configuration(place: &Place) -> String {
+    let ((first, last), lifetime_s) = (place.pool, place.lease_time_s);
+    let (network, netmask) = (SUBNET.0, netmask());
+    format!(
+        "local-address {};\n\
+         ddns-update-style none;\n\
+         ping-check false;\n\
+         dont-use-fsync true;\n\
+         dhcp-cache-threshold 0;\n\
+         default-lease-time {lifetime_s};\n\
+         min-lease-time {lifetime_s};\n\
+         max-lease-time {lifetime_s};\n\
+         subnet {network} netmask {netmask} {{\n    range {first} {last};\n}}\n",
+        place.address.ip()
+    )
+}
+
+/// The version, which it prints as a complaint.
+fn version(program: &str) -> String {
+    let output = CommandLine::new(program).arg("--version").to_command().output();
+    let printed = output.map(|output| [output.stdout, output.stderr].concat()).unwrap_or_default();
+    String::from_utf8_lossy(&printed).lines().next().unwrap_or("").trim().to_owned()
+}
