@@ -5,6 +5,8 @@
 //! interface of its own. It answers relays from a UDP socket, which `local-address` binds. Leases
 //! are written before they are acknowledged but not flushed, as by Kea. It logs every message to
 //! syslog, and there is no setting against it, so it runs where the system's log cannot be reached.
+//!
+//! What a lease costs grows with the number of free addresses in the pool.
 
 use std::path::PathBuf;
 
