@@ -1,11 +1,9 @@
-//! Debian's dnsmasq as the lab runs it: DHCPv4 only, in the foreground, with its own lease file, never
-//! as a service of the system.
+//! Debian's dnsmasq as the lab runs it: DHCPv4 only, in the foreground, with its own lease file,
+//! never as a service of the system.
 //!
 //! Its DHCP socket is open on every address of its interface, so it has one of its own, and answers
-//! to relays leave from the address that the kernel chooses there. It keeps leases in a list that it
-//! searches from the front, and writes and flushes the whole lease file whenever a lease changes:
-//! what a lease costs grows with the number of leases held. A lifetime below two minutes becomes two
-//! minutes.
+//! to relays leave from the address that the kernel chooses there. A lifetime below two minutes
+//! becomes two minutes.
 
 use std::path::PathBuf;
 

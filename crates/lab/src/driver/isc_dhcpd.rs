@@ -6,7 +6,7 @@
 //! are written before they are acknowledged but not flushed, as by Kea. It logs every message to
 //! syslog, and there is no setting against it, so it runs where the system's log cannot be reached.
 //!
-//! What a lease costs grows with the number of free addresses in the pool.
+//! With many free addresses in the pool a lease costs it tens of milliseconds.
 
 use std::path::PathBuf;
 
@@ -35,7 +35,19 @@ pub(super) fn program() -> Result<PathBuf, LabError> {
     Ok(PathBuf::from(require_program("dhcpd", "isc-dhcp-server")?))
 }
 
+/// The largest pool that it is given: about 5 KiB of memory for each free address, so more would take
+/// the machine's.
+const POOL_MAX: u32 = 524_288;
+
 pub(super) fn prepare(place: &Place) -> Result<Prepared, LabError> {
+    let size = u32::from(place.pool.1) - u32::from(place.pool.0) + 1;
+    if size > POOL_MAX {
+        return Err(LabError::Usage(format!(
+            "isc-dhcpd takes about 5 KiB of memory for each free address: with the plan's pool of \
+             {size} that is {} GiB; take a plan with a server.pool_size of at most {POOL_MAX}",
+            u64::from(size) * 5 / (1 << 20)
+        )));
+    }
     let program = program()?.to_string_lossy().into_owned();
     let path = |name: &str| place.folder.join(name);
     let word = |name: &str| path(name).to_string_lossy().into_owned();
