@@ -233,6 +233,14 @@ mod tests {
     }
 
     #[test]
+    fn a_pool_that_would_take_the_machine_is_refused() {
+        let big = Place { pool: pool(4_000_000), ..own_place("big") };
+        let refused = isc_dhcpd::prepare(&big).err().map(|error| error.to_string());
+        std::fs::remove_dir_all(&big.folder).unwrap();
+        assert!(refused.is_some_and(|words| words.contains("19 GiB")));
+    }
+
+    #[test]
     fn pools_stay_inside_the_subnet() {
         assert_eq!(pool(1).0, pool(1).1);
         assert_eq!(pool(256).1, Ipv4Addr::new(10, 1, 0, 255));
