@@ -46,7 +46,7 @@ pub fn table(summary: &Summary) -> String {
     let mut text = format!("{}\n\n", summary.title);
     let _ = writeln!(
         text,
-        "{:<28} {:>12} {:>20} {:>14} {:>10}",
+        "{:<34} {:>12} {:>20} {:>14} {:>10}",
         "SERVER", "LEASES/S", "ROUNDS", "PER CPU-S", "MEMORY"
     );
     for result in &summary.results {
@@ -55,9 +55,10 @@ pub fn table(summary: &Summary) -> String {
     if let Some(limit) = &summary.limit {
         let sign = if limit.is_at_least { "≥ " } else { "" };
         let rate = format!("{sign}{}", grouped(limit.leases_per_s));
-        let _ = writeln!(text, "{:<28} {rate:>12}   what kernel and generator can do", "limit");
+        let _ = writeln!(text, "{:<34} {rate:>12}   what kernel and generator can do", "limit");
     }
     text.push('\n');
+    text.push_str(&latencies(&summary.results));
     for ratio in &summary.ratios {
         let _ = writeln!(text, "{}", ratio_line(ratio));
     }
@@ -74,12 +75,48 @@ pub fn table(summary: &Summary) -> String {
     text
 }
 
-fn line(result: &ServerResult) -> String {
-    let name = if result.variant.is_empty() {
+/// Latency from when an exchange was due to its ACK, at half the highest rate and at it; nothing
+/// when no server has any.
+fn latencies(results: &[ServerResult]) -> String {
+    let mut text = String::new();
+    for result in results {
+        for (place, at) in
+            [("at half load", result.latency_half), ("at the top", result.latency_max)]
+        {
+            let Some(at) = at else { continue };
+            let ms = |us: f64| format!("{:.2}", us / 1e3);
+            let _ = writeln!(
+                text,
+                "{:<34} {:<12} {:>12} {:>10} {:>10} {:>10}",
+                name(result),
+                place,
+                format!("{}/s", grouped(at.offered_per_s)),
+                ms(at.latency.p50_us),
+                ms(at.latency.p99_us),
+                ms(at.latency.p999_us)
+            );
+        }
+    }
+    if text.is_empty() {
+        return text;
+    }
+    let head = format!(
+        "{:<34} {:<12} {:>12} {:>10} {:>10} {:>10}\n",
+        "LATENCY FROM DUE TIME, ms", "", "OFFERED", "P50", "P99", "P99.9"
+    );
+    head + &text + "\n"
+}
+
+fn name(result: &ServerResult) -> String {
+    if result.variant.is_empty() {
         result.server.clone()
     } else {
         format!("{} ({})", result.server, result.variant)
-    };
+    }
+}
+
+fn line(result: &ServerResult) -> String {
+    let name = name(result);
     let rate = match result.leases_per_s {
         Some(rate) if result.is_at_least => format!("≥ {}", grouped(rate)),
         Some(rate) => grouped(rate),
@@ -91,7 +128,7 @@ fn line(result: &ServerResult) -> String {
     };
     let per_cpu = result.leases_per_cpu_s.map(grouped).unwrap_or_default();
     let memory = format!("{} MiB", result.rss_bytes >> 20);
-    format!("{name:<28} {rate:>12} {rounds:>20} {per_cpu:>14} {memory:>10}")
+    format!("{name:<34} {rate:>12} {rounds:>20} {per_cpu:>14} {memory:>10}")
 }
 
 fn ratio_line(ratio: &summary::Ratio) -> String {
@@ -115,4 +152,28 @@ fn ratio_line(ratio: &summary::Ratio) -> String {
         interval(&ratio.leases_per_s),
         interval(&ratio.leases_per_cpu_s)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use measure::record::LatencySummary;
+    use measure::summary::LatencyAt;
+
+    use super::*;
+
+    #[test]
+    fn the_terminal_shows_percentiles_where_there_are_any() {
+        let latency = LatencySummary {
+            p50_us: 410.0,
+            p99_us: 3_040.0,
+            p999_us: 50_900.0,
+            ..LatencySummary::default()
+        };
+        let mut result = ServerResult { server: "godwit".to_owned(), ..ServerResult::default() };
+        assert_eq!(latencies(std::slice::from_ref(&result)), "");
+        result.latency_half = Some(LatencyAt { offered_per_s: 17_000.0, latency });
+        let text = latencies(&[result]);
+        let words: Vec<&str> = text.lines().nth(1).unwrap().split_whitespace().collect();
+        assert_eq!(words, ["godwit", "at", "half", "load", "17,000/s", "0.41", "3.04", "50.90"]);
+    }
 }
