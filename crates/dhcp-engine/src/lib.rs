@@ -5,7 +5,21 @@
 //! brings `Now`, the facts and the result of the commit. RFCs to have read: 2131, 2132, 3046, 3527,
 //! 4361, 5107, 6842.
 
+pub mod counters;
+pub mod held;
 pub mod in_flight;
+pub mod links;
+pub mod outbox;
+pub mod prefixes;
+pub mod protocol;
+pub mod reason;
+pub mod repeat;
+pub mod send_option;
+pub mod shard;
 pub mod v4;
 
+pub use counters::ShardCounters;
 pub use in_flight::{Entry, InFlight};
+pub use protocol::{Protocol, Transmit};
+pub use reason::DropReason;
+pub use shard::Shard;

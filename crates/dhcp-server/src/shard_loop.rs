@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::Now;
 use base::time::NS_PER_MS;
-use dhcp_engine::v4::{Ingress, Shard, Snapshot, Transmit};
+use dhcp_engine::Transmit;
+use dhcp_engine::v4::{Ingress, Shard, Snapshot};
 use dhcp_lease::v4::{LeaseStore, V4};
 use netio::{Clock, PollFd, RecvBatch, UdpSocket, Waker};
 
@@ -87,7 +88,7 @@ fn handle_batch<S: LeaseStore<V4>>(
     now: Now,
     batch: &RecvBatch,
     door: u16,
-    replies: &mut impl Transmit,
+    replies: &mut impl Transmit<V4>,
 ) {
     for datagram in batch.iter() {
         let local = datagram.local.unwrap_or(std::net::Ipv4Addr::UNSPECIFIED);

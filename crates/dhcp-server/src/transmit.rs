@@ -2,7 +2,9 @@
 
 use std::net::SocketAddrV4;
 
-use dhcp_engine::v4::{Ingress, Transmit};
+use dhcp_engine::Transmit;
+use dhcp_engine::v4::Ingress;
+use dhcp_lease::v4::V4;
 use netio::send::Source;
 use netio::{SendBatch, UdpSocket};
 
@@ -79,7 +81,7 @@ fn flush_one(batch: &mut SendBatch, socket: &UdpSocket) -> usize {
     given_up + batch.discard()
 }
 
-impl Transmit for Replies<'_> {
+impl Transmit<V4> for Replies<'_> {
     fn transmit(&mut self, destination: SocketAddrV4, ingress: Ingress, octets: &[u8]) -> bool {
         let door = usize::from(ingress.door);
         if self.batches[door].is_full() {

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use base::Now;
 use base::time::NS_PER_S;
 use dhcp_engine::InFlight;
-use dhcp_engine::v4::{Ingress, Shard, Snapshot, Transmit};
-use dhcp_lease::v4::LeaseTable;
+use dhcp_engine::Transmit;
+use dhcp_engine::v4::{Ingress, Shard, Snapshot};
+use dhcp_lease::v4::{LeaseTable, V4};
 use dhcp_store::MemfileStore;
 use dhcp_store::log::{CoreOptions, Durability, LogThread, Shards, ThreadOptions};
 use dhcp_store::memfile::v4::{Memfile, OpenOptions};
@@ -33,7 +34,7 @@ struct Last {
     count: usize,
 }
 
-impl Transmit for Last {
+impl Transmit<V4> for Last {
     fn transmit(&mut self, _to: SocketAddrV4, _ingress: Ingress, octets: &[u8]) -> bool {
         self.octets[..octets.len()].copy_from_slice(octets);
         self.len = octets.len();

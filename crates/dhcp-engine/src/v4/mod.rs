@@ -1,25 +1,25 @@
 //! DHCPv4: snapshot, transaction, reply.
 
-pub mod counters;
-pub mod held;
-pub mod outbox;
-pub mod reason;
 pub mod reply;
-pub mod select;
-pub mod shard;
 pub mod snapshot;
 pub mod transaction;
 
 mod decide;
+mod serve;
 
-pub use counters::ShardCounters;
-pub use reason::DropReason;
+use dhcp_lease::v4::V4;
+
+pub use crate::reason::DropReason;
 pub use reply::{Destination, Reply, ReplyKind};
-pub use shard::{Shard, Transmit};
 pub use snapshot::Snapshot;
 pub use transaction::{Input, Outcome, Step, Transaction, drive};
 
 use core::net::{Ipv4Addr, SocketAddrV4};
+
+/// A shard that speaks DHCPv4.
+pub type Shard<S> = crate::shard::Shard<V4, S>;
+/// The counters of such a shard.
+pub type ShardCounters = crate::counters::ShardCounters<V4>;
 
 /// How a message came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,9 +8,11 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 use dhcp_lease::v4::lease::INFINITE_LIFETIME_S;
 use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, NoRoom, option};
 
-use super::select::SubnetIndex;
-use super::snapshot::{PoolPlace, SendOption, Subnet};
+use super::snapshot::Subnet;
 use super::transaction::Transaction;
+use crate::links::PoolPlace;
+use crate::prefixes::SubnetIndex;
+use crate::send_option::SendOption;
 
 /// UDP port of servers and relays (RFC 2131 §4.1).
 pub const SERVER_PORT: u16 = 67;
@@ -238,7 +240,7 @@ fn room_for(message: &Message<'_>) -> usize {
 /// list that has a code wins.
 fn put_configured(
     message: &Message<'_>,
-    lists: [&[SendOption]; 2],
+    lists: [&[SendOption<u8>]; 2],
     writer: &mut MessageWriter<'_>,
 ) {
     let find = |code: u8| {

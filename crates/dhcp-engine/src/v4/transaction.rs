@@ -14,8 +14,8 @@ use dhcp_wire::v4::{Message, MessageType, option, relay};
 
 use super::decide::{self, Decision};
 use super::reply::{Reply, Terms};
-use super::select::SubnetIndex;
 use super::{DropReason, Ingress, Snapshot};
+use crate::prefixes::SubnetIndex;
 
 /// Commits that one message may lose to others before it is dropped. Each loss means that the
 /// slot went to someone else in the microseconds since it was fetched.

@@ -10,8 +10,9 @@ use base::Now;
 use base::time::NS_PER_S;
 use dhcp_config::IncludeResolver;
 use dhcp_engine::InFlight;
-use dhcp_engine::v4::{DropReason, Ingress, Shard, ShardCounters, Snapshot, Transmit};
-use dhcp_lease::v4::LeaseTable;
+use dhcp_engine::Transmit;
+use dhcp_engine::v4::{DropReason, Ingress, Shard, ShardCounters, Snapshot};
+use dhcp_lease::v4::{LeaseTable, V4};
 use dhcp_lease::v4::testing::{ManualLog, ManualStore};
 use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, option};
 
@@ -46,7 +47,7 @@ impl IncludeResolver for NoIncludes {
 #[derive(Default)]
 pub(crate) struct Sink(pub(crate) Vec<(SocketAddrV4, Vec<u8>)>);
 
-impl Transmit for Sink {
+impl Transmit<V4> for Sink {
     fn transmit(&mut self, to: SocketAddrV4, _ingress: Ingress, octets: &[u8]) -> bool {
         self.0.push((to, octets.to_vec()));
         true
