@@ -94,8 +94,9 @@ impl<N: Copy> Slots<N> {
         let (fd, flags) = (socket.as_fd().as_raw_fd(), libc::MSG_DONTWAIT as _);
         // SAFETY: headers `first..first + count` and all that they point to live in slabs of
         // `self`, borrowed mutably for the whole call, with their true lengths.
-        let result =
-            unsafe { libc::sendmmsg(fd, self.headers.address(first), count as libc::c_uint, flags) };
+        let result = unsafe {
+            libc::sendmmsg(fd, self.headers.address(first), count as libc::c_uint, flags)
+        };
         check(result).map(|count| count.cast_unsigned() as usize)
     }
 

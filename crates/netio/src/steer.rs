@@ -30,8 +30,7 @@ pub(crate) fn choose(sockets: u32) -> [libc::sock_filter; 3] {
 ///
 /// What `setsockopt(2)` reports.
 pub fn by_payload(socket: &UdpSocket, payload_offset: u32, sockets: u32) -> io::Result<()> {
-    let mut program =
-        vec![instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, payload_offset)];
+    let mut program = vec![instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, payload_offset)];
     program.extend(choose(sockets));
     program.push(instruction(libc::BPF_RET | libc::BPF_A, 0));
     filter::attach(socket, libc::SOL_SOCKET, libc::SO_ATTACH_REUSEPORT_CBPF, &program)
