@@ -8,6 +8,7 @@
 pub mod counters;
 pub mod held;
 pub mod in_flight;
+pub mod interfaces;
 pub mod links;
 pub mod outbox;
 pub mod prefixes;
@@ -16,10 +17,12 @@ pub mod reason;
 pub mod repeat;
 pub mod send_option;
 pub mod shard;
+pub mod subnet_keys;
 pub mod v4;
 
 pub use counters::ShardCounters;
 pub use in_flight::{Entry, InFlight};
+pub use interfaces::InterfaceNames;
 pub use protocol::{Protocol, Transmit};
 pub use reason::DropReason;
 pub use shard::Shard;

@@ -8,6 +8,7 @@ use dhcp_lease::{Family, LeaseStore};
 
 use crate::counters::ShardCounters;
 use crate::in_flight::{ClientKeys, InFlight};
+use crate::interfaces::InterfaceNames;
 use crate::reason::DropReason;
 
 /// DHCPv4 ([`dhcp_lease::v4::V4`]) or DHCPv6 ([`dhcp_lease::v6::V6`]).
@@ -78,6 +79,8 @@ pub struct Desk<'d, P: Protocol, S> {
     pub buffer: &'d mut [u8],
     /// The shard's counters.
     pub counters: &'d ShardCounters<P>,
+    /// The machine's interfaces.
+    pub interfaces: &'d InterfaceNames,
 }
 
 /// How a message ended.

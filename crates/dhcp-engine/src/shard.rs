@@ -13,6 +13,7 @@ use dhcp_lease::{LeaseStore, Swept};
 
 use crate::counters::ShardCounters;
 use crate::held::{Held, HeldMessages, WaitsFor};
+use crate::interfaces::InterfaceNames;
 use crate::in_flight::{ClientKeys, Entry, InFlight};
 use crate::outbox::{Envelope, Outbox, REPLY_LEN_MAX};
 use crate::protocol::{Desk, Emitted, Protocol, Served, Transmit};
@@ -35,6 +36,7 @@ pub struct Shard<P: Protocol, S> {
     /// Taken out while a message is served under it, so that no count that shards share changes
     /// with every message.
     snapshot: Option<Arc<P::Snapshot>>,
+    interfaces: Arc<InterfaceNames>,
     in_flight: Arc<InFlight>,
     counters: Arc<ShardCounters<P>>,
     outbox: Outbox<P::Destination, P::Ingress>,
@@ -49,6 +51,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         Self {
             store,
             snapshot: Some(snapshot),
+            interfaces: Arc::default(),
             in_flight,
             counters: Arc::default(),
             outbox: Outbox::new(OUTBOX_CAPACITY),
@@ -72,6 +75,12 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
     /// Serves a new configuration from the next message on.
     pub fn reload(&mut self, snapshot: Arc<P::Snapshot>) {
         self.snapshot = Some(snapshot);
+    }
+
+    /// Knows the machine's interfaces by these names from the next message on. At first it knows
+    /// none, and no subnet is found by its `interface`.
+    pub fn set_interfaces(&mut self, interfaces: Arc<InterfaceNames>) {
+        self.interfaces = interfaces;
     }
 
     /// Counts replies that were transmitted but that the kernel did not take in the end.
@@ -168,6 +177,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             work: &mut *self.work,
             buffer: &mut self.scratch[..],
             counters: &self.counters,
+            interfaces: &self.interfaces,
         };
         let served = P::serve(now, &snapshot, message, ingress, desk);
         self.snapshot = Some(snapshot);

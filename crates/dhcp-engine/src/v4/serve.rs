@@ -5,9 +5,9 @@ use dhcp_lease::LeaseStore;
 use dhcp_lease::v4::{Facts, V4};
 use dhcp_wire::v4::{Malformed, Message, MessageType};
 
-use super::reply::{Destination, ReplyKind};
+use super::reply::ReplyKind;
 use super::transaction::client_id;
-use super::{Ingress, Outcome, Snapshot, Transaction, drive};
+use super::{Destination, Ingress, Outcome, Snapshot, Transaction, drive};
 use crate::in_flight::{ClientKeys, InFlight};
 use crate::protocol::{Desk, Emitted, Protocol, Served};
 use crate::reason::DropReason;
@@ -25,7 +25,7 @@ impl Protocol for V4 {
     type Message<'m> = Message<'m>;
     type Snapshot = Snapshot;
     type Ingress = Ingress;
-    type Destination = core::net::SocketAddrV4;
+    type Destination = Destination;
     type Work = Facts;
 
     const RECEIVED: &'static [&'static str] = &{
@@ -79,7 +79,7 @@ impl Protocol for V4 {
         ingress: Ingress,
         desk: Desk<'_, Self, S>,
     ) -> Served<Self::Destination> {
-        let mut transaction = match Transaction::begin(snapshot, message, ingress) {
+        let mut transaction = match Transaction::begin(snapshot, message, ingress, desk.interfaces) {
             Ok(transaction) => transaction,
             Err(reason) => return Served::Drop(reason),
         };
@@ -92,7 +92,7 @@ impl Protocol for V4 {
         match reply.emit(&transaction, desk.buffer) {
             Ok(len) => Served::Reply(Emitted {
                 len,
-                destination: Destination::of(transaction.message(), reply.terms.kind).address(),
+                destination: Destination::of(transaction.message(), ingress, &reply.terms),
                 kind: reply_index(reply.terms.kind),
                 gate_epoch: reply.gate_epoch,
             }),

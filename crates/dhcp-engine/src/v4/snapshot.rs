@@ -11,6 +11,7 @@ use crate::links::{Links, PoolPlace};
 use crate::prefixes::{AddressBits, PrefixTable, SubnetIndex};
 use crate::repeat::RepeatPolicy;
 use crate::send_option::{SendOption, send_options};
+use crate::subnet_keys::SubnetKeys;
 
 /// A compiled configuration.
 #[derive(Debug)]
@@ -18,7 +19,8 @@ pub struct Snapshot {
     subnets: Vec<Subnet>,
     links: Links<u32>,
     by_prefix: PrefixTable<u32>,
-    by_relay: Vec<(Ipv4Addr, SubnetIndex)>,
+    by_relay: SubnetKeys<Ipv4Addr>,
+    by_interface: SubnetKeys<Box<str>>,
     pools: Arc<PoolSet>,
     pool_options: Vec<Vec<SendOption<u8>>>,
     /// Nanoseconds that an offer holds its address.
@@ -72,16 +74,17 @@ impl Snapshot {
                 (first, last, index)
             })
             .collect();
-        let mut by_relay: Vec<_> = (0..)
-            .zip(&config.subnets)
-            .flat_map(|(index, subnet)| subnet.relay_addresses.iter().map(move |&a| (a, index)))
-            .collect();
-        by_relay.sort_unstable();
+        let indexed = || (0..).zip(&config.subnets);
+        let relays = indexed()
+            .flat_map(|(index, subnet)| subnet.relay_addresses.iter().map(move |&a| (a, index)));
+        let interfaces = indexed()
+            .filter_map(|(index, subnet)| Some((subnet.interface.as_deref()?.into(), index)));
         Self {
             subnets: config.subnets.iter().map(compile_subnet).collect(),
             links: links_of(config),
             by_prefix: PrefixTable::new(&prefixes),
-            by_relay,
+            by_relay: SubnetKeys::new(relays),
+            by_interface: SubnetKeys::new(interfaces),
             pools: configure(&specs),
             pool_options,
             hold_ns: u64::from(config.godwit.hold_time_ms) * base::time::NS_PER_MS,
@@ -129,8 +132,13 @@ impl Snapshot {
     /// The subnet that names `relay` among its relay addresses.
     #[must_use]
     pub fn subnet_by_relay(&self, relay: Ipv4Addr) -> Option<SubnetIndex> {
-        let at = self.by_relay.partition_point(|&(address, _)| address < relay);
-        self.by_relay.get(at).filter(|&&(address, _)| address == relay).map(|&(_, index)| index)
+        self.by_relay.find(&relay)
+    }
+
+    /// The first subnet whose direct clients come over the interface called `name`.
+    #[must_use]
+    pub fn subnet_by_interface(&self, name: &str) -> Option<SubnetIndex> {
+        self.by_interface.find(name)
     }
 
     /// The pools that allocation may use for a message selected into `subnet`, in order.
