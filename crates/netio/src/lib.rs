@@ -15,6 +15,7 @@ mod error;
 pub mod filter;
 pub mod interface;
 pub mod limit;
+mod name;
 pub mod namespace;
 pub mod packet;
 pub mod ready;

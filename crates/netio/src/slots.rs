@@ -17,6 +17,8 @@ pub(crate) struct Slots<N: Copy> {
     names: Slab<N>,
     vectors: Slab<libc::iovec>,
     headers: Slab<libc::mmsghdr>,
+    /// Headers that the last receiving call overwrote.
+    filled: usize,
 }
 
 impl<N: Copy> Slots<N> {
@@ -34,6 +36,7 @@ impl<N: Copy> Slots<N> {
             names: Slab::new(name, count),
             vectors: Slab::new(nowhere, count),
             headers: Slab::new(empty, count),
+            filled: count,
         };
         for slot in 0..count {
             slots.vectors.get_mut(slot).iov_base = slots.octets.address(slot * slot_bytes).cast();
@@ -45,7 +48,7 @@ impl<N: Copy> Slots<N> {
                 header.msg_control = slots.control.address(slot * control_bytes).cast();
             }
         }
-        slots.reset(count);
+        slots.reset();
         slots
     }
 
@@ -53,18 +56,19 @@ impl<N: Copy> Slots<N> {
         self.headers.len()
     }
 
-    /// Restores what the kernel overwrote in the first `count` headers.
-    fn reset(&mut self, count: usize) {
-        for entry in self.headers.slice_mut(0, count) {
+    /// Restores what the kernel overwrote.
+    fn reset(&mut self) {
+        for entry in self.headers.slice_mut(0, self.filled) {
             entry.msg_hdr.msg_namelen = size_of::<N>() as libc::socklen_t;
             entry.msg_hdr.msg_controllen = self.control_bytes as _;
             entry.msg_hdr.msg_flags = 0;
         }
+        self.filled = 0;
     }
 
     /// Takes what waits in the socket, never waiting itself; how many slots are filled.
     pub(crate) fn receive(&mut self, socket: &impl AsFd) -> io::Result<usize> {
-        self.reset(self.len());
+        self.reset();
         let (fd, count) = (socket.as_fd().as_raw_fd(), self.len() as libc::c_uint);
         loop {
             // SAFETY: the headers, and the names, vectors, octets and control buffers that they
@@ -75,7 +79,10 @@ impl<N: Copy> Slots<N> {
                 libc::recvmmsg(fd, self.headers.address(0), count, flags, std::ptr::null_mut())
             };
             match check(result) {
-                Ok(count) => return Ok(count.cast_unsigned() as usize),
+                Ok(count) => {
+                    self.filled = count.cast_unsigned() as usize;
+                    return Ok(self.filled);
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(0),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -100,11 +107,17 @@ impl<N: Copy> Slots<N> {
         check(result).map(|count| count.cast_unsigned() as usize)
     }
 
-    /// The octets received into slot `slot`; `None` when they were more than it holds.
-    pub(crate) fn received(&self, slot: usize) -> Option<&[u8]> {
+    /// How many octets were received into slot `slot`; `None` when they were more than it holds.
+    pub(crate) fn received_len(&self, slot: usize) -> Option<usize> {
         let entry = self.headers.get(slot);
         let is_whole = entry.msg_hdr.msg_flags & libc::MSG_TRUNC == 0;
-        is_whole.then(|| self.octets.slice(slot * self.slot_bytes, entry.msg_len as usize))
+        is_whole.then_some(entry.msg_len as usize)
+    }
+
+    /// `len` octets of slot `slot`, from `at` on.
+    pub(crate) fn octets(&self, slot: usize, at: usize, len: usize) -> &[u8] {
+        assert!(at + len <= self.slot_bytes, "{at}+{len} of {}", self.slot_bytes);
+        self.octets.slice(slot * self.slot_bytes + at, len)
     }
 
     /// The control octets received with slot `slot`.

@@ -53,7 +53,7 @@ impl PacketRecvBatch {
     pub fn receive(&mut self, socket: &PacketSocket) -> io::Result<usize> {
         self.len = 0;
         self.len = self.slots.receive(socket)?;
-        let whole = (0..self.len).filter(|&slot| self.slots.received(slot).is_some()).count();
+        let whole = (0..self.len).filter(|&slot| self.slots.received_len(slot).is_some()).count();
         self.truncated += (self.len - whole) as u64;
         Ok(self.len)
     }
@@ -63,7 +63,7 @@ impl PacketRecvBatch {
         (0..self.len).filter_map(|slot| {
             let status = control::packet_status(self.slots.control(slot)).unwrap_or(0);
             Some(Packet {
-                octets: self.slots.received(slot)?,
+                octets: self.slots.octets(slot, 0, self.slots.received_len(slot)?),
                 interface: self.slots.name(slot).sll_ifindex.cast_unsigned(),
                 is_checksum_settled: status & (CHECKSUM_PENDING | CHECKSUM_SEEN) != 0,
             })
