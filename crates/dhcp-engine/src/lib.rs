@@ -6,6 +6,8 @@
 //! 4361, 5107, 6842.
 
 pub mod in_flight;
+pub mod interfaces;
 pub mod v4;
 
 pub use in_flight::{Entry, InFlight};
+pub use interfaces::InterfaceNames;

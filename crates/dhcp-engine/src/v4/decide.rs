@@ -62,7 +62,7 @@ pub(super) fn decide(transaction: &Transaction<'_>, now: Now, facts: &Facts) -> 
             give_up(facts, Action::Decline { probation_s })
         }
         Intent::Release(_) => give_up(facts, Action::Release),
-        Intent::Inform => inform(transaction),
+        Intent::Inform => inform(),
     }
 }
 
@@ -204,11 +204,7 @@ fn offer_not_taken(facts: &Facts) -> Decision {
 }
 
 /// RFC 2131 §4.3.5: parameters only.
-pub(super) fn inform(transaction: &Transaction<'_>) -> Decision {
-    let message = &transaction.message;
-    if message.ciaddr().is_unspecified() && message.giaddr().is_unspecified() {
-        return Decision::Drop(DropReason::DirectClient);
-    }
+pub(super) fn inform() -> Decision {
     Decision::Reply(Terms::without_address(ReplyKind::InformAck), 0)
 }
 

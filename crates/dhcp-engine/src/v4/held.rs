@@ -119,7 +119,7 @@ mod tests {
         let source = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 67);
         Held {
             keys: ClientKeys::default(),
-            ingress: Ingress { source, local: Ipv4Addr::LOCALHOST, door: 0 },
+            ingress: Ingress::routed(source, Ipv4Addr::LOCALHOST),
             waits_for: WaitsFor::Client,
             since_ns,
         }

@@ -5,7 +5,7 @@ use core::cmp::Reverse;
 use core::net::SocketAddrV4;
 use std::collections::BinaryHeap;
 
-use super::Ingress;
+use super::{Destination, Ingress};
 use crate::in_flight::ClientKeys;
 
 /// Longest reply that can wait, octets.
@@ -23,7 +23,7 @@ pub struct Outbox {
 #[derive(Debug)]
 pub struct Waiting {
     /// Where it goes.
-    pub destination: SocketAddrV4,
+    pub destination: Destination,
     /// How its message came in.
     pub ingress: Ingress,
     /// The client that is in flight until it leaves.
@@ -47,7 +47,7 @@ impl Waiting {
 #[derive(Clone, Copy, Debug)]
 pub struct Envelope {
     /// Where it goes.
-    pub destination: SocketAddrV4,
+    pub destination: Destination,
     /// How its message came in.
     pub ingress: Ingress,
     /// The client.
@@ -63,8 +63,8 @@ impl Outbox {
         let nowhere = SocketAddrV4::new(core::net::Ipv4Addr::UNSPECIFIED, 0);
         let slots = (0..capacity)
             .map(|_| Waiting {
-                destination: nowhere,
-                ingress: Ingress { source: nowhere, local: *nowhere.ip(), door: 0 },
+                destination: Destination::Broadcast,
+                ingress: Ingress::routed(nowhere, *nowhere.ip()),
                 keys: ClientKeys::default(),
                 kind: 0,
                 since_ns: 0,
@@ -151,8 +151,13 @@ mod tests {
 
     fn envelope() -> Envelope {
         let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 67);
-        let ingress = Ingress { source: address, local: Ipv4Addr::LOCALHOST, door: 0 };
-        Envelope { destination: address, ingress, keys: ClientKeys::default(), kind: 1 }
+        let ingress = Ingress::routed(address, Ipv4Addr::LOCALHOST);
+        Envelope {
+            destination: Destination::Relay(address),
+            ingress,
+            keys: ClientKeys::default(),
+            kind: 1,
+        }
     }
 
     #[test]

@@ -10,8 +10,8 @@ pub enum DropReason {
     UnexpectedMessageType,
     /// No subnet serves the place that the message came from.
     NoSubnet,
-    /// The client has no address and no relay: it can only be answered on its link.
-    DirectClient,
+    /// An INFORM from nowhere: neither `ciaddr` nor the datagram says where its sender is.
+    NoAddress,
     /// The message carries neither a hardware address nor a client identifier.
     NoIdentity,
     /// The client identifier is longer than a lease keeps.
@@ -49,7 +49,7 @@ impl DropReason {
         Self::NotARequest,
         Self::UnexpectedMessageType,
         Self::NoSubnet,
-        Self::DirectClient,
+        Self::NoAddress,
         Self::NoIdentity,
         Self::ClientIdTooLong,
         Self::ClientChoseOtherServer,
@@ -79,7 +79,7 @@ impl DropReason {
             Self::NotARequest => "not-a-request",
             Self::UnexpectedMessageType => "unexpected-message-type",
             Self::NoSubnet => "no-subnet",
-            Self::DirectClient => "direct-client",
+            Self::NoAddress => "no-address",
             Self::NoIdentity => "no-identity",
             Self::ClientIdTooLong => "client-id-too-long",
             Self::ClientChoseOtherServer => "client-chose-other-server",

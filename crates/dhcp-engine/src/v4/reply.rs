@@ -1,9 +1,9 @@
-//! Replies: what one says, whom it goes to, and its octets.
+//! Replies: what one says, and its octets.
 //!
 //! RFC 2131 §4.3.1 table 3 for the fields, RFC 2132 for the options, RFC 3046 §2.2 for echoing
 //! relay information, RFC 6842 for echoing the client identifier.
 
-use core::net::{Ipv4Addr, SocketAddrV4};
+use core::net::Ipv4Addr;
 
 use dhcp_lease::v4::lease::INFINITE_LIFETIME_S;
 use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, NoRoom, option};
@@ -12,10 +12,6 @@ use super::select::SubnetIndex;
 use super::snapshot::{PoolPlace, SendOption, Subnet};
 use super::transaction::Transaction;
 
-/// UDP port of servers and relays (RFC 2131 §4.1).
-pub const SERVER_PORT: u16 = 67;
-/// UDP port of clients.
-pub const CLIENT_PORT: u16 = 68;
 /// Shortest reply, octets of UDP payload: BOOTP's vend field filled up (RFC 1542 §2.1).
 const REPLY_LEN_MIN: usize = 300;
 /// Largest message every client must take (RFC 2131 §2), octets of UDP payload without headers.
@@ -80,37 +76,6 @@ pub struct Reply {
     pub server_id: Ipv4Addr,
     /// It may leave once this row epoch is settled; 0: at once.
     pub gate_epoch: u64,
-}
-
-/// Where a reply goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Destination {
-    /// To the relay, on the server port.
-    Relay(SocketAddrV4),
-    /// To the client at an address that it already has.
-    Client(SocketAddrV4),
-}
-
-impl Destination {
-    /// The address and port.
-    #[must_use]
-    pub const fn address(self) -> SocketAddrV4 {
-        match self {
-            Self::Relay(address) | Self::Client(address) => address,
-        }
-    }
-
-    /// RFC 2131 §4.1: the relay if there is one, else `ciaddr`.
-    #[must_use]
-    pub fn of(message: &Message<'_>, kind: ReplyKind) -> Self {
-        let (relay, client) = (message.giaddr(), message.ciaddr());
-        let is_to_client = kind == ReplyKind::InformAck && !client.is_unspecified();
-        if relay.is_unspecified() || is_to_client {
-            Self::Client(SocketAddrV4::new(client, CLIENT_PORT))
-        } else {
-            Self::Relay(SocketAddrV4::new(relay, SERVER_PORT))
-        }
-    }
 }
 
 impl Reply {

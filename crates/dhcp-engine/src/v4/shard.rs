@@ -17,6 +17,7 @@ use super::held::{Held, HeldMessages, WaitsFor};
 use super::outbox::{Envelope, Outbox, REPLY_LEN_MAX};
 use super::transaction::client_id;
 use super::{Destination, DropReason, Ingress, Outcome, Reply, Snapshot, Transaction, drive};
+use crate::InterfaceNames;
 use crate::in_flight::{ClientKeys, Entry, InFlight};
 
 /// Replies that may wait for their row at one time. At 100,000 replies/s these are 80 ms, twenty
@@ -32,12 +33,7 @@ pub const HELD_DEADLINE_NS: u64 = 2_000 * NS_PER_MS;
 /// Where replies go: the socket's transmit batch, or a test's list.
 pub trait Transmit {
     /// Takes one reply; false when it could not be taken.
-    fn transmit(
-        &mut self,
-        destination: core::net::SocketAddrV4,
-        ingress: Ingress,
-        octets: &[u8],
-    ) -> bool;
+    fn transmit(&mut self, destination: Destination, ingress: Ingress, octets: &[u8]) -> bool;
 }
 
 /// A shard: its handle on the leases, its transactions, its counters.
@@ -47,6 +43,7 @@ pub struct Shard<S> {
     /// Taken out while a message is served under it, so that no count that shards share changes
     /// with every message.
     snapshot: Option<Arc<Snapshot>>,
+    interfaces: Arc<InterfaceNames>,
     in_flight: Arc<InFlight>,
     counters: Arc<ShardCounters>,
     outbox: Outbox,
@@ -61,6 +58,7 @@ impl<S: LeaseStore<V4>> Shard<S> {
         Self {
             store,
             snapshot: Some(snapshot),
+            interfaces: Arc::default(),
             in_flight,
             counters: Arc::default(),
             outbox: Outbox::new(OUTBOX_CAPACITY),
@@ -84,6 +82,12 @@ impl<S: LeaseStore<V4>> Shard<S> {
     /// Serves a new configuration from the next message on.
     pub fn reload(&mut self, snapshot: Arc<Snapshot>) {
         self.snapshot = Some(snapshot);
+    }
+
+    /// Knows the machine's interfaces by these names from the next message on. At first it knows
+    /// none, and no subnet is found by its `interface`.
+    pub fn set_interfaces(&mut self, interfaces: Arc<InterfaceNames>) {
+        self.interfaces = interfaces;
     }
 
     /// Counts replies that were transmitted but that the kernel did not take in the end.
@@ -191,7 +195,8 @@ impl<S: LeaseStore<V4>> Shard<S> {
         transmit: &mut impl Transmit,
     ) {
         let octets = message.octets();
-        let mut transaction = match Transaction::begin(snapshot, message, ingress) {
+        let mut transaction = match Transaction::begin(snapshot, message, ingress, &self.interfaces)
+        {
             Ok(transaction) => transaction,
             Err(reason) => return self.finish_dropped(keys, reason),
         };
@@ -232,7 +237,7 @@ impl<S: LeaseStore<V4>> Shard<S> {
             return self.finish_dropped(keys, DropReason::ReplyTooLarge);
         };
         let octets = &self.scratch[..len];
-        let destination = Destination::of(transaction.message(), reply.terms.kind).address();
+        let destination = Destination::of(transaction.message(), ingress, &reply.terms);
         let kind = reply_index(reply.terms.kind);
         if reply.gate_epoch > self.store.settled_epoch() {
             let envelope = Envelope { destination, ingress, keys, kind };

@@ -16,6 +16,7 @@ pub struct Snapshot {
     groups: Vec<Group>,
     by_prefix: PrefixTable,
     by_relay: Vec<(Ipv4Addr, SubnetIndex)>,
+    by_interface: Vec<(Box<str>, SubnetIndex)>,
     pools: Arc<PoolSet>,
     pool_options: Vec<Vec<SendOption>>,
     /// Nanoseconds that an offer holds its address.
@@ -117,11 +118,17 @@ impl Snapshot {
             .flat_map(|(index, subnet)| subnet.relay_addresses.iter().map(move |&a| (a, index)))
             .collect();
         by_relay.sort_unstable();
+        let mut by_interface: Vec<(Box<str>, SubnetIndex)> = (0..)
+            .zip(&config.subnets)
+            .filter_map(|(index, subnet)| Some((subnet.interface.as_deref()?.into(), index)))
+            .collect();
+        by_interface.sort_unstable();
         Self {
             subnets,
             groups,
             by_prefix: PrefixTable::new(&prefixes),
             by_relay,
+            by_interface,
             pools: configure(&specs),
             pool_options,
             hold_ns: u64::from(config.godwit.hold_time_ms) * base::time::NS_PER_MS,
@@ -171,6 +178,13 @@ impl Snapshot {
     pub fn subnet_by_relay(&self, relay: Ipv4Addr) -> Option<SubnetIndex> {
         let at = self.by_relay.partition_point(|&(address, _)| address < relay);
         self.by_relay.get(at).filter(|&&(address, _)| address == relay).map(|&(_, index)| index)
+    }
+
+    /// The first subnet whose direct clients come over the interface called `name`.
+    #[must_use]
+    pub fn subnet_by_interface(&self, name: &str) -> Option<SubnetIndex> {
+        let at = self.by_interface.partition_point(|(known, _)| **known < *name);
+        self.by_interface.get(at).filter(|(known, _)| **known == *name).map(|&(_, index)| index)
     }
 
     /// The pools that allocation may use for a message selected into `subnet`, in order.
