@@ -13,6 +13,7 @@ mod message_type;
 pub mod option;
 mod packet;
 mod relay_writer;
+mod rules;
 mod status_code;
 mod validity;
 mod walk;
@@ -26,7 +27,7 @@ pub use packet::{Packet, Relay};
 pub use relay_writer::RelayWriter;
 pub use status_code::StatusCode;
 pub use validity::{Invalid, validity};
-pub use walk::Options;
+pub use walk::{Options, Tuples};
 pub use writer::{Mark, MessageWriter};
 
 pub use crate::shared::NoRoom;
