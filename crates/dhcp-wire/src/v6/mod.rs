@@ -3,8 +3,9 @@
 //! [`Packet::parse`] checks a datagram, relay levels and all, and gives a view of it whose
 //! [`Message`] is what the client or server said; [`validity`] tells whether that type of message
 //! may look so; [`MessageWriter`] writes one and [`RelayWriter`] the levels around it; [`duid`]
-//! looks into identifiers.
+//! looks into identifiers; [`arbitrary`] makes datagrams, sound and broken, for tests.
 
+pub mod arbitrary;
 pub mod duid;
 mod ia;
 mod malformed;
