@@ -7,7 +7,7 @@ use std::sync::Arc;
 use base::Now;
 use base::time::NS_PER_S;
 use dhcp_engine::InFlight;
-use dhcp_engine::v4::{Ingress, Shard, Snapshot, Transmit};
+use dhcp_engine::v4::{Destination, Ingress, Shard, Snapshot, Transmit};
 use dhcp_lease::v4::LeaseTable;
 use dhcp_store::MemfileStore;
 use dhcp_store::log::{CoreOptions, Durability, LogThread, Shards, ThreadOptions};
@@ -34,7 +34,7 @@ struct Last {
 }
 
 impl Transmit for Last {
-    fn transmit(&mut self, _to: SocketAddrV4, _ingress: Ingress, octets: &[u8]) -> bool {
+    fn transmit(&mut self, _to: Destination, _ingress: Ingress, octets: &[u8]) -> bool {
         self.octets[..octets.len()].copy_from_slice(octets);
         self.len = octets.len();
         self.count += 1;
@@ -75,7 +75,7 @@ fn message(buffer: &mut [u8], kind: MessageType, client: u32, options: &[(u8, &[
 fn serve(shard: &mut Shard<MemfileStore>, now: Now, clients: std::ops::Range<u32>) -> usize {
     let mut buffer = [0; 600];
     let mut last = Last { octets: [0; 1500], len: 0, count: 0 };
-    let ingress = Ingress { source: SocketAddrV4::new(RELAY, 67), local: SERVER, door: 0 };
+    let ingress = Ingress::routed(SocketAddrV4::new(RELAY, 67), SERVER);
     let mut acknowledged = 0;
     for client in clients {
         let len = message(&mut buffer, MessageType::Discover, client, &[]);
