@@ -115,4 +115,10 @@ impl Doors {
         let at = self.addresses.binary_search_by_key(&index, |&(index, _)| index).ok()?;
         Some(self.addresses[at].1)
     }
+
+    /// No doors, and one interface with an address.
+    #[cfg(test)]
+    pub(crate) fn with_address(index: u32, address: Ipv4Addr) -> Self {
+        Self { addresses: vec![(index, address)], ..Self::default() }
+    }
 }
