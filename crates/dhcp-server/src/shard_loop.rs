@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use base::Now;
 use base::time::NS_PER_MS;
 use dhcp_engine::v4::{Ingress, Shard, Snapshot};
-use dhcp_lease::v4::LeaseStore;
+use dhcp_lease::v4::{LeaseStore, V4};
 use netio::{Clock, Datagram, PacketRecvBatch, PollFd, RecvBatch, Waker};
 
 use crate::doors::{Door, Doors, Socket};
@@ -58,7 +58,7 @@ struct Course {
 }
 
 /// Serves until told to stop, then until the outbox is empty or [`DRAIN_NS`] have passed.
-pub(crate) fn serve<S: LeaseStore>(mut desk: Desk<S>, shared: &Shared) {
+pub(crate) fn serve<S: LeaseStore<V4>>(mut desk: Desk<S>, shared: &Shared) {
     let now = Clock::now();
     let mut course = Course {
         datagrams: RecvBatch::default(),
@@ -80,7 +80,7 @@ pub(crate) fn serve<S: LeaseStore>(mut desk: Desk<S>, shared: &Shared) {
 }
 
 /// Serves at `doors` until there are others; false when it is time to end.
-fn serve_at<S: LeaseStore>(
+fn serve_at<S: LeaseStore<V4>>(
     doors: &Seen<Doors>,
     desk: &mut Desk<S>,
     course: &mut Course,
@@ -122,7 +122,7 @@ fn serve_at<S: LeaseStore>(
 
 impl Course {
     /// Takes in what waits at `door`; how many messages there were.
-    fn receive<S: LeaseStore>(
+    fn receive<S: LeaseStore<V4>>(
         &mut self,
         door: &Door,
         doors: &Doors,
@@ -156,7 +156,7 @@ impl Course {
         }
     }
 
-    fn keep_house<S: LeaseStore>(&mut self, shard: &mut Shard<S>, shared: &Shared) {
+    fn keep_house<S: LeaseStore<V4>>(&mut self, shard: &mut Shard<S>, shared: &Shared) {
         let now = self.now;
         if now.mono_ns < self.housekeeping_due_ns {
             return;
@@ -171,7 +171,7 @@ impl Course {
         }
     }
 
-    fn is_over<S: LeaseStore>(&self, shard: &Shard<S>) -> bool {
+    fn is_over<S: LeaseStore<V4>>(&self, shard: &Shard<S>) -> bool {
         self.drain_until_ns.is_some_and(|until| shard.is_idle() || self.now.mono_ns >= until)
     }
 }
