@@ -69,6 +69,17 @@ impl<A: AddressBits> Links<A> {
         (address <= last).then_some(PoolPlace { pool, subnet })
     }
 
+    /// Position of the link that `subnet` is on: in [`Self::pool_orders`].
+    #[must_use]
+    pub fn link_of(&self, subnet: SubnetIndex) -> usize {
+        self.link_of[subnet as usize]
+    }
+
+    /// The orders of allocation of all links.
+    pub fn pool_orders(&self) -> impl Iterator<Item = &[PoolIndex]> {
+        self.links.iter().map(|link| &*link.pool_order)
+    }
+
     /// Whether two subnets are on one link.
     #[must_use]
     pub fn is_shared(&self, one: SubnetIndex, other: SubnetIndex) -> bool {

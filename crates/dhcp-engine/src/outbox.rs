@@ -43,12 +43,8 @@ impl<D: Copy, I: Copy> Outbox<D, I> {
     /// An outbox for `capacity` replies.
     #[must_use]
     pub fn new(capacity: u32) -> Self {
-        let slot = || Slot {
-            envelope: None,
-            since_ns: 0,
-            len: 0,
-            octets: Box::new([0; REPLY_LEN_MAX]),
-        };
+        let slot =
+            || Slot { envelope: None, since_ns: 0, len: 0, octets: Box::new([0; REPLY_LEN_MAX]) };
         Self {
             slots: (0..capacity).map(|_| slot()).collect(),
             free: (0..capacity).rev().collect(),

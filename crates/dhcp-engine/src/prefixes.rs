@@ -155,11 +155,7 @@ mod tests {
             let table = PrefixTable::new(&prefixes);
             for address in 0..300_u32 {
                 let scanned = prefixes.iter().find(|p| p.0 <= address && address <= p.1);
-                assert_eq!(
-                    table.find(address),
-                    scanned.map(|p| p.2),
-                    "{address} in {prefixes:?}"
-                );
+                assert_eq!(table.find(address), scanned.map(|p| p.2), "{address} in {prefixes:?}");
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Configured options, ready to be sent.
 
-use dhcp_config::v4::OptionData;
+use dhcp_config::OptionData;
 
 /// An option ready to be sent; `C` is the type of a code.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,9 +15,9 @@ pub struct SendOption<C> {
     pub is_never_sent: bool,
 }
 
-/// What is configured of one scope, ascending by code.
-pub fn send_options(options: &[OptionData]) -> Vec<SendOption<u8>> {
-    let mut sent: Vec<SendOption<u8>> = options
+/// What is configured for one scope, ascending by code.
+pub fn send_options<C: Copy + Ord>(options: &[OptionData<C>]) -> Vec<SendOption<C>> {
+    let mut sent: Vec<SendOption<C>> = options
         .iter()
         .map(|option| SendOption {
             code: option.code,
@@ -28,4 +28,14 @@ pub fn send_options(options: &[OptionData]) -> Vec<SendOption<u8>> {
         .collect();
     sent.sort_by_key(|option| option.code);
     sent
+}
+
+/// The option of this code in the first list that has one.
+pub fn find<'l, C: Copy + Ord>(
+    lists: &[&'l [SendOption<C>]],
+    code: C,
+) -> Option<&'l SendOption<C>> {
+    lists.iter().find_map(|list| {
+        list.binary_search_by_key(&code, |entry| entry.code).ok().map(|at| &list[at])
+    })
 }

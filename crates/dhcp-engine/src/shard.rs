@@ -13,8 +13,8 @@ use dhcp_lease::{LeaseStore, Swept};
 
 use crate::counters::ShardCounters;
 use crate::held::{Held, HeldMessages, WaitsFor};
-use crate::interfaces::InterfaceNames;
 use crate::in_flight::{ClientKeys, Entry, InFlight};
+use crate::interfaces::InterfaceNames;
 use crate::outbox::{Envelope, Outbox, REPLY_LEN_MAX};
 use crate::protocol::{Desk, Emitted, Protocol, Served, Transmit};
 use crate::reason::DropReason;

@@ -12,7 +12,7 @@ use super::snapshot::Subnet;
 use super::transaction::Transaction;
 use crate::links::PoolPlace;
 use crate::prefixes::SubnetIndex;
-use crate::send_option::SendOption;
+use crate::send_option::{self, SendOption};
 
 /// Shortest reply, octets of UDP payload: BOOTP's vend field filled up (RFC 1542 §2.1).
 const REPLY_LEN_MIN: usize = 300;
@@ -208,11 +208,6 @@ fn put_configured(
     lists: [&[SendOption<u8>]; 2],
     writer: &mut MessageWriter<'_>,
 ) {
-    let find = |code: u8| {
-        lists.iter().find_map(|list| {
-            list.binary_search_by_key(&code, |entry| entry.code).ok().map(|at| &list[at])
-        })
-    };
     let mut done = [0_u64; 4];
     for code in WRITTEN_BY_US {
         done[usize::from(code >> 6)] |= 1 << (code & 63);
@@ -223,7 +218,7 @@ fn put_configured(
             return;
         }
         *word |= 1 << (code & 63);
-        if let Some(entry) = find(code)
+        if let Some(entry) = send_option::find(&lists, code)
             && !entry.is_never_sent
         {
             writer.option(code, &entry.octets);

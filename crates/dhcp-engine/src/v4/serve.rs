@@ -79,7 +79,8 @@ impl Protocol for V4 {
         ingress: Ingress,
         desk: Desk<'_, Self, S>,
     ) -> Served<Self::Destination> {
-        let mut transaction = match Transaction::begin(snapshot, message, ingress, desk.interfaces) {
+        let mut transaction = match Transaction::begin(snapshot, message, ingress, desk.interfaces)
+        {
             Ok(transaction) => transaction,
             Err(reason) => return Served::Drop(reason),
         };

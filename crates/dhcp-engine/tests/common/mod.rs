@@ -12,8 +12,8 @@ use dhcp_config::IncludeResolver;
 use dhcp_engine::InFlight;
 use dhcp_engine::Transmit;
 use dhcp_engine::v4::{Destination, DropReason, Ingress, Shard, ShardCounters, Snapshot};
-use dhcp_lease::v4::{LeaseTable, V4};
 use dhcp_lease::v4::testing::{ManualLog, ManualStore};
+use dhcp_lease::v4::{LeaseTable, V4};
 use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, option};
 
 pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
