@@ -47,7 +47,8 @@ enum Command {
 ///
 /// Exit codes: 0 done; 1 failed at run time (nothing is left behind); 2 bad arguments or a bad plan;
 /// 3 measured, but a service fell short: no rate could be confirmed, it ended by itself, or leases
-/// are missing from its file; 130 interrupted (nothing is left behind).
+/// are missing from its file; 130 interrupted: after a whole round the result folder has what was
+/// done until then, before it nothing is left behind.
 #[derive(Debug, clap::Args)]
 struct RunArgs {
     /// A plan's name (see `godwit lab plans`) or the path of a TOML file
@@ -65,6 +66,9 @@ struct RunArgs {
     /// Time that the run should take, seconds [default: the plan's]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     time_budget: Option<u32>,
+    /// Whole measurements of every server, where the plan says how many [default: the plan's]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=100))]
+    runs: Option<u32>,
     /// Where result folders go
     #[arg(long, value_name = "FOLDER", default_value = "results")]
     results: PathBuf,
@@ -161,7 +165,11 @@ fn run_plan(args: &RunArgs) -> Result<ExitCode, LabError> {
     for shortfall in &finished.shortfalls {
         eprintln!("fell short: {shortfall}");
     }
-    Ok(if finished.shortfalls.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(3) })
+    Ok(match (finished.is_interrupted, finished.shortfalls.is_empty()) {
+        (true, _) => ExitCode::from(130),
+        (false, true) => ExitCode::SUCCESS,
+        (false, false) => ExitCode::from(3),
+    })
 }
 
 /// The plan with what the command line changes in it.
@@ -184,6 +192,15 @@ fn plan(args: &RunArgs) -> Result<Plan, LabError> {
             TopologyArg::Veth => Topology::Veth,
             TopologyArg::Loopback => Topology::Loopback,
         };
+    }
+    if let Some(count) = args.runs {
+        if !plan.has_runs() {
+            return Err(LabError::Usage(format!(
+                "--runs: the plan {} measures in rounds, not in runs of their own (see runs.count)",
+                plan.name
+            )));
+        }
+        plan.runs.count = count;
     }
     if let Some(seconds) = args.time_budget {
         plan.time_budget_s = f64::from(seconds);
