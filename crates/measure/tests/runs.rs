@@ -95,7 +95,8 @@ fn a_run_that_fails_counts_as_nothing_and_is_not_forgotten() {
     let (_, summary) = measured(&twice);
     let (kea, whole) = (&summary.results[1], &before.results[1]);
     within(kea.leases_per_s.unwrap() / whole.leases_per_s.unwrap(), 0.83, 0.88);
-    assert_eq!(kea.mean.unwrap().low, 0.0, "an interval that says what it does not know");
+    let mean = kea.mean.unwrap();
+    assert!(mean.low < 0.5 * mean.mean, "an interval that says what it does not know: {mean:?}");
     assert_eq!(summary.ratios[0].leases_per_s, None, "two of nine pairs are out of all bounds");
 }
 

@@ -123,7 +123,7 @@ fn loss_region(frame: &Frame, loss_percent: f64) -> Markup {
     let keep = 1.0 - loss_percent / 100.0;
     let (low, high) = match frame.x {
         Scale::Linear { max } => (0.0, max),
-        Scale::Log { min, max } => (min, max),
+        Scale::Between { min, max } | Scale::Log { min, max } => (min, max),
     };
     // The border is straight on either kind of axis.
     let steps = 24;
@@ -131,7 +131,7 @@ fn loss_region(frame: &Frame, loss_percent: f64) -> Markup {
         .map(|step| {
             let share = f64::from(step) / f64::from(steps);
             let value = match frame.x {
-                Scale::Linear { .. } => low + (high - low) * share,
+                Scale::Linear { .. } | Scale::Between { .. } => low + (high - low) * share,
                 Scale::Log { .. } => low * (high / low).powf(share),
             };
             (frame.at_x(value), frame.at_y(value * keep))

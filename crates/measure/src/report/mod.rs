@@ -9,6 +9,7 @@ mod load_curve;
 mod page;
 mod plot;
 mod ratios;
+mod runs;
 mod scale;
 mod tables;
 mod timeline;
@@ -68,12 +69,27 @@ pub fn render(summary: &Summary) -> String {
 fn charts(summary: &Summary) -> Markup {
     let has_curve = summary.results.iter().any(|result| !result.curve.is_empty());
     html! {
+        @if !runs::is_empty(summary) {
+            (figure(
+                "runs",
+                "Every run",
+                &html! {
+                    "Each run is a whole measurement; from top to bottom in the order they were "
+                    "done. Hollow marks were dropped before the mean was taken. Line and band: the "
+                    "mean and its 95 % interval. A line to the right of a mark: at least."
+                },
+                &html! {},
+                &runs::chart(summary),
+                &runs::table(summary),
+            ))
+        }
         @if !ratios::is_empty(summary) {
             (figure(
                 "ratios",
                 "Side by side",
                 &html! {
-                    "One pair per round; whiskers are 95 % intervals. "
+                    @if summary.plan.has_runs() { "One pair per run" } @else { "One pair per round" }
+                    "; whiskers are 95 % intervals. "
                     @if summary.noise.is_some() {
                         "The band around 1× is what two measurements of the same server differ by."
                     }
