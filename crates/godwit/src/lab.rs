@@ -1,5 +1,7 @@
 //! `godwit lab`: flags to calls of the crate `lab`, results to the terminal.
 
+mod compare;
+
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -23,6 +25,7 @@ pub(crate) struct Args {
 enum Command {
     Run(Box<RunArgs>),
     Report(ReportArgs),
+    Compare(compare::Args),
     /// List the plans that can be run by name.
     ///
     /// Exit code: 0.
@@ -120,6 +123,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
     let done = match &args.command {
         Command::Run(args) => run_plan(args),
         Command::Report(args) => report(args),
+        Command::Compare(args) => compare::run(args),
         Command::Plans(args) => plans(args.json),
         Command::Peers(args) => peers(args.json),
         Command::Limit(args) => limit(args),

@@ -3,6 +3,7 @@
 //!
 //! The same summary always gives the same bytes.
 
+mod comparison;
 mod format;
 mod latency;
 mod load_curve;
@@ -16,6 +17,7 @@ mod timeline;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use crate::compare::Comparison;
 use crate::summary::Summary;
 
 const STYLE: &str = include_str!("style.css");
@@ -31,8 +33,38 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
 /// Never: a summary can always be written as JSON.
 #[must_use]
 pub fn render(summary: &Summary) -> String {
+    let body = html! {
+        (page::head(summary))
+        main {
+            (page::headline(summary))
+            (page::warnings(summary))
+            (charts(summary))
+            (tables::trials(summary))
+            (tables::environment(summary))
+            (tables::commands(summary))
+            (page::method(summary))
+        }
+        (page::foot(summary))
+    };
+    document(&page::title(summary), "summary", &serde_json::to_string(summary), &body)
+}
+
+/// Draws two results side by side, with the reasons against it where there are any.
+///
+/// # Panics
+///
+/// Never: a comparison can always be written as JSON.
+#[must_use]
+pub fn render_comparison(comparison: &Comparison) -> String {
+    let data = serde_json::to_string(comparison);
+    let body = comparison::body(comparison);
+    document(&comparison::title(comparison), "comparison", &data, &body)
+}
+
+/// A whole page around `body`, with style, script, and the data that it was drawn from.
+fn document(title: &str, id: &str, data: &serde_json::Result<String>, body: &Markup) -> String {
     // In a script element only `<` could end or nest anything.
-    let data = serde_json::to_string(summary).expect("a summary is JSON").replace('<', "\\u003c");
+    let data = data.as_ref().expect("plain data is JSON").replace('<', "\\u003c");
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -42,23 +74,13 @@ pub fn render(summary: &Summary) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 meta name="generator" content="godwit lab";
-                title { (page::title(summary)) }
+                title { (title) }
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                (page::head(summary))
-                main {
-                    (page::headline(summary))
-                    (page::warnings(summary))
-                    (charts(summary))
-                    (tables::trials(summary))
-                    (tables::environment(summary))
-                    (tables::commands(summary))
-                    (page::method(summary))
-                }
-                (page::foot(summary))
+                (body)
                 div id="tip" role="status" hidden {}
-                script type="application/json" id="summary" { (PreEscaped(data)) }
+                script type="application/json" id=(id) { (PreEscaped(data)) }
                 script { (PreEscaped(SCRIPT)) }
             }
         }

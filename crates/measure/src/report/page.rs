@@ -34,10 +34,15 @@ pub(super) fn head(summary: &Summary) -> Markup {
                     }
                 }
             }
-            button id="theme" type="button" hidden aria-label="switch between light and dark" {
-                "◐"
-            }
+            (theme_button())
         }
+    }
+}
+
+/// The switch between light and dark, which the script brings to life.
+pub(super) fn theme_button() -> Markup {
+    html! {
+        button id="theme" type="button" hidden aria-label="switch between light and dark" { "◐" }
     }
 }
 

@@ -9,8 +9,9 @@ use super::scale::Scale;
 use crate::statistics::MeanInterval;
 use crate::summary::{RunFigure, RunState, Summary};
 
-/// Runs below this share of the mean are drawn at the left end, with their figure in words.
-const LEAST_PERCENT: f64 = 50.0;
+/// The axis goes this much further than what makes the means, as a share of its span. Runs that were
+/// dropped from further out are drawn at its end, with their figure in words.
+const MARGIN: f64 = 0.35;
 /// The least that is drawn on both sides of the mean, percent.
 const LEAST_REACH: f64 = 4.0;
 const TICKS: usize = 6;
@@ -97,14 +98,16 @@ fn drawing(size: Size, rows: &[Row<'_>]) -> Markup {
         Size::Wide => (960.0, 150.0, 205.0, 78.0, 8.0),
         Size::Narrow => (380.0, 14.0, 20.0, 104.0, 26.0),
     };
-    let all = || {
+    let of_means = || {
         rows.iter().flat_map(|row| {
-            let runs = row.runs.iter().filter_map(|run| run.leases_per_s);
-            runs.chain([row.mean.low, row.mean.high]).map(|rate| row.percent(rate))
+            let kept = row.runs.iter().filter(|run| run.dropped.is_none());
+            let rates = kept.filter_map(|run| run.counts_as).filter(|rate| *rate > 0.0);
+            rates.chain([row.mean.low, row.mean.high]).map(|rate| row.percent(rate))
         })
     };
-    let low = all().fold(100.0 - LEAST_REACH, f64::min).max(LEAST_PERCENT);
-    let high = all().fold(100.0 + LEAST_REACH, f64::max);
+    let low = of_means().fold(100.0 - LEAST_REACH, f64::min);
+    let high = of_means().fold(100.0 + LEAST_REACH, f64::max);
+    let margin = (high - low) * MARGIN;
     let frame = Frame {
         width,
         height: top + rows.len() as f64 * row_height + 44.0,
@@ -112,7 +115,7 @@ fn drawing(size: Size, rows: &[Row<'_>]) -> Markup {
         right,
         top,
         bottom: 44.0,
-        x: Scale::between(low, high, TICKS),
+        x: Scale::between((low - margin).max(0.0), high + margin, TICKS),
         y: Scale::Linear { max: 1.0 },
     };
     let content = html! {
@@ -170,7 +173,11 @@ fn dot(frame: &Frame, row: &Row<'_>, run: &RunFigure, y: f64) -> Markup {
     let c = format::coordinate;
     let rate = run.counts_as.unwrap_or(0.0);
     let x = frame.at_x(row.percent(rate));
-    let is_off = row.percent(rate) < LEAST_PERCENT;
+    let off = match frame.x.range() {
+        (low, _) if row.percent(rate) < low => Some(("start", 9.0)),
+        (_, high) if row.percent(rate) > high => Some(("end", -9.0)),
+        _ => None,
+    };
     let class = match run.dropped {
         Some(_) => format!("{} beyond", row.class),
         None => row.class.clone(),
@@ -200,8 +207,10 @@ fn dot(frame: &Frame, row: &Row<'_>, run: &RunFigure, y: f64) -> Markup {
             line class={ "whisker " (row.class) } x1=(c(x)) y1=(c(y)) x2=(c(x + 14.0)) y2=(c(y)) {}
         }
         (mark.draw())
-        @if is_off {
-            text class="tick" x=(c(x + 9.0)) y=(c(y)) dy="0.32em" { "run " (run.run + 1) ": " (format::rate(rate)) }
+        @if let Some((anchor, away)) = off {
+            text class="tick" x=(c(x + away)) y=(c(y)) dy="0.32em" text-anchor=(anchor) {
+                "run " (run.run + 1) ": " (format::rate(rate))
+            }
         }
     }
 }

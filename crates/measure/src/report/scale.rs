@@ -34,6 +34,14 @@ impl Scale {
         Self::Log { min: low.unwrap_or(min), max: high.unwrap_or(max) }
     }
 
+    /// Both ends.
+    pub(super) const fn range(self) -> (f64, f64) {
+        match self {
+            Self::Linear { max } => (0.0, max),
+            Self::Between { min, max } | Self::Log { min, max } => (min, max),
+        }
+    }
+
     /// Position of `value` from 0 to 1, held within the axis.
     pub(super) fn position(self, value: f64) -> f64 {
         let position = match self {
