@@ -7,6 +7,7 @@
 //! third party's.
 
 pub mod bench;
+pub mod compare;
 pub mod driver;
 mod environment;
 pub mod error;

@@ -44,9 +44,11 @@ pub struct Finished {
     pub leases: Vec<Verified>,
     /// Why the measured service fell short, one sentence each; empty when it did not.
     pub shortfalls: Vec<String>,
+    /// The user ended the run after at least one whole round; what was done is in the folder.
+    pub is_interrupted: bool,
 }
 
-/// Runs a plan. `stop` ends it early, with everything removed.
+/// Runs a plan. `stop` ends it early: after a whole round with what was done, before it with nothing.
 ///
 /// # Errors
 /// What stood in the way; nothing is left behind, neither processes nor namespaces nor files.
@@ -75,7 +77,7 @@ pub fn run(
     let outcomes = runner::run(plan, &subjects, &mut bench)?;
     let duration_s = runner::Bench::elapsed_s(&bench);
     let (leases, problems) = bench.end_servers();
-    if stop.load(Ordering::Acquire) {
+    if stop.load(Ordering::Acquire) && outcomes.rounds_done == 0 {
         return Err(LabError::Interrupted);
     }
     let mut environment = environment::gather(bench.topology_name(), bench.versions());
@@ -86,6 +88,9 @@ pub fn run(
         );
     }
     let mut warnings = bench.warnings().to_vec();
+    if outcomes.is_interrupted {
+        warnings.push("Interrupted by the user: what was done until then is here.".to_owned());
+    }
     warnings.extend(outcomes.warnings.iter().chain(&outcomes.gone).chain(&problems).cloned());
     let record = Run {
         schema: RUN_SCHEMA.to_owned(),
@@ -93,6 +98,8 @@ pub fn run(
         started: began.rfc3339(),
         duration_s,
         environment,
+        searches: outcomes.searches.clone(),
+        is_interrupted: outcomes.is_interrupted,
         commands: vec![settings.command_line.clone()],
         warnings,
         files: files(&subjects),
@@ -102,7 +109,7 @@ pub fn run(
     let summary = report::digest_into(&folder, &record, &outcomes.trials)?;
     let shortfalls = shortfalls(&summary, &outcomes, &leases);
     bench.keep()?;
-    Ok(Finished { folder, summary, leases, shortfalls })
+    Ok(Finished { folder, summary, leases, shortfalls, is_interrupted: outcomes.is_interrupted })
 }
 
 /// Raw files that belong to no trial.
