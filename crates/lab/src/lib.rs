@@ -10,6 +10,7 @@ pub mod bench;
 pub mod driver;
 mod environment;
 pub mod error;
+pub mod family;
 mod folder;
 pub mod leases;
 pub mod peers;
@@ -21,6 +22,7 @@ mod run;
 pub mod runner;
 mod samples;
 pub mod subject;
+pub mod terms;
 
 pub use error::LabError;
 pub use progress::Progress;

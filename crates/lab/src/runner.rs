@@ -13,6 +13,7 @@ use measure::search::{Outcome, Search, Step};
 
 use crate::error::LabError;
 use crate::subject::Subject;
+use crate::terms::Terms;
 
 /// Blocks at a fixed rate run at this share of the highest rate found: near it, and still likely to
 /// be met when the machine drifts.
@@ -154,7 +155,10 @@ impl Course<'_> {
         for &subject in &self.active {
             searches[subject] = Some(match self.rates[subject] {
                 Some(rate) => Search::near(&self.plan.search, rate),
-                None => Search::new(&self.plan.search),
+                None => {
+                    let terms = Terms::of(&self.subjects[subject].kind, self.plan);
+                    Search::new(&terms.search(&self.plan.search))
+                }
             });
         }
         let mut hurried = 0;
