@@ -66,6 +66,7 @@ pub fn render(summary: &Summary) -> String {
 }
 
 fn charts(summary: &Summary) -> Markup {
+    let [.., last] = summary.plan.protocol.messages();
     let has_curve = summary.results.iter().any(|result| !result.curve.is_empty());
     html! {
         @if !ratios::is_empty(summary) {
@@ -90,6 +91,7 @@ fn charts(summary: &Summary) -> Markup {
                 &html! {
                     "On the diagonal everything offered is answered on time. Hollow marks missed "
                     "the criterion; level lines are the highest confirmed rates."
+                    @if let Some(variants) = page::variants(summary) { " " (variants) }
                 },
                 &html! {},
                 &load_curve::chart(summary),
@@ -99,7 +101,7 @@ fn charts(summary: &Summary) -> Markup {
                 "latency",
                 "Latency against load",
                 &html! {
-                    "From when an exchange was due to its ACK. Shaded: beyond the highest rate. "
+                    "From when an exchange was due to its " (last) ". Shaded: beyond the highest rate. "
                     "Each panel has its own load axis and all share the latency axis."
                 },
                 &html! {},

@@ -144,6 +144,7 @@ impl Lab {
         let samples = self.samples(model, load.completed_per_s, start_s, is_over);
         let is_void = self.void_one_in > 0 && self.random.chance(1, self.void_one_in) && number > 3;
         let mut trial = Trial {
+            wait_s: 0.001,
             schema: TRIAL_SCHEMA.to_owned(),
             number,
             server: model.server.to_owned(),
