@@ -15,6 +15,7 @@ use measure::search::{Outcome, Search, Step};
 
 use crate::error::LabError;
 use crate::subject::Subject;
+use crate::terms::Terms;
 
 /// Blocks at a fixed rate run at this share of the highest rate found: near it, and still likely to
 /// be met when the machine drifts.
@@ -178,7 +179,10 @@ impl Course<'_> {
             let search = self.plan.search_of(round);
             searches[subject] = Some(match self.rates[subject] {
                 Some(rate) if !self.plan.has_runs() => Search::near(&search, rate),
-                _ => Search::new(&search),
+                _ => {
+                    let terms = Terms::of(&self.subjects[subject].kind, self.plan);
+                    Search::new(&terms.search(&search))
+                }
             });
         }
         let mut hurried = 0;

@@ -52,7 +52,7 @@ const DURABILITIES: &[&str] = &["none", "interval", "always"];
 pub const KEYS: &[Key] = &[
     key("name", Takes::Name, "", "Short name; part of the result folder's name."),
     key("title", Takes::Text, "", "One line for people; the report's title."),
-    key("protocol", Takes::Choice(&["dhcp4"]), "\"dhcp4\"", "What is spoken."),
+    key("protocol", Takes::Choice(&["dhcp4", "dhcp6"]), "\"dhcp4\"", "What is spoken."),
     key(
         "topology",
         Takes::Choice(&["auto", "veth", "loopback"]),

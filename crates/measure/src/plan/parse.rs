@@ -341,7 +341,7 @@ mod tests {
             [
                 "1:1: `title` is missing",
                 "1:8: `name` must be letters, digits and dashes",
-                "2:12: `protocol` must be one of: dhcp4",
+                "2:12: `protocol` must be one of: dhcp4, dhcp6",
                 "3:11: `servers` must be a list of different names",
                 "5:3: unknown key `search.dwel_s`",
                 "6:12: `search.growth` must be a number from 1.1 to 16",

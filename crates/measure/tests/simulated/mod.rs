@@ -186,6 +186,7 @@ impl Lab {
             || mishaps.contains(&Mishap::Void)
             || mishaps.contains(&Mishap::Blinded) && rate_per_s > model.capacity_per_s / 2.0;
         let mut trial = Trial {
+            wait_s: 0.001,
             schema: TRIAL_SCHEMA.to_owned(),
             number,
             server: model.server.to_owned(),
