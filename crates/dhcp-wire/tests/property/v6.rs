@@ -73,9 +73,12 @@ fn count(options: &[Plain<'_>]) -> usize {
     options.iter().map(|option| 1 + count(&option.inner)).sum()
 }
 
-/// A packet, read plainly: the levels with their options, the message and its options.
+/// A relay level, read plainly: its fixed part and its options.
+type PlainLevel<'a> = (&'a [u8], Vec<(u16, &'a [u8])>);
+
+/// A packet, read plainly: the levels, the message and its options.
 struct PlainPacket<'a> {
-    levels: Vec<(&'a [u8], Vec<(u16, &'a [u8])>)>,
+    levels: Vec<PlainLevel<'a>>,
     message: &'a [u8],
     options: Vec<Plain<'a>>,
 }
