@@ -106,9 +106,10 @@ pub fn sound(random: &mut Random, buffer: &mut [u8]) -> usize {
     for &(at, behind) in lengths[..used].iter().rev() {
         let len = (place.len() - at - 2) as u16;
         place.written()[at..at + 2].copy_from_slice(&len.to_be_bytes());
-        match behind {
-            OPTION_LEN.. => put(&mut place, option::INTERFACE_ID, &[7; 12][..behind - OPTION_LEN]),
-            _ => drop(place.fill(0, behind)),
+        if behind >= OPTION_LEN {
+            put(&mut place, option::INTERFACE_ID, &[7; 12][..behind - OPTION_LEN]);
+        } else {
+            place.fill(0, behind);
         }
     }
     place.len()

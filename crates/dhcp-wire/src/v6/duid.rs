@@ -112,3 +112,26 @@ impl<'a> Duid<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_whole_is_left_as_it_is() {
+        for octets in [&[][..], &[0], &[0, 1, 0, 1, 0, 0, 0], &[0, 2, 0, 0, 1], &[0, 3, 0]] {
+            assert_eq!(Duid::parse(octets), Duid::Other(octets));
+        }
+        for len in [15, 17] {
+            let mut octets = [7; 19];
+            octets[..2].copy_from_slice(&[0, 4]);
+            assert_eq!(Duid::parse(&octets[..2 + len]), Duid::Other(&octets[..2 + len]));
+        }
+        let ethernet = Duid::LinkLayer { hardware_type: 1, address: &[2, 0, 0x5e, 0, 0, 1] };
+        let mut buffer = [0; 10];
+        assert_eq!(ethernet.write(&mut buffer[..9]), Err(NoRoom));
+        assert_eq!(ethernet.write(&mut buffer), Ok(10));
+        assert_eq!(buffer, [0, 3, 0, 1, 2, 0, 0x5e, 0, 0, 1]);
+        assert_eq!(ethernet.link_layer_address(), Some((1, &[2, 0, 0x5e, 0, 0, 1][..])));
+    }
+}

@@ -185,3 +185,92 @@ impl<'a> Relay<'a> {
         Options::new(self.options.get(option::RSOO).unwrap_or_default())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{IaKind, MessageWriter, RelayWriter};
+    use super::*;
+
+    /// A SOLICIT in `levels` levels with `options` empty options and what `write` adds.
+    fn solicit(
+        buffer: &mut [u8],
+        levels: usize,
+        options: usize,
+        write: impl Fn(&mut MessageWriter<'_>),
+    ) -> usize {
+        let begun = (0..levels).fold(RelayWriter::forward(buffer), |begun, _| {
+            begun.level(0, Ipv6Addr::LOCALHOST, Ipv6Addr::UNSPECIFIED)
+        });
+        let mut writer = begun.message(MessageType::Solicit, 1);
+        for _ in 0..options {
+            writer.option(option::RAPID_COMMIT, &[]);
+        }
+        write(&mut writer);
+        writer.finish().unwrap()
+    }
+
+    fn verdict(octets: &[u8]) -> Result<usize, Malformed> {
+        Packet::parse(octets).map(|packet| packet.relay_count())
+    }
+
+    #[test]
+    fn levels_are_read_up_to_their_limit() {
+        let mut buffer = [0; 4_000];
+        for levels in 0..=RELAYS_MAX {
+            let len = solicit(&mut buffer, levels, 0, |_| ());
+            assert_eq!(verdict(&buffer[..len]), Ok(levels));
+        }
+        let len = solicit(&mut buffer, RELAYS_MAX + 1, 0, |_| ());
+        assert_eq!(verdict(&buffer[..len]), Err(Malformed::TooManyRelays));
+    }
+
+    #[test]
+    fn options_are_counted_in_levels_in_the_message_and_in_ias() {
+        let mut buffer = [0; 8_000];
+        let in_ia = |writer: &mut MessageWriter<'_>| {
+            let ia = writer.ia(IaKind::Na, 1, 0, 0);
+            let address = writer.begin_ia_address(Ipv6Addr::LOCALHOST, 0, 0);
+            writer.option(option::PREFERENCE, &[]).end(address).end(ia);
+        };
+        let len = solicit(&mut buffer, 2, OPTIONS_MAX - 5, in_ia);
+        assert_eq!(verdict(&buffer[..len]), Ok(2));
+        let len = solicit(&mut buffer, 2, OPTIONS_MAX - 4, in_ia);
+        assert_eq!(verdict(&buffer[..len]), Err(Malformed::TooManyOptions));
+    }
+
+    #[test]
+    fn every_cut_of_a_level_is_refused() {
+        let mut buffer = [0; 200];
+        let len = solicit(&mut buffer, 1, 0, |_| ());
+        for end in 0..len {
+            let expected =
+                if end < RELAY_LEN { Malformed::TooShort } else { Malformed::NoRelayMessage };
+            assert_eq!(verdict(&buffer[..end]), Err(expected), "{end}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_a_packet_is_refused_by_name() {
+        assert_eq!(verdict(&[0; MESSAGE_MAX + 1]), Err(Malformed::TooLong));
+        assert_eq!(Message::parse(&[1; MESSAGE_MAX + 1]).err(), Some(Malformed::TooLong));
+        assert_eq!(verdict(&[38, 0, 0, 1]), Err(Malformed::UnknownMessageType));
+        assert_eq!(Message::parse(&[12, 0, 0, 1]).err(), Some(Malformed::MixedRelays));
+        let mut buffer = [0; 200];
+        let len = solicit(&mut buffer, 2, 0, |_| ());
+        buffer[RELAY_LEN + 4] = MessageType::RelayRepl.code();
+        assert_eq!(verdict(&buffer[..len]), Err(Malformed::MixedRelays));
+        let len = solicit(&mut buffer, 0, 0, |writer| {
+            writer.option(option::CLIENTID, &[1]);
+        });
+        assert_eq!(verdict(&buffer[..len]), Err(Malformed::OptionLength));
+        let len = solicit(&mut buffer, 0, 0, |writer| {
+            writer.option(option::IA_NA, &[1; 11]);
+        });
+        assert_eq!(verdict(&buffer[..len]), Err(Malformed::IaLength));
+        let len = solicit(&mut buffer, 0, 0, |writer| {
+            let ia = writer.ia(IaKind::Pd, 1, 0, 0);
+            writer.ia_prefix(Ipv6Addr::UNSPECIFIED, 129, 0, 0).end(ia);
+        });
+        assert_eq!(verdict(&buffer[..len]), Err(Malformed::PrefixLength));
+    }
+}

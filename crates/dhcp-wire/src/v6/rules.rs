@@ -24,7 +24,7 @@ pub(super) const OTHER_SLOT: usize = NOTED.len();
 /// The options whose length is checked, with the fewest and the most octets that they may have and
 /// what these must be a multiple of. The limits are Kea's, found by asking it (see the head of
 /// [`Malformed`]).
-const LENGTHS: [(u16, usize, usize, u8); 12] = [
+const LENGTHS: [(u16, usize, usize, u8); 13] = [
     (option::CLIENTID, duid::LEN_MIN, duid::LEN_MAX, 1),
     (option::SERVERID, duid::LEN_MIN, duid::LEN_MAX, 1),
     (option::IA_NA, IA_LEN, ANY, 1),
@@ -37,11 +37,12 @@ const LENGTHS: [(u16, usize, usize, u8); 12] = [
     (option::CLIENT_FQDN, 1, ANY, 1),
     (option::IA_PD, IA_LEN, ANY, 1),
     (option::IAPREFIX, IAPREFIX_LEN, ANY, 1),
+    (option::PD_EXCLUDE, 2, ANY, 1),
 ];
 /// As long as an option can be.
 const ANY: usize = u16::MAX as usize;
 /// Codes from this one on have no rule.
-const RULES_LEN: usize = option::CLIENT_FQDN as usize + 1;
+const RULES_LEN: usize = option::PD_EXCLUDE as usize + 1;
 
 /// What is known about an option.
 #[derive(Clone, Copy)]

@@ -274,20 +274,24 @@ mod tests {
     #[test]
     fn excluded_prefixes_are_read_as_written() {
         let delegated = Ipv6Addr::new(0x2001, 0xdb8, 0xff, 0, 0, 0, 0, 0);
-        for (delegated_len, excluded, excluded_len) in [
-            (48, Ipv6Addr::new(0x2001, 0xdb8, 0xff, 0x8001, 0, 0, 0, 0), 64),
-            (47, Ipv6Addr::new(0x2001, 0xdb8, 0xff, 0x8000, 0, 0, 0, 0), 49),
-            (0, Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 1), 128),
+        for (delegated_len, excluded, excluded_len, value) in [
+            (48, Ipv6Addr::new(0x2001, 0xdb8, 0xff, 0x8001, 0, 0, 0, 0), 64, &[64, 0x80, 1][..]),
+            (47, Ipv6Addr::new(0x2001, 0xdb8, 0xff, 0x8000, 0, 0, 0, 0), 49, &[49, 0xc0]),
+            (48, Ipv6Addr::new(0x2001, 0xdb8, 0xff, 0x8010, 0, 0, 0, 0), 60, &[60, 0x80, 0x10]),
+            (120, Ipv6Addr::new(0x2001, 0xdb8, 0xff, 0, 0, 0, 0, 1), 128, &[128, 1]),
         ] {
             let mut buffer = [0; 200];
             let mut writer = MessageWriter::new(&mut buffer, MessageType::Reply, 1);
             let ia = writer.ia(IaKind::Pd, 1, 0, 0);
             let prefix = writer.begin_ia_prefix(delegated, delegated_len, 1, 2);
-            writer.pd_exclude(delegated_len, excluded, excluded_len);
+            // Bits behind the excluded prefix are none of it.
+            let stray = u128::from(excluded) | (1 << (128 - excluded_len)) >> 1;
+            writer.pd_exclude(delegated_len, stray.into(), excluded_len);
             let len = writer.end(prefix).end(ia).finish().unwrap();
             let packet = Packet::parse(&buffer[..len]).unwrap();
             let ia = packet.message().ias().next().unwrap();
             let prefix: IaPrefix<'_> = ia.prefixes().next().unwrap();
+            assert_eq!(prefix.options.get(option::PD_EXCLUDE), Some(value));
             assert_eq!(prefix.excluded(), Some((excluded, excluded_len)), "{delegated_len}");
         }
     }
