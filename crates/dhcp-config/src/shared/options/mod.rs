@@ -1,8 +1,8 @@
 //! `option-data`: configured options as octets ready to be sent.
 //!
 //! The tables of each family say which type each standard option has, `fields` turns text of such
-//! a type into octets and checks octets given as such. RFCs to have read: 2132, 3397, 3442, 5969
-//! and 8200's neighbors 3646, 7598.
+//! a type into octets and checks octets given as such. RFCs to have read: 2132, 3397, 3442, 3646,
+//! 5969, 7598.
 
 mod definition;
 mod fields;

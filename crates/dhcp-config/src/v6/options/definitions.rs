@@ -3,7 +3,8 @@
 //! Names are those of Kea's configuration; types follow the RFC that defines each option.
 //! `vendor-opts` given as text is an enterprise number without options (RFC 9915 §21.17).
 
-use crate::shared::options::{Definition, Field, array, by_name as named, one};
+pub use crate::shared::options::{Definition, Field};
+use crate::shared::options::{array, by_name as named, one};
 use Field::{Binary, Ipv6, Ipv6Prefix, Name, Opaque, SubOptions, Text, Tuple, U8, U16, U32};
 
 /// The standard options, ordered by code.
