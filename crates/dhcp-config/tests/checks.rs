@@ -3,31 +3,10 @@
 #[allow(dead_code, reason = "each test file uses its own part")]
 mod common;
 
-use common::{lines, problems};
+use common::{check_marked, problems};
 
-/// A text in which the places of the expected problems are marked: each `^` stands in front of the
-/// place of one, and is taken out.
 fn check(marked: &str, expected: &[&str]) {
-    let mut text = String::new();
-    let mut places = Vec::new();
-    let (mut line, mut column) = (1, 1);
-    for c in marked.chars() {
-        match c {
-            '^' => places.push(format!("{line}:{column}")),
-            '\n' => {
-                (line, column) = (line + 1, 1);
-                text.push(c);
-            }
-            _ => {
-                column += 1;
-                text.push(c);
-            }
-        }
-    }
-    let expected: Vec<String> =
-        places.iter().zip(expected).map(|(place, message)| format!("{place} {message}")).collect();
-    assert_eq!(places.len(), expected.len(), "as many marks as problems: {marked}");
-    assert_eq!(lines(&problems(&text)), expected, "{text}");
+    check_marked(problems, marked, expected);
 }
 
 fn global(marked: &str, expected: &[&str]) {

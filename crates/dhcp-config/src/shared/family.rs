@@ -2,7 +2,7 @@
 
 use core::fmt::Display;
 
-use super::options::Definition;
+use super::options::{Definition, Field};
 use super::other_keys::Keys;
 use super::terms::TeeTimes;
 use crate::address::Address;
@@ -26,6 +26,8 @@ pub(crate) trait Family: Sized + 'static {
     const LAST_CODE: i64;
     /// Its standard options, ordered by code.
     const DEFINITIONS: &'static [Definition];
+    /// Types of options that Kea sends as lists without elements.
+    const LISTS_MAY_BE_EMPTY: &'static [Field];
     /// What a prefix looks like.
     const PREFIX_EXAMPLE: &'static str;
     /// What pools look like.

@@ -5,7 +5,7 @@ use core::net::Ipv4Addr;
 use super::options::definitions::{DEFINITIONS, set_by_server};
 use super::other_keys;
 use crate::shared::family::Family;
-use crate::shared::options::Definition;
+use crate::shared::options::{Definition, Field};
 use crate::shared::other_keys::Keys;
 use crate::shared::terms::TeeTimes;
 
@@ -22,6 +22,7 @@ impl Family for V4 {
     const SPACE: &'static str = "dhcp4";
     const LAST_CODE: i64 = 254;
     const DEFINITIONS: &'static [Definition] = DEFINITIONS;
+    const LISTS_MAY_BE_EMPTY: &'static [Field] = &[Field::Ipv4];
     const PREFIX_EXAMPLE: &'static str = "192.0.2.0/24";
     const POOL_EXAMPLE: &'static str = "`192.0.2.10 - 192.0.2.20` or `192.0.2.0/28`";
     const ADDRESS_BESIDE_INTERFACE: bool = false;

@@ -21,3 +21,6 @@ pub(crate) use family::V4;
 pub(crate) use global::read_root;
 pub use options::OptionData;
 pub use types::*;
+
+/// Name of the lease file when the configuration gives none, in the data folder.
+pub const LEASE_FILE: &str = "kea-leases4.csv";

@@ -5,7 +5,7 @@ use core::net::Ipv6Addr;
 use super::options::definitions::{DEFINITIONS, set_by_server};
 use super::other_keys;
 use crate::shared::family::Family;
-use crate::shared::options::Definition;
+use crate::shared::options::{Definition, Field};
 use crate::shared::other_keys::Keys;
 use crate::shared::terms::TeeTimes;
 
@@ -22,6 +22,7 @@ impl Family for V6 {
     const SPACE: &'static str = "dhcp6";
     const LAST_CODE: i64 = 65_535;
     const DEFINITIONS: &'static [Definition] = DEFINITIONS;
+    const LISTS_MAY_BE_EMPTY: &'static [Field] = &[Field::Ipv6, Field::Name, Field::Tuple];
     const PREFIX_EXAMPLE: &'static str = "2001:db8::/64";
     const POOL_EXAMPLE: &'static str = "`2001:db8::10 - 2001:db8::20` or `2001:db8::/80`";
     const ADDRESS_BESIDE_INTERFACE: bool = true;

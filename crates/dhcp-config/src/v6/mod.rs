@@ -22,3 +22,6 @@ pub use crate::shared::{
 pub(crate) use family::V6;
 pub(crate) use global::read_root;
 pub use types::*;
+
+/// Name of the lease file when the configuration gives none, in the data folder.
+pub const LEASE_FILE: &str = "kea-leases6.csv";

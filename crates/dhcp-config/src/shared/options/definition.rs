@@ -25,6 +25,8 @@ pub enum Field {
     Psid,
     /// Classless routes (RFC 3442).
     Routes,
+    /// Sub-options behind other fields, which text leaves out.
+    SubOptions,
     /// Characters; the rest of the option, without zeros at its end.
     Text,
     /// Octets behind a length of two octets (RFC 8572 §8.3).
@@ -94,7 +96,10 @@ mod tests {
         for definition in TABLES.into_iter().flatten() {
             let (last, inner) = definition.fields.split_last().expect("an option has a field");
             let greedy = |field: &Field| {
-                matches!(field, Field::Binary | Field::Text | Field::Routes | Field::Opaque)
+                matches!(
+                    field,
+                    Field::Binary | Field::Text | Field::Routes | Field::Opaque | Field::SubOptions
+                )
             };
             assert!(!inner.iter().any(greedy), "{}", definition.name);
             assert!(!(definition.array && greedy(last)), "{}", definition.name);

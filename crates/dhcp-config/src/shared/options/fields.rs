@@ -52,10 +52,18 @@ impl Unused {
     }
 }
 
-/// Encodes the values that `text` lists between commas.
-pub(super) fn from_text(definition: &Definition, text: &[u8]) -> Result<Encoded, String> {
+/// Encodes the values that `text` lists between commas. `may_be_empty` are the types of which a
+/// list without elements can be sent.
+pub(super) fn from_text(
+    definition: &Definition,
+    text: &[u8],
+    may_be_empty: &[Field],
+) -> Result<Encoded, String> {
     let values = split(text);
-    let fields = definition.fields;
+    let fields = match definition.fields {
+        [fields @ .., Field::SubOptions] => fields,
+        fields => fields,
+    };
     if fields == [Field::Opaque] {
         return if values.is_empty() {
             Ok(Encoded::whole(Vec::new()))
@@ -67,8 +75,8 @@ pub(super) fn from_text(definition: &Definition, text: &[u8]) -> Result<Encoded,
     if fields == [Field::Routes] {
         return routes(&values).map(Encoded::whole);
     }
-    // Kea sends a list of addresses without elements, and no other list.
-    let may_be_empty = definition.array && matches!(fields, [Field::Ipv4 | Field::Ipv6]);
+    let may_be_empty =
+        definition.array && matches!(fields, [field] if may_be_empty.contains(field));
     if values.len() < fields.len() && !may_be_empty {
         return Err(if values.is_empty() {
             "it has no value".to_owned()
@@ -136,7 +144,9 @@ fn encode(field: Field, value: &[u8], octets: &mut Vec<u8>) -> Result<(), String
             octets.extend(length.to_be_bytes());
             octets.extend(value);
         }
-        Field::Opaque | Field::Routes => unreachable!("handled as whole options"),
+        Field::Opaque | Field::Routes | Field::SubOptions => {
+            unreachable!("not a value of its own")
+        }
     }
     Ok(())
 }
@@ -293,7 +303,7 @@ fn field_length(field: Field, rest: &[u8], whole: &[u8]) -> Result<usize, String
         }
     };
     match field {
-        Field::Binary | Field::Opaque | Field::Text => Ok(rest.len()),
+        Field::Binary | Field::Opaque | Field::SubOptions | Field::Text => Ok(rest.len()),
         Field::Boolean | Field::U8 => need(1),
         Field::U16 => need(2),
         Field::Psid => need(3),

@@ -1,8 +1,8 @@
 //! `option-data`: configured options as octets ready to be sent.
 //!
 //! The tables of each family say which type each standard option has, `fields` turns text of such
-//! a type into octets and checks octets given as such. RFCs to have read: 2132, 3397, 3442, 5969
-//! and 8200's neighbors 3646, 7598.
+//! a type into octets and checks octets given as such. RFCs to have read: 2132, 3397, 3442, 3646,
+//! 5969, 7598.
 
 mod definition;
 mod fields;
@@ -121,7 +121,7 @@ fn option<F: Family>(item: &Value, findings: &mut Findings) -> Option<OptionData
         findings.warn_help(item.at, message, instead);
         return None;
     }
-    let octets = octets(item.at, data, csv, definition, findings)?;
+    let octets = octets::<F>(item.at, data, csv, definition, findings)?;
     Some(OptionData { code, octets, always_send, never_send })
 }
 
@@ -175,7 +175,7 @@ fn identify<F: Family>(
 }
 
 /// The octets of a value, from text of the option's type or from hexadecimal digits.
-fn octets(
+fn octets<F: Family>(
     at: At,
     data: Option<&Value>,
     csv: bool,
@@ -190,7 +190,7 @@ fn octets(
         }
     };
     let result = match definition {
-        Some(definition) if csv => fields::from_text(definition, text),
+        Some(definition) if csv => fields::from_text(definition, text, F::LISTS_MAY_BE_EMPTY),
         Some(definition) => hex::value(text).and_then(|given| fields::check(definition, given)),
         None => hex::value(text).map(fields::Encoded::whole),
     };

@@ -4,7 +4,8 @@
 //! exceptions that Kea makes: `domain-name` is text on the wire (RFC 2132 §3.17), and
 //! `vivso-suboptions` given as text is an enterprise number without data (RFC 3925 §4).
 
-use crate::shared::options::{Definition, Field, array, one};
+pub use crate::shared::options::{Definition, Field};
+use crate::shared::options::{array, one};
 use Field::{
     Binary, Boolean, Enterprise, I32, Ipv4, Ipv6, Name, Opaque, Psid, Routes, Text, Tuple, U8, U16,
     U32,

@@ -3,8 +3,9 @@
 //! Names are those of Kea's configuration; types follow the RFC that defines each option.
 //! `vendor-opts` given as text is an enterprise number without options (RFC 9915 §21.17).
 
-use crate::shared::options::{Definition, Field, array, by_name as named, one};
-use Field::{Binary, Ipv6, Ipv6Prefix, Name, Opaque, Text, Tuple, U8, U16, U32};
+pub use crate::shared::options::{Definition, Field};
+use crate::shared::options::{array, by_name as named, one};
+use Field::{Binary, Ipv6, Ipv6Prefix, Name, Opaque, SubOptions, Text, Tuple, U8, U16, U32};
 
 /// The standard options, ordered by code.
 pub const DEFINITIONS: &[Definition] = &[
@@ -22,8 +23,8 @@ pub const DEFINITIONS: &[Definition] = &[
     one(13, "status-code", &[U16, Text]),
     one(14, "rapid-commit", &[Opaque]),
     one(15, "user-class", &[Binary]),
-    one(16, "vendor-class", &[U32, Binary]),
-    one(17, "vendor-opts", &[U32]),
+    one(16, "vendor-class", &[Opaque]),
+    one(17, "vendor-opts", &[U32, SubOptions]),
     one(18, "interface-id", &[Binary]),
     one(19, "reconf-msg", &[U8]),
     one(20, "reconf-accept", &[Opaque]),
