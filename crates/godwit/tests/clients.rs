@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 
 use common::capture::{self, Capture};
 use common::link::{CLIENT_END, Link, SERVER_END};
-use common::{ServerProcess, TempFolder, require, wait_until};
+use common::{ServerProcess, TempFolder, require, waited_until};
 
 /// What a client's hook script does: it configures the interface and nothing else of the machine.
 const HOOK: &str = r#"#!/bin/sh
@@ -108,19 +108,22 @@ impl Scene {
     /// assigned, 3 released).
     fn wait_for_rows(&self, count: usize, state: &str) {
         let leases = self.folder.path().join("leases.csv");
-        let log = fs::read_to_string(self.folder.path().join("client.log")).unwrap_or_default();
-        let what = format!("no {count} rows, the last in state {state}; the client: {log}");
-        wait_until(&what, || {
-            let text = fs::read_to_string(&leases).unwrap_or_default();
+        let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
+        let has_come = waited_until(|| {
+            let text = read(&leases);
             let rows: Vec<&str> = text.lines().skip(1).collect();
             let last_state = rows.last().and_then(|row| row.split(',').nth(9));
             rows.len() >= count && last_state == Some(state)
         });
+        let log = read(&self.folder.path().join("client.log"));
+        let rows = read(&leases);
+        assert!(has_come, "no {count} rows, the last in state {state}: {rows}\nclient: {log}");
     }
 
     /// Ends everything and looks at what went over the link.
     fn judge(mut self) {
         self.client = None;
+        self.capture.wait_for("dhcp.option.dhcp == 7");
         let log = self.server.stop();
         let captured = self.capture.end();
         let count = |filter: &str| captured.packets(&[], filter).len();
@@ -180,7 +183,7 @@ fn udhcpc_gets_keeps_and_releases_an_address() {
         let output = scene.link.at_client().args(["ip", "-4", "addr"]).output().expect("ip runs");
         String::from_utf8_lossy(&output.stdout).contains("10.77.0.10/")
     };
-    wait_until("the hook gives the interface its address", has_address);
+    assert!(waited_until(has_address), "the hook gives the interface its address");
     scene.client.as_ref().expect("it was started").signal("USR1");
     scene.wait_for_rows(2, "0");
     scene.client.as_ref().expect("it was started").signal("USR2");

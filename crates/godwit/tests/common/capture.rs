@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use super::run_bounded;
+use super::{run_bounded, waited_until};
 
 /// tshark's filter for what is wrong with a packet.
 pub(crate) const MALFORMED: &str = "_ws.malformed || _ws.expert.severity >= 0x800000";
@@ -19,7 +19,7 @@ impl Capture {
     /// Starts `tcpdump`, perhaps inside a namespace, and waits until it listens.
     pub(crate) fn start(mut tcpdump: Command, interface: &str, filter: &str, file: &Path) -> Self {
         let mut tcpdump = tcpdump
-            .args(["-i", interface, "-U", "-B", "16384", "-w"])
+            .args(["-i", interface, "-U", "--immediate-mode", "-B", "16384", "-w"])
             .arg(file)
             .arg(filter)
             .stderr(Stdio::piped())
@@ -29,6 +29,12 @@ impl Capture {
         let stderr = tcpdump.stderr.take().expect("it is piped");
         BufReader::new(stderr).read_line(&mut line).expect("tcpdump says what it listens on");
         Self { tcpdump, file: file.to_owned() }
+    }
+
+    /// Waits until a packet that passes `filter` has been written.
+    pub(crate) fn wait_for(&self, filter: &str) {
+        let so_far = Captured { file: self.file.clone() };
+        assert!(waited_until(|| !so_far.packets(&[], filter).is_empty()), "no {filter}");
     }
 
     /// Ends the capture.
