@@ -23,6 +23,7 @@ pub(crate) const PACKAGES: [(&str, &str); 15] = [
     ("kea-admin", "perfdhcp, a client by others"),
     ("isc-dhcp-client", "dhclient, a client by others"),
     ("udhcpc", "a client by others"),
+    ("dhcpcd-base", "dhcpcd, a client by others"),
     ("tshark", "a second opinion on our packets"),
     ("tcpdump", "captures"),
     ("strace", "the order of system calls"),
