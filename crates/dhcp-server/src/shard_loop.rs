@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use base::Now;
 use base::time::NS_PER_MS;
 use dhcp_engine::v4::{Ingress, Shard, Snapshot, Transmit};
-use dhcp_lease::v4::LeaseStore;
+use dhcp_lease::v4::{LeaseStore, V4};
 use netio::{Clock, PollFd, RecvBatch, UdpSocket, Waker};
 
 use crate::reload::SnapshotCell;
@@ -33,7 +33,7 @@ pub(crate) struct Shared {
 }
 
 /// Serves until told to stop, then until the outbox is empty or [`DRAIN_NS`] have passed.
-pub(crate) fn serve<S: LeaseStore>(
+pub(crate) fn serve<S: LeaseStore<V4>>(
     (index, shard): (usize, &mut Shard<S>),
     sockets: &[UdpSocket],
     waker: &Waker,
@@ -83,7 +83,7 @@ pub(crate) fn serve<S: LeaseStore>(
     }
 }
 
-fn handle_batch<S: LeaseStore>(
+fn handle_batch<S: LeaseStore<V4>>(
     shard: &mut Shard<S>,
     now: Now,
     batch: &RecvBatch,
@@ -101,7 +101,7 @@ fn handle_batch<S: LeaseStore>(
     }
 }
 
-fn reload_if_changed<S: LeaseStore>(
+fn reload_if_changed<S: LeaseStore<V4>>(
     (index, shard): (usize, &mut Shard<S>),
     cell: &SnapshotCell,
     version: &mut u64,

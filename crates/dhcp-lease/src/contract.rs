@@ -1,4 +1,4 @@
-//! The contract between the message transaction (`dhcp-engine`) and a lease store: fetch facts,
+//! The contract, the same for both families, between the message transaction (`dhcp-engine`) and a lease store: fetch facts,
 //! commit changes by compare-and-set, learn when what was committed may be spoken of.
 //!
 //! A *row epoch* orders durability: every logged change belongs to an epoch, and once
@@ -6,12 +6,10 @@
 //! promises. No reply that read or wrote a slot leaves before that slot's epoch is settled, and a
 //! slot whose epoch is not settled takes no other change.
 
-use core::net::Ipv4Addr;
-
 use base::Now;
 
-use super::pool::{PoolIndex, PoolSet};
-use crate::Identity;
+use crate::family::{Family, PoolIndex};
+use crate::lease::INFINITE_LIFETIME_S;
 
 /// What a slot is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,9 +39,9 @@ pub enum Owner {
 
 /// One address slot as it stood when it was fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SlotView {
-    /// The address.
-    pub address: Ipv4Addr,
+pub struct SlotView<F: Family> {
+    /// The address (or delegated prefix).
+    pub address: F::Address,
     /// Changes with every change of the slot; what a compare-and-set compares.
     pub version: u32,
     /// Use of the slot.
@@ -60,13 +58,15 @@ pub struct SlotView {
     pub hold_deadline_ns: u64,
     /// Epoch of the slot's last row; 0 = none in this run.
     pub row_epoch: u64,
+    /// What only this family's leases have.
+    pub detail: F::Detail,
 }
 
-impl SlotView {
+impl<F: Family> SlotView<F> {
     /// Wall-clock second at which lease or probation ends; `u64::MAX` when infinite.
     #[must_use]
     pub const fn expires_s(&self) -> u64 {
-        if self.valid_lifetime_s == super::lease::INFINITE_LIFETIME_S {
+        if self.valid_lifetime_s == INFINITE_LIFETIME_S {
             u64::MAX
         } else {
             self.cltt_s + self.valid_lifetime_s as u64
@@ -88,13 +88,13 @@ impl SlotView {
 
 /// What a transaction wants to know.
 #[derive(Clone, Copy, Debug)]
-pub struct FetchKeys<'a> {
-    /// The client, under all its identities.
-    pub identity: Identity<'a>,
-    /// Addresses to look at: requested address, `ciaddr`.
-    pub addresses: [Option<Ipv4Addr>; 2],
+pub struct FetchKeys<'a, F: Family> {
+    /// The client, under all its identities; v6: for one of its identity associations.
+    pub identity: F::Identity<'a>,
+    /// Addresses to look at: requested address, `ciaddr`; v6: the first two of the association.
+    pub addresses: [Option<F::Address>; 2],
     /// The pool set of the transaction's configuration snapshot.
-    pub pools: &'a PoolSet,
+    pub pools: &'a F::PoolSet,
     /// Pools to take a free candidate from, in order of preference; empty: none is wanted.
     pub candidate_pools: &'a [PoolIndex],
     /// The candidate is wanted only when the client has no slot of its own.
@@ -107,55 +107,54 @@ pub const MINE_MAX: usize = 8;
 pub const CHANGES_MAX: usize = 8;
 
 /// The answer to [`FetchKeys`]. Reused between packets.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Facts {
+#[derive(Clone, Copy, Debug)]
+pub struct Facts<F: Family> {
     /// Slots that the client owns (leased, held) or owned last (free, expired), in no order that
     /// means anything; the first `mine_count` are set. A client that owns one by its client
     /// identifier is not looked for by its hardware address.
-    pub mine: [Option<SlotView>; MINE_MAX],
+    pub mine: [Option<SlotView<F>>; MINE_MAX],
     /// How many of `mine` are set.
     pub mine_count: usize,
     /// The slots of [`FetchKeys::addresses`]; `None` for an address that no pool ever had.
-    pub asked: [Option<SlotView>; 2],
+    pub asked: [Option<SlotView<F>>; 2],
     /// A free address, claimed for this transaction until it commits; `None` when none was wanted
     /// or all pools are exhausted. When no address was free, the slot with the oldest hold.
-    pub candidate: Option<SlotView>,
+    pub candidate: Option<SlotView<F>>,
 }
 
-impl Facts {
+impl<F: Family> Default for Facts<F> {
+    fn default() -> Self {
+        Self { mine: [None; MINE_MAX], mine_count: 0, asked: [None; 2], candidate: None }
+    }
+}
+
+impl<F: Family> Facts<F> {
     /// The client's slots.
-    pub fn mine(&self) -> impl Iterator<Item = &SlotView> {
+    pub fn mine(&self) -> impl Iterator<Item = &SlotView<F>> {
         self.mine[..self.mine_count].iter().flatten()
     }
 }
 
-/// The terms of a lease that is given or renewed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LeaseTerms<'a> {
-    /// Seconds from now.
-    pub valid_lifetime_s: u32,
-    /// `id` of the subnet.
-    pub subnet_id: u32,
-    /// `pool-id` of the pool, 0 when it has none.
-    pub pool_id: u32,
-    /// Host name to store, possibly empty.
-    pub hostname: &'a str,
-}
-
 /// One change of one slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Change<'a> {
+pub struct Change<I, A, T> {
+    /// Who asks for it.
+    pub identity: I,
     /// The slot.
-    pub address: Ipv4Addr,
+    pub address: A,
     /// The version that the decision was made on; any other refuses the change.
     pub expected_version: u32,
     /// What becomes of it.
-    pub action: Action<'a>,
+    pub action: Action<T>,
 }
 
-/// What becomes of a slot. The client is the identity given to [`LeaseStore::commit`].
+/// A [`Change`] of a slot of family `F`.
+pub type ChangeOf<'a, F> =
+    Change<<F as Family>::Identity<'a>, <F as Family>::Address, <F as Family>::Terms<'a>>;
+
+/// What becomes of a slot. The client is [`Change::identity`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action<'a> {
+pub enum Action<T> {
     /// Offer it to the client. Not logged.
     Hold {
         /// Monotonic end, nanoseconds.
@@ -166,7 +165,7 @@ pub enum Action<'a> {
     /// Give up the client's hold. Not logged.
     Unhold,
     /// Lease it to the client from now on. Logged.
-    Lease(LeaseTerms<'a>),
+    Lease(T),
     /// The client gives it back: free once the row is settled. Logged.
     Release,
     /// The client found it in use: nobody's until the probation ends. Logged.
@@ -209,10 +208,10 @@ pub struct Swept {
     pub is_more_due: bool,
 }
 
-/// One shard's handle on a lease store. Shards share the leases behind it.
-pub trait LeaseStore {
+/// One shard's handle on a store of `F`'s leases. Shards share the leases behind it.
+pub trait LeaseStore<F: Family> {
     /// Looks up what `keys` ask for. `facts` is overwritten.
-    fn fetch(&mut self, now: Now, keys: &FetchKeys<'_>, facts: &mut Facts);
+    fn fetch(&mut self, now: Now, keys: &FetchKeys<'_, F>, facts: &mut Facts<F>);
 
     /// Applies all `changes` or none (at most [`CHANGES_MAX`], distinct addresses), each only if
     /// its slot still has the expected version and no unsettled row.
@@ -220,17 +219,12 @@ pub trait LeaseStore {
     /// # Errors
     ///
     /// The first reason met; then nothing has changed.
-    fn commit(
-        &mut self,
-        now: Now,
-        identity: &Identity<'_>,
-        changes: &[Change<'_>],
-    ) -> Result<Receipt, Refusal>;
+    fn commit(&mut self, now: Now, changes: &[ChangeOf<'_, F>]) -> Result<Receipt, Refusal>;
 
     /// Says that a candidate will not be committed, so that others may have it at once. Claims
     /// that are neither committed nor given back end with the batch; a commit later than that may
     /// find the slot taken.
-    fn give_back(&mut self, _address: Ipv4Addr) {}
+    fn give_back(&mut self, _address: F::Address) {}
 
     /// Ends a batch: hands the rows logged so far to whoever writes them.
     fn submit(&mut self, now: Now);
