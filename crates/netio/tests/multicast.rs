@@ -4,6 +4,7 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use netio::{PollFd, RecvBatch, SendBatch, Source, UdpOptions, UdpSocket, interface, poll};
 
@@ -21,7 +22,9 @@ fn ip(words: &str) {
 fn enter_world() -> bool {
     let tools = Command::new("ip").arg("-V").output().is_ok_and(|output| output.status.success());
     if !tools || netio::namespace::enter_new().is_err() {
-        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "no namespace");
+        let is_required =
+            std::env::var_os("GODWIT_REQUIRE_TOOLS").is_some_and(|value| value == "1");
+        assert!(!is_required, "no namespace");
         println!("skipped: needs iproute2 and the right to make a network namespace");
         return false;
     }
@@ -99,4 +102,34 @@ fn a_group_is_heard_where_it_was_joined_and_answered_from_a_link_local_address()
     assert!(waits(&server, 10_000_000_000));
     assert_eq!(batch.receive(&server).unwrap(), 1);
     assert_eq!(batch.get(0).octets, b"unicast");
+}
+
+#[test]
+fn the_plain_responder_answers_a_group_from_a_link_local_address() {
+    if !enter_world() {
+        return;
+    }
+    let (one, two) = (interface::named("one").unwrap(), interface::named("two").unwrap());
+    let (client, client_at) = open(ONE.parse().unwrap(), one.index, 0);
+    client.set_multicast_route(one.index, 1).unwrap();
+    let stop = AtomicBool::new(false);
+    let listen = SocketAddrV6::new(GROUP, 547, 0, two.index);
+    std::thread::scope(|scope| {
+        let responder = scope.spawn(|| netio::limit::run(listen.into(), &stop).unwrap());
+        // Nobody says when the responder has joined; it answers what comes from then on.
+        let to = SocketAddrV6::new(GROUP, 547, 0, one.index);
+        for _ in 0..500 {
+            send(&client, b"solicit", to, None);
+            if waits(&client, 20_000_000) {
+                break;
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+        assert!(responder.join().unwrap().sent > 0);
+    });
+    let mut batch = RecvBatch::default();
+    assert!(batch.receive(&client).unwrap() > 0);
+    let datagram = batch.get(0);
+    let source = SocketAddrV6::new(TWO.parse().unwrap(), 547, 0, client_at.scope_id());
+    assert_eq!((datagram.octets, datagram.source), (&b"solicit"[..], source.into()));
 }
