@@ -84,7 +84,10 @@ mod tests {
         assert_eq!(names, ["kea", "isc-dhcpd", "dnsmasq"]);
         assert!(crate::subject::subjects(&measure::Plan::default(), &names, None).is_ok());
         let packages: Vec<&str> = driven.map(|peer| peer.package).collect();
-        assert_eq!(packages, ["kea-dhcp4-server", "kea-dhcp6-server", "isc-dhcp-server", "dnsmasq-base"]);
+        assert_eq!(
+            packages,
+            ["kea-dhcp4-server", "kea-dhcp6-server", "isc-dhcp-server", "dnsmasq-base"]
+        );
     }
 
     #[test]
