@@ -1,46 +1,63 @@
 //! The leases that a run was given: who got what when, and whether two clients ever held the same
 //! address at a time.
 //!
-//! During the run a lease is one 16-octet row appended to memory that is already there. Sorting
+//! During the run a lease is one small row (DHCPv4: 16 octets) appended to memory that is already there. Sorting
 //! and comparing come after the run.
 
-use std::fmt::Write as _;
+use std::fmt::Debug;
 use std::io::{self, Write};
-use std::net::Ipv4Addr;
 
 use base::time::NS_PER_MS;
 
-use super::client::mac_of;
-
-/// Rows kept at most, over all threads: 512 MiB. Beyond, leases are counted but not compared.
-pub const ROWS_MAX: u64 = 32 << 20;
+/// Memory for rows at most, over all threads. Beyond, leases are counted but not compared.
+const ROWS_BYTES_MAX: u64 = 512 << 20;
 /// Conflicts described at most.
 const EXAMPLES_MAX: usize = 10;
 
-/// One lease, as granted.
+/// What a server leases: an address or a prefix.
+pub trait Resource: Copy + Ord + Send + Debug {
+    /// Who holds it.
+    type Owner: Copy + Ord + Send + Debug;
+    /// Names of the columns of [`Resource::row`].
+    const COLUMNS: &'static str;
+
+    /// The resource in text.
+    fn shown(self) -> String;
+
+    /// Its holder in text.
+    fn owner_shown(owner: Self::Owner) -> String;
+
+    /// The line of a lease list.
+    fn row(self, owner: Self::Owner) -> String;
+
+    /// Some resource and owner, to fill memory with.
+    fn blank() -> (Self, Self::Owner);
+}
+
+/// One lease, as granted. Sorts by resource, then by time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Row {
-    address: u32,
+struct Row<R: Resource> {
+    resource: R,
     /// Milliseconds since the run began.
     granted_ms: u32,
-    client: u32,
+    owner: R::Owner,
     lease_time_s: u32,
 }
 
-impl Row {
+impl<R: Resource> Row<R> {
     const fn ends_ms(&self) -> u64 {
         self.granted_ms as u64 + 1_000 * self.lease_time_s as u64
     }
 }
 
-/// Two clients that held one address at the same time.
+/// Two clients that held one address or prefix at the same time.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Conflict {
-    /// The address.
-    pub address: Ipv4Addr,
-    /// Hardware address of the client that held it.
+    /// The address or prefix.
+    pub address: String,
+    /// The client that held it: its hardware address, or its DUID and IAID.
     pub first: String,
-    /// Hardware address of the client that was given it as well.
+    /// The client that was given it as well.
     pub second: String,
     /// Milliseconds from the beginning of the run to the second grant.
     pub at_ms: u64,
@@ -48,51 +65,48 @@ pub struct Conflict {
 
 /// The leases of one thread, and after merging of a run.
 #[derive(Clone, Debug)]
-pub struct LeaseLog {
+pub struct LeaseLog<R: Resource> {
     start_ns: u64,
-    rows: Vec<Row>,
+    rows: Vec<Row<R>>,
     untracked: u64,
 }
 
 /// What the leases of a run amount to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeaseSummary {
-    /// Distinct addresses under lease at the end.
+    /// Distinct addresses and prefixes under lease at the end.
     pub leased: u64,
-    /// Times that an address was granted to a client while another one held it.
+    /// Times that one was granted to a client while another one held it.
     pub conflicts: u64,
     /// The first conflicts, by address.
     pub examples: Vec<Conflict>,
-    /// Leases beyond [`ROWS_MAX`], not compared.
+    /// Leases beyond what memory was set aside for, not compared.
     pub untracked: u64,
 }
 
-/// `mac` as colon-separated hexadecimal digits.
-fn shown(mac: [u8; 6]) -> String {
-    let mut text = String::with_capacity(17);
-    for (index, octet) in mac.into_iter().enumerate() {
-        let separator = if index == 0 { "" } else { ":" };
-        write!(text, "{separator}{octet:02x}").expect("a string takes everything");
-    }
-    text
-}
-
-fn conflict(held: &Row, given: &Row) -> Conflict {
+fn conflict<R: Resource>(held: &Row<R>, given: &Row<R>) -> Conflict {
     Conflict {
-        address: Ipv4Addr::from(given.address),
-        first: shown(mac_of(held.client)),
-        second: shown(mac_of(given.client)),
+        address: given.resource.shown(),
+        first: R::owner_shown(held.owner),
+        second: R::owner_shown(given.owner),
         at_ms: given.granted_ms.into(),
     }
 }
 
-impl LeaseLog {
+impl<R: Resource> LeaseLog<R> {
+    /// Rows that one of `threads` threads may keep.
+    #[must_use]
+    pub const fn rows_max(threads: u64) -> u64 {
+        ROWS_BYTES_MAX / size_of::<Row<R>>() as u64 / threads
+    }
+
     /// A log for up to `rows` leases.
     #[must_use]
     pub fn with_capacity(rows: u64) -> Self {
-        let blank = Row { address: 1, granted_ms: 1, client: 1, lease_time_s: 1 };
+        let (resource, owner) = R::blank();
+        let blank = Row { resource, granted_ms: 1, owner, lease_time_s: 1 };
         // Written once, so that no page fault falls into the run.
-        let mut rows = vec![blank; rows.min(ROWS_MAX) as usize];
+        let mut rows = vec![blank; rows.min(Self::rows_max(1)) as usize];
         rows.clear();
         Self { start_ns: 0, rows, untracked: 0 }
     }
@@ -103,14 +117,14 @@ impl LeaseLog {
         self.start_ns = start_ns;
     }
 
-    /// Notes that `client` was given `address` at `now_ns`.
-    pub fn grant(&mut self, now_ns: u64, client: u32, address: Ipv4Addr, lease_time_s: u32) {
+    /// Notes that `owner` was given `resource` at `now_ns`.
+    pub fn grant(&mut self, now_ns: u64, owner: R::Owner, resource: R, lease_time_s: u32) {
         if self.rows.len() == self.rows.capacity() {
             self.untracked += 1;
             return;
         }
         let granted_ms = (now_ns.saturating_sub(self.start_ns) / NS_PER_MS) as u32;
-        self.rows.push(Row { address: address.into(), granted_ms, client, lease_time_s });
+        self.rows.push(Row { resource, granted_ms, owner, lease_time_s });
     }
 
     /// Takes over the leases of another thread of the same run.
@@ -125,17 +139,17 @@ impl LeaseLog {
         self.rows.sort_unstable();
         let end_ms = end_ns.saturating_sub(self.start_ns) / NS_PER_MS;
         let mut summary = LeaseSummary { untracked: self.untracked, ..LeaseSummary::default() };
-        for rows in self.rows.chunk_by(|a, b| a.address == b.address) {
+        for rows in self.rows.chunk_by(|a, b| a.resource == b.resource) {
             // The lease that runs longest so far; its holder's own renewals replace it.
             let mut held = rows[0];
             for given in &rows[1..] {
-                if held.client != given.client && u64::from(given.granted_ms) < held.ends_ms() {
+                if held.owner != given.owner && u64::from(given.granted_ms) < held.ends_ms() {
                     summary.conflicts += 1;
                     if summary.examples.len() < EXAMPLES_MAX {
                         summary.examples.push(conflict(&held, given));
                     }
                 }
-                if held.client == given.client || given.ends_ms() >= held.ends_ms() {
+                if held.owner == given.owner || given.ends_ms() >= held.ends_ms() {
                     held = *given;
                 }
             }
@@ -144,21 +158,20 @@ impl LeaseLog {
         summary
     }
 
-    /// Writes `address,mac,client_id` lines, each pair of address and client once, by address.
+    /// Writes one line per pair of resource and owner, by resource, below [`Resource::COLUMNS`].
     /// Call [`LeaseLog::summarize`] first.
     ///
     /// # Errors
     ///
     /// What `out` reports.
     pub fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
-        writeln!(out, "address,mac,client_id")?;
-        for rows in self.rows.chunk_by(|a, b| a.address == b.address) {
-            let mut clients: Vec<u32> = rows.iter().map(|row| row.client).collect();
-            clients.sort_unstable();
-            clients.dedup();
-            for client in clients {
-                let mac = shown(mac_of(client));
-                writeln!(out, "{},{mac},01:{mac}", Ipv4Addr::from(rows[0].address))?;
+        writeln!(out, "{}", R::COLUMNS)?;
+        for rows in self.rows.chunk_by(|a, b| a.resource == b.resource) {
+            let mut owners: Vec<R::Owner> = rows.iter().map(|row| row.owner).collect();
+            owners.sort_unstable();
+            owners.dedup();
+            for owner in owners {
+                writeln!(out, "{}", rows[0].resource.row(owner))?;
             }
         }
         Ok(())
@@ -167,6 +180,8 @@ impl LeaseLog {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use super::*;
 
     const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
@@ -186,7 +201,7 @@ mod tests {
         let summary = log.summarize(20_999 * NS_PER_MS);
         assert_eq!((summary.leased, summary.conflicts, summary.untracked), (1, 1, 0));
         let expected = Conflict {
-            address: B,
+            address: B.to_string(),
             first: "02:67:00:00:00:03".into(),
             second: "02:67:00:00:00:04".into(),
             at_ms: 9_999,

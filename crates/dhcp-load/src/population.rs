@@ -6,14 +6,14 @@
 //! from strangers'. Budget: about 60 ns per message on top of reading or patching it; nothing is
 //! allocated after construction.
 
+use base::time::NS_PER_S;
 use load::{Class, Ledger, Outstanding};
 
-use super::answer::{Answer, Fault};
-use super::client::{Identities, mac_of};
-use super::exchange::{Circumstances, Event, Exchange, Expect};
-use super::leases::LeaseLog;
-use super::template::Templates;
-use base::time::NS_PER_S;
+use crate::exchange::{Event, Exchange};
+use crate::fault::{Fault, Refusal};
+use crate::identities::Identities;
+use crate::leases::LeaseLog;
+use crate::protocol::{Expect, Protocol};
 
 /// When an exchange is on time and how long it is watched.
 #[derive(Clone, Copy, Debug)]
@@ -43,14 +43,18 @@ pub struct Tally {
     pub unmatched: u64,
     /// Offers taken up.
     pub offers: u64,
-    /// ACKs that completed an exchange, on time or late.
-    pub acks: u64,
+    /// Grants that completed an exchange, on time or late.
+    pub grants: u64,
+    /// Grants of something else than had been offered.
+    pub moved: u64,
     /// Answers to exchanges that had been answered.
     pub repeated: u64,
-    /// Exchanges lost while they waited for an OFFER.
+    /// Exchanges lost while they waited for an offer.
     pub lost_before_offer: u64,
-    /// Exchanges lost while they waited for an ACK.
-    pub lost_before_ack: u64,
+    /// Exchanges lost while they waited for the grant.
+    pub lost_before_grant: u64,
+    /// Refusals by [`Refusal::index`].
+    pub refusals: [u64; Refusal::ALL.len()],
     /// Invalid answers by [`Fault::index`].
     pub faults: [u64; Fault::ALL.len()],
 }
@@ -62,10 +66,14 @@ impl Tally {
         self.malformed += other.malformed;
         self.unmatched += other.unmatched;
         self.offers += other.offers;
-        self.acks += other.acks;
+        self.grants += other.grants;
+        self.moved += other.moved;
         self.repeated += other.repeated;
         self.lost_before_offer += other.lost_before_offer;
-        self.lost_before_ack += other.lost_before_ack;
+        self.lost_before_grant += other.lost_before_grant;
+        for (mine, theirs) in self.refusals.iter_mut().zip(other.refusals) {
+            *mine += theirs;
+        }
         for (mine, theirs) in self.faults.iter_mut().zip(other.faults) {
             *mine += theirs;
         }
@@ -79,22 +87,24 @@ pub struct Outgoing {
     pub number: u64,
     /// Its length.
     pub len: usize,
+    /// Which of the own addresses it leaves from.
+    pub source: usize,
 }
 
 /// All exchanges of one thread.
-pub struct Population {
+pub struct Population<P: Protocol> {
     identities: Identities,
     limits: Limits,
     expect: Expect,
-    templates: Templates,
-    open: Outstanding<Exchange>,
+    protocol: P,
+    open: Outstanding<Exchange<P::Offer>>,
     unsettled: u64,
     ledger: Ledger,
-    leases: LeaseLog,
+    leases: LeaseLog<P::Resource>,
     tally: Tally,
 }
 
-impl Population {
+impl<P: Protocol> Population<P> {
     /// No exchanges yet. `capacity` is how many may be watched at a time; `leases` is where leases
     /// are noted.
     #[must_use]
@@ -102,14 +112,15 @@ impl Population {
         identities: Identities,
         limits: Limits,
         expect: Expect,
+        protocol: P,
         capacity: u64,
-        leases: LeaseLog,
+        leases: LeaseLog<P::Resource>,
     ) -> Self {
         Self {
             identities,
             limits,
             expect,
-            templates: Templates::new(identities.giaddr),
+            protocol,
             open: Outstanding::with_capacity(capacity, Exchange::new(0)),
             unsettled: 0,
             ledger: Ledger::default(),
@@ -118,12 +129,18 @@ impl Population {
         }
     }
 
+    /// The protocol that its messages are of.
+    #[must_use]
+    pub const fn protocol(&self) -> &P {
+        &self.protocol
+    }
+
     /// The run begins at `start_ns`; call it before the first exchange.
     pub fn starts_at(&mut self, start_ns: u64) {
         self.leases.starts_at(start_ns);
     }
 
-    /// Begins the exchange that came due at `due_ns`: writes its DISCOVER into `buffer`. `None`
+    /// Begins the exchange that came due at `due_ns`: writes its first request into `buffer`. `None`
     /// when more exchanges are watched than there is room for; it is then lost, unsent.
     pub fn begin(&mut self, due_ns: u64, buffer: &mut [u8]) -> Option<Outgoing> {
         self.ledger.came_due();
@@ -134,8 +151,8 @@ impl Population {
             return None;
         };
         self.unsettled += 1;
-        let xid = self.identities.xid(number);
-        Some(Outgoing { number, len: self.templates.discover(buffer, xid, mac_of(client)) })
+        let len = self.protocol.first(buffer, self.identities.xid(number), client);
+        Some(Outgoing { number, len, source: self.protocol.source_of(client) })
     }
 
     /// Notes that the kernel took a message of exchange `number` at `at_ns`. Only the first counts.
@@ -148,50 +165,58 @@ impl Population {
         }
     }
 
-    /// Takes in a datagram received at `now_ns`. When it calls for a REQUEST, that is written into
-    /// `buffer`.
+    /// Takes in a datagram received at `now_ns`. When it calls for a second request, that is
+    /// written into `buffer`.
     pub fn answer(&mut self, now_ns: u64, octets: &[u8], buffer: &mut [u8]) -> Option<Outgoing> {
         self.tally.received += 1;
-        let Ok(answer) = Answer::read(octets) else {
+        let Ok(answer) = P::read(octets) else {
             self.tally.malformed += 1;
             return None;
         };
-        let number = self.identities.number_of(answer.xid, self.open.next_number());
+        let number = self.identities.number_of(P::xid(&answer), self.open.next_number());
         let found = number.and_then(|number| Some((number, self.open.find(number)?)));
         let Some((number, (due_ns, exchange))) = found else {
             self.tally.unmatched += 1;
             return None;
         };
-        let circumstances = Circumstances {
-            expect: self.expect,
-            giaddr: self.identities.giaddr,
-            is_late: now_ns.saturating_sub(due_ns) > self.limits.deadline_ns,
-        };
-        let had_ended = exchange.has_ended();
-        let event = exchange.take(&answer, &circumstances);
+        let is_late = now_ns.saturating_sub(due_ns) > self.limits.deadline_ns;
+        let (had_ended, protocol) = (exchange.has_ended(), &self.protocol);
+        let event = exchange.take(is_late, |client, taken| protocol.judge(&answer, client, taken));
         self.unsettled -= u64::from(!had_ended && exchange.has_ended());
         let (client, sent_ns) = (exchange.client(), exchange.sent_ns);
         match event {
-            Event::Request(offered) => {
+            Event::TakeUp(offer) => {
                 self.tally.offers += 1;
                 let secs = (now_ns.saturating_sub(sent_ns) / NS_PER_S) as u16;
-                let len = self.templates.request(buffer, answer.xid, mac_of(client), secs, offered);
-                return Some(Outgoing { number, len });
+                let len = self.protocol.second(buffer, &answer, client, secs, offer);
+                return Some(Outgoing { number, len, source: self.protocol.source_of(client) });
             }
-            Event::Granted { address, lease_time_s, class } => {
-                self.tally.acks += 1;
+            Event::Granted { class, is_moved } => {
+                self.tally.grants += 1;
+                self.tally.moved += u64::from(is_moved);
                 if class == Class::OnTime {
                     self.ledger.completed(due_ns, sent_ns, now_ns);
                 }
-                if self.expect == Expect::Dhcp {
-                    self.leases.grant(now_ns, client, address, lease_time_s);
-                }
+                self.note_leases(now_ns, &answer, client);
+            }
+            Event::Refused(refusal) => {
+                self.tally.refusals[refusal.index()] += 1;
+                self.note_leases(now_ns, &answer, client);
             }
             Event::Faulty(fault) => self.tally.faults[fault.index()] += 1,
             Event::Repeated => self.tally.repeated += 1,
             Event::Ended(_) => {}
         }
         None
+    }
+
+    fn note_leases(&mut self, now_ns: u64, answer: &P::Answer<'_>, client: u32) {
+        if self.expect == Expect::Dhcp {
+            let leases = &mut self.leases;
+            self.protocol.leases(answer, client, |owner, resource, lease_time_s| {
+                leases.grant(now_ns, owner, resource, lease_time_s);
+            });
+        }
     }
 
     /// Enters into the ledger what need not be watched any more at `now_ns`.
@@ -210,8 +235,8 @@ impl Population {
             self.ledger.ended(exchange.class());
             if !exchange.has_ended() {
                 self.unsettled -= 1;
-                if exchange.awaits_ack() {
-                    self.tally.lost_before_ack += 1;
+                if exchange.awaits_grant() {
+                    self.tally.lost_before_grant += 1;
                 } else {
                     self.tally.lost_before_offer += 1;
                 }
@@ -221,7 +246,7 @@ impl Population {
 
     /// Ends watching altogether. What has not ended is lost.
     #[must_use]
-    pub fn finish(mut self) -> (Ledger, LeaseLog, Tally) {
+    pub fn finish(mut self) -> (Ledger, LeaseLog<P::Resource>, Tally) {
         self.close_before(u64::MAX);
         (self.ledger, self.leases, self.tally)
     }

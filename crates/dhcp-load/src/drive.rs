@@ -1,6 +1,6 @@
 //! One thread of the generator: the loop between a schedule, a population and a socket.
 //!
-//! A turn sends what is due, takes in what has come, answers offers, and sleeps when there is
+//! A turn sends what is due, takes in what has come, takes up offers, and sleeps when there is
 //! nothing to do. Never sends early; never waits to fill a batch. Budget at saturation: 1 clock
 //! reading and at most 2 `sendmmsg` per turn of up to 128 exchanges, 1 `recvmmsg` per 64 answers.
 //!
@@ -9,16 +9,16 @@
 //! is read, so a slow generator makes itself look worse, not better, and its verdict says why.
 
 use std::io;
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use load::{Ledger, Schedule};
 use netio::send::SendCounts;
-use netio::{Clock, PollFd, RecvBatch, SendBatch, UdpSocket, poll};
+use netio::{Clock, PollFd, RecvBatch, SendBatch, Source, UdpSocket, poll};
 
-use super::leases::LeaseLog;
-use super::population::{Outgoing, Population, Tally};
-use super::template::REQUEST_LEN;
+use crate::leases::{LeaseLog, Resource};
+use crate::population::{Outgoing, Population, Tally};
+use crate::protocol::Protocol;
 
 /// Messages sent with one system call.
 const SEND_SLOTS: usize = 128;
@@ -32,9 +32,9 @@ const IDLE_NS: u64 = 20_000_000;
 const STALL_LIMIT_NS: u64 = 1_000_000_000;
 
 /// One thread's share of a run.
-pub struct Lane {
+pub struct Lane<P: Protocol> {
     socket: UdpSocket,
-    population: Population,
+    population: Population<P>,
     schedule: Schedule,
     outbox: Outbox,
     input: RecvBatch,
@@ -42,11 +42,11 @@ pub struct Lane {
 }
 
 /// What a lane leaves behind.
-pub struct LaneResult {
+pub struct LaneResult<R: Resource> {
     /// Outcomes.
     pub ledger: Ledger,
     /// Leases given.
-    pub leases: LeaseLog,
+    pub leases: LeaseLog<R>,
     /// Messages by kind.
     pub tally: Tally,
     /// What the kernel took and refused.
@@ -63,7 +63,8 @@ pub struct LaneResult {
 
 /// Messages on their way into the kernel, each with its exchange.
 struct Outbox {
-    server: SocketAddrV4,
+    server: SocketAddr,
+    sources: Vec<Source>,
     batch: SendBatch,
     numbers: Vec<u64>,
     /// Slots before this one have left or been refused.
@@ -72,13 +73,18 @@ struct Outbox {
 
 impl Outbox {
     fn push(&mut self, outgoing: Outgoing) {
-        let slot = self.batch.commit(outgoing.len, self.server, None);
+        let source = self.sources.get(outgoing.source).copied();
+        let slot = self.batch.commit(outgoing.len, self.server, source);
         debug_assert_eq!(slot, self.numbers.len(), "slots are numbered from the last empty batch");
         self.numbers.push(outgoing.number);
     }
 
     /// Sends everything, waiting while the socket is full.
-    fn flush(&mut self, socket: &UdpSocket, population: &mut Population) -> io::Result<()> {
+    fn flush<P: Protocol>(
+        &mut self,
+        socket: &UdpSocket,
+        population: &mut Population<P>,
+    ) -> io::Result<()> {
         let mut stalled_since_ns = None;
         while !self.batch.is_empty() {
             let now_ns = Clock::mono_ns();
@@ -105,21 +111,33 @@ impl Outbox {
     }
 }
 
-impl Lane {
-    /// A lane that sends to `server`, in groups if `segmentation`. With `quiet_ns` it gives up
-    /// what is open once the schedule has ended and nothing has come for so long.
+/// Where a lane's messages go.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// The server.
+    pub destination: SocketAddr,
+    /// The own addresses that messages leave from in turn; empty: the socket's.
+    pub sources: Vec<Source>,
+    /// Messages may leave in groups.
+    pub segmentation: bool,
+}
+
+impl<P: Protocol> Lane<P> {
+    /// A lane through `socket`. With `quiet_ns` it gives up what is open once the schedule has
+    /// ended and nothing has come for so long.
     #[must_use]
     pub fn new(
         socket: UdpSocket,
-        population: Population,
+        population: Population<P>,
         schedule: Schedule,
-        server: SocketAddrV4,
-        segmentation: bool,
+        route: Route,
         quiet_ns: Option<u64>,
     ) -> Self {
+        let slot_bytes = population.protocol().message_bytes_max().next_multiple_of(64);
         let outbox = Outbox {
-            server,
-            batch: SendBatch::new(SEND_SLOTS, REQUEST_LEN.next_multiple_of(64), segmentation),
+            server: route.destination,
+            sources: route.sources,
+            batch: SendBatch::new(SEND_SLOTS, slot_bytes, route.segmentation),
             numbers: Vec::with_capacity(SEND_SLOTS),
             settled: 0,
         };
@@ -132,7 +150,7 @@ impl Lane {
     /// # Errors
     ///
     /// What the kernel reports for the socket.
-    pub fn run(mut self, stop: &AtomicBool) -> io::Result<LaneResult> {
+    pub fn run(mut self, stop: &AtomicBool) -> io::Result<LaneResult<P::Resource>> {
         let cpu_start_ns = Clock::thread_cpu_ns();
         let mut stopped_ns = None;
         let mut heard_ns = Clock::mono_ns();
