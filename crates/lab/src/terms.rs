@@ -5,14 +5,14 @@
 //! clients of several sizes; the manual has them.
 
 use measure::Plan;
-use measure::plan::SearchPlan;
+use measure::plan::{Protocol, SearchPlan};
 
 use crate::bench::grouped;
 use crate::runner::Request;
 use crate::subject::Kind;
 
-/// The largest pool for ISC dhcpd. It keeps some 5 KiB for each free address and looks at all of
-/// them for each new lease, about 40 ns each.
+/// The largest pool for ISC dhcpd and DHCPv4. It keeps some 5 KiB for each free address and looks at
+/// all of them for each new lease, about 40 ns each. For DHCPv6 it does neither.
 const DHCPD_POOL: u32 = 16_384;
 /// Clients of dnsmasq over a whole run, its own default for the most leases. It writes and flushes
 /// the file of all leases anew for each lease, and looks for clients one by one.
@@ -55,6 +55,7 @@ impl Terms {
             is_slow: false,
         };
         match kind {
+            Kind::IscDhcpd if plan.protocol == Protocol::Dhcp6 => whole.slow(u32::MAX),
             Kind::IscDhcpd => {
                 let pool_size = whole.pool_size.min(DHCPD_POOL);
                 // Half of them, so that free addresses never become scarce, nor few.
@@ -186,6 +187,10 @@ mod tests {
         assert_eq!(dhcpd.variant(&plan), "pool of 16,384");
         let note = dhcpd.note("isc-dhcpd", &plan).expect("it is less");
         assert!(note.contains("16,384 instead of 4,000,000 and 8,192 clients"), "{note}");
+        let plan_v6 = Plan { protocol: Protocol::Dhcp6, ..plan.clone() };
+        let dhcpd = Terms::of(&Kind::IscDhcpd, &plan_v6);
+        assert_eq!((dhcpd.pool_size, dhcpd.clients), (4_000_000, 1_000_000));
+        assert_eq!((dhcpd.variant(&plan_v6).as_str(), dhcpd.is_slow), ("", true));
         let dnsmasq = Terms::of(&Kind::Dnsmasq, &plan);
         assert_eq!((dnsmasq.pool_size, dnsmasq.population), (4_000_000, 1_000));
         assert_eq!(dnsmasq.variant(&plan), "1,000 clients");

@@ -42,7 +42,7 @@ const FAMILIES: [Addresses; 2] = [
 ];
 
 fn ip(text: &str) -> IpAddr {
-    text.parse().unwrap()
+    text.parse().expect("an address")
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn goes_up_carries_packets_and_leaves_nothing() {
 }
 
 fn one_family(registry: &Registry, addresses: &Addresses) {
-    let mut run = registry.begin().unwrap();
+    let mut run = registry.begin().expect("it works");
     let cpus = allowed_cpus();
     let settings = NamespaceSettings {
         server_addresses: addresses.servers[..2].iter().map(|text| ip(text)).collect(),
@@ -72,34 +72,34 @@ fn one_family(registry: &Registry, addresses: &Addresses) {
         server_cpu: cpus[cpus.len() - 1],
         client_cpu: cpus[0],
     };
-    let topology = Topology::namespaces(&mut run, &settings).unwrap();
+    let topology = Topology::namespaces(&mut run, &settings).expect("it works");
     assert_eq!(ours().len(), 2);
     let further =
         NamespaceSettings { server_addresses: vec![ip(addresses.servers[2])], ..settings.clone() };
-    let further = topology.with_further_server(&mut run, 0, &further).unwrap();
+    let further = topology.with_further_server(&mut run, 0, &further).expect("it works");
     assert_eq!(ours().len(), 3);
 
     let steering = CommandLine::new("cat").arg("/sys/class/net/gw0/queues/rx-0/rps_cpus");
-    let mask = topology.command(Side::Server, None, steering).run().unwrap();
-    let mask = u128::from_str_radix(&mask.trim().replace(',', ""), 16).unwrap();
+    let mask = topology.command(Side::Server, None, steering).run().expect("it works");
+    let mask = u128::from_str_radix(&mask.trim().replace(',', ""), 16).expect("it works");
     assert_eq!(mask, 1 << settings.server_cpu);
     for address in &addresses.servers[..2] {
         let route = CommandLine::new("ip").args(["route", "get", address]);
-        let route = topology.command(Side::Client, Some(cpus[0]), route).run().unwrap();
+        let route = topology.command(Side::Client, Some(cpus[0]), route).run().expect("it works");
         assert!(route.contains("dev gw0"), "{route}");
         let neighbor = CommandLine::new("ip").args(["neigh", "show", address]);
-        let neighbor = topology.command(Side::Client, None, neighbor).run().unwrap();
+        let neighbor = topology.command(Side::Client, None, neighbor).run().expect("it works");
         assert!(neighbor.contains("PERMANENT"), "{neighbor}");
     }
     for (side, topology) in [(Side::Server, &topology), (Side::Server, &further)] {
         // What duplicate address detection has not passed yet cannot be bound.
         let show = CommandLine::new("ip").args(["-6", "address", "show", "tentative"]);
-        assert_eq!(topology.command(side, None, show).run().unwrap(), "");
+        assert_eq!(topology.command(side, None, show).run().expect("it works"), "");
     }
 
     only_the_own_link_leads_to_a_further_server(&topology, &further, addresses);
     assert!(Topology::Loopback.with_further_server(&mut run, 1, &settings).is_err());
-    run.end().unwrap();
+    run.end().expect("it works");
 }
 
 fn only_the_own_link_leads_to_a_further_server(

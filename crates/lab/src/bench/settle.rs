@@ -49,13 +49,11 @@ impl Waits {
              off what an earlier one had left.",
             self.count, self.longest_s
         );
-        let patience_s = SETTLE_PATIENCE.as_secs();
-        Some(match self.restarts {
-            0 => waits,
-            count => format!(
-                "{waits} {count} times it had not after {patience_s} s and was started again."
-            ),
-        })
+        if self.restarts == 0 {
+            return Some(waits);
+        }
+        let (count, patience_s) = (self.restarts, SETTLE_PATIENCE.as_secs());
+        Some(format!("{waits} {count} × it had not after {patience_s} s and was started again."))
     }
 }
 
@@ -165,6 +163,6 @@ mod tests {
         assert!(words.contains("x: before 2 of its trials it was waited for, up to 2.0 s"));
         assert!(!words.contains("started again"));
         waits.restarts = 3;
-        assert!(waits.words("x").is_some_and(|words| words.contains("3 times it had not")));
+        assert!(waits.words("x").is_some_and(|words| words.contains("3 × it had not")));
     }
 }

@@ -42,10 +42,14 @@ pub(super) fn arguments(place: &Place) -> Vec<String> {
         Protocol::Dhcp4 => netmask(length).to_string(),
         Protocol::Dhcp6 => length.to_string(),
     };
+    let quiet = match place.family.protocol {
+        Protocol::Dhcp4 => "--quiet-dhcp",
+        Protocol::Dhcp6 => "--quiet-dhcp6",
+    };
     let fixed = ["--keep-in-foreground", "--conf-file=/dev/null", "--log-facility=-"]
         .into_iter()
         // It keeps the rights to its files, and the system's process id file is not its own.
-        .chain(["--quiet-dhcp", "--user=root", "--group=root", "--pid-file="])
+        .chain([quiet, "--user=root", "--group=root", "--pid-file="])
         .chain(["--port=0", "--no-ping"]);
     let mut arguments: Vec<String> = fixed.map(str::to_owned).collect();
     arguments.extend([
