@@ -4,7 +4,7 @@ mod common;
 
 use std::net::Ipv4Addr;
 
-use common::{Build, RELAY, SERVER, SMALL, Server, Sink, kind};
+use common::v4::{Build, RELAY, SERVER, SMALL, Server, Sink, kind};
 use dhcp_engine::v4::{Destination, DropReason};
 use dhcp_wire::v4::{Message, MessageType, option};
 

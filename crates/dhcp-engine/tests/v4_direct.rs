@@ -6,7 +6,7 @@ mod common;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
-use common::{Build, Server, kind};
+use common::v4::{Build, Server, kind};
 use dhcp_engine::InterfaceNames;
 use dhcp_engine::v4::{Destination, DropReason, Ingress};
 use dhcp_wire::v4::{Message, MessageType, option};

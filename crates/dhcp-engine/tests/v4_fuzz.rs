@@ -9,7 +9,8 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
 use base::Random;
-use common::{RELAY, SERVER, Server, Sink};
+use common::number;
+use common::v4::{RELAY, SERVER, Server, Sink};
 use dhcp_engine::InterfaceNames;
 use dhcp_engine::v4::{Destination, Ingress};
 use dhcp_wire::v4::{Message, MessageType, arbitrary, option};
@@ -26,10 +27,6 @@ const TWO_SUBNETS: &str = r#"{ "Dhcp4": {
         { "id": 3, "subnet": "10.0.2.0/24", "interface": "eth1", "match-client-id": false, "authoritative": true,
           "pools": [ { "pool": "10.0.2.10 - 10.0.2.12" } ] } ]
 } }"#;
-
-fn number(name: &str, default: u64) -> u64 {
-    std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
-}
 
 /// Makes a datagram that gets past the first checks, most of the time: our relay, a request of few
 /// clients about few addresses.
@@ -103,7 +100,7 @@ fn whatever_comes_in_is_accounted_for() {
     let seed = number("GODWIT_SIM_SEED", 1);
     println!(
         "seed {seed}; repeat with: GODWIT_SIM_SEED={seed} GODWIT_FUZZ_CASES={cases} \
-         cargo test --profile checked -p dhcp-engine --test fuzz"
+         cargo test --profile checked -p dhcp-engine --test v4_fuzz"
     );
     let mut random = Random::from_seed(seed);
     let mut server = Server::with_shards(TWO_SUBNETS, 2);
@@ -134,23 +131,9 @@ fn whatever_comes_in_is_accounted_for() {
             check_reply(&buffer[..len], *destination, reply);
         }
     }
-    settle_down(&mut server);
+    server.settle_down();
     println!("{cases} cases, {parsed} well formed, {replies} replies, {direct} in frames");
     assert!(parsed * 10 > cases * 3, "{parsed} of {cases} were well formed");
     assert!(replies * 20 > cases, "{replies} replies to {cases} cases");
     assert!(direct * 500 > cases, "{direct} replies in frames to {cases} cases");
-}
-
-/// Lets everything that waits end, and checks the books.
-fn settle_down(server: &mut Server) {
-    for _ in 0..4 {
-        let mut sink = Sink::default();
-        server.settle(&mut sink);
-        server.pass_s(5);
-    }
-    for (shard, counters) in server.shards.iter().zip(&server.counters) {
-        assert!(shard.is_idle(), "{:?}", counters.entries().collect::<Vec<_>>());
-        let ended = counters.sent_total() + counters.dropped_total() + counters.silent_total();
-        assert_eq!(ended, counters.received_total());
-    }
 }
