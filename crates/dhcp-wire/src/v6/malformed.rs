@@ -4,6 +4,14 @@ use crate::shared::reasons;
 
 reasons! {
     /// What was wrong with a datagram.
+    ///
+    /// The line is that of Kea 2.2, found by asking it
+    /// (`conformance/vectors/dhcp6/kea-verdicts.txt`): an option that is read, in the message, in an
+    /// IA or in what is leased there, makes the whole packet malformed when it is too short for its
+    /// fixed part; an option that the end of its place cuts off counts as not sent
+    /// ([`super::Message::is_cut`]), with the rest of that place. Unlike Kea, DUIDs may have the 130
+    /// octets of RFC 9915 §11.1, and prefixes of more than 128 bits, RELAY-FORW inside of RELAY-REPL
+    /// and the 33rd level are refused, since nobody sends them.
     pub enum Malformed {
         /// Shorter than the fixed part of a message, or of a relay level.
         TooShort = "too-short",

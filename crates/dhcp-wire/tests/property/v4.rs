@@ -1,14 +1,4 @@
-//! Datagrams of every kind, a million by default, against a second reading of the RFCs that is
-//! plain and slow.
-//!
-//! `GODWIT_FUZZ_CASES` sets the number of cases, `GODWIT_FUZZ_SEED` the seed; a failure prints the
-//! command that repeats it alone.
-
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
-
-mod common;
-
-use std::panic::{AssertUnwindSafe, catch_unwind};
+//! DHCPv4: RFC 2131, 2132, 3396.
 
 use base::Random;
 use dhcp_wire::v4::arbitrary::{BUFFER_LEN, Kind, datagram};
@@ -17,12 +7,8 @@ use dhcp_wire::v4::{
     Header, INSTANCES_MAX, Malformed, Message, MessageWriter, OptionValue, option,
 };
 
-const SEED: u64 = 0x676f_6477_6974;
-const CASES: u64 = 1_000_000;
-
-fn number(variable: &str, default: u64) -> u64 {
-    std::env::var(variable).map_or(default, |text| text.parse().unwrap())
-}
+use crate::common::V4;
+use crate::run_cases;
 
 /// The options of a datagram with a sound header, read without any shortcut: code and value of each
 /// piece in the order of RFC 3396 §5.
@@ -191,24 +177,8 @@ fn run(seed: u64, captures: &[&[u8]], input: &mut [u8], output: &mut [u8]) -> bo
 
 #[test]
 fn any_datagram_is_refused_or_read_as_the_rfcs_say() {
-    let cases = number("GODWIT_FUZZ_CASES", CASES);
-    let seed = number("GODWIT_FUZZ_SEED", SEED);
-    let payloads: Vec<Vec<u8>> = common::CAPTURES.into_iter().flat_map(common::payloads).collect();
+    let payloads = V4.all_payloads();
     let captures: Vec<&[u8]> = payloads.iter().map(Vec::as_slice).collect();
     let (mut input, mut output) = ([0; BUFFER_LEN], [0; 2 * BUFFER_LEN]);
-    println!("{cases} cases from seed {seed}");
-    let mut accepted = 0;
-    for case in 0..cases {
-        let seed = seed.wrapping_add(case);
-        let run = || run(seed, &captures, &mut input, &mut output);
-        match catch_unwind(AssertUnwindSafe(run)) {
-            Ok(is_accepted) => accepted += u64::from(is_accepted),
-            Err(_) => panic!(
-                "case {case} failed; repeat: GODWIT_FUZZ_SEED={seed} GODWIT_FUZZ_CASES=1 cargo \
-                 test --profile checked -p dhcp-wire --test property"
-            ),
-        }
-    }
-    println!("{accepted} accepted");
-    assert!(cases < 1_000 || accepted * 10 >= cases * 3, "{accepted} of {cases} accepted");
+    run_cases("v4::", |seed| run(seed, &captures, &mut input, &mut output));
 }
