@@ -23,7 +23,7 @@ pub(super) fn of(
         return (HardwareAddress::new(htype as u8, octets), HardwareSource::Duid);
     }
     let nearest = packet.relays().next_back();
-    let client = nearest.as_ref().map_or(*ingress.source.ip(), |relay| relay.peer_address);
+    let client = nearest.as_ref().map_or_else(|| *ingress.source.ip(), |relay| relay.peer_address);
     if let Some(octets) = embedded(client) {
         return (HardwareAddress::new(ETHERNET, &octets), HardwareSource::LinkLocal);
     }

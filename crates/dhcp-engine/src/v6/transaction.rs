@@ -13,7 +13,6 @@ use dhcp_lease::v6::{
     Occupancy, Receipt, Refusal, Resource, SlotView, V6,
 };
 use dhcp_lease::{CHANGES_MAX, HardwareAddress};
-use dhcp_wire::v6::duid;
 use dhcp_wire::v6::{Invalid, Message, MessageType, Packet, StatusCode, validity};
 
 use super::association::{
@@ -427,9 +426,6 @@ fn check(snapshot: &Snapshot, packet: &Packet<'_>, ingress: Ingress) -> Result<(
     })?;
     if message.server_id().is_some_and(|chosen| *chosen != *snapshot.server_duid) {
         return Err(DropReason::ClientChoseOtherServer);
-    }
-    if message.client_id().is_some_and(|duid| duid.len() > duid::LEN_MAX) {
-        return Err(DropReason::ClientIdTooLong);
     }
     Ok(())
 }

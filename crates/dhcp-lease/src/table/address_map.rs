@@ -1,0 +1,412 @@
+//! Which addresses were ever in a pool, which of them are free, and where their slots are: a
+//! lock-free tree over the whole space of places, filled in where pools are. A place is what leads
+//! to an address; in v4, where it is the address, it is called so here.
+//!
+//! A free bit is a hint; the slot decides. The bits of an address are the same for every
+//! configuration, so an address that becomes free is found at once by transactions on old and new
+//! snapshots alike, and a reconfiguration touches only addresses that no pool had before.
+//!
+//! Five levels of 64-way words lead from an address to the root: a bit of a summary word says
+//! that the word below it is not empty. Finding the next free address reads at most nine words, at
+//! any fill. Nothing here waits: whoever empties a word clears its summary bit, looks at the word
+//! again and puts the bit back if the word has been refilled meanwhile, so that a quiet tree never
+//! hides a free address. The opposite (a summary bit over an empty word) can be left behind and is
+//! cleared by the search that meets it.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::OnceLock;
+
+/// Addresses in a region: one /12.
+const REGION_BITS: u32 = 20;
+const REGIONS: usize = 1 << (32 - REGION_BITS);
+const LEAF_WORDS: usize = 1 << (REGION_BITS - 6);
+const BLOCKS: usize = 1 << (REGION_BITS - 8);
+/// The summary level above which there is none.
+const TOP_LEVEL: u32 = 4;
+
+/// What belongs to one /12 that has a pool in it; about 290 kB.
+struct Region {
+    /// Bit: the address was in a pool once. Never cleared.
+    pooled: Vec<AtomicU64>,
+    /// Level 0. Bit: the address is free and nobody is about to take it.
+    free: Vec<AtomicU64>,
+    /// Levels 1 and 2.
+    first_summary: Vec<AtomicU64>,
+    second_summary: [AtomicU64; 4],
+    /// For each block of 256 addresses one more than its row; 0 = none.
+    rows: Vec<AtomicU32>,
+}
+
+impl Region {
+    fn new() -> Self {
+        let words = |count| (0..count).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
+        Self {
+            pooled: words(LEAF_WORDS),
+            free: words(LEAF_WORDS),
+            first_summary: words(LEAF_WORDS / 64),
+            second_summary: [const { AtomicU64::new(0) }; 4],
+            rows: (0..BLOCKS).map(|_| AtomicU32::new(0)).collect(),
+        }
+    }
+}
+
+/// The tree. See the module.
+pub struct AddressMap {
+    regions: Vec<OnceLock<Box<Region>>>,
+    /// Level 3.
+    inner: Vec<AtomicU64>,
+    /// Level 4.
+    top: [AtomicU64; 4],
+}
+
+const fn bit_of(key: u64) -> u64 {
+    1 << (key & 63)
+}
+
+impl AddressMap {
+    pub(crate) fn new() -> Self {
+        Self {
+            regions: (0..REGIONS).map(|_| OnceLock::new()).collect(),
+            inner: (0..256).map(|_| AtomicU64::new(0)).collect(),
+            top: [const { AtomicU64::new(0) }; 4],
+        }
+    }
+
+    fn region(&self, address: u32) -> Option<&Region> {
+        self.regions[(address >> REGION_BITS) as usize].get().map(Box::as_ref)
+    }
+
+    /// Word `index` of `level`; `None` where no pool is, and past the end of the space.
+    fn word(&self, level: u32, index: u64) -> Option<&AtomicU64> {
+        let region = |per_region: u64| self.regions.get((index / per_region) as usize)?.get();
+        match level {
+            0 => region(1 << 14).map(|region| &region.free[(index & 0x3fff) as usize]),
+            1 => region(1 << 8).map(|region| &region.first_summary[(index & 0xff) as usize]),
+            2 => region(4).map(|region| &region.second_summary[(index & 3) as usize]),
+            3 => self.inner.get(index as usize),
+            _ => self.top.get(index as usize),
+        }
+    }
+
+    fn load(&self, level: u32, index: u64) -> u64 {
+        self.word(level, index).map_or(0, |word| word.load(Ordering::Acquire))
+    }
+
+    /// Row of the slots of `address`'s block of 256; `None` when the block never had a pool.
+    pub(crate) fn row(&self, address: u32) -> Option<u32> {
+        let region = self.region(address)?;
+        let row = region.rows[(address >> 8) as usize % BLOCKS].load(Ordering::Acquire);
+        row.checked_sub(1)
+    }
+
+    /// Gives the block of `address` the row `row`. Only under the configuration lock.
+    pub(crate) fn set_row(&self, address: u32, row: u32) {
+        let region =
+            self.regions[(address >> REGION_BITS) as usize].get_or_init(|| Box::new(Region::new()));
+        region.rows[(address >> 8) as usize % BLOCKS].store(row + 1, Ordering::Release);
+    }
+
+    /// Whether a pool ever held `address`.
+    pub(crate) fn is_pooled(&self, address: u32) -> bool {
+        self.region(address).is_some_and(|region| {
+            let word = &region.pooled[(address >> 6) as usize % LEAF_WORDS];
+            word.load(Ordering::Acquire) & bit_of(u64::from(address)) != 0
+        })
+    }
+
+    /// Marks those of `first..=last` (within one word of 64, the block has a row) that no pool had
+    /// before as pooled and free. Returns their bits. Only under the configuration lock.
+    pub(crate) fn pool_word(&self, first: u32, last: u32) -> u64 {
+        debug_assert_eq!(first >> 6, last >> 6, "one word at a time");
+        let region = self.region(first).expect("a block with a row is in a region");
+        let index = (first >> 6) as usize % LEAF_WORDS;
+        let range = (u64::MAX << (first & 63)) & (u64::MAX >> (63 - (last & 63)));
+        // Pooled first: a slot that becomes free from now on sets its bit itself.
+        let new = range & !region.pooled[index].fetch_or(range, Ordering::AcqRel);
+        if new != 0 && region.free[index].fetch_or(new, Ordering::AcqRel) == 0 {
+            self.raise(1, u64::from(first >> 6));
+        }
+        new
+    }
+
+    /// Whether the free bit of `address` is set.
+    #[cfg(test)]
+    pub(crate) fn is_free(&self, address: u32) -> bool {
+        self.load(0, u64::from(address >> 6)) & bit_of(u64::from(address)) != 0
+    }
+
+    /// Marks `address` free, if a pool ever held it.
+    pub(crate) fn set(&self, address: u32) {
+        if !self.is_pooled(address) {
+            return;
+        }
+        let key = u64::from(address);
+        let word = self.word(0, key >> 6).expect("a pooled address is in a region");
+        if word.fetch_or(bit_of(key), Ordering::AcqRel) == 0 {
+            self.raise(1, key >> 6);
+        }
+    }
+
+    /// Marks `address` as not free. True when it was marked free: exactly one of those who clear
+    /// it at the same time is told so.
+    pub(crate) fn clear(&self, address: u32) -> bool {
+        let key = u64::from(address);
+        let bit = bit_of(key);
+        let Some(word) = self.word(0, key >> 6) else { return false };
+        if word.load(Ordering::Relaxed) & bit == 0 {
+            return false;
+        }
+        let before = word.fetch_and(!bit, Ordering::AcqRel);
+        if before == bit {
+            self.lower(1, key >> 6);
+        }
+        before & bit != 0
+    }
+
+    /// Sets the summary bit `key` of `level`, and those above as far as they may be missing.
+    fn raise(&self, mut level: u32, mut key: u64) {
+        while level <= TOP_LEVEL {
+            let word = self.word(level, key >> 6).expect("a used word has its summary");
+            if word.fetch_or(bit_of(key), Ordering::AcqRel) != 0 {
+                return;
+            }
+            key >>= 6;
+            level += 1;
+        }
+    }
+
+    /// Clears the summary bit `key` of `level` because the word below it was seen empty.
+    fn lower(&self, mut level: u32, mut key: u64) {
+        while level <= TOP_LEVEL {
+            let word = self.word(level, key >> 6).expect("a used word has its summary");
+            let before = word.fetch_and(!bit_of(key), Ordering::AcqRel);
+            if self.load(level - 1, key) != 0 {
+                self.raise(level, key);
+                return;
+            }
+            if before != bit_of(key) {
+                return;
+            }
+            key >>= 6;
+            level += 1;
+        }
+    }
+
+    /// The lowest free address in `from..=last`.
+    pub(crate) fn next(&self, from: u32, last: u32) -> Option<u32> {
+        let mut start = u64::from(from);
+        loop {
+            match self.descend(start) {
+                Ok(found) => return (found <= u64::from(last)).then_some(found as u32),
+                Err(None) => return None,
+                Err(Some(again)) => start = again,
+            }
+        }
+    }
+
+    /// The lowest set bit at or after `from`. An error is the place to look again after a stale
+    /// summary bit was cleared, or nothing when there is no bit.
+    fn descend(&self, from: u64) -> Result<u64, Option<u64>> {
+        let (mut level, mut key) = (0, from);
+        loop {
+            let index = key >> 6;
+            let rest = self.load(level, index) & (u64::MAX << (key & 63));
+            if rest != 0 {
+                key = (index << 6) | u64::from(rest.trailing_zeros());
+                break;
+            }
+            if level < TOP_LEVEL {
+                level += 1;
+                key = index + 1;
+            } else if index + 1 < self.top.len() as u64 {
+                key = (index + 1) << 6;
+            } else {
+                return Err(None);
+            }
+        }
+        while level > 0 {
+            let word = self.load(level - 1, key);
+            if word == 0 {
+                self.lower(level, key);
+                return Err(Some(key << (6 * level)));
+            }
+            key = (key << 6) | u64::from(word.trailing_zeros());
+            level -= 1;
+        }
+        Ok(key)
+    }
+
+    /// Takes a free address of `first..=last` away from everybody else: the next at or after
+    /// `start`, wrapping around once.
+    pub(crate) fn claim(&self, first: u32, last: u32, start: u32) -> Option<u32> {
+        let start = if (first..=last).contains(&start) { start } else { first };
+        let mut from = start;
+        while let Some(found) = self.next(from, last) {
+            if self.clear(found) {
+                return Some(found);
+            }
+            if found == last {
+                break;
+            }
+            from = found + 1;
+        }
+        let mut from = first;
+        while from < start {
+            let found = self.next(from, start - 1)?;
+            if self.clear(found) {
+                return Some(found);
+            }
+            from = found + 1;
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::atomic::AtomicUsize;
+
+    use base::Random;
+
+    use super::*;
+
+    fn map_of(ranges: &[(u32, u32)]) -> AddressMap {
+        let map = AddressMap::new();
+        for &(first, last) in ranges {
+            pool(&map, first, last);
+        }
+        map
+    }
+
+    fn pool(map: &AddressMap, first: u32, last: u32) {
+        let mut from = u64::from(first);
+        while from <= u64::from(last) {
+            let end = (from | 63).min(u64::from(last));
+            map.set_row(from as u32, (from >> 8) as u32);
+            map.pool_word(from as u32, end as u32);
+            from = end + 1;
+        }
+    }
+
+    #[test]
+    fn agrees_with_a_sorted_set() {
+        for seed in 0..300 {
+            let mut random = Random::from_seed(seed);
+            let spread = [8, 12, 16, 20, 32][random.below(5) as usize];
+            let mut naive = BTreeSet::new();
+            let map = AddressMap::new();
+            let mut pooled = Vec::new();
+            for _ in 0..=random.below(4) {
+                let first = (random.next_u64() & ((1 << spread) - 1)) as u32;
+                let last = first.saturating_add(random.below(400) as u32);
+                pool(&map, first, last);
+                naive.extend(first..=last);
+                pooled.push((first, last));
+            }
+            for _ in 0..600 {
+                let &(first, last) = random.pick(&pooled).unwrap();
+                let address = first + random.below(u64::from(last - first) + 1) as u32;
+                match random.below(4) {
+                    0 => {
+                        map.set(address);
+                        naive.insert(address);
+                    }
+                    1 => assert_eq!(map.clear(address), naive.remove(&address)),
+                    2 => {
+                        let (from, to) = (random.next_u32().min(address), last);
+                        assert_eq!(map.next(from, to), naive.range(from..=to).next().copied());
+                    }
+                    _ => {
+                        let expected =
+                            naive.range(address..=last).chain(naive.range(first..address)).next();
+                        let expected = expected.copied();
+                        assert_eq!(map.claim(first, last, address), expected, "seed {seed}");
+                        expected.map(|expected| naive.remove(&expected));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_ends_of_the_space_are_addresses_too() {
+        let map = map_of(&[(0, 0), (u32::MAX, u32::MAX)]);
+        assert_eq!(map.next(0, u32::MAX), Some(0));
+        assert_eq!(map.next(1, u32::MAX), Some(u32::MAX));
+        assert_eq!(map.claim(u32::MAX, u32::MAX, u32::MAX), Some(u32::MAX));
+        assert_eq!(map.claim(u32::MAX, u32::MAX, u32::MAX), None);
+        assert_eq!(map.claim(0, 0, 0), Some(0));
+        assert_eq!(map.next(0, u32::MAX), None);
+    }
+
+    #[test]
+    fn what_no_pool_had_is_never_free() {
+        let map = map_of(&[(70, 80)]);
+        map.set(69);
+        map.set(1 << 30);
+        assert_eq!(map.next(0, u32::MAX), Some(70));
+        assert_eq!(map.pool_word(64, 72), 0b11_1111);
+        assert_eq!(map.next(0, u32::MAX), Some(64));
+    }
+
+    #[test]
+    fn a_stale_summary_bit_is_passed_and_cleared() {
+        let map = map_of(&[(0x1000, 0x103f), (0x9000, 0x9000)]);
+        for address in 0x1000..=0x103f {
+            map.clear(address);
+        }
+        map.raise(1, 0x1000 >> 6);
+        assert_eq!(map.next(0, u32::MAX), Some(0x9000));
+        assert_eq!(map.load(1, 0x1000 >> 12), 0);
+    }
+
+    #[test]
+    fn a_word_refilled_before_its_summary_was_cleared_stays_found() {
+        let map = map_of(&[(0x1000, 0x1000)]);
+        // What two threads do when one clears the only bit and the other sets it again before the
+        // first has got to the summary: the first goes on.
+        map.lower(1, 0x1000 >> 6);
+        assert_eq!(map.next(0, u32::MAX), Some(0x1000));
+        map.lower(3, 0x1000 >> 18);
+        assert_eq!(map.next(0, u32::MAX), Some(0x1000));
+    }
+
+    #[test]
+    fn two_never_claim_the_same_and_nothing_free_gets_lost() {
+        for seed in 0..40 {
+            let ranges = [(0x0a00_0000, 0x0a00_00ff), (0x0a00_1fc0, 0x0a00_2010)];
+            let map = map_of(&ranges);
+            let owners: Vec<AtomicUsize> = (0..0x3000).map(|_| AtomicUsize::new(0)).collect();
+            std::thread::scope(|scope| {
+                for thread in 1..=3 {
+                    let (map, owners) = (&map, &owners);
+                    scope.spawn(move || {
+                        let mut random = Random::from_seed(seed * 16 + thread as u64);
+                        let mut mine = Vec::new();
+                        for _ in 0..3_000 {
+                            let (first, last) = ranges[random.below(2) as usize];
+                            if random.chance(3, 5) {
+                                let Some(got) = map.claim(first, last, first) else { continue };
+                                let owner = &owners[(got & 0xffff) as usize];
+                                assert_eq!(owner.swap(thread, Ordering::AcqRel), 0);
+                                mine.push(got);
+                            } else if !mine.is_empty() {
+                                let at = random.below(mine.len() as u64) as usize;
+                                let address: u32 = mine.swap_remove(at);
+                                owners[(address & 0xffff) as usize].store(0, Ordering::Release);
+                                map.set(address);
+                            }
+                        }
+                    });
+                }
+            });
+            let total: u32 = ranges.iter().map(|(first, last)| last - first + 1).sum();
+            let taken = owners.iter().filter(|owner| owner.load(Ordering::Relaxed) != 0).count();
+            let found = ranges.iter().map(|&(first, last)| {
+                std::iter::from_fn(|| map.claim(first, last, first)).count() as u32
+            });
+            assert_eq!(found.sum::<u32>() + taken as u32, total);
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Changing slots by compare-and-set.
+
+use base::Now;
+
+use super::LeaseTable;
+use super::leased::{Kept, Leased, Places};
+use super::slot::Slot;
+use super::stripe::Locked;
+use crate::contract::{Action, CHANGES_MAX, ChangeOf, Occupancy, Owner, Receipt, Refusal};
+use crate::lease::LeaseState;
+
+/// The locked stripes of one commit, ascending.
+struct Guards<'t, F: Leased> {
+    stripes: [Option<Locked<'t, F>>; CHANGES_MAX],
+    numbers: [u8; CHANGES_MAX],
+    len: usize,
+}
+
+impl<'t, F: Leased> Guards<'t, F> {
+    fn lock(table: &'t LeaseTable<F>, places: &[u32]) -> Self {
+        let mut numbers = [0; CHANGES_MAX];
+        let mut len = 0;
+        for &place in places {
+            let number = place as u8;
+            let at = numbers[..len].partition_point(|&other| other < number);
+            if at == len || numbers[at] != number {
+                numbers.copy_within(at..len, at + 1);
+                numbers[at] = number;
+                len += 1;
+            }
+        }
+        let mut stripes = [const { None }; CHANGES_MAX];
+        for (stripe, &number) in stripes.iter_mut().zip(&numbers[..len]) {
+            *stripe = Some(table.lock(usize::from(number)));
+        }
+        Self { stripes, numbers, len }
+    }
+
+    fn of(&mut self, place: u32) -> &mut Locked<'t, F> {
+        let at = self.numbers[..self.len]
+            .binary_search(&(place as u8))
+            .expect("every change's stripe is locked");
+        self.stripes[at].as_mut().expect("every change's stripe is locked")
+    }
+}
+
+impl<F: Leased> LeaseTable<F> {
+    /// Applies all `changes` or none (at most [`CHANGES_MAX`], distinct addresses), each only if
+    /// its slot has the expected version, no row after `settled_epoch`, and a use that the action
+    /// fits at `now`. What is logged belongs to `row_epoch` and is given to `log`, in the order of
+    /// `changes`, while the slot is locked: `log` must not wait and must not use the table.
+    ///
+    /// A hold on the client's own lease that has not run out changes nothing. A release in an
+    /// epoch that is settled already is free at once.
+    ///
+    /// # Errors
+    ///
+    /// The first reason met; then nothing has changed.
+    ///
+    /// # Panics
+    ///
+    /// With more than [`CHANGES_MAX`] changes.
+    pub fn apply(
+        &self,
+        now: Now,
+        changes: &[ChangeOf<'_, F>],
+        row_epoch: u64,
+        settled_epoch: u64,
+        log: &mut dyn FnMut(F::Row<'_>),
+    ) -> Result<Receipt, Refusal> {
+        assert!(changes.len() <= CHANGES_MAX, "a commit has at most {CHANGES_MAX} changes");
+        let commit = Commit { now, row_epoch, settled_epoch };
+        if let [change] = changes {
+            let place = self.places.make(change.address, false).ok_or(Refusal::NoSuchSlot)?;
+            let mut stripe = self.lock_of(place);
+            commit.check(&stripe, place, change)?;
+            return Ok(commit.receipt(commit.perform(&mut stripe, place, change, log)));
+        }
+        debug_assert!(
+            changes.iter().enumerate().all(|(at, change)| {
+                changes[..at].iter().all(|other| other.address != change.address)
+            }),
+            "a commit changes a slot once"
+        );
+        let mut places = [0; CHANGES_MAX];
+        let places = &mut places[..changes.len()];
+        for (place, change) in places.iter_mut().zip(changes) {
+            *place = self.places.make(change.address, false).ok_or(Refusal::NoSuchSlot)?;
+        }
+        let mut guards = Guards::lock(self, places);
+        for (&place, change) in places.iter().zip(changes) {
+            commit.check(guards.of(place), place, change)?;
+        }
+        let mut is_logged = false;
+        for (&place, change) in places.iter().zip(changes) {
+            is_logged |= commit.perform(guards.of(place), place, change, log);
+        }
+        Ok(commit.receipt(is_logged))
+    }
+}
+
+/// One commit.
+struct Commit {
+    now: Now,
+    row_epoch: u64,
+    settled_epoch: u64,
+}
+
+impl Commit {
+    const fn receipt(&self, is_logged: bool) -> Receipt {
+        Receipt { row_epoch: if is_logged { self.row_epoch } else { 0 } }
+    }
+
+    /// Whether `change` may be made.
+    fn check<F: Leased>(
+        &self,
+        stripe: &Locked<'_, F>,
+        place: u32,
+        change: &ChangeOf<'_, F>,
+    ) -> Result<(), Refusal> {
+        let slot = (place, change.address);
+        let Some(view) = stripe.view(slot, &change.identity, self.settled_epoch) else {
+            return Err(Refusal::NoSuchSlot);
+        };
+        if view.version != change.expected_version {
+            return Err(Refusal::Stale);
+        }
+        if view.row_epoch > self.settled_epoch {
+            return Err(Refusal::Unsettled(view.row_epoch));
+        }
+        let is_mine = view.owner == Owner::Asking;
+        let fits = match change.action {
+            Action::Hold { .. } | Action::Lease(_) => match view.occupancy {
+                // An exhausted pool breaks holds.
+                Occupancy::Held => true,
+                Occupancy::Leased => is_mine || view.is_available(self.now),
+                _ => view.is_available(self.now),
+            },
+            Action::Unhold => is_mine && view.occupancy == Occupancy::Held,
+            Action::Release => is_mine && view.occupancy == Occupancy::Leased,
+            Action::Decline { .. } => {
+                is_mine && matches!(view.occupancy, Occupancy::Leased | Occupancy::Held)
+            }
+        };
+        // Fetched facts said otherwise: a clock moved between fetch and commit.
+        if fits { Ok(()) } else { Err(Refusal::Stale) }
+    }
+
+    /// Makes a change that was checked. True when it was logged.
+    fn perform<F: Leased>(
+        &self,
+        stripe: &mut Locked<'_, F>,
+        place: u32,
+        change: &ChangeOf<'_, F>,
+        log: &mut dyn FnMut(F::Row<'_>),
+    ) -> bool {
+        let id = stripe.make(place, change.address);
+        match change.action {
+            Action::Hold { deadline_ns, subnet_id } => {
+                self.hold(stripe, id, &change.identity, (deadline_ns, subnet_id));
+                return false;
+            }
+            Action::Unhold => {
+                stripe.free(id);
+                return false;
+            }
+            Action::Lease(terms) => {
+                self.lease(stripe, id, &change.identity, &terms);
+                log(F::row(stripe.slot(id), LeaseState::Assigned));
+            }
+            Action::Release => self.release(stripe, id, log),
+            Action::Decline { probation_s } => {
+                self.decline(stripe, id, probation_s);
+                log(F::row(stripe.slot(id), LeaseState::Declined));
+            }
+        }
+        true
+    }
+
+    fn hold<F: Leased>(
+        &self,
+        stripe: &mut Locked<'_, F>,
+        id: u32,
+        identity: &F::Identity<'_>,
+        (deadline_ns, subnet_id): (u64, u32),
+    ) {
+        let slot = stripe.slot(id);
+        if slot.occupancy == Occupancy::Leased && slot.expires_s() > self.now.wall_s() {
+            return;
+        }
+        stripe.take(id, identity);
+        stripe.transition(id, Occupancy::Held, |slot| {
+            slot.hold_deadline_ns = deadline_ns;
+            slot.subnet_id = subnet_id;
+            slot.pool_id = 0;
+        });
+    }
+
+    fn lease<F: Leased>(
+        &self,
+        stripe: &mut Locked<'_, F>,
+        id: u32,
+        identity: &F::Identity<'_>,
+        terms: &F::Terms<'_>,
+    ) {
+        stripe.take(id, identity);
+        let set_terms = |slot: &mut Slot<F>| {
+            let common = F::common(terms);
+            slot.cltt_s = self.now.wall_s();
+            slot.valid_lifetime_s = common.valid_lifetime_s;
+            slot.subnet_id = common.subnet_id;
+            slot.pool_id = common.pool_id;
+            slot.row_epoch = self.row_epoch;
+            slot.set_hostname(common.hostname);
+            F::keep_terms(slot, terms);
+        };
+        let slot = stripe.slot(id);
+        if slot.occupancy != Occupancy::Leased {
+            stripe.transition(id, Occupancy::Leased, set_terms);
+            return;
+        }
+        let expired_s = slot.expires_s();
+        let slot = stripe.slot_mut(id);
+        slot.touch();
+        set_terms(slot);
+        let state = &mut *stripe.state;
+        state.deadlines.relink_renewed(&mut state.slots, id, expired_s);
+    }
+
+    fn release<F: Leased>(
+        &self,
+        stripe: &mut Locked<'_, F>,
+        id: u32,
+        log: &mut dyn FnMut(F::Row<'_>),
+    ) {
+        let slot = stripe.slot_mut(id);
+        slot.cltt_s = self.now.wall_s();
+        slot.valid_lifetime_s = 0;
+        slot.kept.end_term();
+        log(F::row(slot, LeaseState::Released));
+        let occupancy = if self.row_epoch <= self.settled_epoch {
+            Occupancy::Free
+        } else {
+            Occupancy::Releasing
+        };
+        stripe.transition(id, occupancy, |slot| {
+            slot.row_epoch = self.row_epoch;
+            slot.extra = None;
+        });
+    }
+
+    fn decline<F: Leased>(&self, stripe: &mut Locked<'_, F>, id: u32, probation_s: u32) {
+        stripe.forget_client(id);
+        stripe.transition(id, Occupancy::Declined, |slot| {
+            slot.cltt_s = self.now.wall_s();
+            slot.valid_lifetime_s = probation_s;
+            slot.row_epoch = self.row_epoch;
+        });
+    }
+}

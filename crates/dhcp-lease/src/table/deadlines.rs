@@ -1,0 +1,293 @@
+//! When a stripe's slots come up: lists that run through the slots, so that linking allocates
+//! nothing and every slot is in one list at most.
+//!
+//! Holds and releases wait in queues, ordered by deadline and by row epoch. Both come in almost
+//! ordered, so an insertion looks at a few slots from the end only; what is out of order by more
+//! than that comes up late, by as much. Leases and probations hang in a wheel of 4096 buckets of
+//! one second. A slot in the wheel comes up in or before the second that it ends in: longer terms
+//! come up once per turn and are hung back, and a renewal leaves its slot where it is.
+
+use super::leased::Leased;
+use super::slot::Slot;
+use super::slots::Slots;
+use crate::contract::Occupancy;
+
+/// `prev` of a slot that is in no list.
+pub(super) const UNLINKED: u32 = u32::MAX;
+/// Marks a link that leads to a list's end instead of a slot; the rest is the list.
+const END: u32 = 1 << 31;
+/// Seconds in one turn of the wheel.
+const BUCKETS: u32 = 4096;
+const DUE: u32 = END | BUCKETS;
+const HOLDS: u32 = END | (BUCKETS + 1);
+const RELEASES: u32 = END | (BUCKETS + 2);
+/// No slot.
+const NOTHING: u32 = u32::MAX;
+/// Slots that an insertion into a queue passes at most.
+const LOOK_BACK: u32 = 16;
+/// Seconds that the wall clock may be behind the wheel before the wheel is turned back: shards
+/// read the clock at different moments, and clocks are slewed.
+const BACKLASH_S: u64 = 60;
+
+/// Whether a wheel that is due at `due_s` has to be looked at.
+pub(super) const fn is_wheel_due(due_s: u64, wall_s: u64) -> bool {
+    due_s <= wall_s || due_s > wall_s + BACKLASH_S + 1
+}
+
+/// A list ordered by a key of its slots.
+struct Queue<F: Leased> {
+    head: u32,
+    tail: u32,
+    /// Key of the head; `u64::MAX` when empty.
+    first_key: u64,
+    end: u32,
+    key: fn(&Slot<F>) -> u64,
+}
+
+impl<F: Leased> Queue<F> {
+    const fn new(end: u32, key: fn(&Slot<F>) -> u64) -> Self {
+        Self { head: NOTHING, tail: NOTHING, first_key: u64::MAX, end, key }
+    }
+
+    fn insert(&mut self, slots: &mut Slots<F>, id: u32) {
+        let key = (self.key)(slots.get(id));
+        let (mut before, mut after) = (self.tail, self.end);
+        for _ in 0..LOOK_BACK {
+            if before == NOTHING || (self.key)(slots.get(before)) <= key {
+                break;
+            }
+            after = before;
+            let prev = slots.get(before).prev;
+            before = if prev & END == 0 { prev } else { NOTHING };
+        }
+        let slot = slots.get_mut(id);
+        slot.prev = if before == NOTHING { self.end } else { before };
+        slot.next = after;
+        if before == NOTHING {
+            self.head = id;
+            self.first_key = key;
+        } else {
+            slots.get_mut(before).next = id;
+        }
+        if after == self.end {
+            self.tail = id;
+        } else {
+            slots.get_mut(after).prev = id;
+        }
+    }
+
+    /// The head was taken out and `head` follows.
+    fn set_head(&mut self, slots: &Slots<F>, head: u32) {
+        self.head = head;
+        self.first_key = if head == NOTHING { u64::MAX } else { (self.key)(slots.get(head)) };
+    }
+}
+
+/// The lists of one stripe.
+pub(super) struct Deadlines<F: Leased> {
+    holds: Queue<F>,
+    releases: Queue<F>,
+    buckets: Vec<u32>,
+    /// Bit: something may hang in the bucket.
+    hung: [u64; BUCKETS as usize / 64],
+    /// The bucket that is being worked off.
+    due: u32,
+    /// Second whose bucket was taken off last.
+    wheel_s: u64,
+}
+
+impl<F: Leased> Deadlines<F> {
+    pub(super) fn new() -> Self {
+        Self {
+            holds: Queue::new(HOLDS, |slot| slot.hold_deadline_ns),
+            releases: Queue::new(RELEASES, |slot| slot.row_epoch),
+            buckets: vec![NOTHING; BUCKETS as usize],
+            hung: [0; BUCKETS as usize / 64],
+            due: NOTHING,
+            wheel_s: 0,
+        }
+    }
+
+    /// Links slot `id`, which is in no list, where its occupancy says.
+    pub(super) fn link(&mut self, slots: &mut Slots<F>, id: u32) {
+        let slot = slots.get(id);
+        debug_assert_eq!(slot.prev, UNLINKED, "a slot is in one list at most");
+        match slot.occupancy {
+            Occupancy::Free => {}
+            Occupancy::Held => self.holds.insert(slots, id),
+            Occupancy::Releasing => self.releases.insert(slots, id),
+            Occupancy::Leased | Occupancy::Declined => {
+                let expires_s = slot.expires_s();
+                if expires_s != u64::MAX {
+                    self.hang(slots, id, expires_s.max(self.wheel_s + 1));
+                }
+            }
+        }
+    }
+
+    /// Hangs the slot into the bucket of second `at_s`.
+    fn hang(&mut self, slots: &mut Slots<F>, id: u32, at_s: u64) {
+        let bucket = (at_s % u64::from(BUCKETS)) as u32;
+        self.hung[bucket as usize / 64] |= 1 << (bucket % 64);
+        let head = core::mem::replace(&mut self.buckets[bucket as usize], id);
+        let slot = slots.get_mut(id);
+        slot.prev = END | bucket;
+        slot.next = head;
+        if head != NOTHING {
+            slots.get_mut(head).prev = id;
+        }
+    }
+
+    /// A renewal: the slot stays where it hangs if it still comes up in time.
+    pub(super) fn relink_renewed(&mut self, slots: &mut Slots<F>, id: u32, expired_s: u64) {
+        let slot = slots.get(id);
+        if slot.prev == UNLINKED || slot.expires_s() < expired_s {
+            self.unlink(slots, id);
+            self.link(slots, id);
+        }
+    }
+
+    /// Takes the slot out of the list that it is in, if any.
+    pub(super) fn unlink(&mut self, slots: &mut Slots<F>, id: u32) {
+        let slot = slots.get_mut(id);
+        let (prev, next) = (slot.prev, slot.next);
+        if prev == UNLINKED {
+            return;
+        }
+        slot.prev = UNLINKED;
+        slot.next = UNLINKED;
+        // In a queue the last slot links to the queue's end, in the wheel to nothing.
+        if next & END == 0 {
+            slots.get_mut(next).prev = prev;
+        } else if next == HOLDS || next == RELEASES {
+            self.queue(next).tail = if prev & END == 0 { prev } else { NOTHING };
+        }
+        if prev & END == 0 {
+            slots.get_mut(prev).next = next;
+            return;
+        }
+        let follower = if next & END == 0 { next } else { NOTHING };
+        match prev {
+            HOLDS | RELEASES => self.queue(prev).set_head(slots, follower),
+            DUE => self.due = follower,
+            bucket => self.buckets[(bucket & !END) as usize] = follower,
+        }
+    }
+
+    const fn queue(&mut self, end: u32) -> &mut Queue<F> {
+        if end == HOLDS { &mut self.holds } else { &mut self.releases }
+    }
+
+    /// Deadline of the oldest hold; `u64::MAX` without one.
+    pub(super) const fn first_hold_ns(&self) -> u64 {
+        self.holds.first_key
+    }
+
+    /// Epoch of the oldest release; `u64::MAX` without one.
+    pub(super) const fn first_release_epoch(&self) -> u64 {
+        self.releases.first_key
+    }
+
+    /// The second in which the wheel has to be looked at next.
+    pub(super) const fn wheel_due_s(&self) -> u64 {
+        if self.due == NOTHING { self.wheel_s + 1 } else { 0 }
+    }
+
+    /// The slot whose hold ended first, if it has at `mono_ns`.
+    pub(super) fn ended_hold(&self, mono_ns: u64) -> Option<u32> {
+        (self.holds.head != NOTHING && self.holds.first_key <= mono_ns).then_some(self.holds.head)
+    }
+
+    /// The slot whose release is the first to have been settled.
+    pub(super) fn settled_release(&self, settled_epoch: u64) -> Option<u32> {
+        (self.releases.head != NOTHING && self.releases.first_key <= settled_epoch)
+            .then_some(self.releases.head)
+    }
+
+    /// Ids of the held slots, oldest hold first.
+    pub(super) fn holds<'s>(&self, slots: &'s Slots<F>) -> impl Iterator<Item = u32> + use<'s, F> {
+        let follow = |id: u32| (id & END == 0).then_some(id);
+        core::iter::successors(follow(self.holds.head), move |&id| follow(slots.get(id).next))
+    }
+
+    /// The next slot that comes up in the wheel by `wall_s`, taken out of it: ended, or to be
+    /// linked again.
+    pub(super) fn next_due(&mut self, slots: &mut Slots<F>, wall_s: u64) -> Option<u32> {
+        if self.wheel_s > wall_s + BACKLASH_S {
+            self.wheel_s = wall_s;
+        }
+        // One turn brings up everything, however long nobody looked.
+        self.wheel_s = self.wheel_s.max(wall_s.saturating_sub(u64::from(BUCKETS)));
+        while self.due == NOTHING {
+            let Some(at_s) = self.next_hung(wall_s) else {
+                self.wheel_s = self.wheel_s.max(wall_s);
+                return None;
+            };
+            self.wheel_s = at_s;
+            let bucket = (at_s % u64::from(BUCKETS)) as usize;
+            self.hung[bucket / 64] &= !(1 << (bucket % 64));
+            self.due = core::mem::replace(&mut self.buckets[bucket], NOTHING);
+            if self.due != NOTHING {
+                slots.get_mut(self.due).prev = DUE;
+            }
+        }
+        let id = self.due;
+        self.unlink(slots, id);
+        Some(id)
+    }
+
+    /// The next second by `wall_s` in whose bucket something may hang.
+    fn next_hung(&self, wall_s: u64) -> Option<u64> {
+        let mut at_s = self.wheel_s + 1;
+        while at_s <= wall_s {
+            let bits = self.hung[(at_s % u64::from(BUCKETS)) as usize / 64] >> (at_s % 64);
+            if bits == 0 {
+                at_s = (at_s | 63) + 1;
+                continue;
+            }
+            at_s += u64::from(bits.trailing_zeros());
+            break;
+        }
+        (at_s <= wall_s).then_some(at_s)
+    }
+
+    /// Walks all lists forth and back; the number of slots in them.
+    #[cfg(test)]
+    pub(super) fn audit(&self, slots: &Slots<F>) -> usize {
+        let walk = |end: u32, head: u32, tail: Option<u32>| {
+            let (mut count, mut prev, mut id) = (0, end, head);
+            while id & END == 0 {
+                assert_eq!(slots.get(id).prev, prev);
+                let is_right = match slots.get(id).occupancy {
+                    Occupancy::Free => false,
+                    Occupancy::Held => end == HOLDS,
+                    Occupancy::Releasing => end == RELEASES,
+                    Occupancy::Leased | Occupancy::Declined => end < HOLDS,
+                };
+                assert!(is_right, "list {end:#x}: {:?}", slots.get(id));
+                count += 1;
+                (prev, id) = (id, slots.get(id).next);
+            }
+            if let Some(tail) = tail {
+                assert_eq!(tail, if prev == end { NOTHING } else { prev });
+                assert!(id == end || (count == 0 && id == NOTHING));
+            }
+            count
+        };
+        let mut count = walk(DUE, self.due, None);
+        for queue in [&self.holds, &self.releases] {
+            count += walk(queue.end, queue.head, Some(queue.tail));
+            let first_key =
+                if queue.head == NOTHING { u64::MAX } else { (queue.key)(slots.get(queue.head)) };
+            assert_eq!(queue.first_key, first_key);
+        }
+        for (bucket, &head) in self.buckets.iter().enumerate() {
+            if head == NOTHING {
+                continue;
+            }
+            assert_ne!(self.hung[bucket / 64] & (1 << (bucket % 64)), 0);
+            count += walk(END | bucket as u32, head, None);
+        }
+        count
+    }
+}

@@ -1,0 +1,172 @@
+//! Looking up what a transaction wants to know.
+
+use core::sync::atomic::Ordering;
+
+use base::Now;
+
+use super::leased::{ClientIndex, Kept, Leased, Places};
+use super::slot::Slot;
+use super::{LeaseTable, STRIPES};
+use crate::contract::{Facts, FetchKeys, MINE_MAX, Occupancy, SlotView};
+use crate::family::PoolIndex;
+
+/// Free bits over taken slots that one fetch passes at most.
+const STALE_BITS: u32 = 1024;
+/// Slots that one fetch without a free address sweeps at most.
+const EARLY_SWEEP: u32 = 64;
+/// Stripes, and holds in each, that a search for the oldest hold looks at.
+const HOLD_STRIPES: usize = 16;
+const HOLDS_EACH: usize = 64;
+
+impl<F: Leased> LeaseTable<F> {
+    /// Looks up what `keys` ask for; `facts` is overwritten. Rows through `settled_epoch` are
+    /// settled. A free candidate is claimed: it has to be committed or given back.
+    pub fn fetch(
+        &self,
+        now: Now,
+        settled_epoch: u64,
+        keys: &FetchKeys<'_, F>,
+        facts: &mut Facts<F>,
+    ) {
+        let fetch = Fetch { table: self, now, settled_epoch, keys };
+        facts.mine[..facts.mine_count].fill(None);
+        facts.mine_count = 0;
+        fetch.find_mine(facts);
+        for at in 0..keys.addresses.len() {
+            facts.asked[at] = keys.addresses[at].and_then(|address| fetch.asked(address, facts));
+        }
+        let is_spared = keys.is_candidate_spare && facts.mine_count > 0;
+        let is_unwanted = keys.candidate_pools.is_empty() || is_spared;
+        facts.candidate = if is_unwanted { None } else { fetch.candidate() };
+    }
+}
+
+/// One look-up.
+struct Fetch<'f, 'k, F: Leased> {
+    table: &'f LeaseTable<F>,
+    now: Now,
+    settled_epoch: u64,
+    keys: &'f FetchKeys<'k, F>,
+}
+
+impl<F: Leased> Fetch<'_, '_, F> {
+    /// The slot of `address`; `None` when no pool ever had it and there is no lease.
+    fn view(&self, address: F::Address) -> Option<SlotView<F>> {
+        let identity = &self.keys.identity;
+        match self.table.places.find(address) {
+            Some(place) => {
+                let stripe = self.table.lock_of(place);
+                stripe.view((place, address), identity, self.settled_epoch)
+            }
+            None if self.table.places.can_be_made(address) => {
+                Some(Slot::fresh(0, address).view(identity, self.settled_epoch))
+            }
+            None => None,
+        }
+    }
+
+    fn find_mine(&self, facts: &mut Facts<F>) {
+        self.table.index.visit(&self.keys.identity, |place| self.add_mine(place, facts));
+    }
+
+    /// Adds the slot at `place` if it is the client's. One that the client has is kept before one
+    /// that it only had. True when the client has it.
+    fn add_mine(&self, place: u32, facts: &mut Facts<F>) -> bool {
+        let table = self.table;
+        let stripe = table.lock_of(place);
+        let Some(slot) = stripe.find(place).map(|id| stripe.slot(id)) else { return false };
+        if !slot.kept.is_owned_by(&self.keys.identity) {
+            return false;
+        }
+        let view = slot.view(&self.keys.identity, self.settled_epoch);
+        let is_past =
+            |view: &Option<SlotView<F>>| view.is_some_and(|view| view.occupancy == Occupancy::Free);
+        if facts.mine_count < MINE_MAX {
+            facts.mine[facts.mine_count] = Some(view);
+            facts.mine_count += 1;
+        } else if !is_past(&Some(view))
+            && let Some(past) = facts.mine.iter_mut().find(|past| is_past(past))
+        {
+            *past = Some(view);
+        }
+        view.occupancy != Occupancy::Free
+    }
+
+    fn asked(&self, address: F::Address, facts: &Facts<F>) -> Option<SlotView<F>> {
+        match facts.mine().find(|view| view.address == address) {
+            Some(view) => Some(*view),
+            None => self.view(address),
+        }
+    }
+
+    fn candidate(&self) -> Option<SlotView<F>> {
+        let claimed = self.claim();
+        if claimed.is_some() {
+            return claimed;
+        }
+        if self.table.sweep_early(self.now, self.settled_epoch, EARLY_SWEEP) {
+            let claimed = self.claim();
+            if claimed.is_some() {
+                return claimed;
+            }
+        }
+        self.oldest_hold()
+    }
+
+    /// Takes the next free address of the first pool that has one.
+    fn claim(&self) -> Option<SlotView<F>> {
+        self.keys.candidate_pools.iter().find_map(|&pool| self.claim_from(pool))
+    }
+
+    fn claim_from(&self, pool: PoolIndex) -> Option<SlotView<F>> {
+        for _ in 0..STALE_BITS {
+            let (bit, address) = self.table.claim(self.keys.pools, pool)?;
+            self.keys.pools.advance(pool, bit);
+            let view = self.view(address)?;
+            if view.occupancy == Occupancy::Free {
+                return Some(view);
+            }
+        }
+        None
+    }
+
+    /// The slot with the oldest hold of the wanted pools. With very many holds of other pools an
+    /// older one may be missed.
+    fn oldest_hold(&self) -> Option<SlotView<F>> {
+        let mut heads: [u64; STRIPES] = core::array::from_fn(|stripe| {
+            self.table.stripes[stripe].hints.first_hold_ns.load(Ordering::Relaxed)
+        });
+        let mut oldest: Option<SlotView<F>> = None;
+        for _ in 0..HOLD_STRIPES {
+            let (stripe, &head) = heads.iter().enumerate().min_by_key(|&(_, &head)| head)?;
+            if head >= oldest.map_or(u64::MAX, |view| view.hold_deadline_ns) {
+                break;
+            }
+            heads[stripe] = u64::MAX;
+            if let Some(view) = self.oldest_hold_of(stripe)
+                && oldest.is_none_or(|oldest| view.hold_deadline_ns < oldest.hold_deadline_ns)
+            {
+                oldest = Some(view);
+            }
+        }
+        oldest
+    }
+
+    fn oldest_hold_of(&self, stripe: usize) -> Option<SlotView<F>> {
+        let stripe = self.table.lock(stripe);
+        let slots = &stripe.state.slots;
+        stripe
+            .state
+            .deadlines
+            .holds(slots)
+            .take(HOLDS_EACH)
+            .map(|id| slots.get(id))
+            .find(|slot| self.is_wanted(slot.address()) && slot.row_epoch <= self.settled_epoch)
+            .map(|slot| slot.view(&self.keys.identity, self.settled_epoch))
+    }
+
+    fn is_wanted(&self, address: F::Address) -> bool {
+        let mut pools = self.keys.candidate_pools.iter();
+        pools.any(|&pool| self.keys.pools.contains(pool, address))
+    }
+}

@@ -1,0 +1,153 @@
+//! Which addresses a client's identity leads to: a striped multi-map from a hash to places.
+//!
+//! Entries are hints. Whoever follows one verifies it at the slot.
+
+use core::hash::{BuildHasher, Hash};
+use std::sync::{Mutex, MutexGuard};
+
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
+
+/// Places that one identity leads to at most. A client has a few; hundreds of slots under one
+/// hardware address are an attack or a hypervisor, and are found by their client identifiers.
+pub(super) const FAN_OUT: usize = 32;
+const STRIPES: usize = 256;
+
+/// Eight octets, since an index of a million clients is read with a cache miss or two for each
+/// packet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Entry {
+    /// Part of the key's hash: with the stripe, 40 bits of it.
+    tag: u32,
+    place: u32,
+}
+
+impl Entry {
+    /// What the table inside finds the entry by.
+    const fn spread(&self) -> u64 {
+        spread(self.tag)
+    }
+}
+
+/// Spreads a tag over 64 bits: the table uses the lowest and the highest ones.
+const fn spread(tag: u32) -> u64 {
+    let mixed = (tag as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed ^ (mixed >> 32)
+}
+
+#[repr(align(128))]
+struct IndexStripe(Mutex<HashTable<Entry>>);
+
+/// One index. Two clients may share a hash, not knowingly: the seed is secret.
+pub(crate) struct IdentityIndex {
+    hasher: FixedState,
+    stripes: Vec<IndexStripe>,
+}
+
+/// The places found, in no order that means anything.
+pub(crate) struct Found {
+    places: [u32; FAN_OUT],
+    len: usize,
+}
+
+impl Found {
+    pub(crate) const NONE: Self = Self { places: [0; FAN_OUT], len: 0 };
+
+    pub(crate) fn places(&self) -> &[u32] {
+        &self.places[..self.len]
+    }
+}
+
+impl IdentityIndex {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self {
+            hasher: FixedState::with_seed(seed),
+            stripes: (0..STRIPES).map(|_| IndexStripe(Mutex::default())).collect(),
+        }
+    }
+
+    /// Makes room for `count` entries, so that adding as many allocates nothing.
+    pub(crate) fn reserve(&self, count: usize) {
+        // Entries fall on stripes at random: eight standard deviations more than their share.
+        let share = count / STRIPES;
+        let capacity = share + 8 * (share.isqrt() + 1) + 8;
+        for stripe in &self.stripes {
+            let mut table = stripe.0.lock().expect("no holder of an index stripe panics");
+            let missing = capacity.saturating_sub(table.len());
+            table.reserve(missing, Entry::spread);
+        }
+    }
+
+    fn locate<K: Hash + ?Sized>(&self, key: &K) -> (u32, MutexGuard<'_, HashTable<Entry>>) {
+        let hash = self.hasher.hash_one(key);
+        let stripe = &self.stripes[(hash >> 32) as usize % STRIPES];
+        (hash as u32, stripe.0.lock().expect("no holder of an index stripe panics"))
+    }
+
+    /// Adds that `key` leads to `place`.
+    pub(crate) fn insert<K: Hash + ?Sized>(&self, key: &K, place: u32) {
+        let (tag, mut table) = self.locate(key);
+        let spread = spread(tag);
+        // Equal tags lengthen each other's probes, hence the bound also for the table's sake.
+        if table.iter_hash(spread).filter(|entry| entry.tag == tag).count() < FAN_OUT {
+            table.insert_unique(spread, Entry { tag, place }, Entry::spread);
+        }
+    }
+
+    /// Takes back that `key` leads to `place`.
+    pub(crate) fn remove<K: Hash + ?Sized>(&self, key: &K, place: u32) {
+        let (tag, mut table) = self.locate(key);
+        let entry = Entry { tag, place };
+        if let Ok(found) = table.find_entry(entry.spread(), |other| *other == entry) {
+            found.remove();
+        }
+    }
+
+    /// Where `key` leads to.
+    pub(crate) fn find<K: Hash + ?Sized>(&self, key: &K) -> Found {
+        let (tag, table) = self.locate(key);
+        let mut found = Found::NONE;
+        let entries = table.iter_hash(spread(tag)).filter(|entry| entry.tag == tag);
+        for entry in entries.take(FAN_OUT) {
+            found.places[found.len] = entry.place;
+            found.len += 1;
+        }
+        found
+    }
+
+    /// Number of entries.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.stripes.iter().map(|stripe| stripe.0.lock().unwrap().len()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_identity_leads_to_all_its_places_until_they_are_taken_back() {
+        let index = IdentityIndex::new(7);
+        index.insert(&[1_u8, 2][..], 10);
+        index.insert(&[1_u8, 2][..], 20);
+        index.insert(&[3_u8][..], 30);
+        let mut found = index.find(&[1_u8, 2][..]).places().to_vec();
+        found.sort_unstable();
+        assert_eq!(found, [10, 20]);
+        index.remove(&[1_u8, 2][..], 10);
+        index.remove(&[1_u8, 2][..], 30);
+        assert_eq!(index.find(&[1_u8, 2][..]).places(), [20]);
+        assert_eq!(index.find(&[3_u8][..]).places(), [30]);
+    }
+
+    #[test]
+    fn one_identity_cannot_fill_the_index() {
+        let index = IdentityIndex::new(7);
+        for place in 0..10_000 {
+            index.insert(&[9_u8][..], place);
+        }
+        assert_eq!(index.len(), FAN_OUT);
+        assert_eq!(index.find(&[9_u8][..]).places().len(), FAN_OUT);
+    }
+}

@@ -1,0 +1,276 @@
+//! The lease table of both families: one slot for each address, in 256 stripes shared by all
+//! shards.
+//!
+//! The slot decides who has an address. Around it: free bits (`address_map`) that lead to free
+//! slots, indexes that lead from a client to its slots, lists that lead to what ends next. All of
+//! those are kept in step under the stripe's lock and verified by whoever follows them. Locks are
+//! taken in the order stripe (ascending), then index; nothing waits under them.
+
+pub(crate) mod address_map;
+mod apply;
+mod deadlines;
+mod fetch;
+pub(crate) mod index;
+pub(crate) mod leased;
+mod load;
+pub(crate) mod published;
+pub(crate) mod slot;
+mod slots;
+mod stripe;
+mod sweep;
+#[cfg(test)]
+mod tests;
+
+use core::sync::atomic::{AtomicU32, Ordering};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use address_map::AddressMap;
+use leased::{ClientIndex, Leased, Opening, Places};
+use stripe::{Locked, Stripe};
+
+use crate::family::PoolIndex;
+use crate::pool::PoolSet;
+
+/// Stripes of the table. Consecutive addresses lie in different ones.
+const STRIPES: usize = 256;
+/// Blocks of 256 addresses up to which slots are made when pools are configured; beyond, when they
+/// are first touched. 2048 blocks take 64 MiB.
+const PREFILLED_BLOCKS: usize = 2048;
+/// Addresses for which the indexes are given room when pools are configured.
+const INDEXED_ADDRESSES: usize = 1 << 18;
+
+/// Slots by what they are used for. Free ones are not counted: there are as many as pools have
+/// addresses, less these.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Offered.
+    pub held: u64,
+    /// Leased, also when the lease has run out and has not been swept.
+    pub leased: u64,
+    /// On probation.
+    pub declined: u64,
+    /// Given back, the row not settled.
+    pub releasing: u64,
+}
+
+struct Configuration<F: Leased> {
+    /// Rows given to blocks.
+    rows: u32,
+    current: Arc<PoolSet<F>>,
+}
+
+/// All leases of a server. Shared by its shards; see the module.
+pub struct LeaseTable<F: Leased> {
+    stripes: Vec<Stripe<F>>,
+    map: AddressMap,
+    places: F::Places,
+    index: F::Index,
+    configuration: Mutex<Configuration<F>>,
+    /// Stripe at which the next sweep starts.
+    sweep_from: AtomicU32,
+    /// What fetches swept when they found no free address, for the next sweep to report: holds,
+    /// leases, probations.
+    swept_early: [AtomicU32; 3],
+}
+
+impl<F: Leased> LeaseTable<F> {
+    /// An empty table. `seed` keeps clients from choosing identities that collide.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self {
+            stripes: (0..STRIPES).map(|_| Stripe::new()).collect(),
+            map: AddressMap::new(),
+            places: F::Places::new(seed),
+            index: F::Index::new(seed),
+            configuration: Mutex::new(Configuration {
+                rows: 0,
+                current: Arc::new(PoolSet::new(&[], Vec::new(), None)),
+            }),
+            sweep_from: AtomicU32::new(0),
+            swept_early: [const { AtomicU32::new(0) }; 3],
+        }
+    }
+
+    /// Makes `specs` the pools to give addresses from and returns them for the configuration
+    /// snapshot. Slots and leases of addresses that are in no pool any more stay, and transactions
+    /// on older sets go on as before. Leases are best loaded after this, since addresses outside
+    /// every pool have slower slots.
+    ///
+    /// # Panics
+    ///
+    /// When a pool ends before it starts.
+    pub fn configure(&self, specs: &[F::Spec]) -> Arc<PoolSet<F>> {
+        for spec in specs {
+            let (first, last) = F::bounds(spec);
+            assert!(first <= last, "a checked configuration has no empty pool");
+        }
+        let mut configuration = self.lock_configuration();
+        let (runs, opening) = self.places.plan(specs);
+        let set = Arc::new(PoolSet::new(specs, runs, Some(&configuration.current)));
+        self.open(&mut configuration, opening);
+        configuration.current = Arc::clone(&set);
+        set
+    }
+
+    fn lock_configuration(&self) -> MutexGuard<'_, Configuration<F>> {
+        self.configuration.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes the places of `opening` ready to be given away, and lets that be seen.
+    fn open(
+        &self,
+        configuration: &mut Configuration<F>,
+        opening: Opening<<F::Places as Places<F>>::Publication>,
+    ) {
+        let rows_before = configuration.rows;
+        for &(first, last) in &opening.ranges {
+            for block in first >> 8..=last >> 8 {
+                if self.map.row(block << 8).is_none() {
+                    self.map.set_row(block << 8, configuration.rows);
+                    configuration.rows += 1;
+                }
+            }
+        }
+        self.make_room(configuration.rows as usize);
+        let mut doubtful = Vec::new();
+        for &range in &opening.ranges {
+            self.open_range(range, rows_before, &mut doubtful);
+        }
+        // From here on a slot that becomes free sets its bit itself, also one outside the pages.
+        if self.places.publish(opening.publication) {
+            for stripe in 0..STRIPES {
+                doubtful.extend(self.lock(stripe).sparse());
+            }
+        }
+        for place in doubtful {
+            self.lock_of(place).clear_bit_if_taken(place);
+        }
+    }
+
+    /// Takes a free address of `pool` away from everybody else, with its free bit; opens more of
+    /// the pool when all that is open is taken.
+    fn claim(&self, pools: &PoolSet<F>, pool: PoolIndex) -> Option<(u32, F::Address)> {
+        let (spec, run) = (&pools.specs()[pool.0 as usize], pools.run(pool));
+        let claim = || F::Places::claim(&self.map, spec, run, pools.cursor(pool));
+        if let Some(claimed) = claim() {
+            return Some(claimed);
+        }
+        if !F::Places::CAN_GROW {
+            return None;
+        }
+        let mut configuration = self.lock_configuration();
+        loop {
+            // Another shard may have opened some meanwhile.
+            if let Some(claimed) = claim() {
+                return Some(claimed);
+            }
+            let opening = self.places.plan_growth(run)?;
+            self.open(&mut configuration, opening);
+        }
+    }
+
+    /// Opens the place that a pool keeps for `address`, if any does.
+    fn cover(&self, address: F::Address) {
+        if F::Places::CAN_GROW {
+            let mut configuration = self.lock_configuration();
+            if let Some(opening) = self.places.plan_cover(address) {
+                self.open(&mut configuration, opening);
+            }
+        }
+    }
+
+    /// Reserves slots and index entries, so that the packet path rarely has to.
+    fn make_room(&self, rows: usize) {
+        for stripe in 0..STRIPES {
+            self.lock(stripe).reserve(rows, rows <= PREFILLED_BLOCKS);
+        }
+        let addresses = (rows * 256).min(INDEXED_ADDRESSES);
+        self.index.reserve(addresses);
+    }
+
+    /// Marks the places from `first` to `last` that no pool had before as free. Where slots could
+    /// exist already (blocks with a row below `rows_before`) the bits have to be looked at again.
+    fn open_range(&self, (first, last): (u32, u32), rows_before: u32, doubtful: &mut Vec<u32>) {
+        let last = u64::from(last);
+        let mut from = u64::from(first);
+        while from <= last {
+            let end = (from | 63).min(last);
+            let mut new = self.map.pool_word(from as u32, end as u32);
+            if self.map.row(from as u32).is_some_and(|row| row < rows_before) {
+                while new != 0 {
+                    doubtful.push((from as u32 & !63) | new.trailing_zeros());
+                    new &= new - 1;
+                }
+            }
+            from = end + 1;
+        }
+    }
+
+    /// The pools configured last.
+    #[must_use]
+    pub fn pools(&self) -> Arc<PoolSet<F>> {
+        Arc::clone(&self.lock_configuration().current)
+    }
+
+    /// Ends a claim that a fetch made and no commit used. Harmless at any other time.
+    pub fn give_back(&self, address: F::Address) {
+        if let Some(place) = self.places.find(address) {
+            self.lock_of(place).set_bit_if_free(place, address);
+        }
+    }
+
+    fn set_bit(&self, place: u32, address: F::Address) {
+        if let Some(bit) = self.places.bit(place, address) {
+            self.map.set(bit);
+        }
+    }
+
+    fn clear_bit(&self, place: u32, address: F::Address) {
+        if let Some(bit) = self.places.bit(place, address) {
+            self.map.clear(bit);
+        }
+    }
+
+    /// Slots in use.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        let mut sum = Usage::default();
+        for stripe in 0..STRIPES {
+            self.lock(stripe).add_usage(&mut sum);
+        }
+        sum
+    }
+
+    /// Slots in use for each subnet. Reads every slot, about a thousand at a time.
+    #[must_use]
+    pub fn usage_by_subnet(&self) -> BTreeMap<u32, Usage> {
+        let mut sums = BTreeMap::new();
+        for stripe in 0..STRIPES {
+            for part in 0.. {
+                if !self.lock(stripe).add_usage_by_subnet(part, &mut sums) {
+                    break;
+                }
+            }
+        }
+        sums
+    }
+
+    fn lock(&self, stripe: usize) -> Locked<'_, F> {
+        self.stripes[stripe].lock(self)
+    }
+
+    fn lock_of(&self, place: u32) -> Locked<'_, F> {
+        self.lock(place as usize % STRIPES)
+    }
+
+    fn sweep_from(&self) -> usize {
+        self.sweep_from.load(Ordering::Relaxed) as usize
+    }
+}
+
+impl<F: Leased> core::fmt::Debug for LeaseTable<F> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("LeaseTable").field("usage", &self.usage()).finish_non_exhaustive()
+    }
+}

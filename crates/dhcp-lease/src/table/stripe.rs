@@ -1,0 +1,236 @@
+//! A stripe: its lock, its slots with their lists, and what may be read without the lock.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard};
+
+use super::deadlines::Deadlines;
+use super::leased::{ClientIndex, Kept, Leased, Places};
+use super::slot::Slot;
+use super::slots::Slots;
+use super::{LeaseTable, Usage};
+use crate::contract::{Occupancy, SlotView};
+
+/// What comes up next in a stripe, for those who look for a stripe worth locking.
+pub(super) struct Hints {
+    /// Deadline of the oldest hold; `u64::MAX` without one.
+    pub(super) first_hold_ns: AtomicU64,
+    /// Epoch of the oldest release that is not finished; `u64::MAX` without one.
+    pub(super) first_release_epoch: AtomicU64,
+    /// Second in which the wheel has to be looked at next.
+    pub(super) wheel_due_s: AtomicU64,
+}
+
+/// What the lock protects.
+pub(super) struct State<F: Leased> {
+    pub(super) slots: Slots<F>,
+    pub(super) deadlines: Deadlines<F>,
+    usage: Usage,
+}
+
+/// One of the table's parts, alone in its cache lines.
+#[repr(align(128))]
+pub(super) struct Stripe<F: Leased> {
+    pub(super) hints: Hints,
+    state: Mutex<State<F>>,
+}
+
+impl<F: Leased> Stripe<F> {
+    pub(super) fn new() -> Self {
+        Self {
+            hints: Hints {
+                first_hold_ns: AtomicU64::new(u64::MAX),
+                first_release_epoch: AtomicU64::new(u64::MAX),
+                wheel_due_s: AtomicU64::new(1),
+            },
+            state: Mutex::new(State {
+                slots: Slots::default(),
+                deadlines: Deadlines::new(),
+                usage: Usage::default(),
+            }),
+        }
+    }
+
+    pub(super) fn lock<'t>(&'t self, table: &'t LeaseTable<F>) -> Locked<'t, F> {
+        let state = self.state.lock().expect("no holder of a stripe panics");
+        Locked { table, hints: &self.hints, state }
+    }
+}
+
+/// A stripe under its lock. Every change of a slot goes through here, which keeps lists, free
+/// bits, indexes and counts in step with it.
+pub(super) struct Locked<'t, F: Leased> {
+    pub(super) table: &'t LeaseTable<F>,
+    hints: &'t Hints,
+    pub(super) state: MutexGuard<'t, State<F>>,
+}
+
+impl<F: Leased> Drop for Locked<'_, F> {
+    fn drop(&mut self) {
+        let (hints, deadlines) = (self.hints, &self.state.deadlines);
+        hints.first_hold_ns.store(deadlines.first_hold_ns(), Ordering::Relaxed);
+        hints.first_release_epoch.store(deadlines.first_release_epoch(), Ordering::Relaxed);
+        hints.wheel_due_s.store(deadlines.wheel_due_s(), Ordering::Relaxed);
+    }
+}
+
+impl<F: Leased> Locked<'_, F> {
+    pub(super) fn reserve(&mut self, rows: usize, prefill: bool) {
+        self.state.slots.reserve(rows, prefill);
+    }
+
+    /// Id of the slot at `place`, if it has been made.
+    pub(super) fn find(&self, place: u32) -> Option<u32> {
+        self.state.slots.find(place, self.table.map.row(place))
+    }
+
+    /// Id of the slot of `address` at `place`, made if need be.
+    pub(super) fn make(&mut self, place: u32, address: F::Address) -> u32 {
+        self.state.slots.make(place, self.table.map.row(place), address)
+    }
+
+    pub(super) fn slot(&self, id: u32) -> &Slot<F> {
+        self.state.slots.get(id)
+    }
+
+    pub(super) fn slot_mut(&mut self, id: u32) -> &mut Slot<F> {
+        self.state.slots.get_mut(id)
+    }
+
+    /// The slot of `address` at `place` as `identity` sees it; `None` when no pool ever had the
+    /// address and there is no lease.
+    pub(super) fn view(
+        &self,
+        (place, address): (u32, F::Address),
+        identity: &F::Identity<'_>,
+        settled_epoch: u64,
+    ) -> Option<SlotView<F>> {
+        match self.find(place).map(|id| self.slot(id)) {
+            Some(slot) if slot.version != 0 => Some(slot.view(identity, settled_epoch)),
+            _ if self.table.places.is_pooled(&self.table.map, place, address) => {
+                Some(Slot::fresh(place, address).view(identity, settled_epoch))
+            }
+            _ => None,
+        }
+    }
+
+    /// Puts the slot to another use: `change` sets what belongs to that. Lists, free bit and
+    /// counts follow.
+    pub(super) fn transition(
+        &mut self,
+        id: u32,
+        occupancy: Occupancy,
+        change: impl FnOnce(&mut Slot<F>),
+    ) {
+        let State { slots, deadlines, usage } = &mut *self.state;
+        deadlines.unlink(slots, id);
+        let slot = slots.get_mut(id);
+        let (before, place) = (slot.occupancy, slot.place);
+        if let Some(count) = usage.of(before) {
+            *count -= 1;
+        }
+        if let Some(count) = usage.of(occupancy) {
+            *count += 1;
+        }
+        slot.occupancy = occupancy;
+        slot.touch();
+        change(slot);
+        let address = slot.address();
+        deadlines.link(slots, id);
+        match (before, occupancy) {
+            (_, Occupancy::Free) => self.table.set_bit(place, address),
+            (Occupancy::Free, _) => self.table.clear_bit(place, address),
+            _ => {}
+        }
+    }
+
+    /// Makes the slot free. Its last client stays known.
+    pub(super) fn free(&mut self, id: u32) {
+        self.transition(id, Occupancy::Free, |slot| slot.extra = None);
+    }
+
+    /// Makes `identity` the slot's client.
+    pub(super) fn take(&mut self, id: u32, identity: &F::Identity<'_>) {
+        if self.slot(id).kept.has_identity(identity) {
+            return;
+        }
+        self.forget_client(id);
+        let table = self.table;
+        let slot = self.slot_mut(id);
+        slot.kept.remember(identity);
+        table.index.insert(&slot.kept, slot.place);
+    }
+
+    /// Makes the slot nobody's.
+    pub(super) fn forget_client(&mut self, id: u32) {
+        let table = self.table;
+        let slot = self.slot_mut(id);
+        table.index.remove(&slot.kept, slot.place);
+        slot.kept.forget();
+        slot.extra = None;
+    }
+
+    /// Gives the slot the family's part `kept` with the client in it.
+    pub(super) fn replace_kept(&mut self, id: u32, kept: F::Kept) {
+        let is_another = !self.slot(id).kept.has_client_of(&kept);
+        if is_another {
+            self.forget_client(id);
+        }
+        let table = self.table;
+        let slot = self.slot_mut(id);
+        slot.kept = kept;
+        if is_another {
+            table.index.insert(&slot.kept, slot.place);
+        }
+    }
+
+    pub(super) fn set_bit_if_free(&self, place: u32, address: F::Address) {
+        let is_free = |id| self.slot(id).occupancy == Occupancy::Free;
+        if self.find(place).is_none_or(is_free) {
+            self.table.set_bit(place, address);
+        }
+    }
+
+    pub(super) fn clear_bit_if_taken(&self, place: u32) {
+        if let Some(slot) = self.find(place).map(|id| self.slot(id))
+            && slot.occupancy != Occupancy::Free
+        {
+            self.table.clear_bit(place, slot.address());
+        }
+    }
+
+    /// Places of the slots outside the pages.
+    pub(super) fn sparse(&self) -> impl Iterator<Item = u32> {
+        self.state.slots.sparse().iter().map(|slot| slot.place)
+    }
+
+    pub(super) fn add_usage(&self, sum: &mut Usage) {
+        sum.held += self.state.usage.held;
+        sum.leased += self.state.usage.leased;
+        sum.declined += self.state.usage.declined;
+        sum.releasing += self.state.usage.releasing;
+    }
+
+    /// Adds the slots of one part, see [`Slots::part`]; false when there is none.
+    pub(super) fn add_usage_by_subnet(&self, part: usize, sums: &mut BTreeMap<u32, Usage>) -> bool {
+        let Some(slots) = self.state.slots.part(part) else { return false };
+        for slot in slots.filter(|slot| slot.occupancy != Occupancy::Free) {
+            if let Some(count) = sums.entry(slot.subnet_id).or_default().of(slot.occupancy) {
+                *count += 1;
+            }
+        }
+        true
+    }
+}
+
+impl Usage {
+    const fn of(&mut self, occupancy: Occupancy) -> Option<&mut u64> {
+        match occupancy {
+            Occupancy::Free => None,
+            Occupancy::Held => Some(&mut self.held),
+            Occupancy::Leased => Some(&mut self.leased),
+            Occupancy::Declined => Some(&mut self.declined),
+            Occupancy::Releasing => Some(&mut self.releasing),
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Several threads on one table: no address is ever given to two clients.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+use base::{Now, Random};
+
+use super::audit::audit;
+use super::{SECOND_NS, START, client, lease_for, pool};
+use crate::v4::LeaseTable;
+use crate::v4::lease::LeaseState;
+use crate::v4::row::RowView;
+use crate::v4::{Action, Facts, FetchKeys, Occupancy, Owner};
+use crate::v4::{Change, PoolIndex, PoolSet};
+
+const FIRST: u32 = 0x0a00_00c0;
+const COUNT: u32 = 150;
+const THREADS: u32 = 4;
+const OPERATIONS: u32 = 4_000;
+const LIFETIME_S: u32 = 20;
+
+/// Who has each address and until when, as the rows tell it. Rows come in under the slot's lock,
+/// hence in the order of its changes.
+struct Ledger(Vec<Mutex<Option<Entry>>>);
+
+/// Hardware address and the end of the lease.
+type Entry = (Vec<u8>, u64);
+
+impl Ledger {
+    fn note(&self, row: &RowView<'_>, now: Now) {
+        let mut entry = self.0[(u32::from(row.address) - FIRST) as usize].lock().unwrap();
+        let client = row.hardware.octets().to_vec();
+        if let Some((owner, expires_s)) = entry.as_ref() {
+            assert!(
+                *owner == client || client.is_empty() || *expires_s <= now.wall_s(),
+                "{} taken from {owner:?} for {client:?}",
+                row.address
+            );
+        }
+        let expires_s = row.cltt_s + u64::from(row.valid_lifetime_s);
+        *entry = (row.state != LeaseState::Released).then_some((client, expires_s));
+    }
+}
+
+struct World {
+    table: LeaseTable,
+    pools: std::sync::Arc<PoolSet>,
+    ledger: Ledger,
+    clock_ns: AtomicU64,
+    open_epoch: AtomicU64,
+    settled_epoch: AtomicU64,
+}
+
+impl World {
+    fn now(&self) -> Now {
+        START.after_ns(self.clock_ns.fetch_add(SECOND_NS / 50, Ordering::Relaxed))
+    }
+
+    /// One message of a client that this thread alone speaks for.
+    fn one(&self, random: &mut Random, thread: u32, facts: &mut Facts) {
+        let now = self.now();
+        let who = thread * 1_000 + random.below(70) as u32;
+        let identity = client(who);
+        let settled = self.settled_epoch.load(Ordering::Acquire);
+        let wants_candidate = random.chance(1, 2);
+        let asked = FIRST + random.below(u64::from(COUNT)) as u32;
+        let keys = FetchKeys {
+            identity,
+            addresses: [Some(asked.into()), None],
+            pools: &self.pools,
+            candidate_pools: if wants_candidate { &[PoolIndex(0)] } else { &[] },
+            is_candidate_spare: false,
+        };
+        self.table.fetch(now, settled, &keys, facts);
+        let mine = facts.mine().next().copied();
+        let slot = match random.below(3) {
+            0 => facts.asked[0].unwrap(),
+            1 => mine.unwrap_or_else(|| facts.asked[0].unwrap()),
+            _ => facts.candidate.unwrap_or_else(|| facts.asked[0].unwrap()),
+        };
+        let action = match random.below(10) {
+            0..3 => Action::Hold { deadline_ns: now.mono_ns + SECOND_NS, subnet_id: 1 },
+            3 => Action::Unhold,
+            4..8 => lease_for(LIFETIME_S),
+            8 => Action::Release,
+            _ => Action::Decline { probation_s: 5 },
+        };
+        // The epoch is read first: a row may be settled early here, never late.
+        let epoch = self.open_epoch.load(Ordering::Acquire);
+        let (address, expected_version) = (slot.address, slot.version);
+        let changes = [Change { identity, address, expected_version, action }];
+        let outcome = self.table.apply(now, &changes, epoch, settled, &mut |row| {
+            // Another thread may have reclaimed the last lease by a later clock.
+            self.ledger.note(&row, self.now());
+        });
+        if outcome.is_ok() && matches!(action, Action::Lease(_)) {
+            let again = FetchKeys { addresses: [Some(slot.address), None], ..keys };
+            let again = FetchKeys { candidate_pools: &[], ..again };
+            let mut after = Facts::default();
+            self.table.fetch(now, settled, &again, &mut after);
+            let after = after.asked[0].unwrap();
+            // Others can have it only once it has ended.
+            let is_kept = after.occupancy == Occupancy::Leased && after.owner == Owner::Asking;
+            let has_ended = self.now().wall_s() >= now.wall_s() + u64::from(LIFETIME_S);
+            assert!(is_kept || has_ended, "{after:?}");
+        }
+        if let Some(candidate) = facts.candidate {
+            self.table.give_back(candidate.address);
+        }
+        match random.below(40) {
+            0 => {
+                let closed = self.open_epoch.fetch_add(1, Ordering::AcqRel);
+                self.settled_epoch.fetch_max(closed, Ordering::AcqRel);
+            }
+            1..4 => {
+                self.table.sweep(self.now(), settled, 1 + random.below(30) as u32);
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn no_address_is_ever_owned_by_two() {
+    for seed in 0..24 {
+        let table = LeaseTable::new(seed);
+        let pools = table.configure(&[pool(FIRST, FIRST + COUNT - 1)]);
+        let world = World {
+            table,
+            pools,
+            ledger: Ledger((0..COUNT).map(|_| Mutex::default()).collect()),
+            clock_ns: AtomicU64::new(0),
+            open_epoch: AtomicU64::new(1),
+            settled_epoch: AtomicU64::new(0),
+        };
+        std::thread::scope(|scope| {
+            for thread in 1..=THREADS {
+                let world = &world;
+                scope.spawn(move || {
+                    let mut random = Random::from_seed(seed * 16 + u64::from(thread));
+                    let mut facts = Facts::default();
+                    for _ in 0..OPERATIONS {
+                        world.one(&mut random, thread, &mut facts);
+                    }
+                });
+            }
+        });
+        audit(&world.table, &BTreeSet::new());
+        settle_down(&world);
+    }
+}
+
+/// After everything has ended, every address can be had, each once.
+fn settle_down(world: &World) {
+    let end = world.now().after_ns(1_000 * SECOND_NS);
+    while world.table.sweep(end, u64::MAX, 64).is_more_due {}
+    assert_eq!(world.table.usage(), super::super::Usage::default());
+    let mut given = BTreeSet::new();
+    let mut facts = Facts::default();
+    let keys = FetchKeys {
+        identity: client(9),
+        addresses: [None; 2],
+        pools: &world.pools,
+        candidate_pools: &[PoolIndex(0)],
+        is_candidate_spare: false,
+    };
+    for _ in 0..COUNT {
+        world.table.fetch(end, u64::MAX, &keys, &mut facts);
+        let candidate = facts.candidate.unwrap();
+        assert_eq!(candidate.occupancy, Occupancy::Free);
+        assert!(candidate.owner != Owner::Asking);
+        assert!(given.insert(candidate.address));
+    }
+    world.table.fetch(end, u64::MAX, &keys, &mut facts);
+    assert_eq!(facts.candidate, None);
+}
