@@ -5,6 +5,7 @@
 //! replies, one `write` of the rows when the durability lets the shard write them itself, one
 //! clock read; no allocation. It polls only when there was nothing to receive.
 
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -90,8 +91,12 @@ fn handle_batch<S: LeaseStore<V4>>(
     replies: &mut impl Transmit,
 ) {
     for datagram in batch.iter() {
-        let local = datagram.local.unwrap_or(std::net::Ipv4Addr::UNSPECIFIED);
-        let ingress = Ingress { source: datagram.source, local, door };
+        let SocketAddr::V4(source) = datagram.source else { continue };
+        let local = match datagram.local {
+            Some(IpAddr::V4(local)) => local,
+            _ => Ipv4Addr::UNSPECIFIED,
+        };
+        let ingress = Ingress { source, local, door };
         shard.handle(now, datagram.octets, ingress, replies);
     }
 }

@@ -1,6 +1,6 @@
 //! `godwit lab`: flags to calls of the crate `lab`, results to the terminal.
 
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -107,9 +107,10 @@ struct JsonArgs {
 /// Exit codes: 0 ended by SIGTERM or SIGINT; 1 the address cannot be used; 2 bad arguments.
 #[derive(Debug, clap::Args)]
 struct LimitArgs {
-    /// The address and port to answer on
+    /// The address and port to answer on; `[ff02::1:2%INDEX]:547` answers what DHCPv6 clients
+    /// send to their servers on the interface with that index
     #[arg(long, value_name = "ADDRESS:PORT")]
-    listen: SocketAddrV4,
+    listen: SocketAddr,
 }
 
 pub(crate) fn run(args: &Args) -> ExitCode {

@@ -44,7 +44,7 @@ fn number(digits: &[u8]) -> Option<u8> {
 }
 
 /// The octets of a binary field inside text: pairs of digits, blanks anywhere.
-pub(super) fn binary_field(text: &[u8]) -> Result<Vec<u8>, String> {
+pub(crate) fn binary_field(text: &[u8]) -> Result<Vec<u8>, String> {
     let digits: Vec<u8> = text.iter().copied().filter(|b| !b.is_ascii_whitespace()).collect();
     let good = digits.len().is_multiple_of(2);
     let octets = digits.chunks(2).map(number).collect::<Option<Vec<u8>>>();

@@ -4,8 +4,9 @@ use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::str::FromStr;
 
-use super::definitions::{Definition, Field};
+use super::definition::{Definition, Field};
 use super::hex::binary_field;
+use crate::address::{first_of, prefix};
 
 /// Longest domain name on the wire (RFC 1035 §3.1).
 const MAX_NAME: usize = 255;
@@ -67,7 +68,7 @@ pub(super) fn from_text(definition: &Definition, text: &[u8]) -> Result<Encoded,
         return routes(&values).map(Encoded::whole);
     }
     // Kea sends a list of addresses without elements, and no other list.
-    let may_be_empty = definition.array && fields == [Field::Ipv4];
+    let may_be_empty = definition.array && matches!(fields, [Field::Ipv4 | Field::Ipv6]);
     if values.len() < fields.len() && !may_be_empty {
         return Err(if values.is_empty() {
             "it has no value".to_owned()
@@ -125,6 +126,7 @@ fn encode(field: Field, value: &[u8], octets: &mut Vec<u8>) -> Result<(), String
         }
         Field::Ipv4 => octets.extend(parsed::<Ipv4Addr>(value, "an IPv4 address")?.octets()),
         Field::Ipv6 => octets.extend(parsed::<Ipv6Addr>(value, "an IPv6 address")?.octets()),
+        Field::Ipv6Prefix => ipv6_prefix(value, octets)?,
         Field::Name => name(value, octets)?,
         Field::Psid => psid(value, octets)?,
         Field::Text => octets.extend(trim_zeros(value, octets.is_empty())?),
@@ -187,6 +189,17 @@ fn boolean(value: &[u8]) -> Result<u8, String> {
 fn trim_zeros(value: &[u8], alone: bool) -> Result<&[u8], String> {
     let end = value.iter().rposition(|&octet| octet != 0).map_or(0, |last| last + 1);
     if alone && end == 0 { Err("it has no value".to_owned()) } else { Ok(&value[..end]) }
+}
+
+/// `prefix/length` as one octet of length and the octets of the prefix that it covers.
+fn ipv6_prefix(value: &[u8], octets: &mut Vec<u8>) -> Result<(), String> {
+    let text = core::str::from_utf8(value).ok();
+    let (address, length) = text
+        .and_then(prefix::<Ipv6Addr>)
+        .ok_or_else(|| format!("`{}` is not a prefix (`2001:db8::/48`)", quoted(value)))?;
+    octets.push(length);
+    octets.extend(&first_of(address, length).octets()[..usize::from(length.div_ceil(8))]);
+    Ok(())
 }
 
 /// A domain name in labels.
@@ -286,6 +299,13 @@ fn field_length(field: Field, rest: &[u8], whole: &[u8]) -> Result<usize, String
         Field::Psid => need(3),
         Field::I32 | Field::Ipv4 | Field::U32 => need(4),
         Field::Ipv6 => need(16),
+        Field::Ipv6Prefix => {
+            let length = rest[..need(1)?][0];
+            if length > 128 {
+                return Err(format!("prefix length {length} is above 128"));
+            }
+            need(1 + usize::from(length.div_ceil(8)))
+        }
         Field::Enterprise => need(4).map(|_| rest.len()),
         Field::Tuple => {
             need(2)?;

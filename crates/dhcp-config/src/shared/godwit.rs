@@ -1,5 +1,6 @@
 //! `user-context.godwit`: settings that Kea does not have.
 
+use super::family::Family;
 use super::types::{Durability, GodwitSettings};
 use crate::fields::Fields;
 use crate::json::{Kind, Value};
@@ -11,7 +12,7 @@ const MAX_SHARDS: i64 = 1024;
 const MAX_INTERVAL_MS: i64 = 3_600_000;
 
 /// Reads the settings from the global `user-context`, if there is one.
-pub(super) fn read(context: Option<&Value>, findings: &mut Findings) -> GodwitSettings {
+pub(crate) fn read(context: Option<&Value>, findings: &mut Findings) -> GodwitSettings {
     let mut settings = GodwitSettings::default();
     let Some(value) = context.and_then(inside) else { return settings };
     let Some(mut fields) = Fields::of(value, "`user-context.godwit`", findings) else {
@@ -47,9 +48,9 @@ pub(super) fn read(context: Option<&Value>, findings: &mut Findings) -> GodwitSe
 }
 
 /// Says that `godwit` in the context of an inner scope is not read.
-pub(super) fn refuse_inside(context: Option<&Value>, findings: &mut Findings) {
+pub(crate) fn refuse_inside<F: Family>(context: Option<&Value>, findings: &mut Findings) {
     if let Some(value) = context.and_then(inside) {
-        let help = "put it into the `user-context` of `Dhcp4` itself";
+        let help = format!("put it into the `user-context` of `{}` itself", F::TOP);
         findings.warn_help(value.at, "`godwit` is read from the global scope only", help);
     }
 }

@@ -1,5 +1,7 @@
 //! `loggers`.
 
+use super::family::Family;
+use super::godwit;
 use super::types::{LogDestination, LogOutput, LogSeverity, Logger};
 use crate::fields::Fields;
 use crate::json::Value;
@@ -20,11 +22,12 @@ const SEVERITIES: [(&str, LogSeverity); 6] = [
 ];
 
 /// Reads one element of `loggers`.
-pub(super) fn logger(value: &Value, findings: &mut Findings) -> Option<Logger> {
+pub(crate) fn logger<F: Family>(value: &Value, findings: &mut Findings) -> Option<Logger> {
     let mut fields = Fields::of(value, "a logger", findings)?;
     let name = fields.text("name", findings).map_or_else(String::new, |n| n.value.to_owned());
     if fields.take("name").is_none() {
-        findings.error_help(value.at, "a logger lacks `name`", "`kea-dhcp4` is the root of all");
+        let help = format!("`kea-{}` is the root of all", F::SPACE);
+        findings.error_help(value.at, "a logger lacks `name`", help);
     }
     let severity =
         fields.word("severity", &SEVERITIES, true, findings).unwrap_or(LogSeverity::Info);
@@ -46,14 +49,14 @@ pub(super) fn logger(value: &Value, findings: &mut Findings) -> Option<Logger> {
     let mut outputs = Vec::new();
     for key in spellings {
         let items = fields.list(key, findings).iter();
-        outputs.extend(items.filter_map(|item| output(item, findings)));
+        outputs.extend(items.filter_map(|item| output::<F>(item, findings)));
     }
-    super::godwit::refuse_inside(fields.context(findings), findings);
+    godwit::refuse_inside::<F>(fields.context(findings), findings);
     fields.finish(findings);
     Some(Logger { name, severity, debug_level, outputs })
 }
 
-fn output(value: &Value, findings: &mut Findings) -> Option<LogOutput> {
+fn output<F: Family>(value: &Value, findings: &mut Findings) -> Option<LogOutput> {
     let mut fields = Fields::of(value, "`output-options`", findings)?;
     let text = fields.text("output", findings).map_or("stdout", |output| output.value);
     let destination = match text {
@@ -69,7 +72,7 @@ fn output(value: &Value, findings: &mut Findings) -> Option<LogOutput> {
     let max_size = fields.integer("maxsize", 0..=i64::MAX, findings);
     let max_versions = fields.u32("maxver", findings).map_or(1, |versions| versions.value);
     let pattern = fields.text("pattern", findings).map_or("", |pattern| pattern.value).to_owned();
-    super::godwit::refuse_inside(fields.context(findings), findings);
+    godwit::refuse_inside::<F>(fields.context(findings), findings);
     fields.finish(findings);
     let max_size_bytes = max_size.map_or(DEFAULT_MAX_SIZE_BYTES, |size| size.value.unsigned_abs());
     Some(LogOutput { destination, flush, max_size_bytes, max_versions, pattern })

@@ -1,5 +1,7 @@
 //! `lease-database` and `expired-leases-processing`.
 
+use super::family::Family;
+use super::godwit;
 use super::types::{ExpiredLeases, LeaseDatabase, OnFail};
 use crate::fields::{Fields, U32};
 use crate::json::Value;
@@ -28,7 +30,7 @@ const UNUSED: [&str; 18] = [
 ];
 
 /// Reads `lease-database`.
-pub(super) fn lease_database(value: &Value, findings: &mut Findings) -> LeaseDatabase {
+pub(crate) fn lease_database<F: Family>(value: &Value, findings: &mut Findings) -> LeaseDatabase {
     let mut database = LeaseDatabase::default();
     let Some(mut fields) = Fields::of(value, "`lease-database`", findings) else {
         return database;
@@ -77,13 +79,13 @@ pub(super) fn lease_database(value: &Value, findings: &mut Findings) -> LeaseDat
             findings.warn(entry.at, format!("`{key}` means nothing to a memfile"));
         }
     }
-    super::godwit::refuse_inside(fields.context(findings), findings);
+    godwit::refuse_inside::<F>(fields.context(findings), findings);
     fields.finish(findings);
     database
 }
 
 /// Reads `expired-leases-processing`.
-pub(super) fn expired_leases(value: &Value, findings: &mut Findings) -> ExpiredLeases {
+pub(crate) fn expired_leases(value: &Value, findings: &mut Findings) -> ExpiredLeases {
     const U16: core::ops::RangeInclusive<i64> = 0..=65535;
     let mut expired = ExpiredLeases::default();
     let Some(mut fields) = Fields::of(value, "`expired-leases-processing`", findings) else {
