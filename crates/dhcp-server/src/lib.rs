@@ -9,6 +9,7 @@ mod leases;
 mod listen;
 mod log;
 mod reload;
+mod server_id;
 mod server;
 mod shard_loop;
 mod transmit;
