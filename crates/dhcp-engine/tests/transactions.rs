@@ -5,7 +5,7 @@ mod common;
 use std::net::Ipv4Addr;
 
 use common::{Build, RELAY, SERVER, SMALL, Server, Sink, kind};
-use dhcp_engine::v4::DropReason;
+use dhcp_engine::v4::{Destination, DropReason};
 use dhcp_wire::v4::{Message, MessageType, option};
 
 const OTHER_SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 99);
@@ -58,7 +58,7 @@ fn an_offer_carries_terms_and_options() {
 fn replies_go_to_the_relay() {
     let mut server = Server::new(SMALL);
     let replies = server.send_to(0, &discover(1).octets());
-    assert_eq!(replies[0].0.to_string(), "10.0.0.1:67");
+    assert_eq!(replies[0].0, Destination::Relay("10.0.0.1:67".parse().unwrap()));
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn a_declined_address_rests_until_its_probation_ends() {
 fn inform_gets_parameters_and_no_lease() {
     let mut server = Server::new(SMALL);
     let replies = server.send_to(0, &Build::new(MessageType::Inform, 1).from(address(77)).octets());
-    assert_eq!(replies[0].0.to_string(), "10.0.0.77:68");
+    assert_eq!(replies[0].0, Destination::Client("10.0.0.77:68".parse().unwrap()));
     let ack = Message::parse(&replies[0].1).unwrap();
     assert_eq!(ack.message_type(), Some(MessageType::Ack));
     assert!(ack.yiaddr().is_unspecified());

@@ -7,6 +7,7 @@
 
 #![no_std]
 
+mod arbitrary;
 mod shared;
 pub mod v4;
 pub mod v6;

@@ -7,7 +7,8 @@ use measure::Plan;
 use crate::error::LabError;
 
 /// The plans that Godwit ships: bare name and text.
-pub const SHIPPED: [(&str, &str); 2] = [
+pub const SHIPPED: [(&str, &str); 3] = [
+    ("dhcp4-full", include_str!("../../../plans/dhcp4-full.toml")),
     ("dhcp4-quick", include_str!("../../../plans/dhcp4-quick.toml")),
     ("dhcp4-smoke", include_str!("../../../plans/dhcp4-smoke.toml")),
 ];

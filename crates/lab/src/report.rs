@@ -1,6 +1,8 @@
 //! From the raw records of a result folder to its summary and report, once more or for the first
 //! time; and the summary as a few lines for the terminal.
 
+mod runs;
+
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -47,7 +49,11 @@ pub fn table(summary: &Summary) -> String {
     let _ = writeln!(
         text,
         "{:<34} {:>12} {:>20} {:>14} {:>10}",
-        "SERVER", "LEASES/S", "ROUNDS", "PER CPU-S", "MEMORY"
+        "SERVER",
+        "LEASES/S",
+        if summary.plan.has_runs() { "95 % INTERVAL" } else { "ROUNDS" },
+        "PER CPU-S",
+        "MEMORY"
     );
     for result in &summary.results {
         let _ = writeln!(text, "{}", line(result));
@@ -58,6 +64,7 @@ pub fn table(summary: &Summary) -> String {
         let _ = writeln!(text, "{:<34} {rate:>12}   what kernel and generator can do", "limit");
     }
     text.push('\n');
+    text.push_str(&runs::lines(summary));
     text.push_str(&latencies(&summary.results));
     for ratio in &summary.ratios {
         let _ = writeln!(text, "{}", ratio_line(ratio));
@@ -123,6 +130,10 @@ fn line(result: &ServerResult) -> String {
         None => "none".to_owned(),
     };
     let rounds = match (result.leases_per_s_low, result.leases_per_s_high) {
+        _ if result.mean.is_some_and(|mean| mean.freedom > 0) => {
+            let mean = result.mean.unwrap_or_default();
+            format!("{} to {}", grouped(mean.low), grouped(mean.high))
+        }
         (Some(low), Some(high)) => format!("{} to {}", grouped(low), grouped(high)),
         _ => String::new(),
     };

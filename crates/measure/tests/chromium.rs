@@ -12,7 +12,7 @@ use std::process::{Command, Output};
 
 use measure::report::render;
 use measure::summary::{CurvePoint, Summary};
-use simulated::{quick, small};
+use simulated::{full, quick, small};
 
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
@@ -141,9 +141,12 @@ fn expected(summary: &Summary) -> BTreeMap<String, usize> {
         summary.results.iter().map(|r| within(&r.curve, r.leases_per_s, times)).sum()
     };
     let limit = summary.limit.as_ref().expect("simulated runs have a limit");
+    let all_runs = summary.results.iter().map(|r| &r.runs).chain([&limit.runs]);
+    let runs = all_runs.flatten().filter(|run| !run.is_void()).count();
     let stretches = summary.timeline.chunk_by(|a, b| a.trial == b.trial).count();
     let ratios = summary.ratios.iter().flat_map(|r| [r.leases_per_s, r.leases_per_cpu_s]);
-    [
+    let mut charts: BTreeMap<String, usize> = [
+        ("runs", runs),
         ("ratios", ratios.flatten().count()),
         ("load-curve", servers(2.2) + within(&limit.curve, Some(limit.leases_per_s), 2.2)),
         ("latency", 3 * servers(1.35)),
@@ -151,7 +154,9 @@ fn expected(summary: &Summary) -> BTreeMap<String, usize> {
         ("memory", stretches),
     ]
     .map(|(name, count)| (name.to_owned(), count))
-    .into()
+    .into();
+    charts.retain(|name, _| name != "runs" || summary.plan.has_runs());
+    charts
 }
 
 #[test]
@@ -162,7 +167,7 @@ fn the_report_works_in_a_browser() {
         println!("skipped: none of {NAMES:?} is installed");
         return;
     };
-    for (name, summary) in [("quick", quick()), ("small", small())] {
+    for (name, summary) in [("quick", quick()), ("small", small()), ("full", full())] {
         let (seen, console) = browse(&browser, name, &render(&summary));
         assert_eq!(console, "", "{name}: the console should be silent");
         assert_eq!(seen.keys().copied().collect::<Vec<_>>(), [360, 1280]);

@@ -17,6 +17,9 @@ pub(crate) const RECEIVE_BYTES: usize = 96;
 /// segment size (24).
 pub(crate) const SEND_BYTES: usize = 64;
 
+/// Room for what a packet socket receives with a packet: `struct tpacket_auxdata` (20 octets).
+pub(crate) const AUXDATA_BYTES: usize = HEADER_BYTES + 24;
+
 /// Appends one control message at `at`; returns where the next one starts.
 fn put(buffer: &mut [u8], at: usize, level: i32, kind: i32, value: &[u8]) -> usize {
     let len = HEADER_BYTES + value.len();
@@ -115,6 +118,14 @@ pub(crate) fn parse(mut rest: &[u8]) -> Received {
         rest = rest.get(aligned(len)..).unwrap_or_default();
     }
     received
+}
+
+/// `tp_status` of the one control message that a packet socket was asked for (`packet(7)`).
+pub(crate) fn packet_status(control: &[u8]) -> Option<u32> {
+    let kind = (libc::SOL_PACKET, libc::PACKET_AUXDATA);
+    let head = control.get(WORD..HEADER_BYTES)?;
+    let status = int(control.get(HEADER_BYTES..)?)?;
+    ((int(head)?, int(&head[4..])?) == kind).then_some(status.cast_unsigned())
 }
 
 #[cfg(test)]

@@ -1,17 +1,15 @@
 //! Steering datagrams between the sockets that share a port: a classic BPF program picks the
 //! socket from the payload (`SO_ATTACH_REUSEPORT_CBPF`, `socket(7)`). A locality hint: who gets a
 //! datagram decides nothing but whose cache is warm.
-#![allow(unsafe_code, reason = "setsockopt with a filter program")]
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
 
-use crate::{UdpSocket, check};
+use crate::{UdpSocket, filter};
 
 /// Knuth's multiplicative constant; spreads addresses that count upwards.
 const SPREAD: u32 = 0x9e37_79b1;
 
-const fn instruction(code: u32, k: u32) -> libc::sock_filter {
+pub(crate) const fn instruction(code: u32, k: u32) -> libc::sock_filter {
     libc::sock_filter { code: code as u16, jt: 0, jf: 0, k }
 }
 
@@ -19,13 +17,12 @@ const fn load_word(offset: u32) -> libc::sock_filter {
     instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, offset)
 }
 
-/// From a key in the accumulator to one of `sockets` sockets.
-fn choose(sockets: u32) -> [libc::sock_filter; 4] {
+/// From a key in the accumulator to the number of one of `sockets` sockets, in the accumulator.
+pub(crate) fn choose(sockets: u32) -> [libc::sock_filter; 3] {
     [
         instruction(libc::BPF_ALU | libc::BPF_MUL | libc::BPF_K, SPREAD),
         instruction(libc::BPF_ALU | libc::BPF_RSH | libc::BPF_K, 16),
         instruction(libc::BPF_ALU | libc::BPF_MOD | libc::BPF_K, sockets.max(1)),
-        instruction(libc::BPF_RET | libc::BPF_A, 0),
     ]
 }
 
@@ -39,6 +36,7 @@ fn choose(sockets: u32) -> [libc::sock_filter; 4] {
 pub fn by_payload(socket: &UdpSocket, payload_offset: u32, sockets: u32) -> io::Result<()> {
     let mut program = vec![load_word(payload_offset)];
     program.extend(choose(sockets));
+    program.push(instruction(libc::BPF_RET | libc::BPF_A, 0));
     attach(socket, &program)
 }
 
@@ -67,6 +65,7 @@ pub fn by_payload_after(
         program.push(instruction(libc::BPF_ALU | libc::BPF_XOR | libc::BPF_X, 0));
     }
     program.extend(choose(sockets));
+    program.push(instruction(libc::BPF_RET | libc::BPF_A, 0));
     let is_first = libc::sock_filter {
         jf: program.len() as u8,
         ..instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, first.into())
@@ -79,20 +78,7 @@ pub fn by_payload_after(
 }
 
 fn attach(socket: &UdpSocket, program: &[libc::sock_filter]) -> io::Result<()> {
-    let attached =
-        libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
-    // SAFETY: `attached` leads to `len` instructions that outlive the call; the kernel copies and
-    // checks them and does not write through the pointer.
-    check(unsafe {
-        libc::setsockopt(
-            socket.as_fd().as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_ATTACH_REUSEPORT_CBPF,
-            (&raw const attached).cast(),
-            size_of::<libc::sock_fprog>() as libc::socklen_t,
-        )
-    })
-    .map(drop)
+    filter::attach(socket, libc::SOL_SOCKET, libc::SO_ATTACH_REUSEPORT_CBPF, program)
 }
 
 #[cfg(test)]

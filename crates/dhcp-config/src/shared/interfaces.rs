@@ -1,8 +1,8 @@
 //! What `interfaces-config` has in both families.
 
 use super::family::Family;
-use super::godwit;
 use super::types::InterfaceSelection;
+use super::{godwit, other_keys};
 use crate::address::Address;
 use crate::fields::{Fields, address_of, text_of};
 use crate::json::Value;
@@ -54,7 +54,7 @@ impl<A: Address> Listening<A> {
             listening.socket_retry_wait_ms = wait.value;
         }
         godwit::refuse_inside::<F>(fields.context(findings), findings);
-        fields.finish(findings);
+        other_keys::finish(fields, &[], F::ELSEWHERE, findings);
         listening
     }
 }

@@ -1,5 +1,7 @@
 //! `pools` of a subnet, and the check that no two pools share addresses.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::family::Family;
 use super::options::{self, OptionData, with_outer_flags};
 use super::types::Pool;
@@ -68,13 +70,39 @@ pub(crate) fn read<F: Family>(
     pools
 }
 
-/// Reports pools that share addresses. In the order of first addresses, each needs comparing with
-/// the furthest reaching one before it only.
-pub(crate) fn refuse_overlaps<A: Address>(ranges: &mut [PlacedRange<A>], findings: &mut Findings) {
+/// Reports pools that share addresses: pools of addresses among each other, pools of prefixes
+/// among each other, and both kinds within one subnet.
+pub(crate) fn refuse_overlaps<A: Address>(
+    pools: &mut [PlacedRange<A>],
+    delegated: &mut [PlacedRange<A>],
+    findings: &mut Findings,
+) {
+    sweep(pools, |_, _| true, findings);
+    sweep(delegated, |_, _| true, findings);
+    let subnets: BTreeSet<usize> = delegated.iter().map(|range| range.subnet).collect();
+    let pools = pools.iter().filter(|range| subnets.contains(&range.subnet));
+    let mut by_subnet: BTreeMap<usize, Vec<PlacedRange<A>>> = BTreeMap::new();
+    for range in pools.chain(&*delegated) {
+        by_subnet.entry(range.subnet).or_default().push(*range);
+    }
+    for ranges in by_subnet.values_mut() {
+        sweep(ranges, |one, two| one.length.is_some() != two.length.is_some(), findings);
+    }
+}
+
+/// Reports the `relevant` overlaps. In the order of first addresses, each range needs comparing
+/// with the furthest reaching one before it only.
+fn sweep<A: Address>(
+    ranges: &mut [PlacedRange<A>],
+    relevant: fn(&PlacedRange<A>, &PlacedRange<A>) -> bool,
+    findings: &mut Findings,
+) {
     ranges.sort_unstable_by_key(|range| (range.first, range.at));
     let mut reach: Option<PlacedRange<A>> = None;
     for &range in &*ranges {
-        if let Some(before) = reach.filter(|before| before.last >= range.first) {
+        if let Some(before) =
+            reach.filter(|before| before.last >= range.first && relevant(before, &range))
+        {
             let (one, two) = if before.at < range.at { (before, range) } else { (range, before) };
             // Of another subnet, Kea gives such an address twice when the subnets' clients ask
             // for it.

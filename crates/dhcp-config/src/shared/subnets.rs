@@ -258,8 +258,7 @@ impl<'f, F: Scoped> Subnets<'f, F> {
                         Kea 3 demands one";
             self.findings.warn_help(at, message, help);
         }
-        pools::refuse_overlaps(&mut self.ranges, self.findings);
-        pools::refuse_overlaps(&mut self.delegated, self.findings);
+        pools::refuse_overlaps(&mut self.ranges, &mut self.delegated, self.findings);
         (self.list, self.networks)
     }
 }

@@ -18,10 +18,10 @@ pub struct Pool<A, C> {
     pub options: Vec<OptionData<C>>,
 }
 
-/// Lease time in seconds, and the bounds of what a client may ask for.
+/// A lifetime in seconds, and the bounds of what a client may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lifetime {
-    /// Given to clients that ask for nothing. Default 7200.
+    /// Given to clients that ask for nothing. The valid lifetime is 7200 by default.
     pub default_s: u32,
     /// Least; the default when not set.
     pub min_s: u32,
@@ -140,7 +140,7 @@ pub enum LeaseChecks {
 /// One of `loggers`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Logger {
-    /// Which messages: `kea-dhcp4` and its children.
+    /// Which messages: `kea-dhcp4`, `kea-dhcp6` and their children.
     pub name: String,
     /// Least severity written. Default info.
     pub severity: LogSeverity,

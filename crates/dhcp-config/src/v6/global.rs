@@ -5,7 +5,7 @@ use super::scope::Scope;
 use super::types::{Dhcp6, InterfacesConfig6};
 use super::{V6, other_keys, server_id};
 use crate::fields::{Fields, text_of};
-use crate::json::Value;
+use crate::json::{Kind, Value};
 use crate::shared::family::Family;
 use crate::shared::global;
 use crate::shared::interfaces::Listening;
@@ -106,17 +106,22 @@ fn relay_supplied_options(fields: &mut Fields<'_>, findings: &mut Findings) -> V
 
 /// `mac-sources`: hardware addresses are not looked for, so its values are checked and not used.
 fn mac_sources(fields: &mut Fields<'_>, findings: &mut Findings) {
-    let mut specific = None;
-    for item in fields.list("mac-sources", findings) {
+    let Some(entry) = fields.take("mac-sources") else { return };
+    let items = fields.list("mac-sources", findings);
+    if entry.value.kind == Kind::List(Vec::new()) {
+        findings.error_help(entry.value.at, "`mac-sources` is empty", "`\"any\"` is Kea's default");
+    }
+    let mut seen: Vec<&str> = Vec::new();
+    for item in items {
         let Some(text) = text_of(item, "mac-sources", findings) else { continue };
-        if !MAC_SOURCES.contains(&text.value) {
+        if seen.contains(&text.value) {
+            findings.error(text.at, format!("`{}` is in this list already", text.value));
+        } else if !MAC_SOURCES.contains(&text.value) {
             let message = format!("`mac-sources` cannot hold `{}`", text.value);
             findings.error_help(text.at, message, format!("they are: {}", MAC_SOURCES.join(", ")));
-        } else if text.value != "any" {
-            specific = specific.or(Some(text.at));
+        } else if text.value != "any" && seen.iter().all(|seen| *seen == "any") {
+            findings.warn(text.at, "`mac-sources` has no effect in this version of godwit");
         }
-    }
-    if let Some(at) = specific {
-        findings.warn(at, "`mac-sources` has no effect in this version of godwit");
+        seen.push(text.value);
     }
 }

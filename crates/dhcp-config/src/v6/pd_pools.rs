@@ -5,7 +5,7 @@ use core::net::Ipv6Addr;
 use super::types::PdPool;
 use super::{V6, other_keys};
 use crate::address::{first_of, last_of};
-use crate::fields::Fields;
+use crate::fields::{Fields, address_of};
 use crate::json::Value;
 use crate::shared::family::Family;
 use crate::shared::pools::{Around, PlacedRange};
@@ -42,7 +42,7 @@ fn pd_pool(item: &Value, findings: &mut Findings) -> Option<PdPool> {
             findings.error_help(item.at, format!("a prefix pool lacks `{key}`"), help);
         }
     }
-    let prefix = fields.address::<Ipv6Addr>("prefix", findings);
+    let prefix = address(&mut fields, "prefix", findings);
     let length = length(&mut fields, "prefix-len", 1, findings);
     let delegated = self::length(&mut fields, "delegated-len", 1, findings);
     let excluded = excluded(&mut fields, findings);
@@ -75,6 +75,16 @@ fn pd_pool(item: &Value, findings: &mut Findings) -> Option<PdPool> {
     })
 }
 
+/// An address; unlike elsewhere, an empty string is none.
+fn address(
+    fields: &mut Fields<'_>,
+    key: &'static str,
+    findings: &mut Findings,
+) -> Option<Placed<Ipv6Addr>> {
+    let text = fields.text(key, findings)?;
+    address_of(text, key, findings)
+}
+
 /// A prefix length, from `least` to 128.
 fn length(
     fields: &mut Fields<'_>,
@@ -88,13 +98,13 @@ fn length(
 
 /// `excluded-prefix` and `excluded-prefix-len`, which go together; `::` with 0 is none.
 fn excluded(fields: &mut Fields<'_>, findings: &mut Findings) -> Option<Placed<(Ipv6Addr, u8)>> {
-    let prefix = fields.address::<Ipv6Addr>("excluded-prefix", findings);
+    let prefix = address(fields, "excluded-prefix", findings);
     let length = length(fields, "excluded-prefix-len", 0, findings);
     let given = |fields: &mut Fields<'_>, key| fields.take(key).is_some();
     let (has_prefix, has_length) =
         (given(fields, "excluded-prefix"), given(fields, "excluded-prefix-len"));
     if has_prefix && prefix.is_none() || has_length && length.is_none() {
-        // Reported, or an empty string.
+        // Reported.
         return None;
     }
     let set_prefix = prefix.filter(|prefix| !prefix.value.is_unspecified());

@@ -13,6 +13,9 @@ use crate::shared::subnets::{Place, Scoped};
 use crate::shared::terms::{Bounded, BoundedKeys, Terms};
 use crate::source::{Findings, Placed};
 
+/// Kea's preferred lifetime when the file names none.
+const DEFAULT_PREFERRED_S: u32 = 3600;
+
 const PREFERRED: BoundedKeys = BoundedKeys {
     value: "preferred-lifetime",
     min: "min-preferred-lifetime",
@@ -49,42 +52,32 @@ impl Scope {
     fn lifetimes(&self, own: Own, findings: &mut Findings) -> (Lifetime, Lifetime) {
         let valid = self.terms.valid.valid_lifetime(own.valid, findings);
         let part_s = five_eighths(valid.default_s);
-        let Bounded { value, min, max } = self.preferred;
-        // With one bound and no value, Kea takes the bound.
-        let default_s = match (min, max) {
-            (Some(only), None) | (None, Some(only)) => only.value,
-            _ => part_s,
-        };
-        let both = value.is_none() && min.is_some() && max.is_some();
-        if let Some(placed) = own.preferred.max.or(own.preferred.min).filter(|_| both) {
-            let message = "`min-preferred-lifetime` and `max-preferred-lifetime` need \
-                           `preferred-lifetime` between them";
-            findings.error(placed.at, message);
-        }
-        let mut preferred = self.preferred.lifetime(own.preferred, PREFERRED, default_s, findings);
+        let mut preferred =
+            self.preferred.lifetime(own.preferred, PREFERRED, DEFAULT_PREFERRED_S, findings);
         if !(1..=valid.default_s).contains(&preferred.default_s) {
-            let Bounded { value, min, max } = own.preferred;
-            if let Some(placed) = value.or(min).or(max).or(own.valid.value) {
-                let message = if preferred.default_s == 0 {
-                    "`preferred-lifetime` is 0 s".to_owned()
-                } else {
-                    let (above_s, valid_s) = (preferred.default_s, valid.default_s);
-                    format!(
-                        "`preferred-lifetime` ({above_s} s) is above `valid-lifetime` ({valid_s} s)"
-                    )
+            let own = own.preferred.value.or(own.valid.value);
+            if let (Some(_), Some(placed)) = (self.preferred.value, own) {
+                let message = match preferred.default_s {
+                    0 => "`preferred-lifetime` is 0 s".to_owned(),
+                    above_s => format!(
+                        "`preferred-lifetime` ({above_s} s) is above `valid-lifetime` ({} s)",
+                        valid.default_s
+                    ),
                 };
                 let help = format!("five eighths of `valid-lifetime`, {part_s} s, are used");
                 findings.warn_help(placed.at, message, help);
             }
-            preferred.default_s = part_s;
-            preferred.min_s = preferred.min_s.min(part_s);
-            preferred.max_s = preferred.max_s.max(part_s);
+            preferred = Lifetime {
+                default_s: part_s,
+                min_s: self.preferred.min.map_or(part_s, |min| min.value.min(part_s)),
+                max_s: self.preferred.max.map_or(part_s, |max| max.value.max(part_s)),
+            };
         }
         (preferred, valid)
     }
 }
 
-/// The preferred lifetime that Kea takes when none is set, or one that makes no sense.
+/// The preferred lifetime that Kea takes in place of 0, or of one above the valid lifetime.
 fn five_eighths(valid_s: u32) -> u32 {
     (u64::from(valid_s) * 5 / 8) as u32
 }

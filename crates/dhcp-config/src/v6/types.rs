@@ -67,7 +67,8 @@ pub struct Subnet6 {
     pub interface: Option<String>,
     /// Interface-Id option of the relayed clients that belong here; its own, else its network's.
     pub interface_id: Option<Vec<u8>>,
-    /// Preferred lifetime and its bounds; no value is above its twin in `valid_lifetime`.
+    /// Preferred lifetime and its bounds. Default 3600. `default_s` is not above that of
+    /// `valid_lifetime`; the bounds may be.
     pub preferred_lifetime: Lifetime,
     /// Valid lifetime and its bounds.
     pub valid_lifetime: Lifetime,
@@ -100,8 +101,9 @@ pub struct PdPool {
     pub prefix: (Ipv6Addr, u8),
     /// Length of each delegated prefix; not below the length of `prefix`.
     pub delegated_len: u8,
-    /// The part of a delegated prefix that is left out of it (RFC 6603), as configured: longer
-    /// than `delegated_len`, and inside the pool's prefix.
+    /// The part of a delegated prefix that is left out of it (RFC 6603): longer than
+    /// `delegated_len`, host bits cleared. It is written as it lies in the first prefix that the
+    /// pool delegates; its bits behind `delegated_len` count for each.
     pub excluded: Option<(Ipv6Addr, u8)>,
     /// `pool-id`, default 0.
     pub pool_id: u32,

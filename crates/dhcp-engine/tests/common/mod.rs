@@ -10,9 +10,10 @@ use base::Now;
 use base::time::NS_PER_S;
 use dhcp_config::IncludeResolver;
 use dhcp_engine::InFlight;
-use dhcp_engine::v4::{DropReason, Ingress, Shard, ShardCounters, Snapshot, Transmit};
-use dhcp_lease::v4::LeaseTable;
+use dhcp_engine::Transmit;
+use dhcp_engine::v4::{Destination, DropReason, Ingress, Shard, ShardCounters, Snapshot};
 use dhcp_lease::v4::testing::{ManualLog, ManualStore};
+use dhcp_lease::v4::{LeaseTable, V4};
 use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, option};
 
 pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
@@ -44,10 +45,10 @@ impl IncludeResolver for NoIncludes {
 }
 
 #[derive(Default)]
-pub(crate) struct Sink(pub(crate) Vec<(SocketAddrV4, Vec<u8>)>);
+pub(crate) struct Sink(pub(crate) Vec<(Destination, Vec<u8>)>);
 
-impl Transmit for Sink {
-    fn transmit(&mut self, to: SocketAddrV4, _ingress: Ingress, octets: &[u8]) -> bool {
+impl Transmit<V4> for Sink {
+    fn transmit(&mut self, to: Destination, _ingress: Ingress, octets: &[u8]) -> bool {
         self.0.push((to, octets.to_vec()));
         true
     }
@@ -94,10 +95,19 @@ impl Server {
     }
 
     /// Gives a message to a shard and ends the batch; the replies that leave.
-    pub(crate) fn send_to(&mut self, shard: usize, octets: &[u8]) -> Vec<(SocketAddrV4, Vec<u8>)> {
+    pub(crate) fn send_to(&mut self, shard: usize, octets: &[u8]) -> Vec<(Destination, Vec<u8>)> {
+        let ingress = Ingress::routed(SocketAddrV4::new(RELAY, 67), SERVER);
+        self.send_by(shard, octets, ingress)
+    }
+
+    /// The same for a message that came in another way than through the relay.
+    pub(crate) fn send_by(
+        &mut self,
+        shard: usize,
+        octets: &[u8],
+        ingress: Ingress,
+    ) -> Vec<(Destination, Vec<u8>)> {
         let mut sink = Sink::default();
-        let source = SocketAddrV4::new(RELAY, 67);
-        let ingress = Ingress { source, local: SERVER, door: 0 };
         self.shards[shard].handle(self.now, octets, ingress, &mut sink);
         self.shards[shard].end_batch(self.now, &mut sink);
         if self.auto_settle {
@@ -191,6 +201,13 @@ impl Build {
 
     pub(crate) fn from(mut self, address: Ipv4Addr) -> Self {
         self.header.ciaddr = address;
+        self
+    }
+
+    /// The same message sent by a client on the server's own link.
+    pub(crate) fn direct(mut self) -> Self {
+        self.header.giaddr = Ipv4Addr::UNSPECIFIED;
+        self.header.hops = 0;
         self
     }
 

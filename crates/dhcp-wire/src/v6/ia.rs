@@ -4,9 +4,7 @@ use core::net::Ipv6Addr;
 
 use base::Reader;
 
-use super::layout::{IA_LEN, IA_TA_LEN, IAADDR_LEN, IAPREFIX_LEN};
-use super::walk::Checked;
-use super::{Malformed, Options, option};
+use super::{Options, option};
 use crate::shared::named;
 
 named! {
@@ -42,11 +40,6 @@ impl IaKind {
             option::IA_PD => Some(Self::Pd),
             _ => None,
         }
-    }
-
-    /// Octets in front of the options of such an IA.
-    const fn fixed_len(self) -> usize {
-        if matches!(self, Self::Ta) { IA_TA_LEN } else { IA_LEN }
     }
 }
 
@@ -182,33 +175,6 @@ pub(super) const fn excluded_octets(delegated_len: u8, excluded_len: u8) -> usiz
 /// The upper `len` bits.
 const fn mask(len: u8) -> u128 {
     if len == 0 { 0 } else { u128::MAX << (128 - len) }
-}
-
-/// Checks the value of an IA option and what of it accessors rely on: addresses, prefixes and
-/// status codes in it, status codes in those.
-#[inline]
-pub(super) fn check(kind: IaKind, value: &[u8], left: &mut usize) -> Result<(), Malformed> {
-    let inner = value.get(kind.fixed_len()..).ok_or(Malformed::IaLength)?;
-    let mut options = Checked::new(inner, left);
-    while let Some((code, value)) = options.next()? {
-        let fixed_len = match code {
-            option::IAADDR => IAADDR_LEN,
-            option::IAPREFIX => IAPREFIX_LEN,
-            option::STATUS_CODE if value.len() < 2 => return Err(Malformed::IaLength),
-            _ => continue,
-        };
-        let inner = value.get(fixed_len..).ok_or(Malformed::IaLength)?;
-        if code == option::IAPREFIX && value[8] > 128 {
-            return Err(Malformed::PrefixLength);
-        }
-        let mut leaves = Checked::new(inner, options.left());
-        while let Some((code, value)) = leaves.next()? {
-            if code == option::STATUS_CODE && value.len() < 2 {
-                return Err(Malformed::IaLength);
-            }
-        }
-    }
-    Ok(())
 }
 
 /// The identity associations of a message, in order.

@@ -1,47 +1,9 @@
 //! A received message, checked once and read in place.
 
 use super::layout::{MESSAGE_LEN, MESSAGE_MAX};
+use super::rules::{OTHER_SLOT, Rule, SLOTS, check};
 use super::walk::Checked;
-use super::{IaKind, Ias, Malformed, MessageType, OPTIONS_MAX, Options, ia, option};
-
-/// The options whose place is noted while a message is checked, with the fewest octets that they
-/// may have and what these must be a multiple of.
-const NOTED: [(u16, u8, u8); 11] = [
-    (option::CLIENTID, 3, 1),
-    (option::SERVERID, 3, 1),
-    (option::ORO, 0, 2),
-    (option::ELAPSED_TIME, 2, 1),
-    (option::AUTH, 11, 1),
-    (option::STATUS_CODE, 2, 1),
-    (option::RAPID_COMMIT, 0, 1),
-    (option::USER_CLASS, 0, 1),
-    (option::VENDOR_CLASS, 4, 1),
-    (option::VENDOR_OPTS, 4, 1),
-    (option::CLIENT_FQDN, 1, 1),
-];
-/// The slot of all options that are not noted: written, never read.
-const OTHER_SLOT: usize = NOTED.len();
-/// Codes from this one on are not noted.
-const RULES_LEN: usize = 40;
-
-#[derive(Clone, Copy)]
-struct Rule {
-    slot: u8,
-    min: u8,
-    unit: u8,
-}
-
-/// Slot and limits of the lower codes.
-const RULES: [Rule; RULES_LEN] = {
-    let mut rules = [Rule { slot: OTHER_SLOT as u8, min: 0, unit: 1 }; RULES_LEN];
-    let mut slot = 0;
-    while slot < NOTED.len() {
-        let (code, min, unit) = NOTED[slot];
-        rules[code as usize] = Rule { slot: slot as u8, min, unit };
-        slot += 1;
-    }
-    rules
-};
+use super::{IaKind, Ias, Malformed, MessageType, OPTIONS_MAX, Options, Tuples, option};
 
 /// A checked view of one message, without relay levels. It keeps offsets, copies nothing, and no
 /// accessor can fail or panic.
@@ -54,8 +16,8 @@ pub struct Message<'a> {
     repeated: u16,
     /// Offset of the first IA; the end of the message when there is none.
     ias_at: u16,
-    /// Offset of the first one's code, for the options of [`NOTED`]; 0 = none.
-    noted: [u16; NOTED.len() + 1],
+    /// By slot, offset of the code of the first one; 0 = none.
+    noted: [u16; SLOTS],
 }
 
 impl<'a> Message<'a> {
@@ -87,25 +49,21 @@ impl<'a> Message<'a> {
             is_cut: false,
             repeated: 0,
             ias_at: octets.len() as u16,
-            noted: [0; NOTED.len() + 1],
+            noted: [0; SLOTS],
         };
         let mut options = Checked::new(inner, left);
         let mut at = MESSAGE_LEN;
         while let Some((code, value)) = options.next()? {
-            if let Some(kind) = IaKind::from_code(code) {
+            let rule = Rule::of(code);
+            check(rule, code, value, 0, options.left())?;
+            let noted = &mut message.noted[usize::from(rule.slot)];
+            if *noted == 0 {
+                *noted = at as u16;
+            } else {
+                message.repeated |= 1 << rule.slot;
+            }
+            if IaKind::from_code(code).is_some() {
                 message.ias_at = message.ias_at.min(at as u16);
-                ia::check(kind, value, options.left())?;
-            } else if let Some(rule) = RULES.get(usize::from(code)) {
-                if value.len() < usize::from(rule.min) || value.len() % usize::from(rule.unit) != 0
-                {
-                    return Err(Malformed::OptionLength);
-                }
-                let noted = &mut message.noted[usize::from(rule.slot)];
-                if *noted == 0 {
-                    *noted = at as u16;
-                } else {
-                    message.repeated |= 1 << rule.slot;
-                }
             }
             at = octets.len() - options.rest().len();
         }
@@ -156,7 +114,7 @@ impl<'a> Message<'a> {
     #[must_use]
     #[inline]
     pub fn option(&self, code: u16) -> Option<&'a [u8]> {
-        let slot = RULES.get(usize::from(code)).map_or(OTHER_SLOT, |rule| usize::from(rule.slot));
+        let slot = usize::from(Rule::of(code).slot);
         if slot == OTHER_SLOT {
             return self.options().get(code);
         }
@@ -169,21 +127,21 @@ impl<'a> Message<'a> {
     /// Whether an option occurs more than once.
     #[must_use]
     pub fn repeats(&self, code: u16) -> bool {
-        let slot = RULES.get(usize::from(code)).map_or(OTHER_SLOT, |rule| usize::from(rule.slot));
+        let slot = usize::from(Rule::of(code).slot);
         if slot == OTHER_SLOT {
             return self.options().all(code).nth(1).is_some();
         }
         self.repeated & (1 << slot) != 0
     }
 
-    /// The client's DUID, at least three octets; [`super::duid`] looks into it.
+    /// The client's DUID, 3 to 130 octets; [`super::duid`] looks into it.
     #[must_use]
     #[inline]
     pub fn client_id(&self) -> Option<&'a [u8]> {
         self.option(option::CLIENTID)
     }
 
-    /// The server's DUID, at least three octets.
+    /// The server's DUID, 3 to 130 octets.
     #[must_use]
     #[inline]
     pub fn server_id(&self) -> Option<&'a [u8]> {
@@ -223,6 +181,19 @@ impl<'a> Message<'a> {
     #[inline]
     pub fn elapsed_time(&self) -> Option<u16> {
         self.option(option::ELAPSED_TIME)?.first_chunk().copied().map(u16::from_be_bytes)
+    }
+
+    /// Enterprise number and data of the first vendor class (RFC 9915 §21.16).
+    #[must_use]
+    pub fn vendor_class(&self) -> Option<(u32, Tuples<'a>)> {
+        let (number, data) = self.option(option::VENDOR_CLASS)?.split_first_chunk()?;
+        Some((u32::from_be_bytes(*number), Tuples::new(data)))
+    }
+
+    /// The classes of the user (RFC 9915 §21.15).
+    #[must_use]
+    pub fn user_class(&self) -> Option<Tuples<'a>> {
+        self.option(option::USER_CLASS).map(Tuples::new)
     }
 
     /// Code and text of the message's own status; absent means success.

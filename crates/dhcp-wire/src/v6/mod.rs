@@ -3,8 +3,9 @@
 //! [`Packet::parse`] checks a datagram, relay levels and all, and gives a view of it whose
 //! [`Message`] is what the client or server said; [`validity`] tells whether that type of message
 //! may look so; [`MessageWriter`] writes one and [`RelayWriter`] the levels around it; [`duid`]
-//! looks into identifiers.
+//! looks into identifiers; [`arbitrary`] makes datagrams, sound and broken, for tests.
 
+pub mod arbitrary;
 pub mod duid;
 mod ia;
 mod malformed;
@@ -13,6 +14,7 @@ mod message_type;
 pub mod option;
 mod packet;
 mod relay_writer;
+mod rules;
 mod status_code;
 mod validity;
 mod walk;
@@ -26,7 +28,7 @@ pub use packet::{Packet, Relay};
 pub use relay_writer::RelayWriter;
 pub use status_code::StatusCode;
 pub use validity::{Invalid, validity};
-pub use walk::Options;
+pub use walk::{Options, Tuples};
 pub use writer::{Mark, MessageWriter};
 
 pub use crate::shared::NoRoom;

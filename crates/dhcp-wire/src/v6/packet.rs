@@ -111,9 +111,14 @@ fn inner(
     let mut options = Checked::new(inner, left);
     let mut found = None;
     while let Some((code, value)) = options.next()? {
-        if code == option::RELAY_MSG {
-            let value_end = end - options.rest().len();
-            found = Some((value_end - value.len(), value_end));
+        match code {
+            option::RELAY_MSG => {
+                let value_end = end - options.rest().len();
+                found = Some((value_end - value.len(), value_end));
+            }
+            option::REMOTE_ID if value.len() < 4 => return Err(Malformed::OptionLength),
+            option::RELAY_PORT if value.len() < 2 => return Err(Malformed::OptionLength),
+            _ => {}
         }
     }
     found.filter(|(start, end)| start < end).ok_or(Malformed::NoRelayMessage)

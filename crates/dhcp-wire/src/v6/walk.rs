@@ -57,6 +57,38 @@ impl<'a> Iterator for Options<'a> {
     }
 }
 
+/// Pieces of data, each behind its length of two octets: classes of a user or vendor. They end early
+/// at one that is cut off.
+#[derive(Clone, Copy, Debug)]
+pub struct Tuples<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Tuples<'a> {
+    /// The pieces in `octets`.
+    #[must_use]
+    pub const fn new(octets: &'a [u8]) -> Self {
+        Self { rest: octets }
+    }
+
+    /// True behind the last piece, unless it is cut off.
+    #[must_use]
+    pub const fn is_at_end(&self) -> bool {
+        self.rest.is_empty()
+    }
+}
+
+impl<'a> Iterator for Tuples<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (len, tail) = self.rest.split_first_chunk()?;
+        let (piece, rest) = tail.split_at_checked(usize::from(u16::from_be_bytes(*len)))?;
+        self.rest = rest;
+        Some(piece)
+    }
+}
+
 /// Goes through the options of one place while a packet is checked, against the number of options
 /// that it may still have.
 #[derive(Debug)]

@@ -5,7 +5,8 @@ use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
 use base::{Now, Random};
-use dhcp_engine::v4::{Ingress, Shard, Transmit};
+use dhcp_engine::Transmit;
+use dhcp_engine::v4::{Destination, Ingress, Shard};
 use dhcp_lease::v4::{Action, Change, Facts, FetchKeys, LeaseStore, Receipt, Refusal, Swept, V4};
 
 use super::world::{Deed, Deeds};
@@ -114,10 +115,10 @@ impl<S: LeaseStore<V4>> LeaseStore<V4> for Interposed<S> {
     }
 }
 
-impl Transmit for Deeds {
+impl Transmit<V4> for Deeds {
     fn transmit(
         &mut self,
-        _destination: std::net::SocketAddrV4,
+        _destination: Destination,
         _ingress: Ingress,
         octets: &[u8],
     ) -> bool {

@@ -260,7 +260,7 @@ impl World {
                 continue;
             }
             let source = SocketAddrV4::new(RELAY, 67);
-            let ingress = Ingress { source, local: SERVER, door: 0 };
+            let ingress = Ingress::routed(source, SERVER);
             let shard = self.random.below(self.shards.len() as u64) as usize;
             let due = Due { shard, octets: Rc::clone(&octets), ingress };
             let delay_ms = [0, 1, self.random.below(400)][self.random.below(3) as usize];

@@ -10,14 +10,26 @@ pub enum DropReason {
     UnexpectedMessageType,
     /// No subnet serves the place that the message came from.
     NoSubnet,
-    /// The client has no address and no relay: it can only be answered on its link.
-    DirectClient,
+    /// An INFORM from nowhere: neither `ciaddr` nor the datagram says where its sender is.
+    NoAddress,
     /// The message carries neither a hardware address nor a client identifier.
     NoIdentity,
     /// The client identifier is longer than a lease keeps.
     ClientIdTooLong,
-    /// The client chose another server (option 54).
+    /// The client chose another server (option 54; DHCPv6: Server Identifier).
     ClientChoseOtherServer,
+    /// DHCPv6: no Server Identifier where one must be (RFC 9915 §16).
+    NoServerId,
+    /// DHCPv6: a Server Identifier where none may be.
+    UnexpectedServerId,
+    /// DHCPv6: several Client or Server Identifiers.
+    RepeatedIdentity,
+    /// DHCPv6: an identity association in an INFORMATION-REQUEST.
+    UnexpectedAssociation,
+    /// DHCPv6: a client sent to our own address instead of the multicast address.
+    UnicastFromClient,
+    /// DHCPv6: a CONFIRM without any address (RFC 9915 §18.3.3).
+    NothingToConfirm,
     /// INIT-REBOOT or renewal by a client that we know nothing of, and we are not authoritative
     /// (RFC 2131 §4.3.2).
     UnknownClient,
@@ -45,14 +57,20 @@ pub enum DropReason {
 
 impl DropReason {
     /// All of them, in the order of their counters.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 24] = [
         Self::NotARequest,
         Self::UnexpectedMessageType,
         Self::NoSubnet,
-        Self::DirectClient,
+        Self::NoAddress,
         Self::NoIdentity,
         Self::ClientIdTooLong,
         Self::ClientChoseOtherServer,
+        Self::NoServerId,
+        Self::UnexpectedServerId,
+        Self::RepeatedIdentity,
+        Self::UnexpectedAssociation,
+        Self::UnicastFromClient,
+        Self::NothingToConfirm,
         Self::UnknownClient,
         Self::PoolExhausted,
         Self::NotTheClientsLease,
@@ -79,10 +97,16 @@ impl DropReason {
             Self::NotARequest => "not-a-request",
             Self::UnexpectedMessageType => "unexpected-message-type",
             Self::NoSubnet => "no-subnet",
-            Self::DirectClient => "direct-client",
+            Self::NoAddress => "no-address",
             Self::NoIdentity => "no-identity",
             Self::ClientIdTooLong => "client-id-too-long",
             Self::ClientChoseOtherServer => "client-chose-other-server",
+            Self::NoServerId => "no-server-id",
+            Self::UnexpectedServerId => "unexpected-server-id",
+            Self::RepeatedIdentity => "repeated-identity",
+            Self::UnexpectedAssociation => "unexpected-association",
+            Self::UnicastFromClient => "unicast-from-client",
+            Self::NothingToConfirm => "nothing-to-confirm",
             Self::UnknownClient => "unknown-client",
             Self::PoolExhausted => "pool-exhausted",
             Self::NotTheClientsLease => "not-the-clients-lease",

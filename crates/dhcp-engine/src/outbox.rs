@@ -2,78 +2,51 @@
 //! epoch has settled.
 
 use core::cmp::Reverse;
-use core::net::SocketAddrV4;
 use std::collections::BinaryHeap;
 
-use super::Ingress;
 use crate::in_flight::ClientKeys;
 
 /// Longest reply that can wait, octets.
 pub const REPLY_LEN_MAX: usize = 1472;
 
-/// A bounded set of emitted replies, allocated once.
+/// A bounded set of emitted replies, allocated once. `D` says where one goes, `I` how its message
+/// came in.
 #[derive(Debug)]
-pub struct Outbox {
-    slots: Box<[Waiting]>,
+pub struct Outbox<D, I> {
+    slots: Box<[Slot<D, I>]>,
     free: Vec<u32>,
     by_epoch: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
-/// One reply that waits.
 #[derive(Debug)]
-pub struct Waiting {
-    /// Where it goes.
-    pub destination: SocketAddrV4,
-    /// How its message came in.
-    pub ingress: Ingress,
-    /// The client that is in flight until it leaves.
-    pub keys: ClientKeys,
-    /// Position of its kind in the counters.
-    pub kind: usize,
+struct Slot<D, I> {
+    envelope: Option<Envelope<D, I>>,
     since_ns: u64,
     len: usize,
     octets: Box<[u8; REPLY_LEN_MAX]>,
 }
 
-impl Waiting {
-    /// The reply.
-    #[must_use]
-    pub fn octets(&self) -> &[u8] {
-        &self.octets[..self.len]
-    }
-}
-
-/// What is known of a reply before it waits.
+/// What is known of a reply beside its octets.
 #[derive(Clone, Copy, Debug)]
-pub struct Envelope {
+pub struct Envelope<D, I> {
     /// Where it goes.
-    pub destination: SocketAddrV4,
+    pub destination: D,
     /// How its message came in.
-    pub ingress: Ingress,
-    /// The client.
-    pub keys: ClientKeys,
+    pub ingress: I,
+    /// The client that is in flight until it leaves.
+    pub keys: Option<ClientKeys>,
     /// Position of its kind in the counters.
     pub kind: usize,
 }
 
-impl Outbox {
+impl<D: Copy, I: Copy> Outbox<D, I> {
     /// An outbox for `capacity` replies.
     #[must_use]
     pub fn new(capacity: u32) -> Self {
-        let nowhere = SocketAddrV4::new(core::net::Ipv4Addr::UNSPECIFIED, 0);
-        let slots = (0..capacity)
-            .map(|_| Waiting {
-                destination: nowhere,
-                ingress: Ingress { source: nowhere, local: *nowhere.ip(), door: 0 },
-                keys: ClientKeys::default(),
-                kind: 0,
-                since_ns: 0,
-                len: 0,
-                octets: Box::new([0; REPLY_LEN_MAX]),
-            })
-            .collect();
+        let slot =
+            || Slot { envelope: None, since_ns: 0, len: 0, octets: Box::new([0; REPLY_LEN_MAX]) };
         Self {
-            slots,
+            slots: (0..capacity).map(|_| slot()).collect(),
             free: (0..capacity).rev().collect(),
             by_epoch: BinaryHeap::with_capacity(capacity as usize),
         }
@@ -100,7 +73,13 @@ impl Outbox {
 
     /// Keeps a copy of `octets` until `epoch` settles; false when there is no room.
     #[must_use]
-    pub fn push(&mut self, epoch: u64, since_ns: u64, envelope: Envelope, octets: &[u8]) -> bool {
+    pub fn push(
+        &mut self,
+        epoch: u64,
+        since_ns: u64,
+        envelope: Envelope<D, I>,
+        octets: &[u8],
+    ) -> bool {
         if octets.len() > REPLY_LEN_MAX {
             return false;
         }
@@ -109,34 +88,36 @@ impl Outbox {
         slot.octets[..octets.len()].copy_from_slice(octets);
         slot.len = octets.len();
         slot.since_ns = since_ns;
-        slot.destination = envelope.destination;
-        slot.ingress = envelope.ingress;
-        slot.keys = envelope.keys;
-        slot.kind = envelope.kind;
+        slot.envelope = Some(envelope);
         self.by_epoch.push(Reverse((epoch, index)));
         true
     }
 
     /// Hands every reply whose epoch is at most `settled` to `send`, lowest epoch first.
-    pub fn release(&mut self, settled: u64, mut send: impl FnMut(&Waiting)) {
+    pub fn release(&mut self, settled: u64, mut send: impl FnMut(Envelope<D, I>, &[u8])) {
         while let Some(&Reverse((epoch, index))) = self.by_epoch.peek() {
             if epoch > settled {
                 break;
             }
             self.by_epoch.pop();
-            send(&self.slots[index as usize]);
+            let slot = &self.slots[index as usize];
+            if let Some(envelope) = slot.envelope {
+                send(envelope, &slot.octets[..slot.len]);
+            }
             self.free.push(index);
         }
     }
 
     /// Takes out every reply that has waited since before `oldest_ns`; `u64::MAX` empties it.
-    pub fn abandon(&mut self, oldest_ns: u64, mut dropped: impl FnMut(&Waiting)) {
+    pub fn abandon(&mut self, oldest_ns: u64, mut dropped: impl FnMut(Envelope<D, I>)) {
         let (slots, free) = (&self.slots, &mut self.free);
         self.by_epoch.retain(|&Reverse((_, index))| {
             let slot = &slots[index as usize];
             let stays = slot.since_ns >= oldest_ns;
             if !stays {
-                dropped(slot);
+                if let Some(envelope) = slot.envelope {
+                    dropped(envelope);
+                }
                 free.push(index);
             }
             stays
@@ -147,24 +128,21 @@ impl Outbox {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use core::net::Ipv4Addr;
 
-    fn envelope() -> Envelope {
-        let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 67);
-        let ingress = Ingress { source: address, local: Ipv4Addr::LOCALHOST, door: 0 };
-        Envelope { destination: address, ingress, keys: ClientKeys::default(), kind: 1 }
+    fn envelope(kind: usize) -> Envelope<(), ()> {
+        Envelope { destination: (), ingress: (), keys: None, kind }
     }
 
     #[test]
     fn replies_leave_by_epoch_and_not_before() {
         let mut outbox = Outbox::new(4);
         for (epoch, octet) in [(7, 1), (5, 2), (6, 3)] {
-            assert!(outbox.push(epoch, epoch, envelope(), &[octet]));
+            assert!(outbox.push(epoch, epoch, envelope(1), &[octet]));
         }
         let mut sent = Vec::new();
-        outbox.release(4, |reply| sent.push(reply.octets()[0]));
+        outbox.release(4, |_, octets| sent.push(octets[0]));
         assert!(sent.is_empty());
-        outbox.release(6, |reply| sent.push(reply.octets()[0]));
+        outbox.release(6, |_, octets| sent.push(octets[0]));
         assert_eq!(sent, [2, 3]);
         assert_eq!(outbox.len(), 1);
     }
@@ -172,15 +150,15 @@ mod tests {
     #[test]
     fn it_is_bounded_and_gives_room_back() {
         let mut outbox = Outbox::new(2);
-        assert!(outbox.push(1, 10, envelope(), &[0]));
+        assert!(outbox.push(1, 10, envelope(7), &[0]));
         assert!(!outbox.is_crowded());
-        assert!(outbox.push(2, 20, envelope(), &[1]));
+        assert!(outbox.push(2, 20, envelope(8), &[1]));
         assert!(outbox.is_crowded());
-        assert!(!outbox.push(3, 30, envelope(), &[2]));
+        assert!(!outbox.push(3, 30, envelope(9), &[2]));
         let mut dropped = Vec::new();
-        outbox.abandon(20, |reply| dropped.push(reply.octets()[0]));
-        assert_eq!(dropped, [0]);
-        assert!(outbox.push(3, 30, envelope(), &[2]));
-        assert!(!outbox.push(3, 30, envelope(), &[0; REPLY_LEN_MAX + 1]));
+        outbox.abandon(20, |envelope| dropped.push(envelope.kind));
+        assert_eq!(dropped, [7]);
+        assert!(outbox.push(3, 30, envelope(9), &[2]));
+        assert!(!outbox.push(3, 30, envelope(9), &[0; REPLY_LEN_MAX + 1]));
     }
 }

@@ -9,15 +9,15 @@ use std::sync::Arc;
 
 use base::Now;
 use base::time::NS_PER_MS;
-use dhcp_lease::v4::{Facts, LeaseStore, Swept, V4};
-use dhcp_wire::v4::{Message, MessageType};
+use dhcp_lease::{LeaseStore, Swept};
 
-use super::counters::{ShardCounters, reply_index};
-use super::held::{Held, HeldMessages, WaitsFor};
-use super::outbox::{Envelope, Outbox, REPLY_LEN_MAX};
-use super::transaction::client_id;
-use super::{Destination, DropReason, Ingress, Outcome, Reply, Snapshot, Transaction, drive};
+use crate::counters::ShardCounters;
+use crate::held::{Held, HeldMessages, WaitsFor};
 use crate::in_flight::{ClientKeys, Entry, InFlight};
+use crate::interfaces::InterfaceNames;
+use crate::outbox::{Envelope, Outbox, REPLY_LEN_MAX};
+use crate::protocol::{Desk, Emitted, Protocol, Served, Transmit};
+use crate::reason::DropReason;
 
 /// Replies that may wait for their row at one time. At 100,000 replies/s these are 80 ms, twenty
 /// flushes of a slow disk.
@@ -29,50 +29,41 @@ pub const GATE_DEADLINE_NS: u64 = 4_000 * NS_PER_MS;
 /// A held message that has waited this long has been sent again by its client.
 pub const HELD_DEADLINE_NS: u64 = 2_000 * NS_PER_MS;
 
-/// Where replies go: the socket's transmit batch, or a test's list.
-pub trait Transmit {
-    /// Takes one reply; false when it could not be taken.
-    fn transmit(
-        &mut self,
-        destination: core::net::SocketAddrV4,
-        ingress: Ingress,
-        octets: &[u8],
-    ) -> bool;
-}
-
-/// A shard: its handle on the leases, its transactions, its counters.
+/// A shard that speaks `P`: its handle on the leases, its transactions, its counters.
 #[derive(Debug)]
-pub struct Shard<S> {
+pub struct Shard<P: Protocol, S> {
     store: S,
     /// Taken out while a message is served under it, so that no count that shards share changes
     /// with every message.
-    snapshot: Option<Arc<Snapshot>>,
+    snapshot: Option<Arc<P::Snapshot>>,
+    interfaces: Arc<InterfaceNames>,
     in_flight: Arc<InFlight>,
-    counters: Arc<ShardCounters>,
-    outbox: Outbox,
-    held: HeldMessages,
-    facts: Facts,
+    counters: Arc<ShardCounters<P>>,
+    outbox: Outbox<P::Destination, P::Ingress>,
+    held: HeldMessages<P::Ingress>,
+    work: Box<P::Work>,
     scratch: Box<[u8; REPLY_LEN_MAX]>,
 }
 
-impl<S: LeaseStore<V4>> Shard<S> {
+impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
     /// A shard that serves `snapshot` from `store`; `in_flight` is shared by all shards.
-    pub fn new(store: S, snapshot: Arc<Snapshot>, in_flight: Arc<InFlight>) -> Self {
+    pub fn new(store: S, snapshot: Arc<P::Snapshot>, in_flight: Arc<InFlight>) -> Self {
         Self {
             store,
             snapshot: Some(snapshot),
+            interfaces: Arc::default(),
             in_flight,
             counters: Arc::default(),
             outbox: Outbox::new(OUTBOX_CAPACITY),
             held: HeldMessages::new(HELD_CAPACITY),
-            facts: Facts::default(),
+            work: Box::default(),
             scratch: Box::new([0; REPLY_LEN_MAX]),
         }
     }
 
     /// The counters, for whoever reports them.
     #[must_use]
-    pub fn counters(&self) -> Arc<ShardCounters> {
+    pub fn counters(&self) -> Arc<ShardCounters<P>> {
         Arc::clone(&self.counters)
     }
 
@@ -82,8 +73,14 @@ impl<S: LeaseStore<V4>> Shard<S> {
     }
 
     /// Serves a new configuration from the next message on.
-    pub fn reload(&mut self, snapshot: Arc<Snapshot>) {
+    pub fn reload(&mut self, snapshot: Arc<P::Snapshot>) {
         self.snapshot = Some(snapshot);
+    }
+
+    /// Knows the machine's interfaces by these names from the next message on. At first it knows
+    /// none, and no subnet is found by its `interface`.
+    pub fn set_interfaces(&mut self, interfaces: Arc<InterfaceNames>) {
+        self.interfaces = interfaces;
     }
 
     /// Counts replies that were transmitted but that the kernel did not take in the end.
@@ -104,26 +101,24 @@ impl<S: LeaseStore<V4>> Shard<S> {
         &mut self,
         now: Now,
         octets: &[u8],
-        ingress: Ingress,
-        transmit: &mut impl Transmit,
+        ingress: P::Ingress,
+        transmit: &mut impl Transmit<P>,
     ) {
-        let message = match Message::parse(octets) {
+        let message = match P::parse(octets) {
             Ok(message) => message,
             Err(reason) => return self.counters.malformed(reason),
         };
-        let kind = message.message_type();
-        self.counters.received(kind);
-        if kind == Some(MessageType::Discover) && self.outbox.is_crowded() {
+        self.counters.received(P::received_index(&message));
+        if P::begins_exchange(&message) && self.outbox.is_crowded() {
             // Whoever has an offer already goes first.
             return self.counters.dropped(DropReason::OutboxFull);
         }
-        let client_id = match client_id(&message) {
-            Ok(client_id) => client_id,
+        let keys = match P::client(&self.in_flight, &message) {
+            Ok(keys) => keys,
             Err(reason) => return self.counters.dropped(reason),
         };
-        let keys = self.in_flight.keys(message.chaddr(), client_id);
-        match self.in_flight.enter(keys) {
-            Entry::Entered => self.run(now, message, ingress, keys, transmit),
+        match keys.map_or(Entry::Entered, |keys| self.in_flight.enter(keys)) {
+            Entry::Entered => self.run(now, (octets, message), ingress, keys, transmit),
             Entry::Duplicate => self.counters.dropped(DropReason::DuplicateInFlight),
             Entry::Hold => {
                 let waits_for = WaitsFor::Client;
@@ -136,7 +131,7 @@ impl<S: LeaseStore<V4>> Shard<S> {
     }
 
     /// Ends a batch: hands over the rows, sends what has settled, and tries held messages again.
-    pub fn end_batch(&mut self, now: Now, transmit: &mut impl Transmit) {
+    pub fn end_batch(&mut self, now: Now, transmit: &mut impl Transmit<P>) {
         self.store.submit(now);
         self.release(transmit);
         if !self.held.is_empty() {
@@ -152,16 +147,16 @@ impl<S: LeaseStore<V4>> Shard<S> {
         let oldest_ns =
             if is_lost { u64::MAX } else { now.mono_ns.saturating_sub(GATE_DEADLINE_NS) };
         let reason = if is_lost { DropReason::StoreFailed } else { DropReason::GateDeadline };
-        let (in_flight, counters) = (&self.in_flight, &self.counters);
+        let (in_flight, counters) = (&*self.in_flight, &self.counters);
         self.outbox.abandon(oldest_ns, |reply| {
-            in_flight.leave(reply.keys);
+            leave(in_flight, reply.keys);
             counters.dropped(reason);
         });
         let oldest_held_ns =
             if is_lost { u64::MAX } else { now.mono_ns.saturating_sub(HELD_DEADLINE_NS) };
         self.held.abandon(oldest_held_ns, |held| {
             if matches!(held.waits_for, WaitsFor::Epoch(_)) {
-                in_flight.leave(held.keys);
+                leave(in_flight, held.keys);
             }
             counters.dropped(reason);
         });
@@ -171,40 +166,29 @@ impl<S: LeaseStore<V4>> Shard<S> {
     fn run(
         &mut self,
         now: Now,
-        message: Message<'_>,
-        ingress: Ingress,
-        keys: ClientKeys,
-        transmit: &mut impl Transmit,
+        (octets, message): (&[u8], P::Message<'_>),
+        ingress: P::Ingress,
+        keys: Option<ClientKeys>,
+        transmit: &mut impl Transmit<P>,
     ) {
         let snapshot = self.snapshot.take().expect("it is put back after every message");
-        self.run_under(&snapshot, now, message, ingress, keys, transmit);
-        self.snapshot = Some(snapshot);
-    }
-
-    fn run_under(
-        &mut self,
-        snapshot: &Snapshot,
-        now: Now,
-        message: Message<'_>,
-        ingress: Ingress,
-        keys: ClientKeys,
-        transmit: &mut impl Transmit,
-    ) {
-        let octets = message.octets();
-        let mut transaction = match Transaction::begin(snapshot, message, ingress) {
-            Ok(transaction) => transaction,
-            Err(reason) => return self.finish_dropped(keys, reason),
+        let desk = Desk {
+            store: &mut self.store,
+            work: &mut *self.work,
+            buffer: &mut self.scratch[..],
+            counters: &self.counters,
+            interfaces: &self.interfaces,
         };
-        match drive(&mut transaction, now, &mut self.store, &mut self.facts) {
-            Outcome::Reply(reply) => {
-                self.reply(now, &reply, &transaction, ingress, keys, transmit);
-            }
-            Outcome::Silence => {
+        let served = P::serve(now, &snapshot, message, ingress, desk);
+        self.snapshot = Some(snapshot);
+        match served {
+            Served::Reply(reply) => self.reply(now, reply, ingress, keys, transmit),
+            Served::Silence => {
                 self.counters.silent();
-                self.in_flight.leave(keys);
+                leave(&self.in_flight, keys);
             }
-            Outcome::Drop(reason) => self.finish_dropped(keys, reason),
-            Outcome::Wait(epoch) => {
+            Served::Drop(reason) => self.finish_dropped(keys, reason),
+            Served::Wait(epoch) => {
                 let waits_for = WaitsFor::Epoch(epoch);
                 let held = Held { keys, ingress, waits_for, since_ns: now.mono_ns };
                 if !self.held.push(held, octets) {
@@ -214,61 +198,58 @@ impl<S: LeaseStore<V4>> Shard<S> {
         }
     }
 
-    fn finish_dropped(&self, keys: ClientKeys, reason: DropReason) {
+    fn finish_dropped(&self, keys: Option<ClientKeys>, reason: DropReason) {
         self.counters.dropped(reason);
-        self.in_flight.leave(keys);
+        leave(&self.in_flight, keys);
     }
 
     fn reply(
         &mut self,
         now: Now,
-        reply: &Reply,
-        transaction: &Transaction<'_>,
-        ingress: Ingress,
-        keys: ClientKeys,
-        transmit: &mut impl Transmit,
+        reply: Emitted<P::Destination>,
+        ingress: P::Ingress,
+        keys: Option<ClientKeys>,
+        transmit: &mut impl Transmit<P>,
     ) {
-        let Ok(len) = reply.emit(transaction, &mut self.scratch[..]) else {
-            return self.finish_dropped(keys, DropReason::ReplyTooLarge);
-        };
+        let Emitted { len, destination, kind, gate_epoch } = reply;
         let octets = &self.scratch[..len];
-        let destination = Destination::of(transaction.message(), reply.terms.kind).address();
-        let kind = reply_index(reply.terms.kind);
-        if reply.gate_epoch > self.store.settled_epoch() {
+        if gate_epoch > self.store.settled_epoch() {
             let envelope = Envelope { destination, ingress, keys, kind };
-            if !self.outbox.push(reply.gate_epoch, now.mono_ns, envelope, octets) {
+            if !self.outbox.push(gate_epoch, now.mono_ns, envelope, octets) {
                 self.finish_dropped(keys, DropReason::OutboxFull);
             }
             return;
         }
         if transmit.transmit(destination, ingress, octets) {
             self.counters.sent(kind);
-            self.in_flight.leave(keys);
+            leave(&self.in_flight, keys);
         } else {
             self.finish_dropped(keys, DropReason::SendFailed);
         }
     }
 
-    fn release(&mut self, transmit: &mut impl Transmit) {
+    fn release(&mut self, transmit: &mut impl Transmit<P>) {
         let settled = self.store.settled_epoch();
-        let (in_flight, counters) = (&self.in_flight, &self.counters);
-        self.outbox.release(settled, |reply| {
-            if transmit.transmit(reply.destination, reply.ingress, reply.octets()) {
+        let (in_flight, counters) = (&*self.in_flight, &self.counters);
+        self.outbox.release(settled, |reply, octets| {
+            if transmit.transmit(reply.destination, reply.ingress, octets) {
                 counters.sent(reply.kind);
             } else {
                 counters.dropped(DropReason::SendFailed);
             }
-            in_flight.leave(reply.keys);
+            leave(in_flight, reply.keys);
         });
     }
 
-    fn retry_held(&mut self, now: Now, transmit: &mut impl Transmit) {
+    fn retry_held(&mut self, now: Now, transmit: &mut impl Transmit<P>) {
         let settled = self.store.settled_epoch();
         for _ in 0..self.held.len() {
             let Some((held, index)) = self.held.take_first() else { break };
             let may_run = match held.waits_for {
                 WaitsFor::Epoch(epoch) => epoch <= settled,
-                WaitsFor::Client => self.in_flight.enter(held.keys) == Entry::Entered,
+                WaitsFor::Client => {
+                    held.keys.is_none_or(|keys| self.in_flight.enter(keys) == Entry::Entered)
+                }
             };
             if !may_run {
                 self.held.put_back(held, index);
@@ -276,10 +257,16 @@ impl<S: LeaseStore<V4>> Shard<S> {
             }
             let octets = self.held.take_octets(index);
             // It was parsed when it came in, so it parses again.
-            if let Ok(message) = Message::parse(&octets) {
-                self.run(now, message, held.ingress, held.keys, transmit);
+            if let Ok(message) = P::parse(&octets) {
+                self.run(now, (&octets, message), held.ingress, held.keys, transmit);
             }
             self.held.give_octets_back(index, octets);
         }
+    }
+}
+
+fn leave(in_flight: &InFlight, keys: Option<ClientKeys>) {
+    if let Some(keys) = keys {
+        in_flight.leave(keys);
     }
 }

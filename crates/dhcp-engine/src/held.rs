@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use super::Ingress;
 use crate::in_flight::ClientKeys;
 
 /// Longest message that can be held, octets.
@@ -19,11 +18,11 @@ pub enum WaitsFor {
 
 /// A held message without its octets.
 #[derive(Clone, Copy, Debug)]
-pub struct Held {
+pub struct Held<I> {
     /// The client.
-    pub keys: ClientKeys,
+    pub keys: Option<ClientKeys>,
     /// How the message came in.
-    pub ingress: Ingress,
+    pub ingress: I,
     /// What it waits for.
     pub waits_for: WaitsFor,
     /// Monotonic time at which it was held first.
@@ -32,13 +31,13 @@ pub struct Held {
 
 /// A bounded queue of held messages, allocated once.
 #[derive(Debug)]
-pub struct HeldMessages {
+pub struct HeldMessages<I> {
     buffers: Box<[Vec<u8>]>,
     free: Vec<u32>,
-    queue: VecDeque<(Held, u32)>,
+    queue: VecDeque<(Held<I>, u32)>,
 }
 
-impl HeldMessages {
+impl<I> HeldMessages<I> {
     /// A queue for `capacity` messages.
     #[must_use]
     pub fn new(capacity: u32) -> Self {
@@ -63,7 +62,7 @@ impl HeldMessages {
 
     /// Holds a copy of `octets`; false when there is no room.
     #[must_use]
-    pub fn push(&mut self, held: Held, octets: &[u8]) -> bool {
+    pub fn push(&mut self, held: Held<I>, octets: &[u8]) -> bool {
         if octets.len() > MESSAGE_LEN_MAX {
             return false;
         }
@@ -76,12 +75,12 @@ impl HeldMessages {
     }
 
     /// Takes the message at the front, to be put back or given back.
-    pub fn take_first(&mut self) -> Option<(Held, u32)> {
+    pub fn take_first(&mut self) -> Option<(Held<I>, u32)> {
         self.queue.pop_front()
     }
 
     /// Puts a message back at the end.
-    pub fn put_back(&mut self, held: Held, index: u32) {
+    pub fn put_back(&mut self, held: Held<I>, index: u32) {
         self.queue.push_back((held, index));
     }
 
@@ -97,7 +96,7 @@ impl HeldMessages {
     }
 
     /// Takes out every message held since before `oldest_ns`; `u64::MAX` empties it.
-    pub fn abandon(&mut self, oldest_ns: u64, mut dropped: impl FnMut(&Held)) {
+    pub fn abandon(&mut self, oldest_ns: u64, mut dropped: impl FnMut(&Held<I>)) {
         let free = &mut self.free;
         self.queue.retain(|(held, index)| {
             let stays = held.since_ns >= oldest_ns;
@@ -113,16 +112,9 @@ impl HeldMessages {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use core::net::{Ipv4Addr, SocketAddrV4};
 
-    fn held(since_ns: u64) -> Held {
-        let source = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 67);
-        Held {
-            keys: ClientKeys::default(),
-            ingress: Ingress { source, local: Ipv4Addr::LOCALHOST, door: 0 },
-            waits_for: WaitsFor::Client,
-            since_ns,
-        }
+    fn held(since_ns: u64) -> Held<()> {
+        Held { keys: None, ingress: (), waits_for: WaitsFor::Client, since_ns }
     }
 
     #[test]
