@@ -7,9 +7,15 @@
 //! 9915 §4, §12, §18.3.
 
 pub mod contract;
+pub mod contract_suite;
 pub mod family;
 pub mod identity;
 pub mod lease;
+pub mod pool;
+pub mod sample;
+pub mod store;
+mod table;
+pub mod testing;
 pub mod v4;
 pub mod v6;
 
@@ -17,3 +23,7 @@ pub use contract::{CHANGES_MAX, LeaseStore, MINE_MAX, Occupancy, Owner, Receipt,
 pub use family::{Family, PoolIndex};
 pub use identity::{ClientId, HardwareAddress, Identity};
 pub use lease::{INFINITE_LIFETIME_S, LeaseState};
+pub use pool::PoolSet;
+pub use store::{MemoryStore, TableShard};
+pub use table::leased::Leased;
+pub use table::{LeaseTable, Usage};

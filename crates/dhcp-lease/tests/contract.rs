@@ -1,37 +1,52 @@
-//! The lease store contract, kept by the stores of this crate.
+//! The lease store contract, kept by the stores of this crate for both families.
 
 use std::sync::Arc;
 
-use dhcp_lease::v4::contract_suite::Backend;
-use dhcp_lease::v4::testing::{ManualLog, ManualStore};
-use dhcp_lease::v4::{LeaseTable, MemoryStore};
+use dhcp_lease::contract_suite::Backend;
+use dhcp_lease::sample::Sample;
+use dhcp_lease::testing::{ManualLog, ManualStore};
+use dhcp_lease::{LeaseTable, MemoryStore};
 
-struct Memory(Arc<LeaseTable>);
+struct Memory<F: Sample>(Arc<LeaseTable<F>>);
 
-impl Backend for Memory {
-    type Store = MemoryStore;
+impl<F: Sample> Memory<F> {
+    fn new() -> Self {
+        Self(Arc::new(LeaseTable::new(1)))
+    }
+}
 
-    fn table(&self) -> &LeaseTable {
+impl<F: Sample> Backend for Memory<F> {
+    type Family = F;
+    type Store = MemoryStore<F>;
+
+    fn table(&self) -> &LeaseTable<F> {
         &self.0
     }
 
-    fn store(&mut self) -> MemoryStore {
+    fn store(&mut self) -> MemoryStore<F> {
         MemoryStore::new(Arc::clone(&self.0))
     }
 
     fn settle(&mut self) {}
 }
 
-struct Manual(Arc<LeaseTable>, Arc<ManualLog>);
+struct Manual<F: Sample>(Arc<LeaseTable<F>>, Arc<ManualLog<F>>);
 
-impl Backend for Manual {
-    type Store = ManualStore;
+impl<F: Sample> Manual<F> {
+    fn new() -> Self {
+        Self(Arc::new(LeaseTable::new(2)), Arc::default())
+    }
+}
 
-    fn table(&self) -> &LeaseTable {
+impl<F: Sample> Backend for Manual<F> {
+    type Family = F;
+    type Store = ManualStore<F>;
+
+    fn table(&self) -> &LeaseTable<F> {
         &self.0
     }
 
-    fn store(&mut self) -> ManualStore {
+    fn store(&mut self) -> ManualStore<F> {
         ManualStore::new(Arc::clone(&self.0), Arc::clone(&self.1))
     }
 
@@ -40,14 +55,26 @@ impl Backend for Manual {
     }
 }
 
-mod memory {
-    use super::*;
+mod v4 {
+    use dhcp_lease::v4::V4;
 
-    dhcp_lease::lease_store_contract!(Memory(Arc::new(LeaseTable::new(1))));
+    mod memory {
+        dhcp_lease::lease_store_contract!(v4: crate::Memory::<super::V4>::new());
+    }
+
+    mod manual {
+        dhcp_lease::lease_store_contract!(v4: crate::Manual::<super::V4>::new());
+    }
 }
 
-mod manual {
-    use super::*;
+mod v6 {
+    use dhcp_lease::v6::V6;
 
-    dhcp_lease::lease_store_contract!(Manual(Arc::new(LeaseTable::new(2)), Arc::default()));
+    mod memory {
+        dhcp_lease::lease_store_contract!(v6: crate::Memory::<super::V6>::new());
+    }
+
+    mod manual {
+        dhcp_lease::lease_store_contract!(v6: crate::Manual::<super::V6>::new());
+    }
 }

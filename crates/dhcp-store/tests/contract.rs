@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::Now;
-use dhcp_lease::v4::LeaseTable;
-use dhcp_lease::v4::contract_suite::Backend;
+use dhcp_lease::contract_suite::Backend;
+use dhcp_lease::v4::{LeaseTable, V4};
 use dhcp_store::log::{CoreOptions, LogCore, ShardLog, Shards};
 use dhcp_store::storage::{Faults, PowerCutStorage};
 use dhcp_store::{Durability, Memfile, MemfileStore, OpenOptions};
@@ -33,6 +33,7 @@ impl MemfileBackend {
 }
 
 impl Backend for MemfileBackend {
+    type Family = V4;
     type Store = MemfileStore;
 
     fn table(&self) -> &LeaseTable {
@@ -52,15 +53,15 @@ impl Backend for MemfileBackend {
 
 mod flushed_at_once {
     use super::*;
-    dhcp_lease::lease_store_contract!(MemfileBackend::new(Durability::Always));
+    dhcp_lease::lease_store_contract!(v4: MemfileBackend::new(Durability::Always));
 }
 
 mod flushed_by_time {
     use super::*;
-    dhcp_lease::lease_store_contract!(MemfileBackend::new(Durability::Interval(100)));
+    dhcp_lease::lease_store_contract!(v4: MemfileBackend::new(Durability::Interval(100)));
 }
 
 mod only_written {
     use super::*;
-    dhcp_lease::lease_store_contract!(MemfileBackend::new(Durability::None));
+    dhcp_lease::lease_store_contract!(v4: MemfileBackend::new(Durability::None));
 }

@@ -1,11 +1,9 @@
 //! DHCPv4 leases.
 
-pub mod contract_suite;
+mod kept;
 pub mod lease;
 pub mod pool;
 pub mod row;
-pub mod store;
-pub mod table;
 pub mod testing;
 
 use core::net::Ipv4Addr;
@@ -16,11 +14,10 @@ pub use crate::contract::{
     CHANGES_MAX, LeaseStore, MINE_MAX, Occupancy, Owner, Receipt, Refusal, Swept,
 };
 pub use crate::family::PoolIndex;
+pub use crate::table::Usage;
 pub use lease::{Lease, LeaseState, LeaseTerms};
-pub use pool::{PoolSet, PoolSpec};
+pub use pool::PoolSpec;
 pub use row::RowView;
-pub use store::{MemoryStore, TableShard};
-pub use table::{LeaseTable, Usage};
 
 /// The family of IPv4 addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,3 +43,11 @@ pub type Facts = crate::contract::Facts<V4>;
 pub type FetchKeys<'a> = crate::contract::FetchKeys<'a, V4>;
 /// One v4 slot as it was fetched.
 pub type SlotView = crate::contract::SlotView<V4>;
+/// The v4 pools of one configuration snapshot.
+pub type PoolSet = crate::pool::PoolSet<V4>;
+/// All v4 leases of a server.
+pub type LeaseTable = crate::table::LeaseTable<V4>;
+/// One shard's end of a v4 table.
+pub type TableShard = crate::store::TableShard<V4>;
+/// A v4 store without storage.
+pub type MemoryStore = crate::store::MemoryStore<V4>;

@@ -6,7 +6,7 @@ use crate::{ClientId, HardwareAddress};
 
 /// Where the server learned a hardware address from, with Kea's numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[repr(u32)]
+#[repr(u8)]
 pub enum HardwareSource {
     /// There is none.
     #[default]

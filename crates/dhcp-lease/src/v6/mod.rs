@@ -1,9 +1,13 @@
 //! DHCPv6 leases: addresses (IA_NA) and delegated prefixes (IA_PD).
 
+mod extent;
+mod kept;
 pub mod lease;
+mod places;
 pub mod pool;
 pub mod resource;
 pub mod row;
+pub mod testing;
 
 use crate::family::Family;
 
@@ -12,8 +16,9 @@ pub use crate::contract::{
 };
 pub use crate::family::PoolIndex;
 pub use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
+pub use crate::table::Usage;
 pub use lease::{HardwareSource, Lease, LeaseTerms};
-pub use pool::{PoolSet, PoolSpec};
+pub use pool::PoolSpec;
 pub use resource::{IaIdentity, IaKind, Resource};
 pub use row::RowView;
 
@@ -48,3 +53,11 @@ pub type Facts = crate::contract::Facts<V6>;
 pub type FetchKeys<'a> = crate::contract::FetchKeys<'a, V6>;
 /// One v6 slot as it was fetched.
 pub type SlotView = crate::contract::SlotView<V6>;
+/// The v6 pools of one configuration snapshot.
+pub type PoolSet = crate::pool::PoolSet<V6>;
+/// All v6 leases of a server.
+pub type LeaseTable = crate::table::LeaseTable<V6>;
+/// One shard's end of a v6 table.
+pub type TableShard = crate::store::TableShard<V6>;
+/// A v6 store without storage.
+pub type MemoryStore = crate::store::MemoryStore<V6>;

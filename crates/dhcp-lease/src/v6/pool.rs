@@ -3,7 +3,6 @@
 use core::net::Ipv6Addr;
 
 use super::resource::{IaKind, Resource};
-use crate::family::PoolIndex;
 
 /// A range of equal-sized resources to give leases from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +22,13 @@ pub struct PoolSpec {
 }
 
 impl PoolSpec {
+    /// First and last of the pool's resources.
+    #[must_use]
+    pub const fn bounds(&self) -> (Resource, Resource) {
+        let Self { kind, len, first, last, .. } = *self;
+        (Resource { kind, len, address: first }, Resource { kind, len, address: last })
+    }
+
     /// Whether `resource` is one of the pool's.
     #[must_use]
     pub fn contains(&self, resource: Resource) -> bool {
@@ -30,26 +36,5 @@ impl PoolSpec {
             && self.len == resource.len
             && self.first <= resource.address
             && resource.address <= self.last
-    }
-}
-
-/// The pools of one configuration snapshot, in its order.
-#[derive(Debug, Default)]
-pub struct PoolSet {
-    specs: Vec<PoolSpec>,
-}
-
-impl PoolSet {
-    /// The pools, in the order of [`PoolIndex`].
-    #[must_use]
-    pub fn specs(&self) -> &[PoolSpec] {
-        &self.specs
-    }
-
-    /// The pool that holds `resource`.
-    #[must_use]
-    pub fn find(&self, resource: Resource) -> Option<PoolIndex> {
-        let found = self.specs.iter().position(|spec| spec.contains(resource));
-        found.map(|position| PoolIndex(position as u32))
     }
 }

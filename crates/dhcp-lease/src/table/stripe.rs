@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
 use super::deadlines::Deadlines;
+use super::leased::{ClientIndex, Kept, Leased, Places};
 use super::slot::Slot;
 use super::slots::Slots;
 use super::{LeaseTable, Usage};
-use crate::v4::{Occupancy, SlotView};
-use crate::{ClientId, HardwareAddress, Identity};
+use crate::contract::{Occupancy, SlotView};
 
 /// What comes up next in a stripe, for those who look for a stripe worth locking.
 pub(super) struct Hints {
@@ -22,20 +22,20 @@ pub(super) struct Hints {
 }
 
 /// What the lock protects.
-pub(super) struct State {
-    pub(super) slots: Slots,
-    pub(super) deadlines: Deadlines,
+pub(super) struct State<F: Leased> {
+    pub(super) slots: Slots<F>,
+    pub(super) deadlines: Deadlines<F>,
     usage: Usage,
 }
 
 /// One of the table's parts, alone in its cache lines.
 #[repr(align(128))]
-pub(super) struct Stripe {
+pub(super) struct Stripe<F: Leased> {
     pub(super) hints: Hints,
-    state: Mutex<State>,
+    state: Mutex<State<F>>,
 }
 
-impl Stripe {
+impl<F: Leased> Stripe<F> {
     pub(super) fn new() -> Self {
         Self {
             hints: Hints {
@@ -51,7 +51,7 @@ impl Stripe {
         }
     }
 
-    pub(super) fn lock<'t>(&'t self, table: &'t LeaseTable) -> Locked<'t> {
+    pub(super) fn lock<'t>(&'t self, table: &'t LeaseTable<F>) -> Locked<'t, F> {
         let state = self.state.lock().expect("no holder of a stripe panics");
         Locked { table, hints: &self.hints, state }
     }
@@ -59,13 +59,13 @@ impl Stripe {
 
 /// A stripe under its lock. Every change of a slot goes through here, which keeps lists, free
 /// bits, indexes and counts in step with it.
-pub(super) struct Locked<'t> {
-    pub(super) table: &'t LeaseTable,
+pub(super) struct Locked<'t, F: Leased> {
+    pub(super) table: &'t LeaseTable<F>,
     hints: &'t Hints,
-    pub(super) state: MutexGuard<'t, State>,
+    pub(super) state: MutexGuard<'t, State<F>>,
 }
 
-impl Drop for Locked<'_> {
+impl<F: Leased> Drop for Locked<'_, F> {
     fn drop(&mut self) {
         let (hints, deadlines) = (self.hints, &self.state.deadlines);
         hints.first_hold_ns.store(deadlines.first_hold_ns(), Ordering::Relaxed);
@@ -74,41 +74,41 @@ impl Drop for Locked<'_> {
     }
 }
 
-impl Locked<'_> {
+impl<F: Leased> Locked<'_, F> {
     pub(super) fn reserve(&mut self, rows: usize, prefill: bool) {
         self.state.slots.reserve(rows, prefill);
     }
 
-    /// Id of the slot of `address`, if it has been made.
-    pub(super) fn find(&self, address: u32) -> Option<u32> {
-        self.state.slots.find(address, self.table.map.row(address))
+    /// Id of the slot at `place`, if it has been made.
+    pub(super) fn find(&self, place: u32) -> Option<u32> {
+        self.state.slots.find(place, self.table.map.row(place))
     }
 
-    /// Id of the slot of `address`, made if need be.
-    pub(super) fn make(&mut self, address: u32) -> u32 {
-        self.state.slots.make(address, self.table.map.row(address))
+    /// Id of the slot of `address` at `place`, made if need be.
+    pub(super) fn make(&mut self, place: u32, address: F::Address) -> u32 {
+        self.state.slots.make(place, self.table.map.row(place), address)
     }
 
-    pub(super) fn slot(&self, id: u32) -> &Slot {
+    pub(super) fn slot(&self, id: u32) -> &Slot<F> {
         self.state.slots.get(id)
     }
 
-    pub(super) fn slot_mut(&mut self, id: u32) -> &mut Slot {
+    pub(super) fn slot_mut(&mut self, id: u32) -> &mut Slot<F> {
         self.state.slots.get_mut(id)
     }
 
-    /// The slot of `address` as `identity` sees it; `None` when no pool ever had the address and
-    /// there is no lease.
+    /// The slot of `address` at `place` as `identity` sees it; `None` when no pool ever had the
+    /// address and there is no lease.
     pub(super) fn view(
         &self,
-        address: u32,
-        identity: &Identity<'_>,
+        (place, address): (u32, F::Address),
+        identity: &F::Identity<'_>,
         settled_epoch: u64,
-    ) -> Option<SlotView> {
-        match self.find(address).map(|id| self.slot(id)) {
+    ) -> Option<SlotView<F>> {
+        match self.find(place).map(|id| self.slot(id)) {
             Some(slot) if slot.version != 0 => Some(slot.view(identity, settled_epoch)),
-            _ if self.table.map.is_pooled(address) => {
-                Some(Slot::fresh(address).view(identity, settled_epoch))
+            _ if self.table.places.is_pooled(&self.table.map, place, address) => {
+                Some(Slot::fresh(place, address).view(identity, settled_epoch))
             }
             _ => None,
         }
@@ -120,12 +120,12 @@ impl Locked<'_> {
         &mut self,
         id: u32,
         occupancy: Occupancy,
-        change: impl FnOnce(&mut Slot),
+        change: impl FnOnce(&mut Slot<F>),
     ) {
         let State { slots, deadlines, usage } = &mut *self.state;
         deadlines.unlink(slots, id);
         let slot = slots.get_mut(id);
-        let (before, address) = (slot.occupancy, slot.address);
+        let (before, place) = (slot.occupancy, slot.place);
         if let Some(count) = usage.of(before) {
             *count -= 1;
         }
@@ -135,12 +135,11 @@ impl Locked<'_> {
         slot.occupancy = occupancy;
         slot.touch();
         change(slot);
+        let address = slot.address();
         deadlines.link(slots, id);
         match (before, occupancy) {
-            (_, Occupancy::Free) => self.table.map.set(address),
-            (Occupancy::Free, _) => {
-                self.table.map.clear(address);
-            }
+            (_, Occupancy::Free) => self.table.set_bit(place, address),
+            (Occupancy::Free, _) => self.table.clear_bit(place, address),
             _ => {}
         }
     }
@@ -151,65 +150,58 @@ impl Locked<'_> {
     }
 
     /// Makes `identity` the slot's client.
-    pub(super) fn take(&mut self, id: u32, identity: &Identity<'_>) {
-        if !self.slot(id).has_identity(identity) {
-            self.forget_client(id);
-            self.remember_client(id, identity.hardware, identity.client_id.map(ClientId::new));
+    pub(super) fn take(&mut self, id: u32, identity: &F::Identity<'_>) {
+        if self.slot(id).kept.has_identity(identity) {
+            return;
         }
+        self.forget_client(id);
+        let table = self.table;
+        let slot = self.slot_mut(id);
+        slot.kept.remember(identity);
+        table.index.insert(&slot.kept, slot.place);
     }
 
     /// Makes the slot nobody's.
     pub(super) fn forget_client(&mut self, id: u32) {
         let table = self.table;
         let slot = self.slot_mut(id);
-        if !slot.hardware.is_empty() {
-            table.by_hardware.remove(&slot.hardware, slot.address);
-        }
-        if let Some(client_id) = &slot.client_id {
-            table.by_client_id.remove(client_id.octets(), slot.address);
-        }
-        slot.hardware = HardwareAddress::NONE;
-        slot.client_id = None;
+        table.index.remove(&slot.kept, slot.place);
+        slot.kept.forget();
         slot.extra = None;
     }
 
-    /// Gives a slot without a client one.
-    pub(super) fn remember_client(
-        &mut self,
-        id: u32,
-        hardware: HardwareAddress,
-        client_id: Option<ClientId>,
-    ) {
+    /// Gives the slot the family's part `kept` with the client in it.
+    pub(super) fn replace_kept(&mut self, id: u32, kept: F::Kept) {
+        let is_another = !self.slot(id).kept.has_client_of(&kept);
+        if is_another {
+            self.forget_client(id);
+        }
         let table = self.table;
         let slot = self.slot_mut(id);
-        if !hardware.is_empty() {
-            table.by_hardware.insert(&hardware, slot.address);
-        }
-        if let Some(client_id) = &client_id {
-            table.by_client_id.insert(client_id.octets(), slot.address);
-        }
-        slot.hardware = hardware;
-        slot.client_id = client_id;
-    }
-
-    pub(super) fn set_bit_if_free(&self, address: u32) {
-        if self.occupancy(address) == Occupancy::Free {
-            self.table.map.set(address);
+        slot.kept = kept;
+        if is_another {
+            table.index.insert(&slot.kept, slot.place);
         }
     }
 
-    pub(super) fn clear_bit_if_taken(&self, address: u32) {
-        if self.occupancy(address) != Occupancy::Free {
-            self.table.map.clear(address);
+    pub(super) fn set_bit_if_free(&self, place: u32, address: F::Address) {
+        let is_free = |id| self.slot(id).occupancy == Occupancy::Free;
+        if self.find(place).is_none_or(is_free) {
+            self.table.set_bit(place, address);
         }
     }
 
-    fn occupancy(&self, address: u32) -> Occupancy {
-        self.find(address).map_or(Occupancy::Free, |id| self.slot(id).occupancy)
+    pub(super) fn clear_bit_if_taken(&self, place: u32) {
+        if let Some(slot) = self.find(place).map(|id| self.slot(id))
+            && slot.occupancy != Occupancy::Free
+        {
+            self.table.clear_bit(place, slot.address());
+        }
     }
 
-    pub(super) fn sparse_addresses(&self) -> impl Iterator<Item = u32> {
-        self.state.slots.sparse().iter().map(|slot| slot.address)
+    /// Places of the slots outside the pages.
+    pub(super) fn sparse(&self) -> impl Iterator<Item = u32> {
+        self.state.slots.sparse().iter().map(|slot| slot.place)
     }
 
     pub(super) fn add_usage(&self, sum: &mut Usage) {

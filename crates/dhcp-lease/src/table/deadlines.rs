@@ -7,9 +7,10 @@
 //! one second. A slot in the wheel comes up in or before the second that it ends in: longer terms
 //! come up once per turn and are hung back, and a renewal leaves its slot where it is.
 
+use super::leased::Leased;
 use super::slot::Slot;
 use super::slots::Slots;
-use crate::v4::Occupancy;
+use crate::contract::Occupancy;
 
 /// `prev` of a slot that is in no list.
 pub(super) const UNLINKED: u32 = u32::MAX;
@@ -28,22 +29,27 @@ const LOOK_BACK: u32 = 16;
 /// read the clock at different moments, and clocks are slewed.
 const BACKLASH_S: u64 = 60;
 
+/// Whether a wheel that is due at `due_s` has to be looked at.
+pub(super) const fn is_wheel_due(due_s: u64, wall_s: u64) -> bool {
+    due_s <= wall_s || due_s > wall_s + BACKLASH_S + 1
+}
+
 /// A list ordered by a key of its slots.
-struct Queue {
+struct Queue<F: Leased> {
     head: u32,
     tail: u32,
     /// Key of the head; `u64::MAX` when empty.
     first_key: u64,
     end: u32,
-    key: fn(&Slot) -> u64,
+    key: fn(&Slot<F>) -> u64,
 }
 
-impl Queue {
-    const fn new(end: u32, key: fn(&Slot) -> u64) -> Self {
+impl<F: Leased> Queue<F> {
+    const fn new(end: u32, key: fn(&Slot<F>) -> u64) -> Self {
         Self { head: NOTHING, tail: NOTHING, first_key: u64::MAX, end, key }
     }
 
-    fn insert(&mut self, slots: &mut Slots, id: u32) {
+    fn insert(&mut self, slots: &mut Slots<F>, id: u32) {
         let key = (self.key)(slots.get(id));
         let (mut before, mut after) = (self.tail, self.end);
         for _ in 0..LOOK_BACK {
@@ -71,16 +77,16 @@ impl Queue {
     }
 
     /// The head was taken out and `head` follows.
-    fn set_head(&mut self, slots: &Slots, head: u32) {
+    fn set_head(&mut self, slots: &Slots<F>, head: u32) {
         self.head = head;
         self.first_key = if head == NOTHING { u64::MAX } else { (self.key)(slots.get(head)) };
     }
 }
 
 /// The lists of one stripe.
-pub(super) struct Deadlines {
-    holds: Queue,
-    releases: Queue,
+pub(super) struct Deadlines<F: Leased> {
+    holds: Queue<F>,
+    releases: Queue<F>,
     buckets: Vec<u32>,
     /// Bit: something may hang in the bucket.
     hung: [u64; BUCKETS as usize / 64],
@@ -90,7 +96,7 @@ pub(super) struct Deadlines {
     wheel_s: u64,
 }
 
-impl Deadlines {
+impl<F: Leased> Deadlines<F> {
     pub(super) fn new() -> Self {
         Self {
             holds: Queue::new(HOLDS, |slot| slot.hold_deadline_ns),
@@ -103,7 +109,7 @@ impl Deadlines {
     }
 
     /// Links slot `id`, which is in no list, where its occupancy says.
-    pub(super) fn link(&mut self, slots: &mut Slots, id: u32) {
+    pub(super) fn link(&mut self, slots: &mut Slots<F>, id: u32) {
         let slot = slots.get(id);
         debug_assert_eq!(slot.prev, UNLINKED, "a slot is in one list at most");
         match slot.occupancy {
@@ -120,7 +126,7 @@ impl Deadlines {
     }
 
     /// Hangs the slot into the bucket of second `at_s`.
-    fn hang(&mut self, slots: &mut Slots, id: u32, at_s: u64) {
+    fn hang(&mut self, slots: &mut Slots<F>, id: u32, at_s: u64) {
         let bucket = (at_s % u64::from(BUCKETS)) as u32;
         self.hung[bucket as usize / 64] |= 1 << (bucket % 64);
         let head = core::mem::replace(&mut self.buckets[bucket as usize], id);
@@ -133,7 +139,7 @@ impl Deadlines {
     }
 
     /// A renewal: the slot stays where it hangs if it still comes up in time.
-    pub(super) fn relink_renewed(&mut self, slots: &mut Slots, id: u32, expired_s: u64) {
+    pub(super) fn relink_renewed(&mut self, slots: &mut Slots<F>, id: u32, expired_s: u64) {
         let slot = slots.get(id);
         if slot.prev == UNLINKED || slot.expires_s() < expired_s {
             self.unlink(slots, id);
@@ -142,7 +148,7 @@ impl Deadlines {
     }
 
     /// Takes the slot out of the list that it is in, if any.
-    pub(super) fn unlink(&mut self, slots: &mut Slots, id: u32) {
+    pub(super) fn unlink(&mut self, slots: &mut Slots<F>, id: u32) {
         let slot = slots.get_mut(id);
         let (prev, next) = (slot.prev, slot.next);
         if prev == UNLINKED {
@@ -168,7 +174,7 @@ impl Deadlines {
         }
     }
 
-    const fn queue(&mut self, end: u32) -> &mut Queue {
+    const fn queue(&mut self, end: u32) -> &mut Queue<F> {
         if end == HOLDS { &mut self.holds } else { &mut self.releases }
     }
 
@@ -187,11 +193,6 @@ impl Deadlines {
         if self.due == NOTHING { self.wheel_s + 1 } else { 0 }
     }
 
-    /// Whether a wheel that is due at `due_s` has to be looked at.
-    pub(super) const fn is_wheel_due(due_s: u64, wall_s: u64) -> bool {
-        due_s <= wall_s || due_s > wall_s + BACKLASH_S + 1
-    }
-
     /// The slot whose hold ended first, if it has at `mono_ns`.
     pub(super) fn ended_hold(&self, mono_ns: u64) -> Option<u32> {
         (self.holds.head != NOTHING && self.holds.first_key <= mono_ns).then_some(self.holds.head)
@@ -204,14 +205,14 @@ impl Deadlines {
     }
 
     /// Ids of the held slots, oldest hold first.
-    pub(super) fn holds<'s>(&self, slots: &'s Slots) -> impl Iterator<Item = u32> + use<'s> {
+    pub(super) fn holds<'s>(&self, slots: &'s Slots<F>) -> impl Iterator<Item = u32> + use<'s, F> {
         let follow = |id: u32| (id & END == 0).then_some(id);
         core::iter::successors(follow(self.holds.head), move |&id| follow(slots.get(id).next))
     }
 
     /// The next slot that comes up in the wheel by `wall_s`, taken out of it: ended, or to be
     /// linked again.
-    pub(super) fn next_due(&mut self, slots: &mut Slots, wall_s: u64) -> Option<u32> {
+    pub(super) fn next_due(&mut self, slots: &mut Slots<F>, wall_s: u64) -> Option<u32> {
         if self.wheel_s > wall_s + BACKLASH_S {
             self.wheel_s = wall_s;
         }
@@ -252,7 +253,7 @@ impl Deadlines {
 
     /// Walks all lists forth and back; the number of slots in them.
     #[cfg(test)]
-    pub(super) fn audit(&self, slots: &Slots) -> usize {
+    pub(super) fn audit(&self, slots: &Slots<F>) -> usize {
         let walk = |end: u32, head: u32, tail: Option<u32>| {
             let (mut count, mut prev, mut id) = (0, end, head);
             while id & END == 0 {

@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::super::{LeaseTable, STRIPES, Usage};
-use crate::ClientId;
+use super::super::leased::ClientIndex;
+use super::super::{STRIPES, Usage};
+use crate::v4::LeaseTable;
 use crate::v4::Occupancy;
 
 /// Asserts the invariants of a table that nobody uses. `claimed` addresses are free with their bit
 /// taken.
 pub(super) fn audit(table: &LeaseTable, claimed: &BTreeSet<u32>) {
     let mut usage = Usage::default();
-    let (mut by_hardware, mut by_client_id) = (0, 0);
+    let mut indexed = 0;
     let mut seen = HashSet::new();
     for number in 0..STRIPES {
         let stripe = table.lock(number);
@@ -18,7 +19,7 @@ pub(super) fn audit(table: &LeaseTable, claimed: &BTreeSet<u32>) {
         let linked = stripe.state.deadlines.audit(&stripe.state.slots);
         let mut expected = 0;
         for slot in stripe.state.slots.iter() {
-            let address = slot.address;
+            let address = slot.place;
             assert_eq!(address as usize % STRIPES, number);
             assert!(seen.insert(address), "{address:#x} has two slots");
             let is_free = slot.occupancy == Occupancy::Free;
@@ -35,21 +36,11 @@ pub(super) fn audit(table: &LeaseTable, claimed: &BTreeSet<u32>) {
             };
             expected += usize::from(is_waiting);
             assert!(!is_waiting || slot.prev != super::super::deadlines::UNLINKED);
-            if !slot.hardware.is_empty() {
-                by_hardware += 1;
-                let found = table.by_hardware.find(&slot.hardware);
-                assert!(found.addresses().contains(&address), "hardware index of {slot:?}");
-            }
-            if let Some(client_id) = slot.client_id.as_ref().map(ClientId::octets) {
-                by_client_id += 1;
-                let found = table.by_client_id.find(client_id);
-                assert!(found.addresses().contains(&address), "client index of {slot:?}");
-            }
+            indexed += table.index.audit(&slot.kept, address);
         }
         assert!(linked >= expected, "{linked} slots linked, {expected} expected");
     }
-    assert_eq!(table.by_hardware.len(), by_hardware);
-    assert_eq!(table.by_client_id.len(), by_client_id);
+    assert_eq!(table.index.len(), indexed);
     assert_eq!(table.usage_by_subnet().values().fold(Usage::default(), add), usage);
 }
 

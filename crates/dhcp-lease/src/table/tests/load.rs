@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use base::Random;
 
-use super::super::{LeaseTable, Usage};
+use super::super::Usage;
 use super::audit::audit;
 use super::{START, change, client, commit, lease_for, pool, slot};
 use crate::ClientId;
+use crate::v4::LeaseTable;
 use crate::v4::lease::{Lease, LeaseState};
 use crate::v4::{Action, LeaseTerms, Occupancy};
 

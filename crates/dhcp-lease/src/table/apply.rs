@@ -3,25 +3,25 @@
 use base::Now;
 
 use super::LeaseTable;
+use super::leased::{Kept, Leased, Places};
+use super::slot::Slot;
 use super::stripe::Locked;
-use crate::Identity;
-use crate::v4::lease::LeaseState;
-use crate::v4::row::RowView;
-use crate::v4::{Action, CHANGES_MAX, Change, LeaseTerms, Occupancy, Receipt, Refusal};
+use crate::contract::{Action, CHANGES_MAX, ChangeOf, Occupancy, Owner, Receipt, Refusal};
+use crate::lease::LeaseState;
 
 /// The locked stripes of one commit, ascending.
-struct Guards<'t> {
-    stripes: [Option<Locked<'t>>; CHANGES_MAX],
+struct Guards<'t, F: Leased> {
+    stripes: [Option<Locked<'t, F>>; CHANGES_MAX],
     numbers: [u8; CHANGES_MAX],
     len: usize,
 }
 
-impl<'t> Guards<'t> {
-    fn lock(table: &'t LeaseTable, changes: &[Change<'_>]) -> Self {
+impl<'t, F: Leased> Guards<'t, F> {
+    fn lock(table: &'t LeaseTable<F>, places: &[u32]) -> Self {
         let mut numbers = [0; CHANGES_MAX];
         let mut len = 0;
-        for change in changes {
-            let number = u32::from(change.address) as u8;
+        for &place in places {
+            let number = place as u8;
             let at = numbers[..len].partition_point(|&other| other < number);
             if at == len || numbers[at] != number {
                 numbers.copy_within(at..len, at + 1);
@@ -36,16 +36,15 @@ impl<'t> Guards<'t> {
         Self { stripes, numbers, len }
     }
 
-    fn of(&mut self, change: &Change<'_>) -> &mut Locked<'t> {
-        let number = u32::from(change.address) as u8;
+    fn of(&mut self, place: u32) -> &mut Locked<'t, F> {
         let at = self.numbers[..self.len]
-            .binary_search(&number)
+            .binary_search(&(place as u8))
             .expect("every change's stripe is locked");
         self.stripes[at].as_mut().expect("every change's stripe is locked")
     }
 }
 
-impl LeaseTable {
+impl<F: Leased> LeaseTable<F> {
     /// Applies all `changes` or none (at most [`CHANGES_MAX`], distinct addresses), each only if
     /// its slot has the expected version, no row after `settled_epoch`, and a use that the action
     /// fits at `now`. What is logged belongs to `row_epoch` and is given to `log`, in the order of
@@ -64,17 +63,18 @@ impl LeaseTable {
     pub fn apply(
         &self,
         now: Now,
-        changes: &[Change<'_>],
+        changes: &[ChangeOf<'_, F>],
         row_epoch: u64,
         settled_epoch: u64,
-        log: &mut dyn FnMut(RowView<'_>),
+        log: &mut dyn FnMut(F::Row<'_>),
     ) -> Result<Receipt, Refusal> {
         assert!(changes.len() <= CHANGES_MAX, "a commit has at most {CHANGES_MAX} changes");
         let commit = Commit { now, row_epoch, settled_epoch };
         if let [change] = changes {
-            let mut stripe = self.lock_of(u32::from(change.address));
-            commit.check(&stripe, change)?;
-            return Ok(commit.receipt(commit.perform(&mut stripe, change, log)));
+            let place = self.places.make(change.address, false).ok_or(Refusal::NoSuchSlot)?;
+            let mut stripe = self.lock_of(place);
+            commit.check(&stripe, place, change)?;
+            return Ok(commit.receipt(commit.perform(&mut stripe, place, change, log)));
         }
         debug_assert!(
             changes.iter().enumerate().all(|(at, change)| {
@@ -82,13 +82,18 @@ impl LeaseTable {
             }),
             "a commit changes a slot once"
         );
-        let mut guards = Guards::lock(self, changes);
-        for change in changes {
-            commit.check(guards.of(change), change)?;
+        let mut places = [0; CHANGES_MAX];
+        let places = &mut places[..changes.len()];
+        for (place, change) in places.iter_mut().zip(changes) {
+            *place = self.places.make(change.address, false).ok_or(Refusal::NoSuchSlot)?;
+        }
+        let mut guards = Guards::lock(self, places);
+        for (&place, change) in places.iter().zip(changes) {
+            commit.check(guards.of(place), place, change)?;
         }
         let mut is_logged = false;
-        for change in changes {
-            is_logged |= commit.perform(guards.of(change), change, log);
+        for (&place, change) in places.iter().zip(changes) {
+            is_logged |= commit.perform(guards.of(place), place, change, log);
         }
         Ok(commit.receipt(is_logged))
     }
@@ -107,10 +112,14 @@ impl Commit {
     }
 
     /// Whether `change` may be made.
-    fn check(&self, stripe: &Locked<'_>, change: &Change<'_>) -> Result<(), Refusal> {
-        let Some(view) =
-            stripe.view(u32::from(change.address), &change.identity, self.settled_epoch)
-        else {
+    fn check<F: Leased>(
+        &self,
+        stripe: &Locked<'_, F>,
+        place: u32,
+        change: &ChangeOf<'_, F>,
+    ) -> Result<(), Refusal> {
+        let slot = (place, change.address);
+        let Some(view) = stripe.view(slot, &change.identity, self.settled_epoch) else {
             return Err(Refusal::NoSuchSlot);
         };
         if view.version != change.expected_version {
@@ -119,7 +128,7 @@ impl Commit {
         if view.row_epoch > self.settled_epoch {
             return Err(Refusal::Unsettled(view.row_epoch));
         }
-        let is_mine = view.owner == crate::v4::Owner::Asking;
+        let is_mine = view.owner == Owner::Asking;
         let fits = match change.action {
             Action::Hold { .. } | Action::Lease(_) => match view.occupancy {
                 // An exhausted pool breaks holds.
@@ -138,13 +147,14 @@ impl Commit {
     }
 
     /// Makes a change that was checked. True when it was logged.
-    fn perform(
+    fn perform<F: Leased>(
         &self,
-        stripe: &mut Locked<'_>,
-        change: &Change<'_>,
-        log: &mut dyn FnMut(RowView<'_>),
+        stripe: &mut Locked<'_, F>,
+        place: u32,
+        change: &ChangeOf<'_, F>,
+        log: &mut dyn FnMut(F::Row<'_>),
     ) -> bool {
-        let id = stripe.make(u32::from(change.address));
+        let id = stripe.make(place, change.address);
         match change.action {
             Action::Hold { deadline_ns, subnet_id } => {
                 self.hold(stripe, id, &change.identity, (deadline_ns, subnet_id));
@@ -156,22 +166,22 @@ impl Commit {
             }
             Action::Lease(terms) => {
                 self.lease(stripe, id, &change.identity, &terms);
-                log(stripe.slot(id).row(LeaseState::Assigned));
+                log(F::row(stripe.slot(id), LeaseState::Assigned));
             }
             Action::Release => self.release(stripe, id, log),
             Action::Decline { probation_s } => {
                 self.decline(stripe, id, probation_s);
-                log(stripe.slot(id).row(LeaseState::Declined));
+                log(F::row(stripe.slot(id), LeaseState::Declined));
             }
         }
         true
     }
 
-    fn hold(
+    fn hold<F: Leased>(
         &self,
-        stripe: &mut Locked<'_>,
+        stripe: &mut Locked<'_, F>,
         id: u32,
-        identity: &Identity<'_>,
+        identity: &F::Identity<'_>,
         (deadline_ns, subnet_id): (u64, u32),
     ) {
         let slot = stripe.slot(id);
@@ -186,21 +196,23 @@ impl Commit {
         });
     }
 
-    fn lease(
+    fn lease<F: Leased>(
         &self,
-        stripe: &mut Locked<'_>,
+        stripe: &mut Locked<'_, F>,
         id: u32,
-        identity: &Identity<'_>,
-        terms: &LeaseTerms<'_>,
+        identity: &F::Identity<'_>,
+        terms: &F::Terms<'_>,
     ) {
         stripe.take(id, identity);
-        let set_terms = |slot: &mut super::slot::Slot| {
+        let set_terms = |slot: &mut Slot<F>| {
+            let common = F::common(terms);
             slot.cltt_s = self.now.wall_s();
-            slot.valid_lifetime_s = terms.valid_lifetime_s;
-            slot.subnet_id = terms.subnet_id;
-            slot.pool_id = terms.pool_id;
+            slot.valid_lifetime_s = common.valid_lifetime_s;
+            slot.subnet_id = common.subnet_id;
+            slot.pool_id = common.pool_id;
             slot.row_epoch = self.row_epoch;
-            slot.set_hostname(terms.hostname);
+            slot.set_hostname(common.hostname);
+            F::keep_terms(slot, terms);
         };
         let slot = stripe.slot(id);
         if slot.occupancy != Occupancy::Leased {
@@ -215,11 +227,17 @@ impl Commit {
         state.deadlines.relink_renewed(&mut state.slots, id, expired_s);
     }
 
-    fn release(&self, stripe: &mut Locked<'_>, id: u32, log: &mut dyn FnMut(RowView<'_>)) {
+    fn release<F: Leased>(
+        &self,
+        stripe: &mut Locked<'_, F>,
+        id: u32,
+        log: &mut dyn FnMut(F::Row<'_>),
+    ) {
         let slot = stripe.slot_mut(id);
         slot.cltt_s = self.now.wall_s();
         slot.valid_lifetime_s = 0;
-        log(slot.row(LeaseState::Released));
+        slot.kept.end_term();
+        log(F::row(slot, LeaseState::Released));
         let occupancy = if self.row_epoch <= self.settled_epoch {
             Occupancy::Free
         } else {
@@ -231,7 +249,7 @@ impl Commit {
         });
     }
 
-    fn decline(&self, stripe: &mut Locked<'_>, id: u32, probation_s: u32) {
+    fn decline<F: Leased>(&self, stripe: &mut Locked<'_, F>, id: u32, probation_s: u32) {
         stripe.forget_client(id);
         stripe.transition(id, Occupancy::Declined, |slot| {
             slot.cltt_s = self.now.wall_s();

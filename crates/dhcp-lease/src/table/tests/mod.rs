@@ -12,7 +12,7 @@ use core::net::Ipv4Addr;
 
 use base::Now;
 
-use super::LeaseTable;
+use crate::v4::LeaseTable;
 use crate::v4::{Action, Change, Facts, FetchKeys, LeaseTerms, Receipt, Refusal, SlotView};
 use crate::v4::{PoolIndex, PoolSet, PoolSpec};
 use crate::{HardwareAddress, Identity};

@@ -1,33 +1,36 @@
-//! The lease table: one slot for each address, in 256 stripes shared by all shards.
+//! The lease table of both families: one slot for each address, in 256 stripes shared by all
+//! shards.
 //!
 //! The slot decides who has an address. Around it: free bits (`address_map`) that lead to free
 //! slots, indexes that lead from a client to its slots, lists that lead to what ends next. All of
 //! those are kept in step under the stripe's lock and verified by whoever follows them. Locks are
 //! taken in the order stripe (ascending), then index; nothing waits under them.
 
-mod address_map;
+pub(crate) mod address_map;
 mod apply;
 mod deadlines;
 mod fetch;
-mod index;
+pub(crate) mod index;
+pub(crate) mod leased;
 mod load;
-mod slot;
+pub(crate) mod published;
+pub(crate) mod slot;
 mod slots;
 mod stripe;
 mod sweep;
 #[cfg(test)]
 mod tests;
 
-use core::net::Ipv4Addr;
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use address_map::AddressMap;
-use index::IdentityIndex;
+use leased::{ClientIndex, Leased, Opening, Places};
 use stripe::{Locked, Stripe};
 
-use super::pool::{PoolSet, PoolSpec};
+use crate::family::PoolIndex;
+use crate::pool::PoolSet;
 
 /// Stripes of the table. Consecutive addresses lie in different ones.
 const STRIPES: usize = 256;
@@ -51,19 +54,19 @@ pub struct Usage {
     pub releasing: u64,
 }
 
-struct Configuration {
+struct Configuration<F: Leased> {
     /// Rows given to blocks.
     rows: u32,
-    current: Arc<PoolSet>,
+    current: Arc<PoolSet<F>>,
 }
 
 /// All leases of a server. Shared by its shards; see the module.
-pub struct LeaseTable {
-    stripes: Vec<Stripe>,
+pub struct LeaseTable<F: Leased> {
+    stripes: Vec<Stripe<F>>,
     map: AddressMap,
-    by_hardware: IdentityIndex,
-    by_client_id: IdentityIndex,
-    configuration: Mutex<Configuration>,
+    places: F::Places,
+    index: F::Index,
+    configuration: Mutex<Configuration<F>>,
     /// Stripe at which the next sweep starts.
     sweep_from: AtomicU32,
     /// What fetches swept when they found no free address, for the next sweep to report: holds,
@@ -71,18 +74,18 @@ pub struct LeaseTable {
     swept_early: [AtomicU32; 3],
 }
 
-impl LeaseTable {
+impl<F: Leased> LeaseTable<F> {
     /// An empty table. `seed` keeps clients from choosing identities that collide.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self {
             stripes: (0..STRIPES).map(|_| Stripe::new()).collect(),
             map: AddressMap::new(),
-            by_hardware: IdentityIndex::new(seed),
-            by_client_id: IdentityIndex::new(seed.rotate_left(32)),
+            places: F::Places::new(seed),
+            index: F::Index::new(seed),
             configuration: Mutex::new(Configuration {
                 rows: 0,
-                current: Arc::new(PoolSet::new(&[], None)),
+                current: Arc::new(PoolSet::new(&[], Vec::new(), None)),
             }),
             sweep_from: AtomicU32::new(0),
             swept_early: [const { AtomicU32::new(0) }; 3],
@@ -97,13 +100,31 @@ impl LeaseTable {
     /// # Panics
     ///
     /// When a pool ends before it starts.
-    pub fn configure(&self, specs: &[PoolSpec]) -> Arc<PoolSet> {
-        let mut configuration = self.configuration.lock().unwrap_or_else(PoisonError::into_inner);
-        let set = Arc::new(PoolSet::new(specs, Some(&configuration.current)));
-        let rows_before = configuration.rows;
+    pub fn configure(&self, specs: &[F::Spec]) -> Arc<PoolSet<F>> {
         for spec in specs {
-            let (first, last) = (u32::from(spec.first), u32::from(spec.last));
+            let (first, last) = F::bounds(spec);
             assert!(first <= last, "a checked configuration has no empty pool");
+        }
+        let mut configuration = self.lock_configuration();
+        let (runs, opening) = self.places.plan(specs);
+        let set = Arc::new(PoolSet::new(specs, runs, Some(&configuration.current)));
+        self.open(&mut configuration, opening);
+        configuration.current = Arc::clone(&set);
+        set
+    }
+
+    fn lock_configuration(&self) -> MutexGuard<'_, Configuration<F>> {
+        self.configuration.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes the places of `opening` ready to be given away, and lets that be seen.
+    fn open(
+        &self,
+        configuration: &mut Configuration<F>,
+        opening: Opening<<F::Places as Places<F>>::Publication>,
+    ) {
+        let rows_before = configuration.rows;
+        for &(first, last) in &opening.ranges {
             for block in first >> 8..=last >> 8 {
                 if self.map.row(block << 8).is_none() {
                     self.map.set_row(block << 8, configuration.rows);
@@ -113,17 +134,50 @@ impl LeaseTable {
         }
         self.make_room(configuration.rows as usize);
         let mut doubtful = Vec::new();
-        for spec in specs {
-            self.open_pool(spec, rows_before, &mut doubtful);
+        for &range in &opening.ranges {
+            self.open_range(range, rows_before, &mut doubtful);
         }
-        for stripe in 0..STRIPES {
-            doubtful.extend(self.lock(stripe).sparse_addresses());
+        // From here on a slot that becomes free sets its bit itself, also one outside the pages.
+        if self.places.publish(opening.publication) {
+            for stripe in 0..STRIPES {
+                doubtful.extend(self.lock(stripe).sparse());
+            }
         }
-        for address in doubtful {
-            self.lock_of(address).clear_bit_if_taken(address);
+        for place in doubtful {
+            self.lock_of(place).clear_bit_if_taken(place);
         }
-        configuration.current = Arc::clone(&set);
-        set
+    }
+
+    /// Takes a free address of `pool` away from everybody else, with its free bit; opens more of
+    /// the pool when all that is open is taken.
+    fn claim(&self, pools: &PoolSet<F>, pool: PoolIndex) -> Option<(u32, F::Address)> {
+        let (spec, run) = (&pools.specs()[pool.0 as usize], pools.run(pool));
+        let claim = || F::Places::claim(&self.map, spec, run, pools.cursor(pool));
+        if let Some(claimed) = claim() {
+            return Some(claimed);
+        }
+        if !F::Places::CAN_GROW {
+            return None;
+        }
+        let mut configuration = self.lock_configuration();
+        loop {
+            // Another shard may have opened some meanwhile.
+            if let Some(claimed) = claim() {
+                return Some(claimed);
+            }
+            let opening = self.places.plan_growth(run)?;
+            self.open(&mut configuration, opening);
+        }
+    }
+
+    /// Opens the place that a pool keeps for `address`, if any does.
+    fn cover(&self, address: F::Address) {
+        if F::Places::CAN_GROW {
+            let mut configuration = self.lock_configuration();
+            if let Some(opening) = self.places.plan_cover(address) {
+                self.open(&mut configuration, opening);
+            }
+        }
     }
 
     /// Reserves slots and index entries, so that the packet path rarely has to.
@@ -132,15 +186,14 @@ impl LeaseTable {
             self.lock(stripe).reserve(rows, rows <= PREFILLED_BLOCKS);
         }
         let addresses = (rows * 256).min(INDEXED_ADDRESSES);
-        self.by_hardware.reserve(addresses);
-        self.by_client_id.reserve(addresses);
+        self.index.reserve(addresses);
     }
 
-    /// Marks the addresses of `spec` that no pool had before as free. Where slots could exist
-    /// already (blocks with a row below `rows_before`) the bits have to be looked at again.
-    fn open_pool(&self, spec: &PoolSpec, rows_before: u32, doubtful: &mut Vec<u32>) {
-        let last = u64::from(u32::from(spec.last));
-        let mut from = u64::from(u32::from(spec.first));
+    /// Marks the places from `first` to `last` that no pool had before as free. Where slots could
+    /// exist already (blocks with a row below `rows_before`) the bits have to be looked at again.
+    fn open_range(&self, (first, last): (u32, u32), rows_before: u32, doubtful: &mut Vec<u32>) {
+        let last = u64::from(last);
+        let mut from = u64::from(first);
         while from <= last {
             let end = (from | 63).min(last);
             let mut new = self.map.pool_word(from as u32, end as u32);
@@ -156,15 +209,27 @@ impl LeaseTable {
 
     /// The pools configured last.
     #[must_use]
-    pub fn pools(&self) -> Arc<PoolSet> {
-        let configuration = self.configuration.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(&configuration.current)
+    pub fn pools(&self) -> Arc<PoolSet<F>> {
+        Arc::clone(&self.lock_configuration().current)
     }
 
     /// Ends a claim that a fetch made and no commit used. Harmless at any other time.
-    pub fn give_back(&self, address: Ipv4Addr) {
-        let address = u32::from(address);
-        self.lock_of(address).set_bit_if_free(address);
+    pub fn give_back(&self, address: F::Address) {
+        if let Some(place) = self.places.find(address) {
+            self.lock_of(place).set_bit_if_free(place, address);
+        }
+    }
+
+    fn set_bit(&self, place: u32, address: F::Address) {
+        if let Some(bit) = self.places.bit(place, address) {
+            self.map.set(bit);
+        }
+    }
+
+    fn clear_bit(&self, place: u32, address: F::Address) {
+        if let Some(bit) = self.places.bit(place, address) {
+            self.map.clear(bit);
+        }
     }
 
     /// Slots in use.
@@ -191,12 +256,12 @@ impl LeaseTable {
         sums
     }
 
-    fn lock(&self, stripe: usize) -> Locked<'_> {
+    fn lock(&self, stripe: usize) -> Locked<'_, F> {
         self.stripes[stripe].lock(self)
     }
 
-    fn lock_of(&self, address: u32) -> Locked<'_> {
-        self.lock(address as usize % STRIPES)
+    fn lock_of(&self, place: u32) -> Locked<'_, F> {
+        self.lock(place as usize % STRIPES)
     }
 
     fn sweep_from(&self) -> usize {
@@ -204,7 +269,7 @@ impl LeaseTable {
     }
 }
 
-impl core::fmt::Debug for LeaseTable {
+impl<F: Leased> core::fmt::Debug for LeaseTable<F> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("LeaseTable").field("usage", &self.usage()).finish_non_exhaustive()
     }

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use base::Random;
 
-use super::super::LeaseTable;
 use super::audit::audit;
 use super::{START, candidate, client, commit, lease_for, pool, slot};
+use crate::v4::LeaseTable;
 use crate::v4::lease::{Lease, LeaseState};
 use crate::v4::{Action, Occupancy};
 

@@ -1,5 +1,6 @@
 //! Which addresses were ever in a pool, which of them are free, and where their slots are: a
-//! lock-free tree over the whole address space, filled in where pools are.
+//! lock-free tree over the whole space of places, filled in where pools are. A place is what leads
+//! to an address; in v4, where it is the address, it is called so here.
 //!
 //! A free bit is a hint; the slot decides. The bits of an address are the same for every
 //! configuration, so an address that becomes free is found at once by transactions on old and new
@@ -50,7 +51,7 @@ impl Region {
 }
 
 /// The tree. See the module.
-pub(super) struct AddressMap {
+pub struct AddressMap {
     regions: Vec<OnceLock<Box<Region>>>,
     /// Level 3.
     inner: Vec<AtomicU64>,
@@ -63,7 +64,7 @@ const fn bit_of(key: u64) -> u64 {
 }
 
 impl AddressMap {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             regions: (0..REGIONS).map(|_| OnceLock::new()).collect(),
             inner: (0..256).map(|_| AtomicU64::new(0)).collect(),
@@ -92,21 +93,21 @@ impl AddressMap {
     }
 
     /// Row of the slots of `address`'s block of 256; `None` when the block never had a pool.
-    pub(super) fn row(&self, address: u32) -> Option<u32> {
+    pub(crate) fn row(&self, address: u32) -> Option<u32> {
         let region = self.region(address)?;
         let row = region.rows[(address >> 8) as usize % BLOCKS].load(Ordering::Acquire);
         row.checked_sub(1)
     }
 
     /// Gives the block of `address` the row `row`. Only under the configuration lock.
-    pub(super) fn set_row(&self, address: u32, row: u32) {
+    pub(crate) fn set_row(&self, address: u32, row: u32) {
         let region =
             self.regions[(address >> REGION_BITS) as usize].get_or_init(|| Box::new(Region::new()));
         region.rows[(address >> 8) as usize % BLOCKS].store(row + 1, Ordering::Release);
     }
 
     /// Whether a pool ever held `address`.
-    pub(super) fn is_pooled(&self, address: u32) -> bool {
+    pub(crate) fn is_pooled(&self, address: u32) -> bool {
         self.region(address).is_some_and(|region| {
             let word = &region.pooled[(address >> 6) as usize % LEAF_WORDS];
             word.load(Ordering::Acquire) & bit_of(u64::from(address)) != 0
@@ -115,7 +116,7 @@ impl AddressMap {
 
     /// Marks those of `first..=last` (within one word of 64, the block has a row) that no pool had
     /// before as pooled and free. Returns their bits. Only under the configuration lock.
-    pub(super) fn pool_word(&self, first: u32, last: u32) -> u64 {
+    pub(crate) fn pool_word(&self, first: u32, last: u32) -> u64 {
         debug_assert_eq!(first >> 6, last >> 6, "one word at a time");
         let region = self.region(first).expect("a block with a row is in a region");
         let index = (first >> 6) as usize % LEAF_WORDS;
@@ -130,12 +131,12 @@ impl AddressMap {
 
     /// Whether the free bit of `address` is set.
     #[cfg(test)]
-    pub(super) fn is_free(&self, address: u32) -> bool {
+    pub(crate) fn is_free(&self, address: u32) -> bool {
         self.load(0, u64::from(address >> 6)) & bit_of(u64::from(address)) != 0
     }
 
     /// Marks `address` free, if a pool ever held it.
-    pub(super) fn set(&self, address: u32) {
+    pub(crate) fn set(&self, address: u32) {
         if !self.is_pooled(address) {
             return;
         }
@@ -148,7 +149,7 @@ impl AddressMap {
 
     /// Marks `address` as not free. True when it was marked free: exactly one of those who clear
     /// it at the same time is told so.
-    pub(super) fn clear(&self, address: u32) -> bool {
+    pub(crate) fn clear(&self, address: u32) -> bool {
         let key = u64::from(address);
         let bit = bit_of(key);
         let Some(word) = self.word(0, key >> 6) else { return false };
@@ -192,7 +193,7 @@ impl AddressMap {
     }
 
     /// The lowest free address in `from..=last`.
-    pub(super) fn next(&self, from: u32, last: u32) -> Option<u32> {
+    pub(crate) fn next(&self, from: u32, last: u32) -> Option<u32> {
         let mut start = u64::from(from);
         loop {
             match self.descend(start) {
@@ -237,7 +238,7 @@ impl AddressMap {
 
     /// Takes a free address of `first..=last` away from everybody else: the next at or after
     /// `start`, wrapping around once.
-    pub(super) fn claim(&self, first: u32, last: u32, start: u32) -> Option<u32> {
+    pub(crate) fn claim(&self, first: u32, last: u32, start: u32) -> Option<u32> {
         let start = if (first..=last).contains(&start) { start } else { first };
         let mut from = start;
         while let Some(found) = self.next(from, last) {

@@ -2,9 +2,9 @@
 
 use base::{Now, Random};
 
-use super::super::LeaseTable;
 use super::audit::audit;
 use super::{SECOND_NS, START, commit, lease_for, pool, slot};
+use crate::v4::LeaseTable;
 use crate::v4::Occupancy;
 use crate::v4::lease::INFINITE_LIFETIME_S;
 

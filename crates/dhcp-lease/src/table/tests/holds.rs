@@ -2,9 +2,9 @@
 
 use base::Random;
 
-use super::super::LeaseTable;
 use super::audit::audit;
 use super::{SECOND_NS, START, candidate, commit, pool, slot};
+use crate::v4::LeaseTable;
 use crate::v4::{Action, Occupancy};
 
 #[test]

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use base::{Now, Random};
 
-use super::super::LeaseTable;
 use super::audit::audit;
 use super::{SECOND_NS, START, pool};
+use crate::v4::LeaseTable;
 use crate::v4::PoolIndex;
 use crate::v4::lease::{INFINITE_LIFETIME_S, Lease, LeaseState};
 use crate::v4::{

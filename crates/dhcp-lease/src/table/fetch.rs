@@ -1,14 +1,14 @@
 //! Looking up what a transaction wants to know.
 
-use core::net::Ipv4Addr;
 use core::sync::atomic::Ordering;
 
 use base::Now;
 
-use super::index::Found;
+use super::leased::{ClientIndex, Kept, Leased, Places};
+use super::slot::Slot;
 use super::{LeaseTable, STRIPES};
-use crate::v4::PoolIndex;
-use crate::v4::{Facts, FetchKeys, MINE_MAX, Occupancy, SlotView};
+use crate::contract::{Facts, FetchKeys, MINE_MAX, Occupancy, SlotView};
+use crate::family::PoolIndex;
 
 /// Free bits over taken slots that one fetch passes at most.
 const STALE_BITS: u32 = 1024;
@@ -18,10 +18,16 @@ const EARLY_SWEEP: u32 = 64;
 const HOLD_STRIPES: usize = 16;
 const HOLDS_EACH: usize = 64;
 
-impl LeaseTable {
+impl<F: Leased> LeaseTable<F> {
     /// Looks up what `keys` ask for; `facts` is overwritten. Rows through `settled_epoch` are
     /// settled. A free candidate is claimed: it has to be committed or given back.
-    pub fn fetch(&self, now: Now, settled_epoch: u64, keys: &FetchKeys<'_>, facts: &mut Facts) {
+    pub fn fetch(
+        &self,
+        now: Now,
+        settled_epoch: u64,
+        keys: &FetchKeys<'_, F>,
+        facts: &mut Facts<F>,
+    ) {
         let fetch = Fetch { table: self, now, settled_epoch, keys };
         facts.mine[..facts.mine_count].fill(None);
         facts.mine_count = 0;
@@ -36,52 +42,45 @@ impl LeaseTable {
 }
 
 /// One look-up.
-struct Fetch<'f, 'k> {
-    table: &'f LeaseTable,
+struct Fetch<'f, 'k, F: Leased> {
+    table: &'f LeaseTable<F>,
     now: Now,
     settled_epoch: u64,
-    keys: &'f FetchKeys<'k>,
+    keys: &'f FetchKeys<'k, F>,
 }
 
-impl Fetch<'_, '_> {
-    fn view(&self, address: u32) -> Option<SlotView> {
-        self.table.lock_of(address).view(address, &self.keys.identity, self.settled_epoch)
-    }
-
-    fn find_mine(&self, facts: &mut Facts) {
+impl<F: Leased> Fetch<'_, '_, F> {
+    /// The slot of `address`; `None` when no pool ever had it and there is no lease.
+    fn view(&self, address: F::Address) -> Option<SlotView<F>> {
         let identity = &self.keys.identity;
-        let mut known = Found::NONE;
-        if let Some(client_id) = identity.client_id
-            && identity.match_client_id
-        {
-            known = self.table.by_client_id.find(client_id);
-            for &address in known.addresses() {
-                self.add_mine(address, facts);
+        match self.table.places.find(address) {
+            Some(place) => {
+                let stripe = self.table.lock_of(place);
+                stripe.view((place, address), identity, self.settled_epoch)
             }
-        }
-        let has_any = facts.mine().any(|view| view.occupancy != Occupancy::Free);
-        if has_any || identity.hardware.is_empty() {
-            return;
-        }
-        for address in self.table.by_hardware.find(&identity.hardware).addresses() {
-            if !known.addresses().contains(address) {
-                self.add_mine(*address, facts);
+            None if self.table.places.can_be_made(address) => {
+                Some(Slot::fresh(0, address).view(identity, self.settled_epoch))
             }
+            None => None,
         }
     }
 
-    /// Adds the slot of `address` if it is the client's. One that the client has is kept before
-    /// one that it only had.
-    fn add_mine(&self, address: u32, facts: &mut Facts) {
+    fn find_mine(&self, facts: &mut Facts<F>) {
+        self.table.index.visit(&self.keys.identity, |place| self.add_mine(place, facts));
+    }
+
+    /// Adds the slot at `place` if it is the client's. One that the client has is kept before one
+    /// that it only had. True when the client has it.
+    fn add_mine(&self, place: u32, facts: &mut Facts<F>) -> bool {
         let table = self.table;
-        let stripe = table.lock_of(address);
-        let Some(slot) = stripe.find(address).map(|id| stripe.slot(id)) else { return };
-        if !slot.is_owned_by(&self.keys.identity) {
-            return;
+        let stripe = table.lock_of(place);
+        let Some(slot) = stripe.find(place).map(|id| stripe.slot(id)) else { return false };
+        if !slot.kept.is_owned_by(&self.keys.identity) {
+            return false;
         }
         let view = slot.view(&self.keys.identity, self.settled_epoch);
         let is_past =
-            |view: &Option<SlotView>| view.is_some_and(|view| view.occupancy == Occupancy::Free);
+            |view: &Option<SlotView<F>>| view.is_some_and(|view| view.occupancy == Occupancy::Free);
         if facts.mine_count < MINE_MAX {
             facts.mine[facts.mine_count] = Some(view);
             facts.mine_count += 1;
@@ -90,16 +89,17 @@ impl Fetch<'_, '_> {
         {
             *past = Some(view);
         }
+        view.occupancy != Occupancy::Free
     }
 
-    fn asked(&self, address: Ipv4Addr, facts: &Facts) -> Option<SlotView> {
+    fn asked(&self, address: F::Address, facts: &Facts<F>) -> Option<SlotView<F>> {
         match facts.mine().find(|view| view.address == address) {
             Some(view) => Some(*view),
-            None => self.view(u32::from(address)),
+            None => self.view(address),
         }
     }
 
-    fn candidate(&self) -> Option<SlotView> {
+    fn candidate(&self) -> Option<SlotView<F>> {
         let claimed = self.claim();
         if claimed.is_some() {
             return claimed;
@@ -114,17 +114,15 @@ impl Fetch<'_, '_> {
     }
 
     /// Takes the next free address of the first pool that has one.
-    fn claim(&self) -> Option<SlotView> {
+    fn claim(&self) -> Option<SlotView<F>> {
         self.keys.candidate_pools.iter().find_map(|&pool| self.claim_from(pool))
     }
 
-    fn claim_from(&self, pool: PoolIndex) -> Option<SlotView> {
-        let spec = self.keys.pools.specs()[pool.0 as usize];
-        let (first, last) = (u32::from(spec.first), u32::from(spec.last));
+    fn claim_from(&self, pool: PoolIndex) -> Option<SlotView<F>> {
         for _ in 0..STALE_BITS {
-            let claimed = self.table.map.claim(first, last, self.keys.pools.cursor(pool))?;
-            self.keys.pools.advance(pool, claimed);
-            let view = self.view(claimed)?;
+            let (bit, address) = self.table.claim(self.keys.pools, pool)?;
+            self.keys.pools.advance(pool, bit);
+            let view = self.view(address)?;
             if view.occupancy == Occupancy::Free {
                 return Some(view);
             }
@@ -134,11 +132,11 @@ impl Fetch<'_, '_> {
 
     /// The slot with the oldest hold of the wanted pools. With very many holds of other pools an
     /// older one may be missed.
-    fn oldest_hold(&self) -> Option<SlotView> {
+    fn oldest_hold(&self) -> Option<SlotView<F>> {
         let mut heads: [u64; STRIPES] = core::array::from_fn(|stripe| {
             self.table.stripes[stripe].hints.first_hold_ns.load(Ordering::Relaxed)
         });
-        let mut oldest: Option<SlotView> = None;
+        let mut oldest: Option<SlotView<F>> = None;
         for _ in 0..HOLD_STRIPES {
             let (stripe, &head) = heads.iter().enumerate().min_by_key(|&(_, &head)| head)?;
             if head >= oldest.map_or(u64::MAX, |view| view.hold_deadline_ns) {
@@ -154,7 +152,7 @@ impl Fetch<'_, '_> {
         oldest
     }
 
-    fn oldest_hold_of(&self, stripe: usize) -> Option<SlotView> {
+    fn oldest_hold_of(&self, stripe: usize) -> Option<SlotView<F>> {
         let stripe = self.table.lock(stripe);
         let slots = &stripe.state.slots;
         stripe
@@ -163,12 +161,12 @@ impl Fetch<'_, '_> {
             .holds(slots)
             .take(HOLDS_EACH)
             .map(|id| slots.get(id))
-            .find(|slot| self.is_wanted(slot.address) && slot.row_epoch <= self.settled_epoch)
+            .find(|slot| self.is_wanted(slot.address()) && slot.row_epoch <= self.settled_epoch)
             .map(|slot| slot.view(&self.keys.identity, self.settled_epoch))
     }
 
-    fn is_wanted(&self, address: u32) -> bool {
+    fn is_wanted(&self, address: F::Address) -> bool {
         let mut pools = self.keys.candidate_pools.iter();
-        pools.any(|pool| self.keys.pools.specs()[pool.0 as usize].contains(address.into()))
+        pools.any(|&pool| self.keys.pools.contains(pool, address))
     }
 }

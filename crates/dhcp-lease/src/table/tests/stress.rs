@@ -6,9 +6,9 @@ use std::sync::Mutex;
 
 use base::{Now, Random};
 
-use super::super::LeaseTable;
 use super::audit::audit;
 use super::{SECOND_NS, START, client, lease_for, pool};
+use crate::v4::LeaseTable;
 use crate::v4::lease::LeaseState;
 use crate::v4::row::RowView;
 use crate::v4::{Action, Facts, FetchKeys, Occupancy, Owner};

@@ -6,12 +6,13 @@ use core::sync::atomic::Ordering;
 
 use base::Now;
 
-use super::deadlines::Deadlines;
+use super::deadlines::is_wheel_due;
+use super::leased::Leased;
 use super::stripe::{Hints, Locked};
 use super::{LeaseTable, STRIPES};
-use crate::v4::{Occupancy, Swept};
+use crate::contract::{Occupancy, Swept};
 
-impl LeaseTable {
+impl<F: Leased> LeaseTable<F> {
     /// Frees what has ended at `now` and what was released in rows through `settled_epoch`,
     /// touching at most `budget` slots. Later calls, by any shard, go on where this one stopped.
     pub fn sweep(&self, now: Now, settled_epoch: u64, budget: u32) -> Swept {
@@ -74,10 +75,10 @@ impl Pass {
         let wheel_due_s = hints.wheel_due_s.load(Ordering::Relaxed);
         hints.first_hold_ns.load(Ordering::Relaxed) <= self.now.mono_ns
             || hints.first_release_epoch.load(Ordering::Relaxed) <= self.settled_epoch
-            || Deadlines::is_wheel_due(wheel_due_s, self.now.wall_s())
+            || is_wheel_due(wheel_due_s, self.now.wall_s())
     }
 
-    fn work_off(&mut self, stripe: &mut Locked<'_>, swept: &mut Swept) {
+    fn work_off<F: Leased>(&mut self, stripe: &mut Locked<'_, F>, swept: &mut Swept) {
         while self.left > 0 {
             let deadlines = &stripe.state.deadlines;
             let id = if let Some(id) = deadlines.settled_release(self.settled_epoch) {

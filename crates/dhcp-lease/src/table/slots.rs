@@ -1,11 +1,13 @@
 //! A stripe's slots: pages for the blocks that have pools, made when first touched, and a sparse
-//! part for addresses outside every pool. A slot never moves and never goes away.
+//! part for addresses that no block has a row
+//! for. A slot never moves and never goes away.
 
 use core::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 
+use super::leased::Leased;
 use super::slot::Slot;
 
 /// Slots of one page. The neighbours of a slot are the same address in the neighbouring blocks.
@@ -16,18 +18,23 @@ const PART_PAGES: usize = 32;
 const SPARSE: u32 = 1 << 30;
 
 /// A stripe's slots, addressed by ids: the row of the block, or a place in the sparse part.
-#[derive(Default)]
-pub(super) struct Slots {
-    pages: Vec<Option<Box<[Slot; PAGE]>>>,
-    sparse: Vec<Slot>,
+pub(super) struct Slots<F: Leased> {
+    pages: Vec<Option<Box<[Slot<F>; PAGE]>>>,
+    sparse: Vec<Slot<F>>,
     sparse_ids: HashTable<u32>,
 }
 
-fn hash_of(address: u32) -> u64 {
-    FixedState::with_seed(0).hash_one(address)
+fn hash_of(place: u32) -> u64 {
+    FixedState::with_seed(0).hash_one(place)
 }
 
-impl Slots {
+impl<F: Leased> Default for Slots<F> {
+    fn default() -> Self {
+        Self { pages: Vec::new(), sparse: Vec::new(), sparse_ids: HashTable::new() }
+    }
+}
+
+impl<F: Leased> Slots<F> {
     /// Makes room for `rows` rows, with their pages when `prefill`.
     pub(super) fn reserve(&mut self, rows: usize, prefill: bool) {
         let pages = rows.div_ceil(PAGE);
@@ -42,12 +49,11 @@ impl Slots {
         }
     }
 
-    /// Id of the slot of `address`, whose block has `row`; `None` when it has not been made yet.
-    pub(super) fn find(&self, address: u32, row: Option<u32>) -> Option<u32> {
+    /// Id of the slot at `place`, whose block has `row`; `None` when it has not been made yet.
+    pub(super) fn find(&self, place: u32, row: Option<u32>) -> Option<u32> {
         if !self.sparse.is_empty()
-            && let Some(&id) = self
-                .sparse_ids
-                .find(hash_of(address), |&id| self.sparse[id as usize].address == address)
+            && let Some(&id) =
+                self.sparse_ids.find(hash_of(place), |&id| self.sparse[id as usize].place == place)
         {
             return Some(SPARSE | id);
         }
@@ -55,31 +61,29 @@ impl Slots {
         self.pages.get(row as usize / PAGE)?.as_ref().map(|_| row)
     }
 
-    /// Id of the slot of `address`, which is made when it is not there.
-    pub(super) fn make(&mut self, address: u32, row: Option<u32>) -> u32 {
-        if let Some(id) = self.find(address, row) {
-            let slot = self.get_mut(id);
-            slot.address = address;
+    /// Id of the slot of `address` at `place`, which is made when it is not there.
+    pub(super) fn make(&mut self, place: u32, row: Option<u32>, address: F::Address) -> u32 {
+        if let Some(id) = self.find(place, row) {
+            self.get_mut(id).settle_at(place, address);
             return id;
         }
-        let Some(row) = row else { return self.make_sparse(address) };
+        let Some(row) = row else { return self.make_sparse(place, address) };
         self.reserve(row as usize + 1, false);
         let page = self.pages[row as usize / PAGE].get_or_insert_with(fresh_page);
-        page[row as usize % PAGE].address = address;
+        page[row as usize % PAGE].settle_at(place, address);
         row
     }
 
-    fn make_sparse(&mut self, address: u32) -> u32 {
+    fn make_sparse(&mut self, place: u32, address: F::Address) -> u32 {
         let id = self.sparse.len() as u32;
-        assert!(id < SPARSE, "fewer leases than addresses");
-        self.sparse.push(Slot::fresh(address));
+        assert!(id < SPARSE, "fewer leases than places");
+        self.sparse.push(Slot::fresh(place, address));
         let sparse = &self.sparse;
-        self.sparse_ids
-            .insert_unique(hash_of(address), id, |&id| hash_of(sparse[id as usize].address));
+        self.sparse_ids.insert_unique(hash_of(place), id, |&id| hash_of(sparse[id as usize].place));
         SPARSE | id
     }
 
-    pub(super) fn get(&self, id: u32) -> &Slot {
+    pub(super) fn get(&self, id: u32) -> &Slot<F> {
         if id & SPARSE != 0 {
             return &self.sparse[(id & !SPARSE) as usize];
         }
@@ -87,7 +91,7 @@ impl Slots {
         &page[id as usize % PAGE]
     }
 
-    pub(super) fn get_mut(&mut self, id: u32) -> &mut Slot {
+    pub(super) fn get_mut(&mut self, id: u32) -> &mut Slot<F> {
         if id & SPARSE != 0 {
             return &mut self.sparse[(id & !SPARSE) as usize];
         }
@@ -97,7 +101,7 @@ impl Slots {
 
     /// The slots that something has happened to, in parts small enough to be read under the lock:
     /// call with 0, 1, 2 ... until there is none.
-    pub(super) fn part(&self, number: usize) -> Option<impl Iterator<Item = &Slot>> {
+    pub(super) fn part(&self, number: usize) -> Option<impl Iterator<Item = &Slot<F>>> {
         // Pages and sparse slots in turn, as both may grow meanwhile.
         let (at, is_sparse) = (number / 2, number % 2 == 1);
         let page_parts = self.pages.len().div_ceil(PART_PAGES);
@@ -114,16 +118,16 @@ impl Slots {
 
     /// All slots that something has happened to.
     #[cfg(test)]
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Slot> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Slot<F>> {
         (0..).map_while(|number| self.part(number)).flatten()
     }
 
     /// The slots outside the pages.
-    pub(super) fn sparse(&self) -> &[Slot] {
+    pub(super) fn sparse(&self) -> &[Slot<F>] {
         &self.sparse
     }
 }
 
-fn fresh_page() -> Box<[Slot; PAGE]> {
-    Box::new(core::array::from_fn(|_| Slot::fresh(0)))
+fn fresh_page<F: Leased>() -> Box<[Slot<F>; PAGE]> {
+    Box::new(core::array::from_fn(|_| Slot::unused()))
 }

@@ -1,4 +1,4 @@
-//! Which addresses a client's identity leads to: a striped multi-map from a hash to addresses.
+//! Which addresses a client's identity leads to: a striped multi-map from a hash to places.
 //!
 //! Entries are hints. Whoever follows one verifies it at the slot.
 
@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 
-/// Addresses that one identity leads to at most. A client has a few; hundreds of slots under one
+/// Places that one identity leads to at most. A client has a few; hundreds of slots under one
 /// hardware address are an attack or a hypervisor, and are found by their client identifiers.
 pub(super) const FAN_OUT: usize = 32;
 const STRIPES: usize = 256;
@@ -19,18 +19,18 @@ const STRIPES: usize = 256;
 struct Entry {
     /// Part of the key's hash: with the stripe, 40 bits of it.
     tag: u32,
-    address: u32,
+    place: u32,
 }
 
 impl Entry {
-    /// What the table inside places the entry by.
-    const fn place(&self) -> u64 {
-        place_of(self.tag)
+    /// What the table inside finds the entry by.
+    const fn spread(&self) -> u64 {
+        spread(self.tag)
     }
 }
 
 /// Spreads a tag over 64 bits: the table uses the lowest and the highest ones.
-const fn place_of(tag: u32) -> u64 {
+const fn spread(tag: u32) -> u64 {
     let mixed = (tag as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed ^ (mixed >> 32)
 }
@@ -39,27 +39,27 @@ const fn place_of(tag: u32) -> u64 {
 struct IndexStripe(Mutex<HashTable<Entry>>);
 
 /// One index. Two clients may share a hash, not knowingly: the seed is secret.
-pub(super) struct IdentityIndex {
+pub(crate) struct IdentityIndex {
     hasher: FixedState,
     stripes: Vec<IndexStripe>,
 }
 
-/// The addresses found, in no order that means anything.
-pub(super) struct Found {
-    addresses: [u32; FAN_OUT],
+/// The places found, in no order that means anything.
+pub(crate) struct Found {
+    places: [u32; FAN_OUT],
     len: usize,
 }
 
 impl Found {
-    pub(super) const NONE: Self = Self { addresses: [0; FAN_OUT], len: 0 };
+    pub(crate) const NONE: Self = Self { places: [0; FAN_OUT], len: 0 };
 
-    pub(super) fn addresses(&self) -> &[u32] {
-        &self.addresses[..self.len]
+    pub(crate) fn places(&self) -> &[u32] {
+        &self.places[..self.len]
     }
 }
 
 impl IdentityIndex {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self {
             hasher: FixedState::with_seed(seed),
             stripes: (0..STRIPES).map(|_| IndexStripe(Mutex::default())).collect(),
@@ -67,14 +67,14 @@ impl IdentityIndex {
     }
 
     /// Makes room for `count` entries, so that adding as many allocates nothing.
-    pub(super) fn reserve(&self, count: usize) {
+    pub(crate) fn reserve(&self, count: usize) {
         // Entries fall on stripes at random: eight standard deviations more than their share.
         let share = count / STRIPES;
         let capacity = share + 8 * (share.isqrt() + 1) + 8;
         for stripe in &self.stripes {
             let mut table = stripe.0.lock().expect("no holder of an index stripe panics");
             let missing = capacity.saturating_sub(table.len());
-            table.reserve(missing, Entry::place);
+            table.reserve(missing, Entry::spread);
         }
     }
 
@@ -84,32 +84,32 @@ impl IdentityIndex {
         (hash as u32, stripe.0.lock().expect("no holder of an index stripe panics"))
     }
 
-    /// Adds that `key` leads to `address`.
-    pub(super) fn insert<K: Hash + ?Sized>(&self, key: &K, address: u32) {
+    /// Adds that `key` leads to `place`.
+    pub(crate) fn insert<K: Hash + ?Sized>(&self, key: &K, place: u32) {
         let (tag, mut table) = self.locate(key);
-        let place = place_of(tag);
+        let spread = spread(tag);
         // Equal tags lengthen each other's probes, hence the bound also for the table's sake.
-        if table.iter_hash(place).filter(|entry| entry.tag == tag).count() < FAN_OUT {
-            table.insert_unique(place, Entry { tag, address }, Entry::place);
+        if table.iter_hash(spread).filter(|entry| entry.tag == tag).count() < FAN_OUT {
+            table.insert_unique(spread, Entry { tag, place }, Entry::spread);
         }
     }
 
-    /// Takes back that `key` leads to `address`.
-    pub(super) fn remove<K: Hash + ?Sized>(&self, key: &K, address: u32) {
+    /// Takes back that `key` leads to `place`.
+    pub(crate) fn remove<K: Hash + ?Sized>(&self, key: &K, place: u32) {
         let (tag, mut table) = self.locate(key);
-        let entry = Entry { tag, address };
-        if let Ok(found) = table.find_entry(entry.place(), |other| *other == entry) {
+        let entry = Entry { tag, place };
+        if let Ok(found) = table.find_entry(entry.spread(), |other| *other == entry) {
             found.remove();
         }
     }
 
     /// Where `key` leads to.
-    pub(super) fn find<K: Hash + ?Sized>(&self, key: &K) -> Found {
+    pub(crate) fn find<K: Hash + ?Sized>(&self, key: &K) -> Found {
         let (tag, table) = self.locate(key);
         let mut found = Found::NONE;
-        let entries = table.iter_hash(place_of(tag)).filter(|entry| entry.tag == tag);
+        let entries = table.iter_hash(spread(tag)).filter(|entry| entry.tag == tag);
         for entry in entries.take(FAN_OUT) {
-            found.addresses[found.len] = entry.address;
+            found.places[found.len] = entry.place;
             found.len += 1;
         }
         found
@@ -117,7 +117,7 @@ impl IdentityIndex {
 
     /// Number of entries.
     #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.stripes.iter().map(|stripe| stripe.0.lock().unwrap().len()).sum()
     }
 }
@@ -127,27 +127,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_identity_leads_to_all_its_addresses_until_they_are_taken_back() {
+    fn an_identity_leads_to_all_its_places_until_they_are_taken_back() {
         let index = IdentityIndex::new(7);
         index.insert(&[1_u8, 2][..], 10);
         index.insert(&[1_u8, 2][..], 20);
         index.insert(&[3_u8][..], 30);
-        let mut found = index.find(&[1_u8, 2][..]).addresses().to_vec();
+        let mut found = index.find(&[1_u8, 2][..]).places().to_vec();
         found.sort_unstable();
         assert_eq!(found, [10, 20]);
         index.remove(&[1_u8, 2][..], 10);
         index.remove(&[1_u8, 2][..], 30);
-        assert_eq!(index.find(&[1_u8, 2][..]).addresses(), [20]);
-        assert_eq!(index.find(&[3_u8][..]).addresses(), [30]);
+        assert_eq!(index.find(&[1_u8, 2][..]).places(), [20]);
+        assert_eq!(index.find(&[3_u8][..]).places(), [30]);
     }
 
     #[test]
     fn one_identity_cannot_fill_the_index() {
         let index = IdentityIndex::new(7);
-        for address in 0..10_000 {
-            index.insert(&[9_u8][..], address);
+        for place in 0..10_000 {
+            index.insert(&[9_u8][..], place);
         }
         assert_eq!(index.len(), FAN_OUT);
-        assert_eq!(index.find(&[9_u8][..]).addresses().len(), FAN_OUT);
+        assert_eq!(index.find(&[9_u8][..]).places().len(), FAN_OUT);
     }
 }

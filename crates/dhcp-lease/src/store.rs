@@ -1,14 +1,12 @@
 //! One shard's end of the lease table, and the store that keeps nothing beyond it.
 
-use core::net::Ipv4Addr;
 use std::sync::Arc;
 
 use base::Now;
 
-use super::V4;
-use super::row::RowView;
-use super::table::LeaseTable;
-use super::{Change, Facts, FetchKeys, LeaseStore, Occupancy, Receipt, Refusal, Swept};
+use crate::contract::{ChangeOf, Facts, FetchKeys, LeaseStore, Occupancy, Receipt, Refusal, Swept};
+use crate::table::LeaseTable;
+use crate::table::leased::Leased;
 
 /// Claims that a shard keeps open at most; beyond, the oldest is given back.
 const CLAIMS_MAX: usize = 64;
@@ -16,26 +14,32 @@ const CLAIMS_MAX: usize = 64;
 /// One shard's end of a [`LeaseTable`]: remembers which candidates the shard has claimed, so that
 /// none stays claimed when its transaction takes another turn. Every store is built on one.
 #[derive(Debug)]
-pub struct TableShard {
-    table: Arc<LeaseTable>,
-    claims: Vec<Ipv4Addr>,
+pub struct TableShard<F: Leased> {
+    table: Arc<LeaseTable<F>>,
+    claims: Vec<F::Address>,
 }
 
-impl TableShard {
+impl<F: Leased> TableShard<F> {
     /// A shard of `table`.
     #[must_use]
-    pub fn new(table: Arc<LeaseTable>) -> Self {
+    pub fn new(table: Arc<LeaseTable<F>>) -> Self {
         Self { table, claims: Vec::with_capacity(CLAIMS_MAX) }
     }
 
     /// The table.
     #[must_use]
-    pub const fn table(&self) -> &Arc<LeaseTable> {
+    pub const fn table(&self) -> &Arc<LeaseTable<F>> {
         &self.table
     }
 
     /// [`LeaseTable::fetch`], with the claim remembered.
-    pub fn fetch(&mut self, now: Now, settled_epoch: u64, keys: &FetchKeys<'_>, facts: &mut Facts) {
+    pub fn fetch(
+        &mut self,
+        now: Now,
+        settled_epoch: u64,
+        keys: &FetchKeys<'_, F>,
+        facts: &mut Facts<F>,
+    ) {
         self.table.fetch(now, settled_epoch, keys, facts);
         if let Some(candidate) = facts.candidate
             && candidate.occupancy == Occupancy::Free
@@ -55,10 +59,10 @@ impl TableShard {
     pub fn apply(
         &mut self,
         now: Now,
-        changes: &[Change<'_>],
+        changes: &[ChangeOf<'_, F>],
         row_epoch: u64,
         settled_epoch: u64,
-        log: &mut dyn FnMut(RowView<'_>),
+        log: &mut dyn FnMut(F::Row<'_>),
     ) -> Result<Receipt, Refusal> {
         let receipt = self.table.apply(now, changes, row_epoch, settled_epoch, log)?;
         for change in changes {
@@ -68,7 +72,7 @@ impl TableShard {
     }
 
     /// Ends the claim on `address` without a commit.
-    pub fn give_back(&mut self, address: Ipv4Addr) {
+    pub fn give_back(&mut self, address: F::Address) {
         self.claims.retain(|&claim| claim != address);
         self.table.give_back(address);
     }
@@ -84,31 +88,31 @@ impl TableShard {
 /// A store without storage (`persist` false): every row settles at once, and a restart forgets
 /// all leases.
 #[derive(Debug)]
-pub struct MemoryStore {
-    shard: TableShard,
+pub struct MemoryStore<F: Leased> {
+    shard: TableShard<F>,
 }
 
 /// The one epoch of a store that writes nothing: settled from the start.
 const SETTLED: u64 = 1;
 
-impl MemoryStore {
+impl<F: Leased> MemoryStore<F> {
     /// One shard's handle on `table`.
     #[must_use]
-    pub fn new(table: Arc<LeaseTable>) -> Self {
+    pub fn new(table: Arc<LeaseTable<F>>) -> Self {
         Self { shard: TableShard::new(table) }
     }
 }
 
-impl LeaseStore<V4> for MemoryStore {
-    fn fetch(&mut self, now: Now, keys: &FetchKeys<'_>, facts: &mut Facts) {
+impl<F: Leased> LeaseStore<F> for MemoryStore<F> {
+    fn fetch(&mut self, now: Now, keys: &FetchKeys<'_, F>, facts: &mut Facts<F>) {
         self.shard.fetch(now, SETTLED, keys, facts);
     }
 
-    fn commit(&mut self, now: Now, changes: &[Change<'_>]) -> Result<Receipt, Refusal> {
+    fn commit(&mut self, now: Now, changes: &[ChangeOf<'_, F>]) -> Result<Receipt, Refusal> {
         self.shard.apply(now, changes, SETTLED, SETTLED, &mut |_| {})
     }
 
-    fn give_back(&mut self, address: Ipv4Addr) {
+    fn give_back(&mut self, address: F::Address) {
         self.shard.give_back(address);
     }
 

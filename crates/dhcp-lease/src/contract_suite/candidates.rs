@@ -1,0 +1,145 @@
+//! Which address a client is offered, and who else is meanwhile.
+
+use super::*;
+
+/// DISCOVER and REQUEST of one client.
+pub fn a_candidate_is_held_and_then_leased<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 19)]);
+    let candidate = bench.candidate(client::<B>(1)).expect("the pool is empty");
+    assert_eq!((candidate.occupancy, candidate.owner), (Occupancy::Free, Owner::Nobody));
+    let hold = hold_from::<B>(bench.now);
+    let receipt = bench.commit(client::<B>(1), &candidate, hold).expect("nobody interferes");
+    assert_eq!(receipt.row_epoch, 0, "holds are not logged");
+    let facts = bench.fetch(client::<B>(1), Some(candidate.address), &[]);
+    assert_eq!(facts.mine_count, 1);
+    let held = facts.asked[0].expect("it is pooled");
+    assert_eq!(facts.mine[0], Some(held));
+    assert_eq!((held.occupancy, held.owner), (Occupancy::Held, Owner::Asking));
+    assert_eq!(held.hold_deadline_ns, bench.now.mono_ns + HOLD_NS);
+    assert_ne!(held.version, candidate.version);
+    let receipt =
+        bench.commit(client::<B>(1), &held, lease_for::<B>(LIFETIME_S)).expect("it is held");
+    assert_ne!(receipt.row_epoch, 0, "leases are logged");
+    bench.settle();
+    assert!(bench.store.settled_epoch() >= receipt.row_epoch);
+    let leased = bench.slot(client::<B>(1), candidate.address);
+    assert_eq!((leased.occupancy, leased.owner), (Occupancy::Leased, Owner::Asking));
+    assert_eq!((leased.cltt_s, leased.valid_lifetime_s), (bench.now.wall_s(), LIFETIME_S));
+    assert_eq!((leased.subnet_id, leased.row_epoch), (1, receipt.row_epoch));
+    assert_eq!(bench.slot(client::<B>(2), candidate.address).owner, Owner::Other);
+}
+
+/// The next address after the last given, then from the start again.
+pub fn addresses_are_given_in_order_and_wrap<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 13)]);
+    for last in 10..=13 {
+        let candidate = bench.candidate(client::<B>(last)).expect("there are four");
+        assert_eq!(candidate.address, address::<B>(last));
+        bench
+            .commit(client::<B>(last), &candidate, lease_for::<B>(LIFETIME_S))
+            .expect("it is free");
+        bench.settle();
+    }
+    assert_eq!(bench.candidate(client::<B>(1)), None);
+    for last in [12, 10] {
+        bench.make(client::<B>(last), address::<B>(last), Action::Release);
+        bench.settle();
+        bench.sweep();
+    }
+    assert_eq!(bench.candidate(client::<B>(1)).map(|slot| slot.address), Some(address::<B>(10)));
+    assert_eq!(bench.candidate(client::<B>(1)).map(|slot| slot.address), Some(address::<B>(12)));
+}
+
+/// A later pool gives addresses when the earlier ones have none.
+pub fn pools_are_used_in_the_order_of_preference<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 10), pool::<B>(20, 29)]);
+    let given: Vec<_> = (0..3)
+        .map(|_| bench.fetch(client::<B>(1), None, &[PoolIndex(0), PoolIndex(1)]).candidate)
+        .map(|candidate| candidate.expect("there are eleven").address)
+        .collect();
+    assert_eq!(given, [address::<B>(10), address::<B>(20), address::<B>(21)]);
+}
+
+/// A candidate is claimed for its transaction, also against other shards.
+pub fn two_fetches_get_different_candidates<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 11)]);
+    let first = bench.candidate(client::<B>(1)).expect("there are two");
+    bench.store = bench.backend.store();
+    let second = bench.candidate(client::<B>(2)).expect("there are two");
+    assert_ne!(first.address, second.address);
+    assert_eq!(bench.candidate(client::<B>(3)), None);
+}
+
+/// A client that comes back takes no second address away, not even for a moment.
+pub fn a_spare_candidate_is_for_clients_without_a_slot<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 11)]);
+    bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
+    for (number, expected) in [(1, None), (2, Some(address::<B>(11)))] {
+        let mut facts = Facts::default();
+        let keys = FetchKeys {
+            identity: B::Family::borrow(client::<B>(number)),
+            addresses: [None; 2],
+            pools: &*bench.pools,
+            candidate_pools: &[PoolIndex(0)],
+            is_candidate_spare: true,
+        };
+        bench.store.fetch(bench.now, &keys, &mut facts);
+        assert_eq!(facts.candidate.map(|slot| slot.address), expected);
+    }
+}
+
+/// A transaction that takes another turn costs no address.
+pub fn an_unused_claim_ends_with_the_batch<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 10)]);
+    assert!(bench.candidate(client::<B>(1)).is_some());
+    assert_eq!(bench.candidate(client::<B>(2)), None);
+    let now = bench.now;
+    bench.store.submit(now);
+    assert!(bench.candidate(client::<B>(2)).is_some());
+}
+
+/// Giving back does not wait for the end of the batch.
+pub fn a_candidate_given_back_is_there_at_once<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 10)]);
+    let candidate = bench.candidate(client::<B>(1)).expect("there is one");
+    bench.store.give_back(candidate.address);
+    let again = bench.candidate(client::<B>(2)).expect("it was given back");
+    bench.commit(client::<B>(2), &again, lease_for::<B>(LIFETIME_S)).expect("it is free");
+    bench.store.give_back(again.address);
+    assert_eq!(bench.candidate(client::<B>(3)), None, "what is leased cannot be given back");
+}
+
+/// And breaking it is allowed.
+pub fn an_exhausted_pool_gives_the_oldest_hold<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 12), pool::<B>(20, 20)]);
+    for last in [20, 11, 12, 10] {
+        let hold = hold_from::<B>(bench.now);
+        bench.make(client::<B>(last), address::<B>(last), hold);
+        bench.pass(1);
+    }
+    for last in [11, 12, 10, 11] {
+        let oldest = bench.candidate(client::<B>(1)).expect("holds can be broken");
+        assert_eq!((oldest.address, oldest.occupancy), (address::<B>(last), Occupancy::Held));
+        let hold = hold_from::<B>(bench.now);
+        bench.commit(client::<B>(1), &oldest, hold).expect("holds can be broken");
+        bench.pass(1);
+    }
+    bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
+    let other = bench.candidate(client::<B>(2)).expect("holds can be broken");
+    assert_eq!(other.address, address::<B>(12));
+}
+
+/// Nobody's offer is broken while there is something better.
+pub fn an_exhausted_pool_prefers_an_ended_lease<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 11)]);
+    bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(5));
+    bench.settle();
+    bench.pass(5);
+    let hold = hold_from::<B>(bench.now);
+    bench.make(client::<B>(2), address::<B>(11), hold);
+    let candidate = bench.candidate(client::<B>(3)).expect("a lease has ended");
+    assert_eq!(candidate.address, address::<B>(10));
+    assert!(candidate.is_available(bench.now));
+    bench.commit(client::<B>(3), &candidate, hold).expect("the lease has ended");
+    assert_eq!(bench.store.sweep(bench.now, 64).leases, 1, "reclaimed leases are reported");
+}

@@ -1,0 +1,156 @@
+//! Compare-and-set: what is changed, what is refused.
+
+use super::*;
+
+/// The compare of compare-and-set.
+pub fn a_change_on_an_old_version_is_stale<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 19)]);
+    let before = bench.slot(client::<B>(1), address::<B>(10));
+    let hold = hold_from::<B>(bench.now);
+    bench.commit(client::<B>(1), &before, hold).expect("it is free");
+    assert_eq!(bench.commit(client::<B>(2), &before, hold), Err(Refusal::Stale));
+    let held = bench.slot(client::<B>(2), address::<B>(10));
+    assert_eq!((held.occupancy, held.owner), (Occupancy::Held, Owner::Other));
+}
+
+/// One stale change undoes none and does none.
+pub fn a_commit_changes_all_or_nothing<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 19)]);
+    let hold = hold_from::<B>(bench.now);
+    let free: Vec<_> =
+        [12, 10, 11].map(|last| bench.slot(client::<B>(1), address::<B>(last))).into();
+    bench.make(client::<B>(2), address::<B>(11), hold);
+    let changes = |slots: &[ViewOf<B>]| -> Vec<ChangeBy<B>> {
+        let change = |slot| change::<B>(client::<B>(1), slot, hold);
+        slots.iter().map(change).collect()
+    };
+    let now = bench.now;
+    let refused = bench.store.commit(now, &changes(&free));
+    assert_eq!(refused, Err(Refusal::Stale));
+    assert_eq!(bench.fetch(client::<B>(1), None, &[]).mine_count, 0);
+    assert_eq!(bench.slot(client::<B>(1), address::<B>(10)), free[1]);
+    bench.store.commit(now, &changes(&free[..2])).expect("both are free");
+    assert_eq!(bench.fetch(client::<B>(1), None, &[]).mine_count, 2);
+}
+
+/// Clients ask for anything.
+pub fn an_address_outside_every_pool_has_no_slot<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 19)]);
+    for outside in [address::<B>(9), address::<B>(20), outside::<B>()] {
+        assert_eq!(bench.fetch(client::<B>(1), Some(outside), &[]).asked[0], None);
+        let action = lease_for::<B>(LIFETIME_S);
+        let identity = client::<B>(1);
+        let change = Change { identity, address: outside, expected_version: 0, action };
+        let refused = bench.store.commit(START, &[change]);
+        assert_eq!(refused, Err(Refusal::NoSuchSlot));
+    }
+}
+
+/// So that the rows of an address are written in the order of its changes.
+pub fn a_slot_with_an_unsettled_row_takes_no_change<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 19)]);
+    let receipt = bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
+    if bench.store.settled_epoch() < receipt.row_epoch {
+        let leased = bench.slot(client::<B>(1), address::<B>(10));
+        let refused = bench.commit(client::<B>(1), &leased, lease_for::<B>(LIFETIME_S));
+        assert_eq!(refused, Err(Refusal::Unsettled(receipt.row_epoch)));
+    }
+    bench.settle();
+    bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
+}
+
+/// What is safe stays safe.
+pub fn settled_epochs_never_go_down<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 19)]);
+    let mut settled = bench.store.settled_epoch();
+    for last in 10..=19 {
+        let receipt = bench.make(client::<B>(last), address::<B>(last), lease_for::<B>(LIFETIME_S));
+        assert!(bench.store.settled_epoch() >= settled);
+        settled = bench.store.settled_epoch();
+        bench.settle();
+        assert!(bench.store.settled_epoch() >= receipt.row_epoch);
+        assert!(bench.store.settled_epoch() >= settled);
+        settled = bench.store.settled_epoch();
+    }
+}
+
+/// Even to one that knows the version.
+pub fn a_running_lease_is_not_given_to_another<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 19)]);
+    bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
+    bench.settle();
+    let leased = bench.slot(client::<B>(2), address::<B>(10));
+    assert_eq!((leased.occupancy, leased.owner), (Occupancy::Leased, Owner::Other));
+    let hold = hold_from::<B>(bench.now);
+    for action in [lease_for::<B>(1), hold, Action::Release, Action::Decline { probation_s: 1 }] {
+        assert_eq!(bench.commit(client::<B>(2), &leased, action), Err(Refusal::Stale));
+    }
+    assert_eq!(bench.slot(client::<B>(2), address::<B>(10)), leased);
+}
+
+/// The client took another server's offer.
+pub fn a_hold_is_given_up<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 10)]);
+    let hold = hold_from::<B>(bench.now);
+    bench.make(client::<B>(1), address::<B>(10), hold);
+    let held = bench.slot(client::<B>(2), address::<B>(10));
+    assert_eq!(bench.commit(client::<B>(2), &held, Action::Unhold), Err(Refusal::Stale));
+    let receipt = bench.make(client::<B>(1), address::<B>(10), Action::Unhold);
+    assert_eq!(receipt.row_epoch, 0);
+    let free = bench.candidate(client::<B>(2)).expect("it was given up");
+    assert_eq!(free.occupancy, Occupancy::Free);
+}
+
+/// A client that discovers again while it has a lease.
+pub fn a_hold_on_the_own_lease_changes_nothing<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 10)]);
+    bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
+    bench.settle();
+    let leased = bench.slot(client::<B>(1), address::<B>(10));
+    let hold = hold_from::<B>(bench.now);
+    bench.make(client::<B>(1), address::<B>(10), hold);
+    assert_eq!(bench.slot(client::<B>(1), address::<B>(10)), leased);
+}
+
+/// Leases read at start-up, also outside the pools.
+pub fn a_loaded_lease_is_found<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 10)]);
+    for (at, number) in [(BASE + 10, 1), (OUTSIDE, 2)] {
+        let sample = SampleLease {
+            address: at,
+            client: number,
+            valid_lifetime_s: LIFETIME_S,
+            cltt_s: START.wall_s(),
+            subnet_id: 7,
+            pool_id: 3,
+            hostname: "a.example",
+            state: LeaseState::Assigned,
+            user_context: "{}",
+        };
+        let lease = B::Family::lease(&sample);
+        bench.backend.table().load(lease.clone());
+        let who = B::Family::client(number);
+        let slot = bench.slot(who, B::Family::address(at));
+        assert_eq!((slot.occupancy, slot.owner), (Occupancy::Leased, Owner::Asking));
+        assert_eq!((slot.subnet_id, slot.expires_s()), (7, START.wall_s() + u64::from(LIFETIME_S)));
+        assert_eq!(bench.fetch(who, None, &[]).mine[0], Some(slot));
+        let mut listed = Vec::new();
+        bench.backend.table().for_each_lease(|listing| listed.push(listing));
+        assert!(listed.contains(&lease), "{listed:?}");
+    }
+    assert_eq!(bench.candidate(client::<B>(3)), None);
+    bench.make(client::<B>(2), outside::<B>(), lease_for::<B>(LIFETIME_S));
+}
+
+/// Shards share the leases.
+pub fn other_shards_see_a_commit_at_once<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 19)]);
+    let before = bench.slot(client::<B>(2), address::<B>(10));
+    bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
+    bench.settle();
+    bench.store = bench.backend.store();
+    let after = bench.slot(client::<B>(1), address::<B>(10));
+    assert_eq!((after.occupancy, after.owner), (Occupancy::Leased, Owner::Asking));
+    let refused = bench.commit(client::<B>(2), &before, lease_for::<B>(LIFETIME_S));
+    assert_eq!(refused, Err(Refusal::Stale));
+}

@@ -1,0 +1,229 @@
+//! What every lease store must do, as tests over a factory of stores. A backend implements
+//! [`Backend`] and calls [`lease_store_contract!`](crate::lease_store_contract) in its tests, which
+//! makes one test of each function here, with the same names for every backend of both families.
+
+mod candidates;
+mod changes;
+mod ends;
+mod v4;
+mod v6;
+
+use std::sync::Arc;
+
+use base::Now;
+
+use crate::contract::{
+    Action, Change, Facts, FetchKeys, LeaseStore, Occupancy, Owner, Receipt, Refusal, SlotView,
+};
+use crate::family::{Family, PoolIndex};
+use crate::lease::LeaseState;
+use crate::pool::PoolSet;
+use crate::sample::{Sample, SampleLease};
+use crate::table::LeaseTable;
+use crate::table::leased::Leased;
+
+pub use candidates::*;
+pub use changes::*;
+pub use ends::*;
+pub use v4::*;
+pub use v6::*;
+
+/// Makes stores that share one table.
+pub trait Backend {
+    /// Whose leases.
+    type Family: Sample;
+    /// One shard's store.
+    type Store: LeaseStore<Self::Family>;
+
+    /// The table of all stores that this backend makes.
+    fn table(&self) -> &LeaseTable<Self::Family>;
+
+    /// One more shard's store.
+    fn store(&mut self) -> Self::Store;
+
+    /// Makes all rows that were submitted settle, and returns when they have.
+    fn settle(&mut self);
+}
+
+/// Makes the contract's tests for a backend of one family: `lease_store_contract!(v4:
+/// MyBackend::new());`. The expression is evaluated once for each test.
+#[macro_export]
+macro_rules! lease_store_contract {
+    (v4: $backend:expr) => {
+        $crate::lease_store_contract!(@both $backend);
+        $crate::lease_store_contract!(@each $backend;
+            an_identity_is_known_by_either_key,
+            clients_with_one_hardware_address_are_told_apart,
+        );
+    };
+    (v6: $backend:expr) => {
+        $crate::lease_store_contract!(@both $backend);
+        $crate::lease_store_contract!(@each $backend;
+            associations_of_one_client_are_told_apart,
+            several_associations_of_a_message_succeed_together,
+            an_address_and_a_prefix_with_one_number_are_two,
+            prefixes_of_another_length_are_others,
+            the_preferred_lifetime_is_told_while_leased,
+            a_huge_pool_gives_from_its_start_without_end,
+            an_address_far_out_in_a_huge_pool_can_be_had,
+            nothing_is_given_twice_when_a_pool_opens_over_leases,
+        );
+    };
+    (@both $backend:expr) => {
+        $crate::lease_store_contract!(@each $backend;
+            a_candidate_is_held_and_then_leased,
+            addresses_are_given_in_order_and_wrap,
+            pools_are_used_in_the_order_of_preference,
+            two_fetches_get_different_candidates,
+            a_spare_candidate_is_for_clients_without_a_slot,
+            an_unused_claim_ends_with_the_batch,
+            a_candidate_given_back_is_there_at_once,
+            an_exhausted_pool_gives_the_oldest_hold,
+            an_exhausted_pool_prefers_an_ended_lease,
+            a_change_on_an_old_version_is_stale,
+            a_commit_changes_all_or_nothing,
+            an_address_outside_every_pool_has_no_slot,
+            a_slot_with_an_unsettled_row_takes_no_change,
+            settled_epochs_never_go_down,
+            a_running_lease_is_not_given_to_another,
+            a_hold_is_given_up,
+            a_hold_on_the_own_lease_changes_nothing,
+            a_loaded_lease_is_found,
+            other_shards_see_a_commit_at_once,
+            a_renewal_moves_the_end,
+            an_ended_lease_is_given_to_another,
+            a_swept_lease_is_free_and_remembers_its_client,
+            a_hold_ends_by_itself,
+            a_release_is_free_once_settled,
+            a_declined_address_is_nobodys_until_probation_ends,
+            a_sweep_keeps_to_its_budget,
+        );
+    };
+    (@each $backend:expr; $($name:ident,)*) => {
+        $(
+            #[test]
+            fn $name() {
+                $crate::contract_suite::$name(&mut $backend);
+            }
+        )*
+    };
+}
+
+/// 2001-09-09T01:46:40Z.
+const START: Now = Now { mono_ns: 5_000_000_000, wall_us: 1_000_000_000_000_000 };
+const SECOND_NS: u64 = 1_000_000_000;
+const HOLD_NS: u64 = 10 * SECOND_NS;
+const LIFETIME_S: u32 = 600;
+/// Number of the address before those that pools are made of: 192.0.2.0.
+const BASE: u32 = 0xc000_0200;
+/// Number of an address that is in no pool: 203.0.113.1.
+const OUTSIDE: u32 = 0xcb00_7101;
+
+type AddressOf<B> = <<B as Backend>::Family as Family>::Address;
+type ClientOf<B> = <<B as Backend>::Family as Family>::Identity<'static>;
+type SpecOf<B> = <<B as Backend>::Family as Leased>::Spec;
+type ActionOf<B> = Action<<<B as Backend>::Family as Family>::Terms<'static>>;
+type ViewOf<B> = SlotView<<B as Backend>::Family>;
+type ChangeBy<B> =
+    Change<ClientOf<B>, AddressOf<B>, <<B as Backend>::Family as Family>::Terms<'static>>;
+
+fn address<B: Backend>(last: u8) -> AddressOf<B> {
+    B::Family::address(BASE + u32::from(last))
+}
+
+/// An address that is in no pool.
+fn outside<B: Backend>() -> AddressOf<B> {
+    B::Family::address(OUTSIDE)
+}
+
+fn client<B: Backend>(number: u8) -> ClientOf<B> {
+    B::Family::client(u32::from(number))
+}
+
+fn pool<B: Backend>(first: u8, last: u8) -> SpecOf<B> {
+    B::Family::pool(BASE + u32::from(first), BASE + u32::from(last))
+}
+
+fn lease_for<B: Backend>(valid_lifetime_s: u32) -> ActionOf<B> {
+    Action::Lease(B::Family::terms(valid_lifetime_s, 1, ""))
+}
+
+const fn hold_from<B: Backend>(now: Now) -> ActionOf<B> {
+    Action::Hold { deadline_ns: now.mono_ns + HOLD_NS, subnet_id: 1 }
+}
+
+/// A store with the pools and the clock of one test.
+struct Bench<'b, B: Backend> {
+    backend: &'b mut B,
+    store: B::Store,
+    pools: Arc<PoolSet<B::Family>>,
+    now: Now,
+}
+
+impl<'b, B: Backend> Bench<'b, B> {
+    fn new(backend: &'b mut B, specs: &[SpecOf<B>]) -> Self {
+        let pools = backend.table().configure(specs);
+        let store = backend.store();
+        Self { backend, store, pools, now: START }
+    }
+
+    fn pass(&mut self, seconds: u64) {
+        self.now = self.now.after_ns(seconds * SECOND_NS);
+    }
+
+    fn settle(&mut self) {
+        self.store.submit(self.now);
+        self.backend.settle();
+    }
+
+    fn fetch(
+        &mut self,
+        who: ClientOf<B>,
+        asked: Option<AddressOf<B>>,
+        candidate_pools: &[PoolIndex],
+    ) -> Facts<B::Family> {
+        let mut facts = Facts::default();
+        let keys = FetchKeys {
+            identity: B::Family::borrow(who),
+            addresses: [asked, None],
+            pools: &*self.pools,
+            candidate_pools,
+            is_candidate_spare: false,
+        };
+        self.store.fetch(self.now, &keys, &mut facts);
+        facts
+    }
+
+    /// A free candidate of the first pool, or what stands in for one.
+    fn candidate(&mut self, who: ClientOf<B>) -> Option<ViewOf<B>> {
+        self.fetch(who, None, &[PoolIndex(0)]).candidate
+    }
+
+    fn slot(&mut self, who: ClientOf<B>, at: AddressOf<B>) -> ViewOf<B> {
+        self.fetch(who, Some(at), &[]).asked[0].expect("a pooled address has a slot")
+    }
+
+    fn commit(
+        &mut self,
+        who: ClientOf<B>,
+        slot: &ViewOf<B>,
+        action: ActionOf<B>,
+    ) -> Result<Receipt, Refusal> {
+        let change = change::<B>(who, slot, action);
+        self.store.commit(self.now, &[change])
+    }
+
+    /// Brings `action` on the slot of `at` about.
+    fn make(&mut self, who: ClientOf<B>, at: AddressOf<B>, action: ActionOf<B>) -> Receipt {
+        let slot = self.slot(who, at);
+        self.commit(who, &slot, action).expect("nothing stands in the way")
+    }
+
+    fn sweep(&mut self) {
+        while self.store.sweep(self.now, 64).is_more_due {}
+    }
+}
+
+fn change<B: Backend>(who: ClientOf<B>, slot: &ViewOf<B>, action: ActionOf<B>) -> ChangeBy<B> {
+    Change { identity: who, address: slot.address, expected_version: slot.version, action }
+}

@@ -1,0 +1,234 @@
+//! What only v6 clients have: several associations in one message, prefixes, huge pools.
+
+use core::net::Ipv6Addr;
+
+use super::*;
+use crate::v6::{IaIdentity, IaKind, PoolSpec, Resource, V6};
+
+const ADDRESS_POOL: PoolIndex = PoolIndex(0);
+const PREFIX_POOL: PoolIndex = PoolIndex(1);
+
+/// A /64 of addresses: 2001:db8:0:1::/64.
+const HUGE: u128 = 0x2001_0db8_0000_0001 << 64;
+
+fn huge_pool() -> PoolSpec {
+    PoolSpec {
+        subnet_id: 1,
+        pool_id: 0,
+        kind: IaKind::Address,
+        len: 128,
+        first: Ipv6Addr::from_bits(HUGE),
+        last: Ipv6Addr::from_bits(HUGE | u128::from(u64::MAX)),
+    }
+}
+
+fn huge(offset: u64) -> Resource {
+    Resource::address(Ipv6Addr::from_bits(HUGE | u128::from(offset)))
+}
+
+/// 256 prefixes of /56 below 2001:db8::/48, of which the first is as an address in `pool(0, 0)`.
+fn prefix_pool(len: u8) -> PoolSpec {
+    let first = Ipv6Addr::from_bits(0x2001_0db8 << 96);
+    let last = first.to_bits() | (0xff << (128 - len));
+    PoolSpec {
+        subnet_id: 1,
+        pool_id: 0,
+        kind: IaKind::Prefix,
+        len,
+        first,
+        last: Ipv6Addr::from_bits(last),
+    }
+}
+
+fn association(number: u32, kind: IaKind, iaid: u32) -> IaIdentity<'static> {
+    IaIdentity { kind, iaid, ..V6::client(number) }
+}
+
+/// Several IAIDs of one DUID, in both kinds.
+pub fn associations_of_one_client_are_told_apart<B: Backend<Family = V6>>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 19), prefix_pool(56)]);
+    let who = [
+        association(1, IaKind::Address, 7),
+        association(1, IaKind::Address, 8),
+        association(1, IaKind::Prefix, 7),
+    ];
+    let given = [(0, ADDRESS_POOL), (1, ADDRESS_POOL), (2, PREFIX_POOL)].map(|(at, pool)| {
+        let candidate = bench.fetch(who[at], None, &[pool]).candidate.expect("nobody has any");
+        bench.commit(who[at], &candidate, lease_for::<B>(LIFETIME_S)).expect("it is free");
+        bench.settle();
+        candidate.address
+    });
+    for (number, &mine) in given.iter().enumerate() {
+        let facts = bench.fetch(who[number], Some(given[(number + 1) % 3]), &[]);
+        let found: Vec<_> = facts.mine().map(|view| view.address).collect();
+        assert_eq!(found, [mine]);
+        assert_eq!(facts.asked[0].map(|view| view.owner), Some(Owner::Other));
+    }
+    assert_eq!(bench.fetch(association(1, IaKind::Prefix, 8), None, &[]).mine_count, 0);
+    assert_eq!(bench.fetch(association(2, IaKind::Address, 7), None, &[]).mine_count, 0);
+}
+
+/// An address and a prefix asked for in one message: both or none.
+pub fn several_associations_of_a_message_succeed_together<B: Backend<Family = V6>>(
+    backend: &mut B,
+) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 19), prefix_pool(56)]);
+    let address = association(1, IaKind::Address, 1);
+    let prefix = association(1, IaKind::Prefix, 1);
+    let first = bench.fetch(address, None, &[ADDRESS_POOL]).candidate.expect("all are free");
+    let second = bench.fetch(prefix, None, &[PREFIX_POOL]).candidate.expect("all are free");
+    let changes = [
+        change::<B>(address, &first, lease_for::<B>(LIFETIME_S)),
+        change::<B>(prefix, &second, lease_for::<B>(LIFETIME_S)),
+    ];
+    let mut stale = changes;
+    stale[1].expected_version += 1;
+    assert_eq!(bench.store.commit(bench.now, &stale), Err(Refusal::Stale));
+    assert_eq!(bench.slot(address, first.address).occupancy, Occupancy::Free);
+    bench.store.commit(bench.now, &changes).expect("both are free");
+    bench.settle();
+    for (who, slot) in [(address, first), (prefix, second)] {
+        let leased = bench.slot(who, slot.address);
+        assert_eq!((leased.occupancy, leased.owner), (Occupancy::Leased, Owner::Asking));
+    }
+}
+
+/// 2001:db8:: is an address, 2001:db8::/128 a prefix.
+pub fn an_address_and_a_prefix_with_one_number_are_two<B: Backend<Family = V6>>(backend: &mut B) {
+    let single = |kind| {
+        let first = Ipv6Addr::from_bits(0x2001_0db8 << 96);
+        PoolSpec { subnet_id: 1, pool_id: 0, kind, len: 128, first, last: first }
+    };
+    let specs = [single(IaKind::Address), single(IaKind::Prefix)];
+    let mut bench = Bench::new(backend, &specs);
+    let address = Resource::address(specs[0].first);
+    let prefix = Resource::prefix(specs[0].first, 128);
+    bench.make(association(1, IaKind::Address, 1), address, lease_for::<B>(LIFETIME_S));
+    bench.settle();
+    let free = bench.slot(association(2, IaKind::Prefix, 1), prefix);
+    assert_eq!((free.occupancy, free.owner), (Occupancy::Free, Owner::Nobody));
+    bench.make(association(2, IaKind::Prefix, 1), prefix, lease_for::<B>(LIFETIME_S));
+    bench.settle();
+    let kept = bench.slot(association(1, IaKind::Address, 1), address);
+    assert_eq!((kept.occupancy, kept.owner), (Occupancy::Leased, Owner::Asking));
+}
+
+/// Overlapping prefixes are the operator's doing, and different leases.
+pub fn prefixes_of_another_length_are_others<B: Backend<Family = V6>>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[prefix_pool(56), prefix_pool(60)]);
+    let who = association(1, IaKind::Prefix, 1);
+    let (wide, narrow) = (prefix_pool(56).first, prefix_pool(60).first);
+    bench.make(who, Resource::prefix(wide, 56), lease_for::<B>(LIFETIME_S));
+    let other = bench.slot(who, Resource::prefix(narrow, 60));
+    assert_eq!(other.occupancy, Occupancy::Free);
+    for unknown in [Resource::prefix(wide, 64), Resource { len: 56, ..other.address }] {
+        let facts = bench.fetch(who, Some(unknown), &[]);
+        assert_eq!(facts.asked[0].is_some(), unknown.len == 56, "{unknown}");
+    }
+    let improper =
+        Resource { address: Ipv6Addr::from_bits(wide.to_bits() | 1), len: 56, ..other.address };
+    assert_eq!(bench.fetch(who, Some(improper), &[]).asked[0], None, "it has host bits");
+}
+
+/// And not afterwards.
+pub fn the_preferred_lifetime_is_told_while_leased<B: Backend<Family = V6>>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 10)]);
+    let (who, at) = (client::<B>(1), address::<B>(10));
+    bench.make(who, at, lease_for::<B>(LIFETIME_S));
+    bench.settle();
+    assert_eq!(bench.slot(who, at).detail.preferred_lifetime_s, LIFETIME_S / 2);
+    bench.make(who, at, Action::Release);
+    bench.settle();
+    bench.sweep();
+    assert_eq!(bench.slot(who, at).detail.preferred_lifetime_s, 0);
+}
+
+/// More than were opened at first, in order, none twice.
+pub fn a_huge_pool_gives_from_its_start_without_end<B: Backend<Family = V6>>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[huge_pool()]);
+    // Somebody has one that is to be opened later.
+    let early = association(255, IaKind::Address, u32::MAX);
+    bench.make(early, huge(5_000), lease_for::<B>(LIFETIME_S));
+    let mut expected = 0;
+    for number in 0..9_000 {
+        expected += u64::from(expected == 5_000);
+        let who = V6::client(number);
+        let candidate = bench.candidate(who).expect("a huge pool has more");
+        assert_eq!(candidate.address, huge(expected));
+        bench.commit(who, &candidate, hold_from::<B>(bench.now)).expect("it is free");
+        expected += 1;
+        if number % 64 == 0 {
+            bench.store.submit(bench.now);
+        }
+    }
+    bench.settle();
+    assert_eq!(bench.slot(early, huge(5_000)).owner, Owner::Asking);
+    bench.make(early, huge(5_000), Action::Release);
+    bench.settle();
+    bench.sweep();
+    // What was given back is given again once the search has come around.
+    let given = core::iter::from_fn(|| {
+        let candidate = bench.candidate(V6::client(9_000))?;
+        bench.store.give_back(candidate.address);
+        bench.commit(V6::client(9_000), &candidate, hold_from::<B>(bench.now)).ok()?;
+        Some(candidate.address)
+    });
+    assert!(given.take(8_192).any(|address| address == huge(5_000)));
+}
+
+/// A hint of the client's, or what another server gave before.
+pub fn an_address_far_out_in_a_huge_pool_can_be_had<B: Backend<Family = V6>>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[huge_pool()]);
+    for (number, offset) in [(1, 1 << 40), (2, u64::MAX), (3, 1 << 23)] {
+        let (who, at) = (client::<B>(number), huge(offset));
+        let fresh = bench.slot(who, at);
+        assert_eq!(
+            (fresh.occupancy, fresh.owner, fresh.version),
+            (Occupancy::Free, Owner::Nobody, 0)
+        );
+        bench.make(who, at, lease_for::<B>(LIFETIME_S));
+        bench.settle();
+        let facts = bench.fetch(who, Some(at), &[]);
+        assert_eq!(facts.mine[0], facts.asked[0]);
+        assert_eq!(bench.slot(client::<B>(9), at).owner, Owner::Other);
+        bench.make(who, at, Action::Release);
+        bench.settle();
+        bench.sweep();
+        let free = bench.slot(who, at);
+        assert_eq!((free.occupancy, free.owner), (Occupancy::Free, Owner::Asking));
+    }
+    let facts = bench.fetch(client::<B>(1), Some(Resource::address(Ipv6Addr::LOCALHOST)), &[]);
+    assert_eq!(facts.asked[0], None);
+}
+
+/// Leases of no pool, and a pool that comes to them.
+pub fn nothing_is_given_twice_when_a_pool_opens_over_leases<B: Backend<Family = V6>>(
+    backend: &mut B,
+) {
+    for number in [12, 14] {
+        backend.table().load(V6::lease(&SampleLease {
+            address: BASE + number,
+            client: number,
+            valid_lifetime_s: LIFETIME_S,
+            cltt_s: START.wall_s(),
+            subnet_id: 1,
+            pool_id: 0,
+            hostname: "",
+            state: LeaseState::Assigned,
+            user_context: "",
+        }));
+    }
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 14)]);
+    for last in [10, 11, 13] {
+        let candidate = bench.candidate(client::<B>(1)).expect("three are free");
+        assert_eq!(candidate.address, address::<B>(last));
+        bench.commit(client::<B>(1), &candidate, hold_from::<B>(bench.now)).expect("it is free");
+    }
+    let oldest = bench.candidate(client::<B>(2)).expect("holds can be broken");
+    assert_eq!(oldest.occupancy, Occupancy::Held);
+    bench.make(client::<B>(12), address::<B>(12), Action::Release);
+    bench.settle();
+    bench.sweep();
+    let freed = bench.candidate(client::<B>(2)).expect("one was given back");
+    assert_eq!((freed.address, freed.occupancy), (address::<B>(12), Occupancy::Free));
+}

@@ -1,0 +1,215 @@
+//! Made-up addresses, pools, clients and leases that tests of both families are written with.
+
+use core::net::{Ipv4Addr, Ipv6Addr};
+
+use crate::lease::LeaseState;
+use crate::table::leased::Leased;
+use crate::v4::{self, V4};
+use crate::v6::{self, HardwareSource, IaIdentity, IaKind, Resource, V6};
+use crate::{ClientId, HardwareAddress, Identity};
+
+/// A family with samples.
+pub trait Sample: Leased {
+    /// The address with `number`; consecutive numbers give consecutive addresses.
+    fn address(number: u32) -> Self::Address;
+
+    /// The client with `number`.
+    fn client(number: u32) -> Self::Identity<'static>;
+
+    /// The same client for a while: what is generic does not see that it lasts.
+    fn borrow<'a>(client: Self::Identity<'static>) -> Self::Identity<'a>;
+
+    /// The pool from address number `first` to number `last`, of subnet 1.
+    fn pool(first: u32, last: u32) -> Self::Spec;
+
+    /// Terms in subnet `subnet_id`.
+    fn terms(valid_lifetime_s: u32, subnet_id: u32, hostname: &str) -> Self::Terms<'_>;
+
+    /// A lease.
+    fn lease(sample: &SampleLease<'_>) -> Self::Lease;
+
+    /// What of a lease tells it from others.
+    fn sample(lease: &Self::Lease) -> Summary<Self>;
+}
+
+/// The columns of a made-up lease.
+#[derive(Clone, Copy, Debug)]
+pub struct SampleLease<'a> {
+    /// Number of the address.
+    pub address: u32,
+    /// Number of the client.
+    pub client: u32,
+    /// Seconds from `cltt_s`.
+    pub valid_lifetime_s: u32,
+    /// Client's last transaction time, wall-clock seconds.
+    pub cltt_s: u64,
+    /// The subnet's `id`.
+    pub subnet_id: u32,
+    /// The pool's `pool-id`.
+    pub pool_id: u32,
+    /// Host name, possibly empty.
+    pub hostname: &'a str,
+    /// Kea's state.
+    pub state: LeaseState,
+    /// JSON text, possibly empty.
+    pub user_context: &'a str,
+}
+
+/// What of a lease tells it from others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary<F: Leased> {
+    /// What is leased.
+    pub address: F::Address,
+    /// Octets that tell the client from others; empty when there is none.
+    pub client: Vec<u8>,
+    /// Seconds from `cltt_s`.
+    pub valid_lifetime_s: u32,
+    /// Client's last transaction time, wall-clock seconds.
+    pub cltt_s: u64,
+    /// The subnet's `id`.
+    pub subnet_id: u32,
+    /// Host name, possibly empty.
+    pub hostname: Box<str>,
+    /// Kea's state.
+    pub state: LeaseState,
+}
+
+fn hardware(number: u32) -> HardwareAddress {
+    let octets = (u64::from(number) + 1).to_be_bytes();
+    HardwareAddress::new(1, &octets[2..])
+}
+
+impl Sample for V4 {
+    fn address(number: u32) -> Ipv4Addr {
+        Ipv4Addr::from(number)
+    }
+
+    fn client(number: u32) -> Identity<'static> {
+        Identity { hardware: hardware(number), client_id: None, match_client_id: true }
+    }
+
+    fn borrow<'a>(client: Identity<'static>) -> Identity<'a> {
+        client
+    }
+
+    fn pool(first: u32, last: u32) -> v4::PoolSpec {
+        v4::PoolSpec { subnet_id: 1, pool_id: 0, first: first.into(), last: last.into() }
+    }
+
+    fn terms(valid_lifetime_s: u32, subnet_id: u32, hostname: &str) -> v4::LeaseTerms<'_> {
+        v4::LeaseTerms { valid_lifetime_s, subnet_id, pool_id: 0, hostname }
+    }
+
+    fn lease(sample: &SampleLease<'_>) -> v4::Lease {
+        v4::Lease {
+            address: sample.address.into(),
+            hardware: hardware(sample.client),
+            client_id: None,
+            valid_lifetime_s: sample.valid_lifetime_s,
+            cltt_s: sample.cltt_s,
+            subnet_id: sample.subnet_id,
+            fqdn_fwd: !sample.hostname.is_empty(),
+            fqdn_rev: false,
+            hostname: sample.hostname.into(),
+            state: sample.state,
+            user_context: sample.user_context.into(),
+            pool_id: sample.pool_id,
+        }
+    }
+
+    fn sample(lease: &v4::Lease) -> Summary<Self> {
+        Summary {
+            address: lease.address,
+            client: lease.hardware.octets().to_vec(),
+            valid_lifetime_s: lease.valid_lifetime_s,
+            cltt_s: lease.cltt_s,
+            subnet_id: lease.subnet_id,
+            hostname: lease.hostname.clone(),
+            state: lease.state,
+        }
+    }
+}
+
+/// DUID-LLs of 256 clients; further ones are other associations of these.
+static DUIDS: [[u8; 10]; 256] = {
+    let mut duids = [[0, 3, 0, 1, 2, 0, 0, 0, 0, 0]; 256];
+    let mut number = 0;
+    while number < duids.len() {
+        duids[number][9] = number as u8;
+        number += 1;
+    }
+    duids
+};
+
+impl Sample for V6 {
+    fn address(number: u32) -> Resource {
+        Resource::address(Ipv6Addr::from_bits((0x2001_0db8 << 96) | u128::from(number)))
+    }
+
+    fn client(number: u32) -> IaIdentity<'static> {
+        let duid = &DUIDS[number as usize % DUIDS.len()];
+        IaIdentity { duid, kind: IaKind::Address, iaid: number / DUIDS.len() as u32 }
+    }
+
+    fn borrow<'a>(client: IaIdentity<'static>) -> IaIdentity<'a> {
+        client
+    }
+
+    fn pool(first: u32, last: u32) -> v6::PoolSpec {
+        v6::PoolSpec {
+            subnet_id: 1,
+            pool_id: 0,
+            kind: IaKind::Address,
+            len: 128,
+            first: Self::address(first).address,
+            last: Self::address(last).address,
+        }
+    }
+
+    fn terms(valid_lifetime_s: u32, subnet_id: u32, hostname: &str) -> v6::LeaseTerms<'_> {
+        v6::LeaseTerms {
+            valid_lifetime_s,
+            preferred_lifetime_s: valid_lifetime_s / 2,
+            subnet_id,
+            pool_id: 0,
+            hostname,
+            hardware: HardwareAddress::NONE,
+            hardware_source: HardwareSource::Unknown,
+        }
+    }
+
+    fn lease(sample: &SampleLease<'_>) -> v6::Lease {
+        let client = Self::client(sample.client);
+        v6::Lease {
+            resource: Self::address(sample.address),
+            duid: ClientId::new(client.duid),
+            iaid: client.iaid,
+            valid_lifetime_s: sample.valid_lifetime_s,
+            preferred_lifetime_s: sample.valid_lifetime_s / 2,
+            cltt_s: sample.cltt_s,
+            subnet_id: sample.subnet_id,
+            pool_id: sample.pool_id,
+            fqdn_fwd: !sample.hostname.is_empty(),
+            fqdn_rev: false,
+            hostname: sample.hostname.into(),
+            hardware: hardware(sample.client),
+            hardware_source: HardwareSource::ClientLinkAddress,
+            state: sample.state,
+            user_context: sample.user_context.into(),
+        }
+    }
+
+    fn sample(lease: &v6::Lease) -> Summary<Self> {
+        let duid = lease.duid.octets();
+        let iaid = if duid.is_empty() { Vec::new() } else { lease.iaid.to_be_bytes().to_vec() };
+        Summary {
+            address: lease.resource,
+            client: [duid, &iaid].concat(),
+            valid_lifetime_s: lease.valid_lifetime_s,
+            cltt_s: lease.cltt_s,
+            subnet_id: lease.subnet_id,
+            hostname: lease.hostname.clone(),
+            state: lease.state,
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! One address's slot: what is kept of it and how it looks to a client that asks.
+
+use super::deadlines::UNLINKED;
+use super::leased::{Kept, Leased};
+use crate::HardwareAddress;
+use crate::contract::{Occupancy, Owner, SlotView};
+use crate::lease::INFINITE_LIFETIME_S;
+
+/// What few leases have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Extra {
+    /// Host name, possibly empty.
+    pub hostname: Box<str>,
+    /// JSON text, possibly empty.
+    pub user_context: Box<str>,
+    /// Whether the server keeps the forward DNS entry.
+    pub fqdn_fwd: bool,
+    /// Whether the server keeps the reverse DNS entry.
+    pub fqdn_rev: bool,
+    /// In v6 a hardware address that has no room in the slot.
+    pub hardware: HardwareAddress,
+}
+
+impl Extra {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// [`Extra`], borrowed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rare<'a> {
+    pub(crate) hostname: &'a str,
+    pub(crate) user_context: &'a str,
+    pub(crate) fqdn_fwd: bool,
+    pub(crate) fqdn_rev: bool,
+    pub(crate) hardware: HardwareAddress,
+}
+
+/// The slot of one address. Two cache lines: a packet's work on it misses the cache twice, not
+/// three times.
+#[derive(Debug)]
+#[repr(align(64))]
+pub struct Slot<F: Leased> {
+    /// Where it is.
+    pub place: u32,
+    /// 0: never touched.
+    pub version: u32,
+    /// Link of the one list that the slot is in, see `deadlines`.
+    pub prev: u32,
+    /// The other link.
+    pub next: u32,
+    /// Subnet under which it was last leased or held.
+    pub subnet_id: u32,
+    /// The pool's `pool-id`.
+    pub pool_id: u32,
+    /// Seconds from `cltt_s`.
+    pub valid_lifetime_s: u32,
+    /// What it is used for.
+    pub occupancy: Occupancy,
+    /// The family's part, with the client.
+    pub kept: F::Kept,
+    /// Client's last transaction time, wall-clock seconds.
+    pub cltt_s: u64,
+    /// Monotonic end of a hold.
+    pub hold_deadline_ns: u64,
+    /// Epoch of the last row.
+    pub row_epoch: u64,
+    /// What few leases have.
+    pub extra: Option<Box<Extra>>,
+}
+
+const _: () = assert!(size_of::<Slot<crate::v4::V4>>() == 128, "a slot is two cache lines");
+const _: () = assert!(size_of::<Slot<crate::v6::V6>>() == 128, "a slot is two cache lines");
+
+impl<F: Leased> Slot<F> {
+    /// A slot that stands for no address yet.
+    pub(super) fn unused() -> Self {
+        Self {
+            place: 0,
+            version: 0,
+            prev: UNLINKED,
+            next: UNLINKED,
+            subnet_id: 0,
+            pool_id: 0,
+            valid_lifetime_s: 0,
+            occupancy: Occupancy::Free,
+            kept: F::Kept::default(),
+            cltt_s: 0,
+            hold_deadline_ns: 0,
+            row_epoch: 0,
+            extra: None,
+        }
+    }
+
+    /// The slot of an address that nothing has happened to.
+    pub(super) fn fresh(place: u32, address: F::Address) -> Self {
+        let mut slot = Self::unused();
+        slot.settle_at(place, address);
+        slot
+    }
+
+    /// Makes it the slot of `address` at `place`; afterwards this changes nothing.
+    pub(super) fn settle_at(&mut self, place: u32, address: F::Address) {
+        self.place = place;
+        self.kept.settle_at(address);
+    }
+
+    /// What it is the slot of.
+    pub(crate) fn address(&self) -> F::Address {
+        self.kept.address(self.place)
+    }
+
+    /// Called with every change that a fetch could see; 0 stays what it means.
+    pub(super) const fn touch(&mut self) {
+        self.version = match self.version.wrapping_add(1) {
+            0 => 1,
+            version => version,
+        };
+    }
+
+    /// Wall-clock second at which lease or probation ends.
+    pub(super) const fn expires_s(&self) -> u64 {
+        if self.valid_lifetime_s == INFINITE_LIFETIME_S {
+            u64::MAX
+        } else {
+            self.cltt_s + self.valid_lifetime_s as u64
+        }
+    }
+
+    /// What the slot is used for, once rows through `settled_epoch` are settled.
+    pub(super) fn occupancy_at(&self, settled_epoch: u64) -> Occupancy {
+        match self.occupancy {
+            Occupancy::Releasing if self.row_epoch <= settled_epoch => Occupancy::Free,
+            occupancy => occupancy,
+        }
+    }
+
+    /// The slot as the client `identity` sees it.
+    pub(super) fn view(&self, identity: &F::Identity<'_>, settled_epoch: u64) -> SlotView<F> {
+        let owner = if !self.kept.has_client() {
+            Owner::Nobody
+        } else if self.kept.is_owned_by(identity) {
+            Owner::Asking
+        } else {
+            Owner::Other
+        };
+        let occupancy = self.occupancy_at(settled_epoch);
+        let has_term = matches!(occupancy, Occupancy::Leased | Occupancy::Declined);
+        let is_held = occupancy == Occupancy::Held;
+        SlotView {
+            address: self.address(),
+            version: self.version,
+            occupancy,
+            owner,
+            subnet_id: self.subnet_id,
+            cltt_s: if has_term { self.cltt_s } else { 0 },
+            valid_lifetime_s: if has_term { self.valid_lifetime_s } else { 0 },
+            hold_deadline_ns: if is_held { self.hold_deadline_ns } else { 0 },
+            row_epoch: self.row_epoch,
+            detail: self.kept.detail(occupancy == Occupancy::Leased),
+        }
+    }
+
+    /// What few leases have, as the columns of a row.
+    pub(crate) fn rare(&self) -> Rare<'_> {
+        self.extra.as_deref().map_or_else(Rare::default, |extra| Rare {
+            hostname: &extra.hostname,
+            user_context: &extra.user_context,
+            fqdn_fwd: extra.fqdn_fwd,
+            fqdn_rev: extra.fqdn_rev,
+            hardware: extra.hardware,
+        })
+    }
+
+    /// Keeps `hostname`; allocates only when it is another than before.
+    pub(super) fn set_hostname(&mut self, hostname: &str) {
+        let known = self.extra.as_deref().map_or("", |extra| &extra.hostname);
+        if known != hostname {
+            self.change_extra(|extra| extra.hostname = hostname.into());
+        }
+    }
+
+    /// Keeps `hardware` outside the slot; allocates only when it is another than before.
+    pub(crate) fn set_boxed_hardware(&mut self, hardware: HardwareAddress) {
+        let known = self.extra.as_deref().map_or(HardwareAddress::NONE, |extra| extra.hardware);
+        if known != hardware {
+            self.change_extra(|extra| extra.hardware = hardware);
+        }
+    }
+
+    fn change_extra(&mut self, change: impl FnOnce(&mut Extra)) {
+        let mut extra = self.extra.take().unwrap_or_default();
+        change(&mut extra);
+        self.extra = (!extra.is_empty()).then_some(extra);
+    }
+
+    /// Keeps `extra`, when there is anything in it.
+    pub(super) fn set_extra(&mut self, extra: Extra) {
+        self.extra = (!extra.is_empty()).then(|| Box::new(extra));
+    }
+}

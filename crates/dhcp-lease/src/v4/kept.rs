@@ -1,0 +1,259 @@
+//! v4 in the lease table: the place of an address is the address, and a client is known by two
+//! keys.
+
+use core::net::Ipv4Addr;
+
+use super::{Lease, LeaseTerms, PoolSpec, RowView, V4};
+use crate::lease::LeaseState;
+use crate::table::address_map::AddressMap;
+use crate::table::index::{Found, IdentityIndex};
+use crate::table::leased::{ClientIndex, CommonTerms, Kept, Leased, Loaded, Opening, Places};
+use crate::table::slot::{Extra, Slot};
+use crate::{ClientId, HardwareAddress, Identity};
+
+impl Leased for V4 {
+    type Spec = PoolSpec;
+    type Places = Direct;
+    type Index = ByEitherKey;
+    type Kept = Client;
+
+    fn bounds(spec: &PoolSpec) -> (Ipv4Addr, Ipv4Addr) {
+        (spec.first, spec.last)
+    }
+
+    fn common<'a>(terms: &'a LeaseTerms<'_>) -> CommonTerms<'a> {
+        let &LeaseTerms { valid_lifetime_s, subnet_id, pool_id, hostname } = terms;
+        CommonTerms { valid_lifetime_s, subnet_id, pool_id, hostname }
+    }
+
+    fn keep_terms(_slot: &mut Slot<Self>, _terms: &LeaseTerms<'_>) {}
+
+    fn row(slot: &Slot<Self>, state: LeaseState) -> RowView<'_> {
+        let rare = slot.rare();
+        RowView {
+            address: slot.address(),
+            hardware: &slot.kept.hardware,
+            client_id: slot.kept.client_id(),
+            valid_lifetime_s: slot.valid_lifetime_s,
+            cltt_s: slot.cltt_s,
+            subnet_id: slot.subnet_id,
+            fqdn_fwd: rare.fqdn_fwd,
+            fqdn_rev: rare.fqdn_rev,
+            hostname: rare.hostname,
+            state,
+            user_context: rare.user_context,
+            pool_id: slot.pool_id,
+        }
+    }
+
+    fn to_lease(row: &RowView<'_>) -> Lease {
+        row.to_lease()
+    }
+
+    fn take_apart(lease: Lease) -> Loaded<Self> {
+        Loaded {
+            address: lease.address,
+            valid_lifetime_s: lease.valid_lifetime_s,
+            cltt_s: lease.cltt_s,
+            subnet_id: lease.subnet_id,
+            pool_id: lease.pool_id,
+            state: lease.state,
+            extra: Extra {
+                hostname: lease.hostname,
+                user_context: lease.user_context,
+                fqdn_fwd: lease.fqdn_fwd,
+                fqdn_rev: lease.fqdn_rev,
+                hardware: HardwareAddress::NONE,
+            },
+            kept: Client { hardware: lease.hardware, client_id: lease.client_id },
+        }
+    }
+}
+
+/// The client of a slot: the one that has it or the last that had it.
+#[derive(Debug, Default)]
+pub struct Client {
+    hardware: HardwareAddress,
+    client_id: Option<ClientId>,
+}
+
+impl Client {
+    fn client_id(&self) -> Option<&[u8]> {
+        self.client_id.as_ref().map(ClientId::octets)
+    }
+}
+
+impl Kept<V4> for Client {
+    fn settle_at(&mut self, _address: Ipv4Addr) {}
+
+    fn address(&self, place: u32) -> Ipv4Addr {
+        Ipv4Addr::from(place)
+    }
+
+    fn detail(&self, _is_leased: bool) {}
+
+    fn has_client(&self) -> bool {
+        !self.hardware.is_empty() || self.client_id.is_some()
+    }
+
+    fn is_owned_by(&self, identity: &Identity<'_>) -> bool {
+        identity.owns(&self.hardware, self.client_id())
+    }
+
+    fn has_identity(&self, identity: &Identity<'_>) -> bool {
+        self.hardware == identity.hardware && self.client_id() == identity.client_id
+    }
+
+    fn has_client_of(&self, other: &Self) -> bool {
+        self.hardware == other.hardware && self.client_id == other.client_id
+    }
+
+    fn remember(&mut self, identity: &Identity<'_>) {
+        self.hardware = identity.hardware;
+        self.client_id = identity.client_id.map(ClientId::new);
+    }
+
+    fn forget(&mut self) {
+        *self = Self::default();
+    }
+
+    fn end_term(&mut self) {}
+}
+
+/// Indexes by hardware address and by client identifier.
+pub struct ByEitherKey {
+    by_hardware: IdentityIndex,
+    by_client_id: IdentityIndex,
+}
+
+impl ClientIndex<V4> for ByEitherKey {
+    fn new(seed: u64) -> Self {
+        Self {
+            by_hardware: IdentityIndex::new(seed),
+            by_client_id: IdentityIndex::new(seed.rotate_left(32)),
+        }
+    }
+
+    fn reserve(&self, count: usize) {
+        self.by_hardware.reserve(count);
+        self.by_client_id.reserve(count);
+    }
+
+    fn insert(&self, kept: &Client, place: u32) {
+        if !kept.hardware.is_empty() {
+            self.by_hardware.insert(&kept.hardware, place);
+        }
+        if let Some(client_id) = kept.client_id() {
+            self.by_client_id.insert(client_id, place);
+        }
+    }
+
+    fn remove(&self, kept: &Client, place: u32) {
+        if !kept.hardware.is_empty() {
+            self.by_hardware.remove(&kept.hardware, place);
+        }
+        if let Some(client_id) = kept.client_id() {
+            self.by_client_id.remove(client_id, place);
+        }
+    }
+
+    fn visit(&self, identity: &Identity<'_>, mut visit: impl FnMut(u32) -> bool) {
+        let mut known = Found::NONE;
+        let mut has_any = false;
+        if let Some(client_id) = identity.client_id
+            && identity.match_client_id
+        {
+            known = self.by_client_id.find(client_id);
+            for &place in known.places() {
+                has_any |= visit(place);
+            }
+        }
+        if has_any || identity.hardware.is_empty() {
+            return;
+        }
+        for &place in self.by_hardware.find(&identity.hardware).places() {
+            if !known.places().contains(&place) {
+                visit(place);
+            }
+        }
+    }
+
+    #[cfg(test)]
+    fn len(&self) -> usize {
+        self.by_hardware.len() + self.by_client_id.len()
+    }
+
+    #[cfg(test)]
+    fn audit(&self, kept: &Client, place: u32) -> usize {
+        let mut count = 0;
+        if !kept.hardware.is_empty() {
+            count += 1;
+            assert!(self.by_hardware.find(&kept.hardware).places().contains(&place), "{kept:?}");
+        }
+        if let Some(client_id) = kept.client_id() {
+            count += 1;
+            assert!(self.by_client_id.find(client_id).places().contains(&place), "{kept:?}");
+        }
+        count
+    }
+}
+
+/// Places that are addresses.
+pub struct Direct;
+
+impl Places<V4> for Direct {
+    type Run = ();
+    type Publication = ();
+    const CAN_GROW: bool = false;
+
+    fn new(_seed: u64) -> Self {
+        Self
+    }
+
+    fn find(&self, address: Ipv4Addr) -> Option<u32> {
+        Some(u32::from(address))
+    }
+
+    fn make(&self, address: Ipv4Addr, _is_loaded: bool) -> Option<u32> {
+        Some(u32::from(address))
+    }
+
+    fn can_be_made(&self, _address: Ipv4Addr) -> bool {
+        false
+    }
+
+    fn is_pooled(&self, map: &AddressMap, place: u32, _address: Ipv4Addr) -> bool {
+        map.is_pooled(place)
+    }
+
+    fn bit(&self, place: u32, _address: Ipv4Addr) -> Option<u32> {
+        Some(place)
+    }
+
+    fn plan(&self, specs: &[PoolSpec]) -> (Vec<()>, Opening<()>) {
+        let ranges =
+            specs.iter().map(|spec| (u32::from(spec.first), u32::from(spec.last))).collect();
+        (vec![(); specs.len()], Opening { ranges, publication: () })
+    }
+
+    fn plan_growth(&self, _run: &()) -> Option<Opening<()>> {
+        None
+    }
+
+    fn plan_cover(&self, _address: Ipv4Addr) -> Option<Opening<()>> {
+        None
+    }
+
+    fn publish(&self, _publication: ()) -> bool {
+        true
+    }
+
+    fn start(spec: &PoolSpec, _run: &()) -> u32 {
+        u32::from(spec.first)
+    }
+
+    fn claim(map: &AddressMap, spec: &PoolSpec, _run: &(), start: u32) -> Option<(u32, Ipv4Addr)> {
+        let claimed = map.claim(u32::from(spec.first), u32::from(spec.last), start)?;
+        Some((claimed, Ipv4Addr::from(claimed)))
+    }
+}

@@ -1,0 +1,293 @@
+//! v6 in the lease table: a slot keeps which resource it is of, and one identity association.
+
+use super::places::Dictionary;
+use super::resource::{IaIdentity, IaKind, Resource};
+use super::{Detail, HardwareSource, Lease, LeaseTerms, PoolSpec, RowView, V6};
+use crate::identity::HARDWARE_ADDRESS_MAX;
+use crate::lease::LeaseState;
+use crate::table::index::IdentityIndex;
+use crate::table::leased::{ClientIndex, CommonTerms, Kept, Leased, Loaded};
+use crate::table::slot::{Extra, Slot};
+use crate::{ClientId, HardwareAddress};
+
+impl Leased for V6 {
+    type Spec = PoolSpec;
+    type Places = Dictionary;
+    type Index = ByAssociation;
+    type Kept = Association;
+
+    fn bounds(spec: &PoolSpec) -> (Resource, Resource) {
+        spec.bounds()
+    }
+
+    fn common<'a>(terms: &'a LeaseTerms<'_>) -> CommonTerms<'a> {
+        let &LeaseTerms { valid_lifetime_s, subnet_id, pool_id, hostname, .. } = terms;
+        CommonTerms { valid_lifetime_s, subnet_id, pool_id, hostname }
+    }
+
+    fn keep_terms(slot: &mut Slot<Self>, terms: &LeaseTerms<'_>) {
+        slot.kept.preferred_lifetime_s = terms.preferred_lifetime_s;
+        slot.kept.hardware_source = terms.hardware_source;
+        slot.kept.hardware = KeptHardware::of(&terms.hardware, slot.kept.duid.octets());
+        slot.set_boxed_hardware(slot.kept.hardware.boxed(terms.hardware));
+    }
+
+    fn row(slot: &Slot<Self>, state: LeaseState) -> RowView<'_> {
+        let rare = slot.rare();
+        let kept = &slot.kept;
+        RowView {
+            resource: slot.address(),
+            duid: kept.duid.octets(),
+            iaid: kept.iaid,
+            valid_lifetime_s: slot.valid_lifetime_s,
+            preferred_lifetime_s: kept.preferred_lifetime_s,
+            cltt_s: slot.cltt_s,
+            subnet_id: slot.subnet_id,
+            pool_id: slot.pool_id,
+            fqdn_fwd: rare.fqdn_fwd,
+            fqdn_rev: rare.fqdn_rev,
+            hostname: rare.hostname,
+            hardware: kept.hardware.address(kept.duid.octets(), rare.hardware),
+            hardware_source: kept.hardware_source,
+            state,
+            user_context: rare.user_context,
+        }
+    }
+
+    fn to_lease(row: &RowView<'_>) -> Lease {
+        row.to_lease()
+    }
+
+    fn take_apart(lease: Lease) -> Loaded<Self> {
+        let hardware = KeptHardware::of(&lease.hardware, lease.duid.octets());
+        Loaded {
+            address: lease.resource,
+            valid_lifetime_s: lease.valid_lifetime_s,
+            cltt_s: lease.cltt_s,
+            subnet_id: lease.subnet_id,
+            pool_id: lease.pool_id,
+            state: lease.state,
+            extra: Extra {
+                hostname: lease.hostname,
+                user_context: lease.user_context,
+                fqdn_fwd: lease.fqdn_fwd,
+                fqdn_rev: lease.fqdn_rev,
+                hardware: hardware.boxed(lease.hardware),
+            },
+            kept: Association {
+                resource: lease.resource,
+                duid: lease.duid,
+                iaid: lease.iaid,
+                preferred_lifetime_s: lease.preferred_lifetime_s,
+                hardware_source: lease.hardware_source,
+                hardware,
+            },
+        }
+    }
+}
+
+/// A hardware address in few octets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum KeptHardware {
+    /// There is none.
+    #[default]
+    None,
+    /// That of the DUID.
+    OfDuid,
+    /// An Ethernet address.
+    Ethernet([u8; 6]),
+    /// Outside of the slot, see [`Extra::hardware`].
+    Boxed,
+}
+
+impl KeptHardware {
+    fn of(hardware: &HardwareAddress, duid: &[u8]) -> Self {
+        if hardware.is_empty() && hardware.htype() == 0 {
+            return Self::None;
+        }
+        if hardware_of_duid(duid).as_ref() == Some(hardware) {
+            return Self::OfDuid;
+        }
+        match hardware.octets().try_into() {
+            Ok(octets) if hardware.htype() == 1 => Self::Ethernet(octets),
+            _ => Self::Boxed,
+        }
+    }
+
+    /// What of `hardware` is kept outside the slot.
+    const fn boxed(self, hardware: HardwareAddress) -> HardwareAddress {
+        if matches!(self, Self::Boxed) { hardware } else { HardwareAddress::NONE }
+    }
+
+    fn address(self, duid: &[u8], boxed: HardwareAddress) -> HardwareAddress {
+        match self {
+            Self::None => HardwareAddress::NONE,
+            Self::OfDuid => hardware_of_duid(duid).unwrap_or(HardwareAddress::NONE),
+            Self::Ethernet(octets) => HardwareAddress::new(1, &octets),
+            Self::Boxed => boxed,
+        }
+    }
+}
+
+/// The hardware address in a DUID-LLT or DUID-LL (RFC 9915 §11.2, §11.4), if it can be kept.
+fn hardware_of_duid(duid: &[u8]) -> Option<HardwareAddress> {
+    let (htype, octets) = match duid {
+        [0, 1, 0, htype, _, _, _, _, octets @ ..] | [0, 3, 0, htype, octets @ ..] => {
+            (*htype, octets)
+        }
+        _ => return None,
+    };
+    let fits = !octets.is_empty() && octets.len() <= HARDWARE_ADDRESS_MAX;
+    fits.then(|| HardwareAddress::new(htype, octets))
+}
+
+/// The identity association of a slot: the one that has it or the last that had it.
+#[derive(Debug)]
+pub struct Association {
+    resource: Resource,
+    /// Empty: nobody's.
+    duid: ClientId,
+    /// Stays behind after a decline, as in Kea.
+    iaid: u32,
+    preferred_lifetime_s: u32,
+    hardware_source: HardwareSource,
+    hardware: KeptHardware,
+}
+
+impl Default for Association {
+    fn default() -> Self {
+        Self {
+            resource: Resource::address(core::net::Ipv6Addr::UNSPECIFIED),
+            duid: ClientId::new(&[]),
+            iaid: 0,
+            preferred_lifetime_s: 0,
+            hardware_source: HardwareSource::Unknown,
+            hardware: KeptHardware::None,
+        }
+    }
+}
+
+impl Association {
+    /// What the index finds it by.
+    fn key(&self) -> (&[u8], IaKind, u32) {
+        (self.duid.octets(), self.resource.kind, self.iaid)
+    }
+}
+
+impl Kept<V6> for Association {
+    fn settle_at(&mut self, resource: Resource) {
+        self.resource = resource;
+    }
+
+    fn address(&self, _place: u32) -> Resource {
+        self.resource
+    }
+
+    fn detail(&self, is_leased: bool) -> Detail {
+        Detail { preferred_lifetime_s: if is_leased { self.preferred_lifetime_s } else { 0 } }
+    }
+
+    fn has_client(&self) -> bool {
+        !self.duid.octets().is_empty()
+    }
+
+    fn is_owned_by(&self, identity: &IaIdentity<'_>) -> bool {
+        identity.owns(self.duid.octets(), self.resource.kind, self.iaid)
+    }
+
+    fn has_identity(&self, identity: &IaIdentity<'_>) -> bool {
+        self.is_owned_by(identity)
+    }
+
+    fn has_client_of(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+
+    fn remember(&mut self, identity: &IaIdentity<'_>) {
+        self.duid = ClientId::new(identity.duid);
+        self.iaid = identity.iaid;
+    }
+
+    fn forget(&mut self) {
+        let (resource, iaid) = (self.resource, self.iaid);
+        *self = Self { resource, iaid, ..Self::default() };
+    }
+
+    fn end_term(&mut self) {
+        self.preferred_lifetime_s = 0;
+    }
+}
+
+/// The index by DUID, kind and IAID.
+pub struct ByAssociation(IdentityIndex);
+
+impl ClientIndex<V6> for ByAssociation {
+    fn new(seed: u64) -> Self {
+        Self(IdentityIndex::new(seed))
+    }
+
+    fn reserve(&self, count: usize) {
+        self.0.reserve(count);
+    }
+
+    fn insert(&self, kept: &Association, place: u32) {
+        if kept.has_client() {
+            self.0.insert(&kept.key(), place);
+        }
+    }
+
+    fn remove(&self, kept: &Association, place: u32) {
+        if kept.has_client() {
+            self.0.remove(&kept.key(), place);
+        }
+    }
+
+    fn visit(&self, identity: &IaIdentity<'_>, mut visit: impl FnMut(u32) -> bool) {
+        let key = (identity.duid, identity.kind, identity.iaid);
+        for &place in self.0.find(&key).places() {
+            visit(place);
+        }
+    }
+
+    #[cfg(test)]
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    #[cfg(test)]
+    fn audit(&self, kept: &Association, place: u32) -> usize {
+        if !kept.has_client() {
+            return 0;
+        }
+        assert!(self.0.find(&kept.key()).places().contains(&place), "index of {kept:?}");
+        1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_hardware_address_comes_back() {
+        let link_layer = [0, 3, 0, 1, 2, 0, 0, 0, 0, 7];
+        let with_time = [0, 1, 0, 6, 9, 9, 9, 9, 2, 0, 0, 0, 0, 7];
+        let own = HardwareAddress::new(1, &[2, 0, 0, 0, 0, 7]);
+        let of_type_6 = HardwareAddress::new(6, &[2, 0, 0, 0, 0, 7]);
+        let long = HardwareAddress::new(32, &[9; 20]);
+        let only_type = HardwareAddress::new(1, &[]);
+        for (hardware, duid, expected) in [
+            (own, &link_layer[..], KeptHardware::OfDuid),
+            (own, &with_time[..], KeptHardware::Ethernet([2, 0, 0, 0, 0, 7])),
+            (of_type_6, &with_time[..], KeptHardware::OfDuid),
+            (of_type_6, &link_layer[..], KeptHardware::Boxed),
+            (long, &[0, 3, 0, 1][..], KeptHardware::Boxed),
+            (only_type, &[0, 3, 0, 1][..], KeptHardware::Boxed),
+            (HardwareAddress::NONE, &[0, 3, 0, 0][..], KeptHardware::None),
+        ] {
+            let kept = KeptHardware::of(&hardware, duid);
+            assert_eq!(kept, expected);
+            assert_eq!(kept.address(duid, kept.boxed(hardware)), hardware);
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! Places for addresses and prefixes: extents for what pools give, single ones for the rest.
+//!
+//! A pool's resources lie in extents, so that their free bits follow each other. Pools of up to
+//! [`WHOLE`] resources are opened when they are configured; of a larger one as many as its share
+//! of the space of places allows (16 million at most) are reserved and opened as they are used up,
+//! twice as many each time. What a client asks for or a lease file names beyond that gets a single
+//! place. It keeps it when an extent is opened over it: the extent has its free bit then, and the
+//! single place its slot.
+//!
+//! Reading waits for nobody where only extents are: which extents there are is published as a
+//! whole, and how much of one is open is a number. Single places are found in a striped map.
+
+use core::hash::BuildHasher;
+use core::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
+
+use super::V6;
+use super::extent::{Extent, Stretch};
+use super::pool::PoolSpec;
+use super::resource::Resource;
+use crate::table::address_map::AddressMap;
+use crate::table::leased::{Opening, Places};
+use crate::table::published::Published;
+
+/// Resources of a pool up to which all are opened at once.
+const WHOLE: u32 = 1 << 20;
+/// Resources of a larger pool that are opened first, and reserved at most.
+const OPENED_FIRST: u32 = 1 << 12;
+const RESERVED_MAX: u32 = 1 << 24;
+/// Marks a single place; extents have those below.
+const SINGLE: u32 = 1 << 31;
+/// Single places given to what clients ask for. Beyond, they get what is opened.
+const ASKED_MAX: u32 = 1 << 20;
+const STRIPES: usize = 256;
+
+/// Which extents there are, and which resources a pool ever had.
+#[derive(Clone, Debug, Default)]
+struct Directory {
+    /// Ascending, disjoint.
+    extents: Vec<(Resource, Arc<Extent>)>,
+    /// Ascending, disjoint: first and last.
+    pooled: Vec<(Resource, Resource)>,
+}
+
+impl Directory {
+    /// The extent that reserves a place for `resource`, and at which offset.
+    fn find(&self, resource: Resource) -> Option<(&Arc<Extent>, u32)> {
+        let after = self.extents.partition_point(|(first, _)| *first <= resource);
+        let (_, extent) = self.extents[..after].last()?;
+        Some((extent, extent.offset(resource)?))
+    }
+
+    fn is_pooled(&self, resource: Resource) -> bool {
+        let after = self.pooled.partition_point(|&(first, _)| first <= resource);
+        after > 0 && resource <= self.pooled[after - 1].1 && resource.is_proper()
+    }
+
+    /// The stretches of extents in a pool, ascending.
+    fn stretches(&self, first: Resource, last: Resource) -> Vec<Stretch> {
+        let start = self.extents.partition_point(|(_, extent)| extent.bounds().1 < first);
+        let overlapping = self.extents[start..].iter().take_while(|(from, _)| *from <= last);
+        overlapping
+            .map(|(from, extent)| Stretch {
+                extent: Arc::clone(extent),
+                first: (first.number().saturating_sub(from.number())) as u32,
+                last: (last.number() - from.number()).min(u128::from(extent.reserved() - 1)) as u32,
+            })
+            .collect()
+    }
+
+    /// Adds a range to those that a pool had, joined with those it meets.
+    fn add_pooled(&mut self, mut first: Resource, mut last: Resource) {
+        let start = self.pooled.partition_point(|&(_, end)| end < first);
+        let end = self.pooled.partition_point(|&(from, _)| from <= last);
+        if start < end {
+            first = first.min(self.pooled[start].0);
+            last = last.max(self.pooled[end - 1].1);
+        }
+        self.pooled.splice(start..end, [(first, last)]);
+    }
+}
+
+/// What changes together with the single places.
+#[derive(Debug, Default)]
+struct Given {
+    /// The first place that no extent has.
+    next_extent: u32,
+    /// Single places.
+    singles: u32,
+}
+
+/// A stripe of the single places.
+#[derive(Default)]
+#[repr(align(128))]
+struct Singles(Mutex<HashTable<(Resource, u32)>>);
+
+/// See the module.
+pub struct Dictionary {
+    directory: Published<Directory>,
+    hasher: FixedState,
+    singles: Vec<Singles>,
+    /// Single places that were given to what clients asked for.
+    asked: AtomicU32,
+    /// Held while single places are made and while places are published.
+    given: Mutex<Given>,
+}
+
+/// What [`Dictionary`] is to publish.
+pub enum Publication {
+    /// A configuration: the extents with how much of each is to be opened.
+    Directory(Box<DirectoryChange>),
+    /// More of one extent.
+    Growth(Arc<Extent>, u32),
+}
+
+/// A directory to come.
+#[derive(Default)]
+pub struct DirectoryChange {
+    directory: Option<Directory>,
+    opened: Vec<(Arc<Extent>, u32)>,
+}
+
+impl Dictionary {
+    fn locate(&self, resource: Resource) -> (u64, MutexGuard<'_, HashTable<(Resource, u32)>>) {
+        let hash = self.hasher.hash_one(resource);
+        let stripe = &self.singles[(hash >> 32) as usize % STRIPES];
+        (hash, stripe.0.lock().expect("no holder of a stripe of places panics"))
+    }
+
+    fn single(&self, resource: Resource) -> Option<u32> {
+        let (hash, table) = self.locate(resource);
+        table.find(hash, |(known, _)| *known == resource).map(|&(_, place)| place)
+    }
+
+    fn given(&self) -> MutexGuard<'_, Given> {
+        self.given.lock().expect("no holder of the given places panics")
+    }
+
+    /// Whether a single place was given to any of `extent`'s resources.
+    fn has_singles_in(&self, extent: &Extent) -> bool {
+        self.singles.iter().any(|stripe| {
+            let table = stripe.0.lock().expect("no holder of a stripe of places panics");
+            table.iter().any(|&(resource, _)| extent.offset(resource).is_some())
+        })
+    }
+
+    /// What opens `extent` through `opened`.
+    fn growth(extent: &Arc<Extent>, opened: u32) -> Opening<Publication> {
+        let before = extent.opened();
+        Opening {
+            ranges: vec![extent.places(before, opened - before)],
+            publication: Publication::Growth(Arc::clone(extent), opened),
+        }
+    }
+
+    /// Reserves places for those of `spec`'s resources that have none, `share` at most.
+    fn reserve(
+        &self,
+        directory: &mut Directory,
+        change: &mut DirectoryChange,
+        spec: &PoolSpec,
+        share: u32,
+    ) {
+        let (first, last) = spec.bounds();
+        let size = (last.number() - first.number()).saturating_add(1);
+        let known = directory.stretches(first, last);
+        let covered: u32 = known.iter().map(|stretch| stretch.last - stretch.first + 1).sum();
+        let mut missing = size.min(u128::from(share)).saturating_sub(u128::from(covered)) as u32;
+        let mut next = first.number();
+        let mut given = self.given();
+        let ends = known.iter().map(|stretch| stretch.extent.bounds());
+        let ends = ends.map(|(from, to)| (from.number(), Some(to.number())));
+        for (from, to) in ends.chain([(last.number().saturating_add(1), None)]) {
+            let gap = from.saturating_sub(next);
+            // The last of all numbers ends no gap otherwise.
+            let gap =
+                if to.is_none() && last.number() == u128::MAX { u128::MAX - next } else { gap };
+            let left = (SINGLE - given.next_extent) & !0xff;
+            let count = gap.min(u128::from(missing.min(left))) as u32;
+            if count > 0 {
+                let start = Resource::from_number(spec.kind, spec.len, next);
+                let extent = Arc::new(Extent::new(start, count, given.next_extent));
+                given.next_extent += count.next_multiple_of(256);
+                missing -= count;
+                let opened = if count <= WHOLE { count } else { OPENED_FIRST };
+                change.opened.push((Arc::clone(&extent), opened));
+                let at = directory.extents.partition_point(|(first, _)| *first < start);
+                directory.extents.insert(at, (start, extent));
+            }
+            let Some(to) = to else { break };
+            next = to.saturating_add(1);
+        }
+    }
+
+    /// Places that each pool may reserve: all for small ones, an equal part of half of what is
+    /// left for large ones.
+    fn share(&self, specs: &[PoolSpec]) -> u32 {
+        let is_large = |spec: &&PoolSpec| {
+            let (first, last) = spec.bounds();
+            last.number() - first.number() >= u128::from(WHOLE)
+        };
+        let large = specs.iter().filter(is_large).count() as u32;
+        let left = SINGLE - self.given().next_extent;
+        let share = (left / 2).checked_div(large).unwrap_or(0).min(RESERVED_MAX);
+        if share == 0 { 0 } else { 1 << share.ilog2() }
+    }
+}
+
+impl Places<V6> for Dictionary {
+    type Run = Vec<Stretch>;
+    type Publication = Publication;
+    const CAN_GROW: bool = true;
+
+    fn new(seed: u64) -> Self {
+        Self {
+            directory: Published::new(Directory::default()),
+            hasher: FixedState::with_seed(seed.rotate_left(16)),
+            singles: (0..STRIPES).map(|_| Singles::default()).collect(),
+            asked: AtomicU32::new(0),
+            given: Mutex::default(),
+        }
+    }
+
+    fn find(&self, resource: Resource) -> Option<u32> {
+        if let Some((extent, offset)) = self.directory.get().find(resource)
+            && offset < extent.opened()
+        {
+            if extent.has_others()
+                && let Some(single) = self.single(resource)
+            {
+                return Some(single);
+            }
+            return resource.is_proper().then(|| extent.place(offset));
+        }
+        self.single(resource)
+    }
+
+    fn make(&self, resource: Resource, is_loaded: bool) -> Option<u32> {
+        let found = self.find(resource);
+        if found.is_some() || !resource.is_proper() {
+            return found;
+        }
+        if !is_loaded && !self.can_be_made(resource) {
+            return None;
+        }
+        let mut given = self.given();
+        // An extent may have been opened over it, or another may have made it.
+        let found = self.find(resource);
+        if found.is_some() {
+            return found;
+        }
+        if let Some((extent, _)) = self.directory.get().find(resource) {
+            extent.set_has_others();
+        }
+        let place = SINGLE | given.singles;
+        given.singles += 1;
+        if !is_loaded {
+            self.asked.fetch_add(1, Ordering::Relaxed);
+        }
+        let (hash, mut table) = self.locate(resource);
+        let rehash = |(known, _): &(Resource, u32)| self.hasher.hash_one(known);
+        table.insert_unique(hash, (resource, place), rehash);
+        Some(place)
+    }
+
+    fn can_be_made(&self, resource: Resource) -> bool {
+        self.asked.load(Ordering::Relaxed) < ASKED_MAX && self.directory.get().is_pooled(resource)
+    }
+
+    fn is_pooled(&self, _map: &AddressMap, place: u32, resource: Resource) -> bool {
+        place & SINGLE == 0 || self.directory.get().is_pooled(resource)
+    }
+
+    fn bit(&self, place: u32, resource: Resource) -> Option<u32> {
+        if place & SINGLE == 0 {
+            return Some(place);
+        }
+        let (extent, offset) = self.directory.get().find(resource)?;
+        (offset < extent.opened()).then(|| extent.place(offset))
+    }
+
+    fn plan(&self, specs: &[PoolSpec]) -> (Vec<Vec<Stretch>>, Opening<Publication>) {
+        let known = self.directory.get();
+        let mut directory = known.clone();
+        let mut change = DirectoryChange::default();
+        let share = self.share(specs);
+        for spec in specs {
+            let (first, last) = spec.bounds();
+            let is_small = last.number() - first.number() < u128::from(WHOLE);
+            self.reserve(&mut directory, &mut change, spec, if is_small { WHOLE } else { share });
+            directory.add_pooled(first, last);
+        }
+        let runs = specs.iter().map(|spec| {
+            let (first, last) = spec.bounds();
+            directory.stretches(first, last)
+        });
+        let runs = runs.collect();
+        let ranges = change.opened.iter().map(|(extent, opened)| extent.places(0, *opened));
+        let ranges = ranges.collect();
+        if !change.opened.is_empty() || directory.pooled != known.pooled {
+            change.directory = Some(directory);
+        }
+        (runs, Opening { ranges, publication: Publication::Directory(Box::new(change)) })
+    }
+
+    fn plan_growth(&self, run: &Vec<Stretch>) -> Option<Opening<Publication>> {
+        let Stretch { extent, .. } = run.iter().find(|stretch| stretch.can_grow())?;
+        let opened = extent.opened().max(OPENED_FIRST / 2) * 2;
+        Some(Self::growth(extent, opened.min(extent.reserved())))
+    }
+
+    fn plan_cover(&self, resource: Resource) -> Option<Opening<Publication>> {
+        let (extent, offset) = self.directory.get().find(resource)?;
+        if offset < extent.opened() {
+            return None;
+        }
+        let opened = (offset + 1).next_power_of_two().max(OPENED_FIRST);
+        Some(Self::growth(extent, opened.min(extent.reserved())))
+    }
+
+    fn publish(&self, publication: Publication) -> bool {
+        let given = self.given();
+        match publication {
+            Publication::Directory(change) => {
+                let mut has_others = false;
+                for (extent, opened) in &change.opened {
+                    if given.singles > 0 && self.has_singles_in(extent) {
+                        extent.set_has_others();
+                        has_others = true;
+                    }
+                    extent.set_opened(*opened);
+                }
+                if let Some(directory) = change.directory {
+                    self.directory.publish(directory);
+                }
+                has_others
+            }
+            Publication::Growth(extent, opened) => {
+                extent.set_opened(opened);
+                extent.has_others()
+            }
+        }
+    }
+
+    fn start(_spec: &PoolSpec, run: &Vec<Stretch>) -> u32 {
+        run.first().map_or(0, |stretch| stretch.extent.place(stretch.first))
+    }
+
+    fn claim(
+        map: &AddressMap,
+        _spec: &PoolSpec,
+        run: &Vec<Stretch>,
+        start: u32,
+    ) -> Option<(u32, Resource)> {
+        let found = |stretch: &Stretch, place| Some((place, stretch.extent.resource(place)));
+        if let [stretch] = &run[..] {
+            let (first, last) = stretch.open_places()?;
+            return found(stretch, map.claim(first, last, start)?);
+        }
+        // The search goes on in the stretch that the last place given belongs to.
+        let has_last = |stretch: &Stretch| {
+            let (first, last) =
+                stretch.extent.places(stretch.first, stretch.last - stretch.first + 1);
+            (first..=last).contains(&start.wrapping_sub(1))
+        };
+        let at = run.iter().position(has_last).unwrap_or(0);
+        let turn = (0..=run.len()).map(|step| (step, &run[(at + step) % run.len().max(1)]));
+        for (step, stretch) in turn.take(if run.is_empty() { 0 } else { run.len() + 1 }) {
+            let Some((first, last)) = stretch.open_places() else { continue };
+            let (from, to) = match step {
+                0 => (first.max(start), last),
+                _ if step == run.len() => (first, last.min(start.saturating_sub(1))),
+                _ => (first, last),
+            };
+            if from <= to
+                && let Some(place) = map.claim(from, to, from)
+            {
+                return found(stretch, place);
+            }
+        }
+        None
+    }
+}
