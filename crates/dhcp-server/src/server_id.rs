@@ -40,8 +40,7 @@ pub(crate) fn server_duid(
     let stored = if config.persist { read(&path)? } else { None };
     let duid = make(config, stored.as_deref(), wall_s, &link_layer_address)?;
     if config.persist && stored.as_deref() != Some(&duid) {
-        write(&path, &duid)
-            .map_err(|cause| ServerError::ServerId { path: path.clone(), cause })?;
+        write(&path, &duid).map_err(|cause| ServerError::ServerId { path: path.clone(), cause })?;
     }
     Ok(duid)
 }
@@ -194,7 +193,10 @@ mod tests {
     fn what_is_configured_wins_and_the_rest_stays() {
         let stored = parse("00:01:00:06:00:00:00:05:0a:0a:0a:0a:0a:0a").unwrap();
         let config = ServerIdConfig { time_s: Some(7), ..ServerIdConfig::default() };
-        assert_eq!(text_of(&made(&config, Some(&stored))), "00:01:00:06:00:00:00:07:0a:0a:0a:0a:0a:0a");
+        assert_eq!(
+            text_of(&made(&config, Some(&stored))),
+            "00:01:00:06:00:00:00:07:0a:0a:0a:0a:0a:0a"
+        );
         let link = ServerIdConfig { kind: ServerIdType::Ll, ..ServerIdConfig::default() };
         assert_eq!(text_of(&made(&link, Some(&stored))), "00:03:00:01:02:00:00:00:00:09");
         let enterprise = ServerIdConfig {
@@ -228,7 +230,8 @@ mod tests {
         assert_eq!(fs::read_to_string(folder.join(FILE)).unwrap(), text_of(&duid));
         let again = server_duid(&ServerIdConfig::default(), &folder, NOW_S + 9).unwrap();
         assert_eq!(again, duid);
-        for text in ["", "00:01", "00:01:00:01:00:00:00:05", "0001", "00:03:00:01:zz", "1:2:3:4:5"] {
+        for text in ["", "00:01", "00:01:00:01:00:00:00:05", "0001", "00:03:00:01:zz", "1:2:3:4:5"]
+        {
             fs::write(folder.join(FILE), text).unwrap();
             let error = server_duid(&config, &folder, NOW_S).unwrap_err().to_string();
             assert!(error.contains(FILE), "{text}: {error}");

@@ -138,19 +138,14 @@ struct Way {
     interface: u32,
     /// Unspecified when the message was not for one of our addresses.
     local: IpAddr,
+    /// The reply goes to a link-local address.
+    is_on_link: bool,
 }
 
 impl From<v4::Ingress> for Way {
     fn from(ingress: v4::Ingress) -> Self {
         let (door, interface) = (ingress.door, ingress.interface);
-        Self { door, interface, local: ingress.local.into() }
-    }
-}
-
-impl From<v6::Ingress> for Way {
-    fn from(ingress: v6::Ingress) -> Self {
-        let (door, interface) = (ingress.door, ingress.interface);
-        Self { door, interface, local: ingress.local.into() }
+        Self { door, interface, local: ingress.local.into(), is_on_link: false }
     }
 }
 
@@ -191,7 +186,9 @@ impl<'d> Replies<'d> {
         let position = |wanted: &dyn Fn(&Door) -> bool| {
             self.doors.iter().position(|door| fits(door) && wanted(door))
         };
-        position(&|door| door.place.address == way.local).or_else(|| position(&|_| true))
+        position(&|door| door.place.address == way.local)
+            .or_else(|| position(&|door| is_link_local(door.place.address) == way.is_on_link))
+            .or_else(|| position(&|_| true))
     }
 
     fn through_udp(
@@ -220,7 +217,8 @@ impl<'d> Replies<'d> {
         octets: &[u8],
     ) -> bool {
         let source = SocketAddrV4::new(ingress.local, self.addressing.server_port);
-        let Some(Batch::Packet(batch)) = self.batch_with_room(Kind::Packet, Way::from(ingress)) else {
+        let Some(Batch::Packet(batch)) = self.batch_with_room(Kind::Packet, Way::from(ingress))
+        else {
             return false;
         };
         let payload = frame::PACKET_HEADROOM..frame::PACKET_HEADROOM + octets.len();
@@ -287,12 +285,7 @@ impl Transmit<V4> for Replies<'_> {
 }
 
 impl Transmit<V6> for Replies<'_> {
-    fn transmit(
-        &mut self,
-        destination: SocketAddrV6,
-        ingress: v6::Ingress,
-        octets: &[u8],
-    ) -> bool {
+    fn transmit(&mut self, destination: SocketAddrV6, ingress: v6::Ingress, octets: &[u8]) -> bool {
         let mut to = destination;
         if self.addressing.to_source {
             to = ingress.source;
@@ -302,6 +295,16 @@ impl Transmit<V6> for Replies<'_> {
         // What was multicast is answered from the address of the door.
         let interface = if to.ip().is_unicast_link_local() { ingress.interface } else { 0 };
         let source = Source { address: ingress.local.into(), interface };
-        self.through_udp(to.into(), Some(source), Way::from(ingress), octets)
+        let (door, local) = (ingress.door, ingress.local.into());
+        let is_on_link = to.ip().is_unicast_link_local();
+        let way = Way { door, interface: ingress.interface, local, is_on_link };
+        self.through_udp(to.into(), Some(source), way, octets)
+    }
+}
+
+const fn is_link_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(_) => false,
+        IpAddr::V6(address) => address.is_unicast_link_local(),
     }
 }

@@ -3,23 +3,23 @@
 pub(crate) mod v4;
 mod v6;
 
-use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
 use dhcp_config::{Checked, GodwitSettings, LeaseChecks, LeaseDatabase};
 use dhcp_engine::protocol::Protocol;
 use dhcp_lease::{LeaseTable, Leased};
-use dhcp_store::memfile::Rows;
 use netio::packet::Packet;
-use netio::{Datagram, NetError, UdpSocket};
+use netio::{Datagram, UdpSocket};
 
 use crate::ServerError;
 use crate::doors::{Door, Doors, Listening};
 use crate::frames::FrameCounters;
 
 /// A family that there is a daemon for: [`dhcp_lease::v4::V4`] or [`dhcp_lease::v6::V6`].
-pub(crate) trait Service: Protocol<Ingress: Send, Destination: Send> + Leased + Rows {
+pub(crate) trait Service:
+    Protocol<Ingress: Send, Destination: Send, Snapshot: Send + Sync, Work: Send> + Leased
+{
     /// Name of the daemon, in log lines and of its threads.
     const NAME: &'static str;
     /// Kea's name for a lease file that the configuration does not name.
@@ -33,7 +33,7 @@ pub(crate) trait Service: Protocol<Ingress: Send, Destination: Send> + Leased + 
     fn read(path: &Path) -> Result<Checked<Self::Config>, ServerError>;
 
     /// What both families configure alike.
-    fn common(config: &Self::Config) -> Common<'_>;
+    fn shared(config: &Self::Config) -> Common<'_>;
 
     /// Makes what stays.
     fn constants(config: &Self::Config) -> Result<Self::Constants, ServerError>;

@@ -29,7 +29,7 @@ impl Service for V4 {
         read_dhcp4(path)
     }
 
-    fn common(config: &Dhcp4) -> Common<'_> {
+    fn shared(config: &Dhcp4) -> Common<'_> {
         Common {
             listening: Listening::v4(&config.interfaces),
             godwit: &config.godwit,

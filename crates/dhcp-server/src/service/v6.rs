@@ -34,7 +34,7 @@ impl Service for V6 {
         read_dhcp6(path)
     }
 
-    fn common(config: &Dhcp6) -> Common<'_> {
+    fn shared(config: &Dhcp6) -> Common<'_> {
         Common {
             listening: Listening::v6(&config.interfaces),
             godwit: &config.godwit,
