@@ -27,6 +27,17 @@ pub enum ServerError {
     Socket(NetError),
     /// The lease file cannot be opened or read.
     Leases(String),
+    /// The file with the server's DUID cannot be read or written.
+    ServerId {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// The file with the server's DUID holds something else.
+    ServerIdFile(PathBuf),
+    /// No interface has an address to make a DUID from.
+    NoLinkLayer,
     /// Something else that the operating system refused.
     System {
         /// What was tried.
@@ -47,6 +58,9 @@ impl ServerError {
             Self::NotListening(_)
             | Self::Socket(_)
             | Self::Leases(_)
+            | Self::ServerId { .. }
+            | Self::ServerIdFile(_)
+            | Self::NoLinkLayer
             | Self::System { .. }
             | Self::LeaseFileLost(_) => 1,
         }
@@ -77,6 +91,19 @@ impl fmt::Display for ServerError {
             ),
             Self::Socket(cause) => write!(f, "{cause}"),
             Self::Leases(reason) => f.write_str(reason),
+            Self::ServerId { path, cause } => {
+                write!(f, "cannot keep the server's identifier in {}: {cause}", path.display())
+            }
+            Self::ServerIdFile(path) => write!(
+                f,
+                "{} holds no server identifier (octets in hexadecimal with colons): restore it, \
+                 or remove it to have a new one made, which clients will have to bind to again",
+                path.display()
+            ),
+            Self::NoLinkLayer => f.write_str(
+                "no interface has a link-layer address to make the server's identifier from: set \
+                 `server-id` with type EN, or an `identifier`",
+            ),
             Self::System { tried, cause } => write!(f, "cannot {tried}: {cause}"),
             Self::LeaseFileLost(reason) => {
                 write!(f, "stopping, since leases can no longer be stored: {reason}")

@@ -12,9 +12,11 @@ mod log;
 mod published;
 mod reload;
 mod server;
+mod server_id;
+mod service;
 mod shard_loop;
 mod transmit;
 
 pub use error::ServerError;
-pub use reload::{Files, read_dhcp4};
-pub use server::{Settings, run_dhcp4};
+pub use reload::{Files, read_dhcp4, read_dhcp6};
+pub use server::{Settings, run_dhcp4, run_dhcp6};

@@ -3,8 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dhcp_config::v4::Dhcp4;
-use dhcp_config::{Checked, IncludeResolver, Problem};
+use dhcp_config::{Checked, Dhcp4, Dhcp6, IncludeResolver, Problem};
 
 use crate::ServerError;
 
@@ -18,15 +17,29 @@ impl IncludeResolver for Files {
     }
 }
 
-/// Reads and checks the configuration in `path`.
+/// Reads and checks the configuration of a DHCPv4 server in `path`.
 ///
 /// # Errors
 ///
 /// The file's problems, or why it cannot be read.
 pub fn read_dhcp4(path: &Path) -> Result<Checked<Dhcp4>, ServerError> {
+    read(path, |name, text| dhcp_config::parse_dhcp4(name, text, &mut Files))
+}
+
+/// Reads and checks the configuration of a DHCPv6 server in `path`.
+///
+/// # Errors
+///
+/// The file's problems, or why it cannot be read.
+pub fn read_dhcp6(path: &Path) -> Result<Checked<Dhcp6>, ServerError> {
+    read(path, |name, text| dhcp_config::parse_dhcp6(name, text, &mut Files))
+}
+
+fn read<C>(
+    path: &Path,
+    parse: impl FnOnce(&str, &str) -> Result<Checked<C>, Vec<Problem>>,
+) -> Result<Checked<C>, ServerError> {
     let text = fs::read_to_string(path)
         .map_err(|cause| ServerError::Unreadable { path: PathBuf::from(path), cause })?;
-    let name = path.display().to_string();
-    dhcp_config::parse_dhcp4(&name, &text, &mut Files)
-        .map_err(|problems: Vec<Problem>| ServerError::Configuration(problems))
+    parse(&path.display().to_string(), &text).map_err(ServerError::Configuration)
 }

@@ -6,10 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use dhcp_config::v4::{Dhcp4, Durability};
-use dhcp_engine::InFlight;
-use dhcp_engine::v4::{Shard, ShardCounters, Snapshot};
-use dhcp_lease::v4::LeaseTable;
+use dhcp_config::Durability;
+use dhcp_engine::counters::ShardCounters;
+use dhcp_engine::shard::Shard;
+use dhcp_engine::{InFlight, Transmit};
+use dhcp_lease::LeaseTable;
+use dhcp_lease::v4::V4;
+use dhcp_lease::v6::V6;
 use netio::signal::Signals;
 use netio::{Clock, PollFd, Waker};
 
@@ -17,20 +20,20 @@ use crate::ServerError;
 use crate::doors::Tending;
 use crate::frames::FrameCounters;
 use crate::leases::{Leases, ServerStore};
-use crate::log::{Severity, line};
+use crate::log::{Severity, line, name_daemon};
 use crate::published::Published;
-use crate::reload::read_dhcp4;
+use crate::service::Service;
 use crate::shard_loop::{Desk, Shared, serve};
-use crate::transmit::{Addressing, Batches};
+use crate::transmit::{Addressing, Batches, Replies};
 
 /// How the daemon is started.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The configuration file.
     pub configuration: PathBuf,
-    /// UDP port to listen at (67).
+    /// UDP port to listen at (67, in v6 547).
     pub port: u16,
-    /// UDP port to answer to instead of 67 and 68; for tests.
+    /// UDP port to answer to instead of 67 and 68, in v6 547 and 546; for tests.
     pub client_port: Option<u16>,
     /// Answer to where the datagram came from; for labs with many relays.
     pub to_source: bool,
@@ -41,26 +44,41 @@ pub struct Settings {
 /// Clients that may be in flight without the registry growing.
 const IN_FLIGHT_CAPACITY: usize = 16_384;
 
-/// Serves until SIGTERM or SIGINT.
+/// Serves DHCPv4 until SIGTERM or SIGINT.
 ///
 /// # Errors
 ///
 /// Why it could not start, or why it had to stop.
 pub fn run_dhcp4(settings: &Settings) -> Result<(), ServerError> {
+    run::<V4>(settings)
+}
+
+/// Serves DHCPv6 until SIGTERM or SIGINT.
+///
+/// # Errors
+///
+/// Why it could not start, or why it had to stop.
+pub fn run_dhcp6(settings: &Settings) -> Result<(), ServerError> {
+    run::<V6>(settings)
+}
+
+fn run<P: Service>(settings: &Settings) -> Result<(), ServerError>
+where
+    for<'d> Replies<'d>: Transmit<P>,
+{
+    name_daemon(P::NAME);
     let signals = Signals::install().map_err(system("install signal handlers"))?;
-    let checked = read_dhcp4(&settings.configuration)?;
-    for warning in &checked.warnings {
-        line(Severity::Warn, &warning.to_string());
-    }
-    let config = checked.config;
-    let shards = config.godwit.shards.max(1);
-    let now_ns = Clock::mono_ns();
-    let tending = Tending::start(&config.interfaces, settings.port, shards, now_ns)?;
+    let config = checked::<P>(settings)?;
+    let common = P::shared(&config);
+    let shards = common.godwit.shards.max(1);
+    let sockets = (settings.port, shards, P::steer as _);
+    let tending = Tending::start(common.listening, sockets, Clock::mono_ns())?;
+    let constants = P::constants(&config)?;
     let table = Arc::new(LeaseTable::new(unpredictable_seed()));
-    let snapshot = compile(&config, &table);
+    let snapshot = P::compile(&config, &constants, &table);
     let wakers = wakers(shards)?;
-    let leases = open_leases(&config, &table, &snapshot, &wakers)?;
-    let daemon = Daemon {
+    let leases = open_leases::<P>(&config, &table, &snapshot, &wakers)?;
+    let daemon = Daemon::<P> {
         settings: settings.clone(),
         shared: Arc::new(Shared {
             stop: AtomicBool::new(false),
@@ -71,25 +89,42 @@ pub fn run_dhcp4(settings: &Settings) -> Result<(), ServerError> {
         table,
         wakers,
         config,
+        constants,
     };
     daemon.run(signals, leases, &snapshot)
 }
 
-struct Daemon {
-    settings: Settings,
-    shared: Arc<Shared>,
-    tending: Tending,
-    table: Arc<LeaseTable>,
-    wakers: Vec<Arc<Waker>>,
-    config: Dhcp4,
+/// The configuration, its warnings told.
+fn checked<P: Service>(settings: &Settings) -> Result<P::Config, ServerError> {
+    let checked = P::read(&settings.configuration)?;
+    for warning in &checked.warnings {
+        line(Severity::Warn, &warning.to_string());
+    }
+    if P::shared(&checked.config).listening.is_empty() {
+        return Err(ServerError::NoInterfaces);
+    }
+    Ok(checked.config)
 }
 
-impl Daemon {
+struct Daemon<P: Service> {
+    settings: Settings,
+    shared: Arc<Shared<P>>,
+    tending: Tending,
+    table: Arc<LeaseTable<P>>,
+    wakers: Vec<Arc<Waker>>,
+    config: P::Config,
+    constants: P::Constants,
+}
+
+impl<P: Service> Daemon<P>
+where
+    for<'d> Replies<'d>: Transmit<P>,
+{
     fn run(
         mut self,
         signals: Signals,
-        leases: Leases,
-        snapshot: &Arc<Snapshot>,
+        leases: Leases<P>,
+        snapshot: &Arc<P::Snapshot>,
     ) -> Result<(), ServerError> {
         let in_flight = Arc::new(InFlight::new(unpredictable_seed(), IN_FLIGHT_CAPACITY));
         let mut counters = Vec::new();
@@ -105,10 +140,10 @@ impl Daemon {
             Severity::Info,
             &format!(
                 "serving {} subnets on port {} with {} shards, durability {}",
-                snapshot.subnet_count(),
+                P::subnet_count(snapshot),
                 self.settings.port,
                 threads.len(),
-                durability_name(self.config.godwit.durability)
+                durability_name(P::shared(&self.config).godwit.durability)
             ),
         );
         let ended = self.supervise(signals, &leases, &counters);
@@ -125,7 +160,7 @@ impl Daemon {
     fn spawn(
         &self,
         index: usize,
-        shard: Shard<ServerStore>,
+        shard: Shard<P, ServerStore<P>>,
         frame_counters: Arc<FrameCounters>,
     ) -> Result<thread::JoinHandle<()>, ServerError> {
         let shared = Arc::clone(&self.shared);
@@ -139,10 +174,10 @@ impl Daemon {
                 client_port: self.settings.client_port,
                 to_source: self.settings.to_source,
             },
-            batches: Batches::new(self.config.godwit.segmentation),
+            batches: Batches::new(P::shared(&self.config).godwit.segmentation),
         };
         thread::Builder::new()
-            .name(format!("dhcp4-{index}"))
+            .name(format!("{}-{index}", P::NAME))
             .spawn(move || serve(desk, &shared))
             .map_err(system("start a shard's thread"))
     }
@@ -152,8 +187,8 @@ impl Daemon {
     fn supervise(
         &mut self,
         signals: Signals,
-        leases: &Leases,
-        counters: &[Counted],
+        leases: &Leases<P>,
+        counters: &[Counted<P>],
     ) -> Result<(), ServerError> {
         let mut now_ns = Clock::mono_ns();
         let mut report_due_ns = now_ns + REPORT_NS;
@@ -185,33 +220,23 @@ impl Daemon {
 
     /// Reads the configuration again; on any problem the old one stays in force.
     fn reload(&mut self, now_ns: u64) -> Result<(), ServerError> {
-        let checked = match read_dhcp4(&self.settings.configuration) {
-            Ok(checked) => checked,
+        let config = match checked::<P>(&self.settings) {
+            Ok(config) => config,
             Err(error) => {
                 line(Severity::Error, &error.to_string());
                 line(Severity::Error, "reload refused, the old configuration stays");
                 return Ok(());
             }
         };
-        for warning in &checked.warnings {
-            line(Severity::Warn, &warning.to_string());
-        }
-        let config = checked.config;
-        if config.interfaces.interfaces.is_empty() {
-            line(Severity::Error, &ServerError::NoInterfaces.to_string());
-            line(Severity::Error, "reload refused, the old configuration stays");
-            return Ok(());
-        }
-        if config.lease_database != self.config.lease_database
-            || config.godwit != self.config.godwit
-        {
+        let (new, old) = (P::shared(&config), P::shared(&self.config));
+        if new.lease_database != old.lease_database || new.godwit != old.godwit {
             line(
                 Severity::Warn,
                 "changes of lease database and godwit settings wait for a restart",
             );
         }
-        let snapshot = compile(&config, &self.table);
-        let subnets = snapshot.subnet_count();
+        let snapshot = P::compile(&config, &self.constants, &self.table);
+        let subnets = P::subnet_count(&snapshot);
         self.shared.snapshot.store(snapshot);
         wake(&self.wakers);
         // Done when no shard answers from the old one; a batch takes far less than a millisecond.
@@ -219,7 +244,7 @@ impl Daemon {
             thread::sleep(Duration::from_millis(1));
         }
         let wakers = &self.wakers;
-        self.tending.reconfigure(&config.interfaces, now_ns, &|| wake(wakers))?;
+        self.tending.reconfigure(new.listening, now_ns, &|| wake(wakers))?;
         line(Severity::Info, &format!("reloaded, serving {subnets} subnets"));
         Ok(())
     }
@@ -235,22 +260,19 @@ fn wake(wakers: &[Arc<Waker>]) {
     wakers.iter().for_each(|waker| waker.wake());
 }
 
-fn compile(config: &Dhcp4, table: &LeaseTable) -> Arc<Snapshot> {
-    Arc::new(Snapshot::compile(config, |specs| table.configure(specs)))
-}
-
 fn wakers(shards: u16) -> Result<Vec<Arc<Waker>>, ServerError> {
     (0..shards).map(|_| Waker::new().map(Arc::new).map_err(system("open an event"))).collect()
 }
 
-fn open_leases(
-    config: &Dhcp4,
-    table: &Arc<LeaseTable>,
-    snapshot: &Snapshot,
+fn open_leases<P: Service>(
+    config: &P::Config,
+    table: &Arc<LeaseTable<P>>,
+    snapshot: &P::Snapshot,
     wakers: &[Arc<Waker>],
-) -> Result<Leases, ServerError> {
+) -> Result<Leases<P>, ServerError> {
     let to_wake = wakers.to_vec();
-    Leases::open(config, table, snapshot, wakers.len(), move |shard| to_wake[shard].wake())
+    let common = P::shared(config);
+    Leases::open(&common, table, snapshot, wakers.len(), move |shard| to_wake[shard].wake())
 }
 
 const fn durability_name(durability: Durability) -> &'static str {
@@ -262,9 +284,9 @@ const fn durability_name(durability: Durability) -> &'static str {
 }
 
 /// What one shard counts.
-type Counted = (Arc<ShardCounters>, Arc<FrameCounters>);
+type Counted<P> = (Arc<ShardCounters<P>>, Arc<FrameCounters>);
 
-fn report(counters: &[Counted]) {
+fn report<P: Service>(counters: &[Counted<P>]) {
     for (index, (messages, frames)) in counters.iter().enumerate() {
         let messages = messages.entries().map(|(name, value)| (name.to_owned(), value));
         let entries: Vec<String> = messages

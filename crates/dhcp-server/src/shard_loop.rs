@@ -5,19 +5,20 @@
 //! one `write` of the rows when the durability lets the shard write them itself, one clock read; no
 //! allocation. It polls only when there was nothing to receive.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::Now;
 use base::time::NS_PER_MS;
-use dhcp_engine::v4::{Ingress, Shard, Snapshot};
-use dhcp_lease::v4::{LeaseStore, V4};
-use netio::{Clock, Datagram, PacketRecvBatch, PollFd, RecvBatch, Waker};
+use dhcp_engine::Transmit;
+use dhcp_engine::shard::Shard;
+use dhcp_lease::LeaseStore;
+use netio::{Clock, PacketRecvBatch, PollFd, RecvBatch, Waker};
 
 use crate::doors::{Door, Doors, Socket};
-use crate::frames::{self, FrameCounters};
+use crate::frames::FrameCounters;
 use crate::published::{Published, Seen};
+use crate::service::Service;
 use crate::transmit::{Addressing, Batches, Replies};
 
 /// How often expiry and deadlines are looked at.
@@ -28,20 +29,20 @@ const SWEEP_BUDGET: u32 = 1_000;
 const DRAIN_NS: u64 = 2_000 * NS_PER_MS;
 
 /// What a shard shares with the rest of the daemon.
-pub(crate) struct Shared {
+pub(crate) struct Shared<P: Service> {
     /// Set when the daemon is to end.
     pub(crate) stop: AtomicBool,
     /// The configuration to serve.
-    pub(crate) snapshot: Published<Snapshot>,
+    pub(crate) snapshot: Published<P::Snapshot>,
     /// The doors to serve at.
     pub(crate) doors: Arc<Published<Doors>>,
 }
 
 /// A shard with all that its thread needs.
-pub(crate) struct Desk<S> {
+pub(crate) struct Desk<P: Service, S> {
     /// The shard's number.
     pub(crate) index: usize,
-    pub(crate) shard: Shard<S>,
+    pub(crate) shard: Shard<P, S>,
     pub(crate) waker: Arc<Waker>,
     pub(crate) frame_counters: Arc<FrameCounters>,
     pub(crate) addressing: Addressing,
@@ -58,7 +59,10 @@ struct Course {
 }
 
 /// Serves until told to stop, then until the outbox is empty or [`DRAIN_NS`] have passed.
-pub(crate) fn serve<S: LeaseStore<V4>>(mut desk: Desk<S>, shared: &Shared) {
+pub(crate) fn serve<P: Service, S: LeaseStore<P>>(mut desk: Desk<P, S>, shared: &Shared<P>)
+where
+    for<'d> Replies<'d>: Transmit<P>,
+{
     let now = Clock::now();
     let mut course = Course {
         datagrams: RecvBatch::default(),
@@ -80,13 +84,16 @@ pub(crate) fn serve<S: LeaseStore<V4>>(mut desk: Desk<S>, shared: &Shared) {
 }
 
 /// Serves at `doors` until there are others; false when it is time to end.
-fn serve_at<S: LeaseStore<V4>>(
+fn serve_at<P: Service, S: LeaseStore<P>>(
     doors: &Seen<Doors>,
-    desk: &mut Desk<S>,
+    desk: &mut Desk<P, S>,
     course: &mut Course,
-    snapshot: &mut Seen<Snapshot>,
-    shared: &Shared,
-) -> bool {
+    snapshot: &mut Seen<P::Snapshot>,
+    shared: &Shared<P>,
+) -> bool
+where
+    for<'d> Replies<'d>: Transmit<P>,
+{
     let (shard, own) = (&mut desk.shard, doors.value.of_shard(desk.index));
     let mut replies = Replies::new(own, &mut desk.batches, desk.addressing);
     let mut fds: Vec<PollFd<'_>> = own.iter().map(|door| PollFd::readable(&door.socket)).collect();
@@ -122,13 +129,13 @@ fn serve_at<S: LeaseStore<V4>>(
 
 impl Course {
     /// Takes in what waits at `door`; how many messages there were.
-    fn receive<S: LeaseStore<V4>>(
+    fn receive<P: Service, S: LeaseStore<P>>(
         &mut self,
         door: &Door,
         doors: &Doors,
         frame_counters: &FrameCounters,
-        shard: &mut Shard<S>,
-        replies: &mut Replies<'_>,
+        shard: &mut Shard<P, S>,
+        replies: &mut impl Transmit<P>,
     ) -> usize {
         // An error belongs to one datagram (an ICMP answer, say): the next call goes on.
         match &door.socket {
@@ -136,7 +143,7 @@ impl Course {
                 let received = self.datagrams.receive(socket).unwrap_or(0);
                 self.now = Clock::now();
                 for datagram in self.datagrams.iter() {
-                    if let Some(ingress) = ingress(&datagram, door.id) {
+                    if let Some(ingress) = P::ingress(&datagram, door) {
                         shard.handle(self.now, datagram.octets, ingress, replies);
                     }
                 }
@@ -146,7 +153,7 @@ impl Course {
                 let received = self.packets.receive(socket).unwrap_or(0);
                 self.now = Clock::now();
                 for packet in self.packets.iter() {
-                    let opened = frames::open(&packet, doors, door.id, frame_counters);
+                    let opened = P::open(&packet, doors, door.id, frame_counters);
                     if let Some((octets, ingress)) = opened {
                         shard.handle(self.now, octets, ingress, replies);
                     }
@@ -156,7 +163,11 @@ impl Course {
         }
     }
 
-    fn keep_house<S: LeaseStore<V4>>(&mut self, shard: &mut Shard<S>, shared: &Shared) {
+    fn keep_house<P: Service, S: LeaseStore<P>>(
+        &mut self,
+        shard: &mut Shard<P, S>,
+        shared: &Shared<P>,
+    ) {
         let now = self.now;
         if now.mono_ns < self.housekeeping_due_ns {
             return;
@@ -171,19 +182,7 @@ impl Course {
         }
     }
 
-    fn is_over<S: LeaseStore<V4>>(&self, shard: &Shard<S>) -> bool {
+    fn is_over<P: Service, S: LeaseStore<P>>(&self, shard: &Shard<P, S>) -> bool {
         self.drain_until_ns.is_some_and(|until| shard.is_idle() || self.now.mono_ns >= until)
     }
-}
-
-/// How a datagram came in; `None` for another family's, which an IPv4 socket does not get.
-fn ingress(datagram: &Datagram<'_>, door: u16) -> Option<Ingress> {
-    let SocketAddr::V4(source) = datagram.source else { return None };
-    let local = match datagram.local {
-        Some(IpAddr::V4(local)) => local,
-        _ => Ipv4Addr::UNSPECIFIED,
-    };
-    // What is for us alone is sent to the address that we answer from.
-    let is_broadcast = datagram.destination != datagram.local;
-    Some(Ingress { source, local, interface: datagram.interface, is_broadcast, door })
 }

@@ -1,12 +1,13 @@
 //! From a decided reply to the transmit batch of a door.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::sync::Arc;
 
+use dhcp_engine::v4::Destination;
 use dhcp_engine::v4::destination::CLIENT_PORT;
-use dhcp_engine::Transmit;
-use dhcp_engine::v4::{Destination, Ingress};
+use dhcp_engine::{Transmit, v4, v6};
 use dhcp_lease::v4::V4;
+use dhcp_lease::v6::V6;
 use netio::send::Source;
 use netio::{PacketSendBatch, PollFd, SendBatch, Sent};
 use packet_wire::frame;
@@ -130,6 +131,24 @@ impl Batch {
     }
 }
 
+/// The way that a message came, as far as its reply goes back the same way.
+#[derive(Clone, Copy)]
+struct Way {
+    door: u16,
+    interface: u32,
+    /// Unspecified when the message was not for one of our addresses.
+    local: IpAddr,
+    /// The reply goes to a link-local address.
+    is_on_link: bool,
+}
+
+impl From<v4::Ingress> for Way {
+    fn from(ingress: v4::Ingress) -> Self {
+        let (door, interface) = (ingress.door, ingress.interface);
+        Self { door, interface, local: ingress.local.into(), is_on_link: false }
+    }
+}
+
 /// Replies of one batch, sorted by the door that they leave through.
 pub(crate) struct Replies<'d> {
     doors: &'d [Arc<Door>],
@@ -156,29 +175,30 @@ impl<'d> Replies<'d> {
         std::mem::take(&mut self.given_up)
     }
 
-    /// The door of `kind` for a reply to what came by `ingress`: the same if it is of that kind, else
+    /// The door of `kind` for a reply to what came by `way`: the same if it is of that kind, else
     /// one that reaches the same interface, best one with the same address.
-    fn door(&self, kind: Kind, ingress: Ingress) -> Option<usize> {
-        let own = self.doors.iter().position(|door| door.id == ingress.door);
+    fn door(&self, kind: Kind, way: Way) -> Option<usize> {
+        let own = self.doors.iter().position(|door| door.id == way.door);
         if own.is_some_and(|at| self.doors[at].place.kind == kind) {
             return own;
         }
-        let fits = |door: &Door| door.place.kind == kind && door.place.reaches(ingress.interface);
-        let is_ours = |door: &Door| door.place.address == IpAddr::V4(ingress.local);
+        let fits = |door: &Door| door.place.kind == kind && door.place.reaches(way.interface);
         let position = |wanted: &dyn Fn(&Door) -> bool| {
             self.doors.iter().position(|door| fits(door) && wanted(door))
         };
-        position(&is_ours).or_else(|| position(&|_| true))
+        position(&|door| door.place.address == way.local)
+            .or_else(|| position(&|door| is_link_local(door.place.address) == way.is_on_link))
+            .or_else(|| position(&|_| true))
     }
 
     fn through_udp(
         &mut self,
-        destination: SocketAddrV4,
+        destination: SocketAddr,
         source: Option<Source>,
-        ingress: Ingress,
+        way: Way,
         octets: &[u8],
     ) -> bool {
-        let Some(Batch::Udp(batch)) = self.batch_with_room(Kind::Udp, ingress) else {
+        let Some(Batch::Udp(batch)) = self.batch_with_room(Kind::Udp, way) else {
             return false;
         };
         let Some(place) = batch.slot().and_then(|slot| slot.get_mut(..octets.len())) else {
@@ -193,11 +213,12 @@ impl<'d> Replies<'d> {
         &mut self,
         mac: [u8; 6],
         destination: SocketAddrV4,
-        ingress: Ingress,
+        ingress: v4::Ingress,
         octets: &[u8],
     ) -> bool {
         let source = SocketAddrV4::new(ingress.local, self.addressing.server_port);
-        let Some(Batch::Packet(batch)) = self.batch_with_room(Kind::Packet, ingress) else {
+        let Some(Batch::Packet(batch)) = self.batch_with_room(Kind::Packet, Way::from(ingress))
+        else {
             return false;
         };
         let payload = frame::PACKET_HEADROOM..frame::PACKET_HEADROOM + octets.len();
@@ -210,8 +231,8 @@ impl<'d> Replies<'d> {
         true
     }
 
-    fn batch_with_room(&mut self, kind: Kind, ingress: Ingress) -> Option<&mut Batch> {
-        let at = self.door(kind, ingress)?;
+    fn batch_with_room(&mut self, kind: Kind, way: Way) -> Option<&mut Batch> {
+        let at = self.door(kind, way)?;
         let batch = &mut self.batches.batches[at].1;
         if batch.is_full() {
             self.given_up += batch.flush(&self.doors[at].socket);
@@ -225,29 +246,31 @@ impl<'d> Replies<'d> {
         &mut self,
         mac: [u8; 6],
         address: SocketAddrV4,
-        ingress: Ingress,
+        ingress: v4::Ingress,
         octets: &[u8],
     ) -> bool {
-        if ingress.interface != 0 && self.door(Kind::Packet, ingress).is_some() {
+        if ingress.interface != 0 && self.door(Kind::Packet, Way::from(ingress)).is_some() {
             return self.through_packet(mac, address, ingress, octets);
         }
         let everyone = SocketAddrV4::new(Ipv4Addr::BROADCAST, address.port());
         let source = Source { address: ingress.local.into(), interface: ingress.interface };
-        self.through_udp(everyone, Some(source), ingress, octets)
+        self.through_udp(everyone.into(), Some(source), Way::from(ingress), octets)
     }
 }
 
 impl Transmit<V4> for Replies<'_> {
-    fn transmit(&mut self, destination: Destination, ingress: Ingress, octets: &[u8]) -> bool {
+    fn transmit(&mut self, destination: Destination, ingress: v4::Ingress, octets: &[u8]) -> bool {
         let to_source = self.addressing.to_source && !ingress.source.ip().is_unspecified();
         let port = |standard: u16| self.addressing.client_port.unwrap_or(standard);
         let source = Source { address: ingress.local.into(), interface: 0 };
         let source = (!ingress.local.is_unspecified()).then_some(source);
         match destination {
-            _ if to_source => self.through_udp(ingress.source, source, ingress, octets),
+            _ if to_source => {
+                self.through_udp(ingress.source.into(), source, Way::from(ingress), octets)
+            }
             Destination::Relay(to) | Destination::Client(to) => {
                 let to = SocketAddrV4::new(*to.ip(), port(to.port()));
-                self.through_udp(to, source, ingress, octets)
+                self.through_udp(to.into(), source, Way::from(ingress), octets)
             }
             Destination::Hardware { mac, address } => {
                 let address = SocketAddrV4::new(*address.ip(), port(address.port()));
@@ -258,5 +281,30 @@ impl Transmit<V4> for Replies<'_> {
                 self.on_link(EVERYONE, everyone, ingress, octets)
             }
         }
+    }
+}
+
+impl Transmit<V6> for Replies<'_> {
+    fn transmit(&mut self, destination: SocketAddrV6, ingress: v6::Ingress, octets: &[u8]) -> bool {
+        let mut to = destination;
+        if self.addressing.to_source {
+            to = ingress.source;
+        } else if let Some(port) = self.addressing.client_port {
+            to.set_port(port);
+        }
+        // What was multicast is answered from the address of the door.
+        let interface = if to.ip().is_unicast_link_local() { ingress.interface } else { 0 };
+        let source = Source { address: ingress.local.into(), interface };
+        let (door, local) = (ingress.door, ingress.local.into());
+        let is_on_link = to.ip().is_unicast_link_local();
+        let way = Way { door, interface: ingress.interface, local, is_on_link };
+        self.through_udp(to.into(), Some(source), way, octets)
+    }
+}
+
+const fn is_link_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(_) => false,
+        IpAddr::V6(address) => address.is_unicast_link_local(),
     }
 }

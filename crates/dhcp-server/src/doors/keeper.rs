@@ -1,5 +1,6 @@
 //! Opening and closing doors to match a plan, whatever is open already.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use dhcp_engine::InterfaceNames;
@@ -8,26 +9,31 @@ use netio::interface::Interface;
 use netio::{NetError, PacketOptions, PacketSocket, UdpOptions, UdpSocket};
 
 use super::plan::Plan;
-use super::{CLIENT_OFFSET, Door, Doors, Kind, Place, Socket};
+use super::{Door, Doors, Kind, Place, Socket};
+use crate::service::v4::CLIENT_OFFSET;
 
 /// Kernel memory for waiting messages: at 768 octets each 10,000 messages, 100 ms at 100,000/s.
 const RECEIVE_BUFFER_BYTES: usize = 8 << 20;
 /// Kernel memory for replies on their way out.
 const SEND_BUFFER_BYTES: usize = 4 << 20;
 
+/// Spreads the datagrams of a socket's port over as many sockets.
+pub(crate) type Steer = fn(&UdpSocket, u32) -> Result<(), std::io::Error>;
+
 /// Knows every door that is open.
 #[derive(Debug)]
 pub(super) struct Keeper {
     port: u16,
     shards: u16,
+    steer: Steer,
     /// For each place that is open, the doors of all shards.
     open: Vec<(Place, Vec<Arc<Door>>)>,
     next_id: u16,
 }
 
 impl Keeper {
-    pub(super) const fn new(port: u16, shards: u16) -> Self {
-        Self { port, shards, open: Vec::new(), next_id: 0 }
+    pub(super) const fn new(port: u16, shards: u16, steer: Steer) -> Self {
+        Self { port, shards, steer, open: Vec::new(), next_id: 0 }
     }
 
     /// True when nothing is open.
@@ -80,22 +86,34 @@ impl Keeper {
                 sockets.into_iter().map(Socket::Packet).collect()
             }
             Kind::Udp => self.open_udp(place)?.into_iter().map(Socket::Udp).collect(),
+            Kind::Group => self.open_group(place)?.into_iter().map(Socket::Udp).collect(),
         })
     }
 
     fn open_udp(&self, place: &Place) -> Result<Vec<UdpSocket>, NetError> {
-        let mut options = UdpOptions::at((place.address, self.port));
+        let mut options = UdpOptions::at(place.socket_address(self.port));
         options.device = place.device.as_ref().map(|device| device.name.clone());
         options.reuse_port = self.shards > 1;
-        options.broadcast = true;
+        options.broadcast = place.address.is_ipv4();
         options.packet_info = true;
         options.receive_buffer_bytes = Some(RECEIVE_BUFFER_BYTES);
         options.send_buffer_bytes = Some(SEND_BUFFER_BYTES);
         let sockets: Vec<_> =
             (0..self.shards).map(|_| UdpSocket::open(&options)).collect::<Result<_, _>>()?;
         if self.shards > 1 {
-            netio::steer::by_payload(&sockets[0], CLIENT_OFFSET, self.shards.into())
+            (self.steer)(&sockets[0], self.shards.into())
                 .map_err(NetError::on("steer clients to shards at", place.to_string()))?;
+        }
+        Ok(sockets)
+    }
+
+    /// One socket reads for all shards: every one that joined would be given a copy.
+    fn open_group(&self, place: &Place) -> Result<Vec<UdpSocket>, NetError> {
+        let sockets = self.open_udp(place)?;
+        if let (IpAddr::V6(group), Some(device)) = (place.address, &place.device) {
+            sockets[0]
+                .join_group(group, device.index)
+                .map_err(NetError::on("join", format!("{group} on {}", device.name)))?;
         }
         Ok(sockets)
     }
@@ -124,7 +142,7 @@ impl Keeper {
     /// Leaves broadcasts to the packet sockets where there are any, and lets one shard have each of
     /// the others.
     fn share_broadcasts(&self) -> Result<(), NetError> {
-        for (place, doors) in &self.open {
+        for (place, doors) in self.open.iter().filter(|(place, _)| place.address.is_ipv4()) {
             let are_left = self
                 .open
                 .iter()

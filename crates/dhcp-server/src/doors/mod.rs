@@ -3,22 +3,20 @@
 //! look again is `tending`'s.
 
 mod keeper;
+mod listening;
 mod plan;
 mod tending;
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use dhcp_engine::InterfaceNames;
 use netio::{PacketSocket, UdpSocket};
 
+pub(crate) use listening::Listening;
 pub(crate) use tending::Tending;
-
-/// Octets of a DHCPv4 message in front of the last four of an Ethernet `chaddr`, by which shards
-/// share their clients.
-const CLIENT_OFFSET: u32 = 30;
 
 /// What a door is made of.
 #[derive(Debug)]
@@ -43,8 +41,10 @@ impl AsFd for Socket {
 pub(crate) enum Kind {
     /// [`Socket::Packet`].
     Packet,
-    /// [`Socket::Udp`].
+    /// [`Socket::Udp`] at one of our addresses, or at all.
     Udp,
+    /// [`Socket::Udp`] at a group's address, which its first shard has joined.
+    Group,
 }
 
 /// One interface, as long as it exists: another one of the same name has another index.
@@ -65,6 +65,18 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// What a socket is bound to here, `port` given; a link-local address is one of the device.
+    pub(crate) fn socket_address(&self, port: u16) -> SocketAddr {
+        match self.address {
+            IpAddr::V4(address) => (address, port).into(),
+            IpAddr::V6(address) => {
+                let is_of_link = address.is_unicast_link_local() || address.is_multicast();
+                let device = self.device.as_ref().filter(|_| is_of_link);
+                SocketAddrV6::new(address, port, 0, device.map_or(0, |device| device.index)).into()
+            }
+        }
+    }
+
     /// Whether what goes out here can go through interface `index`.
     pub(crate) fn reaches(&self, index: u32) -> bool {
         self.device.as_ref().is_none_or(|device| device.index == index)
@@ -80,7 +92,7 @@ impl fmt::Display for Place {
         match self.kind {
             Kind::Packet => f.write_str(" for clients without an address"),
             Kind::Udp if self.address.is_unspecified() => Ok(()),
-            Kind::Udp => write!(f, ", {}", self.address),
+            Kind::Udp | Kind::Group => write!(f, ", {}", self.address),
         }
     }
 }

@@ -1,13 +1,18 @@
 //! Which doors `interfaces-config` asks for on the machine as it is (Kea reference §1.5).
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use dhcp_config::v4::{InterfaceSelection, InterfacesConfig, SocketType};
 use netio::interface::Interface;
 
+use super::listening::{Listening, Manner};
 use super::{Device, Kind, Place};
 
 const ANYWHERE: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+/// All_DHCP_Relay_Agents_and_Servers and All_DHCP_Servers (RFC 9915 §7.1).
+const GROUPS: [IpAddr; 2] = [
+    IpAddr::V6(Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2)),
+    IpAddr::V6(Ipv6Addr::new(0xff05, 0, 0, 0, 0, 0, 1, 3)),
+];
 
 /// What there shall be.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -20,27 +25,39 @@ pub(super) struct Plan {
     pub(super) addresses: Vec<(u32, Ipv4Addr)>,
 }
 
-/// The doors of `config` on a machine with the interfaces `machine`, ascending by index.
-pub(super) fn plan(config: &InterfacesConfig, machine: &[Interface]) -> Plan {
-    let mut plan = Plan { addresses: answer_from(config, machine), ..Plan::default() };
-    let is_raw = config.socket_type == SocketType::Raw;
-    if config.interfaces.contains(&InterfaceSelection::All) {
-        // It covers every other entry, and two sockets would split the datagrams between them.
-        if is_raw {
-            plan.add(Kind::Packet, None, ANYWHERE);
-        }
-        plan.add(Kind::Udp, None, ANYWHERE);
-        return plan;
-    }
-    for entry in &config.interfaces {
-        if let InterfaceSelection::Named { name, address } = entry {
-            match machine.iter().find(|interface| interface.name == *name) {
-                Some(interface) => plan.add_named(interface, *address, is_raw),
-                None => plan.missing.push(format!("this machine has no interface `{name}`")),
+/// The doors of `listening` on a machine with the interfaces `machine`, ascending by index.
+pub(super) fn plan(listening: &Listening, machine: &[Interface]) -> Plan {
+    let mut plan = Plan { addresses: answer_from(listening, machine), ..Plan::default() };
+    if listening.everywhere {
+        match listening.manner {
+            // It covers every other entry, and two sockets would split the datagrams between them.
+            Manner::Raw4 | Manner::Udp4 => {
+                if listening.manner == Manner::Raw4 {
+                    plan.add(Kind::Packet, None, ANYWHERE);
+                }
+                plan.add(Kind::Udp, None, ANYWHERE);
+                return plan;
+            }
+            Manner::Udp6 => {
+                let is_linked = |interface: &&Interface| {
+                    interface.is_up && interface.is_multicast && interface.link_local().is_some()
+                };
+                machine.iter().filter(is_linked).for_each(|interface| plan.add_link(interface));
             }
         }
     }
-    plan.places.sort_by_key(|place| place.kind == Kind::Udp);
+    for (name, address) in &listening.named {
+        match machine.iter().find(|interface| interface.name == *name) {
+            Some(interface) if listening.manner == Manner::Udp6 => {
+                plan.add_named_v6(interface, *address);
+            }
+            Some(interface) => {
+                plan.add_named(interface, *address, listening.manner == Manner::Raw4);
+            }
+            None => plan.missing.push(format!("this machine has no interface `{name}`")),
+        }
+    }
+    plan.places.sort_by_key(|place| place.kind != Kind::Packet);
     plan
 }
 
@@ -52,14 +69,45 @@ impl Plan {
         }
     }
 
-    fn add_named(&mut self, interface: &Interface, address: Option<Ipv4Addr>, is_raw: bool) {
+    /// The doors of a link that has an IPv6 address of its own.
+    fn add_link(&mut self, interface: &Interface) {
+        let device = Device { name: interface.name.clone(), index: interface.index };
+        if let Some(link_local) = interface.link_local() {
+            self.add(Kind::Udp, Some(device.clone()), link_local.into());
+        }
+        for group in GROUPS {
+            self.add(Kind::Group, Some(device.clone()), group);
+        }
+    }
+
+    /// An address is listened to besides the link, not instead of it.
+    fn add_named_v6(&mut self, interface: &Interface, address: Option<IpAddr>) {
+        let (name, addresses) = (&interface.name, &interface.addresses);
+        if let Some(address) = address {
+            if addresses.contains(&address) {
+                let device = Device { name: name.clone(), index: interface.index };
+                self.add(Kind::Udp, Some(device), address);
+            } else {
+                self.missing.push(format!("interface `{name}` has no address {address}"));
+            }
+        }
+        if !interface.is_up {
+            self.missing.push(format!("interface `{name}` is down"));
+        } else if interface.link_local().is_some() {
+            self.add_link(interface);
+        } else if address.is_none() {
+            self.missing.push(format!("interface `{name}` has no link-local address"));
+        }
+    }
+
+    fn add_named(&mut self, interface: &Interface, address: Option<IpAddr>, is_raw: bool) {
         let (name, addresses) = (&interface.name, &interface.addresses);
         let device = Some(Device { name: name.clone(), index: interface.index });
         match address {
-            Some(address) if !addresses.contains(&address.into()) => {
+            Some(address) if !addresses.contains(&address) => {
                 return self.missing.push(format!("interface `{name}` has no address {address}"));
             }
-            Some(address) => self.add(Kind::Udp, device.clone(), address.into()),
+            Some(address) => self.add(Kind::Udp, device.clone(), address),
             None => self.add(Kind::Udp, device.clone(), ANYWHERE),
         }
         // Only Ethernet has broadcasts that packet sockets are for.
@@ -78,10 +126,10 @@ impl Plan {
 
 /// For each interface with an IPv4 address the one that clients shall know us by: the first that
 /// the configuration names, else its first.
-fn answer_from(config: &InterfacesConfig, machine: &[Interface]) -> Vec<(u32, Ipv4Addr)> {
+fn answer_from(listening: &Listening, machine: &[Interface]) -> Vec<(u32, Ipv4Addr)> {
     let chosen = |interface: &Interface| {
-        config.interfaces.iter().find_map(|entry| match entry {
-            InterfaceSelection::Named { name, address: Some(address) }
+        listening.named.iter().find_map(|(name, address)| match address {
+            Some(IpAddr::V4(address))
                 if *name == interface.name && interface.addresses.contains(&(*address).into()) =>
             {
                 Some(*address)
@@ -108,12 +156,14 @@ fn answer_from(config: &InterfacesConfig, machine: &[Interface]) -> Vec<(u32, Ip
 mod tests {
     use super::*;
 
+    use dhcp_config::{InterfaceSelection, InterfacesConfig, InterfacesConfig6, SocketType};
+
     fn named(name: &str, address: Option<Ipv4Addr>) -> InterfaceSelection {
         InterfaceSelection::Named { name: name.into(), address }
     }
 
-    fn config(socket_type: SocketType, interfaces: Vec<InterfaceSelection>) -> InterfacesConfig {
-        InterfacesConfig { interfaces, socket_type, ..InterfacesConfig::default() }
+    fn config(socket_type: SocketType, interfaces: Vec<InterfaceSelection>) -> Listening {
+        Listening::v4(&InterfacesConfig { interfaces, socket_type, ..InterfacesConfig::default() })
     }
 
     fn interface(name: &str, index: u32, addresses: &[[u8; 4]]) -> Interface {
@@ -209,5 +259,32 @@ mod tests {
         machine[1].mac = None;
         let config = config(SocketType::Raw, vec![named("eth0", None)]);
         assert_eq!(places(&plan(&config, &machine)), ["eth0"]);
+    }
+
+    #[test]
+    fn an_ipv6_link_has_its_own_address_and_the_groups() {
+        let mut machine = machine();
+        let link_local: IpAddr = "fe80::2".parse().unwrap();
+        let global: IpAddr = "2001:db8::2".parse().unwrap();
+        machine[1].addresses.extend([global, link_local]);
+        let entry = |address: Option<&str>| InterfaceSelection::Named {
+            name: "eth0".into(),
+            address: address.map(|address| address.parse().unwrap()),
+        };
+        let of = |interfaces| {
+            let config = InterfacesConfig6 { interfaces, ..InterfacesConfig6::default() };
+            plan(&Listening::v6(&config), &machine)
+        };
+        let link = ["eth0, fe80::2", "eth0, ff02::1:2", "eth0, ff05::1:3"];
+        assert_eq!(places(&of(vec![entry(None)])), link);
+        // Loopback has no link-local address, eth1 none at all.
+        assert_eq!(places(&of(vec![InterfaceSelection::All])), link);
+        let with_address = places(&of(vec![entry(Some("2001:db8::2"))]));
+        assert_eq!(with_address, [&["eth0, 2001:db8::2"], &link[..]].concat());
+        let absent = of(vec![entry(Some("2001:db8::3"))]);
+        assert_eq!(places(&absent), link);
+        assert_eq!(absent.missing, ["interface `eth0` has no address 2001:db8::3"]);
+        let bare = InterfaceSelection::Named { name: "eth1".into(), address: None };
+        assert_eq!(of(vec![bare]).missing, ["interface `eth1` has no link-local address"]);
     }
 }

@@ -5,11 +5,11 @@
 use std::sync::Arc;
 
 use base::time::NS_PER_MS;
-use dhcp_config::v4::InterfacesConfig;
 use netio::interface::{self, Interface};
 use netio::{InterfaceWatch, NetError, PollFd};
 
-use super::keeper::Keeper;
+use super::keeper::{Keeper, Steer};
+use super::listening::Listening;
 use super::plan::{Plan, plan};
 use super::{Doors, Place};
 use crate::ServerError;
@@ -22,7 +22,7 @@ const LOOK_EVERY_NS: u64 = 100 * NS_PER_MS;
 /// Keeps the doors open that the configuration asks for.
 #[derive(Debug)]
 pub(crate) struct Tending {
-    config: InterfacesConfig,
+    listening: Listening,
     keeper: Keeper,
     machine: Vec<Interface>,
     /// `None` when interfaces are looked at once only, or cannot be watched.
@@ -50,30 +50,29 @@ impl Tending {
     /// Nothing is configured; no socket could be opened, or not all although all are required, and
     /// no further try is wanted.
     pub(crate) fn start(
-        config: &InterfacesConfig,
-        port: u16,
-        shards: u16,
+        listening: Listening,
+        (port, shards, steer): (u16, u16, Steer),
         now_ns: u64,
     ) -> Result<Self, ServerError> {
-        if config.interfaces.is_empty() {
+        if listening.is_empty() {
             return Err(ServerError::NoInterfaces);
         }
         let nothing = Published::new(Arc::default(), shards.into());
         let mut tending = Self {
-            config: config.clone(),
-            keeper: Keeper::new(port, shards),
+            retries_left: listening.max_retries,
+            listening,
+            keeper: Keeper::new(port, shards, steer),
             machine: Vec::new(),
             watch: None,
             published: Arc::new(nothing),
             told: Vec::new(),
-            retries_left: config.socket_max_retries,
             due_ns: None,
             looked_ns: 0,
         };
         // Before the first look, so that no change falls between the two.
         tending.watch_if_wanted();
         tending.machine = list()?;
-        let plan = plan(&tending.config, &tending.machine);
+        let plan = plan(&tending.listening, &tending.machine);
         let (_, problems) = tending.keeper.open(&plan);
         let doors = Arc::new(tending.keeper.doors(&plan, &tending.machine));
         tending.published = Arc::new(Published::new(doors, shards.into()));
@@ -112,12 +111,13 @@ impl Tending {
             self.retries_left = self.retries_left.saturating_sub(1);
         } else if !has_changed {
             return Ok(());
-        } else if list()? == self.machine {
-            // Carriers, statistics, wireless chatter.
+        } else if self.told.is_empty() && list()? == self.machine {
+            // Carriers, statistics, wireless chatter. With a door missing it may be that an
+            // address has just become fit to be bound to.
             self.looked_ns = now_ns;
             return Ok(());
         }
-        self.look(now_ns, self.config.re_detect, wake)
+        self.look(now_ns, self.listening.re_detect, wake)
     }
 
     /// Follows another configuration.
@@ -127,18 +127,18 @@ impl Tending {
     /// As [`Tending::tend`].
     pub(crate) fn reconfigure(
         &mut self,
-        config: &InterfacesConfig,
+        listening: Listening,
         now_ns: u64,
         wake: &impl Fn(),
     ) -> Result<(), ServerError> {
-        self.retries_left = config.socket_max_retries;
-        self.config = config.clone();
+        self.retries_left = listening.max_retries;
+        self.listening = listening;
         self.watch_if_wanted();
-        self.look(now_ns, config.re_detect, wake)
+        self.look(now_ns, self.listening.re_detect, wake)
     }
 
     fn watch_if_wanted(&mut self) {
-        if !self.config.re_detect {
+        if !self.listening.re_detect {
             self.watch = None;
         } else if self.watch.is_none() {
             let watch = InterfaceWatch::open().map_err(|problem| {
@@ -153,7 +153,7 @@ impl Tending {
         if may_list {
             self.machine = list()?;
         }
-        let plan = plan(&self.config, &self.machine);
+        let plan = plan(&self.listening, &self.machine);
         let given_up = self.keeper.give_up(&plan);
         if !given_up.is_empty() {
             // What is opened next may need the address of what is closed now.
@@ -182,9 +182,9 @@ impl Tending {
         let failed: Vec<String> = findings.problems.iter().map(ToString::to_string).collect();
         let all: Vec<String> = failed.iter().chain(&findings.missing).cloned().collect();
         let may_retry = !all.is_empty() && self.retries_left > 0;
-        let wait_ns = u64::from(self.config.socket_retry_wait_ms) * NS_PER_MS;
+        let wait_ns = u64::from(self.listening.retry_wait_ms) * NS_PER_MS;
         self.due_ns = may_retry.then_some(now_ns + wait_ns);
-        if !all.is_empty() && !may_retry && self.config.require_all_sockets {
+        if !all.is_empty() && !may_retry && self.listening.require_all {
             return Err(ServerError::NotListening(all.join("; ")));
         }
         for problem in all.iter().filter(|problem| !self.told.contains(problem)) {

@@ -1,14 +1,11 @@
-//! `godwit dhcp4`: the flags of `kea-dhcp4`.
+//! `godwit dhcp4` and `godwit dhcp6`: the flags of `kea-dhcp4` and `kea-dhcp6`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use dhcp_server::ServerError;
+use dhcp_server::{ServerError, Settings};
 
-/// Serve DHCPv4 in the foreground, configured by a file that Kea's kea-dhcp4 takes too.
-///
-/// Exit codes: 0 ended by SIGTERM or SIGINT, or the configuration is sound (-t); 1 failed at run
-/// time; 2 bad arguments or a bad configuration.
+/// The flags of both.
 #[derive(Debug, clap::Args)]
 #[command(disable_version_flag = true, arg_required_else_help = true)]
 pub(crate) struct Args {
@@ -18,7 +15,7 @@ pub(crate) struct Args {
     /// Check this configuration, report all problems, and end
     #[arg(short = 't', value_name = "FILE", conflicts_with = "config")]
     pub(crate) check: Option<PathBuf>,
-    /// Take messages on this port instead of 67
+    /// Take messages on this port instead of 67 (dhcp6: 547)
     #[arg(short = 'p', value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: Option<u16>,
     /// Send all answers to this port
@@ -35,8 +32,41 @@ pub(crate) struct Args {
     pub(crate) extended_version: bool,
 }
 
+/// One of the two servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Server {
+    Dhcp4,
+    Dhcp6,
+}
+
+impl Server {
+    const fn port(self) -> u16 {
+        match self {
+            Self::Dhcp4 => 67,
+            Self::Dhcp6 => 547,
+        }
+    }
+
+    fn serve(self, settings: &Settings) -> Result<(), ServerError> {
+        match self {
+            Self::Dhcp4 => dhcp_server::run_dhcp4(settings),
+            Self::Dhcp6 => dhcp_server::run_dhcp6(settings),
+        }
+    }
+
+    /// The warnings of the configuration in `path`, and how many subnets it has.
+    fn read(self, path: &Path) -> Result<(Vec<dhcp_config::Problem>, usize), ServerError> {
+        match self {
+            Self::Dhcp4 => dhcp_server::read_dhcp4(path)
+                .map(|checked| (checked.warnings, checked.config.subnets.len())),
+            Self::Dhcp6 => dhcp_server::read_dhcp6(path)
+                .map(|checked| (checked.warnings, checked.config.subnets.len())),
+        }
+    }
+}
+
 /// Runs what the flags ask for.
-pub(crate) fn run(args: &Args) -> ExitCode {
+pub(crate) fn run(server: Server, args: &Args) -> ExitCode {
     if args.version {
         println!("{}", env!("CARGO_PKG_VERSION"));
         return ExitCode::SUCCESS;
@@ -46,8 +76,8 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let served = match (&args.check, &args.config) {
-        (Some(path), _) => check(path),
-        (None, Some(path)) => dhcp_server::run_dhcp4(&settings(args, path.clone())),
+        (Some(path), _) => check(server, path),
+        (None, Some(path)) => server.serve(&settings(server, args, path.clone())),
         (None, None) => {
             eprintln!("error: name a configuration with -c FILE, or with -t FILE to check it");
             return ExitCode::from(2);
@@ -65,26 +95,22 @@ pub(crate) fn run(args: &Args) -> ExitCode {
 /// Kea's variable that sends answers back to where the datagram came from.
 const TO_SOURCE_VARIABLE: &str = "KEA_TEST_SEND_RESPONSES_TO_SOURCE";
 
-fn settings(args: &Args, configuration: PathBuf) -> dhcp_server::Settings {
-    dhcp_server::Settings {
+fn settings(server: Server, args: &Args, configuration: PathBuf) -> Settings {
+    Settings {
         configuration,
-        port: args.port.unwrap_or(67),
+        port: args.port.unwrap_or(server.port()),
         client_port: args.client_port,
         to_source: std::env::var_os(TO_SOURCE_VARIABLE).is_some(),
         is_verbose: args.debug,
     }
 }
 
-fn check(path: &Path) -> Result<(), ServerError> {
-    let checked = dhcp_server::read_dhcp4(path)?;
-    for warning in &checked.warnings {
+fn check(server: Server, path: &Path) -> Result<(), ServerError> {
+    let (warnings, subnets) = server.read(path)?;
+    for warning in &warnings {
         eprintln!("{warning}");
     }
-    println!(
-        "{}: the configuration is sound, {} subnets",
-        path.display(),
-        checked.config.subnets.len()
-    );
+    println!("{}: the configuration is sound, {subnets} subnets", path.display());
     Ok(())
 }
 
