@@ -1,34 +1,213 @@
-//! temporary
-use crate::ServerError;
-use crate::service::{Common, Service};
-use dhcp_lease::{LeaseTable, Leased, MemoryStore};
+//! The leases that the shards serve from: opened from the lease file, or in memory only.
+
 use std::path::PathBuf;
 use std::sync::Arc;
-pub(crate) fn data_folder(configured: Option<&str>) -> PathBuf {
-    configured
-        .map(PathBuf::from)
-        .or_else(|| std::env::var_os("KEA_DHCP_DATA_DIR").map(PathBuf::from))
-        .unwrap_or_else(|| "/var/lib/kea".into())
+
+use base::Now;
+use dhcp_config::{Durability, LeaseChecks, OnFail};
+use dhcp_lease::contract::{ChangeOf, Facts, FetchKeys};
+use dhcp_lease::{LeaseStore, LeaseTable, MemoryStore, Receipt, Refusal, Swept};
+use dhcp_store::log::{self, CoreOptions, LogThread, Shards, ThreadOptions};
+use dhcp_store::memfile::{Memfile, OpenOptions, Rows, rows_of_table};
+use dhcp_store::storage::DiskStorage;
+use dhcp_store::{MemfileStore, OpenError};
+use netio::Clock;
+
+use crate::ServerError;
+use crate::log::{Severity, line};
+use crate::service::{Common, Service};
+
+/// Folder of lease files that the configuration does not place, Kea's.
+const DATA_FOLDER: &str = "/var/lib/kea";
+/// Kea's variable for another one.
+const DATA_FOLDER_VARIABLE: &str = "KEA_DHCP_DATA_DIR";
+/// Time between attempts to write a new lease file after the old one was lost.
+const RETRY_MS: u32 = 1_000;
+
+/// Where leases live.
+pub(crate) enum Leases<P: Service> {
+    /// In memory only (`persist: false`).
+    Memory(Arc<LeaseTable<P>>),
+    /// In a lease file, written by the log thread.
+    File(Arc<LeaseTable<P>>, LogThread),
 }
-pub(crate) type ServerStore<P> = MemoryStore<P>;
-pub(crate) struct Leases<P: Leased>(Arc<LeaseTable<P>>);
+
 impl<P: Service> Leases<P> {
+    /// Opens what `config` asks for, loads it into `table` and starts the log thread; `wake` is
+    /// called with a shard's number when rows that it waits for are safe.
     pub(crate) fn open(
-        _c: &Common<'_>,
+        config: &Common<'_>,
         table: &Arc<LeaseTable<P>>,
-        _s: &P::Snapshot,
-        _n: usize,
-        _w: impl Fn(usize) + Send + Sync + 'static,
+        snapshot: &P::Snapshot,
+        shards: usize,
+        wake: impl Fn(usize) + Send + Sync + 'static,
     ) -> Result<Self, ServerError> {
-        Ok(Self(Arc::clone(table)))
+        let database = config.lease_database;
+        if !database.persist {
+            line(Severity::Warn, "leases are kept in memory only and end with the server");
+            return Ok(Self::Memory(Arc::clone(table)));
+        }
+        let path = lease_file::<P>(config);
+        let options = OpenOptions { max_row_errors: database.max_row_errors, threads: 0 };
+        let (memfile, leases, report) =
+            Memfile::open::<P>(Arc::new(DiskStorage), &path, options)
+                .map_err(|error: OpenError| ServerError::Leases(error.to_string()))?;
+        for error in &report.errors {
+            line(Severity::Warn, &error.to_string());
+        }
+        if report.torn_octets > 0 {
+            let text =
+                format!("cut {} octets of an unfinished row off the end", report.torn_octets);
+            line(Severity::Warn, &text);
+        }
+        let count = leases.len();
+        load::<P>(leases, table, snapshot, config.lease_checks);
+        line(Severity::Info, &format!("loaded {count} leases from {}", path.display()));
+        let thread = LogThread::start(
+            Shards::new(shards, wake),
+            memfile,
+            thread_options(config, table),
+            Box::new(Clock::now),
+        )
+        .map_err(|cause| ServerError::System { tried: "start the log thread", cause })?;
+        Ok(Self::File(Arc::clone(table), thread))
     }
-    pub(crate) fn store(&self, _i: usize) -> ServerStore<P> {
-        MemoryStore::new(Arc::clone(&self.0))
+
+    /// The handle of shard number `shard`.
+    pub(crate) fn store(&self, shard: usize) -> ServerStore<P> {
+        match self {
+            Self::Memory(table) => ServerStore::Memory(MemoryStore::new(Arc::clone(table))),
+            Self::File(table, thread) => {
+                ServerStore::File(MemfileStore::new(Arc::clone(table), thread.shard(shard)))
+            }
+        }
     }
+
+    /// Tells the operator what the log thread has met; true when it has given up.
     pub(crate) fn report_problems(&self) -> bool {
-        false
+        let Self::File(_, thread) = self else { return false };
+        for problem in thread.take_problems() {
+            line(Severity::Error, &problem);
+        }
+        thread.failure().is_some()
     }
+
+    /// Writes and flushes what was submitted. Shards must have ended.
     pub(crate) fn close(self) -> Result<(), ServerError> {
-        Ok(())
+        match self {
+            Self::Memory(_) => Ok(()),
+            Self::File(_, thread) => {
+                thread.stop().map_err(|failure| ServerError::LeaseFileLost(failure.to_string()))
+            }
+        }
+    }
+}
+
+/// Where Kea keeps its files, unless the configuration or the environment says otherwise.
+pub(crate) fn data_folder(configured: Option<&str>) -> PathBuf {
+    let configured = configured.map(PathBuf::from);
+    let from_environment = || std::env::var_os(DATA_FOLDER_VARIABLE).map(PathBuf::from);
+    configured.or_else(from_environment).unwrap_or_else(|| DATA_FOLDER.into())
+}
+
+fn lease_file<P: Service>(config: &Common<'_>) -> PathBuf {
+    // An absolute name replaces the folder.
+    let name = config.lease_database.name.as_deref().unwrap_or(P::LEASE_FILE);
+    data_folder(config.data_directory).join(name)
+}
+
+fn thread_options<P: Service>(config: &Common<'_>, table: &Arc<LeaseTable<P>>) -> ThreadOptions {
+    let durability = match config.godwit.durability {
+        Durability::None => log::Durability::None,
+        Durability::Interval => log::Durability::Interval(config.godwit.flush_interval_ms),
+        Durability::Always => log::Durability::Always,
+    };
+    let lfc_interval_s = config.lease_database.lfc_interval_s;
+    let on_fail = match config.lease_database.on_fail {
+        OnFail::StopRetryExit | OnFail::ServeRetryExit => log::OnFail::Stop,
+        OnFail::ServeRetryContinue => {
+            let table = Arc::clone(table);
+            let snapshot =
+                Box::new(move |visit: &mut dyn FnMut(&[u8])| rows_of_table(&table, visit));
+            log::OnFail::Restart { snapshot, retry_ms: RETRY_MS }
+        }
+    };
+    ThreadOptions { core: CoreOptions { durability, lfc_interval_s }, on_fail }
+}
+
+/// Puts loaded leases into the table, with Kea's `lease-checks` (reference §5.11).
+fn load<P: Service>(
+    leases: Vec<P::Lease>,
+    table: &LeaseTable<P>,
+    snapshot: &P::Snapshot,
+    checks: LeaseChecks,
+) {
+    let (mut wrong, mut dropped) = (0_u64, 0_u64);
+    for mut lease in leases {
+        let (named, fitting) = P::subnet_ids(snapshot, &mut lease);
+        if fitting != Some(*named) {
+            wrong += 1;
+            match (checks, fitting) {
+                (LeaseChecks::Fix | LeaseChecks::FixDel, Some(id)) => *named = id,
+                (LeaseChecks::Del, _) | (LeaseChecks::FixDel, None) => {
+                    dropped += 1;
+                    continue;
+                }
+                (LeaseChecks::None | LeaseChecks::Warn, _) | (LeaseChecks::Fix, None) => {}
+            }
+        }
+        table.load(lease);
+    }
+    if wrong > 0 && checks != LeaseChecks::None {
+        let text =
+            format!("{wrong} leases name a subnet that does not hold them; {dropped} dropped");
+        line(Severity::Warn, &text);
+    }
+}
+
+/// The store of a shard; one branch decides between the two kinds.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "one per shard, moved once")]
+pub(crate) enum ServerStore<F: Rows> {
+    Memory(MemoryStore<F>),
+    File(MemfileStore<F>),
+}
+
+macro_rules! either {
+    ($self:expr, $store:ident => $call:expr) => {
+        match $self {
+            ServerStore::Memory($store) => $call,
+            ServerStore::File($store) => $call,
+        }
+    };
+}
+
+impl<F: Rows> LeaseStore<F> for ServerStore<F> {
+    fn fetch(&mut self, now: Now, keys: &FetchKeys<'_, F>, facts: &mut Facts<F>) {
+        either!(self, store => store.fetch(now, keys, facts));
+    }
+
+    fn commit(&mut self, now: Now, changes: &[ChangeOf<'_, F>]) -> Result<Receipt, Refusal> {
+        either!(self, store => store.commit(now, changes))
+    }
+
+    fn give_back(&mut self, address: F::Address) {
+        either!(self, store => store.give_back(address));
+    }
+
+    fn submit(&mut self, now: Now) {
+        either!(self, store => store.submit(now));
+    }
+
+    fn settled_epoch(&self) -> u64 {
+        either!(self, store => store.settled_epoch())
+    }
+
+    fn sweep(&mut self, now: Now, budget: u32) -> Swept {
+        either!(self, store => store.sweep(now, budget))
+    }
+
+    fn has_failed(&self) -> bool {
+        either!(self, store => store.has_failed())
     }
 }

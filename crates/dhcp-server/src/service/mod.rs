@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use dhcp_config::{Checked, GodwitSettings, LeaseChecks, LeaseDatabase};
 use dhcp_engine::protocol::Protocol;
-use dhcp_lease::{LeaseTable, Leased};
+use dhcp_lease::LeaseTable;
+use dhcp_store::memfile::Rows;
 use netio::packet::Packet;
 use netio::{Datagram, UdpSocket};
 
@@ -18,7 +19,7 @@ use crate::frames::FrameCounters;
 
 /// A family that there is a daemon for: [`dhcp_lease::v4::V4`] or [`dhcp_lease::v6::V6`].
 pub(crate) trait Service:
-    Protocol<Ingress: Send, Destination: Send, Snapshot: Send + Sync, Work: Send> + Leased
+    Protocol<Ingress: Send, Destination: Send, Snapshot: Send + Sync, Work: Send> + Rows
 {
     /// Name of the daemon, in log lines and of its threads.
     const NAME: &'static str;

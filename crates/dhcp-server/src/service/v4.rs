@@ -21,7 +21,7 @@ pub(crate) const CLIENT_OFFSET: u32 = 30;
 
 impl Service for V4 {
     const NAME: &'static str = "dhcp4";
-    const LEASE_FILE: &'static str = "kea-leases4.csv";
+    const LEASE_FILE: &'static str = dhcp_config::v4::LEASE_FILE;
     type Config = Dhcp4;
     type Constants = ();
 

@@ -25,7 +25,7 @@ const PEER_ADDRESS: [u32; 4] = [18, 22, 26, 30];
 
 impl Service for V6 {
     const NAME: &'static str = "dhcp6";
-    const LEASE_FILE: &'static str = "kea-leases6.csv";
+    const LEASE_FILE: &'static str = dhcp_config::v6::LEASE_FILE;
     type Config = Dhcp6;
     /// The server's DUID.
     type Constants = Vec<u8>;

@@ -7,8 +7,7 @@ use base::Now;
 use base::time::{NS_PER_MS, NS_PER_S};
 
 use super::{Durability, Shards};
-use crate::memfile::Failed;
-use crate::memfile::v4::{Cleanup, Columns, Memfile, Rotation, Snapshot};
+use crate::memfile::{Cleanup, Failed, Memfile, Rotation, Snapshot};
 use crate::storage::LogFile;
 
 /// How rounds are done.
@@ -212,7 +211,8 @@ impl LogCore {
             return None;
         }
         self.schedule_rotation(now);
-        if self.memfile.columns() != Columns::NEWEST && !self.memfile.needs_cleanup() {
+        if self.memfile.columns() != self.memfile.newest_columns() && !self.memfile.needs_cleanup()
+        {
             // Rows for the old file have its columns: write them there, and give later ones those
             // of the new file.
             self.round_with_newest_columns(now);
@@ -238,7 +238,7 @@ impl LogCore {
         self.batch.clear();
         let epoch = self.round;
         self.round += 1;
-        self.shards.take(&mut self.batch, self.round, Columns::NEWEST);
+        self.shards.take(&mut self.batch, self.round, self.memfile.newest_columns());
         self.write_and_publish(now, epoch, None);
     }
 
@@ -270,7 +270,7 @@ impl LogCore {
         self.round += 1;
         // Rows that come from now on are in no snapshot, or in it too, which does no harm.
         self.batch.clear();
-        self.shards.take(&mut self.batch, self.round, Columns::NEWEST);
+        self.shards.take(&mut self.batch, self.round, self.memfile.newest_columns());
         self.batch.clear();
         self.memfile.replace(snapshot)?;
         self.unflushed_since_ns = None;

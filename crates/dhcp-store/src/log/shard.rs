@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::core::LogCore;
-use crate::memfile::v4::Columns;
+use crate::memfile::Columns;
 
 /// The rows that one shard has logged since they were taken last.
 #[derive(Debug)]
@@ -65,7 +65,11 @@ impl Shards {
     #[must_use]
     pub fn new(count: usize, wake: impl Fn(usize) + Send + Sync + 'static) -> Arc<Self> {
         let place = || Place {
-            buffer: Mutex::new(RowBuffer { rows: Vec::new(), epoch: 1, columns: Columns::NEWEST }),
+            buffer: Mutex::new(RowBuffer {
+                rows: Vec::new(),
+                epoch: 1,
+                columns: Columns::default(),
+            }),
             awaited: AtomicU64::new(0),
         };
         Arc::new(Self {

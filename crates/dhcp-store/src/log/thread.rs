@@ -9,14 +9,13 @@ use std::{fmt, io};
 
 use base::Now;
 use base::time::NS_PER_MS;
-use dhcp_lease::v4::RowView;
 
 use super::shard::Doorbell;
 use super::{CoreOptions, Durability, LogCore, LogFailure, ShardLog, Shards};
-use crate::memfile::v4::{Cleaned, Cleanup, CleanupError, Memfile};
+use crate::memfile::{Cleaned, Cleanup, CleanupError, Memfile};
 
-/// Gives the rows of the whole table, one by one.
-pub type SnapshotSource = Box<dyn Fn(&mut dyn FnMut(&RowView<'_>)) + Send>;
+/// Gives the rows of the whole table, as text with the newest columns, one by one.
+pub type SnapshotSource = Box<dyn Fn(&mut dyn FnMut(&[u8])) + Send>;
 
 /// What becomes of the log after a failure.
 #[derive(Default)]

@@ -1,14 +1,13 @@
 //! Rows out: one lease as a line of text, without allocation.
 
-use std::net::Ipv4Addr;
-
 use dhcp_lease::v4::{Lease, LeaseState, RowView};
 
-use super::columns::Columns;
+use super::super::columns::Columns;
+use super::super::line::Line;
 
 /// A whole lease as a row.
 #[must_use]
-pub fn row_of(lease: &Lease) -> RowView<'_> {
+pub(super) fn row_of(lease: &Lease) -> RowView<'_> {
     RowView {
         address: lease.address,
         hardware: &lease.hardware,
@@ -29,17 +28,17 @@ pub fn row_of(lease: &Lease) -> RowView<'_> {
 /// lifetime 11, expiry 21, subnet 11, flags 4, state 2, pool 11, and 4 for those without a bound.
 const BOUNDED_MAX: usize = 80;
 
-/// Appends `row` as a line with `columns` columns. Infinite lifetimes are added like others, as
-/// Kea does.
-pub fn encode_row(row: &RowView<'_>, columns: Columns, out: &mut Vec<u8>) {
+/// Most octets that `row` takes.
+pub(super) fn most(row: &RowView<'_>) -> usize {
+    BOUNDED_MAX
+        + 3 * (row.hardware.octets().len() + row.client_id.unwrap_or_default().len())
+        + 5 * (row.hostname.len() + row.user_context.len())
+}
+
+/// Fills `line` with the values of `row`. Infinite lifetimes are added like others, as Kea does.
+pub(super) fn fill(row: &RowView<'_>, columns: Columns, line: &mut Line<'_>) {
     let client_id = row.client_id.unwrap_or_default();
-    let start = out.len();
-    let most = BOUNDED_MAX
-        + 3 * (row.hardware.octets().len() + client_id.len())
-        + 5 * (row.hostname.len() + row.user_context.len());
-    out.resize(start + most, 0);
-    let mut line = Line { octets: &mut out[start..], len: 0 };
-    line.address(row.address);
+    line.address4(row.address);
     line.colon_hex(row.hardware.octets());
     line.colon_hex(client_id);
     line.decimal(u64::from(row.valid_lifetime_s));
@@ -57,10 +56,6 @@ pub fn encode_row(row: &RowView<'_>, columns: Columns, out: &mut Vec<u8>) {
     if columns.count() > 11 {
         line.decimal(u64::from(row.pool_id));
     }
-    // The last separator becomes the line end.
-    line.octets[line.len - 1] = b'\n';
-    let len = line.len;
-    out.truncate(start + len);
 }
 
 /// Kea throws away a row without any client unless it is of a declined lease, so the deletion of
@@ -70,119 +65,17 @@ fn state(row: &RowView<'_>) -> LeaseState {
     if is_nobodys && row.valid_lifetime_s == 0 { LeaseState::Declined } else { row.state }
 }
 
-/// A line that is being filled; every value is followed by a separator.
-struct Line<'b> {
-    octets: &'b mut [u8],
-    len: usize,
-}
-
-const HEX: [[u8; 2]; 256] = {
-    let digits = b"0123456789abcdef";
-    let mut table = [[0; 2]; 256];
-    let mut octet = 0;
-    while octet < 256 {
-        table[octet] = [digits[octet >> 4], digits[octet & 15]];
-        octet += 1;
-    }
-    table
-};
-
-const PAIRS: [[u8; 2]; 100] = {
-    let mut table = [[0; 2]; 100];
-    let mut number = 0;
-    while number < 100 {
-        table[number] = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
-        number += 1;
-    }
-    table
-};
-
-/// Whether Kea writes this octet as `&#x` and two digits.
-const fn is_escaped(octet: u8) -> bool {
-    octet < 0x20 || octet > 0x7e || octet == b',' || octet == b'&'
-}
-
-impl Line<'_> {
-    fn put(&mut self, octets: &[u8]) {
-        self.octets[self.len..self.len + octets.len()].copy_from_slice(octets);
-        self.len += octets.len();
-    }
-
-    fn octet(&mut self, octet: u8) {
-        self.octets[self.len] = octet;
-        self.len += 1;
-    }
-
-    fn address(&mut self, address: Ipv4Addr) {
-        for octet in address.octets() {
-            self.digits(u64::from(octet));
-            self.octet(b'.');
-        }
-        self.octets[self.len - 1] = b',';
-    }
-
-    fn digits(&mut self, mut value: u64) {
-        if value < 10 {
-            return self.octet(b'0' + value as u8);
-        }
-        let mut digits = [0; 20];
-        let mut at = digits.len();
-        while value >= 10 {
-            at -= 2;
-            digits[at..at + 2].copy_from_slice(&PAIRS[(value % 100) as usize]);
-            value /= 100;
-        }
-        if value > 0 {
-            at -= 1;
-            digits[at] = b'0' + value as u8;
-        }
-        // A leading pair below 10 cannot be: then the loop would have ended before it.
-        self.put(&digits[at..]);
-    }
-
-    fn decimal(&mut self, value: u64) {
-        self.digits(value);
-        self.octet(b',');
-    }
-
-    fn colon_hex(&mut self, octets: &[u8]) {
-        let room = &mut self.octets[self.len..self.len + 3 * octets.len()];
-        for (text, &octet) in room.chunks_exact_mut(3).zip(octets) {
-            text[..2].copy_from_slice(&HEX[usize::from(octet)]);
-            text[2] = b':';
-        }
-        if octets.is_empty() {
-            self.octet(b',');
-        } else {
-            self.len += 3 * octets.len();
-            self.octets[self.len - 1] = b',';
-        }
-    }
-
-    fn escaped(&mut self, octets: &[u8]) {
-        if octets.iter().any(|&octet| is_escaped(octet)) {
-            for &octet in octets {
-                if is_escaped(octet) {
-                    self.put(b"&#x");
-                    self.put(&HEX[usize::from(octet)]);
-                } else {
-                    self.octet(octet);
-                }
-            }
-        } else {
-            self.put(octets);
-        }
-        self.octet(b',');
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::LazyLock;
 
     use dhcp_lease::HardwareAddress;
 
+    use dhcp_lease::v4::V4;
+    use std::net::Ipv4Addr;
+
     use super::*;
+    use crate::memfile::{encode_row, newest};
 
     static CLIENT: LazyLock<HardwareAddress> =
         LazyLock::new(|| HardwareAddress::new(1, &[0, 0x0c, 1, 2, 3, 0x0a]));
@@ -207,7 +100,7 @@ mod tests {
 
     fn text(row: &RowView<'_>, columns: Columns) -> String {
         let mut out = b"before\n".to_vec();
-        encode_row(row, columns, &mut out);
+        encode_row::<V4>(row, columns, &mut out);
         String::from_utf8(out).unwrap().strip_prefix("before\n").unwrap().to_owned()
     }
 
@@ -216,7 +109,7 @@ mod tests {
         // But for the flag and the pool, a row that Kea 2.2 wrote.
         let expected =
             "10.9.1.231,00:0c:01:02:03:0a,01:00:0c:01:02:03:0a,3600,1795297386,7,0,1,host1,0,,0\n";
-        assert_eq!(text(&row(), Columns::NEWEST), expected);
+        assert_eq!(text(&row(), newest::<V4>()), expected);
         let infinite = RowView {
             hardware: &NOBODY,
             client_id: None,
@@ -229,29 +122,14 @@ mod tests {
             ..row()
         };
         let expected = "10.9.1.231,,,4294967295,6090261088,7,0,1,a&#x2cb&#x26c&#xc3&#xbf&#x0a,1,{ \"a\": [ 1&#x2c 2 ] },4294967295\n";
-        assert_eq!(text(&infinite, Columns::NEWEST), expected);
+        assert_eq!(text(&infinite, newest::<V4>()), expected);
     }
 
     #[test]
     fn a_deleted_lease_of_nobody_is_a_declined_one() {
         let deleted = RowView { hardware: &NOBODY, client_id: None, valid_lifetime_s: 0, ..row() };
         let expected = "10.9.1.231,,,0,1795293786,7,0,1,host1,1,,0\n";
-        assert_eq!(text(&deleted, Columns::NEWEST), expected);
-    }
-
-    #[test]
-    fn numbers_of_every_length_are_whole() {
-        let mut value: u64 = 0;
-        for digit in [9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 9, 8, 7, 6, 5, 4, 3, 2, 1] {
-            for number in [value, value * 10, value * 10 + 1] {
-                let mut octets = [0; 32];
-                let mut line = Line { octets: &mut octets, len: 0 };
-                line.digits(number);
-                let len = line.len;
-                assert_eq!(std::str::from_utf8(&octets[..len]).unwrap(), number.to_string());
-            }
-            value = value * 10 + digit;
-        }
+        assert_eq!(text(&deleted, newest::<V4>()), expected);
     }
 
     #[test]
@@ -270,7 +148,7 @@ mod tests {
             pool_id: u32::MAX,
             ..row()
         };
-        let text = text(&longest, Columns::NEWEST);
+        let text = text(&longest, newest::<V4>());
         assert_eq!(text.split(',').count(), 12);
         assert!(text.ends_with(",4294967295\n"));
     }

@@ -1,17 +1,56 @@
-//! DHCPv4 lease files: rows of text, and what is done with whole files.
-//!
-//! Kea reference §3.4. What Kea does with odd rows was tried on kea-lfc 2.2.0.
+//! DHCPv4 rows. Kea reference §3.4; what Kea does with odd rows was tried on kea-lfc 2.2.0.
 
-mod cleanup;
-mod columns;
 mod decode;
 mod encode;
-mod load;
-mod open;
 
-pub use cleanup::{Cleaned, Cleanup, CleanupError};
-pub use columns::{Columns, Header};
-pub use decode::{RowFault, parse_row};
-pub use encode::{encode_row, row_of};
-pub use load::{LoadReport, RowError};
-pub use open::{Memfile, OpenError, OpenOptions, Rotation, Snapshot};
+use std::net::Ipv4Addr;
+
+use dhcp_lease::v4::{Lease, RowView, V4};
+
+use super::columns::Columns;
+use super::format::Rows;
+use super::line::Line;
+use super::value::{RowFault, Values};
+
+impl Rows for V4 {
+    const NAMES: &'static [&'static str] = &[
+        "address",
+        "hwaddr",
+        "client_id",
+        "valid_lifetime",
+        "expire",
+        "subnet_id",
+        "fqdn_fwd",
+        "fqdn_rev",
+        "hostname",
+        "state",
+        "user_context",
+        "pool_id",
+    ];
+    // Kea 0.9.
+    const FEWEST: usize = 9;
+
+    fn most(row: &RowView<'_>) -> usize {
+        encode::most(row)
+    }
+
+    fn fill(row: &RowView<'_>, columns: Columns, line: &mut Line<'_>) {
+        encode::fill(row, columns, line);
+    }
+
+    fn parse(values: &mut Values<'_>) -> Result<Lease, RowFault> {
+        decode::parse(values)
+    }
+
+    fn row_of(lease: &Lease) -> RowView<'_> {
+        encode::row_of(lease)
+    }
+
+    fn address(lease: &Lease) -> Ipv4Addr {
+        lease.address
+    }
+
+    fn is_deleted(lease: &Lease) -> bool {
+        lease.valid_lifetime_s == 0
+    }
+}

@@ -4,14 +4,12 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dhcp_lease::v4::{Lease, RowView};
-
+use super::attempt::{BlockWriter, Tried, prepare, rename};
 use super::cleanup::{Cleanup, CleanupError, Found};
 use super::columns::{Columns, Header};
-use super::encode::encode_row;
+use super::format::{Format, Rows};
 use super::load::{LoadError, LoadReport, Source, load};
-use crate::memfile::attempt::{BlockWriter, Tried, prepare, rename};
-use crate::memfile::{Failed, LeaseFiles};
+use super::{Failed, LeaseFiles};
 use crate::storage::{Lock, LogFile, Storage, read_full_at, write_all_at};
 
 /// How to open.
@@ -52,7 +50,7 @@ impl fmt::Display for OpenError {
                 path.display()
             ),
             Self::NotALeaseFile(path) => {
-                write!(f, "{}:1: not the header of a DHCPv4 lease file", path.display())
+                write!(f, "{}:1: not the header of a lease file of this family", path.display())
             }
             Self::TooManyBadRows(report) => {
                 write!(f, "more bad rows than max-row-errors allows")?;
@@ -97,14 +95,16 @@ pub enum Rotation {
     NoNewFile(Failed),
 }
 
-/// Gives the rows of a whole table, one by one, to what it is given.
-pub type Snapshot<'s> = dyn FnMut(&mut dyn FnMut(&RowView<'_>)) + 's;
+/// Gives the rows of a whole table, as text with the newest columns, one by one to what it is
+/// given.
+pub type Snapshot<'s> = dyn FnMut(&mut dyn FnMut(&[u8])) + 's;
 
 /// An open set of lease files. Whoever has it is the only one that writes.
 #[derive(Debug)]
 pub struct Memfile {
     storage: Arc<dyn Storage>,
     files: LeaseFiles,
+    format: Format,
     file: Arc<dyn LogFile>,
     end: u64,
     columns: Columns,
@@ -120,11 +120,12 @@ impl Memfile {
     /// # Errors
     ///
     /// See [`OpenError`]; the files load as before.
-    pub fn open(
+    pub fn open<F: Rows>(
         storage: Arc<dyn Storage>,
         live: &Path,
         options: OpenOptions,
-    ) -> Result<(Self, Vec<Lease>, LoadReport), OpenError> {
+    ) -> Result<(Self, Vec<F::Lease>, LoadReport), OpenError> {
+        let format = Format::of::<F>();
         let files = LeaseFiles::new(live);
         let lock = storage.lock(&files.lock).tried("lock", &files.lock)?;
         let lock = lock.ok_or_else(|| OpenError::InUse(files.live.clone()))?;
@@ -149,9 +150,9 @@ impl Memfile {
             &[&files.previous, &files.rotated][..]
         };
         for path in before {
-            sources.extend(find(&*storage, path)?.and_then(|(_, found)| found.source));
+            sources.extend(find(&format, &*storage, path)?.and_then(|(_, found)| found.source));
         }
-        let live = find(&*storage, &files.live)?;
+        let live = find(&format, &*storage, &files.live)?;
         if let Some((_, found)) = &live {
             sources.extend(found.source.clone());
         }
@@ -159,20 +160,21 @@ impl Memfile {
             0 => std::thread::available_parallelism().map_or(1, |count| count.get().min(8)),
             count => count,
         };
-        let (leases, mut report) = load(&sources, threads, options.max_row_errors)?;
+        let (leases, mut report) = load::<F>(&sources, threads, options.max_row_errors)?;
 
         let needs_cleanup = has_completed || is_there(&files.rotated);
         let torn_octets = live.as_ref().map_or(0, |(_, found)| found.torn_octets);
         report.torn_octets = torn_octets;
         let header = live.as_ref().and_then(|(_, found)| found.header());
-        let (file, end) = mend(&*storage, &files, live)?;
+        let (file, end) = mend(&format, &*storage, &files, live)?;
         let mut memfile = Self {
-            columns: header.map_or(Columns::NEWEST, |header| header.columns),
+            columns: header.map_or(Columns::newest(&format), |header| header.columns),
             max_row_errors: options.max_row_errors,
             needs_cleanup,
             _lock: lock,
             storage,
             files,
+            format,
             file,
             end,
         };
@@ -197,6 +199,12 @@ impl Memfile {
     #[must_use]
     pub const fn columns(&self) -> Columns {
         self.columns
+    }
+
+    /// The columns of the files that are made from now on.
+    #[must_use]
+    pub const fn newest_columns(&self) -> Columns {
+        Columns::newest(&self.format)
     }
 
     /// The live file's path.
@@ -261,7 +269,9 @@ impl Memfile {
             return Ok(Rotation::CleanupFirst);
         }
         self.sync()?;
-        let next = match prepare(&*self.storage, &self.files, header_only) {
+        let next = match prepare(&*self.storage, &self.files, |writer| {
+            header_only(&self.format, writer)
+        }) {
             Ok(next) => next,
             Err(failed) => return Ok(Rotation::NoNewFile(failed)),
         };
@@ -270,7 +280,7 @@ impl Memfile {
         self.needs_cleanup = true;
         rename(&*self.storage, &self.files, &self.files.scratch, &self.files.live)?;
         (self.file, self.end) = (next.file, next.len);
-        self.columns = Columns::NEWEST;
+        self.columns = self.newest_columns();
         Ok(Rotation::Done)
     }
 
@@ -280,6 +290,7 @@ impl Memfile {
         Cleanup {
             storage: self.storage.clone(),
             files: self.files.clone(),
+            format: self.format,
             max_row_errors: self.max_row_errors,
         }
     }
@@ -300,29 +311,30 @@ impl Memfile {
     /// The files load no worse than before; it may be tried again.
     pub fn replace(&mut self, snapshot: &mut Snapshot<'_>) -> Result<(), Failed> {
         prepare(&*self.storage, &self.files, |writer| {
-            header_only(writer)?;
+            header_only(&self.format, writer)?;
             let mut result = Ok(());
             snapshot(&mut |row| {
                 if result.is_ok() {
-                    result = writer.append(|block| encode_row(row, Columns::NEWEST, block));
+                    result = writer.append(|block| block.extend_from_slice(row));
                 }
             });
             result
         })?;
         rename(&*self.storage, &self.files, &self.files.scratch, &self.files.completed)?;
         self.needs_cleanup = true;
-        let next = prepare(&*self.storage, &self.files, header_only)?;
+        let next =
+            prepare(&*self.storage, &self.files, |writer| header_only(&self.format, writer))?;
         rename(&*self.storage, &self.files, &self.files.scratch, &self.files.live)?;
         (self.file, self.end) = (next.file, next.len);
-        self.columns = Columns::NEWEST;
+        self.columns = self.newest_columns();
         self.cleanup().finish()?;
         self.needs_cleanup = false;
         Ok(())
     }
 }
 
-fn header_only(writer: &mut BlockWriter<'_>) -> std::io::Result<()> {
-    writer.append(|block| Columns::NEWEST.encode_header(block))
+fn header_only(format: &Format, writer: &mut BlockWriter<'_>) -> std::io::Result<()> {
+    writer.append(|block| Columns::newest(format).encode_header(format, block))
 }
 
 /// Kea's clean-up may go on when its server has stopped; it deletes what we would load.
@@ -341,9 +353,9 @@ fn refuse_while_kea_cleans(storage: &dyn Storage, files: &LeaseFiles) -> Result<
 
 type Opened = (Arc<dyn LogFile>, Found);
 
-fn find(storage: &dyn Storage, path: &Path) -> Result<Option<Opened>, OpenError> {
+fn find(format: &Format, storage: &dyn Storage, path: &Path) -> Result<Option<Opened>, OpenError> {
     let Some(file) = storage.open(path).tried("open", path)? else { return Ok(None) };
-    let found = inspect(path, file.clone())?;
+    let found = inspect(format, path, file.clone())?;
     let found = found.ok_or_else(|| OpenError::NotALeaseFile(path.to_owned()))?;
     Ok(Some((file, found)))
 }
@@ -351,6 +363,7 @@ fn find(storage: &dyn Storage, path: &Path) -> Result<Option<Opened>, OpenError>
 /// Makes the live file one that can be appended to, whatever was found: cuts a torn row off, makes
 /// a new file when there was none.
 fn mend(
+    format: &Format,
     storage: &dyn Storage,
     files: &LeaseFiles,
     live: Option<Opened>,
@@ -364,7 +377,7 @@ fn mend(
         storage.sync_folder(&files.folder).tried("flush the folder", &files.folder)?;
         return Ok((file, source.end));
     }
-    let next = prepare(storage, files, header_only)?;
+    let next = prepare(storage, files, |writer| header_only(format, writer))?;
     rename(storage, files, &files.scratch, &files.live)?;
     Ok((next.file, next.len))
 }
@@ -391,7 +404,11 @@ fn rewrite_tail(file: &dyn LogFile, start: u64, end: u64) -> std::io::Result<()>
 }
 
 /// Finds header and last complete row; `None` when it is not a lease file.
-pub(super) fn inspect(path: &Path, file: Arc<dyn LogFile>) -> Result<Option<Found>, Failed> {
+pub(super) fn inspect(
+    format: &Format,
+    path: &Path,
+    file: Arc<dyn LogFile>,
+) -> Result<Option<Found>, Failed> {
     const HEADER_MAX: usize = 4096;
     let len = file.len().tried("read", path)?;
     let mut head = [0; HEADER_MAX];
@@ -399,9 +416,9 @@ pub(super) fn inspect(path: &Path, file: Arc<dyn LogFile>) -> Result<Option<Foun
     let head = &head[..read];
     let Some(start) = head.iter().position(|&octet| octet == b'\n') else {
         let found = Found { source: None, torn_octets: len };
-        return Ok((read < HEADER_MAX && Header::is_torn(head)).then_some(found));
+        return Ok((read < HEADER_MAX && Header::is_torn(format, head)).then_some(found));
     };
-    let Some(header) = Header::parse(&head[..start]) else { return Ok(None) };
+    let Some(header) = Header::parse(format, &head[..start]) else { return Ok(None) };
     let end = last_row_end(&*file, len).tried("read", path)?;
     let source = Source { path: path.to_owned(), file, header, start: start as u64 + 1, end };
     Ok(Some(Found { source: Some(source), torn_octets: len - end }))

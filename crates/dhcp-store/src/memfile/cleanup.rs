@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::columns::{Columns, Header};
-use super::encode::{encode_row, row_of};
-use super::load::{LoadError, LoadReport, Source, load};
+use super::format::Format;
+use super::load::{LoadError, LoadReport, Source};
 use super::open::inspect;
 use crate::memfile::attempt::{Tried, prepare, rename};
 use crate::memfile::{Failed, LeaseFiles};
@@ -16,6 +16,7 @@ use crate::storage::Storage;
 pub struct Cleanup {
     pub(crate) storage: Arc<dyn Storage>,
     pub(crate) files: LeaseFiles,
+    pub(crate) format: Format,
     pub(crate) max_row_errors: u32,
 }
 
@@ -95,19 +96,17 @@ impl Cleanup {
         let mut sources: Vec<Source> = Vec::new();
         for path in [&self.files.previous, &self.files.rotated] {
             let Some(file) = self.storage.open(path).tried("open", path)? else { continue };
-            let found = inspect(path, file)?;
+            let found = inspect(&self.format, path, file)?;
             sources.extend(found.ok_or_else(|| CleanupError::NotALeaseFile(path.clone()))?.source);
         }
-        let (mut leases, report) = load(&sources, 1, self.max_row_errors)?;
-        leases.sort_unstable_by_key(|lease| lease.address);
+        let (leases, report) = (self.format.load_sorted)(&sources, self.max_row_errors)?;
         prepare(&*self.storage, &self.files, |writer| {
-            writer.append(|block| Columns::NEWEST.encode_header(block))?;
-            leases.iter().try_for_each(|lease| {
-                writer.append(|block| encode_row(&row_of(lease), Columns::NEWEST, block))
-            })
+            let columns = Columns::newest(&self.format);
+            writer.append(|block| columns.encode_header(&self.format, block))?;
+            leases.write(writer)
         })?;
         rename(&*self.storage, &self.files, &self.files.scratch, &self.files.completed)?;
-        Ok(Cleaned { report, leases: leases.len() as u64 })
+        Ok(Cleaned { report, leases: leases.count() })
     }
 
     /// Removes what the completed file stands for, and gives it its lasting name; in this order

@@ -1,0 +1,227 @@
+//! Rows in: one line of text as a lease, or the reason why it is none.
+
+use std::fmt;
+use std::str::FromStr;
+
+use dhcp_lease::LeaseState;
+
+use super::columns::Header;
+use super::format::{Format, Rows};
+
+/// Why a row is no lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowFault {
+    /// Octets that no lease file has: left by a crash of the machine in what was never flushed.
+    Rubbish,
+    /// Too few or too many values.
+    ValueCount,
+    /// The value of this column cannot be read.
+    Value(&'static str),
+    /// No identity of a client, and not declined.
+    NoClient,
+}
+
+impl fmt::Display for RowFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rubbish => f.write_str("rubbish, as a power failure leaves it"),
+            Self::ValueCount => f.write_str("number of values does not go with the header"),
+            Self::Value(column) => write!(f, "cannot read {column}"),
+            Self::NoClient => f.write_str("no client, and not declined"),
+        }
+    }
+}
+
+/// Reads the line of a file with this `header`, given without its line end. Rows may have fewer
+/// values than the header names columns where a default is known, or more as far as they are known:
+/// two versions of Kea may have taken turns on the file.
+///
+/// # Errors
+///
+/// The first fault met.
+pub(crate) fn parse_row<F: Rows>(
+    line: &[u8],
+    format: &Format,
+    header: Header,
+) -> Result<F::Lease, RowFault> {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    // Kea 2.2 writes control characters of a host name as they are, but never a zero.
+    if line.contains(&0) {
+        return Err(RowFault::Rubbish);
+    }
+    let parse = || {
+        let mut values = Values { line: Some(line) };
+        let lease = F::parse(&mut values)?;
+        if format.names.len() + values.left() > header.most_values(format) {
+            return Err(RowFault::ValueCount);
+        }
+        Ok(lease)
+    };
+    parse().map_err(|fault| match fault {
+        _ if line.iter().any(|&octet| octet < 0x20 && octet != b'\t') => RowFault::Rubbish,
+        fault => fault,
+    })
+}
+
+/// The values of a row, one after the other.
+pub struct Values<'a> {
+    line: Option<&'a [u8]>,
+}
+
+impl<'a> Values<'a> {
+    /// The next value, that of `column`.
+    pub(crate) fn next(&mut self, column: &'static str) -> Value<'a> {
+        let Some(line) = self.line else { return Value { text: None, column } };
+        let (text, rest) = match line.iter().position(|&octet| octet == b',') {
+            Some(at) => (&line[..at], Some(&line[at + 1..])),
+            None => (line, None),
+        };
+        self.line = rest;
+        Value { text: Some(text), column }
+    }
+
+    /// How many there are behind those taken.
+    fn left(&self) -> usize {
+        self.line.map_or(0, |line| 1 + line.iter().filter(|&&octet| octet == b',').count())
+    }
+}
+
+/// Octets of an identity: at most 255.
+pub(crate) struct Octets {
+    octets: [u8; 255],
+    len: usize,
+}
+
+impl Octets {
+    pub(crate) fn octets(&self) -> &[u8] {
+        &self.octets[..self.len]
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+/// One value of a row; `None` when the row has ended before.
+#[derive(Clone, Copy)]
+pub(crate) struct Value<'a> {
+    text: Option<&'a [u8]>,
+    column: &'static str,
+}
+
+impl<'a> Value<'a> {
+    pub(crate) fn or(self, default: &'a str) -> Self {
+        Self { text: Some(self.text.unwrap_or(default.as_bytes())), ..self }
+    }
+
+    pub(crate) const fn fault(self) -> RowFault {
+        RowFault::Value(self.column)
+    }
+
+    fn octets(self) -> Result<&'a [u8], RowFault> {
+        self.text.ok_or(RowFault::ValueCount)
+    }
+
+    pub(crate) fn address<A: FromStr>(self) -> Result<A, RowFault> {
+        let text = self.octets()?;
+        let text = std::str::from_utf8(text).map_err(|_| self.fault())?;
+        text.parse().map_err(|_| self.fault())
+    }
+
+    pub(crate) fn number<T: TryFrom<u64>>(self) -> Result<T, RowFault> {
+        let text = self.octets()?;
+        if text.is_empty() {
+            return Err(self.fault());
+        }
+        let mut value: u64 = 0;
+        for &digit in text {
+            if !digit.is_ascii_digit() {
+                return Err(self.fault());
+            }
+            let more =
+                value.checked_mul(10).and_then(|ten| ten.checked_add(u64::from(digit - b'0')));
+            value = more.ok_or_else(|| self.fault())?;
+        }
+        T::try_from(value).map_err(|_| self.fault())
+    }
+
+    /// A number, or `default` where there is none.
+    pub(crate) fn number_or<T: TryFrom<u64>>(self, default: T) -> Result<T, RowFault> {
+        if self.octets()?.is_empty() { Ok(default) } else { self.number() }
+    }
+
+    pub(crate) fn flag(self) -> Result<bool, RowFault> {
+        match self.octets()? {
+            b"0" => Ok(false),
+            b"1" => Ok(true),
+            _ => Err(self.fault()),
+        }
+    }
+
+    pub(crate) fn state(self) -> Result<LeaseState, RowFault> {
+        LeaseState::from_number(self.number()?).ok_or_else(|| self.fault())
+    }
+
+    /// Octets of one or two digits, parted by colons.
+    pub(crate) fn colon_hex(self) -> Result<Octets, RowFault> {
+        let text = self.octets()?;
+        let mut octets = Octets { octets: [0; 255], len: 0 };
+        if text.is_empty() {
+            return Ok(octets);
+        }
+        for digits in text.split(|&octet| octet == b':') {
+            let value = match *digits {
+                [low] => hex_digit(low),
+                [high, low] => hex_digit(high).zip(hex_digit(low)).map(|(h, l)| h << 4 | l),
+                _ => None,
+            };
+            let slot = octets.octets.get_mut(octets.len).ok_or_else(|| self.fault())?;
+            *slot = value.ok_or_else(|| self.fault())?;
+            octets.len += 1;
+        }
+        Ok(octets)
+    }
+
+    fn unescaped(self) -> Result<String, RowFault> {
+        let text = self.octets()?;
+        if !text.contains(&b'&') {
+            return Ok(String::from_utf8_lossy(text).into_owned());
+        }
+        let mut octets = Vec::with_capacity(text.len());
+        let mut rest = text;
+        while let Some((&first, after)) = rest.split_first() {
+            let escape = rest.strip_prefix(b"&#x").and_then(|digits| {
+                let (&[high, low], after) = digits.split_first_chunk::<2>()?;
+                Some((hex_digit(high)? << 4 | hex_digit(low)?, after))
+            });
+            let (octet, after) = escape.unwrap_or((first, after));
+            octets.push(octet);
+            rest = after;
+        }
+        Ok(String::from_utf8_lossy(&octets).into_owned())
+    }
+
+    /// At most as long as a name can be (RFC 1035 §2.3.4).
+    pub(crate) fn hostname(self) -> Result<String, RowFault> {
+        let name = self.unescaped()?;
+        if name.len() <= 255 { Ok(name) } else { Err(self.fault()) }
+    }
+
+    pub(crate) fn json(self) -> Result<String, RowFault> {
+        let text = self.unescaped()?;
+        if text.is_empty() || text.trim_start().starts_with('{') {
+            Ok(text)
+        } else {
+            Err(self.fault())
+        }
+    }
+}
+
+const fn hex_digit(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        b'A'..=b'F' => Some(digit - b'A' + 10),
+        _ => None,
+    }
+}
