@@ -13,6 +13,9 @@ pub trait Sample: Leased {
     /// The address with `number`; consecutive numbers give consecutive addresses.
     fn address(number: u32) -> Self::Address;
 
+    /// The number of such an address.
+    fn number(address: Self::Address) -> u32;
+
     /// The client with `number`.
     fn client(number: u32) -> Self::Identity<'static>;
 
@@ -84,6 +87,10 @@ impl Sample for V4 {
         Ipv4Addr::from(number)
     }
 
+    fn number(address: Ipv4Addr) -> u32 {
+        address.into()
+    }
+
     fn client(number: u32) -> Identity<'static> {
         Identity { hardware: hardware(number), client_id: None, match_client_id: true }
     }
@@ -146,6 +153,10 @@ impl Sample for V6 {
         Resource::address(Ipv6Addr::from_bits((0x2001_0db8 << 96) | u128::from(number)))
     }
 
+    fn number(resource: Resource) -> u32 {
+        resource.address.to_bits() as u32
+    }
+
     fn client(number: u32) -> IaIdentity<'static> {
         let duid = &DUIDS[number as usize % DUIDS.len()];
         IaIdentity { duid, kind: IaKind::Address, iaid: number / DUIDS.len() as u32 }
@@ -173,8 +184,8 @@ impl Sample for V6 {
             subnet_id,
             pool_id: 0,
             hostname,
-            hardware: HardwareAddress::NONE,
-            hardware_source: HardwareSource::Unknown,
+            hardware: hardware(0),
+            hardware_source: HardwareSource::ClientLinkAddress,
         }
     }
 
@@ -192,7 +203,7 @@ impl Sample for V6 {
             fqdn_fwd: !sample.hostname.is_empty(),
             fqdn_rev: false,
             hostname: sample.hostname.into(),
-            hardware: hardware(sample.client),
+            hardware: hardware(0),
             hardware_source: HardwareSource::ClientLinkAddress,
             state: sample.state,
             user_context: sample.user_context.into(),

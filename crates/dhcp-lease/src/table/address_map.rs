@@ -19,33 +19,48 @@ use std::sync::OnceLock;
 /// Addresses in a region: one /12.
 const REGION_BITS: u32 = 20;
 const REGIONS: usize = 1 << (32 - REGION_BITS);
-const LEAF_WORDS: usize = 1 << (REGION_BITS - 6);
-const BLOCKS: usize = 1 << (REGION_BITS - 8);
+/// Addresses in a part of a region.
+const PART_BITS: u32 = 14;
+const PARTS: usize = 1 << (REGION_BITS - PART_BITS);
+const PART_WORDS: usize = 1 << (PART_BITS - 6);
+const PART_BLOCKS: usize = 1 << (PART_BITS - 8);
 /// The summary level above which there is none.
 const TOP_LEVEL: u32 = 4;
 
-/// What belongs to one /12 that has a pool in it; about 290 kB.
+/// What belongs to one /12 that has a pool in it; with all its parts about 290 kB.
 struct Region {
-    /// Bit: the address was in a pool once. Never cleared.
-    pooled: Vec<AtomicU64>,
-    /// Level 0. Bit: the address is free and nobody is about to take it.
-    free: Vec<AtomicU64>,
+    parts: [OnceLock<Box<Part>>; PARTS],
     /// Levels 1 and 2.
-    first_summary: Vec<AtomicU64>,
-    second_summary: [AtomicU64; 4],
+    first_summary: [AtomicU64; 1 << (REGION_BITS - 12)],
+    second_summary: [AtomicU64; 1 << (REGION_BITS - 18)],
+}
+
+/// What belongs to the addresses of a /18 that has a pool in it.
+struct Part {
+    /// Bit: the address was in a pool once. Never cleared.
+    pooled: [AtomicU64; PART_WORDS],
+    /// Level 0. Bit: the address is free and nobody is about to take it.
+    free: [AtomicU64; PART_WORDS],
     /// For each block of 256 addresses one more than its row; 0 = none.
-    rows: Vec<AtomicU32>,
+    rows: [AtomicU32; PART_BLOCKS],
 }
 
 impl Region {
     fn new() -> Self {
-        let words = |count| (0..count).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
         Self {
-            pooled: words(LEAF_WORDS),
-            free: words(LEAF_WORDS),
-            first_summary: words(LEAF_WORDS / 64),
-            second_summary: [const { AtomicU64::new(0) }; 4],
-            rows: (0..BLOCKS).map(|_| AtomicU32::new(0)).collect(),
+            parts: [const { OnceLock::new() }; PARTS],
+            first_summary: [const { AtomicU64::new(0) }; 1 << (REGION_BITS - 12)],
+            second_summary: [const { AtomicU64::new(0) }; 1 << (REGION_BITS - 18)],
+        }
+    }
+}
+
+impl Part {
+    fn new() -> Self {
+        Self {
+            pooled: [const { AtomicU64::new(0) }; PART_WORDS],
+            free: [const { AtomicU64::new(0) }; PART_WORDS],
+            rows: [const { AtomicU32::new(0) }; PART_BLOCKS],
         }
     }
 }
@@ -72,15 +87,19 @@ impl AddressMap {
         }
     }
 
-    fn region(&self, address: u32) -> Option<&Region> {
-        self.regions[(address >> REGION_BITS) as usize].get().map(Box::as_ref)
+    fn part(&self, address: u32) -> Option<&Part> {
+        let region = self.regions[(address >> REGION_BITS) as usize].get()?;
+        region.parts[(address >> PART_BITS) as usize % PARTS].get().map(Box::as_ref)
     }
 
     /// Word `index` of `level`; `None` where no pool is, and past the end of the space.
     fn word(&self, level: u32, index: u64) -> Option<&AtomicU64> {
         let region = |per_region: u64| self.regions.get((index / per_region) as usize)?.get();
         match level {
-            0 => region(1 << 14).map(|region| &region.free[(index & 0x3fff) as usize]),
+            0 => {
+                let part = &region(1 << 14)?.parts[(index >> (PART_BITS - 6)) as usize % PARTS];
+                part.get().map(|part| &part.free[index as usize % PART_WORDS])
+            }
             1 => region(1 << 8).map(|region| &region.first_summary[(index & 0xff) as usize]),
             2 => region(4).map(|region| &region.second_summary[(index & 3) as usize]),
             3 => self.inner.get(index as usize),
@@ -94,8 +113,8 @@ impl AddressMap {
 
     /// Row of the slots of `address`'s block of 256; `None` when the block never had a pool.
     pub(crate) fn row(&self, address: u32) -> Option<u32> {
-        let region = self.region(address)?;
-        let row = region.rows[(address >> 8) as usize % BLOCKS].load(Ordering::Acquire);
+        let rows = &self.part(address)?.rows;
+        let row = rows[(address >> 8) as usize % PART_BLOCKS].load(Ordering::Acquire);
         row.checked_sub(1)
     }
 
@@ -103,13 +122,15 @@ impl AddressMap {
     pub(crate) fn set_row(&self, address: u32, row: u32) {
         let region =
             self.regions[(address >> REGION_BITS) as usize].get_or_init(|| Box::new(Region::new()));
-        region.rows[(address >> 8) as usize % BLOCKS].store(row + 1, Ordering::Release);
+        let part = &region.parts[(address >> PART_BITS) as usize % PARTS];
+        let rows = &part.get_or_init(|| Box::new(Part::new())).rows;
+        rows[(address >> 8) as usize % PART_BLOCKS].store(row + 1, Ordering::Release);
     }
 
     /// Whether a pool ever held `address`.
     pub(crate) fn is_pooled(&self, address: u32) -> bool {
-        self.region(address).is_some_and(|region| {
-            let word = &region.pooled[(address >> 6) as usize % LEAF_WORDS];
+        self.part(address).is_some_and(|part| {
+            let word = &part.pooled[(address >> 6) as usize % PART_WORDS];
             word.load(Ordering::Acquire) & bit_of(u64::from(address)) != 0
         })
     }
@@ -118,12 +139,12 @@ impl AddressMap {
     /// before as pooled and free. Returns their bits. Only under the configuration lock.
     pub(crate) fn pool_word(&self, first: u32, last: u32) -> u64 {
         debug_assert_eq!(first >> 6, last >> 6, "one word at a time");
-        let region = self.region(first).expect("a block with a row is in a region");
-        let index = (first >> 6) as usize % LEAF_WORDS;
+        let part = self.part(first).expect("a block with a row is in a part");
+        let index = (first >> 6) as usize % PART_WORDS;
         let range = (u64::MAX << (first & 63)) & (u64::MAX >> (63 - (last & 63)));
         // Pooled first: a slot that becomes free from now on sets its bit itself.
-        let new = range & !region.pooled[index].fetch_or(range, Ordering::AcqRel);
-        if new != 0 && region.free[index].fetch_or(new, Ordering::AcqRel) == 0 {
+        let new = range & !part.pooled[index].fetch_or(range, Ordering::AcqRel);
+        if new != 0 && part.free[index].fetch_or(new, Ordering::AcqRel) == 0 {
             self.raise(1, u64::from(first >> 6));
         }
         new

@@ -83,13 +83,15 @@ impl<F: Leased> LeaseTable<F> {
             "a commit changes a slot once"
         );
         let mut places = [0; CHANGES_MAX];
-        let places = &mut places[..changes.len()];
-        for (place, change) in places.iter_mut().zip(changes) {
-            *place = self.places.make(change.address, false).ok_or(Refusal::NoSuchSlot)?;
-        }
+        let found = changes.iter().map_while(|change| self.places.make(change.address, false));
+        let count = places.iter_mut().zip(found).map(|(place, found)| *place = found).count();
+        let places = &places[..count];
         let mut guards = Guards::lock(self, places);
         for (&place, change) in places.iter().zip(changes) {
             commit.check(guards.of(place), place, change)?;
+        }
+        if count < changes.len() {
+            return Err(Refusal::NoSuchSlot);
         }
         let mut is_logged = false;
         for (&place, change) in places.iter().zip(changes) {

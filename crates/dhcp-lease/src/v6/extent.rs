@@ -113,12 +113,12 @@ impl Stretch {
 
 impl Resource {
     /// Its number among the resources of its kind and length.
-    pub(super) fn number(self) -> u128 {
+    pub(crate) fn number(self) -> u128 {
         self.address.to_bits().checked_shr(128 - u32::from(self.len)).unwrap_or(0)
     }
 
     /// The resource that has `number`.
-    pub(super) fn from_number(kind: IaKind, len: u8, number: u128) -> Self {
+    pub(crate) fn from_number(kind: IaKind, len: u8, number: u128) -> Self {
         let bits = number.checked_shl(128 - u32::from(len)).unwrap_or(0);
         Self { kind, len, address: Ipv6Addr::from_bits(bits) }
     }

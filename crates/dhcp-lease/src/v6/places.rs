@@ -139,6 +139,12 @@ impl Dictionary {
         self.given.lock().expect("no holder of the given places panics")
     }
 
+    /// Places that extents have.
+    #[cfg(test)]
+    pub(crate) fn reserved(&self) -> u32 {
+        self.given().next_extent
+    }
+
     /// Whether a single place was given to any of `extent`'s resources.
     fn has_singles_in(&self, extent: &Extent) -> bool {
         self.singles.iter().any(|stripe| {
@@ -185,7 +191,8 @@ impl Dictionary {
                 let extent = Arc::new(Extent::new(start, count, given.next_extent));
                 given.next_extent += count.next_multiple_of(256);
                 missing -= count;
-                let opened = if count <= WHOLE { count } else { OPENED_FIRST };
+                let is_whole = size <= u128::from(WHOLE);
+                let opened = if is_whole { count } else { count.min(OPENED_FIRST) };
                 change.opened.push((Arc::clone(&extent), opened));
                 let at = directory.extents.partition_point(|(first, _)| *first < start);
                 directory.extents.insert(at, (start, extent));
@@ -382,5 +389,34 @@ impl Places<V6> for Dictionary {
             }
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::net::Ipv6Addr;
+
+    use super::*;
+    use crate::sample::Sample as _;
+
+    fn huge(offset: u64) -> Resource {
+        Resource::address(Ipv6Addr::from_bits((0x2001_0db8 << 96) | u128::from(offset)))
+    }
+
+    #[test]
+    fn clients_that_ask_for_anything_get_a_bounded_number_of_places() {
+        let places = Dictionary::new(1);
+        let spec = PoolSpec { last: huge(u64::MAX).address, ..V6::pool(0, 0) };
+        let (_, opening) = places.plan(&[spec]);
+        places.publish(opening.publication);
+        let far = |number: u32| huge((1 << 50) + u64::from(number));
+        for number in 0..ASKED_MAX {
+            assert!(places.make(far(number), false).is_some());
+        }
+        assert_eq!(places.make(far(ASKED_MAX), false), None);
+        assert!(!places.can_be_made(far(ASKED_MAX)));
+        assert_eq!(places.make(far(7), false), places.find(far(7)));
+        assert!(places.make(far(ASKED_MAX), true).is_some(), "leases are loaded all the same");
+        assert!(places.make(huge(3), false).is_some(), "and what is open can be had");
     }
 }

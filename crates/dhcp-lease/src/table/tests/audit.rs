@@ -2,31 +2,33 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::super::leased::ClientIndex;
-use super::super::{STRIPES, Usage};
-use crate::v4::LeaseTable;
-use crate::v4::Occupancy;
+use super::super::leased::{ClientIndex, Leased, Places};
+use super::super::{LeaseTable, STRIPES, Usage};
+use crate::contract::Occupancy;
 
 /// Asserts the invariants of a table that nobody uses. `claimed` addresses are free with their bit
 /// taken.
-pub(super) fn audit(table: &LeaseTable, claimed: &BTreeSet<u32>) {
+pub(super) fn audit<F: Leased>(table: &LeaseTable<F>, claimed: &BTreeSet<F::Address>) {
     let mut usage = Usage::default();
     let mut indexed = 0;
-    let mut seen = HashSet::new();
+    let (mut places, mut addresses) = (HashSet::new(), HashSet::new());
     for number in 0..STRIPES {
         let stripe = table.lock(number);
         stripe.add_usage(&mut usage);
         let linked = stripe.state.deadlines.audit(&stripe.state.slots);
         let mut expected = 0;
         for slot in stripe.state.slots.iter() {
-            let address = slot.place;
-            assert_eq!(address as usize % STRIPES, number);
-            assert!(seen.insert(address), "{address:#x} has two slots");
+            let (place, address) = (slot.place, slot.address());
+            assert_eq!(place as usize % STRIPES, number);
+            assert!(places.insert(place), "{place:#x} has two slots");
+            assert!(addresses.insert(address), "{address} has two slots");
+            assert_eq!(table.places.find(address), Some(place), "place of {address}");
             let is_free = slot.occupancy == Occupancy::Free;
+            let bit = table.places.bit(place, address).filter(|&bit| table.map.is_pooled(bit));
             assert_eq!(
-                table.map.is_free(address),
-                is_free && table.map.is_pooled(address) && !claimed.contains(&address),
-                "free bit of {address:#x}, {slot:?}"
+                bit.is_some_and(|bit| table.map.is_free(bit)),
+                is_free && bit.is_some() && !claimed.contains(&address),
+                "free bit of {address}, {slot:?}"
             );
             let is_waiting = match slot.occupancy {
                 Occupancy::Free => false,
@@ -36,7 +38,7 @@ pub(super) fn audit(table: &LeaseTable, claimed: &BTreeSet<u32>) {
             };
             expected += usize::from(is_waiting);
             assert!(!is_waiting || slot.prev != super::super::deadlines::UNLINKED);
-            indexed += table.index.audit(&slot.kept, address);
+            indexed += table.index.audit(&slot.kept, place);
         }
         assert!(linked >= expected, "{linked} slots linked, {expected} expected");
     }

@@ -2,16 +2,21 @@
 
 use base::Random;
 
+use super::super::LeaseTable;
 use super::audit::audit;
-use super::{SECOND_NS, START, candidate, commit, pool, slot};
-use crate::v4::LeaseTable;
-use crate::v4::{Action, Occupancy};
+use super::{SECOND_NS, START, candidate, commit, for_both_families, slot};
+use crate::contract::{Action, Occupancy};
+use crate::sample::Sample;
 
-#[test]
-fn the_oldest_hold_is_broken_first_among_thousands() {
-    let table = LeaseTable::new(3);
+for_both_families! {
+    the_oldest_hold_is_broken_first_among_thousands,
+    holds_that_come_in_out_of_order_end_in_order,
+}
+
+fn the_oldest_hold_is_broken_first_among_thousands<F: Sample>() {
+    let table = LeaseTable::<F>::new(3);
     let (first, last) = (0x0a00_0000, 0x0a00_07ff);
-    let pools = table.configure(&[pool(first, last)]);
+    let pools = table.configure(&[F::pool(first, last)]);
     let mut random = Random::from_seed(11);
     let mut order: Vec<u32> = (first..=last).collect();
     random.shuffle(&mut order);
@@ -25,7 +30,7 @@ fn the_oldest_hold_is_broken_first_among_thousands() {
     for (client, &address) in order.iter().enumerate() {
         now = now.after_ns(1_000);
         let oldest = candidate(&table, &pools, now, client as u32).unwrap();
-        assert_eq!(u32::from(oldest.address), address);
+        assert_eq!(F::number(oldest.address), address);
         assert_eq!(oldest.occupancy, Occupancy::Held);
         let hold = Action::Hold { deadline_ns: now.mono_ns + 10 * SECOND_NS, subnet_id: 1 };
         commit(&table, now, client as u32, &oldest, hold).unwrap();
@@ -33,11 +38,10 @@ fn the_oldest_hold_is_broken_first_among_thousands() {
     audit(&table, &Default::default());
 }
 
-#[test]
-fn holds_that_come_in_out_of_order_end_in_order() {
-    let table = LeaseTable::new(3);
+fn holds_that_come_in_out_of_order_end_in_order<F: Sample>() {
+    let table = LeaseTable::<F>::new(3);
     // One stripe: every 256th address.
-    let pools = table.configure(&[pool(0x0a00_0000, 0x0a00_3fff)]);
+    let pools = table.configure(&[F::pool(0x0a00_0000, 0x0a00_3fff)]);
     let mut deadlines: Vec<u64> = (1..=40).collect();
     let mut random = Random::from_seed(12);
     for swap in deadlines.chunks_mut(8) {

@@ -4,36 +4,38 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use base::Random;
 
-use super::super::Usage;
+use super::super::{LeaseTable, Usage};
 use super::audit::audit;
-use super::{START, change, client, commit, lease_for, pool, slot};
-use crate::ClientId;
-use crate::v4::LeaseTable;
-use crate::v4::lease::{Lease, LeaseState};
-use crate::v4::{Action, LeaseTerms, Occupancy};
+use super::{START, change, commit, for_both_families, lease_for, slot};
+use crate::contract::{Action, Occupancy};
+use crate::lease::LeaseState;
+use crate::sample::{Sample, SampleLease};
 
-fn lease(address: u32, number: u32) -> Lease {
-    Lease {
-        address: address.into(),
-        hardware: client(number).hardware,
-        client_id: Some(ClientId::new(&number.to_be_bytes())),
+for_both_families! {
+    leases_loaded_by_several_threads_are_listed_as_they_were,
+    the_last_row_of_an_address_wins,
+    a_renewal_keeps_what_only_the_file_knew,
+    a_released_row_names_the_client_that_releases,
+}
+
+fn lease(address: u32, number: u32) -> SampleLease<'static> {
+    SampleLease {
+        address,
+        client: number,
         valid_lifetime_s: 1_000,
         cltt_s: START.wall_s(),
         subnet_id: number % 7,
-        fqdn_fwd: true,
-        fqdn_rev: false,
-        hostname: format!("host-{number}").into(),
-        state: if number.is_multiple_of(5) { LeaseState::Declined } else { LeaseState::Assigned },
-        user_context: "{ \"a\": 1 }".into(),
         pool_id: number % 3,
+        hostname: ["b", "a.example", ""][number as usize % 3],
+        state: if number.is_multiple_of(5) { LeaseState::Declined } else { LeaseState::Assigned },
+        user_context: "{ \"a\": 1 }",
     }
 }
 
-#[test]
-fn leases_loaded_by_several_threads_are_listed_as_they_were() {
-    let table = LeaseTable::new(1);
+fn leases_loaded_by_several_threads_are_listed_as_they_were<F: Sample>() {
+    let table = LeaseTable::<F>::new(1);
     // Many parts of each stripe, and addresses of no pool.
-    table.configure(&[pool(0x0a00_0000, 0x0a1f_ffff)]);
+    table.configure(&[F::pool(0x0a00_0000, 0x0a1f_ffff)]);
     let mut random = Random::from_seed(3);
     let mut leases = BTreeMap::new();
     for number in 0..30_000 {
@@ -45,15 +47,18 @@ fn leases_loaded_by_several_threads_are_listed_as_they_were() {
     std::thread::scope(|scope| {
         for share in all.chunks(all.len().div_ceil(3)) {
             let table = &table;
-            scope.spawn(move || share.iter().for_each(|&lease| table.load(lease.clone())));
+            scope.spawn(move || share.iter().for_each(|&lease| table.load(F::lease(lease))));
         }
     });
     audit(&table, &BTreeSet::new());
     let mut listed = BTreeMap::new();
     table.for_each_lease(|lease| {
-        assert_eq!(listed.insert(u32::from(lease.address), lease), None, "listed twice");
+        let number = F::number(F::sample(&lease).address);
+        assert_eq!(listed.insert(number, lease), None, "listed twice");
     });
-    assert_eq!(listed, leases);
+    let expected: BTreeMap<_, _> =
+        leases.iter().map(|(&address, lease)| (address, F::lease(lease))).collect();
+    assert_eq!(listed, expected);
     let by_subnet = table.usage_by_subnet();
     let leased = |subnet_id| {
         let of_subnet = leases.values().filter(|lease| lease.subnet_id == subnet_id);
@@ -62,21 +67,20 @@ fn leases_loaded_by_several_threads_are_listed_as_they_were() {
     assert!((0..7).all(|subnet_id| by_subnet[&subnet_id].leased == leased(subnet_id)));
 }
 
-#[test]
-fn the_last_row_of_an_address_wins() {
-    let table = LeaseTable::new(1);
-    let pools = table.configure(&[pool(0x0a00_0000, 0x0a00_0003)]);
+fn the_last_row_of_an_address_wins<F: Sample>() {
+    let table = LeaseTable::<F>::new(1);
+    let pools = table.configure(&[F::pool(0x0a00_0000, 0x0a00_0003)]);
     let first = lease(0x0a00_0001, 1);
     let last = lease(0x0a00_0001, 2);
-    let gone = Lease { valid_lifetime_s: 0, ..lease(0x0a00_0002, 3) };
-    let reclaimed = Lease { state: LeaseState::ExpiredReclaimed, ..lease(0x0a00_0003, 4) };
-    let outside = Lease { valid_lifetime_s: 0, ..lease(0x0b00_0000, 6) };
+    let gone = SampleLease { valid_lifetime_s: 0, ..lease(0x0a00_0002, 3) };
+    let reclaimed = SampleLease { state: LeaseState::ExpiredReclaimed, ..lease(0x0a00_0003, 4) };
+    let outside = SampleLease { valid_lifetime_s: 0, ..lease(0x0b00_0000, 6) };
     for row in [&first, &last, &lease(0x0a00_0002, 3), &gone, &reclaimed, &outside] {
-        table.load(row.clone());
+        table.load(F::lease(row));
     }
     let mut listed = Vec::new();
     table.for_each_lease(|lease| listed.push(lease));
-    assert_eq!(listed, [last]);
+    assert_eq!(listed, [F::lease(&last)]);
     assert_eq!(slot(&table, &pools, START, 0x0a00_0002).unwrap().occupancy, Occupancy::Free);
     assert_eq!(slot(&table, &pools, START, 0x0a00_0003).unwrap().occupancy, Occupancy::Free);
     assert_eq!(slot(&table, &pools, START, 0x0b00_0000), None);
@@ -84,51 +88,47 @@ fn the_last_row_of_an_address_wins() {
     audit(&table, &BTreeSet::new());
 }
 
-#[test]
-fn a_renewal_keeps_what_only_the_file_knew() {
-    let table = LeaseTable::new(1);
-    let pools = table.configure(&[pool(0x0a00_0000, 0x0a00_0000)]);
-    let loaded = Lease { client_id: None, ..lease(0x0a00_0000, 1) };
-    table.load(loaded.clone());
+fn a_renewal_keeps_what_only_the_file_knew<F: Sample>() {
+    let table = LeaseTable::<F>::new(1);
+    let pools = table.configure(&[F::pool(0x0a00_0000, 0x0a00_0000)]);
+    let loaded = lease(0x0a00_0000, 1);
+    table.load(F::lease(&loaded));
     let mut rows = Vec::new();
-    let mut renew = |number, hostname| {
-        let terms = LeaseTerms { valid_lifetime_s: 10, subnet_id: 2, pool_id: 4, hostname };
+    let later = START.after_ns(20_000_000_000);
+    // By the second the first has run out.
+    for (number, now, hostname) in [(1, START, "other"), (2, later, "")] {
         let known = slot(&table, &pools, START, 0x0a00_0000).unwrap();
-        let changes = [change(number, &known, Action::Lease(terms))];
-        let now = START.after_ns(20_000_000_000);
-        let now = if number == 1 { START } else { now };
-        table.apply(now, &changes, 0, 0, &mut |row| rows.push(row.to_lease())).unwrap();
+        let action = Action::Lease(F::terms(10, 2, hostname));
+        let changes = [change(number, &known, action)];
+        table.apply(now, &changes, 0, 0, &mut |row| rows.push(F::to_lease(&row))).unwrap();
+    }
+    let renewed =
+        SampleLease { valid_lifetime_s: 10, subnet_id: 2, pool_id: 0, hostname: "other", ..loaded };
+    let anew = SampleLease {
+        client: 2,
+        cltt_s: later.wall_s(),
+        hostname: "",
+        user_context: "",
+        ..renewed
     };
-    renew(1, "other");
-    renew(2, "");
-    let expected = Lease {
-        valid_lifetime_s: 10,
-        subnet_id: 2,
-        pool_id: 4,
-        hostname: "other".into(),
-        ..loaded
-    };
-    assert_eq!(rows[0], expected);
-    let blank = (&*rows[1].hostname, &*rows[1].user_context, rows[1].fqdn_fwd);
-    assert_eq!(blank, ("", "", false), "another client's lease starts anew");
-    assert_eq!(rows[1].hardware, client(2).hardware);
+    assert_eq!(rows, [F::lease(&renewed), F::lease(&anew)]);
 }
 
-#[test]
-fn a_released_row_names_the_client_that_releases() {
-    let table = LeaseTable::new(1);
-    let pools = table.configure(&[pool(0x0a00_0000, 0x0a00_0000)]);
+fn a_released_row_names_the_client_that_releases<F: Sample>() {
+    let table = LeaseTable::<F>::new(1);
+    let pools = table.configure(&[F::pool(0x0a00_0000, 0x0a00_0000)]);
     let free = slot(&table, &pools, START, 0x0a00_0000).unwrap();
-    commit(&table, START, 1, &free, lease_for(100)).unwrap();
+    commit(&table, START, 1, &free, lease_for::<F>(100)).unwrap();
     let leased = slot(&table, &pools, START, 0x0a00_0000).unwrap();
     let mut rows = Vec::new();
     let now = START.after_ns(7_000_000_000);
     table
         .apply(now, &[change(1, &leased, Action::Release)], 0, 0, &mut |row| {
-            rows.push(row.to_lease());
+            rows.push(F::to_lease(&row));
         })
         .unwrap();
-    assert_eq!(rows[0].hardware, client(1).hardware);
-    let (lifetime_s, cltt_s) = (rows[0].valid_lifetime_s, rows[0].cltt_s);
-    assert_eq!((rows[0].state, lifetime_s, cltt_s), (LeaseState::Released, 0, now.wall_s()));
+    let row = F::sample(&rows[0]);
+    assert_eq!(row.client, F::sample(&F::lease(&lease(0x0a00_0000, 1))).client);
+    assert_eq!((row.state, row.valid_lifetime_s), (LeaseState::Released, 0));
+    assert_eq!(row.cltt_s, now.wall_s());
 }

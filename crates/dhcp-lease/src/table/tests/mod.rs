@@ -1,53 +1,63 @@
-//! Tests that look inside the table.
+//! Tests that look inside the table, for both families.
 
 mod audit;
 mod holds;
 mod load;
 mod model;
+mod modelled;
+mod places;
 mod reconfigure;
 mod stress;
 mod wheel;
 
-use core::net::Ipv4Addr;
-
 use base::Now;
 
-use crate::v4::LeaseTable;
-use crate::v4::{Action, Change, Facts, FetchKeys, LeaseTerms, Receipt, Refusal, SlotView};
-use crate::v4::{PoolIndex, PoolSet, PoolSpec};
-use crate::{HardwareAddress, Identity};
+use super::LeaseTable;
+use crate::contract::{Action, Change, Facts, FetchKeys, Receipt, Refusal, SlotView};
+use crate::family::{Family, PoolIndex};
+use crate::pool::PoolSet;
+use crate::sample::Sample;
 
 const START: Now = Now { mono_ns: 1_000_000_000, wall_us: 1_700_000_000_000_000 };
 const SECOND_NS: u64 = 1_000_000_000;
 
-fn pool(first: u32, last: u32) -> PoolSpec {
-    PoolSpec { subnet_id: 1, pool_id: 0, first: first.into(), last: last.into() }
+type ActionOf<F> = Action<<F as Family>::Terms<'static>>;
+type ChangeBy<F> =
+    Change<<F as Family>::Identity<'static>, <F as Family>::Address, <F as Family>::Terms<'static>>;
+
+/// Makes a test for each family of functions that are generic over it.
+macro_rules! for_both_families {
+    ($($name:ident,)*) => {
+        mod of_v4 {
+            $(#[test] fn $name() { super::$name::<crate::v4::V4>(); })*
+        }
+        mod of_v6 {
+            $(#[test] fn $name() { super::$name::<crate::v6::V6>(); })*
+        }
+    };
+}
+use for_both_families;
+
+fn lease_for<F: Sample>(valid_lifetime_s: u32) -> ActionOf<F> {
+    Action::Lease(F::terms(valid_lifetime_s, 1, ""))
 }
 
-fn client(number: u32) -> Identity<'static> {
-    let octets = (u64::from(number) + 1).to_be_bytes();
-    Identity {
-        hardware: HardwareAddress::new(1, &octets[2..]),
-        client_id: None,
-        match_client_id: true,
-    }
-}
-
-fn lease_for(valid_lifetime_s: u32) -> Action<'static> {
-    Action::Lease(LeaseTerms { valid_lifetime_s, subnet_id: 1, pool_id: 0, hostname: "" })
-}
-
-fn change<'a>(who: u32, slot: &SlotView, action: Action<'a>) -> Change<'a> {
+fn change<F: Sample>(who: u32, slot: &SlotView<F>, action: ActionOf<F>) -> ChangeBy<F> {
     let (address, expected_version) = (slot.address, slot.version);
-    Change { identity: client(who), address, expected_version, action }
+    Change { identity: F::client(who), address, expected_version, action }
 }
 
-/// Asks for `address`.
-fn slot(table: &LeaseTable, pools: &PoolSet, now: Now, address: u32) -> Option<SlotView> {
+/// Asks for the address with `number`.
+fn slot<F: Sample>(
+    table: &LeaseTable<F>,
+    pools: &PoolSet<F>,
+    now: Now,
+    number: u32,
+) -> Option<SlotView<F>> {
     let mut facts = Facts::default();
     let keys = FetchKeys {
-        identity: client(0),
-        addresses: [Some(Ipv4Addr::from(address)), None],
+        identity: F::borrow(F::client(0)),
+        addresses: [Some(F::address(number)), None],
         pools,
         candidate_pools: &[],
         is_candidate_spare: false,
@@ -57,10 +67,15 @@ fn slot(table: &LeaseTable, pools: &PoolSet, now: Now, address: u32) -> Option<S
 }
 
 /// Asks for a candidate of the first pool.
-fn candidate(table: &LeaseTable, pools: &PoolSet, now: Now, who: u32) -> Option<SlotView> {
+fn candidate<F: Sample>(
+    table: &LeaseTable<F>,
+    pools: &PoolSet<F>,
+    now: Now,
+    who: u32,
+) -> Option<SlotView<F>> {
     let mut facts = Facts::default();
     let keys = FetchKeys {
-        identity: client(who),
+        identity: F::borrow(F::client(who)),
         addresses: [None; 2],
         pools,
         candidate_pools: &[PoolIndex(0)],
@@ -71,12 +86,12 @@ fn candidate(table: &LeaseTable, pools: &PoolSet, now: Now, who: u32) -> Option<
 }
 
 /// Changes one slot, unlogged epochs.
-fn commit(
-    table: &LeaseTable,
+fn commit<F: Sample>(
+    table: &LeaseTable<F>,
     now: Now,
     who: u32,
-    slot: &SlotView,
-    action: Action<'_>,
+    slot: &SlotView<F>,
+    action: ActionOf<F>,
 ) -> Result<Receipt, Refusal> {
     table.apply(now, &[change(who, slot, action)], 0, 0, &mut |_| {})
 }

@@ -6,13 +6,18 @@ use std::sync::Mutex;
 
 use base::{Now, Random};
 
+use super::super::LeaseTable;
 use super::audit::audit;
-use super::{SECOND_NS, START, client, lease_for, pool};
-use crate::v4::LeaseTable;
-use crate::v4::lease::LeaseState;
-use crate::v4::row::RowView;
-use crate::v4::{Action, Facts, FetchKeys, Occupancy, Owner};
-use crate::v4::{Change, PoolIndex, PoolSet};
+use super::{SECOND_NS, START, for_both_families, lease_for};
+use crate::contract::{Action, Change, Facts, FetchKeys, Occupancy, Owner};
+use crate::family::PoolIndex;
+use crate::lease::LeaseState;
+use crate::pool::PoolSet;
+use crate::sample::{Sample, Summary};
+
+for_both_families! {
+    no_address_is_ever_owned_by_two,
+}
 
 const FIRST: u32 = 0x0a00_00c0;
 const COUNT: u32 = 150;
@@ -24,13 +29,13 @@ const LIFETIME_S: u32 = 20;
 /// hence in the order of its changes.
 struct Ledger(Vec<Mutex<Option<Entry>>>);
 
-/// Hardware address and the end of the lease.
+/// Client and the end of the lease.
 type Entry = (Vec<u8>, u64);
 
 impl Ledger {
-    fn note(&self, row: &RowView<'_>, now: Now) {
-        let mut entry = self.0[(u32::from(row.address) - FIRST) as usize].lock().unwrap();
-        let client = row.hardware.octets().to_vec();
+    fn note<F: Sample>(&self, row: &Summary<F>, now: Now) {
+        let mut entry = self.0[(F::number(row.address) - FIRST) as usize].lock().unwrap();
+        let client = row.client.clone();
         if let Some((owner, expires_s)) = entry.as_ref() {
             assert!(
                 *owner == client || client.is_empty() || *expires_s <= now.wall_s(),
@@ -43,32 +48,31 @@ impl Ledger {
     }
 }
 
-struct World {
-    table: LeaseTable,
-    pools: std::sync::Arc<PoolSet>,
+struct World<F: Sample> {
+    table: LeaseTable<F>,
+    pools: std::sync::Arc<PoolSet<F>>,
     ledger: Ledger,
     clock_ns: AtomicU64,
     open_epoch: AtomicU64,
     settled_epoch: AtomicU64,
 }
 
-impl World {
+impl<F: Sample> World<F> {
     fn now(&self) -> Now {
         START.after_ns(self.clock_ns.fetch_add(SECOND_NS / 50, Ordering::Relaxed))
     }
 
     /// One message of a client that this thread alone speaks for.
-    fn one(&self, random: &mut Random, thread: u32, facts: &mut Facts) {
+    fn one(&self, random: &mut Random, thread: u32, facts: &mut Facts<F>) {
         let now = self.now();
         let who = thread * 1_000 + random.below(70) as u32;
-        let identity = client(who);
         let settled = self.settled_epoch.load(Ordering::Acquire);
         let wants_candidate = random.chance(1, 2);
         let asked = FIRST + random.below(u64::from(COUNT)) as u32;
         let keys = FetchKeys {
-            identity,
-            addresses: [Some(asked.into()), None],
-            pools: &self.pools,
+            identity: F::borrow(F::client(who)),
+            addresses: [Some(F::address(asked)), None],
+            pools: &*self.pools,
             candidate_pools: if wants_candidate { &[PoolIndex(0)] } else { &[] },
             is_candidate_spare: false,
         };
@@ -82,17 +86,18 @@ impl World {
         let action = match random.below(10) {
             0..3 => Action::Hold { deadline_ns: now.mono_ns + SECOND_NS, subnet_id: 1 },
             3 => Action::Unhold,
-            4..8 => lease_for(LIFETIME_S),
+            4..8 => lease_for::<F>(LIFETIME_S),
             8 => Action::Release,
             _ => Action::Decline { probation_s: 5 },
         };
         // The epoch is read first: a row may be settled early here, never late.
         let epoch = self.open_epoch.load(Ordering::Acquire);
         let (address, expected_version) = (slot.address, slot.version);
+        let identity = F::client(who);
         let changes = [Change { identity, address, expected_version, action }];
         let outcome = self.table.apply(now, &changes, epoch, settled, &mut |row| {
             // Another thread may have reclaimed the last lease by a later clock.
-            self.ledger.note(&row, self.now());
+            self.ledger.note(&F::sample(&F::to_lease(&row)), self.now());
         });
         if outcome.is_ok() && matches!(action, Action::Lease(_)) {
             let again = FetchKeys { addresses: [Some(slot.address), None], ..keys };
@@ -121,11 +126,10 @@ impl World {
     }
 }
 
-#[test]
-fn no_address_is_ever_owned_by_two() {
-    for seed in 0..24 {
-        let table = LeaseTable::new(seed);
-        let pools = table.configure(&[pool(FIRST, FIRST + COUNT - 1)]);
+fn no_address_is_ever_owned_by_two<F: Sample>() {
+    for seed in 0..12 {
+        let table = LeaseTable::<F>::new(seed);
+        let pools = table.configure(&[F::pool(FIRST, FIRST + COUNT - 1)]);
         let world = World {
             table,
             pools,
@@ -152,16 +156,16 @@ fn no_address_is_ever_owned_by_two() {
 }
 
 /// After everything has ended, every address can be had, each once.
-fn settle_down(world: &World) {
+fn settle_down<F: Sample>(world: &World<F>) {
     let end = world.now().after_ns(1_000 * SECOND_NS);
     while world.table.sweep(end, u64::MAX, 64).is_more_due {}
     assert_eq!(world.table.usage(), super::super::Usage::default());
     let mut given = BTreeSet::new();
     let mut facts = Facts::default();
     let keys = FetchKeys {
-        identity: client(9),
+        identity: F::borrow(F::client(9)),
         addresses: [None; 2],
-        pools: &world.pools,
+        pools: &*world.pools,
         candidate_pools: &[PoolIndex(0)],
         is_candidate_spare: false,
     };

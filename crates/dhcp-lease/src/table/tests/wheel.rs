@@ -2,11 +2,19 @@
 
 use base::{Now, Random};
 
+use super::super::LeaseTable;
 use super::audit::audit;
-use super::{SECOND_NS, START, commit, lease_for, pool, slot};
-use crate::v4::LeaseTable;
-use crate::v4::Occupancy;
-use crate::v4::lease::INFINITE_LIFETIME_S;
+use super::{SECOND_NS, START, commit, for_both_families, lease_for, slot};
+use crate::contract::Occupancy;
+use crate::lease::INFINITE_LIFETIME_S;
+use crate::sample::Sample;
+
+for_both_families! {
+    every_term_ends_in_its_second_over_many_turns,
+    a_renewed_lease_is_moved_lazily_and_an_infinite_one_leaves,
+    a_wall_clock_set_back_delays_no_lease_beyond_its_end,
+    a_shard_with_an_older_clock_does_not_turn_the_wheel_back,
+}
 
 const FIRST: u32 = 0x0a00_0000;
 
@@ -14,14 +22,13 @@ fn later(now: Now, seconds: u64) -> Now {
     now.after_ns(seconds * SECOND_NS)
 }
 
-fn occupancy(table: &LeaseTable, now: Now, address: u32) -> Occupancy {
+fn occupancy<F: Sample>(table: &LeaseTable<F>, now: Now, address: u32) -> Occupancy {
     slot(table, &table.pools(), now, address).unwrap().occupancy
 }
 
-#[test]
-fn every_term_ends_in_its_second_over_many_turns() {
-    let table = LeaseTable::new(1);
-    let pools = table.configure(&[pool(FIRST, FIRST + 4_095)]);
+fn every_term_ends_in_its_second_over_many_turns<F: Sample>() {
+    let table = LeaseTable::<F>::new(1);
+    let pools = table.configure(&[F::pool(FIRST, FIRST + 4_095)]);
     let mut random = Random::from_seed(5);
     let mut ends = Vec::new();
     for address in FIRST..FIRST + 4_096 {
@@ -32,7 +39,7 @@ fn every_term_ends_in_its_second_over_many_turns() {
             _ => 1 + random.below(20_000),
         };
         let free = slot(&table, &pools, START, address).unwrap();
-        commit(&table, START, address, &free, lease_for(lifetime_s as u32)).unwrap();
+        commit(&table, START, address, &free, lease_for::<F>(lifetime_s as u32)).unwrap();
         ends.push(lifetime_s);
     }
     ends.sort_unstable();
@@ -50,15 +57,14 @@ fn every_term_ends_in_its_second_over_many_turns() {
     audit(&table, &Default::default());
 }
 
-#[test]
-fn a_renewed_lease_is_moved_lazily_and_an_infinite_one_leaves() {
-    let table = LeaseTable::new(1);
-    let pools = table.configure(&[pool(FIRST, FIRST + 2)]);
+fn a_renewed_lease_is_moved_lazily_and_an_infinite_one_leaves<F: Sample>() {
+    let table = LeaseTable::<F>::new(1);
+    let pools = table.configure(&[F::pool(FIRST, FIRST + 2)]);
     for (offset, terms) in [(0, [100, 100]), (1, [100, INFINITE_LIFETIME_S])] {
         for (turn, lifetime_s) in terms.into_iter().enumerate() {
             let now = later(START, 60 * turn as u64);
             let known = slot(&table, &pools, now, FIRST + offset).unwrap();
-            commit(&table, now, 7, &known, lease_for(lifetime_s)).unwrap();
+            commit(&table, now, 7, &known, lease_for::<F>(lifetime_s)).unwrap();
         }
     }
     assert_eq!(table.sweep(later(START, 159), 0, 100).leases, 0);
@@ -67,35 +73,33 @@ fn a_renewed_lease_is_moved_lazily_and_an_infinite_one_leaves() {
     assert_eq!(table.sweep(now, 0, 100).leases, 0);
     let known = slot(&table, &pools, now, FIRST + 1).unwrap();
     assert_eq!(known.occupancy, Occupancy::Leased);
-    commit(&table, now, 7, &known, lease_for(5)).unwrap();
+    commit(&table, now, 7, &known, lease_for::<F>(5)).unwrap();
     assert_eq!(table.sweep(later(now, 5), 0, 100).leases, 1);
 }
 
-#[test]
-fn a_wall_clock_set_back_delays_no_lease_beyond_its_end() {
-    let table = LeaseTable::new(1);
-    let pools = table.configure(&[pool(FIRST, FIRST)]);
+fn a_wall_clock_set_back_delays_no_lease_beyond_its_end<F: Sample>() {
+    let table = LeaseTable::<F>::new(1);
+    let pools = table.configure(&[F::pool(FIRST, FIRST)]);
     // The clock was a year ahead at boot.
     let ahead = later(START, 365 * 86_400);
     table.sweep(ahead, 0, 100);
     let set_back = Now { wall_us: START.wall_us, ..later(ahead, 1) };
     table.sweep(set_back, 0, 100);
     let free = slot(&table, &pools, set_back, FIRST).unwrap();
-    commit(&table, set_back, 7, &free, lease_for(60)).unwrap();
+    commit(&table, set_back, 7, &free, lease_for::<F>(60)).unwrap();
     table.sweep(later(set_back, 59), 0, 100);
     assert_eq!(occupancy(&table, set_back, FIRST), Occupancy::Leased);
     table.sweep(later(set_back, 60), 0, 100);
     assert_eq!(occupancy(&table, set_back, FIRST), Occupancy::Free);
 }
 
-#[test]
-fn a_shard_with_an_older_clock_does_not_turn_the_wheel_back() {
-    let table = LeaseTable::new(1);
-    let pools = table.configure(&[pool(FIRST, FIRST)]);
+fn a_shard_with_an_older_clock_does_not_turn_the_wheel_back<F: Sample>() {
+    let table = LeaseTable::<F>::new(1);
+    let pools = table.configure(&[F::pool(FIRST, FIRST)]);
     table.sweep(later(START, 10), 0, 100);
     // Ends before the second that the wheel has reached.
     let free = slot(&table, &pools, START, FIRST).unwrap();
-    commit(&table, START, 7, &free, lease_for(5)).unwrap();
+    commit(&table, START, 7, &free, lease_for::<F>(5)).unwrap();
     for passed in [6, 10] {
         let swept = table.sweep(later(START, passed), 0, 100);
         assert_eq!((swept.leases, swept.is_more_due), (0, false));

@@ -1,0 +1,91 @@
+//! What the naive model of a table knows of each family.
+
+use base::Random;
+
+use crate::sample::{Sample, SampleLease};
+use crate::v4::{self, V4};
+use crate::v6::{self, IaIdentity, IaKind, V6};
+use crate::{ClientId, HardwareAddress, Identity};
+
+/// Clients in numbers small enough to meet again.
+pub(super) trait Modelled: Sample {
+    /// Who asks.
+    type Who: Copy;
+
+    fn who(random: &mut Random) -> Self::Who;
+    fn identity<'a>(who: Self::Who) -> Self::Identity<'a>;
+    fn lease_of(who: Self::Who, sample: &SampleLease<'_>) -> Self::Lease;
+    /// Whether what `theirs` has is `who`'s.
+    fn owns(theirs: Self::Who, who: Self::Who) -> bool;
+    /// Whether that follows from what a client is looked for by first.
+    fn owns_surely(theirs: Self::Who, who: Self::Who) -> bool;
+    fn detail(lifetime_s: u32) -> Self::Detail;
+}
+
+static OCTETS: [[u8; 30]; 8] =
+    [[0; 30], [1; 30], [2; 30], [3; 30], [4; 30], [5; 30], [6; 30], [7; 30]];
+
+impl Modelled for V4 {
+    /// Hardware address, client identifier, whether the latter counts.
+    type Who = (u8, Option<u8>, bool);
+
+    fn who(random: &mut Random) -> Self::Who {
+        let client_id = random.chance(1, 2).then(|| random.below(3) as u8);
+        (random.below(5) as u8, client_id, random.chance(4, 5))
+    }
+
+    fn identity<'a>((hardware, client_id, match_client_id): Self::Who) -> Identity<'a> {
+        let hardware = HardwareAddress::new(1, &[2, 0, 0, 0, 0, hardware]);
+        let client_id = client_id.map(|number| &OCTETS[usize::from(number)][..]);
+        Identity { hardware, client_id, match_client_id }
+    }
+
+    fn lease_of(who: Self::Who, sample: &SampleLease<'_>) -> v4::Lease {
+        let Identity { hardware, client_id, .. } = Self::identity(who);
+        v4::Lease { hardware, client_id: client_id.map(ClientId::new), ..Self::lease(sample) }
+    }
+
+    fn owns(theirs: Self::Who, who: Self::Who) -> bool {
+        match (theirs.1, who.1) {
+            (Some(theirs), Some(mine)) if who.2 => theirs == mine,
+            _ => theirs.0 == who.0,
+        }
+    }
+
+    fn owns_surely(theirs: Self::Who, who: Self::Who) -> bool {
+        who.2 && who.1.is_some() && theirs.1 == who.1
+    }
+
+    fn detail(_lifetime_s: u32) {}
+}
+
+impl Modelled for V6 {
+    /// DUID and association.
+    type Who = (u8, u8);
+
+    fn who(random: &mut Random) -> Self::Who {
+        (random.below(4) as u8, random.below(3) as u8)
+    }
+
+    fn identity<'a>((duid, iaid): Self::Who) -> IaIdentity<'a> {
+        let duid = &OCTETS[usize::from(duid)][..];
+        IaIdentity { duid, kind: IaKind::Address, iaid: iaid.into() }
+    }
+
+    fn lease_of(who: Self::Who, sample: &SampleLease<'_>) -> v6::Lease {
+        let IaIdentity { duid, iaid, .. } = Self::identity(who);
+        v6::Lease { duid: ClientId::new(duid), iaid, ..Self::lease(sample) }
+    }
+
+    fn owns(theirs: Self::Who, who: Self::Who) -> bool {
+        theirs == who
+    }
+
+    fn owns_surely(theirs: Self::Who, who: Self::Who) -> bool {
+        theirs == who
+    }
+
+    fn detail(lifetime_s: u32) -> v6::Detail {
+        v6::Detail { preferred_lifetime_s: lifetime_s / 2 }
+    }
+}
