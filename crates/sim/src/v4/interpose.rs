@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
 use base::{Now, Random};
-use dhcp_engine::v4::{Ingress, Shard, Transmit};
+use dhcp_engine::v4::{Destination, Ingress, Shard, Transmit};
 use dhcp_lease::v4::{Action, Change, Facts, FetchKeys, LeaseStore, Receipt, Refusal, Swept, V4};
 
 use super::world::{Deed, Deeds};
@@ -115,13 +115,8 @@ impl<S: LeaseStore<V4>> LeaseStore<V4> for Interposed<S> {
 }
 
 impl Transmit for Deeds {
-    fn transmit(
-        &mut self,
-        _destination: std::net::SocketAddrV4,
-        _ingress: Ingress,
-        octets: &[u8],
-    ) -> bool {
-        self.0.borrow_mut().push(Deed::Replied(octets.to_vec()));
+    fn transmit(&mut self, destination: Destination, _ingress: Ingress, octets: &[u8]) -> bool {
+        self.0.borrow_mut().push(Deed::Replied(destination, octets.to_vec()));
         true
     }
 }
