@@ -11,7 +11,7 @@ use dhcp_engine::{InFlight, InterfaceNames, Transmit};
 use dhcp_lease::v4::{LeaseTable, V4};
 use dhcp_store::MemfileStore;
 use dhcp_store::log::{CoreOptions, Durability, LogThread, Shards, ThreadOptions};
-use dhcp_store::memfile::v4::{Memfile, OpenOptions};
+use dhcp_store::memfile::{Memfile, OpenOptions};
 use dhcp_store::storage::DiskStorage;
 use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, option};
 use netio::PacketSendBatch;
@@ -102,7 +102,7 @@ fn message(
 
 /// Hands over the message of `len` octets behind the headroom of `buffer`.
 fn hand_over(
-    shard: &mut Shard<MemfileStore>,
+    shard: &mut Shard<MemfileStore<V4>>,
     link: Link,
     now: Now,
     buffer: &mut [u8],
@@ -128,7 +128,7 @@ fn hand_over(
 
 /// One exchange and one renewal for each of `clients`; how many were acknowledged.
 fn serve(
-    shard: &mut Shard<MemfileStore>,
+    shard: &mut Shard<MemfileStore<V4>>,
     link: Link,
     now: Now,
     clients: std::ops::Range<u32>,
@@ -167,7 +167,7 @@ fn exchanges_and_renewals_allocate_nothing() {
     let snapshot = Arc::new(Snapshot::compile(&checked.config, |pools| table.configure(pools)));
     let path = folder.join("leases.csv");
     let (memfile, ..) =
-        Memfile::open(Arc::new(DiskStorage), &path, OpenOptions::default()).expect("it opens");
+        Memfile::open::<V4>(Arc::new(DiskStorage), &path, OpenOptions::default()).expect("it opens");
     // Without a flush in between the shard writes its rows itself, so one thread does it all.
     let core = CoreOptions { durability: Durability::None, lfc_interval_s: 0 };
     let options = ThreadOptions { core, ..ThreadOptions::default() };

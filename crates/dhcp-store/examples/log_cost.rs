@@ -12,9 +12,9 @@ use std::time::Instant;
 
 use base::Now;
 use dhcp_lease::HardwareAddress;
-use dhcp_lease::v4::{LeaseState, RowView};
+use dhcp_lease::v4::{LeaseState, RowView, V4};
 use dhcp_store::log::{CoreOptions, LogCore, ShardLog, Shards, ThreadOptions};
-use dhcp_store::memfile::v4::{Columns, encode_row};
+use dhcp_store::memfile::{encode_row, newest};
 use dhcp_store::storage::DiskStorage;
 use dhcp_store::{Durability, LogThread, Memfile, OpenOptions};
 
@@ -25,7 +25,7 @@ const BATCHES: u32 = 20_000;
 fn log_row(log: &ShardLog, hardware: &HardwareAddress, number: u32) -> u64 {
     let mut buffer = log.buffer();
     let columns = buffer.columns();
-    encode_row(&row(hardware, number), columns, &mut buffer.rows);
+    encode_row::<V4>(&row(hardware, number), columns, &mut buffer.rows);
     buffer.epoch()
 }
 
@@ -89,7 +89,7 @@ fn main() {
     for batch in 0..BATCHES {
         rows.clear();
         for number in 0..ROWS {
-            encode_row(&row(&hardware, batch ^ number), Columns::NEWEST, &mut rows);
+            encode_row::<V4>(&row(&hardware, batch ^ number), newest::<V4>(), &mut rows);
         }
         black_box(&rows);
     }

@@ -8,11 +8,11 @@ use std::sync::{Arc, Condvar, Mutex};
 use base::Now;
 use base::time::NS_PER_MS;
 use dhcp_lease::HardwareAddress;
-use dhcp_lease::v4::{Lease, LeaseState};
+use dhcp_lease::v4::{Lease, LeaseState, V4};
 use dhcp_store::log::{
     Clock, CoreOptions, LogCore, LogThread, OnFail, ShardLog, Shards, ThreadOptions,
 };
-use dhcp_store::memfile::v4::{LoadReport, encode_row, row_of};
+use dhcp_store::memfile::{LoadReport, Rows, encode_row, newest};
 use dhcp_store::storage::{Faults, PowerCutStorage, Storage, Survival, write_all_at};
 use dhcp_store::{Durability, Memfile, OpenOptions};
 
@@ -39,7 +39,7 @@ fn lease(number: u32, cltt_s: u64) -> Lease {
 fn log_row(log: &ShardLog, lease: &Lease) -> u64 {
     let mut buffer = log.buffer();
     let columns = buffer.columns();
-    encode_row(&row_of(lease), columns, &mut buffer.rows);
+    encode_row::<V4>(&V4::row_of(lease), columns, &mut buffer.rows);
     let epoch = buffer.epoch();
     drop(buffer);
     log.await_epoch(epoch);
@@ -119,7 +119,7 @@ fn a_failed_write_settles_nothing_any_more() {
         let text = storage.contents(Path::new(LIVE)).unwrap();
         assert_eq!(text.iter().filter(|&&octet| octet == b'\n').count(), 2, "{what}");
 
-        core.restart(at_ms(9), &mut |sink| sink(&row_of(&lease(7, 7)))).expect("it works again");
+        core.restart(at_ms(9), &mut |sink| sink(&row(&lease(7, 7)))).expect("it works again");
         assert!(!shards.has_failed() && shards.settled() > 1);
         let epoch = log_row(&log, &lease(8, 8));
         core.round(at_ms(10));
@@ -206,7 +206,7 @@ fn chunks_on_several_threads_load_as_one_does() {
     // Several chunks of 1 MiB; every address many times, its last row before a chunk of others.
     for number in 0..80_000_u32 {
         let lease = lease(number % 7_000, u64::from(number));
-        encode_row(&row_of(&lease), dhcp_store::memfile::v4::Columns::NEWEST, &mut text);
+        text.extend(row(&lease));
     }
     let storage = disk(Faults::default());
     write_all_at(&*storage.create(Path::new(LIVE)).unwrap(), 0, &text).unwrap();
@@ -303,7 +303,7 @@ fn a_log_that_failed_goes_on_from_a_snapshot() {
         let table = kept.clone();
         let on_fail = OnFail::Restart {
             snapshot: Box::new(move |sink| {
-                table.lock().unwrap().iter().for_each(|lease| sink(&row_of(lease)));
+                table.lock().unwrap().iter().for_each(|lease| sink(&row(lease)));
             }),
             retry_ms: 1,
         };

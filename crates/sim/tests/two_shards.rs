@@ -30,6 +30,7 @@ fn no_address_has_two_owners_and_every_message_is_accounted_for() {
         total.interposed += report.interposed;
         total.dropped += report.dropped;
         total.received += report.received;
+        total.direct_replies += report.direct_replies;
     }
     println!("{} lives: {total:?}", seeds.len());
     if seeds.len() > 100 {
@@ -37,6 +38,7 @@ fn no_address_has_two_owners_and_every_message_is_accounted_for() {
         assert!(total.acknowledged > 10_000, "{total:?}");
         assert!(total.interposed > 10_000, "{total:?}");
         assert!(total.dropped > 1_000, "{total:?}");
+        assert!(total.direct_replies > 10_000, "{total:?}");
     }
 }
 

@@ -116,13 +116,8 @@ impl<S: LeaseStore<V4>> LeaseStore<V4> for Interposed<S> {
 }
 
 impl Transmit<V4> for Deeds {
-    fn transmit(
-        &mut self,
-        _destination: Destination,
-        _ingress: Ingress,
-        octets: &[u8],
-    ) -> bool {
-        self.0.borrow_mut().push(Deed::Replied(octets.to_vec()));
+    fn transmit(&mut self, destination: Destination, _ingress: Ingress, octets: &[u8]) -> bool {
+        self.0.borrow_mut().push(Deed::Replied(destination, octets.to_vec()));
         true
     }
 }

@@ -29,6 +29,8 @@ pub struct Settings {
     pub reloads: u32,
     /// Whether every second client sends a client identifier.
     pub has_client_ids: bool,
+    /// Clients on the server's own link, in a thousand.
+    pub direct_permille: u64,
     /// The server answers for the network.
     pub is_authoritative: bool,
 }
@@ -55,6 +57,7 @@ impl Settings {
             reloads: random.below(4) as u32,
             has_client_ids: random.chance(1, 2),
             is_authoritative: random.chance(1, 2),
+            direct_permille: [0, 500, 1_000][random.below(3) as usize],
         }
     }
 
@@ -69,7 +72,7 @@ impl Settings {
                 "decline-probation-period": 90,
                 "valid-lifetime": {lifetime},
                 "user-context": {{ "godwit": {{ "hold-time-ms": {hold} }} }},
-                "subnet4": [ {{ "id": 1, "subnet": "10.0.0.0/24",
+                "subnet4": [ {{ "id": 1, "subnet": "10.0.0.0/24", "interface": "eth0",
                                 "pools": [ {{ "pool": "10.0.0.10 - 10.0.0.{last}" }} ] }} ]
             }} }}"#,
             authoritative = self.is_authoritative,

@@ -10,14 +10,14 @@ use std::sync::Arc;
 use base::time::{NS_PER_MS, NS_PER_S};
 use base::{Now, Random};
 use dhcp_config::IncludeResolver;
-use dhcp_engine::InFlight;
-use dhcp_engine::v4::{Ingress, Shard, ShardCounters, Snapshot};
+use dhcp_engine::v4::{Destination, Ingress, Shard, ShardCounters, Snapshot};
+use dhcp_engine::{InFlight, InterfaceNames};
 use dhcp_lease::v4::LeaseTable;
 use dhcp_lease::v4::testing::{ManualLog, ManualStore};
 use dhcp_wire::v4::{Message, MessageType};
 
 use super::checker::{Checker, Violation};
-use super::client::{Client, RELAY, SERVER};
+use super::client::{Client, Link, RELAY, SERVER};
 use super::interpose::{Due, Interposed, Junction};
 use super::settings::Settings;
 
@@ -27,6 +27,8 @@ type Store = Interposed<ManualStore>;
 const SOON_NS: u64 = 20 * NS_PER_MS;
 /// At most so many of them.
 const SOON_MAX: usize = 6;
+/// Index of the interface that direct clients are heard through.
+const INTERFACE: u32 = 2;
 
 /// What the shards did, in order, and the world has not looked at yet.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +38,7 @@ pub struct Deeds(pub Rc<RefCell<Vec<Deed>>>);
 #[derive(Clone, Debug)]
 pub enum Deed {
     /// A reply left.
-    Replied(Vec<u8>),
+    Replied(Destination, Vec<u8>),
     /// A RELEASE or DECLINE of this address was taken in.
     TookBack(Ipv4Addr),
 }
@@ -71,6 +73,8 @@ pub struct Report {
     pub interposed: u64,
     /// Messages dropped for any reason.
     pub dropped: u64,
+    /// Replies to clients on the server's own link.
+    pub direct_replies: u64,
     /// Well-formed messages taken in.
     pub received: u64,
 }
@@ -92,6 +96,7 @@ pub struct World {
     deeds: Deeds,
     clients: Vec<Client>,
     checker: Checker,
+    direct_replies: u64,
 }
 
 struct NoIncludes;
@@ -119,19 +124,20 @@ impl World {
             interposed: 0,
         }));
         let log = Arc::new(ManualLog::default());
+        let names = Arc::new(InterfaceNames::new([(INTERFACE, "eth0")]));
         let shards: Vec<_> = (0..settings.shards)
             .map(|_| {
                 let store = ManualStore::new(Arc::clone(&table), Arc::clone(&log));
                 let store = Interposed::new(store, Rc::clone(&junction));
-                let shard = Shard::new(store, Arc::clone(&snapshot), Arc::clone(&in_flight));
+                let mut shard = Shard::new(store, Arc::clone(&snapshot), Arc::clone(&in_flight));
+                shard.set_interfaces(Arc::clone(&names));
                 Rc::new(RefCell::new(shard))
             })
             .collect();
         junction.borrow_mut().shards = shards.iter().map(Rc::downgrade).collect();
-        let clients =
-            (0..settings.clients).map(|i| Client::new(i, settings.has_client_ids && i % 2 == 0));
+        let clients = clients(&settings, &mut random);
         let mut world = Self {
-            clients: clients.collect(),
+            clients,
             counters: shards.iter().map(|shard| shard.borrow().counters()).collect(),
             random,
             now: Now { mono_ns: NS_PER_S, wall_us: 1_700_000_000_000_000 },
@@ -144,6 +150,7 @@ impl World {
             junction,
             deeds,
             checker: Checker::default(),
+            direct_replies: 0,
             settings,
         };
         world.plan();
@@ -169,6 +176,7 @@ impl World {
             acknowledged: self.checker.acknowledged,
             interposed: self.junction.borrow().interposed,
             dropped: self.counters.iter().map(|c| c.dropped_total()).sum(),
+            direct_replies: self.direct_replies,
             received: self.counters.iter().map(|c| c.received_total()).sum(),
         }
     }
@@ -259,12 +267,28 @@ impl World {
             if self.random.chance(self.settings.loss_permille, 1_000) {
                 continue;
             }
-            let source = SocketAddrV4::new(RELAY, 67);
-            let ingress = Ingress::routed(source, SERVER);
+            let ingress = self.ingress(&octets);
             let shard = self.random.below(self.shards.len() as u64) as usize;
             let due = Due { shard, octets: Rc::clone(&octets), ingress };
             let delay_ms = [0, 1, self.random.below(400)][self.random.below(3) as usize];
             self.after_ms(delay_ms, Event::ToShard(due));
+        }
+    }
+
+    /// How a message comes in: what was sent to all is heard as a broadcast, from an address if its
+    /// client has one.
+    fn ingress(&mut self, octets: &[u8]) -> Ingress {
+        let message = Message::parse(octets).expect("clients send well-formed messages");
+        if !message.giaddr().is_unspecified() {
+            return Ingress::routed(SocketAddrV4::new(RELAY, 67), SERVER);
+        }
+        // A client that has an address asks by unicast, and in the end (REBINDING) everyone.
+        let client = message.ciaddr();
+        let is_broadcast = client.is_unspecified() || self.random.chance(1, 4);
+        Ingress {
+            interface: INTERFACE,
+            is_broadcast,
+            ..Ingress::routed(SocketAddrV4::new(client, 68), SERVER)
         }
     }
 
@@ -310,13 +334,13 @@ impl World {
         let deeds = std::mem::take(&mut *self.deeds.0.borrow_mut());
         for deed in deeds {
             match deed {
-                Deed::Replied(octets) => self.on_reply_sent(octets),
+                Deed::Replied(destination, octets) => self.on_reply_sent(destination, octets),
                 Deed::TookBack(address) => self.checker.on_given_up(address),
             }
         }
     }
 
-    fn on_reply_sent(&mut self, octets: Vec<u8>) {
+    fn on_reply_sent(&mut self, destination: Destination, octets: Vec<u8>) {
         let Ok(reply) = Message::parse(&octets) else {
             return self.checker.fail("the server sent a malformed reply".to_owned());
         };
@@ -325,10 +349,36 @@ impl World {
             let lifetime_s = reply.lease_time().unwrap_or(0);
             self.checker.on_ack(client, reply.yiaddr(), lifetime_s, self.now.wall_s());
         }
-        if !self.random.chance(self.settings.loss_permille, 1_000) {
+        let is_heard = self.is_heard(client, destination, reply.yiaddr());
+        if is_heard && !self.random.chance(self.settings.loss_permille, 1_000) {
             let delay_ms = self.random.below(50);
             self.after_ms(delay_ms, Event::ToClient(client, octets));
         }
+    }
+
+    /// Whether what is sent to `destination` reaches the client that it is for. One that is gone
+    /// from its address meanwhile misses it; one that could never hear it is a violation.
+    fn is_heard(&mut self, index: usize, destination: Destination, given: Ipv4Addr) -> bool {
+        let client = &self.clients[index];
+        let is_reachable = match (destination, client.link) {
+            (Destination::Relay(to), Link::Relayed) => to == SocketAddrV4::new(RELAY, 67),
+            (Destination::Client(to), Link::Direct { .. }) => {
+                self.direct_replies += 1;
+                return to.port() == 68 && client.address() == Some(*to.ip());
+            }
+            (Destination::Hardware { mac, address }, Link::Direct { wants_broadcast }) => {
+                let is_its = mac == client.hardware() && *address.ip() == given;
+                is_its && address.port() == 68 && !wants_broadcast && !given.is_unspecified()
+            }
+            (Destination::Broadcast, Link::Direct { .. }) => true,
+            _ => false,
+        };
+        self.direct_replies += u64::from(client.link != Link::Relayed);
+        if !is_reachable {
+            let link = client.link;
+            self.checker.fail(format!("client {index} ({link:?}) cannot hear {destination:?}"));
+        }
+        is_reachable
     }
 
     fn deliver_to_client(&mut self, client: usize, octets: &[u8], clients_speak: bool) {
@@ -356,6 +406,16 @@ impl World {
             }
         }
     }
+}
+
+fn clients(settings: &Settings, random: &mut Random) -> Vec<Client> {
+    let client = |index| {
+        let is_direct = random.chance(settings.direct_permille, 1_000);
+        let direct = Link::Direct { wants_broadcast: random.chance(1, 3) };
+        let link = if is_direct { direct } else { Link::Relayed };
+        Client::new(index, link, settings.has_client_ids && index % 2 == 0)
+    };
+    (0..settings.clients).map(client).collect()
 }
 
 fn snapshot(settings: &Settings, pool_size: u32, table: &Arc<LeaseTable>) -> Arc<Snapshot> {
