@@ -139,12 +139,12 @@ fn write(path: &Path, duid: &[u8]) -> io::Result<()> {
     file.sync_all()?;
     fs::rename(&scratch, path)?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+    File::open(folder.unwrap_or_else(|| Path::new(".")))?.sync_all()
 }
 
 /// The link-layer address of the machine's first interface that has one, loopback aside.
 fn link_layer_address() -> Option<LinkLayer> {
-    let of = |folder: &Path, name: &str| Some(fs::read_to_string(folder.join(name)).ok()?);
+    let of = |folder: &Path, name: &str| fs::read_to_string(folder.join(name)).ok();
     let entries = fs::read_dir("/sys/class/net").ok()?;
     let mut found: Vec<(u32, LinkLayer)> = entries
         .filter_map(|entry| {

@@ -48,7 +48,7 @@ fn row(hardware: &HardwareAddress, number: u32) -> RowView<'_> {
 
 fn open(folder: &Path) -> Memfile {
     let options = OpenOptions::default();
-    let opened = Memfile::open(Arc::new(DiskStorage), &folder.join("log-cost.csv"), options);
+    let opened = Memfile::open::<V4>(Arc::new(DiskStorage), &folder.join("log-cost.csv"), options);
     opened.expect("the lease file opens").0
 }
 

@@ -35,6 +35,13 @@ fn lease(number: u32, cltt_s: u64) -> Lease {
     }
 }
 
+/// The lease as a row of a new file.
+fn row(lease: &Lease) -> Vec<u8> {
+    let mut row = Vec::new();
+    encode_row::<V4>(&V4::row_of(lease), newest::<V4>(), &mut row);
+    row
+}
+
 /// Logs a row and gives its epoch.
 fn log_row(log: &ShardLog, lease: &Lease) -> u64 {
     let mut buffer = log.buffer();
@@ -49,7 +56,7 @@ fn log_row(log: &ShardLog, lease: &Lease) -> u64 {
 fn open(storage: &PowerCutStorage) -> (Memfile, Vec<Lease>, LoadReport) {
     let options = OpenOptions { threads: 1, max_row_errors: 0 };
     let (memfile, mut leases, report) =
-        Memfile::open(Arc::new(storage.clone()), Path::new(LIVE), options)
+        Memfile::open::<V4>(Arc::new(storage.clone()), Path::new(LIVE), options)
             .expect("the simulated disk works");
     leases.sort_by_key(|lease| lease.address);
     (memfile, leases, report)
@@ -193,7 +200,7 @@ fn a_torn_row_is_cut_off_and_a_bad_one_named() {
     let options = OpenOptions { max_row_errors: 1, ..OpenOptions::default() };
     let twice = [&text[..], b"\n10.0.0.2,xx,,60,65,1,0,0,\n"].concat();
     write_all_at(&*storage.create(Path::new(LIVE)).unwrap(), 0, &twice).unwrap();
-    let refused = Memfile::open(Arc::new(storage), Path::new(LIVE), options).unwrap_err();
+    let refused = Memfile::open::<V4>(Arc::new(storage), Path::new(LIVE), options).unwrap_err();
     let message = refused.to_string();
     assert!(message.ends_with(":5: number of values does not go with the header\n/leases/leases4.csv:6: cannot read hwaddr"), "{message}");
 }
@@ -215,7 +222,7 @@ fn chunks_on_several_threads_load_as_one_does() {
         let storage = storage.after(Survival::ProcessDied, Faults::default());
         let options = OpenOptions { threads, max_row_errors: 1 };
         let (_, leases, report) =
-            Memfile::open(Arc::new(storage), Path::new(LIVE), options).unwrap();
+            Memfile::open::<V4>(Arc::new(storage), Path::new(LIVE), options).unwrap();
         assert_eq!((leases.len(), report.rows), (7_000, 80_000));
         assert!(leases.iter().all(|lease| lease.cltt_s >= 73_000));
     }

@@ -68,7 +68,7 @@ pub struct Format {
     pub(crate) names: &'static [&'static str],
     pub(crate) fewest: usize,
     /// Loads files, later ones overriding earlier ones, with that many bad rows in each at most.
-    pub(crate) load_sorted: fn(&[Source], u32) -> Result<(Box<dyn Leases>, LoadReport), LoadError>,
+    pub(crate) load_sorted: fn(&[Source], u32) -> Result<Sorting, LoadError>,
 }
 
 impl Debug for Format {
@@ -84,6 +84,9 @@ impl Format {
         Self { names: F::NAMES, fewest: F::FEWEST, load_sorted: load_sorted::<F> }
     }
 }
+
+/// Leases in the order of their addresses, and how their files were.
+type Sorting = (Box<dyn Leases>, LoadReport);
 
 /// Leases that only have to be written again.
 pub(crate) trait Leases {
@@ -108,10 +111,7 @@ impl<F: Rows> Leases for Sorted<F> {
     }
 }
 
-fn load_sorted<F: Rows>(
-    sources: &[Source],
-    max_row_errors: u32,
-) -> Result<(Box<dyn Leases>, LoadReport), LoadError> {
+fn load_sorted<F: Rows>(sources: &[Source], max_row_errors: u32) -> Result<Sorting, LoadError> {
     let (mut leases, report) = load::<F>(sources, 1, max_row_errors)?;
     leases.sort_unstable_by_key(|lease| F::address(lease));
     Ok((Box::new(Sorted::<F>(leases)), report))

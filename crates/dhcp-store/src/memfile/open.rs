@@ -168,7 +168,7 @@ impl Memfile {
         let header = live.as_ref().and_then(|(_, found)| found.header());
         let (file, end) = mend(&format, &*storage, &files, live)?;
         let mut memfile = Self {
-            columns: header.map_or(Columns::newest(&format), |header| header.columns),
+            columns: header.map_or_else(|| Columns::newest(&format), |header| header.columns),
             max_row_errors: options.max_row_errors,
             needs_cleanup,
             _lock: lock,

@@ -1,27 +1,26 @@
 //! A server of two shards and its clients, from one start to the moment when the power goes off.
 
-use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::Arc;
 
 use base::time::NS_PER_MS;
 use base::{Now, Random};
-use dhcp_lease::v4::{
-    Action, Change, Facts, FetchKeys, Lease, LeaseState, LeaseStore, LeaseTable, LeaseTerms,
-    Occupancy, Owner, PoolIndex, PoolSet, PoolSpec, SlotView,
-};
-use dhcp_lease::{HardwareAddress, Identity};
+use dhcp_lease::contract::{Action, Change, Facts, FetchKeys, SlotView};
+use dhcp_lease::{LeaseState, LeaseStore, LeaseTable, Occupancy, Owner, PoolIndex, PoolSet};
 use dhcp_store::log::{CoreOptions, LogCore, ShardLog, Shards};
-use dhcp_store::memfile::v4::{Cleanup, row_of};
+use dhcp_store::memfile::{Cleanup, rows_of_table};
 use dhcp_store::storage::{Faults, PowerCutStorage, Survival};
 use dhcp_store::{Durability, Memfile, MemfileStore, OpenOptions};
 
+use crate::case::Case;
 use crate::ledger::Ledger;
 
-const LEASE_FILE: &str = "/leases/leases4.csv";
+const LEASE_FILE: &str = "/leases/leases.csv";
 const SHARDS: usize = 2;
 const CLIENTS: u64 = 40;
-const ADDRESSES: u8 = 30;
+const ADDRESSES: u32 = 30;
+/// Number of the first.
+const FIRST: u32 = 0x0a00_0001;
 /// Actions of one life, unless the power goes off before.
 const ACTIONS: u64 = 300;
 /// Steps of the storage among which the power may go off.
@@ -56,31 +55,31 @@ pub struct Tally {
     pub restarts: u64,
 }
 
-struct World<'r> {
+struct World<'r, F: Case> {
     random: &'r mut Random,
     now: Now,
     storage: PowerCutStorage,
-    table: Arc<LeaseTable>,
-    pools: Arc<PoolSet>,
-    stores: Vec<MemfileStore>,
+    table: Arc<LeaseTable<F>>,
+    pools: Arc<PoolSet<F>>,
+    stores: Vec<MemfileStore<F>>,
     core: LogCore,
     cleanup: Option<Cleanup>,
-    ledger: Ledger,
+    ledger: Ledger<F>,
     rules: Rules,
     promised: u64,
 }
 
 /// Lives one life after the other on a disk; an error is a promise that was not kept.
-pub fn simulate(seed: u64, rules: Rules, tally: &mut Tally) -> Result<(), String> {
+pub fn simulate<F: Case>(seed: u64, rules: Rules, tally: &mut Tally) -> Result<(), String> {
     let mut random = Random::from_seed(seed);
     let mut now = Now { mono_ns: 1, wall_us: 1_800_000_000_000_000 };
     let mut storage = PowerCutStorage::new(random.next_u64(), faults(&mut random, rules));
-    let mut ledger = Ledger::default();
+    let mut ledger = Ledger::<F>::default();
     for _ in 0..rules.lives {
-        match open(&storage, now, rules) {
+        match open::<F>(&storage, now, rules) {
             Ok((memfile, leases)) => {
                 ledger.check(&leases, now.wall_s())?;
-                let mut world = World::new(&mut random, now, storage, memfile, &leases, rules);
+                let mut world = World::<F>::new(&mut random, now, storage, memfile, &leases, rules);
                 let lived = world.live(tally);
                 (now, ledger, storage) = (world.now, world.ledger, world.storage);
                 lived?;
@@ -98,7 +97,8 @@ pub fn simulate(seed: u64, rules: Rules, tally: &mut Tally) -> Result<(), String
         now = now.after_ns(random.below(3) * 10_000_000_000);
     }
     let storage = storage.after(Survival::ProcessDied, Faults::default());
-    let (_, leases) = open(&storage, now, rules).map_err(|error| format!("at last: {error}"))?;
+    let (_, leases) =
+        open::<F>(&storage, now, rules).map_err(|error| format!("at last: {error}"))?;
     ledger.check(&leases, now.wall_s())
 }
 
@@ -126,13 +126,13 @@ fn faults(random: &mut Random, rules: Rules) -> Faults {
     faults
 }
 
-fn open(
+fn open<F: Case>(
     storage: &PowerCutStorage,
     now: Now,
     rules: Rules,
-) -> Result<(Memfile, Vec<Lease>), String> {
+) -> Result<(Memfile, Vec<F::Lease>), String> {
     let options = OpenOptions { threads: 1 + (now.wall_us % 2) as usize, ..OpenOptions::default() };
-    let opened = Memfile::open(Arc::new(storage.clone()), Path::new(LEASE_FILE), options);
+    let opened = Memfile::open::<F>(Arc::new(storage.clone()), Path::new(LEASE_FILE), options);
     let (memfile, leases, report) = opened.map_err(|error| error.to_string())?;
     // Rubbish may happen to have a line end and nothing that tells it from a bad row.
     if report.bad_rows > 0 && !rules.ends.contains(&Survival::PowerFailed) {
@@ -141,22 +141,17 @@ fn open(
     Ok((memfile, leases))
 }
 
-impl<'r> World<'r> {
+impl<'r, F: Case> World<'r, F> {
     fn new(
         random: &'r mut Random,
         now: Now,
         storage: PowerCutStorage,
         memfile: Memfile,
-        leases: &[Lease],
+        leases: &[F::Lease],
         rules: Rules,
     ) -> Self {
         let table = Arc::new(LeaseTable::new(7));
-        let pools = table.configure(&[PoolSpec {
-            subnet_id: 1,
-            pool_id: 3,
-            first: Ipv4Addr::new(10, 0, 0, 1),
-            last: Ipv4Addr::new(10, 0, 0, ADDRESSES),
-        }]);
+        let pools = table.configure(&[F::pool(FIRST, FIRST + ADDRESSES - 1)]);
         leases.iter().for_each(|lease| table.load(lease.clone()));
         let shards = Shards::new(SHARDS, |_| {});
         let options = CoreOptions { durability: rules.durability, lfc_interval_s: 0 };
@@ -246,41 +241,33 @@ impl<'r> World<'r> {
         self.clean_up(tally);
         self.may_be_cut_during(16);
         let table = self.table.clone();
-        let result = self.core.restart(self.now, &mut |sink| {
-            table.for_each_lease(|lease| sink(&row_of(&lease)));
-        });
+        let result = self.core.restart(self.now, &mut |sink| rows_of_table(&table, sink));
         tally.restarts += u64::from(result.is_ok());
     }
 
     fn client_acts(&mut self) -> Result<(), String> {
         let client = self.random.below(CLIENTS) as u8;
         let shard = self.random.below(SHARDS as u64) as usize;
-        let hardware = HardwareAddress::new(1, &[2, 0, 0, 0, 0, client]);
-        let client_id = [1, client];
-        let identity = Identity {
-            hardware,
-            client_id: client.is_multiple_of(2).then_some(&client_id[..]),
-            match_client_id: true,
-        };
+        let octets = F::octets(client);
+        let identity = F::identity(&octets);
         let keys = FetchKeys {
             identity,
             addresses: [None, None],
-            pools: &self.pools,
+            pools: &*self.pools,
             candidate_pools: &[PoolIndex(0)],
             is_candidate_spare: true,
         };
-        let mut facts = Facts::default();
+        let mut facts = Facts::<F>::default();
         self.stores[shard].fetch(self.now, &keys, &mut facts);
-        let mine =
-            |slot: &&SlotView| slot.owner == Owner::Asking && slot.occupancy == Occupancy::Leased;
+        let mine = |slot: &&SlotView<F>| {
+            slot.owner == Owner::Asking && slot.occupancy == Occupancy::Leased
+        };
         let mine = facts.mine().find(mine).copied();
         let Some(slot) = mine.or(facts.candidate) else { return Ok(()) };
         let valid_lifetime_s = 5 + self.random.below(100) as u32;
-        let terms =
-            LeaseTerms { valid_lifetime_s, subnet_id: 1, pool_id: 3, hostname: "a,b.example" };
+        let terms = F::terms(valid_lifetime_s, 1, "a,b.example");
         let now_s = self.now.wall_s();
-        let leased =
-            Some((LeaseState::Assigned, hardware.octets().to_vec(), now_s, valid_lifetime_s));
+        let leased = Some((LeaseState::Assigned, octets.clone(), now_s, valid_lifetime_s));
         let (action, state) = match (mine.is_some(), self.random.below(10)) {
             (true, 0..4) => (Action::Release, None),
             (true, 4) => {
