@@ -23,7 +23,10 @@ pub fn beside<R>(
     client: impl FnOnce(SocketAddr) -> R,
 ) -> R {
     let bind: SocketAddr = (ip.parse::<IpAddr>().unwrap(), 0).into();
-    let socket = netio::UdpSocket::open(&netio::UdpOptions::at(bind)).unwrap();
+    // Room for all that is ever sent: on a busy machine the responder may not run for a while.
+    let options =
+        netio::UdpOptions { receive_buffer_bytes: Some(8 << 20), ..netio::UdpOptions::at(bind) };
+    let socket = netio::UdpSocket::open(&options).unwrap();
     let address = socket.local_address().unwrap();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
