@@ -14,6 +14,9 @@ use crate::world::{Deed, Deeds};
 
 /// A shard that the world and its neighbors' stores can run.
 pub type SharedShard<P, S> = Rc<RefCell<Shard<P, Interposed<P, S>>>>;
+type WeakShard<P, S> = Weak<RefCell<Shard<P, Interposed<P, S>>>>;
+/// A shard with the message that it is to run.
+type NextDue<P, S> = (SharedShard<P, S>, Due<P>, Deeds<P>);
 
 /// A message that is due for a shard.
 #[derive(Clone, Debug)]
@@ -30,7 +33,7 @@ pub struct Due<P: Scene> {
 #[derive(Debug)]
 pub struct Junction<P: Scene, S> {
     /// The shards; the one that runs is borrowed.
-    pub shards: Vec<Weak<RefCell<Shard<P, Interposed<P, S>>>>>,
+    pub shards: Vec<WeakShard<P, S>>,
     /// Messages that may run early.
     pub due: Vec<Due<P>>,
     /// Decides which.
@@ -62,7 +65,7 @@ impl<P: Scene, S: LeaseStore<P>> Interposed<P, S> {
     }
 
     /// A due message of a shard that is not running, perhaps.
-    fn next_due(&self) -> Option<(SharedShard<P, S>, Due<P>, Deeds<P>)> {
+    fn next_due(&self) -> Option<NextDue<P, S>> {
         let mut junction = self.junction.borrow_mut();
         if junction.due.is_empty() || junction.random.chance(1, 2) {
             return None;

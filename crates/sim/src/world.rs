@@ -22,6 +22,8 @@ use crate::settings::Settings;
 const SOON_NS: u64 = 20 * NS_PER_MS;
 /// At most so many of them.
 const SOON_MAX: usize = 6;
+/// How often a shard looks after expiry: rarely enough to see what has ended and is still there.
+const HOUSEKEEPING_MS: u64 = 200;
 
 /// What the shards did, in order, and the world has not looked at yet.
 #[derive(Debug)]
@@ -233,7 +235,7 @@ impl<P: Scene> World<P> {
             self.after_ms(delay_ms, Event::Timer(client));
         }
         for shard in 0..self.settings.shards {
-            self.after_ms(50, Event::Housekeeping(shard));
+            self.after_ms(HOUSEKEEPING_MS, Event::Housekeeping(shard));
         }
         for _ in 0..self.settings.duration_s / 4 {
             let at_ms = self.random.below(self.settings.duration_s * 1_000);
@@ -273,7 +275,7 @@ impl<P: Scene> World<P> {
             Event::Housekeeping(shard) => {
                 self.server.shards[shard].borrow_mut().housekeeping(self.now, 4);
                 self.end_batches();
-                self.after_ms(50, Event::Housekeeping(shard));
+                self.after_ms(HOUSEKEEPING_MS, Event::Housekeeping(shard));
             }
             Event::Herd if clients_speak => self.herd(),
             Event::Herd => {}

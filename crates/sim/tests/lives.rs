@@ -47,12 +47,12 @@ fn live_many<P: Scene>(count: u64) -> Report {
 
 #[test]
 fn no_v4_address_has_two_owners_and_nothing_acknowledged_is_lost() {
-    live_many::<V4>(1_000);
+    live_many::<V4>(600);
 }
 
 #[test]
 fn no_v6_resource_has_two_owners_and_nothing_acknowledged_is_lost() {
-    live_many::<V6>(500);
+    live_many::<V6>(300);
 }
 
 #[test]
