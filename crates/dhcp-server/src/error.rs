@@ -19,10 +19,10 @@ pub enum ServerError {
     },
     /// The configuration is wrong: all its problems.
     Configuration(Vec<Problem>),
-    /// An entry of `interfaces` names an interface that is not there.
-    NoInterface(String),
     /// `interfaces` is empty.
     NoInterfaces,
+    /// All sockets are required and not all are open: why.
+    NotListening(String),
     /// A socket cannot be opened.
     Socket(NetError),
     /// The lease file cannot be opened or read.
@@ -43,11 +43,12 @@ impl ServerError {
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
-            Self::Unreadable { .. }
-            | Self::Configuration(_)
-            | Self::NoInterface(_)
-            | Self::NoInterfaces => 2,
-            Self::Socket(_) | Self::Leases(_) | Self::System { .. } | Self::LeaseFileLost(_) => 1,
+            Self::Unreadable { .. } | Self::Configuration(_) | Self::NoInterfaces => 2,
+            Self::NotListening(_)
+            | Self::Socket(_)
+            | Self::Leases(_)
+            | Self::System { .. }
+            | Self::LeaseFileLost(_) => 1,
         }
     }
 }
@@ -67,10 +68,9 @@ impl fmt::Display for ServerError {
                 }
                 Ok(())
             }
-            Self::NoInterface(name) => write!(
-                f,
-                "cannot listen on `{name}` of `interfaces`: this machine has no such interface"
-            ),
+            Self::NotListening(reasons) => {
+                write!(f, "`service-sockets-require-all` is set, and {reasons}")
+            }
             Self::NoInterfaces => f.write_str(
                 "`interfaces` in `interfaces-config` is empty: the server would hear nothing; \
                  name an interface or \"*\"",

@@ -4,10 +4,12 @@
 //! What a message leads to is decided in `dhcp-engine`; what is durable, in `dhcp-store`. This
 //! crate only connects them to sockets, files and signals.
 
+mod doors;
 mod error;
+mod frames;
 mod leases;
-mod listen;
 mod log;
+mod published;
 mod reload;
 mod server;
 mod shard_loop;

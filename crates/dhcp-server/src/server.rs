@@ -11,15 +11,17 @@ use dhcp_engine::InFlight;
 use dhcp_engine::v4::{Shard, ShardCounters, Snapshot};
 use dhcp_lease::v4::LeaseTable;
 use netio::signal::Signals;
-use netio::{Clock, PollFd, UdpSocket, Waker};
+use netio::{Clock, PollFd, Waker};
 
 use crate::ServerError;
+use crate::doors::Tending;
+use crate::frames::FrameCounters;
 use crate::leases::{Leases, ServerStore};
-use crate::listen::{self, Door};
 use crate::log::{Severity, line};
-use crate::reload::{SnapshotCell, read_dhcp4};
-use crate::shard_loop::{Shared, serve};
-use crate::transmit::{Addressing, Replies};
+use crate::published::Published;
+use crate::reload::read_dhcp4;
+use crate::shard_loop::{Desk, Shared, serve};
+use crate::transmit::{Addressing, Batches};
 
 /// How the daemon is started.
 #[derive(Clone, Debug)]
@@ -51,12 +53,9 @@ pub fn run_dhcp4(settings: &Settings) -> Result<(), ServerError> {
         line(Severity::Warn, &warning.to_string());
     }
     let config = checked.config;
-    let doors = listen::doors(&config.interfaces)?;
-    if doors.is_empty() {
-        return Err(ServerError::NoInterfaces);
-    }
     let shards = config.godwit.shards.max(1);
-    let sockets = open_sockets(&doors, settings.port, shards)?;
+    let now_ns = Clock::mono_ns();
+    let tending = Tending::start(&config.interfaces, settings.port, shards, now_ns)?;
     let table = Arc::new(LeaseTable::new(unpredictable_seed()));
     let snapshot = compile(&config, &table);
     let wakers = wakers(shards)?;
@@ -65,18 +64,21 @@ pub fn run_dhcp4(settings: &Settings) -> Result<(), ServerError> {
         settings: settings.clone(),
         shared: Arc::new(Shared {
             stop: AtomicBool::new(false),
-            snapshot: SnapshotCell::new(Arc::clone(&snapshot), usize::from(shards)),
+            snapshot: Published::new(Arc::clone(&snapshot), usize::from(shards)),
+            doors: tending.published(),
         }),
+        tending,
         table,
         wakers,
         config,
     };
-    daemon.run(signals, leases, sockets, &snapshot)
+    daemon.run(signals, leases, &snapshot)
 }
 
 struct Daemon {
     settings: Settings,
     shared: Arc<Shared>,
+    tending: Tending,
     table: Arc<LeaseTable>,
     wakers: Vec<Arc<Waker>>,
     config: Dhcp4,
@@ -87,17 +89,17 @@ impl Daemon {
         mut self,
         signals: Signals,
         leases: Leases,
-        sockets: Vec<Vec<UdpSocket>>,
         snapshot: &Arc<Snapshot>,
     ) -> Result<(), ServerError> {
         let in_flight = Arc::new(InFlight::new(unpredictable_seed(), IN_FLIGHT_CAPACITY));
         let mut counters = Vec::new();
         let mut threads = Vec::new();
-        for (index, sockets) in sockets.into_iter().enumerate() {
+        for index in 0..self.wakers.len() {
             let store = leases.store(index);
             let shard = Shard::new(store, Arc::clone(snapshot), Arc::clone(&in_flight));
-            counters.push(shard.counters());
-            threads.push(self.spawn(index, shard, sockets)?);
+            let frame_counters = Arc::default();
+            counters.push((shard.counters(), Arc::clone(&frame_counters)));
+            threads.push(self.spawn(index, shard, frame_counters)?);
         }
         line(
             Severity::Info,
@@ -109,92 +111,117 @@ impl Daemon {
                 durability_name(self.config.godwit.durability)
             ),
         );
-        self.supervise(signals, &leases, &counters);
+        let ended = self.supervise(signals, &leases, &counters);
         self.shared.stop.store(true, Ordering::Release);
-        self.wakers.iter().for_each(|waker| waker.wake());
+        wake(&self.wakers);
         for thread in threads {
             thread.join().expect("a shard that panics ends the process");
         }
         report(&counters);
-        leases.close()
+        leases.close()?;
+        ended
     }
 
     fn spawn(
         &self,
         index: usize,
-        mut shard: Shard<ServerStore>,
-        sockets: Vec<UdpSocket>,
+        shard: Shard<ServerStore>,
+        frame_counters: Arc<FrameCounters>,
     ) -> Result<thread::JoinHandle<()>, ServerError> {
-        let (shared, waker) = (Arc::clone(&self.shared), Arc::clone(&self.wakers[index]));
-        let segmentation = self.config.godwit.segmentation;
-        let addressing = Addressing {
-            client_port: self.settings.client_port,
-            to_source: self.settings.to_source,
+        let shared = Arc::clone(&self.shared);
+        let desk = Desk {
+            index,
+            shard,
+            waker: Arc::clone(&self.wakers[index]),
+            frame_counters,
+            addressing: Addressing {
+                server_port: self.settings.port,
+                client_port: self.settings.client_port,
+                to_source: self.settings.to_source,
+            },
+            batches: Batches::new(self.config.godwit.segmentation),
         };
         thread::Builder::new()
             .name(format!("dhcp4-{index}"))
-            .spawn(move || {
-                let replies = Replies::new(&sockets, segmentation, addressing);
-                serve((index, &mut shard), &sockets, &waker, &shared, replies);
-            })
+            .spawn(move || serve(desk, &shared))
             .map_err(system("start a shard's thread"))
     }
 
     /// Waits for signals; ends when asked to stop, and when the log thread has given up on the
     /// lease file.
-    fn supervise(&mut self, signals: Signals, leases: &Leases, counters: &[Arc<ShardCounters>]) {
-        let mut report_due_ns = Clock::mono_ns() + REPORT_NS;
+    fn supervise(
+        &mut self,
+        signals: Signals,
+        leases: &Leases,
+        counters: &[Counted],
+    ) -> Result<(), ServerError> {
+        let mut now_ns = Clock::mono_ns();
+        let mut report_due_ns = now_ns + REPORT_NS;
         loop {
+            let mut fds = vec![PollFd::readable(&signals)];
+            fds.extend(self.tending.poll_fd(now_ns));
             // A failed wait only means that the next look comes early.
-            netio::poll(&mut [PollFd::readable(&signals)], Some(SUPERVISE_NS)).ok();
+            netio::poll(&mut fds, Some(SUPERVISE_NS)).ok();
+            now_ns = Clock::mono_ns();
             signals.drain();
             if signals.stop().load(Ordering::Acquire) {
-                return line(Severity::Info, "stopping");
+                line(Severity::Info, "stopping");
+                return Ok(());
             }
             if signals.take_reload() {
-                self.reload();
+                self.reload(now_ns)?;
             }
-            if self.settings.is_verbose && Clock::mono_ns() >= report_due_ns {
+            let wakers = &self.wakers;
+            self.tending.tend(now_ns, &|| wake(wakers))?;
+            if self.settings.is_verbose && now_ns >= report_due_ns {
                 report(counters);
                 report_due_ns += REPORT_NS;
             }
             if leases.report_problems() {
-                return;
+                return Ok(());
             }
         }
     }
 
     /// Reads the configuration again; on any problem the old one stays in force.
-    fn reload(&mut self) {
+    fn reload(&mut self, now_ns: u64) -> Result<(), ServerError> {
         let checked = match read_dhcp4(&self.settings.configuration) {
             Ok(checked) => checked,
             Err(error) => {
                 line(Severity::Error, &error.to_string());
-                return line(Severity::Error, "reload refused, the old configuration stays");
+                line(Severity::Error, "reload refused, the old configuration stays");
+                return Ok(());
             }
         };
         for warning in &checked.warnings {
             line(Severity::Warn, &warning.to_string());
         }
         let config = checked.config;
-        if config.interfaces != self.config.interfaces
-            || config.lease_database != self.config.lease_database
+        if config.interfaces.interfaces.is_empty() {
+            line(Severity::Error, &ServerError::NoInterfaces.to_string());
+            line(Severity::Error, "reload refused, the old configuration stays");
+            return Ok(());
+        }
+        if config.lease_database != self.config.lease_database
             || config.godwit != self.config.godwit
         {
             line(
                 Severity::Warn,
-                "changes of interfaces, lease database and godwit settings wait for a restart",
+                "changes of lease database and godwit settings wait for a restart",
             );
         }
         let snapshot = compile(&config, &self.table);
         let subnets = snapshot.subnet_count();
         self.shared.snapshot.store(snapshot);
-        self.wakers.iter().for_each(|waker| waker.wake());
+        wake(&self.wakers);
         // Done when no shard answers from the old one; a batch takes far less than a millisecond.
-        while !self.shared.snapshot.is_served() {
+        while !self.shared.snapshot.is_used() {
             thread::sleep(Duration::from_millis(1));
         }
+        let wakers = &self.wakers;
+        self.tending.reconfigure(&config.interfaces, now_ns, &|| wake(wakers))?;
         line(Severity::Info, &format!("reloaded, serving {subnets} subnets"));
+        Ok(())
     }
 }
 
@@ -204,19 +231,8 @@ const SUPERVISE_NS: u64 = 200 * base::time::NS_PER_MS;
 /// How often a verbose daemon logs its counters.
 const REPORT_NS: u64 = 10 * base::time::NS_PER_S;
 
-fn open_sockets(
-    doors: &[Door],
-    port: u16,
-    shards: u16,
-) -> Result<Vec<Vec<UdpSocket>>, ServerError> {
-    let sockets: Vec<Vec<UdpSocket>> =
-        (0..shards).map(|_| listen::open(doors, port, shards)).collect::<Result<_, _>>()?;
-    if shards > 1 {
-        for socket in sockets.iter().take(1).flatten() {
-            listen::steer_by_client(socket, shards)?;
-        }
-    }
-    Ok(sockets)
+fn wake(wakers: &[Arc<Waker>]) {
+    wakers.iter().for_each(|waker| waker.wake());
 }
 
 fn compile(config: &Dhcp4, table: &LeaseTable) -> Arc<Snapshot> {
@@ -245,10 +261,16 @@ const fn durability_name(durability: Durability) -> &'static str {
     }
 }
 
-fn report(counters: &[Arc<ShardCounters>]) {
-    for (index, counters) in counters.iter().enumerate() {
-        let entries: Vec<String> =
-            counters.entries().map(|(name, value)| format!("{name} {value}")).collect();
+/// What one shard counts.
+type Counted = (Arc<ShardCounters>, Arc<FrameCounters>);
+
+fn report(counters: &[Counted]) {
+    for (index, (messages, frames)) in counters.iter().enumerate() {
+        let messages = messages.entries().map(|(name, value)| (name.to_owned(), value));
+        let entries: Vec<String> = messages
+            .chain(frames.entries())
+            .map(|(name, value)| format!("{name} {value}"))
+            .collect();
         line(Severity::Info, &format!("shard {index}: {}", entries.join(", ")));
     }
 }

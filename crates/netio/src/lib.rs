@@ -1,5 +1,5 @@
-//! The edge to the Linux kernel: batched UDP sockets, clocks, wake-ups, readiness, signals,
-//! processor placement and namespaces. All unsafe code of the project lives here, each block with
+//! The edge to the Linux kernel: batched UDP sockets, packet sockets, interfaces, clocks, wake-ups,
+//! readiness, signals, processor placement and namespaces. All unsafe code of the project lives here, each block with
 //! its argument; nothing here knows a protocol above UDP.
 //!
 //! Budget, per datagram of about 300 octets on loopback or veth: the kernel's stack traversal

@@ -124,8 +124,8 @@ impl<P: Scene, S: LeaseStore<P>> LeaseStore<P> for Interposed<P, S> {
 }
 
 impl<P: Scene> Transmit<P> for Deeds<P> {
-    fn transmit(&mut self, _to: P::Destination, _ingress: P::Ingress, octets: &[u8]) -> bool {
-        self.0.borrow_mut().push(Deed::Replied(octets.to_vec()));
+    fn transmit(&mut self, to: P::Destination, _ingress: P::Ingress, octets: &[u8]) -> bool {
+        self.0.borrow_mut().push(Deed::Replied(to, octets.to_vec()));
         true
     }
 }

@@ -29,6 +29,20 @@ pub struct Acknowledgment<A> {
     pub lifetime_s: u32,
 }
 
+/// Whether a client gets a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hearing {
+    /// It does.
+    Hears,
+    /// It has left that address meanwhile.
+    Misses,
+    /// Nobody could have heard it there: the server is wrong.
+    CannotHear,
+}
+
+/// Index of the interface, called `eth0`, that clients on the server's own link are heard through.
+pub const INTERFACE: u32 = 2;
+
 /// A protocol with clients.
 pub trait Scene: Protocol + Leased {
     /// A client with its state.
@@ -41,10 +55,16 @@ pub trait Scene: Protocol + Leased {
     fn snapshot(settings: &Settings, pool_size: u32, table: &LeaseTable<Self>) -> Self::Snapshot;
 
     /// The client with this number, just switched on.
-    fn new_client(settings: &Settings, index: usize) -> Self::Client;
+    fn new_client(settings: &Settings, index: usize, random: &mut Random) -> Self::Client;
 
-    /// How the datagrams of a client reach the server.
-    fn ingress(client: &Self::Client) -> Self::Ingress;
+    /// How a datagram of a client reaches the server.
+    fn ingress(client: &Self::Client, octets: &[u8], random: &mut Random) -> Self::Ingress;
+
+    /// Whether the client is on the server's own link.
+    fn is_direct(client: &Self::Client) -> bool;
+
+    /// Whether a reply that is sent to `destination` reaches the client that it is for.
+    fn hears(client: &Self::Client, destination: Self::Destination, reply: &[u8]) -> Hearing;
 
     /// The client's timer has run: it sends something, or nothing.
     fn on_timer(client: &mut Self::Client, random: &mut Random, now_s: u64) -> Option<Vec<u8>>;

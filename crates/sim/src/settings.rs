@@ -29,6 +29,8 @@ pub struct Settings {
     pub reloads: u32,
     /// DHCPv4: whether every second client sends a client identifier.
     pub has_client_ids: bool,
+    /// Clients on the server's own link, in a thousand.
+    pub direct_permille: u64,
     /// DHCPv4: the server answers for the network.
     pub is_authoritative: bool,
     /// Crashes on the way.
@@ -59,6 +61,7 @@ impl Settings {
             reloads: random.below(4) as u32,
             has_client_ids: random.chance(1, 2),
             is_authoritative: random.chance(1, 2),
+            direct_permille: [0, 500, 1_000][random.below(3) as usize],
             crashes: random.below(3) as u32,
             allows_rapid_commit: random.chance(1, 2),
         }

@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use base::time::{NS_PER_MS, NS_PER_S};
 use base::{Now, Random};
-use dhcp_engine::{InFlight, Shard, ShardCounters};
+use dhcp_engine::{InFlight, InterfaceNames, Shard, ShardCounters};
 use dhcp_lease::LeaseTable;
 use dhcp_lease::testing::{ManualLog, ManualStore};
 
 use crate::checker::{Checker, Violation};
 use crate::durable::Disk;
 use crate::interpose::{Due, Interposed, Junction, SharedShard};
-use crate::scene::Scene;
+use crate::scene::{Hearing, INTERFACE, Scene};
 use crate::settings::Settings;
 
 /// Messages that are due within this time may run in the middle of another one.
@@ -47,7 +47,7 @@ pub enum Deed<P: Scene> {
     /// A commit of this client was made.
     Committed(usize),
     /// A reply left.
-    Replied(Vec<u8>),
+    Replied(P::Destination, Vec<u8>),
     /// A RELEASE or DECLINE of this address was taken in.
     TookBack(P::Address),
 }
@@ -91,6 +91,8 @@ pub struct Report {
     pub dropped: u64,
     /// Well-formed messages taken in.
     pub received: u64,
+    /// Replies to clients on the server's own link.
+    pub direct_replies: u64,
     /// Acknowledged leases that were found again after a crash.
     pub survived: u64,
 }
@@ -122,6 +124,7 @@ pub struct World<P: Scene> {
     checker: Checker<P>,
     dropped: u64,
     received: u64,
+    direct_replies: u64,
 }
 
 impl<P: Scene> Server<P> {
@@ -137,11 +140,13 @@ impl<P: Scene> Server<P> {
         disk.load(&table);
         let in_flight = Arc::new(InFlight::new(random.next_u64(), 64));
         let log = Arc::new(ManualLog::default());
+        let names = Arc::new(InterfaceNames::new([(INTERFACE, "eth0")]));
         let shards: Vec<_> = (0..settings.shards)
             .map(|_| {
                 let store = ManualStore::new(Arc::clone(&table), Arc::clone(&log));
                 let store = Interposed::new(store, Rc::clone(junction));
-                let shard = Shard::new(store, Arc::clone(&snapshot), Arc::clone(&in_flight));
+                let mut shard = Shard::new(store, Arc::clone(&snapshot), Arc::clone(&in_flight));
+                shard.set_interfaces(Arc::clone(&names));
                 Rc::new(RefCell::new(shard))
             })
             .collect();
@@ -166,8 +171,11 @@ impl<P: Scene> World<P> {
         }));
         let disk = Disk::default();
         let server = Server::start(&settings, &mut random, &disk, &junction);
+        let clients = (0..settings.clients)
+            .map(|index| P::new_client(&settings, index, &mut random))
+            .collect();
         let mut world = Self {
-            clients: (0..settings.clients).map(|index| P::new_client(&settings, index)).collect(),
+            clients,
             random,
             now: Now { mono_ns: NS_PER_S, wall_us: 1_700_000_000_000_000 },
             next_event: 0,
@@ -180,6 +188,7 @@ impl<P: Scene> World<P> {
             checker: Checker::default(),
             dropped: 0,
             received: 0,
+            direct_replies: 0,
             settings,
         };
         world.plan();
@@ -207,6 +216,7 @@ impl<P: Scene> World<P> {
             interposed: self.junction.borrow().interposed,
             dropped: self.dropped,
             received: self.received,
+            direct_replies: self.direct_replies,
             survived: self.checker.survived,
         }
     }
@@ -314,12 +324,12 @@ impl<P: Scene> World<P> {
 
     fn put_on_the_network(&mut self, client: usize, message: Vec<u8>) {
         let octets: Rc<[u8]> = message.into();
-        let ingress = P::ingress(&self.clients[client]);
         let copies = 1 + u64::from(self.random.chance(self.settings.repeat_permille, 1_000));
         for _ in 0..copies {
             if self.random.chance(self.settings.loss_permille, 1_000) {
                 continue;
             }
+            let ingress = P::ingress(&self.clients[client], &octets, &mut self.random);
             let shard = self.random.below(self.settings.shards as u64) as usize;
             let due = Due { shard, octets: Rc::clone(&octets), ingress };
             let delay_ms = [0, 1, self.random.below(400)][self.random.below(3) as usize];
@@ -371,13 +381,13 @@ impl<P: Scene> World<P> {
         for deed in deeds {
             match deed {
                 Deed::Committed(client) => self.checker.on_commit(client),
-                Deed::Replied(octets) => self.on_reply_sent(octets),
+                Deed::Replied(destination, octets) => self.on_reply_sent(destination, octets),
                 Deed::TookBack(address) => self.checker.on_given_up(address),
             }
         }
     }
 
-    fn on_reply_sent(&mut self, octets: Vec<u8>) {
+    fn on_reply_sent(&mut self, destination: P::Destination, octets: Vec<u8>) {
         let Some(client) = P::recipient(&octets) else {
             return self.checker.fail("the server sent a malformed reply".to_owned());
         };
@@ -387,7 +397,14 @@ impl<P: Scene> World<P> {
         for given in P::acknowledged(&octets) {
             self.checker.on_ack(given, self.now.wall_s());
         }
-        if !self.random.chance(self.settings.loss_permille, 1_000) {
+        let hearing = P::hears(&self.clients[client], destination, &octets);
+        self.direct_replies += u64::from(P::is_direct(&self.clients[client]));
+        if hearing == Hearing::CannotHear {
+            let it = &self.clients[client];
+            self.checker.fail(format!("{it:?} cannot hear what goes to {destination:?}"));
+        }
+        let is_lost = self.random.chance(self.settings.loss_permille, 1_000);
+        if hearing == Hearing::Hears && !is_lost {
             let delay_ms = self.random.below(50);
             self.after_ms(delay_ms, Event::ToClient(client, octets));
         }

@@ -33,6 +33,7 @@ fn live_many<P: Scene>(count: u64) -> Report {
         total.dropped += report.dropped;
         total.received += report.received;
         total.survived += report.survived;
+        total.direct_replies += report.direct_replies;
     }
     println!("{} lives: {total:?}", seeds.len());
     if seeds.len() > 100 {
@@ -41,6 +42,7 @@ fn live_many<P: Scene>(count: u64) -> Report {
         assert!(total.interposed > 10_000, "{total:?}");
         assert!(total.dropped > 1_000, "{total:?}");
         assert!(total.survived > 500, "{total:?}");
+        assert!(total.direct_replies > 10_000, "{total:?}");
     }
     total
 }

@@ -12,7 +12,7 @@ use super::privilege::Privilege;
 use super::tally::Tally;
 
 /// Debian packages by name, and what needs them.
-pub(crate) const PACKAGES: [(&str, &str); 14] = [
+pub(crate) const PACKAGES: [(&str, &str); 15] = [
     ("iproute2", "namespaces and virtual interfaces"),
     ("util-linux", "giving up privileges, placing processes"),
     ("procps", "looking at processes"),
@@ -22,6 +22,7 @@ pub(crate) const PACKAGES: [(&str, &str); 14] = [
     ("kea-admin", "perfdhcp, a client by others"),
     ("isc-dhcp-client", "dhclient, a client by others"),
     ("udhcpc", "a client by others"),
+    ("dhcpcd-base", "dhcpcd, a client by others"),
     ("tshark", "a second opinion on our packets"),
     ("tcpdump", "captures"),
     ("strace", "the order of system calls"),

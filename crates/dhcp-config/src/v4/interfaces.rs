@@ -13,7 +13,6 @@ pub(super) fn read(entry: &Entry, findings: &mut Findings) -> InterfacesConfig {
         return InterfacesConfig::default();
     };
     let types = [("raw", SocketType::Raw), ("udp", SocketType::Udp)];
-    let given = fields.take("dhcp-socket-type");
     let socket_type = fields.word("dhcp-socket-type", &types, false, findings);
     let outbound = [
         ("same-as-inbound", OutboundInterface::SameAsInbound),
@@ -21,17 +20,6 @@ pub(super) fn read(entry: &Entry, findings: &mut Findings) -> InterfacesConfig {
     ];
     let outbound = fields.word("outbound-interface", &outbound, false, findings);
     let listening = Listening::read::<V4>(fields, findings);
-    let raw = given.is_none() || socket_type == Some(SocketType::Raw);
-    if raw && !listening.interfaces.is_empty() {
-        let type_at = given.map_or(entry.at, |given| given.value.at);
-        findings.warn_help(
-            type_at,
-            "raw sockets are not served yet: clients without an address, on the server's own \
-             link, get no answer",
-            "relayed clients are served; `\"dhcp-socket-type\": \"udp\"` says the same without \
-             this warning",
-        );
-    }
     InterfacesConfig {
         interfaces: listening.interfaces,
         socket_type: socket_type.unwrap_or(SocketType::Raw),

@@ -3,12 +3,12 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use base::Random;
-use dhcp_engine::v4::{Ingress, Snapshot};
+use dhcp_engine::v4::{Destination, Ingress, Snapshot};
 use dhcp_lease::v4::{Lease, LeaseState, LeaseTable, V4};
 use dhcp_wire::v4::{Message, MessageType};
 
-use super::client::{Client, RELAY, SERVER};
-use crate::scene::{Acknowledgment, NoIncludes, Owner, Scene};
+use super::client::{Client, Link, RELAY, SERVER};
+use crate::scene::{Acknowledgment, Hearing, INTERFACE, NoIncludes, Owner, Scene};
 use crate::settings::Settings;
 
 impl Scene for V4 {
@@ -23,12 +23,49 @@ impl Scene for V4 {
         Snapshot::compile(&checked.config, |specs| table.configure(specs))
     }
 
-    fn new_client(settings: &Settings, index: usize) -> Client {
-        Client::new(index, settings.has_client_ids && index.is_multiple_of(2))
+    fn new_client(settings: &Settings, index: usize, random: &mut Random) -> Client {
+        let is_direct = random.chance(settings.direct_permille, 1_000);
+        let direct = Link::Direct { wants_broadcast: random.chance(1, 3) };
+        let link = if is_direct { direct } else { Link::Relayed };
+        Client::new(index, link, settings.has_client_ids && index.is_multiple_of(2))
     }
 
-    fn ingress(_client: &Client) -> Ingress {
-        Ingress::routed(SocketAddrV4::new(RELAY, 67), SERVER)
+    /// What was sent to all is heard as a broadcast, from an address if its client has one.
+    fn ingress(_client: &Client, octets: &[u8], random: &mut Random) -> Ingress {
+        let message = Message::parse(octets).expect("clients send well-formed messages");
+        if !message.giaddr().is_unspecified() {
+            return Ingress::routed(SocketAddrV4::new(RELAY, 67), SERVER);
+        }
+        // A client that has an address asks by unicast, and in the end (REBINDING) everyone.
+        let client = message.ciaddr();
+        let is_broadcast = client.is_unspecified() || random.chance(1, 4);
+        Ingress {
+            interface: INTERFACE,
+            is_broadcast,
+            ..Ingress::routed(SocketAddrV4::new(client, 68), SERVER)
+        }
+    }
+
+    fn is_direct(client: &Client) -> bool {
+        client.link != Link::Relayed
+    }
+
+    fn hears(client: &Client, destination: Destination, reply: &[u8]) -> Hearing {
+        let given = Message::parse(reply).map_or(Ipv4Addr::UNSPECIFIED, |reply| reply.yiaddr());
+        let can_hear = match (destination, client.link) {
+            (Destination::Relay(to), Link::Relayed) => to == SocketAddrV4::new(RELAY, 67),
+            (Destination::Client(to), Link::Direct { .. }) => {
+                let is_there = to.port() == 68 && client.address() == Some(*to.ip());
+                return if is_there { Hearing::Hears } else { Hearing::Misses };
+            }
+            (Destination::Hardware { mac, address }, Link::Direct { wants_broadcast }) => {
+                let is_its = mac == client.hardware() && *address.ip() == given;
+                is_its && address.port() == 68 && !wants_broadcast && !given.is_unspecified()
+            }
+            (Destination::Broadcast, Link::Direct { .. }) => true,
+            _ => false,
+        };
+        if can_hear { Hearing::Hears } else { Hearing::CannotHear }
     }
 
     fn on_timer(client: &mut Client, random: &mut Random, now_s: u64) -> Option<Vec<u8>> {
@@ -87,7 +124,7 @@ fn configuration(settings: &Settings, pool_size: u32) -> String {
                 "decline-probation-period": 90,
                 "valid-lifetime": {lifetime},
                 "user-context": {{ "godwit": {{ "hold-time-ms": {hold} }} }},
-                "subnet4": [ {{ "id": 1, "subnet": "10.0.0.0/24",
+                "subnet4": [ {{ "id": 1, "subnet": "10.0.0.0/24", "interface": "eth0",
                                 "pools": [ {{ "pool": "10.0.0.10 - 10.0.0.{last}" }} ] }} ]
             }} }}"#,
         authoritative = settings.is_authoritative,

@@ -57,10 +57,9 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client that has just been switched on. Its number tells how many associations it has and
-    /// how it is connected.
+    /// A client that has just been switched on. Its number tells which associations it has.
     #[must_use]
-    pub fn new(index: usize) -> Self {
+    pub fn new(index: usize, relays: usize) -> Self {
         use IaKind::{Address, Prefix};
         let associations: &[_] = match index % 5 {
             0 => &[(Address, 1)],
@@ -71,7 +70,7 @@ impl Client {
         };
         Self {
             index,
-            relays: index % 3,
+            relays,
             state: State::Idle,
             associations: associations.to_vec(),
             has: Vec::new(),
@@ -84,6 +83,12 @@ impl Client {
     pub const fn duid(&self) -> [u8; 10] {
         let [.., a, b] = (self.index as u32).to_be_bytes();
         [0, 3, 0, 1, 2, 0, 0, 0, a, b]
+    }
+
+    /// The address that it sends from when no relay agent is between.
+    #[must_use]
+    pub const fn link_local(&self) -> Ipv6Addr {
+        Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 1, self.index as u16)
     }
 
     /// The client with this DUID.

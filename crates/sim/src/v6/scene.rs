@@ -8,11 +8,8 @@ use dhcp_lease::v6::{IaIdentity, IaKind, Lease, LeaseState, LeaseTable, Resource
 use dhcp_wire::v6::{MessageType, Packet};
 
 use super::client::{Client, RELAY, SERVER_DUID, granted};
-use crate::scene::{Acknowledgment, NoIncludes, Owner, Scene};
+use crate::scene::{Acknowledgment, Hearing, INTERFACE, NoIncludes, Owner, Scene};
 use crate::settings::Settings;
-
-/// The address that clients without a relay agent send from; it tells their link.
-const ON_LINK: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0xffff, 1);
 
 impl Scene for V6 {
     type Client = Client;
@@ -26,19 +23,40 @@ impl Scene for V6 {
         Snapshot::compile(&checked.config, &SERVER_DUID, |specs| table.configure(specs))
     }
 
-    fn new_client(_settings: &Settings, index: usize) -> Client {
-        Client::new(index)
+    fn new_client(settings: &Settings, index: usize, random: &mut Random) -> Client {
+        let is_direct = random.chance(settings.direct_permille, 1_000);
+        Client::new(index, if is_direct { 0 } else { 1 + index % 2 })
     }
 
-    fn ingress(client: &Client) -> Ingress {
-        let (source, port) = if client.relays == 0 { (ON_LINK, 546) } else { (RELAY, 547) };
+    fn ingress(client: &Client, _octets: &[u8], random: &mut Random) -> Ingress {
+        let is_direct = Self::is_direct(client);
+        let source = if is_direct {
+            SocketAddrV6::new(client.link_local(), 546, 0, 0)
+        } else {
+            SocketAddrV6::new(RELAY, 547, 0, 0)
+        };
         Ingress {
-            source: SocketAddrV6::new(source, port, 0, 0),
+            source,
             local: Ipv6Addr::UNSPECIFIED,
-            interface: 1,
-            is_multicast: client.relays == 0,
+            interface: INTERFACE,
+            is_multicast: is_direct || random.chance(1, 2),
             door: 0,
         }
+    }
+
+    fn is_direct(client: &Client) -> bool {
+        client.relays == 0
+    }
+
+    fn hears(client: &Client, destination: SocketAddrV6, reply: &[u8]) -> Hearing {
+        let relays = Packet::parse(reply).map_or(0, |packet| packet.relay_count());
+        let expected = if Self::is_direct(client) {
+            SocketAddrV6::new(client.link_local(), 546, 0, INTERFACE)
+        } else {
+            SocketAddrV6::new(RELAY, 547, 0, 0)
+        };
+        let can_hear = destination == expected && relays == client.relays;
+        if can_hear { Hearing::Hears } else { Hearing::CannotHear }
     }
 
     fn on_timer(client: &mut Client, random: &mut Random, now_s: u64) -> Option<Vec<u8>> {
@@ -107,7 +125,8 @@ fn configuration(settings: &Settings, pool_size: u32) -> String {
             "decline-probation-period": 90,
             "valid-lifetime": {lifetime},
             "user-context": {{ "godwit": {{ "hold-time-ms": {hold} }} }},
-            "subnet6": [ {{ "id": 1, "subnet": "2001:db8:1::/64", "rapid-commit": {rapid},
+            "subnet6": [ {{ "id": 1, "subnet": "2001:db8:1::/64", "interface": "eth0",
+                "rapid-commit": {rapid},
                 "pools": [ {{ "pool": "2001:db8:1::10 - 2001:db8:1::{last:x}" }} ],
                 "pd-pools": [ {{ "prefix": "2001:db8:100::", "prefix-len": {prefix_len},
                                  "delegated-len": 56 }} ] }} ]
