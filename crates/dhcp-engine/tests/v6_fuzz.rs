@@ -69,12 +69,10 @@ fn plausible(random: &mut Random) -> Build {
     } else {
         Build::new(kind, client)
     };
-    let is_for_one = !matches!(
-        kind,
-        MessageType::Solicit | MessageType::Confirm | MessageType::Rebind
-    );
+    let is_for_one =
+        !matches!(kind, MessageType::Solicit | MessageType::Confirm | MessageType::Rebind);
     if is_for_one != random.chance(1, 20) && kind != MessageType::InformationRequest {
-        build = build.to_us();
+        build = build.for_us();
     }
     if random.chance(1, 3) {
         build = build.rapidly().wants(&[option::DNS_SERVERS, option::PD_EXCLUDE]);

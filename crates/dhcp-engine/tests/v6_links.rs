@@ -6,7 +6,7 @@ use std::net::Ipv6Addr;
 use std::sync::Arc;
 
 use common::Rig;
-use common::v6::{Answer, Build, CLIENT, RELAY, SMALL, Server, address, direct};
+use common::v6::{Agent, Answer, Build, CLIENT, RELAY, SMALL, Server, address, direct};
 use dhcp_engine::InterfaceNames;
 use dhcp_engine::v6::{DropReason, Ingress};
 use dhcp_lease::v6::V6;
@@ -33,7 +33,7 @@ const LINKS: &str = r#"{ "Dhcp6": {
 const NOWHERE: Ipv6Addr = Ipv6Addr::UNSPECIFIED;
 
 fn ip(text: &str) -> Ipv6Addr {
-    text.parse().unwrap()
+    text.parse().expect("an address")
 }
 
 fn server() -> Server {
@@ -43,7 +43,7 @@ fn server() -> Server {
 }
 
 /// The third group of the address that is offered: the number of the subnet.
-fn subnet_of(server: &mut Server, n: u16, relays: &[(Ipv6Addr, &[(u16, &[u8])])]) -> Option<u16> {
+fn subnet_of(server: &mut Server, n: u16, relays: &[Agent<'_>]) -> Option<u16> {
     let solicit = Build::new(MessageType::Solicit, n).na(1, &[]).through(relays);
     let answer = server.ask(&solicit);
     answer.ias[0].leased.first().map(|(address, ..)| address.segments()[2])
@@ -78,7 +78,7 @@ fn a_relayed_message_belongs_to_the_link_that_its_agents_name() {
 #[test]
 fn a_shared_network_offers_what_any_of_its_subnets_has() {
     let mut server = server();
-    let second: &[(Ipv6Addr, &[(u16, &[u8])])] = &[(ip("2001:db8:2::1"), &[])];
+    let second: &[Agent<'_>] = &[(ip("2001:db8:2::1"), &[])];
     assert_eq!(subnet_of(&mut server, 1, second), Some(1));
     assert_eq!(subnet_of(&mut server, 2, second), Some(2));
     let confirm = Build::new(MessageType::Confirm, 1).na(1, &[ip("2001:db8:1::77")]);
@@ -88,7 +88,7 @@ fn a_shared_network_offers_what_any_of_its_subnets_has() {
 #[test]
 fn a_prefix_of_the_length_asked_for_is_preferred() {
     let mut server = server();
-    let relays: &[(Ipv6Addr, &[(u16, &[u8])])] = &[(ip("2001:db8:4::1"), &[])];
+    let relays: &[Agent<'_>] = &[(ip("2001:db8:4::1"), &[])];
     for (n, (wanted, given)) in [(0, 64), (56, 56), (64, 64), (60, 56), (48, 56)].iter().enumerate()
     {
         let solicit = Build::new(MessageType::Solicit, n as u16).pd(1, &[(NOWHERE, *wanted)]);
@@ -155,11 +155,11 @@ fn an_answer_of_a_relay_agent_is_no_question() {
 #[test]
 fn without_a_subnet_a_client_learns_that_there_is_nothing_for_it() {
     let mut server = server();
-    let lost: &[(Ipv6Addr, &[(u16, &[u8])])] = &[(ip("2001:db8:99::1"), &[])];
+    let lost: &[Agent<'_>] = &[(ip("2001:db8:99::1"), &[])];
     let mut ask = |kind: MessageType| {
         let mut asked = Build::new(kind, 1).wants(&[option::DNS_SERVERS]).through(lost);
         if !matches!(kind, MessageType::Solicit | MessageType::InformationRequest) {
-            asked = asked.to_us();
+            asked = asked.for_us();
         }
         if kind != MessageType::InformationRequest {
             asked = asked.na(1, &[address(0x10)]).pd(2, &[]);

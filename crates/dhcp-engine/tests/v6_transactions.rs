@@ -12,7 +12,7 @@ fn solicit(n: u16) -> Build {
 
 /// A message to our server.
 fn message(kind: MessageType, n: u16) -> Build {
-    Build::new(kind, n).to_us()
+    Build::new(kind, n).for_us()
 }
 
 fn request(n: u16) -> Build {
@@ -353,7 +353,7 @@ fn what_must_be_discarded_is_discarded_and_counted() {
     for kind in [M::Request, M::Renew, M::Release, M::Decline] {
         server.tell(&stranger(kind));
         server.tell(&Build::new(kind, 1).na(1, &[]));
-        server.tell(&Build::anonymous(kind, 1).to_us().na(1, &[]));
+        server.tell(&Build::anonymous(kind, 1).for_us().na(1, &[]));
     }
     for kind in [M::Solicit, M::Confirm, M::Rebind] {
         server.tell(&message(kind, 1).na(1, &[address(0x10)]));

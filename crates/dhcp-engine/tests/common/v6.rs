@@ -82,6 +82,11 @@ pub(crate) fn duid(n: u16) -> Vec<u8> {
 /// An address or prefix in an IA: itself, its length, preferred and valid lifetime.
 pub(crate) type Leased = (Ipv6Addr, u8, u32, u32);
 
+/// A relay agent: its link address, and the options that it adds.
+pub(crate) type Agent<'a> = (Ipv6Addr, &'a [(u16, &'a [u8])]);
+/// The same with octets of its own.
+type Level = (Ipv6Addr, Vec<(u16, Vec<u8>)>);
+
 #[derive(Clone)]
 enum Part {
     Option(u16, Vec<u8>),
@@ -94,8 +99,8 @@ pub(crate) struct Build {
     kind: MessageType,
     transaction_id: u32,
     parts: Vec<Part>,
-    /// Link address and options of each level, the outermost first.
-    relays: Vec<(Ipv6Addr, Vec<(u16, Vec<u8>)>)>,
+    /// The levels, the outermost first.
+    relays: Vec<Level>,
 }
 
 impl Build {
@@ -115,7 +120,7 @@ impl Build {
         self
     }
 
-    pub(crate) fn to_us(self) -> Self {
+    pub(crate) fn for_us(self) -> Self {
         self.option(option::SERVERID, &SERVER_DUID)
     }
 
@@ -146,7 +151,7 @@ impl Build {
     }
 
     /// Through these agents instead, the outermost first.
-    pub(crate) fn through(mut self, relays: &[(Ipv6Addr, &[(u16, &[u8])])]) -> Self {
+    pub(crate) fn through(mut self, relays: &[Agent<'_>]) -> Self {
         let owned = |options: &[(u16, &[u8])]| {
             options.iter().map(|&(code, octets)| (code, octets.to_vec())).collect()
         };
@@ -279,7 +284,7 @@ impl Server {
         let advertise = self.ask(&Build::new(MessageType::Solicit, n).na(1, &[]));
         assert_eq!(advertise.kind, MessageType::Advertise);
         let offered = advertise.leased(0);
-        let reply = self.ask(&Build::new(MessageType::Request, n).to_us().na(1, &[offered]));
+        let reply = self.ask(&Build::new(MessageType::Request, n).for_us().na(1, &[offered]));
         assert_eq!((reply.kind, reply.leased(0)), (MessageType::Reply, offered));
         offered
     }

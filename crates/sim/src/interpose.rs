@@ -5,51 +5,55 @@ use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
 use base::{Now, Random};
-use dhcp_engine::Transmit;
-use dhcp_engine::v4::{Destination, Ingress, Shard};
-use dhcp_lease::v4::{Action, Change, Facts, FetchKeys, LeaseStore, Receipt, Refusal, Swept, V4};
+use dhcp_engine::{Shard, Transmit};
+use dhcp_lease::contract::{Action, ChangeOf, Facts, FetchKeys};
+use dhcp_lease::{LeaseStore, Receipt, Refusal, Swept};
 
-use super::world::{Deed, Deeds};
+use crate::scene::Scene;
+use crate::world::{Deed, Deeds};
 
 /// A shard that the world and its neighbors' stores can run.
-pub type SharedShard<S> = Rc<RefCell<Shard<Interposed<S>>>>;
+pub type SharedShard<P, S> = Rc<RefCell<Shard<P, Interposed<P, S>>>>;
+type WeakShard<P, S> = Weak<RefCell<Shard<P, Interposed<P, S>>>>;
+/// A shard with the message that it is to run.
+type NextDue<P, S> = (SharedShard<P, S>, Due<P>, Deeds<P>);
 
 /// A message that is due for a shard.
 #[derive(Clone, Debug)]
-pub struct Due {
+pub struct Due<P: Scene> {
     /// The shard.
     pub shard: usize,
     /// The message.
     pub octets: Rc<[u8]>,
     /// How it came in.
-    pub ingress: Ingress,
+    pub ingress: P::Ingress,
 }
 
 /// What all interposed stores share.
 #[derive(Debug)]
-pub struct Junction<S> {
+pub struct Junction<P: Scene, S> {
     /// The shards; the one that runs is borrowed.
-    pub shards: Vec<Weak<RefCell<Shard<Interposed<S>>>>>,
+    pub shards: Vec<WeakShard<P, S>>,
     /// Messages that may run early.
-    pub due: Vec<Due>,
+    pub due: Vec<Due<P>>,
     /// Decides which.
     pub random: Random,
     /// Where the shards' deeds are written down.
-    pub deeds: Deeds,
+    pub deeds: Deeds<P>,
     /// Messages that ran inside another one.
     pub interposed: u64,
 }
 
 /// A store that lets other shards in before each fetch and commit.
 #[derive(Debug)]
-pub struct Interposed<S> {
+pub struct Interposed<P: Scene, S> {
     inner: S,
-    junction: Rc<RefCell<Junction<S>>>,
+    junction: Rc<RefCell<Junction<P, S>>>,
 }
 
-impl<S: LeaseStore<V4>> Interposed<S> {
+impl<P: Scene, S: LeaseStore<P>> Interposed<P, S> {
     /// Wraps `inner`.
-    pub const fn new(inner: S, junction: Rc<RefCell<Junction<S>>>) -> Self {
+    pub const fn new(inner: S, junction: Rc<RefCell<Junction<P, S>>>) -> Self {
         Self { inner, junction }
     }
 
@@ -61,7 +65,7 @@ impl<S: LeaseStore<V4>> Interposed<S> {
     }
 
     /// A due message of a shard that is not running, perhaps.
-    fn next_due(&self) -> Option<(SharedShard<S>, Due, Deeds)> {
+    fn next_due(&self) -> Option<NextDue<P, S>> {
         let mut junction = self.junction.borrow_mut();
         if junction.due.is_empty() || junction.random.chance(1, 2) {
             return None;
@@ -76,25 +80,29 @@ impl<S: LeaseStore<V4>> Interposed<S> {
     }
 }
 
-impl<S: LeaseStore<V4>> LeaseStore<V4> for Interposed<S> {
-    fn fetch(&mut self, now: Now, keys: &FetchKeys<'_>, facts: &mut Facts) {
+impl<P: Scene, S: LeaseStore<P>> LeaseStore<P> for Interposed<P, S> {
+    fn fetch(&mut self, now: Now, keys: &FetchKeys<'_, P>, facts: &mut Facts<P>) {
         self.let_others_in(now);
         self.inner.fetch(now, keys, facts);
     }
 
-    fn commit(&mut self, now: Now, changes: &[Change<'_>]) -> Result<Receipt, Refusal> {
+    fn commit(&mut self, now: Now, changes: &[ChangeOf<'_, P>]) -> Result<Receipt, Refusal> {
         self.let_others_in(now);
         let receipt = self.inner.commit(now, changes)?;
+        let deeds = self.junction.borrow().deeds.clone();
+        let mut deeds = deeds.0.borrow_mut();
+        if let Some(change) = changes.first() {
+            deeds.push(Deed::Committed(P::asker(&change.identity)));
+        }
         for change in changes {
             if matches!(change.action, Action::Release | Action::Decline { .. }) {
-                let deeds = self.junction.borrow().deeds.clone();
-                deeds.0.borrow_mut().push(Deed::TookBack(change.address));
+                deeds.push(Deed::TookBack(change.address));
             }
         }
         Ok(receipt)
     }
 
-    fn give_back(&mut self, address: std::net::Ipv4Addr) {
+    fn give_back(&mut self, address: P::Address) {
         self.inner.give_back(address);
     }
 
@@ -115,9 +123,9 @@ impl<S: LeaseStore<V4>> LeaseStore<V4> for Interposed<S> {
     }
 }
 
-impl Transmit<V4> for Deeds {
-    fn transmit(&mut self, destination: Destination, _ingress: Ingress, octets: &[u8]) -> bool {
-        self.0.borrow_mut().push(Deed::Replied(destination, octets.to_vec()));
+impl<P: Scene> Transmit<P> for Deeds<P> {
+    fn transmit(&mut self, to: P::Destination, _ingress: P::Ingress, octets: &[u8]) -> bool {
+        self.0.borrow_mut().push(Deed::Replied(to, octets.to_vec()));
         true
     }
 }

@@ -27,12 +27,16 @@ pub struct Settings {
     pub duration_s: u64,
     /// Configuration reloads on the way.
     pub reloads: u32,
-    /// Whether every second client sends a client identifier.
+    /// DHCPv4: whether every second client sends a client identifier.
     pub has_client_ids: bool,
     /// Clients on the server's own link, in a thousand.
     pub direct_permille: u64,
-    /// The server answers for the network.
+    /// DHCPv4: the server answers for the network.
     pub is_authoritative: bool,
+    /// Crashes on the way.
+    pub crashes: u32,
+    /// DHCPv6: whether clients may have their lease in two messages.
+    pub allows_rapid_commit: bool,
 }
 
 impl Settings {
@@ -58,26 +62,8 @@ impl Settings {
             has_client_ids: random.chance(1, 2),
             is_authoritative: random.chance(1, 2),
             direct_permille: [0, 500, 1_000][random.below(3) as usize],
+            crashes: random.below(3) as u32,
+            allows_rapid_commit: random.chance(1, 2),
         }
-    }
-
-    /// The configuration text for a pool of `pool_size` addresses.
-    #[must_use]
-    pub fn configuration(&self, pool_size: u32) -> String {
-        let last = 9 + pool_size;
-        format!(
-            r#"{{ "Dhcp4": {{
-                "interfaces-config": {{ "interfaces": [ "*" ], "dhcp-socket-type": "udp" }},
-                "authoritative": {authoritative},
-                "decline-probation-period": 90,
-                "valid-lifetime": {lifetime},
-                "user-context": {{ "godwit": {{ "hold-time-ms": {hold} }} }},
-                "subnet4": [ {{ "id": 1, "subnet": "10.0.0.0/24", "interface": "eth0",
-                                "pools": [ {{ "pool": "10.0.0.10 - 10.0.0.{last}" }} ] }} ]
-            }} }}"#,
-            authoritative = self.is_authoritative,
-            lifetime = self.lifetime_s,
-            hold = self.hold_ms,
-        )
     }
 }
