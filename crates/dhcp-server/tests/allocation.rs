@@ -166,8 +166,8 @@ fn exchanges_and_renewals_allocate_nothing() {
     let table = Arc::new(LeaseTable::new(1));
     let snapshot = Arc::new(Snapshot::compile(&checked.config, |pools| table.configure(pools)));
     let path = folder.join("leases.csv");
-    let (memfile, ..) =
-        Memfile::open::<V4>(Arc::new(DiskStorage), &path, OpenOptions::default()).expect("it opens");
+    let (memfile, ..) = Memfile::open::<V4>(Arc::new(DiskStorage), &path, OpenOptions::default())
+        .expect("it opens");
     // Without a flush in between the shard writes its rows itself, so one thread does it all.
     let core = CoreOptions { durability: Durability::None, lfc_interval_s: 0 };
     let options = ThreadOptions { core, ..ThreadOptions::default() };

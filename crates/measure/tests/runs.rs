@@ -130,7 +130,11 @@ fn a_run_never_seen_to_fail_is_a_lower_bound_or_void_as_the_plan_says() {
     assert!(godwit.runs[1].leases_per_s.is_some(), "the raw value stays");
     assert_eq!(godwit.mean.unwrap().values, 8);
     assert!(!godwit.is_at_least);
-    assert!(void.warnings.iter().any(|w| w.contains("did not see the server miss") && w.ends_with("void.")));
+    assert!(
+        void.warnings
+            .iter()
+            .any(|w| w.contains("did not see the server miss") && w.ends_with("void."))
+    );
 }
 
 #[test]
@@ -180,7 +184,8 @@ fn an_interrupted_run_keeps_what_is_done_and_says_so() {
     let summary = digest(&run, &trials);
     let mean = summary.results[0].mean.unwrap();
     assert_eq!((mean.values, mean.dropped, mean.freedom), (2, 0, 0));
-    let least = summary.results[0].runs.iter().filter_map(|run| run.counts_as).fold(f64::MAX, f64::min);
+    let least =
+        summary.results[0].runs.iter().filter_map(|run| run.counts_as).fold(f64::MAX, f64::min);
     assert_eq!(mean.mean, least, "of two the lower one, never a mean that flatters");
 }
 

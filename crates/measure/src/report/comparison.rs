@@ -241,7 +241,8 @@ fn change(a: f64, b: f64) -> String {
 }
 
 fn times(interval: Option<&RatioInterval>) -> String {
-    let of = |of: &RatioInterval| format!("{} ({})", ratios::times_bound("", of), ratios::range(of));
+    let of =
+        |of: &RatioInterval| format!("{} ({})", ratios::times_bound("", of), ratios::range(of));
     interval.map(of).unwrap_or_default()
 }
 

@@ -77,7 +77,15 @@ pub(crate) struct Lab {
 impl Lab {
     pub(crate) fn new(plan: Plan) -> Self {
         let random = Random::from_seed(plan.seed);
-        Self { plan, random, clock_s: 1.2, trials: Vec::new(), searches: Vec::new(), mishaps: Vec::new(), void_one_in: 0 }
+        Self {
+            plan,
+            random,
+            clock_s: 1.2,
+            trials: Vec::new(),
+            searches: Vec::new(),
+            mishaps: Vec::new(),
+            void_one_in: 0,
+        }
     }
 
     /// Measures `models` in turn, as many rounds as the plan says, with curve points at the end.
