@@ -42,19 +42,21 @@ impl Shard<'_> {
         self.fetch(identity, &[PoolIndex(0)]);
         let slot = self.facts.candidate.expect("the pool is large enough");
         let hold = Action::Hold { deadline_ns: self.now.mono_ns + 10_000_000_000, subnet_id: 1 };
-        let change = Change { address: slot.address, expected_version: slot.version, action: hold };
-        let _ = black_box(self.store.commit(self.now, identity, &[change]));
+        let (address, expected_version) = (slot.address, slot.version);
+        let change = Change { identity: *identity, address, expected_version, action: hold };
+        let _ = black_box(self.store.commit(self.now, &[change]));
     }
 
     fn request(&mut self, identity: &Identity<'_>) {
         self.fetch(identity, &[]);
         let slot = self.facts.mine().next().copied().expect("the client has an address");
         let change = Change {
+            identity: *identity,
             address: slot.address,
             expected_version: slot.version,
             action: Action::Lease(TERMS),
         };
-        let _ = black_box(self.store.commit(self.now, identity, &[change]));
+        let _ = black_box(self.store.commit(self.now, &[change]));
     }
 }
 

@@ -3,9 +3,17 @@
 //!
 //! The address slot decides ownership. Indexes by client identity are hints that lead to slots and
 //! are verified there. Stores (`dhcp-store`) add durability; this crate does no I/O and reads no
-//! clock. RFCs to have read: 2131 §2.2, §4.3; 2132 §9.14; 4361.
+//! clock. RFCs to have read: 2131 §2.2, §4.3; 2132 §9.14; 4361;
+//! 9915 §4, §12, §18.3.
 
+pub mod contract;
+pub mod family;
 pub mod identity;
+pub mod lease;
 pub mod v4;
+pub mod v6;
 
+pub use contract::{CHANGES_MAX, LeaseStore, MINE_MAX, Occupancy, Owner, Receipt, Refusal, Swept};
+pub use family::{Family, PoolIndex};
 pub use identity::{ClientId, HardwareAddress, Identity};
+pub use lease::{INFINITE_LIFETIME_S, LeaseState};

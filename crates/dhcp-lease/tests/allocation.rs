@@ -45,8 +45,9 @@ impl Server {
     }
 
     fn commit(&mut self, identity: &Identity<'_>, slot: SlotView, action: Action<'_>) {
-        let change = Change { address: slot.address, expected_version: slot.version, action };
-        self.store.commit(self.now, identity, &[change]).expect("the steady path");
+        let (address, expected_version) = (slot.address, slot.version);
+        let change = Change { identity: *identity, address, expected_version, action };
+        self.store.commit(self.now, &[change]).expect("the steady path");
     }
 
     /// DISCOVER and REQUEST.

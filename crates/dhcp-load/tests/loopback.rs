@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use base::time::NS_PER_S;
 use common::{MS, Request};
-use dhcp_load::v4::exchange::Expect;
-use dhcp_load::v4::population::Limits;
-use dhcp_load::{Arrivals, LoadError, Report, Segmentation, Settings, run_report};
+use dhcp_load::population::Limits;
+use dhcp_load::v4::Target;
+use dhcp_load::{Arrivals, Expect, LoadError, Report, Segmentation, Settings, run_report};
 use load::Rate;
 
 /// Set when dropped, so that a failing test does not wait for its responder for ever.
@@ -57,16 +57,16 @@ fn good(request: &Request<'_>) -> Vec<u8> {
     request.good()
 }
 
-fn settings(server: SocketAddrV4, relay: &str) -> Settings {
+fn settings(server: SocketAddrV4, relay: &str) -> Settings<Target> {
     let rate = Rate::per_second(2_000.0).unwrap();
     Settings {
         duration_ns: 200 * MS,
         limits: Limits { deadline_ns: 60 * NS_PER_S, grace_ns: NS_PER_S },
-        ..Settings::new(server, relay.parse().unwrap(), rate)
+        ..Settings::new(Target { server, relay: relay.parse().unwrap() }, rate)
     }
 }
 
-fn run(settings: &Settings) -> Report {
+fn run(settings: &Settings<Target>) -> Report {
     run_report(settings, &AtomicBool::new(false)).unwrap()
 }
 

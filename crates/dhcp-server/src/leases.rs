@@ -6,9 +6,9 @@ use std::sync::Arc;
 use base::Now;
 use dhcp_config::v4::{Dhcp4, Durability, LeaseChecks, LeaseDatabase, OnFail};
 use dhcp_engine::v4::Snapshot;
-use dhcp_lease::Identity;
 use dhcp_lease::v4::{
     Change, Facts, FetchKeys, Lease, LeaseStore, LeaseTable, MemoryStore, Receipt, Refusal, Swept,
+    V4,
 };
 use dhcp_store::MemfileStore;
 use dhcp_store::log::{self, CoreOptions, LogThread, Shards, ThreadOptions};
@@ -177,18 +177,13 @@ macro_rules! either {
     };
 }
 
-impl LeaseStore for ServerStore {
+impl LeaseStore<V4> for ServerStore {
     fn fetch(&mut self, now: Now, keys: &FetchKeys<'_>, facts: &mut Facts) {
         either!(self, store => store.fetch(now, keys, facts));
     }
 
-    fn commit(
-        &mut self,
-        now: Now,
-        identity: &Identity<'_>,
-        changes: &[Change<'_>],
-    ) -> Result<Receipt, Refusal> {
-        either!(self, store => store.commit(now, identity, changes))
+    fn commit(&mut self, now: Now, changes: &[Change<'_>]) -> Result<Receipt, Refusal> {
+        either!(self, store => store.commit(now, changes))
     }
 
     fn give_back(&mut self, address: std::net::Ipv4Addr) {

@@ -1,6 +1,6 @@
 //! Which sockets the configuration asks for (Kea reference §1.5), and opening them for each shard.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::Ipv4Addr;
 use std::path::Path;
 
 use dhcp_config::v4::{InterfaceSelection, InterfacesConfig};
@@ -68,7 +68,7 @@ pub(crate) fn open(doors: &[Door], port: u16, shards: u16) -> Result<Vec<UdpSock
 }
 
 fn open_one(door: &Door, port: u16, shards: u16) -> Result<UdpSocket, ServerError> {
-    let mut options = UdpOptions::at(SocketAddrV4::new(door.address, port));
+    let mut options = UdpOptions::at((door.address, port));
     options.device.clone_from(&door.device);
     options.reuse_port = shards > 1;
     options.reuse_address = false;

@@ -5,13 +5,14 @@
 //! replies, one `write` of the rows when the durability lets the shard write them itself, one
 //! clock read; no allocation. It polls only when there was nothing to receive.
 
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::Now;
 use base::time::NS_PER_MS;
 use dhcp_engine::v4::{Ingress, Shard, Snapshot, Transmit};
-use dhcp_lease::v4::LeaseStore;
+use dhcp_lease::v4::{LeaseStore, V4};
 use netio::{Clock, PollFd, RecvBatch, UdpSocket, Waker};
 
 use crate::reload::SnapshotCell;
@@ -32,7 +33,7 @@ pub(crate) struct Shared {
 }
 
 /// Serves until told to stop, then until the outbox is empty or [`DRAIN_NS`] have passed.
-pub(crate) fn serve<S: LeaseStore>(
+pub(crate) fn serve<S: LeaseStore<V4>>(
     (index, shard): (usize, &mut Shard<S>),
     sockets: &[UdpSocket],
     waker: &Waker,
@@ -82,7 +83,7 @@ pub(crate) fn serve<S: LeaseStore>(
     }
 }
 
-fn handle_batch<S: LeaseStore>(
+fn handle_batch<S: LeaseStore<V4>>(
     shard: &mut Shard<S>,
     now: Now,
     batch: &RecvBatch,
@@ -90,13 +91,17 @@ fn handle_batch<S: LeaseStore>(
     replies: &mut impl Transmit,
 ) {
     for datagram in batch.iter() {
-        let local = datagram.local.unwrap_or(std::net::Ipv4Addr::UNSPECIFIED);
-        let ingress = Ingress { source: datagram.source, local, door };
+        let SocketAddr::V4(source) = datagram.source else { continue };
+        let local = match datagram.local {
+            Some(IpAddr::V4(local)) => local,
+            _ => Ipv4Addr::UNSPECIFIED,
+        };
+        let ingress = Ingress { source, local, door };
         shard.handle(now, datagram.octets, ingress, replies);
     }
 }
 
-fn reload_if_changed<S: LeaseStore>(
+fn reload_if_changed<S: LeaseStore<V4>>(
     (index, shard): (usize, &mut Shard<S>),
     cell: &SnapshotCell,
     version: &mut u64,

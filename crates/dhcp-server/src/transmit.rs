@@ -90,7 +90,7 @@ impl Transmit for Replies<'_> {
         let Some(slot) = batch.slot() else { return false };
         let Some(place) = slot.get_mut(..octets.len()) else { return false };
         place.copy_from_slice(octets);
-        let source = Source { address: ingress.local, interface: 0 };
+        let source = Source { address: ingress.local.into(), interface: 0 };
         let source = (!ingress.local.is_unspecified()).then_some(source);
         batch.commit(octets.len(), destination, source);
         true

@@ -4,9 +4,8 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use base::Now;
-use dhcp_lease::Identity;
 use dhcp_lease::v4::{
-    Change, Facts, FetchKeys, LeaseStore, LeaseTable, Receipt, Refusal, Swept, TableShard,
+    Change, Facts, FetchKeys, LeaseStore, LeaseTable, Receipt, Refusal, Swept, TableShard, V4,
 };
 
 use crate::log::ShardLog;
@@ -36,19 +35,14 @@ impl MemfileStore {
     }
 }
 
-impl LeaseStore for MemfileStore {
+impl LeaseStore<V4> for MemfileStore {
     fn fetch(&mut self, now: Now, keys: &FetchKeys<'_>, facts: &mut Facts) {
         let settled_epoch = self.log.settled();
         self.shard.fetch(now, settled_epoch, keys, facts);
         self.await_unsettled(settled_epoch, facts);
     }
 
-    fn commit(
-        &mut self,
-        now: Now,
-        identity: &Identity<'_>,
-        changes: &[Change<'_>],
-    ) -> Result<Receipt, Refusal> {
+    fn commit(&mut self, now: Now, changes: &[Change<'_>]) -> Result<Receipt, Refusal> {
         if self.log.has_failed() {
             return Err(Refusal::Failed);
         }
@@ -56,7 +50,7 @@ impl LeaseStore for MemfileStore {
         let mut buffer = self.log.buffer();
         let (epoch, columns) = (buffer.epoch(), buffer.columns());
         let settled_epoch = self.log.settled();
-        let result = self.shard.apply(now, identity, changes, epoch, settled_epoch, &mut |row| {
+        let result = self.shard.apply(now, changes, epoch, settled_epoch, &mut |row| {
             encode_row(&row, columns, &mut buffer.rows);
         });
         drop(buffer);

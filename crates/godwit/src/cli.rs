@@ -34,7 +34,9 @@ struct LoadArgs {
 #[derive(Debug, Subcommand)]
 enum LoadProtocol {
     /// DHCPv4 exchanges through a relay
-    Dhcp4(Box<dhcp_load::Args>),
+    Dhcp4(Box<dhcp_load::v4::Args>),
+    /// DHCPv6 exchanges through relays or on the server's link
+    Dhcp6(Box<dhcp_load::v6::Args>),
 }
 
 /// Runs the command line `words`, whose first one is the name that the binary was called by.
@@ -46,9 +48,10 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     match parsed {
         Ok(Cli { command: Command::Lab(args) }) => lab::run(&args),
         Ok(Cli { command: Command::Dhcp4(args) }) => dhcp4::run(&args),
-        Ok(Cli { command: Command::Load(LoadArgs { protocol: LoadProtocol::Dhcp4(args) }) }) => {
-            args.run()
-        }
+        Ok(Cli { command: Command::Load(args) }) => match args.protocol {
+            LoadProtocol::Dhcp4(args) => args.run(),
+            LoadProtocol::Dhcp6(args) => args.run(),
+        },
         Err(error) => {
             // Help and version come this way too, with 0. A closed output is no reason to complain.
             let _ = error.print();
@@ -97,7 +100,14 @@ mod tests {
                     --duration 0.5 --clients 100 --client-offset 7 --seed 18446744073709551615 \
                     --deadline-s 2 --drain-s 0 --json /tmp/x --leases /tmp/y --echo";
         parse(load).unwrap();
+        let load = "godwit load dhcp6 --server [2001:db8::1]:547 --relay [2001:db8::2]:547 \
+                    --link-address 2001:db8:1::1 --ia na+pd --rate 1000.000 --duration 0.5 \
+                    --clients 100 --deadline-s 2 --drain-s 0 --quiet-s 1 --json /tmp/x --echo";
+        parse(load).unwrap();
+        parse("godwit load dhcp6 --direct eth0 --ia pd --rate 1000").unwrap();
         parse("godwit lab limit --listen 10.0.0.1:67").unwrap();
+        parse("godwit lab limit --listen [2001:db8::1]:547").unwrap();
+        parse("godwit lab limit --listen [ff02::1:2%3]:547").unwrap();
         parse("godwit dhcp4 -c /x/config.json -p 6767 -P 6768").unwrap();
     }
 }

@@ -2,7 +2,7 @@
 
 mod compare;
 
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -49,9 +49,10 @@ enum Command {
 /// otherwise it measures on loopback and says so.
 ///
 /// Exit codes: 0 done; 1 failed at run time (nothing is left behind); 2 bad arguments or a bad plan;
-/// 3 measured, but a service fell short: no rate could be confirmed, it ended by itself, or leases
-/// are missing from its file; 130 interrupted: after a whole round the result folder has what was
-/// done until then, before it nothing is left behind.
+/// 3 measured, but a service fell short: no rate could be confirmed, it ended by itself or stopped
+/// answering, leases are missing from its file, or an address was given to several clients; 130
+/// interrupted: after a whole round the result folder has what was done until then, before it nothing
+/// is left behind.
 #[derive(Debug, clap::Args)]
 struct RunArgs {
     /// A plan's name (see `godwit lab plans`) or the path of a TOML file
@@ -114,9 +115,10 @@ struct JsonArgs {
 /// Exit codes: 0 ended by SIGTERM or SIGINT; 1 the address cannot be used; 2 bad arguments.
 #[derive(Debug, clap::Args)]
 struct LimitArgs {
-    /// The address and port to answer on
+    /// The address and port to answer on; `[ff02::1:2%INDEX]:547` answers what DHCPv6 clients
+    /// send to their servers on the interface with that index
     #[arg(long, value_name = "ADDRESS:PORT")]
-    listen: SocketAddrV4,
+    listen: SocketAddr,
 }
 
 pub(crate) fn run(args: &Args) -> ExitCode {

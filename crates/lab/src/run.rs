@@ -60,7 +60,7 @@ pub fn run(
     let plan = &settings.plan;
     let subjects = subject::subjects(plan, &plan.servers, settings.server_command.as_deref())?;
     for subject in &subjects {
-        driver::require(subject)?;
+        driver::require(subject, plan.protocol)?;
     }
     let began = Calendar::now();
     let folder = folder::choose(&settings.results, began, &plan.name)?;
@@ -87,7 +87,7 @@ pub fn run(
             format!("{} of {}", verified.found, verified.given),
         );
     }
-    let mut warnings = bench.warnings().to_vec();
+    let mut warnings = bench.warnings();
     if outcomes.is_interrupted {
         warnings.push("Interrupted by the user: what was done until then is here.".to_owned());
     }
@@ -129,13 +129,21 @@ fn shortfalls(summary: &Summary, outcomes: &Outcomes, leases: &[Verified]) -> Ve
     for result in summary.results.iter().filter(|result| result.leases_per_s.is_none()) {
         shortfalls.push(format!("{}: no rate could be confirmed.", result.server));
     }
-    for verified in leases.iter().filter(|verified| !verified.is_complete()) {
+    for verified in leases.iter().filter(|verified| verified.found < verified.given) {
         shortfalls.push(format!(
             "{}: {} of {} leases that clients were given are not in its lease file, e.g. {}",
             verified.server,
             verified.given - verified.found,
             verified.given,
             verified.missing.join(" ")
+        ));
+    }
+    for verified in leases.iter().filter(|verified| verified.shared > 0) {
+        shortfalls.push(format!(
+            "{}: {} addresses were given to several clients each, e.g. {}",
+            verified.server,
+            verified.shared,
+            verified.sharing.join(" ")
         ));
     }
     shortfalls

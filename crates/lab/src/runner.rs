@@ -15,6 +15,7 @@ use measure::search::{Outcome, Search, Step};
 
 use crate::error::LabError;
 use crate::subject::Subject;
+use crate::terms::Terms;
 
 /// Blocks at a fixed rate run at this share of the highest rate found: near it, and still likely to
 /// be met when the machine drifts.
@@ -63,6 +64,12 @@ pub enum Ran {
 pub trait Bench {
     /// Seconds since the run began.
     fn elapsed_s(&self) -> f64;
+
+    /// Starts `subjects` (positions) anew, with no leases, as they were before their first trial.
+    ///
+    /// # Errors
+    /// A server does not start again, or the user interrupts.
+    fn start_anew(&mut self, subjects: &[usize]) -> Result<(), LabError>;
 
     /// Runs one trial to its end.
     ///
@@ -147,6 +154,9 @@ impl Course<'_> {
             let is_first_of_many = round == 0 && rounds > 1 && !self.plan.has_runs();
             let share = if is_first_of_many { FIRST_ROUND_SHARE } else { 1.0 };
             let subjects = self.active.len();
+            if round > 0 && self.plan.has_runs() {
+                self.bench.start_anew(&self.active)?;
+            }
             self.search_round(round, until_s * share)?;
             if round == 0 {
                 self.keep_best_variants();
@@ -175,10 +185,12 @@ impl Course<'_> {
     fn search_round(&mut self, round: u32, until_s: f64) -> Result<(), LabError> {
         let mut searches: Vec<Option<Search>> = vec![None; self.subjects.len()];
         for &subject in &self.active {
-            let search = self.plan.search_of(round);
             searches[subject] = Some(match self.rates[subject] {
-                Some(rate) if !self.plan.has_runs() => Search::near(&search, rate),
-                _ => Search::new(&search),
+                Some(rate) if !self.plan.has_runs() => Search::near(&self.plan.search, rate),
+                _ => {
+                    let terms = Terms::of(&self.subjects[subject].kind, self.plan);
+                    Search::new(&self.plan.search_of(round, &terms.search(&self.plan.search)))
+                }
             });
         }
         let mut hurried = 0;

@@ -12,7 +12,9 @@
 pub mod clock;
 mod control;
 mod error;
+pub mod interface;
 pub mod limit;
+mod name;
 pub mod namespace;
 pub mod ready;
 pub mod receive;

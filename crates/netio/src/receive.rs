@@ -5,12 +5,13 @@
 #![allow(unsafe_code, reason = "recvmmsg")]
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd};
 
 use crate::control::{self, RECEIVE_BYTES};
+use crate::name::{NAME_BYTES, Name};
 use crate::slab::Slab;
-use crate::udp::{UdpSocket, from_sockaddr, to_sockaddr};
+use crate::udp::UdpSocket;
 
 /// Slots of a batch unless asked otherwise.
 pub const DEFAULT_SLOTS: usize = 64;
@@ -27,7 +28,7 @@ pub struct RecvBatch {
     slot_bytes: usize,
     octets: Slab<u8>,
     control: Slab<u8>,
-    names: Slab<libc::sockaddr_in>,
+    names: Slab<Name>,
     headers: Slab<libc::mmsghdr>,
     // Addressed by `headers` only.
     _vectors: Slab<libc::iovec>,
@@ -41,7 +42,7 @@ pub struct RecvBatch {
 struct Placed {
     at: usize,
     len: usize,
-    source: SocketAddrV4,
+    source: SocketAddr,
     beside: control::Received,
 }
 
@@ -51,11 +52,13 @@ pub struct Datagram<'a> {
     /// The payload.
     pub octets: &'a [u8],
     /// Who sent it.
-    pub source: SocketAddrV4,
-    /// The destination address in its header, perhaps a broadcast (needs `packet_info`).
-    pub destination: Option<Ipv4Addr>,
-    /// The own unicast address that it came to, to answer from (needs `packet_info`).
-    pub local: Option<Ipv4Addr>,
+    pub source: SocketAddr,
+    /// The destination address in its header, perhaps a broadcast or a group (needs
+    /// `packet_info`).
+    pub destination: Option<IpAddr>,
+    /// The own unicast address that it came to, to answer from (needs `packet_info`). `None` for
+    /// what came to an IPv6 group: the interface has several addresses to choose from.
+    pub local: Option<IpAddr>,
     /// Index of the interface that it came through; 0 when unknown (needs `packet_info`).
     pub interface: u32,
     /// When the kernel received it, nanoseconds since 1970 (needs `kernel_times`).
@@ -86,8 +89,7 @@ impl RecvBatch {
         assert!((1..=1_024).contains(&slots) && slot_bytes > 0, "{slots} slots of {slot_bytes}");
         let octets = Slab::new(0_u8, slots * slot_bytes);
         let control = Slab::new(0_u8, slots * RECEIVE_BYTES);
-        let nobody = to_sockaddr(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));
-        let names = Slab::new(nobody, slots);
+        let names = Slab::new(Name::EMPTY, slots);
         let nowhere = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
         let mut vectors = Slab::new(nowhere, slots);
         // SAFETY: an all-zero mmsghdr is a valid, empty one.
@@ -122,7 +124,7 @@ impl RecvBatch {
     /// Restores what the kernel overwrote in the first `count` headers.
     fn reset(&mut self, count: usize) {
         for entry in self.headers.slice_mut(0, count) {
-            entry.msg_hdr.msg_namelen = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+            entry.msg_hdr.msg_namelen = NAME_BYTES;
             entry.msg_hdr.msg_controllen = RECEIVE_BYTES as _;
             entry.msg_hdr.msg_flags = 0;
         }
@@ -171,7 +173,7 @@ impl RecvBatch {
         #[allow(clippy::unnecessary_cast, reason = "the type differs between C libraries")]
         let control_len = (entry.msg_hdr.msg_controllen as usize).min(RECEIVE_BYTES);
         let beside = control::parse(self.control.slice(slot * RECEIVE_BYTES, control_len));
-        let source = from_sockaddr(self.names.get(slot));
+        let source = self.names.get(slot).address();
         let whole = if self.coalesced { beside.segment.unwrap_or(len) } else { len };
         // An empty datagram has no first octet and still is one; a segment size is never 0.
         let piece = whole.max(1);
@@ -214,9 +216,9 @@ impl RecvBatch {
         Datagram {
             octets: self.octets.slice(placed.at, placed.len),
             source: placed.source,
-            destination: info.map(|(_, _, destination)| destination),
-            local: info.map(|(_, local, _)| local),
-            interface: info.map_or(0, |(interface, _, _)| interface),
+            destination: info.map(|info| info.destination),
+            local: info.and_then(|info| info.local),
+            interface: info.map_or(0, |info| info.interface),
             kernel_wall_ns: placed.beside.kernel_wall_ns,
         }
     }

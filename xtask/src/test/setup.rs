@@ -12,11 +12,12 @@ use super::privilege::Privilege;
 use super::tally::Tally;
 
 /// Debian packages by name, and what needs them.
-pub(crate) const PACKAGES: [(&str, &str); 14] = [
+pub(crate) const PACKAGES: [(&str, &str); 15] = [
     ("iproute2", "namespaces and virtual interfaces"),
     ("util-linux", "giving up privileges, placing processes"),
     ("procps", "looking at processes"),
     ("kea-dhcp4-server", "the server that ours is compared with"),
+    ("kea-dhcp6-server", "the server that ours is compared with"),
     ("isc-dhcp-server", "a server that ours is compared with"),
     ("dnsmasq-base", "a server that ours is compared with"),
     ("kea-admin", "perfdhcp, a client by others"),

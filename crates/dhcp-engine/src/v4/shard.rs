@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use base::Now;
 use base::time::NS_PER_MS;
-use dhcp_lease::v4::{Facts, LeaseStore, Swept};
+use dhcp_lease::v4::{Facts, LeaseStore, Swept, V4};
 use dhcp_wire::v4::{Message, MessageType};
 
 use super::counters::{ShardCounters, reply_index};
@@ -55,7 +55,7 @@ pub struct Shard<S> {
     scratch: Box<[u8; REPLY_LEN_MAX]>,
 }
 
-impl<S: LeaseStore> Shard<S> {
+impl<S: LeaseStore<V4>> Shard<S> {
     /// A shard that serves `snapshot` from `store`; `in_flight` is shared by all shards.
     pub fn new(store: S, snapshot: Arc<Snapshot>, in_flight: Arc<InFlight>) -> Self {
         Self {

@@ -8,7 +8,7 @@
 use core::net::Ipv4Addr;
 
 use base::Now;
-use dhcp_lease::v4::{Change, Facts, FetchKeys, LeaseStore, Receipt, Refusal};
+use dhcp_lease::v4::{Change, Facts, FetchKeys, LeaseStore, Receipt, Refusal, V4};
 use dhcp_lease::{HardwareAddress, Identity};
 use dhcp_wire::v4::{Message, MessageType, option, relay};
 
@@ -48,7 +48,7 @@ pub enum Step<'t> {
     /// Fetch these and step with [`Input::Facts`].
     Fetch(FetchKeys<'t>),
     /// Commit this and step with [`Input::Committed`].
-    Commit(Identity<'t>, Change<'t>),
+    Commit(Change<'t>),
     /// The end.
     Done(Outcome),
 }
@@ -226,11 +226,12 @@ impl<'m> Transaction<'m> {
             Decision::Change { change_of, action, reply } => {
                 self.reply_after_commit = reply;
                 let change = Change {
+                    identity: self.identity,
                     address: change_of.address,
                     expected_version: change_of.version,
                     action: action.with_host_name(self),
                 };
-                Step::Commit(self.identity, change)
+                Step::Commit(change)
             }
             other => self.finish(other),
         }
@@ -283,7 +284,7 @@ impl<'m> Transaction<'m> {
 pub fn drive(
     transaction: &mut Transaction<'_>,
     now: Now,
-    store: &mut impl LeaseStore,
+    store: &mut impl LeaseStore<V4>,
     facts: &mut Facts,
 ) -> Outcome {
     let mut input_is_facts = false;
@@ -299,8 +300,8 @@ pub fn drive(
                 store.fetch(now, &keys, facts);
                 input_is_facts = true;
             }
-            Step::Commit(identity, change) => {
-                committed = Some(store.commit(now, &identity, &[change]));
+            Step::Commit(change) => {
+                committed = Some(store.commit(now, &[change]));
             }
             Step::Done(outcome) => return outcome,
         }

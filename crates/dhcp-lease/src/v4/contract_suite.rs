@@ -6,19 +6,19 @@ use core::net::Ipv4Addr;
 
 use base::Now;
 
-use super::contract::{
+use super::lease::{Lease, LeaseState};
+use super::table::LeaseTable;
+use super::{
     Action, Change, Facts, FetchKeys, LeaseStore, LeaseTerms, Occupancy, Owner, Receipt, Refusal,
     SlotView,
 };
-use super::lease::{Lease, LeaseState};
-use super::pool::{PoolIndex, PoolSet, PoolSpec};
-use super::table::LeaseTable;
+use super::{PoolIndex, PoolSet, PoolSpec, V4};
 use crate::{HardwareAddress, Identity};
 
 /// Makes stores that share one table.
 pub trait Backend {
     /// One shard's store.
-    type Store: LeaseStore;
+    type Store: LeaseStore<V4>;
 
     /// The table of all stores that this backend makes.
     fn table(&self) -> &LeaseTable;
@@ -164,8 +164,13 @@ impl<'b, B: Backend> Bench<'b, B> {
         slot: &SlotView,
         action: Action<'_>,
     ) -> Result<Receipt, Refusal> {
-        let change = Change { address: slot.address, expected_version: slot.version, action };
-        self.store.commit(self.now, who, &[change])
+        let change = Change {
+            identity: *who,
+            address: slot.address,
+            expected_version: slot.version,
+            action,
+        };
+        self.store.commit(self.now, &[change])
     }
 
     /// Brings `action` on the slot of `at` about.
@@ -302,6 +307,7 @@ pub fn a_commit_changes_all_or_nothing(backend: &mut impl Backend) {
     bench.make(&client(2), address(11), hold);
     let changes = |slots: &[SlotView]| -> Vec<Change<'static>> {
         let change = |slot: &SlotView| Change {
+            identity: client(1),
             address: slot.address,
             expected_version: slot.version,
             action: hold,
@@ -309,11 +315,11 @@ pub fn a_commit_changes_all_or_nothing(backend: &mut impl Backend) {
         slots.iter().map(change).collect()
     };
     let now = bench.now;
-    let refused = bench.store.commit(now, &client(1), &changes(&free));
+    let refused = bench.store.commit(now, &changes(&free));
     assert_eq!(refused, Err(Refusal::Stale));
     assert_eq!(bench.fetch(&client(1), None, &[]).mine_count, 0);
     assert_eq!(bench.slot(&client(1), address(10)), free[1]);
-    bench.store.commit(now, &client(1), &changes(&free[..2])).expect("both are free");
+    bench.store.commit(now, &changes(&free[..2])).expect("both are free");
     assert_eq!(bench.fetch(&client(1), None, &[]).mine_count, 2);
 }
 
@@ -322,9 +328,13 @@ pub fn an_address_outside_every_pool_has_no_slot(backend: &mut impl Backend) {
     let mut bench = Bench::new(backend, &[pool(10, 19)]);
     for outside in [address(9), address(20), Ipv4Addr::new(203, 0, 113, 1)] {
         assert_eq!(bench.fetch(&client(1), Some(outside), &[]).asked[0], None);
-        let change =
-            Change { address: outside, expected_version: 0, action: lease_for(LIFETIME_S) };
-        let refused = bench.store.commit(START, &client(1), &[change]);
+        let change = Change {
+            identity: client(1),
+            address: outside,
+            expected_version: 0,
+            action: lease_for(LIFETIME_S),
+        };
+        let refused = bench.store.commit(START, &[change]);
         assert_eq!(refused, Err(Refusal::NoSuchSlot));
     }
 }

@@ -2,39 +2,8 @@
 
 use core::net::Ipv4Addr;
 
+pub use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
 use crate::{ClientId, HardwareAddress};
-
-/// A lifetime that never ends (RFC 2131 §3.3).
-pub const INFINITE_LIFETIME_S: u32 = u32::MAX;
-
-/// Kea's lease states, with its numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum LeaseState {
-    /// Given to a client (whether or not it has run out since).
-    #[default]
-    Assigned = 0,
-    /// A client found the address in use (DHCPDECLINE); nobody gets it until the probation ends.
-    Declined = 1,
-    /// Run out and taken back.
-    ExpiredReclaimed = 2,
-    /// Given back by the client and kept for it.
-    Released = 3,
-}
-
-impl LeaseState {
-    /// The state with Kea's number `value`.
-    #[must_use]
-    pub const fn from_number(value: u8) -> Option<Self> {
-        match value {
-            0 => Some(Self::Assigned),
-            1 => Some(Self::Declined),
-            2 => Some(Self::ExpiredReclaimed),
-            3 => Some(Self::Released),
-            _ => None,
-        }
-    }
-}
 
 /// A lease with everything that a lease file keeps of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,4 +45,17 @@ impl Lease {
             self.cltt_s + self.valid_lifetime_s as u64
         }
     }
+}
+
+/// The terms of a lease that is given or renewed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeaseTerms<'a> {
+    /// Seconds from now.
+    pub valid_lifetime_s: u32,
+    /// `id` of the subnet.
+    pub subnet_id: u32,
+    /// `pool-id` of the pool, 0 when it has none.
+    pub pool_id: u32,
+    /// Host name to store, possibly empty.
+    pub hostname: &'a str,
 }

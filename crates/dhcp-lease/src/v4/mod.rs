@@ -1,6 +1,5 @@
 //! DHCPv4 leases.
 
-pub mod contract;
 pub mod contract_suite;
 pub mod lease;
 pub mod pool;
@@ -9,12 +8,41 @@ pub mod store;
 pub mod table;
 pub mod testing;
 
-pub use contract::{
-    Action, CHANGES_MAX, Change, Facts, FetchKeys, LeaseStore, LeaseTerms, MINE_MAX, Occupancy,
-    Owner, Receipt, Refusal, SlotView, Swept,
+use core::net::Ipv4Addr;
+
+use crate::family::Family;
+
+pub use crate::contract::{
+    CHANGES_MAX, LeaseStore, MINE_MAX, Occupancy, Owner, Receipt, Refusal, Swept,
 };
-pub use lease::{Lease, LeaseState};
-pub use pool::{PoolIndex, PoolSet, PoolSpec};
+pub use crate::family::PoolIndex;
+pub use lease::{Lease, LeaseState, LeaseTerms};
+pub use pool::{PoolSet, PoolSpec};
 pub use row::RowView;
 pub use store::{MemoryStore, TableShard};
 pub use table::{LeaseTable, Usage};
+
+/// The family of IPv4 addresses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct V4;
+
+impl Family for V4 {
+    type Address = Ipv4Addr;
+    type Identity<'a> = crate::Identity<'a>;
+    type Terms<'a> = LeaseTerms<'a>;
+    type Detail = ();
+    type Lease = Lease;
+    type Row<'a> = RowView<'a>;
+    type PoolSet = PoolSet;
+}
+
+/// What becomes of a v4 slot.
+pub type Action<'a> = crate::contract::Action<LeaseTerms<'a>>;
+/// One change of one v4 slot.
+pub type Change<'a> = crate::contract::ChangeOf<'a, V4>;
+/// What was found for a v4 transaction.
+pub type Facts = crate::contract::Facts<V4>;
+/// What a v4 transaction wants to know.
+pub type FetchKeys<'a> = crate::contract::FetchKeys<'a, V4>;
+/// One v4 slot as it was fetched.
+pub type SlotView = crate::contract::SlotView<V4>;

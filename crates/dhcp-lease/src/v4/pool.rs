@@ -3,9 +3,7 @@
 use core::net::Ipv4Addr;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-/// A pool's position in its [`PoolSet`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct PoolIndex(pub u32);
+use crate::family::PoolIndex;
 
 /// A range of addresses to give leases from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use base::Now;
 
-use super::contract::{Change, Facts, FetchKeys, LeaseStore, Occupancy, Receipt, Refusal, Swept};
+use super::V4;
 use super::row::RowView;
 use super::table::LeaseTable;
-use crate::Identity;
+use super::{Change, Facts, FetchKeys, LeaseStore, Occupancy, Receipt, Refusal, Swept};
 
 /// Claims that a shard keeps open at most; beyond, the oldest is given back.
 const CLAIMS_MAX: usize = 64;
@@ -55,13 +55,12 @@ impl TableShard {
     pub fn apply(
         &mut self,
         now: Now,
-        identity: &Identity<'_>,
         changes: &[Change<'_>],
         row_epoch: u64,
         settled_epoch: u64,
         log: &mut dyn FnMut(RowView<'_>),
     ) -> Result<Receipt, Refusal> {
-        let receipt = self.table.apply(now, identity, changes, row_epoch, settled_epoch, log)?;
+        let receipt = self.table.apply(now, changes, row_epoch, settled_epoch, log)?;
         for change in changes {
             self.claims.retain(|&claim| claim != change.address);
         }
@@ -100,18 +99,13 @@ impl MemoryStore {
     }
 }
 
-impl LeaseStore for MemoryStore {
+impl LeaseStore<V4> for MemoryStore {
     fn fetch(&mut self, now: Now, keys: &FetchKeys<'_>, facts: &mut Facts) {
         self.shard.fetch(now, SETTLED, keys, facts);
     }
 
-    fn commit(
-        &mut self,
-        now: Now,
-        identity: &Identity<'_>,
-        changes: &[Change<'_>],
-    ) -> Result<Receipt, Refusal> {
-        self.shard.apply(now, identity, changes, SETTLED, SETTLED, &mut |_| {})
+    fn commit(&mut self, now: Now, changes: &[Change<'_>]) -> Result<Receipt, Refusal> {
+        self.shard.apply(now, changes, SETTLED, SETTLED, &mut |_| {})
     }
 
     fn give_back(&mut self, address: Ipv4Addr) {

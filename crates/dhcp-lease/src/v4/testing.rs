@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base::Now;
 
-use super::contract::{Change, Facts, FetchKeys, LeaseStore, Receipt, Refusal, Swept};
+use super::V4;
 use super::lease::Lease;
 use super::store::TableShard;
 use super::table::LeaseTable;
-use crate::Identity;
+use super::{Change, Facts, FetchKeys, LeaseStore, Receipt, Refusal, Swept};
 
 #[derive(Debug)]
 struct Rows {
@@ -96,27 +96,21 @@ impl ManualStore {
     }
 }
 
-impl LeaseStore for ManualStore {
+impl LeaseStore<V4> for ManualStore {
     fn fetch(&mut self, now: Now, keys: &FetchKeys<'_>, facts: &mut Facts) {
         self.shard.fetch(now, self.settled_epoch(), keys, facts);
     }
 
-    fn commit(
-        &mut self,
-        now: Now,
-        identity: &Identity<'_>,
-        changes: &[Change<'_>],
-    ) -> Result<Receipt, Refusal> {
+    fn commit(&mut self, now: Now, changes: &[Change<'_>]) -> Result<Receipt, Refusal> {
         if self.has_failed() {
             return Err(Refusal::Failed);
         }
         let settled = self.settled_epoch();
         let mut rows = self.log.rows();
         let Rows { open_epoch, logged } = &mut *rows;
-        let receipt =
-            self.shard.apply(now, identity, changes, *open_epoch, settled, &mut |row| {
-                logged.push(row.to_lease());
-            })?;
+        let receipt = self.shard.apply(now, changes, *open_epoch, settled, &mut |row| {
+            logged.push(row.to_lease());
+        })?;
         if receipt.row_epoch != 0 {
             self.log.is_epoch_used.store(true, Ordering::Relaxed);
         }

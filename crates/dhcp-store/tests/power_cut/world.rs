@@ -290,8 +290,9 @@ impl<'r> World<'r> {
             }
             _ => (Action::Lease(terms), leased),
         };
-        let change = Change { address: slot.address, expected_version: slot.version, action };
-        let receipt = self.stores[shard].commit(self.now, &identity, &[change]);
+        let (address, expected_version) = (slot.address, slot.version);
+        let change = Change { identity, address, expected_version, action };
+        let receipt = self.stores[shard].commit(self.now, &[change]);
         self.stores[shard].submit(self.now);
         match receipt {
             Ok(receipt) => self.ledger.commit(slot.address, state, receipt.row_epoch, now_s),

@@ -52,7 +52,7 @@ const DURABILITIES: &[&str] = &["none", "interval", "always"];
 pub const KEYS: &[Key] = &[
     key("name", Takes::Name, "", "Short name; part of the result folder's name."),
     key("title", Takes::Text, "", "One line for people; the report's title."),
-    key("protocol", Takes::Choice(&["dhcp4"]), "\"dhcp4\"", "What is spoken."),
+    key("protocol", Takes::Choice(&["dhcp4", "dhcp6"]), "\"dhcp4\"", "What is spoken."),
     key(
         "topology",
         Takes::Choice(&["auto", "veth", "loopback"]),
@@ -168,7 +168,7 @@ pub const KEYS: &[Key] = &[
         "runs.count",
         Takes::Whole(0, 100),
         "0",
-        "Whole measurements of every server, each from the beginning; takes the place of blocks.rounds.",
+        "Whole measurements of every server, each from the beginning and without leases; takes the place of blocks.rounds.",
     ),
     key(
         "runs.drop",

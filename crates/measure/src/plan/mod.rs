@@ -60,6 +60,28 @@ pub enum Protocol {
     /// DHCPv4, whole DISCOVER-OFFER-REQUEST-ACK exchanges through a relay.
     #[default]
     Dhcp4,
+    /// DHCPv6, whole SOLICIT-ADVERTISE-REQUEST-REPLY exchanges through a relay.
+    Dhcp6,
+}
+
+impl Protocol {
+    /// The word in plans and on the generator's command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dhcp4 => "dhcp4",
+            Self::Dhcp6 => "dhcp6",
+        }
+    }
+
+    /// The messages of an exchange in their order, for people.
+    #[must_use]
+    pub const fn messages(self) -> [&'static str; 4] {
+        match self {
+            Self::Dhcp4 => ["DISCOVER", "OFFER", "REQUEST", "ACK"],
+            Self::Dhcp6 => ["SOLICIT", "ADVERTISE", "REQUEST", "REPLY"],
+        }
+    }
 }
 
 /// How generator and server are connected.

@@ -341,7 +341,7 @@ mod tests {
             [
                 "1:1: `title` is missing",
                 "1:8: `name` must be letters, digits and dashes",
-                "2:12: `protocol` must be one of: dhcp4",
+                "2:12: `protocol` must be one of: dhcp4, dhcp6",
                 "3:11: `servers` must be a list of different names",
                 "5:3: unknown key `search.dwel_s`",
                 "6:12: `search.growth` must be a number from 1.1 to 16",
@@ -426,6 +426,7 @@ mod tests {
             ("dhcp4-quick", include_str!("../../../../plans/dhcp4-quick.toml")),
             ("dhcp4-smoke", include_str!("../../../../plans/dhcp4-smoke.toml")),
             ("dhcp4-full", include_str!("../../../../plans/dhcp4-full.toml")),
+            ("dhcp6-full", include_str!("../../../../plans/dhcp6-full.toml")),
         ] {
             let plan = Plan::parse(file, text).unwrap_or_else(|problems| {
                 panic!("{}", problems.iter().map(Problem::to_string).collect::<String>())

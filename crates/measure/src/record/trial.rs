@@ -66,6 +66,9 @@ pub struct Trial {
     pub rate_per_s: f64,
     /// Seed of the generator.
     pub seed: u64,
+    /// Seconds that were spent before on waiting until the server had worked off what earlier trials
+    /// had left.
+    pub wait_s: f64,
     /// Seconds since the run began when the first exchange was due.
     pub start_s: f64,
     /// Seconds since the run began when the drain had ended.

@@ -89,6 +89,7 @@ fn document(title: &str, id: &str, data: &serde_json::Result<String>, body: &Mar
 }
 
 fn charts(summary: &Summary) -> Markup {
+    let [.., last] = summary.plan.protocol.messages();
     let has_curve = summary.results.iter().any(|result| !result.curve.is_empty());
     html! {
         @if !runs::is_empty(summary) {
@@ -128,6 +129,7 @@ fn charts(summary: &Summary) -> Markup {
                 &html! {
                     "On the diagonal everything offered is answered on time. Hollow marks missed "
                     "the criterion; level lines are the highest confirmed rates."
+                    @if let Some(variants) = page::variants(summary) { " " (variants) }
                 },
                 &html! {},
                 &load_curve::chart(summary),
@@ -137,7 +139,7 @@ fn charts(summary: &Summary) -> Markup {
                 "latency",
                 "Latency against load",
                 &html! {
-                    "From when an exchange was due to its ACK. Shaded: beyond the highest rate. "
+                    "From when an exchange was due to its " (last) ". Shaded: beyond the highest rate. "
                     "Each panel has its own load axis and all share the latency axis."
                 },
                 &html! {},

@@ -162,6 +162,14 @@ fn latency(name: &str, at: Option<LatencyAt>) -> Markup {
     }
 }
 
+/// How each server that has a curve was run, where that is more than its name: "kea: multi-threaded".
+pub(super) fn variants(summary: &Summary) -> Option<String> {
+    let named = summary.results.iter().filter(|result| !result.variant.is_empty());
+    let words: Vec<String> =
+        named.map(|result| format!("{}: {}", result.server, result.variant)).collect();
+    (!words.is_empty()).then(|| words.join("; ") + ".")
+}
+
 /// The mark of a series, so that cards and lines are one without color.
 fn glyph(index: usize) -> Markup {
     html! {
@@ -198,14 +206,16 @@ pub(super) fn method(summary: &Summary) -> Markup {
     let plan = &summary.plan;
     let search = &plan.search;
     let number = |value: f64| format::trimmed(value, 2);
+    let messages = plan.protocol.messages();
+    let [first, .., last] = messages;
     html! {
         section class="method" {
             h2 { "How it was measured" }
             p {
-                "An exchange is a whole DISCOVER, OFFER, REQUEST, ACK through a relay; it makes one "
+                "An exchange is a whole " (messages.join(", ")) " through a relay; it makes one "
                 "lease. The generator keeps a schedule that does not wait for answers. An exchange "
-                "is good when its ACK arrives within " (number(search.deadline_s))
-                " s of when its DISCOVER was " em { "due" } ", not of when it was sent, so a "
+                "is good when its " (last) " arrives within " (number(search.deadline_s))
+                " s of when its " (first) " was " em { "due" } ", not of when it was sent, so a "
                 "generator or server that stalls cannot hide it."
             }
             p {

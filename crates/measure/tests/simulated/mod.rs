@@ -98,7 +98,7 @@ impl Lab {
             }
             for turn in self.plan.blocks.order.turns(models.len(), round, self.plan.seed) {
                 let known = found.get(&turn).copied().or_else(|| self.known(&models[turn]));
-                let plan = self.plan.search_of(round);
+                let plan = self.plan.search_of(round, &self.plan.search);
                 let search = match known {
                     Some(rate) if !self.plan.has_runs() => Search::near(&plan, rate),
                     _ => Search::new(&plan),
@@ -186,6 +186,7 @@ impl Lab {
             || mishaps.contains(&Mishap::Void)
             || mishaps.contains(&Mishap::Blinded) && rate_per_s > model.capacity_per_s / 2.0;
         let mut trial = Trial {
+            wait_s: 0.001,
             schema: TRIAL_SCHEMA.to_owned(),
             number,
             server: model.server.to_owned(),

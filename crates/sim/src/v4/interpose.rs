@@ -6,8 +6,7 @@ use std::rc::{Rc, Weak};
 
 use base::{Now, Random};
 use dhcp_engine::v4::{Ingress, Shard, Transmit};
-use dhcp_lease::Identity;
-use dhcp_lease::v4::{Action, Change, Facts, FetchKeys, LeaseStore, Receipt, Refusal, Swept};
+use dhcp_lease::v4::{Action, Change, Facts, FetchKeys, LeaseStore, Receipt, Refusal, Swept, V4};
 
 use super::world::{Deed, Deeds};
 
@@ -47,7 +46,7 @@ pub struct Interposed<S> {
     junction: Rc<RefCell<Junction<S>>>,
 }
 
-impl<S: LeaseStore> Interposed<S> {
+impl<S: LeaseStore<V4>> Interposed<S> {
     /// Wraps `inner`.
     pub const fn new(inner: S, junction: Rc<RefCell<Junction<S>>>) -> Self {
         Self { inner, junction }
@@ -76,20 +75,15 @@ impl<S: LeaseStore> Interposed<S> {
     }
 }
 
-impl<S: LeaseStore> LeaseStore for Interposed<S> {
+impl<S: LeaseStore<V4>> LeaseStore<V4> for Interposed<S> {
     fn fetch(&mut self, now: Now, keys: &FetchKeys<'_>, facts: &mut Facts) {
         self.let_others_in(now);
         self.inner.fetch(now, keys, facts);
     }
 
-    fn commit(
-        &mut self,
-        now: Now,
-        identity: &Identity<'_>,
-        changes: &[Change<'_>],
-    ) -> Result<Receipt, Refusal> {
+    fn commit(&mut self, now: Now, changes: &[Change<'_>]) -> Result<Receipt, Refusal> {
         self.let_others_in(now);
-        let receipt = self.inner.commit(now, identity, changes)?;
+        let receipt = self.inner.commit(now, changes)?;
         for change in changes {
             if matches!(change.action, Action::Release | Action::Decline { .. }) {
                 let deeds = self.junction.borrow().deeds.clone();

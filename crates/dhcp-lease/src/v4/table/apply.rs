@@ -5,9 +5,9 @@ use base::Now;
 use super::LeaseTable;
 use super::stripe::Locked;
 use crate::Identity;
-use crate::v4::contract::{Action, CHANGES_MAX, Change, LeaseTerms, Occupancy, Receipt, Refusal};
 use crate::v4::lease::LeaseState;
 use crate::v4::row::RowView;
+use crate::v4::{Action, CHANGES_MAX, Change, LeaseTerms, Occupancy, Receipt, Refusal};
 
 /// The locked stripes of one commit, ascending.
 struct Guards<'t> {
@@ -64,14 +64,13 @@ impl LeaseTable {
     pub fn apply(
         &self,
         now: Now,
-        identity: &Identity<'_>,
         changes: &[Change<'_>],
         row_epoch: u64,
         settled_epoch: u64,
         log: &mut dyn FnMut(RowView<'_>),
     ) -> Result<Receipt, Refusal> {
         assert!(changes.len() <= CHANGES_MAX, "a commit has at most {CHANGES_MAX} changes");
-        let commit = Commit { now, identity, row_epoch, settled_epoch };
+        let commit = Commit { now, row_epoch, settled_epoch };
         if let [change] = changes {
             let mut stripe = self.lock_of(u32::from(change.address));
             commit.check(&stripe, change)?;
@@ -96,21 +95,21 @@ impl LeaseTable {
 }
 
 /// One commit.
-struct Commit<'c, 'i> {
+struct Commit {
     now: Now,
-    identity: &'c Identity<'i>,
     row_epoch: u64,
     settled_epoch: u64,
 }
 
-impl Commit<'_, '_> {
+impl Commit {
     const fn receipt(&self, is_logged: bool) -> Receipt {
         Receipt { row_epoch: if is_logged { self.row_epoch } else { 0 } }
     }
 
     /// Whether `change` may be made.
     fn check(&self, stripe: &Locked<'_>, change: &Change<'_>) -> Result<(), Refusal> {
-        let Some(view) = stripe.view(u32::from(change.address), self.identity, self.settled_epoch)
+        let Some(view) =
+            stripe.view(u32::from(change.address), &change.identity, self.settled_epoch)
         else {
             return Err(Refusal::NoSuchSlot);
         };
@@ -148,7 +147,7 @@ impl Commit<'_, '_> {
         let id = stripe.make(u32::from(change.address));
         match change.action {
             Action::Hold { deadline_ns, subnet_id } => {
-                self.hold(stripe, id, deadline_ns, subnet_id);
+                self.hold(stripe, id, &change.identity, (deadline_ns, subnet_id));
                 return false;
             }
             Action::Unhold => {
@@ -156,7 +155,7 @@ impl Commit<'_, '_> {
                 return false;
             }
             Action::Lease(terms) => {
-                self.lease(stripe, id, &terms);
+                self.lease(stripe, id, &change.identity, &terms);
                 log(stripe.slot(id).row(LeaseState::Assigned));
             }
             Action::Release => self.release(stripe, id, log),
@@ -168,12 +167,18 @@ impl Commit<'_, '_> {
         true
     }
 
-    fn hold(&self, stripe: &mut Locked<'_>, id: u32, deadline_ns: u64, subnet_id: u32) {
+    fn hold(
+        &self,
+        stripe: &mut Locked<'_>,
+        id: u32,
+        identity: &Identity<'_>,
+        (deadline_ns, subnet_id): (u64, u32),
+    ) {
         let slot = stripe.slot(id);
         if slot.occupancy == Occupancy::Leased && slot.expires_s() > self.now.wall_s() {
             return;
         }
-        stripe.take(id, self.identity);
+        stripe.take(id, identity);
         stripe.transition(id, Occupancy::Held, |slot| {
             slot.hold_deadline_ns = deadline_ns;
             slot.subnet_id = subnet_id;
@@ -181,8 +186,14 @@ impl Commit<'_, '_> {
         });
     }
 
-    fn lease(&self, stripe: &mut Locked<'_>, id: u32, terms: &LeaseTerms<'_>) {
-        stripe.take(id, self.identity);
+    fn lease(
+        &self,
+        stripe: &mut Locked<'_>,
+        id: u32,
+        identity: &Identity<'_>,
+        terms: &LeaseTerms<'_>,
+    ) {
+        stripe.take(id, identity);
         let set_terms = |slot: &mut super::slot::Slot| {
             slot.cltt_s = self.now.wall_s();
             slot.valid_lifetime_s = terms.valid_lifetime_s;

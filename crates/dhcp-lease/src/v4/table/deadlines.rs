@@ -9,7 +9,7 @@
 
 use super::slot::Slot;
 use super::slots::Slots;
-use crate::v4::contract::Occupancy;
+use crate::v4::Occupancy;
 
 /// `prev` of a slot that is in no list.
 pub(super) const UNLINKED: u32 = u32::MAX;

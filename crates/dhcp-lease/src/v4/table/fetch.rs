@@ -7,8 +7,8 @@ use base::Now;
 
 use super::index::Found;
 use super::{LeaseTable, STRIPES};
-use crate::v4::contract::{Facts, FetchKeys, MINE_MAX, Occupancy, SlotView};
-use crate::v4::pool::PoolIndex;
+use crate::v4::PoolIndex;
+use crate::v4::{Facts, FetchKeys, MINE_MAX, Occupancy, SlotView};
 
 /// Free bits over taken slots that one fetch passes at most.
 const STALE_BITS: u32 = 1024;

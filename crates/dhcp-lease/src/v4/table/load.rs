@@ -2,7 +2,7 @@
 
 use super::slot::Extra;
 use super::{LeaseTable, STRIPES};
-use crate::v4::contract::Occupancy;
+use crate::v4::Occupancy;
 use crate::v4::lease::{Lease, LeaseState};
 
 impl LeaseTable {

@@ -3,9 +3,9 @@
 use core::net::Ipv4Addr;
 
 use super::deadlines::UNLINKED;
-use crate::v4::contract::{Occupancy, Owner, SlotView};
 use crate::v4::lease::{INFINITE_LIFETIME_S, LeaseState};
 use crate::v4::row::RowView;
+use crate::v4::{Occupancy, Owner, SlotView};
 use crate::{ClientId, HardwareAddress, Identity};
 
 /// What few leases have.
@@ -134,6 +134,7 @@ impl Slot {
             valid_lifetime_s: if has_term { self.valid_lifetime_s } else { 0 },
             hold_deadline_ns: if is_held { self.hold_deadline_ns } else { 0 },
             row_epoch: self.row_epoch,
+            detail: (),
         }
     }
 

@@ -8,7 +8,7 @@ use super::deadlines::Deadlines;
 use super::slot::Slot;
 use super::slots::Slots;
 use super::{LeaseTable, Usage};
-use crate::v4::contract::{Occupancy, SlotView};
+use crate::v4::{Occupancy, SlotView};
 use crate::{ClientId, HardwareAddress, Identity};
 
 /// What comes up next in a stripe, for those who look for a stripe worth locking.

@@ -9,7 +9,7 @@ use base::Now;
 use super::deadlines::Deadlines;
 use super::stripe::{Hints, Locked};
 use super::{LeaseTable, STRIPES};
-use crate::v4::contract::{Occupancy, Swept};
+use crate::v4::{Occupancy, Swept};
 
 impl LeaseTable {
     /// Frees what has ended at `now` and what was released in rows through `settled_epoch`,

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::super::{LeaseTable, STRIPES, Usage};
 use crate::ClientId;
-use crate::v4::contract::Occupancy;
+use crate::v4::Occupancy;
 
 /// Asserts the invariants of a table that nobody uses. `claimed` addresses are free with their bit
 /// taken.

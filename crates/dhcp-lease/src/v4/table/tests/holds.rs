@@ -5,7 +5,7 @@ use base::Random;
 use super::super::LeaseTable;
 use super::audit::audit;
 use super::{SECOND_NS, START, candidate, commit, pool, slot};
-use crate::v4::contract::{Action, Occupancy};
+use crate::v4::{Action, Occupancy};
 
 #[test]
 fn the_oldest_hold_is_broken_first_among_thousands() {

@@ -8,8 +8,8 @@ use super::super::{LeaseTable, Usage};
 use super::audit::audit;
 use super::{START, change, client, commit, lease_for, pool, slot};
 use crate::ClientId;
-use crate::v4::contract::{Action, LeaseTerms, Occupancy};
 use crate::v4::lease::{Lease, LeaseState};
+use crate::v4::{Action, LeaseTerms, Occupancy};
 
 fn lease(address: u32, number: u32) -> Lease {
     Lease {
@@ -93,12 +93,10 @@ fn a_renewal_keeps_what_only_the_file_knew() {
     let mut renew = |number, hostname| {
         let terms = LeaseTerms { valid_lifetime_s: 10, subnet_id: 2, pool_id: 4, hostname };
         let known = slot(&table, &pools, START, 0x0a00_0000).unwrap();
-        let changes = [change(&known, Action::Lease(terms))];
+        let changes = [change(number, &known, Action::Lease(terms))];
         let now = START.after_ns(20_000_000_000);
         let now = if number == 1 { START } else { now };
-        table
-            .apply(now, &client(number), &changes, 0, 0, &mut |row| rows.push(row.to_lease()))
-            .unwrap();
+        table.apply(now, &changes, 0, 0, &mut |row| rows.push(row.to_lease())).unwrap();
     };
     renew(1, "other");
     renew(2, "");
@@ -125,7 +123,7 @@ fn a_released_row_names_the_client_that_releases() {
     let mut rows = Vec::new();
     let now = START.after_ns(7_000_000_000);
     table
-        .apply(now, &client(1), &[change(&leased, Action::Release)], 0, 0, &mut |row| {
+        .apply(now, &[change(1, &leased, Action::Release)], 0, 0, &mut |row| {
             rows.push(row.to_lease());
         })
         .unwrap();

@@ -13,10 +13,8 @@ use core::net::Ipv4Addr;
 use base::Now;
 
 use super::LeaseTable;
-use crate::v4::contract::{
-    Action, Change, Facts, FetchKeys, LeaseTerms, Receipt, Refusal, SlotView,
-};
-use crate::v4::pool::{PoolIndex, PoolSet, PoolSpec};
+use crate::v4::{Action, Change, Facts, FetchKeys, LeaseTerms, Receipt, Refusal, SlotView};
+use crate::v4::{PoolIndex, PoolSet, PoolSpec};
 use crate::{HardwareAddress, Identity};
 
 const START: Now = Now { mono_ns: 1_000_000_000, wall_us: 1_700_000_000_000_000 };
@@ -39,8 +37,9 @@ fn lease_for(valid_lifetime_s: u32) -> Action<'static> {
     Action::Lease(LeaseTerms { valid_lifetime_s, subnet_id: 1, pool_id: 0, hostname: "" })
 }
 
-fn change<'a>(slot: &SlotView, action: Action<'a>) -> Change<'a> {
-    Change { address: slot.address, expected_version: slot.version, action }
+fn change<'a>(who: u32, slot: &SlotView, action: Action<'a>) -> Change<'a> {
+    let (address, expected_version) = (slot.address, slot.version);
+    Change { identity: client(who), address, expected_version, action }
 }
 
 /// Asks for `address`.
@@ -79,5 +78,5 @@ fn commit(
     slot: &SlotView,
     action: Action<'_>,
 ) -> Result<Receipt, Refusal> {
-    table.apply(now, &client(who), &[change(slot, action)], 0, 0, &mut |_| {})
+    table.apply(now, &[change(who, slot, action)], 0, 0, &mut |_| {})
 }

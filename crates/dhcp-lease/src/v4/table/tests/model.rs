@@ -7,12 +7,12 @@ use base::{Now, Random};
 use super::super::LeaseTable;
 use super::audit::audit;
 use super::{SECOND_NS, START, pool};
-use crate::v4::contract::{
+use crate::v4::PoolIndex;
+use crate::v4::lease::{INFINITE_LIFETIME_S, Lease, LeaseState};
+use crate::v4::{
     Action, Change, Facts, FetchKeys, LeaseTerms, MINE_MAX, Occupancy, Owner, Receipt, Refusal,
     SlotView, Swept,
 };
-use crate::v4::lease::{INFINITE_LIFETIME_S, Lease, LeaseState};
-use crate::v4::pool::PoolIndex;
 use crate::{ClientId, HardwareAddress, Identity};
 
 /// Pools that meet the edges of words, blocks and stripes.
@@ -84,6 +84,7 @@ impl Known {
             valid_lifetime_s: if has_term { self.lifetime_s } else { 0 },
             hold_deadline_ns: if occupancy == Occupancy::Held { self.deadline_ns } else { 0 },
             row_epoch: self.epoch,
+            detail: (),
         }
     }
 }
@@ -387,12 +388,19 @@ impl Run {
         let who = self.who();
         let count = if self.random.chance(4, 5) { 1 } else { 1 + self.random.below(8) };
         let addresses: BTreeSet<u32> = (0..count).map(|_| self.address()).collect();
+        let client_id = who.1.map(|number| [number; 30]);
+        let identity = Identity {
+            hardware: hardware(who.0),
+            client_id: client_id.as_ref().map(<[u8; 30]>::as_slice),
+            match_client_id: who.2,
+        };
         let mut changes: Vec<_> = addresses
             .into_iter()
             .map(|address| {
                 let version = self.model.slots.get(&address).map_or(0, |slot| slot.version);
                 let is_wrong = self.random.chance(1, 15);
                 Change {
+                    identity,
                     address: address.into(),
                     expected_version: version + u32::from(is_wrong),
                     action: self.action(),
@@ -400,17 +408,10 @@ impl Run {
             })
             .collect();
         self.random.shuffle(&mut changes);
-        let client_id = who.1.map(|number| [number; 30]);
-        let identity = Identity {
-            hardware: hardware(who.0),
-            client_id: client_id.as_ref().map(<[u8; 30]>::as_slice),
-            match_client_id: who.2,
-        };
         let mut rows = Vec::new();
         let (now, open, settled) = (self.model.now, self.model.open, self.model.settled);
-        let got = self
-            .table
-            .apply(now, &identity, &changes, open, settled, &mut |row| rows.push(row.to_lease()));
+        let got =
+            self.table.apply(now, &changes, open, settled, &mut |row| rows.push(row.to_lease()));
         assert_eq!(got, self.model.commit(who, &changes));
         assert!(rows.iter().all(|row| row.cltt_s == now.wall_s()));
         let rows: Vec<Row> = rows

@@ -8,8 +8,8 @@ use base::Random;
 use super::super::LeaseTable;
 use super::audit::audit;
 use super::{START, candidate, client, commit, lease_for, pool, slot};
-use crate::v4::contract::{Action, Occupancy};
 use crate::v4::lease::{Lease, LeaseState};
+use crate::v4::{Action, Occupancy};
 
 const FIRST: u32 = 0x0a00_0000;
 

@@ -8,11 +8,11 @@ use base::{Now, Random};
 
 use super::super::LeaseTable;
 use super::audit::audit;
-use super::{SECOND_NS, START, change, client, lease_for, pool};
-use crate::v4::contract::{Action, Facts, FetchKeys, Occupancy, Owner};
+use super::{SECOND_NS, START, client, lease_for, pool};
 use crate::v4::lease::LeaseState;
-use crate::v4::pool::{PoolIndex, PoolSet};
 use crate::v4::row::RowView;
+use crate::v4::{Action, Facts, FetchKeys, Occupancy, Owner};
+use crate::v4::{Change, PoolIndex, PoolSet};
 
 const FIRST: u32 = 0x0a00_00c0;
 const COUNT: u32 = 150;
@@ -88,8 +88,9 @@ impl World {
         };
         // The epoch is read first: a row may be settled early here, never late.
         let epoch = self.open_epoch.load(Ordering::Acquire);
-        let changes = [change(&slot, action)];
-        let outcome = self.table.apply(now, &identity, &changes, epoch, settled, &mut |row| {
+        let (address, expected_version) = (slot.address, slot.version);
+        let changes = [Change { identity, address, expected_version, action }];
+        let outcome = self.table.apply(now, &changes, epoch, settled, &mut |row| {
             // Another thread may have reclaimed the last lease by a later clock.
             self.ledger.note(&row, self.now());
         });

@@ -5,7 +5,7 @@ use base::{Now, Random};
 use super::super::LeaseTable;
 use super::audit::audit;
 use super::{SECOND_NS, START, commit, lease_for, pool, slot};
-use crate::v4::contract::Occupancy;
+use crate::v4::Occupancy;
 use crate::v4::lease::INFINITE_LIFETIME_S;
 
 const FIRST: u32 = 0x0a00_0000;

@@ -1,0 +1,33 @@
+//! What leases of both families have in common.
+
+/// A lifetime that never ends (RFC 2131 §3.3, RFC 9915 §7.7).
+pub const INFINITE_LIFETIME_S: u32 = u32::MAX;
+
+/// Kea's lease states, with its numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum LeaseState {
+    /// Given to a client (whether or not it has run out since).
+    #[default]
+    Assigned = 0,
+    /// A client found the address in use (DHCPDECLINE); nobody gets it until the probation ends.
+    Declined = 1,
+    /// Run out and taken back.
+    ExpiredReclaimed = 2,
+    /// Given back by the client and kept for it.
+    Released = 3,
+}
+
+impl LeaseState {
+    /// The state with Kea's number `value`.
+    #[must_use]
+    pub const fn from_number(value: u8) -> Option<Self> {
+        match value {
+            0 => Some(Self::Assigned),
+            1 => Some(Self::Declined),
+            2 => Some(Self::ExpiredReclaimed),
+            3 => Some(Self::Released),
+            _ => None,
+        }
+    }
+}
