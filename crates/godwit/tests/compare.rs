@@ -13,7 +13,8 @@ struct Place(PathBuf);
 
 impl Place {
     fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("godwit-compare-{name}-{}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("godwit-compare-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).expect("a folder");
         Self(path)
     }
@@ -118,7 +119,10 @@ fn what_is_no_result_folder_is_refused_in_words() {
         ("unfinished", "`godwit lab report unfinished` makes it from the records"),
         (&place.file("cut", "{ \"schema\": "), "cut/summary.json is not what it should be: EOF"),
         (&place.file("braces", "{}"), "its schema is nothing, not godwit.summary.v1"),
-        (&place.file("other", "{ \"schema\": \"godwit.load.v1\" }"), "its schema is godwit.load.v1"),
+        (
+            &place.file("other", "{ \"schema\": \"godwit.load.v1\" }"),
+            "its schema is godwit.load.v1",
+        ),
         (&place.file("list", "[]"), "list/summary.json is not what it should be"),
     ] {
         for pair in [[a.as_str(), folder], [folder, a.as_str()]] {
@@ -197,11 +201,8 @@ fn an_interrupt_after_a_run_keeps_it() {
     let plan = runs_plan(&place);
     let mut command = Command::new(GODWIT);
     command.args(["lab", "run", &plan]).current_dir(&place.0).stdin(Stdio::null());
-    let mut child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("godwit starts");
+    let mut child =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("godwit starts");
     let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
     let third = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("round 3 of 5")));
     assert!(third.is_some(), "a third run begins");

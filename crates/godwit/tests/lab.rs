@@ -218,7 +218,8 @@ fn servers_that_take_a_whole_interface_have_one_or_are_refused() {
     assert!(run.contains("isc-dhcpd is measured with a pool of 16,384 instead of 262,144"));
     assert!(run.contains("dnsmasq is measured with 1,000 clients"));
     let trial: serde_json::Value =
-        serde_json::from_str(&read("trials/000-isc-dhcpd-pool-of-16-384/trial.json")).expect("JSON");
+        serde_json::from_str(&read("trials/000-isc-dhcpd-pool-of-16-384/trial.json"))
+            .expect("JSON");
     assert_eq!(trial["rate_per_s"], 60.0, "slow servers are not met with the plan's first rate");
     assert!(trial["wait_s"].as_f64() > Some(0.0), "it was asked before whether it answers");
     assert_eq!(processes_in(&place.0), Vec::<String>::new());

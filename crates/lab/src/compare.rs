@@ -135,7 +135,12 @@ fn of_server(server: &ServerComparison) -> String {
         _ => "",
     };
     let rates = ratio(&server.leases_per_s);
-    line("leases/s", rate(a), rate(b), if rates.is_empty() { rates } else { bound.to_owned() + &rates });
+    line(
+        "leases/s",
+        rate(a),
+        rate(b),
+        if rates.is_empty() { rates } else { bound.to_owned() + &rates },
+    );
     let name = if a.is_interval && b.is_interval { "95 % interval" } else { "rounds" };
     line(name, range(a), range(b), String::new());
     line("as share of the limit's", String::new(), String::new(), ratio(&server.of_limit));
@@ -146,7 +151,12 @@ fn of_server(server: &ServerComparison) -> String {
         optional(b.leases_per_cpu_s),
         ratio(&server.leases_per_cpu_s),
     );
-    line("p50/p99/p99.9 at half, ms", latency(a.latency_half), latency(b.latency_half), String::new());
+    line(
+        "p50/p99/p99.9 at half, ms",
+        latency(a.latency_half),
+        latency(b.latency_half),
+        String::new(),
+    );
     line("p50/p99/p99.9 at top, ms", latency(a.latency_max), latency(b.latency_max), String::new());
     let share = |at: Option<LatencyAt>| {
         at.map(|at| format!("{:.2} %", at.loss * 100.0)).unwrap_or_default()

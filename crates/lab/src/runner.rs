@@ -118,7 +118,9 @@ pub fn run(plan: &Plan, subjects: &[Subject], bench: &mut dyn Bench) -> Result<O
         turn: 0,
     };
     match course.rounds().and_then(|()| course.curve()) {
-        Err(LabError::Interrupted) if course.out.rounds_done > 0 => course.out.is_interrupted = true,
+        Err(LabError::Interrupted) if course.out.rounds_done > 0 => {
+            course.out.is_interrupted = true
+        }
         done => done?,
     }
     Ok(course.out)

@@ -198,9 +198,10 @@ fn the_comparison_works_in_a_browser() {
     let (a, mut b) = (full(), full());
     b.environment.kernel = "another".to_owned();
     let comparison = measure::compare::compare(("results/a", &a), ("results/b", &b), true);
-    let ratios = comparison.servers.iter().flat_map(|server| {
-        [server.leases_per_s, server.leases_per_cpu_s, server.of_limit]
-    });
+    let ratios = comparison
+        .servers
+        .iter()
+        .flat_map(|server| [server.leases_per_s, server.leases_per_cpu_s, server.of_limit]);
     let marks = ratios.flatten().count() + 1;
     assert_eq!(marks, 3 * comparison.servers.len() + 1, "all ratios and the limit's");
     let page = measure::report::render_comparison(&comparison);

@@ -73,11 +73,13 @@ fn a_change_is_found_with_its_size_and_nothing_else_is() {
 
 #[test]
 fn the_ratio_is_that_of_scipy() {
-    // SciPy 1.17.1: t = stats.ttest_ind(log(b), log(a), equal_var=False, trim=1/9 + 1e-9);
-    // exp(d), exp(d - h), exp(d + h) with d the difference of stats.trim_mean(log(.), 1/9 + 1e-9)
-    // and h = t.ppf(0.975, t.df) * d / t.statistic.
-    let a = [41_230.0, 40_120.0, 43_510.0, 39_990.0, 42_040.0, 41_870.0, 28_700.0, 44_020.0, 40_760.0];
-    let b = [51_230.0, 50_120.0, 46_510.0, 52_990.0, 49_040.0, 51_870.0, 58_700.0, 50_020.0, 53_760.0];
+    // SciPy 1.17.1 gives t and df by stats.ttest_ind(log(b), log(a), equal_var=False,
+    // trim=1/9 + 1e-9); the ratio is exp of the difference d of stats.trim_mean of both logarithms,
+    // and its interval exp of d more or less t.ppf(0.975, df) times d over t.
+    let a =
+        [41_230.0, 40_120.0, 43_510.0, 39_990.0, 42_040.0, 41_870.0, 28_700.0, 44_020.0, 40_760.0];
+    let b =
+        [51_230.0, 50_120.0, 46_510.0, 52_990.0, 49_040.0, 51_870.0, 58_700.0, 50_020.0, 53_760.0];
     let with = |summary: &Summary, values: [f64; 9]| {
         let mut summary = summary.clone();
         for (run, value) in summary.results[0].runs.iter_mut().zip(values) {
@@ -102,7 +104,9 @@ fn a_result_against_itself_is_one() {
     for server in &comparison.servers {
         for interval in [server.leases_per_s, server.leases_per_cpu_s, server.of_limit] {
             let interval = interval.unwrap();
-            assert!((interval.ratio - 1.0).abs() < 1e-12 && interval.low <= 1.0 && interval.high >= 1.0);
+            assert!(
+                (interval.ratio - 1.0).abs() < 1e-12 && interval.low <= 1.0 && interval.high >= 1.0
+            );
         }
     }
     assert_eq!((comparison.notes.len(), comparison.schema.as_str()), (0, COMPARE_SCHEMA));
@@ -118,7 +122,10 @@ fn plans_that_decide_otherwise_are_refused_with_their_keys() {
         b.plan.void.steal_percent = 50.0;
     });
     assert_eq!(kinds, [ReasonKind::Plan], "one reason with all keys");
-    assert!(said.contains("name (\"dhcp4-full\" in A, \"mine\" in B), void.steal_percent"), "{said}");
+    assert!(
+        said.contains("name (\"dhcp4-full\" in A, \"mine\" in B), void.steal_percent"),
+        "{said}"
+    );
     let (kinds, _) = reasons(|b| {
         b.plan.title = "other words".to_owned();
         b.plan.servers.pop();
@@ -144,7 +151,9 @@ fn other_machines_are_refused() {
         ("the processor differs", |b| b.environment.cpu_model = "Other CPU".to_owned()),
         ("the number of processors differs: 2 in A, 4 in B", |b| b.environment.cpus = 4),
         ("the kernel differs", |b| b.environment.kernel = "6.12".to_owned()),
-        ("the topology differs: veth in A, loopback", |b| "loopback".clone_into(&mut b.environment.topology)),
+        ("the topology differs: veth in A, loopback", |b| {
+            "loopback".clone_into(&mut b.environment.topology)
+        }),
         ("the hypervisor differs: kvm in A, none in B", |b| b.environment.virtualization.clear()),
         ("the memory differs: 8192 MiB in A, 4096", |b| b.environment.memory_bytes /= 2),
         ("net.core.rmem_max differs", |b| {
@@ -174,7 +183,8 @@ fn tools_and_durabilities_are_refused_and_servers_versions_are_told() {
     b.results[1].variant = "single-threaded".to_owned();
     let comparison = side_by_side(&A, &b);
     assert!(comparison.is_comparable);
-    let told = ["kea is 2.2.0 in A, 3.0.0 in B", "the better variant differs: kea is multi-threaded"];
+    let told =
+        ["kea is 2.2.0 in A, 3.0.0 in B", "the better variant differs: kea is multi-threaded"];
     for words in told {
         assert!(comparison.notes.iter().any(|note| note.contains(words)), "{:?}", comparison.notes);
     }
@@ -222,7 +232,9 @@ fn what_is_not_there_is_refused() {
     refused(ReasonKind::MissingData, "the processor of B is not known", |b| {
         b.environment.cpu_model.clear();
     });
-    refused(ReasonKind::MissingData, "the memory of B is not known", |b| b.environment.memory_bytes = 0);
+    refused(ReasonKind::MissingData, "the memory of B is not known", |b| {
+        b.environment.memory_bytes = 0
+    });
     refused(ReasonKind::MissingData, "the limit responder has no rate in B", |b| b.limit = None);
     refused(ReasonKind::MissingData, "kea has 3 runs that count in B", |b| {
         b.results[1].runs.truncate(3);
@@ -320,9 +332,8 @@ fn two_results_of_the_same_servers_seldom_seem_to_differ() {
         }
         summary
     };
-    let small = |summary: &Summary| {
-        Summary { trials: Vec::new(), timeline: Vec::new(), ..summary.clone() }
-    };
+    let small =
+        |summary: &Summary| Summary { trials: Vec::new(), timeline: Vec::new(), ..summary.clone() };
     let (a, b) = (small(&A), small(&B));
     let mut alarms = 0;
     for _ in 0..1_000 {

@@ -130,7 +130,11 @@ fn a_run_never_seen_to_fail_is_a_lower_bound_or_void_as_the_plan_says() {
     assert!(godwit.runs[1].leases_per_s.is_some(), "the raw value stays");
     assert_eq!(godwit.mean.unwrap().values, 8);
     assert!(!godwit.is_at_least);
-    assert!(void.warnings.iter().any(|w| w.contains("did not see the server miss") && w.ends_with("void.")));
+    assert!(
+        void.warnings
+            .iter()
+            .any(|w| w.contains("did not see the server miss") && w.ends_with("void."))
+    );
 }
 
 #[test]
@@ -170,7 +174,7 @@ fn an_interrupted_run_keeps_what_is_done_and_says_so() {
     let summary = digest(&run, &trials);
     assert_eq!(summary.runs_done, 5);
     assert_eq!(summary.results[0].runs.len(), 6);
-    assert_eq!(summary.results[1].runs, whole.results[1].runs_without_marks(5), "not void: undone");
+    assert_eq!(summary.results[1].runs, whole.results[1].first_runs(5), "not void: undone");
     assert_eq!(summary.results[1].mean.unwrap().values, 5);
     assert_eq!(summary.ratios[0].leases_per_s.unwrap().pairs, 5);
     assert_eq!(summary.warnings[0], "5 of 9 runs were done; the figures are of those.");
@@ -180,19 +184,20 @@ fn an_interrupted_run_keeps_what_is_done_and_says_so() {
     let summary = digest(&run, &trials);
     let mean = summary.results[0].mean.unwrap();
     assert_eq!((mean.values, mean.dropped, mean.freedom), (2, 0, 0));
-    let least = summary.results[0].runs.iter().filter_map(|run| run.counts_as).fold(f64::MAX, f64::min);
+    let least =
+        summary.results[0].runs.iter().filter_map(|run| run.counts_as).fold(f64::MAX, f64::min);
     assert_eq!(mean.mean, least, "of two the lower one, never a mean that flatters");
 }
 
 /// The first runs of a server, with the best and the worst of them marked.
 trait FirstRuns {
-    fn runs_without_marks(&self, count: usize) -> Vec<RunFigure>;
+    fn first_runs(&self, count: usize) -> Vec<RunFigure>;
 }
 
 impl FirstRuns for ServerResult {
-    fn runs_without_marks(&self, count: usize) -> Vec<RunFigure> {
+    fn first_runs(&self, count: usize) -> Vec<RunFigure> {
         let mut runs = self.runs[..count].to_vec();
-        let value = |run: &RunFigure| run.counts_as.unwrap();
+        let value = |run: &RunFigure| run.counts_as.unwrap_or(0.0);
         let best = (0..count).max_by(|&a, &b| value(&runs[a]).total_cmp(&value(&runs[b])));
         let worst = (0..count).min_by(|&a, &b| value(&runs[a]).total_cmp(&value(&runs[b])));
         for (index, run) in runs.iter_mut().enumerate() {

@@ -17,7 +17,8 @@ impl ProcessBench<'_> {
     /// lease files are removed unless something is missing.
     fn end_server(&mut self, position: usize) {
         // A lease that has ended leaves its address to others.
-        let is_one_owner_due = self.origin.elapsed().as_secs_f64() < f64::from(self.plan.server.lease_time_s);
+        let is_one_owner_due =
+            self.origin.elapsed().as_secs_f64() < f64::from(self.plan.server.lease_time_s);
         let service = &mut self.services[position];
         let label = service.subject.label();
         self.progress.step(&format!("ending {label}"));
@@ -50,7 +51,10 @@ impl ProcessBench<'_> {
         for position in 0..self.services.len() {
             self.end_server(position);
         }
-        (Verified::by_server(std::mem::take(&mut self.verified)), std::mem::take(&mut self.problems))
+        (
+            Verified::by_server(std::mem::take(&mut self.verified)),
+            std::mem::take(&mut self.problems),
+        )
     }
 
     /// Starts the servers at `positions` anew, without leases.

@@ -132,7 +132,12 @@ impl<'a> ProcessBench<'a> {
     }
 
     /// Where and how `subject` runs.
-    pub(super) fn place(&self, subject: &Subject, address: SocketAddr, topology: &Topology) -> Place {
+    pub(super) fn place(
+        &self,
+        subject: &Subject,
+        address: SocketAddr,
+        topology: &Topology,
+    ) -> Place {
         let terms = Terms::of(&subject.kind, self.plan);
         Place {
             folder: self.folder.join(folder::SERVERS).join(subject.file_name()),

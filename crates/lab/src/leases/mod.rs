@@ -184,7 +184,8 @@ mod tests {
             missing: missing.split_whitespace().map(str::to_owned).collect(),
             ..Verified::default()
         };
-        let all = vec![of("a", 5, 4, "x"), of("b", 3, 3, ""), of("a", 7, 7, ""), of("a", 2, 1, "y")];
+        let all =
+            vec![of("a", 5, 4, "x"), of("b", 3, 3, ""), of("a", 7, 7, ""), of("a", 2, 1, "y")];
         assert_eq!(Verified::by_server(all), [of("a", 14, 12, "x y"), of("b", 3, 3, "")]);
     }
 

@@ -283,8 +283,13 @@ fn the_shipped_full_plans_take_a_quarter_of_an_hour_for_two_servers() {
     for (file, text) in crate::plans::SHIPPED.iter().filter(|(name, _)| name.ends_with("-full")) {
         let mut plan = Plan::parse(file, text).unwrap();
         // As here: Godwit with two durabilities, Kea in two ways, and the limit responder.
-        let names =
-            [("godwit", ""), ("godwit-always", ""), ("kea", "single"), ("kea", "multi"), ("limit", "")];
+        let names = [
+            ("godwit", ""),
+            ("godwit-always", ""),
+            ("kea", "single"),
+            ("kea", "multi"),
+            ("limit", ""),
+        ];
         let mut bench = imagined(&[90_000.0, 60_000.0, 9_000.0, 12_000.0, 200_000.0]);
         bench.overhead_s = 0.4;
         let out = run(&plan, &subjects(&names), &mut bench).unwrap();

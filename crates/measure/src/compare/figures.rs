@@ -167,19 +167,18 @@ pub(super) fn method(a: &Summary, b: &Summary) -> String {
 /// Every server that is in both.
 pub(super) fn servers(a: &Summary, b: &Summary) -> Vec<ServerComparison> {
     let method = Method::of(a, b);
-    let both = a.results.iter().filter_map(|of_a| {
-        Some((of_a, b.results.iter().find(|of_b| of_b.server == of_a.server)?))
-    });
+    let both = a
+        .results
+        .iter()
+        .filter_map(|of_a| Some((of_a, b.results.iter().find(|of_b| of_b.server == of_a.server)?)));
     both.map(|(of_a, of_b)| ServerComparison {
         server: of_a.server.clone(),
         a: figures(of_a),
         b: figures(of_b),
         leases_per_s: method.ratio_of_rates(&rates(of_b), &rates(of_a)),
         leases_per_cpu_s: method.ratio(&per_cpu(of_b), &per_cpu(of_a)),
-        of_limit: method.ratio_of_rates(
-            &of_limit(of_b, b.limit.as_ref()),
-            &of_limit(of_a, a.limit.as_ref()),
-        ),
+        of_limit: method
+            .ratio_of_rates(&of_limit(of_b, b.limit.as_ref()), &of_limit(of_a, a.limit.as_ref())),
     })
     .collect()
 }

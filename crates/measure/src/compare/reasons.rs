@@ -296,7 +296,8 @@ fn noise(found: &mut Found, a: &Summary, b: &Summary) {
             }
             Some(_) => {}
             None => {
-                let words = format!("the noise floor of {side} is not known: fewer than two rounds");
+                let words =
+                    format!("the noise floor of {side} is not known: fewer than two rounds");
                 found.reason(ReasonKind::MissingData, words);
             }
         }

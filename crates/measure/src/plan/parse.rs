@@ -175,10 +175,8 @@ impl Check<'_> {
             }
             let dropped = plan.runs.drop.at_each_end();
             if dropped > 0 && (plan.runs.count as usize) < LEAST_TO_DROP {
-                let message = format!(
-                    "{} runs are too few to drop the best and the worst",
-                    plan.runs.count
-                );
+                let message =
+                    format!("{} runs are too few to drop the best and the worst", plan.runs.count);
                 let help = "two must be left to have a spread; nine is what ISC does";
                 problems.push(("runs.count", message, help));
             }

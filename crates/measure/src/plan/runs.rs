@@ -82,7 +82,8 @@ impl Plan {
             base::Random::from_seed(self.seed ^ START_STREAM).shuffle(&mut shares);
             let share = shares.get(round as usize).copied().unwrap_or(0);
             let share = (f64::from(share) + 0.5) / f64::from(self.runs.count);
-            search.start_per_s = (search.start_per_s * search.growth.powf(share)).min(search.max_per_s);
+            search.start_per_s =
+                (search.start_per_s * search.growth.powf(share)).min(search.max_per_s);
         }
         search
     }

@@ -181,18 +181,13 @@ fn row(name: &str, a: String, b: String, ratio: String) -> Markup {
 }
 
 fn latencies(place: &str, a: Option<LatencyAt>, b: Option<LatencyAt>) -> Markup {
-    let of = |at: Option<LatencyAt>, figure: fn(LatencyAt) -> f64| {
-        at.filter(|at| at.latency.count > 0).map(figure)
+    let figures = |at: Option<LatencyAt>| {
+        let of = at.filter(|at| at.latency.count > 0).map(|at| at.latency);
+        [of.map(|of| of.p50_us), of.map(|of| of.p99_us), of.map(|of| of.p999_us)]
     };
-    let figures: [(&str, fn(LatencyAt) -> f64); 3] = [
-        ("p50", |at| at.latency.p50_us),
-        ("p99", |at| at.latency.p99_us),
-        ("p99.9", |at| at.latency.p999_us),
-    ];
     let shown = |us: Option<f64>| us.map(format::duration_us).unwrap_or_default();
     html! {
-        @for (name, figure) in figures {
-            @let (a, b) = (of(a, figure), of(b, figure));
+        @for ((name, a), b) in ["p50", "p99", "p99.9"].into_iter().zip(figures(a)).zip(figures(b)) {
             (row(&format!("{name} at {place}"), shown(a), shown(b),
                 change(a.unwrap_or(0.0), b.unwrap_or(0.0))))
         }
@@ -241,7 +236,8 @@ fn change(a: f64, b: f64) -> String {
 }
 
 fn times(interval: Option<&RatioInterval>) -> String {
-    let of = |of: &RatioInterval| format!("{} ({})", ratios::times_bound("", of), ratios::range(of));
+    let of =
+        |of: &RatioInterval| format!("{} ({})", ratios::times_bound("", of), ratios::range(of));
     interval.map(of).unwrap_or_default()
 }
 

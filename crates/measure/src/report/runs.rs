@@ -175,7 +175,9 @@ fn dot(frame: &Frame, row: &Row<'_>, run: &RunFigure, y: f64) -> Markup {
     let x = frame.at_x(row.percent(rate));
     let off = match frame.x.range() {
         // Beside the line that says "at least".
-        (low, _) if row.percent(rate) < low && run.state == RunState::AtLeast => Some(("start", 19.0)),
+        (low, _) if row.percent(rate) < low && run.state == RunState::AtLeast => {
+            Some(("start", 19.0))
+        }
         (low, _) if row.percent(rate) < low => Some(("start", 9.0)),
         (_, high) if row.percent(rate) > high => Some(("end", -9.0)),
         _ => None,

@@ -22,7 +22,10 @@ impl Scale {
     /// A linear axis that holds both, ended by ticks of about `ticks`.
     pub(super) fn between(min: f64, max: f64, ticks: usize) -> Self {
         let step = nice_step((max - min) / ticks.max(1) as f64);
-        Self::Between { min: (min / step + 1e-9).floor() * step, max: (max / step - 1e-9).ceil() * step }
+        Self::Between {
+            min: (min / step + 1e-9).floor() * step,
+            max: (max / step - 1e-9).ceil() * step,
+        }
     }
 
     /// A logarithmic axis that holds both, ended at 1, 2 or 5 times a power of ten.
@@ -121,7 +124,10 @@ mod tests {
     fn axes_between_two_values_hold_both() {
         let scale = Scale::between(87.0, 104.5, 5);
         assert_eq!(scale.ticks(5), [85.0, 90.0, 95.0, 100.0, 105.0]);
-        assert_eq!((scale.position(85.0), scale.position(105.0), scale.position(95.0)), (0.0, 1.0, 0.5));
+        assert_eq!(
+            (scale.position(85.0), scale.position(105.0), scale.position(95.0)),
+            (0.0, 1.0, 0.5)
+        );
         assert_eq!(scale.position(0.0), 0.0);
     }
 

@@ -157,12 +157,10 @@ mod tests {
     }
 
     /// Nine runs with one that went wrong.
-    const RUNS: [f64; 9] = [
-        41_230.0, 40_120.0, 43_510.0, 39_990.0, 42_040.0, 41_870.0, 28_700.0, 44_020.0, 40_760.0,
-    ];
-    const OTHERS: [f64; 9] = [
-        51_230.0, 50_120.0, 46_510.0, 52_990.0, 49_040.0, 51_870.0, 58_700.0, 50_020.0, 53_760.0,
-    ];
+    const RUNS: [f64; 9] =
+        [41_230.0, 40_120.0, 43_510.0, 39_990.0, 42_040.0, 41_870.0, 28_700.0, 44_020.0, 40_760.0];
+    const OTHERS: [f64; 9] =
+        [51_230.0, 50_120.0, 46_510.0, 52_990.0, 49_040.0, 51_870.0, 58_700.0, 50_020.0, 53_760.0];
 
     #[test]
     fn the_mean_of_seven_is_that_of_scipy() {
@@ -234,8 +232,10 @@ mod tests {
 
     #[test]
     fn turning_a_ratio_around_turns_its_interval_around() {
-        let (there, back) =
-            (ratio_of_means(&OTHERS, &RUNS, 1).unwrap(), ratio_of_means(&RUNS, &OTHERS, 1).unwrap());
+        let (there, back) = (
+            ratio_of_means(&OTHERS, &RUNS, 1).unwrap(),
+            ratio_of_means(&RUNS, &OTHERS, 1).unwrap(),
+        );
         near(there.ratio * back.ratio, 1.0);
         near(there.low * back.high, 1.0);
     }

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Limit, Ratio, Round, RunFigure, SUMMARY_SCHEMA, ServerResult, Summary, curve, rows, runs, server,
+    Limit, Ratio, Round, RunFigure, SUMMARY_SCHEMA, ServerResult, Summary, curve, rows, runs,
+    server,
 };
-use crate::record::{LIMIT_SERVER, Run, Trial};
 use crate::plan::Plan;
+use crate::record::{LIMIT_SERVER, Run, Trial};
 use crate::statistics::{
     NoiseFloor, lower_median, noise_floor, paired_ratio, trimmed_paired_ratio,
 };

@@ -137,11 +137,8 @@ fn run(unconfirmed: Unconfirmed, end: &SearchEnd, round: Option<&Round>) -> RunF
 
 /// Marks the runs at both ends; of equal ones the earlier is the worse.
 fn mark_dropped(runs: &mut [RunFigure], at_each_end: usize) {
-    let mut counted: Vec<(f64, usize)> = runs
-        .iter()
-        .enumerate()
-        .filter_map(|(index, run)| Some((run.counts_as?, index)))
-        .collect();
+    let mut counted: Vec<(f64, usize)> =
+        runs.iter().enumerate().filter_map(|(index, run)| Some((run.counts_as?, index))).collect();
     counted.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     for &(_, index) in &counted[..at_each_end] {
         runs[index].dropped = Some(DroppedAs::Worst);
@@ -192,6 +189,9 @@ pub(super) fn warnings(server: &str, runs: &[RunFigure], warnings: &mut Vec<Stri
         warnings.push(format!("{server}: {word} {numbers}: {what}; {counts}."));
     }
     if counted < runs.len() {
-        warnings.push(format!("{server}: {counted} of {} runs count, the others are void.", runs.len()));
+        warnings.push(format!(
+            "{server}: {counted} of {} runs count, the others are void.",
+            runs.len()
+        ));
     }
 }

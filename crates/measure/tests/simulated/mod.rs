@@ -77,7 +77,15 @@ pub(crate) struct Lab {
 impl Lab {
     pub(crate) fn new(plan: Plan) -> Self {
         let random = Random::from_seed(plan.seed);
-        Self { plan, random, clock_s: 1.2, trials: Vec::new(), searches: Vec::new(), mishaps: Vec::new(), void_one_in: 0 }
+        Self {
+            plan,
+            random,
+            clock_s: 1.2,
+            trials: Vec::new(),
+            searches: Vec::new(),
+            mishaps: Vec::new(),
+            void_one_in: 0,
+        }
     }
 
     /// Measures `models` in turn, as many rounds as the plan says, with curve points at the end.
@@ -159,13 +167,7 @@ impl Lab {
         let number = self.trials.len() as u32;
         let drift = 1.0 + 0.04 * (self.clock_s / 9.0).sin();
         let capacity = model.capacity_per_s * drift * (0.98 + 0.04 * self.random.unit());
-        let mishaps: Vec<Mishap> = self
-            .mishaps
-            .iter()
-            .filter(|(server, of, _)| *server == model.server && *of == round)
-            .map(|(_, _, mishap)| *mishap)
-            .filter(|_| purpose != Purpose::Curve)
-            .collect();
+        let mishaps = self.mishaps_of(model, purpose, round);
         let capacity = mishaps.iter().fold(capacity, |capacity, mishap| match mishap {
             Mishap::Slowed(share) => capacity * share,
             Mishap::Fails if purpose == Purpose::Confirm => rate_per_s * 0.5,
@@ -219,6 +221,14 @@ impl Lab {
         };
         self.trials.push(trial);
         outcome
+    }
+
+    fn mishaps_of(&self, model: &Model, purpose: Purpose, round: u32) -> Vec<Mishap> {
+        let is_of = |server: &str, of: u32| {
+            server == model.server && of == round && purpose != Purpose::Curve
+        };
+        let all = self.mishaps.iter();
+        all.filter(|(server, of, _)| is_of(server, *of)).map(|(_, _, mishap)| *mishap).collect()
     }
 
     fn load(
