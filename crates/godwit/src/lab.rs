@@ -51,8 +51,8 @@ enum Command {
 /// Exit codes: 0 done; 1 failed at run time (nothing is left behind); 2 bad arguments or a bad plan;
 /// 3 measured, but a service fell short: no rate could be confirmed, it ended by itself or stopped
 /// answering, leases are missing from its file, or an address was given to several clients; 130
-/// interrupted: after a whole round the result folder has what was done until then, before it
-/// nothing is left behind.
+/// interrupted: after a whole round the result folder has what was done until then, before it nothing
+/// is left behind.
 #[derive(Debug, clap::Args)]
 struct RunArgs {
     /// A plan's name (see `godwit lab plans`) or the path of a TOML file

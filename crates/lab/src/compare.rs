@@ -158,10 +158,11 @@ fn of_server(server: &ServerComparison) -> String {
         String::new(),
     );
     line("p50/p99/p99.9 at top, ms", latency(a.latency_max), latency(b.latency_max), String::new());
-    let share =
-        |share: Option<f64>| share.map(|s| format!("{:.2} %", s * 100.0)).unwrap_or_default();
-    line("late or lost at half", share(a.loss_half), share(b.loss_half), String::new());
-    line("late or lost at top", share(a.loss_max), share(b.loss_max), String::new());
+    let share = |at: Option<LatencyAt>| {
+        at.map(|at| format!("{:.2} %", at.loss * 100.0)).unwrap_or_default()
+    };
+    line("late or lost at half", share(a.latency_half), share(b.latency_half), String::new());
+    line("late or lost at top", share(a.latency_max), share(b.latency_max), String::new());
     let voids = |of: &Figures| format!("{} of {}", of.voids, of.trials);
     line("void trials", voids(a), voids(b), String::new());
     text

@@ -182,7 +182,7 @@ mod tests {
         };
         let mut result = ServerResult { server: "godwit".to_owned(), ..ServerResult::default() };
         assert_eq!(latencies(std::slice::from_ref(&result)), "");
-        result.latency_half = Some(LatencyAt { offered_per_s: 17_000.0, latency });
+        result.latency_half = Some(LatencyAt { offered_per_s: 17_000.0, latency, loss: 0.0 });
         let text = latencies(&[result]);
         let words: Vec<&str> = text.lines().nth(1).unwrap().split_whitespace().collect();
         assert_eq!(words, ["godwit", "at", "half", "load", "17,000/s", "0.41", "3.04", "50.90"]);

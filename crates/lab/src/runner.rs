@@ -65,6 +65,12 @@ pub trait Bench {
     /// Seconds since the run began.
     fn elapsed_s(&self) -> f64;
 
+    /// Starts `subjects` (positions) anew, with no leases, as they were before their first trial.
+    ///
+    /// # Errors
+    /// A server does not start again, or the user interrupts.
+    fn start_anew(&mut self, subjects: &[usize]) -> Result<(), LabError>;
+
     /// Runs one trial to its end.
     ///
     /// # Errors
@@ -150,6 +156,9 @@ impl Course<'_> {
             let is_first_of_many = round == 0 && rounds > 1 && !self.plan.has_runs();
             let share = if is_first_of_many { FIRST_ROUND_SHARE } else { 1.0 };
             let subjects = self.active.len();
+            if round > 0 && self.plan.has_runs() {
+                self.bench.start_anew(&self.active)?;
+            }
             self.search_round(round, until_s * share)?;
             if round == 0 {
                 self.keep_best_variants();
@@ -178,12 +187,11 @@ impl Course<'_> {
     fn search_round(&mut self, round: u32, until_s: f64) -> Result<(), LabError> {
         let mut searches: Vec<Option<Search>> = vec![None; self.subjects.len()];
         for &subject in &self.active {
-            let search = self.plan.search_of(round);
             searches[subject] = Some(match self.rates[subject] {
-                Some(rate) if !self.plan.has_runs() => Search::near(&search, rate),
+                Some(rate) if !self.plan.has_runs() => Search::near(&self.plan.search, rate),
                 _ => {
                     let terms = Terms::of(&self.subjects[subject].kind, self.plan);
-                    Search::new(&terms.search(&search))
+                    Search::new(&self.plan.search_of(round, &terms.search(&self.plan.search)))
                 }
             });
         }

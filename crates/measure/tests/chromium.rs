@@ -65,7 +65,7 @@ const look = (width, then) => {
     page.getElementById("theme").click(); themes.push(paper());
     page.getElementById("theme").click(); themes.push(paper());
     const choices = [...page.querySelectorAll(".filters button")];
-    choices[1].click();
+    if (choices.length) choices[1].click();
     const rows = [...page.querySelectorAll("#trials tbody tr")];
     seen[width] = {
       scroll_width: page.documentElement.scrollWidth,
@@ -184,5 +184,36 @@ fn the_report_works_in_a_browser() {
             let of_first = summary.trials.iter().filter(|row| row.server == *first).count();
             assert_eq!(seen.filtered, of_first, "{context}");
         }
+    }
+}
+
+#[test]
+fn the_comparison_works_in_a_browser() {
+    let Some(browser) = chromium() else {
+        let is_required = std::env::var_os("GODWIT_REQUIRE_TOOLS").is_some_and(|v| v == "1");
+        assert!(!is_required, "none of {NAMES:?} is installed");
+        println!("skipped: none of {NAMES:?} is installed");
+        return;
+    };
+    let (a, mut b) = (full(), full());
+    b.environment.kernel = "another".to_owned();
+    let comparison = measure::compare::compare(("results/a", &a), ("results/b", &b), true);
+    let ratios = comparison
+        .servers
+        .iter()
+        .flat_map(|server| [server.leases_per_s, server.leases_per_cpu_s, server.of_limit]);
+    let marks = ratios.flatten().count() + 1;
+    assert_eq!(marks, 3 * comparison.servers.len() + 1, "all ratios and the limit's");
+    let page = measure::report::render_comparison(&comparison);
+    let (seen, console) = browse(&browser, "comparison", &page);
+    assert_eq!(console, "", "the console should be silent");
+    for (width, seen) in seen {
+        let context = format!("at {width}: {seen:?}");
+        assert_eq!(seen.marks, BTreeMap::from([("ratios".to_owned(), marks)]), "{context}");
+        assert!(seen.scroll_width <= seen.client_width, "scrolls sideways: {context}");
+        assert_eq!((seen.resources, seen.charts_without_words), (0, 0), "{context}");
+        assert!(seen.errors.is_empty(), "{context}");
+        assert!(seen.tip.contains('×') && seen.crosshair == "visible", "no tooltip: {context}");
+        assert_ne!(seen.themes[0], seen.themes[1], "{context}");
     }
 }

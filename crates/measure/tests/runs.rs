@@ -174,7 +174,7 @@ fn an_interrupted_run_keeps_what_is_done_and_says_so() {
     let summary = digest(&run, &trials);
     assert_eq!(summary.runs_done, 5);
     assert_eq!(summary.results[0].runs.len(), 6);
-    assert_eq!(summary.results[1].runs, whole.results[1].runs_without_marks(5), "not void: undone");
+    assert_eq!(summary.results[1].runs, whole.results[1].first_runs(5), "not void: undone");
     assert_eq!(summary.results[1].mean.unwrap().values, 5);
     assert_eq!(summary.ratios[0].leases_per_s.unwrap().pairs, 5);
     assert_eq!(summary.warnings[0], "5 of 9 runs were done; the figures are of those.");
@@ -191,13 +191,13 @@ fn an_interrupted_run_keeps_what_is_done_and_says_so() {
 
 /// The first runs of a server, with the best and the worst of them marked.
 trait FirstRuns {
-    fn runs_without_marks(&self, count: usize) -> Vec<RunFigure>;
+    fn first_runs(&self, count: usize) -> Vec<RunFigure>;
 }
 
 impl FirstRuns for ServerResult {
-    fn runs_without_marks(&self, count: usize) -> Vec<RunFigure> {
+    fn first_runs(&self, count: usize) -> Vec<RunFigure> {
         let mut runs = self.runs[..count].to_vec();
-        let value = |run: &RunFigure| run.counts_as.unwrap();
+        let value = |run: &RunFigure| run.counts_as.unwrap_or(0.0);
         let best = (0..count).max_by(|&a, &b| value(&runs[a]).total_cmp(&value(&runs[b])));
         let worst = (0..count).min_by(|&a, &b| value(&runs[a]).total_cmp(&value(&runs[b])));
         for (index, run) in runs.iter_mut().enumerate() {

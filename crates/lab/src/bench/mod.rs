@@ -1,5 +1,6 @@
 //! Trials with real processes: servers that run side by side, a generator per trial, samples of both.
 
+mod fresh;
 mod set_up;
 mod settle;
 
@@ -22,7 +23,7 @@ use crate::driver::Prepared;
 use crate::error::LabError;
 use crate::family::Family;
 use crate::folder;
-use crate::leases::{self, Verified};
+use crate::leases::Verified;
 use crate::progress::Progress;
 use crate::runner::{Bench, Ran, Request};
 use crate::samples::samples_of;
@@ -54,9 +55,17 @@ struct Service {
     /// Lists of the leases that clients were given.
     lists: Vec<PathBuf>,
     waits: Waits,
+    /// Times that it was started.
+    generation: u32,
 }
 
 impl Service {
+    /// The name of the output of its next process.
+    fn next_name(&mut self) -> String {
+        self.generation += 1;
+        format!("server-{}", self.generation)
+    }
+
     fn target(&self, side: Side, pid: u32, address: SocketAddr) -> Target {
         Target { pid, address, interface: self.topology.interface(side).to_owned() }
     }
@@ -87,11 +96,19 @@ pub struct ProcessBench<'a> {
     stop: &'a AtomicBool,
     progress: &'a mut Progress,
     warnings: Vec<String>,
+    /// What was found of the leases of servers that were ended.
+    verified: Vec<Verified>,
+    /// What kept the lab from looking.
+    problems: Vec<String>,
 }
 
 impl Bench for ProcessBench<'_> {
     fn elapsed_s(&self) -> f64 {
         self.origin.elapsed().as_secs_f64()
+    }
+
+    fn start_anew(&mut self, subjects: &[usize]) -> Result<(), LabError> {
+        self.start_all_anew(subjects)
     }
 
     fn trial(&mut self, request: &Request) -> Result<Ran, LabError> {
@@ -306,37 +323,6 @@ impl ProcessBench<'_> {
             Topology::Loopback => "loopback",
             Topology::Namespaces { .. } => "veth",
         }
-    }
-
-    /// Ends the servers in peace and looks for every lease given in their files; lists and lease
-    /// files are removed unless something is missing.
-    pub fn end_servers(&mut self) -> (Vec<Verified>, Vec<String>) {
-        let (mut verified, mut problems) = (Vec::new(), Vec::new());
-        // A lease that has ended leaves its address to others.
-        let is_one_owner_due = self.elapsed_s() < f64::from(self.plan.server.lease_time_s);
-        for service in &mut self.services {
-            let label = service.subject.label();
-            self.progress.step(&format!("ending {label}"));
-            service.process.stop(STOP_GRACE);
-            let Some(lease_file) = &service.prepared.lease_file else { continue };
-            self.progress.step(&format!("verifying the leases of {label}"));
-            match leases::verify(&label, &service.lists, lease_file) {
-                Ok(mut found) => {
-                    if !is_one_owner_due {
-                        (found.shared, found.sharing) = (0, Vec::new());
-                    }
-                    if found.is_complete() {
-                        let rows = lease_file.companions();
-                        for path in rows.iter().chain(&service.lists) {
-                            let _ = std::fs::remove_file(path);
-                        }
-                    }
-                    verified.push(found);
-                }
-                Err(e) => problems.push(format!("{label}: leases not verified: {e}")),
-            }
-        }
-        (verified, problems)
     }
 
     /// The result folder stays; everything else that was built is removed.

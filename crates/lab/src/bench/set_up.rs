@@ -78,6 +78,8 @@ impl<'a> ProcessBench<'a> {
             stop,
             progress,
             warnings,
+            verified: Vec::new(),
+            problems: Vec::new(),
         };
         for (position, subject) in subjects.iter().enumerate() {
             let service = bench.start(position, subject)?;
@@ -99,18 +101,7 @@ impl<'a> ProcessBench<'a> {
             }
         };
         let terms = Terms::of(&subject.kind, self.plan);
-        let place = Place {
-            folder: folder.clone(),
-            family: self.family,
-            address,
-            relay: self.relay,
-            interface: topology.interface(Side::Server).to_owned(),
-            // One address more, for the client that asks whether the server answers.
-            pool: self.family.pool(terms.pool_size.saturating_add(1)),
-            lease_time_s: self.plan.server.lease_time_s,
-            godwit: self.godwit.clone(),
-        };
-        let prepared = driver::prepare(subject, &place)?;
+        let prepared = driver::prepare(subject, &self.place(subject, address, &topology))?;
         let cpu = Some(self.processors.server);
         let command = topology.command(Side::Server, cpu, prepared.command.clone());
         let process = ChildProcess::start(&command, "server", &folder)?;
@@ -136,7 +127,29 @@ impl<'a> ProcessBench<'a> {
             next_client: 0,
             lists: Vec::new(),
             waits: Waits::default(),
+            generation: 1,
         })
+    }
+
+    /// Where and how `subject` runs.
+    pub(super) fn place(
+        &self,
+        subject: &Subject,
+        address: SocketAddr,
+        topology: &Topology,
+    ) -> Place {
+        let terms = Terms::of(&subject.kind, self.plan);
+        Place {
+            folder: self.folder.join(folder::SERVERS).join(subject.file_name()),
+            family: self.family,
+            address,
+            relay: self.relay,
+            interface: topology.interface(Side::Server).to_owned(),
+            // One address more, for the client that asks whether the server answers.
+            pool: self.family.pool(terms.pool_size.saturating_add(1)),
+            lease_time_s: self.plan.server.lease_time_s,
+            godwit: self.godwit.clone(),
+        }
     }
 
     /// The topology of all, or one with a server side of its own.

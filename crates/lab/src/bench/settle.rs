@@ -113,7 +113,7 @@ impl ProcessBench<'_> {
         ));
         service.process.stop(STOP_GRACE);
         service.waits.restarts += 1;
-        let name = format!("server-{}", service.waits.restarts + 1);
+        let name = service.next_name();
         service.process = ChildProcess::start(&service.command, &name, &service.folder)?;
         self.run.note_group(service.process.pid())?;
         Ok(())

@@ -77,6 +77,26 @@ impl Verified {
     pub fn is_complete(&self) -> bool {
         self.found == self.given && self.shared == 0
     }
+
+    /// What was found of the runs of each server put together, in the order of their first ones.
+    #[must_use]
+    pub fn by_server(all: Vec<Self>) -> Vec<Self> {
+        let mut together: Vec<Self> = Vec::new();
+        for one in all {
+            let Some(sum) = together.iter_mut().find(|sum| sum.server == one.server) else {
+                together.push(one);
+                continue;
+            };
+            sum.given += one.given;
+            sum.found += one.found;
+            sum.shared += one.shared;
+            sum.missing.extend(one.missing);
+            sum.sharing.extend(one.sharing);
+            sum.missing.truncate(NAMED);
+            sum.sharing.truncate(NAMED);
+        }
+        together
+    }
 }
 
 /// Looks for every lease of `lists` in `lease_file` and its rotated companions. No lease may have
@@ -154,6 +174,20 @@ fn read_into(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn runs_of_a_server_are_put_together() {
+        let of = |server: &str, given, found, missing: &str| Verified {
+            server: server.to_owned(),
+            given,
+            found,
+            missing: missing.split_whitespace().map(str::to_owned).collect(),
+            ..Verified::default()
+        };
+        let all =
+            vec![of("a", 5, 4, "x"), of("b", 3, 3, ""), of("a", 7, 7, ""), of("a", 2, 1, "y")];
+        assert_eq!(Verified::by_server(all), [of("a", 14, 12, "x y"), of("b", 3, 3, "")]);
+    }
 
     #[test]
     fn missing_leases_are_named_and_rotated_files_count() {

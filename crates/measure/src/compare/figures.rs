@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::{RatioInterval, ratio_of_means};
-use crate::summary::{CurvePoint, LatencyAt, Limit, Round, RunFigure, ServerResult, Summary};
+use crate::summary::{LatencyAt, Limit, Round, RunFigure, ServerResult, Summary};
 
 /// One server in both results.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -44,14 +44,10 @@ pub struct Figures {
     pub values: Vec<f64>,
     /// Leases per processor second.
     pub leases_per_cpu_s: Option<f64>,
-    /// Latency at about half the highest rate.
+    /// Latency and loss at about half the highest rate.
     pub latency_half: Option<LatencyAt>,
-    /// Latency at the highest rate.
+    /// Latency and loss at the highest rate.
     pub latency_max: Option<LatencyAt>,
-    /// Share of exchanges not completed on time at about half the highest rate, 0 to 1.
-    pub loss_half: Option<f64>,
-    /// The same at the highest rate.
-    pub loss_max: Option<f64>,
     /// Largest resident memory, bytes; 0 when unknown.
     pub rss_bytes: u64,
     /// Trials.
@@ -197,7 +193,6 @@ pub(super) fn limit(a: &Summary, b: &Summary) -> Option<LimitChange> {
 
 fn figures(result: &ServerResult) -> Figures {
     let interval = result.mean.filter(|mean| mean.freedom > 0);
-    let loss = |at: Option<LatencyAt>| at.and_then(|at| loss_at(&result.curve, at.offered_per_s));
     Figures {
         variant: result.variant.clone(),
         leases_per_s: result.leases_per_s,
@@ -209,20 +204,8 @@ fn figures(result: &ServerResult) -> Figures {
         leases_per_cpu_s: result.leases_per_cpu_s,
         latency_half: result.latency_half,
         latency_max: result.latency_max,
-        loss_half: loss(result.latency_half),
-        loss_max: loss(result.latency_max),
         rss_bytes: result.rss_bytes,
         trials: result.trials,
         voids: result.voids,
     }
-}
-
-/// The loss at the point of the curve nearest to `offered_per_s`, within two percent of it.
-fn loss_at(curve: &[CurvePoint], offered_per_s: f64) -> Option<f64> {
-    let away = |point: &CurvePoint| (point.offered_per_s / offered_per_s - 1.0).abs();
-    curve
-        .iter()
-        .min_by(|x, y| away(x).total_cmp(&away(y)))
-        .filter(|point| away(point) <= 0.02)
-        .map(|point| point.loss)
 }

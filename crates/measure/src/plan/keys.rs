@@ -168,7 +168,7 @@ pub const KEYS: &[Key] = &[
         "runs.count",
         Takes::Whole(0, 100),
         "0",
-        "Whole measurements of every server, each from the beginning; takes the place of blocks.rounds.",
+        "Whole measurements of every server, each from the beginning and without leases; takes the place of blocks.rounds.",
     ),
     key(
         "runs.drop",

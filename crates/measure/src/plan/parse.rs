@@ -424,6 +424,7 @@ mod tests {
             ("dhcp4-quick", include_str!("../../../../plans/dhcp4-quick.toml")),
             ("dhcp4-smoke", include_str!("../../../../plans/dhcp4-smoke.toml")),
             ("dhcp4-full", include_str!("../../../../plans/dhcp4-full.toml")),
+            ("dhcp6-full", include_str!("../../../../plans/dhcp6-full.toml")),
         ] {
             let plan = Plan::parse(file, text).unwrap_or_else(|problems| {
                 panic!("{}", problems.iter().map(Problem::to_string).collect::<String>())

@@ -10,7 +10,7 @@ use crate::plan::SearchPlan;
 ///
 /// A run of a server is the search for its highest rate from the beginning. All servers do their
 /// first run side by side, trial by trial in turn, then all their second; so runs with the same
-/// number make a pair.
+/// number make a pair. Before each run servers are started anew, without leases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunsPlan {
@@ -69,14 +69,14 @@ impl Plan {
         self.runs.count > 0
     }
 
-    /// The search settings of `round`.
+    /// The search settings of `round`, made from those of its server.
     ///
-    /// Every run has its own first rate, up to one factor of growth above the plan's: from the same
+    /// Every run has its own first rate, up to one factor of growth above the first: from the same
     /// first rate all runs would try the same few rates, and agree better than they know. Shares of
     /// the factor are spread evenly over the runs, in an order drawn from the seed.
     #[must_use]
-    pub fn search_of(&self, round: u32) -> SearchPlan {
-        let mut search = self.search;
+    pub fn search_of(&self, round: u32, search: &SearchPlan) -> SearchPlan {
+        let mut search = *search;
         if self.has_runs() {
             let mut shares: Vec<u32> = (0..self.runs.count).collect();
             base::Random::from_seed(self.seed ^ START_STREAM).shuffle(&mut shares);
@@ -99,11 +99,11 @@ mod tests {
     #[test]
     fn first_rates_of_runs_cover_one_factor_of_growth() {
         let mut plan = Plan::default();
-        assert_eq!((plan.rounds(), plan.search_of(1)), (4, plan.search));
+        assert_eq!((plan.rounds(), plan.search_of(1, &plan.search)), (4, plan.search));
         plan.runs.count = 9;
         assert_eq!(plan.rounds(), 9);
         let starts = |plan: &Plan| -> Vec<f64> {
-            (0..9).map(|run| plan.search_of(run).start_per_s).collect()
+            (0..9).map(|run| plan.search_of(run, &plan.search).start_per_s).collect()
         };
         let drawn = starts(&plan);
         let mut sorted = drawn.clone();

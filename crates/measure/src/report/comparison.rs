@@ -148,7 +148,7 @@ fn figures_table(index: usize, server: &ServerComparison) -> Markup {
     let ServerComparison { a, b, .. } = server;
     html! {
         div class={ "scroll " (plot::series_class(index)) } {
-            table class="sides" {
+            table class="sides figures" {
                 thead {
                     tr { th class="label" { (server.server) } th.n { "A" } th.n { "B" } th.n { "B over A" } }
                 }
@@ -156,14 +156,14 @@ fn figures_table(index: usize, server: &ServerComparison) -> Markup {
                     (row("variant", a.variant.clone(), b.variant.clone(), String::new()))
                     (row("leases/s", rate(a), rate(b), times(server.leases_per_s.as_ref())))
                     (row(range_name(a, b), range(a), range(b), String::new()))
-                    (row("values", values(a), values(b), String::new()))
+                    tr class="values" { td { "every run or round" } td.n { (values(a)) } td.n { (values(b)) } td {} }
                     (row("as share of the limit's", String::new(), String::new(), times(server.of_limit.as_ref())))
                     (row("per CPU-second", optional(a.leases_per_cpu_s), optional(b.leases_per_cpu_s),
                         times(server.leases_per_cpu_s.as_ref())))
                     (latencies("half load", a.latency_half, b.latency_half))
-                    (row("late or lost at half load", share(a.loss_half), share(b.loss_half), String::new()))
+                    (row("late or lost at half load", share(a.latency_half), share(b.latency_half), String::new()))
                     (latencies("the top", a.latency_max, b.latency_max))
-                    (row("late or lost at the top", share(a.loss_max), share(b.loss_max), String::new()))
+                    (row("late or lost at the top", share(a.latency_max), share(b.latency_max), String::new()))
                     (row("memory", memory(a), memory(b), change(a.rss_bytes as f64, b.rss_bytes as f64)))
                     (row("void trials", voids(a), voids(b), String::new()))
                 }
@@ -181,18 +181,13 @@ fn row(name: &str, a: String, b: String, ratio: String) -> Markup {
 }
 
 fn latencies(place: &str, a: Option<LatencyAt>, b: Option<LatencyAt>) -> Markup {
-    let of = |at: Option<LatencyAt>, figure: fn(LatencyAt) -> f64| {
-        at.filter(|at| at.latency.count > 0).map(figure)
+    let figures = |at: Option<LatencyAt>| {
+        let of = at.filter(|at| at.latency.count > 0).map(|at| at.latency);
+        [of.map(|of| of.p50_us), of.map(|of| of.p99_us), of.map(|of| of.p999_us)]
     };
-    let figures: [(&str, fn(LatencyAt) -> f64); 3] = [
-        ("p50", |at| at.latency.p50_us),
-        ("p99", |at| at.latency.p99_us),
-        ("p99.9", |at| at.latency.p999_us),
-    ];
     let shown = |us: Option<f64>| us.map(format::duration_us).unwrap_or_default();
     html! {
-        @for (name, figure) in figures {
-            @let (a, b) = (of(a, figure), of(b, figure));
+        @for ((name, a), b) in ["p50", "p99", "p99.9"].into_iter().zip(figures(a)).zip(figures(b)) {
             (row(&format!("{name} at {place}"), shown(a), shown(b),
                 change(a.unwrap_or(0.0), b.unwrap_or(0.0))))
         }
@@ -223,8 +218,8 @@ fn values(figures: &Figures) -> String {
     figures.values.iter().map(|value| format::rate(*value)).collect::<Vec<_>>().join(" · ")
 }
 
-fn share(share: Option<f64>) -> String {
-    share.map(format::percent).unwrap_or_default()
+fn share(at: Option<LatencyAt>) -> String {
+    at.map(|at| format::percent(at.loss)).unwrap_or_default()
 }
 
 fn memory(figures: &Figures) -> String {

@@ -92,20 +92,7 @@ fn charts(summary: &Summary) -> Markup {
     let [.., last] = summary.plan.protocol.messages();
     let has_curve = summary.results.iter().any(|result| !result.curve.is_empty());
     html! {
-        @if !runs::is_empty(summary) {
-            (figure(
-                "runs",
-                "Every run",
-                &html! {
-                    "Each run is a whole measurement; from top to bottom in the order they were "
-                    "done. Hollow marks were dropped before the mean was taken. Line and band: the "
-                    "mean and its 95 % interval. A line to the right of a mark: at least."
-                },
-                &html! {},
-                &runs::chart(summary),
-                &runs::table(summary),
-            ))
-        }
+        (every_run(summary))
         @if !ratios::is_empty(summary) {
             (figure(
                 "ratios",
@@ -163,6 +150,25 @@ fn charts(summary: &Summary) -> Markup {
                 &timeline::legend(summary, timeline::Quantity::Memory),
                 &timeline::chart(summary, timeline::Quantity::Memory),
                 &timeline::table(summary),
+            ))
+        }
+    }
+}
+
+fn every_run(summary: &Summary) -> Markup {
+    html! {
+        @if !runs::is_empty(summary) {
+            (figure(
+                "runs",
+                "Every run",
+                &html! {
+                    "Each run is a whole measurement; from top to bottom in the order they were "
+                    "done. Hollow marks were dropped before the mean was taken. Line and band: the "
+                    "mean and its 95 % interval. A line to the right of a mark: at least."
+                },
+                &html! {},
+                &runs::chart(summary),
+                &runs::table(summary),
             ))
         }
     }

@@ -97,7 +97,7 @@ pub(super) fn chart_of(rows: &[Row], noise: Option<NoiseFloor>) -> Markup {
 
 fn drawing(size: Size, rows: &[Row], noise: Option<NoiseFloor>) -> Markup {
     let (width, left, right, row_height, top) = match size {
-        Size::Wide => (960.0, 330.0, 190.0, 34.0, 12.0),
+        Size::Wide => (960.0, 330.0, 215.0, 34.0, 12.0),
         Size::Narrow => (380.0, 14.0, 20.0, 62.0, 26.0),
     };
     // Wide intervals of few pairs would squeeze the rest: they run off the axis instead.

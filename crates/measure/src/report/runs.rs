@@ -96,7 +96,7 @@ pub(super) fn chart(summary: &Summary) -> Markup {
 fn drawing(size: Size, rows: &[Row<'_>]) -> Markup {
     let (width, left, right, row_height, top) = match size {
         Size::Wide => (960.0, 150.0, 205.0, 78.0, 8.0),
-        Size::Narrow => (380.0, 14.0, 20.0, 104.0, 26.0),
+        Size::Narrow => (380.0, 14.0, 20.0, 122.0, 16.0),
     };
     let of_means = || {
         rows.iter().flat_map(|row| {
@@ -133,7 +133,7 @@ fn drawing(size: Size, rows: &[Row<'_>]) -> Markup {
 /// One server: its interval as a band with the mean in it, its runs from top to bottom.
 fn strip(frame: &Frame, size: Size, row: &Row<'_>, top: f64, height: f64) -> Markup {
     let c = format::coordinate;
-    let words = if size == Size::Wide { 0.0 } else { 34.0 };
+    let words = if size == Size::Wide { 0.0 } else { 44.0 };
     let (first, last) = (top + words + 10.0, top + height - 10.0);
     let count = row.runs.iter().map(|run| run.run + 1).max().unwrap_or(1);
     let step = (last - first) / f64::from(count.max(2) - 1);
@@ -157,8 +157,8 @@ fn strip(frame: &Frame, size: Size, row: &Row<'_>, top: f64, height: f64) -> Mar
                     dy="0.32em" { (range(&row.mean)) }
             }
             Size::Narrow => {
-                text class="row-name" x="0" y=(c(top + 2.0)) dy="0.32em" { (row.name) }
-                text class="row-figure" x="0" y=(c(top + 18.0)) dy="0.32em" {
+                text class="row-name" x="0" y=(c(top + 14.0)) dy="0.32em" { (row.name) }
+                text class="row-figure" x="0" y=(c(top + 30.0)) dy="0.32em" {
                     (figure) "  (" (range(&row.mean)) ")"
                 }
             }
@@ -174,6 +174,10 @@ fn dot(frame: &Frame, row: &Row<'_>, run: &RunFigure, y: f64) -> Markup {
     let rate = run.counts_as.unwrap_or(0.0);
     let x = frame.at_x(row.percent(rate));
     let off = match frame.x.range() {
+        // Beside the line that says "at least".
+        (low, _) if row.percent(rate) < low && run.state == RunState::AtLeast => {
+            Some(("start", 19.0))
+        }
         (low, _) if row.percent(rate) < low => Some(("start", 9.0)),
         (_, high) if row.percent(rate) > high => Some(("end", -9.0)),
         _ => None,

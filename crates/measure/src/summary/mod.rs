@@ -147,6 +147,8 @@ pub struct LatencyAt {
     pub offered_per_s: f64,
     /// The distribution.
     pub latency: LatencySummary,
+    /// Share of the same exchanges that were not completed on time, 0 to 1.
+    pub loss: f64,
 }
 
 /// All trials of a server at about the same offered rate, put together.

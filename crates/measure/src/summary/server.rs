@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{LatencyAt, Round, RunFigure, ServerResult, VariantResult, curve, runs};
-use crate::record::{Purpose, Run, SearchEnd, Trial};
+use crate::record::{LoadRecord, Purpose, Run, SearchEnd, Trial};
 use crate::statistics::{MeanInterval, lower_median, trimmed_mean};
 
 /// The figures of one variant of one server.
@@ -183,11 +183,15 @@ fn latency_at_highest(variant: &Variant<'_>, loss_percent: f64) -> Option<Latenc
     // A median is a round's own figure; of a mean the nearest run speaks.
     let away = |round: &&Round| (round.leases_per_s - highest).abs();
     let round = variant.rounds.iter().min_by(|a, b| away(a).total_cmp(&away(b)))?;
-    let loads = variant.trials.iter().filter(|trial| {
+    let confirming = variant.trials.iter().filter(|trial| {
         trial.purpose == Purpose::Confirm
             && trial.rate_per_s == round.offered_per_s
             && trial.meets(loss_percent)
     });
-    let latency = curve::latency(loads.filter_map(|trial| trial.load.as_ref()));
-    Some(LatencyAt { offered_per_s: round.offered_per_s, latency })
+    let loads: Vec<&LoadRecord> = confirming.filter_map(|trial| trial.load.as_ref()).collect();
+    Some(LatencyAt {
+        offered_per_s: round.offered_per_s,
+        latency: curve::latency(loads.iter().copied()),
+        loss: curve::loss(loads.into_iter()),
+    })
 }

@@ -106,7 +106,7 @@ impl Lab {
             }
             for turn in self.plan.blocks.order.turns(models.len(), round, self.plan.seed) {
                 let known = found.get(&turn).copied().or_else(|| self.known(&models[turn]));
-                let plan = self.plan.search_of(round);
+                let plan = self.plan.search_of(round, &self.plan.search);
                 let search = match known {
                     Some(rate) if !self.plan.has_runs() => Search::near(&plan, rate),
                     _ => Search::new(&plan),
@@ -167,13 +167,7 @@ impl Lab {
         let number = self.trials.len() as u32;
         let drift = 1.0 + 0.04 * (self.clock_s / 9.0).sin();
         let capacity = model.capacity_per_s * drift * (0.98 + 0.04 * self.random.unit());
-        let mishaps: Vec<Mishap> = self
-            .mishaps
-            .iter()
-            .filter(|(server, of, _)| *server == model.server && *of == round)
-            .map(|(_, _, mishap)| *mishap)
-            .filter(|_| purpose != Purpose::Curve)
-            .collect();
+        let mishaps = self.mishaps_of(model, purpose, round);
         let capacity = mishaps.iter().fold(capacity, |capacity, mishap| match mishap {
             Mishap::Slowed(share) => capacity * share,
             Mishap::Fails if purpose == Purpose::Confirm => rate_per_s * 0.5,
@@ -227,6 +221,14 @@ impl Lab {
         };
         self.trials.push(trial);
         outcome
+    }
+
+    fn mishaps_of(&self, model: &Model, purpose: Purpose, round: u32) -> Vec<Mishap> {
+        let is_of = |server: &str, of: u32| {
+            server == model.server && of == round && purpose != Purpose::Curve
+        };
+        let all = self.mishaps.iter();
+        all.filter(|(server, of, _)| is_of(server, *of)).map(|(_, _, mishap)| *mishap).collect()
     }
 
     fn load(
