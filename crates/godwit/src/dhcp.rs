@@ -98,7 +98,7 @@ const TO_SOURCE_VARIABLE: &str = "KEA_TEST_SEND_RESPONSES_TO_SOURCE";
 fn settings(server: Server, args: &Args, configuration: PathBuf) -> Settings {
     Settings {
         configuration,
-        port: args.port.unwrap_or(server.port()),
+        port: args.port.unwrap_or_else(|| server.port()),
         client_port: args.client_port,
         to_source: std::env::var_os(TO_SOURCE_VARIABLE).is_some(),
         is_verbose: args.debug,

@@ -49,7 +49,7 @@ fn live_many<P: Scene>(count: u64) -> Report {
 
 #[test]
 fn no_v4_address_has_two_owners_and_nothing_acknowledged_is_lost() {
-    live_many::<V4>(600);
+    live_many::<V4>(1_000);
 }
 
 #[test]
