@@ -68,6 +68,24 @@ pub trait Protocol: Family {
     ) -> Served<Self::Destination>;
 }
 
+/// The names of the values in a list of `$len` places, as counters have them; places behind the
+/// list are called `$rest`.
+macro_rules! names {
+    ($values:expr, $len:expr, $rest:literal) => {
+        &{
+            let mut names = [$rest; $len];
+            let mut at = 0;
+            while at < $len && at < $values.len() {
+                names[at] = $values[at].name();
+                at += 1;
+            }
+            names
+        }
+    };
+}
+
+pub(crate) use names;
+
 /// What a shard lends to a transaction.
 #[derive(Debug)]
 pub struct Desk<'d, P: Protocol, S> {

@@ -9,7 +9,7 @@ use super::reply::ReplyKind;
 use super::transaction::client_id;
 use super::{Destination, Ingress, Outcome, Snapshot, Transaction, drive};
 use crate::in_flight::{ClientKeys, InFlight};
-use crate::protocol::{Desk, Emitted, Protocol, Served};
+use crate::protocol::{Desk, Emitted, Protocol, Served, names};
 use crate::reason::DropReason;
 
 /// Message types that are counted by name; others together.
@@ -28,25 +28,10 @@ impl Protocol for V4 {
     type Destination = Destination;
     type Work = Facts;
 
-    const RECEIVED: &'static [&'static str] = &{
-        let mut names = ["other"; RECEIVED_TYPES.len() + 1];
-        let mut at = 0;
-        while at < RECEIVED_TYPES.len() {
-            names[at] = RECEIVED_TYPES[at].name();
-            at += 1;
-        }
-        names
-    };
+    const RECEIVED: &'static [&'static str] =
+        names!(RECEIVED_TYPES, RECEIVED_TYPES.len() + 1, "other");
     const SENT: &'static [&'static str] = &["OFFER", "ACK", "ACK (inform)", "NAK"];
-    const MALFORMED: &'static [&'static str] = &{
-        let mut names = [""; Malformed::ALL.len()];
-        let mut at = 0;
-        while at < names.len() {
-            names[at] = Malformed::ALL[at].name();
-            at += 1;
-        }
-        names
-    };
+    const MALFORMED: &'static [&'static str] = names!(Malformed::ALL, Malformed::ALL.len(), "");
     const REFUSALS: &'static [&'static str] = &[];
 
     fn parse(octets: &[u8]) -> Result<Message<'_>, usize> {

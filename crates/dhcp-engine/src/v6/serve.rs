@@ -10,7 +10,7 @@ use dhcp_wire::v6::{Malformed, MessageType, Packet, StatusCode};
 use super::association::ASSOCIATIONS_MAX;
 use super::{Ingress, Outcome, Snapshot, Transaction, destination, drive, reply};
 use crate::in_flight::{ClientKeys, InFlight};
-use crate::protocol::{Desk, Emitted, Protocol, Served};
+use crate::protocol::{Desk, Emitted, Protocol, Served, names};
 use crate::reason::DropReason;
 
 /// Message types that are counted by name; others together.
@@ -35,35 +35,12 @@ impl Protocol for V6 {
     type Destination = SocketAddrV6;
     type Work = [Facts; ASSOCIATIONS_MAX];
 
-    const RECEIVED: &'static [&'static str] = &{
-        let mut names = ["other"; RECEIVED_TYPES.len() + 1];
-        let mut at = 0;
-        while at < RECEIVED_TYPES.len() {
-            names[at] = RECEIVED_TYPES[at].name();
-            at += 1;
-        }
-        names
-    };
+    const RECEIVED: &'static [&'static str] =
+        names!(RECEIVED_TYPES, RECEIVED_TYPES.len() + 1, "other");
     const SENT: &'static [&'static str] =
         &[MessageType::Advertise.name(), MessageType::Reply.name()];
-    const MALFORMED: &'static [&'static str] = &{
-        let mut names = [""; Malformed::ALL.len()];
-        let mut at = 0;
-        while at < names.len() {
-            names[at] = Malformed::ALL[at].name();
-            at += 1;
-        }
-        names
-    };
-    const REFUSALS: &'static [&'static str] = &{
-        let mut names = [""; REFUSAL_CODES];
-        let mut at = 0;
-        while at < names.len() {
-            names[at] = StatusCode::ALL[at].name();
-            at += 1;
-        }
-        names
-    };
+    const MALFORMED: &'static [&'static str] = names!(Malformed::ALL, Malformed::ALL.len(), "");
+    const REFUSALS: &'static [&'static str] = names!(StatusCode::ALL, REFUSAL_CODES, "");
 
     fn parse(octets: &[u8]) -> Result<Packet<'_>, usize> {
         Packet::parse(octets).map_err(Malformed::index)
