@@ -129,12 +129,12 @@ fn line(result: &ServerResult) -> String {
         Some(rate) => grouped(rate),
         None => "none".to_owned(),
     };
-    let rounds = match (result.leases_per_s_low, result.leases_per_s_high) {
-        _ if result.mean.is_some_and(|mean| mean.freedom > 0) => {
-            let mean = result.mean.unwrap_or_default();
+    let rounds = match (result.leases_per_s_low, result.leases_per_s_high, result.mean) {
+        (_, _, Some(mean)) if mean.has_interval() => {
             format!("{} to {}", grouped(mean.low), grouped(mean.high))
         }
-        (Some(low), Some(high)) => format!("{} to {}", grouped(low), grouped(high)),
+        (_, _, Some(_)) => "too few runs".to_owned(),
+        (Some(low), Some(high), None) => format!("{} to {}", grouped(low), grouped(high)),
         _ => String::new(),
     };
     let per_cpu = result.leases_per_cpu_s.map(grouped).unwrap_or_default();

@@ -148,9 +148,11 @@ impl Course<'_> {
         for round in 0..rounds {
             let began_s = self.bench.elapsed_s();
             if round > 0 && began_s + needed_s > until_s {
-                self.out
-                    .warnings
-                    .push(format!("Time ran short: {round} of {rounds} rounds were run."));
+                self.out.warnings.push(if self.plan.has_runs() {
+                    "Time ran short: later runs were left out.".to_owned()
+                } else {
+                    format!("Time ran short: {round} of {rounds} rounds were run.")
+                });
                 break;
             }
             let is_first_of_many = round == 0 && rounds > 1 && !self.plan.has_runs();

@@ -29,8 +29,9 @@ pub(super) fn lines(summary: &Summary) -> String {
             let _ = writeln!(text, "{name:<14}{cells}");
         }
         if let Some(mean) = mean {
-            let kept = mean.values - 2 * mean.dropped;
-            let _ = writeln!(text, "{:<14} mean of {kept}: {}", "", grouped(mean.mean));
+            let what = if mean.has_interval() { "mean" } else { "lower median" };
+            let (kept, figure) = (mean.kept(), grouped(mean.mean));
+            let _ = writeln!(text, "{:<14} {what} of {kept}: {figure}", "");
         }
     }
     text + "\n"
@@ -73,7 +74,13 @@ mod tests {
                 run(3, Some(8_000.0), None, RunState::AtLeast),
                 run(4, Some(9_900.0), Some(DroppedAs::Best), RunState::Confirmed),
             ],
-            mean: Some(MeanInterval { mean: 8_500.0, values: 4, dropped: 1, ..Default::default() }),
+            mean: Some(MeanInterval {
+                mean: 8_500.0,
+                values: 4,
+                dropped: 1,
+                freedom: 1,
+                ..Default::default()
+            }),
             ..ServerResult::default()
         });
         assert_eq!(
@@ -82,5 +89,9 @@ mod tests {
              kea                   9,000          (0)         void      ≥ 8,000      (9,900)\n\
              \u{20}              mean of 2: 8,500\n\n"
         );
+        if let Some(mean) = &mut summary.results[0].mean {
+            (mean.values, mean.dropped, mean.freedom) = (2, 0, 0);
+        }
+        assert!(lines(&summary).contains("lower median of 2: 8,500"), "no mean that flatters");
     }
 }

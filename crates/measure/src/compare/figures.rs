@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::statistics::{RatioInterval, ratio_of_means};
+use crate::statistics::{MeanInterval, RatioInterval, ratio_of_means};
 use crate::summary::{LatencyAt, Limit, Round, RunFigure, ServerResult, Summary};
 
 /// One server in both results.
@@ -192,7 +192,7 @@ pub(super) fn limit(a: &Summary, b: &Summary) -> Option<LimitChange> {
 }
 
 fn figures(result: &ServerResult) -> Figures {
-    let interval = result.mean.filter(|mean| mean.freedom > 0);
+    let interval = result.mean.filter(MeanInterval::has_interval);
     Figures {
         variant: result.variant.clone(),
         leases_per_s: result.leases_per_s,

@@ -113,7 +113,7 @@ fn card(index: usize, result: &ServerResult, summary: &Summary) -> Markup {
                     }
                     @if let Some(mean) = &result.mean {
                         p class="dim" {
-                            "mean of " (runs::share(mean, summary.plan.runs.count)) ": "
+                            (runs::share(mean, summary.plan.runs.count)) ": "
                             (runs::range(mean))
                         }
                     } @else if let (true, Some(low), Some(high)) =

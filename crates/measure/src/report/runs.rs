@@ -72,16 +72,17 @@ pub(super) fn is_empty(summary: &Summary) -> bool {
 
 /// `39,900 to 42,800`, or that there is no interval.
 pub(super) fn range(mean: &MeanInterval) -> String {
-    if mean.freedom == 0 {
-        "too few runs for an interval".to_owned()
-    } else {
+    if mean.has_interval() {
         format!("{} to {}", format::rate(mean.low), format::rate(mean.high))
+    } else {
+        "too few runs for an interval".to_owned()
     }
 }
 
-/// `7 of 9 runs`: those in the mean, of those that the plan asked for.
+/// `mean of 7 of 9 runs`: those in the mean, of those that the plan asked for.
 pub(super) fn share(mean: &MeanInterval, planned: u32) -> String {
-    format!("{} of {planned} runs", mean.values - 2 * mean.dropped)
+    let what = if mean.has_interval() { "mean" } else { "lower median" };
+    format!("{what} of {} of {planned} runs", mean.kept())
 }
 
 /// The chart in both sizes, with the values below it.
@@ -120,7 +121,7 @@ fn drawing(size: Size, rows: &[Row<'_>]) -> Markup {
     };
     let content = html! {
         (frame.axes(
-            &Axis { title: "percent of the server's mean", ticks: TICKS, format: |v| format!("{} %", format::trimmed(v, 1)) },
+            &Axis { title: "percent of the server's figure", ticks: TICKS, format: |v| format!("{} %", format::trimmed(v, 1)) },
             &Axis { title: "", ticks: 0, format: |_| String::new() },
         ))
         @for (index, row) in rows.iter().enumerate() {

@@ -35,6 +35,20 @@ pub struct MeanInterval {
     pub freedom: u32,
 }
 
+impl MeanInterval {
+    /// Values in the mean.
+    #[must_use]
+    pub const fn kept(&self) -> u32 {
+        self.values - 2 * self.dropped
+    }
+
+    /// Whether there is an interval; without, `mean` is a lower median.
+    #[must_use]
+    pub const fn has_interval(&self) -> bool {
+        self.freedom > 0
+    }
+}
+
 /// Sum of squares of the winsorized values around their mean, and the mean of the values kept.
 /// `sorted` ascends and has more than `2 * drop` values.
 fn winsorized(sorted: &[f64], drop: usize) -> (f64, f64) {
