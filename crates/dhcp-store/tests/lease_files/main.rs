@@ -8,6 +8,7 @@
 //! what kea-lfc 2.2.0 made of them. Tests that run Kea are skipped when it is not installed, unless
 //! `GODWIT_REQUIRE_TOOLS=1`.
 
+mod damaged;
 mod family;
 
 use std::fs;
@@ -16,6 +17,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use base::Random;
+use damaged::{any_file_loads_or_is_refused, rows_beside_damaged_ones_load};
 use dhcp_store::memfile::{Columns, Format, encode_row, newest};
 use dhcp_store::storage::DiskStorage;
 use dhcp_store::{LoadReport, Memfile, OpenOptions};
@@ -39,6 +41,8 @@ for_both_families! {
     a_newer_file_is_put_away_and_its_known_columns_are_kept,
     keas_clean_up_keeps_the_leases_written_here,
     keas_server_loads_a_file_written_here,
+    rows_beside_damaged_ones_load,
+    any_file_loads_or_is_refused,
 }
 
 /// A folder that is removed in the end.

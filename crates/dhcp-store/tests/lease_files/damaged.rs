@@ -1,0 +1,155 @@
+//! Damaged lease files and files of anything: nothing panics, what is sound in them loads, and what
+//! loads can be written.
+//!
+//! `GODWIT_FUZZ_CASES=n` tries more, `GODWIT_SIM_SEED=s` starts elsewhere.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use base::Random;
+use dhcp_store::memfile::{Format, OpenError, newest};
+use dhcp_store::storage::{Faults, PowerCutStorage, Storage, write_all_at};
+use dhcp_store::{LoadReport, Memfile, OpenOptions};
+
+use super::family::Kea;
+use super::rows_of;
+
+const LIVE: &str = "/leases/leases.csv";
+
+/// Seeds of the cases.
+fn seeds() -> Range<u64> {
+    let number = |name: &str, default: u64| {
+        std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
+    };
+    let first = number("GODWIT_SIM_SEED", 1);
+    first..first + number("GODWIT_FUZZ_CASES", 3_000)
+}
+
+fn load<F: Kea>(octets: &[u8]) -> Result<(Vec<F::Lease>, LoadReport), OpenError> {
+    let storage = Arc::new(PowerCutStorage::new(1, Faults::default()));
+    let file = storage.create(Path::new(LIVE)).expect("the disk is sound");
+    write_all_at(&*file, 0, octets).expect("the disk is sound");
+    let options = OpenOptions { threads: 1, ..OpenOptions::default() };
+    let (_, mut leases, report) = Memfile::open::<F>(storage, Path::new(LIVE), options)?;
+    leases.sort_by_key(F::address);
+    Ok((leases, report))
+}
+
+fn header<F: Kea>() -> Vec<u8> {
+    let mut header = Vec::new();
+    newest::<F>().encode_header(&Format::of::<F>(), &mut header);
+    header
+}
+
+/// Whether `leases` are the same after they were written and loaded again.
+fn assert_writable<F: Kea>(leases: &[F::Lease], seed: u64) {
+    let text = [header::<F>(), rows_of::<F>(leases, newest::<F>())].concat();
+    let (again, report) = load::<F>(&text).expect("written here");
+    assert_eq!((report.bad_rows, report.rubbish_rows), (0, 0), "seed {seed}");
+    assert_eq!(again, leases, "seed {seed}");
+}
+
+/// Octets that mean something in a row, and some that never do.
+const TELLING: &[u8] = b",:&#x\r\t\"{}-.09afZ\0\x1f\x7f\xc3\xff";
+
+/// Changes up to four places of `octets`.
+fn damage(octets: &mut Vec<u8>, random: &mut Random) {
+    for _ in 0..=random.below(4) {
+        let at = random.below(octets.len() as u64 + 1) as usize;
+        let octet = match random.chance(1, 4) {
+            true => random.next_u32() as u8,
+            false => *random.pick(TELLING).expect("some"),
+        };
+        let end = octets.len().min(at + random.below(9) as usize);
+        match random.below(5) {
+            0 => drop(octets.drain(at..end)),
+            1 => octets.insert(at, octet),
+            2 => {
+                let far = octets.len().min(at + random.below(400) as usize);
+                let again = octets[at..far].to_vec();
+                octets.splice(at..at, again);
+            }
+            3 => octets.truncate(at),
+            _ if at < octets.len() => octets[at] = octet,
+            _ => {}
+        }
+    }
+}
+
+/// Rows with damage behind their addresses only: what the others say must be there, whole.
+pub(crate) fn rows_beside_damaged_ones_load<F: Kea>() {
+    for seed in seeds() {
+        let mut random = Random::from_seed(seed);
+        let mut text = header::<F>();
+        // `None`: whatever is left of damaged rows.
+        let mut expected = BTreeMap::new();
+        let mut damaged = 0;
+        let count = random.below(40);
+        for _ in 0..count {
+            let number = random.below(12);
+            let lease = F::lease(&mut random, number);
+            let mut row = rows_of::<F>(std::slice::from_ref(&lease), newest::<F>());
+            let key = F::address(&lease);
+            if random.chance(1, 4) {
+                let start = 1 + row.iter().position(|&octet| octet == b',').expect("a separator");
+                let mut rest = row.split_off(start);
+                rest.pop();
+                damage(&mut rest, &mut random);
+                // A row's end would make two of them.
+                row.extend(rest.into_iter().filter(|&octet| octet != b'\n'));
+                row.push(b'\n');
+                damaged += 1;
+                expected.insert(key, None);
+            } else if F::is_deleted(&lease) {
+                expected.remove(&key);
+            } else {
+                expected.insert(key, Some(lease));
+            }
+            text.extend(row);
+        }
+        let (leases, report) = load::<F>(&text).expect("the header is whole");
+        assert_eq!(report.rows, count, "seed {seed}");
+        assert!(report.bad_rows + report.rubbish_rows <= damaged, "seed {seed}: {report:?}");
+        assert_writable::<F>(&leases, seed);
+        let mut found: BTreeMap<_, _> =
+            leases.into_iter().map(|lease| (F::address(&lease), lease)).collect();
+        for (key, lease) in expected {
+            let found = found.remove(&key);
+            assert!(lease.is_none() || found == lease, "seed {seed}: {found:?} {lease:?}");
+        }
+        // What is left over comes from a damaged row under a damaged prefix length.
+        assert!(found.len() as u64 <= damaged, "seed {seed}: {found:?}");
+    }
+}
+
+/// Damage anywhere, the header included, or nothing that ever was a lease file.
+pub(crate) fn any_file_loads_or_is_refused<F: Kea>() {
+    let [mut refused, mut loaded] = [0; 2];
+    for seed in seeds() {
+        let mut random = Random::from_seed(seed);
+        let mut octets = if random.chance(1, 2) { F::written() } else { header::<F>() };
+        if random.chance(1, 2) {
+            octets.drain(..random.below(octets.len() as u64) as usize / 16);
+        }
+        let mut noise = vec![0; random.below(600) as usize];
+        random.fill(&mut noise);
+        let at = random.below(octets.len() as u64 + 1) as usize;
+        match random.below(4) {
+            0 => octets.extend(noise),
+            1 => drop(octets.splice(at..at, noise)),
+            2 => octets = noise,
+            _ => damage(&mut octets, &mut random),
+        }
+        match load::<F>(&octets) {
+            Ok((leases, _)) => {
+                assert_writable::<F>(&leases, seed);
+                loaded += 1;
+            }
+            Err(OpenError::NotALeaseFile(_)) => refused += 1,
+            Err(error) => panic!("seed {seed}: {error}"),
+        }
+    }
+    assert!(refused > 100 && loaded > 100, "{refused} refused, {loaded} loaded");
+}
