@@ -94,7 +94,9 @@ impl ServerProcess {
         Self::launch_on(Command::new("env"), "dhcp4", ports, config, folder)
     }
 
-    fn launch_on(
+    /// Starts the server called `name` (`dhcp4` or `dhcp6`) by `wrapper` on the first of `ports`,
+    /// with a relay agent on the other.
+    pub(crate) fn launch_on(
         wrapper: Command,
         name: &str,
         ports: [u16; 2],
