@@ -12,7 +12,8 @@ use dhcp_lease::v4::{
 };
 use dhcp_store::MemfileStore;
 use dhcp_store::log::{self, CoreOptions, LogThread, Shards, ThreadOptions};
-use dhcp_store::memfile::v4::{Memfile, OpenOptions, row_of};
+use dhcp_store::memfile::v4::row_of;
+use dhcp_store::memfile::{Memfile, OpenOptions};
 use dhcp_store::storage::DiskStorage;
 use netio::Clock;
 
@@ -33,7 +34,7 @@ pub(crate) enum Leases {
     /// In memory only (`persist: false`).
     Memory(Arc<LeaseTable>),
     /// In a lease file, written by the log thread.
-    File(Arc<LeaseTable>, LogThread),
+    File(Arc<LeaseTable>, LogThread<V4>),
 }
 
 impl Leases {
@@ -115,7 +116,7 @@ fn lease_file(database: &LeaseDatabase) -> PathBuf {
     }
 }
 
-fn thread_options(config: &Dhcp4, table: &Arc<LeaseTable>) -> ThreadOptions {
+fn thread_options(config: &Dhcp4, table: &Arc<LeaseTable>) -> ThreadOptions<V4> {
     let durability = match config.godwit.durability {
         Durability::None => log::Durability::None,
         Durability::Interval => log::Durability::Interval(config.godwit.flush_interval_ms),
@@ -129,7 +130,7 @@ fn thread_options(config: &Dhcp4, table: &Arc<LeaseTable>) -> ThreadOptions {
             let snapshot = Box::new(move |visit: &mut dyn FnMut(&dhcp_lease::v4::RowView<'_>)| {
                 table.for_each_lease(|lease| visit(&row_of(&lease)));
             });
-            log::OnFail::Restart { snapshot, retry_ms: RETRY_MS }
+            log::OnFail::<V4>::Restart { snapshot, retry_ms: RETRY_MS }
         }
     };
     ThreadOptions { core: CoreOptions { durability, lfc_interval_s }, on_fail }
@@ -165,7 +166,7 @@ fn load(leases: Vec<Lease>, table: &LeaseTable, snapshot: &Snapshot, checks: Lea
 #[allow(clippy::large_enum_variant, reason = "one per shard, moved once")]
 pub(crate) enum ServerStore {
     Memory(MemoryStore),
-    File(MemfileStore),
+    File(MemfileStore<V4>),
 }
 
 macro_rules! either {

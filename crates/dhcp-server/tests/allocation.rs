@@ -8,10 +8,10 @@ use base::Now;
 use base::time::NS_PER_S;
 use dhcp_engine::InFlight;
 use dhcp_engine::v4::{Ingress, Shard, Snapshot, Transmit};
-use dhcp_lease::v4::LeaseTable;
+use dhcp_lease::v4::{LeaseTable, V4};
 use dhcp_store::MemfileStore;
 use dhcp_store::log::{CoreOptions, Durability, LogThread, Shards, ThreadOptions};
-use dhcp_store::memfile::v4::{Memfile, OpenOptions};
+use dhcp_store::memfile::{Memfile, OpenOptions};
 use dhcp_store::storage::DiskStorage;
 use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, option};
 
@@ -72,7 +72,7 @@ fn message(buffer: &mut [u8], kind: MessageType, client: u32, options: &[(u8, &[
 }
 
 /// One exchange and one renewal for each of `clients`; how many were acknowledged.
-fn serve(shard: &mut Shard<MemfileStore>, now: Now, clients: std::ops::Range<u32>) -> usize {
+fn serve(shard: &mut Shard<MemfileStore<V4>>, now: Now, clients: std::ops::Range<u32>) -> usize {
     let mut buffer = [0; 600];
     let mut last = Last { octets: [0; 1500], len: 0, count: 0 };
     let ingress = Ingress { source: SocketAddrV4::new(RELAY, 67), local: SERVER, door: 0 };

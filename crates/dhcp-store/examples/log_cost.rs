@@ -12,9 +12,10 @@ use std::time::Instant;
 
 use base::Now;
 use dhcp_lease::HardwareAddress;
-use dhcp_lease::v4::{LeaseState, RowView};
+use dhcp_lease::v4::{LeaseState, RowView, V4};
 use dhcp_store::log::{CoreOptions, LogCore, ShardLog, Shards, ThreadOptions};
-use dhcp_store::memfile::v4::{Columns, encode_row};
+use dhcp_store::memfile::Columns;
+use dhcp_store::memfile::v4::encode_row;
 use dhcp_store::storage::DiskStorage;
 use dhcp_store::{Durability, LogThread, Memfile, OpenOptions};
 
@@ -22,7 +23,7 @@ const ROWS: u32 = 64;
 const BATCHES: u32 = 20_000;
 
 /// Logs a row and gives its epoch.
-fn log_row(log: &ShardLog, hardware: &HardwareAddress, number: u32) -> u64 {
+fn log_row(log: &ShardLog<V4>, hardware: &HardwareAddress, number: u32) -> u64 {
     let mut buffer = log.buffer();
     let columns = buffer.columns();
     encode_row(&row(hardware, number), columns, &mut buffer.rows);
@@ -46,7 +47,7 @@ fn row(hardware: &HardwareAddress, number: u32) -> RowView<'_> {
     }
 }
 
-fn open(folder: &Path) -> Memfile {
+fn open(folder: &Path) -> Memfile<V4> {
     let options = OpenOptions::default();
     let opened = Memfile::open(Arc::new(DiskStorage), &folder.join("log-cost.csv"), options);
     opened.expect("the lease file opens").0

@@ -1,10 +1,10 @@
-//! Lease stores that outlive the process, behind the contract of `dhcp-lease`: Kea's memfile,
+//! Lease stores of both families that outlive the process, behind the contract of `dhcp-lease`: Kea's memfile,
 //! appended by group commit.
 //!
 //! - [`storage`]: files and folders as a trait, on a real disk and on one that loses its power.
 //! - [`memfile`]: Kea's CSV lease files: rows, loading, rotation, clean-up.
 //! - [`log`]: rounds that write the rows of all shards at once, and what they promise.
-//! - [`store`]: the [`LeaseStore`](dhcp_lease::v4::LeaseStore) made of the shared lease table and a
+//! - [`store`]: the [`LeaseStore`](dhcp_lease::LeaseStore) made of the shared lease table and a
 //!   shard's part of the log.
 //!
 //! Who owns an address is decided by `dhcp-lease`; when a reply may leave, by the server. Kea's
@@ -16,5 +16,5 @@ pub mod storage;
 pub mod store;
 
 pub use log::{Durability, LogThread, ShardLog};
-pub use memfile::v4::{LoadReport, Memfile, OpenError, OpenOptions};
+pub use memfile::{LoadReport, Memfile, OpenError, OpenOptions, RowCodec};
 pub use store::MemfileStore;

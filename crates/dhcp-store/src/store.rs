@@ -1,32 +1,30 @@
 //! The memfile behind the lease store contract: the shared table, and a shard's part of the log.
 
-use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use base::Now;
-use dhcp_lease::v4::{
-    Change, Facts, FetchKeys, LeaseStore, LeaseTable, Receipt, Refusal, Swept, TableShard, V4,
-};
+use dhcp_lease::contract::{ChangeOf, Facts, FetchKeys};
+use dhcp_lease::{LeaseStore, LeaseTable, Receipt, Refusal, Swept, TableShard};
 
 use crate::log::ShardLog;
-use crate::memfile::v4::encode_row;
+use crate::memfile::RowCodec;
 
 /// One shard's handle on leases that are kept in a lease file.
 #[derive(Debug)]
-pub struct MemfileStore {
-    shard: TableShard,
-    log: ShardLog,
+pub struct MemfileStore<F: RowCodec> {
+    shard: TableShard<F>,
+    log: ShardLog<F>,
 }
 
-impl MemfileStore {
+impl<F: RowCodec> MemfileStore<F> {
     /// The handle of the shard that `log` belongs to, on the leases of `table`.
     #[must_use]
-    pub fn new(table: Arc<LeaseTable>, log: ShardLog) -> Self {
+    pub fn new(table: Arc<LeaseTable<F>>, log: ShardLog<F>) -> Self {
         Self { shard: TableShard::new(table), log }
     }
 
     /// Has the shard woken when what it has seen unsettled is settled.
-    fn await_unsettled(&self, settled_epoch: u64, facts: &Facts) {
+    fn await_unsettled(&self, settled_epoch: u64, facts: &Facts<F>) {
         let slots = facts.mine().chain(facts.asked.iter().flatten());
         let newest = slots.map(|slot| slot.row_epoch).max().unwrap_or(0);
         if newest > settled_epoch {
@@ -35,14 +33,14 @@ impl MemfileStore {
     }
 }
 
-impl LeaseStore<V4> for MemfileStore {
-    fn fetch(&mut self, now: Now, keys: &FetchKeys<'_>, facts: &mut Facts) {
+impl<F: RowCodec> LeaseStore<F> for MemfileStore<F> {
+    fn fetch(&mut self, now: Now, keys: &FetchKeys<'_, F>, facts: &mut Facts<F>) {
         let settled_epoch = self.log.settled();
         self.shard.fetch(now, settled_epoch, keys, facts);
         self.await_unsettled(settled_epoch, facts);
     }
 
-    fn commit(&mut self, now: Now, changes: &[Change<'_>]) -> Result<Receipt, Refusal> {
+    fn commit(&mut self, now: Now, changes: &[ChangeOf<'_, F>]) -> Result<Receipt, Refusal> {
         if self.log.has_failed() {
             return Err(Refusal::Failed);
         }
@@ -51,7 +49,7 @@ impl LeaseStore<V4> for MemfileStore {
         let (epoch, columns) = (buffer.epoch(), buffer.columns());
         let settled_epoch = self.log.settled();
         let result = self.shard.apply(now, changes, epoch, settled_epoch, &mut |row| {
-            encode_row(&row, columns, &mut buffer.rows);
+            F::encode(&row, columns, &mut buffer.rows);
         });
         drop(buffer);
         match result {
@@ -63,7 +61,7 @@ impl LeaseStore<V4> for MemfileStore {
         result
     }
 
-    fn give_back(&mut self, address: Ipv4Addr) {
+    fn give_back(&mut self, address: F::Address) {
         self.shard.give_back(address);
     }
 

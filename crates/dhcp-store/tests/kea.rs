@@ -10,9 +10,10 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use base::Random;
-use dhcp_lease::v4::{Lease, LeaseState};
+use dhcp_lease::v4::{Lease, LeaseState, V4};
 use dhcp_lease::{ClientId, HardwareAddress};
-use dhcp_store::memfile::v4::{Columns, encode_row, row_of};
+use dhcp_store::memfile::Columns;
+use dhcp_store::memfile::v4::{encode_row, row_of};
 use dhcp_store::storage::DiskStorage;
 use dhcp_store::{LoadReport, Memfile, OpenOptions};
 
@@ -41,10 +42,10 @@ impl Drop for Folder {
     }
 }
 
-fn load(path: &Path) -> (Memfile, Vec<Lease>, LoadReport) {
+fn load(path: &Path) -> (Memfile<V4>, Vec<Lease>, LoadReport) {
     let options = OpenOptions { threads: 2, ..OpenOptions::default() };
     let (memfile, mut leases, report) =
-        Memfile::open(Arc::new(DiskStorage), path, options).expect("the lease file opens");
+        Memfile::<V4>::open(Arc::new(DiskStorage), path, options).expect("the lease file opens");
     leases.sort_by_key(|lease| lease.address);
     (memfile, leases, report)
 }
@@ -67,7 +68,7 @@ fn a_file_of_kea_loads_as_kea_loads_it_and_is_appended_to_in_its_columns() {
 
     let cleaned = fs::read(CLEANED_BY_KEA).unwrap();
     let mut again = Vec::new();
-    memfile.columns().encode_header(&mut again);
+    memfile.columns().encode_header::<V4>(&mut again);
     again.extend(rows_of(&leases, memfile.columns()));
     assert_eq!(String::from_utf8(again).unwrap(), String::from_utf8(cleaned).unwrap());
 
@@ -81,7 +82,7 @@ fn a_second_server_is_told_which_file_is_taken() {
     let folder = Folder::new("second");
     let live = folder.file("leases4.csv");
     let first = load(&live);
-    let second = Memfile::open(Arc::new(DiskStorage), &live, OpenOptions::default());
+    let second = Memfile::<V4>::open(Arc::new(DiskStorage), &live, OpenOptions::default());
     let message = second.unwrap_err().to_string();
     assert_eq!(message, format!("lease file {} is in use by another server", live.display()));
     drop(first);
@@ -93,7 +94,7 @@ fn no_file_is_loaded_while_keas_clean_up_runs() {
     let folder = Folder::new("pid");
     let live = folder.file("leases4.csv");
     fs::write(folder.file("leases4.csv.pid"), format!("{}\n", std::process::id())).unwrap();
-    let refused = Memfile::open(Arc::new(DiskStorage), &live, OpenOptions::default());
+    let refused = Memfile::<V4>::open(Arc::new(DiskStorage), &live, OpenOptions::default());
     assert!(refused.unwrap_err().to_string().contains("kea-lfc"));
     fs::write(folder.file("leases4.csv.pid"), "4194999\n").unwrap();
     load(&live);
@@ -104,7 +105,7 @@ fn a_newer_file_is_put_away_and_its_known_columns_are_kept() {
     let folder = Folder::new("newer");
     let live = folder.file("leases4.csv");
     let mut text = Vec::new();
-    Columns::NEWEST.encode_header(&mut text);
+    Columns::NEWEST.encode_header::<V4>(&mut text);
     text.splice(text.len() - 1.., *b",color\n");
     text.extend(b"10.0.0.1,02:00:00:00:00:01,,60,1800000060,1,0,0,a,0,,7,red\n");
     fs::write(&live, &text).unwrap();
@@ -135,7 +136,7 @@ fn history() -> (Vec<u8>, Vec<Lease>) {
         values[random.below(values.len() as u64) as usize]
     };
     let mut rows = Vec::new();
-    Columns::NEWEST.encode_header(&mut rows);
+    Columns::NEWEST.encode_header::<V4>(&mut rows);
     let mut last = std::collections::BTreeMap::new();
     for _ in 0..3_000 {
         let number = random.below(500);

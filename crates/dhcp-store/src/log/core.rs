@@ -7,8 +7,7 @@ use base::Now;
 use base::time::{NS_PER_MS, NS_PER_S};
 
 use super::{Durability, Shards};
-use crate::memfile::Failed;
-use crate::memfile::v4::{Cleanup, Columns, Memfile, Rotation, Snapshot};
+use crate::memfile::{Cleanup, Columns, Failed, Memfile, Rotation, RowCodec, Snapshot};
 use crate::storage::LogFile;
 
 /// How rounds are done.
@@ -32,9 +31,9 @@ impl fmt::Display for LogFailure {
 
 /// The sole owner of the lease file.
 #[derive(Debug)]
-pub struct LogCore {
+pub struct LogCore<F> {
     shards: Arc<Shards>,
-    memfile: Memfile,
+    memfile: Memfile<F>,
     options: CoreOptions,
     /// The rows of the round being done; kept for its room.
     batch: Vec<u8>,
@@ -53,10 +52,10 @@ pub struct LogCore {
 /// Buffers for rows that grew beyond this are given back to the system, octets.
 const BATCH_KEPT: usize = 4 << 20;
 
-impl LogCore {
+impl<F: RowCodec> LogCore<F> {
     /// Rounds over `memfile` for `shards`.
     #[must_use]
-    pub fn new(shards: Arc<Shards>, memfile: Memfile, options: CoreOptions, now: Now) -> Self {
+    pub fn new(shards: Arc<Shards>, memfile: Memfile<F>, options: CoreOptions, now: Now) -> Self {
         let mut batch = Vec::new();
         // Nobody logs yet: this opens the buffers with the columns of the file.
         shards.take(&mut batch, 1, memfile.columns());
@@ -194,7 +193,7 @@ impl LogCore {
 
     /// Rotates when it is due and gives the clean-up to run, without the core, and to tell
     /// [`LogCore::cleaned`] of.
-    pub fn rotate_due(&mut self, now: Now) -> Option<Cleanup> {
+    pub fn rotate_due(&mut self, now: Now) -> Option<Cleanup<F>> {
         if self.is_cleaning || self.rotate_at_ns.is_none_or(|at| now.mono_ns < at) {
             return None;
         }
@@ -207,7 +206,7 @@ impl LogCore {
     }
 
     /// Rotates now, between rounds, as [`LogCore::rotate_due`] does.
-    pub fn rotate(&mut self, now: Now) -> Option<Cleanup> {
+    pub fn rotate(&mut self, now: Now) -> Option<Cleanup<F>> {
         if self.is_cleaning || self.failure.is_some() {
             return None;
         }
@@ -264,7 +263,7 @@ impl LogCore {
     /// # Errors
     ///
     /// The log stays failed; it may be tried again.
-    pub fn restart(&mut self, now: Now, snapshot: &mut Snapshot<'_>) -> Result<(), Failed> {
+    pub fn restart(&mut self, now: Now, snapshot: &mut Snapshot<'_, F>) -> Result<(), Failed> {
         assert!(!self.is_cleaning, "a clean-up and a restart exclude each other");
         let epoch = self.round;
         self.round += 1;

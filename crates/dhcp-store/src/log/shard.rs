@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::core::LogCore;
-use crate::memfile::v4::Columns;
+use crate::memfile::{Columns, RowCodec};
 
 /// The rows that one shard has logged since they were taken last.
 #[derive(Debug)]
@@ -147,16 +147,16 @@ pub(super) trait Doorbell: Send + Sync + fmt::Debug {
 
 /// One shard's part of the log.
 #[derive(Debug)]
-pub struct ShardLog {
+pub struct ShardLog<F> {
     pub(super) shards: Arc<Shards>,
     pub(super) shard: usize,
     /// Whom to leave rounds to; `None` when whoever made this does them.
     pub(super) doorbell: Option<Arc<dyn Doorbell>>,
     /// The core, when this shard may do rounds itself.
-    pub(super) core: Option<Arc<Mutex<LogCore>>>,
+    pub(super) core: Option<Arc<Mutex<LogCore<F>>>>,
 }
 
-impl ShardLog {
+impl<F: RowCodec> ShardLog<F> {
     /// The part of shard number `shard`, whose rounds someone else does.
     #[must_use]
     pub const fn new(shards: Arc<Shards>, shard: usize) -> Self {

@@ -9,31 +9,31 @@ use std::{fmt, io};
 
 use base::Now;
 use base::time::NS_PER_MS;
-use dhcp_lease::v4::RowView;
+use dhcp_lease::Family;
 
 use super::shard::Doorbell;
 use super::{CoreOptions, Durability, LogCore, LogFailure, ShardLog, Shards};
-use crate::memfile::v4::{Cleaned, Cleanup, CleanupError, Memfile};
+use crate::memfile::{Cleaned, Cleanup, CleanupError, Memfile, RowCodec};
 
 /// Gives the rows of the whole table, one by one.
-pub type SnapshotSource = Box<dyn Fn(&mut dyn FnMut(&RowView<'_>)) + Send>;
+pub type SnapshotSource<F> = Box<dyn Fn(&mut dyn FnMut(&<F as Family>::Row<'_>)) + Send>;
 
 /// What becomes of the log after a failure.
 #[derive(Default)]
-pub enum OnFail {
+pub enum OnFail<F: Family> {
     /// It stays failed: the server ends (Kea's `stop-retry-exit`).
     #[default]
     Stop,
     /// A snapshot goes into new files and writing goes on (`serve-retry-continue`).
     Restart {
         /// Where the snapshot comes from.
-        snapshot: SnapshotSource,
+        snapshot: SnapshotSource<F>,
         /// Time between attempts, milliseconds.
         retry_ms: u32,
     },
 }
 
-impl fmt::Debug for OnFail {
+impl<F: Family> fmt::Debug for OnFail<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stop => f.write_str("Stop"),
@@ -47,24 +47,24 @@ pub type Clock = Box<dyn Fn() -> Now + Send>;
 
 /// How the thread works.
 #[derive(Debug, Default)]
-pub struct ThreadOptions {
+pub struct ThreadOptions<F: Family> {
     /// How rounds are done.
     pub core: CoreOptions,
     /// What becomes of the log after a failure.
-    pub on_fail: OnFail,
+    pub on_fail: OnFail<F>,
 }
 
 /// The running log thread. Stops when dropped.
 #[derive(Debug)]
-pub struct LogThread {
-    state: Arc<State>,
+pub struct LogThread<F> {
+    state: Arc<State<F>>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
-struct State {
+struct State<F> {
     shards: Arc<Shards>,
-    core: Arc<Mutex<LogCore>>,
+    core: Arc<Mutex<LogCore<F>>>,
     does_rounds_inline: bool,
     bell: Arc<Bell>,
     stops: AtomicBool,
@@ -92,7 +92,7 @@ impl Doorbell for Bell {
 /// Problems that are kept until someone takes them.
 const PROBLEMS_MAX: usize = 64;
 
-impl LogThread {
+impl<F: RowCodec> LogThread<F> {
     /// Starts the thread over an opened `memfile` for `shards`.
     ///
     /// # Errors
@@ -100,8 +100,8 @@ impl LogThread {
     /// When the operating system gives no thread.
     pub fn start(
         shards: Arc<Shards>,
-        memfile: Memfile,
-        options: ThreadOptions,
+        memfile: Memfile<F>,
+        options: ThreadOptions<F>,
         clock: Clock,
     ) -> io::Result<Self> {
         let core = LogCore::new(shards.clone(), memfile, options.core, clock());
@@ -122,7 +122,7 @@ impl LogThread {
 
     /// The part of shard number `shard`.
     #[must_use]
-    pub fn shard(&self, shard: usize) -> ShardLog {
+    pub fn shard(&self, shard: usize) -> ShardLog<F> {
         assert!(shard < self.state.shards.count(), "shards are numbered from 0");
         ShardLog {
             shards: self.state.shards.clone(),
@@ -164,7 +164,9 @@ impl LogThread {
         self.join();
         self.failure().map_or(Ok(()), Err)
     }
+}
 
+impl<F> LogThread<F> {
     fn join(&mut self) {
         if let Some(thread) = self.thread.take() {
             self.state.stops.store(true, Ordering::SeqCst);
@@ -175,14 +177,14 @@ impl LogThread {
     }
 }
 
-impl Drop for LogThread {
+impl<F> Drop for LogThread<F> {
     fn drop(&mut self) {
         self.join();
     }
 }
 
-impl State {
-    fn core(&self) -> MutexGuard<'_, LogCore> {
+impl<F: RowCodec> State<F> {
+    fn core(&self) -> MutexGuard<'_, LogCore<F>> {
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -193,7 +195,7 @@ impl State {
         }
     }
 
-    fn run(&self, clock: &Clock, on_fail: OnFail) {
+    fn run(&self, clock: &Clock, on_fail: OnFail<F>) {
         // A shard that rang before this is heard by the first round.
         self.bell.thread.get_or_init(std::thread::current);
         let mut cleaner = None;
@@ -269,7 +271,7 @@ impl State {
     }
 
     /// After a failure, tries to go on when that is wanted.
-    fn restart_if_failed(&self, now: Now, restart: &mut Restart) {
+    fn restart_if_failed(&self, now: Now, restart: &mut Restart<F>) {
         let mut core = self.core();
         let Some(failure) = core.failure() else { return };
         if !restart.is_reported {
@@ -296,8 +298,8 @@ impl State {
     }
 }
 
-struct Restart {
-    on_fail: OnFail,
+struct Restart<F: Family> {
+    on_fail: OnFail<F>,
     is_reported: bool,
     /// Set from the first attempt until one succeeds.
     retry_at_ns: Option<u64>,
@@ -312,7 +314,7 @@ struct Cleaner {
 }
 
 impl Cleaner {
-    fn start(cleanup: Cleanup, bell: Arc<Bell>) -> io::Result<Self> {
+    fn start<F: RowCodec>(cleanup: Cleanup<F>, bell: Arc<Bell>) -> io::Result<Self> {
         let result = Arc::new(OnceLock::new());
         let place = result.clone();
         let thread = std::thread::Builder::new().name("lease-cleanup".into()).spawn(move || {

@@ -9,11 +9,25 @@
 //! behind. So what is unfinished here is called `X.tmp`, which Kea never looks at.
 
 mod attempt;
+mod cleanup;
+mod codec;
+mod columns;
+mod line;
+mod load;
+mod open;
 pub mod v4;
+pub mod v6;
+mod value;
 
 use std::path::{Path, PathBuf};
 
 pub use attempt::Failed;
+pub use cleanup::{Cleaned, Cleanup, CleanupError};
+pub use codec::{RowCodec, parse_row};
+pub use columns::{Columns, Header};
+pub use load::{LoadReport, RowError};
+pub use open::{Memfile, OpenError, OpenOptions, Rotation, Snapshot};
+pub use value::{Octets, RowFault, Value, Values};
 
 /// The files that belong to one lease file.
 #[derive(Clone, Debug, PartialEq, Eq)]

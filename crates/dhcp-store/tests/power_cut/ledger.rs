@@ -2,17 +2,17 @@
 //! acknowledged.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
 
-use dhcp_lease::v4::{Lease, LeaseState};
+use dhcp_lease::LeaseState;
+use dhcp_lease::sample::{Sample, Summary};
 
 /// What a lease file says of an address; `None` = free.
 pub type Kept = Option<(LeaseState, Vec<u8>, u64, u32)>;
 
 /// The part of a lease that a client was told.
-pub fn kept(lease: &Lease) -> Kept {
-    let client = lease.hardware.octets().to_vec();
-    Some((lease.state, client, lease.cltt_s, lease.valid_lifetime_s))
+pub fn kept<F: Sample>(lease: &F::Lease) -> (F::Address, Kept) {
+    let Summary { address, client, state, cltt_s, valid_lifetime_s, .. } = F::sample(lease);
+    (address, Some((state, client, cltt_s, valid_lifetime_s)))
 }
 
 fn has_ended(kept: &Kept, now_s: u64) -> bool {
@@ -27,35 +27,35 @@ struct History {
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct Waiting<A> {
     epoch: u64,
-    address: Ipv4Addr,
+    address: A,
     state: usize,
 }
 
 /// The promises of one life of a server.
-#[derive(Debug, Default)]
-pub struct Ledger {
-    histories: BTreeMap<Ipv4Addr, History>,
-    waiting: Vec<Waiting>,
+#[derive(Debug)]
+pub struct Ledger<F: Sample> {
+    histories: BTreeMap<F::Address, History>,
+    waiting: Vec<Waiting<F::Address>>,
     /// Acknowledgements so far.
     pub acknowledged: u64,
 }
 
-impl Ledger {
+impl<F: Sample> Ledger<F> {
     /// A life begins with what was loaded: all of it is promised.
-    pub fn begin(leases: &[Lease]) -> Self {
-        let mut ledger = Self::default();
+    pub fn begin(leases: &[F::Lease]) -> Self {
+        let mut ledger = Self { histories: BTreeMap::new(), waiting: Vec::new(), acknowledged: 0 };
         for lease in leases {
-            let known = ledger
-                .histories
-                .insert(lease.address, History { states: vec![kept(lease)], acknowledged: 0 });
-            assert!(known.is_none(), "{} was loaded twice", lease.address);
+            let (address, state) = kept::<F>(lease);
+            let history = History { states: vec![state], acknowledged: 0 };
+            let known = ledger.histories.insert(address, history);
+            assert!(known.is_none(), "{address} was loaded twice");
         }
         ledger
     }
 
-    fn history(&mut self, address: Ipv4Addr) -> &mut History {
+    fn history(&mut self, address: F::Address) -> &mut History {
         self.histories
             .entry(address)
             .or_insert_with(|| History { states: vec![None], acknowledged: 0 })
@@ -64,7 +64,7 @@ impl Ledger {
     /// A change was committed; its reply waits for `epoch`.
     pub fn commit(
         &mut self,
-        address: Ipv4Addr,
+        address: F::Address,
         state: Kept,
         epoch: u64,
         now_s: u64,
@@ -92,7 +92,7 @@ impl Ledger {
         let (ready, waiting) =
             std::mem::take(&mut self.waiting).into_iter().partition(|one| one.epoch <= epoch);
         self.waiting = waiting;
-        let ready: Vec<Waiting> = ready;
+        let ready: Vec<Waiting<F::Address>> = ready;
         for one in ready {
             self.history(one.address).acknowledged = one.state;
             self.acknowledged += 1;
@@ -101,11 +101,12 @@ impl Ledger {
 
     /// Whether what was loaded keeps all promises: each address as acknowledged, or later. A lease
     /// that has run out may be gone.
-    pub fn check(&self, leases: &[Lease], now_s: u64) -> Result<(), String> {
-        let mut found: BTreeMap<Ipv4Addr, Kept> = BTreeMap::new();
+    pub fn check(&self, leases: &[F::Lease], now_s: u64) -> Result<(), String> {
+        let mut found: BTreeMap<F::Address, Kept> = BTreeMap::new();
         for lease in leases {
-            if found.insert(lease.address, kept(lease)).is_some() {
-                return Err(format!("{} was loaded twice", lease.address));
+            let (address, state) = kept::<F>(lease);
+            if found.insert(address, state).is_some() {
+                return Err(format!("{address} was loaded twice"));
             }
         }
         for (address, history) in &self.histories {

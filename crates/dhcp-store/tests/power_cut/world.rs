@@ -1,27 +1,23 @@
 //! A server of two shards and its clients, from one start to the moment when the power goes off.
 
-use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::Arc;
 
 use base::time::NS_PER_MS;
 use base::{Now, Random};
-use dhcp_lease::v4::{
-    Action, Change, Facts, FetchKeys, Lease, LeaseState, LeaseStore, LeaseTable, LeaseTerms,
-    Occupancy, Owner, PoolIndex, PoolSet, PoolSpec, SlotView,
-};
-use dhcp_lease::{HardwareAddress, Identity};
+use dhcp_lease::contract::{Action, Change, Facts, FetchKeys, SlotView};
+use dhcp_lease::{LeaseState, LeaseStore, LeaseTable, Occupancy, Owner, PoolIndex, PoolSet};
 use dhcp_store::log::{CoreOptions, LogCore, ShardLog, Shards};
-use dhcp_store::memfile::v4::{Cleanup, row_of};
+use dhcp_store::memfile::Cleanup;
 use dhcp_store::storage::{Faults, PowerCutStorage, Survival};
 use dhcp_store::{Durability, Memfile, MemfileStore, OpenOptions};
 
+use crate::family::Lived;
 use crate::ledger::Ledger;
 
-const LEASE_FILE: &str = "/leases/leases4.csv";
+const LEASE_FILE: &str = "/leases/leases.csv";
 const SHARDS: usize = 2;
 const CLIENTS: u64 = 40;
-const ADDRESSES: u8 = 30;
 /// Actions of one life, unless the power goes off before.
 const ACTIONS: u64 = 300;
 /// Steps of the storage among which the power may go off.
@@ -56,28 +52,28 @@ pub struct Tally {
     pub restarts: u64,
 }
 
-struct World<'r> {
+struct World<'r, F: Lived> {
     random: &'r mut Random,
     now: Now,
     storage: PowerCutStorage,
-    table: Arc<LeaseTable>,
-    pools: Arc<PoolSet>,
-    stores: Vec<MemfileStore>,
-    core: LogCore,
-    cleanup: Option<Cleanup>,
-    ledger: Ledger,
+    table: Arc<LeaseTable<F>>,
+    pools: Arc<PoolSet<F>>,
+    stores: Vec<MemfileStore<F>>,
+    core: LogCore<F>,
+    cleanup: Option<Cleanup<F>>,
+    ledger: Ledger<F>,
     rules: Rules,
     promised: u64,
 }
 
 /// Lives one life after the other on a disk; an error is a promise that was not kept.
-pub fn simulate(seed: u64, rules: Rules, tally: &mut Tally) -> Result<(), String> {
+pub fn simulate<F: Lived>(seed: u64, rules: Rules, tally: &mut Tally) -> Result<(), String> {
     let mut random = Random::from_seed(seed);
     let mut now = Now { mono_ns: 1, wall_us: 1_800_000_000_000_000 };
     let mut storage = PowerCutStorage::new(random.next_u64(), faults(&mut random, rules));
-    let mut ledger = Ledger::default();
+    let mut ledger = Ledger::<F>::begin(&[]);
     for _ in 0..rules.lives {
-        match open(&storage, now, rules) {
+        match open::<F>(&storage, now, rules) {
             Ok((memfile, leases)) => {
                 ledger.check(&leases, now.wall_s())?;
                 let mut world = World::new(&mut random, now, storage, memfile, &leases, rules);
@@ -98,7 +94,8 @@ pub fn simulate(seed: u64, rules: Rules, tally: &mut Tally) -> Result<(), String
         now = now.after_ns(random.below(3) * 10_000_000_000);
     }
     let storage = storage.after(Survival::ProcessDied, Faults::default());
-    let (_, leases) = open(&storage, now, rules).map_err(|error| format!("at last: {error}"))?;
+    let (_, leases) =
+        open::<F>(&storage, now, rules).map_err(|error| format!("at last: {error}"))?;
     ledger.check(&leases, now.wall_s())
 }
 
@@ -126,11 +123,11 @@ fn faults(random: &mut Random, rules: Rules) -> Faults {
     faults
 }
 
-fn open(
+fn open<F: Lived>(
     storage: &PowerCutStorage,
     now: Now,
     rules: Rules,
-) -> Result<(Memfile, Vec<Lease>), String> {
+) -> Result<(Memfile<F>, Vec<F::Lease>), String> {
     let options = OpenOptions { threads: 1 + (now.wall_us % 2) as usize, ..OpenOptions::default() };
     let opened = Memfile::open(Arc::new(storage.clone()), Path::new(LEASE_FILE), options);
     let (memfile, leases, report) = opened.map_err(|error| error.to_string())?;
@@ -141,22 +138,17 @@ fn open(
     Ok((memfile, leases))
 }
 
-impl<'r> World<'r> {
+impl<'r, F: Lived> World<'r, F> {
     fn new(
         random: &'r mut Random,
         now: Now,
         storage: PowerCutStorage,
-        memfile: Memfile,
-        leases: &[Lease],
+        memfile: Memfile<F>,
+        leases: &[F::Lease],
         rules: Rules,
     ) -> Self {
         let table = Arc::new(LeaseTable::new(7));
-        let pools = table.configure(&[PoolSpec {
-            subnet_id: 1,
-            pool_id: 3,
-            first: Ipv4Addr::new(10, 0, 0, 1),
-            last: Ipv4Addr::new(10, 0, 0, ADDRESSES),
-        }]);
+        let pools = table.configure(&F::pools());
         leases.iter().for_each(|lease| table.load(lease.clone()));
         let shards = Shards::new(SHARDS, |_| {});
         let options = CoreOptions { durability: rules.durability, lfc_interval_s: 0 };
@@ -247,40 +239,34 @@ impl<'r> World<'r> {
         self.may_be_cut_during(16);
         let table = self.table.clone();
         let result = self.core.restart(self.now, &mut |sink| {
-            table.for_each_lease(|lease| sink(&row_of(&lease)));
+            table.for_each_lease(|lease| sink(&F::row_of(&lease)));
         });
         tally.restarts += u64::from(result.is_ok());
     }
 
     fn client_acts(&mut self) -> Result<(), String> {
-        let client = self.random.below(CLIENTS) as u8;
+        let client = self.random.below(CLIENTS) as u32;
         let shard = self.random.below(SHARDS as u64) as usize;
-        let hardware = HardwareAddress::new(1, &[2, 0, 0, 0, 0, client]);
-        let client_id = [1, client];
-        let identity = Identity {
-            hardware,
-            client_id: client.is_multiple_of(2).then_some(&client_id[..]),
-            match_client_id: true,
-        };
+        let pool = PoolIndex(client % self.pools.specs().len() as u32);
         let keys = FetchKeys {
-            identity,
+            identity: F::identity(client),
             addresses: [None, None],
-            pools: &self.pools,
-            candidate_pools: &[PoolIndex(0)],
+            pools: &*self.pools,
+            candidate_pools: &[pool],
             is_candidate_spare: true,
         };
         let mut facts = Facts::default();
         self.stores[shard].fetch(self.now, &keys, &mut facts);
-        let mine =
-            |slot: &&SlotView| slot.owner == Owner::Asking && slot.occupancy == Occupancy::Leased;
+        let mine = |slot: &&SlotView<F>| {
+            slot.owner == Owner::Asking && slot.occupancy == Occupancy::Leased
+        };
         let mine = facts.mine().find(mine).copied();
         let Some(slot) = mine.or(facts.candidate) else { return Ok(()) };
         let valid_lifetime_s = 5 + self.random.below(100) as u32;
-        let terms =
-            LeaseTerms { valid_lifetime_s, subnet_id: 1, pool_id: 3, hostname: "a,b.example" };
+        let terms = F::terms(valid_lifetime_s, 1, "a,b.example");
         let now_s = self.now.wall_s();
         let leased =
-            Some((LeaseState::Assigned, hardware.octets().to_vec(), now_s, valid_lifetime_s));
+            Some((LeaseState::Assigned, F::client_octets(client), now_s, valid_lifetime_s));
         let (action, state) = match (mine.is_some(), self.random.below(10)) {
             (true, 0..4) => (Action::Release, None),
             (true, 4) => {
@@ -291,6 +277,7 @@ impl<'r> World<'r> {
             _ => (Action::Lease(terms), leased),
         };
         let (address, expected_version) = (slot.address, slot.version);
+        let identity = F::identity(client);
         let change = Change { identity, address, expected_version, action };
         let receipt = self.stores[shard].commit(self.now, &[change]);
         self.stores[shard].submit(self.now);

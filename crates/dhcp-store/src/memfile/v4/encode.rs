@@ -1,10 +1,9 @@
-//! Rows out: one lease as a line of text, without allocation.
-
-use std::net::Ipv4Addr;
+//! v4 rows out: one lease as a line of text.
 
 use dhcp_lease::v4::{Lease, LeaseState, RowView};
 
-use super::columns::Columns;
+use crate::memfile::Columns;
+use crate::memfile::line::append;
 
 /// A whole lease as a row.
 #[must_use]
@@ -33,34 +32,29 @@ const BOUNDED_MAX: usize = 80;
 /// Kea does.
 pub fn encode_row(row: &RowView<'_>, columns: Columns, out: &mut Vec<u8>) {
     let client_id = row.client_id.unwrap_or_default();
-    let start = out.len();
     let most = BOUNDED_MAX
         + 3 * (row.hardware.octets().len() + client_id.len())
         + 5 * (row.hostname.len() + row.user_context.len());
-    out.resize(start + most, 0);
-    let mut line = Line { octets: &mut out[start..], len: 0 };
-    line.address(row.address);
-    line.colon_hex(row.hardware.octets());
-    line.colon_hex(client_id);
-    line.decimal(u64::from(row.valid_lifetime_s));
-    line.decimal(row.cltt_s.saturating_add(u64::from(row.valid_lifetime_s)));
-    line.decimal(u64::from(row.subnet_id));
-    line.put(if row.fqdn_fwd { b"1," } else { b"0," });
-    line.put(if row.fqdn_rev { b"1," } else { b"0," });
-    line.escaped(row.hostname.as_bytes());
-    if columns.count() > 9 {
-        line.put(&[b'0' + state(row) as u8, b',']);
-    }
-    if columns.count() > 10 {
-        line.escaped(row.user_context.as_bytes());
-    }
-    if columns.count() > 11 {
-        line.decimal(u64::from(row.pool_id));
-    }
-    // The last separator becomes the line end.
-    line.octets[line.len - 1] = b'\n';
-    let len = line.len;
-    out.truncate(start + len);
+    append(out, most, |line| {
+        line.address_v4(row.address);
+        line.colon_hex(row.hardware.octets());
+        line.colon_hex(client_id);
+        line.decimal(u64::from(row.valid_lifetime_s));
+        line.decimal(row.cltt_s.saturating_add(u64::from(row.valid_lifetime_s)));
+        line.decimal(u64::from(row.subnet_id));
+        line.put(if row.fqdn_fwd { b"1," } else { b"0," });
+        line.put(if row.fqdn_rev { b"1," } else { b"0," });
+        line.escaped(row.hostname.as_bytes());
+        if columns.has(9) {
+            line.put(&[b'0' + state(row) as u8, b',']);
+        }
+        if columns.has(10) {
+            line.escaped(row.user_context.as_bytes());
+        }
+        if columns.has(11) {
+            line.decimal(u64::from(row.pool_id));
+        }
+    });
 }
 
 /// Kea throws away a row without any client unless it is of a declined lease, so the deletion of
@@ -70,114 +64,9 @@ fn state(row: &RowView<'_>) -> LeaseState {
     if is_nobodys && row.valid_lifetime_s == 0 { LeaseState::Declined } else { row.state }
 }
 
-/// A line that is being filled; every value is followed by a separator.
-struct Line<'b> {
-    octets: &'b mut [u8],
-    len: usize,
-}
-
-const HEX: [[u8; 2]; 256] = {
-    let digits = b"0123456789abcdef";
-    let mut table = [[0; 2]; 256];
-    let mut octet = 0;
-    while octet < 256 {
-        table[octet] = [digits[octet >> 4], digits[octet & 15]];
-        octet += 1;
-    }
-    table
-};
-
-const PAIRS: [[u8; 2]; 100] = {
-    let mut table = [[0; 2]; 100];
-    let mut number = 0;
-    while number < 100 {
-        table[number] = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
-        number += 1;
-    }
-    table
-};
-
-/// Whether Kea writes this octet as `&#x` and two digits.
-const fn is_escaped(octet: u8) -> bool {
-    octet < 0x20 || octet > 0x7e || octet == b',' || octet == b'&'
-}
-
-impl Line<'_> {
-    fn put(&mut self, octets: &[u8]) {
-        self.octets[self.len..self.len + octets.len()].copy_from_slice(octets);
-        self.len += octets.len();
-    }
-
-    fn octet(&mut self, octet: u8) {
-        self.octets[self.len] = octet;
-        self.len += 1;
-    }
-
-    fn address(&mut self, address: Ipv4Addr) {
-        for octet in address.octets() {
-            self.digits(u64::from(octet));
-            self.octet(b'.');
-        }
-        self.octets[self.len - 1] = b',';
-    }
-
-    fn digits(&mut self, mut value: u64) {
-        if value < 10 {
-            return self.octet(b'0' + value as u8);
-        }
-        let mut digits = [0; 20];
-        let mut at = digits.len();
-        while value >= 10 {
-            at -= 2;
-            digits[at..at + 2].copy_from_slice(&PAIRS[(value % 100) as usize]);
-            value /= 100;
-        }
-        if value > 0 {
-            at -= 1;
-            digits[at] = b'0' + value as u8;
-        }
-        // A leading pair below 10 cannot be: then the loop would have ended before it.
-        self.put(&digits[at..]);
-    }
-
-    fn decimal(&mut self, value: u64) {
-        self.digits(value);
-        self.octet(b',');
-    }
-
-    fn colon_hex(&mut self, octets: &[u8]) {
-        let room = &mut self.octets[self.len..self.len + 3 * octets.len()];
-        for (text, &octet) in room.chunks_exact_mut(3).zip(octets) {
-            text[..2].copy_from_slice(&HEX[usize::from(octet)]);
-            text[2] = b':';
-        }
-        if octets.is_empty() {
-            self.octet(b',');
-        } else {
-            self.len += 3 * octets.len();
-            self.octets[self.len - 1] = b',';
-        }
-    }
-
-    fn escaped(&mut self, octets: &[u8]) {
-        if octets.iter().any(|&octet| is_escaped(octet)) {
-            for &octet in octets {
-                if is_escaped(octet) {
-                    self.put(b"&#x");
-                    self.put(&HEX[usize::from(octet)]);
-                } else {
-                    self.octet(octet);
-                }
-            }
-        } else {
-            self.put(octets);
-        }
-        self.octet(b',');
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
     use std::sync::LazyLock;
 
     use dhcp_lease::HardwareAddress;
@@ -237,21 +126,6 @@ mod tests {
         let deleted = RowView { hardware: &NOBODY, client_id: None, valid_lifetime_s: 0, ..row() };
         let expected = "10.9.1.231,,,0,1795293786,7,0,1,host1,1,,0\n";
         assert_eq!(text(&deleted, Columns::NEWEST), expected);
-    }
-
-    #[test]
-    fn numbers_of_every_length_are_whole() {
-        let mut value: u64 = 0;
-        for digit in [9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 9, 8, 7, 6, 5, 4, 3, 2, 1] {
-            for number in [value, value * 10, value * 10 + 1] {
-                let mut octets = [0; 32];
-                let mut line = Line { octets: &mut octets, len: 0 };
-                line.digits(number);
-                let len = line.len;
-                assert_eq!(std::str::from_utf8(&octets[..len]).unwrap(), number.to_string());
-            }
-            value = value * 10 + digit;
-        }
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! The clean-up: rotated files become one with a row for each lease.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
+use super::codec::RowCodec;
 use super::columns::{Columns, Header};
-use super::encode::{encode_row, row_of};
 use super::load::{LoadError, LoadReport, Source, load};
 use super::open::inspect;
 use crate::memfile::attempt::{Tried, prepare, rename};
@@ -13,10 +14,11 @@ use crate::storage::Storage;
 
 /// A clean-up that may run beside the server: it touches rotated files only.
 #[derive(Clone, Debug)]
-pub struct Cleanup {
+pub struct Cleanup<F> {
     pub(crate) storage: Arc<dyn Storage>,
     pub(crate) files: LeaseFiles,
     pub(crate) max_row_errors: u32,
+    pub(crate) family: PhantomData<F>,
 }
 
 /// What a clean-up did.
@@ -35,8 +37,8 @@ pub enum CleanupError {
     Storage(Failed),
     /// A file has more bad rows than allowed.
     TooManyBadRows(LoadReport),
-    /// A file does not begin like a lease file.
-    NotALeaseFile(std::path::PathBuf),
+    /// A file does not begin like a lease file of this family.
+    NotALeaseFile(std::path::PathBuf, &'static str),
 }
 
 impl fmt::Display for CleanupError {
@@ -44,8 +46,8 @@ impl fmt::Display for CleanupError {
         match self {
             Self::Storage(failed) => failed.fmt(f),
             Self::TooManyBadRows(report) => write!(f, "{} bad rows", report.bad_rows),
-            Self::NotALeaseFile(path) => {
-                write!(f, "{}:1: not the header of a lease file", path.display())
+            Self::NotALeaseFile(path, family) => {
+                write!(f, "{}:1: not the header of a {family} lease file", path.display())
             }
         }
     }
@@ -68,7 +70,7 @@ impl From<LoadError> for CleanupError {
     }
 }
 
-impl Cleanup {
+impl<F: RowCodec> Cleanup<F> {
     /// Does it. Whenever the power fails in between, the files that remain load the same.
     ///
     /// # Errors
@@ -95,15 +97,17 @@ impl Cleanup {
         let mut sources: Vec<Source> = Vec::new();
         for path in [&self.files.previous, &self.files.rotated] {
             let Some(file) = self.storage.open(path).tried("open", path)? else { continue };
-            let found = inspect(path, file)?;
-            sources.extend(found.ok_or_else(|| CleanupError::NotALeaseFile(path.clone()))?.source);
+            let found = inspect::<F>(path, file)?;
+            sources.extend(
+                found.ok_or_else(|| CleanupError::NotALeaseFile(path.clone(), F::NAME))?.source,
+            );
         }
-        let (mut leases, report) = load(&sources, 1, self.max_row_errors)?;
-        leases.sort_unstable_by_key(|lease| lease.address);
+        let (mut leases, report) = load::<F>(&sources, 1, self.max_row_errors)?;
+        leases.sort_unstable_by_key(|lease| F::subject(lease).0);
         prepare(&*self.storage, &self.files, |writer| {
-            writer.append(|block| Columns::NEWEST.encode_header(block))?;
+            writer.append(|block| Columns::NEWEST.encode_header::<F>(block))?;
             leases.iter().try_for_each(|lease| {
-                writer.append(|block| encode_row(&row_of(lease), Columns::NEWEST, block))
+                writer.append(|block| F::encode(&F::row_of(lease), Columns::NEWEST, block))
             })
         })?;
         rename(&*self.storage, &self.files, &self.files.scratch, &self.files.completed)?;

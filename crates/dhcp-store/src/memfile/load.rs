@@ -1,18 +1,19 @@
 //! Loading: files cut into chunks, parsed on several threads, the last row of an address wins.
 
 use std::fmt;
+use std::hash::BuildHasher;
 use std::io;
-use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use dhcp_lease::v4::Lease;
+use dhcp_lease::Family;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
+use super::codec::{RowCodec, parse_row};
 use super::columns::Header;
-use super::decode::{RowFault, parse_row};
+use super::value::RowFault;
 use crate::storage::{LogFile, read_full_at};
 
 /// Octets that one thread takes at a time.
@@ -118,25 +119,28 @@ impl Parsed {
     }
 }
 
-/// The newest row of an address: where it stood, and the lease unless it was deleted.
-type Newest = HashMap<Ipv4Addr, (u64, Option<Lease>), FixedState>;
+/// Leases with where their rows stood.
+type Batch<F> = Vec<(u64, <F as Family>::Lease)>;
 
-struct Loading<'s> {
+/// The newest row of an address: where it stood, and the lease unless it was deleted.
+type Newest<F> = HashMap<<F as Family>::Address, (u64, Option<<F as Family>::Lease>), FixedState>;
+
+struct Loading<'s, F: RowCodec> {
     sources: &'s [Source],
     chunks: Vec<Chunk>,
     next: AtomicUsize,
     is_aborted: AtomicBool,
-    parts: Vec<Mutex<Newest>>,
+    parts: Vec<Mutex<Newest<F>>>,
 }
 
 /// Loads `sources` on up to `threads` threads. With `max_row_errors` above 0, a file with more bad
 /// rows fails the load.
-pub(crate) fn load(
+pub(crate) fn load<F: RowCodec>(
     sources: &[Source],
     threads: usize,
     max_row_errors: u32,
-) -> Result<(Vec<Lease>, LoadReport), LoadError> {
-    let loading = Loading::new(sources);
+) -> Result<(Vec<F::Lease>, LoadReport), LoadError> {
+    let loading = Loading::<F>::new(sources);
     let threads = threads.clamp(1, loading.chunks.len().max(1));
     let mut parsed: Vec<(usize, Parsed)> = if threads == 1 {
         loading.work()?
@@ -164,7 +168,7 @@ pub(crate) fn load(
     Ok((leases, report))
 }
 
-impl<'s> Loading<'s> {
+impl<'s, F: RowCodec> Loading<'s, F> {
     fn new(sources: &'s [Source]) -> Self {
         let mut chunks = Vec::new();
         for (index, source) in sources.iter().enumerate() {
@@ -180,7 +184,7 @@ impl<'s> Loading<'s> {
             chunks,
             next: AtomicUsize::new(0),
             is_aborted: AtomicBool::new(false),
-            parts: (0..PARTS).map(|_| Mutex::new(Newest::default())).collect(),
+            parts: (0..PARTS).map(|_| Mutex::new(Newest::<F>::default())).collect(),
         }
     }
 
@@ -188,7 +192,7 @@ impl<'s> Loading<'s> {
     fn work(&self) -> Result<Vec<(usize, Parsed)>, LoadError> {
         let mut done = Vec::new();
         let mut octets = Vec::new();
-        let mut batches: Vec<Vec<(u64, Lease)>> = (0..PARTS).map(|_| Vec::new()).collect();
+        let mut batches: Vec<Batch<F>> = (0..PARTS).map(|_| Vec::new()).collect();
         while !self.is_aborted.load(Ordering::Relaxed) {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(chunk) = self.chunks.get(index) else { break };
@@ -199,10 +203,10 @@ impl<'s> Loading<'s> {
             })?;
             done.push((
                 index,
-                parse_chunk(source, chunk, &octets[skipped..], skipped, &mut batches),
+                parse_chunk::<F>(source, chunk, &octets[skipped..], skipped, &mut batches),
             ));
             for (part, batch) in self.parts.iter().zip(&mut batches) {
-                keep_newest(&mut part.lock().unwrap_or_else(PoisonError::into_inner), batch);
+                keep_newest::<F>(&mut part.lock().unwrap_or_else(PoisonError::into_inner), batch);
             }
         }
         Ok(done)
@@ -281,23 +285,23 @@ fn read_chunk(source: &Source, chunk: &Chunk, octets: &mut Vec<u8>) -> io::Resul
 }
 
 /// Parses `rows`, which begin `skipped` octets into what was read for `chunk`.
-fn parse_chunk(
+fn parse_chunk<F: RowCodec>(
     source: &Source,
     chunk: &Chunk,
     rows: &[u8],
     skipped: usize,
-    batches: &mut [Vec<(u64, Lease)>],
+    batches: &mut [Batch<F>],
 ) -> Parsed {
     let mut parsed = Parsed::default();
     let mut offset = chunk.start - 1 + skipped as u64;
     for row in rows.split_inclusive(|&octet| octet == b'\n') {
         let line = row.strip_suffix(b"\n").unwrap_or(row);
         if !line.is_empty() {
-            match parse_row(line, source.header) {
+            match parse_row::<F>(line, source.header) {
                 Ok(lease) => {
                     // The position orders rows: file first, then offset.
                     let position = (chunk.source as u64) << 56 | offset;
-                    batches[part_of(lease.address)].push((position, lease));
+                    batches[part_of::<F>(F::subject(&lease).0)].push((position, lease));
                     parsed.rows += 1;
                     parsed.before = None;
                 }
@@ -316,14 +320,14 @@ fn parse_chunk(
 }
 
 /// Spreads addresses, neighbors too, evenly over the parts.
-const fn part_of(address: Ipv4Addr) -> usize {
-    (address.to_bits().wrapping_mul(0x9e37_79b1) >> 26) as usize % PARTS
+fn part_of<F: RowCodec>(address: F::Address) -> usize {
+    (FixedState::with_seed(1).hash_one(address) >> 32) as usize % PARTS
 }
 
-fn keep_newest(part: &mut Newest, batch: &mut Vec<(u64, Lease)>) {
+fn keep_newest<F: RowCodec>(part: &mut Newest<F>, batch: &mut Batch<F>) {
     for (position, lease) in batch.drain(..) {
-        let address = lease.address;
-        let row = (position, (lease.valid_lifetime_s > 0).then_some(lease));
+        let (address, is_deleted) = F::subject(&lease);
+        let row = (position, (!is_deleted).then_some(lease));
         match part.entry(address) {
             hashbrown::hash_map::Entry::Occupied(mut known) => {
                 if known.get().0 < position {

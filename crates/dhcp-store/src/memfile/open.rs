@@ -1,14 +1,15 @@
 //! A set of lease files, opened for good: locked, leftovers tidied, loaded, and then appended to.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dhcp_lease::v4::{Lease, RowView};
+use dhcp_lease::Family;
 
 use super::cleanup::{Cleanup, CleanupError, Found};
+use super::codec::RowCodec;
 use super::columns::{Columns, Header};
-use super::encode::encode_row;
 use super::load::{LoadError, LoadReport, Source, load};
 use crate::memfile::attempt::{BlockWriter, Tried, prepare, rename};
 use crate::memfile::{Failed, LeaseFiles};
@@ -32,8 +33,8 @@ pub enum OpenError {
     InUse(PathBuf),
     /// Kea's clean-up of this lease file runs, as the process of this number.
     CleanupRuns(PathBuf, u32),
-    /// The first line is not a lease file's.
-    NotALeaseFile(PathBuf),
+    /// The first line is not that of a lease file of this family.
+    NotALeaseFile(PathBuf, &'static str),
     /// A file has more bad rows than allowed.
     TooManyBadRows(LoadReport),
 }
@@ -51,8 +52,8 @@ impl fmt::Display for OpenError {
                  is done",
                 path.display()
             ),
-            Self::NotALeaseFile(path) => {
-                write!(f, "{}:1: not the header of a DHCPv4 lease file", path.display())
+            Self::NotALeaseFile(path, family) => {
+                write!(f, "{}:1: not the header of a {family} lease file", path.display())
             }
             Self::TooManyBadRows(report) => {
                 write!(f, "more bad rows than max-row-errors allows")?;
@@ -75,7 +76,7 @@ impl From<CleanupError> for OpenError {
         match error {
             CleanupError::Storage(failed) => Self::Storage(failed),
             CleanupError::TooManyBadRows(report) => Self::TooManyBadRows(report),
-            CleanupError::NotALeaseFile(path) => Self::NotALeaseFile(path),
+            CleanupError::NotALeaseFile(path, family) => Self::NotALeaseFile(path, family),
         }
     }
 }
@@ -98,11 +99,11 @@ pub enum Rotation {
 }
 
 /// Gives the rows of a whole table, one by one, to what it is given.
-pub type Snapshot<'s> = dyn FnMut(&mut dyn FnMut(&RowView<'_>)) + 's;
+pub type Snapshot<'s, F> = dyn FnMut(&mut dyn FnMut(&<F as Family>::Row<'_>)) + 's;
 
 /// An open set of lease files. Whoever has it is the only one that writes.
 #[derive(Debug)]
-pub struct Memfile {
+pub struct Memfile<F> {
     storage: Arc<dyn Storage>,
     files: LeaseFiles,
     file: Arc<dyn LogFile>,
@@ -111,9 +112,10 @@ pub struct Memfile {
     max_row_errors: u32,
     needs_cleanup: bool,
     _lock: Lock,
+    family: PhantomData<F>,
 }
 
-impl Memfile {
+impl<F: RowCodec> Memfile<F> {
     /// Opens the lease file `live` and those around it, making it when there is none. All that was
     /// loaded, and the names of the files, is flushed when this returns.
     ///
@@ -124,7 +126,7 @@ impl Memfile {
         storage: Arc<dyn Storage>,
         live: &Path,
         options: OpenOptions,
-    ) -> Result<(Self, Vec<Lease>, LoadReport), OpenError> {
+    ) -> Result<(Self, Vec<F::Lease>, LoadReport), OpenError> {
         let files = LeaseFiles::new(live);
         let lock = storage.lock(&files.lock).tried("lock", &files.lock)?;
         let lock = lock.ok_or_else(|| OpenError::InUse(files.live.clone()))?;
@@ -149,9 +151,9 @@ impl Memfile {
             &[&files.previous, &files.rotated][..]
         };
         for path in before {
-            sources.extend(find(&*storage, path)?.and_then(|(_, found)| found.source));
+            sources.extend(find::<F>(&*storage, path)?.and_then(|(_, found)| found.source));
         }
-        let live = find(&*storage, &files.live)?;
+        let live = find::<F>(&*storage, &files.live)?;
         if let Some((_, found)) = &live {
             sources.extend(found.source.clone());
         }
@@ -159,13 +161,13 @@ impl Memfile {
             0 => std::thread::available_parallelism().map_or(1, |count| count.get().min(8)),
             count => count,
         };
-        let (leases, mut report) = load(&sources, threads, options.max_row_errors)?;
+        let (leases, mut report) = load::<F>(&sources, threads, options.max_row_errors)?;
 
         let needs_cleanup = has_completed || is_there(&files.rotated);
         let torn_octets = live.as_ref().map_or(0, |(_, found)| found.torn_octets);
         report.torn_octets = torn_octets;
         let header = live.as_ref().and_then(|(_, found)| found.header());
-        let (file, end) = mend(&*storage, &files, live)?;
+        let (file, end) = mend::<F>(&*storage, &files, live)?;
         let mut memfile = Self {
             columns: header.map_or(Columns::NEWEST, |header| header.columns),
             max_row_errors: options.max_row_errors,
@@ -175,6 +177,7 @@ impl Memfile {
             files,
             file,
             end,
+            family: PhantomData,
         };
         memfile.tidy(has_completed, header.is_some_and(|header| header.unknown > 0))?;
         Ok((memfile, leases, report))
@@ -261,7 +264,7 @@ impl Memfile {
             return Ok(Rotation::CleanupFirst);
         }
         self.sync()?;
-        let next = match prepare(&*self.storage, &self.files, header_only) {
+        let next = match prepare(&*self.storage, &self.files, header_only::<F>) {
             Ok(next) => next,
             Err(failed) => return Ok(Rotation::NoNewFile(failed)),
         };
@@ -276,11 +279,12 @@ impl Memfile {
 
     /// The clean-up of the rotated files, to be run beside.
     #[must_use]
-    pub fn cleanup(&self) -> Cleanup {
+    pub fn cleanup(&self) -> Cleanup<F> {
         Cleanup {
             storage: self.storage.clone(),
             files: self.files.clone(),
             max_row_errors: self.max_row_errors,
+            family: PhantomData,
         }
     }
 
@@ -298,20 +302,20 @@ impl Memfile {
     /// # Errors
     ///
     /// The files load no worse than before; it may be tried again.
-    pub fn replace(&mut self, snapshot: &mut Snapshot<'_>) -> Result<(), Failed> {
+    pub fn replace(&mut self, snapshot: &mut Snapshot<'_, F>) -> Result<(), Failed> {
         prepare(&*self.storage, &self.files, |writer| {
-            header_only(writer)?;
+            header_only::<F>(writer)?;
             let mut result = Ok(());
             snapshot(&mut |row| {
                 if result.is_ok() {
-                    result = writer.append(|block| encode_row(row, Columns::NEWEST, block));
+                    result = writer.append(|block| F::encode(row, Columns::NEWEST, block));
                 }
             });
             result
         })?;
         rename(&*self.storage, &self.files, &self.files.scratch, &self.files.completed)?;
         self.needs_cleanup = true;
-        let next = prepare(&*self.storage, &self.files, header_only)?;
+        let next = prepare(&*self.storage, &self.files, header_only::<F>)?;
         rename(&*self.storage, &self.files, &self.files.scratch, &self.files.live)?;
         (self.file, self.end) = (next.file, next.len);
         self.columns = Columns::NEWEST;
@@ -321,8 +325,8 @@ impl Memfile {
     }
 }
 
-fn header_only(writer: &mut BlockWriter<'_>) -> std::io::Result<()> {
-    writer.append(|block| Columns::NEWEST.encode_header(block))
+fn header_only<F: RowCodec>(writer: &mut BlockWriter<'_>) -> std::io::Result<()> {
+    writer.append(|block| Columns::NEWEST.encode_header::<F>(block))
 }
 
 /// Kea's clean-up may go on when its server has stopped; it deletes what we would load.
@@ -341,16 +345,16 @@ fn refuse_while_kea_cleans(storage: &dyn Storage, files: &LeaseFiles) -> Result<
 
 type Opened = (Arc<dyn LogFile>, Found);
 
-fn find(storage: &dyn Storage, path: &Path) -> Result<Option<Opened>, OpenError> {
+fn find<F: RowCodec>(storage: &dyn Storage, path: &Path) -> Result<Option<Opened>, OpenError> {
     let Some(file) = storage.open(path).tried("open", path)? else { return Ok(None) };
-    let found = inspect(path, file.clone())?;
-    let found = found.ok_or_else(|| OpenError::NotALeaseFile(path.to_owned()))?;
+    let found = inspect::<F>(path, file.clone())?;
+    let found = found.ok_or_else(|| OpenError::NotALeaseFile(path.to_owned(), F::NAME))?;
     Ok(Some((file, found)))
 }
 
 /// Makes the live file one that can be appended to, whatever was found: cuts a torn row off, makes
 /// a new file when there was none.
-fn mend(
+fn mend<F: RowCodec>(
     storage: &dyn Storage,
     files: &LeaseFiles,
     live: Option<Opened>,
@@ -364,7 +368,7 @@ fn mend(
         storage.sync_folder(&files.folder).tried("flush the folder", &files.folder)?;
         return Ok((file, source.end));
     }
-    let next = prepare(storage, files, header_only)?;
+    let next = prepare(storage, files, header_only::<F>)?;
     rename(storage, files, &files.scratch, &files.live)?;
     Ok((next.file, next.len))
 }
@@ -391,7 +395,10 @@ fn rewrite_tail(file: &dyn LogFile, start: u64, end: u64) -> std::io::Result<()>
 }
 
 /// Finds header and last complete row; `None` when it is not a lease file.
-pub(super) fn inspect(path: &Path, file: Arc<dyn LogFile>) -> Result<Option<Found>, Failed> {
+pub(super) fn inspect<F: RowCodec>(
+    path: &Path,
+    file: Arc<dyn LogFile>,
+) -> Result<Option<Found>, Failed> {
     const HEADER_MAX: usize = 4096;
     let len = file.len().tried("read", path)?;
     let mut head = [0; HEADER_MAX];
@@ -399,9 +406,9 @@ pub(super) fn inspect(path: &Path, file: Arc<dyn LogFile>) -> Result<Option<Foun
     let head = &head[..read];
     let Some(start) = head.iter().position(|&octet| octet == b'\n') else {
         let found = Found { source: None, torn_octets: len };
-        return Ok((read < HEADER_MAX && Header::is_torn(head)).then_some(found));
+        return Ok((read < HEADER_MAX && Header::is_torn::<F>(head)).then_some(found));
     };
-    let Some(header) = Header::parse(&head[..start]) else { return Ok(None) };
+    let Some(header) = Header::parse::<F>(&head[..start]) else { return Ok(None) };
     let end = last_row_end(&*file, len).tried("read", path)?;
     let source = Source { path: path.to_owned(), file, header, start: start as u64 + 1, end };
     Ok(Some(Found { source: Some(source), torn_octets: len - end }))
