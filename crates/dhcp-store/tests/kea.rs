@@ -6,6 +6,8 @@
 //! are what kea-lfc 2.2.0 made of them. Tests that run Kea are
 //! skipped when it is not installed, unless `GODWIT_REQUIRE_TOOLS=1`.
 
+#![cfg(test)]
+
 use std::fs;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
