@@ -1,9 +1,9 @@
 //! Reading a map key by key: each key is asked for with its type and range, and what nobody asked
 //! for is an unknown key.
 
-use core::net::Ipv4Addr;
 use core::ops::RangeInclusive;
 
+use crate::address::Address;
 use crate::json::{Entry, Kind, Value};
 use crate::source::{At, Findings, Placed};
 use crate::suggest::nearest;
@@ -120,12 +120,25 @@ impl<'v> Fields<'v> {
         text_of(&entry.value, key, findings)
     }
 
-    /// An IPv4 address; `None` also for an empty string, which Kea reads as "not set".
-    pub(crate) fn address(
+    /// The octets of a string, whatever they mean.
+    pub(crate) fn octets(
         &mut self,
         key: &'static str,
         findings: &mut Findings,
-    ) -> Option<Placed<Ipv4Addr>> {
+    ) -> Option<Placed<Vec<u8>>> {
+        let Value { at, kind } = &self.take(key)?.value;
+        match kind {
+            Kind::Text(octets) => Some(Placed { value: octets.clone(), at: *at }),
+            kind => wrong_kind(*at, key, "a string", kind, findings),
+        }
+    }
+
+    /// An address; `None` also for an empty string, which Kea reads as "not set".
+    pub(crate) fn address<A: Address>(
+        &mut self,
+        key: &'static str,
+        findings: &mut Findings,
+    ) -> Option<Placed<A>> {
         let text = self.text(key, findings)?;
         if text.value.is_empty() {
             return None;
@@ -246,16 +259,16 @@ pub(crate) fn text_of<'v>(
     }
 }
 
-/// The IPv4 address that a string spells.
-pub(crate) fn address_of(
+/// The address that a string spells.
+pub(crate) fn address_of<A: Address>(
     text: Placed<&str>,
     key: &str,
     findings: &mut Findings,
-) -> Option<Placed<Ipv4Addr>> {
+) -> Option<Placed<A>> {
     match text.value.parse() {
         Ok(value) => Some(Placed { value, at: text.at }),
         Err(_) => {
-            let message = format!("`{key}`: `{}` is not an IPv4 address", text.value);
+            let message = format!("`{key}`: `{}` is not {}", text.value, A::KIND);
             findings.error(text.at, message);
             None
         }

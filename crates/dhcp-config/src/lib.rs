@@ -7,24 +7,34 @@
 //! which Kea accepts and ignores, so that one file serves both servers.
 //!
 //! Shape: `json` turns text into values that remember where they stood, `fields` reads maps of
-//! them, [`v4`] knows the keys. RFCs to have read: 8259 for JSON, 2131 and 2132 for what is
-//! configured.
+//! them, `shared` knows the keys that both servers have, [`v4`] and [`v6`] those of one. RFCs to
+//! have read: 8259 for JSON, 2131, 2132 and 9915 for what is configured.
 
+mod address;
 mod fields;
 mod json;
 mod problem;
+mod shared;
 mod source;
 mod suggest;
 pub mod v4;
+pub mod v6;
 
 pub use problem::{Problem, Severity};
+pub use shared::options::{Definition, Field, OptionData};
+pub use shared::{
+    Durability, ExpiredLeases, GodwitSettings, InterfaceSelection, LeaseChecks, LeaseDatabase,
+    LeaseDatabaseKind, Lifetime, LogDestination, LogOutput, LogSeverity, Logger, OnFail, Pool,
+};
 pub use v4::{
-    Compatibility, Dhcp4, Durability, ExpiredLeases, GodwitSettings, InterfaceSelection,
-    InterfacesConfig, LeaseChecks, LeaseDatabase, LeaseDatabaseKind, Lifetime, LogDestination,
-    LogOutput, LogSeverity, Logger, Network4, OnFail, OptionData, OutboundInterface, Pool4,
-    SocketType, Subnet4,
+    Compatibility, Dhcp4, InterfacesConfig, Network4, OutboundInterface, Pool4, SocketType, Subnet4,
+};
+pub use v6::{
+    Dhcp6, InterfacesConfig6, Network6, OptionData6, PdPool, Pool6, ServerIdConfig, ServerIdType,
+    Subnet6,
 };
 
+use json::Value;
 use source::{Findings, Sources};
 
 /// Hands over the text of files named by `<?include "file"?>`.
@@ -67,10 +77,31 @@ pub fn parse_dhcp4(
     text: &str,
     resolver: &mut dyn IncludeResolver,
 ) -> Result<Checked<Dhcp4>, Vec<Problem>> {
+    parse(name, text, resolver, v4::read_root)
+}
+
+/// Reads the configuration of a DHCPv6 server. `name` stands for `text` in problems.
+///
+/// # Errors
+/// Every problem of the text, warnings included, at least one of them of [`Severity::Error`].
+pub fn parse_dhcp6(
+    name: &str,
+    text: &str,
+    resolver: &mut dyn IncludeResolver,
+) -> Result<Checked<Dhcp6>, Vec<Problem>> {
+    parse(name, text, resolver, v6::read_root)
+}
+
+fn parse<T>(
+    name: &str,
+    text: &str,
+    resolver: &mut dyn IncludeResolver,
+    read_root: fn(&Value, &mut Findings) -> Option<T>,
+) -> Result<Checked<T>, Vec<Problem>> {
     let mut sources = Sources::default();
     let mut findings = Findings::default();
     let config = json::parse(name, text, resolver, &mut sources, &mut findings)
-        .and_then(|root| v4::read_root(&root, &mut findings));
+        .and_then(|root| read_root(&root, &mut findings));
     let failed = findings.has_errors();
     let problems = findings.into_problems(&sources);
     match config {

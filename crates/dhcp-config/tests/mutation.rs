@@ -3,9 +3,11 @@
 #[allow(dead_code, reason = "each test file uses its own part")]
 mod common;
 
+use core::net::Ipv6Addr;
+
 use base::Random;
 use common::{Files, folder, shipped_includes};
-use dhcp_config::{Dhcp4, Problem, Severity, parse_dhcp4};
+use dhcp_config::{Checked, Dhcp4, Dhcp6, Lifetime, Problem, Severity, parse_dhcp4, parse_dhcp6};
 
 const CASES: u32 = 200_000;
 
@@ -52,7 +54,23 @@ const SCRAPS: [&str; 40] = [
     ".",
 ];
 
-fn mutate(random: &mut Random, text: &mut Vec<u8>) {
+/// What DHCPv6 alone has.
+const SCRAPS6: [&str; 12] = [
+    "\"2001:db8::/0\"",
+    "::-ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
+    "\"pools\":[{\"pool\":\"::-::1\"}]",
+    "\"pd-pools\":[{\"prefix\":\"::\",\"prefix-len\":1,\"delegated-len\":128}]",
+    "\"prefix-len\":129",
+    "\"delegated-len\":0",
+    "\"excluded-prefix\":\"3001:db8:8000::\",\"excluded-prefix-len\":57",
+    "\"preferred-lifetime\":4294967295",
+    "\"max-preferred-lifetime\":0",
+    "\"rapid-commit\":true",
+    "\"interface-id\":\"\\u00ff\"",
+    "\"option-data\":[{\"code\":67,\"csv-format\":false,\"data\":\"81\"}]",
+];
+
+fn mutate(random: &mut Random, scraps: &[&str], text: &mut Vec<u8>) {
     for _ in 0..=random.below(3) {
         let length = text.len() as u64;
         let at = random.below(length + 1) as usize;
@@ -65,26 +83,33 @@ fn mutate(random: &mut Random, text: &mut Vec<u8>) {
                 text.splice(to..to, copy);
             }
             2 => {
-                let scrap = random.pick(&SCRAPS).expect("there are scraps").bytes();
+                let scrap = random.pick(scraps).expect("there are scraps").bytes();
                 text.splice(at..end, scrap);
             }
             3 if at < text.len() => text[at] = random.next_u32() as u8,
             _ if random.chance(1, 8) => text.truncate(at),
             _ => {
-                let scrap = random.pick(&SCRAPS).expect("there are scraps").bytes();
+                let scrap = random.pick(scraps).expect("there are scraps").bytes();
                 text.splice(at..at, scrap);
             }
         }
     }
 }
 
-fn check_config(config: &Dhcp4) {
-    let mut ids: Vec<u32> = config.subnets.iter().map(|subnet| subnet.id).collect();
+fn check_ids(ids: impl Iterator<Item = u32>) {
+    let mut ids: Vec<u32> = ids.collect();
     ids.sort_unstable();
     assert!(ids.windows(2).all(|pair| pair[0] != pair[1]) && ids.first() != Some(&0));
+}
+
+fn check_lifetime(life: Lifetime) {
+    assert!(life.min_s <= life.default_s && life.default_s <= life.max_s);
+}
+
+fn check_config(config: &Dhcp4) {
+    check_ids(config.subnets.iter().map(|subnet| subnet.id));
     for subnet in &config.subnets {
-        let life = subnet.valid_lifetime;
-        assert!(life.min_s <= life.default_s && life.default_s <= life.max_s);
+        check_lifetime(subnet.valid_lifetime);
         assert!(subnet.options.windows(2).all(|pair| pair[0].code < pair[1].code));
         assert!(subnet.server_hostname.len() < 64 && subnet.boot_file_name.len() < 128);
         assert!((0.0..1.0).contains(&subnet.cache_threshold));
@@ -97,6 +122,50 @@ fn check_config(config: &Dhcp4) {
     }
 }
 
+fn masked((address, length): (Ipv6Addr, u8)) -> Ipv6Addr {
+    let mask = u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0);
+    Ipv6Addr::from_bits(address.to_bits() & mask)
+}
+
+fn check_config6(config: &Dhcp6) {
+    check_ids(config.subnets.iter().map(|subnet| subnet.id));
+    assert!(config.relay_supplied_options.contains(&65));
+    assert!(config.relay_supplied_options.windows(2).all(|pair| pair[0] < pair[1]));
+    for network in &config.networks {
+        let members = || network.subnets.iter().map(|&index| &config.subnets[index]);
+        assert!(members().all(|subnet| subnet.rapid_commit == network.rapid_commit));
+    }
+    let mut delegated = Vec::new();
+    for subnet in &config.subnets {
+        check_lifetime(subnet.valid_lifetime);
+        check_lifetime(subnet.preferred_lifetime);
+        assert!(subnet.preferred_lifetime.default_s <= subnet.valid_lifetime.default_s);
+        assert!(subnet.options.windows(2).all(|pair| pair[0].code < pair[1].code));
+        assert!((0.0..1.0).contains(&subnet.cache_threshold));
+        assert_eq!(masked(subnet.prefix), subnet.prefix.0);
+        for pool in &subnet.pools {
+            assert!(pool.first <= pool.last);
+            for address in [pool.first, pool.last] {
+                assert_eq!(masked((address, subnet.prefix.1)), subnet.prefix.0);
+            }
+        }
+        for pool in &subnet.pd_pools {
+            let (network, length) = pool.prefix;
+            assert!((1..=pool.delegated_len).contains(&length) && pool.delegated_len <= 128);
+            assert_eq!(masked(pool.prefix), network);
+            delegated.push((network, length));
+            if let Some((excluded, length)) = pool.excluded {
+                assert!(length > pool.delegated_len && length <= 128);
+                assert_eq!(masked((excluded, pool.delegated_len)), network);
+                assert_eq!(masked((excluded, length)), excluded);
+            }
+        }
+    }
+    delegated.sort_unstable();
+    let apart = |pair: &[(Ipv6Addr, u8)]| masked((pair[1].0, pair[0].1)) != pair[0].0;
+    assert!(delegated.windows(2).all(apart), "{delegated:?}");
+}
+
 fn check_problems(text: &str, problems: &[Problem]) {
     let lines = text.split('\n').count() as u32;
     for problem in problems {
@@ -106,20 +175,22 @@ fn check_problems(text: &str, problems: &[Problem]) {
     }
 }
 
-#[test]
-fn broken_texts_are_explained() {
+/// A parser of one family.
+type Parse<T> = fn(&str, &str, &mut Files) -> Result<Checked<T>, Vec<Problem>>;
+
+fn break_texts<T>(cases: u32, shipped: &str, scraps: &[&str], parse: Parse<T>, check: fn(&T)) {
     let mut random = Random::from_seed(0x6b65_615f_636f_6e66);
-    let shipped = folder("accepted");
+    let shipped = folder(shipped);
     let mut files: Files = shipped_includes();
     let (mut accepted, mut refused) = (0_u32, 0_u32);
-    for _ in 0..CASES {
+    for _ in 0..cases {
         let mut text = random.pick(&shipped).expect("there are files").1.clone().into_bytes();
-        mutate(&mut random, &mut text);
+        mutate(&mut random, scraps, &mut text);
         let text = String::from_utf8_lossy(&text);
-        match parse_dhcp4("main", &text, &mut files) {
+        match parse("main", &text, &mut files) {
             Ok(checked) => {
                 accepted += 1;
-                check_config(&checked.config);
+                check(&checked.config);
                 assert!(checked.warnings.iter().all(|p| p.severity == Severity::Warning));
                 check_problems(&text, &checked.warnings);
             }
@@ -131,5 +202,28 @@ fn broken_texts_are_explained() {
         }
     }
     // Both outcomes have to occur often, or the mutations test nothing.
-    assert!(accepted > CASES / 50 && refused > CASES / 4, "{accepted} {refused}");
+    assert!(accepted > cases / 50 && refused > cases / 4, "{accepted} {refused}");
+}
+
+#[test]
+fn broken_texts_are_explained() {
+    break_texts(
+        CASES,
+        "accepted",
+        &SCRAPS,
+        |name, text, files| parse_dhcp4(name, text, files),
+        check_config,
+    );
+}
+
+#[test]
+fn broken_texts_of_dhcpv6_are_explained() {
+    let scraps = [&SCRAPS[..], &SCRAPS6].concat();
+    break_texts(
+        CASES / 4,
+        "accepted6",
+        &scraps,
+        |name, text, files| parse_dhcp6(name, text, files),
+        check_config6,
+    );
 }

@@ -1,4 +1,4 @@
-//! The configurations under `data`: what godwit says of them, that kea-dhcp4 agrees, and real
+//! The configurations under `data`: what godwit says of them, that Kea agrees, and real
 //! files.
 
 #[allow(dead_code, reason = "each test file uses its own part")]
@@ -7,8 +7,8 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use common::{data, folder, lines, problems, shipped_includes};
-use dhcp_config::{Problem, Severity, parse_dhcp4};
+use common::{data, folder, lines, problems, problems6, shipped_includes};
+use dhcp_config::{Problem, Severity, parse_dhcp4, parse_dhcp6};
 
 /// A fresh folder that is removed at the end.
 struct Scratch(PathBuf);
@@ -27,19 +27,49 @@ impl Drop for Scratch {
     }
 }
 
-/// `kea-dhcp4` where it is installed; missing is a failure when `GODWIT_REQUIRE_TOOLS` is set.
-fn kea() -> Option<PathBuf> {
+/// A server of Kea and what godwit says in its place.
+#[derive(Clone, Copy)]
+struct Server {
+    name: &'static str,
+    /// Ends the names of its folders under `data`.
+    suffix: &'static str,
+    /// The problems of a text, and whether it is accepted.
+    parse: fn(&str, &str) -> (Vec<Problem>, bool),
+}
+
+fn outcome<T>(parsed: Result<dhcp_config::Checked<T>, Vec<Problem>>) -> (Vec<Problem>, bool) {
+    match parsed {
+        Ok(checked) => (checked.warnings, true),
+        Err(problems) => (problems, false),
+    }
+}
+
+const DHCP4: Server = Server {
+    name: "kea-dhcp4",
+    suffix: "",
+    parse: |name, text| outcome(parse_dhcp4(name, text, &mut shipped_includes())),
+};
+
+const DHCP6: Server = Server {
+    name: "kea-dhcp6",
+    suffix: "6",
+    parse: |name, text| outcome(parse_dhcp6(name, text, &mut shipped_includes())),
+};
+
+/// The server where it is installed; missing is a failure when `GODWIT_REQUIRE_TOOLS` is set.
+fn kea(server: Server) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);
-    let found = folders.map(|folder| folder.join("kea-dhcp4")).find(|file| file.is_file());
+    let found = folders.map(|folder| folder.join(server.name)).find(|file| file.is_file());
     assert!(
         found.is_some() || std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(),
-        "kea-dhcp4 is not installed"
+        "{} is not installed",
+        server.name
     );
     found
 }
 
-/// Whether `kea-dhcp4 -t` accepts `file`, and what it prints.
+/// Whether `kea -t` accepts `file`, and what it prints.
 fn kea_accepts(kea: &Path, folder: &Path, file: &str) -> (bool, String) {
     let output = Command::new(kea)
         .args(["-t", file])
@@ -48,47 +78,56 @@ fn kea_accepts(kea: &Path, folder: &Path, file: &str) -> (bool, String) {
         .env("KEA_LOCKFILE_DIR", "none")
         .stdin(Stdio::null())
         .output()
-        .expect("kea-dhcp4 starts");
+        .expect("Kea starts");
     let text = [output.stdout, output.stderr].concat();
     (output.status.success(), String::from_utf8_lossy(&text).into_owned())
 }
 
-fn verdicts_agree(kind: &str, accepted: bool) {
-    let Some(kea) = kea() else {
-        println!("skipped: kea-dhcp4 is not installed");
+fn verdicts_agree(server: Server, kind: &str, accepted: bool) {
+    let Some(kea) = kea(server) else {
+        println!("skipped: {} is not installed", server.name);
         return;
     };
-    let scratch = Scratch::new(&format!("kea-{kind}"));
+    let scratch = Scratch::new(&format!("{}-{kind}", server.name));
     std::fs::create_dir(scratch.0.join("include")).expect("the folder is fresh");
     for (name, text) in folder("include") {
         std::fs::write(scratch.0.join("include").join(name), text).expect("the folder is ours");
     }
-    for (name, text) in folder(kind) {
+    for (name, text) in folder(&format!("{kind}{}", server.suffix)) {
         std::fs::write(scratch.0.join(&name), &text).expect("the folder is ours");
         let (theirs, said) = kea_accepts(&kea, &scratch.0, &name);
-        let ours = parse_dhcp4(&name, &text, &mut shipped_includes());
-        let shown: Vec<String> =
-            ours.as_ref().err().into_iter().flatten().map(Problem::to_string).collect();
+        let (problems, ours) = (server.parse)(&name, &text);
+        let shown: Vec<String> = problems.iter().map(Problem::to_string).collect();
         assert_eq!(theirs, accepted, "kea, {name}: {said}");
-        assert_eq!(ours.is_ok(), accepted, "godwit, {name}: {shown:?}");
+        assert_eq!(ours, accepted, "godwit, {name}: {shown:?}");
     }
 }
 
 #[test]
 fn kea_accepts_what_is_accepted() {
-    verdicts_agree("accepted", true);
+    verdicts_agree(DHCP4, "accepted", true);
 }
 
 #[test]
 fn kea_refuses_what_is_refused() {
-    verdicts_agree("refused", false);
+    verdicts_agree(DHCP4, "refused", false);
 }
 
 #[test]
-fn each_refused_file_has_its_problems_at_their_places() {
-    let expected = std::fs::read_to_string(data().join("refused.txt")).unwrap();
+fn kea_accepts_what_is_accepted_of_dhcpv6() {
+    verdicts_agree(DHCP6, "accepted", true);
+}
+
+#[test]
+fn kea_refuses_what_is_refused_of_dhcpv6() {
+    verdicts_agree(DHCP6, "refused", false);
+}
+
+fn refused_files_have_their_problems(kind: &str, problems: fn(&str) -> Vec<Problem>) {
+    let expected =
+        std::fs::read_to_string(data().join(format!("{kind}.txt"))).expect("it is shipped");
     let mut found = String::new();
-    for (name, text) in folder("refused") {
+    for (name, text) in folder(kind) {
         for line in lines(&problems(&text)) {
             found.push_str(&format!("{name}:{line}\n"));
         }
@@ -97,14 +136,41 @@ fn each_refused_file_has_its_problems_at_their_places() {
 }
 
 #[test]
-fn the_configuration_that_debian_installs_is_understood() {
-    let Ok(text) = std::fs::read_to_string("/etc/kea/kea-dhcp4.conf") else {
-        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "no /etc/kea/kea-dhcp4.conf");
-        return;
+fn each_refused_file_has_its_problems_at_their_places() {
+    refused_files_have_their_problems("refused", problems);
+}
+
+#[test]
+fn each_refused_file_of_dhcpv6_has_its_problems_at_their_places() {
+    refused_files_have_their_problems("refused6", problems6);
+}
+
+/// The errors in the configuration that Debian installs for a server.
+fn errors_of_installed(server: Server) -> Option<Vec<String>> {
+    let file = format!("/etc/kea/{}.conf", server.name);
+    let Ok(text) = std::fs::read_to_string(&file) else {
+        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "no {file}");
+        return None;
     };
-    let problems = parse_dhcp4("kea-dhcp4.conf", &text, &mut shipped_includes()).unwrap_err();
+    let (problems, _) = (server.parse)(&file, &text);
     let errors = problems.iter().filter(|problem| problem.severity == Severity::Error);
-    let errors: Vec<&str> = errors.map(|problem| problem.message.as_str()).collect();
-    let refused = |key: &str| format!("`{key}` is not supported by this version of godwit");
-    assert_eq!(errors, [refused("client-classes"), refused("reservations")], "{problems:?}");
+    Some(errors.map(|problem| problem.message.clone()).collect())
+}
+
+fn not_supported(key: &str) -> String {
+    format!("`{key}` is not supported by this version of godwit")
+}
+
+#[test]
+fn the_configuration_that_debian_installs_is_understood() {
+    if let Some(errors) = errors_of_installed(DHCP4) {
+        assert_eq!(errors, [not_supported("client-classes"), not_supported("reservations")]);
+    }
+}
+
+#[test]
+fn the_configuration_of_dhcpv6_that_debian_installs_is_understood() {
+    if let Some(errors) = errors_of_installed(DHCP6) {
+        assert_eq!(errors, [not_supported("reservations")]);
+    }
 }

@@ -3,9 +3,27 @@
 //! A transaction steps until it has an outcome: it asks for facts, proposes changes, and ends in a
 //! reply, in silence or in a counted drop. It reads no clock and does no I/O; whoever drives it
 //! brings `Now`, the facts and the result of the commit. RFCs to have read: 2131, 2132, 3046, 3527,
-//! 4361, 5107, 6842.
+//! 4361, 5107, 6842; 6422, 6603, 8357, 9915.
 
+pub mod counters;
+pub mod held;
 pub mod in_flight;
+pub mod interfaces;
+pub mod links;
+pub mod outbox;
+pub mod prefixes;
+pub mod protocol;
+pub mod reason;
+pub mod repeat;
+pub mod send_option;
+pub mod shard;
+pub mod subnet_keys;
 pub mod v4;
+pub mod v6;
 
+pub use counters::ShardCounters;
 pub use in_flight::{Entry, InFlight};
+pub use interfaces::InterfaceNames;
+pub use protocol::{Protocol, Transmit};
+pub use reason::DropReason;
+pub use shard::Shard;

@@ -1,7 +1,7 @@
-//! The command line of `godwit load dhcp4`.
+//! What the command lines of `godwit load` have in common: the flags of any run, and what is done
+//! with its result.
 
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -9,28 +9,15 @@ use base::time::NS_PER_S;
 use load::Rate;
 use netio::signal::Signals;
 
+use crate::population::Limits;
+use crate::protocol::{Expect, Target};
 use crate::record::Report;
 use crate::run::{LoadError, run_report};
-use crate::settings::{Arrivals, SERVER_PORT, Segmentation, Settings};
-use crate::v4::exchange::Expect;
-use crate::v4::population::Limits;
+use crate::settings::{Arrivals, Segmentation, Settings};
 
-/// Offer DHCPv4 exchanges to a server on an open-loop schedule, playing the relay
-/// agent of new clients, and account for every exchange.
-///
-/// Exit codes: 0 the run is done, whatever the server did; 1 the environment failed; 2 bad
-/// arguments; 3 more exchanges were not completed on time than --max-loss allows; 130 interrupted
-/// (with a valid record).
-#[derive(Clone, Debug, clap::Parser)]
-#[command(name = "dhcp4")]
-pub struct Args {
-    /// Where requests go; port 67 unless given
-    #[arg(long, value_name = "ADDR[:PORT]", value_parser = parse_address)]
-    server: SocketAddrV4,
-    /// Own address, which is also the relay address (giaddr); port 67 unless given. Thread t uses
-    /// the address t higher
-    #[arg(long, value_name = "ADDR[:PORT]", value_parser = parse_address)]
-    relay: SocketAddrV4,
+/// The flags of any run.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct RunArgs {
     /// Exchanges per second, all threads together
     #[arg(long, value_name = "N", value_parser = parse_rate)]
     rate: Rate,
@@ -60,7 +47,7 @@ pub struct Args {
     /// without it every exchange is watched to its end
     #[arg(long, value_name = "S", value_parser = parse_seconds)]
     quiet_s: Option<u64>,
-    /// Threads, each with its own relay address
+    /// Threads, each with its own socket and relay address
     #[arg(long, value_name = "N", default_value_t = 1)]
     threads: u32,
     /// Processors to bind the threads to, in turn
@@ -76,19 +63,12 @@ pub struct Args {
     /// Write the record as JSON to FILE (`-`: standard output)
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write every lease given as `address,mac,client_id` lines
+    /// Write every lease given, one per line, as comma-separated values
     #[arg(long, value_name = "FILE")]
     leases: Option<PathBuf>,
     /// Exit with 3 when more than this share of exchanges was not completed on time
     #[arg(long, value_name = "PERCENT")]
     max_loss: Option<f64>,
-}
-
-fn parse_address(text: &str) -> Result<SocketAddrV4, String> {
-    let with_port = text.parse::<SocketAddrV4>();
-    with_port
-        .or_else(|_| text.parse::<Ipv4Addr>().map(|ip| SocketAddrV4::new(ip, SERVER_PORT)))
-        .map_err(|_| "not an IPv4 address with an optional port".into())
 }
 
 fn parse_rate(text: &str) -> Result<Rate, String> {
@@ -102,13 +82,11 @@ fn parse_seconds(text: &str) -> Result<u64, String> {
     if (0.0..1e18).contains(&ns) { Ok(ns as u64) } else { Err("not a length of time".into()) }
 }
 
-impl Args {
-    /// The settings that these arguments ask for.
-    #[must_use]
-    pub fn settings(&self) -> Settings {
+impl RunArgs {
+    /// The settings of a run against `target` that these arguments ask for.
+    pub(crate) fn settings<T>(&self, target: T) -> Settings<T> {
         Settings {
-            server: self.server,
-            relay: self.relay,
+            target,
             rate: self.rate,
             arrivals: self.arrivals,
             duration_ns: self.duration,
@@ -126,13 +104,12 @@ impl Args {
     }
 
     /// Does the run and prints what came of it.
-    #[must_use]
-    pub fn run(&self) -> ExitCode {
+    pub(crate) fn run<T: Target>(&self, target: T) -> ExitCode {
         let signals = match Signals::install() {
             Ok(signals) => signals,
             Err(error) => return failed(&format!("cannot install signal handlers: {error}")),
         };
-        let report = match run_report(&self.settings(), signals.stop()) {
+        let report = match run_report(&self.settings(target), signals.stop()) {
             Ok(report) => report,
             Err(LoadError::Settings(problems)) => {
                 for problem in problems {

@@ -1,22 +1,31 @@
-//! The DHCP load generator. It plays relay agents that forward new clients' exchanges on an
-//! open-loop schedule, and accounts for every one of them: on time, late, lost, refused, invalid,
+//! The DHCP load generator. It plays relay agents that forward new clients' exchanges, or the clients
+//! themselves, on an open-loop schedule, and accounts for every one of them: on time, late, lost, refused, invalid,
 //! for the wrong client, answered twice.
 //!
 //! It owns the messages of the exchange, the judgment of answers, the loop that drives sockets,
 //! and the record `godwit.load.v1` that it leaves behind. Schedules, open exchanges and the ledger
 //! are crate `load`'s; sockets are crate `netio`'s; what records mean across runs is crate
 //! `measure`'s. Read before changing it: RFC 2131 sections 3.1 and 4.3, RFC 1542 section 4, RFC
-//! 3046, RFC 6842.
+//! 3046, RFC 6842; for DHCPv6 RFC 9915 sections 18 and 19.
 //!
-//! The exchange itself ([`v4::population`]) knows neither sockets nor clocks.
+//! The exchanges ([`population`]) know neither sockets nor clocks. What the families differ in stands
+//! behind [`protocol::Protocol`]; [`v4`] and [`v6`] implement it.
 
 mod args;
+pub mod drive;
+pub mod exchange;
+pub mod fault;
+pub mod identities;
+pub mod leases;
+pub mod population;
+pub mod protocol;
 mod record;
 mod run;
 mod settings;
 pub mod v4;
+pub mod v6;
 
-pub use args::Args;
+pub use protocol::{Expect, Target};
 pub use record::Report;
 pub use run::{LoadError, run, run_report};
 pub use settings::{Arrivals, Segmentation, Settings};

@@ -7,17 +7,16 @@ use std::io;
 
 use load::{Class, Health, Ledger, Verdict};
 use measure::record::{ExchangeCounts, LOAD_SCHEMA, LatencySummary, LoadRecord, MessageCounts};
-use netio::UdpSocket;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::drive::LaneResult;
+use crate::fault::{Fault, Refusal};
+use crate::leases::{Conflict, LeaseLog, LeaseSummary, Resource};
+use crate::population::Tally;
+use crate::protocol::{Door, Expect, Stages, Target};
 use crate::run::seconds;
 use crate::settings::Settings;
-use crate::v4::answer::Fault;
-use crate::v4::drive::LaneResult;
-use crate::v4::exchange::Expect;
-use crate::v4::leases::{Conflict, LeaseLog, LeaseSummary};
-use crate::v4::population::Tally;
 
 /// A load record and the details of a DHCP run. In JSON all fields stand in one object; readers of
 /// `godwit.load.v1` pass over those that they do not know.
@@ -28,7 +27,7 @@ pub struct Report {
     pub load: LoadRecord,
     /// The run was ended before its time.
     pub interrupted: bool,
-    /// Times that an address was granted to a client while another client held it.
+    /// Times that an address or prefix was granted to a client while another client held it.
     pub conflicts: u64,
     /// Up to ten of them.
     pub conflict_examples: Vec<Conflict>,
@@ -36,6 +35,8 @@ pub struct Report {
     pub leases_untracked: u64,
     /// Messages by what they were.
     pub stages: BTreeMap<&'static str, u64>,
+    /// Refusals by what the server said: DHCPNAK, or the status code.
+    pub rejections: BTreeMap<&'static str, u64>,
     /// Invalid answers by what was wrong.
     pub invalid_reasons: BTreeMap<&'static str, u64>,
     /// Receive buffer of each socket, octets of kernel memory.
@@ -56,17 +57,17 @@ pub(crate) struct Sockets {
 }
 
 impl Sockets {
-    pub(crate) fn of(sockets: &[UdpSocket], wanted_bytes: usize) -> io::Result<Self> {
-        let granted = sockets.iter().map(UdpSocket::receive_buffer_bytes);
+    pub(crate) fn of<P>(doors: &[Door<P>], wanted_bytes: usize) -> io::Result<Self> {
+        let granted = doors.iter().map(|door| door.socket.receive_buffer_bytes());
         let smallest = granted.collect::<io::Result<Vec<_>>>()?.into_iter().min();
         Ok(Self { receive_buffer_bytes: smallest.unwrap_or(0), wanted_bytes })
     }
 }
 
 /// The lanes of a run put together.
-struct Sum {
+struct Sum<R: Resource> {
     ledger: Ledger,
-    leases: LeaseLog,
+    leases: LeaseLog<R>,
     tally: Tally,
     sends: netio::send::SendCounts,
     health: Health,
@@ -75,7 +76,7 @@ struct Sum {
     stopped_ns: Option<u64>,
 }
 
-fn add_up(lanes: Vec<LaneResult>) -> Sum {
+fn add_up<R: Resource>(lanes: Vec<LaneResult<R>>) -> Sum<R> {
     let mut sum = Sum {
         ledger: Ledger::default(),
         leases: LeaseLog::with_capacity(0),
@@ -105,12 +106,12 @@ fn add_up(lanes: Vec<LaneResult>) -> Sum {
 
 impl Report {
     /// The report of a run whose exchanges came due from `start_ns` on.
-    pub(crate) fn of_lanes(
-        settings: &Settings,
+    pub(crate) fn of_lanes<T: Target, R: Resource>(
+        settings: &Settings<T>,
         start_ns: u64,
-        lanes: Vec<LaneResult>,
+        lanes: Vec<LaneResult<R>>,
         sockets: Sockets,
-    ) -> (Self, LeaseLog) {
+    ) -> (Self, LeaseLog<R>) {
         let mut sum = add_up(lanes);
         let planned_end_ns = start_ns + settings.duration_ns;
         let end_ns = sum.stopped_ns.map_or(planned_end_ns, |ns| ns.clamp(start_ns, planned_end_ns));
@@ -140,7 +141,8 @@ impl Report {
             conflicts: leases.conflicts,
             conflict_examples: leases.examples,
             leases_untracked: leases.untracked,
-            stages: stages(&sum.tally),
+            stages: stages(&T::STAGES, &sum.tally),
+            rejections: rejections(&sum.tally),
             invalid_reasons: faults(&sum.tally),
             receive_buffer_bytes: sockets.receive_buffer_bytes as u64,
             send_calls: sum.sends.calls,
@@ -151,14 +153,20 @@ impl Report {
     }
 }
 
-fn stages(tally: &Tally) -> BTreeMap<&'static str, u64> {
+fn stages(names: &Stages, tally: &Tally) -> BTreeMap<&'static str, u64> {
     BTreeMap::from([
-        ("offers", tally.offers),
-        ("acks", tally.acks),
+        (names.offers, tally.offers),
+        (names.grants, tally.grants),
+        ("moved", tally.moved),
         ("repeated", tally.repeated),
-        ("lost_before_offer", tally.lost_before_offer),
-        ("lost_before_ack", tally.lost_before_ack),
+        (names.lost_before_offer, tally.lost_before_offer),
+        (names.lost_before_grant, tally.lost_before_grant),
     ])
+}
+
+fn rejections(tally: &Tally) -> BTreeMap<&'static str, u64> {
+    let all = Refusal::ALL.into_iter().map(|how| (how.name(), tally.refusals[how.index()]));
+    all.filter(|&(_, count)| count > 0).collect()
 }
 
 fn faults(tally: &Tally) -> BTreeMap<&'static str, u64> {
@@ -166,9 +174,9 @@ fn faults(tally: &Tally) -> BTreeMap<&'static str, u64> {
     all.filter(|&(_, count)| count > 0).collect()
 }
 
-fn load_record(
-    settings: &Settings,
-    sum: &Sum,
+fn load_record<T: Target, R: Resource>(
+    settings: &Settings<T>,
+    sum: &Sum<R>,
     leases: &LeaseSummary,
     duration_s: f64,
 ) -> LoadRecord {
@@ -180,7 +188,7 @@ fn load_record(
     };
     LoadRecord {
         schema: LOAD_SCHEMA.into(),
-        tool: "godwit load dhcp4".into(),
+        tool: T::TOOL.into(),
         version: env!("CARGO_PKG_VERSION").into(),
         seed: settings.seed,
         settings: settings_map(settings),
@@ -226,11 +234,9 @@ fn exchange_counts(ledger: &Ledger) -> ExchangeCounts {
     }
 }
 
-fn settings_map(settings: &Settings) -> BTreeMap<String, Value> {
+fn settings_map<T: Target>(settings: &Settings<T>) -> BTreeMap<String, Value> {
     let expect = if settings.expect == Expect::Echo { "echo" } else { "dhcp" };
     let entries = [
-        ("server", json!(settings.server.to_string())),
-        ("relay", json!(settings.relay.to_string())),
         ("rate", json!(settings.rate.as_per_second())),
         ("duration_s", json!(seconds(settings.duration_ns))),
         ("arrivals", json!(format!("{:?}", settings.arrivals).to_lowercase())),
@@ -244,7 +250,8 @@ fn settings_map(settings: &Settings) -> BTreeMap<String, Value> {
         ("segmentation", json!(format!("{:?}", settings.segmentation).to_lowercase())),
         ("expect", json!(expect)),
     ];
-    entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    let entries = settings.target.settings().into_iter().chain(entries);
+    entries.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 impl fmt::Display for Report {
@@ -265,7 +272,7 @@ impl fmt::Display for Report {
             ("on time", exchanges.on_time),
             ("late", exchanges.late),
             ("lost", exchanges.lost),
-            ("NAK", exchanges.nak),
+            ("refused", exchanges.nak),
             ("invalid", exchanges.invalid),
             ("wrong client", exchanges.wrong_client),
             ("answered twice", exchanges.duplicate_answered),
@@ -274,6 +281,14 @@ impl fmt::Display for Report {
             write!(line, ", {name} {count}")?;
         }
         writeln!(f, "{line}")?;
+        for (what, counts) in
+            [("refused   ", &self.rejections), ("invalid   ", &self.invalid_reasons)]
+        {
+            let counts: Vec<_> = counts.iter().map(|(name, n)| format!("{name} {n}")).collect();
+            if !counts.is_empty() {
+                writeln!(f, "{what} {}", counts.join(", "))?;
+            }
+        }
         for (name, latency) in [("from due ", &load.latency_due), ("from sent", &load.latency_sent)]
         {
             writeln!(

@@ -1,5 +1,6 @@
 //! A whole run: sockets, threads, and the sum of what they saw.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::{fmt, fs, io, thread};
@@ -8,14 +9,15 @@ use base::Random;
 use base::time::{NS_PER_MS, NS_PER_S};
 use load::{Rate, Schedule};
 use measure::record::LoadRecord;
-use netio::{Clock, NetError, UdpOptions, UdpSocket};
+use netio::{Clock, NetError, UdpOptions};
 
+use crate::drive::{Lane, LaneResult, Route};
+use crate::identities::Identities;
+use crate::leases::{LeaseLog, Resource};
+use crate::population::Population;
+use crate::protocol::{Door, Protocol, Target};
 use crate::record::{Report, Sockets};
 use crate::settings::{Arrivals, Segmentation, Settings};
-use crate::v4::client::Identities;
-use crate::v4::drive::{Lane, LaneResult};
-use crate::v4::leases::{LeaseLog, ROWS_MAX};
-use crate::v4::population::Population;
 
 /// Socket buffers that are asked for, octets of kernel memory: a tenth of a second of answers to
 /// 150,000 exchanges per second.
@@ -58,7 +60,7 @@ impl From<NetError> for LoadError {
 /// # Errors
 ///
 /// When the settings cannot work or the environment refuses a socket, a processor or a file.
-pub fn run(settings: &Settings, stop: &AtomicBool) -> Result<LoadRecord, LoadError> {
+pub fn run<T: Target>(settings: &Settings<T>, stop: &AtomicBool) -> Result<LoadRecord, LoadError> {
     run_report(settings, stop).map(|report| report.load)
 }
 
@@ -67,31 +69,35 @@ pub fn run(settings: &Settings, stop: &AtomicBool) -> Result<LoadRecord, LoadErr
 /// # Errors
 ///
 /// As [`run`].
-pub fn run_report(settings: &Settings, stop: &AtomicBool) -> Result<Report, LoadError> {
+pub fn run_report<T: Target>(
+    settings: &Settings<T>,
+    stop: &AtomicBool,
+) -> Result<Report, LoadError> {
     let problems = settings.problems();
     if !problems.is_empty() {
         return Err(LoadError::Settings(problems));
     }
-    let sockets = (0..settings.threads)
-        .map(|thread| open_socket(settings, thread))
+    let threads = settings.threads;
+    let doors = (0..threads)
+        .map(|thread| settings.target.open(thread, threads, settings.expect))
         .collect::<Result<Vec<_>, _>>()?;
-    let facts = Sockets::of(&sockets, BUFFER_BYTES)
+    let facts = Sockets::of(&doors, BUFFER_BYTES)
         .map_err(NetError::on("ask", "the generator's sockets"))?;
-    let segmentation = choose_segmentation(settings, &sockets)?;
+    let segmentation = choose_segmentation(settings.segmentation, &doors)?;
     // Allocation takes its time and must be over before the schedule begins.
-    let mut populations: Vec<Population> =
-        (0..settings.threads).map(|thread| population(settings, thread)).collect();
-    let start_ns = Clock::mono_ns() + LEAD_NS;
-    for population in &mut populations {
-        population.starts_at(start_ns);
+    let mut lanes = Vec::new();
+    for (door, thread) in doors.into_iter().zip(0..) {
+        let Door { socket, protocol, destination, sources } = door;
+        let route = Route { destination, sources, segmentation };
+        lanes.push((socket, population(settings, thread, protocol), route));
     }
-    let lanes =
-        sockets.into_iter().zip(populations).zip(0..).map(|((socket, population), thread)| {
-            let schedule = schedule(settings, start_ns, thread);
-            let quiet_ns = settings.quiet_ns;
-            Lane::new(socket, population, schedule, settings.server, segmentation, quiet_ns)
-        });
-    let results = run_lanes(settings, lanes.collect(), stop)?;
+    let start_ns = Clock::mono_ns() + LEAD_NS;
+    let lanes = lanes.into_iter().zip(0..).map(|((socket, mut population, route), thread)| {
+        population.starts_at(start_ns);
+        let schedule = schedule(settings, start_ns, thread);
+        Lane::new(socket, population, schedule, route, settings.quiet_ns)
+    });
+    let results = run_lanes(&settings.cpus, lanes.collect(), stop)?;
     let (report, leases) = Report::of_lanes(settings, start_ns, results, facts);
     if let Some(path) = &settings.leases {
         write_leases(path, &leases)
@@ -100,18 +106,19 @@ pub fn run_report(settings: &Settings, stop: &AtomicBool) -> Result<Report, Load
     Ok(report)
 }
 
-fn open_socket(settings: &Settings, thread: u32) -> Result<UdpSocket, NetError> {
-    UdpSocket::open(&UdpOptions {
+/// How a generator's socket is opened.
+pub(crate) fn socket_options(bind: impl Into<SocketAddr>) -> UdpOptions {
+    UdpOptions {
         broadcast: true,
         receive_buffer_bytes: Some(BUFFER_BYTES),
         send_buffer_bytes: Some(BUFFER_BYTES),
-        ..UdpOptions::at(settings.relay_of(thread))
-    })
+        ..UdpOptions::at(bind)
+    }
 }
 
-fn choose_segmentation(settings: &Settings, sockets: &[UdpSocket]) -> Result<bool, NetError> {
-    let is_supported = sockets.iter().all(UdpSocket::supports_segmentation);
-    match settings.segmentation {
+fn choose_segmentation<P>(wanted: Segmentation, doors: &[Door<P>]) -> Result<bool, NetError> {
+    let is_supported = doors.iter().all(|door| door.socket.supports_segmentation());
+    match wanted {
         Segmentation::Off => Ok(false),
         Segmentation::On if !is_supported => {
             let cause = io::Error::from(io::ErrorKind::Unsupported);
@@ -122,30 +129,35 @@ fn choose_segmentation(settings: &Settings, sockets: &[UdpSocket]) -> Result<boo
 }
 
 /// The share of the rate that one thread carries.
-fn share(settings: &Settings) -> Rate {
+fn share<T>(settings: &Settings<T>) -> Rate {
     let per_s = settings.rate.as_per_second() / f64::from(settings.threads);
     Rate::per_second(per_s.max(0.001)).expect("a share of a rate is a rate")
 }
 
-fn population(settings: &Settings, thread: u32) -> Population {
+fn population<T: Target>(
+    settings: &Settings<T>,
+    thread: u32,
+    protocol: T::Protocol,
+) -> Population<T::Protocol> {
     let identities = Identities {
         thread: thread.into(),
         threads: settings.threads.into(),
         client_offset: settings.client_offset,
         clients: settings.clients,
         xid_base: Identities::xid_base_of(settings.seed),
-        giaddr: *settings.relay_of(thread).ip(),
+        xid_bits: T::Protocol::XID_BITS,
     };
     // A quarter above the mean and a floor: what a Poisson schedule needs at any rate.
     let slack = |count: u64| count * 5 / 4 + 1_024;
     let capacity = slack(share(settings).count_in(settings.limits.watched_ns()));
-    let leases = slack(share(settings).count_in(settings.duration_ns));
-    let rows = leases.min(ROWS_MAX / u64::from(settings.threads));
-    let log = LeaseLog::with_capacity(rows);
-    Population::new(identities, settings.limits, settings.expect, capacity, log)
+    let exchanges = slack(share(settings).count_in(settings.duration_ns));
+    let leases = exchanges.saturating_mul(protocol.leases_per_exchange());
+    let rows_max = LeaseLog::<<T::Protocol as Protocol>::Resource>::rows_max;
+    let log = LeaseLog::with_capacity(leases.min(rows_max(settings.threads.into())));
+    Population::new(identities, settings.limits, settings.expect, protocol, capacity, log)
 }
 
-fn schedule(settings: &Settings, start_ns: u64, thread: u64) -> Schedule {
+fn schedule<T>(settings: &Settings<T>, start_ns: u64, thread: u64) -> Schedule {
     let (rate, duration_ns) = (settings.rate, settings.duration_ns);
     match settings.arrivals {
         Arrivals::Even => {
@@ -159,17 +171,16 @@ fn schedule(settings: &Settings, start_ns: u64, thread: u64) -> Schedule {
 }
 
 /// Runs every lane on a thread of its own.
-fn run_lanes(
-    settings: &Settings,
-    lanes: Vec<Lane>,
+fn run_lanes<P: Protocol>(
+    cpus: &[usize],
+    lanes: Vec<Lane<P>>,
     stop: &AtomicBool,
-) -> Result<Vec<LaneResult>, NetError> {
+) -> Result<Vec<LaneResult<P::Resource>>, NetError> {
     thread::scope(|scope| {
         let threads: Vec<_> = lanes
             .into_iter()
             .enumerate()
             .map(|(index, lane)| {
-                let cpus = &settings.cpus;
                 let cpu = (!cpus.is_empty()).then(|| cpus[index % cpus.len()]);
                 scope.spawn(move || {
                     place(index, cpu)?;
@@ -192,7 +203,7 @@ fn place(index: usize, cpu: Option<usize>) -> Result<(), NetError> {
     netio::thread::set_timer_slack_ns(1).map_err(NetError::on("set", "the timer slack"))
 }
 
-fn write_leases(path: &Path, leases: &LeaseLog) -> io::Result<()> {
+fn write_leases<R: Resource>(path: &Path, leases: &LeaseLog<R>) -> io::Result<()> {
     let mut out = io::BufWriter::new(fs::File::create(path)?);
     leases.write_csv(&mut out)?;
     io::Write::flush(&mut out)

@@ -1,16 +1,12 @@
 //! What a run is asked to do.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::PathBuf;
 
 use base::time::NS_PER_S;
 use load::Rate;
 
-use crate::v4::exchange::Expect;
-use crate::v4::population::Limits;
-
-/// The port of servers and relays.
-pub(crate) const SERVER_PORT: u16 = 67;
+use crate::population::Limits;
+use crate::protocol::{Expect, Protocol, Target};
 
 /// How due times are spaced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -36,13 +32,9 @@ pub enum Segmentation {
 
 /// One run of the generator.
 #[derive(Clone, Debug)]
-pub struct Settings {
-    /// Where requests go.
-    pub server: SocketAddrV4,
-    /// The address and port of thread 0, which is the relay (`giaddr`) of its exchanges. Thread t
-    /// is a relay of its own at the address t higher, same port, because a server answers to
-    /// `giaddr`; the addresses must exist on the machine.
-    pub relay: SocketAddrV4,
+pub struct Settings<T> {
+    /// Where requests go, and as whom.
+    pub target: T,
     /// Exchanges per second, all threads together.
     pub rate: Rate,
     /// How due times are spaced.
@@ -60,7 +52,7 @@ pub struct Settings {
     pub client_offset: u32,
     /// Seed of transaction identifiers and Poisson gaps.
     pub seed: u64,
-    /// Threads, each with its own socket and relay address.
+    /// Threads, each with its own socket.
     pub threads: u32,
     /// Processors to bind the threads to, in turn; empty binds none.
     pub cpus: Vec<usize>,
@@ -72,13 +64,12 @@ pub struct Settings {
     pub leases: Option<PathBuf>,
 }
 
-impl Settings {
+impl<T: Target> Settings<T> {
     /// A run of `rate` exchanges per second for ten seconds, otherwise with defaults.
     #[must_use]
-    pub fn new(server: SocketAddrV4, relay: SocketAddrV4, rate: Rate) -> Self {
+    pub fn new(target: T, rate: Rate) -> Self {
         Self {
-            server,
-            relay,
+            target,
             rate,
             arrivals: Arrivals::Even,
             duration_ns: 10 * NS_PER_S,
@@ -95,13 +86,6 @@ impl Settings {
         }
     }
 
-    /// The relay address and port of thread `thread`.
-    #[must_use]
-    pub fn relay_of(&self, thread: u32) -> SocketAddrV4 {
-        let first = u32::from(*self.relay.ip());
-        SocketAddrV4::new(Ipv4Addr::from(first.wrapping_add(thread)), self.relay.port())
-    }
-
     /// Everything that cannot work, in words; empty when the run can begin.
     #[must_use]
     pub fn problems(&self) -> Vec<String> {
@@ -109,9 +93,7 @@ impl Settings {
         if !(1..=256).contains(&self.threads) {
             problems.push(format!("--threads {}: must be 1 to 256", self.threads));
         }
-        if self.relay.ip().is_unspecified() {
-            problems.push("--relay: must be an address that the server can answer to".into());
-        }
+        problems.extend(self.target.problems(self.threads));
         if self.duration_ns == 0 || self.duration_ns > 1_000_000 * NS_PER_S {
             problems.push("--duration: must be more than 0 and at most 1000000 seconds".into());
         }
@@ -119,10 +101,11 @@ impl Settings {
             problems.push("--deadline-s: must be more than 0, with --drain-s at most 3600".into());
         }
         let exchanges = self.rate.count_in(self.duration_ns);
-        let per_thread = self.rate.count_in(self.limits.watched_ns());
-        if per_thread > 1 << 28 {
+        let watched = self.rate.count_in(self.limits.watched_ns());
+        // Half of the transaction identifiers, so that one is never taken for another.
+        if watched > 1 << (T::Protocol::XID_BITS - 1).min(28) {
             problems.push(format!(
-                "--rate: {per_thread} exchanges would have to be watched at a time; lower \
+                "--rate: {watched} exchanges would have to be watched at a time; lower \
                  --deadline-s or --drain-s"
             ));
         }

@@ -4,52 +4,31 @@
 
 #[allow(dead_code, reason = "the virtual world is for the other test")]
 mod common;
+#[path = "common/responder.rs"]
+mod responder;
 
 use std::fs;
 use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
 
 use base::time::NS_PER_S;
 use common::{MS, Request};
-use dhcp_load::v4::exchange::Expect;
-use dhcp_load::v4::population::Limits;
-use dhcp_load::{Arrivals, LoadError, Report, Segmentation, Settings, run_report};
+use dhcp_load::population::Limits;
+use dhcp_load::v4::Target;
+use dhcp_load::{Arrivals, Expect, LoadError, Report, Segmentation, Settings, run_report};
 use load::Rate;
-
-/// Set when dropped, so that a failing test does not wait for its responder for ever.
-struct Stop<'a>(&'a AtomicBool);
-
-impl Drop for Stop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
+use responder::{beside, respond};
 
 /// Serves while `client` runs.
 fn against<R>(
     serve: impl Fn(&Request<'_>) -> Vec<u8> + Sync,
     client: impl FnOnce(SocketAddrV4) -> R,
 ) -> R {
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
-    let SocketAddr::V4(address) = socket.local_addr().unwrap() else { unreachable!() };
-    let stop = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let responder = scope.spawn(|| {
-            let mut octets = [0; 2_048];
-            while !stop.load(Ordering::Relaxed) {
-                if let Ok((len, from)) = socket.recv_from(&mut octets) {
-                    socket.send_to(&serve(&Request { octets: &octets[..len] }), from).unwrap();
-                }
-            }
-        });
-        let result = {
-            let _stop = Stop(&stop);
-            client(address)
-        };
-        responder.join().unwrap();
-        result
+    let answer = |octets: &[u8]| serve(&Request { octets });
+    let serve = |socket: &_, stop: &_| respond(socket, stop, answer);
+    beside("127.0.0.1", serve, |address| {
+        let SocketAddr::V4(address) = address else { unreachable!() };
+        client(address)
     })
 }
 
@@ -57,16 +36,16 @@ fn good(request: &Request<'_>) -> Vec<u8> {
     request.good()
 }
 
-fn settings(server: SocketAddrV4, relay: &str) -> Settings {
+fn settings(server: SocketAddrV4, relay: &str) -> Settings<Target> {
     let rate = Rate::per_second(2_000.0).unwrap();
     Settings {
         duration_ns: 200 * MS,
         limits: Limits { deadline_ns: 60 * NS_PER_S, grace_ns: NS_PER_S },
-        ..Settings::new(server, relay.parse().unwrap(), rate)
+        ..Settings::new(Target { server, relay: relay.parse().unwrap() }, rate)
     }
 }
 
-fn run(settings: &Settings) -> Report {
+fn run(settings: &Settings<Target>) -> Report {
     run_report(settings, &AtomicBool::new(false)).unwrap()
 }
 

@@ -19,14 +19,25 @@ pub enum ServerError {
     },
     /// The configuration is wrong: all its problems.
     Configuration(Vec<Problem>),
-    /// An entry of `interfaces` names an interface that is not there.
-    NoInterface(String),
     /// `interfaces` is empty.
     NoInterfaces,
+    /// All sockets are required and not all are open: why.
+    NotListening(String),
     /// A socket cannot be opened.
     Socket(NetError),
     /// The lease file cannot be opened or read.
     Leases(String),
+    /// The file with the server's DUID cannot be read or written.
+    ServerId {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// The file with the server's DUID holds something else.
+    ServerIdFile(PathBuf),
+    /// No interface has an address to make a DUID from.
+    NoLinkLayer,
     /// Something else that the operating system refused.
     System {
         /// What was tried.
@@ -43,11 +54,15 @@ impl ServerError {
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
-            Self::Unreadable { .. }
-            | Self::Configuration(_)
-            | Self::NoInterface(_)
-            | Self::NoInterfaces => 2,
-            Self::Socket(_) | Self::Leases(_) | Self::System { .. } | Self::LeaseFileLost(_) => 1,
+            Self::Unreadable { .. } | Self::Configuration(_) | Self::NoInterfaces => 2,
+            Self::NotListening(_)
+            | Self::Socket(_)
+            | Self::Leases(_)
+            | Self::ServerId { .. }
+            | Self::ServerIdFile(_)
+            | Self::NoLinkLayer
+            | Self::System { .. }
+            | Self::LeaseFileLost(_) => 1,
         }
     }
 }
@@ -67,16 +82,28 @@ impl fmt::Display for ServerError {
                 }
                 Ok(())
             }
-            Self::NoInterface(name) => write!(
-                f,
-                "cannot listen on `{name}` of `interfaces`: this machine has no such interface"
-            ),
+            Self::NotListening(reasons) => {
+                write!(f, "`service-sockets-require-all` is set, and {reasons}")
+            }
             Self::NoInterfaces => f.write_str(
                 "`interfaces` in `interfaces-config` is empty: the server would hear nothing; \
                  name an interface or \"*\"",
             ),
             Self::Socket(cause) => write!(f, "{cause}"),
             Self::Leases(reason) => f.write_str(reason),
+            Self::ServerId { path, cause } => {
+                write!(f, "cannot keep the server's identifier in {}: {cause}", path.display())
+            }
+            Self::ServerIdFile(path) => write!(
+                f,
+                "{} holds no server identifier (octets in hexadecimal with colons): restore it, \
+                 or remove it to have a new one made, which clients will have to bind to again",
+                path.display()
+            ),
+            Self::NoLinkLayer => f.write_str(
+                "no interface has a link-layer address to make the server's identifier from: set \
+                 `server-id` with type EN, or an `identifier`",
+            ),
             Self::System { tried, cause } => write!(f, "cannot {tried}: {cause}"),
             Self::LeaseFileLost(reason) => {
                 write!(f, "stopping, since leases can no longer be stored: {reason}")

@@ -4,58 +4,54 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use base::Now;
-use dhcp_config::v4::{Dhcp4, Durability, LeaseChecks, LeaseDatabase, OnFail};
-use dhcp_engine::v4::Snapshot;
-use dhcp_lease::v4::{
-    Change, Facts, FetchKeys, Lease, LeaseStore, LeaseTable, MemoryStore, Receipt, Refusal, Swept,
-    V4,
-};
-use dhcp_store::MemfileStore;
+use dhcp_config::{Durability, LeaseChecks, OnFail};
+use dhcp_lease::contract::{ChangeOf, Facts, FetchKeys};
+use dhcp_lease::{LeaseStore, LeaseTable, MemoryStore, Receipt, Refusal, Swept};
 use dhcp_store::log::{self, CoreOptions, LogThread, Shards, ThreadOptions};
-use dhcp_store::memfile::v4::row_of;
-use dhcp_store::memfile::{Memfile, OpenOptions};
+use dhcp_store::memfile::{Memfile, OpenOptions, Rows, rows_of_table};
 use dhcp_store::storage::DiskStorage;
+use dhcp_store::{MemfileStore, OpenError};
 use netio::Clock;
 
 use crate::ServerError;
 use crate::log::{Severity, line};
+use crate::service::{Common, Service};
 
 /// Folder of lease files that the configuration does not place, Kea's.
 const DATA_FOLDER: &str = "/var/lib/kea";
 /// Kea's variable for another one.
 const DATA_FOLDER_VARIABLE: &str = "KEA_DHCP_DATA_DIR";
-/// Kea's name for a lease file that the configuration does not name.
-const LEASE_FILE: &str = "kea-leases4.csv";
 /// Time between attempts to write a new lease file after the old one was lost.
 const RETRY_MS: u32 = 1_000;
 
 /// Where leases live.
-pub(crate) enum Leases {
+pub(crate) enum Leases<P: Service> {
     /// In memory only (`persist: false`).
-    Memory(Arc<LeaseTable>),
+    Memory(Arc<LeaseTable<P>>),
     /// In a lease file, written by the log thread.
-    File(Arc<LeaseTable>, LogThread<V4>),
+    File(Arc<LeaseTable<P>>, LogThread),
 }
 
-impl Leases {
+impl<P: Service> Leases<P> {
     /// Opens what `config` asks for, loads it into `table` and starts the log thread; `wake` is
     /// called with a shard's number when rows that it waits for are safe.
     pub(crate) fn open(
-        config: &Dhcp4,
-        table: &Arc<LeaseTable>,
-        snapshot: &Snapshot,
+        config: &Common<'_>,
+        table: &Arc<LeaseTable<P>>,
+        snapshot: &P::Snapshot,
         shards: usize,
         wake: impl Fn(usize) + Send + Sync + 'static,
     ) -> Result<Self, ServerError> {
-        let database = &config.lease_database;
+        let database = config.lease_database;
         if !database.persist {
             line(Severity::Warn, "leases are kept in memory only and end with the server");
             return Ok(Self::Memory(Arc::clone(table)));
         }
-        let path = lease_file(database);
+        let path = lease_file::<P>(config);
         let options = OpenOptions { max_row_errors: database.max_row_errors, threads: 0 };
-        let (memfile, leases, report) = Memfile::open(Arc::new(DiskStorage), &path, options)
-            .map_err(|error| ServerError::Leases(error.to_string()))?;
+        let (memfile, leases, report) =
+            Memfile::open::<P>(Arc::new(DiskStorage), &path, options)
+                .map_err(|error: OpenError| ServerError::Leases(error.to_string()))?;
         for error in &report.errors {
             line(Severity::Warn, &error.to_string());
         }
@@ -65,7 +61,7 @@ impl Leases {
             line(Severity::Warn, &text);
         }
         let count = leases.len();
-        load(leases, table, snapshot, config.lease_checks);
+        load::<P>(leases, table, snapshot, config.lease_checks);
         line(Severity::Info, &format!("loaded {count} leases from {}", path.display()));
         let thread = LogThread::start(
             Shards::new(shards, wake),
@@ -78,7 +74,7 @@ impl Leases {
     }
 
     /// The handle of shard number `shard`.
-    pub(crate) fn store(&self, shard: usize) -> ServerStore {
+    pub(crate) fn store(&self, shard: usize) -> ServerStore<P> {
         match self {
             Self::Memory(table) => ServerStore::Memory(MemoryStore::new(Arc::clone(table))),
             Self::File(table, thread) => {
@@ -107,16 +103,20 @@ impl Leases {
     }
 }
 
-fn lease_file(database: &LeaseDatabase) -> PathBuf {
-    let folder = std::env::var_os(DATA_FOLDER_VARIABLE).unwrap_or_else(|| DATA_FOLDER.into());
-    match &database.name {
-        // An absolute name replaces the folder.
-        Some(name) => PathBuf::from(folder).join(name),
-        None => PathBuf::from(folder).join(LEASE_FILE),
-    }
+/// Where Kea keeps its files, unless the configuration or the environment says otherwise.
+pub(crate) fn data_folder(configured: Option<&str>) -> PathBuf {
+    let configured = configured.map(PathBuf::from);
+    let from_environment = || std::env::var_os(DATA_FOLDER_VARIABLE).map(PathBuf::from);
+    configured.or_else(from_environment).unwrap_or_else(|| DATA_FOLDER.into())
 }
 
-fn thread_options(config: &Dhcp4, table: &Arc<LeaseTable>) -> ThreadOptions<V4> {
+fn lease_file<P: Service>(config: &Common<'_>) -> PathBuf {
+    // An absolute name replaces the folder.
+    let name = config.lease_database.name.as_deref().unwrap_or(P::LEASE_FILE);
+    data_folder(config.data_directory).join(name)
+}
+
+fn thread_options<P: Service>(config: &Common<'_>, table: &Arc<LeaseTable<P>>) -> ThreadOptions {
     let durability = match config.godwit.durability {
         Durability::None => log::Durability::None,
         Durability::Interval => log::Durability::Interval(config.godwit.flush_interval_ms),
@@ -127,24 +127,28 @@ fn thread_options(config: &Dhcp4, table: &Arc<LeaseTable>) -> ThreadOptions<V4> 
         OnFail::StopRetryExit | OnFail::ServeRetryExit => log::OnFail::Stop,
         OnFail::ServeRetryContinue => {
             let table = Arc::clone(table);
-            let snapshot = Box::new(move |visit: &mut dyn FnMut(&dhcp_lease::v4::RowView<'_>)| {
-                table.for_each_lease(|lease| visit(&row_of(&lease)));
-            });
-            log::OnFail::<V4>::Restart { snapshot, retry_ms: RETRY_MS }
+            let snapshot =
+                Box::new(move |visit: &mut dyn FnMut(&[u8])| rows_of_table(&table, visit));
+            log::OnFail::Restart { snapshot, retry_ms: RETRY_MS }
         }
     };
     ThreadOptions { core: CoreOptions { durability, lfc_interval_s }, on_fail }
 }
 
 /// Puts loaded leases into the table, with Kea's `lease-checks` (reference §5.11).
-fn load(leases: Vec<Lease>, table: &LeaseTable, snapshot: &Snapshot, checks: LeaseChecks) {
+fn load<P: Service>(
+    leases: Vec<P::Lease>,
+    table: &LeaseTable<P>,
+    snapshot: &P::Snapshot,
+    checks: LeaseChecks,
+) {
     let (mut wrong, mut dropped) = (0_u64, 0_u64);
     for mut lease in leases {
-        let fitting = snapshot.subnet_by_prefix(lease.address).map(|at| snapshot.subnet(at).id);
-        if fitting != Some(lease.subnet_id) {
+        let (named, fitting) = P::subnet_ids(snapshot, &mut lease);
+        if fitting != Some(*named) {
             wrong += 1;
             match (checks, fitting) {
-                (LeaseChecks::Fix | LeaseChecks::FixDel, Some(id)) => lease.subnet_id = id,
+                (LeaseChecks::Fix | LeaseChecks::FixDel, Some(id)) => *named = id,
                 (LeaseChecks::Del, _) | (LeaseChecks::FixDel, None) => {
                     dropped += 1;
                     continue;
@@ -164,9 +168,9 @@ fn load(leases: Vec<Lease>, table: &LeaseTable, snapshot: &Snapshot, checks: Lea
 /// The store of a shard; one branch decides between the two kinds.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "one per shard, moved once")]
-pub(crate) enum ServerStore {
-    Memory(MemoryStore),
-    File(MemfileStore<V4>),
+pub(crate) enum ServerStore<F: Rows> {
+    Memory(MemoryStore<F>),
+    File(MemfileStore<F>),
 }
 
 macro_rules! either {
@@ -178,16 +182,16 @@ macro_rules! either {
     };
 }
 
-impl LeaseStore<V4> for ServerStore {
-    fn fetch(&mut self, now: Now, keys: &FetchKeys<'_>, facts: &mut Facts) {
+impl<F: Rows> LeaseStore<F> for ServerStore<F> {
+    fn fetch(&mut self, now: Now, keys: &FetchKeys<'_, F>, facts: &mut Facts<F>) {
         either!(self, store => store.fetch(now, keys, facts));
     }
 
-    fn commit(&mut self, now: Now, changes: &[Change<'_>]) -> Result<Receipt, Refusal> {
+    fn commit(&mut self, now: Now, changes: &[ChangeOf<'_, F>]) -> Result<Receipt, Refusal> {
         either!(self, store => store.commit(now, changes))
     }
 
-    fn give_back(&mut self, address: std::net::Ipv4Addr) {
+    fn give_back(&mut self, address: F::Address) {
         either!(self, store => store.give_back(address));
     }
 

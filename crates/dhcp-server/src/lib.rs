@@ -4,15 +4,19 @@
 //! What a message leads to is decided in `dhcp-engine`; what is durable, in `dhcp-store`. This
 //! crate only connects them to sockets, files and signals.
 
+mod doors;
 mod error;
+mod frames;
 mod leases;
-mod listen;
 mod log;
+mod published;
 mod reload;
 mod server;
+mod server_id;
+mod service;
 mod shard_loop;
 mod transmit;
 
 pub use error::ServerError;
-pub use reload::{Files, read_dhcp4};
-pub use server::{Settings, run_dhcp4};
+pub use reload::{Files, read_dhcp4, read_dhcp6};
+pub use server::{Settings, run_dhcp4, run_dhcp6};

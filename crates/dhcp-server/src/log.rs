@@ -1,6 +1,15 @@
 //! Log lines of the daemon: few, on standard error, never per packet.
 
 use std::io::Write;
+use std::sync::OnceLock;
+
+/// What this process serves; set once, when it starts.
+static NAME: OnceLock<&str> = OnceLock::new();
+
+/// Names the daemon in all lines from now on; the first name stays.
+pub(crate) fn name_daemon(name: &'static str) {
+    NAME.get_or_init(|| name);
+}
 
 /// How much a line matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,8 +29,9 @@ pub(crate) fn line(severity: Severity, text: &str) {
         Severity::Warn => "WARN ",
         Severity::Error => "ERROR",
     };
+    let daemon = NAME.get().copied().unwrap_or("dhcp");
     let mut out = std::io::stderr().lock();
     for part in text.lines() {
-        writeln!(out, "{name} [godwit-dhcp4] {part}").ok();
+        writeln!(out, "{name} [godwit-{daemon}] {part}").ok();
     }
 }

@@ -6,29 +6,34 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use dhcp_config::v4::{Dhcp4, Durability};
-use dhcp_engine::InFlight;
-use dhcp_engine::v4::{Shard, ShardCounters, Snapshot};
-use dhcp_lease::v4::LeaseTable;
+use dhcp_config::Durability;
+use dhcp_engine::counters::ShardCounters;
+use dhcp_engine::shard::Shard;
+use dhcp_engine::{InFlight, Transmit};
+use dhcp_lease::LeaseTable;
+use dhcp_lease::v4::V4;
+use dhcp_lease::v6::V6;
 use netio::signal::Signals;
-use netio::{Clock, PollFd, UdpSocket, Waker};
+use netio::{Clock, PollFd, Waker};
 
 use crate::ServerError;
+use crate::doors::Tending;
+use crate::frames::FrameCounters;
 use crate::leases::{Leases, ServerStore};
-use crate::listen::{self, Door};
-use crate::log::{Severity, line};
-use crate::reload::{SnapshotCell, read_dhcp4};
-use crate::shard_loop::{Shared, serve};
-use crate::transmit::{Addressing, Replies};
+use crate::log::{Severity, line, name_daemon};
+use crate::published::Published;
+use crate::service::Service;
+use crate::shard_loop::{Desk, Shared, serve};
+use crate::transmit::{Addressing, Batches, Replies};
 
 /// How the daemon is started.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The configuration file.
     pub configuration: PathBuf,
-    /// UDP port to listen at (67).
+    /// UDP port to listen at (67, in v6 547).
     pub port: u16,
-    /// UDP port to answer to instead of 67 and 68; for tests.
+    /// UDP port to answer to instead of 67 and 68, in v6 547 and 546; for tests.
     pub client_port: Option<u16>,
     /// Answer to where the datagram came from; for labs with many relays.
     pub to_source: bool,
@@ -39,162 +44,209 @@ pub struct Settings {
 /// Clients that may be in flight without the registry growing.
 const IN_FLIGHT_CAPACITY: usize = 16_384;
 
-/// Serves until SIGTERM or SIGINT.
+/// Serves DHCPv4 until SIGTERM or SIGINT.
 ///
 /// # Errors
 ///
 /// Why it could not start, or why it had to stop.
 pub fn run_dhcp4(settings: &Settings) -> Result<(), ServerError> {
+    run::<V4>(settings)
+}
+
+/// Serves DHCPv6 until SIGTERM or SIGINT.
+///
+/// # Errors
+///
+/// Why it could not start, or why it had to stop.
+pub fn run_dhcp6(settings: &Settings) -> Result<(), ServerError> {
+    run::<V6>(settings)
+}
+
+fn run<P: Service>(settings: &Settings) -> Result<(), ServerError>
+where
+    for<'d> Replies<'d>: Transmit<P>,
+{
+    name_daemon(P::NAME);
     let signals = Signals::install().map_err(system("install signal handlers"))?;
-    let checked = read_dhcp4(&settings.configuration)?;
-    for warning in &checked.warnings {
-        line(Severity::Warn, &warning.to_string());
-    }
-    let config = checked.config;
-    let doors = listen::doors(&config.interfaces)?;
-    if doors.is_empty() {
-        return Err(ServerError::NoInterfaces);
-    }
-    let shards = config.godwit.shards.max(1);
-    let sockets = open_sockets(&doors, settings.port, shards)?;
+    let config = checked::<P>(settings)?;
+    let common = P::shared(&config);
+    let shards = common.godwit.shards.max(1);
+    let sockets = (settings.port, shards, P::steer as _);
+    let tending = Tending::start(common.listening, sockets, Clock::mono_ns())?;
+    let constants = P::constants(&config)?;
     let table = Arc::new(LeaseTable::new(unpredictable_seed()));
-    let snapshot = compile(&config, &table);
+    let snapshot = P::compile(&config, &constants, &table);
     let wakers = wakers(shards)?;
-    let leases = open_leases(&config, &table, &snapshot, &wakers)?;
-    let daemon = Daemon {
+    let leases = open_leases::<P>(&config, &table, &snapshot, &wakers)?;
+    let daemon = Daemon::<P> {
         settings: settings.clone(),
         shared: Arc::new(Shared {
             stop: AtomicBool::new(false),
-            snapshot: SnapshotCell::new(Arc::clone(&snapshot), usize::from(shards)),
+            snapshot: Published::new(Arc::clone(&snapshot), usize::from(shards)),
+            doors: tending.published(),
         }),
+        tending,
         table,
         wakers,
         config,
+        constants,
     };
-    daemon.run(signals, leases, sockets, &snapshot)
+    daemon.run(signals, leases, &snapshot)
 }
 
-struct Daemon {
+/// The configuration, its warnings told.
+fn checked<P: Service>(settings: &Settings) -> Result<P::Config, ServerError> {
+    let checked = P::read(&settings.configuration)?;
+    for warning in &checked.warnings {
+        line(Severity::Warn, &warning.to_string());
+    }
+    if P::shared(&checked.config).listening.is_empty() {
+        return Err(ServerError::NoInterfaces);
+    }
+    Ok(checked.config)
+}
+
+struct Daemon<P: Service> {
     settings: Settings,
-    shared: Arc<Shared>,
-    table: Arc<LeaseTable>,
+    shared: Arc<Shared<P>>,
+    tending: Tending,
+    table: Arc<LeaseTable<P>>,
     wakers: Vec<Arc<Waker>>,
-    config: Dhcp4,
+    config: P::Config,
+    constants: P::Constants,
 }
 
-impl Daemon {
+impl<P: Service> Daemon<P>
+where
+    for<'d> Replies<'d>: Transmit<P>,
+{
     fn run(
         mut self,
         signals: Signals,
-        leases: Leases,
-        sockets: Vec<Vec<UdpSocket>>,
-        snapshot: &Arc<Snapshot>,
+        leases: Leases<P>,
+        snapshot: &Arc<P::Snapshot>,
     ) -> Result<(), ServerError> {
         let in_flight = Arc::new(InFlight::new(unpredictable_seed(), IN_FLIGHT_CAPACITY));
         let mut counters = Vec::new();
         let mut threads = Vec::new();
-        for (index, sockets) in sockets.into_iter().enumerate() {
+        for index in 0..self.wakers.len() {
             let store = leases.store(index);
             let shard = Shard::new(store, Arc::clone(snapshot), Arc::clone(&in_flight));
-            counters.push(shard.counters());
-            threads.push(self.spawn(index, shard, sockets)?);
+            let frame_counters = Arc::default();
+            counters.push((shard.counters(), Arc::clone(&frame_counters)));
+            threads.push(self.spawn(index, shard, frame_counters)?);
         }
         line(
             Severity::Info,
             &format!(
                 "serving {} subnets on port {} with {} shards, durability {}",
-                snapshot.subnet_count(),
+                P::subnet_count(snapshot),
                 self.settings.port,
                 threads.len(),
-                durability_name(self.config.godwit.durability)
+                durability_name(P::shared(&self.config).godwit.durability)
             ),
         );
-        self.supervise(signals, &leases, &counters);
+        let ended = self.supervise(signals, &leases, &counters);
         self.shared.stop.store(true, Ordering::Release);
-        self.wakers.iter().for_each(|waker| waker.wake());
+        wake(&self.wakers);
         for thread in threads {
             thread.join().expect("a shard that panics ends the process");
         }
         report(&counters);
-        leases.close()
+        leases.close()?;
+        ended
     }
 
     fn spawn(
         &self,
         index: usize,
-        mut shard: Shard<ServerStore>,
-        sockets: Vec<UdpSocket>,
+        shard: Shard<P, ServerStore<P>>,
+        frame_counters: Arc<FrameCounters>,
     ) -> Result<thread::JoinHandle<()>, ServerError> {
-        let (shared, waker) = (Arc::clone(&self.shared), Arc::clone(&self.wakers[index]));
-        let segmentation = self.config.godwit.segmentation;
-        let addressing = Addressing {
-            client_port: self.settings.client_port,
-            to_source: self.settings.to_source,
+        let shared = Arc::clone(&self.shared);
+        let desk = Desk {
+            index,
+            shard,
+            waker: Arc::clone(&self.wakers[index]),
+            frame_counters,
+            addressing: Addressing {
+                server_port: self.settings.port,
+                client_port: self.settings.client_port,
+                to_source: self.settings.to_source,
+            },
+            batches: Batches::new(P::shared(&self.config).godwit.segmentation),
         };
         thread::Builder::new()
-            .name(format!("dhcp4-{index}"))
-            .spawn(move || {
-                let replies = Replies::new(&sockets, segmentation, addressing);
-                serve((index, &mut shard), &sockets, &waker, &shared, replies);
-            })
+            .name(format!("{}-{index}", P::NAME))
+            .spawn(move || serve(desk, &shared))
             .map_err(system("start a shard's thread"))
     }
 
     /// Waits for signals; ends when asked to stop, and when the log thread has given up on the
     /// lease file.
-    fn supervise(&mut self, signals: Signals, leases: &Leases, counters: &[Arc<ShardCounters>]) {
-        let mut report_due_ns = Clock::mono_ns() + REPORT_NS;
+    fn supervise(
+        &mut self,
+        signals: Signals,
+        leases: &Leases<P>,
+        counters: &[Counted<P>],
+    ) -> Result<(), ServerError> {
+        let mut now_ns = Clock::mono_ns();
+        let mut report_due_ns = now_ns + REPORT_NS;
         loop {
+            let mut fds = vec![PollFd::readable(&signals)];
+            fds.extend(self.tending.poll_fd(now_ns));
             // A failed wait only means that the next look comes early.
-            netio::poll(&mut [PollFd::readable(&signals)], Some(SUPERVISE_NS)).ok();
+            netio::poll(&mut fds, Some(SUPERVISE_NS)).ok();
+            now_ns = Clock::mono_ns();
             signals.drain();
             if signals.stop().load(Ordering::Acquire) {
-                return line(Severity::Info, "stopping");
+                line(Severity::Info, "stopping");
+                return Ok(());
             }
             if signals.take_reload() {
-                self.reload();
+                self.reload(now_ns)?;
             }
-            if self.settings.is_verbose && Clock::mono_ns() >= report_due_ns {
+            let wakers = &self.wakers;
+            self.tending.tend(now_ns, &|| wake(wakers))?;
+            if self.settings.is_verbose && now_ns >= report_due_ns {
                 report(counters);
                 report_due_ns += REPORT_NS;
             }
             if leases.report_problems() {
-                return;
+                return Ok(());
             }
         }
     }
 
     /// Reads the configuration again; on any problem the old one stays in force.
-    fn reload(&mut self) {
-        let checked = match read_dhcp4(&self.settings.configuration) {
-            Ok(checked) => checked,
+    fn reload(&mut self, now_ns: u64) -> Result<(), ServerError> {
+        let config = match checked::<P>(&self.settings) {
+            Ok(config) => config,
             Err(error) => {
                 line(Severity::Error, &error.to_string());
-                return line(Severity::Error, "reload refused, the old configuration stays");
+                line(Severity::Error, "reload refused, the old configuration stays");
+                return Ok(());
             }
         };
-        for warning in &checked.warnings {
-            line(Severity::Warn, &warning.to_string());
-        }
-        let config = checked.config;
-        if config.interfaces != self.config.interfaces
-            || config.lease_database != self.config.lease_database
-            || config.godwit != self.config.godwit
-        {
+        let (new, old) = (P::shared(&config), P::shared(&self.config));
+        if new.lease_database != old.lease_database || new.godwit != old.godwit {
             line(
                 Severity::Warn,
-                "changes of interfaces, lease database and godwit settings wait for a restart",
+                "changes of lease database and godwit settings wait for a restart",
             );
         }
-        let snapshot = compile(&config, &self.table);
-        let subnets = snapshot.subnet_count();
+        let snapshot = P::compile(&config, &self.constants, &self.table);
+        let subnets = P::subnet_count(&snapshot);
         self.shared.snapshot.store(snapshot);
-        self.wakers.iter().for_each(|waker| waker.wake());
+        wake(&self.wakers);
         // Done when no shard answers from the old one; a batch takes far less than a millisecond.
-        while !self.shared.snapshot.is_served() {
+        while !self.shared.snapshot.is_used() {
             thread::sleep(Duration::from_millis(1));
         }
+        let wakers = &self.wakers;
+        self.tending.reconfigure(new.listening, now_ns, &|| wake(wakers))?;
         line(Severity::Info, &format!("reloaded, serving {subnets} subnets"));
+        Ok(())
     }
 }
 
@@ -204,37 +256,23 @@ const SUPERVISE_NS: u64 = 200 * base::time::NS_PER_MS;
 /// How often a verbose daemon logs its counters.
 const REPORT_NS: u64 = 10 * base::time::NS_PER_S;
 
-fn open_sockets(
-    doors: &[Door],
-    port: u16,
-    shards: u16,
-) -> Result<Vec<Vec<UdpSocket>>, ServerError> {
-    let sockets: Vec<Vec<UdpSocket>> =
-        (0..shards).map(|_| listen::open(doors, port, shards)).collect::<Result<_, _>>()?;
-    if shards > 1 {
-        for socket in sockets.iter().take(1).flatten() {
-            listen::steer_by_client(socket, shards)?;
-        }
-    }
-    Ok(sockets)
-}
-
-fn compile(config: &Dhcp4, table: &LeaseTable) -> Arc<Snapshot> {
-    Arc::new(Snapshot::compile(config, |specs| table.configure(specs)))
+fn wake(wakers: &[Arc<Waker>]) {
+    wakers.iter().for_each(|waker| waker.wake());
 }
 
 fn wakers(shards: u16) -> Result<Vec<Arc<Waker>>, ServerError> {
     (0..shards).map(|_| Waker::new().map(Arc::new).map_err(system("open an event"))).collect()
 }
 
-fn open_leases(
-    config: &Dhcp4,
-    table: &Arc<LeaseTable>,
-    snapshot: &Snapshot,
+fn open_leases<P: Service>(
+    config: &P::Config,
+    table: &Arc<LeaseTable<P>>,
+    snapshot: &P::Snapshot,
     wakers: &[Arc<Waker>],
-) -> Result<Leases, ServerError> {
+) -> Result<Leases<P>, ServerError> {
     let to_wake = wakers.to_vec();
-    Leases::open(config, table, snapshot, wakers.len(), move |shard| to_wake[shard].wake())
+    let common = P::shared(config);
+    Leases::open(&common, table, snapshot, wakers.len(), move |shard| to_wake[shard].wake())
 }
 
 const fn durability_name(durability: Durability) -> &'static str {
@@ -245,10 +283,16 @@ const fn durability_name(durability: Durability) -> &'static str {
     }
 }
 
-fn report(counters: &[Arc<ShardCounters>]) {
-    for (index, counters) in counters.iter().enumerate() {
-        let entries: Vec<String> =
-            counters.entries().map(|(name, value)| format!("{name} {value}")).collect();
+/// What one shard counts.
+type Counted<P> = (Arc<ShardCounters<P>>, Arc<FrameCounters>);
+
+fn report<P: Service>(counters: &[Counted<P>]) {
+    for (index, (messages, frames)) in counters.iter().enumerate() {
+        let messages = messages.entries().map(|(name, value)| (name.to_owned(), value));
+        let entries: Vec<String> = messages
+            .chain(frames.entries())
+            .map(|(name, value)| format!("{name} {value}"))
+            .collect();
         line(Severity::Info, &format!("shard {index}: {}", entries.join(", ")));
     }
 }

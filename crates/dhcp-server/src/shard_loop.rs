@@ -1,20 +1,25 @@
 //! The loop of one shard: receive, handle, settle, send. This file is the whole packet path of the
 //! daemon; everything that it calls is testable without it.
 //!
-//! Budget per batch of up to 64 messages: one `recvmmsg`, one `sendmmsg` per socket that has
-//! replies, one `write` of the rows when the durability lets the shard write them itself, one
-//! clock read; no allocation. It polls only when there was nothing to receive.
+//! Budget per batch of up to 64 messages: one `recvmmsg`, one `sendmmsg` per door that has replies,
+//! one `write` of the rows when the durability lets the shard write them itself, one clock read; no
+//! allocation. It polls only when there was nothing to receive.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::Now;
 use base::time::NS_PER_MS;
-use dhcp_engine::v4::{Ingress, Shard, Snapshot, Transmit};
-use dhcp_lease::v4::{LeaseStore, V4};
-use netio::{Clock, PollFd, RecvBatch, UdpSocket, Waker};
+use dhcp_engine::Transmit;
+use dhcp_engine::shard::Shard;
+use dhcp_lease::LeaseStore;
+use netio::{Clock, PacketRecvBatch, PollFd, RecvBatch, Waker};
 
-use crate::reload::SnapshotCell;
+use crate::doors::{Door, Doors, Socket};
+use crate::frames::FrameCounters;
+use crate::published::{Published, Seen};
+use crate::service::Service;
+use crate::transmit::{Addressing, Batches, Replies};
 
 /// How often expiry and deadlines are looked at.
 const HOUSEKEEPING_NS: u64 = 50 * NS_PER_MS;
@@ -24,86 +29,160 @@ const SWEEP_BUDGET: u32 = 1_000;
 const DRAIN_NS: u64 = 2_000 * NS_PER_MS;
 
 /// What a shard shares with the rest of the daemon.
-pub(crate) struct Shared {
+pub(crate) struct Shared<P: Service> {
     /// Set when the daemon is to end.
     pub(crate) stop: AtomicBool,
     /// The configuration to serve.
-    pub(crate) snapshot: SnapshotCell,
+    pub(crate) snapshot: Published<P::Snapshot>,
+    /// The doors to serve at.
+    pub(crate) doors: Arc<Published<Doors>>,
+}
+
+/// A shard with all that its thread needs.
+pub(crate) struct Desk<P: Service, S> {
+    /// The shard's number.
+    pub(crate) index: usize,
+    pub(crate) shard: Shard<P, S>,
+    pub(crate) waker: Arc<Waker>,
+    pub(crate) frame_counters: Arc<FrameCounters>,
+    pub(crate) addressing: Addressing,
+    pub(crate) batches: Batches,
+}
+
+/// What was received, and when what is to be done.
+struct Course {
+    datagrams: RecvBatch,
+    packets: PacketRecvBatch,
+    now: Now,
+    housekeeping_due_ns: u64,
+    drain_until_ns: Option<u64>,
 }
 
 /// Serves until told to stop, then until the outbox is empty or [`DRAIN_NS`] have passed.
-pub(crate) fn serve<S: LeaseStore<V4>>(
-    (index, shard): (usize, &mut Shard<S>),
-    sockets: &[UdpSocket],
-    waker: &Waker,
-    shared: &Shared,
-    mut replies: crate::transmit::Replies<'_>,
-) {
-    let mut batch = RecvBatch::default();
-    let mut version = shared.snapshot.version();
-    let mut now = Clock::now();
-    let mut housekeeping_due_ns = now.mono_ns;
-    let mut drain_until_ns = None;
-    let mut fds: Vec<PollFd<'_>> = sockets.iter().map(PollFd::readable).collect();
-    fds.push(PollFd::readable(waker));
+pub(crate) fn serve<P: Service, S: LeaseStore<P>>(mut desk: Desk<P, S>, shared: &Shared<P>)
+where
+    for<'d> Replies<'d>: Transmit<P>,
+{
+    let now = Clock::now();
+    let mut course = Course {
+        datagrams: RecvBatch::default(),
+        packets: PacketRecvBatch::default(),
+        now,
+        housekeeping_due_ns: now.mono_ns,
+        drain_until_ns: None,
+    };
+    let mut snapshot = shared.snapshot.see(desk.index);
+    let mut doors = shared.doors.see(desk.index);
     loop {
-        reload_if_changed((index, shard), &shared.snapshot, &mut version);
-        let mut received = 0;
-        if drain_until_ns.is_none() {
-            for (door, socket) in (0..).zip(sockets) {
-                // An error belongs to one datagram (an ICMP answer, say): the next call goes on.
-                received += batch.receive(socket).unwrap_or(0);
-                now = Clock::now();
-                handle_batch(shard, now, &batch, door, &mut replies);
-            }
-        }
-        shard.end_batch(now, &mut replies);
-        shard.count_given_up(replies.flush());
-        if now.mono_ns >= housekeeping_due_ns {
-            housekeeping_due_ns = now.mono_ns + HOUSEKEEPING_NS;
-            let swept = shard.housekeeping(now, SWEEP_BUDGET);
-            if swept.is_more_due {
-                housekeeping_due_ns = now.mono_ns + HOUSEKEEPING_NS / 10;
-            }
-            if drain_until_ns.is_none() && shared.stop.load(Ordering::Acquire) {
-                drain_until_ns = Some(now.mono_ns + DRAIN_NS);
-            }
-        }
-        if drain_until_ns.is_some_and(|until| shard.is_idle() || now.mono_ns >= until) {
+        desk.shard.set_interfaces(Arc::clone(&doors.value.names));
+        desk.batches.follow(doors.value.of_shard(desk.index));
+        if !serve_at(&doors, &mut desk, &mut course, &mut snapshot, shared) {
             return;
+        }
+        shared.doors.catch_up(desk.index, &mut doors);
+    }
+}
+
+/// Serves at `doors` until there are others; false when it is time to end.
+fn serve_at<P: Service, S: LeaseStore<P>>(
+    doors: &Seen<Doors>,
+    desk: &mut Desk<P, S>,
+    course: &mut Course,
+    snapshot: &mut Seen<P::Snapshot>,
+    shared: &Shared<P>,
+) -> bool
+where
+    for<'d> Replies<'d>: Transmit<P>,
+{
+    let (shard, own) = (&mut desk.shard, doors.value.of_shard(desk.index));
+    let mut replies = Replies::new(own, &mut desk.batches, desk.addressing);
+    let mut fds: Vec<PollFd<'_>> = own.iter().map(|door| PollFd::readable(&door.socket)).collect();
+    fds.push(PollFd::readable(&*desk.waker));
+    while !shared.doors.has_changed(doors) {
+        if shared.snapshot.has_changed(snapshot) {
+            shared.snapshot.catch_up(desk.index, snapshot);
+            shard.reload(Arc::clone(&snapshot.value));
+        }
+        let mut received = 0;
+        if course.drain_until_ns.is_none() {
+            for door in own {
+                received +=
+                    course.receive(door, &doors.value, &desk.frame_counters, shard, &mut replies);
+            }
+        }
+        shard.end_batch(course.now, &mut replies);
+        shard.count_given_up(replies.flush());
+        course.keep_house(shard, shared);
+        if course.is_over(shard) {
+            return false;
         }
         if received == 0 {
             // A failed wait only means that the next look comes early.
-            let timeout_ns = housekeeping_due_ns.saturating_sub(now.mono_ns);
+            let timeout_ns = course.housekeeping_due_ns.saturating_sub(course.now.mono_ns);
             netio::poll(&mut fds, Some(timeout_ns)).ok();
-            waker.drain();
-            now = Clock::now();
+            desk.waker.drain();
+            course.now = Clock::now();
         }
     }
+    true
 }
 
-fn handle_batch<S: LeaseStore<V4>>(
-    shard: &mut Shard<S>,
-    now: Now,
-    batch: &RecvBatch,
-    door: u16,
-    replies: &mut impl Transmit,
-) {
-    for datagram in batch.iter() {
-        let local = datagram.local.unwrap_or(std::net::Ipv4Addr::UNSPECIFIED);
-        let ingress = Ingress { source: datagram.source, local, door };
-        shard.handle(now, datagram.octets, ingress, replies);
+impl Course {
+    /// Takes in what waits at `door`; how many messages there were.
+    fn receive<P: Service, S: LeaseStore<P>>(
+        &mut self,
+        door: &Door,
+        doors: &Doors,
+        frame_counters: &FrameCounters,
+        shard: &mut Shard<P, S>,
+        replies: &mut impl Transmit<P>,
+    ) -> usize {
+        // An error belongs to one datagram (an ICMP answer, say): the next call goes on.
+        match &door.socket {
+            Socket::Udp(socket) => {
+                let received = self.datagrams.receive(socket).unwrap_or(0);
+                self.now = Clock::now();
+                for datagram in self.datagrams.iter() {
+                    if let Some(ingress) = P::ingress(&datagram, door) {
+                        shard.handle(self.now, datagram.octets, ingress, replies);
+                    }
+                }
+                received
+            }
+            Socket::Packet(socket) => {
+                let received = self.packets.receive(socket).unwrap_or(0);
+                self.now = Clock::now();
+                for packet in self.packets.iter() {
+                    let opened = P::open(&packet, doors, door.id, frame_counters);
+                    if let Some((octets, ingress)) = opened {
+                        shard.handle(self.now, octets, ingress, replies);
+                    }
+                }
+                received
+            }
+        }
     }
-}
 
-fn reload_if_changed<S: LeaseStore<V4>>(
-    (index, shard): (usize, &mut Shard<S>),
-    cell: &SnapshotCell,
-    version: &mut u64,
-) {
-    if cell.version() != *version {
-        let (snapshot, new_version): (Arc<Snapshot>, u64) = cell.take(index);
-        shard.reload(snapshot);
-        *version = new_version;
+    fn keep_house<P: Service, S: LeaseStore<P>>(
+        &mut self,
+        shard: &mut Shard<P, S>,
+        shared: &Shared<P>,
+    ) {
+        let now = self.now;
+        if now.mono_ns < self.housekeeping_due_ns {
+            return;
+        }
+        self.housekeeping_due_ns = now.mono_ns + HOUSEKEEPING_NS;
+        let swept = shard.housekeeping(now, SWEEP_BUDGET);
+        if swept.is_more_due {
+            self.housekeeping_due_ns = now.mono_ns + HOUSEKEEPING_NS / 10;
+        }
+        if self.drain_until_ns.is_none() && shared.stop.load(Ordering::Acquire) {
+            self.drain_until_ns = Some(now.mono_ns + DRAIN_NS);
+        }
+    }
+
+    fn is_over<P: Service, S: LeaseStore<P>>(&self, shard: &Shard<P, S>) -> bool {
+        self.drain_until_ns.is_some_and(|until| shard.is_idle() || self.now.mono_ns >= until)
     }
 }

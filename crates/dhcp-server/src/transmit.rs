@@ -1,58 +1,18 @@
-//! From a decided reply to a socket's transmit batch.
+//! From a decided reply to the transmit batch of a door.
 
-use std::net::SocketAddrV4;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::sync::Arc;
 
-use dhcp_engine::v4::{Ingress, Transmit};
+use dhcp_engine::v4::Destination;
+use dhcp_engine::v4::destination::CLIENT_PORT;
+use dhcp_engine::{Transmit, v4, v6};
+use dhcp_lease::v4::V4;
+use dhcp_lease::v6::V6;
 use netio::send::Source;
-use netio::{SendBatch, UdpSocket};
+use netio::{PacketSendBatch, PollFd, SendBatch, Sent};
+use packet_wire::frame;
 
-/// Replies of one batch, sorted by the socket that their messages came through.
-pub(crate) struct Replies<'s> {
-    sockets: &'s [UdpSocket],
-    batches: Vec<SendBatch>,
-    addressing: Addressing,
-}
-
-/// Where replies go when not to the standard place; both are for tests and labs.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Addressing {
-    /// Kea's `-P`: this port instead of 67 or 68.
-    pub(crate) client_port: Option<u16>,
-    /// Kea's `KEA_TEST_SEND_RESPONSES_TO_SOURCE`: back to where the datagram came from.
-    pub(crate) to_source: bool,
-}
-
-impl Addressing {
-    fn apply(self, destination: SocketAddrV4, ingress: Ingress) -> SocketAddrV4 {
-        if self.to_source {
-            return ingress.source;
-        }
-        match self.client_port {
-            Some(port) => SocketAddrV4::new(*destination.ip(), port),
-            None => destination,
-        }
-    }
-}
-
-impl<'s> Replies<'s> {
-    /// Empty batches, one per socket. `segmentation` joins equal replies to one relay.
-    pub(crate) fn new(
-        sockets: &'s [UdpSocket],
-        segmentation: bool,
-        addressing: Addressing,
-    ) -> Self {
-        let batch = || SendBatch::new(BATCH_SLOTS, SLOT_BYTES, segmentation);
-        Self { sockets, batches: sockets.iter().map(|_| batch()).collect(), addressing }
-    }
-
-    /// Hands everything to the kernel. What it does not take at once is tried again a bounded
-    /// number of times, then given up and counted: a full send buffer means that the link is the
-    /// bottleneck, and clients send again. Returns how many replies were given up.
-    pub(crate) fn flush(&mut self) -> usize {
-        let pairs = self.batches.iter_mut().zip(self.sockets);
-        pairs.map(|(batch, socket)| flush_one(batch, socket)).sum()
-    }
-}
+use crate::doors::{Door, Kind, Socket};
 
 /// Replies per system call, and room for one batch's releases before a flush is forced.
 const BATCH_SLOTS: usize = 256;
@@ -61,38 +21,290 @@ const SLOT_BYTES: usize = 1_472;
 /// Flushes that may stall before the rest is given up; each waits at most [`STALL_WAIT_NS`].
 const STALLS_MAX: usize = 20;
 const STALL_WAIT_NS: u64 = 5 * base::time::NS_PER_MS;
+/// All stations of an Ethernet.
+const EVERYONE: [u8; 6] = [0xff; 6];
 
-fn flush_one(batch: &mut SendBatch, socket: &UdpSocket) -> usize {
-    let mut given_up = 0;
-    for _ in 0..STALLS_MAX {
-        if batch.is_empty() {
-            return given_up;
-        }
-        let sent = batch.flush(socket);
-        given_up += sent.refused;
-        if sent.left == 0 {
-            return given_up;
-        }
-        // A failed wait only means that the next flush comes early.
-        netio::poll(&mut [netio::PollFd::writable(socket)], Some(STALL_WAIT_NS)).ok();
-    }
-    given_up + batch.discard()
+/// Where replies come from, and where they go when not to the standard place; the latter are for
+/// tests and labs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Addressing {
+    /// Our own port.
+    pub(crate) server_port: u16,
+    /// Kea's `-P`: this port instead of 67 or 68.
+    pub(crate) client_port: Option<u16>,
+    /// Kea's `KEA_TEST_SEND_RESPONSES_TO_SOURCE`: back to where the datagram came from.
+    pub(crate) to_source: bool,
 }
 
-impl Transmit for Replies<'_> {
-    fn transmit(&mut self, destination: SocketAddrV4, ingress: Ingress, octets: &[u8]) -> bool {
-        let door = usize::from(ingress.door);
-        if self.batches[door].is_full() {
-            flush_one(&mut self.batches[door], &self.sockets[door]);
+/// Replies that wait for one door.
+enum Batch {
+    Udp(SendBatch),
+    Packet(PacketSendBatch),
+}
+
+/// The transmit batches of a shard's doors; they stay when other doors open and close.
+pub(crate) struct Batches {
+    /// In the order of the doors.
+    batches: Vec<(u16, Batch)>,
+    segmentation: bool,
+}
+
+impl Batches {
+    /// No batches yet. `segmentation` joins equal replies to one relay.
+    pub(crate) const fn new(segmentation: bool) -> Self {
+        Self { batches: Vec::new(), segmentation }
+    }
+
+    /// One batch for each of `doors`. Those of doors that are gone must have been flushed.
+    pub(crate) fn follow(&mut self, doors: &[Arc<Door>]) {
+        let mut old = std::mem::take(&mut self.batches);
+        for door in doors {
+            let batch = match old.iter().position(|&(id, _)| id == door.id) {
+                Some(at) => old.swap_remove(at),
+                None => (door.id, self.make(&door.socket)),
+            };
+            self.batches.push(batch);
         }
-        let destination = self.addressing.apply(destination, ingress);
-        let batch = &mut self.batches[door];
-        let Some(slot) = batch.slot() else { return false };
-        let Some(place) = slot.get_mut(..octets.len()) else { return false };
+    }
+
+    fn make(&self, socket: &Socket) -> Batch {
+        match socket {
+            Socket::Udp(_) => {
+                Batch::Udp(SendBatch::new(BATCH_SLOTS, SLOT_BYTES, self.segmentation))
+            }
+            Socket::Packet(_) => {
+                let slot_bytes = frame::PACKET_HEADROOM + SLOT_BYTES;
+                Batch::Packet(PacketSendBatch::new(BATCH_SLOTS, slot_bytes))
+            }
+        }
+    }
+}
+
+impl Batch {
+    fn is_full(&self) -> bool {
+        match self {
+            Self::Udp(batch) => batch.is_full(),
+            Self::Packet(batch) => batch.is_full(),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Udp(batch) => batch.is_empty(),
+            Self::Packet(batch) => batch.is_empty(),
+        }
+    }
+
+    fn flush_once(&mut self, socket: &Socket) -> Sent {
+        match (self, socket) {
+            (Self::Udp(batch), Socket::Udp(socket)) => batch.flush(socket),
+            (Self::Packet(batch), Socket::Packet(socket)) => batch.flush(socket),
+            _ => unreachable!("a batch is made for its socket"),
+        }
+    }
+
+    fn discard(&mut self) -> usize {
+        match self {
+            Self::Udp(batch) => batch.discard(),
+            Self::Packet(batch) => batch.discard(),
+        }
+    }
+
+    /// Hands everything to the kernel. What it does not take at once is tried again a bounded number
+    /// of times, then given up: a full send buffer means that the link is the bottleneck, and
+    /// clients send again. Returns how many replies were given up.
+    fn flush(&mut self, socket: &Socket) -> usize {
+        let mut given_up = 0;
+        for _ in 0..STALLS_MAX {
+            if self.is_empty() {
+                return given_up;
+            }
+            let sent = self.flush_once(socket);
+            given_up += sent.refused;
+            if sent.left == 0 {
+                return given_up;
+            }
+            // A failed wait only means that the next flush comes early.
+            netio::poll(&mut [PollFd::writable(socket)], Some(STALL_WAIT_NS)).ok();
+        }
+        given_up + self.discard()
+    }
+}
+
+/// The way that a message came, as far as its reply goes back the same way.
+#[derive(Clone, Copy)]
+struct Way {
+    door: u16,
+    interface: u32,
+    /// Unspecified when the message was not for one of our addresses.
+    local: IpAddr,
+    /// The reply goes to a link-local address.
+    is_on_link: bool,
+}
+
+impl From<v4::Ingress> for Way {
+    fn from(ingress: v4::Ingress) -> Self {
+        let (door, interface) = (ingress.door, ingress.interface);
+        Self { door, interface, local: ingress.local.into(), is_on_link: false }
+    }
+}
+
+/// Replies of one batch, sorted by the door that they leave through.
+pub(crate) struct Replies<'d> {
+    doors: &'d [Arc<Door>],
+    batches: &'d mut Batches,
+    addressing: Addressing,
+    given_up: usize,
+}
+
+impl<'d> Replies<'d> {
+    /// Replies through `doors`, which `batches` follows.
+    pub(crate) const fn new(
+        doors: &'d [Arc<Door>],
+        batches: &'d mut Batches,
+        addressing: Addressing,
+    ) -> Self {
+        Self { doors, batches, addressing, given_up: 0 }
+    }
+
+    /// Hands everything to the kernel. Returns how many replies were given up since the last call.
+    pub(crate) fn flush(&mut self) -> usize {
+        for (door, (_, batch)) in self.doors.iter().zip(&mut self.batches.batches) {
+            self.given_up += batch.flush(&door.socket);
+        }
+        std::mem::take(&mut self.given_up)
+    }
+
+    /// The door of `kind` for a reply to what came by `way`: the same if it is of that kind, else
+    /// one that reaches the same interface, best one with the same address.
+    fn door(&self, kind: Kind, way: Way) -> Option<usize> {
+        let own = self.doors.iter().position(|door| door.id == way.door);
+        if own.is_some_and(|at| self.doors[at].place.kind == kind) {
+            return own;
+        }
+        let fits = |door: &Door| door.place.kind == kind && door.place.reaches(way.interface);
+        let position = |wanted: &dyn Fn(&Door) -> bool| {
+            self.doors.iter().position(|door| fits(door) && wanted(door))
+        };
+        position(&|door| door.place.address == way.local)
+            .or_else(|| position(&|door| is_link_local(door.place.address) == way.is_on_link))
+            .or_else(|| position(&|_| true))
+    }
+
+    fn through_udp(
+        &mut self,
+        destination: SocketAddr,
+        source: Option<Source>,
+        way: Way,
+        octets: &[u8],
+    ) -> bool {
+        let Some(Batch::Udp(batch)) = self.batch_with_room(Kind::Udp, way) else {
+            return false;
+        };
+        let Some(place) = batch.slot().and_then(|slot| slot.get_mut(..octets.len())) else {
+            return false;
+        };
         place.copy_from_slice(octets);
-        let source = Source { address: ingress.local, interface: 0 };
-        let source = (!ingress.local.is_unspecified()).then_some(source);
         batch.commit(octets.len(), destination, source);
         true
+    }
+
+    fn through_packet(
+        &mut self,
+        mac: [u8; 6],
+        destination: SocketAddrV4,
+        ingress: v4::Ingress,
+        octets: &[u8],
+    ) -> bool {
+        let source = SocketAddrV4::new(ingress.local, self.addressing.server_port);
+        let Some(Batch::Packet(batch)) = self.batch_with_room(Kind::Packet, Way::from(ingress))
+        else {
+            return false;
+        };
+        let payload = frame::PACKET_HEADROOM..frame::PACKET_HEADROOM + octets.len();
+        let Some(slot) = batch.slot().filter(|slot| payload.end <= slot.len()) else {
+            return false;
+        };
+        slot[payload].copy_from_slice(octets);
+        let len = frame::seal_packet(slot, octets.len(), source, destination);
+        batch.commit(len, ingress.interface, mac);
+        true
+    }
+
+    fn batch_with_room(&mut self, kind: Kind, way: Way) -> Option<&mut Batch> {
+        let at = self.door(kind, way)?;
+        let batch = &mut self.batches.batches[at].1;
+        if batch.is_full() {
+            self.given_up += batch.flush(&self.doors[at].socket);
+        }
+        Some(batch)
+    }
+
+    /// Sends to a station of the link, in a frame made here or, where there is no packet socket, by
+    /// broadcast.
+    fn on_link(
+        &mut self,
+        mac: [u8; 6],
+        address: SocketAddrV4,
+        ingress: v4::Ingress,
+        octets: &[u8],
+    ) -> bool {
+        if ingress.interface != 0 && self.door(Kind::Packet, Way::from(ingress)).is_some() {
+            return self.through_packet(mac, address, ingress, octets);
+        }
+        let everyone = SocketAddrV4::new(Ipv4Addr::BROADCAST, address.port());
+        let source = Source { address: ingress.local.into(), interface: ingress.interface };
+        self.through_udp(everyone.into(), Some(source), Way::from(ingress), octets)
+    }
+}
+
+impl Transmit<V4> for Replies<'_> {
+    fn transmit(&mut self, destination: Destination, ingress: v4::Ingress, octets: &[u8]) -> bool {
+        let to_source = self.addressing.to_source && !ingress.source.ip().is_unspecified();
+        let port = |standard: u16| self.addressing.client_port.unwrap_or(standard);
+        let source = Source { address: ingress.local.into(), interface: 0 };
+        let source = (!ingress.local.is_unspecified()).then_some(source);
+        match destination {
+            _ if to_source => {
+                self.through_udp(ingress.source.into(), source, Way::from(ingress), octets)
+            }
+            Destination::Relay(to) | Destination::Client(to) => {
+                let to = SocketAddrV4::new(*to.ip(), port(to.port()));
+                self.through_udp(to.into(), source, Way::from(ingress), octets)
+            }
+            Destination::Hardware { mac, address } => {
+                let address = SocketAddrV4::new(*address.ip(), port(address.port()));
+                self.on_link(mac, address, ingress, octets)
+            }
+            Destination::Broadcast => {
+                let everyone = SocketAddrV4::new(Ipv4Addr::BROADCAST, port(CLIENT_PORT));
+                self.on_link(EVERYONE, everyone, ingress, octets)
+            }
+        }
+    }
+}
+
+impl Transmit<V6> for Replies<'_> {
+    fn transmit(&mut self, destination: SocketAddrV6, ingress: v6::Ingress, octets: &[u8]) -> bool {
+        let mut to = destination;
+        if self.addressing.to_source {
+            to = ingress.source;
+        } else if let Some(port) = self.addressing.client_port {
+            to.set_port(port);
+        }
+        // What was multicast is answered from the address of the door.
+        let interface = if to.ip().is_unicast_link_local() { ingress.interface } else { 0 };
+        let source = Source { address: ingress.local.into(), interface };
+        let (door, local) = (ingress.door, ingress.local.into());
+        let is_on_link = to.ip().is_unicast_link_local();
+        let way = Way { door, interface: ingress.interface, local, is_on_link };
+        self.through_udp(to.into(), Some(source), way, octets)
+    }
+}
+
+const fn is_link_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(_) => false,
+        IpAddr::V6(address) => address.is_unicast_link_local(),
     }
 }

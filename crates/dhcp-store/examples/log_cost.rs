@@ -14,8 +14,7 @@ use base::Now;
 use dhcp_lease::HardwareAddress;
 use dhcp_lease::v4::{LeaseState, RowView, V4};
 use dhcp_store::log::{CoreOptions, LogCore, ShardLog, Shards, ThreadOptions};
-use dhcp_store::memfile::Columns;
-use dhcp_store::memfile::v4::encode_row;
+use dhcp_store::memfile::{encode_row, newest};
 use dhcp_store::storage::DiskStorage;
 use dhcp_store::{Durability, LogThread, Memfile, OpenOptions};
 
@@ -23,10 +22,10 @@ const ROWS: u32 = 64;
 const BATCHES: u32 = 20_000;
 
 /// Logs a row and gives its epoch.
-fn log_row(log: &ShardLog<V4>, hardware: &HardwareAddress, number: u32) -> u64 {
+fn log_row(log: &ShardLog, hardware: &HardwareAddress, number: u32) -> u64 {
     let mut buffer = log.buffer();
     let columns = buffer.columns();
-    encode_row(&row(hardware, number), columns, &mut buffer.rows);
+    encode_row::<V4>(&row(hardware, number), columns, &mut buffer.rows);
     buffer.epoch()
 }
 
@@ -47,9 +46,9 @@ fn row(hardware: &HardwareAddress, number: u32) -> RowView<'_> {
     }
 }
 
-fn open(folder: &Path) -> Memfile<V4> {
+fn open(folder: &Path) -> Memfile {
     let options = OpenOptions::default();
-    let opened = Memfile::open(Arc::new(DiskStorage), &folder.join("log-cost.csv"), options);
+    let opened = Memfile::open::<V4>(Arc::new(DiskStorage), &folder.join("log-cost.csv"), options);
     opened.expect("the lease file opens").0
 }
 
@@ -90,7 +89,7 @@ fn main() {
     for batch in 0..BATCHES {
         rows.clear();
         for number in 0..ROWS {
-            encode_row(&row(&hardware, batch ^ number), Columns::NEWEST, &mut rows);
+            encode_row::<V4>(&row(&hardware, batch ^ number), newest::<V4>(), &mut rows);
         }
         black_box(&rows);
     }

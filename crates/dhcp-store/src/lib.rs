@@ -1,4 +1,4 @@
-//! Lease stores of both families that outlive the process, behind the contract of `dhcp-lease`: Kea's memfile,
+//! Lease stores that outlive the process, behind the contract of `dhcp-lease`: Kea's memfile,
 //! appended by group commit.
 //!
 //! - [`storage`]: files and folders as a trait, on a real disk and on one that loses its power.
@@ -16,5 +16,5 @@ pub mod storage;
 pub mod store;
 
 pub use log::{Durability, LogThread, ShardLog};
-pub use memfile::{LoadReport, Memfile, OpenError, OpenOptions, RowCodec};
+pub use memfile::{LoadReport, Memfile, OpenError, OpenOptions};
 pub use store::MemfileStore;

@@ -7,19 +7,19 @@ use dhcp_lease::contract::{ChangeOf, Facts, FetchKeys};
 use dhcp_lease::{LeaseStore, LeaseTable, Receipt, Refusal, Swept, TableShard};
 
 use crate::log::ShardLog;
-use crate::memfile::RowCodec;
+use crate::memfile::{Rows, encode_row};
 
 /// One shard's handle on leases that are kept in a lease file.
 #[derive(Debug)]
-pub struct MemfileStore<F: RowCodec> {
+pub struct MemfileStore<F: Rows> {
     shard: TableShard<F>,
-    log: ShardLog<F>,
+    log: ShardLog,
 }
 
-impl<F: RowCodec> MemfileStore<F> {
+impl<F: Rows> MemfileStore<F> {
     /// The handle of the shard that `log` belongs to, on the leases of `table`.
     #[must_use]
-    pub fn new(table: Arc<LeaseTable<F>>, log: ShardLog<F>) -> Self {
+    pub fn new(table: Arc<LeaseTable<F>>, log: ShardLog) -> Self {
         Self { shard: TableShard::new(table), log }
     }
 
@@ -33,7 +33,7 @@ impl<F: RowCodec> MemfileStore<F> {
     }
 }
 
-impl<F: RowCodec> LeaseStore<F> for MemfileStore<F> {
+impl<F: Rows> LeaseStore<F> for MemfileStore<F> {
     fn fetch(&mut self, now: Now, keys: &FetchKeys<'_, F>, facts: &mut Facts<F>) {
         let settled_epoch = self.log.settled();
         self.shard.fetch(now, settled_epoch, keys, facts);
@@ -49,7 +49,7 @@ impl<F: RowCodec> LeaseStore<F> for MemfileStore<F> {
         let (epoch, columns) = (buffer.epoch(), buffer.columns());
         let settled_epoch = self.log.settled();
         let result = self.shard.apply(now, changes, epoch, settled_epoch, &mut |row| {
-            F::encode(&row, columns, &mut buffer.rows);
+            encode_row::<F>(&row, columns, &mut buffer.rows);
         });
         drop(buffer);
         match result {

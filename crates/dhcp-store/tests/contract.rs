@@ -1,5 +1,4 @@
-//! The memfile store keeps the contract of all lease stores, for both families and under every
-//! durability.
+//! The memfile store keeps the contract of all lease stores, under every durability.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,24 +7,27 @@ use base::Now;
 use dhcp_lease::LeaseTable;
 use dhcp_lease::contract_suite::Backend;
 use dhcp_lease::sample::Sample;
+use dhcp_lease::v4::V4;
+use dhcp_lease::v6::V6;
 use dhcp_store::log::{CoreOptions, LogCore, ShardLog, Shards};
+use dhcp_store::memfile::Rows;
 use dhcp_store::storage::{Faults, PowerCutStorage};
-use dhcp_store::{Durability, Memfile, MemfileStore, OpenOptions, RowCodec};
+use dhcp_store::{Durability, Memfile, MemfileStore, OpenOptions};
 
 const SHARDS: usize = 4;
 
-struct MemfileBackend<F: RowCodec> {
+struct MemfileBackend<F: Rows> {
     table: Arc<LeaseTable<F>>,
     shards: Arc<Shards>,
-    core: LogCore<F>,
+    core: LogCore,
     stores: usize,
 }
 
-impl<F: RowCodec> MemfileBackend<F> {
+impl<F: Rows> MemfileBackend<F> {
     fn new(durability: Durability) -> Self {
         let storage = Arc::new(PowerCutStorage::new(1, Faults::default()));
         let opened =
-            Memfile::open(storage, Path::new("/leases/leases.csv"), OpenOptions::default());
+            Memfile::open::<F>(storage, Path::new("/leases/leases.csv"), OpenOptions::default());
         let (memfile, ..) = opened.expect("the simulated disk works");
         let shards = Shards::new(SHARDS, |_| {});
         let options = CoreOptions { durability, lfc_interval_s: 0 };
@@ -34,7 +36,7 @@ impl<F: RowCodec> MemfileBackend<F> {
     }
 }
 
-impl<F: RowCodec + Sample> Backend for MemfileBackend<F> {
+impl<F: Rows + Sample> Backend for MemfileBackend<F> {
     type Family = F;
     type Store = MemfileStore<F>;
 
@@ -53,34 +55,38 @@ impl<F: RowCodec + Sample> Backend for MemfileBackend<F> {
     }
 }
 
-macro_rules! under_every_durability {
-    ($family:ident, $marker:ty) => {
-        mod $family {
-            use super::*;
+mod flushed_at_once {
+    mod v4 {
+        use super::super::*;
+        dhcp_lease::lease_store_contract!(v4: MemfileBackend::<V4>::new(Durability::Always));
+    }
 
-            mod flushed_at_once {
-                use super::*;
-                dhcp_lease::lease_store_contract!(
-                    $family: MemfileBackend::<$marker>::new(Durability::Always)
-                );
-            }
-
-            mod flushed_by_time {
-                use super::*;
-                dhcp_lease::lease_store_contract!(
-                    $family: MemfileBackend::<$marker>::new(Durability::Interval(100))
-                );
-            }
-
-            mod only_written {
-                use super::*;
-                dhcp_lease::lease_store_contract!(
-                    $family: MemfileBackend::<$marker>::new(Durability::None)
-                );
-            }
-        }
-    };
+    mod v6 {
+        use super::super::*;
+        dhcp_lease::lease_store_contract!(v6: MemfileBackend::<V6>::new(Durability::Always));
+    }
 }
 
-under_every_durability!(v4, dhcp_lease::v4::V4);
-under_every_durability!(v6, dhcp_lease::v6::V6);
+mod flushed_by_time {
+    mod v4 {
+        use super::super::*;
+        dhcp_lease::lease_store_contract!(v4: MemfileBackend::<V4>::new(Durability::Interval(100)));
+    }
+
+    mod v6 {
+        use super::super::*;
+        dhcp_lease::lease_store_contract!(v6: MemfileBackend::<V6>::new(Durability::Interval(100)));
+    }
+}
+
+mod only_written {
+    mod v4 {
+        use super::super::*;
+        dhcp_lease::lease_store_contract!(v4: MemfileBackend::<V4>::new(Durability::None));
+    }
+
+    mod v6 {
+        use super::super::*;
+        dhcp_lease::lease_store_contract!(v6: MemfileBackend::<V6>::new(Durability::None));
+    }
+}

@@ -12,8 +12,7 @@ use dhcp_lease::v4::{Lease, LeaseState, V4};
 use dhcp_store::log::{
     Clock, CoreOptions, LogCore, LogThread, OnFail, ShardLog, Shards, ThreadOptions,
 };
-use dhcp_store::memfile::v4::{encode_row, row_of};
-use dhcp_store::memfile::{Columns, LoadReport};
+use dhcp_store::memfile::{LoadReport, Rows, encode_row, newest};
 use dhcp_store::storage::{Faults, PowerCutStorage, Storage, Survival, write_all_at};
 use dhcp_store::{Durability, Memfile, OpenOptions};
 
@@ -36,21 +35,28 @@ fn lease(number: u32, cltt_s: u64) -> Lease {
     }
 }
 
+/// The lease as a row of a new file.
+fn row(lease: &Lease) -> Vec<u8> {
+    let mut row = Vec::new();
+    encode_row::<V4>(&V4::row_of(lease), newest::<V4>(), &mut row);
+    row
+}
+
 /// Logs a row and gives its epoch.
-fn log_row(log: &ShardLog<V4>, lease: &Lease) -> u64 {
+fn log_row(log: &ShardLog, lease: &Lease) -> u64 {
     let mut buffer = log.buffer();
     let columns = buffer.columns();
-    encode_row(&row_of(lease), columns, &mut buffer.rows);
+    encode_row::<V4>(&V4::row_of(lease), columns, &mut buffer.rows);
     let epoch = buffer.epoch();
     drop(buffer);
     log.await_epoch(epoch);
     epoch
 }
 
-fn open(storage: &PowerCutStorage) -> (Memfile<V4>, Vec<Lease>, LoadReport) {
+fn open(storage: &PowerCutStorage) -> (Memfile, Vec<Lease>, LoadReport) {
     let options = OpenOptions { threads: 1, max_row_errors: 0 };
     let (memfile, mut leases, report) =
-        Memfile::<V4>::open(Arc::new(storage.clone()), Path::new(LIVE), options)
+        Memfile::open::<V4>(Arc::new(storage.clone()), Path::new(LIVE), options)
             .expect("the simulated disk works");
     leases.sort_by_key(|lease| lease.address);
     (memfile, leases, report)
@@ -69,7 +75,7 @@ const fn at_ms(ms: u64) -> Now {
     Now { mono_ns: ms * NS_PER_MS, wall_us: 0 }
 }
 
-fn core(storage: &PowerCutStorage, shards: &Arc<Shards>, durability: Durability) -> LogCore<V4> {
+fn core(storage: &PowerCutStorage, shards: &Arc<Shards>, durability: Durability) -> LogCore {
     let options = CoreOptions { durability, lfc_interval_s: 0 };
     LogCore::new(shards.clone(), open(storage).0, options, at_ms(0))
 }
@@ -120,7 +126,7 @@ fn a_failed_write_settles_nothing_any_more() {
         let text = storage.contents(Path::new(LIVE)).unwrap();
         assert_eq!(text.iter().filter(|&&octet| octet == b'\n').count(), 2, "{what}");
 
-        core.restart(at_ms(9), &mut |sink| sink(&row_of(&lease(7, 7)))).expect("it works again");
+        core.restart(at_ms(9), &mut |sink| sink(&row(&lease(7, 7)))).expect("it works again");
         assert!(!shards.has_failed() && shards.settled() > 1);
         let epoch = log_row(&log, &lease(8, 8));
         core.round(at_ms(10));
@@ -194,7 +200,7 @@ fn a_torn_row_is_cut_off_and_a_bad_one_named() {
     let options = OpenOptions { max_row_errors: 1, ..OpenOptions::default() };
     let twice = [&text[..], b"\n10.0.0.2,xx,,60,65,1,0,0,\n"].concat();
     write_all_at(&*storage.create(Path::new(LIVE)).unwrap(), 0, &twice).unwrap();
-    let refused = Memfile::<V4>::open(Arc::new(storage), Path::new(LIVE), options).unwrap_err();
+    let refused = Memfile::open::<V4>(Arc::new(storage), Path::new(LIVE), options).unwrap_err();
     let message = refused.to_string();
     assert!(message.ends_with(":5: number of values does not go with the header\n/leases/leases4.csv:6: cannot read hwaddr"), "{message}");
 }
@@ -207,7 +213,7 @@ fn chunks_on_several_threads_load_as_one_does() {
     // Several chunks of 1 MiB; every address many times, its last row before a chunk of others.
     for number in 0..80_000_u32 {
         let lease = lease(number % 7_000, u64::from(number));
-        encode_row(&row_of(&lease), Columns::NEWEST, &mut text);
+        text.extend(row(&lease));
     }
     let storage = disk(Faults::default());
     write_all_at(&*storage.create(Path::new(LIVE)).unwrap(), 0, &text).unwrap();
@@ -216,7 +222,7 @@ fn chunks_on_several_threads_load_as_one_does() {
         let storage = storage.after(Survival::ProcessDied, Faults::default());
         let options = OpenOptions { threads, max_row_errors: 1 };
         let (_, leases, report) =
-            Memfile::<V4>::open(Arc::new(storage), Path::new(LIVE), options).unwrap();
+            Memfile::open::<V4>(Arc::new(storage), Path::new(LIVE), options).unwrap();
         assert_eq!((leases.len(), report.rows), (7_000, 80_000));
         assert!(leases.iter().all(|lease| lease.cltt_s >= 73_000));
     }
@@ -243,8 +249,8 @@ impl Bell {
 fn start(
     storage: &PowerCutStorage,
     shards: usize,
-    options: ThreadOptions<V4>,
-) -> (LogThread<V4>, Arc<Bell>) {
+    options: ThreadOptions,
+) -> (LogThread, Arc<Bell>) {
     let bell = Arc::new(Bell::default());
     let ringer = bell.clone();
     let shards = Shards::new(shards, move |_| {
@@ -302,9 +308,9 @@ fn a_log_that_failed_goes_on_from_a_snapshot() {
         let storage = disk(Faults { failing_writes: vec![5], ..Faults::default() });
         let kept = Arc::new(Mutex::new(Vec::<Lease>::new()));
         let table = kept.clone();
-        let on_fail = OnFail::<V4>::Restart {
+        let on_fail = OnFail::Restart {
             snapshot: Box::new(move |sink| {
-                table.lock().unwrap().iter().for_each(|lease| sink(&row_of(lease)));
+                table.lock().unwrap().iter().for_each(|lease| sink(&row(lease)));
             }),
             retry_ms: 1,
         };

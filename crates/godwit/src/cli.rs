@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::{dhcp4, lab};
+use crate::dhcp::{self, Server};
+use crate::lab;
 
 /// A performance lab for datagram services, and the DHCP server that it ships.
 #[derive(Debug, Parser)]
@@ -19,7 +20,16 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Lab(lab::Args),
-    Dhcp4(dhcp4::Args),
+    /// Serve DHCPv4 in the foreground, configured by a file that Kea's kea-dhcp4 takes too
+    ///
+    /// Exit codes: 0 ended by SIGTERM or SIGINT, or the configuration is sound (-t); 1 failed at
+    /// run time; 2 bad arguments or a bad configuration.
+    Dhcp4(dhcp::Args),
+    /// Serve DHCPv6 in the foreground, configured by a file that Kea's kea-dhcp6 takes too
+    ///
+    /// Exit codes: 0 ended by SIGTERM or SIGINT, or the configuration is sound (-t); 1 failed at
+    /// run time; 2 bad arguments or a bad configuration.
+    Dhcp6(dhcp::Args),
     /// Generate load
     #[command(hide = true)]
     Load(LoadArgs),
@@ -34,7 +44,9 @@ struct LoadArgs {
 #[derive(Debug, Subcommand)]
 enum LoadProtocol {
     /// DHCPv4 exchanges through a relay
-    Dhcp4(Box<dhcp_load::Args>),
+    Dhcp4(Box<dhcp_load::v4::Args>),
+    /// DHCPv6 exchanges through relays or on the server's link
+    Dhcp6(Box<dhcp_load::v6::Args>),
 }
 
 /// Runs the command line `words`, whose first one is the name that the binary was called by.
@@ -45,10 +57,12 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         .and_then(|matches| Cli::from_arg_matches(&matches));
     match parsed {
         Ok(Cli { command: Command::Lab(args) }) => lab::run(&args),
-        Ok(Cli { command: Command::Dhcp4(args) }) => dhcp4::run(&args),
-        Ok(Cli { command: Command::Load(LoadArgs { protocol: LoadProtocol::Dhcp4(args) }) }) => {
-            args.run()
-        }
+        Ok(Cli { command: Command::Dhcp4(args) }) => dhcp::run(Server::Dhcp4, &args),
+        Ok(Cli { command: Command::Dhcp6(args) }) => dhcp::run(Server::Dhcp6, &args),
+        Ok(Cli { command: Command::Load(args) }) => match args.protocol {
+            LoadProtocol::Dhcp4(args) => args.run(),
+            LoadProtocol::Dhcp6(args) => args.run(),
+        },
         Err(error) => {
             // Help and version come this way too, with 0. A closed output is no reason to complain.
             let _ = error.print();
@@ -60,10 +74,13 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
 /// Called by another tool's name (a link, usually), the binary acts as that tool.
 fn as_called(mut words: Vec<OsString>) -> Vec<OsString> {
     let name = words.first().and_then(|word| Path::new(word).file_name()).map(ToOwned::to_owned);
-    if name.is_some_and(|name| name == "kea-dhcp4") {
-        words[0] = "godwit".into();
-        words.insert(1, "dhcp4".into());
-    }
+    let command = match name.as_deref().and_then(|name| name.to_str()) {
+        Some("kea-dhcp4") => "dhcp4",
+        Some("kea-dhcp6") => "dhcp6",
+        _ => return words,
+    };
+    words[0] = "godwit".into();
+    words.insert(1, command.into());
     words
 }
 
@@ -82,11 +99,13 @@ mod tests {
     }
 
     #[test]
-    fn a_link_named_kea_dhcp4_serves() {
+    fn a_link_named_as_keas_server_serves() {
         for line in ["/usr/sbin/kea-dhcp4 -c x.conf -p 6767", "godwit dhcp4 -c x.conf -p 6767"] {
             let Command::Dhcp4(args) = parse(line).unwrap().command else { panic!("{line}") };
             assert_eq!((args.config.unwrap().to_str(), args.port), (Some("x.conf"), Some(6767)));
         }
+        let line = "kea-dhcp6 -c x.conf";
+        assert!(matches!(parse(line).unwrap().command, Command::Dhcp6(_)), "{line}");
         assert!(parse("kea-dhcp4").is_err());
         assert!(parse("godwit").is_err());
     }
@@ -97,7 +116,14 @@ mod tests {
                     --duration 0.5 --clients 100 --client-offset 7 --seed 18446744073709551615 \
                     --deadline-s 2 --drain-s 0 --json /tmp/x --leases /tmp/y --echo";
         parse(load).unwrap();
+        let load = "godwit load dhcp6 --server [2001:db8::1]:547 --relay [2001:db8::2]:547 \
+                    --link-address 2001:db8:1::1 --ia na+pd --rate 1000.000 --duration 0.5 \
+                    --clients 100 --deadline-s 2 --drain-s 0 --quiet-s 1 --json /tmp/x --echo";
+        parse(load).unwrap();
+        parse("godwit load dhcp6 --direct eth0 --ia pd --rate 1000").unwrap();
         parse("godwit lab limit --listen 10.0.0.1:67").unwrap();
+        parse("godwit lab limit --listen [2001:db8::1]:547").unwrap();
+        parse("godwit lab limit --listen [ff02::1:2%3]:547").unwrap();
         parse("godwit dhcp4 -c /x/config.json -p 6767 -P 6768").unwrap();
     }
 }

@@ -1,6 +1,8 @@
 //! `godwit lab`: flags to calls of the crate `lab`, results to the terminal.
 
-use std::net::SocketAddrV4;
+mod compare;
+
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -23,6 +25,7 @@ pub(crate) struct Args {
 enum Command {
     Run(Box<RunArgs>),
     Report(ReportArgs),
+    Compare(compare::Args),
     /// List the plans that can be run by name.
     ///
     /// Exit code: 0.
@@ -46,8 +49,10 @@ enum Command {
 /// otherwise it measures on loopback and says so.
 ///
 /// Exit codes: 0 done; 1 failed at run time (nothing is left behind); 2 bad arguments or a bad plan;
-/// 3 measured, but a service fell short: no rate could be confirmed, it ended by itself, or leases
-/// are missing from its file; 130 interrupted (nothing is left behind).
+/// 3 measured, but a service fell short: no rate could be confirmed, it ended by itself or stopped
+/// answering, leases are missing from its file, or an address was given to several clients; 130
+/// interrupted: after a whole round the result folder has what was done until then, before it nothing
+/// is left behind.
 #[derive(Debug, clap::Args)]
 struct RunArgs {
     /// A plan's name (see `godwit lab plans`) or the path of a TOML file
@@ -65,6 +70,9 @@ struct RunArgs {
     /// Time that the run should take, seconds [default: the plan's]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     time_budget: Option<u32>,
+    /// Whole measurements of every server, where the plan says how many [default: the plan's]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=100))]
+    runs: Option<u32>,
     /// Where result folders go
     #[arg(long, value_name = "FOLDER", default_value = "results")]
     results: PathBuf,
@@ -107,15 +115,17 @@ struct JsonArgs {
 /// Exit codes: 0 ended by SIGTERM or SIGINT; 1 the address cannot be used; 2 bad arguments.
 #[derive(Debug, clap::Args)]
 struct LimitArgs {
-    /// The address and port to answer on
+    /// The address and port to answer on; `[ff02::1:2%INDEX]:547` answers what DHCPv6 clients
+    /// send to their servers on the interface with that index
     #[arg(long, value_name = "ADDRESS:PORT")]
-    listen: SocketAddrV4,
+    listen: SocketAddr,
 }
 
 pub(crate) fn run(args: &Args) -> ExitCode {
     let done = match &args.command {
         Command::Run(args) => run_plan(args),
         Command::Report(args) => report(args),
+        Command::Compare(args) => compare::run(args),
         Command::Plans(args) => plans(args.json),
         Command::Peers(args) => peers(args.json),
         Command::Limit(args) => limit(args),
@@ -161,7 +171,11 @@ fn run_plan(args: &RunArgs) -> Result<ExitCode, LabError> {
     for shortfall in &finished.shortfalls {
         eprintln!("fell short: {shortfall}");
     }
-    Ok(if finished.shortfalls.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(3) })
+    Ok(match (finished.is_interrupted, finished.shortfalls.is_empty()) {
+        (true, _) => ExitCode::from(130),
+        (false, true) => ExitCode::SUCCESS,
+        (false, false) => ExitCode::from(3),
+    })
 }
 
 /// The plan with what the command line changes in it.
@@ -184,6 +198,15 @@ fn plan(args: &RunArgs) -> Result<Plan, LabError> {
             TopologyArg::Veth => Topology::Veth,
             TopologyArg::Loopback => Topology::Loopback,
         };
+    }
+    if let Some(count) = args.runs {
+        if !plan.has_runs() {
+            return Err(LabError::Usage(format!(
+                "--runs: the plan {} measures in rounds, not in runs of their own (see runs.count)",
+                plan.name
+            )));
+        }
+        plan.runs.count = count;
     }
     if let Some(seconds) = args.time_budget {
         plan.time_budget_s = f64::from(seconds);

@@ -1,7 +1,7 @@
 //! The command line: flags to calls, nothing else.
 
 mod cli;
-mod dhcp4;
+mod dhcp;
 mod lab;
 mod signals;
 

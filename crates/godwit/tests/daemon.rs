@@ -5,7 +5,6 @@ mod common;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use common::{ServerProcess, TempFolder, configuration, require, run_bounded};
 
@@ -22,14 +21,6 @@ fn refused(arguments: &[&str], config: &Path) -> Output {
 
 fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-fn wait_for(server: &ServerProcess, text: &str) {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !server.log().contains(text) {
-        assert!(Instant::now() < deadline, "no `{text}` in: {}", server.log());
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 #[test]
@@ -95,14 +86,91 @@ fn a_reload_changes_the_pool_and_a_broken_one_changes_nothing() {
     fs::write(&config, text.replace("127.1.0.1 - 127.1.255.254", "127.2.0.1 - 127.2.0.99"))
         .expect("the folder can be written");
     server.signal("HUP");
-    wait_for(&server, "reloaded");
+    server.wait_for("reloaded");
     lease("mac=00:0c:01:00:01:00");
     fs::write(&config, "{ \"Dhcp4\": { \"nonsense\": 1 } }").expect("the folder can be written");
     server.signal("HUP");
-    wait_for(&server, "reload refused");
+    server.wait_for("reload refused");
     lease("mac=00:0c:01:00:02:00");
     server.stop();
     let rows = fs::read_to_string(folder.path().join("leases.csv")).expect("it is there");
     let count = |prefix: &str| rows.lines().filter(|row| row.starts_with(prefix)).count();
     assert!(count("127.1.0.") >= 5 && count("127.2.0.") >= 10, "{rows}");
+}
+
+/// `text` with the interfaces and the keys beside them replaced.
+fn with_interfaces(text: &str, interfaces: &str) -> String {
+    let old = r#""interfaces": [ "lo/127.0.0.1" ], "dhcp-socket-type": "udp""#;
+    assert!(text.contains(old), "{text}");
+    text.replace(old, interfaces)
+}
+
+#[test]
+fn sockets_that_are_required_and_cannot_be_opened_end_the_server() {
+    let folder = TempFolder::new("required");
+    let config = configuration(folder.path(), "none", 1);
+    let text = fs::read_to_string(&config).expect("it was written here");
+    let interfaces = r#""interfaces": [ "lo/127.0.0.1", "no-such0" ],
+        "service-sockets-require-all": true, "service-sockets-max-retries": RETRIES,
+        "service-sockets-retry-wait-time": 10"#;
+    for retries in ["0", "3"] {
+        let interfaces = interfaces.replace("RETRIES", retries);
+        fs::write(&config, with_interfaces(&text, &interfaces)).expect("the folder can be written");
+        let port = common::free_port().to_string();
+        let output = refused(&["-p", &port, "-c"], &config);
+        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+        assert!(said(&output).contains("no interface `no-such0`"), "{}", said(&output));
+    }
+}
+
+#[test]
+fn a_port_in_use_is_tried_again_until_it_is_free() {
+    let (folder, later) = (TempFolder::new("taken"), TempFolder::new("taken-later"));
+    let first = configuration(folder.path(), "none", 1);
+    let first = ServerProcess::start(&first, folder.path());
+    let config = configuration(later.path(), "none", 1);
+    let text = fs::read_to_string(&config).expect("it was written here");
+    let interfaces = r#""interfaces": [ "lo/127.0.0.1" ], "dhcp-socket-type": "udp",
+        "service-sockets-max-retries": 100000, "service-sockets-retry-wait-time": 20"#;
+    fs::write(&config, with_interfaces(&text, interfaces)).expect("the folder can be written");
+    let ports = [first.port, first.relay_port];
+    let second = ServerProcess::start_on_ports(ports, &config, later.path());
+    assert!(second.log().contains("in use"), "{}", second.log());
+    first.stop();
+    second.wait_for("listening on lo, 127.0.0.1");
+    second.stop();
+}
+
+#[test]
+fn a_reload_listens_elsewhere() {
+    if !require(&["perfdhcp"]) {
+        return;
+    }
+    let folder = TempFolder::new("elsewhere");
+    let config = configuration(folder.path(), "none", 2);
+    let server = ServerProcess::start(&config, folder.path());
+    let text = fs::read_to_string(&config).expect("it was written here");
+    let exchange = |address: &str, mac: &str| {
+        let output = run_bounded(
+            Command::new("perfdhcp")
+                .args(["-4", "-r", "20", "-n", "5", "-n", "5", "-R", "5", "-W", "500000"])
+                .args(["-b", mac, "-l", "127.0.0.1", "-L", &server.relay_port.to_string()])
+                .args(["-N", &server.port.to_string(), address]),
+        );
+        String::from_utf8_lossy(&output.stdout).contains("received packets: 5")
+    };
+    assert!(exchange("127.0.0.1", "mac=00:0c:01:00:00:00"));
+    // The whole interface: the same port again, by other sockets.
+    let other = r#""interfaces": [ "lo" ], "dhcp-socket-type": "udp""#;
+    fs::write(&config, with_interfaces(&text, other)).expect("the folder can be written");
+    server.signal("HUP");
+    server.wait_for("reloaded");
+    assert!(exchange("127.0.0.2", "mac=00:0c:01:00:01:00"));
+    let none = r#""interfaces": [], "dhcp-socket-type": "udp""#;
+    fs::write(&config, with_interfaces(&text, none)).expect("the folder can be written");
+    server.signal("HUP");
+    server.wait_for("reload refused");
+    assert!(exchange("127.0.0.2", "mac=00:0c:01:00:02:00"));
+    let log = server.stop();
+    assert!(log.contains("no longer listening on lo, 127.0.0.1"), "{log}");
 }

@@ -211,9 +211,53 @@ fn servers_that_take_a_whole_interface_have_one_or_are_refused() {
         let load: serde_json::Value = serde_json::from_str(&read(trial)).expect("JSON");
         load["settings"]["segmentation"] != "off"
     };
-    assert!(!is_grouped("trials/000-isc-dhcpd/load.json"));
+    assert!(!is_grouped("trials/000-isc-dhcpd-pool-of-16-384/load.json"));
     assert!(is_grouped("trials/001-godwit-durability-none/load.json"));
-    assert!(read("run.json").contains("isc-dhcpd reads raw frames"));
+    let run = read("run.json");
+    assert!(run.contains("isc-dhcpd (pool of 16,384) reads raw frames"));
+    assert!(run.contains("isc-dhcpd is measured with a pool of 16,384 instead of 262,144"));
+    assert!(run.contains("dnsmasq is measured with 1,000 clients"));
+    let trial: serde_json::Value =
+        serde_json::from_str(&read("trials/000-isc-dhcpd-pool-of-16-384/trial.json"))
+            .expect("JSON");
+    assert_eq!(trial["rate_per_s"], 60.0, "slow servers are not met with the plan's first rate");
+    assert!(trial["wait_s"].as_f64() > Some(0.0), "it was asked before whether it answers");
+    assert_eq!(processes_in(&place.0), Vec::<String>::new());
+}
+
+#[test]
+fn servers_of_dhcpv6_are_measured_and_all_leases_are_in_their_files() {
+    let programs = ["kea-dhcp6", "dhcpd", "dnsmasq"];
+    if !is_root() || programs.iter().any(|name| find_program(name).is_none()) {
+        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none_or(|v| v != "1"));
+        eprintln!("skipped: needs root, kea-dhcp6, dhcpd and dnsmasq");
+        return;
+    }
+    let place = Place::new("six");
+    place.plan("six", "protocol = \"dhcp6\"");
+    let runs: [(&[&str], &[&str]); 2] = [
+        (&["--topology", "veth", "--server", "kea,isc-dhcpd,dnsmasq"], &["kea", "isc", "dnsmasq"]),
+        (&["--topology", "loopback", "--server", "kea"], &["kea"]),
+    ];
+    for (words, servers) in runs {
+        let all = [&["run", "six", "--results", words[1]], words].concat();
+        let output = place.lab(&all);
+        // How fast a server is on this machine now is not for this test.
+        assert!(matches!(output.status.code(), Some(0 | 3)), "{}", said(&output));
+        let mut entries = std::fs::read_dir(place.0.join(words[1])).expect("a folder");
+        let folder = entries.next().expect("a result").expect("an entry").path();
+        let leases = std::fs::read_to_string(folder.join("leases.json")).expect("a record");
+        let leases: serde_json::Value = serde_json::from_str(&leases).expect("JSON");
+        for server in servers {
+            let of = |v: &&serde_json::Value| {
+                v["server"].as_str().is_some_and(|name| name.starts_with(server))
+            };
+            let verified = leases.as_array().and_then(|all| all.iter().find(of)).expect(server);
+            assert!(verified["given"].as_u64() > Some(0), "{verified}");
+            assert_eq!(verified["given"], verified["found"], "{verified}");
+            assert_eq!(verified["shared"], 0, "{verified}");
+        }
+    }
     assert_eq!(processes_in(&place.0), Vec::<String>::new());
 }
 

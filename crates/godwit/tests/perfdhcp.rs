@@ -6,9 +6,10 @@ mod common;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use common::{ServerProcess, TempFolder, configuration, require, run_bounded};
+use common::capture::{self, Capture};
+use common::{ServerProcess, TempFolder, configuration, is_root, require, run_bounded};
 
 fn perfdhcp(server: &ServerProcess, arguments: &[&str]) -> String {
     let output = run_bounded(
@@ -71,54 +72,17 @@ fn renewals_and_releases_are_served_and_nothing_is_malformed() {
     let folder = TempFolder::new("capture");
     let config = configuration(folder.path(), "always", 2);
     let server = ServerProcess::start(&config, folder.path());
+    let port = server.port;
     let capture = folder.path().join("run.pcap");
-    let filter = format!("udp port {}", server.port);
-    let mut tcpdump = Command::new("tcpdump")
-        .args(["-i", "lo", "-U", "-B", "16384", "-w"])
-        .arg(&capture)
-        .arg(&filter)
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("tcpdump runs");
-    wait_for_first_line(&mut tcpdump);
+    let tcpdump = Command::new("tcpdump");
+    let capture = Capture::start(tcpdump, "lo", &format!("udp port {}", server.port), &capture);
     let report = perfdhcp(&server, &["-r", "300", "-f", "100", "-F", "50", "-p", "3"]);
     let drops = figures(&report, "drops:");
     assert_eq!(drops[..3], [0, 0, 0], "{report}");
     server.stop();
-    Command::new("kill").args(["-INT", &tcpdump.id().to_string()]).status().expect("kill runs");
-    tcpdump.wait().expect("tcpdump was started here");
-    let decode_as = format!("udp.port=={},dhcp", port_of(&filter));
-    let decoded = tshark(&capture, &decode_as, "dhcp");
+    let decode_as = ["-d", &format!("udp.port=={port},dhcp")];
+    let run = capture.end();
+    let decoded = run.packets(&decode_as, "dhcp");
     assert!(decoded.len() > 1_000, "{} messages decoded", decoded.len());
-    let malformed =
-        tshark(&capture, &decode_as, "_ws.malformed || _ws.expert.severity >= 0x800000");
-    assert_eq!(malformed, Vec::<String>::new());
-}
-
-fn port_of(filter: &str) -> &str {
-    filter.rsplit(' ').next().expect("the filter ends with the port")
-}
-
-fn tshark(capture: &Path, decode_as: &str, filter: &str) -> Vec<String> {
-    let output = run_bounded(
-        Command::new("tshark").arg("-r").arg(capture).args(["-d", decode_as, "-Y", filter]),
-    );
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
-}
-
-fn wait_for_first_line(child: &mut std::process::Child) {
-    use std::io::{BufRead, BufReader};
-    let mut line = String::new();
-    let stderr = child.stderr.take().expect("it is piped");
-    BufReader::new(stderr).read_line(&mut line).expect("tcpdump says what it listens on");
-}
-
-fn is_root() -> bool {
-    let is_root = fs::metadata("/proc/self").is_ok_and(|metadata| {
-        use std::os::unix::fs::MetadataExt;
-        metadata.uid() == 0
-    });
-    assert!(is_root || std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "capturing needs root");
-    is_root
+    assert_eq!(run.packets(&decode_as, capture::MALFORMED), Vec::<String>::new());
 }

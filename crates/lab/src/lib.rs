@@ -7,9 +7,11 @@
 //! third party's.
 
 pub mod bench;
+pub mod compare;
 pub mod driver;
 mod environment;
 pub mod error;
+pub mod family;
 mod folder;
 pub mod leases;
 pub mod peers;
@@ -21,6 +23,7 @@ mod run;
 pub mod runner;
 mod samples;
 pub mod subject;
+pub mod terms;
 
 pub use error::LabError;
 pub use progress::Progress;

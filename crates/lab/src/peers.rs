@@ -5,7 +5,7 @@ use testbed::command::find_program;
 /// A server by others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Its name.
+    /// Its name; one with a program for each thing that it serves is there several times.
     pub name: &'static str,
     /// What it serves.
     pub serves: &'static str,
@@ -19,8 +19,9 @@ pub struct Peer {
 }
 
 /// The peers that are looked for.
-pub const PEERS: [Peer; 7] = [
+pub const PEERS: [Peer; 8] = [
     peer("kea", "DHCPv4", "kea-dhcp4", "kea-dhcp4-server", true),
+    peer("kea", "DHCPv6", "kea-dhcp6", "kea-dhcp6-server", true),
     peer("isc-dhcpd", "DHCPv4, DHCPv6", "dhcpd", "isc-dhcp-server", true),
     peer("dnsmasq", "DHCPv4, DHCPv6, DNS", "dnsmasq", "dnsmasq-base", true),
     peer("bind", "DNS", "named", "bind9", false),
@@ -78,18 +79,23 @@ mod tests {
     #[test]
     fn what_the_lab_drives_has_the_names_that_it_takes() {
         let driven = PEERS.iter().filter(|peer| peer.is_driven);
-        let names: Vec<String> = driven.clone().map(|peer| peer.name.to_owned()).collect();
+        let mut names: Vec<String> = driven.clone().map(|peer| peer.name.to_owned()).collect();
+        names.dedup();
         assert_eq!(names, ["kea", "isc-dhcpd", "dnsmasq"]);
         assert!(crate::subject::subjects(&measure::Plan::default(), &names, None).is_ok());
         let packages: Vec<&str> = driven.map(|peer| peer.package).collect();
-        assert_eq!(packages, ["kea-dhcp4-server", "isc-dhcp-server", "dnsmasq-base"]);
+        assert_eq!(
+            packages,
+            ["kea-dhcp4-server", "kea-dhcp6-server", "isc-dhcp-server", "dnsmasq-base"]
+        );
     }
 
     #[test]
     fn every_peer_has_a_path_or_a_package() {
         let table = table();
         for peer in PEERS {
-            let line = table.lines().find(|line| line.starts_with(peer.name)).unwrap();
+            let mut lines = table.lines().filter(|line| line.starts_with(peer.name));
+            let line = lines.find(|line| line.contains(peer.serves)).unwrap();
             let path = find_program(peer.program);
             let expected = path.map_or_else(
                 || format!("apt install {}", peer.package),

@@ -7,9 +7,13 @@ use measure::Plan;
 use crate::error::LabError;
 
 /// The plans that Godwit ships: bare name and text.
-pub const SHIPPED: [(&str, &str); 2] = [
+pub const SHIPPED: [(&str, &str); 6] = [
+    ("dhcp4-full", include_str!("../../../plans/dhcp4-full.toml")),
     ("dhcp4-quick", include_str!("../../../plans/dhcp4-quick.toml")),
     ("dhcp4-smoke", include_str!("../../../plans/dhcp4-smoke.toml")),
+    ("dhcp6-full", include_str!("../../../plans/dhcp6-full.toml")),
+    ("dhcp6-quick", include_str!("../../../plans/dhcp6-quick.toml")),
+    ("dhcp6-smoke", include_str!("../../../plans/dhcp6-smoke.toml")),
 ];
 
 /// The folder in which a bare name is looked for first.

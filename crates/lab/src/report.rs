@@ -1,6 +1,8 @@
 //! From the raw records of a result folder to its summary and report, once more or for the first
 //! time; and the summary as a few lines for the terminal.
 
+mod runs;
+
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -47,7 +49,11 @@ pub fn table(summary: &Summary) -> String {
     let _ = writeln!(
         text,
         "{:<34} {:>12} {:>20} {:>14} {:>10}",
-        "SERVER", "LEASES/S", "ROUNDS", "PER CPU-S", "MEMORY"
+        "SERVER",
+        "LEASES/S",
+        if summary.plan.has_runs() { "95 % INTERVAL" } else { "ROUNDS" },
+        "PER CPU-S",
+        "MEMORY"
     );
     for result in &summary.results {
         let _ = writeln!(text, "{}", line(result));
@@ -58,6 +64,7 @@ pub fn table(summary: &Summary) -> String {
         let _ = writeln!(text, "{:<34} {rate:>12}   what kernel and generator can do", "limit");
     }
     text.push('\n');
+    text.push_str(&runs::lines(summary));
     text.push_str(&latencies(&summary.results));
     for ratio in &summary.ratios {
         let _ = writeln!(text, "{}", ratio_line(ratio));
@@ -122,8 +129,12 @@ fn line(result: &ServerResult) -> String {
         Some(rate) => grouped(rate),
         None => "none".to_owned(),
     };
-    let rounds = match (result.leases_per_s_low, result.leases_per_s_high) {
-        (Some(low), Some(high)) => format!("{} to {}", grouped(low), grouped(high)),
+    let rounds = match (result.leases_per_s_low, result.leases_per_s_high, result.mean) {
+        (_, _, Some(mean)) if mean.has_interval() => {
+            format!("{} to {}", grouped(mean.low), grouped(mean.high))
+        }
+        (_, _, Some(_)) => "too few runs".to_owned(),
+        (Some(low), Some(high), None) => format!("{} to {}", grouped(low), grouped(high)),
         _ => String::new(),
     };
     let per_cpu = result.leases_per_cpu_s.map(grouped).unwrap_or_default();
@@ -171,7 +182,7 @@ mod tests {
         };
         let mut result = ServerResult { server: "godwit".to_owned(), ..ServerResult::default() };
         assert_eq!(latencies(std::slice::from_ref(&result)), "");
-        result.latency_half = Some(LatencyAt { offered_per_s: 17_000.0, latency });
+        result.latency_half = Some(LatencyAt { offered_per_s: 17_000.0, latency, loss: 0.0 });
         let text = latencies(&[result]);
         let words: Vec<&str> = text.lines().nth(1).unwrap().split_whitespace().collect();
         assert_eq!(words, ["godwit", "at", "half", "load", "17,000/s", "0.41", "3.04", "50.90"]);

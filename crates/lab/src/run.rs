@@ -44,9 +44,11 @@ pub struct Finished {
     pub leases: Vec<Verified>,
     /// Why the measured service fell short, one sentence each; empty when it did not.
     pub shortfalls: Vec<String>,
+    /// The user ended the run after at least one whole round; what was done is in the folder.
+    pub is_interrupted: bool,
 }
 
-/// Runs a plan. `stop` ends it early, with everything removed.
+/// Runs a plan. `stop` ends it early: after a whole round with what was done, before it with nothing.
 ///
 /// # Errors
 /// What stood in the way; nothing is left behind, neither processes nor namespaces nor files.
@@ -58,7 +60,7 @@ pub fn run(
     let plan = &settings.plan;
     let subjects = subject::subjects(plan, &plan.servers, settings.server_command.as_deref())?;
     for subject in &subjects {
-        driver::require(subject)?;
+        driver::require(subject, plan.protocol)?;
     }
     let began = Calendar::now();
     let folder = folder::choose(&settings.results, began, &plan.name)?;
@@ -75,7 +77,7 @@ pub fn run(
     let outcomes = runner::run(plan, &subjects, &mut bench)?;
     let duration_s = runner::Bench::elapsed_s(&bench);
     let (leases, problems) = bench.end_servers();
-    if stop.load(Ordering::Acquire) {
+    if stop.load(Ordering::Acquire) && outcomes.rounds_done == 0 {
         return Err(LabError::Interrupted);
     }
     let mut environment = environment::gather(bench.topology_name(), bench.versions());
@@ -85,7 +87,10 @@ pub fn run(
             format!("{} of {}", verified.found, verified.given),
         );
     }
-    let mut warnings = bench.warnings().to_vec();
+    let mut warnings = bench.warnings();
+    if outcomes.is_interrupted {
+        warnings.push("Interrupted by the user: what was done until then is here.".to_owned());
+    }
     warnings.extend(outcomes.warnings.iter().chain(&outcomes.gone).chain(&problems).cloned());
     let record = Run {
         schema: RUN_SCHEMA.to_owned(),
@@ -93,6 +98,8 @@ pub fn run(
         started: began.rfc3339(),
         duration_s,
         environment,
+        searches: outcomes.searches.clone(),
+        is_interrupted: outcomes.is_interrupted,
         commands: vec![settings.command_line.clone()],
         warnings,
         files: files(&subjects),
@@ -102,7 +109,7 @@ pub fn run(
     let summary = report::digest_into(&folder, &record, &outcomes.trials)?;
     let shortfalls = shortfalls(&summary, &outcomes, &leases);
     bench.keep()?;
-    Ok(Finished { folder, summary, leases, shortfalls })
+    Ok(Finished { folder, summary, leases, shortfalls, is_interrupted: outcomes.is_interrupted })
 }
 
 /// Raw files that belong to no trial.
@@ -122,13 +129,21 @@ fn shortfalls(summary: &Summary, outcomes: &Outcomes, leases: &[Verified]) -> Ve
     for result in summary.results.iter().filter(|result| result.leases_per_s.is_none()) {
         shortfalls.push(format!("{}: no rate could be confirmed.", result.server));
     }
-    for verified in leases.iter().filter(|verified| !verified.is_complete()) {
+    for verified in leases.iter().filter(|verified| verified.found < verified.given) {
         shortfalls.push(format!(
             "{}: {} of {} leases that clients were given are not in its lease file, e.g. {}",
             verified.server,
             verified.given - verified.found,
             verified.given,
             verified.missing.join(" ")
+        ));
+    }
+    for verified in leases.iter().filter(|verified| verified.shared > 0) {
+        shortfalls.push(format!(
+            "{}: {} addresses were given to several clients each, e.g. {}",
+            verified.server,
+            verified.shared,
+            verified.sharing.join(" ")
         ));
     }
     shortfalls

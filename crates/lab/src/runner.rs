@@ -5,14 +5,17 @@
 //! (A B B A), then loads each subject in turn at a fixed rate near its highest. After the rounds come
 //! the points of the load curve. Of several variants of a server only the best goes past the first
 //! round. When time runs short, searches are hurried, then rounds and points are left out.
+//!
+//! A plan with runs makes every round a measurement of its own, from the beginning. Rather than hurry
+//! one, later ones are left out: few whole runs are worth more than many broken ones.
 
 use measure::Plan;
-use measure::plan::BlocksPlan;
-use measure::record::{Purpose, Trial};
+use measure::record::{Purpose, SearchEnd, Trial};
 use measure::search::{Outcome, Search, Step};
 
 use crate::error::LabError;
 use crate::subject::Subject;
+use crate::terms::Terms;
 
 /// Blocks at a fixed rate run at this share of the highest rate found: near it, and still likely to
 /// be met when the machine drifts.
@@ -62,6 +65,12 @@ pub trait Bench {
     /// Seconds since the run began.
     fn elapsed_s(&self) -> f64;
 
+    /// Starts `subjects` (positions) anew, with no leases, as they were before their first trial.
+    ///
+    /// # Errors
+    /// A server does not start again, or the user interrupts.
+    fn start_anew(&mut self, subjects: &[usize]) -> Result<(), LabError>;
+
     /// Runs one trial to its end.
     ///
     /// # Errors
@@ -74,6 +83,12 @@ pub trait Bench {
 pub struct Outcomes {
     /// Every trial, in order.
     pub trials: Vec<Trial>,
+    /// How every search ended that was not cut short, in order.
+    pub searches: Vec<SearchEnd>,
+    /// Rounds that came to their end.
+    pub rounds_done: u32,
+    /// The user ended the run after at least one whole round.
+    pub is_interrupted: bool,
     /// What the reader must know: hurried searches, rounds and points left out.
     pub warnings: Vec<String>,
     /// Servers that ended by themselves, one sentence each.
@@ -87,7 +102,7 @@ pub fn budget_s(plan: &Plan, subjects: usize) -> f64 {
     plan.time_budget_s * (1.0 + SHARE_PER_SUBJECT * more)
 }
 
-/// Runs `plan` on `subjects`.
+/// Runs `plan` on `subjects`. An interrupt after a whole round ends the run with what there is.
 ///
 /// # Errors
 /// Those of the bench.
@@ -102,8 +117,12 @@ pub fn run(plan: &Plan, subjects: &[Subject], bench: &mut dyn Bench) -> Result<O
         out: Outcomes::default(),
         turn: 0,
     };
-    course.rounds()?;
-    course.curve()?;
+    match course.rounds().and_then(|()| course.curve()) {
+        Err(LabError::Interrupted) if course.out.rounds_done > 0 => {
+            course.out.is_interrupted = true
+        }
+        done => done?,
+    }
     Ok(course.out)
 }
 
@@ -123,29 +142,47 @@ struct Course<'a> {
 
 impl Course<'_> {
     fn rounds(&mut self) -> Result<(), LabError> {
-        let BlocksPlan { rounds, .. } = self.plan.blocks;
+        let rounds = self.plan.rounds();
         let until_s = self.budget_s - self.curve_s().min(self.budget_s * CURVE_SHARE);
-        let mut longest_s = 0.0_f64;
+        let mut needed_s = 0.0_f64;
         for round in 0..rounds {
             let began_s = self.bench.elapsed_s();
-            if round > 0 && began_s + longest_s * LATER_ROUND_SHARE > until_s {
-                self.out
-                    .warnings
-                    .push(format!("Time ran short: {round} of {rounds} rounds were run."));
+            if round > 0 && began_s + needed_s > until_s {
+                self.out.warnings.push(if self.plan.has_runs() {
+                    "Time ran short: later runs were left out.".to_owned()
+                } else {
+                    format!("Time ran short: {round} of {rounds} rounds were run.")
+                });
                 break;
             }
-            let share = if round == 0 && rounds > 1 { FIRST_ROUND_SHARE } else { 1.0 };
+            let is_first_of_many = round == 0 && rounds > 1 && !self.plan.has_runs();
+            let share = if is_first_of_many { FIRST_ROUND_SHARE } else { 1.0 };
+            let subjects = self.active.len();
+            if round > 0 && self.plan.has_runs() {
+                self.bench.start_anew(&self.active)?;
+            }
             self.search_round(round, until_s * share)?;
             if round == 0 {
                 self.keep_best_variants();
             }
             self.pair_blocks(round)?;
-            longest_s = longest_s.max(self.bench.elapsed_s() - began_s);
+            self.out.rounds_done += 1;
             if self.active.is_empty() {
                 break;
             }
+            let took_s = self.bench.elapsed_s() - began_s;
+            needed_s = needed_s.max(took_s * self.share_of_next(subjects));
         }
         Ok(())
+    }
+
+    /// What share of the time of a round with so many subjects the next one needs.
+    fn share_of_next(&self, subjects: usize) -> f64 {
+        if self.plan.has_runs() {
+            self.active.len() as f64 / subjects as f64
+        } else {
+            LATER_ROUND_SHARE
+        }
     }
 
     /// One search per subject, a trial of each in turn, until all are done.
@@ -153,8 +190,11 @@ impl Course<'_> {
         let mut searches: Vec<Option<Search>> = vec![None; self.subjects.len()];
         for &subject in &self.active {
             searches[subject] = Some(match self.rates[subject] {
-                Some(rate) => Search::near(&self.plan.search, rate),
-                None => Search::new(&self.plan.search),
+                Some(rate) if !self.plan.has_runs() => Search::near(&self.plan.search, rate),
+                _ => {
+                    let terms = Terms::of(&self.subjects[subject].kind, self.plan);
+                    Search::new(&self.plan.search_of(round, &terms.search(&self.plan.search)))
+                }
             });
         }
         let mut hurried = 0;
@@ -181,8 +221,15 @@ impl Course<'_> {
             }
         }
         for (subject, search) in searches.iter().enumerate() {
-            let found = search.as_ref().and_then(|s| s.result()).and_then(|f| f.rate_per_s);
-            self.rates[subject] = found.or(self.rates[subject]);
+            let Some(found) = search.as_ref().and_then(Search::result) else { continue };
+            self.rates[subject] = found.rate_per_s.or(self.rates[subject]);
+            self.out.searches.push(SearchEnd {
+                server: self.subjects[subject].server.clone(),
+                variant: self.subjects[subject].variant.clone(),
+                round,
+                rate_per_s: found.rate_per_s,
+                stop: found.stop,
+            });
         }
         Ok(())
     }
@@ -278,7 +325,7 @@ impl Course<'_> {
 
     /// The subjects still measured, in the order of the next turn.
     fn next_turn(&mut self) -> Vec<usize> {
-        let turns = self.plan.blocks.order.turns(self.active.len(), self.turn);
+        let turns = self.plan.blocks.order.turns(self.active.len(), self.turn, self.plan.seed);
         self.turn += 1;
         turns.into_iter().map(|position| self.active[position]).collect()
     }
@@ -293,7 +340,7 @@ impl Course<'_> {
         dwell_s: f64,
     ) -> Result<Option<Outcome>, LabError> {
         let number = self.out.trials.len() as u32;
-        let rounds = self.plan.blocks.rounds;
+        let rounds = self.plan.rounds();
         let request = Request { number, subject, purpose, round, rounds, rate_per_s, dwell_s };
         if !self.active.contains(&subject) {
             return Ok(None);

@@ -5,6 +5,7 @@ use measure::plan::Durability;
 use measure::record::LIMIT_SERVER;
 
 use crate::error::LabError;
+use crate::terms::Terms;
 
 /// The name under which a server given by `--server-command` stands in the result.
 pub const COMMAND_SERVER: &str = "command";
@@ -93,8 +94,8 @@ pub fn subjects(
                 let multi_threaded = variant == "multi-threaded";
                 Subject::new("kea", variant, Kind::Kea { multi_threaded })
             })),
-            "isc-dhcpd" => subjects.push(Subject::new(name, "", Kind::IscDhcpd)),
-            "dnsmasq" => subjects.push(Subject::new(name, "", Kind::Dnsmasq)),
+            "isc-dhcpd" => subjects.push(on_its_terms(name, Kind::IscDhcpd, plan)),
+            "dnsmasq" => subjects.push(on_its_terms(name, Kind::Dnsmasq, plan)),
             other => {
                 return Err(LabError::Usage(format!(
                     "no server is called {other}; there are: godwit, kea, isc-dhcpd, dnsmasq \
@@ -110,6 +111,12 @@ pub fn subjects(
         subjects.push(Subject::new(LIMIT_SERVER, "", Kind::Limit));
     }
     Ok(subjects)
+}
+
+/// A subject whose variant says what it is given less than the plan has.
+fn on_its_terms(name: &str, kind: Kind, plan: &Plan) -> Subject {
+    let variant = Terms::of(&kind, plan).variant(plan);
+    Subject::new(name, &variant, kind)
 }
 
 fn godwit(plan: &Plan, is_alone: bool) -> Vec<Subject> {
@@ -152,7 +159,10 @@ mod tests {
                 "limit"
             ]
         );
-        assert_eq!(labels(&["isc-dhcpd", "dnsmasq"], None), ["isc-dhcpd", "dnsmasq", "limit"]);
+        assert_eq!(
+            labels(&["isc-dhcpd", "dnsmasq"], None),
+            ["isc-dhcpd (pool of 16,384)", "dnsmasq (1,000 clients)", "limit"]
+        );
         assert_eq!(labels(&[], Some("dhcpd")), ["command", "limit"]);
     }
 

@@ -12,7 +12,7 @@ use std::process::{Command, Output};
 
 use measure::report::render;
 use measure::summary::{CurvePoint, Summary};
-use simulated::{quick, small};
+use simulated::{full, quick, small};
 
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
@@ -65,7 +65,7 @@ const look = (width, then) => {
     page.getElementById("theme").click(); themes.push(paper());
     page.getElementById("theme").click(); themes.push(paper());
     const choices = [...page.querySelectorAll(".filters button")];
-    choices[1].click();
+    if (choices.length) choices[1].click();
     const rows = [...page.querySelectorAll("#trials tbody tr")];
     seen[width] = {
       scroll_width: page.documentElement.scrollWidth,
@@ -141,9 +141,12 @@ fn expected(summary: &Summary) -> BTreeMap<String, usize> {
         summary.results.iter().map(|r| within(&r.curve, r.leases_per_s, times)).sum()
     };
     let limit = summary.limit.as_ref().expect("simulated runs have a limit");
+    let all_runs = summary.results.iter().map(|r| &r.runs).chain([&limit.runs]);
+    let runs = all_runs.flatten().filter(|run| !run.is_void()).count();
     let stretches = summary.timeline.chunk_by(|a, b| a.trial == b.trial).count();
     let ratios = summary.ratios.iter().flat_map(|r| [r.leases_per_s, r.leases_per_cpu_s]);
-    [
+    let mut charts: BTreeMap<String, usize> = [
+        ("runs", runs),
         ("ratios", ratios.flatten().count()),
         ("load-curve", servers(2.2) + within(&limit.curve, Some(limit.leases_per_s), 2.2)),
         ("latency", 3 * servers(1.35)),
@@ -151,7 +154,9 @@ fn expected(summary: &Summary) -> BTreeMap<String, usize> {
         ("memory", stretches),
     ]
     .map(|(name, count)| (name.to_owned(), count))
-    .into()
+    .into();
+    charts.retain(|name, _| name != "runs" || summary.plan.has_runs());
+    charts
 }
 
 #[test]
@@ -162,7 +167,7 @@ fn the_report_works_in_a_browser() {
         println!("skipped: none of {NAMES:?} is installed");
         return;
     };
-    for (name, summary) in [("quick", quick()), ("small", small())] {
+    for (name, summary) in [("quick", quick()), ("small", small()), ("full", full())] {
         let (seen, console) = browse(&browser, name, &render(&summary));
         assert_eq!(console, "", "{name}: the console should be silent");
         assert_eq!(seen.keys().copied().collect::<Vec<_>>(), [360, 1280]);
@@ -179,5 +184,36 @@ fn the_report_works_in_a_browser() {
             let of_first = summary.trials.iter().filter(|row| row.server == *first).count();
             assert_eq!(seen.filtered, of_first, "{context}");
         }
+    }
+}
+
+#[test]
+fn the_comparison_works_in_a_browser() {
+    let Some(browser) = chromium() else {
+        let is_required = std::env::var_os("GODWIT_REQUIRE_TOOLS").is_some_and(|v| v == "1");
+        assert!(!is_required, "none of {NAMES:?} is installed");
+        println!("skipped: none of {NAMES:?} is installed");
+        return;
+    };
+    let (a, mut b) = (full(), full());
+    b.environment.kernel = "another".to_owned();
+    let comparison = measure::compare::compare(("results/a", &a), ("results/b", &b), true);
+    let ratios = comparison
+        .servers
+        .iter()
+        .flat_map(|server| [server.leases_per_s, server.leases_per_cpu_s, server.of_limit]);
+    let marks = ratios.flatten().count() + 1;
+    assert_eq!(marks, 3 * comparison.servers.len() + 1, "all ratios and the limit's");
+    let page = measure::report::render_comparison(&comparison);
+    let (seen, console) = browse(&browser, "comparison", &page);
+    assert_eq!(console, "", "the console should be silent");
+    for (width, seen) in seen {
+        let context = format!("at {width}: {seen:?}");
+        assert_eq!(seen.marks, BTreeMap::from([("ratios".to_owned(), marks)]), "{context}");
+        assert!(seen.scroll_width <= seen.client_width, "scrolls sideways: {context}");
+        assert_eq!((seen.resources, seen.charts_without_words), (0, 0), "{context}");
+        assert!(seen.errors.is_empty(), "{context}");
+        assert!(seen.tip.contains('×') && seen.crosshair == "visible", "no tooltip: {context}");
+        assert_ne!(seen.themes[0], seen.themes[1], "{context}");
     }
 }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use measure::report::render;
 use measure::summary::{Summary, digest};
-use simulated::{Lab, MODELS, quick, small};
+use simulated::{Lab, MODELS, full, quick, small};
 
 fn data(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
@@ -89,4 +89,27 @@ fn the_inlined_data_is_the_summary() {
     let (_, rest) = page.split_once("id=\"summary\">").unwrap();
     let (data, _) = rest.split_once("</script>").unwrap();
     assert!(serde_json::from_str::<Summary>(data).unwrap() == summary);
+}
+
+#[test]
+fn every_run_is_in_the_page_with_what_became_of_it() {
+    let summary = full();
+    let page = render(&summary);
+    assert!(page.contains("data-chart=\"runs\"") && !page.contains("NaN"));
+    for result in &summary.results {
+        assert_eq!(result.runs.len(), 9, "{}", result.server);
+        for run in &result.runs {
+            let mark = format!("data-server=\"{}\" data-run=\"{}\"", result.server, run.run + 1);
+            // Drawn twice: for a screen and for a phone.
+            let expected = if run.is_void() { 0 } else { 2 };
+            assert_eq!(page.matches(&mark).count(), expected, "{mark}");
+        }
+        let dropped = page.matches("class=\"n dropped\"").count();
+        assert_eq!(dropped, 2 * (summary.results.len() + 1));
+    }
+    assert!(page.contains("mean of 6 of 9 runs") && page.contains("mean of 7 of 9 runs"));
+    assert!(page.contains("failed: no rate could be confirmed"));
+    assert!(page.contains("Tukey and McLaughlin"));
+    let without = render(&quick());
+    assert!(!without.contains("data-chart=\"runs\"") && !without.contains("Tukey"));
 }

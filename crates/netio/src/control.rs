@@ -1,7 +1,7 @@
 //! Control messages (`cmsg(3)`) as octets. The kernel copies them in and out octet by octet, so no
 //! alignment is asked for and no unsafe code is needed.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 const WORD: usize = size_of::<usize>();
 const HEADER_BYTES: usize = WORD + 8;
@@ -10,11 +10,15 @@ const fn aligned(len: usize) -> usize {
     len.next_multiple_of(WORD)
 }
 
-/// Room for all that is ever received with one message: packet info (32 octets), time (32),
-/// segment size (24).
+/// Room for all that is ever received with one message: packet info (40 octets for
+/// IPv6), time (32), segment size (24).
 pub(crate) const RECEIVE_BYTES: usize = 96;
-/// Room for all that is ever sent with one message: packet info (32 octets), segment size (24).
+/// Room for all that is ever sent with one message: packet info (40 octets for IPv6),
+/// segment size (24).
 pub(crate) const SEND_BYTES: usize = 64;
+
+/// Room for what a packet socket receives with a packet: `struct tpacket_auxdata` (20 octets).
+pub(crate) const AUXDATA_BYTES: usize = HEADER_BYTES + 24;
 
 /// Appends one control message at `at`; returns where the next one starts.
 fn put(buffer: &mut [u8], at: usize, level: i32, kind: i32, value: &[u8]) -> usize {
@@ -26,12 +30,23 @@ fn put(buffer: &mut [u8], at: usize, level: i32, kind: i32, value: &[u8]) -> usi
     at + aligned(len)
 }
 
-/// Appends `IP_PKTINFO` (`ip(7)`): send from `address` through `interface` (0: as routed).
-pub(crate) fn put_source(buffer: &mut [u8], at: usize, address: Ipv4Addr, interface: u32) -> usize {
-    let mut value = [0; 12];
-    value[..4].copy_from_slice(&interface.to_ne_bytes());
-    value[4..8].copy_from_slice(&address.octets());
-    put(buffer, at, libc::IPPROTO_IP, libc::IP_PKTINFO, &value)
+/// Appends `IP_PKTINFO` (`ip(7)`) or `IPV6_PKTINFO` (RFC 3542 §6.2): send from `address` through
+/// `interface` (0: as routed).
+pub(crate) fn put_source(buffer: &mut [u8], at: usize, address: IpAddr, interface: u32) -> usize {
+    match address {
+        IpAddr::V4(address) => {
+            let mut value = [0; 12];
+            value[..4].copy_from_slice(&interface.to_ne_bytes());
+            value[4..8].copy_from_slice(&address.octets());
+            put(buffer, at, libc::IPPROTO_IP, libc::IP_PKTINFO, &value)
+        }
+        IpAddr::V6(address) => {
+            let mut value = [0; 20];
+            value[..16].copy_from_slice(&address.octets());
+            value[16..].copy_from_slice(&interface.to_ne_bytes());
+            put(buffer, at, libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, &value)
+        }
+    }
 }
 
 /// Appends `UDP_SEGMENT` (`udp(7)`): cut the payload into datagrams of `octets`.
@@ -39,11 +54,20 @@ pub(crate) fn put_segment(buffer: &mut [u8], at: usize, octets: u16) -> usize {
     put(buffer, at, libc::SOL_UDP, libc::UDP_SEGMENT, &octets.to_ne_bytes())
 }
 
+/// Where a message arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PacketInfo {
+    pub(crate) interface: u32,
+    /// The own unicast address to answer from.
+    pub(crate) local: Option<IpAddr>,
+    /// What stands in the header.
+    pub(crate) destination: IpAddr,
+}
+
 /// What came beside a received message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Received {
-    /// (interface, local address, destination address)
-    pub(crate) info: Option<(u32, Ipv4Addr, Ipv4Addr)>,
+    pub(crate) info: Option<PacketInfo>,
     pub(crate) kernel_wall_ns: Option<u64>,
     pub(crate) segment: Option<usize>,
 }
@@ -52,8 +76,23 @@ fn int(value: &[u8]) -> Option<i32> {
     Some(i32::from_ne_bytes(*value.first_chunk()?))
 }
 
-fn address(value: &[u8]) -> Option<Ipv4Addr> {
-    Some(Ipv4Addr::from(*value.first_chunk::<4>()?))
+/// `struct in_pktinfo`: interface, own address, address in the header.
+fn v4_info(value: &[u8]) -> Option<PacketInfo> {
+    let interface = int(value)?.cast_unsigned();
+    let address = |at: usize| {
+        let octets = value.get(at..)?.first_chunk::<4>()?;
+        Some(IpAddr::V4(Ipv4Addr::from(*octets)))
+    };
+    Some(PacketInfo { interface, local: address(4), destination: address(8)? })
+}
+
+/// `struct in6_pktinfo`: address in the header, interface.
+fn v6_info(value: &[u8]) -> Option<PacketInfo> {
+    let (octets, rest) = value.split_first_chunk::<16>()?;
+    let address = Ipv6Addr::from(*octets);
+    let (interface, destination) = (int(rest)?.cast_unsigned(), IpAddr::V6(address));
+    let local = (!address.is_multicast()).then_some(destination);
+    Some(PacketInfo { interface, local, destination })
 }
 
 /// Reads the control messages of one received message. What is unknown or cut short is passed
@@ -64,12 +103,8 @@ pub(crate) fn parse(mut rest: &[u8]) -> Received {
         let len = usize::from_ne_bytes(*len);
         let Some(value) = rest.get(HEADER_BYTES..len) else { break };
         match (int(head).unwrap_or(0), int(&head[4..]).unwrap_or(0)) {
-            (libc::IPPROTO_IP, libc::IP_PKTINFO) if value.len() >= 12 => {
-                let interface = int(value).unwrap_or(0).cast_unsigned();
-                received.info = address(&value[4..])
-                    .zip(address(&value[8..]))
-                    .map(|(local, destination)| (interface, local, destination));
-            }
+            (libc::IPPROTO_IP, libc::IP_PKTINFO) => received.info = v4_info(value),
+            (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => received.info = v6_info(value),
             (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) if value.len() >= 16 => {
                 let word = |at: usize| value[at..].first_chunk().map(|w| u64::from_ne_bytes(*w));
                 received.kernel_wall_ns =
@@ -85,19 +120,39 @@ pub(crate) fn parse(mut rest: &[u8]) -> Received {
     received
 }
 
+/// `tp_status` of the one control message that a packet socket was asked for (`packet(7)`).
+pub(crate) fn packet_status(control: &[u8]) -> Option<u32> {
+    let kind = (libc::SOL_PACKET, libc::PACKET_AUXDATA);
+    let head = control.get(WORD..HEADER_BYTES)?;
+    let status = int(control.get(HEADER_BYTES..)?)?;
+    ((int(head)?, int(&head[4..])?) == kind).then_some(status.cast_unsigned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn what_is_put_is_laid_out_as_cmsg_says() {
-        let mut buffer = [0xff; SEND_BYTES];
-        let end = put_source(&mut buffer, 0, Ipv4Addr::new(10, 0, 0, 1), 7);
-        assert_eq!(put_segment(&mut buffer, end, 262), 56);
-        // CMSG_LEN and CMSG_SPACE of 12 and 2 octets on a 64-bit machine.
-        assert_eq!((buffer[0], end, buffer[end]), (28, 32, 18));
+        // CMSG_LEN of the info and CMSG_SPACE of info and segment size on a 64-bit machine.
+        for (address, len, space) in [("10.0.0.1", 28, 32), ("2001:db8::1", 36, 40)] {
+            let address: IpAddr = address.parse().unwrap();
+            let mut buffer = [0xff; SEND_BYTES];
+            let end = put_source(&mut buffer, 0, address, 7);
+            assert_eq!(put_segment(&mut buffer, end, 262), space + 24);
+            assert_eq!((buffer[0], end, buffer[end]), (len, space, 18));
+            let info = parse(&buffer[..end]).info.unwrap();
+            assert_eq!((info.interface, info.local), (7, Some(address)));
+        }
+    }
+
+    #[test]
+    fn a_group_is_a_destination_and_no_address_to_answer_from() {
+        let group: IpAddr = "ff02::1:2".parse().unwrap();
+        let mut buffer = [0; SEND_BYTES];
+        let end = put_source(&mut buffer, 0, group, 3);
         let info = parse(&buffer[..end]).info.unwrap();
-        assert_eq!((info.0, info.1), (7, Ipv4Addr::new(10, 0, 0, 1)));
+        assert_eq!((info.interface, info.local, info.destination), (3, None, group));
     }
 
     #[test]

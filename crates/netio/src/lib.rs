@@ -1,5 +1,5 @@
-//! The edge to the Linux kernel: batched UDP sockets, clocks, wake-ups, readiness, signals,
-//! processor placement and namespaces. All unsafe code of the project lives here, each block with
+//! The edge to the Linux kernel: batched UDP sockets, packet sockets, interfaces, clocks, wake-ups,
+//! readiness, signals, processor placement and namespaces. All unsafe code of the project lives here, each block with
 //! its argument; nothing here knows a protocol above UDP.
 //!
 //! Budget, per datagram of about 300 octets on loopback or veth: the kernel's stack traversal
@@ -12,25 +12,33 @@
 pub mod clock;
 mod control;
 mod error;
+pub mod filter;
+pub mod interface;
 pub mod limit;
+mod name;
 pub mod namespace;
+pub mod packet;
 pub mod ready;
 pub mod receive;
 pub mod send;
 pub mod signal;
 mod slab;
+mod slots;
 pub mod steer;
 pub mod thread;
 pub mod udp;
 pub mod waker;
+pub mod watch;
 
 pub use clock::Clock;
 pub use error::NetError;
+pub use packet::{PacketOptions, PacketRecvBatch, PacketSendBatch, PacketSocket};
 pub use ready::{PollFd, poll};
 pub use receive::{Datagram, RecvBatch};
 pub use send::{SendBatch, Sent, Source};
 pub use udp::{UdpOptions, UdpSocket};
 pub use waker::Waker;
+pub use watch::InterfaceWatch;
 
 /// Turns the -1 of a system call into the error it left in `errno`.
 pub(crate) fn check(result: libc::c_int) -> std::io::Result<libc::c_int> {

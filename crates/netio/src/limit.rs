@@ -5,7 +5,7 @@
 //! Budget: one `recvmmsg` and one `sendmmsg` per up to 64 datagrams, one copy of the payload.
 
 use std::io;
-use std::net::SocketAddrV4;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::{NetError, PollFd, RecvBatch, SendBatch, UdpOptions, UdpSocket, poll};
@@ -30,19 +30,20 @@ pub struct LimitCounts {
 /// How the plain responder runs.
 #[derive(Clone, Copy, Debug)]
 pub struct LimitOptions {
-    /// The address and port to answer on.
-    pub listen: SocketAddrV4,
+    /// The address and port to answer on. An IPv6 group with the scope of an interface makes the
+    /// responder a member there and answers from an address of that interface.
+    pub listen: SocketAddr,
     /// Group answers to one source (`UDP_SEGMENT`) and take trains (`UDP_GRO`). A different
     /// limit: compare it with servers that do the same.
     pub segmentation: bool,
 }
 
-/// Answers on `listen` until `stop` is set, without segmentation.
+/// Answers on `listen` ([`LimitOptions::listen`]) until `stop` is set, without segmentation.
 ///
 /// # Errors
 ///
 /// When the socket cannot be opened or fails.
-pub fn run(listen: SocketAddrV4, stop: &AtomicBool) -> Result<LimitCounts, NetError> {
+pub fn run(listen: SocketAddr, stop: &AtomicBool) -> Result<LimitCounts, NetError> {
     run_with(LimitOptions { listen, segmentation: false }, stop)
 }
 
@@ -52,12 +53,25 @@ pub fn run(listen: SocketAddrV4, stop: &AtomicBool) -> Result<LimitCounts, NetEr
 ///
 /// When the socket cannot be opened or fails.
 pub fn run_with(options: LimitOptions, stop: &AtomicBool) -> Result<LimitCounts, NetError> {
+    let group = match options.listen {
+        SocketAddr::V6(listen) if listen.ip().is_multicast() => Some(listen),
+        _ => None,
+    };
+    let bind = match group {
+        Some(group) => (Ipv6Addr::UNSPECIFIED, group.port()).into(),
+        None => options.listen,
+    };
     let socket = UdpSocket::open(&UdpOptions {
         receive_buffer_bytes: Some(BUFFER_BYTES),
         send_buffer_bytes: Some(BUFFER_BYTES),
         coalesce: options.segmentation,
-        ..UdpOptions::at(options.listen)
+        ..UdpOptions::at(bind)
     })?;
+    if let Some(group) = group {
+        socket
+            .join_group(*group.ip(), group.scope_id())
+            .map_err(NetError::on("join", group.to_string()))?;
+    }
     answer(&socket, options.segmentation, stop)
         .map_err(NetError::on("answer on", options.listen.to_string()))
 }

@@ -2,15 +2,14 @@
 //!
 //! Budget: one `recvmmsg` per up to 64 datagrams and about 15 ns per datagram of our own (resetting
 //! three lengths, reading the control messages); nothing is allocated after construction.
-#![allow(unsafe_code, reason = "recvmmsg")]
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4};
-use std::os::fd::{AsFd, AsRawFd};
+use std::net::{IpAddr, SocketAddr};
 
 use crate::control::{self, RECEIVE_BYTES};
-use crate::slab::Slab;
-use crate::udp::{UdpSocket, from_sockaddr, to_sockaddr};
+use crate::name::Name;
+use crate::slots::Slots;
+use crate::udp::UdpSocket;
 
 /// Slots of a batch unless asked otherwise.
 pub const DEFAULT_SLOTS: usize = 64;
@@ -24,13 +23,7 @@ const TRAIN_DATAGRAMS: usize = 64;
 
 /// A pool of receive slots and the datagrams that the last call put there.
 pub struct RecvBatch {
-    slot_bytes: usize,
-    octets: Slab<u8>,
-    control: Slab<u8>,
-    names: Slab<libc::sockaddr_in>,
-    headers: Slab<libc::mmsghdr>,
-    // Addressed by `headers` only.
-    _vectors: Slab<libc::iovec>,
+    slots: Slots<Name>,
     datagrams: Vec<Placed>,
     coalesced: bool,
     truncated: u64,
@@ -39,9 +32,10 @@ pub struct RecvBatch {
 /// Where a datagram lies and what came with it.
 #[derive(Clone, Copy)]
 struct Placed {
+    slot: usize,
     at: usize,
     len: usize,
-    source: SocketAddrV4,
+    source: SocketAddr,
     beside: control::Received,
 }
 
@@ -51,11 +45,13 @@ pub struct Datagram<'a> {
     /// The payload.
     pub octets: &'a [u8],
     /// Who sent it.
-    pub source: SocketAddrV4,
-    /// The destination address in its header, perhaps a broadcast (needs `packet_info`).
-    pub destination: Option<Ipv4Addr>,
-    /// The own unicast address that it came to, to answer from (needs `packet_info`).
-    pub local: Option<Ipv4Addr>,
+    pub source: SocketAddr,
+    /// The destination address in its header, perhaps a broadcast or a group (needs
+    /// `packet_info`).
+    pub destination: Option<IpAddr>,
+    /// The own unicast address that it came to, to answer from (needs `packet_info`). `None` for
+    /// what came to an IPv6 group: the interface has several addresses to choose from.
+    pub local: Option<IpAddr>,
     /// Index of the interface that it came through; 0 when unknown (needs `packet_info`).
     pub interface: u32,
     /// When the kernel received it, nanoseconds since 1970 (needs `kernel_times`).
@@ -83,48 +79,12 @@ impl RecvBatch {
     }
 
     fn build(slots: usize, slot_bytes: usize, coalesced: bool) -> Self {
-        assert!((1..=1_024).contains(&slots) && slot_bytes > 0, "{slots} slots of {slot_bytes}");
-        let octets = Slab::new(0_u8, slots * slot_bytes);
-        let control = Slab::new(0_u8, slots * RECEIVE_BYTES);
-        let nobody = to_sockaddr(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));
-        let names = Slab::new(nobody, slots);
-        let nowhere = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
-        let mut vectors = Slab::new(nowhere, slots);
-        // SAFETY: an all-zero mmsghdr is a valid, empty one.
-        let mut headers = Slab::new(unsafe { std::mem::zeroed::<libc::mmsghdr>() }, slots);
-        for slot in 0..slots {
-            *vectors.get_mut(slot) = libc::iovec {
-                iov_base: octets.address(slot * slot_bytes).cast(),
-                iov_len: slot_bytes,
-            };
-            let header = &mut headers.get_mut(slot).msg_hdr;
-            header.msg_name = names.address(slot).cast();
-            header.msg_iov = vectors.address(slot);
-            header.msg_iovlen = 1;
-            header.msg_control = control.address(slot * RECEIVE_BYTES).cast();
-        }
         let most = if coalesced { slots * TRAIN_DATAGRAMS } else { slots };
-        let mut batch = Self {
-            slot_bytes,
-            octets,
-            control,
-            names,
-            headers,
-            _vectors: vectors,
+        Self {
+            slots: Slots::new(slots, slot_bytes, RECEIVE_BYTES, Name::EMPTY),
             datagrams: Vec::with_capacity(most),
             coalesced,
             truncated: 0,
-        };
-        batch.reset(slots);
-        batch
-    }
-
-    /// Restores what the kernel overwrote in the first `count` headers.
-    fn reset(&mut self, count: usize) {
-        for entry in self.headers.slice_mut(0, count) {
-            entry.msg_hdr.msg_namelen = size_of::<libc::sockaddr_in>() as libc::socklen_t;
-            entry.msg_hdr.msg_controllen = RECEIVE_BYTES as _;
-            entry.msg_hdr.msg_flags = 0;
         }
     }
 
@@ -136,55 +96,33 @@ impl RecvBatch {
     /// What `recvmmsg(2)` reports, except EAGAIN and EINTR.
     pub fn receive(&mut self, socket: &UdpSocket) -> io::Result<usize> {
         self.datagrams.clear();
-        let (fd, slots) = (socket.as_fd().as_raw_fd(), self.headers.len());
-        let count = loop {
-            // SAFETY: the headers, and the names, vectors, octets and control buffers that they
-            // point to, live in slabs of `self`, which is borrowed mutably for the whole call;
-            // the lengths in them are the true sizes (`build`, `reset`).
-            let result = unsafe {
-                let first = self.headers.address(0);
-                let flags = libc::MSG_DONTWAIT as _;
-                libc::recvmmsg(fd, first, slots as libc::c_uint, flags, std::ptr::null_mut())
-            };
-            match crate::check(result) {
-                Ok(count) => break count.cast_unsigned() as usize,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(0),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        };
-        for slot in 0..count {
+        for slot in 0..self.slots.receive(socket)? {
             self.place(slot);
         }
-        self.reset(count);
         Ok(self.datagrams.len())
     }
 
     /// Notes the datagrams that slot `slot` holds.
     fn place(&mut self, slot: usize) {
-        let entry = self.headers.get(slot);
-        if entry.msg_hdr.msg_flags & libc::MSG_TRUNC != 0 {
+        let Some(received) = self.slots.received_len(slot) else {
             self.truncated += 1;
             return;
-        }
-        let (start, len) = (slot * self.slot_bytes, entry.msg_len as usize);
-        #[allow(clippy::unnecessary_cast, reason = "the type differs between C libraries")]
-        let control_len = (entry.msg_hdr.msg_controllen as usize).min(RECEIVE_BYTES);
-        let beside = control::parse(self.control.slice(slot * RECEIVE_BYTES, control_len));
-        let source = from_sockaddr(self.names.get(slot));
-        let whole = if self.coalesced { beside.segment.unwrap_or(len) } else { len };
+        };
+        let beside = control::parse(self.slots.control(slot));
+        let source = self.slots.name(slot).address();
+        let whole = if self.coalesced { beside.segment.unwrap_or(received) } else { received };
         // An empty datagram has no first octet and still is one; a segment size is never 0.
         let piece = whole.max(1);
         let mut at = 0;
         loop {
-            let len = piece.min(len - at);
+            let len = piece.min(received - at);
             if self.datagrams.len() == self.datagrams.capacity() {
                 self.truncated += 1;
                 return;
             }
-            self.datagrams.push(Placed { at: start + at, len, source, beside });
+            self.datagrams.push(Placed { slot, at, len, source, beside });
             at += len;
-            if at >= entry.msg_len as usize {
+            if at >= received {
                 return;
             }
         }
@@ -212,11 +150,11 @@ impl RecvBatch {
         let placed = &self.datagrams[index];
         let info = placed.beside.info;
         Datagram {
-            octets: self.octets.slice(placed.at, placed.len),
+            octets: self.slots.octets(placed.slot, placed.at, placed.len),
             source: placed.source,
-            destination: info.map(|(_, _, destination)| destination),
-            local: info.map(|(_, local, _)| local),
-            interface: info.map_or(0, |(interface, _, _)| interface),
+            destination: info.map(|info| info.destination),
+            local: info.and_then(|info| info.local),
+            interface: info.map_or(0, |info| info.interface),
             kernel_wall_ns: placed.beside.kernel_wall_ns,
         }
     }

@@ -9,23 +9,24 @@
 #![allow(unsafe_code, reason = "sendmmsg")]
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd};
 
 use crate::control::{self, SEND_BYTES};
+use crate::name::{NAME_BYTES, Name};
 use crate::slab::Slab;
-use crate::udp::{UdpSocket, to_sockaddr};
+use crate::udp::UdpSocket;
 
 /// Datagrams that one header may carry (`UDP_MAX_SEGMENTS` of older kernels).
 const GROUP_DATAGRAMS: usize = 64;
 /// The largest UDP payload over IPv4; a group as a whole must fit.
 const GROUP_BYTES: usize = 65_507;
 
-/// Where a datagram shall seem to come from (`IP_PKTINFO`).
+/// Where a datagram shall seem to come from (`IP_PKTINFO`, `IPV6_PKTINFO`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// The own address to send from.
-    pub address: Ipv4Addr,
+    /// The own address to send from, of the socket's family; unspecified leaves it to the kernel.
+    pub address: IpAddr,
     /// The interface to send through; 0 leaves it to the routing table.
     pub interface: u32,
 }
@@ -58,7 +59,7 @@ pub struct SendCounts {
 
 #[derive(Clone, Copy)]
 struct Item {
-    destination: SocketAddrV4,
+    destination: SocketAddr,
     source: Option<Source>,
     len: usize,
 }
@@ -80,7 +81,7 @@ pub struct SendBatch {
     segmentation: bool,
     octets: Slab<u8>,
     control: Slab<u8>,
-    names: Slab<libc::sockaddr_in>,
+    names: Slab<Name>,
     vectors: Slab<libc::iovec>,
     headers: Slab<libc::mmsghdr>,
     items: Vec<Item>,
@@ -100,7 +101,7 @@ impl SendBatch {
         assert!((1..=1_024).contains(&slots) && slot_bytes > 0, "{slots} slots of {slot_bytes}");
         let octets = Slab::new(0_u8, slots * slot_bytes);
         let control = Slab::new(0_u8, slots * SEND_BYTES);
-        let names = Slab::new(to_sockaddr(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0)), slots);
+        let names = Slab::new(Name::EMPTY, slots);
         let nowhere = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
         let mut vectors = Slab::new(nowhere, slots);
         // SAFETY: an all-zero mmsghdr is a valid, empty one.
@@ -109,7 +110,7 @@ impl SendBatch {
             vectors.get_mut(slot).iov_base = octets.address(slot * slot_bytes).cast();
             let header = &mut headers.get_mut(slot).msg_hdr;
             header.msg_name = names.address(slot).cast();
-            header.msg_namelen = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+            header.msg_namelen = NAME_BYTES;
         }
         Self {
             slot_bytes,
@@ -146,12 +147,12 @@ impl SendBatch {
     pub fn commit(
         &mut self,
         len: usize,
-        destination: SocketAddrV4,
+        destination: impl Into<SocketAddr>,
         source: Option<Source>,
     ) -> usize {
         let index = self.items.len();
         assert!(index < self.headers.len() && len <= self.slot_bytes, "commit without a slot");
-        self.items.push(Item { destination, source, len });
+        self.items.push(Item { destination: destination.into(), source, len });
         self.vectors.get_mut(index).iov_len = len;
         self.join_or_open(index);
         index
@@ -202,7 +203,7 @@ impl SendBatch {
         for index in self.next..self.groups.len() {
             let group = self.groups[index];
             let item = self.items[group.first];
-            *self.names.get_mut(index) = to_sockaddr(item.destination);
+            *self.names.get_mut(index) = Name::of(item.destination);
             let mut used = 0;
             let control = self.control.slice_mut(index * SEND_BYTES, SEND_BYTES);
             if let Some(source) = item.source {

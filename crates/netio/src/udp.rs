@@ -1,20 +1,25 @@
-//! UDP sockets over IPv4: opening them with every option the products need, and asking them what
-//! became of it. Set-up and questions only; datagrams move through [`crate::RecvBatch`] and
-//! [`crate::SendBatch`]. IPv6 sockets come with their first user.
+//! UDP sockets over IPv4 and IPv6: opening them with every option the products need, joining
+//! groups, and asking them what became of it. Set-up and questions only; datagrams move through
+//! [`crate::RecvBatch`] and [`crate::SendBatch`]. Read `ip(7)`, `ipv6(7)`, RFC 3493, RFC 3542.
 #![allow(unsafe_code, reason = "socket, bind, setsockopt, getsockopt, getsockname")]
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
+use crate::name::{NAME_BYTES, Name};
 use crate::{NetError, check};
+
+/// `IPV6_MULTICAST_ALL` of linux/in6.h, which not every C library names.
+const IPV6_MULTICAST_ALL: libc::c_int = 29;
 
 /// How a socket is opened. `UdpOptions::at(address)` is a plain one.
 #[derive(Clone, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "independent switches of one socket")]
 pub struct UdpOptions {
-    /// The address and port to bind; port 0 lets the kernel choose.
-    pub bind: SocketAddrV4,
+    /// The address and port to bind; port 0 lets the kernel choose. Its family is the socket's: an
+    /// IPv6 socket takes no IPv4 (`IPV6_V6ONLY`). A link-local address needs its scope.
+    pub bind: SocketAddr,
     /// `SO_REUSEPORT`: several sockets share the port, the kernel spreads flows over them.
     pub reuse_port: bool,
     /// `SO_REUSEADDR`: wildcard and specific addresses may share the port.
@@ -28,7 +33,7 @@ pub struct UdpOptions {
     pub receive_buffer_bytes: Option<usize>,
     /// Send buffer wanted; as above.
     pub send_buffer_bytes: Option<usize>,
-    /// `IP_PKTINFO`: learn each datagram's destination address and interface.
+    /// `IP_PKTINFO`, `IPV6_RECVPKTINFO`: learn each datagram's destination address and interface.
     pub packet_info: bool,
     /// `SO_TIMESTAMPNS`: learn when the kernel received each datagram (wall clock).
     pub kernel_times: bool,
@@ -40,9 +45,9 @@ pub struct UdpOptions {
 impl UdpOptions {
     /// All options off, bound to `bind`.
     #[must_use]
-    pub const fn at(bind: SocketAddrV4) -> Self {
+    pub fn at(bind: impl Into<SocketAddr>) -> Self {
         Self {
-            bind,
+            bind: bind.into(),
             reuse_port: false,
             reuse_address: false,
             broadcast: false,
@@ -56,23 +61,10 @@ impl UdpOptions {
     }
 }
 
-/// A non-blocking UDP socket over IPv4.
+/// A non-blocking UDP socket over IPv4 or IPv6.
 #[derive(Debug)]
 pub struct UdpSocket {
     fd: OwnedFd,
-}
-
-pub(crate) fn to_sockaddr(address: SocketAddrV4) -> libc::sockaddr_in {
-    libc::sockaddr_in {
-        sin_family: libc::AF_INET as libc::sa_family_t,
-        sin_port: address.port().to_be(),
-        sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(address.ip().octets()) },
-        sin_zero: [0; 8],
-    }
-}
-
-pub(crate) fn from_sockaddr(raw: &libc::sockaddr_in) -> SocketAddrV4 {
-    SocketAddrV4::new(Ipv4Addr::from(raw.sin_addr.s_addr.to_ne_bytes()), u16::from_be(raw.sin_port))
 }
 
 impl UdpSocket {
@@ -83,27 +75,32 @@ impl UdpSocket {
     /// Which step failed on which address.
     pub fn open(options: &UdpOptions) -> Result<Self, NetError> {
         let kind = libc::SOCK_DGRAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        let family = if options.bind.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
         // SAFETY: no pointers; the result is checked.
-        let raw = check(unsafe { libc::socket(libc::AF_INET, kind, 0) })
+        let raw = check(unsafe { libc::socket(family, kind, 0) })
             .map_err(NetError::on("open", "a UDP socket"))?;
         // SAFETY: `raw` was just opened and belongs to nobody else.
         let socket = Self { fd: unsafe { OwnedFd::from_raw_fd(raw) } };
         socket.configure(options)?;
-        let address = to_sockaddr(options.bind);
-        let size = size_of::<libc::sockaddr_in>() as libc::socklen_t;
-        // SAFETY: `address` is a sockaddr_in of `size` octets and outlives the call.
-        check(unsafe { libc::bind(raw, (&raw const address).cast(), size) })
+        let name = Name::of(options.bind);
+        // SAFETY: `name` has NAME_BYTES octets, laid out as its family's sockaddr, and outlives
+        // the call.
+        check(unsafe { libc::bind(raw, (&raw const name).cast(), NAME_BYTES) })
             .map_err(NetError::on("bind a UDP socket to", options.bind.to_string()))?;
         Ok(socket)
     }
 
     fn configure(&self, options: &UdpOptions) -> Result<(), NetError> {
         let on = |name: &str| format!("{name} for {}", options.bind);
+        let is_v6 = options.bind.is_ipv6();
+        let (v4_info, v6_info) = (options.packet_info && !is_v6, options.packet_info && is_v6);
         let switches = [
             (options.reuse_port, libc::SOL_SOCKET, libc::SO_REUSEPORT, "SO_REUSEPORT"),
             (options.reuse_address, libc::SOL_SOCKET, libc::SO_REUSEADDR, "SO_REUSEADDR"),
             (options.broadcast, libc::SOL_SOCKET, libc::SO_BROADCAST, "SO_BROADCAST"),
-            (options.packet_info, libc::IPPROTO_IP, libc::IP_PKTINFO, "IP_PKTINFO"),
+            (is_v6, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, "IPV6_V6ONLY"),
+            (v4_info, libc::IPPROTO_IP, libc::IP_PKTINFO, "IP_PKTINFO"),
+            (v6_info, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, "IPV6_RECVPKTINFO"),
             (options.kernel_times, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, "SO_TIMESTAMPNS"),
             (options.coalesce, libc::SOL_UDP, libc::UDP_GRO, "UDP_GRO"),
         ];
@@ -111,6 +108,11 @@ impl UdpSocket {
             if wanted {
                 self.set(level, option, 1).map_err(NetError::on("set", on(name)))?;
             }
+        }
+        if is_v6 {
+            // Else a wildcard socket gets what came for groups that another process joined.
+            // Kernels before 4.20 do not know the switch; they have that defect and work.
+            self.set(libc::IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0).ok();
         }
         if let Some(bytes) = options.receive_buffer_bytes {
             self.set_buffer(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, bytes)
@@ -159,13 +161,12 @@ impl UdpSocket {
     /// # Errors
     ///
     /// What `getsockname(2)` reports.
-    pub fn local_address(&self) -> io::Result<SocketAddrV4> {
-        let mut raw = to_sockaddr(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));
-        let mut size = size_of::<libc::sockaddr_in>() as libc::socklen_t;
-        let (fd, place) = (self.fd.as_raw_fd(), (&raw mut raw).cast());
+    pub fn local_address(&self) -> io::Result<SocketAddr> {
+        let (mut name, mut size) = (Name::EMPTY, NAME_BYTES);
+        let (fd, place) = (self.fd.as_raw_fd(), (&raw mut name).cast());
         // SAFETY: `place` is writable for `size` octets and both outlive the call.
         check(unsafe { libc::getsockname(fd, place, &raw mut size) })?;
-        Ok(from_sockaddr(&raw))
+        Ok(name.address())
     }
 
     /// The receive buffer that the kernel granted, in octets of its memory.
@@ -207,6 +208,45 @@ impl UdpSocket {
         Ok(self.get::<9>(libc::SOL_SOCKET, libc::SO_MEMINFO)?[0] as usize)
     }
 
+    /// Takes datagrams for `group` that come through the interface with index `interface`
+    /// (`IPV6_JOIN_GROUP`). A socket gets what it joined itself and nothing else.
+    ///
+    /// # Errors
+    ///
+    /// What `setsockopt(2)` reports: EADDRINUSE when it had joined, ENODEV for an unknown index.
+    pub fn join_group(&self, group: Ipv6Addr, interface: u32) -> io::Result<()> {
+        self.set_membership(libc::IPV6_ADD_MEMBERSHIP, group, interface)
+    }
+
+    /// Ends [`UdpSocket::join_group`].
+    ///
+    /// # Errors
+    ///
+    /// What `setsockopt(2)` reports: EADDRNOTAVAIL when it had not joined.
+    pub fn leave_group(&self, group: Ipv6Addr, interface: u32) -> io::Result<()> {
+        self.set_membership(libc::IPV6_DROP_MEMBERSHIP, group, interface)
+    }
+
+    fn set_membership(&self, option: i32, group: Ipv6Addr, interface: u32) -> io::Result<()> {
+        // struct ipv6_mreq: the group, then the interface's index.
+        let mut request = [0; 20];
+        request[..16].copy_from_slice(&group.octets());
+        request[16..].copy_from_slice(&interface.to_ne_bytes());
+        self.set_octets(libc::IPPROTO_IPV6, option, &request)
+    }
+
+    /// Sends multicast through `interface` unless the destination or source says otherwise, over
+    /// at most `hops` routers (`IPV6_MULTICAST_IF`, `IPV6_MULTICAST_HOPS`).
+    ///
+    /// # Errors
+    ///
+    /// What `setsockopt(2)` reports.
+    pub fn set_multicast_route(&self, interface: u32, hops: u8) -> io::Result<()> {
+        let level = libc::IPPROTO_IPV6;
+        self.set_octets(level, libc::IPV6_MULTICAST_IF, &interface.to_ne_bytes())?;
+        self.set(level, libc::IPV6_MULTICAST_HOPS, hops.into())
+    }
+
     /// True when the kernel knows `UDP_SEGMENT`, so that a [`crate::SendBatch`] may group.
     #[must_use]
     pub fn supports_segmentation(&self) -> bool {
@@ -224,8 +264,10 @@ impl AsFd for UdpSocket {
 mod tests {
     use super::*;
 
-    fn loopback(port: u16) -> SocketAddrV4 {
-        SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)
+    use std::net::Ipv4Addr;
+
+    fn loopback(port: u16) -> SocketAddr {
+        (Ipv4Addr::LOCALHOST, port).into()
     }
 
     #[test]
@@ -236,7 +278,7 @@ mod tests {
             ..UdpOptions::at(loopback(0))
         };
         let socket = UdpSocket::open(&options).unwrap();
-        assert_eq!(*socket.local_address().unwrap().ip(), Ipv4Addr::LOCALHOST);
+        assert_eq!(socket.local_address().unwrap().ip(), Ipv4Addr::LOCALHOST);
         assert_ne!(socket.local_address().unwrap().port(), 0);
         assert_eq!(socket.receive_buffer_bytes().unwrap(), 100_000);
         assert_eq!(socket.send_buffer_bytes().unwrap(), 50_000);

@@ -1,30 +1,35 @@
 //! Batches over loopback, judged by the standard library's sockets where possible.
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
-use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket as StdSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket as StdSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use base::Random;
 use netio::{Clock, PollFd, RecvBatch, SendBatch, Source, UdpOptions, UdpSocket, poll};
 
-fn loopback(port: u16) -> SocketAddrV4 {
-    SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)
+const FAMILIES: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+const LOCALHOST: IpAddr = FAMILIES[0];
+
+/// The address from which a wildcard socket receives everything of `ip`'s family.
+fn wildcard(ip: IpAddr) -> SocketAddr {
+    let ip: IpAddr =
+        if ip.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    (ip, 0).into()
 }
 
-fn open(change: impl FnOnce(&mut UdpOptions)) -> (UdpSocket, SocketAddrV4) {
-    let mut options =
-        UdpOptions { receive_buffer_bytes: Some(4 << 20), ..UdpOptions::at(loopback(0)) };
+fn open(ip: IpAddr, change: impl FnOnce(&mut UdpOptions)) -> (UdpSocket, SocketAddr) {
+    let mut options = UdpOptions { receive_buffer_bytes: Some(4 << 20), ..UdpOptions::at((ip, 0)) };
     change(&mut options);
     let socket = UdpSocket::open(&options).unwrap();
     let address = socket.local_address().unwrap();
     (socket, address)
 }
 
-fn std_socket() -> (StdSocket, SocketAddrV4) {
-    let socket = StdSocket::bind("127.0.0.1:0").unwrap();
+fn std_socket(ip: IpAddr) -> (StdSocket, SocketAddr) {
+    let socket = StdSocket::bind((ip, 0)).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-    let std::net::SocketAddr::V4(address) = socket.local_addr().unwrap() else { unreachable!() };
+    let address = socket.local_addr().unwrap();
     (socket, address)
 }
 
@@ -41,40 +46,49 @@ fn receive_all(socket: &UdpSocket, batch: &mut RecvBatch, count: usize) -> Vec<V
     got
 }
 
-fn push(batch: &mut SendBatch, octets: &[u8], to: SocketAddrV4) -> usize {
+fn push(batch: &mut SendBatch, octets: &[u8], to: SocketAddr) -> usize {
     batch.slot().unwrap()[..octets.len()].copy_from_slice(octets);
     batch.commit(octets.len(), to, None)
 }
 
 #[test]
 fn a_datagram_arrives_with_its_source_destination_interface_and_time() {
-    let (socket, address) = open(|options| {
-        options.bind = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
-        options.packet_info = true;
-        options.kernel_times = true;
-    });
-    let (sender, from) = std_socket();
-    let before = Clock::now().wall_us * 1_000;
-    let to = SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, 9), address.port());
-    sender.send_to(b"godwit", to).unwrap();
-    let mut batch = RecvBatch::default();
-    assert_eq!(batch.receive(&socket).unwrap(), 1);
-    let datagram = batch.get(0);
-    assert_eq!(datagram.octets, b"godwit");
-    assert_eq!(datagram.source, from);
-    assert_eq!(datagram.destination, Some(*to.ip()));
-    assert_eq!(datagram.local, Some(*to.ip()));
-    assert_eq!(datagram.interface, 1, "loopback is the first interface");
-    let time = datagram.kernel_wall_ns.unwrap();
-    assert!((before..=Clock::now().wall_us * 1_000 + 999).contains(&time));
-    assert_eq!(batch.receive(&socket).unwrap(), 0);
-    assert!(batch.is_empty());
+    for (ip, other) in [(FAMILIES[0], "127.0.0.9"), (FAMILIES[1], "::1")] {
+        let (socket, address) = open(ip, |options| {
+            options.bind = wildcard(ip);
+            options.packet_info = true;
+            options.kernel_times = true;
+        });
+        let (sender, from) = std_socket(ip);
+        let before = Clock::now().wall_us * 1_000;
+        let to: IpAddr = other.parse().unwrap();
+        sender.send_to(b"godwit", (to, address.port())).unwrap();
+        let mut batch = RecvBatch::default();
+        assert_eq!(batch.receive(&socket).unwrap(), 1);
+        let datagram = batch.get(0);
+        assert_eq!(datagram.octets, b"godwit");
+        assert_eq!(datagram.source, from);
+        assert_eq!((datagram.destination, datagram.local), (Some(to), Some(to)));
+        assert_eq!(datagram.interface, 1, "loopback is the first interface");
+        let time = datagram.kernel_wall_ns.unwrap();
+        assert!((before..=Clock::now().wall_us * 1_000 + 999).contains(&time));
+        assert_eq!(batch.receive(&socket).unwrap(), 0);
+        assert!(batch.is_empty());
+    }
+}
+
+#[test]
+fn an_ipv6_socket_leaves_ipv4_to_others() {
+    let (_v6, address) = open(FAMILIES[1], |options| options.bind = wildcard(FAMILIES[1]));
+    // With IPV6_V6ONLY off the port would be taken.
+    let bind = (Ipv4Addr::UNSPECIFIED, address.port());
+    UdpSocket::open(&UdpOptions::at(bind)).unwrap();
 }
 
 #[test]
 fn slots_are_reused_and_lengths_never_leak_from_the_batch_before() {
-    let (socket, address) = open(|_| {});
-    let (sender, _) = std_socket();
+    let (socket, address) = open(LOCALHOST, |_| {});
+    let (sender, _) = std_socket(LOCALHOST);
     let mut random = Random::from_seed(11);
     let mut batch = RecvBatch::new(8, 512);
     for _ in 0..50 {
@@ -97,34 +111,36 @@ fn slots_are_reused_and_lengths_never_leak_from_the_batch_before() {
 
 #[test]
 fn one_flush_reaches_many_destinations_from_a_chosen_address() {
-    let (socket, _) = open(|options| options.bind = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));
-    let receivers: Vec<_> = (0..10).map(|_| std_socket()).collect();
-    for segmentation in [false, true] {
-        let mut batch = SendBatch::new(64, 64, segmentation);
-        for (index, (_, to)) in receivers.iter().enumerate() {
-            batch.slot().unwrap()[..4].copy_from_slice(&[index as u8; 4]);
-            let source = Source { address: Ipv4Addr::new(127, 0, 0, 77), interface: 0 };
-            batch.commit(4, *to, Some(source));
+    for (ip, source) in [(FAMILIES[0], "127.0.0.77"), (FAMILIES[1], "::1")] {
+        let (socket, _) = open(ip, |options| options.bind = wildcard(ip));
+        let receivers: Vec<_> = (0..10).map(|_| std_socket(ip)).collect();
+        let address: IpAddr = source.parse().unwrap();
+        for segmentation in [false, true] {
+            let mut batch = SendBatch::new(64, 64, segmentation);
+            for (index, (_, to)) in receivers.iter().enumerate() {
+                batch.slot().unwrap()[..4].copy_from_slice(&[index as u8; 4]);
+                batch.commit(4, *to, Some(Source { address, interface: 0 }));
+            }
+            let sent = batch.flush(&socket);
+            assert_eq!((sent.sent, sent.refused, sent.left), (10, 0, 0));
+            for (index, (receiver, _)) in receivers.iter().enumerate() {
+                let mut octets = [0; 16];
+                let (len, from) = receiver.recv_from(&mut octets).unwrap();
+                assert_eq!(octets[..len], [index as u8; 4]);
+                assert_eq!(from.ip(), address);
+            }
+            assert_eq!(batch.counts().calls, 1);
         }
-        let sent = batch.flush(&socket);
-        assert_eq!((sent.sent, sent.refused, sent.left), (10, 0, 0));
-        for (index, (receiver, _)) in receivers.iter().enumerate() {
-            let mut octets = [0; 16];
-            let (len, from) = receiver.recv_from(&mut octets).unwrap();
-            assert_eq!(octets[..len], [index as u8; 4]);
-            assert_eq!(from.ip(), Ipv4Addr::new(127, 0, 0, 77));
-        }
-        assert_eq!(batch.counts().calls, 1);
     }
 }
 
 #[test]
 fn segmented_datagrams_arrive_as_if_sent_one_by_one() {
-    let (sender, _) = open(|_| {});
-    assert!(sender.supports_segmentation());
     let mut random = Random::from_seed(12);
-    for coalesce in [false, true] {
-        let (receiver, to) = open(|options| options.coalesce = coalesce);
+    for (ip, coalesce) in FAMILIES.into_iter().flat_map(|ip| [(ip, false), (ip, true)]) {
+        let (sender, _) = open(ip, |_| {});
+        assert!(sender.supports_segmentation());
+        let (receiver, to) = open(ip, |options| options.coalesce = coalesce);
         let mut input = if coalesce { RecvBatch::coalescing() } else { RecvBatch::default() };
         let mut output = SendBatch::new(512, 2_048, true);
         for round in 0..40 {
@@ -149,14 +165,14 @@ fn segmented_datagrams_arrive_as_if_sent_one_by_one() {
 
 #[test]
 fn a_refused_datagram_is_named_and_its_neighbours_leave() {
-    let (socket, _) = open(|_| {});
-    let (receiver, to) = std_socket();
+    let (socket, _) = open(LOCALHOST, |_| {});
+    let (receiver, to) = std_socket(LOCALHOST);
     for segmentation in [false, true] {
         let mut batch = SendBatch::new(8, 64, segmentation);
         push(&mut batch, b"one", to);
         // Port 0 is EINVAL, a broadcast without SO_BROADCAST EACCES.
-        let bad = push(&mut batch, b"bad", SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0));
-        let worse = push(&mut batch, b"bad", SocketAddrV4::new(Ipv4Addr::BROADCAST, 9));
+        let bad = push(&mut batch, b"bad", (LOCALHOST, 0).into());
+        let worse = push(&mut batch, b"bad", (Ipv4Addr::BROADCAST, 9).into());
         push(&mut batch, b"two", to);
         let sent = batch.flush(&socket);
         assert_eq!((sent.sent, sent.refused, sent.left), (2, 2, 0));
@@ -172,10 +188,10 @@ fn a_refused_datagram_is_named_and_its_neighbours_leave() {
 
 #[test]
 fn a_group_that_cannot_be_segmented_is_taken_apart() {
-    let (socket, _) = open(|_| {});
+    let (socket, _) = open(LOCALHOST, |_| {});
     let mut batch = SendBatch::new(8, 64, true);
-    let nowhere = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
-    let (receiver, to) = std_socket();
+    let nowhere = (LOCALHOST, 0).into();
+    let (receiver, to) = std_socket(LOCALHOST);
     for _ in 0..3 {
         push(&mut batch, b"bad", nowhere);
     }
@@ -195,8 +211,8 @@ fn a_group_that_cannot_be_segmented_is_taken_apart() {
 #[test]
 fn a_full_batch_gives_no_slot_and_a_discard_is_counted() {
     let mut batch = SendBatch::new(2, 16, false);
-    push(&mut batch, b"a", loopback(9));
-    push(&mut batch, b"b", loopback(9));
+    push(&mut batch, b"a", (LOCALHOST, 9).into());
+    push(&mut batch, b"b", (LOCALHOST, 9).into());
     assert!(batch.is_full() && batch.slot().is_none());
     assert_eq!((batch.waiting(), batch.discard(), batch.counts().refused), (2, 2, 2));
     assert!(batch.is_empty() && batch.slot().is_some());
@@ -204,12 +220,12 @@ fn a_full_batch_gives_no_slot_and_a_discard_is_counted() {
 
 #[test]
 fn the_plain_responder_sends_back_what_it_got() {
-    for segmentation in [false, true] {
-        let (socket, address) = open(|options| options.coalesce = segmentation);
+    for (ip, segmentation) in FAMILIES.into_iter().flat_map(|ip| [(ip, false), (ip, true)]) {
+        let (socket, address) = open(ip, |options| options.coalesce = segmentation);
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let run = scope.spawn(|| netio::limit::answer(&socket, segmentation, &stop).unwrap());
-            let (client, _) = std_socket();
+            let (client, _) = std_socket(ip);
             for number in 0..100_u8 {
                 client.send_to(&[number; 262], address).unwrap();
             }
@@ -217,7 +233,7 @@ fn the_plain_responder_sends_back_what_it_got() {
                 let mut octets = [0; 512];
                 let (len, from) = client.recv_from(&mut octets).unwrap();
                 assert_eq!(octets[..len], [number; 262]);
-                assert_eq!(from, address.into());
+                assert_eq!(from, address);
             }
             stop.store(true, Ordering::Relaxed);
             let counts = run.join().unwrap();

@@ -1,5 +1,5 @@
-//! A UDP datagram over IPv4 in its Ethernet frame: what a server that answers clients without an
-//! address must read and write by itself.
+//! A UDP datagram over IPv4, as a packet and in its Ethernet frame: what a server that answers
+//! clients without an address must read and write by itself.
 
 use core::net::{SocketAddr, SocketAddrV4};
 
@@ -8,8 +8,32 @@ use base::Writer;
 use crate::ethernet::{self, MacAddress};
 use crate::{Malformed, ipv4, protocol, udp};
 
+/// Octets in front of the payload of a packet that [`seal_packet`] writes: no IP options.
+pub const PACKET_HEADROOM: usize = ipv4::HEADER_LEN + udp::HEADER_LEN;
 /// Octets in front of the payload of a frame that [`seal`] writes: no tags, no IP options.
-pub const HEADROOM: usize = ethernet::HEADER_LEN + ipv4::HEADER_LEN + udp::HEADER_LEN;
+pub const HEADROOM: usize = ethernet::HEADER_LEN + PACKET_HEADROOM;
+
+/// A UDP datagram over IPv4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Datagram<'a> {
+    /// Address and port of the sender.
+    pub source: SocketAddrV4,
+    /// Address and port of the receiver.
+    pub destination: SocketAddrV4,
+    /// What it carries.
+    pub payload: &'a [u8],
+    /// UDP header and payload, perhaps with octets behind them that belong to neither.
+    segment: &'a [u8],
+}
+
+impl Datagram<'_> {
+    /// Whether the UDP checksum is right or was left out ([`udp::is_checksum_right`]).
+    #[must_use]
+    pub fn is_checksum_right(&self) -> bool {
+        let (source, destination) = (*self.source.ip(), *self.destination.ip());
+        udp::is_checksum_right(source.into(), destination.into(), self.segment)
+    }
+}
 
 /// Who a frame with a UDP datagram over IPv4 is from and for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,21 +60,37 @@ pub fn open(frame: &[u8]) -> Result<(Endpoints, &[u8]), Malformed> {
     if ethernet.ether_type != ethernet::TYPE_IPV4 {
         return Err(Malformed::Protocol);
     }
-    let (ip, datagram) = ipv4::Header::parse(packet)?;
+    let datagram = open_packet(packet)?;
+    let endpoints = Endpoints {
+        source_mac: ethernet.source,
+        destination_mac: ethernet.destination,
+        source: datagram.source,
+        destination: datagram.destination,
+    };
+    Ok((endpoints, datagram.payload))
+}
+
+/// Reads a packet from its IPv4 header on, through IP options. The UDP checksum is left to
+/// [`Datagram::is_checksum_right`].
+///
+/// # Errors
+///
+/// As [`open`].
+pub fn open_packet(packet: &[u8]) -> Result<Datagram<'_>, Malformed> {
+    let (ip, segment) = ipv4::Header::parse(packet)?;
     if ip.protocol != protocol::UDP {
         return Err(Malformed::Protocol);
     }
     if ip.is_fragment() {
         return Err(Malformed::Fragment);
     }
-    let (udp, payload) = udp::Header::parse(datagram)?;
-    let endpoints = Endpoints {
-        source_mac: ethernet.source,
-        destination_mac: ethernet.destination,
+    let (udp, payload) = udp::Header::parse(segment)?;
+    Ok(Datagram {
         source: SocketAddrV4::new(ip.source, udp.source_port),
         destination: SocketAddrV4::new(ip.destination, udp.destination_port),
-    };
-    Ok((endpoints, payload))
+        payload,
+        segment,
+    })
 }
 
 /// Writes the headers in front of a payload of `payload_len` octets that is already in `buffer`
@@ -60,21 +100,37 @@ pub fn open(frame: &[u8]) -> Result<(Endpoints, &[u8]), Malformed> {
 ///
 /// When `buffer` is shorter than headers and payload, or the packet longer than 65,535 octets.
 pub fn seal(buffer: &mut [u8], payload_len: usize, endpoints: &Endpoints) -> usize {
-    let frame_len = HEADROOM + payload_len;
-    let (headers, payload) = buffer[..frame_len].split_at_mut(HEADROOM);
-    let mut writer = Writer::new(headers);
+    let (header, packet) = buffer.split_at_mut(ethernet::HEADER_LEN);
     let ethernet = ethernet::Header {
         destination: endpoints.destination_mac,
         source: endpoints.source_mac,
         tags: [None; ethernet::TAGS_MAX],
         ether_type: ethernet::TYPE_IPV4,
     };
-    ethernet.emit(&mut writer);
+    ethernet.emit(&mut Writer::new(header));
     let (source, destination) = (endpoints.source, endpoints.destination);
+    ethernet::HEADER_LEN + seal_packet(packet, payload_len, source, destination)
+}
+
+/// Writes the headers in front of a payload of `payload_len` octets that is already in `buffer`
+/// behind [`PACKET_HEADROOM`] octets; gives the length of the packet.
+///
+/// # Panics
+///
+/// As [`seal`].
+pub fn seal_packet(
+    buffer: &mut [u8],
+    payload_len: usize,
+    source: SocketAddrV4,
+    destination: SocketAddrV4,
+) -> usize {
+    let packet_len = PACKET_HEADROOM + payload_len;
+    let (headers, payload) = buffer[..packet_len].split_at_mut(PACKET_HEADROOM);
+    let mut writer = Writer::new(headers);
     let ip = ipv4::Header::new(protocol::UDP, *source.ip(), *destination.ip());
     ip.emit(udp::HEADER_LEN + payload_len, &mut writer);
     writer.put(&udp::header_for(SocketAddr::V4(source), SocketAddr::V4(destination), payload));
-    frame_len
+    packet_len
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! It keeps readings as they are; differences and judgements are made by whoever asked.
 
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
@@ -19,7 +19,7 @@ pub struct Target {
     /// The process whose tree is watched.
     pub pid: u32,
     /// Where it takes datagrams.
-    pub address: SocketAddrV4,
+    pub address: SocketAddr,
     /// The interface that carries them, in the network of that process.
     pub interface: String,
 }
@@ -137,7 +137,8 @@ fn read_side(target: &Target) -> SideReading {
         side.used_ticks += proc::process_times(pid).map_or(0, |times| times.used_ticks);
     }
     let network = PathBuf::from(format!("/proc/{}/net", target.pid));
-    let rows = parse_udp_rows(&proc::read(network.join("udp")));
+    let table = if target.address.is_ipv6() { "udp6" } else { "udp" };
+    let rows = parse_udp_rows(&proc::read(network.join(table)));
     side.socket_drops = proc::drops_at(&rows, target.address).0;
     let devices = proc::read(network.join("dev"));
     side.interface = parse_interface(&devices, &target.interface).unwrap_or_default();
@@ -146,19 +147,24 @@ fn read_side(target: &Target) -> SideReading {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{Ipv4Addr, UdpSocket};
+    use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 
     use super::*;
 
     #[test]
     fn drops_at_a_full_socket_are_seen() {
-        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let port = socket.local_addr().unwrap().port();
-        let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
+        for ip in [IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST)] {
+            drops_at_a_full_socket_of(ip);
+        }
+    }
+
+    fn drops_at_a_full_socket_of(ip: IpAddr) {
+        let socket = UdpSocket::bind((ip, 0)).unwrap();
+        let address = socket.local_addr().unwrap();
         let target = Target { pid: std::process::id(), address, interface: "lo".to_owned() };
         let origin = Instant::now();
         let sampler = Sampler::start(origin, Duration::from_secs(3600), vec![], vec![target]);
-        let sender = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let sender = UdpSocket::bind((ip, 0)).unwrap();
         for _ in 0..4_000 {
             sender.send_to(&[0; 1400], address).unwrap();
         }
@@ -177,7 +183,7 @@ mod tests {
     #[test]
     fn targets_join_later() {
         let sampler = Sampler::start(Instant::now(), Duration::from_secs(3600), vec![], vec![]);
-        let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9);
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 9));
         sampler.watch(Target { pid: std::process::id(), address, interface: "lo".to_owned() });
         let readings = sampler.finish();
         assert_eq!(readings.iter().map(|r| r.sides.len()).collect::<Vec<_>>(), [0, 1]);

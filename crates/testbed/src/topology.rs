@@ -1,6 +1,6 @@
 //! Where server and generator meet: two namespaces joined by a veth pair, or loopback.
 
-use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::net::{IpAddr, UdpSocket};
 use std::path::PathBuf;
 
 use crate::command::{CommandLine, require_program};
@@ -31,9 +31,9 @@ const NICENESS: &str = "-15";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamespaceSettings {
     /// Addresses of the server's end, one per measured service.
-    pub server_addresses: Vec<Ipv4Addr>,
-    /// The address of the generator's end.
-    pub client_address: Ipv4Addr,
+    pub server_addresses: Vec<IpAddr>,
+    /// The address of the generator's end, of the same family.
+    pub client_address: IpAddr,
     /// Length of the prefix that both ends share.
     pub prefix_length: u8,
     /// The processor that takes the server's received packets.
@@ -45,7 +45,7 @@ pub struct NamespaceSettings {
 /// A place to measure in. The register of the run that built it removes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Topology {
-    /// Everything on 127.0.0.1, told apart by ports.
+    /// Everything on 127.0.0.1 or ::1, told apart by ports.
     Loopback,
     /// Two namespaces, named.
     Namespaces {
@@ -140,9 +140,10 @@ impl Topology {
         );
         server_end.set_up(settings.prefix_length, settings.server_cpu, &client_end)?;
         // The prefix leads to the first pair; only this server's addresses lead here.
-        client_end.set_up(32, settings.client_cpu, &server_end)?;
+        let one = whole_length(settings.client_address);
+        client_end.set_up(one, settings.client_cpu, &server_end)?;
         for address in &settings.server_addresses {
-            ip().args(["-n", client, "route", "add", &format!("{address}/32")])
+            ip().args(["-n", client, "route", "replace", &format!("{address}/{one}")])
                 .args(["dev", &client_interface])
                 .run()?;
         }
@@ -197,23 +198,36 @@ struct End<'a> {
     name: &'a str,
     interface: &'a str,
     mac: &'a str,
-    addresses: &'a [Ipv4Addr],
+    addresses: &'a [IpAddr],
 }
 
 impl End<'_> {
     fn set_up(&self, prefix: u8, cpu: usize, peer: &End<'_>) -> Result<(), TestbedError> {
         let interface = self.interface;
         let ip_in = |words: &[&str]| ip().args(["-n", self.name]).args(words.iter().copied()).run();
-        // Written inside the namespace, whose own /sys `ip netns exec` shows. No IPv6: its own traffic
-        // would be in the counters.
+        let is_v6 = self.addresses.iter().chain(peer.addresses).any(IpAddr::is_ipv6);
+        // Written inside the namespace, whose own /sys `ip netns exec` shows. Where IPv6 is not what
+        // is measured there is none, and where it is, nobody looks for routers or for duplicates of
+        // addresses: that traffic would be in the counters, and addresses would be late.
         let script = format!(
             "echo {} >/sys/class/net/{interface}/queues/rx-0/rps_cpus; \
-             echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6 2>/dev/null; true",
-            cpu_mask(cpu)
+             cd /proc/sys/net/ipv6/conf 2>/dev/null || exit 0; {}",
+            cpu_mask(cpu),
+            if is_v6 {
+                format!(
+                    "for c in all {interface}; do echo 0 >$c/accept_dad; done; \
+                         echo 0 >{interface}/accept_ra; echo 0 >{interface}/router_solicitations"
+                )
+            } else {
+                "echo 1 >all/disable_ipv6".to_owned()
+            }
         );
         ip().args(["netns", "exec", self.name, "sh", "-ec", &script]).run()?;
         for address in self.addresses {
-            ip_in(&["addr", "add", &format!("{address}/{prefix}"), "dev", interface])?;
+            let with_length = format!("{address}/{prefix}");
+            let words = ["addr", "add", &with_length, "dev", interface, "nodad"];
+            // The last word is for IPv6 only.
+            ip_in(&words[..if is_v6 { 6 } else { 5 }])?;
         }
         ip_in(&["link", "set", interface, "address", self.mac, "txqueuelen", "10000", "up"])?;
         ip_in(&["link", "set", "lo", "up"])?;
@@ -231,12 +245,17 @@ fn cpu_mask(cpu: usize) -> String {
     format!("{:x}{}", 1_u32 << (cpu % 32), ",00000000".repeat(cpu / 32))
 }
 
+/// The length of a prefix that holds `address` alone.
+const fn whole_length(address: IpAddr) -> u8 {
+    if address.is_ipv4() { 32 } else { 128 }
+}
+
 /// A UDP port of `address` that is free now, found by asking the kernel for one.
 ///
 /// # Errors
 /// The kernel has none.
-pub fn free_port(address: Ipv4Addr) -> Result<u16, TestbedError> {
-    UdpSocket::bind(SocketAddrV4::new(address, 0))
+pub fn free_port(address: IpAddr) -> Result<u16, TestbedError> {
+    UdpSocket::bind((address, 0))
         .and_then(|socket| socket.local_addr())
         .map(|local| local.port())
         .map_err(|e| TestbedError::new(format!("cannot find a free UDP port on {address}"), e))

@@ -1,6 +1,6 @@
 //! Namespaces on the real kernel. Needs root.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use testbed::topology::{NamespaceSettings, allowed_cpus};
 use testbed::{CommandLine, Registry, Side, Topology, namespace};
@@ -21,6 +21,30 @@ fn ours() -> Vec<String> {
     namespace::list().into_iter().filter(|name| namespace::owner(name) == pid).collect()
 }
 
+/// What the test needs of a family: addresses of servers, the relay's, and a prefix for all.
+struct Addresses {
+    servers: [&'static str; 4],
+    relay: &'static str,
+    prefix_length: u8,
+}
+
+const FAMILIES: [Addresses; 2] = [
+    Addresses {
+        servers: ["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"],
+        relay: "10.0.255.254",
+        prefix_length: 8,
+    },
+    Addresses {
+        servers: ["2001:db8::1", "2001:db8::2", "2001:db8::3", "2001:db8::4"],
+        relay: "2001:db8::ffff",
+        prefix_length: 64,
+    },
+];
+
+fn ip(text: &str) -> IpAddr {
+    text.parse().expect("an address")
+}
+
 #[test]
 fn goes_up_carries_packets_and_leaves_nothing() {
     if !can_build_namespaces() {
@@ -30,66 +54,78 @@ fn goes_up_carries_packets_and_leaves_nothing() {
     let registry = Registry::at(folder.clone()).unwrap();
     let backlog = || std::fs::read_to_string("/proc/sys/net/core/netdev_max_backlog").unwrap();
     let before = backlog();
-    let mut run = registry.begin().unwrap();
-    let cpus = allowed_cpus();
-    let settings = NamespaceSettings {
-        server_addresses: vec![Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2)],
-        client_address: Ipv4Addr::new(10, 0, 255, 254),
-        prefix_length: 8,
-        server_cpu: cpus[cpus.len() - 1],
-        client_cpu: cpus[0],
-    };
-    let topology = Topology::namespaces(&mut run, &settings).unwrap();
-    assert_eq!(ours().len(), 2);
-    let further = NamespaceSettings {
-        server_addresses: vec![Ipv4Addr::new(10, 0, 0, 3)],
-        ..settings.clone()
-    };
-    let further = topology.with_further_server(&mut run, 0, &further).unwrap();
-    assert_eq!(ours().len(), 3);
-
-    // The answer of a UDP echo in the other namespace shows addresses, neighbours and links.
-    let steering = CommandLine::new("cat").arg("/sys/class/net/gw0/queues/rx-0/rps_cpus");
-    let mask = topology.command(Side::Server, None, steering).run().unwrap();
-    let mask = u128::from_str_radix(&mask.trim().replace(',', ""), 16).unwrap();
-    assert_eq!(mask, 1 << settings.server_cpu);
-    for address in ["10.0.0.1", "10.0.0.2"] {
-        let route = CommandLine::new("ip").args(["route", "get", address]);
-        let route = topology.command(Side::Client, Some(cpus[0]), route).run().unwrap();
-        assert!(route.contains("dev gw0"), "{route}");
-        let neighbor = CommandLine::new("ip").args(["neigh", "show", address]);
-        let neighbor = topology.command(Side::Client, None, neighbor).run().unwrap();
-        assert!(neighbor.contains("PERMANENT"), "{neighbor}");
+    for addresses in &FAMILIES {
+        one_family(&registry, addresses);
+        assert!(ours().is_empty());
+        assert_eq!(backlog(), before);
     }
-
-    only_the_own_link_leads_to_a_further_server(&topology, &further);
-    assert!(Topology::Loopback.with_further_server(&mut run, 1, &settings).is_err());
-
-    run.end().unwrap();
-    assert!(ours().is_empty());
-    assert_eq!(backlog(), before);
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-fn only_the_own_link_leads_to_a_further_server(shared: &Topology, further: &Topology) {
+fn one_family(registry: &Registry, addresses: &Addresses) {
+    let mut run = registry.begin().expect("it works");
+    let cpus = allowed_cpus();
+    let settings = NamespaceSettings {
+        server_addresses: addresses.servers[..2].iter().map(|text| ip(text)).collect(),
+        client_address: ip(addresses.relay),
+        prefix_length: addresses.prefix_length,
+        server_cpu: cpus[cpus.len() - 1],
+        client_cpu: cpus[0],
+    };
+    let topology = Topology::namespaces(&mut run, &settings).expect("it works");
+    assert_eq!(ours().len(), 2);
+    let further =
+        NamespaceSettings { server_addresses: vec![ip(addresses.servers[2])], ..settings.clone() };
+    let further = topology.with_further_server(&mut run, 0, &further).expect("it works");
+    assert_eq!(ours().len(), 3);
+
+    let steering = CommandLine::new("cat").arg("/sys/class/net/gw0/queues/rx-0/rps_cpus");
+    let mask = topology.command(Side::Server, None, steering).run().expect("it works");
+    let mask = u128::from_str_radix(&mask.trim().replace(',', ""), 16).expect("it works");
+    assert_eq!(mask, 1 << settings.server_cpu);
+    for address in &addresses.servers[..2] {
+        let route = CommandLine::new("ip").args(["route", "get", address]);
+        let route = topology.command(Side::Client, Some(cpus[0]), route).run().expect("it works");
+        assert!(route.contains("dev gw0"), "{route}");
+        let neighbor = CommandLine::new("ip").args(["neigh", "show", address]);
+        let neighbor = topology.command(Side::Client, None, neighbor).run().expect("it works");
+        assert!(neighbor.contains("PERMANENT"), "{neighbor}");
+    }
+    for (side, topology) in [(Side::Server, &topology), (Side::Server, &further)] {
+        // What duplicate address detection has not passed yet cannot be bound.
+        let show = CommandLine::new("ip").args(["-6", "address", "show", "tentative"]);
+        assert_eq!(topology.command(side, None, show).run().expect("it works"), "");
+    }
+
+    only_the_own_link_leads_to_a_further_server(&topology, &further, addresses);
+    assert!(Topology::Loopback.with_further_server(&mut run, 1, &settings).is_err());
+    run.end().expect("it works");
+}
+
+fn only_the_own_link_leads_to_a_further_server(
+    shared: &Topology,
+    further: &Topology,
+    addresses: &Addresses,
+) {
+    let Addresses { servers, relay, .. } = addresses;
     let route = |topology: &Topology, side, words: &[&str]| {
         let get = CommandLine::new("ip").args(["route", "get"]).args(words.iter().copied());
         topology.command(side, None, get).run().expect("it runs")
     };
-    let from_relay = route(further, Side::Client, &["10.0.0.3", "from", "10.0.255.254"]);
+    let from_relay = route(further, Side::Client, &[servers[2], "from", relay]);
     assert!(from_relay.contains("dev gw1"), "{from_relay}");
     assert_eq!(further.interface(Side::Client), "gw1");
-    let others = route(further, Side::Client, &["10.0.0.4"]);
+    let others = route(further, Side::Client, &[servers[3]]);
     assert!(others.contains("dev gw0"), "{others}");
-    let back = route(further, Side::Server, &["10.0.255.254"]);
-    assert!(back.contains("dev gw0 src 10.0.0.3"), "{back}");
+    let back = route(further, Side::Server, &[relay]);
+    assert!(back.contains("dev gw0") && back.contains(&format!("src {}", servers[2])), "{back}");
     // Datagrams really pass, both ways.
     let probe = |topology: &Topology, address: &str| {
-        let ping = CommandLine::new("ping").args(["-c", "1", "-W", "5", "-I", "10.0.255.254"]);
+        let ping = CommandLine::new("ping").args(["-c", "1", "-W", "5", "-I", relay]);
         topology.command(Side::Client, None, ping.arg(address)).run()
     };
     if testbed::command::find_program("ping").is_some() {
-        probe(shared, "10.0.0.1").expect("it runs");
-        probe(further, "10.0.0.3").expect("it runs");
+        probe(shared, servers[0]).expect("it runs");
+        probe(further, servers[2]).expect("it runs");
     }
 }

@@ -12,16 +12,18 @@ use super::privilege::Privilege;
 use super::tally::Tally;
 
 /// Debian packages by name, and what needs them.
-pub(crate) const PACKAGES: [(&str, &str); 14] = [
+pub(crate) const PACKAGES: [(&str, &str); 16] = [
     ("iproute2", "namespaces and virtual interfaces"),
     ("util-linux", "giving up privileges, placing processes"),
     ("procps", "looking at processes"),
     ("kea-dhcp4-server", "the server that ours is compared with"),
+    ("kea-dhcp6-server", "the same for DHCPv6"),
     ("isc-dhcp-server", "a server that ours is compared with"),
     ("dnsmasq-base", "a server that ours is compared with"),
     ("kea-admin", "perfdhcp, a client by others"),
     ("isc-dhcp-client", "dhclient, a client by others"),
     ("udhcpc", "a client by others"),
+    ("dhcpcd-base", "dhcpcd, a client by others"),
     ("tshark", "a second opinion on our packets"),
     ("tcpdump", "captures"),
     ("strace", "the order of system calls"),

@@ -1,22 +1,26 @@
-//! The configuration of the DHCPv4 server: its types here, and below them one module for each part
-//! of the file.
+//! The configuration of the DHCPv4 server: its types here, and below them what the shared readers
+//! do not know.
 //!
 //! Inheritance is resolved while reading: every [`Subnet4`] carries the values that hold for it,
 //! from its own map, else its shared network's, else the global ones, else Kea's defaults. Keys
 //! that Kea knows and godwit does not serve yet are listed in `other_keys`.
 
-mod database;
+mod family;
 mod global;
-mod godwit;
 mod interfaces;
-mod loggers;
 pub mod options;
 mod other_keys;
-mod pools;
 mod scope;
-mod subnets;
 mod types;
 
+pub use crate::shared::{
+    Durability, ExpiredLeases, GodwitSettings, InterfaceSelection, LeaseChecks, LeaseDatabase,
+    LeaseDatabaseKind, Lifetime, LogDestination, LogOutput, LogSeverity, Logger, OnFail,
+};
+pub(crate) use family::V4;
 pub(crate) use global::read_root;
 pub use options::OptionData;
 pub use types::*;
+
+/// Name of the lease file when the configuration gives none, in the data folder.
+pub const LEASE_FILE: &str = "kea-leases4.csv";

@@ -3,6 +3,13 @@
 use core::net::Ipv4Addr;
 
 use super::options::OptionData;
+use crate::shared::{
+    ExpiredLeases, GodwitSettings, InterfaceSelection, LeaseChecks, LeaseDatabase, Lifetime,
+    Logger, Pool,
+};
+
+/// A range of addresses to give leases from.
+pub type Pool4 = Pool<Ipv4Addr, u8>;
 
 /// The whole configuration of a DHCPv4 server.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,20 +91,6 @@ pub struct Subnet4 {
     pub options: Vec<OptionData>,
 }
 
-/// A range of addresses to give leases from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pool4 {
-    /// First address.
-    pub first: Ipv4Addr,
-    /// Last address, included.
-    pub last: Ipv4Addr,
-    /// `pool-id`, default 0.
-    pub pool_id: u32,
-    /// The pool's own options, ordered by code; they win over the subnet's. Their send flags
-    /// include those that outer scopes set for the same code.
-    pub options: Vec<OptionData>,
-}
-
 /// Subnets that share one link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Network4 {
@@ -111,17 +104,6 @@ pub struct Network4 {
     pub relay_addresses: Vec<Ipv4Addr>,
     /// Whether it is authoritative, after inheritance.
     pub authoritative: bool,
-}
-
-/// Lease time in seconds, and the bounds of what a client may ask for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lifetime {
-    /// Given to clients that ask for nothing. Default 7200.
-    pub default_s: u32,
-    /// Least; the default when not set.
-    pub min_s: u32,
-    /// Most; the default when not set.
-    pub max_s: u32,
 }
 
 /// `interfaces-config`.
@@ -157,20 +139,6 @@ impl Default for InterfacesConfig {
     }
 }
 
-/// One element of `interfaces`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum InterfaceSelection {
-    /// `"*"`.
-    All,
-    /// `"eth0"` or `"eth0/192.0.2.1"`.
-    Named {
-        /// Name of the interface.
-        name: String,
-        /// The one address to listen on; every address of the interface when `None`.
-        address: Option<Ipv4Addr>,
-    },
-}
-
 /// `dhcp-socket-type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocketType {
@@ -189,100 +157,6 @@ pub enum OutboundInterface {
     UseRouting,
 }
 
-/// `lease-database`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeaseDatabase {
-    /// The kind of store.
-    pub kind: LeaseDatabaseKind,
-    /// Path of the lease file; the server's default when `None`.
-    pub name: Option<String>,
-    /// Whether leases are written to disk at all. Default true.
-    pub persist: bool,
-    /// Time between clean-ups of the lease file; 0 switches them off. Default 3600 s.
-    pub lfc_interval_s: u32,
-    /// Bad rows after which loading gives up; 0 is no limit. Default 0.
-    pub max_row_errors: u32,
-    /// What happens when the store fails. Default [`OnFail::StopRetryExit`].
-    pub on_fail: OnFail,
-}
-
-impl Default for LeaseDatabase {
-    fn default() -> Self {
-        Self {
-            kind: LeaseDatabaseKind::Memfile,
-            name: None,
-            persist: true,
-            lfc_interval_s: 3600,
-            max_row_errors: 0,
-            on_fail: OnFail::StopRetryExit,
-        }
-    }
-}
-
-/// `lease-database.type`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LeaseDatabaseKind {
-    /// Leases in memory, changes appended to a CSV file.
-    Memfile,
-}
-
-/// `on-fail`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnFail {
-    /// Serve nobody while trying again, then exit.
-    StopRetryExit,
-    /// Serve while trying again, then exit.
-    ServeRetryExit,
-    /// Serve without the store.
-    ServeRetryContinue,
-}
-
-/// `expired-leases-processing`. A timer of 0 switches its job off, a limit of 0 is none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ExpiredLeases {
-    /// Time between reclamations. Default 10 s.
-    pub reclaim_timer_wait_s: u32,
-    /// Time between removals of reclaimed leases. Default 25 s.
-    pub flush_reclaimed_timer_wait_s: u32,
-    /// How long a reclaimed lease is kept. Default 3600 s.
-    pub hold_reclaimed_s: u32,
-    /// Most leases of one reclamation. Default 100.
-    pub max_reclaim_leases: u32,
-    /// Longest time of one reclamation. Default 250 ms.
-    pub max_reclaim_time_ms: u32,
-    /// Reclamations in a row that may leave leases over before a warning. Default 5.
-    pub unwarned_reclaim_cycles: u32,
-}
-
-impl Default for ExpiredLeases {
-    fn default() -> Self {
-        Self {
-            reclaim_timer_wait_s: 10,
-            flush_reclaimed_timer_wait_s: 25,
-            hold_reclaimed_s: 3600,
-            max_reclaim_leases: 100,
-            max_reclaim_time_ms: 250,
-            unwarned_reclaim_cycles: 5,
-        }
-    }
-}
-
-/// `sanity-checks.lease-checks`: leases whose `subnet-id` does not contain their address.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum LeaseChecks {
-    /// Load them.
-    None,
-    /// Load them and say so.
-    #[default]
-    Warn,
-    /// Correct the identifier; load unchanged when no subnet fits.
-    Fix,
-    /// Correct the identifier; drop when no subnet fits.
-    FixDel,
-    /// Drop them.
-    Del,
-}
-
 /// `compatibility`. All false by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compatibility {
@@ -294,101 +168,4 @@ pub struct Compatibility {
     pub ignore_rai_link_selection: bool,
     /// Leave .0 and .255 out of pools in subnets of /24 and larger.
     pub exclude_first_last_24: bool,
-}
-
-/// One of `loggers`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Logger {
-    /// Which messages: `kea-dhcp4` and its children.
-    pub name: String,
-    /// Least severity written. Default info.
-    pub severity: LogSeverity,
-    /// Detail of debug messages, 0 to 99. Default 0.
-    pub debug_level: u8,
-    /// Where messages go.
-    pub outputs: Vec<LogOutput>,
-}
-
-/// Severity of log messages, the gravest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LogSeverity {
-    /// Nothing is written.
-    None,
-    /// The server ends.
-    Fatal,
-    /// Something failed.
-    Error,
-    /// Something looks wrong.
-    Warn,
-    /// Normal events.
-    Info,
-    /// Everything, by level.
-    Debug,
-}
-
-/// One of a logger's `output-options`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogOutput {
-    /// Where to.
-    pub destination: LogDestination,
-    /// Whether each message is flushed. Default true.
-    pub flush: bool,
-    /// Size at which a file is rotated. Default 10240000.
-    pub max_size_bytes: u64,
-    /// Rotated files kept. Default 1.
-    pub max_versions: u32,
-    /// Layout of a line, in log4cplus notation; the default one when empty.
-    pub pattern: String,
-}
-
-/// Where log messages go.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LogDestination {
-    /// Standard output.
-    Stdout,
-    /// Standard error.
-    Stderr,
-    /// The system log, under a facility when one is named.
-    Syslog(Option<String>),
-    /// A file.
-    File(String),
-}
-
-/// When a lease counts as stored.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Durability {
-    /// Written, never flushed, as Kea does.
-    None,
-    /// Flushed every [`GodwitSettings::flush_interval_ms`]; replies do not wait.
-    Interval,
-    /// Flushed before the reply leaves.
-    #[default]
-    Always,
-}
-
-/// `user-context.godwit` of the global scope.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GodwitSettings {
-    /// When a lease counts as stored. Default [`Durability::Always`].
-    pub durability: Durability,
-    /// Time between flushes under [`Durability::Interval`]. Default 100 ms.
-    pub flush_interval_ms: u32,
-    /// Shards, each a thread with its own socket. Default 1.
-    pub shards: u16,
-    /// How long an offered address is held for the client. Default 10000 ms.
-    pub hold_time_ms: u32,
-    /// Whether replies leave with UDP segmentation offload. Default false.
-    pub segmentation: bool,
-}
-
-impl Default for GodwitSettings {
-    fn default() -> Self {
-        Self {
-            durability: Durability::Always,
-            flush_interval_ms: 100,
-            shards: 1,
-            hold_time_ms: 10_000,
-            segmentation: false,
-        }
-    }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use dhcp_config::{Checked, Dhcp4, IncludeResolver, Problem, parse_dhcp4};
+use dhcp_config::{Checked, Dhcp4, Dhcp6, IncludeResolver, Problem, parse_dhcp4, parse_dhcp6};
 
 /// Included files by name.
 #[derive(Default)]
@@ -46,9 +46,24 @@ pub(crate) fn parse(text: &str) -> Result<Checked<Dhcp4>, Vec<Problem>> {
     parse_dhcp4("t", text, &mut shipped_includes())
 }
 
+/// Parses a text of DHCPv6 that stands alone.
+pub(crate) fn parse6(text: &str) -> Result<Checked<Dhcp6>, Vec<Problem>> {
+    parse_dhcp6("t", text, &mut shipped_includes())
+}
+
+/// What is left of a text that must be accepted.
+fn must<T>(text: &str, parsed: Result<Checked<T>, Vec<Problem>>) -> Checked<T> {
+    parsed.unwrap_or_else(|problems| panic!("{text}\n{}", lines(&problems).join("\n")))
+}
+
 /// A configuration that must be accepted.
 pub(crate) fn accepted(text: &str) -> Checked<Dhcp4> {
-    parse(text).unwrap_or_else(|problems| panic!("{text}\n{}", lines(&problems).join("\n")))
+    must(text, parse(text))
+}
+
+/// A configuration of DHCPv6 that must be accepted.
+pub(crate) fn accepted6(text: &str) -> Checked<Dhcp6> {
+    must(text, parse6(text))
 }
 
 /// Each problem as `line:column severity message`.
@@ -57,10 +72,67 @@ pub(crate) fn lines(problems: &[Problem]) -> Vec<String> {
     problems.iter().map(line).collect()
 }
 
-/// All problems of a text, whether it is accepted or not.
-pub(crate) fn problems(text: &str) -> Vec<Problem> {
-    match parse(text) {
+/// All problems of what was parsed, whether it is accepted or not.
+fn found<T>(parsed: Result<Checked<T>, Vec<Problem>>) -> Vec<Problem> {
+    match parsed {
         Ok(checked) => checked.warnings,
         Err(problems) => problems,
     }
+}
+
+/// All problems of a text.
+pub(crate) fn problems(text: &str) -> Vec<Problem> {
+    found(parse(text))
+}
+
+/// All problems of a text of DHCPv6.
+pub(crate) fn problems6(text: &str) -> Vec<Problem> {
+    found(parse6(text))
+}
+
+/// Compares the problems of a text with the expected ones. Their places are marked: each `^` stands
+/// in front of the place of one, and is taken out.
+pub(crate) fn check_marked(problems: fn(&str) -> Vec<Problem>, marked: &str, expected: &[&str]) {
+    let mut text = String::new();
+    let mut places = Vec::new();
+    let (mut line, mut column) = (1, 1);
+    for c in marked.chars() {
+        match c {
+            '^' => places.push(format!("{line}:{column}")),
+            '\n' => {
+                (line, column) = (line + 1, 1);
+                text.push(c);
+            }
+            _ => {
+                column += 1;
+                text.push(c);
+            }
+        }
+    }
+    assert_eq!(places.len(), expected.len(), "as many marks as problems: {marked}");
+    let expected: Vec<String> =
+        places.iter().zip(expected).map(|(place, message)| format!("{place} {message}")).collect();
+    assert_eq!(lines(&problems(&text)), expected, "{text}");
+}
+
+/// Checks a file of option vectors: what Kea sent, what godwit makes of it, the option. Returns how
+/// many were equal and how many not.
+pub(crate) fn check_vectors(vectors: &str, octets_of: fn(&str) -> String) -> (u32, u32) {
+    let mut counts = (0, 0);
+    for line in vectors.lines().filter(|line| !line.starts_with('#')) {
+        let columns: Vec<&str> = line.split('\t').collect();
+        let [kea, godwit, option] = columns[..] else { panic!("{line}") };
+        let expected = if godwit == "=" { kea } else { godwit };
+        assert_eq!(octets_of(option), expected, "{option}");
+        if godwit == "=" { counts.0 += 1 } else { counts.1 += 1 }
+    }
+    counts
+}
+
+/// The octets of an option as the vectors write them.
+pub(crate) fn spelled(octets: &[u8]) -> String {
+    if octets.is_empty() {
+        return "empty".to_owned();
+    }
+    octets.iter().map(|octet| format!("{octet:02x}")).collect()
 }

@@ -3,13 +3,13 @@
 //! RFC 2131 §4.3; where Kea deviates, reference §5.3 is followed.
 
 use base::Now;
-use dhcp_lease::v4::lease::INFINITE_LIFETIME_S;
 use dhcp_lease::v4::{Action, Facts, LeaseTerms, Occupancy, Owner, SlotView};
 
 use super::DropReason;
 use super::reply::{ReplyKind, Terms};
-use super::snapshot::PoolPlace;
 use super::transaction::{Intent, Transaction};
+use crate::links::PoolPlace;
+use crate::repeat::remaining_s;
 
 /// What the facts lead to.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +62,7 @@ pub(super) fn decide(transaction: &Transaction<'_>, now: Now, facts: &Facts) -> 
             give_up(facts, Action::Decline { probation_s })
         }
         Intent::Release(_) => give_up(facts, Action::Release),
-        Intent::Inform => inform(transaction),
+        Intent::Inform => inform(),
     }
 }
 
@@ -204,11 +204,7 @@ fn offer_not_taken(facts: &Facts) -> Decision {
 }
 
 /// RFC 2131 §4.3.5: parameters only.
-pub(super) fn inform(transaction: &Transaction<'_>) -> Decision {
-    let message = &transaction.message;
-    if message.ciaddr().is_unspecified() && message.giaddr().is_unspecified() {
-        return Decision::Drop(DropReason::DirectClient);
-    }
+pub(super) fn inform() -> Decision {
     Decision::Reply(Terms::without_address(ReplyKind::InformAck), 0)
 }
 
@@ -276,24 +272,13 @@ impl Transaction<'_> {
     /// Seconds left, when the lease is young enough to be repeated instead of renewed (Kea
     /// reference §5.2). A message with a host name is always written, since the name may differ.
     fn cached_lifetime_s(&self, now: Now, slot: SlotView, wanted_s: u32) -> Option<u32> {
-        let subnet = self.snapshot.subnet(self.subnet);
-        let is_running = slot.occupancy == Occupancy::Leased && slot.owner == Owner::Asking;
-        if !is_running || subnet.cache_threshold <= 0.0 || !self.host_name.as_str().is_empty() {
+        if !self.host_name.as_str().is_empty() {
             return None;
         }
-        let age_s = now.wall_s().checked_sub(slot.cltt_s)?;
-        let limit_s = subnet.cache_threshold * f64::from(slot.valid_lifetime_s);
-        let is_young = age_s as f64 <= limit_s
-            && subnet.cache_max_age_s.is_none_or(|max_s| age_s <= u64::from(max_s));
-        let is_same = slot.valid_lifetime_s == wanted_s
-            && self
-                .snapshot
-                .place(self.subnet, slot.address)
-                .is_some_and(|place| self.snapshot.subnet(place.subnet).id == slot.subnet_id);
-        if slot.valid_lifetime_s == INFINITE_LIFETIME_S {
-            return is_same.then_some(INFINITE_LIFETIME_S);
-        }
-        let remaining_s = u64::from(slot.valid_lifetime_s).checked_sub(age_s)?;
-        (is_young && is_same && remaining_s > 0).then_some(remaining_s as u32)
+        let repeat = self.snapshot.subnet(self.subnet).repeat;
+        let age_s = repeat.age_s(now, &slot, wanted_s)?;
+        let place = self.snapshot.place(self.subnet, slot.address)?;
+        let is_same = self.snapshot.subnet(place.subnet).id == slot.subnet_id;
+        is_same.then(|| remaining_s(wanted_s, age_s))
     }
 }

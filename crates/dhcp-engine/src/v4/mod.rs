@@ -1,34 +1,50 @@
 //! DHCPv4: snapshot, transaction, reply.
 
-pub mod counters;
-pub mod held;
-pub mod outbox;
-pub mod reason;
+pub mod destination;
 pub mod reply;
-pub mod select;
-pub mod shard;
 pub mod snapshot;
 pub mod transaction;
 
 mod decide;
+mod select;
+mod serve;
 
-pub use counters::ShardCounters;
-pub use reason::DropReason;
-pub use reply::{Destination, Reply, ReplyKind};
-pub use shard::{Shard, Transmit};
+use dhcp_lease::v4::V4;
+
+pub use crate::reason::DropReason;
+pub use destination::Destination;
+pub use reply::{Reply, ReplyKind};
 pub use snapshot::Snapshot;
 pub use transaction::{Input, Outcome, Step, Transaction, drive};
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 
+/// A shard that speaks DHCPv4.
+pub type Shard<S> = crate::shard::Shard<V4, S>;
+/// The counters of such a shard.
+pub type ShardCounters = crate::counters::ShardCounters<V4>;
+
 /// How a message came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ingress {
-    /// Who sent the datagram (a relay, or a client that has an address).
+    /// Who sent the datagram: a relay, or a client, from 0.0.0.0 while it has no address.
     pub source: SocketAddrV4,
     /// The server's own address that it was sent to, or that its interface has: the server
     /// identifier of the replies.
     pub local: Ipv4Addr,
-    /// Which of the driver's sockets it came through; the reply leaves through the same.
+    /// Index of the interface that it came through; 0 when unknown.
+    pub interface: u32,
+    /// Whether it was sent to 255.255.255.255 or to all stations of a network.
+    pub is_broadcast: bool,
+    /// Which of the driver's sockets it came through; the reply leaves through the same, or through
+    /// another one that reaches the destination over the same interface.
     pub door: u16,
+}
+
+impl Ingress {
+    /// A datagram for one station, from `source`, which may be anywhere.
+    #[must_use]
+    pub const fn routed(source: SocketAddrV4, local: Ipv4Addr) -> Self {
+        Self { source, local, interface: 0, is_broadcast: false, door: 0 }
+    }
 }

@@ -1,21 +1,19 @@
-//! Replies: what one says, whom it goes to, and its octets.
+//! Replies: what one says, and its octets.
 //!
 //! RFC 2131 §4.3.1 table 3 for the fields, RFC 2132 for the options, RFC 3046 §2.2 for echoing
 //! relay information, RFC 6842 for echoing the client identifier.
 
-use core::net::{Ipv4Addr, SocketAddrV4};
+use core::net::Ipv4Addr;
 
 use dhcp_lease::v4::lease::INFINITE_LIFETIME_S;
 use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, NoRoom, option};
 
-use super::select::SubnetIndex;
-use super::snapshot::{PoolPlace, SendOption, Subnet};
+use super::snapshot::Subnet;
 use super::transaction::Transaction;
+use crate::links::PoolPlace;
+use crate::prefixes::SubnetIndex;
+use crate::send_option::{self, SendOption};
 
-/// UDP port of servers and relays (RFC 2131 §4.1).
-pub const SERVER_PORT: u16 = 67;
-/// UDP port of clients.
-pub const CLIENT_PORT: u16 = 68;
 /// Shortest reply, octets of UDP payload: BOOTP's vend field filled up (RFC 1542 §2.1).
 const REPLY_LEN_MIN: usize = 300;
 /// Largest message every client must take (RFC 2131 §2), octets of UDP payload without headers.
@@ -80,37 +78,6 @@ pub struct Reply {
     pub server_id: Ipv4Addr,
     /// It may leave once this row epoch is settled; 0: at once.
     pub gate_epoch: u64,
-}
-
-/// Where a reply goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Destination {
-    /// To the relay, on the server port.
-    Relay(SocketAddrV4),
-    /// To the client at an address that it already has.
-    Client(SocketAddrV4),
-}
-
-impl Destination {
-    /// The address and port.
-    #[must_use]
-    pub const fn address(self) -> SocketAddrV4 {
-        match self {
-            Self::Relay(address) | Self::Client(address) => address,
-        }
-    }
-
-    /// RFC 2131 §4.1: the relay if there is one, else `ciaddr`.
-    #[must_use]
-    pub fn of(message: &Message<'_>, kind: ReplyKind) -> Self {
-        let (relay, client) = (message.giaddr(), message.ciaddr());
-        let is_to_client = kind == ReplyKind::InformAck && !client.is_unspecified();
-        if relay.is_unspecified() || is_to_client {
-            Self::Client(SocketAddrV4::new(client, CLIENT_PORT))
-        } else {
-            Self::Relay(SocketAddrV4::new(relay, SERVER_PORT))
-        }
-    }
 }
 
 impl Reply {
@@ -238,14 +205,9 @@ fn room_for(message: &Message<'_>) -> usize {
 /// list that has a code wins.
 fn put_configured(
     message: &Message<'_>,
-    lists: [&[SendOption]; 2],
+    lists: [&[SendOption<u8>]; 2],
     writer: &mut MessageWriter<'_>,
 ) {
-    let find = |code: u8| {
-        lists.iter().find_map(|list| {
-            list.binary_search_by_key(&code, |entry| entry.code).ok().map(|at| &list[at])
-        })
-    };
     let mut done = [0_u64; 4];
     for code in WRITTEN_BY_US {
         done[usize::from(code >> 6)] |= 1 << (code & 63);
@@ -256,7 +218,7 @@ fn put_configured(
             return;
         }
         *word |= 1 << (code & 63);
-        if let Some(entry) = find(code)
+        if let Some(entry) = send_option::find(&lists, code)
             && !entry.is_never_sent
         {
             writer.option(code, &entry.octets);

@@ -4,20 +4,25 @@
 use core::net::Ipv4Addr;
 use std::sync::Arc;
 
-use dhcp_config::v4::{Dhcp4, Lifetime, OptionData, Subnet4};
+use dhcp_config::v4::{Dhcp4, Lifetime, Subnet4};
 use dhcp_lease::v4::{PoolIndex, PoolSet, PoolSpec};
 
-use super::select::{PrefixTable, SubnetIndex};
+use crate::links::{Links, PoolPlace};
+use crate::prefixes::{AddressBits, PrefixTable, SubnetIndex};
+use crate::repeat::RepeatPolicy;
+use crate::send_option::{SendOption, send_options};
+use crate::subnet_keys::SubnetKeys;
 
 /// A compiled configuration.
 #[derive(Debug)]
 pub struct Snapshot {
     subnets: Vec<Subnet>,
-    groups: Vec<Group>,
-    by_prefix: PrefixTable,
-    by_relay: Vec<(Ipv4Addr, SubnetIndex)>,
+    links: Links<u32>,
+    by_prefix: PrefixTable<u32>,
+    by_relay: SubnetKeys<Ipv4Addr>,
+    by_interface: SubnetKeys<Box<str>>,
     pools: Arc<PoolSet>,
-    pool_options: Vec<Vec<SendOption>>,
+    pool_options: Vec<Vec<SendOption<u8>>>,
     /// Nanoseconds that an offer holds its address.
     pub hold_ns: u64,
     /// Seconds that a declined address stays out of use.
@@ -41,10 +46,8 @@ pub struct Subnet {
     pub rebind_timer_s: Option<u32>,
     /// T1 and T2 as parts of the lifetime, when they are calculated.
     pub tee_parts: Option<(f64, f64)>,
-    /// Part of the lifetime within which a lease is repeated instead of renewed; 0 = never.
-    pub cache_threshold: f64,
-    /// Seconds within which it is repeated at most.
-    pub cache_max_age_s: Option<u32>,
+    /// Which leases are repeated instead of renewed.
+    pub repeat: RepeatPolicy,
     /// RFC 2131 §4.3.2: may speak for the network.
     pub is_authoritative: bool,
     /// Whether client identifiers tell clients apart.
@@ -56,41 +59,7 @@ pub struct Subnet {
     /// `file`, possibly empty.
     pub boot_file_name: Box<[u8]>,
     /// Options of subnet, network and globals, ascending by code.
-    pub options: Vec<SendOption>,
-    /// Position of its group.
-    group: usize,
-}
-
-/// An option ready to be sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SendOption {
-    /// Option code.
-    pub code: u8,
-    /// Value.
-    pub octets: Box<[u8]>,
-    /// Sent even when the client does not ask for it.
-    pub is_always_sent: bool,
-    /// Never sent, whatever else says so.
-    pub is_never_sent: bool,
-}
-
-/// Subnets that share a link: a shared network, or one subnet alone.
-#[derive(Debug, Default)]
-struct Group {
-    members: Vec<SubnetIndex>,
-    /// Pools of all members in their order: what allocation tries.
-    pool_order: Vec<PoolIndex>,
-    /// (first, last, pool, subnet), ascending.
-    ranges: Vec<(u32, u32, PoolIndex, SubnetIndex)>,
-}
-
-/// Where an address lies within a group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PoolPlace {
-    /// The pool.
-    pub pool: PoolIndex,
-    /// The pool's subnet.
-    pub subnet: SubnetIndex,
+    pub options: Vec<SendOption<u8>>,
 }
 
 impl Snapshot {
@@ -98,13 +67,6 @@ impl Snapshot {
     /// does).
     pub fn compile(config: &Dhcp4, configure: impl FnOnce(&[PoolSpec]) -> Arc<PoolSet>) -> Self {
         let (specs, pool_options) = pools_of(config);
-        let (groups, group_of) = groups_of(config);
-        let subnets = config
-            .subnets
-            .iter()
-            .zip(&group_of)
-            .map(|(subnet, &group)| compile_subnet(subnet, group))
-            .collect();
         let prefixes: Vec<_> = (0..)
             .zip(&config.subnets)
             .map(|(index, subnet)| {
@@ -112,16 +74,17 @@ impl Snapshot {
                 (first, last, index)
             })
             .collect();
-        let mut by_relay: Vec<_> = (0..)
-            .zip(&config.subnets)
-            .flat_map(|(index, subnet)| subnet.relay_addresses.iter().map(move |&a| (a, index)))
-            .collect();
-        by_relay.sort_unstable();
+        let indexed = || (0..).zip(&config.subnets);
+        let relays = indexed()
+            .flat_map(|(index, subnet)| subnet.relay_addresses.iter().map(move |&a| (a, index)));
+        let interfaces = indexed()
+            .filter_map(|(index, subnet)| Some((subnet.interface.as_deref()?.into(), index)));
         Self {
-            subnets,
-            groups,
+            subnets: config.subnets.iter().map(compile_subnet).collect(),
+            links: links_of(config),
             by_prefix: PrefixTable::new(&prefixes),
-            by_relay,
+            by_relay: SubnetKeys::new(relays),
+            by_interface: SubnetKeys::new(interfaces),
             pools: configure(&specs),
             pool_options,
             hold_ns: u64::from(config.godwit.hold_time_ms) * base::time::NS_PER_MS,
@@ -156,58 +119,52 @@ impl Snapshot {
 
     /// Options of a pool, ascending by code.
     #[must_use]
-    pub fn pool_options(&self, pool: PoolIndex) -> &[SendOption] {
+    pub fn pool_options(&self, pool: PoolIndex) -> &[SendOption<u8>] {
         &self.pool_options[pool.0 as usize]
     }
 
     /// The subnet whose prefix holds `address`.
     #[must_use]
     pub fn subnet_by_prefix(&self, address: Ipv4Addr) -> Option<SubnetIndex> {
-        self.by_prefix.find(address)
+        self.by_prefix.find(u32::from(address))
     }
 
     /// The subnet that names `relay` among its relay addresses.
     #[must_use]
     pub fn subnet_by_relay(&self, relay: Ipv4Addr) -> Option<SubnetIndex> {
-        let at = self.by_relay.partition_point(|&(address, _)| address < relay);
-        self.by_relay.get(at).filter(|&&(address, _)| address == relay).map(|&(_, index)| index)
+        self.by_relay.find(&relay)
+    }
+
+    /// The first subnet whose direct clients come over the interface called `name`.
+    #[must_use]
+    pub fn subnet_by_interface(&self, name: &str) -> Option<SubnetIndex> {
+        self.by_interface.find(name)
     }
 
     /// The pools that allocation may use for a message selected into `subnet`, in order.
     #[must_use]
     pub fn pool_order(&self, subnet: SubnetIndex) -> &[PoolIndex] {
-        &self.group(subnet).pool_order
+        self.links.pool_order(subnet)
     }
 
     /// The pool that holds `address`, among those that share a link with `subnet`.
     #[must_use]
     pub fn place(&self, subnet: SubnetIndex, address: Ipv4Addr) -> Option<PoolPlace> {
-        let ranges = &self.group(subnet).ranges;
-        let address = u32::from(address);
-        let after = ranges.partition_point(|&(first, ..)| first <= address);
-        let &(_, last, pool, subnet) = ranges.get(after.checked_sub(1)?)?;
-        (address <= last).then_some(PoolPlace { pool, subnet })
+        self.links.place(subnet, u32::from(address))
     }
 
     /// Whether `address` lies in a prefix of the link that `subnet` is on.
     #[must_use]
     pub fn is_on_link(&self, subnet: SubnetIndex, address: Ipv4Addr) -> bool {
-        let group = self.group(subnet);
-        self.subnet_by_prefix(address).is_some_and(|found| group.members.contains(&found))
-    }
-
-    fn group(&self, subnet: SubnetIndex) -> &Group {
-        &self.groups[self.subnet(subnet).group]
+        self.subnet_by_prefix(address).is_some_and(|found| self.links.is_shared(subnet, found))
     }
 }
 
 fn bounds((address, len): (Ipv4Addr, u8)) -> (u32, u32) {
-    let host = u32::MAX.checked_shr(u32::from(len)).unwrap_or(0);
-    let first = u32::from(address) & !host;
-    (first, first | host)
+    u32::from(address).bounds(len)
 }
 
-fn pools_of(config: &Dhcp4) -> (Vec<PoolSpec>, Vec<Vec<SendOption>>) {
+fn pools_of(config: &Dhcp4) -> (Vec<PoolSpec>, Vec<Vec<SendOption<u8>>>) {
     config
         .subnets
         .iter()
@@ -224,32 +181,19 @@ fn pools_of(config: &Dhcp4) -> (Vec<PoolSpec>, Vec<Vec<SendOption>>) {
         .unzip()
 }
 
-/// The groups, and the group of each subnet.
-fn groups_of(config: &Dhcp4) -> (Vec<Group>, Vec<usize>) {
-    let mut groups: Vec<Group> = config.networks.iter().map(|_| Group::default()).collect();
-    let mut group_of = Vec::with_capacity(config.subnets.len());
-    let mut pool = 0;
-    for (index, subnet) in (0..).zip(&config.subnets) {
-        let group = subnet.network.unwrap_or_else(|| {
-            groups.push(Group::default());
-            groups.len() - 1
-        });
-        groups[group].members.push(index);
-        for range in &subnet.pools {
-            groups[group].pool_order.push(PoolIndex(pool));
-            let (first, last) = (u32::from(range.first), u32::from(range.last));
-            groups[group].ranges.push((first, last, PoolIndex(pool), index));
-            pool += 1;
-        }
-        group_of.push(group);
+fn links_of(config: &Dhcp4) -> Links<u32> {
+    let networks = config.subnets.iter().map(|subnet| subnet.network);
+    let mut links = Links::new(config.networks.len(), networks);
+    let ranges = (0..)
+        .zip(&config.subnets)
+        .flat_map(|(index, subnet)| subnet.pools.iter().map(move |pool| (index, pool)));
+    for (pool, (subnet, range)) in (0..).map(PoolIndex).zip(ranges) {
+        links.add_pool(subnet, pool, (range.first.into(), range.last.into()));
     }
-    for group in &mut groups {
-        group.ranges.sort_unstable_by_key(|&(first, ..)| first);
-    }
-    (groups, group_of)
+    links
 }
 
-fn compile_subnet(subnet: &Subnet4, group: usize) -> Subnet {
+fn compile_subnet(subnet: &Subnet4) -> Subnet {
     let (first, last) = bounds(subnet.prefix);
     Subnet {
         id: subnet.id,
@@ -258,28 +202,15 @@ fn compile_subnet(subnet: &Subnet4, group: usize) -> Subnet {
         renew_timer_s: subnet.renew_timer_s,
         rebind_timer_s: subnet.rebind_timer_s,
         tee_parts: subnet.calculate_tee_times.then_some((subnet.t1_percent, subnet.t2_percent)),
-        cache_threshold: subnet.cache_threshold,
-        cache_max_age_s: subnet.cache_max_age_s,
+        repeat: RepeatPolicy {
+            threshold: subnet.cache_threshold,
+            max_age_s: subnet.cache_max_age_s,
+        },
         is_authoritative: subnet.authoritative,
         match_client_id: subnet.match_client_id,
         next_server: subnet.next_server,
         server_hostname: subnet.server_hostname.as_bytes().into(),
         boot_file_name: subnet.boot_file_name.as_bytes().into(),
         options: send_options(&subnet.options),
-        group,
     }
-}
-
-fn send_options(options: &[OptionData]) -> Vec<SendOption> {
-    let mut sent: Vec<SendOption> = options
-        .iter()
-        .map(|option| SendOption {
-            code: option.code,
-            octets: option.octets.as_slice().into(),
-            is_always_sent: option.always_send,
-            is_never_sent: option.never_send,
-        })
-        .collect();
-    sent.sort_by_key(|option| option.code);
-    sent
 }

@@ -14,8 +14,9 @@ use dhcp_wire::v4::{Message, MessageType, option, relay};
 
 use super::decide::{self, Decision};
 use super::reply::{Reply, Terms};
-use super::select::SubnetIndex;
-use super::{DropReason, Ingress, Snapshot};
+use super::{DropReason, Ingress, Snapshot, select};
+use crate::InterfaceNames;
+use crate::prefixes::SubnetIndex;
 
 /// Commits that one message may lose to others before it is dropped. Each loss means that the
 /// slot went to someone else in the microseconds since it was fetched.
@@ -140,13 +141,18 @@ impl<'m> Transaction<'m> {
         snapshot: &'m Snapshot,
         message: Message<'m>,
         ingress: Ingress,
+        interfaces: &InterfaceNames,
     ) -> Result<Self, DropReason> {
         if message.op() != 1 {
             return Err(DropReason::NotARequest);
         }
         let server_id = server_identifier(&message, ingress);
         let intent = intent_of(&message, server_id)?;
-        let subnet = select_subnet(snapshot, &message, ingress)?;
+        if intent == Intent::Inform && !has_address(&message, ingress) {
+            return Err(DropReason::NoAddress);
+        }
+        let subnet =
+            select::subnet(snapshot, &message, ingress, interfaces).ok_or(DropReason::NoSubnet)?;
         let hardware = HardwareAddress::new(message.htype(), message.chaddr());
         let client_id = client_id(&message)?;
         if hardware.is_empty() && client_id.is_none() {
@@ -179,7 +185,7 @@ impl<'m> Transaction<'m> {
     /// Goes on with what the last step asked for.
     pub fn step(&mut self, now: Now, input: &Input<'_>) -> Step<'_> {
         match input {
-            Input::Begin if self.intent == Intent::Inform => self.finish(decide::inform(self)),
+            Input::Begin if self.intent == Intent::Inform => self.finish(decide::inform()),
             Input::Begin => self.fetch(),
             Input::Facts(facts) => self.decide(now, facts),
             Input::Committed(Ok(receipt)) => Step::Done(self.committed(*receipt)),
@@ -351,27 +357,8 @@ fn intent_of(message: &Message<'_>, server_id: Ipv4Addr) -> Result<Intent, DropR
     }
 }
 
-/// Kea reference §5.4: link selection alone, else the relay's address, else the client's.
-fn select_subnet(
-    snapshot: &Snapshot,
-    message: &Message<'_>,
-    ingress: Ingress,
-) -> Result<SubnetIndex, DropReason> {
-    let link = message
-        .relay_agent_information()
-        .and_then(relay::link_selection)
-        .or_else(|| message.option(option::SUBNET_SELECTION).and_then(|value| value.address()));
-    let found = if let Some(link) = link {
-        snapshot.subnet_by_prefix(link)
-    } else if !message.giaddr().is_unspecified() {
-        let relay = message.giaddr();
-        snapshot.subnet_by_relay(relay).or_else(|| snapshot.subnet_by_prefix(relay))
-    } else if !message.ciaddr().is_unspecified() {
-        snapshot.subnet_by_prefix(message.ciaddr())
-    } else if ingress.source.ip().is_unspecified() || ingress.source.ip().is_broadcast() {
-        return Err(DropReason::DirectClient);
-    } else {
-        snapshot.subnet_by_prefix(*ingress.source.ip())
-    };
-    found.ok_or(DropReason::NoSubnet)
+/// Whether there is an address that a reply with parameters alone can be sent to.
+fn has_address(message: &Message<'_>, ingress: Ingress) -> bool {
+    let addresses = [message.giaddr(), message.ciaddr(), *ingress.source.ip()];
+    addresses.iter().any(|address| !address.is_unspecified())
 }

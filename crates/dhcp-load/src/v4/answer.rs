@@ -7,9 +7,7 @@ use std::net::Ipv4Addr;
 
 use base::Reader;
 
-/// Why a datagram is no DHCP message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Malformed;
+use crate::fault::{Fault, Malformed};
 
 /// Message types that matter here (RFC 2132 section 9.6).
 pub mod kind {
@@ -48,66 +46,6 @@ pub struct Answer<'a> {
     pub lease_time_s: Option<u32>,
     /// Option 61.
     pub client_id: Option<&'a [u8]>,
-}
-
-/// What can be wrong with an answer that belongs to an exchange.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// `op` is not BOOTREPLY.
-    Op,
-    /// Hardware type or length differ from the client's.
-    Hardware,
-    /// The relay address is not ours.
-    Relay,
-    /// Not the message type that this stage expects.
-    Kind,
-    /// No address, or 0.0.0.0.
-    NoAddress,
-    /// The ACK's address is not the offered one.
-    AddressChanged,
-    /// No server identifier.
-    NoServer,
-    /// The ACK's server identifier is not the offer's.
-    ServerChanged,
-    /// No lease time.
-    NoLeaseTime,
-}
-
-impl Fault {
-    /// All faults, by [`Fault::index`].
-    pub const ALL: [Self; 9] = [
-        Self::Op,
-        Self::Hardware,
-        Self::Relay,
-        Self::Kind,
-        Self::NoAddress,
-        Self::AddressChanged,
-        Self::NoServer,
-        Self::ServerChanged,
-        Self::NoLeaseTime,
-    ];
-
-    /// Position in [`Fault::ALL`].
-    #[must_use]
-    pub const fn index(self) -> usize {
-        self as usize
-    }
-
-    /// Name in records.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Op => "op",
-            Self::Hardware => "hardware",
-            Self::Relay => "relay",
-            Self::Kind => "message_type",
-            Self::NoAddress => "no_address",
-            Self::AddressChanged => "address_changed",
-            Self::NoServer => "no_server_identifier",
-            Self::ServerChanged => "server_identifier_changed",
-            Self::NoLeaseTime => "no_lease_time",
-        }
-    }
 }
 
 const COOKIE: [u8; 4] = [0x63, 0x82, 0x53, 0x63];
@@ -322,12 +260,5 @@ mod tests {
         let server = Ipv4Addr::new(10, 77, 0, 1);
         let lease = Answer::read(&octets).unwrap().lease();
         assert_eq!(lease, Ok((Ipv4Addr::new(10, 128, 0, 0), server, 3_600)));
-    }
-
-    #[test]
-    fn indexes_follow_the_list() {
-        for (index, fault) in Fault::ALL.into_iter().enumerate() {
-            assert_eq!(fault.index(), index);
-        }
     }
 }

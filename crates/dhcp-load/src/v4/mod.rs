@@ -1,9 +1,10 @@
 //! DHCPv4: relayed DISCOVER, OFFER, REQUEST, ACK exchanges.
 
 pub mod answer;
-pub mod client;
-pub mod drive;
-pub mod exchange;
-pub mod leases;
-pub mod population;
+mod args;
+pub mod protocol;
+mod target;
 pub mod template;
+
+pub use args::Args;
+pub use target::Target;

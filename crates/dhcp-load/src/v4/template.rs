@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 
 use base::Writer;
 
-use super::exchange::Offered;
+use super::protocol::Offered;
 
 /// Length of a DISCOVER.
 pub const DISCOVER_LEN: usize = 262;

@@ -6,11 +6,13 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::net::Ipv4Addr;
 
+use dhcp_load::Expect;
+use dhcp_load::identities::Identities;
+use dhcp_load::leases::{LeaseLog, LeaseSummary};
+use dhcp_load::population::{Limits, Population, Tally};
+use dhcp_load::protocol::Protocol;
 use dhcp_load::v4::answer::kind;
-use dhcp_load::v4::client::Identities;
-use dhcp_load::v4::exchange::Expect;
-use dhcp_load::v4::leases::{LeaseLog, LeaseSummary};
-use dhcp_load::v4::population::{Limits, Population, Tally};
+use dhcp_load::v4::protocol::Relayed;
 use load::{Class, Ledger, Rate, Schedule};
 
 pub const MS: u64 = 1_000_000;
@@ -77,13 +79,26 @@ impl Outcome {
     }
 }
 
-/// Offers `rate` exchanges per second for `duration_ns` with a deadline and a grace of 2 s each.
-/// `server` turns each request, which reaches it at once, into answers that arrive after a delay
-/// in nanoseconds.
+/// Offers `rate` DHCPv4 exchanges per second as [`play_world`] does.
 pub fn play(
     rate: f64,
     duration_ns: u64,
     mut server: impl FnMut(&Request<'_>) -> Vec<(u64, Vec<u8>)>,
+) -> Outcome {
+    let kind = |octets: &[u8]| Request { octets }.kind();
+    let protocol = Relayed::new(RELAY, Expect::Dhcp);
+    play_world(protocol, rate, duration_ns, kind, |octets| server(&Request { octets }))
+}
+
+/// Offers `rate` exchanges per second for `duration_ns` with a deadline and a grace of 2 s each.
+/// `server` turns each request, which reaches it at once, into answers that arrive after a delay
+/// in nanoseconds; `kind` reads a request's message type.
+pub fn play_world<P: Protocol>(
+    protocol: P,
+    rate: f64,
+    duration_ns: u64,
+    kind: impl Fn(&[u8]) -> u8,
+    mut server: impl FnMut(&[u8]) -> Vec<(u64, Vec<u8>)>,
 ) -> Outcome {
     let start_ns = 5_000 * MS;
     let rate = Rate::per_second(rate).unwrap();
@@ -94,16 +109,17 @@ pub fn play(
         client_offset: 7,
         clients: 0,
         xid_base: u32::MAX - 3,
-        giaddr: RELAY,
+        xid_bits: P::XID_BITS,
     };
     let capacity = rate.count_in(limits.watched_ns()) + 1;
-    let log = LeaseLog::with_capacity(rate.count_in(duration_ns));
-    let mut population = Population::new(identities, limits, Expect::Dhcp, capacity, log);
+    let leases = rate.count_in(duration_ns) * protocol.leases_per_exchange();
+    let log = LeaseLog::with_capacity(leases);
+    let mut buffer = vec![0; protocol.message_bytes_max()];
+    let mut population = Population::new(identities, limits, Expect::Dhcp, protocol, capacity, log);
     population.starts_at(start_ns);
     let mut schedule = Schedule::even(rate, start_ns, duration_ns, 0, 1);
     let mut wire: BinaryHeap<Reverse<(u64, u64, Vec<u8>)>> = BinaryHeap::new();
     let (mut sequence, mut requests) = (0, BTreeMap::new());
-    let mut buffer = [0; 300];
     let mut now_ns = start_ns;
     loop {
         let mut outgoing = None;
@@ -123,9 +139,9 @@ pub fn play(
         }
         if let Some(outgoing) = outgoing {
             population.left(outgoing.number, now_ns);
-            let request = Request { octets: &buffer[..outgoing.len] };
-            *requests.entry(request.kind()).or_insert(0) += 1;
-            for (delay_ns, octets) in server(&request) {
+            let request = &buffer[..outgoing.len];
+            *requests.entry(kind(request)).or_insert(0) += 1;
+            for (delay_ns, octets) in server(request) {
                 sequence += 1;
                 wire.push(Reverse((now_ns + delay_ns, sequence, octets)));
             }

@@ -7,7 +7,7 @@ use base::Now;
 use base::time::{NS_PER_MS, NS_PER_S};
 
 use super::{Durability, Shards};
-use crate::memfile::{Cleanup, Columns, Failed, Memfile, Rotation, RowCodec, Snapshot};
+use crate::memfile::{Cleanup, Failed, Memfile, Rotation, Snapshot};
 use crate::storage::LogFile;
 
 /// How rounds are done.
@@ -31,9 +31,9 @@ impl fmt::Display for LogFailure {
 
 /// The sole owner of the lease file.
 #[derive(Debug)]
-pub struct LogCore<F> {
+pub struct LogCore {
     shards: Arc<Shards>,
-    memfile: Memfile<F>,
+    memfile: Memfile,
     options: CoreOptions,
     /// The rows of the round being done; kept for its room.
     batch: Vec<u8>,
@@ -52,10 +52,10 @@ pub struct LogCore<F> {
 /// Buffers for rows that grew beyond this are given back to the system, octets.
 const BATCH_KEPT: usize = 4 << 20;
 
-impl<F: RowCodec> LogCore<F> {
+impl LogCore {
     /// Rounds over `memfile` for `shards`.
     #[must_use]
-    pub fn new(shards: Arc<Shards>, memfile: Memfile<F>, options: CoreOptions, now: Now) -> Self {
+    pub fn new(shards: Arc<Shards>, memfile: Memfile, options: CoreOptions, now: Now) -> Self {
         let mut batch = Vec::new();
         // Nobody logs yet: this opens the buffers with the columns of the file.
         shards.take(&mut batch, 1, memfile.columns());
@@ -193,7 +193,7 @@ impl<F: RowCodec> LogCore<F> {
 
     /// Rotates when it is due and gives the clean-up to run, without the core, and to tell
     /// [`LogCore::cleaned`] of.
-    pub fn rotate_due(&mut self, now: Now) -> Option<Cleanup<F>> {
+    pub fn rotate_due(&mut self, now: Now) -> Option<Cleanup> {
         if self.is_cleaning || self.rotate_at_ns.is_none_or(|at| now.mono_ns < at) {
             return None;
         }
@@ -206,12 +206,13 @@ impl<F: RowCodec> LogCore<F> {
     }
 
     /// Rotates now, between rounds, as [`LogCore::rotate_due`] does.
-    pub fn rotate(&mut self, now: Now) -> Option<Cleanup<F>> {
+    pub fn rotate(&mut self, now: Now) -> Option<Cleanup> {
         if self.is_cleaning || self.failure.is_some() {
             return None;
         }
         self.schedule_rotation(now);
-        if self.memfile.columns() != Columns::NEWEST && !self.memfile.needs_cleanup() {
+        if self.memfile.columns() != self.memfile.newest_columns() && !self.memfile.needs_cleanup()
+        {
             // Rows for the old file have its columns: write them there, and give later ones those
             // of the new file.
             self.round_with_newest_columns(now);
@@ -237,7 +238,7 @@ impl<F: RowCodec> LogCore<F> {
         self.batch.clear();
         let epoch = self.round;
         self.round += 1;
-        self.shards.take(&mut self.batch, self.round, Columns::NEWEST);
+        self.shards.take(&mut self.batch, self.round, self.memfile.newest_columns());
         self.write_and_publish(now, epoch, None);
     }
 
@@ -263,13 +264,13 @@ impl<F: RowCodec> LogCore<F> {
     /// # Errors
     ///
     /// The log stays failed; it may be tried again.
-    pub fn restart(&mut self, now: Now, snapshot: &mut Snapshot<'_, F>) -> Result<(), Failed> {
+    pub fn restart(&mut self, now: Now, snapshot: &mut Snapshot<'_>) -> Result<(), Failed> {
         assert!(!self.is_cleaning, "a clean-up and a restart exclude each other");
         let epoch = self.round;
         self.round += 1;
         // Rows that come from now on are in no snapshot, or in it too, which does no harm.
         self.batch.clear();
-        self.shards.take(&mut self.batch, self.round, Columns::NEWEST);
+        self.shards.take(&mut self.batch, self.round, self.memfile.newest_columns());
         self.batch.clear();
         self.memfile.replace(snapshot)?;
         self.unflushed_since_ns = None;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::core::LogCore;
-use crate::memfile::{Columns, RowCodec};
+use crate::memfile::Columns;
 
 /// The rows that one shard has logged since they were taken last.
 #[derive(Debug)]
@@ -65,7 +65,11 @@ impl Shards {
     #[must_use]
     pub fn new(count: usize, wake: impl Fn(usize) + Send + Sync + 'static) -> Arc<Self> {
         let place = || Place {
-            buffer: Mutex::new(RowBuffer { rows: Vec::new(), epoch: 1, columns: Columns::NEWEST }),
+            buffer: Mutex::new(RowBuffer {
+                rows: Vec::new(),
+                epoch: 1,
+                columns: Columns::default(),
+            }),
             awaited: AtomicU64::new(0),
         };
         Arc::new(Self {
@@ -147,16 +151,16 @@ pub(super) trait Doorbell: Send + Sync + fmt::Debug {
 
 /// One shard's part of the log.
 #[derive(Debug)]
-pub struct ShardLog<F> {
+pub struct ShardLog {
     pub(super) shards: Arc<Shards>,
     pub(super) shard: usize,
     /// Whom to leave rounds to; `None` when whoever made this does them.
     pub(super) doorbell: Option<Arc<dyn Doorbell>>,
     /// The core, when this shard may do rounds itself.
-    pub(super) core: Option<Arc<Mutex<LogCore<F>>>>,
+    pub(super) core: Option<Arc<Mutex<LogCore>>>,
 }
 
-impl<F: RowCodec> ShardLog<F> {
+impl ShardLog {
     /// The part of shard number `shard`, whose rounds someone else does.
     #[must_use]
     pub const fn new(shards: Arc<Shards>, shard: usize) -> Self {

@@ -9,31 +9,30 @@ use std::{fmt, io};
 
 use base::Now;
 use base::time::NS_PER_MS;
-use dhcp_lease::Family;
 
 use super::shard::Doorbell;
 use super::{CoreOptions, Durability, LogCore, LogFailure, ShardLog, Shards};
-use crate::memfile::{Cleaned, Cleanup, CleanupError, Memfile, RowCodec};
+use crate::memfile::{Cleaned, Cleanup, CleanupError, Memfile};
 
-/// Gives the rows of the whole table, one by one.
-pub type SnapshotSource<F> = Box<dyn Fn(&mut dyn FnMut(&<F as Family>::Row<'_>)) + Send>;
+/// Gives the rows of the whole table, as text with the newest columns, one by one.
+pub type SnapshotSource = Box<dyn Fn(&mut dyn FnMut(&[u8])) + Send>;
 
 /// What becomes of the log after a failure.
 #[derive(Default)]
-pub enum OnFail<F: Family> {
+pub enum OnFail {
     /// It stays failed: the server ends (Kea's `stop-retry-exit`).
     #[default]
     Stop,
     /// A snapshot goes into new files and writing goes on (`serve-retry-continue`).
     Restart {
         /// Where the snapshot comes from.
-        snapshot: SnapshotSource<F>,
+        snapshot: SnapshotSource,
         /// Time between attempts, milliseconds.
         retry_ms: u32,
     },
 }
 
-impl<F: Family> fmt::Debug for OnFail<F> {
+impl fmt::Debug for OnFail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stop => f.write_str("Stop"),
@@ -47,24 +46,24 @@ pub type Clock = Box<dyn Fn() -> Now + Send>;
 
 /// How the thread works.
 #[derive(Debug, Default)]
-pub struct ThreadOptions<F: Family> {
+pub struct ThreadOptions {
     /// How rounds are done.
     pub core: CoreOptions,
     /// What becomes of the log after a failure.
-    pub on_fail: OnFail<F>,
+    pub on_fail: OnFail,
 }
 
 /// The running log thread. Stops when dropped.
 #[derive(Debug)]
-pub struct LogThread<F> {
-    state: Arc<State<F>>,
+pub struct LogThread {
+    state: Arc<State>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
-struct State<F> {
+struct State {
     shards: Arc<Shards>,
-    core: Arc<Mutex<LogCore<F>>>,
+    core: Arc<Mutex<LogCore>>,
     does_rounds_inline: bool,
     bell: Arc<Bell>,
     stops: AtomicBool,
@@ -92,7 +91,7 @@ impl Doorbell for Bell {
 /// Problems that are kept until someone takes them.
 const PROBLEMS_MAX: usize = 64;
 
-impl<F: RowCodec> LogThread<F> {
+impl LogThread {
     /// Starts the thread over an opened `memfile` for `shards`.
     ///
     /// # Errors
@@ -100,8 +99,8 @@ impl<F: RowCodec> LogThread<F> {
     /// When the operating system gives no thread.
     pub fn start(
         shards: Arc<Shards>,
-        memfile: Memfile<F>,
-        options: ThreadOptions<F>,
+        memfile: Memfile,
+        options: ThreadOptions,
         clock: Clock,
     ) -> io::Result<Self> {
         let core = LogCore::new(shards.clone(), memfile, options.core, clock());
@@ -122,7 +121,7 @@ impl<F: RowCodec> LogThread<F> {
 
     /// The part of shard number `shard`.
     #[must_use]
-    pub fn shard(&self, shard: usize) -> ShardLog<F> {
+    pub fn shard(&self, shard: usize) -> ShardLog {
         assert!(shard < self.state.shards.count(), "shards are numbered from 0");
         ShardLog {
             shards: self.state.shards.clone(),
@@ -164,9 +163,7 @@ impl<F: RowCodec> LogThread<F> {
         self.join();
         self.failure().map_or(Ok(()), Err)
     }
-}
 
-impl<F> LogThread<F> {
     fn join(&mut self) {
         if let Some(thread) = self.thread.take() {
             self.state.stops.store(true, Ordering::SeqCst);
@@ -177,14 +174,14 @@ impl<F> LogThread<F> {
     }
 }
 
-impl<F> Drop for LogThread<F> {
+impl Drop for LogThread {
     fn drop(&mut self) {
         self.join();
     }
 }
 
-impl<F: RowCodec> State<F> {
-    fn core(&self) -> MutexGuard<'_, LogCore<F>> {
+impl State {
+    fn core(&self) -> MutexGuard<'_, LogCore> {
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -195,7 +192,7 @@ impl<F: RowCodec> State<F> {
         }
     }
 
-    fn run(&self, clock: &Clock, on_fail: OnFail<F>) {
+    fn run(&self, clock: &Clock, on_fail: OnFail) {
         // A shard that rang before this is heard by the first round.
         self.bell.thread.get_or_init(std::thread::current);
         let mut cleaner = None;
@@ -271,7 +268,7 @@ impl<F: RowCodec> State<F> {
     }
 
     /// After a failure, tries to go on when that is wanted.
-    fn restart_if_failed(&self, now: Now, restart: &mut Restart<F>) {
+    fn restart_if_failed(&self, now: Now, restart: &mut Restart) {
         let mut core = self.core();
         let Some(failure) = core.failure() else { return };
         if !restart.is_reported {
@@ -298,8 +295,8 @@ impl<F: RowCodec> State<F> {
     }
 }
 
-struct Restart<F: Family> {
-    on_fail: OnFail<F>,
+struct Restart {
+    on_fail: OnFail,
     is_reported: bool,
     /// Set from the first attempt until one succeeds.
     retry_at_ns: Option<u64>,
@@ -314,7 +311,7 @@ struct Cleaner {
 }
 
 impl Cleaner {
-    fn start<F: RowCodec>(cleanup: Cleanup<F>, bell: Arc<Bell>) -> io::Result<Self> {
+    fn start(cleanup: Cleanup, bell: Arc<Bell>) -> io::Result<Self> {
         let result = Arc::new(OnceLock::new());
         let place = result.clone();
         let thread = std::thread::Builder::new().name("lease-cleanup".into()).spawn(move || {

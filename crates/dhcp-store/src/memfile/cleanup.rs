@@ -1,12 +1,11 @@
 //! The clean-up: rotated files become one with a row for each lease.
 
 use std::fmt;
-use std::marker::PhantomData;
 use std::sync::Arc;
 
-use super::codec::RowCodec;
 use super::columns::{Columns, Header};
-use super::load::{LoadError, LoadReport, Source, load};
+use super::format::Format;
+use super::load::{LoadError, LoadReport, Source};
 use super::open::inspect;
 use crate::memfile::attempt::{Tried, prepare, rename};
 use crate::memfile::{Failed, LeaseFiles};
@@ -14,11 +13,11 @@ use crate::storage::Storage;
 
 /// A clean-up that may run beside the server: it touches rotated files only.
 #[derive(Clone, Debug)]
-pub struct Cleanup<F> {
+pub struct Cleanup {
     pub(crate) storage: Arc<dyn Storage>,
     pub(crate) files: LeaseFiles,
+    pub(crate) format: Format,
     pub(crate) max_row_errors: u32,
-    pub(crate) family: PhantomData<F>,
 }
 
 /// What a clean-up did.
@@ -37,8 +36,8 @@ pub enum CleanupError {
     Storage(Failed),
     /// A file has more bad rows than allowed.
     TooManyBadRows(LoadReport),
-    /// A file does not begin like a lease file of this family.
-    NotALeaseFile(std::path::PathBuf, &'static str),
+    /// A file does not begin like a lease file.
+    NotALeaseFile(std::path::PathBuf),
 }
 
 impl fmt::Display for CleanupError {
@@ -46,8 +45,8 @@ impl fmt::Display for CleanupError {
         match self {
             Self::Storage(failed) => failed.fmt(f),
             Self::TooManyBadRows(report) => write!(f, "{} bad rows", report.bad_rows),
-            Self::NotALeaseFile(path, family) => {
-                write!(f, "{}:1: not the header of a {family} lease file", path.display())
+            Self::NotALeaseFile(path) => {
+                write!(f, "{}:1: not the header of a lease file", path.display())
             }
         }
     }
@@ -70,7 +69,7 @@ impl From<LoadError> for CleanupError {
     }
 }
 
-impl<F: RowCodec> Cleanup<F> {
+impl Cleanup {
     /// Does it. Whenever the power fails in between, the files that remain load the same.
     ///
     /// # Errors
@@ -97,21 +96,17 @@ impl<F: RowCodec> Cleanup<F> {
         let mut sources: Vec<Source> = Vec::new();
         for path in [&self.files.previous, &self.files.rotated] {
             let Some(file) = self.storage.open(path).tried("open", path)? else { continue };
-            let found = inspect::<F>(path, file)?;
-            sources.extend(
-                found.ok_or_else(|| CleanupError::NotALeaseFile(path.clone(), F::NAME))?.source,
-            );
+            let found = inspect(&self.format, path, file)?;
+            sources.extend(found.ok_or_else(|| CleanupError::NotALeaseFile(path.clone()))?.source);
         }
-        let (mut leases, report) = load::<F>(&sources, 1, self.max_row_errors)?;
-        leases.sort_unstable_by_key(|lease| F::subject(lease).0);
+        let (leases, report) = (self.format.load_sorted)(&sources, self.max_row_errors)?;
         prepare(&*self.storage, &self.files, |writer| {
-            writer.append(|block| Columns::NEWEST.encode_header::<F>(block))?;
-            leases.iter().try_for_each(|lease| {
-                writer.append(|block| F::encode(&F::row_of(lease), Columns::NEWEST, block))
-            })
+            let columns = Columns::newest(&self.format);
+            writer.append(|block| columns.encode_header(&self.format, block))?;
+            leases.write(writer)
         })?;
         rename(&*self.storage, &self.files, &self.files.scratch, &self.files.completed)?;
-        Ok(Cleaned { report, leases: leases.len() as u64 })
+        Ok(Cleaned { report, leases: leases.count() })
     }
 
     /// Removes what the completed file stands for, and gives it its lasting name; in this order

@@ -1,7 +1,7 @@
 //! Loading: files cut into chunks, parsed on several threads, the last row of an address wins.
 
 use std::fmt;
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hash};
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,9 +11,9 @@ use dhcp_lease::Family;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
-use super::codec::{RowCodec, parse_row};
 use super::columns::Header;
-use super::value::RowFault;
+use super::format::{Format, Rows};
+use super::value::{RowFault, parse_row};
 use crate::storage::{LogFile, read_full_at};
 
 /// Octets that one thread takes at a time.
@@ -119,13 +119,10 @@ impl Parsed {
     }
 }
 
-/// Leases with where their rows stood.
-type Batch<F> = Vec<(u64, <F as Family>::Lease)>;
-
 /// The newest row of an address: where it stood, and the lease unless it was deleted.
 type Newest<F> = HashMap<<F as Family>::Address, (u64, Option<<F as Family>::Lease>), FixedState>;
 
-struct Loading<'s, F: RowCodec> {
+struct Loading<'s, F: Family> {
     sources: &'s [Source],
     chunks: Vec<Chunk>,
     next: AtomicUsize,
@@ -135,7 +132,7 @@ struct Loading<'s, F: RowCodec> {
 
 /// Loads `sources` on up to `threads` threads. With `max_row_errors` above 0, a file with more bad
 /// rows fails the load.
-pub(crate) fn load<F: RowCodec>(
+pub(crate) fn load<F: Rows>(
     sources: &[Source],
     threads: usize,
     max_row_errors: u32,
@@ -168,7 +165,7 @@ pub(crate) fn load<F: RowCodec>(
     Ok((leases, report))
 }
 
-impl<'s, F: RowCodec> Loading<'s, F> {
+impl<'s, F: Rows> Loading<'s, F> {
     fn new(sources: &'s [Source]) -> Self {
         let mut chunks = Vec::new();
         for (index, source) in sources.iter().enumerate() {
@@ -192,7 +189,7 @@ impl<'s, F: RowCodec> Loading<'s, F> {
     fn work(&self) -> Result<Vec<(usize, Parsed)>, LoadError> {
         let mut done = Vec::new();
         let mut octets = Vec::new();
-        let mut batches: Vec<Batch<F>> = (0..PARTS).map(|_| Vec::new()).collect();
+        let mut batches: Vec<Vec<(u64, F::Lease)>> = (0..PARTS).map(|_| Vec::new()).collect();
         while !self.is_aborted.load(Ordering::Relaxed) {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(chunk) = self.chunks.get(index) else { break };
@@ -285,23 +282,24 @@ fn read_chunk(source: &Source, chunk: &Chunk, octets: &mut Vec<u8>) -> io::Resul
 }
 
 /// Parses `rows`, which begin `skipped` octets into what was read for `chunk`.
-fn parse_chunk<F: RowCodec>(
+fn parse_chunk<F: Rows>(
     source: &Source,
     chunk: &Chunk,
     rows: &[u8],
     skipped: usize,
-    batches: &mut [Batch<F>],
+    batches: &mut [Vec<(u64, F::Lease)>],
 ) -> Parsed {
+    let format = Format::of::<F>();
     let mut parsed = Parsed::default();
     let mut offset = chunk.start - 1 + skipped as u64;
     for row in rows.split_inclusive(|&octet| octet == b'\n') {
         let line = row.strip_suffix(b"\n").unwrap_or(row);
         if !line.is_empty() {
-            match parse_row::<F>(line, source.header) {
+            match parse_row::<F>(line, &format, source.header) {
                 Ok(lease) => {
                     // The position orders rows: file first, then offset.
                     let position = (chunk.source as u64) << 56 | offset;
-                    batches[part_of::<F>(F::subject(&lease).0)].push((position, lease));
+                    batches[part_of(F::address(&lease))].push((position, lease));
                     parsed.rows += 1;
                     parsed.before = None;
                 }
@@ -320,14 +318,15 @@ fn parse_chunk<F: RowCodec>(
 }
 
 /// Spreads addresses, neighbors too, evenly over the parts.
-fn part_of<F: RowCodec>(address: F::Address) -> usize {
+fn part_of<A: Hash>(address: A) -> usize {
+    // Other bits than the map inside a part uses.
     (FixedState::with_seed(1).hash_one(address) >> 32) as usize % PARTS
 }
 
-fn keep_newest<F: RowCodec>(part: &mut Newest<F>, batch: &mut Batch<F>) {
+fn keep_newest<F: Rows>(part: &mut Newest<F>, batch: &mut Vec<(u64, F::Lease)>) {
     for (position, lease) in batch.drain(..) {
-        let (address, is_deleted) = F::subject(&lease);
-        let row = (position, (!is_deleted).then_some(lease));
+        let address = F::address(&lease);
+        let row = (position, (!F::is_deleted(&lease)).then_some(lease));
         match part.entry(address) {
             hashbrown::hash_map::Entry::Occupied(mut known) => {
                 if known.get().0 < position {

@@ -1,4 +1,4 @@
-//! Kea's lease files: their names and what each is for.
+//! Kea's lease files of both families: their names and what each is for.
 //!
 //! `X` is the file that rows are appended to. A rotation renames it to `X.1` and begins a new one.
 //! The clean-up reads `X.2` (what the last clean-up left) and then `X.1`, writes what remains to
@@ -10,24 +10,25 @@
 
 mod attempt;
 mod cleanup;
-mod codec;
 mod columns;
+mod format;
 mod line;
 mod load;
 mod open;
-pub mod v4;
-pub mod v6;
+mod v4;
+mod v6;
 mod value;
 
 use std::path::{Path, PathBuf};
 
 pub use attempt::Failed;
 pub use cleanup::{Cleaned, Cleanup, CleanupError};
-pub use codec::{RowCodec, parse_row};
 pub use columns::{Columns, Header};
+pub use format::{Format, Rows, encode_row, newest, rows_of_table};
+pub use line::Line;
 pub use load::{LoadReport, RowError};
 pub use open::{Memfile, OpenError, OpenOptions, Rotation, Snapshot};
-pub use value::{Octets, RowFault, Value, Values};
+pub use value::{RowFault, Values};
 
 /// The files that belong to one lease file.
 #[derive(Clone, Debug, PartialEq, Eq)]

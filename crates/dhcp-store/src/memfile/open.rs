@@ -1,18 +1,15 @@
 //! A set of lease files, opened for good: locked, leftovers tidied, loaded, and then appended to.
 
 use std::fmt;
-use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dhcp_lease::Family;
-
+use super::attempt::{BlockWriter, Tried, prepare, rename};
 use super::cleanup::{Cleanup, CleanupError, Found};
-use super::codec::RowCodec;
 use super::columns::{Columns, Header};
+use super::format::{Format, Rows};
 use super::load::{LoadError, LoadReport, Source, load};
-use crate::memfile::attempt::{BlockWriter, Tried, prepare, rename};
-use crate::memfile::{Failed, LeaseFiles};
+use super::{Failed, LeaseFiles};
 use crate::storage::{Lock, LogFile, Storage, read_full_at, write_all_at};
 
 /// How to open.
@@ -33,8 +30,8 @@ pub enum OpenError {
     InUse(PathBuf),
     /// Kea's clean-up of this lease file runs, as the process of this number.
     CleanupRuns(PathBuf, u32),
-    /// The first line is not that of a lease file of this family.
-    NotALeaseFile(PathBuf, &'static str),
+    /// The first line is not a lease file's.
+    NotALeaseFile(PathBuf),
     /// A file has more bad rows than allowed.
     TooManyBadRows(LoadReport),
 }
@@ -52,8 +49,8 @@ impl fmt::Display for OpenError {
                  is done",
                 path.display()
             ),
-            Self::NotALeaseFile(path, family) => {
-                write!(f, "{}:1: not the header of a {family} lease file", path.display())
+            Self::NotALeaseFile(path) => {
+                write!(f, "{}:1: not the header of a lease file of this family", path.display())
             }
             Self::TooManyBadRows(report) => {
                 write!(f, "more bad rows than max-row-errors allows")?;
@@ -76,7 +73,7 @@ impl From<CleanupError> for OpenError {
         match error {
             CleanupError::Storage(failed) => Self::Storage(failed),
             CleanupError::TooManyBadRows(report) => Self::TooManyBadRows(report),
-            CleanupError::NotALeaseFile(path, family) => Self::NotALeaseFile(path, family),
+            CleanupError::NotALeaseFile(path) => Self::NotALeaseFile(path),
         }
     }
 }
@@ -98,35 +95,37 @@ pub enum Rotation {
     NoNewFile(Failed),
 }
 
-/// Gives the rows of a whole table, one by one, to what it is given.
-pub type Snapshot<'s, F> = dyn FnMut(&mut dyn FnMut(&<F as Family>::Row<'_>)) + 's;
+/// Gives the rows of a whole table, as text with the newest columns, one by one to what it is
+/// given.
+pub type Snapshot<'s> = dyn FnMut(&mut dyn FnMut(&[u8])) + 's;
 
 /// An open set of lease files. Whoever has it is the only one that writes.
 #[derive(Debug)]
-pub struct Memfile<F> {
+pub struct Memfile {
     storage: Arc<dyn Storage>,
     files: LeaseFiles,
+    format: Format,
     file: Arc<dyn LogFile>,
     end: u64,
     columns: Columns,
     max_row_errors: u32,
     needs_cleanup: bool,
     _lock: Lock,
-    family: PhantomData<F>,
 }
 
-impl<F: RowCodec> Memfile<F> {
+impl Memfile {
     /// Opens the lease file `live` and those around it, making it when there is none. All that was
     /// loaded, and the names of the files, is flushed when this returns.
     ///
     /// # Errors
     ///
     /// See [`OpenError`]; the files load as before.
-    pub fn open(
+    pub fn open<F: Rows>(
         storage: Arc<dyn Storage>,
         live: &Path,
         options: OpenOptions,
     ) -> Result<(Self, Vec<F::Lease>, LoadReport), OpenError> {
+        let format = Format::of::<F>();
         let files = LeaseFiles::new(live);
         let lock = storage.lock(&files.lock).tried("lock", &files.lock)?;
         let lock = lock.ok_or_else(|| OpenError::InUse(files.live.clone()))?;
@@ -151,9 +150,9 @@ impl<F: RowCodec> Memfile<F> {
             &[&files.previous, &files.rotated][..]
         };
         for path in before {
-            sources.extend(find::<F>(&*storage, path)?.and_then(|(_, found)| found.source));
+            sources.extend(find(&format, &*storage, path)?.and_then(|(_, found)| found.source));
         }
-        let live = find::<F>(&*storage, &files.live)?;
+        let live = find(&format, &*storage, &files.live)?;
         if let Some((_, found)) = &live {
             sources.extend(found.source.clone());
         }
@@ -167,17 +166,17 @@ impl<F: RowCodec> Memfile<F> {
         let torn_octets = live.as_ref().map_or(0, |(_, found)| found.torn_octets);
         report.torn_octets = torn_octets;
         let header = live.as_ref().and_then(|(_, found)| found.header());
-        let (file, end) = mend::<F>(&*storage, &files, live)?;
+        let (file, end) = mend(&format, &*storage, &files, live)?;
         let mut memfile = Self {
-            columns: header.map_or(Columns::NEWEST, |header| header.columns),
+            columns: header.map_or_else(|| Columns::newest(&format), |header| header.columns),
             max_row_errors: options.max_row_errors,
             needs_cleanup,
             _lock: lock,
             storage,
             files,
+            format,
             file,
             end,
-            family: PhantomData,
         };
         memfile.tidy(has_completed, header.is_some_and(|header| header.unknown > 0))?;
         Ok((memfile, leases, report))
@@ -200,6 +199,12 @@ impl<F: RowCodec> Memfile<F> {
     #[must_use]
     pub const fn columns(&self) -> Columns {
         self.columns
+    }
+
+    /// The columns of the files that are made from now on.
+    #[must_use]
+    pub const fn newest_columns(&self) -> Columns {
+        Columns::newest(&self.format)
     }
 
     /// The live file's path.
@@ -264,7 +269,9 @@ impl<F: RowCodec> Memfile<F> {
             return Ok(Rotation::CleanupFirst);
         }
         self.sync()?;
-        let next = match prepare(&*self.storage, &self.files, header_only::<F>) {
+        let next = match prepare(&*self.storage, &self.files, |writer| {
+            header_only(&self.format, writer)
+        }) {
             Ok(next) => next,
             Err(failed) => return Ok(Rotation::NoNewFile(failed)),
         };
@@ -273,18 +280,18 @@ impl<F: RowCodec> Memfile<F> {
         self.needs_cleanup = true;
         rename(&*self.storage, &self.files, &self.files.scratch, &self.files.live)?;
         (self.file, self.end) = (next.file, next.len);
-        self.columns = Columns::NEWEST;
+        self.columns = self.newest_columns();
         Ok(Rotation::Done)
     }
 
     /// The clean-up of the rotated files, to be run beside.
     #[must_use]
-    pub fn cleanup(&self) -> Cleanup<F> {
+    pub fn cleanup(&self) -> Cleanup {
         Cleanup {
             storage: self.storage.clone(),
             files: self.files.clone(),
+            format: self.format,
             max_row_errors: self.max_row_errors,
-            family: PhantomData,
         }
     }
 
@@ -302,31 +309,32 @@ impl<F: RowCodec> Memfile<F> {
     /// # Errors
     ///
     /// The files load no worse than before; it may be tried again.
-    pub fn replace(&mut self, snapshot: &mut Snapshot<'_, F>) -> Result<(), Failed> {
+    pub fn replace(&mut self, snapshot: &mut Snapshot<'_>) -> Result<(), Failed> {
         prepare(&*self.storage, &self.files, |writer| {
-            header_only::<F>(writer)?;
+            header_only(&self.format, writer)?;
             let mut result = Ok(());
             snapshot(&mut |row| {
                 if result.is_ok() {
-                    result = writer.append(|block| F::encode(row, Columns::NEWEST, block));
+                    result = writer.append(|block| block.extend_from_slice(row));
                 }
             });
             result
         })?;
         rename(&*self.storage, &self.files, &self.files.scratch, &self.files.completed)?;
         self.needs_cleanup = true;
-        let next = prepare(&*self.storage, &self.files, header_only::<F>)?;
+        let next =
+            prepare(&*self.storage, &self.files, |writer| header_only(&self.format, writer))?;
         rename(&*self.storage, &self.files, &self.files.scratch, &self.files.live)?;
         (self.file, self.end) = (next.file, next.len);
-        self.columns = Columns::NEWEST;
+        self.columns = self.newest_columns();
         self.cleanup().finish()?;
         self.needs_cleanup = false;
         Ok(())
     }
 }
 
-fn header_only<F: RowCodec>(writer: &mut BlockWriter<'_>) -> std::io::Result<()> {
-    writer.append(|block| Columns::NEWEST.encode_header::<F>(block))
+fn header_only(format: &Format, writer: &mut BlockWriter<'_>) -> std::io::Result<()> {
+    writer.append(|block| Columns::newest(format).encode_header(format, block))
 }
 
 /// Kea's clean-up may go on when its server has stopped; it deletes what we would load.
@@ -345,16 +353,17 @@ fn refuse_while_kea_cleans(storage: &dyn Storage, files: &LeaseFiles) -> Result<
 
 type Opened = (Arc<dyn LogFile>, Found);
 
-fn find<F: RowCodec>(storage: &dyn Storage, path: &Path) -> Result<Option<Opened>, OpenError> {
+fn find(format: &Format, storage: &dyn Storage, path: &Path) -> Result<Option<Opened>, OpenError> {
     let Some(file) = storage.open(path).tried("open", path)? else { return Ok(None) };
-    let found = inspect::<F>(path, file.clone())?;
-    let found = found.ok_or_else(|| OpenError::NotALeaseFile(path.to_owned(), F::NAME))?;
+    let found = inspect(format, path, file.clone())?;
+    let found = found.ok_or_else(|| OpenError::NotALeaseFile(path.to_owned()))?;
     Ok(Some((file, found)))
 }
 
 /// Makes the live file one that can be appended to, whatever was found: cuts a torn row off, makes
 /// a new file when there was none.
-fn mend<F: RowCodec>(
+fn mend(
+    format: &Format,
     storage: &dyn Storage,
     files: &LeaseFiles,
     live: Option<Opened>,
@@ -368,7 +377,7 @@ fn mend<F: RowCodec>(
         storage.sync_folder(&files.folder).tried("flush the folder", &files.folder)?;
         return Ok((file, source.end));
     }
-    let next = prepare(storage, files, header_only::<F>)?;
+    let next = prepare(storage, files, |writer| header_only(format, writer))?;
     rename(storage, files, &files.scratch, &files.live)?;
     Ok((next.file, next.len))
 }
@@ -395,7 +404,8 @@ fn rewrite_tail(file: &dyn LogFile, start: u64, end: u64) -> std::io::Result<()>
 }
 
 /// Finds header and last complete row; `None` when it is not a lease file.
-pub(super) fn inspect<F: RowCodec>(
+pub(super) fn inspect(
+    format: &Format,
     path: &Path,
     file: Arc<dyn LogFile>,
 ) -> Result<Option<Found>, Failed> {
@@ -406,9 +416,9 @@ pub(super) fn inspect<F: RowCodec>(
     let head = &head[..read];
     let Some(start) = head.iter().position(|&octet| octet == b'\n') else {
         let found = Found { source: None, torn_octets: len };
-        return Ok((read < HEADER_MAX && Header::is_torn::<F>(head)).then_some(found));
+        return Ok((read < HEADER_MAX && Header::is_torn(format, head)).then_some(found));
     };
-    let Some(header) = Header::parse::<F>(&head[..start]) else { return Ok(None) };
+    let Some(header) = Header::parse(format, &head[..start]) else { return Ok(None) };
     let end = last_row_end(&*file, len).tried("read", path)?;
     let source = Source { path: path.to_owned(), file, header, start: start as u64 + 1, end };
     Ok(Some(Found { source: Some(source), torn_octets: len - end }))

@@ -1,9 +1,12 @@
-//! Values of a row: text in, numbers and octets out.
+//! Rows in: one line of text as a lease, or the reason why it is none.
 
 use std::fmt;
 use std::str::FromStr;
 
 use dhcp_lease::LeaseState;
+
+use super::columns::Header;
+use super::format::{Format, Rows};
 
 /// Why a row is no lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,8 +17,7 @@ pub enum RowFault {
     ValueCount,
     /// The value of this column cannot be read.
     Value(&'static str),
-    /// No client, and not declined: in v4 neither hardware address nor client identifier, in v6 an
-    /// empty DUID.
+    /// No identity of a client, and not declined.
     NoClient,
 }
 
@@ -25,90 +27,94 @@ impl fmt::Display for RowFault {
             Self::Rubbish => f.write_str("rubbish, as a power failure leaves it"),
             Self::ValueCount => f.write_str("number of values does not go with the header"),
             Self::Value(column) => write!(f, "cannot read {column}"),
-            Self::NoClient => f.write_str("no client (hwaddr, client_id, duid), and not declined"),
+            Self::NoClient => f.write_str("no client, and not declined"),
         }
     }
 }
 
-/// The values of a row, in the order of the columns.
-#[derive(Debug)]
+/// Reads the line of a file with this `header`, given without its line end. Rows may have fewer
+/// values than the header names columns where a default is known, or more as far as they are known:
+/// two versions of Kea may have taken turns on the file.
+///
+/// # Errors
+///
+/// The first fault met.
+pub(crate) fn parse_row<F: Rows>(
+    line: &[u8],
+    format: &Format,
+    header: Header,
+) -> Result<F::Lease, RowFault> {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    // Kea 2.2 writes control characters of a host name as they are, but never a zero.
+    if line.contains(&0) {
+        return Err(RowFault::Rubbish);
+    }
+    let parse = || {
+        let mut values = Values { line: Some(line) };
+        let lease = F::parse(&mut values)?;
+        if format.names.len() + values.left() > header.most_values(format) {
+            return Err(RowFault::ValueCount);
+        }
+        Ok(lease)
+    };
+    parse().map_err(|fault| match fault {
+        _ if line.iter().any(|&octet| octet < 0x20 && octet != b'\t') => RowFault::Rubbish,
+        fault => fault,
+    })
+}
+
+/// The values of a row, one after the other.
 pub struct Values<'a> {
-    rest: Option<&'a [u8]>,
-    taken: usize,
-    most: usize,
+    line: Option<&'a [u8]>,
 }
 
 impl<'a> Values<'a> {
-    /// The values of `line`, of which there may be `most`.
-    pub(super) const fn new(line: &'a [u8], most: usize) -> Self {
-        Self { rest: Some(line), taken: 0, most }
+    /// The next value, that of `column`.
+    pub(crate) fn next(&mut self, column: &'static str) -> Value<'a> {
+        let Some(line) = self.line else { return Value { text: None, column } };
+        let (text, rest) = match line.iter().position(|&octet| octet == b',') {
+            Some(at) => (&line[..at], Some(&line[at + 1..])),
+            None => (line, None),
+        };
+        self.line = rest;
+        Value { text: Some(text), column }
     }
 
-    /// The next value, of the column with this name.
-    pub fn next(&mut self, column: &'static str) -> Value<'a> {
-        self.taken += 1;
-        let Some(rest) = self.rest else { return Value { text: None, column } };
-        let end = rest.iter().position(|&octet| octet == b',');
-        self.rest = end.map(|end| &rest[end + 1..]);
-        Value { text: Some(&rest[..end.unwrap_or(rest.len())]), column }
-    }
-
-    /// To be called after the last column.
-    ///
-    /// # Errors
-    ///
-    /// When there are more values than there may be.
-    pub fn end(&self) -> Result<(), RowFault> {
-        let more = self.rest.map_or(0, |rest| rest.split(|&octet| octet == b',').count());
-        if self.taken + more > self.most { Err(RowFault::ValueCount) } else { Ok(()) }
+    /// How many there are behind those taken.
+    fn left(&self) -> usize {
+        self.line.map_or(0, |line| 1 + line.iter().filter(|&&octet| octet == b',').count())
     }
 }
 
 /// Octets of an identity: at most 255.
-#[derive(Debug)]
-pub struct Octets {
+pub(crate) struct Octets {
     octets: [u8; 255],
     len: usize,
 }
 
 impl Octets {
-    /// The octets.
-    #[must_use]
-    pub fn octets(&self) -> &[u8] {
+    pub(crate) fn octets(&self) -> &[u8] {
         &self.octets[..self.len]
     }
 
-    /// Whether there are none.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
+    pub(crate) const fn is_empty(&self) -> bool {
         self.len == 0
     }
 }
 
 /// One value of a row; `None` when the row has ended before.
-#[derive(Clone, Copy, Debug)]
-pub struct Value<'a> {
+#[derive(Clone, Copy)]
+pub(crate) struct Value<'a> {
     text: Option<&'a [u8]>,
     column: &'static str,
 }
 
 impl<'a> Value<'a> {
-    /// The value, or `default` when the row has ended before.
-    #[must_use]
-    pub fn or(self, default: &'a str) -> Self {
+    pub(crate) fn or(self, default: &'a str) -> Self {
         Self { text: Some(self.text.unwrap_or(default.as_bytes())), ..self }
     }
 
-    /// The value, or `default` when it is empty or the row has ended before.
-    #[must_use]
-    pub fn or_if_empty(self, default: &'a str) -> Self {
-        let text = self.text.filter(|text| !text.is_empty());
-        Self { text: Some(text.unwrap_or(default.as_bytes())), ..self }
-    }
-
-    /// That this value cannot be read.
-    #[must_use]
-    pub const fn fault(self) -> RowFault {
+    pub(crate) const fn fault(self) -> RowFault {
         RowFault::Value(self.column)
     }
 
@@ -116,23 +122,13 @@ impl<'a> Value<'a> {
         self.text.ok_or(RowFault::ValueCount)
     }
 
-    /// An address as text.
-    ///
-    /// # Errors
-    ///
-    /// When there is no value, or another one.
-    pub fn address<T: FromStr>(self) -> Result<T, RowFault> {
+    pub(crate) fn address<A: FromStr>(self) -> Result<A, RowFault> {
         let text = self.octets()?;
         let text = std::str::from_utf8(text).map_err(|_| self.fault())?;
         text.parse().map_err(|_| self.fault())
     }
 
-    /// A decimal number.
-    ///
-    /// # Errors
-    ///
-    /// When there is no value, or another one.
-    pub fn number<T: TryFrom<u64>>(self) -> Result<T, RowFault> {
+    pub(crate) fn number<T: TryFrom<u64>>(self) -> Result<T, RowFault> {
         let text = self.octets()?;
         if text.is_empty() {
             return Err(self.fault());
@@ -149,12 +145,12 @@ impl<'a> Value<'a> {
         T::try_from(value).map_err(|_| self.fault())
     }
 
-    /// 0 or 1.
-    ///
-    /// # Errors
-    ///
-    /// When there is no value, or another one.
-    pub fn flag(self) -> Result<bool, RowFault> {
+    /// A number, or `default` where there is none.
+    pub(crate) fn number_or<T: TryFrom<u64>>(self, default: T) -> Result<T, RowFault> {
+        if self.octets()?.is_empty() { Ok(default) } else { self.number() }
+    }
+
+    pub(crate) fn flag(self) -> Result<bool, RowFault> {
         match self.octets()? {
             b"0" => Ok(false),
             b"1" => Ok(true),
@@ -162,21 +158,12 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Kea's state.
-    ///
-    /// # Errors
-    ///
-    /// When there is no value, or another one.
-    pub fn state(self) -> Result<LeaseState, RowFault> {
+    pub(crate) fn state(self) -> Result<LeaseState, RowFault> {
         LeaseState::from_number(self.number()?).ok_or_else(|| self.fault())
     }
 
     /// Octets of one or two digits, parted by colons.
-    ///
-    /// # Errors
-    ///
-    /// When there is no value, or another one.
-    pub fn colon_hex(self) -> Result<Octets, RowFault> {
+    pub(crate) fn colon_hex(self) -> Result<Octets, RowFault> {
         let text = self.octets()?;
         let mut octets = Octets { octets: [0; 255], len: 0 };
         if text.is_empty() {
@@ -214,22 +201,13 @@ impl<'a> Value<'a> {
         Ok(String::from_utf8_lossy(&octets).into_owned())
     }
 
-    /// A host name, at most as long as a name can be (RFC 1035 §2.3.4).
-    ///
-    /// # Errors
-    ///
-    /// When there is no value, or another one.
-    pub fn hostname(self) -> Result<String, RowFault> {
+    /// At most as long as a name can be (RFC 1035 §2.3.4).
+    pub(crate) fn hostname(self) -> Result<String, RowFault> {
         let name = self.unescaped()?;
         if name.len() <= 255 { Ok(name) } else { Err(self.fault()) }
     }
 
-    /// JSON, or nothing.
-    ///
-    /// # Errors
-    ///
-    /// When there is no value, or another one.
-    pub fn json(self) -> Result<String, RowFault> {
+    pub(crate) fn json(self) -> Result<String, RowFault> {
         let text = self.unescaped()?;
         if text.is_empty() || text.trim_start().starts_with('{') {
             Ok(text)

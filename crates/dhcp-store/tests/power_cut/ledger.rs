@@ -4,15 +4,16 @@
 use std::collections::BTreeMap;
 
 use dhcp_lease::LeaseState;
-use dhcp_lease::sample::{Sample, Summary};
+
+use crate::case::Case;
 
 /// What a lease file says of an address; `None` = free.
 pub type Kept = Option<(LeaseState, Vec<u8>, u64, u32)>;
 
 /// The part of a lease that a client was told.
-pub fn kept<F: Sample>(lease: &F::Lease) -> (F::Address, Kept) {
-    let Summary { address, client, state, cltt_s, valid_lifetime_s, .. } = F::sample(lease);
-    (address, Some((state, client, cltt_s, valid_lifetime_s)))
+pub fn kept<F: Case>(lease: &F::Lease) -> Kept {
+    let told = F::sample(lease);
+    Some((told.state, F::owner(lease), told.cltt_s, told.valid_lifetime_s))
 }
 
 fn has_ended(kept: &Kept, now_s: u64) -> bool {
@@ -35,20 +36,26 @@ struct Waiting<A> {
 
 /// The promises of one life of a server.
 #[derive(Debug)]
-pub struct Ledger<F: Sample> {
+pub struct Ledger<F: Case> {
     histories: BTreeMap<F::Address, History>,
     waiting: Vec<Waiting<F::Address>>,
     /// Acknowledgements so far.
     pub acknowledged: u64,
 }
 
-impl<F: Sample> Ledger<F> {
+impl<F: Case> Default for Ledger<F> {
+    fn default() -> Self {
+        Self { histories: BTreeMap::new(), waiting: Vec::new(), acknowledged: 0 }
+    }
+}
+
+impl<F: Case> Ledger<F> {
     /// A life begins with what was loaded: all of it is promised.
     pub fn begin(leases: &[F::Lease]) -> Self {
-        let mut ledger = Self { histories: BTreeMap::new(), waiting: Vec::new(), acknowledged: 0 };
+        let mut ledger = Self::default();
         for lease in leases {
-            let (address, state) = kept::<F>(lease);
-            let history = History { states: vec![state], acknowledged: 0 };
+            let address = F::sample(lease).address;
+            let history = History { states: vec![kept::<F>(lease)], acknowledged: 0 };
             let known = ledger.histories.insert(address, history);
             assert!(known.is_none(), "{address} was loaded twice");
         }
@@ -104,8 +111,8 @@ impl<F: Sample> Ledger<F> {
     pub fn check(&self, leases: &[F::Lease], now_s: u64) -> Result<(), String> {
         let mut found: BTreeMap<F::Address, Kept> = BTreeMap::new();
         for lease in leases {
-            let (address, state) = kept::<F>(lease);
-            if found.insert(address, state).is_some() {
+            let address = F::sample(lease).address;
+            if found.insert(address, kept::<F>(lease)).is_some() {
                 return Err(format!("{address} was loaded twice"));
             }
         }

@@ -8,16 +8,19 @@ use base::{Now, Random};
 use dhcp_lease::contract::{Action, Change, Facts, FetchKeys, SlotView};
 use dhcp_lease::{LeaseState, LeaseStore, LeaseTable, Occupancy, Owner, PoolIndex, PoolSet};
 use dhcp_store::log::{CoreOptions, LogCore, ShardLog, Shards};
-use dhcp_store::memfile::Cleanup;
+use dhcp_store::memfile::{Cleanup, rows_of_table};
 use dhcp_store::storage::{Faults, PowerCutStorage, Survival};
 use dhcp_store::{Durability, Memfile, MemfileStore, OpenOptions};
 
-use crate::family::Lived;
+use crate::case::Case;
 use crate::ledger::Ledger;
 
 const LEASE_FILE: &str = "/leases/leases.csv";
 const SHARDS: usize = 2;
 const CLIENTS: u64 = 40;
+const ADDRESSES: u32 = 30;
+/// Number of the first.
+const FIRST: u32 = 0x0a00_0001;
 /// Actions of one life, unless the power goes off before.
 const ACTIONS: u64 = 300;
 /// Steps of the storage among which the power may go off.
@@ -52,31 +55,31 @@ pub struct Tally {
     pub restarts: u64,
 }
 
-struct World<'r, F: Lived> {
+struct World<'r, F: Case> {
     random: &'r mut Random,
     now: Now,
     storage: PowerCutStorage,
     table: Arc<LeaseTable<F>>,
     pools: Arc<PoolSet<F>>,
     stores: Vec<MemfileStore<F>>,
-    core: LogCore<F>,
-    cleanup: Option<Cleanup<F>>,
+    core: LogCore,
+    cleanup: Option<Cleanup>,
     ledger: Ledger<F>,
     rules: Rules,
     promised: u64,
 }
 
 /// Lives one life after the other on a disk; an error is a promise that was not kept.
-pub fn simulate<F: Lived>(seed: u64, rules: Rules, tally: &mut Tally) -> Result<(), String> {
+pub fn simulate<F: Case>(seed: u64, rules: Rules, tally: &mut Tally) -> Result<(), String> {
     let mut random = Random::from_seed(seed);
     let mut now = Now { mono_ns: 1, wall_us: 1_800_000_000_000_000 };
     let mut storage = PowerCutStorage::new(random.next_u64(), faults(&mut random, rules));
-    let mut ledger = Ledger::<F>::begin(&[]);
+    let mut ledger = Ledger::<F>::default();
     for _ in 0..rules.lives {
         match open::<F>(&storage, now, rules) {
             Ok((memfile, leases)) => {
                 ledger.check(&leases, now.wall_s())?;
-                let mut world = World::new(&mut random, now, storage, memfile, &leases, rules);
+                let mut world = World::<F>::new(&mut random, now, storage, memfile, &leases, rules);
                 let lived = world.live(tally);
                 (now, ledger, storage) = (world.now, world.ledger, world.storage);
                 lived?;
@@ -123,13 +126,13 @@ fn faults(random: &mut Random, rules: Rules) -> Faults {
     faults
 }
 
-fn open<F: Lived>(
+fn open<F: Case>(
     storage: &PowerCutStorage,
     now: Now,
     rules: Rules,
-) -> Result<(Memfile<F>, Vec<F::Lease>), String> {
+) -> Result<(Memfile, Vec<F::Lease>), String> {
     let options = OpenOptions { threads: 1 + (now.wall_us % 2) as usize, ..OpenOptions::default() };
-    let opened = Memfile::open(Arc::new(storage.clone()), Path::new(LEASE_FILE), options);
+    let opened = Memfile::open::<F>(Arc::new(storage.clone()), Path::new(LEASE_FILE), options);
     let (memfile, leases, report) = opened.map_err(|error| error.to_string())?;
     // Rubbish may happen to have a line end and nothing that tells it from a bad row.
     if report.bad_rows > 0 && !rules.ends.contains(&Survival::PowerFailed) {
@@ -138,17 +141,17 @@ fn open<F: Lived>(
     Ok((memfile, leases))
 }
 
-impl<'r, F: Lived> World<'r, F> {
+impl<'r, F: Case> World<'r, F> {
     fn new(
         random: &'r mut Random,
         now: Now,
         storage: PowerCutStorage,
-        memfile: Memfile<F>,
+        memfile: Memfile,
         leases: &[F::Lease],
         rules: Rules,
     ) -> Self {
         let table = Arc::new(LeaseTable::new(7));
-        let pools = table.configure(&F::pools());
+        let pools = table.configure(&[F::pool(FIRST, FIRST + ADDRESSES - 1)]);
         leases.iter().for_each(|lease| table.load(lease.clone()));
         let shards = Shards::new(SHARDS, |_| {});
         let options = CoreOptions { durability: rules.durability, lfc_interval_s: 0 };
@@ -238,24 +241,23 @@ impl<'r, F: Lived> World<'r, F> {
         self.clean_up(tally);
         self.may_be_cut_during(16);
         let table = self.table.clone();
-        let result = self.core.restart(self.now, &mut |sink| {
-            table.for_each_lease(|lease| sink(&F::row_of(&lease)));
-        });
+        let result = self.core.restart(self.now, &mut |sink| rows_of_table(&table, sink));
         tally.restarts += u64::from(result.is_ok());
     }
 
     fn client_acts(&mut self) -> Result<(), String> {
-        let client = self.random.below(CLIENTS) as u32;
+        let client = self.random.below(CLIENTS) as u8;
         let shard = self.random.below(SHARDS as u64) as usize;
-        let pool = PoolIndex(client % self.pools.specs().len() as u32);
+        let octets = F::octets(client);
+        let identity = F::identity(&octets);
         let keys = FetchKeys {
-            identity: F::identity(client),
+            identity,
             addresses: [None, None],
             pools: &*self.pools,
-            candidate_pools: &[pool],
+            candidate_pools: &[PoolIndex(0)],
             is_candidate_spare: true,
         };
-        let mut facts = Facts::default();
+        let mut facts = Facts::<F>::default();
         self.stores[shard].fetch(self.now, &keys, &mut facts);
         let mine = |slot: &&SlotView<F>| {
             slot.owner == Owner::Asking && slot.occupancy == Occupancy::Leased
@@ -265,8 +267,7 @@ impl<'r, F: Lived> World<'r, F> {
         let valid_lifetime_s = 5 + self.random.below(100) as u32;
         let terms = F::terms(valid_lifetime_s, 1, "a,b.example");
         let now_s = self.now.wall_s();
-        let leased =
-            Some((LeaseState::Assigned, F::client_octets(client), now_s, valid_lifetime_s));
+        let leased = Some((LeaseState::Assigned, octets.clone(), now_s, valid_lifetime_s));
         let (action, state) = match (mine.is_some(), self.random.below(10)) {
             (true, 0..4) => (Action::Release, None),
             (true, 4) => {
@@ -277,7 +278,6 @@ impl<'r, F: Lived> World<'r, F> {
             _ => (Action::Lease(terms), leased),
         };
         let (address, expected_version) = (slot.address, slot.version);
-        let identity = F::identity(client);
         let change = Change { identity, address, expected_version, action };
         let receipt = self.stores[shard].commit(self.now, &[change]);
         self.stores[shard].submit(self.now);

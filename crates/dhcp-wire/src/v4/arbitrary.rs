@@ -9,24 +9,8 @@ use base::{Random, Writer};
 use super::layout::{COOKIE, FILE, OPTIONS_AT, OVERLOAD_FILE, OVERLOAD_SNAME, SNAME};
 use super::option::{END, OPTION_OVERLOAD, PAD};
 use super::{MessageType, option};
-
-/// The buffer that datagrams are made in should have this many octets; with fewer they are shorter.
-pub const BUFFER_LEN: usize = 1_600;
-
-/// What kind of datagram was made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A message that [`super::Message::parse`] accepts.
-    Sound,
-    /// A sound message with one to four changes.
-    Changed,
-    /// A capture with one to four changes.
-    ChangedCapture,
-    /// Random octets behind a right cookie.
-    NoiseAfterCookie,
-    /// Random octets.
-    Noise,
-}
+use crate::arbitrary::Maker;
+pub use crate::arbitrary::{BUFFER_LEN, Kind};
 
 /// Codes that readers treat in their own way, more often than chance would give them.
 const FAVORED: [u8; 20] = [
@@ -52,35 +36,25 @@ const FAVORED: [u8; 20] = [
     option::CLASSLESS_STATIC_ROUTE,
 ];
 
+/// How it is done here.
+const MAKER: Maker = Maker {
+    sound,
+    header,
+    options_at: OPTIONS_AT,
+    edges: &[0, 1, 2, 3, 4, 52, 53, 61, 82, 127, 128, 254, END],
+    change_an_option,
+};
+
 /// Fills the front of `buffer` with a datagram of a random kind and gives the kind and its length.
 /// `captures` are messages to change, possibly none.
 pub fn datagram(random: &mut Random, captures: &[&[u8]], buffer: &mut [u8]) -> (Kind, usize) {
-    match random.below(20) {
-        0..8 => (Kind::Sound, sound(random, buffer)),
-        8..13 => {
-            let len = sound(random, buffer);
-            (Kind::Changed, change_some(random, buffer, len))
-        }
-        13..17 => {
-            let Some(capture) = random.pick(captures) else {
-                return (Kind::Sound, sound(random, buffer));
-            };
-            let len = capture.len().min(buffer.len());
-            buffer[..len].copy_from_slice(&capture[..len]);
-            (Kind::ChangedCapture, change_some(random, buffer, len))
-        }
-        17..19 => {
-            let len = header(random, buffer);
-            let noise = random.below((buffer.len() - len).min(400) as u64 + 1) as usize;
-            random.fill(&mut buffer[len..len + noise]);
-            (Kind::NoiseAfterCookie, len + noise)
-        }
-        _ => {
-            let len = random.below(buffer.len().min(700) as u64 + 1) as usize;
-            random.fill(&mut buffer[..len]);
-            (Kind::Noise, len)
-        }
-    }
+    MAKER.datagram(random, captures, buffer)
+}
+
+/// Changes the datagram of `len` octets at the front of `buffer` in one place: a bit, an octet, a
+/// length, its end, or a stretch doubled or taken out. Gives its new length.
+pub fn change(random: &mut Random, buffer: &mut [u8], len: usize) -> usize {
+    MAKER.change(random, buffer, len)
 }
 
 /// Makes a message that is accepted, with options in one to three places, in pieces, between
@@ -237,43 +211,6 @@ fn pieces(random: &mut Random, place: &mut Writer<'_>, code: u8, value: &[u8]) {
 
 fn is_used(used: &[u64; 4], code: u8) -> bool {
     used[usize::from(code >> 6)] & (1 << (code & 63)) != 0
-}
-
-fn change_some(random: &mut Random, buffer: &mut [u8], len: usize) -> usize {
-    (0..=random.below(4)).fold(len, |len, _| change(random, buffer, len))
-}
-
-/// Changes the datagram of `len` octets at the front of `buffer` in one place: a bit, an octet, a
-/// length, its end, or a stretch doubled or taken out. Gives its new length.
-pub fn change(random: &mut Random, buffer: &mut [u8], len: usize) -> usize {
-    if len == 0 {
-        return 0;
-    }
-    // Most changes go to the options, where most of what is read is.
-    let is_long = len > OPTIONS_AT;
-    let first = if is_long && random.chance(5, 6) { OPTIONS_AT } else { 0 };
-    let at = first + random.below((len - first) as u64) as usize;
-    match random.below(8) {
-        0 | 1 => buffer[at] ^= 1 << random.below(8),
-        2 | 3 => {
-            let edges = [0, 1, 2, 3, 4, 52, 53, 61, 82, 127, 128, 254, END];
-            buffer[at] = random.pick(&edges).copied().unwrap_or(PAD);
-        }
-        4 => return at,
-        5 => {
-            let stretch = 1 + random.below(((len - at).min(40)) as u64) as usize;
-            let stretch = stretch.min(len - at).min(buffer.len() - len);
-            buffer.copy_within(at..len, at + stretch);
-            return len + stretch;
-        }
-        6 => {
-            let stretch = (1 + random.below(40) as usize).min(len - at);
-            buffer.copy_within(at + stretch..len, at);
-            return len - stretch;
-        }
-        _ => change_an_option(random, &mut buffer[..len]),
-    }
-    len
 }
 
 /// Changes code or length of one option of a message, if it has one.

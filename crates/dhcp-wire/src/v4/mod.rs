@@ -20,7 +20,9 @@ pub use message::{Message, Options};
 pub use message_type::MessageType;
 pub use value::{Fragments, OptionValue};
 pub use walk::Instances;
-pub use writer::{MessageWriter, NoRoom};
+pub use writer::MessageWriter;
+
+pub use crate::shared::NoRoom;
 
 /// Where the fields of a message are (RFC 2131 §2).
 mod layout {

@@ -1,28 +1,16 @@
 //! Writing a message into a buffer that the caller owns.
 
-use core::fmt;
 use core::ops::Range;
 
 use super::layout::{FILE, OPTIONS_AT, OVERLOAD_FILE, OVERLOAD_SNAME, SNAME};
 use super::option::{END, OPTION_OVERLOAD, PAD};
 use super::{Header, MessageType, OptionValue};
+use crate::shared::NoRoom;
 
 /// Octets that option 52 takes.
 const OVERLOAD_LEN: usize = 3;
 /// Octets of a value in one piece, at most.
 const PIECE_MAX: usize = 255;
-
-/// The message did not fit into its buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoRoom;
-
-impl fmt::Display for NoRoom {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the message does not fit into its buffer")
-    }
-}
-
-impl core::error::Error for NoRoom {}
 
 /// A message being written. What does not fit makes [`MessageWriter::finish`] fail, so a chain of
 /// writes needs one check at the end.

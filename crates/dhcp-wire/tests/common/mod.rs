@@ -1,20 +1,54 @@
-//! The captures of `conformance/vectors/dhcp4`.
+//! The captures of `conformance/vectors`.
 
 use std::path::PathBuf;
 
-use packet_wire::{frame, pcap};
+use packet_wire::{ethernet, frame, ipv6, pcap, protocol, udp};
 
-/// The captures, by name without `.pcap`.
-pub(crate) const CAPTURES: [&str; 5] = ["perfdhcp", "dhclient", "dhclient-nak", "udhcpc", "odd"];
-
-/// Where a file of the vectors is.
-pub(crate) fn vector(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../conformance/vectors/dhcp4").join(name)
+/// The vectors of one family.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Vectors {
+    folder: &'static str,
+    /// The captures, by name without `.pcap`.
+    pub(crate) captures: &'static [&'static str],
 }
 
-/// The UDP payloads of a capture.
-pub(crate) fn payloads(capture: &str) -> Vec<Vec<u8>> {
-    let file = std::fs::read(vector(&format!("{capture}.pcap"))).unwrap();
-    let payload = |record: pcap::Record<'_>| frame::open(record.octets).unwrap().1.to_vec();
-    pcap::Reader::new(&file).unwrap().map(|record| payload(record.unwrap())).collect()
+/// DHCPv4.
+pub(crate) const V4: Vectors = Vectors {
+    folder: "dhcp4",
+    captures: &["perfdhcp", "dhclient", "dhclient-nak", "udhcpc", "odd"],
+};
+/// DHCPv6.
+pub(crate) const V6: Vectors =
+    Vectors { folder: "dhcp6", captures: &["perfdhcp", "dhclient", "dhcpcd", "odd"] };
+
+impl Vectors {
+    /// Where a file is.
+    pub(crate) fn file(self, name: &str) -> PathBuf {
+        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../conformance/vectors");
+        folder.join(self.folder).join(name)
+    }
+
+    /// The UDP payloads of a capture.
+    pub(crate) fn payloads(self, capture: &str) -> Vec<Vec<u8>> {
+        let file = std::fs::read(self.file(&format!("{capture}.pcap"))).unwrap();
+        let payload = |record: pcap::Record<'_>| open(record.octets).to_vec();
+        pcap::Reader::new(&file).unwrap().map(|record| payload(record.unwrap())).collect()
+    }
+
+    /// The UDP payloads of all captures.
+    pub(crate) fn all_payloads(self) -> Vec<Vec<u8>> {
+        self.captures.iter().flat_map(|capture| self.payloads(capture)).collect()
+    }
+}
+
+/// The UDP payload of a frame.
+fn open(octets: &[u8]) -> &[u8] {
+    let (header, packet) = ethernet::Header::parse(octets).unwrap();
+    if header.ether_type == ethernet::TYPE_IPV4 {
+        return frame::open(octets).unwrap().1;
+    }
+    let (ip, datagram) = ipv6::Header::parse(packet).unwrap();
+    assert_eq!(ip.next_header, protocol::UDP);
+    assert!(udp::is_checksum_right(ip.source.into(), ip.destination.into(), datagram));
+    udp::Header::parse(datagram).unwrap().1
 }

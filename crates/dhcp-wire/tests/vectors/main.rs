@@ -1,4 +1,5 @@
-//! Messages from real clients and servers, against what tshark reads in them.
+//! Messages from real clients and servers, against what tshark reads in them, and from where on
+//! Kea drops them.
 //!
 //! Each capture has a text twin: tshark's reading reduced to the fields compared here, so that the
 //! comparison needs no tshark. When tshark is installed, the twin is compared with it first.
@@ -10,211 +11,57 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod tshark;
+mod v4;
+mod v6;
 
-use common::{CAPTURES, payloads, vector};
-use dhcp_wire::v4::relay::SubOptions;
-use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, option};
-use packet_wire::{ethernet::MacAddress, frame, pcap};
-use tshark::{Piece, Reading, Values};
+use common::Vectors;
 
 fn hex(octets: impl IntoIterator<Item = u8>) -> String {
     octets.into_iter().map(|octet| format!("{octet:02x}")).collect()
 }
 
-/// Our reading of a message, in the form of tshark's.
-fn ours(message: &Message<'_>) -> Reading {
-    let fields = [
-        ("op", hex([message.op()])),
-        ("htype", hex([message.htype()])),
-        ("hlen", hex([message.hlen()])),
-        ("hops", hex([message.hops()])),
-        ("xid", hex(message.xid().to_be_bytes())),
-        ("secs", hex(message.secs().to_be_bytes())),
-        ("flags", hex(message.flags().to_be_bytes())),
-        ("ciaddr", hex(message.ciaddr().octets())),
-        ("yiaddr", hex(message.yiaddr().octets())),
-        ("siaddr", hex(message.siaddr().octets())),
-        ("giaddr", hex(message.giaddr().octets())),
-        ("chaddr", hex(message.chaddr().iter().copied())),
-        ("sname", hex(message.sname().iter().copied())),
-        ("file", hex(message.file().iter().copied())),
-    ];
-    let subs = |code: u8| match message.relay_agent_information() {
-        Some(value) if code == option::RELAY_AGENT_INFORMATION => {
-            SubOptions::new(value).map(|(code, value)| (code, hex(value.octets()))).collect()
-        }
-        _ => Vec::new(),
-    };
-    Reading {
-        fields: fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
-        options: message
-            .instances()
-            .map(|(code, value)| Piece {
-                code,
-                value: hex(value.iter().copied()),
-                subs: subs(code),
-            })
-            .collect(),
-    }
+/// Octets from hexadecimal; `-` is none.
+fn octets(hex: &str) -> Vec<u8> {
+    let digits = hex.trim_matches('-').as_bytes();
+    let octet = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16);
+    digits.chunks(2).map(|pair| octet(pair).unwrap()).collect()
 }
 
-/// Our joined options, in the form of [`Reading::joined`].
-fn joined(message: &Message<'_>) -> Values<u8> {
-    message.options().map(|(code, value)| (code, hex(value.octets()))).collect()
-}
-
-fn twin(capture: &str) -> Vec<Reading> {
-    tshark::parse(&std::fs::read_to_string(vector(&format!("{capture}.txt"))).unwrap())
-}
-
-#[test]
-fn the_twins_are_what_tshark_reads() {
-    for capture in CAPTURES {
-        let Some(readings) = tshark::read(&vector(&format!("{capture}.pcap"))) else { return };
-        if std::env::var_os("GODWIT_WRITE_TWINS").is_some_and(|value| value == "1") {
-            let twin = vector(&format!("{capture}.txt"));
-            std::fs::write(twin, tshark::render(&readings)).unwrap();
-        }
-        assert_eq!(twin(capture), readings, "{capture}");
-    }
-}
-
-#[test]
-fn we_read_what_tshark_reads() {
-    let mut compared = 0;
-    for capture in CAPTURES {
-        let theirs = twin(capture);
-        let payloads = payloads(capture);
-        assert_eq!(payloads.len(), theirs.len());
-        for (number, (payload, theirs)) in payloads.iter().zip(&theirs).enumerate() {
-            let message = Message::parse(payload).unwrap();
-            assert_eq!(ours(&message), *theirs, "{capture}, packet {}", number + 1);
-            assert_eq!(joined(&message), theirs.joined(), "{capture}, packet {}", number + 1);
-            compared += 1;
-        }
-    }
-    assert!(compared >= 60, "{compared}");
-}
-
-/// Where we do not draw the line where Kea 2.2 does, and why.
-const DIFFERENT: [(&str, &str); 9] = [
-    ("53 len 2", "the definition says one octet"),
-    ("op 0", "no such operation"),
-    ("op 3", "no such operation"),
-    ("hlen 17", "longer than its field"),
-    ("hlen 0 no client id", "sound, but nobody to lease to: for the engine to drop"),
-    ("53 in file by overload", "Kea does not look into the field"),
-    ("50 split 2+2", "Kea does not join the pieces"),
-    ("truncated 53 itself", "read as BOOTP: for the engine to drop"),
-    ("no 53", "BOOTP: for the engine to drop"),
-];
-
-#[test]
-fn we_refuse_what_kea_drops_and_take_what_it_answers() {
-    let table = std::fs::read_to_string(vector("kea-verdicts.txt")).unwrap();
-    let octets = |hex: &str| -> Vec<u8> {
-        let digits = hex.trim_matches('-').as_bytes();
-        let octet = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16);
-        digits.chunks(2).map(|pair| octet(pair).unwrap()).collect()
-    };
+/// Asserts that what `is_taken` says about the datagrams of Kea's verdicts is what Kea did, with
+/// the exceptions named in `different`. It is given the columns between verdict and name.
+fn check_verdicts(
+    vectors: Vectors,
+    different: &[(&str, &str)],
+    is_taken: impl Fn(&[&str]) -> bool,
+) {
+    let table = std::fs::read_to_string(vectors.file("kea-verdicts.txt")).unwrap();
     let mut differences = Vec::new();
     for line in table.lines().filter(|line| !line.starts_with('#')) {
         let columns: Vec<&str> = line.split(" | ").collect();
-        let [verdict, op, hlen, hops, cookie, file, options, name] = columns[..] else {
-            panic!("{line}");
-        };
-        let mut datagram = vec![0; 236];
-        datagram[..4].copy_from_slice(&[octets(op)[0], 1, octets(hlen)[0], octets(hops)[0]]);
-        datagram[24..34].copy_from_slice(&[192, 0, 2, 2, 2, 0, 0x5e, 0x30, 0, 1]);
-        datagram[108..108 + octets(file).len()].copy_from_slice(&octets(file));
-        datagram.extend(octets(cookie));
-        datagram.extend(octets(options));
-        if Message::parse(&datagram).is_ok() != (verdict == "answered") {
-            differences.push(name);
+        let [verdict, what @ .., name] = &columns[..] else { panic!("{line}") };
+        if is_taken(what) != (*verdict == "answered") {
+            differences.push(*name);
         }
     }
-    let mut expected = DIFFERENT.map(|(name, _)| name);
+    let mut expected: Vec<&str> = different.iter().map(|(name, _)| *name).collect();
     expected.sort_unstable();
     differences.sort_unstable();
     assert_eq!(differences, expected);
 }
 
-/// What the captures must hold, lest a comparison of nothing pass.
-#[test]
-fn the_captures_hold_what_they_are_for() {
-    let types = |capture: &str| -> Vec<MessageType> {
-        let payloads = payloads(capture);
-        payloads.iter().filter_map(|p| Message::parse(p).unwrap().message_type()).collect()
-    };
-    use MessageType::{Ack, Discover, Nak, Offer, Release, Request};
-    let dora = [Discover, Offer, Request, Ack];
-    assert_eq!(types("dhclient"), [&dora[..], &[Request, Ack, Release]].concat());
-    assert_eq!(types("dhclient-nak"), [&[Request, Nak], &dora[..]].concat());
-    assert_eq!(types("udhcpc"), [&dora[..], &[Request, Ack, Release]].concat());
-    let perfdhcp = types("perfdhcp");
-    assert!(dora.iter().chain(&[Release]).all(|kind| perfdhcp.contains(kind)));
-    let odd = payloads("odd");
-    let has = |test: &dyn Fn(&Message<'_>) -> bool| {
-        odd.iter().any(|payload| test(&Message::parse(payload).unwrap()))
-    };
-    assert!(has(&|m| m.option(option::OVERLOAD).is_some() && m.client_id().unwrap().len() == 13));
-    assert!(has(&|m| m.option(230).is_some_and(|value| value.len() == 600)));
-    assert!(has(&|m| m.vendor_class().is_some_and(|value| value.fragments().count() == 3)));
-    assert!(has(&|m| m.option(option::RAPID_COMMIT).is_some_and(|value| value.is_empty())));
-    assert!(has(&|m| m.hlen() == 0) && has(&|m| m.hlen() == 16) && has(&|m| m.is_broadcast()));
-}
+/// A folder for a test's files, which removes itself.
+struct Folder(std::path::PathBuf);
 
-/// Writes a message again from what its accessors say.
-fn emitted(message: &Message<'_>, buffer: &mut [u8]) -> usize {
-    let mut writer = MessageWriter::new(buffer, &Header::of(message));
-    writer.sname(message.sname()).file(message.file());
-    for (code, value) in message.options() {
-        writer.option_value(code, value);
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("dhcp-wire-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
     }
-    writer.finish(300).unwrap()
 }
 
-/// Option 52 tells where options are, which may change; the rest of the meaning may not.
-fn meaning(reading: &Reading) -> (Values<String>, Values<u8>) {
-    let mut joined = reading.joined();
-    joined.retain(|&(code, _)| code != option::OVERLOAD);
-    (reading.fields.clone(), joined)
-}
-
-#[test]
-fn what_we_write_means_the_same_to_us_and_to_tshark() {
-    let folder = std::env::temp_dir().join(format!("dhcp-wire-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    for capture in CAPTURES {
-        let mut file = pcap::Writer::new(
-            pcap::LINK_ETHERNET,
-            pcap::ByteOrder::Little,
-            pcap::Resolution::Microseconds,
-        );
-        let endpoints = frame::Endpoints {
-            source_mac: MacAddress([2, 0, 0, 0, 0, 1]),
-            destination_mac: MacAddress::BROADCAST,
-            source: "192.0.2.2:67".parse().unwrap(),
-            destination: "192.0.2.1:67".parse().unwrap(),
-        };
-        let twin = twin(capture);
-        for (payload, theirs) in payloads(capture).iter().zip(&twin) {
-            let mut buffer = [0x5a; 1_500];
-            let original = Message::parse(payload).unwrap();
-            let len = emitted(&original, &mut buffer[frame::HEADROOM..]);
-            let again = Message::parse(&buffer[frame::HEADROOM..][..len]).unwrap();
-            assert_eq!(meaning(&ours(&again)), meaning(theirs), "{capture}");
-            let frame_len = frame::seal(&mut buffer, len, &endpoints);
-            file.packet(0, &buffer[..frame_len]);
-        }
-        let path = folder.join(capture);
-        std::fs::write(&path, file.octets()).unwrap();
-        if let Some(readings) = tshark::read(&path) {
-            for (again, theirs) in readings.iter().zip(&twin) {
-                assert_eq!(meaning(again), meaning(theirs), "{capture}");
-            }
-            assert_eq!(readings.len(), twin.len());
-        }
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
     }
-    std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -1,7 +1,10 @@
-//! A private server on loopback for the tests of the binary: own folder, own ports, ended by the
-//! process id that the test started.
+//! A private server for the tests of the binary: own folder, ended by the process id that the test
+//! started; on loopback with ports of its own, or on a link of its own.
 
 #![allow(dead_code, reason = "each test file uses its own part")]
+
+pub(crate) mod capture;
+pub(crate) mod link;
 
 use std::fs;
 use std::net::UdpSocket;
@@ -76,33 +79,41 @@ pub(crate) struct ServerProcess {
 
 impl ServerProcess {
     pub(crate) fn start(config: &Path, folder: &Path) -> Self {
-        Self::launch(None, config, folder)
+        Self::start_under(Command::new("env"), config, folder)
     }
 
-    /// Starts the server as the child of `wrapper` (strace).
+    /// Starts the server by `wrapper` (strace, which stays its parent).
     pub(crate) fn start_under(wrapper: Command, config: &Path, folder: &Path) -> Self {
-        Self::launch(Some(wrapper), config, folder)
+        Self::launch(wrapper, [free_port(), free_port()], config, folder)
     }
 
-    fn launch(wrapper: Option<Command>, config: &Path, folder: &Path) -> Self {
-        let (port, relay_port) = (free_port(), free_port());
+    /// Starts the server on a port that it shares with others, perhaps.
+    pub(crate) fn start_on_ports(ports: [u16; 2], config: &Path, folder: &Path) -> Self {
+        Self::launch(Command::new("env"), ports, config, folder)
+    }
+
+    /// Starts the server by `wrapper` on the standard ports.
+    pub(crate) fn start_on_standard_ports(wrapper: Command, config: &Path, folder: &Path) -> Self {
+        Self::launch(wrapper, [67, 68], config, folder)
+    }
+
+    fn launch(
+        mut wrapper: Command,
+        [port, relay_port]: [u16; 2],
+        config: &Path,
+        folder: &Path,
+    ) -> Self {
         let stderr = folder.join("server.log");
         let binary = env!("CARGO_BIN_EXE_godwit");
-        let mut command = match wrapper {
-            Some(mut wrapper) => {
-                wrapper.arg(binary);
-                wrapper
-            }
-            None => Command::new(binary),
-        };
-        command
-            .args(["dhcp4", "-c"])
-            .arg(config)
-            .args(["-p", &port.to_string(), "-P", &relay_port.to_string()])
+        wrapper.arg(binary).args(["dhcp4", "-c"]).arg(config);
+        if port != 67 {
+            wrapper.args(["-p", &port.to_string(), "-P", &relay_port.to_string()]);
+        }
+        wrapper
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(fs::File::create(&stderr).expect("the test's folder can be written"));
-        let child = command.spawn().expect("the server can be started");
+        let child = wrapper.spawn().expect("the server can be started");
         let mut server = Self { server_pid: child.id(), child, port, relay_port, stderr };
         server.wait_until_serving();
         server
@@ -118,6 +129,11 @@ impl ServerProcess {
             std::thread::sleep(Duration::from_millis(10));
         }
         self.server_pid = child_of(self.child.id()).unwrap_or_else(|| self.child.id());
+    }
+
+    /// Waits until the log has `text`.
+    pub(crate) fn wait_for(&self, text: &str) {
+        assert!(waited_until(|| self.log().contains(text)), "no `{text}` in: {}", self.log());
     }
 
     pub(crate) fn log(&self) -> String {
@@ -158,6 +174,31 @@ impl Drop for ServerProcess {
             self.child.wait().ok();
         }
     }
+}
+
+/// Waits until `is_done`, at most half a minute; whether it came to that.
+pub(crate) fn waited_until(mut is_done: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !is_done() {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    true
+}
+
+/// Whether this is root; when everything must be tested, it must be.
+pub(crate) fn is_root() -> bool {
+    let is_root = fs::metadata("/proc/self").is_ok_and(|metadata| {
+        use std::os::unix::fs::MetadataExt;
+        metadata.uid() == 0
+    });
+    assert!(is_root || std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "this needs root");
+    if !is_root {
+        println!("skipped: this needs root");
+    }
+    is_root
 }
 
 /// The single child of process `pid`.

@@ -1,15 +1,18 @@
 //! Trials with real processes: servers that run side by side, a generator per trial, samples of both.
 
+mod fresh;
 mod set_up;
+mod settle;
 
 use std::collections::BTreeMap;
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use measure::Plan;
+use measure::plan::Protocol;
 use measure::record::{LoadRecord, Purpose, SampleDigest, TRIAL_SCHEMA, Trial, VoidReason};
 use testbed::process::describe;
 use testbed::{ChildProcess, CommandLine, Run, Sampler, Side, Target, Topology};
@@ -18,12 +21,15 @@ pub use set_up::BenchSettings;
 
 use crate::driver::Prepared;
 use crate::error::LabError;
+use crate::family::Family;
 use crate::folder;
-use crate::leases::{self, Verified};
+use crate::leases::Verified;
 use crate::progress::Progress;
 use crate::runner::{Bench, Ran, Request};
 use crate::samples::samples_of;
 use crate::subject::Subject;
+use crate::terms::Terms;
+use settle::Waits;
 
 /// How long a server may take to end when asked politely.
 const STOP_GRACE: Duration = Duration::from_secs(5);
@@ -34,8 +40,11 @@ const GENERATOR_GRACE: Duration = Duration::from_secs(15);
 #[derive(Debug)]
 struct Service {
     subject: Subject,
+    terms: Terms,
+    /// Its own folder.
+    folder: PathBuf,
     prepared: Prepared,
-    address: SocketAddrV4,
+    address: SocketAddr,
     /// Where it and its generator meet.
     topology: Topology,
     /// As it was started, namespace and processor included.
@@ -45,10 +54,19 @@ struct Service {
     next_client: u32,
     /// Lists of the leases that clients were given.
     lists: Vec<PathBuf>,
+    waits: Waits,
+    /// Times that it was started.
+    generation: u32,
 }
 
 impl Service {
-    fn target(&self, side: Side, pid: u32, address: SocketAddrV4) -> Target {
+    /// The name of the output of its next process.
+    fn next_name(&mut self) -> String {
+        self.generation += 1;
+        format!("server-{}", self.generation)
+    }
+
+    fn target(&self, side: Side, pid: u32, address: SocketAddr) -> Target {
         Target { pid, address, interface: self.topology.interface(side).to_owned() }
     }
 }
@@ -68,7 +86,8 @@ pub struct ProcessBench<'a> {
     folder: PathBuf,
     godwit: PathBuf,
     processors: Processors,
-    relay: SocketAddrV4,
+    family: Family,
+    relay: SocketAddr,
     topology: Topology,
     // Servers end before the register takes their namespaces away.
     services: Vec<Service>,
@@ -77,6 +96,10 @@ pub struct ProcessBench<'a> {
     stop: &'a AtomicBool,
     progress: &'a mut Progress,
     warnings: Vec<String>,
+    /// What was found of the leases of servers that were ended.
+    verified: Vec<Verified>,
+    /// What kept the lab from looking.
+    problems: Vec<String>,
 }
 
 impl Bench for ProcessBench<'_> {
@@ -84,15 +107,22 @@ impl Bench for ProcessBench<'_> {
         self.origin.elapsed().as_secs_f64()
     }
 
+    fn start_anew(&mut self, subjects: &[usize]) -> Result<(), LabError> {
+        self.start_all_anew(subjects)
+    }
+
     fn trial(&mut self, request: &Request) -> Result<Ran, LabError> {
         let label = self.services[request.subject].subject.label();
         let words = format!("{} {label}: {}/s", step_words(request), grouped(request.rate_per_s));
         self.progress.step(&words);
-        let trial = self.measure(request)?;
-        if let Some(status) = self.services[request.subject].process.ended().ok().flatten() {
-            let how = self.how_it_ended(request.subject, status);
-            self.progress.say(&format!("warning: {how}"));
-            return Ok(Ran::ServerGone(how));
+        let Some(wait_s) = self.settle(request.subject)? else {
+            return Ok(self.gone(request.subject));
+        };
+        let service = &self.services[request.subject];
+        let dwell_s = service.terms.dwell_s(self.plan, request.rate_per_s, request.dwell_s);
+        let trial = self.measure(&Request { dwell_s, ..*request }, wait_s)?;
+        if !matches!(self.services[request.subject].process.ended(), Ok(None)) {
+            return Ok(self.gone(request.subject));
         }
         let outcome = if trial.is_void() {
             let reasons: Vec<&str> = trial.void.iter().map(|reason| reason.words()).collect();
@@ -107,7 +137,7 @@ impl Bench for ProcessBench<'_> {
 
 impl ProcessBench<'_> {
     /// One trial, from starting the generator to its record on the disk.
-    fn measure(&mut self, request: &Request) -> Result<Trial, LabError> {
+    fn measure(&mut self, request: &Request, wait_s: f64) -> Result<Trial, LabError> {
         let service = &self.services[request.subject];
         let name = format!("{:03}-{}", request.number, service.subject.file_name());
         let folder = self.folder.join(folder::TRIALS).join(name);
@@ -136,7 +166,7 @@ impl ProcessBench<'_> {
         }
         let load = self.record_of(&process, ended, &folder)?;
         let service = &mut self.services[request.subject];
-        service.next_client = self.plan.next_clients(service.next_client, request).1;
+        service.next_client = service.terms.next_clients(service.next_client, request).1;
         service.lists.extend(list.filter(|path| path.exists()));
         let cpus = |cpu: usize| vec![cpu as u32];
         let (server_cpus, generator_cpus) =
@@ -155,6 +185,7 @@ impl ProcessBench<'_> {
             round: request.round,
             rate_per_s: request.rate_per_s,
             seed,
+            wait_s,
             start_s,
             end_s,
             commands: BTreeMap::from([
@@ -181,21 +212,25 @@ impl ProcessBench<'_> {
         folder: &Path,
     ) -> (CommandLine, Option<PathBuf>) {
         let service = &self.services[request.subject];
-        let (first_client, _) = self.plan.next_clients(service.next_client, request);
+        let (first_client, _) = service.terms.next_clients(service.next_client, request);
         let path = |name: &str| folder.join(name).to_string_lossy().into_owned();
         let mut command = CommandLine::new(self.godwit.to_string_lossy())
-            .args(["load", "dhcp4"])
+            .args(["load", self.family.protocol.name()])
             .args(["--server", &service.address.to_string()])
             .args(["--relay", &self.relay.to_string()])
             .args(["--rate", &format!("{:.3}", request.rate_per_s)])
             .args(["--duration", &request.dwell_s.to_string()])
-            .args(["--clients", &self.plan.clients.count.to_string()])
+            .args(["--clients", &service.terms.clients.to_string()])
             .args(["--client-offset", &first_client.to_string()])
             .args(["--seed", &seed.to_string()])
             .args(["--deadline-s", &self.plan.search.deadline_s.to_string()])
             // Late and lost are one for the criterion; telling them apart would double the wait.
             .args(["--drain-s", "0"])
             .args(["--json", &path("load.json")]);
+        if self.family.protocol == Protocol::Dhcp6 {
+            let link = self.family.link(self.relay.ip());
+            command = command.args(["--link-address", &link.to_string(), "--ia", "na"]);
+        }
         let quiet_s = self.plan.search.quiet_s;
         if request.purpose != Purpose::Confirm && quiet_s > 0.0 {
             command = command.args(["--quiet-s", &quiet_s.to_string()]);
@@ -234,13 +269,18 @@ impl ProcessBench<'_> {
         }
     }
 
-    fn how_it_ended(&self, subject: usize, status: ExitStatus) -> String {
-        let service = &self.services[subject];
-        format!(
-            "{} ended by itself: {}",
-            service.subject.label(),
-            last_words(&service.process, status)
-        )
+    /// What there is to say of a server that has ended or does not come back.
+    fn gone(&mut self, subject: usize) -> Ran {
+        let service = &mut self.services[subject];
+        let label = service.subject.label();
+        let how = match service.process.ended().ok().flatten() {
+            Some(status) => {
+                format!("{label} ended by itself: {}", last_words(&service.process, status))
+            }
+            None => format!("{label} does not answer any more, not even when started again"),
+        };
+        self.progress.say(&format!("warning: {how}"));
+        Ran::ServerGone(how)
     }
 
     /// Paths of the files in `folder`, relative to the result folder.
@@ -262,10 +302,11 @@ impl ProcessBench<'_> {
         files
     }
 
-    /// What there is to say about the set-up.
+    /// What there is to say about the set-up, and about waiting for servers.
     #[must_use]
-    pub fn warnings(&self) -> &[String] {
-        &self.warnings
+    pub fn warnings(&self) -> Vec<String> {
+        let waits = self.services.iter().filter_map(|s| s.waits.words(&s.subject.label()));
+        self.warnings.iter().cloned().chain(waits).collect()
     }
 
     /// Versions of the servers by label.
@@ -284,32 +325,6 @@ impl ProcessBench<'_> {
         }
     }
 
-    /// Ends the servers in peace and looks for every lease given in their files; lists and lease
-    /// files are removed unless something is missing.
-    pub fn end_servers(&mut self) -> (Vec<Verified>, Vec<String>) {
-        let (mut verified, mut problems) = (Vec::new(), Vec::new());
-        for service in &mut self.services {
-            let label = service.subject.label();
-            self.progress.step(&format!("ending {label}"));
-            service.process.stop(STOP_GRACE);
-            let Some(lease_file) = &service.prepared.lease_file else { continue };
-            self.progress.step(&format!("verifying the leases of {label}"));
-            match leases::verify(&label, &service.lists, lease_file) {
-                Ok(found) => {
-                    if found.is_complete() {
-                        let rows = lease_file.companions();
-                        for path in rows.iter().chain(&service.lists) {
-                            let _ = std::fs::remove_file(path);
-                        }
-                    }
-                    verified.push(found);
-                }
-                Err(e) => problems.push(format!("{label}: leases not verified: {e}")),
-            }
-        }
-        (verified, problems)
-    }
-
     /// The result folder stays; everything else that was built is removed.
     ///
     /// # Errors
@@ -318,22 +333,6 @@ impl ProcessBench<'_> {
         self.run.keep_folder(&self.folder);
         self.services.clear();
         self.run.end().map_err(|sentences| LabError::Failed(sentences.join("\n")))
-    }
-}
-
-/// Which clients a trial plays.
-trait NextClients {
-    /// The first client of a trial whose server has seen those before `next`, and the first one
-    /// after it. When the pool has no more addresses for new clients, the old ones come again.
-    fn next_clients(&self, next: u32, request: &Request) -> (u32, u32);
-}
-
-impl NextClients for Plan {
-    fn next_clients(&self, next: u32, request: &Request) -> (u32, u32) {
-        let due = (request.rate_per_s * request.dwell_s).ceil() as u32;
-        let played = due.saturating_add(1).min(self.clients.count);
-        let first = if next.saturating_add(played) > self.server.pool_size { 0 } else { next };
-        (first, first + played)
     }
 }
 
@@ -367,27 +366,7 @@ pub(crate) fn grouped(rate: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
-
-    #[test]
-    fn clients_are_new_until_the_pool_is_used_up() {
-        let mut plan = Plan::default();
-        (plan.clients.count, plan.server.pool_size) = (1_000, 2_500);
-        let request = |rate_per_s| Request {
-            number: 0,
-            subject: 0,
-            purpose: Purpose::Search,
-            round: 0,
-            rounds: 1,
-            rate_per_s,
-            dwell_s: 1.0,
-        };
-        assert_eq!(plan.next_clients(0, &request(500.0)), (0, 501));
-        assert_eq!(plan.next_clients(501, &request(1e6)), (501, 1_501));
-        assert_eq!(plan.next_clients(1_501, &request(1e6)), (0, 1_000), "1,000 more do not fit");
-        assert_eq!(plan.next_clients(1_501, &request(998.0)), (1_501, 2_500));
-    }
 
     #[test]
     fn thousands_stand_apart() {

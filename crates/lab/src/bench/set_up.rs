@@ -1,9 +1,9 @@
 //! Building a bench: folders, topology, processors, servers that answer.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 use measure::Plan;
 use measure::plan::Topology as Wanted;
@@ -11,20 +11,15 @@ use testbed::process::pin_self;
 use testbed::topology::{NamespaceSettings, allowed_cpus, free_port};
 use testbed::{ChildProcess, Registry, Run, Side, Topology};
 
-use super::{ProcessBench, Processors, Service, last_words};
+use super::settle::Waits;
+use super::{ProcessBench, Processors, Service};
 use crate::driver::{self, Place};
 use crate::error::LabError;
+use crate::family::Family;
 use crate::folder;
-use crate::probe;
 use crate::progress::Progress;
 use crate::subject::Subject;
-
-/// How long a server may take until it answers.
-const START_PATIENCE: Duration = Duration::from_secs(20);
-/// The ports of DHCP in namespaces, where they are free.
-const DHCP_PORT: u16 = 67;
-/// The relay's address in namespaces; servers count up from 10.0.0.1.
-const RELAY: Ipv4Addr = Ipv4Addr::new(10, 0, 255, 254);
+use crate::terms::Terms;
 
 /// What a bench is built from.
 #[derive(Debug)]
@@ -60,20 +55,21 @@ impl<'a> ProcessBench<'a> {
         let mut warnings = Vec::new();
         let processors = choose_processors(&mut warnings)?;
         progress.step("building the topology");
-        let topology =
-            choose_topology(plan.topology, subjects, processors, &mut run, &mut warnings)?;
+        let family = Family::of(plan.protocol);
+        let topology = choose_topology(plan, subjects, processors, &mut run, &mut warnings)?;
         let relay = match topology {
-            Topology::Loopback => loopback_address()?,
-            Topology::Namespaces { .. } => SocketAddrV4::new(RELAY, DHCP_PORT),
+            Topology::Loopback => loopback_address(family)?,
+            Topology::Namespaces { .. } => SocketAddr::new(family.relay, family.port),
         };
-        if plan.server.pool_size > driver::LARGEST_POOL {
-            warnings.push(format!("The pool is cut to {} addresses.", driver::LARGEST_POOL));
+        if plan.server.pool_size > family.largest_pool {
+            warnings.push(format!("The pool is cut to {} addresses.", family.largest_pool));
         }
         let mut bench = Self {
             plan,
             folder,
             godwit,
             processors,
+            family,
             relay,
             topology,
             services: Vec::new(),
@@ -82,6 +78,8 @@ impl<'a> ProcessBench<'a> {
             stop,
             progress,
             warnings,
+            verified: Vec::new(),
+            problems: Vec::new(),
         };
         for (position, subject) in subjects.iter().enumerate() {
             let service = bench.start(position, subject)?;
@@ -97,19 +95,13 @@ impl<'a> ProcessBench<'a> {
         folder::create(&folder)?;
         let topology = self.topology_for(position, subject)?;
         let address = match topology {
-            Topology::Loopback => loopback_address()?,
-            Topology::Namespaces { .. } => SocketAddrV4::new(server_ip(position), DHCP_PORT),
+            Topology::Loopback => loopback_address(self.family)?,
+            Topology::Namespaces { .. } => {
+                SocketAddr::new(self.family.server(position), self.family.port)
+            }
         };
-        let place = Place {
-            folder: folder.clone(),
-            address,
-            relay: self.relay,
-            interface: topology.interface(Side::Server).to_owned(),
-            pool: driver::pool(self.plan.server.pool_size),
-            lease_time_s: self.plan.server.lease_time_s,
-            godwit: self.godwit.clone(),
-        };
-        let prepared = driver::prepare(subject, &place)?;
+        let terms = Terms::of(&subject.kind, self.plan);
+        let prepared = driver::prepare(subject, &self.place(subject, address, &topology))?;
         let cpu = Some(self.processors.server);
         let command = topology.command(Side::Server, cpu, prepared.command.clone());
         let process = ChildProcess::start(&command, "server", &folder)?;
@@ -122,8 +114,11 @@ impl<'a> ProcessBench<'a> {
                 subject.label()
             ));
         }
+        self.warnings.extend(terms.note(&subject.server, self.plan));
         Ok(Service {
             subject: subject.clone(),
+            terms,
+            folder,
             prepared,
             address,
             topology,
@@ -131,7 +126,30 @@ impl<'a> ProcessBench<'a> {
             process,
             next_client: 0,
             lists: Vec::new(),
+            waits: Waits::default(),
+            generation: 1,
         })
+    }
+
+    /// Where and how `subject` runs.
+    pub(super) fn place(
+        &self,
+        subject: &Subject,
+        address: SocketAddr,
+        topology: &Topology,
+    ) -> Place {
+        let terms = Terms::of(&subject.kind, self.plan);
+        Place {
+            folder: self.folder.join(folder::SERVERS).join(subject.file_name()),
+            family: self.family,
+            address,
+            relay: self.relay,
+            interface: topology.interface(Side::Server).to_owned(),
+            // One address more, for the client that asks whether the server answers.
+            pool: self.family.pool(terms.pool_size.saturating_add(1)),
+            lease_time_s: self.plan.server.lease_time_s,
+            godwit: self.godwit.clone(),
+        }
     }
 
     /// The topology of all, or one with a server side of its own.
@@ -142,64 +160,34 @@ impl<'a> ProcessBench<'a> {
         if self.topology == Topology::Loopback {
             return Err(LabError::Failed(format!(
                 "{} cannot be measured on loopback: it takes the messages of a whole interface and \
-                 answers relays on port 67 only; run as root, with --topology veth",
-                subject.label()
+                 answers relays on port {} only; run as root, with --topology veth",
+                subject.label(),
+                self.family.port
             )));
         }
         let number = self.services.iter().filter(|s| driver::needs_own_link(&s.subject)).count();
-        let settings = namespace_settings(vec![server_ip(position)], self.processors);
+        let address = self.family.server(position);
+        let settings = namespace_settings(self.family, vec![address], self.processors);
         Ok(self.topology.with_further_server(&mut self.run, number, &settings)?)
     }
-
-    fn wait_until_it_answers(&mut self, position: usize) -> Result<(), LabError> {
-        let namespace = self.topology.namespace(Side::Client);
-        let path = namespace.map(|name| Path::new("/run/netns").join(name));
-        let socket = probe::open(self.relay, path.as_deref())?;
-        let service = &mut self.services[position];
-        let (label, address) = (service.subject.label(), service.address);
-        let until = Instant::now() + START_PATIENCE;
-        let (process, stop) = (&mut service.process, self.stop);
-        let has_answered = probe::wait_for_answer(&socket, self.relay, address, || {
-            stop.load(Ordering::Acquire)
-                || Instant::now() >= until
-                || !matches!(process.ended(), Ok(None))
-        })?;
-        if stop.load(Ordering::Acquire) {
-            return Err(LabError::Interrupted);
-        }
-        if has_answered {
-            return Ok(());
-        }
-        Err(LabError::Failed(match process.ended().ok().flatten() {
-            Some(status) => format!("{label} did not start: {}", last_words(process, status)),
-            None => format!(
-                "{label} does not answer on UDP {address} after {} s; its last words: {}",
-                START_PATIENCE.as_secs(),
-                process.last_words(1)
-            ),
-        }))
-    }
-}
-
-fn server_ip(position: usize) -> Ipv4Addr {
-    Ipv4Addr::new(10, 0, 0, position as u8 + 1)
 }
 
 fn namespace_settings(
-    server_addresses: Vec<Ipv4Addr>,
+    family: Family,
+    server_addresses: Vec<IpAddr>,
     processors: Processors,
 ) -> NamespaceSettings {
     NamespaceSettings {
         server_addresses,
-        client_address: RELAY,
-        prefix_length: driver::SUBNET.1,
+        client_address: family.relay,
+        prefix_length: family.subnet.1,
         server_cpu: processors.server,
         client_cpu: processors.generator,
     }
 }
 
-fn loopback_address() -> Result<SocketAddrV4, LabError> {
-    Ok(SocketAddrV4::new(Ipv4Addr::LOCALHOST, free_port(Ipv4Addr::LOCALHOST)?))
+fn loopback_address(family: Family) -> Result<SocketAddr, LabError> {
+    Ok(SocketAddr::new(family.loopback, free_port(family.loopback)?))
 }
 
 /// The generator gets the first processor, where most interrupts are, the server the last one; the
@@ -220,12 +208,13 @@ fn choose_processors(warnings: &mut Vec<String>) -> Result<Processors, LabError>
 }
 
 fn choose_topology(
-    wanted: Wanted,
+    plan: &Plan,
     subjects: &[Subject],
     processors: Processors,
     run: &mut Run,
     warnings: &mut Vec<String>,
 ) -> Result<Topology, LabError> {
+    let (wanted, family) = (plan.topology, Family::of(plan.protocol));
     let is_root = testbed::registry::user_id() == 0;
     let loopback = |why: &str, warnings: &mut Vec<String>| {
         warnings.push(format!(
@@ -248,8 +237,8 @@ fn choose_topology(
     }
     let shared =
         subjects.iter().enumerate().filter(|(_, subject)| !driver::needs_own_link(subject));
-    let addresses = shared.map(|(position, _)| server_ip(position)).collect();
-    let settings = namespace_settings(addresses, processors);
+    let addresses = shared.map(|(position, _)| family.server(position)).collect();
+    let settings = namespace_settings(family, addresses, processors);
     match Topology::namespaces(run, &settings) {
         Ok(topology) => Ok(topology),
         // Root of a container is not allowed everything.

@@ -1,5 +1,5 @@
-//! Debian's dnsmasq as the lab runs it: DHCPv4 only, in the foreground, with its own lease file,
-//! never as a service of the system.
+//! Debian's dnsmasq as the lab runs it: DHCP only, in the foreground, with its own lease file, never
+//! as a service of the system.
 //!
 //! Its DHCP socket is open on every address of its interface, so it has one of its own, and answers
 //! to relays leave from the address that the kernel chooses there. A lifetime below two minutes
@@ -7,6 +7,7 @@
 
 use std::path::PathBuf;
 
+use measure::plan::Protocol;
 use testbed::CommandLine;
 use testbed::command::require_program;
 
@@ -27,7 +28,7 @@ pub(super) fn prepare(place: &Place) -> Result<Prepared, LabError> {
     let command = CommandLine::new(program.to_string_lossy());
     Ok(Prepared {
         command: command.args(arguments.iter().map(String::as_str)),
-        lease_file: Some(LeaseFile::dnsmasq(place.folder.join(LEASES))),
+        lease_file: Some(LeaseFile::dnsmasq(place.folder.join(LEASES), place.family.protocol)),
         version: version_of(&program, "--version"),
         reads_frames: false,
     })
@@ -36,18 +37,26 @@ pub(super) fn prepare(place: &Place) -> Result<Prepared, LabError> {
 /// What dnsmasq(8) says, for one range.
 pub(super) fn arguments(place: &Place) -> Vec<String> {
     let (first, last) = place.pool;
-    let size = u32::from(last) - u32::from(first) + 1;
+    let (_, length) = place.family.subnet;
+    let prefix = match place.family.protocol {
+        Protocol::Dhcp4 => netmask(length).to_string(),
+        Protocol::Dhcp6 => length.to_string(),
+    };
+    let quiet = match place.family.protocol {
+        Protocol::Dhcp4 => "--quiet-dhcp",
+        Protocol::Dhcp6 => "--quiet-dhcp6",
+    };
     let fixed = ["--keep-in-foreground", "--conf-file=/dev/null", "--log-facility=-"]
         .into_iter()
         // It keeps the rights to its files, and the system's process id file is not its own.
-        .chain(["--quiet-dhcp", "--user=root", "--group=root", "--pid-file="])
+        .chain([quiet, "--user=root", "--group=root", "--pid-file="])
         .chain(["--port=0", "--no-ping"]);
     let mut arguments: Vec<String> = fixed.map(str::to_owned).collect();
     arguments.extend([
         format!("--interface={}", place.interface),
         "--bind-interfaces".to_owned(),
-        format!("--dhcp-range={first},{last},{},{}", netmask(), place.lease_time_s),
-        format!("--dhcp-lease-max={size}"),
+        format!("--dhcp-range={first},{last},{prefix},{}", place.lease_time_s),
+        format!("--dhcp-lease-max={}", place.pool_size()),
         format!("--dhcp-leasefile={}", place.folder.join(LEASES).display()),
     ]);
     arguments

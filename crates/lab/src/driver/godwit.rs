@@ -9,16 +9,16 @@ use crate::error::LabError;
 use crate::leases::LeaseFile;
 
 pub(super) fn prepare(durability: Durability, place: &Place) -> Result<Prepared, LabError> {
-    let mut dhcp4 = common_configuration(place);
+    let mut configuration = common_configuration(place);
     // A client that comes again is renewed with a row, as by servers that do not cache leases.
-    dhcp4["cache-threshold"] = json!(0.0);
-    dhcp4["user-context"] = json!({ "godwit": { "durability": durability.name() } });
-    let configuration = write_configuration(place, &dhcp4)?;
-    let command =
-        CommandLine::new(place.godwit.to_string_lossy()).args(["dhcp4", "-c", &configuration]);
+    configuration["cache-threshold"] = json!(0.0);
+    configuration["user-context"] = json!({ "godwit": { "durability": durability.name() } });
+    let path = write_configuration(place, &configuration)?;
+    let server = place.family.protocol.name();
+    let command = CommandLine::new(place.godwit.to_string_lossy()).args([server, "-c", &path]);
     Ok(Prepared {
         command: with_ports(command, place),
-        lease_file: Some(LeaseFile::kea(place.folder.join("leases.csv"))),
+        lease_file: Some(LeaseFile::kea(place.folder.join("leases.csv"), place.family.protocol)),
         version: version_of(&place.godwit, "--version"),
         reads_frames: false,
     })

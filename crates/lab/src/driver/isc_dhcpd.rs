@@ -1,19 +1,19 @@
 //! Debian's ISC DHCP server (`dhcpd`) as the lab runs it: in the foreground, with its own files,
 //! never as a service of the system.
 //!
-//! It reads every frame of its interface from a raw socket, whatever address it is for, so it has an
-//! interface of its own. It answers relays from a UDP socket, which `local-address` binds. Leases
-//! are written before they are acknowledged but not flushed, as by Kea. It logs every message to
-//! syslog, and there is no setting against it, so it runs where the system's log cannot be reached.
-//!
-//! With many free addresses in the pool a lease costs it tens of milliseconds.
+//! For DHCPv4 it reads every frame of its interface from a raw socket, whatever address it is for,
+//! and for DHCPv6 it takes every address of its interface, so it has an interface of its own. It
+//! answers DHCPv4 relays from a UDP socket, which `local-address` binds. Leases are written before
+//! they are acknowledged but not flushed, as by Kea. It logs every message to syslog, and there is
+//! no setting against it, so it runs where the system's log cannot be reached.
 
 use std::path::PathBuf;
 
+use measure::plan::Protocol;
 use testbed::CommandLine;
 use testbed::command::require_program;
 
-use super::{Place, Prepared, SUBNET, netmask, write};
+use super::{Place, Prepared, netmask, write};
 use crate::error::LabError;
 use crate::leases::LeaseFile;
 
@@ -35,19 +35,7 @@ pub(super) fn program() -> Result<PathBuf, LabError> {
     Ok(PathBuf::from(require_program("dhcpd", "isc-dhcp-server")?))
 }
 
-/// The largest pool that it is given: about 5 KiB of memory for each free address, so more would take
-/// the machine's.
-const POOL_MAX: u32 = 524_288;
-
 pub(super) fn prepare(place: &Place) -> Result<Prepared, LabError> {
-    let size = u32::from(place.pool.1) - u32::from(place.pool.0) + 1;
-    if size > POOL_MAX {
-        return Err(LabError::Usage(format!(
-            "isc-dhcpd takes about 5 KiB of memory for each free address: with the plan's pool of \
-             {size} that is {} GiB; take a plan with a server.pool_size of at most {POOL_MAX}",
-            u64::from(size) * 5 / (1 << 20)
-        )));
-    }
     let program = program()?.to_string_lossy().into_owned();
     let path = |name: &str| place.folder.join(name);
     let word = |name: &str| path(name).to_string_lossy().into_owned();
@@ -56,32 +44,40 @@ pub(super) fn prepare(place: &Place) -> Result<Prepared, LabError> {
     // It does not start without the file.
     write(&leases, "")?;
     let command = CommandLine::new(program.clone())
-        .args(["-4", "-f", "-cf", &word(CONFIGURATION)])
+        .args([&format!("-{}", place.digit()), "-f", "-cf", &word(CONFIGURATION)])
         .args(["-lf", &word("dhcpd.leases"), "-pf", &word("dhcpd.pid"), &place.interface]);
     Ok(Prepared {
         command: command.through(&WITHOUT_SYSLOG),
-        lease_file: Some(LeaseFile::dhcpd(leases)),
+        lease_file: Some(LeaseFile::dhcpd(leases, place.family.protocol)),
         version: version(&program),
-        reads_frames: true,
+        reads_frames: place.family.protocol == Protocol::Dhcp4,
     })
 }
 
 /// What dhcpd.conf(5) says, for one subnet and one pool.
 pub(super) fn configuration(place: &Place) -> String {
     let ((first, last), lifetime_s) = (place.pool, place.lease_time_s);
-    let (network, netmask) = (SUBNET.0, netmask());
-    format!(
-        "local-address {};\n\
-         ddns-update-style none;\n\
-         ping-check false;\n\
+    let (network, length) = place.family.subnet;
+    let common = format!(
+        "ddns-update-style none;\n\
          dont-use-fsync true;\n\
          dhcp-cache-threshold 0;\n\
          default-lease-time {lifetime_s};\n\
          min-lease-time {lifetime_s};\n\
-         max-lease-time {lifetime_s};\n\
-         subnet {network} netmask {netmask} {{\n    range {first} {last};\n}}\n",
-        place.address.ip()
-    )
+         max-lease-time {lifetime_s};\n"
+    );
+    match place.family.protocol {
+        Protocol::Dhcp4 => format!(
+            "local-address {};\nping-check false;\n{common}\
+             subnet {network} netmask {} {{\n    range {first} {last};\n}}\n",
+            place.address.ip(),
+            netmask(length)
+        ),
+        Protocol::Dhcp6 => format!(
+            "preferred-lifetime {lifetime_s};\n{common}\
+             subnet6 {network}/{length} {{\n    range6 {first} {last};\n}}\n"
+        ),
+    }
 }
 
 /// The version, which it prints as a complaint.

@@ -6,6 +6,7 @@
 
 use std::path::PathBuf;
 
+use measure::plan::Protocol;
 use serde_json::json;
 use testbed::CommandLine;
 use testbed::command::require_program;
@@ -18,29 +19,33 @@ use crate::leases::LeaseFile;
 const THREADS: u32 = 4;
 const QUEUE_PACKETS: u32 = 28 * THREADS;
 
-pub(super) fn program() -> Result<PathBuf, LabError> {
-    Ok(PathBuf::from(require_program("kea-dhcp4", "kea-dhcp4-server")?))
+pub(super) fn program(protocol: Protocol) -> Result<PathBuf, LabError> {
+    let (program, package) = match protocol {
+        Protocol::Dhcp4 => ("kea-dhcp4", "kea-dhcp4-server"),
+        Protocol::Dhcp6 => ("kea-dhcp6", "kea-dhcp6-server"),
+    };
+    Ok(PathBuf::from(require_program(program, package)?))
 }
 
 pub(super) fn prepare(multi_threaded: bool, place: &Place) -> Result<Prepared, LabError> {
-    let program = program()?;
-    let mut dhcp4 = common_configuration(place);
-    dhcp4["multi-threading"] = json!({
+    let program = program(place.family.protocol)?;
+    let mut configuration = common_configuration(place);
+    configuration["multi-threading"] = json!({
         "enable-multi-threading": multi_threaded,
         "thread-pool-size": THREADS,
         "packet-queue-size": QUEUE_PACKETS
     });
-    dhcp4["reservations-global"] = json!(false);
-    dhcp4["reservations-in-subnet"] = json!(false);
-    let configuration = write_configuration(place, &dhcp4)?;
+    configuration["reservations-global"] = json!(false);
+    configuration["reservations-in-subnet"] = json!(false);
+    let path = write_configuration(place, &configuration)?;
     let folder = place.folder.to_string_lossy();
-    let mut command = CommandLine::new(program.to_string_lossy()).args(["-c", &configuration]);
+    let mut command = CommandLine::new(program.to_string_lossy()).args(["-c", &path]);
     for name in ["KEA_PIDFILE_DIR", "KEA_LOCKFILE_DIR", "KEA_DHCP_DATA_DIR", "KEA_LOG_FILE_DIR"] {
         command = command.env(name, folder.clone());
     }
     Ok(Prepared {
         command: with_ports(command, place),
-        lease_file: Some(LeaseFile::kea(place.folder.join("leases.csv"))),
+        lease_file: Some(LeaseFile::kea(place.folder.join("leases.csv"), place.family.protocol)),
         version: version_of(&program, "-v"),
         reads_frames: false,
     })

@@ -16,6 +16,10 @@ struct Imagined {
     /// From this number on the first subject is gone.
     gone_at: Option<u32>,
     asked: Vec<Request>,
+    /// Numbers of the trials before which subjects were started anew, and which.
+    fresh: Vec<(usize, Vec<usize>)>,
+    /// The user interrupts this trial.
+    interrupted_at: Option<u32>,
 }
 
 impl Bench for Imagined {
@@ -23,7 +27,15 @@ impl Bench for Imagined {
         self.elapsed_s
     }
 
+    fn start_anew(&mut self, subjects: &[usize]) -> Result<(), LabError> {
+        self.fresh.push((self.asked.len(), subjects.to_vec()));
+        Ok(())
+    }
+
     fn trial(&mut self, request: &Request) -> Result<Ran, LabError> {
+        if self.interrupted_at == Some(request.number) {
+            return Err(LabError::Interrupted);
+        }
         self.asked.push(*request);
         if request.subject == 0 && self.gone_at.is_some_and(|at| request.number >= at) {
             return Ok(Ran::ServerGone("it went".to_owned()));
@@ -65,6 +77,8 @@ fn imagined(capacity_per_s: &[f64]) -> Imagined {
         void: Vec::new(),
         gone_at: None,
         asked: Vec::new(),
+        fresh: Vec::new(),
+        interrupted_at: None,
     }
 }
 
@@ -189,4 +203,102 @@ fn a_server_that_ends_is_left_out_and_the_others_go_on() {
     let gone = bench.asked.iter().filter(|r| r.subject == 0 && r.number >= 3).count();
     assert_eq!(gone, 1, "it is asked for once and never again");
     assert!(bench.asked.iter().any(|r| r.subject == 1 && r.purpose == Purpose::Curve));
+}
+
+/// A plan with nine runs.
+fn nine_runs() -> Plan {
+    let mut plan = plan();
+    plan.runs.count = 9;
+    plan
+}
+
+#[test]
+fn every_run_is_a_whole_search_of_every_subject_from_the_beginning() {
+    let plan = nine_runs();
+    let mut bench = imagined(&[30_000.0, 5_000.0]);
+    let out = run(&plan, &subjects(&[("a", ""), ("b", "")]), &mut bench).unwrap();
+    assert_eq!((out.rounds_done, out.is_interrupted, out.warnings.len()), (9, false, 0));
+    assert_eq!(out.searches.len(), 18);
+    let ends = |server: &str| out.searches.iter().filter(|end| end.server == server).count();
+    assert_eq!((ends("a"), ends("b")), (9, 9));
+    assert!(out.searches.iter().all(|end| end.rate_per_s.is_some()));
+    let mut starts = Vec::new();
+    for round in 0..9 {
+        for subject in [0, 1] {
+            let of = bench.asked.iter().filter(|r| r.round == round && r.subject == subject);
+            let searched: Vec<f64> =
+                of.filter(|r| r.purpose == Purpose::Search).map(|r| r.rate_per_s).collect();
+            assert_eq!(searched[0], plan.search_of(round, &plan.search).start_per_s);
+            starts.push(searched[0]);
+        }
+        let first = bench.asked.iter().position(|r| r.round == round).unwrap();
+        let fresh = bench.fresh.iter().any(|(at, of)| *at == first && *of == [0, 1]);
+        assert_eq!(fresh, round > 0, "before every run but the first, which is fresh anyway");
+    }
+    starts.dedup();
+    assert_eq!(starts.len(), 9);
+}
+
+#[test]
+fn plans_with_rounds_start_nothing_anew() {
+    let mut bench = imagined(&[8_000.0]);
+    run(&plan(), &subjects(&[("a", "")]), &mut bench).unwrap();
+    assert_eq!(bench.fresh, []);
+}
+
+#[test]
+fn an_interrupt_keeps_whole_runs_and_nothing_before_the_first() {
+    let plan = nine_runs();
+    let two = subjects(&[("a", ""), ("b", "")]);
+    let mut whole = imagined(&[30_000.0, 5_000.0]);
+    run(&plan, &two, &mut whole).unwrap();
+    let number = |round: u32| whole.asked.iter().position(|r| r.round == round).unwrap() as u32;
+
+    let mut bench = imagined(&[30_000.0, 5_000.0]);
+    bench.interrupted_at = Some(number(4) + 3);
+    let out = run(&plan, &two, &mut bench).unwrap();
+    assert_eq!((out.rounds_done, out.is_interrupted, out.searches.len()), (4, true, 8));
+    assert_eq!(out.trials.len() as u32, number(4) + 3);
+
+    let mut bench = imagined(&[30_000.0, 5_000.0]);
+    bench.interrupted_at = Some(number(1) - 1);
+    assert_eq!(run(&plan, &two, &mut bench), Err(LabError::Interrupted));
+}
+
+#[test]
+fn when_time_is_short_runs_are_left_out_and_none_is_hurried() {
+    let mut plan = nine_runs();
+    plan.time_budget_s = 200.0;
+    let mut bench = imagined(&[30_000.0, 5_000.0]);
+    let out = run(&plan, &subjects(&[("a", ""), ("b", "")]), &mut bench).unwrap();
+    assert!((2..9).contains(&out.rounds_done), "{}", out.rounds_done);
+    assert_eq!(out.searches.len() as u32, 2 * out.rounds_done);
+    assert!(out.warnings.iter().any(|w| w.contains("runs were left out")), "{:?}", out.warnings);
+    assert!(!out.warnings.iter().any(|w| w.contains("hurried")), "{:?}", out.warnings);
+    assert!(bench.elapsed_s < 205.0, "{}", bench.elapsed_s);
+}
+
+#[test]
+fn the_shipped_full_plans_take_a_quarter_of_an_hour_for_two_servers() {
+    for (file, text) in crate::plans::SHIPPED.iter().filter(|(name, _)| name.ends_with("-full")) {
+        let mut plan = Plan::parse(file, text).unwrap();
+        // As here: Godwit with two durabilities, Kea in two ways, and the limit responder.
+        let names = [
+            ("godwit", ""),
+            ("godwit-always", ""),
+            ("kea", "single"),
+            ("kea", "multi"),
+            ("limit", ""),
+        ];
+        let mut bench = imagined(&[90_000.0, 60_000.0, 9_000.0, 12_000.0, 200_000.0]);
+        bench.overhead_s = 0.4;
+        let out = run(&plan, &subjects(&names), &mut bench).unwrap();
+        assert_eq!((out.rounds_done, out.warnings), (9, Vec::new()), "{file}");
+        assert!(bench.elapsed_s < 25.0 * 60.0, "{file}: {} s", bench.elapsed_s);
+        // What `--runs 2` is for.
+        plan.runs.count = 2;
+        let mut bench = imagined(&[90_000.0, 60_000.0, 9_000.0, 12_000.0, 200_000.0]);
+        run(&plan, &subjects(&names), &mut bench).unwrap();
+        assert!(bench.elapsed_s < 7.0 * 60.0, "{file}: {} s", bench.elapsed_s);
+    }
 }

@@ -52,7 +52,7 @@ const DURABILITIES: &[&str] = &["none", "interval", "always"];
 pub const KEYS: &[Key] = &[
     key("name", Takes::Name, "", "Short name; part of the result folder's name."),
     key("title", Takes::Text, "", "One line for people; the report's title."),
-    key("protocol", Takes::Choice(&["dhcp4"]), "\"dhcp4\"", "What is spoken."),
+    key("protocol", Takes::Choice(&["dhcp4", "dhcp6"]), "\"dhcp4\"", "What is spoken."),
     key(
         "topology",
         Takes::Choice(&["auto", "veth", "loopback"]),
@@ -148,9 +148,9 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "blocks.order",
-        Takes::Choice(&["abba", "abab"]),
+        Takes::Choice(&["abba", "abab", "random"]),
         "\"abba\"",
-        "Order of turns; abba runs every second round backwards, which cancels steady drift.",
+        "Order of turns; abba runs every second turn backwards, which cancels steady drift; random draws each two turns, one backwards.",
     ),
     key(
         "blocks.limit",
@@ -163,6 +163,24 @@ pub const KEYS: &[Key] = &[
         Takes::Number(0.0, 3_600.0),
         "1.0",
         "Length of a block at a fixed rate, taken in turn; 0 leaves these blocks out.",
+    ),
+    key(
+        "runs.count",
+        Takes::Whole(0, 100),
+        "0",
+        "Whole measurements of every server, each from the beginning and without leases; takes the place of blocks.rounds.",
+    ),
+    key(
+        "runs.drop",
+        Takes::Choice(&["none", "best-and-worst"]),
+        "\"best-and-worst\"",
+        "Which runs are dropped before the mean over runs is taken.",
+    ),
+    key(
+        "runs.unconfirmed",
+        Takes::Choice(&["lower-bound", "void"]),
+        "\"lower-bound\"",
+        "What a run counts as whose highest rate could not be confirmed as the highest; its lower bound is what it confirmed, 0 when that is nothing.",
     ),
     key(
         "curve.fractions",

@@ -6,11 +6,13 @@
 
 mod keys;
 mod parse;
+mod runs;
 
 use serde::{Deserialize, Serialize};
 
 pub use keys::{KEYS, Key, Takes};
 pub use parse::Problem;
+pub use runs::{DroppedRuns, RunsPlan, Unconfirmed};
 
 use crate::record::VoidRules;
 
@@ -39,6 +41,8 @@ pub struct Plan {
     pub search: SearchPlan,
     /// Measuring servers in turn.
     pub blocks: BlocksPlan,
+    /// Measuring every server several times from the beginning.
+    pub runs: RunsPlan,
     /// Additional points of the load curve.
     pub curve: CurvePlan,
     /// The clients that the generator plays.
@@ -56,6 +60,28 @@ pub enum Protocol {
     /// DHCPv4, whole DISCOVER-OFFER-REQUEST-ACK exchanges through a relay.
     #[default]
     Dhcp4,
+    /// DHCPv6, whole SOLICIT-ADVERTISE-REQUEST-REPLY exchanges through a relay.
+    Dhcp6,
+}
+
+impl Protocol {
+    /// The word in plans and on the generator's command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dhcp4 => "dhcp4",
+            Self::Dhcp6 => "dhcp6",
+        }
+    }
+
+    /// The messages of an exchange in their order, for people.
+    #[must_use]
+    pub const fn messages(self) -> [&'static str; 4] {
+        match self {
+            Self::Dhcp4 => ["DISCOVER", "OFFER", "REQUEST", "ACK"],
+            Self::Dhcp6 => ["SOLICIT", "ADVERTISE", "REQUEST", "REPLY"],
+        }
+    }
 }
 
 /// How generator and server are connected.
@@ -136,19 +162,29 @@ pub enum BlockOrder {
     Abba,
     /// A B A B.
     Abab,
+    /// Every two turns are an order that is drawn from the plan's seed, and the same backwards.
+    Random,
 }
 
 impl BlockOrder {
-    /// The order in which `count` servers take their turns in `round`, as positions.
+    /// The order in which `count` servers take their turns in turn `turn`, as positions. `seed` is
+    /// the plan's.
     #[must_use]
-    pub fn turns(self, count: usize, round: u32) -> Vec<usize> {
-        if self == Self::Abba && round % 2 == 1 {
-            (0..count).rev().collect()
-        } else {
-            (0..count).collect()
+    pub fn turns(self, count: usize, turn: u32, seed: u64) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..count).collect();
+        if self == Self::Random {
+            let pair = u64::from(turn / 2);
+            base::Random::from_seed(seed ^ ORDER_STREAM).fork(pair).shuffle(&mut order);
         }
+        if self != Self::Abab && turn % 2 == 1 {
+            order.reverse();
+        }
+        order
     }
 }
+
+/// Keeps the order of turns apart from the seeds of trials, which count up from the plan's.
+const ORDER_STREAM: u64 = 0x6f72_6465_725f_6f66;
 
 /// Points of the load curve beside those that the search visits anyway.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -219,6 +255,7 @@ impl Default for Plan {
             sampling_interval_ms: 100,
             search: SearchPlan::default(),
             blocks: BlocksPlan::default(),
+            runs: RunsPlan::default(),
             curve: CurvePlan::default(),
             clients: ClientsPlan::default(),
             server: ServerPlan::default(),
@@ -298,9 +335,26 @@ mod tests {
     #[test]
     fn every_second_round_runs_backwards() {
         let turns =
-            |order: BlockOrder| (0..3).flat_map(|round| order.turns(2, round)).collect::<Vec<_>>();
+            |order: BlockOrder| (0..3).flat_map(|turn| order.turns(2, turn, 1)).collect::<Vec<_>>();
         assert_eq!(turns(BlockOrder::Abba), [0, 1, 1, 0, 0, 1]);
         assert_eq!(turns(BlockOrder::Abab), [0, 1, 0, 1, 0, 1]);
+    }
+
+    #[test]
+    fn drawn_orders_come_back_reversed_and_differ() {
+        let order = |turn| BlockOrder::Random.turns(4, turn, 7);
+        let mut orders = Vec::new();
+        for pair in 0..20 {
+            let (mut there, back) = (order(2 * pair), order(2 * pair + 1));
+            assert!(there.iter().rev().eq(&back));
+            orders.push(back);
+            there.sort_unstable();
+            assert_eq!(there, [0, 1, 2, 3]);
+        }
+        orders.sort();
+        orders.dedup();
+        assert!(orders.len() > 8, "{orders:?}");
+        assert_ne!(BlockOrder::Random.turns(9, 0, 7), BlockOrder::Random.turns(9, 0, 8));
     }
 
     #[test]

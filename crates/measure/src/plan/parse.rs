@@ -7,6 +7,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::Plan;
 use super::keys::{KEYS, Takes};
+use crate::statistics::LEAST_TO_DROP;
 
 /// One mistake in a plan, for the operator who wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,6 +150,7 @@ impl Check<'_> {
             let help = "raise server.pool_size: an exhausted pool would be measured as loss";
             self.problem(self.place("clients.count"), message, Some(help.to_owned()));
         }
+        self.runs(plan);
         let least_s = search.dwell_s + search.confirm_dwell_s;
         if plan.time_budget_s < least_s {
             let message = format!(
@@ -156,6 +158,36 @@ impl Check<'_> {
                 plan.time_budget_s
             );
             self.problem(self.place("time_budget_s"), message, None);
+        }
+    }
+}
+
+impl Check<'_> {
+    /// Whether what is said about runs fits together.
+    fn runs(&mut self, plan: &Plan) {
+        let is_given = |path: &str| self.found.iter().any(|(found, _)| found == path);
+        let mut problems = Vec::new();
+        if plan.has_runs() {
+            if is_given("blocks.rounds") {
+                let help = "a run of every server is a round; leave blocks.rounds out";
+                let message = "`blocks.rounds` cannot stand beside `runs.count`".to_owned();
+                problems.push(("blocks.rounds", message, help));
+            }
+            let dropped = plan.runs.drop.at_each_end();
+            if dropped > 0 && (plan.runs.count as usize) < LEAST_TO_DROP {
+                let message =
+                    format!("{} runs are too few to drop the best and the worst", plan.runs.count);
+                let help = "two must be left to have a spread; nine is what ISC does";
+                problems.push(("runs.count", message, help));
+            }
+        } else {
+            for path in ["runs.drop", "runs.unconfirmed"].into_iter().filter(|p| is_given(p)) {
+                let message = format!("`{path}` means nothing without `runs.count`");
+                problems.push((path, message, "say how many runs there are"));
+            }
+        }
+        for (path, message, help) in problems {
+            self.problem(self.place(path), message, Some(help.to_owned()));
         }
     }
 }
@@ -307,7 +339,7 @@ mod tests {
             [
                 "1:1: `title` is missing",
                 "1:8: `name` must be letters, digits and dashes",
-                "2:12: `protocol` must be one of: dhcp4",
+                "2:12: `protocol` must be one of: dhcp4, dhcp6",
                 "3:11: `servers` must be a list of different names",
                 "5:3: unknown key `search.dwel_s`",
                 "6:12: `search.growth` must be a number from 1.1 to 16",
@@ -361,10 +393,38 @@ mod tests {
     }
 
     #[test]
+    fn what_is_said_about_runs_must_fit_together() {
+        let head = "name = 'x'\ntitle = 'X'\n";
+        let with = |more: &str| problems(&format!("{head}{more}"));
+        assert_eq!(
+            with("[runs]\ncount = 3\n[blocks]\nrounds = 2\n"),
+            [
+                "4:9: 3 runs are too few to drop the best and the worst",
+                "6:10: `blocks.rounds` cannot stand beside `runs.count`",
+            ]
+        );
+        assert_eq!(
+            with("[runs]\ndrop = 'none'\nunconfirmed = 'maybe'\n"),
+            ["5:15: `runs.unconfirmed` must be one of: lower-bound, void"]
+        );
+        assert_eq!(
+            with("[runs]\ndrop = 'none'\nunconfirmed = 'void'\n"),
+            [
+                "4:8: `runs.drop` means nothing without `runs.count`",
+                "5:15: `runs.unconfirmed` means nothing without `runs.count`",
+            ]
+        );
+        let plan = Plan::parse("p", &format!("{head}[runs]\ncount = 3\ndrop = 'none'\n")).unwrap();
+        assert_eq!((plan.rounds(), plan.has_runs()), (3, true));
+    }
+
+    #[test]
     fn shipped_plans_are_good_and_named_like_their_files() {
         for (file, text) in [
             ("dhcp4-quick", include_str!("../../../../plans/dhcp4-quick.toml")),
             ("dhcp4-smoke", include_str!("../../../../plans/dhcp4-smoke.toml")),
+            ("dhcp4-full", include_str!("../../../../plans/dhcp4-full.toml")),
+            ("dhcp6-full", include_str!("../../../../plans/dhcp6-full.toml")),
         ] {
             let plan = Plan::parse(file, text).unwrap_or_else(|problems| {
                 panic!("{}", problems.iter().map(Problem::to_string).collect::<String>())

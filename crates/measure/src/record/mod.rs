@@ -9,5 +9,7 @@ mod void;
 
 pub use load::{ExchangeCounts, LOAD_SCHEMA, LatencySummary, LoadRecord, MessageCounts};
 pub use sample::{CpuSample, Sample, SampleDigest};
-pub use trial::{Environment, LIMIT_SERVER, Purpose, RUN_SCHEMA, Run, TRIAL_SCHEMA, Trial};
+pub use trial::{
+    Environment, LIMIT_SERVER, Purpose, RUN_SCHEMA, Run, SearchEnd, TRIAL_SCHEMA, Trial,
+};
 pub use void::{VoidReason, VoidRules};

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{LoadRecord, Sample, SampleDigest, VoidReason};
 use crate::plan::Plan;
+use crate::search::Stop;
 
 /// Value of `schema` in a [`Trial`].
 pub const TRIAL_SCHEMA: &str = "godwit.trial.v1";
@@ -65,6 +66,9 @@ pub struct Trial {
     pub rate_per_s: f64,
     /// Seed of the generator.
     pub seed: u64,
+    /// Seconds that were spent before on waiting until the server had worked off what earlier trials
+    /// had left.
+    pub wait_s: f64,
     /// Seconds since the run began when the first exchange was due.
     pub start_s: f64,
     /// Seconds since the run began when the drain had ended.
@@ -124,6 +128,22 @@ impl Trial {
     }
 }
 
+/// How a search for a server's highest rate ended.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SearchEnd {
+    /// The server's name in the plan.
+    pub server: String,
+    /// Which way of running it.
+    pub variant: String,
+    /// Which time around, from 0.
+    pub round: u32,
+    /// The rate offered in the trial that confirmed; `None` when none did.
+    pub rate_per_s: Option<f64>,
+    /// Why it did not go higher.
+    pub stop: Stop,
+}
+
 /// What all trials of a run have in common.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -138,6 +158,10 @@ pub struct Run {
     pub duration_s: f64,
     /// Where it ran.
     pub environment: Environment,
+    /// How every search ended that was not cut short, in the order of the run.
+    pub searches: Vec<SearchEnd>,
+    /// True when the user ended the run before it was done.
+    pub is_interrupted: bool,
     /// Command lines that belong to no trial: the lab's own first, then set-up.
     pub commands: Vec<String>,
     /// What the reader must know before believing the figures.

@@ -121,17 +121,14 @@ fn places(frame: &Frame, line: &Line<'_>) -> Vec<(f64, f64)> {
 /// The area where more than the criterion allows is late or lost, below the diagonal.
 fn loss_region(frame: &Frame, loss_percent: f64) -> Markup {
     let keep = 1.0 - loss_percent / 100.0;
-    let (low, high) = match frame.x {
-        Scale::Linear { max } => (0.0, max),
-        Scale::Log { min, max } => (min, max),
-    };
+    let (low, high) = frame.x.range();
     // The border is straight on either kind of axis.
     let steps = 24;
     let mut border: Vec<(f64, f64)> = (0..=steps)
         .map(|step| {
             let share = f64::from(step) / f64::from(steps);
             let value = match frame.x {
-                Scale::Linear { .. } => low + (high - low) * share,
+                Scale::Linear { .. } | Scale::Between { .. } => low + (high - low) * share,
                 Scale::Log { .. } => low * (high / low).powf(share),
             };
             (frame.at_x(value), frame.at_y(value * keep))

@@ -3,18 +3,21 @@
 //!
 //! The same summary always gives the same bytes.
 
+mod comparison;
 mod format;
 mod latency;
 mod load_curve;
 mod page;
 mod plot;
 mod ratios;
+mod runs;
 mod scale;
 mod tables;
 mod timeline;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use crate::compare::Comparison;
 use crate::summary::Summary;
 
 const STYLE: &str = include_str!("style.css");
@@ -30,8 +33,38 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
 /// Never: a summary can always be written as JSON.
 #[must_use]
 pub fn render(summary: &Summary) -> String {
+    let body = html! {
+        (page::head(summary))
+        main {
+            (page::headline(summary))
+            (page::warnings(summary))
+            (charts(summary))
+            (tables::trials(summary))
+            (tables::environment(summary))
+            (tables::commands(summary))
+            (page::method(summary))
+        }
+        (page::foot(summary))
+    };
+    document(&page::title(summary), "summary", &serde_json::to_string(summary), &body)
+}
+
+/// Draws two results side by side, with the reasons against it where there are any.
+///
+/// # Panics
+///
+/// Never: a comparison can always be written as JSON.
+#[must_use]
+pub fn render_comparison(comparison: &Comparison) -> String {
+    let data = serde_json::to_string(comparison);
+    let body = comparison::body(comparison);
+    document(&comparison::title(comparison), "comparison", &data, &body)
+}
+
+/// A whole page around `body`, with style, script, and the data that it was drawn from.
+fn document(title: &str, id: &str, data: &serde_json::Result<String>, body: &Markup) -> String {
     // In a script element only `<` could end or nest anything.
-    let data = serde_json::to_string(summary).expect("a summary is JSON").replace('<', "\\u003c");
+    let data = data.as_ref().expect("plain data is JSON").replace('<', "\\u003c");
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -41,23 +74,13 @@ pub fn render(summary: &Summary) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 meta name="generator" content="godwit lab";
-                title { (page::title(summary)) }
+                title { (title) }
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                (page::head(summary))
-                main {
-                    (page::headline(summary))
-                    (page::warnings(summary))
-                    (charts(summary))
-                    (tables::trials(summary))
-                    (tables::environment(summary))
-                    (tables::commands(summary))
-                    (page::method(summary))
-                }
-                (page::foot(summary))
+                (body)
                 div id="tip" role="status" hidden {}
-                script type="application/json" id="summary" { (PreEscaped(data)) }
+                script type="application/json" id=(id) { (PreEscaped(data)) }
                 script { (PreEscaped(SCRIPT)) }
             }
         }
@@ -66,14 +89,17 @@ pub fn render(summary: &Summary) -> String {
 }
 
 fn charts(summary: &Summary) -> Markup {
+    let [.., last] = summary.plan.protocol.messages();
     let has_curve = summary.results.iter().any(|result| !result.curve.is_empty());
     html! {
+        (every_run(summary))
         @if !ratios::is_empty(summary) {
             (figure(
                 "ratios",
                 "Side by side",
                 &html! {
-                    "One pair per round; whiskers are 95 % intervals. "
+                    @if summary.plan.has_runs() { "One pair per run" } @else { "One pair per round" }
+                    "; whiskers are 95 % intervals. "
                     @if summary.noise.is_some() {
                         "The band around 1× is what two measurements of the same server differ by."
                     }
@@ -90,6 +116,7 @@ fn charts(summary: &Summary) -> Markup {
                 &html! {
                     "On the diagonal everything offered is answered on time. Hollow marks missed "
                     "the criterion; level lines are the highest confirmed rates."
+                    @if let Some(variants) = page::variants(summary) { " " (variants) }
                 },
                 &html! {},
                 &load_curve::chart(summary),
@@ -99,7 +126,7 @@ fn charts(summary: &Summary) -> Markup {
                 "latency",
                 "Latency against load",
                 &html! {
-                    "From when an exchange was due to its ACK. Shaded: beyond the highest rate. "
+                    "From when an exchange was due to its " (last) ". Shaded: beyond the highest rate. "
                     "Each panel has its own load axis and all share the latency axis."
                 },
                 &html! {},
@@ -123,6 +150,25 @@ fn charts(summary: &Summary) -> Markup {
                 &timeline::legend(summary, timeline::Quantity::Memory),
                 &timeline::chart(summary, timeline::Quantity::Memory),
                 &timeline::table(summary),
+            ))
+        }
+    }
+}
+
+fn every_run(summary: &Summary) -> Markup {
+    html! {
+        @if !runs::is_empty(summary) {
+            (figure(
+                "runs",
+                "Every run",
+                &html! {
+                    "Each run is a whole measurement; from top to bottom in the order they were "
+                    "done. Hollow marks were dropped before the mean was taken. Line and band: the "
+                    "mean and its 95 % interval. A line to the right of a mark: at least."
+                },
+                &html! {},
+                &runs::chart(summary),
+                &runs::table(summary),
             ))
         }
     }

@@ -2,7 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::{format, plot, ratios};
+use super::{format, plot, ratios, runs};
+use crate::plan::{DroppedRuns, Plan, Unconfirmed};
 use crate::summary::{LatencyAt, Ratio, ServerResult, Summary};
 
 /// The window's title.
@@ -33,10 +34,15 @@ pub(super) fn head(summary: &Summary) -> Markup {
                     }
                 }
             }
-            button id="theme" type="button" hidden aria-label="switch between light and dark" {
-                "◐"
-            }
+            (theme_button())
         }
+    }
+}
+
+/// The switch between light and dark, which the script brings to life.
+pub(super) fn theme_button() -> Markup {
+    html! {
+        button id="theme" type="button" hidden aria-label="switch between light and dark" { "◐" }
     }
 }
 
@@ -105,7 +111,12 @@ fn card(index: usize, result: &ServerResult, summary: &Summary) -> Markup {
                         @if result.is_at_least { span class="bound" { "≥ " } }
                         (format::rate(rate)) span class="unit" { "leases/s" }
                     }
-                    @if let (true, Some(low), Some(high)) =
+                    @if let Some(mean) = &result.mean {
+                        p class="dim" {
+                            (runs::share(mean, summary.plan.runs.count)) ": "
+                            (runs::range(mean))
+                        }
+                    } @else if let (true, Some(low), Some(high)) =
                         (several, result.leases_per_s_low, result.leases_per_s_high)
                     {
                         p class="dim" {
@@ -151,6 +162,14 @@ fn latency(name: &str, at: Option<LatencyAt>) -> Markup {
     }
 }
 
+/// How each server that has a curve was run, where that is more than its name: "kea: multi-threaded".
+pub(super) fn variants(summary: &Summary) -> Option<String> {
+    let named = summary.results.iter().filter(|result| !result.variant.is_empty());
+    let words: Vec<String> =
+        named.map(|result| format!("{}: {}", result.server, result.variant)).collect();
+    (!words.is_empty()).then(|| words.join("; ") + ".")
+}
+
 /// The mark of a series, so that cards and lines are one without color.
 fn glyph(index: usize) -> Markup {
     html! {
@@ -187,14 +206,16 @@ pub(super) fn method(summary: &Summary) -> Markup {
     let plan = &summary.plan;
     let search = &plan.search;
     let number = |value: f64| format::trimmed(value, 2);
+    let messages = plan.protocol.messages();
+    let [first, .., last] = messages;
     html! {
         section class="method" {
             h2 { "How it was measured" }
             p {
-                "An exchange is a whole DISCOVER, OFFER, REQUEST, ACK through a relay; it makes one "
+                "An exchange is a whole " (messages.join(", ")) " through a relay; it makes one "
                 "lease. The generator keeps a schedule that does not wait for answers. An exchange "
-                "is good when its ACK arrives within " (number(search.deadline_s))
-                " s of when its DISCOVER was " em { "due" } ", not of when it was sent, so a "
+                "is good when its " (last) " arrives within " (number(search.deadline_s))
+                " s of when its " (first) " was " em { "due" } ", not of when it was sent, so a "
                 "generator or server that stalls cannot hide it."
             }
             p {
@@ -203,8 +224,9 @@ pub(super) fn method(summary: &Summary) -> Markup {
                 "steps of ×" (number(search.growth)) " from " (format::whole(search.start_per_s))
                 "/s, then by bisection to " (number(search.width_percent)) " %, with trials of "
                 (number(search.dwell_s)) " s; a trial of " (number(search.confirm_dwell_s))
-                " s confirms it. No unconfirmed rate is reported; over several rounds the (lower) "
-                "median is. Clients: " (format::whole(f64::from(plan.clients.count)))
+                " s confirms it. No unconfirmed rate is reported"
+                @if plan.has_runs() { ". " } @else { "; over several rounds the (lower) median is. " }
+                "Clients: " (format::whole(f64::from(plan.clients.count)))
                 "; pool: " (format::whole(f64::from(plan.server.pool_size)))
                 " addresses; lease time: " (format::whole(f64::from(plan.server.lease_time_s)))
                 " s; seed: " (plan.seed) "."
@@ -215,13 +237,17 @@ pub(super) fn method(summary: &Summary) -> Markup {
                     " s; confirming ones wait for the deadline."
                 }
             }
+            @if plan.has_runs() { (runs_method(plan)) }
             p {
-                "Servers take turns, every second round backwards where the plan says ABBA, with "
+                "Servers take turns, every second turn backwards where the plan says so, with "
                 "the limit responder among them: a plain program that answers from the same socket "
                 "calls without keeping leases. Machines drift, so the ratio of rounds measured side "
-                "by side is the result; absolute rates hold for this machine and hour. The interval "
-                "is Student's on the logarithms of the pairs' ratios, widened by the factor to which the "
-                "search tells rates apart (" (number(((search.resolution() - 1.0) * 100.0).round())) " %)."
+                "by side is the result; absolute rates hold for this machine and hour."
+                @if !plan.has_runs() {
+                    " The interval is Student's on the logarithms of the pairs' ratios, widened by the "
+                    "factor to which the search tells rates apart ("
+                    (number(((search.resolution() - 1.0) * 100.0).round())) " %)."
+                }
             }
             p {
                 "A trial is void when its generator could not keep the schedule (more than "
@@ -233,6 +259,39 @@ pub(super) fn method(summary: &Summary) -> Markup {
                 "histograms and are never averaged. Of several variants of a server the best one "
                 "stands for it."
             }
+        }
+    }
+}
+
+/// How several runs become one figure.
+fn runs_method(plan: &Plan) -> Markup {
+    html! {
+        p {
+            "Every server was to be measured " (plan.runs.count) " times, each time from the "
+            "beginning and from a first rate of its own, so that the runs do not agree better than "
+            "they know. "
+            @match plan.runs.drop {
+                DroppedRuns::BestAndWorst => {
+                    "The best and the worst of the runs that count are dropped; the figure is the "
+                    "mean of the others. "
+                }
+                DroppedRuns::None => { "The figure is the mean of the runs that count. " }
+            }
+            "A run that confirmed a rate but did not see the server fail above it, and one in which "
+            "the server missed every confirmation, "
+            @match plan.runs.unconfirmed {
+                Unconfirmed::LowerBound => { "count as their lower bound: what they confirmed, or 0. " }
+                Unconfirmed::Void => { "are void. " }
+            }
+            "A run is void, too, when its trials were or the time was up; void runs are shown and "
+            "enter no figure."
+        }
+        p {
+            "The interval is that of Tukey and McLaughlin (Sankhyā A 25, 1963) for a mean without its "
+            "ends: its width comes from the winsorized spread of all runs that count, not from the "
+            "smaller spread of those that were kept. Ratios are taken run by run, and of their "
+            "logarithms in the same way. Rates that were found are rates that were met: the true "
+            "highest rate lies up to " (format::trimmed(plan.search.width_percent, 2)) " % above."
         }
     }
 }

@@ -5,18 +5,26 @@ use maud::{Markup, html};
 use super::format;
 use super::plot::{self, Axis, Frame, Mark, Size};
 use super::scale::Scale;
-use crate::statistics::RatioInterval;
+use crate::statistics::{NoiseFloor, RatioInterval};
 use crate::summary::{Ratio, Summary};
 
 /// One line of the chart.
-struct Row<'s> {
-    ratio: &'s Ratio,
-    what: &'static str,
-    interval: RatioInterval,
-    class: String,
+pub(super) struct Row {
+    /// Which ratio, e.g. `godwit ÷ kea`.
+    pub(super) name: String,
+    /// Of what.
+    pub(super) what: &'static str,
+    /// Above the line.
+    pub(super) server: String,
+    /// Below it.
+    pub(super) to: String,
+    pub(super) interval: RatioInterval,
+    /// `at least `, `at most ` or nothing.
+    pub(super) bound: &'static str,
+    pub(super) class: String,
 }
 
-fn rows(summary: &Summary) -> Vec<Row<'_>> {
+fn rows(summary: &Summary) -> Vec<Row> {
     let mut rows = Vec::new();
     for ratio in &summary.ratios {
         let place = summary.results.iter().position(|result| result.server == ratio.server);
@@ -25,14 +33,31 @@ fn rows(summary: &Summary) -> Vec<Row<'_>> {
             [("leases/s", ratio.leases_per_s), ("leases per CPU-second", ratio.leases_per_cpu_s)]
         {
             if let Some(interval) = interval {
-                rows.push(Row { ratio, what, interval, class: class.clone() });
+                rows.push(Row {
+                    name: format!("{} ÷ {}", ratio.server, ratio.to),
+                    what,
+                    server: ratio.server.clone(),
+                    to: ratio.to.clone(),
+                    interval,
+                    bound: bound(ratio.is_at_least, ratio.is_at_most),
+                    class: class.clone(),
+                });
             }
         }
     }
     // What the run was made for comes first.
     let is_planned = |name: &String| summary.plan.servers.contains(name);
-    rows.sort_by_key(|row| !(is_planned(&row.ratio.server) && is_planned(&row.ratio.to)));
+    rows.sort_by_key(|row| !(is_planned(&row.server) && is_planned(&row.to)));
     rows
+}
+
+/// The word before a ratio of which one side is open; both open say nothing.
+pub(super) const fn bound(is_at_least: bool, is_at_most: bool) -> &'static str {
+    match (is_at_least, is_at_most) {
+        (true, false) => "at least ",
+        (false, true) => "at most ",
+        _ => "",
+    }
 }
 
 /// Whether there is anything to draw.
@@ -42,11 +67,10 @@ pub(super) fn is_empty(summary: &Summary) -> bool {
 
 /// `12.6×`, with the words "at least" or "at most" where one side is open.
 pub(super) fn times(ratio: &Ratio, interval: &RatioInterval) -> String {
-    let bound = match (ratio.is_at_least, ratio.is_at_most) {
-        (true, false) => "at least ",
-        (false, true) => "at most ",
-        _ => "",
-    };
+    times_bound(bound(ratio.is_at_least, ratio.is_at_most), interval)
+}
+
+pub(super) fn times_bound(bound: &str, interval: &RatioInterval) -> String {
     format!("{bound}{}×", format::ratio(interval.ratio))
 }
 
@@ -61,15 +85,19 @@ pub(super) fn range(interval: &RatioInterval) -> String {
 
 /// The chart in both sizes.
 pub(super) fn chart(summary: &Summary) -> Markup {
-    let rows = rows(summary);
+    chart_of(&rows(summary), summary.noise)
+}
+
+/// A chart of any ratios around the band that `noise` leaves open.
+pub(super) fn chart_of(rows: &[Row], noise: Option<NoiseFloor>) -> Markup {
     html! {
-        @for size in Size::BOTH { (drawing(size, &rows, summary)) }
+        @for size in Size::BOTH { (drawing(size, rows, noise)) }
     }
 }
 
-fn drawing(size: Size, rows: &[Row<'_>], summary: &Summary) -> Markup {
+fn drawing(size: Size, rows: &[Row], noise: Option<NoiseFloor>) -> Markup {
     let (width, left, right, row_height, top) = match size {
-        Size::Wide => (960.0, 330.0, 190.0, 34.0, 12.0),
+        Size::Wide => (960.0, 330.0, 215.0, 34.0, 12.0),
         Size::Narrow => (380.0, 14.0, 20.0, 62.0, 26.0),
     };
     // Wide intervals of few pairs would squeeze the rest: they run off the axis instead.
@@ -92,7 +120,7 @@ fn drawing(size: Size, rows: &[Row<'_>], summary: &Summary) -> Markup {
     let at = |index: usize| frame.top + (index as f64 + 0.5) * row_height + lift(size);
     let content = html! {
         @for index in 0..rows.len() {
-            (equal(&frame, summary, at(index), if size == Size::Wide { row_height / 2.0 } else { 9.0 }))
+            (equal(&frame, noise, at(index), if size == Size::Wide { row_height / 2.0 } else { 9.0 }))
         }
         (frame.axes(
             &Axis { title: "times as many", ticks: 6, format: |v| format!("{}×", format::trimmed(v, 3)) },
@@ -112,11 +140,11 @@ const fn lift(size: Size) -> f64 {
 }
 
 /// The line of equality and the band of noise around it, `reach` above and below a row.
-fn equal(frame: &Frame, summary: &Summary, y: f64, reach: f64) -> Markup {
+fn equal(frame: &Frame, noise: Option<NoiseFloor>, y: f64, reach: f64) -> Markup {
     let c = format::coordinate;
     let (top, bottom) = (c(y - reach), c(y + reach));
     html! {
-        @if let Some(noise) = summary.noise {
+        @if let Some(noise) = noise {
             @let factor = 1.0 + noise.typical_percent / 100.0;
             @let (from, to) = (frame.at_x(1.0 / factor), frame.at_x(factor));
             rect class="noise" x=(c(from)) y=(top) width=(c((to - from).max(1.0)))
@@ -127,26 +155,25 @@ fn equal(frame: &Frame, summary: &Summary, y: f64, reach: f64) -> Markup {
     }
 }
 
-fn line(frame: &Frame, size: Size, row: &Row<'_>, y: f64) -> Markup {
+fn line(frame: &Frame, size: Size, row: &Row, y: f64) -> Markup {
     let c = format::coordinate;
-    let Row { ratio, what, interval, class } = row;
+    let Row { name, what, interval, class, bound, .. } = row;
     let (from, to) = (frame.at_x(interval.low), frame.at_x(interval.high));
-    let name = format!("{} ÷ {}", ratio.server, ratio.to);
-    let figure = format!("{}  ({})", times(ratio, interval), range(interval));
+    let figure = format!("{}  ({})", times_bound(bound, interval), range(interval));
     let mark = Mark {
         class,
         shape: 0,
         at: (frame.at_x(interval.ratio), y),
         data: &[
-            ("server", ratio.server.clone()),
-            ("to", ratio.to.clone()),
+            ("server", row.server.clone()),
+            ("to", row.to.clone()),
             ("ratio", format::trimmed(interval.ratio, 4)),
             ("low", format::trimmed(interval.low, 4)),
             ("high", format::trimmed(interval.high, 4)),
         ],
         title: format!(
             "{name}, {what}\n{}\n95 % interval {}\npairs {}",
-            times(ratio, interval),
+            times_bound(bound, interval),
             range(interval),
             interval.pairs
         ),
@@ -182,6 +209,11 @@ fn line(frame: &Frame, size: Size, row: &Row<'_>, y: f64) -> Markup {
 
 /// The figures behind the chart.
 pub(super) fn table(summary: &Summary) -> Markup {
+    table_of(&rows(summary))
+}
+
+/// The figures behind a chart of any ratios.
+pub(super) fn table_of(rows: &[Row]) -> Markup {
     html! {
         table {
             thead {
@@ -194,11 +226,11 @@ pub(super) fn table(summary: &Summary) -> Markup {
                 }
             }
             tbody {
-                @for row in rows(summary) {
+                @for row in rows {
                     tr {
-                        td { (row.ratio.server) " ÷ " (row.ratio.to) }
+                        td { (row.name) }
                         td { (row.what) }
-                        td.n { (times(row.ratio, &row.interval)) }
+                        td.n { (times_bound(row.bound, &row.interval)) }
                         td.n { (range(&row.interval)) }
                         td.n { (row.interval.pairs) }
                     }

@@ -5,6 +5,8 @@
 pub(super) enum Scale {
     /// From 0 to this value.
     Linear { max: f64 },
+    /// From the first to the second.
+    Between { min: f64, max: f64 },
     /// From the first to the second, both above 0.
     Log { min: f64, max: f64 },
 }
@@ -17,6 +19,15 @@ impl Scale {
         Self::Linear { max: (max / step - 1e-9).ceil().max(1.0) * step }
     }
 
+    /// A linear axis that holds both, ended by ticks of about `ticks`.
+    pub(super) fn between(min: f64, max: f64, ticks: usize) -> Self {
+        let step = nice_step((max - min) / ticks.max(1) as f64);
+        Self::Between {
+            min: (min / step + 1e-9).floor() * step,
+            max: (max / step - 1e-9).ceil() * step,
+        }
+    }
+
     /// A logarithmic axis that holds both, ended at 1, 2 or 5 times a power of ten.
     pub(super) fn log(min: f64, max: f64) -> Self {
         let min = if min.is_finite() && min > 0.0 { min } else { 1.0 };
@@ -26,10 +37,19 @@ impl Scale {
         Self::Log { min: low.unwrap_or(min), max: high.unwrap_or(max) }
     }
 
+    /// Both ends.
+    pub(super) const fn range(self) -> (f64, f64) {
+        match self {
+            Self::Linear { max } => (0.0, max),
+            Self::Between { min, max } | Self::Log { min, max } => (min, max),
+        }
+    }
+
     /// Position of `value` from 0 to 1, held within the axis.
     pub(super) fn position(self, value: f64) -> f64 {
         let position = match self {
             Self::Linear { max } => value / max,
+            Self::Between { min, max } => (value - min) / (max - min),
             Self::Log { min, max } => (value.max(min) / min).ln() / (max / min).ln(),
         };
         position.clamp(0.0, 1.0)
@@ -42,6 +62,11 @@ impl Scale {
                 let step = nice_step(max / count.max(1) as f64);
                 let last = (max / step + 1e-9).floor() as u32;
                 (0..=last).map(|index| f64::from(index) * step).collect()
+            }
+            Self::Between { min, max } => {
+                let step = nice_step((max - min) / count.max(1) as f64);
+                let (first, last) = ((min / step - 1e-9).ceil(), (max / step + 1e-9).floor());
+                (0..=(last - first) as u32).map(|index| (first + f64::from(index)) * step).collect()
             }
             Self::Log { min, max } => {
                 let all = marks(min, max);
@@ -93,6 +118,17 @@ mod tests {
         assert_eq!(Scale::linear(0.83, 4).ticks(4), [0.0, 0.25, 0.5, 0.75, 1.0]);
         let Scale::Log { min, max } = Scale::log(1_700.0, 280_000.0) else { panic!() };
         assert!((min - 1_000.0).abs() < 1e-6 && (max - 500_000.0).abs() < 1e-6, "{min} {max}");
+    }
+
+    #[test]
+    fn axes_between_two_values_hold_both() {
+        let scale = Scale::between(87.0, 104.5, 5);
+        assert_eq!(scale.ticks(5), [85.0, 90.0, 95.0, 100.0, 105.0]);
+        assert_eq!(
+            (scale.position(85.0), scale.position(105.0), scale.position(95.0)),
+            (0.0, 1.0, 0.5)
+        );
+        assert_eq!(scale.position(0.0), 0.0);
     }
 
     #[test]

@@ -6,6 +6,8 @@
 //! second time when everything beneath it was met, and no rate is reported that a confirming trial
 //! did not meet.
 
+use serde::{Deserialize, Serialize};
+
 use crate::plan::SearchPlan;
 use crate::record::Purpose;
 
@@ -61,17 +63,21 @@ pub struct Found {
 }
 
 /// What ended a search.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Stop {
     /// The server missed the criterion at a higher rate.
     Server,
     /// The highest rate that the plan allows was met.
     MaxRate,
-    /// Trials at higher rates stayed void: the figure says "at least".
+    /// Trials at higher rates stayed void: the figure says "at least". Without a figure, the last
+    /// trials were void.
     Void,
-    /// It was told to hurry before it met a limit: the figure says "at least".
+    /// It was told to hurry before it met a limit: the figure says "at least". Without a figure,
+    /// the time was up before there was one.
     Hurried,
-    /// No rate was met, or none could be confirmed.
+    /// The server met no rate, or missed every confirmation.
+    #[default]
     Unconfirmed,
 }
 
@@ -115,6 +121,7 @@ pub struct Search {
     voids_in_a_row: u32,
     trials: u32,
     voids: u32,
+    is_hurried: bool,
 }
 
 impl Search {
@@ -144,6 +151,7 @@ impl Search {
             voids_in_a_row: 0,
             trials: 0,
             voids: 0,
+            is_hurried: false,
         }
     }
 
@@ -203,6 +211,7 @@ impl Search {
     /// Ends the search before its time: what was met so far goes to confirmation at once, or the
     /// search is over when nothing was, or when it was confirming already.
     pub fn hurry(&mut self) {
+        self.is_hurried |= self.result().is_none();
         match self.phase {
             Phase::Confirm { .. } => self.phase = Phase::Done(None),
             Phase::Done(_) => {}
@@ -212,6 +221,8 @@ impl Search {
 
     fn found(&self, rate_per_s: Option<f64>) -> Found {
         let stop = match (rate_per_s, self.barriers.last()) {
+            (None, _) if self.is_hurried => Stop::Hurried,
+            (None, Some(barrier)) if barrier.is_void => Stop::Void,
             (None, _) => Stop::Unconfirmed,
             (Some(_), Some(barrier)) if barrier.is_void => Stop::Void,
             (Some(_), Some(_)) => Stop::Server,

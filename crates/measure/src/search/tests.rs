@@ -151,6 +151,7 @@ fn a_dead_server_has_no_rate() {
     assert_eq!(trace.len(), 10, "1000 down to 1.95");
     let (found, _) = drive(Search::new(&SearchPlan::default()), |_| Outcome::Void);
     assert_eq!((found.rate_per_s, found.voids), (None, found.trials));
+    assert_eq!(found.stop, Stop::Void, "nothing is known about this server");
 }
 
 #[test]
@@ -215,9 +216,12 @@ fn hurry_confirms_what_is_there() {
     let Step::Probe(probe) = search.next_step() else { panic!("a confirmation") };
     assert_eq!((probe.rate_per_s, probe.purpose), (2_000.0, Purpose::Confirm));
     search.report(Outcome::Met);
-    let found = search.result().unwrap();
-    assert_eq!((found.rate_per_s, found.stop), (Some(2_000.0), Stop::Hurried));
+    let found_before = search.result().unwrap();
+    assert_eq!((found_before.rate_per_s, found_before.stop), (Some(2_000.0), Stop::Hurried));
     let mut nothing = Search::new(&SearchPlan::default());
     nothing.hurry();
-    assert_eq!(nothing.result().unwrap().rate_per_s, None);
+    let found = nothing.result().unwrap();
+    assert_eq!((found.rate_per_s, found.stop), (None, Stop::Hurried));
+    search.hurry();
+    assert_eq!(search.result(), Some(found_before), "too late to change anything");
 }

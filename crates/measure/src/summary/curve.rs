@@ -35,14 +35,13 @@ pub(super) fn curve(trials: &[&Trial]) -> Vec<CurvePoint> {
 fn point(group: &[&Trial]) -> CurvePoint {
     let loads = || group.iter().filter_map(|trial| trial.load.as_ref());
     let seconds: f64 = loads().map(|load| load.duration_s).sum();
-    let due: u64 = loads().map(|load| load.exchanges.due).sum();
     let on_time: u64 = loads().map(|load| load.exchanges.on_time).sum();
     let cpu_s: f64 = group.iter().map(|trial| trial.digest.server_cpu_s).sum();
     let per_s = |amount: f64| if seconds > 0.0 { amount / seconds } else { 0.0 };
     CurvePoint {
         offered_per_s: per_s(loads().map(|load| load.offered_per_s * load.duration_s).sum()),
         achieved_per_s: per_s(on_time as f64),
-        loss: if due > 0 { due.saturating_sub(on_time) as f64 / due as f64 } else { 0.0 },
+        loss: loss(loads()),
         trials: group.len() as u32,
         latency: latency(loads()),
         server_cpus_busy: busy(cpu_s, group.iter().map(|t| t.end_s - t.start_s).sum()),
@@ -51,6 +50,14 @@ fn point(group: &[&Trial]) -> CurvePoint {
 
 fn busy(cpu_s: f64, elapsed_s: f64) -> f64 {
     if elapsed_s > 0.0 { cpu_s / elapsed_s } else { 0.0 }
+}
+
+/// The share of all exchanges of several records that were not completed on time.
+pub(super) fn loss<'t>(loads: impl Iterator<Item = &'t LoadRecord>) -> f64 {
+    let (due, on_time) = loads.fold((0, 0), |(due, on_time), load| {
+        (due + load.exchanges.due, on_time + load.exchanges.on_time)
+    });
+    if due > 0 { due.saturating_sub(on_time) as f64 / due as f64 } else { 0.0 }
 }
 
 /// The latency of several records: one record's own figures, else those of the histograms put
@@ -83,5 +90,9 @@ pub(super) fn half(curve: &[CurvePoint], highest_per_s: f64) -> Option<LatencyAt
         .filter(|point| ABOUT_HALF.contains(&(point.offered_per_s / highest_per_s)))
         .filter(|point| point.latency.count > 0)
         .min_by(|a, b| distance(a).total_cmp(&distance(b)))
-        .map(|point| LatencyAt { offered_per_s: point.offered_per_s, latency: point.latency })
+        .map(|point| LatencyAt {
+            offered_per_s: point.offered_per_s,
+            latency: point.latency,
+            loss: point.loss,
+        })
 }

@@ -2,9 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Limit, Ratio, Round, SUMMARY_SCHEMA, ServerResult, Summary, curve, rows, server};
+use super::{
+    Limit, Ratio, Round, RunFigure, SUMMARY_SCHEMA, ServerResult, Summary, curve, rows, runs,
+    server,
+};
+use crate::plan::Plan;
 use crate::record::{LIMIT_SERVER, Run, Trial};
-use crate::statistics::{NoiseFloor, RatioInterval, lower_median, noise_floor, paired_ratio};
+use crate::statistics::{
+    NoiseFloor, lower_median, noise_floor, paired_ratio, trimmed_paired_ratio,
+};
 
 /// Answers of the server in one exchange: OFFER and ACK.
 const ANSWERS_PER_EXCHANGE: f64 = 2.0;
@@ -24,11 +30,11 @@ pub fn digest(run: &Run, trials: &[Trial]) -> Summary {
     for trial in &ordered {
         by_server.entry(&trial.server).or_default().push(trial);
     }
-    let limit = by_server.get(LIMIT_SERVER).and_then(|trials| limit(trials, loss_percent));
+    let limit = by_server.get(LIMIT_SERVER).and_then(|trials| limit(trials, run));
     let mut results: Vec<ServerResult> = by_server
         .iter()
         .filter(|(name, _)| **name != LIMIT_SERVER)
-        .map(|(name, trials)| server::judge(name, trials, loss_percent))
+        .map(|(name, trials)| server::judge(name, trials, run))
         .collect();
     results.sort_by_key(|result| (place(&run.plan.servers, &result.server), result.server.clone()));
     for result in &mut results {
@@ -43,8 +49,9 @@ pub fn digest(run: &Run, trials: &[Trial]) -> Summary {
         title: run.plan.title.clone(),
         started: run.started.clone(),
         duration_s: run.duration_s,
-        ratios: ratios(&results, run.plan.search.resolution()),
+        ratios: ratios(&results, &run.plan),
         noise: noise(&by_server, &results, loss_percent),
+        runs_done: runs_done(run, &results, limit.as_ref()),
         limit,
         results,
         plan: run.plan.clone(),
@@ -76,7 +83,8 @@ fn place(servers: &[String], name: &str) -> usize {
 
 /// The limit: the median of its confirmed rates, else the most that it achieved in any trial that
 /// met the criterion.
-fn limit(trials: &[&Trial], loss_percent: f64) -> Option<Limit> {
+fn limit(trials: &[&Trial], run: &Run) -> Option<Limit> {
+    let loss_percent = run.plan.search.loss_percent;
     let rounds = server::rounds(trials, loss_percent);
     let confirmed: Vec<f64> = rounds.iter().map(|round| round.leases_per_s).collect();
     let most = trials
@@ -84,30 +92,62 @@ fn limit(trials: &[&Trial], loss_percent: f64) -> Option<Limit> {
         .filter(|trial| trial.meets(loss_percent))
         .map(|trial| trial.achieved_per_s())
         .max_by(f64::total_cmp);
-    let leases_per_s = lower_median(&confirmed).or(most).filter(|rate| *rate > 0.0)?;
+    let (runs, mean) = server::runs_of(LIMIT_SERVER, "", &rounds, run);
+    let has_runs = run.plan.has_runs();
+    let middle = if has_runs { mean.map(|of| of.mean) } else { lower_median(&confirmed) };
+    let leases_per_s = middle.filter(|rate| *rate > 0.0).or(most).filter(|rate| *rate > 0.0)?;
+    let is_open = if has_runs {
+        runs::is_at_least(&runs)
+    } else {
+        server::is_at_least(trials, &rounds, loss_percent)
+    };
     Some(Limit {
         leases_per_s,
         answers_per_s: leases_per_s * ANSWERS_PER_EXCHANGE,
-        is_at_least: rounds.is_empty() || server::is_at_least(trials, &rounds, loss_percent),
+        is_at_least: rounds.is_empty() || is_open,
+        runs: if has_runs { runs } else { Vec::new() },
+        mean: mean.filter(|_| has_runs),
+        rounds,
         curve: curve::curve(trials),
         trials: trials.len() as u32,
         voids: trials.iter().filter(|trial| trial.is_void()).count() as u32,
     })
 }
 
-/// Every result against every later one, round by round.
-/// Every two servers side by side. A rate is known to within the factor `resolution`, the same way
-/// in every round, which the spread of the rounds does not show: it widens the interval.
-fn ratios(results: &[ServerResult], resolution: f64) -> Vec<Ratio> {
+/// How many runs every server came to the end of.
+fn runs_done(run: &Run, results: &[ServerResult], limit: Option<&Limit>) -> u32 {
+    if !run.plan.has_runs() {
+        return 0;
+    }
+    let all = results.iter().map(|result| &result.runs).chain(limit.map(|limit| &limit.runs));
+    all.map(|runs| runs.len() as u32).min().unwrap_or(0)
+}
+
+/// Every two servers side by side, round by round.
+///
+/// In rounds that begin where the last one ended, a rate is known to within the search's
+/// resolution, the same way in every round, which the spread of the rounds does not show: it widens
+/// the interval. Runs begin at rates of their own, so their spread shows it by itself.
+fn ratios(results: &[ServerResult], plan: &Plan) -> Vec<Ratio> {
     let mut ratios = Vec::new();
     for (index, above) in results.iter().enumerate() {
         for below in &results[index + 1..] {
+            let (leases_per_s, leases_per_cpu_s) = if plan.has_runs() {
+                let drop = plan.runs.drop.at_each_end();
+                let of = |figure: fn(&RunFigure) -> Option<f64>| {
+                    trimmed_paired_ratio(&pairs_of_runs(above, below, figure), drop)
+                };
+                (of(|run| run.counts_as), of(|run| run.leases_per_cpu_s))
+            } else {
+                let rates = paired_ratio(&pairs(above, below, |round| Some(round.leases_per_s)));
+                let rates = rates.map(|interval| interval.widened(plan.search.resolution()));
+                (rates, paired_ratio(&pairs(above, below, |round| round.leases_per_cpu_s)))
+            };
             ratios.push(Ratio {
                 server: above.server.clone(),
                 to: below.server.clone(),
-                leases_per_s: paired(above, below, |round| Some(round.leases_per_s))
-                    .map(|interval| interval.widened(resolution)),
-                leases_per_cpu_s: paired(above, below, |round| round.leases_per_cpu_s),
+                leases_per_s,
+                leases_per_cpu_s,
                 is_at_most: below.is_at_least,
                 is_at_least: above.is_at_least,
             });
@@ -116,20 +156,28 @@ fn ratios(results: &[ServerResult], resolution: f64) -> Vec<Ratio> {
     ratios
 }
 
-fn paired(
+fn pairs(
     above: &ServerResult,
     below: &ServerResult,
     figure: impl Fn(&Round) -> Option<f64>,
-) -> Option<RatioInterval> {
-    let pairs: Vec<(f64, f64)> = above
-        .rounds
-        .iter()
-        .filter_map(|a| {
-            let b = below.rounds.iter().find(|b| b.round == a.round)?;
-            Some((figure(a)?, figure(b)?))
-        })
-        .collect();
-    paired_ratio(&pairs)
+) -> Vec<(f64, f64)> {
+    let pair = |a: &Round| {
+        let b = below.rounds.iter().find(|b| b.round == a.round)?;
+        Some((figure(a)?, figure(b)?))
+    };
+    above.rounds.iter().filter_map(pair).collect()
+}
+
+fn pairs_of_runs(
+    above: &ServerResult,
+    below: &ServerResult,
+    figure: impl Fn(&RunFigure) -> Option<f64>,
+) -> Vec<(f64, f64)> {
+    let pair = |a: &RunFigure| {
+        let b = below.runs.iter().find(|b| b.run == a.run)?;
+        Some((figure(a)?, figure(b)?))
+    };
+    above.runs.iter().filter_map(pair).collect()
 }
 
 /// Neighboring rounds of the same server and variant measured the same thing twice.
@@ -150,16 +198,24 @@ fn noise(
 /// What the records themselves give reason to warn of.
 fn warnings(summary: &Summary) -> Vec<String> {
     let mut warnings = Vec::new();
+    let planned = summary.plan.runs.count;
+    if summary.runs_done < planned {
+        warnings.push(format!(
+            "{} of {planned} runs were done; the figures are of those.",
+            summary.runs_done
+        ));
+    }
     for result in &summary.results {
         let name = &result.server;
         if result.leases_per_s.is_none() {
             warnings.push(format!("{name}: no rate could be confirmed."));
-        } else if result.is_at_least {
+        } else if result.runs.is_empty() && result.is_at_least {
             warnings.push(format!(
                 "{name}: never seen to miss the criterion, so its rate is at least what is shown; \
                  the plan, the generator or the time ended the search."
             ));
         }
+        runs::warnings(name, &result.runs, &mut warnings);
         if result.voids > 0 {
             warnings.push(format!(
                 "{name}: {} of {} trials void; void trials enter no figure.",

@@ -6,6 +6,7 @@
 mod curve;
 mod digest;
 mod rows;
+mod runs;
 mod server;
 
 use std::collections::BTreeMap;
@@ -13,10 +14,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use digest::digest;
+pub use runs::{DroppedAs, RunFigure, RunState};
 
 use crate::plan::Plan;
 use crate::record::{Environment, LatencySummary, Purpose, VoidReason};
-use crate::statistics::{NoiseFloor, RatioInterval};
+use crate::statistics::{MeanInterval, NoiseFloor, RatioInterval};
 
 /// Value of `schema` in a [`Summary`].
 pub const SUMMARY_SCHEMA: &str = "godwit.summary.v1";
@@ -41,6 +43,8 @@ pub struct Summary {
     pub limit: Option<Limit>,
     /// What a ratio must exceed to mean anything; `None` without two rounds.
     pub noise: Option<NoiseFloor>,
+    /// Runs of every server that came to their end; 0 when the plan measures in rounds.
+    pub runs_done: u32,
     /// The plan as it was run.
     pub plan: Plan,
     /// Where it ran.
@@ -68,7 +72,8 @@ pub struct ServerResult {
     /// All variants tried, the chosen one too.
     pub variants: Vec<VariantResult>,
     /// The highest rate achieved in a confirming trial that met the criterion: of one round that
-    /// round's, of several the lower median over the rounds. `None` when nothing was confirmed.
+    /// round's, of several the lower median over the rounds. Of a plan with runs, the mean of
+    /// `mean`. `None` when nothing was confirmed.
     pub leases_per_s: Option<f64>,
     /// Lowest of the rounds' figures.
     pub leases_per_s_low: Option<f64>,
@@ -91,6 +96,15 @@ pub struct ServerResult {
     pub curve: Vec<CurvePoint>,
     /// Each round's confirmed rate.
     pub rounds: Vec<Round>,
+    /// Every run that came to its end, void ones too; empty when the plan measures in rounds.
+    pub runs: Vec<RunFigure>,
+    /// The mean over the runs that count, without those dropped.
+    pub mean: Option<MeanInterval>,
+    /// The same of the leases per processor second.
+    pub mean_per_cpu: Option<MeanInterval>,
+    /// Whether messages to the server left in groups (UDP segmentation); `None` when that is not
+    /// known or differs from trial to trial.
+    pub segmentation: Option<bool>,
     /// Trials of all variants.
     pub trials: u32,
     /// Those that were void.
@@ -133,6 +147,8 @@ pub struct LatencyAt {
     pub offered_per_s: f64,
     /// The distribution.
     pub latency: LatencySummary,
+    /// Share of the same exchanges that were not completed on time, 0 to 1.
+    pub loss: f64,
 }
 
 /// All trials of a server at about the same offered rate, put together.
@@ -180,6 +196,12 @@ pub struct Limit {
     pub answers_per_s: f64,
     /// True when it was never seen to miss the criterion.
     pub is_at_least: bool,
+    /// As in [`ServerResult::runs`].
+    pub runs: Vec<RunFigure>,
+    /// As in [`ServerResult::mean`].
+    pub mean: Option<MeanInterval>,
+    /// Each round's confirmed rate.
+    pub rounds: Vec<Round>,
     /// Its load curve.
     pub curve: Vec<CurvePoint>,
     /// Its trials.

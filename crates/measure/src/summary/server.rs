@@ -2,24 +2,28 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{LatencyAt, Round, ServerResult, VariantResult, curve};
-use crate::record::{Purpose, Trial};
-use crate::statistics::{lower_median, trimmed_mean};
+use super::{LatencyAt, Round, RunFigure, ServerResult, VariantResult, curve, runs};
+use crate::record::{LoadRecord, Purpose, Run, SearchEnd, Trial};
+use crate::statistics::{MeanInterval, lower_median, trimmed_mean};
 
 /// The figures of one variant of one server.
 struct Variant<'t> {
     name: &'t str,
     trials: Vec<&'t Trial>,
     rounds: Vec<Round>,
+    runs: Vec<RunFigure>,
+    mean: Option<MeanInterval>,
+    mean_per_cpu: Option<MeanInterval>,
     leases_per_s: Option<f64>,
     leases_per_cpu_s: Option<f64>,
 }
 
 /// What the trials of one server amount to.
-pub(super) fn judge(server: &str, trials: &[&Trial], loss_percent: f64) -> ServerResult {
+pub(super) fn judge(server: &str, trials: &[&Trial], run: &Run) -> ServerResult {
+    let loss_percent = run.plan.search.loss_percent;
     let names: BTreeSet<&str> = trials.iter().map(|trial| trial.variant.as_str()).collect();
     let variants: Vec<Variant<'_>> =
-        names.iter().map(|name| variant(name, trials, loss_percent)).collect();
+        names.iter().map(|name| variant(server, name, trials, run)).collect();
     // The variant that was better in the first round is the one that was measured further; its
     // median over more rounds is not beaten by another's single round.
     let best = variants
@@ -50,7 +54,15 @@ pub(super) fn judge(server: &str, trials: &[&Trial], loss_percent: f64) -> Serve
         leases_per_s: best.leases_per_s,
         leases_per_s_low: rates().min_by(f64::total_cmp),
         leases_per_s_high: rates().max_by(f64::total_cmp),
-        is_at_least: is_at_least(&best.trials, &best.rounds, loss_percent),
+        is_at_least: if run.plan.has_runs() {
+            runs::is_at_least(&best.runs)
+        } else {
+            is_at_least(&best.trials, &best.rounds, loss_percent)
+        },
+        mean: best.mean,
+        mean_per_cpu: best.mean_per_cpu,
+        runs: best.runs.clone(),
+        segmentation: segmentation(&best.trials),
         leases_per_cpu_s: best.leases_per_cpu_s,
         share_of_limit: None,
         rss_bytes: best.trials.iter().map(|t| t.digest.server_rss_bytes).max().unwrap_or(0),
@@ -64,10 +76,25 @@ pub(super) fn judge(server: &str, trials: &[&Trial], loss_percent: f64) -> Serve
     }
 }
 
-fn variant<'t>(name: &'t str, trials: &[&'t Trial], loss_percent: f64) -> Variant<'t> {
+fn variant<'t>(server: &str, name: &'t str, trials: &[&'t Trial], run: &Run) -> Variant<'t> {
+    let loss_percent = run.plan.search.loss_percent;
     let trials: Vec<&Trial> =
         trials.iter().copied().filter(|trial| trial.variant == name).collect();
     let rounds = rounds(&trials, loss_percent);
+    if run.plan.has_runs() {
+        let (runs, mean) = runs_of(server, name, &rounds, run);
+        let mean_per_cpu = runs::per_cpu(&run.plan, &runs);
+        return Variant {
+            name,
+            trials,
+            rounds,
+            leases_per_s: mean.map(|of| of.mean).filter(|mean| *mean > 0.0),
+            leases_per_cpu_s: mean_per_cpu.map(|of| of.mean),
+            runs,
+            mean,
+            mean_per_cpu,
+        };
+    }
     let rates: Vec<f64> = rounds.iter().map(|round| round.leases_per_s).collect();
     let per_cpu: Vec<f64> = near_highest(&trials, loss_percent)
         .iter()
@@ -77,9 +104,31 @@ fn variant<'t>(name: &'t str, trials: &[&'t Trial], loss_percent: f64) -> Varian
         name,
         trials,
         rounds,
+        runs: Vec::new(),
+        mean: None,
+        mean_per_cpu: None,
         leases_per_s: lower_median(&rates),
         leases_per_cpu_s: trimmed_mean(&per_cpu),
     }
+}
+
+/// The runs of one variant of one server, and their mean.
+pub(super) fn runs_of(
+    server: &str,
+    variant: &str,
+    rounds: &[Round],
+    run: &Run,
+) -> (Vec<RunFigure>, Option<MeanInterval>) {
+    let is_of = |end: &&SearchEnd| end.server == server && end.variant == variant;
+    let searches: Vec<&SearchEnd> = run.searches.iter().filter(is_of).collect();
+    runs::runs(&run.plan, &searches, rounds)
+}
+
+/// Whether messages to the server left in groups; `None` when that is not known or differs.
+fn segmentation(trials: &[&Trial]) -> Option<bool> {
+    let mut used = trials.iter().filter_map(|trial| Some(trial.load.as_ref()?.segmentation));
+    let first = used.next()?;
+    used.all(|other| other == first).then_some(first)
 }
 
 /// Each round's highest confirmed rate, ascending by round.
@@ -131,12 +180,18 @@ pub(super) fn is_at_least(trials: &[&Trial], rounds: &[Round], loss_percent: f64
 /// Latency of the confirming trials behind the rounds' figures, put together.
 fn latency_at_highest(variant: &Variant<'_>, loss_percent: f64) -> Option<LatencyAt> {
     let highest = variant.leases_per_s?;
-    let round = variant.rounds.iter().find(|round| round.leases_per_s == highest)?;
-    let loads = variant.trials.iter().filter(|trial| {
+    // A median is a round's own figure; of a mean the nearest run speaks.
+    let away = |round: &&Round| (round.leases_per_s - highest).abs();
+    let round = variant.rounds.iter().min_by(|a, b| away(a).total_cmp(&away(b)))?;
+    let confirming = variant.trials.iter().filter(|trial| {
         trial.purpose == Purpose::Confirm
             && trial.rate_per_s == round.offered_per_s
             && trial.meets(loss_percent)
     });
-    let latency = curve::latency(loads.filter_map(|trial| trial.load.as_ref()));
-    Some(LatencyAt { offered_per_s: round.offered_per_s, latency })
+    let loads: Vec<&LoadRecord> = confirming.filter_map(|trial| trial.load.as_ref()).collect();
+    Some(LatencyAt {
+        offered_per_s: round.offered_per_s,
+        latency: curve::latency(loads.iter().copied()),
+        loss: curve::loss(loads.into_iter()),
+    })
 }

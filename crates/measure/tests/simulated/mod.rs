@@ -9,7 +9,8 @@ use base::{Histogram, Random};
 use measure::plan::Plan;
 use measure::record::{
     CpuSample, Environment, ExchangeCounts, LIMIT_SERVER, LOAD_SCHEMA, LatencySummary, LoadRecord,
-    MessageCounts, Purpose, RUN_SCHEMA, Run, Sample, SampleDigest, TRIAL_SCHEMA, Trial, VoidReason,
+    MessageCounts, Purpose, RUN_SCHEMA, Run, Sample, SampleDigest, SearchEnd, TRIAL_SCHEMA, Trial,
+    VoidReason,
 };
 use measure::search::{Outcome, Search, Step};
 use measure::summary::{Summary, digest};
@@ -48,11 +49,27 @@ const fn model(
     Model { server, variant, capacity_per_s, cost_s, latency_us, rss_mib }
 }
 
+/// What can befall a server in a run.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Mishap {
+    /// It misses every confirmation.
+    Fails,
+    /// Every trial of it is void.
+    Void,
+    /// Trials at more than half of its capacity are void, so that it is never seen to fail.
+    Blinded,
+    /// It does only this share of what it can.
+    Slowed(f64),
+}
+
 pub(crate) struct Lab {
     pub(crate) plan: Plan,
     random: Random,
     clock_s: f64,
     pub(crate) trials: Vec<Trial>,
+    pub(crate) searches: Vec<SearchEnd>,
+    /// What befalls a server in a run.
+    pub(crate) mishaps: Vec<(&'static str, u32, Mishap)>,
     /// One in so many trials is void; 0 for none.
     pub(crate) void_one_in: u64,
 }
@@ -60,14 +77,22 @@ pub(crate) struct Lab {
 impl Lab {
     pub(crate) fn new(plan: Plan) -> Self {
         let random = Random::from_seed(plan.seed);
-        Self { plan, random, clock_s: 1.2, trials: Vec::new(), void_one_in: 0 }
+        Self {
+            plan,
+            random,
+            clock_s: 1.2,
+            trials: Vec::new(),
+            searches: Vec::new(),
+            mishaps: Vec::new(),
+            void_one_in: 0,
+        }
     }
 
     /// Measures `models` in turn, as many rounds as the plan says, with curve points at the end.
     pub(crate) fn measure(&mut self, models: &[Model]) {
         let mut found: BTreeMap<usize, f64> = BTreeMap::new();
         let mut models = models.to_vec();
-        for round in 0..self.plan.blocks.rounds {
+        for round in 0..self.plan.rounds() {
             if round == 1 {
                 // Of several variants only the best goes on.
                 let best = |of: &Model| {
@@ -79,17 +104,18 @@ impl Lab {
                 models.retain(best);
                 found.clear();
             }
-            for turn in self.plan.blocks.order.turns(models.len(), round) {
+            for turn in self.plan.blocks.order.turns(models.len(), round, self.plan.seed) {
                 let known = found.get(&turn).copied().or_else(|| self.known(&models[turn]));
+                let plan = self.plan.search_of(round, &self.plan.search);
                 let search = match known {
-                    None => Search::new(&self.plan.search),
-                    Some(rate) => Search::near(&self.plan.search, rate),
+                    Some(rate) if !self.plan.has_runs() => Search::near(&plan, rate),
+                    _ => Search::new(&plan),
                 };
                 if let Some(rate) = self.search(&models[turn], search, round) {
                     found.insert(turn, rate);
                 }
             }
-            for turn in self.plan.blocks.order.turns(models.len(), round) {
+            for turn in self.plan.blocks.order.turns(models.len(), round, self.plan.seed) {
                 let rate = found.get(&turn).copied().unwrap_or(1_000.0);
                 self.trial(&models[turn], Purpose::Pair, round, rate, self.plan.blocks.dwell_s);
             }
@@ -112,7 +138,16 @@ impl Lab {
     fn search(&mut self, model: &Model, mut search: Search, round: u32) -> Option<f64> {
         loop {
             match search.next_step() {
-                Step::Done(found) => return found.rate_per_s,
+                Step::Done(found) => {
+                    self.searches.push(SearchEnd {
+                        server: model.server.to_owned(),
+                        variant: model.variant.to_owned(),
+                        round,
+                        rate_per_s: found.rate_per_s,
+                        stop: found.stop,
+                    });
+                    return found.rate_per_s;
+                }
                 Step::Probe(probe) => {
                     let (purpose, dwell_s) = (probe.purpose, probe.dwell_s);
                     search.report(self.trial(model, purpose, round, probe.rate_per_s, dwell_s));
@@ -132,6 +167,12 @@ impl Lab {
         let number = self.trials.len() as u32;
         let drift = 1.0 + 0.04 * (self.clock_s / 9.0).sin();
         let capacity = model.capacity_per_s * drift * (0.98 + 0.04 * self.random.unit());
+        let mishaps = self.mishaps_of(model, purpose, round);
+        let capacity = mishaps.iter().fold(capacity, |capacity, mishap| match mishap {
+            Mishap::Slowed(share) => capacity * share,
+            Mishap::Fails if purpose == Purpose::Confirm => rate_per_s * 0.5,
+            _ => capacity,
+        });
         let load = self.load(model, capacity, rate_per_s, dwell_s, number);
         let is_over = rate_per_s > capacity;
         let start_s = self.clock_s;
@@ -143,7 +184,11 @@ impl Lab {
             };
         let samples = self.samples(model, load.completed_per_s, start_s, is_over);
         let is_void = self.void_one_in > 0 && self.random.chance(1, self.void_one_in) && number > 3;
+        let is_void = is_void
+            || mishaps.contains(&Mishap::Void)
+            || mishaps.contains(&Mishap::Blinded) && rate_per_s > model.capacity_per_s / 2.0;
         let mut trial = Trial {
+            wait_s: 0.001,
             schema: TRIAL_SCHEMA.to_owned(),
             number,
             server: model.server.to_owned(),
@@ -176,6 +221,14 @@ impl Lab {
         };
         self.trials.push(trial);
         outcome
+    }
+
+    fn mishaps_of(&self, model: &Model, purpose: Purpose, round: u32) -> Vec<Mishap> {
+        let is_of = |server: &str, of: u32| {
+            server == model.server && of == round && purpose != Purpose::Curve
+        };
+        let all = self.mishaps.iter();
+        all.filter(|(server, of, _)| is_of(server, *of)).map(|(_, _, mishap)| *mishap).collect()
     }
 
     fn load(
@@ -284,7 +337,9 @@ impl Lab {
                     ("net.core.rmem_max", "212992"),
                 ]),
             },
-            commands: vec!["godwit lab run dhcp4-quick --server godwit,kea".to_owned()],
+            searches: self.searches.clone(),
+            is_interrupted: false,
+            commands: vec![format!("godwit lab run {} --server godwit,kea", self.plan.name)],
             warnings: Vec::new(),
             files: vec!["run.json".to_owned(), "summary.json".to_owned()],
         }
@@ -315,7 +370,31 @@ pub(crate) fn quick() -> Summary {
     digest(&lab.run(), &lab.trials)
 }
 
-/// The same with few trials and samples.
+/// The full plan, for two servers.
+pub(crate) fn full_plan() -> Plan {
+    let text = include_str!("../../../../plans/dhcp4-full.toml");
+    let mut plan = Plan::parse("dhcp4-full.toml", text).expect("the shipped plan is good");
+    plan.servers = vec!["godwit".to_owned(), "kea".to_owned()];
+    plan
+}
+
+/// The full plan run against all models, with one mishap of each kind.
+pub(crate) fn full() -> Summary {
+    let mut plan = full_plan();
+    plan.sampling_interval_ms = 1_000;
+    let mut lab = Lab::new(plan);
+    lab.void_one_in = 60;
+    lab.mishaps = vec![
+        ("godwit", 6, Mishap::Slowed(0.6)),
+        ("kea", 2, Mishap::Fails),
+        ("kea", 4, Mishap::Void),
+        ("godwit-always", 7, Mishap::Blinded),
+    ];
+    lab.measure(&MODELS);
+    digest(&lab.run(), &lab.trials)
+}
+
+/// The quick plan with few trials and samples.
 pub(crate) fn small() -> Summary {
     let mut plan = quick().plan;
     plan.search.start_per_s = 8_000.0;

@@ -1,14 +1,29 @@
-//! A client behind a relay: the states of RFC 2131 §4.4 with seeded whims.
+//! A client behind a relay or on the server's own link: the states of RFC 2131 §4.4 with seeded
+//! whims.
 
 use std::net::Ipv4Addr;
 
 use base::Random;
 use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, option};
 
-/// The relay that all clients are behind.
+/// The relay that clients elsewhere are behind.
 pub const RELAY: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+/// The top bit of `flags`.
+const BROADCAST_FLAG: u16 = 0x8000;
 /// The server.
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+
+/// Where a client is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// Behind [`RELAY`].
+    Relayed,
+    /// On the server's own link.
+    Direct {
+        /// It cannot take unicast before it has an address (RFC 2131 §4.1).
+        wants_broadcast: bool,
+    },
+}
 
 /// Where a client is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +49,8 @@ pub struct Client {
     pub index: usize,
     /// Where it is.
     pub state: State,
+    /// Where it is in the network.
+    pub link: Link,
     has_client_id: bool,
     xid: u32,
 }
@@ -41,8 +58,8 @@ pub struct Client {
 impl Client {
     /// A client that has just been switched on.
     #[must_use]
-    pub const fn new(index: usize, has_client_id: bool) -> Self {
-        Self { index, state: State::Init, has_client_id, xid: index as u32 * 65_536 }
+    pub const fn new(index: usize, link: Link, has_client_id: bool) -> Self {
+        Self { index, state: State::Init, link, has_client_id, xid: index as u32 * 65_536 }
     }
 
     /// The client's hardware address.
@@ -56,6 +73,15 @@ impl Client {
     #[must_use]
     pub fn index_of(chaddr: &[u8]) -> usize {
         usize::from(chaddr[4]) * 256 + usize::from(chaddr[5])
+    }
+
+    /// The address that its interface has, as far as it knows.
+    #[must_use]
+    pub const fn address(&self) -> Option<Ipv4Addr> {
+        match self.state {
+            State::Bound(address, _) | State::Renewing(address, _) => Some(address),
+            _ => None,
+        }
     }
 
     /// The client's timer has run: it sends something, or nothing.
@@ -209,18 +235,21 @@ impl Client {
         let mut chaddr = [0; 16];
         chaddr[..6].copy_from_slice(&self.hardware());
         let nowhere = Ipv4Addr::UNSPECIFIED;
+        let is_relayed = self.link == Link::Relayed;
+        let wants_broadcast = self.link == Link::Direct { wants_broadcast: true };
+        let flags = if wants_broadcast { BROADCAST_FLAG } else { 0 };
         let header = Header {
             op: 1,
             htype: 1,
             hlen: 6,
-            hops: 1,
+            hops: u8::from(is_relayed),
             xid: self.xid,
             secs: 0,
-            flags: 0,
+            flags,
             ciaddr,
             yiaddr: nowhere,
             siaddr: nowhere,
-            giaddr: RELAY,
+            giaddr: if is_relayed { RELAY } else { nowhere },
             chaddr,
         };
         let mut buffer = [0; 600];

@@ -1,11 +1,4 @@
-//! The DHCPv4 world.
+//! The DHCPv4 scene.
 
-pub mod checker;
 pub mod client;
-pub mod interpose;
-pub mod settings;
-pub mod world;
-
-pub use checker::{Checker, Violation};
-pub use settings::Settings;
-pub use world::{Report, World};
+mod scene;

@@ -4,66 +4,12 @@
 //! exceptions that Kea makes: `domain-name` is text on the wire (RFC 2132 §3.17), and
 //! `vivso-suboptions` given as text is an enterprise number without data (RFC 3925 §4).
 
+pub use crate::shared::options::{Definition, Field};
+use crate::shared::options::{array, one};
 use Field::{
     Binary, Boolean, Enterprise, I32, Ipv4, Ipv6, Name, Opaque, Psid, Routes, Text, Tuple, U8, U16,
     U32,
 };
-
-/// Type of one field of an option.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Field {
-    /// Octets; the rest of the option.
-    Binary,
-    /// One octet, 1 or 0.
-    Boolean,
-    /// An enterprise number, and as text an empty data length behind it.
-    Enterprise,
-    /// Four octets, signed.
-    I32,
-    /// Four octets.
-    Ipv4,
-    /// Sixteen octets.
-    Ipv6,
-    /// A domain name in labels (RFC 1035 §3.1).
-    Name,
-    /// Octets that text cannot give: sub-options, mostly.
-    Opaque,
-    /// Length and value of a port set identifier (RFC 7618 §9).
-    Psid,
-    /// Classless routes (RFC 3442).
-    Routes,
-    /// Characters; the rest of the option, without zeros at its end.
-    Text,
-    /// Octets behind a length of two octets (RFC 8572 §8.3).
-    Tuple,
-    /// One octet.
-    U8,
-    /// Two octets.
-    U16,
-    /// Four octets.
-    U32,
-}
-
-/// One standard option.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Definition {
-    /// Option code.
-    pub code: u8,
-    /// Name in the configuration.
-    pub name: &'static str,
-    /// Types of its fields, in order.
-    pub fields: &'static [Field],
-    /// Whether the last field repeats.
-    pub array: bool,
-}
-
-const fn one(code: u8, name: &'static str, fields: &'static [Field]) -> Definition {
-    Definition { code, name, fields, array: false }
-}
-
-const fn array(code: u8, name: &'static str, fields: &'static [Field]) -> Definition {
-    Definition { code, name, fields, array: true }
-}
 
 /// The standard options, ordered by code.
 pub const DEFINITIONS: &[Definition] = &[
@@ -187,48 +133,8 @@ pub const DEFINITIONS: &[Definition] = &[
     one(213, "v4-access-domain", &[Name]),
 ];
 
-/// The definition of an option code.
-#[must_use]
-pub fn by_code(code: u8) -> Option<&'static Definition> {
-    let place = DEFINITIONS.binary_search_by_key(&code, |definition| definition.code).ok()?;
-    Some(&DEFINITIONS[place])
-}
-
-/// The definition of an option name.
-#[must_use]
-pub fn by_name(name: &str) -> Option<&'static Definition> {
-    DEFINITIONS.iter().find(|definition| definition.name == name)
-}
-
 /// Options that carry the conversation itself; configured values of them are not sent.
 #[must_use]
 pub const fn set_by_server(code: u8) -> bool {
     matches!(code, 1 | 50..=53 | 55 | 58 | 59 | 61 | 81 | 82 | 90..=92 | 118 | 151..=157)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn codes_rise_and_names_differ() {
-        assert!(DEFINITIONS.windows(2).all(|pair| pair[0].code < pair[1].code));
-        let mut names: Vec<&str> = DEFINITIONS.iter().map(|definition| definition.name).collect();
-        names.sort_unstable();
-        assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
-    }
-
-    #[test]
-    fn fields_that_take_the_rest_come_last() {
-        for definition in DEFINITIONS {
-            let inner = &definition.fields[..definition.fields.len() - 1];
-            let greedy = |field: &Field| matches!(field, Binary | Text | Routes | Opaque);
-            assert!(!inner.iter().any(greedy), "{}", definition.name);
-            assert!(
-                !(definition.array && greedy(definition.fields.last().unwrap())),
-                "{}",
-                definition.name
-            );
-        }
-    }
 }

@@ -1,26 +1,26 @@
-//! v4 rows in: one line of text as a lease, or the reason why it is none.
+//! DHCPv4 rows in.
 
 use dhcp_lease::identity::HARDWARE_ADDRESS_MAX;
-use dhcp_lease::v4::Lease;
-use dhcp_lease::{ClientId, HardwareAddress, LeaseState};
+use dhcp_lease::v4::{Lease, LeaseState};
+use dhcp_lease::{ClientId, HardwareAddress};
 
-use crate::memfile::value::{RowFault, Values};
+use super::super::value::{RowFault, Values};
 
-/// Reads a row's values.
+/// Reads a lease from the values of its row.
 pub(super) fn parse(values: &mut Values<'_>) -> Result<Lease, RowFault> {
-    let address = values.next("address").address()?;
-    let hardware = values.next("hwaddr").colon_hex()?;
-    let client_id = values.next("client_id").colon_hex()?;
-    let valid_lifetime_s = values.next("valid_lifetime").number()?;
-    let expire_s: u64 = values.next("expire").number()?;
-    let subnet_id = values.next("subnet_id").number()?;
-    let fqdn_fwd = values.next("fqdn_fwd").flag()?;
-    let fqdn_rev = values.next("fqdn_rev").flag()?;
-    let hostname = values.next("hostname").hostname()?;
-    let state = values.next("state").or("0").state()?;
-    let user_context = values.next("user_context").or("").json()?;
-    let pool_id = values.next("pool_id").or("0").number()?;
-    values.end()?;
+    let mut next = |column| values.next(column);
+    let address = next("address").address()?;
+    let hardware = next("hwaddr").colon_hex()?;
+    let client_id = next("client_id").colon_hex()?;
+    let valid_lifetime_s = next("valid_lifetime").number()?;
+    let expire_s: u64 = next("expire").number()?;
+    let subnet_id = next("subnet_id").number()?;
+    let fqdn_fwd = next("fqdn_fwd").flag()?;
+    let fqdn_rev = next("fqdn_rev").flag()?;
+    let hostname = next("hostname").hostname()?;
+    let state = next("state").or("0").state()?;
+    let user_context = next("user_context").or("").json()?;
+    let pool_id = next("pool_id").or("0").number()?;
     if hardware.octets().len() > HARDWARE_ADDRESS_MAX {
         return Err(RowFault::Value("hwaddr"));
     }
@@ -48,18 +48,23 @@ pub(super) fn parse(values: &mut Values<'_>) -> Result<Lease, RowFault> {
 
 #[cfg(test)]
 mod tests {
+    use dhcp_lease::v4::V4;
     use std::net::Ipv4Addr;
 
-    use dhcp_lease::v4::V4;
-
-    use super::super::encode::{encode_row, row_of};
     use super::*;
-    use crate::memfile::{Columns, Header, parse_row};
+    use crate::memfile::Rows;
+    use crate::memfile::columns::Header;
+    use crate::memfile::value::parse_row;
+    use crate::memfile::{Format, encode_row, newest};
 
-    const HEADER: Header = Header { columns: Columns::NEWEST, unknown: 0 };
+    const FORMAT: &Format = &Format::of::<V4>();
+
+    fn header() -> Header {
+        Header { columns: newest::<V4>(), unknown: 0 }
+    }
 
     fn parse(line: &str) -> Result<Lease, RowFault> {
-        parse_row::<V4>(line.as_bytes(), HEADER)
+        parse_row::<V4>(line.as_bytes(), FORMAT, header())
     }
 
     /// Rows and verdicts of kea-lfc 2.2.0, but where the comment says otherwise.
@@ -142,8 +147,11 @@ mod tests {
                 pool_id: random.next_u32(),
             };
             let mut line = Vec::new();
-            encode_row(&row_of(&lease), Columns::NEWEST, &mut line);
-            assert_eq!(parse_row::<V4>(line.strip_suffix(b"\n").unwrap(), HEADER), Ok(lease));
+            encode_row::<V4>(&V4::row_of(&lease), newest::<V4>(), &mut line);
+            assert_eq!(
+                parse_row::<V4>(line.strip_suffix(b"\n").unwrap(), FORMAT, header()),
+                Ok(lease)
+            );
         }
     }
 }

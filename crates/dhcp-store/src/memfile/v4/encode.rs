@@ -1,13 +1,13 @@
-//! v4 rows out: one lease as a line of text.
+//! Rows out: one lease as a line of text, without allocation.
 
 use dhcp_lease::v4::{Lease, LeaseState, RowView};
 
-use crate::memfile::Columns;
-use crate::memfile::line::append;
+use super::super::columns::Columns;
+use super::super::line::Line;
 
 /// A whole lease as a row.
 #[must_use]
-pub fn row_of(lease: &Lease) -> RowView<'_> {
+pub(super) fn row_of(lease: &Lease) -> RowView<'_> {
     RowView {
         address: lease.address,
         hardware: &lease.hardware,
@@ -28,33 +28,34 @@ pub fn row_of(lease: &Lease) -> RowView<'_> {
 /// lifetime 11, expiry 21, subnet 11, flags 4, state 2, pool 11, and 4 for those without a bound.
 const BOUNDED_MAX: usize = 80;
 
-/// Appends `row` as a line with `columns` columns. Infinite lifetimes are added like others, as
-/// Kea does.
-pub fn encode_row(row: &RowView<'_>, columns: Columns, out: &mut Vec<u8>) {
+/// Most octets that `row` takes.
+pub(super) fn most(row: &RowView<'_>) -> usize {
+    BOUNDED_MAX
+        + 3 * (row.hardware.octets().len() + row.client_id.unwrap_or_default().len())
+        + 5 * (row.hostname.len() + row.user_context.len())
+}
+
+/// Fills `line` with the values of `row`. Infinite lifetimes are added like others, as Kea does.
+pub(super) fn fill(row: &RowView<'_>, columns: Columns, line: &mut Line<'_>) {
     let client_id = row.client_id.unwrap_or_default();
-    let most = BOUNDED_MAX
-        + 3 * (row.hardware.octets().len() + client_id.len())
-        + 5 * (row.hostname.len() + row.user_context.len());
-    append(out, most, |line| {
-        line.address_v4(row.address);
-        line.colon_hex(row.hardware.octets());
-        line.colon_hex(client_id);
-        line.decimal(u64::from(row.valid_lifetime_s));
-        line.decimal(row.cltt_s.saturating_add(u64::from(row.valid_lifetime_s)));
-        line.decimal(u64::from(row.subnet_id));
-        line.put(if row.fqdn_fwd { b"1," } else { b"0," });
-        line.put(if row.fqdn_rev { b"1," } else { b"0," });
-        line.escaped(row.hostname.as_bytes());
-        if columns.has(9) {
-            line.put(&[b'0' + state(row) as u8, b',']);
-        }
-        if columns.has(10) {
-            line.escaped(row.user_context.as_bytes());
-        }
-        if columns.has(11) {
-            line.decimal(u64::from(row.pool_id));
-        }
-    });
+    line.address4(row.address);
+    line.colon_hex(row.hardware.octets());
+    line.colon_hex(client_id);
+    line.decimal(u64::from(row.valid_lifetime_s));
+    line.decimal(row.cltt_s.saturating_add(u64::from(row.valid_lifetime_s)));
+    line.decimal(u64::from(row.subnet_id));
+    line.put(if row.fqdn_fwd { b"1," } else { b"0," });
+    line.put(if row.fqdn_rev { b"1," } else { b"0," });
+    line.escaped(row.hostname.as_bytes());
+    if columns.count() > 9 {
+        line.put(&[b'0' + state(row) as u8, b',']);
+    }
+    if columns.count() > 10 {
+        line.escaped(row.user_context.as_bytes());
+    }
+    if columns.count() > 11 {
+        line.decimal(u64::from(row.pool_id));
+    }
 }
 
 /// Kea throws away a row without any client unless it is of a declined lease, so the deletion of
@@ -66,12 +67,15 @@ fn state(row: &RowView<'_>) -> LeaseState {
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
     use std::sync::LazyLock;
 
     use dhcp_lease::HardwareAddress;
 
+    use dhcp_lease::v4::V4;
+    use std::net::Ipv4Addr;
+
     use super::*;
+    use crate::memfile::{encode_row, newest};
 
     static CLIENT: LazyLock<HardwareAddress> =
         LazyLock::new(|| HardwareAddress::new(1, &[0, 0x0c, 1, 2, 3, 0x0a]));
@@ -96,7 +100,7 @@ mod tests {
 
     fn text(row: &RowView<'_>, columns: Columns) -> String {
         let mut out = b"before\n".to_vec();
-        encode_row(row, columns, &mut out);
+        encode_row::<V4>(row, columns, &mut out);
         String::from_utf8(out).unwrap().strip_prefix("before\n").unwrap().to_owned()
     }
 
@@ -105,7 +109,7 @@ mod tests {
         // But for the flag and the pool, a row that Kea 2.2 wrote.
         let expected =
             "10.9.1.231,00:0c:01:02:03:0a,01:00:0c:01:02:03:0a,3600,1795297386,7,0,1,host1,0,,0\n";
-        assert_eq!(text(&row(), Columns::NEWEST), expected);
+        assert_eq!(text(&row(), newest::<V4>()), expected);
         let infinite = RowView {
             hardware: &NOBODY,
             client_id: None,
@@ -118,14 +122,14 @@ mod tests {
             ..row()
         };
         let expected = "10.9.1.231,,,4294967295,6090261088,7,0,1,a&#x2cb&#x26c&#xc3&#xbf&#x0a,1,{ \"a\": [ 1&#x2c 2 ] },4294967295\n";
-        assert_eq!(text(&infinite, Columns::NEWEST), expected);
+        assert_eq!(text(&infinite, newest::<V4>()), expected);
     }
 
     #[test]
     fn a_deleted_lease_of_nobody_is_a_declined_one() {
         let deleted = RowView { hardware: &NOBODY, client_id: None, valid_lifetime_s: 0, ..row() };
         let expected = "10.9.1.231,,,0,1795293786,7,0,1,host1,1,,0\n";
-        assert_eq!(text(&deleted, Columns::NEWEST), expected);
+        assert_eq!(text(&deleted, newest::<V4>()), expected);
     }
 
     #[test]
@@ -144,7 +148,7 @@ mod tests {
             pool_id: u32::MAX,
             ..row()
         };
-        let text = text(&longest, Columns::NEWEST);
+        let text = text(&longest, newest::<V4>());
         assert_eq!(text.split(',').count(), 12);
         assert!(text.ends_with(",4294967295\n"));
     }

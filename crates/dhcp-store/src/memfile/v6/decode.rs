@@ -1,54 +1,48 @@
-//! v6 rows in: one line of text as a lease, or the reason why it is none.
+//! DHCPv6 rows in.
 
 use std::net::Ipv6Addr;
 
 use dhcp_lease::identity::HARDWARE_ADDRESS_MAX;
-use dhcp_lease::v6::{HardwareSource, Lease, Resource};
-use dhcp_lease::{ClientId, HardwareAddress, LeaseState};
+use dhcp_lease::v6::{HardwareSource, Lease, LeaseState, Resource};
+use dhcp_lease::{ClientId, HardwareAddress};
 
-use super::EMPTY_DUID;
-use crate::memfile::value::{RowFault, Value, Values};
+use super::super::value::{Octets, RowFault, Value, Values};
+use super::NOBODY;
 
-/// Longest DUID (RFC 9915 §11.1): 128 octets behind the type.
+/// Longest DUID, with its type (RFC 9915 §11.1).
 const DUID_MAX: usize = 130;
 
-/// Reads a row's values.
+/// Reads a lease from the values of its row.
 pub(super) fn parse(values: &mut Values<'_>) -> Result<Lease, RowFault> {
-    let address = values.next("address");
-    let duid_value = values.next("duid");
-    let duid = duid_value.colon_hex()?;
-    let valid_lifetime_s = values.next("valid_lifetime").number()?;
-    let expire_s: u64 = values.next("expire").number()?;
-    let subnet_id = values.next("subnet_id").number()?;
-    let preferred_lifetime_s = values.next("pref_lifetime").number()?;
-    let kind = values.next("lease_type");
-    let iaid = values.next("iaid").number()?;
-    let resource = resource(address, kind, values.next("prefix_len"))?;
-    let fqdn_fwd = values.next("fqdn_fwd").flag()?;
-    let fqdn_rev = values.next("fqdn_rev").flag()?;
-    let hostname = values.next("hostname").hostname()?;
-    let hardware = values.next("hwaddr").or("").colon_hex()?;
-    let state = values.next("state").or("0").state()?;
-    let user_context = values.next("user_context").or("").json()?;
-    let htype = values.next("hwtype").or_if_empty("1").number()?;
-    let source = values.next("hwaddr_source").or_if_empty("0").number()?;
-    let pool_id = values.next("pool_id").or("0").number()?;
-    values.end()?;
-    if hardware.octets().len() > HARDWARE_ADDRESS_MAX {
-        return Err(RowFault::Value("hwaddr"));
+    let mut next = |column| values.next(column);
+    let address = next("address").address()?;
+    let duid = next("duid").colon_hex()?;
+    let valid_lifetime_s = next("valid_lifetime").number()?;
+    let expire_s: u64 = next("expire").number()?;
+    let subnet_id = next("subnet_id").number()?;
+    let preferred_lifetime_s = next("pref_lifetime").number()?;
+    let lease_type = next("lease_type");
+    let iaid = next("iaid").number()?;
+    let resource = resource(address, lease_type, next("prefix_len"))?;
+    let fqdn_fwd = next("fqdn_fwd").flag()?;
+    let fqdn_rev = next("fqdn_rev").flag()?;
+    let hostname = next("hostname").hostname()?;
+    let hardware = next("hwaddr").or("").colon_hex()?;
+    let state = next("state").or("0").state()?;
+    let user_context = next("user_context").or("").json()?;
+    let hardware_type = next("hwtype").or("").number_or(1)?;
+    let hardware_source = next("hwaddr_source").or("").number_or(0)?;
+    let pool_id = next("pool_id").or("0").number()?;
+    if !(1..=DUID_MAX).contains(&duid.octets().len()) {
+        return Err(RowFault::Value("duid"));
     }
-    if duid.is_empty() || duid.octets().len() > DUID_MAX {
-        return Err(duid_value.fault());
-    }
-    // Kea before 2.4 has one octet.
-    let is_nobodys = EMPTY_DUID.starts_with(duid.octets());
-    if is_nobodys && state != LeaseState::Declined {
+    if duid.octets() == NOBODY && state != LeaseState::Declined {
         return Err(RowFault::NoClient);
     }
-    let has_hardware = !hardware.is_empty();
+    let (hardware, hardware_source) = hardware_of(&hardware, hardware_type, hardware_source)?;
     Ok(Lease {
         resource,
-        duid: ClientId::new(if is_nobodys { &[] } else { duid.octets() }),
+        duid: ClientId::new(duid.octets()),
         iaid,
         valid_lifetime_s,
         preferred_lifetime_s,
@@ -58,154 +52,131 @@ pub(super) fn parse(values: &mut Values<'_>) -> Result<Lease, RowFault> {
         fqdn_fwd,
         fqdn_rev,
         hostname: hostname.to_ascii_lowercase().into_boxed_str(),
-        hardware: match hardware.octets() {
-            [] => HardwareAddress::NONE,
-            octets => HardwareAddress::new(htype, octets),
-        },
-        hardware_source: match has_hardware {
-            true => HardwareSource::from_number(source),
-            false => HardwareSource::Unknown,
-        },
+        hardware,
+        hardware_source,
         state,
         user_context: user_context.into_boxed_str(),
     })
 }
 
-/// What is leased. Temporary addresses (1) are not served (RFC 9915 has made them obsolete).
-fn resource(address: Value<'_>, kind: Value<'_>, len: Value<'_>) -> Result<Resource, RowFault> {
-    let at: Ipv6Addr = address.address()?;
-    let number: u8 = kind.number()?;
-    let bits: u8 = len.number()?;
-    match number {
-        0 if bits == 128 => Ok(Resource::address(at)),
-        2 if (1..=128).contains(&bits) => {
-            let prefix = Resource::prefix(at, bits);
-            if prefix.address == at { Ok(prefix) } else { Err(address.fault()) }
-        }
-        0 | 2 => Err(len.fault()),
-        _ => Err(kind.fault()),
+/// Kea takes any prefix length with an address.
+fn resource(
+    address: Ipv6Addr,
+    lease_type: Value<'_>,
+    len: Value<'_>,
+) -> Result<Resource, RowFault> {
+    let len_bits: u8 = len.number()?;
+    match lease_type.number::<u8>()? {
+        0 => Ok(Resource::address(address)),
+        2 if len_bits <= 128 => Ok(Resource::prefix(address, len_bits)),
+        2 => Err(len.fault()),
+        // Temporary addresses are nobody's any more.
+        _ => Err(lease_type.fault()),
     }
+}
+
+fn hardware_of(
+    octets: &Octets,
+    hardware_type: u16,
+    source: u32,
+) -> Result<(HardwareAddress, HardwareSource), RowFault> {
+    if octets.is_empty() {
+        return Ok((HardwareAddress::NONE, HardwareSource::Unknown));
+    }
+    if octets.octets().len() > HARDWARE_ADDRESS_MAX {
+        return Err(RowFault::Value("hwaddr"));
+    }
+    // Wider types than DHCPv4 knows belong to no link that has addresses.
+    let htype = u8::try_from(hardware_type).map_err(|_| RowFault::Value("hwtype"))?;
+    Ok((HardwareAddress::new(htype, octets.octets()), HardwareSource::from_number(source)))
 }
 
 #[cfg(test)]
 mod tests {
-    use dhcp_lease::v6::{IaKind, V6};
+    use dhcp_lease::v6::V6;
 
-    use super::super::encode::{encode_row, row_of};
     use super::*;
-    use crate::memfile::{Columns, Header, parse_row};
+    use crate::memfile::columns::Header;
+    use crate::memfile::value::parse_row;
+    use crate::memfile::{Format, Rows, encode_row, newest};
 
-    const HEADER: Header = Header { columns: Columns::NEWEST, unknown: 0 };
+    const FORMAT: &Format = &Format::of::<V6>();
+
+    fn header() -> Header {
+        Header { columns: newest::<V6>(), unknown: 0 }
+    }
 
     fn parse(line: &str) -> Result<Lease, RowFault> {
-        parse_row::<V6>(line.as_bytes(), HEADER)
+        parse_row::<V6>(line.as_bytes(), FORMAT, header())
     }
 
-    /// Rows and verdicts of kea-lfc 2.2.0, but where the comment says otherwise.
-    #[test]
-    fn rows_are_judged_as_kea_judges_them() {
-        let good = [
-            "2001:db8::1,00:01,1000,1795308854,7,600,0,1,128,0,0,,,0,,,",
-            "2001:db8::3,00,1000,1795308854,7,600,0,1,128,0,0,,,1,,,",
-            "2001:db8::5,00:00:00,1000,1795308854,7,600,0,1,128,0,0,,,1,,,",
-            "2001:db8:8::,00:01:02,1000,1795308854,7,600,2,1,64,0,0,,,0,,,",
-            "2001:db8::d,00:01:02,1000,1795308854,7,600,0,1,128,0,0,,02:00:00:00:00:01,0,,1,2",
-            "2001:db8::e,00:01:02,1000,1795308854,7,600,0,1,128,0,0,,02:00:00:00:00:01,0,,,",
-            "2001:db8::10,00:01:02,1000,1795308854,7,600,0,1,128,0,0,,,0,,7,2",
-            "2001:db8::11,00:01:02,1000,1795308854,7,600,0,1,128,0,0,A&#x2cb,,0,{ \"a\": 1&#x2c \"b\": 2 },,",
-            "2001:0db8:0:0::14,1:2:a,1000,1795308854,7,600,0,4294967295,128,1,1,x,,0,,,",
-            // Kea wants as many values as the header has columns.
-            "2001:db8::13,00:01:02,1000,1795308854,7,600,0,1,128,1,1,",
-        ];
-        for line in good {
-            parse(line).unwrap_or_else(|fault| panic!("{line}: {fault}"));
-        }
-        let long_duid = format!(
-            "2001:db8::33,{}ab,1,1795308854,7,600,0,1,128,0,0,,,0,,,",
-            "ab:".repeat(DUID_MAX)
-        );
-        let bad = [
-            ("2001:db8::2,00,1000,1795308854,7,600,0,1,128,0,0,,,0,,,", RowFault::NoClient),
-            ("2001:db8::6,,1000,1795308854,7,600,0,1,128,0,0,,,1,,,", RowFault::Value("duid")),
-            (long_duid.as_str(), RowFault::Value("duid")),
-            ("2001:db8::7,00:01:02,1000,1795308854,7,600,0", RowFault::ValueCount),
-            // Kea 2.2 takes these; what they would mean is nothing that is given here.
-            ("2001:db8::4,00:00:00,1000,1795308854,7,600,0,1,128,0,0,,,0,,,", RowFault::NoClient),
-            (
-                "2001:db8::7,00:01:02,1000,1795308854,7,600,0,1,64,0,0,,,0,,,",
-                RowFault::Value("prefix_len"),
-            ),
-            (
-                "2001:db8:a::,00:01:02,1000,1795308854,7,600,2,1,129,0,0,,,0,,,",
-                RowFault::Value("prefix_len"),
-            ),
-            (
-                "2001:db8::16,00:01:02,1000,1795308854,7,600,2,1,64,0,0,,,0,,,",
-                RowFault::Value("address"),
-            ),
-            (
-                "2001:db8::b,00:01:02,1000,1795308854,7,600,1,1,128,0,0,,,0,,,",
-                RowFault::Value("lease_type"),
-            ),
-            (
-                "10.0.0.1,00:01:02,1000,1795308854,7,600,0,1,128,0,0,,,0,,,",
-                RowFault::Value("address"),
-            ),
-            (
-                "2001:db8::15,00:01:02,1000,1795308854,7,600,0,-1,128,0,0,,,0,,,",
-                RowFault::Value("iaid"),
-            ),
-        ];
-        for (line, fault) in bad {
-            assert_eq!(parse(line), Err(fault), "{line}");
-        }
-    }
+    const START: &str = "2001:db8::1,00:03:00:01:02:00:00:00:00:09,4000,1795297786,7,3000";
 
     #[test]
     fn every_value_is_read() {
-        let lease = parse(
-            "2001:db8:1:89a0::,00:04:aB,4294967295,6090261088,7,600,2,4294967295,60,1,0,A.b,02:00,3,\
-             { \"a\": 1 },6,2,5",
-        );
+        let lease = parse(&format!("{START},0,9,128,0,1,A&#x2cb,02:00:00:00:00:09,3,{{ }},6,8,5"));
         let expected = Lease {
-            resource: Resource::prefix("2001:db8:1:89a0::".parse().unwrap(), 60),
-            duid: ClientId::new(&[0, 4, 0xab]),
-            iaid: u32::MAX,
-            valid_lifetime_s: u32::MAX,
-            preferred_lifetime_s: 600,
-            cltt_s: 1_795_293_793,
+            resource: Resource::address("2001:db8::1".parse().unwrap()),
+            duid: ClientId::new(&[0, 3, 0, 1, 2, 0, 0, 0, 0, 9]),
+            iaid: 9,
+            valid_lifetime_s: 4000,
+            preferred_lifetime_s: 3000,
+            cltt_s: 1_795_293_786,
             subnet_id: 7,
             pool_id: 5,
-            fqdn_fwd: true,
-            fqdn_rev: false,
-            hostname: "a.b".into(),
-            hardware: HardwareAddress::new(6, &[2, 0]),
-            hardware_source: HardwareSource::Duid,
+            fqdn_fwd: false,
+            fqdn_rev: true,
+            hostname: "a,b".into(),
+            hardware: HardwareAddress::new(6, &[2, 0, 0, 0, 0, 9]),
+            hardware_source: HardwareSource::ClientLinkAddress,
             state: LeaseState::Released,
-            user_context: "{ \"a\": 1 }".into(),
+            user_context: "{ }".into(),
         };
         assert_eq!(lease, Ok(expected));
     }
 
     #[test]
+    fn rows_of_all_ages_are_read_and_odd_ones_are_told() {
+        // The columns of Kea 0.8, of 2.2 without a hardware address, a prefix, a declined lease.
+        let good = [
+            format!("{START},0,9,128,0,1,host"),
+            format!("{START},0,9,128,0,1,host,,0,,,"),
+            format!("{START},2,9,56,0,1,host,,0,,,,0"),
+            "2001:db8::1,00:00:00,86400,1795297786,7,0,0,9,128,0,0,,,1,,,,0".to_owned(),
+        ];
+        for line in &good {
+            parse(line).unwrap_or_else(|fault| panic!("{line}: {fault}"));
+        }
+        let bad = [
+            (format!("{START},1,9,128,0,1,host"), RowFault::Value("lease_type")),
+            (format!("{START},2,9,129,0,1,host"), RowFault::Value("prefix_len")),
+            (format!("{START},0,9,128,0,1"), RowFault::ValueCount),
+            (format!("{START},0,9,128,0,1,host,,0,,,,0,0"), RowFault::ValueCount),
+            (format!("{START},0,9,128,0,1,host,02-00,0"), RowFault::Value("hwaddr")),
+            ("2001:db8::1,00:00:00,1,2,7,0,0,9,128,0,0,,,0".to_owned(), RowFault::NoClient),
+            ("2001:db8::1,,1,2,7,0,0,9,128,0,0,,,0".to_owned(), RowFault::Value("duid")),
+            ("10.0.0.1,00:01,1,2,7,0,0,9,128,0,0,,,0".to_owned(), RowFault::Value("address")),
+        ];
+        for (line, fault) in bad {
+            assert_eq!(parse(&line), Err(fault), "{line}");
+        }
+    }
+
+    #[test]
     fn a_row_survives_writing_and_reading() {
-        let mut random = base::Random::from_seed(5);
+        let mut random = base::Random::from_seed(6);
         for _ in 0..500 {
-            let mut octets = [0; 160];
+            let mut octets = [0; 255];
             random.fill(&mut octets);
-            let is_prefix = random.chance(1, 2);
-            let at = Ipv6Addr::from_bits(u128::from(random.next_u64()) << random.below(65));
-            let state = LeaseState::from_number(random.below(4) as u8).unwrap();
-            let is_nobodys = state == LeaseState::Declined && random.chance(1, 2);
-            let duid = if is_nobodys { &[] } else { &octets[..4 + random.below(127) as usize] };
+            let address = Ipv6Addr::from(<[u8; 16]>::try_from(&octets[..16]).unwrap());
+            let resource = match random.chance(1, 2) {
+                true => Resource::address(address),
+                false => Resource::prefix(address, random.below(129) as u8),
+            };
             let has_hardware = random.chance(1, 2);
-            let hardware = &octets[140..141 + random.below(20) as usize];
             let lease = Lease {
-                resource: match is_prefix {
-                    true => Resource::prefix(at, 1 + random.below(128) as u8),
-                    false => Resource::address(at),
-                },
-                duid: ClientId::new(duid),
+                resource,
+                duid: ClientId::new(&octets[..4 + random.below(127) as usize]),
                 iaid: random.next_u32(),
                 valid_lifetime_s: random.next_u32(),
                 preferred_lifetime_s: random.next_u32(),
@@ -216,20 +187,20 @@ mod tests {
                 fqdn_rev: random.chance(1, 2),
                 hostname: String::from_utf8_lossy(&octets[..80]).to_ascii_lowercase().into(),
                 hardware: match has_hardware {
-                    true => HardwareAddress::new(random.next_u32() as u8, hardware),
+                    true => HardwareAddress::new(1, &octets[..1 + random.below(20) as usize]),
                     false => HardwareAddress::NONE,
                 },
                 hardware_source: match has_hardware {
-                    true => HardwareSource::from_number(1 << random.below(8)),
+                    true => HardwareSource::RemoteId,
                     false => HardwareSource::Unknown,
                 },
-                state,
+                state: LeaseState::from_number(random.below(4) as u8).unwrap(),
                 user_context: "{ \"name\": \"ä,&\" }".into(),
             };
-            assert!(lease.resource.kind != IaKind::Address || lease.resource.len == 128);
             let mut line = Vec::new();
-            encode_row(&row_of(&lease), Columns::NEWEST, &mut line);
-            assert_eq!(parse_row::<V6>(line.strip_suffix(b"\n").unwrap(), HEADER), Ok(lease));
+            encode_row::<V6>(&V6::row_of(&lease), newest::<V6>(), &mut line);
+            let line = line.strip_suffix(b"\n").unwrap();
+            assert_eq!(parse_row::<V6>(line, FORMAT, header()), Ok(lease));
         }
     }
 }

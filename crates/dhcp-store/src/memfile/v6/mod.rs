@@ -1,25 +1,20 @@
-//! DHCPv6 rows.
-//!
-//! Kea reference §3.4. What Kea does with odd rows was tried on kea-dhcp6 and kea-lfc 2.2.0.
+//! DHCPv6 rows. Kea reference §3.4; what Kea does with odd rows was tried on kea-lfc 2.2.0.
 
 mod decode;
 mod encode;
 
 use dhcp_lease::v6::{Lease, Resource, RowView, V6};
 
-pub use encode::{encode_row, row_of};
-
-use super::codec::RowCodec;
 use super::columns::Columns;
+use super::format::Rows;
+use super::line::Line;
 use super::value::{RowFault, Values};
 
-/// What Kea keeps for the DUID of nobody's lease.
-const EMPTY_DUID: [u8; 3] = [0; 3];
+/// Kea's DUID of nobody, which declined leases have.
+const NOBODY: [u8; 3] = [0; 3];
 
-impl RowCodec for V6 {
-    const NAME: &'static str = "DHCPv6";
-    /// Those of Kea 3.
-    const COLUMNS: &'static [&'static str] = &[
+impl Rows for V6 {
+    const NAMES: &'static [&'static str] = &[
         "address",
         "duid",
         "valid_lifetime",
@@ -39,22 +34,30 @@ impl RowCodec for V6 {
         "hwaddr_source",
         "pool_id",
     ];
-    /// Kea 0.9.
-    const COLUMNS_FEWEST: usize = 12;
+    // Kea 0.8.
+    const FEWEST: usize = 12;
+
+    fn most(row: &RowView<'_>) -> usize {
+        encode::most(row)
+    }
+
+    fn fill(row: &RowView<'_>, columns: Columns, line: &mut Line<'_>) {
+        encode::fill(row, columns, line);
+    }
 
     fn parse(values: &mut Values<'_>) -> Result<Lease, RowFault> {
         decode::parse(values)
     }
 
-    fn encode(row: &RowView<'_>, columns: Columns, out: &mut Vec<u8>) {
-        encode_row(row, columns, out);
-    }
-
     fn row_of(lease: &Lease) -> RowView<'_> {
-        row_of(lease)
+        encode::row_of(lease)
     }
 
-    fn subject(lease: &Lease) -> (Resource, bool) {
-        (lease.resource, lease.valid_lifetime_s == 0)
+    fn address(lease: &Lease) -> Resource {
+        lease.resource
+    }
+
+    fn is_deleted(lease: &Lease) -> bool {
+        lease.valid_lifetime_s == 0
     }
 }

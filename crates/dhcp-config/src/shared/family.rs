@@ -1,0 +1,53 @@
+//! What the shared readers have to know of a family.
+
+use core::fmt::Display;
+
+use super::options::{Definition, Field};
+use super::other_keys::Keys;
+use super::terms::TeeTimes;
+use crate::address::Address;
+
+/// One of the two families, as the shared readers see it.
+pub(crate) trait Family: Sized + 'static {
+    /// Its addresses.
+    type Address: Address;
+    /// Its option codes.
+    type Code: Copy + Ord + Display + TryFrom<u16>;
+
+    /// The key at the top of the file.
+    const TOP: &'static str;
+    /// The same as the name of its map in messages.
+    const TOP_QUOTED: &'static str;
+    /// The key of a list of subnets.
+    const SUBNETS: &'static str;
+    /// The space of its standard options.
+    const SPACE: &'static str;
+    /// The highest option code that can be configured.
+    const LAST_CODE: i64;
+    /// Its standard options, ordered by code.
+    const DEFINITIONS: &'static [Definition];
+    /// Types of options that Kea sends as lists without elements.
+    const LISTS_MAY_BE_EMPTY: &'static [Field];
+    /// What a prefix looks like.
+    const PREFIX_EXAMPLE: &'static str;
+    /// What pools look like.
+    const POOL_EXAMPLE: &'static str;
+    /// Whether an interface can be selected together with one of its addresses: a socket for
+    /// unicast messages beside the one for multicast.
+    const ADDRESS_BESIDE_INTERFACE: bool;
+
+    /// What it does about T1 and T2.
+    const TEE_TIMES: TeeTimes;
+    /// Flags of `compatibility`.
+    const COMPATIBILITY: &'static [&'static str];
+
+    /// Keys of a shared network that godwit does not act on.
+    const NETWORK_KEYS: &'static [Keys];
+    /// Such keys of a subnet.
+    const SUBNET_KEYS: &'static [Keys];
+    /// Keys that are right elsewhere, and where.
+    const ELSEWHERE: &'static [(&'static str, &'static str)];
+
+    /// For an option that carries the conversation itself: what to do instead of setting it.
+    fn set_by_server(code: Self::Code) -> Option<&'static str>;
+}

@@ -1,0 +1,119 @@
+//! What `interfaces-config` has in both families.
+
+use super::family::Family;
+use super::types::InterfaceSelection;
+use super::{godwit, other_keys};
+use crate::address::Address;
+use crate::fields::{Fields, address_of, text_of};
+use crate::json::Value;
+use crate::source::{Findings, Placed};
+
+/// Where to listen, and what to do about sockets that cannot be opened.
+pub(crate) struct Listening<A> {
+    pub(crate) interfaces: Vec<InterfaceSelection<A>>,
+    pub(crate) re_detect: bool,
+    pub(crate) require_all_sockets: bool,
+    pub(crate) socket_max_retries: u32,
+    pub(crate) socket_retry_wait_ms: u32,
+}
+
+impl<A> Default for Listening<A> {
+    fn default() -> Self {
+        Self {
+            interfaces: Vec::new(),
+            re_detect: true,
+            require_all_sockets: false,
+            socket_max_retries: 0,
+            socket_retry_wait_ms: 5000,
+        }
+    }
+}
+
+impl<A: Address> Listening<A> {
+    /// Reads the keys of both families and reports those left over.
+    pub(crate) fn read<F: Family<Address = A>>(
+        mut fields: Fields<'_>,
+        findings: &mut Findings,
+    ) -> Self {
+        let mut listening = Self::default();
+        for item in fields.list("interfaces", findings) {
+            if let Some(selection) = selection::<F>(item, &listening.interfaces, findings) {
+                listening.interfaces.push(selection);
+            }
+        }
+        if let Some(re_detect) = fields.boolean("re-detect", findings) {
+            listening.re_detect = re_detect.value;
+        }
+        if let Some(require_all) = fields.boolean("service-sockets-require-all", findings) {
+            listening.require_all_sockets = require_all.value;
+        }
+        if let Some(retries) = fields.u32("service-sockets-max-retries", findings) {
+            listening.socket_max_retries = retries.value;
+        }
+        if let Some(wait) = fields.u32("service-sockets-retry-wait-time", findings) {
+            listening.socket_retry_wait_ms = wait.value;
+        }
+        godwit::refuse_inside::<F>(fields.context(findings), findings);
+        other_keys::finish(fields, &[], F::ELSEWHERE, findings);
+        listening
+    }
+}
+
+/// One element of `interfaces`, checked against those before it.
+fn selection<F: Family>(
+    item: &Value,
+    before: &[InterfaceSelection<F::Address>],
+    findings: &mut Findings,
+) -> Option<InterfaceSelection<F::Address>> {
+    let text = text_of(item, "interfaces", findings)?;
+    let selection =
+        if text.value == "*" { InterfaceSelection::All } else { named(text, findings)? };
+    if before.iter().any(|other| overlap::<F>(other, &selection)) {
+        findings.error(text.at, format!("interface `{}` is selected already", text.value));
+        return None;
+    }
+    Some(selection)
+}
+
+fn named<A: Address>(text: Placed<&str>, findings: &mut Findings) -> Option<InterfaceSelection<A>> {
+    let (name, address) = match text.value.split_once('/') {
+        Some((name, address)) => (name.trim(), Some(address.trim())),
+        None => (text.value.trim(), None),
+    };
+    if name.is_empty() {
+        findings.error(text.at, "the name of an interface is empty");
+        return None;
+    }
+    let address = match address {
+        Some(address) => {
+            let placed = Placed { value: address, at: text.at };
+            Some(address_of::<A>(placed, "interfaces", findings)?.value)
+        }
+        None => None,
+    };
+    if name == "*" {
+        findings.error(text.at, "`*` goes without an address");
+        return None;
+    }
+    if let Some(group) = address.filter(|address| address.is_group()) {
+        findings.error(text.at, format!("{group} is a multicast address"));
+        return None;
+    }
+    Some(InterfaceSelection::Named { name: name.to_owned(), address })
+}
+
+/// Whether two selections name the same sockets. `*` goes together with names, as in Kea.
+fn overlap<F: Family>(
+    one: &InterfaceSelection<F::Address>,
+    other: &InterfaceSelection<F::Address>,
+) -> bool {
+    use InterfaceSelection::{All, Named};
+    match (one, other) {
+        (All, All) => true,
+        (Named { name: a, address: x }, Named { name: b, address: y }) => {
+            let whole = x.is_none() != y.is_none() && !F::ADDRESS_BESIDE_INTERFACE;
+            a == b && (whole || x == y)
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,79 @@
+//! `loggers`.
+
+use super::family::Family;
+use super::godwit;
+use super::types::{LogDestination, LogOutput, LogSeverity, Logger};
+use crate::fields::Fields;
+use crate::json::Value;
+use crate::source::Findings;
+
+/// Size at which Kea rotates a log file unless told otherwise.
+const DEFAULT_MAX_SIZE_BYTES: u64 = 10_240_000;
+/// The most detailed debug level.
+const MAX_DEBUG_LEVEL: i64 = 99;
+
+const SEVERITIES: [(&str, LogSeverity); 6] = [
+    ("FATAL", LogSeverity::Fatal),
+    ("ERROR", LogSeverity::Error),
+    ("WARN", LogSeverity::Warn),
+    ("INFO", LogSeverity::Info),
+    ("DEBUG", LogSeverity::Debug),
+    ("NONE", LogSeverity::None),
+];
+
+/// Reads one element of `loggers`.
+pub(crate) fn logger<F: Family>(value: &Value, findings: &mut Findings) -> Option<Logger> {
+    let mut fields = Fields::of(value, "a logger", findings)?;
+    let name = fields.text("name", findings).map_or_else(String::new, |n| n.value.to_owned());
+    if fields.take("name").is_none() {
+        let help = format!("`kea-{}` is the root of all", F::SPACE);
+        findings.error_help(value.at, "a logger lacks `name`", help);
+    }
+    let severity =
+        fields.word("severity", &SEVERITIES, true, findings).unwrap_or(LogSeverity::Info);
+    let level = fields.integer("debuglevel", i64::MIN..=i64::MAX, findings);
+    let debug_level = level.map_or(0, |level| {
+        let near = level.value.clamp(0, MAX_DEBUG_LEVEL);
+        if near != level.value {
+            let message = format!("`debuglevel` goes from 0 to {MAX_DEBUG_LEVEL}; {near} is used");
+            findings.warn(level.at, message);
+        }
+        near as u8
+    });
+    let spellings = ["output-options", "output_options"];
+    let given: Vec<_> = spellings.iter().filter_map(|&key| fields.take(key)).collect();
+    if let [first, second] = given[..] {
+        let message = format!("`{}` and `{}` are the same key", first.key, second.key);
+        findings.error_seen(second.at, message, "the other is at", first.at);
+    }
+    let mut outputs = Vec::new();
+    for key in spellings {
+        let items = fields.list(key, findings).iter();
+        outputs.extend(items.filter_map(|item| output::<F>(item, findings)));
+    }
+    godwit::refuse_inside::<F>(fields.context(findings), findings);
+    fields.finish(findings);
+    Some(Logger { name, severity, debug_level, outputs })
+}
+
+fn output<F: Family>(value: &Value, findings: &mut Findings) -> Option<LogOutput> {
+    let mut fields = Fields::of(value, "`output-options`", findings)?;
+    let text = fields.text("output", findings).map_or("stdout", |output| output.value);
+    let destination = match text {
+        "stdout" => LogDestination::Stdout,
+        "stderr" => LogDestination::Stderr,
+        "syslog" => LogDestination::Syslog(None),
+        _ => match text.strip_prefix("syslog:") {
+            Some(facility) => LogDestination::Syslog(Some(facility.to_owned())),
+            None => LogDestination::File(text.to_owned()),
+        },
+    };
+    let flush = fields.boolean("flush", findings).is_none_or(|flush| flush.value);
+    let max_size = fields.integer("maxsize", 0..=i64::MAX, findings);
+    let max_versions = fields.u32("maxver", findings).map_or(1, |versions| versions.value);
+    let pattern = fields.text("pattern", findings).map_or("", |pattern| pattern.value).to_owned();
+    godwit::refuse_inside::<F>(fields.context(findings), findings);
+    fields.finish(findings);
+    let max_size_bytes = max_size.map_or(DEFAULT_MAX_SIZE_BYTES, |size| size.value.unsigned_abs());
+    Some(LogOutput { destination, flush, max_size_bytes, max_versions, pattern })
+}

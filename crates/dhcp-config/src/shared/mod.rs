@@ -1,0 +1,21 @@
+//! What the configurations of both servers have in common: values, keys and checks.
+//!
+//! A family of addresses is a type ([`family::Family`]); the readers here are written once and
+//! told by it which names, examples and tables they use. What one family alone has stays in its
+//! own module.
+
+pub(crate) mod database;
+pub(crate) mod family;
+pub(crate) mod global;
+pub(crate) mod godwit;
+pub(crate) mod interfaces;
+pub(crate) mod loggers;
+pub(crate) mod networks;
+pub(crate) mod options;
+pub(crate) mod other_keys;
+pub(crate) mod pools;
+pub(crate) mod subnets;
+pub(crate) mod terms;
+mod types;
+
+pub use types::*;

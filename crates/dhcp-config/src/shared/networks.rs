@@ -1,0 +1,149 @@
+//! `shared-networks`, and the link that a network or a subnet belongs to.
+
+use super::subnets::{Outer, Scoped, Subnets};
+use super::{godwit, other_keys};
+use crate::address::Address;
+use crate::fields::{Fields, address_of, text_of};
+use crate::json::{Entry, Value};
+use crate::source::{Findings, Placed};
+
+/// How clients of a network or a subnet are recognized.
+#[derive(Clone, Debug)]
+pub(crate) struct Link<A> {
+    /// `interface`, of clients on the server's own link.
+    pub(crate) interface: Option<Placed<String>>,
+    /// `interface-id`, of relayed clients.
+    pub(crate) interface_id: Option<Placed<Vec<u8>>>,
+    /// `relay.ip-addresses`.
+    pub(crate) relay_addresses: Vec<A>,
+}
+
+impl<A> Default for Link<A> {
+    fn default() -> Self {
+        Self { interface: None, interface_id: None, relay_addresses: Vec::new() }
+    }
+}
+
+impl<A: Address> Link<A> {
+    /// Reads what a network or a subnet sets.
+    pub(crate) fn read<F: Scoped<Address = A>>(
+        fields: &mut Fields<'_>,
+        findings: &mut Findings,
+    ) -> Self {
+        let interface = interface(fields, findings);
+        let interface_id = F::read_interface_id(fields, findings);
+        if let (Some(interface), Some(id)) = (&interface, &interface_id) {
+            let message = "`interface` and `interface-id` exclude each other";
+            findings.error_seen(id.at, message, "`interface` is at", interface.at);
+        }
+        Self { interface, interface_id, relay_addresses: relay(fields, findings) }
+    }
+
+    /// This with what it leaves open taken from `outer`.
+    pub(crate) fn or(mut self, outer: &Self) -> Self {
+        if self.relay_addresses.is_empty() {
+            self.relay_addresses.clone_from(&outer.relay_addresses);
+        }
+        Self {
+            interface: self.interface.or_else(|| outer.interface.clone()),
+            interface_id: self.interface_id.or_else(|| outer.interface_id.clone()),
+            relay_addresses: self.relay_addresses,
+        }
+    }
+}
+
+impl<F: Scoped> Subnets<'_, F> {
+    /// Reads one element of `shared-networks`.
+    pub(super) fn read_network(&mut self, item: &Value, global: &F::Scope) {
+        let Some(mut fields) = Fields::of(item, "a shared network", self.findings) else { return };
+        let name = self.network_name(&mut fields);
+        let scope = F::read_scope(&mut fields, self.findings);
+        let link = Link::read::<F>(&mut fields, self.findings);
+        let members = fields.list(F::SUBNETS, self.findings);
+        godwit::refuse_inside::<F>(fields.context(self.findings), self.findings);
+        other_keys::finish(fields, F::NETWORK_KEYS, F::ELSEWHERE, self.findings);
+
+        let own = F::own(&scope);
+        let scope = F::inside(scope, global);
+        F::check_lifetimes(&scope, own, self.findings);
+        let first = self.list.len();
+        let outer = Outer { scope: &scope, network: Some(self.networks.len()), link: &link };
+        let mut shared = link.interface.clone();
+        let mut owns = Vec::new();
+        for member in members {
+            let Some((interface, own)) = self.read_subnet(member, &outer) else { continue };
+            check_interface(interface, &mut shared, self.findings);
+            owns.push(own);
+        }
+        let agreed = F::agree(&scope, &owns, self.findings);
+        let subnets = (first..self.list.len()).collect();
+        self.networks.push(F::network(name, link, subnets, agreed));
+    }
+
+    fn network_name(&mut self, fields: &mut Fields<'_>) -> String {
+        let name = fields.text("name", self.findings);
+        let at = name.map_or(fields.at, |name| name.at);
+        if name.is_none_or(|name| name.value.is_empty()) {
+            self.findings.error(at, "a shared network needs a `name`");
+            return String::new();
+        }
+        let name = name.map_or(String::new(), |name| name.value.to_owned());
+        if let Some(&other) = self.names.get(&name) {
+            let message = format!("shared network `{name}` exists already");
+            self.findings.error_seen(at, message, "the other is at", other);
+        } else {
+            self.names.insert(name.clone(), at);
+        }
+        name
+    }
+}
+
+/// Members of a network share its link: one interface. `shared` is the first one named.
+fn check_interface(
+    own: Option<Placed<String>>,
+    shared: &mut Option<Placed<String>>,
+    findings: &mut Findings,
+) {
+    match (own, &*shared) {
+        (Some(own), Some(other)) if own.value != other.value => {
+            let message = format!(
+                "interface `{}` differs from `{}` elsewhere in the shared network",
+                own.value, other.value
+            );
+            findings.error_seen(own.at, message, "the other is at", other.at);
+        }
+        (own @ Some(_), None) => *shared = own,
+        _ => {}
+    }
+}
+
+/// `interface`; an empty one counts as not set.
+fn interface(fields: &mut Fields<'_>, findings: &mut Findings) -> Option<Placed<String>> {
+    let text = fields.text("interface", findings).filter(|text| !text.value.is_empty())?;
+    Some(Placed { value: text.value.to_owned(), at: text.at })
+}
+
+/// `relay`: a map with the list `ip-addresses`, or with the older single `ip-address`.
+fn relay<A: Address>(fields: &mut Fields<'_>, findings: &mut Findings) -> Vec<A> {
+    let Some(Entry { value, .. }) = fields.take("relay") else { return Vec::new() };
+    let Some(mut fields) = Fields::of(value, "`relay`", findings) else { return Vec::new() };
+    let single = fields.address::<A>("ip-address", findings);
+    let several = fields.take("ip-addresses");
+    if let (Some(single), Some(several)) = (single, several) {
+        let message = "`relay` has both `ip-address` and `ip-addresses`";
+        findings.error_seen(several.at, message, "the other is at", single.at);
+    }
+    let mut addresses: Vec<A> = single.iter().map(|single| single.value).collect();
+    for item in fields.list("ip-addresses", findings) {
+        let address = text_of(item, "ip-addresses", findings)
+            .and_then(|text| address_of::<A>(text, "ip-addresses", findings));
+        let Some(address) = address else { continue };
+        if addresses.contains(&address.value) {
+            findings.error(address.at, format!("{} is in this list already", address.value));
+        } else {
+            addresses.push(address.value);
+        }
+    }
+    fields.finish(findings);
+    addresses
+}

@@ -1,0 +1,360 @@
+//! Text of an option's type to octets, and the check of octets given as such.
+
+use core::fmt;
+use core::net::{Ipv4Addr, Ipv6Addr};
+use core::str::FromStr;
+
+use super::definition::{Definition, Field};
+use super::hex::binary_field;
+use crate::address::{first_of, prefix};
+
+/// Longest domain name on the wire (RFC 1035 §3.1).
+const MAX_NAME: usize = 255;
+/// Longest label of a domain name.
+const MAX_LABEL: usize = 63;
+
+/// The octets of an option, and what of the value was left over.
+pub(super) struct Encoded {
+    pub(super) octets: Vec<u8>,
+    pub(super) unused: Option<Unused>,
+}
+
+impl Encoded {
+    pub(super) const fn whole(octets: Vec<u8>) -> Self {
+        Self { octets, unused: None }
+    }
+}
+
+/// A part of the value that is not sent. Kea drops it without a word.
+#[derive(Clone, Copy)]
+pub(super) enum Unused {
+    /// Everything from this value on, counted from 1.
+    ValuesFrom(usize),
+    /// This many octets at the end.
+    Octets(usize),
+}
+
+impl Unused {
+    pub(super) fn message(self) -> String {
+        match self {
+            Self::ValuesFrom(first) => {
+                format!("the option takes fewer values: those from number {first} on are not sent")
+            }
+            Self::Octets(count) => format!("the value is too long by {count}: its end is not sent"),
+        }
+    }
+
+    pub(super) const fn help(self) -> &'static str {
+        match self {
+            Self::ValuesFrom(_) => "a comma that belongs to a value is written `\\\\,`",
+            Self::Octets(_) => "the type of the option has a fixed length",
+        }
+    }
+}
+
+/// Encodes the values that `text` lists between commas. `may_be_empty` are the types of which a
+/// list without elements can be sent.
+pub(super) fn from_text(
+    definition: &Definition,
+    text: &[u8],
+    may_be_empty: &[Field],
+) -> Result<Encoded, String> {
+    let values = split(text);
+    let fields = match definition.fields {
+        [fields @ .., Field::SubOptions] => fields,
+        fields => fields,
+    };
+    if fields == [Field::Opaque] {
+        return if values.is_empty() {
+            Ok(Encoded::whole(Vec::new()))
+        } else {
+            let message = "it takes no text; give octets, with `\"csv-format\": false`";
+            Err(message.to_owned())
+        };
+    }
+    if fields == [Field::Routes] {
+        return routes(&values).map(Encoded::whole);
+    }
+    let may_be_empty =
+        definition.array && matches!(fields, [field] if may_be_empty.contains(field));
+    if values.len() < fields.len() && !may_be_empty {
+        return Err(if values.is_empty() {
+            "it has no value".to_owned()
+        } else {
+            format!("it takes {} values, not {}", fields.len(), values.len())
+        });
+    }
+    let repeated = if definition.array { fields.last() } else { None };
+    let mut octets = Vec::new();
+    for (index, value) in values.iter().enumerate() {
+        match fields.get(index).or(repeated) {
+            Some(&field) => encode(field, value, &mut octets)?,
+            None => {
+                let unused = Some(Unused::ValuesFrom(index + 1));
+                return Ok(Encoded { octets, unused });
+            }
+        }
+    }
+    Ok(Encoded::whole(octets))
+}
+
+/// Splits at commas; `\,` is a comma and `\\` a backslash of a value. Values are trimmed, empty
+/// ones dropped.
+fn split(text: &[u8]) -> Vec<Vec<u8>> {
+    let mut values = vec![Vec::new()];
+    let mut octets = text.iter().copied().peekable();
+    while let Some(octet) = octets.next() {
+        let value = values.last_mut().expect("there is always a last value");
+        match octet {
+            b',' => values.push(Vec::new()),
+            b'\\' => {
+                value.push(octets.next_if(|next| matches!(next, b',' | b'\\')).unwrap_or(b'\\'));
+            }
+            _ => value.push(octet),
+        }
+    }
+    let trimmed = values.iter().map(|value| value.trim_ascii().to_vec());
+    trimmed.filter(|value| !value.is_empty()).collect()
+}
+
+fn encode(field: Field, value: &[u8], octets: &mut Vec<u8>) -> Result<(), String> {
+    match field {
+        Field::Binary => octets.extend(binary_field(value)?),
+        Field::Boolean => octets.push(boolean(value)?),
+        Field::I32 => {
+            let range = i64::from(i32::MIN)..=i64::from(i32::MAX);
+            octets.extend((integer(value, range)? as i32).to_be_bytes());
+        }
+        Field::U8 => octets.push(integer(value, 0..=0xff)? as u8),
+        Field::U16 => octets.extend((integer(value, 0..=0xffff)? as u16).to_be_bytes()),
+        Field::U32 => octets.extend((integer(value, 0..=0xffff_ffff)? as u32).to_be_bytes()),
+        Field::Enterprise => {
+            octets.extend((integer(value, 0..=0xffff_ffff)? as u32).to_be_bytes());
+            octets.push(0);
+        }
+        Field::Ipv4 => octets.extend(parsed::<Ipv4Addr>(value, "an IPv4 address")?.octets()),
+        Field::Ipv6 => octets.extend(parsed::<Ipv6Addr>(value, "an IPv6 address")?.octets()),
+        Field::Ipv6Prefix => ipv6_prefix(value, octets)?,
+        Field::Name => name(value, octets)?,
+        Field::Psid => psid(value, octets)?,
+        Field::Text => octets.extend(trim_zeros(value, octets.is_empty())?),
+        Field::Tuple => {
+            let length = u16::try_from(value.len())
+                .map_err(|_| "a value is longer than 65535 octets".to_owned())?;
+            octets.extend(length.to_be_bytes());
+            octets.extend(value);
+        }
+        Field::Opaque | Field::Routes | Field::SubOptions => {
+            unreachable!("not a value of its own")
+        }
+    }
+    Ok(())
+}
+
+/// `value` as error messages quote it.
+fn quoted(value: &[u8]) -> impl fmt::Display {
+    String::from_utf8_lossy(value).into_owned()
+}
+
+fn parsed<T: FromStr>(value: &[u8], what: &str) -> Result<T, String> {
+    let text = core::str::from_utf8(value).ok();
+    text.and_then(|text| text.parse().ok())
+        .ok_or_else(|| format!("`{}` is not {what}", quoted(value)))
+}
+
+/// A decimal number, or else a hexadecimal one, with or without `0x`.
+fn integer(value: &[u8], range: core::ops::RangeInclusive<i64>) -> Result<i64, String> {
+    let text = core::str::from_utf8(value).unwrap_or("");
+    let hexadecimal = || {
+        let (sign, digits) = match text.strip_prefix('-') {
+            Some(digits) => (-1, digits),
+            None => (1, text),
+        };
+        let bare = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"));
+        let digits = bare.unwrap_or(digits);
+        let good = digits.bytes().all(|b| b.is_ascii_hexdigit());
+        good.then(|| i64::from_str_radix(digits, 16).ok().map(|number| sign * number)).flatten()
+    };
+    let number = text.parse().ok().or_else(hexadecimal);
+    let number = number.ok_or_else(|| format!("`{}` is not an integer", quoted(value)))?;
+    if range.contains(&number) {
+        return Ok(number);
+    }
+    let (low, high) = range.into_inner();
+    Err(format!("`{}` is not from {low} to {high}", quoted(value)))
+}
+
+fn boolean(value: &[u8]) -> Result<u8, String> {
+    match value {
+        _ if value.eq_ignore_ascii_case(b"true") => Ok(1),
+        _ if value.eq_ignore_ascii_case(b"false") => Ok(0),
+        _ => parsed::<u8>(value, "`true` or `false`")
+            .ok()
+            .filter(|number| *number < 2)
+            .ok_or_else(|| format!("`{}` is not `true` or `false`", quoted(value))),
+    }
+}
+
+/// Text without the zeros at its end. `alone` when it is the whole option, which must not be empty.
+fn trim_zeros(value: &[u8], alone: bool) -> Result<&[u8], String> {
+    let end = value.iter().rposition(|&octet| octet != 0).map_or(0, |last| last + 1);
+    if alone && end == 0 { Err("it has no value".to_owned()) } else { Ok(&value[..end]) }
+}
+
+/// `prefix/length` as one octet of length and the octets of the prefix that it covers.
+fn ipv6_prefix(value: &[u8], octets: &mut Vec<u8>) -> Result<(), String> {
+    let text = core::str::from_utf8(value).ok();
+    let (address, length) = text
+        .and_then(prefix::<Ipv6Addr>)
+        .ok_or_else(|| format!("`{}` is not a prefix (`2001:db8::/48`)", quoted(value)))?;
+    octets.push(length);
+    octets.extend(&first_of(address, length).octets()[..usize::from(length.div_ceil(8))]);
+    Ok(())
+}
+
+/// A domain name in labels.
+fn name(value: &[u8], octets: &mut Vec<u8>) -> Result<(), String> {
+    let bad = |why: &str| Err(format!("`{}` is not a domain name: {why}", quoted(value)));
+    let body = value.strip_suffix(b".").unwrap_or(value);
+    let start = octets.len();
+    if !body.is_empty() {
+        for label in body.split(|&octet| octet == b'.') {
+            if label.is_empty() {
+                return bad("a label is empty");
+            }
+            if label.len() > MAX_LABEL {
+                return bad("a label has more than 63 octets");
+            }
+            if !label.iter().all(u8::is_ascii_graphic) {
+                return bad("blanks and characters beyond ASCII do not occur in one");
+            }
+            octets.push(label.len() as u8);
+            octets.extend(label);
+        }
+    }
+    octets.push(0);
+    if octets.len() - start > MAX_NAME {
+        return bad("it has more than 255 octets");
+    }
+    Ok(())
+}
+
+/// `value/length` as one octet of length and two of value, the value in the high bits.
+fn psid(value: &[u8], octets: &mut Vec<u8>) -> Result<(), String> {
+    let bad = || format!("`{}` is not a port set identifier (`value/length`)", quoted(value));
+    let text = core::str::from_utf8(value).map_err(|_| bad())?;
+    let (number, length) = text.split_once('/').ok_or_else(bad)?;
+    let number: u16 = number.trim().parse().map_err(|_| bad())?;
+    let length: u32 = length.trim().parse().map_err(|_| bad())?;
+    if length > 16 || u32::from(number) >> length != 0 {
+        return Err(format!("`{text}`: the value does not fit the length, which is at most 16"));
+    }
+    octets.push(length as u8);
+    octets.extend(((u32::from(number) << (16 - length)) as u16).to_be_bytes());
+    Ok(())
+}
+
+/// `prefix/length - router` for each route (RFC 3442: only the significant octets of the prefix).
+fn routes(values: &[Vec<u8>]) -> Result<Vec<u8>, String> {
+    let mut octets = Vec::new();
+    for value in values {
+        let bad = || format!("`{}` is not a route (`10.0.0.0/8 - 192.0.2.1`)", quoted(value));
+        let text = core::str::from_utf8(value).map_err(|_| bad())?;
+        let (prefix, router) = text.split_once('-').ok_or_else(bad)?;
+        let (network, length) = prefix.split_once('/').ok_or_else(bad)?;
+        let network: Ipv4Addr = network.trim().parse().map_err(|_| bad())?;
+        let length: u8 = length.trim().parse().ok().filter(|l| *l <= 32).ok_or_else(bad)?;
+        let router: Ipv4Addr = router.trim().parse().map_err(|_| bad())?;
+        octets.push(length);
+        octets.extend(&network.octets()[..usize::from(length.div_ceil(8))]);
+        octets.extend(router.octets());
+    }
+    if octets.is_empty() { Err("it has no value".to_owned()) } else { Ok(octets) }
+}
+
+/// Checks octets against the option's type; what is too long for it is cut off, as Kea does.
+pub(super) fn check(definition: &Definition, mut octets: Vec<u8>) -> Result<Encoded, String> {
+    let mut used = 0;
+    for &field in definition.fields {
+        used += field_length(field, &octets[used..], &octets)?;
+    }
+    let last = *definition.fields.last().expect("an option has a field");
+    while definition.array && used < octets.len() {
+        used += field_length(last, &octets[used..], &octets)?;
+    }
+    if definition.fields == [Field::Text] {
+        let length = trim_zeros(&octets, true)?.len();
+        octets.truncate(length);
+        used = length;
+    }
+    let unused = (used < octets.len()).then_some(Unused::Octets(octets.len() - used));
+    octets.truncate(used);
+    Ok(Encoded { octets, unused })
+}
+
+/// How many octets at the start of `rest` a field takes up. `whole` is the option, which compressed
+/// names may point back into.
+fn field_length(field: Field, rest: &[u8], whole: &[u8]) -> Result<usize, String> {
+    let need = |length: usize| {
+        if rest.len() < length {
+            Err(format!("a value of length {} does not fit its type", whole.len()))
+        } else {
+            Ok(length)
+        }
+    };
+    match field {
+        Field::Binary | Field::Opaque | Field::SubOptions | Field::Text => Ok(rest.len()),
+        Field::Boolean | Field::U8 => need(1),
+        Field::U16 => need(2),
+        Field::Psid => need(3),
+        Field::I32 | Field::Ipv4 | Field::U32 => need(4),
+        Field::Ipv6 => need(16),
+        Field::Ipv6Prefix => {
+            let length = rest[..need(1)?][0];
+            if length > 128 {
+                return Err(format!("prefix length {length} is above 128"));
+            }
+            need(1 + usize::from(length.div_ceil(8)))
+        }
+        Field::Enterprise => need(4).map(|_| rest.len()),
+        Field::Tuple => {
+            need(2)?;
+            need(2 + usize::from(u16::from_be_bytes([rest[0], rest[1]])))
+        }
+        Field::Routes => {
+            let mut at = 0;
+            while at < rest.len() {
+                if rest[at] > 32 {
+                    return Err(format!("prefix length {} is above 32", rest[at]));
+                }
+                at += 5 + usize::from(rest[at].div_ceil(8));
+            }
+            need(at.max(1))
+        }
+        Field::Name => name_length(rest, whole.len() - rest.len()),
+    }
+}
+
+/// How many octets a name at the start of `rest` takes up; `start` octets stand before it, which
+/// compression may point to (RFC 3397 §2).
+fn name_length(rest: &[u8], start: usize) -> Result<usize, String> {
+    let cut = || "a domain name in it has no end".to_owned();
+    let mut at = 0;
+    loop {
+        let length = *rest.get(at).ok_or_else(cut)?;
+        match length {
+            0 => return Ok(at + 1),
+            1..=63 => at += 1 + usize::from(length),
+            0xc0..=0xff => {
+                let low = *rest.get(at + 1).ok_or_else(cut)?;
+                let target = usize::from(u16::from_be_bytes([length & 0x3f, low]));
+                return if target < start {
+                    Ok(at + 2)
+                } else {
+                    Err(format!("a domain name in it points forward, to octet {target}"))
+                };
+            }
+            _ => return Err(format!("label length {length} is above 63")),
+        }
+    }
+}

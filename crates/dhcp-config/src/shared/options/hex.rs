@@ -1,0 +1,55 @@
+//! Octets written in hexadecimal, in the ways that Kea reads.
+
+/// The octets that `text` spells: digits, digits after `0x`, octets apart by colons or by blanks,
+/// or `'text'` in single quotes. Nothing spells nothing.
+pub(super) fn value(text: &[u8]) -> Result<Vec<u8>, String> {
+    let trimmed = text.trim_ascii();
+    if let [b'\'', inside @ .., b'\''] = trimmed
+        && !inside.is_empty()
+    {
+        return Ok(inside.to_vec());
+    }
+    octets(text).ok_or_else(|| format!("`{}` is not hexadecimal", String::from_utf8_lossy(text)))
+}
+
+fn octets(text: &[u8]) -> Option<Vec<u8>> {
+    if text.is_empty() {
+        return Some(Vec::new());
+    }
+    for separator in [b':', b' '] {
+        if text.contains(&separator) {
+            let parts = text.split(|&octet| octet == separator);
+            return parts.map(|part| if part.len() < 3 { number(part) } else { None }).collect();
+        }
+    }
+    let digits = text.strip_prefix(b"0x").unwrap_or(text);
+    if digits.is_empty() {
+        return None;
+    }
+    // An odd number of digits lacks a zero in front.
+    let (head, pairs) = digits.split_at(digits.len() % 2);
+    let head = (!head.is_empty()).then_some(head);
+    head.into_iter().chain(pairs.chunks(2)).map(number).collect()
+}
+
+/// The number that one or two hexadecimal digits spell.
+fn number(digits: &[u8]) -> Option<u8> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0_u8, |value, &digit| {
+        let digit = char::from(digit).to_digit(16)?;
+        Some((value << 4) | digit as u8)
+    })
+}
+
+/// The octets of a binary field inside text: pairs of digits, blanks anywhere.
+pub(crate) fn binary_field(text: &[u8]) -> Result<Vec<u8>, String> {
+    let digits: Vec<u8> = text.iter().copied().filter(|b| !b.is_ascii_whitespace()).collect();
+    let good = digits.len().is_multiple_of(2);
+    let octets = digits.chunks(2).map(number).collect::<Option<Vec<u8>>>();
+    octets.filter(|_| good).ok_or_else(|| {
+        let text = String::from_utf8_lossy(text);
+        format!("`{text}` is not pairs of hexadecimal digits")
+    })
+}

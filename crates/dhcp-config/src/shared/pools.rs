@@ -1,0 +1,158 @@
+//! `pools` of a subnet, and the check that no two pools share addresses.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::family::Family;
+use super::options::{self, OptionData, with_outer_flags};
+use super::types::Pool;
+use super::{godwit, other_keys};
+use crate::address::{Address, first_of, is_everything, last_of, prefix};
+use crate::fields::Fields;
+use crate::json::Value;
+use crate::source::{At, Findings, Placed};
+
+/// A pool of one family.
+pub(crate) type PoolOf<F> = Pool<<F as Family>::Address, <F as Family>::Code>;
+
+/// The addresses of a pool, the index of its subnet, and where it stands.
+#[derive(Clone, Copy)]
+pub(crate) struct PlacedRange<A> {
+    pub(crate) first: A,
+    pub(crate) last: A,
+    /// Its length when it is a prefix to delegate from.
+    pub(crate) length: Option<u8>,
+    pub(crate) subnet: usize,
+    pub(crate) at: At,
+}
+
+impl<A: Address> PlacedRange<A> {
+    /// The pool as messages name it.
+    fn name(&self) -> String {
+        match self.length {
+            Some(length) => format!("prefix pool {}/{length}", self.first),
+            None => format!("pool {} - {}", self.first, self.last),
+        }
+    }
+}
+
+/// What the pools of a subnet have to fit to.
+pub(crate) struct Around<'s, F: Family> {
+    /// The subnet's prefix, and where it stands.
+    pub(crate) prefix: Placed<(F::Address, u8)>,
+    /// The index that the subnet will have.
+    pub(crate) subnet: usize,
+    /// The options that hold for the subnet.
+    pub(crate) options: &'s [OptionData<F::Code>],
+}
+
+/// Reads the pools of a subnet; adds their addresses to `ranges`.
+pub(crate) fn read<F: Family>(
+    items: &[Value],
+    around: &Around<'_, F>,
+    ranges: &mut Vec<PlacedRange<F::Address>>,
+    findings: &mut Findings,
+) -> Vec<PoolOf<F>> {
+    let mut pools = Vec::new();
+    let (network, length) = around.prefix.value;
+    for item in items {
+        let Some(Placed { value: mut pool, at }) = pool::<F>(item, findings) else { continue };
+        pool.options = with_outer_flags(pool.options, around.options);
+        let outside = |address: F::Address| first_of(address, length) != network;
+        if outside(pool.first) || outside(pool.last) {
+            let Pool { first, last, .. } = pool;
+            let message = format!("pool {first} - {last} is not inside subnet {network}/{length}");
+            findings.error_seen(at, message, "the subnet is at", around.prefix.at);
+        }
+        let (first, last) = (pool.first, pool.last);
+        ranges.push(PlacedRange { first, last, length: None, subnet: around.subnet, at });
+        pools.push(pool);
+    }
+    pools
+}
+
+/// Reports pools that share addresses: pools of addresses among each other, pools of prefixes
+/// among each other, and both kinds within one subnet.
+pub(crate) fn refuse_overlaps<A: Address>(
+    pools: &mut [PlacedRange<A>],
+    delegated: &mut [PlacedRange<A>],
+    findings: &mut Findings,
+) {
+    sweep(pools, |_, _| true, findings);
+    sweep(delegated, |_, _| true, findings);
+    let subnets: BTreeSet<usize> = delegated.iter().map(|range| range.subnet).collect();
+    let pools = pools.iter().filter(|range| subnets.contains(&range.subnet));
+    let mut by_subnet: BTreeMap<usize, Vec<PlacedRange<A>>> = BTreeMap::new();
+    for range in pools.chain(&*delegated) {
+        by_subnet.entry(range.subnet).or_default().push(*range);
+    }
+    for ranges in by_subnet.values_mut() {
+        sweep(ranges, |one, two| one.length.is_some() != two.length.is_some(), findings);
+    }
+}
+
+/// Reports the `relevant` overlaps. In the order of first addresses, each range needs comparing
+/// with the furthest reaching one before it only.
+fn sweep<A: Address>(
+    ranges: &mut [PlacedRange<A>],
+    relevant: fn(&PlacedRange<A>, &PlacedRange<A>) -> bool,
+    findings: &mut Findings,
+) {
+    ranges.sort_unstable_by_key(|range| (range.first, range.at));
+    let mut reach: Option<PlacedRange<A>> = None;
+    for &range in &*ranges {
+        if let Some(before) =
+            reach.filter(|before| before.last >= range.first && relevant(before, &range))
+        {
+            let (one, two) = if before.at < range.at { (before, range) } else { (range, before) };
+            // Of another subnet, Kea gives such an address twice when the subnets' clients ask
+            // for it.
+            let whose = if one.subnet == two.subnet { "another of its" } else { "one of another" };
+            let message = format!("{} overlaps {whose} subnet", two.name());
+            findings.error_seen(two.at, message, "the other is at", one.at);
+        }
+        if reach.is_none_or(|before| before.last < range.last) {
+            reach = Some(range);
+        }
+    }
+}
+
+fn pool<F: Family>(item: &Value, findings: &mut Findings) -> Option<Placed<PoolOf<F>>> {
+    let mut fields = Fields::of(item, "a pool", findings)?;
+    let text = fields.text("pool", findings);
+    if fields.take("pool").is_none() {
+        findings.error_help(item.at, "a pool lacks `pool`", "it is a range or a prefix");
+    }
+    let pool_id = fields.u32("pool-id", findings).map_or(0, |id| id.value);
+    let options = options::list::<F>(&mut fields, findings);
+    godwit::refuse_inside::<F>(fields.context(findings), findings);
+    other_keys::finish(fields, other_keys::POOL, F::ELSEWHERE, findings);
+    let text = text?;
+    let (first, last) = range::<F>(text, findings)?;
+    Some(Placed { value: Pool { first, last, pool_id, options }, at: text.at })
+}
+
+/// Reads `a - b` or `network/length`.
+fn range<F: Family>(
+    text: Placed<&str>,
+    findings: &mut Findings,
+) -> Option<(F::Address, F::Address)> {
+    let parsed = match text.value.split_once('-') {
+        Some((first, last)) => first.trim().parse().ok().zip(last.trim().parse().ok()),
+        None => prefix(text.value)
+            .map(|(address, length)| (first_of(address, length), last_of(address, length))),
+    };
+    let Some((first, last)) = parsed else {
+        let message = format!("`{}` is not a pool", text.value);
+        findings.error_help(text.at, message, format!("write {}", F::POOL_EXAMPLE));
+        return None;
+    };
+    if first > last {
+        findings.error(text.at, format!("pool {first} - {last} ends before it begins"));
+        return None;
+    }
+    if is_everything(first, last) {
+        findings.error(text.at, "a pool cannot be the whole address space");
+        return None;
+    }
+    Some((first, last))
+}

@@ -1,0 +1,275 @@
+//! The elements of `subnet4` and `subnet6`, and what all of them together must not repeat.
+
+use std::collections::BTreeMap;
+
+use super::networks::Link;
+use super::options::OptionData;
+use super::pools::{self, Around, PlacedRange, PoolOf};
+use super::{family::Family, godwit, other_keys};
+use crate::address::{Address, first_of, prefix};
+use crate::fields::Fields;
+use crate::json::Value;
+use crate::source::{At, Findings, Placed};
+
+/// The highest identifier of a subnet; Kea keeps the next one for itself.
+const MAX_SUBNET_ID: i64 = 0xffff_fffe;
+
+/// A family whose scopes, subnets and networks can be read.
+pub(crate) trait Scoped: Family {
+    /// What a scope sets, and after [`Scoped::inside`] all that holds in it.
+    type Scope;
+    /// What of it is needed after that: where the scope itself sets the keys that are checked.
+    type Own: Copy;
+    /// The pools of prefixes of a subnet.
+    type Delegated: Default;
+    /// A subnet of the checked configuration.
+    type Subnet;
+    /// A shared network of the checked configuration.
+    type Network;
+
+    /// Reads what a scope sets.
+    fn read_scope(fields: &mut Fields<'_>, findings: &mut Findings) -> Self::Scope;
+
+    /// What the scope itself sets.
+    fn own(scope: &Self::Scope) -> Self::Own;
+
+    /// The scope with everything it leaves open taken from `outer`.
+    fn inside(scope: Self::Scope, outer: &Self::Scope) -> Self::Scope;
+
+    /// The options of a scope.
+    fn options(scope: &Self::Scope) -> &[OptionData<Self::Code>];
+
+    /// Reports lifetimes that exclude each other.
+    fn check_lifetimes(scope: &Self::Scope, own: Self::Own, findings: &mut Findings);
+
+    /// Reads the key that ties relayed clients to a link by name.
+    fn read_interface_id(
+        fields: &mut Fields<'_>,
+        findings: &mut Findings,
+    ) -> Option<Placed<Vec<u8>>>;
+
+    /// Reads the pools of prefixes; adds their addresses to `ranges`.
+    fn read_delegated(
+        items: &[Value],
+        around: &Around<'_, Self>,
+        ranges: &mut Vec<PlacedRange<Self::Address>>,
+        findings: &mut Findings,
+    ) -> Self::Delegated;
+
+    /// The list of pools of prefixes, empty where there is no such key.
+    fn delegated_items<'v>(fields: &mut Fields<'v>, findings: &mut Findings) -> &'v [Value];
+
+    /// Checks the setting that members of a network have to agree on; returns what holds for it.
+    fn agree(network: &Self::Scope, members: &[Self::Own], findings: &mut Findings) -> bool;
+
+    /// A subnet from its place and its scope.
+    fn subnet(
+        place: Place<Self>,
+        scope: Self::Scope,
+        own: Self::Own,
+        findings: &mut Findings,
+    ) -> Self::Subnet;
+
+    /// A shared network from its parts; `agreed` is what [`Scoped::agree`] returned.
+    fn network(
+        name: String,
+        link: Link<Self::Address>,
+        subnets: Vec<usize>,
+        agreed: bool,
+    ) -> Self::Network;
+}
+
+/// What a subnet is, apart from the terms of its leases.
+pub(crate) struct Place<F: Scoped> {
+    pub(crate) id: u32,
+    pub(crate) prefix: (F::Address, u8),
+    pub(crate) network: Option<usize>,
+    pub(crate) pools: Vec<PoolOf<F>>,
+    pub(crate) delegated: F::Delegated,
+    pub(crate) link: Link<F::Address>,
+}
+
+/// The subnets and networks read so far, and what later ones must not repeat.
+pub(crate) struct Subnets<'f, F: Scoped> {
+    pub(super) findings: &'f mut Findings,
+    pub(super) list: Vec<F::Subnet>,
+    pub(super) networks: Vec<F::Network>,
+    pub(super) names: BTreeMap<String, At>,
+    ids: BTreeMap<u32, At>,
+    prefixes: BTreeMap<(F::Address, u8), At>,
+    ranges: Vec<PlacedRange<F::Address>>,
+    delegated: Vec<PlacedRange<F::Address>>,
+    /// The next number for a subnet without `id`: Kea counts those alone.
+    next_id: u32,
+    /// The first subnet without `id`, and how many there are.
+    unnumbered: Option<(At, u32)>,
+}
+
+/// The shared network around a subnet.
+pub(super) struct Outer<'s, F: Scoped> {
+    pub(super) scope: &'s F::Scope,
+    pub(super) network: Option<usize>,
+    pub(super) link: &'s Link<F::Address>,
+}
+
+impl<'f, F: Scoped> Subnets<'f, F> {
+    /// Reads `shared-networks` and the global list of subnets. Kea reads shared networks first,
+    /// which decides the automatic numbers of subnets.
+    pub(crate) fn read_all(
+        networks: &[Value],
+        subnets: &[Value],
+        global: &F::Scope,
+        findings: &'f mut Findings,
+    ) -> (Vec<F::Subnet>, Vec<F::Network>) {
+        let mut reader = Self::new(findings);
+        networks.iter().for_each(|item| reader.read_network(item, global));
+        let link = Link::default();
+        let outer = Outer { scope: global, network: None, link: &link };
+        for item in subnets {
+            reader.read_subnet(item, &outer);
+        }
+        reader.finish()
+    }
+
+    fn new(findings: &'f mut Findings) -> Self {
+        Self {
+            findings,
+            list: Vec::new(),
+            networks: Vec::new(),
+            names: BTreeMap::new(),
+            ids: BTreeMap::new(),
+            prefixes: BTreeMap::new(),
+            ranges: Vec::new(),
+            delegated: Vec::new(),
+            next_id: 1,
+            unnumbered: None,
+        }
+    }
+
+    /// Reads one element of a list of subnets and adds it. `None` when there is nothing to add,
+    /// else the subnet's own interface and what its scope itself sets.
+    pub(super) fn read_subnet(
+        &mut self,
+        item: &Value,
+        outer: &Outer<'_, F>,
+    ) -> Option<(Option<Placed<String>>, F::Own)> {
+        let mut fields = Fields::of(item, "a subnet", self.findings)?;
+        let prefix = self.prefix(&mut fields);
+        let id = self.id(&mut fields);
+        let scope = F::read_scope(&mut fields, self.findings);
+        let link = Link::read::<F>(&mut fields, self.findings);
+        let pool_items = fields.list("pools", self.findings);
+        let delegated_items = F::delegated_items(&mut fields, self.findings);
+        godwit::refuse_inside::<F>(fields.context(self.findings), self.findings);
+        other_keys::finish(fields, F::SUBNET_KEYS, F::ELSEWHERE, self.findings);
+
+        let own = F::own(&scope);
+        let own_interface = link.interface.clone();
+        let scope = F::inside(scope, outer.scope);
+        let around = prefix.map(|prefix| Around {
+            prefix,
+            subnet: self.list.len(),
+            options: F::options(&scope),
+        });
+        let mut place = Place {
+            id,
+            prefix: prefix.map_or_else(|| (F::Address::from_bits(0), 0), |prefix| prefix.value),
+            network: outer.network,
+            pools: Vec::new(),
+            delegated: F::Delegated::default(),
+            link: link.or(outer.link),
+        };
+        if let Some(around) = around {
+            place.pools = pools::read(pool_items, &around, &mut self.ranges, self.findings);
+            place.delegated =
+                F::read_delegated(delegated_items, &around, &mut self.delegated, self.findings);
+        }
+        // Without a prefix, for its checks.
+        let subnet = F::subnet(place, scope, own, self.findings);
+        prefix?;
+        self.list.push(subnet);
+        Some((own_interface, own))
+    }
+
+    fn prefix(&mut self, fields: &mut Fields<'_>) -> Option<Placed<(F::Address, u8)>> {
+        let help = format!("write it as `\"subnet\": \"{}\"`", F::PREFIX_EXAMPLE);
+        let Some(text) = fields.text("subnet", self.findings) else {
+            if fields.take("subnet").is_none() {
+                self.findings.error_help(fields.at, "a subnet lacks `subnet`", help);
+            }
+            return None;
+        };
+        let Some((address, length)) = prefix::<F::Address>(text.value) else {
+            let message = format!("`{}` is not a prefix", text.value);
+            self.findings.error_help(text.at, message, help);
+            return None;
+        };
+        let network =
+            clear_host_bits(Placed { value: (address, length), at: text.at }, self.findings);
+        let prefix = (network, length);
+        if let Some(&other) = self.prefixes.get(&prefix) {
+            let message = format!("prefix {network}/{length} has a subnet already");
+            self.findings.error_seen(text.at, message, "the other is at", other);
+        } else {
+            self.prefixes.insert(prefix, text.at);
+        }
+        Some(Placed { value: prefix, at: text.at })
+    }
+
+    /// The identifier of a subnet; without one, or with 0, Kea 2 counts from 1.
+    fn id(&mut self, fields: &mut Fields<'_>) -> u32 {
+        let given = fields.integer("id", i64::MIN..=i64::MAX, self.findings);
+        if given.is_none() && fields.take("id").is_some() {
+            // Of the wrong kind: reported, and not to be counted.
+            return 0;
+        }
+        if let Some(given) = given.filter(|id| !(0..=MAX_SUBNET_ID).contains(&id.value)) {
+            let message = format!("subnet id {} is not from 1 to {MAX_SUBNET_ID}", given.value);
+            self.findings.error(given.at, message);
+            return 0;
+        }
+        let (id, at) = match given {
+            Some(Placed { value: id @ 1.., at }) => (id as u32, at),
+            _ => {
+                let at = given.map_or(fields.at, |given| given.at);
+                let (first, count) = self.unnumbered.unwrap_or((at, 0));
+                self.unnumbered = Some((first, count + 1));
+                self.next_id += 1;
+                (self.next_id - 1, at)
+            }
+        };
+        if let Some(&other) = self.ids.get(&id) {
+            let message = format!("subnet id {id} is used already");
+            self.findings.error_seen(at, message, "the other is at", other);
+        } else {
+            self.ids.insert(id, at);
+        }
+        id
+    }
+
+    /// The checks that need all subnets.
+    fn finish(mut self) -> (Vec<F::Subnet>, Vec<F::Network>) {
+        if let Some((at, count)) = self.unnumbered {
+            let message = match count {
+                1 => "this subnet has no `id`: it is numbered automatically".to_owned(),
+                _ => format!("{count} subnets have no `id`, this one first: they are numbered"),
+            };
+            let help = "leases are stored under the `id`, which moves when subnets are added; \
+                        Kea 3 demands one";
+            self.findings.warn_help(at, message, help);
+        }
+        pools::refuse_overlaps(&mut self.ranges, &mut self.delegated, self.findings);
+        (self.list, self.networks)
+    }
+}
+
+/// The first address of a prefix, with a warning when another was written.
+pub(crate) fn clear_host_bits<A: Address>(prefix: Placed<(A, u8)>, findings: &mut Findings) -> A {
+    let (address, length) = prefix.value;
+    let network = first_of(address, length);
+    if network != address {
+        let message = format!("prefix {address}/{length} has host bits");
+        findings.warn_help(prefix.at, message, format!("{network}/{length} is used"));
+    }
+    network
+}

@@ -1,0 +1,236 @@
+//! Lease terms that both families know and that inner scopes inherit: global, shared network,
+//! subnet.
+
+use super::family::Family;
+use super::options::{self, OptionData};
+use super::types::Lifetime;
+use crate::fields::Fields;
+use crate::source::{Findings, Placed};
+
+/// Kea's valid lifetime when the file names none.
+const DEFAULT_VALID_S: u32 = 7200;
+
+/// The keys of a time and of its bounds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BoundedKeys {
+    pub(crate) value: &'static str,
+    pub(crate) min: &'static str,
+    pub(crate) max: &'static str,
+}
+
+/// The valid lifetime, which is the lease time in DHCPv4.
+pub(crate) const VALID: BoundedKeys =
+    BoundedKeys { value: "valid-lifetime", min: "min-valid-lifetime", max: "max-valid-lifetime" };
+
+/// A time with its bounds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounded {
+    pub(crate) value: Option<Placed<u32>>,
+    pub(crate) min: Option<Placed<u32>>,
+    pub(crate) max: Option<Placed<u32>>,
+}
+
+impl Bounded {
+    /// Reads what a scope sets.
+    pub(crate) fn read(
+        fields: &mut Fields<'_>,
+        keys: BoundedKeys,
+        findings: &mut Findings,
+    ) -> Self {
+        Self {
+            value: fields.u32(keys.value, findings),
+            min: fields.u32(keys.min, findings),
+            max: fields.u32(keys.max, findings),
+        }
+    }
+
+    /// This with what it leaves open taken from `outer`.
+    pub(crate) fn inside(self, outer: Self) -> Self {
+        Self {
+            value: self.value.or(outer.value),
+            min: self.min.or(outer.min),
+            max: self.max.or(outer.max),
+        }
+    }
+
+    /// The lifetime that holds, and an error when its bounds exclude it. `own` is what the scope
+    /// itself sets: when that is nothing, an outer scope has been told already.
+    pub(crate) fn lifetime(
+        self,
+        own: Self,
+        keys: BoundedKeys,
+        default_s: u32,
+        findings: &mut Findings,
+    ) -> Lifetime {
+        let default = if self.value.is_some() { "" } else { "the default " };
+        let default_s = self.value.map_or(default_s, |placed| placed.value);
+        let min_s = self.min.map_or(default_s, |placed| placed.value);
+        let max_s = self.max.map_or(default_s, |placed| placed.value);
+        let default = format!("{default}`{}` ({default_s} s)", keys.value);
+        if min_s > default_s
+            && let Some(placed) = own.min.or(own.value)
+        {
+            findings.error(placed.at, format!("`{}` ({min_s} s) is above {default}", keys.min));
+        }
+        if max_s < default_s
+            && let Some(placed) = own.max.or(own.value)
+        {
+            findings.error(placed.at, format!("`{}` ({max_s} s) is below {default}", keys.max));
+        }
+        Lifetime { default_s, min_s, max_s }
+    }
+
+    /// The valid lifetime that holds.
+    pub(crate) fn valid_lifetime(self, own: Self, findings: &mut Findings) -> Lifetime {
+        self.lifetime(own, VALID, DEFAULT_VALID_S, findings)
+    }
+}
+
+/// How a family treats T1 and T2.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TeeTimes {
+    /// Whether those that are not set are computed.
+    pub(crate) calculate: bool,
+    /// T1 as a part of the time it counts from.
+    pub(crate) t1_percent: f64,
+    /// T2 likewise.
+    pub(crate) t2_percent: f64,
+    /// What comes of T1 and T2 that are equal.
+    pub(crate) on_tie: &'static str,
+    /// What comes of one that is not below the valid lifetime.
+    pub(crate) on_late: &'static str,
+}
+
+/// The terms that one scope sets, or after [`Terms::inside`] all that hold in it. `C` is the type
+/// of an option code.
+#[derive(Clone, Debug)]
+pub(crate) struct Terms<C> {
+    pub(crate) valid: Bounded,
+    pub(crate) renew: Option<Placed<u32>>,
+    pub(crate) rebind: Option<Placed<u32>>,
+    pub(crate) calculate_tee_times: Option<Placed<bool>>,
+    pub(crate) t1_percent: Option<Placed<f64>>,
+    pub(crate) t2_percent: Option<Placed<f64>>,
+    pub(crate) cache_threshold: Option<Placed<f64>>,
+    pub(crate) cache_max_age: Option<Placed<u32>>,
+    pub(crate) options: Vec<OptionData<C>>,
+}
+
+/// The times of a scope as values.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times {
+    pub(crate) renew_timer_s: Option<u32>,
+    pub(crate) rebind_timer_s: Option<u32>,
+    pub(crate) calculate_tee_times: bool,
+    pub(crate) t1_percent: f64,
+    pub(crate) t2_percent: f64,
+    pub(crate) cache_threshold: f64,
+    pub(crate) cache_max_age_s: Option<u32>,
+}
+
+impl<C: Copy + Ord> Terms<C> {
+    /// Reads what a scope sets.
+    pub(crate) fn read<F: Family<Code = C>>(
+        fields: &mut Fields<'_>,
+        findings: &mut Findings,
+    ) -> Self {
+        let cache_threshold = fields.float("cache-threshold", findings).filter(|placed| {
+            let good = (0.0..1.0).contains(&placed.value);
+            if !good {
+                let message = format!("`cache-threshold` is {}", placed.value);
+                let help = "it is at least 0.0, which switches caching off, and below 1.0";
+                findings.error_help(placed.at, message, help);
+            }
+            good
+        });
+        Self {
+            valid: Bounded::read(fields, VALID, findings),
+            renew: fields.u32("renew-timer", findings),
+            rebind: fields.u32("rebind-timer", findings),
+            calculate_tee_times: fields.boolean("calculate-tee-times", findings),
+            t1_percent: fields.float("t1-percent", findings),
+            t2_percent: fields.float("t2-percent", findings),
+            cache_threshold,
+            cache_max_age: fields.u32("cache-max-age", findings),
+            options: options::list::<F>(fields, findings),
+        }
+    }
+
+    /// This scope with everything it leaves open taken from `outer`, one key at a time.
+    pub(crate) fn inside(self, outer: &Self) -> Self {
+        Self {
+            valid: self.valid.inside(outer.valid),
+            renew: self.renew.or(outer.renew),
+            rebind: self.rebind.or(outer.rebind),
+            calculate_tee_times: self.calculate_tee_times.or(outer.calculate_tee_times),
+            t1_percent: self.t1_percent.or(outer.t1_percent),
+            t2_percent: self.t2_percent.or(outer.t2_percent),
+            cache_threshold: self.cache_threshold.or(outer.cache_threshold),
+            cache_max_age: self.cache_max_age.or(outer.cache_max_age),
+            options: options::merge(self.options, &outer.options),
+        }
+    }
+
+    /// The times that hold, checked.
+    pub(crate) fn times<F: Family>(&self, valid: Lifetime, findings: &mut Findings) -> Times {
+        let tee = F::TEE_TIMES;
+        self.check_timers(valid, tee, findings);
+        let calculate = self.calculate_tee_times.map_or(tee.calculate, |placed| placed.value);
+        if calculate {
+            self.check_percents(tee, findings);
+        }
+        Times {
+            renew_timer_s: self.renew.map(|placed| placed.value),
+            rebind_timer_s: self.rebind.map(|placed| placed.value),
+            calculate_tee_times: calculate,
+            t1_percent: self.t1_percent.map_or(tee.t1_percent, |placed| placed.value),
+            t2_percent: self.t2_percent.map_or(tee.t2_percent, |placed| placed.value),
+            cache_threshold: self.cache_threshold.map_or(0.25, |placed| placed.value),
+            cache_max_age_s: self.cache_max_age.map(|placed| placed.value),
+        }
+    }
+
+    /// T1 before T2 before the end of the lease. Kea refuses T1 above T2 and goes on otherwise.
+    fn check_timers(&self, valid: Lifetime, tee: TeeTimes, findings: &mut Findings) {
+        if let (Some(renew), Some(rebind)) = (self.renew, self.rebind)
+            && renew.value >= rebind.value
+        {
+            let (t1, t2) = (renew.value, rebind.value);
+            if t1 > t2 {
+                let message = format!("`renew-timer` ({t1} s) is above `rebind-timer` ({t2} s)");
+                findings.error_seen(renew.at, message, "`rebind-timer` is at", rebind.at);
+            } else {
+                let message = format!("`renew-timer` and `rebind-timer` are both {t1} s");
+                findings.warn_help(renew.at, message, tee.on_tie);
+            }
+        }
+        let life = valid.default_s;
+        for (key, timer) in [("renew-timer", self.renew), ("rebind-timer", self.rebind)] {
+            if let Some(timer) = timer.filter(|timer| timer.value >= life) {
+                let message =
+                    format!("`{key}` ({} s) is not below `valid-lifetime` ({life} s)", timer.value);
+                findings.warn_help(timer.at, message, tee.on_late);
+            }
+        }
+    }
+
+    fn check_percents(&self, tee: TeeTimes, findings: &mut Findings) {
+        let mut good = true;
+        for (key, percent) in [("t1-percent", self.t1_percent), ("t2-percent", self.t2_percent)] {
+            if let Some(percent) = percent.filter(|p| !(p.value > 0.0 && p.value < 1.0)) {
+                let message = format!("`{key}` is {}", percent.value);
+                findings.error_help(percent.at, message, "it is above 0.0 and below 1.0");
+                good = false;
+            }
+        }
+        let t1 = self.t1_percent.map_or(tee.t1_percent, |placed| placed.value);
+        let t2 = self.t2_percent.map_or(tee.t2_percent, |placed| placed.value);
+        if let Some(placed) = self.t1_percent.or(self.t2_percent)
+            && good
+            && t1 >= t2
+        {
+            let message = format!("`t1-percent` ({t1}) is not below `t2-percent` ({t2})");
+            findings.error(placed.at, message);
+        }
+    }
+}

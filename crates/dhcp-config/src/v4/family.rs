@@ -1,0 +1,54 @@
+//! What the shared readers have to know of DHCPv4.
+
+use core::net::Ipv4Addr;
+
+use super::options::definitions::{DEFINITIONS, set_by_server};
+use super::other_keys;
+use crate::shared::family::Family;
+use crate::shared::options::{Definition, Field};
+use crate::shared::other_keys::Keys;
+use crate::shared::terms::TeeTimes;
+
+/// DHCPv4.
+pub(crate) struct V4;
+
+impl Family for V4 {
+    type Address = Ipv4Addr;
+    type Code = u8;
+
+    const TOP: &'static str = "Dhcp4";
+    const TOP_QUOTED: &'static str = "`Dhcp4`";
+    const SUBNETS: &'static str = "subnet4";
+    const SPACE: &'static str = "dhcp4";
+    const LAST_CODE: i64 = 254;
+    const DEFINITIONS: &'static [Definition] = DEFINITIONS;
+    const LISTS_MAY_BE_EMPTY: &'static [Field] = &[Field::Ipv4];
+    const PREFIX_EXAMPLE: &'static str = "192.0.2.0/24";
+    const POOL_EXAMPLE: &'static str = "`192.0.2.10 - 192.0.2.20` or `192.0.2.0/28`";
+    const ADDRESS_BESIDE_INTERFACE: bool = false;
+    const TEE_TIMES: TeeTimes = TeeTimes {
+        calculate: false,
+        t1_percent: 0.5,
+        t2_percent: 0.875,
+        on_tie: "`renew-timer` is left out of replies",
+        on_late: "it is left out of replies",
+    };
+    const COMPATIBILITY: &'static [&'static str] = &[
+        "lenient-option-parsing",
+        "ignore-dhcp-server-identifier",
+        "ignore-rai-link-selection",
+        "exclude-first-last-24",
+    ];
+    const NETWORK_KEYS: &'static [Keys] = other_keys::NETWORK;
+    const SUBNET_KEYS: &'static [Keys] = other_keys::SUBNET;
+    const ELSEWHERE: &'static [(&'static str, &'static str)] = other_keys::ELSEWHERE;
+
+    fn set_by_server(code: u8) -> Option<&'static str> {
+        set_by_server(code).then_some(match code {
+            58 => "set `renew-timer` instead; this value is not sent",
+            59 => "set `rebind-timer` instead; this value is not sent",
+            51 => "set `valid-lifetime` instead; this value is not sent",
+            _ => "this value is not sent",
+        })
+    }
+}

@@ -1,0 +1,44 @@
+//! What the shared readers have to know of DHCPv6.
+
+use core::net::Ipv6Addr;
+
+use super::options::definitions::{DEFINITIONS, set_by_server};
+use super::other_keys;
+use crate::shared::family::Family;
+use crate::shared::options::{Definition, Field};
+use crate::shared::other_keys::Keys;
+use crate::shared::terms::TeeTimes;
+
+/// DHCPv6.
+pub(crate) struct V6;
+
+impl Family for V6 {
+    type Address = Ipv6Addr;
+    type Code = u16;
+
+    const TOP: &'static str = "Dhcp6";
+    const TOP_QUOTED: &'static str = "`Dhcp6`";
+    const SUBNETS: &'static str = "subnet6";
+    const SPACE: &'static str = "dhcp6";
+    const LAST_CODE: i64 = 65_535;
+    const DEFINITIONS: &'static [Definition] = DEFINITIONS;
+    const LISTS_MAY_BE_EMPTY: &'static [Field] = &[Field::Ipv6, Field::Name, Field::Tuple];
+    const PREFIX_EXAMPLE: &'static str = "2001:db8::/64";
+    const POOL_EXAMPLE: &'static str = "`2001:db8::10 - 2001:db8::20` or `2001:db8::/80`";
+    const ADDRESS_BESIDE_INTERFACE: bool = true;
+    const TEE_TIMES: TeeTimes = TeeTimes {
+        calculate: true,
+        t1_percent: 0.5,
+        t2_percent: 0.8,
+        on_tie: "`renew-timer` is sent as 0, which leaves it to the client",
+        on_late: "leases end before their clients extend them",
+    };
+    const COMPATIBILITY: &'static [&'static str] = &["lenient-option-parsing"];
+    const NETWORK_KEYS: &'static [Keys] = other_keys::NETWORK;
+    const SUBNET_KEYS: &'static [Keys] = other_keys::SUBNET;
+    const ELSEWHERE: &'static [(&'static str, &'static str)] = other_keys::ELSEWHERE;
+
+    fn set_by_server(code: u16) -> Option<&'static str> {
+        set_by_server(code).then_some("this value is not sent")
+    }
+}

@@ -1,0 +1,127 @@
+//! The global scope.
+
+use super::options::definitions;
+use super::scope::Scope;
+use super::types::{Dhcp6, InterfacesConfig6};
+use super::{V6, other_keys, server_id};
+use crate::fields::{Fields, text_of};
+use crate::json::{Kind, Value};
+use crate::shared::family::Family;
+use crate::shared::global;
+use crate::shared::interfaces::Listening;
+use crate::shared::subnets::{Scoped, Subnets};
+use crate::source::Findings;
+
+/// The option that relays may always supply (RFC 6440).
+const ERP_LOCAL_DOMAIN_NAME: u16 = 65;
+
+/// Where Kea finds hardware addresses.
+const MAC_SOURCES: [&str; 12] = [
+    "any",
+    "raw",
+    "duid",
+    "ipv6-link-local",
+    "client-link-addr-option",
+    "rfc6939",
+    "remote-id",
+    "rfc4649",
+    "subscriber-id",
+    "rfc4580",
+    "docsis-cmts",
+    "docsis-modem",
+];
+
+/// Reads a whole document; `None` when it has no usable `Dhcp6`.
+pub(crate) fn read_root(root: &Value, findings: &mut Findings) -> Option<Dhcp6> {
+    let fields = global::top::<V6>(root, findings)?;
+    Some(read_global(fields, findings))
+}
+
+fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp6 {
+    let scope = Scope::read_global(&mut fields, findings);
+    V6::check_lifetimes(&scope, V6::own(&scope), findings);
+    let common = global::common::<V6>(&mut fields, findings);
+    let interfaces = interfaces(&mut fields, findings);
+    let server_id = fields.take("server-id");
+    let server_id = server_id.map(|entry| server_id::read(&entry.value, findings));
+    let relay_supplied_options = relay_supplied_options(&mut fields, findings);
+    mac_sources(&mut fields, findings);
+    let data_directory = fields.text("data-directory", findings);
+    let data_directory = data_directory.filter(|folder| !folder.value.is_empty());
+    let networks = fields.list("shared-networks", findings);
+    let subnets = fields.list(V6::SUBNETS, findings);
+    crate::shared::other_keys::finish(fields, other_keys::GLOBAL, V6::ELSEWHERE, findings);
+
+    let (subnets, networks) = Subnets::<V6>::read_all(networks, subnets, &scope, findings);
+    Dhcp6 {
+        subnets,
+        networks,
+        interfaces,
+        lease_database: common.lease_database,
+        godwit: common.godwit,
+        options: scope.terms.options,
+        server_id: server_id.unwrap_or_default(),
+        relay_supplied_options,
+        decline_probation_period_s: common.decline_probation_period_s,
+        expired_leases: common.expired_leases,
+        lease_checks: common.lease_checks,
+        lenient_option_parsing: common.compatibility[0],
+        loggers: common.loggers,
+        data_directory: data_directory.map(|folder| folder.value.to_owned()),
+    }
+}
+
+fn interfaces(fields: &mut Fields<'_>, findings: &mut Findings) -> InterfacesConfig6 {
+    let entry = fields.take("interfaces-config");
+    let fields = entry.and_then(|e| Fields::of(&e.value, "`interfaces-config`", findings));
+    let listening = fields.map(|fields| Listening::read::<V6>(fields, findings));
+    let listening = listening.unwrap_or_default();
+    InterfacesConfig6 {
+        interfaces: listening.interfaces,
+        re_detect: listening.re_detect,
+        require_all_sockets: listening.require_all_sockets,
+        socket_max_retries: listening.socket_max_retries,
+        socket_retry_wait_ms: listening.socket_retry_wait_ms,
+    }
+}
+
+/// `relay-supplied-options`: codes as text, or names.
+fn relay_supplied_options(fields: &mut Fields<'_>, findings: &mut Findings) -> Vec<u16> {
+    let mut codes = vec![ERP_LOCAL_DOMAIN_NAME];
+    for item in fields.list("relay-supplied-options", findings) {
+        let Some(text) = text_of(item, "relay-supplied-options", findings) else { continue };
+        let named = || definitions::by_name(text.value).map(|definition| definition.code);
+        match text.value.parse().ok().filter(|code| *code != 0).or_else(named) {
+            Some(code) => codes.push(code),
+            None => {
+                let message = format!("`{}` is neither an option code nor a name", text.value);
+                findings.error(text.at, message);
+            }
+        }
+    }
+    codes.sort_unstable();
+    codes.dedup();
+    codes
+}
+
+/// `mac-sources`: hardware addresses are not looked for, so its values are checked and not used.
+fn mac_sources(fields: &mut Fields<'_>, findings: &mut Findings) {
+    let Some(entry) = fields.take("mac-sources") else { return };
+    let items = fields.list("mac-sources", findings);
+    if entry.value.kind == Kind::List(Vec::new()) {
+        findings.error_help(entry.value.at, "`mac-sources` is empty", "`\"any\"` is Kea's default");
+    }
+    let mut seen: Vec<&str> = Vec::new();
+    for item in items {
+        let Some(text) = text_of(item, "mac-sources", findings) else { continue };
+        if seen.contains(&text.value) {
+            findings.error(text.at, format!("`{}` is in this list already", text.value));
+        } else if !MAC_SOURCES.contains(&text.value) {
+            let message = format!("`mac-sources` cannot hold `{}`", text.value);
+            findings.error_help(text.at, message, format!("they are: {}", MAC_SOURCES.join(", ")));
+        } else if text.value != "any" && seen.iter().all(|seen| *seen == "any") {
+            findings.warn(text.at, "`mac-sources` has no effect in this version of godwit");
+        }
+        seen.push(text.value);
+    }
+}

@@ -1,0 +1,27 @@
+//! The configuration of the DHCPv6 server: its types here, and below them what the shared readers
+//! do not know.
+//!
+//! Inheritance is resolved while reading: every [`Subnet6`] carries the values that hold for it,
+//! from its own map, else its shared network's, else the global ones, else Kea's defaults. Keys
+//! that Kea knows and godwit does not serve yet are listed in `other_keys`. RFCs to have read: 9915
+//! for DHCPv6, 6422 for options that relays supply, 6603 for excluded prefixes.
+
+mod family;
+mod global;
+pub mod options;
+mod other_keys;
+mod pd_pools;
+mod scope;
+mod server_id;
+mod types;
+
+pub use crate::shared::{
+    Durability, ExpiredLeases, GodwitSettings, InterfaceSelection, LeaseChecks, LeaseDatabase,
+    LeaseDatabaseKind, Lifetime, LogDestination, LogOutput, LogSeverity, Logger, OnFail,
+};
+pub(crate) use family::V6;
+pub(crate) use global::read_root;
+pub use types::*;
+
+/// Name of the lease file when the configuration gives none, in the data folder.
+pub const LEASE_FILE: &str = "kea-leases6.csv";

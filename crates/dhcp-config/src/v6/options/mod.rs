@@ -1,0 +1,3 @@
+//! The options of DHCPv6.
+
+pub mod definitions;

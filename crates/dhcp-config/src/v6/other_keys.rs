@@ -1,0 +1,50 @@
+//! Keys of DHCPv6 alone that Kea knows and this version does not act on.
+
+use crate::shared::other_keys::{
+    CLASSES, GLOBAL_ONLY, Idle::Bool, Idle::Empty, Idle::Text, Keys, NAMES, NETWORKS, Rule::Ignore,
+    Rule::Refuse,
+};
+
+const DELEGATION: Keys = &[("pd-allocator", Refuse(Text("iterative")))];
+
+/// The other keys of the global scope.
+pub(super) const GLOBAL: &[Keys] = &[
+    NAMES,
+    NETWORKS,
+    DELEGATION,
+    GLOBAL_ONLY,
+    &[("allow-address-registration", Ignore(Bool(false)))],
+];
+/// The other keys of a shared network.
+pub(super) const NETWORK: &[Keys] = &[NAMES, NETWORKS, DELEGATION, CLASSES];
+/// The other keys of a subnet.
+pub(super) const SUBNET: &[Keys] =
+    &[NAMES, NETWORKS, DELEGATION, CLASSES, &[("reservations", Refuse(Empty))]];
+/// The other keys of a pool of prefixes.
+pub(super) const PD_POOL: &[Keys] = &[CLASSES];
+
+/// Keys that are right elsewhere, and where.
+pub(super) const ELSEWHERE: &[(&str, &str)] = &[
+    ("Dhcp6", "there is one `Dhcp6`, at the top of the file"),
+    ("authoritative", "`authoritative` is a key of DHCPv4"),
+    ("boot-file-name", "`boot-file-name` is a key of DHCPv4"),
+    ("delegated-len", "`delegated-len` belongs into an element of `pd-pools`"),
+    ("dhcp-socket-type", "`dhcp-socket-type` is a key of DHCPv4"),
+    ("echo-client-id", "`echo-client-id` is a key of DHCPv4"),
+    ("id", "`id` belongs into a subnet"),
+    ("interface-id", "`interface-id` belongs into a subnet or a shared network"),
+    ("lease-databases", "there is one `lease-database`"),
+    ("match-client-id", "`match-client-id` is a key of DHCPv4"),
+    ("next-server", "`next-server` is a key of DHCPv4"),
+    ("offer-lifetime", "`offer-lifetime` is a key of DHCPv4"),
+    ("outbound-interface", "`outbound-interface` is a key of DHCPv4"),
+    ("pd-pools", "`pd-pools` belongs into a subnet"),
+    ("pool", "`pool` belongs into an element of `pools`"),
+    ("pools", "`pools` belongs into a subnet"),
+    ("rapid-commit", "`rapid-commit` belongs into a subnet or a shared network"),
+    ("relay", "`relay` belongs into a subnet or a shared network"),
+    ("server-hostname", "`server-hostname` is a key of DHCPv4"),
+    ("stash-agent-options", "`stash-agent-options` is a key of DHCPv4"),
+    ("subnet", "`subnet` belongs into an element of `subnet6`"),
+    ("subnet4", "`subnet4` is a key of DHCPv4"),
+];

@@ -1,0 +1,150 @@
+//! `pd-pools` of a subnet.
+
+use core::net::Ipv6Addr;
+
+use super::types::PdPool;
+use super::{V6, other_keys};
+use crate::address::{first_of, last_of};
+use crate::fields::{Fields, address_of};
+use crate::json::Value;
+use crate::shared::family::Family;
+use crate::shared::pools::{Around, PlacedRange};
+use crate::shared::subnets::clear_host_bits;
+use crate::shared::{godwit, options};
+use crate::source::{Findings, Placed};
+
+/// Reads the pools of prefixes of a subnet; adds their addresses to `ranges`.
+pub(super) fn read(
+    items: &[Value],
+    around: &Around<'_, V6>,
+    ranges: &mut Vec<PlacedRange<Ipv6Addr>>,
+    findings: &mut Findings,
+) -> Vec<PdPool> {
+    let mut pools = Vec::new();
+    for item in items {
+        let Some(mut pool) = pd_pool(item, findings) else { continue };
+        pool.options = options::with_outer_flags(pool.options, around.options);
+        let (first, length) = pool.prefix;
+        let last = last_of(first, length);
+        let (length, subnet, at) = (Some(length), around.subnet, item.at);
+        ranges.push(PlacedRange { first, last, length, subnet, at });
+        pools.push(pool);
+    }
+    pools
+}
+
+fn pd_pool(item: &Value, findings: &mut Findings) -> Option<PdPool> {
+    let mut fields = Fields::of(item, "a prefix pool", findings)?;
+    for key in ["prefix", "prefix-len", "delegated-len"] {
+        if fields.take(key).is_none() {
+            let help = "write `\"prefix\": \"2001:db8:8000::\", \"prefix-len\": 36, \
+                        \"delegated-len\": 56`";
+            findings.error_help(item.at, format!("a prefix pool lacks `{key}`"), help);
+        }
+    }
+    let prefix = address(&mut fields, "prefix", findings);
+    let length = length(&mut fields, "prefix-len", 1, findings);
+    let delegated = self::length(&mut fields, "delegated-len", 1, findings);
+    let excluded = excluded(&mut fields, findings);
+    let pool_id = fields.u32("pool-id", findings).map_or(0, |id| id.value);
+    let options = options::list::<V6>(&mut fields, findings);
+    godwit::refuse_inside::<V6>(fields.context(findings), findings);
+    crate::shared::other_keys::finish(fields, other_keys::PD_POOL, V6::ELSEWHERE, findings);
+
+    let (prefix, length, delegated) = (prefix?, length?, delegated?);
+    if delegated.value < length.value {
+        let message = format!(
+            "`delegated-len` ({}) is below `prefix-len` ({})",
+            delegated.value, length.value
+        );
+        findings.error_seen(delegated.at, message, "`prefix-len` is at", length.at);
+        return None;
+    }
+    let whole = Placed { value: (prefix.value, length.value), at: prefix.at };
+    let network = clear_host_bits(whole, findings);
+    let excluded = match excluded {
+        Some(excluded) => Some(check_excluded(excluded, (network, delegated.value), findings)?),
+        None => None,
+    };
+    Some(PdPool {
+        prefix: (network, length.value),
+        delegated_len: delegated.value,
+        excluded,
+        pool_id,
+        options,
+    })
+}
+
+/// An address; unlike elsewhere, an empty string is none.
+fn address(
+    fields: &mut Fields<'_>,
+    key: &'static str,
+    findings: &mut Findings,
+) -> Option<Placed<Ipv6Addr>> {
+    let text = fields.text(key, findings)?;
+    address_of(text, key, findings)
+}
+
+/// A prefix length, from `least` to 128.
+fn length(
+    fields: &mut Fields<'_>,
+    key: &'static str,
+    least: i64,
+    findings: &mut Findings,
+) -> Option<Placed<u8>> {
+    let Placed { value, at } = fields.integer(key, least..=128, findings)?;
+    Some(Placed { value: u8::try_from(value).expect("checked against the range"), at })
+}
+
+/// `excluded-prefix` and `excluded-prefix-len`, which go together; `::` with 0 is none.
+fn excluded(fields: &mut Fields<'_>, findings: &mut Findings) -> Option<Placed<(Ipv6Addr, u8)>> {
+    let prefix = address(fields, "excluded-prefix", findings);
+    let length = length(fields, "excluded-prefix-len", 0, findings);
+    let given = |fields: &mut Fields<'_>, key| fields.take(key).is_some();
+    let (has_prefix, has_length) =
+        (given(fields, "excluded-prefix"), given(fields, "excluded-prefix-len"));
+    if has_prefix && prefix.is_none() || has_length && length.is_none() {
+        // Reported.
+        return None;
+    }
+    let set_prefix = prefix.filter(|prefix| !prefix.value.is_unspecified());
+    let set_length = length.filter(|length| length.value != 0);
+    match (set_prefix, set_length) {
+        (Some(prefix), Some(length)) => {
+            Some(Placed { value: (prefix.value, length.value), at: prefix.at })
+        }
+        (Some(prefix), None) => {
+            findings.error(prefix.at, "`excluded-prefix` needs `excluded-prefix-len`");
+            None
+        }
+        (None, Some(length)) => {
+            findings.error(length.at, "`excluded-prefix-len` needs `excluded-prefix`");
+            None
+        }
+        (None, None) => None,
+    }
+}
+
+/// The excluded prefix when it is a part of the first prefix that the pool delegates.
+fn check_excluded(
+    excluded: Placed<(Ipv6Addr, u8)>,
+    (network, delegated): (Ipv6Addr, u8),
+    findings: &mut Findings,
+) -> Option<(Ipv6Addr, u8)> {
+    let (prefix, length) = excluded.value;
+    if length <= delegated {
+        let message = format!("`excluded-prefix-len` ({length}) is not above `delegated-len`");
+        let help = format!("`delegated-len` is {delegated}");
+        findings.error_help(excluded.at, message, help);
+        return None;
+    }
+    if first_of(prefix, delegated) != network {
+        let message =
+            format!("excluded prefix {prefix}/{length} is not inside {network}/{delegated}");
+        let help = "write it as it is in the first delegated prefix; its bits behind \
+                    `delegated-len` count for each";
+        findings.error_help(excluded.at, message, help);
+        return None;
+    }
+    Some((clear_host_bits(excluded, findings), length))
+}

@@ -1,0 +1,197 @@
+//! Parameters that inner scopes inherit: global, shared network, subnet.
+
+use core::net::Ipv6Addr;
+
+use super::types::{Network6, OptionData6, PdPool, Subnet6};
+use super::{V6, pd_pools};
+use crate::fields::Fields;
+use crate::json::Value;
+use crate::shared::Lifetime;
+use crate::shared::networks::Link;
+use crate::shared::pools::{Around, PlacedRange};
+use crate::shared::subnets::{Place, Scoped};
+use crate::shared::terms::{Bounded, BoundedKeys, Terms};
+use crate::source::{Findings, Placed};
+
+/// Kea's preferred lifetime when the file names none.
+const DEFAULT_PREFERRED_S: u32 = 3600;
+
+const PREFERRED: BoundedKeys = BoundedKeys {
+    value: "preferred-lifetime",
+    min: "min-preferred-lifetime",
+    max: "max-preferred-lifetime",
+};
+
+/// The inheritable parameters that one scope sets, or after [`Scoped::inside`] all that hold in it.
+#[derive(Clone, Debug)]
+pub(crate) struct Scope {
+    pub(super) terms: Terms<u16>,
+    preferred: Bounded,
+    rapid_commit: Option<Placed<bool>>,
+}
+
+/// What a scope itself sets of the keys that are checked after inheritance.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Own {
+    valid: Bounded,
+    preferred: Bounded,
+    rapid_commit: Option<Placed<bool>>,
+}
+
+impl Scope {
+    /// Reads what the global scope sets, which has no `rapid-commit`.
+    pub(super) fn read_global(fields: &mut Fields<'_>, findings: &mut Findings) -> Self {
+        Self {
+            terms: Terms::read::<V6>(fields, findings),
+            preferred: Bounded::read(fields, PREFERRED, findings),
+            rapid_commit: None,
+        }
+    }
+
+    /// Preferred and valid lifetime that hold, checked.
+    fn lifetimes(&self, own: Own, findings: &mut Findings) -> (Lifetime, Lifetime) {
+        let valid = self.terms.valid.valid_lifetime(own.valid, findings);
+        let part_s = five_eighths(valid.default_s);
+        let mut preferred =
+            self.preferred.lifetime(own.preferred, PREFERRED, DEFAULT_PREFERRED_S, findings);
+        if !(1..=valid.default_s).contains(&preferred.default_s) {
+            let own = own.preferred.value.or(own.valid.value);
+            if let (Some(_), Some(placed)) = (self.preferred.value, own) {
+                let message = match preferred.default_s {
+                    0 => "`preferred-lifetime` is 0 s".to_owned(),
+                    above_s => format!(
+                        "`preferred-lifetime` ({above_s} s) is above `valid-lifetime` ({} s)",
+                        valid.default_s
+                    ),
+                };
+                let help = format!("five eighths of `valid-lifetime`, {part_s} s, are used");
+                findings.warn_help(placed.at, message, help);
+            }
+            preferred = Lifetime {
+                default_s: part_s,
+                min_s: self.preferred.min.map_or(part_s, |min| min.value.min(part_s)),
+                max_s: self.preferred.max.map_or(part_s, |max| max.value.max(part_s)),
+            };
+        }
+        (preferred, valid)
+    }
+}
+
+/// The preferred lifetime that Kea takes in place of 0, or of one above the valid lifetime.
+fn five_eighths(valid_s: u32) -> u32 {
+    (u64::from(valid_s) * 5 / 8) as u32
+}
+
+impl Scoped for V6 {
+    type Scope = Scope;
+    type Own = Own;
+    type Delegated = Vec<PdPool>;
+    type Subnet = Subnet6;
+    type Network = Network6;
+
+    fn read_scope(fields: &mut Fields<'_>, findings: &mut Findings) -> Scope {
+        let rapid_commit = fields.boolean("rapid-commit", findings);
+        Scope { rapid_commit, ..Scope::read_global(fields, findings) }
+    }
+
+    fn own(scope: &Scope) -> Own {
+        let Scope { preferred, rapid_commit, .. } = *scope;
+        Own { valid: scope.terms.valid, preferred, rapid_commit }
+    }
+
+    fn inside(scope: Scope, outer: &Scope) -> Scope {
+        Scope {
+            terms: scope.terms.inside(&outer.terms),
+            preferred: scope.preferred.inside(outer.preferred),
+            rapid_commit: scope.rapid_commit.or(outer.rapid_commit),
+        }
+    }
+
+    fn options(scope: &Scope) -> &[OptionData6] {
+        &scope.terms.options
+    }
+
+    fn check_lifetimes(scope: &Scope, own: Own, findings: &mut Findings) {
+        scope.lifetimes(own, findings);
+    }
+
+    fn read_interface_id(
+        fields: &mut Fields<'_>,
+        findings: &mut Findings,
+    ) -> Option<Placed<Vec<u8>>> {
+        fields.octets("interface-id", findings).filter(|id| !id.value.is_empty())
+    }
+
+    fn read_delegated(
+        items: &[Value],
+        around: &Around<'_, Self>,
+        ranges: &mut Vec<PlacedRange<Ipv6Addr>>,
+        findings: &mut Findings,
+    ) -> Vec<PdPool> {
+        pd_pools::read(items, around, ranges, findings)
+    }
+
+    fn delegated_items<'v>(fields: &mut Fields<'v>, findings: &mut Findings) -> &'v [Value] {
+        fields.list("pd-pools", findings)
+    }
+
+    /// One way to get a lease: `rapid-commit`. The first subnet says which, as in Kea.
+    fn agree(network: &Scope, members: &[Own], findings: &mut Findings) -> bool {
+        let effective = |own: Option<Placed<bool>>| {
+            own.or(network.rapid_commit).is_some_and(|placed| placed.value)
+        };
+        let Some(first) = members.first().map(|own| own.rapid_commit) else {
+            return effective(None);
+        };
+        for own in members.iter().map(|own| own.rapid_commit) {
+            if effective(own) != effective(first) {
+                let placed = own.or(first).expect("inherited ones do not differ");
+                let message = "subnets of a shared network differ in `rapid-commit`";
+                findings.error_help(placed.at, message, "all of them have to agree");
+            }
+        }
+        effective(first)
+    }
+
+    fn subnet(place: Place<Self>, scope: Scope, own: Own, findings: &mut Findings) -> Subnet6 {
+        let (preferred_lifetime, valid_lifetime) = scope.lifetimes(own, findings);
+        let times = scope.terms.times::<Self>(valid_lifetime, findings);
+        Subnet6 {
+            id: place.id,
+            prefix: place.prefix,
+            network: place.network,
+            pools: place.pools,
+            pd_pools: place.delegated,
+            relay_addresses: place.link.relay_addresses,
+            interface: place.link.interface.map(|placed| placed.value),
+            interface_id: place.link.interface_id.map(|placed| placed.value),
+            preferred_lifetime,
+            valid_lifetime,
+            renew_timer_s: times.renew_timer_s,
+            rebind_timer_s: times.rebind_timer_s,
+            calculate_tee_times: times.calculate_tee_times,
+            t1_percent: times.t1_percent,
+            t2_percent: times.t2_percent,
+            cache_threshold: times.cache_threshold,
+            cache_max_age_s: times.cache_max_age_s,
+            rapid_commit: scope.rapid_commit.is_some_and(|placed| placed.value),
+            options: scope.terms.options,
+        }
+    }
+
+    fn network(
+        name: String,
+        link: Link<Ipv6Addr>,
+        subnets: Vec<usize>,
+        rapid_commit: bool,
+    ) -> Network6 {
+        Network6 {
+            name,
+            subnets,
+            interface: link.interface.map(|placed| placed.value),
+            interface_id: link.interface_id.map(|placed| placed.value),
+            relay_addresses: link.relay_addresses,
+            rapid_commit,
+        }
+    }
+}

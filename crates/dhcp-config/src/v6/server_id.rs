@@ -1,0 +1,65 @@
+//! `server-id`: what the server's DUID is made from.
+
+use super::V6;
+use super::types::{ServerIdConfig, ServerIdType};
+use crate::fields::{Fields, U32};
+use crate::json::Value;
+use crate::shared::godwit;
+use crate::shared::options::binary_field;
+use crate::source::Findings;
+
+/// Reads `server-id`. Kea takes 0 and an empty identifier for "not set".
+pub(super) fn read(value: &Value, findings: &mut Findings) -> ServerIdConfig {
+    let mut config = ServerIdConfig::default();
+    let Some(mut fields) = Fields::of(value, "`server-id`", findings) else { return config };
+    let kinds = [("LLT", ServerIdType::Llt), ("EN", ServerIdType::En), ("LL", ServerIdType::Ll)];
+    if fields.take("type").is_none() {
+        findings.error_help(value.at, "`server-id` lacks `type`", "it is one of: LLT, EN, LL");
+    }
+    if let Some(kind) = fields.word("type", &kinds, false, findings) {
+        config.kind = kind;
+    }
+    config.identifier = identifier(&mut fields, findings);
+    let set = |value: i64| u32::try_from(value).ok().filter(|value| *value != 0);
+    let time = fields.integer("time", U32, findings);
+    config.time_s = time.and_then(|time| set(time.value));
+    let hardware_type = fields.integer("htype", 0..=0xffff, findings);
+    config.hardware_type =
+        hardware_type.and_then(|htype| set(htype.value)).map(|htype| htype as u16);
+    let enterprise = fields.integer("enterprise-id", U32, findings);
+    config.enterprise_id = enterprise.and_then(|enterprise| set(enterprise.value));
+    if let Some(persist) = fields.boolean("persist", findings) {
+        config.persist = persist.value;
+    }
+    for (key, given, used) in [
+        ("time", time, config.kind == ServerIdType::Llt),
+        ("htype", hardware_type, config.kind != ServerIdType::En),
+        ("enterprise-id", enterprise, config.kind == ServerIdType::En),
+    ] {
+        if let Some(given) = given.filter(|given| given.value != 0 && !used) {
+            findings.warn(given.at, format!("`{key}` means nothing to this type of `server-id`"));
+        }
+    }
+    godwit::refuse_inside::<V6>(fields.context(findings), findings);
+    fields.finish(findings);
+    config
+}
+
+/// Hexadecimal digits; none are "not set".
+fn identifier(fields: &mut Fields<'_>, findings: &mut Findings) -> Option<Vec<u8>> {
+    /// The most octets behind type and hardware type or enterprise number (RFC 9915 §11.1).
+    const MOST: usize = 124;
+    let text = fields.text("identifier", findings)?;
+    match binary_field(text.value.as_bytes()) {
+        Ok(octets) if octets.len() > MOST => {
+            let message = format!("`identifier` has {} octets; {MOST} is the most", octets.len());
+            findings.error(text.at, message);
+            None
+        }
+        Ok(octets) => Some(octets).filter(|octets| !octets.is_empty()),
+        Err(reason) => {
+            findings.error(text.at, format!("`identifier`: {reason}"));
+            None
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! The checked configuration as values.
+
+use core::net::Ipv6Addr;
+
+use crate::shared::options::OptionData;
+use crate::shared::{
+    ExpiredLeases, GodwitSettings, InterfaceSelection, LeaseChecks, LeaseDatabase, Lifetime,
+    Logger, Pool,
+};
+
+/// An option of DHCPv6.
+pub type OptionData6 = OptionData<u16>;
+
+/// A range of addresses to give leases from.
+pub type Pool6 = Pool<Ipv6Addr, u16>;
+
+/// The whole configuration of a DHCPv6 server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dhcp6 {
+    /// Every subnet, those of shared networks first, as Kea numbers them.
+    pub subnets: Vec<Subnet6>,
+    /// Shared networks, in the order of the file.
+    pub networks: Vec<Network6>,
+    /// Where to listen.
+    pub interfaces: InterfacesConfig6,
+    /// Where leases are kept.
+    pub lease_database: LeaseDatabase,
+    /// What only godwit has, from `user-context.godwit`.
+    pub godwit: GodwitSettings,
+    /// Global options, ordered by code; every subnet has them merged in already.
+    pub options: Vec<OptionData6>,
+    /// What the server's own identifier is made from.
+    pub server_id: ServerIdConfig,
+    /// Options that relay agents may supply for the client (RFC 6422), rising. Default 65 alone.
+    pub relay_supplied_options: Vec<u16>,
+    /// How long a declined address is set aside, in seconds. Default 86400.
+    pub decline_probation_period_s: u32,
+    /// Reclamation of expired leases.
+    pub expired_leases: ExpiredLeases,
+    /// What to do with leases that do not fit the configuration when they are loaded.
+    pub lease_checks: LeaseChecks,
+    /// `compatibility.lenient-option-parsing`. Default false.
+    pub lenient_option_parsing: bool,
+    /// Loggers, in the order of the file.
+    pub loggers: Vec<Logger>,
+    /// Folder of the lease file and of the stored server identifier; the server's own when `None`.
+    pub data_directory: Option<String>,
+}
+
+/// A subnet with everything that holds for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Subnet6 {
+    /// Unique identifier, 1 to 4294967294; stored with each lease.
+    pub id: u32,
+    /// Network address and prefix length, host bits cleared.
+    pub prefix: (Ipv6Addr, u8),
+    /// Index of its shared network in [`Dhcp6::networks`].
+    pub network: Option<usize>,
+    /// Pools of addresses, in the order of the file.
+    pub pools: Vec<Pool6>,
+    /// Pools of prefixes to delegate, in the order of the file.
+    pub pd_pools: Vec<PdPool>,
+    /// Relay agents whose messages belong here, whatever the link address; its own list, else its
+    /// network's.
+    pub relay_addresses: Vec<Ipv6Addr>,
+    /// Interface whose direct clients belong here; its own, else its network's.
+    pub interface: Option<String>,
+    /// Interface-Id option of the relayed clients that belong here; its own, else its network's.
+    pub interface_id: Option<Vec<u8>>,
+    /// Preferred lifetime and its bounds. Default 3600. `default_s` is not above that of
+    /// `valid_lifetime`; the bounds may be.
+    pub preferred_lifetime: Lifetime,
+    /// Valid lifetime and its bounds.
+    pub valid_lifetime: Lifetime,
+    /// T1 in seconds, when it is set.
+    pub renew_timer_s: Option<u32>,
+    /// T2 in seconds, when it is set.
+    pub rebind_timer_s: Option<u32>,
+    /// Whether T1 and T2 that are not set are computed from the preferred lifetime; else they are
+    /// sent as 0. Default true.
+    pub calculate_tee_times: bool,
+    /// T1 as a part of the preferred lifetime. Default 0.5.
+    pub t1_percent: f64,
+    /// T2 as a part of the preferred lifetime. Default 0.8.
+    pub t2_percent: f64,
+    /// Leases younger than this part of their lifetime are given again unchanged; 0 switches that
+    /// off. Default 0.25.
+    pub cache_threshold: f64,
+    /// Upper bound of that age, in seconds.
+    pub cache_max_age_s: Option<u32>,
+    /// Whether clients may have their lease in two messages. Default false.
+    pub rapid_commit: bool,
+    /// Options of the subnet, its network and the global ones, ordered by code, one for each code.
+    pub options: Vec<OptionData6>,
+}
+
+/// A prefix to delegate parts of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PdPool {
+    /// The whole prefix, host bits cleared. It need not lie inside its subnet.
+    pub prefix: (Ipv6Addr, u8),
+    /// Length of each delegated prefix; not below the length of `prefix`.
+    pub delegated_len: u8,
+    /// The part of a delegated prefix that is left out of it (RFC 6603): longer than
+    /// `delegated_len`, host bits cleared. It is written as it lies in the first prefix that the
+    /// pool delegates; its bits behind `delegated_len` count for each.
+    pub excluded: Option<(Ipv6Addr, u8)>,
+    /// `pool-id`, default 0.
+    pub pool_id: u32,
+    /// The pool's own options, as those of [`Pool6`].
+    pub options: Vec<OptionData6>,
+}
+
+/// Subnets that share one link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Network6 {
+    /// Unique name.
+    pub name: String,
+    /// Indexes of its subnets in [`Dhcp6::subnets`].
+    pub subnets: Vec<usize>,
+    /// Interface whose direct clients belong here.
+    pub interface: Option<String>,
+    /// Interface-Id option of the relayed clients that belong here.
+    pub interface_id: Option<Vec<u8>>,
+    /// Relay agents whose messages belong here.
+    pub relay_addresses: Vec<Ipv6Addr>,
+    /// Whether its clients may have their lease in two messages; its subnets agree.
+    pub rapid_commit: bool,
+}
+
+/// `interfaces-config`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InterfacesConfig6 {
+    /// Where to listen; nowhere when empty. A name opens a socket on the link-local address and
+    /// joins the multicast groups; a name with an address opens one for that address.
+    pub interfaces: Vec<InterfaceSelection<Ipv6Addr>>,
+    /// Whether a reload looks for interfaces again. Default true.
+    pub re_detect: bool,
+    /// Whether a socket that cannot be opened ends the server. Default false.
+    pub require_all_sockets: bool,
+    /// Further tries to open a socket. Default 0.
+    pub socket_max_retries: u32,
+    /// Time between such tries. Default 5000 ms.
+    pub socket_retry_wait_ms: u32,
+}
+
+impl Default for InterfacesConfig6 {
+    fn default() -> Self {
+        Self {
+            interfaces: Vec::new(),
+            re_detect: true,
+            require_all_sockets: false,
+            socket_max_retries: 0,
+            socket_retry_wait_ms: 5000,
+        }
+    }
+}
+
+/// `server-id`: what is set of the server's identifier. What is not set is generated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerIdConfig {
+    /// The kind. Default [`ServerIdType::Llt`].
+    pub kind: ServerIdType,
+    /// Link-layer address of LLT and LL, identifier of EN.
+    pub identifier: Option<Vec<u8>>,
+    /// Time of LLT, in seconds since 2000 modulo 2^32.
+    pub time_s: Option<u32>,
+    /// Hardware type of LLT and LL.
+    pub hardware_type: Option<u16>,
+    /// Enterprise number of EN.
+    pub enterprise_id: Option<u32>,
+    /// Whether a generated identifier is stored, and a stored one used again. Default true.
+    pub persist: bool,
+}
+
+impl Default for ServerIdConfig {
+    fn default() -> Self {
+        Self {
+            kind: ServerIdType::Llt,
+            identifier: None,
+            time_s: None,
+            hardware_type: None,
+            enterprise_id: None,
+            persist: true,
+        }
+    }
+}
+
+/// `server-id.type`: the kinds of DUID that can be configured (RFC 9915 §11).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerIdType {
+    /// Link-layer address plus time.
+    Llt,
+    /// Enterprise number.
+    En,
+    /// Link-layer address.
+    Ll,
+}

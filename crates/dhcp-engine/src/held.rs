@@ -1,0 +1,137 @@
+//! Messages that wait: for their client's transaction in flight to end, or for a row to settle.
+
+use std::collections::VecDeque;
+
+use crate::in_flight::ClientKeys;
+
+/// Longest message that can be held, octets.
+const MESSAGE_LEN_MAX: usize = 1500;
+
+/// What a held message waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitsFor {
+    /// Another message of the same client, in flight now. The held one has not entered.
+    Client,
+    /// This row epoch. The message has entered.
+    Epoch(u64),
+}
+
+/// A held message without its octets.
+#[derive(Clone, Copy, Debug)]
+pub struct Held<I> {
+    /// The client.
+    pub keys: Option<ClientKeys>,
+    /// How the message came in.
+    pub ingress: I,
+    /// What it waits for.
+    pub waits_for: WaitsFor,
+    /// Monotonic time at which it was held first.
+    pub since_ns: u64,
+}
+
+/// A bounded queue of held messages, allocated once.
+#[derive(Debug)]
+pub struct HeldMessages<I> {
+    buffers: Box<[Vec<u8>]>,
+    free: Vec<u32>,
+    queue: VecDeque<(Held<I>, u32)>,
+}
+
+impl<I> HeldMessages<I> {
+    /// A queue for `capacity` messages.
+    #[must_use]
+    pub fn new(capacity: u32) -> Self {
+        Self {
+            buffers: (0..capacity).map(|_| Vec::with_capacity(MESSAGE_LEN_MAX)).collect(),
+            free: (0..capacity).rev().collect(),
+            queue: VecDeque::with_capacity(capacity as usize),
+        }
+    }
+
+    /// Messages held.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// True when none is held.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Holds a copy of `octets`; false when there is no room.
+    #[must_use]
+    pub fn push(&mut self, held: Held<I>, octets: &[u8]) -> bool {
+        if octets.len() > MESSAGE_LEN_MAX {
+            return false;
+        }
+        let Some(index) = self.free.pop() else { return false };
+        let buffer = &mut self.buffers[index as usize];
+        buffer.clear();
+        buffer.extend_from_slice(octets);
+        self.queue.push_back((held, index));
+        true
+    }
+
+    /// Takes the message at the front, to be put back or given back.
+    pub fn take_first(&mut self) -> Option<(Held<I>, u32)> {
+        self.queue.pop_front()
+    }
+
+    /// Puts a message back at the end.
+    pub fn put_back(&mut self, held: Held<I>, index: u32) {
+        self.queue.push_back((held, index));
+    }
+
+    /// The octets of a message taken; its buffer must be given back.
+    pub fn take_octets(&mut self, index: u32) -> Vec<u8> {
+        core::mem::take(&mut self.buffers[index as usize])
+    }
+
+    /// Gives a message's buffer back.
+    pub fn give_octets_back(&mut self, index: u32, octets: Vec<u8>) {
+        self.buffers[index as usize] = octets;
+        self.free.push(index);
+    }
+
+    /// Takes out every message held since before `oldest_ns`; `u64::MAX` empties it.
+    pub fn abandon(&mut self, oldest_ns: u64, mut dropped: impl FnMut(&Held<I>)) {
+        let free = &mut self.free;
+        self.queue.retain(|(held, index)| {
+            let stays = held.since_ns >= oldest_ns;
+            if !stays {
+                dropped(held);
+                free.push(*index);
+            }
+            stays
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held(since_ns: u64) -> Held<()> {
+        Held { keys: None, ingress: (), waits_for: WaitsFor::Client, since_ns }
+    }
+
+    #[test]
+    fn it_is_bounded_and_gives_buffers_back() {
+        let mut queue = HeldMessages::new(2);
+        assert!(queue.push(held(1), b"one"));
+        assert!(queue.push(held(2), b"two"));
+        assert!(!queue.push(held(3), b"three"));
+        let (first, index) = queue.take_first().unwrap();
+        assert_eq!(first.since_ns, 1);
+        let octets = queue.take_octets(index);
+        assert_eq!(octets, b"one");
+        queue.give_octets_back(index, octets);
+        assert!(queue.push(held(3), b"three"));
+        let mut dropped = 0;
+        queue.abandon(u64::MAX, |_| dropped += 1);
+        assert_eq!((dropped, queue.len()), (2, 0));
+        assert!(!queue.push(held(4), &[0; MESSAGE_LEN_MAX + 1]));
+    }
+}

@@ -1,0 +1,164 @@
+//! Replies that wait until their row is safe. Not first-in-first-out: each leaves when its own
+//! epoch has settled.
+
+use core::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::in_flight::ClientKeys;
+
+/// Longest reply that can wait, octets.
+pub const REPLY_LEN_MAX: usize = 1472;
+
+/// A bounded set of emitted replies, allocated once. `D` says where one goes, `I` how its message
+/// came in.
+#[derive(Debug)]
+pub struct Outbox<D, I> {
+    slots: Box<[Slot<D, I>]>,
+    free: Vec<u32>,
+    by_epoch: BinaryHeap<Reverse<(u64, u32)>>,
+}
+
+#[derive(Debug)]
+struct Slot<D, I> {
+    envelope: Option<Envelope<D, I>>,
+    since_ns: u64,
+    len: usize,
+    octets: Box<[u8; REPLY_LEN_MAX]>,
+}
+
+/// What is known of a reply beside its octets.
+#[derive(Clone, Copy, Debug)]
+pub struct Envelope<D, I> {
+    /// Where it goes.
+    pub destination: D,
+    /// How its message came in.
+    pub ingress: I,
+    /// The client that is in flight until it leaves.
+    pub keys: Option<ClientKeys>,
+    /// Position of its kind in the counters.
+    pub kind: usize,
+}
+
+impl<D: Copy, I: Copy> Outbox<D, I> {
+    /// An outbox for `capacity` replies.
+    #[must_use]
+    pub fn new(capacity: u32) -> Self {
+        let slot =
+            || Slot { envelope: None, since_ns: 0, len: 0, octets: Box::new([0; REPLY_LEN_MAX]) };
+        Self {
+            slots: (0..capacity).map(|_| slot()).collect(),
+            free: (0..capacity).rev().collect(),
+            by_epoch: BinaryHeap::with_capacity(capacity as usize),
+        }
+    }
+
+    /// Replies that wait.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.by_epoch.len()
+    }
+
+    /// True when none waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_epoch.is_empty()
+    }
+
+    /// True when less than a quarter of the room is left: what begins an exchange should wait,
+    /// what ends one may still come in.
+    #[must_use]
+    pub fn is_crowded(&self) -> bool {
+        self.free.len() * 4 < self.slots.len()
+    }
+
+    /// Keeps a copy of `octets` until `epoch` settles; false when there is no room.
+    #[must_use]
+    pub fn push(
+        &mut self,
+        epoch: u64,
+        since_ns: u64,
+        envelope: Envelope<D, I>,
+        octets: &[u8],
+    ) -> bool {
+        if octets.len() > REPLY_LEN_MAX {
+            return false;
+        }
+        let Some(index) = self.free.pop() else { return false };
+        let slot = &mut self.slots[index as usize];
+        slot.octets[..octets.len()].copy_from_slice(octets);
+        slot.len = octets.len();
+        slot.since_ns = since_ns;
+        slot.envelope = Some(envelope);
+        self.by_epoch.push(Reverse((epoch, index)));
+        true
+    }
+
+    /// Hands every reply whose epoch is at most `settled` to `send`, lowest epoch first.
+    pub fn release(&mut self, settled: u64, mut send: impl FnMut(Envelope<D, I>, &[u8])) {
+        while let Some(&Reverse((epoch, index))) = self.by_epoch.peek() {
+            if epoch > settled {
+                break;
+            }
+            self.by_epoch.pop();
+            let slot = &self.slots[index as usize];
+            if let Some(envelope) = slot.envelope {
+                send(envelope, &slot.octets[..slot.len]);
+            }
+            self.free.push(index);
+        }
+    }
+
+    /// Takes out every reply that has waited since before `oldest_ns`; `u64::MAX` empties it.
+    pub fn abandon(&mut self, oldest_ns: u64, mut dropped: impl FnMut(Envelope<D, I>)) {
+        let (slots, free) = (&self.slots, &mut self.free);
+        self.by_epoch.retain(|&Reverse((_, index))| {
+            let slot = &slots[index as usize];
+            let stays = slot.since_ns >= oldest_ns;
+            if !stays {
+                if let Some(envelope) = slot.envelope {
+                    dropped(envelope);
+                }
+                free.push(index);
+            }
+            stays
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn envelope(kind: usize) -> Envelope<(), ()> {
+        Envelope { destination: (), ingress: (), keys: None, kind }
+    }
+
+    #[test]
+    fn replies_leave_by_epoch_and_not_before() {
+        let mut outbox = Outbox::new(4);
+        for (epoch, octet) in [(7, 1), (5, 2), (6, 3)] {
+            assert!(outbox.push(epoch, epoch, envelope(1), &[octet]));
+        }
+        let mut sent = Vec::new();
+        outbox.release(4, |_, octets| sent.push(octets[0]));
+        assert!(sent.is_empty());
+        outbox.release(6, |_, octets| sent.push(octets[0]));
+        assert_eq!(sent, [2, 3]);
+        assert_eq!(outbox.len(), 1);
+    }
+
+    #[test]
+    fn it_is_bounded_and_gives_room_back() {
+        let mut outbox = Outbox::new(2);
+        assert!(outbox.push(1, 10, envelope(7), &[0]));
+        assert!(!outbox.is_crowded());
+        assert!(outbox.push(2, 20, envelope(8), &[1]));
+        assert!(outbox.is_crowded());
+        assert!(!outbox.push(3, 30, envelope(9), &[2]));
+        let mut dropped = Vec::new();
+        outbox.abandon(20, |envelope| dropped.push(envelope.kind));
+        assert_eq!(dropped, [7]);
+        assert!(outbox.push(3, 30, envelope(9), &[2]));
+        assert!(!outbox.push(3, 30, envelope(9), &[0; REPLY_LEN_MAX + 1]));
+    }
+}

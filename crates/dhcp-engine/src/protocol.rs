@@ -1,0 +1,135 @@
+//! What a shard has to know of a protocol to serve it: how messages are read, who sent them, and
+//! what becomes of one. Everything else of a shard is written once for both families.
+
+use core::fmt::Debug;
+
+use base::Now;
+use dhcp_lease::{Family, LeaseStore};
+
+use crate::counters::ShardCounters;
+use crate::in_flight::{ClientKeys, InFlight};
+use crate::interfaces::InterfaceNames;
+use crate::reason::DropReason;
+
+/// DHCPv4 ([`dhcp_lease::v4::V4`]) or DHCPv6 ([`dhcp_lease::v6::V6`]).
+pub trait Protocol: Family {
+    /// A received message, checked and borrowed from its octets.
+    type Message<'m>;
+    /// The compiled configuration.
+    type Snapshot: Debug;
+    /// How a message came in.
+    type Ingress: Copy + Debug;
+    /// Where a reply goes.
+    type Destination: Copy + Debug;
+    /// What a transaction needs and need not keep: allocated once for each shard.
+    type Work: Debug + Default;
+
+    /// Names of the messages that are counted, in the order of [`Protocol::received_index`].
+    const RECEIVED: &'static [&'static str];
+    /// Names of the replies, in the order of [`Emitted::kind`].
+    const SENT: &'static [&'static str];
+    /// Names of the reasons why datagrams are malformed, in the order of [`Protocol::parse`].
+    const MALFORMED: &'static [&'static str];
+    /// Names of the refusals that replies may carry.
+    const REFUSALS: &'static [&'static str];
+
+    /// Reads a datagram.
+    ///
+    /// # Errors
+    ///
+    /// The position of the reason in [`Protocol::MALFORMED`].
+    fn parse(octets: &[u8]) -> Result<Self::Message<'_>, usize>;
+
+    /// Position of the message's type in [`Protocol::RECEIVED`].
+    fn received_index(message: &Self::Message<'_>) -> usize;
+
+    /// Whether the message begins an exchange: under overload those that end one go first.
+    fn begins_exchange(message: &Self::Message<'_>) -> bool;
+
+    /// The client that must not have two messages in flight; `None` when the message changes
+    /// nothing and names no client.
+    ///
+    /// # Errors
+    ///
+    /// Why the message is dropped at once.
+    fn client(
+        in_flight: &InFlight,
+        message: &Self::Message<'_>,
+    ) -> Result<Option<ClientKeys>, DropReason>;
+
+    /// Runs the transaction of a message to its end and writes the reply, if there is one, into
+    /// [`Desk::buffer`].
+    fn serve<S: LeaseStore<Self>>(
+        now: Now,
+        snapshot: &Self::Snapshot,
+        message: Self::Message<'_>,
+        ingress: Self::Ingress,
+        desk: Desk<'_, Self, S>,
+    ) -> Served<Self::Destination>;
+}
+
+/// The names of the values in a list of `$len` places, as counters have them; places behind the
+/// list are called `$rest`.
+macro_rules! names {
+    ($values:expr, $len:expr, $rest:literal) => {
+        &{
+            let mut names = [$rest; $len];
+            let mut at = 0;
+            while at < $len && at < $values.len() {
+                names[at] = $values[at].name();
+                at += 1;
+            }
+            names
+        }
+    };
+}
+
+pub(crate) use names;
+
+/// What a shard lends to a transaction.
+#[derive(Debug)]
+pub struct Desk<'d, P: Protocol, S> {
+    /// The leases.
+    pub store: &'d mut S,
+    /// Reused between messages; whatever it held is void.
+    pub work: &'d mut P::Work,
+    /// Where the reply is written.
+    pub buffer: &'d mut [u8],
+    /// The shard's counters.
+    pub counters: &'d ShardCounters<P>,
+    /// The machine's interfaces.
+    pub interfaces: &'d InterfaceNames,
+}
+
+/// How a message ended.
+#[derive(Clone, Copy, Debug)]
+pub enum Served<D> {
+    /// A reply is in the buffer.
+    Reply(Emitted<D>),
+    /// No reply, as the protocol has it.
+    Silence,
+    /// A row that matters is not settled: run the message again after this epoch.
+    Wait(u64),
+    /// No reply, counted.
+    Drop(DropReason),
+}
+
+/// A reply in the buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct Emitted<D> {
+    /// Its octets.
+    pub len: usize,
+    /// Where it goes.
+    pub destination: D,
+    /// Position of its kind in [`Protocol::SENT`].
+    pub kind: usize,
+    /// It may leave once this row epoch is settled; 0: at once.
+    pub gate_epoch: u64,
+}
+
+/// Where replies go: the socket's transmit batch, or a test's list.
+pub trait Transmit<P: Protocol> {
+    /// Takes one reply; false when it could not be taken.
+    fn transmit(&mut self, destination: P::Destination, ingress: P::Ingress, octets: &[u8])
+    -> bool;
+}

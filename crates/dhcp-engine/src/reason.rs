@@ -1,0 +1,135 @@
+//! Why a message got no reply although it was well formed. Each has its counter.
+
+/// Reasons for silence. The peer's doing, or the server's present limits; never an error log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum DropReason {
+    /// `op` is not BOOTREQUEST.
+    NotARequest,
+    /// A BOOTP message, or a message type that clients do not send to servers.
+    UnexpectedMessageType,
+    /// No subnet serves the place that the message came from.
+    NoSubnet,
+    /// An INFORM from nowhere: neither `ciaddr` nor the datagram says where its sender is.
+    NoAddress,
+    /// The message carries neither a hardware address nor a client identifier.
+    NoIdentity,
+    /// The client identifier is longer than a lease keeps.
+    ClientIdTooLong,
+    /// The client chose another server (option 54; DHCPv6: Server Identifier).
+    ClientChoseOtherServer,
+    /// DHCPv6: no Server Identifier where one must be (RFC 9915 §16).
+    NoServerId,
+    /// DHCPv6: a Server Identifier where none may be.
+    UnexpectedServerId,
+    /// DHCPv6: several Client or Server Identifiers.
+    RepeatedIdentity,
+    /// DHCPv6: an identity association in an INFORMATION-REQUEST.
+    UnexpectedAssociation,
+    /// DHCPv6: a client sent to our own address instead of the multicast address.
+    UnicastFromClient,
+    /// DHCPv6: a CONFIRM without any address (RFC 9915 §18.3.3).
+    NothingToConfirm,
+    /// INIT-REBOOT or renewal by a client that we know nothing of, and we are not authoritative
+    /// (RFC 2131 §4.3.2).
+    UnknownClient,
+    /// All pools are in use.
+    PoolExhausted,
+    /// RELEASE or DECLINE of an address that the client does not have.
+    NotTheClientsLease,
+    /// The slot kept changing under the transaction.
+    Contention,
+    /// The client is in flight and a message of it is held already.
+    DuplicateInFlight,
+    /// No room to hold one more message.
+    HeldFull,
+    /// The store can log no more: nothing may be acknowledged.
+    StoreFailed,
+    /// The reply waited too long for its row to be safe.
+    GateDeadline,
+    /// No room for one more waiting reply.
+    OutboxFull,
+    /// The reply does not fit the largest message that the client takes.
+    ReplyTooLarge,
+    /// The kernel did not take the reply.
+    SendFailed,
+}
+
+impl DropReason {
+    /// All of them, in the order of their counters.
+    pub const ALL: [Self; 24] = [
+        Self::NotARequest,
+        Self::UnexpectedMessageType,
+        Self::NoSubnet,
+        Self::NoAddress,
+        Self::NoIdentity,
+        Self::ClientIdTooLong,
+        Self::ClientChoseOtherServer,
+        Self::NoServerId,
+        Self::UnexpectedServerId,
+        Self::RepeatedIdentity,
+        Self::UnexpectedAssociation,
+        Self::UnicastFromClient,
+        Self::NothingToConfirm,
+        Self::UnknownClient,
+        Self::PoolExhausted,
+        Self::NotTheClientsLease,
+        Self::Contention,
+        Self::DuplicateInFlight,
+        Self::HeldFull,
+        Self::StoreFailed,
+        Self::GateDeadline,
+        Self::OutboxFull,
+        Self::ReplyTooLarge,
+        Self::SendFailed,
+    ];
+
+    /// Position in [`Self::ALL`].
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The name under which it is counted.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NotARequest => "not-a-request",
+            Self::UnexpectedMessageType => "unexpected-message-type",
+            Self::NoSubnet => "no-subnet",
+            Self::NoAddress => "no-address",
+            Self::NoIdentity => "no-identity",
+            Self::ClientIdTooLong => "client-id-too-long",
+            Self::ClientChoseOtherServer => "client-chose-other-server",
+            Self::NoServerId => "no-server-id",
+            Self::UnexpectedServerId => "unexpected-server-id",
+            Self::RepeatedIdentity => "repeated-identity",
+            Self::UnexpectedAssociation => "unexpected-association",
+            Self::UnicastFromClient => "unicast-from-client",
+            Self::NothingToConfirm => "nothing-to-confirm",
+            Self::UnknownClient => "unknown-client",
+            Self::PoolExhausted => "pool-exhausted",
+            Self::NotTheClientsLease => "not-the-clients-lease",
+            Self::Contention => "contention",
+            Self::DuplicateInFlight => "duplicate-in-flight",
+            Self::HeldFull => "held-full",
+            Self::StoreFailed => "store-failed",
+            Self::GateDeadline => "gate-deadline",
+            Self::OutboxFull => "outbox-full",
+            Self::ReplyTooLarge => "reply-too-large",
+            Self::SendFailed => "send-failed",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_stand_in_the_order_of_the_variants() {
+        for (position, reason) in DropReason::ALL.into_iter().enumerate() {
+            assert_eq!(reason.index(), position, "{}", reason.name());
+        }
+    }
+}

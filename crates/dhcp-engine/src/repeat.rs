@@ -1,0 +1,42 @@
+//! Leases so young that they are repeated instead of renewed (Kea's `cache-threshold`, reference
+//! §5.2): no row is written and the client learns what is left.
+
+use base::Now;
+use dhcp_lease::contract::SlotView;
+use dhcp_lease::{Family, INFINITE_LIFETIME_S, Occupancy, Owner};
+
+/// Up to which age leases are repeated.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RepeatPolicy {
+    /// Part of the lifetime; 0 = never.
+    pub threshold: f64,
+    /// Seconds at most.
+    pub max_age_s: Option<u32>,
+}
+
+impl RepeatPolicy {
+    /// Seconds since the lease in `slot` was written, when it is the asking client's, runs, was
+    /// given for `wanted_s` and is young enough.
+    #[must_use]
+    pub fn age_s<F: Family>(&self, now: Now, slot: &SlotView<F>, wanted_s: u32) -> Option<u32> {
+        let is_running = slot.occupancy == Occupancy::Leased && slot.owner == Owner::Asking;
+        if !is_running || self.threshold <= 0.0 || slot.valid_lifetime_s != wanted_s {
+            return None;
+        }
+        let age_s = u32::try_from(now.wall_s().checked_sub(slot.cltt_s)?).ok()?;
+        if slot.valid_lifetime_s == INFINITE_LIFETIME_S {
+            return Some(age_s);
+        }
+        let limit_s = self.threshold * f64::from(slot.valid_lifetime_s);
+        let is_young = f64::from(age_s) <= limit_s
+            && self.max_age_s.is_none_or(|max_s| age_s <= max_s)
+            && age_s < slot.valid_lifetime_s;
+        is_young.then_some(age_s)
+    }
+}
+
+/// What is left of a lifetime after `age_s`.
+#[must_use]
+pub const fn remaining_s(lifetime_s: u32, age_s: u32) -> u32 {
+    if lifetime_s == INFINITE_LIFETIME_S { lifetime_s } else { lifetime_s.saturating_sub(age_s) }
+}

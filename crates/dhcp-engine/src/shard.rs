@@ -1,0 +1,272 @@
+//! One shard of the server without its sockets: messages in, replies out, held messages and
+//! waiting replies in between. The daemon and the simulator drive the same code.
+//!
+//! Budget of the steady path: no allocation, no lock that all shards share, no clock; a message
+//! costs one parse, two entries of the in-flight set, one or two fetches, one commit and the
+//! reply's octets.
+
+use std::sync::Arc;
+
+use base::Now;
+use base::time::NS_PER_MS;
+use dhcp_lease::{LeaseStore, Swept};
+
+use crate::counters::ShardCounters;
+use crate::held::{Held, HeldMessages, WaitsFor};
+use crate::in_flight::{ClientKeys, Entry, InFlight};
+use crate::interfaces::InterfaceNames;
+use crate::outbox::{Envelope, Outbox, REPLY_LEN_MAX};
+use crate::protocol::{Desk, Emitted, Protocol, Served, Transmit};
+use crate::reason::DropReason;
+
+/// Replies that may wait for their row at one time. At 100,000 replies/s these are 80 ms, twenty
+/// flushes of a slow disk.
+pub const OUTBOX_CAPACITY: u32 = 8192;
+/// Messages that may be held at one time.
+pub const HELD_CAPACITY: u32 = 512;
+/// A reply that has waited this long for its row is of no use to its client.
+pub const GATE_DEADLINE_NS: u64 = 4_000 * NS_PER_MS;
+/// A held message that has waited this long has been sent again by its client.
+pub const HELD_DEADLINE_NS: u64 = 2_000 * NS_PER_MS;
+
+/// A shard that speaks `P`: its handle on the leases, its transactions, its counters.
+#[derive(Debug)]
+pub struct Shard<P: Protocol, S> {
+    store: S,
+    /// Taken out while a message is served under it, so that no count that shards share changes
+    /// with every message.
+    snapshot: Option<Arc<P::Snapshot>>,
+    interfaces: Arc<InterfaceNames>,
+    in_flight: Arc<InFlight>,
+    counters: Arc<ShardCounters<P>>,
+    outbox: Outbox<P::Destination, P::Ingress>,
+    held: HeldMessages<P::Ingress>,
+    work: Box<P::Work>,
+    scratch: Box<[u8; REPLY_LEN_MAX]>,
+}
+
+impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
+    /// A shard that serves `snapshot` from `store`; `in_flight` is shared by all shards.
+    pub fn new(store: S, snapshot: Arc<P::Snapshot>, in_flight: Arc<InFlight>) -> Self {
+        Self {
+            store,
+            snapshot: Some(snapshot),
+            interfaces: Arc::default(),
+            in_flight,
+            counters: Arc::default(),
+            outbox: Outbox::new(OUTBOX_CAPACITY),
+            held: HeldMessages::new(HELD_CAPACITY),
+            work: Box::default(),
+            scratch: Box::new([0; REPLY_LEN_MAX]),
+        }
+    }
+
+    /// The counters, for whoever reports them.
+    #[must_use]
+    pub fn counters(&self) -> Arc<ShardCounters<P>> {
+        Arc::clone(&self.counters)
+    }
+
+    /// The lease store.
+    pub const fn store(&mut self) -> &mut S {
+        &mut self.store
+    }
+
+    /// Serves a new configuration from the next message on.
+    pub fn reload(&mut self, snapshot: Arc<P::Snapshot>) {
+        self.snapshot = Some(snapshot);
+    }
+
+    /// Knows the machine's interfaces by these names from the next message on. At first it knows
+    /// none, and no subnet is found by its `interface`.
+    pub fn set_interfaces(&mut self, interfaces: Arc<InterfaceNames>) {
+        self.interfaces = interfaces;
+    }
+
+    /// Counts replies that were transmitted but that the kernel did not take in the end.
+    pub fn count_given_up(&self, count: usize) {
+        for _ in 0..count {
+            self.counters.dropped(DropReason::SendFailed);
+        }
+    }
+
+    /// True when no reply waits and no message is held.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.outbox.is_empty() && self.held.is_empty()
+    }
+
+    /// Takes one datagram. The reply, if any, is transmitted now or when its row is safe.
+    pub fn handle(
+        &mut self,
+        now: Now,
+        octets: &[u8],
+        ingress: P::Ingress,
+        transmit: &mut impl Transmit<P>,
+    ) {
+        let message = match P::parse(octets) {
+            Ok(message) => message,
+            Err(reason) => return self.counters.malformed(reason),
+        };
+        self.counters.received(P::received_index(&message));
+        if P::begins_exchange(&message) && self.outbox.is_crowded() {
+            // Whoever has an offer already goes first.
+            return self.counters.dropped(DropReason::OutboxFull);
+        }
+        let keys = match P::client(&self.in_flight, &message) {
+            Ok(keys) => keys,
+            Err(reason) => return self.counters.dropped(reason),
+        };
+        match keys.map_or(Entry::Entered, |keys| self.in_flight.enter(keys)) {
+            Entry::Entered => self.run(now, (octets, message), ingress, keys, transmit),
+            Entry::Duplicate => self.counters.dropped(DropReason::DuplicateInFlight),
+            Entry::Hold => {
+                let waits_for = WaitsFor::Client;
+                if !self.held.push(Held { keys, ingress, waits_for, since_ns: now.mono_ns }, octets)
+                {
+                    self.counters.dropped(DropReason::HeldFull);
+                }
+            }
+        }
+    }
+
+    /// Ends a batch: hands over the rows, sends what has settled, and tries held messages again.
+    pub fn end_batch(&mut self, now: Now, transmit: &mut impl Transmit<P>) {
+        self.store.submit(now);
+        self.release(transmit);
+        if !self.held.is_empty() {
+            self.retry_held(now, transmit);
+            self.store.submit(now);
+            self.release(transmit);
+        }
+    }
+
+    /// Expiry, deadlines and lost stores, at most `budget` slots of work.
+    pub fn housekeeping(&mut self, now: Now, budget: u32) -> Swept {
+        let is_lost = self.store.has_failed();
+        let oldest_ns =
+            if is_lost { u64::MAX } else { now.mono_ns.saturating_sub(GATE_DEADLINE_NS) };
+        let reason = if is_lost { DropReason::StoreFailed } else { DropReason::GateDeadline };
+        let (in_flight, counters) = (&*self.in_flight, &self.counters);
+        self.outbox.abandon(oldest_ns, |reply| {
+            leave(in_flight, reply.keys);
+            counters.dropped(reason);
+        });
+        let oldest_held_ns =
+            if is_lost { u64::MAX } else { now.mono_ns.saturating_sub(HELD_DEADLINE_NS) };
+        self.held.abandon(oldest_held_ns, |held| {
+            if matches!(held.waits_for, WaitsFor::Epoch(_)) {
+                leave(in_flight, held.keys);
+            }
+            counters.dropped(reason);
+        });
+        self.store.sweep(now, budget)
+    }
+
+    fn run(
+        &mut self,
+        now: Now,
+        (octets, message): (&[u8], P::Message<'_>),
+        ingress: P::Ingress,
+        keys: Option<ClientKeys>,
+        transmit: &mut impl Transmit<P>,
+    ) {
+        let snapshot = self.snapshot.take().expect("it is put back after every message");
+        let desk = Desk {
+            store: &mut self.store,
+            work: &mut *self.work,
+            buffer: &mut self.scratch[..],
+            counters: &self.counters,
+            interfaces: &self.interfaces,
+        };
+        let served = P::serve(now, &snapshot, message, ingress, desk);
+        self.snapshot = Some(snapshot);
+        match served {
+            Served::Reply(reply) => self.reply(now, reply, ingress, keys, transmit),
+            Served::Silence => {
+                self.counters.silent();
+                leave(&self.in_flight, keys);
+            }
+            Served::Drop(reason) => self.finish_dropped(keys, reason),
+            Served::Wait(epoch) => {
+                let waits_for = WaitsFor::Epoch(epoch);
+                let held = Held { keys, ingress, waits_for, since_ns: now.mono_ns };
+                if !self.held.push(held, octets) {
+                    self.finish_dropped(keys, DropReason::HeldFull);
+                }
+            }
+        }
+    }
+
+    fn finish_dropped(&self, keys: Option<ClientKeys>, reason: DropReason) {
+        self.counters.dropped(reason);
+        leave(&self.in_flight, keys);
+    }
+
+    fn reply(
+        &mut self,
+        now: Now,
+        reply: Emitted<P::Destination>,
+        ingress: P::Ingress,
+        keys: Option<ClientKeys>,
+        transmit: &mut impl Transmit<P>,
+    ) {
+        let Emitted { len, destination, kind, gate_epoch } = reply;
+        let octets = &self.scratch[..len];
+        if gate_epoch > self.store.settled_epoch() {
+            let envelope = Envelope { destination, ingress, keys, kind };
+            if !self.outbox.push(gate_epoch, now.mono_ns, envelope, octets) {
+                self.finish_dropped(keys, DropReason::OutboxFull);
+            }
+            return;
+        }
+        if transmit.transmit(destination, ingress, octets) {
+            self.counters.sent(kind);
+            leave(&self.in_flight, keys);
+        } else {
+            self.finish_dropped(keys, DropReason::SendFailed);
+        }
+    }
+
+    fn release(&mut self, transmit: &mut impl Transmit<P>) {
+        let settled = self.store.settled_epoch();
+        let (in_flight, counters) = (&*self.in_flight, &self.counters);
+        self.outbox.release(settled, |reply, octets| {
+            if transmit.transmit(reply.destination, reply.ingress, octets) {
+                counters.sent(reply.kind);
+            } else {
+                counters.dropped(DropReason::SendFailed);
+            }
+            leave(in_flight, reply.keys);
+        });
+    }
+
+    fn retry_held(&mut self, now: Now, transmit: &mut impl Transmit<P>) {
+        let settled = self.store.settled_epoch();
+        for _ in 0..self.held.len() {
+            let Some((held, index)) = self.held.take_first() else { break };
+            let may_run = match held.waits_for {
+                WaitsFor::Epoch(epoch) => epoch <= settled,
+                WaitsFor::Client => {
+                    held.keys.is_none_or(|keys| self.in_flight.enter(keys) == Entry::Entered)
+                }
+            };
+            if !may_run {
+                self.held.put_back(held, index);
+                continue;
+            }
+            let octets = self.held.take_octets(index);
+            // It was parsed when it came in, so it parses again.
+            if let Ok(message) = P::parse(&octets) {
+                self.run(now, (&octets, message), held.ingress, held.keys, transmit);
+            }
+            self.held.give_octets_back(index, octets);
+        }
+    }
+}
+
+fn leave(in_flight: &InFlight, keys: Option<ClientKeys>) {
+    if let Some(keys) = keys {
+        in_flight.leave(keys);
+    }
+}

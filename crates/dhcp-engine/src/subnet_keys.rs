@@ -1,0 +1,39 @@
+//! Subnets found by something that is configured for them: a relay's address, an interface.
+
+use core::borrow::Borrow;
+
+use crate::prefixes::SubnetIndex;
+
+/// The first subnet of each key, in configuration order.
+#[derive(Debug)]
+pub struct SubnetKeys<K>(Vec<(K, SubnetIndex)>);
+
+impl<K: Ord> SubnetKeys<K> {
+    /// A table of keys and their subnets.
+    pub fn new(entries: impl Iterator<Item = (K, SubnetIndex)>) -> Self {
+        let mut entries: Vec<_> = entries.collect();
+        entries.sort_unstable();
+        Self(entries)
+    }
+
+    /// The first subnet with this key.
+    pub fn find<Q: Ord + ?Sized>(&self, key: &Q) -> Option<SubnetIndex>
+    where
+        K: Borrow<Q>,
+    {
+        let at = self.0.partition_point(|(known, _)| known.borrow() < key);
+        self.0.get(at).filter(|(known, _)| known.borrow() == key).map(|&(_, subnet)| subnet)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_subnet_of_a_key_is_found() {
+        let entries = [("b", 2), ("a", 1), ("b", 0)];
+        let keys = SubnetKeys::<Box<str>>::new(entries.into_iter().map(|(k, n)| (k.into(), n)));
+        assert_eq!((keys.find("a"), keys.find("b"), keys.find("c")), (Some(1), Some(0), None));
+    }
+}

@@ -1,0 +1,66 @@
+//! Where a reply goes (RFC 2131 §4.1, last paragraphs).
+
+use core::net::{Ipv4Addr, SocketAddrV4};
+
+use dhcp_wire::v4::Message;
+
+use super::Ingress;
+use super::reply::{ReplyKind, Terms};
+
+/// UDP port of servers and relays (RFC 2131 §4.1).
+pub const SERVER_PORT: u16 = 67;
+/// UDP port of clients.
+pub const CLIENT_PORT: u16 = 68;
+
+/// The top bit of `flags`: the client cannot take unicast before it has an address.
+const BROADCAST_FLAG: u16 = 0x8000;
+/// Hardware type of Ethernet (RFC 1700), whose addresses have six octets.
+const ETHERNET: u8 = 1;
+
+/// Where a reply goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Destination {
+    /// To the relay, on the server port.
+    Relay(SocketAddrV4),
+    /// To the client at an address that it already has.
+    Client(SocketAddrV4),
+    /// To the client at the address that it is given with this reply. Nobody answers for that
+    /// address yet, so the frame must name the hardware address.
+    Hardware {
+        /// The client's Ethernet address.
+        mac: [u8; 6],
+        /// `yiaddr` and the client port.
+        address: SocketAddrV4,
+    },
+    /// To all stations of the link that the message came over, on the client port.
+    Broadcast,
+}
+
+impl Destination {
+    /// The relay if there is one; else all stations, when the reply is a NAK; else `ciaddr` (for an
+    /// INFORM without it, the address it came from); else what the broadcast flag says.
+    #[must_use]
+    pub fn of(message: &Message<'_>, ingress: Ingress, terms: &Terms) -> Self {
+        let (relay, client) = (message.giaddr(), message.ciaddr());
+        let to_client = |address: Ipv4Addr| Self::Client(SocketAddrV4::new(address, CLIENT_PORT));
+        let is_inform = terms.kind == ReplyKind::InformAck;
+        if !relay.is_unspecified() && (!is_inform || client.is_unspecified()) {
+            return Self::Relay(SocketAddrV4::new(relay, SERVER_PORT));
+        }
+        if terms.kind == ReplyKind::Nak {
+            return Self::Broadcast;
+        }
+        if !client.is_unspecified() {
+            return to_client(client);
+        }
+        if is_inform {
+            return to_client(*ingress.source.ip());
+        }
+        match <[u8; 6]>::try_from(message.chaddr()) {
+            Ok(mac) if message.flags() & BROADCAST_FLAG == 0 && message.htype() == ETHERNET => {
+                Self::Hardware { mac, address: SocketAddrV4::new(terms.address, CLIENT_PORT) }
+            }
+            _ => Self::Broadcast,
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! The identity associations of one message (RFC 9915 §12): what the client says in each, and what
+//! is found for it.
+
+use dhcp_lease::v6::{IaIdentity, IaKind, Resource};
+use dhcp_wire::v6::{self as wire, Message, StatusCode};
+
+use super::lifetimes::Lifetimes;
+use crate::links::PoolPlace;
+
+/// Associations of one message that are leased to. The rest are refused.
+pub const ASSOCIATIONS_MAX: usize = 8;
+/// Associations that are refused one by one. What is beyond has no answer.
+pub const REFUSED_MAX: usize = 16;
+
+/// One association of a message.
+#[derive(Clone, Copy, Debug)]
+pub struct Association<'m> {
+    /// As the client sent it.
+    pub ia: wire::Ia<'m>,
+    /// What it is for.
+    pub kind: IaKind,
+    /// Its first two addresses or prefixes.
+    pub(super) hints: [Option<Resource>; 2],
+    /// The lifetimes that come with the first; 0 where none is wished for.
+    pub(super) wished: Lifetimes,
+    pub(super) wish: Wish,
+    pub(super) is_fetched: bool,
+    /// What becomes of it.
+    pub result: AssociationResult,
+}
+
+/// Whether the next fetch claims something free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wish {
+    /// No.
+    Nothing,
+    /// Only when the association has no slot at all.
+    SpareCandidate,
+    /// Yes: nothing that the association has or asked for will do.
+    Candidate,
+}
+
+/// What becomes of an association.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum AssociationResult {
+    /// It is leased to, or offered something.
+    Granted(Grant),
+    /// Nothing is leased to it, or what it asked for is done: this is said.
+    Status(StatusCode),
+}
+
+/// What an association gets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Grant {
+    /// The address or prefix.
+    pub resource: Resource,
+    /// For how long.
+    pub lifetimes: Lifetimes,
+    /// Its pool.
+    pub place: PoolPlace,
+}
+
+/// The associations of one message.
+#[derive(Clone, Copy, Debug)]
+pub struct Associations<'m> {
+    leased: [Option<Association<'m>>; ASSOCIATIONS_MAX],
+    count: usize,
+    refused: [Option<(wire::IaKind, u32)>; REFUSED_MAX],
+    refused_count: usize,
+}
+
+impl<'m> Associations<'m> {
+    /// Those of `message`; the first of each kind and number counts. `wants_lease`: something free
+    /// will be asked for where the client does not say what it wants.
+    pub(super) fn of(message: &Message<'m>, wants_lease: bool) -> Self {
+        let mut all = Self {
+            leased: [None; ASSOCIATIONS_MAX],
+            count: 0,
+            refused: [None; REFUSED_MAX],
+            refused_count: 0,
+        };
+        for ia in message.ias() {
+            let kind = match ia.kind {
+                wire::IaKind::Na => IaKind::Address,
+                wire::IaKind::Pd => IaKind::Prefix,
+                wire::IaKind::Ta => {
+                    all.refuse(ia);
+                    continue;
+                }
+            };
+            if all.iter().any(|other| other.kind == kind && other.ia.iaid == ia.iaid) {
+                continue;
+            }
+            if all.count == ASSOCIATIONS_MAX {
+                all.refuse(ia);
+                continue;
+            }
+            all.leased[all.count] = Some(Association::new(ia, kind, wants_lease));
+            all.count += 1;
+        }
+        all
+    }
+
+    fn refuse(&mut self, ia: wire::Ia<'_>) {
+        if let Some(place) = self.refused.get_mut(self.refused_count) {
+            *place = Some((ia.kind, ia.iaid));
+            self.refused_count += 1;
+        }
+    }
+
+    /// How many are leased to.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.count
+    }
+
+    /// True when the message has none that is leased to.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Those that are leased to, in the order of the message.
+    pub fn iter(&self) -> impl Iterator<Item = &Association<'m>> {
+        self.leased.iter().flatten()
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Association<'m>> {
+        self.leased.iter_mut().flatten()
+    }
+
+    /// Kind and number of those that are refused unseen: temporary ones, and those too many.
+    pub fn refused(&self) -> impl Iterator<Item = (wire::IaKind, u32)> {
+        self.refused.iter().flatten().copied()
+    }
+
+    /// The first whose slots are not fetched.
+    pub(super) fn next_unfetched(&mut self) -> Option<(usize, &mut Association<'m>)> {
+        self.iter_mut().enumerate().find(|(_, association)| !association.is_fetched)
+    }
+}
+
+impl<'m> Association<'m> {
+    fn new(ia: wire::Ia<'m>, kind: IaKind, wants_lease: bool) -> Self {
+        let (hints, wished) = match kind {
+            IaKind::Address => {
+                let mut addresses = ia.addresses();
+                let first = addresses.next();
+                let wished = first.map_or_else(Lifetimes::default, |first| Lifetimes {
+                    preferred_s: first.preferred_s,
+                    valid_s: first.valid_s,
+                });
+                (
+                    [first, addresses.next()].map(|hint| Some(Resource::address(hint?.address))),
+                    wished,
+                )
+            }
+            IaKind::Prefix => {
+                let mut prefixes = ia.prefixes();
+                let first = prefixes.next();
+                let wished = first.map_or_else(Lifetimes::default, |first| Lifetimes {
+                    preferred_s: first.preferred_s,
+                    valid_s: first.valid_s,
+                });
+                let resource = |hint: wire::IaPrefix<'_>| Resource::prefix(hint.prefix, hint.len);
+                ([first, prefixes.next()].map(|hint| hint.map(resource)), wished)
+            }
+        };
+        let asks_for_any = hints.iter().flatten().all(|hint| hint.address.is_unspecified());
+        Self {
+            ia,
+            kind,
+            hints,
+            wished,
+            wish: if wants_lease && asks_for_any { Wish::SpareCandidate } else { Wish::Nothing },
+            is_fetched: false,
+            result: AssociationResult::Status(none_available(ia.kind)),
+        }
+    }
+
+    /// Who it is, for the lease store.
+    pub(super) const fn identity<'d>(&self, duid: &'d [u8]) -> IaIdentity<'d> {
+        IaIdentity { duid, kind: self.kind, iaid: self.ia.iaid }
+    }
+
+    /// Every address or prefix that the client names in it.
+    pub(super) fn named(&self) -> impl Iterator<Item = Resource> + use<'m> {
+        let addresses = self.ia.addresses().map(|address| Resource::address(address.address));
+        let prefixes = self.ia.prefixes().map(|prefix| Resource::prefix(prefix.prefix, prefix.len));
+        let is_address = self.kind == IaKind::Address;
+        addresses.filter(move |_| is_address).chain(prefixes.filter(move |_| !is_address))
+    }
+
+    /// The prefix length that the client asks for.
+    pub(super) fn wanted_len(&self) -> Option<u8> {
+        self.hints[0].map(|hint| hint.len).filter(|&len| len > 0)
+    }
+
+    /// What it gets.
+    #[must_use]
+    pub const fn grant(&self) -> Option<&Grant> {
+        match &self.result {
+            AssociationResult::Granted(grant) => Some(grant),
+            AssociationResult::Status(_) => None,
+        }
+    }
+}
+
+/// What to say when there is nothing to give (RFC 9915 §18.3.1, §18.3.2).
+pub(super) const fn none_available(kind: wire::IaKind) -> StatusCode {
+    match kind {
+        wire::IaKind::Na | wire::IaKind::Ta => StatusCode::NoAddrsAvail,
+        wire::IaKind::Pd => StatusCode::NoPrefixAvail,
+    }
+}

@@ -1,0 +1,55 @@
+//! For how long: lifetimes within the subnet's limits, T1 and T2.
+
+use base::Now;
+use dhcp_lease::INFINITE_LIFETIME_S;
+use dhcp_lease::v6::SlotView;
+
+use super::snapshot::Subnet;
+use crate::repeat::remaining_s;
+
+/// Preferred and valid lifetime, seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lifetimes {
+    /// Seconds that the address may begin conversations, at most `valid_s`.
+    pub preferred_s: u32,
+    /// Seconds that the lease lasts.
+    pub valid_s: u32,
+}
+
+impl Lifetimes {
+    /// What a client gets that wishes for these; 0 is no wish (RFC 9915 §21.6).
+    pub(super) fn granted(self, subnet: &Subnet) -> Self {
+        let clamp = |wish_s: u32, limits: &dhcp_config::v6::Lifetime| match wish_s {
+            0 => limits.default_s,
+            wish_s => wish_s.clamp(limits.min_s, limits.max_s),
+        };
+        let valid_s = clamp(self.valid_s, &subnet.valid_lifetime);
+        Self {
+            preferred_s: clamp(self.preferred_s, &subnet.preferred_lifetime).min(valid_s),
+            valid_s,
+        }
+    }
+
+    /// What is left, when the lease in `slot` was given for these and is young enough to be
+    /// repeated instead of renewed.
+    pub(super) fn left(self, now: Now, slot: &SlotView, subnet: &Subnet) -> Option<Self> {
+        let is_same =
+            slot.subnet_id == subnet.id && slot.detail.preferred_lifetime_s == self.preferred_s;
+        let age_s = subnet.repeat.age_s(now, slot, self.valid_s).filter(|_| is_same)?;
+        let preferred_s = remaining_s(self.preferred_s, age_s);
+        (preferred_s > 0).then(|| Self { preferred_s, valid_s: remaining_s(self.valid_s, age_s) })
+    }
+}
+
+/// T1 and T2 of an IA (Kea reference §5.8): explicit ones, else parts of the preferred lifetime,
+/// else 0, which leaves them to the client. T1 is never above a T2 that is given (RFC 9915 §21.4).
+pub(super) fn timers(subnet: &Subnet, preferred_s: u32) -> (u32, u32) {
+    let part = |part: f64| match preferred_s {
+        INFINITE_LIFETIME_S => INFINITE_LIFETIME_S,
+        seconds => (f64::from(seconds) * part) as u32,
+    };
+    let calculated = |of: fn((f64, f64)) -> f64| subnet.tee_parts.map_or(0, |both| part(of(both)));
+    let t1_s = subnet.renew_timer_s.unwrap_or_else(|| calculated(|(t1, _)| t1));
+    let t2_s = subnet.rebind_timer_s.unwrap_or_else(|| calculated(|(_, t2)| t2));
+    (if t2_s > 0 && t1_s > t2_s { 0 } else { t1_s }, t2_s)
+}

@@ -1,0 +1,91 @@
+//! DHCPv6 as a shard serves it.
+
+use core::net::SocketAddrV6;
+
+use base::Now;
+use dhcp_lease::LeaseStore;
+use dhcp_lease::v6::{Facts, V6};
+use dhcp_wire::v6::{Malformed, MessageType, Packet, StatusCode};
+
+use super::association::ASSOCIATIONS_MAX;
+use super::{Ingress, Outcome, Snapshot, Transaction, destination, drive, reply};
+use crate::in_flight::{ClientKeys, InFlight};
+use crate::protocol::{Desk, Emitted, Protocol, Served, names};
+use crate::reason::DropReason;
+
+/// Message types that are counted by name; others together.
+const RECEIVED_TYPES: [MessageType; 8] = [
+    MessageType::Solicit,
+    MessageType::Request,
+    MessageType::Confirm,
+    MessageType::Renew,
+    MessageType::Rebind,
+    MessageType::Release,
+    MessageType::Decline,
+    MessageType::InformationRequest,
+];
+
+/// Refusals that are counted: the codes of RFC 9915.
+const REFUSAL_CODES: usize = StatusCode::NoPrefixAvail.code() as usize + 1;
+
+impl Protocol for V6 {
+    type Message<'m> = Packet<'m>;
+    type Snapshot = Snapshot;
+    type Ingress = Ingress;
+    type Destination = SocketAddrV6;
+    type Work = [Facts; ASSOCIATIONS_MAX];
+
+    const RECEIVED: &'static [&'static str] =
+        names!(RECEIVED_TYPES, RECEIVED_TYPES.len() + 1, "other");
+    const SENT: &'static [&'static str] =
+        &[MessageType::Advertise.name(), MessageType::Reply.name()];
+    const MALFORMED: &'static [&'static str] = names!(Malformed::ALL, Malformed::ALL.len(), "");
+    const REFUSALS: &'static [&'static str] = names!(StatusCode::ALL, REFUSAL_CODES, "");
+
+    fn parse(octets: &[u8]) -> Result<Packet<'_>, usize> {
+        Packet::parse(octets).map_err(Malformed::index)
+    }
+
+    fn received_index(packet: &Packet<'_>) -> usize {
+        let kind = packet.message().message_type();
+        RECEIVED_TYPES.iter().position(|&counted| counted == kind).unwrap_or(RECEIVED_TYPES.len())
+    }
+
+    fn begins_exchange(packet: &Packet<'_>) -> bool {
+        packet.message().message_type() == MessageType::Solicit
+    }
+
+    fn client(in_flight: &InFlight, packet: &Packet<'_>) -> Result<Option<ClientKeys>, DropReason> {
+        Ok(packet.message().client_id().map(|duid| in_flight.keys(&[], Some(duid))))
+    }
+
+    fn serve<S: LeaseStore<Self>>(
+        now: Now,
+        snapshot: &Snapshot,
+        packet: Packet<'_>,
+        ingress: Ingress,
+        desk: Desk<'_, Self, S>,
+    ) -> Served<SocketAddrV6> {
+        let mut transaction = match Transaction::begin(snapshot, packet, ingress, desk.interfaces) {
+            Ok(transaction) => transaction,
+            Err(reason) => return Served::Drop(reason),
+        };
+        let gate_epoch = match drive(&mut transaction, now, desk.store, desk.work) {
+            Outcome::Reply(gate_epoch) => gate_epoch,
+            Outcome::Wait(epoch) => return Served::Wait(epoch),
+            Outcome::Drop(reason) => return Served::Drop(reason),
+        };
+        let Ok(len) = reply::emit(&transaction, desk.buffer) else {
+            return Served::Drop(DropReason::ReplyTooLarge);
+        };
+        for code in reply::refusals(&transaction) {
+            desk.counters.refused(usize::from(code.code()));
+        }
+        Served::Reply(Emitted {
+            len,
+            destination: destination::of(&packet, ingress),
+            kind: usize::from(reply::message_type(transaction.intent) == MessageType::Reply),
+            gate_epoch,
+        })
+    }
+}

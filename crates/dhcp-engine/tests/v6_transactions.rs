@@ -1,0 +1,441 @@
+//! RFC 9915 §18.3 and Kea's choices (reference §5.15), message by message.
+
+mod common;
+
+use common::v6::{Answer, Build, SERVER_DUID, SMALL, Server, Sink, address, duid, prefix};
+use dhcp_engine::v6::DropReason;
+use dhcp_wire::v6::{IaKind, MessageType, StatusCode, option};
+
+fn solicit(n: u16) -> Build {
+    Build::new(MessageType::Solicit, n)
+}
+
+/// A message to our server.
+fn message(kind: MessageType, n: u16) -> Build {
+    Build::new(kind, n).for_us()
+}
+
+fn request(n: u16) -> Build {
+    message(MessageType::Request, n)
+}
+
+#[test]
+fn an_advertise_carries_terms_and_options() {
+    let mut server = Server::new(SMALL);
+    let wanted = [option::DNS_SERVERS, option::PD_EXCLUDE, 999];
+    let asked = solicit(1).wants(&wanted).na(7, &[]).pd(8, &[]);
+    let advertise = server.ask(&asked);
+    assert_eq!((advertise.kind, advertise.transaction_id), (MessageType::Advertise, 0x1001));
+    assert_eq!(advertise.option(option::CLIENTID), Some(&*duid(1)));
+    assert_eq!(advertise.option(option::SERVERID), Some(&SERVER_DUID[..]));
+    assert_eq!(advertise.status, None);
+    let [na, pd] = &advertise.ias[..] else { panic!("{advertise:?}") };
+    assert_eq!((na.kind, na.iaid, na.timers_s, na.status), (IaKind::Na, 7, (250, 400), None));
+    assert_eq!(na.leased, [(address(0x10), 128, 600, 1000)]);
+    assert_eq!((pd.kind, pd.iaid, pd.timers_s, pd.status), (IaKind::Pd, 8, (250, 400), None));
+    assert_eq!(pd.leased, [(prefix(0), 56, 600, 1000)]);
+    // RFC 6603: the excluded part of this very prefix.
+    assert_eq!(pd.excluded, Some(("2001:db8:100:ff::".parse().unwrap(), 64)));
+    // The pool's own resolver; what is always sent comes unasked.
+    let resolver: std::net::Ipv6Addr = "2001:db8::54".parse().unwrap();
+    assert_eq!(advertise.option(option::DNS_SERVERS), Some(&resolver.octets()[..]));
+    assert!(advertise.option(option::SNTP_SERVERS).is_some());
+    let unasked = server.ask(&solicit(1).pd(8, &[]));
+    assert!(unasked.option(option::DNS_SERVERS).is_none());
+    assert_eq!(unasked.ias[0].excluded, None);
+}
+
+#[test]
+fn an_exchange_leases_what_was_offered_and_a_client_keeps_it() {
+    let mut server = Server::new(SMALL);
+    assert_eq!(server.lease(1), address(0x10));
+    assert_eq!(server.lease(2), address(0x11));
+    assert_eq!(server.lease(1), address(0x10));
+    let rows = server.log.take_rows();
+    assert_eq!(rows[0].duid.octets(), duid(1));
+    assert_eq!((rows[0].iaid, rows[0].subnet_id, rows[0].preferred_lifetime_s), (1, 1, 600));
+    assert_eq!(rows[0].hardware.octets(), [2, 0, 0, 0, 0, 1]);
+    assert_eq!(rows.len(), 2, "the third exchange repeats a young lease");
+}
+
+#[test]
+fn a_wish_is_granted_when_it_is_free_and_in_a_pool() {
+    let mut server = Server::new(SMALL);
+    let wish = |n, last| solicit(n).na(1, &[address(last)]);
+    assert_eq!(server.ask(&wish(1, 0x12)).leased(0), address(0x12));
+    assert_eq!(server.ask(&wish(2, 0x12)).leased(0), address(0x10));
+    assert_eq!(server.ask(&wish(3, 0x99)).leased(0), address(0x11));
+    let prefix_wish = solicit(4).pd(1, &[(prefix(2), 56)]);
+    assert_eq!(server.ask(&prefix_wish).leased(0), prefix(2));
+    let length_only = solicit(5).pd(1, &[("::".parse().unwrap(), 60)]);
+    assert_eq!(server.ask(&length_only).ias[0].leased[0].1, 56);
+    // The offer of another address does not keep a REQUEST from asking for a free one.
+    let other = server.ask(&request(1).na(1, &[address(0x13)]));
+    assert_eq!(other.leased(0), address(0x13));
+}
+
+#[test]
+fn lifetimes_are_kept_within_the_limits() {
+    let mut server = Server::new(SMALL);
+    for (wish, given) in [
+        ((0, 0), (600, 1000)),
+        ((1, 1), (300, 500)),
+        ((400, 700), (400, 700)),
+        ((1000, 600), (600, 600)),
+        ((u32::MAX, u32::MAX), (1200, 2000)),
+    ] {
+        let asked = solicit(1).ia(IaKind::Na, 1, &[(address(0x10), 128, wish.0, wish.1)]);
+        let (.., preferred_s, valid_s) = server.ask(&asked).ias[0].leased[0];
+        assert_eq!((preferred_s, valid_s), given, "{wish:?}");
+    }
+}
+
+#[test]
+fn timers_are_explicit_or_calculated_or_left_to_the_client() {
+    let timers = |text: &str| Server::new(text).ask(&solicit(1).na(1, &[])).ias[0].timers_s;
+    let explicit = "\"renew-timer\": 250, \"rebind-timer\": 400,";
+    assert_eq!(timers(SMALL), (250, 400));
+    assert_eq!(timers(&SMALL.replace(explicit, "")), (300, 480));
+    assert_eq!(timers(&SMALL.replace(explicit, "\"calculate-tee-times\": false,")), (0, 0));
+    let renew_only = "\"calculate-tee-times\": false, \"renew-timer\": 99,";
+    assert_eq!(timers(&SMALL.replace(explicit, renew_only)), (99, 0));
+}
+
+#[test]
+fn an_offered_address_is_held_and_then_lapses() {
+    let mut server = Server::new(SMALL);
+    assert_eq!(server.ask(&solicit(1).na(1, &[])).leased(0), address(0x10));
+    let taken = server.ask(&request(2).na(1, &[address(0x10)]));
+    assert_eq!(taken.leased(0), address(0x11));
+    server.pass_s(11);
+    let lapsed = server.ask(&request(3).na(1, &[address(0x10)]));
+    assert_eq!(lapsed.leased(0), address(0x10));
+}
+
+#[test]
+fn an_exhausted_pool_is_told_in_the_association() {
+    let mut server = Server::new(SMALL);
+    for n in 1..=4 {
+        server.lease(n);
+    }
+    for kind in [MessageType::Advertise, MessageType::Reply] {
+        let asked = match kind {
+            MessageType::Advertise => solicit(5),
+            _ => request(5),
+        };
+        let answer = server.ask(&asked.na(1, &[]).pd(2, &[]));
+        assert_eq!(answer.kind, kind);
+        assert_eq!(answer.statuses(), [Some(StatusCode::NoAddrsAvail), None]);
+        assert_eq!(answer.leased(1), prefix(0));
+    }
+    assert_eq!(server.counters[0].refused_with(usize::from(StatusCode::NoAddrsAvail.code())), 2);
+}
+
+#[test]
+fn an_exhausted_pool_breaks_the_oldest_hold_and_leaves_leases_alone() {
+    let mut server = Server::new(SMALL);
+    for n in 1..=3 {
+        server.lease(n);
+    }
+    assert_eq!(server.ask(&solicit(4).na(1, &[])).leased(0), address(0x13));
+    assert_eq!(server.ask(&solicit(5).na(1, &[])).leased(0), address(0x13));
+    assert_eq!(server.ask(&request(5).na(1, &[address(0x13)])).leased(0), address(0x13));
+    let late = server.ask(&request(4).na(1, &[address(0x13)]));
+    assert_eq!(late.statuses(), [Some(StatusCode::NoAddrsAvail)]);
+}
+
+#[test]
+fn rapid_commit_leases_in_two_messages_where_it_is_allowed() {
+    let mut server = Server::new(SMALL);
+    let reply = server.ask(&solicit(1).rapidly().na(1, &[]).pd(1, &[]));
+    assert_eq!(reply.kind, MessageType::Reply);
+    assert_eq!(reply.option(option::RAPID_COMMIT), Some(&[][..]));
+    assert_eq!(server.log.take_rows().len(), 2);
+    let refusing = SMALL.replace("\"rapid-commit\": true", "\"rapid-commit\": false");
+    let mut server = Server::new(&refusing);
+    let advertise = server.ask(&solicit(1).rapidly().na(1, &[]));
+    assert_eq!(advertise.kind, MessageType::Advertise);
+    assert_eq!(advertise.option(option::RAPID_COMMIT), None);
+    assert!(server.log.take_rows().is_empty());
+}
+
+#[test]
+fn a_request_for_an_address_of_another_link_is_told_so() {
+    let mut server = Server::new(SMALL);
+    let foreign = "2001:db8:2::10".parse().unwrap();
+    let reply = server.ask(&request(1).na(1, &[foreign]).na(2, &[]));
+    assert_eq!(reply.statuses(), [Some(StatusCode::NotOnLink), None]);
+    assert!(reply.ias[0].leased.is_empty());
+    // A SOLICIT only wishes.
+    assert_eq!(server.ask(&solicit(1).na(1, &[foreign])).statuses(), [None]);
+}
+
+#[test]
+fn associations_of_one_message_get_different_addresses() {
+    let mut server = Server::new(SMALL);
+    let same = [address(0x12)];
+    let asked = solicit(1).rapidly().na(1, &same).na(2, &same).na(3, &[]).na(1, &[]);
+    let reply = server.ask(&asked);
+    let mut addresses: Vec<_> = reply.ias.iter().map(|ia| ia.leased[0].0).collect();
+    assert_eq!(addresses.len(), 3, "an association that is named twice is answered once");
+    assert_eq!(addresses[0], address(0x12));
+    addresses.sort_unstable();
+    addresses.dedup();
+    assert_eq!(addresses.len(), 3);
+}
+
+#[test]
+fn too_many_associations_are_refused_by_kind() {
+    let mut server = Server::new(SMALL);
+    let mut asked = solicit(1);
+    for iaid in 0..6 {
+        asked = asked.na(iaid, &[]).pd(iaid, &[]);
+    }
+    let answer = server.ask(&asked.ia(IaKind::Ta, 9, &[]));
+    let count = |code| answer.statuses().iter().filter(|status| **status == code).count();
+    assert_eq!(answer.ias.len(), 13);
+    // Four of each kind fit, and four of each kind is what the pools have.
+    assert_eq!(count(None), 8);
+    assert_eq!(count(Some(StatusCode::NoAddrsAvail)), 3);
+    assert_eq!(count(Some(StatusCode::NoPrefixAvail)), 2);
+    assert_eq!(answer.ias[12].kind, IaKind::Ta);
+}
+
+#[test]
+fn a_renewal_extends_once_it_is_worth_it() {
+    let mut server = Server::new(SMALL);
+    server.lease(1);
+    let renew = message(MessageType::Renew, 1).na(1, &[address(0x10)]);
+    server.pass_s(200);
+    // 200 s are within a quarter of the lifetime: repeated, not renewed.
+    let early = server.ask(&renew);
+    assert_eq!(early.ias[0].leased, [(address(0x10), 128, 400, 800)]);
+    server.pass_s(200);
+    let due = server.ask(&renew);
+    assert_eq!(due.ias[0].leased, [(address(0x10), 128, 600, 1000)]);
+    assert_eq!(due.ias[0].timers_s, (250, 400));
+    server.pass_s(1001);
+    let rebind = Build::new(MessageType::Rebind, 1).na(1, &[address(0x10)]);
+    assert_eq!(server.ask(&rebind).leased(0), address(0x10));
+}
+
+#[test]
+fn a_renewal_of_nothing_known_is_served_and_what_is_wrong_comes_back_with_no_time() {
+    let mut server = Server::new(SMALL);
+    for kind in [MessageType::Renew, MessageType::Rebind] {
+        let build = |n| match kind {
+            MessageType::Renew => message(kind, n),
+            _ => Build::new(kind, n),
+        };
+        let mut server = Server::new(SMALL);
+        let renewed = server.ask(&build(1).na(1, &[address(0x12)]));
+        assert_eq!(renewed.ias[0].leased, [(address(0x12), 128, 600, 1000)]);
+        let taken = server.ask(&build(2).na(1, &[address(0x12)]));
+        let expected = [(address(0x10), 128, 600, 1000), (address(0x12), 128, 0, 0)];
+        assert_eq!(taken.ias[0].leased, expected);
+        let foreign = [(prefix(9), 56), (prefix(1), 56)];
+        let prefixes = server.ask(&build(3).pd(1, &foreign));
+        let expected = [(prefix(1), 56, 600, 1000), (prefix(9), 56, 0, 0)];
+        assert_eq!(prefixes.ias[0].leased, expected);
+    }
+    for n in 1..=4 {
+        server.lease(n);
+    }
+    let full = server.ask(&message(MessageType::Renew, 5).na(1, &[address(0x10)]));
+    assert_eq!(full.ias[0].leased, [(address(0x10), 128, 0, 0)]);
+    assert_eq!(full.statuses(), [Some(StatusCode::NoAddrsAvail)]);
+}
+
+#[test]
+fn a_renewal_under_another_configuration_moves_to_what_is_right() {
+    let mut server = Server::new(SMALL);
+    server.lease(1);
+    let moved = SMALL.replace("2001:db8:1::10 - 2001:db8:1::13", "2001:db8:1::20 - 2001:db8:1::23");
+    server.reload(&moved);
+    let renewed = server.ask(&message(MessageType::Renew, 1).na(1, &[address(0x10)]));
+    let expected = [(address(0x20), 128, 600, 1000), (address(0x10), 128, 0, 0)];
+    assert_eq!(renewed.ias[0].leased, expected);
+}
+
+#[test]
+fn a_release_frees_the_address_for_others_but_is_remembered() {
+    let mut server = Server::new(SMALL);
+    server.lease(1);
+    let release = |n| message(MessageType::Release, n).na(1, &[address(0x10)]).pd(2, &[]);
+    let strangers = server.ask(&release(2));
+    assert_eq!(strangers.status, Some(StatusCode::Success));
+    assert_eq!(strangers.statuses(), [Some(StatusCode::NoBinding); 2]);
+    let released = server.ask(&release(1));
+    assert_eq!(released.status, Some(StatusCode::Success));
+    assert_eq!(
+        released.statuses(),
+        [Some(StatusCode::Success), Some(StatusCode::NoBinding)],
+        "{released:?}"
+    );
+    assert!(released.ias.iter().all(|ia| ia.leased.is_empty()));
+    assert_eq!(server.ask(&release(1)).statuses(), [Some(StatusCode::NoBinding); 2]);
+    server.pass_s(1);
+    assert_eq!(server.lease(1), address(0x10));
+    server.ask(&release(1));
+    server.pass_s(1);
+    assert_eq!(server.ask(&request(2).na(1, &[address(0x10)])).leased(0), address(0x10));
+}
+
+#[test]
+fn a_declined_address_rests_until_its_probation_ends() {
+    let mut server = Server::new(SMALL);
+    server.lease(1);
+    let decline = |n| message(MessageType::Decline, n).na(1, &[address(0x10)]);
+    assert_eq!(server.ask(&decline(2)).statuses(), [Some(StatusCode::NoBinding)]);
+    let declined = server.ask(&decline(1));
+    assert_eq!(declined.status, Some(StatusCode::Success));
+    assert_eq!(declined.statuses(), [Some(StatusCode::Success)]);
+    for n in 1..=3 {
+        assert_ne!(server.lease(n), address(0x10));
+    }
+    let wish = solicit(4).na(1, &[address(0x10)]);
+    assert_eq!(server.ask(&wish).statuses(), [Some(StatusCode::NoAddrsAvail)]);
+    server.pass_s(101);
+    assert_eq!(server.ask(&wish).leased(0), address(0x10));
+}
+
+#[test]
+fn several_associations_are_given_back_at_once() {
+    let mut server = Server::new(SMALL);
+    let both = |kind| message(kind, 1).na(1, &[address(0x10)]).pd(1, &[(prefix(0), 56)]);
+    server.ask(&both(MessageType::Request));
+    assert_eq!(server.log.take_rows().len(), 2);
+    let released = server.ask(&both(MessageType::Release));
+    assert_eq!(released.statuses(), [Some(StatusCode::Success); 2]);
+    assert_eq!(server.log.take_rows().len(), 2);
+}
+
+#[test]
+fn a_confirmation_looks_at_the_link_only() {
+    let mut server = Server::new(SMALL);
+    let confirm = |addresses: &[_]| Build::new(MessageType::Confirm, 1).na(1, addresses);
+    let fits = server.ask(&confirm(&[address(0x77)]));
+    assert_eq!((fits.kind, fits.status), (MessageType::Reply, Some(StatusCode::Success)));
+    assert!(fits.ias.is_empty());
+    let foreign = "2001:db8:2::10".parse().unwrap();
+    let mixed = server.ask(&confirm(&[address(0x10), foreign]));
+    assert_eq!(mixed.status, Some(StatusCode::NotOnLink));
+    server.tell(&confirm(&[]));
+    server.tell(&Build::new(MessageType::Confirm, 1).pd(1, &[(prefix(0), 56)]));
+    assert_eq!(server.dropped(DropReason::NothingToConfirm), 2);
+}
+
+#[test]
+fn parameters_are_given_to_anyone() {
+    let mut server = Server::new(SMALL);
+    let wants = [option::DNS_SERVERS];
+    for asked in [
+        Build::anonymous(MessageType::InformationRequest, 1),
+        Build::new(MessageType::InformationRequest, 1),
+        message(MessageType::InformationRequest, 1),
+    ] {
+        let reply = server.ask(&asked.wants(&wants));
+        assert_eq!(reply.kind, MessageType::Reply);
+        let resolver: std::net::Ipv6Addr = "2001:db8::53".parse().unwrap();
+        assert_eq!(reply.option(option::DNS_SERVERS), Some(&resolver.octets()[..]));
+        assert_eq!(reply.status, None);
+    }
+    let anonymous = Build::anonymous(MessageType::InformationRequest, 1);
+    assert_eq!(server.ask(&anonymous).option(option::CLIENTID), None);
+    assert!(server.shards[0].is_idle());
+}
+
+#[test]
+fn what_must_be_discarded_is_discarded_and_counted() {
+    use MessageType as M;
+    let mut server = Server::new(SMALL);
+    let stranger = |kind| Build::new(kind, 1).option(option::SERVERID, &[0, 3, 0, 1, 9]).na(1, &[]);
+    for kind in [M::Request, M::Renew, M::Release, M::Decline] {
+        server.tell(&stranger(kind));
+        server.tell(&Build::new(kind, 1).na(1, &[]));
+        server.tell(&Build::anonymous(kind, 1).for_us().na(1, &[]));
+    }
+    for kind in [M::Solicit, M::Confirm, M::Rebind] {
+        server.tell(&message(kind, 1).na(1, &[address(0x10)]));
+        server.tell(&Build::anonymous(kind, 1).na(1, &[]));
+    }
+    server.tell(&stranger(M::InformationRequest));
+    server.tell(&Build::new(M::InformationRequest, 1).na(1, &[]));
+    server.tell(&solicit(1).option(option::CLIENTID, &duid(2)));
+    for kind in [M::Advertise, M::Reply, M::Reconfigure, M::LeaseQuery] {
+        server.tell(&message(kind, 1));
+    }
+    for (reason, count) in [
+        (DropReason::ClientChoseOtherServer, 4),
+        (DropReason::NoServerId, 4),
+        (DropReason::NoIdentity, 7),
+        (DropReason::UnexpectedServerId, 3),
+        (DropReason::UnexpectedAssociation, 2),
+        (DropReason::RepeatedIdentity, 1),
+        (DropReason::UnexpectedMessageType, 4),
+    ] {
+        assert_eq!(server.dropped(reason), count, "{}", reason.name());
+    }
+    assert!(server.send_to(0, b"not DHCP").is_empty());
+    assert_eq!(server.counters[0].malformed_total(), 1);
+}
+
+#[test]
+fn no_acknowledgment_leaves_before_its_rows_are_safe() {
+    let mut server = Server::new(SMALL);
+    server.auto_settle = false;
+    let asked = request(1).na(1, &[]).pd(1, &[]).octets();
+    assert!(server.send_to(0, &asked).is_empty());
+    // The client asks again meanwhile: held, then a duplicate.
+    assert!(server.send_to(0, &asked).is_empty());
+    assert!(server.send_to(0, &asked).is_empty());
+    assert_eq!(server.dropped(DropReason::DuplicateInFlight), 1);
+    let mut sink = Sink::default();
+    server.settle(&mut sink);
+    server.settle(&mut sink);
+    // The REPLY, then the held message's repeated one.
+    assert_eq!(sink.0.len(), 2);
+    for (_, octets) in &sink.0 {
+        assert_eq!(Answer::parse(octets).leased(1), prefix(0));
+    }
+    assert!(server.shards[0].is_idle());
+}
+
+#[test]
+fn a_release_is_acknowledged_and_free_once_its_row_is_safe() {
+    let mut server = Server::new(SMALL);
+    server.lease(1);
+    server.auto_settle = false;
+    let release = message(MessageType::Release, 1).na(1, &[address(0x10)]);
+    server.tell(&release);
+    let other = server.send_to(0, &request(2).na(1, &[address(0x10)]).octets());
+    assert!(other.is_empty(), "what it read waits for its row");
+    let mut sink = Sink::default();
+    server.settle(&mut sink);
+    assert_eq!(Answer::parse(&sink.0[0].1).status, Some(StatusCode::Success));
+    assert_eq!(Answer::parse(&sink.0[1].1).leased(0), address(0x11));
+}
+
+#[test]
+fn a_failed_store_acknowledges_nothing() {
+    let mut server = Server::new(SMALL);
+    server.log.fail();
+    server.tell(&request(1).na(1, &[]));
+    assert_eq!(server.dropped(DropReason::StoreFailed), 1);
+}
+
+#[test]
+fn a_client_is_in_flight_across_shards() {
+    let mut server = Server::with_shards(SMALL, 2);
+    server.auto_settle = false;
+    let asked = request(1).na(1, &[]).octets();
+    for shard in [0, 1, 1] {
+        assert!(server.send_to(shard, &asked).is_empty());
+    }
+    assert_eq!(server.dropped(DropReason::DuplicateInFlight), 1);
+    let mut sink = Sink::default();
+    server.settle(&mut sink);
+    server.settle(&mut sink);
+    assert_eq!(sink.0.len(), 2);
+    assert!(server.shards.iter().all(|shard| shard.is_idle()));
+}

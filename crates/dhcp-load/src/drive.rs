@@ -1,0 +1,234 @@
+//! One thread of the generator: the loop between a schedule, a population and a socket.
+//!
+//! A turn sends what is due, takes in what has come, takes up offers, and sleeps when there is
+//! nothing to do. Never sends early; never waits to fill a batch. Budget at saturation: 1 clock
+//! reading and at most 2 `sendmmsg` per turn of up to 128 exchanges, 1 `recvmmsg` per 64 answers.
+//!
+//! An answer's time is `CLOCK_MONOTONIC` read right after the batch that brought it: the wall
+//! clock of kernel time stamps may step. An answer that waits in the socket counts as late as it
+//! is read, so a slow generator makes itself look worse, not better, and its verdict says why.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use load::{Ledger, Schedule};
+use netio::send::SendCounts;
+use netio::{Clock, PollFd, RecvBatch, SendBatch, Source, UdpSocket, poll};
+
+use crate::leases::{LeaseLog, Resource};
+use crate::population::{Outgoing, Population, Tally};
+use crate::protocol::Protocol;
+
+/// Messages sent with one system call.
+const SEND_SLOTS: usize = 128;
+/// Receive calls per turn, so that a flood of answers cannot keep the schedule from being served.
+const RECEIVES_PER_TURN: usize = 4;
+/// A wait shorter than this is spent looking, because going to sleep and waking up takes as long.
+const SPIN_NS: u64 = 10_000;
+/// How often a silent thread looks at its stop flag and for expired exchanges.
+const IDLE_NS: u64 = 20_000_000;
+/// How long a full socket is waited for before its messages are given up.
+const STALL_LIMIT_NS: u64 = 1_000_000_000;
+
+/// One thread's share of a run.
+pub struct Lane<P: Protocol> {
+    socket: UdpSocket,
+    population: Population<P>,
+    schedule: Schedule,
+    outbox: Outbox,
+    input: RecvBatch,
+    quiet_ns: Option<u64>,
+}
+
+/// What a lane leaves behind.
+pub struct LaneResult<R: Resource> {
+    /// Outcomes.
+    pub ledger: Ledger,
+    /// Leases given.
+    pub leases: LeaseLog<R>,
+    /// Messages by kind.
+    pub tally: Tally,
+    /// What the kernel took and refused.
+    pub sends: SendCounts,
+    /// Datagrams that the kernel dropped at the socket.
+    pub socket_drops: u64,
+    /// Processor time of the thread, nanoseconds.
+    pub cpu_ns: u64,
+    /// Messages still left in groups at the end.
+    pub segmentation: bool,
+    /// When the stop flag was seen, if it was before the schedule's end.
+    pub stopped_ns: Option<u64>,
+}
+
+/// Messages on their way into the kernel, each with its exchange.
+struct Outbox {
+    server: SocketAddr,
+    sources: Vec<Source>,
+    batch: SendBatch,
+    numbers: Vec<u64>,
+    /// Slots before this one have left or been refused.
+    settled: usize,
+}
+
+impl Outbox {
+    fn push(&mut self, outgoing: Outgoing) {
+        let source = self.sources.get(outgoing.source).copied();
+        let slot = self.batch.commit(outgoing.len, self.server, source);
+        debug_assert_eq!(slot, self.numbers.len(), "slots are numbered from the last empty batch");
+        self.numbers.push(outgoing.number);
+    }
+
+    /// Sends everything, waiting while the socket is full.
+    fn flush<P: Protocol>(
+        &mut self,
+        socket: &UdpSocket,
+        population: &mut Population<P>,
+    ) -> io::Result<()> {
+        let mut stalled_since_ns = None;
+        while !self.batch.is_empty() {
+            let now_ns = Clock::mono_ns();
+            let sent = self.batch.flush(socket);
+            let settled = self.settled + sent.sent + sent.refused;
+            for slot in self.settled..settled {
+                if !self.batch.refused().contains(&slot) {
+                    population.left(self.numbers[slot], now_ns);
+                }
+            }
+            self.settled = settled;
+            if sent.left > 0 {
+                let since_ns = *stalled_since_ns.get_or_insert(now_ns);
+                if now_ns - since_ns > STALL_LIMIT_NS {
+                    self.batch.discard();
+                } else {
+                    poll(&mut [PollFd::writable(socket)], Some(1_000_000))?;
+                }
+            }
+        }
+        self.numbers.clear();
+        self.settled = 0;
+        Ok(())
+    }
+}
+
+/// Where a lane's messages go.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// The server.
+    pub destination: SocketAddr,
+    /// The own addresses that messages leave from in turn; empty: the socket's.
+    pub sources: Vec<Source>,
+    /// Messages may leave in groups.
+    pub segmentation: bool,
+}
+
+impl<P: Protocol> Lane<P> {
+    /// A lane through `socket`. With `quiet_ns` it gives up what is open once the schedule has
+    /// ended and nothing has come for so long.
+    #[must_use]
+    pub fn new(
+        socket: UdpSocket,
+        population: Population<P>,
+        schedule: Schedule,
+        route: Route,
+        quiet_ns: Option<u64>,
+    ) -> Self {
+        let slot_bytes = population.protocol().message_bytes_max().next_multiple_of(64);
+        let outbox = Outbox {
+            server: route.destination,
+            sources: route.sources,
+            batch: SendBatch::new(SEND_SLOTS, slot_bytes, route.segmentation),
+            numbers: Vec::with_capacity(SEND_SLOTS),
+            settled: 0,
+        };
+        Self { socket, population, schedule, outbox, input: RecvBatch::default(), quiet_ns }
+    }
+
+    /// Runs until the schedule has ended and no exchange is open, or for as long as exchanges are
+    /// watched after `stop` was set.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel reports for the socket.
+    pub fn run(mut self, stop: &AtomicBool) -> io::Result<LaneResult<P::Resource>> {
+        let cpu_start_ns = Clock::thread_cpu_ns();
+        let mut stopped_ns = None;
+        let mut heard_ns = Clock::mono_ns();
+        loop {
+            let now_ns = Clock::mono_ns();
+            if stopped_ns.is_none()
+                && self.schedule.next_due_ns().is_some()
+                && stop.load(Ordering::Relaxed)
+            {
+                self.schedule.end_at(now_ns);
+                stopped_ns = Some(now_ns);
+            }
+            self.send_due(now_ns)?;
+            let received = self.take_answers()?;
+            let next_due_ns = self.schedule.next_due_ns();
+            if received > 0 || next_due_ns.is_some() {
+                heard_ns = now_ns;
+            }
+            let is_quiet = self.quiet_ns.is_some_and(|quiet_ns| now_ns - heard_ns > quiet_ns);
+            self.population.expire(if is_quiet { u64::MAX } else { now_ns });
+            if next_due_ns.is_none() && self.population.is_settled() {
+                break;
+            }
+            if received == 0 {
+                self.rest(next_due_ns)?;
+            }
+        }
+        let segmentation = self.outbox.batch.segmentation();
+        let (ledger, leases, tally) = self.population.finish();
+        Ok(LaneResult {
+            ledger,
+            leases,
+            tally,
+            sends: self.outbox.batch.counts(),
+            socket_drops: self.socket.drops()?.into(),
+            cpu_ns: Clock::thread_cpu_ns() - cpu_start_ns,
+            segmentation,
+            stopped_ns,
+        })
+    }
+
+    fn send_due(&mut self, now_ns: u64) -> io::Result<()> {
+        while let Some(slot) = self.outbox.batch.slot() {
+            let Some(due_ns) = self.schedule.take(now_ns) else { break };
+            if let Some(outgoing) = self.population.begin(due_ns, slot) {
+                self.outbox.push(outgoing);
+            }
+        }
+        self.outbox.flush(&self.socket, &mut self.population)
+    }
+
+    /// Takes in what has come; returns how many datagrams.
+    fn take_answers(&mut self) -> io::Result<usize> {
+        let mut total = 0;
+        for _ in 0..RECEIVES_PER_TURN {
+            let count = self.input.receive(&self.socket)?;
+            if count == 0 {
+                break;
+            }
+            total += count;
+            let now_ns = Clock::mono_ns();
+            for datagram in self.input.iter() {
+                let slot = self.outbox.batch.slot().expect("more slots than a batch has answers");
+                if let Some(outgoing) = self.population.answer(now_ns, datagram.octets, slot) {
+                    self.outbox.push(outgoing);
+                }
+            }
+            self.outbox.flush(&self.socket, &mut self.population)?;
+        }
+        Ok(total)
+    }
+
+    /// Sleeps until an answer comes or the next exchange is due.
+    fn rest(&self, next_due_ns: Option<u64>) -> io::Result<()> {
+        let wait_ns = next_due_ns.map_or(IDLE_NS, |due| due.saturating_sub(Clock::mono_ns()));
+        if wait_ns > SPIN_NS {
+            poll(&mut [PollFd::readable(&self.socket)], Some(wait_ns.min(IDLE_NS)))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,129 @@
+//! Who the simulated clients are. A client is a number; its identities follow from it, so the same
+//! numbers are the same clients in every run, whatever the seed.
+
+use std::fmt::Write as _;
+
+use base::Random;
+
+/// A client's hardware address: locally administered, `02:67` and the client's number.
+#[must_use]
+pub const fn mac_of(client: u32) -> [u8; 6] {
+    let [a, b, c, d] = client.to_be_bytes();
+    [0x02, 0x67, a, b, c, d]
+}
+
+/// `octets` as colon-separated hexadecimal digits.
+pub(crate) fn shown(octets: &[u8]) -> String {
+    let mut text = String::with_capacity(3 * octets.len());
+    for (index, octet) in octets.iter().enumerate() {
+        let separator = if index == 0 { "" } else { ":" };
+        write!(text, "{separator}{octet:02x}").expect("a string takes everything");
+    }
+    text
+}
+
+/// Which clients and transaction identifiers one thread of a run uses.
+///
+/// Exchanges are numbered 0, 1, 2 … per thread. Number n of thread t of T threads is exchange
+/// k = n × T + t of the run.
+#[derive(Clone, Copy, Debug)]
+pub struct Identities {
+    /// Number of this thread.
+    pub thread: u64,
+    /// Threads of the run.
+    pub threads: u64,
+    /// Number of the first client.
+    pub client_offset: u32,
+    /// Clients that take turns; 0 makes every exchange a new client.
+    pub clients: u32,
+    /// Transaction identifier of exchange 0, of which the lowest [`Identities::xid_bits`] count.
+    pub xid_base: u32,
+    /// Bits of a transaction identifier that tell exchanges apart.
+    pub xid_bits: u32,
+}
+
+impl Identities {
+    /// The transaction identifier of exchange 0 in runs with `seed`.
+    #[must_use]
+    pub fn xid_base_of(seed: u64) -> u32 {
+        Random::from_seed(seed).fork(0x7869_6400).next_u32()
+    }
+
+    const fn xid_mask(&self) -> u32 {
+        u32::MAX >> (32 - self.xid_bits)
+    }
+
+    const fn exchange(&self, number: u64) -> u64 {
+        number * self.threads + self.thread
+    }
+
+    /// The client of exchange `number` of this thread.
+    #[must_use]
+    pub const fn client(&self, number: u64) -> u32 {
+        let k = self.exchange(number);
+        let turn = if self.clients == 0 { k } else { k % self.clients as u64 };
+        self.client_offset.wrapping_add(turn as u32)
+    }
+
+    /// The transaction identifier of exchange `number` of this thread: unique among
+    /// 2^[`Identities::xid_bits`] consecutive exchanges of the run.
+    #[must_use]
+    pub const fn xid(&self, number: u64) -> u32 {
+        self.xid_base.wrapping_add(self.exchange(number) as u32) & self.xid_mask()
+    }
+
+    /// The latest exchange of this thread, numbered below `next_number`, that `xid` may belong
+    /// to; `None` when it belongs to none.
+    #[must_use]
+    pub const fn number_of(&self, xid: u32, next_number: u64) -> Option<u64> {
+        let next = self.exchange(next_number);
+        let back = (next as u32).wrapping_sub(xid.wrapping_sub(self.xid_base)) & self.xid_mask();
+        let back = back as u64;
+        if back == 0 || back > next || !back.is_multiple_of(self.threads) {
+            return None;
+        }
+        Some((next - back) / self.threads)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn identities(thread: u64, threads: u64, clients: u32, xid_base: u32) -> Identities {
+        Identities { thread, threads, client_offset: 100, clients, xid_base, xid_bits: 32 }
+    }
+
+    #[test]
+    fn an_identifier_leads_back_to_its_exchange_and_to_no_other_thread() {
+        let mut random = Random::from_seed(31);
+        for _ in 0..2_000 {
+            let threads = random.below(5) + 1;
+            let base = random.next_u32();
+            let number = random.below(1 << 34);
+            let xid_bits = if random.chance(1, 2) { 24 } else { 32 };
+            for thread in 0..threads {
+                let mine = Identities { xid_bits, ..identities(thread, threads, 0, base) };
+                let xid = mine.xid(number);
+                assert_eq!(xid >> (xid_bits - 1) >> 1, 0);
+                let ahead = random.below(1 << 20) + 1;
+                assert_eq!(mine.number_of(xid, number + ahead), Some(number));
+                assert_eq!(mine.number_of(xid, number), None, "not begun yet");
+                for other in (0..threads).filter(|&other| other != thread) {
+                    let other = Identities { thread: other, ..mine };
+                    assert_eq!(other.number_of(xid, number + ahead), None);
+                }
+            }
+        }
+        assert_eq!(identities(0, 1, 0, 7).number_of(6, 10), None, "before the first");
+    }
+
+    #[test]
+    fn clients_take_turns_over_all_threads() {
+        let threads = [0, 1].map(|thread| identities(thread, 2, 3, 0));
+        let turns: Vec<u32> = (0..4).flat_map(|n| threads.map(|ids| ids.client(n))).collect();
+        assert_eq!(turns, [100, 101, 102, 100, 101, 102, 100, 101]);
+        assert_eq!(identities(0, 1, 0, 0).client(70_000), 70_100);
+        assert_eq!(mac_of(0x0102_0304), [0x02, 0x67, 1, 2, 3, 4]);
+    }
+}

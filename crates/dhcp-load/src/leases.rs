@@ -1,0 +1,230 @@
+//! The leases that a run was given: who got what when, and whether two clients ever held the same
+//! address at a time.
+//!
+//! During the run a lease is one small row (DHCPv4: 16 octets) appended to memory that is already there. Sorting
+//! and comparing come after the run.
+
+use std::fmt::Debug;
+use std::io::{self, Write};
+
+use base::time::NS_PER_MS;
+
+/// Memory for rows at most, over all threads. Beyond, leases are counted but not compared.
+const ROWS_BYTES_MAX: u64 = 512 << 20;
+/// Conflicts described at most.
+const EXAMPLES_MAX: usize = 10;
+
+/// What a server leases: an address or a prefix.
+pub trait Resource: Copy + Ord + Send + Debug {
+    /// Who holds it.
+    type Owner: Copy + Ord + Send + Debug;
+    /// Names of the columns of [`Resource::row`].
+    const COLUMNS: &'static str;
+
+    /// The resource in text.
+    fn shown(self) -> String;
+
+    /// Its holder in text.
+    fn owner_shown(owner: Self::Owner) -> String;
+
+    /// The line of a lease list.
+    fn row(self, owner: Self::Owner) -> String;
+
+    /// Some resource and owner, to fill memory with.
+    fn blank() -> (Self, Self::Owner);
+}
+
+/// One lease, as granted. Sorts by resource, then by time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Row<R: Resource> {
+    resource: R,
+    /// Milliseconds since the run began.
+    granted_ms: u32,
+    owner: R::Owner,
+    lease_time_s: u32,
+}
+
+impl<R: Resource> Row<R> {
+    const fn ends_ms(&self) -> u64 {
+        self.granted_ms as u64 + 1_000 * self.lease_time_s as u64
+    }
+}
+
+/// Two clients that held one address or prefix at the same time.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Conflict {
+    /// The address or prefix.
+    pub address: String,
+    /// The client that held it: its hardware address, or its DUID and IAID.
+    pub first: String,
+    /// The client that was given it as well.
+    pub second: String,
+    /// Milliseconds from the beginning of the run to the second grant.
+    pub at_ms: u64,
+}
+
+/// The leases of one thread, and after merging of a run.
+#[derive(Clone, Debug)]
+pub struct LeaseLog<R: Resource> {
+    start_ns: u64,
+    rows: Vec<Row<R>>,
+    untracked: u64,
+}
+
+/// What the leases of a run amount to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LeaseSummary {
+    /// Distinct addresses and prefixes under lease at the end.
+    pub leased: u64,
+    /// Times that one was granted to a client while another one held it.
+    pub conflicts: u64,
+    /// The first conflicts, by address.
+    pub examples: Vec<Conflict>,
+    /// Leases beyond what memory was set aside for, not compared.
+    pub untracked: u64,
+}
+
+fn conflict<R: Resource>(held: &Row<R>, given: &Row<R>) -> Conflict {
+    Conflict {
+        address: given.resource.shown(),
+        first: R::owner_shown(held.owner),
+        second: R::owner_shown(given.owner),
+        at_ms: given.granted_ms.into(),
+    }
+}
+
+impl<R: Resource> LeaseLog<R> {
+    /// Rows that one of `threads` threads may keep.
+    #[must_use]
+    pub const fn rows_max(threads: u64) -> u64 {
+        ROWS_BYTES_MAX / size_of::<Row<R>>() as u64 / threads
+    }
+
+    /// A log for up to `rows` leases.
+    #[must_use]
+    pub fn with_capacity(rows: u64) -> Self {
+        let (resource, owner) = R::blank();
+        let blank = Row { resource, granted_ms: 1, owner, lease_time_s: 1 };
+        // Written once, so that no page fault falls into the run.
+        let mut rows = vec![blank; rows.min(Self::rows_max(1)) as usize];
+        rows.clear();
+        Self { start_ns: 0, rows, untracked: 0 }
+    }
+
+    /// The run begins at `start_ns`; call it before the first lease.
+    pub fn starts_at(&mut self, start_ns: u64) {
+        assert!(self.rows.is_empty(), "leases before the beginning");
+        self.start_ns = start_ns;
+    }
+
+    /// Notes that `owner` was given `resource` at `now_ns`.
+    pub fn grant(&mut self, now_ns: u64, owner: R::Owner, resource: R, lease_time_s: u32) {
+        if self.rows.len() == self.rows.capacity() {
+            self.untracked += 1;
+            return;
+        }
+        let granted_ms = (now_ns.saturating_sub(self.start_ns) / NS_PER_MS) as u32;
+        self.rows.push(Row { resource, granted_ms, owner, lease_time_s });
+    }
+
+    /// Takes over the leases of another thread of the same run.
+    pub fn merge(&mut self, other: Self) {
+        self.start_ns = other.start_ns;
+        self.rows.extend(other.rows);
+        self.untracked += other.untracked;
+    }
+
+    /// Compares all leases. Leases that had ended are no conflict.
+    pub fn summarize(&mut self, end_ns: u64) -> LeaseSummary {
+        self.rows.sort_unstable();
+        let end_ms = end_ns.saturating_sub(self.start_ns) / NS_PER_MS;
+        let mut summary = LeaseSummary { untracked: self.untracked, ..LeaseSummary::default() };
+        for rows in self.rows.chunk_by(|a, b| a.resource == b.resource) {
+            // The lease that runs longest so far; its holder's own renewals replace it.
+            let mut held = rows[0];
+            for given in &rows[1..] {
+                if held.owner != given.owner && u64::from(given.granted_ms) < held.ends_ms() {
+                    summary.conflicts += 1;
+                    if summary.examples.len() < EXAMPLES_MAX {
+                        summary.examples.push(conflict(&held, given));
+                    }
+                }
+                if held.owner == given.owner || given.ends_ms() >= held.ends_ms() {
+                    held = *given;
+                }
+            }
+            summary.leased += u64::from(held.ends_ms() > end_ms);
+        }
+        summary
+    }
+
+    /// Writes one line per pair of resource and owner, by resource, below [`Resource::COLUMNS`].
+    /// Call [`LeaseLog::summarize`] first.
+    ///
+    /// # Errors
+    ///
+    /// What `out` reports.
+    pub fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
+        writeln!(out, "{}", R::COLUMNS)?;
+        for rows in self.rows.chunk_by(|a, b| a.resource == b.resource) {
+            let mut owners: Vec<R::Owner> = rows.iter().map(|row| row.owner).collect();
+            owners.sort_unstable();
+            owners.dedup();
+            for owner in owners {
+                writeln!(out, "{}", rows[0].resource.row(owner))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+    const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+
+    #[test]
+    fn an_address_held_by_two_clients_is_a_conflict_until_the_lease_has_ended() {
+        let mut log = LeaseLog::with_capacity(16);
+        let mut other = LeaseLog::with_capacity(16);
+        log.grant(0, 1, A, 10);
+        log.grant(1_000 * NS_PER_MS, 1, A, 10);
+        // Ten seconds after the renewal the lease is free again.
+        other.grant(11_000 * NS_PER_MS, 2, A, 10);
+        log.grant(0, 3, B, 10);
+        other.grant(9_999 * NS_PER_MS, 4, B, 10);
+        log.merge(other);
+        let summary = log.summarize(20_999 * NS_PER_MS);
+        assert_eq!((summary.leased, summary.conflicts, summary.untracked), (1, 1, 0));
+        let expected = Conflict {
+            address: B.to_string(),
+            first: "02:67:00:00:00:03".into(),
+            second: "02:67:00:00:00:04".into(),
+            at_ms: 9_999,
+        };
+        assert_eq!(summary.examples, [expected]);
+        let mut csv = Vec::new();
+        log.write_csv(&mut csv).unwrap();
+        let lines = String::from_utf8(csv).unwrap();
+        let lines: Vec<&str> = lines.lines().collect();
+        assert_eq!(
+            lines[..2],
+            ["address,mac,client_id", "10.0.0.1,02:67:00:00:00:01,01:02:67:00:00:00:01"]
+        );
+        assert_eq!(lines.len(), 5);
+    }
+
+    #[test]
+    fn a_full_log_counts_what_it_cannot_compare() {
+        let mut log = LeaseLog::with_capacity(2);
+        for client in 0..5 {
+            log.grant(0, client, A, 10);
+        }
+        let summary = log.summarize(0);
+        assert_eq!((summary.conflicts, summary.untracked), (1, 3));
+    }
+}

@@ -1,0 +1,45 @@
+//! The command line of `godwit load dhcp4`.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::process::ExitCode;
+
+use super::Target;
+use crate::args::RunArgs;
+
+/// The port of servers and relays.
+const SERVER_PORT: u16 = 67;
+
+/// Offer DHCPv4 exchanges to a server on an open-loop schedule, playing the relay
+/// agent of new clients, and account for every exchange.
+///
+/// Exit codes: 0 the run is done, whatever the server did; 1 the environment failed; 2 bad
+/// arguments; 3 more exchanges were not completed on time than --max-loss allows; 130 interrupted
+/// (with a valid record).
+#[derive(Clone, Debug, clap::Parser)]
+#[command(name = "dhcp4")]
+pub struct Args {
+    /// Where requests go; port 67 unless given
+    #[arg(long, value_name = "ADDR[:PORT]", value_parser = parse_address)]
+    server: SocketAddrV4,
+    /// Own address, which is also the relay address (giaddr); port 67 unless given. Thread t uses
+    /// the address t higher
+    #[arg(long, value_name = "ADDR[:PORT]", value_parser = parse_address)]
+    relay: SocketAddrV4,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+fn parse_address(text: &str) -> Result<SocketAddrV4, String> {
+    let with_port = text.parse::<SocketAddrV4>();
+    with_port
+        .or_else(|_| text.parse::<Ipv4Addr>().map(|ip| SocketAddrV4::new(ip, SERVER_PORT)))
+        .map_err(|_| "not an IPv4 address with an optional port".into())
+}
+
+impl Args {
+    /// Does the run and prints what came of it.
+    #[must_use]
+    pub fn run(&self) -> ExitCode {
+        self.run.run(Target { server: self.server, relay: self.relay })
+    }
+}

@@ -1,0 +1,164 @@
+//! DHCPv4 behind the seam of [`crate::protocol`]: what an answer means, and what is leased.
+
+use std::net::Ipv4Addr;
+
+use super::answer::{Answer, kind};
+use super::template::{REQUEST_LEN, Templates};
+use crate::fault::{Fault, Malformed, Refusal};
+use crate::identities::{mac_of, shown};
+use crate::leases::Resource;
+use crate::protocol::{Expect, Judgment, Protocol};
+
+/// An address with the server that gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offered {
+    /// `yiaddr`.
+    pub address: Ipv4Addr,
+    /// The server identifier.
+    pub server: Ipv4Addr,
+}
+
+/// The messages of a relay.
+#[derive(Clone, Debug)]
+pub struct Relayed {
+    giaddr: Ipv4Addr,
+    expect: Expect,
+    templates: Templates,
+}
+
+impl Relayed {
+    /// The messages of the relay at `giaddr`.
+    #[must_use]
+    pub fn new(giaddr: Ipv4Addr, expect: Expect) -> Self {
+        Self { giaddr, expect, templates: Templates::new(giaddr) }
+    }
+
+    /// What an answer for the right client means by itself.
+    fn meaning(&self, answer: &Answer<'_>) -> Result<Meaning, Fault> {
+        if self.expect == Expect::Echo {
+            let nothing = Offered { address: Ipv4Addr::UNSPECIFIED, server: Ipv4Addr::UNSPECIFIED };
+            return match answer.kind {
+                kind::DISCOVER => Ok(Meaning::Offer(nothing)),
+                kind::REQUEST => Ok(Meaning::Ack(nothing)),
+                _ => Err(Fault::Kind),
+            };
+        }
+        answer.check_header(self.giaddr)?;
+        match answer.kind {
+            kind::NAK => Ok(Meaning::Nak),
+            kind::OFFER | kind::ACK => {
+                let (address, server, _) = answer.lease()?;
+                let offered = Offered { address, server };
+                let is_offer = answer.kind == kind::OFFER;
+                Ok(if is_offer { Meaning::Offer(offered) } else { Meaning::Ack(offered) })
+            }
+            _ => Err(Fault::Kind),
+        }
+    }
+}
+
+enum Meaning {
+    Offer(Offered),
+    Ack(Offered),
+    Nak,
+}
+
+/// Checks an ACK against the offer: it must be for the same address, from the same server.
+fn check_grant(given: Offered, taken: Option<Offered>) -> Result<(), Fault> {
+    let taken = taken.ok_or(Fault::Kind)?;
+    if given.address != taken.address {
+        return Err(Fault::AddressChanged);
+    }
+    if given.server != taken.server {
+        return Err(Fault::ServerChanged);
+    }
+    Ok(())
+}
+
+impl Protocol for Relayed {
+    type Answer<'a> = Answer<'a>;
+    type Offer = Offered;
+    type Resource = Ipv4Addr;
+    const XID_BITS: u32 = 32;
+
+    fn message_bytes_max(&self) -> usize {
+        REQUEST_LEN
+    }
+
+    fn leases_per_exchange(&self) -> u64 {
+        1
+    }
+
+    fn source_of(&self, _client: u32) -> usize {
+        0
+    }
+
+    fn first(&self, buffer: &mut [u8], xid: u32, client: u32) -> usize {
+        self.templates.discover(buffer, xid, mac_of(client))
+    }
+
+    fn second(
+        &self,
+        buffer: &mut [u8],
+        answer: &Answer<'_>,
+        client: u32,
+        secs: u16,
+        offer: Offered,
+    ) -> usize {
+        self.templates.request(buffer, answer.xid, mac_of(client), secs, offer)
+    }
+
+    fn read(octets: &[u8]) -> Result<Answer<'_>, Malformed> {
+        Answer::read(octets)
+    }
+
+    fn xid(answer: &Answer<'_>) -> u32 {
+        answer.xid
+    }
+
+    fn judge(&self, answer: &Answer<'_>, client: u32, taken: Option<Offered>) -> Judgment<Offered> {
+        if !answer.names(mac_of(client)) {
+            return Judgment::OtherClient;
+        }
+        match self.meaning(answer) {
+            Err(fault) => Judgment::Faulty(fault),
+            Ok(Meaning::Nak) => Judgment::Refused(Refusal::Nak),
+            Ok(Meaning::Offer(offered)) => Judgment::Offer(offered),
+            Ok(Meaning::Ack(given)) => match check_grant(given, taken) {
+                Ok(()) => Judgment::Granted { is_moved: false },
+                Err(fault) => Judgment::Faulty(fault),
+            },
+        }
+    }
+
+    fn leases(&self, answer: &Answer<'_>, client: u32, mut each: impl FnMut(u32, Ipv4Addr, u32)) {
+        if answer.kind == kind::ACK
+            && let Some(lease_time_s) = answer.lease_time_s
+        {
+            each(client, answer.yiaddr, lease_time_s);
+        }
+    }
+}
+
+/// An address; its owner is the client's number.
+impl Resource for Ipv4Addr {
+    type Owner = u32;
+    const COLUMNS: &'static str = "address,mac,client_id";
+
+    fn shown(self) -> String {
+        self.to_string()
+    }
+
+    fn owner_shown(client: u32) -> String {
+        shown(&mac_of(client))
+    }
+
+    fn row(self, client: u32) -> String {
+        let mac = shown(&mac_of(client));
+        format!("{self},{mac},01:{mac}")
+    }
+
+    fn blank() -> (Self, u32) {
+        (Self::BROADCAST, 1)
+    }
+}

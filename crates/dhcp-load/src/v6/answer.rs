@@ -1,0 +1,332 @@
+//! What a DHCPv6 server answered, as far as a load generator must read it.
+//!
+//! The generator reads by itself what the project's server writes with another reader and writer,
+//! so that one misunderstanding cannot hide in both. Reading walks the options without allocation
+//! and establishes that every option, also those inside identity associations, lies within its
+//! parent.
+
+use std::net::Ipv6Addr;
+
+use base::Reader;
+
+use super::client::Leased;
+use crate::fault::Malformed;
+
+/// Message types that matter here (RFC 9915 §7.3).
+pub mod kind {
+    /// SOLICIT.
+    pub const SOLICIT: u8 = 1;
+    /// ADVERTISE.
+    pub const ADVERTISE: u8 = 2;
+    /// REQUEST.
+    pub const REQUEST: u8 = 3;
+    /// REPLY.
+    pub const REPLY: u8 = 7;
+    /// RELAY-FORW.
+    pub const RELAY_FORW: u8 = 12;
+    /// RELAY-REPL.
+    pub const RELAY_REPL: u8 = 13;
+}
+
+/// Option codes that matter here (RFC 9915 §21).
+pub mod code {
+    /// Client Identifier.
+    pub const CLIENT_ID: u16 = 1;
+    /// Server Identifier.
+    pub const SERVER_ID: u16 = 2;
+    /// Identity Association for Non-temporary Addresses.
+    pub const IA_NA: u16 = 3;
+    /// IA Address.
+    pub const IAADDR: u16 = 5;
+    /// Option Request.
+    pub const ORO: u16 = 6;
+    /// Elapsed Time.
+    pub const ELAPSED_TIME: u16 = 8;
+    /// Relay Message.
+    pub const RELAY_MSG: u16 = 9;
+    /// Status Code.
+    pub const STATUS_CODE: u16 = 13;
+    /// Rapid Commit.
+    pub const RAPID_COMMIT: u16 = 14;
+    /// Identity Association for Prefix Delegation.
+    pub const IA_PD: u16 = 25;
+    /// IA Prefix.
+    pub const IAPREFIX: u16 = 26;
+}
+
+/// The header of a relayed message (RFC 9915 §9).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Relay {
+    /// RELAY-FORW or RELAY-REPL.
+    pub kind: u8,
+    /// Hop count.
+    pub hops: u8,
+    /// Link address.
+    pub link: [u8; 16],
+    /// Peer address.
+    pub peer: [u8; 16],
+}
+
+/// The parts of an answer that are checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer<'a> {
+    /// Around the message; `None` when it came bare.
+    pub relay: Option<Relay>,
+    /// The message type.
+    pub kind: u8,
+    /// Transaction identifier, 24 bits.
+    pub xid: u32,
+    /// Option 1.
+    pub client_id: Option<&'a [u8]>,
+    /// Option 2.
+    pub server_id: Option<&'a [u8]>,
+    /// The message's own status code; 0 when it has none.
+    pub status: u16,
+    /// Option 14 is there.
+    pub has_rapid_commit: bool,
+    options: &'a [u8],
+}
+
+/// One identity association.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ia<'a> {
+    /// For prefixes, not addresses.
+    pub is_prefix: bool,
+    /// IAID.
+    pub iaid: u32,
+    /// T1, seconds.
+    pub t1_s: u32,
+    /// T2, seconds.
+    pub t2_s: u32,
+    /// Its status code; 0 when it has none.
+    pub status: u16,
+    /// The options in it.
+    pub options: &'a [u8],
+}
+
+/// One address or prefix of an identity association.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// What.
+    pub leased: Leased,
+    /// Preferred lifetime, seconds.
+    pub preferred_s: u32,
+    /// Valid lifetime, seconds.
+    pub valid_s: u32,
+    /// Its status code; 0 when it has none.
+    pub status: u16,
+}
+
+/// Reads the next option.
+fn next_option<'a>(reader: &mut Reader<'a>) -> Result<(u16, &'a [u8]), Malformed> {
+    let code = reader.u16().ok_or(Malformed)?;
+    let len = reader.u16().ok_or(Malformed)?;
+    Ok((code, reader.take(usize::from(len)).ok_or(Malformed)?))
+}
+
+/// The options of a field whose lengths have been checked.
+pub fn options(field: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    let mut reader = Reader::new(field);
+    std::iter::from_fn(move || next_option(&mut reader).ok())
+}
+
+/// Checks that options fill `field` and returns the status code among them.
+fn check(field: &[u8]) -> Result<u16, Malformed> {
+    let (mut reader, mut status) = (Reader::new(field), 0);
+    while !reader.is_empty() {
+        if let (code::STATUS_CODE, value) = next_option(&mut reader)? {
+            status = status_of(value)?;
+        }
+    }
+    Ok(status)
+}
+
+fn status_of(value: &[u8]) -> Result<u16, Malformed> {
+    Reader::new(value).u16().ok_or(Malformed)
+}
+
+/// Splits an identity association into its fixed part and checked options.
+fn read_ia(is_prefix: bool, value: &[u8]) -> Result<Ia<'_>, Malformed> {
+    let mut reader = Reader::new(value);
+    let mut word = || reader.u32().ok_or(Malformed);
+    let (iaid, t1_s, t2_s) = (word()?, word()?, word()?);
+    let options = reader.rest();
+    Ok(Ia { is_prefix, iaid, t1_s, t2_s, status: check(options)?, options })
+}
+
+/// Reads an IA Address or IA Prefix option.
+fn read_given(is_prefix: bool, value: &[u8]) -> Result<Given, Malformed> {
+    let mut reader = Reader::new(value);
+    let (mut address, mut prefix_len) = (None, 128);
+    if !is_prefix {
+        address = reader.array::<16>();
+    }
+    let preferred_s = reader.u32().ok_or(Malformed)?;
+    let valid_s = reader.u32().ok_or(Malformed)?;
+    if is_prefix {
+        prefix_len = reader.u8().ok_or(Malformed)?;
+        address = reader.array::<16>();
+    }
+    let address = Ipv6Addr::from(address.filter(|_| prefix_len <= 128).ok_or(Malformed)?);
+    let leased = Leased { address, prefix_len, is_prefix };
+    Ok(Given { leased, preferred_s, valid_s, status: check(reader.rest())? })
+}
+
+impl<'a> Ia<'a> {
+    fn item_code(&self) -> u16 {
+        if self.is_prefix { code::IAPREFIX } else { code::IAADDR }
+    }
+
+    /// The option code of the association.
+    #[must_use]
+    pub const fn code(&self) -> u16 {
+        if self.is_prefix { code::IA_PD } else { code::IA_NA }
+    }
+
+    /// The addresses or prefixes as they stand, without their headers.
+    pub fn items(self) -> impl Iterator<Item = &'a [u8]> {
+        let wanted = self.item_code();
+        options(self.options).filter(move |&(code, _)| code == wanted).map(|(_, value)| value)
+    }
+
+    /// The addresses or prefixes.
+    pub fn given(self) -> impl Iterator<Item = Given> {
+        self.items().filter_map(move |value| read_given(self.is_prefix, value).ok())
+    }
+}
+
+impl<'a> Answer<'a> {
+    /// Reads a datagram.
+    ///
+    /// # Errors
+    ///
+    /// When it is shorter than its header, an option runs past its parent's end or is shorter than
+    /// its fields, or a relayed message holds none.
+    pub fn read(octets: &'a [u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(octets);
+        let first = *octets.first().ok_or(Malformed)?;
+        if first != kind::RELAY_FORW && first != kind::RELAY_REPL {
+            return Self::read_message(None, octets);
+        }
+        let [kind, hops] = reader.array().ok_or(Malformed)?;
+        let link = reader.array().ok_or(Malformed)?;
+        let peer = reader.array().ok_or(Malformed)?;
+        let mut message = None;
+        while !reader.is_empty() {
+            if let (code::RELAY_MSG, value) = next_option(&mut reader)? {
+                message = Some(value);
+            }
+        }
+        Self::read_message(Some(Relay { kind, hops, link, peer }), message.ok_or(Malformed)?)
+    }
+
+    fn read_message(relay: Option<Relay>, octets: &'a [u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(octets);
+        let [kind, a, b, c] = reader.array().ok_or(Malformed)?;
+        let mut answer = Self {
+            relay,
+            kind,
+            xid: u32::from_be_bytes([0, a, b, c]),
+            client_id: None,
+            server_id: None,
+            status: 0,
+            has_rapid_commit: false,
+            options: reader.rest(),
+        };
+        while !reader.is_empty() {
+            let (code, value) = next_option(&mut reader)?;
+            match code {
+                code::CLIENT_ID => answer.client_id = Some(value),
+                code::SERVER_ID => answer.server_id = Some(value),
+                code::STATUS_CODE => answer.status = status_of(value)?,
+                code::RAPID_COMMIT => answer.has_rapid_commit = true,
+                code::IA_NA | code::IA_PD => {
+                    let ia = read_ia(code == code::IA_PD, value)?;
+                    for item in ia.items() {
+                        read_given(ia.is_prefix, item)?;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(answer)
+    }
+
+    /// The identity associations for addresses and prefixes, in order.
+    pub fn ias(&self) -> impl Iterator<Item = Ia<'a>> {
+        options(self.options).filter_map(|(code, value)| match code {
+            code::IA_NA => read_ia(false, value).ok(),
+            code::IA_PD => read_ia(true, value).ok(),
+            _ => None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What Kea 2.2.0 replied through the relay 2001:db8:f::2, captured.
+    const REPLY: &str = "0d0020010db8000f0000000000000000000220010db8000f000000000000000000020009007e0700\
+         00010001000e000100013294eb8f000c010203040002000b0002000009bfc0ffee00010003002800\
+         0000010000070800000b400005001820010db8000f0000000000000001000000000e1000001c2000\
+         190029000000010000070800000b40001a001900000e1000001c203820010db88000000000000000\
+         00000000";
+
+    fn reply() -> Vec<u8> {
+        let digits = REPLY.as_bytes().chunks(2);
+        digits.map(|d| u8::from_str_radix(str::from_utf8(d).unwrap(), 16).unwrap()).collect()
+    }
+
+    #[test]
+    fn what_kea_replies_is_read() {
+        let octets = reply();
+        let answer = Answer::read(&octets).unwrap();
+        let relay = answer.relay.unwrap();
+        assert_eq!((relay.kind, relay.hops, relay.link), (kind::RELAY_REPL, 0, relay.peer));
+        assert_eq!(Ipv6Addr::from(relay.link).to_string(), "2001:db8:f::2");
+        assert_eq!((answer.kind, answer.xid, answer.status), (kind::REPLY, 1, 0));
+        assert_eq!(answer.client_id.unwrap()[8..], [0, 12, 1, 2, 3, 4]);
+        assert_eq!(answer.server_id.unwrap().len(), 11);
+        let all: Vec<_> = answer.ias().flat_map(|ia| ia.given().map(move |g| (ia, g))).collect();
+        let [(na, address), (pd, prefix)] = all[..] else { panic!("{all:?}") };
+        assert_eq!((na.iaid, na.t1_s, na.t2_s, na.status), (1, 1_800, 2_880, 0));
+        assert!(!na.is_prefix && pd.is_prefix);
+        assert_eq!(address.leased.address.to_string(), "2001:db8:f::1:0");
+        assert_eq!((address.preferred_s, address.valid_s), (3_600, 7_200));
+        assert_eq!(prefix.leased.prefix_len, 56);
+        assert_eq!(prefix.leased.address.to_string(), "2001:db8:8000::");
+        assert_eq!((prefix.preferred_s, prefix.valid_s), (3_600, 7_200));
+    }
+
+    #[test]
+    fn bare_messages_are_read_too() {
+        let octets = reply();
+        let bare = Answer::read(&octets[38..]).unwrap();
+        assert_eq!((bare.relay, bare.kind, bare.ias().count()), (None, kind::REPLY, 2));
+    }
+
+    #[test]
+    fn a_cut_is_malformed_and_garbling_never_more() {
+        let whole = reply();
+        for len in 0..whole.len() {
+            assert_eq!(Answer::read(&whole[..len]), Err(Malformed), "{len}");
+        }
+        let mut random = base::Random::from_seed(61);
+        let mut refused = 0;
+        for _ in 0..50_000 {
+            let mut octets = whole.clone();
+            for _ in 0..=random.below(4) {
+                let at = random.below(octets.len() as u64) as usize;
+                octets[at] = random.next_u32() as u8;
+            }
+            match Answer::read(&octets) {
+                Ok(answer) => {
+                    std::hint::black_box(answer.ias().map(|ia| ia.given().count()).sum::<usize>());
+                }
+                Err(Malformed) => refused += 1,
+            }
+        }
+        assert!((10_000..45_000).contains(&refused), "{refused}");
+    }
+}

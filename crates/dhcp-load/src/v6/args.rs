@@ -1,0 +1,143 @@
+//! The command line of `godwit load dhcp6`.
+
+use std::net::{Ipv6Addr, SocketAddrV6};
+use std::process::ExitCode;
+
+use super::{Access, Ask, Target};
+use crate::args::RunArgs;
+
+/// The port of servers and relays, and that of clients (RFC 9915 §7.2).
+const SERVER_PORT: u16 = 547;
+const CLIENT_PORT: u16 = 546;
+/// All_DHCP_Relay_Agents_and_Servers (RFC 9915 §7.1).
+const SERVERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2);
+
+/// What clients ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Associations {
+    /// Addresses
+    Na,
+    /// Delegated prefixes
+    Pd,
+    /// Both in one message
+    #[value(name = "na+pd")]
+    NaPd,
+}
+
+/// Offer DHCPv6 exchanges to a server on an open-loop schedule, playing the relay
+/// agents of new clients or the clients themselves, and account for every exchange.
+///
+/// Exit codes: 0 the run is done, whatever the server did; 1 the environment failed; 2 bad
+/// arguments; 3 more exchanges were not completed on time than --max-loss allows; 130 interrupted
+/// (with a valid record).
+#[derive(Clone, Debug, clap::Parser)]
+#[command(name = "dhcp6")]
+#[command(group = clap::ArgGroup::new("access").required(true).args(["relay", "direct"]))]
+pub struct Args {
+    /// Where requests go; port 547 unless given [default with --direct: ff02::1:2]
+    #[arg(long, value_name = "ADDR|[ADDR]:PORT", value_parser = parse_server)]
+    #[arg(required_unless_present = "direct")]
+    server: Option<SocketAddrV6>,
+    /// Own addresses of relay agents; port 547 unless given. With one, thread t uses the address t
+    /// higher; otherwise give one for each thread, or any number to one thread
+    #[arg(long, value_name = "ADDR|[ADDR]:PORT", value_parser = parse_server)]
+    #[arg(value_delimiter = ',')]
+    relay: Vec<SocketAddrV6>,
+    /// Link addresses in relayed messages, which clients use in turn [default: the relay's]
+    #[arg(long, value_name = "ADDR", value_delimiter = ',', conflicts_with = "direct")]
+    link_address: Vec<Ipv6Addr>,
+    /// Play clients on the link of this interface, without a relay agent
+    #[arg(long, value_name = "INTERFACE")]
+    direct: Option<String>,
+    /// The clients' port with --direct
+    #[arg(long, value_name = "PORT", default_value_t = CLIENT_PORT)]
+    client_port: u16,
+    /// What clients ask for
+    #[arg(long, value_enum, default_value_t = Associations::Na)]
+    ia: Associations,
+    /// Identity associations of each kind in one message
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    ias: u8,
+    /// Ask for leases without REQUEST (Rapid Commit); a server that does not do that is answered
+    /// with a REQUEST as usual
+    #[arg(long)]
+    rapid_commit: bool,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+fn parse_server(text: &str) -> Result<SocketAddrV6, String> {
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    let with_port = text.parse::<SocketAddrV6>();
+    with_port
+        .or_else(|_| bare.parse().map(|ip| SocketAddrV6::new(ip, SERVER_PORT, 0, 0)))
+        .map_err(|_| "not an IPv6 address, with a port in the form [ADDR]:PORT".into())
+}
+
+impl Args {
+    fn target(&self) -> Target {
+        let access = match &self.direct {
+            Some(interface) => {
+                Access::Direct { interface: interface.clone(), port: self.client_port }
+            }
+            None => {
+                Access::Relayed { relays: self.relay.clone(), links: self.link_address.clone() }
+            }
+        };
+        Target {
+            server: self.server.unwrap_or(SocketAddrV6::new(SERVERS, SERVER_PORT, 0, 0)),
+            access,
+            ask: Ask {
+                na: self.ia != Associations::Pd,
+                pd: self.ia != Associations::Na,
+                ias: self.ias,
+                rapid_commit: self.rapid_commit,
+            },
+        }
+    }
+
+    /// Does the run and prints what came of it.
+    #[must_use]
+    pub fn run(&self) -> ExitCode {
+        self.run.run(self.target())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    fn target(line: &str) -> Result<Target, clap::Error> {
+        let words = std::iter::once("dhcp6").chain(line.split_whitespace());
+        Args::try_parse_from(words).map(|args| args.target())
+    }
+
+    #[test]
+    fn relays_and_their_links_may_be_many() {
+        let line = "--server [2001:db8::1]:1547 --relay 2001:db8::2,[2001:db8::3] --rate 1 \
+                    --link-address 2001:db8:1::1,2001:db8:2::1 --ia na+pd --ias 2 --rapid-commit";
+        let target = target(line).unwrap();
+        assert_eq!(target.server, "[2001:db8::1]:1547".parse().unwrap());
+        assert_eq!((target.ask.addresses(), target.ask.prefixes()), (2, 2));
+        let Access::Relayed { relays, links } = &target.access else { panic!("{target:?}") };
+        assert_eq!((relays[1], links.len()), ("[2001:db8::3]:547".parse().unwrap(), 2));
+    }
+
+    #[test]
+    fn a_client_on_the_link_needs_no_server_and_has_no_relay() {
+        let found = target("--direct eth0 --rate 1 --ia pd").unwrap();
+        assert_eq!(found.server, "[ff02::1:2]:547".parse().unwrap());
+        assert_eq!((found.ask.addresses(), found.ask.prefixes()), (0, 1));
+        for wrong in [
+            "--direct eth0 --relay 2001:db8::2 --rate 1",
+            "--server 2001:db8::1 --rate 1",
+            "--relay 2001:db8::1 --rate 1",
+            "--direct eth0 --link-address 2001:db8::1 --rate 1",
+            "--server 10.0.0.1 --relay 2001:db8::2 --rate 1",
+        ] {
+            assert!(target(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The DHCPv6 identities of the simulated clients, and what they lease.
+
+use std::net::Ipv6Addr;
+
+use crate::identities::{mac_of, shown};
+use crate::leases::Resource;
+
+/// Octets of a client's DUID.
+pub const DUID_LEN: usize = 14;
+/// Where the DUID has the hardware address.
+pub const DUID_MAC: usize = 8;
+
+/// A client's DUID: DUID-LLT (RFC 9915 §11.2) over Ethernet with a fixed time.
+#[must_use]
+pub const fn duid_of(client: u32) -> [u8; DUID_LEN] {
+    let [a, b, c, d, e, f] = mac_of(client);
+    [0, 1, 0, 1, 0x2a, 0, 0, 0, a, b, c, d, e, f]
+}
+
+/// A client's link-local address: its hardware address as RFC 4291 appendix A makes an interface
+/// identifier of it.
+#[must_use]
+pub const fn peer_of(client: u32) -> [u8; 16] {
+    let [a, b, c, d, e, f] = mac_of(client);
+    [0xfe, 0x80, 0, 0, 0, 0, 0, 0, a ^ 2, b, c, 0xff, 0xfe, d, e, f]
+}
+
+/// An address or a delegated prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Leased {
+    /// The address, or the first one of the prefix.
+    pub address: Ipv6Addr,
+    /// Length of the prefix; 128 for an address.
+    pub prefix_len: u8,
+    /// A delegated prefix, not an address.
+    pub is_prefix: bool,
+}
+
+/// A client's identity association: what a lease belongs to (RFC 9915 §12).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Association {
+    /// The client's number.
+    pub client: u32,
+    /// The IAID.
+    pub iaid: u32,
+}
+
+impl Resource for Leased {
+    type Owner = Association;
+    const COLUMNS: &'static str = "address,prefix_len,lease_type,duid,iaid";
+
+    fn shown(self) -> String {
+        if self.is_prefix {
+            format!("{}/{}", self.address, self.prefix_len)
+        } else {
+            self.address.to_string()
+        }
+    }
+
+    fn owner_shown(owner: Association) -> String {
+        format!("{} IAID {}", shown(&duid_of(owner.client)), owner.iaid)
+    }
+
+    fn row(self, owner: Association) -> String {
+        // Kea's lease types.
+        let lease_type = if self.is_prefix { 2 } else { 0 };
+        let duid = shown(&duid_of(owner.client));
+        format!("{},{},{lease_type},{duid},{}", self.address, self.prefix_len, owner.iaid)
+    }
+
+    fn blank() -> (Self, Association) {
+        let address = Ipv6Addr::LOCALHOST;
+        (Self { address, prefix_len: 128, is_prefix: true }, Association { client: 1, iaid: 1 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identities_follow_from_the_number() {
+        let peer = Ipv6Addr::from(peer_of(0x0102_0304));
+        assert_eq!(peer.to_string(), "fe80::67:1ff:fe02:304");
+        assert_eq!(duid_of(5)[DUID_MAC..], mac_of(5));
+        let leased =
+            Leased { address: "2001:db8:1::".parse().unwrap(), prefix_len: 56, is_prefix: true };
+        let owner = Association { client: 5, iaid: 2 };
+        assert_eq!(
+            leased.row(owner),
+            "2001:db8:1::,56,2,00:01:00:01:2a:00:00:00:02:67:00:00:00:05,2"
+        );
+        assert_eq!(leased.shown(), "2001:db8:1::/56");
+        assert_eq!(Leased::owner_shown(owner), "00:01:00:01:2a:00:00:00:02:67:00:00:00:05 IAID 2");
+    }
+}

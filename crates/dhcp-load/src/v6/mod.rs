@@ -1,0 +1,12 @@
+//! DHCPv6: SOLICIT, ADVERTISE, REQUEST, REPLY exchanges, through relays or as clients on the
+//! server's link, for addresses, delegated prefixes or both.
+
+pub mod answer;
+mod args;
+pub mod client;
+pub mod protocol;
+mod target;
+pub mod template;
+
+pub use args::Args;
+pub use target::{Access, Ask, Target};

@@ -1,0 +1,281 @@
+//! DHCPv6 behind the seam of [`crate::protocol`]: what an answer means.
+//!
+//! An exchange asks for everything at once and is good when it gets everything. A refusal of one
+//! association ends it under that status; what was granted beside it is noted all the same.
+//!
+//! Every message has a transaction identifier of its own (RFC 9915 §16.1): twice the exchange's for
+//! the SOLICIT, one more for the REQUEST.
+//!
+//! A server may grant something else than it advertised (RFC 9915 §18.2.10.1: the client uses what
+//! the REPLY says); that is on time, counted as moved.
+
+use std::net::Ipv6Addr;
+
+use super::Ask;
+use super::answer::{Answer, Ia, kind};
+use super::client::{Association, Leased, duid_of, peer_of};
+use super::template::Templates;
+use crate::fault::{Fault, Malformed, Refusal};
+use crate::protocol::{Expect, Judgment, Protocol};
+
+/// What an exchange remembers of the ADVERTISE that it took up, as digests: who sent it and what
+/// it offered, in any order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Advertised {
+    server: u64,
+    leased: u64,
+}
+
+/// The messages of clients, through relays or bare.
+#[derive(Clone, Debug)]
+pub struct Clients {
+    ask: Ask,
+    expect: Expect,
+    /// Link addresses, which clients take in turn; empty: no relay.
+    links: Vec<[u8; 16]>,
+    sources: usize,
+    templates: Templates,
+}
+
+/// What the associations of an answer amount to.
+#[derive(Default)]
+struct Associations {
+    refusal: Option<Refusal>,
+    leased: u64,
+}
+
+/// Joins `word` to a digest. Multiplication by an odd constant loses nothing; the shift brings the
+/// upper half down for the next word.
+const fn mix(digest: u64, word: u64) -> u64 {
+    let product = (digest ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    product ^ (product >> 32)
+}
+
+fn digest_of_id(id: &[u8]) -> u64 {
+    id.iter().fold(id.len() as u64, |digest, &octet| mix(digest, octet.into()))
+}
+
+fn digest_of(iaid: u32, leased: Leased) -> u64 {
+    let address = u128::from(leased.address);
+    let what = u64::from(iaid) << 16 | u64::from(leased.prefix_len) << 8;
+    [(address >> 64) as u64, address as u64]
+        .into_iter()
+        .fold(mix(1, what | u64::from(leased.is_prefix)), mix)
+}
+
+impl Clients {
+    /// Clients that ask for `ask`. Their relays, if any, are on `links`; client n is on link
+    /// n modulo their number and leaves from own address n modulo `sources`.
+    #[must_use]
+    pub fn new(ask: Ask, expect: Expect, links: &[Ipv6Addr], sources: usize) -> Self {
+        Self {
+            ask,
+            expect,
+            links: links.iter().map(Ipv6Addr::octets).collect(),
+            sources: sources.max(1),
+            templates: Templates::new(ask, !links.is_empty()),
+        }
+    }
+
+    fn link_of(&self, client: u32) -> [u8; 16] {
+        match self.links.len() {
+            0 => [0; 16],
+            count => self.links[client as usize % count],
+        }
+    }
+
+    /// Checks who the answer is for and how it came.
+    fn check_addressing(
+        &self,
+        answer: &Answer<'_>,
+        client: u32,
+    ) -> Result<(), Judgment<Advertised>> {
+        let fault = |fault| Err(Judgment::Faulty(fault));
+        let Some(id) = answer.client_id else { return fault(Fault::NoClient) };
+        if id != duid_of(client) || answer.relay.is_some_and(|relay| relay.peer != peer_of(client))
+        {
+            return Err(Judgment::OtherClient);
+        }
+        let wanted = match self.expect {
+            Expect::Dhcp => kind::RELAY_REPL,
+            Expect::Echo => kind::RELAY_FORW,
+        };
+        match answer.relay {
+            None if self.links.is_empty() => Ok(()),
+            Some(relay)
+                if !self.links.is_empty()
+                    && (relay.kind, relay.hops, relay.link)
+                        == (wanted, 0, self.link_of(client)) =>
+            {
+                Ok(())
+            }
+            _ => fault(Fault::Relay),
+        }
+    }
+
+    /// Checks the associations against what was asked for.
+    fn associations(&self, answer: &Answer<'_>) -> Result<Associations, Fault> {
+        let mut all = Associations::default();
+        let mut seen = [0_u16; 2];
+        for ia in answer.ias() {
+            let asked = if ia.is_prefix { self.ask.prefixes() } else { self.ask.addresses() };
+            let bit = 1_u16.checked_shl(ia.iaid).unwrap_or(0);
+            let seen = &mut seen[usize::from(ia.is_prefix)];
+            if !(1..=u32::from(asked)).contains(&ia.iaid) || *seen & bit != 0 {
+                return Err(Fault::Association);
+            }
+            *seen |= bit;
+            if let Some(refusal) = read_association(ia, &mut all.leased)? {
+                all.refusal.get_or_insert(refusal);
+            }
+        }
+        let missing = seen[0].count_ones() < self.ask.addresses().into()
+            || seen[1].count_ones() < self.ask.prefixes().into();
+        if missing && all.refusal.is_none() { Err(Fault::NoAddress) } else { Ok(all) }
+    }
+
+    fn judge_server(
+        &self,
+        answer: &Answer<'_>,
+        taken: Option<Advertised>,
+    ) -> Result<Judgment<Advertised>, Fault> {
+        let is_to_solicit = answer.xid & 1 == 0;
+        let is_rapid = self.ask.rapid_commit && answer.has_rapid_commit;
+        match (answer.kind, taken) {
+            (kind::ADVERTISE, _) if !is_to_solicit => return Err(Fault::Transaction),
+            (kind::REPLY, None) if !is_to_solicit => return Err(Fault::Transaction),
+            (kind::REPLY, Some(_)) if is_to_solicit && !is_rapid => return Err(Fault::Transaction),
+            (kind::REPLY, None) if !is_rapid => return Err(Fault::Kind),
+            // Whatever a further answer to the SOLICIT says, the exchange is past it.
+            (kind::ADVERTISE | kind::REPLY, Some(taken)) if is_to_solicit => {
+                return Ok(Judgment::Offer(taken));
+            }
+            (kind::ADVERTISE | kind::REPLY, _) => {}
+            _ => return Err(Fault::Kind),
+        }
+        let server = digest_of_id(answer.server_id.ok_or(Fault::NoServer)?);
+        if taken.is_some_and(|taken| taken.server != server) {
+            return Err(Fault::ServerChanged);
+        }
+        if let Some(refusal) = Refusal::of_status(answer.status) {
+            return Ok(Judgment::Refused(refusal));
+        }
+        let Associations { refusal, leased } = self.associations(answer)?;
+        if let Some(refusal) = refusal {
+            return Ok(Judgment::Refused(refusal));
+        }
+        if answer.kind == kind::REPLY {
+            let is_moved = taken.is_some_and(|taken| taken.leased != leased);
+            return Ok(Judgment::Granted { is_moved });
+        }
+        if !self.templates.can_repeat(answer) {
+            return Err(Fault::TooLong);
+        }
+        Ok(Judgment::Offer(Advertised { server, leased }))
+    }
+}
+
+/// Checks one association and adds what it gives to the digest `leased`; returns its refusal.
+fn read_association(ia: Ia<'_>, leased: &mut u64) -> Result<Option<Refusal>, Fault> {
+    if ia.t2_s > 0 && ia.t1_s > ia.t2_s {
+        return Err(Fault::Timers);
+    }
+    let mut refusal = Refusal::of_status(ia.status);
+    let mut count = 0;
+    for given in ia.given() {
+        if given.preferred_s > given.valid_s {
+            return Err(Fault::Lifetimes);
+        }
+        if refusal.is_none() {
+            refusal = Refusal::of_status(given.status);
+        }
+        if given.valid_s > 0 {
+            count += 1;
+            // A sum, because servers may order what they give as they like.
+            *leased = leased.wrapping_add(digest_of(ia.iaid, given.leased));
+        }
+    }
+    if count == 0 && refusal.is_none() { Err(Fault::NoAddress) } else { Ok(refusal) }
+}
+
+impl Protocol for Clients {
+    type Answer<'a> = Answer<'a>;
+    type Offer = Advertised;
+    type Resource = Leased;
+    const XID_BITS: u32 = 23;
+
+    fn message_bytes_max(&self) -> usize {
+        self.templates.message_bytes_max()
+    }
+
+    fn leases_per_exchange(&self) -> u64 {
+        u64::from(self.ask.addresses()) + u64::from(self.ask.prefixes())
+    }
+
+    fn source_of(&self, client: u32) -> usize {
+        client as usize % self.sources
+    }
+
+    fn first(&self, buffer: &mut [u8], xid: u32, client: u32) -> usize {
+        self.templates.solicit(buffer, xid << 1, client, self.link_of(client))
+    }
+
+    fn second(
+        &self,
+        buffer: &mut [u8],
+        answer: &Answer<'_>,
+        client: u32,
+        _secs: u16,
+        _offer: Advertised,
+    ) -> usize {
+        let link = self.link_of(client);
+        match self.expect {
+            Expect::Dhcp => self.templates.request(buffer, answer, client, link),
+            Expect::Echo => self.templates.request_nothing(buffer, answer.xid | 1, client, link),
+        }
+    }
+
+    fn read(octets: &[u8]) -> Result<Answer<'_>, Malformed> {
+        Answer::read(octets)
+    }
+
+    fn xid(answer: &Answer<'_>) -> u32 {
+        answer.xid >> 1
+    }
+
+    fn judge(
+        &self,
+        answer: &Answer<'_>,
+        client: u32,
+        taken: Option<Advertised>,
+    ) -> Judgment<Advertised> {
+        if let Err(judgment) = self.check_addressing(answer, client) {
+            return judgment;
+        }
+        let judged = match (self.expect, answer.kind) {
+            (Expect::Dhcp, _) => self.judge_server(answer, taken),
+            (Expect::Echo, kind::SOLICIT) => Ok(Judgment::Offer(Advertised::default())),
+            (Expect::Echo, kind::REQUEST) if taken.is_some() => {
+                Ok(Judgment::Granted { is_moved: false })
+            }
+            (Expect::Echo, _) => Err(Fault::Kind),
+        };
+        judged.unwrap_or_else(Judgment::Faulty)
+    }
+
+    fn leases(
+        &self,
+        answer: &Answer<'_>,
+        client: u32,
+        mut each: impl FnMut(Association, Leased, u32),
+    ) {
+        if answer.kind != kind::REPLY {
+            return;
+        }
+        for ia in answer.ias() {
+            for given in ia.given().filter(|given| given.valid_s > 0) {
+                each(Association { client, iaid: ia.iaid }, given.leased, given.valid_s);
+            }
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Where DHCPv6 load goes, what its clients ask for, and how their messages travel.
+
+use std::net::{Ipv6Addr, SocketAddrV6};
+
+use netio::{NetError, Source, UdpSocket, interface};
+use serde_json::{Value, json};
+
+use super::protocol::Clients;
+use crate::protocol::{Door, Expect, Stages};
+use crate::run::socket_options;
+
+/// Identity associations of each kind in one message at most.
+const IAS_MAX: u8 = 8;
+
+/// What every client asks for in one message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// Addresses (IA_NA).
+    pub na: bool,
+    /// Delegated prefixes (IA_PD).
+    pub pd: bool,
+    /// How many of each, with IAIDs from 1 on; 1 to 8.
+    pub ias: u8,
+    /// Rapid Commit: a REPLY to the SOLICIT is a grant (RFC 9915 §18.2.1).
+    pub rapid_commit: bool,
+}
+
+impl Ask {
+    /// One address.
+    pub const ADDRESS: Self = Self { na: true, pd: false, ias: 1, rapid_commit: false };
+
+    /// Associations for addresses.
+    #[must_use]
+    pub const fn addresses(self) -> u8 {
+        if self.na { self.ias } else { 0 }
+    }
+
+    /// Associations for prefixes.
+    #[must_use]
+    pub const fn prefixes(self) -> u8 {
+        if self.pd { self.ias } else { 0 }
+    }
+}
+
+/// How messages travel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Through relay agents, which are this generator.
+    Relayed {
+        /// Own addresses that relays speak from. One: thread t is a relay at the address t higher.
+        /// As many as threads: one for each. Otherwise one thread speaks from all of them in turn,
+        /// and their port must be the same and free on all addresses. They must exist on the
+        /// machine.
+        relays: Vec<SocketAddrV6>,
+        /// Link addresses, by which a server tells the client's link; clients take turns. Empty:
+        /// the relay's own address.
+        links: Vec<Ipv6Addr>,
+    },
+    /// As clients on the server's link, which send to a group from one link-local address.
+    Direct {
+        /// The interface.
+        interface: String,
+        /// The clients' port.
+        port: u16,
+    },
+}
+
+/// The server, and the way to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Where requests go.
+    pub server: SocketAddrV6,
+    /// How they travel.
+    pub access: Access,
+    /// What they ask for.
+    pub ask: Ask,
+}
+
+fn higher(relay: SocketAddrV6, by: u32) -> SocketAddrV6 {
+    let ip = Ipv6Addr::from(u128::from(*relay.ip()).wrapping_add(by.into()));
+    SocketAddrV6::new(ip, relay.port(), 0, relay.scope_id())
+}
+
+impl Target {
+    /// The relays of thread `thread` of `threads`.
+    #[must_use]
+    pub fn relays_of(&self, thread: u32, threads: u32) -> Vec<SocketAddrV6> {
+        match &self.access {
+            Access::Direct { .. } => Vec::new(),
+            Access::Relayed { relays, .. } => match relays[..] {
+                [relay] => vec![higher(relay, thread)],
+                _ if threads as usize == relays.len() => vec![relays[thread as usize]],
+                _ => relays.clone(),
+            },
+        }
+    }
+
+    fn open_relays(
+        &self,
+        relays: &[SocketAddrV6],
+        links: &[Ipv6Addr],
+        expect: Expect,
+    ) -> Result<Door<Clients>, NetError> {
+        let own: Vec<Ipv6Addr> = relays.iter().map(|relay| *relay.ip()).collect();
+        let links = if links.is_empty() { &own } else { links };
+        let (bind, sources) = match relays {
+            [relay] => (*relay, Vec::new()),
+            _ => (
+                SocketAddrV6::new(Ipv6Addr::UNSPECIFIED, relays[0].port(), 0, 0),
+                own.iter().map(|&ip| Source { address: ip.into(), interface: 0 }).collect(),
+            ),
+        };
+        Ok(Door {
+            socket: UdpSocket::open(&socket_options(bind))?,
+            protocol: Clients::new(self.ask, expect, links, relays.len()),
+            destination: self.server.into(),
+            sources,
+        })
+    }
+
+    fn open_direct(
+        &self,
+        name: &str,
+        port: u16,
+        expect: Expect,
+    ) -> Result<Door<Clients>, NetError> {
+        let interface = interface::named(name).map_err(NetError::on("use interface", name))?;
+        let link_local = interface.link_local().ok_or_else(|| {
+            let cause = std::io::ErrorKind::AddrNotAvailable.into();
+            NetError::new("find a link-local address on", name, cause)
+        })?;
+        let bind = SocketAddrV6::new(link_local, port, 0, interface.index);
+        let socket = UdpSocket::open(&socket_options(bind))?;
+        socket
+            .set_multicast_route(interface.index, 1)
+            .map_err(NetError::on("send multicast through", name))?;
+        let (ip, port) = (*self.server.ip(), self.server.port());
+        let is_scoped = ip.is_multicast() || ip.is_unicast_link_local();
+        let scope = if is_scoped { interface.index } else { 0 };
+        Ok(Door {
+            socket,
+            protocol: Clients::new(self.ask, expect, &[], 1),
+            destination: SocketAddrV6::new(ip, port, 0, scope).into(),
+            sources: Vec::new(),
+        })
+    }
+}
+
+impl crate::Target for Target {
+    type Protocol = Clients;
+    const TOOL: &'static str = "godwit load dhcp6";
+    const STAGES: Stages = Stages {
+        offers: "advertises",
+        grants: "replies",
+        lost_before_offer: "lost_before_advertise",
+        lost_before_grant: "lost_before_reply",
+    };
+
+    fn problems(&self, threads: u32) -> Vec<String> {
+        let mut problems = Vec::new();
+        if !(1..=IAS_MAX).contains(&self.ask.ias) || !(self.ask.na || self.ask.pd) {
+            problems.push(format!("--ias {}: must be 1 to {IAS_MAX}", self.ask.ias));
+        }
+        match &self.access {
+            Access::Direct { .. } if threads > 1 => {
+                problems
+                    .push("--direct: all clients share one socket, so --threads must be 1".into());
+            }
+            Access::Direct { .. } => {}
+            Access::Relayed { relays, .. } => {
+                if relays.is_empty() || relays.iter().any(|relay| relay.ip().is_unspecified()) {
+                    problems
+                        .push("--relay: must be addresses that the server can answer to".into());
+                }
+                let (count, port) = (relays.len(), relays.first().map(SocketAddrV6::port));
+                let is_shared = count > 1 && count != threads as usize;
+                if is_shared && threads > 1 {
+                    problems.push(format!(
+                        "--relay: {count} addresses for {threads} threads; give one, as many as \
+                         threads, or use one thread"
+                    ));
+                }
+                if is_shared && relays.iter().any(|relay| Some(relay.port()) != port) {
+                    problems.push("--relay: relays of one thread must have the same port".into());
+                }
+            }
+        }
+        problems
+    }
+
+    fn open(&self, thread: u32, threads: u32, expect: Expect) -> Result<Door<Clients>, NetError> {
+        match &self.access {
+            Access::Direct { interface, port } => self.open_direct(interface, *port, expect),
+            Access::Relayed { links, .. } => {
+                self.open_relays(&self.relays_of(thread, threads), links, expect)
+            }
+        }
+    }
+
+    fn settings(&self) -> Vec<(&'static str, Value)> {
+        let ia = match (self.ask.na, self.ask.pd) {
+            (true, true) => "na+pd",
+            (false, true) => "pd",
+            _ => "na",
+        };
+        let mut settings = vec![
+            ("server", json!(self.server.to_string())),
+            ("ia", json!(ia)),
+            ("ias", json!(self.ask.ias)),
+            ("rapid_commit", json!(self.ask.rapid_commit)),
+        ];
+        let texts = |all: &[String]| json!(all.join(","));
+        match &self.access {
+            Access::Direct { interface, .. } => settings.push(("direct", json!(interface))),
+            Access::Relayed { relays, links } => {
+                let relays: Vec<_> = relays.iter().map(ToString::to_string).collect();
+                let links: Vec<_> = links.iter().map(ToString::to_string).collect();
+                settings.push(("relay", texts(&relays)));
+                settings.push(("link_address", texts(&links)));
+            }
+        }
+        settings
+    }
+}

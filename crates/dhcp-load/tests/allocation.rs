@@ -1,0 +1,72 @@
+//! The steady path of both families allocates nothing, counted by the allocator itself: an
+//! exchange begins, takes up its offer, gets its lease, expires.
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
+#[allow(dead_code, reason = "shared with other tests")]
+mod common;
+#[allow(dead_code, reason = "shared with other tests")]
+#[path = "common/v6.rs"]
+mod v6;
+
+use std::hint::black_box;
+
+use common::{MS, RELAY, Request};
+use dhcp_load::Expect;
+use dhcp_load::identities::Identities;
+use dhcp_load::leases::LeaseLog;
+use dhcp_load::population::{Limits, Population};
+use dhcp_load::protocol::Protocol;
+use dhcp_load::v4::protocol::Relayed;
+use dhcp_load::v6::Ask;
+
+/// Allocations by the population over 1,000 exchanges with the server `answer`, and its leases.
+fn count<P: Protocol>(protocol: P, answer: impl Fn(&[u8]) -> Vec<u8>) -> (u64, u64) {
+    let identities = Identities {
+        thread: 0,
+        threads: 1,
+        client_offset: 0,
+        clients: 0,
+        xid_base: 7,
+        xid_bits: P::XID_BITS,
+    };
+    let limits = Limits { deadline_ns: 100 * MS, grace_ns: 0 };
+    let mut buffer = vec![0; protocol.message_bytes_max()];
+    let log = LeaseLog::with_capacity(2_000);
+    let mut population = Population::new(identities, limits, Expect::Dhcp, protocol, 128, log);
+    let mut allocations = 0;
+    for turn in 1..=1_000 {
+        let now_ns = turn * MS;
+        let mut outgoing = None;
+        let mut counted = |work: &mut dyn FnMut()| {
+            allocations += allocation_counter::measure(work).count_total;
+        };
+        counted(&mut || outgoing = population.begin(now_ns, &mut buffer));
+        while let Some(sent) = outgoing {
+            let octets = answer(&buffer[..sent.len]);
+            counted(&mut || {
+                population.left(sent.number, now_ns);
+                outgoing = population.answer(now_ns, &octets, &mut buffer);
+                population.expire(now_ns);
+            });
+        }
+    }
+    assert!(population.is_settled());
+    let (ledger, mut leases, _) = population.finish();
+    assert_eq!(ledger.count(load::Class::OnTime), 1_000);
+    (allocations, leases.summarize(0).leased)
+}
+
+#[test]
+fn the_counter_counts() {
+    let counted = allocation_counter::measure(|| drop(black_box(Box::new(1))));
+    assert_eq!(counted.count_total, 1);
+}
+
+#[test]
+fn an_exchange_allocates_nothing() {
+    let relayed = Relayed::new(RELAY, Expect::Dhcp);
+    assert_eq!(count(relayed, |octets| Request { octets }.good()), (0, 1_000));
+    let ask = Ask { pd: true, ..Ask::ADDRESS };
+    let good = |octets: &[u8]| v6::Request { octets }.good().octets();
+    assert_eq!(count(v6::relayed(ask), good), (0, 2_000));
+}

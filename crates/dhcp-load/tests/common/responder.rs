@@ -1,0 +1,54 @@
+//! A thread that answers on a real socket.
+#![allow(unreachable_pub, reason = "shared by test crates that publish nothing")]
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Set when dropped, so that a failing test does not wait for its responder for ever.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Runs `client` with the address at which `serve` serves a socket on `ip` meanwhile.
+pub fn beside<R>(
+    ip: &str,
+    serve: impl FnOnce(&netio::UdpSocket, &AtomicBool) + Send,
+    client: impl FnOnce(SocketAddr) -> R,
+) -> R {
+    let bind: SocketAddr = (ip.parse::<IpAddr>().unwrap(), 0).into();
+    // Room for all that is ever sent: on a busy machine the responder may not run for a while.
+    let options =
+        netio::UdpOptions { receive_buffer_bytes: Some(8 << 20), ..netio::UdpOptions::at(bind) };
+    let socket = netio::UdpSocket::open(&options).unwrap();
+    let address = socket.local_address().unwrap();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let responder = scope.spawn(|| serve(&socket, &stop));
+        let result = {
+            let _stop = Stop(&stop);
+            client(address)
+        };
+        responder.join().unwrap();
+        result
+    })
+}
+
+/// Answers what comes to `socket` with what `answer` makes of it.
+pub fn respond(socket: &netio::UdpSocket, stop: &AtomicBool, answer: impl Fn(&[u8]) -> Vec<u8>) {
+    let socket = UdpSocket::from(socket.as_fd().try_clone_to_owned().unwrap());
+    socket.set_nonblocking(false).unwrap();
+    socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
+    let mut octets = [0; 2_048];
+    while !stop.load(Ordering::Relaxed) {
+        if let Ok((len, from)) = socket.recv_from(&mut octets) {
+            socket.send_to(&answer(&octets[..len]), from).unwrap();
+        }
+    }
+}

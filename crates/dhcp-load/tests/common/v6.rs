@@ -1,0 +1,215 @@
+//! A DHCPv6 server in miniature behind a relay, and what it may say wrongly.
+#![allow(unreachable_pub, reason = "shared by test crates that publish nothing")]
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
+use std::net::Ipv6Addr;
+
+use base::Writer;
+use dhcp_load::Expect;
+use dhcp_load::v6::Ask;
+use dhcp_load::v6::answer::{code, kind};
+use dhcp_load::v6::protocol::Clients;
+
+use crate::common::{MS, Outcome, play_world};
+
+/// Octets of RELAY-FORW header and Relay Message option header.
+pub const RELAY_LEN: usize = 38;
+/// Link addresses of the relay.
+pub const LINKS: [Ipv6Addr; 2] = [
+    Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1),
+    Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 1),
+];
+pub const SERVER: [u8; 11] = [0, 2, 0, 0, 9, 0xbf, 1, 2, 3, 4, 5];
+
+/// An address or prefix in a reply.
+#[derive(Clone, Debug)]
+pub struct Given {
+    pub address: Ipv6Addr,
+    pub prefix_len: u8,
+    pub preferred_s: u32,
+    pub valid_s: u32,
+}
+
+/// An identity association in a reply.
+#[derive(Clone, Debug)]
+pub struct Ia {
+    pub is_prefix: bool,
+    pub iaid: u32,
+    pub t1_s: u32,
+    pub t2_s: u32,
+    pub given: Vec<Given>,
+    pub status: Option<u16>,
+}
+
+/// A reply before it becomes octets.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// RELAY-REPL header without the option; empty: bare.
+    pub relay: Vec<u8>,
+    pub kind: u8,
+    pub xid: u32,
+    pub client_id: Option<Vec<u8>>,
+    pub server_id: Option<Vec<u8>>,
+    pub status: Option<u16>,
+    pub rapid: bool,
+    pub ias: Vec<Ia>,
+}
+
+/// A request as a server sees it.
+pub struct Request<'a> {
+    pub octets: &'a [u8],
+}
+
+fn word(octets: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([octets[at], octets[at + 1]])
+}
+
+impl Request<'_> {
+    fn message(&self) -> &[u8] {
+        let at = if self.octets[0] == kind::RELAY_FORW { RELAY_LEN } else { 0 };
+        &self.octets[at..]
+    }
+
+    pub fn kind(&self) -> u8 {
+        self.message()[0]
+    }
+
+    pub fn link(&self) -> Ipv6Addr {
+        Ipv6Addr::from(*self.octets[2..].first_chunk::<16>().unwrap())
+    }
+
+    pub fn client(&self) -> u32 {
+        u32::from_be_bytes(*self.message()[18..].first_chunk().unwrap())
+    }
+
+    /// Code and IAID of the associations asked for.
+    fn asked(&self) -> Vec<(u16, u32)> {
+        let message = self.message();
+        let (mut at, mut asked) = (4, Vec::new());
+        while at < message.len() {
+            let (option, len) = (word(message, at), usize::from(word(message, at + 2)));
+            if option == code::IA_NA || option == code::IA_PD {
+                let iaid = u32::from_be_bytes(*message[at + 4..].first_chunk().unwrap());
+                asked.push((option, iaid));
+            }
+            at += 4 + len;
+        }
+        asked
+    }
+
+    fn asks_for(&self, option: u16) -> bool {
+        let message = self.message();
+        let mut at = 4;
+        while at < message.len() && word(message, at) != option {
+            at += 4 + usize::from(word(message, at + 2));
+        }
+        at < message.len()
+    }
+
+    /// The resource that a well-behaved server gives to this client for an association.
+    fn own(&self, is_prefix: bool, iaid: u32) -> Given {
+        let [a, b] = [self.client() >> 16, self.client()].map(|half| half as u16);
+        let address = if is_prefix {
+            Ipv6Addr::new(0x2001, 0xdb8, 0x8000 + iaid as u16, a, b, 0, 0, 0)
+        } else {
+            Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, iaid as u16, a, b)
+        };
+        let prefix_len = if is_prefix { 80 } else { 128 };
+        Given { address, prefix_len, preferred_s: 1_800, valid_s: 3_600 }
+    }
+
+    /// ADVERTISE to SOLICIT and REPLY to REQUEST, as a well-behaved server gives them.
+    pub fn good(&self) -> Reply {
+        let mut relay = self.octets[..RELAY_LEN - 4].to_vec();
+        relay[0] = kind::RELAY_REPL;
+        if self.octets[0] != kind::RELAY_FORW {
+            relay.clear();
+        }
+        let message = self.message();
+        let ias = self.asked().into_iter().map(|(option, iaid)| {
+            let is_prefix = option == code::IA_PD;
+            let given = vec![self.own(is_prefix, iaid)];
+            Ia { is_prefix, iaid, t1_s: 900, t2_s: 1_440, given, status: None }
+        });
+        Reply {
+            relay,
+            kind: if self.kind() == kind::SOLICIT { kind::ADVERTISE } else { kind::REPLY },
+            xid: u32::from_be_bytes([0, message[1], message[2], message[3]]),
+            client_id: Some(message[8..22].to_vec()),
+            server_id: Some(SERVER.to_vec()),
+            status: None,
+            rapid: false,
+            ias: ias.collect(),
+        }
+    }
+
+    /// As [`Request::good`], but the SOLICIT is answered at once if that is asked for.
+    pub fn rapid(&self) -> Reply {
+        let mut reply = self.good();
+        if self.asks_for(code::RAPID_COMMIT) {
+            (reply.kind, reply.rapid) = (kind::REPLY, true);
+        }
+        reply
+    }
+}
+
+fn put_status(writer: &mut Writer<'_>, status: Option<u16>) {
+    if let Some(status) = status {
+        writer.u16(code::STATUS_CODE).u16(2 + 4).u16(status).put(b"text");
+    }
+}
+
+impl Reply {
+    pub fn octets(&self) -> Vec<u8> {
+        let mut buffer = [0; 2_048];
+        let mut writer = Writer::new(&mut buffer);
+        writer.u32(self.xid | u32::from(self.kind) << 24);
+        let ids = [(code::CLIENT_ID, &self.client_id), (code::SERVER_ID, &self.server_id)];
+        for (option, id) in ids {
+            if let Some(id) = id {
+                writer.u16(option).u16(id.len() as u16).put(id);
+            }
+        }
+        if self.rapid {
+            writer.u16(code::RAPID_COMMIT).u16(0);
+        }
+        for ia in &self.ias {
+            let item = if ia.is_prefix { 25 } else { 24 };
+            let len = 12 + ia.given.len() * (4 + item) + ia.status.map_or(0, |_| 10);
+            writer.u16(if ia.is_prefix { code::IA_PD } else { code::IA_NA }).u16(len as u16);
+            writer.u32(ia.iaid).u32(ia.t1_s).u32(ia.t2_s);
+            for given in &ia.given {
+                let (times, address) = ([given.preferred_s, given.valid_s], given.address.octets());
+                if ia.is_prefix {
+                    writer.u16(code::IAPREFIX).u16(25).u32(times[0]).u32(times[1]);
+                    writer.u8(given.prefix_len).put(&address);
+                } else {
+                    writer.u16(code::IAADDR).u16(24).put(&address).u32(times[0]).u32(times[1]);
+                }
+            }
+            put_status(&mut writer, ia.status);
+        }
+        put_status(&mut writer, self.status);
+        assert!(!writer.overflowed());
+        let message = writer.written().to_vec();
+        if self.relay.is_empty() {
+            return message;
+        }
+        let mut octets = self.relay.clone();
+        octets.extend(code::RELAY_MSG.to_be_bytes());
+        octets.extend((message.len() as u16).to_be_bytes());
+        octets.extend(message);
+        octets
+    }
+}
+
+/// Relayed clients that ask for `ask`, on two links.
+pub fn relayed(ask: Ask) -> Clients {
+    Clients::new(ask, Expect::Dhcp, &LINKS, 1)
+}
+
+/// 100 exchanges within one second, each asking for `ask`.
+pub fn hundred(ask: Ask, mut server: impl FnMut(&Request<'_>) -> Vec<(u64, Vec<u8>)>) -> Outcome {
+    let kind = |octets: &[u8]| Request { octets }.kind();
+    play_world(relayed(ask), 100.0, 1_000 * MS, kind, |octets| server(&Request { octets }))
+}

@@ -1,0 +1,142 @@
+//! Whole DHCPv6 runs over loopback against a responder thread, and against the plain responder.
+//! What is asserted never depends on how fast the machine is.
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
+#[allow(dead_code, reason = "shared with other tests")]
+mod common;
+#[path = "common/responder.rs"]
+mod responder;
+#[allow(dead_code, reason = "shared with other tests")]
+#[path = "common/v6.rs"]
+mod v6;
+
+use std::fs;
+use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::sync::atomic::AtomicBool;
+
+use base::time::NS_PER_S;
+use common::MS;
+use dhcp_load::population::Limits;
+use dhcp_load::v6::{Access, Ask, Target};
+use dhcp_load::{Expect, LoadError, Report, Segmentation, Settings, run_report};
+use load::Rate;
+use responder::{beside, respond};
+use v6::Request;
+
+const BOTH: Ask = Ask { na: true, pd: true, ias: 1, rapid_commit: false };
+
+/// Runs `client` while `serve` answers on the address that it is given.
+fn against<R>(
+    serve: impl FnOnce(&netio::UdpSocket, &AtomicBool) + Send,
+    client: impl FnOnce(SocketAddrV6) -> R,
+) -> R {
+    beside("::1", serve, |address| {
+        let SocketAddr::V6(address) = address else { unreachable!() };
+        client(address)
+    })
+}
+
+fn good(socket: &netio::UdpSocket, stop: &AtomicBool) {
+    respond(socket, stop, |octets| Request { octets }.good().octets());
+}
+
+fn settings(server: SocketAddrV6, ask: Ask) -> Settings<Target> {
+    let relays = vec![SocketAddrV6::new(Ipv6Addr::LOCALHOST, 0, 0, 0)];
+    let access = Access::Relayed { relays, links: v6::LINKS.to_vec() };
+    let rate = Rate::per_second(2_000.0).unwrap();
+    Settings {
+        duration_ns: 200 * MS,
+        limits: Limits { deadline_ns: 60 * NS_PER_S, grace_ns: NS_PER_S },
+        ..Settings::new(Target { server, access, ask }, rate)
+    }
+}
+
+fn run(settings: &Settings<Target>) -> Report {
+    run_report(settings, &AtomicBool::new(false)).unwrap()
+}
+
+#[test]
+fn a_good_server_gets_every_exchange_and_every_lease_is_listed() {
+    let list = std::env::temp_dir().join(format!("godwit-leases6-{}.csv", std::process::id()));
+    for segmentation in [Segmentation::Auto, Segmentation::Off] {
+        let report = against(good, |server| {
+            let leases = Some(list.clone());
+            run(&Settings { leases, segmentation, ..settings(server, BOTH) })
+        });
+        let exchanges = report.load.exchanges;
+        assert_eq!((exchanges.due, exchanges.on_time, exchanges.in_flight_at_end), (400, 400, 0));
+        assert_eq!((report.load.messages.sent, report.load.messages.received), (800, 800));
+        assert_eq!((report.load.leases, report.conflicts), (800, 0));
+        assert_eq!((report.stages["replies"], report.rejections.len()), (400, 0));
+        assert_eq!(report.load.segmentation, segmentation == Segmentation::Auto);
+        let rows = fs::read_to_string(&list).unwrap();
+        fs::remove_file(&list).unwrap();
+        assert_eq!(rows.lines().count(), 801);
+        assert!(rows.starts_with("address,prefix_len,lease_type,duid,iaid\n"), "{rows}");
+        for row in [
+            "2001:db8:1::1:0:5,128,0,00:01:00:01:2a:00:00:00:02:67:00:00:00:05,1",
+            "2001:db8:8001:0:5::,80,2,00:01:00:01:2a:00:00:00:02:67:00:00:00:05,1",
+        ] {
+            assert!(rows.contains(&format!("\n{row}\n")), "{row}: {rows}");
+        }
+        let json: serde_json::Value =
+            serde_json::from_str(&serde_json::to_string(&report).unwrap()).unwrap();
+        assert_eq!(
+            (&json["tool"], &json["settings"]["ia"]),
+            (&"godwit load dhcp6".into(), &"na+pd".into())
+        );
+        let read: measure::record::LoadRecord = serde_json::from_value(json).unwrap();
+        assert_eq!(read, report.load);
+    }
+}
+
+#[test]
+fn the_plain_responder_completes_exchanges_in_echo_mode_only() {
+    let plain = |socket: &netio::UdpSocket, stop: &AtomicBool| {
+        netio::limit::answer(socket, false, stop).unwrap();
+    };
+    let measured =
+        against(plain, |server| run(&Settings { expect: Expect::Echo, ..settings(server, BOTH) }));
+    assert_eq!((measured.load.exchanges.on_time, measured.load.leases), (400, 0));
+    let judged = against(plain, |server| run(&settings(server, BOTH)));
+    assert_eq!((judged.load.exchanges.on_time, judged.load.exchanges.invalid), (0, 400));
+    assert_eq!(judged.invalid_reasons["relay"], 400);
+}
+
+#[test]
+fn what_cannot_work_is_said_before_anything_is_sent() {
+    let server = SocketAddrV6::new(Ipv6Addr::LOCALHOST, 547, 0, 0);
+    let problems = |change: &dyn Fn(&mut Settings<Target>)| {
+        let mut wrong = settings(server, BOTH);
+        change(&mut wrong);
+        match run_report(&wrong, &AtomicBool::new(false)) {
+            Err(LoadError::Settings(problems)) => problems.len(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let relay = |text: &str| text.parse::<SocketAddrV6>().unwrap();
+    let relays = |relays| Access::Relayed { relays, links: Vec::new() };
+    assert_eq!(problems(&|wrong| wrong.target.ask.ias = 9), 1);
+    assert_eq!(problems(&|wrong| wrong.target.access = relays(vec![])), 1);
+    assert_eq!(problems(&|wrong| wrong.target.access = relays(vec![relay("[::]:547")])), 1);
+    assert_eq!(
+        problems(&|wrong| {
+            wrong.threads = 3;
+            wrong.target.access = relays(vec![relay("[::1]:547"), relay("[::2]:548")]);
+        }),
+        2
+    );
+    assert_eq!(
+        problems(&|wrong| {
+            wrong.threads = 2;
+            wrong.target.access = Access::Direct { interface: "lo".into(), port: 0 };
+        }),
+        1
+    );
+    // 2^23 exchanges can be told apart.
+    assert_eq!(problems(&|wrong| wrong.rate = Rate::per_second(100_000.0).unwrap()), 1);
+    let mut wrong = settings(server, BOTH);
+    wrong.target.access = Access::Direct { interface: "lo".into(), port: 0 };
+    let error = run_report(&wrong, &AtomicBool::new(false)).unwrap_err().to_string();
+    assert!(error.starts_with("cannot find a link-local address on lo"), "{error}");
+}

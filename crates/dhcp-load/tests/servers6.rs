@@ -1,0 +1,299 @@
+//! DHCPv6 servers that behave and misbehave, on virtual time, each with the exact ledger that it
+//! must produce. What both families share is in the test of DHCPv4.
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
+#[allow(dead_code, reason = "shared with other tests")]
+mod common;
+#[allow(dead_code, reason = "shared with other tests")]
+#[path = "common/v6.rs"]
+mod v6;
+
+use std::net::Ipv6Addr;
+
+use base::Random;
+use common::{MS, play_world};
+use dhcp_load::fault::{Fault, Refusal};
+use dhcp_load::v6::Ask;
+use dhcp_load::v6::answer::kind;
+use v6::{Given, LINKS, Reply, Request, hundred};
+
+const BOTH: Ask = Ask { na: true, pd: true, ias: 1, rapid_commit: false };
+const RAPID: Ask = Ask { rapid_commit: true, ..Ask::ADDRESS };
+
+#[test]
+fn a_good_server_completes_everything_that_is_asked_for() {
+    let prefix = Ask { na: false, pd: true, ..BOTH };
+    let asks = [(Ask::ADDRESS, 1), (prefix, 1), (BOTH, 2), (Ask { ias: 8, ..BOTH }, 16)];
+    for (ask, leases) in asks {
+        let outcome = hundred(ask, |request| {
+            assert_eq!(request.link(), LINKS[request.client() as usize % 2]);
+            vec![(3 * MS, request.good().octets())]
+        });
+        assert_eq!(outcome.classes(), [100, 0, 0, 0, 0, 0, 0], "{:?}", outcome.tally);
+        assert_eq!((outcome.leases.leased, outcome.leases.conflicts), (100 * leases, 0));
+        assert_eq!((outcome.tally.offers, outcome.tally.grants), (100, 100));
+        assert_eq!((outcome.tally.moved, outcome.tally.unmatched), (0, 0));
+        assert_eq!(outcome.requests[&kind::REQUEST], 100);
+        let latency = outcome.ledger.latency_due();
+        assert_eq!((latency.min(), latency.max()), (Some(6 * MS), Some(6 * MS)));
+    }
+}
+
+#[test]
+fn rapid_commit_ends_an_exchange_with_two_messages_where_both_sides_want_it() {
+    let both_want = hundred(RAPID, |request| vec![(MS, request.rapid().octets())]);
+    assert_eq!(both_want.classes(), [100, 0, 0, 0, 0, 0, 0]);
+    assert_eq!((both_want.requests.get(&kind::REQUEST), both_want.leases.leased), (None, 100));
+    let client_wants = hundred(RAPID, |request| vec![(MS, request.good().octets())]);
+    assert_eq!(client_wants.classes(), [100, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(client_wants.requests[&kind::REQUEST], 100);
+    // A REPLY to a SOLICIT without the option, or that nobody asked for.
+    for (ask, has_option) in [(RAPID, false), (Ask::ADDRESS, true)] {
+        let outcome = hundred(ask, |request| {
+            let mut reply = request.good();
+            (reply.kind, reply.rapid) = (kind::REPLY, has_option);
+            vec![(MS, reply.octets())]
+        });
+        assert_eq!(outcome.classes(), [0, 0, 0, 0, 100, 0, 0]);
+        assert_eq!(outcome.tally.faults[Fault::Kind.index()], 100);
+    }
+}
+
+#[test]
+fn refusals_are_counted_by_their_status_wherever_it_stands() {
+    for status in [1, 2, 3, 4, 5, 6, 9] {
+        for stage in [kind::SOLICIT, kind::REQUEST] {
+            for in_message in [false, true] {
+                let outcome = hundred(Ask::ADDRESS, |request| {
+                    let mut reply = request.good();
+                    if request.kind() == stage && in_message {
+                        (reply.status, reply.ias) = (Some(status), Vec::new());
+                    } else if request.kind() == stage {
+                        (reply.ias[0].status, reply.ias[0].given) = (Some(status), Vec::new());
+                    }
+                    vec![(MS, reply.octets())]
+                });
+                assert_eq!(outcome.classes(), [0, 0, 0, 100, 0, 0, 0], "{status} {stage}");
+                let how = Refusal::of_status(status).unwrap();
+                assert_eq!(outcome.tally.refusals[how.index()], 100);
+                assert_eq!(outcome.leases.leased, 0);
+            }
+        }
+    }
+    let success = hundred(BOTH, |request| {
+        let mut reply = request.good();
+        reply.status = Some(0);
+        reply.ias[0].status = Some(0);
+        vec![(MS, reply.octets())]
+    });
+    assert_eq!(success.classes(), [100, 0, 0, 0, 0, 0, 0]);
+}
+
+#[test]
+fn what_is_granted_beside_a_refusal_is_a_lease() {
+    let outcome = hundred(BOTH, |request| {
+        let mut reply = request.good();
+        if request.kind() == kind::REQUEST {
+            (reply.ias[1].status, reply.ias[1].given) = (Some(6), Vec::new());
+        }
+        vec![(MS, reply.octets())]
+    });
+    assert_eq!(outcome.classes(), [0, 0, 0, 100, 0, 0, 0]);
+    assert_eq!(outcome.tally.refusals[Refusal::NoPrefixAvail.index()], 100);
+    assert_eq!(outcome.leases.leased, 100, "the addresses");
+}
+
+#[test]
+fn answers_that_break_the_protocol_are_invalid_by_their_fault() {
+    type Spoil = fn(&mut Reply);
+    let faults: [(Fault, Spoil); 16] = [
+        (Fault::NoClient, |reply| reply.client_id = None),
+        (Fault::NoServer, |reply| reply.server_id = None),
+        (Fault::Relay, |reply| reply.relay[2] ^= 1),
+        (Fault::Relay, |reply| reply.relay[1] = 1),
+        (Fault::Relay, |reply| reply.relay[0] = kind::RELAY_FORW),
+        (Fault::Relay, |reply| reply.relay.clear()),
+        (Fault::Kind, |reply| reply.kind = 10),
+        (Fault::Transaction, |reply| reply.xid ^= 1),
+        (Fault::Association, |reply| reply.ias[0].iaid = 2),
+        (Fault::Association, |reply| reply.ias[0].iaid = 33),
+        (Fault::Association, |reply| reply.ias.push(reply.ias[0].clone())),
+        (Fault::NoAddress, |reply| drop(reply.ias.pop())),
+        (Fault::NoAddress, |reply| reply.ias[0].given.clear()),
+        (Fault::NoAddress, |reply| {
+            let given = &mut reply.ias[1].given[0];
+            (given.preferred_s, given.valid_s) = (0, 0);
+        }),
+        (Fault::Timers, |reply| reply.ias[0].t1_s = 1_441),
+        (Fault::Lifetimes, |reply| reply.ias[1].given[0].preferred_s = 3_601),
+    ];
+    for (number, (fault, spoil)) in faults.into_iter().enumerate() {
+        for stage in [kind::SOLICIT, kind::REQUEST] {
+            let outcome = hundred(BOTH, |request| {
+                let mut reply = request.good();
+                if request.kind() == stage {
+                    spoil(&mut reply);
+                }
+                vec![(MS, reply.octets())]
+            });
+            let counts = outcome.classes();
+            assert_eq!(counts, [0, 0, 0, 0, 100, 0, 0], "{fault:?} {number} {stage}");
+            assert_eq!(outcome.tally.faults[fault.index()], 100, "{fault:?} {number} {stage}");
+        }
+    }
+    let endless = hundred(Ask::ADDRESS, |request| {
+        let mut reply = request.good();
+        reply.ias[0].given = vec![reply.ias[0].given[0].clone(); 3];
+        vec![(MS, reply.octets())]
+    });
+    assert_eq!(endless.tally.faults[Fault::TooLong.index()], 100);
+    let taken_over = hundred(Ask::ADDRESS, |request| {
+        let mut reply = request.good();
+        if request.kind() == kind::REQUEST {
+            reply.server_id.as_mut().unwrap()[10] ^= 1;
+        }
+        vec![(MS, reply.octets())]
+    });
+    assert_eq!(taken_over.tally.faults[Fault::ServerChanged.index()], 100);
+}
+
+#[test]
+fn an_answer_for_another_client_is_told_by_duid_and_by_peer_address() {
+    type Spoil = fn(&mut Reply);
+    let spoils: [Spoil; 3] = [
+        |reply| reply.relay[33] ^= 1,
+        |reply| reply.client_id.as_mut().unwrap()[13] ^= 1,
+        |reply| reply.client_id.as_mut().unwrap().truncate(13),
+    ];
+    for spoil in spoils {
+        for stage in [kind::SOLICIT, kind::REQUEST] {
+            let outcome = hundred(Ask::ADDRESS, |request| {
+                let mut reply = request.good();
+                if request.kind() == stage {
+                    spoil(&mut reply);
+                }
+                vec![(MS, reply.octets())]
+            });
+            assert_eq!(outcome.classes(), [0, 0, 0, 0, 0, 100, 0]);
+        }
+    }
+}
+
+#[test]
+fn another_transaction_identifier_belongs_to_nobody() {
+    let outcome = hundred(Ask::ADDRESS, |request| {
+        let mut reply = request.good();
+        reply.xid ^= 0x80_0000;
+        vec![(0, vec![1; 3]), (0, vec![12; 40]), (MS, reply.octets())]
+    });
+    assert_eq!(outcome.classes(), [0, 0, 100, 0, 0, 0, 0]);
+    assert_eq!((outcome.tally.malformed, outcome.tally.unmatched), (200, 100));
+}
+
+#[test]
+fn a_server_may_grant_something_else_than_it_advertised() {
+    let outcome = hundred(BOTH, |request| {
+        let mut reply = request.good();
+        // Another order is not another lease.
+        reply.ias.reverse();
+        if request.kind() == kind::REQUEST && request.client().is_multiple_of(2) {
+            reply.ias[0].given[0].prefix_len = 72;
+        }
+        vec![(MS, reply.octets())]
+    });
+    assert_eq!(outcome.classes(), [100, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(outcome.tally.moved, 50);
+    let reversed = hundred(BOTH, |request| {
+        let mut reply = request.good();
+        if request.kind() == kind::REQUEST {
+            reply.ias.reverse();
+        }
+        vec![(MS, reply.octets())]
+    });
+    assert_eq!((reversed.classes()[0], reversed.tally.moved), (100, 0));
+}
+
+#[test]
+fn a_message_answered_twice_spoils_an_exchange() {
+    for twice in [kind::SOLICIT, kind::REQUEST] {
+        let outcome = hundred(Ask::ADDRESS, |request| {
+            let mut answers = vec![(MS, request.good().octets())];
+            if request.kind() == twice && request.client().is_multiple_of(2) {
+                answers.push((MS, request.good().octets()));
+            }
+            answers
+        });
+        // Nobody waits for the second answer to the last exchange.
+        let spoiled = outcome.classes()[6];
+        assert!((49..=50).contains(&spoiled), "{:?}", outcome.classes());
+        assert_eq!((outcome.classes()[0], outcome.requests[&kind::REQUEST]), (100 - spoiled, 100));
+    }
+    // Two servers answer rapidly: the second grant is superfluous.
+    let twice = hundred(RAPID, |request| {
+        let mut answers = vec![(MS, request.good().octets())];
+        if request.kind() == kind::SOLICIT {
+            answers.push((2 * MS - 1, request.rapid().octets()));
+        }
+        answers
+    });
+    assert_eq!((twice.classes()[6], twice.tally.repeated), (100, 100));
+}
+
+#[test]
+fn one_prefix_for_two_clients_is_a_conflict() {
+    let outcome = hundred(BOTH, |request| {
+        let mut reply = request.good();
+        let half = (request.client() / 2) as u16;
+        reply.ias[1].given[0].address = Ipv6Addr::new(0x2001, 0xdb8, 0x9000, half, 0, 0, 0, 0);
+        vec![(MS, reply.octets())]
+    });
+    assert_eq!(outcome.classes(), [100, 0, 0, 0, 0, 0, 0]);
+    // Clients 7 to 106: all but the first and the last share a prefix with their neighbour.
+    assert_eq!((outcome.leases.leased, outcome.leases.conflicts), (100 + 51, 49));
+    assert_eq!(outcome.leases.examples[0].address, "2001:db8:9000:4::/80");
+    assert!(outcome.leases.examples[0].second.ends_with(":00:09 IAID 1"));
+    // The same address for two associations of one client is one as well.
+    let same = hundred(Ask { ias: 2, ..Ask::ADDRESS }, |request| {
+        let mut reply = request.good();
+        reply.ias[1].given = reply.ias[0].given.clone();
+        vec![(MS, reply.octets())]
+    });
+    assert_eq!((same.leases.leased, same.leases.conflicts), (100, 100));
+}
+
+/// Whatever a server does, every exchange ends in exactly one class.
+#[test]
+fn every_exchange_ends_once_under_any_server() {
+    let read_kind = |octets: &[u8]| Request { octets }.kind();
+    for seed in 0..40 {
+        let mut random = Random::from_seed(seed);
+        let ask = Ask { ias: 2, rapid_commit: seed % 2 == 0, ..BOTH };
+        let outcome = play_world(v6::relayed(ask), 2_000.0, 1_000 * MS, read_kind, |octets| {
+            let request = Request { octets };
+            let mut answers = Vec::new();
+            while random.chance(9, 10) && answers.len() < 3 {
+                let mut reply = if random.chance(1, 2) { request.good() } else { request.rapid() };
+                if random.chance(1, 10) {
+                    reply.ias[0].status = Some(random.below(8) as u16);
+                }
+                if random.chance(1, 20) {
+                    let address = Ipv6Addr::from(u128::from(random.next_u64()));
+                    let more = Given { address, prefix_len: 64, preferred_s: 0, valid_s: 1 };
+                    reply.ias[1].given.push(more);
+                }
+                let mut octets = reply.octets();
+                if random.chance(1, 10) {
+                    let at = random.below(octets.len() as u64) as usize;
+                    octets[at] = random.next_u32() as u8;
+                }
+                octets.truncate(octets.len() - usize::from(random.chance(1, 50)));
+                answers.push((random.next_u64() >> (31 + random.below(30)), octets));
+            }
+            answers
+        });
+        assert_eq!(outcome.classes().iter().sum::<u64>(), 2_000, "seed {seed}");
+        assert!(outcome.classes().iter().all(|&count| count > 0), "{:?}", outcome.classes());
+        let completed = outcome.classes()[0] + outcome.classes()[6];
+        assert_eq!(outcome.ledger.latency_due().count(), completed, "seed {seed}");
+    }
+}

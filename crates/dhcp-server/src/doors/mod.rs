@@ -1,0 +1,136 @@
+//! The places where messages come in and replies go out. A door is one socket of one shard; which
+//! doors there shall be is `plan`'s, opening and closing them while shards run is `keeper`'s, when to
+//! look again is `tending`'s.
+
+mod keeper;
+mod listening;
+mod plan;
+mod tending;
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+use dhcp_engine::InterfaceNames;
+use netio::{PacketSocket, UdpSocket};
+
+pub(crate) use listening::Listening;
+pub(crate) use tending::Tending;
+
+/// What a door is made of.
+#[derive(Debug)]
+pub(crate) enum Socket {
+    /// For whoever has an address.
+    Udp(UdpSocket),
+    /// For stations on the link that have none.
+    Packet(PacketSocket),
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Udp(socket) => socket.as_fd(),
+            Self::Packet(socket) => socket.as_fd(),
+        }
+    }
+}
+
+/// The kinds of [`Socket`]; in the order in which they are opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// [`Socket::Packet`].
+    Packet,
+    /// [`Socket::Udp`] at one of our addresses, or at all.
+    Udp,
+    /// [`Socket::Udp`] at a group's address, which its first shard has joined.
+    Group,
+}
+
+/// One interface, as long as it exists: another one of the same name has another index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Device {
+    pub(crate) name: String,
+    pub(crate) index: u32,
+}
+
+/// Where a door stands. Each shard has one there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) kind: Kind,
+    /// `None`: all interfaces.
+    pub(crate) device: Option<Device>,
+    /// Unspecified: all addresses.
+    pub(crate) address: IpAddr,
+}
+
+impl Place {
+    /// What a socket is bound to here, `port` given; a link-local address is one of the device.
+    pub(crate) fn socket_address(&self, port: u16) -> SocketAddr {
+        match self.address {
+            IpAddr::V4(address) => (address, port).into(),
+            IpAddr::V6(address) => {
+                let is_of_link = address.is_unicast_link_local() || address.is_multicast();
+                let device = self.device.as_ref().filter(|_| is_of_link);
+                SocketAddrV6::new(address, port, 0, device.map_or(0, |device| device.index)).into()
+            }
+        }
+    }
+
+    /// Whether what goes out here can go through interface `index`.
+    pub(crate) fn reaches(&self, index: u32) -> bool {
+        self.device.as_ref().is_none_or(|device| device.index == index)
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.device {
+            Some(device) => f.write_str(&device.name)?,
+            None => f.write_str("all interfaces")?,
+        }
+        match self.kind {
+            Kind::Packet => f.write_str(" for clients without an address"),
+            Kind::Udp if self.address.is_unspecified() => Ok(()),
+            Kind::Udp | Kind::Group => write!(f, ", {}", self.address),
+        }
+    }
+}
+
+/// A socket of one shard.
+#[derive(Debug)]
+pub(crate) struct Door {
+    /// Unlike any other door's that is open, or that replies on their way may still name.
+    pub(crate) id: u16,
+    pub(crate) place: Place,
+    pub(crate) socket: Socket,
+}
+
+/// All doors of all shards, and what is known of the interfaces behind them.
+#[derive(Debug, Default)]
+pub(crate) struct Doors {
+    /// The doors of each shard.
+    shards: Vec<Vec<Arc<Door>>>,
+    pub(crate) names: Arc<InterfaceNames>,
+    /// The address to answer from, by interface index, ascending.
+    addresses: Vec<(u32, Ipv4Addr)>,
+}
+
+impl Doors {
+    /// The doors of shard number `shard`.
+    pub(crate) fn of_shard(&self, shard: usize) -> &[Arc<Door>] {
+        &self.shards[shard]
+    }
+
+    /// Our own address on interface `index`, by which clients without one know us.
+    pub(crate) fn address(&self, index: u32) -> Option<Ipv4Addr> {
+        let at = self.addresses.binary_search_by_key(&index, |&(index, _)| index).ok()?;
+        Some(self.addresses[at].1)
+    }
+
+    /// No doors, and one interface with an address.
+    #[cfg(test)]
+    pub(crate) fn with_address(index: u32, address: Ipv4Addr) -> Self {
+        Self { addresses: vec![(index, address)], ..Self::default() }
+    }
+}

@@ -1,0 +1,290 @@
+//! Which doors `interfaces-config` asks for on the machine as it is (Kea reference §1.5).
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use netio::interface::Interface;
+
+use super::listening::{Listening, Manner};
+use super::{Device, Kind, Place};
+
+const ANYWHERE: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+/// All_DHCP_Relay_Agents_and_Servers and All_DHCP_Servers (RFC 9915 §7.1).
+const GROUPS: [IpAddr; 2] = [
+    IpAddr::V6(Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2)),
+    IpAddr::V6(Ipv6Addr::new(0xff05, 0, 0, 0, 0, 0, 1, 3)),
+];
+
+/// What there shall be.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Plan {
+    /// In the order in which they are opened.
+    pub(super) places: Vec<Place>,
+    /// What the configuration names and the machine does not have, one sentence each.
+    pub(super) missing: Vec<String>,
+    /// The address to answer from, by interface index, ascending.
+    pub(super) addresses: Vec<(u32, Ipv4Addr)>,
+}
+
+/// The doors of `listening` on a machine with the interfaces `machine`, ascending by index.
+pub(super) fn plan(listening: &Listening, machine: &[Interface]) -> Plan {
+    let mut plan = Plan { addresses: answer_from(listening, machine), ..Plan::default() };
+    if listening.everywhere {
+        match listening.manner {
+            // It covers every other entry, and two sockets would split the datagrams between them.
+            Manner::Raw4 | Manner::Udp4 => {
+                if listening.manner == Manner::Raw4 {
+                    plan.add(Kind::Packet, None, ANYWHERE);
+                }
+                plan.add(Kind::Udp, None, ANYWHERE);
+                return plan;
+            }
+            Manner::Udp6 => {
+                let is_linked = |interface: &&Interface| {
+                    interface.is_up && interface.is_multicast && interface.link_local().is_some()
+                };
+                machine.iter().filter(is_linked).for_each(|interface| plan.add_link(interface));
+            }
+        }
+    }
+    for (name, address) in &listening.named {
+        match machine.iter().find(|interface| interface.name == *name) {
+            Some(interface) if listening.manner == Manner::Udp6 => {
+                plan.add_named_v6(interface, *address);
+            }
+            Some(interface) => {
+                plan.add_named(interface, *address, listening.manner == Manner::Raw4);
+            }
+            None => plan.missing.push(format!("this machine has no interface `{name}`")),
+        }
+    }
+    plan.places.sort_by_key(|place| place.kind != Kind::Packet);
+    plan
+}
+
+impl Plan {
+    fn add(&mut self, kind: Kind, device: Option<Device>, address: IpAddr) {
+        let place = Place { kind, device, address };
+        if !self.places.contains(&place) {
+            self.places.push(place);
+        }
+    }
+
+    /// The doors of a link that has an IPv6 address of its own.
+    fn add_link(&mut self, interface: &Interface) {
+        let device = Device { name: interface.name.clone(), index: interface.index };
+        if let Some(link_local) = interface.link_local() {
+            self.add(Kind::Udp, Some(device.clone()), link_local.into());
+        }
+        for group in GROUPS {
+            self.add(Kind::Group, Some(device.clone()), group);
+        }
+    }
+
+    /// An address is listened to besides the link, not instead of it.
+    fn add_named_v6(&mut self, interface: &Interface, address: Option<IpAddr>) {
+        let (name, addresses) = (&interface.name, &interface.addresses);
+        if let Some(address) = address {
+            if addresses.contains(&address) {
+                let device = Device { name: name.clone(), index: interface.index };
+                self.add(Kind::Udp, Some(device), address);
+            } else {
+                self.missing.push(format!("interface `{name}` has no address {address}"));
+            }
+        }
+        if !interface.is_up {
+            self.missing.push(format!("interface `{name}` is down"));
+        } else if interface.link_local().is_some() {
+            self.add_link(interface);
+        } else if address.is_none() {
+            self.missing.push(format!("interface `{name}` has no link-local address"));
+        }
+    }
+
+    fn add_named(&mut self, interface: &Interface, address: Option<IpAddr>, is_raw: bool) {
+        let (name, addresses) = (&interface.name, &interface.addresses);
+        let device = Some(Device { name: name.clone(), index: interface.index });
+        match address {
+            Some(address) if !addresses.contains(&address) => {
+                return self.missing.push(format!("interface `{name}` has no address {address}"));
+            }
+            Some(address) => self.add(Kind::Udp, device.clone(), address),
+            None => self.add(Kind::Udp, device.clone(), ANYWHERE),
+        }
+        // Only Ethernet has broadcasts that packet sockets are for.
+        if !is_raw || interface.is_loopback || interface.mac.is_none() {
+            return;
+        }
+        if !interface.is_up {
+            self.missing.push(format!("interface `{name}` is down"));
+        } else if addresses.iter().any(IpAddr::is_ipv4) {
+            self.add(Kind::Packet, device, ANYWHERE);
+        } else {
+            self.missing.push(format!("interface `{name}` has no IPv4 address"));
+        }
+    }
+}
+
+/// For each interface with an IPv4 address the one that clients shall know us by: the first that
+/// the configuration names, else its first.
+fn answer_from(listening: &Listening, machine: &[Interface]) -> Vec<(u32, Ipv4Addr)> {
+    let chosen = |interface: &Interface| {
+        listening.named.iter().find_map(|(name, address)| match address {
+            Some(IpAddr::V4(address))
+                if *name == interface.name && interface.addresses.contains(&(*address).into()) =>
+            {
+                Some(*address)
+            }
+            _ => None,
+        })
+    };
+    let first = |interface: &Interface| {
+        interface.addresses.iter().find_map(|address| match address {
+            IpAddr::V4(address) => Some(*address),
+            IpAddr::V6(_) => None,
+        })
+    };
+    machine
+        .iter()
+        .filter_map(|interface| {
+            let address = chosen(interface).or_else(|| first(interface))?;
+            Some((interface.index, address))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use dhcp_config::{InterfaceSelection, InterfacesConfig, InterfacesConfig6, SocketType};
+
+    fn named(name: &str, address: Option<Ipv4Addr>) -> InterfaceSelection {
+        InterfaceSelection::Named { name: name.into(), address }
+    }
+
+    fn config(socket_type: SocketType, interfaces: Vec<InterfaceSelection>) -> Listening {
+        Listening::v4(&InterfacesConfig { interfaces, socket_type, ..InterfacesConfig::default() })
+    }
+
+    fn interface(name: &str, index: u32, addresses: &[[u8; 4]]) -> Interface {
+        Interface {
+            name: name.into(),
+            index,
+            is_up: true,
+            is_loopback: name == "lo",
+            is_multicast: true,
+            mac: Some([2, 0, 0, 0, 0, index as u8]),
+            addresses: addresses.iter().map(|&octets| octets.into()).collect(),
+        }
+    }
+
+    fn machine() -> Vec<Interface> {
+        vec![
+            interface("lo", 1, &[[127, 0, 0, 1]]),
+            interface("eth0", 2, &[[192, 0, 2, 1], [192, 0, 2, 2]]),
+            interface("eth1", 5, &[]),
+        ]
+    }
+
+    /// The plan's places in words.
+    fn places(plan: &Plan) -> Vec<String> {
+        plan.places.iter().map(ToString::to_string).collect()
+    }
+
+    const DIRECT: &str = "eth0 for clients without an address";
+
+    #[test]
+    fn names_and_addresses_get_doors_of_both_kinds() {
+        let entries = vec![
+            named("eth0", Some([192, 0, 2, 2].into())),
+            named("eth0", Some([192, 0, 2, 1].into())),
+            named("lo", None),
+        ];
+        let raw = plan(&config(SocketType::Raw, entries.clone()), &machine());
+        assert_eq!(places(&raw), [DIRECT, "eth0, 192.0.2.2", "eth0, 192.0.2.1", "lo"]);
+        assert_eq!(raw.missing, Vec::<String>::new());
+        // The first address that is named, not the interface's first.
+        assert_eq!(raw.addresses, [(1, [127, 0, 0, 1].into()), (2, [192, 0, 2, 2].into())]);
+        let udp = plan(&config(SocketType::Udp, entries), &machine());
+        assert_eq!(places(&udp), ["eth0, 192.0.2.2", "eth0, 192.0.2.1", "lo"]);
+    }
+
+    #[test]
+    fn everywhere_is_one_door_of_each_kind_whatever_else_is_named() {
+        let entries = vec![named("eth9", None), InterfaceSelection::All];
+        let raw = plan(&config(SocketType::Raw, entries.clone()), &machine());
+        let direct = "all interfaces for clients without an address";
+        assert_eq!(places(&raw), [direct, "all interfaces"]);
+        assert!(raw.missing.is_empty());
+        let udp = plan(&config(SocketType::Udp, entries), &machine());
+        assert_eq!(places(&udp), ["all interfaces"]);
+        assert!(plan(&config(SocketType::Raw, Vec::new()), &machine()).places.is_empty());
+    }
+
+    #[test]
+    fn what_is_not_there_yet_is_named_and_waited_for() {
+        let entries = vec![
+            named("eth7", None),
+            named("eth0", Some([10, 0, 0, 1].into())),
+            named("eth1", None),
+        ];
+        let config = config(SocketType::Raw, entries);
+        let mut machine = machine();
+        let early = plan(&config, &machine);
+        assert_eq!(places(&early), ["eth1"]);
+        assert_eq!(
+            early.missing,
+            [
+                "this machine has no interface `eth7`",
+                "interface `eth0` has no address 10.0.0.1",
+                "interface `eth1` has no IPv4 address",
+            ]
+        );
+        machine[2].addresses.push([10, 1, 0, 1].into());
+        machine[2].is_up = false;
+        assert!(plan(&config, &machine).missing[2].contains("`eth1` is down"));
+        machine[2].is_up = true;
+        machine.push(interface("eth7", 9, &[[10, 7, 0, 1]]));
+        let later = plan(&config, &machine);
+        assert_eq!(later.missing.len(), 1);
+        assert_eq!(places(&later).len(), 4);
+        // The same name is another place when the interface is another one.
+        machine[3].index = 10;
+        assert_ne!(plan(&config, &machine).places, later.places);
+    }
+
+    #[test]
+    fn what_is_no_ethernet_gets_no_packet_socket() {
+        let mut machine = machine();
+        machine[1].mac = None;
+        let config = config(SocketType::Raw, vec![named("eth0", None)]);
+        assert_eq!(places(&plan(&config, &machine)), ["eth0"]);
+    }
+
+    #[test]
+    fn an_ipv6_link_has_its_own_address_and_the_groups() {
+        let mut machine = machine();
+        let link_local: IpAddr = "fe80::2".parse().unwrap();
+        let global: IpAddr = "2001:db8::2".parse().unwrap();
+        machine[1].addresses.extend([global, link_local]);
+        let entry = |address: Option<&str>| InterfaceSelection::Named {
+            name: "eth0".into(),
+            address: address.map(|address| address.parse().unwrap()),
+        };
+        let of = |interfaces| {
+            let config = InterfacesConfig6 { interfaces, ..InterfacesConfig6::default() };
+            plan(&Listening::v6(&config), &machine)
+        };
+        let link = ["eth0, fe80::2", "eth0, ff02::1:2", "eth0, ff05::1:3"];
+        assert_eq!(places(&of(vec![entry(None)])), link);
+        // Loopback has no link-local address, eth1 none at all.
+        assert_eq!(places(&of(vec![InterfaceSelection::All])), link);
+        let with_address = places(&of(vec![entry(Some("2001:db8::2"))]));
+        assert_eq!(with_address, [&["eth0, 2001:db8::2"], &link[..]].concat());
+        let absent = of(vec![entry(Some("2001:db8::3"))]);
+        assert_eq!(places(&absent), link);
+        assert_eq!(absent.missing, ["interface `eth0` has no address 2001:db8::3"]);
+        let bare = InterfaceSelection::Named { name: "eth1".into(), address: None };
+        assert_eq!(of(vec![bare]).missing, ["interface `eth1` has no link-local address"]);
+    }
+}

@@ -1,0 +1,200 @@
+//! When to look at the machine again: when the kernel says that interfaces or addresses have
+//! changed, when the configuration is read again, and while sockets that could not be opened are
+//! worth another try.
+
+use std::sync::Arc;
+
+use base::time::NS_PER_MS;
+use netio::interface::{self, Interface};
+use netio::{InterfaceWatch, NetError, PollFd};
+
+use super::keeper::{Keeper, Steer};
+use super::listening::Listening;
+use super::plan::{Plan, plan};
+use super::{Doors, Place};
+use crate::ServerError;
+use crate::log::{Severity, line};
+use crate::published::Published;
+
+/// Least time between two looks, however much changes.
+const LOOK_EVERY_NS: u64 = 100 * NS_PER_MS;
+
+/// Keeps the doors open that the configuration asks for.
+#[derive(Debug)]
+pub(crate) struct Tending {
+    listening: Listening,
+    keeper: Keeper,
+    machine: Vec<Interface>,
+    /// `None` when interfaces are looked at once only, or cannot be watched.
+    watch: Option<InterfaceWatch>,
+    published: Arc<Published<Doors>>,
+    /// What the operator has been told is wrong.
+    told: Vec<String>,
+    retries_left: u32,
+    /// When to look again, if that is known.
+    due_ns: Option<u64>,
+    looked_ns: u64,
+}
+
+/// What came of a look.
+struct Findings {
+    problems: Vec<NetError>,
+    missing: Vec<String>,
+}
+
+impl Tending {
+    /// Opens what there is to be opened, before the shards run.
+    ///
+    /// # Errors
+    ///
+    /// Nothing is configured; no socket could be opened, or not all although all are required, and
+    /// no further try is wanted.
+    pub(crate) fn start(
+        listening: Listening,
+        (port, shards, steer): (u16, u16, Steer),
+        now_ns: u64,
+    ) -> Result<Self, ServerError> {
+        if listening.is_empty() {
+            return Err(ServerError::NoInterfaces);
+        }
+        let nothing = Published::new(Arc::default(), shards.into());
+        let mut tending = Self {
+            retries_left: listening.max_retries,
+            listening,
+            keeper: Keeper::new(port, shards, steer),
+            machine: Vec::new(),
+            watch: None,
+            published: Arc::new(nothing),
+            told: Vec::new(),
+            due_ns: None,
+            looked_ns: 0,
+        };
+        // Before the first look, so that no change falls between the two.
+        tending.watch_if_wanted();
+        tending.machine = list()?;
+        let plan = plan(&tending.listening, &tending.machine);
+        let (_, problems) = tending.keeper.open(&plan);
+        let doors = Arc::new(tending.keeper.doors(&plan, &tending.machine));
+        tending.published = Arc::new(Published::new(doors, shards.into()));
+        let findings = Findings { problems, missing: plan.missing };
+        if tending.keeper.is_empty() && tending.retries_left == 0 && findings.missing.is_empty() {
+            let first = findings.problems.into_iter().next();
+            return Err(first.map_or(ServerError::NoInterfaces, ServerError::Socket));
+        }
+        tending.settle(findings, now_ns)?;
+        Ok(tending)
+    }
+
+    /// The doors, for the shards to follow.
+    pub(crate) fn published(&self) -> Arc<Published<Doors>> {
+        Arc::clone(&self.published)
+    }
+
+    /// What to wait for besides signals, and how long at most.
+    pub(crate) fn poll_fd(&self, now_ns: u64) -> Option<PollFd<'_>> {
+        // A busy machine may not keep us looking.
+        let may_look = now_ns >= self.looked_ns + LOOK_EVERY_NS;
+        self.watch.as_ref().filter(|_| may_look).map(PollFd::readable)
+    }
+
+    /// Looks again when something has changed or another try is due. `wake` makes the shards see
+    /// what is new.
+    ///
+    /// # Errors
+    ///
+    /// All sockets are required, and the last try to open one has failed.
+    pub(crate) fn tend(&mut self, now_ns: u64, wake: &impl Fn()) -> Result<(), ServerError> {
+        let is_due = self.due_ns.is_some_and(|due_ns| now_ns >= due_ns);
+        let may_look = now_ns >= self.looked_ns + LOOK_EVERY_NS;
+        let has_changed = may_look && self.watch.as_ref().is_some_and(InterfaceWatch::drain);
+        if is_due {
+            self.retries_left = self.retries_left.saturating_sub(1);
+        } else if !has_changed {
+            return Ok(());
+        } else if self.told.is_empty() && list()? == self.machine {
+            // Carriers, statistics, wireless chatter. With a door missing it may be that an
+            // address has just become fit to be bound to.
+            self.looked_ns = now_ns;
+            return Ok(());
+        }
+        self.look(now_ns, self.listening.re_detect, wake)
+    }
+
+    /// Follows another configuration.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tending::tend`].
+    pub(crate) fn reconfigure(
+        &mut self,
+        listening: Listening,
+        now_ns: u64,
+        wake: &impl Fn(),
+    ) -> Result<(), ServerError> {
+        self.retries_left = listening.max_retries;
+        self.listening = listening;
+        self.watch_if_wanted();
+        self.look(now_ns, self.listening.re_detect, wake)
+    }
+
+    fn watch_if_wanted(&mut self) {
+        if !self.listening.re_detect {
+            self.watch = None;
+        } else if self.watch.is_none() {
+            let watch = InterfaceWatch::open().map_err(|problem| {
+                line(Severity::Warn, &format!("{problem}; only a reload finds new interfaces"));
+            });
+            self.watch = watch.ok();
+        }
+    }
+
+    fn look(&mut self, now_ns: u64, may_list: bool, wake: &impl Fn()) -> Result<(), ServerError> {
+        self.looked_ns = now_ns;
+        if may_list {
+            self.machine = list()?;
+        }
+        let plan = plan(&self.listening, &self.machine);
+        let given_up = self.keeper.give_up(&plan);
+        if !given_up.is_empty() {
+            // What is opened next may need the address of what is closed now.
+            self.publish(&plan, wake);
+        }
+        let (opened, problems) = self.keeper.open(&plan);
+        self.publish(&plan, wake);
+        let tell = |places: &[Place], what: &str| {
+            places.iter().for_each(|place| line(Severity::Info, &format!("{what} {place}")));
+        };
+        tell(&given_up, "no longer listening on");
+        tell(&opened, "listening on");
+        self.settle(Findings { problems, missing: plan.missing }, now_ns)
+    }
+
+    fn publish(&self, plan: &Plan, wake: &impl Fn()) {
+        self.published.store(Arc::new(self.keeper.doors(plan, &self.machine)));
+        wake();
+        while !self.published.is_used() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+    }
+
+    /// Tells what is new among the problems, and decides whether to try again.
+    fn settle(&mut self, findings: Findings, now_ns: u64) -> Result<(), ServerError> {
+        let failed: Vec<String> = findings.problems.iter().map(ToString::to_string).collect();
+        let all: Vec<String> = failed.iter().chain(&findings.missing).cloned().collect();
+        let may_retry = !all.is_empty() && self.retries_left > 0;
+        let wait_ns = u64::from(self.listening.retry_wait_ms) * NS_PER_MS;
+        self.due_ns = may_retry.then_some(now_ns + wait_ns);
+        if !all.is_empty() && !may_retry && self.listening.require_all {
+            return Err(ServerError::NotListening(all.join("; ")));
+        }
+        for problem in all.iter().filter(|problem| !self.told.contains(problem)) {
+            line(Severity::Warn, &format!("not listening everywhere: {problem}"));
+        }
+        self.told = all;
+        Ok(())
+    }
+}
+
+fn list() -> Result<Vec<Interface>, ServerError> {
+    interface::list().map_err(|cause| ServerError::System { tried: "list interfaces", cause })
+}

@@ -1,0 +1,125 @@
+//! Packets from packet sockets on their way in: whole, sound, and for an interface on which we have
+//! an address to be known by.
+
+use base::Counters;
+use dhcp_engine::v4::Ingress;
+use netio::packet::Packet;
+use packet_wire::{Malformed, frame};
+
+use crate::doors::Doors;
+
+/// Packets that were left out: by what was wrong, and those that came through an interface without
+/// an address of our own.
+#[derive(Debug, Default)]
+pub(crate) struct FrameCounters {
+    malformed: Counters<{ Malformed::ALL.len() }>,
+    no_address: Counters<1>,
+}
+
+impl FrameCounters {
+    /// Every counter that is not zero, with its name.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (String, u64)> {
+        let malformed = Malformed::ALL.iter().map(|reason| format!("frame-{}", reason.name()));
+        malformed
+            .zip(self.malformed.snapshot())
+            .chain([("frame-no-address".to_owned(), self.no_address.value(0))])
+            .filter(|&(_, value)| value > 0)
+    }
+}
+
+/// The DHCP message in `packet` and how it came in; `None`, counted, when there is none for us.
+pub(crate) fn open<'p>(
+    packet: &Packet<'p>,
+    doors: &Doors,
+    door: u16,
+    counters: &FrameCounters,
+) -> Option<(&'p [u8], Ingress)> {
+    let Some(local) = doors.address(packet.interface) else {
+        counters.no_address.add(0, 1);
+        return None;
+    };
+    let datagram = match frame::open_packet(packet.octets) {
+        Ok(datagram) if packet.is_checksum_settled || datagram.is_checksum_right() => datagram,
+        Ok(_) => {
+            counters.malformed.add(Malformed::Checksum.index(), 1);
+            return None;
+        }
+        Err(reason) => {
+            counters.malformed.add(reason.index(), 1);
+            return None;
+        }
+    };
+    // The sockets' filter lets nothing else in.
+    let is_broadcast = true;
+    let (source, interface) = (datagram.source, packet.interface);
+    Some((datagram.payload, Ingress { source, local, interface, is_broadcast, door }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{Ipv4Addr, SocketAddrV4};
+
+    use base::Random;
+
+    const LOCAL: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+
+    fn sealed(payload: &[u8]) -> Vec<u8> {
+        let mut octets = vec![0; frame::PACKET_HEADROOM];
+        octets.extend(payload);
+        let nowhere = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 68);
+        let everyone = SocketAddrV4::new(Ipv4Addr::BROADCAST, 67);
+        frame::seal_packet(&mut octets, payload.len(), nowhere, everyone);
+        octets
+    }
+
+    fn counted(counters: &FrameCounters) -> Vec<(String, u64)> {
+        counters.entries().collect()
+    }
+
+    #[test]
+    fn a_sound_packet_opens_and_others_are_counted() {
+        let doors = Doors::with_address(3, LOCAL);
+        let counters = FrameCounters::default();
+        let good = sealed(b"DHCP");
+        let packet = Packet { octets: &good, interface: 3, is_checksum_settled: false };
+        let (octets, ingress) = open(&packet, &doors, 7, &counters).unwrap();
+        assert_eq!(octets, b"DHCP");
+        assert_eq!((ingress.local, ingress.interface, ingress.door), (LOCAL, 3, 7));
+        assert!(ingress.is_broadcast && ingress.source.ip().is_unspecified());
+        assert!(counted(&counters).is_empty());
+
+        assert!(open(&Packet { interface: 4, ..packet }, &doors, 7, &counters).is_none());
+        let mut bad = good.clone();
+        bad[frame::PACKET_HEADROOM] ^= 1;
+        let packet = Packet { octets: &bad, ..packet };
+        assert!(open(&packet, &doors, 7, &counters).is_none());
+        let expected = [("frame-checksum".to_owned(), 1), ("frame-no-address".to_owned(), 1)];
+        assert_eq!(counted(&counters), expected);
+        // The kernel vouches for it: it was never computed.
+        let packet = Packet { is_checksum_settled: true, ..packet };
+        assert!(open(&packet, &doors, 7, &counters).is_some());
+    }
+
+    #[test]
+    fn any_octets_open_or_are_counted() {
+        let doors = Doors::with_address(3, LOCAL);
+        let counters = FrameCounters::default();
+        let mut random = Random::from_seed(4);
+        let mut opened = 0;
+        for _ in 0..100_000 {
+            let mut octets = sealed(&[7; 300]);
+            for _ in 0..random.below(3) {
+                let at = random.below(octets.len() as u64) as usize;
+                octets[at] = random.next_u64() as u8;
+            }
+            octets.truncate(octets.len() - random.below(8).saturating_sub(6) as usize * 9);
+            let is_checksum_settled = random.chance(1, 2);
+            let packet = Packet { octets: &octets, interface: 3, is_checksum_settled };
+            opened += u64::from(open(&packet, &doors, 0, &counters).is_some());
+        }
+        let refused: u64 = counted(&counters).iter().map(|(_, count)| count).sum();
+        assert_eq!(opened + refused, 100_000);
+        assert!(opened > 10_000 && refused > 10_000, "{opened} {refused}");
+    }
+}

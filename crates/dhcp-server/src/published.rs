@@ -1,0 +1,88 @@
+//! Handing something new to running shards.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The value in force. Shards look at the version, one load per batch, take the lock only when it
+/// has changed, and say that they have let go of the old one.
+#[derive(Debug)]
+pub(crate) struct Published<T> {
+    version: AtomicU64,
+    value: Mutex<Arc<T>>,
+    /// The version that each shard uses.
+    used: Box<[AtomicU64]>,
+}
+
+/// What one shard has seen of a [`Published`].
+#[derive(Debug)]
+pub(crate) struct Seen<T> {
+    version: u64,
+    pub(crate) value: Arc<T>,
+}
+
+impl<T> Published<T> {
+    /// `value`, known to all of `shards` shards.
+    pub(crate) fn new(value: Arc<T>, shards: usize) -> Self {
+        Self {
+            version: AtomicU64::new(1),
+            value: Mutex::new(value),
+            used: (0..shards).map(|_| AtomicU64::new(1)).collect(),
+        }
+    }
+
+    /// What shard number `shard` uses from now on.
+    pub(crate) fn see(&self, shard: usize) -> Seen<T> {
+        let (value, version) = self.current();
+        self.used[shard].store(version, Ordering::Release);
+        Seen { version, value }
+    }
+
+    /// True when there is something newer than `seen`.
+    pub(crate) fn has_changed(&self, seen: &Seen<T>) -> bool {
+        self.version.load(Ordering::Acquire) != seen.version
+    }
+
+    /// Replaces what shard number `shard` has seen.
+    pub(crate) fn catch_up(&self, shard: usize, seen: &mut Seen<T>) {
+        (seen.value, seen.version) = self.current();
+        // Not before the old value is let go.
+        self.used[shard].store(seen.version, Ordering::Release);
+    }
+
+    /// True when every shard uses the newest version and has let go of all older ones.
+    pub(crate) fn is_used(&self) -> bool {
+        let version = self.version.load(Ordering::Acquire);
+        self.used.iter().all(|used| used.load(Ordering::Acquire) == version)
+    }
+
+    pub(crate) fn store(&self, value: Arc<T>) {
+        let mut current = self.value.lock().unwrap_or_else(PoisonError::into_inner);
+        *current = value;
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    fn current(&self) -> (Arc<T>, u64) {
+        let value = self.value.lock().unwrap_or_else(PoisonError::into_inner);
+        (Arc::clone(&value), self.version.load(Ordering::Acquire))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_used_when_every_shard_has_let_go_of_the_old_value() {
+        let old = Arc::new(1);
+        let published = Published::new(Arc::clone(&old), 2);
+        let (mut first, mut second) = (published.see(0), published.see(1));
+        assert!(published.is_used() && !published.has_changed(&first));
+        published.store(Arc::new(2));
+        assert!(published.has_changed(&first) && !published.is_used());
+        published.catch_up(0, &mut first);
+        assert!(!published.is_used());
+        published.catch_up(1, &mut second);
+        assert!(published.is_used());
+        assert_eq!((*first.value, *second.value, Arc::strong_count(&old)), (2, 2, 1));
+    }
+}

@@ -1,0 +1,242 @@
+//! The server's own DUID (RFC 9915 §11): made once from what `server-id` says and from what the
+//! machine has, kept in Kea's file so that both servers go by the same one.
+//!
+//! What the configuration leaves open comes from the stored DUID when that is of the wanted type,
+//! else it is generated. A file that cannot be read as a DUID stops the server: a new identity
+//! would make every client's renewal go unanswered.
+
+use std::fs::{self, File};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use dhcp_config::v6::{ServerIdConfig, ServerIdType};
+
+use crate::ServerError;
+
+/// Kea's name for the file.
+const FILE: &str = "kea-dhcp6-serverid";
+/// 2000-01-01 00:00 UTC, where the time of a DUID-LLT starts, in Unix seconds.
+const EPOCH_2000_S: u64 = 946_684_800;
+/// The enterprise number that Kea uses when none is configured, its maker's.
+const DEFAULT_ENTERPRISE: u32 = 2495;
+/// Shortest link-layer address that tells machines apart.
+const LINK_LAYER_MIN: usize = 6;
+/// Longest DUID, with its type (RFC 9915 §11.1).
+const DUID_MAX: usize = 130;
+
+/// DUID types (RFC 9915 §11.1).
+const LLT: u16 = 1;
+const EN: u16 = 2;
+const LL: u16 = 3;
+
+/// The DUID to serve with; `folder` is where the file lies, `wall_s` the time in Unix seconds.
+pub(crate) fn server_duid(
+    config: &ServerIdConfig,
+    folder: &Path,
+    wall_s: u64,
+) -> Result<Vec<u8>, ServerError> {
+    let path = folder.join(FILE);
+    let stored = if config.persist { read(&path)? } else { None };
+    let duid = make(config, stored.as_deref(), wall_s, &link_layer_address)?;
+    if config.persist && stored.as_deref() != Some(&duid) {
+        write(&path, &duid).map_err(|cause| ServerError::ServerId { path: path.clone(), cause })?;
+    }
+    Ok(duid)
+}
+
+/// Type and address of a link that identifies the machine.
+type LinkLayer = (u16, Vec<u8>);
+
+fn make(
+    config: &ServerIdConfig,
+    stored: Option<&[u8]>,
+    wall_s: u64,
+    link_layer: &dyn Fn() -> Option<LinkLayer>,
+) -> Result<Vec<u8>, ServerError> {
+    let code = match config.kind {
+        ServerIdType::Llt => LLT,
+        ServerIdType::En => EN,
+        ServerIdType::Ll => LL,
+    };
+    let stored = stored.filter(|stored| stored[..2] == code.to_be_bytes());
+    let mut duid = code.to_be_bytes().to_vec();
+    if config.kind == ServerIdType::En {
+        let stored_number = stored.and_then(|stored| number(stored, 2));
+        let enterprise = config.enterprise_id.or(stored_number).unwrap_or(DEFAULT_ENTERPRISE);
+        duid.extend(enterprise.to_be_bytes());
+        let stored_rest = stored.map(|stored| &stored[6..]);
+        match config.identifier.as_deref().or(stored_rest) {
+            Some(identifier) => duid.extend(identifier),
+            None => duid.extend(&random_octets()[..6]),
+        }
+        return Ok(duid);
+    }
+    let stored_type = stored.map(|stored| u16::from_be_bytes([stored[2], stored[3]]));
+    let address_at = if config.kind == ServerIdType::Llt { 8 } else { 4 };
+    let known = config.identifier.clone().or_else(|| stored.map(|old| old[address_at..].to_vec()));
+    let (found_type, address) = match known {
+        Some(address) => (1, address),
+        None => link_layer().ok_or(ServerError::NoLinkLayer)?,
+    };
+    let hardware_type = config.hardware_type.or(stored_type).unwrap_or(found_type);
+    duid.extend(hardware_type.to_be_bytes());
+    if config.kind == ServerIdType::Llt {
+        let stored_time = stored.and_then(|stored| number(stored, 4));
+        let now_s = wall_s.saturating_sub(EPOCH_2000_S) as u32;
+        duid.extend(config.time_s.or(stored_time).unwrap_or(now_s).to_be_bytes());
+    }
+    duid.extend(address);
+    Ok(duid)
+}
+
+fn number(duid: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(duid.get(at..at + 4)?.try_into().ok()?))
+}
+
+/// Octets that no other server has by chance.
+fn random_octets() -> [u8; 8] {
+    RandomState::new().build_hasher().finish().to_be_bytes()
+}
+
+/// The stored DUID; `None` without a file.
+fn read(path: &Path) -> Result<Option<Vec<u8>>, ServerError> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(cause) => return Err(ServerError::ServerId { path: path.to_owned(), cause }),
+    };
+    parse(text.trim()).map(Some).ok_or_else(|| ServerError::ServerIdFile(path.to_owned()))
+}
+
+/// A DUID as octets in hexadecimal with colons; one that is too short for its type is none.
+fn parse(text: &str) -> Option<Vec<u8>> {
+    let octets: Option<Vec<u8>> = text
+        .split(':')
+        .map(|pair| if pair.len() == 2 { u8::from_str_radix(pair, 16).ok() } else { None })
+        .collect();
+    let octets = octets.filter(|octets| (3..=DUID_MAX).contains(&octets.len()))?;
+    let fixed = match u16::from_be_bytes([octets[0], octets[1]]) {
+        LLT => 8,
+        EN => 6,
+        LL => 4,
+        _ => 2,
+    };
+    (octets.len() > fixed).then_some(octets)
+}
+
+fn text_of(duid: &[u8]) -> String {
+    duid.iter().map(|octet| format!("{octet:02x}")).collect::<Vec<_>>().join(":")
+}
+
+/// Replaces the file in one step, flushed: what clients are told must survive a power cut.
+fn write(path: &Path, duid: &[u8]) -> io::Result<()> {
+    let mut scratch = path.as_os_str().to_owned();
+    scratch.push(".tmp");
+    let scratch = PathBuf::from(scratch);
+    let mut file = File::create(&scratch)?;
+    file.write_all(text_of(duid).as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&scratch, path)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or_else(|| Path::new(".")))?.sync_all()
+}
+
+/// The link-layer address of the machine's first interface that has one, loopback aside.
+fn link_layer_address() -> Option<LinkLayer> {
+    let of = |folder: &Path, name: &str| fs::read_to_string(folder.join(name)).ok();
+    let entries = fs::read_dir("/sys/class/net").ok()?;
+    let mut found: Vec<(u32, LinkLayer)> = entries
+        .filter_map(|entry| {
+            let folder = entry.ok()?.path();
+            let index = of(&folder, "ifindex")?.trim().parse().ok()?;
+            let kind = of(&folder, "type")?.trim().parse().ok()?;
+            let address = parse_link_layer(of(&folder, "address")?.trim())?;
+            Some((index, (kind, address)))
+        })
+        .collect();
+    found.sort_unstable();
+    found.into_iter().next().map(|(_, link_layer)| link_layer)
+}
+
+/// An address that tells machines apart: long enough and not all zero.
+fn parse_link_layer(text: &str) -> Option<Vec<u8>> {
+    let octets: Option<Vec<u8>> =
+        text.split(':').map(|pair| u8::from_str_radix(pair, 16).ok()).collect();
+    octets.filter(|octets| octets.len() >= LINK_LAYER_MIN && octets.iter().any(|&o| o != 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW_S: u64 = EPOCH_2000_S + 0x0102_0304;
+
+    fn some_link() -> Option<LinkLayer> {
+        Some((1, vec![2, 0, 0, 0, 0, 9]))
+    }
+
+    fn made(config: &ServerIdConfig, stored: Option<&[u8]>) -> Vec<u8> {
+        make(config, stored, NOW_S, &some_link).unwrap()
+    }
+
+    #[test]
+    fn the_default_is_a_link_layer_address_and_a_time_that_then_stays() {
+        let config = ServerIdConfig::default();
+        let first = made(&config, None);
+        assert_eq!(text_of(&first), "00:01:00:01:01:02:03:04:02:00:00:00:00:09");
+        let later = make(&config, Some(&first), NOW_S + 1000, &|| None).unwrap();
+        assert_eq!(later, first);
+    }
+
+    #[test]
+    fn what_is_configured_wins_and_the_rest_stays() {
+        let stored = parse("00:01:00:06:00:00:00:05:0a:0a:0a:0a:0a:0a").unwrap();
+        let config = ServerIdConfig { time_s: Some(7), ..ServerIdConfig::default() };
+        assert_eq!(
+            text_of(&made(&config, Some(&stored))),
+            "00:01:00:06:00:00:00:07:0a:0a:0a:0a:0a:0a"
+        );
+        let link = ServerIdConfig { kind: ServerIdType::Ll, ..ServerIdConfig::default() };
+        assert_eq!(text_of(&made(&link, Some(&stored))), "00:03:00:01:02:00:00:00:00:09");
+        let enterprise = ServerIdConfig {
+            kind: ServerIdType::En,
+            identifier: Some(vec![1, 2]),
+            ..ServerIdConfig::default()
+        };
+        assert_eq!(text_of(&made(&enterprise, Some(&stored))), "00:02:00:00:09:bf:01:02");
+    }
+
+    #[test]
+    fn a_generated_enterprise_identifier_stays() {
+        let config = ServerIdConfig { kind: ServerIdType::En, ..ServerIdConfig::default() };
+        let first = made(&config, None);
+        assert_eq!(first.len(), 12);
+        assert_eq!(made(&config, Some(&first)), first);
+    }
+
+    #[test]
+    fn a_machine_without_a_link_layer_address_is_told_so() {
+        let error = make(&ServerIdConfig::default(), None, NOW_S, &|| None).unwrap_err();
+        assert!(error.to_string().contains("server-id"), "{error}");
+    }
+
+    #[test]
+    fn the_file_is_keas_and_nothing_else_is_taken_for_one() {
+        let folder = std::env::temp_dir().join(format!("godwit-serverid-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let config = ServerIdConfig { identifier: Some(vec![7; 6]), ..ServerIdConfig::default() };
+        let duid = server_duid(&config, &folder, NOW_S).unwrap();
+        assert_eq!(fs::read_to_string(folder.join(FILE)).unwrap(), text_of(&duid));
+        let again = server_duid(&ServerIdConfig::default(), &folder, NOW_S + 9).unwrap();
+        assert_eq!(again, duid);
+        for text in ["", "00:01", "00:01:00:01:00:00:00:05", "0001", "00:03:00:01:zz", "1:2:3:4:5"]
+        {
+            fs::write(folder.join(FILE), text).unwrap();
+            let error = server_duid(&config, &folder, NOW_S).unwrap_err().to_string();
+            assert!(error.contains(FILE), "{text}: {error}");
+            assert_eq!(fs::read_to_string(folder.join(FILE)).unwrap(), text, "it is left alone");
+        }
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,82 @@
+//! What differs between the two daemons; everything else of the crate is written once for both.
+
+pub(crate) mod v4;
+mod v6;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use dhcp_config::{Checked, GodwitSettings, LeaseChecks, LeaseDatabase};
+use dhcp_engine::protocol::Protocol;
+use dhcp_lease::LeaseTable;
+use dhcp_store::memfile::Rows;
+use netio::packet::Packet;
+use netio::{Datagram, UdpSocket};
+
+use crate::ServerError;
+use crate::doors::{Door, Doors, Listening};
+use crate::frames::FrameCounters;
+
+/// A family that there is a daemon for: [`dhcp_lease::v4::V4`] or [`dhcp_lease::v6::V6`].
+pub(crate) trait Service:
+    Protocol<Ingress: Send, Destination: Send, Snapshot: Send + Sync, Work: Send> + Rows
+{
+    /// Name of the daemon, in log lines and of its threads.
+    const NAME: &'static str;
+    /// Kea's name for a lease file that the configuration does not name.
+    const LEASE_FILE: &'static str;
+    /// The checked configuration.
+    type Config;
+    /// What stays as it was when the server started, however often it is configured anew.
+    type Constants;
+
+    /// Reads and checks the configuration in `path`.
+    fn read(path: &Path) -> Result<Checked<Self::Config>, ServerError>;
+
+    /// What both families configure alike.
+    fn shared(config: &Self::Config) -> Common<'_>;
+
+    /// Makes what stays.
+    fn constants(config: &Self::Config) -> Result<Self::Constants, ServerError>;
+
+    /// The snapshot to serve `config` by, its pools opened in `table`.
+    fn compile(
+        config: &Self::Config,
+        constants: &Self::Constants,
+        table: &LeaseTable<Self>,
+    ) -> Arc<Self::Snapshot>;
+
+    /// How many subnets `snapshot` serves.
+    fn subnet_count(snapshot: &Self::Snapshot) -> usize;
+
+    /// The `id` of the subnet that a lease names, and of the one that holds it.
+    fn subnet_ids<'l>(
+        snapshot: &Self::Snapshot,
+        lease: &'l mut Self::Lease,
+    ) -> (&'l mut u32, Option<u32>);
+
+    /// Spreads the datagrams of one port over the shards' sockets, by client where it can be told.
+    fn steer(socket: &UdpSocket, shards: u32) -> Result<(), std::io::Error>;
+
+    /// How a datagram came in through `door`; `None` when it was not for us.
+    fn ingress(datagram: &Datagram<'_>, door: &Door) -> Option<Self::Ingress>;
+
+    /// The message in a packet from a packet socket and how it came in; `None`, counted, when
+    /// there is none for us.
+    fn open<'p>(
+        packet: &Packet<'p>,
+        doors: &Doors,
+        door: u16,
+        counters: &FrameCounters,
+    ) -> Option<(&'p [u8], Self::Ingress)>;
+}
+
+/// What both families configure alike.
+pub(crate) struct Common<'c> {
+    pub(crate) listening: Listening,
+    pub(crate) godwit: &'c GodwitSettings,
+    pub(crate) lease_database: &'c LeaseDatabase,
+    pub(crate) lease_checks: LeaseChecks,
+    /// `data-directory`.
+    pub(crate) data_directory: Option<&'c str>,
+}

@@ -1,0 +1,56 @@
+//! The clients of each family.
+
+use dhcp_lease::sample::Sample;
+use dhcp_lease::v4::{Lease, V4};
+use dhcp_lease::v6::{self, IaIdentity, IaKind, V6};
+use dhcp_lease::{HardwareAddress, Identity, LeaseState};
+use dhcp_store::memfile::Rows;
+
+/// A family to simulate.
+pub trait Case: Sample + Rows {
+    /// What tells client number `client` from others.
+    fn octets(client: u8) -> Vec<u8>;
+
+    /// The client that these octets tell.
+    fn identity(octets: &[u8]) -> Self::Identity<'_>;
+
+    /// The octets of the client that has the lease; none for a declined one.
+    fn owner(lease: &Self::Lease) -> Vec<u8>;
+}
+
+impl Case for V4 {
+    fn octets(client: u8) -> Vec<u8> {
+        vec![2, 0, 0, 0, 0, client]
+    }
+
+    fn identity(octets: &[u8]) -> Identity<'_> {
+        Identity {
+            hardware: HardwareAddress::new(1, octets),
+            client_id: octets[5].is_multiple_of(2).then_some(&octets[4..]),
+            match_client_id: true,
+        }
+    }
+
+    fn owner(lease: &Lease) -> Vec<u8> {
+        lease.hardware.octets().to_vec()
+    }
+}
+
+impl Case for V6 {
+    fn octets(client: u8) -> Vec<u8> {
+        // Clients in pairs with one DUID and two associations.
+        vec![0, 3, 0, 1, 2, 0, 0, 0, 0, client / 2, client % 2]
+    }
+
+    fn identity(octets: &[u8]) -> IaIdentity<'_> {
+        IaIdentity { duid: &octets[..10], kind: IaKind::Address, iaid: octets[10].into() }
+    }
+
+    fn owner(lease: &v6::Lease) -> Vec<u8> {
+        if lease.state == LeaseState::Declined {
+            return Vec::new();
+        }
+        let iaid = u8::try_from(lease.iaid).expect("the simulation's are small");
+        [lease.duid.octets(), &[iaid]].concat()
+    }
+}

@@ -1,0 +1,107 @@
+//! What both families share in making datagrams for tests: kinds, and changes to sound messages.
+
+use base::Random;
+
+/// The buffer that datagrams are made in should have this many octets; with fewer they are shorter.
+pub const BUFFER_LEN: usize = 1_600;
+
+/// What kind of datagram was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A message that is accepted.
+    Sound,
+    /// A sound message with one to four changes.
+    Changed,
+    /// A capture with one to four changes.
+    ChangedCapture,
+    /// Random octets behind a right header.
+    NoiseAfterHeader,
+    /// Random octets.
+    Noise,
+}
+
+/// How one family's datagrams are made. Each function works at the front of a buffer and gives the
+/// length of what is there; 0 when there is no room.
+pub(crate) struct Maker {
+    /// Makes a message that is accepted.
+    pub(crate) sound: fn(&mut Random, &mut [u8]) -> usize,
+    /// Writes a header that options may follow.
+    pub(crate) header: fn(&mut Random, &mut [u8]) -> usize,
+    /// Where options begin. Most changes go there, where most of what is read is.
+    pub(crate) options_at: usize,
+    /// Octets that readers treat in their own way.
+    pub(crate) edges: &'static [u8],
+    /// Changes code or length of one option of a message, if it has one.
+    pub(crate) change_an_option: fn(&mut Random, &mut [u8]),
+}
+
+impl Maker {
+    /// Fills the front of `buffer` with a datagram of a random kind and gives the kind and its
+    /// length. `captures` are messages to change, possibly none.
+    pub(crate) fn datagram(
+        &self,
+        random: &mut Random,
+        captures: &[&[u8]],
+        buffer: &mut [u8],
+    ) -> (Kind, usize) {
+        match random.below(20) {
+            0..8 => (Kind::Sound, (self.sound)(random, buffer)),
+            8..13 => {
+                let len = (self.sound)(random, buffer);
+                (Kind::Changed, self.change_some(random, buffer, len))
+            }
+            13..17 => {
+                let Some(capture) = random.pick(captures) else {
+                    return (Kind::Sound, (self.sound)(random, buffer));
+                };
+                let len = capture.len().min(buffer.len());
+                buffer[..len].copy_from_slice(&capture[..len]);
+                (Kind::ChangedCapture, self.change_some(random, buffer, len))
+            }
+            17..19 => {
+                let len = (self.header)(random, buffer);
+                let noise = random.below((buffer.len() - len).min(400) as u64 + 1) as usize;
+                random.fill(&mut buffer[len..len + noise]);
+                (Kind::NoiseAfterHeader, len + noise)
+            }
+            _ => {
+                let len = random.below(buffer.len().min(700) as u64 + 1) as usize;
+                random.fill(&mut buffer[..len]);
+                (Kind::Noise, len)
+            }
+        }
+    }
+
+    fn change_some(&self, random: &mut Random, buffer: &mut [u8], len: usize) -> usize {
+        (0..=random.below(4)).fold(len, |len, _| self.change(random, buffer, len))
+    }
+
+    /// Changes the datagram of `len` octets at the front of `buffer` in one place: a bit, an octet,
+    /// a length, its end, or a stretch doubled or taken out. Gives its new length.
+    pub(crate) fn change(&self, random: &mut Random, buffer: &mut [u8], len: usize) -> usize {
+        if len == 0 {
+            return 0;
+        }
+        let is_long = len > self.options_at;
+        let first = if is_long && random.chance(5, 6) { self.options_at } else { 0 };
+        let at = first + random.below((len - first) as u64) as usize;
+        match random.below(8) {
+            0 | 1 => buffer[at] ^= 1 << random.below(8),
+            2 | 3 => buffer[at] = random.pick(self.edges).copied().unwrap_or_default(),
+            4 => return at,
+            5 => {
+                let stretch = 1 + random.below(((len - at).min(40)) as u64) as usize;
+                let stretch = stretch.min(len - at).min(buffer.len() - len);
+                buffer.copy_within(at..len, at + stretch);
+                return len + stretch;
+            }
+            6 => {
+                let stretch = (1 + random.below(40) as usize).min(len - at);
+                buffer.copy_within(at + stretch..len, at);
+                return len - stretch;
+            }
+            _ => (self.change_an_option)(random, &mut buffer[..len]),
+        }
+        len
+    }
+}

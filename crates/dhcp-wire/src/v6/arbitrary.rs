@@ -1,0 +1,315 @@
+//! Datagrams for tests: sound packets, packets with something wrong, changed captures, noise.
+//!
+//! Everything comes from the seeded generator that is passed in, so a failure repeats from its
+//! seed. The octets are written by hand here, not by [`super::MessageWriter`], so that reader and
+//! writer cannot agree on a mistake.
+
+use base::{Random, Writer};
+
+use super::layout::{MESSAGE_LEN, OPTION_LEN};
+use super::{MessageType, RELAYS_MAX, option};
+use crate::arbitrary::Maker;
+pub use crate::arbitrary::{BUFFER_LEN, Kind};
+
+/// Codes that readers treat in their own way, more often than chance would give them.
+const FAVORED: [u16; 16] = [
+    option::CLIENTID,
+    option::SERVERID,
+    option::IA_NA,
+    option::IA_NA,
+    option::IA_TA,
+    option::IA_PD,
+    option::IA_PD,
+    option::ORO,
+    option::ELAPSED_TIME,
+    option::STATUS_CODE,
+    option::RAPID_COMMIT,
+    option::USER_CLASS,
+    option::VENDOR_CLASS,
+    option::VENDOR_OPTS,
+    option::CLIENT_FQDN,
+    option::RECONF_ACCEPT,
+];
+/// Codes that are given in IAs, addresses and prefixes.
+const INNER: [u16; 6] = [
+    option::IAADDR,
+    option::IAADDR,
+    option::IAPREFIX,
+    option::IAPREFIX,
+    option::STATUS_CODE,
+    option::PD_EXCLUDE,
+];
+/// Codes that relay agents give.
+const RELAYED: [u16; 7] = [
+    option::INTERFACE_ID,
+    option::REMOTE_ID,
+    option::SUBSCRIBER_ID,
+    option::RELAY_ID,
+    option::RELAY_PORT,
+    option::CLIENT_LINKLAYER_ADDR,
+    option::RSOO,
+];
+
+/// How it is done here.
+const MAKER: Maker = Maker {
+    sound,
+    header,
+    options_at: MESSAGE_LEN,
+    edges: &[0, 1, 2, 3, 4, 5, 6, 8, 9, 12, 13, 16, 18, 24, 25, 26, 37, 127, 128, 255],
+    change_an_option,
+};
+
+/// Fills the front of `buffer` with a datagram of a random kind and gives the kind and its length.
+/// `captures` are packets to change, possibly none.
+pub fn datagram(random: &mut Random, captures: &[&[u8]], buffer: &mut [u8]) -> (Kind, usize) {
+    MAKER.datagram(random, captures, buffer)
+}
+
+/// Changes the datagram of `len` octets at the front of `buffer` in one place: a bit, an octet, a
+/// length, its end, or a stretch doubled or taken out. Gives its new length.
+pub fn change(random: &mut Random, buffer: &mut [u8], len: usize) -> usize {
+    MAKER.change(random, buffer, len)
+}
+
+/// Makes a packet that is accepted, with up to all relay levels, options in IAs, several of a kind,
+/// and now and then cut off. Gives its length; 0 when `buffer` has no room for a message.
+pub fn sound(random: &mut Random, buffer: &mut [u8]) -> usize {
+    if buffer.len() < MESSAGE_LEN {
+        return 0;
+    }
+    let mut place = Writer::new(buffer);
+    // Where the lengths of Relay Message options are, and what follows in their levels.
+    let mut lengths = [(0, 0); RELAYS_MAX];
+    let levels = match random.below(20) {
+        0..10 => 0,
+        10..19 => random.below(5) as usize,
+        _ => random.below(RELAYS_MAX as u64 + 1) as usize,
+    };
+    let relay_type =
+        if random.chance(1, 2) { MessageType::RelayForw } else { MessageType::RelayRepl };
+    let mut used = 0;
+    for length in &mut lengths[..levels] {
+        // What may follow is kept free.
+        if place.room() < 150 + 20 * levels {
+            break;
+        }
+        level(random, relay_type, &mut place);
+        place.u16(option::RELAY_MSG);
+        let behind = if random.chance(1, 8) { random.below(12) as usize } else { 0 };
+        *length = (place.len(), behind);
+        place.u16(0);
+        used += 1;
+    }
+    let kept: usize = lengths[..used].iter().map(|&(_, behind)| behind).sum();
+    let room = place.room() - kept;
+    message(random, &mut place, room);
+    for &(at, behind) in lengths[..used].iter().rev() {
+        let len = (place.len() - at - 2) as u16;
+        place.written()[at..at + 2].copy_from_slice(&len.to_be_bytes());
+        if behind >= OPTION_LEN {
+            put(&mut place, option::INTERFACE_ID, &[7; 12][..behind - OPTION_LEN]);
+        } else {
+            place.fill(0, behind);
+        }
+    }
+    place.len()
+}
+
+/// Writes the front of a message that is accepted. Gives its length; 0 without room.
+fn header(random: &mut Random, buffer: &mut [u8]) -> usize {
+    let Some(fixed) = buffer.first_chunk_mut::<MESSAGE_LEN>() else { return 0 };
+    random.fill(fixed);
+    fixed[0] = client_or_server(random).code();
+    MESSAGE_LEN
+}
+
+fn client_or_server(random: &mut Random) -> MessageType {
+    let picked = random.pick(&MessageType::ALL).copied().filter(|picked| !picked.is_relay());
+    picked.unwrap_or(MessageType::Solicit)
+}
+
+/// Writes a level up to its Relay Message option.
+fn level(random: &mut Random, relay_type: MessageType, place: &mut Writer<'_>) {
+    let mut addresses = [0; 33];
+    random.fill(&mut addresses);
+    place.u8(relay_type.code()).put(&addresses);
+    for _ in 0..random.below(3) {
+        let code = random.pick(&RELAYED).copied().unwrap_or(option::INTERFACE_ID);
+        let mut value = [0; 20];
+        random.fill(&mut value);
+        put(place, code, &value[..4 + random.below(16) as usize]);
+    }
+}
+
+/// Writes a message of at most `room` octets.
+fn message(random: &mut Random, place: &mut Writer<'_>, room: usize) {
+    let end = place.len() + room;
+    let mut fixed = [0; MESSAGE_LEN];
+    header(random, &mut fixed);
+    place.put(&fixed);
+    for _ in 0..random.below(9) {
+        let code = match random.pick(&FAVORED) {
+            Some(&favored) if random.chance(4, 5) => favored,
+            _ => 200 + random.below(60_000) as u16,
+        };
+        let mut value = [0; 500];
+        let mut inner = Writer::new(&mut value);
+        value_for(random, code, &mut inner);
+        if inner.len() + OPTION_LEN <= end - place.len() {
+            put(place, code, inner.written());
+        }
+    }
+    if random.chance(1, 10) {
+        // An option that is cut off: its length says more than there is.
+        let cut = (end - place.len()).min(random.below(20) as usize);
+        let octets = [0, 3, 0, 40, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        place.put(&octets[..cut]);
+    }
+}
+
+/// Writes a value that an option may have.
+fn value_for(random: &mut Random, code: u16, value: &mut Writer<'_>) {
+    let mut octets = [0; 40];
+    random.fill(&mut octets);
+    match code {
+        option::CLIENTID | option::SERVERID => {
+            value.u16(1 + random.below(4) as u16).put(&octets[..1 + random.below(30) as usize]);
+        }
+        option::IA_NA | option::IA_PD => {
+            value.put(&octets[..12]);
+            inner(random, 0, value);
+        }
+        option::IA_TA => {
+            value.put(&octets[..4]);
+            inner(random, 0, value);
+        }
+        option::IAADDR => {
+            value.put(&octets[..24]);
+            inner(random, 1, value);
+        }
+        option::IAPREFIX => {
+            octets[8] = random.below(129) as u8;
+            value.put(&octets[..25]);
+            inner(random, 1, value);
+        }
+        option::ORO => {
+            value.put(&octets[..2 + 2 * random.below(10) as usize]);
+        }
+        option::STATUS_CODE | option::ELAPSED_TIME | option::PD_EXCLUDE => {
+            value.put(&octets[..2 + random.below(3) as usize]);
+        }
+        option::VENDOR_CLASS => {
+            value.put(&octets[..4]);
+            for _ in 0..random.below(3) {
+                let len = random.below(9) as u16;
+                value.u16(len).fill(b'v', usize::from(len));
+            }
+        }
+        option::CLIENT_FQDN => {
+            value.u8(0).put(b"\x06curlew");
+        }
+        _ => {
+            value.put(&octets[..random.below(30) as usize]);
+        }
+    }
+}
+
+/// Writes options into an IA (`depth` 0) or what is in one.
+fn inner(random: &mut Random, depth: u8, value: &mut Writer<'_>) {
+    for _ in 0..random.below(4) {
+        let code = match random.pick(&INNER) {
+            Some(&favored) if random.chance(4, 5) => favored,
+            _ => option::PREFERENCE,
+        };
+        let mut octets = [0; 120];
+        let mut place = Writer::new(&mut octets);
+        if depth == 0 {
+            value_for(random, code, &mut place);
+        } else {
+            place.put(&[1; 30][..25 + random.below(6) as usize]);
+        }
+        // What did not fit whole would not be sound.
+        if !place.overflowed() && place.len() + OPTION_LEN <= value.room() {
+            put(value, code, place.written());
+        }
+    }
+    if random.chance(1, 12) && value.room() > 3 {
+        value.put(&[0, 5, 0][..random.below(4) as usize]);
+    }
+}
+
+fn put(place: &mut Writer<'_>, code: u16, value: &[u8]) {
+    place.u16(code).u16(value.len() as u16).put(value);
+}
+
+/// Changes code or length of one option of a message, going into some of those that hold others.
+fn change_an_option(random: &mut Random, packet: &mut [u8]) {
+    let mut at = if matches!(packet.first(), Some(12 | 13)) { 34 } else { MESSAGE_LEN };
+    let mut skip = random.below(8);
+    while let Some(&[_, code, high, low]) = packet.get(at..).and_then(<[u8]>::first_chunk) {
+        if skip == 0 {
+            if random.chance(1, 2) {
+                packet[at + 1] = random.pick(&FAVORED).map_or(0, |&favored| favored as u8);
+            } else {
+                packet[at + 3] = low.wrapping_add(random.below(5) as u8).wrapping_sub(2);
+            }
+            return;
+        }
+        let inner_at = match u16::from(code) {
+            option::IA_NA | option::IA_PD => 12,
+            option::IA_TA => 4,
+            option::IAADDR => 24,
+            option::IAPREFIX => 25,
+            option::RELAY_MSG => {
+                if matches!(packet.get(at + OPTION_LEN), Some(12 | 13)) {
+                    34
+                } else {
+                    MESSAGE_LEN
+                }
+            }
+            _ => usize::from(u16::from_be_bytes([high, low])),
+        };
+        at += OPTION_LEN + inner_at;
+        skip = skip.saturating_sub(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{IaKind, Packet};
+    use super::*;
+
+    #[test]
+    fn sound_packets_are_accepted_and_of_many_shapes() {
+        let mut random = Random::from_seed(9915);
+        let mut buffer = [0; BUFFER_LEN];
+        let (mut levels, mut cut, mut addresses, mut prefixes) = (0, 0, 0, 0);
+        for case in 0..20_000 {
+            let len = sound(&mut random, &mut buffer);
+            let packet = Packet::parse(&buffer[..len]);
+            let packet = packet.unwrap_or_else(|reason| panic!("case {case}: {reason}"));
+            let message = packet.message();
+            levels += packet.relay_count();
+            cut += usize::from(message.is_cut());
+            for ia in message.ias() {
+                match ia.kind {
+                    IaKind::Na | IaKind::Ta => addresses += ia.addresses().count(),
+                    IaKind::Pd => prefixes += ia.prefixes().count(),
+                }
+            }
+        }
+        assert!(levels > 20_000 && cut > 1_000, "{levels} {cut}");
+        assert!(addresses > 3_000 && prefixes > 3_000, "{addresses} {prefixes}");
+    }
+
+    #[test]
+    fn small_buffers_are_never_overrun() {
+        let mut random = Random::from_seed(240);
+        let mut buffer = [0; 300];
+        for case in 0..30_000 {
+            let room = case % buffer.len();
+            let (_, len) = datagram(&mut random, &[&[1; 280]], &mut buffer[..room]);
+            assert!(len <= room);
+        }
+    }
+}

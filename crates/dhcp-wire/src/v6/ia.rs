@@ -1,0 +1,225 @@
+//! Identity associations and what is leased in them (RFC 9915 §21.4 to §21.6, §21.21, §21.22).
+
+use core::net::Ipv6Addr;
+
+use base::Reader;
+
+use super::{Options, option};
+use crate::shared::named;
+
+named! {
+    /// What an identity association is for.
+    pub enum IaKind {
+        /// Addresses.
+        Na = "IA_NA",
+        /// Temporary addresses, which RFC 9915 gave up.
+        Ta = "IA_TA",
+        /// Prefixes.
+        Pd = "IA_PD",
+    }
+}
+
+impl IaKind {
+    /// The option code.
+    #[must_use]
+    pub const fn code(self) -> u16 {
+        match self {
+            Self::Na => option::IA_NA,
+            Self::Ta => option::IA_TA,
+            Self::Pd => option::IA_PD,
+        }
+    }
+
+    /// The kind whose option has this code.
+    #[must_use]
+    #[inline]
+    pub const fn from_code(code: u16) -> Option<Self> {
+        match code {
+            option::IA_NA => Some(Self::Na),
+            option::IA_TA => Some(Self::Ta),
+            option::IA_PD => Some(Self::Pd),
+            _ => None,
+        }
+    }
+}
+
+/// An identity association.
+#[derive(Clone, Copy, Debug)]
+pub struct Ia<'a> {
+    /// What it is for.
+    pub kind: IaKind,
+    /// The client's number for it, unique within its kind.
+    pub iaid: u32,
+    /// T1, seconds; 0 in an IA_TA, which has none.
+    pub t1_s: u32,
+    /// T2, seconds; 0 in an IA_TA, which has none.
+    pub t2_s: u32,
+    /// The options in it.
+    pub options: Options<'a>,
+}
+
+impl<'a> Ia<'a> {
+    /// Reads the value of an IA option; `None` when it is too short.
+    #[inline]
+    fn read(kind: IaKind, value: &'a [u8]) -> Option<Self> {
+        let mut reader = Reader::new(value);
+        let iaid = reader.u32()?;
+        let (t1_s, t2_s) = if kind == IaKind::Ta { (0, 0) } else { (reader.u32()?, reader.u32()?) };
+        Some(Self { kind, iaid, t1_s, t2_s, options: Options::new(reader.rest()) })
+    }
+
+    /// The addresses in it.
+    #[must_use]
+    #[inline]
+    pub const fn addresses(&self) -> Addresses<'a> {
+        Addresses { options: self.options }
+    }
+
+    /// The prefixes in it.
+    #[must_use]
+    #[inline]
+    pub const fn prefixes(&self) -> Prefixes<'a> {
+        Prefixes { options: self.options }
+    }
+
+    /// Code and text of its status; absent means success.
+    #[must_use]
+    pub fn status(&self) -> Option<(u16, &'a [u8])> {
+        self.options.status()
+    }
+}
+
+/// An address in an IA.
+#[derive(Clone, Copy, Debug)]
+pub struct IaAddress<'a> {
+    /// The address.
+    pub address: Ipv6Addr,
+    /// Preferred lifetime, seconds; all ones is for ever.
+    pub preferred_s: u32,
+    /// Valid lifetime, seconds; all ones is for ever.
+    pub valid_s: u32,
+    /// The options in it.
+    pub options: Options<'a>,
+}
+
+impl<'a> IaAddress<'a> {
+    #[inline]
+    fn read(value: &'a [u8]) -> Option<Self> {
+        let mut reader = Reader::new(value);
+        Some(Self {
+            address: reader.array::<16>()?.into(),
+            preferred_s: reader.u32()?,
+            valid_s: reader.u32()?,
+            options: Options::new(reader.rest()),
+        })
+    }
+
+    /// Code and text of its status; absent means success.
+    #[must_use]
+    pub fn status(&self) -> Option<(u16, &'a [u8])> {
+        self.options.status()
+    }
+}
+
+/// A prefix in an IA_PD.
+#[derive(Clone, Copy, Debug)]
+pub struct IaPrefix<'a> {
+    /// The prefix as sent: bits behind its length may be set.
+    pub prefix: Ipv6Addr,
+    /// Bits of it that count, at most 128.
+    pub len: u8,
+    /// Preferred lifetime, seconds; all ones is for ever.
+    pub preferred_s: u32,
+    /// Valid lifetime, seconds; all ones is for ever.
+    pub valid_s: u32,
+    /// The options in it.
+    pub options: Options<'a>,
+}
+
+impl<'a> IaPrefix<'a> {
+    #[inline]
+    fn read(value: &'a [u8]) -> Option<Self> {
+        let mut reader = Reader::new(value);
+        let (preferred_s, valid_s, len) = (reader.u32()?, reader.u32()?, reader.u8()?);
+        let prefix = reader.array::<16>()?.into();
+        Some(Self { prefix, len, preferred_s, valid_s, options: Options::new(reader.rest()) })
+    }
+
+    /// Code and text of its status; absent means success.
+    #[must_use]
+    pub fn status(&self) -> Option<(u16, &'a [u8])> {
+        self.options.status()
+    }
+
+    /// The prefix that is kept out of this one, with its length (RFC 6603 §4.2); `None` also when
+    /// the option makes no sense.
+    #[must_use]
+    pub fn excluded(&self) -> Option<(Ipv6Addr, u8)> {
+        let (&len, subnet) = self.options.get(option::PD_EXCLUDE)?.split_first()?;
+        if len <= self.len || len > 128 || subnet.len() != excluded_octets(self.len, len) {
+            return None;
+        }
+        let mut bits = [0; 16];
+        bits[..subnet.len()].copy_from_slice(subnet);
+        let subnet = u128::from_be_bytes(bits) >> self.len;
+        let prefix = u128::from(self.prefix) & mask(self.len) | subnet;
+        Some((Ipv6Addr::from(prefix & mask(len)), len))
+    }
+}
+
+/// Octets that the bits between the lengths of a delegated and an excluded prefix take.
+pub(super) const fn excluded_octets(delegated_len: u8, excluded_len: u8) -> usize {
+    (excluded_len - delegated_len).div_ceil(8) as usize
+}
+
+/// The upper `len` bits.
+const fn mask(len: u8) -> u128 {
+    if len == 0 { 0 } else { u128::MAX << (128 - len) }
+}
+
+/// The identity associations of a message, in order.
+#[derive(Clone, Debug)]
+pub struct Ias<'a> {
+    pub(super) options: Options<'a>,
+}
+
+impl<'a> Iterator for Ias<'a> {
+    type Item = Ia<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        self.options.find_map(|(code, value)| Ia::read(IaKind::from_code(code)?, value))
+    }
+}
+
+/// The addresses of an IA, in order.
+#[derive(Clone, Debug)]
+pub struct Addresses<'a> {
+    options: Options<'a>,
+}
+
+impl<'a> Iterator for Addresses<'a> {
+    type Item = IaAddress<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut found = self.options.by_ref().filter(|&(code, _)| code == option::IAADDR);
+        found.find_map(|(_, value)| IaAddress::read(value))
+    }
+}
+
+/// The prefixes of an IA, in order.
+#[derive(Clone, Debug)]
+pub struct Prefixes<'a> {
+    options: Options<'a>,
+}
+
+impl<'a> Iterator for Prefixes<'a> {
+    type Item = IaPrefix<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut found = self.options.by_ref().filter(|&(code, _)| code == option::IAPREFIX);
+        found.find_map(|(_, value)| IaPrefix::read(value))
+    }
+}

@@ -1,0 +1,205 @@
+//! A received message, checked once and read in place.
+
+use super::layout::{MESSAGE_LEN, MESSAGE_MAX};
+use super::rules::{OTHER_SLOT, Rule, SLOTS, check};
+use super::walk::Checked;
+use super::{IaKind, Ias, Malformed, MessageType, OPTIONS_MAX, Options, Tuples, option};
+
+/// A checked view of one message, without relay levels. It keeps offsets, copies nothing, and no
+/// accessor can fail or panic.
+#[derive(Clone, Copy, Debug)]
+pub struct Message<'a> {
+    octets: &'a [u8],
+    message_type: MessageType,
+    is_cut: bool,
+    /// One bit per slot whose option occurs more than once.
+    repeated: u16,
+    /// Offset of the first IA; the end of the message when there is none.
+    ias_at: u16,
+    /// By slot, offset of the code of the first one; 0 = none.
+    noted: [u16; SLOTS],
+}
+
+impl<'a> Message<'a> {
+    /// Checks a message that no relay agent has wrapped, such as what a client receives from a
+    /// server on its link. [`super::Packet::parse`] takes both.
+    ///
+    /// # Errors
+    ///
+    /// The first thing found wrong with it. A relay level is [`Malformed::MixedRelays`].
+    pub fn parse(octets: &'a [u8]) -> Result<Self, Malformed> {
+        Self::read(octets, &mut { OPTIONS_MAX })
+    }
+
+    /// The same for a message that may have `left` options.
+    pub(super) fn read(octets: &'a [u8], left: &mut usize) -> Result<Self, Malformed> {
+        let Some((&[code, ..], inner)) = octets.split_first_chunk::<MESSAGE_LEN>() else {
+            return Err(Malformed::TooShort);
+        };
+        if octets.len() > MESSAGE_MAX {
+            return Err(Malformed::TooLong);
+        }
+        let message_type = MessageType::from_code(code).ok_or(Malformed::UnknownMessageType)?;
+        if message_type.is_relay() {
+            return Err(Malformed::MixedRelays);
+        }
+        let mut message = Message {
+            octets,
+            message_type,
+            is_cut: false,
+            repeated: 0,
+            ias_at: octets.len() as u16,
+            noted: [0; SLOTS],
+        };
+        let mut options = Checked::new(inner, left);
+        let mut at = MESSAGE_LEN;
+        while let Some((code, value)) = options.next()? {
+            let rule = Rule::of(code);
+            check(rule, code, value, 0, options.left())?;
+            let noted = &mut message.noted[usize::from(rule.slot)];
+            if *noted == 0 {
+                *noted = at as u16;
+            } else {
+                message.repeated |= 1 << rule.slot;
+            }
+            if IaKind::from_code(code).is_some() {
+                message.ias_at = message.ias_at.min(at as u16);
+            }
+            at = octets.len() - options.rest().len();
+        }
+        message.is_cut = at != octets.len();
+        Ok(message)
+    }
+
+    /// The whole message.
+    #[must_use]
+    pub const fn octets(&self) -> &'a [u8] {
+        self.octets
+    }
+
+    /// The message type, never a relay agent's.
+    #[must_use]
+    pub const fn message_type(&self) -> MessageType {
+        self.message_type
+    }
+
+    /// The transaction identifier: 24 bits. In messages of DHCPv4 over DHCPv6 these are flags (RFC
+    /// 7341 §6).
+    #[must_use]
+    #[inline]
+    pub fn transaction_id(&self) -> u32 {
+        let first = self.octets.first_chunk::<MESSAGE_LEN>().copied().unwrap_or_default();
+        u32::from_be_bytes(first) & 0x00ff_ffff
+    }
+
+    /// True when the end of the message cuts an option off. It counts as not sent, as in Kea.
+    #[must_use]
+    pub const fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
+    /// All options, in order.
+    #[must_use]
+    #[inline]
+    pub fn options(&self) -> Options<'a> {
+        self.options_from(MESSAGE_LEN)
+    }
+
+    #[inline]
+    fn options_from(&self, at: usize) -> Options<'a> {
+        Options::new(self.octets.get(at..).unwrap_or_default())
+    }
+
+    /// The value of the first option with this code.
+    #[must_use]
+    #[inline]
+    pub fn option(&self, code: u16) -> Option<&'a [u8]> {
+        let slot = usize::from(Rule::of(code).slot);
+        if slot == OTHER_SLOT {
+            return self.options().get(code);
+        }
+        match self.noted[slot] {
+            0 => None,
+            at => self.options_from(usize::from(at)).next().map(|(_, value)| value),
+        }
+    }
+
+    /// Whether an option occurs more than once.
+    #[must_use]
+    pub fn repeats(&self, code: u16) -> bool {
+        let slot = usize::from(Rule::of(code).slot);
+        if slot == OTHER_SLOT {
+            return self.options().all(code).nth(1).is_some();
+        }
+        self.repeated & (1 << slot) != 0
+    }
+
+    /// The client's DUID, 3 to 130 octets; [`super::duid`] looks into it.
+    #[must_use]
+    #[inline]
+    pub fn client_id(&self) -> Option<&'a [u8]> {
+        self.option(option::CLIENTID)
+    }
+
+    /// The server's DUID, 3 to 130 octets.
+    #[must_use]
+    #[inline]
+    pub fn server_id(&self) -> Option<&'a [u8]> {
+        self.option(option::SERVERID)
+    }
+
+    /// The identity associations, in order.
+    #[must_use]
+    #[inline]
+    pub fn ias(&self) -> Ias<'a> {
+        Ias { options: self.options_from(usize::from(self.ias_at)) }
+    }
+
+    /// Whether the message asks for, or is an answer in, two messages (RFC 9915 §21.14).
+    #[must_use]
+    #[inline]
+    pub fn has_rapid_commit(&self) -> bool {
+        self.option(option::RAPID_COMMIT).is_some()
+    }
+
+    /// The codes that the client asks for, in its order (RFC 9915 §21.7).
+    #[inline]
+    pub fn requested_options(&self) -> impl Iterator<Item = u16> + Clone + use<'a> {
+        let (codes, _) = self.option(option::ORO).unwrap_or_default().as_chunks();
+        codes.iter().copied().map(u16::from_be_bytes)
+    }
+
+    /// Whether the client asks for this option.
+    #[must_use]
+    #[inline]
+    pub fn requests(&self, code: u16) -> bool {
+        self.requested_options().any(|requested| requested == code)
+    }
+
+    /// Hundredths of a second since the client began (RFC 9915 §21.9); all ones is "or longer".
+    #[must_use]
+    #[inline]
+    pub fn elapsed_time(&self) -> Option<u16> {
+        self.option(option::ELAPSED_TIME)?.first_chunk().copied().map(u16::from_be_bytes)
+    }
+
+    /// Enterprise number and data of the first vendor class (RFC 9915 §21.16).
+    #[must_use]
+    pub fn vendor_class(&self) -> Option<(u32, Tuples<'a>)> {
+        let (number, data) = self.option(option::VENDOR_CLASS)?.split_first_chunk()?;
+        Some((u32::from_be_bytes(*number), Tuples::new(data)))
+    }
+
+    /// The classes of the user (RFC 9915 §21.15).
+    #[must_use]
+    pub fn user_class(&self) -> Option<Tuples<'a>> {
+        self.option(option::USER_CLASS).map(Tuples::new)
+    }
+
+    /// Code and text of the message's own status; absent means success.
+    #[must_use]
+    pub fn status(&self) -> Option<(u16, &'a [u8])> {
+        let (code, text) = self.option(option::STATUS_CODE)?.split_first_chunk()?;
+        Some((u16::from_be_bytes(*code), text))
+    }
+}

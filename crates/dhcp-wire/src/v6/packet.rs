@@ -1,0 +1,276 @@
+//! A received datagram: a message and the levels that relay agents have put around it.
+
+use core::net::Ipv6Addr;
+
+use super::layout::{MESSAGE_MAX, RELAY_LEN};
+use super::walk::Checked;
+use super::{Malformed, Message, MessageType, OPTIONS_MAX, Options, RELAYS_MAX, option};
+
+/// A checked view of one datagram. It keeps offsets, copies nothing, and no accessor can fail or
+/// panic.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet<'a> {
+    octets: &'a [u8],
+    message: Message<'a>,
+    /// Where each level begins and ends, the outermost first.
+    levels: [(u16, u16); RELAYS_MAX],
+    relay_count: u8,
+    relay_type: Option<MessageType>,
+}
+
+impl<'a> Packet<'a> {
+    /// Checks a datagram.
+    ///
+    /// # Errors
+    ///
+    /// The first thing found wrong with it.
+    pub fn parse(octets: &'a [u8]) -> Result<Self, Malformed> {
+        if octets.len() > MESSAGE_MAX {
+            return Err(Malformed::TooLong);
+        }
+        let mut levels = [(0, 0); RELAYS_MAX];
+        let mut relay_count = 0;
+        let mut relay_type = None;
+        let mut left = OPTIONS_MAX;
+        let mut start = 0;
+        let mut end = octets.len();
+        loop {
+            let code = *octets[start..end].first().ok_or(Malformed::TooShort)?;
+            let Some(found) = MessageType::from_code(code).filter(|found| found.is_relay()) else {
+                break;
+            };
+            if relay_type.is_some_and(|outer| outer != found) {
+                return Err(Malformed::MixedRelays);
+            }
+            relay_type = Some(found);
+            let level = levels.get_mut(relay_count).ok_or(Malformed::TooManyRelays)?;
+            *level = (start as u16, end as u16);
+            relay_count += 1;
+            (start, end) = inner(octets, start, end, &mut left)?;
+        }
+        let message = Message::read(&octets[start..end], &mut left)?;
+        Ok(Self { octets, message, levels, relay_count: relay_count as u8, relay_type })
+    }
+
+    /// The whole datagram.
+    #[must_use]
+    pub const fn octets(&self) -> &'a [u8] {
+        self.octets
+    }
+
+    /// The message inside of all levels.
+    #[must_use]
+    #[inline]
+    pub const fn message(&self) -> Message<'a> {
+        self.message
+    }
+
+    /// Levels around the message, at most [`RELAYS_MAX`].
+    #[must_use]
+    #[inline]
+    pub const fn relay_count(&self) -> usize {
+        self.relay_count as usize
+    }
+
+    /// RELAY-FORW or RELAY-REPL, the same for all levels; `None` without any.
+    #[must_use]
+    #[inline]
+    pub const fn relay_type(&self) -> Option<MessageType> {
+        self.relay_type
+    }
+
+    /// A level: 0 is the outermost, of the relay agent nearest to the server.
+    ///
+    /// # Panics
+    ///
+    /// When `index` is not below [`Packet::relay_count`].
+    #[must_use]
+    #[inline]
+    pub fn relay(&self, index: usize) -> Relay<'a> {
+        let (start, end) = self.levels[..self.relay_count()][index];
+        let level = self.octets.get(usize::from(start)..usize::from(end)).unwrap_or_default();
+        Relay::read(level).expect("the levels were checked")
+    }
+
+    /// The levels, the outermost first.
+    #[inline]
+    pub fn relays(&self) -> impl DoubleEndedIterator<Item = Relay<'a>> + ExactSizeIterator + '_ {
+        (0..self.relay_count()).map(|index| self.relay(index))
+    }
+}
+
+/// Where the message is that a level carries: that of its last Relay Message option, as in Kea.
+fn inner(
+    octets: &[u8],
+    start: usize,
+    end: usize,
+    left: &mut usize,
+) -> Result<(usize, usize), Malformed> {
+    let options_at = start + RELAY_LEN;
+    let inner = octets.get(options_at..end).ok_or(Malformed::TooShort)?;
+    let mut options = Checked::new(inner, left);
+    let mut found = None;
+    while let Some((code, value)) = options.next()? {
+        match code {
+            option::RELAY_MSG => {
+                let value_end = end - options.rest().len();
+                found = Some((value_end - value.len(), value_end));
+            }
+            option::REMOTE_ID if value.len() < 4 => return Err(Malformed::OptionLength),
+            option::RELAY_PORT if value.len() < 2 => return Err(Malformed::OptionLength),
+            _ => {}
+        }
+    }
+    found.filter(|(start, end)| start < end).ok_or(Malformed::NoRelayMessage)
+}
+
+/// What one relay agent said.
+#[derive(Clone, Copy, Debug)]
+pub struct Relay<'a> {
+    /// Relay agents passed before this one.
+    pub hop_count: u8,
+    /// An address on the client's link; unspecified when the agent leaves that to Interface-Id or
+    /// to agents before it.
+    pub link_address: Ipv6Addr,
+    /// Whom the agent had the message from and sends the answer to.
+    pub peer_address: Ipv6Addr,
+    /// Its options, the message in it among them.
+    pub options: Options<'a>,
+}
+
+impl<'a> Relay<'a> {
+    fn read(level: &'a [u8]) -> Option<Self> {
+        let (fixed, options) = level.split_first_chunk::<RELAY_LEN>()?;
+        let [_, hop_count, addresses @ ..] = fixed;
+        let (link, peer) = addresses.split_first_chunk::<16>()?;
+        Some(Self {
+            hop_count: *hop_count,
+            link_address: Ipv6Addr::from(*link),
+            peer_address: Ipv6Addr::from(*peer.first_chunk()?),
+            options: Options::new(options),
+        })
+    }
+
+    /// The agent's name of the interface towards the client.
+    #[must_use]
+    pub fn interface_id(&self) -> Option<&'a [u8]> {
+        self.options.get(option::INTERFACE_ID)
+    }
+
+    /// Enterprise number and identifier of the client's end of the circuit (RFC 4649).
+    #[must_use]
+    pub fn remote_id(&self) -> Option<(u32, &'a [u8])> {
+        let (number, id) = self.options.get(option::REMOTE_ID)?.split_first_chunk()?;
+        Some((u32::from_be_bytes(*number), id))
+    }
+
+    /// Hardware type and link-layer address of the client (RFC 6939).
+    #[must_use]
+    pub fn client_link_layer_address(&self) -> Option<(u16, &'a [u8])> {
+        let (kind, address) =
+            self.options.get(option::CLIENT_LINKLAYER_ADDR)?.split_first_chunk()?;
+        Some((u16::from_be_bytes(*kind), address))
+    }
+
+    /// The UDP port to answer to, when it is not 547 (RFC 8357): `Some(0)` when this is the port
+    /// that the packet came from.
+    #[must_use]
+    pub fn relay_port(&self) -> Option<u16> {
+        self.options.get(option::RELAY_PORT)?.first_chunk().copied().map(u16::from_be_bytes)
+    }
+
+    /// The options that the agent supplies for the client (RFC 6422).
+    #[must_use]
+    pub fn supplied_options(&self) -> Options<'a> {
+        Options::new(self.options.get(option::RSOO).unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{IaKind, MessageWriter, RelayWriter};
+    use super::*;
+
+    /// A SOLICIT in `levels` levels with `options` empty options and what `write` adds.
+    fn solicit(
+        buffer: &mut [u8],
+        levels: usize,
+        options: usize,
+        write: impl Fn(&mut MessageWriter<'_>),
+    ) -> usize {
+        let begun = (0..levels).fold(RelayWriter::forward(buffer), |begun, _| {
+            begun.level(0, Ipv6Addr::LOCALHOST, Ipv6Addr::UNSPECIFIED)
+        });
+        let mut writer = begun.message(MessageType::Solicit, 1);
+        for _ in 0..options {
+            writer.option(option::RAPID_COMMIT, &[]);
+        }
+        write(&mut writer);
+        writer.finish().unwrap()
+    }
+
+    fn verdict(octets: &[u8]) -> Result<usize, Malformed> {
+        Packet::parse(octets).map(|packet| packet.relay_count())
+    }
+
+    #[test]
+    fn levels_are_read_up_to_their_limit() {
+        let mut buffer = [0; 4_000];
+        for levels in 0..=RELAYS_MAX {
+            let len = solicit(&mut buffer, levels, 0, |_| ());
+            assert_eq!(verdict(&buffer[..len]), Ok(levels));
+        }
+        let len = solicit(&mut buffer, RELAYS_MAX + 1, 0, |_| ());
+        assert_eq!(verdict(&buffer[..len]), Err(Malformed::TooManyRelays));
+    }
+
+    #[test]
+    fn options_are_counted_in_levels_in_the_message_and_in_ias() {
+        let mut buffer = [0; 8_000];
+        let in_ia = |writer: &mut MessageWriter<'_>| {
+            let ia = writer.ia(IaKind::Na, 1, 0, 0);
+            let address = writer.begin_ia_address(Ipv6Addr::LOCALHOST, 0, 0);
+            writer.option(option::PREFERENCE, &[]).end(address).end(ia);
+        };
+        let len = solicit(&mut buffer, 2, OPTIONS_MAX - 5, in_ia);
+        assert_eq!(verdict(&buffer[..len]), Ok(2));
+        let len = solicit(&mut buffer, 2, OPTIONS_MAX - 4, in_ia);
+        assert_eq!(verdict(&buffer[..len]), Err(Malformed::TooManyOptions));
+    }
+
+    #[test]
+    fn every_cut_of_a_level_is_refused() {
+        let mut buffer = [0; 200];
+        let len = solicit(&mut buffer, 1, 0, |_| ());
+        for end in 0..len {
+            let expected =
+                if end < RELAY_LEN { Malformed::TooShort } else { Malformed::NoRelayMessage };
+            assert_eq!(verdict(&buffer[..end]), Err(expected), "{end}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_a_packet_is_refused_by_name() {
+        assert_eq!(verdict(&[0; MESSAGE_MAX + 1]), Err(Malformed::TooLong));
+        assert_eq!(Message::parse(&[1; MESSAGE_MAX + 1]).err(), Some(Malformed::TooLong));
+        assert_eq!(verdict(&[38, 0, 0, 1]), Err(Malformed::UnknownMessageType));
+        assert_eq!(Message::parse(&[12, 0, 0, 1]).err(), Some(Malformed::MixedRelays));
+        let mut buffer = [0; 200];
+        let len = solicit(&mut buffer, 2, 0, |_| ());
+        buffer[RELAY_LEN + 4] = MessageType::RelayRepl.code();
+        assert_eq!(verdict(&buffer[..len]), Err(Malformed::MixedRelays));
+        let len = solicit(&mut buffer, 0, 0, |writer| {
+            writer.option(option::CLIENTID, &[1]);
+        });
+        assert_eq!(verdict(&buffer[..len]), Err(Malformed::OptionLength));
+        let len = solicit(&mut buffer, 0, 0, |writer| {
+            writer.option(option::IA_NA, &[1; 11]);
+        });
+        assert_eq!(verdict(&buffer[..len]), Err(Malformed::IaLength));
+        let len = solicit(&mut buffer, 0, 0, |writer| {
+            let ia = writer.ia(IaKind::Pd, 1, 0, 0);
+            writer.ia_prefix(Ipv6Addr::UNSPECIFIED, 129, 0, 0).end(ia);
+        });
+        assert_eq!(verdict(&buffer[..len]), Err(Malformed::PrefixLength));
+    }
+}

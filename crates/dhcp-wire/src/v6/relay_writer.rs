@@ -1,0 +1,128 @@
+//! Writing the levels that relay agents and servers put around a message.
+
+use core::net::Ipv6Addr;
+
+use base::Writer;
+
+use super::layout::MESSAGE_MAX;
+use super::{MessageType, MessageWriter, NoRoom, Packet, option};
+
+/// Levels being written, the outermost first; then the message in them.
+#[derive(Debug)]
+pub struct RelayWriter<'b> {
+    pub(super) writer: Writer<'b>,
+    relay_type: MessageType,
+    /// Where the length of the innermost Relay Message option is; 0 = outside of all levels. Each
+    /// such length leads to that of the level around it until the message is finished.
+    innermost: usize,
+    is_open: bool,
+}
+
+impl<'b> RelayWriter<'b> {
+    /// Begins in `buffer` a packet from a relay agent to a server.
+    #[must_use]
+    pub fn forward(buffer: &'b mut [u8]) -> Self {
+        Self::begin(buffer, MessageType::RelayForw)
+    }
+
+    /// Begins in `buffer` a packet from a server to a relay agent.
+    #[must_use]
+    pub fn reply(buffer: &'b mut [u8]) -> Self {
+        Self::begin(buffer, MessageType::RelayRepl)
+    }
+
+    fn begin(buffer: &'b mut [u8], relay_type: MessageType) -> Self {
+        let len = buffer.len().min(MESSAGE_MAX);
+        let writer = Writer::new(&mut buffer[..len]);
+        Self { writer, relay_type, innermost: 0, is_open: false }
+    }
+
+    /// Begins in `buffer` the levels of an answer to `packet` (RFC 9915 §19.3): hop count, link and
+    /// peer address of every level, its Interface-Id and Relay Source Port (RFC 8357 §5.2).
+    #[must_use]
+    pub fn reply_to(buffer: &'b mut [u8], packet: &Packet<'_>) -> Self {
+        packet.relays().fold(Self::reply(buffer), |levels, relay| {
+            let mut levels = levels.level(relay.hop_count, relay.link_address, relay.peer_address);
+            for code in [option::INTERFACE_ID, option::RELAY_PORT] {
+                if let Some(value) = relay.options.get(code) {
+                    levels = levels.option(code, value);
+                }
+            }
+            levels
+        })
+    }
+
+    /// Begins a level inside of those already begun.
+    #[must_use]
+    pub fn level(mut self, hop_count: u8, link_address: Ipv6Addr, peer_address: Ipv6Addr) -> Self {
+        self.close();
+        self.writer.u8(self.relay_type.code()).u8(hop_count);
+        self.writer.put(&link_address.octets()).put(&peer_address.octets());
+        self.is_open = true;
+        self
+    }
+
+    /// Appends an option to the innermost level.
+    ///
+    /// # Panics
+    ///
+    /// When there is no level.
+    #[must_use]
+    pub fn option(mut self, code: u16, value: &[u8]) -> Self {
+        assert!(self.is_open, "options of a relay agent belong into a level");
+        put_option(&mut self.writer, code, value);
+        self
+    }
+
+    /// Ends the levels and begins the message in them.
+    #[must_use]
+    pub fn message(mut self, message_type: MessageType, transaction_id: u32) -> MessageWriter<'b> {
+        self.close();
+        self.writer.u32(u32::from(message_type.code()) << 24 | transaction_id & 0x00ff_ffff);
+        MessageWriter::inside(self)
+    }
+
+    /// Ends the levels with a message that is already written, which may have levels itself: what
+    /// a relay agent does. Gives the length of the packet.
+    ///
+    /// # Errors
+    ///
+    /// [`NoRoom`] when anything did not fit.
+    pub fn carry(mut self, message: &[u8]) -> Result<usize, NoRoom> {
+        self.close();
+        self.writer.put(message);
+        self.finish()
+    }
+
+    /// Ends the present level, if there is one, with a Relay Message option.
+    fn close(&mut self) {
+        if self.is_open {
+            let outer = self.innermost as u16;
+            self.writer.u16(option::RELAY_MSG);
+            self.innermost = self.writer.len();
+            self.writer.u16(outer);
+            self.is_open = false;
+        }
+    }
+
+    /// Sets the lengths of all levels and gives that of the whole.
+    pub(super) fn finish(&mut self) -> Result<usize, NoRoom> {
+        if self.writer.overflowed() {
+            return Err(NoRoom);
+        }
+        let written = self.writer.written();
+        let mut at = core::mem::take(&mut self.innermost);
+        while at != 0 {
+            let len = (written.len() - at - 2) as u16;
+            let field = &mut written[at..at + 2];
+            at = usize::from(u16::from_be_bytes([field[0], field[1]]));
+            field.copy_from_slice(&len.to_be_bytes());
+        }
+        Ok(written.len())
+    }
+}
+
+/// Appends an option. The writer's buffer is never longer than lengths can say.
+pub(super) fn put_option(writer: &mut Writer<'_>, code: u16, value: &[u8]) {
+    writer.u16(code).u16(value.len() as u16).put(value);
+}

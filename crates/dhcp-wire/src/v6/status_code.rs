@@ -1,0 +1,70 @@
+//! Status codes: the first two octets of option 13.
+
+use crate::shared::coded;
+
+coded! {
+    first 0;
+    /// A registered status code (IANA, "DHCPv6 Status Codes").
+    pub enum StatusCode: u16 {
+        /// All went well (RFC 9915).
+        Success = "Success",
+        /// Failed for a reason that has no code (RFC 9915).
+        UnspecFail = "UnspecFail",
+        /// No addresses for this IA (RFC 9915).
+        NoAddrsAvail = "NoAddrsAvail",
+        /// The server knows no such lease (RFC 9915).
+        NoBinding = "NoBinding",
+        /// The address does not fit the client's link (RFC 9915).
+        NotOnLink = "NotOnLink",
+        /// Obsolete: the client should have sent to the multicast address (RFC 9915).
+        UseMulticast = "UseMulticast",
+        /// No prefixes for this IA_PD (RFC 9915).
+        NoPrefixAvail = "NoPrefixAvail",
+        /// Lease query: unknown kind (RFC 5007).
+        UnknownQueryType = "UnknownQueryType",
+        /// Lease query: malformed (RFC 5007).
+        MalformedQuery = "MalformedQuery",
+        /// Lease query: the link is not served here (RFC 5007).
+        NotConfigured = "NotConfigured",
+        /// Lease query: not allowed for the asker (RFC 5007).
+        NotAllowed = "NotAllowed",
+        /// Bulk lease query: ended early (RFC 5460).
+        QueryTerminated = "QueryTerminated",
+        /// Active lease query: some updates are lost (RFC 7653).
+        DataMissing = "DataMissing",
+        /// Active lease query: older updates were sent (RFC 7653).
+        CatchUpComplete = "CatchUpComplete",
+        /// Active lease query: not offered (RFC 7653).
+        NotSupported = "NotSupported",
+        /// TLS is not offered (RFC 7653).
+        TlsConnectionRefused = "TLSConnectionRefused",
+        /// Failover: the address is in use (RFC 8156).
+        AddressInUse = "AddressInUse",
+        /// Failover: the configurations disagree (RFC 8156).
+        ConfigurationConflict = "ConfigurationConflict",
+        /// Failover: a binding update is not complete (RFC 8156).
+        MissingBindingInformation = "MissingBindingInformation",
+        /// Failover: a newer binding is known (RFC 8156).
+        OutdatedBindingInformation = "OutdatedBindingInformation",
+        /// Failover: the server is stopping (RFC 8156).
+        ServerShuttingDown = "ServerShuttingDown",
+        /// Failover: no DNS updates (RFC 8156).
+        DnsUpdateNotSupported = "DNSUpdateNotSupported",
+        /// Failover: the clocks differ too much (RFC 8156).
+        ExcessiveTimeSkew = "ExcessiveTimeSkew",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_the_registered_ones() {
+        assert_eq!(StatusCode::from_code(0), Some(StatusCode::Success));
+        assert_eq!(StatusCode::NoPrefixAvail.code(), 6);
+        assert_eq!(StatusCode::QueryTerminated.code(), 11);
+        assert_eq!(StatusCode::ExcessiveTimeSkew.code(), 22);
+        assert_eq!(StatusCode::from_code(23), None);
+    }
+}

@@ -1,0 +1,124 @@
+//! Going through options: those of a message, of a relay level, of an IA, of an address.
+
+use super::Malformed;
+use super::layout::OPTION_LEN;
+
+/// Options one after another, as code and value. They end early at one that is cut off, which
+/// counts as not sent, as in Kea.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Options<'a> {
+    /// The options in `octets`, which begin with the first one's code: such as the value of an
+    /// option that holds others.
+    #[must_use]
+    pub const fn new(octets: &'a [u8]) -> Self {
+        Self { rest: octets }
+    }
+
+    /// What has not been gone through.
+    #[must_use]
+    pub const fn octets(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// The value of the first option with this code.
+    #[must_use]
+    #[inline]
+    pub fn get(self, code: u16) -> Option<&'a [u8]> {
+        self.all(code).next()
+    }
+
+    /// The values of all options with this code.
+    #[inline]
+    pub fn all(self, code: u16) -> impl Iterator<Item = &'a [u8]> + Clone {
+        self.filter(move |&(found, _)| found == code).map(|(_, value)| value)
+    }
+
+    /// Code and text of a status code option among these.
+    #[must_use]
+    pub fn status(self) -> Option<(u16, &'a [u8])> {
+        let (code, text) = self.get(super::option::STATUS_CODE)?.split_first_chunk()?;
+        Some((u16::from_be_bytes(*code), text))
+    }
+}
+
+impl<'a> Iterator for Options<'a> {
+    type Item = (u16, &'a [u8]);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let (&[c0, c1, l0, l1], tail) = self.rest.split_first_chunk::<OPTION_LEN>()?;
+        let (value, rest) = tail.split_at_checked(usize::from(u16::from_be_bytes([l0, l1])))?;
+        self.rest = rest;
+        Some((u16::from_be_bytes([c0, c1]), value))
+    }
+}
+
+/// Pieces of data, each behind its length of two octets: classes of a user or vendor. They end early
+/// at one that is cut off.
+#[derive(Clone, Copy, Debug)]
+pub struct Tuples<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Tuples<'a> {
+    /// The pieces in `octets`.
+    #[must_use]
+    pub const fn new(octets: &'a [u8]) -> Self {
+        Self { rest: octets }
+    }
+
+    /// True behind the last piece, unless it is cut off.
+    #[must_use]
+    pub const fn is_at_end(&self) -> bool {
+        self.rest.is_empty()
+    }
+}
+
+impl<'a> Iterator for Tuples<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (len, tail) = self.rest.split_first_chunk()?;
+        let (piece, rest) = tail.split_at_checked(usize::from(u16::from_be_bytes(*len)))?;
+        self.rest = rest;
+        Some(piece)
+    }
+}
+
+/// Goes through the options of one place while a packet is checked, against the number of options
+/// that it may still have.
+#[derive(Debug)]
+pub(super) struct Checked<'a, 'n> {
+    options: Options<'a>,
+    left: &'n mut usize,
+}
+
+impl<'a, 'n> Checked<'a, 'n> {
+    pub(super) const fn new(octets: &'a [u8], left: &'n mut usize) -> Self {
+        Self { options: Options::new(octets), left }
+    }
+
+    /// The next option and the count that its own options go on from.
+    #[inline]
+    pub(super) fn next(&mut self) -> Result<Option<(u16, &'a [u8])>, Malformed> {
+        let Some(found) = self.options.next() else { return Ok(None) };
+        *self.left = self.left.checked_sub(1).ok_or(Malformed::TooManyOptions)?;
+        Ok(Some(found))
+    }
+
+    /// Octets behind the last option given.
+    #[inline]
+    pub(super) const fn rest(&self) -> &'a [u8] {
+        self.options.octets()
+    }
+
+    /// The count, for the options inside of one.
+    #[inline]
+    pub(super) const fn left(&mut self) -> &mut usize {
+        self.left
+    }
+}

@@ -1,0 +1,123 @@
+//! `godwit dhcp4` and `godwit dhcp6`: the flags of `kea-dhcp4` and `kea-dhcp6`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use dhcp_server::{ServerError, Settings};
+
+/// The flags of both.
+#[derive(Debug, clap::Args)]
+#[command(disable_version_flag = true, arg_required_else_help = true)]
+pub(crate) struct Args {
+    /// Serve with this configuration
+    #[arg(short = 'c', value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Check this configuration, report all problems, and end
+    #[arg(short = 't', value_name = "FILE", conflicts_with = "config")]
+    pub(crate) check: Option<PathBuf>,
+    /// Take messages on this port instead of 67 (dhcp6: 547)
+    #[arg(short = 'p', value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) port: Option<u16>,
+    /// Send all answers to this port
+    #[arg(short = 'P', value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) client_port: Option<u16>,
+    /// Log what was counted every ten seconds
+    #[arg(short = 'd')]
+    pub(crate) debug: bool,
+    /// Print the version and end
+    #[arg(short = 'v')]
+    pub(crate) version: bool,
+    /// Print the version and what it was built from, and end
+    #[arg(short = 'V')]
+    pub(crate) extended_version: bool,
+}
+
+/// One of the two servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Server {
+    Dhcp4,
+    Dhcp6,
+}
+
+impl Server {
+    const fn port(self) -> u16 {
+        match self {
+            Self::Dhcp4 => 67,
+            Self::Dhcp6 => 547,
+        }
+    }
+
+    fn serve(self, settings: &Settings) -> Result<(), ServerError> {
+        match self {
+            Self::Dhcp4 => dhcp_server::run_dhcp4(settings),
+            Self::Dhcp6 => dhcp_server::run_dhcp6(settings),
+        }
+    }
+
+    /// The warnings of the configuration in `path`, and how many subnets it has.
+    fn read(self, path: &Path) -> Result<(Vec<dhcp_config::Problem>, usize), ServerError> {
+        match self {
+            Self::Dhcp4 => dhcp_server::read_dhcp4(path)
+                .map(|checked| (checked.warnings, checked.config.subnets.len())),
+            Self::Dhcp6 => dhcp_server::read_dhcp6(path)
+                .map(|checked| (checked.warnings, checked.config.subnets.len())),
+        }
+    }
+}
+
+/// Runs what the flags ask for.
+pub(crate) fn run(server: Server, args: &Args) -> ExitCode {
+    if args.version {
+        println!("{}", env!("CARGO_PKG_VERSION"));
+        return ExitCode::SUCCESS;
+    }
+    if args.extended_version {
+        println!("godwit {}\nleases: memfile", env!("CARGO_PKG_VERSION"));
+        return ExitCode::SUCCESS;
+    }
+    let served = match (&args.check, &args.config) {
+        (Some(path), _) => check(server, path),
+        (None, Some(path)) => server.serve(&settings(server, args, path.clone())),
+        (None, None) => {
+            eprintln!("error: name a configuration with -c FILE, or with -t FILE to check it");
+            return ExitCode::from(2);
+        }
+    };
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{}", prefixed(&error));
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+/// Kea's variable that sends answers back to where the datagram came from.
+const TO_SOURCE_VARIABLE: &str = "KEA_TEST_SEND_RESPONSES_TO_SOURCE";
+
+fn settings(server: Server, args: &Args, configuration: PathBuf) -> Settings {
+    Settings {
+        configuration,
+        port: args.port.unwrap_or_else(|| server.port()),
+        client_port: args.client_port,
+        to_source: std::env::var_os(TO_SOURCE_VARIABLE).is_some(),
+        is_verbose: args.debug,
+    }
+}
+
+fn check(server: Server, path: &Path) -> Result<(), ServerError> {
+    let (warnings, subnets) = server.read(path)?;
+    for warning in &warnings {
+        eprintln!("{warning}");
+    }
+    println!("{}: the configuration is sound, {subnets} subnets", path.display());
+    Ok(())
+}
+
+/// Problems of the configuration carry their own `error:`.
+fn prefixed(error: &ServerError) -> String {
+    match error {
+        ServerError::Configuration(_) => error.to_string(),
+        _ => format!("error: {error}"),
+    }
+}

@@ -1,0 +1,72 @@
+//! What went over an interface, as tcpdump caught it and tshark reads it.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use super::{run_bounded, waited_until};
+
+/// tshark's filter for what is wrong with a packet.
+pub(crate) const MALFORMED: &str = "_ws.malformed || _ws.expert.severity >= 0x800000";
+
+/// A running tcpdump.
+pub(crate) struct Capture {
+    tcpdump: Child,
+    file: PathBuf,
+}
+
+impl Capture {
+    /// Starts `tcpdump`, perhaps inside a namespace, and waits until it listens.
+    pub(crate) fn start(mut tcpdump: Command, interface: &str, filter: &str, file: &Path) -> Self {
+        let mut tcpdump = tcpdump
+            .args(["-i", interface, "-U", "--immediate-mode", "-B", "16384", "-w"])
+            .arg(file)
+            .arg(filter)
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("tcpdump runs");
+        let mut line = String::new();
+        let stderr = tcpdump.stderr.take().expect("it is piped");
+        BufReader::new(stderr).read_line(&mut line).expect("tcpdump says what it listens on");
+        Self { tcpdump, file: file.to_owned() }
+    }
+
+    /// Waits until a packet that passes `filter` has been written.
+    pub(crate) fn wait_for(&self, filter: &str) {
+        let so_far = Captured { file: self.file.clone() };
+        assert!(waited_until(|| !so_far.packets(&[], filter).is_empty()), "no {filter}");
+    }
+
+    /// Ends the capture.
+    pub(crate) fn end(mut self) -> Captured {
+        let pid = self.tcpdump.id().to_string();
+        Command::new("kill").args(["-INT", &pid]).status().expect("kill runs");
+        self.tcpdump.wait().expect("tcpdump was started here");
+        Captured { file: std::mem::take(&mut self.file) }
+    }
+}
+
+impl Drop for Capture {
+    fn drop(&mut self) {
+        if let Ok(None) = self.tcpdump.try_wait() {
+            self.tcpdump.kill().ok();
+            self.tcpdump.wait().ok();
+        }
+    }
+}
+
+/// A finished capture.
+pub(crate) struct Captured {
+    file: PathBuf,
+}
+
+impl Captured {
+    /// One line for each packet that passes `filter`, read with `options`.
+    pub(crate) fn packets(&self, options: &[&str], filter: &str) -> Vec<String> {
+        let mut tshark = Command::new("tshark");
+        let output =
+            run_bounded(tshark.arg("-r").arg(&self.file).args(options).args(["-Y", filter]));
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
+    }
+}

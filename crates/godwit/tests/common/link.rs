@@ -1,0 +1,87 @@
+//! Two namespaces with a veth pair between them: a server's link and a client on it.
+
+use std::process::{Command, Output};
+
+use testbed::namespace;
+
+use super::{is_root, require};
+
+/// The server's end.
+pub(crate) const SERVER_END: &str = "sv0";
+/// The client's end.
+pub(crate) const CLIENT_END: &str = "cv0";
+
+/// Two namespaces that go away with the value, and everything that runs in them.
+pub(crate) struct Link {
+    server: String,
+    client: String,
+}
+
+impl Link {
+    /// Empty namespaces, told apart from those of other tests of this process by two letters of
+    /// [`namespace::FURTHER`]; `None`, said, where that is not possible.
+    pub(crate) fn new([server, client]: [char; 2]) -> Option<Self> {
+        if !require(&["ip"]) || !is_root() {
+            return None;
+        }
+        let [server, client] =
+            [server, client].map(|letter| namespace::name_of(std::process::id(), letter));
+        let link = Self { server, client };
+        for name in [&link.server, &link.client] {
+            namespace::create(name).expect("root makes namespaces");
+        }
+        Some(link)
+    }
+
+    /// Joins the namespaces by a veth pair, both ends up, the server's with `address` (with prefix
+    /// length).
+    pub(crate) fn join(&self, server_end: &str, client_end: &str, address: &str) {
+        let (server, client) = (&self.server, &self.client);
+        ip(&format!(
+            "link add {server_end} netns {server} type veth peer name {client_end} netns {client}"
+        ));
+        ip(&format!("-n {server} addr add {address} dev {server_end}"));
+        ip(&format!("-n {server} link set {server_end} up"));
+        ip(&format!("-n {client} link set {client_end} up"));
+    }
+
+    /// `ip` on the server's side.
+    pub(crate) fn ip_at_server(&self, arguments: &str) {
+        ip(&format!("-n {} {arguments}", self.server));
+    }
+
+    /// `ip` on the client's side.
+    pub(crate) fn ip_at_client(&self, arguments: &str) {
+        ip(&format!("-n {} {arguments}", self.client));
+    }
+
+    /// A command that runs what its arguments say on the server's side.
+    pub(crate) fn at_server(&self) -> Command {
+        inside(&self.server)
+    }
+
+    /// A command that runs what its arguments say on the client's side.
+    pub(crate) fn at_client(&self) -> Command {
+        inside(&self.client)
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        for name in [&self.server, &self.client] {
+            namespace::remove(name).ok();
+        }
+    }
+}
+
+fn inside(namespace: &str) -> Command {
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", namespace]);
+    command
+}
+
+fn ip(arguments: &str) -> Output {
+    let output = Command::new("ip").args(arguments.split(' ')).output().expect("ip runs");
+    assert!(output.status.success(), "ip {arguments}: {output:?}");
+    output
+}

@@ -1,0 +1,236 @@
+//! `godwit lab compare` and `--runs` as a user meets them: exit codes, messages, files.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use measure::summary::Summary;
+use serde_json::Value;
+
+const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
+
+/// A folder of its own per test.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Self {
+        let path =
+            std::env::temp_dir().join(format!("godwit-compare-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a folder");
+        Self(path)
+    }
+
+    /// A result folder with a summary that `change` has changed.
+    fn result(&self, name: &str, change: impl FnOnce(&mut Summary)) -> String {
+        let text = include_str!("../../measure/tests/data/summary.json");
+        let mut summary: Summary = serde_json::from_str(text).expect("a summary");
+        for result in &mut summary.results {
+            result.segmentation = Some(true);
+        }
+        if let Some(noise) = &mut summary.noise {
+            noise.typical_percent = 3.0;
+        }
+        change(&mut summary);
+        self.file(name, &serde_json::to_string(&summary).expect("JSON"))
+    }
+
+    fn file(&self, name: &str, summary: &str) -> String {
+        std::fs::create_dir_all(self.0.join(name)).expect("a folder");
+        std::fs::write(self.0.join(name).join("summary.json"), summary).expect("a file");
+        name.to_owned()
+    }
+
+    fn lab(&self, words: &[&str]) -> Output {
+        let mut command = Command::new("timeout");
+        command.args(["-k", "1", "60", GODWIT, "lab"]).args(words);
+        command.current_dir(&self.0).stdin(Stdio::null()).output().expect("timeout starts")
+    }
+
+    fn has(&self, path: &str) -> bool {
+        self.0.join(path).exists()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn said(output: &Output) -> (Option<i32>, String, String) {
+    let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn two_results_are_compared_in_the_terminal_and_on_a_page() {
+    let place = Place::new("two");
+    let (a, b) = (place.result("a", |_| {}), place.result("b", |_| {}));
+    let (code, out, err) = said(&place.lab(&["compare", &a, &b]));
+    assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
+    assert!(out.contains("B OVER A") && out.contains("1.000 ("), "{out}");
+    assert!(out.contains("p50/p99/p99.9 at half, ms") && out.contains("Welch"), "{out}");
+    assert!(out.contains("no difference told") && out.ends_with("page: b/compare.html\n"), "{out}");
+    assert!(place.has("b/compare.html") && !place.has("a/compare.html"));
+    let (code, out, _) = said(&place.lab(&["compare", "--json", "--html", "x.html", &a, &b]));
+    let json: Value = serde_json::from_str(&out).expect("JSON only");
+    assert_eq!((code, &json["schema"]), (Some(0), &"godwit.compare.v1".into()));
+    assert_eq!((&json["is_comparable"], &json["reasons"]), (&true.into(), &serde_json::json!([])));
+    assert!(json["servers"][0]["leases_per_s"]["ratio"].as_f64().is_some());
+    assert!(place.has("x.html"));
+}
+
+#[test]
+fn what_may_not_be_compared_is_refused_with_all_reasons_unless_forced() {
+    let place = Place::new("refused");
+    let a = place.result("a", |_| {});
+    let b = place.result("b", |summary| {
+        summary.environment.kernel = "another".to_owned();
+        summary.plan.search.loss_percent = 5.0;
+        summary.results[0].segmentation = Some(false);
+    });
+    let (code, out, err) = said(&place.lab(&["compare", &a, &b]));
+    assert_eq!(code, Some(3));
+    let reasons: Vec<&str> = err.lines().collect();
+    assert_eq!(reasons.len(), 3, "{err}");
+    assert!(reasons.iter().all(|reason| reason.starts_with("not comparable because ")), "{err}");
+    assert!(err.contains("search.loss_percent (2.5 in A, 5.0 in B)"), "{err}");
+    assert!(!out.contains("leases/s") && !place.has("b/compare.html"), "no figures: {out}");
+    let (code, out, _) = said(&place.lab(&["compare", "--json", &a, &b]));
+    let json: Value = serde_json::from_str(&out).expect("JSON only");
+    assert_eq!((code, json["reasons"].as_array().map(Vec::len)), (Some(3), Some(3)));
+    assert_eq!(json["servers"], serde_json::json!([]));
+    let (code, out, err) = said(&place.lab(&["compare", "--force", &a, &b]));
+    assert_eq!((code, err.lines().count()), (Some(0), 3), "{err}");
+    assert!(out.contains("SHOWN ALTHOUGH NOT COMPARABLE") && out.contains("leases/s"), "{out}");
+    let page = std::fs::read_to_string(place.0.join("b/compare.html")).expect("a page");
+    assert!(page.contains("Not comparable because"));
+}
+
+#[test]
+fn what_is_no_result_folder_is_refused_in_words() {
+    let place = Place::new("broken");
+    let a = place.result("a", |_| {});
+    std::fs::create_dir(place.0.join("empty")).expect("a folder");
+    std::fs::create_dir(place.0.join("unfinished")).expect("a folder");
+    std::fs::write(place.0.join("unfinished/run.json"), "{}").expect("a file");
+    for (folder, words) in [
+        ("nowhere", "there is no folder nowhere"),
+        ("empty", "empty is no result folder: it has no summary.json\n"),
+        ("unfinished", "`godwit lab report unfinished` makes it from the records"),
+        (&place.file("cut", "{ \"schema\": "), "cut/summary.json is not what it should be: EOF"),
+        (&place.file("braces", "{}"), "its schema is nothing, not godwit.summary.v1"),
+        (
+            &place.file("other", "{ \"schema\": \"godwit.load.v1\" }"),
+            "its schema is godwit.load.v1",
+        ),
+        (&place.file("list", "[]"), "list/summary.json is not what it should be"),
+    ] {
+        for pair in [[a.as_str(), folder], [folder, a.as_str()]] {
+            let (code, out, err) = said(&place.lab(&["compare", pair[0], pair[1]]));
+            assert_eq!((code, out.as_str()), (Some(2), ""), "{folder}: {err}");
+            assert!(err.starts_with("error: ") && err.contains(words), "{folder}: {err}");
+        }
+    }
+    let (code, _, err) = said(&place.lab(&["compare", "nowhere", "empty"]));
+    assert_eq!(code, Some(2));
+    assert!(err.contains("no folder nowhere") && err.contains("empty is no"), "both: {err}");
+    assert_eq!(said(&place.lab(&["compare", &a])).0, Some(2));
+    let (code, _, err) = said(&place.lab(&["compare", "--html", "none/x.html", &a, &a]));
+    assert_eq!(code, Some(1), "{err}");
+}
+
+/// A plan with runs that end within seconds, against a responder in the server's place.
+fn runs_plan(place: &Place) -> String {
+    let text = "name = \"runs\"\ntitle = \"Test\"\ntopology = \"loopback\"\ntime_budget_s = 60.0\n\
+                [runs]\ncount = 5\n[search]\nstart_per_s = 100.0\nmax_per_s = 400.0\ndwell_s = 0.1\n\
+                confirm_dwell_s = 0.1\nbisections = 0\n[blocks]\ndwell_s = 0.0\n\
+                [curve]\nfractions = []\n[clients]\ncount = 100\n[server]\npool_size = 4096\n\
+                [void]\nlate_sends_percent = 100.0\nsocket_drops_percent = 100.0\n\
+                softnet_drops_percent = 100.0\nsteal_percent = 100.0\n";
+    std::fs::write(place.0.join("runs.toml"), text).expect("a plan");
+    "runs.toml".to_owned()
+}
+
+#[test]
+fn runs_are_done_shown_and_kept_and_can_be_overridden() {
+    let place = Place::new("runs");
+    let plan = runs_plan(&place);
+    let (code, out, err) = said(&place.lab(&["run", &plan, "--server", "godwit"]));
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("EVERY RUN, leases/s: 5 of 5 done"), "{out}");
+    assert_eq!(out.matches("mean of 3").count(), 2, "Godwit and the limit: {out}");
+    let folder = result_in(&place);
+    let read = |name: &str| -> Value {
+        let text = std::fs::read_to_string(folder.join(name)).expect("a record");
+        serde_json::from_str(&text).expect("JSON")
+    };
+    let summary = read("summary.json");
+    assert_eq!(summary["runs_done"], 5);
+    assert_eq!(summary["results"][0]["runs"].as_array().map(Vec::len), Some(5));
+    assert_eq!(read("run.json")["searches"].as_array().map(Vec::len), Some(10));
+    let leases = read("leases.json");
+    assert_eq!(leases.as_array().map(Vec::len), Some(1), "all runs of a server together: {leases}");
+    assert_eq!(leases[0]["given"], leases[0]["found"]);
+    // Each run began with clients that the server had forgotten.
+    for run in 1..=5 {
+        let name = if run == 1 { "server.err".to_owned() } else { format!("server-{run}.err") };
+        let servers = std::fs::read_dir(folder.join("servers")).expect("folders").flatten();
+        let has = servers.filter(|server| server.path().join(&name).exists()).count();
+        assert_eq!(has, 2, "{name}");
+    }
+    let (code, out, err) = said(&place.lab(&["run", &plan, "--runs", "2", "--results", "two"]));
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("2 of 2 done"), "{out}");
+    let (code, _, err) = said(&place.lab(&["run", "dhcp4-smoke", "--runs", "2"]));
+    assert_eq!(code, Some(2));
+    assert!(err.contains("measures in rounds"), "{err}");
+}
+
+fn result_in(place: &Place) -> PathBuf {
+    let entries = std::fs::read_dir(place.0.join("results")).expect("results");
+    let folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    assert_eq!(folders.len(), 1);
+    folders[0].clone()
+}
+
+#[test]
+fn an_interrupt_after_a_run_keeps_it() {
+    use std::io::{BufRead, BufReader};
+
+    let place = Place::new("interrupt");
+    let plan = runs_plan(&place);
+    let mut command = Command::new(GODWIT);
+    command.args(["lab", "run", &plan]).current_dir(&place.0).stdin(Stdio::null());
+    let mut child =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("godwit starts");
+    let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
+    let third = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("round 3 of 5")));
+    assert!(third.is_some(), "a third run begins");
+    let kill = format!("kill -s INT {}", child.id());
+    Command::new("sh").args(["-c", &kill]).status().expect("sh");
+    lines.for_each(drop);
+    let output = child.wait_with_output().expect("it ends");
+    let (code, out, _) = said(&output);
+    assert_eq!(code, Some(130), "{out}");
+    assert!(out.contains("EVERY RUN, leases/s: 2 of 5 done"), "{out}");
+    assert!(out.contains("note: Interrupted by the user"), "{out}");
+    assert!(out.contains("2 of 5 runs were done"), "{out}");
+    let folder = result_in(&place);
+    for name in ["run.json", "summary.json", "report.html"] {
+        assert!(folder.join(name).exists(), "{name}");
+    }
+    let again = place.lab(&["report", &folder.to_string_lossy()]);
+    assert_eq!(again.status.code(), Some(0));
+    assert!(said(&again).1.contains("2 of 5 done"));
+    assert_eq!(processes_in(&place.0), Vec::<String>::new());
+}
+
+/// Processes whose command line mentions `folder`.
+fn processes_in(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir("/proc").expect("proc is mounted").flatten();
+    let lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    lines
+        .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
+        .filter(|line| line.contains(&*folder.to_string_lossy()))
+        .collect()
+}

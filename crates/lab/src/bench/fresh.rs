@@ -1,0 +1,93 @@
+//! Ending servers with their leases looked for, and starting them anew without any.
+//!
+//! A run must not inherit the leases of the one before: a server is slower the fuller its pool, and
+//! the ninth run would measure another server than the first.
+
+use std::path::PathBuf;
+
+use testbed::{ChildProcess, Side};
+
+use super::{ProcessBench, STOP_GRACE};
+use crate::driver;
+use crate::error::LabError;
+use crate::leases::{self, Verified};
+
+impl ProcessBench<'_> {
+    /// Ends the server at `position` in peace and looks for every lease given in its file; lists and
+    /// lease files are removed unless something is missing.
+    fn end_server(&mut self, position: usize) {
+        // A lease that has ended leaves its address to others.
+        let is_one_owner_due =
+            self.origin.elapsed().as_secs_f64() < f64::from(self.plan.server.lease_time_s);
+        let service = &mut self.services[position];
+        let label = service.subject.label();
+        self.progress.step(&format!("ending {label}"));
+        service.process.stop(STOP_GRACE);
+        let lists = std::mem::take(&mut service.lists);
+        let Some(lease_file) = &service.prepared.lease_file else { return };
+        self.progress.step(&format!("verifying the leases of {label}"));
+        match leases::verify(&label, &lists, lease_file) {
+            Ok(mut found) => {
+                if !is_one_owner_due {
+                    (found.shared, found.sharing) = (0, Vec::new());
+                }
+                let rows = lease_file.companions();
+                if found.is_complete() {
+                    for path in rows.iter().chain(&lists) {
+                        let _ = std::fs::remove_file(path);
+                    }
+                } else {
+                    set_aside(&rows, service.generation);
+                }
+                self.verified.push(found);
+            }
+            Err(e) => self.problems.push(format!("{label}: leases not verified: {e}")),
+        }
+    }
+
+    /// Ends all servers; what was found of the leases of each, all its runs together, and what kept
+    /// the lab from looking.
+    pub fn end_servers(&mut self) -> (Vec<Verified>, Vec<String>) {
+        for position in 0..self.services.len() {
+            self.end_server(position);
+        }
+        (
+            Verified::by_server(std::mem::take(&mut self.verified)),
+            std::mem::take(&mut self.problems),
+        )
+    }
+
+    /// Starts the servers at `positions` anew, without leases.
+    pub(super) fn start_all_anew(&mut self, positions: &[usize]) -> Result<(), LabError> {
+        for &position in positions {
+            self.end_server(position);
+            let service = &mut self.services[position];
+            if let Some(lease_file) = &service.prepared.lease_file {
+                set_aside(&lease_file.companions(), service.generation);
+            }
+            let subject = service.subject.clone();
+            self.progress.step(&format!("starting {} anew", subject.label()));
+            let (address, topology) = (service.address, service.topology.clone());
+            let place = self.place(&subject, address, &topology);
+            let prepared = driver::prepare(&subject, &place)?;
+            let cpu = Some(self.processors.server);
+            let command = topology.command(Side::Server, cpu, prepared.command.clone());
+            let service = &mut self.services[position];
+            let name = service.next_name();
+            service.process = ChildProcess::start(&command, &name, &service.folder)?;
+            (service.prepared, service.command, service.next_client) = (prepared, command, 0);
+            self.run.note_group(self.services[position].process.pid())?;
+            self.wait_until_it_answers(position)?;
+        }
+        Ok(())
+    }
+}
+
+/// Lease files of a run that someone will want to look at make room for those of the next.
+fn set_aside(files: &[PathBuf], generation: u32) {
+    for file in files {
+        let mut name = std::ffi::OsString::from(format!("run-{generation}-"));
+        name.push(file.file_name().unwrap_or_default());
+        let _ = std::fs::rename(file, file.with_file_name(name));
+    }
+}

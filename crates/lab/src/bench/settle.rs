@@ -1,0 +1,168 @@
+//! Waiting for a server: until it answers after its start, and before each trial until it has worked
+//! off what the trial before left in its queues.
+//!
+//! After an overload, messages wait in a slow server's socket buffer that nobody waits for any more.
+//! A trial that began meanwhile would be measured as loss of its own. So every trial of every server
+//! begins when the server answers the last thing that it was asked; a server that does not come back
+//! is started again.
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use testbed::{ChildProcess, Side};
+
+use super::{ProcessBench, STOP_GRACE, last_words};
+use crate::error::LabError;
+use crate::probe::Probe;
+
+/// How long a server may take until it answers after its start.
+const START_PATIENCE: Duration = Duration::from_secs(20);
+/// How long it may take to work off a trial, after which it is started again.
+const SETTLE_PATIENCE: Duration = Duration::from_secs(15);
+/// Waits that are worth telling of, seconds.
+const LONG_WAIT_S: f64 = 0.25;
+
+/// The waits for one server before its trials.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Waits {
+    /// Long ones.
+    count: u32,
+    longest_s: f64,
+    /// Times that it was started again.
+    restarts: u32,
+}
+
+impl Waits {
+    fn note(&mut self, waited_s: f64) {
+        self.count += u32::from(waited_s >= LONG_WAIT_S);
+        self.longest_s = self.longest_s.max(waited_s);
+    }
+
+    /// A sentence for the reader of the report, when there is something to tell.
+    pub(super) fn words(&self, label: &str) -> Option<String> {
+        if (self.count, self.restarts) == (0, 0) {
+            return None;
+        }
+        let waits = format!(
+            "{label}: before {} of its trials it was waited for, up to {:.1} s, until it had worked \
+             off what an earlier one had left.",
+            self.count, self.longest_s
+        );
+        if self.restarts == 0 {
+            return Some(waits);
+        }
+        let (count, patience_s) = (self.restarts, SETTLE_PATIENCE.as_secs());
+        Some(format!("{waits} {count} × it had not after {patience_s} s and was started again."))
+    }
+}
+
+impl ProcessBench<'_> {
+    /// Waits until the server at `position` answers for the first time, and takes the lease for the
+    /// client that asks.
+    pub(super) fn wait_until_it_answers(&mut self, position: usize) -> Result<(), LabError> {
+        let mut probe = self.probe()?;
+        let has_answered = self.answers(position, &mut probe, START_PATIENCE)?;
+        let service = &mut self.services[position];
+        if has_answered {
+            return if service.subject.is_limit() {
+                Ok(())
+            } else {
+                probe.take_lease(service.address)
+            };
+        }
+        let (label, address) = (service.subject.label(), service.address);
+        Err(LabError::Failed(match service.process.ended().ok().flatten() {
+            Some(status) => {
+                format!("{label} did not start: {}", last_words(&service.process, status))
+            }
+            None => format!(
+                "{label} does not answer on UDP {address} after {} s; its last words: {}",
+                START_PATIENCE.as_secs(),
+                service.process.last_words(1)
+            ),
+        }))
+    }
+
+    /// Waits until the server at `position` has worked off what waits in its queues, and starts it
+    /// again when that takes too long. Seconds that it took; `None` when it has ended by itself or
+    /// does not come back.
+    pub(super) fn settle(&mut self, position: usize) -> Result<Option<f64>, LabError> {
+        let began = Instant::now();
+        let mut probe = self.probe()?;
+        if !self.answers(position, &mut probe, SETTLE_PATIENCE)? {
+            if !matches!(self.services[position].process.ended(), Ok(None)) {
+                return Ok(None);
+            }
+            self.restart(position)?;
+            if !self.answers(position, &mut probe, START_PATIENCE)? {
+                return Ok(None);
+            }
+        }
+        let waited_s = began.elapsed().as_secs_f64();
+        self.services[position].waits.note(waited_s);
+        Ok(Some(waited_s))
+    }
+
+    fn restart(&mut self, position: usize) -> Result<(), LabError> {
+        let service = &mut self.services[position];
+        self.progress.say(&format!(
+            "note: {} does not answer {} s after its last trial and is started again",
+            service.subject.label(),
+            SETTLE_PATIENCE.as_secs()
+        ));
+        service.process.stop(STOP_GRACE);
+        service.waits.restarts += 1;
+        let name = service.next_name();
+        service.process = ChildProcess::start(&service.command, &name, &service.folder)?;
+        self.run.note_group(service.process.pid())?;
+        Ok(())
+    }
+
+    fn probe(&self) -> Result<Probe, LabError> {
+        let namespace = self.topology.namespace(Side::Client);
+        let path = namespace.map(|name| Path::new("/run/netns").join(name));
+        Probe::open(self.relay, self.family.link(self.relay.ip()), path.as_deref())
+    }
+
+    /// Whether the server answers within `patience`; not when it ends first.
+    fn answers(
+        &mut self,
+        position: usize,
+        probe: &mut Probe,
+        patience: Duration,
+    ) -> Result<bool, LabError> {
+        let until = Instant::now() + patience;
+        let (service, stop) = (&mut self.services[position], self.stop);
+        let process = &mut service.process;
+        let has_answered = probe.wait_for_answer(service.address, || {
+            stop.load(Ordering::Acquire)
+                || Instant::now() >= until
+                || !matches!(process.ended(), Ok(None))
+        })?;
+        if stop.load(Ordering::Acquire) {
+            return Err(LabError::Interrupted);
+        }
+        Ok(has_answered)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_long_waits_and_restarts_are_told() {
+        let mut waits = Waits::default();
+        waits.note(0.01);
+        assert_eq!(waits.words("x"), None);
+        for waited_s in [0.3, 2.04, 0.1] {
+            waits.note(waited_s);
+        }
+        let words = waits.words("x").expect("two were long");
+        assert!(words.contains("x: before 2 of its trials it was waited for, up to 2.0 s"));
+        assert!(!words.contains("started again"));
+        waits.restarts = 3;
+        assert!(waits.words("x").is_some_and(|words| words.contains("3 × it had not")));
+    }
+}

@@ -1,0 +1,198 @@
+//! `godwit lab compare`: two stored result folders side by side. Whether they may be compared and
+//! what their ratio is, `measure::compare` says; here are folders and the terminal.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use measure::compare::{Comparison, Figures, ServerComparison, compare};
+use measure::statistics::RatioInterval;
+use measure::summary::{LatencyAt, SUMMARY_SCHEMA, Summary};
+
+use crate::bench::grouped;
+use crate::error::LabError;
+use crate::folder;
+
+/// The name of the page, in the second folder unless the user names another file.
+pub const PAGE: &str = "compare.html";
+
+/// What the user asked for.
+#[derive(Clone, Debug)]
+pub struct CompareSettings {
+    /// The first result folder: what is compared with.
+    pub a: PathBuf,
+    /// The second result folder: what is compared.
+    pub b: PathBuf,
+    /// Show figures in spite of reasons against it.
+    pub force: bool,
+    /// Where the page goes; `None` for [`PAGE`] in the second folder.
+    pub html: Option<PathBuf>,
+}
+
+/// A comparison that was made.
+#[derive(Clone, Debug)]
+pub struct Compared {
+    /// What came of it.
+    pub comparison: Comparison,
+    /// The page; `None` when there are no figures to show.
+    pub page: Option<PathBuf>,
+}
+
+/// Compares two result folders and writes the page, unless they may not be compared.
+///
+/// # Errors
+/// A folder is none or what is in it cannot be read, or the page cannot be written.
+pub fn run(settings: &CompareSettings) -> Result<Compared, LabError> {
+    // Both are read before either is complained of.
+    let (a, b) = match (read(&settings.a), read(&settings.b)) {
+        (Ok(a), Ok(b)) => (a, b),
+        (Err(a), Err(b)) => return Err(LabError::Usage(format!("{a}\nerror: {b}"))),
+        (Err(e), Ok(_)) | (Ok(_), Err(e)) => return Err(e),
+    };
+    let name = |path: &Path| path.to_string_lossy().trim_end_matches('/').to_owned();
+    let (name_a, name_b) = (name(&settings.a), name(&settings.b));
+    let comparison = compare((&name_a, &a), (&name_b, &b), settings.force);
+    let mut page = None;
+    if comparison.is_comparable || comparison.is_forced {
+        let path = settings.html.clone().unwrap_or_else(|| settings.b.join(PAGE));
+        folder::write_text(&path, &measure::report::render_comparison(&comparison))?;
+        page = Some(path);
+    }
+    Ok(Compared { comparison, page })
+}
+
+/// The summary of a result folder. Every field of a summary may be left out in JSON, so what it
+/// calls itself is checked: an empty file of braces is no result.
+fn read(path: &Path) -> Result<Summary, LabError> {
+    if !path.is_dir() {
+        return Err(LabError::Usage(format!("there is no folder {}", path.display())));
+    }
+    let file = path.join(folder::SUMMARY);
+    if !file.is_file() {
+        let run = if path.join(folder::RUN).is_file() {
+            format!("; `godwit lab report {}` makes it from the records", path.display())
+        } else {
+            String::new()
+        };
+        return Err(LabError::Usage(format!(
+            "{} is no result folder: it has no {}{run}",
+            path.display(),
+            folder::SUMMARY
+        )));
+    }
+    let summary: Summary = folder::read_json(&file)?;
+    if summary.schema != SUMMARY_SCHEMA {
+        let found = if summary.schema.is_empty() { "nothing" } else { &summary.schema };
+        return Err(LabError::Usage(format!(
+            "{} is not what it should be: its schema is {found}, not {SUMMARY_SCHEMA}",
+            file.display()
+        )));
+    }
+    Ok(summary)
+}
+
+/// The comparison for the terminal.
+#[must_use]
+pub fn table(comparison: &Comparison) -> String {
+    let mut text = format!("A: {}\nB: {}\n\n", comparison.a.name, comparison.b.name);
+    if comparison.is_forced {
+        text.push_str("SHOWN ALTHOUGH NOT COMPARABLE, as --force says:\n\n");
+    }
+    for server in &comparison.servers {
+        text.push_str(&of_server(server));
+        text.push('\n');
+    }
+    if let Some(limit) = &comparison.limit {
+        let _ = writeln!(
+            text,
+            "limit responder: {} in A, {} in B{}",
+            grouped(limit.a_per_s),
+            grouped(limit.b_per_s),
+            limit.ratio.map(|ratio| format!(", {}", times(&ratio))).unwrap_or_default()
+        );
+    }
+    if !comparison.servers.is_empty() {
+        let _ = writeln!(text, "{}", comparison.method);
+    }
+    for note in &comparison.notes {
+        let _ = writeln!(text, "note: {note}");
+    }
+    text
+}
+
+fn of_server(server: &ServerComparison) -> String {
+    let ServerComparison { a, b, .. } = server;
+    let mut text = format!("{:<28} {:>22} {:>22}  {}\n", server.server, "A", "B", "B OVER A");
+    let mut line = |name: &str, a: String, b: String, ratio: String| {
+        if !(a.is_empty() && b.is_empty() && ratio.is_empty()) {
+            let _ = writeln!(text, "{:<28} {a:>22} {b:>22}  {ratio}", format!("  {name}"));
+        }
+    };
+    let ratio = |of: &Option<RatioInterval>| of.as_ref().map(times).unwrap_or_default();
+    line("variant", a.variant.clone(), b.variant.clone(), String::new());
+    let bound = match (b.is_at_least, a.is_at_least) {
+        (true, false) => "at least ",
+        (false, true) => "at most ",
+        _ => "",
+    };
+    let rates = ratio(&server.leases_per_s);
+    line(
+        "leases/s",
+        rate(a),
+        rate(b),
+        if rates.is_empty() { rates } else { bound.to_owned() + &rates },
+    );
+    let name = if a.is_interval && b.is_interval { "95 % interval" } else { "rounds" };
+    line(name, range(a), range(b), String::new());
+    line("as share of the limit's", String::new(), String::new(), ratio(&server.of_limit));
+    let optional = |rate: Option<f64>| rate.map(grouped).unwrap_or_default();
+    line(
+        "per CPU-second",
+        optional(a.leases_per_cpu_s),
+        optional(b.leases_per_cpu_s),
+        ratio(&server.leases_per_cpu_s),
+    );
+    line(
+        "p50/p99/p99.9 at half, ms",
+        latency(a.latency_half),
+        latency(b.latency_half),
+        String::new(),
+    );
+    line("p50/p99/p99.9 at top, ms", latency(a.latency_max), latency(b.latency_max), String::new());
+    let share = |at: Option<LatencyAt>| {
+        at.map(|at| format!("{:.2} %", at.loss * 100.0)).unwrap_or_default()
+    };
+    line("late or lost at half", share(a.latency_half), share(b.latency_half), String::new());
+    line("late or lost at top", share(a.latency_max), share(b.latency_max), String::new());
+    let voids = |of: &Figures| format!("{} of {}", of.voids, of.trials);
+    line("void trials", voids(a), voids(b), String::new());
+    text
+}
+
+fn rate(figures: &Figures) -> String {
+    let sign = if figures.is_at_least { "≥ " } else { "" };
+    figures.leases_per_s.map_or_else(|| "none".to_owned(), |r| format!("{sign}{}", grouped(r)))
+}
+
+fn range(figures: &Figures) -> String {
+    match (figures.low, figures.high) {
+        (Some(low), Some(high)) => format!("{} to {}", grouped(low), grouped(high)),
+        _ => String::new(),
+    }
+}
+
+fn latency(at: Option<LatencyAt>) -> String {
+    let ms = |us: f64| format!("{:.2}", us / 1e3);
+    at.map(|at| {
+        let of = at.latency;
+        format!("{}/{}/{}", ms(of.p50_us), ms(of.p99_us), ms(of.p999_us))
+    })
+    .unwrap_or_default()
+}
+
+fn times(of: &RatioInterval) -> String {
+    if of.pairs < 2 {
+        return format!("{:.3} (no interval)", of.ratio);
+    }
+    let verdict = if (of.low..=of.high).contains(&1.0) { ", no difference told" } else { "" };
+    format!("{:.3} ({:.3} to {:.3}){verdict}", of.ratio, of.low, of.high)
+}

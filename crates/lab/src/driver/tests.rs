@@ -1,0 +1,230 @@
+//! Configurations and command lines, checked by the servers themselves where those are installed.
+
+use measure::plan::Durability;
+
+use super::*;
+
+fn place(name: &str) -> Place {
+    let folder = std::env::temp_dir().join(format!("godwit-drv-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    Place {
+        folder,
+        family: Family::of(Protocol::Dhcp4),
+        address: "127.0.0.1:6767".parse().unwrap(),
+        relay: "127.0.0.1:6768".parse().unwrap(),
+        interface: "lo".to_owned(),
+        pool: Family::of(Protocol::Dhcp4).pool(1000),
+        lease_time_s: 3600,
+        godwit: PathBuf::from("/bin/true"),
+    }
+}
+
+/// A place as it is in namespaces.
+fn own_place(name: &str) -> Place {
+    Place {
+        address: "10.0.0.3:67".parse().unwrap(),
+        relay: "10.0.255.254:67".parse().unwrap(),
+        interface: "gw0".to_owned(),
+        ..place(name)
+    }
+}
+
+/// The same for DHCPv6.
+fn own_place_v6(name: &str) -> Place {
+    let family = Family::of(Protocol::Dhcp6);
+    Place {
+        family,
+        address: "[2001:db8::3]:547".parse().unwrap(),
+        relay: SocketAddr::new(family.relay, 547),
+        pool: family.pool(1000),
+        ..own_place(name)
+    }
+}
+
+/// Interfaces of a configuration must exist when Kea checks it.
+fn on_loopback(place: Place) -> Place {
+    let address = SocketAddr::new(place.family.loopback, place.family.port);
+    Place { interface: "lo".to_owned(), address, ..place }
+}
+
+/// True when `program` is there; says why not otherwise.
+fn is_installed(program: &Result<PathBuf, LabError>) -> bool {
+    if let Err(e) = program {
+        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none_or(|v| v != "1"));
+        eprintln!("skipped: {e}");
+    }
+    program.is_ok()
+}
+
+fn subject(kind: Kind) -> Subject {
+    Subject { server: "x".to_owned(), variant: String::new(), kind }
+}
+
+#[test]
+fn godwit_gets_its_durability_beside_keas_keys() {
+    let place = place("godwit");
+    let prepared = prepare(&subject(Kind::Godwit(Durability::Interval)), &place).unwrap();
+    let words = prepared.command.words();
+    assert_eq!(words[1..3], ["dhcp4", "-c"]);
+    assert_eq!(words[4..], ["-p", "6767", "-P", "6768"]);
+    let text = std::fs::read_to_string(&words[3]).unwrap();
+    let dhcp4 = &serde_json::from_str::<Value>(&text).unwrap()["Dhcp4"];
+    assert_eq!(dhcp4["user-context"]["godwit"]["durability"], "interval");
+    assert_eq!(dhcp4["subnet4"][0]["pools"][0]["pool"], "10.1.0.0 - 10.1.3.231");
+    assert_eq!(dhcp4["interfaces-config"]["interfaces"][0], "lo/127.0.0.1");
+    std::fs::remove_dir_all(place.folder).unwrap();
+}
+
+#[test]
+fn kea_itself_accepts_all_configurations() {
+    for (multi_threaded, place) in [
+        (false, place("kea-st")),
+        (true, place("kea-mt")),
+        (false, on_loopback(own_place_v6("kea-st6"))),
+        (true, on_loopback(own_place_v6("kea-mt6"))),
+    ] {
+        if is_installed(&kea::program(place.family.protocol)) {
+            let kind = Kind::Kea { multi_threaded };
+            let prepared = prepare(&subject(kind), &place).unwrap();
+            let words = prepared.command.words();
+            let config = words.iter().position(|word| word == "-c").unwrap() + 1;
+            // Kea's own check of a configuration.
+            let check = CommandLine::new(words[0].clone()).args(["-t", &words[config]]);
+            check.run().unwrap();
+            assert!(prepared.version.starts_with(|c: char| c.is_ascii_digit()), "{prepared:?}");
+        }
+        std::fs::remove_dir_all(place.folder).unwrap();
+    }
+}
+
+#[test]
+fn configurations_for_dhcpv6_are_those_of_dhcpv4_in_its_words() {
+    let place = own_place_v6("common6");
+    let kind = Kind::Godwit(Durability::None);
+    let prepared = prepare(&subject(kind), &place).unwrap();
+    let words = prepared.command.words();
+    assert_eq!((words[1].as_str(), words.len()), ("dhcp6", 4));
+    let text = std::fs::read_to_string(&words[3]).unwrap();
+    let dhcp6 = &serde_json::from_str::<Value>(&text).unwrap()["Dhcp6"];
+    let subnet = &dhcp6["subnet6"][0];
+    assert_eq!(subnet["subnet"], "2001:db8::/64");
+    assert_eq!(subnet["pools"][0]["pool"], "2001:db8::1:0:0 - 2001:db8::1:0:3e7");
+    assert_eq!(subnet["relay"]["ip-addresses"][0], "2001:db8::ffff");
+    assert_eq!(dhcp6["interfaces-config"]["interfaces"][0], "gw0/2001:db8::3");
+    assert_eq!(dhcp6["preferred-lifetime"], 3600);
+    std::fs::remove_dir_all(place.folder).unwrap();
+}
+
+#[test]
+fn dhcpd_gets_one_subnet_and_its_own_check_accepts_it() {
+    let place = own_place("dhcpd");
+    let text = isc_dhcpd::configuration(&place);
+    assert_eq!(
+        text,
+        "local-address 10.0.0.3;\nping-check false;\nddns-update-style none;\n\
+         dont-use-fsync true;\ndhcp-cache-threshold 0;\ndefault-lease-time 3600;\n\
+         min-lease-time 3600;\nmax-lease-time 3600;\n\
+         subnet 10.0.0.0 netmask 255.0.0.0 {\n    range 10.1.0.0 10.1.3.231;\n}\n"
+    );
+    accepted_by_dhcpd(&place, "-4", true);
+    std::fs::remove_dir_all(place.folder).unwrap();
+    let place = own_place_v6("dhcpd6");
+    let text = isc_dhcpd::configuration(&place);
+    let end = "subnet6 2001:db8::/64 {\n    range6 2001:db8::1:0:0 2001:db8::1:0:3e7;\n}\n";
+    assert!(text.starts_with("preferred-lifetime 3600;\n") && text.ends_with(end), "{text}");
+    accepted_by_dhcpd(&place, "-6", false);
+    std::fs::remove_dir_all(place.folder).unwrap();
+}
+
+fn accepted_by_dhcpd(place: &Place, family: &str, reads_frames: bool) {
+    if !is_installed(&isc_dhcpd::program()) {
+        return;
+    }
+    let prepared = prepare(&subject(Kind::IscDhcpd), place).unwrap();
+    assert_eq!(prepared.reads_frames, reads_frames);
+    assert!(prepared.version.starts_with("isc-dhcpd-"), "{prepared:?}");
+    let words = prepared.command.words();
+    let program = words.iter().position(|word| word.ends_with("/dhcpd")).unwrap();
+    assert_eq!(words[program + 1..program + 4], [family, "-f", "-cf"]);
+    assert_eq!(words.last().unwrap(), "gw0");
+    let check = [family, "-t", "-cf", &words[program + 4]];
+    CommandLine::new(words[program].clone()).args(check).run().unwrap();
+}
+
+#[test]
+fn dnsmasq_gets_everything_as_arguments() {
+    let place = own_place("dnsmasq");
+    let folder = place.folder.to_string_lossy();
+    let arguments = dnsmasq::arguments(&place);
+    assert_eq!(
+        arguments,
+        [
+            "--keep-in-foreground",
+            "--conf-file=/dev/null",
+            "--log-facility=-",
+            "--quiet-dhcp",
+            "--user=root",
+            "--group=root",
+            "--pid-file=",
+            "--port=0",
+            "--no-ping",
+            "--interface=gw0",
+            "--bind-interfaces",
+            "--dhcp-range=10.1.0.0,10.1.3.231,255.0.0.0,3600",
+            "--dhcp-lease-max=1000",
+            &format!("--dhcp-leasefile={folder}/dnsmasq.leases"),
+        ]
+    );
+    if is_installed(&dnsmasq::program()) {
+        let prepared = prepare(&subject(Kind::Dnsmasq), &place).unwrap();
+        assert!(prepared.version.starts_with("Dnsmasq version "), "{prepared:?}");
+        prepared.command.arg("--test").run().unwrap();
+    }
+    std::fs::remove_dir_all(&place.folder).unwrap();
+    let place = own_place_v6("dnsmasq6");
+    let arguments = dnsmasq::arguments(&place);
+    let range = "--dhcp-range=2001:db8::1:0:0,2001:db8::1:0:3e7,64,3600";
+    for argument in [range, "--quiet-dhcp6"] {
+        assert!(arguments.iter().any(|other| other == argument), "{arguments:?}");
+    }
+    if is_installed(&dnsmasq::program()) {
+        let prepared = prepare(&subject(Kind::Dnsmasq), &place).unwrap();
+        prepared.command.arg("--test").run().unwrap();
+    }
+    std::fs::remove_dir_all(&place.folder).unwrap();
+}
+
+#[test]
+fn templates_are_filled_in() {
+    let place = place("command");
+    let template = "sh -c 'echo {address} {port}' --config={config} {folder} {relay} {{x}}";
+    let kind = Kind::Command(template.to_owned());
+    let prepared = prepare(&subject(kind), &place).unwrap();
+    let folder = place.folder.to_string_lossy();
+    assert_eq!(
+        prepared.command.words()[1..],
+        [
+            "-c",
+            "echo 127.0.0.1 6767",
+            &format!("--config={folder}/config.json"),
+            &*folder,
+            "127.0.0.1",
+            "{x}"
+        ]
+    );
+    std::fs::remove_dir_all(place.folder).unwrap();
+}
+
+#[test]
+fn bad_templates_are_refused_before_anything_starts() {
+    for (template, said) in [
+        ("", "is empty"),
+        ("sh 'x", "not closed"),
+        ("sh {prot}", "{prot}"),
+        ("godwit-no-such-server {config}", "godwit-no-such-server: not found"),
+    ] {
+        let error =
+            require(&subject(Kind::Command(template.to_owned())), Protocol::Dhcp4).unwrap_err();
+        assert!(error.to_string().contains(said), "{template}: {error}");
+    }
+}

@@ -1,0 +1,104 @@
+//! What differs between DHCPv4 and DHCPv6 before anything is sent: addresses, ports and prefixes.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use measure::plan::Protocol;
+
+/// Where everything of one protocol is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Family {
+    /// What is spoken.
+    pub protocol: Protocol,
+    /// The subnet that holds every pool and, in namespaces, both ends of the link.
+    pub subnet: (IpAddr, u8),
+    /// The relay's address in namespaces. As giaddr or link address it also tells the subnet.
+    pub relay: IpAddr,
+    /// This machine's own address, where there are no namespaces.
+    pub loopback: IpAddr,
+    /// The port of servers and relays.
+    pub port: u16,
+    /// The first address of pools: everything below belongs to the link.
+    pool: IpAddr,
+    /// The most addresses of a pool.
+    pub largest_pool: u32,
+}
+
+const V4: Family = Family {
+    protocol: Protocol::Dhcp4,
+    subnet: (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 0)), 8),
+    relay: IpAddr::V4(Ipv4Addr::new(10, 0, 255, 254)),
+    loopback: IpAddr::V4(Ipv4Addr::LOCALHOST),
+    port: 67,
+    pool: IpAddr::V4(Ipv4Addr::new(10, 1, 0, 0)),
+    // To the end of the subnet, its broadcast address not counted.
+    largest_pool: 0x00fe_ffff,
+};
+
+const V6: Family = Family {
+    protocol: Protocol::Dhcp6,
+    // Of the prefix for documentation (RFC 3849); 64 bits because dnsmasq takes no shorter one.
+    subnet: (IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0)), 64),
+    relay: IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0xffff)),
+    loopback: IpAddr::V6(Ipv6Addr::LOCALHOST),
+    port: 547,
+    pool: IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 1, 0, 0)),
+    largest_pool: u32::MAX,
+};
+
+impl Family {
+    /// That of `protocol`.
+    #[must_use]
+    pub const fn of(protocol: Protocol) -> Self {
+        match protocol {
+            Protocol::Dhcp4 => V4,
+            Protocol::Dhcp6 => V6,
+        }
+    }
+
+    /// The address of the server at `position` in namespaces.
+    #[must_use]
+    pub fn server(self, position: usize) -> IpAddr {
+        plus(self.subnet.0, position as u32 + 1)
+    }
+
+    /// First and last address of a pool of `size` addresses; at most [`Family::largest_pool`].
+    #[must_use]
+    pub fn pool(self, size: u32) -> (IpAddr, IpAddr) {
+        (self.pool, plus(self.pool, size.clamp(1, self.largest_pool) - 1))
+    }
+
+    /// The address by which servers tell the subnet of what comes from `relay`: DHCPv4 has the
+    /// relay's own for that, DHCPv6 one that need not be the relay's.
+    #[must_use]
+    pub const fn link(self, relay: IpAddr) -> IpAddr {
+        match self.protocol {
+            Protocol::Dhcp4 => relay,
+            Protocol::Dhcp6 => self.relay,
+        }
+    }
+}
+
+fn plus(address: IpAddr, more: u32) -> IpAddr {
+    match address {
+        IpAddr::V4(address) => Ipv4Addr::from(u32::from(address) + more).into(),
+        IpAddr::V6(address) => Ipv6Addr::from(u128::from(address) + u128::from(more)).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pools_stay_inside_the_subnet_and_off_the_link() {
+        assert_eq!(V4.pool(1).0, V4.pool(1).1);
+        assert_eq!(V4.pool(256).1, Ipv4Addr::new(10, 1, 0, 255));
+        assert_eq!(V4.pool(u32::MAX).1, Ipv4Addr::new(10, 255, 255, 254));
+        let (first, last) = V6.pool(u32::MAX);
+        assert_eq!(first.to_string(), "2001:db8::1:0:0");
+        assert_eq!(last.to_string(), "2001:db8::1:ffff:fffe");
+        for family in [V4, V6] {
+            assert!(family.server(200) < family.relay && family.relay < family.pool(1).0);
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Lines of lease files and of the generator's lists, as leases.
+
+use std::net::IpAddr;
+
+use measure::plan::Protocol;
+
+/// An address or prefix and who has it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Lease {
+    pub(super) address: IpAddr,
+    /// 32 or 128 for an address.
+    pub(super) prefix_len: u8,
+    /// The hardware address; for DHCPv6 the DUID and the four octets of the IAID.
+    pub(super) owner: Box<[u8]>,
+}
+
+impl Lease {
+    /// As a line of the generator's list, without what the address tells by itself.
+    pub(super) fn show(&self) -> String {
+        let octets = |octets: &[u8]| {
+            let hex: Vec<String> = octets.iter().map(|octet| format!("{octet:02x}")).collect();
+            hex.join(":")
+        };
+        match (self.address, self.owner.split_last_chunk()) {
+            (IpAddr::V6(address), Some((duid, iaid))) => {
+                let iaid = u32::from_be_bytes(*iaid);
+                format!("{address}/{},{},{iaid}", self.prefix_len, octets(duid))
+            }
+            (address, _) => format!("{address},{}", octets(&self.owner)),
+        }
+    }
+}
+
+/// How a file is to be read, line by line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    /// The generator's list: `address,mac` or `address,prefix_len,lease_type,duid,iaid`.
+    List,
+    /// Kea's CSV: for DHCPv4 address and hardware address are the first two columns.
+    Kea,
+    /// dhcpd.leases(5).
+    Dhcpd,
+    /// `expiry MAC ADDRESS host client-id`, or `expiry IAID ADDRESS host DUID`.
+    Dnsmasq,
+}
+
+/// Reads one file.
+#[derive(Debug)]
+pub(super) struct Lines {
+    format: Format,
+    protocol: Protocol,
+    block: Block,
+}
+
+impl Lines {
+    pub(super) fn new(format: Format, protocol: Protocol) -> Self {
+        Self { format, protocol, block: Block::default() }
+    }
+
+    /// The lease that ends with `line`; `None` for headings and rows cut off in the middle.
+    pub(super) fn take(&mut self, line: &str) -> Option<Lease> {
+        match (self.format, self.protocol) {
+            (Format::List | Format::Kea, Protocol::Dhcp4) => two_columns(line),
+            (Format::List, Protocol::Dhcp6) => columns_v6(line, [0, 1, 2, 3, 4]),
+            (Format::Kea, Protocol::Dhcp6) => columns_v6(line, [0, 8, 6, 1, 7]),
+            (Format::Dhcpd, _) => self.block.take(line),
+            (Format::Dnsmasq, protocol) => dnsmasq(line, protocol),
+        }
+    }
+}
+
+fn two_columns(line: &str) -> Option<Lease> {
+    let (address, rest) = line.split_once(',')?;
+    v4(address.trim(), rest.split([',', '\n']).next()?.trim())
+}
+
+/// Columns at the places of address, prefix length, lease type, DUID and IAID. A column more must
+/// follow or the line end, as the last number may be cut off.
+fn columns_v6(line: &str, places: [usize; 5]) -> Option<Lease> {
+    let columns: Vec<&str> = line.strip_suffix('\n')?.split(',').collect();
+    let [address, length, kind, duid, iaid] = places.map(|at| columns.get(at).copied());
+    let (address, iaid) = (address?.parse().ok()?, iaid?.parse().ok()?);
+    let prefix_len = if kind? == "0" { 128 } else { length?.parse().ok()? };
+    Some(v6(address, prefix_len, parse_octets(duid?)?, iaid))
+}
+
+/// The words of a whole line; `None` for those of the other family.
+fn dnsmasq(line: &str, protocol: Protocol) -> Option<Lease> {
+    let words: Vec<&str> = line.strip_suffix('\n')?.split(' ').collect();
+    let &[_, first, address, _, last] = words.as_slice() else { return None };
+    match protocol {
+        Protocol::Dhcp4 => v4(address, first),
+        Protocol::Dhcp6 => {
+            let address = address.parse().ok().filter(IpAddr::is_ipv6)?;
+            Some(v6(address, 128, parse_octets(last)?, first.parse().ok()?))
+        }
+    }
+}
+
+fn v4(address: &str, mac: &str) -> Option<Lease> {
+    let address = address.parse().ok().filter(IpAddr::is_ipv4)?;
+    let owner = parse_octets(mac).filter(|mac| mac.len() == 6)?;
+    Some(Lease { address, prefix_len: 32, owner: owner.into() })
+}
+
+fn v6(address: IpAddr, prefix_len: u8, mut duid: Vec<u8>, iaid: u32) -> Lease {
+    duid.extend_from_slice(&iaid.to_be_bytes());
+    Lease { address, prefix_len, owner: duid.into() }
+}
+
+/// Octets with or without colons between them.
+fn parse_octets(text: &str) -> Option<Vec<u8>> {
+    let digits: String = text.chars().filter(|&c| c != ':').collect();
+    if digits.is_empty() || !digits.len().is_multiple_of(2) || !digits.is_ascii() {
+        return None;
+    }
+    (0..digits.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&digits[at..at + 2], 16).ok())
+        .collect()
+}
+
+/// What has been read of a block of dhcpd.leases(5), one statement per line:
+/// `lease ADDRESS { binding state active; hardware ethernet MAC; }`, or
+/// `ia-na "IAID and DUID" { iaaddr ADDRESS { binding state active; } }` and the same with `ia-pd` and
+/// `iaprefix`.
+#[derive(Debug, Default)]
+struct Block {
+    address: Option<(IpAddr, u8)>,
+    owner: Option<Vec<u8>>,
+    is_active: bool,
+}
+
+impl Block {
+    /// Takes a line; the lease at the end of a block in which it is active.
+    fn take(&mut self, line: &str) -> Option<Lease> {
+        let line = line.trim();
+        let opened = |name: &str| line.strip_prefix(name)?.strip_suffix(" {");
+        if let Some(address) = opened("lease ") {
+            *self = Self { address: parse_prefix(address), ..Self::default() };
+        } else if let Some(rest) = line.strip_prefix("hardware ethernet ") {
+            self.owner = rest.strip_suffix(';').and_then(parse_octets);
+        } else if let Some(identity) = opened("ia-na ").or_else(|| opened("ia-pd ")) {
+            *self = Self { owner: identity_association(identity), ..Self::default() };
+        } else if let Some(address) = opened("iaaddr ").or_else(|| opened("iaprefix ")) {
+            (self.address, self.is_active) = (parse_prefix(address), false);
+        } else if line == "binding state active;" {
+            self.is_active = true;
+        } else if line == "}" {
+            let (address, prefix_len) = self.address.take()?;
+            let owner = self.owner.clone()?.into();
+            return self.is_active.then_some(Lease { address, prefix_len, owner });
+        }
+        None
+    }
+}
+
+fn parse_prefix(text: &str) -> Option<(IpAddr, u8)> {
+    match text.split_once('/') {
+        Some((address, length)) => Some((address.parse().ok()?, length.parse().ok()?)),
+        None => {
+            let address: IpAddr = text.parse().ok()?;
+            Some((address, if address.is_ipv4() { 32 } else { 128 }))
+        }
+    }
+}
+
+/// The DUID and the IAID of `"..."`, where the IAID stands first, in the machine's own order.
+fn identity_association(quoted: &str) -> Option<Vec<u8>> {
+    let octets = unescape(quoted.strip_prefix('"')?.strip_suffix('"')?)?;
+    let (iaid, duid) = octets.split_first_chunk()?;
+    let mut owner = duid.to_vec();
+    owner.extend_from_slice(&u32::from_ne_bytes(*iaid).to_be_bytes());
+    Some(owner)
+}
+
+/// `\ooo` is an octet in octal digits, `\` before another character that character.
+fn unescape(text: &str) -> Option<Vec<u8>> {
+    let mut octets = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        rest = after;
+        if first != b'\\' {
+            octets.push(first);
+        } else if let Some(digits) = after.get(..3).filter(|d| d.iter().all(u8::is_ascii_digit)) {
+            octets.push(u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok()?);
+            rest = &after[3..];
+        } else {
+            let (&character, after) = after.split_first()?;
+            octets.push(character);
+            rest = after;
+        }
+    }
+    Some(octets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(format: Format, protocol: Protocol, text: &str) -> Vec<String> {
+        let mut lines = Lines::new(format, protocol);
+        text.split_inclusive('\n')
+            .filter_map(|line| lines.take(line))
+            .map(|lease| lease.show())
+            .collect()
+    }
+
+    #[test]
+    fn blocks_of_dhcpd_count_when_they_are_whole_and_active() {
+        let text = "# The format of this file is documented in the dhcpd.leases(5) manual page.\n\
+            authoring-byte-order little-endian;\n\n\
+            lease 10.1.0.9 {\n  starts 6 2026/11/21 22:44:01;\n  binding state active;\n  \
+            next binding state free;\n  hardware ethernet 02:00:00:00:00:01;\n  \
+            uid \"\\001\\002\";\n}\n\
+            lease 10.1.0.8 {\n  binding state free;\n  next binding state active;\n  \
+            hardware ethernet 02:00:00:00:00:02;\n}\n\
+            lease 10.1.0.7 {\n  binding state active;\n}\n\
+            lease 10.1.0.6 {\n  binding state active;\n  hardware ethernet 02:00:00:00:00:03;\n";
+        let leases = shown(Format::Dhcpd, Protocol::Dhcp4, text);
+        assert_eq!(leases, ["10.1.0.9,02:00:00:00:00:01"]);
+    }
+
+    #[test]
+    fn blocks_of_dhcpd_for_dhcpv6_are_read_too() {
+        // Written by dhcpd 4.4.3-P1 for a client of perfdhcp, then made inactive and cut off.
+        let block = "ia-na \"\\001\\000\\000\\000\\000\\001\\000\\0012\\224\\351\\024\\000\\014\\001\
+            \\002\\003\\004\" {\n  cltt 6 2026/11/21 23:43:16;\n  iaaddr 2001:db8::1:3c:f713 {\n    \
+            binding state active;\n    preferred-life 3600;\n    max-life 3600;\n    \
+            ends 0 2026/11/22 00:43:16;\n  }\n}\n";
+        let one = "2001:db8::1:3c:f713/128,00:01:00:01:32:94:e9:14:00:0c:01:02:03:04,1";
+        let text = format!(
+            "server-duid \"\\000\\001\";\n{block}{}{}",
+            block.replace("active", "expired"),
+            &block[..block.len() - 6]
+        );
+        if cfg!(target_endian = "little") {
+            assert_eq!(shown(Format::Dhcpd, Protocol::Dhcp6, &text), [one]);
+            let prefix = block.replace("ia-na", "ia-pd");
+            let prefix = prefix.replace("iaaddr 2001:db8::1:3c:f713", "iaprefix 2001:db8:7::/56");
+            let leases = shown(Format::Dhcpd, Protocol::Dhcp6, &prefix);
+            assert!(leases[0].starts_with("2001:db8:7::/56,00:01:"), "{leases:?}");
+        }
+        assert_eq!(unescape("a\\\"\\\\2\\0412").unwrap(), b"a\"\\2!2");
+        assert_eq!(unescape("a\\"), None);
+    }
+
+    #[test]
+    fn lines_of_dnsmasq_count_when_they_are_whole_and_of_the_family() {
+        let text = "1795300000 02:00:00:00:00:01 10.1.0.9 * 01:02:00:00:00:00:01\n\
+            duid 00:01:00:01:32:94:e9:22:52:95:48:35:12:43\n\
+            1795308214 1 2001:db8::1:d:1581 * 00:01:00:01:32:94:e9:24:00:0c:01:02:03:17\n\n";
+        let leases = shown(Format::Dnsmasq, Protocol::Dhcp4, text);
+        assert_eq!(leases, ["10.1.0.9,02:00:00:00:00:01"]);
+        let leases = shown(Format::Dnsmasq, Protocol::Dhcp6, text);
+        let one = "2001:db8::1:d:1581/128,00:01:00:01:32:94:e9:24:00:0c:01:02:03:17,1";
+        assert_eq!(leases, [one]);
+        for protocol in [Protocol::Dhcp4, Protocol::Dhcp6] {
+            let cut = text.lines().next_back().unwrap_or_default();
+            assert!(shown(Format::Dnsmasq, protocol, cut).is_empty());
+        }
+    }
+
+    #[test]
+    fn rows_of_kea_and_of_the_generator_are_the_same_leases() {
+        let rows = "address,duid,valid_lifetime,expire,subnet_id,pref_lifetime,lease_type,iaid,\
+            prefix_len,fqdn_fwd,fqdn_rev,hostname,hwaddr,state,user_context,hwtype,hwaddr_source\n\
+            2001:db8::1:0:5,00:03:00:01:02:67,3600,1795308214,1,3600,0,7,128,0,0,,,0,,,\n\
+            2001:db8:8::,00:03:00:01:02:67,3600,1795308214,1,3600,2,7,56,0,0,,,0,,,\n\
+            2001:db8:9::,00:03:00:01:02:67,3600,1795308214,1,3600,2,7,5";
+        let list = "2001:db8::1:0:5,128,0,00:03:00:01:02:67,7\n\
+            2001:db8:8::,56,2,000300010267,7\n\
+            2001:db8:9::,56,2,000300010267,";
+        let leases = shown(Format::Kea, Protocol::Dhcp6, rows);
+        assert_eq!(leases, shown(Format::List, Protocol::Dhcp6, list));
+        assert_eq!(
+            leases,
+            ["2001:db8::1:0:5/128,00:03:00:01:02:67,7", "2001:db8:8::/56,00:03:00:01:02:67,7"]
+        );
+    }
+}

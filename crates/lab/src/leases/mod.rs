@@ -1,0 +1,229 @@
+//! Whether every lease that a client was given is in the server's lease file, and whether no two
+//! clients were given the same.
+//!
+//! The generator writes a line per lease; the server's file is Kea's CSV, with rotated files beside
+//! it (`.1`, `.2`, `.completed`), or as dhcpd.leases(5) or dnsmasq(8) have it.
+
+mod format;
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use measure::plan::Protocol;
+use serde::{Deserialize, Serialize};
+
+use format::{Format, Lease, Lines};
+
+/// A server's lease file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeaseFile {
+    path: PathBuf,
+    format: Format,
+    protocol: Protocol,
+}
+
+impl LeaseFile {
+    /// Kea's, which is also Godwit's.
+    #[must_use]
+    pub fn kea(path: PathBuf, protocol: Protocol) -> Self {
+        Self { path, format: Format::Kea, protocol }
+    }
+
+    /// ISC dhcpd's.
+    #[must_use]
+    pub fn dhcpd(path: PathBuf, protocol: Protocol) -> Self {
+        Self { path, format: Format::Dhcpd, protocol }
+    }
+
+    /// Dnsmasq's.
+    #[must_use]
+    pub fn dnsmasq(path: PathBuf, protocol: Protocol) -> Self {
+        Self { path, format: Format::Dnsmasq, protocol }
+    }
+
+    /// The file and every file beside it whose name continues with a dot.
+    pub(crate) fn companions(&self) -> Vec<PathBuf> {
+        companions(&self.path)
+    }
+}
+
+/// What the comparison of one server found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verified {
+    /// The server and its variant.
+    pub server: String,
+    /// Leases that clients were given, each counted once.
+    pub given: u64,
+    /// Those that are in the server's file.
+    pub found: u64,
+    /// The first few that are not, as `address,mac` or `prefix/length,duid,iaid`.
+    pub missing: Vec<String>,
+    /// Addresses that several clients were given, each counted once.
+    #[serde(default)]
+    pub shared: u64,
+    /// The first few clients of those, as in `missing`.
+    #[serde(default)]
+    pub sharing: Vec<String>,
+}
+
+/// How many missing leases are named.
+const NAMED: usize = 10;
+
+impl Verified {
+    /// True when nothing is missing and every lease is one client's.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.found == self.given && self.shared == 0
+    }
+
+    /// What was found of the runs of each server put together, in the order of their first ones.
+    #[must_use]
+    pub fn by_server(all: Vec<Self>) -> Vec<Self> {
+        let mut together: Vec<Self> = Vec::new();
+        for one in all {
+            let Some(sum) = together.iter_mut().find(|sum| sum.server == one.server) else {
+                together.push(one);
+                continue;
+            };
+            sum.given += one.given;
+            sum.found += one.found;
+            sum.shared += one.shared;
+            sum.missing.extend(one.missing);
+            sum.sharing.extend(one.sharing);
+            sum.missing.truncate(NAMED);
+            sum.sharing.truncate(NAMED);
+        }
+        together
+    }
+}
+
+/// Looks for every lease of `lists` in `lease_file` and its rotated companions. No lease may have
+/// ended between the first of the lists and the last, or its address may rightly be another's.
+///
+/// # Errors
+/// A file cannot be read; the message names it.
+pub fn verify(server: &str, lists: &[PathBuf], lease_file: &LeaseFile) -> Result<Verified, String> {
+    let mut known: HashSet<Lease> = HashSet::new();
+    for path in lease_file.companions() {
+        read_into(&path, lease_file.format, lease_file.protocol, &mut known)?;
+    }
+    let mut given: HashSet<Lease> = HashSet::new();
+    for path in lists {
+        read_into(path, Format::List, lease_file.protocol, &mut given)?;
+    }
+    let mut missing: Vec<&Lease> = given.difference(&known).collect();
+    missing.sort_unstable();
+    let (shared, sharing) = shared(&given);
+    Ok(Verified {
+        server: server.to_owned(),
+        given: given.len() as u64,
+        found: (given.len() - missing.len()) as u64,
+        missing: missing.iter().take(NAMED).map(|lease| lease.show()).collect(),
+        shared,
+        sharing,
+    })
+}
+
+/// How many addresses have several owners, and the first few of those.
+fn shared(given: &HashSet<Lease>) -> (u64, Vec<String>) {
+    let mut given: Vec<&Lease> = given.iter().collect();
+    given.sort_unstable();
+    let place = |lease: &Lease| (lease.address, lease.prefix_len);
+    let several: Vec<&[&Lease]> =
+        given.chunk_by(|a, b| place(a) == place(b)).filter(|owners| owners.len() > 1).collect();
+    let sharing = several.iter().copied().flatten().take(NAMED).map(|lease| lease.show());
+    (several.len() as u64, sharing.collect())
+}
+
+fn companions(lease_file: &Path) -> Vec<PathBuf> {
+    let (Some(folder), Some(name)) = (lease_file.parent(), lease_file.file_name()) else {
+        return Vec::new();
+    };
+    let name = name.to_string_lossy();
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| {
+            let other = path.file_name().unwrap_or_default().to_string_lossy();
+            other.strip_prefix(&*name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        })
+        .filter(|path| path.is_file())
+        .collect();
+    files.sort();
+    files
+}
+
+fn read_into(
+    path: &Path,
+    format: Format,
+    protocol: Protocol,
+    leases: &mut HashSet<Lease>,
+) -> Result<(), String> {
+    let cannot = |e: io::Error| format!("cannot read {}: {e}", path.display());
+    let mut reader = BufReader::with_capacity(1 << 20, File::open(path).map_err(cannot)?);
+    let (mut line, mut lines) = (Vec::new(), Lines::new(format, protocol));
+    while reader.read_until(b'\n', &mut line).map_err(cannot)? > 0 {
+        leases.extend(std::str::from_utf8(&line).ok().and_then(|text| lines.take(text)));
+        line.clear();
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_a_server_are_put_together() {
+        let of = |server: &str, given, found, missing: &str| Verified {
+            server: server.to_owned(),
+            given,
+            found,
+            missing: missing.split_whitespace().map(str::to_owned).collect(),
+            ..Verified::default()
+        };
+        let all =
+            vec![of("a", 5, 4, "x"), of("b", 3, 3, ""), of("a", 7, 7, ""), of("a", 2, 1, "y")];
+        assert_eq!(Verified::by_server(all), [of("a", 14, 12, "x y"), of("b", 3, 3, "")]);
+    }
+
+    #[test]
+    fn missing_leases_are_named_and_rotated_files_count() {
+        let folder = std::env::temp_dir().join(format!("godwit-leases-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
+        write(
+            "leases.csv",
+            "address,hwaddr,client_id,valid_lifetime\n10.1.0.1,02:00:00:00:00:01,,3600\n",
+        );
+        write("leases.csv.2", "10.1.0.2,02:00:00:00:00:02,,3600\n10.1.0.9,02:00:00:00:0");
+        write("leases.csvx", "10.1.0.3,02:00:00:00:00:03,,3600\n");
+        write(
+            "list",
+            "10.1.0.1,02:00:00:00:00:01\n10.1.0.2,02:00:00:00:00:02\n10.1.0.3,02:00:00:00:00:03\n\
+             10.1.0.2,02:00:00:00:00:01\n10.1.0.1,02:00:00:00:00:01\n\
+             10.1.0.1,02:00:00:00:00:02\n",
+        );
+        let file = LeaseFile::kea(folder.join("leases.csv"), Protocol::Dhcp4);
+        let found = verify("godwit", &[folder.join("list")], &file).unwrap();
+        assert_eq!((found.given, found.found, found.is_complete()), (5, 2, false));
+        assert_eq!(
+            found.missing,
+            [
+                "10.1.0.1,02:00:00:00:00:02",
+                "10.1.0.2,02:00:00:00:00:01",
+                "10.1.0.3,02:00:00:00:00:03"
+            ]
+        );
+        assert_eq!((found.shared, found.sharing.len()), (2, 4));
+        assert_eq!(
+            found.sharing[..2],
+            ["10.1.0.1,02:00:00:00:00:01", "10.1.0.1,02:00:00:00:00:02"]
+        );
+        let error = verify("godwit", &[folder.join("none")], &file);
+        assert!(error.unwrap_err().contains("none"));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}

@@ -1,0 +1,226 @@
+//! Asking a server whether it answers: a relayed DISCOVER or SOLICIT every 50 ms from the generator's
+//! side.
+//!
+//! The client that asks takes a lease once, so that it gets answers from an exhausted pool as well,
+//! and from a large one without a search.
+
+mod message;
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::error::LabError;
+
+const EVERY: Duration = Duration::from_millis(50);
+/// How often a lease is asked for; a server that gives none is one all the same.
+const REQUESTS: u32 = 5;
+/// The first transaction identifier, within the 24 bits of DHCPv6.
+const XID: u32 = 0x67_0000;
+
+/// What asks, bound to the relay's address.
+#[derive(Debug)]
+pub(crate) struct Probe {
+    socket: UdpSocket,
+    /// The address by which servers tell the subnet.
+    link: IpAddr,
+    xid: u32,
+}
+
+impl Probe {
+    /// A socket at the relay's address, opened inside the network namespace at `namespace` if given.
+    ///
+    /// # Errors
+    /// The address cannot be bound (a port in use, no permission), or the namespace entered.
+    pub(crate) fn open(
+        relay: SocketAddr,
+        link: IpAddr,
+        namespace: Option<&Path>,
+    ) -> Result<Self, LabError> {
+        let bind = || {
+            let socket = UdpSocket::bind(relay).map_err(|e| cannot_bind(relay, &e))?;
+            socket
+                .set_read_timeout(Some(EVERY))
+                .map_err(|e| LabError::cannot("set a timeout on a socket", e))?;
+            Ok(Self { socket, link, xid: XID })
+        };
+        let Some(namespace) = namespace else { return bind() };
+        // Only the thread that opens the socket enters the namespace; the socket stays in it.
+        let inside = || {
+            netio::namespace::enter(namespace).map_err(|e| LabError::Failed(e.to_string()))?;
+            bind()
+        };
+        std::thread::scope(|scope| {
+            let opened = scope.spawn(inside).join();
+            opened.unwrap_or_else(|_| Err(LabError::Failed("cannot probe".into())))
+        })
+    }
+
+    /// Asks `server` until it answers within 50 ms what it was asked last, so that nothing which
+    /// came before waits there any more; true then, false when `give_up` said so.
+    ///
+    /// # Errors
+    /// The socket fails in a way that waiting does not mend.
+    pub(crate) fn wait_for_answer(
+        &mut self,
+        server: SocketAddr,
+        mut give_up: impl FnMut() -> bool,
+    ) -> Result<bool, LabError> {
+        while !give_up() {
+            let xid = self.next_xid();
+            if self.ask(server, &message::first(self.link, xid), xid)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Takes the lease that `server` offers, if it does and acknowledges it soon.
+    ///
+    /// # Errors
+    /// As for [`Probe::wait_for_answer`].
+    pub(crate) fn take_lease(&mut self, server: SocketAddr) -> Result<(), LabError> {
+        for _ in 0..REQUESTS {
+            let xid = self.next_xid();
+            let Some(offer) = self.ask(server, &message::first(self.link, xid), xid)? else {
+                continue;
+            };
+            let xid = self.next_xid();
+            let Some(request) = message::second(self.link, xid, &offer) else { break };
+            if self.ask(server, &request, xid)?.is_some() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn next_xid(&mut self) -> u32 {
+        self.xid = XID | (self.xid + 1) & 0xffff;
+        self.xid
+    }
+
+    /// Sends `message` and waits for what answers it.
+    fn ask(
+        &self,
+        server: SocketAddr,
+        message: &[u8],
+        xid: u32,
+    ) -> Result<Option<Vec<u8>>, LabError> {
+        let until = Instant::now() + EVERY;
+        // Refused as long as the server has not opened its port; that is what is waited for.
+        let _ = self.socket.send_to(message, server);
+        let mut answer = [0; 2048];
+        while Instant::now() < until {
+            match self.socket.recv_from(&mut answer) {
+                Ok((len, from)) => {
+                    let answer = &answer[..len];
+                    if from.ip() == server.ip() && message::xid_of(self.link, answer) == Some(xid) {
+                        return Ok(Some(answer.to_vec()));
+                    }
+                }
+                Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {
+                    std::thread::sleep(EVERY / 5);
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(LabError::cannot("receive answers to probes", e)),
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// "cannot use ADDRESS: ...", in words for the two causes that users meet.
+pub(crate) fn cannot_bind(address: SocketAddr, error: &io::Error) -> LabError {
+    let cause = match error.kind() {
+        io::ErrorKind::AddrInUse => "the port is in use by another program".to_owned(),
+        io::ErrorKind::PermissionDenied => {
+            "no permission (ports below 1024 need root or CAP_NET_BIND_SERVICE)".to_owned()
+        }
+        _ => error.to_string(),
+    };
+    LabError::Failed(format!("cannot use UDP {address}: {cause}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
+    use super::*;
+
+    const LOCALHOSTS: [IpAddr; 2] =
+        [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+
+    fn any(ip: IpAddr) -> SocketAddr {
+        SocketAddr::new(ip, 0)
+    }
+
+    #[test]
+    fn an_answer_to_the_last_question_ends_the_wait_and_silence_does_not() {
+        for ip in LOCALHOSTS {
+            let mut probe = Probe::open(any(ip), ip, None).unwrap();
+            let server = UdpSocket::bind(any(ip)).unwrap();
+            let address = server.local_addr().unwrap();
+            let mut rounds = 0;
+            let silent = probe.wait_for_answer(address, || {
+                rounds += 1;
+                rounds > 2
+            });
+            assert!(!silent.unwrap());
+            let answering = std::thread::spawn(move || {
+                let (mut message, mut before) = ([0; 400], Vec::new());
+                // The first few are answered when the next one has come; an empty one is the end.
+                for count in 0.. {
+                    let (len, from) = server.recv_from(&mut message).unwrap();
+                    if len == 0 {
+                        return count;
+                    }
+                    let answer = if count < 4 { &before[..] } else { &message[..len] };
+                    server.send_to(answer, from).unwrap();
+                    before = message[..len].to_vec();
+                }
+                unreachable!("numbers do not run out")
+            });
+            assert!(probe.wait_for_answer(address, || false).unwrap());
+            probe.socket.send_to(&[], address).unwrap();
+            assert!(answering.join().unwrap() > 4, "late answers were taken");
+        }
+    }
+
+    #[test]
+    fn the_lease_that_is_offered_is_taken() {
+        let ip = LOCALHOSTS[0];
+        let mut probe = Probe::open(any(ip), ip, None).unwrap();
+        let server = UdpSocket::bind(any(ip)).unwrap();
+        let address = server.local_addr().unwrap();
+        let answering = std::thread::spawn(move || {
+            let mut message = [0; 400];
+            loop {
+                let (len, from) = server.recv_from(&mut message).unwrap();
+                let is_request = message[242] == 3;
+                message[0] = 2;
+                message[16..20].copy_from_slice(&[10, 1, 0, 9]);
+                message[240..250].copy_from_slice(&[53, 1, 2, 54, 4, 127, 0, 0, 1, 255]);
+                server.send_to(&message[..len], from).unwrap();
+                if is_request {
+                    return;
+                }
+            }
+        });
+        // A machine that is late answers a later question.
+        while !answering.is_finished() {
+            probe.take_lease(address).unwrap();
+        }
+        answering.join().unwrap();
+    }
+
+    #[test]
+    fn a_port_in_use_is_said_in_one_sentence() {
+        let taken = UdpSocket::bind(any(LOCALHOSTS[0])).unwrap();
+        let local = taken.local_addr().unwrap();
+        let error = Probe::open(local, local.ip(), None).unwrap_err();
+        assert_eq!(error.exit_code(), 1);
+        assert!(error.to_string().ends_with("the port is in use by another program"), "{error}");
+    }
+}

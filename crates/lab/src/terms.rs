@@ -1,0 +1,222 @@
+//! The terms on which a server is measured: the plan's, or less where a server cannot take those.
+//!
+//! What is less stands beside the server's name as its variant, so that its curve is never read as
+//! one under the plan's own terms. The reasons are facts about the servers, measured with pools and
+//! clients of several sizes; the manual has them.
+
+use measure::Plan;
+use measure::plan::{Protocol, SearchPlan};
+
+use crate::bench::grouped;
+use crate::runner::Request;
+use crate::subject::Kind;
+
+/// The largest pool for ISC dhcpd and DHCPv4. It keeps some 5 KiB for each free address and looks at
+/// all of them for each new lease, about 40 ns each. For DHCPv6 it does neither.
+const DHCPD_POOL: u32 = 16_384;
+/// Clients of dnsmasq over a whole run, its own default for the most leases. It writes and flushes
+/// the file of all leases anew for each lease, and looks for clients one by one.
+const DNSMASQ_CLIENTS: u32 = 1_000;
+/// Where the search begins for those two, exchanges per second.
+const SLOW_START_PER_S: f64 = 60.0;
+/// A slow server's trials have so many exchanges: its socket's buffer holds some hundred messages,
+/// and what waits there when a short trial ends is answered within the deadline all the same, so
+/// that a rate would seem to be met that the server cannot keep up.
+const SLOW_EXCHANGES: f64 = 1_000.0;
+/// Seconds that those exchanges may take at most.
+const SLOW_DWELL_MAX_S: f64 = 4.0;
+/// The same as a share of the plan's time.
+const SLOW_DWELL_SHARE: f64 = 0.05;
+
+/// What a server is given.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Terms {
+    /// Addresses in its pool.
+    pub pool_size: u32,
+    /// Distinct clients in one trial.
+    pub clients: u32,
+    /// Distinct clients over the run; then the first ones come again.
+    pub population: u32,
+    /// First rate of its first search, exchanges per second.
+    start_per_s: f64,
+    /// Whether its trials must be long to be true.
+    is_slow: bool,
+}
+
+impl Terms {
+    /// The terms of `plan` for a server of `kind`.
+    #[must_use]
+    pub fn of(kind: &Kind, plan: &Plan) -> Self {
+        let whole = Self {
+            pool_size: plan.server.pool_size,
+            clients: plan.clients.count,
+            population: plan.server.pool_size,
+            start_per_s: plan.search.start_per_s,
+            is_slow: false,
+        };
+        match kind {
+            Kind::IscDhcpd if plan.protocol == Protocol::Dhcp6 => whole.slow(u32::MAX),
+            Kind::IscDhcpd => {
+                let pool_size = whole.pool_size.min(DHCPD_POOL);
+                // Half of them, so that free addresses never become scarce, nor few.
+                Self { pool_size, ..whole }.slow(pool_size.div_ceil(2))
+            }
+            Kind::Dnsmasq => whole.slow(DNSMASQ_CLIENTS),
+            Kind::Godwit(_) | Kind::Kea { .. } | Kind::Command(_) | Kind::Limit => whole,
+        }
+    }
+
+    fn slow(self, clients: u32) -> Self {
+        let clients = self.clients.min(clients);
+        Self {
+            clients,
+            population: self.population.min(clients),
+            start_per_s: self.start_per_s.min(SLOW_START_PER_S),
+            is_slow: true,
+            ..self
+        }
+    }
+
+    /// What is less than in `plan`, as a server's variant; empty when nothing is.
+    #[must_use]
+    pub fn variant(&self, plan: &Plan) -> String {
+        if self.pool_size < plan.server.pool_size {
+            format!("pool of {}", grouped(f64::from(self.pool_size)))
+        } else if self.clients < plan.clients.count {
+            format!("{} clients", grouped(f64::from(self.clients)))
+        } else {
+            String::new()
+        }
+    }
+
+    /// The same as a sentence for the reader of the report.
+    #[must_use]
+    pub fn note(&self, label: &str, plan: &Plan) -> Option<String> {
+        let pool = (self.pool_size < plan.server.pool_size).then(|| {
+            let of = |size: u32| grouped(f64::from(size));
+            format!("a pool of {} instead of {}", of(self.pool_size), of(plan.server.pool_size))
+        });
+        let clients = (self.clients < plan.clients.count).then(|| {
+            format!("{} clients that come again and again", grouped(f64::from(self.clients)))
+        });
+        let less: Vec<String> = pool.into_iter().chain(clients).collect();
+        (!less.is_empty()).then(|| {
+            format!(
+                "{label} is measured with {}, and with longer trials, because more would be out of \
+                 its reach (see the manual): its curve stands beside the others, not on the same \
+                 terms.",
+                less.join(" and ")
+            )
+        })
+    }
+
+    /// The search with this server's first rate.
+    #[must_use]
+    pub fn search(&self, plan: &SearchPlan) -> SearchPlan {
+        SearchPlan { start_per_s: self.start_per_s, ..*plan }
+    }
+
+    /// Seconds that a trial lasts of which `wanted_s` were asked for.
+    #[must_use]
+    pub fn dwell_s(&self, plan: &Plan, rate_per_s: f64, wanted_s: f64) -> f64 {
+        if !self.is_slow {
+            return wanted_s;
+        }
+        let most_s = SLOW_DWELL_MAX_S.min(plan.time_budget_s * SLOW_DWELL_SHARE);
+        // Whole milliseconds read well on command lines.
+        let least_s = ((SLOW_EXCHANGES / rate_per_s).min(most_s) * 1e3).round() / 1e3;
+        wanted_s.max(least_s)
+    }
+
+    /// The first client of a trial whose server has seen those before `next`, and the first one
+    /// after it. When there are no more that are new, the old ones come again.
+    #[must_use]
+    pub fn next_clients(&self, next: u32, request: &Request) -> (u32, u32) {
+        let due = (request.rate_per_s * request.dwell_s).ceil() as u32;
+        let played = due.saturating_add(1).min(self.clients);
+        let first = if next.saturating_add(played) > self.population { 0 } else { next };
+        (first, first + played)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use measure::plan::Durability;
+    use measure::record::Purpose;
+
+    use super::*;
+
+    fn plan() -> Plan {
+        let mut plan = Plan::default();
+        (plan.clients.count, plan.server.pool_size) = (1_000_000, 4_000_000);
+        plan
+    }
+
+    #[test]
+    fn clients_are_new_until_the_pool_is_used_up() {
+        let mut plan = Plan::default();
+        (plan.clients.count, plan.server.pool_size) = (1_000, 2_500);
+        let terms = Terms::of(&Kind::Limit, &plan);
+        let request = |rate_per_s| Request {
+            number: 0,
+            subject: 0,
+            purpose: Purpose::Search,
+            round: 0,
+            rounds: 1,
+            rate_per_s,
+            dwell_s: 1.0,
+        };
+        assert_eq!(terms.next_clients(0, &request(500.0)), (0, 501));
+        assert_eq!(terms.next_clients(501, &request(1e6)), (501, 1_501));
+        assert_eq!(terms.next_clients(1_501, &request(1e6)), (0, 1_000), "1,000 more do not fit");
+        assert_eq!(terms.next_clients(1_501, &request(998.0)), (1_501, 2_500));
+    }
+
+    #[test]
+    fn only_servers_that_cannot_take_the_plan_get_less_and_it_is_said() {
+        let plan = plan();
+        for kind in [Kind::Godwit(Durability::None), Kind::Kea { multi_threaded: true }] {
+            let terms = Terms::of(&kind, &plan);
+            assert_eq!((terms.pool_size, terms.clients), (4_000_000, 1_000_000));
+            assert_eq!(terms.search(&plan.search), plan.search);
+            assert_eq!(terms.dwell_s(&plan, 10.0, 0.4), 0.4);
+            assert_eq!((terms.variant(&plan).as_str(), terms.note("x", &plan)), ("", None));
+        }
+        let dhcpd = Terms::of(&Kind::IscDhcpd, &plan);
+        assert_eq!((dhcpd.pool_size, dhcpd.clients, dhcpd.population), (16_384, 8_192, 8_192));
+        assert_eq!(dhcpd.variant(&plan), "pool of 16,384");
+        let note = dhcpd.note("isc-dhcpd", &plan).expect("it is less");
+        assert!(note.contains("16,384 instead of 4,000,000 and 8,192 clients"), "{note}");
+        let plan_v6 = Plan { protocol: Protocol::Dhcp6, ..plan.clone() };
+        let dhcpd = Terms::of(&Kind::IscDhcpd, &plan_v6);
+        assert_eq!((dhcpd.pool_size, dhcpd.clients), (4_000_000, 1_000_000));
+        assert_eq!((dhcpd.variant(&plan_v6).as_str(), dhcpd.is_slow), ("", true));
+        let dnsmasq = Terms::of(&Kind::Dnsmasq, &plan);
+        assert_eq!((dnsmasq.pool_size, dnsmasq.population), (4_000_000, 1_000));
+        assert_eq!(dnsmasq.variant(&plan), "1,000 clients");
+        assert_eq!(dnsmasq.search(&plan.search).start_per_s, 60.0);
+    }
+
+    #[test]
+    fn what_fits_is_not_called_less() {
+        let mut plan = Plan::default();
+        (plan.clients.count, plan.server.pool_size) = (100, 1_000);
+        for kind in [Kind::IscDhcpd, Kind::Dnsmasq] {
+            let terms = Terms::of(&kind, &plan);
+            assert_eq!((terms.pool_size, terms.clients, terms.population), (1_000, 100, 100));
+            assert_eq!(terms.variant(&plan), "");
+        }
+    }
+
+    #[test]
+    fn trials_of_slow_servers_outlast_their_buffers_within_bounds() {
+        let plan = Plan { time_budget_s: 60.0, ..plan() };
+        let terms = Terms::of(&Kind::IscDhcpd, &plan);
+        assert_eq!(terms.dwell_s(&plan, 60.0, 0.4), 3.0, "a share of the time");
+        assert_eq!(terms.dwell_s(&plan, 1_000.0, 0.4), 1.0);
+        assert_eq!(terms.dwell_s(&plan, 5_000.0, 0.4), 0.4);
+        let long = Plan { time_budget_s: 3_600.0, ..plan };
+        assert_eq!(terms.dwell_s(&long, 60.0, 0.4), 4.0, "never more");
+        assert_eq!(terms.dwell_s(&long, 60.0, 9.0), 9.0, "but what was asked for");
+    }
+}

@@ -1,0 +1,211 @@
+//! What two results say about the same server, and the ratio of the second over the first.
+
+use serde::{Deserialize, Serialize};
+
+use crate::statistics::{MeanInterval, RatioInterval, ratio_of_means};
+use crate::summary::{LatencyAt, Limit, Round, RunFigure, ServerResult, Summary};
+
+/// One server in both results.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ServerComparison {
+    /// The server's name.
+    pub server: String,
+    /// In the first result.
+    pub a: Figures,
+    /// In the second result.
+    pub b: Figures,
+    /// Second over first: highest rates. `None` when a side has none, or too many failed runs.
+    pub leases_per_s: Option<RatioInterval>,
+    /// Second over first: leases per processor second.
+    pub leases_per_cpu_s: Option<RatioInterval>,
+    /// Second over first: highest rates as shares of the limit responder's in the same run. What
+    /// made the whole machine slower or faster between the two results is not in it.
+    pub of_limit: Option<RatioInterval>,
+}
+
+/// One server in one result.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Figures {
+    /// The variant measured.
+    pub variant: String,
+    /// The highest rate.
+    pub leases_per_s: Option<f64>,
+    /// True when it is "at least".
+    pub is_at_least: bool,
+    /// Lower end: of the 95 % interval where there is one, else the lowest round.
+    pub low: Option<f64>,
+    /// Upper end, likewise.
+    pub high: Option<f64>,
+    /// True when `low` and `high` are a 95 % interval.
+    pub is_interval: bool,
+    /// The rates of all runs that count (a failed one as 0), or of all rounds.
+    pub values: Vec<f64>,
+    /// Leases per processor second.
+    pub leases_per_cpu_s: Option<f64>,
+    /// Latency and loss at about half the highest rate.
+    pub latency_half: Option<LatencyAt>,
+    /// Latency and loss at the highest rate.
+    pub latency_max: Option<LatencyAt>,
+    /// Largest resident memory, bytes; 0 when unknown.
+    pub rss_bytes: u64,
+    /// Trials.
+    pub trials: u32,
+    /// Void ones.
+    pub voids: u32,
+}
+
+/// The limit responder in both results.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LimitChange {
+    /// Its rate in the first result.
+    pub a_per_s: f64,
+    /// Its rate in the second result.
+    pub b_per_s: f64,
+    /// Second over first.
+    pub ratio: Option<RatioInterval>,
+}
+
+/// Runs or rounds of a server or of the limit responder: number and figure.
+type Values = Vec<(u32, f64)>;
+
+fn values(
+    runs: &[RunFigure],
+    rounds: &[Round],
+    of_run: impl Fn(&RunFigure) -> Option<f64>,
+    of_round: impl Fn(&Round) -> Option<f64>,
+) -> Values {
+    if runs.is_empty() {
+        rounds.iter().filter_map(|round| Some((round.round, of_round(round)?))).collect()
+    } else {
+        runs.iter().filter_map(|run| Some((run.run, of_run(run)?))).collect()
+    }
+}
+
+fn rates(result: &ServerResult) -> Values {
+    values(&result.runs, &result.rounds, |run| run.counts_as, |round| Some(round.leases_per_s))
+}
+
+fn limit_rates(limit: Option<&Limit>) -> Values {
+    let of = |limit: &Limit| {
+        values(&limit.runs, &limit.rounds, |run| run.counts_as, |round| Some(round.leases_per_s))
+    };
+    limit.map(of).unwrap_or_default()
+}
+
+fn per_cpu(result: &ServerResult) -> Values {
+    let of_run = |run: &RunFigure| run.leases_per_cpu_s.filter(|_| !run.is_void());
+    values(&result.runs, &result.rounds, of_run, |round| round.leases_per_cpu_s)
+}
+
+/// Rates over those of the limit responder in the same run or round.
+fn of_limit(result: &ServerResult, limit: Option<&Limit>) -> Values {
+    let limits = limit_rates(limit);
+    let share = |(number, rate): (u32, f64)| {
+        let (_, limit) = limits.iter().find(|(other, limit)| *other == number && *limit > 0.0)?;
+        Some((number, rate / limit))
+    };
+    rates(result).into_iter().filter_map(share).collect()
+}
+
+fn plain(values: &Values) -> Vec<f64> {
+    values.iter().map(|(_, value)| *value).collect()
+}
+
+/// How a ratio of two results is taken: as both plans drop runs, and as far as the searches of
+/// both tell rates apart.
+#[derive(Clone, Copy)]
+struct Method {
+    drop: usize,
+    resolution: f64,
+}
+
+impl Method {
+    fn of(a: &Summary, b: &Summary) -> Self {
+        let drop = |summary: &Summary| {
+            if summary.plan.has_runs() { summary.plan.runs.drop.at_each_end() } else { 0 }
+        };
+        let resolution = |summary: &Summary| {
+            if summary.plan.has_runs() { 1.0 } else { summary.plan.search.resolution() }
+        };
+        Self { drop: drop(a).min(drop(b)), resolution: resolution(a).max(resolution(b)) }
+    }
+
+    fn ratio(self, b: &Values, a: &Values) -> Option<RatioInterval> {
+        ratio_of_means(&plain(b), &plain(a), self.drop)
+    }
+
+    fn ratio_of_rates(self, b: &Values, a: &Values) -> Option<RatioInterval> {
+        self.ratio(b, a).map(|interval| interval.widened(self.resolution))
+    }
+}
+
+/// How ratios are taken, in words.
+pub(super) fn method(a: &Summary, b: &Summary) -> String {
+    let method = Method::of(a, b);
+    let mut words = if method.drop > 0 {
+        "B over A: the ratio of means over the logarithms of all runs that count, without the best \
+         and the worst of each result, with Yuen's 95 % interval (Biometrika 61, 1974)"
+            .to_owned()
+    } else {
+        "B over A: the ratio of geometric means over all rounds, with Welch's 95 % interval on \
+         their logarithms (Biometrika 34, 1947)"
+            .to_owned()
+    };
+    if method.resolution > 1.0 {
+        words.push_str(&format!(
+            ", widened for rates by what the search does not tell apart ({:.0} %)",
+            (method.resolution - 1.0) * 100.0
+        ));
+    }
+    words.push('.');
+    words
+}
+
+/// Every server that is in both.
+pub(super) fn servers(a: &Summary, b: &Summary) -> Vec<ServerComparison> {
+    let method = Method::of(a, b);
+    let both = a
+        .results
+        .iter()
+        .filter_map(|of_a| Some((of_a, b.results.iter().find(|of_b| of_b.server == of_a.server)?)));
+    both.map(|(of_a, of_b)| ServerComparison {
+        server: of_a.server.clone(),
+        a: figures(of_a),
+        b: figures(of_b),
+        leases_per_s: method.ratio_of_rates(&rates(of_b), &rates(of_a)),
+        leases_per_cpu_s: method.ratio(&per_cpu(of_b), &per_cpu(of_a)),
+        of_limit: method
+            .ratio_of_rates(&of_limit(of_b, b.limit.as_ref()), &of_limit(of_a, a.limit.as_ref())),
+    })
+    .collect()
+}
+
+/// The limit responder, when it was measured in both.
+pub(super) fn limit(a: &Summary, b: &Summary) -> Option<LimitChange> {
+    let (of_a, of_b) = (a.limit.as_ref()?, b.limit.as_ref()?);
+    let ratio = Method::of(a, b)
+        .ratio_of_rates(&limit_rates(b.limit.as_ref()), &limit_rates(a.limit.as_ref()));
+    Some(LimitChange { a_per_s: of_a.leases_per_s, b_per_s: of_b.leases_per_s, ratio })
+}
+
+fn figures(result: &ServerResult) -> Figures {
+    let interval = result.mean.filter(MeanInterval::has_interval);
+    Figures {
+        variant: result.variant.clone(),
+        leases_per_s: result.leases_per_s,
+        is_at_least: result.is_at_least,
+        low: interval.map(|mean| mean.low).or(result.leases_per_s_low),
+        high: interval.map(|mean| mean.high).or(result.leases_per_s_high),
+        is_interval: interval.is_some(),
+        values: plain(&rates(result)),
+        leases_per_cpu_s: result.leases_per_cpu_s,
+        latency_half: result.latency_half,
+        latency_max: result.latency_max,
+        rss_bytes: result.rss_bytes,
+        trials: result.trials,
+        voids: result.voids,
+    }
+}

@@ -1,0 +1,341 @@
+//! Why two results may not be compared. The limits are constants: who compares must not be able to
+//! choose them after having seen the figures.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::LimitChange;
+use crate::plan::Plan;
+use crate::statistics::LEAST_TO_DROP;
+use crate::summary::{ServerResult, Summary};
+
+/// A server that differs from itself by more than this within one result is too noisy, percent.
+const NOISE_LIMIT_PERCENT: f64 = 20.0;
+/// The hypervisor may take so much of the processors' time, percent.
+const STEAL_LIMIT_PERCENT: f64 = 10.0;
+/// By so much may that differ between the two, percentage points.
+const STEAL_DIFFERENCE_PERCENT: f64 = 5.0;
+/// The limit responder may differ by this factor when its interval leaves out 1.
+const LIMIT_SHIFT: f64 = 1.15;
+/// Memory may differ by this share: kernels keep some for themselves.
+const MEMORY_TOLERANCE: f64 = 0.02;
+/// Keys of a plan that do not decide a server's figures: words, which servers stand beside it, which
+/// random numbers, how long it may take, and `topology`, of which what was built is judged.
+const FREE_KEYS: [&str; 5] = ["title", "servers", "seed", "time_budget_s", "topology"];
+
+/// What kind of reason it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReasonKind {
+    /// The plans differ in what decides figures.
+    Plan,
+    /// Messages to a server left in groups in one and one by one in the other, or it is not known.
+    Segmentation,
+    /// Processors, kernel, memory, hypervisor, topology or kernel settings differ.
+    Machine,
+    /// The lab and its generator have another version.
+    Tool,
+    /// A server kept its leases in another way.
+    Durability,
+    /// The same server differed too much from itself.
+    Noise,
+    /// The hypervisor took too much time, or not the same.
+    Steal,
+    /// What kernel and generator can do at most has changed.
+    Limit,
+    /// Something that must be known is not there.
+    MissingData,
+}
+
+impl ReasonKind {
+    /// All kinds.
+    pub const ALL: [Self; 9] = [
+        Self::Plan,
+        Self::Segmentation,
+        Self::Machine,
+        Self::Tool,
+        Self::Durability,
+        Self::Noise,
+        Self::Steal,
+        Self::Limit,
+        Self::MissingData,
+    ];
+}
+
+/// One reason why two results may not be compared.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reason {
+    /// What kind.
+    pub kind: ReasonKind,
+    /// A sentence with both sides, which completes "not comparable because".
+    pub words: String,
+}
+
+#[derive(Default)]
+struct Found {
+    reasons: Vec<Reason>,
+    notes: Vec<String>,
+}
+
+impl Found {
+    fn reason(&mut self, kind: ReasonKind, words: String) {
+        self.reasons.push(Reason { kind, words });
+    }
+
+    /// A reason when the two differ; an empty value is one that is not known.
+    fn differs(&mut self, kind: ReasonKind, what: &str, a: &str, b: &str) {
+        if a.is_empty() || b.is_empty() {
+            if a != b {
+                let side = if a.is_empty() { "A" } else { "B" };
+                self.reason(ReasonKind::MissingData, format!("{what} of {side} is not known"));
+            }
+        } else if a != b {
+            self.reason(kind, format!("{what} differs: {a} in A, {b} in B"));
+        }
+    }
+}
+
+/// All reasons against comparing, then what else differs.
+pub(super) fn find(
+    a: &Summary,
+    b: &Summary,
+    limit: Option<&LimitChange>,
+) -> (Vec<Reason>, Vec<String>) {
+    let mut found = Found::default();
+    plans(&mut found, &a.plan, &b.plan);
+    servers(&mut found, a, b);
+    machine(&mut found, a, b);
+    noise(&mut found, a, b);
+    limit_shift(&mut found, a, b, limit);
+    for (side, summary) in [("A", a), ("B", b)] {
+        let (done, planned) = (summary.runs_done, summary.plan.runs.count);
+        if done < planned {
+            found.notes.push(format!("{side} has {done} of {planned} runs"));
+        }
+    }
+    found.reasons.sort_by_key(|reason| reason.kind);
+    (found.reasons, found.notes)
+}
+
+/// Every leaf of a plan, path to value as JSON.
+fn leaves(plan: &Plan) -> BTreeMap<String, String> {
+    fn walk(prefix: &str, value: &Value, into: &mut BTreeMap<String, String>) {
+        match value {
+            Value::Object(table) => {
+                for (name, value) in table {
+                    let dot = if prefix.is_empty() { "" } else { "." };
+                    walk(&format!("{prefix}{dot}{name}"), value, into);
+                }
+            }
+            other => {
+                into.insert(prefix.to_owned(), other.to_string());
+            }
+        }
+    }
+    let mut into = BTreeMap::new();
+    walk("", &serde_json::to_value(plan).expect("a plan is JSON"), &mut into);
+    into
+}
+
+/// A hash of everything in `plan` that decides figures (FNV-1a, 64 bits).
+pub(super) fn plan_hash(plan: &Plan) -> String {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for (key, value) in leaves(plan).iter().filter(|(key, _)| !FREE_KEYS.contains(&key.as_str())) {
+        for octet in format!("{key}={value}\n").bytes() {
+            hash = (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+    format!("{hash:016x}")
+}
+
+fn plans(found: &mut Found, a: &Plan, b: &Plan) {
+    let (of_a, of_b) = (leaves(a), leaves(b));
+    let mut decisive = Vec::new();
+    for (key, a) in &of_a {
+        let b = &of_b[key];
+        if a == b || key == "topology" {
+        } else if FREE_KEYS.contains(&key.as_str()) {
+            found.notes.push(format!("plan: {key} is {a} in A, {b} in B"));
+        } else {
+            decisive.push(format!("{key} ({a} in A, {b} in B)"));
+        }
+    }
+    if !decisive.is_empty() {
+        let words = format!(
+            "the plans differ ({} and {}): {}",
+            plan_hash(a),
+            plan_hash(b),
+            decisive.join(", ")
+        );
+        found.reason(ReasonKind::Plan, words);
+    }
+}
+
+fn servers(found: &mut Found, a: &Summary, b: &Summary) {
+    let mut both = 0;
+    for of_a in &a.results {
+        match b.results.iter().find(|of_b| of_b.server == of_a.server) {
+            Some(of_b) => {
+                both += 1;
+                server(found, of_a, of_b);
+            }
+            None => found.notes.push(format!("{} is in A only", of_a.server)),
+        }
+    }
+    for of_b in &b.results {
+        if !a.results.iter().any(|of_a| of_a.server == of_b.server) {
+            found.notes.push(format!("{} is in B only", of_b.server));
+        }
+    }
+    if both == 0 {
+        found.reason(ReasonKind::MissingData, "no server is in both".to_owned());
+    }
+    for (name, version) in &a.environment.servers {
+        if let Some(other) = b.environment.servers.get(name).filter(|other| *other != version) {
+            found.notes.push(format!("{name} is {version} in A, {other} in B"));
+        }
+    }
+}
+
+fn server(found: &mut Found, a: &ServerResult, b: &ServerResult) {
+    let name = &a.server;
+    for (side, result) in [("A", a), ("B", b)] {
+        let counted = result.runs.iter().filter(|run| !run.is_void()).count();
+        if result.leases_per_s.is_none() {
+            let words = format!("{name} has no confirmed rate in {side}");
+            found.reason(ReasonKind::MissingData, words);
+        } else if !result.runs.is_empty() && counted < LEAST_TO_DROP {
+            let words = format!("{name} has {counted} runs that count in {side}, too few");
+            found.reason(ReasonKind::MissingData, words);
+        }
+    }
+    if a.variant != b.variant {
+        let words = format!("{name} is {} in A, {} in B", shown(&a.variant), shown(&b.variant));
+        if a.variant.starts_with("durability") || b.variant.starts_with("durability") {
+            found.reason(ReasonKind::Durability, words);
+        } else {
+            found.notes.push(format!("the better variant differs: {words}"));
+        }
+    }
+    let how = |used: bool| if used { "in groups (segmentation)" } else { "one by one" };
+    match (a.segmentation, b.segmentation) {
+        (Some(a), Some(b)) if a == b => {}
+        (Some(a), Some(b)) => {
+            let words = format!("messages to {name} left {} in A, {} in B", how(a), how(b));
+            found.reason(ReasonKind::Segmentation, words);
+        }
+        (of_a, _) => {
+            let side = if of_a.is_none() { "A" } else { "B" };
+            let words = format!(
+                "it is not known whether messages to {name} left in groups in {side}; \
+                 `godwit lab report` on its folder may find out"
+            );
+            found.reason(ReasonKind::Segmentation, words);
+        }
+    }
+}
+
+fn shown(variant: &str) -> &str {
+    if variant.is_empty() { "plain" } else { variant }
+}
+
+fn machine(found: &mut Found, a: &Summary, b: &Summary) {
+    let (of_a, of_b) = (&a.environment, &b.environment);
+    let count = |cpus: u32| if cpus == 0 { String::new() } else { cpus.to_string() };
+    for (what, a, b) in [
+        ("the processor", &of_a.cpu_model, &of_b.cpu_model),
+        ("the number of processors", &count(of_a.cpus), &count(of_b.cpus)),
+        ("the kernel", &of_a.kernel, &of_b.kernel),
+        ("the topology", &of_a.topology, &of_b.topology),
+    ] {
+        found.differs(ReasonKind::Machine, what, a, b);
+    }
+    let hypervisor = |name: &str| if name.is_empty() { "none".to_owned() } else { name.to_owned() };
+    let (a_kind, b_kind) = (hypervisor(&of_a.virtualization), hypervisor(&of_b.virtualization));
+    found.differs(ReasonKind::Machine, "the hypervisor", &a_kind, &b_kind);
+    let (least, most) =
+        (of_a.memory_bytes.min(of_b.memory_bytes), of_a.memory_bytes.max(of_b.memory_bytes));
+    if least == 0 && most > 0 {
+        let side = if of_a.memory_bytes == 0 { "A" } else { "B" };
+        found.reason(ReasonKind::MissingData, format!("the memory of {side} is not known"));
+    } else if (most - least) as f64 > most as f64 * MEMORY_TOLERANCE {
+        let mib = |bytes: u64| format!("{} MiB", bytes >> 20);
+        let (a, b) = (mib(of_a.memory_bytes), mib(of_b.memory_bytes));
+        found.differs(ReasonKind::Machine, "the memory", &a, &b);
+    }
+    // Other settings say what was found, not how it was measured.
+    let is_kernels = |name: &str| name.starts_with("net.") || name == "scaling_governor";
+    for (name, a) in of_a.settings.iter().filter(|(name, _)| is_kernels(name)) {
+        if let Some(b) = of_b.settings.get(name) {
+            found.differs(ReasonKind::Machine, name, a, b);
+        }
+    }
+    found.differs(ReasonKind::Tool, "the version of godwit lab", &of_a.godwit, &of_b.godwit);
+}
+
+/// Share of the processors' time that was stolen, over all trials by their length.
+pub(super) fn steal_share(summary: &Summary) -> f64 {
+    let time = || summary.trials.iter().map(|row| (row.end_s - row.start_s).max(0.0));
+    let total: f64 = time().sum();
+    let stolen: f64 = summary.trials.iter().zip(time()).map(|(row, s)| row.steal_share * s).sum();
+    if total > 0.0 { stolen / total } else { 0.0 }
+}
+
+fn noise(found: &mut Found, a: &Summary, b: &Summary) {
+    for (side, summary) in [("A", a), ("B", b)] {
+        match summary.noise {
+            Some(noise) if noise.typical_percent > NOISE_LIMIT_PERCENT => {
+                let words = format!(
+                    "the same server differed from itself by {:.0} % in {side} (at most \
+                     {NOISE_LIMIT_PERCENT} %)",
+                    noise.typical_percent
+                );
+                found.reason(ReasonKind::Noise, words);
+            }
+            Some(_) => {}
+            None => {
+                let words =
+                    format!("the noise floor of {side} is not known: fewer than two rounds");
+                found.reason(ReasonKind::MissingData, words);
+            }
+        }
+        let percent = steal_share(summary) * 100.0;
+        if percent > STEAL_LIMIT_PERCENT {
+            let words = format!(
+                "the hypervisor took {percent:.0} % of the time in {side} (at most \
+                 {STEAL_LIMIT_PERCENT} %)"
+            );
+            found.reason(ReasonKind::Steal, words);
+        }
+    }
+    let (of_a, of_b) = (steal_share(a) * 100.0, steal_share(b) * 100.0);
+    if (of_a - of_b).abs() > STEAL_DIFFERENCE_PERCENT {
+        let words = format!("the hypervisor took {of_a:.0} % of the time in A, {of_b:.0} % in B");
+        found.reason(ReasonKind::Steal, words);
+    }
+}
+
+fn limit_shift(found: &mut Found, a: &Summary, b: &Summary, limit: Option<&LimitChange>) {
+    if let Some(change) = limit {
+        // Without rounds of both there is no interval, and the shift alone decides.
+        let factor = change.ratio.map_or(change.b_per_s / change.a_per_s, |ratio| ratio.ratio);
+        let holds_one =
+            change.ratio.is_some_and(|of| of.pairs > 1 && (of.low..=of.high).contains(&1.0));
+        if factor.max(1.0 / factor) > LIMIT_SHIFT && !holds_one {
+            let words = format!(
+                "kernel and generator themselves changed: the limit responder of B does {factor:.2} \
+                 times what that of A did"
+            );
+            found.reason(ReasonKind::Limit, words);
+        }
+        return;
+    }
+    for (side, summary) in [("A", a), ("B", b)] {
+        if summary.plan.blocks.limit && summary.limit.is_none() {
+            let words = format!("the limit responder has no rate in {side}");
+            found.reason(ReasonKind::MissingData, words);
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Measuring every server several times from the beginning, and what becomes of the best, the worst
+//! and those that could not be finished.
+
+use serde::{Deserialize, Serialize};
+
+use super::Plan;
+use crate::plan::SearchPlan;
+
+/// Several whole measurements of every server.
+///
+/// A run of a server is the search for its highest rate from the beginning. All servers do their
+/// first run side by side, trial by trial in turn, then all their second; so runs with the same
+/// number make a pair. Before each run servers are started anew, without leases.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunsPlan {
+    /// How many; 0 when the plan measures in rounds instead ([`super::BlocksPlan::rounds`]).
+    pub count: u32,
+    /// Which are dropped before the mean is taken.
+    pub drop: DroppedRuns,
+    /// What a run counts as whose highest rate could not be confirmed as the highest.
+    pub unconfirmed: Unconfirmed,
+}
+
+/// Runs dropped before the mean over runs is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DroppedRuns {
+    /// None.
+    None,
+    /// The best one and the worst one.
+    #[default]
+    BestAndWorst,
+}
+
+impl DroppedRuns {
+    /// Runs dropped at each end.
+    #[must_use]
+    pub const fn at_each_end(self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::BestAndWorst => 1,
+        }
+    }
+}
+
+/// What becomes of a run that confirmed some rate but was not seen to fail above it, or that
+/// confirmed none because the server missed every confirmation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unconfirmed {
+    /// It counts with what it confirmed; with 0 when that is nothing.
+    #[default]
+    LowerBound,
+    /// It is void, counted as such and in no figure.
+    Void,
+}
+
+impl Plan {
+    /// How many times every server's highest rate is found.
+    #[must_use]
+    pub const fn rounds(&self) -> u32 {
+        if self.has_runs() { self.runs.count } else { self.blocks.rounds }
+    }
+
+    /// Whether every round is a whole measurement of its own, from the beginning.
+    #[must_use]
+    pub const fn has_runs(&self) -> bool {
+        self.runs.count > 0
+    }
+
+    /// The search settings of `round`, made from those of its server.
+    ///
+    /// Every run has its own first rate, up to one factor of growth above the first: from the same
+    /// first rate all runs would try the same few rates, and agree better than they know. Shares of
+    /// the factor are spread evenly over the runs, in an order drawn from the seed.
+    #[must_use]
+    pub fn search_of(&self, round: u32, search: &SearchPlan) -> SearchPlan {
+        let mut search = *search;
+        if self.has_runs() {
+            let mut shares: Vec<u32> = (0..self.runs.count).collect();
+            base::Random::from_seed(self.seed ^ START_STREAM).shuffle(&mut shares);
+            let share = shares.get(round as usize).copied().unwrap_or(0);
+            let share = (f64::from(share) + 0.5) / f64::from(self.runs.count);
+            search.start_per_s =
+                (search.start_per_s * search.growth.powf(share)).min(search.max_per_s);
+        }
+        search
+    }
+}
+
+/// Keeps first rates apart from the seeds of trials, which count up from the plan's.
+const START_STREAM: u64 = 0x7374_6172_745f_6f66;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_rates_of_runs_cover_one_factor_of_growth() {
+        let mut plan = Plan::default();
+        assert_eq!((plan.rounds(), plan.search_of(1, &plan.search)), (4, plan.search));
+        plan.runs.count = 9;
+        assert_eq!(plan.rounds(), 9);
+        let starts = |plan: &Plan| -> Vec<f64> {
+            (0..9).map(|run| plan.search_of(run, &plan.search).start_per_s).collect()
+        };
+        let drawn = starts(&plan);
+        let mut sorted = drawn.clone();
+        sorted.sort_by(f64::total_cmp);
+        assert_ne!(drawn, sorted, "not in order");
+        for pair in sorted.windows(2) {
+            assert!((pair[1] / pair[0] / 2.0_f64.powf(1.0 / 9.0) - 1.0).abs() < 1e-9);
+        }
+        assert!(sorted[0] > 1_000.0 && sorted[8] < 2_000.0);
+        assert_eq!(drawn, starts(&plan));
+        plan.seed = 2;
+        assert_ne!(drawn, starts(&plan));
+        plan.search.max_per_s = 1_000.0;
+        assert_eq!(starts(&plan), [1_000.0; 9]);
+    }
+}

@@ -1,0 +1,197 @@
+//! Runs of a server: whole measurements done several times, of which the best and the worst may be
+//! dropped.
+
+use serde::{Deserialize, Serialize};
+
+use super::Round;
+use crate::plan::{Plan, Unconfirmed};
+use crate::record::SearchEnd;
+use crate::search::Stop;
+use crate::statistics::{LEAST_TO_DROP, MeanInterval, trimmed_interval};
+
+/// How one run of one server went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunState {
+    /// A rate was confirmed, and the server missed the criterion above it.
+    Confirmed,
+    /// A rate was confirmed, but the server was never seen to miss the criterion above it: the
+    /// plan, the generator or the time ended the search.
+    AtLeast,
+    /// The server missed every rate that was to be confirmed.
+    Failed,
+    /// Nothing is known: trials were void, or the time was up before a rate was confirmed.
+    #[default]
+    Void,
+}
+
+impl RunState {
+    /// In words, for a table.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Confirmed => "confirmed",
+            Self::AtLeast => "at least: not seen to fail above",
+            Self::Failed => "failed: no rate could be confirmed",
+            Self::Void => "void: nothing is known",
+        }
+    }
+}
+
+/// At which end a run was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DroppedAs {
+    /// As the best.
+    Best,
+    /// As the worst.
+    Worst,
+}
+
+impl DroppedAs {
+    /// One word.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Best => "best",
+            Self::Worst => "worst",
+        }
+    }
+}
+
+/// One run of one server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunFigure {
+    /// The run, from 0; runs of different servers with the same number make a pair.
+    pub run: u32,
+    /// How it went.
+    pub state: RunState,
+    /// Rate offered in the confirming trial; 0 when none was confirmed.
+    pub offered_per_s: f64,
+    /// Rate achieved in it; `None` when none was confirmed.
+    pub leases_per_s: Option<f64>,
+    /// What the run counts as in the mean, by the plan's rule; `None` when it is void.
+    pub counts_as: Option<f64>,
+    /// Leases per processor second near that rate.
+    pub leases_per_cpu_s: Option<f64>,
+    /// Whether it was dropped before the mean was taken.
+    pub dropped: Option<DroppedAs>,
+}
+
+impl RunFigure {
+    /// True when the run is in no figure.
+    #[must_use]
+    pub const fn is_void(&self) -> bool {
+        self.counts_as.is_none()
+    }
+}
+
+/// The runs of one server that came to their end, ascending, and their mean.
+pub(super) fn runs(
+    plan: &Plan,
+    searches: &[&SearchEnd],
+    rounds: &[Round],
+) -> (Vec<RunFigure>, Option<MeanInterval>) {
+    let mut runs: Vec<RunFigure> = searches
+        .iter()
+        .map(|end| {
+            let round = rounds.iter().find(|round| round.round == end.round);
+            run(plan.runs.unconfirmed, end, round)
+        })
+        .collect();
+    runs.sort_by_key(|run| run.run);
+    let at_each_end = plan.runs.drop.at_each_end();
+    let counted: Vec<f64> = runs.iter().filter_map(|run| run.counts_as).collect();
+    if at_each_end > 0 && counted.len() >= LEAST_TO_DROP {
+        mark_dropped(&mut runs, at_each_end);
+    }
+    let mean = trimmed_interval(&counted, at_each_end);
+    // A rate below 0 is none: the interval ends there.
+    (runs, mean.map(|mean| MeanInterval { low: mean.low.max(0.0), ..mean }))
+}
+
+fn run(unconfirmed: Unconfirmed, end: &SearchEnd, round: Option<&Round>) -> RunFigure {
+    let state = match (round, end.stop) {
+        (Some(_), Stop::Server) => RunState::Confirmed,
+        (Some(_), _) => RunState::AtLeast,
+        (None, Stop::Unconfirmed) => RunState::Failed,
+        (None, _) => RunState::Void,
+    };
+    let leases_per_s = round.map(|round| round.leases_per_s);
+    let counts_as = match (state, unconfirmed) {
+        (RunState::Confirmed, _) | (RunState::AtLeast, Unconfirmed::LowerBound) => leases_per_s,
+        (RunState::Failed, Unconfirmed::LowerBound) => Some(0.0),
+        (RunState::Void, _) | (_, Unconfirmed::Void) => None,
+    };
+    RunFigure {
+        run: end.round,
+        state,
+        offered_per_s: round.map_or(0.0, |round| round.offered_per_s),
+        leases_per_s,
+        counts_as,
+        leases_per_cpu_s: round.and_then(|round| round.leases_per_cpu_s),
+        dropped: None,
+    }
+}
+
+/// Marks the runs at both ends; of equal ones the earlier is the worse.
+fn mark_dropped(runs: &mut [RunFigure], at_each_end: usize) {
+    let mut counted: Vec<(f64, usize)> =
+        runs.iter().enumerate().filter_map(|(index, run)| Some((run.counts_as?, index))).collect();
+    counted.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    for &(_, index) in &counted[..at_each_end] {
+        runs[index].dropped = Some(DroppedAs::Worst);
+    }
+    for &(_, index) in &counted[counted.len() - at_each_end..] {
+        runs[index].dropped = Some(DroppedAs::Best);
+    }
+}
+
+/// The mean of the runs' figures per processor second, those of void runs left out.
+pub(super) fn per_cpu(plan: &Plan, runs: &[RunFigure]) -> Option<MeanInterval> {
+    let figures: Vec<f64> =
+        runs.iter().filter(|run| !run.is_void()).filter_map(|run| run.leases_per_cpu_s).collect();
+    trimmed_interval(&figures, plan.runs.drop.at_each_end())
+        .map(|mean| MeanInterval { low: mean.low.max(0.0), ..mean })
+}
+
+/// True when the mean may be larger: a run that says "at least" is in it. What was dropped as the
+/// best would have been so with any larger figure.
+pub(super) fn is_at_least(runs: &[RunFigure]) -> bool {
+    let open = |run: &&RunFigure| run.state == RunState::AtLeast && !run.is_void();
+    runs.iter().filter(open).any(|run| run.dropped != Some(DroppedAs::Best))
+}
+
+/// What a reader must know of the runs of `server`.
+pub(super) fn warnings(server: &str, runs: &[RunFigure], warnings: &mut Vec<String>) {
+    let numbers = |state: RunState| -> Vec<String> {
+        let of_state = runs.iter().filter(|run| run.state == state);
+        of_state.map(|run| (run.run + 1).to_string()).collect()
+    };
+    let counted = runs.iter().filter(|run| !run.is_void()).count();
+    for (state, what) in [
+        (RunState::Failed, "confirmed no rate, because the server missed every one"),
+        (RunState::AtLeast, "did not see the server miss the criterion"),
+        (RunState::Void, "says nothing about the server"),
+    ] {
+        let numbers = numbers(state);
+        if numbers.is_empty() {
+            continue;
+        }
+        let is_counted = runs.iter().any(|run| run.state == state && !run.is_void());
+        let counts = match state {
+            _ if !is_counted => "void".to_owned(),
+            RunState::Failed => "counted as 0".to_owned(),
+            _ => "counted with what was confirmed, a lower bound".to_owned(),
+        };
+        let (word, numbers) = (if numbers.len() == 1 { "run" } else { "runs" }, numbers.join(", "));
+        warnings.push(format!("{server}: {word} {numbers}: {what}; {counts}."));
+    }
+    if counted < runs.len() {
+        warnings.push(format!(
+            "{server}: {counted} of {} runs count, the others are void.",
+            runs.len()
+        ));
+    }
+}

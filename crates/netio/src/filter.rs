@@ -1,0 +1,188 @@
+//! Socket filters: small classic BPF programs (`SO_ATTACH_FILTER`, `socket(7)`) that decide which
+//! datagrams a socket gets. A packet socket and the UDP sockets beside it take disjoint shares by
+//! filters that ask the same question, [`Broadcasts`].
+//!
+//! Budget: about 20 instructions, compiled by the kernel, for each packet that the interface
+//! receives (a packet socket's) or each datagram of the port (a UDP socket's).
+#![allow(unsafe_code, reason = "setsockopt with a filter program")]
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+use crate::steer::{self, instruction};
+use crate::{UdpSocket, check};
+
+/// Link type of Ethernet and what looks like it (`ARPHRD_ETHER`).
+const ETHERNET: u32 = 1;
+/// Octets of a UDP header.
+const UDP_HEADER: u32 = 8;
+/// 255.255.255.255.
+const EVERYONE: u32 = u32::MAX;
+/// Kinds of packet (`packet(7)`): for this station, for all.
+const KIND_HOST: u32 = libc::PACKET_HOST as u32;
+const KIND_BROADCAST: u32 = libc::PACKET_BROADCAST as u32;
+
+const LOAD_OCTET: u32 = libc::BPF_LD | libc::BPF_B | libc::BPF_ABS;
+const LOAD_HALF: u32 = libc::BPF_LD | libc::BPF_H | libc::BPF_ABS;
+const LOAD_WORD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
+const ACCEPT: libc::sock_filter = instruction(libc::BPF_RET | libc::BPF_K, u32::MAX);
+const DROP: libc::sock_filter = instruction(libc::BPF_RET | libc::BPF_K, 0);
+
+/// Which of the sockets that share a port takes a broadcast. The kernel gives every one of them a
+/// copy, whatever [`steer::by_payload`] says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// Offset in the payload of the four octets that [`steer::by_payload`] looks at.
+    pub payload_offset: u32,
+    /// Number of this socket.
+    pub index: u32,
+    /// Number of sockets.
+    pub of: u32,
+}
+
+/// What a UDP socket does with broadcasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Broadcasts {
+    /// Leaves to a packet socket what comes over Ethernet for 255.255.255.255.
+    pub are_left: bool,
+    /// Which of the others it takes; all when `None`.
+    pub share: Option<Share>,
+}
+
+/// A program in the making: tests that drop or accept, in order, and acceptance at the end.
+#[derive(Default)]
+struct Program(Vec<libc::sock_filter>);
+
+/// Jump offsets that [`Program::finish`] replaces by the way to the end.
+const TO_DROP: u8 = u8::MAX;
+const TO_ACCEPT: u8 = u8::MAX - 1;
+
+impl Program {
+    fn then(mut self, code: u32, k: u32) -> Self {
+        self.0.push(instruction(code, k));
+        self
+    }
+
+    /// Loads one of the values that the kernel keeps beside the packet.
+    fn load_beside(self, value: libc::c_int) -> Self {
+        self.then(LOAD_WORD, (libc::SKF_AD_OFF + value).cast_unsigned())
+    }
+
+    fn jump(mut self, test: u32, k: u32, jt: u8, jf: u8) -> Self {
+        let code = libc::BPF_JMP | test | libc::BPF_K;
+        self.0.push(libc::sock_filter { jt, jf, ..instruction(code, k) });
+        self
+    }
+
+    /// Drops unless the accumulator is `k`.
+    fn require(self, k: u32) -> Self {
+        self.jump(libc::BPF_JEQ, k, 0, TO_DROP)
+    }
+
+    /// The program with its two ends.
+    fn finish(mut self) -> Vec<libc::sock_filter> {
+        let accept_at = self.0.len();
+        for (at, step) in self.0.iter_mut().enumerate() {
+            let ahead = (accept_at - at - 1) as u8;
+            for jump in [&mut step.jt, &mut step.jf] {
+                *jump = match *jump {
+                    TO_ACCEPT => ahead,
+                    TO_DROP => ahead + 1,
+                    near => near,
+                };
+            }
+        }
+        self.0.extend([ACCEPT, DROP]);
+        self.0
+    }
+}
+
+/// For a packet socket whose packets begin with the IPv4 header: whole UDP datagrams over Ethernet
+/// for `port` of 255.255.255.255. Frames for other stations and other VLANs are left out.
+pub(crate) fn broadcasts_to(port: u16) -> Vec<libc::sock_filter> {
+    Program::default()
+        .load_beside(libc::SKF_AD_PKTTYPE)
+        .jump(libc::BPF_JGT, KIND_BROADCAST, TO_DROP, 0)
+        .load_beside(libc::SKF_AD_HATYPE)
+        .require(ETHERNET)
+        .then(LOAD_OCTET, 9)
+        .require(libc::IPPROTO_UDP as u32)
+        .then(LOAD_HALF, 6)
+        .jump(libc::BPF_JSET, 0x3fff, TO_DROP, 0)
+        .then(LOAD_WORD, 16)
+        .require(EVERYONE)
+        .then(libc::BPF_LDX | libc::BPF_B | libc::BPF_MSH, 0)
+        .then(libc::BPF_LD | libc::BPF_H | libc::BPF_IND, 2)
+        .require(port.into())
+        .finish()
+}
+
+/// For a socket that shall get nothing yet.
+pub(crate) fn nothing() -> Vec<libc::sock_filter> {
+    vec![DROP]
+}
+
+/// For the group of packet sockets that share an interface: the one that takes a packet, by the
+/// four octets at `payload_offset` behind IPv4 and UDP header.
+pub(crate) fn spread_packets(payload_offset: u32, sockets: u32) -> Vec<libc::sock_filter> {
+    let mut program = vec![
+        instruction(libc::BPF_LDX | libc::BPF_B | libc::BPF_MSH, 0),
+        instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_IND, UDP_HEADER + payload_offset),
+    ];
+    program.extend(steer::choose(sockets));
+    program.push(instruction(libc::BPF_RET | libc::BPF_A, 0));
+    program
+}
+
+fn udp_program(broadcasts: Broadcasts) -> Vec<libc::sock_filter> {
+    let mut program = Program::default();
+    if broadcasts.are_left {
+        let destination = (libc::SKF_NET_OFF + 16).cast_unsigned();
+        program = program
+            .then(LOAD_WORD, destination)
+            .jump(libc::BPF_JEQ, EVERYONE, 0, 2)
+            .load_beside(libc::SKF_AD_HATYPE)
+            .jump(libc::BPF_JEQ, ETHERNET, TO_DROP, 0);
+    }
+    if let Some(share) = broadcasts.share {
+        program = program
+            .load_beside(libc::SKF_AD_PKTTYPE)
+            .jump(libc::BPF_JEQ, KIND_HOST, TO_ACCEPT, 0)
+            .then(LOAD_WORD, UDP_HEADER + share.payload_offset);
+        program.0.extend(steer::choose(share.of));
+        program = program.require(share.index);
+    }
+    program.finish()
+}
+
+/// Says which broadcasts `socket` takes from now on.
+///
+/// # Errors
+///
+/// What `setsockopt(2)` reports.
+pub fn set_broadcasts(socket: &UdpSocket, broadcasts: Broadcasts) -> io::Result<()> {
+    attach(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &udp_program(broadcasts))
+}
+
+/// Gives `program` to the kernel by `option`.
+pub(crate) fn attach(
+    socket: &impl AsFd,
+    level: libc::c_int,
+    option: libc::c_int,
+    program: &[libc::sock_filter],
+) -> io::Result<()> {
+    let attached =
+        libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
+    // SAFETY: `attached` leads to `len` instructions that outlive the call; the kernel copies and
+    // checks them and does not write through the pointer.
+    check(unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            level,
+            option,
+            (&raw const attached).cast(),
+            size_of::<libc::sock_fprog>() as libc::socklen_t,
+        )
+    })
+    .map(drop)
+}

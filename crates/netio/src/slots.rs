@@ -1,0 +1,146 @@
+//! The memory that `recvmmsg` and `sendmmsg` work in: equal slots, each with its message header,
+//! address, control octets and payload, laid out once.
+#![allow(unsafe_code, reason = "recvmmsg, sendmmsg")]
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+use crate::check;
+use crate::slab::Slab;
+
+/// Slots whose addresses are of type `N`, which the kernel may fill with any octets.
+pub(crate) struct Slots<N: Copy> {
+    slot_bytes: usize,
+    control_bytes: usize,
+    octets: Slab<u8>,
+    control: Slab<u8>,
+    names: Slab<N>,
+    vectors: Slab<libc::iovec>,
+    headers: Slab<libc::mmsghdr>,
+    /// Headers that the last receiving call overwrote.
+    filled: usize,
+}
+
+impl<N: Copy> Slots<N> {
+    /// `count` slots of `slot_bytes`, with `control_bytes` beside each, every address `name`.
+    pub(crate) fn new(count: usize, slot_bytes: usize, control_bytes: usize, name: N) -> Self {
+        assert!((1..=1_024).contains(&count) && slot_bytes > 0, "{count} slots of {slot_bytes}");
+        let nowhere = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: slot_bytes };
+        // SAFETY: an all-zero mmsghdr is a valid, empty one.
+        let empty = unsafe { std::mem::zeroed::<libc::mmsghdr>() };
+        let mut slots = Self {
+            slot_bytes,
+            control_bytes,
+            octets: Slab::new(0_u8, count * slot_bytes),
+            control: Slab::new(0_u8, (count * control_bytes).max(1)),
+            names: Slab::new(name, count),
+            vectors: Slab::new(nowhere, count),
+            headers: Slab::new(empty, count),
+            filled: count,
+        };
+        for slot in 0..count {
+            slots.vectors.get_mut(slot).iov_base = slots.octets.address(slot * slot_bytes).cast();
+            let header = &mut slots.headers.get_mut(slot).msg_hdr;
+            header.msg_name = slots.names.address(slot).cast();
+            header.msg_iov = slots.vectors.address(slot);
+            header.msg_iovlen = 1;
+            if control_bytes > 0 {
+                header.msg_control = slots.control.address(slot * control_bytes).cast();
+            }
+        }
+        slots.reset();
+        slots
+    }
+
+    pub(crate) const fn len(&self) -> usize {
+        self.headers.len()
+    }
+
+    /// Restores what the kernel overwrote.
+    fn reset(&mut self) {
+        for entry in self.headers.slice_mut(0, self.filled) {
+            entry.msg_hdr.msg_namelen = size_of::<N>() as libc::socklen_t;
+            entry.msg_hdr.msg_controllen = self.control_bytes as _;
+            entry.msg_hdr.msg_flags = 0;
+        }
+        self.filled = 0;
+    }
+
+    /// Takes what waits in the socket, never waiting itself; how many slots are filled.
+    pub(crate) fn receive(&mut self, socket: &impl AsFd) -> io::Result<usize> {
+        self.reset();
+        let (fd, count) = (socket.as_fd().as_raw_fd(), self.len() as libc::c_uint);
+        loop {
+            // SAFETY: the headers, and the names, vectors, octets and control buffers that they
+            // point to, live in slabs of `self`, which is borrowed mutably for the whole call;
+            // the lengths in them are the true sizes (`new`, `reset`).
+            let result = unsafe {
+                let flags = libc::MSG_DONTWAIT as _;
+                libc::recvmmsg(fd, self.headers.address(0), count, flags, std::ptr::null_mut())
+            };
+            match check(result) {
+                Ok(count) => {
+                    self.filled = count.cast_unsigned() as usize;
+                    return Ok(self.filled);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(0),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Sends the slots `first..first + count`, never waiting itself; how many the kernel took.
+    pub(crate) fn send(
+        &mut self,
+        socket: &impl AsFd,
+        first: usize,
+        count: usize,
+    ) -> io::Result<usize> {
+        assert!(first + count <= self.len(), "slots {first}+{count} of {}", self.len());
+        let (fd, flags) = (socket.as_fd().as_raw_fd(), libc::MSG_DONTWAIT as _);
+        // SAFETY: headers `first..first + count` and all that they point to live in slabs of
+        // `self`, borrowed mutably for the whole call, with their true lengths.
+        let result = unsafe {
+            libc::sendmmsg(fd, self.headers.address(first), count as libc::c_uint, flags)
+        };
+        check(result).map(|count| count.cast_unsigned() as usize)
+    }
+
+    /// How many octets were received into slot `slot`; `None` when they were more than it holds.
+    pub(crate) fn received_len(&self, slot: usize) -> Option<usize> {
+        let entry = self.headers.get(slot);
+        let is_whole = entry.msg_hdr.msg_flags & libc::MSG_TRUNC == 0;
+        is_whole.then_some(entry.msg_len as usize)
+    }
+
+    /// `len` octets of slot `slot`, from `at` on.
+    pub(crate) fn octets(&self, slot: usize, at: usize, len: usize) -> &[u8] {
+        assert!(at + len <= self.slot_bytes, "{at}+{len} of {}", self.slot_bytes);
+        self.octets.slice(slot * self.slot_bytes + at, len)
+    }
+
+    /// The control octets received with slot `slot`.
+    pub(crate) fn control(&self, slot: usize) -> &[u8] {
+        let header = &self.headers.get(slot).msg_hdr;
+        #[allow(clippy::unnecessary_cast, reason = "the type differs between C libraries")]
+        let len = (header.msg_controllen as usize).min(self.control_bytes);
+        self.control.slice(slot * self.control_bytes, len)
+    }
+
+    pub(crate) fn name(&self, slot: usize) -> &N {
+        self.names.get(slot)
+    }
+
+    /// Room to write a message into.
+    pub(crate) fn room(&mut self, slot: usize) -> &mut [u8] {
+        self.octets.slice_mut(slot * self.slot_bytes, self.slot_bytes)
+    }
+
+    /// Makes the first `len` octets of slot `slot` a message for `name`.
+    pub(crate) fn address(&mut self, slot: usize, len: usize, name: N) {
+        assert!(len <= self.slot_bytes, "{len} octets in a slot of {}", self.slot_bytes);
+        *self.names.get_mut(slot) = name;
+        self.vectors.get_mut(slot).iov_len = len;
+    }
+}

@@ -1,0 +1,336 @@
+//! Packet sockets and filters over a veth pair in a namespace of the test's own.
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+#![allow(unsafe_code, reason = "a frame with a VLAN tag needs a raw socket")]
+
+use std::collections::BTreeSet;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::process::Command;
+
+use netio::filter::{Broadcasts, Share, set_broadcasts};
+use netio::{
+    InterfaceWatch, PacketOptions, PacketRecvBatch, PacketSendBatch, PacketSocket, PollFd,
+    RecvBatch, UdpOptions, UdpSocket, interface, namespace, poll, steer,
+};
+use packet_wire::{ethernet, frame};
+
+const PORT: u16 = 67;
+const OFFSET: u32 = 4;
+const EVERYONE: [u8; 6] = [0xff; 6];
+const NEAR: &str = "near0";
+const FAR: &str = "far0";
+/// The address of the near end.
+const OURS: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
+/// A station behind the far end.
+const THEIRS: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 5);
+
+fn ip(arguments: &str) {
+    let output = Command::new("ip").args(arguments.split(' ')).output().unwrap();
+    assert!(output.status.success(), "ip {arguments}: {output:?}");
+}
+
+/// Runs `test` in a new namespace with a veth pair; false, said, when that is not allowed here.
+fn on_a_link(test: impl FnOnce() + Send) {
+    let is_allowed = std::thread::scope(|scope| {
+        let inside = scope.spawn(|| {
+            if Command::new("ip").arg("-V").output().is_err() || namespace::enter_new().is_err() {
+                return false;
+            }
+            ip(&format!("link add {NEAR} type veth peer name {FAR}"));
+            ip(&format!("addr add {OURS}/24 dev {NEAR}"));
+            for name in [NEAR, FAR] {
+                ip(&format!("link set {name} up"));
+            }
+            test();
+            true
+        });
+        inside.join().unwrap()
+    });
+    if !is_allowed {
+        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "no namespace can be made");
+        println!("skipped: making a network namespace needs root and iproute2");
+    }
+}
+
+fn options(name: &str) -> PacketOptions {
+    PacketOptions {
+        interface: Some(interface::named(name).unwrap().index),
+        port: PORT,
+        payload_offset: OFFSET,
+        receive_buffer_bytes: 1 << 20,
+        send_buffer_bytes: 1 << 20,
+    }
+}
+
+fn packet_sockets(name: &str, count: u32) -> Vec<PacketSocket> {
+    PacketSocket::open_group(&options(name), count).unwrap()
+}
+
+fn udp_sockets(count: u32, are_left: bool) -> Vec<UdpSocket> {
+    let mut options = UdpOptions::at((Ipv4Addr::UNSPECIFIED, PORT));
+    options.device = Some(NEAR.to_owned());
+    options.reuse_port = count > 1;
+    let sockets: Vec<_> = (0..count).map(|_| UdpSocket::open(&options).unwrap()).collect();
+    if count > 1 {
+        steer::by_payload(&sockets[0], OFFSET, count).unwrap();
+    }
+    for (index, socket) in (0..).zip(&sockets) {
+        let share = Share { payload_offset: OFFSET, index, of: count };
+        let share = (count > 1).then_some(share);
+        set_broadcasts(socket, Broadcasts { are_left, share }).unwrap();
+    }
+    sockets
+}
+
+/// Sends packets out of the far end.
+struct Sender {
+    socket: PacketSocket,
+    batch: PacketSendBatch,
+}
+
+impl Sender {
+    fn new() -> Self {
+        let socket = packet_sockets(FAR, 1).remove(0);
+        Self { socket, batch: PacketSendBatch::new(4, 600) }
+    }
+
+    /// One datagram with `payload`, in a frame for `mac` through interface `through`.
+    fn send_through(&mut self, through: &str, mac: [u8; 6], to: SocketAddrV4, payload: &[u8]) {
+        let interface = interface::named(through).unwrap().index;
+        let slot = self.batch.slot().unwrap();
+        let place = frame::PACKET_HEADROOM..frame::PACKET_HEADROOM + payload.len();
+        slot[place].copy_from_slice(payload);
+        let len = frame::seal_packet(slot, payload.len(), SocketAddrV4::new(THEIRS, 68), to);
+        self.batch.commit(len, interface, mac);
+        let sent = self.batch.flush(&self.socket);
+        assert_eq!((sent.sent, sent.refused, sent.left), (1, 0, 0));
+    }
+
+    fn send(&mut self, mac: [u8; 6], to: (Ipv4Addr, u16), payload: &[u8]) {
+        self.send_through(FAR, mac, SocketAddrV4::new(to.0, to.1), payload);
+    }
+}
+
+/// Sends a broadcast with a VLAN tag out of the far end, as a whole frame. VLAN 0 is a priority
+/// tag: the frame belongs to no VLAN (IEEE 802.1Q).
+fn send_tagged(vlan: u16, payload: &[u8]) {
+    let mut octets = [0; 200];
+    let header = ethernet::Header {
+        destination: ethernet::MacAddress::BROADCAST,
+        source: ethernet::MacAddress([2, 8, 8, 8, 8, 8]),
+        tags: [Some(ethernet::Tag { tag_type: ethernet::TYPE_VLAN, control: vlan }), None],
+        ether_type: ethernet::TYPE_IPV4,
+    };
+    header.emit(&mut base::Writer::new(&mut octets));
+    let packet = &mut octets[header.len()..];
+    packet[frame::PACKET_HEADROOM..][..payload.len()].copy_from_slice(payload);
+    let source = SocketAddrV4::new(THEIRS, 68);
+    let everyone = SocketAddrV4::new(Ipv4Addr::BROADCAST, PORT);
+    let len = header.len() + frame::seal_packet(packet, payload.len(), source, everyone);
+    // SAFETY: no pointers.
+    let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW, 0) };
+    assert!(fd >= 0);
+    // SAFETY: the descriptor was just opened; an all-zero sockaddr_ll is valid.
+    let (_owned, mut to) =
+        unsafe { (OwnedFd::from_raw_fd(fd), std::mem::zeroed::<libc::sockaddr_ll>()) };
+    to.sll_family = libc::AF_PACKET as u16;
+    to.sll_ifindex = interface::named(FAR).unwrap().index.cast_signed();
+    let (from, size) = (octets.as_ptr().cast(), size_of_val(&to) as libc::socklen_t);
+    // SAFETY: `from` leads to `len` octets, `to` is an address of `size` octets.
+    let sent = unsafe { libc::sendto(fd, from, len, 0, (&raw const to).cast(), size) };
+    assert_eq!(sent, len as isize);
+}
+
+/// Payloads that wait in a packet socket. A veth pair delivers before the sender's call returns,
+/// but perhaps on another processor: `expected` of them are waited for.
+fn packets(socket: &PacketSocket, expected: usize) -> Vec<Vec<u8>> {
+    let (mut batch, mut payloads) = (PacketRecvBatch::default(), Vec::new());
+    loop {
+        batch.receive(socket).unwrap();
+        payloads.extend(batch.iter().map(|packet| {
+            let datagram = frame::open_packet(packet.octets).unwrap();
+            assert!(packet.is_checksum_settled || datagram.is_checksum_right());
+            datagram.payload.to_vec()
+        }));
+        if payloads.len() >= expected {
+            return payloads;
+        }
+        assert_eq!(poll(&mut [PollFd::readable(socket)], Some(10_000_000_000)).unwrap(), 1);
+    }
+}
+
+fn datagrams(socket: &UdpSocket, expected: usize) -> Vec<Vec<u8>> {
+    let (mut batch, mut payloads) = (RecvBatch::default(), Vec::new());
+    loop {
+        batch.receive(socket).unwrap();
+        payloads.extend(batch.iter().map(|datagram| datagram.octets.to_vec()));
+        if payloads.len() >= expected {
+            return payloads;
+        }
+        assert_eq!(poll(&mut [PollFd::readable(socket)], Some(10_000_000_000)).unwrap(), 1);
+    }
+}
+
+#[test]
+fn broadcasts_reach_the_packet_socket_and_all_else_the_udp_socket_each_once() {
+    on_a_link(|| {
+        let direct = packet_sockets(NEAR, 1).remove(0);
+        let routed = udp_sockets(1, true).remove(0);
+        let near = interface::named(NEAR).unwrap();
+        let mac = near.mac.unwrap();
+        let mut sender = Sender::new();
+        send_tagged(7, b"another VLAN");
+        sender.send([2, 9, 9, 9, 9, 9], (Ipv4Addr::BROADCAST, PORT), b"another station");
+        sender.send(EVERYONE, (Ipv4Addr::BROADCAST, PORT + 1), b"another port");
+        send_tagged(0, b"urgent");
+        sender.send(EVERYONE, (Ipv4Addr::BROADCAST, PORT), b"broadcast");
+        sender.send(mac, (Ipv4Addr::BROADCAST, PORT), b"for all in a frame for us");
+        sender.send(EVERYONE, (Ipv4Addr::new(10, 9, 0, 255), PORT), b"for the subnet");
+        sender.send(mac, (OURS, PORT), b"unicast");
+        // The last ones are in, so everything before them is, too.
+        let expected = [&b"for the subnet"[..], b"unicast"];
+        assert_eq!(datagrams(&routed, 2), expected);
+        let expected = [&b"urgent"[..], b"broadcast", b"for all in a frame for us"];
+        assert_eq!(packets(&direct, 3), expected);
+        assert!(packets(&direct, 0).is_empty() && datagrams(&routed, 0).is_empty());
+        // Without packet sockets the UDP socket takes it all.
+        set_broadcasts(&routed, Broadcasts { are_left: false, share: None }).unwrap();
+        sender.send(EVERYONE, (Ipv4Addr::BROADCAST, PORT), b"again");
+        assert_eq!(datagrams(&routed, 1), [b"again"]);
+    });
+}
+
+#[test]
+fn a_socket_for_all_interfaces_knows_where_each_packet_came_from() {
+    on_a_link(|| {
+        let options = PacketOptions { interface: None, ..options(NEAR) };
+        let all = PacketSocket::open_group(&options, 1).unwrap().remove(0);
+        let mut sender = Sender::new();
+        // An interface that is made later.
+        ip("link add near1 type veth peer name far1");
+        ip("link set near1 up");
+        ip("link set far1 up");
+        let everyone = SocketAddrV4::new(Ipv4Addr::BROADCAST, PORT);
+        let mut seen = Vec::new();
+        for (through, expected) in [(FAR, NEAR), ("far1", "near1")] {
+            sender.send_through(through, EVERYONE, everyone, b"where");
+            assert_eq!(poll(&mut [PollFd::readable(&all)], Some(10_000_000_000)).unwrap(), 1);
+            let mut batch = PacketRecvBatch::default();
+            batch.receive(&all).unwrap();
+            let from: Vec<u32> = batch.iter().map(|packet| packet.interface).collect();
+            assert_eq!(from, [interface::named(expected).unwrap().index]);
+            seen.extend(from);
+        }
+        assert_ne!(seen[0], seen[1]);
+    });
+}
+
+#[test]
+fn shards_get_the_same_clients_through_both_kinds_of_socket() {
+    on_a_link(|| {
+        let (count, clients) = (3, 120_u32);
+        let direct = packet_sockets(NEAR, count);
+        let routed = udp_sockets(count, true);
+        let mac = interface::named(NEAR).unwrap().mac.unwrap();
+        let mut sender = Sender::new();
+        for client in 0..clients {
+            let mut payload = vec![0; OFFSET as usize];
+            payload.extend(client.to_be_bytes());
+            sender.send(EVERYONE, (Ipv4Addr::BROADCAST, PORT), &payload);
+            sender.send(mac, (OURS, PORT), &payload);
+        }
+        let mut all = BTreeSet::new();
+        for (direct, routed) in direct.iter().zip(&routed) {
+            let mut payloads = datagrams(routed, 1);
+            payloads.sort();
+            // Whatever reached this shard by UDP was sent to all as well.
+            let mut broadcast = packets(direct, payloads.len());
+            broadcast.sort();
+            assert_eq!(payloads, broadcast);
+            assert!(payloads.len() > 20, "{}", payloads.len());
+            all.extend(payloads);
+        }
+        assert_eq!(all.len(), clients as usize);
+    });
+}
+
+#[test]
+fn without_packet_sockets_each_broadcast_reaches_one_shard() {
+    on_a_link(|| {
+        let sockets = udp_sockets(2, false);
+        let mut sender = Sender::new();
+        for client in 0..60_u32 {
+            let mut payload = vec![0; OFFSET as usize];
+            payload.extend(client.to_be_bytes());
+            sender.send(EVERYONE, (Ipv4Addr::BROADCAST, PORT), &payload);
+        }
+        let seen = [datagrams(&sockets[0], 10), datagrams(&sockets[1], 10)];
+        assert_eq!(seen[0].len() + seen[1].len(), 60);
+        assert!(seen[0].iter().all(|payload| !seen[1].contains(payload)));
+    });
+}
+
+#[test]
+fn a_checksum_left_to_the_device_is_not_held_against_the_sender() {
+    on_a_link(|| {
+        let direct = packet_sockets(NEAR, 1).remove(0);
+        ip(&format!("addr add 10.9.1.1/24 dev {FAR}"));
+        let mut options = UdpOptions::at((Ipv4Addr::UNSPECIFIED, 68));
+        options.device = Some(FAR.to_owned());
+        options.broadcast = true;
+        let client = UdpSocket::open(&options).unwrap();
+        let mut batch = netio::SendBatch::new(1, 100, false);
+        batch.slot().unwrap()[..5].copy_from_slice(b"hello");
+        batch.commit(5, SocketAddrV4::new(Ipv4Addr::BROADCAST, PORT), None);
+        assert_eq!(batch.flush(&client).sent, 1);
+        assert_eq!(poll(&mut [PollFd::readable(&direct)], Some(10_000_000_000)).unwrap(), 1);
+        let mut received = PacketRecvBatch::default();
+        received.receive(&direct).unwrap();
+        let packet = received.iter().next().unwrap();
+        let datagram = frame::open_packet(packet.octets).unwrap();
+        assert_eq!(datagram.payload, b"hello");
+        // The kernel that sent it had a device that computes checksums, and there is none.
+        assert!(packet.is_checksum_settled && !datagram.is_checksum_right());
+    });
+}
+
+#[test]
+fn what_the_device_does_not_take_is_refused_and_the_rest_goes_on() {
+    on_a_link(|| {
+        let direct = packet_sockets(NEAR, 1).remove(0);
+        let far = interface::named(FAR).unwrap().index;
+        let socket = packet_sockets(FAR, 1).remove(0);
+        let mut batch = PacketSendBatch::new(3, 2_000);
+        let everyone = SocketAddrV4::new(Ipv4Addr::BROADCAST, PORT);
+        for (payload_len, interface) in [(1_900, far), (10, far + 100), (10, far)] {
+            let source = SocketAddrV4::new(OURS, 68);
+            let len = frame::seal_packet(batch.slot().unwrap(), payload_len, source, everyone);
+            batch.commit(len, interface, EVERYONE);
+        }
+        assert!(batch.is_full() && batch.slot().is_none());
+        let sent = batch.flush(&socket);
+        assert_eq!((sent.sent, sent.refused, sent.left), (1, 2, 0));
+        assert!(batch.is_empty());
+        assert_eq!(packets(&direct, 1).len(), 1);
+    });
+}
+
+#[test]
+fn changes_of_interfaces_and_addresses_are_noticed() {
+    on_a_link(|| {
+        let watch = InterfaceWatch::open().unwrap();
+        assert!(!watch.drain());
+        for change in [
+            format!("addr add 10.9.2.1/24 dev {NEAR}"),
+            format!("addr del 10.9.2.1/24 dev {NEAR}"),
+            "link add late0 type veth peer name late1".to_owned(),
+            "link del late0".to_owned(),
+        ] {
+            ip(&change);
+            let ready = poll(&mut [PollFd::readable(&watch)], Some(10_000_000_000)).unwrap();
+            assert!(ready == 1 && watch.drain(), "{change}");
+        }
+        let names = || interface::list().unwrap().into_iter().map(|found| found.name);
+        assert!(names().any(|name| name == NEAR) && !names().any(|name| name == "late0"));
+    });
+}

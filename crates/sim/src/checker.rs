@@ -1,0 +1,159 @@
+//! The invariants, checked at every reply that leaves the server.
+
+use std::collections::BTreeMap;
+
+use crate::durable::Disk;
+use crate::scene::{Acknowledgment, Owner, Scene};
+
+/// Clients count a lease from when they asked (RFC 2131 §4.4.1), and a reply may have waited for
+/// its row since then: up to 800 ms in any world, and seconds are cut.
+const ASKED_BEFORE_S: u64 = 2;
+
+/// What went wrong, with everything needed to understand it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation(pub String);
+
+/// A lease that the server has acknowledged.
+#[derive(Clone, Copy, Debug)]
+struct Acknowledged {
+    owner: Owner,
+    /// Wall-clock second at which the client must have stopped using the address.
+    until_s: u64,
+}
+
+/// Who owns what, as told by the acknowledgments alone.
+#[derive(Debug)]
+pub struct Checker<P: Scene> {
+    owners: BTreeMap<P::Address, Acknowledged>,
+    /// Acknowledgments seen.
+    pub acknowledged: u64,
+    /// Acknowledged leases that were looked for after a crash.
+    pub survived: u64,
+    /// Commits of each client since its last reply.
+    commits: BTreeMap<usize, u32>,
+    violations: Vec<Violation>,
+}
+
+impl<P: Scene> Default for Checker<P> {
+    fn default() -> Self {
+        Self {
+            owners: BTreeMap::new(),
+            acknowledged: 0,
+            survived: 0,
+            commits: BTreeMap::new(),
+            violations: Vec::new(),
+        }
+    }
+}
+
+impl<P: Scene> Checker<P> {
+    /// The server acknowledges a lease at `now_s`.
+    pub fn on_ack(&mut self, given: Acknowledgment<P::Address>, now_s: u64) {
+        self.acknowledged += 1;
+        let Acknowledgment { owner, address, lifetime_s } = given;
+        if let Some(known) = self.owners.get(&address)
+            && known.owner != owner
+            && known.until_s > now_s
+        {
+            self.violations.push(Violation(format!(
+                "at {now_s} s {address} was acknowledged to {owner:?}, but {:?} owns it until {} s",
+                known.owner, known.until_s
+            )));
+        }
+        let until_s = (now_s + u64::from(lifetime_s)).saturating_sub(ASKED_BEFORE_S);
+        self.owners.insert(address, Acknowledged { owner, until_s });
+    }
+
+    /// A commit of `client` was made.
+    pub fn on_commit(&mut self, client: usize) {
+        *self.commits.entry(client).or_default() += 1;
+    }
+
+    /// A reply to `client` leaves: whatever its message claimed was claimed in one commit.
+    pub fn on_reply(&mut self, client: usize) {
+        let commits = self.commits.remove(&client).unwrap_or(0);
+        if commits > 1 {
+            self.fail(format!("{commits} commits for one message of client {client}"));
+        }
+    }
+
+    /// The server has stopped and forgotten what is not on `disk`: everything that it acknowledged
+    /// must be there.
+    pub(crate) fn on_crash(&mut self, disk: &Disk<P>, now_s: u64) {
+        self.commits.clear();
+        let mut lost = Vec::new();
+        for (&address, known) in self.owners.iter().filter(|(_, known)| known.until_s > now_s) {
+            self.survived += 1;
+            let stored = disk.row(address).and_then(P::stored);
+            let is_kept = stored.is_some_and(|(owner, _, expires_s)| {
+                owner == known.owner && expires_s >= known.until_s
+            });
+            if !is_kept {
+                lost.push(format!(
+                    "at {now_s} s {known:?} of {address} is not on disk: {stored:?}"
+                ));
+            }
+        }
+        self.violations.extend(lost.into_iter().map(Violation));
+    }
+
+    /// A RELEASE or DECLINE was taken in: `address` is nobody's.
+    pub fn on_given_up(&mut self, address: P::Address) {
+        self.owners.remove(&address);
+    }
+
+    /// Records that something else is wrong.
+    pub fn fail(&mut self, what: String) {
+        self.violations.push(Violation(what));
+    }
+
+    /// What was found.
+    #[must_use]
+    pub fn violations(&self) -> &[Violation] {
+        &self.violations
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dhcp_lease::v4::V4;
+    use std::net::Ipv4Addr;
+
+    #[test]
+    fn it_sees_two_owners_and_only_those() {
+        let address = Ipv4Addr::new(10, 0, 0, 1);
+        let to = |client| {
+            let owner = Owner { client, association: 0 };
+            Acknowledgment { owner, address, lifetime_s: 10 }
+        };
+        let mut checker = Checker::<V4>::default();
+        checker.on_ack(to(1), 100);
+        checker.on_ack(to(1), 105);
+        checker.on_ack(to(2), 113);
+        assert!(checker.violations().is_empty());
+        checker.on_ack(to(3), 120);
+        assert_eq!(checker.violations().len(), 1);
+        checker.on_given_up(address);
+        checker.on_ack(to(4), 121);
+        assert_eq!(checker.violations().len(), 1);
+    }
+
+    #[test]
+    fn it_sees_what_a_crash_has_lost_and_claims_that_came_apart() {
+        let mut checker = Checker::<V4>::default();
+        let owner = Owner { client: 1, association: 0 };
+        let address = Ipv4Addr::new(10, 0, 0, 1);
+        checker.on_ack(Acknowledgment { owner, address, lifetime_s: 10 }, 100);
+        checker.on_crash(&Disk::default(), 200);
+        assert!(checker.violations().is_empty(), "it had run out");
+        checker.on_crash(&Disk::default(), 105);
+        assert_eq!(checker.violations().len(), 1);
+        checker.on_commit(1);
+        checker.on_reply(1);
+        checker.on_commit(1);
+        checker.on_commit(1);
+        checker.on_reply(1);
+        assert_eq!(checker.violations().len(), 2);
+    }
+}

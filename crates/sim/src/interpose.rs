@@ -1,0 +1,131 @@
+//! Other shards' messages in the middle of a transaction: before a shard's commit, the world may
+//! let the other shard run a whole message. What was fetched is then stale, as on real threads.
+
+use std::cell::RefCell;
+use std::rc::{Rc, Weak};
+
+use base::{Now, Random};
+use dhcp_engine::{Shard, Transmit};
+use dhcp_lease::contract::{Action, ChangeOf, Facts, FetchKeys};
+use dhcp_lease::{LeaseStore, Receipt, Refusal, Swept};
+
+use crate::scene::Scene;
+use crate::world::{Deed, Deeds};
+
+/// A shard that the world and its neighbors' stores can run.
+pub type SharedShard<P, S> = Rc<RefCell<Shard<P, Interposed<P, S>>>>;
+type WeakShard<P, S> = Weak<RefCell<Shard<P, Interposed<P, S>>>>;
+/// A shard with the message that it is to run.
+type NextDue<P, S> = (SharedShard<P, S>, Due<P>, Deeds<P>);
+
+/// A message that is due for a shard.
+#[derive(Clone, Debug)]
+pub struct Due<P: Scene> {
+    /// The shard.
+    pub shard: usize,
+    /// The message.
+    pub octets: Rc<[u8]>,
+    /// How it came in.
+    pub ingress: P::Ingress,
+}
+
+/// What all interposed stores share.
+#[derive(Debug)]
+pub struct Junction<P: Scene, S> {
+    /// The shards; the one that runs is borrowed.
+    pub shards: Vec<WeakShard<P, S>>,
+    /// Messages that may run early.
+    pub due: Vec<Due<P>>,
+    /// Decides which.
+    pub random: Random,
+    /// Where the shards' deeds are written down.
+    pub deeds: Deeds<P>,
+    /// Messages that ran inside another one.
+    pub interposed: u64,
+}
+
+/// A store that lets other shards in before each fetch and commit.
+#[derive(Debug)]
+pub struct Interposed<P: Scene, S> {
+    inner: S,
+    junction: Rc<RefCell<Junction<P, S>>>,
+}
+
+impl<P: Scene, S: LeaseStore<P>> Interposed<P, S> {
+    /// Wraps `inner`.
+    pub const fn new(inner: S, junction: Rc<RefCell<Junction<P, S>>>) -> Self {
+        Self { inner, junction }
+    }
+
+    fn let_others_in(&self, now: Now) {
+        loop {
+            let Some((shard, due, mut deeds)) = self.next_due() else { return };
+            shard.borrow_mut().handle(now, &due.octets, due.ingress, &mut deeds);
+        }
+    }
+
+    /// A due message of a shard that is not running, perhaps.
+    fn next_due(&self) -> Option<NextDue<P, S>> {
+        let mut junction = self.junction.borrow_mut();
+        if junction.due.is_empty() || junction.random.chance(1, 2) {
+            return None;
+        }
+        let at = junction.due.iter().position(|due| {
+            junction.shards[due.shard].upgrade().is_some_and(|shard| shard.try_borrow_mut().is_ok())
+        })?;
+        let due = junction.due.remove(at);
+        junction.interposed += 1;
+        let shard = junction.shards[due.shard].upgrade()?;
+        Some((shard, due, junction.deeds.clone()))
+    }
+}
+
+impl<P: Scene, S: LeaseStore<P>> LeaseStore<P> for Interposed<P, S> {
+    fn fetch(&mut self, now: Now, keys: &FetchKeys<'_, P>, facts: &mut Facts<P>) {
+        self.let_others_in(now);
+        self.inner.fetch(now, keys, facts);
+    }
+
+    fn commit(&mut self, now: Now, changes: &[ChangeOf<'_, P>]) -> Result<Receipt, Refusal> {
+        self.let_others_in(now);
+        let receipt = self.inner.commit(now, changes)?;
+        let deeds = self.junction.borrow().deeds.clone();
+        let mut deeds = deeds.0.borrow_mut();
+        if let Some(change) = changes.first() {
+            deeds.push(Deed::Committed(P::asker(&change.identity)));
+        }
+        for change in changes {
+            if matches!(change.action, Action::Release | Action::Decline { .. }) {
+                deeds.push(Deed::TookBack(change.address));
+            }
+        }
+        Ok(receipt)
+    }
+
+    fn give_back(&mut self, address: P::Address) {
+        self.inner.give_back(address);
+    }
+
+    fn submit(&mut self, now: Now) {
+        self.inner.submit(now);
+    }
+
+    fn settled_epoch(&self) -> u64 {
+        self.inner.settled_epoch()
+    }
+
+    fn sweep(&mut self, now: Now, budget: u32) -> Swept {
+        self.inner.sweep(now, budget)
+    }
+
+    fn has_failed(&self) -> bool {
+        self.inner.has_failed()
+    }
+}
+
+impl<P: Scene> Transmit<P> for Deeds<P> {
+    fn transmit(&mut self, to: P::Destination, _ingress: P::Ingress, octets: &[u8]) -> bool {
+        self.0.borrow_mut().push(Deed::Replied(to, octets.to_vec()));
+        true
+    }
+}

@@ -1,0 +1,329 @@
+//! A client of addresses and prefixes, direct or behind relay agents: the exchanges of RFC 9915 §18.2
+//! with seeded whims.
+
+use std::net::Ipv6Addr;
+
+use base::Random;
+use dhcp_lease::v6::{IaKind, Resource};
+use dhcp_wire::v6::{
+    IaKind as WireKind, Message, MessageType, MessageWriter, RelayWriter, StatusCode, option,
+};
+
+/// The relay agent nearest to the server.
+pub const RELAY: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
+/// The server.
+pub const SERVER_DUID: [u8; 10] = [0, 3, 0, 1, 2, 0, 0, 0, 0, 99];
+const OTHER_SERVER: [u8; 10] = [0, 3, 0, 1, 2, 0, 0, 0, 0, 98];
+
+/// Where a client is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Waits for nothing.
+    Idle,
+    /// Waits for an ADVERTISE, or for a REPLY if it asked for one at once.
+    Soliciting,
+    /// Has taken an ADVERTISE and waits for the REPLY.
+    Requesting,
+    /// Asks its server to extend what it has.
+    Renewing,
+    /// Asks any server.
+    Rebinding,
+    /// Asks whether its addresses fit the link.
+    Confirming,
+}
+
+/// Something that the client has, or was offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Having {
+    /// The association that it is for.
+    pub iaid: u32,
+    /// The address or prefix.
+    pub resource: Resource,
+    /// Wall-clock second at which it ends.
+    pub until_s: u64,
+}
+
+/// One client.
+#[derive(Clone, Debug)]
+pub struct Client {
+    /// Its number.
+    pub index: usize,
+    /// Relay agents between it and the server.
+    pub relays: usize,
+    state: State,
+    associations: Vec<(IaKind, u32)>,
+    has: Vec<Having>,
+    exchange: u32,
+}
+
+impl Client {
+    /// A client that has just been switched on. Its number tells which associations it has.
+    #[must_use]
+    pub fn new(index: usize, relays: usize) -> Self {
+        use IaKind::{Address, Prefix};
+        let associations: &[_] = match index % 5 {
+            0 => &[(Address, 1)],
+            1 => &[(Prefix, 1)],
+            2 => &[(Address, 1), (Prefix, 1)],
+            3 => &[(Address, 1), (Address, 2)],
+            _ => &[(Prefix, 1), (Address, 7), (Address, 8), (Prefix, 2)],
+        };
+        Self {
+            index,
+            relays,
+            state: State::Idle,
+            associations: associations.to_vec(),
+            has: Vec::new(),
+            exchange: 0,
+        }
+    }
+
+    /// The client's DUID.
+    #[must_use]
+    pub const fn duid(&self) -> [u8; 10] {
+        let [.., a, b] = (self.index as u32).to_be_bytes();
+        [0, 3, 0, 1, 2, 0, 0, 0, a, b]
+    }
+
+    /// The address that it sends from when no relay agent is between.
+    #[must_use]
+    pub const fn link_local(&self) -> Ipv6Addr {
+        Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 1, self.index as u16)
+    }
+
+    /// The client with this DUID.
+    #[must_use]
+    pub const fn index_of(duid: &[u8]) -> Option<usize> {
+        match duid {
+            [0, 3, 0, 1, 2, 0, 0, 0, a, b] => Some(*a as usize * 256 + *b as usize),
+            _ => None,
+        }
+    }
+
+    /// The address or prefix with this number, as the client would ask for it in its first
+    /// association.
+    #[must_use]
+    pub const fn resource(kind: IaKind, number: u32) -> Resource {
+        let number = number as u16;
+        match kind {
+            IaKind::Address => {
+                let address = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 0x10 + number);
+                Resource::address(address)
+            }
+            IaKind::Prefix => {
+                let prefix = Ipv6Addr::new(0x2001, 0xdb8, 0x100, number << 8, 0, 0, 0, 0);
+                Resource::prefix(prefix, 56)
+            }
+        }
+    }
+
+    /// The client's timer has run: it sends something, or nothing.
+    pub fn on_timer(&mut self, random: &mut Random, now_s: u64) -> Option<Vec<u8>> {
+        self.has.retain(|having| having.until_s > now_s);
+        match self.state {
+            State::Soliciting => Some(self.solicit(random)),
+            State::Requesting if random.chance(1, 5) => Some(self.solicit(random)),
+            State::Requesting => Some(self.message(MessageType::Request, &self.has)),
+            _ if self.has.is_empty() => Some(self.solicit(random)),
+            State::Renewing if random.chance(1, 3) => {
+                Some(self.begin(State::Rebinding, MessageType::Rebind))
+            }
+            State::Renewing => Some(self.message(MessageType::Renew, &self.has)),
+            State::Rebinding => Some(self.message(MessageType::Rebind, &self.has)),
+            State::Idle | State::Confirming => self.whim(random),
+        }
+    }
+
+    /// What a client may do that has leases: mostly renew.
+    fn whim(&mut self, random: &mut Random) -> Option<Vec<u8>> {
+        match random.below(12) {
+            0 => Some(self.give_up(random, MessageType::Release)),
+            1 => Some(self.give_up(random, MessageType::Decline)),
+            2 => Some(self.begin(State::Confirming, MessageType::Confirm)),
+            3 => Some(self.solicit(random)),
+            4 => None,
+            5 => {
+                // Remembers wrongly: something that may be someone else's.
+                let number = random.below(26) as u32;
+                Some(self.claim(number, u64::MAX))
+            }
+            6 | 7 => Some(self.begin(State::Rebinding, MessageType::Rebind)),
+            _ => Some(self.begin(State::Renewing, MessageType::Renew)),
+        }
+    }
+
+    /// The client believes that it has what this number stands for and asks to keep it, whoever
+    /// has it.
+    pub fn claim(&mut self, number: u32, until_s: u64) -> Vec<u8> {
+        let (kind, iaid) = self.associations[0];
+        self.has.retain(|having| having.iaid != iaid || having.resource.kind != kind);
+        self.has.push(Having { iaid, resource: Self::resource(kind, number), until_s });
+        self.begin(State::Rebinding, MessageType::Rebind)
+    }
+
+    /// A reply has arrived; the client may answer an offer at once.
+    pub fn on_reply(
+        &mut self,
+        random: &mut Random,
+        reply: &Message<'_>,
+        now_s: u64,
+    ) -> Option<Vec<u8>> {
+        if reply.transaction_id() != self.transaction_id() {
+            return None;
+        }
+        match (reply.message_type(), self.state) {
+            (MessageType::Advertise, State::Soliciting) => {
+                let offered = leases(reply, now_s);
+                if offered.is_empty() {
+                    self.state = State::Idle;
+                    return None;
+                }
+                self.has = offered;
+                if random.chance(1, 12) {
+                    self.state = State::Idle;
+                    self.exchange += 1;
+                    let has = core::mem::take(&mut self.has);
+                    return Some(self.message_to(&OTHER_SERVER, MessageType::Request, &has));
+                }
+                Some(self.begin(State::Requesting, MessageType::Request))
+            }
+            (MessageType::Reply, State::Confirming) => {
+                let code = reply.status().map(|(code, _)| code);
+                if code == Some(StatusCode::NotOnLink.code()) {
+                    self.has.clear();
+                }
+                self.state = State::Idle;
+                None
+            }
+            (MessageType::Reply, State::Idle) => None,
+            (MessageType::Reply, _) => {
+                self.has = leases(reply, now_s);
+                self.state = State::Idle;
+                None
+            }
+            _ => None,
+        }
+    }
+
+    const fn transaction_id(&self) -> u32 {
+        (self.index as u32 * 4096 + self.exchange) & 0x00ff_ffff
+    }
+
+    fn begin(&mut self, state: State, kind: MessageType) -> Vec<u8> {
+        self.exchange += 1;
+        self.state = state;
+        self.message(kind, &self.has)
+    }
+
+    fn solicit(&mut self, random: &mut Random) -> Vec<u8> {
+        self.has.clear();
+        self.exchange += 1;
+        self.state = State::Soliciting;
+        let mut wishes = Vec::new();
+        for &(kind, iaid) in &self.associations {
+            if random.chance(2, 3) {
+                continue;
+            }
+            let resource = Self::resource(kind, random.below(26) as u32);
+            wishes.push(Having { iaid, resource, until_s: 0 });
+        }
+        let is_rapid = random.chance(1, 2);
+        self.write(MessageType::Solicit, &wishes, |writer| {
+            if is_rapid {
+                writer.option(option::RAPID_COMMIT, &[]);
+            }
+        })
+    }
+
+    /// Gives up everything, or one thing.
+    fn give_up(&mut self, random: &mut Random, kind: MessageType) -> Vec<u8> {
+        self.exchange += 1;
+        self.state = State::Idle;
+        let given_up = if random.chance(1, 2) {
+            core::mem::take(&mut self.has)
+        } else {
+            let at = random.below(self.has.len() as u64) as usize;
+            vec![self.has.swap_remove(at)]
+        };
+        self.write(kind, &given_up, |writer| {
+            writer.option(option::SERVERID, &SERVER_DUID);
+        })
+    }
+
+    fn message(&self, kind: MessageType, has: &[Having]) -> Vec<u8> {
+        match kind {
+            MessageType::Rebind | MessageType::Confirm => self.write(kind, has, |_| ()),
+            _ => self.message_to(&SERVER_DUID, kind, has),
+        }
+    }
+
+    fn message_to(&self, server: &[u8], kind: MessageType, has: &[Having]) -> Vec<u8> {
+        self.write(kind, has, |writer| {
+            writer.option(option::SERVERID, server);
+        })
+    }
+
+    /// A message about all associations; those that it gives up alone when it does.
+    fn write(
+        &self,
+        kind: MessageType,
+        named: &[Having],
+        more: impl FnOnce(&mut MessageWriter<'_>),
+    ) -> Vec<u8> {
+        let is_partial = matches!(kind, MessageType::Release | MessageType::Decline);
+        let mut buffer = [0; 1000];
+        let mut levels = RelayWriter::forward(&mut buffer);
+        for hop in (0..self.relays).rev() {
+            levels = levels.level(
+                hop as u8,
+                if hop == 0 { RELAY } else { Ipv6Addr::UNSPECIFIED },
+                RELAY,
+            );
+        }
+        let mut writer = levels.message(kind, self.transaction_id());
+        writer.option(option::CLIENTID, &self.duid());
+        more(&mut writer);
+        for &(ia_kind, iaid) in &self.associations {
+            let mut named = named
+                .iter()
+                .filter(|having| having.iaid == iaid && having.resource.kind == ia_kind)
+                .peekable();
+            if is_partial && named.peek().is_none() {
+                continue;
+            }
+            let wire_kind = if ia_kind == IaKind::Address { WireKind::Na } else { WireKind::Pd };
+            let mark = writer.ia(wire_kind, iaid, 0, 0);
+            for having in named {
+                let Resource { kind, len, address } = having.resource;
+                match kind {
+                    IaKind::Address => writer.ia_address(address, 0, 0),
+                    IaKind::Prefix => writer.ia_prefix(address, len, 0, 0),
+                };
+            }
+            writer.end(mark);
+        }
+        let len = writer.finish().expect("1000 octets hold the few options above");
+        buffer[..len].to_vec()
+    }
+}
+
+/// What a reply gives, each with the second at which it ends.
+fn leases(reply: &Message<'_>, now_s: u64) -> Vec<Having> {
+    granted(reply)
+        .map(|(iaid, resource, valid_s)| Having {
+            iaid,
+            resource,
+            until_s: now_s + u64::from(valid_s),
+        })
+        .collect()
+}
+
+/// Association number, address or prefix, and valid lifetime of all that a reply gives.
+pub fn granted<'m>(reply: &Message<'m>) -> impl Iterator<Item = (u32, Resource, u32)> + use<'m> {
+    let resources = |ia: dhcp_wire::v6::Ia<'m>| {
+        let addresses = ia.addresses().map(|a| (Resource::address(a.address), a.valid_s));
+        let prefixes = ia.prefixes().map(|p| (Resource::prefix(p.prefix, p.len), p.valid_s));
+        addresses.chain(prefixes).map(move |(resource, valid_s)| (ia.iaid, resource, valid_s))
+    };
+    reply.ias().flat_map(resources).filter(|&(_, _, valid_s)| valid_s > 0)
+}

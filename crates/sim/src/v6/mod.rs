@@ -1,0 +1,4 @@
+//! The DHCPv6 scene.
+
+pub mod client;
+mod scene;

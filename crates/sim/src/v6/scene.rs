@@ -1,0 +1,138 @@
+//! DHCPv6 as the world sees it.
+
+use std::net::{Ipv6Addr, SocketAddrV6};
+
+use base::Random;
+use dhcp_engine::v6::{Ingress, Snapshot};
+use dhcp_lease::v6::{IaIdentity, IaKind, Lease, LeaseState, LeaseTable, Resource, V6};
+use dhcp_wire::v6::{MessageType, Packet};
+
+use super::client::{Client, RELAY, SERVER_DUID, granted};
+use crate::scene::{Acknowledgment, Hearing, INTERFACE, NoIncludes, Owner, Scene};
+use crate::settings::Settings;
+
+impl Scene for V6 {
+    type Client = Client;
+
+    const ANSWERS_ALL: bool = true;
+
+    fn snapshot(settings: &Settings, pool_size: u32, table: &LeaseTable) -> Snapshot {
+        let text = configuration(settings, pool_size);
+        let checked = dhcp_config::parse_dhcp6("world.conf", &text, &mut NoIncludes)
+            .expect("the world's own configuration is sound");
+        Snapshot::compile(&checked.config, &SERVER_DUID, |specs| table.configure(specs))
+    }
+
+    fn new_client(settings: &Settings, index: usize, random: &mut Random) -> Client {
+        let is_direct = random.chance(settings.direct_permille, 1_000);
+        Client::new(index, if is_direct { 0 } else { 1 + index % 2 })
+    }
+
+    fn ingress(client: &Client, _octets: &[u8], random: &mut Random) -> Ingress {
+        let is_direct = Self::is_direct(client);
+        let source = if is_direct {
+            SocketAddrV6::new(client.link_local(), 546, 0, 0)
+        } else {
+            SocketAddrV6::new(RELAY, 547, 0, 0)
+        };
+        Ingress {
+            source,
+            local: Ipv6Addr::UNSPECIFIED,
+            interface: INTERFACE,
+            is_multicast: is_direct || random.chance(1, 2),
+            door: 0,
+        }
+    }
+
+    fn is_direct(client: &Client) -> bool {
+        client.relays == 0
+    }
+
+    fn hears(client: &Client, destination: SocketAddrV6, reply: &[u8]) -> Hearing {
+        let relays = Packet::parse(reply).map_or(0, |packet| packet.relay_count());
+        let expected = if Self::is_direct(client) {
+            SocketAddrV6::new(client.link_local(), 546, 0, INTERFACE)
+        } else {
+            SocketAddrV6::new(RELAY, 547, 0, 0)
+        };
+        let can_hear = destination == expected && relays == client.relays;
+        if can_hear { Hearing::Hears } else { Hearing::CannotHear }
+    }
+
+    fn on_timer(client: &mut Client, random: &mut Random, now_s: u64) -> Option<Vec<u8>> {
+        client.on_timer(random, now_s)
+    }
+
+    fn claim(client: &mut Client, number: u32, until_s: u64) -> Vec<u8> {
+        client.claim(number, until_s)
+    }
+
+    fn on_reply(
+        client: &mut Client,
+        random: &mut Random,
+        reply: &[u8],
+        now_s: u64,
+    ) -> Option<Vec<u8>> {
+        client.on_reply(random, &Packet::parse(reply).ok()?.message(), now_s)
+    }
+
+    fn recipient(reply: &[u8]) -> Option<usize> {
+        Client::index_of(Packet::parse(reply).ok()?.message().client_id()?)
+    }
+
+    fn acknowledged(reply: &[u8]) -> Vec<Acknowledgment<Resource>> {
+        let Ok(packet) = Packet::parse(reply) else { return Vec::new() };
+        let message = packet.message();
+        let client = message.client_id().and_then(Client::index_of);
+        let Some(client) = client.filter(|_| message.message_type() == MessageType::Reply) else {
+            return Vec::new();
+        };
+        granted(&message)
+            .map(|(iaid, resource, lifetime_s)| {
+                let owner = owner(client, resource.kind, iaid);
+                Acknowledgment { owner, address: resource, lifetime_s }
+            })
+            .collect()
+    }
+
+    fn asker(identity: &IaIdentity<'_>) -> usize {
+        Client::index_of(identity.duid).expect("only clients of this world ask")
+    }
+
+    fn stored(lease: &Lease) -> Option<(Owner, Resource, u64)> {
+        let client = Client::index_of(lease.duid.octets())?;
+        let owner = owner(client, lease.resource.kind, lease.iaid);
+        (lease.state == LeaseState::Assigned).then(|| (owner, lease.resource, lease.expires_s()))
+    }
+
+    fn address(lease: &Lease) -> Resource {
+        lease.resource
+    }
+}
+
+fn owner(client: usize, kind: IaKind, iaid: u32) -> Owner {
+    Owner { client, association: u64::from(iaid) << 8 | kind as u64 }
+}
+
+/// The configuration text for pools of `pool_size` addresses, and of as many prefixes or a few
+/// more.
+fn configuration(settings: &Settings, pool_size: u32) -> String {
+    let last = 0x0f + pool_size;
+    let prefix_len = 56 - pool_size.next_power_of_two().ilog2();
+    format!(
+        r#"{{ "Dhcp6": {{
+            "interfaces-config": {{ "interfaces": [ "*" ] }},
+            "decline-probation-period": 90,
+            "valid-lifetime": {lifetime},
+            "user-context": {{ "godwit": {{ "hold-time-ms": {hold} }} }},
+            "subnet6": [ {{ "id": 1, "subnet": "2001:db8:1::/64", "interface": "eth0",
+                "rapid-commit": {rapid},
+                "pools": [ {{ "pool": "2001:db8:1::10 - 2001:db8:1::{last:x}" }} ],
+                "pd-pools": [ {{ "prefix": "2001:db8:100::", "prefix-len": {prefix_len},
+                                 "delegated-len": 56 }} ] }} ]
+        }} }}"#,
+        lifetime = settings.lifetime_s,
+        hold = settings.hold_ms,
+        rapid = settings.allows_rapid_commit,
+    )
+}

@@ -1,0 +1,439 @@
+//! The world: one event queue on a virtual clock. A step takes the earliest event, moves the clock
+//! there and runs it; nothing sleeps, nothing races, and the same seed lives the same life.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use base::time::{NS_PER_MS, NS_PER_S};
+use base::{Now, Random};
+use dhcp_engine::{InFlight, InterfaceNames, Shard, ShardCounters};
+use dhcp_lease::LeaseTable;
+use dhcp_lease::testing::{ManualLog, ManualStore};
+
+use crate::checker::{Checker, Violation};
+use crate::durable::Disk;
+use crate::interpose::{Due, Interposed, Junction, SharedShard};
+use crate::scene::{Hearing, INTERFACE, Scene};
+use crate::settings::Settings;
+
+/// Messages that are due within this time may run in the middle of another one.
+const SOON_NS: u64 = 20 * NS_PER_MS;
+/// At most so many of them.
+const SOON_MAX: usize = 6;
+/// How often a shard looks after expiry: rarely enough to see what has ended and is still there.
+const HOUSEKEEPING_MS: u64 = 200;
+
+/// What the shards did, in order, and the world has not looked at yet.
+#[derive(Debug)]
+pub struct Deeds<P: Scene>(pub Rc<RefCell<Vec<Deed<P>>>>);
+
+impl<P: Scene> Clone for Deeds<P> {
+    fn clone(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+}
+
+impl<P: Scene> Default for Deeds<P> {
+    fn default() -> Self {
+        Self(Rc::default())
+    }
+}
+
+/// Something that a shard did.
+#[derive(Clone, Debug)]
+pub enum Deed<P: Scene> {
+    /// A commit of this client was made.
+    Committed(usize),
+    /// A reply left.
+    Replied(P::Destination, Vec<u8>),
+    /// A RELEASE or DECLINE of this address was taken in.
+    TookBack(P::Address),
+}
+
+/// Something that will happen.
+#[derive(Clone, Debug)]
+enum Event<P: Scene> {
+    /// A client's timer runs.
+    Timer(usize),
+    /// A message reaches a shard.
+    ToShard(Due<P>),
+    /// A reply reaches a client.
+    ToClient(usize, Vec<u8>),
+    /// Rows up to this epoch are safe, if the server has not crashed since.
+    Settle {
+        /// Crashes before the rows were logged.
+        life: u32,
+        /// The epoch.
+        epoch: u64,
+    },
+    /// A shard looks after expiry and deadlines.
+    Housekeeping(usize),
+    /// The configuration changes.
+    Reload,
+    /// Several clients claim one address at the same moment.
+    Herd,
+    /// The server loses everything but its disk, and starts again.
+    Crash,
+}
+
+/// What a life came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// What went wrong.
+    pub violations: Vec<Violation>,
+    /// Acknowledgments that left the server.
+    pub acknowledged: u64,
+    /// Messages that ran in the middle of another shard's transaction.
+    pub interposed: u64,
+    /// Messages dropped for any reason.
+    pub dropped: u64,
+    /// Well-formed messages taken in.
+    pub received: u64,
+    /// Replies to clients on the server's own link.
+    pub direct_replies: u64,
+    /// Acknowledged leases that were found again after a crash.
+    pub survived: u64,
+}
+
+/// What a crash ends.
+struct Server<P: Scene> {
+    table: Arc<LeaseTable<P>>,
+    log: Arc<ManualLog<P>>,
+    /// Highest epoch whose settling is planned.
+    settling: u64,
+    shards: Vec<SharedShard<P, ManualStore<P>>>,
+    counters: Vec<Arc<ShardCounters<P>>>,
+}
+
+/// A world.
+pub struct World<P: Scene> {
+    settings: Settings,
+    random: Random,
+    now: Now,
+    next_event: u64,
+    events: BTreeMap<(u64, u64), Event<P>>,
+    server: Server<P>,
+    /// Crashes so far.
+    life: u32,
+    disk: Disk<P>,
+    junction: Rc<RefCell<Junction<P, ManualStore<P>>>>,
+    deeds: Deeds<P>,
+    clients: Vec<P::Client>,
+    checker: Checker<P>,
+    dropped: u64,
+    received: u64,
+    direct_replies: u64,
+}
+
+impl<P: Scene> Server<P> {
+    /// A server that finds what is on `disk`.
+    fn start(
+        settings: &Settings,
+        random: &mut Random,
+        disk: &Disk<P>,
+        junction: &Rc<RefCell<Junction<P, ManualStore<P>>>>,
+    ) -> Self {
+        let table = Arc::new(LeaseTable::new(random.next_u64()));
+        let snapshot = Arc::new(P::snapshot(settings, settings.pool_size, &table));
+        disk.load(&table);
+        let in_flight = Arc::new(InFlight::new(random.next_u64(), 64));
+        let log = Arc::new(ManualLog::default());
+        let names = Arc::new(InterfaceNames::new([(INTERFACE, "eth0")]));
+        let shards: Vec<_> = (0..settings.shards)
+            .map(|_| {
+                let store = ManualStore::new(Arc::clone(&table), Arc::clone(&log));
+                let store = Interposed::new(store, Rc::clone(junction));
+                let mut shard = Shard::new(store, Arc::clone(&snapshot), Arc::clone(&in_flight));
+                shard.set_interfaces(Arc::clone(&names));
+                Rc::new(RefCell::new(shard))
+            })
+            .collect();
+        junction.borrow_mut().shards = shards.iter().map(Rc::downgrade).collect();
+        let counters = shards.iter().map(|shard| shard.borrow().counters()).collect();
+        Self { table, log, settling: 0, shards, counters }
+    }
+}
+
+impl<P: Scene> World<P> {
+    /// The world of `settings` before anything has happened.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        let mut random = Random::from_seed(settings.seed);
+        let deeds = Deeds::default();
+        let junction = Rc::new(RefCell::new(Junction {
+            shards: Vec::new(),
+            due: Vec::new(),
+            random: random.fork(1),
+            deeds: deeds.clone(),
+            interposed: 0,
+        }));
+        let disk = Disk::default();
+        let server = Server::start(&settings, &mut random, &disk, &junction);
+        let clients = (0..settings.clients)
+            .map(|index| P::new_client(&settings, index, &mut random))
+            .collect();
+        let mut world = Self {
+            clients,
+            random,
+            now: Now { mono_ns: NS_PER_S, wall_us: 1_700_000_000_000_000 },
+            next_event: 0,
+            events: BTreeMap::new(),
+            server,
+            life: 0,
+            disk,
+            junction,
+            deeds,
+            checker: Checker::default(),
+            dropped: 0,
+            received: 0,
+            direct_replies: 0,
+            settings,
+        };
+        world.plan();
+        world
+    }
+
+    /// Lives through the whole duration and the calm after it, and reports.
+    #[must_use]
+    pub fn live(mut self) -> Report {
+        let end_ns = self.now.mono_ns + self.settings.duration_s * NS_PER_S;
+        // After the end no client speaks; what is on its way arrives, settles and is answered.
+        let calm_ns = end_ns + 20 * NS_PER_S;
+        while let Some(((at_ns, _), event)) = self.events.pop_first() {
+            if at_ns > calm_ns {
+                break;
+            }
+            self.now = self.now.after_ns(at_ns.saturating_sub(self.now.mono_ns));
+            self.run(event, at_ns < end_ns);
+        }
+        self.check_the_books();
+        self.close_the_books();
+        Report {
+            violations: self.checker.violations().to_vec(),
+            acknowledged: self.checker.acknowledged,
+            interposed: self.junction.borrow().interposed,
+            dropped: self.dropped,
+            received: self.received,
+            direct_replies: self.direct_replies,
+            survived: self.checker.survived,
+        }
+    }
+
+    /// Adds up what a server has counted before it is gone.
+    fn close_the_books(&mut self) {
+        for counters in &self.server.counters {
+            self.dropped += counters.dropped_total();
+            self.received += counters.received_total();
+        }
+    }
+
+    fn crash(&mut self) {
+        self.close_the_books();
+        self.life += 1;
+        self.disk.crash(&mut self.random);
+        self.checker.on_crash(&self.disk, self.now.wall_s());
+        self.server = Server::start(&self.settings, &mut self.random, &self.disk, &self.junction);
+    }
+
+    fn plan(&mut self) {
+        for client in 0..self.clients.len() {
+            // Many at once: races for the last addresses.
+            let delay_ms =
+                [0, self.random.below(5), self.random.below(20_000)][self.random.below(3) as usize];
+            self.after_ms(delay_ms, Event::Timer(client));
+        }
+        for shard in 0..self.settings.shards {
+            self.after_ms(HOUSEKEEPING_MS, Event::Housekeeping(shard));
+        }
+        for _ in 0..self.settings.duration_s / 4 {
+            let at_ms = self.random.below(self.settings.duration_s * 1_000);
+            self.after_ms(at_ms, Event::Herd);
+        }
+        for _ in 0..self.settings.reloads {
+            let at_ms = self.random.below(self.settings.duration_s * 1_000);
+            self.after_ms(at_ms, Event::Reload);
+        }
+        for _ in 0..self.settings.crashes {
+            let at_ms = self.random.below(self.settings.duration_s * 1_000);
+            self.after_ms(at_ms, Event::Crash);
+        }
+    }
+
+    fn after_ms(&mut self, delay_ms: u64, event: Event<P>) {
+        let jitter_ns = self.random.below(NS_PER_MS);
+        let at_ns = self.now.mono_ns + delay_ms * NS_PER_MS + jitter_ns;
+        self.next_event += 1;
+        self.events.insert((at_ns, self.next_event), event);
+    }
+
+    fn run(&mut self, event: Event<P>, clients_speak: bool) {
+        match event {
+            Event::Timer(client) if clients_speak => self.on_timer(client),
+            Event::Timer(_) => {}
+            Event::ToShard(due) => self.deliver_to_shard(due),
+            Event::ToClient(client, octets) => {
+                self.deliver_to_client(client, &octets, clients_speak)
+            }
+            Event::Settle { life, epoch } if life == self.life => {
+                self.disk.settle(epoch);
+                self.server.log.settle_through(epoch);
+                self.end_batches();
+            }
+            Event::Settle { .. } => {}
+            Event::Housekeeping(shard) => {
+                self.server.shards[shard].borrow_mut().housekeeping(self.now, 4);
+                self.end_batches();
+                self.after_ms(HOUSEKEEPING_MS, Event::Housekeeping(shard));
+            }
+            Event::Herd if clients_speak => self.herd(),
+            Event::Herd => {}
+            Event::Reload => {
+                let size = 1 + self.random.below(24) as u32;
+                let snapshot = Arc::new(P::snapshot(&self.settings, size, &self.server.table));
+                for shard in &self.server.shards {
+                    // Shards notice at different times.
+                    if self.random.chance(2, 3) {
+                        shard.borrow_mut().reload(Arc::clone(&snapshot));
+                    }
+                }
+            }
+            Event::Crash => self.crash(),
+        }
+    }
+
+    fn on_timer(&mut self, index: usize) {
+        let client = &mut self.clients[index];
+        if let Some(message) = P::on_timer(client, &mut self.random, self.now.wall_s()) {
+            self.put_on_the_network(index, message);
+        }
+        let delay_ms = [300, 2_000, 4_000, 15_000][self.random.below(4) as usize];
+        self.after_ms(delay_ms, Event::Timer(index));
+    }
+
+    fn herd(&mut self) {
+        let number = self.random.below(u64::from(self.settings.pool_size)) as u32;
+        let until_s = self.now.wall_s() + u64::from(self.settings.lifetime_s);
+        for _ in 0..2 + self.random.below(3) {
+            let index = self.random.below(self.clients.len() as u64) as usize;
+            let message = P::claim(&mut self.clients[index], number, until_s);
+            self.put_on_the_network(index, message);
+        }
+    }
+
+    fn put_on_the_network(&mut self, client: usize, message: Vec<u8>) {
+        let octets: Rc<[u8]> = message.into();
+        let copies = 1 + u64::from(self.random.chance(self.settings.repeat_permille, 1_000));
+        for _ in 0..copies {
+            if self.random.chance(self.settings.loss_permille, 1_000) {
+                continue;
+            }
+            let ingress = P::ingress(&self.clients[client], &octets, &mut self.random);
+            let shard = self.random.below(self.settings.shards as u64) as usize;
+            let due = Due { shard, octets: Rc::clone(&octets), ingress };
+            let delay_ms = [0, 1, self.random.below(400)][self.random.below(3) as usize];
+            self.after_ms(delay_ms, Event::ToShard(due));
+        }
+    }
+
+    fn deliver_to_shard(&mut self, due: Due<P>) {
+        // Messages that are due soon may run inside this one.
+        let horizon = (self.now.mono_ns + SOON_NS, 0);
+        let soon: Vec<_> = self
+            .events
+            .range(..horizon)
+            .filter(|(_, event)| matches!(event, Event::ToShard(..)))
+            .take(SOON_MAX)
+            .map(|(&key, _)| key)
+            .collect();
+        let mut others = Vec::new();
+        for key in soon {
+            if let Some(Event::ToShard(other)) = self.events.remove(&key) {
+                others.push(other);
+            }
+        }
+        self.junction.borrow_mut().due = others;
+        let mut deeds = self.deeds.clone();
+        let shard = Rc::clone(&self.server.shards[due.shard]);
+        shard.borrow_mut().handle(self.now, &due.octets, due.ingress, &mut deeds);
+        let rest = std::mem::take(&mut self.junction.borrow_mut().due);
+        for other in rest {
+            let shard = Rc::clone(&self.server.shards[other.shard]);
+            shard.borrow_mut().handle(self.now, &other.octets, other.ingress, &mut deeds);
+        }
+        self.end_batches();
+    }
+
+    fn end_batches(&mut self) {
+        for shard in &self.server.shards {
+            shard.borrow_mut().end_batch(self.now, &mut self.deeds.clone());
+        }
+        let closed = self.server.log.closed_epoch();
+        self.disk.log(closed, self.server.log.take_rows());
+        if closed > self.server.settling {
+            // Rows settle in order, each batch after its own delay.
+            self.server.settling = closed;
+            let delay_ms = self.random.below(self.settings.settle_ms + 1);
+            self.after_ms(delay_ms, Event::Settle { life: self.life, epoch: closed });
+        }
+        let deeds = std::mem::take(&mut *self.deeds.0.borrow_mut());
+        for deed in deeds {
+            match deed {
+                Deed::Committed(client) => self.checker.on_commit(client),
+                Deed::Replied(destination, octets) => self.on_reply_sent(destination, octets),
+                Deed::TookBack(address) => self.checker.on_given_up(address),
+            }
+        }
+    }
+
+    fn on_reply_sent(&mut self, destination: P::Destination, octets: Vec<u8>) {
+        let Some(client) = P::recipient(&octets) else {
+            return self.checker.fail("the server sent a malformed reply".to_owned());
+        };
+        if P::ANSWERS_ALL {
+            self.checker.on_reply(client);
+        }
+        for given in P::acknowledged(&octets) {
+            self.checker.on_ack(given, self.now.wall_s());
+        }
+        let hearing = P::hears(&self.clients[client], destination, &octets);
+        self.direct_replies += u64::from(P::is_direct(&self.clients[client]));
+        if hearing == Hearing::CannotHear {
+            let it = &self.clients[client];
+            self.checker.fail(format!("{it:?} cannot hear what goes to {destination:?}"));
+        }
+        let is_lost = self.random.chance(self.settings.loss_permille, 1_000);
+        if hearing == Hearing::Hears && !is_lost {
+            let delay_ms = self.random.below(50);
+            self.after_ms(delay_ms, Event::ToClient(client, octets));
+        }
+    }
+
+    fn deliver_to_client(&mut self, index: usize, octets: &[u8], clients_speak: bool) {
+        let now_s = self.now.wall_s();
+        let answer = P::on_reply(&mut self.clients[index], &mut self.random, octets, now_s);
+        if let Some(message) = answer.filter(|_| clients_speak) {
+            self.put_on_the_network(index, message);
+        }
+    }
+
+    /// Every message ended in a reply, in silence or in a counted drop, and nothing waits.
+    fn check_the_books(&mut self) {
+        for (index, (shard, counters)) in
+            self.server.shards.iter().zip(&self.server.counters).enumerate()
+        {
+            let ended = counters.sent_total() + counters.dropped_total() + counters.silent_total();
+            if ended != counters.received_total() {
+                self.checker.fail(format!(
+                    "shard {index} took {} messages and ended {ended}: {:?}",
+                    counters.received_total(),
+                    counters.entries().collect::<Vec<_>>()
+                ));
+            }
+            if !shard.borrow().is_idle() {
+                self.checker.fail(format!("shard {index} still waits after the calm"));
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Many lives of two shards. `GODWIT_SIM_SEEDS=n` lives more, `GODWIT_SIM_SEED=s` one.
+
+use dhcp_lease::v4::V4;
+use dhcp_lease::v6::V6;
+use sim::{Report, Scene, Settings, World};
+
+const COMMAND: &str = "cargo test --profile checked -p sim --test lives -- --nocapture";
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().expect("a number"))
+}
+
+fn live<P: Scene>(seed: u64) -> Report {
+    World::<P>::new(Settings::from_seed(seed)).live()
+}
+
+/// Lives `count` lives, each without a violation, and gives what they came to together.
+fn live_many<P: Scene>(count: u64) -> Report {
+    let seeds: Vec<u64> = match number("GODWIT_SIM_SEED") {
+        Some(seed) => vec![seed],
+        None => (1..=number("GODWIT_SIM_SEEDS").unwrap_or(count)).collect(),
+    };
+    let mut total = Report::default();
+    for &seed in &seeds {
+        let report = live::<P>(seed);
+        assert!(
+            report.violations.is_empty(),
+            "seed {seed}: {:#?}\nrepeat with: GODWIT_SIM_SEED={seed} {COMMAND}",
+            report.violations
+        );
+        total.acknowledged += report.acknowledged;
+        total.interposed += report.interposed;
+        total.dropped += report.dropped;
+        total.received += report.received;
+        total.survived += report.survived;
+        total.direct_replies += report.direct_replies;
+    }
+    println!("{} lives: {total:?}", seeds.len());
+    if seeds.len() > 100 {
+        // Worlds in which nothing happens prove nothing.
+        assert!(total.acknowledged > 10_000, "{total:?}");
+        assert!(total.interposed > 10_000, "{total:?}");
+        assert!(total.dropped > 1_000, "{total:?}");
+        assert!(total.survived > 500, "{total:?}");
+        assert!(total.direct_replies > 10_000, "{total:?}");
+    }
+    total
+}
+
+#[test]
+fn no_v4_address_has_two_owners_and_nothing_acknowledged_is_lost() {
+    live_many::<V4>(1_000);
+}
+
+#[test]
+fn no_v6_resource_has_two_owners_and_nothing_acknowledged_is_lost() {
+    live_many::<V6>(300);
+}
+
+#[test]
+fn the_same_seed_lives_the_same_life() {
+    for seed in [3, 77, 501] {
+        assert_eq!(live::<V4>(seed), live::<V4>(seed), "seed {seed}");
+        assert_eq!(live::<V6>(seed), live::<V6>(seed), "seed {seed}");
+    }
+}
