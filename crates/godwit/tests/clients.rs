@@ -86,8 +86,12 @@ impl Scene {
         tcpdump.arg("tcpdump");
         let file = folder.path().join("link.pcap");
         let capture = Capture::start(tcpdump, SERVER_END, "port 67 or port 68", &file);
-        let server =
-            ServerProcess::start_on_standard_ports(link.at_server(), &config, folder.path());
+        let server = ServerProcess::start_on_standard_ports(
+            link.at_server(),
+            "dhcp4",
+            &config,
+            folder.path(),
+        );
         Some(Self { client: None, server, capture, link, folder })
     }
 
@@ -252,7 +256,8 @@ fn interfaces_that_come_later_are_served_without_a_restart() {
     let folder = TempFolder::new("interfaces");
     let named = r#""interfaces": [ "sv0" ]"#;
     let config = configuration(folder.path(), named);
-    let server = ServerProcess::start_on_standard_ports(link.at_server(), &config, folder.path());
+    let server =
+        ServerProcess::start_on_standard_ports(link.at_server(), "dhcp4", &config, folder.path());
     server.wait_for("this machine has no interface `sv0`");
     link.join("sv0", "cv0", "10.77.0.1/24");
     server.wait_for("listening on sv0 for clients without an address");

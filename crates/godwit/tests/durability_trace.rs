@@ -6,181 +6,215 @@ mod common;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::net::Ipv4Addr;
-use std::path::Path;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use common::link::{CLIENT_END, Link, SERVER_END};
+use common::trace::{Verdict, granted_by_ack, granted_by_reply, under_strace};
 use common::{ServerProcess, TempFolder, configuration, require, run_bounded};
 
-const LEASES: usize = 60;
+/// Exchanges through a relay, and direct ones by perfdhcp.
+const EXCHANGES: usize = 60;
+/// Direct exchanges with DHCPv4, each by a client of its own.
+const DIRECT_EXCHANGES: usize = 8;
 
-#[test]
-fn no_acknowledgment_is_sent_before_its_row_is_flushed() {
-    if !require(&["strace", "perfdhcp"]) {
-        return;
+/// A server and how clients reach it.
+struct Case {
+    /// `dhcp4` or `dhcp6`.
+    server: &'static str,
+    /// Reads what the server sends.
+    granted: fn(&[u8]) -> Vec<IpAddr>,
+    /// Writes the configuration, for this kind of durability, into the folder.
+    configuration: fn(&Path, &str) -> PathBuf,
+    place: Place,
+    /// Addresses and prefixes that the clients get.
+    leases: usize,
+}
+
+/// Where the clients are, and what they do there.
+enum Place {
+    Loopback(fn(&ServerProcess)),
+    /// On the server's own link, whose namespaces have these letters.
+    Link([char; 2], fn(&Link)),
+}
+
+/// Serves the clients under strace; what the trace says.
+fn traced(case: &Case, durability: &str) -> Option<Verdict> {
+    let label = format!("trace-{}-{}-{durability}", case.server, case.leases);
+    let folder = TempFolder::new(&label);
+    let trace = folder.path().join("trace");
+    let config = (case.configuration)(folder.path(), durability);
+    match case.place {
+        Place::Loopback(clients) => {
+            let strace = under_strace(Command::new("env"), &trace);
+            let server = ServerProcess::start_under(strace, case.server, &config, folder.path());
+            clients(&server);
+            server.stop();
+        }
+        Place::Link(letters, clients) => {
+            let link = Link::new(letters)?;
+            join(case.server, &link);
+            let strace = under_strace(link.at_server(), &trace);
+            let server =
+                ServerProcess::start_on_standard_ports(strace, case.server, &config, folder.path());
+            clients(&link);
+            server.stop();
+        }
     }
-    let trace = traced_run("always");
-    let verdict = Verdict::of(&trace);
-    assert_eq!(verdict.acknowledged.len(), LEASES, "{verdict:?}");
+    let trace = fs::read_to_string(trace).expect("strace wrote its output");
+    Some(Verdict::of(&trace, case.granted))
+}
+
+fn join(server: &str, link: &Link) {
+    if server == "dhcp4" {
+        link.join(SERVER_END, CLIENT_END, "10.77.0.1/24");
+    } else {
+        link.join_by_ipv6(SERVER_END, CLIENT_END);
+    }
+}
+
+/// No acknowledgment leaves before its row is flushed; and where nothing is flushed, all of them
+/// are found out.
+fn prove(case: &Case) {
+    let Some(verdict) = traced(case, "always") else { return };
+    assert_eq!(verdict.acknowledged.len(), case.leases, "{verdict:?}");
     assert_eq!(verdict.too_early, BTreeSet::new(), "acknowledged before the flush");
     assert!(verdict.flushes > 0);
+    let Some(verdict) = traced(case, "none") else { return };
+    assert_eq!(verdict.acknowledged.len(), case.leases, "{verdict:?}");
+    assert_eq!(verdict.too_early.len(), case.leases, "{verdict:?}");
 }
 
 #[test]
-fn the_check_finds_fault_with_a_server_that_does_not_flush() {
-    if !require(&["strace", "perfdhcp"]) {
-        return;
+fn dhcpv4_through_a_relay() {
+    if require(&["strace", "perfdhcp"]) {
+        prove(&Case {
+            server: "dhcp4",
+            granted: granted_by_ack,
+            configuration: |folder, durability| configuration(folder, durability, 1),
+            place: Place::Loopback(|server| {
+                perfdhcp(Command::new("env"), &["-4", "-l", "127.0.0.1"], Some(server));
+            }),
+            leases: EXCHANGES,
+        });
     }
-    let verdict = Verdict::of(&traced_run("none"));
-    assert_eq!(verdict.acknowledged.len(), LEASES, "{verdict:?}");
-    assert_eq!(verdict.too_early.len(), LEASES, "{verdict:?}");
 }
 
-/// Serves [`LEASES`] exchanges under strace and gives the trace.
-fn traced_run(durability: &str) -> String {
-    let folder = TempFolder::new(&format!("trace-{durability}"));
-    let trace = folder.path().join("trace");
-    let config = configuration(folder.path(), durability, 1);
-    let mut strace = Command::new("strace");
-    strace
-        .args(["-f", "-xx", "-s", "65536", "-e"])
-        .arg("trace=write,pwrite64,writev,pwritev,fdatasync,fsync,sync_file_range,sendto,sendmsg,sendmmsg")
-        .arg("-o")
-        .arg(&trace);
-    let server = ServerProcess::start_under(strace, &config, folder.path());
-    let (port, relay_port) = (server.port, server.relay_port);
-    let output = run_bounded(
-        Command::new("perfdhcp")
-            .args(["-4", "-r", "200", "-R", "100000", "-d", "5", "-d", "5", "-W", "3000000"])
-            .args(["-n", &LEASES.to_string(), "-n", &LEASES.to_string()])
-            .args(["-l", "127.0.0.1", "-L", &relay_port.to_string()])
-            .args(["-N", &port.to_string(), "127.0.0.1"]),
+#[test]
+fn dhcpv6_through_a_relay() {
+    if require(&["strace", "perfdhcp"]) {
+        prove(&Case {
+            server: "dhcp6",
+            granted: granted_by_reply,
+            configuration: |folder, durability| {
+                let relay = r#""relay": { "ip-addresses": [ "::1" ] }"#;
+                configuration_of_dhcp6(folder, durability, "lo/::1", relay)
+            },
+            place: Place::Loopback(|server| {
+                let arguments = ["-6", "-A", "1", "-e", "address-and-prefix", "-l", "::1"];
+                perfdhcp(Command::new("env"), &arguments, Some(server));
+            }),
+            leases: 2 * EXCHANGES,
+        });
+    }
+}
+
+#[test]
+fn dhcpv4_on_the_servers_link() {
+    if require(&["strace", "udhcpc"]) {
+        prove(&Case {
+            server: "dhcp4",
+            granted: granted_by_ack,
+            configuration: configuration_of_a_link,
+            place: Place::Link(['g', 'h'], |link| {
+                (0..DIRECT_EXCHANGES).for_each(|number| udhcpc(link, number));
+            }),
+            leases: DIRECT_EXCHANGES,
+        });
+    }
+}
+
+#[test]
+fn dhcpv6_on_the_servers_link() {
+    if require(&["strace", "perfdhcp"]) {
+        prove(&Case {
+            server: "dhcp6",
+            granted: granted_by_reply,
+            configuration: |folder, durability| {
+                let interface = format!(r#""interface": "{SERVER_END}""#);
+                configuration_of_dhcp6(folder, durability, SERVER_END, &interface)
+            },
+            place: Place::Link(['i', 'j'], |link| {
+                perfdhcp(link.at_client(), &["-6", "-e", "prefix-only", "-l", CLIENT_END], None);
+            }),
+            leases: EXCHANGES,
+        });
+    }
+}
+
+/// [`EXCHANGES`] exchanges, with a server on loopback or one that is found by multicast.
+fn perfdhcp(mut command: Command, arguments: &[&str], server: Option<&ServerProcess>) {
+    let count = EXCHANGES.to_string();
+    command
+        .arg("perfdhcp")
+        .args(arguments)
+        .args(["-r", "200", "-R", "100000", "-d", "5", "-d", "5", "-W", "3000000"])
+        .args(["-n", &count, "-n", &count]);
+    if let Some(server) = server {
+        let address = arguments.last().expect("the clients' address, which is the server's too");
+        command.args(["-L", &server.relay_port.to_string()]);
+        command.args(["-N", &server.port.to_string(), address]);
+    }
+    let report = run_bounded(&mut command).stdout;
+    let report = String::from_utf8_lossy(&report);
+    assert_eq!(report.matches("received packets: 60").count(), 2, "{report}");
+}
+
+/// One exchange by a client of its own, which makes do without the address.
+fn udhcpc(link: &Link, number: usize) {
+    let client_id = format!("0x3d:0001{number:02x}");
+    let mut command = link.at_client();
+    command.args(["udhcpc", "-f", "-q", "-n", "-t", "20", "-T", "1", "-s", "/bin/true"]);
+    let output = run_bounded(command.args(["-i", CLIENT_END, "-C", "-x", &client_id]));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn configuration_of_a_link(folder: &Path, durability: &str) -> PathBuf {
+    let subnet = r#""subnet4": [ { "id": 1, "subnet": "10.77.0.0/24",
+                                   "pools": [ { "pool": "10.77.0.10 - 10.77.0.99" } ] } ]"#;
+    write(folder, "Dhcp4", SERVER_END, durability, subnet)
+}
+
+fn configuration_of_dhcp6(
+    folder: &Path,
+    durability: &str,
+    interface: &str,
+    selection: &str,
+) -> PathBuf {
+    let subnet = format!(
+        r#""server-id": {{ "type": "LL", "identifier": "020000000099", "persist": false }},
+           "subnet6": [ {{ "id": 1, "subnet": "2001:db8:1::/64", {selection},
+                           "pools": [ {{ "pool": "2001:db8:1::/112" }} ],
+                           "pd-pools": [ {{ "prefix": "2001:db8:8000::", "prefix-len": 40,
+                                            "delegated-len": 56 }} ] }} ]"#
     );
-    server.stop();
-    let report = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(report.contains("received packets: 60"), "{report}");
-    read(&trace)
+    write(folder, "Dhcp6", interface, durability, &subnet)
 }
 
-fn read(path: &Path) -> String {
-    fs::read_to_string(path).expect("strace wrote its output")
-}
-
-/// What a trace says.
-#[derive(Debug, Default)]
-struct Verdict {
-    acknowledged: BTreeSet<Ipv4Addr>,
-    too_early: BTreeSet<Ipv4Addr>,
-    flushes: usize,
-    written: BTreeSet<Ipv4Addr>,
-    durable: BTreeSet<Ipv4Addr>,
-    /// Per thread: what its flush in progress covers.
-    flushing: Vec<(String, BTreeSet<Ipv4Addr>)>,
-    /// Per thread: what was durable when its send in progress began. strace shows what is sent
-    /// only when the call returns.
-    sending: Vec<(String, BTreeSet<Ipv4Addr>)>,
-    /// Per thread: rows of its write in progress.
-    writing: Vec<(String, BTreeSet<Ipv4Addr>)>,
-}
-
-impl Verdict {
-    fn of(trace: &str) -> Self {
-        let mut verdict = Self::default();
-        for line in trace.lines() {
-            let (thread, call) = line.split_once(' ').unwrap_or((line, ""));
-            verdict.take(thread, call.trim_start());
-        }
-        verdict
-    }
-
-    fn take(&mut self, thread: &str, call: &str) {
-        let is_unfinished = call.ends_with("<unfinished ...>");
-        if let Some(rest) = call.strip_prefix("<... ") {
-            self.finish(thread, rest);
-        } else if call.starts_with("fdatasync(") || call.starts_with("fsync(") {
-            let covered = self.written.clone();
-            self.flushing.push((thread.to_owned(), covered));
-            if !is_unfinished {
-                self.finish(thread, call);
-            }
-        } else if call.starts_with("send") {
-            let durable = self.durable.clone();
-            if is_unfinished {
-                self.sending.push((thread.to_owned(), durable.clone()));
-            }
-            self.acknowledge(call, &durable);
-        } else if call.contains("write") {
-            self.writing.push((thread.to_owned(), rows(call)));
-            if !is_unfinished {
-                self.finish(thread, call);
-            }
-        }
-    }
-
-    fn finish(&mut self, thread: &str, call: &str) {
-        let succeeded = !call.contains("= -1 ");
-        if call.starts_with("fdatasync") || call.starts_with("fsync") {
-            let Some(at) = self.flushing.iter().position(|(owner, _)| owner == thread) else {
-                return;
-            };
-            let (_, covered) = self.flushing.remove(at);
-            if succeeded {
-                self.flushes += 1;
-                self.durable.extend(covered);
-            }
-        } else if call.starts_with("send") {
-            let mine = self.sending.iter().position(|(owner, _)| owner == thread);
-            let Some(at) = mine else { return };
-            let (_, durable) = self.sending.remove(at);
-            self.acknowledge(call, &durable);
-        } else if call.contains("write") {
-            let Some(at) = self.writing.iter().position(|(owner, _)| owner == thread) else {
-                return;
-            };
-            let (_, rows) = self.writing.remove(at);
-            if succeeded {
-                self.written.extend(rows);
-            }
-        }
-    }
-
-    /// Takes in what `call` sent when only `durable` was safe.
-    fn acknowledge(&mut self, call: &str, durable: &BTreeSet<Ipv4Addr>) {
-        for octets in strings(call) {
-            // Magic cookie, then option 53 with value 5 somewhere behind it.
-            let is_ack = octets.len() > 243
-                && octets[236..240] == [99, 130, 83, 99]
-                && octets[240..].windows(3).any(|window| window == [53, 1, 5]);
-            if is_ack {
-                let address = Ipv4Addr::new(octets[16], octets[17], octets[18], octets[19]);
-                self.acknowledged.insert(address);
-                if !durable.contains(&address) {
-                    self.too_early.insert(address);
-                }
-            }
-        }
-    }
-}
-
-/// Addresses of the lease rows in the data of a write.
-fn rows(call: &str) -> BTreeSet<Ipv4Addr> {
-    strings(call)
-        .iter()
-        .flat_map(|octets| octets.split(|&octet| octet == b'\n'))
-        .filter_map(|row| std::str::from_utf8(row).ok()?.split(',').next()?.parse().ok())
-        .collect()
-}
-
-/// The quoted strings of a call, decoded from `\xNN`.
-fn strings(call: &str) -> Vec<Vec<u8>> {
-    call.split('"')
-        .skip(1)
-        .step_by(2)
-        .map(|text| {
-            text.split("\\x")
-                .filter(|digits| digits.len() == 2)
-                .filter_map(|digits| u8::from_str_radix(digits, 16).ok())
-                .collect()
-        })
-        .collect()
+/// Writes the configuration of a server that listens on `interface`; its path.
+fn write(folder: &Path, family: &str, interface: &str, durability: &str, rest: &str) -> PathBuf {
+    let path = folder.join("server.conf");
+    let leases = folder.join("leases.csv");
+    let text = format!(
+        r#"{{ "{family}": {{
+            "interfaces-config": {{ "interfaces": [ "{interface}" ] }},
+            "lease-database": {{ "type": "memfile", "name": "{}", "lfc-interval": 0 }},
+            "user-context": {{ "godwit": {{ "durability": "{durability}", "shards": 1 }} }},
+            {rest}
+        }} }}"#,
+        leases.display()
+    );
+    fs::write(&path, text).expect("the test's folder can be written");
+    path
 }

@@ -5,6 +5,7 @@
 
 pub(crate) mod capture;
 pub(crate) mod link;
+pub(crate) mod trace;
 
 use std::fs;
 use std::net::UdpSocket;
@@ -79,36 +80,53 @@ pub(crate) struct ServerProcess {
 
 impl ServerProcess {
     pub(crate) fn start(config: &Path, folder: &Path) -> Self {
-        Self::start_under(Command::new("env"), config, folder)
+        Self::start_under(Command::new("env"), "dhcp4", config, folder)
     }
 
-    /// Starts the server by `wrapper` (strace, which stays its parent).
-    pub(crate) fn start_under(wrapper: Command, config: &Path, folder: &Path) -> Self {
-        Self::launch(wrapper, [free_port(), free_port()], config, folder)
+    /// Starts the server called `name` (`dhcp4` or `dhcp6`) by `wrapper` (strace, which stays its
+    /// parent).
+    pub(crate) fn start_under(wrapper: Command, name: &str, config: &Path, folder: &Path) -> Self {
+        Self::launch_on(wrapper, name, [free_port(), free_port()], config, folder)
     }
 
     /// Starts the server on a port that it shares with others, perhaps.
     pub(crate) fn start_on_ports(ports: [u16; 2], config: &Path, folder: &Path) -> Self {
-        Self::launch(Command::new("env"), ports, config, folder)
+        Self::launch_on(Command::new("env"), "dhcp4", ports, config, folder)
     }
 
-    /// Starts the server by `wrapper` on the standard ports.
-    pub(crate) fn start_on_standard_ports(wrapper: Command, config: &Path, folder: &Path) -> Self {
-        Self::launch(wrapper, [67, 68], config, folder)
+    fn launch_on(
+        wrapper: Command,
+        name: &str,
+        ports: [u16; 2],
+        config: &Path,
+        folder: &Path,
+    ) -> Self {
+        let flags = ["-p", &ports[0].to_string(), "-P", &ports[1].to_string()];
+        Self::launch(wrapper, name, &flags, ports, config, folder)
+    }
+
+    /// Starts the server called `name` (`dhcp4` or `dhcp6`) by `wrapper` on its standard port.
+    pub(crate) fn start_on_standard_ports(
+        wrapper: Command,
+        name: &str,
+        config: &Path,
+        folder: &Path,
+    ) -> Self {
+        let ports = if name == "dhcp4" { [67, 68] } else { [547, 546] };
+        Self::launch(wrapper, name, &[], ports, config, folder)
     }
 
     fn launch(
         mut wrapper: Command,
+        name: &str,
+        flags: &[&str],
         [port, relay_port]: [u16; 2],
         config: &Path,
         folder: &Path,
     ) -> Self {
         let stderr = folder.join("server.log");
         let binary = env!("CARGO_BIN_EXE_godwit");
-        wrapper.arg(binary).args(["dhcp4", "-c"]).arg(config);
-        if port != 67 {
-            wrapper.args(["-p", &port.to_string(), "-P", &relay_port.to_string()]);
-        }
+        wrapper.arg(binary).arg(name).args(flags).arg("-c").arg(config);
         wrapper
             .stdin(Stdio::null())
             .stdout(Stdio::null())

@@ -36,13 +36,14 @@ pub(super) fn parse(values: &mut Values<'_>) -> Result<Lease, RowFault> {
     if !(1..=DUID_MAX).contains(&duid.octets().len()) {
         return Err(RowFault::Value("duid"));
     }
-    if duid.octets() == NOBODY && state != LeaseState::Declined {
+    let is_nobodys = duid.octets() == NOBODY || duid.octets() == &NOBODY[..1];
+    if is_nobodys && state != LeaseState::Declined {
         return Err(RowFault::NoClient);
     }
     let (hardware, hardware_source) = hardware_of(&hardware, hardware_type, hardware_source)?;
     Ok(Lease {
         resource,
-        duid: ClientId::new(duid.octets()),
+        duid: ClientId::new(if is_nobodys { &[] } else { duid.octets() }),
         iaid,
         valid_lifetime_s,
         preferred_lifetime_s,
@@ -137,15 +138,18 @@ mod tests {
 
     #[test]
     fn rows_of_all_ages_are_read_and_odd_ones_are_told() {
-        // The columns of Kea 0.8, of 2.2 without a hardware address, a prefix, a declined lease.
+        // The columns of Kea 0.8, of 2.2 without a hardware address, a prefix.
         let good = [
             format!("{START},0,9,128,0,1,host"),
             format!("{START},0,9,128,0,1,host,,0,,,"),
             format!("{START},2,9,56,0,1,host,,0,,,,0"),
-            "2001:db8::1,00:00:00,86400,1795297786,7,0,0,9,128,0,0,,,1,,,,0".to_owned(),
         ];
         for line in &good {
             parse(line).unwrap_or_else(|fault| panic!("{line}: {fault}"));
+        }
+        for nobody in ["00:00:00", "00"] {
+            let declined = format!("2001:db8::1,{nobody},86400,1795297786,7,0,0,9,128,0,0,,,1,,,");
+            assert_eq!(parse(&declined).map(|lease| lease.duid), Ok(ClientId::new(&[])));
         }
         let bad = [
             (format!("{START},1,9,128,0,1,host"), RowFault::Value("lease_type")),
@@ -154,6 +158,7 @@ mod tests {
             (format!("{START},0,9,128,0,1,host,,0,,,,0,0"), RowFault::ValueCount),
             (format!("{START},0,9,128,0,1,host,02-00,0"), RowFault::Value("hwaddr")),
             ("2001:db8::1,00:00:00,1,2,7,0,0,9,128,0,0,,,0".to_owned(), RowFault::NoClient),
+            ("2001:db8::1,00,1,2,7,0,0,9,128,0,0,,,0".to_owned(), RowFault::NoClient),
             ("2001:db8::1,,1,2,7,0,0,9,128,0,0,,,0".to_owned(), RowFault::Value("duid")),
             ("10.0.0.1,00:01,1,2,7,0,0,9,128,0,0,,,0".to_owned(), RowFault::Value("address")),
         ];

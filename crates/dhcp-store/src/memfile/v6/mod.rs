@@ -10,7 +10,8 @@ use super::format::Rows;
 use super::line::Line;
 use super::value::{RowFault, Values};
 
-/// Kea's DUID of nobody, which declined leases have.
+/// Kea's DUID of nobody, which declined leases have. Any Kea can read it, though those before 2.4
+/// write a single zero, which those since take for a fault.
 const NOBODY: [u8; 3] = [0; 3];
 
 impl Rows for V6 {

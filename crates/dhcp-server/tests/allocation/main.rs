@@ -1,0 +1,126 @@
+//! The steady packet path allocates nothing: whole exchanges and renewals through a shard with a
+//! lease file, counted by the allocator on the thread that serves.
+
+#![allow(unreachable_pub, reason = "modules of a test binary")]
+
+mod v4;
+mod v6;
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use base::Now;
+use base::time::NS_PER_S;
+use dhcp_engine::{InFlight, InterfaceNames, Protocol, Shard};
+use dhcp_lease::LeaseTable;
+use dhcp_store::MemfileStore;
+use dhcp_store::log::{CoreOptions, Durability, LogThread, Shards, ThreadOptions};
+use dhcp_store::memfile::{Memfile, OpenOptions, Rows};
+use dhcp_store::storage::DiskStorage;
+
+/// Index of the interface with the direct clients.
+const INTERFACE: u32 = 3;
+
+const START: Now = Now { mono_ns: NS_PER_S, wall_us: 1_700_000_000_000_000 };
+
+/// Where clients are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Link {
+    /// Behind a relay agent.
+    Relayed,
+    /// On the server's own link.
+    Direct,
+}
+
+/// The last reply.
+struct Last {
+    octets: [u8; 1500],
+    len: usize,
+}
+
+impl Last {
+    const NONE: Self = Self { octets: [0; 1500], len: 0 };
+
+    fn keep(&mut self, octets: &[u8]) {
+        self.octets[..octets.len()].copy_from_slice(octets);
+        self.len = octets.len();
+    }
+
+    fn octets(&self) -> &[u8] {
+        &self.octets[..self.len]
+    }
+}
+
+/// A family's clients.
+trait Clients: Protocol + Rows {
+    /// Its name, for files.
+    const NAME: &'static str;
+    /// What keeps the last reply.
+    type Outlet;
+
+    /// The compiled configuration.
+    fn compile(table: &LeaseTable<Self>) -> Self::Snapshot;
+
+    /// No reply yet.
+    fn outlet() -> Self::Outlet;
+
+    /// One exchange and one renewal for each of `clients`; how many messages were acknowledged.
+    fn attend(
+        shard: &mut Shard<Self, MemfileStore<Self>>,
+        link: Link,
+        now: Now,
+        clients: Range<u32>,
+        outlet: &mut Self::Outlet,
+    ) -> usize;
+}
+
+fn exchanges_and_renewals_allocate_nothing<P: Clients>() {
+    let folder = folder(P::NAME);
+    let table = Arc::new(LeaseTable::new(1));
+    let snapshot = Arc::new(P::compile(&table));
+    let path = folder.join("leases.csv");
+    let (memfile, ..) =
+        Memfile::open::<P>(Arc::new(DiskStorage), &path, OpenOptions::default()).expect("it opens");
+    // Without a flush in between the shard writes its rows itself, so one thread does it all.
+    let core = CoreOptions { durability: Durability::None, lfc_interval_s: 0 };
+    let options = ThreadOptions { core, ..ThreadOptions::default() };
+    let clock = Box::new(netio::Clock::now);
+    let log = LogThread::start(Shards::new(1, |_| ()), memfile, options, clock).expect("it starts");
+    let store = MemfileStore::new(Arc::clone(&table), log.shard(0));
+    let mut shard = Shard::new(store, snapshot, Arc::new(InFlight::new(1, 1024)));
+    shard.set_interfaces(Arc::new(InterfaceNames::new([(INTERFACE, "eth0")])));
+    let mut outlet = P::outlet();
+
+    // The first ones grow buffers to their working size.
+    assert_eq!(P::attend(&mut shard, Link::Relayed, START, 0..2_000, &mut outlet), 4_000);
+    let later = START.after_ns(NS_PER_S);
+    for (link, clients) in [(Link::Relayed, 1_000..22_000), (Link::Direct, 21_000..42_000)] {
+        let mut acknowledged = 0;
+        let counted = allocation_counter::measure(|| {
+            acknowledged = P::attend(&mut shard, link, later, clients, &mut outlet);
+        });
+        assert_eq!(acknowledged, 42_000, "{link:?}");
+        assert_eq!(counted.count_total, 0, "{link:?}: {counted:?}");
+    }
+    drop(shard);
+    log.stop().expect("all is written");
+    std::fs::remove_dir_all(&folder).expect("it was made here");
+}
+
+fn folder(name: &str) -> PathBuf {
+    let name = format!("godwit-allocation-{name}-{}", std::process::id());
+    let folder = std::env::temp_dir().join(name);
+    std::fs::create_dir_all(&folder).expect("the temporary folder can be written");
+    folder
+}
+
+#[test]
+fn dhcpv4_allocates_nothing() {
+    exchanges_and_renewals_allocate_nothing::<dhcp_lease::v4::V4>();
+}
+
+#[test]
+fn dhcpv6_allocates_nothing() {
+    exchanges_and_renewals_allocate_nothing::<dhcp_lease::v6::V6>();
+}

@@ -1,0 +1,154 @@
+//! Clients behind a relay agent, and direct ones whose messages come in frames and are answered in
+//! frames.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::ops::Range;
+
+use base::Now;
+use dhcp_engine::Transmit;
+use dhcp_engine::v4::{Destination, Ingress, Shard, Snapshot};
+use dhcp_lease::v4::{LeaseTable, V4};
+use dhcp_store::MemfileStore;
+use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, option};
+use netio::PacketSendBatch;
+use packet_wire::frame;
+
+use super::{Clients, INTERFACE, Last, Link};
+
+const CONFIGURATION: &str = r#"{ "Dhcp4": {
+    "interfaces-config": { "interfaces": [ "*" ], "dhcp-socket-type": "udp" },
+    "valid-lifetime": 4000, "cache-threshold": 0.0,
+    "option-data": [ { "name": "domain-name-servers", "data": "10.0.0.2" } ],
+    "subnet4": [ { "id": 1, "subnet": "10.0.0.0/8", "interface": "eth0",
+                   "pools": [ { "pool": "10.1.0.0 - 10.1.255.255" } ] } ]
+} }"#;
+
+const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+const RELAY: Ipv4Addr = Ipv4Addr::new(10, 255, 0, 1);
+/// Keeps the last reply; those to direct clients go through frames.
+pub struct Outlet {
+    last: Last,
+    frames: PacketSendBatch,
+}
+
+impl Transmit<V4> for Outlet {
+    fn transmit(&mut self, to: Destination, ingress: Ingress, octets: &[u8]) -> bool {
+        if let Destination::Hardware { mac, address } = to {
+            let slot = self.frames.slot().expect("the batch is emptied after each message");
+            let payload = frame::PACKET_HEADROOM..frame::PACKET_HEADROOM + octets.len();
+            slot[payload].copy_from_slice(octets);
+            let from = SocketAddrV4::new(ingress.local, 67);
+            let len = frame::seal_packet(slot, octets.len(), from, address);
+            self.frames.commit(len, ingress.interface, mac);
+            self.frames.discard();
+        }
+        self.last.keep(octets);
+        true
+    }
+}
+
+impl Clients for V4 {
+    const NAME: &'static str = "v4";
+    type Outlet = Outlet;
+
+    fn compile(table: &LeaseTable) -> Snapshot {
+        let checked = dhcp_config::parse_dhcp4("test.conf", CONFIGURATION, &mut dhcp_server::Files);
+        let config = checked.expect("sound").config;
+        Snapshot::compile(&config, |pools| table.configure(pools))
+    }
+
+    fn outlet() -> Outlet {
+        Outlet { last: Last::NONE, frames: PacketSendBatch::new(4, 1_500) }
+    }
+
+    fn attend(
+        shard: &mut Shard<MemfileStore<Self>>,
+        link: Link,
+        now: Now,
+        clients: Range<u32>,
+        outlet: &mut Outlet,
+    ) -> usize {
+        let mut buffer = [0; 600];
+        let mut acknowledged = 0;
+        for client in clients {
+            let room = &mut buffer[frame::PACKET_HEADROOM..];
+            let len = message(room, link, MessageType::Discover, client, &[]);
+            hand_over(shard, link, now, &mut buffer, len, outlet);
+            let offer = Message::parse(outlet.last.octets()).expect("the server sent it");
+            let wanted = offer.yiaddr().octets();
+            let options: [(u8, &[u8]); 2] = [
+                (option::REQUESTED_IP_ADDRESS, &wanted),
+                (option::SERVER_IDENTIFIER, &SERVER.octets()),
+            ];
+            for _ in 0..2 {
+                let room = &mut buffer[frame::PACKET_HEADROOM..];
+                let len = message(room, link, MessageType::Request, client, &options);
+                hand_over(shard, link, now, &mut buffer, len, outlet);
+                let ack = Message::parse(outlet.last.octets()).expect("the server sent it");
+                acknowledged += usize::from(ack.message_type() == Some(MessageType::Ack));
+            }
+        }
+        acknowledged
+    }
+}
+
+fn message(
+    buffer: &mut [u8],
+    link: Link,
+    kind: MessageType,
+    client: u32,
+    options: &[(u8, &[u8])],
+) -> usize {
+    let mut chaddr = [0; 16];
+    chaddr[..2].copy_from_slice(&[2, 0]);
+    chaddr[2..6].copy_from_slice(&client.to_be_bytes());
+    let nowhere = Ipv4Addr::UNSPECIFIED;
+    let header = Header {
+        op: 1,
+        htype: 1,
+        hlen: 6,
+        hops: 1,
+        xid: client,
+        secs: 0,
+        flags: 0,
+        ciaddr: nowhere,
+        yiaddr: nowhere,
+        siaddr: nowhere,
+        giaddr: if link == Link::Relayed { RELAY } else { nowhere },
+        chaddr,
+    };
+    let mut writer = MessageWriter::new(buffer, &header);
+    writer.option(option::MESSAGE_TYPE, &[kind.code()]);
+    writer.option(option::PARAMETER_REQUEST_LIST, &[1, 3, 6, 15]);
+    writer.option(option::CLIENT_ID, &chaddr[..7]);
+    for &(code, octets) in options {
+        writer.option(code, octets);
+    }
+    writer.finish(300).expect("the buffer is large")
+}
+
+/// Hands over the message of `len` octets behind the headroom of `buffer`.
+fn hand_over(
+    shard: &mut Shard<MemfileStore<V4>>,
+    link: Link,
+    now: Now,
+    buffer: &mut [u8],
+    len: usize,
+    outlet: &mut Outlet,
+) {
+    let end = frame::PACKET_HEADROOM + len;
+    let mut ingress = Ingress::routed(SocketAddrV4::new(RELAY, 67), SERVER);
+    let mut octets = &buffer[frame::PACKET_HEADROOM..end];
+    if link == Link::Direct {
+        let nowhere = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 68);
+        let everyone = SocketAddrV4::new(Ipv4Addr::BROADCAST, 67);
+        frame::seal_packet(buffer, len, nowhere, everyone);
+        let datagram = frame::open_packet(&buffer[..end]).expect("it was just sealed");
+        assert!(datagram.is_checksum_right());
+        let source = datagram.source;
+        ingress = Ingress { source, interface: INTERFACE, is_broadcast: true, ..ingress };
+        octets = datagram.payload;
+    }
+    shard.handle(now, octets, ingress, outlet);
+    shard.end_batch(now, outlet);
+}

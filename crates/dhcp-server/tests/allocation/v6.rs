@@ -1,0 +1,118 @@
+//! Clients that ask for an address and a prefix in one message.
+
+use std::net::{Ipv6Addr, SocketAddrV6};
+use std::ops::Range;
+
+use base::Now;
+use dhcp_engine::Transmit;
+use dhcp_engine::v6::{Ingress, Shard, Snapshot};
+use dhcp_lease::v6::{LeaseTable, V6};
+use dhcp_store::MemfileStore;
+use dhcp_wire::v6::{IaKind, MessageType, Packet, RelayWriter, option};
+
+use super::{Clients, INTERFACE, Last, Link};
+
+const CONFIGURATION: &str = r#"{ "Dhcp6": {
+    "interfaces-config": { "interfaces": [ "*" ] },
+    "valid-lifetime": 4000, "cache-threshold": 0.0,
+    "option-data": [ { "name": "dns-servers", "data": "2001:db8::2" } ],
+    "subnet6": [ { "id": 1, "subnet": "2001:db8:1::/64", "interface": "eth0",
+        "pools": [ { "pool": "2001:db8:1::/112" } ],
+        "pd-pools": [ { "prefix": "2001:db8:8000::", "prefix-len": 36, "delegated-len": 56 } ] } ]
+} }"#;
+
+const SERVER_DUID: [u8; 10] = [0, 3, 0, 1, 2, 0, 0, 0, 0, 1];
+/// Of the relay agent that is nearer to the clients, and so their link's.
+const NEAR: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 0xffff);
+const FAR: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 0xffff);
+const CLIENT: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0xc);
+
+impl Transmit<V6> for Last {
+    fn transmit(&mut self, _: SocketAddrV6, _: Ingress, octets: &[u8]) -> bool {
+        self.keep(octets);
+        true
+    }
+}
+
+impl Clients for V6 {
+    const NAME: &'static str = "v6";
+    type Outlet = Last;
+
+    fn compile(table: &LeaseTable) -> Snapshot {
+        let checked = dhcp_config::parse_dhcp6("test.conf", CONFIGURATION, &mut dhcp_server::Files);
+        let config = checked.expect("sound").config;
+        Snapshot::compile(&config, &SERVER_DUID, |pools| table.configure(pools))
+    }
+
+    fn outlet() -> Last {
+        Last::NONE
+    }
+
+    fn attend(
+        shard: &mut Shard<MemfileStore<Self>>,
+        link: Link,
+        now: Now,
+        clients: Range<u32>,
+        last: &mut Last,
+    ) -> usize {
+        let mut buffer = [0; 600];
+        let mut acknowledged = 0;
+        for client in clients {
+            last.len = 0;
+            for kind in [MessageType::Solicit, MessageType::Request, MessageType::Renew] {
+                let len = message(&mut buffer, link, kind, client, last.octets());
+                shard.handle(now, &buffer[..len], ingress(link), last);
+                shard.end_batch(now, last);
+                acknowledged += usize::from(is_granted(last.octets()));
+            }
+        }
+        acknowledged
+    }
+}
+
+fn ingress(link: Link) -> Ingress {
+    let is_direct = link == Link::Direct;
+    let (source, port) = if is_direct { (CLIENT, 546) } else { (FAR, 547) };
+    Ingress {
+        source: SocketAddrV6::new(source, port, 0, 0),
+        local: Ipv6Addr::UNSPECIFIED,
+        interface: if is_direct { INTERFACE } else { 0 },
+        is_multicast: is_direct,
+        door: 0,
+    }
+}
+
+/// Writes a message that asks for what the reply before granted, given as `granted`; empty: for
+/// anything.
+fn message(buffer: &mut [u8], link: Link, kind: MessageType, client: u32, granted: &[u8]) -> usize {
+    let mut duid = [0, 2, 0, 0, 0, 9, 0, 0, 0, 0];
+    duid[6..].copy_from_slice(&client.to_be_bytes());
+    let mut levels = RelayWriter::forward(buffer);
+    if link == Link::Relayed {
+        levels = levels.level(1, Ipv6Addr::UNSPECIFIED, NEAR).option(option::INTERFACE_ID, b"far");
+        levels = levels.level(0, NEAR, CLIENT).option(option::INTERFACE_ID, b"port");
+    }
+    let mut writer = levels.message(kind, client);
+    writer.option(option::CLIENTID, &duid).option(option::ORO, &[0, 23]);
+    if kind == MessageType::Solicit {
+        for ia_kind in [IaKind::Na, IaKind::Pd] {
+            let mark = writer.ia(ia_kind, client, 0, 0);
+            writer.end(mark);
+        }
+    } else {
+        let reply = Packet::parse(granted).expect("the server sent it").message();
+        for (code, value) in reply.options() {
+            if [option::SERVERID, option::IA_NA, option::IA_PD].contains(&code) {
+                writer.option(code, value);
+            }
+        }
+    }
+    writer.finish().expect("the buffer is large")
+}
+
+/// Whether it is a REPLY with an address and a prefix.
+fn is_granted(octets: &[u8]) -> bool {
+    let reply = Packet::parse(octets).expect("the server sent it").message();
+    let granted = reply.ias().filter(|ia| ia.addresses().count() + ia.prefixes().count() == 1);
+    reply.message_type() == MessageType::Reply && granted.count() == 2
+}

@@ -1,0 +1,250 @@
+//! Lease files that Kea wrote load here, and files written here are Kea's; for both families.
+//!
+//! The shipped files were written by kea-dhcp4 and kea-dhcp6 2.2.0 under perfdhcp (`-f`, `-F` and
+//! for DHCPv6 `-e address-and-prefix`: leases, renewals, releases, infinite lifetimes). The one of
+//! DHCPv6 has more: clients with a name (`-o 39,...`), with a DUID-EN, hence without a hardware
+//! address (`-b duid=...`), and behind a relay (`-A 1` under `store-extended-info`, hence with a
+//! user context), and by hand two declined addresses and a DUID of 128 octets. The cleaned ones are
+//! what kea-lfc 2.2.0 made of them. Tests that run Kea are skipped when it is not installed, unless
+//! `GODWIT_REQUIRE_TOOLS=1`.
+
+mod family;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use base::Random;
+use dhcp_store::memfile::{Columns, Format, encode_row, newest};
+use dhcp_store::storage::DiskStorage;
+use dhcp_store::{LoadReport, Memfile, OpenOptions};
+use family::Kea;
+
+macro_rules! for_both_families {
+    ($($name:ident,)*) => {
+        mod v4_files {
+            $(#[test] fn $name() { super::$name::<dhcp_lease::v4::V4>(); })*
+        }
+        mod v6_files {
+            $(#[test] fn $name() { super::$name::<dhcp_lease::v6::V6>(); })*
+        }
+    };
+}
+
+for_both_families! {
+    a_file_of_kea_loads_as_kea_loads_it_and_is_appended_to_in_its_columns,
+    a_second_server_is_told_which_file_is_taken,
+    no_file_is_loaded_while_keas_clean_up_runs,
+    a_newer_file_is_put_away_and_its_known_columns_are_kept,
+    keas_clean_up_keeps_the_leases_written_here,
+    keas_server_loads_a_file_written_here,
+}
+
+/// A folder that is removed in the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("godwit-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir(&path).expect("a folder for the test");
+        Self(path)
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn load<F: Kea>(path: &Path) -> (Memfile, Vec<F::Lease>, LoadReport) {
+    let options = OpenOptions { threads: 2, ..OpenOptions::default() };
+    let (memfile, mut leases, report) =
+        Memfile::open::<F>(Arc::new(DiskStorage), path, options).expect("the lease file opens");
+    leases.sort_by_key(F::key);
+    (memfile, leases, report)
+}
+
+fn rows_of<F: Kea>(leases: &[F::Lease], columns: Columns) -> Vec<u8> {
+    let mut rows = Vec::new();
+    leases.iter().for_each(|lease| encode_row::<F>(&F::row_of(lease), columns, &mut rows));
+    rows
+}
+
+fn a_file_of_kea_loads_as_kea_loads_it_and_is_appended_to_in_its_columns<F: Kea>() {
+    let folder = Folder::new(&format!("kea-file{}", F::NUMBER));
+    let live = folder.file("leases.csv");
+    let before = F::written();
+    fs::write(&live, &before).unwrap();
+    let (mut memfile, leases, report) = load::<F>(&live);
+    assert_eq!((report.bad_rows, report.rubbish_rows, report.torn_octets), (0, 0, 0));
+    assert_eq!(report.rows as usize, before.iter().filter(|&&octet| octet == b'\n').count() - 1);
+
+    let mut again = Vec::new();
+    memfile.columns().encode_header(&Format::of::<F>(), &mut again);
+    again.extend(rows_of::<F>(&leases, memfile.columns()));
+    assert_eq!(String::from_utf8(again).unwrap(), F::cleaned());
+
+    let row = rows_of::<F>(&leases[..1], memfile.columns());
+    memfile.append(&row).unwrap();
+    assert_eq!(fs::read(&live).unwrap(), [before, row].concat());
+}
+
+fn a_second_server_is_told_which_file_is_taken<F: Kea>() {
+    let folder = Folder::new(&format!("second{}", F::NUMBER));
+    let live = folder.file("leases.csv");
+    let first = load::<F>(&live);
+    let second = Memfile::open::<F>(Arc::new(DiskStorage), &live, OpenOptions::default());
+    let message = second.unwrap_err().to_string();
+    assert_eq!(message, format!("lease file {} is in use by another server", live.display()));
+    drop(first);
+    load::<F>(&live);
+}
+
+fn no_file_is_loaded_while_keas_clean_up_runs<F: Kea>() {
+    let folder = Folder::new(&format!("pid{}", F::NUMBER));
+    let live = folder.file("leases.csv");
+    fs::write(folder.file("leases.csv.pid"), format!("{}\n", std::process::id())).unwrap();
+    let refused = Memfile::open::<F>(Arc::new(DiskStorage), &live, OpenOptions::default());
+    assert!(refused.unwrap_err().to_string().contains("kea-lfc"));
+    fs::write(folder.file("leases.csv.pid"), "4194999\n").unwrap();
+    load::<F>(&live);
+}
+
+fn a_newer_file_is_put_away_and_its_known_columns_are_kept<F: Kea>() {
+    let folder = Folder::new(&format!("newer{}", F::NUMBER));
+    let live = folder.file("leases.csv");
+    let mut text = Vec::new();
+    newest::<F>().encode_header(&Format::of::<F>(), &mut text);
+    text.splice(text.len() - 1.., *b",color\n");
+    text.extend(F::NEWER_ROW.as_bytes());
+    fs::write(&live, &text).unwrap();
+    let (memfile, leases, report) = load::<F>(&live);
+    assert_eq!((leases.len(), report.bad_rows), (1, 0));
+    let row = rows_of::<F>(&leases, newest::<F>());
+    assert_eq!(String::from_utf8(row).unwrap() + "red", F::NEWER_ROW.replace(",red\n", "\nred"));
+    assert!(memfile.needs_cleanup());
+    assert_eq!(fs::read(folder.file("leases.csv.1")).unwrap(), text);
+    memfile.cleanup().run().unwrap();
+    drop(memfile);
+    assert_eq!(load::<F>(&live).1, leases);
+}
+
+/// Whether Kea is there; without it the test ends, or fails when tools are required.
+fn has_kea(tool: &str) -> bool {
+    let found = Command::new(tool).arg("-v").output().is_ok();
+    let required = std::env::var("GODWIT_REQUIRE_TOOLS").is_ok_and(|value| value == "1");
+    assert!(found || !required, "{tool} is required but not installed");
+    if !found {
+        println!("skipped: {tool} is not installed");
+    }
+    found
+}
+
+/// Leases and their history as rows.
+fn history<F: Kea>() -> (Vec<u8>, Vec<F::Lease>) {
+    let mut random = Random::from_seed(22);
+    let mut rows = Vec::new();
+    newest::<F>().encode_header(&Format::of::<F>(), &mut rows);
+    let mut last = std::collections::BTreeMap::new();
+    for _ in 0..3_000 {
+        let number = random.below(500);
+        let lease = F::lease(&mut random, number);
+        encode_row::<F>(&F::row_of(&lease), newest::<F>(), &mut rows);
+        last.insert(F::key(&lease), lease);
+    }
+    last.retain(|_, lease| !F::is_deleted(lease));
+    (rows, last.into_values().collect())
+}
+
+fn keas_clean_up_keeps_the_leases_written_here<F: Kea>() {
+    if !has_kea("kea-lfc") {
+        return;
+    }
+    let folder = Folder::new(&format!("lfc{}", F::NUMBER));
+    let (rows, expected) = history::<F>();
+    fs::write(folder.file("x.1"), &rows).unwrap();
+    let mut lfc = Command::new("kea-lfc");
+    lfc.arg(format!("-{}", F::NUMBER))
+        .env("KEA_PIDFILE_DIR", &folder.0)
+        .env("KEA_LOCKFILE_DIR", &folder.0);
+    let names = ["config", "x.pid", "x.2", "x.1", "x.output", "x.completed"];
+    for (flag, name) in ["-c", "-p", "-x", "-i", "-o", "-f"].iter().zip(names) {
+        lfc.arg(flag).arg(folder.file(name));
+    }
+    let output = lfc.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(!folder.file("x.1").exists(), "kea-lfc did not finish: {output:?}");
+
+    // The result is the previous file of a lease file x, which need not exist.
+    let (_, kept, report) = load::<F>(&folder.file("x"));
+    assert_eq!(report.bad_rows, 0);
+    assert_same(&kept, &expected);
+}
+
+fn keas_server_loads_a_file_written_here<F: Kea>() {
+    let program = format!("kea-dhcp{}", F::NUMBER);
+    if !has_kea(&program) {
+        return;
+    }
+    let folder = Folder::new(&format!("kea-server{}", F::NUMBER));
+    let (rows, expected) = history::<F>();
+    let live = folder.file("leases.csv");
+    fs::write(&live, &rows).unwrap();
+    // Without interfaces Kea needs no privilege.
+    let config = format!(
+        r#"{{"Dhcp{}": {{"interfaces-config": {{"interfaces": []}}, "valid-lifetime": 60, {}
+            "lease-database": {{"type": "memfile", "name": "{}", "lfc-interval": 0,
+                "max-row-errors": 1}},
+            "loggers": [{{"name": "{program}", "severity": "INFO",
+                "output_options": [{{"output": "{}"}}]}}]}}}}"#,
+        F::NUMBER,
+        if F::NUMBER == 6 { r#""server-id": {"type": "LL", "persist": false},"# } else { "" },
+        live.display(),
+        folder.file("kea.log").display(),
+    );
+    fs::write(folder.file("kea.conf"), config).unwrap();
+    let mut kea = Command::new(&program);
+    kea.arg("-c")
+        .arg(folder.file("kea.conf"))
+        .args(["-p", if F::NUMBER == 6 { "10547" } else { "10067" }]);
+    kea.env("KEA_PIDFILE_DIR", &folder.0).env("KEA_LOCKFILE_DIR", &folder.0);
+    let mut kea = kea.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    // Kea 2.2 sees a newer header and has kea-lfc make a file of its own version.
+    let has_converted = wait_until(|| {
+        let is_there = |suffix: &str| folder.file(&format!("leases.csv{suffix}")).exists();
+        is_there(".2") && ![".1", ".pid", ".completed"].into_iter().any(is_there)
+    });
+    kea.kill().unwrap();
+    kea.wait().unwrap();
+    let log = fs::read_to_string(folder.file("kea.log")).unwrap();
+    assert!(has_converted && log.contains(&format!("DHCP{}_STARTED", F::NUMBER)), "{log}");
+    assert!(!log.contains("ROW_ERROR"), "{log}");
+    let (_, leases, _) = load::<F>(&live);
+    assert_same(&leases, &expected);
+}
+
+/// Compares leases as rows, and shows the first that differ.
+fn assert_same<L: PartialEq + std::fmt::Debug>(found: &[L], expected: &[L]) {
+    for (found, expected) in found.iter().zip(expected) {
+        assert_eq!(found, expected);
+    }
+    assert_eq!(found.len(), expected.len());
+}
+
+/// Looks every 50 ms, for 20 seconds at most: what another program does makes no sound.
+fn wait_until(mut is_so: impl FnMut() -> bool) -> bool {
+    (0..400).any(|_| {
+        let done = is_so();
+        if !done {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        done
+    })
+}
