@@ -1,5 +1,7 @@
 //! Two namespaces with a veth pair between them: a server's link and a client on it.
 
+use std::net::{SocketAddrV6, UdpSocket};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use testbed::namespace;
@@ -10,6 +12,10 @@ use super::{is_root, require};
 pub(crate) const SERVER_END: &str = "sv0";
 /// The client's end.
 pub(crate) const CLIENT_END: &str = "cv0";
+/// The server's link-local address.
+pub(crate) const SERVER_ADDRESS: &str = "fe80::1";
+/// The client's.
+pub(crate) const CLIENT_ADDRESS: &str = "fe80::2";
 
 /// Two namespaces that go away with the value, and everything that runs in them.
 pub(crate) struct Link {
@@ -36,13 +42,44 @@ impl Link {
     /// Joins the namespaces by a veth pair, both ends up, the server's with `address` (with prefix
     /// length).
     pub(crate) fn join(&self, server_end: &str, client_end: &str, address: &str) {
+        self.pair(server_end, client_end);
+        self.ip_at_server(&format!("addr add {address} dev {server_end}"));
+        self.raise(server_end, client_end);
+    }
+
+    /// Joins the namespaces by a veth pair, both ends up, with the link-local addresses
+    /// [`SERVER_ADDRESS`] and [`CLIENT_ADDRESS`], which are fit for use at once.
+    pub(crate) fn join_by_ipv6(&self, server_end: &str, client_end: &str) {
+        self.pair(server_end, client_end);
+        self.ip_at_server(&format!("link set {server_end} addrgenmode none"));
+        self.ip_at_client(&format!("link set {client_end} addrgenmode none"));
+        self.raise(server_end, client_end);
+        self.ip_at_server(&format!("addr add {SERVER_ADDRESS}/64 dev {server_end} nodad"));
+        self.ip_at_client(&format!("addr add {CLIENT_ADDRESS}/64 dev {client_end} nodad"));
+    }
+
+    fn pair(&self, server_end: &str, client_end: &str) {
         let (server, client) = (&self.server, &self.client);
         ip(&format!(
             "link add {server_end} netns {server} type veth peer name {client_end} netns {client}"
         ));
-        ip(&format!("-n {server} addr add {address} dev {server_end}"));
-        ip(&format!("-n {server} link set {server_end} up"));
-        ip(&format!("-n {client} link set {client_end} up"));
+    }
+
+    fn raise(&self, server_end: &str, client_end: &str) {
+        self.ip_at_server(&format!("link set {server_end} up"));
+        self.ip_at_client(&format!("link set {client_end} up"));
+    }
+
+    /// A socket of another program on the server's side, at `port` of `address` on `interface`.
+    pub(crate) fn squat(&self, interface: &str, address: &str, port: u16) -> UdpSocket {
+        let address = address.parse().expect("an IPv6 address");
+        let path = format!("/run/netns/{}", self.server);
+        let open = || {
+            netio::namespace::enter(Path::new(&path)).expect("root may");
+            let index = netio::interface::named(interface).expect("it is there").index;
+            UdpSocket::bind(SocketAddrV6::new(address, port, 0, index)).expect("it is free")
+        };
+        std::thread::scope(|scope| scope.spawn(open).join()).expect("it does not panic")
     }
 
     /// `ip` on the server's side.

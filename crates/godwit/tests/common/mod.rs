@@ -5,6 +5,8 @@
 
 pub(crate) mod capture;
 pub(crate) mod link;
+pub(crate) mod perfdhcp;
+pub(crate) mod scene;
 
 use std::fs;
 use std::net::UdpSocket;
@@ -67,6 +69,30 @@ pub(crate) fn configuration(folder: &Path, durability: &str, shards: u16) -> Pat
     path
 }
 
+/// Writes a DHCPv6 configuration for two shards that listen at `interfaces` (JSON), with the
+/// globals `further` and the subnets `subnets`; its path.
+pub(crate) fn configuration6(
+    folder: &Path,
+    interfaces: &str,
+    further: &str,
+    subnets: &str,
+) -> PathBuf {
+    let path = folder.join("dhcp6.conf");
+    let text = format!(
+        r#"{{ "Dhcp6": {{
+            "interfaces-config": {{ "interfaces": [ {interfaces} ] }},
+            "data-directory": "{}",
+            "lease-database": {{ "type": "memfile", "name": "leases.csv", "lfc-interval": 0 }},
+            "user-context": {{ "godwit": {{ "durability": "always", "shards": 2 }} }},
+            "valid-lifetime": 3600, {further}
+            "subnet6": [ {subnets} ]
+        }} }}"#,
+        folder.display()
+    );
+    fs::write(&path, text).expect("the test's folder can be written");
+    path
+}
+
 /// A running server.
 pub(crate) struct ServerProcess {
     child: Child,
@@ -84,31 +110,41 @@ impl ServerProcess {
 
     /// Starts the server by `wrapper` (strace, which stays its parent).
     pub(crate) fn start_under(wrapper: Command, config: &Path, folder: &Path) -> Self {
-        Self::launch(wrapper, [free_port(), free_port()], config, folder)
+        Self::launch_on(wrapper, [free_port(), free_port()], config, folder)
     }
 
     /// Starts the server on a port that it shares with others, perhaps.
     pub(crate) fn start_on_ports(ports: [u16; 2], config: &Path, folder: &Path) -> Self {
-        Self::launch(Command::new("env"), ports, config, folder)
+        Self::launch_on(Command::new("env"), ports, config, folder)
     }
 
-    /// Starts the server by `wrapper` on the standard ports.
-    pub(crate) fn start_on_standard_ports(wrapper: Command, config: &Path, folder: &Path) -> Self {
-        Self::launch(wrapper, [67, 68], config, folder)
+    fn launch_on(wrapper: Command, ports: [u16; 2], config: &Path, folder: &Path) -> Self {
+        let flags = ["-p", &ports[0].to_string(), "-P", &ports[1].to_string()];
+        Self::launch(wrapper, "dhcp4", &flags, ports, config, folder)
+    }
+
+    /// Starts the server called `name` (`dhcp4` or `dhcp6`) by `wrapper` on its standard port.
+    pub(crate) fn start_on_standard_ports(
+        wrapper: Command,
+        name: &str,
+        config: &Path,
+        folder: &Path,
+    ) -> Self {
+        let ports = if name == "dhcp4" { [67, 68] } else { [547, 546] };
+        Self::launch(wrapper, name, &[], ports, config, folder)
     }
 
     fn launch(
         mut wrapper: Command,
+        name: &str,
+        flags: &[&str],
         [port, relay_port]: [u16; 2],
         config: &Path,
         folder: &Path,
     ) -> Self {
         let stderr = folder.join("server.log");
         let binary = env!("CARGO_BIN_EXE_godwit");
-        wrapper.arg(binary).args(["dhcp4", "-c"]).arg(config);
-        if port != 67 {
-            wrapper.args(["-p", &port.to_string(), "-P", &relay_port.to_string()]);
-        }
+        wrapper.arg(binary).arg(name).args(flags).arg("-c").arg(config);
         wrapper
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -174,6 +210,15 @@ impl Drop for ServerProcess {
             self.child.wait().ok();
         }
     }
+}
+
+/// The sum of the numbers behind `name` in a server's last words, one for each shard that has one.
+pub(crate) fn figure(log: &str, name: &str) -> usize {
+    log.lines()
+        .filter(|line| line.contains(" shard "))
+        .flat_map(|line| line.split([',', ':']))
+        .filter_map(|part| part.trim().strip_prefix(name)?.trim().parse::<usize>().ok())
+        .sum()
 }
 
 /// Waits until `is_done`, at most half a minute; whether it came to that.
