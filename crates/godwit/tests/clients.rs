@@ -44,9 +44,7 @@ fn configuration(folder: &Path, listening: &str) -> PathBuf {
 const DHCP4: Family = Family {
     server: "dhcp4",
     join: |link| link.join(SERVER_END, CLIENT_END, "10.77.0.1/24"),
-    configuration: |folder, interfaces| {
-        configuration(folder, &format!("\"interfaces\": [ {interfaces} ]"))
-    },
+    configuration: |folder| configuration(folder, r#""interfaces": [ "sv0" ]"#),
     messages: "port 67 or port 68",
     state_column: 9,
     hook: HOOK,

@@ -26,9 +26,13 @@ done
 
 const DHCP6: Family = Family {
     server: "dhcp6",
-    join: |link| link.join_by_ipv6(SERVER_END, CLIENT_END),
-    configuration: |folder, interfaces| {
-        configuration(folder, interfaces, &[SERVER_END], Supply::One)
+    join: |link| {
+        link.join_by_ipv6(SERVER_END, CLIENT_END);
+        link.ip_at_server("addr add 2001:db8:1::1/64 dev sv0 nodad");
+    },
+    // It listens at that address too, and yet answers from the link's.
+    configuration: |folder| {
+        configuration(folder, r#""sv0/2001:db8:1::1""#, &[SERVER_END], Supply::One)
     },
     messages: "port 546 or port 547",
     state_column: 13,

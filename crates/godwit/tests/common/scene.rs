@@ -15,8 +15,8 @@ pub(crate) struct Family {
     pub(crate) server: &'static str,
     /// Joins the ends of the link.
     pub(crate) join: fn(&Link),
-    /// Writes the server's configuration for these `interfaces` (JSON) into the folder; its path.
-    pub(crate) configuration: fn(&Path, &str) -> PathBuf,
+    /// Writes the server's configuration into the folder; its path.
+    pub(crate) configuration: fn(&Path) -> PathBuf,
     /// tcpdump's filter for the family's messages.
     pub(crate) messages: &'static str,
     /// Place of `state` in a row of the lease file.
@@ -81,7 +81,7 @@ impl Scene {
         let folder = TempFolder::new(label);
         (family.join)(&link);
         write_hook(&folder.path().join("hook"), family.hook);
-        let config = (family.configuration)(folder.path(), &format!("\"{SERVER_END}\""));
+        let config = (family.configuration)(folder.path());
         let mut tcpdump = link.at_server();
         tcpdump.arg("tcpdump");
         let file = folder.path().join("link.pcap");
