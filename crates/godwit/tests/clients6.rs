@@ -140,6 +140,7 @@ fn judge(mut scene: Scene) {
     let (log, captured) = (&ended.log, &ended.captured);
     let wrong = format!("{} || (udp && !dhcpv6)", capture::MALFORMED);
     assert_eq!(captured.packets(&[], &wrong), Vec::<String>::new());
+    assert_eq!(captured.badly_framed_dhcpv6(), Vec::<String>::new());
     let all = captured.packets(&FIELDS, "dhcpv6");
     let count = |packet: String| all.iter().filter(|known| **known == packet).count();
     // Everything is multicast, and answered from the link's own address.

@@ -111,4 +111,5 @@ fn renewals_and_releases_are_served_and_nothing_is_malformed() {
     assert_eq!(relayed.len(), 2 * COUNT);
     let wrong = format!("{} || (udp && !dhcpv6)", capture::MALFORMED);
     assert_eq!(run.packets(&[], &wrong), Vec::<String>::new());
+    assert_eq!(run.badly_framed_dhcpv6(), Vec::<String>::new());
 }
