@@ -1,70 +1,143 @@
-//! The steady path allocates nothing.
+//! The steady path allocates nothing, in neither family.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use base::{Now, Random};
-use dhcp_lease::v4::{
-    Action, Change, Facts, FetchKeys, LeaseStore, LeaseTable, LeaseTerms, MemoryStore, PoolIndex,
-    PoolSet, PoolSpec, SlotView,
+use dhcp_lease::contract::{Action, Change, Facts, FetchKeys, SlotView};
+use dhcp_lease::v4::{self, V4};
+use dhcp_lease::v6::{self, HardwareSource, IaIdentity, IaKind, V6};
+use dhcp_lease::{
+    HardwareAddress, Identity, LeaseStore, LeaseTable, Leased, MemoryStore, PoolIndex, PoolSet,
 };
-use dhcp_lease::{HardwareAddress, Identity};
 
 const CLIENTS: u32 = 60_000;
 const START: Now = Now { mono_ns: 1_000_000_000, wall_us: 1_700_000_000_000_000 };
 const SECOND_NS: u64 = 1_000_000_000;
 
-struct Server {
-    store: MemoryStore,
-    pools: Arc<PoolSet>,
-    facts: Facts,
+/// A family with clients.
+trait Served: Leased {
+    /// Octets of the longest identity that a slot has room for.
+    const ROOM: usize = 22;
+
+    fn pool() -> Self::Spec;
+    fn identity(octets: &[u8], hardware: HardwareAddress) -> Self::Identity<'_>;
+    fn terms(hostname: &str, hardware: HardwareAddress) -> Self::Terms<'_>;
+}
+
+impl Served for V4 {
+    fn pool() -> v4::PoolSpec {
+        let (first, last) = (Ipv4Addr::new(10, 0, 0, 10), Ipv4Addr::new(10, 0, 255, 250));
+        v4::PoolSpec { subnet_id: 1, pool_id: 0, first, last }
+    }
+
+    fn identity(octets: &[u8], hardware: HardwareAddress) -> Identity<'_> {
+        Identity { hardware, client_id: Some(octets), match_client_id: true }
+    }
+
+    fn terms(hostname: &str, _hardware: HardwareAddress) -> v4::LeaseTerms<'_> {
+        v4::LeaseTerms { valid_lifetime_s: 3_600, subnet_id: 1, pool_id: 0, hostname }
+    }
+}
+
+impl Served for V6 {
+    fn pool() -> v6::PoolSpec {
+        let first = Ipv6Addr::from_bits((0x2001_0db8 << 96) | 10);
+        v6::PoolSpec {
+            subnet_id: 1,
+            pool_id: 0,
+            kind: IaKind::Address,
+            len: 128,
+            first,
+            last: Ipv6Addr::from_bits(first.to_bits() + 0xfff0),
+        }
+    }
+
+    fn identity(octets: &[u8], _hardware: HardwareAddress) -> IaIdentity<'_> {
+        IaIdentity { duid: octets, kind: IaKind::Address, iaid: 1 }
+    }
+
+    fn terms(hostname: &str, hardware: HardwareAddress) -> v6::LeaseTerms<'_> {
+        v6::LeaseTerms {
+            valid_lifetime_s: 3_600,
+            preferred_lifetime_s: 1_800,
+            subnet_id: 1,
+            pool_id: 0,
+            hostname,
+            hardware,
+            hardware_source: HardwareSource::ClientLinkAddress,
+        }
+    }
+}
+
+/// The identity and the hardware address of client `number`.
+struct Client {
+    octets: [u8; 64],
+    len: usize,
+    hardware: HardwareAddress,
+}
+
+impl Client {
+    fn new(number: u32, len: usize) -> Self {
+        let mut octets = [7; 64];
+        octets[..4].copy_from_slice(&number.to_be_bytes());
+        let mut address = [2, 0, 0, 0, 0, 0];
+        address[2..].copy_from_slice(&number.to_be_bytes());
+        Self { octets, len, hardware: HardwareAddress::new(1, &address) }
+    }
+
+    fn identity<F: Served>(&self) -> F::Identity<'_> {
+        F::identity(&self.octets[..self.len], self.hardware)
+    }
+}
+
+struct Server<F: Served> {
+    store: MemoryStore<F>,
+    pools: Arc<PoolSet<F>>,
+    facts: Facts<F>,
     now: Now,
 }
 
-impl Server {
+impl<F: Served> Server<F> {
     fn new() -> Self {
         let table = Arc::new(LeaseTable::new(1));
-        let pools = table.configure(&[PoolSpec {
-            subnet_id: 1,
-            pool_id: 0,
-            first: Ipv4Addr::new(10, 0, 0, 10),
-            last: Ipv4Addr::new(10, 0, 255, 250),
-        }]);
+        let pools = table.configure(&[F::pool()]);
         Self { store: MemoryStore::new(table), pools, facts: Facts::default(), now: START }
     }
 
-    fn fetch(&mut self, identity: &Identity<'_>, wants_candidate: bool) {
+    fn fetch(&mut self, client: &Client, wants_candidate: bool) {
         let keys = FetchKeys {
-            identity: *identity,
+            identity: client.identity::<F>(),
             addresses: [None; 2],
-            pools: &self.pools,
+            pools: &*self.pools,
             candidate_pools: if wants_candidate { &[PoolIndex(0)] } else { &[] },
             is_candidate_spare: false,
         };
         self.store.fetch(self.now, &keys, &mut self.facts);
     }
 
-    fn commit(&mut self, identity: &Identity<'_>, slot: SlotView, action: Action<'_>) {
+    fn commit<'a>(&mut self, client: &'a Client, slot: SlotView<F>, action: Action<F::Terms<'a>>) {
         let (address, expected_version) = (slot.address, slot.version);
-        let change = Change { identity: *identity, address, expected_version, action };
+        let identity = client.identity::<F>();
+        let change = Change { identity, address, expected_version, action };
         self.store.commit(self.now, &[change]).expect("the steady path");
     }
 
-    /// DISCOVER and REQUEST.
-    fn give(&mut self, identity: &Identity<'_>, hostname: &str) {
-        self.fetch(identity, true);
+    /// DISCOVER and REQUEST, or SOLICIT and REQUEST.
+    fn give<'a>(&mut self, client: &'a Client, hostname: &'a str) {
+        self.fetch(client, true);
         let candidate = self.facts.candidate.expect("the steady path");
         let deadline_ns = self.now.mono_ns + 10 * SECOND_NS;
-        self.commit(identity, candidate, Action::Hold { deadline_ns, subnet_id: 1 });
-        self.renew(identity, hostname);
+        self.commit(client, candidate, Action::Hold { deadline_ns, subnet_id: 1 });
+        self.renew(client, hostname);
     }
 
     /// REQUEST of a client that has an address.
-    fn renew(&mut self, identity: &Identity<'_>, hostname: &str) {
-        self.fetch(identity, false);
+    fn renew<'a>(&mut self, client: &'a Client, hostname: &'a str) {
+        self.fetch(client, false);
         let mine = self.facts.mine().next().copied().expect("the steady path");
-        let terms = LeaseTerms { valid_lifetime_s: 3_600, subnet_id: 1, pool_id: 0, hostname };
-        self.commit(identity, mine, Action::Lease(terms));
+        let terms: F::Terms<'a> = F::terms(hostname, client.hardware);
+        self.commit(client, mine, Action::Lease(terms));
     }
 
     fn pass(&mut self, ns: u64) {
@@ -74,35 +147,24 @@ impl Server {
     }
 }
 
-/// The client `number` with a client identifier of `len` octets.
-fn with_client<T>(number: u32, len: usize, use_it: impl FnOnce(&Identity<'_>) -> T) -> T {
-    let mut client_id = [7; 64];
-    client_id[..4].copy_from_slice(&number.to_be_bytes());
-    let mut octets = [2, 0, 0, 0, 0, 0];
-    octets[2..].copy_from_slice(&number.to_be_bytes());
-    let hardware = HardwareAddress::new(1, &octets);
-    use_it(&Identity { hardware, client_id: Some(&client_id[..len]), match_client_id: true })
-}
-
-#[test]
-fn the_steady_path_allocates_nothing() {
-    let mut server = Server::new();
+fn count_steady_path<F: Served>() {
+    let mut server = Server::<F>::new();
     let mut random = Random::from_seed(1);
     let counted = allocation_counter::measure(|| {
         for number in 0..CLIENTS {
-            with_client(number, 22, |client| server.give(client, ""));
+            server.give(&Client::new(number, F::ROOM), "");
             server.pass(20_000);
         }
         for _ in 0..CLIENTS {
             let number = random.below(u64::from(CLIENTS)) as u32;
-            with_client(number, 22, |client| server.renew(client, ""));
+            server.renew(&Client::new(number, F::ROOM), "");
             server.pass(100_000);
         }
         // All leases end, and the clients come back to other addresses.
         server.pass(4_000 * SECOND_NS);
         while server.store.sweep(server.now, 256).is_more_due {}
         for number in (0..CLIENTS).rev() {
-            with_client(number + 5_000, 22, |client| server.give(client, ""));
+            server.give(&Client::new(number + 5_000, F::ROOM), "");
             server.pass(20_000);
         }
     });
@@ -110,19 +172,31 @@ fn the_steady_path_allocates_nothing() {
 }
 
 #[test]
-fn long_identifiers_and_names_are_what_allocates() {
-    let mut server = Server::new();
-    let long = allocation_counter::measure(|| {
-        with_client(1, 23, |client| server.give(client, ""));
-    });
-    assert!(long.count_total > 0, "the counter counts");
-    let named = allocation_counter::measure(|| {
-        with_client(2, 22, |client| server.give(client, "a.example"));
-    });
+fn the_steady_path_allocates_nothing() {
+    count_steady_path::<V4>();
+}
+
+#[test]
+fn the_steady_path_of_v6_allocates_nothing() {
+    count_steady_path::<V6>();
+}
+
+fn count_what_allocates<F: Served>() {
+    let mut server = Server::<F>::new();
+    let (long, short) = (Client::new(1, F::ROOM + 1), Client::new(2, F::ROOM));
+    let counted = allocation_counter::measure(|| server.give(&long, ""));
+    assert!(counted.count_total > 0, "the counter counts");
+    let named = allocation_counter::measure(|| server.give(&short, "a.example"));
     assert!(named.count_total > 0);
     let renewed = allocation_counter::measure(|| {
-        with_client(1, 23, |client| server.renew(client, ""));
-        with_client(2, 22, |client| server.renew(client, "a.example"));
+        server.renew(&long, "");
+        server.renew(&short, "a.example");
     });
     assert_eq!(renewed.count_total, 0, "what is known is not copied again");
+}
+
+#[test]
+fn long_identifiers_and_names_are_what_allocates() {
+    count_what_allocates::<V4>();
+    count_what_allocates::<V6>();
 }

@@ -89,7 +89,16 @@ impl fmt::Display for ServerError {
                 "`interfaces` in `interfaces-config` is empty: the server would hear nothing; \
                  name an interface or \"*\"",
             ),
-            Self::Socket(cause) => write!(f, "{cause}"),
+            Self::Socket(cause) => {
+                write!(f, "{cause}")?;
+                if cause.cause().kind() == io::ErrorKind::PermissionDenied {
+                    f.write_str(
+                        "; run as root, or with the capabilities CAP_NET_BIND_SERVICE and, in \
+                         dhcp4, CAP_NET_RAW",
+                    )?;
+                }
+                Ok(())
+            }
             Self::Leases(reason) => f.write_str(reason),
             Self::ServerId { path, cause } => {
                 write!(f, "cannot keep the server's identifier in {}: {cause}", path.display())

@@ -14,7 +14,7 @@ use dhcp_store::{MemfileStore, OpenError};
 use netio::Clock;
 
 use crate::ServerError;
-use crate::log::{Severity, line};
+use crate::log::{Severity, counted, line};
 use crate::service::{Common, Service};
 
 /// Folder of lease files that the configuration does not place, Kea's.
@@ -62,7 +62,10 @@ impl<P: Service> Leases<P> {
         }
         let count = leases.len();
         load::<P>(leases, table, snapshot, config.lease_checks);
-        line(Severity::Info, &format!("loaded {count} leases from {}", path.display()));
+        line(
+            Severity::Info,
+            &format!("loaded {} from {}", counted(count, "lease"), path.display()),
+        );
         let thread = LogThread::start(
             Shards::new(shards, wake),
             memfile,

@@ -18,5 +18,6 @@ mod shard_loop;
 mod transmit;
 
 pub use error::ServerError;
+pub use log::counted;
 pub use reload::{Files, read_dhcp4, read_dhcp6};
 pub use server::{Settings, run_dhcp4, run_dhcp6};

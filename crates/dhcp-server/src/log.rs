@@ -22,6 +22,12 @@ pub(crate) enum Severity {
     Error,
 }
 
+/// A count and what is counted, as in "1 subnet" or "2 subnets".
+#[must_use]
+pub fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Writes one line; a broken standard error is nobody's to be told about.
 pub(crate) fn line(severity: Severity, text: &str) {
     let name = match severity {

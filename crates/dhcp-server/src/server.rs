@@ -20,7 +20,7 @@ use crate::ServerError;
 use crate::doors::Tending;
 use crate::frames::FrameCounters;
 use crate::leases::{Leases, ServerStore};
-use crate::log::{Severity, line, name_daemon};
+use crate::log::{Severity, counted, line, name_daemon};
 use crate::published::Published;
 use crate::service::Service;
 use crate::shard_loop::{Desk, Shared, serve};
@@ -139,10 +139,10 @@ where
         line(
             Severity::Info,
             &format!(
-                "serving {} subnets on port {} with {} shards, durability {}",
-                P::subnet_count(snapshot),
+                "serving {} on port {} with {}, durability {}",
+                counted(P::subnet_count(snapshot), "subnet"),
                 self.settings.port,
-                threads.len(),
+                counted(threads.len(), "shard"),
                 durability_name(P::shared(&self.config).godwit.durability)
             ),
         );
@@ -236,7 +236,7 @@ where
             );
         }
         let snapshot = P::compile(&config, &self.constants, &self.table);
-        let subnets = P::subnet_count(&snapshot);
+        let subnets = counted(P::subnet_count(&snapshot), "subnet");
         self.shared.snapshot.store(snapshot);
         wake(&self.wakers);
         // Done when no shard answers from the old one; a batch takes far less than a millisecond.
@@ -245,7 +245,7 @@ where
         }
         let wakers = &self.wakers;
         self.tending.reconfigure(new.listening, now_ns, &|| wake(wakers))?;
-        line(Severity::Info, &format!("reloaded, serving {subnets} subnets"));
+        line(Severity::Info, &format!("reloaded, serving {subnets}"));
         Ok(())
     }
 }
@@ -293,7 +293,8 @@ fn report<P: Service>(counters: &[Counted<P>]) {
             .chain(frames.entries())
             .map(|(name, value)| format!("{name} {value}"))
             .collect();
-        line(Severity::Info, &format!("shard {index}: {}", entries.join(", ")));
+        let text = if entries.is_empty() { "nothing".into() } else { entries.join(", ") };
+        line(Severity::Info, &format!("shard {index}: {text}"));
     }
 }
 

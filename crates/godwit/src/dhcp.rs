@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use dhcp_server::{ServerError, Settings};
+use dhcp_server::{ServerError, Settings, counted};
 
 /// The flags of both.
 #[derive(Debug, clap::Args)]
@@ -15,7 +15,7 @@ pub(crate) struct Args {
     /// Check this configuration, report all problems, and end
     #[arg(short = 't', value_name = "FILE", conflicts_with = "config")]
     pub(crate) check: Option<PathBuf>,
-    /// Take messages on this port instead of 67 (dhcp6: 547)
+    /// Take messages on this port instead of the standard one (dhcp4: 67, dhcp6: 547)
     #[arg(short = 'p', value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: Option<u16>,
     /// Send all answers to this port
@@ -110,7 +110,7 @@ fn check(server: Server, path: &Path) -> Result<(), ServerError> {
     for warning in &warnings {
         eprintln!("{warning}");
     }
-    println!("{}: the configuration is sound, {subnets} subnets", path.display());
+    println!("{}: the configuration is sound, {}", path.display(), counted(subnets, "subnet"));
     Ok(())
 }
 

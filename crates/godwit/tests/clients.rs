@@ -4,13 +4,13 @@
 mod common;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
-use common::capture::{self, Capture};
+use common::capture;
 use common::link::{CLIENT_END, Link, SERVER_END};
-use common::{ServerProcess, TempFolder, require, run_bounded, waited_until};
+use common::scene::{Family, Scene};
+use common::{ServerProcess, TempFolder, figure, require, run_bounded, waited_until};
 
 /// What a client's hook script does: it configures the interface and nothing else of the machine.
 const HOOK: &str = r#"#!/bin/sh
@@ -41,111 +41,33 @@ fn configuration(folder: &Path, listening: &str) -> PathBuf {
     path
 }
 
-/// A client's program, ended with the value.
-struct ClientProcess(Child);
+const DHCP4: Family = Family {
+    server: "dhcp4",
+    join: |link| link.join(SERVER_END, CLIENT_END, "10.77.0.1/24"),
+    configuration: |folder| configuration(folder, r#""interfaces": [ "sv0" ]"#),
+    messages: "port 67 or port 68",
+    state_column: 9,
+    hook: HOOK,
+};
 
-impl ClientProcess {
-    fn signal(&self, name: &str) {
-        let pid = self.0.id().to_string();
-        Command::new("kill").args([&format!("-{name}"), &pid]).status().expect("kill runs");
-    }
-}
-
-impl Drop for ClientProcess {
-    fn drop(&mut self) {
-        self.0.kill().ok();
-        self.0.wait().ok();
-    }
-}
-
-/// A link with a server on it and a client that begins to ask.
-struct Scene {
-    // Ended before their namespaces and folder.
-    client: Option<ClientProcess>,
-    server: ServerProcess,
-    capture: Capture,
-    link: Link,
-    folder: TempFolder,
-}
-
-impl Scene {
-    /// `None`, said, when `tools` or the right to make namespaces is missing.
-    fn set(label: &str, letters: [char; 2], tools: &[&str]) -> Option<Self> {
-        if !require(tools) || !require(&["tcpdump", "tshark"]) {
-            return None;
-        }
-        let link = Link::new(letters)?;
-        let folder = TempFolder::new(label);
-        link.join(SERVER_END, CLIENT_END, "10.77.0.1/24");
-        let hook = folder.path().join("hook");
-        fs::write(&hook, HOOK).expect("the test's folder can be written");
-        fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).expect("it was made here");
-        let listening = format!(r#""interfaces": [ "{SERVER_END}" ]"#);
-        let config = configuration(folder.path(), &listening);
-        let mut tcpdump = link.at_server();
-        tcpdump.arg("tcpdump");
-        let file = folder.path().join("link.pcap");
-        let capture = Capture::start(tcpdump, SERVER_END, "port 67 or port 68", &file);
-        let server = ServerProcess::start_on_standard_ports(
-            link.at_server(),
-            "dhcp4",
-            &config,
-            folder.path(),
-        );
-        Some(Self { client: None, server, capture, link, folder })
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.folder.path().join(name).display().to_string()
-    }
-
-    /// Starts a client on its side of the link.
-    fn start(&mut self, words: &[&str]) {
-        let log = fs::File::create(self.folder.path().join("client.log")).expect("as above");
-        let mut command = self.link.at_client();
-        command.args(words).stdin(Stdio::null());
-        command.stdout(log.try_clone().expect("a second handle")).stderr(log);
-        self.client = Some(ClientProcess(command.spawn().expect("ip netns exec runs")));
-    }
-
-    /// Waits until the lease file has at least `count` rows, the last with state `state` (Kea: 0 is
-    /// assigned, 3 released).
-    fn wait_for_rows(&self, count: usize, state: &str) {
-        let leases = self.folder.path().join("leases.csv");
-        let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
-        let has_come = waited_until(|| {
-            let text = read(&leases);
-            let rows: Vec<&str> = text.lines().skip(1).collect();
-            let last_state = rows.last().and_then(|row| row.split(',').nth(9));
-            rows.len() >= count && last_state == Some(state)
-        });
-        let log = read(&self.folder.path().join("client.log"));
-        let rows = read(&leases);
-        assert!(has_come, "no {count} rows, the last in state {state}: {rows}\nclient: {log}");
-    }
-
-    /// Ends everything and looks at what went over the link.
-    fn judge(mut self) {
-        self.client = None;
-        self.capture.wait_for("dhcp.option.dhcp == 7");
-        let log = self.server.stop();
-        let captured = self.capture.end();
-        let wrong = format!("{} || (udp.port == 67 && !dhcp)", capture::MALFORMED);
-        assert_eq!(captured.packets(&[], &wrong), Vec::<String>::new());
-        let all = captured.packets(&FIELDS, "dhcp");
-        let count = |packet: &str| all.iter().filter(|known| known.starts_with(packet)).count();
-        // An offer is a frame that the server has built whole, both checksums included.
-        assert!(count("2|10.77.0.1|") > 0, "{all:#?}");
-        assert_eq!(count("2|"), all.iter().filter(|p| is_good_offer(p)).count(), "{all:#?}");
-        // Kept by unicast, and answered so; given back by unicast.
-        assert!(count("3|10.77.0.10|10.77.0.1|10.77.0.10|") > 0, "{all:#?}");
-        assert!(count("5|10.77.0.1|10.77.0.10|10.77.0.10|") > 0, "{all:#?}");
-        assert!(count("7|10.77.0.10|10.77.0.1|10.77.0.10|") > 0, "{all:#?}");
-        // Each message was taken in once, whichever kind of socket it came through.
-        for (name, kind) in [("DHCPDISCOVER", "1|"), ("DHCPREQUEST", "3|"), ("DHCPRELEASE", "7|")] {
-            let taken: usize = figures(&log, name).iter().sum();
-            assert_eq!(taken, count(kind), "{log}\n{all:#?}");
-        }
+/// Ends everything and looks at what went over the link.
+fn judge(scene: Scene) {
+    let ended = scene.end("dhcp.option.dhcp == 7");
+    let (log, captured) = (&ended.log, &ended.captured);
+    let wrong = format!("{} || (udp.port == 67 && !dhcp)", capture::MALFORMED);
+    assert_eq!(captured.packets(&[], &wrong), Vec::<String>::new());
+    let all = captured.packets(&FIELDS, "dhcp");
+    let count = |packet: &str| all.iter().filter(|known| known.starts_with(packet)).count();
+    // An offer is a frame that the server has built whole, both checksums included.
+    assert!(count("2|10.77.0.1|") > 0, "{all:#?}");
+    assert_eq!(count("2|"), all.iter().filter(|p| is_good_offer(p)).count(), "{all:#?}");
+    // Kept by unicast, and answered so; given back by unicast.
+    assert!(count("3|10.77.0.10|10.77.0.1|10.77.0.10|") > 0, "{all:#?}");
+    assert!(count("5|10.77.0.1|10.77.0.10|10.77.0.10|") > 0, "{all:#?}");
+    assert!(count("7|10.77.0.10|10.77.0.1|10.77.0.10|") > 0, "{all:#?}");
+    // Each message was taken in once, whichever kind of socket it came through.
+    for (name, kind) in [("DHCPDISCOVER", "1|"), ("DHCPREQUEST", "3|"), ("DHCPRELEASE", "7|")] {
+        assert_eq!(figure(log, name), count(kind), "{log}\n{all:#?}");
     }
 }
 
@@ -177,18 +99,9 @@ fn is_good_offer(packet: &str) -> bool {
     packet.starts_with("2|") && packet.ends_with("|1|1")
 }
 
-/// The numbers behind `name` in the server's last words, one for each shard that has one.
-fn figures(log: &str, name: &str) -> Vec<usize> {
-    log.lines()
-        .filter(|line| line.contains(" shard "))
-        .flat_map(|line| line.split([',', ':']))
-        .filter_map(|part| part.trim().strip_prefix(name)?.trim().parse().ok())
-        .collect()
-}
-
 #[test]
 fn dhclient_gets_keeps_and_releases_an_address() {
-    let Some(mut scene) = Scene::set("dhclient", ['g', 'h'], &["dhclient"]) else { return };
+    let Some(mut scene) = Scene::set(&DHCP4, "dhclient", ['g', 'h'], &["dhclient"]) else { return };
     let files = [scene.path("hook"), scene.path("dhclient.leases"), scene.path("dhclient.pid")];
     let [hook, leases, pid] = files.each_ref().map(String::as_str);
     let common = ["-cf", "/dev/null", "-sf", hook, "-lf", leases, "-pf", pid, CLIENT_END];
@@ -196,12 +109,12 @@ fn dhclient_gets_keeps_and_releases_an_address() {
     scene.wait_for_rows(2, "0");
     scene.start(&[&["dhclient", "-r"], &common[..]].concat());
     scene.wait_for_rows(3, "3");
-    scene.judge();
+    judge(scene);
 }
 
 #[test]
 fn udhcpc_gets_keeps_and_releases_an_address() {
-    let Some(mut scene) = Scene::set("udhcpc", ['i', 'j'], &["udhcpc"]) else { return };
+    let Some(mut scene) = Scene::set(&DHCP4, "udhcpc", ['i', 'j'], &["udhcpc"]) else { return };
     let hook = scene.path("hook");
     // With the broadcast flag set.
     scene.start(&["udhcpc", "-f", "-B", "-i", CLIENT_END, "-s", &hook]);
@@ -212,16 +125,16 @@ fn udhcpc_gets_keeps_and_releases_an_address() {
         String::from_utf8_lossy(&output.stdout).contains("10.77.0.10/")
     };
     assert!(waited_until(has_address), "the hook gives the interface its address");
-    scene.client.as_ref().expect("it was started").signal("USR1");
+    scene.client().signal("USR1");
     scene.wait_for_rows(2, "0");
-    scene.client.as_ref().expect("it was started").signal("USR2");
+    scene.client().signal("USR2");
     scene.wait_for_rows(3, "3");
-    scene.judge();
+    judge(scene);
 }
 
 #[test]
 fn dhcpcd_gets_keeps_and_releases_an_address() {
-    let Some(mut scene) = Scene::set("dhcpcd", ['k', 'l'], &["dhcpcd"]) else { return };
+    let Some(mut scene) = Scene::set(&DHCP4, "dhcpcd", ['k', 'l'], &["dhcpcd"]) else { return };
     let hook = scene.path("hook");
     // `ip netns exec` gives it mounts of its own: it sees none of the machine's leases and sockets.
     let script = format!(
@@ -231,12 +144,12 @@ fn dhcpcd_gets_keeps_and_releases_an_address() {
     scene.start(&["sh", "-c", &script]);
     scene.wait_for_rows(2, "0");
     // Another dhcpcd tells it, over the socket that the mounts of the first one hide.
-    let pid = scene.client.as_ref().expect("it was started").0.id().to_string();
+    let pid = scene.client().pid().to_string();
     let mut nsenter = Command::new("nsenter");
     nsenter.args(["--target", &pid, "--mount", "--net", "dhcpcd", "-4", "-k", CLIENT_END]);
     run_bounded(&mut nsenter);
     scene.wait_for_rows(3, "3");
-    scene.judge();
+    judge(scene);
 }
 
 /// One exchange by udhcpc on `interface`; whether it got an address.

@@ -3,12 +3,10 @@
 
 mod common;
 
-use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use common::capture::{self, Capture};
+use common::perfdhcp::{figures, keys};
 use common::{ServerProcess, TempFolder, configuration, is_root, require, run_bounded};
 
 fn perfdhcp(server: &ServerProcess, arguments: &[&str]) -> String {
@@ -20,20 +18,6 @@ fn perfdhcp(server: &ServerProcess, arguments: &[&str]) -> String {
             .args(["-N", &server.port.to_string(), "127.0.0.1"]),
     );
     String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-/// The first number behind each `label`.
-fn figures(report: &str, label: &str) -> Vec<u64> {
-    report
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix(label))
-        .filter_map(|rest| rest.trim().split(' ').next()?.parse().ok())
-        .collect()
-}
-
-fn addresses(leases: &Path) -> BTreeSet<String> {
-    let text = fs::read_to_string(leases).expect("the lease file is there");
-    text.lines().skip(1).filter_map(|row| Some(row.split(',').next()?.to_owned())).collect()
 }
 
 #[test]
@@ -50,7 +34,7 @@ fn it_drops_nothing_and_leaves_every_lease_in_the_file() {
     assert_eq!(received.len(), 2, "{report}");
     assert!(received[1] >= 1000, "{report}");
     server.kill();
-    let leases = addresses(&folder.path().join("leases.csv"));
+    let leases = keys(&folder.path().join("leases.csv"));
     assert!(leases.len() as u64 >= received[1], "{} rows, {received:?}", leases.len());
 
     let server = ServerProcess::start(&config, folder.path());
@@ -61,7 +45,7 @@ fn it_drops_nothing_and_leaves_every_lease_in_the_file() {
         perfdhcp(&server, &["-r", "200", "-n", "200", "-n", "200", "-b", "mac=00:0c:01:aa:00:00"]);
     assert_eq!(figures(&again, "drops:"), [0, 0], "{again}");
     server.stop();
-    assert!(addresses(&folder.path().join("leases.csv")).len() >= leases.len() + 200);
+    assert!(keys(&folder.path().join("leases.csv")).len() >= leases.len() + 200);
 }
 
 #[test]

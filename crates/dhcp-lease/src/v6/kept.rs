@@ -58,7 +58,10 @@ impl Leased for V6 {
         row.to_lease()
     }
 
-    fn take_apart(lease: Lease) -> Loaded<Self> {
+    fn take_apart(mut lease: Lease) -> Loaded<Self> {
+        if lease.duid.octets() == KEAS_EMPTY_DUID {
+            lease.duid = ClientId::new(&[]);
+        }
         let hardware = KeptHardware::of(&lease.hardware, lease.duid.octets());
         Loaded {
             address: lease.resource,
@@ -85,6 +88,9 @@ impl Leased for V6 {
         }
     }
 }
+
+/// What Kea keeps as the DUID of a lease that is nobody's.
+const KEAS_EMPTY_DUID: &[u8] = &[0; 3];
 
 /// A hardware address in few octets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -289,5 +295,41 @@ mod tests {
             assert_eq!(kept, expected);
             assert_eq!(kept.address(duid, kept.boxed(hardware)), hardware);
         }
+    }
+
+    #[test]
+    fn a_declined_lease_of_keas_is_nobodys() {
+        let table = crate::v6::LeaseTable::new(1);
+        let declined = Lease {
+            resource: Resource::address("2001:db8::1".parse().unwrap()),
+            duid: ClientId::new(KEAS_EMPTY_DUID),
+            iaid: 9,
+            valid_lifetime_s: 100,
+            preferred_lifetime_s: 0,
+            cltt_s: 5,
+            subnet_id: 1,
+            pool_id: 0,
+            fqdn_fwd: false,
+            fqdn_rev: false,
+            hostname: "".into(),
+            hardware: HardwareAddress::NONE,
+            hardware_source: HardwareSource::Unknown,
+            state: LeaseState::Declined,
+            user_context: "".into(),
+        };
+        table.load(declined.clone());
+        let mut facts = crate::v6::Facts::default();
+        let identity =
+            IaIdentity { duid: KEAS_EMPTY_DUID, kind: IaKind::Address, iaid: declined.iaid };
+        let keys = crate::v6::FetchKeys {
+            identity,
+            addresses: [Some(declined.resource), None],
+            pools: &table.pools(),
+            candidate_pools: &[],
+            is_candidate_spare: false,
+        };
+        table.fetch(base::Now::default(), 0, &keys, &mut facts);
+        assert_eq!(facts.mine_count, 0);
+        assert_eq!(facts.asked[0].map(|slot| slot.owner), Some(crate::Owner::Nobody));
     }
 }

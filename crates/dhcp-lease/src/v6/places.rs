@@ -3,9 +3,9 @@
 //! A pool's resources lie in extents, so that their free bits follow each other. Pools of up to
 //! [`WHOLE`] resources are opened when they are configured; of a larger one as many as its share
 //! of the space of places allows (16 million at most) are reserved and opened as they are used up,
-//! twice as many each time. What a client asks for or a lease file names beyond that gets a single
-//! place. It keeps it when an extent is opened over it: the extent has its free bit then, and the
-//! single place its slot.
+//! twice as many each time, and as far as a loaded lease needs. What a client asks for beyond what
+//! is open, and leases beyond what is reserved, get single places. They keep them when an extent is
+//! opened over them: the extent has the free bit then, and the single place the slot.
 //!
 //! Reading waits for nobody where only extents are: which extents there are is published as a
 //! whole, and how much of one is open is a number. Single places are found in a striped map.
@@ -143,6 +143,12 @@ impl Dictionary {
     #[cfg(test)]
     pub(crate) fn reserved(&self) -> u32 {
         self.given().next_extent
+    }
+
+    /// Single places.
+    #[cfg(test)]
+    pub(crate) fn singles(&self) -> u32 {
+        self.given().singles
     }
 
     /// Whether a single place was given to any of `extent`'s resources.

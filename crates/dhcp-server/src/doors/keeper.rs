@@ -1,5 +1,6 @@
 //! Opening and closing doors to match a plan, whatever is open already.
 
+use std::io::ErrorKind;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -20,6 +21,17 @@ const SEND_BUFFER_BYTES: usize = 4 << 20;
 /// Spreads the datagrams of a socket's port over as many sockets.
 pub(crate) type Steer = fn(&UdpSocket, u32) -> Result<(), std::io::Error>;
 
+/// What came of opening doors.
+#[derive(Debug, Default)]
+pub(super) struct Opening {
+    /// The places that are open now and were not.
+    pub(super) opened: Vec<Place>,
+    /// Those whose address the kernel does not let anyone use yet.
+    pub(super) tentative: Vec<Place>,
+    /// Why others could not be opened.
+    pub(super) problems: Vec<NetError>,
+}
+
 /// Knows every door that is open.
 #[derive(Debug)]
 pub(super) struct Keeper {
@@ -36,9 +48,9 @@ impl Keeper {
         Self { port, shards, steer, open: Vec::new(), next_id: 0 }
     }
 
-    /// True when nothing is open.
-    pub(super) const fn is_empty(&self) -> bool {
-        self.open.is_empty()
+    /// True when no door is open through which an answer could leave. A group's is none.
+    pub(super) fn is_mute(&self) -> bool {
+        self.open.iter().all(|(place, _)| place.kind == Kind::Group)
     }
 
     /// Gives up the doors that `plan` does not have; their places. They close when the shards let go
@@ -51,10 +63,9 @@ impl Keeper {
         given_up.into_iter().map(|(place, _)| place).collect()
     }
 
-    /// Opens the doors that `plan` has and that are not open: their places, and why others could not
-    /// be opened.
-    pub(super) fn open(&mut self, plan: &Plan) -> (Vec<Place>, Vec<NetError>) {
-        let (mut opened, mut problems) = (Vec::new(), Vec::new());
+    /// Opens the doors that `plan` has and that are not open.
+    pub(super) fn open(&mut self, plan: &Plan) -> Opening {
+        let mut opening = Opening::default();
         for place in &plan.places {
             if self.open.iter().any(|(known, _)| known == place) {
                 continue;
@@ -63,13 +74,16 @@ impl Keeper {
                 Ok(sockets) => {
                     let doors = self.doors_of(place, sockets);
                     self.open.push((place.clone(), doors));
-                    opened.push(place.clone());
+                    opening.opened.push(place.clone());
                 }
-                Err(problem) => problems.push(problem),
+                Err(problem) if is_tentative(place, &problem) => {
+                    opening.tentative.push(place.clone());
+                }
+                Err(problem) => opening.problems.push(problem),
             }
         }
-        problems.extend(self.share_broadcasts().err());
-        (opened, problems)
+        opening.problems.extend(self.share_broadcasts().err());
+        opening
     }
 
     fn open_one(&self, place: &Place) -> Result<Vec<Socket>, NetError> {
@@ -170,4 +184,12 @@ impl Keeper {
             addresses: plan.addresses.clone(),
         }
     }
+}
+
+/// Whether `problem` is that duplicate address detection has not ended (RFC 4862 §5.4): the address
+/// is the interface's, or it would not be planned for, and yet cannot be bound to.
+fn is_tentative(place: &Place, problem: &NetError) -> bool {
+    place.kind == Kind::Udp
+        && place.address.is_ipv6()
+        && problem.cause().kind() == ErrorKind::AddrNotAvailable
 }

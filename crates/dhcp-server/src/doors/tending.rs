@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use base::time::NS_PER_MS;
 use netio::interface::{self, Interface};
-use netio::{InterfaceWatch, NetError, PollFd};
+use netio::{InterfaceWatch, PollFd};
 
-use super::keeper::{Keeper, Steer};
+use super::keeper::{Keeper, Opening, Steer};
 use super::listening::Listening;
 use super::plan::{Plan, plan};
 use super::{Doors, Place};
@@ -38,8 +38,20 @@ pub(crate) struct Tending {
 
 /// What came of a look.
 struct Findings {
-    problems: Vec<NetError>,
-    missing: Vec<String>,
+    /// What is wrong.
+    wrong: Vec<String>,
+    /// What is not there yet, and comes by itself.
+    awaited: Vec<String>,
+}
+
+impl Findings {
+    fn new(opening: &Opening, missing: Vec<String>) -> Self {
+        let failed = opening.problems.iter().map(ToString::to_string);
+        let awaited = opening.tentative.iter().map(|place| {
+            format!("waiting for {place}: the kernel still makes sure that nobody else has it")
+        });
+        Self { wrong: failed.chain(missing).collect(), awaited: awaited.collect() }
+    }
 }
 
 impl Tending {
@@ -73,14 +85,18 @@ impl Tending {
         tending.watch_if_wanted();
         tending.machine = list()?;
         let plan = plan(&tending.listening, &tending.machine);
-        let (_, problems) = tending.keeper.open(&plan);
+        let opening = tending.keeper.open(&plan);
         let doors = Arc::new(tending.keeper.doors(&plan, &tending.machine));
         tending.published = Arc::new(Published::new(doors, shards.into()));
-        let findings = Findings { problems, missing: plan.missing };
-        if tending.keeper.is_empty() && tending.retries_left == 0 && findings.missing.is_empty() {
-            let first = findings.problems.into_iter().next();
+        let findings = Findings::new(&opening, plan.missing);
+        let is_hopeless = tending.retries_left == 0
+            && findings.awaited.is_empty()
+            && findings.wrong.len() == opening.problems.len();
+        if tending.keeper.is_mute() && is_hopeless {
+            let first = opening.problems.into_iter().next();
             return Err(first.map_or(ServerError::NoInterfaces, ServerError::Socket));
         }
+        tell(&opening.opened, "listening on");
         tending.settle(findings, now_ns)?;
         Ok(tending)
     }
@@ -159,14 +175,11 @@ impl Tending {
             // What is opened next may need the address of what is closed now.
             self.publish(&plan, wake);
         }
-        let (opened, problems) = self.keeper.open(&plan);
+        let opening = self.keeper.open(&plan);
         self.publish(&plan, wake);
-        let tell = |places: &[Place], what: &str| {
-            places.iter().for_each(|place| line(Severity::Info, &format!("{what} {place}")));
-        };
         tell(&given_up, "no longer listening on");
-        tell(&opened, "listening on");
-        self.settle(Findings { problems, missing: plan.missing }, now_ns)
+        tell(&opening.opened, "listening on");
+        self.settle(Findings::new(&opening, plan.missing), now_ns)
     }
 
     fn publish(&self, plan: &Plan, wake: &impl Fn()) {
@@ -179,20 +192,28 @@ impl Tending {
 
     /// Tells what is new among the problems, and decides whether to try again.
     fn settle(&mut self, findings: Findings, now_ns: u64) -> Result<(), ServerError> {
-        let failed: Vec<String> = findings.problems.iter().map(ToString::to_string).collect();
-        let all: Vec<String> = failed.iter().chain(&findings.missing).cloned().collect();
+        let all: Vec<String> = findings.wrong.iter().chain(&findings.awaited).cloned().collect();
         let may_retry = !all.is_empty() && self.retries_left > 0;
         let wait_ns = u64::from(self.listening.retry_wait_ms) * NS_PER_MS;
         self.due_ns = may_retry.then_some(now_ns + wait_ns);
         if !all.is_empty() && !may_retry && self.listening.require_all {
             return Err(ServerError::NotListening(all.join("; ")));
         }
-        for problem in all.iter().filter(|problem| !self.told.contains(problem)) {
-            line(Severity::Warn, &format!("not listening everywhere: {problem}"));
+        let extent = if self.keeper.is_mute() { "anywhere" } else { "everywhere" };
+        let is_new = |text: &&String| !self.told.contains(text);
+        for problem in findings.wrong.iter().filter(is_new) {
+            line(Severity::Warn, &format!("not listening {extent}: {problem}"));
+        }
+        for text in findings.awaited.iter().filter(is_new) {
+            line(Severity::Info, text);
         }
         self.told = all;
         Ok(())
     }
+}
+
+fn tell(places: &[Place], what: &str) {
+    places.iter().for_each(|place| line(Severity::Info, &format!("{what} {place}")));
 }
 
 fn list() -> Result<Vec<Interface>, ServerError> {

@@ -61,6 +61,13 @@ pub(crate) struct Captured {
 }
 
 impl Captured {
+    /// The DHCPv6 messages with octets that belong to no option or are missing from one, in
+    /// hexadecimal; tshark passes over a few of them at the end.
+    pub(crate) fn badly_framed_dhcpv6(&self) -> Vec<String> {
+        let messages = self.packets(&["-T", "fields", "-e", "udp.payload"], "dhcpv6");
+        messages.into_iter().filter(|message| !is_whole(&octets(message))).collect()
+    }
+
     /// One line for each packet that passes `filter`, read with `options`.
     pub(crate) fn packets(&self, options: &[&str], filter: &str) -> Vec<String> {
         let mut tshark = Command::new("tshark");
@@ -69,4 +76,32 @@ impl Captured {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
     }
+}
+
+fn octets(hexadecimal: &str) -> Vec<u8> {
+    let digits: Vec<char> = hexadecimal.chars().filter(char::is_ascii_hexdigit).collect();
+    let pairs = digits.chunks(2).map(|pair| pair.iter().collect::<String>());
+    pairs.map(|pair| u8::from_str_radix(&pair, 16).expect("they are digits")).collect()
+}
+
+/// Whether the options of a DHCPv6 message fill it (RFC 9915 §8, §9).
+fn is_whole(message: &[u8]) -> bool {
+    let head_len = if matches!(message, [12 | 13, ..]) { 34 } else { 4 };
+    message.get(head_len..).is_some_and(options_fill)
+}
+
+/// Whether `octets` are options to their end, and so are those inside of them.
+fn options_fill(octets: &[u8]) -> bool {
+    let [code_high, code, len_high, len, rest @ ..] = octets else { return octets.is_empty() };
+    let len = usize::from(u16::from_be_bytes([*len_high, *len]));
+    let Some((value, rest)) = rest.split_at_checked(len) else { return false };
+    let is_value_whole = match (*code_high, *code) {
+        // IA_NA and IA_PD, IAADDR, IAPREFIX: fields, then options.
+        (0, 3 | 25) => value.get(12..).is_some_and(options_fill),
+        (0, 5) => value.get(24..).is_some_and(options_fill),
+        (0, 26) => value.get(25..).is_some_and(options_fill),
+        (0, 9) => is_whole(value),
+        _ => true,
+    };
+    is_value_whole && options_fill(rest)
 }

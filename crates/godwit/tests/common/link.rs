@@ -1,5 +1,7 @@
 //! Two namespaces with a veth pair between them: a server's link and a client on it.
 
+use std::net::{SocketAddrV6, UdpSocket};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use testbed::namespace;
@@ -66,6 +68,18 @@ impl Link {
     fn raise(&self, server_end: &str, client_end: &str) {
         self.ip_at_server(&format!("link set {server_end} up"));
         self.ip_at_client(&format!("link set {client_end} up"));
+    }
+
+    /// A socket of another program on the server's side, at `port` of `address` on `interface`.
+    pub(crate) fn squat(&self, interface: &str, address: &str, port: u16) -> UdpSocket {
+        let address = address.parse().expect("an IPv6 address");
+        let path = format!("/run/netns/{}", self.server);
+        let open = || {
+            netio::namespace::enter(Path::new(&path)).expect("root may");
+            let index = netio::interface::named(interface).expect("it is there").index;
+            UdpSocket::bind(SocketAddrV6::new(address, port, 0, index)).expect("it is free")
+        };
+        std::thread::scope(|scope| scope.spawn(open).join()).expect("it does not panic")
     }
 
     /// `ip` on the server's side.

@@ -5,6 +5,8 @@
 
 pub(crate) mod capture;
 pub(crate) mod link;
+pub(crate) mod perfdhcp;
+pub(crate) mod scene;
 pub(crate) mod trace;
 
 use std::fs;
@@ -63,6 +65,30 @@ pub(crate) fn configuration(folder: &Path, durability: &str, shards: u16) -> Pat
                             "pools": [ {{ "pool": "127.1.0.1 - 127.1.255.254" }} ] }} ]
         }} }}"#,
         folder.join("leases.csv").display()
+    );
+    fs::write(&path, text).expect("the test's folder can be written");
+    path
+}
+
+/// Writes a DHCPv6 configuration for two shards that listen at `interfaces` (JSON), with the
+/// globals `further` and the subnets `subnets`; its path.
+pub(crate) fn configuration6(
+    folder: &Path,
+    interfaces: &str,
+    further: &str,
+    subnets: &str,
+) -> PathBuf {
+    let path = folder.join("dhcp6.conf");
+    let text = format!(
+        r#"{{ "Dhcp6": {{
+            "interfaces-config": {{ "interfaces": [ {interfaces} ] }},
+            "data-directory": "{}",
+            "lease-database": {{ "type": "memfile", "name": "leases.csv", "lfc-interval": 0 }},
+            "user-context": {{ "godwit": {{ "durability": "always", "shards": 2 }} }},
+            "valid-lifetime": 3600, {further}
+            "subnet6": [ {subnets} ]
+        }} }}"#,
+        folder.display()
     );
     fs::write(&path, text).expect("the test's folder can be written");
     path
@@ -194,6 +220,15 @@ impl Drop for ServerProcess {
             self.child.wait().ok();
         }
     }
+}
+
+/// The sum of the numbers behind `name` in a server's last words, one for each shard that has one.
+pub(crate) fn figure(log: &str, name: &str) -> usize {
+    log.lines()
+        .filter(|line| line.contains(" shard "))
+        .flat_map(|line| line.split([',', ':']))
+        .filter_map(|part| part.trim().strip_prefix(name)?.trim().parse::<usize>().ok())
+        .sum()
 }
 
 /// Waits until `is_done`, at most half a minute; whether it came to that.

@@ -175,6 +175,7 @@ fn what_is_loaded_in_a_huge_pool_is_given_again_when_it_ends() {
     for offset in 0..30_000 {
         load(&table, resource(&huge(), offset), offset as u32);
     }
+    assert_eq!(table.places.singles(), 0, "places are opened for them");
     assert_eq!(candidate(&table, &pools, 0, 1).unwrap().address, resource(&huge(), 30_000));
     let ended = START.after_ns(200 * super::SECOND_NS);
     while table.sweep(ended, 0, 1 << 16).is_more_due {}

@@ -1,0 +1,300 @@
+//! Debian's DHCPv6 clients on the server's own link: each gets an address and a prefix, keeps them
+//! and gives them back for others to have; what went over the link is sound.
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::capture;
+use common::link::{CLIENT_ADDRESS, CLIENT_END, Link, SERVER_ADDRESS, SERVER_END};
+use common::scene::{ClientProcess, Family, Scene, write_hook};
+use common::{
+    ServerProcess, TempFolder, configuration6, figure, require, run_bounded, waited_until,
+};
+
+/// Tells what dhclient and dhcpcd say that they have, one lease a line.
+const HOOK: &str = r#"#!/bin/sh
+for lease in "$new_ip6_address" "$new_ip6_prefix" "$new_dhcp6_ia_na1_ia_addr1" \
+    "${new_dhcp6_ia_pd1_prefix1:+$new_dhcp6_ia_pd1_prefix1/$new_dhcp6_ia_pd1_prefix1_length}"
+do
+    [ -z "$lease" ] || echo "$reason $lease" >> "$0.heard"
+done
+"#;
+
+const DHCP6: Family = Family {
+    server: "dhcp6",
+    join: |link| {
+        link.join_by_ipv6(SERVER_END, CLIENT_END);
+        link.ip_at_server("addr add 2001:db8:1::1/64 dev sv0 nodad");
+    },
+    // It listens at that address too, and yet answers from the link's.
+    configuration: |folder| {
+        configuration(folder, r#""sv0/2001:db8:1::1""#, &[SERVER_END], Supply::One)
+    },
+    messages: "port 546 or port 547",
+    state_column: 13,
+    hook: HOOK,
+};
+
+/// What each link has to give.
+#[derive(Clone, Copy)]
+enum Supply {
+    /// One address and one prefix.
+    One,
+    /// More than a test needs.
+    Plenty,
+}
+
+fn configuration(folder: &Path, interfaces: &str, links: &[&str], supply: Supply) -> PathBuf {
+    let (last, prefix_len) = match supply {
+        Supply::One => ("10", 56),
+        Supply::Plenty => ("ff", 48),
+    };
+    let subnets: Vec<String> = (1..)
+        .zip(links)
+        .map(|(id, link)| {
+            format!(
+                r#"{{ "id": {id}, "subnet": "2001:db8:{id}::/64", "interface": "{link}",
+                      "pools": [ {{ "pool": "2001:db8:{id}::10 - 2001:db8:{id}::{last}" }} ],
+                      "pd-pools": [ {{ "prefix": "2001:db8:{id}00::", "prefix-len": {prefix_len},
+                                       "delegated-len": 56 }} ] }}"#
+            )
+        })
+        .collect();
+    let further = r#""renew-timer": 2, "rebind-timer": 3000, "cache-threshold": 0.0,
+        "option-data": [ { "name": "dns-servers", "data": "2001:db8::53" } ],"#;
+    configuration6(folder, interfaces, further, &subnets.join(",\n"))
+}
+
+/// What the pools of the first link hold, as a client writes it.
+const LEASES: [&str; 2] = ["2001:db8:100::/56", "2001:db8:1::10"];
+
+/// The last row of each address and prefix, which is written as a client writes it.
+fn rows(leases: &str) -> BTreeMap<String, Vec<&str>> {
+    let rows = leases.lines().skip(1).map(|row| row.split(',').collect::<Vec<_>>());
+    rows.map(|row| match (row[6], row[8]) {
+        ("0", "128") => (row[0].to_owned(), row),
+        ("2", len) => (format!("{}/{len}", row[0]), row),
+        other => panic!("no lease is of this type and length: {other:?}"),
+    })
+    .collect()
+}
+
+/// What client number `number` by dhclient is started with: it has an identity of its own.
+fn dhclient(scene: &Scene, number: usize, duid_type: &str) -> Vec<String> {
+    let leases = scene.path(&format!("dhclient{number}.leases"));
+    let pid = scene.path(&format!("dhclient{number}.pid"));
+    let hook = scene.path("hook");
+    let words = ["dhclient", "-6", "-N", "-P", "-D", duid_type, "-cf", "/dev/null", "-sf", &hook];
+    let files = ["-lf", &leases, "-pf", &pid, CLIENT_END];
+    words.iter().chain(&files).map(|word| (*word).to_owned()).collect()
+}
+
+fn start(scene: &mut Scene, words: &[String], further: &[&str]) {
+    let words = words.iter().map(String::as_str);
+    scene.start(&words.chain(further.iter().copied()).collect::<Vec<_>>());
+}
+
+/// Waits until both leases of the scene are in state `state`, by at least `count` rows.
+fn wait_for_both(scene: &Scene, count: usize, state: &str) {
+    scene.wait_for_rows(count, state);
+    let leases = scene.read("leases.csv");
+    let are_all = waited_until(|| {
+        let text = scene.read("leases.csv");
+        // The last line may be on its way.
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        rows(whole).values().filter(|row| row[13] == state).count() == LEASES.len()
+    });
+    assert!(are_all, "not all in state {state}: {leases}");
+}
+
+/// Ends a scene in which a client has released its leases: what it said that it had is what was
+/// leased, another client gets the same, and what went over the link is sound.
+fn judge(mut scene: Scene) {
+    let heard = scene.read("hook.heard");
+    for what in ["BOUND6", "RENEW6"] {
+        let said: BTreeSet<&str> =
+            heard.lines().filter_map(|line| line.strip_prefix(what)).map(str::trim).collect();
+        assert_eq!(said, BTreeSet::from(LEASES), "{what}: {heard}");
+    }
+    let released = scene.read("leases.csv");
+    let released = rows(&released);
+    assert!(released.keys().eq(LEASES), "{released:#?}");
+
+    let words = dhclient(&scene, 2, "LL");
+    start(&mut scene, &words, &["-d", "-1"]);
+    let count = scene.read("leases.csv").lines().count() - 1;
+    wait_for_both(&scene, count + LEASES.len(), "0");
+    let again = scene.read("leases.csv");
+    let again = rows(&again);
+    assert!(again.keys().eq(LEASES), "{again:#?}");
+    for (lease, row) in &again {
+        assert!(row[1].starts_with("00:03:00:01:"), "the other client's: {row:?}");
+        assert_ne!(row[1], released[lease][1]);
+    }
+
+    let ended = scene.end("dhcpv6.msgtype == 7 && dhcpv6.duidll.hwtype");
+    let (log, captured) = (&ended.log, &ended.captured);
+    let wrong = format!("{} || (udp && !dhcpv6)", capture::MALFORMED);
+    assert_eq!(captured.packets(&[], &wrong), Vec::<String>::new());
+    assert_eq!(captured.badly_framed_dhcpv6(), Vec::<String>::new());
+    let all = captured.packets(&FIELDS, "dhcpv6");
+    let count = |packet: String| all.iter().filter(|known| **known == packet).count();
+    // Everything is multicast, and answered from the link's own address.
+    let asked = |kind: u8| count(format!("{kind}|{CLIENT_ADDRESS}|ff02::1:2|546|547"));
+    let answered = |kind: u8| count(format!("{kind}|{SERVER_ADDRESS}|{CLIENT_ADDRESS}|547|546"));
+    let mut sum = answered(2) + answered(7);
+    for (name, kind) in [("SOLICIT", 1), ("REQUEST", 3), ("RENEW", 5), ("RELEASE", 8)] {
+        assert!(asked(kind) > 0, "{name}: {all:#?}");
+        // It was taken in once.
+        assert_eq!(figure(log, name), asked(kind), "{log}\n{all:#?}");
+        sum += asked(kind);
+    }
+    assert_eq!(sum, all.len(), "{all:#?}");
+    assert_eq!(answered(2), asked(1), "{all:#?}");
+    assert_eq!(answered(7), asked(3) + asked(5) + asked(8), "{all:#?}");
+}
+
+/// What tshark says of each message: kind, addresses, ports.
+const FIELDS: [&str; 16] = [
+    "-T",
+    "fields",
+    "-E",
+    "separator=|",
+    "-E",
+    "occurrence=f",
+    "-e",
+    "dhcpv6.msgtype",
+    "-e",
+    "ipv6.src",
+    "-e",
+    "ipv6.dst",
+    "-e",
+    "udp.srcport",
+    "-e",
+    "udp.dstport",
+];
+
+#[test]
+fn dhclient_gets_keeps_and_releases_an_address_and_a_prefix() {
+    let Some(mut scene) = Scene::set(&DHCP6, "dhclient6", ['g', 'h'], &["dhclient"]) else {
+        return;
+    };
+    let words = dhclient(&scene, 1, "LLT");
+    start(&mut scene, &words, &["-d", "-1"]);
+    wait_for_both(&scene, 4, "0");
+    wait_for_renewal(&scene);
+    start(&mut scene, &words, &["-r"]);
+    wait_for_both(&scene, 6, "3");
+    judge(scene);
+}
+
+#[test]
+fn dhcpcd_gets_keeps_and_releases_an_address_and_a_prefix() {
+    let Some(mut scene) = Scene::set(&DHCP6, "dhcpcd6", ['i', 'j'], &["dhcpcd", "dhclient"]) else {
+        return;
+    };
+    let config = scene.path("dhcpcd.conf");
+    let asked = format!(
+        "duid\nipv6only\nnoipv6rs\nscript {}\ninterface {CLIENT_END}\nia_na 1\nia_pd 2\n",
+        scene.path("hook")
+    );
+    fs::write(&config, asked).expect("the test's folder can be written");
+    // `ip netns exec` gives it mounts of its own: it sees none of the machine's leases and sockets.
+    let script = format!(
+        "mount -t tmpfs tmpfs /var/lib/dhcpcd && mount -t tmpfs tmpfs /run && \
+         exec dhcpcd -6 -B -f '{config}' {CLIENT_END}"
+    );
+    scene.start(&["sh", "-c", &script]);
+    wait_for_both(&scene, 4, "0");
+    wait_for_renewal(&scene);
+    // Another dhcpcd tells it, over the socket that the mounts of the first one hide.
+    let pid = scene.client().pid().to_string();
+    let mut nsenter = Command::new("nsenter");
+    nsenter.args(["--target", &pid, "--mount", "--net", "dhcpcd", "-6", "-k", CLIENT_END]);
+    run_bounded(&mut nsenter);
+    wait_for_both(&scene, 6, "3");
+    judge(scene);
+}
+
+/// Waits until the client has told its hook that it keeps what it has.
+fn wait_for_renewal(scene: &Scene) {
+    let has_renewed = || {
+        let heard = scene.read("hook.heard");
+        LEASES.iter().all(|lease| heard.contains(&format!("RENEW6 {lease}\n")))
+    };
+    assert!(waited_until(has_renewed), "{}", scene.read("hook.heard"));
+}
+
+/// One exchange by dhclient on `interface`, where `subnet` is served.
+fn one_exchange(link: &Link, folder: &Path, interface: &str, subnet: u8, server: &ServerProcess) {
+    // Addresses that are still tentative are no good to dhclient.
+    let is_ready = || {
+        let words = ["ip", "-6", "addr", "show", "dev", interface, "scope", "link"];
+        let output = link.at_client().args(words).output().expect("ip runs");
+        let text = String::from_utf8_lossy(&output.stdout);
+        text.contains("inet6 fe80:") && !text.contains("tentative")
+    };
+    assert!(waited_until(is_ready), "{interface} gets a link-local address");
+    let [hook, leases, pid, log] = ["hook", "leases", "pid", "log"]
+        .map(|name| folder.join(format!("{interface}.{name}")).display().to_string());
+    write_hook(Path::new(&hook), HOOK);
+    for left in [&leases, &format!("{hook}.heard")] {
+        fs::remove_file(left).ok();
+    }
+    let words = ["dhclient", "-6", "-N", "-P", "-d", "-1", "-D", "LL", "-cf", "/dev/null"];
+    let words = [&words[..], &["-sf", &hook, "-lf", &leases, "-pf", &pid, interface]].concat();
+    let client = ClientProcess::start(link, &words, Path::new(&log));
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let pools = [format!("2001:db8:{subnet}::"), format!("2001:db8:{subnet}00:")];
+    let is_bound = || {
+        let heard = read(&format!("{hook}.heard"));
+        pools.iter().all(|pool| heard.contains(&format!("BOUND6 {pool}")))
+    };
+    assert!(waited_until(is_bound), "{interface}: {}{}", read(&log), server.log());
+    drop(client);
+}
+
+#[test]
+fn interfaces_that_come_later_are_served_without_a_restart() {
+    if !require(&["dhclient"]) {
+        return;
+    }
+    let Some(link) = Link::new(['k', 'l']) else { return };
+    let folder = TempFolder::new("interfaces6");
+    let folder = folder.path();
+    let links = ["sv0", "sv1"];
+    link.join_by_ipv6("sv1", "cv1");
+    let config = configuration(folder, r#""sv0""#, &links, Supply::Plenty);
+    let server = ServerProcess::start_on_standard_ports(link.at_server(), "dhcp6", &config, folder);
+    server.wait_for("this machine has no interface `sv0`");
+    // Its link-local address comes by itself and cannot be used at first.
+    link.join("sv0", "cv0", "2001:db8:1::1/64");
+    server.wait_for("listening on sv0, fe80::");
+    one_exchange(&link, folder, "cv0", 1, &server);
+    // Another interface of the same name.
+    link.ip_at_server("link del sv0");
+    server.wait_for("no longer listening on sv0, ff02::1:2");
+    link.join_by_ipv6("sv0", "cv0");
+    server.wait_for("listening on sv0, fe80::1\n");
+    // A reload that adds an interface, and one that leaves it to the server which there are.
+    configuration(folder, r#""sv0", "sv1""#, &links, Supply::Plenty);
+    server.signal("HUP");
+    server.wait_for("listening on sv1, fe80::1\n");
+    one_exchange(&link, folder, "cv1", 2, &server);
+    configuration(folder, r#""*""#, &links, Supply::Plenty);
+    server.signal("HUP");
+    server.wait_for("reloaded");
+    link.ip_at_server("link del sv1");
+    server.wait_for("no longer listening on sv1, ff02::1:2");
+    link.join("sv1", "cv1", "2001:db8:2::2/64");
+    for (client_end, subnet) in [("cv0", 1), ("cv1", 2)] {
+        one_exchange(&link, folder, client_end, subnet, &server);
+    }
+    // That an address is not ready is no failure.
+    let log = server.stop();
+    assert!(!log.contains("cannot bind"), "{log}");
+}

@@ -1,0 +1,91 @@
+//! The DHCPv6 daemon as an operator meets it: what it refuses and how it says so.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use common::link::{CLIENT_END, Link, SERVER_ADDRESS, SERVER_END};
+use common::{ServerProcess, TempFolder, configuration6, run_bounded};
+
+const SUBNET: &str = r#"{ "id": 1, "subnet": "2001:db8:1::/64", "interface": "sv0",
+    "pools": [ { "pool": "2001:db8:1::10 - 2001:db8:1::ff" } ],
+    "pd-pools": [ { "prefix": "2001:db8:100::", "prefix-len": 48, "delegated-len": 56 } ] }"#;
+
+fn configuration(folder: &Path) -> PathBuf {
+    configuration6(folder, &format!("\"{SERVER_END}\""), r#""renew-timer": 900,"#, SUBNET)
+}
+
+/// Runs the server by `wrapper` where it must refuse: its exit code and what it says.
+fn refused(mut wrapper: Command, flags: &[&str], config: &Path) -> (Option<i32>, String) {
+    let binary = env!("CARGO_BIN_EXE_godwit");
+    let output: Output = run_bounded(wrapper.arg(binary).arg("dhcp6").args(flags).arg(config));
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn the_check_names_every_problem() {
+    let folder = TempFolder::new("check6");
+    let config = configuration(folder.path());
+    let (code, said) = refused(Command::new("env"), &["-t"], &config);
+    assert_eq!((code, said.as_str()), (Some(0), ""));
+    let broken = [
+        ("renew-timer", "renew-timr", "did you mean `renew-timer`"),
+        ("2001:db8:1::10 -", "2001:db8:2::10 -", "2001:db8:2::10"),
+        ("\"delegated-len\": 56", "\"delegated-len\": 40", "`delegated-len` (40)"),
+    ];
+    let mut text = fs::read_to_string(&config).expect("it was written here");
+    for (right, wrong, _) in broken {
+        text = text.replace(right, wrong);
+    }
+    fs::write(&config, text).expect("the folder can be written");
+    let (code, said) = refused(Command::new("env"), &["-t"], &config);
+    assert_eq!(code, Some(2));
+    assert_eq!(said.matches("error:").count(), broken.len(), "{said}");
+    for (_, _, words) in broken {
+        assert!(said.contains(words), "no `{words}`: {said}");
+    }
+}
+
+#[test]
+fn what_the_machine_refuses_is_one_clear_sentence() {
+    let Some(link) = Link::new(['g', 'h']) else { return };
+    link.join_by_ipv6(SERVER_END, CLIENT_END);
+    let folder = TempFolder::new("refused6");
+    let config = configuration(folder.path());
+    let sentence = |wrapper: Command, config: &Path| {
+        let (code, said) = refused(wrapper, &["-c"], config);
+        assert_eq!(code, Some(1), "{said}");
+        let errors: Vec<&str> = said.lines().filter(|line| line.contains("error:")).collect();
+        assert_eq!(errors.len(), 1, "{said}");
+        errors[0].to_owned()
+    };
+    let mut unprivileged = link.at_server();
+    unprivileged.args(["setpriv", "--bounding-set=-net_bind_service"]);
+    let said = sentence(unprivileged, &config);
+    assert!(said.contains("CAP_NET_BIND_SERVICE"), "{said}");
+
+    // A server by others has the link's address and the group that clients use, though not the one
+    // of relay agents: nothing could be answered.
+    let groups = [SERVER_ADDRESS, "ff02::1:2"];
+    let squatters = groups.map(|address| link.squat(SERVER_END, address, 547));
+    let said = sentence(link.at_server(), &config);
+    assert!(said.contains("Address already in use"), "{said}");
+    drop(squatters);
+
+    let text = fs::read_to_string(&config).expect("it was written here");
+    let folder_words = folder.path().display().to_string();
+    let elsewhere = text.replace(&folder_words, &format!("{folder_words}/missing"));
+    let elsewhere_config = folder.path().join("elsewhere.conf");
+    fs::write(&elsewhere_config, elsewhere).expect("the folder can be written");
+    let said = sentence(link.at_server(), &elsewhere_config);
+    assert!(said.contains("missing/kea-dhcp6-serverid"), "{said}");
+
+    // Now that all is there it starts.
+    let server =
+        ServerProcess::start_on_standard_ports(link.at_server(), "dhcp6", &config, folder.path());
+    let said = sentence(link.at_server(), &config);
+    assert!(said.contains("in use by another server"), "{said}");
+    server.stop();
+}
