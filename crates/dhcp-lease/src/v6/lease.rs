@@ -52,7 +52,7 @@ impl HardwareSource {
 pub struct Lease {
     /// The address or prefix that is leased.
     pub resource: Resource,
-    /// The client's DUID; after a decline Kea's empty one (three zero octets).
+    /// The client's DUID; empty after a decline.
     pub duid: ClientId,
     /// The identity association.
     pub iaid: u32,
