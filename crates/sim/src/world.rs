@@ -22,8 +22,8 @@ use crate::settings::Settings;
 const SOON_NS: u64 = 20 * NS_PER_MS;
 /// At most so many of them.
 const SOON_MAX: usize = 6;
-/// How often a shard looks after expiry: rarely enough to see what has ended and is still there.
-const HOUSEKEEPING_MS: u64 = 200;
+/// How often a shard looks after expiry.
+const HOUSEKEEPING_MS: u64 = 50;
 
 /// What the shards did, in order, and the world has not looked at yet.
 #[derive(Debug)]

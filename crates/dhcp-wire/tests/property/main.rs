@@ -14,7 +14,7 @@ mod v6;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 const SEED: u64 = 0x676f_6477_6974;
-const CASES: u64 = 500_000;
+const CASES: u64 = 1_000_000;
 
 fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).map_or(default, |text| text.parse().unwrap())

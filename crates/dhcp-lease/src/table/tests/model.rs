@@ -24,7 +24,7 @@ for_both_families! {
 const POOLS: [(u32, u32); 3] =
     [(0x0a00_00fa, 0x0a00_0103), (0x0a00_0040, 0x0a00_0047), (0xc000_02ff, 0xc000_02ff)];
 const OUTSIDE: [u32; 2] = [0x0a00_0001, 0xcb00_7101];
-const SEEDS: u64 = 1_000;
+const SEEDS: u64 = 2_000;
 const OPERATIONS: u32 = 300;
 const HOLD_NS: u64 = 10 * SECOND_NS;
 
