@@ -21,17 +21,15 @@ pub mod v4;
 pub mod v6;
 
 pub use problem::{Problem, Severity};
-pub use shared::options::{Definition, Field, OptionData};
-pub use shared::{
-    Durability, ExpiredLeases, GodwitSettings, InterfaceSelection, LeaseChecks, LeaseDatabase,
-    LeaseDatabaseKind, Lifetime, LogDestination, LogOutput, LogSeverity, Logger, OnFail, Pool,
-};
+pub use shared::options::{Definition, Field, OptionData, Space};
+pub use shared::*;
 pub use v4::{
-    Compatibility, Dhcp4, InterfacesConfig, Network4, OutboundInterface, Pool4, SocketType, Subnet4,
+    ClassTerms4, ClientClass4, Compatibility, Dhcp4, InterfacesConfig, Network4, OutboundInterface,
+    Pool4, Reservation4, Reserved4, SocketType, Subnet4,
 };
 pub use v6::{
-    Dhcp6, InterfacesConfig6, Network6, OptionData6, PdPool, Pool6, ServerIdConfig, ServerIdType,
-    Subnet6,
+    ClassTerms6, ClientClass6, Dhcp6, InterfacesConfig6, MacSource, Network6, OptionData6, PdPool,
+    Pool6, Reservation6, Reserved6, ReservedPrefix, ServerIdConfig, ServerIdType, Subnet6,
 };
 
 use json::Value;

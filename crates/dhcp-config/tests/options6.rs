@@ -4,7 +4,7 @@
 mod common;
 
 use common::{accepted6, check_vectors, lines, parse6, problems6, spelled};
-use dhcp_config::{OptionData, OptionData6};
+use dhcp_config::{OptionData, OptionData6, Space};
 
 fn with_option(option: &str) -> String {
     format!("{{\"Dhcp6\":{{\"option-data\":[{option}]}}}}")
@@ -45,9 +45,11 @@ fn codes_have_sixteen_bits() {
     );
     let option = |code, octets: &[u8], always_send, never_send| OptionData6 {
         code,
+        space: Space::Standard,
         octets: octets.to_vec(),
         always_send,
         never_send,
+        client_classes: Vec::new(),
     };
     let address = [0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
     assert_eq!(
@@ -101,9 +103,11 @@ fn inner_options_replace_outer_ones_and_flags_add_up() {
     let config = accepted6(text).config;
     let option = |code, last, always_send, never_send| OptionData {
         code,
+        space: Space::Standard,
         octets: vec![0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last],
         always_send,
         never_send,
+        client_classes: Vec::new(),
     };
     let [seven, twenty_three, thirty_one] = &config.subnets[0].options[..] else { panic!("three") };
     assert_eq!((seven.code, seven.octets.as_slice()), (7, &[1_u8][..]));

@@ -143,11 +143,7 @@ fn dhcpcd_gets_keeps_and_releases_an_address() {
     );
     scene.start(&["sh", "-c", &script]);
     scene.wait_for_rows(2, "0");
-    // Another dhcpcd tells it, over the socket that the mounts of the first one hide.
-    let pid = scene.client().pid().to_string();
-    let mut nsenter = Command::new("nsenter");
-    nsenter.args(["--target", &pid, "--mount", "--net", "dhcpcd", "-4", "-k", CLIENT_END]);
-    run_bounded(&mut nsenter);
+    scene.have_dhcpcd_release("-4");
     scene.wait_for_rows(3, "3");
     judge(scene);
 }

@@ -211,11 +211,7 @@ fn dhcpcd_gets_keeps_and_releases_an_address_and_a_prefix() {
     scene.start(&["sh", "-c", &script]);
     wait_for_both(&scene, 4, "0");
     wait_for_renewal(&scene);
-    // Another dhcpcd tells it, over the socket that the mounts of the first one hide.
-    let pid = scene.client().pid().to_string();
-    let mut nsenter = Command::new("nsenter");
-    nsenter.args(["--target", &pid, "--mount", "--net", "dhcpcd", "-6", "-k", CLIENT_END]);
-    run_bounded(&mut nsenter);
+    scene.have_dhcpcd_release("-6");
     wait_for_both(&scene, 6, "3");
     judge(scene);
 }

@@ -12,12 +12,16 @@ use super::privilege::Privilege;
 use super::tally::Tally;
 
 /// Debian packages by name, and what needs them.
-pub(crate) const PACKAGES: [(&str, &str); 16] = [
+pub(crate) const PACKAGES: [(&str, &str); 20] = [
     ("iproute2", "namespaces and virtual interfaces"),
     ("util-linux", "giving up privileges, placing processes"),
     ("procps", "looking at processes"),
     ("kea-dhcp4-server", "the server that ours is compared with"),
     ("kea-dhcp6-server", "the same for DHCPv6"),
+    ("kea-doc", "its examples, which ours has to accept"),
+    ("kea-ctrl-agent", "kea-shell, which talks to control sockets"),
+    ("curl", "the same over a path and over HTTPS"),
+    ("prometheus", "promtool, which checks metrics"),
     ("isc-dhcp-server", "a server that ours is compared with"),
     ("dnsmasq-base", "a server that ours is compared with"),
     ("kea-admin", "perfdhcp, a client by others"),

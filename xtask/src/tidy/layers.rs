@@ -3,9 +3,14 @@
 use super::finding::Finding;
 use super::workspace::{Dependency, Layer, Package, Use, Workspace};
 
-/// Arrows inside layer 2, where the engine stands on what it decides about.
-const CORE_ARROWS: [(&str, &str); 2] =
-    [("dhcp-engine", "dhcp-config"), ("dhcp-engine", "dhcp-lease")];
+/// Arrows inside layer 2, where the engine stands on what it decides about, and control commands
+/// on what they show and change.
+const CORE_ARROWS: [(&str, &str); 4] = [
+    ("dhcp-engine", "dhcp-config"),
+    ("dhcp-engine", "dhcp-lease"),
+    ("dhcp-control", "dhcp-config"),
+    ("dhcp-control", "dhcp-lease"),
+];
 
 /// The one product that may see products: it only maps flags to calls.
 const BINARY: &str = "godwit";
@@ -66,7 +71,7 @@ fn objection(
     };
     (!is_allowed).then(|| {
         let reason = match (own, other) {
-            (2, 2) => "inside layer 2 only the engine stands on configuration and leases",
+            (2, 2) => "inside layer 2 only engine and control stand on configuration and leases",
             (4, 4) => "a product never depends on a product",
             _ => "arrows point to lower layers only",
         };

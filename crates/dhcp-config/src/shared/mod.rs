@@ -4,6 +4,8 @@
 //! told by it which names, examples and tables they use. What one family alone has stays in its
 //! own module.
 
+mod classes;
+mod control;
 pub(crate) mod database;
 pub(crate) mod family;
 pub(crate) mod global;
@@ -14,8 +16,12 @@ pub(crate) mod networks;
 pub(crate) mod options;
 pub(crate) mod other_keys;
 pub(crate) mod pools;
+mod reservations;
 pub(crate) mod subnets;
 pub(crate) mod terms;
 mod types;
 
+pub use classes::*;
+pub use control::*;
+pub use reservations::*;
 pub use types::*;

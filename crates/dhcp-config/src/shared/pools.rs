@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::ClassGuards;
 use super::family::Family;
 use super::options::{self, OptionData, with_outer_flags};
 use super::types::Pool;
@@ -128,7 +129,10 @@ fn pool<F: Family>(item: &Value, findings: &mut Findings) -> Option<Placed<PoolO
     other_keys::finish(fields, other_keys::POOL, F::ELSEWHERE, findings);
     let text = text?;
     let (first, last) = range::<F>(text, findings)?;
-    Some(Placed { value: Pool { first, last, pool_id, options }, at: text.at })
+    Some(Placed {
+        value: Pool { first, last, pool_id, options, guards: ClassGuards::default() },
+        at: text.at,
+    })
 }
 
 /// Reads `a - b` or `network/length`.

@@ -2,6 +2,7 @@
 
 use core::net::Ipv4Addr;
 
+use super::ClassGuards;
 use super::options::OptionData;
 
 /// A range of addresses to give leases from; `A` is the type of an address, `C` of an option code.
@@ -16,6 +17,8 @@ pub struct Pool<A, C> {
     /// The pool's own options, ordered by code; they win over the subnet's. Their send flags
     /// include those that outer scopes set for the same code.
     pub options: Vec<OptionData<C>>,
+    /// Who may use it, and classes tested once it has been used.
+    pub guards: ClassGuards,
 }
 
 /// A lifetime in seconds, and the bounds of what a client may ask for.

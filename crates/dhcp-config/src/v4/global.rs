@@ -5,7 +5,7 @@ use super::{V4, interfaces, other_keys, scope::Scope};
 use crate::fields::Fields;
 use crate::json::Value;
 use crate::shared::subnets::{Scoped, Subnets};
-use crate::shared::{family::Family, global};
+use crate::shared::{FlexId, ReservationModes, family::Family, global};
 use crate::source::Findings;
 
 /// Reads a whole document; `None` when it has no usable `Dhcp4`.
@@ -55,5 +55,18 @@ fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp4 {
             exclude_first_last_24,
         },
         loggers: common.loggers,
+        client_classes: Vec::new(),
+        reservations: Vec::new(),
+        reservation_modes: ReservationModes::default(),
+        host_identifiers: Vec::new(),
+        early_global_reservations_lookup: false,
+        ip_reservations_unique: true,
+        control_sockets: Vec::new(),
+        hooks: Vec::new(),
+        flex_id: FlexId::default(),
+        statistic_sample_count: 20,
+        statistic_sample_age_s: 0,
+        inactive: Vec::new(),
+        stash_agent_options: false,
     }
 }

@@ -11,6 +11,7 @@ use crate::shared::options::OptionData;
 use crate::shared::pools::{Around, PlacedRange};
 use crate::shared::subnets::{Place, Scoped};
 use crate::shared::terms::{Bounded, Terms};
+use crate::shared::{Allocator, ClassGuards, ReservationModes};
 use crate::source::{Findings, Placed};
 
 /// Longest `server-hostname`: the field less its final zero (RFC 2131 §2).
@@ -135,6 +136,12 @@ impl Scoped for V4 {
             server_hostname: scope.server_hostname.unwrap_or_default(),
             boot_file_name: scope.boot_file_name.unwrap_or_default(),
             options: scope.terms.options,
+            guards: ClassGuards::default(),
+            reservations: Vec::new(),
+            reservation_modes: ReservationModes::default(),
+            allocator: Allocator::default(),
+            adaptive_lease_time_threshold: 1.0,
+            store_extended_info: false,
         }
     }
 
@@ -146,7 +153,15 @@ impl Scoped for V4 {
     ) -> Network4 {
         let interface = link.interface.map(|placed| placed.value);
         let relay_addresses = link.relay_addresses;
-        Network4 { name, subnets, interface, relay_addresses, authoritative }
+        Network4 {
+            name,
+            subnets,
+            interface,
+            relay_addresses,
+            authoritative,
+            options: Vec::new(),
+            guards: ClassGuards::default(),
+        }
     }
 }
 

@@ -4,12 +4,45 @@ use core::net::Ipv4Addr;
 
 use super::options::OptionData;
 use crate::shared::{
-    ExpiredLeases, GodwitSettings, InterfaceSelection, LeaseChecks, LeaseDatabase, Lifetime,
-    Logger, Pool,
+    Allocator, ClassGuards, ClientClass, ControlSocket, ExpiredLeases, FlexId, GodwitSettings,
+    Hook, IdentifierKind, InactiveFeature, InterfaceSelection, LeaseChecks, LeaseDatabase,
+    Lifetime, Logger, Pool, Reservation, ReservationModes,
 };
 
 /// A range of addresses to give leases from.
 pub type Pool4 = Pool<Ipv4Addr, u8>;
+
+/// A client class.
+pub type ClientClass4 = ClientClass<u8, ClassTerms4>;
+
+/// What only DHCPv4's classes set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClassTerms4 {
+    /// `siaddr` of replies to members.
+    pub next_server: Option<Ipv4Addr>,
+    /// `sname` of replies to members.
+    pub server_hostname: Option<String>,
+    /// `file` of replies to members.
+    pub boot_file_name: Option<String>,
+    /// How long an offer to members is kept as a lease, in seconds.
+    pub offer_lifetime_s: Option<u32>,
+}
+
+/// A reservation.
+pub type Reservation4 = Reservation<u8, Reserved4>;
+
+/// What is reserved for a host.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reserved4 {
+    /// Its address.
+    pub address: Option<Ipv4Addr>,
+    /// `siaddr` of replies.
+    pub next_server: Option<Ipv4Addr>,
+    /// `sname` of replies, empty when not set.
+    pub server_hostname: String,
+    /// `file` of replies, empty when not set.
+    pub boot_file_name: String,
+}
 
 /// The whole configuration of a DHCPv4 server.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,6 +73,33 @@ pub struct Dhcp4 {
     pub compatibility: Compatibility,
     /// Loggers, in the order of the file.
     pub loggers: Vec<Logger>,
+    /// `client-classes`, in the order of the file, which is that of evaluation.
+    pub client_classes: Vec<ClientClass4>,
+    /// Global reservations.
+    pub reservations: Vec<Reservation4>,
+    /// Which reservations count for clients that belong to no subnet yet.
+    pub reservation_modes: ReservationModes,
+    /// `host-reservation-identifiers`: kinds in the order in which they are looked up.
+    pub host_identifiers: Vec<IdentifierKind>,
+    /// Whether global reservations are looked up before the subnet is selected. Default false.
+    pub early_global_reservations_lookup: bool,
+    /// Whether an address is reserved for one host only. Default true.
+    pub ip_reservations_unique: bool,
+    /// Where commands come in.
+    pub control_sockets: Vec<ControlSocket>,
+    /// Hook libraries that are built in here, in the order of the file.
+    pub hooks: Vec<Hook>,
+    /// What the flex-id hook is told.
+    pub flex_id: FlexId,
+    /// Whether statistics keep as many samples: `statistic-default-sample-count`. Default 20.
+    pub statistic_sample_count: u32,
+    /// `statistic-default-sample-age`, in seconds; 0 (the default) is no limit.
+    pub statistic_sample_age_s: u32,
+    /// What is configured and not done.
+    pub inactive: Vec<InactiveFeature>,
+    /// Whether a client that renews without its relay agent is treated by what the agent said
+    /// before: `stash-agent-options`. Default false.
+    pub stash_agent_options: bool,
 }
 
 /// A subnet with everything that holds for it.
@@ -89,6 +149,19 @@ pub struct Subnet4 {
     pub boot_file_name: String,
     /// Options of the subnet, its network and the global ones, ordered by code, one for each code.
     pub options: Vec<OptionData>,
+    /// Who may be served from it, and classes tested once it has served.
+    pub guards: ClassGuards,
+    /// Reservations of the subnet.
+    pub reservations: Vec<Reservation4>,
+    /// Which reservations count.
+    pub reservation_modes: ReservationModes,
+    /// Which free address is given next.
+    pub allocator: Allocator,
+    /// Share of leased addresses above which new leases get their shortest lifetime; 1.0 (the
+    /// default) never.
+    pub adaptive_lease_time_threshold: f64,
+    /// Whether leases keep what the relay agent said of the client. Default false.
+    pub store_extended_info: bool,
 }
 
 /// Subnets that share one link.
@@ -104,6 +177,10 @@ pub struct Network4 {
     pub relay_addresses: Vec<Ipv4Addr>,
     /// Whether it is authoritative, after inheritance.
     pub authoritative: bool,
+    /// Options of the network; its subnets have them merged in already.
+    pub options: Vec<OptionData>,
+    /// Who may be served from it, and classes tested once it has served.
+    pub guards: ClassGuards,
 }
 
 /// `interfaces-config`.

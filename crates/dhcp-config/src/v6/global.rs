@@ -7,9 +7,9 @@ use super::{V6, other_keys, server_id};
 use crate::fields::{Fields, text_of};
 use crate::json::{Kind, Value};
 use crate::shared::family::Family;
-use crate::shared::global;
 use crate::shared::interfaces::Listening;
 use crate::shared::subnets::{Scoped, Subnets};
+use crate::shared::{FlexId, ReservationModes, global};
 use crate::source::Findings;
 
 /// The option that relays may always supply (RFC 6440).
@@ -67,6 +67,20 @@ fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp6 {
         lease_checks: common.lease_checks,
         lenient_option_parsing: common.compatibility[0],
         loggers: common.loggers,
+        client_classes: Vec::new(),
+        reservations: Vec::new(),
+        reservation_modes: ReservationModes::default(),
+        host_identifiers: Vec::new(),
+        early_global_reservations_lookup: false,
+        ip_reservations_unique: true,
+        control_sockets: Vec::new(),
+        hooks: Vec::new(),
+        flex_id: FlexId::default(),
+        statistic_sample_count: 20,
+        statistic_sample_age_s: 0,
+        inactive: Vec::new(),
+        allow_address_registration: true,
+        mac_sources: Vec::new(),
         data_directory: data_directory.map(|folder| folder.value.to_owned()),
     }
 }

@@ -7,6 +7,7 @@ use super::{V6, other_keys};
 use crate::address::{first_of, last_of};
 use crate::fields::{Fields, address_of};
 use crate::json::Value;
+use crate::shared::ClassGuards;
 use crate::shared::family::Family;
 use crate::shared::pools::{Around, PlacedRange};
 use crate::shared::subnets::clear_host_bits;
@@ -72,6 +73,7 @@ fn pd_pool(item: &Value, findings: &mut Findings) -> Option<PdPool> {
         excluded,
         pool_id,
         options,
+        guards: ClassGuards::default(),
     })
 }
 

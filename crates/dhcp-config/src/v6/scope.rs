@@ -6,11 +6,11 @@ use super::types::{Network6, OptionData6, PdPool, Subnet6};
 use super::{V6, pd_pools};
 use crate::fields::Fields;
 use crate::json::Value;
-use crate::shared::Lifetime;
 use crate::shared::networks::Link;
 use crate::shared::pools::{Around, PlacedRange};
 use crate::shared::subnets::{Place, Scoped};
 use crate::shared::terms::{Bounded, BoundedKeys, Terms};
+use crate::shared::{Allocator, ClassGuards, Lifetime, ReservationModes};
 use crate::source::{Findings, Placed};
 
 /// Kea's preferred lifetime when the file names none.
@@ -176,6 +176,13 @@ impl Scoped for V6 {
             cache_max_age_s: times.cache_max_age_s,
             rapid_commit: scope.rapid_commit.is_some_and(|placed| placed.value),
             options: scope.terms.options,
+            guards: ClassGuards::default(),
+            reservations: Vec::new(),
+            reservation_modes: ReservationModes::default(),
+            allocator: Allocator::default(),
+            pd_allocator: Allocator::default(),
+            adaptive_lease_time_threshold: 1.0,
+            store_extended_info: false,
         }
     }
 
@@ -192,6 +199,8 @@ impl Scoped for V6 {
             interface_id: link.interface_id.map(|placed| placed.value),
             relay_addresses: link.relay_addresses,
             rapid_commit,
+            options: Vec::new(),
+            guards: ClassGuards::default(),
         }
     }
 }

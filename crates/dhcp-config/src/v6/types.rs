@@ -4,8 +4,9 @@ use core::net::Ipv6Addr;
 
 use crate::shared::options::OptionData;
 use crate::shared::{
-    ExpiredLeases, GodwitSettings, InterfaceSelection, LeaseChecks, LeaseDatabase, Lifetime,
-    Logger, Pool,
+    Allocator, ClassGuards, ClientClass, ControlSocket, ExpiredLeases, FlexId, GodwitSettings,
+    Hook, IdentifierKind, InactiveFeature, InterfaceSelection, LeaseChecks, LeaseDatabase,
+    Lifetime, Logger, Pool, Reservation, ReservationModes,
 };
 
 /// An option of DHCPv6.
@@ -13,6 +14,58 @@ pub type OptionData6 = OptionData<u16>;
 
 /// A range of addresses to give leases from.
 pub type Pool6 = Pool<Ipv6Addr, u16>;
+
+/// A client class.
+pub type ClientClass6 = ClientClass<u16, ClassTerms6>;
+
+/// What only DHCPv6's classes set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClassTerms6 {
+    /// Preferred lifetime of members, before those of subnets and networks.
+    pub preferred_lifetime: Option<Lifetime>,
+}
+
+/// A reservation.
+pub type Reservation6 = Reservation<u16, Reserved6>;
+
+/// What is reserved for a host.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reserved6 {
+    /// Its addresses.
+    pub addresses: Vec<Ipv6Addr>,
+    /// Its prefixes.
+    pub prefixes: Vec<ReservedPrefix>,
+}
+
+/// A prefix that is reserved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReservedPrefix {
+    /// The prefix, host bits cleared.
+    pub prefix: (Ipv6Addr, u8),
+    /// The part of it that is left out (RFC 6603).
+    pub excluded: Option<(Ipv6Addr, u8)>,
+}
+
+/// One of `mac-sources`, with Kea's numbers in leases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MacSource {
+    /// The frame (`raw`).
+    Raw,
+    /// A DUID that holds one (`duid`).
+    Duid,
+    /// A link-local source address (`ipv6-link-local`).
+    Ipv6LinkLocal,
+    /// Option 79 of the relay agent (RFC 6939; `client-link-addr-option`, `rfc6939`).
+    ClientLinkAddress,
+    /// Option 37 of the relay agent (RFC 4649; `remote-id`, `rfc4649`).
+    RemoteId,
+    /// Option 38 of the relay agent (RFC 4580; `subscriber-id`, `rfc4580`).
+    SubscriberId,
+    /// The relay agent's DOCSIS option (`docsis-cmts`).
+    DocsisCmts,
+    /// The modem's DOCSIS option (`docsis-modem`).
+    DocsisModem,
+}
 
 /// The whole configuration of a DHCPv6 server.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,6 +98,34 @@ pub struct Dhcp6 {
     pub loggers: Vec<Logger>,
     /// Folder of the lease file and of the stored server identifier; the server's own when `None`.
     pub data_directory: Option<String>,
+    /// `client-classes`, in the order of the file, which is that of evaluation.
+    pub client_classes: Vec<ClientClass6>,
+    /// Global reservations.
+    pub reservations: Vec<Reservation6>,
+    /// Which reservations count for clients that belong to no subnet yet.
+    pub reservation_modes: ReservationModes,
+    /// `host-reservation-identifiers`: kinds in the order in which they are looked up.
+    pub host_identifiers: Vec<IdentifierKind>,
+    /// Whether global reservations are looked up before the subnet is selected. Default false.
+    pub early_global_reservations_lookup: bool,
+    /// Whether an address is reserved for one host only. Default true.
+    pub ip_reservations_unique: bool,
+    /// Where commands come in.
+    pub control_sockets: Vec<ControlSocket>,
+    /// Hook libraries that are built in here, in the order of the file.
+    pub hooks: Vec<Hook>,
+    /// What the flex-id hook is told.
+    pub flex_id: FlexId,
+    /// Whether statistics keep as many samples: `statistic-default-sample-count`. Default 20.
+    pub statistic_sample_count: u32,
+    /// `statistic-default-sample-age`, in seconds; 0 (the default) is no limit.
+    pub statistic_sample_age_s: u32,
+    /// What is configured and not done.
+    pub inactive: Vec<InactiveFeature>,
+    /// Whether clients may register addresses of their own (RFC 9686). Default true.
+    pub allow_address_registration: bool,
+    /// `mac-sources`: where a client's hardware address is taken from, in order.
+    pub mac_sources: Vec<MacSource>,
 }
 
 /// A subnet with everything that holds for it.
@@ -92,6 +173,21 @@ pub struct Subnet6 {
     pub rapid_commit: bool,
     /// Options of the subnet, its network and the global ones, ordered by code, one for each code.
     pub options: Vec<OptionData6>,
+    /// Who may be served from it, and classes tested once it has served.
+    pub guards: ClassGuards,
+    /// Reservations of the subnet.
+    pub reservations: Vec<Reservation6>,
+    /// Which reservations count.
+    pub reservation_modes: ReservationModes,
+    /// Which free address is given next.
+    pub allocator: Allocator,
+    /// Which free prefix is delegated next.
+    pub pd_allocator: Allocator,
+    /// Share of leased addresses above which new leases get their shortest lifetime; 1.0 (the
+    /// default) never.
+    pub adaptive_lease_time_threshold: f64,
+    /// Whether leases keep what the relay agent said of the client. Default false.
+    pub store_extended_info: bool,
 }
 
 /// A prefix to delegate parts of.
@@ -109,6 +205,8 @@ pub struct PdPool {
     pub pool_id: u32,
     /// The pool's own options, as those of [`Pool6`].
     pub options: Vec<OptionData6>,
+    /// Who may use it, and classes tested once it has been used.
+    pub guards: ClassGuards,
 }
 
 /// Subnets that share one link.
@@ -126,6 +224,10 @@ pub struct Network6 {
     pub relay_addresses: Vec<Ipv6Addr>,
     /// Whether its clients may have their lease in two messages; its subnets agree.
     pub rapid_commit: bool,
+    /// Options of the network; its subnets have them merged in already.
+    pub options: Vec<OptionData6>,
+    /// Who may be served from it, and classes tested once it has served.
+    pub guards: ClassGuards,
 }
 
 /// `interfaces-config`.

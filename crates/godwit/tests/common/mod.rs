@@ -232,8 +232,13 @@ pub(crate) fn figure(log: &str, name: &str) -> usize {
 }
 
 /// Waits until `is_done`, at most half a minute; whether it came to that.
-pub(crate) fn waited_until(mut is_done: impl FnMut() -> bool) -> bool {
-    let deadline = Instant::now() + Duration::from_secs(30);
+pub(crate) fn waited_until(is_done: impl FnMut() -> bool) -> bool {
+    waited_at_most(Duration::from_secs(30), is_done)
+}
+
+/// The same, at most `limit`.
+pub(crate) fn waited_at_most(limit: Duration, mut is_done: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + limit;
     while !is_done() {
         if Instant::now() >= deadline {
             return false;

@@ -4,10 +4,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use super::capture::{Capture, Captured};
-use super::link::{Link, SERVER_END};
-use super::{ServerProcess, TempFolder, require, waited_until};
+use super::link::{CLIENT_END, Link, SERVER_END};
+use super::{ServerProcess, TempFolder, require, run_bounded, waited_at_most, waited_until};
 
 /// What differs between the families.
 pub(crate) struct Family {
@@ -128,6 +129,30 @@ impl Scene {
         });
         let [log, rows] = ["client.log", "leases.csv"].map(|name| self.read(name));
         assert!(has_come, "no {count} rows, the last in state {state}: {rows}\nclient: {log}");
+    }
+
+    /// Has dhcpcd, which was started with mounts of its own, give its leases back. Another dhcpcd
+    /// tells it so, over the socket that those mounts hide, and again while no lease is given back:
+    /// of the processes that dhcpcd consists of, the one that passes commands on drops what comes
+    /// from a process that has ended meanwhile.
+    pub(crate) fn have_dhcpcd_release(&self, family: &str) {
+        let pid = self.client().pid().to_string();
+        let released = || {
+            let text = self.read("leases.csv");
+            let last = text.lines().last().and_then(|row| row.split(',').nth(self.state_column));
+            last == Some("3")
+        };
+        let mut answers = String::new();
+        let has_released = (0..5).any(|_| {
+            let mut nsenter = Command::new("nsenter");
+            nsenter
+                .args(["--target", &pid, "--mount", "--net", "dhcpcd", family, "-k", CLIENT_END]);
+            let output = run_bounded(&mut nsenter);
+            answers += &String::from_utf8_lossy(&output.stderr);
+            waited_at_most(Duration::from_secs(10), released)
+        });
+        let log = self.read("client.log");
+        assert!(has_released, "told, it answered: {answers}\nclient: {log}");
     }
 
     /// Ends everything once a message that passes `last`, a filter of tshark's, has been seen.

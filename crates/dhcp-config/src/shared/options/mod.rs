@@ -24,12 +24,28 @@ use crate::source::{At, Findings, Placed};
 pub struct OptionData<C = u8> {
     /// Option code: 1 to 254 in DHCPv4, 1 to 65535 in DHCPv6.
     pub code: C,
+    /// Where the code belongs.
+    pub space: Space,
     /// The value without code and length, of any length (RFC 3396 splits it).
     pub octets: Vec<u8>,
     /// Sent to clients that did not ask for it, too.
     pub always_send: bool,
     /// Never sent; wins over `always_send`.
     pub never_send: bool,
+    /// Class tags: only clients in one of these get it; everyone when empty.
+    pub client_classes: Vec<String>,
+}
+
+/// The space of an option that replies carry. Sub-options of every other space are part of the
+/// octets of the option that holds them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Space {
+    /// The family's own options.
+    #[default]
+    Standard,
+    /// Sub-options of a vendor's options with this enterprise number: inside option 125 in DHCPv4,
+    /// option 17 in DHCPv6.
+    Vendor(u32),
 }
 
 /// Reads `option-data` of a scope: ordered by code, one option for each code.
@@ -122,7 +138,14 @@ fn option<F: Family>(item: &Value, findings: &mut Findings) -> Option<OptionData
         return None;
     }
     let octets = octets::<F>(item.at, data, csv, definition, findings)?;
-    Some(OptionData { code, octets, always_send, never_send })
+    Some(OptionData {
+        code,
+        space: Space::Standard,
+        octets,
+        always_send,
+        never_send,
+        client_classes: Vec::new(),
+    })
 }
 
 /// The code of an option and its definition, from its name, its code or both.
