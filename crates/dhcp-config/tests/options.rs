@@ -4,7 +4,7 @@
 mod common;
 
 use common::{accepted, check_vectors, lines, parse, problems, spelled};
-use dhcp_config::OptionData;
+use dhcp_config::{OptionData, Space};
 
 fn with_option(option: &str) -> String {
     format!("{{\"Dhcp4\":{{\"option-data\":[{option}]}}}}")
@@ -119,9 +119,11 @@ fn inner_options_replace_outer_ones_and_flags_add_up() {
     let config = accepted(text).config;
     let option = |code, octets: &[u8], always_send, never_send| OptionData {
         code,
+        space: Space::Standard,
         octets: octets.to_vec(),
         always_send,
         never_send,
+        client_classes: Vec::new(),
     };
     assert_eq!(
         config.subnets[0].options,

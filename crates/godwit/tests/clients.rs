@@ -5,12 +5,11 @@ mod common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use common::capture;
 use common::link::{CLIENT_END, Link, SERVER_END};
 use common::scene::{Family, Scene};
-use common::{ServerProcess, TempFolder, figure, require, run_bounded, waited_until};
+use common::{ServerProcess, TempFolder, figure, require, waited_until};
 
 /// What a client's hook script does: it configures the interface and nothing else of the machine.
 const HOOK: &str = r#"#!/bin/sh

@@ -6,14 +6,11 @@ mod common;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use common::capture;
 use common::link::{CLIENT_ADDRESS, CLIENT_END, Link, SERVER_ADDRESS, SERVER_END};
 use common::scene::{ClientProcess, Family, Scene, write_hook};
-use common::{
-    ServerProcess, TempFolder, configuration6, figure, require, run_bounded, waited_until,
-};
+use common::{ServerProcess, TempFolder, configuration6, figure, require, waited_until};
 
 /// Tells what dhclient and dhcpcd say that they have, one lease a line.
 const HOOK: &str = r#"#!/bin/sh
