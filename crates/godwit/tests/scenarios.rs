@@ -1,0 +1,166 @@
+//! The conformance scenarios, played against the engine, the daemon and Debian's Kea, and one
+//! report of the differences.
+
+mod common;
+mod subjects;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+
+use scenario::{Verdict, play};
+use subjects::process::{Daemon, Make};
+use subjects::{Named, engine};
+
+/// Scenarios in which more seconds pass are for the virtual clock alone.
+const REAL_WAIT_MAX_S: u64 = 6;
+
+/// How a subject did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Outcome {
+    Agrees,
+    Differs(String),
+    NotPlayed(&'static str),
+}
+
+fn on_engine(named: &Named) -> Outcome {
+    if named.scenario.has_commands() {
+        return Outcome::NotPlayed("the engine has no control channel");
+    }
+    judge(named, engine::start(&named.scenario))
+}
+
+fn on_daemon(make: Make, named: &Named, number: usize) -> Outcome {
+    if named.scenario.wait_total_s() > REAL_WAIT_MAX_S {
+        return Outcome::NotPlayed("too much time passes in it");
+    }
+    let unsupported =
+        named.scenario.kea.as_ref().is_some_and(|kea| kea.verdict == Verdict::Unsupported);
+    if make == Make::Kea && unsupported {
+        return Outcome::NotPlayed("not in Debian's version");
+    }
+    let started = Daemon::start(make, &named.scenario, number);
+    judge(named, started.map(|daemon| Box::new(daemon) as Box<dyn scenario::Subject>))
+}
+
+fn judge(named: &Named, subject: Result<Box<dyn scenario::Subject>, String>) -> Outcome {
+    let mut subject = match subject {
+        Ok(subject) => subject,
+        Err(error) => return Outcome::Differs(error),
+    };
+    match play(&named.scenario, subject.as_mut()) {
+        Ok(()) => Outcome::Agrees,
+        Err(finding) => Outcome::Differs(format!("step {}: {}", finding.step, finding.what)),
+    }
+}
+
+/// Plays all scenarios against one subject, two at a time.
+fn play_all(
+    scenarios: &[Named],
+    subject: impl Fn(&Named, usize) -> Outcome + Sync,
+) -> Vec<Outcome> {
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let mut outcomes: BTreeMap<usize, Outcome> = BTreeMap::new();
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            let (sender, next, subject) = (sender.clone(), &next, &subject);
+            scope.spawn(move || {
+                loop {
+                    let index = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    let Some(named) = scenarios.get(index) else { break };
+                    let outcome = subject(named, index);
+                    sender.send((index, outcome)).expect("the receiver stays");
+                }
+            });
+        }
+        drop(sender);
+        outcomes.extend(receiver);
+    });
+    outcomes.into_values().collect()
+}
+
+/// Every scenario's outcome must be agreement; what differs is listed.
+fn assert_agreement(scenarios: &[Named], outcomes: &[Outcome]) {
+    let mut text = String::new();
+    for (named, outcome) in scenarios.iter().zip(outcomes) {
+        if let Outcome::Differs(what) = outcome {
+            writeln!(text, "{}: {what}", named.name).expect("text can be written");
+        }
+    }
+    let played = outcomes.iter().filter(|o| !matches!(o, Outcome::NotPlayed(_))).count();
+    println!("{played} of {} scenarios played", scenarios.len());
+    assert!(text.is_empty(), "\n{text}");
+}
+
+#[test]
+fn the_engine_plays_every_scenario() {
+    let scenarios = subjects::all();
+    let outcomes = play_all(&scenarios, |named, _| on_engine(named));
+    assert_agreement(&scenarios, &outcomes);
+}
+
+#[test]
+fn the_daemon_plays_every_scenario() {
+    let scenarios = subjects::all();
+    let play = |named: &Named, number| on_daemon(Make::Godwit, named, number);
+    assert_agreement(&scenarios, &play_all(&scenarios, play));
+}
+
+/// What Kea does differently has a verdict in the scenario, and nothing has one without need.
+#[test]
+fn every_difference_of_kea_has_a_verdict() {
+    if !common::require(&["kea-dhcp4", "kea-dhcp6"]) {
+        return;
+    }
+    let scenarios = subjects::all();
+    let outcomes = play_all(&scenarios, |named, number| on_daemon(Make::Kea, named, number));
+    let report = report(&scenarios, &outcomes);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    std::fs::write(folder.join("kea-differences.md"), &report).expect("the folder is there");
+    let mut faults = String::new();
+    for (named, outcome) in scenarios.iter().zip(&outcomes) {
+        match (outcome, &named.scenario.kea) {
+            (Outcome::Differs(what), None) => {
+                writeln!(faults, "{}: unexplained: {what}", named.name).expect("text");
+            }
+            (Outcome::Agrees, Some(note)) => {
+                writeln!(faults, "{}: agrees, but `{}`", named.name, note.note).expect("text");
+            }
+            _ => {}
+        }
+    }
+    assert!(faults.is_empty(), "\n{faults}\n{report}");
+}
+
+/// The report of differences, as Markdown.
+fn report(scenarios: &[Named], outcomes: &[Outcome]) -> String {
+    let count = |wanted: fn(&Outcome) -> bool| outcomes.iter().filter(|o| wanted(o)).count();
+    let mut text = format!(
+        "# Kea 2.2 and the scenarios\n\n{} scenarios: {} agree, {} differ, {} not played.\n\n\
+         | Scenario | What Kea does | Verdict | Why |\n|---|---|---|---|\n",
+        scenarios.len(),
+        count(|o| *o == Outcome::Agrees),
+        count(|o| matches!(o, Outcome::Differs(_))),
+        count(|o| matches!(o, Outcome::NotPlayed(_))),
+    );
+    for (named, outcome) in scenarios.iter().zip(outcomes) {
+        let what = match outcome {
+            Outcome::Agrees => continue,
+            Outcome::Differs(what) => what.as_str(),
+            Outcome::NotPlayed(why) => why,
+        };
+        let (verdict, note) = named.scenario.kea.as_ref().map_or(("unexplained", ""), |kea| {
+            let verdict = match kea.verdict {
+                Verdict::Rfc => "ours is right by RFC",
+                Verdict::Newer => "newer Kea does as ours",
+                Verdict::Bug => "fault of Kea's",
+                Verdict::Unsupported => "not in Kea 2.2",
+                Verdict::Ours => "meant",
+            };
+            (verdict, kea.note.as_str())
+        });
+        writeln!(text, "| {} | {what} | {verdict} | {note} |", named.name).expect("text");
+    }
+    text
+}

@@ -1,0 +1,56 @@
+//! What scenarios are played against: the engine on a virtual clock, and daemons (ours and Kea's)
+//! behind sockets on loopback.
+
+pub(crate) mod engine;
+pub(crate) mod process;
+
+use std::path::{Path, PathBuf};
+
+use scenario::{Family, Scenario};
+
+/// A scenario and its name: its path below `conformance/scenarios`, without the ending.
+pub(crate) struct Named {
+    pub(crate) name: String,
+    pub(crate) scenario: Scenario,
+}
+
+/// Every scenario of the repository, ordered by name; those whose name contains
+/// `GODWIT_SCENARIO`, when that is set.
+pub(crate) fn all() -> Vec<Named> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/scenarios");
+    let mut paths = Vec::new();
+    collect(&root, &mut paths);
+    paths.sort();
+    let wanted = std::env::var("GODWIT_SCENARIO").unwrap_or_default();
+    let mut scenarios = Vec::new();
+    for path in paths {
+        let relative = path.strip_prefix(&root).expect("it was found below it");
+        let name = relative.with_extension("").display().to_string();
+        let text = std::fs::read_to_string(&path).expect("it was just listed");
+        let scenario = Scenario::parse(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        if name.contains(&wanted) {
+            scenarios.push(Named { name, scenario });
+        }
+    }
+    scenarios
+}
+
+fn collect(folder: &Path, paths: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("the scenarios are there") {
+        let path = entry.expect("the folder can be listed").path();
+        if path.is_dir() {
+            collect(&path, paths);
+        } else if path.extension().is_some_and(|ending| ending == "toml") {
+            paths.push(path);
+        }
+    }
+}
+
+/// A whole document around the scenario's map; `further` are members that the subject adds.
+pub(crate) fn document(family: Family, config: &str, further: &str) -> String {
+    let top = match family {
+        Family::V4 => "Dhcp4",
+        Family::V6 => "Dhcp6",
+    };
+    format!("{{ \"{top}\": {{ {further} {config} }} }}")
+}

@@ -1,0 +1,210 @@
+//! A daemon behind sockets on loopback: ours or Kea's, started alike.
+//!
+//! Both answer to where a message came from when `KEA_TEST_SEND_RESPONSES_TO_SOURCE` is set, so one
+//! socket plays every relay agent.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use scenario::{Family, Scenario, Subject, SubjectError};
+
+use super::document;
+use crate::common::{TempFolder, free_port, waited_until};
+
+/// How long an answer may take that has to come.
+const ANSWER_LIMIT: Duration = Duration::from_secs(5);
+/// How long no answer has to come until that counts as silence. An answer that comes later is told
+/// from the next by its transaction id, and fails nothing: it makes silence look true that is not,
+/// on a machine that was held up for so long.
+const SILENCE: Duration = Duration::from_millis(250);
+
+/// Which daemon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Make {
+    Godwit,
+    Kea,
+}
+
+/// A daemon that was started for one scenario.
+pub(crate) struct Daemon {
+    make: Make,
+    family: Family,
+    child: Child,
+    folder: TempFolder,
+    socket: UdpSocket,
+    server: (IpAddr, u16),
+    further: String,
+}
+
+impl Daemon {
+    /// Starts `make` with the configuration of `scenario`; `number` tells its folder from others'.
+    pub(crate) fn start(make: Make, scenario: &Scenario, number: usize) -> Result<Self, String> {
+        let label = format!("scenario-{make:?}-{number}").to_lowercase();
+        let folder = TempFolder::new(&label);
+        let (address, interface): (IpAddr, _) = match scenario.family {
+            Family::V4 => (Ipv4Addr::LOCALHOST.into(), "lo/127.0.0.1"),
+            Family::V6 => (Ipv6Addr::LOCALHOST.into(), "lo/::1"),
+        };
+        let further = members(&folder, scenario, interface);
+        let config = folder.path().join("server.conf");
+        let text = document(scenario.family, &scenario.config, &further);
+        fs::write(&config, text).map_err(|error| error.to_string())?;
+        let socket = UdpSocket::bind((address, 0)).map_err(|error| error.to_string())?;
+        let own_port = socket.local_addr().map_err(|error| error.to_string())?.port();
+        let port = free_port();
+        let mut command = program(make, scenario.family);
+        command.arg("-c").arg(&config).args(["-p", &port.to_string(), "-P", &own_port.to_string()]);
+        command.env("KEA_PIDFILE_DIR", folder.path()).env("KEA_LOCKFILE_DIR", folder.path());
+        command.env("KEA_TEST_SEND_RESPONSES_TO_SOURCE", "1");
+        let log = fs::File::create(folder.path().join("stderr")).map_err(|e| e.to_string())?;
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        let child = command.spawn().map_err(|error| error.to_string())?;
+        let (family, server) = (scenario.family, (address, port));
+        let mut daemon = Self { make, family, child, folder, socket, server, further };
+        daemon.wait_until_serving()?;
+        Ok(daemon)
+    }
+
+    fn wait_until_serving(&mut self) -> Result<(), String> {
+        let mark = match self.make {
+            Make::Godwit => "serving",
+            Make::Kea => "_STARTED ",
+        };
+        let mut has_ended = false;
+        let has_come = waited_until(|| {
+            has_ended = matches!(self.child.try_wait(), Ok(Some(_)));
+            has_ended || self.log().contains(mark)
+        });
+        if has_come && !has_ended {
+            return Ok(());
+        }
+        let log = self.log();
+        let lines: Vec<&str> = log.lines().filter(|line| line.contains("ERROR")).collect();
+        Err(format!("it does not start: {}", if lines.is_empty() { log } else { lines.join(" ") }))
+    }
+
+    fn log(&self) -> String {
+        let read = |name| fs::read_to_string(self.folder.path().join(name)).unwrap_or_default();
+        read("stderr") + &read("kea.log")
+    }
+
+    fn control_path(&self) -> PathBuf {
+        self.folder.path().join("control")
+    }
+
+    /// How often it has taken a configuration.
+    fn reloads(&self) -> usize {
+        let mark = match self.make {
+            Make::Godwit => "reloaded",
+            Make::Kea => "CONFIG_COMPLETE",
+        };
+        self.log().matches(mark).count()
+    }
+}
+
+fn program(make: Make, family: Family) -> Command {
+    let name = match family {
+        Family::V4 => "dhcp4",
+        Family::V6 => "dhcp6",
+    };
+    match make {
+        Make::Kea => Command::new(format!("kea-{name}")),
+        Make::Godwit => {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
+            command.arg(name);
+            command
+        }
+    }
+}
+
+/// What the subject adds to the scenario's configuration.
+fn members(folder: &TempFolder, scenario: &Scenario, interface: &str) -> String {
+    let path = folder.path().display();
+    let mut members = format!(
+        r#""interfaces-config": {{ "interfaces": [ "{interface}" ] {} }},
+           "lease-database": {{ "type": "memfile", "name": "{path}/leases.csv",
+                                "lfc-interval": 0 }},
+           "loggers": [ {{ "name": "{}", "severity": "INFO",
+                           "output_options": [ {{ "output": "{path}/kea.log" }} ] }} ],"#,
+        match scenario.family {
+            Family::V4 => r#", "dhcp-socket-type": "udp""#,
+            Family::V6 => "",
+        },
+        match scenario.family {
+            Family::V4 => "kea-dhcp4",
+            Family::V6 => "kea-dhcp6",
+        },
+    );
+    if scenario.family == Family::V6 {
+        members += &format!(r#""data-directory": "{path}","#);
+    }
+    if scenario.has_commands() {
+        members += &format!(
+            r#""control-socket": {{ "socket-type": "unix", "socket-name": "{path}/control" }},"#
+        );
+    }
+    members
+}
+
+impl Subject for Daemon {
+    fn exchange(
+        &mut self,
+        octets: &[u8],
+        expects_none: bool,
+        is_answer: &dyn Fn(&[u8]) -> bool,
+    ) -> Result<Vec<Vec<u8>>, SubjectError> {
+        self.socket.send_to(octets, self.server).map_err(|error| error.to_string())?;
+        let until = Instant::now() + if expects_none { SILENCE } else { ANSWER_LIMIT };
+        let mut replies = Vec::new();
+        let mut buffer = vec![0; 65_536];
+        while let Some(left) = until.checked_duration_since(Instant::now()) {
+            let left = left.max(Duration::from_millis(1));
+            self.socket.set_read_timeout(Some(left)).map_err(|error| error.to_string())?;
+            let Ok(len) = self.socket.recv(&mut buffer) else { continue };
+            replies.push(buffer[..len].to_vec());
+            if is_answer(&buffer[..len]) {
+                break;
+            }
+        }
+        Ok(replies)
+    }
+
+    fn wait_s(&mut self, seconds: u64) -> Result<(), SubjectError> {
+        std::thread::sleep(Duration::from_secs(seconds));
+        Ok(())
+    }
+
+    fn reload(&mut self, config: &str) -> Result<(), SubjectError> {
+        let before = self.reloads();
+        let text = document(self.family, config, &self.further);
+        fs::write(self.folder.path().join("server.conf"), text).map_err(|e| e.to_string())?;
+        let pid = self.child.id().to_string();
+        Command::new("kill").args(["-HUP", &pid]).status().map_err(|error| error.to_string())?;
+        if waited_until(|| self.reloads() > before) {
+            return Ok(());
+        }
+        Err(format!("it does not take the configuration: {}", self.log()))
+    }
+
+    fn command(&mut self, command: &str) -> Result<String, SubjectError> {
+        let told = |error: std::io::Error| format!("the control socket: {error}");
+        let mut stream = UnixStream::connect(self.control_path()).map_err(told)?;
+        stream.set_read_timeout(Some(ANSWER_LIMIT)).map_err(told)?;
+        stream.write_all(command.as_bytes()).map_err(told)?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).map_err(told)?;
+        Ok(answer)
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}

@@ -1,0 +1,19 @@
+//! Answers of control commands: members by JSON pointer.
+
+use serde_json::Value;
+
+/// Whether the member of `answer` at `pointer` is what `expected` says: an equal value, the text
+/// `absent` or `present`, or a text with `~` in front that the member's text contains.
+pub(crate) fn member_fits(answer: &Value, pointer: &str, expected: &toml::Value) -> bool {
+    let found = answer.pointer(pointer);
+    match expected.as_str() {
+        Some("absent") => return found.is_none(),
+        Some("present") => return found.is_some(),
+        _ => {}
+    }
+    let Some(found) = found else { return false };
+    if let Some(part) = expected.as_str().and_then(|text| text.strip_prefix('~')) {
+        return found.as_str().is_some_and(|text| text.contains(part));
+    }
+    serde_json::to_value(expected).is_ok_and(|expected| expected == *found)
+}

@@ -1,0 +1,192 @@
+//! Playing a scenario against a server.
+
+use serde_json::Value;
+
+use crate::format::{Family, Scenario, Step};
+use crate::value::{Kept, filled, fits, hex_of};
+use crate::{observe, v4, v6};
+
+/// A server that scenarios are played against, started with the scenario's configuration.
+pub trait Subject {
+    /// Gives it a message. `from_relay` is the relay agent's address as text, empty for a direct
+    /// client. The replies that come within the subject's patience: all of them when
+    /// `expects_none`, else until the first for which `is_answer` holds.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be talked to.
+    fn exchange(
+        &mut self,
+        octets: &[u8],
+        expects_none: bool,
+        is_answer: &dyn Fn(&[u8]) -> bool,
+    ) -> Result<Vec<Vec<u8>>, SubjectError>;
+
+    /// Lets seconds pass.
+    ///
+    /// # Errors
+    ///
+    /// Why that is not possible.
+    fn wait_s(&mut self, seconds: u64) -> Result<(), SubjectError>;
+
+    /// Goes on with another configuration, the map inside `Dhcp4` or `Dhcp6`.
+    ///
+    /// # Errors
+    ///
+    /// Why it does not take it.
+    fn reload(&mut self, config: &str) -> Result<(), SubjectError>;
+
+    /// Gives it a control command; the answer.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none.
+    fn command(&mut self, command: &str) -> Result<String, SubjectError>;
+}
+
+/// Why a subject cannot play a step, as one phrase.
+pub type SubjectError = String;
+
+/// The first step at which a subject did not do what the scenario says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Number of the step, from 1.
+    pub step: usize,
+    /// What was expected and what came.
+    pub what: String,
+}
+
+/// Plays `scenario` to its end, or to the first step at which `subject` differs.
+///
+/// # Errors
+///
+/// The step and what happened.
+pub fn play(scenario: &Scenario, subject: &mut dyn Subject) -> Result<(), Finding> {
+    let mut kept = Kept::new();
+    for (index, step) in scenario.steps.iter().enumerate() {
+        let number = index + 1;
+        let done = match step {
+            Step { wait_s: Some(seconds), .. } => subject.wait_s(*seconds),
+            Step { reload: Some(config), .. } => subject.reload(config),
+            Step { command: Some(command), .. } => judge_command(step, command, subject, &mut kept),
+            _ => exchange(scenario, step, number, subject, &mut kept),
+        };
+        done.map_err(|what| Finding { step: number, what })?;
+    }
+    Ok(())
+}
+
+fn exchange(
+    scenario: &Scenario,
+    step: &Step,
+    number: usize,
+    subject: &mut dyn Subject,
+    kept: &mut Kept,
+) -> Result<(), String> {
+    let xid = 0x1000 + number as u32;
+    let is_v4 = scenario.family == Family::V4;
+    let octets = if is_v4 {
+        v4::message(scenario, step, xid, kept)?
+    } else {
+        v6::message(scenario, step, xid, kept)?
+    };
+    let expected = step.get.as_deref().unwrap_or("nothing");
+    let answers = if is_v4 { v4::answers } else { v6::answers };
+    let is_answer = |reply: &[u8]| answers(reply, xid);
+    let replies = subject.exchange(&octets, expected == "nothing", &is_answer)?;
+    let Some(reply) = replies.iter().find(|reply| is_answer(reply)) else {
+        return if expected == "nothing" {
+            Ok(())
+        } else {
+            Err(format!("no answer instead of {expected}"))
+        };
+    };
+    let name = if is_v4 { v4::name_of(reply) } else { v6::name_of(reply) }?;
+    if name != expected {
+        return Err(format!("{name} instead of {expected}"));
+    }
+    judge_reply(step, reply, is_v4, kept)
+}
+
+fn judge_reply(step: &Step, reply: &[u8], is_v4: bool, kept: &mut Kept) -> Result<(), String> {
+    let field = if is_v4 { v4::field } else { v6::field };
+    let mut faults = Vec::new();
+    for (key, expected) in &step.expect {
+        let (found, kind) = field(reply, key)?;
+        let text = match expected {
+            toml::Value::String(text) => filled(text, kept)?,
+            other => other.to_string(),
+        };
+        if !fits(&text, kind, found.as_deref())? {
+            let found = found.map_or_else(|| "absent".to_owned(), |octets| shown(&octets, kind));
+            faults.push(format!("`{key}` is {found} instead of {text}"));
+        }
+    }
+    if !faults.is_empty() {
+        return Err(faults.join("; "));
+    }
+    for (name, key) in &step.keep {
+        let (found, kind) = field(reply, key)?;
+        let found = found.ok_or_else(|| format!("`{key}` is absent and cannot be kept"))?;
+        kept.insert(name.clone(), shown(&found, kind));
+    }
+    // What most next steps need.
+    let usual: &[(&str, &str)] = if is_v4 {
+        &[("yiaddr", "yiaddr"), ("server", "option 54")]
+    } else {
+        &[("server", "option 2")]
+    };
+    for (name, key) in usual {
+        if let (Some(found), kind) = field(reply, key)? {
+            kept.insert((*name).to_owned(), shown(&found, kind));
+        }
+    }
+    Ok(())
+}
+
+/// Octets as a scenario would write them.
+fn shown(octets: &[u8], kind: &str) -> String {
+    let address = |octets: &[u8]| -> Option<String> {
+        let octets: [u8; 16] = octets.try_into().ok()?;
+        Some(std::net::Ipv6Addr::from(octets).to_string())
+    };
+    match (kind, octets) {
+        ("ip", &[a, b, c, d]) => format!("{a}.{b}.{c}.{d}"),
+        ("ip6", octets) if octets.len() == 16 => address(octets).unwrap_or_default(),
+        ("prefix", [len, rest @ ..]) if rest.len() == 16 => {
+            format!("{}/{len}", address(rest).unwrap_or_default())
+        }
+        ("u8" | "u16" | "u32", octets) => {
+            octets.iter().fold(0_u64, |sum, &octet| sum << 8 | u64::from(octet)).to_string()
+        }
+        ("text", octets) if octets.is_ascii() => String::from_utf8_lossy(octets).into_owned(),
+        _ => hex_of(octets),
+    }
+}
+
+fn judge_command(
+    step: &Step,
+    command: &str,
+    subject: &mut dyn Subject,
+    kept: &mut Kept,
+) -> Result<(), String> {
+    let answer = subject.command(&filled(command, kept)?)?;
+    let answer: Value = serde_json::from_str(&answer)
+        .map_err(|error| format!("the answer is no JSON ({error}): {answer}"))?;
+    let faults: Vec<String> = step
+        .expect
+        .iter()
+        .filter(|(pointer, expected)| !observe::member_fits(&answer, pointer, expected))
+        .map(|(pointer, expected)| format!("`{pointer}` is not {expected}"))
+        .collect();
+    if !faults.is_empty() {
+        return Err(format!("{}; the answer: {answer}", faults.join("; ")));
+    }
+    for (name, pointer) in &step.keep {
+        let member = answer.pointer(pointer);
+        let member = member.ok_or_else(|| format!("`{pointer}` cannot be kept: {answer}"))?;
+        let text = member.as_str().map_or_else(|| member.to_string(), str::to_owned);
+        kept.insert(name.clone(), text);
+    }
+    Ok(())
+}

@@ -1,0 +1,152 @@
+//! DHCPv4 messages of steps: their octets, and fields of replies by name.
+
+use std::net::Ipv4Addr;
+
+use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, option};
+
+use crate::format::{Scenario, Step};
+use crate::value::{Kept, filled, octets};
+
+/// Longest message of a scenario.
+const MESSAGE_LEN_MAX: usize = 1500;
+
+/// The octets of the message that `step` sends under transaction id `xid`.
+pub(crate) fn message(
+    scenario: &Scenario,
+    step: &Step,
+    xid: u32,
+    kept: &Kept,
+) -> Result<Vec<u8>, String> {
+    let kind = step.send.as_deref().unwrap_or_default();
+    let mut header = header(scenario, step, xid, kept)?;
+    let [high, low] = step.client.to_be_bytes();
+    let chaddr = match step.with.get("chaddr") {
+        Some(text) => octets(&filled(text, kept)?, "hex")?,
+        None => vec![2, 0, 0, 0, high, low],
+    };
+    header.hlen = chaddr.len().min(16) as u8;
+    header.chaddr[..chaddr.len().min(16)].copy_from_slice(&chaddr[..chaddr.len().min(16)]);
+    if let Some(hlen) = step.with.get("hlen") {
+        header.hlen = octets(hlen, "u8")?[0];
+    }
+    let mut buffer = [0; MESSAGE_LEN_MAX];
+    let mut writer = MessageWriter::new(&mut buffer, &header);
+    if let Some(name) = step.with.get("sname") {
+        writer.sname(name.as_bytes());
+    }
+    if let Some(name) = step.with.get("file") {
+        writer.file(name.as_bytes());
+    }
+    if kind != "BOOTP" {
+        let code = type_code(kind)?;
+        writer.option(option::MESSAGE_TYPE, &[code]);
+    }
+    let mut entries = Vec::new();
+    for (code, values) in &step.options {
+        let code: u8 = code.parse().map_err(|_| format!("`{code}` is no option code"))?;
+        for value in values.all() {
+            entries.push((code, octets(&filled(value, kept)?, "")?));
+        }
+    }
+    // The relay agent's comes last (RFC 3046 §2.1).
+    entries.sort_by_key(|(code, _)| *code == option::RELAY_AGENT_INFORMATION);
+    for (code, value) in &entries {
+        writer.option(*code, value);
+    }
+    let len = writer.finish(300).map_err(|_| "the message is too long")?;
+    Ok(buffer[..len].to_vec())
+}
+
+fn header(scenario: &Scenario, step: &Step, xid: u32, kept: &Kept) -> Result<Header, String> {
+    let address = |key: &str| -> Result<Ipv4Addr, String> {
+        let Some(text) = step.with.get(key) else { return Ok(Ipv4Addr::UNSPECIFIED) };
+        let text = filled(text, kept)?;
+        text.parse().map_err(|_| format!("`{text}` is no IPv4 address"))
+    };
+    let number = |key: &str, kind: &str| -> Result<u64, String> {
+        let Some(text) = step.with.get(key) else { return Ok(0) };
+        Ok(octets(text, kind)?.iter().fold(0, |sum, &octet| sum << 8 | u64::from(octet)))
+    };
+    let relay = step.relay.as_deref().unwrap_or(&scenario.relay);
+    let giaddr = match relay {
+        "" | "none" => Ipv4Addr::UNSPECIFIED,
+        text => text.parse().map_err(|_| format!("relay `{text}` is no IPv4 address"))?,
+    };
+    Ok(Header {
+        op: if step.with.contains_key("op") { number("op", "u8")? as u8 } else { 1 },
+        htype: if step.with.contains_key("htype") { number("htype", "u8")? as u8 } else { 1 },
+        hlen: 6,
+        hops: u8::from(!giaddr.is_unspecified()),
+        xid,
+        secs: number("secs", "u16")? as u16,
+        flags: number("flags", "u16")? as u16,
+        ciaddr: address("ciaddr")?,
+        yiaddr: Ipv4Addr::UNSPECIFIED,
+        siaddr: Ipv4Addr::UNSPECIFIED,
+        giaddr,
+        chaddr: [0; 16],
+    })
+}
+
+fn type_code(name: &str) -> Result<u8, String> {
+    let found = MessageType::ALL.iter().find(|kind| plain(kind.name()) == name);
+    match (found, name.parse()) {
+        (Some(kind), _) => Ok(kind.code()),
+        (None, Ok(code)) => Ok(code),
+        (None, Err(_)) => Err(format!("`{name}` is no DHCPv4 message")),
+    }
+}
+
+fn plain(name: &str) -> &str {
+    name.strip_prefix("DHCP").unwrap_or(name)
+}
+
+/// Type of a reply by name.
+pub(crate) fn name_of(reply: &[u8]) -> Result<String, String> {
+    let message = Message::parse(reply).map_err(|reason| format!("malformed: {reason:?}"))?;
+    Ok(message.message_type().map_or("BOOTP", |kind| plain(kind.name())).to_owned())
+}
+
+/// Whether `reply` answers the message with this transaction id.
+pub(crate) fn answers(reply: &[u8], xid: u32) -> bool {
+    Message::parse(reply).is_ok_and(|message| message.xid() == xid && message.op() == 2)
+}
+
+/// A field of a reply, and the kind of value that it is.
+pub(crate) fn field(reply: &[u8], key: &str) -> Result<(Option<Vec<u8>>, &'static str), String> {
+    let message = Message::parse(reply).map_err(|reason| format!("malformed: {reason:?}"))?;
+    let address = |address: Ipv4Addr| (Some(address.octets().to_vec()), "ip");
+    if let Some(code) = key.strip_prefix("option ") {
+        let code: u8 = code.trim().parse().map_err(|_| format!("`{code}` is no option code"))?;
+        let value = message.option(code).map(|value| value.octets().collect());
+        return Ok((value, default_kind(code)));
+    }
+    Ok(match key {
+        "yiaddr" => address(message.yiaddr()),
+        "ciaddr" => address(message.ciaddr()),
+        "siaddr" => address(message.siaddr()),
+        "giaddr" => address(message.giaddr()),
+        "chaddr" => (Some(message.chaddr().to_vec()), "hex"),
+        "flags" => (Some(message.flags().to_be_bytes().to_vec()), "u16"),
+        "secs" => (Some(message.secs().to_be_bytes().to_vec()), "u16"),
+        "hops" => (Some(vec![message.hops()]), "u8"),
+        "sname" => (Some(until_zero(message.sname())), "text"),
+        "file" => (Some(until_zero(message.file())), "text"),
+        "length" => (Some((reply.len() as u32).to_be_bytes().to_vec()), "u32"),
+        _ => return Err(format!("replies have no field `{key}`")),
+    })
+}
+
+fn until_zero(field: &[u8]) -> Vec<u8> {
+    field.iter().copied().take_while(|&octet| octet != 0).collect()
+}
+
+/// The kind of an option's value when the scenario does not say: those that every reply has.
+const fn default_kind(code: u8) -> &'static str {
+    match code {
+        1 | 3 | 6 | 50 | 54 => "ip",
+        51 | 58 | 59 => "u32",
+        12 | 14 | 15 | 17 | 60 | 66 | 67 => "text",
+        _ => "",
+    }
+}

@@ -1,0 +1,199 @@
+//! Values in scenarios: text with a kind in front, and the octets that it stands for.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// What earlier steps have kept, by name.
+pub(crate) type Kept = BTreeMap<String, String>;
+
+/// Replaces `$name` by what was kept under the name.
+pub(crate) fn filled(text: &str, kept: &Kept) -> Result<String, String> {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        out += &rest[..at];
+        let name: String =
+            rest[at + 1..].chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+        let value = kept.get(&name).ok_or_else(|| format!("nothing was kept as `{name}`"))?;
+        out += value;
+        rest = &rest[at + 1 + name.len()..];
+    }
+    Ok(out + rest)
+}
+
+/// The octets of `text`: `u8:`, `u16:`, `u32:`, `ip:`, `ip6:` (numbers and addresses separated by
+/// commas), `text:`, `name:` (a domain name in labels), `hex:`, `prefix:` (length and address),
+/// `sub8:` and `sub16:` (sub-options `code=value` separated by semicolons, with codes and lengths
+/// of 8 or 16 bits). Text without a kind has `default`'s.
+pub(crate) fn octets(text: &str, default: &str) -> Result<Vec<u8>, String> {
+    let (kind, body) = match text.split_once(':') {
+        Some((kind, body)) if KINDS.contains(&kind) => (kind, body),
+        _ => (default, text),
+    };
+    match kind {
+        "u8" => list(body, |item| Ok(vec![number::<u8>(item)?])),
+        "u16" => list(body, |item| Ok(number::<u16>(item)?.to_be_bytes().to_vec())),
+        "u32" => list(body, |item| Ok(number::<u32>(item)?.to_be_bytes().to_vec())),
+        "ip" => list(body, |item| Ok(parsed::<Ipv4Addr>(item)?.octets().to_vec())),
+        "ip6" => list(body, |item| Ok(parsed::<Ipv6Addr>(item)?.octets().to_vec())),
+        "prefix" => prefix(body),
+        "text" => Ok(body.as_bytes().to_vec()),
+        "name" => Ok(labels(body)),
+        "hex" => hex(body),
+        "sub8" => sub_options(body, |code, value| {
+            let len = u8::try_from(value.len()).map_err(|_| "a sub-option is too long")?;
+            let mut octets = vec![number::<u8>(code)?, len];
+            octets.extend(value);
+            Ok(octets)
+        }),
+        "sub16" => sub_options(body, |code, value| {
+            let len = u16::try_from(value.len()).map_err(|_| "a sub-option is too long")?;
+            let mut octets = number::<u16>(code)?.to_be_bytes().to_vec();
+            octets.extend(len.to_be_bytes());
+            octets.extend(value);
+            Ok(octets)
+        }),
+        _ => Err(format!("`{text}` has no kind in front, such as `u32:` or `hex:`")),
+    }
+}
+
+/// The kinds of values.
+const KINDS: [&str; 11] =
+    ["u8", "u16", "u32", "ip", "ip6", "prefix", "text", "name", "hex", "sub8", "sub16"];
+
+/// Octets as scenarios write them.
+pub(crate) fn hex_of(octets: &[u8]) -> String {
+    octets.iter().fold("hex:".to_owned(), |text, octet| text + &format!("{octet:02x}"))
+}
+
+fn list(body: &str, item: impl Fn(&str) -> Result<Vec<u8>, String>) -> Result<Vec<u8>, String> {
+    let items: Result<Vec<Vec<u8>>, String> =
+        body.split(',').map(str::trim).filter(|text| !text.is_empty()).map(item).collect();
+    Ok(items?.concat())
+}
+
+fn number<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
+    let text = text.trim();
+    let value = match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    let value = value.ok().and_then(|value| T::try_from(value).ok());
+    value.ok_or_else(|| format!("`{text}` is not a number of that size"))
+}
+
+fn parsed<T: core::str::FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| format!("`{text}` is not an address of that family"))
+}
+
+/// One octet of length, then the address.
+fn prefix(text: &str) -> Result<Vec<u8>, String> {
+    let (address, len) = text.split_once('/').ok_or_else(|| format!("`{text}` is no prefix"))?;
+    let mut octets = vec![number::<u8>(len)?];
+    octets.extend(parsed::<Ipv6Addr>(address)?.octets());
+    Ok(octets)
+}
+
+/// A domain name as RFC 1035 §3.1 has it; several are separated by spaces.
+fn labels(text: &str) -> Vec<u8> {
+    let mut octets = Vec::new();
+    for name in text.split_whitespace() {
+        for label in name.trim_end_matches('.').split('.').filter(|label| !label.is_empty()) {
+            octets.push(label.len() as u8);
+            octets.extend(label.as_bytes());
+        }
+        octets.push(0);
+    }
+    octets
+}
+
+/// Hexadecimal digits, colons and spaces between them ignored.
+pub(crate) fn hex(text: &str) -> Result<Vec<u8>, String> {
+    let digits: Vec<u8> = text.bytes().filter(|octet| !b": -".contains(octet)).collect();
+    let pairs = digits.chunks(2).map(|pair| {
+        let text = core::str::from_utf8(pair).ok().filter(|text| text.len() == 2);
+        text.and_then(|text| u8::from_str_radix(text, 16).ok())
+    });
+    pairs.collect::<Option<_>>().ok_or_else(|| format!("`{text}` is not hexadecimal"))
+}
+
+fn sub_options(
+    body: &str,
+    encode: impl Fn(&str, &[u8]) -> Result<Vec<u8>, String>,
+) -> Result<Vec<u8>, String> {
+    let mut all = Vec::new();
+    for part in body.split(';').filter(|part| !part.trim().is_empty()) {
+        let (code, value) =
+            part.split_once('=').ok_or_else(|| format!("`{part}` is not `code=value`"))?;
+        all.extend(encode(code, &octets(value.trim(), "")?)?);
+    }
+    Ok(all)
+}
+
+/// Whether `found` is what `expected` says: a value, `absent`, `present`, `not VALUE`, `has VALUE`
+/// (among other octets), or `between VALUE and VALUE`.
+pub(crate) fn fits(expected: &str, default: &str, found: Option<&[u8]>) -> Result<bool, String> {
+    match (expected, found) {
+        ("absent", found) => return Ok(found.is_none()),
+        ("present", found) => return Ok(found.is_some()),
+        (_, None) => return Ok(false),
+        _ => {}
+    }
+    let found = found.expect("absence was dealt with");
+    if let Some(rest) = expected.strip_prefix("not ") {
+        return Ok(octets(rest, default)? != found);
+    }
+    if let Some(rest) = expected.strip_prefix("has ") {
+        let wanted = octets(rest, default)?;
+        return Ok(wanted.is_empty() || found.windows(wanted.len()).any(|part| part == wanted));
+    }
+    if let Some((low, high)) =
+        expected.strip_prefix("between ").and_then(|rest| rest.split_once(" and "))
+    {
+        let (low, high) = (octets(low, default)?, octets(high, default)?);
+        let is_inside = low.as_slice() <= found && found <= high.as_slice();
+        return Ok(found.len() == low.len() && is_inside);
+    }
+    Ok(octets(expected, default)? == found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_becomes_octets_by_its_kind() {
+        assert_eq!(octets("u16:1, 0x203", "").unwrap(), [0, 1, 2, 3]);
+        assert_eq!(octets("10.0.0.1", "ip").unwrap(), [10, 0, 0, 1]);
+        assert_eq!(octets("name:a.bc. d", "").unwrap(), b"\x01a\x02bc\0\x01d\0");
+        assert_eq!(
+            octets("sub8:1=text:xy;5=ip:10.0.0.1", "").unwrap(),
+            b"\x01\x02xy\x05\x04\x0a\0\0\x01"
+        );
+        assert_eq!(octets("sub16:1=u8:7", "").unwrap(), [0, 1, 0, 1, 7]);
+        assert_eq!(octets("hex:0a:0B", "").unwrap(), [10, 11]);
+        assert!(octets("u8:256", "").is_err());
+        assert!(octets("hex:abc", "").is_err());
+        assert!(octets("plain", "").is_err());
+    }
+
+    #[test]
+    fn expectations_judge() {
+        let found = Some(&[10, 0, 0, 7][..]);
+        assert!(fits("10.0.0.7", "ip", found).unwrap());
+        assert!(fits("between 10.0.0.1 and 10.0.0.9", "ip", found).unwrap());
+        assert!(!fits("between 10.0.0.8 and 10.0.0.9", "ip", found).unwrap());
+        assert!(fits("not 10.0.0.8", "ip", found).unwrap());
+        assert!(fits("has u16:0", "ip", found).unwrap());
+        assert!(!fits("absent", "ip", found).unwrap());
+        assert!(!fits("10.0.0.7", "ip", None).unwrap());
+        assert!(!fits("not 10.0.0.7", "ip", None).unwrap());
+    }
+
+    #[test]
+    fn kept_values_fill_in() {
+        let kept = Kept::from([("a".to_owned(), "10.0.0.1".to_owned())]);
+        assert_eq!(filled("ip:$a,10.0.0.2", &kept).unwrap(), "ip:10.0.0.1,10.0.0.2");
+        assert!(filled("$b", &kept).is_err());
+    }
+}
