@@ -1,0 +1,238 @@
+//! The examples and the manual of Debian's Kea: every configuration in them that Kea itself takes
+//! has to be taken by ours.
+//!
+//! The manual's snippets are parts of configurations. Each is tried as a whole document and as the
+//! content of the maps and lists that it may stand in; the first way in which Kea accepts it is the
+//! one that counts. With `GODWIT_KEA_SOURCE` naming a checkout of Kea's repository, its examples and its
+//! manual's chapters are read instead, and without a Kea of that version to ask, every way counts.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use common::{TempFolder, require};
+use dhcp_config::{IncludeResolver, Problem, parse_dhcp4, parse_dhcp6};
+
+/// Where Debian's kea-doc puts things.
+const DOCUMENTATION: &str = "/usr/share/doc/kea";
+
+/// Chapters of the manual, and the servers that their snippets are for.
+const CHAPTERS: [(&str, &[u8]); 3] =
+    [("dhcp4-srv", &[4]), ("dhcp6-srv", &[6]), ("classify", &[4, 6])];
+
+/// What a text may be, and the document that it makes: `%` stands for it, `F` for the family.
+const WAYS: [&str; 11] = [
+    "%",
+    "{ % }",
+    "{ \"DhcpF\": { % } }",
+    "{ \"DhcpF\": % }",
+    "{ \"DhcpF\": { \"subnetF\": [ % ] } }",
+    "{ \"DhcpF\": { \"client-classes\": [ % ] } }",
+    "{ \"DhcpF\": { \"option-def\": [ % ] } }",
+    "{ \"DhcpF\": { \"option-data\": [ % ] } }",
+    "{ \"DhcpF\": { \"reservations\": [ % ] } }",
+    "{ \"DhcpF\": { \"shared-networks\": [ % ] } }",
+    "{ \"DhcpF\": { \"hooks-libraries\": [ % ] } }",
+];
+
+/// Snippets of the manual that Kea 2.2 takes. The list of them comes from asking Kea, so that this
+/// number tells when that has stopped working.
+const SNIPPETS_AT_LEAST: usize = 150;
+
+struct Files(PathBuf);
+
+impl IncludeResolver for Files {
+    fn read(&mut self, _including: &str, path: &str) -> Result<String, String> {
+        fs::read_to_string(self.0.join(path)).map_err(|cause| cause.to_string())
+    }
+}
+
+/// What ours has against a document; `None` when it is taken.
+fn refused(family: u8, text: &str, folder: &Path) -> Option<String> {
+    let mut files = Files(folder.to_owned());
+    let problems: Vec<Problem> = match family {
+        4 => parse_dhcp4("snippet", text, &mut files).err()?,
+        _ => parse_dhcp6("snippet", text, &mut files).err()?,
+    };
+    let errors = problems.iter().filter(|p| p.severity == dhcp_config::Severity::Error);
+    Some(errors.map(ToString::to_string).collect::<Vec<_>>().join("\n    "))
+}
+
+/// Whether Kea takes a document.
+fn kea_takes(family: u8, text: &str, folder: &TempFolder) -> bool {
+    let path = folder.path().join("snippet.json");
+    fs::write(&path, text).expect("the test's folder can be written");
+    let mut command = Command::new(format!("kea-dhcp{family}"));
+    command.env("KEA_PIDFILE_DIR", folder.path()).env("KEA_LOCKFILE_DIR", folder.path());
+    command.env("KEA_LOGGER_DESTINATION", folder.path().join("log"));
+    command.arg("-t").arg(&path).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().expect("Kea can be started").success()
+}
+
+/// The document that `text` makes in one of [`WAYS`].
+fn document(way: &str, family: u8, text: &str) -> String {
+    way.replace('F', &family.to_string()).replace('%', text)
+}
+
+/// The documents that a snippet may make: a member belongs into a map, a map into a list.
+fn documents(family: u8, text: &str) -> Vec<String> {
+    let is_member = text.starts_with('"');
+    let ways = WAYS.iter().enumerate().filter(|(index, _)| is_member == matches!(index, 1 | 2));
+    ways.map(|(_, way)| document(way, family, text)).collect()
+}
+
+/// A snippet with what stands for left-out parts taken away.
+fn without_dots(text: &str) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        let line = line.replace("\u{2026}", "...");
+        let bare = line.trim();
+        if bare == "..." || bare == "...," || bare == "# ..." || bare == "// ..." {
+            continue;
+        }
+        out += &line.replace("{ ... }", "{ }").replace("[ ... ]", "[ ]").replace("...", "");
+        out.push('\n');
+    }
+    // Commas in front of what was taken away.
+    let mut trimmed = String::with_capacity(out.len());
+    for part in out.split(',') {
+        if !trimmed.is_empty() && !part.trim_start().starts_with(['}', ']']) {
+            trimmed.push(',');
+        }
+        trimmed += part;
+    }
+    trimmed.trim().trim_end_matches(',').to_owned()
+}
+
+/// The text of `<pre>` elements.
+fn preformatted(page: &str) -> Vec<String> {
+    let parts = page.split("<pre>").skip(1).filter_map(|part| part.split("</pre>").next());
+    parts.map(plain).collect()
+}
+
+/// Text without tags and entities.
+fn plain(html: &str) -> String {
+    let mut text = String::new();
+    let mut is_tag = false;
+    for character in html.chars() {
+        match character {
+            '<' => is_tag = true,
+            '>' if is_tag => is_tag = false,
+            _ if !is_tag => text.push(character),
+            _ => {}
+        }
+    }
+    for (entity, character) in
+        [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&amp;", "&")]
+    {
+        text = text.replace(entity, character);
+    }
+    text
+}
+
+/// Indented blocks behind `::` and `code-block` lines of the manual's source.
+fn literal_blocks(page: &str) -> Vec<String> {
+    let mut blocks = Vec::new();
+    let mut lines = page.lines().peekable();
+    while let Some(line) = lines.next() {
+        let opens = line.trim_end().ends_with("::") || line.contains(".. code-block::");
+        if !opens {
+            continue;
+        }
+        let mut block = String::new();
+        while let Some(next) = lines.peek() {
+            let is_inside = next.trim().is_empty() || next.starts_with([' ', '\t']);
+            if !is_inside {
+                break;
+            }
+            block += next;
+            block.push('\n');
+            lines.next();
+        }
+        blocks.push(block);
+    }
+    blocks
+}
+
+#[test]
+fn every_example_of_kea_is_taken() {
+    if !require(&["kea-dhcp4", "kea-dhcp6"]) {
+        return;
+    }
+    let root = std::env::var("GODWIT_KEA_SOURCE")
+        .map_or_else(|_| PathBuf::from(DOCUMENTATION), |path| Path::new(&path).join("doc"));
+    let mut faults = Vec::new();
+    let mut count = 0;
+    for family in [4, 6] {
+        let folder = root.join(format!("examples/kea{family}"));
+        let entries = fs::read_dir(&folder).expect("kea-doc is installed");
+        let mut paths: Vec<PathBuf> = entries.filter_map(|e| Some(e.ok()?.path())).collect();
+        paths.sort();
+        for path in paths.iter().filter(|path| path.extension().is_some_and(|e| e == "json")) {
+            count += 1;
+            let text = fs::read_to_string(path).expect("it was just listed");
+            if let Some(reason) = refused(family, &text, &folder) {
+                faults.push(format!("{}:\n    {reason}", path.display()));
+            }
+        }
+    }
+    println!("{count} examples, {} refused", faults.len());
+    assert!(count >= 40, "only {count} examples in {}", root.display());
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+#[test]
+fn every_snippet_of_the_manual_is_taken() {
+    if !require(&["kea-dhcp4", "kea-dhcp6"]) {
+        return;
+    }
+    let source = std::env::var("GODWIT_KEA_SOURCE").ok();
+    let folder = TempFolder::new("manual");
+    let mut faults = Vec::new();
+    let (mut taken, mut alone) = (0, 0);
+    for (chapter, families) in CHAPTERS {
+        let snippets = match &source {
+            None => {
+                let path = format!("{DOCUMENTATION}/html/arm/{chapter}.html");
+                preformatted(&fs::read_to_string(path).expect("kea-doc is installed"))
+            }
+            Some(source) => {
+                let path = format!("{source}/doc/sphinx/arm/{chapter}.rst");
+                literal_blocks(&fs::read_to_string(path).expect("that is Kea's repository"))
+            }
+        };
+        for (number, snippet) in (1..).zip(&snippets) {
+            let text = without_dots(snippet);
+            if !text.contains(['"', '{']) {
+                continue;
+            }
+            for &family in families {
+                let name = format!("{chapter} {number} (DHCPv{family})");
+                let documents = documents(family, &text);
+                let judged = match source {
+                    None => documents.iter().find(|text| kea_takes(family, text, &folder)),
+                    Some(_) => {
+                        let is_taken =
+                            |text: &&String| refused(family, text, folder.path()).is_none();
+                        let way = documents.iter().find(is_taken);
+                        way.or_else(|| documents.last())
+                    }
+                };
+                let Some(text) = judged else {
+                    alone += 1;
+                    continue;
+                };
+                match refused(family, text, folder.path()) {
+                    None => taken += 1,
+                    Some(reason) => faults.push(format!("{name}:\n    {reason}")),
+                }
+            }
+        }
+    }
+    let refusals = faults.len();
+    println!("{taken} snippets taken, {refusals} refused, {alone} that Kea does not take either");
+    assert!(taken + refusals >= SNIPPETS_AT_LEAST, "Kea takes {} only", taken + refusals);
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
