@@ -164,3 +164,41 @@ fn report(scenarios: &[Named], outcomes: &[Outcome]) -> String {
     }
     text
 }
+
+/// The table of coverage in the repository is what the scenarios say, and every name in
+/// `keys.txt` has a scenario. With `GODWIT_WRITE` set it is written anew.
+#[test]
+fn every_name_has_a_scenario() {
+    if std::env::var_os("GODWIT_SCENARIO").is_some() {
+        return;
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance");
+    let names = std::fs::read_to_string(root.join("keys.txt")).expect("the names are there");
+    let mut rows: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for line in names.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        rows.insert(line.to_owned(), Vec::new());
+    }
+    for named in subjects::all() {
+        let family = format!("{:?}", named.scenario.family).to_lowercase();
+        for name in &named.scenario.covers {
+            rows.entry(format!("{family} {name}")).or_default().push(named.name.clone());
+        }
+    }
+    let empty: Vec<&String> =
+        rows.iter().filter(|(_, scenarios)| scenarios.is_empty()).map(|(row, _)| row).collect();
+    assert!(empty.is_empty(), "without a scenario: {empty:?}");
+    let mut table = "# What the scenarios cover\n\nMade from the scenarios by their test \
+                     (`GODWIT_WRITE=1 cargo test -p godwit --test scenarios`).\n\n\
+                     | Family and name | Scenarios |\n|---|---|\n"
+        .to_owned();
+    for (row, scenarios) in &rows {
+        let short: Vec<&str> = scenarios.iter().filter_map(|name| name.get(3..)).collect();
+        writeln!(table, "| {row} | {} |", short.join(", ")).expect("text");
+    }
+    let path = root.join("COVERAGE.md");
+    if std::env::var_os("GODWIT_WRITE").is_some() {
+        std::fs::write(&path, &table).expect("the repository can be written");
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(written == table, "conformance/COVERAGE.md is not up to date");
+}

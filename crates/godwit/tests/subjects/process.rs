@@ -18,6 +18,9 @@ use crate::common::{TempFolder, free_port, waited_until};
 
 /// How long an answer may take that has to come.
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);
+/// After so long a message is sent again, as clients do: while it takes a new configuration, Kea
+/// has no socket for a moment.
+const RETRANSMISSION: Duration = Duration::from_secs(1);
 /// How long no answer has to come until that counts as silence. An answer that comes later is told
 /// from the next by its transaction id, and fails nothing: it makes silence look true that is not,
 /// on a machine that was held up for so long.
@@ -158,12 +161,17 @@ impl Subject for Daemon {
         expects_none: bool,
         is_answer: &dyn Fn(&[u8]) -> bool,
     ) -> Result<Vec<Vec<u8>>, SubjectError> {
-        self.socket.send_to(octets, self.server).map_err(|error| error.to_string())?;
-        let until = Instant::now() + if expects_none { SILENCE } else { ANSWER_LIMIT };
+        let begin = Instant::now();
+        let until = begin + if expects_none { SILENCE } else { ANSWER_LIMIT };
         let mut replies = Vec::new();
         let mut buffer = vec![0; 65_536];
+        let mut send_due = begin;
         while let Some(left) = until.checked_duration_since(Instant::now()) {
-            let left = left.max(Duration::from_millis(1));
+            if Instant::now() >= send_due {
+                self.socket.send_to(octets, self.server).map_err(|error| error.to_string())?;
+                send_due += RETRANSMISSION;
+            }
+            let left = left.min(RETRANSMISSION).max(Duration::from_millis(1));
             self.socket.set_read_timeout(Some(left)).map_err(|error| error.to_string())?;
             let Ok(len) = self.socket.recv(&mut buffer) else { continue };
             replies.push(buffer[..len].to_vec());
