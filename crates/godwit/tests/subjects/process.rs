@@ -56,6 +56,7 @@ impl Daemon {
         let further = members(&folder, scenario, interface);
         let config = folder.path().join("server.conf");
         let text = document(scenario.family, &scenario.config, &further);
+        let text = with_libraries(make, text);
         fs::write(&config, text).map_err(|error| error.to_string())?;
         let socket = UdpSocket::bind((address, 0)).map_err(|error| error.to_string())?;
         let own_port = socket.local_addr().map_err(|error| error.to_string())?.port();
@@ -107,6 +108,18 @@ impl Daemon {
             Make::Kea => "CONFIG_COMPLETE",
         };
         self.log().matches(mark).count()
+    }
+}
+
+/// Hook libraries by their names alone, as newer versions of Kea take them; Debian's wants paths.
+fn with_libraries(make: Make, text: String) -> String {
+    let folders = fs::read_dir("/usr/lib").into_iter().flatten().filter_map(Result::ok);
+    let hooks = folders.map(|entry| entry.path().join("kea/hooks")).find(|path| path.is_dir());
+    match (make, hooks) {
+        (Make::Kea, Some(folder)) => {
+            text.replace("\"libdhcp_", &format!("\"{}/libdhcp_", folder.display()))
+        }
+        _ => text,
     }
 }
 
@@ -189,7 +202,7 @@ impl Subject for Daemon {
 
     fn reload(&mut self, config: &str) -> Result<(), SubjectError> {
         let before = self.reloads();
-        let text = document(self.family, config, &self.further);
+        let text = with_libraries(self.make, document(self.family, config, &self.further));
         fs::write(self.folder.path().join("server.conf"), text).map_err(|e| e.to_string())?;
         let pid = self.child.id().to_string();
         Command::new("kill").args(["-HUP", &pid]).status().map_err(|error| error.to_string())?;
