@@ -175,6 +175,28 @@ impl Findings {
         self.inactive.values().map(|(_, feature)| feature.value()).collect()
     }
 
+    /// The errors with their messages, and the second place of those that concern two.
+    pub(crate) fn iter_errors(&self) -> impl Iterator<Item = (At, &str, Option<At>)> {
+        let errors = self.set.iter().filter(|finding| finding.severity == Severity::Error);
+        errors.map(|finding| {
+            let other = match finding.help {
+                Help::Place(_, at) => Some(at),
+                Help::None | Help::Text(_) => None,
+            };
+            (finding.at, finding.message.as_str(), other)
+        })
+    }
+
+    /// Adds what `other` found.
+    pub(crate) fn extend(&mut self, other: Self) {
+        for (at, feature) in other.inactive.into_values() {
+            self.inactive(at, feature);
+        }
+        for Finding { at, severity, message, help } in other.set {
+            self.push(severity, at, message, help);
+        }
+    }
+
     /// How many errors there are so far.
     pub(crate) fn errors(&self) -> usize {
         self.errors
