@@ -30,7 +30,6 @@ fn keys_that_godwit_does_not_serve_are_refused_by_name() {
         ("reservations", "[ { } ]"),
         ("hosts-database", r#"{ "type": "mysql" }"#),
         ("hosts-databases", "[ 1 ]"),
-        ("option-def", "[ 1 ]"),
         ("config-control", r#"{ "config-databases": [ 1 ] }"#),
         ("reservations-global", "true"),
         ("reservations-in-subnet", "false"),

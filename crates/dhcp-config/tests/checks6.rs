@@ -29,7 +29,6 @@ fn keys_that_godwit_does_not_serve_are_refused_by_name() {
         ("client-classes", r#"[ { "name": "a" } ]"#),
         ("hooks-libraries", r#"[ { "library": "x.so" } ]"#),
         ("reservations", "[ { } ]"),
-        ("option-def", "[ 1 ]"),
         ("dhcp4o6-port", "6767"),
         ("store-extended-info", "true"),
         ("allocator", r#""random""#),

@@ -2,7 +2,7 @@
 
 use super::family::Family;
 use super::types::{ExpiredLeases, GodwitSettings, LeaseChecks, LeaseDatabase, Logger};
-use super::{database, godwit, loggers};
+use super::{database, godwit, loggers, options};
 use crate::fields::{Fields, U32, wrong_kind};
 use crate::json::{Kind, Value};
 use crate::source::Findings;
@@ -25,7 +25,8 @@ pub(crate) struct Common {
     pub(crate) compatibility: Vec<bool>,
 }
 
-/// The map of the server in a whole document; `None` when it has no usable one.
+/// The map of the server in a whole document; `None` when it has no usable one. Its options are
+/// defined by then, for whoever reads on.
 pub(crate) fn top<'v, F: Family>(root: &'v Value, findings: &mut Findings) -> Option<Fields<'v>> {
     let mut fields = Fields::of(root, "the document", findings)?;
     let server = fields.take(F::TOP);
@@ -49,7 +50,9 @@ pub(crate) fn top<'v, F: Family>(root: &'v Value, findings: &mut Findings) -> Op
         findings.error_help(root.at, format!("there is no `{}` here", F::TOP), help);
         return None;
     };
-    Fields::of(&server.value, F::TOP_QUOTED, findings)
+    let mut fields = Fields::of(&server.value, F::TOP_QUOTED, findings)?;
+    options::define::<F>(&mut fields, findings);
+    Some(fields)
 }
 
 /// Reads the settings of [`Common`], and those that are accepted without effect.

@@ -102,7 +102,6 @@ pub(crate) const GLOBAL_ONLY: Keys = &[
     ("hosts-database", Refuse(Empty)),
     ("hosts-databases", Refuse(Empty)),
     ("ip-reservations-unique", Refuse(Bool(true))),
-    ("option-def", Refuse(Empty)),
     ("parked-packet-limit", Accept),
     ("reservations", Refuse(Empty)),
     ("reservations-lookup-first", Refuse(Bool(false))),
