@@ -17,8 +17,6 @@ pub(crate) const GLOBAL_ONLY: Keys = &["client-classes", "option-def", "reservat
 
 /// The other keys of a pool.
 pub(crate) const POOL: &[Keys] = &[CLASSES];
-/// The other keys of an option.
-pub(crate) const OPTION: &[Keys] = &[&["client-classes"]];
 
 /// Whether a value asks for nothing: an empty list or string, or a map of such.
 fn is_empty(value: &Value) -> bool {
