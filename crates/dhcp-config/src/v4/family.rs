@@ -5,6 +5,7 @@ use core::ops::RangeInclusive;
 
 use super::options::definitions::{REDEFINABLE, SPACES, set_by_server};
 use super::other_keys;
+use crate::shared::IdentifierKind;
 use crate::shared::family::Family;
 use crate::shared::options::{Field, StandardSpace};
 use crate::shared::other_keys::Keys;
@@ -42,6 +43,13 @@ impl Family for V4 {
         on_tie: "`renew-timer` is left out of replies",
         on_late: "it is left out of replies",
     };
+    const HOST_IDENTIFIERS: &'static [IdentifierKind] = &[
+        IdentifierKind::HardwareAddress,
+        IdentifierKind::Duid,
+        IdentifierKind::CircuitId,
+        IdentifierKind::ClientId,
+        IdentifierKind::FlexId,
+    ];
     const COMPATIBILITY: &'static [&'static str] = &[
         "lenient-option-parsing",
         "ignore-dhcp-server-identifier",

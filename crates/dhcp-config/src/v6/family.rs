@@ -5,6 +5,7 @@ use core::ops::RangeInclusive;
 
 use super::options::definitions::{NTP_SPACE, SPACES, set_by_server};
 use super::other_keys;
+use crate::shared::IdentifierKind;
 use crate::shared::family::Family;
 use crate::shared::options::{Field, StandardSpace};
 use crate::shared::other_keys::Keys;
@@ -42,6 +43,8 @@ impl Family for V6 {
         on_tie: "`renew-timer` is sent as 0, which leaves it to the client",
         on_late: "leases end before their clients extend them",
     };
+    const HOST_IDENTIFIERS: &'static [IdentifierKind] =
+        &[IdentifierKind::HardwareAddress, IdentifierKind::Duid, IdentifierKind::FlexId];
     const COMPATIBILITY: &'static [&'static str] = &["lenient-option-parsing"];
     const NETWORK_KEYS: &'static [Keys] = other_keys::NETWORK;
     const SUBNET_KEYS: &'static [Keys] = other_keys::SUBNET;

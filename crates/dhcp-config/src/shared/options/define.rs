@@ -80,6 +80,9 @@ pub(crate) fn define<F: Family>(fields: &mut Fields<'_>, findings: &mut Findings
 /// Reads the `option-def` of a class; they hold until [`end_class`] is told what this returns.
 pub(super) fn begin_class<F: Family>(fields: &mut Fields<'_>, findings: &mut Findings) -> usize {
     let mark = findings.definitions.custom.len();
+    if F::CLASS_CODES.is_empty() {
+        return mark;
+    }
     for item in fields.list("option-def", findings) {
         let Some(custom) = read::<F>(item, findings) else { continue };
         let code = custom.definition.code;
