@@ -177,7 +177,7 @@ impl Scoped for V6 {
             rapid_commit: scope.rapid_commit.is_some_and(|placed| placed.value),
             options: scope.terms.options,
             guards: ClassGuards::default(),
-            reservations: Vec::new(),
+            reservations: place.reservations,
             reservation_modes: ReservationModes::default(),
             allocator: Allocator::default(),
             pd_allocator: Allocator::default(),

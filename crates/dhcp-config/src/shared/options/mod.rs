@@ -10,7 +10,7 @@ mod hex;
 
 pub use definition::{Definition, Field};
 pub(crate) use definition::{array, by_name, one};
-pub(crate) use hex::binary_field;
+pub(crate) use hex::{binary_field, identifier as host_identifier};
 
 use super::family::Family;
 use super::{godwit, other_keys};
