@@ -27,6 +27,9 @@ pub(crate) trait Reserving: Family {
     ) -> Self::Reserved;
 }
 
+/// A reservation of a family.
+pub(crate) type ReservationOf<F> = Reservation<<F as Family>::Code, <F as Reserving>::Reserved>;
+
 /// The scope that reservations stand in.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HostScope<A> {
@@ -82,7 +85,7 @@ pub(crate) fn read<F: Reserving>(
     items: &[Value],
     scope: &HostScope<F::Address>,
     findings: &mut Findings,
-) -> Vec<Reservation<F::Code, F::Reserved>> {
+) -> Vec<ReservationOf<F>> {
     let mut taken = Taken { scope, list: Vec::new() };
     let mut hosts = Vec::with_capacity(items.len());
     let mut places = Vec::with_capacity(items.len());
@@ -102,7 +105,7 @@ fn reservation<F: Reserving>(
     item: &Value,
     taken: &mut Taken<'_, F>,
     findings: &mut Findings,
-) -> Option<(Reservation<F::Code, F::Reserved>, At)> {
+) -> Option<(ReservationOf<F>, At)> {
     let mut fields = Fields::of(item, "a reservation", findings)?;
     let identifier = identifier::<F>(&mut fields, findings);
     let reserved = F::read_reserved(&mut fields, taken, findings);

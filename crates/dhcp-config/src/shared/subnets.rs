@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::hosts::{self, HostScope, Reserving};
+use super::hosts::{self, HostScope, ReservationOf, Reserving};
 use super::networks::Link;
 use super::options::OptionData;
 use super::pools::{self, Around, PlacedRange, PoolOf};
-use super::reservations::Reservation;
-use super::{family::Family, godwit, other_keys};
+use super::{godwit, other_keys};
 use crate::address::{Address, first_of, prefix};
 use crate::fields::Fields;
 use crate::json::Value;
@@ -80,9 +79,6 @@ pub(crate) trait Scoped: Reserving {
         agreed: bool,
     ) -> Self::Network;
 }
-
-/// A reservation of a family.
-pub(crate) type ReservationOf<F> = Reservation<<F as Family>::Code, <F as Reserving>::Reserved>;
 
 /// What a subnet is, apart from the terms of its leases.
 pub(crate) struct Place<F: Scoped> {
