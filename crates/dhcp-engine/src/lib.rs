@@ -7,6 +7,7 @@
 
 pub mod counters;
 pub mod held;
+pub mod hosts;
 pub mod in_flight;
 pub mod interfaces;
 pub mod links;
