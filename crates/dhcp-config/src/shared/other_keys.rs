@@ -111,8 +111,6 @@ pub(crate) const GLOBAL_ONLY: Keys = &[
 
 /// The other keys of a pool.
 pub(crate) const POOL: &[Keys] = &[NAMES, CLASSES];
-/// The other keys of an option.
-pub(crate) const OPTION: &[Keys] = &[&[("client-classes", Refuse(Empty))]];
 
 /// Judges every key that the reader of a scope has not asked for. `elsewhere` has keys that are
 /// right in another place, and where.

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::hosts::{self, HostScope, ReservationOf, Reserving};
 use super::networks::Link;
-use super::options::OptionData;
 use super::pools::{self, Around, PlacedRange, PoolOf};
 use super::{godwit, other_keys};
 use crate::address::{Address, first_of, prefix};
@@ -37,9 +36,6 @@ pub(crate) trait Scoped: Reserving {
     /// The scope with everything it leaves open taken from `outer`.
     fn inside(scope: Self::Scope, outer: &Self::Scope) -> Self::Scope;
 
-    /// The options of a scope.
-    fn options(scope: &Self::Scope) -> &[OptionData<Self::Code>];
-
     /// Reports lifetimes that exclude each other.
     fn check_lifetimes(scope: &Self::Scope, own: Self::Own, findings: &mut Findings);
 
@@ -52,7 +48,7 @@ pub(crate) trait Scoped: Reserving {
     /// Reads the pools of prefixes; adds their addresses to `ranges`.
     fn read_delegated(
         items: &[Value],
-        around: &Around<'_, Self>,
+        around: &Around<Self>,
         ranges: &mut Vec<PlacedRange<Self::Address>>,
         findings: &mut Findings,
     ) -> Self::Delegated;
@@ -76,6 +72,7 @@ pub(crate) trait Scoped: Reserving {
         name: String,
         link: Link<Self::Address>,
         subnets: Vec<usize>,
+        scope: Self::Scope,
         agreed: bool,
     ) -> Self::Network;
 }
@@ -173,11 +170,7 @@ impl<'f, F: Scoped> Subnets<'f, F> {
         let own = F::own(&scope);
         let own_interface = link.interface.clone();
         let scope = F::inside(scope, outer.scope);
-        let around = prefix.map(|prefix| Around {
-            prefix,
-            subnet: self.list.len(),
-            options: F::options(&scope),
-        });
+        let around = prefix.map(|prefix| Around { prefix, subnet: self.list.len() });
         let mut place = Place {
             id,
             prefix: prefix.map_or_else(|| (F::Address::from_bits(0), 0), |prefix| prefix.value),

@@ -7,7 +7,6 @@ use super::types::{Network4, Subnet4};
 use crate::fields::Fields;
 use crate::json::Value;
 use crate::shared::networks::Link;
-use crate::shared::options::OptionData;
 use crate::shared::pools::{Around, PlacedRange};
 use crate::shared::subnets::{Place, Scoped};
 use crate::shared::terms::{Bounded, Terms};
@@ -74,10 +73,6 @@ impl Scoped for V4 {
         }
     }
 
-    fn options(scope: &Scope) -> &[OptionData] {
-        &scope.terms.options
-    }
-
     fn check_lifetimes(scope: &Scope, own: Own, findings: &mut Findings) {
         scope.terms.valid.valid_lifetime(own.valid, findings);
     }
@@ -88,7 +83,7 @@ impl Scoped for V4 {
 
     fn read_delegated(
         _: &[Value],
-        _: &Around<'_, Self>,
+        _: &Around<Self>,
         _: &mut Vec<PlacedRange<Ipv4Addr>>,
         _: &mut Findings,
     ) {
@@ -149,6 +144,7 @@ impl Scoped for V4 {
         name: String,
         link: Link<Ipv4Addr>,
         subnets: Vec<usize>,
+        scope: Scope,
         authoritative: bool,
     ) -> Network4 {
         let interface = link.interface.map(|placed| placed.value);
@@ -159,7 +155,7 @@ impl Scoped for V4 {
             interface,
             relay_addresses,
             authoritative,
-            options: Vec::new(),
+            options: scope.terms.options,
             guards: ClassGuards::default(),
         }
     }
