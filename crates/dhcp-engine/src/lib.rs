@@ -8,6 +8,7 @@
 pub mod classify;
 pub mod counters;
 pub mod held;
+pub mod hosts;
 pub mod in_flight;
 pub mod interfaces;
 pub mod links;

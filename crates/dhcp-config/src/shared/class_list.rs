@@ -67,7 +67,7 @@ fn class<F: Classified>(
     let valid_lifetime = lifetime(&mut fields, VALID, findings);
     let own = F::read_class_terms(&mut fields, findings);
     godwit::refuse_inside::<F>(fields.context(findings), findings);
-    other_keys::finish(fields, &[&["option-def"]], F::ELSEWHERE, findings);
+    other_keys::finish(fields, F::ELSEWHERE, findings);
 
     let Some(name) = name.filter(|name| !name.value.is_empty()) else {
         findings.error(item.at, "a client class needs a `name`");

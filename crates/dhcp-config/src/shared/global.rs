@@ -69,7 +69,7 @@ pub(crate) fn top<'v, F: Family>(root: &'v Value, findings: &mut Findings) -> Op
                 format!("`{key}` is the configuration of another server"),
                 "keep each server's configuration in a file of its own",
             ),
-            _ => fields.unknown(entry, core::iter::empty(), None, findings),
+            _ => fields.unknown(entry, None, findings),
         }
     }
     let Some(server) = server else {

@@ -16,9 +16,9 @@ use crate::shared::terms::{Bounded, Terms};
 use crate::source::{Findings, Placed};
 
 /// Longest `server-hostname`: the field less its final zero (RFC 2131 §2).
-const MAX_SERVER_HOSTNAME: usize = 63;
+pub(super) const MAX_SERVER_HOSTNAME: usize = 63;
 /// Longest `boot-file-name`, likewise.
-const MAX_BOOT_FILE_NAME: usize = 127;
+pub(super) const MAX_BOOT_FILE_NAME: usize = 127;
 
 /// The inheritable parameters that one scope sets, or after [`Scoped::inside`] all that hold in it.
 #[derive(Clone, Debug)]
@@ -152,7 +152,7 @@ impl Scoped for V4 {
             boot_file_name: scope.boot_file_name.unwrap_or_default(),
             options: scope.terms.options,
             guards: place.link.guards,
-            reservations: Vec::new(),
+            reservations: place.reservations,
             reservation_modes: policy.reservation_modes(),
             allocator: policy.allocator(),
             adaptive_lease_time_threshold: policy.adaptive_threshold(),
@@ -207,7 +207,7 @@ impl Classified for V4 {
 }
 
 /// A name that fits a fixed field of the message. An empty one counts as not set, as in Kea.
-fn name(
+pub(super) fn name(
     fields: &mut Fields<'_>,
     key: &'static str,
     most: usize,

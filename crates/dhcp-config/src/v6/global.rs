@@ -3,12 +3,13 @@
 use super::options::definitions;
 use super::scope::Scope;
 use super::types::{Dhcp6, InterfacesConfig6, MacSource};
-use super::{V6, other_keys, server_id};
+use super::{V6, server_id};
 use crate::fields::{Fields, text_of};
 use crate::json::{Kind, Value};
 use crate::shared::class_list;
 use crate::shared::family::Family;
 use crate::shared::global;
+use crate::shared::hosts::{self, HostScope};
 use crate::shared::interfaces::Listening;
 use crate::shared::subnets::{Scoped, Subnets};
 use crate::source::Findings;
@@ -50,11 +51,16 @@ fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp6 {
     let data_directory = fields.text("data-directory", findings);
     let data_directory = data_directory.filter(|folder| !folder.value.is_empty());
     let client_classes = class_list::classes::<V6>(&mut fields, findings);
+    let reservations = fields.list("reservations", findings);
+    let is_address_unique = common.hosts.ip_unique;
     let networks = fields.list("shared-networks", findings);
     let subnets = fields.list(V6::SUBNETS, findings);
-    crate::shared::other_keys::finish(fields, other_keys::GLOBAL, V6::ELSEWHERE, findings);
+    crate::shared::other_keys::finish(fields, V6::ELSEWHERE, findings);
 
-    let (subnets, networks) = Subnets::<V6>::read_all(networks, subnets, &scope, findings);
+    let (subnets, networks) =
+        Subnets::<V6>::read_all(networks, subnets, &scope, is_address_unique, findings);
+    let everywhere = HostScope { prefix: None, is_address_unique };
+    let reservations = hosts::read::<V6>(reservations, &everywhere, findings);
     Dhcp6 {
         subnets,
         networks,
@@ -71,7 +77,7 @@ fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp6 {
         lenient_option_parsing: common.compatibility[0],
         loggers: common.loggers,
         client_classes,
-        reservations: Vec::new(),
+        reservations,
         host_identifiers: common.hosts.identifiers,
         early_global_reservations_lookup: common.hosts.early_global_lookup,
         ip_reservations_unique: common.hosts.ip_unique,

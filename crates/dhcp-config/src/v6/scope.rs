@@ -181,7 +181,7 @@ impl Scoped for V6 {
             rapid_commit: scope.rapid_commit.is_some_and(|placed| placed.value),
             options: scope.terms.options,
             guards: place.link.guards,
-            reservations: Vec::new(),
+            reservations: place.reservations,
             reservation_modes: policy.reservation_modes(),
             allocator: policy.allocator(),
             pd_allocator: scope.pd_allocator.unwrap_or_default(),

@@ -6,6 +6,7 @@ pub mod snapshot;
 pub mod transaction;
 
 mod decide;
+mod hosts;
 mod select;
 mod serve;
 

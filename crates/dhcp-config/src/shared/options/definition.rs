@@ -166,7 +166,7 @@ mod tests {
             assert!(!(definition.array && last.is_greedy()), "{}", definition.name);
             let has_sub_options = definition.encapsulates.is_some();
             assert!(!has_sub_options || !last.is_greedy(), "{}", definition.name);
-            assert_eq!(inner.contains(&Field::SubOptions), false);
+            assert!(!inner.contains(&Field::SubOptions));
         }
     }
 }

@@ -17,7 +17,7 @@ mod text;
 pub(crate) use define::{Definitions, Key, define};
 pub use definition::{Definition, Field};
 pub(crate) use definition::{StandardSpace, array, by_name, container, one};
-pub(crate) use hex::binary_field;
+pub(crate) use hex::{binary_field, identifier as host_identifier};
 
 use entry::Entry;
 
