@@ -164,7 +164,7 @@ fn not_supported(key: &str) -> String {
 #[test]
 fn the_configuration_that_debian_installs_is_understood() {
     if let Some(errors) = errors_of_installed(DHCP4) {
-        assert_eq!(errors, [not_supported("client-classes"), not_supported("reservations")]);
+        assert_eq!(errors, [not_supported("reservations")]);
     }
 }
 

@@ -5,7 +5,7 @@ use super::{V4, interfaces, other_keys, scope::Scope};
 use crate::fields::Fields;
 use crate::json::Value;
 use crate::shared::subnets::{Scoped, Subnets};
-use crate::shared::{family::Family, global};
+use crate::shared::{class_list, family::Family, global};
 use crate::source::Findings;
 
 /// Reads a whole document; `None` when it has no usable `Dhcp4`.
@@ -22,6 +22,7 @@ fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp4 {
     let interfaces = interfaces.map(|entry| interfaces::read(entry, findings));
     let echo_client_id = fields.boolean("echo-client-id", findings);
     let stash_agent_options = fields.boolean("stash-agent-options", findings);
+    let client_classes = class_list::classes::<V4>(&mut fields, findings);
     let networks = fields.list("shared-networks", findings);
     let subnets = fields.list(V4::SUBNETS, findings);
     crate::shared::other_keys::finish(fields, other_keys::GLOBAL, V4::ELSEWHERE, findings);
@@ -57,7 +58,7 @@ fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp4 {
             exclude_first_last_24,
         },
         loggers: common.loggers,
-        client_classes: Vec::new(),
+        client_classes,
         reservations: Vec::new(),
         reservation_modes,
         host_identifiers: common.hosts.identifiers,

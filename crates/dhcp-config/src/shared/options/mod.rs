@@ -14,7 +14,7 @@ mod hex;
 mod nest;
 mod text;
 
-pub(crate) use define::{Definitions, define};
+pub(crate) use define::{Definitions, Key, define};
 pub use definition::{Definition, Field};
 pub(crate) use definition::{StandardSpace, array, by_name, container, one};
 pub(crate) use hex::binary_field;
