@@ -9,6 +9,7 @@ mod decide;
 mod hosts;
 mod select;
 mod serve;
+mod vendor;
 
 use dhcp_lease::v4::V4;
 
