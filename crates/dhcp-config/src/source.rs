@@ -1,9 +1,12 @@
 //! The texts of one parse, places in them, and the problems found so far.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::problem::{Problem, Severity};
+use crate::shared::InactiveFeature;
+use crate::shared::inactive::Feature;
+use crate::shared::options::Definitions;
 
 /// Widest excerpt shown of a line, in characters: generated files are often one line.
 const EXCERPT_WIDTH: usize = 96;
@@ -74,6 +77,20 @@ impl Sources {
         (line as u32, before.chars().count() as u32 + 1)
     }
 
+    /// The place in the string that begins at `at` behind `octets` octets of what it means.
+    fn inside(&self, at: At, octets: usize) -> At {
+        let text = self.list[at.source].text.as_bytes();
+        let mut offset = at.offset + 1;
+        for _ in 0..octets {
+            offset += match text.get(offset..) {
+                Some([b'\\', b'u', ..]) => 6,
+                Some([b'\\', ..]) => 2,
+                _ => 1,
+            };
+        }
+        At { offset: offset.min(text.len()), ..at }
+    }
+
     /// The line around a place without control characters, and how many characters stand before it.
     fn excerpt(&self, at: At) -> (String, usize) {
         let source = &self.list[at.source];
@@ -103,6 +120,8 @@ enum Help {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Finding {
     at: At,
+    /// Octets of the string that begins at `at` in front of the place that is meant.
+    inside: Option<usize>,
     severity: Severity,
     message: String,
     help: Help,
@@ -114,16 +133,28 @@ pub(crate) struct Findings {
     // A set, because a bad global value is found again by every subnet that inherits it.
     set: BTreeSet<Finding>,
     errors: usize,
+    /// What the file defines ahead of all that may refer to it.
+    pub(crate) definitions: Definitions,
+    /// What is configured and not done, by name, with the place that stands first.
+    inactive: BTreeMap<&'static str, (At, &'static Feature)>,
 }
 
 impl Findings {
     fn push(&mut self, severity: Severity, at: At, message: String, help: Help) {
-        let added = self.set.insert(Finding { at, severity, message, help });
+        let added = self.set.insert(Finding { at, inside: None, severity, message, help });
         self.errors += usize::from(added && severity == Severity::Error);
     }
 
     pub(crate) fn error(&mut self, at: At, message: impl Into<String>) {
         self.push(Severity::Error, at, message.into(), Help::None);
+    }
+
+    /// An error inside of the string that begins at `at`, behind `offset` octets of what it means.
+    pub(crate) fn error_inside(&mut self, at: At, offset: usize, message: String) {
+        let (severity, help) = (Severity::Error, Help::None);
+        let inside = Some(offset);
+        let added = self.set.insert(Finding { at, inside, severity, message, help });
+        self.errors += usize::from(added);
     }
 
     pub(crate) fn error_help(
@@ -159,21 +190,66 @@ impl Findings {
         self.push(Severity::Warning, at, message.into(), Help::Text(help.into()));
     }
 
+    /// Notes that `at` asks for something that this version does not do. However many places ask,
+    /// the operator is told once.
+    pub(crate) fn inactive(&mut self, at: At, feature: &'static Feature) {
+        let first = self.inactive.entry(feature.name).or_insert((at, feature));
+        first.0 = first.0.min(at);
+    }
+
+    /// What is configured and not done, ordered by name.
+    pub(crate) fn inactive_features(&self) -> Vec<InactiveFeature> {
+        self.inactive.values().map(|(_, feature)| feature.value()).collect()
+    }
+
+    /// The errors with their messages, and the second place of those that concern two.
+    pub(crate) fn iter_errors(&self) -> impl Iterator<Item = (At, &str, Option<At>)> {
+        let errors = self.set.iter().filter(|finding| finding.severity == Severity::Error);
+        errors.map(|finding| {
+            let other = match finding.help {
+                Help::Place(_, at) => Some(at),
+                Help::None | Help::Text(_) => None,
+            };
+            (finding.at, finding.message.as_str(), other)
+        })
+    }
+
+    /// Adds what `other` found.
+    pub(crate) fn extend(&mut self, other: Self) {
+        for (at, feature) in other.inactive.into_values() {
+            self.inactive(at, feature);
+        }
+        for finding in other.set {
+            let is_error = finding.severity == Severity::Error;
+            let added = self.set.insert(finding);
+            self.errors += usize::from(added && is_error);
+        }
+    }
+
+    /// How many errors there are so far.
+    pub(crate) fn errors(&self) -> usize {
+        self.errors
+    }
+
     pub(crate) fn has_errors(&self) -> bool {
         self.errors > 0
     }
 
     /// The problems in the order of their places.
-    pub(crate) fn into_problems(self, sources: &Sources) -> Vec<Problem> {
+    pub(crate) fn into_problems(mut self, sources: &Sources) -> Vec<Problem> {
+        for (at, feature) in core::mem::take(&mut self.inactive).into_values() {
+            self.warn_help(at, feature.message(), feature.help());
+        }
         let problem = |finding: Finding| {
-            let (line, column) = sources.line_and_column(finding.at);
-            let (excerpt, caret) = sources.excerpt(finding.at);
+            let at = finding.inside.map_or(finding.at, |octets| sources.inside(finding.at, octets));
+            let (line, column) = sources.line_and_column(at);
+            let (excerpt, caret) = sources.excerpt(at);
             let help = match finding.help {
                 Help::None => None,
                 Help::Text(text) => Some(printable(&text)),
                 Help::Place(phrase, at) => Some(format!("{phrase} {}", sources.describe(at))),
             };
-            let file = sources.name(finding.at.source).to_owned();
+            let file = sources.name(at.source).to_owned();
             let Finding { severity, message, .. } = finding;
             let message = printable(&message);
             Problem { severity, file, line, column, message, help, excerpt, caret }

@@ -3,11 +3,15 @@
 #[allow(dead_code, reason = "each test file uses its own part")]
 mod common;
 
+use core::fmt::Debug;
 use core::net::Ipv6Addr;
 
 use base::Random;
 use common::{Files, folder, shipped_includes};
-use dhcp_config::{Checked, Dhcp4, Dhcp6, Lifetime, Problem, Severity, parse_dhcp4, parse_dhcp6};
+use dhcp_config::{
+    Checked, Dhcp4, Dhcp6, Lifetime, OptionData, Problem, Severity, parse_dhcp4,
+    parse_dhcp4_lenient, parse_dhcp6, parse_dhcp6_lenient, render,
+};
 
 const CASES: u32 = 200_000;
 
@@ -106,11 +110,21 @@ fn check_lifetime(life: Lifetime) {
     assert!(life.min_s <= life.default_s && life.default_s <= life.max_s);
 }
 
+/// Ordered by space and code; of one code at most one without class tags, the last.
+fn check_options<C: Ord>(options: &[OptionData<C>]) {
+    assert!(options.windows(2).all(|pair| {
+        let [one, two] = pair else { panic!("windows of two") };
+        (one.space, &one.code) < (two.space, &two.code)
+            || (one.space, &one.code) == (two.space, &two.code) && !one.client_classes.is_empty()
+    }));
+}
+
 fn check_config(config: &Dhcp4) {
+    check_options(&config.options);
     check_ids(config.subnets.iter().map(|subnet| subnet.id));
     for subnet in &config.subnets {
         check_lifetime(subnet.valid_lifetime);
-        assert!(subnet.options.windows(2).all(|pair| pair[0].code < pair[1].code));
+        check_options(&subnet.options);
         assert!(subnet.server_hostname.len() < 64 && subnet.boot_file_name.len() < 128);
         assert!((0.0..1.0).contains(&subnet.cache_threshold));
         let mask = u32::MAX.checked_shl(32 - u32::from(subnet.prefix.1)).unwrap_or(0);
@@ -128,6 +142,7 @@ fn masked((address, length): (Ipv6Addr, u8)) -> Ipv6Addr {
 }
 
 fn check_config6(config: &Dhcp6) {
+    check_options(&config.options);
     check_ids(config.subnets.iter().map(|subnet| subnet.id));
     assert!(config.relay_supplied_options.contains(&65));
     assert!(config.relay_supplied_options.windows(2).all(|pair| pair[0] < pair[1]));
@@ -140,7 +155,7 @@ fn check_config6(config: &Dhcp6) {
         check_lifetime(subnet.valid_lifetime);
         check_lifetime(subnet.preferred_lifetime);
         assert!(subnet.preferred_lifetime.default_s <= subnet.valid_lifetime.default_s);
-        assert!(subnet.options.windows(2).all(|pair| pair[0].code < pair[1].code));
+        check_options(&subnet.options);
         assert!((0.0..1.0).contains(&subnet.cache_threshold));
         assert_eq!(masked(subnet.prefix), subnet.prefix.0);
         for pool in &subnet.pools {
@@ -178,12 +193,27 @@ fn check_problems(text: &str, problems: &[Problem]) {
 /// A parser of one family.
 type Parse<T> = fn(&str, &str, &mut Files) -> Result<Checked<T>, Vec<Problem>>;
 
-fn break_texts<T>(cases: u32, shipped: &str, scraps: &[&str], parse: Parse<T>, check: fn(&T)) {
+/// Whether the document of a configuration gives it again.
+fn check_document<T: PartialEq + Debug>(checked: &Checked<T>, parse: Parse<T>) {
+    let text = render(&checked.document.to_json());
+    match parse("main", &text, &mut Files::default()) {
+        Ok(again) => assert_eq!(again.config, checked.config, "{text}"),
+        Err(problems) => panic!("{problems:?}\n{text}"),
+    }
+}
+
+fn break_texts<T: PartialEq + Debug>(
+    cases: u32,
+    shipped: &str,
+    scraps: &[&str],
+    [parse, lenient]: [Parse<T>; 2],
+    check: fn(&T),
+) {
     let mut random = Random::from_seed(0x6b65_615f_636f_6e66);
     let shipped = folder(shipped);
     let mut files: Files = shipped_includes();
-    let (mut accepted, mut refused) = (0_u32, 0_u32);
-    for _ in 0..cases {
+    let (mut accepted, mut refused, mut rescued) = (0_u32, 0_u32, 0_u32);
+    for case in 0..cases {
         let mut text = random.pick(&shipped).expect("there are files").1.clone().into_bytes();
         mutate(&mut random, scraps, &mut text);
         let text = String::from_utf8_lossy(&text);
@@ -193,16 +223,29 @@ fn break_texts<T>(cases: u32, shipped: &str, scraps: &[&str], parse: Parse<T>, c
                 check(&checked.config);
                 assert!(checked.warnings.iter().all(|p| p.severity == Severity::Warning));
                 check_problems(&text, &checked.warnings);
+                if case % 64 == 0 {
+                    check_document(&checked, parse);
+                }
             }
             Err(problems) => {
                 refused += 1;
                 assert!(problems.iter().any(|p| p.severity == Severity::Error), "{text}");
                 check_problems(&text, &problems);
+                let what_is_right = (case % 64 == 0).then(|| lenient("main", &text, &mut files));
+                if let Some(Ok(checked)) = what_is_right {
+                    rescued += 1;
+                    check(&checked.config);
+                    check_problems(&text, &checked.warnings);
+                    assert!(checked.warnings.iter().all(|p| p.severity == Severity::Warning));
+                    assert!(checked.warnings.iter().any(|p| p.message.contains(" is left out: ")));
+                    check_document(&checked, parse);
+                }
             }
         }
     }
     // Both outcomes have to occur often, or the mutations test nothing.
     assert!(accepted > cases / 50 && refused > cases / 4, "{accepted} {refused}");
+    assert!(rescued > cases / 10_000, "{rescued}");
 }
 
 #[test]
@@ -211,7 +254,10 @@ fn broken_texts_are_explained() {
         CASES,
         "accepted",
         &SCRAPS,
-        |name, text, files| parse_dhcp4(name, text, files),
+        [
+            |name, text, files| parse_dhcp4(name, text, files),
+            |name, text, files| parse_dhcp4_lenient(name, text, files),
+        ],
         check_config,
     );
 }
@@ -223,7 +269,10 @@ fn broken_texts_of_dhcpv6_are_explained() {
         CASES / 4,
         "accepted6",
         &scraps,
-        |name, text, files| parse_dhcp6(name, text, files),
+        [
+            |name, text, files| parse_dhcp6(name, text, files),
+            |name, text, files| parse_dhcp6_lenient(name, text, files),
+        ],
         check_config6,
     );
 }

@@ -12,7 +12,10 @@ fn with_option(option: &str) -> String {
 
 fn octets_of(option: &str) -> String {
     let Ok(checked) = parse(&with_option(option)) else { return "refused".to_owned() };
-    let Some(option) = checked.config.options.first() else { return "none".to_owned() };
+    let mut options = checked.config.options.iter();
+    let Some(option) = options.find(|option| option.space == Space::Standard) else {
+        return "none".to_owned();
+    };
     spelled(&option.octets)
 }
 
@@ -52,10 +55,7 @@ fn problems_stand_at_the_value() {
     // The option begins in column 26.
     for (option, expected) in [
         ("{}", vec!["1:26 error an option needs `name` or `code`"]),
-        (
-            "{\"code\":224,\"data\":\"01\"}",
-            vec!["1:34 error option 224 has no standard definition"],
-        ),
+        ("{\"code\":224,\"data\":\"01\"}", vec!["1:34 error option 224 has no definition"]),
         (
             "{\"name\":\"routers\",\"data\":\"10.0.0.1, x\"}",
             vec!["1:51 error option `routers`: `x` is not an IPv4 address"],
@@ -104,7 +104,7 @@ fn of_two_options_with_one_code_the_later_is_sent() {
 }
 
 #[test]
-fn inner_options_replace_outer_ones_and_flags_add_up() {
+fn each_scope_has_its_own_options() {
     let text = r#"{"Dhcp4":{
         "option-data":[
             {"code":3,"data":"10.0.0.1","always-send":true},
@@ -125,15 +125,32 @@ fn inner_options_replace_outer_ones_and_flags_add_up() {
         never_send,
         client_classes: Vec::new(),
     };
+    let subnet = &config.subnets[0];
     assert_eq!(
-        config.subnets[0].options,
-        [
-            option(2, &[0, 0, 0, 1], false, false),
-            option(3, &[10, 0, 0, 3], true, false),
-            option(6, &[10, 0, 0, 2], true, true),
-            option(42, &[10, 0, 0, 1], false, false),
-        ]
+        subnet.options,
+        [option(2, &[0, 0, 0, 1], false, false), option(3, &[10, 0, 0, 3], false, false)]
     );
-    assert_eq!(config.subnets[0].pools[0].options, [option(3, &[10, 0, 0, 4], true, false)]);
-    assert_eq!(config.options.len(), 3);
+    assert_eq!(subnet.pools[0].options, [option(3, &[10, 0, 0, 4], false, false)]);
+    assert_eq!(config.networks[0].options, [option(6, &[10, 0, 0, 2], true, false)]);
+    let [three, six, forty_two] = &config.options[..] else { panic!("three") };
+    assert!(three.always_send && !three.never_send && !forty_two.always_send);
+    assert!(six.never_send && !six.always_send);
+}
+
+#[test]
+fn options_of_one_code_may_differ_in_their_class_tags() {
+    let text = with_option(
+        "{\"code\":6,\"data\":\"10.0.0.1\"},\
+         {\"code\":6,\"data\":\"10.0.0.2\",\"client-classes\":[\"b\",\" a \",\"\"]},\
+         {\"code\":3,\"data\":\"10.0.0.3\"},\
+         {\"code\":6,\"data\":\"10.0.0.4\"},\
+         {\"code\":6,\"data\":\"10.0.0.5\",\"client-classes\":[\"a\"]}",
+    );
+    let checked = accepted(&text);
+    let options = checked.config.options.iter();
+    let shown: Vec<_> =
+        options.map(|o| (o.code, o.octets[3], o.client_classes.join("+"))).collect();
+    let text = |text: &str| text.to_owned();
+    assert_eq!(shown, [(3, 3, text("")), (6, 2, text("b+a")), (6, 5, text("a")), (6, 4, text(""))]);
+    assert_eq!(lines(&checked.warnings), ["1:26 warning option 6 is set again later in this list"]);
 }

@@ -4,19 +4,26 @@
 //! told by it which names, examples and tables they use. What one family alone has stays in its
 //! own module.
 
+pub(crate) mod class_list;
 mod classes;
 mod control;
 pub(crate) mod database;
 pub(crate) mod family;
 pub(crate) mod global;
 pub(crate) mod godwit;
+pub(crate) mod hooks;
+pub(crate) mod hosts;
+pub(crate) mod inactive;
 pub(crate) mod interfaces;
 pub(crate) mod loggers;
+pub(crate) mod names;
 pub(crate) mod networks;
 pub(crate) mod options;
 pub(crate) mod other_keys;
+pub(crate) mod policy;
 pub(crate) mod pools;
 mod reservations;
+pub(crate) mod sockets;
 pub(crate) mod subnets;
 pub(crate) mod terms;
 mod types;

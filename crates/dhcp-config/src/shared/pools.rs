@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::ClassGuards;
+use super::class_list;
 use super::family::Family;
-use super::options::{self, OptionData, with_outer_flags};
+use super::options;
 use super::types::Pool;
-use super::{godwit, other_keys};
+use super::{godwit, names, other_keys};
 use crate::address::{Address, first_of, is_everything, last_of, prefix};
 use crate::fields::Fields;
 use crate::json::Value;
@@ -37,27 +37,24 @@ impl<A: Address> PlacedRange<A> {
 }
 
 /// What the pools of a subnet have to fit to.
-pub(crate) struct Around<'s, F: Family> {
+pub(crate) struct Around<F: Family> {
     /// The subnet's prefix, and where it stands.
     pub(crate) prefix: Placed<(F::Address, u8)>,
     /// The index that the subnet will have.
     pub(crate) subnet: usize,
-    /// The options that hold for the subnet.
-    pub(crate) options: &'s [OptionData<F::Code>],
 }
 
 /// Reads the pools of a subnet; adds their addresses to `ranges`.
 pub(crate) fn read<F: Family>(
     items: &[Value],
-    around: &Around<'_, F>,
+    around: &Around<F>,
     ranges: &mut Vec<PlacedRange<F::Address>>,
     findings: &mut Findings,
 ) -> Vec<PoolOf<F>> {
     let mut pools = Vec::new();
     let (network, length) = around.prefix.value;
     for item in items {
-        let Some(Placed { value: mut pool, at }) = pool::<F>(item, findings) else { continue };
-        pool.options = with_outer_flags(pool.options, around.options);
+        let Some(Placed { value: pool, at }) = pool::<F>(item, findings) else { continue };
         let outside = |address: F::Address| first_of(address, length) != network;
         if outside(pool.first) || outside(pool.last) {
             let Pool { first, last, .. } = pool;
@@ -125,14 +122,13 @@ fn pool<F: Family>(item: &Value, findings: &mut Findings) -> Option<Placed<PoolO
     }
     let pool_id = fields.u32("pool-id", findings).map_or(0, |id| id.value);
     let options = options::list::<F>(&mut fields, findings);
+    let guards = class_list::guards(&mut fields, findings);
+    names::check(&mut fields, findings);
     godwit::refuse_inside::<F>(fields.context(findings), findings);
-    other_keys::finish(fields, other_keys::POOL, F::ELSEWHERE, findings);
+    other_keys::finish(fields, F::ELSEWHERE, findings);
     let text = text?;
     let (first, last) = range::<F>(text, findings)?;
-    Some(Placed {
-        value: Pool { first, last, pool_id, options, guards: ClassGuards::default() },
-        at: text.at,
-    })
+    Some(Placed { value: Pool { first, last, pool_id, options, guards }, at: text.at })
 }
 
 /// Reads `a - b` or `network/length`.

@@ -1,23 +1,24 @@
 //! Parameters that inner scopes inherit: global, shared network, subnet.
 
-use core::net::Ipv4Addr;
+use core::net::{Ipv4Addr, Ipv6Addr};
 
 use super::V4;
-use super::types::{Network4, Subnet4};
+use super::types::{ClassTerms4, Network4, Subnet4};
+use crate::address::prefix;
 use crate::fields::Fields;
 use crate::json::Value;
+use crate::shared::class_list::Classified;
+use crate::shared::inactive;
 use crate::shared::networks::Link;
-use crate::shared::options::OptionData;
 use crate::shared::pools::{Around, PlacedRange};
 use crate::shared::subnets::{Place, Scoped};
 use crate::shared::terms::{Bounded, Terms};
-use crate::shared::{Allocator, ClassGuards, ReservationModes};
 use crate::source::{Findings, Placed};
 
 /// Longest `server-hostname`: the field less its final zero (RFC 2131 §2).
-const MAX_SERVER_HOSTNAME: usize = 63;
+pub(super) const MAX_SERVER_HOSTNAME: usize = 63;
 /// Longest `boot-file-name`, likewise.
-const MAX_BOOT_FILE_NAME: usize = 127;
+pub(super) const MAX_BOOT_FILE_NAME: usize = 127;
 
 /// The inheritable parameters that one scope sets, or after [`Scoped::inside`] all that hold in it.
 #[derive(Clone, Debug)]
@@ -74,10 +75,6 @@ impl Scoped for V4 {
         }
     }
 
-    fn options(scope: &Scope) -> &[OptionData] {
-        &scope.terms.options
-    }
-
     fn check_lifetimes(scope: &Scope, own: Own, findings: &mut Findings) {
         scope.terms.valid.valid_lifetime(own.valid, findings);
     }
@@ -86,9 +83,26 @@ impl Scoped for V4 {
         None
     }
 
+    /// `4o6-...`: which DHCPv4-query messages belong here (RFC 7341).
+    fn check_own_keys(fields: &mut Fields<'_>, findings: &mut Findings) {
+        let interface = fields.text("4o6-interface", findings);
+        let interface = interface.filter(|text| !text.value.is_empty()).map(|text| text.at);
+        let id = fields.octets("4o6-interface-id", findings);
+        let id = id.filter(|id| !id.value.is_empty()).map(|id| id.at);
+        let subnet = fields.text("4o6-subnet", findings).filter(|text| !text.value.is_empty());
+        if let Some(text) = subnet.filter(|text| prefix::<Ipv6Addr>(text.value).is_none()) {
+            let message = format!("`4o6-subnet`: `{}` is not an IPv6 prefix", text.value);
+            findings.error_help(text.at, message, "write it as `2001:db8::/32`");
+        }
+        let subnet = subnet.filter(|text| prefix::<Ipv6Addr>(text.value).is_some());
+        for at in [interface, id, subnet.map(|text| text.at)].into_iter().flatten() {
+            findings.inactive(at, &inactive::DHCP4O6);
+        }
+    }
+
     fn read_delegated(
         _: &[Value],
-        _: &Around<'_, Self>,
+        _: &Around<Self>,
         _: &mut Vec<PlacedRange<Ipv4Addr>>,
         _: &mut Findings,
     ) {
@@ -113,6 +127,7 @@ impl Scoped for V4 {
     fn subnet(place: Place<Self>, scope: Scope, own: Own, findings: &mut Findings) -> Subnet4 {
         let valid_lifetime = scope.terms.valid.valid_lifetime(own.valid, findings);
         let times = scope.terms.times::<Self>(valid_lifetime, findings);
+        let policy = scope.terms.policy;
         let value = |placed: Option<Placed<bool>>, default| placed.map_or(default, |p| p.value);
         Subnet4 {
             id: place.id,
@@ -136,12 +151,12 @@ impl Scoped for V4 {
             server_hostname: scope.server_hostname.unwrap_or_default(),
             boot_file_name: scope.boot_file_name.unwrap_or_default(),
             options: scope.terms.options,
-            guards: ClassGuards::default(),
-            reservations: Vec::new(),
-            reservation_modes: ReservationModes::default(),
-            allocator: Allocator::default(),
-            adaptive_lease_time_threshold: 1.0,
-            store_extended_info: false,
+            guards: place.link.guards,
+            reservations: place.reservations,
+            reservation_modes: policy.reservation_modes(),
+            allocator: policy.allocator(),
+            adaptive_lease_time_threshold: policy.adaptive_threshold(),
+            store_extended_info: policy.store_extended_info(),
         }
     }
 
@@ -149,6 +164,7 @@ impl Scoped for V4 {
         name: String,
         link: Link<Ipv4Addr>,
         subnets: Vec<usize>,
+        scope: Scope,
         authoritative: bool,
     ) -> Network4 {
         let interface = link.interface.map(|placed| placed.value);
@@ -159,14 +175,39 @@ impl Scoped for V4 {
             interface,
             relay_addresses,
             authoritative,
-            options: Vec::new(),
-            guards: ClassGuards::default(),
+            options: scope.terms.options,
+            guards: link.guards,
         }
     }
 }
 
+impl Classified for V4 {
+    type ClassTerms = ClassTerms4;
+    const IS_V6: bool = false;
+
+    fn read_class_terms(fields: &mut Fields<'_>, findings: &mut Findings) -> ClassTerms4 {
+        let next_server = fields.address::<Ipv4Addr>("next-server", findings);
+        if let Some(broadcast) = next_server.filter(|address| address.value.is_broadcast()) {
+            findings.error(broadcast.at, "`next-server` cannot be the broadcast address");
+        }
+        ClassTerms4 {
+            // Kea takes 0.0.0.0 for none.
+            next_server: next_server
+                .map(|address| address.value)
+                .filter(|address| !address.is_unspecified()),
+            server_hostname: name(fields, "server-hostname", MAX_SERVER_HOSTNAME, findings),
+            boot_file_name: name(fields, "boot-file-name", MAX_BOOT_FILE_NAME, findings),
+            offer_lifetime_s: fields.u32("offer-lifetime", findings).map(|placed| placed.value),
+        }
+    }
+
+    fn shapes_leases(terms: &ClassTerms4) -> bool {
+        terms.offer_lifetime_s.is_some()
+    }
+}
+
 /// A name that fits a fixed field of the message. An empty one counts as not set, as in Kea.
-fn name(
+pub(super) fn name(
     fields: &mut Fields<'_>,
     key: &'static str,
     most: usize,

@@ -4,9 +4,9 @@ use core::net::Ipv4Addr;
 
 use super::options::OptionData;
 use crate::shared::{
-    Allocator, ClassGuards, ClientClass, ControlSocket, ExpiredLeases, FlexId, GodwitSettings,
-    Hook, IdentifierKind, InactiveFeature, InterfaceSelection, LeaseChecks, LeaseDatabase,
-    Lifetime, Logger, Pool, Reservation, ReservationModes,
+    Allocator, ClassGuards, ClientClass, ControlSocket, ExpiredLeases, ExtendedInfoChecks, FlexId,
+    GodwitSettings, Hook, IdentifierKind, InactiveFeature, InterfaceSelection, LeaseChecks,
+    LeaseDatabase, Lifetime, Logger, Pool, Reservation, ReservationModes,
 };
 
 /// A range of addresses to give leases from.
@@ -57,7 +57,7 @@ pub struct Dhcp4 {
     pub lease_database: LeaseDatabase,
     /// What only godwit has, from `user-context.godwit`.
     pub godwit: GodwitSettings,
-    /// Global options; every subnet has them merged in already.
+    /// Global options, ordered by space and code.
     pub options: Vec<OptionData>,
     /// Global `authoritative`, for clients that belong to no subnet. Default false.
     pub authoritative: bool,
@@ -95,7 +95,11 @@ pub struct Dhcp4 {
     pub statistic_sample_count: u32,
     /// `statistic-default-sample-age`, in seconds; 0 (the default) is no limit.
     pub statistic_sample_age_s: u32,
-    /// What is configured and not done.
+    /// `server-tag`: the server's name in configuration databases; empty when not set.
+    pub server_tag: String,
+    /// What to do with what relay agents said, in leases that are loaded.
+    pub extended_info_checks: ExtendedInfoChecks,
+    /// What is configured and not done, ordered by name.
     pub inactive: Vec<InactiveFeature>,
     /// Whether a client that renews without its relay agent is treated by what the agent said
     /// before: `stash-agent-options`. Default false.
@@ -147,7 +151,7 @@ pub struct Subnet4 {
     pub server_hostname: String,
     /// `file` of replies, at most 127 octets. Default empty.
     pub boot_file_name: String,
-    /// Options of the subnet, its network and the global ones, ordered by code, one for each code.
+    /// The subnet's own options, ordered by space and code; they win over the network's.
     pub options: Vec<OptionData>,
     /// Who may be served from it, and classes tested once it has served.
     pub guards: ClassGuards,
@@ -177,7 +181,7 @@ pub struct Network4 {
     pub relay_addresses: Vec<Ipv4Addr>,
     /// Whether it is authoritative, after inheritance.
     pub authoritative: bool,
-    /// Options of the network; its subnets have them merged in already.
+    /// The network's own options, ordered by space and code; they win over the global ones.
     pub options: Vec<OptionData>,
     /// Who may be served from it, and classes tested once it has served.
     pub guards: ClassGuards,

@@ -2,12 +2,12 @@
 
 use core::net::Ipv6Addr;
 
+use super::V6;
 use super::types::PdPool;
-use super::{V6, other_keys};
 use crate::address::{first_of, last_of};
 use crate::fields::{Fields, address_of};
 use crate::json::Value;
-use crate::shared::ClassGuards;
+use crate::shared::class_list;
 use crate::shared::family::Family;
 use crate::shared::pools::{Around, PlacedRange};
 use crate::shared::subnets::clear_host_bits;
@@ -17,14 +17,13 @@ use crate::source::{Findings, Placed};
 /// Reads the pools of prefixes of a subnet; adds their addresses to `ranges`.
 pub(super) fn read(
     items: &[Value],
-    around: &Around<'_, V6>,
+    around: &Around<V6>,
     ranges: &mut Vec<PlacedRange<Ipv6Addr>>,
     findings: &mut Findings,
 ) -> Vec<PdPool> {
     let mut pools = Vec::new();
     for item in items {
-        let Some(mut pool) = pd_pool(item, findings) else { continue };
-        pool.options = options::with_outer_flags(pool.options, around.options);
+        let Some(pool) = pd_pool(item, findings) else { continue };
         let (first, length) = pool.prefix;
         let last = last_of(first, length);
         let (length, subnet, at) = (Some(length), around.subnet, item.at);
@@ -49,8 +48,9 @@ fn pd_pool(item: &Value, findings: &mut Findings) -> Option<PdPool> {
     let excluded = excluded(&mut fields, findings);
     let pool_id = fields.u32("pool-id", findings).map_or(0, |id| id.value);
     let options = options::list::<V6>(&mut fields, findings);
+    let guards = class_list::guards(&mut fields, findings);
     godwit::refuse_inside::<V6>(fields.context(findings), findings);
-    crate::shared::other_keys::finish(fields, other_keys::PD_POOL, V6::ELSEWHERE, findings);
+    crate::shared::other_keys::finish(fields, V6::ELSEWHERE, findings);
 
     let (prefix, length, delegated) = (prefix?, length?, delegated?);
     if delegated.value < length.value {
@@ -73,7 +73,7 @@ fn pd_pool(item: &Value, findings: &mut Findings) -> Option<PdPool> {
         excluded,
         pool_id,
         options,
-        guards: ClassGuards::default(),
+        guards,
     })
 }
 

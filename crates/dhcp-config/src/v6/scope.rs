@@ -2,15 +2,17 @@
 
 use core::net::Ipv6Addr;
 
-use super::types::{Network6, OptionData6, PdPool, Subnet6};
+use super::types::{ClassTerms6, Network6, PdPool, Subnet6};
 use super::{V6, pd_pools};
 use crate::fields::Fields;
 use crate::json::Value;
+use crate::shared::class_list::{self, Classified};
 use crate::shared::networks::Link;
+use crate::shared::policy::allocator;
 use crate::shared::pools::{Around, PlacedRange};
 use crate::shared::subnets::{Place, Scoped};
 use crate::shared::terms::{Bounded, BoundedKeys, Terms};
-use crate::shared::{Allocator, ClassGuards, Lifetime, ReservationModes};
+use crate::shared::{Allocator, Lifetime};
 use crate::source::{Findings, Placed};
 
 /// Kea's preferred lifetime when the file names none.
@@ -28,6 +30,7 @@ pub(crate) struct Scope {
     pub(super) terms: Terms<u16>,
     preferred: Bounded,
     rapid_commit: Option<Placed<bool>>,
+    pd_allocator: Option<Allocator>,
 }
 
 /// What a scope itself sets of the keys that are checked after inheritance.
@@ -45,6 +48,7 @@ impl Scope {
             terms: Terms::read::<V6>(fields, findings),
             preferred: Bounded::read(fields, PREFERRED, findings),
             rapid_commit: None,
+            pd_allocator: allocator(fields, "pd-allocator", findings),
         }
     }
 
@@ -104,11 +108,8 @@ impl Scoped for V6 {
             terms: scope.terms.inside(&outer.terms),
             preferred: scope.preferred.inside(outer.preferred),
             rapid_commit: scope.rapid_commit.or(outer.rapid_commit),
+            pd_allocator: scope.pd_allocator.or(outer.pd_allocator),
         }
-    }
-
-    fn options(scope: &Scope) -> &[OptionData6] {
-        &scope.terms.options
     }
 
     fn check_lifetimes(scope: &Scope, own: Own, findings: &mut Findings) {
@@ -122,9 +123,11 @@ impl Scoped for V6 {
         fields.octets("interface-id", findings).filter(|id| !id.value.is_empty())
     }
 
+    fn check_own_keys(_: &mut Fields<'_>, _: &mut Findings) {}
+
     fn read_delegated(
         items: &[Value],
-        around: &Around<'_, Self>,
+        around: &Around<Self>,
         ranges: &mut Vec<PlacedRange<Ipv6Addr>>,
         findings: &mut Findings,
     ) -> Vec<PdPool> {
@@ -156,6 +159,7 @@ impl Scoped for V6 {
     fn subnet(place: Place<Self>, scope: Scope, own: Own, findings: &mut Findings) -> Subnet6 {
         let (preferred_lifetime, valid_lifetime) = scope.lifetimes(own, findings);
         let times = scope.terms.times::<Self>(valid_lifetime, findings);
+        let policy = scope.terms.policy;
         Subnet6 {
             id: place.id,
             prefix: place.prefix,
@@ -176,13 +180,13 @@ impl Scoped for V6 {
             cache_max_age_s: times.cache_max_age_s,
             rapid_commit: scope.rapid_commit.is_some_and(|placed| placed.value),
             options: scope.terms.options,
-            guards: ClassGuards::default(),
-            reservations: Vec::new(),
-            reservation_modes: ReservationModes::default(),
-            allocator: Allocator::default(),
-            pd_allocator: Allocator::default(),
-            adaptive_lease_time_threshold: 1.0,
-            store_extended_info: false,
+            guards: place.link.guards,
+            reservations: place.reservations,
+            reservation_modes: policy.reservation_modes(),
+            allocator: policy.allocator(),
+            pd_allocator: scope.pd_allocator.unwrap_or_default(),
+            adaptive_lease_time_threshold: policy.adaptive_threshold(),
+            store_extended_info: policy.store_extended_info(),
         }
     }
 
@@ -190,6 +194,7 @@ impl Scoped for V6 {
         name: String,
         link: Link<Ipv6Addr>,
         subnets: Vec<usize>,
+        scope: Scope,
         rapid_commit: bool,
     ) -> Network6 {
         Network6 {
@@ -199,8 +204,21 @@ impl Scoped for V6 {
             interface_id: link.interface_id.map(|placed| placed.value),
             relay_addresses: link.relay_addresses,
             rapid_commit,
-            options: Vec::new(),
-            guards: ClassGuards::default(),
+            options: scope.terms.options,
+            guards: link.guards,
         }
+    }
+}
+
+impl Classified for V6 {
+    type ClassTerms = ClassTerms6;
+    const IS_V6: bool = true;
+
+    fn read_class_terms(fields: &mut Fields<'_>, findings: &mut Findings) -> ClassTerms6 {
+        ClassTerms6 { preferred_lifetime: class_list::lifetime(fields, PREFERRED, findings) }
+    }
+
+    fn shapes_leases(terms: &ClassTerms6) -> bool {
+        terms.preferred_lifetime.is_some()
     }
 }

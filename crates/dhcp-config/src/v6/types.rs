@@ -4,9 +4,9 @@ use core::net::Ipv6Addr;
 
 use crate::shared::options::OptionData;
 use crate::shared::{
-    Allocator, ClassGuards, ClientClass, ControlSocket, ExpiredLeases, FlexId, GodwitSettings,
-    Hook, IdentifierKind, InactiveFeature, InterfaceSelection, LeaseChecks, LeaseDatabase,
-    Lifetime, Logger, Pool, Reservation, ReservationModes,
+    Allocator, ClassGuards, ClientClass, ControlSocket, ExpiredLeases, ExtendedInfoChecks, FlexId,
+    GodwitSettings, Hook, IdentifierKind, InactiveFeature, InterfaceSelection, LeaseChecks,
+    LeaseDatabase, Lifetime, Logger, Pool, Reservation, ReservationModes,
 };
 
 /// An option of DHCPv6.
@@ -80,7 +80,7 @@ pub struct Dhcp6 {
     pub lease_database: LeaseDatabase,
     /// What only godwit has, from `user-context.godwit`.
     pub godwit: GodwitSettings,
-    /// Global options, ordered by code; every subnet has them merged in already.
+    /// Global options, ordered by space and code.
     pub options: Vec<OptionData6>,
     /// What the server's own identifier is made from.
     pub server_id: ServerIdConfig,
@@ -120,7 +120,11 @@ pub struct Dhcp6 {
     pub statistic_sample_count: u32,
     /// `statistic-default-sample-age`, in seconds; 0 (the default) is no limit.
     pub statistic_sample_age_s: u32,
-    /// What is configured and not done.
+    /// `server-tag`: the server's name in configuration databases; empty when not set.
+    pub server_tag: String,
+    /// What to do with what relay agents said, in leases that are loaded.
+    pub extended_info_checks: ExtendedInfoChecks,
+    /// What is configured and not done, ordered by name.
     pub inactive: Vec<InactiveFeature>,
     /// Whether clients may register addresses of their own (RFC 9686). Default true.
     pub allow_address_registration: bool,
@@ -171,7 +175,7 @@ pub struct Subnet6 {
     pub cache_max_age_s: Option<u32>,
     /// Whether clients may have their lease in two messages. Default false.
     pub rapid_commit: bool,
-    /// Options of the subnet, its network and the global ones, ordered by code, one for each code.
+    /// The subnet's own options, ordered by space and code; they win over the network's.
     pub options: Vec<OptionData6>,
     /// Who may be served from it, and classes tested once it has served.
     pub guards: ClassGuards,
@@ -224,7 +228,7 @@ pub struct Network6 {
     pub relay_addresses: Vec<Ipv6Addr>,
     /// Whether its clients may have their lease in two messages; its subnets agree.
     pub rapid_commit: bool,
-    /// Options of the network; its subnets have them merged in already.
+    /// The network's own options, ordered by space and code; they win over the global ones.
     pub options: Vec<OptionData6>,
     /// Who may be served from it, and classes tested once it has served.
     pub guards: ClassGuards,

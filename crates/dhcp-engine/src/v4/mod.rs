@@ -6,8 +6,10 @@ pub mod snapshot;
 pub mod transaction;
 
 mod decide;
+mod hosts;
 mod select;
 mod serve;
+mod vendor;
 
 use dhcp_lease::v4::V4;
 

@@ -6,32 +6,38 @@
 use core::net::Ipv4Addr;
 
 use dhcp_lease::v4::lease::INFINITE_LIFETIME_S;
-use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, NoRoom, option};
+use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, NoRoom, OptionValue, option};
 
 use super::snapshot::Subnet;
 use super::transaction::Transaction;
+use super::vendor;
+use crate::classify::ClassSet;
 use crate::links::PoolPlace;
+use crate::options::{self, CodeSet, ScopeOptions, Wanted};
 use crate::prefixes::SubnetIndex;
-use crate::send_option::{self, SendOption};
 
 /// Shortest reply, octets of UDP payload: BOOTP's vend field filled up (RFC 1542 §2.1).
 const REPLY_LEN_MIN: usize = 300;
 /// Largest message every client must take (RFC 2131 §2), octets of UDP payload without headers.
 const MESSAGE_LEN_MIN: usize = 548;
 /// Options that replies carry even when the client does not ask (Kea reference §1.4).
-const ALWAYS_SENT: [u8; 3] = [option::ROUTER, option::DOMAIN_NAME_SERVER, option::DOMAIN_NAME];
+const ALWAYS_SENT: CodeSet = CodeSet::of(&[
+    option::ROUTER as u16,
+    option::DOMAIN_NAME_SERVER as u16,
+    option::DOMAIN_NAME as u16,
+]);
 /// Options that the transaction writes itself; a configured one of these codes is not added.
-const WRITTEN_BY_US: [u8; 9] = [
-    option::SUBNET_MASK,
-    option::HOST_NAME,
-    option::LEASE_TIME,
-    option::MESSAGE_TYPE,
-    option::SERVER_IDENTIFIER,
-    option::RENEWAL_TIME,
-    option::REBINDING_TIME,
-    option::CLIENT_ID,
-    option::RELAY_AGENT_INFORMATION,
-];
+const WRITTEN_BY_US: CodeSet = CodeSet::of(&[
+    option::SUBNET_MASK as u16,
+    option::HOST_NAME as u16,
+    option::LEASE_TIME as u16,
+    option::MESSAGE_TYPE as u16,
+    option::SERVER_IDENTIFIER as u16,
+    option::RENEWAL_TIME as u16,
+    option::REBINDING_TIME as u16,
+    option::CLIENT_ID as u16,
+    option::RELAY_AGENT_INFORMATION as u16,
+]);
 
 /// The kinds of reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,11 +175,14 @@ impl Reply {
         if !host_name.is_empty() {
             writer.option(option::HOST_NAME, host_name.as_bytes());
         }
-        let pool_options = match self.terms.place {
-            Some(place) => transaction.snapshot.pool_options(place.pool),
-            None => &[],
+        let snapshot = transaction.snapshot;
+        let scopes = || {
+            let pool = self.terms.place.map(|place| snapshot.pool_options(place.pool));
+            let around = [Some(&subnet.options), snapshot.network_options(subnet)];
+            let global = Some(&snapshot.options);
+            [pool].into_iter().chain(around).chain([global]).flatten()
         };
-        put_configured(transaction.message(), [pool_options, &subnet.options], writer);
+        put_configured(transaction.message(), scopes, &ClassSet::default(), writer);
     }
 }
 
@@ -201,34 +210,21 @@ fn room_for(message: &Message<'_>) -> usize {
     asked.max(if message.max_message_size().is_some() { MESSAGE_LEN_MIN } else { usize::MAX })
 }
 
-/// The configured options that the client asked for, and those that are always sent. The first
-/// list that has a code wins.
-fn put_configured(
+/// The configured options that the client asked for, and those that are always sent. The scopes
+/// come in order of precedence.
+fn put_configured<'l, L: Iterator<Item = &'l ScopeOptions<u8>>>(
     message: &Message<'_>,
-    lists: [&[SendOption<u8>]; 2],
+    scopes: impl Fn() -> L,
+    classes: &ClassSet,
     writer: &mut MessageWriter<'_>,
 ) {
-    let mut done = [0_u64; 4];
-    for code in WRITTEN_BY_US {
-        done[usize::from(code >> 6)] |= 1 << (code & 63);
-    }
-    let mut put = |code: u8, writer: &mut MessageWriter<'_>| {
-        let word = &mut done[usize::from(code >> 6)];
-        if *word & (1 << (code & 63)) != 0 {
-            return;
-        }
-        *word |= 1 << (code & 63);
-        if let Some(entry) = send_option::find(&lists, code)
-            && !entry.is_never_sent
-        {
-            writer.option(code, &entry.octets);
-        }
+    let asked = message.parameter_request_list();
+    let wanted = Wanted {
+        asked: asked.iter().flat_map(OptionValue::octets),
+        unasked: ALWAYS_SENT,
+        withheld: WRITTEN_BY_US,
+        classes,
     };
-    if let Some(wanted) = message.parameter_request_list() {
-        wanted.octets().for_each(|code| put(code, writer));
-    }
-    ALWAYS_SENT.into_iter().for_each(|code| put(code, writer));
-    for list in lists {
-        list.iter().filter(|entry| entry.is_always_sent).for_each(|entry| put(entry.code, writer));
-    }
+    let mut writer = vendor::Options::new(writer);
+    options::put_all(scopes, &wanted, &vendor::query(message), &mut writer);
 }

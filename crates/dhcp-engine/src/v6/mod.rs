@@ -6,6 +6,7 @@
 
 pub mod association;
 pub mod destination;
+pub mod hosts;
 pub mod reply;
 pub mod snapshot;
 pub mod transaction;
@@ -16,6 +17,7 @@ mod lifetimes;
 mod prefix_order;
 mod select;
 mod serve;
+mod vendor;
 
 use core::net::{Ipv6Addr, SocketAddrV6};
 
