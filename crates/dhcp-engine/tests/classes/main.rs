@@ -3,6 +3,7 @@
 
 mod generate;
 mod interpret;
+mod kea;
 mod messages;
 mod spell;
 
