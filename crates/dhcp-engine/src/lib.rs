@@ -6,24 +6,29 @@
 //! 4361, 5107, 6842; 6422, 6603, 8357, 9915.
 
 pub mod counters;
+pub mod events;
 pub mod held;
 pub mod in_flight;
 pub mod interfaces;
 pub mod links;
 pub mod outbox;
+pub mod preference;
 pub mod prefixes;
 pub mod protocol;
 pub mod reason;
 pub mod repeat;
 pub mod send_option;
 pub mod shard;
+pub mod statistic;
 pub mod subnet_keys;
 pub mod v4;
 pub mod v6;
 
 pub use counters::ShardCounters;
+pub use events::EventCounters;
 pub use in_flight::{Entry, InFlight};
 pub use interfaces::InterfaceNames;
 pub use protocol::{Protocol, Transmit};
 pub use reason::DropReason;
 pub use shard::Shard;
+pub use statistic::{DropStatistic, Event};

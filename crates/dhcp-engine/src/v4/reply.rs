@@ -5,9 +5,11 @@
 
 use core::net::Ipv4Addr;
 
-use dhcp_lease::v4::lease::INFINITE_LIFETIME_S;
-use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, NoRoom, option};
+use dhcp_wire::v4::{
+    BOOT_REPLY, BROADCAST_FLAG, Header, Message, MessageType, MessageWriter, NoRoom, option,
+};
 
+use super::lifetime;
 use super::snapshot::Subnet;
 use super::transaction::Transaction;
 use crate::links::PoolPlace;
@@ -19,14 +21,14 @@ const REPLY_LEN_MIN: usize = 300;
 /// Largest message every client must take (RFC 2131 §2), octets of UDP payload without headers.
 const MESSAGE_LEN_MIN: usize = 548;
 /// Options that replies carry even when the client does not ask (Kea reference §1.4).
-const ALWAYS_SENT: [u8; 3] = [option::ROUTER, option::DOMAIN_NAME_SERVER, option::DOMAIN_NAME];
+const ALWAYS_SENT: [u8; 4] =
+    [option::ROUTER, option::DOMAIN_NAME_SERVER, option::DOMAIN_NAME, option::SERVER_IDENTIFIER];
 /// Options that the transaction writes itself; a configured one of these codes is not added.
-const WRITTEN_BY_US: [u8; 9] = [
-    option::SUBNET_MASK,
+const WRITTEN_BY_US: [u8; 8] = [
+    option::SUBNET_SELECTION,
     option::HOST_NAME,
     option::LEASE_TIME,
     option::MESSAGE_TYPE,
-    option::SERVER_IDENTIFIER,
     option::RENEWAL_TIME,
     option::REBINDING_TIME,
     option::CLIENT_ID,
@@ -57,13 +59,26 @@ pub struct Terms {
     pub lifetime_s: u32,
     /// Pool and subnet of the address.
     pub place: Option<PoolPlace>,
+    /// Whether a lease is repeated instead of renewed, and this is what is left of it.
+    pub is_repeated: bool,
 }
 
 impl Terms {
     /// The terms of a reply that grants no address.
     #[must_use]
     pub const fn without_address(kind: ReplyKind) -> Self {
-        Self { kind, address: Ipv4Addr::UNSPECIFIED, lifetime_s: 0, place: None }
+        Self {
+            kind,
+            address: Ipv4Addr::UNSPECIFIED,
+            lifetime_s: 0,
+            place: None,
+            is_repeated: false,
+        }
+    }
+
+    /// The same lease with `remaining_s` left of it.
+    pub(super) const fn repeated(self, remaining_s: u32) -> Self {
+        Self { lifetime_s: remaining_s, is_repeated: true, ..self }
     }
 }
 
@@ -72,8 +87,8 @@ impl Terms {
 pub struct Reply {
     /// What it grants.
     pub terms: Terms,
-    /// Subnet that the message was selected into.
-    pub subnet: SubnetIndex,
+    /// Subnet that the message was selected into, if any.
+    pub subnet: Option<SubnetIndex>,
     /// Our identifier.
     pub server_id: Ipv4Addr,
     /// It may leave once this row epoch is settled; 0: at once.
@@ -88,28 +103,47 @@ impl Reply {
     /// When it does not fit the buffer or the client's maximum message size.
     pub fn emit(&self, transaction: &Transaction<'_>, buffer: &mut [u8]) -> Result<usize, NoRoom> {
         let message = transaction.message();
-        let subnet_index = self.terms.place.map_or(self.subnet, |place| place.subnet);
-        let subnet = transaction.snapshot.subnet(subnet_index);
+        let place = self.terms.place;
+        let subnet = place.map(|place| place.subnet).or(self.subnet);
+        let subnet = subnet
+            .filter(|_| self.terms.kind != ReplyKind::Nak)
+            .map(|subnet| transaction.snapshot.subnet(subnet));
+        let is_relayed = self.is_relayed(message);
         let limit = buffer.len().min(room_for(message));
-        let mut writer = MessageWriter::new(&mut buffer[..limit], &self.header(message, subnet));
-        if self.terms.kind != ReplyKind::Nak {
+        let header = self.header(message, subnet, is_relayed);
+        let mut writer = MessageWriter::new(&mut buffer[..limit], &header);
+        if let Some(subnet) = subnet {
             writer.sname(&subnet.server_hostname).file(&subnet.boot_file_name);
             writer.allow_overload(true);
         }
         writer.option(option::MESSAGE_TYPE, &[self.message_type().code()]);
-        writer.option(option::SERVER_IDENTIFIER, &self.server_id.octets());
-        if self.terms.kind != ReplyKind::Nak {
-            self.put_parameters(transaction, subnet, &mut writer);
+        let has_server_id =
+            subnet.is_some_and(|subnet| self.put_parameters(transaction, subnet, &mut writer));
+        if !has_server_id {
+            writer.option(option::SERVER_IDENTIFIER, &self.server_id.octets());
         }
         if transaction.snapshot.echo_client_id
-            && let Some(id) = transaction.identity.client_id
+            && let Some(id) = message.client_id()
         {
-            writer.option(option::CLIENT_ID, id);
+            writer.option_value(option::CLIENT_ID, id);
         }
-        if let Some(information) = message.relay_agent_information() {
+        if let Some(link) = message.option(option::SUBNET_SELECTION) {
+            writer.option_value(option::SUBNET_SELECTION, link);
+        }
+        if let Some(information) = message.relay_agent_information()
+            && is_relayed
+            && !information.is_empty()
+        {
             writer.option_value(option::RELAY_AGENT_INFORMATION, information);
         }
         writer.finish(REPLY_LEN_MIN)
+    }
+
+    /// Whether the reply looks like one to a relayed message: an INFORM is answered past the relay,
+    /// when the client says where it is.
+    fn is_relayed(&self, message: &Message<'_>) -> bool {
+        self.terms.kind != ReplyKind::InformAck
+            || (!message.giaddr().is_unspecified() && message.ciaddr().is_unspecified())
     }
 
     const fn message_type(&self) -> MessageType {
@@ -120,79 +154,66 @@ impl Reply {
         }
     }
 
-    fn header(&self, message: &Message<'_>, subnet: &Subnet) -> Header {
-        let is_nak = self.terms.kind == ReplyKind::Nak;
+    fn header(&self, message: &Message<'_>, subnet: Option<&Subnet>, is_relayed: bool) -> Header {
+        let kind = self.terms.kind;
         let mut chaddr = [0; 16];
         chaddr[..message.chaddr().len()].copy_from_slice(message.chaddr());
-        let flags = if is_nak && !message.giaddr().is_unspecified() {
+        let giaddr = if is_relayed { message.giaddr() } else { Ipv4Addr::UNSPECIFIED };
+        let flags = match kind {
             // RFC 2131 §4.3.2: the relay must broadcast a NAK, the client's address is wrong.
-            message.flags() | 0x8000
-        } else {
-            message.flags()
+            ReplyKind::Nak if !giaddr.is_unspecified() => BROADCAST_FLAG,
+            // The relay cannot tell where the client is.
+            ReplyKind::InformAck if !giaddr.is_unspecified() => message.flags() | BROADCAST_FLAG,
+            _ => message.flags(),
         };
-        let keeps_client_address = matches!(self.terms.kind, ReplyKind::Ack | ReplyKind::InformAck);
+        let keeps_client_address = matches!(kind, ReplyKind::Ack | ReplyKind::InformAck);
         Header {
-            op: 2,
+            op: BOOT_REPLY,
             htype: message.htype(),
             hlen: message.hlen(),
-            hops: message.hops(),
+            hops: if is_relayed { message.hops() } else { 0 },
             xid: message.xid(),
             secs: 0,
             flags,
             ciaddr: if keeps_client_address { message.ciaddr() } else { Ipv4Addr::UNSPECIFIED },
             yiaddr: self.terms.address,
-            siaddr: if is_nak { Ipv4Addr::UNSPECIFIED } else { subnet.next_server },
-            giaddr: message.giaddr(),
+            siaddr: subnet.map_or(Ipv4Addr::UNSPECIFIED, |subnet| subnet.next_server),
+            giaddr,
             chaddr,
         }
     }
 
+    /// Writes what the lease and the configuration say. True when a server identifier was among it.
     fn put_parameters(
         &self,
         transaction: &Transaction<'_>,
         subnet: &Subnet,
         writer: &mut MessageWriter<'_>,
-    ) {
+    ) -> bool {
         if self.terms.kind != ReplyKind::InformAck {
             let lifetime_s = self.terms.lifetime_s;
-            writer.option(option::LEASE_TIME, &lifetime_s.to_be_bytes());
-            let (renew_s, rebind_s) = timers(subnet, lifetime_s);
+            writer.option_u32(option::LEASE_TIME, lifetime_s);
+            let (renew_s, rebind_s) = lifetime::timers_s(subnet, lifetime_s);
             if let Some(seconds) = renew_s {
-                writer.option(option::RENEWAL_TIME, &seconds.to_be_bytes());
+                writer.option_u32(option::RENEWAL_TIME, seconds);
             }
             if let Some(seconds) = rebind_s {
-                writer.option(option::REBINDING_TIME, &seconds.to_be_bytes());
+                writer.option_u32(option::REBINDING_TIME, seconds);
             }
-        }
-        writer.option(option::SUBNET_MASK, &subnet.mask.octets());
-        let host_name = transaction.host_name.as_str();
-        if !host_name.is_empty() {
-            writer.option(option::HOST_NAME, host_name.as_bytes());
+            writer.option(option::SUBNET_MASK, &subnet.mask.octets());
+            let host_name = transaction.host_name.as_str();
+            if !host_name.is_empty() {
+                writer.option(option::HOST_NAME, host_name.as_bytes());
+            }
         }
         let pool_options = match self.terms.place {
             Some(place) => transaction.snapshot.pool_options(place.pool),
             None => &[],
         };
-        put_configured(transaction.message(), [pool_options, &subnet.options], writer);
+        let has_mask = self.terms.kind != ReplyKind::InformAck;
+        let lists = [pool_options, &subnet.options];
+        put_configured(transaction.message(), lists, has_mask, writer)
     }
-}
-
-/// T1 and T2 (Kea reference §5.8): explicit ones when they are in order, else calculated ones when
-/// that is switched on. None of an infinite lease.
-fn timers(subnet: &Subnet, lifetime_s: u32) -> (Option<u32>, Option<u32>) {
-    if lifetime_s == INFINITE_LIFETIME_S {
-        return (None, None);
-    }
-    let part = |part: f64| (f64::from(lifetime_s) * part) as u32;
-    let rebind_s = subnet
-        .rebind_timer_s
-        .or_else(|| subnet.tee_parts.map(|(_, t2)| part(t2)))
-        .filter(|&t2| t2 < lifetime_s);
-    let renew_s = subnet
-        .renew_timer_s
-        .or_else(|| subnet.tee_parts.map(|(t1, _)| part(t1)))
-        .filter(|&t1| t1 < rebind_s.unwrap_or(lifetime_s));
-    (renew_s, rebind_s)
 }
 
 /// Octets that the client takes: option 57 counts IP and UDP headers as well (RFC 2132 §9.10).
@@ -202,13 +223,15 @@ fn room_for(message: &Message<'_>) -> usize {
 }
 
 /// The configured options that the client asked for, and those that are always sent. The first
-/// list that has a code wins.
+/// list that has a code wins. True when a server identifier was among them.
 fn put_configured(
     message: &Message<'_>,
     lists: [&[SendOption<u8>]; 2],
+    has_mask: bool,
     writer: &mut MessageWriter<'_>,
-) {
-    let mut done = [0_u64; 4];
+) -> bool {
+    let mut done = [u64::from(has_mask) << option::SUBNET_MASK, 0, 0, 0];
+    let mut has_server_id = false;
     for code in WRITTEN_BY_US {
         done[usize::from(code >> 6)] |= 1 << (code & 63);
     }
@@ -222,6 +245,7 @@ fn put_configured(
             && !entry.is_never_sent
         {
             writer.option(code, &entry.octets);
+            has_server_id |= code == option::SERVER_IDENTIFIER;
         }
     };
     if let Some(wanted) = message.parameter_request_list() {
@@ -231,4 +255,5 @@ fn put_configured(
     for list in lists {
         list.iter().filter(|entry| entry.is_always_sent).for_each(|entry| put(entry.code, writer));
     }
+    has_server_id
 }

@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use dhcp_config::v4::{Dhcp4, Lifetime, Subnet4};
 use dhcp_lease::v4::{PoolIndex, PoolSet, PoolSpec};
+use dhcp_wire::v4::option;
 
 use crate::links::{Links, PoolPlace};
+use crate::preference::Preference;
 use crate::prefixes::{AddressBits, PrefixTable, SubnetIndex};
 use crate::repeat::RepeatPolicy;
 use crate::send_option::{SendOption, send_options};
@@ -23,12 +25,23 @@ pub struct Snapshot {
     by_interface: SubnetKeys<Box<str>>,
     pools: Arc<PoolSet>,
     pool_options: Vec<Vec<SendOption<u8>>>,
+    pool_subnets: Vec<SubnetIndex>,
     /// Nanoseconds that an offer holds its address.
     pub hold_ns: u64,
     /// Seconds that a declined address stays out of use.
     pub decline_probation_s: u32,
     /// Whether replies repeat the client identifier (RFC 6842).
     pub echo_client_id: bool,
+    /// Whether clients that no subnet serves are refused.
+    pub is_authoritative: bool,
+    /// Whether relay agents' link selection (RFC 3527) is not looked at.
+    pub ignores_link_selection: bool,
+    /// Whether clients that chose another server are served like ours.
+    ignores_server_id: bool,
+    /// Server identifiers that the operator configured in any scope, ascending.
+    server_ids: Vec<Ipv4Addr>,
+    /// Where allocation begins in shared networks.
+    pub preference: Preference,
 }
 
 /// One subnet with everything that replies in it need.
@@ -36,6 +49,8 @@ pub struct Snapshot {
 pub struct Subnet {
     /// `id` in the configuration.
     pub id: u32,
+    /// Whether it belongs to a shared network.
+    pub is_in_network: bool,
     /// Mask of the prefix.
     pub mask: Ipv4Addr,
     /// Lifetimes.
@@ -87,9 +102,20 @@ impl Snapshot {
             by_interface: SubnetKeys::new(interfaces),
             pools: configure(&specs),
             pool_options,
+            pool_subnets: indexed()
+                .flat_map(|(index, subnet)| subnet.pools.iter().map(move |_| index))
+                .collect(),
             hold_ns: u64::from(config.godwit.hold_time_ms) * base::time::NS_PER_MS,
             decline_probation_s: config.decline_probation_period_s,
             echo_client_id: config.echo_client_id,
+            is_authoritative: config.authoritative,
+            ignores_link_selection: config.compatibility.ignore_rai_link_selection,
+            ignores_server_id: config.compatibility.ignore_dhcp_server_identifier,
+            server_ids: server_ids_of(config),
+            preference: Preference::new(indexed().map(|(index, subnet)| match subnet.network {
+                Some(network) => (Some(network), 0, &*subnet.guards.required),
+                None => (None, index, &[][..]),
+            })),
         }
     }
 
@@ -115,6 +141,12 @@ impl Snapshot {
     #[must_use]
     pub fn pool_id(&self, pool: PoolIndex) -> u32 {
         self.pools.specs()[pool.0 as usize].pool_id
+    }
+
+    /// The subnet that a pool belongs to.
+    #[must_use]
+    pub fn subnet_of(&self, pool: PoolIndex) -> SubnetIndex {
+        self.pool_subnets[pool.0 as usize]
     }
 
     /// Options of a pool, ascending by code.
@@ -144,7 +176,13 @@ impl Snapshot {
     /// The pools that allocation may use for a message selected into `subnet`, in order.
     #[must_use]
     pub fn pool_order(&self, subnet: SubnetIndex) -> &[PoolIndex] {
-        self.links.pool_order(subnet)
+        self.links.pool_order_from(self.preference.first(subnet))
+    }
+
+    /// Whether a client that names this server means us.
+    #[must_use]
+    pub fn is_server_id(&self, address: Ipv4Addr) -> bool {
+        self.ignores_server_id || self.server_ids.binary_search(&address).is_ok()
     }
 
     /// The pool that holds `address`, among those that share a link with `subnet`.
@@ -193,10 +231,29 @@ fn links_of(config: &Dhcp4) -> Links<u32> {
     links
 }
 
+/// Every server identifier (option 54) that is configured where Kea looks for it: anywhere but in
+/// pools and reservations.
+fn server_ids_of(config: &Dhcp4) -> Vec<Ipv4Addr> {
+    let subnets = config.subnets.iter().map(|subnet| &subnet.options);
+    let networks = config.networks.iter().map(|network| &network.options);
+    let classes = config.client_classes.iter().map(|class| &class.options);
+    let mut found: Vec<Ipv4Addr> = subnets
+        .chain(networks)
+        .chain(classes)
+        .chain([&config.options])
+        .flatten()
+        .filter(|option| option.code == option::SERVER_IDENTIFIER)
+        .filter_map(|option| Some(<[u8; 4]>::try_from(&*option.octets).ok()?.into()))
+        .collect();
+    found.sort_unstable();
+    found
+}
+
 fn compile_subnet(subnet: &Subnet4) -> Subnet {
     let (first, last) = bounds(subnet.prefix);
     Subnet {
         id: subnet.id,
+        is_in_network: subnet.network.is_some(),
         mask: Ipv4Addr::from(!(first ^ last)),
         valid_lifetime: subnet.valid_lifetime,
         renew_timer_s: subnet.renew_timer_s,
