@@ -27,7 +27,6 @@ fn keys_that_godwit_does_not_serve_are_refused_by_name() {
     for (key, value) in [
         ("client-classes", r#"[ { "name": "a" } ]"#),
         ("hooks-libraries", r#"[ { "library": "x.so" } ]"#),
-        ("reservations", "[ { } ]"),
         ("hosts-database", r#"{ "type": "mysql" }"#),
         ("hosts-databases", "[ 1 ]"),
         ("option-def", "[ 1 ]"),
@@ -37,7 +36,6 @@ fn keys_that_godwit_does_not_serve_are_refused_by_name() {
         ("reservations-out-of-pool", "true"),
         ("reservation-mode", r#""global""#),
         ("early-global-reservations-lookup", "true"),
-        ("ip-reservations-unique", "false"),
         ("reservations-lookup-first", "true"),
         ("dhcp4o6-port", "6767"),
         ("store-extended-info", "true"),

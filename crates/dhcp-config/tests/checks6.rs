@@ -28,7 +28,6 @@ fn keys_that_godwit_does_not_serve_are_refused_by_name() {
     for (key, value) in [
         ("client-classes", r#"[ { "name": "a" } ]"#),
         ("hooks-libraries", r#"[ { "library": "x.so" } ]"#),
-        ("reservations", "[ { } ]"),
         ("option-def", "[ 1 ]"),
         ("dhcp4o6-port", "6767"),
         ("store-extended-info", "true"),
@@ -38,7 +37,6 @@ fn keys_that_godwit_does_not_serve_are_refused_by_name() {
         global(&format!(r#"^"{key}": {value}"#), &[&not_supported(key)]);
     }
     subnet(r#"^"pd-allocator": "random""#, &[&not_supported("pd-allocator")]);
-    subnet(r#"^"reservations": [ { } ]"#, &[&not_supported("reservations")]);
     for key in ["client-classes", "require-client-classes", "evaluate-additional-classes"] {
         let pool = r#""prefix": "3001::", "prefix-len": 48, "delegated-len": 64"#;
         let pool = format!(r#""pd-pools": [ {{ {pool}, ^"{key}": [ "x" ] }} ]"#);

@@ -10,6 +10,7 @@ pub(crate) mod database;
 pub(crate) mod family;
 pub(crate) mod global;
 pub(crate) mod godwit;
+pub(crate) mod hosts;
 pub(crate) mod interfaces;
 pub(crate) mod loggers;
 pub(crate) mod networks;

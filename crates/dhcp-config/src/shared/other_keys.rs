@@ -101,10 +101,8 @@ pub(crate) const GLOBAL_ONLY: Keys = &[
     ("host-reservation-identifiers", Accept),
     ("hosts-database", Refuse(Empty)),
     ("hosts-databases", Refuse(Empty)),
-    ("ip-reservations-unique", Refuse(Bool(true))),
     ("option-def", Refuse(Empty)),
     ("parked-packet-limit", Accept),
-    ("reservations", Refuse(Empty)),
     ("reservations-lookup-first", Refuse(Bool(false))),
     ("server-tag", Accept),
     ("statistic-default-sample-age", Accept),
@@ -113,8 +111,6 @@ pub(crate) const GLOBAL_ONLY: Keys = &[
 
 /// The other keys of a pool.
 pub(crate) const POOL: &[Keys] = &[NAMES, CLASSES];
-/// The other keys of an option.
-pub(crate) const OPTION: &[Keys] = &[&[("client-classes", Refuse(Empty))]];
 
 /// Judges every key that the reader of a scope has not asked for. `elsewhere` has keys that are
 /// right in another place, and where.

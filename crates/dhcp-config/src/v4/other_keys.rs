@@ -8,7 +8,6 @@ const SUBNET_ONLY: Keys = &[
     ("4o6-interface", Refuse(Empty)),
     ("4o6-interface-id", Refuse(Empty)),
     ("4o6-subnet", Refuse(Empty)),
-    ("reservations", Refuse(Empty)),
 ];
 
 /// The other keys of the global scope.

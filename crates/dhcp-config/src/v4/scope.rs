@@ -7,7 +7,6 @@ use super::types::{Network4, Subnet4};
 use crate::fields::Fields;
 use crate::json::Value;
 use crate::shared::networks::Link;
-use crate::shared::options::OptionData;
 use crate::shared::pools::{Around, PlacedRange};
 use crate::shared::subnets::{Place, Scoped};
 use crate::shared::terms::{Bounded, Terms};
@@ -15,9 +14,9 @@ use crate::shared::{Allocator, ClassGuards, ReservationModes};
 use crate::source::{Findings, Placed};
 
 /// Longest `server-hostname`: the field less its final zero (RFC 2131 §2).
-const MAX_SERVER_HOSTNAME: usize = 63;
+pub(super) const MAX_SERVER_HOSTNAME: usize = 63;
 /// Longest `boot-file-name`, likewise.
-const MAX_BOOT_FILE_NAME: usize = 127;
+pub(super) const MAX_BOOT_FILE_NAME: usize = 127;
 
 /// The inheritable parameters that one scope sets, or after [`Scoped::inside`] all that hold in it.
 #[derive(Clone, Debug)]
@@ -74,10 +73,6 @@ impl Scoped for V4 {
         }
     }
 
-    fn options(scope: &Scope) -> &[OptionData] {
-        &scope.terms.options
-    }
-
     fn check_lifetimes(scope: &Scope, own: Own, findings: &mut Findings) {
         scope.terms.valid.valid_lifetime(own.valid, findings);
     }
@@ -88,7 +83,7 @@ impl Scoped for V4 {
 
     fn read_delegated(
         _: &[Value],
-        _: &Around<'_, Self>,
+        _: &Around<Self>,
         _: &mut Vec<PlacedRange<Ipv4Addr>>,
         _: &mut Findings,
     ) {
@@ -137,7 +132,7 @@ impl Scoped for V4 {
             boot_file_name: scope.boot_file_name.unwrap_or_default(),
             options: scope.terms.options,
             guards: ClassGuards::default(),
-            reservations: Vec::new(),
+            reservations: place.reservations,
             reservation_modes: ReservationModes::default(),
             allocator: Allocator::default(),
             adaptive_lease_time_threshold: 1.0,
@@ -149,6 +144,7 @@ impl Scoped for V4 {
         name: String,
         link: Link<Ipv4Addr>,
         subnets: Vec<usize>,
+        scope: Scope,
         authoritative: bool,
     ) -> Network4 {
         let interface = link.interface.map(|placed| placed.value);
@@ -159,14 +155,14 @@ impl Scoped for V4 {
             interface,
             relay_addresses,
             authoritative,
-            options: Vec::new(),
+            options: scope.terms.options,
             guards: ClassGuards::default(),
         }
     }
 }
 
 /// A name that fits a fixed field of the message. An empty one counts as not set, as in Kea.
-fn name(
+pub(super) fn name(
     fields: &mut Fields<'_>,
     key: &'static str,
     most: usize,

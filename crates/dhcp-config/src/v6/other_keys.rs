@@ -1,8 +1,7 @@
 //! Keys of DHCPv6 alone that Kea knows and this version does not act on.
 
 use crate::shared::other_keys::{
-    CLASSES, GLOBAL_ONLY, Idle::Bool, Idle::Empty, Idle::Text, Keys, NAMES, NETWORKS, Rule::Ignore,
-    Rule::Refuse,
+    CLASSES, GLOBAL_ONLY, Idle::Bool, Idle::Text, Keys, NAMES, NETWORKS, Rule::Ignore, Rule::Refuse,
 };
 
 const DELEGATION: Keys = &[("pd-allocator", Refuse(Text("iterative")))];
@@ -18,8 +17,7 @@ pub(super) const GLOBAL: &[Keys] = &[
 /// The other keys of a shared network.
 pub(super) const NETWORK: &[Keys] = &[NAMES, NETWORKS, DELEGATION, CLASSES];
 /// The other keys of a subnet.
-pub(super) const SUBNET: &[Keys] =
-    &[NAMES, NETWORKS, DELEGATION, CLASSES, &[("reservations", Refuse(Empty))]];
+pub(super) const SUBNET: &[Keys] = &[NAMES, NETWORKS, DELEGATION, CLASSES];
 /// The other keys of a pool of prefixes.
 pub(super) const PD_POOL: &[Keys] = &[CLASSES];
 

@@ -7,6 +7,7 @@ pub mod transaction;
 
 mod decide;
 mod host_name;
+mod hosts;
 mod lifetime;
 mod request;
 mod select;

@@ -6,34 +6,40 @@
 use core::net::Ipv4Addr;
 
 use dhcp_wire::v4::{
-    BOOT_REPLY, BROADCAST_FLAG, Header, Message, MessageType, MessageWriter, NoRoom, option,
+    BOOT_REPLY, BROADCAST_FLAG, Header, Message, MessageType, MessageWriter, NoRoom, OptionValue,
+    option,
 };
 
 use super::lifetime;
 use super::snapshot::Subnet;
 use super::transaction::Transaction;
+use crate::classify::ClassSet;
 use crate::links::PoolPlace;
+use crate::options::{self, CodeSet, ScopeOptions, Wanted};
 use crate::prefixes::SubnetIndex;
-use crate::send_option::{self, SendOption};
 
 /// Shortest reply, octets of UDP payload: BOOTP's vend field filled up (RFC 1542 §2.1).
 const REPLY_LEN_MIN: usize = 300;
 /// Largest message every client must take (RFC 2131 §2), octets of UDP payload without headers.
 const MESSAGE_LEN_MIN: usize = 548;
 /// Options that replies carry even when the client does not ask (Kea reference §1.4).
-const ALWAYS_SENT: [u8; 4] =
-    [option::ROUTER, option::DOMAIN_NAME_SERVER, option::DOMAIN_NAME, option::SERVER_IDENTIFIER];
+const ALWAYS_SENT: CodeSet = CodeSet::of(&[
+    option::ROUTER as u16,
+    option::DOMAIN_NAME_SERVER as u16,
+    option::DOMAIN_NAME as u16,
+    option::SERVER_IDENTIFIER as u16,
+]);
 /// Options that the transaction writes itself; a configured one of these codes is not added.
-const WRITTEN_BY_US: [u8; 8] = [
-    option::SUBNET_SELECTION,
-    option::HOST_NAME,
-    option::LEASE_TIME,
-    option::MESSAGE_TYPE,
-    option::RENEWAL_TIME,
-    option::REBINDING_TIME,
-    option::CLIENT_ID,
-    option::RELAY_AGENT_INFORMATION,
-];
+const WRITTEN_BY_US: CodeSet = CodeSet::of(&[
+    option::HOST_NAME as u16,
+    option::LEASE_TIME as u16,
+    option::MESSAGE_TYPE as u16,
+    option::RENEWAL_TIME as u16,
+    option::REBINDING_TIME as u16,
+    option::CLIENT_ID as u16,
+    option::RELAY_AGENT_INFORMATION as u16,
+    option::SUBNET_SELECTION as u16,
+]);
 
 /// The kinds of reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,13 +212,19 @@ impl Reply {
                 writer.option(option::HOST_NAME, host_name.as_bytes());
             }
         }
-        let pool_options = match self.terms.place {
-            Some(place) => transaction.snapshot.pool_options(place.pool),
-            None => &[],
+        let snapshot = transaction.snapshot;
+        let scopes = || {
+            let pool = self.terms.place.map(|place| snapshot.pool_options(place.pool));
+            let around = [Some(&subnet.options), snapshot.network_options(subnet)];
+            let global = Some(&snapshot.options);
+            [pool].into_iter().chain(around).chain([global]).flatten()
         };
-        let has_mask = self.terms.kind != ReplyKind::InformAck;
-        let lists = [pool_options, &subnet.options];
-        put_configured(transaction.message(), lists, has_mask, writer)
+        let mut withheld = WRITTEN_BY_US;
+        if self.terms.kind != ReplyKind::InformAck {
+            withheld.insert(u16::from(option::SUBNET_MASK));
+        }
+        let classes = ClassSet::default();
+        put_configured(transaction.message(), scopes, (withheld, &classes), writer)
     }
 }
 
@@ -222,38 +234,29 @@ fn room_for(message: &Message<'_>) -> usize {
     asked.max(if message.max_message_size().is_some() { MESSAGE_LEN_MIN } else { usize::MAX })
 }
 
-/// The configured options that the client asked for, and those that are always sent. The first
-/// list that has a code wins. True when a server identifier was among them.
-fn put_configured(
+/// The configured options that the client asked for, and those that are always sent. The scopes
+/// come in order of precedence. True when a server identifier was among them.
+fn put_configured<'l, L: Iterator<Item = &'l ScopeOptions<u8>>>(
     message: &Message<'_>,
-    lists: [&[SendOption<u8>]; 2],
-    has_mask: bool,
+    scopes: impl Fn() -> L,
+    (withheld, classes): (CodeSet, &ClassSet),
     writer: &mut MessageWriter<'_>,
 ) -> bool {
-    let mut done = [u64::from(has_mask) << option::SUBNET_MASK, 0, 0, 0];
-    let mut has_server_id = false;
-    for code in WRITTEN_BY_US {
-        done[usize::from(code >> 6)] |= 1 << (code & 63);
-    }
-    let mut put = |code: u8, writer: &mut MessageWriter<'_>| {
-        let word = &mut done[usize::from(code >> 6)];
-        if *word & (1 << (code & 63)) != 0 {
-            return;
-        }
-        *word |= 1 << (code & 63);
-        if let Some(entry) = send_option::find(&lists, code)
-            && !entry.is_never_sent
-        {
-            writer.option(code, &entry.octets);
-            has_server_id |= code == option::SERVER_IDENTIFIER;
-        }
+    let asked = message.parameter_request_list();
+    let wanted = Wanted {
+        asked: asked.iter().flat_map(OptionValue::octets),
+        unasked: ALWAYS_SENT,
+        withheld,
+        classes,
     };
-    if let Some(wanted) = message.parameter_request_list() {
-        wanted.octets().for_each(|code| put(code, writer));
-    }
-    ALWAYS_SENT.into_iter().for_each(|code| put(code, writer));
-    for list in lists {
-        list.iter().filter(|entry| entry.is_always_sent).for_each(|entry| put(entry.code, writer));
-    }
+    let mut has_server_id = false;
+    options::put(
+        || scopes().map(ScopeOptions::standard),
+        &wanted,
+        |code, octets| {
+            has_server_id |= code == option::SERVER_IDENTIFIER;
+            writer.option(code, octets);
+        },
+    );
     has_server_id
 }

@@ -4,15 +4,16 @@
 use core::net::Ipv4Addr;
 use std::sync::Arc;
 
+use dhcp_config::OptionData;
 use dhcp_config::v4::{Dhcp4, Lifetime, Subnet4};
 use dhcp_lease::v4::{PoolIndex, PoolSet, PoolSpec};
 use dhcp_wire::v4::option;
 
 use crate::links::{Links, PoolPlace};
+use crate::options::ScopeOptions;
 use crate::preference::Preference;
 use crate::prefixes::{AddressBits, PrefixTable, SubnetIndex};
 use crate::repeat::RepeatPolicy;
-use crate::send_option::{SendOption, send_options};
 use crate::subnet_keys::SubnetKeys;
 
 /// A compiled configuration.
@@ -24,8 +25,11 @@ pub struct Snapshot {
     by_relay: SubnetKeys<Ipv4Addr>,
     by_interface: SubnetKeys<Box<str>>,
     pools: Arc<PoolSet>,
-    pool_options: Vec<Vec<SendOption<u8>>>,
+    pool_options: Vec<ScopeOptions<u8>>,
     pool_subnets: Vec<SubnetIndex>,
+    network_options: Vec<ScopeOptions<u8>>,
+    /// Options for everyone.
+    pub options: ScopeOptions<u8>,
     /// Nanoseconds that an offer holds its address.
     pub hold_ns: u64,
     /// Seconds that a declined address stays out of use.
@@ -73,8 +77,10 @@ pub struct Subnet {
     pub server_hostname: Box<[u8]>,
     /// `file`, possibly empty.
     pub boot_file_name: Box<[u8]>,
-    /// Options of subnet, network and globals, ascending by code.
-    pub options: Vec<SendOption<u8>>,
+    /// Position of its shared network among those of the configuration.
+    pub network: Option<usize>,
+    /// The subnet's own options.
+    pub options: ScopeOptions<u8>,
 }
 
 impl Snapshot {
@@ -105,6 +111,8 @@ impl Snapshot {
             pool_subnets: indexed()
                 .flat_map(|(index, subnet)| subnet.pools.iter().map(move |_| index))
                 .collect(),
+            network_options: config.networks.iter().map(|n| scope_options(&n.options)).collect(),
+            options: scope_options(&config.options),
             hold_ns: u64::from(config.godwit.hold_time_ms) * base::time::NS_PER_MS,
             decline_probation_s: config.decline_probation_period_s,
             echo_client_id: config.echo_client_id,
@@ -149,10 +157,16 @@ impl Snapshot {
         self.pool_subnets[pool.0 as usize]
     }
 
-    /// Options of a pool, ascending by code.
+    /// The pool's own options.
     #[must_use]
-    pub fn pool_options(&self, pool: PoolIndex) -> &[SendOption<u8>] {
+    pub fn pool_options(&self, pool: PoolIndex) -> &ScopeOptions<u8> {
         &self.pool_options[pool.0 as usize]
+    }
+
+    /// The own options of the shared network that a subnet is in.
+    #[must_use]
+    pub fn network_options(&self, subnet: &Subnet) -> Option<&ScopeOptions<u8>> {
+        subnet.network.map(|network| &self.network_options[network])
     }
 
     /// The subnet whose prefix holds `address`.
@@ -198,11 +212,16 @@ impl Snapshot {
     }
 }
 
+/// Nobody is in a class here, so options for members of one go to nobody.
+fn scope_options(options: &[OptionData]) -> ScopeOptions<u8> {
+    ScopeOptions::compile(options, |_| None)
+}
+
 fn bounds((address, len): (Ipv4Addr, u8)) -> (u32, u32) {
     u32::from(address).bounds(len)
 }
 
-fn pools_of(config: &Dhcp4) -> (Vec<PoolSpec>, Vec<Vec<SendOption<u8>>>) {
+fn pools_of(config: &Dhcp4) -> (Vec<PoolSpec>, Vec<ScopeOptions<u8>>) {
     config
         .subnets
         .iter()
@@ -214,7 +233,7 @@ fn pools_of(config: &Dhcp4) -> (Vec<PoolSpec>, Vec<Vec<SendOption<u8>>>) {
                 first: pool.first,
                 last: pool.last,
             };
-            (spec, send_options(&pool.options))
+            (spec, scope_options(&pool.options))
         })
         .unzip()
 }
@@ -268,6 +287,7 @@ fn compile_subnet(subnet: &Subnet4) -> Subnet {
         next_server: subnet.next_server,
         server_hostname: subnet.server_hostname.as_bytes().into(),
         boot_file_name: subnet.boot_file_name.as_bytes().into(),
-        options: send_options(&subnet.options),
+        network: subnet.network,
+        options: scope_options(&subnet.options),
     }
 }

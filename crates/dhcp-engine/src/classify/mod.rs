@@ -1,0 +1,5 @@
+//! Client classes of a message.
+
+mod set;
+
+pub use set::{ClassIndex, ClassSet};
