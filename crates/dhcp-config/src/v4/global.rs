@@ -6,7 +6,7 @@ use crate::fields::Fields;
 use crate::json::Value;
 use crate::shared::hosts::{self, HostScope};
 use crate::shared::subnets::{Scoped, Subnets};
-use crate::shared::{FlexId, ReservationModes, family::Family, global};
+use crate::shared::{family::Family, global};
 use crate::source::Findings;
 
 /// Reads a whole document; `None` when it has no usable `Dhcp4`.
@@ -22,9 +22,9 @@ fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp4 {
     let interfaces = fields.take("interfaces-config");
     let interfaces = interfaces.map(|entry| interfaces::read(entry, findings));
     let echo_client_id = fields.boolean("echo-client-id", findings);
-    let unique = fields.boolean("ip-reservations-unique", findings);
-    let is_address_unique = unique.is_none_or(|unique| unique.value);
     let reservations = fields.list("reservations", findings);
+    let stash_agent_options = fields.boolean("stash-agent-options", findings);
+    let is_address_unique = common.hosts.ip_unique;
     let networks = fields.list("shared-networks", findings);
     let subnets = fields.list(V4::SUBNETS, findings);
     crate::shared::other_keys::finish(fields, other_keys::GLOBAL, V4::ELSEWHERE, findings);
@@ -43,6 +43,7 @@ fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp4 {
         unreachable!("one flag for each name")
     };
     let Scope { authoritative, terms, .. } = scope;
+    let reservation_modes = terms.policy.reservation_modes();
     Dhcp4 {
         subnets,
         networks,
@@ -64,16 +65,18 @@ fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp4 {
         loggers: common.loggers,
         client_classes: Vec::new(),
         reservations,
-        reservation_modes: ReservationModes::default(),
-        host_identifiers: Vec::new(),
-        early_global_reservations_lookup: false,
-        ip_reservations_unique: is_address_unique,
-        control_sockets: Vec::new(),
-        hooks: Vec::new(),
-        flex_id: FlexId::default(),
-        statistic_sample_count: 20,
-        statistic_sample_age_s: 0,
-        inactive: Vec::new(),
-        stash_agent_options: false,
+        reservation_modes,
+        host_identifiers: common.hosts.identifiers,
+        early_global_reservations_lookup: common.hosts.early_global_lookup,
+        ip_reservations_unique: common.hosts.ip_unique,
+        control_sockets: common.control_sockets,
+        hooks: common.hooks.active,
+        flex_id: common.hooks.flex_id,
+        statistic_sample_count: common.samples.count,
+        statistic_sample_age_s: common.samples.age_s,
+        server_tag: common.server_tag,
+        extended_info_checks: common.extended_info_checks,
+        inactive: findings.inactive_features(),
+        stash_agent_options: stash_agent_options.is_some_and(|stash| stash.value),
     }
 }

@@ -1,6 +1,6 @@
 //! The classes that one message is in.
 
-/// Position of a class in the compiled classes: the built-in ones first, then those of the
+/// Position of a class in [`Classes`](super::Classes): the built-in ones first, then those of the
 /// configuration in its order, then names that are only referred to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClassIndex(pub u16);
@@ -38,6 +38,18 @@ impl ClassSet {
         is_new
     }
 
+    /// Takes out the classes that `keep` does not want.
+    pub fn retain(&mut self, keep: impl Fn(ClassIndex) -> bool) {
+        let present = &mut self.present;
+        self.order.retain(|&class| {
+            let stays = keep(class);
+            if !stays {
+                present[usize::from(class.0 / 64)] &= !(1 << (class.0 % 64));
+            }
+            stays
+        });
+    }
+
     /// Whether a class is in the set.
     #[must_use]
     #[inline]
@@ -65,6 +77,9 @@ mod tests {
         assert_eq!(set.iter().map(|class| class.0).collect::<Vec<_>>(), [200, 3, 64]);
         assert!(set.contains(ClassIndex(64)) && !set.contains(ClassIndex(65)));
         assert!(!set.contains(ClassIndex(u16::MAX)));
+        set.retain(|class| class != ClassIndex(3));
+        assert_eq!(set.iter().map(|class| class.0).collect::<Vec<_>>(), [200, 64]);
+        assert!(set.contains(ClassIndex(64)) && !set.contains(ClassIndex(3)));
         set.clear();
         assert!(set.iter().len() == 0 && !set.contains(ClassIndex(200)));
     }
