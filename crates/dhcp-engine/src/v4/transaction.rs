@@ -199,7 +199,7 @@ impl<'m> Transaction<'m> {
         };
         Step::Fetch(FetchKeys {
             identity: self.identity,
-            addresses: [self.intent.address(), None],
+            addresses: [self.intent.address(), None, None, None],
             pools: self.snapshot.pools(),
             candidate_pools,
             is_candidate_spare: self.wish == Wish::SpareCandidate,
