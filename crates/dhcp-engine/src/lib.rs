@@ -8,7 +8,9 @@
 pub mod classify;
 pub mod counters;
 pub mod events;
+pub mod gate;
 pub mod held;
+mod hex;
 pub mod hosts;
 pub mod in_flight;
 pub mod interfaces;

@@ -10,7 +10,6 @@ use crate::counters::ShardCounters;
 use crate::events::SubnetEvents;
 use crate::in_flight::{ClientKeys, InFlight};
 use crate::interfaces::InterfaceNames;
-use crate::prefixes::SubnetIndex;
 use crate::reason::DropReason;
 use crate::statistic::{DropStatistic, Event};
 
@@ -119,13 +118,6 @@ pub struct Desk<'d, P: Protocol, S> {
     pub subnet_events: &'d SubnetEvents,
     /// The machine's interfaces.
     pub interfaces: &'d InterfaceNames,
-}
-
-impl<P: Protocol, S> Desk<'_, P, S> {
-    /// Counts an event of a subnet.
-    pub fn count(&self, event: Event, subnet: SubnetIndex) {
-        self.counters.events().count(event, self.subnet_events, subnet);
-    }
 }
 
 /// How a message ended.
