@@ -6,8 +6,10 @@ use base::Now;
 use dhcp_lease::v4::{Action, Facts, LeaseTerms, Occupancy, Owner, SlotView};
 
 use super::DropReason;
+use super::lifetime;
 use super::reply::{ReplyKind, Terms};
-use super::transaction::{Intent, Transaction};
+use super::request::{Intent, Stage};
+use super::transaction::Transaction;
 use crate::links::PoolPlace;
 use crate::repeat::remaining_s;
 
@@ -16,14 +18,17 @@ use crate::repeat::remaining_s;
 pub(super) enum Decision {
     /// Reply; the epoch is that of the slot that was read.
     Reply(Terms, u64),
-    /// Change a slot, then reply (or stay silent).
-    Change { change_of: SlotView, action: Proposed, reply: Option<Terms> },
+    /// Change a slot and end the client's lease of another, then reply (or stay silent).
+    Change {
+        change_of: SlotView,
+        action: Proposed,
+        gives_up: Option<SlotView>,
+        reply: Option<Terms>,
+    },
     /// A free address is needed to go on.
     NeedCandidate,
     /// Run again after this epoch.
     Wait(u64),
-    /// Nothing to say.
-    Silence,
     /// Nothing to say, counted.
     Drop(DropReason),
 }
@@ -55,17 +60,16 @@ impl Proposed {
 pub(super) fn decide(transaction: &Transaction<'_>, now: Now, facts: &Facts) -> Decision {
     match transaction.intent {
         Intent::Discover(_) => discover(transaction, now, facts),
-        Intent::Select(Some(_)) => select(transaction, now, facts),
-        Intent::Select(None) => select_any(transaction, now, facts),
+        Intent::Request(_, None) => request_any(transaction, now, facts),
+        Intent::Request(Stage::Rebooting, Some(_)) => reboot(transaction, now, facts),
+        Intent::Request(_, Some(_)) => request(transaction, now, facts),
         Intent::TakeOtherOffer => offer_not_taken(facts),
-        Intent::Reboot(_) => reboot(transaction, now, facts),
-        Intent::Renew(_) => renew(transaction, now, facts),
         Intent::Decline(_) => {
             let probation_s = transaction.snapshot.decline_probation_s;
-            give_up(facts, Action::Decline { probation_s })
+            give_up(facts, Action::Decline { probation_s }, |slot| !slot.is_available(now))
         }
-        Intent::Release(_) => give_up(facts, Action::Release),
-        Intent::Inform => inform(),
+        Intent::Release(_) => give_up(facts, Action::Release, |_| true),
+        Intent::Inform => Decision::Reply(Terms::without_address(ReplyKind::InformAck), 0),
     }
 }
 
@@ -91,7 +95,11 @@ fn offer(transaction: &Transaction<'_>, now: Now, slot: SlotView, place: PoolPla
     let terms = transaction.terms(ReplyKind::Offer, slot, place);
     let is_leased = slot.occupancy == Occupancy::Leased && slot.owner == Owner::Asking;
     if is_leased && !slot.is_available(now) {
-        // The client's own running lease needs no hold; the offer repeats what a renewal gives.
+        // The client's own running lease needs no hold; the offer says what a request will get.
+        let terms = match transaction.cached_lifetime_s(now, slot, terms.lifetime_s) {
+            Some(remaining_s) => terms.repeated(remaining_s),
+            None => terms,
+        };
         return Decision::Reply(terms, slot.row_epoch);
     }
     let deadline_ns = now.mono_ns + transaction.snapshot.hold_ns;
@@ -99,60 +107,15 @@ fn offer(transaction: &Transaction<'_>, now: Now, slot: SlotView, place: PoolPla
     Decision::Change {
         change_of: slot,
         action: Proposed::Plain(Action::Hold { deadline_ns, subnet_id }),
+        gives_up: None,
         reply: Some(terms),
     }
 }
 
-/// A REQUEST that answers our offer.
-fn select(transaction: &Transaction<'_>, now: Now, facts: &Facts) -> Decision {
-    let Some(slot) = facts.asked[0] else { return nak(0) };
-    let Some(place) = transaction.place(slot) else { return nak(slot.row_epoch) };
-    if is_releasing_own(slot) {
-        return Decision::Wait(slot.row_epoch);
-    }
-    let is_mine = slot.owner == Owner::Asking && slot.occupancy != Occupancy::Declined;
-    if is_mine {
-        return lease(transaction, now, slot, place);
-    }
-    if !slot.is_available(now) || has_other_lease(transaction, now, facts, slot) {
-        return nak(slot.row_epoch);
-    }
-    lease(transaction, now, slot, place)
-}
-
-/// A REQUEST that names no address at all: what the client has or was offered, else a new one.
-fn select_any(transaction: &Transaction<'_>, now: Now, facts: &Facts) -> Decision {
-    match candidate(transaction, facts).or_else(|| own_slot(transaction, now, facts)) {
-        Some((slot, place)) => lease(transaction, now, slot, place),
-        None => Decision::NeedCandidate,
-    }
-}
-
-/// INIT-REBOOT (RFC 2131 §4.3.2): silence towards strangers unless we are authoritative.
-fn reboot(transaction: &Transaction<'_>, now: Now, facts: &Facts) -> Decision {
-    if let Some(slot) = facts.asked[0]
-        && slot.owner == Owner::Asking
-        && let Some(place) = transaction.place(slot)
-    {
-        return match slot.occupancy {
-            Occupancy::Releasing => Decision::Wait(slot.row_epoch),
-            Occupancy::Declined => nak(slot.row_epoch),
-            Occupancy::Held | Occupancy::Leased | Occupancy::Free => {
-                lease(transaction, now, slot, place)
-            }
-        };
-    }
-    let known_epoch = facts.mine().map(|slot| slot.row_epoch).max();
-    let asked_epoch = facts.asked[0].map_or(0, |slot| slot.row_epoch);
-    match known_epoch {
-        Some(epoch) => nak(epoch.max(asked_epoch)),
-        None if transaction.is_authoritative() => nak(asked_epoch),
-        None => Decision::Drop(DropReason::UnknownClient),
-    }
-}
-
-/// RENEWING and REBINDING: also serves a client whose lease we have lost, when its address is free.
-fn renew(transaction: &Transaction<'_>, now: Now, facts: &Facts) -> Decision {
+/// A REQUEST for an address: what the client has, or what is free. Whatever else the client has on
+/// this link is given up for it, as in Kea.
+fn request(transaction: &Transaction<'_>, now: Now, facts: &Facts) -> Decision {
+    // An address that is in no pool may be another server's.
     let Some((slot, place)) =
         facts.asked[0].and_then(|slot| Some((slot, transaction.place(slot)?)))
     else {
@@ -162,16 +125,49 @@ fn renew(transaction: &Transaction<'_>, now: Now, facts: &Facts) -> Decision {
         return Decision::Wait(slot.row_epoch);
     }
     let is_mine = slot.owner == Owner::Asking && slot.occupancy != Occupancy::Declined;
-    if is_mine || slot.is_available(now) && !has_other_lease(transaction, now, facts, slot) {
-        return lease(transaction, now, slot, place);
+    if !is_mine && !slot.is_available(now) {
+        return nak(slot.row_epoch);
     }
-    nak(slot.row_epoch)
+    lease(transaction, now, facts, (slot, place))
 }
 
-fn lease(transaction: &Transaction<'_>, now: Now, slot: SlotView, place: PoolPlace) -> Decision {
+/// A REQUEST that names no address at all: what the client has or was offered, else a new one.
+fn request_any(transaction: &Transaction<'_>, now: Now, facts: &Facts) -> Decision {
+    match candidate(transaction, facts).or_else(|| own_slot(transaction, now, facts)) {
+        Some(found) => lease(transaction, now, facts, found),
+        None => Decision::NeedCandidate,
+    }
+}
+
+/// INIT-REBOOT (RFC 2131 §4.3.2): silence towards strangers unless we are authoritative.
+fn reboot(transaction: &Transaction<'_>, now: Now, facts: &Facts) -> Decision {
+    let asked = facts.asked[0];
+    let is_mine = |slot: &SlotView| slot.owner == Owner::Asking;
+    if asked.is_some_and(|slot| is_mine(&slot) && transaction.place(slot).is_some()) {
+        return request(transaction, now, facts);
+    }
+    let known_epoch = facts
+        .mine()
+        .filter(|slot| slot.occupancy != Occupancy::Held && transaction.place(**slot).is_some())
+        .map(|slot| slot.row_epoch)
+        .max();
+    let asked_epoch = asked.map_or(0, |slot| slot.row_epoch);
+    match known_epoch {
+        Some(epoch) => nak(epoch.max(asked_epoch)),
+        None if transaction.is_authoritative() => nak(asked_epoch),
+        None => Decision::Drop(DropReason::UnknownClient),
+    }
+}
+
+fn lease(
+    transaction: &Transaction<'_>,
+    now: Now,
+    facts: &Facts,
+    (slot, place): (SlotView, PoolPlace),
+) -> Decision {
     let terms = transaction.terms(ReplyKind::Ack, slot, place);
     if let Some(remaining_s) = transaction.cached_lifetime_s(now, slot, terms.lifetime_s) {
-        return Decision::Reply(Terms { lifetime_s: remaining_s, ..terms }, slot.row_epoch);
+        return Decision::Reply(terms.repeated(remaining_s), slot.row_epoch);
     }
     let snapshot = transaction.snapshot;
     Decision::Change {
@@ -181,17 +177,23 @@ fn lease(transaction: &Transaction<'_>, now: Now, slot: SlotView, place: PoolPla
             subnet_id: snapshot.subnet(place.subnet).id,
             pool_id: snapshot.pool_id(place.pool),
         },
+        gives_up: other_lease(transaction, now, facts, slot),
         reply: Some(terms),
     }
 }
 
 /// RELEASE and DECLINE: only the holder of a lease can give it up (RFC 2131 §4.3.3, §4.3.4).
-fn give_up(facts: &Facts, action: Action<'static>) -> Decision {
-    match facts.asked[0] {
-        Some(slot) if slot.owner == Owner::Asking && slot.occupancy == Occupancy::Leased => {
-            Decision::Change { change_of: slot, action: Proposed::Plain(action), reply: None }
-        }
-        _ => Decision::Drop(DropReason::NotTheClientsLease),
+fn give_up(facts: &Facts, action: Action<'static>, may: impl Fn(&SlotView) -> bool) -> Decision {
+    let is_leased =
+        |slot: &SlotView| slot.owner == Owner::Asking && slot.occupancy == Occupancy::Leased;
+    match facts.asked[0].filter(|slot| is_leased(slot) && may(slot)) {
+        Some(slot) => Decision::Change {
+            change_of: slot,
+            action: Proposed::Plain(action),
+            gives_up: None,
+            reply: None,
+        },
+        None => Decision::Drop(DropReason::NotTheClientsLease),
     }
 }
 
@@ -200,18 +202,14 @@ fn offer_not_taken(facts: &Facts) -> Decision {
         Some(&slot) => Decision::Change {
             change_of: slot,
             action: Proposed::Plain(Action::Unhold),
+            gives_up: None,
             reply: None,
         },
-        None => Decision::Silence,
+        None => Decision::Drop(DropReason::ClientChoseOtherServer),
     }
 }
 
-/// RFC 2131 §4.3.5: parameters only.
-pub(super) fn inform() -> Decision {
-    Decision::Reply(Terms::without_address(ReplyKind::InformAck), 0)
-}
-
-const fn nak(gate_epoch: u64) -> Decision {
+pub(super) const fn nak(gate_epoch: u64) -> Decision {
     Decision::Reply(Terms::without_address(ReplyKind::Nak), gate_epoch)
 }
 
@@ -243,33 +241,38 @@ fn candidate(transaction: &Transaction<'_>, facts: &Facts) -> Option<(SlotView, 
     facts.candidate.and_then(|slot| Some((slot, transaction.place(slot)?)))
 }
 
-/// Whether the client has a running lease on this link other than `slot`: one client, one lease.
-fn has_other_lease(transaction: &Transaction<'_>, now: Now, facts: &Facts, slot: SlotView) -> bool {
-    facts.mine().any(|mine| {
+/// The client's running lease on this link other than `slot`: one client, one lease.
+fn other_lease(
+    transaction: &Transaction<'_>,
+    now: Now,
+    facts: &Facts,
+    slot: SlotView,
+) -> Option<SlotView> {
+    let is_other = |mine: &&SlotView| {
         mine.address != slot.address
             && mine.occupancy == Occupancy::Leased
             && !mine.is_available(now)
-            && transaction.place(*mine).is_some()
-    })
+            && transaction.place(**mine).is_some()
+    };
+    facts.mine().find(is_other).copied()
 }
 
 impl Transaction<'_> {
-    fn place(&self, slot: SlotView) -> Option<PoolPlace> {
-        self.snapshot.place(self.subnet, slot.address)
+    pub(super) fn place(&self, slot: SlotView) -> Option<PoolPlace> {
+        self.snapshot.place(self.subnet?, slot.address)
     }
 
     fn is_authoritative(&self) -> bool {
-        self.snapshot.subnet(self.subnet).is_authoritative
+        self.subnet.map_or(self.snapshot.is_authoritative, |subnet| {
+            self.snapshot.subnet(subnet).is_authoritative
+        })
     }
 
-    /// The lifetime that the client gets: what it asks for (option 51) within the subnet's limits.
+    /// What the client gets.
     fn terms(&self, kind: ReplyKind, slot: SlotView, place: PoolPlace) -> Terms {
         let limits = &self.snapshot.subnet(place.subnet).valid_lifetime;
-        let lifetime_s = match self.message.lease_time() {
-            Some(wish) => wish.clamp(limits.min_s, limits.max_s),
-            None => limits.default_s,
-        };
-        Terms { kind, address: slot.address, lifetime_s, place: Some(place) }
+        let lifetime_s = lifetime::granted_s(limits, self.message.lease_time());
+        Terms { kind, address: slot.address, lifetime_s, place: Some(place), is_repeated: false }
     }
 
     /// Seconds left, when the lease is young enough to be repeated instead of renewed (Kea
@@ -278,10 +281,12 @@ impl Transaction<'_> {
         if !self.host_name.as_str().is_empty() {
             return None;
         }
-        let repeat = self.snapshot.subnet(self.subnet).repeat;
-        let age_s = repeat.age_s(now, &slot, wanted_s)?;
-        let place = self.snapshot.place(self.subnet, slot.address)?;
-        let is_same = self.snapshot.subnet(place.subnet).id == slot.subnet_id;
-        is_same.then(|| remaining_s(wanted_s, age_s))
+        let place = self.place(slot)?;
+        let subnet = self.snapshot.subnet(place.subnet);
+        if subnet.id != slot.subnet_id {
+            return None;
+        }
+        let age_s = subnet.repeat.age_s(now, &slot, wanted_s)?;
+        Some(remaining_s(wanted_s, age_s))
     }
 }

@@ -6,7 +6,10 @@ pub mod snapshot;
 pub mod transaction;
 
 mod decide;
+mod host_name;
 mod hosts;
+mod lifetime;
+mod request;
 mod select;
 mod serve;
 
@@ -15,6 +18,7 @@ use dhcp_lease::v4::V4;
 pub use crate::reason::DropReason;
 pub use destination::Destination;
 pub use reply::{Reply, ReplyKind};
+pub use request::{Intent, Stage};
 pub use snapshot::Snapshot;
 pub use transaction::{Input, Outcome, Step, Transaction, drive};
 

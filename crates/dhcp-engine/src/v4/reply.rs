@@ -5,9 +5,12 @@
 
 use core::net::Ipv4Addr;
 
-use dhcp_lease::v4::lease::INFINITE_LIFETIME_S;
-use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, NoRoom, OptionValue, option};
+use dhcp_wire::v4::{
+    BOOT_REPLY, BROADCAST_FLAG, Header, Message, MessageType, MessageWriter, NoRoom, OptionValue,
+    option,
+};
 
+use super::lifetime;
 use super::snapshot::Subnet;
 use super::transaction::Transaction;
 use crate::classify::ClassSet;
@@ -24,18 +27,18 @@ const ALWAYS_SENT: CodeSet = CodeSet::of(&[
     option::ROUTER as u16,
     option::DOMAIN_NAME_SERVER as u16,
     option::DOMAIN_NAME as u16,
+    option::SERVER_IDENTIFIER as u16,
 ]);
 /// Options that the transaction writes itself; a configured one of these codes is not added.
 const WRITTEN_BY_US: CodeSet = CodeSet::of(&[
-    option::SUBNET_MASK as u16,
     option::HOST_NAME as u16,
     option::LEASE_TIME as u16,
     option::MESSAGE_TYPE as u16,
-    option::SERVER_IDENTIFIER as u16,
     option::RENEWAL_TIME as u16,
     option::REBINDING_TIME as u16,
     option::CLIENT_ID as u16,
     option::RELAY_AGENT_INFORMATION as u16,
+    option::SUBNET_SELECTION as u16,
 ]);
 
 /// The kinds of reply.
@@ -62,13 +65,26 @@ pub struct Terms {
     pub lifetime_s: u32,
     /// Pool and subnet of the address.
     pub place: Option<PoolPlace>,
+    /// Whether a lease is repeated instead of renewed, and this is what is left of it.
+    pub is_repeated: bool,
 }
 
 impl Terms {
     /// The terms of a reply that grants no address.
     #[must_use]
     pub const fn without_address(kind: ReplyKind) -> Self {
-        Self { kind, address: Ipv4Addr::UNSPECIFIED, lifetime_s: 0, place: None }
+        Self {
+            kind,
+            address: Ipv4Addr::UNSPECIFIED,
+            lifetime_s: 0,
+            place: None,
+            is_repeated: false,
+        }
+    }
+
+    /// The same lease with `remaining_s` left of it.
+    pub(super) const fn repeated(self, remaining_s: u32) -> Self {
+        Self { lifetime_s: remaining_s, is_repeated: true, ..self }
     }
 }
 
@@ -77,8 +93,8 @@ impl Terms {
 pub struct Reply {
     /// What it grants.
     pub terms: Terms,
-    /// Subnet that the message was selected into.
-    pub subnet: SubnetIndex,
+    /// Subnet that the message was selected into, if any.
+    pub subnet: Option<SubnetIndex>,
     /// Our identifier.
     pub server_id: Ipv4Addr,
     /// It may leave once this row epoch is settled; 0: at once.
@@ -93,28 +109,47 @@ impl Reply {
     /// When it does not fit the buffer or the client's maximum message size.
     pub fn emit(&self, transaction: &Transaction<'_>, buffer: &mut [u8]) -> Result<usize, NoRoom> {
         let message = transaction.message();
-        let subnet_index = self.terms.place.map_or(self.subnet, |place| place.subnet);
-        let subnet = transaction.snapshot.subnet(subnet_index);
+        let place = self.terms.place;
+        let subnet = place.map(|place| place.subnet).or(self.subnet);
+        let subnet = subnet
+            .filter(|_| self.terms.kind != ReplyKind::Nak)
+            .map(|subnet| transaction.snapshot.subnet(subnet));
+        let is_relayed = self.is_relayed(message);
         let limit = buffer.len().min(room_for(message));
-        let mut writer = MessageWriter::new(&mut buffer[..limit], &self.header(message, subnet));
-        if self.terms.kind != ReplyKind::Nak {
+        let header = self.header(message, subnet, is_relayed);
+        let mut writer = MessageWriter::new(&mut buffer[..limit], &header);
+        if let Some(subnet) = subnet {
             writer.sname(&subnet.server_hostname).file(&subnet.boot_file_name);
             writer.allow_overload(true);
         }
         writer.option(option::MESSAGE_TYPE, &[self.message_type().code()]);
-        writer.option(option::SERVER_IDENTIFIER, &self.server_id.octets());
-        if self.terms.kind != ReplyKind::Nak {
-            self.put_parameters(transaction, subnet, &mut writer);
+        let has_server_id =
+            subnet.is_some_and(|subnet| self.put_parameters(transaction, subnet, &mut writer));
+        if !has_server_id {
+            writer.option(option::SERVER_IDENTIFIER, &self.server_id.octets());
         }
         if transaction.snapshot.echo_client_id
-            && let Some(id) = transaction.identity.client_id
+            && let Some(id) = message.client_id()
         {
-            writer.option(option::CLIENT_ID, id);
+            writer.option_value(option::CLIENT_ID, id);
         }
-        if let Some(information) = message.relay_agent_information() {
+        if let Some(link) = message.option(option::SUBNET_SELECTION) {
+            writer.option_value(option::SUBNET_SELECTION, link);
+        }
+        if let Some(information) = message.relay_agent_information()
+            && is_relayed
+            && !information.is_empty()
+        {
             writer.option_value(option::RELAY_AGENT_INFORMATION, information);
         }
         writer.finish(REPLY_LEN_MIN)
+    }
+
+    /// Whether the reply looks like one to a relayed message: an INFORM is answered past the relay,
+    /// when the client says where it is.
+    fn is_relayed(&self, message: &Message<'_>) -> bool {
+        self.terms.kind != ReplyKind::InformAck
+            || (!message.giaddr().is_unspecified() && message.ciaddr().is_unspecified())
     }
 
     const fn message_type(&self) -> MessageType {
@@ -125,54 +160,57 @@ impl Reply {
         }
     }
 
-    fn header(&self, message: &Message<'_>, subnet: &Subnet) -> Header {
-        let is_nak = self.terms.kind == ReplyKind::Nak;
+    fn header(&self, message: &Message<'_>, subnet: Option<&Subnet>, is_relayed: bool) -> Header {
+        let kind = self.terms.kind;
         let mut chaddr = [0; 16];
         chaddr[..message.chaddr().len()].copy_from_slice(message.chaddr());
-        let flags = if is_nak && !message.giaddr().is_unspecified() {
+        let giaddr = if is_relayed { message.giaddr() } else { Ipv4Addr::UNSPECIFIED };
+        let flags = match kind {
             // RFC 2131 §4.3.2: the relay must broadcast a NAK, the client's address is wrong.
-            message.flags() | 0x8000
-        } else {
-            message.flags()
+            ReplyKind::Nak if !giaddr.is_unspecified() => BROADCAST_FLAG,
+            // The relay cannot tell where the client is.
+            ReplyKind::InformAck if !giaddr.is_unspecified() => message.flags() | BROADCAST_FLAG,
+            _ => message.flags(),
         };
-        let keeps_client_address = matches!(self.terms.kind, ReplyKind::Ack | ReplyKind::InformAck);
+        let keeps_client_address = matches!(kind, ReplyKind::Ack | ReplyKind::InformAck);
         Header {
-            op: 2,
+            op: BOOT_REPLY,
             htype: message.htype(),
             hlen: message.hlen(),
-            hops: message.hops(),
+            hops: if is_relayed { message.hops() } else { 0 },
             xid: message.xid(),
             secs: 0,
             flags,
             ciaddr: if keeps_client_address { message.ciaddr() } else { Ipv4Addr::UNSPECIFIED },
             yiaddr: self.terms.address,
-            siaddr: if is_nak { Ipv4Addr::UNSPECIFIED } else { subnet.next_server },
-            giaddr: message.giaddr(),
+            siaddr: subnet.map_or(Ipv4Addr::UNSPECIFIED, |subnet| subnet.next_server),
+            giaddr,
             chaddr,
         }
     }
 
+    /// Writes what the lease and the configuration say. True when a server identifier was among it.
     fn put_parameters(
         &self,
         transaction: &Transaction<'_>,
         subnet: &Subnet,
         writer: &mut MessageWriter<'_>,
-    ) {
+    ) -> bool {
         if self.terms.kind != ReplyKind::InformAck {
             let lifetime_s = self.terms.lifetime_s;
-            writer.option(option::LEASE_TIME, &lifetime_s.to_be_bytes());
-            let (renew_s, rebind_s) = timers(subnet, lifetime_s);
+            writer.option_u32(option::LEASE_TIME, lifetime_s);
+            let (renew_s, rebind_s) = lifetime::timers_s(subnet, lifetime_s);
             if let Some(seconds) = renew_s {
-                writer.option(option::RENEWAL_TIME, &seconds.to_be_bytes());
+                writer.option_u32(option::RENEWAL_TIME, seconds);
             }
             if let Some(seconds) = rebind_s {
-                writer.option(option::REBINDING_TIME, &seconds.to_be_bytes());
+                writer.option_u32(option::REBINDING_TIME, seconds);
             }
-        }
-        writer.option(option::SUBNET_MASK, &subnet.mask.octets());
-        let host_name = transaction.host_name.as_str();
-        if !host_name.is_empty() {
-            writer.option(option::HOST_NAME, host_name.as_bytes());
+            writer.option(option::SUBNET_MASK, &subnet.mask.octets());
+            let host_name = transaction.host_name.as_str();
+            if !host_name.is_empty() {
+                writer.option(option::HOST_NAME, host_name.as_bytes());
+            }
         }
         let snapshot = transaction.snapshot;
         let scopes = || {
@@ -181,26 +219,13 @@ impl Reply {
             let global = Some(&snapshot.options);
             [pool].into_iter().chain(around).chain([global]).flatten()
         };
-        put_configured(transaction.message(), scopes, &ClassSet::default(), writer);
+        let mut withheld = WRITTEN_BY_US;
+        if self.terms.kind != ReplyKind::InformAck {
+            withheld.insert(u16::from(option::SUBNET_MASK));
+        }
+        let classes = ClassSet::default();
+        put_configured(transaction.message(), scopes, (withheld, &classes), writer)
     }
-}
-
-/// T1 and T2 (Kea reference §5.8): explicit ones when they are in order, else calculated ones when
-/// that is switched on. None of an infinite lease.
-fn timers(subnet: &Subnet, lifetime_s: u32) -> (Option<u32>, Option<u32>) {
-    if lifetime_s == INFINITE_LIFETIME_S {
-        return (None, None);
-    }
-    let part = |part: f64| (f64::from(lifetime_s) * part) as u32;
-    let rebind_s = subnet
-        .rebind_timer_s
-        .or_else(|| subnet.tee_parts.map(|(_, t2)| part(t2)))
-        .filter(|&t2| t2 < lifetime_s);
-    let renew_s = subnet
-        .renew_timer_s
-        .or_else(|| subnet.tee_parts.map(|(t1, _)| part(t1)))
-        .filter(|&t1| t1 < rebind_s.unwrap_or(lifetime_s));
-    (renew_s, rebind_s)
 }
 
 /// Octets that the client takes: option 57 counts IP and UDP headers as well (RFC 2132 §9.10).
@@ -210,25 +235,28 @@ fn room_for(message: &Message<'_>) -> usize {
 }
 
 /// The configured options that the client asked for, and those that are always sent. The scopes
-/// come in order of precedence.
+/// come in order of precedence. True when a server identifier was among them.
 fn put_configured<'l, L: Iterator<Item = &'l ScopeOptions<u8>>>(
     message: &Message<'_>,
     scopes: impl Fn() -> L,
-    classes: &ClassSet,
+    (withheld, classes): (CodeSet, &ClassSet),
     writer: &mut MessageWriter<'_>,
-) {
+) -> bool {
     let asked = message.parameter_request_list();
     let wanted = Wanted {
         asked: asked.iter().flat_map(OptionValue::octets),
         unasked: ALWAYS_SENT,
-        withheld: WRITTEN_BY_US,
+        withheld,
         classes,
     };
+    let mut has_server_id = false;
     options::put(
         || scopes().map(ScopeOptions::standard),
         &wanted,
         |code, octets| {
+            has_server_id |= code == option::SERVER_IDENTIFIER;
             writer.option(code, octets);
         },
     );
+    has_server_id
 }

@@ -16,9 +16,10 @@ pub(super) fn subnet(
 ) -> Option<SubnetIndex> {
     let link = message
         .relay_agent_information()
+        .filter(|_| !snapshot.ignores_link_selection)
         .and_then(relay::link_selection)
         .or_else(|| message.option(option::SUBNET_SELECTION).and_then(|value| value.address()));
-    if let Some(link) = link {
+    if let Some(link) = link.filter(|link| !link.is_unspecified()) {
         return snapshot.subnet_by_prefix(link);
     }
     let relay = message.giaddr();

@@ -6,19 +6,24 @@ use dhcp_lease::v4::{Facts, V4};
 use dhcp_wire::v4::{Malformed, Message, MessageType};
 
 use super::reply::ReplyKind;
-use super::transaction::client_id;
+use super::request::client_id;
 use super::{Destination, Ingress, Outcome, Snapshot, Transaction, drive};
 use crate::in_flight::{ClientKeys, InFlight};
 use crate::protocol::{Desk, Emitted, Protocol, Served, names};
 use crate::reason::DropReason;
+use crate::statistic::{self, DropStatistic, Event};
 
 /// Message types that are counted by name; others together.
-const RECEIVED_TYPES: [MessageType; 5] = [
+const RECEIVED_TYPES: [MessageType; 9] = [
     MessageType::Discover,
+    MessageType::Offer,
     MessageType::Request,
-    MessageType::Decline,
+    MessageType::Ack,
+    MessageType::Nak,
     MessageType::Release,
+    MessageType::Decline,
     MessageType::Inform,
+    MessageType::LeaseQuery,
 ];
 
 impl Protocol for V4 {
@@ -31,11 +36,46 @@ impl Protocol for V4 {
     const RECEIVED: &'static [&'static str] =
         names!(RECEIVED_TYPES, RECEIVED_TYPES.len() + 1, "other");
     const SENT: &'static [&'static str] = &["OFFER", "ACK", "ACK (inform)", "NAK"];
+    const RECEIVED_STATISTICS: &'static [&'static str] = &[
+        "discover",
+        "offer",
+        "request",
+        "ack",
+        "nak",
+        "release",
+        "decline",
+        "inform",
+        "lease-query",
+        "unknown",
+    ];
+    const SENT_STATISTICS: &'static [&'static str] = &["offer", "ack", "ack", "nak"];
+    const PACKETS: &'static str = "pkt4";
+    const EVENTS: [&'static str; Event::COUNT] = [
+        "v4-allocation-fail",
+        "v4-allocation-fail-shared-network",
+        "v4-allocation-fail-subnet",
+        "v4-allocation-fail-no-pools",
+        "v4-allocation-fail-classes",
+        "v4-reservation-conflicts",
+        "v4-lease-reuses",
+        "",
+    ];
     const MALFORMED: &'static [&'static str] = names!(Malformed::ALL, Malformed::ALL.len(), "");
     const REFUSALS: &'static [&'static str] = &[];
 
     fn parse(octets: &[u8]) -> Result<Message<'_>, usize> {
         Message::parse(octets).map_err(Malformed::index)
+    }
+
+    fn malformed_statistic(index: usize) -> (DropStatistic, Option<usize>) {
+        if index == Malformed::UnknownMessageType.index() {
+            return (DropStatistic::RfcViolation, Some(RECEIVED_TYPES.len()));
+        }
+        (DropStatistic::ParseFailed, None)
+    }
+
+    fn subnet_ids(snapshot: &Snapshot) -> impl Iterator<Item = u32> {
+        (0..).take(snapshot.subnet_count()).map(|index| snapshot.subnet(index).id)
     }
 
     fn received_index(message: &Message<'_>) -> usize {
@@ -54,6 +94,9 @@ impl Protocol for V4 {
         in_flight: &InFlight,
         message: &Message<'_>,
     ) -> Result<Option<ClientKeys>, DropReason> {
+        if message.message_type() == Some(MessageType::Inform) {
+            return Ok(None);
+        }
         Ok(Some(in_flight.keys(message.chaddr(), client_id(message)?)))
     }
 
@@ -69,12 +112,22 @@ impl Protocol for V4 {
             Ok(transaction) => transaction,
             Err(reason) => return Served::Drop(reason),
         };
-        let reply = match drive(&mut transaction, now, desk.store, desk.work) {
+        let outcome = drive(&mut transaction, now, desk.store, desk.work);
+        if let Some((subnet, was_searched)) = transaction.failed_allocation() {
+            let is_in_network = snapshot.subnet(subnet).is_in_network;
+            for event in statistic::failed_allocation(is_in_network, was_searched) {
+                desk.count(event, subnet);
+            }
+        }
+        let reply = match outcome {
             Outcome::Reply(reply) => reply,
             Outcome::Silence => return Served::Silence,
             Outcome::Wait(epoch) => return Served::Wait(epoch),
             Outcome::Drop(reason) => return Served::Drop(reason),
         };
+        if let Some(place) = reply.terms.place.filter(|_| reply.terms.is_repeated) {
+            desk.count(Event::LeaseReuse, place.subnet);
+        }
         match reply.emit(&transaction, desk.buffer) {
             Ok(len) => Served::Reply(Emitted {
                 len,

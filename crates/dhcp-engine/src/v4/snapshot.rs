@@ -7,9 +7,11 @@ use std::sync::Arc;
 use dhcp_config::OptionData;
 use dhcp_config::v4::{Dhcp4, Lifetime, Subnet4};
 use dhcp_lease::v4::{PoolIndex, PoolSet, PoolSpec};
+use dhcp_wire::v4::option;
 
 use crate::links::{Links, PoolPlace, allocator};
 use crate::options::ScopeOptions;
+use crate::preference::Preference;
 use crate::prefixes::{AddressBits, PrefixTable, SubnetIndex};
 use crate::repeat::RepeatPolicy;
 use crate::subnet_keys::SubnetKeys;
@@ -24,6 +26,7 @@ pub struct Snapshot {
     by_interface: SubnetKeys<Box<str>>,
     pools: Arc<PoolSet>,
     pool_options: Vec<ScopeOptions<u8>>,
+    pool_subnets: Vec<SubnetIndex>,
     network_options: Vec<ScopeOptions<u8>>,
     /// Options for everyone.
     pub options: ScopeOptions<u8>,
@@ -33,6 +36,16 @@ pub struct Snapshot {
     pub decline_probation_s: u32,
     /// Whether replies repeat the client identifier (RFC 6842).
     pub echo_client_id: bool,
+    /// Whether clients that no subnet serves are refused.
+    pub is_authoritative: bool,
+    /// Whether relay agents' link selection (RFC 3527) is not looked at.
+    pub ignores_link_selection: bool,
+    /// Whether clients that chose another server are served like ours.
+    ignores_server_id: bool,
+    /// Server identifiers that the operator configured in any scope, ascending.
+    server_ids: Vec<Ipv4Addr>,
+    /// Where allocation begins in shared networks.
+    pub preference: Preference,
 }
 
 /// One subnet with everything that replies in it need.
@@ -40,6 +53,8 @@ pub struct Snapshot {
 pub struct Subnet {
     /// `id` in the configuration.
     pub id: u32,
+    /// Whether it belongs to a shared network.
+    pub is_in_network: bool,
     /// Mask of the prefix.
     pub mask: Ipv4Addr,
     /// Lifetimes.
@@ -96,11 +111,22 @@ impl Snapshot {
             by_interface: SubnetKeys::new(interfaces),
             pools: configure(&specs, &[]),
             pool_options,
+            pool_subnets: indexed()
+                .flat_map(|(index, subnet)| subnet.pools.iter().map(move |_| index))
+                .collect(),
             network_options: config.networks.iter().map(|n| scope_options(&n.options)).collect(),
             options: scope_options(&config.options),
             hold_ns: u64::from(config.godwit.hold_time_ms) * base::time::NS_PER_MS,
             decline_probation_s: config.decline_probation_period_s,
             echo_client_id: config.echo_client_id,
+            is_authoritative: config.authoritative,
+            ignores_link_selection: config.compatibility.ignore_rai_link_selection,
+            ignores_server_id: config.compatibility.ignore_dhcp_server_identifier,
+            server_ids: server_ids_of(config),
+            preference: Preference::new(indexed().map(|(index, subnet)| match subnet.network {
+                Some(network) => (Some(network), 0, &*subnet.guards.required),
+                None => (None, index, &[][..]),
+            })),
         }
     }
 
@@ -126,6 +152,12 @@ impl Snapshot {
     #[must_use]
     pub fn pool_id(&self, pool: PoolIndex) -> u32 {
         self.pools.specs()[pool.0 as usize].pool_id
+    }
+
+    /// The subnet that a pool belongs to.
+    #[must_use]
+    pub fn subnet_of(&self, pool: PoolIndex) -> SubnetIndex {
+        self.pool_subnets[pool.0 as usize]
     }
 
     /// The pool's own options.
@@ -161,7 +193,13 @@ impl Snapshot {
     /// The pools that allocation may use for a message selected into `subnet`, in order.
     #[must_use]
     pub fn pool_order(&self, subnet: SubnetIndex) -> &[PoolIndex] {
-        self.links.pool_order(subnet)
+        self.links.pool_order_from(self.preference.first(subnet))
+    }
+
+    /// Whether a client that names this server means us.
+    #[must_use]
+    pub fn is_server_id(&self, address: Ipv4Addr) -> bool {
+        self.ignores_server_id || self.server_ids.binary_search(&address).is_ok()
     }
 
     /// The pool that holds `address`, among those that share a link with `subnet`.
@@ -216,10 +254,29 @@ fn links_of(config: &Dhcp4) -> Links<u32> {
     links
 }
 
+/// Every server identifier (option 54) that is configured where Kea looks for it: anywhere but in
+/// pools and reservations.
+fn server_ids_of(config: &Dhcp4) -> Vec<Ipv4Addr> {
+    let subnets = config.subnets.iter().map(|subnet| &subnet.options);
+    let networks = config.networks.iter().map(|network| &network.options);
+    let classes = config.client_classes.iter().map(|class| &class.options);
+    let mut found: Vec<Ipv4Addr> = subnets
+        .chain(networks)
+        .chain(classes)
+        .chain([&config.options])
+        .flatten()
+        .filter(|option| option.code == option::SERVER_IDENTIFIER)
+        .filter_map(|option| Some(<[u8; 4]>::try_from(&*option.octets).ok()?.into()))
+        .collect();
+    found.sort_unstable();
+    found
+}
+
 fn compile_subnet(subnet: &Subnet4) -> Subnet {
     let (first, last) = bounds(subnet.prefix);
     Subnet {
         id: subnet.id,
+        is_in_network: subnet.network.is_some(),
         mask: Ipv4Addr::from(!(first ^ last)),
         valid_lifetime: subnet.valid_lifetime,
         renew_timer_s: subnet.renew_timer_s,

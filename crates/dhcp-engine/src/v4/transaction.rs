@@ -8,12 +8,16 @@
 use core::net::Ipv4Addr;
 
 use base::Now;
-use dhcp_lease::v4::{Change, Facts, FetchKeys, LeaseStore, Receipt, Refusal, V4};
+use dhcp_lease::v4::{
+    Action, Change, Facts, FetchKeys, LeaseStore, Receipt, Refusal, SlotView, V4,
+};
 use dhcp_lease::{HardwareAddress, Identity};
-use dhcp_wire::v4::{Message, MessageType, option, relay};
+use dhcp_wire::v4::Message;
 
-use super::decide::{self, Decision};
-use super::reply::{Reply, Terms};
+use super::decide::{self, Decision, Proposed};
+use super::host_name::HostName;
+use super::reply::{Reply, ReplyKind, Terms};
+use super::request::{self, Intent, Stage};
 use super::{DropReason, Ingress, Snapshot, select};
 use crate::InterfaceNames;
 use crate::prefixes::SubnetIndex;
@@ -22,34 +26,13 @@ use crate::prefixes::SubnetIndex;
 /// slot went to someone else in the microseconds since it was fetched.
 pub const COMMIT_TRIES_MAX: u8 = 8;
 
-/// What the client wants, told by message type and fields (RFC 2131 §4.3.2, table 4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Intent {
-    /// DHCPDISCOVER; the address is a wish.
-    Discover(Option<Ipv4Addr>),
-    /// DHCPREQUEST that answers our offer.
-    Select(Option<Ipv4Addr>),
-    /// DHCPREQUEST that answers the offer of another server: ours is not needed.
-    TakeOtherOffer,
-    /// DHCPREQUEST of a client that has restarted and remembers an address.
-    Reboot(Ipv4Addr),
-    /// DHCPREQUEST in RENEWING or REBINDING, or without any address at all.
-    Renew(Ipv4Addr),
-    /// DHCPDECLINE.
-    Decline(Ipv4Addr),
-    /// DHCPRELEASE.
-    Release(Ipv4Addr),
-    /// DHCPINFORM.
-    Inform,
-}
-
 /// What a transaction needs or has come to.
 #[derive(Debug)]
 pub enum Step<'t> {
     /// Fetch these and step with [`Input::Facts`].
     Fetch(FetchKeys<'t>),
-    /// Commit this and step with [`Input::Committed`].
-    Commit(Change<'t>),
+    /// Commit all of these and step with [`Input::Committed`].
+    Commit(Changes<'t>),
     /// The end.
     Done(Outcome),
 }
@@ -65,6 +48,21 @@ pub enum Input<'f> {
     Committed(Result<Receipt, Refusal>),
 }
 
+/// The changes of one message: one, or one and the end of the client's other lease.
+#[derive(Clone, Copy, Debug)]
+pub struct Changes<'t> {
+    items: [Change<'t>; 2],
+    len: usize,
+}
+
+impl<'t> Changes<'t> {
+    /// All of them.
+    #[must_use]
+    pub fn as_slice(&self) -> &[Change<'t>] {
+        &self.items[..self.len]
+    }
+}
+
 /// How a transaction ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Outcome {
@@ -78,32 +76,6 @@ pub enum Outcome {
     Drop(DropReason),
 }
 
-/// A host name as the lease keeps it: lower case, printable ASCII.
-#[derive(Clone, Debug)]
-pub(super) struct HostName {
-    len: u8,
-    octets: [u8; 255],
-}
-
-impl HostName {
-    fn of(message: &Message<'_>) -> Self {
-        let mut name = Self { len: 0, octets: [0; 255] };
-        let Some(value) = message.option(option::HOST_NAME) else { return name };
-        for octet in value.octets().take(255) {
-            if octet.is_ascii_alphanumeric() || matches!(octet, b'-' | b'.' | b'_') {
-                name.octets[usize::from(name.len)] = octet.to_ascii_lowercase();
-                name.len += 1;
-            }
-        }
-        name
-    }
-
-    pub(super) fn as_str(&self) -> &str {
-        core::str::from_utf8(&self.octets[..usize::from(self.len)])
-            .expect("only ASCII octets are kept")
-    }
-}
-
 /// One message on its way.
 #[derive(Debug)]
 pub struct Transaction<'m> {
@@ -111,13 +83,17 @@ pub struct Transaction<'m> {
     pub(super) message: Message<'m>,
     pub(super) intent: Intent,
     pub(super) identity: Identity<'m>,
-    pub(super) subnet: SubnetIndex,
+    /// `None` when no subnet serves the client: then nothing is leased.
+    pub(super) subnet: Option<SubnetIndex>,
     pub(super) server_id: Ipv4Addr,
     pub(super) host_name: HostName,
+    /// The reply when there is nothing to decide.
+    settled: Option<ReplyKind>,
     /// The reply that follows the change on its way, if any does.
     reply_after_commit: Option<Terms>,
     tries: u8,
     wish: Wish,
+    has_found_nothing: bool,
 }
 
 /// Whether the next fetch claims a free address.
@@ -143,22 +119,28 @@ impl<'m> Transaction<'m> {
         ingress: Ingress,
         interfaces: &InterfaceNames,
     ) -> Result<Self, DropReason> {
-        if message.op() != 1 {
-            return Err(DropReason::NotARequest);
-        }
-        let server_id = server_identifier(&message, ingress);
-        let intent = intent_of(&message, server_id)?;
-        if intent == Intent::Inform && !has_address(&message, ingress) {
-            return Err(DropReason::NoAddress);
-        }
-        let subnet =
-            select::subnet(snapshot, &message, ingress, interfaces).ok_or(DropReason::NoSubnet)?;
+        let server_id = request::server_identifier(&message, ingress);
+        let intent = Intent::of(snapshot, &message, ingress, server_id)?;
         let hardware = HardwareAddress::new(message.htype(), message.chaddr());
-        let client_id = client_id(&message)?;
+        let client_id = request::client_id(&message)?;
         if hardware.is_empty() && client_id.is_none() {
             return Err(DropReason::NoIdentity);
         }
-        let match_client_id = snapshot.subnet(subnet).match_client_id;
+        // Kea selects none for these: whose lease it is decides alone.
+        let is_placeless = matches!(intent, Intent::Release(_) | Intent::Decline(_));
+        let subnet = if is_placeless {
+            None
+        } else {
+            select::subnet(snapshot, &message, ingress, interfaces)
+        };
+        let settled = match (intent, subnet) {
+            (Intent::Inform, _) => Some(ReplyKind::InformAck),
+            (_, Some(_)) | (Intent::Release(_) | Intent::Decline(_), None) => None,
+            (_, None) => Some(reply_to_stranger(snapshot, intent, ingress)?),
+        };
+        let match_client_id = subnet.is_none_or(|subnet| snapshot.subnet(subnet).match_client_id);
+        // Kea's leases have no client identifier where it does not count.
+        let client_id = client_id.filter(|_| match_client_id);
         Ok(Self {
             snapshot,
             intent,
@@ -166,11 +148,13 @@ impl<'m> Transaction<'m> {
             subnet,
             server_id,
             host_name: HostName::of(&message),
+            settled,
             message,
             reply_after_commit: None,
             tries: 0,
+            has_found_nothing: false,
             wish: match intent {
-                Intent::Discover(None) | Intent::Select(None) => Wish::SpareCandidate,
+                Intent::Discover(None) | Intent::Request(_, None) => Wish::SpareCandidate,
                 _ => Wish::Nothing,
             },
         })
@@ -182,11 +166,24 @@ impl<'m> Transaction<'m> {
         &self.identity
     }
 
+    /// The subnet whose pools were searched last, when all pools had nothing for the client, and
+    /// whether any pool was searched.
+    #[must_use]
+    pub fn failed_allocation(&self) -> Option<(SubnetIndex, bool)> {
+        let subnet = self.subnet.filter(|_| self.has_found_nothing)?;
+        let last = self.snapshot.pool_order(subnet).last();
+        Some((last.map_or(subnet, |&pool| self.snapshot.subnet_of(pool)), last.is_some()))
+    }
+
     /// Goes on with what the last step asked for.
     pub fn step(&mut self, now: Now, input: &Input<'_>) -> Step<'_> {
         match input {
-            Input::Begin if self.intent == Intent::Inform => self.finish(decide::inform()),
-            Input::Begin => self.fetch(),
+            Input::Begin => match self.settled {
+                Some(kind) => {
+                    Step::Done(Outcome::Reply(self.reply(Terms::without_address(kind), 0)))
+                }
+                None => self.fetch(),
+            },
             Input::Facts(facts) => self.decide(now, facts),
             Input::Committed(Ok(receipt)) => Step::Done(self.committed(*receipt)),
             Input::Committed(Err(refusal)) => self.refused(*refusal),
@@ -194,21 +191,15 @@ impl<'m> Transaction<'m> {
     }
 
     fn fetch(&self) -> Step<'_> {
-        let asked = match self.intent {
-            Intent::Discover(address) | Intent::Select(address) => address,
-            Intent::Reboot(address)
-            | Intent::Renew(address)
-            | Intent::Decline(address)
-            | Intent::Release(address) => Some(address),
-            Intent::TakeOtherOffer | Intent::Inform => None,
-        };
-        let candidate_pools = match self.wish {
-            Wish::Nothing => &[],
-            Wish::SpareCandidate | Wish::Candidate => self.snapshot.pool_order(self.subnet),
+        let candidate_pools = match (self.wish, self.subnet) {
+            (Wish::Nothing, _) | (_, None) => &[],
+            (Wish::SpareCandidate | Wish::Candidate, Some(subnet)) => {
+                self.snapshot.pool_order(subnet)
+            }
         };
         Step::Fetch(FetchKeys {
             identity: self.identity,
-            addresses: [asked, None, None, None],
+            addresses: [self.intent.address(), None, None, None],
             pools: self.snapshot.pools(),
             candidate_pools,
             is_candidate_spare: self.wish == Wish::SpareCandidate,
@@ -216,6 +207,9 @@ impl<'m> Transaction<'m> {
     }
 
     fn decide(&mut self, now: Now, facts: &Facts) -> Step<'_> {
+        if let Some(place) = facts.candidate.and_then(|slot| self.place(slot)) {
+            self.snapshot.preference.used(place.subnet);
+        }
         match decide::decide(self, now, facts) {
             Decision::NeedCandidate => {
                 let was_claimed = match self.wish {
@@ -224,22 +218,39 @@ impl<'m> Transaction<'m> {
                     Wish::Candidate => true,
                 };
                 if was_claimed {
-                    return Step::Done(Outcome::Drop(DropReason::PoolExhausted));
+                    self.has_found_nothing = true;
+                    return match self.intent {
+                        Intent::Request(..) => self.finish(decide::nak(0)),
+                        _ => Step::Done(Outcome::Drop(DropReason::PoolExhausted)),
+                    };
                 }
                 self.wish = Wish::Candidate;
                 self.fetch()
             }
-            Decision::Change { change_of, action, reply } => {
+            Decision::Change { change_of, action, gives_up, reply } => {
                 self.reply_after_commit = reply;
-                let change = Change {
-                    identity: self.identity,
-                    address: change_of.address,
-                    expected_version: change_of.version,
-                    action: action.with_host_name(self),
-                };
-                Step::Commit(change)
+                Step::Commit(self.changes(change_of, action, gives_up))
             }
             other => self.finish(other),
+        }
+    }
+
+    fn changes(
+        &self,
+        slot: SlotView,
+        proposed: Proposed,
+        gives_up: Option<SlotView>,
+    ) -> Changes<'_> {
+        let change = |slot: SlotView, action| Change {
+            identity: self.identity,
+            address: slot.address,
+            expected_version: slot.version,
+            action,
+        };
+        let first = change(slot, proposed.with_host_name(self));
+        match gives_up {
+            Some(other) => Changes { items: [first, change(other, Action::Release)], len: 2 },
+            None => Changes { items: [first, first], len: 1 },
         }
     }
 
@@ -248,15 +259,16 @@ impl<'m> Transaction<'m> {
             Decision::Reply(terms, gate_epoch) => Outcome::Reply(self.reply(terms, gate_epoch)),
             Decision::Wait(epoch) => Outcome::Wait(epoch),
             Decision::Drop(reason) => Outcome::Drop(reason),
-            Decision::Silence | Decision::Change { .. } | Decision::NeedCandidate => {
-                Outcome::Silence
-            }
+            Decision::Change { .. } | Decision::NeedCandidate => Outcome::Silence,
         })
     }
 
     fn committed(&self, receipt: Receipt) -> Outcome {
         match self.reply_after_commit {
             Some(terms) => Outcome::Reply(self.reply(terms, receipt.row_epoch)),
+            None if self.intent == Intent::TakeOtherOffer => {
+                Outcome::Drop(DropReason::ClientChoseOtherServer)
+            }
             None => Outcome::Silence,
         }
     }
@@ -306,59 +318,27 @@ pub fn drive(
                 store.fetch(now, &keys, facts);
                 input_is_facts = true;
             }
-            Step::Commit(change) => {
-                committed = Some(store.commit(now, &[change]));
+            Step::Commit(changes) => {
+                committed = Some(store.commit(now, changes.as_slice()));
             }
             Step::Done(outcome) => return outcome,
         }
     }
 }
 
-/// The client identifier. One in pieces is longer than 255 octets, more than a lease keeps.
-pub(super) fn client_id<'m>(message: &Message<'m>) -> Result<Option<&'m [u8]>, DropReason> {
-    match message.client_id().filter(|id| !id.is_empty()) {
-        Some(id) => id.as_slice().map(Some).ok_or(DropReason::ClientIdTooLong),
-        None => Ok(None),
+/// What a client is told that no subnet serves. Kea refuses whoever asks for a lease, unless another
+/// server may well know the client: one that restarted, when we are not authoritative, or one that
+/// asks everybody to renew its lease.
+fn reply_to_stranger(
+    snapshot: &Snapshot,
+    intent: Intent,
+    ingress: Ingress,
+) -> Result<ReplyKind, DropReason> {
+    match intent {
+        Intent::Request(Stage::Selecting, _) => Ok(ReplyKind::Nak),
+        Intent::Request(Stage::Rebooting, _) if snapshot.is_authoritative => Ok(ReplyKind::Nak),
+        Intent::Request(Stage::Renewing, _) if !ingress.is_broadcast => Ok(ReplyKind::Nak),
+        Intent::TakeOtherOffer => Err(DropReason::ClientChoseOtherServer),
+        _ => Err(DropReason::NoSubnet),
     }
-}
-
-/// Our identifier towards this client: the override of the relay (RFC 5107), else our address.
-fn server_identifier(message: &Message<'_>, ingress: Ingress) -> Ipv4Addr {
-    message
-        .relay_agent_information()
-        .and_then(relay::server_identifier_override)
-        .unwrap_or(ingress.local)
-}
-
-fn intent_of(message: &Message<'_>, server_id: Ipv4Addr) -> Result<Intent, DropReason> {
-    let kind = message.message_type().ok_or(DropReason::UnexpectedMessageType)?;
-    let chosen = message.server_identifier();
-    let is_ours = chosen.is_none_or(|chosen| chosen == server_id);
-    let requested = message.requested_address().filter(|address| !address.is_unspecified());
-    let current = Some(message.ciaddr()).filter(|address| !address.is_unspecified());
-    match kind {
-        MessageType::Discover => Ok(Intent::Discover(requested)),
-        MessageType::Request if !is_ours => Ok(Intent::TakeOtherOffer),
-        MessageType::Request => Ok(match (chosen, current, requested) {
-            (Some(_), current, requested) => Intent::Select(requested.or(current)),
-            (None, Some(current), _) => Intent::Renew(current),
-            (None, None, Some(requested)) => Intent::Reboot(requested),
-            (None, None, None) => Intent::Select(None),
-        }),
-        MessageType::Decline | MessageType::Release if !is_ours => {
-            Err(DropReason::ClientChoseOtherServer)
-        }
-        MessageType::Decline => {
-            requested.map(Intent::Decline).ok_or(DropReason::NotTheClientsLease)
-        }
-        MessageType::Release => current.map(Intent::Release).ok_or(DropReason::NotTheClientsLease),
-        MessageType::Inform => Ok(Intent::Inform),
-        _ => Err(DropReason::UnexpectedMessageType),
-    }
-}
-
-/// Whether there is an address that a reply with parameters alone can be sent to.
-fn has_address(message: &Message<'_>, ingress: Ingress) -> bool {
-    let addresses = [message.giaddr(), message.ciaddr(), *ingress.source.ip()];
-    addresses.iter().any(|address| !address.is_unspecified())
 }
