@@ -20,6 +20,7 @@ pub mod prefixes;
 pub mod protocol;
 pub mod reason;
 pub mod repeat;
+pub mod scope_terms;
 pub mod shard;
 pub mod statistic;
 pub mod subnet_keys;

@@ -1,13 +1,13 @@
 //! DHCPv4: snapshot, transaction, reply.
 
 pub mod destination;
+pub mod hosts;
 pub mod reply;
 pub mod snapshot;
 pub mod transaction;
 
 mod decide;
 mod host_name;
-mod hosts;
 mod lifetime;
 mod request;
 mod select;
