@@ -67,7 +67,7 @@ fn class<F: Classified>(
     let valid_lifetime = lifetime(&mut fields, VALID, findings);
     let own = F::read_class_terms(&mut fields, findings);
     godwit::refuse_inside::<F>(fields.context(findings), findings);
-    other_keys::finish(fields, &[&["option-def"]], F::ELSEWHERE, findings);
+    other_keys::finish(fields, &[], F::ELSEWHERE, findings);
 
     let Some(name) = name.filter(|name| !name.value.is_empty()) else {
         findings.error(item.at, "a client class needs a `name`");
@@ -141,6 +141,7 @@ pub(crate) fn refuse(at: At, error: ExpressionError, findings: &mut Findings) {
 struct Known<'n, F> {
     /// The classes so far; any class when `None`.
     names: Option<&'n BTreeMap<String, At>>,
+    /// The options that the file defines.
     definitions: &'n Definitions,
     family: core::marker::PhantomData<F>,
 }
@@ -156,8 +157,7 @@ impl<F: Classified> Vocabulary for Known<'_, F> {
 
     fn holds_characters(&self, code: u16) -> bool {
         let definition = self.definitions.find::<F>(F::SPACE, Key::Code(code));
-        definition
-            .is_some_and(|definition| !definition.array && *definition.fields == [Field::Text])
+        definition.is_some_and(|found| !found.array && *found.fields == [Field::Text])
     }
 
     fn check_class(&mut self, name: &str) -> Result<(), String> {
