@@ -7,25 +7,32 @@
 
 pub mod classify;
 pub mod counters;
+pub mod events;
 pub mod held;
+mod hex;
 pub mod hosts;
 pub mod in_flight;
 pub mod interfaces;
 pub mod links;
 pub mod options;
 pub mod outbox;
+pub mod preference;
 pub mod prefixes;
 pub mod protocol;
 pub mod reason;
 pub mod repeat;
+pub mod scope_terms;
 pub mod shard;
+pub mod statistic;
 pub mod subnet_keys;
 pub mod v4;
 pub mod v6;
 
 pub use counters::ShardCounters;
+pub use events::EventCounters;
 pub use in_flight::{Entry, InFlight};
 pub use interfaces::InterfaceNames;
 pub use protocol::{Protocol, Transmit};
 pub use reason::DropReason;
 pub use shard::Shard;
+pub use statistic::{DropStatistic, Event};

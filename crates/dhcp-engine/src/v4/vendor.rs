@@ -65,12 +65,20 @@ pub(super) struct Options<'w, 'b> {
     len: usize,
     /// Whether it has to be written even without sub-options.
     is_due: bool,
+    /// Codes of the options written.
+    written: CodeSet,
 }
 
 impl<'w, 'b> Options<'w, 'b> {
     /// Writes into `writer`.
     pub(super) const fn new(writer: &'w mut MessageWriter<'b>) -> Self {
-        Self { writer, block: [0; BLOCK_MAX], len: HEAD_LEN, is_due: false }
+        let written = CodeSet::of(&[]);
+        Self { writer, block: [0; BLOCK_MAX], len: HEAD_LEN, is_due: false, written }
+    }
+
+    /// Codes of the options written so far, those of vendors' sub-options left out.
+    pub(super) const fn written(&self) -> CodeSet {
+        self.written
     }
 
     fn write_block(&mut self) {
@@ -99,6 +107,7 @@ impl<'w, 'b> Options<'w, 'b> {
 
 impl OptionWriter<u8> for Options<'_, '_> {
     fn option(&mut self, code: u8, octets: &[u8]) {
+        self.written.insert(u16::from(code));
         self.writer.option(code, octets);
     }
 

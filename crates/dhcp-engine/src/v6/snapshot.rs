@@ -4,12 +4,12 @@
 use core::net::Ipv6Addr;
 use std::sync::Arc;
 
-use dhcp_config::OptionData6;
 use dhcp_config::v6::{Dhcp6, Lifetime, PdPool, Pool6, Subnet6};
+use dhcp_config::{MacSource, OptionData6};
 use dhcp_lease::v6::{IaKind, PoolIndex, PoolSet, PoolSpec, Resource};
 
 use super::prefix_order::PrefixOrder;
-use crate::links::{Links, PoolPlace};
+use crate::links::{Links, PoolPlace, allocator};
 use crate::options::ScopeOptions;
 use crate::prefixes::{AddressBits, PrefixTable, SubnetIndex};
 use crate::repeat::RepeatPolicy;
@@ -24,6 +24,8 @@ pub struct Snapshot {
     pub options: ScopeOptions<u16>,
     /// Options that relay agents may supply, ascending.
     pub relay_supplied: Vec<u16>,
+    /// Where hardware addresses of clients are looked for, in order.
+    pub mac_sources: Vec<MacSource>,
     /// Nanoseconds that an offer holds what it offers.
     pub hold_ns: u64,
     /// Seconds that a declined address stays out of use.
@@ -83,7 +85,7 @@ impl Snapshot {
     pub fn compile(
         config: &Dhcp6,
         server_duid: &[u8],
-        configure: impl FnOnce(&[PoolSpec]) -> Arc<PoolSet>,
+        configure: impl FnOnce(&[PoolSpec], &[Resource]) -> Arc<PoolSet>,
     ) -> Self {
         let pools = Pools::of(config);
         let indexed = || (0..).zip(&config.subnets);
@@ -103,6 +105,7 @@ impl Snapshot {
             server_duid: server_duid.into(),
             options: scope_options(&config.options),
             relay_supplied: config.relay_supplied_options.clone(),
+            mac_sources: config.mac_sources.clone(),
             hold_ns: u64::from(config.godwit.hold_time_ms) * base::time::NS_PER_MS,
             decline_probation_s: config.decline_probation_period_s,
             subnets: config.subnets.iter().map(compile_subnet).collect(),
@@ -113,7 +116,7 @@ impl Snapshot {
             prefix_orders: pools.prefix_orders(),
             addresses: pools.addresses,
             prefixes: pools.prefixes,
-            pools: configure(&pools.specs),
+            pools: configure(&pools.specs, &[]),
             pool_terms: pools.terms,
             network_options: config.networks.iter().map(|n| scope_options(&n.options)).collect(),
         }
@@ -229,21 +232,22 @@ impl Pools {
         };
         for (index, subnet) in (0..).zip(&config.subnets) {
             for pool in &subnet.pools {
-                pools.add_addresses((index, subnet.id), pool);
+                pools.add_addresses((index, subnet), pool);
             }
             for pool in &subnet.pd_pools {
-                pools.add_prefixes((index, subnet.id), pool);
+                pools.add_prefixes((index, subnet), pool);
             }
         }
         pools
     }
 
-    fn add_addresses(&mut self, (subnet, subnet_id): (SubnetIndex, u32), pool: &Pool6) {
+    fn add_addresses(&mut self, (at, subnet): (SubnetIndex, &Subnet6), pool: &Pool6) {
         let index = PoolIndex(self.specs.len() as u32);
-        self.addresses.add_pool(subnet, index, (pool.first.into(), pool.last.into()));
+        self.addresses.add_pool(at, index, (pool.first.into(), pool.last.into()));
         self.specs.push(PoolSpec {
-            subnet_id,
+            subnet_id: subnet.id,
             pool_id: pool.pool_id,
+            allocator: allocator(subnet.allocator),
             kind: IaKind::Address,
             len: 128,
             first: pool.first,
@@ -253,14 +257,15 @@ impl Pools {
         self.terms.push(PoolTerms { id: pool.pool_id, options, excluded: None });
     }
 
-    fn add_prefixes(&mut self, (subnet, subnet_id): (SubnetIndex, u32), pool: &PdPool) {
+    fn add_prefixes(&mut self, (at, subnet): (SubnetIndex, &Subnet6), pool: &PdPool) {
         let index = PoolIndex(self.specs.len() as u32);
         let (first, end) = u128::from(pool.prefix.0).bounds(pool.prefix.1);
         let (last, _) = end.bounds(pool.delegated_len);
-        self.prefixes.add_pool(subnet, index, (first, last));
+        self.prefixes.add_pool(at, index, (first, last));
         self.specs.push(PoolSpec {
-            subnet_id,
+            subnet_id: subnet.id,
             pool_id: pool.pool_id,
+            allocator: allocator(subnet.pd_allocator),
             kind: IaKind::Prefix,
             len: pool.delegated_len,
             first: first.into(),
