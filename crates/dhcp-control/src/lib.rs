@@ -11,14 +11,19 @@
 mod answer;
 mod arguments;
 mod backend;
+mod classes;
 mod core;
 mod digest;
 mod dispatch;
+mod document;
 mod family;
+mod hosts;
 mod interfaces;
 mod leases;
 mod service;
+mod stat;
 pub mod statistics;
+mod subnets;
 mod text;
 
 pub use answer::{Answer, ResultCode};
