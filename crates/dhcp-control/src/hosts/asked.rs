@@ -56,7 +56,7 @@ fn octets(text: &str) -> Option<Vec<u8>> {
     let trimmed = text.trim();
     match trimmed.strip_prefix('\'').and_then(|text| text.strip_suffix('\'')) {
         Some(quoted) => Some(quoted.as_bytes().to_vec()),
-        None => octets_from_hex(trimmed.strip_prefix("0x").unwrap_or(trimmed)).ok(),
+        None => octets_from_hex(trimmed).ok(),
     }
 }
 

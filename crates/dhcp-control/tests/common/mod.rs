@@ -162,7 +162,7 @@ impl<F: Commanded> Fake<F> {
                 "subnet4": [
                     { "id": 1, "subnet": "192.0.2.0/24",
                       "pools": [{ "pool": "192.0.2.10-192.0.2.19", "pool-id": 0 }] },
-                    { "id": 7, "subnet": "10.0.0.0/24", "valid-lifetime": 100,
+                    { "id": 7, "subnet": "10.0.0.0/24",
                       "pools": [{ "pool": "10.0.0.10-10.0.0.19", "pool-id": 3 }] },
                 ],
             }),
@@ -362,7 +362,6 @@ impl<F: Commanded> Backend for Fake<F> {
                 let usual = F::kind(lease) == F::USUAL_KIND;
                 let leases = if usual { &mut pool.leases } else { &mut prefixes.leases };
                 leases.assigned += 1;
-                leases.cumulative_assigned += 1;
                 leases.declined += u64::from(F::state(lease) == LeaseState::Declined);
             });
             counts.subnets.push(SubnetCounts {
