@@ -20,6 +20,7 @@ mod family;
 mod hosts;
 mod interfaces;
 mod leases;
+mod prometheus;
 mod service;
 mod stat;
 pub mod statistics;
@@ -34,5 +35,6 @@ pub use backend::{
 pub use dispatch::execute;
 pub use family::{Commanded, IpVersion};
 pub use interfaces::Interface;
+pub use prometheus::{Latency, Snapshot, prometheus};
 pub use service::ServiceState;
 pub use text::{kea_json, time_stamp};
