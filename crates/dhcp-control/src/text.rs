@@ -1,0 +1,182 @@
+//! Text as Kea writes it: JSON with spaces inside brackets, octets in hexadecimal, time stamps.
+
+use core::fmt::Write as _;
+
+use base::time::US_PER_S;
+use serde_json::Value;
+
+/// `value` on one line with Kea's spaces: `{ "a": [ 1, 2 ] }`. User contexts are stored so.
+#[must_use]
+pub fn kea_json(value: &Value) -> String {
+    let mut text = String::new();
+    write_value(&mut text, value);
+    text
+}
+
+fn write_value(text: &mut String, value: &Value) {
+    match value {
+        Value::Array(items) => {
+            text.push_str("[ ");
+            for (index, item) in items.iter().enumerate() {
+                text.push_str(if index > 0 { ", " } else { "" });
+                write_value(text, item);
+            }
+            text.push_str(" ]");
+        }
+        Value::Object(map) => {
+            text.push_str("{ ");
+            for (index, (key, item)) in map.iter().enumerate() {
+                text.push_str(if index > 0 { ", " } else { "" });
+                let _ = write!(text, "{}: ", Value::from(key.as_str()));
+                write_value(text, item);
+            }
+            text.push_str(" }");
+        }
+        scalar => {
+            let _ = write!(text, "{scalar}");
+        }
+    }
+}
+
+/// Octets as `01:02:ff`.
+#[must_use]
+pub(crate) fn colon_hex(octets: &[u8]) -> String {
+    let mut text = String::with_capacity(octets.len() * 3);
+    for (index, octet) in octets.iter().enumerate() {
+        if index > 0 {
+            text.push(':');
+        }
+        let _ = write!(text, "{octet:02x}");
+    }
+    text
+}
+
+/// Octets from pairs of hexadecimal digits with colons between them; single digits are allowed.
+///
+/// # Errors
+/// What is wrong, in Kea's words.
+pub(crate) fn octets_from_colon_hex(text: &str) -> Result<Vec<u8>, String> {
+    separated(text, ':')
+}
+
+/// Octets from hexadecimal digits with colons, spaces or nothing between pairs, the latter also
+/// behind `0x`.
+///
+/// # Errors
+/// What is wrong, in Kea's words.
+pub(crate) fn octets_from_hex(text: &str) -> Result<Vec<u8>, String> {
+    if let Some(separator) = [':', ' '].into_iter().find(|&separator| text.contains(separator)) {
+        return separated(text, separator);
+    }
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    let padding = if digits.len() % 2 == 1 { "0" } else { "" };
+    let values: Option<Vec<u32>> =
+        padding.chars().chain(digits.chars()).map(|digit| digit.to_digit(16)).collect();
+    let Some(values) = values else {
+        return Err(format!("'{text}' is not a valid string of hexadecimal digits"));
+    };
+    Ok(values.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect())
+}
+
+fn separated(text: &str, separator: char) -> Result<Vec<u8>, String> {
+    if text.is_empty() {
+        return Ok(Vec::new());
+    }
+    let part_of = |part: &str| {
+        if part.is_empty() {
+            return Err(format!(
+                "two consecutive separators ('{separator}') specified in a decoded string '{text}'"
+            ));
+        }
+        if part.len() > 2 {
+            return Err(format!("invalid format of the decoded string '{text}'"));
+        }
+        part.chars().try_fold(0, |octet, digit| match digit.to_digit(16) {
+            Some(digit) => Ok(octet << 4 | digit as u8),
+            None => Err(format!(
+                "'{digit}' is not a valid hexadecimal digit in decoded string '{text}'"
+            )),
+        })
+    };
+    text.split(separator).map(part_of).collect()
+}
+
+/// Microseconds since 1970 as `YYYY-MM-DD HH:MM:SS.ffffff`, in UTC.
+#[must_use]
+pub fn time_stamp(wall_us: u64) -> String {
+    let seconds = wall_us / US_PER_S;
+    let (year, month, day) = civil_date(seconds / 86_400);
+    let of_day = seconds % 86_400;
+    format!(
+        "{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}.{:06}",
+        of_day / 3_600,
+        of_day / 60 % 60,
+        of_day % 60,
+        wall_us % US_PER_S
+    )
+}
+
+/// Year, month and day of the day `days` after 1970-01-01, in the Gregorian calendar. Years are
+/// counted from March, so that a leap day is the last of its year.
+const fn civil_date(days: u64) -> (u64, u64, u64) {
+    let days = days + 719_468;
+    let era = days / 146_097;
+    let of_era = days % 146_097;
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = year_of_era + era * 400 + if month <= 2 { 1 } else { 0 };
+    (year, month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_has_the_spaces_that_kea_writes() {
+        let value = serde_json::json!({"b": 1, "a": [1, 2], "c": {}, "d": [], "e": "x\"y"});
+        let expected = r#"{ "a": [ 1, 2 ], "b": 1, "c": {  }, "d": [  ], "e": "x\"y" }"#;
+        assert_eq!(kea_json(&value), expected);
+    }
+
+    #[test]
+    fn octets_are_read_with_and_without_separators() {
+        for (text, octets) in [
+            ("1:2:ff", vec![1, 2, 255]),
+            ("01 02", vec![1, 2]),
+            ("0102ff", vec![1, 2, 255]),
+            ("0x102", vec![1, 2]),
+            ("", vec![]),
+        ] {
+            assert_eq!(octets_from_hex(text).unwrap(), octets, "{text}");
+        }
+        for (text, why) in [
+            ("zz", "'zz' is not a valid string of hexadecimal digits"),
+            ("1:2:", "two consecutive separators (':') specified in a decoded string '1:2:'"),
+            ("123 4", "invalid format of the decoded string '123 4'"),
+            ("1:g", "'g' is not a valid hexadecimal digit in decoded string '1:g'"),
+            ("1:\u{e9}", "'\u{e9}' is not a valid hexadecimal digit in decoded string '1:\u{e9}'"),
+        ] {
+            assert_eq!(octets_from_hex(text).unwrap_err(), why);
+        }
+        assert_eq!(octets_from_colon_hex("1").unwrap(), [1]);
+        let why = octets_from_colon_hex("0102").unwrap_err();
+        assert_eq!(why, "invalid format of the decoded string '0102'");
+    }
+
+    #[test]
+    fn time_stamps_are_those_of_the_calendar() {
+        for (wall_us, text) in [
+            (0, "1970-01-01 00:00:00.000000"),
+            (951_782_400_000_001, "2000-02-29 00:00:00.000001"),
+            (1_795_315_192_262_110, "2026-11-22 02:39:52.262110"),
+            (4_107_542_399_999_999, "2100-02-28 23:59:59.999999"),
+            (4_107_542_400_000_000, "2100-03-01 00:00:00.000000"),
+        ] {
+            assert_eq!(time_stamp(wall_us), text);
+        }
+    }
+}
