@@ -25,6 +25,8 @@ pub enum ServerError {
     NotListening(String),
     /// A socket cannot be opened.
     Socket(NetError),
+    /// Control sockets cannot be opened: why, each in words.
+    Control(Vec<String>),
     /// The lease file cannot be opened or read.
     Leases(String),
     /// The file with the server's DUID cannot be read or written.
@@ -57,6 +59,7 @@ impl ServerError {
             Self::Unreadable { .. } | Self::Configuration(_) | Self::NoInterfaces => 2,
             Self::NotListening(_)
             | Self::Socket(_)
+            | Self::Control(_)
             | Self::Leases(_)
             | Self::ServerId { .. }
             | Self::ServerIdFile(_)
@@ -98,6 +101,9 @@ impl fmt::Display for ServerError {
                     )?;
                 }
                 Ok(())
+            }
+            Self::Control(reasons) => {
+                write!(f, "control sockets: {}", reasons.join("; "))
             }
             Self::Leases(reason) => f.write_str(reason),
             Self::ServerId { path, cause } => {

@@ -4,6 +4,8 @@
 //! What a message leads to is decided in `dhcp-engine`; what is durable, in `dhcp-store`. This
 //! crate only connects them to sockets, files and signals.
 
+mod commands;
+mod control;
 mod doors;
 mod error;
 mod frames;

@@ -17,6 +17,8 @@ use netio::signal::Signals;
 use netio::{Clock, PollFd, Waker};
 
 use crate::ServerError;
+use crate::commands;
+use crate::control::{ControlThread, Inbox, Question};
 use crate::doors::Tending;
 use crate::frames::FrameCounters;
 use crate::leases::{Leases, ServerStore};
@@ -78,6 +80,8 @@ where
     let snapshot = P::compile(&config, &constants, &table);
     let wakers = wakers(shards)?;
     let leases = open_leases::<P>(&config, &table, &snapshot, &wakers)?;
+    let (control, inbox) = ControlThread::start()?;
+    control.configure(common.control_sockets.to_vec()).map_err(ServerError::Control)?;
     let daemon = Daemon::<P> {
         settings: settings.clone(),
         shared: Arc::new(Shared {
@@ -90,6 +94,8 @@ where
         wakers,
         config,
         constants,
+        control,
+        inbox,
     };
     daemon.run(signals, leases, &snapshot)
 }
@@ -114,6 +120,8 @@ struct Daemon<P: Service> {
     wakers: Vec<Arc<Waker>>,
     config: P::Config,
     constants: P::Constants,
+    control: ControlThread,
+    inbox: Inbox,
 }
 
 impl<P: Service> Daemon<P>
@@ -147,6 +155,7 @@ where
             ),
         );
         let ended = self.supervise(signals, &leases, &counters);
+        self.control.stop();
         self.shared.stop.store(true, Ordering::Release);
         wake(&self.wakers);
         for thread in threads {
@@ -194,6 +203,7 @@ where
         let mut report_due_ns = now_ns + REPORT_NS;
         loop {
             let mut fds = vec![PollFd::readable(&signals)];
+            fds.push(PollFd::readable(self.inbox.waker()));
             fds.extend(self.tending.poll_fd(now_ns));
             // A failed wait only means that the next look comes early.
             netio::poll(&mut fds, Some(SUPERVISE_NS)).ok();
@@ -206,6 +216,7 @@ where
             if signals.take_reload() {
                 self.reload(now_ns)?;
             }
+            self.answer_questions();
             let wakers = &self.wakers;
             self.tending.tend(now_ns, &|| wake(wakers))?;
             if self.settings.is_verbose && now_ns >= report_due_ns {
@@ -215,6 +226,18 @@ where
             if leases.report_problems() {
                 return Ok(());
             }
+        }
+    }
+
+    /// Answers what clients of the control sockets have asked meanwhile.
+    fn answer_questions(&mut self) {
+        self.inbox.waker().drain();
+        while let Some(asked) = self.inbox.next() {
+            let text = match &asked.question {
+                Question::Command(command) => commands::execute(command).to_string(),
+                Question::Metrics => String::new(),
+            };
+            asked.answer(text);
         }
     }
 
@@ -234,6 +257,11 @@ where
                 Severity::Warn,
                 "changes of lease database and godwit settings wait for a restart",
             );
+        }
+        if let Err(problems) = self.control.configure(new.control_sockets.to_vec()) {
+            line(Severity::Error, &ServerError::Control(problems).to_string());
+            line(Severity::Error, "reload refused, the old configuration stays");
+            return Ok(());
         }
         let snapshot = P::compile(&config, &self.constants, &self.table);
         let subnets = counted(P::subnet_count(&snapshot), "subnet");
