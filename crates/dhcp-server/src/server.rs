@@ -22,7 +22,7 @@ use crate::control::{ControlThread, Inbox, Question};
 use crate::doors::Tending;
 use crate::frames::FrameCounters;
 use crate::leases::{Leases, ServerStore};
-use crate::log::{Severity, counted, line, name_daemon};
+use crate::log::{self, DAEMON, counted};
 use crate::published::Published;
 use crate::service::Service;
 use crate::shard_loop::{Desk, Shared, serve};
@@ -68,10 +68,20 @@ fn run<P: Service>(settings: &Settings) -> Result<(), ServerError>
 where
     for<'d> Replies<'d>: Transmit<P>,
 {
-    name_daemon(P::NAME);
+    log::start(P::NAME);
+    let ended = serve_until_told::<P>(settings);
+    log::flush();
+    ended
+}
+
+fn serve_until_told<P: Service>(settings: &Settings) -> Result<(), ServerError>
+where
+    for<'d> Replies<'d>: Transmit<P>,
+{
     let signals = Signals::install().map_err(system("install signal handlers"))?;
     let config = checked::<P>(settings)?;
     let common = P::shared(&config);
+    log::configure(common.loggers);
     let shards = common.godwit.shards.max(1);
     let sockets = (settings.port, shards, P::steer as _);
     let tending = Tending::start(common.listening, sockets, Clock::mono_ns())?;
@@ -104,7 +114,7 @@ where
 fn checked<P: Service>(settings: &Settings) -> Result<P::Config, ServerError> {
     let checked = P::read(&settings.configuration)?;
     for warning in &checked.warnings {
-        line(Severity::Warn, &warning.to_string());
+        tracing::warn!(target: DAEMON, "{warning}");
     }
     if P::shared(&checked.config).listening.is_empty() {
         return Err(ServerError::NoInterfaces);
@@ -144,15 +154,14 @@ where
             counters.push((shard.counters(), Arc::clone(&frame_counters)));
             threads.push(self.spawn(index, shard, frame_counters)?);
         }
-        line(
-            Severity::Info,
-            &format!(
-                "serving {} on port {} with {}, durability {}",
-                counted(P::subnet_count(snapshot), "subnet"),
-                self.settings.port,
-                counted(threads.len(), "shard"),
-                durability_name(P::shared(&self.config).godwit.durability)
-            ),
+        tracing::info!(
+            target: DAEMON,
+            id = "DHCPX_STARTED",
+            "serving {} on port {} with {}, durability {}",
+            counted(P::subnet_count(snapshot), "subnet"),
+            self.settings.port,
+            counted(threads.len(), "shard"),
+            durability_name(P::shared(&self.config).godwit.durability)
         );
         let ended = self.supervise(signals, &leases, &counters);
         self.control.stop();
@@ -210,7 +219,7 @@ where
             now_ns = Clock::mono_ns();
             signals.drain();
             if signals.stop().load(Ordering::Acquire) {
-                line(Severity::Info, "stopping");
+                tracing::info!(target: DAEMON, id = "DHCPX_SHUTDOWN", "stopping");
                 return Ok(());
             }
             if signals.take_reload() {
@@ -246,23 +255,24 @@ where
         let config = match checked::<P>(&self.settings) {
             Ok(config) => config,
             Err(error) => {
-                line(Severity::Error, &error.to_string());
-                line(Severity::Error, "reload refused, the old configuration stays");
+                tracing::error!(target: DAEMON, id = "DHCPX_CONFIG_LOAD_FAIL", "{error}");
+                tracing::error!(target: DAEMON, "reload refused, the old configuration stays");
                 return Ok(());
             }
         };
         let (new, old) = (P::shared(&config), P::shared(&self.config));
         if new.lease_database != old.lease_database || new.godwit != old.godwit {
-            line(
-                Severity::Warn,
-                "changes of lease database and godwit settings wait for a restart",
+            tracing::warn!(
+                target: DAEMON, "changes of lease database and godwit settings wait for a restart"
             );
         }
         if let Err(problems) = self.control.configure(new.control_sockets.to_vec()) {
-            line(Severity::Error, &ServerError::Control(problems).to_string());
-            line(Severity::Error, "reload refused, the old configuration stays");
+            let error = ServerError::Control(problems);
+            tracing::error!(target: DAEMON, id = "DHCPX_CONFIG_LOAD_FAIL", "{error}");
+            tracing::error!(target: DAEMON, "reload refused, the old configuration stays");
             return Ok(());
         }
+        log::configure(new.loggers);
         let snapshot = P::compile(&config, &self.constants, &self.table);
         let subnets = counted(P::subnet_count(&snapshot), "subnet");
         self.shared.snapshot.store(snapshot);
@@ -273,7 +283,7 @@ where
         }
         let wakers = &self.wakers;
         self.tending.reconfigure(new.listening, now_ns, &|| wake(wakers))?;
-        line(Severity::Info, &format!("reloaded, serving {subnets}"));
+        tracing::info!(target: DAEMON, id = "DHCPX_CONFIG_COMPLETE", "reloaded, serving {subnets}");
         Ok(())
     }
 }
@@ -322,7 +332,7 @@ fn report<P: Service>(counters: &[Counted<P>]) {
             .map(|(name, value)| format!("{name} {value}"))
             .collect();
         let text = if entries.is_empty() { "nothing".into() } else { entries.join(", ") };
-        line(Severity::Info, &format!("shard {index}: {text}"));
+        tracing::info!(target: DAEMON, "shard {index}: {text}");
     }
 }
 

@@ -13,7 +13,7 @@ use super::listening::Listening;
 use super::plan::{Plan, plan};
 use super::{Doors, Place};
 use crate::ServerError;
-use crate::log::{Severity, line};
+use crate::log::DAEMON;
 use crate::published::Published;
 
 /// Least time between two looks, however much changes.
@@ -158,7 +158,7 @@ impl Tending {
             self.watch = None;
         } else if self.watch.is_none() {
             let watch = InterfaceWatch::open().map_err(|problem| {
-                line(Severity::Warn, &format!("{problem}; only a reload finds new interfaces"));
+                tracing::warn!(target: DAEMON, "{problem}; only a reload finds new interfaces");
             });
             self.watch = watch.ok();
         }
@@ -202,10 +202,10 @@ impl Tending {
         let extent = if self.keeper.is_mute() { "anywhere" } else { "everywhere" };
         let is_new = |text: &&String| !self.told.contains(text);
         for problem in findings.wrong.iter().filter(is_new) {
-            line(Severity::Warn, &format!("not listening {extent}: {problem}"));
+            tracing::warn!(target: DAEMON, "not listening {extent}: {problem}");
         }
         for text in findings.awaited.iter().filter(is_new) {
-            line(Severity::Info, text);
+            tracing::info!(target: DAEMON, "{text}");
         }
         self.told = all;
         Ok(())
@@ -213,7 +213,7 @@ impl Tending {
 }
 
 fn tell(places: &[Place], what: &str) {
-    places.iter().for_each(|place| line(Severity::Info, &format!("{what} {place}")));
+    places.iter().for_each(|place| tracing::info!(target: DAEMON, "{what} {place}"));
 }
 
 fn list() -> Result<Vec<Interface>, ServerError> {

@@ -6,7 +6,7 @@ mod v6;
 use std::path::Path;
 use std::sync::Arc;
 
-use dhcp_config::{Checked, ControlSocket, GodwitSettings, LeaseChecks, LeaseDatabase};
+use dhcp_config::{Checked, ControlSocket, GodwitSettings, LeaseChecks, LeaseDatabase, Logger};
 use dhcp_engine::protocol::Protocol;
 use dhcp_lease::LeaseTable;
 use dhcp_store::memfile::Rows;
@@ -77,6 +77,7 @@ pub(crate) struct Common<'c> {
     pub(crate) godwit: &'c GodwitSettings,
     pub(crate) lease_database: &'c LeaseDatabase,
     pub(crate) lease_checks: LeaseChecks,
+    pub(crate) loggers: &'c [Logger],
     pub(crate) control_sockets: &'c [ControlSocket],
     /// `data-directory`.
     pub(crate) data_directory: Option<&'c str>,

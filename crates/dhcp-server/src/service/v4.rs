@@ -35,6 +35,7 @@ impl Service for V4 {
             godwit: &config.godwit,
             lease_database: &config.lease_database,
             lease_checks: config.lease_checks,
+            loggers: &config.loggers,
             control_sockets: &config.control_sockets,
             data_directory: None,
         }
