@@ -1,0 +1,120 @@
+//! From a command's name to what executes it.
+
+use dhcp_config::Hook;
+use serde_json::Value;
+
+use crate::answer::{Answer, Outcome};
+use crate::arguments::Request;
+use crate::backend::Backend;
+use crate::family::{Commanded, IpVersion};
+use crate::{core, leases};
+
+/// One command.
+pub(crate) struct Command<B> {
+    /// Its name; `#` stands for 4 or 6.
+    pub(crate) name: &'static str,
+    /// The hook library that brings it.
+    pub(crate) hook: Option<Hook>,
+    /// The only family that has it.
+    pub(crate) only: Option<IpVersion>,
+    /// What executes it.
+    pub(crate) run: fn(&Request<'_>, &mut B) -> Outcome,
+}
+
+impl<B: Backend> Command<B> {
+    /// A command of both families without a hook library.
+    pub(crate) const fn core(name: &'static str, run: fn(&Request<'_>, &mut B) -> Outcome) -> Self {
+        Self { name, hook: None, only: None, run }
+    }
+
+    /// A command of both families that `hook` brings.
+    pub(crate) const fn of(
+        hook: Hook,
+        name: &'static str,
+        run: fn(&Request<'_>, &mut B) -> Outcome,
+    ) -> Self {
+        Self { name, hook: Some(hook), only: None, run }
+    }
+
+    /// The same for one family only.
+    pub(crate) const fn only(self, version: IpVersion) -> Self {
+        Self { only: Some(version), ..self }
+    }
+
+    /// Its name in the backend's family, when the backend has it.
+    fn name_at(&self, backend: &B) -> Option<String> {
+        let version = B::Family::VERSION;
+        let has_hook = self.hook.is_none_or(|hook| backend.hooks().contains(&hook));
+        let is_of_family = self.only.is_none_or(|only| only == version);
+        (has_hook && is_of_family)
+            .then(|| self.name.replace('#', if version == IpVersion::V4 { "4" } else { "6" }))
+    }
+}
+
+/// Every command of every hook library.
+fn commands<B: Backend>() -> Vec<Command<B>> {
+    let mut commands = vec![Command::core("list-commands", list)];
+    commands.extend(core::commands());
+    commands.extend(leases::commands());
+    commands
+}
+
+fn list<B: Backend>(_request: &Request<'_>, backend: &mut B) -> Outcome {
+    let mut names: Vec<String> =
+        commands().iter().filter_map(|command| command.name_at(backend)).collect();
+    names.sort();
+    Ok(Answer::with(names.into()))
+}
+
+/// Executes `command`, which came as JSON from a client, and says what to answer. Whatever the
+/// JSON is, there is an answer.
+pub fn execute<B: Backend>(command: &Value, backend: &mut B) -> Answer {
+    let request = match open(command) {
+        Ok(request) => request,
+        Err(text) => return Answer::error(format!("Error during command processing: {text}")),
+    };
+    let found = commands()
+        .into_iter()
+        .find(|command| command.name_at(backend).as_deref() == Some(request.name));
+    match found {
+        None => Answer::unsupported(request.name),
+        Some(command) => (command.run)(&request, backend).unwrap_or_else(|early| early),
+    }
+}
+
+/// Checks the outer shape of a command.
+fn open(command: &Value) -> Result<Request<'_>, String> {
+    let Value::Object(map) = command else {
+        return Err(format!(
+            "invalid command: expected toplevel entry to be a map, got {} instead",
+            type_name(command)
+        ));
+    };
+    let Some(name) = map.get("command") else {
+        return Err("invalid command: does not contain mandatory 'command'".to_owned());
+    };
+    let known = ["command", "arguments", "service", "remote-address"];
+    if let Some(key) = map.keys().find(|key| !known.contains(&key.as_str())) {
+        return Err(format!("invalid command: unsupported parameter '{key}'"));
+    }
+    let Value::String(name) = name else {
+        return Err(format!(
+            "invalid command: expected 'command' to be a string, got {} instead",
+            type_name(name)
+        ));
+    };
+    Ok(Request { name, arguments: map.get("arguments") })
+}
+
+/// Kea's name of a JSON type.
+pub(crate) fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "real",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "list",
+        Value::Object(_) => "map",
+    }
+}

@@ -1,0 +1,132 @@
+//! The lease that `lease#-get`, `lease#-del` and `lease6-bulk-apply` name.
+
+use super::shown::{hardware, identifier};
+use super::v4::CLIENT_ID_OCTETS;
+use super::v6::DUID_OCTETS;
+use crate::answer::Answer;
+use crate::arguments::{Fields, integer, not_an_address};
+use crate::backend::{ClientKey, Leases};
+use crate::family::{Commanded, IpVersion};
+
+/// One lease, named by its address or by its client and subnet.
+pub(super) struct Asked<F: Commanded> {
+    /// As what it is leased.
+    pub(super) kind: F::Kind,
+    /// By what it is named.
+    pub(super) by: By<F>,
+}
+
+/// By what a lease is named.
+pub(super) enum By<F: Commanded> {
+    /// Its address.
+    Address(F::Ip),
+    /// Its client.
+    Client(Client),
+}
+
+/// A client in a subnet.
+pub(super) struct Client {
+    /// Whether `octets` are a hardware address.
+    is_hardware: bool,
+    /// The identifier.
+    pub(super) octets: Vec<u8>,
+    subnet_id: u32,
+    /// v6: the identity association.
+    iaid: u32,
+}
+
+fn whole_u32(fields: &Fields<'_>, name: &str) -> Result<Option<u32>, Answer> {
+    let Some(value) = fields.get(name) else { return Ok(None) };
+    let number = integer(value)
+        .ok_or_else(|| Answer::error(format!("'{name}' parameter is not integer.")))?;
+    u32::try_from(number)
+        .map(Some)
+        .map_err(|_| Answer::error(format!("'{name}' parameter is not a 32 bit unsigned integer.")))
+}
+
+impl<F: Commanded> Asked<F> {
+    /// Reads the fields that name a lease.
+    pub(super) fn read(fields: Option<Fields<'_>>) -> Result<Self, Answer> {
+        let fields = fields.ok_or_else(|| Answer::error("Parameters missing or are not a map."))?;
+        if fields.get("update-ddns").is_some_and(|value| !value.is_boolean()) {
+            return Err(Answer::error("'update-ddns' is not a boolean"));
+        }
+        let kind = match fields.optional_text("type")? {
+            None => F::USUAL_KIND,
+            Some(name) => F::kind_named(name).ok_or_else(|| {
+                Answer::error(format!(
+                    "Invalid lease type specified: {name}, only supported values are: IA_NA, \
+                     IA_PD and V4"
+                ))
+            })?,
+        };
+        let by = match fields.get("ip-address") {
+            None => By::Client(client::<F>(&fields)?),
+            Some(value) => {
+                let text =
+                    value.as_str().ok_or_else(|| Answer::error("'ip-address' is not a string."))?;
+                By::Address(address::<F>(text)?)
+            }
+        };
+        Ok(Self { kind, by })
+    }
+
+    /// The lease itself.
+    pub(super) fn find(&self, leases: &dyn Leases<F>) -> Option<F::Lease> {
+        let client = match &self.by {
+            By::Address(ip) => return leases.find(*ip, self.kind),
+            By::Client(client) => client,
+        };
+        let key = match client.is_hardware {
+            true => ClientKey::Hardware(&client.octets),
+            false => ClientKey::Identifier(&client.octets),
+        };
+        leases.of_client(key).into_iter().find(|lease| {
+            F::subnet_id(lease) == client.subnet_id
+                && F::kind(lease) == self.kind
+                && F::iaid(lease).is_none_or(|iaid| iaid == client.iaid)
+        })
+    }
+}
+
+/// An address of the family.
+pub(super) fn address<F: Commanded>(text: &str) -> Result<F::Ip, Answer> {
+    text.parse().map_err(|_| match text.parse::<core::net::IpAddr>() {
+        Ok(_) => Answer::error(format!("Invalid {} address specified: {text}", F::VERSION.name())),
+        Err(_) => Answer::error(not_an_address(text)),
+    })
+}
+
+fn client<F: Commanded>(fields: &Fields<'_>) -> Result<Client, Answer> {
+    let subnet_id = whole_u32(fields, "subnet-id")?
+        .ok_or_else(|| Answer::error("Mandatory 'subnet-id' parameter missing."))?;
+    if F::VERSION == IpVersion::V4 && fields.get("iaid").is_some() {
+        return Err(Answer::error("'iaid' parameter is specific to DHCPv6."));
+    }
+    let iaid = whole_u32(fields, "iaid")?.unwrap_or(0);
+    let text = |name: &str| {
+        fields.get(name).and_then(serde_json::Value::as_str).ok_or_else(|| {
+            Answer::error(format!(
+                "No 'ip-address' provided and '{name}' is either missing or not a string."
+            ))
+        })
+    };
+    let (kind, value) = (text("identifier-type")?, text("identifier")?);
+    let octets = match kind {
+        "hw-address" => hardware(value).map(|hardware| hardware.octets().to_vec()),
+        "client-id" => identifier(value, CLIENT_ID_OCTETS.0, CLIENT_ID_OCTETS.1),
+        "duid" => identifier(value, DUID_OCTETS.0, DUID_OCTETS.1),
+        other => {
+            return Err(Answer::error(format!(
+                "Incorrect identifier type: {other}, the only supported values are: hw-address, \
+                 duid, client-id"
+            )));
+        }
+    }
+    .map_err(|why| Answer::error(format!("Bad '{kind}' identifier: {why}")))?;
+    let number = F::VERSION.number();
+    if (kind == "duid") != (F::VERSION == IpVersion::V6) {
+        return Err(Answer::error(format!("Query by {kind} is not allowed in v{number}.")));
+    }
+    Ok(Client { is_hardware: kind == "hw-address", octets, subnet_id, iaid })
+}

@@ -1,0 +1,101 @@
+//! `lease6-bulk-apply`: many leases in one command.
+
+use serde_json::{Map, Value, json};
+
+use super::asked::{Asked, By};
+use super::change::{Of, described, put};
+use super::shown::as_map;
+use crate::answer::{Answer, Outcome, ResultCode};
+use crate::arguments::{Fields, Request};
+use crate::backend::Backend;
+use crate::family::Commanded;
+
+/// Deletes the leases of `deleted-leases`, then adds or replaces those of `leases`. A malformed one
+/// refuses the command before anything has changed.
+pub(super) fn apply<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+    let fields = request.arguments.and_then(Value::as_object).map(Fields);
+    let fields =
+        fields.ok_or_else(|| Answer::error("Command arguments missing or a not a map."))?;
+    let deleted = list(&fields, "deleted-leases")?;
+    let given = list(&fields, "leases")?;
+    if deleted.is_none() && given.is_none() {
+        return Err(Answer::error("neither 'deleted-leases' nor 'leases' parameter specified"));
+    }
+    let deleted: Vec<Asked<Of<B>>> = deleted
+        .unwrap_or_default()
+        .iter()
+        .map(|item| Asked::read(item.as_object().map(Fields)))
+        .collect::<Result<_, _>>()?;
+    let mut leases = Vec::new();
+    for item in given.unwrap_or_default() {
+        leases.push(described(&as_map(item)?, backend)?);
+    }
+    let mut done = 0;
+    let mut details = Map::new();
+    let mut failed = Vec::new();
+    for asked in &deleted {
+        delete(backend, asked, &mut done, &mut failed);
+    }
+    if !failed.is_empty() {
+        details.insert("failed-deleted-leases".to_owned(), failed.into());
+    }
+    let mut failed = Vec::new();
+    for lease in leases {
+        let shown = Of::<B>::to_json(&lease);
+        match put(backend, lease, true) {
+            Ok(_) => done += 1,
+            Err(answer) => failed.push(failure(&shown, &answer)),
+        }
+    }
+    if !failed.is_empty() {
+        details.insert("failed-leases".to_owned(), failed.into());
+    }
+    let result = if done == 0 { ResultCode::Empty } else { ResultCode::Success };
+    let answer = Answer::text(result, format!("Bulk apply of {done} IPv6 leases completed."));
+    Ok(if details.is_empty() { answer } else { answer.and(Value::Object(details)) })
+}
+
+fn list<'a>(fields: &Fields<'a>, name: &str) -> Result<Option<&'a [Value]>, Answer> {
+    match fields.get(name) {
+        None => Ok(None),
+        Some(Value::Array(items)) => Ok(Some(items)),
+        Some(_) => Err(Answer::error(format!("the '{name}' parameter must be a list"))),
+    }
+}
+
+/// Deletes one lease. One that is named by its client and does not exist is passed over.
+fn delete<B: Backend>(
+    backend: &mut B,
+    asked: &Asked<Of<B>>,
+    done: &mut usize,
+    failed: &mut Vec<Value>,
+) {
+    let missing = || Answer::empty("lease not found");
+    let outcome = match (asked.find(backend.leases()), &asked.by) {
+        (Some(lease), _) => match backend.leases().remove(Of::<B>::address(&lease)) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err((missing(), Of::<B>::ip(Of::<B>::address(&lease)))),
+            Err(why) => Err((Answer::error(why), Of::<B>::ip(Of::<B>::address(&lease)))),
+        },
+        (None, By::Address(ip)) => Err((missing(), *ip)),
+        (None, By::Client(_)) => return,
+    };
+    match outcome {
+        Ok(()) => *done += 1,
+        Err((answer, ip)) => {
+            let named =
+                json!({ "type": Of::<B>::kind_name(asked.kind), "ip-address": ip.to_string() });
+            failed.push(failure(&named, &answer));
+        }
+    }
+}
+
+/// What is told of a lease that failed: its type and address from `lease`, and why.
+fn failure(lease: &Value, answer: &Answer) -> Value {
+    json!({
+        "type": lease["type"],
+        "ip-address": lease["ip-address"],
+        "result": answer.result as u8,
+        "error-message": answer.text,
+    })
+}

@@ -1,0 +1,206 @@
+//! Commands that change leases.
+
+use core::net::IpAddr;
+
+use dhcp_lease::LeaseState;
+use serde_json::Value;
+
+use super::asked::{Asked, address};
+use crate::answer::{Answer, Outcome, ResultCode};
+use crate::arguments::{Fields, Request};
+use crate::backend::{Backend, PutFailure, PutMode, SubnetFacts};
+use crate::family::{Commanded, FromCommand};
+
+/// The family of a backend.
+pub(super) type Of<B> = <B as Backend>::Family;
+/// A lease of a backend.
+pub(super) type LeaseOf<B> = <Of<B> as dhcp_lease::Family>::Lease;
+
+/// The subnet that the fields of a lease name, or the one that its address belongs to.
+pub(super) fn subnet_for(
+    fields: &Fields<'_>,
+    address: IpAddr,
+    is_address: bool,
+    subnet: &dyn Fn(u32, IpAddr) -> Option<SubnetFacts>,
+) -> Result<SubnetFacts, Answer> {
+    let version = if address.is_ipv4() { 4 } else { 6 };
+    let id = fields.optional_number("subnet-id")?.unwrap_or(0);
+    if id == 0 && !is_address {
+        return Err(Answer::error(
+            "Subnet-id is 0 or not specified. This is allowed for address leases only, not prefix \
+             leases.",
+        ));
+    }
+    let Some(facts) = subnet(id, address) else {
+        return Err(Answer::conflict(match id {
+            0 => {
+                format!("subnet-id not specified and failed to find a subnet for address {address}")
+            }
+            id => format!(
+                "Invalid subnet-id: No IPv{version} subnet with subnet-id={id} currently configured."
+            ),
+        }));
+    };
+    if id != 0 && is_address && !facts.contains(address) {
+        return Err(Answer::conflict(format!(
+            "The address {address} does not belong to subnet {}, subnet-id={id}",
+            facts.text()
+        )));
+    }
+    Ok(facts)
+}
+
+/// The lease that `fields` describe.
+pub(super) fn described<B: Backend>(
+    fields: &Fields<'_>,
+    backend: &B,
+) -> Result<LeaseOf<B>, Answer> {
+    let subnet = |id, address| match id {
+        0 => backend.subnet_of(address),
+        id => backend.subnet(id),
+    };
+    Of::<B>::from_json(fields, &subnet, backend.now().wall_s())
+}
+
+pub(super) fn add<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+    let fields = request
+        .optional_map()?
+        .ok_or_else(|| Answer::error("no parameters specified for the command"))?;
+    let lease = described(&fields, backend)?;
+    let (what, subnet_id) = (Of::<B>::described(&lease), Of::<B>::subnet_id(&lease));
+    let ip = Of::<B>::ip(Of::<B>::address(&lease));
+    backend.leases().put(lease, PutMode::Add).map_err(|failure| match failure {
+        PutFailure::Exists => {
+            Answer::conflict(format!("{} lease already exists.", Of::<B>::VERSION.name()))
+        }
+        PutFailure::Busy => {
+            Answer::conflict(format!("ResourceBusy: IP address:{ip} could not be added."))
+        }
+        other => refused(other, &ip.to_string()),
+    })?;
+    Ok(Answer::success(format!("Lease for {what}, subnet-id {subnet_id} added.")))
+}
+
+pub(super) fn update<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+    let fields = request.optional_map()?.ok_or_else(|| {
+        Answer::error(format!("no parameters specified for {} command", request.name))
+    })?;
+    let lease = described(&fields, backend)?;
+    let creates = fields.flag("force-create")?;
+    let name = Of::<B>::VERSION.name();
+    Ok(Answer::success(match put(backend, lease, creates)? {
+        true => format!("{name} lease added."),
+        false => format!("{name} lease updated."),
+    }))
+}
+
+/// Replaces a lease, or adds it when `creates`; whether it was added.
+pub(super) fn put<B: Backend>(
+    backend: &mut B,
+    lease: LeaseOf<B>,
+    creates: bool,
+) -> Result<bool, Answer> {
+    let ip = Of::<B>::ip(Of::<B>::address(&lease));
+    let existing = backend.leases().find(ip, Of::<B>::kind(&lease));
+    let is_registered = |lease: &LeaseOf<B>| is_registered(Of::<B>::state(lease));
+    if let Some(existing) = &existing {
+        match (is_registered(existing), is_registered(&lease)) {
+            (true, false) => {
+                return Err(Answer::error(format!("illegal reuse of registered address {ip}")));
+            }
+            (false, true) => {
+                return Err(Answer::error(format!("address in use: {ip} can't be registered")));
+            }
+            _ => {}
+        }
+    }
+    let adds = existing.is_none() && creates;
+    let mode = if adds { PutMode::Add } else { PutMode::Replace };
+    match backend.leases().put(lease, mode) {
+        Ok(()) => Ok(adds),
+        Err(failure) => Err(refused(failure, &ip.to_string())),
+    }
+}
+
+/// Whether a client registered an address that it had chosen itself (RFC 9686); Kea's number.
+fn is_registered(state: LeaseState) -> bool {
+    state as u8 == 4
+}
+
+fn refused(failure: PutFailure, ip: &str) -> Answer {
+    match failure {
+        PutFailure::Exists => Answer::conflict("lost race between calls to get and add"),
+        PutFailure::Missing => Answer::conflict(format!(
+            "failed to update the lease with address {ip} either because the lease has been \
+             deleted or it has changed in the database, in both cases a retry might succeed"
+        )),
+        PutFailure::Busy => {
+            Answer::conflict(format!("ResourceBusy: IP address:{ip} could not be updated."))
+        }
+        PutFailure::Failed(why) => Answer::error(why),
+    }
+}
+
+pub(super) fn delete<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+    let name = Of::<B>::VERSION.name();
+    let fields = request.arguments.and_then(Value::as_object).map(Fields);
+    let asked = Asked::<Of<B>>::read(fields)?;
+    let missing = || Answer::empty(format!("{name} lease not found."));
+    let lease = asked.find(backend.leases()).ok_or_else(missing)?;
+    match backend.leases().remove(Of::<B>::address(&lease)) {
+        Ok(true) => Ok(Answer::success(format!("{name} lease deleted."))),
+        Ok(false) => Err(missing()),
+        Err(why) => Err(Answer::error(why)),
+    }
+}
+
+pub(super) fn wipe<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+    let id = match request.optional_map()? {
+        Some(fields) => fields.optional_number("subnet-id")?.unwrap_or(0),
+        None => 0,
+    };
+    let ids = if id == 0 { backend.subnet_ids() } else { vec![id] };
+    let mut wiped = Vec::new();
+    backend.leases().for_each(&mut |lease| {
+        if ids.contains(&Of::<B>::subnet_id(lease)) {
+            wiped.push(Of::<B>::address(lease));
+        }
+    });
+    let mut count = 0;
+    for address in wiped {
+        match backend.leases().remove(address) {
+            Ok(was_there) => count += usize::from(was_there),
+            Err(why) => return Err(Answer::error(why)),
+        }
+    }
+    let ids: String = ids.iter().map(|id| format!(" {id}")).collect();
+    let result = if count == 0 { ResultCode::Empty } else { ResultCode::Success };
+    let name = Of::<B>::VERSION.name();
+    Ok(Answer::text(result, format!("Deleted {count} {name} lease(s) from subnet(s){ids}")))
+}
+
+pub(super) fn write<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+    let fields = request
+        .optional_map()?
+        .ok_or_else(|| Answer::error("no parameters specified for the command"))?;
+    let file = match fields.get("filename") {
+        None => return Err(Answer::error("'filename' parameter not specified")),
+        Some(Value::String(file)) => file,
+        Some(_) => return Err(Answer::error("'filename' parameter must be a string")),
+    };
+    backend.leases().write(file).map_err(Answer::error)?;
+    Ok(Answer::success(format!("{} lease database into '{file}'.", Of::<B>::VERSION.name())))
+}
+
+pub(super) fn resend_ddns<B: Backend>(request: &Request<'_>, _backend: &mut B) -> Outcome {
+    let fields = request.optional_map()?;
+    let value = fields
+        .and_then(|fields| fields.get("ip-address"))
+        .ok_or_else(|| Answer::error("'ip-address' parameter is missing."))?;
+    let text = value.as_str().ok_or_else(|| Answer::error("'ip-address' is not a string."))?;
+    if text.parse::<IpAddr>().is_err() {
+        return Err(Answer::error(format!("'{text}' is not a valid IP address.")));
+    }
+    address::<Of<B>>(text)?;
+    Err(Answer::conflict("DDNS updating is not enabled"))
+}

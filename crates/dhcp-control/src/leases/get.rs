@@ -1,0 +1,220 @@
+//! Commands that show leases.
+
+use dhcp_lease::LeaseState;
+use serde_json::{Value, json};
+
+use super::asked::Asked;
+use super::shown::{hardware, identifier};
+use super::v4::CLIENT_ID_OCTETS;
+use super::v6::DUID_OCTETS;
+use crate::answer::{Answer, Outcome, ResultCode};
+use crate::arguments::{Fields, Request, integer};
+use crate::backend::{Backend, ClientKey};
+use crate::family::Commanded;
+
+/// The family of a backend.
+type Of<B> = <B as Backend>::Family;
+/// A lease of a backend.
+type LeaseOf<B> = <Of<B> as dhcp_lease::Family>::Lease;
+
+pub(super) fn one<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+    let fields = request.arguments.and_then(Value::as_object).map(Fields);
+    let asked = Asked::<Of<B>>::read(fields)?;
+    match asked.find(backend.leases()) {
+        Some(lease) => {
+            let text = format!("{} lease found.", Of::<B>::VERSION.name());
+            Ok(Answer::success(text).and(Of::<B>::to_json(&lease)))
+        }
+        None => Ok(Answer::empty("Lease not found.")),
+    }
+}
+
+pub(super) fn all<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+    let mut found: Vec<LeaseOf<B>> = Vec::new();
+    let Some(fields) = request.optional_map()? else {
+        backend.leases().for_each(&mut |lease| found.push(lease.clone()));
+        return Ok(listed::<B>(&found));
+    };
+    let subnets =
+        fields.get("subnets").ok_or_else(|| Answer::error("'subnets' parameter not specified"))?;
+    let Value::Array(subnets) = subnets else {
+        return Err(Answer::error("'subnets' parameter must be a list"));
+    };
+    let mut asked = Vec::with_capacity(subnets.len());
+    for subnet in subnets {
+        let Some(id) = integer(subnet) else {
+            return Err(Answer::error("listed subnet identifiers must be numbers"));
+        };
+        let id = u32::try_from(id)
+            .map_err(|_| Answer::error(format!("out of range subnet identifier {id}")))?;
+        asked.push(id);
+    }
+    backend.leases().for_each(&mut |lease| {
+        if asked.contains(&Of::<B>::subnet_id(lease)) {
+            found.push(lease.clone());
+        }
+    });
+    let place = |lease: &LeaseOf<B>| asked.iter().position(|&id| id == Of::<B>::subnet_id(lease));
+    found.sort_by_key(place);
+    Ok(listed::<B>(&found))
+}
+
+pub(super) fn page<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+    let version = Of::<B>::VERSION;
+    let fields = request.optional_map()?.ok_or_else(|| {
+        Answer::error(format!("no parameters specified for the {} command", request.name))
+    })?;
+    let from = fields.get("from").ok_or_else(|| Answer::error("'from' parameter not specified"))?;
+    let from = from.as_str().ok_or_else(|| Answer::error("'from' parameter must be a string"))?;
+    let after = match (from, from.parse()) {
+        ("start", _) => None,
+        (_, Ok(ip)) => Some(ip),
+        (_, Err(_)) if from.parse::<core::net::IpAddr>().is_ok() => {
+            let name = version.name();
+            return Err(Answer::error(format!(
+                "'from' parameter value {from} is not an {name} address"
+            )));
+        }
+        _ => {
+            return Err(Answer::error(format!(
+                "'from' parameter value is neither 'start' keyword nor a valid {} address",
+                version.name()
+            )));
+        }
+    };
+    let limit =
+        fields.get("limit").ok_or_else(|| Answer::error("'limit' parameter not specified"))?;
+    let limit =
+        integer(limit).ok_or_else(|| Answer::error("'limit' parameter must be a number"))?;
+    let limit = u32::try_from(limit)
+        .map_err(|_| Answer::error("'limit' parameter is not a 32 bit unsigned integer."))?;
+    if limit == 0 {
+        return Err(Answer::error("'limit' parameter must not be 0."));
+    }
+    let found = backend.leases().page(after, limit as usize);
+    let mut answer = listed::<B>(&found);
+    if let Some(Value::Object(arguments)) = &mut answer.arguments {
+        arguments.insert("count".to_owned(), json!(found.len()));
+    }
+    Ok(answer)
+}
+
+pub(super) fn by_hardware<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+    let text = parameter(request, "hw-address")?;
+    if text.is_empty() {
+        return Err(Answer::error("'hw-address' parameter must not be empty"));
+    }
+    let hardware = hardware(text)
+        .map_err(|why| Answer::error(format!("bad 'hw-address' parameter: {why}")))?;
+    let found = backend.leases().of_client(ClientKey::Hardware(hardware.octets()));
+    Ok(listed::<B>(&found))
+}
+
+pub(super) fn by_client_id<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+    by_identifier(request, backend, "client-id", CLIENT_ID_OCTETS)
+}
+
+pub(super) fn by_duid<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+    by_identifier(request, backend, "duid", DUID_OCTETS)
+}
+
+fn by_identifier<B: Backend>(
+    request: &Request<'_>,
+    backend: &mut B,
+    name: &str,
+    (least, most): (usize, usize),
+) -> Outcome {
+    let octets = identifier(parameter(request, name)?, least, most)
+        .map_err(|why| Answer::error(format!("bad '{name}' parameter: {why}")))?;
+    let found = backend.leases().of_client(ClientKey::Identifier(&octets));
+    Ok(listed::<B>(&found))
+}
+
+pub(super) fn by_hostname<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+    let hostname = parameter(request, "hostname")?.to_lowercase();
+    if hostname.is_empty() {
+        return Err(Answer::error("'hostname' parameter is empty"));
+    }
+    Ok(listed::<B>(&filtered(backend, |lease| Of::<B>::hostname(lease) == hostname)))
+}
+
+/// Names of the lease states, in the order of their numbers.
+const STATES: [&str; 5] = ["default", "declined", "expired-reclaimed", "released", "registered"];
+
+pub(super) fn by_state<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+    let fields = map(request)?;
+    let number = match fields.get("state") {
+        None => return Err(Answer::error("'state' parameter not specified")),
+        Some(Value::String(name)) if name.is_empty() => {
+            return Err(Answer::error("'state' parameter is empty"));
+        }
+        Some(Value::String(name)) => match STATES.iter().position(|state| state == name) {
+            Some(number) => number as i128,
+            None if name == "assigned" => 0,
+            None => {
+                return Err(Answer::error(format!(
+                    "'state' parameter value ({name}) is not recognized"
+                )));
+            }
+        },
+        Some(value) => integer(value)
+            .ok_or_else(|| Answer::error("'state' parameter must be a number or a string"))?,
+    };
+    let subnet_id = match fields.get("subnet-id") {
+        None => 0,
+        Some(value) => integer(value)
+            .ok_or_else(|| Answer::error("'subnet-id' parameter must be a number"))
+            .and_then(|id| {
+                u32::try_from(id).map_err(|_| {
+                    Answer::error("'subnet-id' parameter must be a 32 bit unsigned integer")
+                })
+            })?,
+    };
+    let state = u8::try_from(number).ok().and_then(LeaseState::from_number);
+    let found = filtered(backend, |lease| {
+        Some(Of::<B>::state(lease)) == state
+            && (subnet_id == 0 || Of::<B>::subnet_id(lease) == subnet_id)
+    });
+    let shown = match usize::try_from(number).ok().and_then(|number| STATES.get(number)) {
+        Some(name) => format!("{name} ({number})"),
+        None => number.to_string(),
+    };
+    let within = if subnet_id == 0 { String::new() } else { format!(" in subnet {subnet_id}") };
+    let mut answer = listed::<B>(&found);
+    answer.text = Some(format!(
+        "{} {} lease(s) found with state {shown}{within}.",
+        found.len(),
+        Of::<B>::VERSION.name()
+    ));
+    Ok(answer)
+}
+
+fn map<'a>(request: &Request<'a>) -> Result<Fields<'a>, Answer> {
+    let fields = request.arguments.and_then(Value::as_object).map(Fields);
+    fields.ok_or_else(|| Answer::error("Command arguments missing or a not a map."))
+}
+
+/// The one text that a command needs.
+fn parameter<'a>(request: &Request<'a>, name: &str) -> Result<&'a str, Answer> {
+    let value = map(request)?
+        .get(name)
+        .ok_or_else(|| Answer::error(format!("'{name}' parameter not specified")))?;
+    value.as_str().ok_or_else(|| Answer::error(format!("'{name}' parameter must be a string")))
+}
+
+fn filtered<B: Backend>(backend: &mut B, fits: impl Fn(&LeaseOf<B>) -> bool) -> Vec<LeaseOf<B>> {
+    let mut found = Vec::new();
+    backend.leases().for_each(&mut |lease| {
+        if fits(lease) {
+            found.push(lease.clone());
+        }
+    });
+    found
+}
+
+fn listed<B: Backend>(found: &[LeaseOf<B>]) -> Answer {
+    let leases: Vec<Value> = found.iter().map(Of::<B>::to_json).collect();
+    let result = if found.is_empty() { ResultCode::Empty } else { ResultCode::Success };
+    let text = format!("{} {} lease(s) found.", found.len(), Of::<B>::VERSION.name());
+    Answer::text(result, text).and(json!({ "leases": leases }))
+}

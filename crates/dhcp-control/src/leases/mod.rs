@@ -1,0 +1,49 @@
+//! The commands of the hook library `lease_cmds`.
+
+mod asked;
+mod bulk;
+mod change;
+mod get;
+mod shown;
+mod v4;
+mod v6;
+
+use dhcp_config::Hook;
+
+use crate::answer::{Answer, Outcome};
+use crate::arguments::Request;
+use crate::backend::Backend;
+use crate::dispatch::Command;
+use crate::family::IpVersion;
+
+/// All of them.
+pub(crate) fn commands<B: Backend>() -> Vec<Command<B>> {
+    let of = |name, run| Command::of(Hook::LeaseCommands, name, run);
+    vec![
+        of("lease#-add", change::add),
+        of("lease#-update", change::update),
+        of("lease#-del", change::delete),
+        of("lease#-wipe", change::wipe),
+        of("lease#-write", change::write),
+        of("lease#-resend-ddns", change::resend_ddns),
+        of("lease6-bulk-apply", bulk::apply).only(IpVersion::V6),
+        of("lease#-get", get::one),
+        of("lease#-get-all", get::all),
+        of("lease#-get-page", get::page),
+        of("lease#-get-by-hw-address", get::by_hardware),
+        of("lease4-get-by-client-id", get::by_client_id).only(IpVersion::V4),
+        of("lease6-get-by-duid", get::by_duid).only(IpVersion::V6),
+        of("lease#-get-by-hostname", get::by_hostname),
+        of("lease#-get-by-state", get::by_state),
+        of("sflq-pool#-del", no_shared_queue),
+        of("sflq-pool#-get-all", no_shared_queue),
+        of("sflq-pool#-get-by-range", no_shared_queue),
+        of("sflq-pool#-get-by-subnet", no_shared_queue),
+        of("sflq-pool#-rebuild", no_shared_queue),
+    ]
+}
+
+/// The shared free lease queue lives in SQL tables only.
+fn no_shared_queue<B: Backend>(_request: &Request<'_>, _backend: &mut B) -> Outcome {
+    Err(Answer::error("the lease backend has no shared free lease queue"))
+}

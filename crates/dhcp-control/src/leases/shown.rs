@@ -1,0 +1,177 @@
+//! What leases of both families have in common as JSON.
+
+use dhcp_lease::{HardwareAddress, LeaseState};
+use serde_json::{Map, Value, json};
+
+use crate::answer::Answer;
+use crate::arguments::Fields;
+use crate::backend::SubnetFacts;
+use crate::dispatch::type_name;
+use crate::text::{kea_json, octets_from_hex};
+
+/// What leases of both families have.
+pub(super) struct Common<'a> {
+    pub(super) subnet_id: u32,
+    pub(super) pool_id: u32,
+    pub(super) cltt_s: u64,
+    pub(super) valid_lifetime_s: u32,
+    pub(super) fqdn_fwd: bool,
+    pub(super) fqdn_rev: bool,
+    pub(super) hostname: &'a str,
+    pub(super) state: LeaseState,
+    pub(super) user_context: &'a str,
+}
+
+impl Common<'_> {
+    /// Adds the keys of both families to `map`.
+    pub(super) fn show(&self, map: &mut Map<String, Value>) {
+        let mut put = |key: &str, value: Value| map.insert(key.to_owned(), value);
+        put("subnet-id", json!(self.subnet_id));
+        if self.pool_id > 0 {
+            put("pool-id", json!(self.pool_id));
+        }
+        put("cltt", json!(self.cltt_s));
+        put("valid-lft", json!(self.valid_lifetime_s));
+        put("fqdn-fwd", json!(self.fqdn_fwd));
+        put("fqdn-rev", json!(self.fqdn_rev));
+        put("hostname", json!(self.hostname));
+        put("state", json!(self.state as u8));
+        if let Ok(context) = serde_json::from_str(self.user_context) {
+            put("user-context", context);
+        }
+    }
+}
+
+/// What both families read of a lease behind its address, client and subnet.
+pub(super) struct Given {
+    pub(super) pool_id: u32,
+    pub(super) valid_lifetime_s: u32,
+    pub(super) cltt_s: u64,
+    pub(super) fqdn_fwd: bool,
+    pub(super) fqdn_rev: bool,
+    pub(super) hostname: Box<str>,
+    pub(super) state: LeaseState,
+    pub(super) user_context: Box<str>,
+}
+
+impl Given {
+    /// Reads it; `address` stands in texts.
+    pub(super) fn read(
+        fields: &Fields<'_>,
+        subnet: &SubnetFacts,
+        address: &str,
+        now_s: u64,
+    ) -> Result<Self, Answer> {
+        let pool_id = fields.optional_number("pool-id")?.unwrap_or(0);
+        let valid_lifetime_s =
+            fields.optional_number("valid-lft")?.unwrap_or(subnet.valid_lifetime_s);
+        let cltt_s = cltt(fields, valid_lifetime_s, address)?.unwrap_or(now_s);
+        let (fqdn_fwd, fqdn_rev) = (fields.flag("fqdn-fwd")?, fields.flag("fqdn-rev")?);
+        let hostname = fields.optional_text("hostname")?.unwrap_or_default().to_lowercase();
+        if hostname.is_empty() && (fqdn_fwd || fqdn_rev) {
+            return Err(Answer::error(
+                "No hostname specified and either forward or reverse fqdn was set to true.",
+            ));
+        }
+        let state = state(fields.optional_number("state")?.unwrap_or(0))?;
+        let user_context = user_context(fields)?;
+        Ok(Self {
+            pool_id,
+            valid_lifetime_s,
+            cltt_s,
+            fqdn_fwd,
+            fqdn_rev,
+            hostname: hostname.into(),
+            state,
+            user_context,
+        })
+    }
+}
+
+/// The time of the client's last transaction, when `expire` gives it.
+fn cltt(fields: &Fields<'_>, valid_lifetime_s: u32, address: &str) -> Result<Option<u64>, Answer> {
+    let Some(expires_s) = fields.optional_number::<i64>("expire")? else { return Ok(None) };
+    match u64::try_from(expires_s).ok().filter(|&expires_s| expires_s > 0) {
+        None => {
+            Err(Answer::error(format!("expiration time must be positive for address {address}")))
+        }
+        Some(expires_s) => match expires_s.checked_sub(valid_lifetime_s.into()) {
+            Some(cltt_s) => Ok(Some(cltt_s)),
+            None => Err(Answer::error(format!(
+                "expiration time must be greater than valid lifetime for address {address}"
+            ))),
+        },
+    }
+}
+
+fn state(number: u8) -> Result<LeaseState, Answer> {
+    LeaseState::from_number(number).ok_or_else(|| {
+        Answer::error(format!(
+            "Invalid state value: {number}, supported values are: 0 (default), 1 (declined), 2 \
+             (expired-reclaimed), 3 (released) and 4 (registered)"
+        ))
+    })
+}
+
+/// The user context as it is stored, with a `comment` of the lease put into it.
+fn user_context(fields: &Fields<'_>) -> Result<Box<str>, Answer> {
+    let context = fields.get("user-context");
+    let mut map = match context {
+        None => Map::new(),
+        Some(Value::Object(map)) => map.clone(),
+        Some(other) => {
+            return Err(Answer::error(format!(
+                "Invalid user context '{}' is not a JSON map.",
+                kea_json(other)
+            )));
+        }
+    };
+    let comment = fields.get("comment");
+    if let Some(comment) = comment {
+        if map.contains_key("comment") {
+            return Err(Answer::error(format!(
+                "Duplicated comment entry '{}' in user context '{}'",
+                kea_json(comment),
+                kea_json(&Value::Object(map))
+            )));
+        }
+        map.insert("comment".to_owned(), comment.clone());
+    }
+    match (context, comment) {
+        (None, None) => Ok("".into()),
+        _ => Ok(kea_json(&Value::Object(map)).into()),
+    }
+}
+
+/// Octets of an identifier with at least `least` and at most `most` of them.
+pub(super) fn identifier(text: &str, least: usize, most: usize) -> Result<Vec<u8>, String> {
+    let octets = octets_from_hex(text)?;
+    let count = octets.len();
+    if count < least {
+        return Err(format!("identifier is too short ({count}), at least {least} is required"));
+    }
+    if count > most {
+        return Err(format!("identifier is too large ({count}), at most {most} is required"));
+    }
+    Ok(octets)
+}
+
+/// A hardware address. Kea's texts have no type; Ethernet is meant.
+pub(super) fn hardware(text: &str) -> Result<HardwareAddress, String> {
+    let octets = octets_from_hex(text)?;
+    match octets.len() > dhcp_lease::identity::HARDWARE_ADDRESS_MAX {
+        true => Err("address vector size exceeds MAX_HWADDR_LEN".to_owned()),
+        false => Ok(HardwareAddress::new(1, &octets)),
+    }
+}
+
+/// A list of maps, one of which is `item`.
+pub(super) fn as_map<'a>(item: &'a Value) -> Result<Fields<'a>, Answer> {
+    match item {
+        Value::Object(map) => Ok(Fields(map)),
+        other => Err(Answer::error(format!(
+            "get(string) called on a non-map Element: {}",
+            type_name(other)
+        ))),
+    }
+}

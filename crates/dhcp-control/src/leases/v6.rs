@@ -1,0 +1,182 @@
+//! DHCPv6 leases as commands give and show them.
+
+use core::net::{IpAddr, Ipv6Addr};
+
+use dhcp_lease::v6::lease::HardwareSource;
+use dhcp_lease::v6::resource::{IaKind, Resource};
+use dhcp_lease::v6::{Lease, V6};
+use dhcp_lease::{ClientId, HardwareAddress, LeaseState};
+use serde_json::{Map, Value, json};
+
+use super::shown::{Common, Given, hardware, identifier};
+use crate::answer::Answer;
+use crate::arguments::Fields;
+use crate::backend::SubnetFacts;
+use crate::family::{Commanded, FromCommand, IpVersion};
+use crate::text::colon_hex;
+
+/// Fewest and most octets of a DUID (RFC 9915 §11.1).
+pub(super) const DUID_OCTETS: (usize, usize) = (3, 130);
+
+/// What Kea shows where there is no DUID.
+const EMPTY_DUID: [u8; 3] = [0; 3];
+
+impl Commanded for V6 {
+    type Ip = Ipv6Addr;
+    type Kind = IaKind;
+    const VERSION: IpVersion = IpVersion::V6;
+    const FIRST: Ipv6Addr = Ipv6Addr::UNSPECIFIED;
+    const USUAL_KIND: IaKind = IaKind::Address;
+
+    fn ip(address: Resource) -> Ipv6Addr {
+        address.address
+    }
+
+    fn address(lease: &Lease) -> Resource {
+        lease.resource
+    }
+
+    fn described(lease: &Lease) -> String {
+        match lease.resource.kind {
+            IaKind::Address => format!("address {}", lease.resource),
+            IaKind::Prefix => format!("prefix {}", lease.resource),
+        }
+    }
+
+    fn kind(lease: &Lease) -> IaKind {
+        lease.resource.kind
+    }
+
+    fn kind_named(name: &str) -> Option<IaKind> {
+        match name {
+            "IA_NA" | "0" => Some(IaKind::Address),
+            "IA_PD" | "2" => Some(IaKind::Prefix),
+            _ => None,
+        }
+    }
+
+    fn kind_name(kind: IaKind) -> &'static str {
+        match kind {
+            IaKind::Address => "IA_NA",
+            IaKind::Prefix => "IA_PD",
+        }
+    }
+
+    fn subnet_id(lease: &Lease) -> u32 {
+        lease.subnet_id
+    }
+
+    fn state(lease: &Lease) -> LeaseState {
+        lease.state
+    }
+
+    fn hostname(lease: &Lease) -> &str {
+        &lease.hostname
+    }
+
+    fn has_dns_entry(lease: &Lease) -> bool {
+        lease.fqdn_fwd || lease.fqdn_rev
+    }
+
+    fn iaid(lease: &Lease) -> Option<u32> {
+        Some(lease.iaid)
+    }
+
+    fn to_json(lease: &Lease) -> Value {
+        let mut map = Map::new();
+        let mut put = |key: &str, value: Value| map.insert(key.to_owned(), value);
+        put("ip-address", json!(lease.resource.address.to_string()));
+        put("type", json!(Self::kind_name(lease.resource.kind)));
+        if lease.resource.kind == IaKind::Prefix {
+            put("prefix-len", json!(lease.resource.len));
+        }
+        put("iaid", json!(lease.iaid));
+        let duid = match lease.duid.octets() {
+            [] => EMPTY_DUID.as_slice(),
+            octets => octets,
+        };
+        put("duid", json!(colon_hex(duid)));
+        put("preferred-lft", json!(lease.preferred_lifetime_s));
+        if !lease.hardware.is_empty() {
+            put("hw-address", json!(colon_hex(lease.hardware.octets())));
+        }
+        Common {
+            subnet_id: lease.subnet_id,
+            pool_id: lease.pool_id,
+            cltt_s: lease.cltt_s,
+            valid_lifetime_s: lease.valid_lifetime_s,
+            fqdn_fwd: lease.fqdn_fwd,
+            fqdn_rev: lease.fqdn_rev,
+            hostname: &lease.hostname,
+            state: lease.state,
+            user_context: &lease.user_context,
+        }
+        .show(&mut map);
+        Value::Object(map)
+    }
+}
+
+impl FromCommand for V6 {
+    fn from_json(
+        fields: &Fields<'_>,
+        subnet: &dyn Fn(u32, IpAddr) -> Option<SubnetFacts>,
+        now_s: u64,
+    ) -> Result<Lease, Answer> {
+        let address: Ipv6Addr = fields.address("ip-address", 6)?;
+        let (least, most) = DUID_OCTETS;
+        let duid = identifier(fields.text("duid")?, least, most).map_err(Answer::error)?;
+        let resource = resource(fields, address)?;
+        let is_address = resource.kind == IaKind::Address;
+        let subnet = super::change::subnet_for(fields, address.into(), is_address, subnet)?;
+        let iaid = fields.number("iaid")?;
+        let hardware = match fields.optional_text("hw-address")? {
+            Some(text) => hardware(text).map_err(Answer::error)?,
+            None => HardwareAddress::NONE,
+        };
+        let given = Given::read(fields, &subnet, &address.to_string(), now_s)?;
+        if given.state == LeaseState::Declined && !is_address {
+            return Err(Answer::error("Invalid declined state for PD prefix."));
+        }
+        let preferred = fields.optional_number("preferred-lft")?;
+        Ok(Lease {
+            resource,
+            duid: ClientId::new(if duid == EMPTY_DUID { &[] } else { &duid }),
+            iaid,
+            valid_lifetime_s: given.valid_lifetime_s,
+            preferred_lifetime_s: preferred.unwrap_or(subnet.valid_lifetime_s),
+            cltt_s: given.cltt_s,
+            subnet_id: subnet.id,
+            pool_id: given.pool_id,
+            fqdn_fwd: given.fqdn_fwd,
+            fqdn_rev: given.fqdn_rev,
+            hostname: given.hostname,
+            hardware,
+            hardware_source: HardwareSource::Unknown,
+            state: given.state,
+            user_context: given.user_context,
+        })
+    }
+}
+
+/// What the lease is of: `type` and, for a prefix, `prefix-len`.
+fn resource(fields: &Fields<'_>, address: Ipv6Addr) -> Result<Resource, Answer> {
+    match fields.optional_text("type")? {
+        None | Some("IA_NA") => Ok(Resource::address(address)),
+        Some("IA_PD") => {
+            let len: u8 = fields.number("prefix-len")?;
+            if len == 0 || len > 128 {
+                return Err(Answer::error(format!("Invalid prefix length: {len}")));
+            }
+            let resource = Resource::prefix(address, len);
+            match resource.address == address {
+                true => Ok(resource),
+                false => Err(Answer::error(format!(
+                    "Prefix address: {address} exceeds prefix/prefix-len pair: {resource}"
+                ))),
+            }
+        }
+        Some(other) => Err(Answer::error(format!(
+            "Incorrect lease type: {other}, the only supported values are: IA_NA and IA_PD"
+        ))),
+    }
+}

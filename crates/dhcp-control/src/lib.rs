@@ -1,0 +1,33 @@
+//! Control commands of the DHCP servers: a command comes in as a JSON value, an answer goes out as
+//! one.
+//!
+//! [`execute`] takes a command apart, does it to a [`Backend`] and puts the answer together, in the
+//! words and numbers of ISC Kea, whose clients are to work unchanged. Whatever JSON comes in, it
+//! does not panic. It owns the commands of the server itself, those of Kea's hook libraries for
+//! leases, statistics, hosts, subnets and classes, and the [`statistics`] with their samples.
+//! Sockets, HTTP, who may command, and what a configuration means are left to the daemon.
+//! RFCs to have read: 8259; otherwise Kea's manual.
+
+mod answer;
+mod arguments;
+mod backend;
+mod core;
+mod digest;
+mod dispatch;
+mod family;
+mod interfaces;
+mod leases;
+mod service;
+pub mod statistics;
+mod text;
+
+pub use answer::{Answer, ResultCode};
+pub use backend::{
+    ApplyFailure, Backend, Cleanup, ClientKey, Leases, PutFailure, PutMode, Selected, Selector,
+    Status, SubnetFacts, Version, Written,
+};
+pub use dispatch::execute;
+pub use family::{Commanded, IpVersion};
+pub use interfaces::Interface;
+pub use service::ServiceState;
+pub use text::{kea_json, time_stamp};

@@ -1,0 +1,90 @@
+//! Who wants the DHCP service disabled, and until when (`dhcp-disable`, `dhcp-enable`).
+
+use std::collections::BTreeMap;
+
+use base::Now;
+use base::time::NS_PER_S;
+use serde_json::{Value, json};
+
+/// The origin of a user's command.
+pub(crate) const USER: u32 = 1;
+/// The first origin of this server's own high availability.
+pub(crate) const HA_LOCAL: u32 = 1000;
+/// The first origin of commands of high availability partners; one that is told as `ha-partner`.
+pub(crate) const HA_REMOTE: u32 = 2000;
+/// The first origin of lost database connections.
+pub(crate) const DATABASE: u32 = 3000;
+
+/// Whether the service runs: it does while nobody has disabled it. Each origin's wish stands on
+/// its own, and ends when the same origin enables the service or when its period is over.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServiceState {
+    /// Per origin the monotonic time at which its wish ends.
+    disabled: BTreeMap<u32, Option<u64>>,
+}
+
+impl ServiceState {
+    /// Whether packets are to be answered.
+    #[must_use]
+    pub fn is_enabled(&self) -> bool {
+        self.disabled.is_empty()
+    }
+
+    /// `origin` wants the service disabled, for `period_s` seconds when given. An earlier period of
+    /// the same origin goes on when none is given.
+    pub fn disable(&mut self, now: Now, origin: u32, period_s: Option<u64>) {
+        let deadline =
+            period_s.map(|period| now.mono_ns.saturating_add(period.saturating_mul(NS_PER_S)));
+        let kept = self.disabled.entry(origin).or_default();
+        *kept = deadline.or(*kept);
+    }
+
+    /// `origin` wants the service enabled.
+    pub fn enable(&mut self, origin: u32) {
+        self.disabled.remove(&origin);
+    }
+
+    /// Ends what has lasted its period.
+    pub fn pass_time(&mut self, now: Now) {
+        self.disabled.retain(|_, end| end.is_none_or(|end| end > now.mono_ns));
+    }
+
+    /// `dhcp-state` of `status-get`.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let within = |from: u32, to: u32| -> Vec<u32> {
+            self.disabled.range(from..to).map(|(&origin, _)| origin).collect()
+        };
+        json!({
+            "globally-disabled": !self.is_enabled(),
+            "disabled-by-user": self.disabled.contains_key(&USER),
+            "disabled-by-local-command": within(HA_LOCAL, HA_REMOTE),
+            "disabled-by-remote-command": within(HA_REMOTE, DATABASE),
+            "disabled-by-db-connection": within(DATABASE, u32::MAX),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_origin_has_to_enable_what_it_disabled() {
+        let mut state = ServiceState::default();
+        let now = Now::default();
+        state.disable(now, USER, None);
+        state.disable(now, HA_REMOTE + 2, Some(5));
+        state.enable(USER);
+        assert!(!state.is_enabled());
+        assert_eq!(state.to_json()["disabled-by-remote-command"], json!([2002]));
+        state.disable(now.after_ns(NS_PER_S), HA_REMOTE + 2, None);
+        state.pass_time(now.after_ns(5 * NS_PER_S - 1));
+        assert!(!state.is_enabled());
+        state.pass_time(now.after_ns(5 * NS_PER_S));
+        assert!(state.is_enabled());
+        state.disable(now, USER, Some(u64::MAX));
+        state.pass_time(now.after_ns(u64::MAX - 1));
+        assert!(!state.is_enabled());
+    }
+}

@@ -1,0 +1,211 @@
+//! What a server has counted, as plain numbers.
+
+use super::names::{self, ADDRESSES, LeaseNames, NAS, Name, PDS, Scope};
+use crate::family::IpVersion;
+
+/// Everything that a server counts, at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// What is counted for the whole server, under Kea's names (`pkt4-received`,
+    /// `v4-allocation-fail`): messages, drops, failed allocations. Those that are missing are 0.
+    pub server: Vec<(&'static str, u64)>,
+    /// Every subnet of the configuration.
+    pub subnets: Vec<SubnetCounts>,
+}
+
+/// What is counted of a subnet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SubnetCounts {
+    /// The subnet's `id`.
+    pub id: u32,
+    /// Its pools of addresses. Those with equal numbers are shown as one.
+    pub pools: Vec<PoolCounts>,
+    /// Its pools of prefixes.
+    pub prefix_pools: Vec<PoolCounts>,
+    /// Addresses that belong to no pool.
+    pub outside: LeaseCounts,
+    /// Prefixes that belong to no pool.
+    pub outside_prefixes: LeaseCounts,
+    /// What else is counted, under Kea's names without `subnet[].`: `v4-lease-reuses`.
+    pub events: Vec<(&'static str, u64)>,
+}
+
+/// What is counted of a pool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PoolCounts {
+    /// `pool-id`.
+    pub id: u32,
+    /// Addresses or prefixes that it has.
+    pub total: u128,
+    /// Its leases.
+    pub leases: LeaseCounts,
+}
+
+/// What is counted of leases.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeaseCounts {
+    /// Leased now; those that were declined count here as well.
+    pub assigned: u64,
+    /// Declined now.
+    pub declined: u64,
+    /// Leased since the start.
+    pub cumulative_assigned: u64,
+    /// Reclaimed since the start.
+    pub reclaimed: u64,
+    /// Declined ones that were reclaimed since the start.
+    pub reclaimed_declined: u64,
+    /// v6: registered by clients now (RFC 9686).
+    pub registered: u64,
+    /// v6: registered since the start.
+    pub cumulative_registered: u64,
+}
+
+impl LeaseCounts {
+    /// Adds `other`.
+    fn add(&mut self, other: &Self) {
+        self.assigned += other.assigned;
+        self.declined += other.declined;
+        self.cumulative_assigned += other.cumulative_assigned;
+        self.reclaimed += other.reclaimed;
+        self.reclaimed_declined += other.reclaimed_declined;
+        self.registered += other.registered;
+        self.cumulative_registered += other.cumulative_registered;
+    }
+}
+
+/// Totals and leases of several pools.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sum {
+    pub(crate) total: u128,
+    pub(crate) leases: LeaseCounts,
+}
+
+impl Sum {
+    fn add(&mut self, total: u128, leases: &LeaseCounts) {
+        self.total = self.total.saturating_add(total);
+        self.leases.add(leases);
+    }
+
+    fn of(pools: &[PoolCounts], outside: &LeaseCounts) -> Self {
+        let mut sum = Self::default();
+        for pool in pools {
+            sum.add(pool.total, &pool.leases);
+        }
+        sum.add(0, outside);
+        sum
+    }
+}
+
+impl SubnetCounts {
+    /// All addresses of the subnet.
+    pub(crate) fn addresses(&self) -> Sum {
+        Sum::of(&self.pools, &self.outside)
+    }
+
+    /// All prefixes of the subnet.
+    pub(crate) fn prefixes(&self) -> Sum {
+        Sum::of(&self.prefix_pools, &self.outside_prefixes)
+    }
+}
+
+/// What `visit` is called with.
+type Visit<'a> = &'a mut dyn FnMut(Name, u128);
+
+impl Counts {
+    /// Calls `visit` with every statistic that a server of `version` has.
+    pub fn for_each(&self, version: IpVersion, visit: Visit<'_>) {
+        listed(Scope::Global, names::always_shown(version), &self.server, visit);
+        let addresses = if version == IpVersion::V4 { &ADDRESSES } else { &NAS };
+        let mut all = (Sum::default(), Sum::default());
+        for subnet in &self.subnets {
+            let (own, prefixes) = (subnet.addresses(), subnet.prefixes());
+            all.0.add(own.total, &own.leases);
+            all.1.add(prefixes.total, &prefixes.leases);
+            let scope = Scope::Subnet(subnet.id);
+            visit(Name { scope, counted: addresses.total }, own.total);
+            if version == IpVersion::V6 {
+                visit(Name { scope, counted: PDS.total }, prefixes.total);
+            }
+            whole(scope, version, addresses, (&own, &prefixes), visit);
+            let events = names::always_shown_of_subnets(version);
+            listed(scope, events, &subnet.events, visit);
+            of_pools(subnet, version, addresses, visit);
+        }
+        whole(Scope::Global, version, addresses, (&all.0, &all.1), visit);
+    }
+}
+
+/// Names of a list and those that are always shown.
+fn listed(scope: Scope, always: &[&'static str], listed: &[(&'static str, u64)], visit: Visit<'_>) {
+    for &counted in always {
+        if !listed.iter().any(|&(name, _)| name == counted) {
+            visit(Name { scope, counted }, 0);
+        }
+    }
+    for &(counted, count) in listed {
+        visit(Name { scope, counted }, count.into());
+    }
+}
+
+/// Leases of a whole subnet or server.
+fn whole(
+    scope: Scope,
+    version: IpVersion,
+    names: &LeaseNames,
+    (own, prefixes): (&Sum, &Sum),
+    visit: Visit<'_>,
+) {
+    let mut show = |counted, count: u64| visit(Name { scope, counted }, count.into());
+    show(names.assigned, own.leases.assigned);
+    show(names.cumulative, own.leases.cumulative_assigned);
+    show("declined-addresses", own.leases.declined);
+    show("reclaimed-declined-addresses", own.leases.reclaimed_declined);
+    show("reclaimed-leases", own.leases.reclaimed + prefixes.leases.reclaimed);
+    if version == IpVersion::V6 {
+        show(PDS.assigned, prefixes.leases.assigned);
+        show(PDS.cumulative, prefixes.leases.cumulative_assigned);
+        show("registered-nas", own.leases.registered);
+        show("cumulative-registered-nas", own.leases.cumulative_registered);
+    }
+}
+
+/// Pools of a subnet, those with equal numbers as one.
+fn of_pools(subnet: &SubnetCounts, version: IpVersion, names: &LeaseNames, visit: Visit<'_>) {
+    for pool in merged(&subnet.pools) {
+        let scope = Scope::Pool(subnet.id, pool.id);
+        let mut show = |counted, count: u128| visit(Name { scope, counted }, count);
+        show(names.total, pool.total);
+        show(names.assigned, pool.leases.assigned.into());
+        show(names.cumulative, pool.leases.cumulative_assigned.into());
+        show("declined-addresses", pool.leases.declined.into());
+        show("reclaimed-declined-addresses", pool.leases.reclaimed_declined.into());
+        show("reclaimed-leases", pool.leases.reclaimed.into());
+    }
+    if version == IpVersion::V4 {
+        return;
+    }
+    for pool in merged(&subnet.prefix_pools) {
+        let scope = Scope::PrefixPool(subnet.id, pool.id);
+        let mut show = |counted, count: u128| visit(Name { scope, counted }, count);
+        show(PDS.total, pool.total);
+        show(PDS.assigned, pool.leases.assigned.into());
+        show(PDS.cumulative, pool.leases.cumulative_assigned.into());
+        show("reclaimed-leases", pool.leases.reclaimed.into());
+    }
+}
+
+fn merged(pools: &[PoolCounts]) -> Vec<PoolCounts> {
+    let mut merged: Vec<PoolCounts> = Vec::with_capacity(pools.len());
+    let mut sorted = pools.to_vec();
+    sorted.sort_by_key(|pool| pool.id);
+    for pool in sorted {
+        match merged.last_mut() {
+            Some(last) if last.id == pool.id => {
+                last.total = last.total.saturating_add(pool.total);
+                last.leases.add(&pool.leases);
+            }
+            _ => merged.push(pool),
+        }
+    }
+    merged
+}

@@ -1,0 +1,186 @@
+//! Statistics under Kea's names, each with the samples of its recent values.
+//!
+//! A server counts in plain numbers ([`Counts`]). [`Statistics`] is shown them once a second and
+//! before each command that reads, and keeps a sample of every value that has changed. It differs
+//! from Kea's, which samples at every change, in the times of samples only: several changes within
+//! a second are one sample. A reset keeps what was counted so far as an offset; a removal does too
+//! and hides the statistic until it changes. Counting itself never stops or restarts.
+
+mod counts;
+mod names;
+mod observation;
+
+use std::collections::BTreeMap;
+
+use base::time::US_PER_S;
+use serde_json::{Map, Value, json};
+
+pub use counts::{Counts, LeaseCounts, PoolCounts, SubnetCounts};
+pub use names::{Name, Scope, always_shown};
+use observation::{Limit, Observation};
+
+use crate::family::IpVersion;
+use crate::text::time_stamp;
+
+/// Samples that are kept of a statistic unless told otherwise (`statistic-default-sample-count`).
+pub const SAMPLES_KEPT: usize = 20;
+
+/// The statistics of a server over time.
+#[derive(Clone, Debug)]
+pub struct Statistics {
+    version: IpVersion,
+    observations: BTreeMap<Name, Observation>,
+    default_limit: Limit,
+    round: u64,
+    /// Wall clock of the last look at the counts, microseconds.
+    wall_us: u64,
+}
+
+impl Statistics {
+    /// No statistics yet, of a server of `version`.
+    #[must_use]
+    pub const fn new(version: IpVersion) -> Self {
+        Self {
+            version,
+            observations: BTreeMap::new(),
+            default_limit: Limit::Count(SAMPLES_KEPT),
+            round: 0,
+            wall_us: 0,
+        }
+    }
+
+    /// Takes the defaults of a configuration: `statistic-default-sample-count` and, when that is
+    /// 0, `statistic-default-sample-age` in seconds. They hold for statistics that are new.
+    pub fn set_default_limits(&mut self, count: u32, age_s: u32) {
+        self.default_limit = match count {
+            0 => Limit::Age(u64::from(age_s) * US_PER_S),
+            count => Limit::Count(count as usize),
+        };
+    }
+
+    /// Looks at `counts` at the wall-clock time `wall_us`: whatever has changed gets a sample, and
+    /// what belongs to a subnet or pool that is gone is forgotten.
+    pub fn sample(&mut self, wall_us: u64, counts: &Counts) {
+        self.round += 1;
+        self.wall_us = wall_us;
+        let Self { observations, default_limit, round, .. } = self;
+        counts.for_each(self.version, &mut |name, count| {
+            let raw = i128::try_from(count).unwrap_or(i128::MAX);
+            let seen = observations
+                .entry(name)
+                .or_insert_with(|| Observation::new(raw, wall_us, *default_limit, *round));
+            seen.round = *round;
+            seen.observe(raw, wall_us);
+        });
+        let round = *round;
+        observations.retain(|_, seen| seen.round == round);
+    }
+
+    /// The samples of `name`, newest first; `None` when there is no such statistic.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<Value> {
+        self.find(name).and_then(|name| samples_to_json(&self.observations[&name]))
+    }
+
+    /// All statistics, or those of the whole server only.
+    #[must_use]
+    pub fn all(&self, global_only: bool) -> Value {
+        let mut map = Map::new();
+        for (name, seen) in &self.observations {
+            if global_only && name.scope != Scope::Global {
+                continue;
+            }
+            if let Some(samples) = samples_to_json(seen) {
+                map.insert(name.to_string(), samples);
+            }
+        }
+        Value::Object(map)
+    }
+
+    /// Starts `name` again at 0; whether there is such a statistic.
+    pub fn reset(&mut self, name: &str) -> bool {
+        let wall_us = self.wall_us;
+        self.change(name, |seen| seen.reset(wall_us))
+    }
+
+    /// Starts all again at 0.
+    pub fn reset_all(&mut self) {
+        let wall_us = self.wall_us;
+        for seen in self.shown() {
+            seen.reset(wall_us);
+        }
+    }
+
+    /// Hides `name` until it changes; whether there is such a statistic.
+    pub fn remove(&mut self, name: &str) -> bool {
+        self.change(name, Observation::remove)
+    }
+
+    /// Hides all until they change.
+    pub fn remove_all(&mut self) {
+        for seen in self.shown() {
+            seen.remove();
+        }
+    }
+
+    /// Keeps at most `count` samples of `name`; whether there is such a statistic. The newest one
+    /// is kept whatever `count` is.
+    pub fn set_count(&mut self, name: &str, count: u32) -> bool {
+        self.change(name, |seen| seen.set_limit(Limit::Count(count as usize)))
+    }
+
+    /// Keeps at most `count` samples of all, also of those to come.
+    pub fn set_count_of_all(&mut self, count: u32) {
+        self.set_limit_of_all(Limit::Count(count as usize));
+    }
+
+    /// Keeps samples of `name` for `age_s` seconds; whether there is such a statistic.
+    pub fn set_age(&mut self, name: &str, age_s: u64) -> bool {
+        self.change(name, |seen| seen.set_limit(Limit::Age(age_s.saturating_mul(US_PER_S))))
+    }
+
+    /// Keeps samples of all for `age_s` seconds, also of those to come.
+    pub fn set_age_of_all(&mut self, age_s: u64) {
+        self.set_limit_of_all(Limit::Age(age_s.saturating_mul(US_PER_S)));
+    }
+
+    fn set_limit_of_all(&mut self, limit: Limit) {
+        self.default_limit = limit;
+        for seen in self.observations.values_mut() {
+            seen.set_limit(limit);
+        }
+    }
+
+    fn shown(&mut self) -> impl Iterator<Item = &mut Observation> {
+        self.observations.values_mut().filter(|seen| seen.samples().is_some())
+    }
+
+    fn change(&mut self, name: &str, change: impl FnOnce(&mut Observation)) -> bool {
+        let Some(name) = self.find(name) else { return false };
+        let seen = self.observations.get_mut(&name).filter(|seen| seen.samples().is_some());
+        seen.map(change).is_some()
+    }
+
+    /// The statistic that is written `text`.
+    fn find(&self, text: &str) -> Option<Name> {
+        let (scope, counted) = names::split(text);
+        let from = Name { scope, counted: "" };
+        let of_scope = self.observations.range(from..).map(|(name, _)| *name);
+        of_scope.take_while(|name| name.scope == scope).find(|name| name.counted == counted)
+    }
+}
+
+fn samples_to_json(seen: &Observation) -> Option<Value> {
+    let list =
+        seen.samples()?.map(|sample| json!([shown(sample.value), time_stamp(sample.wall_us)]));
+    Some(list.collect())
+}
+
+/// A count as JSON. Numbers beyond 64 bits are shown as the largest that has them.
+pub(crate) fn shown(value: i128) -> Value {
+    match i64::try_from(value) {
+        Ok(value) => Value::from(value),
+        Err(_) if value < 0 => Value::from(i64::MIN),
+        Err(_) => Value::from(u64::try_from(value).unwrap_or(u64::MAX)),
+    }
+}

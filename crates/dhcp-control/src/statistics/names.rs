@@ -1,0 +1,208 @@
+//! Where a statistic belongs and what it is called.
+// Names after Kea's manual, appendix on statistics, and the lists that its servers start with.
+
+use core::fmt;
+
+use crate::family::IpVersion;
+
+/// What a statistic is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scope {
+    /// The whole server.
+    Global,
+    /// A subnet, by `id`.
+    Subnet(u32),
+    /// The address pools of a subnet that share a `pool-id`.
+    Pool(u32, u32),
+    /// The prefix pools of a subnet that share a `pool-id`.
+    PrefixPool(u32, u32),
+}
+
+/// A statistic's whole name: `subnet[1].pool[0].assigned-addresses`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name {
+    /// What it is of.
+    pub scope: Scope,
+    /// What is counted.
+    pub counted: &'static str,
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.scope {
+            Scope::Global => {}
+            Scope::Subnet(subnet) => write!(f, "subnet[{subnet}].")?,
+            Scope::Pool(subnet, pool) => write!(f, "subnet[{subnet}].pool[{pool}].")?,
+            Scope::PrefixPool(subnet, pool) => write!(f, "subnet[{subnet}].pd-pool[{pool}].")?,
+        }
+        f.write_str(self.counted)
+    }
+}
+
+/// Cuts a written name into its scope and what is counted; what does not begin like a scope is
+/// global as a whole.
+pub(super) fn split(text: &str) -> (Scope, &str) {
+    let Some((subnet, rest)) = numbered(text, "subnet") else {
+        return (Scope::Global, text);
+    };
+    if let Some((pool, counted)) = numbered(rest, "pool") {
+        return (Scope::Pool(subnet, pool), counted);
+    }
+    if let Some((pool, counted)) = numbered(rest, "pd-pool") {
+        return (Scope::PrefixPool(subnet, pool), counted);
+    }
+    (Scope::Subnet(subnet), rest)
+}
+
+/// `word[number].rest`, the number without leading zeros or signs.
+fn numbered<'a>(text: &'a str, word: &str) -> Option<(u32, &'a str)> {
+    let (digits, rest) = text.strip_prefix(word)?.strip_prefix('[')?.split_once("].")?;
+    let number: u32 = digits.parse().ok()?;
+    (number.to_string() == digits).then_some((number, rest))
+}
+
+/// How leases of one kind are called in statistics.
+#[derive(Debug)]
+pub(super) struct LeaseNames {
+    pub(super) total: &'static str,
+    pub(super) assigned: &'static str,
+    pub(super) cumulative: &'static str,
+}
+
+/// Names of v4 addresses.
+pub(super) const ADDRESSES: LeaseNames = LeaseNames {
+    total: "total-addresses",
+    assigned: "assigned-addresses",
+    cumulative: "cumulative-assigned-addresses",
+};
+/// Names of v6 addresses.
+pub(super) const NAS: LeaseNames = LeaseNames {
+    total: "total-nas",
+    assigned: "assigned-nas",
+    cumulative: "cumulative-assigned-nas",
+};
+/// Names of v6 prefixes.
+pub(super) const PDS: LeaseNames = LeaseNames {
+    total: "total-pds",
+    assigned: "assigned-pds",
+    cumulative: "cumulative-assigned-pds",
+};
+
+/// Names that a server of `version` always shows, with 0 where nothing was counted.
+#[must_use]
+pub fn always_shown(version: IpVersion) -> &'static [&'static str] {
+    match version {
+        IpVersion::V4 => &SERVER_4,
+        IpVersion::V6 => &SERVER_6,
+    }
+}
+
+/// Names that a subnet always shows beside those of its leases.
+pub(super) fn always_shown_of_subnets(version: IpVersion) -> &'static [&'static str] {
+    match version {
+        IpVersion::V4 => &["v4-lease-reuses", "v4-reservation-conflicts"],
+        IpVersion::V6 => &["v6-ia-na-lease-reuses", "v6-ia-pd-lease-reuses"],
+    }
+}
+
+const SERVER_4: [&str; 35] = [
+    "pkt4-received",
+    "pkt4-discover-received",
+    "pkt4-offer-received",
+    "pkt4-request-received",
+    "pkt4-ack-received",
+    "pkt4-nak-received",
+    "pkt4-release-received",
+    "pkt4-decline-received",
+    "pkt4-inform-received",
+    "pkt4-lease-query-received",
+    "pkt4-unknown-received",
+    "pkt4-sent",
+    "pkt4-offer-sent",
+    "pkt4-ack-sent",
+    "pkt4-nak-sent",
+    "pkt4-lease-query-response-unassigned-sent",
+    "pkt4-lease-query-response-unknown-sent",
+    "pkt4-lease-query-response-active-sent",
+    "pkt4-service-disabled",
+    "pkt4-parse-failed",
+    "pkt4-queue-full",
+    "pkt4-duplicate",
+    "pkt4-rfc-violation",
+    "pkt4-admin-filtered",
+    "pkt4-not-for-us",
+    "pkt4-processing-failed",
+    "pkt4-limit-exceeded",
+    "pkt4-receive-drop",
+    "v4-allocation-fail",
+    "v4-allocation-fail-shared-network",
+    "v4-allocation-fail-subnet",
+    "v4-allocation-fail-no-pools",
+    "v4-allocation-fail-classes",
+    "v4-reservation-conflicts",
+    "v4-lease-reuses",
+];
+
+const SERVER_6: [&str; 39] = [
+    "pkt6-received",
+    "pkt6-solicit-received",
+    "pkt6-advertise-received",
+    "pkt6-request-received",
+    "pkt6-reply-received",
+    "pkt6-renew-received",
+    "pkt6-rebind-received",
+    "pkt6-decline-received",
+    "pkt6-release-received",
+    "pkt6-infrequest-received",
+    "pkt6-lease-query-received",
+    "pkt6-dhcpv4-query-received",
+    "pkt6-dhcpv4-response-received",
+    "pkt6-addr-reg-inform-received",
+    "pkt6-addr-reg-reply-received",
+    "pkt6-unknown-received",
+    "pkt6-sent",
+    "pkt6-advertise-sent",
+    "pkt6-reply-sent",
+    "pkt6-lease-query-reply-sent",
+    "pkt6-dhcpv4-response-sent",
+    "pkt6-addr-reg-reply-sent",
+    "pkt6-service-disabled",
+    "pkt6-parse-failed",
+    "pkt6-queue-full",
+    "pkt6-duplicate",
+    "pkt6-rfc-violation",
+    "pkt6-admin-filtered",
+    "pkt6-not-for-us",
+    "pkt6-processing-failed",
+    "pkt6-limit-exceeded",
+    "pkt6-receive-drop",
+    "v6-allocation-fail",
+    "v6-allocation-fail-shared-network",
+    "v6-allocation-fail-subnet",
+    "v6-allocation-fail-no-pools",
+    "v6-allocation-fail-classes",
+    "v6-ia-na-lease-reuses",
+    "v6-ia-pd-lease-reuses",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_written_name_is_cut_at_its_scope() {
+        for (text, expected) in [
+            ("pkt4-received", (Scope::Global, "pkt4-received")),
+            ("subnet[7].total-nas", (Scope::Subnet(7), "total-nas")),
+            ("subnet[7].pool[0].total-nas", (Scope::Pool(7, 0), "total-nas")),
+            ("subnet[7].pd-pool[3].total-pds", (Scope::PrefixPool(7, 3), "total-pds")),
+            ("subnet[07].total-nas", (Scope::Global, "subnet[07].total-nas")),
+            ("subnet[+7].total-nas", (Scope::Global, "subnet[+7].total-nas")),
+            ("subnet[7]", (Scope::Global, "subnet[7]")),
+        ] {
+            assert_eq!(split(text), expected, "{text}");
+        }
+        let name = Name { scope: Scope::PrefixPool(7, 3), counted: "total-pds" };
+        assert_eq!(name.to_string(), "subnet[7].pd-pool[3].total-pds");
+    }
+}
