@@ -1,9 +1,11 @@
 //! The texts of one parse, places in them, and the problems found so far.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::problem::{Problem, Severity};
+use crate::shared::InactiveFeature;
+use crate::shared::inactive::Feature;
 
 /// Widest excerpt shown of a line, in characters: generated files are often one line.
 const EXCERPT_WIDTH: usize = 96;
@@ -114,6 +116,8 @@ pub(crate) struct Findings {
     // A set, because a bad global value is found again by every subnet that inherits it.
     set: BTreeSet<Finding>,
     errors: usize,
+    /// What is configured and not done, by name, with the place that stands first.
+    inactive: BTreeMap<&'static str, (At, &'static Feature)>,
 }
 
 impl Findings {
@@ -159,12 +163,32 @@ impl Findings {
         self.push(Severity::Warning, at, message.into(), Help::Text(help.into()));
     }
 
+    /// Notes that `at` asks for something that this version does not do. However many places ask,
+    /// the operator is told once.
+    pub(crate) fn inactive(&mut self, at: At, feature: &'static Feature) {
+        let first = self.inactive.entry(feature.name).or_insert((at, feature));
+        first.0 = first.0.min(at);
+    }
+
+    /// What is configured and not done, ordered by name.
+    pub(crate) fn inactive_features(&self) -> Vec<InactiveFeature> {
+        self.inactive.values().map(|(_, feature)| feature.value()).collect()
+    }
+
+    /// How many errors there are so far.
+    pub(crate) fn errors(&self) -> usize {
+        self.errors
+    }
+
     pub(crate) fn has_errors(&self) -> bool {
         self.errors > 0
     }
 
     /// The problems in the order of their places.
-    pub(crate) fn into_problems(self, sources: &Sources) -> Vec<Problem> {
+    pub(crate) fn into_problems(mut self, sources: &Sources) -> Vec<Problem> {
+        for (at, feature) in core::mem::take(&mut self.inactive).into_values() {
+            self.warn_help(at, feature.message(), feature.help());
+        }
         let problem = |finding: Finding| {
             let (line, column) = sources.line_and_column(finding.at);
             let (excerpt, caret) = sources.excerpt(finding.at);

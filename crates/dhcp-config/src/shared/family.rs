@@ -4,6 +4,7 @@ use core::fmt::Display;
 
 use super::options::{Definition, Field};
 use super::other_keys::Keys;
+use super::reservations::IdentifierKind;
 use super::terms::TeeTimes;
 use crate::address::Address;
 
@@ -38,6 +39,8 @@ pub(crate) trait Family: Sized + 'static {
 
     /// What it does about T1 and T2.
     const TEE_TIMES: TeeTimes;
+    /// Kinds of host identifiers that its clients can be told by.
+    const HOST_IDENTIFIERS: &'static [IdentifierKind];
     /// Flags of `compatibility`.
     const COMPATIBILITY: &'static [&'static str];
 

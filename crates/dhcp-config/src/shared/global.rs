@@ -1,14 +1,22 @@
 //! The top of the file, and the global keys that both servers have.
 
+use super::control::ControlSocket;
 use super::family::Family;
-use super::types::{ExpiredLeases, GodwitSettings, LeaseChecks, LeaseDatabase, Logger};
-use super::{database, godwit, loggers};
-use crate::fields::{Fields, U32, wrong_kind};
-use crate::json::{Kind, Value};
+use super::hooks::{self, Hooks};
+use super::reservations::IdentifierKind;
+use super::types::{
+    ExpiredLeases, ExtendedInfoChecks, GodwitSettings, LeaseChecks, LeaseDatabase, Logger,
+};
+use super::{database, godwit, inactive, loggers, names, policy, sockets};
+use crate::fields::Fields;
+use crate::json::Value;
 use crate::source::Findings;
 
 /// How long Kea sets a declined address aside unless told otherwise.
 const DEFAULT_PROBATION_S: u32 = 86_400;
+
+/// How many samples of a statistic Kea keeps unless told otherwise.
+const DEFAULT_SAMPLE_COUNT: u32 = 20;
 
 /// Keys at the top of the file, one for each server.
 const SERVERS: [&str; 5] = ["Dhcp4", "Dhcp6", "DhcpDdns", "Control-agent", "Netconf"];
@@ -21,8 +29,27 @@ pub(crate) struct Common {
     pub(crate) decline_probation_period_s: u32,
     pub(crate) loggers: Vec<Logger>,
     pub(crate) lease_checks: LeaseChecks,
+    pub(crate) extended_info_checks: ExtendedInfoChecks,
+    pub(crate) server_tag: String,
+    pub(crate) control_sockets: Vec<ControlSocket>,
+    pub(crate) hooks: Hooks,
+    pub(crate) hosts: Hosts,
+    pub(crate) samples: Samples,
     /// The flags of [`Family::COMPATIBILITY`], in its order.
     pub(crate) compatibility: Vec<bool>,
+}
+
+/// How reservations are looked up.
+pub(crate) struct Hosts {
+    pub(crate) identifiers: Vec<IdentifierKind>,
+    pub(crate) early_global_lookup: bool,
+    pub(crate) ip_unique: bool,
+}
+
+/// `statistic-default-sample-count` and `statistic-default-sample-age`.
+pub(crate) struct Samples {
+    pub(crate) count: u32,
+    pub(crate) age_s: u32,
 }
 
 /// The map of the server in a whole document; `None` when it has no usable one.
@@ -62,11 +89,19 @@ pub(crate) fn common<F: Family>(fields: &mut Fields<'_>, findings: &mut Findings
     let probation = fields.u32("decline-probation-period", findings);
     let loggers = fields.list("loggers", findings).iter();
     let loggers = loggers.filter_map(|item| loggers::logger::<F>(item, findings)).collect();
-    let lease_checks = sanity_checks(fields, findings);
+    let (lease_checks, extended_info_checks) = sanity_checks(fields, findings);
     let compatibility = compatibility(F::COMPATIBILITY, fields, findings);
-    control_sockets(fields, findings);
-    multi_threading::<F>(fields, findings);
-    dhcp_ddns(fields, findings);
+    let server_tag = fields.text("server-tag", findings).map_or("", |tag| tag.value).to_owned();
+    other_databases::<F>(fields, findings);
+    machinery::<F>(fields, findings);
+    if let Some(entry) = fields.take("dhcp-ddns") {
+        names::dhcp_ddns::<F>(&entry.value, findings);
+    }
+    if let Some(port) = fields.integer("dhcp4o6-port", 0..=65_535, findings)
+        && port.value != 0
+    {
+        findings.inactive(port.at, &inactive::DHCP4O6);
+    }
     Common {
         godwit,
         lease_database: database.unwrap_or_default(),
@@ -74,11 +109,59 @@ pub(crate) fn common<F: Family>(fields: &mut Fields<'_>, findings: &mut Findings
         decline_probation_period_s: probation.map_or(DEFAULT_PROBATION_S, |period| period.value),
         loggers,
         lease_checks,
+        extended_info_checks,
+        server_tag,
+        control_sockets: sockets::read::<F>(fields, findings),
+        hooks: hooks::read::<F>(fields, findings),
+        hosts: hosts::<F>(fields, findings),
+        samples: samples(fields, findings),
         compatibility,
     }
 }
 
-fn sanity_checks(fields: &mut Fields<'_>, findings: &mut Findings) -> LeaseChecks {
+fn hosts<F: Family>(fields: &mut Fields<'_>, findings: &mut Findings) -> Hosts {
+    let early = fields.boolean("early-global-reservations-lookup", findings);
+    let unique = fields.boolean("ip-reservations-unique", findings);
+    // Looking them up first is the only order here.
+    fields.boolean("reservations-lookup-first", findings);
+    Hosts {
+        identifiers: policy::host_identifiers::<F>(fields, findings),
+        early_global_lookup: early.is_some_and(|placed| placed.value),
+        ip_unique: unique.is_none_or(|placed| placed.value),
+    }
+}
+
+fn samples(fields: &mut Fields<'_>, findings: &mut Findings) -> Samples {
+    let count = fields.u32("statistic-default-sample-count", findings);
+    let age = fields.u32("statistic-default-sample-age", findings);
+    Samples {
+        count: count.map_or(DEFAULT_SAMPLE_COUNT, |placed| placed.value),
+        age_s: age.map_or(0, |placed| placed.value),
+    }
+}
+
+fn other_databases<F: Family>(fields: &mut Fields<'_>, findings: &mut Findings) {
+    let single = fields.take("hosts-database");
+    let several = fields.take("hosts-databases");
+    if let (Some(single), Some(several)) = (single, several) {
+        let message = "`hosts-database` is the older form of `hosts-databases`";
+        findings.error_seen(single.at, message, "the other is at", several.at);
+    }
+    if let Some(single) = single {
+        database::hosts_database::<F>(&single.value, findings);
+    }
+    for item in fields.list("hosts-databases", findings) {
+        database::hosts_database::<F>(item, findings);
+    }
+    if let Some(entry) = fields.take("config-control") {
+        database::config_control::<F>(&entry.value, findings);
+    }
+}
+
+fn sanity_checks(
+    fields: &mut Fields<'_>,
+    findings: &mut Findings,
+) -> (LeaseChecks, ExtendedInfoChecks) {
     let checks = [
         ("none", LeaseChecks::None),
         ("warn", LeaseChecks::Warn),
@@ -86,16 +169,19 @@ fn sanity_checks(fields: &mut Fields<'_>, findings: &mut Findings) -> LeaseCheck
         ("fix-del", LeaseChecks::FixDel),
         ("del", LeaseChecks::Del),
     ];
-    let Some(entry) = fields.take("sanity-checks") else { return LeaseChecks::default() };
-    let Some(mut fields) = Fields::of(&entry.value, "`sanity-checks`", findings) else {
-        return LeaseChecks::default();
-    };
+    let entry = fields.take("sanity-checks");
+    let fields = entry.and_then(|entry| Fields::of(&entry.value, "`sanity-checks`", findings));
+    let Some(mut fields) = fields else { return Default::default() };
     let lease_checks = fields.word("lease-checks", &checks, false, findings);
-    // Extended information is not stored, so there is nothing to check.
-    let levels = [("none", ()), ("fix", ()), ("strict", ()), ("pedantic", ())];
-    fields.word("extended-info-checks", &levels, false, findings);
+    let levels = [
+        ("none", ExtendedInfoChecks::None),
+        ("fix", ExtendedInfoChecks::Fix),
+        ("strict", ExtendedInfoChecks::Strict),
+        ("pedantic", ExtendedInfoChecks::Pedantic),
+    ];
+    let extended = fields.word("extended-info-checks", &levels, false, findings);
     fields.finish(findings);
-    lease_checks.unwrap_or_default()
+    (lease_checks.unwrap_or_default(), extended.unwrap_or_default())
 }
 
 /// The flags of `compatibility` under their names.
@@ -112,72 +198,34 @@ fn compatibility(
     for (&key, flag) in names.iter().zip(&mut flags) {
         if let Some(placed) = fields.boolean(key, findings) {
             *flag = placed.value;
-            if placed.value {
-                let message = format!("`{key}` has no effect in this version of godwit");
-                findings.warn(placed.at, message);
-            }
         }
     }
     fields.finish(findings);
     flags
 }
 
-/// `control-sockets`, and the single `control-socket` of Kea before 3.
-fn control_sockets(fields: &mut Fields<'_>, findings: &mut Findings) {
-    for key in ["control-socket", "control-sockets"] {
-        let Some(entry) = fields.take(key) else { continue };
-        match &entry.value.kind {
-            Kind::List(items) if items.is_empty() => {}
-            Kind::Map(_) | Kind::List(_) => findings.warn_help(
-                entry.at,
-                format!("`{key}`: this version of godwit has no control channel"),
-                "no socket is opened",
-            ),
-            kind => {
-                let expected = if key == "control-socket" { "a map" } else { "a list" };
-                wrong_kind::<()>(entry.value.at, key, expected, kind, findings);
-            }
-        }
+/// Keys that steer threads and queues of Kea: shards do that work here, so they are checked only.
+fn machinery<F: Family>(fields: &mut Fields<'_>, findings: &mut Findings) {
+    const SIZE: core::ops::RangeInclusive<i64> = 0..=65_535;
+    fields.u32("parked-packet-limit", findings);
+    let queue = fields.take("dhcp-queue-control");
+    if let Some(mut fields) =
+        queue.and_then(|entry| Fields::of(&entry.value, "`dhcp-queue-control`", findings))
+    {
+        fields.boolean("enable-queue", findings);
+        fields.text("queue-type", findings);
+        fields.integer("capacity", 0..=i64::MAX, findings);
+        // Other keys are between Kea and the kind of queue.
+        godwit::refuse_inside::<F>(fields.context(findings), findings);
     }
-}
-
-/// `multi-threading`: shards do that work, so its values are checked and not used.
-fn multi_threading<F: Family>(fields: &mut Fields<'_>, findings: &mut Findings) {
-    let Some(entry) = fields.take("multi-threading") else { return };
-    let Some(mut fields) = Fields::of(&entry.value, "`multi-threading`", findings) else { return };
-    fields.boolean("enable-multi-threading", findings);
-    fields.integer("thread-pool-size", U32, findings);
-    fields.integer("packet-queue-size", U32, findings);
-    godwit::refuse_inside::<F>(fields.context(findings), findings);
-    fields.finish(findings);
-}
-
-/// `dhcp-ddns`: accepted while it is off.
-fn dhcp_ddns(fields: &mut Fields<'_>, findings: &mut Findings) {
-    const KEYS: [&str; 13] = [
-        "server-ip",
-        "server-port",
-        "sender-ip",
-        "sender-port",
-        "max-queue-size",
-        "ncr-protocol",
-        "ncr-format",
-        "override-no-update",
-        "override-client-update",
-        "replace-client-name",
-        "generated-prefix",
-        "qualifying-suffix",
-        "hostname-char-set",
-    ];
-    let Some(entry) = fields.take("dhcp-ddns") else { return };
-    let Some(mut fields) = Fields::of(&entry.value, "`dhcp-ddns`", findings) else { return };
-    if let Some(enable) = fields.boolean("enable-updates", findings).filter(|enable| enable.value) {
-        let message = "dynamic DNS updates are not supported by this version of godwit";
-        findings.error_help(enable.at, message, "`\"enable-updates\": false` is accepted");
+    let threads = fields.take("multi-threading");
+    if let Some(mut fields) =
+        threads.and_then(|entry| Fields::of(&entry.value, "`multi-threading`", findings))
+    {
+        fields.boolean("enable-multi-threading", findings);
+        fields.integer("thread-pool-size", SIZE, findings);
+        fields.integer("packet-queue-size", SIZE, findings);
+        godwit::refuse_inside::<F>(fields.context(findings), findings);
+        fields.finish(findings);
     }
-    for key in KEYS {
-        fields.take(key);
-    }
-    fields.context(findings);
-    fields.finish(findings);
 }

@@ -6,7 +6,7 @@ use super::ClassGuards;
 use super::family::Family;
 use super::options::{self, OptionData, with_outer_flags};
 use super::types::Pool;
-use super::{godwit, other_keys};
+use super::{godwit, names, other_keys};
 use crate::address::{Address, first_of, is_everything, last_of, prefix};
 use crate::fields::Fields;
 use crate::json::Value;
@@ -125,6 +125,7 @@ fn pool<F: Family>(item: &Value, findings: &mut Findings) -> Option<Placed<PoolO
     }
     let pool_id = fields.u32("pool-id", findings).map_or(0, |id| id.value);
     let options = options::list::<F>(&mut fields, findings);
+    names::check(&mut fields, findings);
     godwit::refuse_inside::<F>(fields.context(findings), findings);
     other_keys::finish(fields, other_keys::POOL, F::ELSEWHERE, findings);
     let text = text?;

@@ -48,6 +48,9 @@ pub(crate) trait Scoped: Family {
         findings: &mut Findings,
     ) -> Option<Placed<Vec<u8>>>;
 
+    /// Checks the keys of a subnet that no other scope and no other family has.
+    fn check_own_keys(fields: &mut Fields<'_>, findings: &mut Findings);
+
     /// Reads the pools of prefixes; adds their addresses to `ranges`.
     fn read_delegated(
         items: &[Value],
@@ -160,6 +163,7 @@ impl<'f, F: Scoped> Subnets<'f, F> {
         let link = Link::read::<F>(&mut fields, self.findings);
         let pool_items = fields.list("pools", self.findings);
         let delegated_items = F::delegated_items(&mut fields, self.findings);
+        F::check_own_keys(&mut fields, self.findings);
         godwit::refuse_inside::<F>(fields.context(self.findings), self.findings);
         other_keys::finish(fields, F::SUBNET_KEYS, F::ELSEWHERE, self.findings);
 

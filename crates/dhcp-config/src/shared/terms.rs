@@ -2,7 +2,9 @@
 //! subnet.
 
 use super::family::Family;
+use super::names;
 use super::options::{self, OptionData};
+use super::policy::Policy;
 use super::types::Lifetime;
 use crate::fields::Fields;
 use crate::source::{Findings, Placed};
@@ -113,6 +115,7 @@ pub(crate) struct Terms<C> {
     pub(crate) t2_percent: Option<Placed<f64>>,
     pub(crate) cache_threshold: Option<Placed<f64>>,
     pub(crate) cache_max_age: Option<Placed<u32>>,
+    pub(crate) policy: Policy,
     pub(crate) options: Vec<OptionData<C>>,
 }
 
@@ -134,6 +137,7 @@ impl<C: Copy + Ord> Terms<C> {
         fields: &mut Fields<'_>,
         findings: &mut Findings,
     ) -> Self {
+        names::check(fields, findings);
         let cache_threshold = fields.float("cache-threshold", findings).filter(|placed| {
             let good = (0.0..1.0).contains(&placed.value);
             if !good {
@@ -152,6 +156,7 @@ impl<C: Copy + Ord> Terms<C> {
             t2_percent: fields.float("t2-percent", findings),
             cache_threshold,
             cache_max_age: fields.u32("cache-max-age", findings),
+            policy: Policy::read(fields, findings),
             options: options::list::<F>(fields, findings),
         }
     }
@@ -167,6 +172,7 @@ impl<C: Copy + Ord> Terms<C> {
             t2_percent: self.t2_percent.or(outer.t2_percent),
             cache_threshold: self.cache_threshold.or(outer.cache_threshold),
             cache_max_age: self.cache_max_age.or(outer.cache_max_age),
+            policy: self.policy.inside(&outer.policy),
             options: options::merge(self.options, &outer.options),
         }
     }

@@ -51,7 +51,7 @@ pub enum InterfaceSelection<A = Ipv4Addr> {
 pub struct LeaseDatabase {
     /// The kind of store.
     pub kind: LeaseDatabaseKind,
-    /// Path of the lease file; the server's default when `None`.
+    /// Path of the lease file of a memfile; the server's default when `None`.
     pub name: Option<String>,
     /// Whether leases are written to disk at all. Default true.
     pub persist: bool,
@@ -81,6 +81,22 @@ impl Default for LeaseDatabase {
 pub enum LeaseDatabaseKind {
     /// Leases in memory, changes appended to a CSV file.
     Memfile,
+    /// A MySQL or MariaDB database: not active, [`InactiveFeature`](super::InactiveFeature).
+    Mysql,
+    /// A PostgreSQL database: likewise.
+    Postgresql,
+}
+
+impl LeaseDatabaseKind {
+    /// The word in the configuration.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Memfile => "memfile",
+            Self::Mysql => "mysql",
+            Self::Postgresql => "postgresql",
+        }
+    }
 }
 
 /// `on-fail`.
@@ -138,6 +154,20 @@ pub enum LeaseChecks {
     FixDel,
     /// Drop them.
     Del,
+}
+
+/// `sanity-checks.extended-info-checks`: what relay agents said, as leases of older files keep it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ExtendedInfoChecks {
+    /// Keep it as it is.
+    None,
+    /// Bring it into the present form.
+    #[default]
+    Fix,
+    /// Likewise, and drop what is inconsistent.
+    Strict,
+    /// Likewise, and drop what has anything unexpected.
+    Pedantic,
 }
 
 /// One of `loggers`.

@@ -4,6 +4,7 @@ use core::net::Ipv4Addr;
 
 use super::options::definitions::{DEFINITIONS, set_by_server};
 use super::other_keys;
+use crate::shared::IdentifierKind;
 use crate::shared::family::Family;
 use crate::shared::options::{Definition, Field};
 use crate::shared::other_keys::Keys;
@@ -33,6 +34,13 @@ impl Family for V4 {
         on_tie: "`renew-timer` is left out of replies",
         on_late: "it is left out of replies",
     };
+    const HOST_IDENTIFIERS: &'static [IdentifierKind] = &[
+        IdentifierKind::HardwareAddress,
+        IdentifierKind::Duid,
+        IdentifierKind::CircuitId,
+        IdentifierKind::ClientId,
+        IdentifierKind::FlexId,
+    ];
     const COMPATIBILITY: &'static [&'static str] = &[
         "lenient-option-parsing",
         "ignore-dhcp-server-identifier",

@@ -5,7 +5,7 @@ use super::{V4, interfaces, other_keys, scope::Scope};
 use crate::fields::Fields;
 use crate::json::Value;
 use crate::shared::subnets::{Scoped, Subnets};
-use crate::shared::{FlexId, ReservationModes, family::Family, global};
+use crate::shared::{family::Family, global};
 use crate::source::Findings;
 
 /// Reads a whole document; `None` when it has no usable `Dhcp4`.
@@ -21,6 +21,7 @@ fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp4 {
     let interfaces = fields.take("interfaces-config");
     let interfaces = interfaces.map(|entry| interfaces::read(entry, findings));
     let echo_client_id = fields.boolean("echo-client-id", findings);
+    let stash_agent_options = fields.boolean("stash-agent-options", findings);
     let networks = fields.list("shared-networks", findings);
     let subnets = fields.list(V4::SUBNETS, findings);
     crate::shared::other_keys::finish(fields, other_keys::GLOBAL, V4::ELSEWHERE, findings);
@@ -36,6 +37,7 @@ fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp4 {
         unreachable!("one flag for each name")
     };
     let Scope { authoritative, terms, .. } = scope;
+    let reservation_modes = terms.policy.reservation_modes();
     Dhcp4 {
         subnets,
         networks,
@@ -57,16 +59,18 @@ fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp4 {
         loggers: common.loggers,
         client_classes: Vec::new(),
         reservations: Vec::new(),
-        reservation_modes: ReservationModes::default(),
-        host_identifiers: Vec::new(),
-        early_global_reservations_lookup: false,
-        ip_reservations_unique: true,
-        control_sockets: Vec::new(),
-        hooks: Vec::new(),
-        flex_id: FlexId::default(),
-        statistic_sample_count: 20,
-        statistic_sample_age_s: 0,
-        inactive: Vec::new(),
-        stash_agent_options: false,
+        reservation_modes,
+        host_identifiers: common.hosts.identifiers,
+        early_global_reservations_lookup: common.hosts.early_global_lookup,
+        ip_reservations_unique: common.hosts.ip_unique,
+        control_sockets: common.control_sockets,
+        hooks: common.hooks.active,
+        flex_id: common.hooks.flex_id,
+        statistic_sample_count: common.samples.count,
+        statistic_sample_age_s: common.samples.age_s,
+        server_tag: common.server_tag,
+        extended_info_checks: common.extended_info_checks,
+        inactive: findings.inactive_features(),
+        stash_agent_options: stash_agent_options.is_some_and(|stash| stash.value),
     }
 }

@@ -1,23 +1,13 @@
 //! Keys of DHCPv4 alone that Kea knows and this version does not act on.
 
-use crate::shared::other_keys::{
-    CLASSES, GLOBAL_ONLY, Idle::Bool, Idle::Empty, Keys, NAMES, NETWORKS, Rule::Refuse,
-};
-
-const SUBNET_ONLY: Keys = &[
-    ("4o6-interface", Refuse(Empty)),
-    ("4o6-interface-id", Refuse(Empty)),
-    ("4o6-subnet", Refuse(Empty)),
-    ("reservations", Refuse(Empty)),
-];
+use crate::shared::other_keys::{CLASSES, GLOBAL_ONLY, Keys};
 
 /// The other keys of the global scope.
-pub(super) const GLOBAL: &[Keys] =
-    &[NAMES, NETWORKS, GLOBAL_ONLY, &[("stash-agent-options", Refuse(Bool(false)))]];
+pub(super) const GLOBAL: &[Keys] = &[GLOBAL_ONLY];
 /// The other keys of a shared network.
-pub(super) const NETWORK: &[Keys] = &[NAMES, NETWORKS, CLASSES];
+pub(super) const NETWORK: &[Keys] = &[CLASSES];
 /// The other keys of a subnet.
-pub(super) const SUBNET: &[Keys] = &[NAMES, NETWORKS, CLASSES, SUBNET_ONLY];
+pub(super) const SUBNET: &[Keys] = &[CLASSES, &["reservations"]];
 
 /// Keys that are right elsewhere, and where.
 pub(super) const ELSEWHERE: &[(&str, &str)] = &[

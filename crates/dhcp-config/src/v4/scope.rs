@@ -1,9 +1,10 @@
 //! Parameters that inner scopes inherit: global, shared network, subnet.
 
-use core::net::Ipv4Addr;
+use core::net::{Ipv4Addr, Ipv6Addr};
 
 use super::V4;
 use super::types::{Network4, Subnet4};
+use crate::address::prefix;
 use crate::fields::Fields;
 use crate::json::Value;
 use crate::shared::networks::Link;
@@ -11,7 +12,7 @@ use crate::shared::options::OptionData;
 use crate::shared::pools::{Around, PlacedRange};
 use crate::shared::subnets::{Place, Scoped};
 use crate::shared::terms::{Bounded, Terms};
-use crate::shared::{Allocator, ClassGuards, ReservationModes};
+use crate::shared::{ClassGuards, inactive};
 use crate::source::{Findings, Placed};
 
 /// Longest `server-hostname`: the field less its final zero (RFC 2131 §2).
@@ -86,6 +87,23 @@ impl Scoped for V4 {
         None
     }
 
+    /// `4o6-...`: which DHCPv4-query messages belong here (RFC 7341).
+    fn check_own_keys(fields: &mut Fields<'_>, findings: &mut Findings) {
+        let interface = fields.text("4o6-interface", findings);
+        let interface = interface.filter(|text| !text.value.is_empty()).map(|text| text.at);
+        let id = fields.octets("4o6-interface-id", findings);
+        let id = id.filter(|id| !id.value.is_empty()).map(|id| id.at);
+        let subnet = fields.text("4o6-subnet", findings).filter(|text| !text.value.is_empty());
+        if let Some(text) = subnet.filter(|text| prefix::<Ipv6Addr>(text.value).is_none()) {
+            let message = format!("`4o6-subnet`: `{}` is not an IPv6 prefix", text.value);
+            findings.error_help(text.at, message, "write it as `2001:db8::/32`");
+        }
+        let subnet = subnet.filter(|text| prefix::<Ipv6Addr>(text.value).is_some());
+        for at in [interface, id, subnet.map(|text| text.at)].into_iter().flatten() {
+            findings.inactive(at, &inactive::DHCP4O6);
+        }
+    }
+
     fn read_delegated(
         _: &[Value],
         _: &Around<'_, Self>,
@@ -113,6 +131,7 @@ impl Scoped for V4 {
     fn subnet(place: Place<Self>, scope: Scope, own: Own, findings: &mut Findings) -> Subnet4 {
         let valid_lifetime = scope.terms.valid.valid_lifetime(own.valid, findings);
         let times = scope.terms.times::<Self>(valid_lifetime, findings);
+        let policy = scope.terms.policy;
         let value = |placed: Option<Placed<bool>>, default| placed.map_or(default, |p| p.value);
         Subnet4 {
             id: place.id,
@@ -138,10 +157,10 @@ impl Scoped for V4 {
             options: scope.terms.options,
             guards: ClassGuards::default(),
             reservations: Vec::new(),
-            reservation_modes: ReservationModes::default(),
-            allocator: Allocator::default(),
-            adaptive_lease_time_threshold: 1.0,
-            store_extended_info: false,
+            reservation_modes: policy.reservation_modes(),
+            allocator: policy.allocator(),
+            adaptive_lease_time_threshold: policy.adaptive_threshold(),
+            store_extended_info: policy.store_extended_info(),
         }
     }
 

@@ -4,9 +4,9 @@ use core::net::Ipv4Addr;
 
 use super::options::OptionData;
 use crate::shared::{
-    Allocator, ClassGuards, ClientClass, ControlSocket, ExpiredLeases, FlexId, GodwitSettings,
-    Hook, IdentifierKind, InactiveFeature, InterfaceSelection, LeaseChecks, LeaseDatabase,
-    Lifetime, Logger, Pool, Reservation, ReservationModes,
+    Allocator, ClassGuards, ClientClass, ControlSocket, ExpiredLeases, ExtendedInfoChecks, FlexId,
+    GodwitSettings, Hook, IdentifierKind, InactiveFeature, InterfaceSelection, LeaseChecks,
+    LeaseDatabase, Lifetime, Logger, Pool, Reservation, ReservationModes,
 };
 
 /// A range of addresses to give leases from.
@@ -95,7 +95,11 @@ pub struct Dhcp4 {
     pub statistic_sample_count: u32,
     /// `statistic-default-sample-age`, in seconds; 0 (the default) is no limit.
     pub statistic_sample_age_s: u32,
-    /// What is configured and not done.
+    /// `server-tag`: the server's name in configuration databases; empty when not set.
+    pub server_tag: String,
+    /// What to do with what relay agents said, in leases that are loaded.
+    pub extended_info_checks: ExtendedInfoChecks,
+    /// What is configured and not done, ordered by name.
     pub inactive: Vec<InactiveFeature>,
     /// Whether a client that renews without its relay agent is treated by what the agent said
     /// before: `stash-agent-options`. Default false.

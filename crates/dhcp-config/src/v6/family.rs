@@ -4,6 +4,7 @@ use core::net::Ipv6Addr;
 
 use super::options::definitions::{DEFINITIONS, set_by_server};
 use super::other_keys;
+use crate::shared::IdentifierKind;
 use crate::shared::family::Family;
 use crate::shared::options::{Definition, Field};
 use crate::shared::other_keys::Keys;
@@ -33,6 +34,8 @@ impl Family for V6 {
         on_tie: "`renew-timer` is sent as 0, which leaves it to the client",
         on_late: "leases end before their clients extend them",
     };
+    const HOST_IDENTIFIERS: &'static [IdentifierKind] =
+        &[IdentifierKind::HardwareAddress, IdentifierKind::Duid, IdentifierKind::FlexId];
     const COMPATIBILITY: &'static [&'static str] = &["lenient-option-parsing"];
     const NETWORK_KEYS: &'static [Keys] = other_keys::NETWORK;
     const SUBNET_KEYS: &'static [Keys] = other_keys::SUBNET;

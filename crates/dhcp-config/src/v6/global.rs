@@ -2,33 +2,32 @@
 
 use super::options::definitions;
 use super::scope::Scope;
-use super::types::{Dhcp6, InterfacesConfig6};
+use super::types::{Dhcp6, InterfacesConfig6, MacSource};
 use super::{V6, other_keys, server_id};
 use crate::fields::{Fields, text_of};
 use crate::json::{Kind, Value};
 use crate::shared::family::Family;
+use crate::shared::global;
 use crate::shared::interfaces::Listening;
 use crate::shared::subnets::{Scoped, Subnets};
-use crate::shared::{FlexId, ReservationModes, global};
 use crate::source::Findings;
 
 /// The option that relays may always supply (RFC 6440).
 const ERP_LOCAL_DOMAIN_NAME: u16 = 65;
 
-/// Where Kea finds hardware addresses.
-const MAC_SOURCES: [&str; 12] = [
-    "any",
-    "raw",
-    "duid",
-    "ipv6-link-local",
-    "client-link-addr-option",
-    "rfc6939",
-    "remote-id",
-    "rfc4649",
-    "subscriber-id",
-    "rfc4580",
-    "docsis-cmts",
-    "docsis-modem",
+/// Where Kea finds hardware addresses. `any` stands for all, in this order.
+const MAC_SOURCES: [(&str, MacSource); 11] = [
+    ("raw", MacSource::Raw),
+    ("client-link-addr-option", MacSource::ClientLinkAddress),
+    ("rfc6939", MacSource::ClientLinkAddress),
+    ("duid", MacSource::Duid),
+    ("ipv6-link-local", MacSource::Ipv6LinkLocal),
+    ("remote-id", MacSource::RemoteId),
+    ("rfc4649", MacSource::RemoteId),
+    ("subscriber-id", MacSource::SubscriberId),
+    ("rfc4580", MacSource::SubscriberId),
+    ("docsis-cmts", MacSource::DocsisCmts),
+    ("docsis-modem", MacSource::DocsisModem),
 ];
 
 /// Reads a whole document; `None` when it has no usable `Dhcp6`.
@@ -45,7 +44,8 @@ fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp6 {
     let server_id = fields.take("server-id");
     let server_id = server_id.map(|entry| server_id::read(&entry.value, findings));
     let relay_supplied_options = relay_supplied_options(&mut fields, findings);
-    mac_sources(&mut fields, findings);
+    let mac_sources = mac_sources(&mut fields, findings);
+    let allow_registration = fields.boolean("allow-address-registration", findings);
     let data_directory = fields.text("data-directory", findings);
     let data_directory = data_directory.filter(|folder| !folder.value.is_empty());
     let networks = fields.list("shared-networks", findings);
@@ -59,6 +59,7 @@ fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp6 {
         interfaces,
         lease_database: common.lease_database,
         godwit: common.godwit,
+        reservation_modes: scope.terms.policy.reservation_modes(),
         options: scope.terms.options,
         server_id: server_id.unwrap_or_default(),
         relay_supplied_options,
@@ -69,18 +70,19 @@ fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp6 {
         loggers: common.loggers,
         client_classes: Vec::new(),
         reservations: Vec::new(),
-        reservation_modes: ReservationModes::default(),
-        host_identifiers: Vec::new(),
-        early_global_reservations_lookup: false,
-        ip_reservations_unique: true,
-        control_sockets: Vec::new(),
-        hooks: Vec::new(),
-        flex_id: FlexId::default(),
-        statistic_sample_count: 20,
-        statistic_sample_age_s: 0,
-        inactive: Vec::new(),
-        allow_address_registration: true,
-        mac_sources: Vec::new(),
+        host_identifiers: common.hosts.identifiers,
+        early_global_reservations_lookup: common.hosts.early_global_lookup,
+        ip_reservations_unique: common.hosts.ip_unique,
+        control_sockets: common.control_sockets,
+        hooks: common.hooks.active,
+        flex_id: common.hooks.flex_id,
+        statistic_sample_count: common.samples.count,
+        statistic_sample_age_s: common.samples.age_s,
+        server_tag: common.server_tag,
+        extended_info_checks: common.extended_info_checks,
+        inactive: findings.inactive_features(),
+        allow_address_registration: allow_registration.is_none_or(|allow| allow.value),
+        mac_sources,
         data_directory: data_directory.map(|folder| folder.value.to_owned()),
     }
 }
@@ -118,24 +120,44 @@ fn relay_supplied_options(fields: &mut Fields<'_>, findings: &mut Findings) -> V
     codes
 }
 
-/// `mac-sources`: hardware addresses are not looked for, so its values are checked and not used.
-fn mac_sources(fields: &mut Fields<'_>, findings: &mut Findings) {
-    let Some(entry) = fields.take("mac-sources") else { return };
+/// `mac-sources`.
+fn mac_sources(fields: &mut Fields<'_>, findings: &mut Findings) -> Vec<MacSource> {
+    let everything = || {
+        let mut all: Vec<MacSource> = MAC_SOURCES.iter().map(|(_, source)| *source).collect();
+        all.dedup();
+        all
+    };
+    let Some(entry) = fields.take("mac-sources") else { return everything() };
     let items = fields.list("mac-sources", findings);
     if entry.value.kind == Kind::List(Vec::new()) {
         findings.error_help(entry.value.at, "`mac-sources` is empty", "`\"any\"` is Kea's default");
     }
     let mut seen: Vec<&str> = Vec::new();
+    let mut sources = Vec::new();
     for item in items {
         let Some(text) = text_of(item, "mac-sources", findings) else { continue };
+        let named: Vec<MacSource> = match MAC_SOURCES.iter().find(|(name, _)| *name == text.value) {
+            Some((_, source)) => vec![*source],
+            None if text.value == "any" => everything(),
+            None => {
+                let names: Vec<&str> = MAC_SOURCES.iter().map(|(name, _)| *name).collect();
+                let message = format!("`mac-sources` cannot hold `{}`", text.value);
+                findings.error_help(
+                    text.at,
+                    message,
+                    format!("they are: any, {}", names.join(", ")),
+                );
+                continue;
+            }
+        };
         if seen.contains(&text.value) {
             findings.error(text.at, format!("`{}` is in this list already", text.value));
-        } else if !MAC_SOURCES.contains(&text.value) {
-            let message = format!("`mac-sources` cannot hold `{}`", text.value);
-            findings.error_help(text.at, message, format!("they are: {}", MAC_SOURCES.join(", ")));
-        } else if text.value != "any" && seen.iter().all(|seen| *seen == "any") {
-            findings.warn(text.at, "`mac-sources` has no effect in this version of godwit");
         }
         seen.push(text.value);
+        // Whatever comes after `any` or under a second name changes nothing.
+        sources.extend(
+            named.into_iter().filter(|source| !sources.contains(source)).collect::<Vec<_>>(),
+        );
     }
+    sources
 }

@@ -1,25 +1,13 @@
 //! Keys of DHCPv6 alone that Kea knows and this version does not act on.
 
-use crate::shared::other_keys::{
-    CLASSES, GLOBAL_ONLY, Idle::Bool, Idle::Empty, Idle::Text, Keys, NAMES, NETWORKS, Rule::Ignore,
-    Rule::Refuse,
-};
-
-const DELEGATION: Keys = &[("pd-allocator", Refuse(Text("iterative")))];
+use crate::shared::other_keys::{CLASSES, GLOBAL_ONLY, Keys};
 
 /// The other keys of the global scope.
-pub(super) const GLOBAL: &[Keys] = &[
-    NAMES,
-    NETWORKS,
-    DELEGATION,
-    GLOBAL_ONLY,
-    &[("allow-address-registration", Ignore(Bool(false)))],
-];
+pub(super) const GLOBAL: &[Keys] = &[GLOBAL_ONLY];
 /// The other keys of a shared network.
-pub(super) const NETWORK: &[Keys] = &[NAMES, NETWORKS, DELEGATION, CLASSES];
+pub(super) const NETWORK: &[Keys] = &[CLASSES];
 /// The other keys of a subnet.
-pub(super) const SUBNET: &[Keys] =
-    &[NAMES, NETWORKS, DELEGATION, CLASSES, &[("reservations", Refuse(Empty))]];
+pub(super) const SUBNET: &[Keys] = &[CLASSES, &["reservations"]];
 /// The other keys of a pool of prefixes.
 pub(super) const PD_POOL: &[Keys] = &[CLASSES];
 

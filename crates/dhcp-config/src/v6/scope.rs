@@ -7,10 +7,11 @@ use super::{V6, pd_pools};
 use crate::fields::Fields;
 use crate::json::Value;
 use crate::shared::networks::Link;
+use crate::shared::policy::allocator;
 use crate::shared::pools::{Around, PlacedRange};
 use crate::shared::subnets::{Place, Scoped};
 use crate::shared::terms::{Bounded, BoundedKeys, Terms};
-use crate::shared::{Allocator, ClassGuards, Lifetime, ReservationModes};
+use crate::shared::{Allocator, ClassGuards, Lifetime};
 use crate::source::{Findings, Placed};
 
 /// Kea's preferred lifetime when the file names none.
@@ -28,6 +29,7 @@ pub(crate) struct Scope {
     pub(super) terms: Terms<u16>,
     preferred: Bounded,
     rapid_commit: Option<Placed<bool>>,
+    pd_allocator: Option<Allocator>,
 }
 
 /// What a scope itself sets of the keys that are checked after inheritance.
@@ -45,6 +47,7 @@ impl Scope {
             terms: Terms::read::<V6>(fields, findings),
             preferred: Bounded::read(fields, PREFERRED, findings),
             rapid_commit: None,
+            pd_allocator: allocator(fields, "pd-allocator", findings),
         }
     }
 
@@ -104,6 +107,7 @@ impl Scoped for V6 {
             terms: scope.terms.inside(&outer.terms),
             preferred: scope.preferred.inside(outer.preferred),
             rapid_commit: scope.rapid_commit.or(outer.rapid_commit),
+            pd_allocator: scope.pd_allocator.or(outer.pd_allocator),
         }
     }
 
@@ -121,6 +125,8 @@ impl Scoped for V6 {
     ) -> Option<Placed<Vec<u8>>> {
         fields.octets("interface-id", findings).filter(|id| !id.value.is_empty())
     }
+
+    fn check_own_keys(_: &mut Fields<'_>, _: &mut Findings) {}
 
     fn read_delegated(
         items: &[Value],
@@ -156,6 +162,7 @@ impl Scoped for V6 {
     fn subnet(place: Place<Self>, scope: Scope, own: Own, findings: &mut Findings) -> Subnet6 {
         let (preferred_lifetime, valid_lifetime) = scope.lifetimes(own, findings);
         let times = scope.terms.times::<Self>(valid_lifetime, findings);
+        let policy = scope.terms.policy;
         Subnet6 {
             id: place.id,
             prefix: place.prefix,
@@ -178,11 +185,11 @@ impl Scoped for V6 {
             options: scope.terms.options,
             guards: ClassGuards::default(),
             reservations: Vec::new(),
-            reservation_modes: ReservationModes::default(),
-            allocator: Allocator::default(),
-            pd_allocator: Allocator::default(),
-            adaptive_lease_time_threshold: 1.0,
-            store_extended_info: false,
+            reservation_modes: policy.reservation_modes(),
+            allocator: policy.allocator(),
+            pd_allocator: scope.pd_allocator.unwrap_or_default(),
+            adaptive_lease_time_threshold: policy.adaptive_threshold(),
+            store_extended_info: policy.store_extended_info(),
         }
     }
 

@@ -4,9 +4,9 @@ use core::net::Ipv6Addr;
 
 use crate::shared::options::OptionData;
 use crate::shared::{
-    Allocator, ClassGuards, ClientClass, ControlSocket, ExpiredLeases, FlexId, GodwitSettings,
-    Hook, IdentifierKind, InactiveFeature, InterfaceSelection, LeaseChecks, LeaseDatabase,
-    Lifetime, Logger, Pool, Reservation, ReservationModes,
+    Allocator, ClassGuards, ClientClass, ControlSocket, ExpiredLeases, ExtendedInfoChecks, FlexId,
+    GodwitSettings, Hook, IdentifierKind, InactiveFeature, InterfaceSelection, LeaseChecks,
+    LeaseDatabase, Lifetime, Logger, Pool, Reservation, ReservationModes,
 };
 
 /// An option of DHCPv6.
@@ -120,7 +120,11 @@ pub struct Dhcp6 {
     pub statistic_sample_count: u32,
     /// `statistic-default-sample-age`, in seconds; 0 (the default) is no limit.
     pub statistic_sample_age_s: u32,
-    /// What is configured and not done.
+    /// `server-tag`: the server's name in configuration databases; empty when not set.
+    pub server_tag: String,
+    /// What to do with what relay agents said, in leases that are loaded.
+    pub extended_info_checks: ExtendedInfoChecks,
+    /// What is configured and not done, ordered by name.
     pub inactive: Vec<InactiveFeature>,
     /// Whether clients may register addresses of their own (RFC 9686). Default true.
     pub allow_address_registration: bool,

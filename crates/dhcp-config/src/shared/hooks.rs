@@ -1,0 +1,136 @@
+//! `hooks-libraries`: which of the libraries are built in here, and what they are told.
+
+use super::control::{FlexId, Hook};
+use super::family::Family;
+use super::{godwit, inactive};
+use crate::fields::{Fields, wrong_kind};
+use crate::json::{Entry, Kind, Value};
+use crate::source::{At, Findings};
+use crate::suggest::nearest;
+
+/// The libraries that are built in, by the part of the file name between `libdhcp_` and `.so`.
+const BUILT_IN: [(&str, Hook); 7] = [
+    ("bootp", Hook::Bootp),
+    ("class_cmds", Hook::ClassCommands),
+    ("flex_id", Hook::FlexId),
+    ("host_cmds", Hook::HostCommands),
+    ("lease_cmds", Hook::LeaseCommands),
+    ("stat_cmds", Hook::StatCommands),
+    ("subnet_cmds", Hook::SubnetCommands),
+];
+
+/// The hooks of a configuration.
+#[derive(Debug, Default)]
+pub(crate) struct Hooks {
+    pub(crate) active: Vec<Hook>,
+    pub(crate) flex_id: FlexId,
+}
+
+/// Reads `hooks-libraries`.
+pub(crate) fn read<F: Family>(fields: &mut Fields<'_>, findings: &mut Findings) -> Hooks {
+    let mut hooks = Hooks::default();
+    for item in fields.list("hooks-libraries", findings) {
+        hooks.library::<F>(item, findings);
+    }
+    hooks
+}
+
+impl Hooks {
+    fn library<F: Family>(&mut self, item: &Value, findings: &mut Findings) {
+        let Some(mut fields) = Fields::of(item, "a hook library", findings) else { return };
+        if fields.take("library").is_none() {
+            findings.error(item.at, "a hook library lacks `library`");
+        }
+        let library = fields.text("library", findings);
+        let parameters = fields.take("parameters");
+        godwit::refuse_inside::<F>(fields.context(findings), findings);
+        fields.finish(findings);
+        let Some(library) = library else { return };
+        let Some(name) = own_name(library.value) else {
+            findings.inactive(library.at, &inactive::UNKNOWN_HOOK);
+            return;
+        };
+        if let Some(&(_, hook)) = BUILT_IN.iter().find(|(built_in, _)| *built_in == name) {
+            self.built_in::<F>(hook, library.at, parameters, findings);
+        } else if let Some((_, feature)) = inactive::HOOKS.iter().find(|hook| hook.0 == name) {
+            findings.inactive(library.at, feature);
+        } else {
+            let known = BUILT_IN.iter().map(|(name, _)| *name);
+            match nearest(name, known.chain(inactive::HOOKS.iter().map(|(name, _)| *name))) {
+                Some(near) => findings.error_help(
+                    library.at,
+                    format!("unknown hook library `{}`", library.value),
+                    format!("did you mean `libdhcp_{near}.so`?"),
+                ),
+                None => findings.inactive(library.at, &inactive::UNKNOWN_HOOK),
+            }
+        }
+    }
+
+    fn built_in<F: Family>(
+        &mut self,
+        hook: Hook,
+        at: At,
+        parameters: Option<&Entry>,
+        findings: &mut Findings,
+    ) {
+        if hook == Hook::Bootp && F::SPACE != "dhcp4" {
+            findings.error(at, "the BOOTP library is for DHCPv4");
+            return;
+        }
+        if self.active.contains(&hook) {
+            findings.warn(at, "this hook library is loaded already");
+            return;
+        }
+        self.active.push(hook);
+        match parameters {
+            Some(entry) if hook == Hook::FlexId => self.read_flex_id::<F>(&entry.value, findings),
+            Some(entry) => no_parameters(hook, &entry.value, findings),
+            None => {}
+        }
+    }
+
+    fn read_flex_id<F: Family>(&mut self, value: &Value, findings: &mut Findings) {
+        let Some(mut fields) = Fields::of(value, "the parameters of flex-id", findings) else {
+            return;
+        };
+        let expression = fields.text("identifier-expression", findings);
+        self.flex_id.expression = expression.map_or("", |text| text.value).to_owned();
+        let replaces = fields.boolean("replace-client-id", findings);
+        self.flex_id.replaces_client_id = replaces.is_some_and(|placed| placed.value);
+        let ignores = fields.boolean("ignore-iaid", findings);
+        self.flex_id.ignores_iaid = ignores.is_some_and(|placed| placed.value);
+        let duid = fields.boolean("cid-as-rfc4361-duid", findings).filter(|duid| duid.value);
+        if let Some(duid) = duid {
+            let message = "`cid-as-rfc4361-duid` has no effect in this version of godwit";
+            findings.warn(duid.at, message);
+        }
+        godwit::refuse_inside::<F>(fields.context(findings), findings);
+        fields.finish(findings);
+    }
+}
+
+/// Reports parameters of a library that has none. `binding-variables` of the lease commands are
+/// kept with leases by Kea and by nobody here.
+fn no_parameters(hook: Hook, value: &Value, findings: &mut Findings) {
+    let Kind::Map(entries) = &value.kind else {
+        wrong_kind::<()>(value.at, "parameters", "a map", &value.kind, findings);
+        return;
+    };
+    let is_note = |entry: &&Entry| matches!(entry.key.as_str(), "comment" | "user-context");
+    for entry in entries.iter().filter(|entry| !is_note(entry)) {
+        let is_known = hook == Hook::LeaseCommands && entry.key == "binding-variables";
+        let message = if is_known {
+            "`binding-variables` has no effect in this version of godwit".to_owned()
+        } else {
+            format!("this hook library has no parameter `{}`", entry.key)
+        };
+        findings.warn(entry.at, message);
+    }
+}
+
+/// The part of a library's file name between `libdhcp_` and `.so`, if it is named as Kea's are.
+fn own_name(library: &str) -> Option<&str> {
+    let file = library.rsplit('/').next().unwrap_or(library);
+    file.strip_prefix("libdhcp_")?.strip_suffix(".so")
+}

@@ -1,0 +1,191 @@
+//! Features of Kea that can be configured and that this version does not have: read, checked and
+//! told of once each.
+
+use super::control::InactiveFeature;
+
+/// A feature that is configured without effect.
+#[derive(Debug)]
+pub(crate) struct Feature {
+    /// As `--accept-inactive` takes it.
+    pub(crate) name: &'static str,
+    /// What it is called in a sentence.
+    what: &'static str,
+    /// What happens without it.
+    without: &'static str,
+    /// Whether the server must not start without it unless told so.
+    is_dangerous: bool,
+}
+
+impl Feature {
+    const fn harmless(name: &'static str, what: &'static str, without: &'static str) -> Self {
+        Self { name, what, without, is_dangerous: false }
+    }
+
+    const fn dangerous(name: &'static str, what: &'static str, without: &'static str) -> Self {
+        Self { name, what, without, is_dangerous: true }
+    }
+
+    /// The feature in the checked configuration.
+    pub(crate) fn value(&self) -> InactiveFeature {
+        InactiveFeature { name: self.name, is_dangerous: self.is_dangerous }
+    }
+
+    /// The warning.
+    pub(crate) fn message(&self) -> String {
+        format!("{} not active in this version of godwit", self.what)
+    }
+
+    /// What follows from it, and what the operator can do.
+    pub(crate) fn help(&self) -> String {
+        if self.is_dangerous {
+            let Self { name, without, .. } = self;
+            format!("{without}; the server starts with `--accept-inactive {name}` only")
+        } else {
+            self.without.to_owned()
+        }
+    }
+}
+
+/// Leases in an SQL database.
+pub(crate) static SQL_LEASES: Feature = Feature::dangerous(
+    "sql-leases",
+    "a lease database other than `memfile` is",
+    "leases would be kept in a file here, and other servers of the database would not see them",
+);
+/// Reservations in a database.
+pub(crate) static SQL_HOSTS: Feature = Feature::dangerous(
+    "sql-hosts",
+    "a hosts database is",
+    "reservations would be read from this file only",
+);
+/// Configuration in a database.
+pub(crate) static CONFIG_BACKEND: Feature = Feature::dangerous(
+    "config-backend",
+    "`config-control` is",
+    "the configuration would be this file only",
+);
+/// Two servers that know each other's leases.
+pub(crate) static HIGH_AVAILABILITY: Feature = Feature::dangerous(
+    "high-availability",
+    "high availability is",
+    "the partner server would not hear of leases given here, nor this one of the partner's",
+);
+/// A library that is not Kea's own.
+pub(crate) static UNKNOWN_HOOK: Feature = Feature::dangerous(
+    "unknown-hook",
+    "a hook library that Kea does not ship is",
+    "what it does would not be done",
+);
+/// Updates of the Domain Name System, and names that are made for it.
+pub(crate) static DDNS: Feature = Feature::harmless(
+    "ddns",
+    "updating and shaping names for the Domain Name System are",
+    "no name is registered, and clients keep the names that they send",
+);
+/// DHCPv4 over DHCPv6 (RFC 7341).
+pub(crate) static DHCP4O6: Feature =
+    Feature::harmless("dhcp4o6", "DHCPv4 over DHCPv6 is", "DHCPv4-query messages are not answered");
+/// The allocator that shares a queue in a database.
+pub(crate) static SHARED_FLQ: Feature = Feature::harmless(
+    "shared-flq",
+    "the allocator `shared-flq` is",
+    "the allocator `flq` is used in its place",
+);
+
+/// Kea's hook libraries that are not built in here, by the part of the file name between `libdhcp_`
+/// and `.so`.
+pub(crate) static HOOKS: [(&str, &Feature); 21] = [
+    ("cb_cmds", &CB_COMMANDS),
+    ("ddns_tuning", &DDNS_TUNING),
+    ("flex_option", &FLEX_OPTION),
+    ("forensic_log", &LEGAL_LOG),
+    ("gss_tsig", &GSS_TSIG),
+    ("ha", &HIGH_AVAILABILITY),
+    ("high_availability", &HIGH_AVAILABILITY),
+    ("host_cache", &HOST_CACHE),
+    ("lease_query", &LEASE_QUERY),
+    ("legal_log", &LEGAL_LOG),
+    ("limits", &LIMITS),
+    ("mysql", &MYSQL),
+    ("mysql_cb", &MYSQL),
+    ("perfmon", &PERFMON),
+    ("pgsql", &PGSQL),
+    ("pgsql_cb", &PGSQL),
+    ("ping_check", &PING_CHECK),
+    ("radius", &RADIUS),
+    ("rbac", &RBAC),
+    ("run_script", &RUN_SCRIPT),
+    ("user_chk", &USER_CHK),
+];
+
+static CB_COMMANDS: Feature = Feature::harmless(
+    "cb-cmds",
+    "the hook library of commands for configuration databases is",
+    "its commands are unknown",
+);
+static DDNS_TUNING: Feature = Feature::harmless(
+    "ddns-tuning",
+    "the hook library that computes host names is",
+    "no names are computed",
+);
+static FLEX_OPTION: Feature = Feature::harmless(
+    "flex-option",
+    "the hook library that changes options by expressions is",
+    "options are sent as they are configured",
+);
+static GSS_TSIG: Feature = Feature::harmless(
+    "gss-tsig",
+    "the hook library for signed name updates is",
+    "no name is registered",
+);
+static HOST_CACHE: Feature = Feature::harmless(
+    "host-cache",
+    "the hook library that caches reservations is",
+    "there is nothing that would need it",
+);
+static LEASE_QUERY: Feature = Feature::harmless(
+    "lease-query",
+    "the hook library for leasequery is",
+    "leasequery messages are not answered",
+);
+static LEGAL_LOG: Feature = Feature::harmless(
+    "legal-log",
+    "the hook library that logs leases for the record is",
+    "the lease file is the only record",
+);
+static LIMITS: Feature = Feature::harmless(
+    "limits",
+    "the hook library that limits leases and rates is",
+    "nothing is limited",
+);
+static MYSQL: Feature =
+    Feature::harmless("mysql", "the hook library for MySQL is", "no database is opened");
+static PERFMON: Feature = Feature::harmless(
+    "perfmon",
+    "the hook library that measures response times is",
+    "its statistics are absent",
+);
+static PGSQL: Feature =
+    Feature::harmless("pgsql", "the hook library for PostgreSQL is", "no database is opened");
+static PING_CHECK: Feature = Feature::harmless(
+    "ping-check",
+    "the hook library that pings addresses before offering them is",
+    "addresses are offered without a check",
+);
+static RADIUS: Feature = Feature::harmless(
+    "radius",
+    "the hook library for RADIUS is",
+    "nobody is asked whether a client may have a lease",
+);
+static RBAC: Feature = Feature::harmless(
+    "rbac",
+    "the hook library that grants commands by role is",
+    "everyone who is let in may give every command",
+);
+static RUN_SCRIPT: Feature =
+    Feature::harmless("run-script", "the hook library that runs scripts is", "no script is run");
+static USER_CHK: Feature = Feature::harmless(
+    "user-chk",
+    "the hook library that looks users up in a file is",
+    "every client is served alike",
+);

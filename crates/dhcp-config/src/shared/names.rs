@@ -1,0 +1,167 @@
+//! Names for clients: `dhcp-ddns`, and the keys `ddns-...` and `hostname-char-...` of the global
+//! scope, networks, subnets and pools. All are checked as Kea does; none is acted on yet.
+
+use core::net::IpAddr;
+
+use super::family::Family;
+use super::{godwit, inactive};
+use crate::fields::{Fields, U32};
+use crate::json::Value;
+use crate::source::{At, Findings, Placed};
+
+/// Characters that Kea leaves out of names unless told otherwise.
+const CHARACTERS_LEFT_OUT: &str = "[^A-Za-z0-9.-]";
+
+/// The keys of a scope that shape the name a client is told.
+struct Keys {
+    override_no_update: &'static str,
+    override_client_update: &'static str,
+    replace_client_name: &'static str,
+    generated_prefix: &'static str,
+    qualifying_suffix: &'static str,
+}
+
+const SCOPE: Keys = Keys {
+    override_no_update: "ddns-override-no-update",
+    override_client_update: "ddns-override-client-update",
+    replace_client_name: "ddns-replace-client-name",
+    generated_prefix: "ddns-generated-prefix",
+    qualifying_suffix: "ddns-qualifying-suffix",
+};
+
+/// The same, where they stood before Kea 1.8.
+const OLD: Keys = Keys {
+    override_no_update: "override-no-update",
+    override_client_update: "override-client-update",
+    replace_client_name: "replace-client-name",
+    generated_prefix: "generated-prefix",
+    qualifying_suffix: "qualifying-suffix",
+};
+
+/// Checks the keys of a scope.
+pub(crate) fn check(fields: &mut Fields<'_>, findings: &mut Findings) {
+    shape(fields, &SCOPE, findings);
+    fields.boolean("ddns-send-updates", findings);
+    fields.boolean("ddns-update-on-renew", findings);
+    conflict_resolution(fields, findings);
+    times(fields, findings);
+}
+
+/// Checks the keys of [`Keys`]; those that differ from Kea's defaults ask for what is inactive.
+fn shape(fields: &mut Fields<'_>, keys: &Keys, findings: &mut Findings) {
+    let mut asks: Vec<At> = Vec::new();
+    for key in [keys.override_no_update, keys.override_client_update] {
+        let set = fields.boolean(key, findings).filter(|placed| placed.value);
+        asks.extend(set.map(|placed| placed.at));
+    }
+    let modes =
+        [("never", false), ("always", true), ("when-present", true), ("when-not-present", true)];
+    let at = fields.take(keys.replace_client_name).map(|entry| entry.at);
+    if fields.word(keys.replace_client_name, &modes, true, findings) == Some(true) {
+        asks.extend(at);
+    }
+    fields.text(keys.generated_prefix, findings);
+    let differs = |text: Option<Placed<&str>>, default: &str| {
+        text.filter(|text| text.value != default).map(|text| text.at)
+    };
+    asks.extend(differs(fields.text(keys.qualifying_suffix, findings), ""));
+    asks.extend(differs(fields.text("hostname-char-set", findings), CHARACTERS_LEFT_OUT));
+    asks.extend(differs(fields.text("hostname-char-replacement", findings), ""));
+    asks.into_iter().for_each(|at| findings.inactive(at, &inactive::DDNS));
+}
+
+fn conflict_resolution(fields: &mut Fields<'_>, findings: &mut Findings) {
+    let modes = [
+        ("check-with-dhcid", ()),
+        ("no-check-with-dhcid", ()),
+        ("check-exists-with-dhcid", ()),
+        ("no-check-without-dhcid", ()),
+    ];
+    let old = fields.boolean("ddns-use-conflict-resolution", findings);
+    let new = fields.take("ddns-conflict-resolution-mode").map(|entry| entry.at);
+    fields.word("ddns-conflict-resolution-mode", &modes, false, findings);
+    if let (Some(old), Some(new)) = (old, new) {
+        let message = "`ddns-use-conflict-resolution` is the older form of \
+                       `ddns-conflict-resolution-mode`";
+        findings.error_seen(old.at, message, "the other is at", new);
+    }
+}
+
+/// How long others may keep a name: `ddns-ttl`, or a part of the lifetime with its bounds.
+fn times(fields: &mut Fields<'_>, findings: &mut Findings) {
+    let fixed = fields.u32("ddns-ttl", findings);
+    let percent = fields.float("ddns-ttl-percent", findings);
+    let least = fields.u32("ddns-ttl-min", findings);
+    let most = fields.u32("ddns-ttl-max", findings);
+    let others = [
+        ("ddns-ttl-percent", percent.map(|placed| placed.at)),
+        ("ddns-ttl-min", least.map(|placed| placed.at)),
+        ("ddns-ttl-max", most.map(|placed| placed.at)),
+    ];
+    for (key, at) in others {
+        if let (Some(fixed), Some(at)) = (fixed, at) {
+            let message = format!("`{key}` and `ddns-ttl` exclude each other");
+            findings.error_seen(at, message, "`ddns-ttl` is at", fixed.at);
+        }
+    }
+    if let (Some(least), Some(most)) = (least, most)
+        && most.value < least.value
+    {
+        let (min, max) = (least.value, most.value);
+        let message = format!("`ddns-ttl-max` ({max} s) is below `ddns-ttl-min` ({min} s)");
+        findings.error_seen(most.at, message, "`ddns-ttl-min` is at", least.at);
+    }
+}
+
+/// Checks `dhcp-ddns`.
+pub(crate) fn dhcp_ddns<F: Family>(value: &Value, findings: &mut Findings) {
+    const PORT: core::ops::RangeInclusive<i64> = 0..=65_535;
+    let Some(mut fields) = Fields::of(value, "`dhcp-ddns`", findings) else { return };
+    let enable = fields.boolean("enable-updates", findings);
+    if fields.take("enable-updates").is_none() {
+        let help = "it is `true` or `false`";
+        findings.error_help(value.at, "`dhcp-ddns` lacks `enable-updates`", help);
+    }
+    if let Some(enable) = enable.filter(|enable| enable.value) {
+        findings.inactive(enable.at, &inactive::DDNS);
+    }
+    let server = address(&mut fields, "server-ip", findings);
+    let sender = address(&mut fields, "sender-ip", findings);
+    let server_port = fields.integer("server-port", PORT, findings);
+    let sender_port = fields.integer("sender-port", PORT, findings);
+    fields.integer("max-queue-size", U32, findings);
+    fields.word("ncr-protocol", &[("UDP", ())], true, findings);
+    fields.word("ncr-format", &[("JSON", ())], true, findings);
+    shape(&mut fields, &OLD, findings);
+    godwit::refuse_inside::<F>(fields.context(findings), findings);
+    fields.finish(findings);
+
+    let loopback = IpAddr::from([127, 0, 0, 1]);
+    let server = server.map_or(loopback, |server| server.value);
+    let Some(sender) = sender else { return };
+    if sender.value.is_ipv4() != server.is_ipv4() {
+        let message =
+            format!("`sender-ip` {} and `server-ip` {server} are of two kinds", sender.value);
+        findings.error(sender.at, message);
+    }
+    let port = |placed: Option<Placed<i64>>, default| placed.map_or(default, |port| port.value);
+    if sender.value == server && port(sender_port, 0) == port(server_port, 53_001) {
+        findings.error(sender.at, "`sender-ip` and `server-ip` are one address with one port");
+    }
+}
+
+/// An address of either kind; an empty one counts as not set.
+pub(crate) fn address(
+    fields: &mut Fields<'_>,
+    key: &'static str,
+    findings: &mut Findings,
+) -> Option<Placed<IpAddr>> {
+    let text = fields.text(key, findings).filter(|text| !text.value.is_empty())?;
+    match text.value.parse() {
+        Ok(value) => Some(Placed { value, at: text.at }),
+        Err(_) => {
+            findings.error(text.at, format!("`{key}`: `{}` is not an address", text.value));
+            None
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Which reservations count, how free addresses are chosen, and what leases keep: keys that the
+//! global scope, networks and subnets share, and `host-reservation-identifiers`.
+
+use super::family::Family;
+use super::inactive;
+use super::reservations::{Allocator, IdentifierKind, ReservationModes};
+use crate::fields::{Fields, text_of};
+use crate::source::{Findings, Placed};
+
+/// The names of identifiers, in the order in which Kea looks for them.
+const IDENTIFIERS: [(&str, IdentifierKind); 5] = [
+    ("hw-address", IdentifierKind::HardwareAddress),
+    ("duid", IdentifierKind::Duid),
+    ("circuit-id", IdentifierKind::CircuitId),
+    ("client-id", IdentifierKind::ClientId),
+    ("flex-id", IdentifierKind::FlexId),
+];
+
+/// `reservation-mode` of Kea before 3, as the flags that took its place.
+const MODES: [(&str, ReservationModes); 5] = [
+    ("all", ReservationModes { global: false, in_subnet: true, out_of_pool: false }),
+    ("out-of-pool", ReservationModes { global: false, in_subnet: true, out_of_pool: true }),
+    ("global", ReservationModes { global: true, in_subnet: false, out_of_pool: false }),
+    ("disabled", ReservationModes { global: false, in_subnet: false, out_of_pool: false }),
+    ("off", ReservationModes { global: false, in_subnet: false, out_of_pool: false }),
+];
+
+/// What one scope sets, or after [`Policy::inside`] what holds in it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Policy {
+    global: Option<bool>,
+    in_subnet: Option<bool>,
+    out_of_pool: Option<bool>,
+    allocator: Option<Allocator>,
+    adaptive_threshold: Option<f64>,
+    store_extended_info: Option<bool>,
+}
+
+impl Policy {
+    /// Reads what a scope sets.
+    pub(crate) fn read(fields: &mut Fields<'_>, findings: &mut Findings) -> Self {
+        let threshold = fields.float("adaptive-lease-time-threshold", findings);
+        let adaptive_threshold = threshold.and_then(|placed| {
+            let good = placed.value > 0.0 && placed.value <= 1.0;
+            if !good {
+                let message = format!("`adaptive-lease-time-threshold` is {}", placed.value);
+                findings.error_help(placed.at, message, "it is above 0.0 and at most 1.0");
+            }
+            good.then_some(placed.value)
+        });
+        let mut policy = Self {
+            allocator: allocator(fields, "allocator", findings),
+            adaptive_threshold,
+            store_extended_info: flag(fields, "store-extended-info", findings),
+            ..Self::default()
+        };
+        policy.read_reservation_modes(fields, findings);
+        policy
+    }
+
+    fn read_reservation_modes(&mut self, fields: &mut Fields<'_>, findings: &mut Findings) {
+        let mode_at = fields.take("reservation-mode").map(|entry| entry.at);
+        if let Some(modes) = fields.word("reservation-mode", &MODES, false, findings) {
+            self.global = Some(modes.global);
+            self.in_subnet = Some(modes.in_subnet);
+            self.out_of_pool = Some(modes.out_of_pool);
+        }
+        let flags = [
+            ("reservations-global", &mut self.global),
+            ("reservations-in-subnet", &mut self.in_subnet),
+            ("reservations-out-of-pool", &mut self.out_of_pool),
+        ];
+        for (key, place) in flags {
+            let Some(placed) = fields.boolean(key, findings) else { continue };
+            *place = Some(placed.value);
+            if let Some(mode_at) = mode_at {
+                let message =
+                    format!("`{key}` and the older `reservation-mode` exclude each other");
+                findings.error_seen(placed.at, message, "`reservation-mode` is at", mode_at);
+            }
+        }
+    }
+
+    /// This scope with what it leaves open taken from `outer`.
+    pub(crate) fn inside(self, outer: &Self) -> Self {
+        Self {
+            global: self.global.or(outer.global),
+            in_subnet: self.in_subnet.or(outer.in_subnet),
+            out_of_pool: self.out_of_pool.or(outer.out_of_pool),
+            allocator: self.allocator.or(outer.allocator),
+            adaptive_threshold: self.adaptive_threshold.or(outer.adaptive_threshold),
+            store_extended_info: self.store_extended_info.or(outer.store_extended_info),
+        }
+    }
+
+    /// Which reservations count.
+    pub(crate) fn reservation_modes(&self) -> ReservationModes {
+        let default = ReservationModes::default();
+        ReservationModes {
+            global: self.global.unwrap_or(default.global),
+            in_subnet: self.in_subnet.unwrap_or(default.in_subnet),
+            out_of_pool: self.out_of_pool.unwrap_or(default.out_of_pool),
+        }
+    }
+
+    /// Which free address is given next.
+    pub(crate) fn allocator(&self) -> Allocator {
+        self.allocator.unwrap_or_default()
+    }
+
+    /// Share of leased addresses above which lifetimes are shortest.
+    pub(crate) fn adaptive_threshold(&self) -> f64 {
+        self.adaptive_threshold.unwrap_or(1.0)
+    }
+
+    /// Whether leases keep what the relay agent said.
+    pub(crate) fn store_extended_info(&self) -> bool {
+        self.store_extended_info.unwrap_or(false)
+    }
+}
+
+fn flag(fields: &mut Fields<'_>, key: &'static str, findings: &mut Findings) -> Option<bool> {
+    fields.boolean(key, findings).map(|placed| placed.value)
+}
+
+/// `allocator` or `pd-allocator`.
+pub(crate) fn allocator(
+    fields: &mut Fields<'_>,
+    key: &'static str,
+    findings: &mut Findings,
+) -> Option<Allocator> {
+    let allocators = [
+        ("iterative", (Allocator::Iterative, true)),
+        ("random", (Allocator::Random, true)),
+        ("flq", (Allocator::FreeLeaseQueue, true)),
+        ("shared-flq", (Allocator::FreeLeaseQueue, false)),
+    ];
+    let (allocator, is_active) = fields.word(key, &allocators, false, findings)?;
+    if let Some(entry) = fields.take(key).filter(|_| !is_active) {
+        findings.inactive(entry.at, &inactive::SHARED_FLQ);
+    }
+    Some(allocator)
+}
+
+/// `host-reservation-identifiers`: `auto` stands for all of the family.
+pub(crate) fn host_identifiers<F: Family>(
+    fields: &mut Fields<'_>,
+    findings: &mut Findings,
+) -> Vec<IdentifierKind> {
+    const KEY: &str = "host-reservation-identifiers";
+    let of_family = || IDENTIFIERS.iter().filter(|(_, kind)| F::HOST_IDENTIFIERS.contains(kind));
+    // `flex-id` is looked for when it is named only.
+    let usual = || of_family().filter(|(_, kind)| *kind != IdentifierKind::FlexId);
+    let Some(entry) = fields.take(KEY) else { return usual().map(|(_, kind)| *kind).collect() };
+    let before = findings.errors();
+    let mut kinds: Vec<IdentifierKind> = Vec::new();
+    for item in fields.list(KEY, findings) {
+        let Some(Placed { value: word, at }) = text_of(item, KEY, findings) else { continue };
+        let named: Vec<IdentifierKind> =
+            of_family().filter(|(name, _)| word == "auto" || *name == word).map(|p| p.1).collect();
+        if named.is_empty() {
+            let names: Vec<&str> = of_family().map(|(name, _)| *name).collect();
+            let help = format!("they are: auto, {}", names.join(", "));
+            findings.error_help(at, format!("`{KEY}` cannot hold `{word}`"), help);
+        }
+        if named.iter().any(|kind| kinds.contains(kind)) {
+            findings.error(at, format!("`{word}` repeats an identifier of this list"));
+        }
+        kinds.extend(named);
+    }
+    if kinds.is_empty() && findings.errors() == before {
+        findings.error_help(entry.value.at, format!("`{KEY}` is empty"), "leave it out for all");
+    }
+    kinds
+}

@@ -1,0 +1,270 @@
+//! `control-sockets`: the readers of what [`control`](super::control) describes. RFCs to have read:
+//! 7617 for Basic authentication, 9110 for header fields.
+
+use core::net::{IpAddr, Ipv4Addr};
+
+use super::control::{
+    AuthenticatedClient, BasicAuthentication, ControlSocket, HttpSocket, Secret, TlsFiles,
+};
+use super::family::Family;
+use super::{godwit, names};
+use crate::fields::{Fields, wrong_kind};
+use crate::json::{Kind, Value};
+use crate::source::{At, Findings, Placed};
+
+/// Port of an HTTP socket unless told otherwise.
+const DEFAULT_PORT: u16 = 8000;
+
+/// Keys of HTTP sockets that a Unix socket must not have.
+const OF_HTTP: [&str; 8] = [
+    "socket-address",
+    "socket-port",
+    "authentication",
+    "trust-anchor",
+    "cert-file",
+    "key-file",
+    "cert-required",
+    "http-headers",
+];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kinds {
+    Unix,
+    Http,
+    Https,
+}
+
+/// Reads `control-sockets`, and the single `control-socket` of Kea before 3.
+pub(crate) fn read<F: Family>(
+    fields: &mut Fields<'_>,
+    findings: &mut Findings,
+) -> Vec<ControlSocket> {
+    let old = fields.take("control-socket");
+    let new = fields.take("control-sockets");
+    if let (Some(old), Some(new)) = (old, new) {
+        let message = "`control-socket` is the older form of `control-sockets`";
+        findings.error_seen(old.at, message, "the other is at", new.at);
+    }
+    let items: &[Value] = match old {
+        // Kea takes an empty map for "no socket".
+        Some(old) => match &old.value.kind {
+            Kind::Map(_) => core::slice::from_ref(&old.value),
+            kind => {
+                wrong_kind::<()>(old.value.at, "control-socket", "a map", kind, findings);
+                &[]
+            }
+        },
+        None => &[],
+    };
+    let items = items.iter().chain(fields.list("control-sockets", findings));
+    let mut sockets = Vec::new();
+    let mut places: Vec<At> = Vec::new();
+    for item in items {
+        let Some(socket) = socket::<F>(item, findings) else { continue };
+        let before = sockets.iter().zip(&places).find(|(other, _)| same_door(other, &socket));
+        if let Some((_, &place)) = before {
+            let message = match &socket {
+                ControlSocket::Unix(_) => "there is a `unix` control socket already".to_owned(),
+                ControlSocket::Http(http) => {
+                    format!("a control socket has {} and port {} already", http.address, http.port)
+                }
+            };
+            findings.error_seen(item.at, message, "the other is at", place);
+        }
+        sockets.push(socket);
+        places.push(item.at);
+    }
+    sockets
+}
+
+/// Whether two sockets cannot both be opened. Kea takes one `unix` socket at most.
+fn same_door(one: &ControlSocket, two: &ControlSocket) -> bool {
+    match (one, two) {
+        (ControlSocket::Unix(_), ControlSocket::Unix(_)) => true,
+        (ControlSocket::Http(one), ControlSocket::Http(two)) => {
+            (one.address, one.port) == (two.address, two.port)
+        }
+        _ => false,
+    }
+}
+
+fn socket<F: Family>(item: &Value, findings: &mut Findings) -> Option<ControlSocket> {
+    let mut fields = Fields::of(item, "a control socket", findings)?;
+    let kinds = [("unix", Kinds::Unix), ("http", Kinds::Http), ("https", Kinds::Https)];
+    if fields.take("socket-type").is_none() {
+        let help = "it is one of: unix, http, https";
+        findings.error_help(item.at, "a control socket lacks `socket-type`", help);
+    }
+    let kind = fields.word("socket-type", &kinds, false, findings);
+    let socket = match kind? {
+        Kinds::Unix => unix(&mut fields, findings),
+        kind => http::<F>(&mut fields, kind, findings).map(ControlSocket::Http),
+    };
+    godwit::refuse_inside::<F>(fields.context(findings), findings);
+    fields.finish(findings);
+    socket
+}
+
+fn unix(fields: &mut Fields<'_>, findings: &mut Findings) -> Option<ControlSocket> {
+    for key in OF_HTTP {
+        if let Some(entry) = fields.take(key) {
+            findings.error(entry.at, format!("`{key}` is nothing for a `unix` control socket"));
+        }
+    }
+    if fields.take("socket-name").is_none() {
+        findings.error(fields.at, "a `unix` control socket lacks `socket-name`");
+    }
+    let name = fields.text("socket-name", findings)?;
+    if name.value.is_empty() {
+        findings.error(name.at, "`socket-name` is empty");
+        return None;
+    }
+    Some(ControlSocket::Unix(name.value.to_owned()))
+}
+
+fn http<F: Family>(
+    fields: &mut Fields<'_>,
+    kind: Kinds,
+    findings: &mut Findings,
+) -> Option<HttpSocket> {
+    if let Some(entry) = fields.take("socket-name") {
+        findings.error(entry.at, "`socket-name` is for a `unix` control socket");
+    }
+    let address = names::address(fields, "socket-address", findings);
+    let port = fields.integer("socket-port", 0..=65_535, findings);
+    let headers = headers::<F>(fields, findings);
+    let before = findings.errors();
+    let authentication = fields.take("authentication");
+    let authentication = authentication.and_then(|e| basic::<F>(&e.value, findings));
+    let is_whole = findings.errors() == before;
+    let tls = tls(fields, kind, findings);
+    let address = address.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |placed| placed.value);
+    if is_whole && authentication.is_none() && tls.is_none() && !address.is_loopback() {
+        let message = format!("everyone who can reach {address} may give commands");
+        findings.warn_help(fields.at, message, "set `authentication`, or `https` with its files");
+    }
+    let port = port.and_then(|port| u16::try_from(port.value).ok()).unwrap_or(DEFAULT_PORT);
+    Some(HttpSocket { address, port, tls, headers, authentication })
+}
+
+/// The files of TLS: all or none. Kea uses TLS on an `http` socket, too, when they are there.
+fn tls(fields: &mut Fields<'_>, kind: Kinds, findings: &mut Findings) -> Option<TlsFiles> {
+    let mut read = |key| fields.text(key, findings).filter(|text| !text.value.is_empty());
+    let keys = ["trust-anchor", "cert-file", "key-file"];
+    let files = keys.map(|key| (key, read(key)));
+    let required = fields.boolean("cert-required", findings).is_none_or(|placed| placed.value);
+    if let [(_, Some(anchor)), (_, Some(certificate)), (_, Some(key))] = files {
+        return Some(TlsFiles {
+            trust_anchor: anchor.value.to_owned(),
+            certificate: certificate.value.to_owned(),
+            key: key.value.to_owned(),
+            is_client_certificate_required: required,
+        });
+    }
+    let is_asked_for = kind == Kinds::Https || files.iter().any(|(_, text)| text.is_some());
+    if is_asked_for {
+        let missing: Vec<String> = files
+            .iter()
+            .filter(|file| file.1.is_none())
+            .map(|file| format!("`{}`", file.0))
+            .collect();
+        let message = format!("a control socket with TLS lacks {}", missing.join(", "));
+        findings.error_help(fields.at, message, "set all three files or none");
+    }
+    None
+}
+
+/// `http-headers`: names and values as RFC 9110 §5 has them.
+fn headers<F: Family>(fields: &mut Fields<'_>, findings: &mut Findings) -> Vec<(String, String)> {
+    let mut headers = Vec::new();
+    for item in fields.list("http-headers", findings) {
+        let Some(mut fields) = Fields::of(item, "a header", findings) else { continue };
+        let name = required(&mut fields, "name", findings);
+        let value = required(&mut fields, "value", findings);
+        godwit::refuse_inside::<F>(fields.context(findings), findings);
+        fields.finish(findings);
+        let (Some(name), Some(value)) = (name, value) else { continue };
+        let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+        if name.value.is_empty() || !name.value.chars().all(is_token) {
+            findings.error(name.at, format!("`{}` is not the name of a header", name.value));
+        } else if value.value.chars().any(char::is_control) {
+            findings.error(value.at, "the value of a header cannot hold control characters");
+        } else {
+            headers.push((name.value.to_owned(), value.value.to_owned()));
+        }
+    }
+    headers
+}
+
+fn required<'v>(
+    fields: &mut Fields<'v>,
+    key: &'static str,
+    findings: &mut Findings,
+) -> Option<Placed<&'v str>> {
+    if fields.take(key).is_none() {
+        findings.error(fields.at, format!("a header lacks `{key}`"));
+    }
+    fields.text(key, findings)
+}
+
+/// `authentication`.
+fn basic<F: Family>(value: &Value, findings: &mut Findings) -> Option<BasicAuthentication> {
+    let mut fields = Fields::of(value, "`authentication`", findings)?;
+    fields.word("type", &[("basic", ())], false, findings);
+    let realm = fields.text("realm", findings).map_or("", |realm| realm.value).to_owned();
+    let directory = fields.text("directory", findings).filter(|text| !text.value.is_empty());
+    let items = fields.list("clients", findings).iter();
+    let clients: Vec<_> = items.filter_map(|item| client::<F>(item, findings)).collect();
+    godwit::refuse_inside::<F>(fields.context(findings), findings);
+    fields.finish(findings);
+    if clients.is_empty() {
+        // As Kea: a list of nobody lets everybody in.
+        let message = "`authentication` names no `clients`: everyone may give commands";
+        findings.warn(value.at, message);
+        return None;
+    }
+    let directory = directory.map(|directory| directory.value.to_owned());
+    Some(BasicAuthentication { realm, directory, clients })
+}
+
+/// One of `clients`.
+fn client<F: Family>(item: &Value, findings: &mut Findings) -> Option<AuthenticatedClient> {
+    let mut fields = Fields::of(item, "a client", findings)?;
+    let user = secret(&mut fields, ["user", "user-file"], findings);
+    let password = secret(&mut fields, ["password", "password-file"], findings);
+    godwit::refuse_inside::<F>(fields.context(findings), findings);
+    fields.finish(findings);
+    let password = password.map_or(Secret::Text(String::new()), |password| password.value);
+    let user = match user {
+        Some(Placed { value: Secret::Text(user), at }) if user.is_empty() || user.contains(':') => {
+            let message = "`user` must not be empty and cannot hold `:`";
+            findings.error(at, message);
+            return None;
+        }
+        Some(user) => user.value,
+        // A file of both, `user:password`.
+        None if matches!(password, Secret::File(_)) => Secret::Text(String::new()),
+        None => {
+            findings.error(item.at, "a client lacks `user`");
+            return None;
+        }
+    };
+    Some(AuthenticatedClient { user, password })
+}
+
+/// A text under the first key, or the file of it under the second.
+fn secret(
+    fields: &mut Fields<'_>,
+    [text_key, file_key]: [&'static str; 2],
+    findings: &mut Findings,
+) -> Option<Placed<Secret>> {
+    let text = fields.text(text_key, findings);
+    let file = fields.text(file_key, findings);
+    if let (Some(text), Some(file)) = (text, file) {
+        let message = format!("`{file_key}` and `{text_key}` exclude each other");
+        findings.error_seen(file.at, message, "the other is at", text.at);
+    }
+    let text = text.map(|text| Placed { value: Secret::Text(text.value.to_owned()), at: text.at });
+    let file = file.map(|file| Placed { value: Secret::File(file.value.to_owned()), at: file.at });
+    text.or(file)
+}

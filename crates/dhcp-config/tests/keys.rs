@@ -1,0 +1,444 @@
+//! Keys of the server as a whole and of its scopes, beyond the terms of leases: what they set, what
+//! they inherit, how they are checked, and which of them ask for what is not there.
+
+#[allow(dead_code, reason = "each test file uses its own part")]
+mod common;
+
+use core::net::IpAddr;
+
+use common::{accepted, accepted6, check_marked, problems, problems6};
+use dhcp_config::{
+    Allocator, AuthenticatedClient, ControlSocket, Dhcp4, Dhcp6, ExtendedInfoChecks, Hook,
+    IdentifierKind, LeaseDatabaseKind, MacSource, ReservationModes, Secret, TlsFiles,
+};
+
+fn global(marked: &str, expected: &[&str]) {
+    check_marked(problems, &format!("{{ \"Dhcp4\": {{\n {marked}\n}} }}"), expected);
+}
+
+fn global6(marked: &str, expected: &[&str]) {
+    check_marked(problems6, &format!("{{ \"Dhcp6\": {{\n {marked}\n}} }}"), expected);
+}
+
+fn dhcp4(text: &str) -> Dhcp4 {
+    accepted(&format!(r#"{{ "Dhcp4": {{ {text} }} }}"#)).config
+}
+
+fn dhcp6(text: &str) -> Dhcp6 {
+    accepted6(&format!(r#"{{ "Dhcp6": {{ {text} }} }}"#)).config
+}
+
+/// The names of what is configured and not done, those marked that keep the server from starting.
+fn inactive(text: &str) -> Vec<String> {
+    let mark = |dangerous| if dangerous { "!" } else { "" };
+    let features = dhcp4(text).inactive.into_iter();
+    features.map(|feature| format!("{}{}", feature.name, mark(feature.is_dangerous))).collect()
+}
+
+#[test]
+fn keas_defaults_hold() {
+    let config = dhcp4(r#""subnet4": [ { "id": 1, "subnet": "10.0.0.0/8" } ]"#);
+    let kinds = [
+        IdentifierKind::HardwareAddress,
+        IdentifierKind::Duid,
+        IdentifierKind::CircuitId,
+        IdentifierKind::ClientId,
+    ];
+    assert_eq!(config.host_identifiers, kinds);
+    let modes = ReservationModes { global: false, in_subnet: true, out_of_pool: false };
+    assert_eq!((config.reservation_modes, config.subnets[0].reservation_modes), (modes, modes));
+    assert!(config.ip_reservations_unique && !config.early_global_reservations_lookup);
+    assert!(!config.stash_agent_options);
+    assert_eq!((config.statistic_sample_count, config.statistic_sample_age_s), (20, 0));
+    assert_eq!(config.extended_info_checks, ExtendedInfoChecks::Fix);
+    assert_eq!((&config.control_sockets[..], &config.hooks[..]), (&[][..], &[][..]));
+    assert_eq!((config.server_tag.as_str(), &config.inactive[..]), ("", &[][..]));
+    let subnet = &config.subnets[0];
+    assert_eq!(subnet.allocator, Allocator::Iterative);
+    assert_eq!(subnet.adaptive_lease_time_threshold, 1.0);
+    assert!(!subnet.store_extended_info);
+
+    let config = dhcp6("");
+    assert_eq!(config.host_identifiers, [IdentifierKind::HardwareAddress, IdentifierKind::Duid]);
+    assert!(config.allow_address_registration);
+    assert_eq!(config.mac_sources.len(), 8);
+}
+
+#[test]
+fn policies_are_inherited_key_by_key() {
+    let config = dhcp4(
+        r#""reservations-global": true, "allocator": "random", "store-extended-info": true,
+        "shared-networks": [ { "name": "n", "reservations-in-subnet": false, "allocator": "flq",
+          "adaptive-lease-time-threshold": 0.5, "subnet4": [
+            { "id": 1, "subnet": "10.0.0.0/24", "reservations-global": false },
+            { "id": 2, "subnet": "10.0.1.0/24", "reservations-in-subnet": true,
+              "reservations-out-of-pool": true, "store-extended-info": false } ] } ],
+        "subnet4": [ { "id": 3, "subnet": "10.0.2.0/24", "reservation-mode": "out-of-pool" },
+          { "id": 4, "subnet": "10.0.3.0/24", "reservation-mode": "disabled" } ]"#,
+    );
+    let modes =
+        |global, in_subnet, out_of_pool| ReservationModes { global, in_subnet, out_of_pool };
+    let found: Vec<_> = config.subnets.iter().map(|subnet| subnet.reservation_modes).collect();
+    let expected = [
+        modes(false, false, false),
+        modes(true, true, true),
+        modes(false, true, true),
+        modes(false, false, false),
+    ];
+    assert_eq!(found, expected);
+    assert_eq!(config.reservation_modes, modes(true, true, false));
+    let found: Vec<_> = config
+        .subnets
+        .iter()
+        .map(|s| (s.allocator, s.adaptive_lease_time_threshold, s.store_extended_info))
+        .collect();
+    let expected = [
+        (Allocator::FreeLeaseQueue, 0.5, true),
+        (Allocator::FreeLeaseQueue, 0.5, false),
+        (Allocator::Random, 1.0, true),
+        (Allocator::Random, 1.0, true),
+    ];
+    assert_eq!(found, expected);
+
+    let config = dhcp6(
+        r#""pd-allocator": "random", "subnet6": [ { "id": 1, "subnet": "2001:db8::/64" },
+        { "id": 2, "subnet": "2001:db9::/64", "pd-allocator": "flq", "allocator": "random" } ]"#,
+    );
+    let found: Vec<_> = config.subnets.iter().map(|s| (s.allocator, s.pd_allocator)).collect();
+    let expected =
+        [(Allocator::Iterative, Allocator::Random), (Allocator::Random, Allocator::FreeLeaseQueue)];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn policies_are_checked() {
+    global(
+        r#""allocator": ^"fast", "adaptive-lease-time-threshold": ^0.0, "reservation-mode": "all",
+         "reservations-global": ^false, "host-reservation-identifiers": [ "duid", ^"duid", ^"mac" ]"#,
+        &[
+            "error `allocator` cannot be `fast`",
+            "error `adaptive-lease-time-threshold` is 0",
+            "error `reservations-global` and the older `reservation-mode` exclude each other",
+            "error `duid` repeats an identifier of this list",
+            "error `host-reservation-identifiers` cannot hold `mac`",
+        ],
+    );
+    let empty = r#""host-reservation-identifiers": ^[ ]"#;
+    global(empty, &["error `host-reservation-identifiers` is empty"]);
+    global6(
+        r#""host-reservation-identifiers": [ "auto", ^"duid", ^"circuit-id" ]"#,
+        &[
+            "error `duid` repeats an identifier of this list",
+            "error `host-reservation-identifiers` cannot hold `circuit-id`",
+        ],
+    );
+    let kinds = dhcp4(r#""host-reservation-identifiers": [ "auto" ]"#).host_identifiers;
+    assert_eq!((kinds.len(), kinds.last()), (5, Some(&IdentifierKind::FlexId)));
+    let kinds = dhcp4(r#""host-reservation-identifiers": [ "flex-id", "duid" ]"#).host_identifiers;
+    assert_eq!(kinds, [IdentifierKind::FlexId, IdentifierKind::Duid]);
+}
+
+#[test]
+fn global_values_are_kept() {
+    let config = dhcp4(
+        r#""ip-reservations-unique": false, "early-global-reservations-lookup": true,
+        "stash-agent-options": true, "server-tag": "t", "statistic-default-sample-count": 5,
+        "statistic-default-sample-age": 60, "sanity-checks": { "extended-info-checks": "strict" },
+        "compatibility": { "ignore-rai-link-selection": true }, "reservations-lookup-first": true,
+        "parked-packet-limit": 8, "dhcp-queue-control": { "enable-queue": true, "queue-type": "q",
+        "own": [ 1 ] }, "multi-threading": { "enable-multi-threading": true }"#,
+    );
+    assert!(!config.ip_reservations_unique && config.early_global_reservations_lookup);
+    assert!(config.stash_agent_options && config.compatibility.ignore_rai_link_selection);
+    assert_eq!((config.statistic_sample_count, config.statistic_sample_age_s), (5, 60));
+    assert_eq!(config.extended_info_checks, ExtendedInfoChecks::Strict);
+    assert_eq!(config.server_tag, "t");
+    let config = dhcp6(
+        r#""allow-address-registration": false, "compatibility": { "lenient-option-parsing": true },
+        "mac-sources": [ "rfc6939", "client-link-addr-option", "duid" ]"#,
+    );
+    assert!(!config.allow_address_registration && config.lenient_option_parsing);
+    assert_eq!(config.mac_sources, [MacSource::ClientLinkAddress, MacSource::Duid]);
+}
+
+#[test]
+fn control_sockets_are_read() {
+    let config = dhcp4(
+        r#""control-sockets": [ { "socket-type": "unix", "socket-name": "kea4.sock" },
+        { "socket-type": "http" },
+        { "socket-type": "https", "socket-address": "::", "socket-port": 8443, "trust-anchor": "ca",
+          "cert-file": "c", "key-file": "k", "cert-required": false,
+          "http-headers": [ { "name": "Strict-Transport-Security", "value": "max-age=1" } ],
+          "authentication": { "type": "basic", "realm": "r", "directory": "/d", "clients": [
+            { "user": "a", "password": "b", "comment": "first" }, { "user-file": "u", "password-file": "p" },
+            { "password-file": "both" }, { "user": "c" } ] } } ]"#,
+    );
+    let [unix, http, https] = &config.control_sockets[..] else { panic!("three sockets") };
+    assert_eq!(*unix, ControlSocket::Unix("kea4.sock".to_owned()));
+    let ControlSocket::Http(http) = http else { panic!("{http:?}") };
+    assert_eq!((http.address, http.port), (IpAddr::from([127, 0, 0, 1]), 8000));
+    assert!(http.tls.is_none() && http.authentication.is_none() && http.headers.is_empty());
+    let ControlSocket::Http(https) = https else { panic!("{https:?}") };
+    assert_eq!((https.address, https.port), (IpAddr::from([0u16; 8]), 8443));
+    let tls = TlsFiles {
+        trust_anchor: "ca".to_owned(),
+        certificate: "c".to_owned(),
+        key: "k".to_owned(),
+        is_client_certificate_required: false,
+    };
+    assert_eq!(https.tls, Some(tls));
+    let header = ("Strict-Transport-Security".to_owned(), "max-age=1".to_owned());
+    assert_eq!(https.headers, [header]);
+    let authentication = https.authentication.as_ref().expect("it is set");
+    assert_eq!(
+        (authentication.realm.as_str(), authentication.directory.as_deref()),
+        ("r", Some("/d"))
+    );
+    let text = |text: &str| Secret::Text(text.to_owned());
+    let file = |path: &str| Secret::File(path.to_owned());
+    let expected = [
+        (text("a"), text("b")),
+        (file("u"), file("p")),
+        (text(""), file("both")),
+        (text("c"), text("")),
+    ];
+    let expected = expected.map(|(user, password)| AuthenticatedClient { user, password });
+    assert_eq!(authentication.clients, expected);
+
+    let config = dhcp4(r#""control-socket": { "socket-type": "unix", "socket-name": "/run/s" }"#);
+    assert_eq!(config.control_sockets, [ControlSocket::Unix("/run/s".to_owned())]);
+}
+
+#[test]
+fn control_sockets_are_checked() {
+    global(
+        r#""control-sockets": [ ^{ }, { "socket-type": ^"tcp" }, ^{ "socket-type": "unix",
+         ^"socket-port": 1 }, { "socket-type": "unix", "socket-name": ^"" }, ^7,
+         { "socket-type": "unix", "socket-name": "a" }, ^{ "socket-type": "unix", "socket-name": "b" },
+         ^{ "socket-type": "http", ^"socket-name": "a", "socket-address": ^"here",
+         "socket-port": ^65536, "cert-file": "c" }, ^{ "socket-type": "https", "socket-port": 9 },
+         ^{ "socket-type": "http", "socket-address": "0.0.0.0", "socket-port": 1 },
+         ^{ "socket-type": "http", "socket-address": "0.0.0.0", "socket-port": 1,
+         "http-headers": [ ^{ "value": "x" }, { "name": ^"a b", "value": "x" },
+         { "name": "a", "value": ^"x\n" } ], "authentication": { "type": ^"digest", "clients": [
+         ^{ "password": "x" }, { "user": ^"a:b" }, { "user": "a", "user-file": ^"a" }, ^1 ] } } ]"#,
+        &[
+            "error a control socket lacks `socket-type`",
+            "error `socket-type` cannot be `tcp`",
+            "error a `unix` control socket lacks `socket-name`",
+            "error `socket-port` is nothing for a `unix` control socket",
+            "error `socket-name` is empty",
+            "error a control socket must be a map, not an integer",
+            "error there is a `unix` control socket already",
+            "error a control socket with TLS lacks `trust-anchor`, `key-file`",
+            "error `socket-name` is for a `unix` control socket",
+            "error `socket-address`: `here` is not an address",
+            "error `socket-port` is 65536; it must be from 0 to 65535",
+            "error a control socket with TLS lacks `trust-anchor`, `cert-file`, `key-file`",
+            "warning everyone who can reach 0.0.0.0 may give commands",
+            "error a control socket has 0.0.0.0 and port 1 already",
+            "error a header lacks `name`",
+            "error `a b` is not the name of a header",
+            "error the value of a header cannot hold control characters",
+            "error `type` cannot be `digest`",
+            "error a client lacks `user`",
+            "error `user` must not be empty and cannot hold `:`",
+            "error `user-file` and `user` exclude each other",
+            "error a client must be a map, not an integer",
+        ],
+    );
+    global(
+        r#""control-sockets": [], ^"control-socket": ^3"#,
+        &[
+            "error `control-socket` is the older form of `control-sockets`",
+            "error `control-socket` must be a map, not an integer",
+        ],
+    );
+}
+
+#[test]
+fn hooks_are_built_in_or_inactive_or_unknown() {
+    let library =
+        |name: &str| format!(r#"{{ "library": "/usr/lib/kea/hooks/libdhcp_{name}.so" }}"#);
+    let names = ["bootp", "class_cmds", "host_cmds", "lease_cmds", "stat_cmds", "subnet_cmds"];
+    let list = names.map(library).join(", ");
+    let config = dhcp4(&format!(
+        r#""hooks-libraries": [ {list}, {{ "library": "libdhcp_flex_id.so", "parameters": {{
+        "identifier-expression": "pkt4.mac", "replace-client-id": true }} }} ]"#
+    ));
+    let hooks = [
+        Hook::Bootp,
+        Hook::ClassCommands,
+        Hook::HostCommands,
+        Hook::LeaseCommands,
+        Hook::StatCommands,
+        Hook::SubnetCommands,
+        Hook::FlexId,
+    ];
+    assert_eq!((&config.hooks[..], &config.inactive[..]), (&hooks[..], &[][..]));
+    assert_eq!(config.flex_id.expression, "pkt4.mac");
+    assert!(config.flex_id.replaces_client_id && !config.flex_id.ignores_iaid);
+
+    for (name, feature) in [
+        ("cb_cmds", "cb-cmds"),
+        ("ddns_tuning", "ddns-tuning"),
+        ("flex_option", "flex-option"),
+        ("forensic_log", "legal-log"),
+        ("gss_tsig", "gss-tsig"),
+        ("ha", "high-availability!"),
+        ("host_cache", "host-cache"),
+        ("lease_query", "lease-query"),
+        ("legal_log", "legal-log"),
+        ("limits", "limits"),
+        ("mysql", "mysql"),
+        ("perfmon", "perfmon"),
+        ("pgsql", "pgsql"),
+        ("ping_check", "ping-check"),
+        ("radius", "radius"),
+        ("rbac", "rbac"),
+        ("run_script", "run-script"),
+        ("user_chk", "user-chk"),
+    ] {
+        let text = format!(r#""hooks-libraries": [ {} ]"#, library(name));
+        assert_eq!(inactive(&text), [feature]);
+    }
+    let strangers =
+        r#""hooks-libraries": [ { "library": "/opt/own.so" }, { "library": "own.so" } ]"#;
+    assert_eq!(inactive(strangers), ["unknown-hook!"]);
+    global(
+        r#""hooks-libraries": [ ^{ }, ^1, { "library": ^"libdhcp_lease_cmd.so" },
+         { "library": "libdhcp_lease_cmds.so", "parameters": { ^"what": 1 } },
+         { "library": ^"libdhcp_lease_cmds.so" }, { "library": "libdhcp_flex_id.so",
+         "parameters": { ^"what": 1, "replace-client-id": ^1 } } ]"#,
+        &[
+            "error a hook library lacks `library`",
+            "error a hook library must be a map, not an integer",
+            "error unknown hook library `libdhcp_lease_cmd.so`",
+            "warning this hook library has no parameter `what`",
+            "warning this hook library is loaded already",
+            "error unknown key `what` in the parameters of flex-id",
+            "error `replace-client-id` must be `true` or `false`, not an integer",
+        ],
+    );
+    global6(
+        r#""hooks-libraries": [ { "library": ^"libdhcp_bootp.so" } ]"#,
+        &["error the BOOTP library is for DHCPv4"],
+    );
+}
+
+#[test]
+fn what_is_inactive_is_told_once() {
+    for (text, feature) in [
+        (r#""lease-database": { "type": "mysql", "name": "kea", "user": "x" }"#, "sql-leases!"),
+        (r#""hosts-database": { "type": "mysql" }"#, "sql-hosts!"),
+        (r#""hosts-databases": [ { "type": "postgresql", "tcp-user-timeout": 1 } ]"#, "sql-hosts!"),
+        (r#""config-control": { "config-databases": [ { "type": "mysql" } ] }"#, "config-backend!"),
+        (r#""dhcp-ddns": { "enable-updates": true }"#, "ddns"),
+        (r#""dhcp-ddns": { "enable-updates": false, "qualifying-suffix": "a" }"#, "ddns"),
+        (r#""ddns-replace-client-name": "always""#, "ddns"),
+        (r#""ddns-override-no-update": true"#, "ddns"),
+        (r#""hostname-char-replacement": "x""#, "ddns"),
+        (r#""dhcp4o6-port": 6767"#, "dhcp4o6"),
+        (
+            r#""subnet4": [ { "id": 1, "subnet": "10.0.0.0/8", "4o6-subnet": "2001:db8::/32" } ]"#,
+            "dhcp4o6",
+        ),
+        (r#""allocator": "shared-flq""#, "shared-flq"),
+    ] {
+        assert_eq!(inactive(text), [feature], "{text}");
+    }
+    let config = dhcp4(r#""lease-database": { "type": "mysql", "name": "kea" }"#);
+    assert_eq!(config.lease_database.kind, LeaseDatabaseKind::Mysql);
+    assert_eq!(config.lease_database.name, None);
+    let message = "warning updating and shaping names for the Domain Name System are not active \
+                   in this version of godwit";
+    let pool = r#""pool": "10.0.0.0/24", "ddns-qualifying-suffix": "c""#;
+    let subnet = format!(
+        r#""subnet": "10.0.0.0/8", "ddns-qualifying-suffix": "b", "pools": [ {{ {pool} }} ]"#
+    );
+    let text = format!(
+        r#""ddns-qualifying-suffix": ^"a", "subnet4": [ {{ "id": 1, {subnet} }} ],
+        "dhcp-ddns": {{ "enable-updates": true }}"#
+    );
+    global(&text, &[message]);
+}
+
+#[test]
+fn databases_are_checked() {
+    global(
+        r#""lease-database": { "type": "memfile", "read-timeout": ^5, ^"tcp-user-timeout": 0 },
+         "hosts-databases": [ { "type": "mysql", "port": ^70000, "tcp-user-timeout": ^1,
+         "password": "x", ^"password-file": "y" }, ^{ "type": "memfile" }, ^{ }, ^1 ],
+         "config-control": { "config-fetch-wait-time": ^65536, "config-databases": [ {
+         "type": ^"sqlite", "ssl-mode": ^"maybe", "readonly": ^1, "cipher-list": ^2 } ] }"#,
+        &[
+            "error `read-timeout` is for `mysql` databases",
+            "warning `tcp-user-timeout` means nothing to a memfile",
+            "error `port` is 70000; it must be from 0 to 65535",
+            "error `tcp-user-timeout` is for `postgresql` databases",
+            "error `password-file` and `password` exclude each other",
+            "error a hosts database cannot be a `memfile`",
+            "error a hosts database lacks `type`",
+            "error a hosts database must be a map, not an integer",
+            "error `config-fetch-wait-time` is 65536; it must be from 0 to 65535",
+            "error unknown kind of database `sqlite`",
+            "error `ssl-mode` cannot be `maybe`",
+            "error `readonly` must be `true` or `false`, not an integer",
+            "error `cipher-list` must be a string, not an integer",
+        ],
+    );
+    global(
+        r#"^"hosts-database": ^{ "type": "memfile" }, "hosts-databases": []"#,
+        &[
+            "error `hosts-database` is the older form of `hosts-databases`",
+            "error a hosts database cannot be a `memfile`",
+        ],
+    );
+}
+
+#[test]
+fn names_are_checked() {
+    global(
+        r#""dhcp-ddns": ^{ "server-port": ^65536, "ncr-protocol": ^"TCP", "ncr-format": ^"XML",
+         "sender-ip": ^"::1", "max-queue-size": ^-1, ^"what": 1 }"#,
+        &[
+            "error `dhcp-ddns` lacks `enable-updates`",
+            "error `server-port` is 65536; it must be from 0 to 65535",
+            "error `ncr-protocol` cannot be `TCP`",
+            "error `ncr-format` cannot be `XML`",
+            "error `sender-ip` ::1 and `server-ip` 127.0.0.1 are of two kinds",
+            "error `max-queue-size` is -1; it must be from 0 to 4294967295",
+            "error unknown key `what` in `dhcp-ddns`",
+        ],
+    );
+    global(
+        r#""dhcp-ddns": { "enable-updates": false, "sender-ip": ^"127.0.0.1",
+         "sender-port": 53001 }"#,
+        &["error `sender-ip` and `server-ip` are one address with one port"],
+    );
+    global(
+        r#""ddns-ttl-percent": 0.5, "ddns-ttl-min": 9, "ddns-ttl-max": ^8,
+         "ddns-replace-client-name": ^"perhaps", "ddns-conflict-resolution-mode": ^"none",
+         "ddns-send-updates": ^1, "ddns-generated-prefix": ^2"#,
+        &[
+            "error `ddns-ttl-max` (8 s) is below `ddns-ttl-min` (9 s)",
+            "error `ddns-replace-client-name` cannot be `perhaps`",
+            "error `ddns-conflict-resolution-mode` cannot be `none`",
+            "error `ddns-send-updates` must be `true` or `false`, not an integer",
+            "error `ddns-generated-prefix` must be a string, not an integer",
+        ],
+    );
+    global(
+        r#""ddns-ttl": 1, "ddns-ttl-percent": ^0.5, "ddns-ttl-min": ^9, "ddns-ttl-max": ^10,
+         "ddns-use-conflict-resolution": ^true, "ddns-conflict-resolution-mode": "check-with-dhcid",
+         "subnet4": [ { "id": 1, "subnet": "10.0.0.0/8", "4o6-subnet": ^"10.0.0.0/8" } ]"#,
+        &[
+            "error `ddns-ttl-percent` and `ddns-ttl` exclude each other",
+            "error `ddns-ttl-min` and `ddns-ttl` exclude each other",
+            "error `ddns-ttl-max` and `ddns-ttl` exclude each other",
+            "error `ddns-use-conflict-resolution` is the older form of \
+             `ddns-conflict-resolution-mode`",
+            "error `4o6-subnet`: `10.0.0.0/8` is not an IPv6 prefix",
+        ],
+    );
+}
