@@ -5,6 +5,15 @@ use dhcp_lease::PoolIndex;
 
 use crate::prefixes::{AddressBits, SubnetIndex};
 
+/// The lease table's name of a configured allocator.
+pub(crate) const fn allocator(configured: dhcp_config::Allocator) -> dhcp_lease::Allocator {
+    match configured {
+        dhcp_config::Allocator::Iterative => dhcp_lease::Allocator::Iterative,
+        dhcp_config::Allocator::Random => dhcp_lease::Allocator::Random,
+        dhcp_config::Allocator::FreeLeaseQueue => dhcp_lease::Allocator::FreeLeaseQueue,
+    }
+}
+
 /// The links of a configuration, with pools of one kind.
 #[derive(Debug)]
 pub struct Links<A> {

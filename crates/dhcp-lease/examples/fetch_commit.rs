@@ -9,15 +9,22 @@ use std::time::Instant;
 
 use base::{Now, Random};
 use dhcp_lease::v4::{
-    Action, Change, Facts, FetchKeys, LeaseStore, LeaseTable, LeaseTerms, MemoryStore, PoolIndex,
-    PoolSet, PoolSpec,
+    ASKED_MAX, Action, Allocator, Change, Facts, FetchKeys, LeaseStore, LeaseTable, LeaseTerms,
+    MemoryStore, PoolIndex, PoolSet, PoolSpec,
 };
 use dhcp_lease::{HardwareAddress, Identity};
 
 const START: Now = Now { mono_ns: 1_000_000_000, wall_us: 1_700_000_000_000_000 };
 const FIRST: u32 = 0x0a00_0000;
-const TERMS: LeaseTerms<'static> =
-    LeaseTerms { valid_lifetime_s: 3_600, subnet_id: 1, pool_id: 0, hostname: "" };
+const TERMS: LeaseTerms<'static> = LeaseTerms {
+    valid_lifetime_s: 3_600,
+    subnet_id: 1,
+    pool_id: 0,
+    fqdn_fwd: false,
+    fqdn_rev: false,
+    hostname: "",
+    user_context: "",
+};
 
 struct Shard<'p> {
     store: MemoryStore,
@@ -30,7 +37,7 @@ impl Shard<'_> {
     fn fetch(&mut self, identity: &Identity<'_>, candidate_pools: &[PoolIndex]) {
         let keys = FetchKeys {
             identity: *identity,
-            addresses: [None; 2],
+            addresses: [None; ASKED_MAX],
             pools: self.pools,
             candidate_pools,
             is_candidate_spare: false,
@@ -112,11 +119,12 @@ fn measure(clients: u32, threads: u32) {
     let spec = PoolSpec {
         subnet_id: 1,
         pool_id: 0,
+        allocator: Allocator::Iterative,
         first: FIRST.into(),
         last: (FIRST + clients - 1).into(),
     };
     let started = Instant::now();
-    let pools = table.configure(&[spec]);
+    let pools = table.configure(&[spec], &[]);
     let configured_ms = started.elapsed().as_secs_f64() * 1e3;
     let discover = timed(threads, clients, &table, &pools, |shard, number| {
         shard.discover(&identity(number, &mut [0; 7]));

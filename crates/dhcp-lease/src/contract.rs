@@ -6,7 +6,10 @@
 //! promises. No reply that read or wrote a slot leaves before that slot's epoch is settled, and a
 //! slot whose epoch is not settled takes no other change.
 
+use core::hash::BuildHasher;
+
 use base::Now;
+use foldhash::fast::FixedState;
 
 use crate::family::{Family, PoolIndex};
 use crate::lease::INFINITE_LIFETIME_S;
@@ -58,8 +61,31 @@ pub struct SlotView<F: Family> {
     pub hold_deadline_ns: u64,
     /// Epoch of the slot's last row; 0 = none in this run.
     pub row_epoch: u64,
+    /// What else the lease says, so that one that would be written again as it is need not be.
+    pub text: TextView,
     /// What only this family's leases have.
     pub detail: F::Detail,
+}
+
+/// Names and context of a lease, in a form that tells whether they are the same. All zero unless
+/// leased.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TextView {
+    /// [`text_hash`] of the host name; 0 = none.
+    pub hostname: u64,
+    /// [`text_hash`] of the user context; 0 = none.
+    pub user_context: u64,
+    /// Whether the server keeps the forward DNS entry.
+    pub fqdn_fwd: bool,
+    /// Whether the server keeps the reverse DNS entry.
+    pub fqdn_rev: bool,
+}
+
+/// What [`TextView`] has for `text`; 0 when it is empty. Equal texts have equal hashes. That unequal
+/// ones have unequal hashes is not certain: who makes them collide keeps an old name, no more.
+#[must_use]
+pub fn text_hash(text: &str) -> u64 {
+    if text.is_empty() { 0 } else { FixedState::with_seed(0).hash_one(text).max(1) }
 }
 
 impl<F: Family> SlotView<F> {
@@ -91,8 +117,9 @@ impl<F: Family> SlotView<F> {
 pub struct FetchKeys<'a, F: Family> {
     /// The client, under all its identities; v6: for one of its identity associations.
     pub identity: F::Identity<'a>,
-    /// Addresses to look at: requested address, `ciaddr`; v6: the first two of the association.
-    pub addresses: [Option<F::Address>; 2],
+    /// Addresses to look at: requested address, `ciaddr`, what is reserved for the client; v6: those
+    /// of the association.
+    pub addresses: [Option<F::Address>; ASKED_MAX],
     /// The pool set of the transaction's configuration snapshot.
     pub pools: &'a F::PoolSet,
     /// Pools to take a free candidate from, in order of preference; empty: none is wanted.
@@ -101,6 +128,8 @@ pub struct FetchKeys<'a, F: Family> {
     pub is_candidate_spare: bool,
 }
 
+/// Addresses that one fetch looks at at most, beside the client's own.
+pub const ASKED_MAX: usize = 4;
 /// Slots of one client that are reported at most.
 pub const MINE_MAX: usize = 8;
 /// Changes that one commit takes at most.
@@ -115,8 +144,9 @@ pub struct Facts<F: Family> {
     pub mine: [Option<SlotView<F>>; MINE_MAX],
     /// How many of `mine` are set.
     pub mine_count: usize,
-    /// The slots of [`FetchKeys::addresses`]; `None` for an address that no pool ever had.
-    pub asked: [Option<SlotView<F>>; 2],
+    /// The slots of [`FetchKeys::addresses`]; `None` for an address that no pool ever had and that is
+    /// not reserved.
+    pub asked: [Option<SlotView<F>>; ASKED_MAX],
     /// A free address, claimed for this transaction until it commits; `None` when none was wanted
     /// or all pools are exhausted. When no address was free, the slot with the oldest hold.
     pub candidate: Option<SlotView<F>>,
@@ -124,7 +154,7 @@ pub struct Facts<F: Family> {
 
 impl<F: Family> Default for Facts<F> {
     fn default() -> Self {
-        Self { mine: [None; MINE_MAX], mine_count: 0, asked: [None; 2], candidate: None }
+        Self { mine: [None; MINE_MAX], mine_count: 0, asked: [None; ASKED_MAX], candidate: None }
     }
 }
 

@@ -12,6 +12,18 @@ use crate::table::leased::{Leased, Places};
 #[repr(align(128))]
 struct Cursor(AtomicU32);
 
+/// Which free address of a pool is given next (Kea's `allocator`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Allocator {
+    /// The next after the one given last, from the start again after the end.
+    #[default]
+    Iterative,
+    /// One after the other in an order that nobody foresees, each once before any comes again.
+    Random,
+    /// The one that has been free longest.
+    FreeLeaseQueue,
+}
+
 /// The pools of one configuration snapshot, in its order, each with the position that its next
 /// address is looked for at.
 pub struct PoolSet<F: Leased> {
@@ -118,11 +130,12 @@ mod tests {
     use core::net::Ipv6Addr;
 
     use super::*;
+    use crate::sample::Sample as _;
     use crate::v4::{self, V4};
     use crate::v6::{self, IaKind, Resource, V6};
 
     fn spec(first: u32, last: u32) -> v4::PoolSpec {
-        v4::PoolSpec { subnet_id: 1, pool_id: 0, first: first.into(), last: last.into() }
+        V4::pool(first, last)
     }
 
     fn set(specs: &[v4::PoolSpec], before: Option<&PoolSet<V4>>) -> PoolSet<V4> {
@@ -154,12 +167,11 @@ mod tests {
     #[test]
     fn addresses_and_prefixes_of_every_length_have_pools_of_their_own() {
         let spec = |kind, len, first: u128, last: u128| v6::PoolSpec {
-            subnet_id: 1,
-            pool_id: 0,
             kind,
             len,
             first: Ipv6Addr::from_bits(first),
             last: Ipv6Addr::from_bits(last),
+            ..V6::pool(0, 0)
         };
         let specs = [
             spec(IaKind::Prefix, 120, 0x100, 0x900),

@@ -6,7 +6,7 @@ use crate::lease::LeaseState;
 use crate::table::leased::Leased;
 use crate::v4::{self, V4};
 use crate::v6::{self, HardwareSource, IaIdentity, IaKind, Resource, V6};
-use crate::{ClientId, HardwareAddress, Identity};
+use crate::{Allocator, ClientId, HardwareAddress, Identity};
 
 /// A family with samples.
 pub trait Sample: Leased {
@@ -100,11 +100,25 @@ impl Sample for V4 {
     }
 
     fn pool(first: u32, last: u32) -> v4::PoolSpec {
-        v4::PoolSpec { subnet_id: 1, pool_id: 0, first: first.into(), last: last.into() }
+        v4::PoolSpec {
+            subnet_id: 1,
+            pool_id: 0,
+            allocator: Allocator::Iterative,
+            first: first.into(),
+            last: last.into(),
+        }
     }
 
     fn terms(valid_lifetime_s: u32, subnet_id: u32, hostname: &str) -> v4::LeaseTerms<'_> {
-        v4::LeaseTerms { valid_lifetime_s, subnet_id, pool_id: 0, hostname }
+        v4::LeaseTerms {
+            valid_lifetime_s,
+            subnet_id,
+            pool_id: 0,
+            fqdn_fwd: !hostname.is_empty(),
+            fqdn_rev: false,
+            hostname,
+            user_context: "",
+        }
     }
 
     fn lease(sample: &SampleLease<'_>) -> v4::Lease {
@@ -170,6 +184,7 @@ impl Sample for V6 {
         v6::PoolSpec {
             subnet_id: 1,
             pool_id: 0,
+            allocator: Allocator::Iterative,
             kind: IaKind::Address,
             len: 128,
             first: Self::address(first).address,
@@ -183,7 +198,10 @@ impl Sample for V6 {
             preferred_lifetime_s: valid_lifetime_s / 2,
             subnet_id,
             pool_id: 0,
+            fqdn_fwd: !hostname.is_empty(),
+            fqdn_rev: false,
             hostname,
+            user_context: "",
             hardware: hardware(0),
             hardware_source: HardwareSource::ClientLinkAddress,
         }

@@ -8,7 +8,8 @@ use dhcp_lease::contract::{Action, Change, Facts, FetchKeys, SlotView};
 use dhcp_lease::v4::{self, V4};
 use dhcp_lease::v6::{self, HardwareSource, IaIdentity, IaKind, V6};
 use dhcp_lease::{
-    HardwareAddress, Identity, LeaseStore, LeaseTable, Leased, MemoryStore, PoolIndex, PoolSet,
+    ASKED_MAX, Allocator, HardwareAddress, Identity, LeaseStore, LeaseTable, Leased, MemoryStore,
+    PoolIndex, PoolSet,
 };
 
 const CLIENTS: u32 = 60_000;
@@ -28,7 +29,7 @@ trait Served: Leased {
 impl Served for V4 {
     fn pool() -> v4::PoolSpec {
         let (first, last) = (Ipv4Addr::new(10, 0, 0, 10), Ipv4Addr::new(10, 0, 255, 250));
-        v4::PoolSpec { subnet_id: 1, pool_id: 0, first, last }
+        v4::PoolSpec { subnet_id: 1, pool_id: 0, allocator: Allocator::Iterative, first, last }
     }
 
     fn identity(octets: &[u8], hardware: HardwareAddress) -> Identity<'_> {
@@ -36,7 +37,15 @@ impl Served for V4 {
     }
 
     fn terms(hostname: &str, _hardware: HardwareAddress) -> v4::LeaseTerms<'_> {
-        v4::LeaseTerms { valid_lifetime_s: 3_600, subnet_id: 1, pool_id: 0, hostname }
+        v4::LeaseTerms {
+            valid_lifetime_s: 3_600,
+            subnet_id: 1,
+            pool_id: 0,
+            fqdn_fwd: false,
+            fqdn_rev: false,
+            hostname,
+            user_context: "",
+        }
     }
 }
 
@@ -46,6 +55,7 @@ impl Served for V6 {
         v6::PoolSpec {
             subnet_id: 1,
             pool_id: 0,
+            allocator: Allocator::Iterative,
             kind: IaKind::Address,
             len: 128,
             first,
@@ -63,7 +73,10 @@ impl Served for V6 {
             preferred_lifetime_s: 1_800,
             subnet_id: 1,
             pool_id: 0,
+            fqdn_fwd: false,
+            fqdn_rev: false,
             hostname,
+            user_context: "",
             hardware,
             hardware_source: HardwareSource::ClientLinkAddress,
         }
@@ -101,14 +114,14 @@ struct Server<F: Served> {
 impl<F: Served> Server<F> {
     fn new() -> Self {
         let table = Arc::new(LeaseTable::new(1));
-        let pools = table.configure(&[F::pool()]);
+        let pools = table.configure(&[F::pool()], &[]);
         Self { store: MemoryStore::new(table), pools, facts: Facts::default(), now: START }
     }
 
     fn fetch(&mut self, client: &Client, wants_candidate: bool) {
         let keys = FetchKeys {
             identity: client.identity::<F>(),
-            addresses: [None; 2],
+            addresses: [None; ASKED_MAX],
             pools: &*self.pools,
             candidate_pools: if wants_candidate { &[PoolIndex(0)] } else { &[] },
             is_candidate_spare: false,

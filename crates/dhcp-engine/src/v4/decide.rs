@@ -43,7 +43,10 @@ impl Proposed {
                 valid_lifetime_s,
                 subnet_id,
                 pool_id,
+                fqdn_fwd: false,
+                fqdn_rev: false,
                 hostname: transaction.host_name.as_str(),
+                user_context: "",
             }),
         }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dhcp_config::v4::{Dhcp4, Lifetime, Subnet4};
 use dhcp_lease::v4::{PoolIndex, PoolSet, PoolSpec};
 
-use crate::links::{Links, PoolPlace};
+use crate::links::{Links, PoolPlace, allocator};
 use crate::prefixes::{AddressBits, PrefixTable, SubnetIndex};
 use crate::repeat::RepeatPolicy;
 use crate::send_option::{SendOption, send_options};
@@ -65,7 +65,10 @@ pub struct Subnet {
 impl Snapshot {
     /// Compiles `config`. `configure` is given the pools and makes the pool set (the lease table
     /// does).
-    pub fn compile(config: &Dhcp4, configure: impl FnOnce(&[PoolSpec]) -> Arc<PoolSet>) -> Self {
+    pub fn compile(
+        config: &Dhcp4,
+        configure: impl FnOnce(&[PoolSpec], &[Ipv4Addr]) -> Arc<PoolSet>,
+    ) -> Self {
         let (specs, pool_options) = pools_of(config);
         let prefixes: Vec<_> = (0..)
             .zip(&config.subnets)
@@ -85,7 +88,7 @@ impl Snapshot {
             by_prefix: PrefixTable::new(&prefixes),
             by_relay: SubnetKeys::new(relays),
             by_interface: SubnetKeys::new(interfaces),
-            pools: configure(&specs),
+            pools: configure(&specs, &[]),
             pool_options,
             hold_ns: u64::from(config.godwit.hold_time_ms) * base::time::NS_PER_MS,
             decline_probation_s: config.decline_probation_period_s,
@@ -173,6 +176,7 @@ fn pools_of(config: &Dhcp4) -> (Vec<PoolSpec>, Vec<Vec<SendOption<u8>>>) {
             let spec = PoolSpec {
                 subnet_id: subnet.id,
                 pool_id: pool.pool_id,
+                allocator: allocator(subnet.allocator),
                 first: pool.first,
                 last: pool.last,
             };

@@ -208,7 +208,7 @@ impl<'m> Transaction<'m> {
         };
         Step::Fetch(FetchKeys {
             identity: self.identity,
-            addresses: [asked, None],
+            addresses: [asked, None, None, None],
             pools: self.snapshot.pools(),
             candidate_pools,
             is_candidate_spare: self.wish == Wish::SpareCandidate,

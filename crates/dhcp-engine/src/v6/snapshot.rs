@@ -8,7 +8,7 @@ use dhcp_config::v6::{Dhcp6, Lifetime, PdPool, Pool6, Subnet6};
 use dhcp_lease::v6::{IaKind, PoolIndex, PoolSet, PoolSpec, Resource};
 
 use super::prefix_order::PrefixOrder;
-use crate::links::{Links, PoolPlace};
+use crate::links::{Links, PoolPlace, allocator};
 use crate::prefixes::{AddressBits, PrefixTable, SubnetIndex};
 use crate::repeat::RepeatPolicy;
 use crate::send_option::{SendOption, send_options};
@@ -79,7 +79,7 @@ impl Snapshot {
     pub fn compile(
         config: &Dhcp6,
         server_duid: &[u8],
-        configure: impl FnOnce(&[PoolSpec]) -> Arc<PoolSet>,
+        configure: impl FnOnce(&[PoolSpec], &[Resource]) -> Arc<PoolSet>,
     ) -> Self {
         let pools = Pools::of(config);
         let indexed = || (0..).zip(&config.subnets);
@@ -109,7 +109,7 @@ impl Snapshot {
             prefix_orders: pools.prefix_orders(),
             addresses: pools.addresses,
             prefixes: pools.prefixes,
-            pools: configure(&pools.specs),
+            pools: configure(&pools.specs, &[]),
             pool_terms: pools.terms,
         }
     }
@@ -218,21 +218,22 @@ impl Pools {
         };
         for (index, subnet) in (0..).zip(&config.subnets) {
             for pool in &subnet.pools {
-                pools.add_addresses((index, subnet.id), pool);
+                pools.add_addresses((index, subnet), pool);
             }
             for pool in &subnet.pd_pools {
-                pools.add_prefixes((index, subnet.id), pool);
+                pools.add_prefixes((index, subnet), pool);
             }
         }
         pools
     }
 
-    fn add_addresses(&mut self, (subnet, subnet_id): (SubnetIndex, u32), pool: &Pool6) {
+    fn add_addresses(&mut self, (at, subnet): (SubnetIndex, &Subnet6), pool: &Pool6) {
         let index = PoolIndex(self.specs.len() as u32);
-        self.addresses.add_pool(subnet, index, (pool.first.into(), pool.last.into()));
+        self.addresses.add_pool(at, index, (pool.first.into(), pool.last.into()));
         self.specs.push(PoolSpec {
-            subnet_id,
+            subnet_id: subnet.id,
             pool_id: pool.pool_id,
+            allocator: allocator(subnet.allocator),
             kind: IaKind::Address,
             len: 128,
             first: pool.first,
@@ -242,14 +243,15 @@ impl Pools {
         self.terms.push(PoolTerms { id: pool.pool_id, options, excluded: None });
     }
 
-    fn add_prefixes(&mut self, (subnet, subnet_id): (SubnetIndex, u32), pool: &PdPool) {
+    fn add_prefixes(&mut self, (at, subnet): (SubnetIndex, &Subnet6), pool: &PdPool) {
         let index = PoolIndex(self.specs.len() as u32);
         let (first, end) = u128::from(pool.prefix.0).bounds(pool.prefix.1);
         let (last, _) = end.bounds(pool.delegated_len);
-        self.prefixes.add_pool(subnet, index, (first, last));
+        self.prefixes.add_pool(at, index, (first, last));
         self.specs.push(PoolSpec {
-            subnet_id,
+            subnet_id: subnet.id,
             pool_id: pool.pool_id,
+            allocator: allocator(subnet.pd_allocator),
             kind: IaKind::Prefix,
             len: pool.delegated_len,
             first: first.into(),

@@ -212,7 +212,7 @@ impl<'m> Transaction<'m> {
         };
         let keys = FetchKeys {
             identity: association.identity(duid),
-            addresses: association.hints,
+            addresses: [association.hints[0], association.hints[1], None, None],
             pools: snapshot.pools(),
             candidate_pools,
             is_candidate_spare: association.wish == Wish::SpareCandidate,
@@ -324,7 +324,10 @@ impl<'m> Transaction<'m> {
             preferred_lifetime_s: grant.lifetimes.preferred_s,
             subnet_id: self.snapshot.subnet(grant.place.subnet).id,
             pool_id: self.snapshot.pool_terms(grant.place.pool).id,
+            fqdn_fwd: false,
+            fqdn_rev: false,
             hostname: "",
+            user_context: "",
             hardware: self.hardware.0,
             hardware_source: self.hardware.1,
         }

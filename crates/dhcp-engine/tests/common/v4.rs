@@ -37,7 +37,7 @@ impl Rig for V4 {
     fn compile(text: &str, table: &LeaseTable) -> Snapshot {
         let checked = dhcp_config::parse_dhcp4("test.conf", text, &mut NoIncludes)
             .unwrap_or_else(|problems| panic!("{}", problems[0]));
-        Snapshot::compile(&checked.config, |specs| table.configure(specs))
+        Snapshot::compile(&checked.config, |specs, reserved| table.configure(specs, reserved))
     }
 }
 

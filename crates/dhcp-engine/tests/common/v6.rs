@@ -49,7 +49,9 @@ impl Rig for V6 {
     fn compile(text: &str, table: &LeaseTable) -> Snapshot {
         let checked = dhcp_config::parse_dhcp6("test.conf", text, &mut NoIncludes)
             .unwrap_or_else(|problems| panic!("{}", problems[0]));
-        Snapshot::compile(&checked.config, &SERVER_DUID, |specs| table.configure(specs))
+        Snapshot::compile(&checked.config, &SERVER_DUID, |specs, reserved| {
+            table.configure(specs, reserved)
+        })
     }
 }
 

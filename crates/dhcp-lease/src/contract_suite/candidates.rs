@@ -78,7 +78,7 @@ pub fn a_spare_candidate_is_for_clients_without_a_slot<B: Backend>(backend: &mut
         let mut facts = Facts::default();
         let keys = FetchKeys {
             identity: B::Family::borrow(client::<B>(number)),
-            addresses: [None; 2],
+            addresses: [None; ASKED_MAX],
             pools: &*bench.pools,
             candidate_pools: &[PoolIndex(0)],
             is_candidate_spare: true,
@@ -142,4 +142,54 @@ pub fn an_exhausted_pool_prefers_an_ended_lease<B: Backend>(backend: &mut B) {
     assert!(candidate.is_available(bench.now));
     bench.commit(client::<B>(3), &candidate, hold).expect("the lease has ended");
     assert_eq!(bench.store.sweep(bench.now, 64).leases, 1, "reclaimed leases are reported");
+}
+
+/// Nobody gets what is reserved without asking for it, also after it had been leased.
+pub fn a_reserved_address_is_no_candidate<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 12)]);
+    bench.make(client::<B>(1), address::<B>(11), lease_for::<B>(LIFETIME_S));
+    bench.settle();
+    bench.reserve(&[pool::<B>(10, 12)], &[address::<B>(10), address::<B>(11)]);
+    let other = bench.candidate(client::<B>(2)).expect("one is not reserved");
+    assert_eq!(other.address, address::<B>(12));
+    assert_eq!(bench.candidate(client::<B>(3)), None);
+    let kept = bench.slot(client::<B>(1), address::<B>(11));
+    assert_eq!((kept.occupancy, kept.owner), (Occupancy::Leased, Owner::Asking));
+    bench.make(client::<B>(1), address::<B>(11), Action::Release);
+    bench.make(client::<B>(4), address::<B>(10), hold_from::<B>(START));
+    bench.make(client::<B>(2), address::<B>(12), lease_for::<B>(LIFETIME_S));
+    bench.settle();
+    bench.sweep();
+    assert_eq!(bench.candidate(client::<B>(3)), None, "also a hold on it is not broken");
+    bench.reserve(&[pool::<B>(10, 12)], &[]);
+    let free = bench.candidate(client::<B>(3)).map(|slot| slot.address);
+    assert_eq!(free, Some(address::<B>(11)));
+}
+
+/// Who it is reserved for asks for it, and has it like any other.
+pub fn a_reserved_address_outside_the_pools_is_leased<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 12)]);
+    bench.reserve(&[pool::<B>(10, 12)], &[outside::<B>()]);
+    let slot = bench.slot(client::<B>(1), outside::<B>());
+    assert_eq!((slot.occupancy, slot.owner), (Occupancy::Free, Owner::Nobody));
+    bench.make(client::<B>(1), outside::<B>(), lease_for::<B>(LIFETIME_S));
+    bench.settle();
+    let mine = bench.fetch(client::<B>(1), None, &[]).mine().map(|slot| slot.address).next();
+    assert_eq!(mine, Some(outside::<B>()));
+    bench.reserve(&[pool::<B>(10, 12)], &[]);
+    assert_eq!(bench.slot(client::<B>(1), outside::<B>()).occupancy, Occupancy::Leased);
+}
+
+/// What is said of names and contexts is as the terms were, and tells changes.
+pub fn a_slot_tells_whether_its_text_is_the_same<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 12)]);
+    let named = Action::Lease(B::Family::terms(LIFETIME_S, 1, "a.example"));
+    bench.make(client::<B>(1), address::<B>(10), named);
+    bench.settle();
+    let text = bench.slot(client::<B>(1), address::<B>(10)).text;
+    assert_eq!(text.hostname, text_hash("a.example"));
+    assert_ne!(text.hostname, text_hash("b.example"));
+    assert_eq!((text.user_context, text.fqdn_fwd, text.fqdn_rev), (0, true, false));
+    bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
+    assert_eq!(bench.slot(client::<B>(1), address::<B>(10)).text, TextView::default());
 }

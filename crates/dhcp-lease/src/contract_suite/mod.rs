@@ -13,7 +13,8 @@ use std::sync::Arc;
 use base::Now;
 
 use crate::contract::{
-    Action, Change, Facts, FetchKeys, LeaseStore, Occupancy, Owner, Receipt, Refusal, SlotView,
+    ASKED_MAX, Action, Change, Facts, FetchKeys, LeaseStore, Occupancy, Owner, Receipt, Refusal,
+    SlotView, TextView, text_hash,
 };
 use crate::family::{Family, PoolIndex};
 use crate::lease::LeaseState;
@@ -80,6 +81,9 @@ macro_rules! lease_store_contract {
             a_candidate_given_back_is_there_at_once,
             an_exhausted_pool_gives_the_oldest_hold,
             an_exhausted_pool_prefers_an_ended_lease,
+            a_reserved_address_is_no_candidate,
+            a_reserved_address_outside_the_pools_is_leased,
+            a_slot_tells_whether_its_text_is_the_same,
             a_change_on_an_old_version_is_stale,
             a_commit_changes_all_or_nothing,
             an_address_outside_every_pool_has_no_slot,
@@ -162,9 +166,14 @@ struct Bench<'b, B: Backend> {
 
 impl<'b, B: Backend> Bench<'b, B> {
     fn new(backend: &'b mut B, specs: &[SpecOf<B>]) -> Self {
-        let pools = backend.table().configure(specs);
+        let pools = backend.table().configure(specs, &[]);
         let store = backend.store();
         Self { backend, store, pools, now: START }
+    }
+
+    /// Configures anew, with reserved addresses.
+    fn reserve(&mut self, specs: &[SpecOf<B>], reserved: &[AddressOf<B>]) {
+        self.pools = self.backend.table().configure(specs, reserved);
     }
 
     fn pass(&mut self, seconds: u64) {
@@ -185,7 +194,7 @@ impl<'b, B: Backend> Bench<'b, B> {
         let mut facts = Facts::default();
         let keys = FetchKeys {
             identity: B::Family::borrow(who),
-            addresses: [asked, None],
+            addresses: [asked, None, None, None],
             pools: &*self.pools,
             candidate_pools,
             is_candidate_spare: false,

@@ -13,12 +13,9 @@ const HUGE: u128 = 0x2001_0db8_0000_0001 << 64;
 
 fn huge_pool() -> PoolSpec {
     PoolSpec {
-        subnet_id: 1,
-        pool_id: 0,
-        kind: IaKind::Address,
-        len: 128,
         first: Ipv6Addr::from_bits(HUGE),
         last: Ipv6Addr::from_bits(HUGE | u128::from(u64::MAX)),
+        ..V6::pool(0, 0)
     }
 }
 
@@ -30,14 +27,8 @@ fn huge(offset: u64) -> Resource {
 fn prefix_pool(len: u8) -> PoolSpec {
     let first = Ipv6Addr::from_bits(0x2001_0db8 << 96);
     let last = first.to_bits() | (0xff << (128 - len));
-    PoolSpec {
-        subnet_id: 1,
-        pool_id: 0,
-        kind: IaKind::Prefix,
-        len,
-        first,
-        last: Ipv6Addr::from_bits(last),
-    }
+    let last = Ipv6Addr::from_bits(last);
+    PoolSpec { kind: IaKind::Prefix, len, first, last, ..V6::pool(0, 0) }
 }
 
 fn association(number: u32, kind: IaKind, iaid: u32) -> IaIdentity<'static> {
@@ -97,7 +88,7 @@ pub fn several_associations_of_a_message_succeed_together<B: Backend<Family = V6
 pub fn an_address_and_a_prefix_with_one_number_are_two<B: Backend<Family = V6>>(backend: &mut B) {
     let single = |kind| {
         let first = Ipv6Addr::from_bits(0x2001_0db8 << 96);
-        PoolSpec { subnet_id: 1, pool_id: 0, kind, len: 128, first, last: first }
+        PoolSpec { kind, first, last: first, ..V6::pool(0, 0) }
     };
     let specs = [single(IaKind::Address), single(IaKind::Prefix)];
     let mut bench = Bench::new(backend, &specs);

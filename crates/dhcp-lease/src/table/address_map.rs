@@ -41,6 +41,8 @@ struct Part {
     pooled: [AtomicU64; PART_WORDS],
     /// Level 0. Bit: the address is free and nobody is about to take it.
     free: [AtomicU64; PART_WORDS],
+    /// Bit: the address is kept for somebody, its free bit stays clear.
+    reserved: [AtomicU64; PART_WORDS],
     /// For each block of 256 addresses one more than its row; 0 = none.
     rows: [AtomicU32; PART_BLOCKS],
 }
@@ -60,6 +62,7 @@ impl Part {
         Self {
             pooled: [const { AtomicU64::new(0) }; PART_WORDS],
             free: [const { AtomicU64::new(0) }; PART_WORDS],
+            reserved: [const { AtomicU64::new(0) }; PART_WORDS],
             rows: [const { AtomicU32::new(0) }; PART_BLOCKS],
         }
     }
@@ -136,7 +139,7 @@ impl AddressMap {
     }
 
     /// Marks those of `first..=last` (within one word of 64, the block has a row) that no pool had
-    /// before as pooled and free. Returns their bits. Only under the configuration lock.
+    /// before as pooled and, unless they are reserved, free. Returns their bits. Only under the configuration lock.
     pub(crate) fn pool_word(&self, first: u32, last: u32) -> u64 {
         debug_assert_eq!(first >> 6, last >> 6, "one word at a time");
         let part = self.part(first).expect("a block with a row is in a part");
@@ -144,10 +147,41 @@ impl AddressMap {
         let range = (u64::MAX << (first & 63)) & (u64::MAX >> (63 - (last & 63)));
         // Pooled first: a slot that becomes free from now on sets its bit itself.
         let new = range & !part.pooled[index].fetch_or(range, Ordering::AcqRel);
-        if new != 0 && part.free[index].fetch_or(new, Ordering::AcqRel) == 0 {
+        let free = new & !part.reserved[index].load(Ordering::Acquire);
+        if free != 0 && part.free[index].fetch_or(free, Ordering::AcqRel) == 0 {
             self.raise(1, u64::from(first >> 6));
         }
         new
+    }
+
+    fn reserved_word(&self, address: u32) -> Option<&AtomicU64> {
+        self.part(address).map(|part| &part.reserved[(address >> 6) as usize % PART_WORDS])
+    }
+
+    /// Keeps `address` from being free, whatever becomes of its slot. Nothing where no pool is.
+    pub(crate) fn reserve(&self, address: u32) {
+        let Some(reserved) = self.reserved_word(address) else { return };
+        let key = u64::from(address);
+        reserved.fetch_or(bit_of(key), Ordering::AcqRel);
+        // Written even when it seems clear: who sets the bit at the same time either comes before,
+        // and it is cleared here, or after, and sees above that the address is reserved.
+        let word = self.word(0, key >> 6).expect("a part has both words");
+        if word.fetch_and(!bit_of(key), Ordering::AcqRel) == bit_of(key) {
+            self.lower(1, key >> 6);
+        }
+    }
+
+    /// Ends [`AddressMap::reserve`]. The free bit is left as it is.
+    pub(crate) fn unreserve(&self, address: u32) {
+        if let Some(reserved) = self.reserved_word(address) {
+            reserved.fetch_and(!bit_of(u64::from(address)), Ordering::AcqRel);
+        }
+    }
+
+    /// Whether `address` is kept for somebody.
+    pub(crate) fn is_reserved(&self, address: u32) -> bool {
+        self.reserved_word(address)
+            .is_some_and(|word| word.load(Ordering::Acquire) & bit_of(u64::from(address)) != 0)
     }
 
     /// Whether the free bit of `address` is set.
@@ -156,15 +190,18 @@ impl AddressMap {
         self.load(0, u64::from(address >> 6)) & bit_of(u64::from(address)) != 0
     }
 
-    /// Marks `address` free, if a pool ever held it.
+    /// Marks `address` free, if a pool ever held it and it is not reserved.
     pub(crate) fn set(&self, address: u32) {
-        if !self.is_pooled(address) {
+        if !self.is_pooled(address) || self.is_reserved(address) {
             return;
         }
         let key = u64::from(address);
         let word = self.word(0, key >> 6).expect("a pooled address is in a region");
         if word.fetch_or(bit_of(key), Ordering::AcqRel) == 0 {
             self.raise(1, key >> 6);
+        }
+        if self.is_reserved(address) {
+            self.clear(address);
         }
     }
 

@@ -213,7 +213,7 @@ impl Commit {
             slot.subnet_id = common.subnet_id;
             slot.pool_id = common.pool_id;
             slot.row_epoch = self.row_epoch;
-            slot.set_hostname(common.hostname);
+            slot.set_text(&common.text);
             F::keep_terms(slot, terms);
         };
         let slot = stripe.slot(id);

@@ -161,7 +161,11 @@ impl<F: Leased> Fetch<'_, '_, F> {
             .holds(slots)
             .take(HOLDS_EACH)
             .map(|id| slots.get(id))
-            .find(|slot| self.is_wanted(slot.address()) && slot.row_epoch <= self.settled_epoch)
+            .find(|slot| {
+                self.is_wanted(slot.address())
+                    && slot.row_epoch <= self.settled_epoch
+                    && !self.table.is_reserved(slot.place, slot.address())
+            })
             .map(|slot| slot.view(&self.keys.identity, self.settled_epoch))
     }
 

@@ -52,8 +52,21 @@ pub struct CommonTerms<'a> {
     pub subnet_id: u32,
     /// `pool-id` of the pool, 0 when it has none.
     pub pool_id: u32,
-    /// Host name to store, possibly empty.
+    /// Names and context.
+    pub text: Text<'a>,
+}
+
+/// Names and context of a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Text<'a> {
+    /// Host name, possibly empty.
     pub hostname: &'a str,
+    /// JSON text; empty keeps what is there.
+    pub user_context: &'a str,
+    /// Whether the server keeps the forward DNS entry.
+    pub fqdn_fwd: bool,
+    /// Whether the server keeps the reverse DNS entry.
+    pub fqdn_rev: bool,
 }
 
 /// A lease taken apart, to be put into a slot.
@@ -175,6 +188,10 @@ pub trait Places<F: Leased>: Send + Sync {
 
     /// The free bit of `address`, which is at `place`; `None` when it is not given from any pool.
     fn bit(&self, place: u32, address: F::Address) -> Option<u32>;
+
+    /// The free bit that `address` has or will have when its place is opened; `None` when no pool
+    /// keeps a place for it.
+    fn bit_to_be(&self, map: &AddressMap, address: F::Address) -> Option<u32>;
 
     /// What makes `specs` pools, and where each of them is.
     fn plan(&self, specs: &[F::Spec]) -> (Vec<Self::Run>, Opening<Self::Publication>);

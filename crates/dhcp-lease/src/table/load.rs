@@ -39,7 +39,7 @@ impl<F: Leased> LeaseTable<F> {
         let mut stripe = self.lock_of(place);
         if occupancy == Occupancy::Free
             && stripe.find(place).is_none()
-            && !self.places.is_pooled(&self.map, place, lease.address)
+            && !stripe.is_given(place, lease.address)
         {
             return;
         }

@@ -14,6 +14,7 @@ pub(crate) mod index;
 pub(crate) mod leased;
 mod load;
 pub(crate) mod published;
+mod reserved;
 pub(crate) mod slot;
 mod slots;
 mod stripe;
@@ -27,6 +28,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use address_map::AddressMap;
 use leased::{ClientIndex, Leased, Opening, Places};
+use reserved::Reserved;
 use stripe::{Locked, Stripe};
 
 use crate::family::PoolIndex;
@@ -58,6 +60,7 @@ struct Configuration<F: Leased> {
     /// Rows given to blocks.
     rows: u32,
     current: Arc<PoolSet<F>>,
+    reserved: Reserved<F>,
 }
 
 /// All leases of a server. Shared by its shards; see the module.
@@ -86,6 +89,7 @@ impl<F: Leased> LeaseTable<F> {
             configuration: Mutex::new(Configuration {
                 rows: 0,
                 current: Arc::new(PoolSet::new(&[], Vec::new(), None)),
+                reserved: Reserved::default(),
             }),
             sweep_from: AtomicU32::new(0),
             swept_early: [const { AtomicU32::new(0) }; 3],
@@ -97,10 +101,14 @@ impl<F: Leased> LeaseTable<F> {
     /// on older sets go on as before. Leases are best loaded after this, since addresses outside
     /// every pool have slower slots.
     ///
+    /// What is `reserved`, in any order, is never taken as a candidate; it is given to whoever asks
+    /// for it, also outside the pools. Who has it keeps it, and when he gives it back it is reserved
+    /// still.
+    ///
     /// # Panics
     ///
     /// When a pool ends before it starts.
-    pub fn configure(&self, specs: &[F::Spec]) -> Arc<PoolSet<F>> {
+    pub fn configure(&self, specs: &[F::Spec], reserved: &[F::Address]) -> Arc<PoolSet<F>> {
         for spec in specs {
             let (first, last) = F::bounds(spec);
             assert!(first <= last, "a checked configuration has no empty pool");
@@ -109,6 +117,7 @@ impl<F: Leased> LeaseTable<F> {
         let (runs, opening) = self.places.plan(specs);
         let set = Arc::new(PoolSet::new(specs, runs, Some(&configuration.current)));
         self.open(&mut configuration, opening);
+        self.reserve(&mut configuration, reserved);
         configuration.current = Arc::clone(&set);
         set
     }
@@ -135,6 +144,7 @@ impl<F: Leased> LeaseTable<F> {
         self.make_room(configuration.rows as usize);
         let mut doubtful = Vec::new();
         for &range in &opening.ranges {
+            configuration.reserved.within(range).for_each(|bit| self.map.reserve(bit));
             self.open_range(range, rows_before, &mut doubtful);
         }
         // From here on a slot that becomes free sets its bit itself, also one outside the pages.

@@ -1,9 +1,9 @@
 //! One address's slot: what is kept of it and how it looks to a client that asks.
 
 use super::deadlines::UNLINKED;
-use super::leased::{Kept, Leased};
+use super::leased::{Kept, Leased, Text};
 use crate::HardwareAddress;
-use crate::contract::{Occupancy, Owner, SlotView};
+use crate::contract::{Occupancy, Owner, SlotView, TextView, text_hash};
 use crate::lease::INFINITE_LIFETIME_S;
 
 /// What few leases have.
@@ -148,6 +148,7 @@ impl<F: Leased> Slot<F> {
         let occupancy = self.occupancy_at(settled_epoch);
         let has_term = matches!(occupancy, Occupancy::Leased | Occupancy::Declined);
         let is_held = occupancy == Occupancy::Held;
+        let is_leased = occupancy == Occupancy::Leased;
         SlotView {
             address: self.address(),
             version: self.version,
@@ -158,7 +159,8 @@ impl<F: Leased> Slot<F> {
             valid_lifetime_s: if has_term { self.valid_lifetime_s } else { 0 },
             hold_deadline_ns: if is_held { self.hold_deadline_ns } else { 0 },
             row_epoch: self.row_epoch,
-            detail: self.kept.detail(occupancy == Occupancy::Leased),
+            text: if is_leased { self.text_view() } else { TextView::default() },
+            detail: self.kept.detail(is_leased),
         }
     }
 
@@ -173,12 +175,34 @@ impl<F: Leased> Slot<F> {
         })
     }
 
-    /// Keeps `hostname`; allocates only when it is another than before.
-    pub(super) fn set_hostname(&mut self, hostname: &str) {
-        let known = self.extra.as_deref().map_or("", |extra| &extra.hostname);
-        if known != hostname {
-            self.change_extra(|extra| extra.hostname = hostname.into());
+    /// Keeps `text`; allocates only when it is another than before.
+    pub(super) fn set_text(&mut self, text: &Text<'_>) {
+        let known = self.rare();
+        let is_named_so = known.hostname == text.hostname;
+        let has_context = text.user_context.is_empty() || known.user_context == text.user_context;
+        let is_flagged_so = (known.fqdn_fwd, known.fqdn_rev) == (text.fqdn_fwd, text.fqdn_rev);
+        if is_named_so && has_context && is_flagged_so {
+            return;
         }
+        self.change_extra(|extra| {
+            if !is_named_so {
+                extra.hostname = text.hostname.into();
+            }
+            if !has_context {
+                extra.user_context = text.user_context.into();
+            }
+            extra.fqdn_fwd = text.fqdn_fwd;
+            extra.fqdn_rev = text.fqdn_rev;
+        });
+    }
+
+    fn text_view(&self) -> TextView {
+        self.extra.as_deref().map_or_else(TextView::default, |extra| TextView {
+            hostname: text_hash(&extra.hostname),
+            user_context: text_hash(&extra.user_context),
+            fqdn_fwd: extra.fqdn_fwd,
+            fqdn_rev: extra.fqdn_rev,
+        })
     }
 
     /// Keeps `hardware` outside the slot; allocates only when it is another than before.

@@ -26,6 +26,8 @@ pub(super) struct State<F: Leased> {
     pub(super) slots: Slots<F>,
     pub(super) deadlines: Deadlines<F>,
     usage: Usage,
+    /// Reserved places outside the pools, ascending.
+    reserved: Vec<u32>,
 }
 
 /// One of the table's parts, alone in its cache lines.
@@ -47,6 +49,7 @@ impl<F: Leased> Stripe<F> {
                 slots: Slots::default(),
                 deadlines: Deadlines::new(),
                 usage: Usage::default(),
+                reserved: Vec::new(),
             }),
         }
     }
@@ -97,8 +100,24 @@ impl<F: Leased> Locked<'_, F> {
         self.state.slots.get_mut(id)
     }
 
+    /// Whether a pool ever held `address`, which is at `place`, or it is reserved.
+    pub(super) fn is_given(&self, place: u32, address: F::Address) -> bool {
+        self.table.places.is_pooled(&self.table.map, place, address)
+            || self.state.reserved.binary_search(&place).is_ok()
+    }
+
+    /// Notes whether `place`, which no pool has, is reserved.
+    pub(super) fn reserve_outside(&mut self, place: u32, is_reserved: bool) {
+        let reserved = &mut self.state.reserved;
+        match (reserved.binary_search(&place), is_reserved) {
+            (Err(at), true) => reserved.insert(at, place),
+            (Ok(at), false) => drop(reserved.remove(at)),
+            _ => {}
+        }
+    }
+
     /// The slot of `address` at `place` as `identity` sees it; `None` when no pool ever had the
-    /// address and there is no lease.
+    /// address, it is not reserved and there is no lease.
     pub(super) fn view(
         &self,
         (place, address): (u32, F::Address),
@@ -107,7 +126,7 @@ impl<F: Leased> Locked<'_, F> {
     ) -> Option<SlotView<F>> {
         match self.find(place).map(|id| self.slot(id)) {
             Some(slot) if slot.version != 0 => Some(slot.view(identity, settled_epoch)),
-            _ if self.table.places.is_pooled(&self.table.map, place, address) => {
+            _ if self.is_given(place, address) => {
                 Some(Slot::fresh(place, address).view(identity, settled_epoch))
             }
             _ => None,
@@ -122,7 +141,7 @@ impl<F: Leased> Locked<'_, F> {
         occupancy: Occupancy,
         change: impl FnOnce(&mut Slot<F>),
     ) {
-        let State { slots, deadlines, usage } = &mut *self.state;
+        let State { slots, deadlines, usage, .. } = &mut *self.state;
         deadlines.unlink(slots, id);
         let slot = slots.get_mut(id);
         let (before, place) = (slot.occupancy, slot.place);

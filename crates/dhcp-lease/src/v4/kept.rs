@@ -7,7 +7,7 @@ use super::{Lease, LeaseTerms, PoolSpec, RowView, V4};
 use crate::lease::LeaseState;
 use crate::table::address_map::AddressMap;
 use crate::table::index::{Found, IdentityIndex};
-use crate::table::leased::{ClientIndex, CommonTerms, Kept, Leased, Loaded, Opening, Places};
+use crate::table::leased::{ClientIndex, CommonTerms, Kept, Leased, Loaded, Opening, Places, Text};
 use crate::table::slot::{Extra, Slot};
 use crate::{ClientId, HardwareAddress, Identity};
 
@@ -22,8 +22,17 @@ impl Leased for V4 {
     }
 
     fn common<'a>(terms: &'a LeaseTerms<'_>) -> CommonTerms<'a> {
-        let &LeaseTerms { valid_lifetime_s, subnet_id, pool_id, hostname } = terms;
-        CommonTerms { valid_lifetime_s, subnet_id, pool_id, hostname }
+        CommonTerms {
+            valid_lifetime_s: terms.valid_lifetime_s,
+            subnet_id: terms.subnet_id,
+            pool_id: terms.pool_id,
+            text: Text {
+                hostname: terms.hostname,
+                user_context: terms.user_context,
+                fqdn_fwd: terms.fqdn_fwd,
+                fqdn_rev: terms.fqdn_rev,
+            },
+        }
     }
 
     fn keep_terms(_slot: &mut Slot<Self>, _terms: &LeaseTerms<'_>) {}
@@ -228,6 +237,11 @@ impl Places<V4> for Direct {
 
     fn bit(&self, place: u32, _address: Ipv4Addr) -> Option<u32> {
         Some(place)
+    }
+
+    fn bit_to_be(&self, map: &AddressMap, address: Ipv4Addr) -> Option<u32> {
+        let place = u32::from(address);
+        map.is_pooled(place).then_some(place)
     }
 
     fn plan(&self, specs: &[PoolSpec]) -> (Vec<()>, Opening<()>) {

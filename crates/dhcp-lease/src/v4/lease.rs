@@ -56,6 +56,12 @@ pub struct LeaseTerms<'a> {
     pub subnet_id: u32,
     /// `pool-id` of the pool, 0 when it has none.
     pub pool_id: u32,
+    /// Whether the server keeps the forward DNS entry.
+    pub fqdn_fwd: bool,
+    /// Whether the server keeps the reverse DNS entry.
+    pub fqdn_rev: bool,
     /// Host name to store, possibly empty.
     pub hostname: &'a str,
+    /// JSON text to store; empty keeps what the client's lease had.
+    pub user_context: &'a str,
 }

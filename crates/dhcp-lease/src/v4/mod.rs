@@ -11,9 +11,10 @@ use core::net::Ipv4Addr;
 use crate::family::Family;
 
 pub use crate::contract::{
-    CHANGES_MAX, LeaseStore, MINE_MAX, Occupancy, Owner, Receipt, Refusal, Swept,
+    ASKED_MAX, CHANGES_MAX, LeaseStore, MINE_MAX, Occupancy, Owner, Receipt, Refusal, Swept,
 };
 pub use crate::family::PoolIndex;
+pub use crate::pool::Allocator;
 pub use crate::table::Usage;
 pub use lease::{Lease, LeaseState, LeaseTerms};
 pub use pool::PoolSpec;

@@ -2,6 +2,8 @@
 
 use core::net::Ipv4Addr;
 
+use crate::pool::Allocator;
+
 /// A range of addresses to give leases from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolSpec {
@@ -9,6 +11,8 @@ pub struct PoolSpec {
     pub subnet_id: u32,
     /// `pool-id` in the configuration, 0 when it has none.
     pub pool_id: u32,
+    /// Which free one is given next.
+    pub allocator: Allocator,
     /// First address.
     pub first: Ipv4Addr,
     /// Last address, included.

@@ -6,7 +6,7 @@ use super::{Detail, HardwareSource, Lease, LeaseTerms, PoolSpec, RowView, V6};
 use crate::identity::HARDWARE_ADDRESS_MAX;
 use crate::lease::LeaseState;
 use crate::table::index::IdentityIndex;
-use crate::table::leased::{ClientIndex, CommonTerms, Kept, Leased, Loaded};
+use crate::table::leased::{ClientIndex, CommonTerms, Kept, Leased, Loaded, Text};
 use crate::table::slot::{Extra, Slot};
 use crate::{ClientId, HardwareAddress};
 
@@ -21,8 +21,17 @@ impl Leased for V6 {
     }
 
     fn common<'a>(terms: &'a LeaseTerms<'_>) -> CommonTerms<'a> {
-        let &LeaseTerms { valid_lifetime_s, subnet_id, pool_id, hostname, .. } = terms;
-        CommonTerms { valid_lifetime_s, subnet_id, pool_id, hostname }
+        CommonTerms {
+            valid_lifetime_s: terms.valid_lifetime_s,
+            subnet_id: terms.subnet_id,
+            pool_id: terms.pool_id,
+            text: Text {
+                hostname: terms.hostname,
+                user_context: terms.user_context,
+                fqdn_fwd: terms.fqdn_fwd,
+                fqdn_rev: terms.fqdn_rev,
+            },
+        }
     }
 
     fn keep_terms(slot: &mut Slot<Self>, terms: &LeaseTerms<'_>) {
@@ -323,7 +332,7 @@ mod tests {
             IaIdentity { duid: KEAS_EMPTY_DUID, kind: IaKind::Address, iaid: declined.iaid };
         let keys = crate::v6::FetchKeys {
             identity,
-            addresses: [Some(declined.resource), None],
+            addresses: [Some(declined.resource), None, None, None],
             pools: &table.pools(),
             candidate_pools: &[],
             is_candidate_spare: false,

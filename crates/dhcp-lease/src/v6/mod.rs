@@ -12,10 +12,11 @@ pub mod testing;
 use crate::family::Family;
 
 pub use crate::contract::{
-    CHANGES_MAX, LeaseStore, MINE_MAX, Occupancy, Owner, Receipt, Refusal, Swept,
+    ASKED_MAX, CHANGES_MAX, LeaseStore, MINE_MAX, Occupancy, Owner, Receipt, Refusal, Swept,
 };
 pub use crate::family::PoolIndex;
 pub use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
+pub use crate::pool::Allocator;
 pub use crate::table::Usage;
 pub use lease::{HardwareSource, Lease, LeaseTerms};
 pub use pool::PoolSpec;

@@ -295,6 +295,11 @@ impl Places<V6> for Dictionary {
         (offset < extent.opened()).then(|| extent.place(offset))
     }
 
+    fn bit_to_be(&self, _map: &AddressMap, resource: Resource) -> Option<u32> {
+        let (extent, offset) = self.directory.get().find(resource)?;
+        resource.is_proper().then(|| extent.place(offset))
+    }
+
     fn plan(&self, specs: &[PoolSpec]) -> (Vec<Vec<Stretch>>, Opening<Publication>) {
         let known = self.directory.get();
         let mut directory = known.clone();

@@ -3,6 +3,7 @@
 use core::net::Ipv6Addr;
 
 use super::resource::{IaKind, Resource};
+use crate::pool::Allocator;
 
 /// A range of equal-sized resources to give leases from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +12,8 @@ pub struct PoolSpec {
     pub subnet_id: u32,
     /// `pool-id` in the configuration, 0 when it has none.
     pub pool_id: u32,
+    /// Which free one is given next.
+    pub allocator: Allocator,
     /// Addresses or prefixes.
     pub kind: IaKind,
     /// Length of each prefix given; 128 for addresses.

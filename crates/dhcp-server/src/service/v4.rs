@@ -46,7 +46,7 @@ impl Service for V4 {
     }
 
     fn compile(config: &Dhcp4, _constants: &(), table: &LeaseTable) -> Arc<Snapshot> {
-        Arc::new(Snapshot::compile(config, |specs| table.configure(specs)))
+        Arc::new(Snapshot::compile(config, |specs, reserved| table.configure(specs, reserved)))
     }
 
     fn subnet_count(snapshot: &Snapshot) -> usize {

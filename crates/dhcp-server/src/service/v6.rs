@@ -52,7 +52,9 @@ impl Service for V6 {
     }
 
     fn compile(config: &Dhcp6, duid: &Vec<u8>, table: &LeaseTable) -> Arc<Snapshot> {
-        Arc::new(Snapshot::compile(config, duid, |specs| table.configure(specs)))
+        Arc::new(Snapshot::compile(config, duid, |specs, reserved| {
+            table.configure(specs, reserved)
+        }))
     }
 
     fn subnet_count(snapshot: &Snapshot) -> usize {

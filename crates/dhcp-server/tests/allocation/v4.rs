@@ -54,7 +54,7 @@ impl Clients for V4 {
     fn compile(table: &LeaseTable) -> Snapshot {
         let checked = dhcp_config::parse_dhcp4("test.conf", CONFIGURATION, &mut dhcp_server::Files);
         let config = checked.expect("sound").config;
-        Snapshot::compile(&config, |pools| table.configure(pools))
+        Snapshot::compile(&config, |specs, reserved| table.configure(specs, reserved))
     }
 
     fn outlet() -> Outlet {

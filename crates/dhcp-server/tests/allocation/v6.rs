@@ -41,7 +41,7 @@ impl Clients for V6 {
     fn compile(table: &LeaseTable) -> Snapshot {
         let checked = dhcp_config::parse_dhcp6("test.conf", CONFIGURATION, &mut dhcp_server::Files);
         let config = checked.expect("sound").config;
-        Snapshot::compile(&config, &SERVER_DUID, |pools| table.configure(pools))
+        Snapshot::compile(&config, &SERVER_DUID, |specs, reserved| table.configure(specs, reserved))
     }
 
     fn outlet() -> Last {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base::time::NS_PER_MS;
 use base::{Now, Random};
-use dhcp_lease::contract::{Action, Change, Facts, FetchKeys, SlotView};
+use dhcp_lease::contract::{ASKED_MAX, Action, Change, Facts, FetchKeys, SlotView};
 use dhcp_lease::{LeaseState, LeaseStore, LeaseTable, Occupancy, Owner, PoolIndex, PoolSet};
 use dhcp_store::log::{CoreOptions, LogCore, ShardLog, Shards};
 use dhcp_store::memfile::{Cleanup, rows_of_table};
@@ -151,7 +151,7 @@ impl<'r, F: Case> World<'r, F> {
         rules: Rules,
     ) -> Self {
         let table = Arc::new(LeaseTable::new(7));
-        let pools = table.configure(&[F::pool(FIRST, FIRST + ADDRESSES - 1)]);
+        let pools = table.configure(&[F::pool(FIRST, FIRST + ADDRESSES - 1)], &[]);
         leases.iter().for_each(|lease| table.load(lease.clone()));
         let shards = Shards::new(SHARDS, |_| {});
         let options = CoreOptions { durability: rules.durability, lfc_interval_s: 0 };
@@ -252,7 +252,7 @@ impl<'r, F: Case> World<'r, F> {
         let identity = F::identity(&octets);
         let keys = FetchKeys {
             identity,
-            addresses: [None, None],
+            addresses: [None; ASKED_MAX],
             pools: &*self.pools,
             candidate_pools: &[PoolIndex(0)],
             is_candidate_spare: true,

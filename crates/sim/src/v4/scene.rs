@@ -20,7 +20,7 @@ impl Scene for V4 {
         let text = configuration(settings, pool_size);
         let checked = dhcp_config::parse_dhcp4("world.conf", &text, &mut NoIncludes)
             .expect("the world's own configuration is sound");
-        Snapshot::compile(&checked.config, |specs| table.configure(specs))
+        Snapshot::compile(&checked.config, |specs, reserved| table.configure(specs, reserved))
     }
 
     fn new_client(settings: &Settings, index: usize, random: &mut Random) -> Client {

@@ -20,7 +20,9 @@ impl Scene for V6 {
         let text = configuration(settings, pool_size);
         let checked = dhcp_config::parse_dhcp6("world.conf", &text, &mut NoIncludes)
             .expect("the world's own configuration is sound");
-        Snapshot::compile(&checked.config, &SERVER_DUID, |specs| table.configure(specs))
+        Snapshot::compile(&checked.config, &SERVER_DUID, |specs, reserved| {
+            table.configure(specs, reserved)
+        })
     }
 
     fn new_client(settings: &Settings, index: usize, random: &mut Random) -> Client {

@@ -24,10 +24,11 @@ pub(super) fn audit<F: Leased>(table: &LeaseTable<F>, claimed: &BTreeSet<F::Addr
             assert!(addresses.insert(address), "{address} has two slots");
             assert_eq!(table.places.find(address), Some(place), "place of {address}");
             let is_free = slot.occupancy == Occupancy::Free;
+            let is_reserved = table.is_reserved(place, address);
             let bit = table.places.bit(place, address).filter(|&bit| table.map.is_pooled(bit));
             assert_eq!(
                 bit.is_some_and(|bit| table.map.is_free(bit)),
-                is_free && bit.is_some() && !claimed.contains(&address),
+                is_free && bit.is_some() && !claimed.contains(&address) && !is_reserved,
                 "free bit of {address}, {slot:?}"
             );
             let is_waiting = match slot.occupancy {

@@ -16,7 +16,7 @@ for_both_families! {
 fn the_oldest_hold_is_broken_first_among_thousands<F: Sample>() {
     let table = LeaseTable::<F>::new(3);
     let (first, last) = (0x0a00_0000, 0x0a00_07ff);
-    let pools = table.configure(&[F::pool(first, last)]);
+    let pools = table.configure(&[F::pool(first, last)], &[]);
     let mut random = Random::from_seed(11);
     let mut order: Vec<u32> = (first..=last).collect();
     random.shuffle(&mut order);
@@ -41,7 +41,7 @@ fn the_oldest_hold_is_broken_first_among_thousands<F: Sample>() {
 fn holds_that_come_in_out_of_order_end_in_order<F: Sample>() {
     let table = LeaseTable::<F>::new(3);
     // One stripe: every 256th address.
-    let pools = table.configure(&[F::pool(0x0a00_0000, 0x0a00_3fff)]);
+    let pools = table.configure(&[F::pool(0x0a00_0000, 0x0a00_3fff)], &[]);
     let mut deadlines: Vec<u64> = (1..=40).collect();
     let mut random = Random::from_seed(12);
     for swap in deadlines.chunks_mut(8) {

@@ -35,7 +35,7 @@ fn lease(address: u32, number: u32) -> SampleLease<'static> {
 fn leases_loaded_by_several_threads_are_listed_as_they_were<F: Sample>() {
     let table = LeaseTable::<F>::new(1);
     // Many parts of each stripe, and addresses of no pool.
-    table.configure(&[F::pool(0x0a00_0000, 0x0a1f_ffff)]);
+    table.configure(&[F::pool(0x0a00_0000, 0x0a1f_ffff)], &[]);
     let mut random = Random::from_seed(3);
     let mut leases = BTreeMap::new();
     for number in 0..30_000 {
@@ -69,7 +69,7 @@ fn leases_loaded_by_several_threads_are_listed_as_they_were<F: Sample>() {
 
 fn the_last_row_of_an_address_wins<F: Sample>() {
     let table = LeaseTable::<F>::new(1);
-    let pools = table.configure(&[F::pool(0x0a00_0000, 0x0a00_0003)]);
+    let pools = table.configure(&[F::pool(0x0a00_0000, 0x0a00_0003)], &[]);
     let first = lease(0x0a00_0001, 1);
     let last = lease(0x0a00_0001, 2);
     let gone = SampleLease { valid_lifetime_s: 0, ..lease(0x0a00_0002, 3) };
@@ -90,7 +90,7 @@ fn the_last_row_of_an_address_wins<F: Sample>() {
 
 fn a_renewal_keeps_what_only_the_file_knew<F: Sample>() {
     let table = LeaseTable::<F>::new(1);
-    let pools = table.configure(&[F::pool(0x0a00_0000, 0x0a00_0000)]);
+    let pools = table.configure(&[F::pool(0x0a00_0000, 0x0a00_0000)], &[]);
     let loaded = lease(0x0a00_0000, 1);
     table.load(F::lease(&loaded));
     let mut rows = Vec::new();
@@ -116,7 +116,7 @@ fn a_renewal_keeps_what_only_the_file_knew<F: Sample>() {
 
 fn a_released_row_names_the_client_that_releases<F: Sample>() {
     let table = LeaseTable::<F>::new(1);
-    let pools = table.configure(&[F::pool(0x0a00_0000, 0x0a00_0000)]);
+    let pools = table.configure(&[F::pool(0x0a00_0000, 0x0a00_0000)], &[]);
     let free = slot(&table, &pools, START, 0x0a00_0000).unwrap();
     commit(&table, START, 1, &free, lease_for::<F>(100)).unwrap();
     let leased = slot(&table, &pools, START, 0x0a00_0000).unwrap();

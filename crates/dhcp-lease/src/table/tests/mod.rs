@@ -13,7 +13,7 @@ mod wheel;
 use base::Now;
 
 use super::LeaseTable;
-use crate::contract::{Action, Change, Facts, FetchKeys, Receipt, Refusal, SlotView};
+use crate::contract::{ASKED_MAX, Action, Change, Facts, FetchKeys, Receipt, Refusal, SlotView};
 use crate::family::{Family, PoolIndex};
 use crate::pool::PoolSet;
 use crate::sample::Sample;
@@ -57,7 +57,7 @@ fn slot<F: Sample>(
     let mut facts = Facts::default();
     let keys = FetchKeys {
         identity: F::borrow(F::client(0)),
-        addresses: [Some(F::address(number)), None],
+        addresses: [Some(F::address(number)), None, None, None],
         pools,
         candidate_pools: &[],
         is_candidate_spare: false,
@@ -76,7 +76,7 @@ fn candidate<F: Sample>(
     let mut facts = Facts::default();
     let keys = FetchKeys {
         identity: F::borrow(F::client(who)),
-        addresses: [None; 2],
+        addresses: [None; ASKED_MAX],
         pools,
         candidate_pools: &[PoolIndex(0)],
         is_candidate_spare: false,

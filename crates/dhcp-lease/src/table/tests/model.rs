@@ -9,7 +9,8 @@ use super::audit::audit;
 use super::modelled::Modelled;
 use super::{ActionOf, ChangeBy, SECOND_NS, START, for_both_families};
 use crate::contract::{
-    Action, Change, Facts, FetchKeys, MINE_MAX, Occupancy, Owner, Receipt, Refusal, SlotView, Swept,
+    ASKED_MAX, Action, Change, Facts, FetchKeys, MINE_MAX, Occupancy, Owner, Receipt, Refusal,
+    SlotView, Swept, TextView, text_hash,
 };
 use crate::family::PoolIndex;
 use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
@@ -38,6 +39,7 @@ struct Known<F: Modelled> {
     lifetime_s: u32,
     deadline_ns: u64,
     epoch: u64,
+    text: TextView,
 }
 
 impl<F: Modelled> Known<F> {
@@ -50,6 +52,7 @@ impl<F: Modelled> Known<F> {
         lifetime_s: 0,
         deadline_ns: 0,
         epoch: 0,
+        text: TextView { hostname: 0, user_context: 0, fqdn_fwd: false, fqdn_rev: false },
     };
 
     fn expires_s(&self) -> u64 {
@@ -84,6 +87,7 @@ impl<F: Modelled> Known<F> {
             valid_lifetime_s: if has_term { self.lifetime_s } else { 0 },
             hold_deadline_ns: if occupancy == Occupancy::Held { self.deadline_ns } else { 0 },
             row_epoch: self.epoch,
+            text: if is_leased { self.text } else { TextView::default() },
             detail: if is_leased { F::detail(self.lifetime_s) } else { F::Detail::default() },
         }
     }
@@ -92,6 +96,7 @@ impl<F: Modelled> Known<F> {
 struct Model<F: Modelled> {
     slots: BTreeMap<u32, Known<F>>,
     claimed: BTreeSet<u32>,
+    reserved: BTreeSet<u32>,
     cursors: [u32; POOLS.len()],
     now: Now,
     settled: u64,
@@ -105,6 +110,7 @@ impl<F: Modelled> Model<F> {
         Self {
             slots: pooled.map(|address| (address, Known::UNKNOWN)).collect(),
             claimed: BTreeSet::new(),
+            reserved: BTreeSet::new(),
             cursors: POOLS.map(|(first, _)| first),
             now: START,
             settled: 0,
@@ -118,7 +124,9 @@ impl<F: Modelled> Model<F> {
             let (first, last) = POOLS[index as usize];
             let cursor = self.cursors[index as usize].clamp(first, last + 1);
             let free = (cursor..=last).chain(first..cursor).find(|address| {
-                self.slots[address].occupancy == Occupancy::Free && !self.claimed.contains(address)
+                self.slots[address].occupancy == Occupancy::Free
+                    && !self.claimed.contains(address)
+                    && !self.reserved.contains(address)
             });
             if let Some(free) = free {
                 self.cursors[index as usize] = free + 1;
@@ -174,6 +182,7 @@ impl<F: Modelled> Model<F> {
             let holds = self.slots.iter().filter(|(address, slot)| {
                 slot.occupancy == Occupancy::Held
                     && slot.epoch <= self.settled
+                    && !self.reserved.contains(address)
                     && is_wanted(**address)
             });
             found = holds.min_by_key(|(_, slot)| slot.deadline_ns).map(|(&address, _)| address);
@@ -238,6 +247,12 @@ impl<F: Modelled> Model<F> {
                     let terms = F::common(&terms);
                     slot.lifetime_s = terms.valid_lifetime_s;
                     slot.subnet_id = terms.subnet_id;
+                    slot.text = TextView {
+                        hostname: text_hash(terms.text.hostname),
+                        user_context: 0,
+                        fqdn_fwd: terms.text.fqdn_fwd,
+                        fqdn_rev: terms.text.fqdn_rev,
+                    };
                 }
                 Action::Release => {
                     slot.occupancy = Occupancy::Releasing;
@@ -269,7 +284,7 @@ struct Run<F: Modelled> {
 impl<F: Modelled> Run<F> {
     fn new(seed: u64) -> Self {
         let table = LeaseTable::new(seed);
-        let pools = table.configure(&POOLS.map(|(first, last)| F::pool(first, last)));
+        let pools = table.configure(&specs::<F>(), &[]);
         let (model, random) = (Model::new(), Random::from_seed(seed));
         Self { table, pools, model, random, facts: Facts::default() }
     }
@@ -284,7 +299,7 @@ impl<F: Modelled> Run<F> {
 
     fn fetch(&mut self) {
         let who = F::who(&mut self.random);
-        let asked = [(); 2].map(|()| self.random.chance(2, 3).then(|| self.address()));
+        let asked = [(); ASKED_MAX].map(|()| self.random.chance(2, 3).then(|| self.address()));
         let mut wanted: Vec<_> = (0..POOLS.len() as u32).map(PoolIndex).collect();
         self.random.shuffle(&mut wanted);
         wanted.truncate(self.random.below(4) as usize);
@@ -448,6 +463,7 @@ impl<F: Modelled> Run<F> {
             lifetime_s,
             deadline_ns: 0,
             epoch: 0,
+            text: TextView::default(),
         };
         self.model.claimed.remove(&address);
     }
@@ -468,8 +484,29 @@ impl<F: Modelled> Run<F> {
         assert_eq!(sum, core::mem::take(&mut self.model.swept));
     }
 
+    /// Reserves other addresses than before.
+    fn reserve(&mut self) {
+        let count = self.random.below(6);
+        let reserved: BTreeSet<u32> = (0..count).map(|_| self.address()).collect();
+        let addresses: Vec<_> = reserved.iter().map(|&address| F::address(address)).collect();
+        self.pools = self.table.configure(&specs::<F>(), &addresses);
+        let model = &mut self.model;
+        for address in OUTSIDE {
+            if reserved.contains(&address) {
+                model.slots.entry(address).or_insert(Known::UNKNOWN);
+            } else if model.slots.get(&address).is_some_and(|slot| slot.version == 0) {
+                model.slots.remove(&address);
+            }
+        }
+        model
+            .claimed
+            .retain(|address| reserved.contains(address) || !model.reserved.contains(address));
+        model.reserved = reserved;
+    }
+
     fn step(&mut self) {
-        match self.random.below(100) {
+        match self.random.below(102) {
+            100.. => self.reserve(),
             0..35 => self.fetch(),
             35..75 => self.commit(),
             75..78 => self.load(),
@@ -495,6 +532,10 @@ impl<F: Modelled> Run<F> {
     }
 }
 
+fn specs<F: Modelled>() -> [F::Spec; POOLS.len()] {
+    POOLS.map(|(first, last)| F::pool(first, last))
+}
+
 /// What of a row follows from the change alone.
 type Row = (u32, u32, LeaseState, bool, Box<str>);
 
@@ -502,7 +543,7 @@ fn expected_row<F: Modelled>(change: &ChangeBy<F>) -> Option<Row> {
     let (lifetime_s, state, hostname) = match change.action {
         Action::Lease(terms) => {
             let terms = F::common(&terms);
-            (terms.valid_lifetime_s, LeaseState::Assigned, Box::from(terms.hostname))
+            (terms.valid_lifetime_s, LeaseState::Assigned, Box::from(terms.text.hostname))
         }
         Action::Release => (0, LeaseState::Released, "".into()),
         Action::Decline { probation_s } => (probation_s, LeaseState::Declined, "".into()),

@@ -8,7 +8,7 @@ use base::Random;
 
 use super::audit::audit;
 use super::{START, commit, lease_for};
-use crate::contract::{Action, FetchKeys, Occupancy};
+use crate::contract::{ASKED_MAX, Action, FetchKeys, Occupancy};
 use crate::family::PoolIndex;
 use crate::lease::LeaseState;
 use crate::sample::{Sample, SampleLease};
@@ -21,7 +21,7 @@ const PREFIX: u128 = 0x2001_0db8 << 96;
 fn pool(kind: IaKind, len: u8, first: u128, last: u128) -> PoolSpec {
     let first = Resource::from_number(kind, len, (PREFIX >> (128 - len)) + first).address;
     let last = Resource::from_number(kind, len, (PREFIX >> (128 - len)) + last).address;
-    PoolSpec { subnet_id: 1, pool_id: 0, kind, len, first, last }
+    PoolSpec { kind, len, first, last, ..V6::pool(0, 0) }
 }
 
 fn huge() -> PoolSpec {
@@ -38,7 +38,7 @@ fn candidate(table: &LeaseTable, pools: &PoolSet, pool: u32, who: u32) -> Option
     let mut facts = Facts::default();
     let keys = FetchKeys {
         identity: IaIdentity { kind, ..V6::client(who) },
-        addresses: [None; 2],
+        addresses: [None; ASKED_MAX],
         pools,
         candidate_pools: &[PoolIndex(pool)],
         is_candidate_spare: false,
@@ -85,7 +85,7 @@ fn every_resource_is_given_once_whatever_was_there_before() {
                 let first = u128::from(random.below(1_000));
                 specs.push(pool(kind, len, first, first + u128::from(random.below(400))));
             }
-            table.configure(&specs);
+            table.configure(&specs, &[]);
             audit(&table, &BTreeSet::new());
         }
         let pools = table.pools();
@@ -128,7 +128,7 @@ fn every_resource_is_given_once_whatever_was_there_before() {
 #[test]
 fn several_threads_open_a_huge_pool_without_giving_anything_twice() {
     let table = LeaseTable::new(5);
-    let pools = table.configure(&[huge()]);
+    let pools = table.configure(&[huge()], &[]);
     for offset in [4_100, 9_000, 50_000] {
         let sample = slot(&table, &pools, resource(&huge(), offset)).unwrap();
         commit(&table, START, 77, &sample, lease_for::<V6>(100)).unwrap();
@@ -159,7 +159,7 @@ fn slot(table: &LeaseTable, pools: &PoolSet, at: Resource) -> Option<SlotView> {
     let identity = IaIdentity { kind: at.kind, ..V6::client(0) };
     let keys = FetchKeys {
         identity,
-        addresses: [Some(at), None],
+        addresses: [Some(at), None, None, None],
         pools,
         candidate_pools: &[],
         is_candidate_spare: false,
@@ -171,7 +171,7 @@ fn slot(table: &LeaseTable, pools: &PoolSet, at: Resource) -> Option<SlotView> {
 #[test]
 fn what_is_loaded_in_a_huge_pool_is_given_again_when_it_ends() {
     let table = LeaseTable::new(5);
-    let pools = table.configure(&[huge()]);
+    let pools = table.configure(&[huge()], &[]);
     for offset in 0..30_000 {
         load(&table, resource(&huge(), offset), offset as u32);
     }
@@ -192,10 +192,10 @@ fn what_is_loaded_in_a_huge_pool_is_given_again_when_it_ends() {
 fn a_pool_within_a_huge_one_has_places_of_its_own() {
     let table = LeaseTable::new(5);
     let inner = pool(IaKind::Address, 128, 1 << 40, (1 << 40) + 9);
-    let first = table.configure(&[huge()]);
+    let first = table.configure(&[huge()], &[]);
     let far = slot(&table, &first, resource(&inner, 3)).unwrap();
     commit(&table, START, 1, &far, lease_for::<V6>(100)).unwrap();
-    let pools = table.configure(&[huge(), inner]);
+    let pools = table.configure(&[huge(), inner], &[]);
     let given: Vec<_> =
         core::iter::from_fn(|| candidate(&table, &pools, 1, 2)).map(|slot| slot.address).collect();
     let expected = (0..10).filter(|&offset| offset != 3).map(|offset| resource(&inner, offset));
@@ -213,7 +213,7 @@ fn the_whole_space_and_its_last_address_are_pools_too() {
     let all =
         PoolSpec { first: Ipv6Addr::UNSPECIFIED, last: Ipv6Addr::from_bits(u128::MAX), ..huge() };
     let last = PoolSpec { first: all.last, ..all };
-    let pools = table.configure(&[all, last]);
+    let pools = table.configure(&[all, last], &[]);
     let from_all = candidate(&table, &pools, 0, 1).unwrap();
     assert_eq!(from_all.address, Resource::address(Ipv6Addr::UNSPECIFIED));
     assert!(slot(&table, &pools, Resource::address(last.last)).is_some());
@@ -226,11 +226,11 @@ fn thousands_of_huge_pools_cost_little_until_they_are_used() {
         .map(|number| pool(IaKind::Address, 128, number << 64, (number << 64) | (1 << 60)))
         .collect();
     let info = allocation_counter::measure(|| {
-        table.configure(&specs);
+        table.configure(&specs, &[]);
     });
     assert!(info.bytes_max < 40 << 20, "{} bytes for 2,000 /64", info.bytes_max);
     // The same again reserves nothing more.
-    let (before, again) = (table.places.reserved(), table.configure(&specs));
+    let (before, again) = (table.places.reserved(), table.configure(&specs, &[]));
     assert_eq!(table.places.reserved(), before);
     for number in [0, 1_999] {
         let given = candidate(&table, &again, number, 1).unwrap();

@@ -23,10 +23,10 @@ const FIRST: u32 = 0x0a00_0000;
 
 fn what_is_freed_under_one_set_serves_the_other<F: Sample>() {
     let table = LeaseTable::<F>::new(1);
-    let old = table.configure(&[F::pool(FIRST, FIRST)]);
+    let old = table.configure(&[F::pool(FIRST, FIRST)], &[]);
     let free = candidate(&table, &old, START, 1).unwrap();
     commit(&table, START, 1, &free, lease_for::<F>(100)).unwrap();
-    let new = table.configure(&[F::pool(FIRST, FIRST + 1)]);
+    let new = table.configure(&[F::pool(FIRST, FIRST + 1)], &[]);
     let leased = slot(&table, &new, START, FIRST).unwrap();
     commit(&table, START, 1, &leased, Action::Release).unwrap();
     let for_old = candidate(&table, &old, START, 2).unwrap();
@@ -39,7 +39,7 @@ fn what_is_freed_under_one_set_serves_the_other<F: Sample>() {
 
 fn leases_outlive_their_pool_and_are_taken_when_a_pool_comes_to_them<F: Sample>() {
     let table = LeaseTable::<F>::new(1);
-    let none = table.configure(&[F::pool(FIRST + 512, FIRST + 512)]);
+    let none = table.configure(&[F::pool(FIRST + 512, FIRST + 512)], &[]);
     for address in [FIRST + 1, FIRST + 520] {
         table.load(F::lease(&SampleLease {
             address,
@@ -53,7 +53,8 @@ fn leases_outlive_their_pool_and_are_taken_when_a_pool_comes_to_them<F: Sample>(
             user_context: "",
         }));
     }
-    let pools = table.configure(&[F::pool(FIRST, FIRST + 2), F::pool(FIRST + 518, FIRST + 522)]);
+    let pools =
+        table.configure(&[F::pool(FIRST, FIRST + 2), F::pool(FIRST + 518, FIRST + 522)], &[]);
     audit(&table, &BTreeSet::new());
     let given: Vec<_> =
         (0..2).map(|_| F::number(candidate(&table, &pools, START, 2).unwrap().address)).collect();
@@ -68,7 +69,10 @@ fn leases_outlive_their_pool_and_are_taken_when_a_pool_comes_to_them<F: Sample>(
 fn large_pools_cost_little_until_they_are_used<F: Sample>() {
     let table = LeaseTable::<F>::new(1);
     let info = allocation_counter::measure(|| {
-        table.configure(&[F::pool(0x0a00_0000, 0x0aff_ffff), F::pool(0x0b00_0000, 0x0bff_ffff)]);
+        table.configure(
+            &[F::pool(0x0a00_0000, 0x0aff_ffff), F::pool(0x0b00_0000, 0x0bff_ffff)],
+            &[],
+        );
     });
     assert!(info.bytes_max < 80 << 20, "{} bytes for two /8", info.bytes_max);
     let pools = table.pools();
@@ -87,7 +91,7 @@ fn pools_change_while_others_allocate<F: Sample>() {
     for seed in 0..20 {
         let table = LeaseTable::<F>::new(seed);
         let sizes = [40, 300, 700, 1_000];
-        table.configure(&[F::pool(FIRST + 20, FIRST + 39)]);
+        table.configure(&[F::pool(FIRST + 20, FIRST + 39)], &[]);
         let is_done = AtomicBool::new(false);
         std::thread::scope(|scope| {
             for thread in 0..2 {
@@ -115,9 +119,9 @@ fn pools_change_while_others_allocate<F: Sample>() {
             for _ in 0..60 {
                 let last = FIRST + *random.pick(&sizes).unwrap() - 1;
                 let first = FIRST + random.below(40) as u32;
-                table.configure(&[F::pool(first.min(last), last)]);
+                table.configure(&[F::pool(first.min(last), last)], &[]);
             }
-            table.configure(&[F::pool(FIRST, FIRST + 999)]);
+            table.configure(&[F::pool(FIRST, FIRST + 999)], &[]);
             is_done.store(true, Ordering::Relaxed);
         });
         audit(&table, &BTreeSet::new());

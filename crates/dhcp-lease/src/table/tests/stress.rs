@@ -9,7 +9,7 @@ use base::{Now, Random};
 use super::super::LeaseTable;
 use super::audit::audit;
 use super::{SECOND_NS, START, for_both_families, lease_for};
-use crate::contract::{Action, Change, Facts, FetchKeys, Occupancy, Owner};
+use crate::contract::{ASKED_MAX, Action, Change, Facts, FetchKeys, Occupancy, Owner};
 use crate::family::PoolIndex;
 use crate::lease::LeaseState;
 use crate::pool::PoolSet;
@@ -71,7 +71,7 @@ impl<F: Sample> World<F> {
         let asked = FIRST + random.below(u64::from(COUNT)) as u32;
         let keys = FetchKeys {
             identity: F::borrow(F::client(who)),
-            addresses: [Some(F::address(asked)), None],
+            addresses: [Some(F::address(asked)), None, None, None],
             pools: &*self.pools,
             candidate_pools: if wants_candidate { &[PoolIndex(0)] } else { &[] },
             is_candidate_spare: false,
@@ -100,7 +100,7 @@ impl<F: Sample> World<F> {
             self.ledger.note(&F::sample(&F::to_lease(&row)), self.now());
         });
         if outcome.is_ok() && matches!(action, Action::Lease(_)) {
-            let again = FetchKeys { addresses: [Some(slot.address), None], ..keys };
+            let again = FetchKeys { addresses: [Some(slot.address), None, None, None], ..keys };
             let again = FetchKeys { candidate_pools: &[], ..again };
             let mut after = Facts::default();
             self.table.fetch(now, settled, &again, &mut after);
@@ -129,7 +129,7 @@ impl<F: Sample> World<F> {
 fn no_address_is_ever_owned_by_two<F: Sample>() {
     for seed in 0..12 {
         let table = LeaseTable::<F>::new(seed);
-        let pools = table.configure(&[F::pool(FIRST, FIRST + COUNT - 1)]);
+        let pools = table.configure(&[F::pool(FIRST, FIRST + COUNT - 1)], &[]);
         let world = World {
             table,
             pools,
@@ -164,7 +164,7 @@ fn settle_down<F: Sample>(world: &World<F>) {
     let mut facts = Facts::default();
     let keys = FetchKeys {
         identity: F::borrow(F::client(9)),
-        addresses: [None; 2],
+        addresses: [None; ASKED_MAX],
         pools: &*world.pools,
         candidate_pools: &[PoolIndex(0)],
         is_candidate_spare: false,

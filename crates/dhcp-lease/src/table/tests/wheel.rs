@@ -28,7 +28,7 @@ fn occupancy<F: Sample>(table: &LeaseTable<F>, now: Now, address: u32) -> Occupa
 
 fn every_term_ends_in_its_second_over_many_turns<F: Sample>() {
     let table = LeaseTable::<F>::new(1);
-    let pools = table.configure(&[F::pool(FIRST, FIRST + 4_095)]);
+    let pools = table.configure(&[F::pool(FIRST, FIRST + 4_095)], &[]);
     let mut random = Random::from_seed(5);
     let mut ends = Vec::new();
     for address in FIRST..FIRST + 4_096 {
@@ -59,7 +59,7 @@ fn every_term_ends_in_its_second_over_many_turns<F: Sample>() {
 
 fn a_renewed_lease_is_moved_lazily_and_an_infinite_one_leaves<F: Sample>() {
     let table = LeaseTable::<F>::new(1);
-    let pools = table.configure(&[F::pool(FIRST, FIRST + 2)]);
+    let pools = table.configure(&[F::pool(FIRST, FIRST + 2)], &[]);
     for (offset, terms) in [(0, [100, 100]), (1, [100, INFINITE_LIFETIME_S])] {
         for (turn, lifetime_s) in terms.into_iter().enumerate() {
             let now = later(START, 60 * turn as u64);
@@ -79,7 +79,7 @@ fn a_renewed_lease_is_moved_lazily_and_an_infinite_one_leaves<F: Sample>() {
 
 fn a_wall_clock_set_back_delays_no_lease_beyond_its_end<F: Sample>() {
     let table = LeaseTable::<F>::new(1);
-    let pools = table.configure(&[F::pool(FIRST, FIRST)]);
+    let pools = table.configure(&[F::pool(FIRST, FIRST)], &[]);
     // The clock was a year ahead at boot.
     let ahead = later(START, 365 * 86_400);
     table.sweep(ahead, 0, 100);
@@ -95,7 +95,7 @@ fn a_wall_clock_set_back_delays_no_lease_beyond_its_end<F: Sample>() {
 
 fn a_shard_with_an_older_clock_does_not_turn_the_wheel_back<F: Sample>() {
     let table = LeaseTable::<F>::new(1);
-    let pools = table.configure(&[F::pool(FIRST, FIRST)]);
+    let pools = table.configure(&[F::pool(FIRST, FIRST)], &[]);
     table.sweep(later(START, 10), 0, 100);
     // Ends before the second that the wheel has reached.
     let free = slot(&table, &pools, START, FIRST).unwrap();

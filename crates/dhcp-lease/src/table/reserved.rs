@@ -1,0 +1,73 @@
+//! Reserved addresses: free bits that stay clear, and slots where no pool is.
+//!
+//! Under the configuration lock. Whether an address is reserved is a bit beside its free bit, so
+//! that the packet path asks at no cost; what has no such bit, since no pool holds it, is a place
+//! that its stripe knows.
+
+use super::leased::{Leased, Places};
+use super::{Configuration, LeaseTable};
+
+/// What is reserved now.
+pub(super) struct Reserved<F: Leased> {
+    /// Free bit and address, ascending; the bit may not be opened yet.
+    pooled: Vec<(u32, F::Address)>,
+    /// Places outside the pools, ascending.
+    others: Vec<u32>,
+}
+
+impl<F: Leased> Default for Reserved<F> {
+    fn default() -> Self {
+        Self { pooled: Vec::new(), others: Vec::new() }
+    }
+}
+
+impl<F: Leased> Reserved<F> {
+    /// The free bits from `first` to `last` that are reserved.
+    pub(super) fn within(&self, (first, last): (u32, u32)) -> impl Iterator<Item = u32> {
+        let start = self.pooled.partition_point(|&(bit, _)| bit < first);
+        self.pooled[start..].iter().map(|&(bit, _)| bit).take_while(move |&bit| bit <= last)
+    }
+}
+
+impl<F: Leased> LeaseTable<F> {
+    /// Makes `addresses` what is reserved.
+    pub(super) fn reserve(&self, configuration: &mut Configuration<F>, addresses: &[F::Address]) {
+        let mut new = Reserved::<F>::default();
+        for &address in addresses {
+            match self.places.bit_to_be(&self.map, address) {
+                Some(bit) => new.pooled.push((bit, address)),
+                None => new.others.extend(self.places.make(address, true)),
+            }
+        }
+        new.pooled.sort_unstable();
+        new.pooled.dedup();
+        new.others.sort_unstable();
+        new.others.dedup();
+        let old = core::mem::replace(&mut configuration.reserved, new);
+        let new = &configuration.reserved;
+        new.pooled.iter().for_each(|&(bit, _)| self.map.reserve(bit));
+        for entry in &old.pooled {
+            if new.pooled.binary_search(entry).is_err() {
+                self.unreserve(*entry);
+            }
+        }
+        for place in new.others.iter().filter(|place| old.others.binary_search(place).is_err()) {
+            self.lock_of(*place).reserve_outside(*place, true);
+        }
+        for place in old.others.iter().filter(|place| new.others.binary_search(place).is_err()) {
+            self.lock_of(*place).reserve_outside(*place, false);
+        }
+    }
+
+    /// Lets everybody have `address` again, whose free bit is `bit`.
+    fn unreserve(&self, (bit, address): (u32, F::Address)) {
+        self.map.unreserve(bit);
+        // What frees the slot from here on sets the bit itself; before, it is seen here.
+        self.give_back(address);
+    }
+
+    /// Whether nobody gets `address`, which is at `place`, without asking for it.
+    pub(super) fn is_reserved(&self, place: u32, address: F::Address) -> bool {
+        self.places.bit(place, address).is_some_and(|bit| self.map.is_reserved(bit))
+    }
+}
