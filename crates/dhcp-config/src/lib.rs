@@ -11,6 +11,7 @@
 //! have read: 8259 for JSON, 2131, 2132 and 9915 for what is configured.
 
 mod address;
+mod document;
 mod fields;
 mod json;
 mod problem;
@@ -20,6 +21,7 @@ mod suggest;
 pub mod v4;
 pub mod v6;
 
+pub use document::{Document, render};
 pub use problem::{Problem, Severity};
 pub use shared::options::{Definition, Field, OptionData, Space};
 pub use shared::*;
@@ -58,10 +60,12 @@ impl IncludeResolver for NoIncludes {
 }
 
 /// A configuration that passed every check, and what the operator should know all the same.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Checked<T> {
     /// The configuration, inheritance resolved.
     pub config: T,
+    /// The same as the document that a command shows.
+    pub document: Document,
     /// Warnings, in the order of their places in the text.
     pub warnings: Vec<Problem>,
 }
@@ -75,7 +79,7 @@ pub fn parse_dhcp4(
     text: &str,
     resolver: &mut dyn IncludeResolver,
 ) -> Result<Checked<Dhcp4>, Vec<Problem>> {
-    parse(name, text, resolver, v4::read_root)
+    parse(name, text, resolver, v4::read_root, &document::SHAPE4)
 }
 
 /// Reads the configuration of a DHCPv6 server. `name` stands for `text` in problems.
@@ -87,7 +91,7 @@ pub fn parse_dhcp6(
     text: &str,
     resolver: &mut dyn IncludeResolver,
 ) -> Result<Checked<Dhcp6>, Vec<Problem>> {
-    parse(name, text, resolver, v6::read_root)
+    parse(name, text, resolver, v6::read_root, &document::SHAPE6)
 }
 
 fn parse<T>(
@@ -95,15 +99,18 @@ fn parse<T>(
     text: &str,
     resolver: &mut dyn IncludeResolver,
     read_root: fn(&Value, &mut Findings) -> Option<T>,
+    shape: &'static document::Shape,
 ) -> Result<Checked<T>, Vec<Problem>> {
     let mut sources = Sources::default();
     let mut findings = Findings::default();
-    let config = json::parse(name, text, resolver, &mut sources, &mut findings)
-        .and_then(|root| read_root(&root, &mut findings));
+    let read = json::parse(name, text, resolver, &mut sources, &mut findings)
+        .and_then(|root| Some((read_root(&root, &mut findings)?, root)));
     let failed = findings.has_errors();
-    let problems = findings.into_problems(&sources);
-    match config {
-        Some(config) if !failed => Ok(Checked { config, warnings: problems }),
-        _ => Err(problems),
+    let warnings = findings.into_problems(&sources);
+    match read {
+        Some((config, root)) if !failed => {
+            Ok(Checked { config, document: Document::new(root, shape), warnings })
+        }
+        _ => Err(warnings),
     }
 }
