@@ -106,6 +106,35 @@ impl Tending {
         Arc::clone(&self.published)
     }
 
+    /// What is wrong with doors, and what is awaited; a sentence each.
+    pub(crate) fn problems(&self) -> &[String] {
+        &self.told
+    }
+
+    /// Whether doors that are not open will be tried again.
+    pub(crate) const fn is_retrying(&self) -> bool {
+        self.due_ns.is_some()
+    }
+
+    /// The machine's interfaces as last seen.
+    pub(crate) fn machine(&self) -> &[Interface] {
+        &self.machine
+    }
+
+    /// Whether a door reaches interface `index`.
+    pub(crate) fn serves(&self, index: u32) -> bool {
+        self.keeper.reaches(index)
+    }
+
+    /// Looks at the machine again, whatever is configured.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tending::tend`].
+    pub(crate) fn detect(&mut self, now_ns: u64, wake: &impl Fn()) -> Result<(), ServerError> {
+        self.look(now_ns, true, wake)
+    }
+
     /// What to wait for besides signals, and how long at most.
     pub(crate) fn poll_fd(&self, now_ns: u64) -> Option<PollFd<'_>> {
         // A busy machine may not keep us looking.
