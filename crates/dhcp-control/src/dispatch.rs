@@ -7,7 +7,7 @@ use crate::answer::{Answer, Outcome};
 use crate::arguments::Request;
 use crate::backend::Backend;
 use crate::family::{Commanded, IpVersion};
-use crate::{core, leases};
+use crate::{classes, core, hosts, leases, stat, subnets};
 
 /// One command.
 pub(crate) struct Command<B> {
@@ -56,6 +56,10 @@ fn commands<B: Backend>() -> Vec<Command<B>> {
     let mut commands = vec![Command::core("list-commands", list)];
     commands.extend(core::commands());
     commands.extend(leases::commands());
+    commands.extend(stat::commands());
+    commands.extend(classes::commands());
+    commands.extend(hosts::commands());
+    commands.extend(subnets::commands());
     commands
 }
 

@@ -11,14 +11,20 @@
 mod answer;
 mod arguments;
 mod backend;
+mod classes;
 mod core;
 mod digest;
 mod dispatch;
+mod document;
 mod family;
+mod hosts;
 mod interfaces;
 mod leases;
+mod prometheus;
 mod service;
+mod stat;
 pub mod statistics;
+mod subnets;
 mod text;
 
 pub use answer::{Answer, ResultCode};
@@ -29,5 +35,6 @@ pub use backend::{
 pub use dispatch::execute;
 pub use family::{Commanded, IpVersion};
 pub use interfaces::Interface;
+pub use prometheus::{Latency, Snapshot, prometheus};
 pub use service::ServiceState;
 pub use text::{kea_json, time_stamp};

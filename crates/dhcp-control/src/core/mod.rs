@@ -5,6 +5,8 @@ mod selection;
 mod server;
 mod statistic;
 
+pub(crate) use config::configuration_refused;
+
 use crate::backend::Backend;
 use crate::dispatch::Command;
 use crate::family::IpVersion;

@@ -77,7 +77,7 @@ fn interface_id(text: &str) -> Result<Vec<u8>, Answer> {
     let quoted = text.strip_prefix('\'').and_then(|text| text.strip_suffix('\''));
     let octets = match quoted {
         Some(quoted) => quoted.as_bytes().to_vec(),
-        None => octets_from_hex(text.strip_prefix("0x").unwrap_or(text))
+        None => octets_from_hex(text)
             .map_err(|_| Answer::error("value of 'interface-id' was not recognized"))?,
     };
     match octets.is_empty() {

@@ -7,7 +7,7 @@ use crate::answer::Answer;
 use crate::arguments::Fields;
 use crate::backend::SubnetFacts;
 use crate::dispatch::type_name;
-use crate::text::{kea_json, octets_from_hex};
+use crate::text::{kea_json, octets_from_colon_hex, octets_from_hex};
 
 /// What leases of both families have.
 pub(super) struct Common<'a> {
@@ -158,7 +158,7 @@ pub(super) fn identifier(text: &str, least: usize, most: usize) -> Result<Vec<u8
 
 /// A hardware address. Kea's texts have no type; Ethernet is meant.
 pub(super) fn hardware(text: &str) -> Result<HardwareAddress, String> {
-    let octets = octets_from_hex(text)?;
+    let octets = octets_from_colon_hex(text)?;
     match octets.len() > dhcp_lease::identity::HARDWARE_ADDRESS_MAX {
         true => Err("address vector size exceeds MAX_HWADDR_LEN".to_owned()),
         false => Ok(HardwareAddress::new(1, &octets)),

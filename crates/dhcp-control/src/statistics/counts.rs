@@ -194,7 +194,8 @@ fn of_pools(subnet: &SubnetCounts, version: IpVersion, names: &LeaseNames, visit
     }
 }
 
-fn merged(pools: &[PoolCounts]) -> Vec<PoolCounts> {
+/// One pool for all of each number, ascending.
+pub(crate) fn merged(pools: &[PoolCounts]) -> Vec<PoolCounts> {
     let mut merged: Vec<PoolCounts> = Vec::with_capacity(pools.len());
     let mut sorted = pools.to_vec();
     sorted.sort_by_key(|pool| pool.id);

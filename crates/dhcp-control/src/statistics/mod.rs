@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use base::time::US_PER_S;
 use serde_json::{Map, Value, json};
 
+pub(crate) use counts::merged;
 pub use counts::{Counts, LeaseCounts, PoolCounts, SubnetCounts};
 pub use names::{Name, Scope, always_shown};
 use observation::{Limit, Observation};

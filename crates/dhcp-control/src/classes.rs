@@ -1,0 +1,182 @@
+//! The commands of the hook library `class_cmds`.
+
+use dhcp_config::Hook;
+use serde_json::{Value, json};
+
+use crate::answer::{Answer, Outcome, ResultCode};
+use crate::arguments::{Fields, Request};
+use crate::backend::Backend;
+use crate::dispatch::{Command, type_name};
+use crate::document::{edit, items, root};
+
+/// The key of the classes.
+const CLASSES: &str = "client-classes";
+
+/// All of them.
+pub(crate) fn commands<B: Backend>() -> Vec<Command<B>> {
+    let of = |name, run| Command::of(Hook::ClassCommands, name, run);
+    vec![
+        of("class-add", add),
+        of("class-del", delete),
+        of("class-get", get),
+        of("class-list", list),
+        of("class-update", update),
+    ]
+}
+
+/// The arguments, which must be a map that is not empty.
+fn arguments<'a>(request: &Request<'a>) -> Result<Fields<'a>, Answer> {
+    let name = request.name;
+    match request.arguments {
+        None => Err(Answer::error(format!("invalid command '{name}': no arguments specified"))),
+        Some(Value::Object(map)) if map.is_empty() => {
+            Err(Answer::error(format!("invalid command '{name}': 'arguments' is empty")))
+        }
+        Some(Value::Object(map)) => Ok(Fields(map)),
+        Some(other) => Err(Answer::error(format!(
+            "invalid command '{name}': expected 'arguments' to be a map, got {} instead",
+            type_name(other)
+        ))),
+    }
+}
+
+/// The only argument, named `key`; `wants` tells what it is.
+fn only<'a>(request: &Request<'a>, key: &str, wants: &str) -> Result<&'a Value, Answer> {
+    let (fields, name) = (arguments(request)?, request.name);
+    if fields.0.len() != 1 {
+        return Err(Answer::error(format!(
+            "invalid number of arguments {} for the '{name}' command. Expecting '{key}' {wants}",
+            fields.0.len()
+        )));
+    }
+    fields
+        .get(key)
+        .ok_or_else(|| Answer::error(format!("missing '{key}' argument for the '{name}' command")))
+}
+
+/// The class that is given, and its name.
+fn given<'a>(request: &Request<'a>) -> Result<(&'a Value, &'a str), Answer> {
+    let name = request.name;
+    let Value::Array(classes) = only(request, CLASSES, "list")? else {
+        return Err(Answer::error(format!(
+            "'{CLASSES}' argument specified for the '{name}' command is not a list"
+        )));
+    };
+    let [class] = classes.as_slice() else {
+        return Err(Answer::error(format!(
+            "invalid number of classes specified for the '{name}' command. Expected one class"
+        )));
+    };
+    let Value::Object(map) = class else {
+        return Err(Answer::error(format!(
+            "invalid class definition specified for the '{name}' command. Expected a map"
+        )));
+    };
+    let class_name = Fields(map).text("name")?;
+    Ok((class, class_name))
+}
+
+/// The name that is asked for.
+fn asked<'a>(request: &Request<'a>) -> Result<&'a str, Answer> {
+    only(request, "name", "string")?.as_str().ok_or_else(|| {
+        let name = request.name;
+        Answer::error(format!("'name' argument specified for the '{name}' command is not a string"))
+    })
+}
+
+fn position(classes: &[Value], name: &str) -> Option<usize> {
+    classes.iter().position(|class| class["name"] == name)
+}
+
+fn add<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+    let (class, name) = given(request)?;
+    edit(backend, |root| {
+        let classes = root.list(CLASSES);
+        if position(classes, name).is_some() {
+            return Err(Answer::error(format!("Client Class: {name} has already been defined")));
+        }
+        classes.push(class.clone());
+        Ok(Answer::success(format!("Class '{name}' added")))
+    })
+}
+
+fn update<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+    let (class, name) = given(request)?;
+    edit(backend, |root| {
+        let classes = root.list(CLASSES);
+        let Some(index) = position(classes, name) else {
+            return Ok(Answer::empty(format!("Class '{name}' is not found")));
+        };
+        let mut class = class.clone();
+        // A template stays one: its clients' classes were made from it.
+        if let (Some(test), None) =
+            (classes[index].get("template-test"), class.get("template-test"))
+        {
+            class["template-test"] = test.clone();
+        }
+        classes[index] = class;
+        Ok(Answer::success(format!("Class '{name}' updated")))
+    })
+}
+
+fn delete<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+    let name = asked(request)?;
+    edit(backend, |root| {
+        let classes = root.list(CLASSES);
+        let Some(index) = position(classes, name) else {
+            return Ok(Answer::empty(format!("Class '{name}' not found")));
+        };
+        let user = classes.iter().find(|class| {
+            ["test", "template-test"]
+                .iter()
+                .any(|key| class[*key].as_str().is_some_and(|test| asks_for(test, name)))
+        });
+        if let Some(user) = user {
+            let user = user["name"].as_str().unwrap_or_default();
+            return Err(Answer::error(format!("Class '{name}' is used by class '{user}'")));
+        }
+        classes.remove(index);
+        Ok(Answer::success(format!("Class '{name}' deleted")))
+    })
+}
+
+/// Whether the expression `test` has `member('name')` in it.
+fn asks_for(test: &str, name: &str) -> bool {
+    test.split("member").skip(1).any(|rest| {
+        rest.trim_start()
+            .strip_prefix('(')
+            .and_then(|rest| rest.trim_start().strip_prefix('\''))
+            .and_then(|rest| rest.strip_prefix(name))
+            .is_some_and(|rest| rest.starts_with('\''))
+    })
+}
+
+fn get<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+    let name = asked(request)?;
+    let classes = items(root(backend), CLASSES);
+    match position(classes, name) {
+        Some(index) => Ok(Answer::success(format!("Class '{name}' definition returned"))
+            .and(json!({ CLASSES: [classes[index]] }))),
+        None => Ok(Answer::empty(format!("Class '{name}' not found"))),
+    }
+}
+
+fn list<B: Backend>(_request: &Request<'_>, backend: &mut B) -> Outcome {
+    let classes = items(root(backend), CLASSES);
+    let names: Vec<Value> = classes.iter().map(|class| json!({ "name": class["name"] })).collect();
+    let count = names.len();
+    let result = if count == 0 { ResultCode::Empty } else { ResultCode::Success };
+    let plural = if count == 1 { "" } else { "es" };
+    Ok(Answer::text(result, format!("{count} class{plural} found")).and(json!({ CLASSES: names })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::asks_for;
+
+    #[test]
+    fn an_expression_s_classes_are_found() {
+        assert!(asks_for("not member('a') or member ( 'b c' )", "b c"));
+        assert!(!asks_for("member('abc') or option[1].text == 'ab'", "ab"));
+    }
+}

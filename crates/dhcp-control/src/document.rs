@@ -1,0 +1,128 @@
+//! The configuration as a JSON document that commands change.
+
+use serde_json::{Map, Value, json};
+
+use crate::answer::{Answer, Outcome, ResultCode};
+use crate::arguments::integer;
+use crate::backend::Backend;
+use crate::core::configuration_refused;
+use crate::family::{Commanded, IpVersion};
+
+/// Lets `change` change the configuration below its root, and uses it unless the answer says that
+/// there was nothing to change.
+pub(crate) fn edit<B: Backend>(
+    backend: &mut B,
+    change: impl FnOnce(&mut Root<'_>) -> Outcome,
+) -> Outcome {
+    let version = B::Family::VERSION;
+    let mut document = backend.configuration().clone();
+    let Some(map) = document.get_mut(version.root()).and_then(Value::as_object_mut) else {
+        return Err(Answer::error("there is no configuration to change"));
+    };
+    let answer = change(&mut Root { map, version })?;
+    if answer.result == ResultCode::Success {
+        backend.apply(document).map_err(configuration_refused)?;
+    }
+    Ok(answer)
+}
+
+/// The global scope of the running configuration.
+pub(crate) fn root<B: Backend>(backend: &B) -> &Value {
+    &backend.configuration()[B::Family::VERSION.root()]
+}
+
+/// The items of the list `key` of `scope`; none when there is no such list.
+pub(crate) fn items<'a>(scope: &'a Value, key: &str) -> &'a [Value] {
+    scope.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// Every subnet of a global scope with its shared network's name, those of no network first.
+pub(crate) fn subnets(root: &Value, version: IpVersion) -> Vec<(&Value, Option<&str>)> {
+    let alone = items(root, version.subnets()).iter().map(|subnet| (subnet, None));
+    let shared = items(root, "shared-networks").iter().flat_map(|network| {
+        let name = network["name"].as_str();
+        items(network, version.subnets()).iter().map(move |subnet| (subnet, name))
+    });
+    alone.chain(shared).collect()
+}
+
+/// Whether `subnet` has this `id`.
+pub(crate) fn has_id(subnet: &Value, id: u32) -> bool {
+    subnet.get("id").and_then(integer) == Some(id.into())
+}
+
+/// The two keys by which answers name a subnet.
+pub(crate) fn name_of(subnet: &Value) -> Value {
+    json!({ "id": subnet["id"], "subnet": subnet["subnet"] })
+}
+
+/// A subnet's prefix as written.
+pub(crate) fn prefix_of(subnet: &Value) -> &str {
+    subnet["subnet"].as_str().unwrap_or_default()
+}
+
+/// The global scope of a configuration that is being changed.
+pub(crate) struct Root<'a> {
+    map: &'a mut Map<String, Value>,
+    version: IpVersion,
+}
+
+/// Where a subnet stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The position of its shared network.
+    pub(crate) network: Option<usize>,
+    index: usize,
+}
+
+impl Root<'_> {
+    /// The list `key`, made when there is none.
+    pub(crate) fn list(&mut self, key: &str) -> &mut Vec<Value> {
+        list_of(self.map, key)
+    }
+
+    /// The subnets of a network, or those of none.
+    pub(crate) fn subnets_in(&mut self, network: Option<usize>) -> &mut Vec<Value> {
+        let key = self.version.subnets();
+        let Some(network) = network else { return self.list(key) };
+        let network = &mut self.list("shared-networks")[network];
+        if !network.is_object() {
+            *network = json!({});
+        }
+        list_of(network.as_object_mut().expect("made a map above"), key)
+    }
+
+    /// The position of a shared network.
+    pub(crate) fn network(&mut self, name: &str) -> Option<usize> {
+        self.list("shared-networks").iter().position(|network| network["name"] == name)
+    }
+
+    /// Where the subnet with this `id` stands.
+    pub(crate) fn place(&mut self, id: u32) -> Option<Place> {
+        let networks = self.list("shared-networks").len();
+        core::iter::once(None).chain((0..networks).map(Some)).find_map(|network| {
+            let subnets = self.subnets_in(network);
+            let index = subnets.iter().position(|subnet| has_id(subnet, id))?;
+            Some(Place { network, index })
+        })
+    }
+
+    /// The subnet at `place`.
+    pub(crate) fn subnet(&mut self, place: Place) -> &mut Value {
+        &mut self.subnets_in(place.network)[place.index]
+    }
+
+    /// Takes the subnet at `place` out.
+    pub(crate) fn remove(&mut self, place: Place) -> Value {
+        self.subnets_in(place.network).remove(place.index)
+    }
+}
+
+/// The list `key` of `map`, made when there is none.
+pub(crate) fn list_of<'a>(map: &'a mut Map<String, Value>, key: &str) -> &'a mut Vec<Value> {
+    let list = map.entry(key).or_insert_with(|| json!([]));
+    if !list.is_array() {
+        *list = json!([]);
+    }
+    list.as_array_mut().expect("made a list above")
+}

@@ -1,0 +1,164 @@
+//! What commands about reservations ask for, and what a reservation is known by.
+
+use core::net::IpAddr;
+
+use serde_json::Value;
+
+use crate::answer::Answer;
+use crate::arguments::{Fields, Request, not_an_address};
+use crate::text::octets_from_hex;
+
+/// Kinds of identifiers, by the keys of reservations.
+const KINDS: [&str; 5] = ["hw-address", "duid", "circuit-id", "client-id", "flex-id"];
+
+/// Where reservations are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    /// In the configuration, or there as well.
+    Memory,
+    /// In a database only, which there is none of.
+    Database,
+}
+
+/// Reads `operation-target`; `default` is what stands for none.
+pub(super) fn target(fields: &Fields<'_>, default: Target) -> Result<Target, Answer> {
+    match fields.optional_text("operation-target")? {
+        None | Some("default") => Ok(default),
+        Some("memory" | "all") => Ok(Target::Memory),
+        Some("database") => Ok(Target::Database),
+        Some(other) => Err(Answer::error(format!(
+            "The 'operation-target' value ({other}) is not within expected set: (memory, \
+             database, all, default)"
+        ))),
+    }
+}
+
+/// An identifier of a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Identifier {
+    /// One of [`KINDS`].
+    pub(super) kind: &'static str,
+    pub(super) octets: Vec<u8>,
+}
+
+impl Identifier {
+    /// The identifier that a reservation is made for.
+    pub(super) fn of(reservation: &Value) -> Option<Self> {
+        KINDS.into_iter().find_map(|kind| {
+            let text = reservation.get(kind)?.as_str()?;
+            Some(Self { kind, octets: octets(text)? })
+        })
+    }
+}
+
+/// Octets in hexadecimal digits, or a text in inner quotes; none for what cannot be read.
+fn octets(text: &str) -> Option<Vec<u8>> {
+    let trimmed = text.trim();
+    match trimmed.strip_prefix('\'').and_then(|text| text.strip_suffix('\'')) {
+        Some(quoted) => Some(quoted.as_bytes().to_vec()),
+        None => octets_from_hex(trimmed).ok(),
+    }
+}
+
+/// By what one reservation is named.
+pub(super) enum By {
+    Address(IpAddr),
+    Identifier(Identifier),
+}
+
+impl By {
+    /// Whether it names `reservation`.
+    pub(super) fn names(&self, reservation: &Value) -> bool {
+        match self {
+            Self::Address(address) => has_address(reservation, *address),
+            Self::Identifier(identifier) => {
+                Identifier::of(reservation).as_ref() == Some(identifier)
+            }
+        }
+    }
+}
+
+/// Whether `address` is reserved, as an address or as the first of a prefix.
+pub(super) fn has_address(reservation: &Value, address: IpAddr) -> bool {
+    let is_it = |text: &Value| {
+        let text = text.as_str().unwrap_or_default();
+        let text = text.split_once('/').map_or(text, |(prefix, _)| prefix);
+        text.parse() == Ok(address)
+    };
+    let in_list = |key: &str| {
+        reservation.get(key).and_then(Value::as_array).is_some_and(|list| list.iter().any(is_it))
+    };
+    reservation.get("ip-address").is_some_and(is_it)
+        || in_list("ip-addresses")
+        || in_list("prefixes")
+}
+
+/// The arguments of a command.
+pub(super) fn parameters<'a>(request: &Request<'a>) -> Result<Fields<'a>, Answer> {
+    let fields = request.arguments.and_then(Value::as_object).map(Fields);
+    fields.ok_or_else(|| Answer::error("Parameters missing or are not a map."))
+}
+
+/// `subnet-id`, when there is one.
+pub(super) fn subnet_id(fields: &Fields<'_>) -> Result<Option<u32>, Answer> {
+    fields.optional_number("subnet-id")
+}
+
+/// The one reservation that `reservation-get` and `-del` name, with its subnet.
+pub(super) fn one(fields: &Fields<'_>) -> Result<(u32, By), Answer> {
+    let text = |key: &str| fields.get(key).and_then(Value::as_str);
+    let has_any =
+        ["ip-address", "identifier-type", "identifier"].iter().any(|key| fields.get(key).is_some());
+    let subnet_id = match has_any {
+        true => subnet_id(fields)?,
+        false => Some(fields.number("subnet-id")?),
+    };
+    if let Some(value) = fields.get("ip-address") {
+        let text = value.as_str().ok_or_else(|| Answer::error("'ip-address' is not a string."))?;
+        let address = text.parse().map_err(|_| Answer::error(not_an_address(text)))?;
+        let missing = || {
+            Answer::error(format!(
+                "missing parameter 'subnet-id', use 'reservation-get-by-address' with \
+                 'ip-address' set to \"{text}\" to get the list of reservations with this address"
+            ))
+        };
+        return Ok((subnet_id.ok_or_else(missing)?, By::Address(address)));
+    }
+    for key in ["identifier-type", "identifier"] {
+        if text(key).is_none() {
+            return Err(Answer::error(format!(
+                "No 'ip-address' provided and '{key}' is either missing or not a string."
+            )));
+        }
+    }
+    let identifier = identifier(fields)?;
+    let missing = || {
+        Answer::error(format!(
+            "missing parameter 'subnet-id', use 'reservation-get-by-id' with 'identifier-type' \
+             set to \"{}\" and 'identifier' to \"{}\" to get the list of reservations with this \
+             identifier",
+            identifier.kind,
+            text("identifier").unwrap_or_default()
+        ))
+    };
+    Ok((subnet_id.ok_or_else(missing)?, By::Identifier(identifier.clone())))
+}
+
+/// `identifier-type` and `identifier`.
+pub(super) fn identifier(fields: &Fields<'_>) -> Result<Identifier, Answer> {
+    let text = |key: &str| fields.get(key).and_then(Value::as_str);
+    let kind = text("identifier-type")
+        .ok_or_else(|| Answer::error("'identifier-type' is either missing or not a string."))?;
+    let value = text("identifier")
+        .ok_or_else(|| Answer::error("'identifier' is either missing or not a string."))?;
+    let octets =
+        octets(value).ok_or_else(|| Answer::error("Unable to parse 'identifier' value."))?;
+    if octets.is_empty() {
+        return Err(Answer::error("Unable to query for empty 'identifier'."));
+    }
+    let kind = KINDS
+        .into_iter()
+        .find(|&known| known == kind)
+        .ok_or_else(|| Answer::error("Value of 'identifier-type' was not recognized."))?;
+    Ok(Identifier { kind, octets })
+}

@@ -1,0 +1,248 @@
+//! Commands that change reservations.
+
+use core::net::IpAddr;
+
+use serde_json::{Map, Value};
+
+use super::asked::{Identifier, Target, has_address, one, parameters, target};
+use super::get::check_subnet;
+use crate::answer::{Answer, Outcome};
+use crate::arguments::{Fields, Request, integer};
+use crate::backend::Backend;
+use crate::dispatch::type_name;
+use crate::document::{Root, edit, list_of};
+use crate::family::{Commanded, IpVersion};
+use crate::text::colon_hex;
+
+/// A reservation as it is given, and where it belongs.
+struct Given {
+    host: Map<String, Value>,
+    /// 0 for a global one; `None` when nothing was said.
+    subnet_id: Option<u32>,
+}
+
+impl Given {
+    fn read(reservation: &Map<String, Value>) -> Result<Self, Answer> {
+        let mut host = reservation.clone();
+        let subnet_id = Fields(reservation).optional_number("subnet-id")?;
+        host.remove("subnet-id");
+        Ok(Self { host, subnet_id })
+    }
+
+    /// The addresses that it reserves.
+    fn addresses(&self) -> Vec<IpAddr> {
+        let one = self.host.get("ip-address").into_iter();
+        let list = self.host.get("ip-addresses").and_then(Value::as_array).into_iter().flatten();
+        one.chain(list).filter_map(|text| text.as_str()?.parse().ok()).collect()
+    }
+
+    /// The subnet that it belongs to: a reservation without addresses may do without one.
+    fn settled<B: Backend>(&self, backend: &B) -> Result<u32, Answer> {
+        if let Some(id) = self.subnet_id {
+            check_subnet(backend, id)?;
+            return self.check_addresses(backend, id).map(|()| id);
+        }
+        let addresses = self.addresses();
+        let has_prefixes = self.host.get("prefixes").and_then(Value::as_array);
+        let (Some(&first), version) = (addresses.first(), B::Family::VERSION) else {
+            return match has_prefixes.is_some_and(|prefixes| !prefixes.is_empty()) {
+                false => Ok(0),
+                true => Err(Answer::error(
+                    "Mandatory 'subnet-id' parameter missing. Prefixes are not attached to \
+                     subnets so no hint is available.",
+                )),
+            };
+        };
+        let subnet = backend
+            .subnet_of(first)
+            .filter(|subnet| addresses.iter().all(|&address| subnet.contains(address)));
+        let hint = match (subnet, version) {
+            (Some(subnet), IpVersion::V4) => format!(
+                "The address '{first}' belongs to subnet '{}' id {}.",
+                subnet.text(),
+                subnet.id
+            ),
+            (None, IpVersion::V4) => {
+                format!("The address '{first}' belongs to no configured subnet.")
+            }
+            (Some(subnet), IpVersion::V6) => format!(
+                "Reserved IPv6 addresses belong to subnet '{}' id {}.",
+                subnet.text(),
+                subnet.id
+            ),
+            (None, IpVersion::V6) => {
+                "Reserved IPv6 addresses do not belong to a common configured subnet.".to_owned()
+            }
+        };
+        Err(Answer::error(format!("Mandatory 'subnet-id' parameter missing. {hint}")))
+    }
+
+    fn check_addresses<B: Backend>(&self, backend: &B, id: u32) -> Result<(), Answer> {
+        let Some(subnet) = (id != 0).then(|| backend.subnet(id)).flatten() else { return Ok(()) };
+        let outside = self.addresses().into_iter().find(|&address| !subnet.contains(address));
+        match outside {
+            None => Ok(()),
+            Some(address) => Err(Answer::error(format!(
+                "specified reservation '{address}' is not matching the {} subnet prefix '{}'",
+                B::Family::VERSION.name(),
+                subnet.text()
+            ))),
+        }
+    }
+}
+
+/// The reservations of a subnet, or the global ones.
+fn hosts_of<'a>(root: &'a mut Root<'_>, subnet_id: u32) -> &'a mut Vec<Value> {
+    const KEY: &str = "reservations";
+    match root.place(subnet_id).filter(|_| subnet_id != 0) {
+        None => root.list(KEY),
+        Some(place) => {
+            let subnet = root.subnet(place).as_object_mut();
+            list_of(subnet.expect("a place holds a map with an id"), KEY)
+        }
+    }
+}
+
+pub(super) fn add<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+    let fields = request
+        .optional_map()?
+        .ok_or_else(|| Answer::error("no parameters specified for the command"))?;
+    let target = target(&fields, Target::Database)?;
+    let reservation = match fields.get("reservation") {
+        Some(Value::Object(reservation)) => reservation,
+        Some(_) => return Err(Answer::error("invalid type specified for parameter 'reservation'")),
+        None => return Err(Answer::error("reservation must be specified")),
+    };
+    let given = Given::read(reservation)?;
+    if given.subnet_id.is_some() && target == Target::Database {
+        return Err(no_database());
+    }
+    let subnet_id = given.settled(backend)?;
+    if target == Target::Database {
+        return Err(no_database());
+    }
+    let version = B::Family::VERSION;
+    let note = match given.subnet_id {
+        Some(_) => "",
+        None => " subnet-id not specified, assumed global (subnet-id 0).",
+    };
+    let addresses = given.addresses();
+    let host = Value::Object(given.host);
+    edit(backend, |root| {
+        let hosts = hosts_of(root, subnet_id);
+        let identifier = Identifier::of(&host);
+        if let Some(identifier) = identifier.filter(|identifier| {
+            hosts.iter().any(|host| Identifier::of(host).as_ref() == Some(identifier))
+        }) {
+            return Err(duplicate(&identifier, version, subnet_id));
+        }
+        for address in addresses {
+            if hosts.iter().any(|host| has_address(host, address)) {
+                return Err(Answer::error(format!(
+                    "failed to add address reservation for host to the {} subnet id \
+                     '{subnet_id}' for address/prefix {address}: There's already reservation for \
+                     this address/prefix",
+                    version.name()
+                )));
+            }
+        }
+        hosts.push(host);
+        Ok(Answer::success(format!("Host added.{note}")))
+    })
+}
+
+fn no_database() -> Answer {
+    Answer::error("Host database not available, cannot add host.")
+}
+
+fn duplicate(identifier: &Identifier, version: IpVersion, subnet_id: u32) -> Answer {
+    let octets = colon_hex(&identifier.octets);
+    let kind = match identifier.kind {
+        "hw-address" => "HW address",
+        "duid" => "DUID",
+        kind => {
+            return Answer::error(format!(
+                "failed to add duplicate {} host using identifier: {kind}={octets}",
+                version.name()
+            ));
+        }
+    };
+    Answer::error(format!(
+        "failed to add new host using the {kind} '{octets}' to the {} subnet id '{subnet_id}' as \
+         this host has already been added",
+        version.name()
+    ))
+}
+
+pub(super) fn update<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+    let fields = match request.arguments {
+        None => {
+            return Err(Answer::error("invalid command: does not contain mandatory 'arguments'"));
+        }
+        Some(Value::Object(map)) => Fields(map),
+        Some(other) => {
+            return Err(Answer::error(format!(
+                "invalid command: expected 'arguments' to be a map, got {} instead",
+                type_name(other)
+            )));
+        }
+    };
+    let reservation = match fields.get("reservation") {
+        None => {
+            return Err(Answer::error(
+                "invalid command: expected 'reservation' as the sole parameter inside the \
+                 'arguments' map, didn't get it instead",
+            ));
+        }
+        Some(Value::Object(reservation)) => reservation,
+        Some(other) => {
+            return Err(Answer::error(format!(
+                "invalid command: expected 'reservation' to be a map, got {} instead",
+                type_name(other)
+            )));
+        }
+    };
+    let target = target(&fields, Target::Database)?;
+    if reservation.get("subnet-id").and_then(integer).is_none() {
+        return Err(Answer::error("missing parameter 'subnet-id'"));
+    }
+    let given = Given::read(reservation)?;
+    if target == Target::Database {
+        return Err(Answer::error("host database not available, cannot update host"));
+    }
+    let subnet_id = given.settled(backend)?;
+    let host = Value::Object(given.host);
+    edit(backend, |root| {
+        let identifier = Identifier::of(&host);
+        let hosts = hosts_of(root, subnet_id);
+        match hosts.iter_mut().find(|host| Identifier::of(host) == identifier) {
+            Some(old) => *old = host,
+            None => hosts.push(host),
+        }
+        Ok(Answer::success("Host updated."))
+    })
+}
+
+pub(super) fn delete<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+    let fields = parameters(request)?;
+    let (subnet_id, by) = one(&fields)?;
+    if target(&fields, Target::Database)? == Target::Database {
+        return Err(Answer::error(
+            "Unable to delete a host because there is no hosts-databases configured.",
+        ));
+    }
+    edit(backend, |root| {
+        let missing = Answer::empty("Host not deleted (not found).");
+        if subnet_id != 0 && root.place(subnet_id).is_none() {
+            return Ok(missing);
+        }
+        let hosts = hosts_of(root, subnet_id);
+        match hosts.iter().position(|host| by.names(host)) {
+            None => Ok(missing),
+            Some(index) => {
+                hosts.remove(index);
+                Ok(Answer::success("Host deleted."))
+            }
+        }
+    })
+}

@@ -1,0 +1,156 @@
+//! Commands that show reservations.
+
+use core::net::IpAddr;
+
+use serde_json::{Value, json};
+
+use super::asked::Identifier;
+use super::asked::{Target, has_address, identifier, one, parameters, subnet_id, target};
+use crate::answer::{Answer, Outcome, ResultCode};
+use crate::arguments::{Fields, Request};
+use crate::backend::Backend;
+use crate::document::{has_id, items, root, subnets};
+use crate::family::Commanded;
+
+/// Every reservation with its subnet's `id`, 0 for global ones.
+fn hosts<B: Backend>(backend: &B) -> impl Iterator<Item = (&Value, u32)> {
+    let root = root(backend);
+    let global = items(root, "reservations").iter().map(|host| (host, 0));
+    let own = subnets(root, B::Family::VERSION).into_iter().flat_map(|(subnet, _)| {
+        let id = subnet["id"].as_u64().and_then(|id| u32::try_from(id).ok()).unwrap_or(0);
+        items(subnet, "reservations").iter().map(move |host| (host, id))
+    });
+    global.chain(own)
+}
+
+/// Those that `fits` says, none of a database.
+fn found<'a, B: Backend>(
+    backend: &'a B,
+    fields: &Fields<'_>,
+    fits: impl Fn(&Value, u32) -> bool,
+) -> Result<Vec<(&'a Value, u32)>, Answer> {
+    Ok(match target(fields, Target::Memory)? {
+        Target::Database => Vec::new(),
+        Target::Memory => hosts(backend).filter(|&(host, id)| fits(host, id)).collect(),
+    })
+}
+
+fn shown((host, subnet_id): (&Value, u32)) -> Value {
+    let mut shown = host.clone();
+    shown["subnet-id"] = json!(subnet_id);
+    shown
+}
+
+fn listed<B: Backend>(hosts: Vec<(&Value, u32)>) -> Answer {
+    let hosts: Vec<Value> = hosts.into_iter().map(shown).collect();
+    let result = if hosts.is_empty() { ResultCode::Empty } else { ResultCode::Success };
+    let text = format!("{} {} host(s) found.", hosts.len(), B::Family::VERSION.name());
+    Answer::text(result, text).and(json!({ "hosts": hosts }))
+}
+
+/// The subnet must be there; 0 stands for none.
+pub(super) fn check_subnet<B: Backend>(backend: &B, id: u32) -> Result<(), Answer> {
+    let version = B::Family::VERSION;
+    let is_there =
+        id == 0 || subnets(root(backend), version).iter().any(|(subnet, _)| has_id(subnet, id));
+    match is_there {
+        true => Ok(()),
+        false => Err(Answer::error(format!(
+            "{} subnet with ID of '{id}' is not configured",
+            version.name()
+        ))),
+    }
+}
+
+pub(super) fn single<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+    let fields = parameters(request)?;
+    let (asked_id, by) = one(&fields)?;
+    let hosts = found(backend, &fields, |host, id| id == asked_id && by.names(host))?;
+    Ok(match hosts.first() {
+        Some(&host) => Answer::success("Host found.").and(shown(host)),
+        None => Answer::empty("Host not found."),
+    })
+}
+
+pub(super) fn all<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+    let fields = parameters(request)?;
+    let asked_id = fields.number("subnet-id")?;
+    check_subnet(backend, asked_id)?;
+    Ok(listed::<B>(found(backend, &fields, |_, id| id == asked_id)?))
+}
+
+pub(super) fn by_address<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+    let fields = parameters(request)?;
+    let address: IpAddr = fields.address("ip-address", B::Family::VERSION.number())?;
+    let asked_id = subnet_id(&fields)?;
+    let fits = |host: &Value, id| {
+        asked_id.is_none_or(|asked_id| asked_id == id) && has_address(host, address)
+    };
+    Ok(listed::<B>(found(backend, &fields, fits)?))
+}
+
+pub(super) fn by_hostname<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+    let fields = parameters(request)?;
+    let hostname = fields.text("hostname")?.to_lowercase();
+    if hostname.is_empty() {
+        return Err(Answer::error("Empty hostname"));
+    }
+    let asked_id = subnet_id(&fields)?;
+    let fits = |host: &Value, id| {
+        let own = host["hostname"].as_str().unwrap_or_default();
+        asked_id.is_none_or(|asked_id| asked_id == id) && own.to_lowercase() == hostname
+    };
+    Ok(listed::<B>(found(backend, &fields, fits)?))
+}
+
+pub(super) fn by_identifier<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+    let fields = parameters(request)?;
+    let asked = identifier(&fields)?;
+    if fields.get("subnet-id").is_some() {
+        return Err(Answer::error("'subnet-id' is forbidden in reservation-get-by-id"));
+    }
+    let fits = |host: &Value, _| Identifier::of(host).as_ref() == Some(&asked);
+    Ok(listed::<B>(found(backend, &fields, fits)?))
+}
+
+/// Pages of the configuration's reservations, which are numbered from 1 in their order. A page
+/// begins behind the number `from`.
+pub(super) fn page<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+    let fields = parameters(request)?;
+    let limit: u32 = fields.number("limit")?;
+    if limit == 0 {
+        return Err(Answer::error("page size of retrieved hosts must not be 0"));
+    }
+    let asked_id = subnet_id(&fields)?;
+    if let Some(asked_id) = asked_id {
+        check_subnet(backend, asked_id)?;
+    }
+    let source: u8 = fields.optional_number("source-index")?.unwrap_or(0);
+    if source > 10 {
+        return Err(Answer::error(format!(
+            "The 'source-index' value ({source}) is not within expected range: (0 - 10)"
+        )));
+    }
+    let from = fields.optional_number::<u64>("from")?.unwrap_or(0);
+    let mut last = 0;
+    let page: Vec<(&Value, u32)> = (1..)
+        .zip(hosts(backend))
+        .filter(|&(number, (_, id))| {
+            source == 0 && number > from && asked_id.is_none_or(|asked_id| asked_id == id)
+        })
+        .take(limit as usize)
+        .map(|(number, host)| {
+            last = number;
+            host
+        })
+        .collect();
+    let count = page.len();
+    let mut answer = listed::<B>(page);
+    if let Some(arguments) = answer.arguments.as_mut() {
+        arguments["count"] = json!(count);
+        if count > 0 {
+            arguments["next"] = json!({ "source-index": source, "from": last });
+        }
+    }
+    Ok(answer)
+}

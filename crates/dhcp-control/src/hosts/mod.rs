@@ -1,0 +1,27 @@
+//! The commands of the hook library `host_cmds`. Reservations stand in the configuration; there
+//! are no databases of them, and commands for one answer as Kea does without.
+
+mod asked;
+mod change;
+mod get;
+
+use dhcp_config::Hook;
+
+use crate::backend::Backend;
+use crate::dispatch::Command;
+
+/// All of them.
+pub(crate) fn commands<B: Backend>() -> Vec<Command<B>> {
+    let of = |name, run| Command::of(Hook::HostCommands, name, run);
+    vec![
+        of("reservation-add", change::add),
+        of("reservation-del", change::delete),
+        of("reservation-update", change::update),
+        of("reservation-get", get::single),
+        of("reservation-get-all", get::all),
+        of("reservation-get-by-address", get::by_address),
+        of("reservation-get-by-hostname", get::by_hostname),
+        of("reservation-get-by-id", get::by_identifier),
+        of("reservation-get-page", get::page),
+    ]
+}

@@ -1,0 +1,237 @@
+//! The same statistics for Prometheus, in its text format (version 0.0.4).
+//!
+//! Metrics are named `godwit_dhcp4_...` and `godwit_dhcp6_...`. What Kea has many names for is one
+//! metric with labels here: `pkt4-discover-received` is
+//! `godwit_dhcp4_packets_received_total{type="discover"}`. Every number is what the server counted
+//! since it started; resets by control commands do not show.
+
+use core::fmt::{Display, Write as _};
+
+use crate::family::IpVersion;
+use crate::statistics::{Counts, LeaseCounts, PoolCounts, SubnetCounts, always_shown, merged};
+
+/// Everything that is exposed, at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Snapshot<'a> {
+    /// The server's family.
+    pub version: IpVersion,
+    /// What it has counted.
+    pub counts: &'a Counts,
+    /// How long it took to answer, per type of message.
+    pub latencies: &'a [Latency],
+}
+
+/// How long it took to answer messages of one type.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Latency {
+    /// The type: `discover`.
+    pub message: &'static str,
+    /// Upper bounds in microseconds, ascending, each with the number of answers that took longer
+    /// than the bound before it and at most this one.
+    pub buckets: Vec<(u64, u64)>,
+    /// Answers that took longer than the last bound.
+    pub beyond: u64,
+    /// All of them together, microseconds.
+    pub sum_us: u64,
+}
+
+/// The text that `/metrics` answers, for `text/plain; version=0.0.4`.
+#[must_use]
+pub fn prometheus(snapshot: &Snapshot<'_>) -> String {
+    let mut page = Page { text: String::new(), version: snapshot.version };
+    packets(&mut page, snapshot.counts);
+    subnets(&mut page, &snapshot.counts.subnets);
+    latencies(&mut page, snapshot.latencies);
+    page.text
+}
+
+/// The text as far as it is written.
+struct Page {
+    text: String,
+    version: IpVersion,
+}
+
+impl Page {
+    fn prefix(&self) -> &'static str {
+        match self.version {
+            IpVersion::V4 => "godwit_dhcp4",
+            IpVersion::V6 => "godwit_dhcp6",
+        }
+    }
+
+    /// Begins a metric.
+    fn head(&mut self, name: &str, kind: &str, help: &str) {
+        let prefix = self.prefix();
+        let _ = writeln!(self.text, "# HELP {prefix}_{name} {help}");
+        let _ = writeln!(self.text, "# TYPE {prefix}_{name} {kind}");
+    }
+
+    /// One value. Labels hold no characters that would have to be escaped.
+    fn value(&mut self, name: &str, labels: &[(&str, &dyn Display)], value: &dyn Display) {
+        let _ = write!(self.text, "{}_{name}", self.prefix());
+        for (index, (label, content)) in labels.iter().enumerate() {
+            let opening = if index == 0 { '{' } else { ',' };
+            let _ = write!(self.text, "{opening}{label}=\"{content}\"");
+        }
+        let closing = if labels.is_empty() { "" } else { "}" };
+        let _ = writeln!(self.text, "{closing} {value}");
+    }
+}
+
+/// Metrics that are made of Kea's names, with the label that tells those of one metric apart.
+const METRICS: [(&str, &str, &str); 8] = [
+    ("received_total", "", "Messages received."),
+    ("packets_received_total", "type", "Messages received, by type."),
+    ("sent_total", "", "Messages sent."),
+    ("packets_sent_total", "type", "Messages sent, by type."),
+    ("packets_dropped_total", "reason", "Messages received and not answered, by reason."),
+    ("allocation_failures_total", "", "Requests for leases that found none."),
+    (
+        "allocation_failure_reasons_total",
+        "reason",
+        "What requests that found no lease met with; one can meet with several.",
+    ),
+    ("lease_reuses_total", "kind", "Leases that were given again without being written."),
+];
+/// The metric behind [`METRICS`] that only DHCPv4 has.
+const CONFLICTS: (&str, &str) =
+    ("reservation_conflicts_total", "Reserved addresses that somebody else had.");
+
+/// Which of [`METRICS`] one of Kea's names goes into, and under which label. Sums that Kea has
+/// beside their parts go nowhere.
+fn place(name: &str) -> Option<(usize, &str)> {
+    let behind = |word: &str| name.strip_prefix(word);
+    if let Some(rest) = behind("pkt4-").or_else(|| behind("pkt6-")) {
+        return match rest {
+            "received" => Some((0, "")),
+            "sent" => Some((2, "")),
+            "receive-drop" => None,
+            _ => Some(match (rest.strip_suffix("-received"), rest.strip_suffix("-sent")) {
+                (Some(kind), _) => (1, kind),
+                (_, Some(kind)) => (3, kind),
+                (None, None) => (4, rest),
+            }),
+        };
+    }
+    match behind("v4-").or_else(|| behind("v6-"))? {
+        "allocation-fail" => Some((5, "")),
+        "lease-reuses" => Some((7, "address")),
+        rest => match (rest.strip_prefix("allocation-fail-"), rest.strip_suffix("-lease-reuses")) {
+            (Some(reason), _) => Some((6, reason)),
+            (_, Some(kind)) => Some((7, kind)),
+            (None, None) => None,
+        },
+    }
+}
+
+fn packets(page: &mut Page, counts: &Counts) {
+    let counted = |name: &str| counts.server.iter().find(|(known, _)| *known == name);
+    let shown = always_shown(page.version);
+    let missing = shown.iter().filter(|name| counted(name).is_none()).map(|&name| (name, 0));
+    let all: Vec<(&str, u64)> = counts.server.iter().copied().chain(missing).collect();
+    for (index, (metric, label, help)) in METRICS.iter().enumerate() {
+        page.head(metric, "counter", help);
+        for (name, count) in &all {
+            match place(name) {
+                Some((place, "")) if place == index => page.value(metric, &[], count),
+                Some((place, content)) if place == index => {
+                    page.value(metric, &[(label, &content.replace('-', "_"))], count);
+                }
+                _ => {}
+            }
+        }
+    }
+    if page.version == IpVersion::V4 {
+        let (metric, help) = CONFLICTS;
+        let conflicts = counted("v4-reservation-conflicts").map_or(0, |&(_, count)| count);
+        page.head(metric, "counter", help);
+        page.value(metric, &[], &conflicts);
+    }
+}
+
+/// What is shown of a pool.
+type OfPool = (&'static str, &'static str, &'static str, fn(&PoolCounts) -> u128);
+
+const OF_POOLS: [OfPool; 6] = [
+    ("pool_size", "gauge", "Addresses or prefixes of a pool.", |pool| pool.total),
+    ("pool_leases", "gauge", "Leases of a pool, declined ones too.", |pool| {
+        pool.leases.assigned.into()
+    }),
+    ("pool_declined", "gauge", "Declined addresses of a pool.", |pool| pool.leases.declined.into()),
+    ("pool_leases_given_total", "counter", "Leases given from a pool.", |pool| {
+        pool.leases.cumulative_assigned.into()
+    }),
+    ("pool_leases_reclaimed_total", "counter", "Leases of a pool that ran out.", |pool| {
+        pool.leases.reclaimed.into()
+    }),
+    ("pool_declined_reclaimed_total", "counter", "Declined addresses taken back.", |pool| {
+        pool.leases.reclaimed_declined.into()
+    }),
+];
+
+/// Leases per pool; the pool `none` stands for what belongs to no pool.
+fn subnets(page: &mut Page, subnets: &[SubnetCounts]) {
+    let kinds: &[&str] = match page.version {
+        IpVersion::V4 => &["address"],
+        IpVersion::V6 => &["address", "prefix"],
+    };
+    for (metric, kind, help, count) in OF_POOLS {
+        page.head(metric, kind, help);
+        for subnet in subnets {
+            let of_kinds = [
+                (&subnet.pools, &subnet.outside),
+                (&subnet.prefix_pools, &subnet.outside_prefixes),
+            ];
+            for (name, (pools, outside)) in kinds.iter().zip(of_kinds) {
+                for pool in merged(pools) {
+                    let labels: [(&str, &dyn Display); 3] =
+                        [("subnet", &subnet.id), ("pool", &pool.id), ("kind", name)];
+                    page.value(metric, &labels, &count(&pool));
+                }
+                if *outside != LeaseCounts::default() {
+                    let outside = PoolCounts { leases: *outside, ..PoolCounts::default() };
+                    let labels: [(&str, &dyn Display); 3] =
+                        [("subnet", &subnet.id), ("pool", &"none"), ("kind", name)];
+                    page.value(metric, &labels, &count(&outside));
+                }
+            }
+        }
+    }
+    if page.version == IpVersion::V6 {
+        registered(page, subnets);
+    }
+}
+
+fn registered(page: &mut Page, subnets: &[SubnetCounts]) {
+    page.head("subnet_registered", "gauge", "Addresses that clients registered.");
+    for subnet in subnets {
+        let count = subnet.addresses().leases.registered;
+        page.value("subnet_registered", &[("subnet", &subnet.id)], &count);
+    }
+    page.head("subnet_registrations_total", "counter", "Registrations of addresses by clients.");
+    for subnet in subnets {
+        let count = subnet.addresses().leases.cumulative_registered;
+        page.value("subnet_registrations_total", &[("subnet", &subnet.id)], &count);
+    }
+}
+
+fn latencies(page: &mut Page, latencies: &[Latency]) {
+    const METRIC: &str = "answer_duration_seconds";
+    const BUCKET: &str = "answer_duration_seconds_bucket";
+    page.head(METRIC, "histogram", "Time from receiving a message to answering it, by its type.");
+    let seconds = |us: u64| us as f64 / 1e6;
+    for latency in latencies {
+        let mut answers = 0;
+        for &(bound_us, count) in &latency.buckets {
+            answers += count;
+            let bound: [(&str, &dyn Display); 2] =
+                [("type", &latency.message), ("le", &seconds(bound_us))];
+            page.value(BUCKET, &bound, &answers);
+        }
+        answers += latency.beyond;
+        page.value(BUCKET, &[("type", &latency.message), ("le", &"+Inf")], &answers);
+        let sum = seconds(latency.sum_us);
+        page.value("answer_duration_seconds_sum", &[("type", &latency.message)], &sum);
+        page.value("answer_duration_seconds_count", &[("type", &latency.message)], &answers);
+    }
+}

@@ -1,0 +1,154 @@
+//! The commands of the hook library `stat_cmds`: a table of leases per subnet.
+
+use core::ops::RangeInclusive;
+
+use dhcp_config::Hook;
+use serde_json::{Value, json};
+
+use crate::answer::{Answer, Outcome};
+use crate::arguments::{Fields, Request, integer};
+use crate::backend::Backend;
+use crate::dispatch::Command;
+use crate::family::{Commanded, IpVersion};
+use crate::statistics::{SubnetCounts, shown};
+use crate::text::time_stamp;
+
+/// All of them.
+pub(crate) fn commands<B: Backend>() -> Vec<Command<B>> {
+    vec![Command::of(Hook::StatCommands, "stat-lease#-get", get)]
+}
+
+/// Which subnets were asked for.
+enum Asked {
+    All,
+    One(i128),
+    Range(i128, i128),
+}
+
+impl Asked {
+    fn read(request: &Request<'_>) -> Result<Self, Answer> {
+        let fields = match request.arguments {
+            None => return Ok(Self::All),
+            Some(Value::Object(map)) => Fields(map),
+            Some(_) => return Err(Answer::error("'arguments' parameter is not a map")),
+        };
+        let one = fields.get("subnet-id").map(|value| match integer(value) {
+            None => Err(Answer::error("'subnet-id' parameter is not integer")),
+            Some(id) => positive("subnet-id", id),
+        });
+        match (one.transpose()?, fields.get("subnet-range")) {
+            (None, None) => Ok(Self::All),
+            (Some(id), None) => Ok(Self::One(id)),
+            (Some(_), Some(_)) => {
+                Err(Answer::error("cannot specify both subnet-id and subnet-range"))
+            }
+            (None, Some(Value::Object(range))) => {
+                let end = |name: &str| match range.get(name).and_then(integer) {
+                    Some(id) => positive(name, id),
+                    None => {
+                        Err(Answer::error(format!("'{name}' parameter missing or not an integer")))
+                    }
+                };
+                let (first, last) = (end("first-subnet-id")?, end("last-subnet-id")?);
+                if last < first {
+                    return Err(Answer::error(
+                        "'last-subnet-id' must be greater than 'first-subnet-id'",
+                    ));
+                }
+                Ok(Self::Range(first, last))
+            }
+            (None, Some(_)) => Err(Answer::error("subnet-range parameter is not a map")),
+        }
+    }
+
+    fn ids(&self) -> RangeInclusive<i128> {
+        match *self {
+            Self::All => 0..=i128::MAX,
+            Self::One(id) => id..=id,
+            Self::Range(first, last) => first..=last,
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::All => "[all subnets]".to_owned(),
+            Self::One(id) => format!("[subnet-id={id}]"),
+            Self::Range(first, last) => format!("[subnets {first} through {last}]"),
+        }
+    }
+
+    fn nothing(&self) -> String {
+        match self {
+            Self::One(id) => format!("subnet-id: {id} does not exist"),
+            Self::All => "selected ID range: 0 through 0 includes no known subnets".to_owned(),
+            Self::Range(first, last) => {
+                format!("selected ID range: {first} through {last} includes no known subnets")
+            }
+        }
+    }
+}
+
+fn positive(name: &str, id: i128) -> Result<i128, Answer> {
+    match id > 0 {
+        true => Ok(id),
+        false => Err(Answer::error(format!("'{name}' parameter must be > 0"))),
+    }
+}
+
+fn get<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+    let asked = Asked::read(request)?;
+    let mut subnets = backend.counts().subnets;
+    subnets.retain(|subnet| asked.ids().contains(&subnet.id.into()));
+    subnets.sort_by_key(|subnet| subnet.id);
+    let head = format!("{}{}", request.name, asked.text());
+    if subnets.is_empty() {
+        let text = format!("{head}: no matching data, {}", asked.nothing());
+        return Ok(Answer::empty(text).and(json!({})));
+    }
+    let version = B::Family::VERSION;
+    let rows: Vec<Value> = subnets.iter().map(|subnet| row(version, subnet)).collect();
+    let text = format!("{head}: {} rows found", rows.len());
+    let timestamp = time_stamp(backend.now().wall_us);
+    let table = json!({ "columns": columns(version), "rows": rows, "timestamp": timestamp });
+    Ok(Answer::success(text).and(json!({ "result-set": table })))
+}
+
+const fn columns(version: IpVersion) -> &'static [&'static str] {
+    match version {
+        IpVersion::V4 => &[
+            "subnet-id",
+            "total-addresses",
+            "cumulative-assigned-addresses",
+            "assigned-addresses",
+            "declined-addresses",
+        ],
+        IpVersion::V6 => &[
+            "subnet-id",
+            "total-nas",
+            "cumulative-assigned-nas",
+            "assigned-nas",
+            "declined-addresses",
+            "total-pds",
+            "cumulative-assigned-pds",
+            "assigned-pds",
+        ],
+    }
+}
+
+fn row(version: IpVersion, subnet: &SubnetCounts) -> Value {
+    let total = |total: u128| shown(i128::try_from(total).unwrap_or(i128::MAX));
+    let (own, prefixes) = (subnet.addresses(), subnet.prefixes());
+    let mut row = vec![
+        json!(subnet.id),
+        total(own.total),
+        json!(own.leases.cumulative_assigned),
+        json!(own.leases.assigned),
+        json!(own.leases.declined),
+    ];
+    if version == IpVersion::V6 {
+        row.push(total(prefixes.total));
+        row.push(json!(prefixes.leases.cumulative_assigned));
+        row.push(json!(prefixes.leases.assigned));
+    }
+    row.into()
+}

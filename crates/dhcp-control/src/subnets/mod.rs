@@ -1,0 +1,40 @@
+//! The commands of the hook library `subnet_cmds`.
+
+mod delta;
+mod networks;
+mod single;
+
+use dhcp_config::Hook;
+use serde_json::Value;
+
+use crate::answer::{Answer, ResultCode};
+use crate::backend::Backend;
+use crate::dispatch::Command;
+
+/// All of them.
+pub(crate) fn commands<B: Backend>() -> Vec<Command<B>> {
+    let of = |name, run| Command::of(Hook::SubnetCommands, name, run);
+    vec![
+        of("subnet#-add", single::add),
+        of("subnet#-del", single::delete),
+        of("subnet#-delta-add", single::delta_add),
+        of("subnet#-delta-del", single::delta_delete),
+        of("subnet#-get", single::get),
+        of("subnet#-list", single::list),
+        of("subnet#-update", single::update),
+        of("network#-add", networks::add),
+        of("network#-del", networks::delete),
+        of("network#-get", networks::get),
+        of("network#-list", networks::list),
+        of("network#-subnet-add", networks::add_subnet),
+        of("network#-subnet-del", networks::delete_subnet),
+    ]
+}
+
+/// `3 IPv4 subnets found`, empty when there are none.
+fn counted(list: &[Value], version: &str, what: &str) -> Answer {
+    let count = list.len();
+    let result = if count == 0 { ResultCode::Empty } else { ResultCode::Success };
+    let plural = if count == 1 { "" } else { "s" };
+    Answer::text(result, format!("{count} {version} {what}{plural} found"))
+}

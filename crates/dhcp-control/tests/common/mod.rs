@@ -1,0 +1,380 @@
+//! A small server behind the commands: leases in a map, a configuration that is taken as it is.
+
+#![allow(dead_code, unreachable_pub, reason = "every test file uses a part of it")]
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use base::Now;
+use dhcp_config::{Hook, NoIncludes, Problem, parse_dhcp4, parse_dhcp6};
+use dhcp_control::statistics::{Counts, LeaseCounts, PoolCounts, Statistics, SubnetCounts};
+use dhcp_control::{
+    ApplyFailure, Backend, Cleanup, ClientKey, Commanded, Interface, IpVersion, Leases, PutFailure,
+    PutMode, Selected, Selector, ServiceState, Status, SubnetFacts, Version, Written, execute,
+};
+use dhcp_lease::LeaseState;
+use serde_json::{Value, json};
+
+/// The time at which everything happens: 2026-11-22 02:39:52.262110.
+pub const WALL_US: u64 = 1_795_315_192_262_110;
+
+/// Leases by address, as strings of octets so that both families sort.
+pub struct Kept<F: Commanded> {
+    leases: BTreeMap<(F::Ip, bool), F::Lease>,
+    pub written: Vec<String>,
+    /// What the next change fails with.
+    pub refuses: Option<PutFailure>,
+}
+
+impl<F: Commanded> Kept<F> {
+    fn slot(lease: &F::Lease) -> (F::Ip, bool) {
+        (F::ip(F::address(lease)), F::kind(lease) != F::USUAL_KIND)
+    }
+
+    pub fn len(&self) -> usize {
+        self.leases.len()
+    }
+}
+
+impl<F: Commanded> Leases<F> for Kept<F> {
+    fn find(&self, ip: F::Ip, kind: F::Kind) -> Option<F::Lease> {
+        self.leases.get(&(ip, kind != F::USUAL_KIND)).cloned()
+    }
+
+    fn page(&self, after: Option<F::Ip>, limit: usize) -> Vec<F::Lease> {
+        let behind = |(ip, _): &(F::Ip, bool)| after.is_none_or(|after| *ip > after);
+        let leases = self.leases.iter().filter(|(slot, _)| behind(slot));
+        leases.map(|(_, lease)| lease.clone()).take(limit).collect()
+    }
+
+    fn of_client(&self, key: ClientKey<'_>) -> Vec<F::Lease> {
+        let (names, octets): (&[&str], _) = match key {
+            ClientKey::Hardware(octets) => (&["hw-address"], octets),
+            ClientKey::Identifier(octets) => (&["client-id", "duid"], octets),
+        };
+        let octets: Vec<String> = octets.iter().map(|octet| format!("{octet:02x}")).collect();
+        let text = octets.join(":");
+        let is_his = |lease: &&F::Lease| {
+            let shown = F::to_json(lease);
+            names.iter().any(|name| shown[*name] == text.as_str())
+        };
+        self.leases.values().filter(is_his).cloned().collect()
+    }
+
+    fn for_each(&self, visit: &mut dyn FnMut(&F::Lease)) {
+        self.leases.values().for_each(visit);
+    }
+
+    fn put(&mut self, lease: F::Lease, mode: PutMode) -> Result<(), PutFailure> {
+        if let Some(failure) = self.refuses.take() {
+            return Err(failure);
+        }
+        let slot = Self::slot(&lease);
+        match (mode, self.leases.contains_key(&slot)) {
+            (PutMode::Add, true) => Err(PutFailure::Exists),
+            (PutMode::Replace, false) => Err(PutFailure::Missing),
+            _ => {
+                self.leases.insert(slot, lease);
+                Ok(())
+            }
+        }
+    }
+
+    fn remove(&mut self, address: F::Address) -> Result<bool, String> {
+        let before = self.leases.len();
+        self.leases.retain(|_, lease| F::address(lease) != address);
+        Ok(self.leases.len() < before)
+    }
+
+    fn write(&mut self, file: &str) -> Result<(), String> {
+        match file.starts_with('/') {
+            true => Err(format!("cannot create '{file}'")),
+            false => {
+                self.written.push(file.to_owned());
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The server.
+pub struct Fake<F: Commanded> {
+    pub document: Value,
+    pub hooks: Vec<Hook>,
+    pub leases: Kept<F>,
+    pub service: ServiceState,
+    pub statistics: Statistics,
+    /// What is counted for the whole server.
+    pub server: Vec<(&'static str, u64)>,
+    pub now: Now,
+    pub status: Status,
+    pub cleanup: Cleanup,
+    pub exit: Option<i32>,
+    pub reclaimed: Vec<bool>,
+    pub added_interfaces: Vec<String>,
+    pub reload: Option<ApplyFailure>,
+    pub selected: Option<Selected>,
+    pub selector: std::cell::RefCell<Option<Selector>>,
+}
+
+/// Every hook library that has commands.
+pub const HOOKS: [Hook; 5] = [
+    Hook::LeaseCommands,
+    Hook::StatCommands,
+    Hook::HostCommands,
+    Hook::SubnetCommands,
+    Hook::ClassCommands,
+];
+
+impl<F: Commanded> Fake<F> {
+    /// A server with the configuration below its root and all hook libraries.
+    pub fn new(root: Value) -> Self {
+        Self {
+            document: json!({ F::VERSION.root(): root }),
+            hooks: HOOKS.to_vec(),
+            leases: Kept { leases: BTreeMap::new(), written: Vec::new(), refuses: None },
+            service: ServiceState::default(),
+            statistics: Statistics::new(F::VERSION),
+            server: Vec::new(),
+            now: Now { mono_ns: 0, wall_us: WALL_US },
+            status: Status {
+                pid: 7,
+                uptime_s: 60,
+                since_reload_s: 5,
+                threads: 2,
+                ..Status::default()
+            },
+            cleanup: Cleanup::Started,
+            exit: None,
+            reclaimed: Vec::new(),
+            added_interfaces: Vec::new(),
+            reload: None,
+            selected: None,
+            selector: None.into(),
+        }
+    }
+
+    /// Two small subnets, one of them in a shared network when `shares`.
+    pub fn with_subnets() -> Self {
+        Self::new(match F::VERSION {
+            IpVersion::V4 => json!({
+                "valid-lifetime": 7200,
+                "subnet4": [
+                    { "id": 1, "subnet": "192.0.2.0/24",
+                      "pools": [{ "pool": "192.0.2.10-192.0.2.19", "pool-id": 0 }] },
+                    { "id": 7, "subnet": "10.0.0.0/24",
+                      "pools": [{ "pool": "10.0.0.10-10.0.0.19", "pool-id": 3 }] },
+                ],
+            }),
+            IpVersion::V6 => json!({
+                "valid-lifetime": 7200,
+                "subnet6": [
+                    { "id": 1, "subnet": "2001:db8::/32",
+                      "pools": [{ "pool": "2001:db8::10-2001:db8::19" }],
+                      "pd-pools": [{ "prefix": "2001:db8:8000::", "prefix-len": 40,
+                                     "delegated-len": 48 }] },
+                ],
+            }),
+        })
+    }
+
+    /// Executes a command that is written as JSON.
+    pub fn run(&mut self, command: &Value) -> Value {
+        execute(command, self).to_json()
+    }
+
+    /// Executes `name` with `arguments`.
+    pub fn call(&mut self, name: &str, arguments: Value) -> Value {
+        self.run(&json!({ "command": name, "arguments": arguments }))
+    }
+
+    /// Compares what commands answer, in their order.
+    pub fn answers(&mut self, table: &[(&str, Value, Value)]) {
+        for (name, arguments, expected) in table {
+            let mut command = json!({ "command": name });
+            if !arguments.is_null() {
+                command["arguments"] = arguments.clone();
+            }
+            let answer = self.run(&command);
+            assert_eq!(&answer, expected, "{command}");
+        }
+    }
+
+    fn all_subnets(&self) -> Vec<&Value> {
+        let key = F::VERSION.subnets();
+        let root = &self.document[F::VERSION.root()];
+        let list = |scope: &Value| scope[key].as_array().cloned().unwrap_or_default().len();
+        let mut found: Vec<&Value> = Vec::new();
+        found.extend((0..list(root)).map(|index| &root[key][index]));
+        let networks = root["shared-networks"].as_array().map_or(&[][..], Vec::as_slice);
+        for network in networks {
+            found.extend((0..list(network)).map(|index| &network[key][index]));
+        }
+        found
+    }
+
+    fn facts(&self) -> Vec<SubnetFacts> {
+        let lifetime = &self.document[F::VERSION.root()]["valid-lifetime"];
+        let facts = self.all_subnets().into_iter().filter_map(|subnet| {
+            let (prefix, length) = subnet["subnet"].as_str()?.split_once('/')?;
+            let valid = subnet["valid-lifetime"].as_u64().or(lifetime.as_u64()).unwrap_or(7200);
+            Some(SubnetFacts {
+                id: u32::try_from(subnet["id"].as_u64()?).ok()?,
+                prefix: prefix.parse().ok()?,
+                length: length.parse().ok()?,
+                valid_lifetime_s: valid as u32,
+            })
+        });
+        facts.collect()
+    }
+
+    fn problems(&self, document: &Value) -> Vec<Problem> {
+        let text = document.to_string();
+        match F::VERSION {
+            IpVersion::V4 => parse_dhcp4("command", &text, &mut NoIncludes).unwrap_err(),
+            IpVersion::V6 => parse_dhcp6("command", &text, &mut NoIncludes).unwrap_err(),
+        }
+    }
+}
+
+impl<F: Commanded> Backend for Fake<F> {
+    type Family = F;
+
+    fn now(&self) -> Now {
+        self.now
+    }
+
+    fn hooks(&self) -> &[Hook] {
+        &self.hooks
+    }
+
+    fn version(&self) -> Version {
+        let [short, extended, build] = ["1.2.3", "1.2.3\nsource", "built"].map(str::to_owned);
+        Version { short, extended, build }
+    }
+
+    fn configuration(&self) -> &Value {
+        &self.document
+    }
+
+    /// Refuses what has the key `wrong`, as the true reader of configurations does.
+    fn check(&self, document: &Value) -> Result<(), Vec<Problem>> {
+        match document.to_string().contains("\"wrong\":") {
+            true => Err(self.problems(document)),
+            false => Ok(()),
+        }
+    }
+
+    fn apply(&mut self, document: Value) -> Result<(), ApplyFailure> {
+        self.check(&document).map_err(ApplyFailure::Invalid)?;
+        if document.to_string().contains("\"half\":") {
+            return Err(ApplyFailure::Partial("the sockets are gone".to_owned()));
+        }
+        self.document = document;
+        Ok(())
+    }
+
+    fn reload(&mut self) -> Result<(), ApplyFailure> {
+        self.reload.take().map_or(Ok(()), Err)
+    }
+
+    fn write(&mut self, file: Option<&str>) -> Result<Written, String> {
+        match file {
+            Some("/etc/passwd") => Err("not there".to_owned()),
+            file => Ok(Written { file: file.unwrap_or("own.conf").to_owned(), size_bytes: 10 }),
+        }
+    }
+
+    fn subnet(&self, id: u32) -> Option<SubnetFacts> {
+        self.facts().into_iter().find(|subnet| subnet.id == id)
+    }
+
+    fn subnet_of(&self, address: IpAddr) -> Option<SubnetFacts> {
+        self.facts().into_iter().find(|subnet| subnet.contains(address))
+    }
+
+    fn subnet_ids(&self) -> Vec<u32> {
+        self.facts().into_iter().map(|subnet| subnet.id).collect()
+    }
+
+    fn select_subnet(&self, selector: &Selector) -> Option<Selected> {
+        *self.selector.borrow_mut() = Some(selector.clone());
+        self.selected.clone()
+    }
+
+    fn leases(&mut self) -> &mut dyn Leases<F> {
+        &mut self.leases
+    }
+
+    fn reclaim(&mut self, and_removes: bool) {
+        self.reclaimed.push(and_removes);
+    }
+
+    fn start_cleanup(&mut self) -> Cleanup {
+        self.cleanup.clone()
+    }
+
+    fn service(&mut self) -> &mut ServiceState {
+        &mut self.service
+    }
+
+    fn status(&self) -> Status {
+        self.status.clone()
+    }
+
+    fn interfaces(&self) -> Vec<Interface> {
+        vec![Interface {
+            name: "eth0".to_owned(),
+            index: 2,
+            hardware: vec![2, 0, 0, 0, 0, 1],
+            hardware_type: 1,
+            is_up: true,
+            addresses: vec!["192.0.2.1".parse().unwrap(), "fe80::1".parse().unwrap()],
+            ..Interface::default()
+        }]
+    }
+
+    fn detect_interfaces(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn add_interfaces(&mut self, names: &[String]) -> Result<(), String> {
+        if names.iter().any(|name| name == "none") {
+            return Err("no interface 'none'".to_owned());
+        }
+        self.added_interfaces.extend_from_slice(names);
+        Ok(())
+    }
+
+    fn shut_down(&mut self, exit_value: i32) {
+        self.exit = Some(exit_value);
+    }
+
+    fn counts(&self) -> Counts {
+        let mut counts = Counts { server: self.server.clone(), subnets: Vec::new() };
+        for facts in self.facts() {
+            let mut pool = PoolCounts { id: 0, total: 10, leases: LeaseCounts::default() };
+            let mut prefixes = PoolCounts { id: 0, total: 256, leases: LeaseCounts::default() };
+            self.leases.for_each(&mut |lease| {
+                if F::subnet_id(lease) != facts.id {
+                    return;
+                }
+                let usual = F::kind(lease) == F::USUAL_KIND;
+                let leases = if usual { &mut pool.leases } else { &mut prefixes.leases };
+                leases.assigned += 1;
+                leases.declined += u64::from(F::state(lease) == LeaseState::Declined);
+            });
+            counts.subnets.push(SubnetCounts {
+                id: facts.id,
+                pools: vec![pool],
+                prefix_pools: if F::VERSION == IpVersion::V6 { vec![prefixes] } else { vec![] },
+                ..SubnetCounts::default()
+            });
+        }
+        counts
+    }
+
+    fn statistics(&mut self) -> &mut Statistics {
+        &mut self.statistics
+    }
+}

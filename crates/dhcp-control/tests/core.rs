@@ -1,0 +1,355 @@
+//! The commands that need no hook library, in both families.
+
+mod common;
+
+use base::time::NS_PER_S;
+use common::Fake;
+use dhcp_control::{ApplyFailure, Cleanup, Commanded, Selected};
+use dhcp_lease::v4::V4;
+use dhcp_lease::v6::V6;
+use serde_json::{Value, json};
+
+const NONE: Value = Value::Null;
+
+fn error(text: &str) -> Value {
+    json!({ "result": 1, "text": text })
+}
+
+fn success(text: &str) -> Value {
+    json!({ "result": 0, "text": text })
+}
+
+#[test]
+fn a_command_that_is_none_is_refused() {
+    let mut server = Fake::<V4>::with_subnets();
+    for (command, text) in [
+        (json!([1]), "expected toplevel entry to be a map, got list instead"),
+        (json!("x"), "expected toplevel entry to be a map, got string instead"),
+        (json!(1.5), "expected toplevel entry to be a map, got real instead"),
+        (json!({}), "does not contain mandatory 'command'"),
+        (json!({ "command": 5 }), "expected 'command' to be a string, got integer instead"),
+        (json!({ "command": "list-commands", "argument": {} }), "unsupported parameter 'argument'"),
+    ] {
+        let text = format!("Error during command processing: invalid command: {text}");
+        assert_eq!(server.run(&command), error(&text));
+    }
+    let unknown = json!({ "result": 2, "text": "'foo' command not supported." });
+    assert_eq!(server.run(&json!({ "command": "foo" })), unknown);
+    let served = json!({ "command": "server-tag-get", "service": ["dhcp4"] });
+    assert_eq!(server.run(&served)["result"], 0);
+}
+
+#[test]
+fn commands_are_listed_with_those_of_the_configured_hook_libraries() {
+    let mut server = Fake::<V4>::with_subnets();
+    let names = |answer: &Value| -> Vec<String> {
+        let list = answer["arguments"].as_array().unwrap().iter();
+        list.map(|name| name.as_str().unwrap().to_owned()).collect()
+    };
+    let all = names(&server.run(&json!({ "command": "list-commands" })));
+    assert!(all.is_sorted());
+    for name in
+        ["lease4-add", "stat-lease4-get", "reservation-add", "subnet4-delta-add", "class-add"]
+    {
+        assert!(all.iter().any(|known| known == name), "{name}");
+    }
+    assert!(!all.iter().any(|name| name.contains("lease6")));
+    server.hooks.clear();
+    let few = names(&server.run(&json!({ "command": "list-commands" })));
+    assert!(few.iter().all(|name| !name.starts_with("lease4")));
+    assert_eq!(server.call("lease4-get-all", json!({}))["result"], 2);
+    let six = names(&Fake::<V6>::with_subnets().run(&json!({ "command": "list-commands" })));
+    assert!(six.iter().any(|name| name == "lease6-bulk-apply"));
+    assert!(!six.iter().any(|name| name.contains('4')), "{six:?}");
+    assert!(six.iter().all(|name| !name.contains('#')));
+}
+
+/// What both families answer alike.
+fn alike<F: Commanded>() {
+    let number = F::VERSION.number();
+    let mut server = Fake::<F>::with_subnets();
+    server.document[F::VERSION.root()]["server-tag"] = json!("here");
+    let must_be_map =
+        |name: &str| error(&format!("arguments for the '{name}' command must be a map"));
+    server.answers(&[
+        ("build-report", NONE, success("built")),
+        (
+            "version-get",
+            NONE,
+            json!({
+            "result": 0, "text": "1.2.3", "arguments": { "extended": "1.2.3\nsource" } }),
+        ),
+        ("server-tag-get", NONE, json!({ "result": 0, "arguments": { "server-tag": "here" } })),
+        ("config-backend-pull", NONE, json!({ "result": 3, "text": "No config backend." })),
+        ("dhcp-disable", json!([]), must_be_map("dhcp-disable")),
+        (
+            "dhcp-disable",
+            json!({ "max-period": "x" }),
+            error("'max-period' argument must be a number"),
+        ),
+        (
+            "dhcp-disable",
+            json!({ "max-period": 0 }),
+            error("'max-period' must be positive integer"),
+        ),
+        (
+            "dhcp-disable",
+            json!({ "origin-id": "x" }),
+            error("'origin-id' argument must be a number"),
+        ),
+        (
+            "dhcp-disable",
+            json!({ "origin": [] }),
+            error("'origin' argument must be a string or a number"),
+        ),
+        (
+            "dhcp-disable",
+            json!({ "origin": "" }),
+            error("invalid value used for 'origin' parameter: (empty string)"),
+        ),
+        (
+            "dhcp-enable",
+            json!({ "origin": "x" }),
+            error("invalid value used for 'origin' parameter: x"),
+        ),
+        ("dhcp-enable", json!(1), must_be_map("dhcp-enable")),
+        ("dhcp-enable", NONE, success("DHCP service successfully enabled")),
+        ("dhcp-disable", NONE, success(&format!("DHCPv{number} service disabled"))),
+        (
+            "dhcp-disable",
+            json!({ "max-period": 20, "origin-id": 2002, "origin": "x" }),
+            success(&format!("DHCPv{number} service disabled for 20 seconds")),
+        ),
+        (
+            "dhcp-disable",
+            json!({ "origin": "ha-partner" }),
+            success(&format!("DHCPv{number} service disabled")),
+        ),
+        (
+            "status-get",
+            NONE,
+            json!({ "result": 0, "arguments": {
+            "pid": 7, "uptime": 60, "reload": 5, "multi-threading-enabled": true,
+            "thread-pool-size": 2, "packet-queue-size": 0,
+            "packet-queue-statistics": [0.0, 0.0, 0.0], "extended-info-tables": false,
+            "sockets": { "status": "ready" },
+            "dhcp-state": { "globally-disabled": true, "disabled-by-user": true,
+                "disabled-by-local-command": [], "disabled-by-remote-command": [2000, 2002],
+                "disabled-by-db-connection": [] } } }),
+        ),
+        (
+            "interface-list",
+            NONE,
+            json!({ "result": 0, "text": "1 interfaces detected.",
+            "arguments": { "interfaces": [{
+                "name": "eth0", "index": 2, "mac": "02:00:00:00:00:01", "type": 1,
+                "flag-loopback": false, "flag-up": true, "flag-running": false,
+                "flag-multicast": false, "flag-broadcast": false, "in-use": false,
+                "addresses": ["192.0.2.1", "fe80::1"] }] } }),
+        ),
+        ("interface-add", NONE, error("Missing mandatory 'arguments' parameter.")),
+        ("interface-add", json!([]), must_be_map("interface-add")),
+        (
+            "interface-add",
+            json!({}),
+            error("Missing mandatory 'interfaces' map parameter in 'arguments'."),
+        ),
+        (
+            "interface-add",
+            json!({ "x": 1 }),
+            error("Unsupported 'x' map parameter in 'arguments'."),
+        ),
+        (
+            "interface-add",
+            json!({ "interfaces": [1] }),
+            error("Updating used interfaces failed: 'interfaces' must be a list of strings"),
+        ),
+        (
+            "interface-add",
+            json!({ "interfaces": ["none"] }),
+            error("Updating used interfaces failed: no interface 'none'"),
+        ),
+        (
+            "interface-add",
+            json!({ "interfaces": ["a", "b/10.0.0.1"] }),
+            success("Interface configuration successfully updated."),
+        ),
+        ("kea-lfc-start", NONE, success("kea-lfc started")),
+        ("leases-reclaim", NONE, error("Missing mandatory 'remove' parameter.")),
+        ("leases-reclaim", json!({}), error("Missing mandatory 'remove' parameter.")),
+        (
+            "leases-reclaim",
+            json!({ "remove": 1 }),
+            error("'remove' parameter expected to be a boolean."),
+        ),
+        (
+            "leases-reclaim",
+            json!({ "remove": true }),
+            success("Reclamation of expired leases is complete."),
+        ),
+        ("shutdown", json!([]), error("Argument must be a map")),
+        (
+            "shutdown",
+            json!({ "exit-value": "1" }),
+            error("parameter 'exit-value' is not an integer"),
+        ),
+        ("shutdown", json!({ "exit-value": 3 }), success("Shutting down.")),
+    ]);
+    assert_eq!(
+        server.run(&json!({ "command": "interface-redetect" }))["text"],
+        "1 interfaces detected."
+    );
+    assert_eq!(server.added_interfaces, ["a", "b/10.0.0.1"]);
+    assert_eq!((server.exit, server.reclaimed), (Some(3), vec![true]));
+}
+
+#[test]
+fn both_families_answer_alike() {
+    alike::<V4>();
+    alike::<V6>();
+}
+
+#[test]
+fn a_disabled_service_comes_back_when_its_period_is_over() {
+    let mut server = Fake::<V4>::with_subnets();
+    server.call("dhcp-disable", json!({ "max-period": 20 }));
+    assert!(!server.service.is_enabled());
+    server.now = server.now.after_ns(20 * NS_PER_S);
+    let answer = server.run(&json!({ "command": "status-get" }));
+    assert_eq!(answer["arguments"]["dhcp-state"]["globally-disabled"], false);
+    assert!(server.service.is_enabled());
+}
+
+#[test]
+fn failures_of_the_server_are_told() {
+    let mut server = Fake::<V4>::with_subnets();
+    for (cleanup, result, text) in [
+        (Cleanup::Running, 3, "kea-lfc already running"),
+        (Cleanup::Failed, 1, "failed to start kea-lfc"),
+        (
+            Cleanup::NotKept,
+            2,
+            "'persist' parameter of 'memfile' lease backend was configured to 'false'",
+        ),
+    ] {
+        server.cleanup = cleanup;
+        let answer = server.run(&json!({ "command": "kea-lfc-start" }));
+        assert_eq!(answer, json!({ "result": result, "text": text }));
+    }
+    server.status.socket_errors.push("no eth9".to_owned());
+    let sockets = |server: &mut Fake<V4>| {
+        server.run(&json!({ "command": "status-get" }))["arguments"]["sockets"].clone()
+    };
+    assert_eq!(sockets(&mut server), json!({ "status": "failed", "errors": ["no eth9"] }));
+    server.status.retries_sockets = true;
+    assert_eq!(sockets(&mut server)["status"], "retrying");
+}
+
+#[test]
+fn a_configuration_is_shown_checked_and_used() {
+    let mut server = Fake::<V4>::new(json!({ "valid-lifetime": 10 }));
+    // The digest is that of `{ "Dhcp4": { "valid-lifetime": 10 } }` by another program.
+    let hash = "D5D52C147A668526C7079E427A6F6450FAC20D2AAFEE4112D337A99A7514FACB";
+    let shown = server.run(&json!({ "command": "config-get" }));
+    assert_eq!(shown["arguments"]["Dhcp4"], json!({ "valid-lifetime": 10 }));
+    assert_eq!(shown["arguments"]["hash"], hash);
+    let sane = "Configuration seems sane. Control-sockets, hook-libraries, and D2 configuration \
+                were sanity checked, but not applied.";
+    server.answers(&[
+        ("config-hash-get", NONE, json!({ "result": 0, "arguments": { "hash": hash } })),
+        ("config-set", NONE, error("Missing mandatory 'arguments' parameter.")),
+        ("config-set", json!([]), error("Argument must be a map")),
+        ("config-set", json!({ "Dhcp6": {} }), error("Missing mandatory 'Dhcp4' parameter.")),
+        ("config-set", json!({ "Dhcp4": 1 }), error("'Dhcp4' parameter expected to be a map.")),
+        ("config-test", json!({ "Dhcp4": {}, "A": 1, "B": 2 }), error("Unsupported 'A' parameter (and 'B').")),
+        ("config-test", json!({ "Dhcp4": { "valid-lifetime": 20 } }), success(sane)),
+        ("config-set", json!({ "Dhcp4": { "half": 1 } }), json!({ "result": 5, "text": "the sockets are gone" })),
+        ("config-hash-get", NONE, json!({ "result": 0, "arguments": { "hash": hash } })),
+        ("config-write", json!({ "filename": 5 }), error("passed parameter 'filename' is not a string")),
+        ("config-write", json!({ "filename": "/etc/passwd" }), error("Error during config-write: not there")),
+        ("config-write", NONE, json!({ "result": 0, "text": "Configuration written to own.conf successful",
+            "arguments": { "size": 10, "filename": "own.conf" } })),
+        ("config-write", json!({ "filename": "x" }), json!({ "result": 0,
+            "text": "Configuration written to x successful", "arguments": { "size": 10, "filename": "x" } })),
+    ]);
+    let wrong = json!({ "Dhcp4": { "wrong": 1 } });
+    for command in ["config-set", "config-test"] {
+        let answer = server.call(command, wrong.clone());
+        assert_eq!(answer["result"], 1);
+        assert!(answer["text"].as_str().unwrap().contains("(command:1:"), "{answer}");
+    }
+    let set = server.call("config-set", json!({ "Dhcp4": { "valid-lifetime": 20 } }));
+    assert_eq!((&set["result"], &set["text"]), (&json!(0), &json!("Configuration successful.")));
+    assert_ne!(set["arguments"]["hash"], hash);
+    assert_eq!(server.document, json!({ "Dhcp4": { "valid-lifetime": 20 } }));
+    assert_eq!(server.run(&json!({ "command": "config-reload" }))["result"], 0);
+    server.reload = Some(ApplyFailure::Refused("no file".to_owned()));
+    let failed = server.run(&json!({ "command": "config-reload" }));
+    assert_eq!(failed, error("Config reload failed: no file"));
+}
+
+#[test]
+fn a_subnet_is_selected_for_a_message() {
+    let mut server = Fake::<V4>::with_subnets();
+    server.answers(&[
+        ("subnet4-select-test", NONE, error("empty arguments")),
+        ("subnet4-select-test", json!([]), error("arguments must be a map")),
+        ("subnet4-select-test", json!({ "x": 1 }), error("unknown entry 'x'")),
+        ("subnet4-select-test", json!({ "relay": 1 }), error("'relay' entry must be a string")),
+        ("subnet4-select-test", json!({ "relay": "::1" }), error("bad 'relay' entry: not IPv4")),
+        (
+            "subnet4-select-test",
+            json!({ "address": "x" }),
+            error("bad 'address' entry: Failed to convert string to address 'x': Invalid argument"),
+        ),
+        ("subnet4-select-test", json!({ "classes": "x" }), error("'classes' entry must be a list")),
+        (
+            "subnet4-select-test",
+            json!({ "classes": [1] }),
+            error("'classes' entry must be a list of strings"),
+        ),
+        (
+            "subnet4-select-test",
+            json!({ "interface": "eth0" }),
+            json!({ "result": 3, "text": "no subnet selected" }),
+        ),
+    ]);
+    server.selected = Some(Selected { network: None, subnet: "192.0.2.0/24".to_owned(), id: 1 });
+    let arguments = json!({ "relay": "192.0.2.1", "link": "10.0.0.1", "subnet": "10.0.0.2", "classes": ["a", ""] });
+    let answer = server.call("subnet4-select-test", arguments.clone());
+    assert_eq!(answer, success("selected subnet '192.0.2.0/24' id 1"));
+    let selector = server.selector.take().unwrap();
+    assert_eq!(selector.relay, Some("192.0.2.1".parse().unwrap()));
+    assert_eq!((selector.link.is_some(), selector.subnet), (true, None));
+    assert_eq!(selector.classes, ["a"]);
+    server.document["Dhcp4"]["compatibility"] = json!({ "ignore-rai-link-selection": true });
+    server.selected.as_mut().unwrap().network = Some("floor".to_owned());
+    let answer = server.call("subnet4-select-test", arguments);
+    let text = "selected shared network 'floor' starting with subnet '192.0.2.0/24' id 1";
+    assert_eq!(answer, success(text));
+    let selector = server.selector.take().unwrap();
+    assert_eq!((selector.link, selector.subnet.is_some()), (None, true));
+    assert_eq!(server.call("subnet4o6-select-test", json!({}))["result"], 2);
+
+    let mut server = Fake::<V6>::with_subnets();
+    server.answers(&[
+        ("subnet6-select-test", json!({ "relay": "::1" }), error("unknown entry 'relay'")),
+        (
+            "subnet6-select-test",
+            json!({ "interface-id": "''" }),
+            error("'interface-id' must be not empty"),
+        ),
+        (
+            "subnet6-select-test",
+            json!({ "interface-id": "zz" }),
+            error("value of 'interface-id' was not recognized"),
+        ),
+        ("subnet6-select-test", json!({ "link": "10.0.0.1" }), error("bad 'link' entry: not IPv6")),
+        (
+            "subnet6-select-test",
+            json!({ "remote": "::1", "interface-id": "'ab'" }),
+            json!({ "result": 3, "text": "no subnet selected" }),
+        ),
+    ]);
+    assert_eq!(server.selector.take().unwrap().interface_id, Some(b"ab".to_vec()));
+}

@@ -1,0 +1,100 @@
+//! The text for Prometheus, as its own tool reads it.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use dhcp_control::statistics::{Counts, LeaseCounts, PoolCounts, SubnetCounts};
+use dhcp_control::{IpVersion, Latency, Snapshot, prometheus};
+
+fn counts(version: IpVersion) -> Counts {
+    let leases =
+        LeaseCounts { assigned: 3, declined: 1, cumulative_assigned: 9, ..LeaseCounts::default() };
+    let pool = |id| PoolCounts { id, total: 1 << 70, leases };
+    let server = match version {
+        IpVersion::V4 => vec![
+            ("pkt4-received", 10),
+            ("pkt4-discover-received", 4),
+            ("pkt4-queue-full", 2),
+            ("v4-allocation-fail", 1),
+            ("v4-allocation-fail-no-pools", 1),
+            ("v4-lease-reuses", 5),
+        ],
+        IpVersion::V6 => vec![("pkt6-solicit-received", 4), ("v6-ia-pd-lease-reuses", 5)],
+    };
+    let subnet = SubnetCounts {
+        id: 7,
+        pools: vec![pool(1), pool(0), pool(1)],
+        prefix_pools: vec![pool(0)],
+        outside: leases,
+        ..SubnetCounts::default()
+    };
+    Counts { server, subnets: vec![subnet, SubnetCounts { id: 8, ..SubnetCounts::default() }] }
+}
+
+fn page(version: IpVersion) -> String {
+    let latencies = [
+        Latency { message: "discover", buckets: vec![(10, 2), (1000, 3)], beyond: 1, sum_us: 2500 },
+        Latency { message: "request", ..Latency::default() },
+    ];
+    prometheus(&Snapshot { version, counts: &counts(version), latencies: &latencies })
+}
+
+#[test]
+fn kea_s_names_become_labels() {
+    let text = page(IpVersion::V4);
+    for line in [
+        "godwit_dhcp4_received_total 10",
+        "godwit_dhcp4_packets_received_total{type=\"discover\"} 4",
+        "godwit_dhcp4_packets_received_total{type=\"lease_query\"} 0",
+        "godwit_dhcp4_packets_dropped_total{reason=\"queue_full\"} 2",
+        "godwit_dhcp4_allocation_failures_total 1",
+        "godwit_dhcp4_allocation_failure_reasons_total{reason=\"no_pools\"} 1",
+        "godwit_dhcp4_lease_reuses_total{kind=\"address\"} 5",
+        "godwit_dhcp4_reservation_conflicts_total 0",
+        "godwit_dhcp4_pool_leases{subnet=\"7\",pool=\"1\",kind=\"address\"} 6",
+        "godwit_dhcp4_pool_leases{subnet=\"7\",pool=\"none\",kind=\"address\"} 3",
+        "godwit_dhcp4_pool_size{subnet=\"7\",pool=\"0\",kind=\"address\"} 1180591620717411303424",
+        "godwit_dhcp4_answer_duration_seconds_bucket{type=\"discover\",le=\"0.001\"} 5",
+        "godwit_dhcp4_answer_duration_seconds_bucket{type=\"discover\",le=\"+Inf\"} 6",
+        "godwit_dhcp4_answer_duration_seconds_sum{type=\"discover\"} 0.0025",
+        "godwit_dhcp4_answer_duration_seconds_count{type=\"request\"} 0",
+    ] {
+        assert!(text.lines().any(|known| known == line), "{line}\n{text}");
+    }
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    assert!(lines.windows(2).all(|pair| pair[0] != pair[1]));
+    let six = page(IpVersion::V6);
+    assert!(six.contains("godwit_dhcp6_pool_leases{subnet=\"7\",pool=\"0\",kind=\"prefix\"} 3\n"));
+    assert!(six.contains("godwit_dhcp6_lease_reuses_total{kind=\"ia_pd\"} 5\n"));
+    assert!(six.contains("godwit_dhcp6_subnet_registered{subnet=\"8\"} 0\n"));
+}
+
+/// What promtool says of `text`; an error when it cannot be started.
+fn judged(text: &str) -> std::io::Result<(bool, String)> {
+    let mut child = Command::new("promtool")
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    child.stdin.take().unwrap().write_all(text.as_bytes())?;
+    let output = child.wait_with_output()?;
+    let said = [output.stdout, output.stderr].concat();
+    Ok((output.status.success(), String::from_utf8_lossy(&said).into_owned()))
+}
+
+#[test]
+fn prometheus_s_own_tool_finds_nothing_wrong() {
+    for version in [IpVersion::V4, IpVersion::V6] {
+        match judged(&page(version)) {
+            Ok(verdict) => assert_eq!(verdict, (true, String::new())),
+            Err(why) => {
+                let must = std::env::var("GODWIT_REQUIRE_TOOLS").as_deref() == Ok("1");
+                assert!(!must, "promtool: {why}");
+                println!("skipped: promtool: {why}");
+                return;
+            }
+        }
+    }
+}
