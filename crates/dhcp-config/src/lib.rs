@@ -12,6 +12,7 @@
 
 mod address;
 mod document;
+pub mod expression;
 mod fields;
 mod json;
 mod problem;

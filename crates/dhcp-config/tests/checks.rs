@@ -26,7 +26,6 @@ fn help_of(text: &str) -> Option<String> {
 fn keys_that_godwit_does_not_serve_are_refused_by_name() {
     for (key, value) in [
         ("client-classes", r#"[ { "name": "a" } ]"#),
-        ("reservations", "[ { } ]"),
         ("option-def", "[ 1 ]"),
     ] {
         let message = format!("error `{key}` is not supported by this version of godwit");

@@ -27,12 +27,10 @@ fn not_supported(key: &str) -> String {
 fn keys_that_godwit_does_not_serve_are_refused_by_name() {
     for (key, value) in [
         ("client-classes", r#"[ { "name": "a" } ]"#),
-        ("reservations", "[ { } ]"),
         ("option-def", "[ 1 ]"),
     ] {
         global(&format!(r#"^"{key}": {value}"#), &[&not_supported(key)]);
     }
-    subnet(r#"^"reservations": [ { } ]"#, &[&not_supported("reservations")]);
     for key in ["client-classes", "require-client-classes", "evaluate-additional-classes"] {
         let pool = r#""prefix": "3001::", "prefix-len": 48, "delegated-len": 64"#;
         let pool = format!(r#""pd-pools": [ {{ {pool}, ^"{key}": [ "x" ] }} ]"#);

@@ -152,7 +152,7 @@ fn several_problems_of_one_text_come_together_and_in_order() {
             "5:3 error a `,` is missing before a string",
             "5:19 error `rebind-timer` must be an integer, not a string",
             "6:14 error `loggers` must be a list, not an integer",
-            "7:3 error `reservations` is not supported by this version of godwit",
+            "7:21 error a reservation must be a map, not an integer",
             "8:3 error unknown key `foo` in `Dhcp4`",
         ]
     );

@@ -124,7 +124,7 @@ fn prefix_pools_are_read() {
     );
     assert!(first.pd_pools[0].options.is_empty());
     let [option] = &first.pd_pools[2].options[..] else { panic!("one option") };
-    assert_eq!((option.code, option.octets[15], option.always_send), (31, 2, true));
+    assert_eq!((option.code, option.octets[15], option.always_send), (31, 2, false));
     assert_eq!((second.pd_pools[0].prefix.1, second.pd_pools[0].delegated_len), (52, 127));
 }
 

@@ -7,7 +7,9 @@ use core::net::Ipv6Addr;
 
 use base::Random;
 use common::{Files, folder, shipped_includes};
-use dhcp_config::{Checked, Dhcp4, Dhcp6, Lifetime, Problem, Severity, parse_dhcp4, parse_dhcp6};
+use dhcp_config::{
+    Checked, Dhcp4, Dhcp6, Lifetime, OptionData, Problem, Severity, parse_dhcp4, parse_dhcp6,
+};
 
 const CASES: u32 = 200_000;
 
@@ -106,11 +108,21 @@ fn check_lifetime(life: Lifetime) {
     assert!(life.min_s <= life.default_s && life.default_s <= life.max_s);
 }
 
+/// Ordered by space and code; of one code at most one without class tags, the last.
+fn check_options<C: Ord>(options: &[OptionData<C>]) {
+    assert!(options.windows(2).all(|pair| {
+        let [one, two] = pair else { panic!("windows of two") };
+        (one.space, &one.code) < (two.space, &two.code)
+            || (one.space, &one.code) == (two.space, &two.code) && !one.client_classes.is_empty()
+    }));
+}
+
 fn check_config(config: &Dhcp4) {
+    check_options(&config.options);
     check_ids(config.subnets.iter().map(|subnet| subnet.id));
     for subnet in &config.subnets {
         check_lifetime(subnet.valid_lifetime);
-        assert!(subnet.options.windows(2).all(|pair| pair[0].code < pair[1].code));
+        check_options(&subnet.options);
         assert!(subnet.server_hostname.len() < 64 && subnet.boot_file_name.len() < 128);
         assert!((0.0..1.0).contains(&subnet.cache_threshold));
         let mask = u32::MAX.checked_shl(32 - u32::from(subnet.prefix.1)).unwrap_or(0);
@@ -128,6 +140,7 @@ fn masked((address, length): (Ipv6Addr, u8)) -> Ipv6Addr {
 }
 
 fn check_config6(config: &Dhcp6) {
+    check_options(&config.options);
     check_ids(config.subnets.iter().map(|subnet| subnet.id));
     assert!(config.relay_supplied_options.contains(&65));
     assert!(config.relay_supplied_options.windows(2).all(|pair| pair[0] < pair[1]));
@@ -140,7 +153,7 @@ fn check_config6(config: &Dhcp6) {
         check_lifetime(subnet.valid_lifetime);
         check_lifetime(subnet.preferred_lifetime);
         assert!(subnet.preferred_lifetime.default_s <= subnet.valid_lifetime.default_s);
-        assert!(subnet.options.windows(2).all(|pair| pair[0].code < pair[1].code));
+        check_options(&subnet.options);
         assert!((0.0..1.0).contains(&subnet.cache_threshold));
         assert_eq!(masked(subnet.prefix), subnet.prefix.0);
         for pool in &subnet.pools {

@@ -19,7 +19,7 @@ fn octets_of(option: &str) -> String {
 #[test]
 fn octets_are_those_that_kea_sends() {
     let vectors = include_str!("data/option-vectors.txt");
-    assert_eq!(check_vectors(vectors, octets_of), (257, 28), "equal and different");
+    assert_eq!(check_vectors(vectors, octets_of), (256, 29), "equal and different");
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn of_two_options_with_one_code_the_later_is_sent() {
 }
 
 #[test]
-fn inner_options_replace_outer_ones_and_flags_add_up() {
+fn each_scope_has_its_own_options() {
     let text = r#"{"Dhcp4":{
         "option-data":[
             {"code":3,"data":"10.0.0.1","always-send":true},
@@ -125,15 +125,32 @@ fn inner_options_replace_outer_ones_and_flags_add_up() {
         never_send,
         client_classes: Vec::new(),
     };
+    let subnet = &config.subnets[0];
     assert_eq!(
-        config.subnets[0].options,
-        [
-            option(2, &[0, 0, 0, 1], false, false),
-            option(3, &[10, 0, 0, 3], true, false),
-            option(6, &[10, 0, 0, 2], true, true),
-            option(42, &[10, 0, 0, 1], false, false),
-        ]
+        subnet.options,
+        [option(2, &[0, 0, 0, 1], false, false), option(3, &[10, 0, 0, 3], false, false)]
     );
-    assert_eq!(config.subnets[0].pools[0].options, [option(3, &[10, 0, 0, 4], true, false)]);
-    assert_eq!(config.options.len(), 3);
+    assert_eq!(subnet.pools[0].options, [option(3, &[10, 0, 0, 4], false, false)]);
+    assert_eq!(config.networks[0].options, [option(6, &[10, 0, 0, 2], true, false)]);
+    let [three, six, forty_two] = &config.options[..] else { panic!("three") };
+    assert!(three.always_send && !three.never_send && !forty_two.always_send);
+    assert!(six.never_send && !six.always_send);
+}
+
+#[test]
+fn options_of_one_code_may_differ_in_their_class_tags() {
+    let text = with_option(
+        "{\"code\":6,\"data\":\"10.0.0.1\"},\
+         {\"code\":6,\"data\":\"10.0.0.2\",\"client-classes\":[\"b\",\" a \",\"\"]},\
+         {\"code\":3,\"data\":\"10.0.0.3\"},\
+         {\"code\":6,\"data\":\"10.0.0.4\"},\
+         {\"code\":6,\"data\":\"10.0.0.5\",\"client-classes\":[\"a\"]}",
+    );
+    let checked = accepted(&text);
+    let options = checked.config.options.iter();
+    let shown: Vec<_> =
+        options.map(|o| (o.code, o.octets[3], o.client_classes.join("+"))).collect();
+    let text = |text: &str| text.to_owned();
+    assert_eq!(shown, [(3, 3, text("")), (6, 2, text("b+a")), (6, 5, text("a")), (6, 4, text(""))]);
+    assert_eq!(lines(&checked.warnings), ["1:26 warning option 6 is set again later in this list"]);
 }

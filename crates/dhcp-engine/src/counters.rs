@@ -4,8 +4,10 @@ use core::marker::PhantomData;
 
 use base::Counters;
 
+use crate::events::EventCounters;
 use crate::protocol::Protocol;
 use crate::reason::DropReason;
+use crate::statistic::{DropStatistic, Event};
 
 /// Most kinds of message, reply or refusal that are counted by name.
 const KINDS_MAX: usize = 16;
@@ -19,12 +21,15 @@ pub struct ShardCounters<P> {
     malformed: Counters<KINDS_MAX>,
     dropped: Counters<{ DropReason::ALL.len() }>,
     silent: Counters<1>,
+    events: EventCounters,
     protocol: PhantomData<P>,
 }
 
 impl<P: Protocol> Default for ShardCounters<P> {
     fn default() -> Self {
         const {
+            assert!(P::RECEIVED.len() == P::RECEIVED_STATISTICS.len(), "one name for each kind");
+            assert!(P::SENT.len() == P::SENT_STATISTICS.len(), "one name for each kind");
             let names = [P::RECEIVED, P::SENT, P::REFUSALS, P::MALFORMED];
             let mut list = 0;
             while list < names.len() {
@@ -39,6 +44,7 @@ impl<P: Protocol> Default for ShardCounters<P> {
             malformed: Counters::default(),
             dropped: Counters::default(),
             silent: Counters::default(),
+            events: EventCounters::default(),
             protocol: PhantomData,
         }
     }
@@ -75,10 +81,17 @@ impl<P: Protocol> ShardCounters<P> {
         self.silent.add(0, 1);
     }
 
-    /// Messages that were well formed.
+    /// What is also counted for each subnet.
+    #[must_use]
+    pub const fn events(&self) -> &EventCounters {
+        &self.events
+    }
+
+    /// Messages that were well formed, and those that were not read since service is switched off.
     #[must_use]
     pub fn received_total(&self) -> u64 {
-        self.received.snapshot().iter().sum()
+        let unread = self.dropped_for(DropReason::ServiceDisabled);
+        unread + self.received.snapshot().iter().sum::<u64>()
     }
 
     /// Messages that were malformed.
@@ -115,6 +128,66 @@ impl<P: Protocol> ShardCounters<P> {
     #[must_use]
     pub fn silent_total(&self) -> u64 {
         self.silent.value(0)
+    }
+
+    /// Messages dropped that count in `statistic`.
+    #[must_use]
+    pub fn dropped_as(&self, statistic: DropStatistic) -> u64 {
+        let dropped = DropReason::ALL
+            .into_iter()
+            .filter(|reason| reason.statistic() == Some(statistic))
+            .map(|reason| self.dropped_for(reason));
+        let malformed = (0..P::MALFORMED.len())
+            .filter(|&index| P::malformed_statistic(index).0 == statistic)
+            .map(|index| self.malformed.value(index));
+        dropped.chain(malformed).sum()
+    }
+
+    /// Messages received that count in the statistic at `index` of
+    /// [`Protocol::RECEIVED_STATISTICS`].
+    fn received_as(&self, index: usize) -> u64 {
+        let malformed = (0..P::MALFORMED.len())
+            .filter(|&malformed| P::malformed_statistic(malformed).1 == Some(index))
+            .map(|malformed| self.malformed.value(malformed));
+        self.received.value(index) + malformed.sum::<u64>()
+    }
+
+    /// Kea's global statistics of packets and allocations (its manual, chapter "Statistics"), all
+    /// of them, with their names; a name may come several times, the values are to be added up.
+    #[must_use]
+    pub fn statistics(&self) -> Vec<(String, u64)> {
+        let packets = P::PACKETS;
+        let mut told = Vec::new();
+        told.push((format!("{packets}-received"), self.received_total() + self.malformed_total()));
+        for (index, kind) in P::RECEIVED_STATISTICS.iter().enumerate() {
+            told.push((format!("{packets}-{kind}-received"), self.received_as(index)));
+        }
+        told.push((format!("{packets}-sent"), self.sent_total()));
+        for (kind, count) in P::SENT_STATISTICS.iter().zip(self.sent.snapshot()) {
+            told.push((format!("{packets}-{kind}-sent"), count));
+        }
+        let mut dropped = 0;
+        for statistic in DropStatistic::ALL {
+            let count = self.dropped_as(statistic);
+            told.push((format!("{packets}-{}", statistic.name()), count));
+            dropped += count;
+        }
+        told.push((format!("{packets}-receive-drop"), dropped));
+        for (event, name) in P::EVENTS.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
+            told.push(((*name).to_owned(), self.events.totals()[event]));
+        }
+        told
+    }
+
+    /// Kea's statistics of the subnets that are configured: `id`, name behind `subnet[id].`, and
+    /// value.
+    #[must_use]
+    pub fn subnet_statistics(&self) -> Vec<(u32, &'static str, u64)> {
+        let named = |(id, counts): (u32, [u64; Event::COUNT])| {
+            let counts = P::EVENTS.iter().copied().zip(counts);
+            counts.filter(|(name, _)| !name.is_empty()).map(move |(name, count)| (id, name, count))
+        };
+        self.events.by_subnet().into_iter().flat_map(named).collect()
     }
 
     /// Every counter that is not zero, with its name.

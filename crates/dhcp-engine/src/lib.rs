@@ -5,25 +5,34 @@
 //! brings `Now`, the facts and the result of the commit. RFCs to have read: 2131, 2132, 3046, 3527,
 //! 4361, 5107, 6842; 6422, 6603, 8357, 9915.
 
+pub mod classify;
 pub mod counters;
+pub mod events;
+pub mod gate;
 pub mod held;
+mod hex;
+pub mod hosts;
 pub mod in_flight;
 pub mod interfaces;
 pub mod links;
+pub mod options;
 pub mod outbox;
+pub mod preference;
 pub mod prefixes;
 pub mod protocol;
 pub mod reason;
 pub mod repeat;
-pub mod send_option;
 pub mod shard;
+pub mod statistic;
 pub mod subnet_keys;
 pub mod v4;
 pub mod v6;
 
 pub use counters::ShardCounters;
+pub use events::EventCounters;
 pub use in_flight::{Entry, InFlight};
 pub use interfaces::InterfaceNames;
 pub use protocol::{Protocol, Transmit};
 pub use reason::DropReason;
 pub use shard::Shard;
+pub use statistic::{DropStatistic, Event};

@@ -24,10 +24,18 @@ pub struct Links<A> {
 
 #[derive(Debug)]
 struct Link<A> {
-    /// Pools of all subnets in their order: what allocation tries.
+    /// Pools of all subnets in their order, twice over: from every place on, all of them follow.
     pool_order: Vec<PoolIndex>,
+    /// Whose they are, once.
+    owners: Vec<SubnetIndex>,
     /// (first, last, pool, subnet), ascending.
     ranges: Vec<(A, A, PoolIndex, SubnetIndex)>,
+}
+
+impl<A> Link<A> {
+    fn once(&self) -> &[PoolIndex] {
+        &self.pool_order[..self.owners.len()]
+    }
 }
 
 /// Where an address lies within a link.
@@ -42,7 +50,7 @@ pub struct PoolPlace {
 impl<A: AddressBits> Links<A> {
     /// The links of subnets that are each in one of `network_count` shared networks or in none.
     pub fn new(network_count: usize, networks: impl Iterator<Item = Option<usize>>) -> Self {
-        let empty = || Link { pool_order: Vec::new(), ranges: Vec::new() };
+        let empty = || Link { pool_order: Vec::new(), owners: Vec::new(), ranges: Vec::new() };
         let mut links: Vec<_> = (0..network_count).map(|_| empty()).collect();
         let link_of = networks
             .map(|network| {
@@ -55,10 +63,13 @@ impl<A: AddressBits> Links<A> {
         Self { links, link_of }
     }
 
-    /// Adds a pool of `subnet`, after those that allocation tries before it.
+    /// Adds a pool of `subnet`, after those that allocation tries before it. Subnets come in their
+    /// order.
     pub fn add_pool(&mut self, subnet: SubnetIndex, pool: PoolIndex, (first, last): (A, A)) {
         let link = &mut self.links[self.link_of[subnet as usize]];
+        link.pool_order.insert(link.owners.len(), pool);
         link.pool_order.push(pool);
+        link.owners.push(subnet);
         let at = link.ranges.partition_point(|&(other, ..)| other <= first);
         link.ranges.insert(at, (first, last, pool, subnet));
     }
@@ -66,7 +77,15 @@ impl<A: AddressBits> Links<A> {
     /// The pools that allocation may use for a message selected into `subnet`, in order.
     #[must_use]
     pub fn pool_order(&self, subnet: SubnetIndex) -> &[PoolIndex] {
-        &self.link(subnet).pool_order
+        self.link(subnet).once()
+    }
+
+    /// The same, beginning with the pools of `first`, which shares the link.
+    #[must_use]
+    pub fn pool_order_from(&self, first: SubnetIndex) -> &[PoolIndex] {
+        let link = self.link(first);
+        let start = link.owners.partition_point(|&owner| owner < first);
+        &link.pool_order[start..start + link.owners.len()]
     }
 
     /// The pool that holds `address`, among those that share a link with `subnet`.
@@ -86,7 +105,7 @@ impl<A: AddressBits> Links<A> {
 
     /// The orders of allocation of all links.
     pub fn pool_orders(&self) -> impl Iterator<Item = &[PoolIndex]> {
-        self.links.iter().map(|link| &*link.pool_order)
+        self.links.iter().map(Link::once)
     }
 
     /// Whether two subnets are on one link.
@@ -111,6 +130,8 @@ mod tests {
         links.add_pool(1, PoolIndex(1), (100, 199));
         links.add_pool(2, PoolIndex(2), (300, 399));
         assert_eq!(links.pool_order(1), [PoolIndex(0), PoolIndex(1)]);
+        assert_eq!(links.pool_order_from(0), [PoolIndex(0), PoolIndex(1)]);
+        assert_eq!(links.pool_order_from(1), [PoolIndex(1), PoolIndex(0)]);
         assert_eq!(links.place(1, 250), Some(PoolPlace { pool: PoolIndex(0), subnet: 0 }));
         assert_eq!(links.place(0, 99), None);
         assert_eq!(links.place(0, 300), None);

@@ -1,7 +1,8 @@
 //! Which subnet an address belongs to (Kea reference §5.4), by binary search instead of a scan.
 //!
-//! Addresses are numbers here, `u32` or `u128`. Prefixes nest or are disjoint, so the address space is cut once into intervals that each name
-//! the first subnet, in configuration order, whose prefix contains them.
+//! Addresses are numbers here, `u32` or `u128`. Prefixes nest or are disjoint, so the address space
+//! is cut once into intervals that each name the first subnet, in configuration order, whose prefix
+//! contains them, and the innermost one, from which all others are found.
 
 use core::cmp::Reverse;
 
@@ -42,8 +43,21 @@ pub type SubnetIndex = u32;
 /// A sorted table from addresses to subnets.
 #[derive(Clone, Debug, Default)]
 pub struct PrefixTable<A> {
-    /// (first address, last address, subnet), disjoint, ascending.
-    intervals: Vec<(A, A, SubnetIndex)>,
+    /// Disjoint, ascending.
+    intervals: Vec<Interval<A>>,
+    /// For each subnet the one with the next prefix around its own.
+    outer: Vec<Option<SubnetIndex>>,
+}
+
+/// A run of addresses that lie in the same prefixes.
+#[derive(Clone, Copy, Debug)]
+struct Interval<A> {
+    first: A,
+    last: A,
+    /// The first subnet of all that contain it.
+    winner: SubnetIndex,
+    /// The subnet with the longest prefix.
+    inner: SubnetIndex,
 }
 
 impl<A: AddressBits> PrefixTable<A> {
@@ -54,47 +68,73 @@ impl<A: AddressBits> PrefixTable<A> {
         let mut sorted = prefixes.to_vec();
         // Outer prefixes before inner ones, so that a stack mirrors the nesting.
         sorted.sort_by_key(|&(first, last, subnet)| (first, Reverse(last), subnet));
-        let mut builder = Builder { stack: Vec::new(), covered: None, intervals: Vec::new() };
+        let subnets = prefixes.iter().map(|&(_, _, subnet)| subnet as usize + 1).max();
+        let mut builder = Builder {
+            stack: Vec::new(),
+            covered: None,
+            intervals: Vec::new(),
+            outer: vec![None; subnets.unwrap_or(0)],
+        };
         for prefix in sorted {
             builder.close_before(prefix.0);
             builder.open(prefix);
         }
         builder.close_all();
-        Self { intervals: builder.intervals }
+        Self { intervals: builder.intervals, outer: builder.outer }
     }
 
-    /// The subnet whose prefix contains `address`.
+    /// The first subnet whose prefix contains `address`.
     #[must_use]
     pub fn find(&self, address: A) -> Option<SubnetIndex> {
-        let after = self.intervals.partition_point(|&(first, _, _)| first <= address);
-        let &(_, last, subnet) = self.intervals.get(after.checked_sub(1)?)?;
-        (address <= last).then_some(subnet)
+        self.interval(address).map(|interval| interval.winner)
+    }
+
+    /// The first subnet, among those that `admits` lets pass, whose prefix contains `address`.
+    pub fn find_where(
+        &self,
+        address: A,
+        admits: impl Fn(SubnetIndex) -> bool,
+    ) -> Option<SubnetIndex> {
+        let Interval { winner, inner, .. } = *self.interval(address)?;
+        if admits(winner) {
+            return Some(winner);
+        }
+        core::iter::successors(Some(inner), |&subnet| self.outer[subnet as usize])
+            .filter(|&subnet| admits(subnet))
+            .min()
+    }
+
+    fn interval(&self, address: A) -> Option<&Interval<A>> {
+        let after = self.intervals.partition_point(|interval| interval.first <= address);
+        let interval = self.intervals.get(after.checked_sub(1)?)?;
+        (address <= interval.last).then_some(interval)
     }
 }
 
 struct Builder<A> {
-    /// Open prefixes, outermost first: (first address, last address, winner among this one and all
-    /// outer ones).
-    stack: Vec<(A, A, SubnetIndex)>,
+    /// Open prefixes, outermost first, each as an interval of its own.
+    stack: Vec<Interval<A>>,
     /// Last address that an interval covers so far.
     covered: Option<A>,
-    intervals: Vec<(A, A, SubnetIndex)>,
+    intervals: Vec<Interval<A>>,
+    outer: Vec<Option<SubnetIndex>>,
 }
 
 impl<A: AddressBits> Builder<A> {
     fn open(&mut self, (first, last, subnet): (A, A, SubnetIndex)) {
         let outer = self.stack.last().copied();
-        if let Some((outer_first, _, winner)) = outer
-            && outer_first < first
+        if let Some(outer) = outer
+            && outer.first < first
         {
-            self.emit(outer_first, first.previous(), winner);
+            self.emit(Interval { last: first.previous(), ..outer });
         }
-        let winner = outer.map_or(subnet, |(_, _, outer)| outer.min(subnet));
-        self.stack.push((first, last, winner));
+        let winner = outer.map_or(subnet, |outer| outer.winner.min(subnet));
+        self.outer[subnet as usize] = outer.map(|outer| outer.inner);
+        self.stack.push(Interval { first, last, winner, inner: subnet });
     }
 
     fn close_before(&mut self, address: A) {
-        while self.stack.last().is_some_and(|&(_, last, _)| last < address) {
+        while self.stack.last().is_some_and(|open| open.last < address) {
             self.close();
         }
     }
@@ -106,23 +146,23 @@ impl<A: AddressBits> Builder<A> {
     }
 
     fn close(&mut self) {
-        if let Some((first, last, winner)) = self.stack.pop() {
-            self.emit(first, last, winner);
+        if let Some(open) = self.stack.pop() {
+            self.emit(open);
         }
     }
 
-    /// Covers what of `first` to `last` no interval covers yet.
-    fn emit(&mut self, first: A, last: A, winner: SubnetIndex) {
-        let start = match self.covered {
+    /// Covers what of `interval` no other covers yet.
+    fn emit(&mut self, interval: Interval<A>) {
+        let first = match self.covered {
             Some(covered) => match covered.next() {
-                Some(next) => first.max(next),
+                Some(next) => interval.first.max(next),
                 None => return,
             },
-            None => first,
+            None => interval.first,
         };
-        if start <= last {
-            self.intervals.push((start, last, winner));
-            self.covered = Some(last);
+        if first <= interval.last {
+            self.intervals.push(Interval { first, ..interval });
+            self.covered = Some(interval.last);
         }
     }
 }
@@ -156,6 +196,13 @@ mod tests {
             for address in 0..300_u32 {
                 let scanned = prefixes.iter().find(|p| p.0 <= address && address <= p.1);
                 assert_eq!(table.find(address), scanned.map(|p| p.2), "{address} in {prefixes:?}");
+                let shut = random.below(12) as SubnetIndex;
+                let holds = |p: &&(u32, u32, _)| p.0 <= address && address <= p.1 && p.2 != shut;
+                assert_eq!(
+                    table.find_where(address, |subnet| subnet != shut),
+                    prefixes.iter().find(holds).map(|p| p.2),
+                    "{address} in {prefixes:?} without {shut}"
+                );
             }
         }
     }

@@ -7,9 +7,11 @@ use base::Now;
 use dhcp_lease::{Family, LeaseStore};
 
 use crate::counters::ShardCounters;
+use crate::events::SubnetEvents;
 use crate::in_flight::{ClientKeys, InFlight};
 use crate::interfaces::InterfaceNames;
 use crate::reason::DropReason;
+use crate::statistic::{DropStatistic, Event};
 
 /// DHCPv4 ([`dhcp_lease::v4::V4`]) or DHCPv6 ([`dhcp_lease::v6::V6`]).
 pub trait Protocol: Family {
@@ -26,8 +28,16 @@ pub trait Protocol: Family {
 
     /// Names of the messages that are counted, in the order of [`Protocol::received_index`].
     const RECEIVED: &'static [&'static str];
+    /// What Kea's statistics call these kinds: `discover` in `pkt4-discover-received`.
+    const RECEIVED_STATISTICS: &'static [&'static str];
     /// Names of the replies, in the order of [`Emitted::kind`].
     const SENT: &'static [&'static str];
+    /// What Kea's statistics call these kinds: `offer` in `pkt4-offer-sent`.
+    const SENT_STATISTICS: &'static [&'static str];
+    /// What Kea's statistics of packets begin with: `pkt4`, `pkt6`.
+    const PACKETS: &'static str;
+    /// Names of Kea's statistics of [`Event`]s; empty where the family has none.
+    const EVENTS: [&'static str; Event::COUNT];
     /// Names of the reasons why datagrams are malformed, in the order of [`Protocol::parse`].
     const MALFORMED: &'static [&'static str];
     /// Names of the refusals that replies may carry.
@@ -39,6 +49,13 @@ pub trait Protocol: Family {
     ///
     /// The position of the reason in [`Protocol::MALFORMED`].
     fn parse(octets: &[u8]) -> Result<Self::Message<'_>, usize>;
+
+    /// Kea's statistic for the reason at `index` of [`Protocol::MALFORMED`]; and where Kea reads the
+    /// message all the same, the kind in [`Protocol::RECEIVED`] that it counts it under.
+    fn malformed_statistic(index: usize) -> (DropStatistic, Option<usize>);
+
+    /// `id`s of the subnets, in the order of their indexes.
+    fn subnet_ids(snapshot: &Self::Snapshot) -> impl Iterator<Item = u32>;
 
     /// Position of the message's type in [`Protocol::RECEIVED`].
     fn received_index(message: &Self::Message<'_>) -> usize;
@@ -97,6 +114,8 @@ pub struct Desk<'d, P: Protocol, S> {
     pub buffer: &'d mut [u8],
     /// The shard's counters.
     pub counters: &'d ShardCounters<P>,
+    /// Where events of the snapshot's subnets are counted.
+    pub subnet_events: &'d SubnetEvents,
     /// The machine's interfaces.
     pub interfaces: &'d InterfaceNames,
 }

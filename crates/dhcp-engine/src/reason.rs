@@ -1,4 +1,7 @@
-//! Why a message got no reply although it was well formed. Each has its counter.
+//! Why a message got no reply although it was well formed. Each has its counter, and most count in
+//! one of Kea's statistics of dropped packets.
+
+use crate::statistic::DropStatistic;
 
 /// Reasons for silence. The peer's doing, or the server's present limits; never an error log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -6,8 +9,16 @@
 pub enum DropReason {
     /// `op` is not BOOTREQUEST.
     NotARequest,
-    /// A BOOTP message, or a message type that clients do not send to servers.
+    /// A message type that clients do not send to servers.
     UnexpectedMessageType,
+    /// A BOOTP message, and BOOTP is not served (Kea's `libdhcp_bootp.so`).
+    Bootp,
+    /// Service is switched off (`dhcp-disable`); the datagram was not read.
+    ServiceDisabled,
+    /// The client is in the class `DROP`.
+    Filtered,
+    /// A DISCOVER by a client in the class `REJECT`.
+    Rejected,
     /// No subnet serves the place that the message came from.
     NoSubnet,
     /// An INFORM from nowhere: neither `ciaddr` nor the datagram says where its sender is.
@@ -20,8 +31,10 @@ pub enum DropReason {
     ClientChoseOtherServer,
     /// DHCPv6: no Server Identifier where one must be (RFC 9915 §16).
     NoServerId,
-    /// DHCPv6: a Server Identifier where none may be.
+    /// A server identifier where none may be (RFC 2131 §4.3.1 table 5; RFC 9915 §16).
     UnexpectedServerId,
+    /// A DECLINE that does not say which address (RFC 2131 §4.3.3).
+    NothingDeclined,
     /// DHCPv6: several Client or Server Identifiers.
     RepeatedIdentity,
     /// DHCPv6: an identity association in an INFORMATION-REQUEST.
@@ -51,15 +64,21 @@ pub enum DropReason {
     OutboxFull,
     /// The reply does not fit the largest message that the client takes.
     ReplyTooLarge,
+    /// The client wants to do without IPv4 (RFC 8925), but no scope of the reply lets it.
+    NoIpv6OnlyTime,
     /// The kernel did not take the reply.
     SendFailed,
 }
 
 impl DropReason {
     /// All of them, in the order of their counters.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 30] = [
         Self::NotARequest,
         Self::UnexpectedMessageType,
+        Self::Bootp,
+        Self::ServiceDisabled,
+        Self::Filtered,
+        Self::Rejected,
         Self::NoSubnet,
         Self::NoAddress,
         Self::NoIdentity,
@@ -67,6 +86,7 @@ impl DropReason {
         Self::ClientChoseOtherServer,
         Self::NoServerId,
         Self::UnexpectedServerId,
+        Self::NothingDeclined,
         Self::RepeatedIdentity,
         Self::UnexpectedAssociation,
         Self::UnicastFromClient,
@@ -81,6 +101,7 @@ impl DropReason {
         Self::GateDeadline,
         Self::OutboxFull,
         Self::ReplyTooLarge,
+        Self::NoIpv6OnlyTime,
         Self::SendFailed,
     ];
 
@@ -96,6 +117,10 @@ impl DropReason {
         match self {
             Self::NotARequest => "not-a-request",
             Self::UnexpectedMessageType => "unexpected-message-type",
+            Self::Bootp => "bootp",
+            Self::ServiceDisabled => "service-disabled",
+            Self::Filtered => "filtered",
+            Self::Rejected => "rejected",
             Self::NoSubnet => "no-subnet",
             Self::NoAddress => "no-address",
             Self::NoIdentity => "no-identity",
@@ -103,6 +128,7 @@ impl DropReason {
             Self::ClientChoseOtherServer => "client-chose-other-server",
             Self::NoServerId => "no-server-id",
             Self::UnexpectedServerId => "unexpected-server-id",
+            Self::NothingDeclined => "nothing-declined",
             Self::RepeatedIdentity => "repeated-identity",
             Self::UnexpectedAssociation => "unexpected-association",
             Self::UnicastFromClient => "unicast-from-client",
@@ -117,7 +143,45 @@ impl DropReason {
             Self::GateDeadline => "gate-deadline",
             Self::OutboxFull => "outbox-full",
             Self::ReplyTooLarge => "reply-too-large",
+            Self::NoIpv6OnlyTime => "no-ipv6-only-time",
             Self::SendFailed => "send-failed",
+        }
+    }
+
+    /// Kea's statistic of dropped packets that counts it. `None` where Kea counts nothing: it gives
+    /// no reply and leaves it at that.
+    #[must_use]
+    pub const fn statistic(self) -> Option<DropStatistic> {
+        match self {
+            Self::NotARequest
+            | Self::UnexpectedMessageType
+            | Self::Bootp
+            | Self::NoAddress
+            | Self::NoIdentity
+            | Self::NoServerId
+            | Self::UnexpectedServerId
+            | Self::NothingDeclined
+            | Self::RepeatedIdentity
+            | Self::UnexpectedAssociation
+            | Self::UnicastFromClient
+            | Self::NothingToConfirm => Some(DropStatistic::RfcViolation),
+            Self::ServiceDisabled => Some(DropStatistic::ServiceDisabled),
+            Self::Filtered => Some(DropStatistic::AdminFiltered),
+            Self::Rejected
+            | Self::NoSubnet
+            | Self::UnknownClient
+            | Self::PoolExhausted
+            | Self::NotTheClientsLease
+            | Self::NoIpv6OnlyTime
+            | Self::SendFailed => None,
+            Self::ClientIdTooLong
+            | Self::Contention
+            | Self::StoreFailed
+            | Self::GateDeadline
+            | Self::ReplyTooLarge => Some(DropStatistic::ProcessingFailed),
+            Self::ClientChoseOtherServer => Some(DropStatistic::NotForUs),
+            Self::DuplicateInFlight => Some(DropStatistic::Duplicate),
+            Self::HeldFull | Self::OutboxFull => Some(DropStatistic::QueueFull),
         }
     }
 }

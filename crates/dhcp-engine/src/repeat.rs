@@ -20,15 +20,17 @@ impl RepeatPolicy {
     #[must_use]
     pub fn age_s<F: Family>(&self, now: Now, slot: &SlotView<F>, wanted_s: u32) -> Option<u32> {
         let is_running = slot.occupancy == Occupancy::Leased && slot.owner == Owner::Asking;
-        if !is_running || self.threshold <= 0.0 || slot.valid_lifetime_s != wanted_s {
+        let is_on = 0.0 < self.threshold && self.threshold <= 1.0;
+        if !is_running || !is_on || slot.valid_lifetime_s != wanted_s || self.max_age_s == Some(0) {
             return None;
         }
         let age_s = u32::try_from(now.wall_s().checked_sub(slot.cltt_s)?).ok()?;
         if slot.valid_lifetime_s == INFINITE_LIFETIME_S {
             return Some(age_s);
         }
-        let limit_s = self.threshold * f64::from(slot.valid_lifetime_s);
-        let is_young = f64::from(age_s) <= limit_s
+        let limit_s = (self.threshold * f64::from(slot.valid_lifetime_s)) as u32;
+        let is_young = limit_s > 0
+            && age_s <= limit_s
             && self.max_age_s.is_none_or(|max_s| age_s <= max_s)
             && age_s < slot.valid_lifetime_s;
         is_young.then_some(age_s)

@@ -12,6 +12,7 @@ use base::time::NS_PER_MS;
 use dhcp_lease::{LeaseStore, Swept};
 
 use crate::counters::ShardCounters;
+use crate::events::SubnetEvents;
 use crate::held::{Held, HeldMessages, WaitsFor};
 use crate::in_flight::{ClientKeys, Entry, InFlight};
 use crate::interfaces::InterfaceNames;
@@ -43,21 +44,26 @@ pub struct Shard<P: Protocol, S> {
     held: HeldMessages<P::Ingress>,
     work: Box<P::Work>,
     scratch: Box<[u8; REPLY_LEN_MAX]>,
+    subnet_events: Arc<SubnetEvents>,
+    is_disabled: bool,
 }
 
 impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
     /// A shard that serves `snapshot` from `store`; `in_flight` is shared by all shards.
     pub fn new(store: S, snapshot: Arc<P::Snapshot>, in_flight: Arc<InFlight>) -> Self {
+        let counters = Arc::<ShardCounters<P>>::default();
         Self {
             store,
+            subnet_events: counters.events().begin(P::subnet_ids(&snapshot)),
             snapshot: Some(snapshot),
             interfaces: Arc::default(),
             in_flight,
-            counters: Arc::default(),
+            counters,
             outbox: Outbox::new(OUTBOX_CAPACITY),
             held: HeldMessages::new(HELD_CAPACITY),
             work: Box::default(),
             scratch: Box::new([0; REPLY_LEN_MAX]),
+            is_disabled: false,
         }
     }
 
@@ -74,7 +80,13 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
 
     /// Serves a new configuration from the next message on.
     pub fn reload(&mut self, snapshot: Arc<P::Snapshot>) {
+        self.subnet_events = self.counters.events().begin(P::subnet_ids(&snapshot));
         self.snapshot = Some(snapshot);
+    }
+
+    /// Drops whatever comes in from now on, unread (Kea's `dhcp-disable`), or serves again.
+    pub const fn set_disabled(&mut self, is_disabled: bool) {
+        self.is_disabled = is_disabled;
     }
 
     /// Knows the machine's interfaces by these names from the next message on. At first it knows
@@ -104,6 +116,9 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         ingress: P::Ingress,
         transmit: &mut impl Transmit<P>,
     ) {
+        if self.is_disabled {
+            return self.counters.dropped(DropReason::ServiceDisabled);
+        }
         let message = match P::parse(octets) {
             Ok(message) => message,
             Err(reason) => return self.counters.malformed(reason),
@@ -177,6 +192,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             work: &mut *self.work,
             buffer: &mut self.scratch[..],
             counters: &self.counters,
+            subnet_events: &self.subnet_events,
             interfaces: &self.interfaces,
         };
         let served = P::serve(now, &snapshot, message, ingress, desk);

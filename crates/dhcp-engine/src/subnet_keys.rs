@@ -21,8 +21,24 @@ impl<K: Ord> SubnetKeys<K> {
     where
         K: Borrow<Q>,
     {
+        self.find_where(key, |_| true)
+    }
+
+    /// The first subnet with this key among those that `admits` lets pass.
+    pub fn find_where<Q: Ord + ?Sized>(
+        &self,
+        key: &Q,
+        admits: impl Fn(SubnetIndex) -> bool,
+    ) -> Option<SubnetIndex>
+    where
+        K: Borrow<Q>,
+    {
         let at = self.0.partition_point(|(known, _)| known.borrow() < key);
-        self.0.get(at).filter(|(known, _)| known.borrow() == key).map(|&(_, subnet)| subnet)
+        self.0[at..]
+            .iter()
+            .take_while(|(known, _)| known.borrow() == key)
+            .map(|&(_, subnet)| subnet)
+            .find(|&subnet| admits(subnet))
     }
 }
 
@@ -35,5 +51,7 @@ mod tests {
         let entries = [("b", 2), ("a", 1), ("b", 0)];
         let keys = SubnetKeys::<Box<str>>::new(entries.into_iter().map(|(k, n)| (k.into(), n)));
         assert_eq!((keys.find("a"), keys.find("b"), keys.find("c")), (Some(1), Some(0), None));
+        assert_eq!(keys.find_where("b", |subnet| subnet != 0), Some(2));
+        assert_eq!(keys.find_where("a", |subnet| subnet != 1), None);
     }
 }

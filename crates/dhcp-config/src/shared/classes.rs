@@ -2,6 +2,7 @@
 
 use super::Lifetime;
 use super::options::OptionData;
+use crate::expression::{Condition, Text};
 
 /// One of `client-classes`. `C` is the type of an option code, `B` what only one family's classes
 /// set.
@@ -26,10 +27,20 @@ pub struct ClientClass<C, B> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClassTest {
     /// `test`: the class has everyone for whom this is true.
-    Test(String),
+    Test {
+        /// The expression as it was written.
+        source: String,
+        /// What it means.
+        condition: Condition,
+    },
     /// `template-test`: members get the class itself and `SPAWN_<name>_<value>`, unless the value
     /// is empty.
-    Template(String),
+    Template {
+        /// The expression as it was written.
+        source: String,
+        /// What it means.
+        text: Text,
+    },
 }
 
 /// The lists of class names of a network, subnet, pool or prefix pool.

@@ -11,6 +11,7 @@ pub(crate) mod family;
 pub(crate) mod global;
 pub(crate) mod godwit;
 pub(crate) mod hooks;
+pub(crate) mod hosts;
 pub(crate) mod inactive;
 pub(crate) mod interfaces;
 pub(crate) mod loggers;

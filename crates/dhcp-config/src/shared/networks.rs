@@ -77,7 +77,7 @@ impl<F: Scoped> Subnets<'_, F> {
         }
         let agreed = F::agree(&scope, &owns, self.findings);
         let subnets = (first..self.list.len()).collect();
-        self.networks.push(F::network(name, link, subnets, agreed));
+        self.networks.push(F::network(name, link, subnets, scope, agreed));
     }
 
     fn network_name(&mut self, fields: &mut Fields<'_>) -> String {

@@ -13,12 +13,10 @@ pub(crate) const CLASSES: Keys =
     &["client-class", "client-classes", "evaluate-additional-classes", "require-client-classes"];
 
 /// Global.
-pub(crate) const GLOBAL_ONLY: Keys = &["client-classes", "option-def", "reservations"];
+pub(crate) const GLOBAL_ONLY: Keys = &["client-classes", "option-def"];
 
 /// The other keys of a pool.
 pub(crate) const POOL: &[Keys] = &[CLASSES];
-/// The other keys of an option.
-pub(crate) const OPTION: &[Keys] = &[&["client-classes"]];
 
 /// Whether a value asks for nothing: an empty list or string, or a map of such.
 fn is_empty(value: &Value) -> bool {

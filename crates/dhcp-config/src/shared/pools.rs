@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::ClassGuards;
 use super::family::Family;
-use super::options::{self, OptionData, with_outer_flags};
+use super::options;
 use super::types::Pool;
 use super::{godwit, names, other_keys};
 use crate::address::{Address, first_of, is_everything, last_of, prefix};
@@ -37,27 +37,24 @@ impl<A: Address> PlacedRange<A> {
 }
 
 /// What the pools of a subnet have to fit to.
-pub(crate) struct Around<'s, F: Family> {
+pub(crate) struct Around<F: Family> {
     /// The subnet's prefix, and where it stands.
     pub(crate) prefix: Placed<(F::Address, u8)>,
     /// The index that the subnet will have.
     pub(crate) subnet: usize,
-    /// The options that hold for the subnet.
-    pub(crate) options: &'s [OptionData<F::Code>],
 }
 
 /// Reads the pools of a subnet; adds their addresses to `ranges`.
 pub(crate) fn read<F: Family>(
     items: &[Value],
-    around: &Around<'_, F>,
+    around: &Around<F>,
     ranges: &mut Vec<PlacedRange<F::Address>>,
     findings: &mut Findings,
 ) -> Vec<PoolOf<F>> {
     let mut pools = Vec::new();
     let (network, length) = around.prefix.value;
     for item in items {
-        let Some(Placed { value: mut pool, at }) = pool::<F>(item, findings) else { continue };
-        pool.options = with_outer_flags(pool.options, around.options);
+        let Some(Placed { value: pool, at }) = pool::<F>(item, findings) else { continue };
         let outside = |address: F::Address| first_of(address, length) != network;
         if outside(pool.first) || outside(pool.last) {
             let Pool { first, last, .. } = pool;

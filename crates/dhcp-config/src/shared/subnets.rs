@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use super::hosts::{self, HostScope, ReservationOf, Reserving};
 use super::networks::Link;
-use super::options::OptionData;
 use super::pools::{self, Around, PlacedRange, PoolOf};
-use super::{family::Family, godwit, other_keys};
+use super::{godwit, other_keys};
 use crate::address::{Address, first_of, prefix};
 use crate::fields::Fields;
 use crate::json::Value;
@@ -15,7 +15,7 @@ use crate::source::{At, Findings, Placed};
 const MAX_SUBNET_ID: i64 = 0xffff_fffe;
 
 /// A family whose scopes, subnets and networks can be read.
-pub(crate) trait Scoped: Family {
+pub(crate) trait Scoped: Reserving {
     /// What a scope sets, and after [`Scoped::inside`] all that holds in it.
     type Scope;
     /// What of it is needed after that: where the scope itself sets the keys that are checked.
@@ -36,9 +36,6 @@ pub(crate) trait Scoped: Family {
     /// The scope with everything it leaves open taken from `outer`.
     fn inside(scope: Self::Scope, outer: &Self::Scope) -> Self::Scope;
 
-    /// The options of a scope.
-    fn options(scope: &Self::Scope) -> &[OptionData<Self::Code>];
-
     /// Reports lifetimes that exclude each other.
     fn check_lifetimes(scope: &Self::Scope, own: Self::Own, findings: &mut Findings);
 
@@ -54,7 +51,7 @@ pub(crate) trait Scoped: Family {
     /// Reads the pools of prefixes; adds their addresses to `ranges`.
     fn read_delegated(
         items: &[Value],
-        around: &Around<'_, Self>,
+        around: &Around<Self>,
         ranges: &mut Vec<PlacedRange<Self::Address>>,
         findings: &mut Findings,
     ) -> Self::Delegated;
@@ -78,6 +75,7 @@ pub(crate) trait Scoped: Family {
         name: String,
         link: Link<Self::Address>,
         subnets: Vec<usize>,
+        scope: Self::Scope,
         agreed: bool,
     ) -> Self::Network;
 }
@@ -89,6 +87,7 @@ pub(crate) struct Place<F: Scoped> {
     pub(crate) network: Option<usize>,
     pub(crate) pools: Vec<PoolOf<F>>,
     pub(crate) delegated: F::Delegated,
+    pub(crate) reservations: Vec<ReservationOf<F>>,
     pub(crate) link: Link<F::Address>,
 }
 
@@ -104,6 +103,8 @@ pub(crate) struct Subnets<'f, F: Scoped> {
     delegated: Vec<PlacedRange<F::Address>>,
     /// The next number for a subnet without `id`: Kea counts those alone.
     next_id: u32,
+    /// `ip-reservations-unique`.
+    is_address_unique: bool,
     /// The first subnet without `id`, and how many there are.
     unnumbered: Option<(At, u32)>,
 }
@@ -122,9 +123,10 @@ impl<'f, F: Scoped> Subnets<'f, F> {
         networks: &[Value],
         subnets: &[Value],
         global: &F::Scope,
+        is_address_unique: bool,
         findings: &'f mut Findings,
     ) -> (Vec<F::Subnet>, Vec<F::Network>) {
-        let mut reader = Self::new(findings);
+        let mut reader = Self::new(is_address_unique, findings);
         networks.iter().for_each(|item| reader.read_network(item, global));
         let link = Link::default();
         let outer = Outer { scope: global, network: None, link: &link };
@@ -134,7 +136,7 @@ impl<'f, F: Scoped> Subnets<'f, F> {
         reader.finish()
     }
 
-    fn new(findings: &'f mut Findings) -> Self {
+    fn new(is_address_unique: bool, findings: &'f mut Findings) -> Self {
         Self {
             findings,
             list: Vec::new(),
@@ -145,6 +147,7 @@ impl<'f, F: Scoped> Subnets<'f, F> {
             ranges: Vec::new(),
             delegated: Vec::new(),
             next_id: 1,
+            is_address_unique,
             unnumbered: None,
         }
     }
@@ -162,6 +165,7 @@ impl<'f, F: Scoped> Subnets<'f, F> {
         let scope = F::read_scope(&mut fields, self.findings);
         let link = Link::read::<F>(&mut fields, self.findings);
         let pool_items = fields.list("pools", self.findings);
+        let host_items = fields.list("reservations", self.findings);
         let delegated_items = F::delegated_items(&mut fields, self.findings);
         F::check_own_keys(&mut fields, self.findings);
         godwit::refuse_inside::<F>(fields.context(self.findings), self.findings);
@@ -170,17 +174,21 @@ impl<'f, F: Scoped> Subnets<'f, F> {
         let own = F::own(&scope);
         let own_interface = link.interface.clone();
         let scope = F::inside(scope, outer.scope);
-        let around = prefix.map(|prefix| Around {
-            prefix,
-            subnet: self.list.len(),
-            options: F::options(&scope),
-        });
+        let around = prefix.map(|prefix| Around { prefix, subnet: self.list.len() });
         let mut place = Place {
             id,
             prefix: prefix.map_or_else(|| (F::Address::from_bits(0), 0), |prefix| prefix.value),
             network: outer.network,
             pools: Vec::new(),
             delegated: F::Delegated::default(),
+            reservations: hosts::read::<F>(
+                host_items,
+                &HostScope {
+                    prefix: prefix.map(|prefix| prefix.value),
+                    is_address_unique: self.is_address_unique,
+                },
+                self.findings,
+            ),
             link: link.or(outer.link),
         };
         if let Some(around) = around {

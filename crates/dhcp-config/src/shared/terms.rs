@@ -161,7 +161,8 @@ impl<C: Copy + Ord> Terms<C> {
         }
     }
 
-    /// This scope with everything it leaves open taken from `outer`, one key at a time.
+    /// This scope with everything it leaves open taken from `outer`, one key at a time. Options stay
+    /// its own: which scope's option is sent depends on the client.
     pub(crate) fn inside(self, outer: &Self) -> Self {
         Self {
             valid: self.valid.inside(outer.valid),
@@ -173,7 +174,7 @@ impl<C: Copy + Ord> Terms<C> {
             cache_threshold: self.cache_threshold.or(outer.cache_threshold),
             cache_max_age: self.cache_max_age.or(outer.cache_max_age),
             policy: self.policy.inside(&outer.policy),
-            options: options::merge(self.options, &outer.options),
+            options: self.options,
         }
     }
 

@@ -14,8 +14,7 @@ pub struct Pool<A, C> {
     pub last: A,
     /// `pool-id`, default 0.
     pub pool_id: u32,
-    /// The pool's own options, ordered by code; they win over the subnet's. Their send flags
-    /// include those that outer scopes set for the same code.
+    /// The pool's own options, ordered by space and code; they win over the subnet's.
     pub options: Vec<OptionData<C>>,
     /// Who may use it, and classes tested once it has been used.
     pub guards: ClassGuards,

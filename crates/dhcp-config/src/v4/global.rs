@@ -4,6 +4,7 @@ use super::types::{Compatibility, Dhcp4};
 use super::{V4, interfaces, other_keys, scope::Scope};
 use crate::fields::Fields;
 use crate::json::Value;
+use crate::shared::hosts::{self, HostScope};
 use crate::shared::subnets::{Scoped, Subnets};
 use crate::shared::{family::Family, global};
 use crate::source::Findings;
@@ -21,12 +22,17 @@ fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp4 {
     let interfaces = fields.take("interfaces-config");
     let interfaces = interfaces.map(|entry| interfaces::read(entry, findings));
     let echo_client_id = fields.boolean("echo-client-id", findings);
+    let reservations = fields.list("reservations", findings);
     let stash_agent_options = fields.boolean("stash-agent-options", findings);
+    let is_address_unique = common.hosts.ip_unique;
     let networks = fields.list("shared-networks", findings);
     let subnets = fields.list(V4::SUBNETS, findings);
     crate::shared::other_keys::finish(fields, other_keys::GLOBAL, V4::ELSEWHERE, findings);
 
-    let (subnets, networks) = Subnets::<V4>::read_all(networks, subnets, &scope, findings);
+    let (subnets, networks) =
+        Subnets::<V4>::read_all(networks, subnets, &scope, is_address_unique, findings);
+    let everywhere = HostScope { prefix: None, is_address_unique };
+    let reservations = hosts::read::<V4>(reservations, &everywhere, findings);
     let [
         lenient_option_parsing,
         ignore_dhcp_server_identifier,
@@ -58,7 +64,7 @@ fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp4 {
         },
         loggers: common.loggers,
         client_classes: Vec::new(),
-        reservations: Vec::new(),
+        reservations,
         reservation_modes,
         host_identifiers: common.hosts.identifiers,
         early_global_reservations_lookup: common.hosts.early_global_lookup,

@@ -10,6 +10,7 @@ mod global;
 mod interfaces;
 pub mod options;
 mod other_keys;
+mod reserved;
 mod scope;
 mod types;
 

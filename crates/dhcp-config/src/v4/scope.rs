@@ -8,7 +8,6 @@ use crate::address::prefix;
 use crate::fields::Fields;
 use crate::json::Value;
 use crate::shared::networks::Link;
-use crate::shared::options::OptionData;
 use crate::shared::pools::{Around, PlacedRange};
 use crate::shared::subnets::{Place, Scoped};
 use crate::shared::terms::{Bounded, Terms};
@@ -16,9 +15,9 @@ use crate::shared::{ClassGuards, inactive};
 use crate::source::{Findings, Placed};
 
 /// Longest `server-hostname`: the field less its final zero (RFC 2131 §2).
-const MAX_SERVER_HOSTNAME: usize = 63;
+pub(super) const MAX_SERVER_HOSTNAME: usize = 63;
 /// Longest `boot-file-name`, likewise.
-const MAX_BOOT_FILE_NAME: usize = 127;
+pub(super) const MAX_BOOT_FILE_NAME: usize = 127;
 
 /// The inheritable parameters that one scope sets, or after [`Scoped::inside`] all that hold in it.
 #[derive(Clone, Debug)]
@@ -75,10 +74,6 @@ impl Scoped for V4 {
         }
     }
 
-    fn options(scope: &Scope) -> &[OptionData] {
-        &scope.terms.options
-    }
-
     fn check_lifetimes(scope: &Scope, own: Own, findings: &mut Findings) {
         scope.terms.valid.valid_lifetime(own.valid, findings);
     }
@@ -106,7 +101,7 @@ impl Scoped for V4 {
 
     fn read_delegated(
         _: &[Value],
-        _: &Around<'_, Self>,
+        _: &Around<Self>,
         _: &mut Vec<PlacedRange<Ipv4Addr>>,
         _: &mut Findings,
     ) {
@@ -156,7 +151,7 @@ impl Scoped for V4 {
             boot_file_name: scope.boot_file_name.unwrap_or_default(),
             options: scope.terms.options,
             guards: ClassGuards::default(),
-            reservations: Vec::new(),
+            reservations: place.reservations,
             reservation_modes: policy.reservation_modes(),
             allocator: policy.allocator(),
             adaptive_lease_time_threshold: policy.adaptive_threshold(),
@@ -168,6 +163,7 @@ impl Scoped for V4 {
         name: String,
         link: Link<Ipv4Addr>,
         subnets: Vec<usize>,
+        scope: Scope,
         authoritative: bool,
     ) -> Network4 {
         let interface = link.interface.map(|placed| placed.value);
@@ -178,14 +174,14 @@ impl Scoped for V4 {
             interface,
             relay_addresses,
             authoritative,
-            options: Vec::new(),
+            options: scope.terms.options,
             guards: ClassGuards::default(),
         }
     }
 }
 
 /// A name that fits a fixed field of the message. An empty one counts as not set, as in Kea.
-fn name(
+pub(super) fn name(
     fields: &mut Fields<'_>,
     key: &'static str,
     most: usize,

@@ -57,7 +57,7 @@ pub struct Dhcp4 {
     pub lease_database: LeaseDatabase,
     /// What only godwit has, from `user-context.godwit`.
     pub godwit: GodwitSettings,
-    /// Global options; every subnet has them merged in already.
+    /// Global options, ordered by space and code.
     pub options: Vec<OptionData>,
     /// Global `authoritative`, for clients that belong to no subnet. Default false.
     pub authoritative: bool,
@@ -151,7 +151,7 @@ pub struct Subnet4 {
     pub server_hostname: String,
     /// `file` of replies, at most 127 octets. Default empty.
     pub boot_file_name: String,
-    /// Options of the subnet, its network and the global ones, ordered by code, one for each code.
+    /// The subnet's own options, ordered by space and code; they win over the network's.
     pub options: Vec<OptionData>,
     /// Who may be served from it, and classes tested once it has served.
     pub guards: ClassGuards,
@@ -181,7 +181,7 @@ pub struct Network4 {
     pub relay_addresses: Vec<Ipv4Addr>,
     /// Whether it is authoritative, after inheritance.
     pub authoritative: bool,
-    /// Options of the network; its subnets have them merged in already.
+    /// The network's own options, ordered by space and code; they win over the global ones.
     pub options: Vec<OptionData>,
     /// Who may be served from it, and classes tested once it has served.
     pub guards: ClassGuards,

@@ -7,6 +7,7 @@ use super::{V6, other_keys, server_id};
 use crate::fields::{Fields, text_of};
 use crate::json::{Kind, Value};
 use crate::shared::family::Family;
+use crate::shared::hosts::{self, HostScope};
 use crate::shared::global;
 use crate::shared::interfaces::Listening;
 use crate::shared::subnets::{Scoped, Subnets};
@@ -48,11 +49,16 @@ fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp6 {
     let allow_registration = fields.boolean("allow-address-registration", findings);
     let data_directory = fields.text("data-directory", findings);
     let data_directory = data_directory.filter(|folder| !folder.value.is_empty());
+    let reservations = fields.list("reservations", findings);
+    let is_address_unique = common.hosts.ip_unique;
     let networks = fields.list("shared-networks", findings);
     let subnets = fields.list(V6::SUBNETS, findings);
     crate::shared::other_keys::finish(fields, other_keys::GLOBAL, V6::ELSEWHERE, findings);
 
-    let (subnets, networks) = Subnets::<V6>::read_all(networks, subnets, &scope, findings);
+    let (subnets, networks) =
+        Subnets::<V6>::read_all(networks, subnets, &scope, is_address_unique, findings);
+    let everywhere = HostScope { prefix: None, is_address_unique };
+    let reservations = hosts::read::<V6>(reservations, &everywhere, findings);
     Dhcp6 {
         subnets,
         networks,
@@ -69,7 +75,7 @@ fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp6 {
         lenient_option_parsing: common.compatibility[0],
         loggers: common.loggers,
         client_classes: Vec::new(),
-        reservations: Vec::new(),
+        reservations,
         host_identifiers: common.hosts.identifiers,
         early_global_reservations_lookup: common.hosts.early_global_lookup,
         ip_reservations_unique: common.hosts.ip_unique,

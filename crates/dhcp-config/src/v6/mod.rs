@@ -11,6 +11,7 @@ mod global;
 pub mod options;
 mod other_keys;
 mod pd_pools;
+mod reserved;
 mod scope;
 mod server_id;
 mod types;

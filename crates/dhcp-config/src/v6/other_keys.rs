@@ -7,7 +7,7 @@ pub(super) const GLOBAL: &[Keys] = &[GLOBAL_ONLY];
 /// The other keys of a shared network.
 pub(super) const NETWORK: &[Keys] = &[CLASSES];
 /// The other keys of a subnet.
-pub(super) const SUBNET: &[Keys] = &[CLASSES, &["reservations"]];
+pub(super) const SUBNET: &[Keys] = &[CLASSES];
 /// The other keys of a pool of prefixes.
 pub(super) const PD_POOL: &[Keys] = &[CLASSES];
 

@@ -17,14 +17,13 @@ use crate::source::{Findings, Placed};
 /// Reads the pools of prefixes of a subnet; adds their addresses to `ranges`.
 pub(super) fn read(
     items: &[Value],
-    around: &Around<'_, V6>,
+    around: &Around<V6>,
     ranges: &mut Vec<PlacedRange<Ipv6Addr>>,
     findings: &mut Findings,
 ) -> Vec<PdPool> {
     let mut pools = Vec::new();
     for item in items {
-        let Some(mut pool) = pd_pool(item, findings) else { continue };
-        pool.options = options::with_outer_flags(pool.options, around.options);
+        let Some(pool) = pd_pool(item, findings) else { continue };
         let (first, length) = pool.prefix;
         let last = last_of(first, length);
         let (length, subnet, at) = (Some(length), around.subnet, item.at);

@@ -2,7 +2,7 @@
 
 use core::net::Ipv6Addr;
 
-use super::types::{Network6, OptionData6, PdPool, Subnet6};
+use super::types::{Network6, PdPool, Subnet6};
 use super::{V6, pd_pools};
 use crate::fields::Fields;
 use crate::json::Value;
@@ -111,10 +111,6 @@ impl Scoped for V6 {
         }
     }
 
-    fn options(scope: &Scope) -> &[OptionData6] {
-        &scope.terms.options
-    }
-
     fn check_lifetimes(scope: &Scope, own: Own, findings: &mut Findings) {
         scope.lifetimes(own, findings);
     }
@@ -130,7 +126,7 @@ impl Scoped for V6 {
 
     fn read_delegated(
         items: &[Value],
-        around: &Around<'_, Self>,
+        around: &Around<Self>,
         ranges: &mut Vec<PlacedRange<Ipv6Addr>>,
         findings: &mut Findings,
     ) -> Vec<PdPool> {
@@ -184,7 +180,7 @@ impl Scoped for V6 {
             rapid_commit: scope.rapid_commit.is_some_and(|placed| placed.value),
             options: scope.terms.options,
             guards: ClassGuards::default(),
-            reservations: Vec::new(),
+            reservations: place.reservations,
             reservation_modes: policy.reservation_modes(),
             allocator: policy.allocator(),
             pd_allocator: scope.pd_allocator.unwrap_or_default(),
@@ -197,6 +193,7 @@ impl Scoped for V6 {
         name: String,
         link: Link<Ipv6Addr>,
         subnets: Vec<usize>,
+        scope: Scope,
         rapid_commit: bool,
     ) -> Network6 {
         Network6 {
@@ -206,7 +203,7 @@ impl Scoped for V6 {
             interface_id: link.interface_id.map(|placed| placed.value),
             relay_addresses: link.relay_addresses,
             rapid_commit,
-            options: Vec::new(),
+            options: scope.terms.options,
             guards: ClassGuards::default(),
         }
     }

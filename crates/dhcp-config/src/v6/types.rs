@@ -80,7 +80,7 @@ pub struct Dhcp6 {
     pub lease_database: LeaseDatabase,
     /// What only godwit has, from `user-context.godwit`.
     pub godwit: GodwitSettings,
-    /// Global options, ordered by code; every subnet has them merged in already.
+    /// Global options, ordered by space and code.
     pub options: Vec<OptionData6>,
     /// What the server's own identifier is made from.
     pub server_id: ServerIdConfig,
@@ -175,7 +175,7 @@ pub struct Subnet6 {
     pub cache_max_age_s: Option<u32>,
     /// Whether clients may have their lease in two messages. Default false.
     pub rapid_commit: bool,
-    /// Options of the subnet, its network and the global ones, ordered by code, one for each code.
+    /// The subnet's own options, ordered by space and code; they win over the network's.
     pub options: Vec<OptionData6>,
     /// Who may be served from it, and classes tested once it has served.
     pub guards: ClassGuards,
@@ -228,7 +228,7 @@ pub struct Network6 {
     pub relay_addresses: Vec<Ipv6Addr>,
     /// Whether its clients may have their lease in two messages; its subnets agree.
     pub rapid_commit: bool,
-    /// Options of the network; its subnets have them merged in already.
+    /// The network's own options, ordered by space and code; they win over the global ones.
     pub options: Vec<OptionData6>,
     /// Who may be served from it, and classes tested once it has served.
     pub guards: ClassGuards,

@@ -2,7 +2,7 @@
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 
-use dhcp_wire::v4::Message;
+use dhcp_wire::v4::{BROADCAST_FLAG, Message, relay};
 
 use super::Ingress;
 use super::reply::{ReplyKind, Terms};
@@ -12,8 +12,6 @@ pub const SERVER_PORT: u16 = 67;
 /// UDP port of clients.
 pub const CLIENT_PORT: u16 = 68;
 
-/// The top bit of `flags`: the client cannot take unicast before it has an address.
-const BROADCAST_FLAG: u16 = 0x8000;
 /// Hardware type of Ethernet (RFC 1700), whose addresses have six octets.
 const ETHERNET: u8 = 1;
 
@@ -45,7 +43,15 @@ impl Destination {
         let to_client = |address: Ipv4Addr| Self::Client(SocketAddrV4::new(address, CLIENT_PORT));
         let is_inform = terms.kind == ReplyKind::InformAck;
         if !relay.is_unspecified() && (!is_inform || client.is_unspecified()) {
-            return Self::Relay(SocketAddrV4::new(relay, SERVER_PORT));
+            let information = message.relay_agent_information();
+            // RFC 8357 §5.1: the relay agent listens where it asked from.
+            let port = match information
+                .and_then(|value| relay::sub_option(value, relay::RELAY_SOURCE_PORT))
+            {
+                Some(_) => ingress.source.port(),
+                None => SERVER_PORT,
+            };
+            return Self::Relay(SocketAddrV4::new(relay, port));
         }
         if terms.kind == ReplyKind::Nak {
             return Self::Broadcast;
@@ -57,7 +63,11 @@ impl Destination {
             return to_client(*ingress.source.ip());
         }
         match <[u8; 6]>::try_from(message.chaddr()) {
-            Ok(mac) if message.flags() & BROADCAST_FLAG == 0 && message.htype() == ETHERNET => {
+            Ok(mac)
+                if message.flags() & BROADCAST_FLAG == 0
+                    && message.htype() == ETHERNET
+                    && !terms.address.is_unspecified() =>
+            {
                 Self::Hardware { mac, address: SocketAddrV4::new(terms.address, CLIENT_PORT) }
             }
             _ => Self::Broadcast,

@@ -5,33 +5,51 @@
 
 use core::net::Ipv4Addr;
 
-use dhcp_lease::v4::lease::INFINITE_LIFETIME_S;
-use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, NoRoom, option};
+use dhcp_wire::v4::{
+    BOOT_REPLY, BROADCAST_FLAG, Header, Message, MessageType, MessageWriter, NoRoom, OptionValue,
+    option,
+};
 
+use super::claim::Place;
+use super::scopes::BootFields;
 use super::snapshot::Subnet;
 use super::transaction::Transaction;
-use crate::links::PoolPlace;
+use super::{DropReason, lifetime};
+use crate::classify::ClassSet;
+use crate::options::{self, CodeSet, ScopeOptions, Wanted};
 use crate::prefixes::SubnetIndex;
-use crate::send_option::{self, SendOption};
 
 /// Shortest reply, octets of UDP payload: BOOTP's vend field filled up (RFC 1542 §2.1).
 const REPLY_LEN_MIN: usize = 300;
 /// Largest message every client must take (RFC 2131 §2), octets of UDP payload without headers.
 const MESSAGE_LEN_MIN: usize = 548;
 /// Options that replies carry even when the client does not ask (Kea reference §1.4).
-const ALWAYS_SENT: [u8; 3] = [option::ROUTER, option::DOMAIN_NAME_SERVER, option::DOMAIN_NAME];
+const ALWAYS_SENT: CodeSet = CodeSet::of(&[
+    option::ROUTER as u16,
+    option::DOMAIN_NAME_SERVER as u16,
+    option::DOMAIN_NAME as u16,
+    option::SERVER_IDENTIFIER as u16,
+]);
 /// Options that the transaction writes itself; a configured one of these codes is not added.
-const WRITTEN_BY_US: [u8; 9] = [
-    option::SUBNET_MASK,
-    option::HOST_NAME,
-    option::LEASE_TIME,
-    option::MESSAGE_TYPE,
-    option::SERVER_IDENTIFIER,
-    option::RENEWAL_TIME,
-    option::REBINDING_TIME,
-    option::CLIENT_ID,
-    option::RELAY_AGENT_INFORMATION,
-];
+const WRITTEN_BY_US: CodeSet = CodeSet::of(&[
+    option::LEASE_TIME as u16,
+    option::MESSAGE_TYPE as u16,
+    option::RENEWAL_TIME as u16,
+    option::REBINDING_TIME as u16,
+    option::CLIENT_ID as u16,
+    option::RELAY_AGENT_INFORMATION as u16,
+    option::SUBNET_SELECTION as u16,
+]);
+
+/// Options that BOOTP clients do not get (RFC 1533 §9), beside those above.
+const DHCP_ONLY: CodeSet = CodeSet::of(&[
+    option::REQUESTED_IP_ADDRESS as u16,
+    option::OPTION_OVERLOAD as u16,
+    option::SERVER_IDENTIFIER as u16,
+    option::PARAMETER_REQUEST_LIST as u16,
+    option::MESSAGE as u16,
+    option::MAXIMUM_DHCP_MESSAGE_SIZE as u16,
+]);
 
 /// The kinds of reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,14 +74,27 @@ pub struct Terms {
     /// Seconds granted.
     pub lifetime_s: u32,
     /// Pool and subnet of the address.
-    pub place: Option<PoolPlace>,
+    pub place: Option<Place>,
+    /// Whether a lease is repeated instead of renewed, and this is what is left of it.
+    pub is_repeated: bool,
 }
 
 impl Terms {
     /// The terms of a reply that grants no address.
     #[must_use]
     pub const fn without_address(kind: ReplyKind) -> Self {
-        Self { kind, address: Ipv4Addr::UNSPECIFIED, lifetime_s: 0, place: None }
+        Self {
+            kind,
+            address: Ipv4Addr::UNSPECIFIED,
+            lifetime_s: 0,
+            place: None,
+            is_repeated: false,
+        }
+    }
+
+    /// The same lease with `remaining_s` left of it.
+    pub(super) const fn repeated(self, remaining_s: u32) -> Self {
+        Self { lifetime_s: remaining_s, is_repeated: true, ..self }
     }
 }
 
@@ -72,8 +103,8 @@ impl Terms {
 pub struct Reply {
     /// What it grants.
     pub terms: Terms,
-    /// Subnet that the message was selected into.
-    pub subnet: SubnetIndex,
+    /// Subnet that the message was selected into, if any.
+    pub selected: Option<SubnetIndex>,
     /// Our identifier.
     pub server_id: Ipv4Addr,
     /// It may leave once this row epoch is settled; 0: at once.
@@ -81,35 +112,82 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// The subnet whose terms it carries; a NAK has none.
+    #[must_use]
+    pub fn subnet(&self) -> Option<SubnetIndex> {
+        let subnet = self.terms.place.map(|place| place.subnet).or(self.selected);
+        subnet.filter(|_| self.terms.kind != ReplyKind::Nak)
+    }
+
     /// Writes the reply into `buffer` and gives its length.
     ///
     /// # Errors
     ///
-    /// When it does not fit the buffer or the client's maximum message size.
-    pub fn emit(&self, transaction: &Transaction<'_>, buffer: &mut [u8]) -> Result<usize, NoRoom> {
+    /// When it does not fit the buffer or the client's maximum message size, and when a client that
+    /// would do without IPv4 finds no word of that in it.
+    pub fn emit(
+        &self,
+        transaction: &Transaction<'_>,
+        buffer: &mut [u8],
+    ) -> Result<usize, DropReason> {
         let message = transaction.message();
-        let subnet_index = self.terms.place.map_or(self.subnet, |place| place.subnet);
-        let subnet = transaction.snapshot.subnet(subnet_index);
+        let is_relayed = self.is_relayed(message);
+        let is_dhcp = !transaction.is_bootp();
         let limit = buffer.len().min(room_for(message));
-        let mut writer = MessageWriter::new(&mut buffer[..limit], &self.header(message, subnet));
-        if self.terms.kind != ReplyKind::Nak {
-            writer.sname(&subnet.server_hostname).file(&subnet.boot_file_name);
-            writer.allow_overload(true);
+        let boot = self.subnet().map(|subnet| Boot::of(transaction, subnet)).unwrap_or_default();
+        let header = self.header(message, boot.next_server, is_relayed);
+        let mut writer = MessageWriter::new(&mut buffer[..limit], &header);
+        writer.sname(boot.server_hostname).file(boot.file_name);
+        writer.allow_overload(self.terms.kind != ReplyKind::Nak);
+        if is_dhcp {
+            writer.option(option::MESSAGE_TYPE, &[self.message_type().code()]);
         }
-        writer.option(option::MESSAGE_TYPE, &[self.message_type().code()]);
-        writer.option(option::SERVER_IDENTIFIER, &self.server_id.octets());
-        if self.terms.kind != ReplyKind::Nak {
-            self.put_parameters(transaction, subnet, &mut writer);
+        let written = match self.subnet() {
+            Some(subnet) => self.put_parameters(transaction, subnet, &mut writer),
+            None => CodeSet::default(),
+        };
+        if is_dhcp && !written.contains(u16::from(option::SERVER_IDENTIFIER)) {
+            writer.option(option::SERVER_IDENTIFIER, &self.server_id.octets());
         }
+        let is_lease = matches!(self.terms.kind, ReplyKind::Offer | ReplyKind::Ack);
+        let does_without = is_lease && self.terms.place.is_none();
+        if does_without && !written.contains(u16::from(option::IPV6_ONLY_PREFERRED)) {
+            return Err(DropReason::NoIpv6OnlyTime);
+        }
+        self.put_echoes(transaction, is_relayed, &mut writer);
+        writer.finish(REPLY_LEN_MIN).map_err(|NoRoom| DropReason::ReplyTooLarge)
+    }
+
+    /// Writes what comes back as the client and its relay agent sent it.
+    fn put_echoes(
+        &self,
+        transaction: &Transaction<'_>,
+        is_relayed: bool,
+        writer: &mut MessageWriter<'_>,
+    ) {
+        let message = transaction.message();
         if transaction.snapshot.echo_client_id
-            && let Some(id) = transaction.identity.client_id
+            && !transaction.is_bootp()
+            && let Some(id) = message.client_id()
         {
-            writer.option(option::CLIENT_ID, id);
+            writer.option_value(option::CLIENT_ID, id);
         }
-        if let Some(information) = message.relay_agent_information() {
+        if let Some(link) = message.option(option::SUBNET_SELECTION) {
+            writer.option_value(option::SUBNET_SELECTION, link);
+        }
+        if let Some(information) = message.relay_agent_information()
+            && is_relayed
+            && !information.is_empty()
+        {
             writer.option_value(option::RELAY_AGENT_INFORMATION, information);
         }
-        writer.finish(REPLY_LEN_MIN)
+    }
+
+    /// Whether the reply looks like one to a relayed message: an INFORM is answered past the relay,
+    /// when the client says where it is.
+    fn is_relayed(&self, message: &Message<'_>) -> bool {
+        self.terms.kind != ReplyKind::InformAck
+            || (!message.giaddr().is_unspecified() && message.ciaddr().is_unspecified())
     }
 
     const fn message_type(&self) -> MessageType {
@@ -120,79 +198,113 @@ impl Reply {
         }
     }
 
-    fn header(&self, message: &Message<'_>, subnet: &Subnet) -> Header {
-        let is_nak = self.terms.kind == ReplyKind::Nak;
+    fn header(&self, message: &Message<'_>, siaddr: Ipv4Addr, is_relayed: bool) -> Header {
+        let kind = self.terms.kind;
         let mut chaddr = [0; 16];
         chaddr[..message.chaddr().len()].copy_from_slice(message.chaddr());
-        let flags = if is_nak && !message.giaddr().is_unspecified() {
+        let giaddr = if is_relayed { message.giaddr() } else { Ipv4Addr::UNSPECIFIED };
+        let flags = match kind {
             // RFC 2131 §4.3.2: the relay must broadcast a NAK, the client's address is wrong.
-            message.flags() | 0x8000
-        } else {
-            message.flags()
+            ReplyKind::Nak if !giaddr.is_unspecified() => BROADCAST_FLAG,
+            // The relay cannot tell where the client is.
+            ReplyKind::InformAck if !giaddr.is_unspecified() => message.flags() | BROADCAST_FLAG,
+            _ => message.flags(),
         };
-        let keeps_client_address = matches!(self.terms.kind, ReplyKind::Ack | ReplyKind::InformAck);
+        let keeps_client_address = matches!(kind, ReplyKind::Ack | ReplyKind::InformAck);
         Header {
-            op: 2,
+            op: BOOT_REPLY,
             htype: message.htype(),
             hlen: message.hlen(),
-            hops: message.hops(),
+            hops: if is_relayed { message.hops() } else { 0 },
             xid: message.xid(),
             secs: 0,
             flags,
             ciaddr: if keeps_client_address { message.ciaddr() } else { Ipv4Addr::UNSPECIFIED },
             yiaddr: self.terms.address,
-            siaddr: if is_nak { Ipv4Addr::UNSPECIFIED } else { subnet.next_server },
-            giaddr: message.giaddr(),
+            siaddr,
+            giaddr,
             chaddr,
         }
     }
 
+    /// Writes what the lease and the configuration say; the codes of the configured options that
+    /// were among it.
     fn put_parameters(
         &self,
         transaction: &Transaction<'_>,
-        subnet: &Subnet,
+        subnet: SubnetIndex,
         writer: &mut MessageWriter<'_>,
-    ) {
-        if self.terms.kind != ReplyKind::InformAck {
+    ) -> CodeSet {
+        let terms = transaction.snapshot.subnet(subnet);
+        let mut withheld = WRITTEN_BY_US;
+        if transaction.is_bootp() {
+            withheld |= DHCP_ONLY;
+        }
+        if self.terms.place.is_some() {
             let lifetime_s = self.terms.lifetime_s;
-            writer.option(option::LEASE_TIME, &lifetime_s.to_be_bytes());
-            let (renew_s, rebind_s) = timers(subnet, lifetime_s);
-            if let Some(seconds) = renew_s {
-                writer.option(option::RENEWAL_TIME, &seconds.to_be_bytes());
+            if !transaction.is_bootp() {
+                put_times(terms, lifetime_s, writer);
             }
-            if let Some(seconds) = rebind_s {
-                writer.option(option::REBINDING_TIME, &seconds.to_be_bytes());
+            writer.option(option::SUBNET_MASK, &terms.mask.octets());
+            withheld.insert(u16::from(option::SUBNET_MASK));
+            let host_name = transaction.host_name(subnet);
+            if !host_name.is_empty() {
+                writer.option(option::HOST_NAME, host_name.as_bytes());
+                withheld.insert(u16::from(option::HOST_NAME));
             }
         }
-        writer.option(option::SUBNET_MASK, &subnet.mask.octets());
-        let host_name = transaction.host_name.as_str();
-        if !host_name.is_empty() {
-            writer.option(option::HOST_NAME, host_name.as_bytes());
-        }
-        let pool_options = match self.terms.place {
-            Some(place) => transaction.snapshot.pool_options(place.pool),
-            None => &[],
-        };
-        put_configured(transaction.message(), [pool_options, &subnet.options], writer);
+        let pool = self.terms.place.and_then(|place| place.pool);
+        let scopes = || transaction.scopes(subnet, pool);
+        let classes = &transaction.known.classes;
+        put_configured(transaction.message(), scopes, (withheld, classes), writer)
     }
 }
 
-/// T1 and T2 (Kea reference §5.8): explicit ones when they are in order, else calculated ones when
-/// that is switched on. None of an infinite lease.
-fn timers(subnet: &Subnet, lifetime_s: u32) -> (Option<u32>, Option<u32>) {
-    if lifetime_s == INFINITE_LIFETIME_S {
-        return (None, None);
+/// Writes lease time, T1 and T2.
+fn put_times(subnet: &Subnet, lifetime_s: u32, writer: &mut MessageWriter<'_>) {
+    writer.option_u32(option::LEASE_TIME, lifetime_s);
+    let (renew_s, rebind_s) = lifetime::timers_s(subnet, lifetime_s);
+    if let Some(seconds) = renew_s {
+        writer.option_u32(option::RENEWAL_TIME, seconds);
     }
-    let part = |part: f64| (f64::from(lifetime_s) * part) as u32;
-    let rebind_s = subnet
-        .rebind_timer_s
-        .or_else(|| subnet.tee_parts.map(|(_, t2)| part(t2)))
-        .filter(|&t2| t2 < lifetime_s);
-    let renew_s = subnet
-        .renew_timer_s
-        .or_else(|| subnet.tee_parts.map(|(t1, _)| part(t1)))
-        .filter(|&t1| t1 < rebind_s.unwrap_or(lifetime_s));
-    (renew_s, rebind_s)
+    if let Some(seconds) = rebind_s {
+        writer.option_u32(option::REBINDING_TIME, seconds);
+    }
+}
+
+/// The fields that tell a client how to boot.
+struct Boot<'t> {
+    next_server: Ipv4Addr,
+    server_hostname: &'t [u8],
+    file_name: &'t [u8],
+}
+
+impl Default for Boot<'_> {
+    fn default() -> Self {
+        Self { next_server: Ipv4Addr::UNSPECIFIED, server_hostname: &[], file_name: &[] }
+    }
+}
+
+impl<'t> Boot<'t> {
+    /// Each field from the first of host, classes and subnet that sets it.
+    fn of(transaction: &Transaction<'t>, subnet: SubnetIndex) -> Self {
+        let sources = || {
+            let host = transaction.host_terms(subnet).map(|host| &host.boot);
+            let classes = transaction.class_terms().map(|class| &class.boot);
+            let own = &transaction.snapshot.subnet(subnet).boot;
+            host.into_iter().chain(classes).chain([own])
+        };
+        let text = |field: fn(&BootFields) -> &[u8]| {
+            sources().map(field).find(|text| !text.is_empty()).unwrap_or_default()
+        };
+        Self {
+            next_server: sources()
+                .find_map(|boot| boot.next_server)
+                .unwrap_or(Ipv4Addr::UNSPECIFIED),
+            server_hostname: text(|boot| &boot.server_hostname),
+            file_name: text(|boot| &boot.boot_file_name),
+        }
+    }
 }
 
 /// Octets that the client takes: option 57 counts IP and UDP headers as well (RFC 2132 §9.10).
@@ -201,34 +313,29 @@ fn room_for(message: &Message<'_>) -> usize {
     asked.max(if message.max_message_size().is_some() { MESSAGE_LEN_MIN } else { usize::MAX })
 }
 
-/// The configured options that the client asked for, and those that are always sent. The first
-/// list that has a code wins.
-fn put_configured(
+/// The configured options that the client asked for, and those that are always sent. The scopes
+/// come in order of precedence. The codes written.
+fn put_configured<'l, L: Iterator<Item = &'l ScopeOptions<u8>>>(
     message: &Message<'_>,
-    lists: [&[SendOption<u8>]; 2],
+    scopes: impl Fn() -> L,
+    (withheld, classes): (CodeSet, &ClassSet),
     writer: &mut MessageWriter<'_>,
-) {
-    let mut done = [0_u64; 4];
-    for code in WRITTEN_BY_US {
-        done[usize::from(code >> 6)] |= 1 << (code & 63);
-    }
-    let mut put = |code: u8, writer: &mut MessageWriter<'_>| {
-        let word = &mut done[usize::from(code >> 6)];
-        if *word & (1 << (code & 63)) != 0 {
-            return;
-        }
-        *word |= 1 << (code & 63);
-        if let Some(entry) = send_option::find(&lists, code)
-            && !entry.is_never_sent
-        {
-            writer.option(code, &entry.octets);
-        }
+) -> CodeSet {
+    let asked = message.parameter_request_list();
+    let wanted = Wanted {
+        asked: asked.iter().flat_map(OptionValue::octets),
+        unasked: ALWAYS_SENT,
+        withheld,
+        classes,
     };
-    if let Some(wanted) = message.parameter_request_list() {
-        wanted.octets().for_each(|code| put(code, writer));
-    }
-    ALWAYS_SENT.into_iter().for_each(|code| put(code, writer));
-    for list in lists {
-        list.iter().filter(|entry| entry.is_always_sent).for_each(|entry| put(entry.code, writer));
-    }
+    let mut written = CodeSet::default();
+    options::put(
+        || scopes().map(ScopeOptions::standard),
+        &wanted,
+        |code, octets| {
+            written.insert(u16::from(code));
+            writer.option(code, octets);
+        },
+    );
+    written
 }

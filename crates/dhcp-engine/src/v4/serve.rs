@@ -2,23 +2,29 @@
 
 use base::Now;
 use dhcp_lease::LeaseStore;
-use dhcp_lease::v4::{Facts, V4};
+use dhcp_lease::v4::V4;
 use dhcp_wire::v4::{Malformed, Message, MessageType};
 
 use super::reply::ReplyKind;
-use super::transaction::client_id;
-use super::{Destination, Ingress, Outcome, Snapshot, Transaction, drive};
+use super::request::client_id;
+use super::{Destination, Ingress, Outcome, Snapshot, Transaction, Work, drive};
+use crate::classify::PacketView4;
 use crate::in_flight::{ClientKeys, InFlight};
 use crate::protocol::{Desk, Emitted, Protocol, Served, names};
 use crate::reason::DropReason;
+use crate::statistic::{self, DropStatistic, Event};
 
 /// Message types that are counted by name; others together.
-const RECEIVED_TYPES: [MessageType; 5] = [
+const RECEIVED_TYPES: [MessageType; 9] = [
     MessageType::Discover,
+    MessageType::Offer,
     MessageType::Request,
-    MessageType::Decline,
+    MessageType::Ack,
+    MessageType::Nak,
     MessageType::Release,
+    MessageType::Decline,
     MessageType::Inform,
+    MessageType::LeaseQuery,
 ];
 
 impl Protocol for V4 {
@@ -26,16 +32,51 @@ impl Protocol for V4 {
     type Snapshot = Snapshot;
     type Ingress = Ingress;
     type Destination = Destination;
-    type Work = Facts;
+    type Work = Work;
 
     const RECEIVED: &'static [&'static str] =
         names!(RECEIVED_TYPES, RECEIVED_TYPES.len() + 1, "other");
     const SENT: &'static [&'static str] = &["OFFER", "ACK", "ACK (inform)", "NAK"];
+    const RECEIVED_STATISTICS: &'static [&'static str] = &[
+        "discover",
+        "offer",
+        "request",
+        "ack",
+        "nak",
+        "release",
+        "decline",
+        "inform",
+        "lease-query",
+        "unknown",
+    ];
+    const SENT_STATISTICS: &'static [&'static str] = &["offer", "ack", "ack", "nak"];
+    const PACKETS: &'static str = "pkt4";
+    const EVENTS: [&'static str; Event::COUNT] = [
+        "v4-allocation-fail",
+        "v4-allocation-fail-shared-network",
+        "v4-allocation-fail-subnet",
+        "v4-allocation-fail-no-pools",
+        "v4-allocation-fail-classes",
+        "v4-reservation-conflicts",
+        "v4-lease-reuses",
+        "",
+    ];
     const MALFORMED: &'static [&'static str] = names!(Malformed::ALL, Malformed::ALL.len(), "");
     const REFUSALS: &'static [&'static str] = &[];
 
     fn parse(octets: &[u8]) -> Result<Message<'_>, usize> {
         Message::parse(octets).map_err(Malformed::index)
+    }
+
+    fn malformed_statistic(index: usize) -> (DropStatistic, Option<usize>) {
+        if index == Malformed::UnknownMessageType.index() {
+            return (DropStatistic::RfcViolation, Some(RECEIVED_TYPES.len()));
+        }
+        (DropStatistic::ParseFailed, None)
+    }
+
+    fn subnet_ids(snapshot: &Snapshot) -> impl Iterator<Item = u32> {
+        (0..).take(snapshot.subnet_count()).map(|index| snapshot.subnet(index).id)
     }
 
     fn received_index(message: &Message<'_>) -> usize {
@@ -54,6 +95,9 @@ impl Protocol for V4 {
         in_flight: &InFlight,
         message: &Message<'_>,
     ) -> Result<Option<ClientKeys>, DropReason> {
+        if message.message_type() == Some(MessageType::Inform) {
+            return Ok(None);
+        }
         Ok(Some(in_flight.keys(message.chaddr(), client_id(message)?)))
     }
 
@@ -64,25 +108,45 @@ impl Protocol for V4 {
         ingress: Ingress,
         desk: Desk<'_, Self, S>,
     ) -> Served<Self::Destination> {
-        let mut transaction = match Transaction::begin(snapshot, message, ingress, desk.interfaces)
-        {
+        let Desk { store, work, buffer, counters, subnet_events, interfaces } = desk;
+        let count = |event, subnet| counters.events().count(event, subnet_events, subnet);
+        let view = PacketView4 { message: &message, ingress: &ingress, interfaces };
+        let mut transaction = match Transaction::begin(snapshot, view, &mut work.known) {
             Ok(transaction) => transaction,
             Err(reason) => return Served::Drop(reason),
         };
-        let reply = match drive(&mut transaction, now, desk.store, desk.work) {
+        let outcome = drive(&mut transaction, now, store, &mut work.facts);
+        if let Some((subnet, was_searched)) = transaction.failed_allocation() {
+            let is_in_network = snapshot.subnet(subnet).is_in_network;
+            for event in statistic::failed_allocation(is_in_network, was_searched) {
+                count(event, subnet);
+            }
+        }
+        if let Some(subnet) = transaction.conflict() {
+            count(Event::ReservationConflict, subnet);
+        }
+        let reply = match outcome {
             Outcome::Reply(reply) => reply,
             Outcome::Silence => return Served::Silence,
             Outcome::Wait(epoch) => return Served::Wait(epoch),
             Outcome::Drop(reason) => return Served::Drop(reason),
         };
-        match reply.emit(&transaction, desk.buffer) {
+        if transaction.is_bootp() && reply.terms.kind == ReplyKind::Nak {
+            // BOOTP has no word for it.
+            return Served::Drop(DropReason::UnknownClient);
+        }
+        if let Some(place) = reply.terms.place.filter(|_| reply.terms.is_repeated) {
+            count(Event::LeaseReuse, place.subnet);
+        }
+        transaction.settle(&reply);
+        match reply.emit(&transaction, buffer) {
             Ok(len) => Served::Reply(Emitted {
                 len,
-                destination: Destination::of(transaction.message(), ingress, &reply.terms),
+                destination: Destination::of(&message, ingress, &reply.terms),
                 kind: reply_index(reply.terms.kind),
                 gate_epoch: reply.gate_epoch,
             }),
-            Err(_) => Served::Drop(DropReason::ReplyTooLarge),
+            Err(reason) => Served::Drop(reason),
         }
     }
 }

@@ -5,12 +5,19 @@ use core::net::Ipv4Addr;
 use std::sync::Arc;
 
 use dhcp_config::v4::{Dhcp4, Lifetime, Subnet4};
-use dhcp_lease::v4::{PoolIndex, PoolSet, PoolSpec};
+use dhcp_config::{Hook, IdentifierKind, ReservationModes};
+use dhcp_lease::v4::{PoolIndex, PoolSet, PoolSpec, V4};
+use dhcp_wire::v4::option;
 
+use super::scopes::{self, BootFields, ClassTerms, HostTerms, NetworkTerms, PoolTerms};
+use crate::classify::{ClassIndex, ClassSet, Classes};
+use crate::gate::Gate;
+use crate::hosts::Hosts;
 use crate::links::{Links, PoolPlace, allocator};
+use crate::options::ScopeOptions;
+use crate::preference::Preference;
 use crate::prefixes::{AddressBits, PrefixTable, SubnetIndex};
 use crate::repeat::RepeatPolicy;
-use crate::send_option::{SendOption, send_options};
 use crate::subnet_keys::SubnetKeys;
 
 /// A compiled configuration.
@@ -22,13 +29,40 @@ pub struct Snapshot {
     by_relay: SubnetKeys<Ipv4Addr>,
     by_interface: SubnetKeys<Box<str>>,
     pools: Arc<PoolSet>,
-    pool_options: Vec<Vec<SendOption<u8>>>,
+    pool_terms: Vec<PoolTerms>,
+    networks: Vec<NetworkTerms>,
+    /// Who is in which class.
+    pub classes: Classes,
+    /// In the order of `client-classes`.
+    class_terms: Vec<ClassTerms>,
+    /// For whom something is reserved.
+    pub hosts: Hosts<V4, HostTerms>,
+    /// Kinds of identifiers by which hosts are looked up, in order.
+    pub host_identifiers: Vec<IdentifierKind>,
+    /// Whether hosts of the global scope are looked up before the subnet is selected.
+    pub looks_up_hosts_early: bool,
+    /// Whether any pool is for some clients only.
+    has_guarded_pools: bool,
+    /// Whether BOOTP clients are served.
+    pub serves_bootp: bool,
+    /// Options for everyone.
+    pub options: ScopeOptions<u8>,
     /// Nanoseconds that an offer holds its address.
     pub hold_ns: u64,
     /// Seconds that a declined address stays out of use.
     pub decline_probation_s: u32,
     /// Whether replies repeat the client identifier (RFC 6842).
     pub echo_client_id: bool,
+    /// Whether clients that no subnet serves are refused.
+    pub is_authoritative: bool,
+    /// Whether relay agents' link selection (RFC 3527) is not looked at.
+    pub ignores_link_selection: bool,
+    /// Whether clients that chose another server are served like ours.
+    ignores_server_id: bool,
+    /// Server identifiers that the operator configured in any scope, ascending.
+    server_ids: Vec<Ipv4Addr>,
+    /// Where allocation begins in shared networks.
+    pub preference: Preference,
 }
 
 /// One subnet with everything that replies in it need.
@@ -36,6 +70,8 @@ pub struct Snapshot {
 pub struct Subnet {
     /// `id` in the configuration.
     pub id: u32,
+    /// Whether it belongs to a shared network.
+    pub is_in_network: bool,
     /// Mask of the prefix.
     pub mask: Ipv4Addr,
     /// Lifetimes.
@@ -52,14 +88,22 @@ pub struct Subnet {
     pub is_authoritative: bool,
     /// Whether client identifiers tell clients apart.
     pub match_client_id: bool,
-    /// `siaddr`.
-    pub next_server: Ipv4Addr,
-    /// `sname`, possibly empty.
-    pub server_hostname: Box<[u8]>,
-    /// `file`, possibly empty.
-    pub boot_file_name: Box<[u8]>,
-    /// Options of subnet, network and globals, ascending by code.
-    pub options: Vec<SendOption<u8>>,
+    /// `siaddr`, `sname` and `file`.
+    pub boot: BootFields,
+    /// How long offers are leases, seconds; 0 = they are none.
+    pub offer_lifetime_s: u32,
+    /// Who may be served.
+    pub gate: Gate,
+    /// Which reservations count.
+    pub modes: ReservationModes,
+    /// Whether leases keep what the relay agent said.
+    pub stores_extended_info: bool,
+    /// First and last address of the prefix.
+    bounds: (u32, u32),
+    /// Position of its shared network among those of the configuration.
+    pub network: Option<usize>,
+    /// The subnet's own options.
+    pub options: ScopeOptions<u8>,
 }
 
 impl Snapshot {
@@ -69,7 +113,9 @@ impl Snapshot {
         config: &Dhcp4,
         configure: impl FnOnce(&[PoolSpec], &[Ipv4Addr]) -> Arc<PoolSet>,
     ) -> Self {
-        let (specs, pool_options) = pools_of(config);
+        let classes = scopes::classes_of(config);
+        let specs = pools_of(config);
+        let aside = scopes::set_aside(config, &specs);
         let prefixes: Vec<_> = (0..)
             .zip(&config.subnets)
             .map(|(index, subnet)| {
@@ -83,16 +129,52 @@ impl Snapshot {
         let interfaces = indexed()
             .filter_map(|(index, subnet)| Some((subnet.interface.as_deref()?.into(), index)));
         Self {
-            subnets: config.subnets.iter().map(compile_subnet).collect(),
+            subnets: config.subnets.iter().map(|s| compile_subnet(s, &classes)).collect(),
             links: links_of(config),
             by_prefix: PrefixTable::new(&prefixes),
             by_relay: SubnetKeys::new(relays),
             by_interface: SubnetKeys::new(interfaces),
-            pools: configure(&specs, &[]),
-            pool_options,
+            pools: configure(&specs, &aside),
+            pool_terms: indexed()
+                .flat_map(|(at, subnet)| subnet.pools.iter().map(move |pool| (at, pool)))
+                .map(|(at, pool)| PoolTerms::compile(at, pool, &classes))
+                .collect(),
+            has_guarded_pools: config
+                .subnets
+                .iter()
+                .flat_map(|subnet| &subnet.pools)
+                .any(|pool| !pool.guards.required.is_empty()),
+            networks: config
+                .networks
+                .iter()
+                .map(|network| NetworkTerms {
+                    options: scopes::options(&network.options, &classes),
+                    gate: Gate::compile(&network.guards, &classes),
+                    subnets: network.subnets.iter().map(|&at| at as SubnetIndex).collect(),
+                })
+                .collect(),
+            options: scopes::options(&config.options, &classes),
+            hosts: scopes::hosts_of(config, &classes),
+            host_identifiers: config.host_identifiers.clone(),
+            looks_up_hosts_early: config.early_global_reservations_lookup,
+            class_terms: config
+                .client_classes
+                .iter()
+                .map(|class| ClassTerms::compile(class, &classes))
+                .collect(),
+            classes,
+            serves_bootp: config.hooks.contains(&Hook::Bootp),
             hold_ns: u64::from(config.godwit.hold_time_ms) * base::time::NS_PER_MS,
             decline_probation_s: config.decline_probation_period_s,
             echo_client_id: config.echo_client_id,
+            is_authoritative: config.authoritative,
+            ignores_link_selection: config.compatibility.ignore_rai_link_selection,
+            ignores_server_id: config.compatibility.ignore_dhcp_server_identifier,
+            server_ids: server_ids_of(config),
+            preference: Preference::new(indexed().map(|(index, subnet)| match subnet.network {
+                Some(network) => (Some(network), 0, &*subnet.guards.required),
+                None => (None, index, &[][..]),
+            })),
         }
     }
 
@@ -120,10 +202,38 @@ impl Snapshot {
         self.pools.specs()[pool.0 as usize].pool_id
     }
 
-    /// Options of a pool, ascending by code.
+    /// What a pool says.
     #[must_use]
-    pub fn pool_options(&self, pool: PoolIndex) -> &[SendOption<u8>] {
-        &self.pool_options[pool.0 as usize]
+    pub fn pool(&self, pool: PoolIndex) -> &PoolTerms {
+        &self.pool_terms[pool.0 as usize]
+    }
+
+    /// What the shared network of a subnet says.
+    #[must_use]
+    pub fn network(&self, subnet: SubnetIndex) -> Option<&NetworkTerms> {
+        self.subnet(subnet).network.map(|network| &self.networks[network])
+    }
+
+    /// What a configured class says.
+    #[must_use]
+    pub fn class(&self, class: ClassIndex) -> Option<&ClassTerms> {
+        self.classes.position(class).map(|position| &self.class_terms[position])
+    }
+
+    /// Whether clients in these classes may be served from `subnet`.
+    #[must_use]
+    pub fn admits(&self, subnet: SubnetIndex, classes: &ClassSet) -> bool {
+        self.subnet(subnet).gate.admits(classes)
+            && self.network(subnet).is_none_or(|network| network.gate.admits(classes))
+    }
+
+    /// The subnets that share a link with `subnet`, beginning with itself.
+    pub fn neighbors(&self, subnet: SubnetIndex) -> impl Iterator<Item = SubnetIndex> + '_ {
+        let network = self.network(subnet).map_or(&[][..], |network| &network.subnets);
+        let at = network.iter().position(|&neighbor| neighbor == subnet).unwrap_or(0);
+        let (before, after) = network.split_at(at);
+        let alone = network.is_empty().then_some(subnet);
+        alone.into_iter().chain(after.iter().chain(before).copied())
     }
 
     /// The subnet whose prefix holds `address`.
@@ -132,22 +242,49 @@ impl Snapshot {
         self.by_prefix.find(u32::from(address))
     }
 
-    /// The subnet that names `relay` among its relay addresses.
+    /// The first subnet whose prefix holds `address` and that serves clients in these classes.
     #[must_use]
-    pub fn subnet_by_relay(&self, relay: Ipv4Addr) -> Option<SubnetIndex> {
-        self.by_relay.find(&relay)
+    pub fn subnet_of_address(&self, address: Ipv4Addr, set: &ClassSet) -> Option<SubnetIndex> {
+        self.by_prefix.find_where(u32::from(address), |subnet| self.admits(subnet, set))
     }
 
-    /// The first subnet whose direct clients come over the interface called `name`.
+    /// The first subnet that names `relay` among its relay addresses and serves these clients.
     #[must_use]
-    pub fn subnet_by_interface(&self, name: &str) -> Option<SubnetIndex> {
-        self.by_interface.find(name)
+    pub fn subnet_of_relay(&self, relay: Ipv4Addr, set: &ClassSet) -> Option<SubnetIndex> {
+        self.by_relay.find_where(&relay, |subnet| self.admits(subnet, set))
     }
 
-    /// The pools that allocation may use for a message selected into `subnet`, in order.
+    /// The first subnet whose direct clients come over the interface called `name` and that serves
+    /// these.
     #[must_use]
-    pub fn pool_order(&self, subnet: SubnetIndex) -> &[PoolIndex] {
-        self.links.pool_order(subnet)
+    pub fn subnet_of_interface(&self, name: &str, set: &ClassSet) -> Option<SubnetIndex> {
+        self.by_interface.find_where(name, |subnet| self.admits(subnet, set))
+    }
+
+    /// Whether every client may use every pool of the link that `subnet` is on, and so
+    /// [`Self::pool_order`] as it is.
+    #[must_use]
+    pub fn is_open(&self, subnet: SubnetIndex, set: &ClassSet) -> bool {
+        !self.has_guarded_pools && self.neighbors(subnet).all(|subnet| self.admits(subnet, set))
+    }
+
+    /// Whether clients in these classes may use a pool.
+    #[must_use]
+    pub fn admits_to_pool(&self, pool: PoolIndex, set: &ClassSet) -> bool {
+        let terms = self.pool(pool);
+        terms.gate.admits(set) && self.admits(terms.subnet, set)
+    }
+
+    /// The pools of the link that `first` is on, in the order of a search that begins there.
+    #[must_use]
+    pub fn pool_order(&self, first: SubnetIndex) -> &[PoolIndex] {
+        self.links.pool_order_from(first)
+    }
+
+    /// Whether a client that names this server means us.
+    #[must_use]
+    pub fn is_server_id(&self, address: Ipv4Addr) -> bool {
+        self.ignores_server_id || self.server_ids.binary_search(&address).is_ok()
     }
 
     /// The pool that holds `address`, among those that share a link with `subnet`.
@@ -156,10 +293,17 @@ impl Snapshot {
         self.links.place(subnet, u32::from(address))
     }
 
+    /// Whether `address` lies in the prefix of `subnet`.
+    #[must_use]
+    pub fn contains(&self, subnet: SubnetIndex, address: Ipv4Addr) -> bool {
+        let (first, last) = self.subnet(subnet).bounds;
+        (first..=last).contains(&u32::from(address))
+    }
+
     /// Whether `address` lies in a prefix of the link that `subnet` is on.
     #[must_use]
     pub fn is_on_link(&self, subnet: SubnetIndex, address: Ipv4Addr) -> bool {
-        self.subnet_by_prefix(address).is_some_and(|found| self.links.is_shared(subnet, found))
+        self.neighbors(subnet).any(|neighbor| self.contains(neighbor, address))
     }
 }
 
@@ -167,22 +311,19 @@ fn bounds((address, len): (Ipv4Addr, u8)) -> (u32, u32) {
     u32::from(address).bounds(len)
 }
 
-fn pools_of(config: &Dhcp4) -> (Vec<PoolSpec>, Vec<Vec<SendOption<u8>>>) {
+fn pools_of(config: &Dhcp4) -> Vec<PoolSpec> {
     config
         .subnets
         .iter()
         .flat_map(|subnet| subnet.pools.iter().map(move |pool| (subnet, pool)))
-        .map(|(subnet, pool)| {
-            let spec = PoolSpec {
-                subnet_id: subnet.id,
-                pool_id: pool.pool_id,
-                allocator: allocator(subnet.allocator),
-                first: pool.first,
-                last: pool.last,
-            };
-            (spec, send_options(&pool.options))
+        .map(|(subnet, pool)| PoolSpec {
+            subnet_id: subnet.id,
+            pool_id: pool.pool_id,
+            allocator: allocator(subnet.allocator),
+            first: pool.first,
+            last: pool.last,
         })
-        .unzip()
+        .collect()
 }
 
 fn links_of(config: &Dhcp4) -> Links<u32> {
@@ -197,10 +338,29 @@ fn links_of(config: &Dhcp4) -> Links<u32> {
     links
 }
 
-fn compile_subnet(subnet: &Subnet4) -> Subnet {
+/// Every server identifier (option 54) that is configured where Kea looks for it: anywhere but in
+/// pools and reservations.
+fn server_ids_of(config: &Dhcp4) -> Vec<Ipv4Addr> {
+    let subnets = config.subnets.iter().map(|subnet| &subnet.options);
+    let networks = config.networks.iter().map(|network| &network.options);
+    let classes = config.client_classes.iter().map(|class| &class.options);
+    let mut found: Vec<Ipv4Addr> = subnets
+        .chain(networks)
+        .chain(classes)
+        .chain([&config.options])
+        .flatten()
+        .filter(|option| option.code == option::SERVER_IDENTIFIER)
+        .filter_map(|option| Some(<[u8; 4]>::try_from(&*option.octets).ok()?.into()))
+        .collect();
+    found.sort_unstable();
+    found
+}
+
+fn compile_subnet(subnet: &Subnet4, classes: &Classes) -> Subnet {
     let (first, last) = bounds(subnet.prefix);
     Subnet {
         id: subnet.id,
+        is_in_network: subnet.network.is_some(),
         mask: Ipv4Addr::from(!(first ^ last)),
         valid_lifetime: subnet.valid_lifetime,
         renew_timer_s: subnet.renew_timer_s,
@@ -212,9 +372,17 @@ fn compile_subnet(subnet: &Subnet4) -> Subnet {
         },
         is_authoritative: subnet.authoritative,
         match_client_id: subnet.match_client_id,
-        next_server: subnet.next_server,
-        server_hostname: subnet.server_hostname.as_bytes().into(),
-        boot_file_name: subnet.boot_file_name.as_bytes().into(),
-        options: send_options(&subnet.options),
+        boot: BootFields::new(
+            Some(subnet.next_server),
+            &subnet.server_hostname,
+            &subnet.boot_file_name,
+        ),
+        offer_lifetime_s: subnet.offer_lifetime_s,
+        gate: Gate::compile(&subnet.guards, classes),
+        modes: subnet.reservation_modes,
+        stores_extended_info: subnet.store_extended_info,
+        bounds: (first, last),
+        network: subnet.network,
+        options: scopes::options(&subnet.options, classes),
     }
 }

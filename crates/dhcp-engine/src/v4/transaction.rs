@@ -8,48 +8,37 @@
 use core::net::Ipv4Addr;
 
 use base::Now;
-use dhcp_lease::v4::{Change, Facts, FetchKeys, LeaseStore, Receipt, Refusal, V4};
+use dhcp_lease::contract::ASKED_MAX;
+use dhcp_lease::v4::lease::INFINITE_LIFETIME_S;
+use dhcp_lease::v4::{
+    Action, Change, Facts, FetchKeys, LeaseStore, PoolIndex, Receipt, Refusal, SlotView, V4,
+};
 use dhcp_lease::{HardwareAddress, Identity};
-use dhcp_wire::v4::{Message, MessageType, option, relay};
+use dhcp_wire::v4::{Message, option};
 
-use super::decide::{self, Decision};
-use super::reply::{Reply, Terms};
-use super::{DropReason, Ingress, Snapshot, select};
-use crate::InterfaceNames;
+use super::claim::Place;
+use super::decide::{self, Decided, Decision, Proposed};
+use super::host_name::HostName;
+use super::known::Known;
+use super::reply::{Reply, ReplyKind, Terms};
+use super::request::{self, Intent, Stage};
+use super::scopes::{ClassTerms, HostTerms};
+use super::{DropReason, Ingress, Snapshot, lifetime, relay_info, select};
+use crate::classify::{Classes, PacketView4};
+use crate::options::ScopeOptions;
 use crate::prefixes::SubnetIndex;
 
 /// Commits that one message may lose to others before it is dropped. Each loss means that the
 /// slot went to someone else in the microseconds since it was fetched.
 pub const COMMIT_TRIES_MAX: u8 = 8;
 
-/// What the client wants, told by message type and fields (RFC 2131 §4.3.2, table 4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Intent {
-    /// DHCPDISCOVER; the address is a wish.
-    Discover(Option<Ipv4Addr>),
-    /// DHCPREQUEST that answers our offer.
-    Select(Option<Ipv4Addr>),
-    /// DHCPREQUEST that answers the offer of another server: ours is not needed.
-    TakeOtherOffer,
-    /// DHCPREQUEST of a client that has restarted and remembers an address.
-    Reboot(Ipv4Addr),
-    /// DHCPREQUEST in RENEWING or REBINDING, or without any address at all.
-    Renew(Ipv4Addr),
-    /// DHCPDECLINE.
-    Decline(Ipv4Addr),
-    /// DHCPRELEASE.
-    Release(Ipv4Addr),
-    /// DHCPINFORM.
-    Inform,
-}
-
 /// What a transaction needs or has come to.
 #[derive(Debug)]
 pub enum Step<'t> {
     /// Fetch these and step with [`Input::Facts`].
     Fetch(FetchKeys<'t>),
-    /// Commit this and step with [`Input::Committed`].
-    Commit(Change<'t>),
+    /// Commit all of these and step with [`Input::Committed`].
+    Commit(Changes<'t>),
     /// The end.
     Done(Outcome),
 }
@@ -65,6 +54,21 @@ pub enum Input<'f> {
     Committed(Result<Receipt, Refusal>),
 }
 
+/// The changes of one message: one, or one and the end of the client's other lease.
+#[derive(Clone, Copy, Debug)]
+pub struct Changes<'t> {
+    items: [Change<'t>; 2],
+    len: usize,
+}
+
+impl<'t> Changes<'t> {
+    /// All of them.
+    #[must_use]
+    pub fn as_slice(&self) -> &[Change<'t>] {
+        &self.items[..self.len]
+    }
+}
+
 /// How a transaction ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Outcome {
@@ -78,46 +82,30 @@ pub enum Outcome {
     Drop(DropReason),
 }
 
-/// A host name as the lease keeps it: lower case, printable ASCII.
-#[derive(Clone, Debug)]
-pub(super) struct HostName {
-    len: u8,
-    octets: [u8; 255],
-}
-
-impl HostName {
-    fn of(message: &Message<'_>) -> Self {
-        let mut name = Self { len: 0, octets: [0; 255] };
-        let Some(value) = message.option(option::HOST_NAME) else { return name };
-        for octet in value.octets().take(255) {
-            if octet.is_ascii_alphanumeric() || matches!(octet, b'-' | b'.' | b'_') {
-                name.octets[usize::from(name.len)] = octet.to_ascii_lowercase();
-                name.len += 1;
-            }
-        }
-        name
-    }
-
-    pub(super) fn as_str(&self) -> &str {
-        core::str::from_utf8(&self.octets[..usize::from(self.len)])
-            .expect("only ASCII octets are kept")
-    }
-}
-
 /// One message on its way.
 #[derive(Debug)]
 pub struct Transaction<'m> {
     pub(super) snapshot: &'m Snapshot,
-    pub(super) message: Message<'m>,
+    view: PacketView4<'m>,
+    pub(super) known: &'m mut Known,
     pub(super) intent: Intent,
     pub(super) identity: Identity<'m>,
-    pub(super) subnet: SubnetIndex,
+    /// `None` when no subnet serves the client: then nothing is leased.
+    pub(super) subnet: Option<SubnetIndex>,
+    /// Whether every pool of the link is for this client.
+    pub(super) is_open: bool,
+    /// The subnet whose pools are searched first.
+    begins_at: SubnetIndex,
     pub(super) server_id: Ipv4Addr,
-    pub(super) host_name: HostName,
+    host_name: HostName,
+    /// The reply when there is nothing to decide.
+    settled: Option<ReplyKind>,
     /// The reply that follows the change on its way, if any does.
     reply_after_commit: Option<Terms>,
     tries: u8,
     wish: Wish,
+    has_found_nothing: bool,
+    conflict: Option<SubnetIndex>,
 }
 
 /// Whether the next fetch claims a free address.
@@ -132,48 +120,114 @@ enum Wish {
 }
 
 impl<'m> Transaction<'m> {
-    /// Opens the transaction of `message`: what it wants, who asks, which subnet it belongs to.
+    /// Opens the transaction of the message in `view`: what it wants, who asks, in which classes and
+    /// with which hosts, which subnet it belongs to. `known` is filled anew.
     ///
     /// # Errors
     ///
     /// The reason why it is dropped at once.
     pub fn begin(
         snapshot: &'m Snapshot,
-        message: Message<'m>,
-        ingress: Ingress,
-        interfaces: &InterfaceNames,
+        view: PacketView4<'m>,
+        known: &'m mut Known,
     ) -> Result<Self, DropReason> {
-        if message.op() != 1 {
-            return Err(DropReason::NotARequest);
-        }
-        let server_id = server_identifier(&message, ingress);
-        let intent = intent_of(&message, server_id)?;
-        if intent == Intent::Inform && !has_address(&message, ingress) {
-            return Err(DropReason::NoAddress);
-        }
-        let subnet =
-            select::subnet(snapshot, &message, ingress, interfaces).ok_or(DropReason::NoSubnet)?;
+        let (message, ingress) = (view.message, *view.ingress);
+        let server_id = request::server_identifier(message, ingress);
+        let intent = Intent::of(snapshot, message, ingress, server_id)?;
         let hardware = HardwareAddress::new(message.htype(), message.chaddr());
-        let client_id = client_id(&message)?;
+        let client_id = request::client_id(message)?;
         if hardware.is_empty() && client_id.is_none() {
             return Err(DropReason::NoIdentity);
         }
-        let match_client_id = snapshot.subnet(subnet).match_client_id;
-        Ok(Self {
+        known.begin(snapshot, &view)?;
+        known.identify(snapshot, &view, client_id)?;
+        // Kea selects none for these: whose lease it is decides alone.
+        let is_placeless = matches!(intent, Intent::Release(_) | Intent::Decline(_));
+        let subnet =
+            if is_placeless { None } else { select::subnet(snapshot, &view, &known.classes) };
+        let settled = match (intent, subnet) {
+            (Intent::Inform, _) => Some(ReplyKind::InformAck),
+            (_, Some(_)) | (Intent::Release(_) | Intent::Decline(_), None) => None,
+            (_, None) => Some(reply_to_stranger(snapshot, intent, ingress)?),
+        };
+        if !is_placeless {
+            known.locate(snapshot, &view, subnet)?;
+        }
+        let match_client_id = subnet.is_none_or(|subnet| snapshot.subnet(subnet).match_client_id);
+        // Kea's leases have no client identifier where it does not count.
+        let client_id = client_id.filter(|_| match_client_id);
+        let is_open = subnet.is_none_or(|subnet| snapshot.is_open(subnet, &known.classes));
+        let mut transaction = Self {
             snapshot,
+            view,
+            known,
             intent,
             identity: Identity { hardware, client_id, match_client_id },
             subnet,
+            is_open,
+            begins_at: 0,
             server_id,
-            host_name: HostName::of(&message),
-            message,
+            host_name: HostName::of(message),
+            settled,
             reply_after_commit: None,
             tries: 0,
-            wish: match intent {
-                Intent::Discover(None) | Intent::Select(None) => Wish::SpareCandidate,
-                _ => Wish::Nothing,
-            },
-        })
+            has_found_nothing: false,
+            conflict: None,
+            wish: Wish::Nothing,
+        };
+        transaction.prepare()?;
+        Ok(transaction)
+    }
+
+    /// Finds out what needs no facts: refusals by class, clients that do without IPv4, where the
+    /// search for an address begins, and what the lease is to keep.
+    fn prepare(&mut self) -> Result<(), DropReason> {
+        let Some(subnet) = self.subnet else { return Ok(()) };
+        let kind = match self.intent {
+            Intent::Discover(_) => ReplyKind::Offer,
+            Intent::Request(..) => ReplyKind::Ack,
+            _ => return Ok(()),
+        };
+        if self.known.classes.contains(Classes::REJECT) {
+            self.settled = Some(ReplyKind::Nak);
+            return if kind == ReplyKind::Offer { Err(DropReason::Rejected) } else { Ok(()) };
+        }
+        if let Some(found) = self.ipv6_only_subnet(subnet) {
+            (self.subnet, self.settled) = (Some(found), Some(kind));
+            return Ok(());
+        }
+        self.begins_at =
+            self.dynamic_home(subnet).unwrap_or_else(|| self.snapshot.preference.first(subnet));
+        if !self.is_open {
+            let (snapshot, known) = (self.snapshot, &mut *self.known);
+            let order = snapshot.pool_order(self.begins_at).iter().copied();
+            let classes = &known.classes;
+            known.pools.extend(order.filter(|&pool| snapshot.admits_to_pool(pool, classes)));
+        }
+        if self.snapshot.neighbors(subnet).any(|at| self.snapshot.subnet(at).stores_extended_info) {
+            relay_info::write(self.view.message, &mut self.known.user_context);
+        }
+        let has_claim = self.possible_claims().next().is_some();
+        if self.intent.address().is_none() && !has_claim {
+            self.wish = Wish::SpareCandidate;
+        }
+        Ok(())
+    }
+
+    /// The subnet that lets the client do without IPv4 (RFC 8925), if it asks to: Kea looks in the
+    /// subnets' own options and the network's.
+    fn ipv6_only_subnet(&self, subnet: SubnetIndex) -> Option<SubnetIndex> {
+        let has = |options: &ScopeOptions<u8>| {
+            !options.standard().of(option::IPV6_ONLY_PREFERRED).is_empty()
+        };
+        let asked = self.view.message.parameter_request_list()?;
+        if !asked.octets().any(|code| code == option::IPV6_ONLY_PREFERRED) {
+            return None;
+        }
+        let snapshot = self.snapshot;
+        self.open_subnets(subnet)
+            .find(|&at| has(&snapshot.subnet(at).options))
+            .or_else(|| snapshot.network(subnet).filter(|n| has(&n.options)).map(|_| subnet))
     }
 
     /// Who asks.
@@ -182,11 +236,121 @@ impl<'m> Transaction<'m> {
         &self.identity
     }
 
+    /// The pools that the client may have an address from, in order.
+    fn pools(&self) -> &[PoolIndex] {
+        if self.is_open { self.snapshot.pool_order(self.begins_at) } else { &self.known.pools }
+    }
+
+    /// The subnet whose pools were searched last, when all pools had nothing for the client, and
+    /// whether any pool was searched.
+    #[must_use]
+    pub fn failed_allocation(&self) -> Option<(SubnetIndex, bool)> {
+        let subnet = self.subnet.filter(|_| self.has_found_nothing)?;
+        let last = self.pools().last();
+        Some((last.map_or(subnet, |&pool| self.snapshot.pool(pool).subnet), last.is_some()))
+    }
+
+    /// The subnet whose reserved address another client had in use when this one would have had it.
+    #[must_use]
+    pub const fn conflict(&self) -> Option<SubnetIndex> {
+        self.conflict
+    }
+
+    /// Whether the client speaks BOOTP.
+    #[must_use]
+    pub fn is_bootp(&self) -> bool {
+        self.view.message.message_type().is_none()
+    }
+
+    /// The host name that the client has in `subnet`: the reserved one, else its own.
+    pub(super) fn host_name(&self, subnet: SubnetIndex) -> &str {
+        match self.host_terms(subnet).map(|terms| &*terms.hostname) {
+            Some(reserved) if !reserved.is_empty() => reserved,
+            _ => self.host_name.as_str(),
+        }
+    }
+
+    /// What a lease in `subnet` keeps of the relay agent's words.
+    pub(super) fn user_context(&self, subnet: SubnetIndex) -> &str {
+        let keeps = self.snapshot.subnet(subnet).stores_extended_info;
+        if keeps { &self.known.user_context } else { "" }
+    }
+
+    pub(super) fn is_authoritative(&self) -> bool {
+        self.subnet.map_or(self.snapshot.is_authoritative, |subnet| {
+            self.snapshot.subnet(subnet).is_authoritative
+        })
+    }
+
+    /// What the client gets.
+    pub(super) fn terms(&self, kind: ReplyKind, slot: SlotView, place: Place) -> Terms {
+        let lifetime_s = self.lifetime_s(place.subnet);
+        Terms { kind, address: slot.address, lifetime_s, place: Some(place), is_repeated: false }
+    }
+
+    /// The lifetime in `subnet`: within the limits of the first class that has any, else of the
+    /// subnet.
+    fn lifetime_s(&self, subnet: SubnetIndex) -> u32 {
+        if self.is_bootp() {
+            return INFINITE_LIFETIME_S;
+        }
+        let of_class = self.class_terms().find_map(|class| class.valid_lifetime.as_ref());
+        let limits = of_class.unwrap_or(&self.snapshot.subnet(subnet).valid_lifetime);
+        lifetime::granted_s(limits, self.view.message.lease_time())
+    }
+
+    /// How long an offer in `subnet` is a lease; `None` when it is none.
+    pub(super) fn offer_lifetime_s(&self, subnet: SubnetIndex) -> Option<u32> {
+        let of_class = self.class_terms().find_map(|class| class.offer_lifetime_s);
+        let of_subnet = self.snapshot.subnet(subnet).offer_lifetime_s;
+        Some(of_class.unwrap_or(of_subnet)).filter(|&seconds| seconds > 0)
+    }
+
+    /// What the client's classes say, in the order of assignment.
+    pub(super) fn class_terms(&self) -> impl Iterator<Item = &'m ClassTerms> {
+        let snapshot = self.snapshot;
+        self.known.classes.iter().filter_map(|class| snapshot.class(class))
+    }
+
+    /// The scopes whose options a reply may carry, in order of precedence: host, pool, subnet,
+    /// network, classes, the global one.
+    pub(super) fn scopes(
+        &self,
+        subnet: SubnetIndex,
+        pool: Option<PoolIndex>,
+    ) -> impl Iterator<Item = &'m ScopeOptions<u8>> {
+        let snapshot = self.snapshot;
+        let host = self.host_terms(subnet).map(|terms| &terms.options);
+        let pool = pool.map(|pool| &snapshot.pool(pool).options);
+        let network = snapshot.network(subnet).map(|network| &network.options);
+        let near = [host, pool, Some(&snapshot.subnet(subnet).options), network];
+        let classes = self.class_terms().map(|class| &class.options);
+        near.into_iter().flatten().chain(classes).chain([&snapshot.options])
+    }
+
+    /// What the client's host has that counts in `subnet`.
+    pub(super) fn host_terms(&self, subnet: SubnetIndex) -> Option<&'m HostTerms> {
+        let host = self.known.host(self.snapshot, subnet)?;
+        self.snapshot.hosts.get(host).terms
+    }
+
+    /// Evaluates the classes that depend on where the reply puts the client.
+    pub(super) fn settle(&mut self, reply: &Reply) {
+        if let Some(subnet) = reply.subnet() {
+            let pool = reply.terms.place.and_then(|place| place.pool);
+            self.known.settle(self.snapshot, &self.view, subnet, pool);
+        }
+    }
+
     /// Goes on with what the last step asked for.
     pub fn step(&mut self, now: Now, input: &Input<'_>) -> Step<'_> {
         match input {
-            Input::Begin if self.intent == Intent::Inform => self.finish(decide::inform()),
-            Input::Begin => self.fetch(),
+            Input::Begin => match self.settled {
+                Some(kind) => {
+                    Step::Done(Outcome::Reply(self.reply(Terms::without_address(kind), 0)))
+                }
+                None => self.fetch(),
+            },
             Input::Facts(facts) => self.decide(now, facts),
             Input::Committed(Ok(receipt)) => Step::Done(self.committed(*receipt)),
             Input::Committed(Err(refusal)) => self.refused(*refusal),
@@ -194,29 +358,27 @@ impl<'m> Transaction<'m> {
     }
 
     fn fetch(&self) -> Step<'_> {
-        let asked = match self.intent {
-            Intent::Discover(address) | Intent::Select(address) => address,
-            Intent::Reboot(address)
-            | Intent::Renew(address)
-            | Intent::Decline(address)
-            | Intent::Release(address) => Some(address),
-            Intent::TakeOtherOffer | Intent::Inform => None,
-        };
-        let candidate_pools = match self.wish {
-            Wish::Nothing => &[],
-            Wish::SpareCandidate | Wish::Candidate => self.snapshot.pool_order(self.subnet),
-        };
+        let mut addresses = [None; ASKED_MAX];
+        let wanted = self.intent.address().into_iter().chain(self.possible_claims());
+        for (place, address) in addresses.iter_mut().zip(wanted) {
+            *place = Some(address);
+        }
         Step::Fetch(FetchKeys {
             identity: self.identity,
-            addresses: [asked, None, None, None],
+            addresses,
             pools: self.snapshot.pools(),
-            candidate_pools,
+            candidate_pools: if self.wish == Wish::Nothing { &[] } else { self.pools() },
             is_candidate_spare: self.wish == Wish::SpareCandidate,
         })
     }
 
     fn decide(&mut self, now: Now, facts: &Facts) -> Step<'_> {
-        match decide::decide(self, now, facts) {
+        if let Some(place) = facts.candidate.and_then(|slot| self.pool_place(slot.address)) {
+            self.snapshot.preference.used(place.subnet);
+        }
+        let Decided { decision, conflict } = decide::decide(self, now, facts);
+        self.conflict = conflict;
+        match decision {
             Decision::NeedCandidate => {
                 let was_claimed = match self.wish {
                     Wish::Nothing => false,
@@ -224,22 +386,39 @@ impl<'m> Transaction<'m> {
                     Wish::Candidate => true,
                 };
                 if was_claimed {
-                    return Step::Done(Outcome::Drop(DropReason::PoolExhausted));
+                    self.has_found_nothing = true;
+                    return match self.intent {
+                        Intent::Request(..) => self.finish(decide::nak(0)),
+                        _ => Step::Done(Outcome::Drop(DropReason::PoolExhausted)),
+                    };
                 }
                 self.wish = Wish::Candidate;
                 self.fetch()
             }
-            Decision::Change { change_of, action, reply } => {
+            Decision::Change { change_of, action, gives_up, reply } => {
                 self.reply_after_commit = reply;
-                let change = Change {
-                    identity: self.identity,
-                    address: change_of.address,
-                    expected_version: change_of.version,
-                    action: action.with_host_name(self),
-                };
-                Step::Commit(change)
+                Step::Commit(self.changes(change_of, action, gives_up))
             }
             other => self.finish(other),
+        }
+    }
+
+    fn changes(
+        &self,
+        slot: SlotView,
+        proposed: Proposed,
+        gives_up: Option<SlotView>,
+    ) -> Changes<'_> {
+        let change = |slot: SlotView, action| Change {
+            identity: self.identity,
+            address: slot.address,
+            expected_version: slot.version,
+            action,
+        };
+        let first = change(slot, proposed.with_texts(self));
+        match gives_up {
+            Some(other) => Changes { items: [first, change(other, Action::Release)], len: 2 },
+            None => Changes { items: [first, first], len: 1 },
         }
     }
 
@@ -248,15 +427,16 @@ impl<'m> Transaction<'m> {
             Decision::Reply(terms, gate_epoch) => Outcome::Reply(self.reply(terms, gate_epoch)),
             Decision::Wait(epoch) => Outcome::Wait(epoch),
             Decision::Drop(reason) => Outcome::Drop(reason),
-            Decision::Silence | Decision::Change { .. } | Decision::NeedCandidate => {
-                Outcome::Silence
-            }
+            Decision::Change { .. } | Decision::NeedCandidate => Outcome::Silence,
         })
     }
 
     fn committed(&self, receipt: Receipt) -> Outcome {
         match self.reply_after_commit {
             Some(terms) => Outcome::Reply(self.reply(terms, receipt.row_epoch)),
+            None if self.intent == Intent::TakeOtherOffer => {
+                Outcome::Drop(DropReason::ClientChoseOtherServer)
+            }
             None => Outcome::Silence,
         }
     }
@@ -276,13 +456,13 @@ impl<'m> Transaction<'m> {
     }
 
     const fn reply(&self, terms: Terms, gate_epoch: u64) -> Reply {
-        Reply { terms, subnet: self.subnet, server_id: self.server_id, gate_epoch }
+        Reply { terms, selected: self.subnet, server_id: self.server_id, gate_epoch }
     }
 
     /// The parsed message.
     #[must_use]
-    pub const fn message(&self) -> &Message<'m> {
-        &self.message
+    pub const fn message(&self) -> &'m Message<'m> {
+        self.view.message
     }
 }
 
@@ -306,59 +486,27 @@ pub fn drive(
                 store.fetch(now, &keys, facts);
                 input_is_facts = true;
             }
-            Step::Commit(change) => {
-                committed = Some(store.commit(now, &[change]));
+            Step::Commit(changes) => {
+                committed = Some(store.commit(now, changes.as_slice()));
             }
             Step::Done(outcome) => return outcome,
         }
     }
 }
 
-/// The client identifier. One in pieces is longer than 255 octets, more than a lease keeps.
-pub(super) fn client_id<'m>(message: &Message<'m>) -> Result<Option<&'m [u8]>, DropReason> {
-    match message.client_id().filter(|id| !id.is_empty()) {
-        Some(id) => id.as_slice().map(Some).ok_or(DropReason::ClientIdTooLong),
-        None => Ok(None),
+/// What a client is told that no subnet serves. Kea refuses whoever asks for a lease, unless another
+/// server may well know the client: one that restarted, when we are not authoritative, or one that
+/// asks everybody to renew its lease.
+fn reply_to_stranger(
+    snapshot: &Snapshot,
+    intent: Intent,
+    ingress: Ingress,
+) -> Result<ReplyKind, DropReason> {
+    match intent {
+        Intent::Request(Stage::Selecting, _) => Ok(ReplyKind::Nak),
+        Intent::Request(Stage::Rebooting, _) if snapshot.is_authoritative => Ok(ReplyKind::Nak),
+        Intent::Request(Stage::Renewing, _) if !ingress.is_broadcast => Ok(ReplyKind::Nak),
+        Intent::TakeOtherOffer => Err(DropReason::ClientChoseOtherServer),
+        _ => Err(DropReason::NoSubnet),
     }
-}
-
-/// Our identifier towards this client: the override of the relay (RFC 5107), else our address.
-fn server_identifier(message: &Message<'_>, ingress: Ingress) -> Ipv4Addr {
-    message
-        .relay_agent_information()
-        .and_then(relay::server_identifier_override)
-        .unwrap_or(ingress.local)
-}
-
-fn intent_of(message: &Message<'_>, server_id: Ipv4Addr) -> Result<Intent, DropReason> {
-    let kind = message.message_type().ok_or(DropReason::UnexpectedMessageType)?;
-    let chosen = message.server_identifier();
-    let is_ours = chosen.is_none_or(|chosen| chosen == server_id);
-    let requested = message.requested_address().filter(|address| !address.is_unspecified());
-    let current = Some(message.ciaddr()).filter(|address| !address.is_unspecified());
-    match kind {
-        MessageType::Discover => Ok(Intent::Discover(requested)),
-        MessageType::Request if !is_ours => Ok(Intent::TakeOtherOffer),
-        MessageType::Request => Ok(match (chosen, current, requested) {
-            (Some(_), current, requested) => Intent::Select(requested.or(current)),
-            (None, Some(current), _) => Intent::Renew(current),
-            (None, None, Some(requested)) => Intent::Reboot(requested),
-            (None, None, None) => Intent::Select(None),
-        }),
-        MessageType::Decline | MessageType::Release if !is_ours => {
-            Err(DropReason::ClientChoseOtherServer)
-        }
-        MessageType::Decline => {
-            requested.map(Intent::Decline).ok_or(DropReason::NotTheClientsLease)
-        }
-        MessageType::Release => current.map(Intent::Release).ok_or(DropReason::NotTheClientsLease),
-        MessageType::Inform => Ok(Intent::Inform),
-        _ => Err(DropReason::UnexpectedMessageType),
-    }
-}
-
-/// Whether there is an address that a reply with parameters alone can be sent to.
-fn has_address(message: &Message<'_>, ingress: Ingress) -> bool {
-    let addresses = [message.giaddr(), message.ciaddr(), *ingress.source.ip()];
-    addresses.iter().any(|address| !address.is_unspecified())
 }

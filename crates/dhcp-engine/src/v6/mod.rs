@@ -6,6 +6,7 @@
 
 pub mod association;
 pub mod destination;
+pub mod hosts;
 pub mod reply;
 pub mod snapshot;
 pub mod transaction;

@@ -6,11 +6,12 @@ use dhcp_wire::v6::{IaKind as WireKind, MessageType, MessageWriter, NoRoom, Stat
 use super::association::{Association, AssociationResult, Grant, none_available};
 use super::lifetimes::{Lifetimes, timers};
 use super::transaction::{Intent, Transaction};
-use crate::send_option::{self, SendOption};
+use crate::classify::ClassSet;
+use crate::options::{self, CodeSet, ScopeOptions, Wanted};
 
 /// Options that the transaction writes itself, or that only clients and relay agents send; a
 /// configured one of these codes is not added.
-const WRITTEN_BY_US: [u16; 12] = [
+const WRITTEN_BY_US: CodeSet = CodeSet::of(&[
     option::CLIENTID,
     option::SERVERID,
     option::IA_NA,
@@ -23,7 +24,7 @@ const WRITTEN_BY_US: [u16; 12] = [
     option::IA_PD,
     option::IAPREFIX,
     option::PD_EXCLUDE,
-];
+]);
 
 /// Whether the reply is an ADVERTISE or a REPLY.
 #[must_use]
@@ -165,33 +166,35 @@ fn put_resource(
     }
 }
 
-/// The configured options that the client asked for and those that are always sent, ascending by
-/// code within their scope; then what relay agents supply and nobody else has (RFC 6422).
+/// The configured options that the client asked for and those that are always sent; then what relay
+/// agents supply and nobody else has (RFC 6422).
 fn put_configured(transaction: &Transaction<'_>, writer: &mut MessageWriter<'_>) {
     let snapshot = transaction.snapshot;
-    let pool_of = |kind: IaKind| -> &[SendOption<u16>] {
+    let pool_of = |kind: IaKind| {
         let mut associations = transaction.associations.iter();
         associations
             .find_map(|association| association.grant().filter(|_| association.kind == kind))
-            .map_or(&[], |grant| &snapshot.pool_terms(grant.place.pool).options)
+            .map(|grant| &snapshot.pool_terms(grant.place.pool).options)
     };
     let granted = transaction.associations.iter().find_map(Association::grant);
     let subnet = granted.map(|grant| grant.place.subnet).or(transaction.subnet);
-    let scope = subnet.map_or(&*snapshot.options, |subnet| &*snapshot.subnet(subnet).options);
-    let lists = [pool_of(IaKind::Address), pool_of(IaKind::Prefix), scope];
-    let is_sent = |code: u16| {
-        let entry = send_option::find(&lists, code)?;
-        let is_wanted = entry.is_always_sent || transaction.message.requests(code);
-        (is_wanted && !entry.is_never_sent && !WRITTEN_BY_US.contains(&code)).then_some(entry)
+    let subnet = subnet.map(|subnet| snapshot.subnet(subnet));
+    let pools = [pool_of(IaKind::Address), pool_of(IaKind::Prefix)];
+    let around = [
+        subnet.map(|subnet| &subnet.options),
+        subnet.and_then(|subnet| snapshot.network_options(subnet)),
+    ];
+    let scopes = || pools.into_iter().chain(around).chain([Some(&snapshot.options)]).flatten();
+    let lists = || scopes().map(ScopeOptions::standard);
+    let wanted = Wanted {
+        asked: transaction.message.requested_options(),
+        unasked: CodeSet::default(),
+        withheld: WRITTEN_BY_US,
+        classes: &ClassSet::default(),
     };
-    for (at, list) in lists.iter().enumerate() {
-        for entry in *list {
-            let is_hidden = send_option::find(&lists[..at], entry.code).is_some();
-            if !is_hidden && is_sent(entry.code).is_some() {
-                writer.option(entry.code, &entry.octets);
-            }
-        }
-    }
+    options::put(lists, &wanted, |code, octets| {
+        writer.option(code, octets);
+    });
     for (at, relay) in transaction.packet.relays().enumerate().rev() {
         for (code, value) in relay.supplied_options() {
             let is_allowed = snapshot.relay_supplied.binary_search(&code).is_ok();
@@ -200,7 +203,7 @@ fn put_configured(transaction: &Transaction<'_>, writer: &mut MessageWriter<'_>)
                 let mut nearer = transaction.packet.relays().skip(at + 1);
                 nearer.any(|relay| relay.supplied_options().get(code).is_some())
             };
-            if is_allowed && is_sent(code).is_none() && !is_repeated() {
+            if is_allowed && options::sent(lists, &wanted, code).is_none() && !is_repeated() {
                 writer.option(code, value);
             }
         }

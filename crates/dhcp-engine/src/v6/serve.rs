@@ -12,17 +12,25 @@ use super::{Ingress, Outcome, Snapshot, Transaction, destination, drive, reply};
 use crate::in_flight::{ClientKeys, InFlight};
 use crate::protocol::{Desk, Emitted, Protocol, Served, names};
 use crate::reason::DropReason;
+use crate::statistic::{DropStatistic, Event};
 
 /// Message types that are counted by name; others together.
-const RECEIVED_TYPES: [MessageType; 8] = [
+const RECEIVED_TYPES: [MessageType; 15] = [
     MessageType::Solicit,
+    MessageType::Advertise,
     MessageType::Request,
-    MessageType::Confirm,
+    MessageType::Reply,
     MessageType::Renew,
     MessageType::Rebind,
+    MessageType::Confirm,
     MessageType::Release,
     MessageType::Decline,
     MessageType::InformationRequest,
+    MessageType::LeaseQuery,
+    MessageType::Dhcpv4Query,
+    MessageType::Dhcpv4Response,
+    MessageType::AddrRegInform,
+    MessageType::AddrRegReply,
 ];
 
 /// Refusals that are counted: the codes of RFC 9915.
@@ -39,11 +47,52 @@ impl Protocol for V6 {
         names!(RECEIVED_TYPES, RECEIVED_TYPES.len() + 1, "other");
     const SENT: &'static [&'static str] =
         &[MessageType::Advertise.name(), MessageType::Reply.name()];
+    const RECEIVED_STATISTICS: &'static [&'static str] = &[
+        "solicit",
+        "advertise",
+        "request",
+        "reply",
+        "renew",
+        "rebind",
+        "confirm",
+        "release",
+        "decline",
+        "infrequest",
+        "lease-query",
+        "dhcpv4-query",
+        "dhcpv4-response",
+        "addr-reg-inform",
+        "addr-reg-reply",
+        "unknown",
+    ];
+    const SENT_STATISTICS: &'static [&'static str] = &["advertise", "reply"];
+    const PACKETS: &'static str = "pkt6";
+    const EVENTS: [&'static str; Event::COUNT] = [
+        "v6-allocation-fail",
+        "v6-allocation-fail-shared-network",
+        "v6-allocation-fail-subnet",
+        "v6-allocation-fail-no-pools",
+        "v6-allocation-fail-classes",
+        "",
+        "v6-ia-na-lease-reuses",
+        "v6-ia-pd-lease-reuses",
+    ];
     const MALFORMED: &'static [&'static str] = names!(Malformed::ALL, Malformed::ALL.len(), "");
     const REFUSALS: &'static [&'static str] = names!(StatusCode::ALL, REFUSAL_CODES, "");
 
     fn parse(octets: &[u8]) -> Result<Packet<'_>, usize> {
         Packet::parse(octets).map_err(Malformed::index)
+    }
+
+    fn malformed_statistic(index: usize) -> (DropStatistic, Option<usize>) {
+        if index == Malformed::UnknownMessageType.index() {
+            return (DropStatistic::RfcViolation, Some(RECEIVED_TYPES.len()));
+        }
+        (DropStatistic::ParseFailed, None)
+    }
+
+    fn subnet_ids(snapshot: &Snapshot) -> impl Iterator<Item = u32> {
+        (0..).take(snapshot.subnet_count()).map(|index| snapshot.subnet(index).id)
     }
 
     fn received_index(packet: &Packet<'_>) -> usize {

@@ -4,14 +4,15 @@
 use core::net::Ipv6Addr;
 use std::sync::Arc;
 
+use dhcp_config::OptionData6;
 use dhcp_config::v6::{Dhcp6, Lifetime, PdPool, Pool6, Subnet6};
 use dhcp_lease::v6::{IaKind, PoolIndex, PoolSet, PoolSpec, Resource};
 
 use super::prefix_order::PrefixOrder;
 use crate::links::{Links, PoolPlace, allocator};
+use crate::options::ScopeOptions;
 use crate::prefixes::{AddressBits, PrefixTable, SubnetIndex};
 use crate::repeat::RepeatPolicy;
-use crate::send_option::{SendOption, send_options};
 use crate::subnet_keys::SubnetKeys;
 
 /// A compiled configuration.
@@ -19,8 +20,8 @@ use crate::subnet_keys::SubnetKeys;
 pub struct Snapshot {
     /// Our DUID.
     pub server_duid: Box<[u8]>,
-    /// Options for clients that belong to no subnet, ascending by code.
-    pub options: Vec<SendOption<u16>>,
+    /// Options for everyone.
+    pub options: ScopeOptions<u16>,
     /// Options that relay agents may supply, ascending.
     pub relay_supplied: Vec<u16>,
     /// Nanoseconds that an offer holds what it offers.
@@ -37,6 +38,7 @@ pub struct Snapshot {
     prefix_orders: Vec<PrefixOrder>,
     pools: Arc<PoolSet>,
     pool_terms: Vec<PoolTerms>,
+    network_options: Vec<ScopeOptions<u16>>,
 }
 
 /// One subnet with everything that replies in it need.
@@ -58,8 +60,10 @@ pub struct Subnet {
     pub repeat: RepeatPolicy,
     /// Whether clients may have their lease in two messages.
     pub allows_rapid_commit: bool,
-    /// Options of subnet, network and globals, ascending by code.
-    pub options: Vec<SendOption<u16>>,
+    /// Position of its shared network among those of the configuration.
+    pub network: Option<usize>,
+    /// The subnet's own options.
+    pub options: ScopeOptions<u16>,
 }
 
 /// What a pool adds to its subnet.
@@ -67,8 +71,8 @@ pub struct Subnet {
 pub struct PoolTerms {
     /// `pool-id` in the configuration.
     pub id: u32,
-    /// Ascending by code.
-    pub options: Vec<SendOption<u16>>,
+    /// The pool's own options.
+    pub options: ScopeOptions<u16>,
     /// The prefix that is kept out of a delegated one (RFC 6603), as configured.
     pub excluded: Option<(Ipv6Addr, u8)>,
 }
@@ -97,7 +101,7 @@ impl Snapshot {
             .filter_map(|(index, subnet)| Some((subnet.interface_id.as_deref()?.into(), index)));
         Self {
             server_duid: server_duid.into(),
-            options: send_options(&config.options),
+            options: scope_options(&config.options),
             relay_supplied: config.relay_supplied_options.clone(),
             hold_ns: u64::from(config.godwit.hold_time_ms) * base::time::NS_PER_MS,
             decline_probation_s: config.decline_probation_period_s,
@@ -111,6 +115,7 @@ impl Snapshot {
             prefixes: pools.prefixes,
             pools: configure(&pools.specs, &[]),
             pool_terms: pools.terms,
+            network_options: config.networks.iter().map(|n| scope_options(&n.options)).collect(),
         }
     }
 
@@ -136,6 +141,12 @@ impl Snapshot {
     #[must_use]
     pub fn pool_terms(&self, pool: PoolIndex) -> &PoolTerms {
         &self.pool_terms[pool.0 as usize]
+    }
+
+    /// The own options of the shared network that a subnet is in.
+    #[must_use]
+    pub fn network_options(&self, subnet: &Subnet) -> Option<&ScopeOptions<u16>> {
+        subnet.network.map(|network| &self.network_options[network])
     }
 
     /// The subnet whose prefix holds `address`.
@@ -239,7 +250,7 @@ impl Pools {
             first: pool.first,
             last: pool.last,
         });
-        let options = send_options(&pool.options);
+        let options = scope_options(&pool.options);
         self.terms.push(PoolTerms { id: pool.pool_id, options, excluded: None });
     }
 
@@ -257,7 +268,7 @@ impl Pools {
             first: first.into(),
             last: last.into(),
         });
-        let options = send_options(&pool.options);
+        let options = scope_options(&pool.options);
         self.terms.push(PoolTerms { id: pool.pool_id, options, excluded: pool.excluded });
     }
 
@@ -268,6 +279,11 @@ impl Pools {
             .map(|order| PrefixOrder::new(&order.iter().map(with_len).collect::<Vec<_>>()))
             .collect()
     }
+}
+
+/// Nobody is in a class here, so options for members of one go to nobody.
+fn scope_options(options: &[OptionData6]) -> ScopeOptions<u16> {
+    ScopeOptions::compile(options, |_| None)
 }
 
 fn compile_subnet(subnet: &Subnet6) -> Subnet {
@@ -283,6 +299,7 @@ fn compile_subnet(subnet: &Subnet6) -> Subnet {
             max_age_s: subnet.cache_max_age_s,
         },
         allows_rapid_commit: subnet.rapid_commit,
-        options: send_options(&subnet.options),
+        network: subnet.network,
+        options: scope_options(&subnet.options),
     }
 }

@@ -56,7 +56,7 @@ impl<'a> OptionValue<'a> {
     }
 
     /// The octets, one by one.
-    pub fn octets(&self) -> impl Iterator<Item = u8> + use<'a> {
+    pub fn octets(&self) -> impl Iterator<Item = u8> + Clone + use<'a> {
         self.fragments().flatten().copied()
     }
 

@@ -5,11 +5,17 @@
 pub(super) fn value(text: &[u8]) -> Result<Vec<u8>, String> {
     let trimmed = text.trim_ascii();
     if let [b'\'', inside @ .., b'\''] = trimmed
+        && let inside = inside.trim_ascii()
         && !inside.is_empty()
     {
         return Ok(inside.to_vec());
     }
     octets(text).ok_or_else(|| format!("`{}` is not hexadecimal", String::from_utf8_lossy(text)))
+}
+
+/// The octets of a host identifier: as [`value`], but nothing spells none.
+pub(crate) fn identifier(text: &[u8]) -> Result<Vec<u8>, String> {
+    if text.is_empty() { Err("it is empty".to_owned()) } else { value(text) }
 }
 
 fn octets(text: &[u8]) -> Option<Vec<u8>> {

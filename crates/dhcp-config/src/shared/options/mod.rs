@@ -10,11 +10,11 @@ mod hex;
 
 pub use definition::{Definition, Field};
 pub(crate) use definition::{array, by_name, one};
-pub(crate) use hex::binary_field;
+pub(crate) use hex::{binary_field, identifier as host_identifier};
 
 use super::family::Family;
 use super::{godwit, other_keys};
-use crate::fields::Fields;
+use crate::fields::{Fields, text_of};
 use crate::json::{Kind, Value};
 use crate::source::{At, Findings, Placed};
 
@@ -48,7 +48,8 @@ pub enum Space {
     Vendor(u32),
 }
 
-/// Reads `option-data` of a scope: ordered by code, one option for each code.
+/// Reads `option-data` of a scope: what that scope itself sets, ordered by space and code. Of one
+/// code, options with class tags come before the one without, which is for everyone else.
 pub(crate) fn list<F: Family>(
     fields: &mut Fields<'_>,
     findings: &mut Findings,
@@ -59,50 +60,37 @@ pub(crate) fn list<F: Family>(
             options.push((item.at, option));
         }
     }
-    // Of two, Kea sends the later one.
+    in_order(options, findings)
+}
+
+fn in_order<C: Copy + Ord + core::fmt::Display>(
+    mut options: Vec<(At, OptionData<C>)>,
+    findings: &mut Findings,
+) -> Vec<OptionData<C>> {
+    options
+        .sort_by_key(|(_, option)| (option.space, option.code, option.client_classes.is_empty()));
+    // Of two for everyone, Kea sends the later one.
     options.reverse();
-    options.sort_by_key(|(_, option)| option.code);
     options.dedup_by(|(at, earlier), (_, last)| {
-        let same = earlier.code == last.code;
+        let same = (earlier.space, earlier.code) == (last.space, last.code)
+            && earlier.client_classes.is_empty()
+            && last.client_classes.is_empty();
         if same {
             let message = format!("option {} is set again later in this list", last.code);
             findings.warn_help(*at, message, "the later one is sent");
         }
         same
     });
+    options.reverse();
     options.into_iter().map(|(_, option)| option).collect()
 }
 
-/// The options of a scope with those of the scope around it. An inner option replaces an outer one
-/// of the same code; send flags add up, as in Kea.
-pub(crate) fn merge<C: Copy + Ord>(
-    own: Vec<OptionData<C>>,
-    outer: &[OptionData<C>],
-) -> Vec<OptionData<C>> {
-    if own.is_empty() {
-        return outer.to_vec();
-    }
-    let mut merged = with_outer_flags(own, outer);
-    for option in outer {
-        if let Err(place) = merged.binary_search_by_key(&option.code, |own| own.code) {
-            merged.insert(place, option.clone());
-        }
-    }
-    merged
-}
-
-/// The options of a scope, with the send flags that the scope around it sets for the same codes.
-pub(crate) fn with_outer_flags<C: Copy + Ord>(
-    mut own: Vec<OptionData<C>>,
-    outer: &[OptionData<C>],
-) -> Vec<OptionData<C>> {
-    for option in &mut own {
-        if let Ok(place) = outer.binary_search_by_key(&option.code, |outer| outer.code) {
-            option.always_send |= outer[place].always_send;
-            option.never_send |= outer[place].never_send;
-        }
-    }
-    own
+/// `client-classes` of an option: its class tags, trimmed, empty ones dropped.
+fn tags(fields: &mut Fields<'_>, findings: &mut Findings) -> Vec<String> {
+    let items = fields.list("client-classes", findings).iter();
+    let names = items.filter_map(|item| text_of(item, "client-classes", findings));
+    let names = names.map(|name| name.value.trim()).filter(|name| !name.is_empty());
+    names.map(str::to_owned).collect()
 }
 
 /// Reads one element of `option-data`.
@@ -117,8 +105,9 @@ fn option<F: Family>(item: &Value, findings: &mut Findings) -> Option<OptionData
     let always_send = flag(fields.boolean("always-send", findings));
     let never_send = flag(fields.boolean("never-send", findings));
     let space = fields.text("space", findings);
+    let client_classes = tags(&mut fields, findings);
     godwit::refuse_inside::<F>(fields.context(findings), findings);
-    other_keys::finish(fields, other_keys::OPTION, F::ELSEWHERE, findings);
+    other_keys::finish(fields, &[], F::ELSEWHERE, findings);
 
     if let Some(space) = space.filter(|space| space.value != F::SPACE) {
         let message =
@@ -144,7 +133,7 @@ fn option<F: Family>(item: &Value, findings: &mut Findings) -> Option<OptionData
         octets,
         always_send,
         never_send,
-        client_classes: Vec::new(),
+        client_classes,
     })
 }
 

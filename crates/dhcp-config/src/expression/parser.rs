@@ -1,0 +1,267 @@
+//! Words to trees: operators by their precedence, types checked on the way.
+//!
+//! `terms` reads what messages have; functions of texts are in `functions`.
+
+mod functions;
+mod terms;
+
+use super::lexer::{Token, tokens};
+use super::{Condition, DEPTH_MAX, ExpressionError, Pattern, Text, Vocabulary};
+
+/// Reads an expression that is true or false.
+///
+/// # Errors
+/// The first thing that is wrong with it.
+pub fn parse_condition(
+    text: &str,
+    vocabulary: &mut dyn Vocabulary,
+) -> Result<Condition, ExpressionError> {
+    Parser::whole(text, vocabulary, |parser| {
+        let (at, node) = parser.expression(LOWEST)?;
+        condition(at, node)
+    })
+}
+
+/// Reads an expression that is a string.
+///
+/// # Errors
+/// The first thing that is wrong with it.
+pub fn parse_text(text: &str, vocabulary: &mut dyn Vocabulary) -> Result<Text, ExpressionError> {
+    Parser::whole(text, vocabulary, Parser::text)
+}
+
+/// Something read, of which only what follows shows what it has to be.
+enum Node {
+    Condition(Condition),
+    Text(Text),
+}
+
+/// How tightly operators bind.
+type Level = u8;
+
+const LOWEST: Level = 0;
+const NOT_OPERAND: Level = 5;
+const TEXT_OPERAND: Level = 6;
+
+/// The operators between two operands.
+const OPERATORS: [(&str, Level); 6] =
+    [("sor", 0), ("or", 1), ("sand", 2), ("and", 3), ("==", 5), ("+", 6)];
+
+struct Parser<'p> {
+    tokens: Vec<(usize, Token)>,
+    next: usize,
+    depth: usize,
+    vocabulary: &'p mut dyn Vocabulary,
+}
+
+fn error<T>(offset: usize, message: impl Into<String>) -> Result<T, ExpressionError> {
+    Err(ExpressionError { offset, message: message.into() })
+}
+
+fn condition(at: usize, node: Node) -> Result<Condition, ExpressionError> {
+    match node {
+        Node::Condition(condition) => Ok(condition),
+        Node::Text(_) => error(at, "this is a string; a condition is needed, such as `... == ...`"),
+    }
+}
+
+fn text(at: usize, node: Node) -> Result<Text, ExpressionError> {
+    match node {
+        Node::Text(text) => Ok(text),
+        Node::Condition(_) => error(at, "this is a condition; a string is needed"),
+    }
+}
+
+impl<'p> Parser<'p> {
+    /// Reads all of `source` with `read`.
+    fn whole<T>(
+        source: &str,
+        vocabulary: &'p mut dyn Vocabulary,
+        read: impl FnOnce(&mut Self) -> Result<T, ExpressionError>,
+    ) -> Result<T, ExpressionError> {
+        let tokens = tokens(source)?;
+        let mut parser = Parser { tokens, next: 0, depth: 0, vocabulary };
+        let found = read(&mut parser)?;
+        match parser.peek() {
+            (_, Token::End) => Ok(found),
+            (at, token) => error(*at, format!("{} is not expected here", token.name())),
+        }
+    }
+
+    fn peek(&self) -> &(usize, Token) {
+        &self.tokens[self.next]
+    }
+
+    fn take(&mut self) -> (usize, Token) {
+        let token = self.peek().clone();
+        if token.1 != Token::End {
+            self.next += 1;
+        }
+        token
+    }
+
+    /// Whether the next word is `word`; then it is taken.
+    fn takes(&mut self, word: &str) -> bool {
+        let found = matches!(self.peek(), (_, Token::Word(next)) if *next == word);
+        self.next += usize::from(found);
+        found
+    }
+
+    /// Takes `word`, which must come next.
+    fn expect(&mut self, word: &str) -> Result<(), ExpressionError> {
+        if self.takes(word) {
+            return Ok(());
+        }
+        let (at, token) = self.peek();
+        error(*at, format!("`{word}` is expected, not {}", token.name()))
+    }
+
+    /// An expression of operators that bind as tightly as `least` or tighter, and where it begins.
+    fn expression(&mut self, least: Level) -> Result<(usize, Node), ExpressionError> {
+        let at = self.peek().0;
+        if self.depth == DEPTH_MAX {
+            return error(at, format!("this is nested deeper than {DEPTH_MAX} levels"));
+        }
+        self.depth += 1;
+        let mut left = self.operand()?;
+        while let (_, Token::Word(word)) = *self.peek() {
+            let found = OPERATORS.iter().find(|(operator, _)| *operator == word);
+            let Some(&(operator, level)) = found.filter(|(_, level)| *level >= least) else {
+                break;
+            };
+            self.next += 1;
+            let (right_at, right) = self.expression(level + 1)?;
+            left = match operator {
+                "==" => {
+                    let (left, right) = (text(at, left)?, text(right_at, right)?);
+                    Node::Condition(Condition::Equal(Box::new(left), Box::new(right)))
+                }
+                "+" => Node::Text(concat(text(at, left)?, text(right_at, right)?)),
+                _ => Node::Condition(chain(
+                    operator,
+                    condition(at, left)?,
+                    condition(right_at, right)?,
+                )),
+            };
+        }
+        self.depth -= 1;
+        Ok((at, left))
+    }
+
+    /// What stands between operators.
+    fn operand(&mut self) -> Result<Node, ExpressionError> {
+        let (at, token) = self.take();
+        let word = match token {
+            Token::String(octets) | Token::Hex(octets) | Token::Address(octets) => {
+                return Ok(Node::Text(Text::Literal(octets)));
+            }
+            Token::Integer(value) => {
+                let value = u32::try_from(value)
+                    .or_else(|_| error(at, format!("{value} is not from 0 to {}", u32::MAX)))?;
+                return Ok(Node::Text(Text::Literal(value.to_be_bytes().to_vec())));
+            }
+            Token::Word(word) => word,
+            Token::OptionName(_) | Token::End => {
+                return error(at, format!("{} is not expected here", token.name()));
+            }
+        };
+        match word {
+            "(" => {
+                let (_, node) = self.expression(LOWEST)?;
+                self.expect(")")?;
+                Ok(node)
+            }
+            "not" => {
+                let (at, node) = self.expression(NOT_OPERAND)?;
+                Ok(Node::Condition(Condition::Not(Box::new(condition(at, node)?))))
+            }
+            "member" => self.member().map(Node::Condition),
+            "match" => self.matches().map(Node::Condition),
+            _ => match self.function(at, word)? {
+                Some(text) => Ok(Node::Text(text)),
+                None => self.term(at, word),
+            },
+        }
+    }
+
+    /// A string expression.
+    fn text(&mut self) -> Result<Text, ExpressionError> {
+        let (at, node) = self.expression(TEXT_OPERAND)?;
+        text(at, node)
+    }
+
+    fn member(&mut self) -> Result<Condition, ExpressionError> {
+        self.expect("(")?;
+        let (at, name) = self.string()?;
+        let name = String::from_utf8_lossy(&name).into_owned();
+        self.vocabulary
+            .check_class(&name)
+            .map_err(|message| ExpressionError { offset: at, message })?;
+        self.expect(")")?;
+        Ok(Condition::Member(name))
+    }
+
+    fn matches(&mut self) -> Result<Condition, ExpressionError> {
+        self.expect("(")?;
+        let (at, source) = self.string()?;
+        let source = String::from_utf8_lossy(&source);
+        let pattern = Pattern::new(&source).or_else(|reason| {
+            error(at, format!("the regular expression `{source}` is of no use: {reason}"))
+        })?;
+        self.expect(",")?;
+        let text = self.text()?;
+        self.expect(")")?;
+        Ok(Condition::Matches(pattern, Box::new(text)))
+    }
+
+    /// `'text'`, and where it is.
+    fn string(&mut self) -> Result<(usize, Vec<u8>), ExpressionError> {
+        match self.take() {
+            (at, Token::String(octets)) => Ok((at, octets)),
+            (at, token) => {
+                error(at, format!("a string in single quotes is expected, not {}", token.name()))
+            }
+        }
+    }
+
+    /// An integer from `low` to `high`.
+    fn integer(&mut self, low: i64, high: i64) -> Result<i64, ExpressionError> {
+        match self.take() {
+            (_, Token::Integer(value)) if (low..=high).contains(&value) => Ok(value),
+            (at, Token::Integer(value)) => {
+                error(at, format!("{value} is not from {low} to {high}"))
+            }
+            (at, token) => error(at, format!("an integer is expected, not {}", token.name())),
+        }
+    }
+}
+
+/// Two conditions with an operator between them; a chain of one operator stays flat.
+fn chain(operator: &str, left: Condition, right: Condition) -> Condition {
+    let strict = matches!(operator, "sand" | "sor");
+    if matches!(operator, "and" | "sand") {
+        let mut parts = match left {
+            Condition::All { parts, strict: same } if same == strict => parts,
+            left => vec![left],
+        };
+        parts.push(right);
+        Condition::All { parts, strict }
+    } else {
+        let mut parts = match left {
+            Condition::Any { parts, strict: same } if same == strict => parts,
+            left => vec![left],
+        };
+        parts.push(right);
+        Condition::Any { parts, strict }
+    }
+}
+
+/// Two texts, one behind the other.
+fn concat(left: Text, right: Text) -> Text {
+    let mut parts = match left {
+        Text::Concat(parts) => parts,
+        left => vec![left],
+    };
+    parts.push(right);
+    Text::Concat(parts)
+}

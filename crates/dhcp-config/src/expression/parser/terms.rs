@@ -1,0 +1,251 @@
+//! What messages have: options, fields, what relay agents and vendors add.
+
+use super::{Condition, Node, Parser, Text, Token, error};
+use crate::expression::{ExpressionError, Field4, Field6, Form, PacketField, Path, Term};
+
+/// The option of the relay agent in DHCPv4 (RFC 3046).
+const RELAY_AGENT_INFORMATION: u16 = 82;
+/// Sub-options of it that hold characters.
+const RELAY_CHARACTERS: [u16; 4] = [6, 14, 15, 17];
+/// Relay levels that Kea can name, from either end.
+const LEVELS_MAX: i64 = 32;
+
+const PACKET_FIELDS: [(&str, PacketField); 4] = [
+    ("iface", PacketField::Interface),
+    ("src", PacketField::Source),
+    ("dst", PacketField::Destination),
+    ("len", PacketField::Length),
+];
+
+const FIELDS4: [(&str, Field4); 9] = [
+    ("mac", Field4::HardwareAddress),
+    ("hlen", Field4::HardwareLength),
+    ("htype", Field4::HardwareType),
+    ("ciaddr", Field4::Ciaddr),
+    ("giaddr", Field4::Giaddr),
+    ("yiaddr", Field4::Yiaddr),
+    ("siaddr", Field4::Siaddr),
+    ("msgtype", Field4::MessageType),
+    ("transid", Field4::TransactionId),
+];
+
+const FIELDS6: [(&str, Field6); 2] =
+    [("msgtype", Field6::MessageType), ("transid", Field6::TransactionId)];
+
+/// What is asked of an option: `.exists`, `.hex` or `.text`.
+enum Asked {
+    Exists,
+    Octets,
+    Text,
+}
+
+fn value(term: Term) -> Node {
+    Node::Text(Text::Value(term))
+}
+
+impl Parser<'_> {
+    /// The rest of what a message has, behind the first word.
+    pub(super) fn term(&mut self, at: usize, word: &str) -> Result<Node, ExpressionError> {
+        match word {
+            "option" => {
+                let code = self.code(true)?;
+                self.chain(vec![code], false, Term::Option)
+            }
+            "relay4" => {
+                self.only(at, word, false)?;
+                let code = self.code(false)?;
+                self.chain(vec![RELAY_AGENT_INFORMATION, code], true, Term::Option)
+            }
+            "relay6" => {
+                self.only(at, word, true)?;
+                self.relay6()
+            }
+            "vendor" => self.vendor(),
+            "vendor-class" => self.vendor_class(),
+            "pkt" => Ok(value(Term::Packet(self.field(&PACKET_FIELDS)?))),
+            "pkt4" => {
+                self.only(at, word, false)?;
+                Ok(value(Term::Field4(self.field(&FIELDS4)?)))
+            }
+            "pkt6" => {
+                self.only(at, word, true)?;
+                Ok(value(Term::Field6(self.field(&FIELDS6)?)))
+            }
+            _ => error(at, format!("`{word}` is not expected here")),
+        }
+    }
+
+    /// Refuses a word of the other family.
+    fn only(&self, at: usize, word: &str, v6: bool) -> Result<(), ExpressionError> {
+        if self.vocabulary.is_v6() == v6 {
+            return Ok(());
+        }
+        error(at, format!("`{word}` exists in {} only", if v6 { "DHCPv6" } else { "DHCPv4" }))
+    }
+
+    /// `.name`, one of `fields`.
+    fn field<T: Copy>(&mut self, fields: &[(&str, T)]) -> Result<T, ExpressionError> {
+        self.expect(".")?;
+        let (at, token) = self.take();
+        if let Token::Word(word) = token
+            && let Some(&(_, field)) = fields.iter().find(|(name, _)| *name == word)
+        {
+            return Ok(field);
+        }
+        let names: Vec<&str> = fields.iter().map(|(name, _)| *name).collect();
+        error(at, format!("{} is none of: {}", token.name(), names.join(", ")))
+    }
+
+    /// `[code]`, or `[name]` where names are known.
+    fn code(&mut self, named: bool) -> Result<u16, ExpressionError> {
+        self.expect("[")?;
+        let code = match self.peek().clone() {
+            (at, Token::OptionName(name)) if named => {
+                self.next += 1;
+                match self.vocabulary.option_code(&name) {
+                    Some(code) => code,
+                    None => return error(at, format!("option `{name}` is not defined")),
+                }
+            }
+            (at, Token::OptionName(name)) => {
+                return error(at, format!("`{name}`: sub-options are given by their codes"));
+            }
+            _ => {
+                let most = if self.vocabulary.is_v6() { i64::from(u16::MAX) } else { 255 };
+                u16::try_from(self.integer(0, most)?).expect("checked against the range")
+            }
+        };
+        self.expect("]")?;
+        Ok(code)
+    }
+
+    /// What follows an option: further ones inside of it, then what is asked. `named` says whether
+    /// the inner ones may have names.
+    fn chain(
+        &mut self,
+        mut codes: Vec<u16>,
+        named: bool,
+        term: impl FnOnce(Path) -> Term,
+    ) -> Result<Node, ExpressionError> {
+        let asked = loop {
+            self.expect(".")?;
+            match self.take() {
+                (_, Token::Word("option")) => codes.push(self.code(named)?),
+                (_, Token::Word("exists")) => break Asked::Exists,
+                (_, Token::Word("hex")) => break Asked::Octets,
+                (_, Token::Word("text")) => break Asked::Text,
+                (at, token) => {
+                    let name = token.name();
+                    return error(at, format!("{name} is none of: hex, text, exists, option"));
+                }
+            }
+        };
+        let characters = self.holds_characters(&codes);
+        let form = match asked {
+            _ if characters => Form::Characters,
+            Asked::Text => Form::Printed,
+            Asked::Exists | Asked::Octets => Form::Octets,
+        };
+        let term = term(Path { codes, form });
+        Ok(match asked {
+            Asked::Exists => Node::Condition(Condition::Exists(term)),
+            Asked::Octets | Asked::Text => value(term),
+        })
+    }
+
+    fn holds_characters(&self, codes: &[u16]) -> bool {
+        match *codes {
+            [code] => self.vocabulary.holds_characters(code),
+            [RELAY_AGENT_INFORMATION, code] if !self.vocabulary.is_v6() => {
+                RELAY_CHARACTERS.contains(&code)
+            }
+            _ => false,
+        }
+    }
+
+    fn relay6(&mut self) -> Result<Node, ExpressionError> {
+        self.expect("[")?;
+        let level = self.integer(-LEVELS_MAX, LEVELS_MAX - 1)?;
+        let level = i8::try_from(level).expect("checked against the range");
+        self.expect("]")?;
+        self.expect(".")?;
+        match self.take() {
+            (_, Token::Word("option")) => {
+                let code = self.code(true)?;
+                self.chain(vec![code], true, |path| Term::RelayOption { level, path })
+            }
+            (_, Token::Word("peeraddr")) => Ok(value(Term::RelayAddress { level, peer: true })),
+            (_, Token::Word("linkaddr")) => Ok(value(Term::RelayAddress { level, peer: false })),
+            (at, token) => {
+                error(at, format!("{} is none of: option, peeraddr, linkaddr", token.name()))
+            }
+        }
+    }
+
+    /// `[enterprise]`; 0 and `*` are any.
+    fn enterprise(&mut self) -> Result<Option<u32>, ExpressionError> {
+        self.expect("[")?;
+        let number = if self.takes("*") { 0 } else { self.integer(0, u32::MAX.into())? };
+        self.expect("]")?;
+        let number = u32::try_from(number).expect("checked against the range");
+        Ok(Some(number).filter(|number| *number != 0))
+    }
+
+    fn vendor(&mut self) -> Result<Node, ExpressionError> {
+        if self.takes(".") {
+            self.expect("enterprise")?;
+            return Ok(value(Term::VendorEnterprise));
+        }
+        let enterprise = self.enterprise()?;
+        self.expect(".")?;
+        match self.take() {
+            (_, Token::Word("exists")) => {
+                Ok(Node::Condition(Condition::Exists(Term::Vendor { enterprise, path: None })))
+            }
+            (_, Token::Word("option")) => {
+                let code = self.code(false)?;
+                // The first code is not one of the family's own options.
+                self.vendor_chain(vec![code], enterprise)
+            }
+            (at, token) => error(at, format!("{} is none of: option, exists", token.name())),
+        }
+    }
+
+    fn vendor_chain(
+        &mut self,
+        codes: Vec<u16>,
+        enterprise: Option<u32>,
+    ) -> Result<Node, ExpressionError> {
+        self.chain(codes, true, |path| {
+            let form = match path.form {
+                Form::Characters => Form::Octets,
+                form => form,
+            };
+            Term::Vendor { enterprise, path: Some(Path { form, ..path }) }
+        })
+    }
+
+    fn vendor_class(&mut self) -> Result<Node, ExpressionError> {
+        if self.takes(".") {
+            self.expect("enterprise")?;
+            return Ok(value(Term::VendorClassEnterprise));
+        }
+        let enterprise = self.enterprise()?;
+        self.expect(".")?;
+        match self.take() {
+            (_, Token::Word("exists")) => {
+                Ok(Node::Condition(Condition::Exists(Term::VendorClass { enterprise })))
+            }
+            (_, Token::Word("data")) => {
+                let mut index = 0;
+                if self.takes("[") {
+                    index = self.integer(0, u8::MAX.into())?;
+                    self.expect("]")?;
+                }
+                let index = u8::try_from(index).expect("checked against the range");
+                Ok(value(Term::VendorClassData { enterprise, index }))
+            }
+            (at, token) => error(at, format!("{} is none of: data, exists", token.name())),
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The elements of `reservations`, and what those of one scope must not repeat.
+//!
+//! A list may hold a million hosts: what repeats is found by sorting indexes once, and nothing is
+//! kept beside the hosts but where the reserved addresses stood.
+
+use super::family::Family;
+use super::options::{self, host_identifier};
+use super::reservations::{HostIdentifier, IdentifierKind, Reservation};
+use super::{godwit, other_keys};
+use crate::address::first_of;
+use crate::fields::{Fields, text_of};
+use crate::json::Value;
+use crate::source::{At, Findings, Placed};
+
+/// A family whose reservations can be read.
+pub(crate) trait Reserving: Family {
+    /// What is reserved for a host.
+    type Reserved;
+    /// The keys of the identifiers that its hosts are told by.
+    const IDENTIFIERS: &'static [(&'static str, IdentifierKind)];
+
+    /// Reads what a host has reserved, and reports each address and prefix to `taken`.
+    fn read_reserved(
+        fields: &mut Fields<'_>,
+        taken: &mut Taken<'_, Self>,
+        findings: &mut Findings,
+    ) -> Self::Reserved;
+}
+
+/// A reservation of a family.
+pub(crate) type ReservationOf<F> = Reservation<<F as Family>::Code, <F as Reserving>::Reserved>;
+
+/// The scope that reservations stand in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HostScope<A> {
+    /// The prefix of the subnet; `None` in the global scope, whose hosts may have any address.
+    pub(crate) prefix: Option<(A, u8)>,
+    /// `ip-reservations-unique`: an address is reserved for one host only.
+    pub(crate) is_address_unique: bool,
+}
+
+/// The addresses that the hosts of one scope have so far.
+pub(crate) struct Taken<'s, F: Family> {
+    scope: &'s HostScope<F::Address>,
+    list: Vec<Placed<F::Address>>,
+}
+
+impl<F: Family> Taken<'_, F> {
+    /// An address, which has to lie inside the subnet.
+    pub(crate) fn address(&mut self, address: Placed<F::Address>, findings: &mut Findings) {
+        if let Some((network, length)) = self.scope.prefix
+            && first_of(address.value, length) != network
+        {
+            let message =
+                format!("reserved address {} is not in {network}/{length}", address.value);
+            let help = "global reservations may have addresses of any subnet";
+            findings.error_help(address.at, message, help);
+        }
+        self.prefix(address);
+    }
+
+    /// The first address of a prefix, which may lie anywhere.
+    pub(crate) fn prefix(&mut self, address: Placed<F::Address>) {
+        if self.scope.is_address_unique {
+            self.list.push(address);
+        }
+    }
+}
+
+/// The identifier of the longest kind: a client identifier fills its option.
+const LONGEST: usize = 255;
+
+/// Octets that an identifier of a kind may have, as Kea has it.
+const fn lengths(kind: IdentifierKind) -> core::ops::RangeInclusive<usize> {
+    match kind {
+        IdentifierKind::HardwareAddress => 1..=20,
+        IdentifierKind::Duid => 3..=130,
+        IdentifierKind::ClientId => 1..=LONGEST,
+        IdentifierKind::CircuitId | IdentifierKind::FlexId => 1..=128,
+    }
+}
+
+/// Reads the `reservations` of one scope.
+pub(crate) fn read<F: Reserving>(
+    items: &[Value],
+    scope: &HostScope<F::Address>,
+    findings: &mut Findings,
+) -> Vec<ReservationOf<F>> {
+    let mut taken = Taken { scope, list: Vec::new() };
+    let mut hosts = Vec::with_capacity(items.len());
+    let mut places = Vec::with_capacity(items.len());
+    for item in items {
+        if let Some((host, at)) = reservation::<F>(item, &mut taken, findings) {
+            hosts.push(host);
+            places.push(at);
+        }
+    }
+    refuse_repeated_hosts(&hosts, &places, findings);
+    refuse_repeated_addresses(taken.list, findings);
+    hosts
+}
+
+/// One host, and where its identifier stands.
+fn reservation<F: Reserving>(
+    item: &Value,
+    taken: &mut Taken<'_, F>,
+    findings: &mut Findings,
+) -> Option<(ReservationOf<F>, At)> {
+    let mut fields = Fields::of(item, "a reservation", findings)?;
+    let identifier = identifier::<F>(&mut fields, findings);
+    let reserved = F::read_reserved(&mut fields, taken, findings);
+    let hostname = fields.text("hostname", findings).map_or("", |name| name.value).to_owned();
+    let options = options::list::<F>(&mut fields, findings);
+    let mut client_classes = Vec::new();
+    for item in fields.list("client-classes", findings) {
+        let Some(name) = text_of(item, "client-classes", findings) else { continue };
+        let name = name.value.trim();
+        if !name.is_empty() && !client_classes.iter().any(|class| class == name) {
+            client_classes.push(name.to_owned());
+        }
+    }
+    godwit::refuse_inside::<F>(fields.context(findings), findings);
+    other_keys::finish(fields, &[], F::ELSEWHERE, findings);
+    let Placed { value: identifier, at } = identifier?;
+    Some((Reservation { identifier, hostname, options, client_classes, reserved }, at))
+}
+
+/// The one identifier of a host.
+fn identifier<F: Reserving>(
+    fields: &mut Fields<'_>,
+    findings: &mut Findings,
+) -> Option<Placed<HostIdentifier>> {
+    let mut found: Option<(&'static str, Placed<HostIdentifier>)> = None;
+    let mut is_given = false;
+    for &(key, kind) in F::IDENTIFIERS {
+        let Some(text) = fields.octets(key, findings) else {
+            is_given |= fields.take(key).is_some();
+            continue;
+        };
+        is_given = true;
+        let Some(octets) = checked(key, kind, &text, findings) else { continue };
+        let identifier = Placed { value: HostIdentifier { kind, octets }, at: text.at };
+        match &found {
+            Some((other, first)) => {
+                let message = format!("`{key}` and `{other}` exclude each other");
+                findings.error_seen(text.at, message, "the other is at", first.at);
+            }
+            None => found = Some((key, identifier)),
+        }
+    }
+    if !is_given {
+        let keys: Vec<&str> = F::IDENTIFIERS.iter().map(|(key, _)| *key).collect();
+        let help = format!("it has one of: {}", keys.join(", "));
+        findings.error_help(fields.at, "a reservation needs an identifier", help);
+    }
+    found.map(|(_, identifier)| identifier)
+}
+
+/// The octets of an identifier, when there are as many as its kind may have.
+fn checked(
+    key: &'static str,
+    kind: IdentifierKind,
+    text: &Placed<Vec<u8>>,
+    findings: &mut Findings,
+) -> Option<Vec<u8>> {
+    let octets = match host_identifier(&text.value) {
+        Ok(octets) => octets,
+        Err(reason) => {
+            let help = "write hexadecimal digits, or `'text'` in single quotes";
+            findings.error_help(text.at, format!("`{key}`: {reason}"), help);
+            return None;
+        }
+    };
+    let (count, lengths) = (octets.len(), lengths(kind));
+    if !lengths.contains(&count) {
+        let (least, most) = lengths.into_inner();
+        let message = format!("`{key}` has {count} octets; it must have from {least} to {most}");
+        findings.error(text.at, message);
+        return None;
+    }
+    Some(octets)
+}
+
+fn refuse_repeated_hosts<C, R>(
+    hosts: &[Reservation<C, R>],
+    places: &[At],
+    findings: &mut Findings,
+) {
+    let mut order: Vec<u32> = (0..hosts.len() as u32).collect();
+    let identifier = |index: u32| &hosts[index as usize].identifier;
+    order.sort_unstable_by(|&a, &b| identifier(a).cmp(identifier(b)).then(a.cmp(&b)));
+    for pair in order.windows(2).filter(|pair| identifier(pair[0]) == identifier(pair[1])) {
+        let [first, again] = [pair[0], pair[1]].map(|index| places[index as usize]);
+        let message = "this host has a reservation in this scope already";
+        findings.error_seen(again, message, "the other is at", first);
+    }
+}
+
+fn refuse_repeated_addresses<A: Ord + Copy + core::fmt::Display>(
+    mut list: Vec<Placed<A>>,
+    findings: &mut Findings,
+) {
+    list.sort_unstable_by_key(|placed| (placed.value, placed.at));
+    for pair in list.windows(2).filter(|pair| pair[0].value == pair[1].value) {
+        let message = format!("{} is reserved in this scope already", pair[1].value);
+        findings.error_seen(pair[1].at, message, "the other is at", pair[0].at);
+    }
+}

@@ -1,0 +1,54 @@
+//! What a reservation of DHCPv4 reserves.
+
+use core::net::Ipv4Addr;
+
+use super::V4;
+use super::scope::{MAX_BOOT_FILE_NAME, MAX_SERVER_HOSTNAME, name};
+use super::types::Reserved4;
+use crate::fields::Fields;
+use crate::shared::IdentifierKind;
+use crate::shared::hosts::{Reserving, Taken};
+use crate::source::{Findings, Placed};
+
+impl Reserving for V4 {
+    type Reserved = Reserved4;
+    const IDENTIFIERS: &'static [(&'static str, IdentifierKind)] = &[
+        ("hw-address", IdentifierKind::HardwareAddress),
+        ("duid", IdentifierKind::Duid),
+        ("circuit-id", IdentifierKind::CircuitId),
+        ("client-id", IdentifierKind::ClientId),
+        ("flex-id", IdentifierKind::FlexId),
+    ];
+
+    fn read_reserved(
+        fields: &mut Fields<'_>,
+        taken: &mut Taken<'_, Self>,
+        findings: &mut Findings,
+    ) -> Reserved4 {
+        let address = fields.address::<Ipv4Addr>("ip-address", findings).filter(|address| {
+            let fits = !address.value.is_unspecified() && !address.value.is_broadcast();
+            if !fits {
+                findings.error(address.at, format!("{} cannot be reserved", address.value));
+            }
+            fits
+        });
+        if let Some(address) = address {
+            taken.address(address, findings);
+        }
+        let next_server = fields.address::<Ipv4Addr>("next-server", findings);
+        if let Some(next_server) = next_server.filter(|server| server.value.is_broadcast()) {
+            let message = format!("`next-server` cannot be {}", next_server.value);
+            findings.error(next_server.at, message);
+        }
+        let value = |placed: Placed<Ipv4Addr>| placed.value;
+        Reserved4 {
+            address: address.map(value),
+            // Kea's hosts have 0.0.0.0 when nothing is set.
+            next_server: next_server.map(value).filter(|server| !server.is_unspecified()),
+            server_hostname: name(fields, "server-hostname", MAX_SERVER_HOSTNAME, findings)
+                .unwrap_or_default(),
+            boot_file_name: name(fields, "boot-file-name", MAX_BOOT_FILE_NAME, findings)
+                .unwrap_or_default(),
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What a reservation of DHCPv6 reserves: addresses and prefixes.
+
+use core::net::Ipv6Addr;
+
+use super::V6;
+use super::types::{Reserved6, ReservedPrefix};
+use crate::address::{Address, first_of, prefix};
+use crate::fields::{Fields, address_of, text_of};
+use crate::json::Value;
+use crate::shared::IdentifierKind;
+use crate::shared::hosts::{Reserving, Taken};
+use crate::source::{Findings, Placed};
+
+impl Reserving for V6 {
+    type Reserved = Reserved6;
+    const IDENTIFIERS: &'static [(&'static str, IdentifierKind)] = &[
+        ("hw-address", IdentifierKind::HardwareAddress),
+        ("duid", IdentifierKind::Duid),
+        ("flex-id", IdentifierKind::FlexId),
+    ];
+
+    fn read_reserved(
+        fields: &mut Fields<'_>,
+        taken: &mut Taken<'_, Self>,
+        findings: &mut Findings,
+    ) -> Reserved6 {
+        let mut addresses = Vec::new();
+        for item in fields.list("ip-addresses", findings) {
+            let text = text_of(item, "ip-addresses", findings);
+            let address = text.and_then(|text| address_of(text, "ip-addresses", findings));
+            let Some(address) = address.filter(|address| is_no_group(*address, findings)) else {
+                continue;
+            };
+            taken.address(address, findings);
+            addresses.push(address.value);
+        }
+        let prefixes = prefixes(fields, taken, findings);
+        Reserved6 { addresses, prefixes }
+    }
+}
+
+fn is_no_group(address: Placed<Ipv6Addr>, findings: &mut Findings) -> bool {
+    if address.value.is_group() {
+        findings.error(address.at, format!("{} cannot be reserved", address.value));
+    }
+    !address.value.is_group()
+}
+
+/// `prefixes`, with those of `excluded-prefixes` at the same places; an empty one is none.
+fn prefixes(
+    fields: &mut Fields<'_>,
+    taken: &mut Taken<'_, V6>,
+    findings: &mut Findings,
+) -> Vec<ReservedPrefix> {
+    let items = fields.list("prefixes", findings);
+    let excluded = fields.list("excluded-prefixes", findings);
+    if let Some(entry) = fields.take("excluded-prefixes")
+        && excluded.len() != items.len()
+    {
+        let message = format!(
+            "`excluded-prefixes` has {} elements, `prefixes` {}",
+            excluded.len(),
+            items.len()
+        );
+        findings.error_help(entry.at, message, "`\"\"` stands for a prefix without excluded part");
+    }
+    let mut prefixes = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        let Some(prefix) = whole_prefix(item, "prefixes", findings) else { continue };
+        if !is_no_group(Placed { value: prefix.value.0, at: prefix.at }, findings) {
+            continue;
+        }
+        taken.prefix(Placed { value: prefix.value.0, at: prefix.at });
+        let excluded = excluded
+            .get(index)
+            .filter(|item| item.kind != crate::json::Kind::Text(Vec::new()))
+            .and_then(|item| whole_prefix(item, "excluded-prefixes", findings))
+            .filter(|excluded| is_part(*excluded, prefix.value, findings));
+        let excluded = excluded.map(|excluded| excluded.value);
+        prefixes.push(ReservedPrefix { prefix: prefix.value, excluded });
+    }
+    prefixes
+}
+
+/// A prefix from 1 to 128 bits; host bits are an error here, as in Kea.
+fn whole_prefix(
+    item: &Value,
+    key: &'static str,
+    findings: &mut Findings,
+) -> Option<Placed<(Ipv6Addr, u8)>> {
+    let text = text_of(item, key, findings)?;
+    let Some((address, length)) = prefix::<Ipv6Addr>(text.value).filter(|(_, len)| *len > 0) else {
+        let message = format!("`{key}`: `{}` is not a prefix", text.value);
+        findings.error_help(text.at, message, "write it as `2001:db8:1::/48`");
+        return None;
+    };
+    let network = first_of(address, length);
+    if network != address {
+        let message = format!("prefix {address}/{length} has host bits");
+        findings.error_help(text.at, message, format!("it may be {network}/{length}"));
+        return None;
+    }
+    Some(Placed { value: (address, length), at: text.at })
+}
+
+/// Whether an excluded prefix is a part of the one that it is excluded from (RFC 6603 §4.2).
+fn is_part(
+    excluded: Placed<(Ipv6Addr, u8)>,
+    (network, length): (Ipv6Addr, u8),
+    findings: &mut Findings,
+) -> bool {
+    let (address, excluded_length) = excluded.value;
+    let is_part = excluded_length > length && first_of(address, length) == network;
+    if !is_part {
+        let message = format!(
+            "excluded prefix {address}/{excluded_length} is not a part of {network}/{length}"
+        );
+        findings.error(excluded.at, message);
+    }
+    is_part
+}

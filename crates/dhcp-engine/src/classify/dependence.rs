@@ -1,0 +1,71 @@
+//! Which classes a test asks after.
+
+use dhcp_config::expression::{Condition, Text};
+use dhcp_config::{ClassTest, ClientClass};
+
+/// Calls `found` with each name that `member` names.
+pub(super) fn members(test: &ClassTest, found: &mut dyn FnMut(&str)) {
+    match test {
+        ClassTest::Test { condition, .. } => in_condition(condition, found),
+        ClassTest::Template { text, .. } => in_text(text, found),
+    }
+}
+
+/// For each class whether it has to wait for KNOWN or UNKNOWN: its test asks after them, or after a
+/// class in front of it that has to wait. Kea looks at what a template asks itself only.
+pub(super) fn late<C, B>(classes: &[ClientClass<C, B>]) -> Vec<bool> {
+    let mut late = std::collections::BTreeSet::from(["KNOWN", "UNKNOWN"]);
+    classes
+        .iter()
+        .map(|class| {
+            let is_template = matches!(class.test, Some(ClassTest::Template { .. }));
+            let mut is_late = false;
+            if let Some(test) = &class.test {
+                members(test, &mut |name| {
+                    is_late |= if is_template {
+                        matches!(name, "KNOWN" | "UNKNOWN")
+                    } else {
+                        late.contains(name)
+                    };
+                });
+            }
+            if is_late {
+                late.insert(&class.name);
+            }
+            is_late
+        })
+        .collect()
+}
+
+fn in_condition(condition: &Condition, found: &mut dyn FnMut(&str)) {
+    match condition {
+        Condition::Equal(left, right) => {
+            in_text(left, found);
+            in_text(right, found);
+        }
+        Condition::Exists(_) => {}
+        Condition::Member(name) => found(name),
+        Condition::Matches(_, text) => in_text(text, found),
+        Condition::Not(condition) => in_condition(condition, found),
+        Condition::All { parts, .. } | Condition::Any { parts, .. } => {
+            parts.iter().for_each(|part| in_condition(part, found));
+        }
+    }
+}
+
+fn in_text(text: &Text, found: &mut dyn FnMut(&str)) {
+    match text {
+        Text::Literal(_) | Text::Value(_) => {}
+        Text::Concat(parts) => parts.iter().for_each(|part| in_text(part, found)),
+        Text::Substring { of, .. } | Text::Convert(_, of) => in_text(of, found),
+        Text::Split { of, delimiters: other, .. } | Text::Hex { of, separator: other } => {
+            in_text(of, found);
+            in_text(other, found);
+        }
+        Text::Choice { condition, then, otherwise, .. } => {
+            in_condition(condition, found);
+            in_text(then, found);
+            in_text(otherwise, found);
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Who may be served from a scope.
+
+use super::{ClassIndex, ClassSet, Classes};
+
+/// The compiled `client-classes` of a network, subnet or pool.
+#[derive(Clone, Debug, Default)]
+pub struct Guard {
+    required: Box<[ClassIndex]>,
+    /// Some name has no class: nobody is in it, and the others decide.
+    is_closed: bool,
+}
+
+impl Guard {
+    /// Compiles the names of
+    /// [`ClassGuards::required`](dhcp_config::ClassGuards::required), which were among those that
+    /// `classes` was told of.
+    #[must_use]
+    pub fn compile(required: &[String], classes: &Classes) -> Self {
+        let found: Box<[ClassIndex]> =
+            required.iter().filter_map(|name| classes.index(name)).collect();
+        Self { is_closed: found.is_empty() && !required.is_empty(), required: found }
+    }
+
+    /// Whether a client in these classes may be served: when it is in any of those required, and
+    /// always when none is.
+    #[must_use]
+    #[inline]
+    pub fn admits(&self, set: &ClassSet) -> bool {
+        if self.required.is_empty() {
+            return !self.is_closed;
+        }
+        self.required.iter().any(|&class| set.contains(class))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_class_opens_and_none_required_stands_open() {
+        let none: [dhcp_config::ClientClass4; 0] = [];
+        let classes = Classes::compile(&none, ["a", "b"]);
+        let guard = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+            Guard::compile(&names, &classes)
+        };
+        let mut set = ClassSet::default();
+        assert!(guard(&[]).admits(&set));
+        assert!(!guard(&["a", "b"]).admits(&set) && !guard(&["unheard"]).admits(&set));
+        set.insert(classes.index("b").expect("a class"));
+        assert!(guard(&["a", "b"]).admits(&set) && !guard(&["a"]).admits(&set));
+        assert!(!guard(&["unheard"]).admits(&set) && guard(&["unheard", "b"]).admits(&set));
+    }
+}

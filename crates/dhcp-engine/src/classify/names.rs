@@ -1,0 +1,100 @@
+//! Names of classes that are made from what clients send: `SPAWN_<template>_<value>` and
+//! `VENDOR_CLASS_<text>`. Only those that the configuration refers to exist; they are found by the
+//! octets that make them, so that no name is put together while a message is classified.
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+use super::ClassIndex;
+
+/// Begins the names of classes by vendor.
+pub(super) const VENDOR_CLASS: &str = "VENDOR_CLASS_";
+
+/// Begins the name of a class spawned by `template`.
+pub(super) fn spawned_by(template: &str) -> String {
+    format!("SPAWN_{template}_")
+}
+
+/// Classes by the octets behind a common beginning of their names.
+#[derive(Debug, Default)]
+pub(super) struct MadeNames {
+    by_octets: HashMap<Box<[u8]>, ClassIndex, FixedState>,
+}
+
+impl MadeNames {
+    /// The classes among `names` that begin with `beginning`.
+    pub(super) fn new<'n>(
+        beginning: &str,
+        names: impl Iterator<Item = (&'n str, ClassIndex)>,
+    ) -> Self {
+        let mut by_octets = HashMap::default();
+        for (name, class) in names {
+            let Some(rest) = name.strip_prefix(beginning) else { continue };
+            // As written is what Kea before 3.3 makes of clients' octets.
+            by_octets.entry(rest.as_bytes().into()).or_insert(class);
+            if let Some(octets) = unescaped(rest.as_bytes()) {
+                by_octets.insert(octets.into(), class);
+            }
+        }
+        Self { by_octets }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_octets.is_empty()
+    }
+
+    /// The class that `octets` make.
+    pub(super) fn find(&self, octets: &[u8]) -> Option<ClassIndex> {
+        self.by_octets.get(octets).copied()
+    }
+}
+
+/// The octets that Kea writes as `name`: `%%` for a percent sign, `%` and two digits for any octet
+/// that is neither a letter, a digit nor one of `!#$%&*+-./:?@^_|~`. `None` when it would write them
+/// in another way.
+fn unescaped(name: &[u8]) -> Option<Vec<u8>> {
+    let mut octets = Vec::new();
+    let mut rest = name;
+    loop {
+        rest = match rest {
+            [] => return Some(octets),
+            [b'%', b'%', rest @ ..] => {
+                octets.push(b'%');
+                rest
+            }
+            [b'%', high, low, rest @ ..] => {
+                let digit = |digit: &u8| char::from(*digit).to_digit(16);
+                octets.push((digit(high)? << 4 | digit(low)?) as u8);
+                rest
+            }
+            [octet, rest @ ..] if is_plain(*octet) => {
+                octets.push(*octet);
+                rest
+            }
+            _ => return None,
+        }
+    }
+}
+
+fn is_plain(octet: u8) -> bool {
+    octet.is_ascii_alphanumeric() || b"!#$&*+-./:?@^_|~".contains(&octet)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_by_the_octets_that_make_them() {
+        let names = ["SPAWN_t_", "SPAWN_t_a%20b", "SPAWN_t_50%%", "SPAWN_t_x y", "SPAWN_u_z", "t"];
+        let indexed = names.iter().zip(0..).map(|(name, index)| (*name, ClassIndex(index)));
+        let made = MadeNames::new(&spawned_by("t"), indexed);
+        let found = |octets: &[u8]| made.find(octets).map(|class| class.0);
+        assert_eq!(found(b"a b"), Some(1));
+        assert_eq!(found(b"50%"), Some(2));
+        assert_eq!(found(b"x y"), Some(3));
+        assert_eq!(found(b"z"), None);
+        assert_eq!(unescaped(b"%f"), None);
+        assert_eq!(unescaped(b"%ff"), Some(vec![255]));
+    }
+}

@@ -1,0 +1,133 @@
+//! One pass over the configured classes: which of them a message could be in at all.
+//!
+//! A class whose test demands that a text is one of some constants need not be looked at unless it
+//! is: one look-up of the text finds all classes that demand what it is.
+
+use super::PacketView;
+use super::classes::{Check, Configured};
+use super::compile::Compiler;
+use super::program::Test;
+use super::workspace::{Run, Workspace};
+
+/// The classes of one pass, as positions among the configured ones.
+#[derive(Debug, Default)]
+pub(super) struct Pass {
+    /// Those that are always looked at, one bit each.
+    always: Vec<u64>,
+    /// Those that need no more look once a gate has let them through.
+    decided: Vec<u64>,
+    gates: Vec<Gate>,
+}
+
+/// Classes by the value of a key.
+#[derive(Debug)]
+struct Gate {
+    key: u32,
+    /// By the number of the value.
+    open: Vec<Vec<u16>>,
+}
+
+/// What a test demands: one of these values of keys.
+#[derive(Default)]
+struct Demand {
+    values: Vec<(u32, u32)>,
+    /// Nothing else.
+    is_all: bool,
+}
+
+impl Pass {
+    /// The pass over the classes at `positions`.
+    pub(super) fn new(
+        compiler: &Compiler<'_>,
+        classes: &[Configured],
+        positions: impl Iterator<Item = usize>,
+    ) -> Self {
+        let words = classes.len().div_ceil(64);
+        let mut pass = Self { always: vec![0; words], decided: vec![0; words], gates: Vec::new() };
+        for position in positions {
+            let demand = match &classes[position].check {
+                Check::Given => continue,
+                Check::Test(test) => demand(test, compiler),
+                Check::Template(..) => None,
+            };
+            let Some(demand) = demand else {
+                mark(&mut pass.always, position);
+                continue;
+            };
+            if demand.is_all {
+                mark(&mut pass.decided, position);
+            }
+            for (key, value) in demand.values {
+                pass.open(key, value, position);
+            }
+        }
+        pass
+    }
+
+    fn open(&mut self, key: u32, value: u32, position: usize) {
+        let at = self.gates.iter().position(|gate| gate.key == key).unwrap_or_else(|| {
+            self.gates.push(Gate { key, open: Vec::new() });
+            self.gates.len() - 1
+        });
+        let open = &mut self.gates[at].open;
+        let value = value as usize;
+        if open.len() <= value {
+            open.resize(value + 1, Vec::new());
+        }
+        open[value].push(u16::try_from(position).expect("classes have indexes of 16 bits"));
+    }
+
+    /// Finds the classes to look at.
+    pub(super) fn begin<V: PacketView>(&self, run: &mut Run<'_, V>) {
+        run.work.candidates.clear();
+        run.work.candidates.extend_from_slice(&self.always);
+        for gate in &self.gates {
+            let Ok(Some(value)) = run.key(gate.key) else { continue };
+            for &position in gate.open.get(value as usize).into_iter().flatten() {
+                mark(&mut run.work.candidates, usize::from(position));
+            }
+        }
+    }
+
+    /// The next class to look at, from position `from`.
+    pub(super) fn next(&self, from: usize, work: &Workspace) -> Option<usize> {
+        let mut word = from / 64;
+        let mut bits = work.candidates.get(word)? & (u64::MAX << (from % 64));
+        while bits == 0 {
+            word += 1;
+            bits = *work.candidates.get(word)?;
+        }
+        Some(word * 64 + bits.trailing_zeros() as usize)
+    }
+
+    /// Whether a class that is to be looked at has its client without a look.
+    pub(super) fn is_decided(&self, position: usize) -> bool {
+        self.decided[position / 64] & (1 << (position % 64)) != 0
+    }
+}
+
+fn mark(bits: &mut [u64], position: usize) {
+    bits[position / 64] |= 1 << (position % 64);
+}
+
+/// What a test demands of one key or several, if it demands anything. A test that fails is not
+/// passed, so that within `and` any part will do, whatever comes before it.
+fn demand(test: &Test, compiler: &Compiler<'_>) -> Option<Demand> {
+    match test {
+        Test::Is { key, value } => Some(Demand { values: vec![(*key, *value)], is_all: true }),
+        Test::Any { parts, .. } => {
+            let mut all = Demand { values: Vec::new(), is_all: !compiler.may_fail(test) };
+            for part in parts {
+                let part = demand(part, compiler)?;
+                all.is_all &= part.is_all;
+                all.values.extend(part.values);
+            }
+            Some(all)
+        }
+        Test::All { parts, .. } => {
+            let found = parts.iter().find_map(|part| demand(part, compiler))?;
+            Some(Demand { is_all: false, ..found })
+        }
+        _ => None,
+    }
+}

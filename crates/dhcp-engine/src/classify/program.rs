@@ -1,0 +1,168 @@
+//! Compiled expressions: equal parts once, constants computed, comparisons with constants turned
+//! into numbers that one look-up finds.
+
+use core::hash::BuildHasher;
+
+use dhcp_config::expression::{Conversion, Pattern, Term};
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
+
+use super::ClassIndex;
+
+/// Position of a text in [`Program::texts`].
+pub(super) type TextId = u32;
+
+/// Where octets are: among the constants of the program or in the workspace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Span {
+    pub(super) is_constant: bool,
+    pub(super) start: u32,
+    pub(super) len: u32,
+}
+
+impl Span {
+    /// The part of this span that `range` is.
+    pub(super) fn part(self, range: core::ops::Range<usize>) -> Self {
+        Self { start: self.start + range.start as u32, len: range.len() as u32, ..self }
+    }
+
+    pub(super) fn range(self) -> core::ops::Range<usize> {
+        self.start as usize..self.start as usize + self.len as usize
+    }
+}
+
+/// How a text is made.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Make {
+    Constant(Span),
+    Term(Term),
+    Concat(Box<[TextId]>),
+    Substring {
+        of: TextId,
+        start: i32,
+        length: Option<i32>,
+    },
+    Split {
+        of: TextId,
+        delimiters: TextId,
+        field: i32,
+    },
+    Convert(Conversion, TextId),
+    Hex {
+        of: TextId,
+        separator: TextId,
+    },
+    Choice {
+        condition: Box<Test>,
+        then: TextId,
+        otherwise: TextId,
+        is_strict: bool,
+    },
+    /// Cannot be made of any message.
+    Fault,
+}
+
+/// A text of a program.
+#[derive(Clone, Debug)]
+pub(super) struct TextNode {
+    pub(super) make: Make,
+    /// Whether making it may fail.
+    pub(super) may_fail: bool,
+    /// Whether it depends on classes, which change while a message is classified: never kept.
+    pub(super) is_volatile: bool,
+}
+
+/// A compiled condition.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Test {
+    Constant(bool),
+    /// A key has this one of its values.
+    Is {
+        key: u32,
+        value: u32,
+    },
+    /// Two texts are the same.
+    Equal(TextId, TextId),
+    /// The message has a term.
+    Exists(TextId),
+    Member(ClassIndex),
+    Matches(Pattern, TextId),
+    Not(Box<Test>),
+    All {
+        parts: Box<[Test]>,
+        is_strict: bool,
+    },
+    Any {
+        parts: Box<[Test]>,
+        is_strict: bool,
+    },
+    Fault,
+}
+
+/// A text that is compared with constants.
+#[derive(Debug, Default)]
+pub(super) struct Key {
+    pub(super) text: TextId,
+    /// The constants, by their numbers.
+    pub(super) values: Vec<Span>,
+    /// Numbers by constant.
+    table: HashTable<u32>,
+}
+
+impl Key {
+    pub(super) fn of(text: TextId) -> Self {
+        Self { text, ..Self::default() }
+    }
+}
+
+/// Up to as many constants are compared one by one.
+const SCANNED_MAX: usize = 4;
+
+/// The parts of all expressions of one configuration.
+#[derive(Debug, Default)]
+pub(super) struct Program {
+    pub(super) constants: Vec<u8>,
+    pub(super) texts: Vec<TextNode>,
+    pub(super) keys: Vec<Key>,
+}
+
+/// The hash of constants; the octets compared with them come from anyone, so that finding many
+/// that collide must not cost more than a look at each constant, which it does not.
+fn hash(octets: &[u8]) -> u64 {
+    FixedState::default().hash_one(octets)
+}
+
+impl Program {
+    pub(super) fn text(&self, id: TextId) -> &TextNode {
+        &self.texts[id as usize]
+    }
+
+    /// The octets of a constant text.
+    pub(super) fn constant(&self, id: TextId) -> Option<&[u8]> {
+        match self.text(id).make {
+            Make::Constant(span) => self.constants.get(span.range()),
+            _ => None,
+        }
+    }
+
+    /// The number of `octets` among the values of a key.
+    #[inline]
+    pub(super) fn value(&self, key: &Key, octets: &[u8]) -> Option<u32> {
+        let same = |number: &u32| &self.constants[key.values[*number as usize].range()] == octets;
+        if key.values.len() <= SCANNED_MAX {
+            return (0..key.values.len() as u32).find(same);
+        }
+        key.table.find(hash(octets), same).copied()
+    }
+
+    /// Makes the look-up tables.
+    pub(super) fn finish(&mut self) {
+        let constants = &self.constants;
+        for Key { values, table, .. } in &mut self.keys {
+            let hash_of = |number: &u32| hash(&constants[values[*number as usize].range()]);
+            for number in 0..values.len() as u32 {
+                table.insert_unique(hash_of(&number), number, hash_of);
+            }
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! What expressions see of a DHCPv4 message.
+
+use dhcp_config::expression::{Field4, Form, PacketField, Path, Term};
+use dhcp_wire::v4::option::{
+    RELAY_AGENT_INFORMATION, VENDOR_CLASS_IDENTIFIER, VENDOR_IDENTIFYING_VENDOR_CLASS,
+    VENDOR_IDENTIFYING_VENDOR_SPECIFIC_INFORMATION, VENDOR_SPECIFIC_INFORMATION,
+};
+use dhcp_wire::v4::relay::SubOptions;
+use dhcp_wire::v4::{Message, OptionValue};
+
+use super::{PacketView, printed};
+use crate::interfaces::InterfaceNames;
+use crate::v4::Ingress;
+
+/// A DHCPv4 message as it came in.
+#[derive(Clone, Copy, Debug)]
+pub struct PacketView4<'m> {
+    /// The message.
+    pub message: &'m Message<'m>,
+    /// How it came in.
+    pub ingress: &'m Ingress,
+    /// The machine's interfaces.
+    pub interfaces: &'m InterfaceNames,
+}
+
+impl PacketView for PacketView4<'_> {
+    fn read(&self, term: &Term, target: &mut Vec<u8>) -> bool {
+        match term {
+            Term::Option(path) => self.option(path, target),
+            Term::Vendor { enterprise, path: None } => self.vendor(*enterprise).is_some(),
+            Term::Vendor { enterprise, path: Some(path) } => self
+                .vendor(*enterprise)
+                .is_some_and(|(_, value)| inside(value, &path.codes, path.form, target)),
+            Term::VendorEnterprise => put_number(self.vendor(None), target),
+            Term::VendorClass { enterprise } => self.class_of_vendor(*enterprise).is_some(),
+            Term::VendorClassEnterprise => put_number(self.class_of_vendor(None), target),
+            Term::VendorClassData { enterprise, index } => {
+                let Some((_, value)) = self.class_of_vendor(*enterprise) else { return false };
+                let piece = Pieces(value).nth(usize::from(*index));
+                piece.is_some_and(|piece| put(piece, Form::Octets, 0, target))
+            }
+            Term::Packet(field) => self.packet(*field, target),
+            Term::Field4(field) => {
+                self.field(*field, target);
+                true
+            }
+            // Not of this family: the parser refuses them.
+            Term::RelayOption { .. } | Term::Field6(_) | Term::RelayAddress { .. } => false,
+        }
+    }
+
+    fn vendor_class(&self, nth: usize, target: &mut Vec<u8>) -> bool {
+        let value = self.message.vendor_class().filter(|_| nth == 0);
+        value.is_some_and(|value| put(value, Form::Characters, VENDOR_CLASS_IDENTIFIER, target))
+    }
+}
+
+impl<'m> PacketView4<'m> {
+    fn option(&self, path: &Path, target: &mut Vec<u8>) -> bool {
+        let Some((&outer, codes)) = path.codes.split_first() else { return false };
+        let Ok(code) = u8::try_from(outer) else { return false };
+        let Some(value) = self.message.option(code) else { return false };
+        if codes.is_empty() {
+            return put(value, path.form, code, target);
+        }
+        match code {
+            RELAY_AGENT_INFORMATION | VENDOR_SPECIFIC_INFORMATION => {
+                inside(value, codes, path.form, target)
+            }
+            VENDOR_IDENTIFYING_VENDOR_SPECIFIC_INFORMATION => {
+                self.vendor(None).is_some_and(|(_, value)| inside(value, codes, path.form, target))
+            }
+            _ => false,
+        }
+    }
+
+    /// The vendor options of an enterprise, or the first there are, with its number. Kea sees the
+    /// first only, so that it finds nothing of other enterprises behind it.
+    fn vendor(&self, enterprise: Option<u32>) -> Option<(u32, OptionValue<'m>)> {
+        self.of_enterprise(VENDOR_IDENTIFYING_VENDOR_SPECIFIC_INFORMATION, enterprise)
+    }
+
+    /// The vendor classes of an enterprise, likewise.
+    fn class_of_vendor(&self, enterprise: Option<u32>) -> Option<(u32, OptionValue<'m>)> {
+        self.of_enterprise(VENDOR_IDENTIFYING_VENDOR_CLASS, enterprise)
+    }
+
+    fn of_enterprise(&self, code: u8, enterprise: Option<u32>) -> Option<(u32, OptionValue<'m>)> {
+        let is_meant = |number: u32| enterprise.is_none_or(|meant| meant == number);
+        let mut rest = self.message.option(code)?;
+        loop {
+            let [a, b, c, d, len] = rest.leading()?;
+            let (number, len) = (u32::from_be_bytes([a, b, c, d]), usize::from(len));
+            let value = rest.range(5, len)?;
+            if is_meant(number) {
+                return Some((number, value));
+            }
+            rest = rest.range(5 + len, rest.len() - 5 - len)?;
+        }
+    }
+
+    fn packet(&self, field: PacketField, target: &mut Vec<u8>) -> bool {
+        match field {
+            PacketField::Interface => {
+                let name = self.interfaces.name(self.ingress.interface).unwrap_or_default();
+                target.extend_from_slice(name.as_bytes());
+            }
+            PacketField::Source => target.extend(self.ingress.source.ip().octets()),
+            PacketField::Destination => target.extend(self.ingress.local.octets()),
+            PacketField::Length => {
+                target.extend((self.message.octets().len() as u32).to_be_bytes());
+            }
+        }
+        true
+    }
+
+    fn field(&self, field: Field4, target: &mut Vec<u8>) {
+        let message = self.message;
+        let number = |number: u8| u32::from(number).to_be_bytes();
+        let octets = match field {
+            Field4::HardwareAddress => return target.extend_from_slice(message.chaddr()),
+            Field4::HardwareLength => number(message.hlen()),
+            Field4::HardwareType => number(message.htype()),
+            Field4::Ciaddr => message.ciaddr().octets(),
+            Field4::Giaddr => message.giaddr().octets(),
+            Field4::Yiaddr => message.yiaddr().octets(),
+            Field4::Siaddr => message.siaddr().octets(),
+            Field4::MessageType => number(message.message_type().map_or(0, |kind| kind.code())),
+            Field4::TransactionId => message.xid().to_be_bytes(),
+        };
+        target.extend(octets);
+    }
+}
+
+fn put_number(found: Option<(u32, OptionValue<'_>)>, target: &mut Vec<u8>) -> bool {
+    if let Some((number, _)) = found {
+        target.extend(number.to_be_bytes());
+    }
+    found.is_some()
+}
+
+/// Appends a value; false when it counts as none.
+fn put(value: OptionValue<'_>, form: Form, code: u8, target: &mut Vec<u8>) -> bool {
+    let start = target.len();
+    value.fragments().for_each(|piece| target.extend_from_slice(piece));
+    shape(form, code.into(), 3, start, target)
+}
+
+/// Brings what stands behind `start` into its form; false, with nothing left there, when it counts
+/// as none.
+pub(super) fn shape(
+    form: Form,
+    code: u16,
+    width: usize,
+    start: usize,
+    target: &mut Vec<u8>,
+) -> bool {
+    match form {
+        Form::Octets => true,
+        Form::Characters => {
+            let end = target[start..].iter().rposition(|&octet| octet != 0);
+            target.truncate(start + end.map_or(0, |end| end + 1));
+            end.is_some()
+        }
+        Form::Printed => {
+            printed::print(code, width, start, target);
+            true
+        }
+    }
+}
+
+/// Appends the sub-option at the end of a way of codes. Pieces of one code are one value, as in Kea.
+fn inside(value: OptionValue<'_>, codes: &[u16], form: Form, target: &mut Vec<u8>) -> bool {
+    let Some((&code, deeper)) = codes.split_first() else { return false };
+    let mut found = SubOptions::new(value).filter(|&(other, _)| u16::from(other) == code);
+    if !deeper.is_empty() {
+        return found.next().is_some_and(|(_, value)| inside(value, deeper, form, target));
+    }
+    let start = target.len();
+    let mut exists = false;
+    for (_, value) in found {
+        exists = true;
+        value.fragments().for_each(|piece| target.extend_from_slice(piece));
+    }
+    exists && shape(form, code, 3, start, target)
+}
+
+/// Pieces of data, each behind its length of one octet; they end at one that is cut off.
+struct Pieces<'m>(OptionValue<'m>);
+
+impl<'m> Iterator for Pieces<'m> {
+    type Item = OptionValue<'m>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let [len] = self.0.leading()?;
+        let piece = self.0.range(1, len.into())?;
+        let behind = 1 + usize::from(len);
+        self.0 = self.0.range(behind, self.0.len() - behind)?;
+        Some(piece)
+    }
+}

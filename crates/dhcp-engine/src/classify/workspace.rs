@@ -1,0 +1,315 @@
+//! Running compiled expressions over one message.
+
+use dhcp_config::expression::Conversion;
+
+use super::program::{Make, Program, Span, Test, TextId};
+use super::texts::{self, Fault};
+use super::{ClassSet, PacketView};
+
+/// Most octets that the texts of one message may have together: far more than any datagram gives
+/// without expressions made to repeat it.
+const OCTETS_MAX: usize = 1 << 24;
+
+/// What is known of the message at hand: each of its options is read once, each text made once. One
+/// for each shard; it grows to what the configuration needs and then allocates nothing.
+#[derive(Debug, Default)]
+pub struct Workspace {
+    /// Octets of terms and of texts made of them.
+    octets: Vec<u8>,
+    /// Octets that are looked at once.
+    passing: Vec<u8>,
+    /// Which entries of `texts` and `keys` belong to this message; never 0.
+    message: u32,
+    /// Where the program is that they belong to.
+    program: usize,
+    texts: Vec<KeptText>,
+    keys: Vec<KeptKey>,
+    /// Classes to look at, one bit each.
+    pub(super) candidates: Vec<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct KeptText {
+    message: u32,
+    made: Made,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct KeptKey {
+    message: u32,
+    found: Found,
+}
+
+/// What became of a text.
+#[derive(Clone, Copy, Debug, Default)]
+enum Made {
+    /// The message has no such term; its text is empty.
+    #[default]
+    Missing,
+    Text(Span),
+    Fault,
+}
+
+impl Made {
+    fn span(self) -> Result<Span, Fault> {
+        match self {
+            Self::Missing => Ok(Span::default()),
+            Self::Text(span) => Ok(span),
+            Self::Fault => Err(Fault),
+        }
+    }
+}
+
+/// What became of a key: one of its values, none of them, or a fault.
+#[derive(Clone, Copy, Debug, Default)]
+enum Found {
+    #[default]
+    None,
+    Value(u32),
+    Fault,
+}
+
+impl Workspace {
+    /// Forgets the message before.
+    pub(super) fn begin(&mut self, program: &Program) {
+        self.octets.clear();
+        self.program = core::ptr::from_ref(program).addr();
+        self.message = self.message.wrapping_add(1);
+        if self.message == 0 {
+            // Entries of four billion messages ago would count again.
+            self.texts.fill(KeptText::default());
+            self.keys.fill(KeptKey::default());
+            self.message = 1;
+        }
+        let texts = self.texts.len().max(program.texts.len());
+        self.texts.resize(texts, KeptText::default());
+        let keys = self.keys.len().max(program.keys.len());
+        self.keys.resize(keys, KeptKey::default());
+    }
+
+    /// Goes on with the message, unless another program was run meanwhile.
+    pub(super) fn go_on(&mut self, program: &Program) {
+        if self.program != core::ptr::from_ref(program).addr() {
+            self.begin(program);
+        }
+    }
+
+    /// The octets of a text.
+    pub(super) fn octets<'o>(&'o self, program: &'o Program, span: Span) -> &'o [u8] {
+        let all = if span.is_constant { &program.constants } else { &self.octets };
+        &all[span.range()]
+    }
+
+    /// The octets that `write` writes, which nobody needs afterwards; `None` when it says that
+    /// there are none.
+    pub(super) fn passing(&mut self, write: impl FnOnce(&mut Vec<u8>) -> bool) -> Option<&[u8]> {
+        self.passing.clear();
+        write(&mut self.passing).then_some(&*self.passing)
+    }
+
+    /// Appends what `write` writes.
+    fn append(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Span {
+        let start = self.octets.len();
+        write(&mut self.octets);
+        let len = self.octets.len() - start;
+        Span { is_constant: false, start: start as u32, len: len as u32 }
+    }
+}
+
+/// A program at work on a message.
+pub(super) struct Run<'r, V> {
+    pub(super) program: &'r Program,
+    pub(super) view: &'r V,
+    pub(super) set: &'r ClassSet,
+    pub(super) work: &'r mut Workspace,
+}
+
+impl<V: PacketView> Run<'_, V> {
+    /// Whether a condition holds.
+    pub(super) fn test(&mut self, test: &Test) -> Result<bool, Fault> {
+        match test {
+            Test::Constant(value) => Ok(*value),
+            Test::Is { key, value } => Ok(self.key(*key)? == Some(*value)),
+            Test::Equal(left, right) => {
+                let (left, right) = (self.text(*left)?, self.text(*right)?);
+                let work = &*self.work;
+                Ok(work.octets(self.program, left) == work.octets(self.program, right))
+            }
+            Test::Exists(term) => Ok(matches!(self.make_once(*term), Made::Text(_))),
+            Test::Member(class) => Ok(self.set.contains(*class)),
+            Test::Matches(pattern, text) => {
+                let span = self.text(*text)?;
+                Ok(pattern.matches(self.work.octets(self.program, span)))
+            }
+            Test::Not(test) => self.test(test).map(|value| !value),
+            Test::All { parts, is_strict } => self.chain(parts, *is_strict, true),
+            Test::Any { parts, is_strict } => self.chain(parts, *is_strict, false),
+            Test::Fault => Err(Fault),
+        }
+    }
+
+    /// `all`: whether all hold; else whether any does.
+    fn chain(&mut self, parts: &[Test], is_strict: bool, all: bool) -> Result<bool, Fault> {
+        let mut value = all;
+        for part in parts {
+            if self.test(part)? != all {
+                value = !all;
+                if !is_strict {
+                    break;
+                }
+            }
+        }
+        Ok(value)
+    }
+
+    /// The number of a key's value; `None` when it is none of the constants.
+    pub(super) fn key(&mut self, index: u32) -> Result<Option<u32>, Fault> {
+        let kept = self.work.keys[index as usize];
+        let found = if kept.message == self.work.message {
+            kept.found
+        } else {
+            let key = &self.program.keys[index as usize];
+            let found = match self.text(key.text) {
+                Ok(span) => match self.program.value(key, self.work.octets(self.program, span)) {
+                    Some(value) => Found::Value(value),
+                    None => Found::None,
+                },
+                Err(Fault) => Found::Fault,
+            };
+            self.work.keys[index as usize] = KeptKey { message: self.work.message, found };
+            found
+        };
+        match found {
+            Found::None => Ok(None),
+            Found::Value(value) => Ok(Some(value)),
+            Found::Fault => Err(Fault),
+        }
+    }
+
+    /// A text.
+    pub(super) fn text(&mut self, id: TextId) -> Result<Span, Fault> {
+        if let Make::Constant(span) = self.program.text(id).make {
+            return Ok(span);
+        }
+        self.make_once(id).span()
+    }
+
+    fn make_once(&mut self, id: TextId) -> Made {
+        let kept = self.work.texts[id as usize];
+        if kept.message == self.work.message {
+            return kept.made;
+        }
+        let program = self.program;
+        let node = program.text(id);
+        let made = self.make(&node.make).unwrap_or(Made::Fault);
+        if !node.is_volatile {
+            self.work.texts[id as usize] = KeptText { message: self.work.message, made };
+        }
+        made
+    }
+
+    fn make(&mut self, make: &Make) -> Result<Made, Fault> {
+        let span = match make {
+            Make::Constant(span) => *span,
+            Make::Term(term) => {
+                let view = self.view;
+                let mut exists = false;
+                let span = self.work.append(|octets| exists = view.read(term, octets));
+                return Ok(if exists { Made::Text(span) } else { Made::Missing });
+            }
+            Make::Concat(parts) => self.concat(parts)?,
+            Make::Substring { of, start, length } => {
+                let span = self.text(*of)?;
+                span.part(texts::substring(span.len as usize, *start, *length))
+            }
+            Make::Split { of, delimiters, field } => {
+                let (span, delimiters) = (self.text(*of)?, self.text(*delimiters)?);
+                let octets = self.work.octets(self.program, span);
+                let delimiters = self.work.octets(self.program, delimiters);
+                span.part(texts::split(octets, delimiters, *field))
+            }
+            Make::Convert(conversion, of) => self.convert(*conversion, *of)?,
+            Make::Hex { of, separator } => self.hex(*of, *separator)?,
+            Make::Choice { condition, then, otherwise, is_strict } => {
+                let taken =
+                    if self.test(condition)? { (*then, *otherwise) } else { (*otherwise, *then) };
+                let span = self.text(taken.0)?;
+                if *is_strict {
+                    self.text(taken.1)?;
+                }
+                span
+            }
+            Make::Fault => return Err(Fault),
+        };
+        Ok(Made::Text(span))
+    }
+
+    /// Appends a text that was made before.
+    fn copy(octets: &mut Vec<u8>, program: &Program, span: Span) {
+        if span.is_constant {
+            octets.extend_from_slice(&program.constants[span.range()]);
+        } else {
+            octets.extend_from_within(span.range());
+        }
+    }
+
+    /// Whether `len` more octets are too many.
+    fn check_room(&self, len: usize) -> Result<(), Fault> {
+        if self.work.octets.len() + len > OCTETS_MAX { Err(Fault) } else { Ok(()) }
+    }
+
+    fn concat(&mut self, parts: &[TextId]) -> Result<Span, Fault> {
+        let mut whole = Span::default();
+        let mut is_own = false;
+        for part in parts {
+            let span = self.text(*part)?;
+            self.check_room(whole.len as usize + span.len as usize)?;
+            let octets = &mut self.work.octets;
+            // Making the part may have put something behind what there is of the whole.
+            if !is_own || whole.range().end != octets.len() {
+                let start = octets.len() as u32;
+                Self::copy(octets, self.program, whole);
+                whole = Span { is_constant: false, start, ..whole };
+                is_own = true;
+            }
+            Self::copy(octets, self.program, span);
+            whole.len += span.len;
+        }
+        Ok(whole)
+    }
+
+    fn convert(&mut self, conversion: Conversion, of: TextId) -> Result<Span, Fault> {
+        let span = self.text(of)?;
+        let program = self.program;
+        let change = match conversion {
+            Conversion::Lower => <[u8]>::make_ascii_lowercase,
+            Conversion::Upper => <[u8]>::make_ascii_uppercase,
+            _ => {
+                let short = texts::convert(conversion, self.work.octets(program, span))?;
+                return Ok(self.work.append(|octets| octets.extend_from_slice(short.octets())));
+            }
+        };
+        self.check_room(span.len as usize)?;
+        Ok(self.work.append(|octets| {
+            let start = octets.len();
+            Self::copy(octets, program, span);
+            change(&mut octets[start..]);
+        }))
+    }
+
+    fn hex(&mut self, of: TextId, separator: TextId) -> Result<Span, Fault> {
+        let (span, separator) = (self.text(of)?, self.text(separator)?);
+        let program = self.program;
+        self.check_room(span.len as usize * (2 + separator.len as usize))?;
+        Ok(self.work.append(|octets| {
+            for at in span.range() {
+                if at > span.start as usize {
+                    Self::copy(octets, program, separator);
+                }
+                let all = if span.is_constant { &program.constants } else { &*octets };
+                let digits = texts::digits(all[at]);
+                octets.extend_from_slice(&digits);
+            }
+        }))
+    }
+}

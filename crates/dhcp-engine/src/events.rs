@@ -1,0 +1,99 @@
+//! Counts of what befell clients, for the whole server and for each subnet, of one shard. The shard
+//! writes without a lock; anyone reads.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use base::Counters;
+
+use crate::prefixes::SubnetIndex;
+use crate::statistic::Event;
+
+/// The counts of the subnets of one configuration.
+#[derive(Debug, Default)]
+pub struct SubnetEvents {
+    /// `id` and counts, in the order of [`SubnetIndex`].
+    subnets: Box<[(u32, Counters<{ Event::COUNT }>)]>,
+}
+
+/// The counts of one shard.
+#[derive(Debug, Default)]
+pub struct EventCounters {
+    all: Counters<{ Event::COUNT }>,
+    /// Changed when the configuration changes, never with a message.
+    subnets: Mutex<Arc<SubnetEvents>>,
+}
+
+impl EventCounters {
+    /// Counts an event of the subnet at `subnet`. Only the owning shard may call this, with what
+    /// [`Self::begin`] gave it.
+    pub fn count(&self, event: Event, subnets: &SubnetEvents, subnet: SubnetIndex) {
+        self.all.add(event.index(), 1);
+        if let Some((_, counts)) = subnets.subnets.get(subnet as usize) {
+            counts.add(event.index(), 1);
+        }
+    }
+
+    /// Counts for the subnets with these `id`s from now on. What was counted for those that stay is
+    /// kept, as Kea does.
+    pub fn begin(&self, ids: impl Iterator<Item = u32>) -> Arc<SubnetEvents> {
+        let mut current = self.subnets.lock().unwrap_or_else(PoisonError::into_inner);
+        let before: BTreeMap<u32, _> =
+            current.subnets.iter().map(|(id, counts)| (*id, counts.snapshot())).collect();
+        let subnets = ids
+            .map(|id| {
+                let counts = Counters::default();
+                let kept = before.get(&id).copied().unwrap_or_default();
+                for (event, count) in kept.into_iter().enumerate() {
+                    counts.add(event, count);
+                }
+                (id, counts)
+            })
+            .collect();
+        *current = Arc::new(SubnetEvents { subnets });
+        Arc::clone(&current)
+    }
+
+    /// How often an event happened.
+    #[must_use]
+    pub fn total(&self, event: Event) -> u64 {
+        self.all.value(event.index())
+    }
+
+    /// How often each happened, in the order of [`Event`].
+    #[must_use]
+    pub fn totals(&self) -> [u64; Event::COUNT] {
+        self.all.snapshot()
+    }
+
+    /// The counts of each subnet by its `id`, in the order of [`Event`].
+    #[must_use]
+    pub fn by_subnet(&self) -> Vec<(u32, [u64; Event::COUNT])> {
+        let current = Arc::clone(&self.subnets.lock().unwrap_or_else(PoisonError::into_inner));
+        current.subnets.iter().map(|(id, counts)| (*id, counts.snapshot())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subnets_that_stay_keep_their_counts() {
+        let events = EventCounters::default();
+        let subnets = events.begin([7, 9].into_iter());
+        events.count(Event::LeaseReuse, &subnets, 0);
+        events.count(Event::LeaseReuse, &subnets, 1);
+        events.count(Event::AllocationFail, &subnets, 1);
+        let subnets = events.begin([9, 11].into_iter());
+        events.count(Event::LeaseReuse, &subnets, 0);
+        let reuses: Vec<_> = events
+            .by_subnet()
+            .into_iter()
+            .map(|(id, counts)| (id, counts[Event::LeaseReuse.index()]))
+            .collect();
+        assert_eq!(reuses, [(9, 2), (11, 0)]);
+        assert_eq!(events.total(Event::LeaseReuse), 3);
+        assert_eq!(events.by_subnet()[0].1[Event::AllocationFail.index()], 1);
+    }
+}

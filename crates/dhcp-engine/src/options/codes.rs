@@ -1,0 +1,112 @@
+//! Option codes, and sets of those below 256.
+
+use core::fmt::Debug;
+use core::ops::{BitAnd, BitOrAssign, Not};
+
+/// The type of an option code: `u8` in DHCPv4, `u16` in DHCPv6.
+pub trait OptionCode: Copy + Debug + Ord + Into<u16> + TryFrom<u16> {}
+
+impl OptionCode for u8 {}
+impl OptionCode for u16 {}
+
+/// A set of codes below 256: every code of DHCPv4, and of DHCPv6 all that have a standard. Higher
+/// ones are never in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CodeSet([u64; 4]);
+
+impl CodeSet {
+    /// The set of `codes`, all of them below 256.
+    #[must_use]
+    pub const fn of(codes: &[u16]) -> Self {
+        let mut words = [0; 4];
+        let mut at = 0;
+        while at < codes.len() {
+            words[(codes[at] >> 6) as usize] |= 1 << (codes[at] & 63);
+            at += 1;
+        }
+        Self(words)
+    }
+
+    /// Whether a code can be in such a set.
+    #[must_use]
+    pub const fn can_hold(code: u16) -> bool {
+        code < 256
+    }
+
+    /// Puts a code in.
+    pub const fn insert(&mut self, code: u16) {
+        if Self::can_hold(code) {
+            self.0[(code >> 6) as usize] |= 1 << (code & 63);
+        }
+    }
+
+    /// Takes a code out; whether it was in.
+    pub const fn take(&mut self, code: u16) -> bool {
+        let is_in = self.contains(code);
+        if is_in {
+            self.0[(code >> 6) as usize] &= !(1 << (code & 63));
+        }
+        is_in
+    }
+
+    /// Whether a code is in the set.
+    #[must_use]
+    pub const fn contains(&self, code: u16) -> bool {
+        Self::can_hold(code) && self.0[(code >> 6) as usize] & (1 << (code & 63)) != 0
+    }
+
+    /// The codes, ascending.
+    pub fn iter(self) -> impl Iterator<Item = u16> + Clone {
+        (0..4_u16).zip(self.0).flat_map(|(word, mut bits)| {
+            core::iter::from_fn(move || {
+                let bit = bits.trailing_zeros() as u16;
+                (bits != 0).then(|| {
+                    bits &= bits - 1;
+                    word * 64 + bit
+                })
+            })
+        })
+    }
+}
+
+impl BitOrAssign for CodeSet {
+    fn bitor_assign(&mut self, other: Self) {
+        for (word, other) in self.0.iter_mut().zip(other.0) {
+            *word |= other;
+        }
+    }
+}
+
+impl BitAnd for CodeSet {
+    type Output = Self;
+
+    fn bitand(mut self, other: Self) -> Self {
+        for (word, other) in self.0.iter_mut().zip(other.0) {
+            *word &= other;
+        }
+        self
+    }
+}
+
+impl Not for CodeSet {
+    type Output = Self;
+
+    fn not(self) -> Self {
+        Self(self.0.map(|word| !word))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CodeSet;
+
+    #[test]
+    fn a_set_holds_what_was_put_in_and_not_taken_out() {
+        let mut set = CodeSet::of(&[255, 0, 64]);
+        set.insert(63);
+        set.insert(256);
+        assert_eq!(set.iter().collect::<Vec<_>>(), [0, 63, 64, 255]);
+        assert!(set.take(64) && !set.take(64) && !set.take(256) && !set.contains(65_535));
+        assert_eq!((set & !CodeSet::of(&[0])).iter().collect::<Vec<_>>(), [63, 255]);
+    }
+}

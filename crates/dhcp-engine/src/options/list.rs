@@ -1,0 +1,111 @@
+//! The options of one space within one scope.
+
+use dhcp_config::OptionData;
+
+use super::codes::{CodeSet, OptionCode};
+use crate::classify::{ClassIndex, ClassSet};
+
+/// An option ready to be sent; `C` is the type of a code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry<C> {
+    /// Option code.
+    pub code: C,
+    /// Value.
+    pub octets: Box<[u8]>,
+    /// Sent even when the client does not ask for it.
+    pub is_always_sent: bool,
+    /// Never sent, whatever else says so.
+    pub is_never_sent: bool,
+    /// Class tags; for everyone when `None`.
+    tags: Option<Box<[ClassIndex]>>,
+}
+
+impl<C: Copy> Entry<C> {
+    /// The option as configured; `class` finds the class of a name.
+    pub fn new(option: &OptionData<C>, class: impl Fn(&str) -> Option<ClassIndex>) -> Self {
+        let tags = || option.client_classes.iter().filter_map(|name| class(name)).collect();
+        Self {
+            code: option.code,
+            octets: option.octets.as_slice().into(),
+            is_always_sent: option.always_send,
+            is_never_sent: option.never_send,
+            tags: (!option.client_classes.is_empty()).then(tags),
+        }
+    }
+
+    /// Whether a client of these classes may get it.
+    #[must_use]
+    pub fn fits(&self, classes: &ClassSet) -> bool {
+        self.tags.as_ref().is_none_or(|tags| tags.iter().any(|&tag| classes.contains(tag)))
+    }
+}
+
+/// The options of one space within one scope, ascending by code; of one code those with class tags
+/// first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CodeList<C> {
+    entries: Box<[Entry<C>]>,
+    /// Codes that it has, below 256.
+    pub(super) present: CodeSet,
+    /// Those of which an entry is sent unasked, whomever that entry is for.
+    pub(super) always: CodeSet,
+    /// Those of which an entry is never sent, likewise.
+    pub(super) never: CodeSet,
+    /// Position of the first code above.
+    high_from: usize,
+}
+
+impl<C: OptionCode> CodeList<C> {
+    /// The list of these options.
+    #[must_use]
+    pub fn new(mut entries: Vec<Entry<C>>) -> Self {
+        entries.sort_by_key(|entry| (entry.code, entry.tags.is_none()));
+        let codes = |is_in: fn(&Entry<C>) -> bool| {
+            let mut set = CodeSet::default();
+            entries.iter().filter(|entry| is_in(entry)).for_each(|e| set.insert(e.code.into()));
+            set
+        };
+        Self {
+            present: codes(|_| true),
+            always: codes(|entry| entry.is_always_sent),
+            never: codes(|entry| entry.is_never_sent),
+            high_from: entries.partition_point(|entry| CodeSet::can_hold(entry.code.into())),
+            entries: entries.into(),
+        }
+    }
+
+    /// Whether there is nothing in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Everything in it.
+    #[must_use]
+    pub fn entries(&self) -> &[Entry<C>] {
+        &self.entries
+    }
+
+    /// The entries of one code.
+    #[must_use]
+    pub fn of(&self, code: C) -> &[Entry<C>] {
+        let low = code.into();
+        if CodeSet::can_hold(low) && !self.present.contains(low) {
+            return &[];
+        }
+        let first = self.entries.partition_point(|entry| entry.code < code);
+        let rest = &self.entries[first..];
+        &rest[..rest.partition_point(|entry| entry.code == code)]
+    }
+
+    /// The codes above those that a [`CodeSet`] holds, each once.
+    pub(super) fn high_codes(&self) -> impl Iterator<Item = C> + '_ {
+        self.entries[self.high_from..].chunk_by(|one, two| one.code == two.code).map(|c| c[0].code)
+    }
+}
+
+impl<C: OptionCode> Default for CodeList<C> {
+    fn default() -> Self {
+        Self::new(Vec::new())
+    }
+}

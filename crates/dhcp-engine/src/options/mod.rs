@@ -1,0 +1,77 @@
+//! Configured options: what each scope sets, compiled, and the choice of what a reply carries.
+//!
+//! A scope is a host, pool, subnet, shared network, class or the global one. Each has a
+//! [`ScopeOptions`]; a reply is put together from those that concern its client, in order of
+//! precedence. `codes` has sets of codes, `list` the options of one space within one scope, `put`
+//! the choice. Which scopes concern a client is the business of the family's reply. Kea reference
+//! §1.4; RFC 2132, RFC 9915 §21.
+
+mod codes;
+mod list;
+mod put;
+
+use dhcp_config::{OptionData, Space};
+
+pub use codes::{CodeSet, OptionCode};
+pub use list::{CodeList, Entry};
+pub use put::{Wanted, put, sent};
+
+use crate::classify::ClassIndex;
+
+/// What one scope sets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScopeOptions<C> {
+    standard: CodeList<C>,
+    /// Sub-options by enterprise number, ascending.
+    vendors: Box<[(u32, CodeList<C>)]>,
+}
+
+impl<C: OptionCode> ScopeOptions<C> {
+    /// Compiles the options of one scope. `class` finds the class of a name; a class that nobody
+    /// can be in has none.
+    pub fn compile(options: &[OptionData<C>], class: impl Fn(&str) -> Option<ClassIndex>) -> Self {
+        let of_space = |space| {
+            let inside = options.iter().filter(|option| option.space == space);
+            CodeList::new(inside.map(|option| Entry::new(option, &class)).collect())
+        };
+        let mut enterprises: Vec<u32> = options
+            .iter()
+            .filter_map(|option| match option.space {
+                Space::Standard => None,
+                Space::Vendor(enterprise) => Some(enterprise),
+            })
+            .collect();
+        enterprises.sort_unstable();
+        enterprises.dedup();
+        let vendors = enterprises.into_iter();
+        Self {
+            standard: of_space(Space::Standard),
+            vendors: vendors.map(|number| (number, of_space(Space::Vendor(number)))).collect(),
+        }
+    }
+
+    /// Whether the scope sets nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.standard.is_empty() && self.vendors.is_empty()
+    }
+
+    /// The family's own options.
+    #[must_use]
+    pub const fn standard(&self) -> &CodeList<C> {
+        &self.standard
+    }
+
+    /// Sub-options of a vendor.
+    #[must_use]
+    pub fn vendor(&self, enterprise: u32) -> Option<&CodeList<C>> {
+        let at = self.vendors.binary_search_by_key(&enterprise, |(number, _)| *number).ok()?;
+        Some(&self.vendors[at].1)
+    }
+}
+
+impl<C: OptionCode> Default for ScopeOptions<C> {
+    fn default() -> Self {
+        Self { standard: CodeList::default(), vendors: Box::default() }
+    }
+}

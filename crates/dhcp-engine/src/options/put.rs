@@ -1,0 +1,101 @@
+//! The choice of options for one client from the lists of the scopes that concern it.
+//!
+//! The rules are Kea's: a code goes out once, from the first list with an entry for the client; a
+//! send flag counts for the code once any entry in any list has it, whomever that entry is for; and
+//! never-send wins.
+
+use super::codes::{CodeSet, OptionCode};
+use super::list::{CodeList, Entry};
+use crate::classify::ClassSet;
+
+/// Which options a client is to have, if they are configured.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'w, I> {
+    /// Codes that it asked for, in its order.
+    pub asked: I,
+    /// Codes that go to everyone.
+    pub unasked: CodeSet,
+    /// Codes that are written otherwise: none of these.
+    pub withheld: CodeSet,
+    /// The client's classes.
+    pub classes: &'w ClassSet,
+}
+
+/// Gives what the client is to have to `write`, each code once, those asked for first. `lists` are
+/// begun anew a few times; they come in order of precedence.
+///
+/// The work is bounded by the codes asked for and, for each that is configured, the lists.
+pub fn put<'l, C, I, L>(
+    lists: impl Fn() -> L,
+    wanted: &Wanted<'_, I>,
+    mut write: impl FnMut(C, &'l [u8]),
+) where
+    C: OptionCode + 'l,
+    I: Iterator<Item = C> + Clone,
+    L: Iterator<Item = &'l CodeList<C>>,
+{
+    let [mut present, mut always, mut never] = [CodeSet::default(); 3];
+    let mut has_high = false;
+    for list in lists() {
+        present |= list.present;
+        always |= list.always;
+        never |= list.never;
+        has_high |= list.high_codes().next().is_some();
+    }
+    always |= wanted.unasked;
+    let mut open = present & !never & !wanted.withheld;
+    let of_lists = (always & open).iter().filter_map(|code| C::try_from(code).ok());
+    for code in wanted.asked.clone().chain(of_lists) {
+        if open.take(code.into())
+            && let Some(entry) = first(lists(), code, wanted.classes)
+        {
+            write(code, &entry.octets);
+        }
+    }
+    if !has_high {
+        return;
+    }
+    for (at, list) in lists().enumerate() {
+        for code in list.high_codes() {
+            let is_done = lists().take(at).any(|earlier| !earlier.of(code).is_empty());
+            if !is_done && let Some(entry) = sent(&lists, wanted, code) {
+                write(code, &entry.octets);
+            }
+        }
+    }
+}
+
+/// The entry that [`put`] writes of one code, if it does.
+pub fn sent<'l, C, I, L>(
+    lists: impl Fn() -> L,
+    wanted: &Wanted<'_, I>,
+    code: C,
+) -> Option<&'l Entry<C>>
+where
+    C: OptionCode + 'l,
+    I: Iterator<Item = C> + Clone,
+    L: Iterator<Item = &'l CodeList<C>>,
+{
+    if wanted.withheld.contains(code.into()) {
+        return None;
+    }
+    let entries = || lists().flat_map(|list| list.of(code));
+    let is_wanted = || {
+        wanted.unasked.contains(code.into())
+            || entries().any(|entry| entry.is_always_sent)
+            || wanted.asked.clone().any(|asked| asked == code)
+    };
+    if entries().any(|entry| entry.is_never_sent) || !is_wanted() {
+        return None;
+    }
+    first(lists(), code, wanted.classes)
+}
+
+/// The entry of the first list that has one for these classes.
+fn first<'l, C: OptionCode + 'l>(
+    lists: impl Iterator<Item = &'l CodeList<C>>,
+    code: C,
+    classes: &ClassSet,
+) -> Option<&'l Entry<C>> {
+    lists.flat_map(|list| list.of(code)).find(|entry| entry.fits(classes))
+}

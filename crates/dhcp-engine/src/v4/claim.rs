@@ -1,0 +1,129 @@
+//! What reservations mean for allocation (Kea reference §5.5): the address that the client has a
+//! claim to, and those that others have.
+
+use core::net::Ipv4Addr;
+
+use dhcp_lease::v4::{Facts, Occupancy, PoolIndex};
+
+use super::transaction::Transaction;
+use crate::hosts::Scope;
+use crate::prefixes::SubnetIndex;
+
+/// Where an address is leased.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The subnet.
+    pub subnet: SubnetIndex,
+    /// Its pool; a reserved address may lie in none.
+    pub pool: Option<PoolIndex>,
+}
+
+/// An address that is reserved for the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Claim {
+    pub(super) address: Ipv4Addr,
+    pub(super) place: Place,
+}
+
+impl Transaction<'_> {
+    /// Subnets of the client's link that serve it, beginning with `first`.
+    pub(super) fn open_subnets(&self, first: SubnetIndex) -> impl Iterator<Item = SubnetIndex> {
+        let snapshot = self.snapshot;
+        snapshot.neighbors(first).filter(|&subnet| snapshot.admits(subnet, &self.known.classes))
+    }
+
+    /// Addresses that the client may have a claim to, whatever lease it has.
+    pub(super) fn possible_claims(&self) -> impl Iterator<Item = Ipv4Addr> {
+        let hosts = &self.snapshot.hosts;
+        self.known.hosts().filter_map(|(_, host)| hosts.get(host).addresses().next())
+    }
+
+    /// The address that the client has a claim to. Reservations of the subnet where it has a lease
+    /// go first, then those of the others in turn; one of a subnet without an address leaves the
+    /// client to the pools, and otherwise the global one counts where it fits.
+    pub(super) fn claim(&self, facts: &Facts) -> Option<Claim> {
+        let (snapshot, selected) = (self.snapshot, self.subnet?);
+        self.known.hosts().next()?;
+        let leased = facts.mine().filter(|slot| slot.occupancy == Occupancy::Leased);
+        let first = leased
+            .filter_map(|slot| self.subnet_with(selected, slot.address))
+            .next()
+            .unwrap_or(selected);
+        let reserved = |host| snapshot.hosts.get(host).addresses().next();
+        for subnet in self.open_subnets(first) {
+            let Some(host) = self.known.own_host(snapshot, subnet) else { continue };
+            let address = reserved(host)?;
+            if !snapshot.subnet(subnet).modes.out_of_pool || !self.is_pooled(subnet, address) {
+                return Some(self.claim_to(subnet, address));
+            }
+        }
+        let (_, global) = self.known.hosts().find(|(of, _)| of.is_none())?;
+        let address = reserved(global)?;
+        let fits = |subnet: &SubnetIndex| {
+            snapshot.subnet(*subnet).modes.global && snapshot.contains(*subnet, address)
+        };
+        let subnet = self.open_subnets(first).find(fits)?;
+        Some(self.claim_to(subnet, address))
+    }
+
+    /// The subnet with a reservation of the client without an address: allocation begins there.
+    pub(super) fn dynamic_home(&self, selected: SubnetIndex) -> Option<SubnetIndex> {
+        self.known.hosts().next()?;
+        let hosts = &self.snapshot.hosts;
+        self.open_subnets(selected).find(|&subnet| {
+            let host = self.known.own_host(self.snapshot, subnet);
+            host.is_some_and(|host| hosts.get(host).reserved.is_empty())
+        })
+    }
+
+    fn claim_to(&self, subnet: SubnetIndex, address: Ipv4Addr) -> Claim {
+        let found = self.snapshot.place(subnet, address);
+        let pool = found.filter(|place| place.subnet == subnet).map(|place| place.pool);
+        Claim { address, place: Place { subnet, pool } }
+    }
+
+    /// Where the client may be given `address` from a pool.
+    pub(super) fn pool_place(&self, address: Ipv4Addr) -> Option<Place> {
+        let found = self.snapshot.place(self.subnet?, address)?;
+        let is_admitted =
+            self.is_open || self.snapshot.admits_to_pool(found.pool, &self.known.classes);
+        is_admitted.then_some(Place { subnet: found.subnet, pool: Some(found.pool) })
+    }
+
+    /// Whether any pool of the link has `address`, for this client or for others.
+    pub(super) fn is_ours(&self, address: Ipv4Addr) -> bool {
+        self.subnet.is_some_and(|subnet| self.snapshot.place(subnet, address).is_some())
+    }
+
+    /// Whether `address` is reserved for others only. Where reservations lie outside of pools, what
+    /// is in a pool is nobody's.
+    pub(super) fn is_for_others(&self, address: Ipv4Addr) -> bool {
+        let hosts = &self.snapshot.hosts;
+        if hosts.is_empty() {
+            return false;
+        }
+        let Some(subnet) = self.subnet.and_then(|subnet| self.subnet_with(subnet, address)) else {
+            return false;
+        };
+        let terms = self.snapshot.subnet(subnet);
+        let counts =
+            terms.modes.in_subnet && (!terms.modes.out_of_pool || !self.is_pooled(subnet, address));
+        if !counts {
+            return false;
+        }
+        let mut owners = hosts.owners_of(Scope::Subnet(terms.id), address).peekable();
+        owners.peek().is_some() && !owners.any(|host| self.known.is_of(&hosts.get(host)))
+    }
+
+    /// The subnet on the link of `near` that `address` belongs to: that of its pool, else the first
+    /// that contains it.
+    fn subnet_with(&self, near: SubnetIndex, address: Ipv4Addr) -> Option<SubnetIndex> {
+        let snapshot = self.snapshot;
+        let pooled = snapshot.place(near, address).map(|place| place.subnet);
+        pooled.or_else(|| snapshot.neighbors(near).find(|&at| snapshot.contains(at, address)))
+    }
+
+    fn is_pooled(&self, subnet: SubnetIndex, address: Ipv4Addr) -> bool {
+        self.snapshot.place(subnet, address).is_some_and(|place| place.subnet == subnet)
+    }
+}

@@ -1,0 +1,29 @@
+//! How long leases last, and when clients renew them.
+
+use dhcp_config::v4::Lifetime;
+
+use super::snapshot::Subnet;
+
+/// Seconds that a client gets within `limits` that asks for `wish` (option 51); 0 asks for nothing.
+pub(super) fn granted_s(limits: &Lifetime, wish: Option<u32>) -> u32 {
+    match wish {
+        None | Some(0) => limits.default_s,
+        // Kea gives the upper limit precedence when an operator has them the wrong way round.
+        Some(wish) => wish.max(limits.min_s).min(limits.max_s),
+    }
+}
+
+/// T1 and T2 (Kea reference §5.8): explicit ones when they are in order, else calculated ones when
+/// that is switched on.
+pub(super) fn timers_s(subnet: &Subnet, lifetime_s: u32) -> (Option<u32>, Option<u32>) {
+    let part = |part: f64| (f64::from(lifetime_s) * part).round() as u32;
+    let rebind_s = subnet
+        .rebind_timer_s
+        .or_else(|| subnet.tee_parts.map(|(_, t2)| part(t2)))
+        .filter(|&t2| 0 < t2 && t2 < lifetime_s);
+    let renew_s = subnet
+        .renew_timer_s
+        .or_else(|| subnet.tee_parts.map(|(t1, _)| part(t1)))
+        .filter(|&t1| 0 < t1 && t1 < rebind_s.unwrap_or(lifetime_s));
+    (renew_s, rebind_s)
+}

@@ -1,0 +1,130 @@
+//! What a message wants, told by its type and fields (RFC 2131 §4.3.2 table 4), and who sent it.
+
+use core::net::Ipv4Addr;
+
+use dhcp_wire::v4::{BOOT_REQUEST, Message, MessageType, relay};
+
+use super::{DropReason, Ingress, Snapshot};
+
+/// What the client wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Intent {
+    /// DHCPDISCOVER; the address is a wish.
+    Discover(Option<Ipv4Addr>),
+    /// DHCPREQUEST for this address, or for any.
+    Request(Stage, Option<Ipv4Addr>),
+    /// DHCPREQUEST that answers the offer of another server: ours is not needed.
+    TakeOtherOffer,
+    /// DHCPDECLINE.
+    Decline(Ipv4Addr),
+    /// DHCPRELEASE.
+    Release(Ipv4Addr),
+    /// DHCPINFORM.
+    Inform,
+}
+
+/// Where the sender of a DHCPREQUEST stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// SELECTING: it answers our offer. One that names no address at all counts as such, like a
+    /// BOOTP request.
+    Selecting,
+    /// INIT-REBOOT: it has restarted and remembers an address.
+    Rebooting,
+    /// RENEWING or REBINDING.
+    Renewing,
+}
+
+impl Intent {
+    /// What `message` wants of the server that it knows as `server_id`.
+    ///
+    /// # Errors
+    ///
+    /// Why the message is dropped.
+    pub(super) fn of(
+        snapshot: &Snapshot,
+        message: &Message<'_>,
+        ingress: Ingress,
+        server_id: Ipv4Addr,
+    ) -> Result<Self, DropReason> {
+        if message.op() != BOOT_REQUEST {
+            return Err(DropReason::NotARequest);
+        }
+        let requested = named(message.requested_address());
+        let current = named(Some(message.ciaddr()));
+        let Some(kind) = message.message_type() else {
+            let is_served = snapshot.serves_bootp;
+            let request = Self::Request(Stage::Selecting, requested.or(current));
+            return if is_served { Ok(request) } else { Err(DropReason::Bootp) };
+        };
+        let chosen = message.server_identifier();
+        let is_ours = chosen.is_none_or(|chosen| {
+            chosen == server_id || snapshot.is_server_id(chosen) || chosen == ingress.local
+        });
+        match kind {
+            MessageType::Discover if chosen.is_some() => Err(DropReason::UnexpectedServerId),
+            MessageType::Discover => Ok(Self::Discover(requested.or(current))),
+            MessageType::Request if !is_ours => Ok(Self::TakeOtherOffer),
+            MessageType::Request => {
+                Ok(Self::Request(stage(message, chosen, current), requested.or(current)))
+            }
+            MessageType::Decline | MessageType::Release | MessageType::Inform if !is_ours => {
+                Err(DropReason::ClientChoseOtherServer)
+            }
+            MessageType::Decline => {
+                let declined = message.requested_address();
+                declined.map(Self::Decline).ok_or(DropReason::NothingDeclined)
+            }
+            MessageType::Release => {
+                current.map(Self::Release).ok_or(DropReason::NotTheClientsLease)
+            }
+            MessageType::Inform if !has_address(message, ingress) => Err(DropReason::NoAddress),
+            MessageType::Inform => Ok(Self::Inform),
+            _ => Err(DropReason::UnexpectedMessageType),
+        }
+    }
+
+    /// The address that the message is about.
+    pub(super) const fn address(self) -> Option<Ipv4Addr> {
+        match self {
+            Self::Discover(address) | Self::Request(_, address) => address,
+            Self::Decline(address) | Self::Release(address) => Some(address),
+            Self::TakeOtherOffer | Self::Inform => None,
+        }
+    }
+}
+
+fn named(address: Option<Ipv4Addr>) -> Option<Ipv4Addr> {
+    address.filter(|address| !address.is_unspecified())
+}
+
+fn stage(message: &Message<'_>, chosen: Option<Ipv4Addr>, current: Option<Ipv4Addr>) -> Stage {
+    match (chosen, message.requested_address(), current) {
+        (Some(_), ..) | (None, None, None) => Stage::Selecting,
+        // Kea tells a restarted client by option 50 alone, also when `ciaddr` is set.
+        (None, Some(_), _) => Stage::Rebooting,
+        (None, None, Some(_)) => Stage::Renewing,
+    }
+}
+
+/// The client identifier. One in pieces is longer than 255 octets, more than a lease keeps.
+pub(super) fn client_id<'m>(message: &Message<'m>) -> Result<Option<&'m [u8]>, DropReason> {
+    match message.client_id().filter(|id| !id.is_empty()) {
+        Some(id) => id.as_slice().map(Some).ok_or(DropReason::ClientIdTooLong),
+        None => Ok(None),
+    }
+}
+
+/// Our identifier towards this client: the override of the relay (RFC 5107), else our address.
+pub(super) fn server_identifier(message: &Message<'_>, ingress: Ingress) -> Ipv4Addr {
+    message
+        .relay_agent_information()
+        .and_then(relay::server_identifier_override)
+        .unwrap_or(ingress.local)
+}
+
+/// Whether there is an address that a reply with parameters alone can be sent to.
+fn has_address(message: &Message<'_>, ingress: Ingress) -> bool {
+    let addresses = [message.giaddr(), message.ciaddr(), *ingress.source.ip()];
+    addresses.iter().any(|address| !address.is_unspecified())
+}

@@ -1,0 +1,44 @@
+//! What DHCPv6's hosts have reserved: addresses and prefixes.
+
+use core::net::Ipv6Addr;
+
+use dhcp_config::Reserved6;
+use dhcp_lease::v6::{Resource, V6};
+
+use crate::hosts::Reserving;
+
+/// A reserved address or prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReservedResource {
+    /// What is reserved.
+    pub resource: Resource,
+    /// The part of a prefix that is left out (RFC 6603).
+    pub excluded: Option<(Ipv6Addr, u8)>,
+}
+
+impl Reserving for V6 {
+    type Reserved = ReservedResource;
+    type Configured = Reserved6;
+    type Place = Ipv6Addr;
+
+    fn reserved(configured: &Reserved6) -> impl Iterator<Item = ReservedResource> {
+        let addresses = configured.addresses.iter().map(|&address| ReservedResource {
+            resource: Resource::address(address),
+            excluded: None,
+        });
+        let prefixes = configured.prefixes.iter().map(|reserved| {
+            let (prefix, len) = reserved.prefix;
+            let resource = Resource::prefix(prefix, len);
+            ReservedResource { resource, excluded: reserved.excluded }
+        });
+        addresses.chain(prefixes)
+    }
+
+    fn address(reserved: ReservedResource) -> Resource {
+        reserved.resource
+    }
+
+    fn place(resource: Resource) -> Ipv6Addr {
+        resource.address
+    }
+}

@@ -1,0 +1,179 @@
+//! The tables of hosts: against a model, and a million of them.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use base::Random;
+use dhcp_config::{HostIdentifier, IdentifierKind, Reserved4, Reserved6, ReservedPrefix};
+use dhcp_engine::hosts::{HostIndex, HostsBuilder, Scope};
+use dhcp_lease::v4::V4;
+use dhcp_lease::v6::{Resource, V6};
+
+const KINDS: [IdentifierKind; 5] = [
+    IdentifierKind::HardwareAddress,
+    IdentifierKind::Duid,
+    IdentifierKind::CircuitId,
+    IdentifierKind::ClientId,
+    IdentifierKind::FlexId,
+];
+
+fn scope(random: &mut Random) -> Scope {
+    match random.below(4) {
+        0 => Scope::Global,
+        id => Scope::Subnet(id as u32),
+    }
+}
+
+/// Few different ones, so that scopes and kinds share many.
+fn identifier(random: &mut Random) -> HostIdentifier {
+    let octets = (0..=random.below(2)).map(|_| random.below(6) as u8).collect();
+    HostIdentifier { kind: KINDS[random.below(5) as usize], octets }
+}
+
+fn address(random: &mut Random) -> Ipv4Addr {
+    Ipv4Addr::new(10, 0, 0, random.below(40) as u8)
+}
+
+#[test]
+fn hosts_are_found_as_in_a_model() {
+    for seed in 0..60 {
+        let mut random = Random::from_seed(seed);
+        let mut builder = HostsBuilder::<V4, u64>::new(seed, 8);
+        let mut model = BTreeMap::new();
+        for number in 0..random.below(120) {
+            let (scope, identifier) = (scope(&mut random), identifier(&mut random));
+            let address = (random.below(3) > 0).then(|| address(&mut random));
+            let terms = (random.below(2) == 0).then_some(number);
+            let key = (scope, identifier.kind, identifier.octets.clone());
+            if model.contains_key(&key) {
+                continue;
+            }
+            model.insert(key, (address, terms));
+            let reserved = Reserved4 { address, ..Reserved4::default() };
+            builder.add(scope, &identifier, &reserved, terms);
+        }
+        let hosts = builder.finish();
+        assert_eq!(hosts.len(), model.len());
+        for _ in 0..2000 {
+            let (scope, identifier) = (scope(&mut random), identifier(&mut random));
+            let key = (scope, identifier.kind, identifier.octets.clone());
+            let found = hosts.find(scope, identifier.kind, &identifier.octets);
+            let found = found.map(|index| hosts.get(index));
+            let seen = found.as_ref().map(|host| (host.addresses().next(), host.terms.copied()));
+            assert_eq!(seen, model.get(&key).copied(), "seed {seed}, {key:?}");
+            if let Some(host) = found {
+                assert_eq!((host.scope, host.kind), (scope, identifier.kind));
+                assert_eq!(host.identifier, identifier.octets);
+                assert!(hosts.kinds(scope).contains(host.kind));
+            }
+
+            let wanted = address(&mut random);
+            let mut owners: Vec<_> = hosts
+                .owners_of(scope, wanted)
+                .map(|index| hosts.get(index))
+                .map(|host| (host.kind, host.identifier.to_vec()))
+                .collect();
+            owners.sort();
+            let expected: Vec<_> = model
+                .iter()
+                .filter(|((of, ..), (address, _))| *of == scope && *address == Some(wanted))
+                .map(|((_, kind, octets), _)| (*kind, octets.clone()))
+                .collect();
+            assert_eq!(owners, expected, "seed {seed}, {wanted}");
+            assert_eq!(hosts.owner_of(scope, wanted).is_some(), !expected.is_empty());
+        }
+        let mut reserved: Vec<_> = hosts.reserved().collect();
+        reserved.sort();
+        let mut expected: Vec<_> = model
+            .iter()
+            .filter_map(|((scope, ..), (address, _))| Some((*scope, (*address)?)))
+            .collect();
+        expected.sort();
+        assert_eq!(reserved, expected);
+    }
+}
+
+#[test]
+fn only_kinds_that_a_scope_uses_are_named() {
+    let mut builder = HostsBuilder::<V4, ()>::new(1, 2);
+    let host = |kind| HostIdentifier { kind, octets: vec![1, 2, 3] };
+    builder.add(Scope::Subnet(9), &host(IdentifierKind::Duid), &Reserved4::default(), None);
+    builder.add(Scope::Subnet(9), &host(IdentifierKind::FlexId), &Reserved4::default(), None);
+    builder.add(Scope::Global, &host(IdentifierKind::ClientId), &Reserved4::default(), None);
+    let hosts = builder.finish();
+    let of = |scope| KINDS.map(|kind| hosts.kinds(scope).contains(kind));
+    assert_eq!(of(Scope::Subnet(9)), [false, true, false, false, true]);
+    assert_eq!(of(Scope::Global), [false, false, false, true, false]);
+    assert!(hosts.kinds(Scope::Subnet(1)).is_empty());
+    let both = hosts.kinds(Scope::Subnet(9)).or(hosts.kinds(Scope::Global));
+    assert!(both.contains(IdentifierKind::ClientId) && both.contains(IdentifierKind::Duid));
+}
+
+#[test]
+fn addresses_and_prefixes_of_a_host_are_its_own() {
+    let address = |text: &str| text.parse::<Ipv6Addr>().unwrap();
+    let reserved = Reserved6 {
+        addresses: vec![address("2001:db8::1"), address("2001:db8::2")],
+        prefixes: vec![ReservedPrefix {
+            prefix: (address("3000:1::"), 48),
+            excluded: Some((address("3000:1:0:f::"), 64)),
+        }],
+    };
+    let mut builder = HostsBuilder::<V6, ()>::new(2, 1);
+    let host = HostIdentifier { kind: IdentifierKind::Duid, octets: vec![0, 3, 0, 1] };
+    builder.add(Scope::Subnet(1), &host, &reserved, None);
+    let hosts = builder.finish();
+    let index = hosts.find(Scope::Subnet(1), IdentifierKind::Duid, &[0, 3, 0, 1]).unwrap();
+    let resources = [
+        Resource::address(address("2001:db8::1")),
+        Resource::address(address("2001:db8::2")),
+        Resource::prefix(address("3000:1::"), 48),
+    ];
+    assert_eq!(hosts.get(index).addresses().collect::<Vec<_>>(), resources);
+    assert_eq!(hosts.get(index).reserved[2].excluded, Some((address("3000:1:0:f::"), 64)));
+    for resource in resources {
+        assert_eq!(hosts.owner_of(Scope::Subnet(1), resource), Some(index));
+        assert_eq!(hosts.owner_of(Scope::Subnet(2), resource), None);
+    }
+    let shorter = Resource::prefix(address("3000:1::"), 31);
+    assert_eq!(
+        hosts.owner_of(Scope::Subnet(1), Resource::prefix(address("3000:1::"), 56)),
+        Some(index)
+    );
+    assert_eq!(shorter.address, address("3000::"));
+    assert_eq!(hosts.owner_of(Scope::Subnet(1), shorter), None);
+}
+
+#[test]
+fn a_million_hosts_are_each_found_and_nobody_else_is() {
+    const COUNT: u32 = 1_000_000;
+    let first = u32::from(Ipv4Addr::new(10, 0, 0, 0));
+    let host = |number: u32| HostIdentifier {
+        kind: IdentifierKind::HardwareAddress,
+        octets: [&[2, 0][..], &number.to_be_bytes()].concat(),
+    };
+    let mut builder = HostsBuilder::<V4, ()>::new(3, COUNT as usize);
+    for number in 0..COUNT {
+        let reserved = Reserved4 { address: Some((first + number).into()), ..Reserved4::default() };
+        builder.add(Scope::Subnet(1), &host(number), &reserved, None);
+    }
+    let hosts = builder.finish();
+    let find = |number: u32| {
+        hosts.find(Scope::Subnet(1), IdentifierKind::HardwareAddress, &host(number).octets)
+    };
+    let mut indexes: Vec<HostIndex> = Vec::with_capacity(COUNT as usize);
+    for number in 0..COUNT {
+        let index = find(number).expect("it was added");
+        let address = Ipv4Addr::from(first + number);
+        assert_eq!(hosts.get(index).reserved, [address]);
+        assert_eq!(hosts.owner_of(Scope::Subnet(1), address), Some(index));
+        indexes.push(index);
+    }
+    indexes.sort();
+    indexes.dedup();
+    assert_eq!(indexes.len(), COUNT as usize);
+    for number in COUNT..COUNT + 10_000 {
+        assert_eq!(find(number), None);
+        assert_eq!(hosts.owner_of(Scope::Subnet(1), (first + number).into()), None);
+    }
+}
