@@ -76,6 +76,20 @@ impl Sources {
         (line as u32, before.chars().count() as u32 + 1)
     }
 
+    /// The place in the string that begins at `at` behind `octets` octets of what it means.
+    fn inside(&self, at: At, octets: usize) -> At {
+        let text = self.list[at.source].text.as_bytes();
+        let mut offset = at.offset + 1;
+        for _ in 0..octets {
+            offset += match text.get(offset..) {
+                Some([b'\\', b'u', ..]) => 6,
+                Some([b'\\', ..]) => 2,
+                _ => 1,
+            };
+        }
+        At { offset: offset.min(text.len()), ..at }
+    }
+
     /// The line around a place without control characters, and how many characters stand before it.
     fn excerpt(&self, at: At) -> (String, usize) {
         let source = &self.list[at.source];
@@ -105,6 +119,8 @@ enum Help {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Finding {
     at: At,
+    /// Octets of the string that begins at `at` in front of the place that is meant.
+    inside: Option<usize>,
     severity: Severity,
     message: String,
     help: Help,
@@ -122,12 +138,20 @@ pub(crate) struct Findings {
 
 impl Findings {
     fn push(&mut self, severity: Severity, at: At, message: String, help: Help) {
-        let added = self.set.insert(Finding { at, severity, message, help });
+        let added = self.set.insert(Finding { at, inside: None, severity, message, help });
         self.errors += usize::from(added && severity == Severity::Error);
     }
 
     pub(crate) fn error(&mut self, at: At, message: impl Into<String>) {
         self.push(Severity::Error, at, message.into(), Help::None);
+    }
+
+    /// An error inside of the string that begins at `at`, behind `offset` octets of what it means.
+    pub(crate) fn error_inside(&mut self, at: At, offset: usize, message: String) {
+        let (severity, help) = (Severity::Error, Help::None);
+        let inside = Some(offset);
+        let added = self.set.insert(Finding { at, inside, severity, message, help });
+        self.errors += usize::from(added);
     }
 
     pub(crate) fn error_help(
@@ -190,14 +214,15 @@ impl Findings {
             self.warn_help(at, feature.message(), feature.help());
         }
         let problem = |finding: Finding| {
-            let (line, column) = sources.line_and_column(finding.at);
-            let (excerpt, caret) = sources.excerpt(finding.at);
+            let at = finding.inside.map_or(finding.at, |octets| sources.inside(finding.at, octets));
+            let (line, column) = sources.line_and_column(at);
+            let (excerpt, caret) = sources.excerpt(at);
             let help = match finding.help {
                 Help::None => None,
                 Help::Text(text) => Some(printable(&text)),
                 Help::Place(phrase, at) => Some(format!("{phrase} {}", sources.describe(at))),
             };
-            let file = sources.name(finding.at.source).to_owned();
+            let file = sources.name(at.source).to_owned();
             let Finding { severity, message, .. } = finding;
             let message = printable(&message);
             Problem { severity, file, line, column, message, help, excerpt, caret }

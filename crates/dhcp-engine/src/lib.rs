@@ -8,7 +8,6 @@
 pub mod classify;
 pub mod counters;
 pub mod events;
-pub mod gate;
 pub mod held;
 mod hex;
 pub mod hosts;
@@ -22,6 +21,7 @@ pub mod prefixes;
 pub mod protocol;
 pub mod reason;
 pub mod repeat;
+pub mod scope_terms;
 pub mod shard;
 pub mod statistic;
 pub mod subnet_keys;

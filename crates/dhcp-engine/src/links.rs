@@ -20,6 +20,8 @@ pub struct Links<A> {
     links: Vec<Link<A>>,
     /// Position of each subnet's link.
     link_of: Vec<usize>,
+    /// The subnets of each link in their order, twice over.
+    members: Vec<Vec<SubnetIndex>>,
 }
 
 #[derive(Debug)]
@@ -52,7 +54,7 @@ impl<A: AddressBits> Links<A> {
     pub fn new(network_count: usize, networks: impl Iterator<Item = Option<usize>>) -> Self {
         let empty = || Link { pool_order: Vec::new(), owners: Vec::new(), ranges: Vec::new() };
         let mut links: Vec<_> = (0..network_count).map(|_| empty()).collect();
-        let link_of = networks
+        let link_of: Vec<usize> = networks
             .map(|network| {
                 network.unwrap_or_else(|| {
                     links.push(empty());
@@ -60,7 +62,12 @@ impl<A: AddressBits> Links<A> {
                 })
             })
             .collect();
-        Self { links, link_of }
+        let mut members = vec![Vec::new(); links.len()];
+        for (&link, subnet) in link_of.iter().zip(0..) {
+            members[link].push(subnet);
+        }
+        members.iter_mut().for_each(|subnets: &mut Vec<_>| subnets.extend_from_within(..));
+        Self { links, link_of, members }
     }
 
     /// Adds a pool of `subnet`, after those that allocation tries before it. Subnets come in their
@@ -72,6 +79,16 @@ impl<A: AddressBits> Links<A> {
         link.owners.push(subnet);
         let at = link.ranges.partition_point(|&(other, ..)| other <= first);
         link.ranges.insert(at, (first, last, pool, subnet));
+    }
+
+    /// The subnets that share a link with `first`, itself first, then those behind it, then those
+    /// before it.
+    #[must_use]
+    pub fn subnets_from(&self, first: SubnetIndex) -> &[SubnetIndex] {
+        let members = &self.members[self.link_of(first)];
+        let once = members.len() / 2;
+        let start = members[..once].partition_point(|&subnet| subnet < first);
+        &members[start..start + once]
     }
 
     /// The pools that allocation may use for a message selected into `subnet`, in order.
@@ -133,6 +150,8 @@ mod tests {
         assert_eq!(links.pool_order_from(0), [PoolIndex(0), PoolIndex(1)]);
         assert_eq!(links.pool_order_from(1), [PoolIndex(1), PoolIndex(0)]);
         assert_eq!(links.place(1, 250), Some(PoolPlace { pool: PoolIndex(0), subnet: 0 }));
+        assert_eq!(links.subnets_from(1), [1, 0]);
+        assert_eq!(links.subnets_from(2), [2]);
         assert_eq!(links.place(0, 99), None);
         assert_eq!(links.place(0, 300), None);
         assert!(links.is_shared(0, 1) && !links.is_shared(0, 2));

@@ -81,7 +81,7 @@ fn lifetimes_are_kept_within_the_limits() {
         ((0, 0), (600, 1000)),
         ((1, 1), (300, 500)),
         ((400, 700), (400, 700)),
-        ((1000, 600), (600, 600)),
+        ((1000, 600), (375, 600)),
         ((u32::MAX, u32::MAX), (1200, 2000)),
     ] {
         let asked = solicit(1).ia(IaKind::Na, 1, &[(address(0x10), 128, wish.0, wish.1)]);
@@ -98,7 +98,11 @@ fn timers_are_explicit_or_calculated_or_left_to_the_client() {
     assert_eq!(timers(&SMALL.replace(explicit, "")), (300, 480));
     assert_eq!(timers(&SMALL.replace(explicit, "\"calculate-tee-times\": false,")), (0, 0));
     let renew_only = "\"calculate-tee-times\": false, \"renew-timer\": 99,";
-    assert_eq!(timers(&SMALL.replace(explicit, renew_only)), (99, 0));
+    assert_eq!(timers(&SMALL.replace(explicit, renew_only)), (0, 0));
+    let equal = "\"renew-timer\": 99, \"rebind-timer\": 99,";
+    assert_eq!(timers(&SMALL.replace(explicit, equal)), (0, 99));
+    let odd = "\"t1-percent\": 0.3325, \"t2-percent\": 0.6675,";
+    assert_eq!(timers(&SMALL.replace(explicit, odd)), (200, 401));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! told by it which names, examples and tables they use. What one family alone has stays in its
 //! own module.
 
+pub(crate) mod class_list;
 mod classes;
 mod control;
 pub(crate) mod database;

@@ -1,5 +1,7 @@
 //! `shared-networks`, and the link that a network or a subnet belongs to.
 
+use super::class_list;
+use super::classes::ClassGuards;
 use super::subnets::{Outer, Scoped, Subnets};
 use super::{godwit, other_keys};
 use crate::address::Address;
@@ -16,11 +18,14 @@ pub(crate) struct Link<A> {
     pub(crate) interface_id: Option<Placed<Vec<u8>>>,
     /// `relay.ip-addresses`.
     pub(crate) relay_addresses: Vec<A>,
+    /// Who of them may be served, and classes tested once they are.
+    pub(crate) guards: ClassGuards,
 }
 
 impl<A> Default for Link<A> {
     fn default() -> Self {
-        Self { interface: None, interface_id: None, relay_addresses: Vec::new() }
+        let (relay_addresses, guards) = (Vec::new(), ClassGuards::default());
+        Self { interface: None, interface_id: None, relay_addresses, guards }
     }
 }
 
@@ -36,10 +41,12 @@ impl<A: Address> Link<A> {
             let message = "`interface` and `interface-id` exclude each other";
             findings.error_seen(id.at, message, "`interface` is at", interface.at);
         }
-        Self { interface, interface_id, relay_addresses: relay(fields, findings) }
+        let relay_addresses = relay(fields, findings);
+        let guards = class_list::guards(fields, findings);
+        Self { interface, interface_id, relay_addresses, guards }
     }
 
-    /// This with what it leaves open taken from `outer`.
+    /// This with what it leaves open taken from `outer`. Guards hold beside those around them.
     pub(crate) fn or(mut self, outer: &Self) -> Self {
         if self.relay_addresses.is_empty() {
             self.relay_addresses.clone_from(&outer.relay_addresses);
@@ -48,6 +55,7 @@ impl<A: Address> Link<A> {
             interface: self.interface.or_else(|| outer.interface.clone()),
             interface_id: self.interface_id.or_else(|| outer.interface_id.clone()),
             relay_addresses: self.relay_addresses,
+            guards: self.guards,
         }
     }
 }

@@ -8,15 +8,8 @@ use crate::source::Findings;
 /// Keys that are accepted with nothing in them.
 pub(crate) type Keys = &'static [&'static str];
 
-/// Guards by client class: network, subnet and pool.
-pub(crate) const CLASSES: Keys =
-    &["client-class", "client-classes", "evaluate-additional-classes", "require-client-classes"];
-
 /// Global.
-pub(crate) const GLOBAL_ONLY: Keys = &["client-classes", "option-def"];
-
-/// The other keys of a pool.
-pub(crate) const POOL: &[Keys] = &[CLASSES];
+pub(crate) const GLOBAL_ONLY: Keys = &["option-def"];
 
 /// Whether a value asks for nothing: an empty list or string, or a map of such.
 fn is_empty(value: &Value) -> bool {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::ClassGuards;
+use super::class_list;
 use super::family::Family;
 use super::options;
 use super::types::Pool;
@@ -122,15 +122,13 @@ fn pool<F: Family>(item: &Value, findings: &mut Findings) -> Option<Placed<PoolO
     }
     let pool_id = fields.u32("pool-id", findings).map_or(0, |id| id.value);
     let options = options::list::<F>(&mut fields, findings);
+    let guards = class_list::guards(&mut fields, findings);
     names::check(&mut fields, findings);
     godwit::refuse_inside::<F>(fields.context(findings), findings);
-    other_keys::finish(fields, other_keys::POOL, F::ELSEWHERE, findings);
+    other_keys::finish(fields, &[], F::ELSEWHERE, findings);
     let text = text?;
     let (first, last) = range::<F>(text, findings)?;
-    Some(Placed {
-        value: Pool { first, last, pool_id, options, guards: ClassGuards::default() },
-        at: text.at,
-    })
+    Some(Placed { value: Pool { first, last, pool_id, options, guards }, at: text.at })
 }
 
 /// Reads `a - b` or `network/length`.

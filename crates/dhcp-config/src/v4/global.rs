@@ -6,7 +6,7 @@ use crate::fields::Fields;
 use crate::json::Value;
 use crate::shared::hosts::{self, HostScope};
 use crate::shared::subnets::{Scoped, Subnets};
-use crate::shared::{family::Family, global};
+use crate::shared::{class_list, family::Family, global};
 use crate::source::Findings;
 
 /// Reads a whole document; `None` when it has no usable `Dhcp4`.
@@ -25,6 +25,7 @@ fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp4 {
     let reservations = fields.list("reservations", findings);
     let stash_agent_options = fields.boolean("stash-agent-options", findings);
     let is_address_unique = common.hosts.ip_unique;
+    let client_classes = class_list::classes::<V4>(&mut fields, findings);
     let networks = fields.list("shared-networks", findings);
     let subnets = fields.list(V4::SUBNETS, findings);
     crate::shared::other_keys::finish(fields, other_keys::GLOBAL, V4::ELSEWHERE, findings);
@@ -63,7 +64,7 @@ fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp4 {
             exclude_first_last_24,
         },
         loggers: common.loggers,
-        client_classes: Vec::new(),
+        client_classes,
         reservations,
         reservation_modes,
         host_identifiers: common.hosts.identifiers,

@@ -1,13 +1,13 @@
 //! Keys of DHCPv4 alone that Kea knows and this version does not act on.
 
-use crate::shared::other_keys::{CLASSES, GLOBAL_ONLY, Keys};
+use crate::shared::other_keys::{GLOBAL_ONLY, Keys};
 
 /// The other keys of the global scope.
 pub(super) const GLOBAL: &[Keys] = &[GLOBAL_ONLY];
 /// The other keys of a shared network.
-pub(super) const NETWORK: &[Keys] = &[CLASSES];
+pub(super) const NETWORK: &[Keys] = &[];
 /// The other keys of a subnet.
-pub(super) const SUBNET: &[Keys] = &[CLASSES];
+pub(super) const SUBNET: &[Keys] = &[];
 
 /// Keys that are right elsewhere, and where.
 pub(super) const ELSEWHERE: &[(&str, &str)] = &[

@@ -3,15 +3,16 @@
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use super::V4;
-use super::types::{Network4, Subnet4};
+use super::types::{ClassTerms4, Network4, Subnet4};
 use crate::address::prefix;
 use crate::fields::Fields;
 use crate::json::Value;
+use crate::shared::class_list::Classified;
+use crate::shared::inactive;
 use crate::shared::networks::Link;
 use crate::shared::pools::{Around, PlacedRange};
 use crate::shared::subnets::{Place, Scoped};
 use crate::shared::terms::{Bounded, Terms};
-use crate::shared::{ClassGuards, inactive};
 use crate::source::{Findings, Placed};
 
 /// Longest `server-hostname`: the field less its final zero (RFC 2131 §2).
@@ -150,7 +151,7 @@ impl Scoped for V4 {
             server_hostname: scope.server_hostname.unwrap_or_default(),
             boot_file_name: scope.boot_file_name.unwrap_or_default(),
             options: scope.terms.options,
-            guards: ClassGuards::default(),
+            guards: place.link.guards,
             reservations: place.reservations,
             reservation_modes: policy.reservation_modes(),
             allocator: policy.allocator(),
@@ -175,8 +176,33 @@ impl Scoped for V4 {
             relay_addresses,
             authoritative,
             options: scope.terms.options,
-            guards: ClassGuards::default(),
+            guards: link.guards,
         }
+    }
+}
+
+impl Classified for V4 {
+    type ClassTerms = ClassTerms4;
+    const IS_V6: bool = false;
+
+    fn read_class_terms(fields: &mut Fields<'_>, findings: &mut Findings) -> ClassTerms4 {
+        let next_server = fields.address::<Ipv4Addr>("next-server", findings);
+        if let Some(broadcast) = next_server.filter(|address| address.value.is_broadcast()) {
+            findings.error(broadcast.at, "`next-server` cannot be the broadcast address");
+        }
+        ClassTerms4 {
+            // Kea takes 0.0.0.0 for none.
+            next_server: next_server
+                .map(|address| address.value)
+                .filter(|address| !address.is_unspecified()),
+            server_hostname: name(fields, "server-hostname", MAX_SERVER_HOSTNAME, findings),
+            boot_file_name: name(fields, "boot-file-name", MAX_BOOT_FILE_NAME, findings),
+            offer_lifetime_s: fields.u32("offer-lifetime", findings).map(|placed| placed.value),
+        }
+    }
+
+    fn shapes_leases(terms: &ClassTerms4) -> bool {
+        terms.offer_lifetime_s.is_some()
     }
 }
 

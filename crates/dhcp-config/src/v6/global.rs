@@ -6,9 +6,10 @@ use super::types::{Dhcp6, InterfacesConfig6, MacSource};
 use super::{V6, other_keys, server_id};
 use crate::fields::{Fields, text_of};
 use crate::json::{Kind, Value};
+use crate::shared::class_list;
 use crate::shared::family::Family;
-use crate::shared::hosts::{self, HostScope};
 use crate::shared::global;
+use crate::shared::hosts::{self, HostScope};
 use crate::shared::interfaces::Listening;
 use crate::shared::subnets::{Scoped, Subnets};
 use crate::source::Findings;
@@ -51,6 +52,7 @@ fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp6 {
     let data_directory = data_directory.filter(|folder| !folder.value.is_empty());
     let reservations = fields.list("reservations", findings);
     let is_address_unique = common.hosts.ip_unique;
+    let client_classes = class_list::classes::<V6>(&mut fields, findings);
     let networks = fields.list("shared-networks", findings);
     let subnets = fields.list(V6::SUBNETS, findings);
     crate::shared::other_keys::finish(fields, other_keys::GLOBAL, V6::ELSEWHERE, findings);
@@ -74,7 +76,7 @@ fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp6 {
         lease_checks: common.lease_checks,
         lenient_option_parsing: common.compatibility[0],
         loggers: common.loggers,
-        client_classes: Vec::new(),
+        client_classes,
         reservations,
         host_identifiers: common.hosts.identifiers,
         early_global_reservations_lookup: common.hosts.early_global_lookup,

@@ -2,12 +2,12 @@
 
 use core::net::Ipv6Addr;
 
+use super::V6;
 use super::types::PdPool;
-use super::{V6, other_keys};
 use crate::address::{first_of, last_of};
 use crate::fields::{Fields, address_of};
 use crate::json::Value;
-use crate::shared::ClassGuards;
+use crate::shared::class_list;
 use crate::shared::family::Family;
 use crate::shared::pools::{Around, PlacedRange};
 use crate::shared::subnets::clear_host_bits;
@@ -48,8 +48,9 @@ fn pd_pool(item: &Value, findings: &mut Findings) -> Option<PdPool> {
     let excluded = excluded(&mut fields, findings);
     let pool_id = fields.u32("pool-id", findings).map_or(0, |id| id.value);
     let options = options::list::<V6>(&mut fields, findings);
+    let guards = class_list::guards(&mut fields, findings);
     godwit::refuse_inside::<V6>(fields.context(findings), findings);
-    crate::shared::other_keys::finish(fields, other_keys::PD_POOL, V6::ELSEWHERE, findings);
+    crate::shared::other_keys::finish(fields, &[], V6::ELSEWHERE, findings);
 
     let (prefix, length, delegated) = (prefix?, length?, delegated?);
     if delegated.value < length.value {
@@ -72,7 +73,7 @@ fn pd_pool(item: &Value, findings: &mut Findings) -> Option<PdPool> {
         excluded,
         pool_id,
         options,
-        guards: ClassGuards::default(),
+        guards,
     })
 }
 

@@ -2,16 +2,17 @@
 
 use core::net::Ipv6Addr;
 
-use super::types::{Network6, PdPool, Subnet6};
+use super::types::{ClassTerms6, Network6, PdPool, Subnet6};
 use super::{V6, pd_pools};
 use crate::fields::Fields;
 use crate::json::Value;
+use crate::shared::class_list::{self, Classified};
 use crate::shared::networks::Link;
 use crate::shared::policy::allocator;
 use crate::shared::pools::{Around, PlacedRange};
 use crate::shared::subnets::{Place, Scoped};
 use crate::shared::terms::{Bounded, BoundedKeys, Terms};
-use crate::shared::{Allocator, ClassGuards, Lifetime};
+use crate::shared::{Allocator, Lifetime};
 use crate::source::{Findings, Placed};
 
 /// Kea's preferred lifetime when the file names none.
@@ -179,7 +180,7 @@ impl Scoped for V6 {
             cache_max_age_s: times.cache_max_age_s,
             rapid_commit: scope.rapid_commit.is_some_and(|placed| placed.value),
             options: scope.terms.options,
-            guards: ClassGuards::default(),
+            guards: place.link.guards,
             reservations: place.reservations,
             reservation_modes: policy.reservation_modes(),
             allocator: policy.allocator(),
@@ -204,7 +205,20 @@ impl Scoped for V6 {
             relay_addresses: link.relay_addresses,
             rapid_commit,
             options: scope.terms.options,
-            guards: ClassGuards::default(),
+            guards: link.guards,
         }
+    }
+}
+
+impl Classified for V6 {
+    type ClassTerms = ClassTerms6;
+    const IS_V6: bool = true;
+
+    fn read_class_terms(fields: &mut Fields<'_>, findings: &mut Findings) -> ClassTerms6 {
+        ClassTerms6 { preferred_lifetime: class_list::lifetime(fields, PREFERRED, findings) }
+    }
+
+    fn shapes_leases(terms: &ClassTerms6) -> bool {
+        terms.preferred_lifetime.is_some()
     }
 }

@@ -13,14 +13,15 @@
 mod classes;
 mod compile;
 mod dependence;
+mod form;
 mod guard;
 mod names;
 mod pass;
-mod printed;
 mod program;
 mod set;
 mod texts;
 mod v4;
+mod v6;
 mod view;
 mod workspace;
 
@@ -28,5 +29,6 @@ pub use classes::{Classes, StringProgram};
 pub use guard::Guard;
 pub use set::{ClassIndex, ClassSet};
 pub use v4::PacketView4;
+pub use v6::PacketView6;
 pub use view::PacketView;
 pub use workspace::Workspace;

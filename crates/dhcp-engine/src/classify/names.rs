@@ -6,6 +6,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use super::ClassIndex;
+use super::texts::digits;
 
 /// Begins the names of classes by vendor.
 pub(super) const VENDOR_CLASS: &str = "VENDOR_CLASS_";
@@ -63,8 +64,12 @@ fn unescaped(name: &[u8]) -> Option<Vec<u8>> {
                 rest
             }
             [b'%', high, low, rest @ ..] => {
-                let digit = |digit: &u8| char::from(*digit).to_digit(16);
-                octets.push((digit(high)? << 4 | digit(low)?) as u8);
+                let digit = |digit: u8| char::from(digit).to_digit(16);
+                let octet = (digit(*high)? << 4 | digit(*low)?) as u8;
+                if octet == b'%' || is_plain(octet) || [*high, *low] != digits(octet) {
+                    return None;
+                }
+                octets.push(octet);
                 rest
             }
             [octet, rest @ ..] if is_plain(*octet) => {
@@ -96,5 +101,6 @@ mod tests {
         assert_eq!(found(b"z"), None);
         assert_eq!(unescaped(b"%f"), None);
         assert_eq!(unescaped(b"%ff"), Some(vec![255]));
+        assert!([&b"%FF"[..], b"%41", b"%25", b"a b"].iter().all(|name| unescaped(name).is_none()));
     }
 }

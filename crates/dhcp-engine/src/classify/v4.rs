@@ -8,7 +8,8 @@ use dhcp_wire::v4::option::{
 use dhcp_wire::v4::relay::SubOptions;
 use dhcp_wire::v4::{Message, OptionValue};
 
-use super::{PacketView, printed};
+use super::PacketView;
+use super::form::shape;
 use crate::interfaces::InterfaceNames;
 use crate::v4::Ingress;
 
@@ -47,6 +48,10 @@ impl PacketView for PacketView4<'_> {
             // Not of this family: the parser refuses them.
             Term::RelayOption { .. } | Term::Field6(_) | Term::RelayAddress { .. } => false,
         }
+    }
+
+    fn is_bootp(&self) -> bool {
+        self.message.message_type().is_none()
     }
 
     fn vendor_class(&self, nth: usize, target: &mut Vec<u8>) -> bool {
@@ -106,6 +111,7 @@ impl<'m> PacketView4<'m> {
                 target.extend_from_slice(name.as_bytes());
             }
             PacketField::Source => target.extend(self.ingress.source.ip().octets()),
+            PacketField::Destination if self.ingress.is_broadcast => target.extend([255; 4]),
             PacketField::Destination => target.extend(self.ingress.local.octets()),
             PacketField::Length => {
                 target.extend((self.message.octets().len() as u32).to_be_bytes());
@@ -144,29 +150,6 @@ fn put(value: OptionValue<'_>, form: Form, code: u8, target: &mut Vec<u8>) -> bo
     let start = target.len();
     value.fragments().for_each(|piece| target.extend_from_slice(piece));
     shape(form, code.into(), 3, start, target)
-}
-
-/// Brings what stands behind `start` into its form; false, with nothing left there, when it counts
-/// as none.
-pub(super) fn shape(
-    form: Form,
-    code: u16,
-    width: usize,
-    start: usize,
-    target: &mut Vec<u8>,
-) -> bool {
-    match form {
-        Form::Octets => true,
-        Form::Characters => {
-            let end = target[start..].iter().rposition(|&octet| octet != 0);
-            target.truncate(start + end.map_or(0, |end| end + 1));
-            end.is_some()
-        }
-        Form::Printed => {
-            printed::print(code, width, start, target);
-            true
-        }
-    }
 }
 
 /// Appends the sub-option at the end of a way of codes. Pieces of one code are one value, as in Kea.

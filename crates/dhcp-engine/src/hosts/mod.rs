@@ -6,6 +6,8 @@
 //! apart, as a type `T` of the caller's. What a host means for allocation is the transaction's.
 
 mod build;
+mod client;
+mod terms;
 
 use core::fmt::Debug;
 use core::hash::{BuildHasher, Hash};
@@ -16,6 +18,10 @@ use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 
 pub use build::HostsBuilder;
+pub use client::{ClientHosts, HostSubnet, Identifiers, terms};
+pub use terms::{HostTerms, ReservationOf};
+
+use crate::options::OptionCode;
 
 /// A family that things can be reserved of.
 pub trait Reserving: Family {
@@ -25,6 +31,18 @@ pub trait Reserving: Family {
     type Configured;
     /// What reservations of different hosts must not share.
     type Place: Copy + Eq + Hash;
+    /// The codes of its options.
+    type Code: OptionCode + 'static;
+    /// What only this family's hosts have beside addresses; the default is nothing.
+    type Own: Clone + Debug + Default + PartialEq + Send + Sync + 'static;
+
+    /// What a host has that only this family's hosts have.
+    fn own(configured: &Self::Configured) -> Self::Own;
+
+    /// A host's name as replies and leases have it.
+    fn hostname(configured: &str) -> Box<str> {
+        configured.into()
+    }
 
     /// The reservations of a host, in the order of the file.
     fn reserved(configured: &Self::Configured) -> impl Iterator<Item = Self::Reserved>;

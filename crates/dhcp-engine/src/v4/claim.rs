@@ -6,7 +6,7 @@ use core::net::Ipv4Addr;
 use dhcp_lease::v4::{Facts, Occupancy, PoolIndex};
 
 use super::transaction::Transaction;
-use crate::hosts::Scope;
+use crate::hosts::{HostIndex, Scope};
 use crate::prefixes::SubnetIndex;
 
 /// Where an address is leased.
@@ -29,13 +29,24 @@ impl Transaction<'_> {
     /// Subnets of the client's link that serve it, beginning with `first`.
     pub(super) fn open_subnets(&self, first: SubnetIndex) -> impl Iterator<Item = SubnetIndex> {
         let snapshot = self.snapshot;
-        snapshot.neighbors(first).filter(|&subnet| snapshot.admits(subnet, &self.known.classes))
+        let open = |subnet: &SubnetIndex| snapshot.admits(*subnet, &self.known.classes);
+        snapshot.neighbors(first).iter().copied().filter(open)
     }
 
     /// Addresses that the client may have a claim to, whatever lease it has.
     pub(super) fn possible_claims(&self) -> impl Iterator<Item = Ipv4Addr> {
-        let hosts = &self.snapshot.hosts;
-        self.known.hosts().filter_map(|(_, host)| hosts.get(host).addresses().next())
+        let hosts = &self.known.hosts;
+        let found = hosts.in_subnets().map(|(_, host)| host).chain(hosts.global());
+        found.filter_map(|host| self.reserved(host))
+    }
+
+    fn reserved(&self, host: HostIndex) -> Option<Ipv4Addr> {
+        self.snapshot.hosts.get(host).addresses().next()
+    }
+
+    /// The client's host in `subnet` itself, where such hosts count.
+    fn own_host(&self, subnet: SubnetIndex) -> Option<HostIndex> {
+        self.known.hosts.of(subnet).filter(|_| self.snapshot.subnet(subnet).modes.in_subnet)
     }
 
     /// The address that the client has a claim to. Reservations of the subnet where it has a lease
@@ -43,22 +54,22 @@ impl Transaction<'_> {
     /// client to the pools, and otherwise the global one counts where it fits.
     pub(super) fn claim(&self, facts: &Facts) -> Option<Claim> {
         let (snapshot, selected) = (self.snapshot, self.subnet?);
-        self.known.hosts().next()?;
+        if self.known.hosts.is_empty() {
+            return None;
+        }
         let leased = facts.mine().filter(|slot| slot.occupancy == Occupancy::Leased);
         let first = leased
             .filter_map(|slot| self.subnet_with(selected, slot.address))
             .next()
             .unwrap_or(selected);
-        let reserved = |host| snapshot.hosts.get(host).addresses().next();
         for subnet in self.open_subnets(first) {
-            let Some(host) = self.known.own_host(snapshot, subnet) else { continue };
-            let address = reserved(host)?;
+            let Some(host) = self.own_host(subnet) else { continue };
+            let address = self.reserved(host)?;
             if !snapshot.subnet(subnet).modes.out_of_pool || !self.is_pooled(subnet, address) {
                 return Some(self.claim_to(subnet, address));
             }
         }
-        let (_, global) = self.known.hosts().find(|(of, _)| of.is_none())?;
-        let address = reserved(global)?;
+        let address = self.reserved(self.known.hosts.global()?)?;
         let fits = |subnet: &SubnetIndex| {
             snapshot.subnet(*subnet).modes.global && snapshot.contains(*subnet, address)
         };
@@ -68,12 +79,9 @@ impl Transaction<'_> {
 
     /// The subnet with a reservation of the client without an address: allocation begins there.
     pub(super) fn dynamic_home(&self, selected: SubnetIndex) -> Option<SubnetIndex> {
-        self.known.hosts().next()?;
-        let hosts = &self.snapshot.hosts;
-        self.open_subnets(selected).find(|&subnet| {
-            let host = self.known.own_host(self.snapshot, subnet);
-            host.is_some_and(|host| hosts.get(host).reserved.is_empty())
-        })
+        self.known.hosts.in_subnets().next()?;
+        self.open_subnets(selected)
+            .find(|&subnet| self.own_host(subnet).is_some_and(|host| self.reserved(host).is_none()))
     }
 
     fn claim_to(&self, subnet: SubnetIndex, address: Ipv4Addr) -> Claim {
@@ -112,7 +120,7 @@ impl Transaction<'_> {
             return false;
         }
         let mut owners = hosts.owners_of(Scope::Subnet(terms.id), address).peekable();
-        owners.peek().is_some() && !owners.any(|host| self.known.is_of(&hosts.get(host)))
+        owners.peek().is_some() && !owners.any(|host| self.identifiers.tell(hosts, host))
     }
 
     /// The subnet on the link of `near` that `address` belongs to: that of its pool, else the first
@@ -120,7 +128,9 @@ impl Transaction<'_> {
     fn subnet_with(&self, near: SubnetIndex, address: Ipv4Addr) -> Option<SubnetIndex> {
         let snapshot = self.snapshot;
         let pooled = snapshot.place(near, address).map(|place| place.subnet);
-        pooled.or_else(|| snapshot.neighbors(near).find(|&at| snapshot.contains(at, address)))
+        pooled.or_else(|| {
+            snapshot.neighbors(near).iter().copied().find(|&at| snapshot.contains(at, address))
+        })
     }
 
     fn is_pooled(&self, subnet: SubnetIndex, address: Ipv4Addr) -> bool {

@@ -1,4 +1,4 @@
-//! What DHCPv4's hosts have reserved: one address.
+//! What DHCPv4's hosts have reserved: one address, and what boots them.
 
 use core::net::Ipv4Addr;
 
@@ -7,10 +7,35 @@ use dhcp_lease::v4::V4;
 
 use crate::hosts::Reserving;
 
+/// What replies tell a host about booting, before what subnets and classes say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BootTerms {
+    /// `siaddr`.
+    pub next_server: Option<Ipv4Addr>,
+    /// `sname`; empty when not set.
+    pub server_hostname: Box<str>,
+    /// `file`; empty when not set.
+    pub boot_file_name: Box<str>,
+}
+
 impl Reserving for V4 {
     type Reserved = Ipv4Addr;
     type Configured = Reserved4;
     type Place = Ipv4Addr;
+    type Code = u8;
+    type Own = BootTerms;
+
+    fn own(configured: &Reserved4) -> BootTerms {
+        BootTerms {
+            next_server: configured.next_server,
+            server_hostname: configured.server_hostname.as_str().into(),
+            boot_file_name: configured.boot_file_name.as_str().into(),
+        }
+    }
+
+    fn hostname(configured: &str) -> Box<str> {
+        configured.to_ascii_lowercase().into()
+    }
 
     fn reserved(configured: &Reserved4) -> impl Iterator<Item = Ipv4Addr> {
         configured.address.into_iter()

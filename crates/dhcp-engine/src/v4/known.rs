@@ -2,13 +2,12 @@
 //! order in which Kea finds them out (reference §2.2).
 
 use dhcp_config::IdentifierKind;
-use dhcp_lease::v4::{Facts, PoolIndex, V4};
+use dhcp_lease::v4::{Facts, PoolIndex};
 use dhcp_wire::v4::relay;
 
-use super::scopes::HostTerms;
 use super::{DropReason, Snapshot};
 use crate::classify::{ClassSet, Classes, PacketView4, Workspace};
-use crate::hosts::{Host, HostIndex, Scope};
+use crate::hosts::{self, ClientHosts, HostIndex, HostSubnet, Identifiers};
 use crate::prefixes::SubnetIndex;
 
 /// Type of client identifiers that hold a DUID behind an IAID (RFC 4361 §6.1).
@@ -32,91 +31,62 @@ pub struct Known {
     /// The classes that it is in.
     pub(super) classes: ClassSet,
     workspace: Workspace,
-    identifiers: Identifiers,
-    /// Its hosts: of subnets in the order in which they were looked up, and the global one.
-    hosts: Vec<(Option<SubnetIndex>, HostIndex)>,
+    /// Its hosts.
+    pub(super) hosts: ClientHosts,
     /// Pools that it may use, in order, when not all of them.
     pub(super) pools: Vec<PoolIndex>,
     /// What its lease keeps under `store-extended-info`; empty when nothing.
     pub(super) user_context: String,
 }
 
-/// What tells the client's host.
-#[derive(Debug, Default)]
-struct Identifiers {
-    octets: Vec<u8>,
-    /// Kind, and where in `octets` it ends.
-    list: Vec<(IdentifierKind, usize)>,
-}
-
-impl Identifiers {
-    fn clear(&mut self) {
-        self.octets.clear();
-        self.list.clear();
-    }
-
-    fn push(&mut self, kind: IdentifierKind, octets: impl IntoIterator<Item = u8>) {
-        let before = self.octets.len();
-        self.octets.extend(octets);
-        if self.octets.len() > before {
-            self.list.push((kind, self.octets.len()));
+/// What tells the host that sent the message in `view`.
+pub(super) fn identifiers<'m>(
+    snapshot: &Snapshot,
+    view: &PacketView4<'m>,
+    client_id: Option<&'m [u8]>,
+) -> Identifiers<'m> {
+    let message = view.message;
+    Identifiers::new(&snapshot.host_identifiers, |kind| match kind {
+        IdentifierKind::HardwareAddress => Some(message.chaddr()),
+        IdentifierKind::ClientId => client_id,
+        IdentifierKind::Duid => {
+            client_id.filter(|id| id.first() == Some(&DUID_TYPE))?.get(DUID_AT..)
         }
-    }
-
-    fn iter(&self) -> impl Iterator<Item = (IdentifierKind, &[u8])> {
-        let mut start = 0;
-        self.list
-            .iter()
-            .map(move |&(kind, end)| (kind, &self.octets[core::mem::replace(&mut start, end)..end]))
-    }
+        IdentifierKind::CircuitId => {
+            let information = message.relay_agent_information()?;
+            relay::sub_option(information, relay::CIRCUIT_ID)?.as_slice()
+        }
+        IdentifierKind::FlexId => None,
+    })
 }
 
 impl Known {
-    /// Forgets the client before and finds out the classes that need no host.
+    /// Forgets the client before, and finds out the classes that need no host, and the global host
+    /// when it counts before the subnet is known.
     ///
     /// # Errors
     ///
-    /// When they say that the message is to be dropped.
+    /// When the classes say that the message is to be dropped.
     pub(super) fn begin(
         &mut self,
         snapshot: &Snapshot,
         view: &PacketView4<'_>,
+        identifiers: &Identifiers<'_>,
     ) -> Result<(), DropReason> {
         self.hosts.clear();
         self.pools.clear();
         self.user_context.clear();
-        self.identifiers.clear();
         snapshot.classes.evaluate_early(view, &mut self.classes, &mut self.workspace);
-        self.admit()
-    }
-
-    /// Notes what tells the client's host, and looks among the global hosts when these count before
-    /// the subnet is known.
-    ///
-    /// # Errors
-    ///
-    /// When the host's classes say that the message is to be dropped.
-    pub(super) fn identify(
-        &mut self,
-        snapshot: &Snapshot,
-        view: &PacketView4<'_>,
-        client_id: Option<&[u8]>,
-    ) -> Result<(), DropReason> {
-        if snapshot.hosts.is_empty() {
-            return Ok(());
+        self.admit()?;
+        if snapshot.looks_up_hosts_early
+            && let Some(host) = self.hosts.find_global(&snapshot.hosts, identifiers)
+        {
+            self.join(snapshot, view, Some(host));
+            self.classes.insert(Classes::KNOWN);
+            snapshot.classes.evaluate_late(view, &mut self.classes, &mut self.workspace);
+            self.admit()?;
         }
-        for &kind in &snapshot.host_identifiers {
-            self.note(kind, view, client_id);
-        }
-        if !snapshot.looks_up_hosts_early {
-            return Ok(());
-        }
-        let Some(host) = self.find(snapshot, Scope::Global) else { return Ok(()) };
-        self.hosts.push((None, host));
-        self.join(snapshot, view, host);
-        self.classes.insert(Classes::KNOWN);
-        snapshot.classes.evaluate_late(view, &mut self.classes, &mut self.workspace);
-        self.admit()
+        Ok(())
     }
 
     /// Looks up the hosts of a client that `subnet` was selected for, and the classes that depend on
@@ -130,18 +100,17 @@ impl Known {
         snapshot: &Snapshot,
         view: &PacketView4<'_>,
         subnet: Option<SubnetIndex>,
+        identifiers: &Identifiers<'_>,
     ) -> Result<(), DropReason> {
-        if let Some(subnet) = subnet
-            && !snapshot.hosts.is_empty()
-        {
-            self.find_hosts(snapshot, subnet);
-            let current = self.host(snapshot, subnet);
-            let global = self.global_host(snapshot, subnet);
+        if let Some(subnet) = subnet {
+            self.find_hosts(snapshot, subnet, identifiers);
+            let modes = snapshot.subnet(subnet).modes;
+            let current = self.hosts.current(subnet, modes);
+            let global = self.hosts.global().filter(|_| modes.global);
+            // In a shared network the client may end up in another subnet, with another host.
             let is_due = (!snapshot.looks_up_hosts_early && has_classes(snapshot, global))
                 || (!snapshot.subnet(subnet).is_in_network && has_classes(snapshot, current));
-            if let Some(host) = current.filter(|_| is_due) {
-                self.join(snapshot, view, host);
-            }
+            self.join(snapshot, view, current.filter(|_| is_due));
         }
         let is_known = !self.hosts.is_empty();
         self.classes.insert(if is_known { Classes::KNOWN } else { Classes::UNKNOWN });
@@ -158,127 +127,55 @@ impl Known {
         subnet: SubnetIndex,
         pool: Option<PoolIndex>,
     ) {
-        if snapshot.subnet(subnet).is_in_network
-            && let Some(host) = self.own_host(snapshot, subnet)
-            && let Some(terms) = snapshot.hosts.get(host).terms
-        {
-            for &class in &terms.classes {
-                self.classes.insert(class);
-            }
+        let terms = snapshot.subnet(subnet);
+        let own = self.hosts.of(subnet).filter(|_| terms.is_in_network && terms.modes.in_subnet);
+        for &class in hosts::terms(&snapshot.hosts, own).map_or(&[][..], |host| &host.classes) {
+            self.classes.insert(class);
         }
-        let pool = pool.map(|pool| &snapshot.pool(pool).gate);
-        let network = snapshot.network(subnet).map(|network| &network.gate);
-        for gate in [pool, Some(&snapshot.subnet(subnet).gate), network].into_iter().flatten() {
-            if !gate.additional.is_empty() {
+        let pool = pool.map(|pool| snapshot.pool(pool));
+        for scope in [pool, Some(&terms.scope), snapshot.network(subnet)].into_iter().flatten() {
+            if !scope.additional.is_empty() {
                 let (set, work) = (&mut self.classes, &mut self.workspace);
-                snapshot.classes.evaluate_additional(&gate.additional, view, set, work);
+                snapshot.classes.evaluate_additional(&scope.additional, view, set, work);
             }
         }
-    }
-
-    /// The host whose terms hold in `subnet`: that of the subnet, else the global one.
-    pub(super) fn host(&self, snapshot: &Snapshot, subnet: SubnetIndex) -> Option<HostIndex> {
-        self.own_host(snapshot, subnet).or_else(|| self.global_host(snapshot, subnet))
-    }
-
-    /// The host of `subnet` itself, where such hosts count.
-    pub(super) fn own_host(&self, snapshot: &Snapshot, subnet: SubnetIndex) -> Option<HostIndex> {
-        let counts = snapshot.subnet(subnet).modes.in_subnet;
-        self.hosts.iter().find(|(of, _)| counts && *of == Some(subnet)).map(|&(_, host)| host)
-    }
-
-    /// The global host, where such hosts count.
-    pub(super) fn global_host(
-        &self,
-        snapshot: &Snapshot,
-        subnet: SubnetIndex,
-    ) -> Option<HostIndex> {
-        let counts = snapshot.subnet(subnet).modes.global;
-        self.hosts.iter().find(|(of, _)| counts && of.is_none()).map(|&(_, host)| host)
-    }
-
-    /// The hosts found, each with its subnet; `None` for the global one.
-    pub(super) fn hosts(&self) -> impl Iterator<Item = (Option<SubnetIndex>, HostIndex)> {
-        self.hosts.iter().copied()
-    }
-
-    /// Whether one of the client's identifiers is that of `host`.
-    pub(super) fn is_of(&self, host: &Host<'_, V4, HostTerms>) -> bool {
-        self.identifiers.iter().any(|(kind, octets)| (kind, octets) == (host.kind, host.identifier))
     }
 
     fn admit(&self) -> Result<(), DropReason> {
         if self.classes.contains(Classes::DROP) { Err(DropReason::Filtered) } else { Ok(()) }
     }
 
-    fn note(&mut self, kind: IdentifierKind, view: &PacketView4<'_>, client_id: Option<&[u8]>) {
-        let message = view.message;
-        let identifiers = &mut self.identifiers;
-        match (kind, client_id) {
-            (IdentifierKind::HardwareAddress, _) => {
-                identifiers.push(kind, message.chaddr().iter().copied());
-            }
-            (IdentifierKind::Duid, Some(id)) if id.first() == Some(&DUID_TYPE) => {
-                identifiers.push(kind, id.iter().copied().skip(DUID_AT));
-            }
-            (IdentifierKind::ClientId, Some(id)) => identifiers.push(kind, id.iter().copied()),
-            (IdentifierKind::CircuitId, _) => {
-                let circuit = message
-                    .relay_agent_information()
-                    .and_then(|value| relay::sub_option(value, relay::CIRCUIT_ID));
-                identifiers.push(kind, circuit.iter().flat_map(|value| value.octets()));
-            }
-            (IdentifierKind::Duid | IdentifierKind::ClientId | IdentifierKind::FlexId, _) => {}
-        }
-    }
-
-    fn find_hosts(&mut self, snapshot: &Snapshot, subnet: SubnetIndex) {
-        let modes = snapshot.subnet(subnet).modes;
-        if snapshot.looks_up_hosts_early && !modes.in_subnet {
-            return;
-        }
-        if !snapshot.looks_up_hosts_early && modes.global {
-            if let Some(host) = self.find(snapshot, Scope::Global) {
-                self.hosts.push((None, host));
-                if !modes.in_subnet {
-                    return;
-                }
-            }
-        }
-        for neighbor in snapshot.neighbors(subnet) {
-            let terms = snapshot.subnet(neighbor);
-            if terms.modes.in_subnet
-                && snapshot.admits(neighbor, &self.classes)
-                && let Some(host) = self.find(snapshot, Scope::Subnet(terms.id))
-            {
-                self.hosts.push((Some(neighbor), host));
-            }
-        }
-    }
-
-    fn find(&self, snapshot: &Snapshot, scope: Scope) -> Option<HostIndex> {
-        let kinds = snapshot.hosts.kinds(scope);
-        if kinds.is_empty() {
-            return None;
-        }
-        self.identifiers
+    fn find_hosts(
+        &mut self,
+        snapshot: &Snapshot,
+        selected: SubnetIndex,
+        identifiers: &Identifiers<'_>,
+    ) {
+        let classes = &self.classes;
+        let open = snapshot
+            .neighbors(selected)
             .iter()
-            .filter(|&(kind, _)| kinds.contains(kind))
-            .find_map(|(kind, octets)| snapshot.hosts.find(scope, kind, octets))
+            .filter(|&&subnet| snapshot.admits(subnet, classes))
+            .map(|&index| {
+                let subnet = snapshot.subnet(index);
+                HostSubnet { index, id: subnet.id, modes: subnet.modes }
+            });
+        let modes = snapshot.subnet(selected).modes;
+        let is_global_known = snapshot.looks_up_hosts_early;
+        self.hosts.find(&snapshot.hosts, modes, open, identifiers, is_global_known);
     }
 
     /// Puts the client in the classes of a host, and tests again what may depend on them.
-    fn join(&mut self, snapshot: &Snapshot, view: &PacketView4<'_>, host: HostIndex) {
-        let Some(terms) = snapshot.hosts.get(host).terms.filter(|terms| !terms.classes.is_empty())
-        else {
-            return;
-        };
-        let (set, work) = (&mut self.classes, &mut self.workspace);
-        snapshot.classes.evaluate_again(&terms.classes, view, set, work);
+    fn join(&mut self, snapshot: &Snapshot, view: &PacketView4<'_>, host: Option<HostIndex>) {
+        if let Some(terms) = hosts::terms(&snapshot.hosts, host)
+            && !terms.classes.is_empty()
+        {
+            let (set, work) = (&mut self.classes, &mut self.workspace);
+            snapshot.classes.evaluate_again(&terms.classes, view, set, work);
+        }
     }
 }
 
 fn has_classes(snapshot: &Snapshot, host: Option<HostIndex>) -> bool {
-    let terms = host.and_then(|host| snapshot.hosts.get(host).terms);
-    terms.is_some_and(|terms| !terms.classes.is_empty())
+    hosts::terms(&snapshot.hosts, host).is_some_and(|terms| !terms.classes.is_empty())
 }

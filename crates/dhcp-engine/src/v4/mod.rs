@@ -1,6 +1,7 @@
 //! DHCPv4: snapshot, transaction, reply.
 
 pub mod destination;
+pub mod hosts;
 pub mod known;
 pub mod reply;
 pub mod scopes;
@@ -10,7 +11,6 @@ pub mod transaction;
 mod claim;
 mod decide;
 mod host_name;
-mod hosts;
 mod lifetime;
 mod relay_info;
 mod request;

@@ -11,7 +11,7 @@ use dhcp_wire::v4::{
 };
 
 use super::claim::Place;
-use super::scopes::BootFields;
+use super::hosts::BootTerms;
 use super::snapshot::Subnet;
 use super::transaction::Transaction;
 use super::{DropReason, lifetime};
@@ -289,17 +289,18 @@ impl<'t> Boot<'t> {
     /// Each field from the first of host, classes and subnet that sets it.
     fn of(transaction: &Transaction<'t>, subnet: SubnetIndex) -> Self {
         let sources = || {
-            let host = transaction.host_terms(subnet).map(|host| &host.boot);
+            let host = transaction.host_terms(subnet).map(|host| &host.own);
             let classes = transaction.class_terms().map(|class| &class.boot);
             let own = &transaction.snapshot.subnet(subnet).boot;
             host.into_iter().chain(classes).chain([own])
         };
-        let text = |field: fn(&BootFields) -> &[u8]| {
-            sources().map(field).find(|text| !text.is_empty()).unwrap_or_default()
+        let text = |field: fn(&BootTerms) -> &str| {
+            sources().map(field).find(|text| !text.is_empty()).unwrap_or_default().as_bytes()
         };
         Self {
             next_server: sources()
-                .find_map(|boot| boot.next_server)
+                .filter_map(|boot| boot.next_server)
+                .find(|address| !address.is_unspecified())
                 .unwrap_or(Ipv4Addr::UNSPECIFIED),
             server_hostname: text(|boot| &boot.server_hostname),
             file_name: text(|boot| &boot.boot_file_name),

@@ -9,15 +9,16 @@ use dhcp_config::{Hook, IdentifierKind, ReservationModes};
 use dhcp_lease::v4::{PoolIndex, PoolSet, PoolSpec, V4};
 use dhcp_wire::v4::option;
 
-use super::scopes::{self, BootFields, ClassTerms, HostTerms, NetworkTerms, PoolTerms};
+use super::hosts::BootTerms;
+use super::scopes::{self, ClassTerms};
 use crate::classify::{ClassIndex, ClassSet, Classes};
-use crate::gate::Gate;
-use crate::hosts::Hosts;
+use crate::hosts::{HostTerms, Hosts};
 use crate::links::{Links, PoolPlace, allocator};
 use crate::options::ScopeOptions;
 use crate::preference::Preference;
 use crate::prefixes::{AddressBits, PrefixTable, SubnetIndex};
 use crate::repeat::RepeatPolicy;
+use crate::scope_terms::ScopeTerms;
 use crate::subnet_keys::SubnetKeys;
 
 /// A compiled configuration.
@@ -29,20 +30,19 @@ pub struct Snapshot {
     by_relay: SubnetKeys<Ipv4Addr>,
     by_interface: SubnetKeys<Box<str>>,
     pools: Arc<PoolSet>,
-    pool_terms: Vec<PoolTerms>,
-    networks: Vec<NetworkTerms>,
+    pool_terms: Vec<ScopeTerms<u8>>,
+    pool_subnets: Vec<SubnetIndex>,
+    networks: Vec<ScopeTerms<u8>>,
     /// Who is in which class.
     pub classes: Classes,
     /// In the order of `client-classes`.
     class_terms: Vec<ClassTerms>,
     /// For whom something is reserved.
-    pub hosts: Hosts<V4, HostTerms>,
+    pub hosts: Hosts<V4, HostTerms<V4>>,
     /// Kinds of identifiers by which hosts are looked up, in order.
     pub host_identifiers: Vec<IdentifierKind>,
     /// Whether hosts of the global scope are looked up before the subnet is selected.
     pub looks_up_hosts_early: bool,
-    /// Whether any pool is for some clients only.
-    has_guarded_pools: bool,
     /// Whether BOOTP clients are served.
     pub serves_bootp: bool,
     /// Options for everyone.
@@ -72,6 +72,8 @@ pub struct Subnet {
     pub id: u32,
     /// Whether it belongs to a shared network.
     pub is_in_network: bool,
+    /// Whether anything on its link is for some clients only.
+    is_link_guarded: bool,
     /// Mask of the prefix.
     pub mask: Ipv4Addr,
     /// Lifetimes.
@@ -89,11 +91,11 @@ pub struct Subnet {
     /// Whether client identifiers tell clients apart.
     pub match_client_id: bool,
     /// `siaddr`, `sname` and `file`.
-    pub boot: BootFields,
+    pub boot: BootTerms,
     /// How long offers are leases, seconds; 0 = they are none.
     pub offer_lifetime_s: u32,
-    /// Who may be served.
-    pub gate: Gate,
+    /// Who may be served, and the subnet's own options.
+    pub scope: ScopeTerms<u8>,
     /// Which reservations count.
     pub modes: ReservationModes,
     /// Whether leases keep what the relay agent said.
@@ -102,8 +104,6 @@ pub struct Subnet {
     bounds: (u32, u32),
     /// Position of its shared network among those of the configuration.
     pub network: Option<usize>,
-    /// The subnet's own options.
-    pub options: ScopeOptions<u8>,
 }
 
 impl Snapshot {
@@ -129,31 +129,27 @@ impl Snapshot {
         let interfaces = indexed()
             .filter_map(|(index, subnet)| Some((subnet.interface.as_deref()?.into(), index)));
         Self {
-            subnets: config.subnets.iter().map(|s| compile_subnet(s, &classes)).collect(),
+            subnets: config.subnets.iter().map(|s| compile_subnet(config, s, &classes)).collect(),
             links: links_of(config),
             by_prefix: PrefixTable::new(&prefixes),
             by_relay: SubnetKeys::new(relays),
             by_interface: SubnetKeys::new(interfaces),
             pools: configure(&specs, &aside),
-            pool_terms: indexed()
-                .flat_map(|(at, subnet)| subnet.pools.iter().map(move |pool| (at, pool)))
-                .map(|(at, pool)| PoolTerms::compile(at, pool, &classes))
-                .collect(),
-            has_guarded_pools: config
+            pool_terms: config
                 .subnets
                 .iter()
                 .flat_map(|subnet| &subnet.pools)
-                .any(|pool| !pool.guards.required.is_empty()),
+                .map(|pool| ScopeTerms::compile(&pool.guards, &pool.options, &classes))
+                .collect(),
+            pool_subnets: indexed()
+                .flat_map(|(at, subnet)| subnet.pools.iter().map(move |_| at))
+                .collect(),
             networks: config
                 .networks
                 .iter()
-                .map(|network| NetworkTerms {
-                    options: scopes::options(&network.options, &classes),
-                    gate: Gate::compile(&network.guards, &classes),
-                    subnets: network.subnets.iter().map(|&at| at as SubnetIndex).collect(),
-                })
+                .map(|network| ScopeTerms::compile(&network.guards, &network.options, &classes))
                 .collect(),
-            options: scopes::options(&config.options, &classes),
+            options: ScopeOptions::compile(&config.options, |name| classes.index(name)),
             hosts: scopes::hosts_of(config, &classes),
             host_identifiers: config.host_identifiers.clone(),
             looks_up_hosts_early: config.early_global_reservations_lookup,
@@ -202,15 +198,21 @@ impl Snapshot {
         self.pools.specs()[pool.0 as usize].pool_id
     }
 
+    /// The subnet that a pool belongs to.
+    #[must_use]
+    pub fn subnet_of(&self, pool: PoolIndex) -> SubnetIndex {
+        self.pool_subnets[pool.0 as usize]
+    }
+
     /// What a pool says.
     #[must_use]
-    pub fn pool(&self, pool: PoolIndex) -> &PoolTerms {
+    pub fn pool(&self, pool: PoolIndex) -> &ScopeTerms<u8> {
         &self.pool_terms[pool.0 as usize]
     }
 
     /// What the shared network of a subnet says.
     #[must_use]
-    pub fn network(&self, subnet: SubnetIndex) -> Option<&NetworkTerms> {
+    pub fn network(&self, subnet: SubnetIndex) -> Option<&ScopeTerms<u8>> {
         self.subnet(subnet).network.map(|network| &self.networks[network])
     }
 
@@ -223,17 +225,14 @@ impl Snapshot {
     /// Whether clients in these classes may be served from `subnet`.
     #[must_use]
     pub fn admits(&self, subnet: SubnetIndex, classes: &ClassSet) -> bool {
-        self.subnet(subnet).gate.admits(classes)
-            && self.network(subnet).is_none_or(|network| network.gate.admits(classes))
+        self.subnet(subnet).scope.guard.admits(classes)
+            && self.network(subnet).is_none_or(|network| network.guard.admits(classes))
     }
 
     /// The subnets that share a link with `subnet`, beginning with itself.
-    pub fn neighbors(&self, subnet: SubnetIndex) -> impl Iterator<Item = SubnetIndex> + '_ {
-        let network = self.network(subnet).map_or(&[][..], |network| &network.subnets);
-        let at = network.iter().position(|&neighbor| neighbor == subnet).unwrap_or(0);
-        let (before, after) = network.split_at(at);
-        let alone = network.is_empty().then_some(subnet);
-        alone.into_iter().chain(after.iter().chain(before).copied())
+    #[must_use]
+    pub fn neighbors(&self, subnet: SubnetIndex) -> &[SubnetIndex] {
+        self.links.subnets_from(subnet)
     }
 
     /// The subnet whose prefix holds `address`.
@@ -261,24 +260,23 @@ impl Snapshot {
         self.by_interface.find_where(name, |subnet| self.admits(subnet, set))
     }
 
+    /// The pools of the link that `first` is on, in the order of a search that begins there.
+    #[must_use]
+    pub fn pool_order(&self, first: SubnetIndex) -> &[PoolIndex] {
+        self.links.pool_order_from(first)
+    }
+
     /// Whether every client may use every pool of the link that `subnet` is on, and so
     /// [`Self::pool_order`] as it is.
     #[must_use]
-    pub fn is_open(&self, subnet: SubnetIndex, set: &ClassSet) -> bool {
-        !self.has_guarded_pools && self.neighbors(subnet).all(|subnet| self.admits(subnet, set))
+    pub fn is_open(&self, subnet: SubnetIndex) -> bool {
+        !self.subnet(subnet).is_link_guarded
     }
 
     /// Whether clients in these classes may use a pool.
     #[must_use]
     pub fn admits_to_pool(&self, pool: PoolIndex, set: &ClassSet) -> bool {
-        let terms = self.pool(pool);
-        terms.gate.admits(set) && self.admits(terms.subnet, set)
-    }
-
-    /// The pools of the link that `first` is on, in the order of a search that begins there.
-    #[must_use]
-    pub fn pool_order(&self, first: SubnetIndex) -> &[PoolIndex] {
-        self.links.pool_order_from(first)
+        self.pool(pool).guard.admits(set) && self.admits(self.subnet_of(pool), set)
     }
 
     /// Whether a client that names this server means us.
@@ -303,7 +301,7 @@ impl Snapshot {
     /// Whether `address` lies in a prefix of the link that `subnet` is on.
     #[must_use]
     pub fn is_on_link(&self, subnet: SubnetIndex, address: Ipv4Addr) -> bool {
-        self.neighbors(subnet).any(|neighbor| self.contains(neighbor, address))
+        self.neighbors(subnet).iter().any(|&neighbor| self.contains(neighbor, address))
     }
 }
 
@@ -356,11 +354,26 @@ fn server_ids_of(config: &Dhcp4) -> Vec<Ipv4Addr> {
     found
 }
 
-fn compile_subnet(subnet: &Subnet4, classes: &Classes) -> Subnet {
+/// Whether a subnet, its network or one of its pools is for some clients only.
+fn is_guarded(config: &Dhcp4, subnet: &Subnet4) -> bool {
+    let network = subnet.network.map(|network| &config.networks[network].guards);
+    let pools = subnet.pools.iter().map(|pool| &pool.guards);
+    let mut guards = pools.chain([&subnet.guards]).chain(network);
+    guards.any(|guards| !guards.required.is_empty())
+}
+
+fn compile_subnet(config: &Dhcp4, subnet: &Subnet4, classes: &Classes) -> Subnet {
     let (first, last) = bounds(subnet.prefix);
     Subnet {
         id: subnet.id,
         is_in_network: subnet.network.is_some(),
+        is_link_guarded: match subnet.network {
+            Some(network) => config.networks[network]
+                .subnets
+                .iter()
+                .any(|&neighbor| is_guarded(config, &config.subnets[neighbor])),
+            None => is_guarded(config, subnet),
+        },
         mask: Ipv4Addr::from(!(first ^ last)),
         valid_lifetime: subnet.valid_lifetime,
         renew_timer_s: subnet.renew_timer_s,
@@ -372,17 +385,16 @@ fn compile_subnet(subnet: &Subnet4, classes: &Classes) -> Subnet {
         },
         is_authoritative: subnet.authoritative,
         match_client_id: subnet.match_client_id,
-        boot: BootFields::new(
-            Some(subnet.next_server),
-            &subnet.server_hostname,
-            &subnet.boot_file_name,
-        ),
+        boot: BootTerms {
+            next_server: Some(subnet.next_server),
+            server_hostname: subnet.server_hostname.as_str().into(),
+            boot_file_name: subnet.boot_file_name.as_str().into(),
+        },
         offer_lifetime_s: subnet.offer_lifetime_s,
-        gate: Gate::compile(&subnet.guards, classes),
+        scope: ScopeTerms::compile(&subnet.guards, &subnet.options, classes),
         modes: subnet.reservation_modes,
         stores_extended_info: subnet.store_extended_info,
         bounds: (first, last),
         network: subnet.network,
-        options: scopes::options(&subnet.options, classes),
     }
 }

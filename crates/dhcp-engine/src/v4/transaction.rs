@@ -19,12 +19,13 @@ use dhcp_wire::v4::{Message, option};
 use super::claim::Place;
 use super::decide::{self, Decided, Decision, Proposed};
 use super::host_name::HostName;
-use super::known::Known;
+use super::known::{self, Known};
 use super::reply::{Reply, ReplyKind, Terms};
 use super::request::{self, Intent, Stage};
-use super::scopes::{ClassTerms, HostTerms};
+use super::scopes::ClassTerms;
 use super::{DropReason, Ingress, Snapshot, lifetime, relay_info, select};
 use crate::classify::{Classes, PacketView4};
+use crate::hosts::{self, HostTerms, Identifiers};
 use crate::options::ScopeOptions;
 use crate::prefixes::SubnetIndex;
 
@@ -88,6 +89,7 @@ pub struct Transaction<'m> {
     pub(super) snapshot: &'m Snapshot,
     view: PacketView4<'m>,
     pub(super) known: &'m mut Known,
+    pub(super) identifiers: Identifiers<'m>,
     pub(super) intent: Intent,
     pub(super) identity: Identity<'m>,
     /// `None` when no subnet serves the client: then nothing is leased.
@@ -139,8 +141,8 @@ impl<'m> Transaction<'m> {
         if hardware.is_empty() && client_id.is_none() {
             return Err(DropReason::NoIdentity);
         }
-        known.begin(snapshot, &view)?;
-        known.identify(snapshot, &view, client_id)?;
+        let identifiers = known::identifiers(snapshot, &view, client_id);
+        known.begin(snapshot, &view, &identifiers)?;
         // Kea selects none for these: whose lease it is decides alone.
         let is_placeless = matches!(intent, Intent::Release(_) | Intent::Decline(_));
         let subnet =
@@ -151,16 +153,17 @@ impl<'m> Transaction<'m> {
             (_, None) => Some(reply_to_stranger(snapshot, intent, ingress)?),
         };
         if !is_placeless {
-            known.locate(snapshot, &view, subnet)?;
+            known.locate(snapshot, &view, subnet, &identifiers)?;
         }
         let match_client_id = subnet.is_none_or(|subnet| snapshot.subnet(subnet).match_client_id);
         // Kea's leases have no client identifier where it does not count.
         let client_id = client_id.filter(|_| match_client_id);
-        let is_open = subnet.is_none_or(|subnet| snapshot.is_open(subnet, &known.classes));
+        let is_open = subnet.is_none_or(|subnet| snapshot.is_open(subnet));
         let mut transaction = Self {
             snapshot,
             view,
             known,
+            identifiers,
             intent,
             identity: Identity { hardware, client_id, match_client_id },
             subnet,
@@ -204,7 +207,8 @@ impl<'m> Transaction<'m> {
             let classes = &known.classes;
             known.pools.extend(order.filter(|&pool| snapshot.admits_to_pool(pool, classes)));
         }
-        if self.snapshot.neighbors(subnet).any(|at| self.snapshot.subnet(at).stores_extended_info) {
+        let mut neighbors = self.snapshot.neighbors(subnet).iter();
+        if neighbors.any(|&at| self.snapshot.subnet(at).stores_extended_info) {
             relay_info::write(self.view.message, &mut self.known.user_context);
         }
         let has_claim = self.possible_claims().next().is_some();
@@ -226,7 +230,7 @@ impl<'m> Transaction<'m> {
         }
         let snapshot = self.snapshot;
         self.open_subnets(subnet)
-            .find(|&at| has(&snapshot.subnet(at).options))
+            .find(|&at| has(&snapshot.subnet(at).scope.options))
             .or_else(|| snapshot.network(subnet).filter(|n| has(&n.options)).map(|_| subnet))
     }
 
@@ -247,7 +251,7 @@ impl<'m> Transaction<'m> {
     pub fn failed_allocation(&self) -> Option<(SubnetIndex, bool)> {
         let subnet = self.subnet.filter(|_| self.has_found_nothing)?;
         let last = self.pools().last();
-        Some((last.map_or(subnet, |&pool| self.snapshot.pool(pool).subnet), last.is_some()))
+        Some((last.map_or(subnet, |&pool| self.snapshot.subnet_of(pool)), last.is_some()))
     }
 
     /// The subnet whose reserved address another client had in use when this one would have had it.
@@ -323,15 +327,16 @@ impl<'m> Transaction<'m> {
         let host = self.host_terms(subnet).map(|terms| &terms.options);
         let pool = pool.map(|pool| &snapshot.pool(pool).options);
         let network = snapshot.network(subnet).map(|network| &network.options);
-        let near = [host, pool, Some(&snapshot.subnet(subnet).options), network];
+        let near = [host, pool, Some(&snapshot.subnet(subnet).scope.options), network];
         let classes = self.class_terms().map(|class| &class.options);
         near.into_iter().flatten().chain(classes).chain([&snapshot.options])
     }
 
     /// What the client's host has that counts in `subnet`.
-    pub(super) fn host_terms(&self, subnet: SubnetIndex) -> Option<&'m HostTerms> {
-        let host = self.known.host(self.snapshot, subnet)?;
-        self.snapshot.hosts.get(host).terms
+    pub(super) fn host_terms(&self, subnet: SubnetIndex) -> Option<&'m HostTerms<V4>> {
+        let snapshot = self.snapshot;
+        let host = self.known.hosts.current(subnet, snapshot.subnet(subnet).modes);
+        hosts::terms(&snapshot.hosts, host)
     }
 
     /// Evaluates the classes that depend on where the reply puts the client.

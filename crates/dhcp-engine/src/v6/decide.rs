@@ -8,6 +8,7 @@ use dhcp_wire::v6::{IaKind as WireKind, StatusCode};
 
 use super::DropReason;
 use super::association::{Association, Grant, none_available};
+use super::lifetimes::Limits;
 use super::transaction::{Intent, Outcome, Transaction};
 use crate::links::PoolPlace;
 use crate::prefixes::SubnetIndex;
@@ -164,7 +165,10 @@ impl Choice<'_, '_> {
     fn grant(&self, slot: SlotView, place: PoolPlace) -> Decision {
         let transaction = self.transaction;
         let subnet = transaction.snapshot.subnet(place.subnet);
-        let lifetimes = self.association.wished.granted(subnet);
+        let lifetimes = self
+            .association
+            .wished
+            .granted(Limits { preferred: subnet.preferred_lifetime, valid: subnet.valid_lifetime });
         let grant = Grant { resource: slot.address, lifetimes, place };
         if transaction.intent == Intent::Solicit {
             let is_running = slot.occupancy == Occupancy::Leased && slot.owner == Owner::Asking;

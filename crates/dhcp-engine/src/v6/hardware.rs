@@ -1,41 +1,88 @@
-//! The client's hardware address as far as a message tells it, for those who read leases.
+//! The client's hardware address as far as a message tells it: for hosts that are told by it, and
+//! for those who read leases. Kea's manual, "MAC/Hardware Addresses in DHCPv6".
 
 use core::net::Ipv6Addr;
 
+use dhcp_config::MacSource;
 use dhcp_lease::HardwareAddress;
 use dhcp_lease::v6::HardwareSource;
-use dhcp_wire::v6::Packet;
 use dhcp_wire::v6::duid::Duid;
+use dhcp_wire::v6::{Options, Packet, option};
 
 use super::Ingress;
 
 /// Hardware type of Ethernet.
 const ETHERNET: u8 = 1;
+/// Enterprise number of CableLabs.
+const CABLE_LABS: u32 = 4491;
+/// CableLabs' sub-option with the address of a modem, from the modem.
+const DEVICE_ID: u16 = 36;
+/// CableLabs' sub-option with the address of a modem, from what terminates its cable.
+const MODEM_ADDRESS: u16 = 1026;
 
-/// In Kea's order: from a link-layer DUID, from a link-local address that was made from one (RFC
-/// 4291 §2.5.1), from what the agent nearest to the client says (RFC 6939).
+/// The address from the first of `sources` that has one. A frame is never seen; of subscriber
+/// identifiers Kea makes nothing.
 pub(super) fn of(
+    sources: &[MacSource],
     packet: &Packet<'_>,
     ingress: Ingress,
     duid: &[u8],
 ) -> (HardwareAddress, HardwareSource) {
-    if let Some((htype, octets)) = Duid::parse(duid).link_layer_address() {
-        return (HardwareAddress::new(htype as u8, octets), HardwareSource::Duid);
-    }
+    let found = sources.iter().find_map(|&source| from(source, packet, ingress, duid));
+    found.unwrap_or((HardwareAddress::NONE, HardwareSource::Unknown))
+}
+
+fn from(
+    source: MacSource,
+    packet: &Packet<'_>,
+    ingress: Ingress,
+    duid: &[u8],
+) -> Option<(HardwareAddress, HardwareSource)> {
     let nearest = packet.relays().next_back();
-    let client = nearest.as_ref().map_or_else(|| *ingress.source.ip(), |relay| relay.peer_address);
-    if let Some(octets) = embedded(client) {
-        return (HardwareAddress::new(ETHERNET, &octets), HardwareSource::LinkLocal);
-    }
-    match nearest.and_then(|relay| relay.client_link_layer_address()) {
-        Some((htype, octets)) => {
-            (HardwareAddress::new(htype as u8, octets), HardwareSource::ClientLinkAddress)
+    let address = |htype: u16, octets: &[u8], source| {
+        let is_one = !octets.is_empty();
+        is_one.then(|| (HardwareAddress::new(htype as u8, octets), source))
+    };
+    match source {
+        MacSource::Raw | MacSource::SubscriberId => None,
+        MacSource::Duid => {
+            let (htype, octets) = Duid::parse(duid).link_layer_address()?;
+            address(htype, octets, HardwareSource::Duid)
         }
-        None => (HardwareAddress::NONE, HardwareSource::Unknown),
+        MacSource::Ipv6LinkLocal => {
+            let client = nearest.map_or(*ingress.source.ip(), |relay| relay.peer_address);
+            Some((HardwareAddress::new(ETHERNET, &embedded(client)?), HardwareSource::LinkLocal))
+        }
+        MacSource::ClientLinkAddress => {
+            let (htype, octets) = nearest?.client_link_layer_address()?;
+            address(htype, octets, HardwareSource::ClientLinkAddress)
+        }
+        MacSource::RemoteId => {
+            let (_, octets) = nearest?.remote_id()?;
+            address(ETHERNET.into(), octets, HardwareSource::RemoteId)
+        }
+        MacSource::DocsisCmts => {
+            let mut levels = packet.relays().rev();
+            let octets = levels.find_map(|relay| cable_labs(relay.options, MODEM_ADDRESS))?;
+            address(ETHERNET.into(), octets, HardwareSource::DocsisCmts)
+        }
+        MacSource::DocsisModem => {
+            let octets = cable_labs(packet.message().options(), DEVICE_ID)?;
+            address(ETHERNET.into(), octets, HardwareSource::DocsisModem)
+        }
     }
 }
 
-/// The Ethernet address in an interface identifier of the modified EUI-64 format.
+/// A sub-option of CableLabs' that is not empty.
+fn cable_labs(options: Options<'_>, code: u16) -> Option<&[u8]> {
+    let values = options.all(option::VENDOR_OPTS).filter_map(|value| value.split_first_chunk());
+    values
+        .filter(|(enterprise, _)| u32::from_be_bytes(**enterprise) == CABLE_LABS)
+        .filter_map(|(_, inside)| Options::new(inside).get(code))
+        .find(|octets| !octets.is_empty())
+}
+
+/// The Ethernet address in an interface identifier of the modified EUI-64 format (RFC 4291 §2.5.1).
 fn embedded(address: Ipv6Addr) -> Option<[u8; 6]> {
     let [.., a, b, c, 0xff, 0xfe, d, e, f] = address.octets() else { return None };
     address.is_unicast_link_local().then_some([a ^ 2, b, c, d, e, f])
@@ -43,6 +90,10 @@ fn embedded(address: Ipv6Addr) -> Option<[u8; 6]> {
 
 #[cfg(test)]
 mod tests {
+    use core::net::SocketAddrV6;
+
+    use dhcp_wire::v6::{MessageType, RelayWriter};
+
     use super::*;
 
     #[test]
@@ -51,5 +102,53 @@ mod tests {
         assert_eq!(embedded(link_local), Some([0x52, 0x54, 0, 0x12, 0x34, 0x56]));
         assert_eq!(embedded("fe80::1".parse().unwrap()), None);
         assert_eq!(embedded("2001:db8::5054:ff:fe12:3456".parse().unwrap()), None);
+    }
+
+    /// A message through two relay agents that tells an address in every way.
+    fn packet(buffer: &mut [u8]) -> usize {
+        let peer = "fe80::200:ff:fe00:2".parse().unwrap();
+        let cable = [&[0, 0, 0x11, 0x8b, 4, 2, 0, 2][..], &[6, 6]].concat();
+        let mut writer = RelayWriter::forward(buffer)
+            .level(1, Ipv6Addr::UNSPECIFIED, Ipv6Addr::LOCALHOST)
+            .option(option::VENDOR_OPTS, &cable)
+            .option(option::CLIENT_LINKLAYER_ADDR, &[0, 1, 9, 9])
+            .level(0, Ipv6Addr::UNSPECIFIED, peer)
+            .option(option::CLIENT_LINKLAYER_ADDR, &[0, 6, 3, 3])
+            .option(option::REMOTE_ID, &[0, 0, 0, 9, 4, 4])
+            .option(option::SUBSCRIBER_ID, &[5, 5])
+            .message(MessageType::Solicit, 1);
+        let modem = [&[0, 0, 0x11, 0x8b, 0, 36, 0, 2][..], &[7, 7]].concat();
+        let other = [&[0, 0, 0x11, 0x8c, 0, 36, 0, 2][..], &[8, 8]].concat();
+        writer.option(option::VENDOR_OPTS, &other).option(option::VENDOR_OPTS, &modem);
+        writer.finish().unwrap()
+    }
+
+    #[test]
+    fn the_first_source_that_has_an_address_gives_it() {
+        let mut buffer = [0; 400];
+        let len = packet(&mut buffer);
+        let packet = Packet::parse(&buffer[..len]).unwrap();
+        let ingress = Ingress {
+            source: SocketAddrV6::new(Ipv6Addr::LOCALHOST, 547, 0, 0),
+            local: Ipv6Addr::UNSPECIFIED,
+            interface: 0,
+            is_multicast: true,
+            door: 0,
+        };
+        let duid = [0, 3, 0, 1, 1, 1];
+        use MacSource::*;
+        for (sources, octets, source) in [
+            (&[Raw, SubscriberId, Duid, RemoteId][..], &[1, 1][..], HardwareSource::Duid),
+            (&[Ipv6LinkLocal], &[0, 0, 0, 0, 0, 2], HardwareSource::LinkLocal),
+            (&[ClientLinkAddress, Duid], &[3, 3], HardwareSource::ClientLinkAddress),
+            (&[RemoteId], &[4, 4], HardwareSource::RemoteId),
+            (&[DocsisCmts], &[6, 6], HardwareSource::DocsisCmts),
+            (&[DocsisModem], &[7, 7], HardwareSource::DocsisModem),
+            (&[Raw, SubscriberId], &[], HardwareSource::Unknown),
+            (&[], &[], HardwareSource::Unknown),
+        ] {
+            let found = of(sources, &packet, ingress, &duid);
+            assert_eq!((found.0.octets(), found.1), (octets, source), "{sources:?}");
+        }
     }
 }

@@ -20,6 +20,10 @@ impl Reserving for V6 {
     type Reserved = ReservedResource;
     type Configured = Reserved6;
     type Place = Ipv6Addr;
+    type Code = u16;
+    type Own = ();
+
+    fn own(_: &Reserved6) {}
 
     fn reserved(configured: &Reserved6) -> impl Iterator<Item = ReservedResource> {
         let addresses = configured.addresses.iter().map(|&address| ReservedResource {

@@ -1,11 +1,21 @@
 //! For how long: lifetimes within the subnet's limits, T1 and T2.
 
 use base::Now;
+use dhcp_config::Lifetime;
 use dhcp_lease::INFINITE_LIFETIME_S;
 use dhcp_lease::v6::SlotView;
 
 use super::snapshot::Subnet;
 use crate::repeat::remaining_s;
+
+/// What holds for the lifetimes of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Limits {
+    /// Of the preferred lifetime.
+    pub(super) preferred: Lifetime,
+    /// Of the valid one.
+    pub(super) valid: Lifetime,
+}
 
 /// Preferred and valid lifetime, seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,17 +27,18 @@ pub struct Lifetimes {
 }
 
 impl Lifetimes {
-    /// What a client gets that wishes for these; 0 is no wish (RFC 9915 §21.6).
-    pub(super) fn granted(self, subnet: &Subnet) -> Self {
-        let clamp = |wish_s: u32, limits: &dhcp_config::v6::Lifetime| match wish_s {
+    /// What a client gets that wishes for these; 0 is no wish (RFC 9915 §21.6). A preferred
+    /// lifetime that comes out as 0 or above the valid one is five eighths of that, as in Kea.
+    pub(super) fn granted(self, limits: Limits) -> Self {
+        let clamp = |wish_s: u32, limits: Lifetime| match wish_s {
             0 => limits.default_s,
             wish_s => wish_s.clamp(limits.min_s, limits.max_s),
         };
-        let valid_s = clamp(self.valid_s, &subnet.valid_lifetime);
-        Self {
-            preferred_s: clamp(self.preferred_s, &subnet.preferred_lifetime).min(valid_s),
-            valid_s,
-        }
+        let valid_s = clamp(self.valid_s, limits.valid);
+        let preferred_s = clamp(self.preferred_s, limits.preferred);
+        let is_sound = (1..=valid_s).contains(&preferred_s);
+        let five_eighths_s = (u64::from(valid_s) * 5 / 8) as u32;
+        Self { preferred_s: if is_sound { preferred_s } else { five_eighths_s }, valid_s }
     }
 
     /// What is left, when the lease in `slot` was given for these and is young enough to be
@@ -42,14 +53,14 @@ impl Lifetimes {
 }
 
 /// T1 and T2 of an IA (Kea reference §5.8): explicit ones, else parts of the preferred lifetime,
-/// else 0, which leaves them to the client. T1 is never above a T2 that is given (RFC 9915 §21.4).
+/// else 0, which leaves them to the client. A T1 that is not below T2 is 0.
 pub(super) fn timers(subnet: &Subnet, preferred_s: u32) -> (u32, u32) {
     let part = |part: f64| match preferred_s {
         INFINITE_LIFETIME_S => INFINITE_LIFETIME_S,
-        seconds => (f64::from(seconds) * part) as u32,
+        seconds => (f64::from(seconds) * part).round() as u32,
     };
     let calculated = |of: fn((f64, f64)) -> f64| subnet.tee_parts.map_or(0, |both| part(of(both)));
     let t1_s = subnet.renew_timer_s.unwrap_or_else(|| calculated(|(t1, _)| t1));
     let t2_s = subnet.rebind_timer_s.unwrap_or_else(|| calculated(|(_, t2)| t2));
-    (if t2_s > 0 && t1_s > t2_s { 0 } else { t1_s }, t2_s)
+    (if t1_s < t2_s { t1_s } else { 0 }, t2_s)
 }

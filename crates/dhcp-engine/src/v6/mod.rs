@@ -14,7 +14,9 @@ pub mod transaction;
 mod decide;
 mod hardware;
 mod lifetimes;
+mod name;
 mod prefix_order;
+mod relay_info;
 mod select;
 mod serve;
 

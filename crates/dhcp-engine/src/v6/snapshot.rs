@@ -4,8 +4,8 @@
 use core::net::Ipv6Addr;
 use std::sync::Arc;
 
-use dhcp_config::OptionData6;
 use dhcp_config::v6::{Dhcp6, Lifetime, PdPool, Pool6, Subnet6};
+use dhcp_config::{MacSource, OptionData6};
 use dhcp_lease::v6::{IaKind, PoolIndex, PoolSet, PoolSpec, Resource};
 
 use super::prefix_order::PrefixOrder;
@@ -24,6 +24,8 @@ pub struct Snapshot {
     pub options: ScopeOptions<u16>,
     /// Options that relay agents may supply, ascending.
     pub relay_supplied: Vec<u16>,
+    /// Where hardware addresses of clients are looked for, in order.
+    pub mac_sources: Vec<MacSource>,
     /// Nanoseconds that an offer holds what it offers.
     pub hold_ns: u64,
     /// Seconds that a declined address stays out of use.
@@ -103,6 +105,7 @@ impl Snapshot {
             server_duid: server_duid.into(),
             options: scope_options(&config.options),
             relay_supplied: config.relay_supplied_options.clone(),
+            mac_sources: config.mac_sources.clone(),
             hold_ns: u64::from(config.godwit.hold_time_ms) * base::time::NS_PER_MS,
             decline_probation_s: config.decline_probation_period_s,
             subnets: config.subnets.iter().map(compile_subnet).collect(),

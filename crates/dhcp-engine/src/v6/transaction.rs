@@ -161,7 +161,7 @@ impl<'m> Transaction<'m> {
             subnet,
             associations: Associations::of(&message, intent.wants_lease()),
             status: None,
-            hardware: hardware::of(&packet, ingress, duid),
+            hardware: hardware::of(&snapshot.mac_sources, &packet, ingress, duid),
             packet,
             message,
             changes: Changes::default(),

@@ -9,7 +9,7 @@ mod fields;
 mod hex;
 
 pub use definition::{Definition, Field};
-pub(crate) use definition::{array, by_name, one};
+pub(crate) use definition::{array, by_code, by_name, one};
 pub(crate) use hex::{binary_field, identifier as host_identifier};
 
 use super::family::Family;
@@ -147,7 +147,7 @@ fn identify<F: Family>(
 ) -> Option<(u16, Option<&'static Definition>)> {
     if let Some(code) = code {
         let number = u16::try_from(code.value).expect("checked against the range");
-        let definition = definition::by_code(F::DEFINITIONS, number);
+        let definition = by_code(F::DEFINITIONS, number);
         match (definition, name) {
             (Some(definition), Some(name)) if definition.name != name.value => {
                 let message =

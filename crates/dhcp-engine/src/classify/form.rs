@@ -1,9 +1,34 @@
-//! `.text` of an option that does not hold characters.
+//! The forms in which expressions take the values of options.
+
+use dhcp_config::expression::Form;
+
+/// Brings what stands behind `start` into its form; false, with nothing left there, when it counts
+/// as none. `width` is how many digits codes and lengths have at least where they are printed.
+pub(super) fn shape(
+    form: Form,
+    code: u16,
+    width: usize,
+    start: usize,
+    target: &mut Vec<u8>,
+) -> bool {
+    match form {
+        Form::Octets => true,
+        Form::Characters => {
+            let end = target[start..].iter().rposition(|&octet| octet != 0);
+            target.truncate(start + end.map_or(0, |end| end + 1));
+            end.is_some()
+        }
+        Form::Printed => {
+            print(code, width, start, target);
+            true
+        }
+    }
+}
 
 /// Turns what stands behind `start` into what Kea prints of options of unknown contents: code,
 /// length, the octets in hexadecimal digits, and as characters when they are all printable. `width`
 /// is how many digits code and length have at least.
-pub(super) fn print(code: u16, width: usize, start: usize, target: &mut Vec<u8>) {
+fn print(code: u16, width: usize, start: usize, target: &mut Vec<u8>) {
     let value = start..target.len();
     target.extend_from_slice(b"type=");
     number(usize::from(code), width, target);

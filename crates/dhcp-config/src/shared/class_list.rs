@@ -1,0 +1,258 @@
+//! Reads `client-classes`: the classes at the global scope, and the lists of names at others.
+
+use std::collections::BTreeMap;
+
+use super::classes::{ClassGuards, ClassTest, ClientClass};
+use super::family::Family;
+use super::options::{self, Field};
+use super::terms::{Bounded, BoundedKeys, VALID};
+use super::types::Lifetime;
+use super::{godwit, other_keys};
+use crate::expression::{ExpressionError, Vocabulary, parse_condition, parse_text};
+use crate::fields::{Fields, text_of};
+use crate::json::Value;
+use crate::source::{At, Findings, Placed};
+
+/// Classes that the server assigns itself: no test may be given for them.
+const BUILT_IN: [&str; 4] = ["ALL", "KNOWN", "UNKNOWN", "BOOTP"];
+/// Classes that decide what becomes of a message: they cannot wait until after allocation.
+const SPECIAL: [&str; 2] = ["DROP", "REJECT"];
+/// Beginnings of names that need not be configured to be asked after: vendors' classes, those of
+/// high availability, those that hooks give.
+const PREFIXES: [&str; 4] = ["VENDOR_CLASS_", "HA_", "AFTER_", "EXTERNAL_"];
+
+/// A family whose classes can be read.
+pub(crate) trait Classified: Family {
+    /// What only its classes set.
+    type ClassTerms;
+    /// DHCPv6 rather than DHCPv4.
+    const IS_V6: bool;
+
+    /// Reads what only its classes set.
+    fn read_class_terms(fields: &mut Fields<'_>, findings: &mut Findings) -> Self::ClassTerms;
+    /// Whether these shape leases, which comes to nothing once there is one.
+    fn shapes_leases(terms: &Self::ClassTerms) -> bool;
+}
+
+type ClassOf<F> = ClientClass<<F as Family>::Code, <F as Classified>::ClassTerms>;
+
+/// Reads the global `client-classes`.
+pub(crate) fn classes<F: Classified>(
+    fields: &mut Fields<'_>,
+    findings: &mut Findings,
+) -> Vec<ClassOf<F>> {
+    let mut classes = Vec::new();
+    let mut names = BTreeMap::new();
+    for item in fields.list("client-classes", findings) {
+        classes.extend(class::<F>(item, &mut names, findings));
+    }
+    classes
+}
+
+fn class<F: Classified>(
+    item: &Value,
+    names: &mut BTreeMap<String, At>,
+    findings: &mut Findings,
+) -> Option<ClassOf<F>> {
+    let mut fields = Fields::of(item, "a client class", findings)?;
+    let name = fields.text("name", findings);
+    let test = test::<F>(&mut fields, names, findings);
+    let only_in_additional_list = either(
+        &mut fields,
+        ["only-in-additional-list", "only-if-required"],
+        |fields, key, findings| fields.boolean(key, findings),
+        findings,
+    );
+    let options = options::list::<F>(&mut fields, findings);
+    let valid_lifetime = lifetime(&mut fields, VALID, findings);
+    let own = F::read_class_terms(&mut fields, findings);
+    godwit::refuse_inside::<F>(fields.context(findings), findings);
+    other_keys::finish(fields, &[&["option-def"]], F::ELSEWHERE, findings);
+
+    let Some(name) = name.filter(|name| !name.value.is_empty()) else {
+        findings.error(item.at, "a client class needs a `name`");
+        return None;
+    };
+    if let Some(&other) = names.get(name.value) {
+        let message = format!("client class `{}` exists already", name.value);
+        findings.error_seen(name.at, message, "the other is at", other);
+    }
+    names.entry(name.value.to_owned()).or_insert(name.at);
+    if let Some(test) = &test
+        && BUILT_IN.contains(&name.value)
+    {
+        let message = format!("`{}` is assigned by the server and takes no test", name.value);
+        findings.error(test.at, message);
+    }
+    if let Some(only) = only_in_additional_list.filter(|only| only.value) {
+        if BUILT_IN.contains(&name.value) || SPECIAL.contains(&name.value) {
+            let message = format!("`{}` cannot wait for a list of additional classes", name.value);
+            findings.error(only.at, message);
+        } else if valid_lifetime.is_some() || F::shapes_leases(&own) {
+            let message = "lifetimes of a class that is evaluated after allocation have no effect";
+            findings.warn(only.at, message);
+        }
+    }
+    Some(ClientClass {
+        name: name.value.to_owned(),
+        test: test.and_then(|test| test.value),
+        only_in_additional_list: only_in_additional_list.is_some_and(|only| only.value),
+        options,
+        valid_lifetime,
+        own,
+    })
+}
+
+/// What a class tests and where it says so; no value when it cannot be used.
+fn test<F: Classified>(
+    fields: &mut Fields<'_>,
+    names: &BTreeMap<String, At>,
+    findings: &mut Findings,
+) -> Option<Placed<Option<ClassTest>>> {
+    let plain = fields.text("test", findings);
+    let template = fields.text("template-test", findings);
+    if let (Some(plain), Some(template)) = (plain, template) {
+        let message = "a class has either `test` or `template-test`";
+        findings.error_seen(template.at, message, "`test` is at", plain.at);
+    }
+    let is_template = template.is_some();
+    let text = template.or(plain)?;
+    let source = text.value.to_owned();
+    // A template may ask after any class, such as one that another template spawns.
+    let names = (!is_template).then_some(names);
+    let mut known = Known::<F> { names, family: core::marker::PhantomData };
+    let parsed = if is_template {
+        parse_text(text.value, &mut known).map(|text| ClassTest::Template { source, text })
+    } else {
+        parse_condition(text.value, &mut known)
+            .map(|condition| ClassTest::Test { source, condition })
+    };
+    let value = parsed.map_err(|error| refuse(text.at, error, findings)).ok();
+    Some(Placed { value, at: text.at })
+}
+
+/// Reports an expression at its place inside of the string that begins at `at`.
+pub(crate) fn refuse(at: At, error: ExpressionError, findings: &mut Findings) {
+    findings.error_inside(at, error.offset, error.message);
+}
+
+/// What the expressions of a configuration may refer to.
+struct Known<'n, F> {
+    /// The classes so far; any class when `None`.
+    names: Option<&'n BTreeMap<String, At>>,
+    family: core::marker::PhantomData<F>,
+}
+
+impl<F: Classified> Vocabulary for Known<'_, F> {
+    fn is_v6(&self) -> bool {
+        F::IS_V6
+    }
+
+    fn option_code(&self, name: &str) -> Option<u16> {
+        options::by_name(F::DEFINITIONS, name).map(|definition| definition.code)
+    }
+
+    fn holds_characters(&self, code: u16) -> bool {
+        let definition = options::by_code(F::DEFINITIONS, code);
+        definition.is_some_and(|definition| !definition.array && definition.fields == [Field::Text])
+    }
+
+    fn check_class(&mut self, name: &str) -> Result<(), String> {
+        let begins = |prefix: &&str| name.len() > prefix.len() && name.starts_with(*prefix);
+        if BUILT_IN.contains(&name) || PREFIXES.iter().any(begins) {
+            return Ok(());
+        }
+        match self.names {
+            Some(names) if !names.contains_key(name) => {
+                let near = crate::suggest::nearest(name, names.keys().map(String::as_str));
+                let near = near.map(|near| format!("; did you mean `{near}`?"));
+                let near = near.unwrap_or_default();
+                Err(format!("no class `{name}` stands in front of this one{near}"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A lifetime of a class with its bounds: what is left out is as what is there.
+pub(crate) fn lifetime(
+    fields: &mut Fields<'_>,
+    keys: BoundedKeys,
+    findings: &mut Findings,
+) -> Option<Lifetime> {
+    let bounded = Bounded::read(fields, keys, findings);
+    let (default, min, max) = (bounded.value, bounded.min, bounded.max);
+    let any = default.or(min).or(max)?;
+    if let (None, Some(min), Some(_)) = (default, min, max) {
+        let message = format!("`{}` and `{}` need `{}`", keys.min, keys.max, keys.value);
+        findings.error(min.at, message);
+        return None;
+    }
+    let or_any = |placed: Option<Placed<u32>>| placed.map_or(any.value, |placed| placed.value);
+    let lifetime = Lifetime { default_s: any.value, min_s: or_any(min), max_s: or_any(max) };
+    let Lifetime { default_s, min_s, max_s } = lifetime;
+    if min_s > default_s || max_s < default_s {
+        let message =
+            format!("`{}` ({default_s} s) is not from {min_s} s to {max_s} s", keys.value);
+        findings.error(any.at, message);
+        return None;
+    }
+    Some(lifetime)
+}
+
+/// Reads the lists of classes of a network, subnet or pool.
+pub(crate) fn guards(fields: &mut Fields<'_>, findings: &mut Findings) -> ClassGuards {
+    let required = either(
+        fields,
+        ["client-classes", "client-class"],
+        |fields, key, findings| match key {
+            "client-class" => fields.text(key, findings).map(|name| Placed {
+                value: (!name.value.is_empty())
+                    .then(|| name.value.to_owned())
+                    .into_iter()
+                    .collect(),
+                at: name.at,
+            }),
+            _ => list(fields, key, findings),
+        },
+        findings,
+    );
+    let additional =
+        either(fields, ["evaluate-additional-classes", "require-client-classes"], list, findings);
+    let names = |placed: Option<Placed<Vec<String>>>| placed.map_or_else(Vec::new, |p| p.value);
+    ClassGuards { required: names(required), additional: names(additional) }
+}
+
+/// A list of class names.
+fn list(
+    fields: &mut Fields<'_>,
+    key: &'static str,
+    findings: &mut Findings,
+) -> Option<Placed<Vec<String>>> {
+    let at = fields.take(key)?.at;
+    let mut names: Vec<String> = Vec::new();
+    for item in fields.list(key, findings) {
+        let Some(name) = text_of(item, key, findings) else { continue };
+        if name.value.is_empty() {
+            findings.error(name.at, "a class name is empty");
+        } else if !names.iter().any(|other| other == name.value) {
+            names.push(name.value.to_owned());
+        }
+    }
+    Some(Placed { value: names, at })
+}
+
+/// What stands under a key, or else under the name that it had before.
+fn either<'v, T>(
+    fields: &mut Fields<'v>,
+    [key, old]: [&'static str; 2],
+    read: impl Fn(&mut Fields<'v>, &'static str, &mut Findings) -> Option<Placed<T>>,
+    findings: &mut Findings,
+) -> Option<Placed<T>> {
+    let (now, before) = (read(fields, key, findings), read(fields, old, findings));
+    if let (Some(now), Some(before)) = (&now, &before) {
+        let message = format!("`{key}` and the older `{old}` exclude each other");
+        findings.error_seen(before.at, message, "the other is at", now.at);
+    }
+    now.or(before)
+}

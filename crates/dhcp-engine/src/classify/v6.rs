@@ -1,0 +1,172 @@
+//! What expressions see of a DHCPv6 message and of what relay agents put around it.
+
+use core::net::Ipv6Addr;
+
+use dhcp_config::expression::{Field6, PacketField, Path, Term};
+use dhcp_wire::v6::{Options, Packet, Relay, Tuples, option};
+
+use super::PacketView;
+use super::form::shape;
+use crate::interfaces::InterfaceNames;
+use crate::v6::Ingress;
+
+/// Where clients and relay agents send to who know no server (RFC 9915 §7.1).
+const ALL_AGENTS_AND_SERVERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2);
+
+/// Vendor classes that are classes of their own wherever among the client's they stand.
+const DOCSIS: [&[u8]; 2] = [b"docsis3.0", b"eRouter1.0"];
+
+/// A DHCPv6 message as it came in.
+#[derive(Clone, Copy, Debug)]
+pub struct PacketView6<'m> {
+    /// The message with its relay levels.
+    pub packet: &'m Packet<'m>,
+    /// How it came in.
+    pub ingress: &'m Ingress,
+    /// The machine's interfaces.
+    pub interfaces: &'m InterfaceNames,
+}
+
+impl PacketView for PacketView6<'_> {
+    fn read(&self, term: &Term, target: &mut Vec<u8>) -> bool {
+        match term {
+            Term::Option(path) => inside(self.options(), path, target),
+            Term::RelayOption { level, path } => {
+                // The message that it carries is none of an agent's options, as in Kea.
+                let relay = self.relay(*level);
+                let relay = relay.filter(|_| path.codes.first() != Some(&option::RELAY_MSG));
+                relay.is_some_and(|relay| inside(relay.options, path, target))
+            }
+            Term::RelayAddress { level, peer } => {
+                let Some(relay) = self.relay(*level) else { return false };
+                let address = if *peer { relay.peer_address } else { relay.link_address };
+                target.extend(address.octets());
+                true
+            }
+            Term::Vendor { enterprise, path: None } => {
+                self.of_enterprise(option::VENDOR_OPTS, *enterprise).is_some()
+            }
+            Term::Vendor { enterprise, path: Some(path) } => self
+                .of_enterprise(option::VENDOR_OPTS, *enterprise)
+                .is_some_and(|(_, value)| inside(Options::new(value), path, target)),
+            Term::VendorEnterprise => {
+                put_number(self.of_enterprise(option::VENDOR_OPTS, None), target)
+            }
+            Term::VendorClass { enterprise } => {
+                self.of_enterprise(option::VENDOR_CLASS, *enterprise).is_some()
+            }
+            Term::VendorClassEnterprise => {
+                put_number(self.of_enterprise(option::VENDOR_CLASS, None), target)
+            }
+            Term::VendorClassData { enterprise, index } => {
+                let class = self.of_enterprise(option::VENDOR_CLASS, *enterprise);
+                let piece =
+                    class.and_then(|(_, value)| Tuples::new(value).nth(usize::from(*index)));
+                piece.inspect(|piece| target.extend_from_slice(piece)).is_some()
+            }
+            Term::Packet(field) => self.field(*field, target),
+            Term::Field6(field) => {
+                let message = self.packet.message();
+                let number = match field {
+                    Field6::MessageType => u32::from(message.message_type().code()),
+                    Field6::TransactionId => message.transaction_id(),
+                };
+                target.extend(number.to_be_bytes());
+                true
+            }
+            // Not of this family: the parser refuses it.
+            Term::Field4(_) => false,
+        }
+    }
+
+    fn vendor_class(&self, nth: usize, target: &mut Vec<u8>) -> bool {
+        let classes = self.options().all(option::VENDOR_CLASS).filter_map(|value| {
+            let pieces = || Tuples::new(value.get(4..).unwrap_or_default());
+            let docsis = DOCSIS.into_iter().find(|name| pieces().any(|piece| piece == *name));
+            docsis.or_else(|| pieces().next())
+        });
+        let class = classes.into_iter().nth(nth);
+        class.inspect(|class| target.extend_from_slice(class)).is_some()
+    }
+}
+
+impl<'m> PacketView6<'m> {
+    fn options(&self) -> Options<'m> {
+        self.packet.message().options()
+    }
+
+    /// What a relay agent said: from 0 as seen from the server, from -1 as seen from the client.
+    fn relay(&self, level: i8) -> Option<Relay<'m>> {
+        let count = self.packet.relay_count();
+        let index = match usize::try_from(level) {
+            Ok(index) => index,
+            Err(_) => count.checked_sub(usize::from(level.unsigned_abs()))?,
+        };
+        (index < count).then(|| self.packet.relay(index))
+    }
+
+    /// What stands behind the number of an enterprise, or of the first there is, in an option of
+    /// vendors. Kea sees the first option only, so that it finds nothing of other enterprises.
+    fn of_enterprise(&self, code: u16, enterprise: Option<u32>) -> Option<(u32, &'m [u8])> {
+        let found = self.options().all(code).filter_map(|value| {
+            let (number, rest) = value.split_first_chunk()?;
+            Some((u32::from_be_bytes(*number), rest))
+        });
+        found.into_iter().find(|(number, _)| enterprise.is_none_or(|meant| meant == *number))
+    }
+
+    fn field(&self, field: PacketField, target: &mut Vec<u8>) -> bool {
+        match field {
+            PacketField::Interface => {
+                let name = self.interfaces.name(self.ingress.interface).unwrap_or_default();
+                target.extend_from_slice(name.as_bytes());
+            }
+            PacketField::Source => target.extend(self.ingress.source.ip().octets()),
+            PacketField::Destination if self.ingress.is_multicast => {
+                target.extend(ALL_AGENTS_AND_SERVERS.octets());
+            }
+            PacketField::Destination => target.extend(self.ingress.local.octets()),
+            PacketField::Length => {
+                target.extend((self.packet.octets().len() as u32).to_be_bytes());
+            }
+        }
+        true
+    }
+}
+
+fn put_number(found: Option<(u32, &[u8])>, target: &mut Vec<u8>) -> bool {
+    found.inspect(|(number, _)| target.extend(number.to_be_bytes())).is_some()
+}
+
+/// Appends the option at the end of a way of codes, the first of each code.
+fn inside(options: Options<'_>, path: &Path, target: &mut Vec<u8>) -> bool {
+    let mut options = options;
+    let mut codes = path.codes.iter().peekable();
+    while let Some(&code) = codes.next() {
+        let Some(value) = options.get(code) else { return false };
+        if codes.peek().is_none() {
+            let start = target.len();
+            target.extend_from_slice(value);
+            return shape(path.form, code, 5, start, target);
+        }
+        let Some(inner) = options_at(code).and_then(|at| value.get(at..)) else { return false };
+        options = Options::new(inner);
+    }
+    false
+}
+
+/// Where the options of an option begin; `None` when it has none.
+const fn options_at(code: u16) -> Option<usize> {
+    match code {
+        option::IA_NA | option::IA_PD => Some(12),
+        option::IA_TA | option::VENDOR_OPTS => Some(4),
+        option::IAADDR => Some(24),
+        option::IAPREFIX => Some(25),
+        option::RSOO
+        | option::NTP_SERVER
+        | option::S46_CONT_MAPE
+        | option::S46_CONT_MAPT
+        | option::S46_CONT_LW => Some(0),
+        _ => None,
+    }
+}

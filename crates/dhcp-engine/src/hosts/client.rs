@@ -1,0 +1,157 @@
+//! The hosts that one client is: in the global scope and in the subnets of its link (Kea's
+//! `reservations-global` and `reservations-in-subnet`, reference §5.5).
+
+use dhcp_config::{IdentifierKind, ReservationModes};
+
+use super::{HostIndex, HostTerms, Hosts, Reserving, Scope};
+use crate::prefixes::SubnetIndex;
+
+/// Kinds of identifiers.
+const KINDS: usize = 5;
+
+/// What a client may be told by, in the order in which hosts are looked up
+/// (`host-reservation-identifiers`).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Identifiers<'i> {
+    list: [Option<(IdentifierKind, &'i [u8])>; KINDS],
+}
+
+impl<'i> Identifiers<'i> {
+    /// Of `kinds` those that `octets` finds in the message. What is empty counts as not sent.
+    pub fn new(
+        kinds: &[IdentifierKind],
+        octets: impl Fn(IdentifierKind) -> Option<&'i [u8]>,
+    ) -> Self {
+        let mut found = kinds.iter().filter_map(|&kind| {
+            let octets = octets(kind).filter(|octets| !octets.is_empty())?;
+            Some((kind, octets))
+        });
+        Self { list: core::array::from_fn(|_| found.next()) }
+    }
+
+    /// Kinds and octets.
+    pub fn iter(&self) -> impl Iterator<Item = (IdentifierKind, &'i [u8])> {
+        self.list.iter().flatten().copied()
+    }
+
+    /// The host of a scope that the first of these leads to that leads to any.
+    pub fn find<F: Reserving, T>(&self, hosts: &Hosts<F, T>, scope: Scope) -> Option<HostIndex> {
+        let kinds = hosts.kinds(scope);
+        self.iter()
+            .filter(|(kind, _)| kinds.contains(*kind))
+            .find_map(|(kind, octets)| hosts.find(scope, kind, octets))
+    }
+
+    /// Whether any of these is the identifier of a host.
+    pub fn tell<F: Reserving, T>(&self, hosts: &Hosts<F, T>, host: HostIndex) -> bool {
+        let host = hosts.get(host);
+        self.iter().any(|told| told == (host.kind, host.identifier))
+    }
+}
+
+/// A subnet that a client may be served from, as far as reservations are concerned.
+#[derive(Clone, Copy, Debug)]
+pub struct HostSubnet {
+    /// Its position.
+    pub index: SubnetIndex,
+    /// Its `id`.
+    pub id: u32,
+    /// Which reservations count in it.
+    pub modes: ReservationModes,
+}
+
+/// The hosts of one client. Reused from message to message.
+#[derive(Clone, Debug, Default)]
+pub struct ClientHosts {
+    global: Option<HostIndex>,
+    in_subnets: Vec<(SubnetIndex, HostIndex)>,
+}
+
+impl ClientHosts {
+    /// Forgets the client before.
+    pub fn clear(&mut self) {
+        self.global = None;
+        self.in_subnets.clear();
+    }
+
+    /// Looks up the global host, before anything is known of the client's subnet
+    /// (`early-global-reservations-lookup`).
+    pub fn find_global<F: Reserving, T>(
+        &mut self,
+        hosts: &Hosts<F, T>,
+        identifiers: &Identifiers<'_>,
+    ) -> Option<HostIndex> {
+        self.global = identifiers.find(hosts, Scope::Global);
+        self.global
+    }
+
+    /// Looks up all hosts that count for a client. `subnets` are those of its link that it may be
+    /// served from, the selected one first. `is_global_known`: [`Self::find_global`] was called.
+    pub fn find<F: Reserving, T>(
+        &mut self,
+        hosts: &Hosts<F, T>,
+        selected: ReservationModes,
+        subnets: impl Iterator<Item = HostSubnet>,
+        identifiers: &Identifiers<'_>,
+        is_global_known: bool,
+    ) {
+        if hosts.is_empty() {
+            return;
+        }
+        if is_global_known {
+            if !selected.in_subnet {
+                return;
+            }
+        } else if selected.global
+            && self.find_global(hosts, identifiers).is_some()
+            && !selected.in_subnet
+        {
+            return;
+        }
+        for subnet in subnets.filter(|subnet| subnet.modes.in_subnet) {
+            if let Some(host) = identifiers.find(hosts, Scope::Subnet(subnet.id)) {
+                self.in_subnets.push((subnet.index, host));
+            }
+        }
+    }
+
+    /// Whether nothing is reserved for the client: it is UNKNOWN.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.global.is_none() && self.in_subnets.is_empty()
+    }
+
+    /// The global host.
+    #[must_use]
+    pub const fn global(&self) -> Option<HostIndex> {
+        self.global
+    }
+
+    /// The host in a subnet.
+    #[must_use]
+    pub fn of(&self, subnet: SubnetIndex) -> Option<HostIndex> {
+        self.in_subnets.iter().find(|(index, _)| *index == subnet).map(|&(_, host)| host)
+    }
+
+    /// Subnets with the client's host in each, in the order of the look-up.
+    pub fn in_subnets(&self) -> impl Iterator<Item = (SubnetIndex, HostIndex)> {
+        self.in_subnets.iter().copied()
+    }
+
+    /// The host that counts for a client that is served from `subnet`: that of the subnet, else the
+    /// global one.
+    #[must_use]
+    pub fn current(&self, subnet: SubnetIndex, modes: ReservationModes) -> Option<HostIndex> {
+        let own = self.of(subnet).filter(|_| modes.in_subnet);
+        own.or_else(|| self.global.filter(|_| modes.global))
+    }
+}
+
+/// The terms of a client's host that counts, when it has any.
+#[must_use]
+pub fn terms<F: Reserving>(
+    hosts: &Hosts<F, HostTerms<F>>,
+    host: Option<HostIndex>,
+) -> Option<&HostTerms<F>> {
+    host.and_then(|host| hosts.get(host).terms)
+}

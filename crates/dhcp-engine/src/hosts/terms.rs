@@ -1,0 +1,67 @@
+//! What hosts have beside addresses, and the tables of all hosts of a configuration.
+
+use dhcp_config::Reservation;
+
+use super::{Hosts, HostsBuilder, Reserving, Scope};
+use crate::classify::{ClassIndex, Classes};
+use crate::options::ScopeOptions;
+
+/// Kea draws no numbers for its tables of hosts either; what clients send is only looked up.
+const SEED: u64 = 0x686f_7374_7321;
+
+/// What a host has beside addresses.
+#[derive(Clone, Debug)]
+pub struct HostTerms<F: Reserving> {
+    /// Its name; empty when none is set.
+    pub hostname: Box<str>,
+    /// Its options.
+    pub options: ScopeOptions<F::Code>,
+    /// Classes that it belongs to.
+    pub classes: Box<[ClassIndex]>,
+    /// What only this family's hosts have.
+    pub own: F::Own,
+}
+
+/// A reservation as family `F` is configured with it.
+pub type ReservationOf<F> = Reservation<<F as Reserving>::Code, <F as Reserving>::Configured>;
+
+impl<F: Reserving> Hosts<F, HostTerms<F>> {
+    /// Compiles the reservations of all scopes. `classes` has been told of the tags of their
+    /// options.
+    #[must_use]
+    pub fn compile<'c>(
+        scopes: impl Iterator<Item = (Scope, &'c [ReservationOf<F>])> + Clone,
+        classes: &Classes,
+    ) -> Self
+    where
+        ReservationOf<F>: 'c,
+    {
+        let count = scopes.clone().map(|(_, reservations)| reservations.len()).sum();
+        let mut builder = HostsBuilder::new(SEED, count);
+        for (scope, reservations) in scopes {
+            for reservation in reservations {
+                let terms = HostTerms::of(reservation, classes);
+                builder.add(scope, &reservation.identifier, &reservation.reserved, terms);
+            }
+        }
+        builder.finish()
+    }
+}
+
+impl<F: Reserving> HostTerms<F> {
+    /// The terms of a host; `None` when it has nothing but addresses.
+    fn of(reservation: &ReservationOf<F>, classes: &Classes) -> Option<Self> {
+        let Reservation { hostname, options, client_classes, reserved, .. } = reservation;
+        let own = F::own(reserved);
+        let is_bare = hostname.is_empty() && options.is_empty() && client_classes.is_empty();
+        if is_bare && own == F::Own::default() {
+            return None;
+        }
+        Some(Self {
+            hostname: F::hostname(hostname),
+            options: ScopeOptions::compile(options, |name| classes.index(name)),
+            classes: client_classes.iter().filter_map(|name| classes.index(name)).collect(),
+            own,
+        })
+    }
+}

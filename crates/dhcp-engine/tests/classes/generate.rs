@@ -1,0 +1,300 @@
+//! Random expressions and classes, made of few terms and literals, so that comparisons hold now and
+//! then.
+
+use base::Random;
+use dhcp_config::ClassTest;
+use dhcp_config::expression::{
+    Condition, Conversion, Field4, Field6, Form, PacketField, Path, Pattern, Term, Text,
+};
+
+use super::Class;
+use super::messages::{CODES4, CODES6, ENTERPRISES, Family, INNER, VALUES};
+
+const CONVERSIONS: [Conversion; 9] = [
+    Conversion::Lower,
+    Conversion::Upper,
+    Conversion::Address,
+    Conversion::I8,
+    Conversion::I16,
+    Conversion::I32,
+    Conversion::U8,
+    Conversion::U16,
+    Conversion::U32,
+];
+
+const FIELDS4: [Field4; 9] = [
+    Field4::HardwareAddress,
+    Field4::HardwareLength,
+    Field4::HardwareType,
+    Field4::Ciaddr,
+    Field4::Giaddr,
+    Field4::Yiaddr,
+    Field4::Siaddr,
+    Field4::MessageType,
+    Field4::TransactionId,
+];
+
+const PACKET_FIELDS: [PacketField; 4] =
+    [PacketField::Interface, PacketField::Source, PacketField::Destination, PacketField::Length];
+
+const PATTERNS: [&str; 5] = ["", "a.*", "[^a]+", "(a|ab|Ab)\\.?c?", "\\d+\\.\\d"];
+
+/// Whether an option holds characters.
+pub(crate) fn holds_characters(family: Family, code: u16) -> bool {
+    match family {
+        Family::V4 => matches!(code, 12 | 60),
+        Family::V6 => code == 41,
+    }
+}
+
+/// Compiles the regular expressions, which takes longer than anything else here.
+pub(crate) fn patterns() -> Vec<Pattern> {
+    PATTERNS.iter().map(|source| Pattern::new(source).expect("it is sound")).collect()
+}
+
+/// Makes expressions of one family.
+pub(crate) struct Generator<'p> {
+    family: Family,
+    random: Random,
+    /// Classes that may be asked after.
+    asked: Vec<String>,
+    patterns: &'p [Pattern],
+}
+
+impl<'p> Generator<'p> {
+    pub(crate) fn new(family: Family, random: Random, patterns: &'p [Pattern]) -> Self {
+        let asked = ["a", "KNOWN", "VENDOR_CLASS_a", "SPAWN_c0_ab", "c0"];
+        let asked = asked.map(str::to_owned).to_vec();
+        Self { family, random, asked, patterns }
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.random.below(bound)
+    }
+
+    fn pick<T: Clone>(&mut self, items: &[T]) -> T {
+        self.random.pick(items).expect("there are some").clone()
+    }
+
+    /// Names that something asks after besides the tests.
+    pub(crate) fn referred(&mut self) -> Vec<String> {
+        let names = ["SPAWN_c1_a", "SPAWN_c2_a%25b%20c", "SPAWN_c2_a%%b%20c", "VENDOR_CLASS_true"];
+        names.iter().filter(|_| self.random.chance(1, 2)).map(|name| (*name).to_owned()).collect()
+    }
+
+    /// Classes of a configuration: `c0` and so on, and sometimes DROP.
+    pub(crate) fn classes(&mut self) -> Vec<Class> {
+        let count = if self.random.chance(1, 10) { 130 } else { 1 + self.below(9) };
+        // Where many compare the same term, as in most large configurations.
+        let common = self.term();
+        let is_uniform = count > 100 || self.random.chance(1, 4);
+        (0..count)
+            .map(|position| {
+                let name = if position == 4 { "DROP".to_owned() } else { format!("c{position}") };
+                let test = self.test(is_uniform.then_some(&common));
+                self.asked.push(name.clone());
+                let only_in_additional_list = self.random.chance(1, 8);
+                let options = Vec::new();
+                let (valid_lifetime, own) = (None, ());
+                Class { name, test, only_in_additional_list, options, valid_lifetime, own }
+            })
+            .collect()
+    }
+
+    fn test(&mut self, common: Option<&Term>) -> Option<ClassTest> {
+        let source = String::new();
+        Some(match self.below(8) {
+            0 => return None,
+            1 => ClassTest::Template { source, text: self.text(2) },
+            2..=5 if common.is_some() => {
+                let term = Text::Value(common.expect("there is one").clone());
+                let condition = Condition::Equal(Box::new(term), Box::new(self.literal()));
+                ClassTest::Test { source, condition }
+            }
+            _ => ClassTest::Test { source, condition: self.condition(3) },
+        })
+    }
+
+    pub(crate) fn condition(&mut self, depth: u64) -> Condition {
+        if depth == 0 || self.random.chance(1, 4) {
+            return self.comparison(1);
+        }
+        match self.below(8) {
+            0 => Condition::Exists(self.existing()),
+            1 => Condition::Member(self.pick(&self.asked.clone())),
+            2 => Condition::Matches(self.pattern(), Box::new(self.text(depth - 1))),
+            3 => Condition::Not(Box::new(self.condition(depth - 1))),
+            4 => self.comparison(depth),
+            _ => {
+                let strict = self.random.chance(1, 3);
+                let all = self.random.chance(1, 2);
+                let count = 2 + self.below(2);
+                let mut parts: Vec<Condition> = Vec::new();
+                for _ in 0..count {
+                    let part = self.condition(depth - 1);
+                    // A chain in front of a chain is one chain.
+                    match part {
+                        Condition::All { parts: inner, strict: same }
+                            if parts.is_empty() && all && same == strict =>
+                        {
+                            parts = inner;
+                        }
+                        Condition::Any { parts: inner, strict: same }
+                            if parts.is_empty() && !all && same == strict =>
+                        {
+                            parts = inner;
+                        }
+                        part => parts.push(part),
+                    }
+                }
+                if all {
+                    Condition::All { parts, strict }
+                } else {
+                    Condition::Any { parts, strict }
+                }
+            }
+        }
+    }
+
+    fn pattern(&mut self) -> Pattern {
+        self.pick(self.patterns)
+    }
+
+    fn comparison(&mut self, depth: u64) -> Condition {
+        let left = self.text(depth);
+        let right = if self.random.chance(3, 4) { self.literal() } else { self.text(depth) };
+        Condition::Equal(Box::new(left), Box::new(right))
+    }
+
+    fn literal(&mut self) -> Text {
+        Text::Literal(self.pick(&VALUES).to_vec())
+    }
+
+    pub(crate) fn text(&mut self, depth: u64) -> Text {
+        if depth == 0 || self.random.chance(1, 3) {
+            return if self.random.chance(1, 4) {
+                self.literal()
+            } else {
+                Text::Value(self.term())
+            };
+        }
+        let of = |generator: &mut Self| Box::new(generator.text(depth - 1));
+        match self.below(7) {
+            0 => {
+                let first = match self.text(depth - 1) {
+                    Text::Concat(parts) => parts,
+                    text => vec![text],
+                };
+                let second = self.text(depth - 1);
+                Text::Concat([first, vec![second]].concat())
+            }
+            1 | 2 => {
+                let start = self.below(9) as i32 - 4;
+                let length = self.below(8) as i32 - 3;
+                let length = self.random.chance(3, 4).then_some(length);
+                Text::Substring { of: of(self), start, length }
+            }
+            3 => {
+                let delimiters = self.pick(&[&b"."[..], b"", b".-", b"b"]).to_vec();
+                let delimiters = Box::new(Text::Literal(delimiters));
+                let field = self.below(5) as i32 - 1;
+                Text::Split { of: of(self), delimiters, field }
+            }
+            4 => Text::Convert(self.pick(&CONVERSIONS), of(self)),
+            5 => {
+                let separator = self.pick(&[&b":"[..], b"", b"-"]).to_vec();
+                Text::Hex { of: of(self), separator: Box::new(Text::Literal(separator)) }
+            }
+            _ => Text::Choice {
+                condition: Box::new(self.condition(depth - 1)),
+                then: of(self),
+                otherwise: of(self),
+                strict: self.random.chance(1, 2),
+            },
+        }
+    }
+
+    fn enterprise(&mut self) -> Option<u32> {
+        let number = self.pick(&ENTERPRISES);
+        self.random.chance(3, 4).then_some(number)
+    }
+
+    /// A path to an option, taken as octets or as text.
+    fn path(&mut self, codes: Vec<u16>, is_own: bool) -> Path {
+        let characters = match (&codes[..], self.family) {
+            ([code], family) => is_own && holds_characters(family, *code),
+            ([82, code], Family::V4) => *code == 6,
+            _ => false,
+        };
+        let form = if characters {
+            Form::Characters
+        } else if self.random.chance(1, 8) {
+            Form::Printed
+        } else {
+            Form::Octets
+        };
+        Path { codes, form }
+    }
+
+    fn option(&mut self) -> Term {
+        let code = match self.family {
+            Family::V4 => self.pick(&CODES4),
+            Family::V6 => self.pick(&CODES6),
+        };
+        let mut codes = vec![code];
+        match (self.family, code) {
+            (Family::V4, 43 | 82) => codes.push(self.pick(&INNER)),
+            (Family::V6, 3) if self.random.chance(1, 2) => codes.extend([5, 41]),
+            (Family::V6, 66) if self.random.chance(1, 2) => codes.push(41),
+            _ => {}
+        }
+        Term::Option(self.path(codes, true))
+    }
+
+    fn vendor(&mut self) -> Term {
+        let codes = vec![self.pick(&INNER)];
+        let path = Some(self.path(codes, false));
+        Term::Vendor { enterprise: self.enterprise(), path }
+    }
+
+    /// A term that can be asked whether it exists.
+    fn existing(&mut self) -> Term {
+        let mut term = match self.below(5) {
+            0 => Term::Vendor { enterprise: self.enterprise(), path: None },
+            1 => Term::VendorClass { enterprise: self.enterprise() },
+            2 => self.vendor(),
+            _ => self.option(),
+        };
+        if let Term::Option(path) | Term::Vendor { path: Some(path), .. } = &mut term
+            && path.form == Form::Printed
+        {
+            path.form = Form::Octets;
+        }
+        term
+    }
+
+    fn term(&mut self) -> Term {
+        match self.below(10) {
+            0 => Term::Packet(self.pick(&PACKET_FIELDS)),
+            1 => self.vendor(),
+            2 => Term::VendorEnterprise,
+            3 => Term::VendorClassEnterprise,
+            4 => {
+                let index = self.below(3) as u8;
+                Term::VendorClassData { enterprise: self.enterprise(), index }
+            }
+            5 if self.family == Family::V4 => Term::Field4(self.pick(&FIELDS4)),
+            5 => Term::Field6(self.pick(&[Field6::MessageType, Field6::TransactionId])),
+            6 if self.family == Family::V6 => {
+                let level = self.below(6) as i8 - 3;
+                Term::RelayAddress { level, peer: self.random.chance(1, 2) }
+            }
+            7 if self.family == Family::V6 => {
+                let level = self.below(6) as i8 - 3;
+                let codes = vec![self.pick(&[18, 38, 9])];
+                Term::RelayOption { level, path: self.path(codes, true) }
+            }
+            _ => self.option(),
+        }
+    }
+}
