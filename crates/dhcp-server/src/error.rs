@@ -21,10 +21,17 @@ pub enum ServerError {
     Configuration(Vec<Problem>),
     /// `interfaces` is empty.
     NoInterfaces,
+    /// Features are configured that this version does not have, and whose absence is dangerous:
+    /// their names.
+    Inactive(Vec<&'static str>),
+    /// A command asked for this exit code.
+    Commanded(u8),
     /// All sockets are required and not all are open: why.
     NotListening(String),
     /// A socket cannot be opened.
     Socket(NetError),
+    /// Control sockets cannot be opened: why, each in words.
+    Control(Vec<String>),
     /// The lease file cannot be opened or read.
     Leases(String),
     /// The file with the server's DUID cannot be read or written.
@@ -54,9 +61,14 @@ impl ServerError {
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
-            Self::Unreadable { .. } | Self::Configuration(_) | Self::NoInterfaces => 2,
+            Self::Unreadable { .. }
+            | Self::Configuration(_)
+            | Self::NoInterfaces
+            | Self::Inactive(_) => 2,
+            Self::Commanded(code) => *code,
             Self::NotListening(_)
             | Self::Socket(_)
+            | Self::Control(_)
             | Self::Leases(_)
             | Self::ServerId { .. }
             | Self::ServerIdFile(_)
@@ -82,6 +94,13 @@ impl fmt::Display for ServerError {
                 }
                 Ok(())
             }
+            Self::Inactive(names) => write!(
+                f,
+                "this version does not do all that is configured, and it may be dangerous to go \
+                 without it; `--accept-inactive {}` starts all the same",
+                names.join(",")
+            ),
+            Self::Commanded(code) => write!(f, "a command asked for exit code {code}"),
             Self::NotListening(reasons) => {
                 write!(f, "`service-sockets-require-all` is set, and {reasons}")
             }
@@ -98,6 +117,9 @@ impl fmt::Display for ServerError {
                     )?;
                 }
                 Ok(())
+            }
+            Self::Control(reasons) => {
+                write!(f, "control sockets: {}", reasons.join("; "))
             }
             Self::Leases(reason) => f.write_str(reason),
             Self::ServerId { path, cause } => {

@@ -14,7 +14,7 @@ use dhcp_store::{MemfileStore, OpenError};
 use netio::Clock;
 
 use crate::ServerError;
-use crate::log::{Severity, counted, line};
+use crate::log::counted;
 use crate::service::{Common, Service};
 
 /// Folder of lease files that the configuration does not place, Kea's.
@@ -23,6 +23,9 @@ const DATA_FOLDER: &str = "/var/lib/kea";
 const DATA_FOLDER_VARIABLE: &str = "KEA_DHCP_DATA_DIR";
 /// Time between attempts to write a new lease file after the old one was lost.
 const RETRY_MS: u32 = 1_000;
+
+/// The logger of all that has to do with leases and their files.
+const DHCPSRV: &str = "dhcpsrv";
 
 /// Where leases live.
 pub(crate) enum Leases<P: Service> {
@@ -44,7 +47,11 @@ impl<P: Service> Leases<P> {
     ) -> Result<Self, ServerError> {
         let database = config.lease_database;
         if !database.persist {
-            line(Severity::Warn, "leases are kept in memory only and end with the server");
+            tracing::warn!(
+                target: DHCPSRV,
+                id = "DHCPSRV_MEMFILE_NO_STORAGE",
+                "leases are kept in memory only and end with the server"
+            );
             return Ok(Self::Memory(Arc::clone(table)));
         }
         let path = lease_file::<P>(config);
@@ -53,18 +60,21 @@ impl<P: Service> Leases<P> {
             Memfile::open::<P>(Arc::new(DiskStorage), &path, options)
                 .map_err(|error: OpenError| ServerError::Leases(error.to_string()))?;
         for error in &report.errors {
-            line(Severity::Warn, &error.to_string());
+            tracing::warn!(target: DHCPSRV, id = "DHCPSRV_MEMFILE_LEASE_LOAD_ROW_ERROR", "{error}");
         }
         if report.torn_octets > 0 {
-            let text =
-                format!("cut {} octets of an unfinished row off the end", report.torn_octets);
-            line(Severity::Warn, &text);
+            tracing::warn!(
+                target: DHCPSRV,
+                "cut {} octets of an unfinished row off the end", report.torn_octets
+            );
         }
         let count = leases.len();
         load::<P>(leases, table, snapshot, config.lease_checks);
-        line(
-            Severity::Info,
-            &format!("loaded {} from {}", counted(count, "lease"), path.display()),
+        let count = counted(count, "lease");
+        tracing::info!(
+            target: DHCPSRV,
+            id = "DHCPSRV_MEMFILE_LEASE_FILE_LOAD",
+            "loaded {count} from {}", path.display()
         );
         let thread = LogThread::start(
             Shards::new(shards, wake),
@@ -90,7 +100,7 @@ impl<P: Service> Leases<P> {
     pub(crate) fn report_problems(&self) -> bool {
         let Self::File(_, thread) = self else { return false };
         for problem in thread.take_problems() {
-            line(Severity::Error, &problem);
+            tracing::error!(target: DHCPSRV, "{problem}");
         }
         thread.failure().is_some()
     }
@@ -162,9 +172,11 @@ fn load<P: Service>(
         table.load(lease);
     }
     if wrong > 0 && checks != LeaseChecks::None {
-        let text =
-            format!("{wrong} leases name a subnet that does not hold them; {dropped} dropped");
-        line(Severity::Warn, &text);
+        tracing::warn!(
+            target: DHCPSRV,
+            id = "DHCPSRV_LEASE_SANITY_FAIL",
+            "{wrong} leases name a subnet that does not hold them; {dropped} dropped"
+        );
     }
 }
 

@@ -4,9 +4,11 @@
 //! What a message leads to is decided in `dhcp-engine`; what is durable, in `dhcp-store`. This
 //! crate only connects them to sockets, files and signals.
 
+mod control;
 mod doors;
 mod error;
 mod frames;
+mod inactive;
 mod leases;
 mod log;
 mod published;
@@ -15,9 +17,12 @@ mod server;
 mod server_id;
 mod service;
 mod shard_loop;
+mod supervisor;
 mod transmit;
+mod version;
 
 pub use error::ServerError;
 pub use log::counted;
 pub use reload::{Files, read_dhcp4, read_dhcp6};
 pub use server::{Settings, run_dhcp4, run_dhcp6};
+pub use version::{build_report, extended_version};

@@ -4,26 +4,27 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
 
-use dhcp_config::Durability;
-use dhcp_engine::counters::ShardCounters;
+use dhcp_config::{Checked, Durability};
 use dhcp_engine::shard::Shard;
 use dhcp_engine::{InFlight, Transmit};
 use dhcp_lease::LeaseTable;
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 use netio::signal::Signals;
-use netio::{Clock, PollFd, Waker};
+use netio::{Clock, Waker};
 
 use crate::ServerError;
+use crate::control::ControlThread;
 use crate::doors::Tending;
 use crate::frames::FrameCounters;
-use crate::leases::{Leases, ServerStore};
-use crate::log::{Severity, counted, line, name_daemon};
+use crate::inactive;
+use crate::leases::Leases;
+use crate::log::{self, DAEMON, counted};
 use crate::published::Published;
 use crate::service::Service;
 use crate::shard_loop::{Desk, Shared, serve};
+use crate::supervisor::{Counted, InForce, Parts, Supervisor, wake};
 use crate::transmit::{Addressing, Batches, Replies};
 
 /// How the daemon is started.
@@ -39,6 +40,8 @@ pub struct Settings {
     pub to_source: bool,
     /// Log the counters every ten seconds.
     pub is_verbose: bool,
+    /// Inactive features whose absence is accepted although it is dangerous, by name.
+    pub accept_inactive: Vec<String>,
 }
 
 /// Clients that may be in flight without the registry growing.
@@ -66,198 +69,128 @@ fn run<P: Service>(settings: &Settings) -> Result<(), ServerError>
 where
     for<'d> Replies<'d>: Transmit<P>,
 {
-    name_daemon(P::NAME);
-    let signals = Signals::install().map_err(system("install signal handlers"))?;
-    let config = checked::<P>(settings)?;
-    let common = P::shared(&config);
-    let shards = common.godwit.shards.max(1);
-    let sockets = (settings.port, shards, P::steer as _);
-    let tending = Tending::start(common.listening, sockets, Clock::mono_ns())?;
-    let constants = P::constants(&config)?;
-    let table = Arc::new(LeaseTable::new(unpredictable_seed()));
-    let snapshot = P::compile(&config, &constants, &table);
-    let wakers = wakers(shards)?;
-    let leases = open_leases::<P>(&config, &table, &snapshot, &wakers)?;
-    let daemon = Daemon::<P> {
-        settings: settings.clone(),
-        shared: Arc::new(Shared {
-            stop: AtomicBool::new(false),
-            snapshot: Published::new(Arc::clone(&snapshot), usize::from(shards)),
-            doors: tending.published(),
-        }),
-        tending,
-        table,
-        wakers,
-        config,
-        constants,
-    };
-    daemon.run(signals, leases, &snapshot)
+    log::start(P::NAME);
+    let ended = serve_until_told::<P>(settings);
+    log::flush();
+    ended
 }
 
-/// The configuration, its warnings told.
-fn checked<P: Service>(settings: &Settings) -> Result<P::Config, ServerError> {
-    let checked = P::read(&settings.configuration)?;
-    for warning in &checked.warnings {
-        line(Severity::Warn, &warning.to_string());
-    }
-    if P::shared(&checked.config).listening.is_empty() {
-        return Err(ServerError::NoInterfaces);
-    }
-    Ok(checked.config)
-}
-
-struct Daemon<P: Service> {
-    settings: Settings,
-    shared: Arc<Shared<P>>,
-    tending: Tending,
-    table: Arc<LeaseTable<P>>,
-    wakers: Vec<Arc<Waker>>,
-    config: P::Config,
-    constants: P::Constants,
-}
-
-impl<P: Service> Daemon<P>
+fn serve_until_told<P: Service>(settings: &Settings) -> Result<(), ServerError>
 where
     for<'d> Replies<'d>: Transmit<P>,
 {
-    fn run(
-        mut self,
-        signals: Signals,
-        leases: Leases<P>,
-        snapshot: &Arc<P::Snapshot>,
-    ) -> Result<(), ServerError> {
-        let in_flight = Arc::new(InFlight::new(unpredictable_seed(), IN_FLIGHT_CAPACITY));
-        let mut counters = Vec::new();
-        let mut threads = Vec::new();
-        for index in 0..self.wakers.len() {
-            let store = leases.store(index);
-            let shard = Shard::new(store, Arc::clone(snapshot), Arc::clone(&in_flight));
-            let frame_counters = Arc::default();
-            counters.push((shard.counters(), Arc::clone(&frame_counters)));
-            threads.push(self.spawn(index, shard, frame_counters)?);
-        }
-        line(
-            Severity::Info,
-            &format!(
-                "serving {} on port {} with {}, durability {}",
-                counted(P::subnet_count(snapshot), "subnet"),
-                self.settings.port,
-                counted(threads.len(), "shard"),
-                durability_name(P::shared(&self.config).godwit.durability)
-            ),
-        );
-        let ended = self.supervise(signals, &leases, &counters);
-        self.shared.stop.store(true, Ordering::Release);
-        wake(&self.wakers);
-        for thread in threads {
-            thread.join().expect("a shard that panics ends the process");
-        }
-        report(&counters);
-        leases.close()?;
-        ended
+    let signals = Signals::install().map_err(system("install signal handlers"))?;
+    let checked = checked::<P>(settings)?;
+    let common = P::shared(&checked.config);
+    log::configure(common.loggers);
+    let shards = common.godwit.shards.max(1);
+    let sockets = (settings.port, shards, P::steer as _);
+    let tending = Tending::start(common.listening, sockets, Clock::mono_ns())?;
+    let constants = P::constants(&checked.config)?;
+    let table = Arc::new(LeaseTable::new(unpredictable_seed()));
+    let snapshot = P::compile(&checked.config, &constants, &table);
+    let wakers = wakers(shards)?;
+    let leases = open_leases::<P>(&checked.config, &table, &snapshot, &wakers)?;
+    let (control, inbox) = ControlThread::start()?;
+    control.configure(common.control_sockets.to_vec()).map_err(ServerError::Control)?;
+    let shared = Arc::new(Shared {
+        stop: AtomicBool::new(false),
+        is_disabled: AtomicBool::new(false),
+        snapshot: Published::new(Arc::clone(&snapshot), usize::from(shards)),
+        doors: tending.published(),
+    });
+    let in_force = InForce::<P>::new(checked, snapshot);
+    let parts = Parts { tending, table, leases, wakers, in_force, constants, control };
+    let mut supervisor = Supervisor::new(settings.clone(), Arc::clone(&shared), parts);
+    let threads = spawn_shards(&mut supervisor)?;
+    let ended = supervisor.run(&signals, &inbox);
+    // Nobody is answered any more.
+    drop(inbox);
+    shared.stop.store(true, Ordering::Release);
+    wake(supervisor.wakers());
+    for thread in threads {
+        thread.join().expect("a shard that panics ends the process");
     }
-
-    fn spawn(
-        &self,
-        index: usize,
-        shard: Shard<P, ServerStore<P>>,
-        frame_counters: Arc<FrameCounters>,
-    ) -> Result<thread::JoinHandle<()>, ServerError> {
-        let shared = Arc::clone(&self.shared);
-        let desk = Desk {
-            index,
-            shard,
-            waker: Arc::clone(&self.wakers[index]),
-            frame_counters,
-            addressing: Addressing {
-                server_port: self.settings.port,
-                client_port: self.settings.client_port,
-                to_source: self.settings.to_source,
-            },
-            batches: Batches::new(P::shared(&self.config).godwit.segmentation),
-        };
-        thread::Builder::new()
-            .name(format!("{}-{index}", P::NAME))
-            .spawn(move || serve(desk, &shared))
-            .map_err(system("start a shard's thread"))
-    }
-
-    /// Waits for signals; ends when asked to stop, and when the log thread has given up on the
-    /// lease file.
-    fn supervise(
-        &mut self,
-        signals: Signals,
-        leases: &Leases<P>,
-        counters: &[Counted<P>],
-    ) -> Result<(), ServerError> {
-        let mut now_ns = Clock::mono_ns();
-        let mut report_due_ns = now_ns + REPORT_NS;
-        loop {
-            let mut fds = vec![PollFd::readable(&signals)];
-            fds.extend(self.tending.poll_fd(now_ns));
-            // A failed wait only means that the next look comes early.
-            netio::poll(&mut fds, Some(SUPERVISE_NS)).ok();
-            now_ns = Clock::mono_ns();
-            signals.drain();
-            if signals.stop().load(Ordering::Acquire) {
-                line(Severity::Info, "stopping");
-                return Ok(());
-            }
-            if signals.take_reload() {
-                self.reload(now_ns)?;
-            }
-            let wakers = &self.wakers;
-            self.tending.tend(now_ns, &|| wake(wakers))?;
-            if self.settings.is_verbose && now_ns >= report_due_ns {
-                report(counters);
-                report_due_ns += REPORT_NS;
-            }
-            if leases.report_problems() {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Reads the configuration again; on any problem the old one stays in force.
-    fn reload(&mut self, now_ns: u64) -> Result<(), ServerError> {
-        let config = match checked::<P>(&self.settings) {
-            Ok(config) => config,
-            Err(error) => {
-                line(Severity::Error, &error.to_string());
-                line(Severity::Error, "reload refused, the old configuration stays");
-                return Ok(());
-            }
-        };
-        let (new, old) = (P::shared(&config), P::shared(&self.config));
-        if new.lease_database != old.lease_database || new.godwit != old.godwit {
-            line(
-                Severity::Warn,
-                "changes of lease database and godwit settings wait for a restart",
-            );
-        }
-        let snapshot = P::compile(&config, &self.constants, &self.table);
-        let subnets = counted(P::subnet_count(&snapshot), "subnet");
-        self.shared.snapshot.store(snapshot);
-        wake(&self.wakers);
-        // Done when no shard answers from the old one; a batch takes far less than a millisecond.
-        while !self.shared.snapshot.is_used() {
-            thread::sleep(Duration::from_millis(1));
-        }
-        let wakers = &self.wakers;
-        self.tending.reconfigure(new.listening, now_ns, &|| wake(wakers))?;
-        line(Severity::Info, &format!("reloaded, serving {subnets}"));
-        Ok(())
+    supervisor.report();
+    supervisor.close()?;
+    match ended? {
+        0 => Ok(()),
+        // The operating system keeps eight bits.
+        code => Err(ServerError::Commanded((code & 0xff) as u8)),
     }
 }
 
-/// How often the supervisor looks at the lease file's health.
-const SUPERVISE_NS: u64 = 200 * base::time::NS_PER_MS;
+/// The configuration, its warnings told.
+fn checked<P: Service>(settings: &Settings) -> Result<Checked<P::Config>, ServerError> {
+    let checked = P::read(&settings.configuration)?;
+    for warning in &checked.warnings {
+        tracing::warn!(target: DAEMON, "{warning}");
+    }
+    let common = P::shared(&checked.config);
+    if common.listening.is_empty() {
+        return Err(ServerError::NoInterfaces);
+    }
+    inactive::check(common.inactive, &settings.accept_inactive)?;
+    Ok(checked)
+}
 
-/// How often a verbose daemon logs its counters.
-const REPORT_NS: u64 = 10 * base::time::NS_PER_S;
+/// Starts a thread for every shard.
+fn spawn_shards<P: Service>(
+    supervisor: &mut Supervisor<P>,
+) -> Result<Vec<thread::JoinHandle<()>>, ServerError>
+where
+    for<'d> Replies<'d>: Transmit<P>,
+{
+    let in_flight = Arc::new(InFlight::new(unpredictable_seed(), IN_FLIGHT_CAPACITY));
+    let mut threads = Vec::new();
+    for index in 0..supervisor.wakers().len() {
+        threads.push(spawn(index, supervisor, Arc::clone(&in_flight))?);
+    }
+    let in_force = supervisor.in_force();
+    tracing::info!(
+        target: DAEMON,
+        id = "DHCPX_STARTED",
+        "serving {} on port {} with {}, durability {}",
+        counted(P::subnet_count(&in_force.snapshot), "subnet"),
+        supervisor.settings().port,
+        counted(threads.len(), "shard"),
+        durability_name(P::shared(&in_force.config).godwit.durability)
+    );
+    Ok(threads)
+}
 
-fn wake(wakers: &[Arc<Waker>]) {
-    wakers.iter().for_each(|waker| waker.wake());
+fn spawn<P: Service>(
+    index: usize,
+    supervisor: &mut Supervisor<P>,
+    in_flight: Arc<InFlight>,
+) -> Result<thread::JoinHandle<()>, ServerError>
+where
+    for<'d> Replies<'d>: Transmit<P>,
+{
+    let settings = supervisor.settings();
+    let in_force = supervisor.in_force();
+    let store = supervisor.leases().store(index);
+    let shard = Shard::new(store, Arc::clone(&in_force.snapshot), in_flight);
+    let frames = Arc::<FrameCounters>::default();
+    let counted = Counted { messages: shard.counters(), frames: Arc::clone(&frames) };
+    let desk = Desk {
+        index,
+        shard,
+        waker: Arc::clone(&supervisor.wakers()[index]),
+        frame_counters: frames,
+        addressing: Addressing {
+            server_port: settings.port,
+            client_port: settings.client_port,
+            to_source: settings.to_source,
+        },
+        batches: Batches::new(P::shared(&in_force.config).godwit.segmentation),
+    };
+    supervisor.count(counted);
+    let shared = supervisor.shared();
+    thread::Builder::new()
+        .name(format!("{}-{index}", P::NAME))
+        .spawn(move || serve(desk, &shared))
+        .map_err(system("start a shard's thread"))
 }
 
 fn wakers(shards: u16) -> Result<Vec<Arc<Waker>>, ServerError> {
@@ -280,21 +213,6 @@ const fn durability_name(durability: Durability) -> &'static str {
         Durability::None => "none",
         Durability::Interval => "interval",
         Durability::Always => "always",
-    }
-}
-
-/// What one shard counts.
-type Counted<P> = (Arc<ShardCounters<P>>, Arc<FrameCounters>);
-
-fn report<P: Service>(counters: &[Counted<P>]) {
-    for (index, (messages, frames)) in counters.iter().enumerate() {
-        let messages = messages.entries().map(|(name, value)| (name.to_owned(), value));
-        let entries: Vec<String> = messages
-            .chain(frames.entries())
-            .map(|(name, value)| format!("{name} {value}"))
-            .collect();
-        let text = if entries.is_empty() { "nothing".into() } else { entries.join(", ") };
-        line(Severity::Info, &format!("shard {index}: {text}"));
     }
 }
 

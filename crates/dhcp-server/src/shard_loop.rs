@@ -32,6 +32,8 @@ const DRAIN_NS: u64 = 2_000 * NS_PER_MS;
 pub(crate) struct Shared<P: Service> {
     /// Set when the daemon is to end.
     pub(crate) stop: AtomicBool,
+    /// Set while a command has the service disabled: messages are taken in and left unanswered.
+    pub(crate) is_disabled: AtomicBool,
     /// The configuration to serve.
     pub(crate) snapshot: Published<P::Snapshot>,
     /// The doors to serve at.
@@ -56,6 +58,7 @@ struct Course {
     now: Now,
     housekeeping_due_ns: u64,
     drain_until_ns: Option<u64>,
+    is_disabled: bool,
 }
 
 /// Serves until told to stop, then until the outbox is empty or [`DRAIN_NS`] have passed.
@@ -70,6 +73,7 @@ where
         now,
         housekeeping_due_ns: now.mono_ns,
         drain_until_ns: None,
+        is_disabled: false,
     };
     let mut snapshot = shared.snapshot.see(desk.index);
     let mut doors = shared.doors.see(desk.index);
@@ -99,6 +103,7 @@ where
     let mut fds: Vec<PollFd<'_>> = own.iter().map(|door| PollFd::readable(&door.socket)).collect();
     fds.push(PollFd::readable(&*desk.waker));
     while !shared.doors.has_changed(doors) {
+        course.is_disabled = shared.is_disabled.load(Ordering::Relaxed);
         if shared.snapshot.has_changed(snapshot) {
             shared.snapshot.catch_up(desk.index, snapshot);
             shard.reload(Arc::clone(&snapshot.value));
@@ -142,6 +147,10 @@ impl Course {
             Socket::Udp(socket) => {
                 let received = self.datagrams.receive(socket).unwrap_or(0);
                 self.now = Clock::now();
+                if self.is_disabled {
+                    frame_counters.count_disabled(received);
+                    return received;
+                }
                 for datagram in self.datagrams.iter() {
                     if let Some(ingress) = P::ingress(&datagram, door) {
                         shard.handle(self.now, datagram.octets, ingress, replies);
@@ -152,6 +161,10 @@ impl Course {
             Socket::Packet(socket) => {
                 let received = self.packets.receive(socket).unwrap_or(0);
                 self.now = Clock::now();
+                if self.is_disabled {
+                    frame_counters.count_disabled(received);
+                    return received;
+                }
                 for packet in self.packets.iter() {
                     let opened = P::open(&packet, doors, door.id, frame_counters);
                     if let Some((octets, ingress)) = opened {

@@ -12,15 +12,22 @@ pub(crate) struct Args {
     /// Serve with this configuration
     #[arg(short = 'c', value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Check this configuration, report all problems, and end
-    #[arg(short = 't', value_name = "FILE", conflicts_with = "config")]
+    /// Check this configuration, report all problems and warnings, and end
+    #[arg(short = 't', value_name = "FILE", conflicts_with_all = ["config", "test"])]
     pub(crate) check: Option<PathBuf>,
+    /// The same; Kea's extended check, which has nothing more to look at here
+    #[arg(short = 'T', value_name = "FILE", conflicts_with = "config")]
+    pub(crate) test: Option<PathBuf>,
     /// Take messages on this port instead of the standard one (dhcp4: 67, dhcp6: 547)
     #[arg(short = 'p', value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: Option<u16>,
     /// Send all answers to this port
     #[arg(short = 'P', value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) client_port: Option<u16>,
+    /// Start although these features are configured, not part of this version, and dangerous to
+    /// go without; the check of a configuration names them
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) accept_inactive: Vec<String>,
     /// Log what was counted every ten seconds
     #[arg(short = 'd')]
     pub(crate) debug: bool,
@@ -30,6 +37,15 @@ pub(crate) struct Args {
     /// Print the version and what it was built from, and end
     #[arg(short = 'V')]
     pub(crate) extended_version: bool,
+    /// Print how it was built and end
+    #[arg(short = 'W')]
+    pub(crate) build_report: bool,
+    /// Accepted for Kea's sake: where files may lie is not restricted here
+    #[arg(short = 'X')]
+    pub(crate) unrestricted: bool,
+    /// Accepted for Kea's sake: how many messages are logged as verbose is up to `loggers`
+    #[arg(short = 's', hide = true)]
+    pub(crate) silent: bool,
 }
 
 /// One of the two servers.
@@ -72,10 +88,14 @@ pub(crate) fn run(server: Server, args: &Args) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if args.extended_version {
-        println!("godwit {}\nleases: memfile", env!("CARGO_PKG_VERSION"));
+        println!("{}", dhcp_server::extended_version());
         return ExitCode::SUCCESS;
     }
-    let served = match (&args.check, &args.config) {
+    if args.build_report {
+        print!("{}", dhcp_server::build_report());
+        return ExitCode::SUCCESS;
+    }
+    let served = match (args.check.as_ref().or(args.test.as_ref()), &args.config) {
         (Some(path), _) => check(server, path),
         (None, Some(path)) => server.serve(&settings(server, args, path.clone())),
         (None, None) => {
@@ -102,6 +122,7 @@ fn settings(server: Server, args: &Args, configuration: PathBuf) -> Settings {
         client_port: args.client_port,
         to_source: std::env::var_os(TO_SOURCE_VARIABLE).is_some(),
         is_verbose: args.debug,
+        accept_inactive: args.accept_inactive.clone(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The kernel's clocks, read through the vDSO: about 25 ns a reading, no system call. Read once
 //! per batch, never per packet.
-#![allow(unsafe_code, reason = "clock_gettime")]
+#![allow(unsafe_code, reason = "clock_gettime, localtime_r")]
 
 use base::Now;
 
@@ -29,6 +29,18 @@ impl Clock {
         nanoseconds(libc::CLOCK_MONOTONIC)
     }
 
+    /// How far local time was ahead of UTC at `wall_s` seconds after 1970, in seconds.
+    #[must_use]
+    pub fn utc_offset_s(wall_s: u64) -> i64 {
+        let time: libc::time_t = wall_s.cast_signed();
+        // SAFETY: all fields are integers or a pointer that may be null.
+        let mut local: libc::tm = unsafe { std::mem::zeroed() };
+        // SAFETY: both pointers lead to values that live through the call; nothing here changes
+        // the environment that the call reads.
+        let result = unsafe { libc::localtime_r(&raw const time, &raw mut local) };
+        if result.is_null() { 0 } else { local.tm_gmtoff }
+    }
+
     /// Processor time of the calling thread in nanoseconds. Includes interrupts served on it.
     #[must_use]
     pub fn thread_cpu_ns() -> u64 {
@@ -52,5 +64,6 @@ mod tests {
         assert!(b.mono_ns >= a.mono_ns);
         assert!(a.wall_s() > 1_700_000_000 && a.wall_s() < 5_000_000_000);
         assert!(Clock::process_cpu_ns() > 0 && Clock::thread_cpu_ns() > 0);
+        assert!(Clock::utc_offset_s(a.wall_s()).abs() <= 14 * 3_600);
     }
 }

@@ -172,6 +172,11 @@ impl Keeper {
         Ok(())
     }
 
+    /// Whether a door reaches interface `index`.
+    pub(super) fn reaches(&self, index: u32) -> bool {
+        self.open.iter().any(|(place, _)| place.reaches(index))
+    }
+
     /// Everything that shards need to know.
     pub(super) fn doors(&self, plan: &Plan, machine: &[Interface]) -> Doors {
         let of_shard = |shard: usize| {

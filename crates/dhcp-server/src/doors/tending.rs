@@ -13,7 +13,7 @@ use super::listening::Listening;
 use super::plan::{Plan, plan};
 use super::{Doors, Place};
 use crate::ServerError;
-use crate::log::{Severity, line};
+use crate::log::DAEMON;
 use crate::published::Published;
 
 /// Least time between two looks, however much changes.
@@ -106,6 +106,35 @@ impl Tending {
         Arc::clone(&self.published)
     }
 
+    /// What is wrong with doors, and what is awaited; a sentence each.
+    pub(crate) fn problems(&self) -> &[String] {
+        &self.told
+    }
+
+    /// Whether doors that are not open will be tried again.
+    pub(crate) const fn is_retrying(&self) -> bool {
+        self.due_ns.is_some()
+    }
+
+    /// The machine's interfaces as last seen.
+    pub(crate) fn machine(&self) -> &[Interface] {
+        &self.machine
+    }
+
+    /// Whether a door reaches interface `index`.
+    pub(crate) fn serves(&self, index: u32) -> bool {
+        self.keeper.reaches(index)
+    }
+
+    /// Looks at the machine again, whatever is configured.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tending::tend`].
+    pub(crate) fn detect(&mut self, now_ns: u64, wake: &impl Fn()) -> Result<(), ServerError> {
+        self.look(now_ns, true, wake)
+    }
+
     /// What to wait for besides signals, and how long at most.
     pub(crate) fn poll_fd(&self, now_ns: u64) -> Option<PollFd<'_>> {
         // A busy machine may not keep us looking.
@@ -158,7 +187,7 @@ impl Tending {
             self.watch = None;
         } else if self.watch.is_none() {
             let watch = InterfaceWatch::open().map_err(|problem| {
-                line(Severity::Warn, &format!("{problem}; only a reload finds new interfaces"));
+                tracing::warn!(target: DAEMON, "{problem}; only a reload finds new interfaces");
             });
             self.watch = watch.ok();
         }
@@ -202,10 +231,10 @@ impl Tending {
         let extent = if self.keeper.is_mute() { "anywhere" } else { "everywhere" };
         let is_new = |text: &&String| !self.told.contains(text);
         for problem in findings.wrong.iter().filter(is_new) {
-            line(Severity::Warn, &format!("not listening {extent}: {problem}"));
+            tracing::warn!(target: DAEMON, "not listening {extent}: {problem}");
         }
         for text in findings.awaited.iter().filter(is_new) {
-            line(Severity::Info, text);
+            tracing::info!(target: DAEMON, "{text}");
         }
         self.told = all;
         Ok(())
@@ -213,7 +242,7 @@ impl Tending {
 }
 
 fn tell(places: &[Place], what: &str) {
-    places.iter().for_each(|place| line(Severity::Info, &format!("{what} {place}")));
+    places.iter().for_each(|place| tracing::info!(target: DAEMON, "{what} {place}"));
 }
 
 fn list() -> Result<Vec<Interface>, ServerError> {

@@ -6,7 +6,11 @@ mod v6;
 use std::path::Path;
 use std::sync::Arc;
 
-use dhcp_config::{Checked, GodwitSettings, LeaseChecks, LeaseDatabase};
+use dhcp_config::{
+    Checked, ControlSocket, GodwitSettings, Hook, InactiveFeature, LeaseChecks, LeaseDatabase,
+    Logger, Problem,
+};
+use dhcp_control::{Commanded, Selector, SubnetFacts};
 use dhcp_engine::protocol::Protocol;
 use dhcp_lease::LeaseTable;
 use dhcp_store::memfile::Rows;
@@ -19,7 +23,7 @@ use crate::frames::FrameCounters;
 
 /// A family that there is a daemon for: [`dhcp_lease::v4::V4`] or [`dhcp_lease::v6::V6`].
 pub(crate) trait Service:
-    Protocol<Ingress: Send, Destination: Send, Snapshot: Send + Sync, Work: Send> + Rows
+    Protocol<Ingress: Send, Destination: Send, Snapshot: Send + Sync, Work: Send> + Rows + Commanded
 {
     /// Name of the daemon, in log lines and of its threads.
     const NAME: &'static str;
@@ -33,6 +37,9 @@ pub(crate) trait Service:
     /// Reads and checks the configuration in `path`.
     fn read(path: &Path) -> Result<Checked<Self::Config>, ServerError>;
 
+    /// Checks the configuration `text`, which problems call `name`.
+    fn parse_text(name: &str, text: &str) -> Result<Checked<Self::Config>, Vec<Problem>>;
+
     /// What both families configure alike.
     fn shared(config: &Self::Config) -> Common<'_>;
 
@@ -45,6 +52,12 @@ pub(crate) trait Service:
         constants: &Self::Constants,
         table: &LeaseTable<Self>,
     ) -> Arc<Self::Snapshot>;
+
+    /// The subnets of `config`, in its order.
+    fn outlines(config: &Self::Config) -> Vec<Outline>;
+
+    /// The `id` of the subnet that a message would be given that came as `selector` says.
+    fn select(snapshot: &Self::Snapshot, selector: &Selector) -> Option<u32>;
 
     /// How many subnets `snapshot` serves.
     fn subnet_count(snapshot: &Self::Snapshot) -> usize;
@@ -77,6 +90,24 @@ pub(crate) struct Common<'c> {
     pub(crate) godwit: &'c GodwitSettings,
     pub(crate) lease_database: &'c LeaseDatabase,
     pub(crate) lease_checks: LeaseChecks,
+    pub(crate) loggers: &'c [Logger],
+    pub(crate) control_sockets: &'c [ControlSocket],
+    pub(crate) hooks: &'c [Hook],
+    pub(crate) inactive: &'c [InactiveFeature],
+    /// `statistic-default-sample-count` and `statistic-default-sample-age`.
+    pub(crate) samples: (u32, u32),
     /// `data-directory`.
     pub(crate) data_directory: Option<&'c str>,
+}
+
+/// A subnet as commands and statistics see it.
+#[derive(Clone, Debug)]
+pub(crate) struct Outline {
+    pub(crate) facts: SubnetFacts,
+    /// Its shared network.
+    pub(crate) network: Option<String>,
+    /// `pool-id` and size of its pools of addresses.
+    pub(crate) pools: Vec<(u32, u128)>,
+    /// The same of its pools of prefixes.
+    pub(crate) prefix_pools: Vec<(u32, u128)>,
 }

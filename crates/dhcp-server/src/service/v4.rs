@@ -4,17 +4,18 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
-use dhcp_config::{Checked, Dhcp4};
+use dhcp_config::{Checked, Dhcp4, Problem, Subnet4};
+use dhcp_control::{Selector, SubnetFacts};
 use dhcp_engine::v4::{Ingress, Snapshot};
 use dhcp_lease::v4::{Lease, LeaseTable, V4};
 use netio::packet::Packet;
 use netio::{Datagram, UdpSocket};
 
-use super::{Common, Service};
+use super::{Common, Outline, Service};
 use crate::ServerError;
 use crate::doors::{Door, Doors, Listening};
 use crate::frames::{self, FrameCounters};
-use crate::reload::read_dhcp4;
+use crate::reload::{Files, read_dhcp4};
 
 /// Octets of a DHCPv4 message in front of the last four of an Ethernet `chaddr`.
 pub(crate) const CLIENT_OFFSET: u32 = 30;
@@ -29,12 +30,21 @@ impl Service for V4 {
         read_dhcp4(path)
     }
 
+    fn parse_text(name: &str, text: &str) -> Result<Checked<Dhcp4>, Vec<Problem>> {
+        dhcp_config::parse_dhcp4(name, text, &mut Files)
+    }
+
     fn shared(config: &Dhcp4) -> Common<'_> {
         Common {
             listening: Listening::v4(&config.interfaces),
             godwit: &config.godwit,
             lease_database: &config.lease_database,
             lease_checks: config.lease_checks,
+            loggers: &config.loggers,
+            hooks: &config.hooks,
+            inactive: &config.inactive,
+            samples: (config.statistic_sample_count, config.statistic_sample_age_s),
+            control_sockets: &config.control_sockets,
             data_directory: None,
         }
     }
@@ -45,6 +55,51 @@ impl Service for V4 {
 
     fn compile(config: &Dhcp4, _constants: &(), table: &LeaseTable) -> Arc<Snapshot> {
         Arc::new(Snapshot::compile(config, |specs, reserved| table.configure(specs, reserved)))
+    }
+
+    fn outlines(config: &Dhcp4) -> Vec<Outline> {
+        let outline = |subnet: &Subnet4| Outline {
+            facts: SubnetFacts {
+                id: subnet.id,
+                prefix: subnet.prefix.0.into(),
+                length: subnet.prefix.1,
+                valid_lifetime_s: subnet.valid_lifetime.default_s,
+            },
+            network: subnet.network.map(|at| config.networks[at].name.clone()),
+            pools: subnet
+                .pools
+                .iter()
+                .map(|pool| {
+                    (pool.pool_id, u128::from(pool.last.to_bits() - pool.first.to_bits()) + 1)
+                })
+                .collect(),
+            prefix_pools: Vec::new(),
+        };
+        config.subnets.iter().map(outline).collect()
+    }
+
+    fn select(snapshot: &Snapshot, selector: &Selector) -> Option<u32> {
+        let v4 = |address: Option<IpAddr>| match address {
+            Some(IpAddr::V4(address)) if !address.is_unspecified() => Some(address),
+            _ => None,
+        };
+        let by_prefix = |address| snapshot.subnet_by_prefix(address);
+        // In the order in which the engine looks at a message.
+        let found = if let Some(link) = v4(selector.link).or(v4(selector.subnet)) {
+            by_prefix(link)
+        } else if let Some(relay) = v4(selector.relay) {
+            snapshot.subnet_by_relay(relay).or_else(|| by_prefix(relay))
+        } else if let Some(address) = v4(selector.address).or(v4(selector.remote)) {
+            by_prefix(address)
+        } else {
+            let by_interface = |name: &String| snapshot.subnet_by_interface(name);
+            selector
+                .interface
+                .as_ref()
+                .and_then(by_interface)
+                .or_else(|| v4(selector.local).and_then(by_prefix))
+        };
+        found.map(|at| snapshot.subnet(at).id)
     }
 
     fn subnet_count(snapshot: &Snapshot) -> usize {

@@ -4,19 +4,20 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
-use dhcp_config::{Checked, Dhcp6};
+use dhcp_config::{Checked, Dhcp6, Problem, Subnet6};
+use dhcp_control::{Selector, SubnetFacts};
 use dhcp_engine::v6::{Ingress, Snapshot};
 use dhcp_lease::v6::{IaKind, Lease, LeaseTable, V6};
 use dhcp_wire::v6::MessageType;
 use netio::packet::Packet;
 use netio::{Clock, Datagram, UdpSocket};
 
-use super::{Common, Service};
+use super::{Common, Outline, Service};
 use crate::ServerError;
 use crate::doors::{Door, Doors, Listening};
 use crate::frames::FrameCounters;
 use crate::leases::data_folder;
-use crate::reload::read_dhcp6;
+use crate::reload::{Files, read_dhcp6};
 use crate::server_id::server_duid;
 
 /// Octets of a RELAY-FORW in front of the four words of `peer-address` (RFC 9915 §9), which tells
@@ -34,12 +35,21 @@ impl Service for V6 {
         read_dhcp6(path)
     }
 
+    fn parse_text(name: &str, text: &str) -> Result<Checked<Dhcp6>, Vec<Problem>> {
+        dhcp_config::parse_dhcp6(name, text, &mut Files)
+    }
+
     fn shared(config: &Dhcp6) -> Common<'_> {
         Common {
             listening: Listening::v6(&config.interfaces),
             godwit: &config.godwit,
             lease_database: &config.lease_database,
             lease_checks: config.lease_checks,
+            loggers: &config.loggers,
+            hooks: &config.hooks,
+            inactive: &config.inactive,
+            samples: (config.statistic_sample_count, config.statistic_sample_age_s),
+            control_sockets: &config.control_sockets,
             data_directory: config.data_directory.as_deref(),
         }
     }
@@ -53,6 +63,55 @@ impl Service for V6 {
         Arc::new(Snapshot::compile(config, duid, |specs, reserved| {
             table.configure(specs, reserved)
         }))
+    }
+
+    fn outlines(config: &Dhcp6) -> Vec<Outline> {
+        let outline = |subnet: &Subnet6| Outline {
+            facts: SubnetFacts {
+                id: subnet.id,
+                prefix: subnet.prefix.0.into(),
+                length: subnet.prefix.1,
+                valid_lifetime_s: subnet.valid_lifetime.default_s,
+            },
+            network: subnet.network.map(|at| config.networks[at].name.clone()),
+            pools: subnet
+                .pools
+                .iter()
+                .map(|pool| {
+                    let distance = pool.last.to_bits() - pool.first.to_bits();
+                    (pool.pool_id, distance.saturating_add(1))
+                })
+                .collect(),
+            prefix_pools: subnet
+                .pd_pools
+                .iter()
+                .map(|pool| {
+                    let bits = u32::from(pool.delegated_len - pool.prefix.1);
+                    (pool.pool_id, 1_u128.checked_shl(bits).unwrap_or(u128::MAX))
+                })
+                .collect(),
+        };
+        config.subnets.iter().map(outline).collect()
+    }
+
+    fn select(snapshot: &Snapshot, selector: &Selector) -> Option<u32> {
+        let v6 = |address: Option<IpAddr>| match address {
+            Some(IpAddr::V6(address)) if !address.is_unspecified() => Some(address),
+            _ => None,
+        };
+        let by_prefix = |address| snapshot.subnet_by_prefix(address);
+        // In the order in which the engine looks at a message.
+        let by_id =
+            selector.interface_id.as_ref().and_then(|id| snapshot.subnet_by_interface_id(id));
+        let found = by_id.or_else(|| match v6(selector.link) {
+            Some(link) => snapshot.subnet_by_relay(link).or_else(|| by_prefix(link)),
+            None => {
+                let by_interface = |name: &String| snapshot.subnet_by_interface(name);
+                let named = selector.interface.as_ref().and_then(by_interface);
+                named.or_else(|| v6(selector.remote).and_then(by_prefix))
+            }
+        });
+        found.map(|at| snapshot.subnet(at).id)
     }
 
     fn subnet_count(snapshot: &Snapshot) -> usize {

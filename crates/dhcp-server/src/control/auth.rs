@@ -1,0 +1,161 @@
+//! Basic authentication (RFC 7617): who may command over HTTP. Compared in constant time.
+
+use std::fs;
+use std::path::Path;
+
+use base64ct::{Base64, Encoding};
+use dhcp_config::{BasicAuthentication, Secret};
+use subtle::{Choice, ConstantTimeEq};
+
+/// Longest `user:password` that is looked at.
+const CREDENTIALS_MAX_BYTES: usize = 1_024;
+
+/// Who may command, with secrets read from their files.
+#[derive(PartialEq, Eq)]
+pub(super) struct Gate {
+    realm: String,
+    /// `user:password` of each.
+    credentials: Vec<Vec<u8>>,
+}
+
+impl Gate {
+    /// Reads the files that `config` names.
+    ///
+    /// # Errors
+    ///
+    /// Which file cannot be read, and why; in words.
+    pub(super) fn open(config: &BasicAuthentication) -> Result<Self, String> {
+        let folder = config.directory.as_deref();
+        let credentials = config.clients.iter().map(|client| {
+            let user = content(&client.user, folder)?;
+            let password = content(&client.password, folder)?;
+            // A password file alone holds both.
+            let is_whole = user.is_empty() && matches!(client.password, Secret::File(_));
+            let pair = if is_whole { password } else { format!("{user}:{password}") };
+            match pair.len() {
+                ..=CREDENTIALS_MAX_BYTES => Ok(pair.into_bytes()),
+                len => Err(format!("a user and password of {len} octets are too long")),
+            }
+        });
+        Ok(Self {
+            realm: config.realm.clone(),
+            credentials: credentials.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// What to challenge with.
+    pub(super) fn challenge(&self) -> String {
+        let escaped = self.realm.replace('\\', "\\\\").replace('"', "\\\"");
+        format!("Basic realm=\"{escaped}\"")
+    }
+
+    /// Whether the value of an `Authorization` header opens. As in Kea, a gate without clients is
+    /// open to all.
+    pub(super) fn admits(&self, authorization: Option<&[u8]>) -> bool {
+        if self.credentials.is_empty() {
+            return true;
+        }
+        let Some(shown) = authorization.and_then(shown) else { return false };
+        // Each is compared in full: time tells neither which one nor how much of it fits.
+        let mut is_known = Choice::from(0);
+        for expected in &self.credentials {
+            is_known |= padded(expected)[..].ct_eq(&padded(&shown)[..])
+                & expected.len().ct_eq(&shown.len());
+        }
+        is_known.into()
+    }
+}
+
+/// `user:password` in a header's value.
+fn shown(value: &[u8]) -> Option<Vec<u8>> {
+    let text = std::str::from_utf8(value).ok()?.trim();
+    let (scheme, rest) = text.split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return None;
+    }
+    let octets = Base64::decode_vec(rest.trim()).ok()?;
+    (octets.len() <= CREDENTIALS_MAX_BYTES).then_some(octets)
+}
+
+fn padded(octets: &[u8]) -> [u8; CREDENTIALS_MAX_BYTES] {
+    let mut padded = [0; CREDENTIALS_MAX_BYTES];
+    padded[..octets.len()].copy_from_slice(octets);
+    padded
+}
+
+fn content(secret: &Secret, folder: Option<&str>) -> Result<String, String> {
+    match secret {
+        Secret::Text(text) => Ok(text.clone()),
+        Secret::File(name) => {
+            let path = Path::new(folder.unwrap_or_default()).join(name);
+            let text = fs::read_to_string(&path)
+                .map_err(|cause| format!("cannot read {}: {cause}", path.display()))?;
+            Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dhcp_config::AuthenticatedClient;
+
+    fn text(text: &str) -> Secret {
+        Secret::Text(text.to_owned())
+    }
+
+    fn gate(clients: Vec<AuthenticatedClient>, directory: Option<String>) -> Gate {
+        let config = BasicAuthentication { realm: "the \"lab\"".into(), directory, clients };
+        Gate::open(&config).unwrap()
+    }
+
+    fn header(pair: &str) -> Vec<u8> {
+        format!("Basic {}", Base64::encode_string(pair.as_bytes())).into_bytes()
+    }
+
+    #[test]
+    fn only_a_whole_pair_opens() {
+        let client =
+            |user, password| AuthenticatedClient { user: text(user), password: text(password) };
+        let gate = gate(vec![client("admin", "1234"), client("foo", "")], None);
+        assert_eq!(gate.challenge(), r#"Basic realm="the \"lab\"""#);
+        for pair in ["admin:1234", "foo:"] {
+            assert!(gate.admits(Some(&header(pair))), "{pair}");
+        }
+        for pair in
+            ["admin:123", "admin:12345", "admin:1234\0", "admin:", "", ":", "foo", "foo:1234"]
+        {
+            assert!(!gate.admits(Some(&header(pair))), "{pair}");
+        }
+        // RFC 7617's own example of the header's form, and others that are none.
+        assert!(gate.admits(Some(b"bAsIc  YWRtaW46MTIzNA== ")));
+        for value in [&b"Basic"[..], b"Basic YWRtaW46MTIzNA", b"Bearer YWRtaW46MTIzNA==", b"\xff"] {
+            assert!(!gate.admits(Some(value)));
+        }
+        assert!(!gate.admits(None));
+        assert!(!gate.admits(Some(&header(&format!("admin:{}", "x".repeat(4_000))))));
+    }
+
+    #[test]
+    fn secrets_come_from_files_too() {
+        let folder = std::env::temp_dir().join(format!("godwit-auth-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("user"), "admin").unwrap();
+        fs::write(folder.join("password"), "12:34\n").unwrap();
+        fs::write(folder.join("pair"), "foo:bar").unwrap();
+        let file = |name: &str| Secret::File(name.to_owned());
+        let clients = vec![
+            AuthenticatedClient { user: file("user"), password: file("password") },
+            AuthenticatedClient { user: text(""), password: file("pair") },
+        ];
+        let directory = folder.to_str().map(str::to_owned);
+        let open = gate(clients, directory.clone());
+        assert!(open.admits(Some(&header("admin:12:34"))) && open.admits(Some(&header("foo:bar"))));
+        let clients = vec![AuthenticatedClient { user: text("x"), password: file("none") }];
+        let config = BasicAuthentication { realm: String::new(), directory, clients };
+        let problem = Gate::open(&config).err().unwrap();
+        assert!(problem.contains("cannot read") && problem.contains("none"), "{problem}");
+        assert!(gate(Vec::new(), None).admits(None), "without clients everyone may");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

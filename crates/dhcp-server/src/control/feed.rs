@@ -1,0 +1,91 @@
+//! Where a JSON value ends in a stream of octets, told without parsing it: a unix socket's client
+//! keeps its side open and waits for the answer.
+
+/// Looks at each octet of a command once.
+#[derive(Debug, Default)]
+pub(super) struct Feed {
+    depth: u32,
+    is_in_string: bool,
+    is_escaped: bool,
+    has_begun: bool,
+}
+
+/// How far a value has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fed {
+    /// More is needed.
+    Open,
+    /// Complete with this many octets of what was just given.
+    Complete(usize),
+    /// What begins here is neither a map nor a list.
+    Wrong,
+}
+
+impl Feed {
+    /// Goes on with `octets`.
+    pub(super) fn take(&mut self, octets: &[u8]) -> Fed {
+        for (at, &octet) in octets.iter().enumerate() {
+            if self.is_in_string {
+                match octet {
+                    _ if self.is_escaped => self.is_escaped = false,
+                    b'\\' => self.is_escaped = true,
+                    b'"' => self.is_in_string = false,
+                    _ => {}
+                }
+                continue;
+            }
+            match octet {
+                b'{' | b'[' => {
+                    self.depth += 1;
+                    self.has_begun = true;
+                }
+                b' ' | b'\t' | b'\n' | b'\r' => {}
+                _ if !self.has_begun => return Fed::Wrong,
+                b'"' => self.is_in_string = true,
+                b'}' | b']' => {
+                    self.depth -= 1;
+                    if self.depth == 0 {
+                        return Fed::Complete(at + 1);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Fed::Open
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::Random;
+
+    #[test]
+    fn a_value_ends_at_its_last_bracket_however_it_is_cut() {
+        let text = br#"  { "a": [ "]}\"{\\", { "b": "\\" } ], "c": "}" } trailing"#;
+        let end = text.len() - " trailing".len();
+        let mut random = Random::from_seed(5);
+        for _ in 0..1_000 {
+            let mut feed = Feed::default();
+            let mut at = 0;
+            let ended = loop {
+                let until = (at + 1 + random.below(6) as usize).min(text.len());
+                match feed.take(&text[at..until]) {
+                    Fed::Open => at = until,
+                    Fed::Complete(count) => break at + count,
+                    Fed::Wrong => panic!("it is a map"),
+                }
+            };
+            assert_eq!(ended, end);
+        }
+    }
+
+    #[test]
+    fn what_is_no_map_or_list_is_known_at_once() {
+        for text in ["list-commands", "\"x\"", " 7", "}", "\u{feff}{}"] {
+            assert_eq!(Feed::default().take(text.as_bytes()), Fed::Wrong, "{text}");
+        }
+        assert_eq!(Feed::default().take(b" \r\n"), Fed::Open);
+        assert_eq!(Feed::default().take(b"[]x"), Fed::Complete(2));
+    }
+}

@@ -1,0 +1,233 @@
+//! HTTP and HTTPS control sockets: commands by POST, answered by a list of one map, and the
+//! counters at `/metrics`.
+
+use std::cell::RefCell;
+use std::convert::Infallible;
+use std::rc::Rc;
+
+use dhcp_config::HttpSocket;
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Body, Bytes, Incoming};
+use hyper::header::{self, HeaderName, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use serde_json::json;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+
+use super::auth::Gate;
+use super::budget::{Budget, Command};
+use super::line::Line;
+use super::pace::{Pace, Phase};
+use super::question::{Asking, Question};
+use super::seats::Seat;
+use super::tls;
+
+/// Where Prometheus reads.
+const METRICS_PATH: &str = "/metrics";
+/// Octets that are read ahead of a connection: what the head of a request may have.
+const HEAD_MAX_BYTES: usize = 16 << 10;
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const EXPOSITION: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4");
+
+/// What a socket's configuration says beside its address.
+pub(super) struct Front {
+    gate: Option<Gate>,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    tls: Option<TlsAcceptor>,
+}
+
+impl Front {
+    /// Reads the files that `config` names.
+    ///
+    /// # Errors
+    ///
+    /// What does not serve, and why; in words.
+    pub(super) fn open(config: &HttpSocket) -> Result<Self, String> {
+        let headers = config.headers.iter().map(|(name, value)| {
+            let wrong = |_| format!("`{name}: {value}` is no HTTP header");
+            let value = HeaderValue::from_str(value).map_err(|cause| wrong(cause.to_string()))?;
+            let name = HeaderName::from_bytes(name.as_bytes());
+            Ok((name.map_err(|cause| wrong(cause.to_string()))?, value))
+        });
+        Ok(Self {
+            gate: config.authentication.as_ref().map(Gate::open).transpose()?,
+            headers: headers.collect::<Result<_, String>>()?,
+            tls: config.tls.as_ref().map(tls::acceptor).transpose()?,
+        })
+    }
+}
+
+/// What the connections of one socket share.
+#[derive(Clone)]
+pub(super) struct Desk {
+    /// Replaced when the socket is configured anew.
+    pub(super) front: Rc<RefCell<Rc<Front>>>,
+    pub(super) budget: Rc<Budget>,
+    pub(super) asking: Asking,
+}
+
+/// Serves one connection to its end.
+pub(super) async fn serve(stream: TcpStream, seat: Seat, desk: Desk) {
+    let tls = desk.front.borrow().tls.clone();
+    let Some(tls) = tls else { return speak(stream, &seat.pace, desk).await };
+    let shaken = tokio::select! {
+        shaken = tls.accept(stream) => shaken,
+        () = seat.pace.evicted() => return,
+        () = seat.pace.overdue() => return,
+    };
+    match shaken {
+        Ok(stream) => speak(stream, &seat.pace, desk).await,
+        Err(cause) => tracing::info!(
+            target: "http",
+            id = "HTTP_CONNECTION_HANDSHAKE_FAILED",
+            "a client and the control socket do not agree on TLS: {cause}"
+        ),
+    }
+}
+
+async fn speak<S: AsyncRead + AsyncWrite + Unpin + 'static>(
+    stream: S,
+    pace: &Rc<Pace>,
+    desk: Desk,
+) {
+    let line = Line { stream, pace: Rc::clone(pace) };
+    let service = {
+        let pace = Rc::clone(pace);
+        service_fn(move |request| Box::pin(serve_request(request, desk.clone(), Rc::clone(&pace))))
+    };
+    let mut connection = http1::Builder::new()
+        .header_read_timeout(None)
+        .max_buf_size(HEAD_MAX_BYTES)
+        .serve_connection(line, service);
+    tokio::select! {
+        // The client's errors are answered, and one that goes away is nobody's to be told about.
+        _ = &mut connection => return,
+        () = pace.evicted() => return,
+        () = pace.overdue() => {}
+    }
+    if pace.phase() == Phase::Receiving {
+        tracing::info!(
+            target: "http",
+            id = "HTTP_CLIENT_REQUEST_TIMEOUT_OCCURRED",
+            "a client of the control socket was too slow"
+        );
+        let mut stream = connection.into_parts().io.stream;
+        let text = too_slow();
+        pace.enter(Phase::Answering);
+        tokio::select! {
+            _ = async {
+                stream.write_all(text.as_bytes()).await?;
+                stream.shutdown().await
+            } => {}
+            () = pace.overdue() => {}
+        }
+    }
+}
+
+/// What a client is told whose request did not end in time.
+fn too_slow() -> String {
+    let body = status_map(StatusCode::REQUEST_TIMEOUT);
+    format!(
+        "HTTP/1.1 408 Request Timeout\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+fn status_map(status: StatusCode) -> String {
+    let text = status.canonical_reason().unwrap_or_default();
+    json!({ "result": status.as_u16(), "text": text }).to_string()
+}
+
+/// What a request leads to.
+enum Outcome {
+    /// The answer to a command.
+    Answer(String),
+    /// The counters.
+    Metrics(String),
+    /// A refusal.
+    Refusal(StatusCode),
+}
+
+async fn serve_request(
+    request: Request<Incoming>,
+    desk: Desk,
+    pace: Rc<Pace>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    // What the request began with holds to its end.
+    let front = Rc::clone(&desk.front.borrow());
+    let outcome = outcome(request, &front, &desk, &pace).await;
+    pace.enter(Phase::Answering);
+    let (status, kind, body) = match outcome {
+        Outcome::Answer(map) => (StatusCode::OK, JSON, format!("[ {map} ]")),
+        Outcome::Metrics(text) => (StatusCode::OK, EXPOSITION, text),
+        Outcome::Refusal(status) => (status, JSON, status_map(status)),
+    };
+    let mut response = Response::new(Full::new(Bytes::from(body)));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, kind);
+    for (name, value) in &front.headers {
+        headers.append(name.clone(), value.clone());
+    }
+    let challenge = front.gate.as_ref().filter(|_| status == StatusCode::UNAUTHORIZED);
+    if let Some(Ok(value)) = challenge.map(|gate| HeaderValue::try_from(gate.challenge())) {
+        headers.insert(header::WWW_AUTHENTICATE, value);
+    }
+    if status == StatusCode::METHOD_NOT_ALLOWED {
+        headers.insert(header::ALLOW, HeaderValue::from_static("POST"));
+    }
+    Ok(response)
+}
+
+async fn outcome(request: Request<Incoming>, front: &Front, desk: &Desk, pace: &Pace) -> Outcome {
+    let shown = request.headers().get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
+    if front.gate.as_ref().is_some_and(|gate| !gate.admits(shown)) {
+        return Outcome::Refusal(StatusCode::UNAUTHORIZED);
+    }
+    let question = match (request.method(), request.uri().path()) {
+        (&Method::GET, METRICS_PATH) => Question::Metrics,
+        (&Method::GET, _) => return Outcome::Refusal(StatusCode::NOT_FOUND),
+        // As in Kea, commands are taken under any path.
+        (&Method::POST, _) => match command(request, desk).await {
+            Ok(command) => Question::Command(command),
+            Err(status) => return Outcome::Refusal(status),
+        },
+        _ => return Outcome::Refusal(StatusCode::METHOD_NOT_ALLOWED),
+    };
+    let is_command = matches!(question, Question::Command(_));
+    pace.enter(Phase::Working);
+    match desk.asking.ask(question).await {
+        None => Outcome::Refusal(StatusCode::INTERNAL_SERVER_ERROR),
+        Some(answer) if is_command => Outcome::Answer(answer),
+        Some(text) => Outcome::Metrics(text),
+    }
+}
+
+async fn command(request: Request<Incoming>, desk: &Desk) -> Result<serde_json::Value, StatusCode> {
+    if !is_json(request.headers().get(header::CONTENT_TYPE)) {
+        return Err(StatusCode::BAD_REQUEST);
+    }
+    let mut body = request.into_body();
+    if !desk.budget.has_room_for(body.size_hint().lower()) {
+        return Err(StatusCode::PAYLOAD_TOO_LARGE);
+    }
+    let mut command = Command::new(&desk.budget);
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| StatusCode::BAD_REQUEST)?;
+        if let Some(octets) = frame.data_ref() {
+            command.put(octets).map_err(|_| StatusCode::PAYLOAD_TOO_LARGE)?;
+        }
+    }
+    serde_json::from_slice(command.octets()).map_err(|_| StatusCode::BAD_REQUEST)
+}
+
+/// Whether a `Content-Type` is `application/json`, whatever parameters it has.
+fn is_json(value: Option<&HeaderValue>) -> bool {
+    let text = value.and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let kind = text.split_once(';').map_or(text, |(kind, _)| kind);
+    kind.trim().eq_ignore_ascii_case("application/json")
+}

@@ -1,0 +1,65 @@
+//! A stream as `hyper` wants it, with its pace kept.
+
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use hyper::rt::ReadBufCursor;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::pace::Pace;
+
+/// Octets per read.
+const READ_BYTES: usize = 8 << 10;
+
+/// A stream whose progress is noted.
+#[derive(Debug)]
+pub(super) struct Line<S> {
+    pub(super) stream: S,
+    pub(super) pace: Rc<Pace>,
+}
+
+impl<S: AsyncRead + Unpin> hyper::rt::Read for Line<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        mut cursor: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        let mut space = [0; READ_BYTES];
+        let room = cursor.remaining().min(READ_BYTES);
+        let mut read = ReadBuf::new(&mut space[..room]);
+        let polled = Pin::new(&mut self.stream).poll_read(context, &mut read);
+        if matches!(polled, Poll::Ready(Ok(()))) {
+            self.pace.received(read.filled().len());
+            cursor.put_slice(read.filled());
+        }
+        polled
+    }
+}
+
+impl<S: AsyncWrite + Unpin> hyper::rt::Write for Line<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        octets: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.stream).poll_write(context, octets);
+        if let Poll::Ready(Ok(count)) = polled {
+            self.pace.sent(count);
+        }
+        polled
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let polled = Pin::new(&mut self.stream).poll_flush(context);
+        if matches!(polled, Poll::Ready(Ok(()))) {
+            self.pace.flushed();
+        }
+        polled
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

@@ -1,0 +1,106 @@
+//! The control thread: sockets at which operators and their tools command the server, with an
+//! asynchronous runtime of its own. Commands are carried out by the supervisor; this thread only
+//! speaks with clients, so that neither a slow client nor a long command holds up the other, and
+//! neither touches the packet path.
+//!
+//! Every connection is bounded: in number per socket, in time by [`pace`], in memory by [`budget`].
+
+mod auth;
+mod budget;
+mod feed;
+mod http;
+mod line;
+mod pace;
+mod question;
+mod seats;
+mod sockets;
+#[cfg(test)]
+mod tests;
+mod tls;
+mod unix;
+
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use dhcp_config::ControlSocket;
+use netio::Waker;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::LocalSet;
+
+pub(crate) use question::{Inbox, Question};
+
+use crate::ServerError;
+use question::Asking;
+use sockets::Sockets;
+
+/// How long answers may still be sent when the server ends.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// What the supervisor tells the control thread.
+enum Order {
+    /// These sockets, and where to say what came of it.
+    Configure(Vec<ControlSocket>, mpsc::Sender<Result<(), Vec<String>>>),
+    /// End.
+    Stop,
+}
+
+/// The running control thread.
+#[derive(Debug)]
+pub(crate) struct ControlThread {
+    orders: UnboundedSender<Order>,
+    thread: JoinHandle<()>,
+}
+
+impl ControlThread {
+    /// Starts the thread with no socket open. Commands arrive in the inbox.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses a thread, an event or a runtime.
+    pub(crate) fn start() -> Result<(Self, Inbox), ServerError> {
+        let system = |cause| ServerError::System { tried: "start the control thread", cause };
+        let waker = Arc::new(Waker::new().map_err(system)?);
+        let (asking, inbox) = question::channel(waker);
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system)?;
+        let (orders, received) = unbounded_channel();
+        let thread = thread::Builder::new()
+            .name("control".to_owned())
+            .spawn(move || LocalSet::new().block_on(&runtime, follow(received, asking)))
+            .map_err(system)?;
+        Ok((Self { orders, thread }, inbox))
+    }
+
+    /// Opens and closes sockets until `sockets` are those that are open.
+    ///
+    /// # Errors
+    ///
+    /// All that does not serve, in words; then everything stays as it was.
+    pub(crate) fn configure(&self, sockets: Vec<ControlSocket>) -> Result<(), Vec<String>> {
+        let (sender, outcome) = mpsc::channel();
+        self.orders.send(Order::Configure(sockets, sender)).ok();
+        outcome.recv().expect("the control thread runs until it is told to stop")
+    }
+
+    /// Sends the answers that are under way, closes all sockets and ends the thread.
+    pub(crate) fn stop(self) {
+        self.orders.send(Order::Stop).ok();
+        self.thread.join().expect("the control thread does not panic");
+    }
+}
+
+async fn follow(mut orders: UnboundedReceiver<Order>, asking: Asking) {
+    let mut sockets = Sockets::new(asking);
+    while let Some(Order::Configure(config, outcome)) = orders.recv().await {
+        outcome.send(sockets.configure(&config)).ok();
+    }
+    sockets.refuse();
+    let farewell = async {
+        while sockets.is_busy() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(FAREWELL, farewell).await.ok();
+}

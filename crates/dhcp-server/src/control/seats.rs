@@ -1,0 +1,109 @@
+//! The connections of one socket: how many there may be, and who goes when another one comes.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::pace::{Pace, Phase};
+
+/// Open connections of one socket.
+#[derive(Debug)]
+pub(super) struct Seats {
+    limit: usize,
+    taken: RefCell<Vec<Rc<Pace>>>,
+}
+
+/// The place of one connection, free again when the value goes away.
+#[derive(Debug)]
+pub(super) struct Seat {
+    pub(super) pace: Rc<Pace>,
+    seats: Rc<Seats>,
+}
+
+impl Seats {
+    /// At most `limit` connections.
+    pub(super) fn new(limit: usize) -> Rc<Self> {
+        Rc::new(Self { limit, taken: RefCell::new(Vec::with_capacity(limit)) })
+    }
+
+    /// A place for another connection; when all are taken, that of the connection that has been
+    /// silent longest is made free, or else that of the one that has been sending its command
+    /// longest. `None` when all have commands under way.
+    pub(super) fn take(self: &Rc<Self>) -> Option<Seat> {
+        let mut taken = self.taken.borrow_mut();
+        if taken.len() >= self.limit {
+            let oldest = taken
+                .iter()
+                .enumerate()
+                .filter(|(_, pace)| matches!(pace.phase(), Phase::Receiving | Phase::Idle))
+                .min_by_key(|(_, pace)| (pace.octets() > 0, pace.since()))
+                .map(|(at, _)| at)?;
+            taken.swap_remove(oldest).evict();
+        }
+        let pace = Pace::new();
+        taken.push(Rc::clone(&pace));
+        Some(Seat { pace, seats: Rc::clone(self) })
+    }
+
+    /// Lets all go that wait for a command.
+    pub(super) fn clear(&self) {
+        let is_waiting = |pace: &&Rc<Pace>| matches!(pace.phase(), Phase::Receiving | Phase::Idle);
+        self.taken.borrow().iter().filter(is_waiting).for_each(|pace| pace.evict());
+    }
+
+    /// Whether some have a command under way or an answer to be sent.
+    pub(super) fn is_busy(&self) -> bool {
+        let is_busy = |pace: &Rc<Pace>| matches!(pace.phase(), Phase::Working | Phase::Answering);
+        self.taken.borrow().iter().any(is_busy)
+    }
+
+    /// Connections that are open.
+    #[cfg(test)]
+    pub(super) fn count(&self) -> usize {
+        self.taken.borrow().len()
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.seats.taken.borrow_mut().retain(|pace| !Rc::ptr_eq(pace, &self.pace));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn the_one_that_idles_longest_makes_room_and_those_that_work_stay() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let seats = Seats::new(3);
+            let mut open = Vec::new();
+            for _ in 0..3 {
+                open.push(seats.take().unwrap());
+                tokio::time::advance(Duration::from_secs(1)).await;
+            }
+            open[0].pace.enter(Phase::Working);
+            open[1].pace.received(7);
+            let evicted = |seat: &Seat| {
+                let pace = Rc::clone(&seat.pace);
+                async move { tokio::time::timeout(Duration::ZERO, pace.evicted()).await.is_ok() }
+            };
+            let fourth = seats.take().unwrap();
+            assert!(evicted(&open[2]).await && !evicted(&open[1]).await);
+            fourth.pace.enter(Phase::Working);
+            let fifth = seats.take().unwrap();
+            assert!(evicted(&open[1]).await && !evicted(&open[0]).await);
+            fifth.pace.enter(Phase::Answering);
+            assert!(seats.take().is_none(), "nobody waits");
+            drop(fourth);
+            assert_eq!(seats.count(), 2);
+            assert!(seats.take().is_some());
+        });
+    }
+}

@@ -1,0 +1,244 @@
+//! The control sockets that are open, and how they follow the configuration.
+
+use std::cell::RefCell;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
+
+use dhcp_config::{ControlSocket, HttpSocket};
+use tokio::net::{TcpListener, TcpSocket, UnixListener};
+use tokio::task::{AbortHandle, spawn_local};
+
+use super::budget::Budget;
+use super::http::{self, Front};
+use super::question::Asking;
+use super::seats::Seats;
+use super::unix::{self, SocketFile};
+
+/// Connections per socket.
+const SEATS: usize = 128;
+/// Connections that wait to be accepted.
+const BACKLOG: u32 = 128;
+/// Wait after an accept that failed for want of something.
+const BREATH: Duration = Duration::from_millis(100);
+/// Folder of unix sockets whose names are relative (Kea's), and the variable for another one.
+const SOCKET_FOLDER: &str = "/run/kea";
+const SOCKET_FOLDER_VARIABLE: &str = "KEA_CONTROL_SOCKET_DIR";
+
+/// Where a socket is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Place {
+    Unix(PathBuf),
+    Tcp(SocketAddr),
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unix(path) => path.display().fmt(f),
+            Self::Tcp(address) => address.fmt(f),
+        }
+    }
+}
+
+/// A socket that takes connections.
+struct Open {
+    place: Place,
+    /// Of an HTTP socket.
+    front: Option<Rc<RefCell<Rc<Front>>>>,
+    seats: Rc<Seats>,
+    accepting: AbortHandle,
+    _file: Option<SocketFile>,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.accepting.abort();
+        self.seats.clear();
+    }
+}
+
+/// All control sockets.
+pub(super) struct Sockets {
+    open: Vec<Open>,
+    budget: Rc<Budget>,
+    asking: Asking,
+}
+
+/// What is to be open and is not yet, or differs.
+enum Wanted {
+    Unix(PathBuf),
+    Http(SocketAddr, Rc<Front>),
+}
+
+impl Sockets {
+    /// None yet.
+    pub(super) fn new(asking: Asking) -> Self {
+        Self { open: Vec::new(), budget: Budget::new(), asking }
+    }
+
+    /// Follows `config`: sockets that stay go on without a break.
+    ///
+    /// # Errors
+    ///
+    /// All that does not serve, in words; then everything stays as it was.
+    pub(super) fn configure(&mut self, config: &[ControlSocket]) -> Result<(), Vec<String>> {
+        let (mut problems, mut fresh, mut kept) = (Vec::new(), Vec::new(), Vec::new());
+        for socket in config {
+            match wanted(socket).and_then(|wanted| self.prepare(wanted)) {
+                Ok(Prepared::Kept(place, front)) => kept.push((place, front)),
+                Ok(Prepared::Opened(open)) => fresh.push(open),
+                Err(problem) => problems.push(problem),
+            }
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        self.open.retain(|open| {
+            let is_kept = kept.iter().any(|(place, _)| *place == open.place);
+            if !is_kept {
+                tracing::info!(
+                    target: "commands",
+                    id = "COMMAND_ACCEPTOR_STOPPED",
+                    "no longer taking commands at {}", open.place
+                );
+            }
+            is_kept
+        });
+        for (place, front) in kept {
+            let open = self.open.iter().find(|open| open.place == place);
+            if let (Some(Some(own)), Some(front)) = (open.map(|open| &open.front), front) {
+                *own.borrow_mut() = front;
+            }
+        }
+        for open in &fresh {
+            tracing::info!(
+                target: "commands", id = "COMMAND_ACCEPTOR_START", "taking commands at {}", open.place
+            );
+        }
+        self.open.append(&mut fresh);
+        Ok(())
+    }
+
+    /// Connections with a command under way or an answer to be sent.
+    pub(super) fn is_busy(&self) -> bool {
+        self.open.iter().any(|open| open.seats.is_busy())
+    }
+
+    /// Takes no more connections and lets go of those that wait; the others go on.
+    pub(super) fn refuse(&self) {
+        for open in &self.open {
+            open.accepting.abort();
+            open.seats.clear();
+        }
+    }
+
+    fn prepare(&self, wanted: Wanted) -> Result<Prepared, String> {
+        let (place, front) = match wanted {
+            Wanted::Unix(path) => (Place::Unix(path), None),
+            Wanted::Http(address, front) => (Place::Tcp(address), Some(front)),
+        };
+        if self.open.iter().any(|open| open.place == place) {
+            return Ok(Prepared::Kept(place, front));
+        }
+        let seats = Seats::new(SEATS);
+        let (budget, asking) = (Rc::clone(&self.budget), self.asking.clone());
+        let own = Rc::clone(&seats);
+        let open = match (&place, front) {
+            (Place::Unix(path), _) => {
+                let (listener, file) = unix::open(path)?;
+                let accepting = spawn_local(accept_unix(listener, own, budget, asking));
+                (None, accepting.abort_handle(), Some(file))
+            }
+            (Place::Tcp(address), front) => {
+                let listener = listen(*address)
+                    .map_err(|cause| format!("cannot take commands at {address}: {cause}"))?;
+                let front = Rc::new(RefCell::new(front.expect("a place of HTTP has one")));
+                let desk = http::Desk { front: Rc::clone(&front), budget, asking };
+                let accepting = spawn_local(accept_http(listener, own, desk));
+                (Some(front), accepting.abort_handle(), None)
+            }
+        };
+        let (front, accepting, file) = open;
+        Ok(Prepared::Opened(Open { place, front, seats, accepting, _file: file }))
+    }
+}
+
+enum Prepared {
+    Kept(Place, Option<Rc<Front>>),
+    Opened(Open),
+}
+
+fn wanted(socket: &ControlSocket) -> Result<Wanted, String> {
+    match socket {
+        ControlSocket::Unix(name) => {
+            let folder = std::env::var_os(SOCKET_FOLDER_VARIABLE)
+                .map_or_else(|| SOCKET_FOLDER.into(), PathBuf::from);
+            // An absolute name replaces the folder.
+            Ok(Wanted::Unix(folder.join(name)))
+        }
+        ControlSocket::Http(config) => {
+            if is_open_to_all(config) {
+                tracing::warn!(
+                    target: "commands",
+                    id = "COMMAND_HTTP_SOCKET_SECURITY_WARNING",
+                    "everyone who reaches {} port {} may command this server: configure \
+                     `authentication`",
+                    config.address,
+                    config.port
+                );
+            }
+            let front = Front::open(config)?;
+            Ok(Wanted::Http((config.address, config.port).into(), Rc::new(front)))
+        }
+    }
+}
+
+/// Whether a socket is reachable by others and asks nobody for credentials or certificates.
+fn is_open_to_all(config: &HttpSocket) -> bool {
+    let has_certificates =
+        config.tls.as_ref().is_some_and(|tls| tls.is_client_certificate_required);
+    !config.address.is_loopback() && config.authentication.is_none() && !has_certificates
+}
+
+fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+async fn accept_unix(listener: UnixListener, seats: Rc<Seats>, budget: Rc<Budget>, asking: Asking) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                if let Some(seat) = seats.take() {
+                    spawn_local(unix::serve(stream, seat, Rc::clone(&budget), asking.clone()));
+                }
+            }
+            Err(_) => tokio::time::sleep(BREATH).await,
+        }
+        // Those that made room go before the next one comes.
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn accept_http(listener: TcpListener, seats: Rc<Seats>, desk: http::Desk) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                // An answer is one write: waiting for more only delays it.
+                stream.set_nodelay(true).ok();
+                if let Some(seat) = seats.take() {
+                    spawn_local(http::serve(stream, seat, desk.clone()));
+                }
+            }
+            Err(_) => tokio::time::sleep(BREATH).await,
+        }
+        tokio::task::yield_now().await;
+    }
+}

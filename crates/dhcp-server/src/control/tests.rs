@@ -1,0 +1,338 @@
+//! Clients of every kind against the sockets, with an executor that only echoes.
+
+use std::fs;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use dhcp_config::{AuthenticatedClient, BasicAuthentication, ControlSocket, HttpSocket, Secret};
+use netio::PollFd;
+
+use super::*;
+
+/// A control thread and somebody who answers: `{"result":0,"arguments":COMMAND}`.
+struct Scene {
+    control: Option<ControlThread>,
+    is_over: Arc<AtomicBool>,
+    answering: Option<JoinHandle<u64>>,
+    folder: PathBuf,
+}
+
+impl Scene {
+    fn new(label: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("godwit-{label}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let (control, inbox) = ControlThread::start().unwrap();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let over = Arc::clone(&is_over);
+        let answering = thread::spawn(move || {
+            let mut count = 0;
+            while !over.load(Ordering::Acquire) {
+                netio::poll(&mut [PollFd::readable(inbox.waker())], Some(10_000_000)).ok();
+                inbox.waker().drain();
+                while let Some(asked) = inbox.next() {
+                    count += 1;
+                    let text = match &asked.question {
+                        Question::Command(command) => {
+                            serde_json::json!({ "result": 0, "arguments": command }).to_string()
+                        }
+                        Question::Metrics => "godwit_up 1\n".to_owned(),
+                    };
+                    asked.answer(text);
+                }
+            }
+            count
+        });
+        Self { control: Some(control), is_over, answering: Some(answering), folder }
+    }
+
+    fn configure(&self, sockets: Vec<ControlSocket>) -> Result<(), Vec<String>> {
+        self.control.as_ref().unwrap().configure(sockets)
+    }
+
+    fn unix(&self, name: &str) -> (PathBuf, ControlSocket) {
+        let path = self.folder.join(name);
+        (path.clone(), ControlSocket::Unix(path.to_str().unwrap().to_owned()))
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        self.control.take().unwrap().stop();
+        self.is_over.store(true, Ordering::Release);
+        self.answering.take().unwrap().join().unwrap();
+        fs::remove_dir_all(&self.folder).ok();
+    }
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+fn http(port: u16) -> HttpSocket {
+    HttpSocket {
+        address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        port,
+        tls: None,
+        headers: Vec::new(),
+        authentication: None,
+    }
+}
+
+/// What a client that writes `octets` and waits for the end is told.
+fn told(mut stream: impl Read + Write, octets: &[u8]) -> String {
+    stream.write_all(octets).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+fn post(port: u16, head: &str, body: &str) -> String {
+    let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let request = format!(
+        "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{head}Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    told(stream, request.as_bytes())
+}
+
+const AS_JSON: &str = "Content-Type: application/json\r\n";
+
+#[test]
+fn a_unix_socket_answers_one_command_and_closes() {
+    let scene = Scene::new("unix");
+    let (first, socket) = scene.unix("first");
+    let (second, other) = scene.unix("second");
+    scene.configure(vec![socket.clone(), other]).unwrap();
+    for path in [&first, &second] {
+        let mode = fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o660);
+        let answer = told(UnixStream::connect(path).unwrap(), br#" { "command": "a}\"" } {"#);
+        assert_eq!(answer, r#"{"arguments":{"command":"a}\""},"result":0}"#);
+    }
+    let answer = told(UnixStream::connect(&first).unwrap(), b"list-commands");
+    assert_eq!(answer, r#"{"result":1,"text":"a command is a JSON map"}"#);
+    let answer = told(UnixStream::connect(&first).unwrap(), br#"{"command":}"#);
+    assert!(
+        answer.starts_with(r#"{"result":1,"text":"the command is no sound JSON: "#),
+        "{answer}"
+    );
+    // In pieces, each of which may come alone.
+    let mut stream = UnixStream::connect(&first).unwrap();
+    for octet in br#"{"command":"b"}"# {
+        stream.write_all(&[*octet]).unwrap();
+    }
+    assert_eq!(told(stream, b""), r#"{"arguments":{"command":"b"},"result":0}"#);
+    scene.configure(vec![socket]).unwrap();
+    assert!(first.exists() && !second.exists(), "what is no longer configured is removed");
+    drop(scene);
+    assert!(!first.exists());
+}
+
+#[test]
+fn a_stale_socket_is_replaced_and_nothing_else_is() {
+    let scene = Scene::new("stale");
+    let (path, socket) = scene.unix("socket");
+    drop(UnixListener::bind(&path).unwrap());
+    assert!(path.exists(), "a crash leaves the file");
+    scene.configure(vec![socket.clone()]).unwrap();
+    assert!(told(UnixStream::connect(&path).unwrap(), b"{}").contains("result"));
+    // Another server of ours, in the same process for the test.
+    let (other, _inbox) = ControlThread::start().unwrap();
+    let problems = other.configure(vec![socket]).unwrap_err();
+    assert!(problems[0].contains("in use by another server"), "{problems:?}");
+    // One that takes no lock, and a file that is no socket.
+    let (alive, socket) = scene.unix("alive");
+    let _listener = UnixListener::bind(&alive).unwrap();
+    let problems = other.configure(vec![socket]).unwrap_err();
+    assert!(problems[0].contains("another server listens there"), "{problems:?}");
+    let (file, socket) = scene.unix("file");
+    fs::write(&file, "precious").unwrap();
+    let problems = other.configure(vec![socket]).unwrap_err();
+    assert!(problems[0].contains("no socket"), "{problems:?}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "precious");
+    other.stop();
+    assert!(alive.exists() && path.exists());
+}
+
+#[test]
+fn a_failed_change_leaves_every_socket_as_it_was() {
+    let scene = Scene::new("failed");
+    let (path, socket) = scene.unix("socket");
+    scene.configure(vec![socket]).unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (other, new) = scene.unix("new");
+    let mut bad = http(free_port());
+    bad.headers.push(("no header".into(), "x".into()));
+    let sockets = vec![
+        new,
+        ControlSocket::Http(http(taken.local_addr().unwrap().port())),
+        ControlSocket::Http(bad),
+    ];
+    let problems = scene.configure(sockets).unwrap_err();
+    assert_eq!(problems.len(), 2, "{problems:?}");
+    assert!(!other.exists(), "what was opened is closed again");
+    assert!(told(UnixStream::connect(&path).unwrap(), b"{}").contains("result"));
+}
+
+#[test]
+fn http_answers_with_a_list_and_refuses_with_a_map() {
+    let scene = Scene::new("http");
+    let port = free_port();
+    let mut socket = http(port);
+    socket.headers.push(("Strict-Transport-Security".into(), "max-age=31536000".into()));
+    scene.configure(vec![ControlSocket::Http(socket)]).unwrap();
+    let answer = post(port, AS_JSON, r#"{"command":"x"}"#);
+    assert!(
+        answer.starts_with("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"),
+        "{answer}"
+    );
+    assert!(answer.contains("strict-transport-security: max-age=31536000\r\n"), "{answer}");
+    assert!(answer.ends_with("\r\n\r\n[ {\"arguments\":{\"command\":\"x\"},\"result\":0} ]"));
+    let refusals = [
+        (post(port, "", "{}"), "400 Bad Request"),
+        (post(port, AS_JSON, "{"), "400 Bad Request"),
+        (post(port, AS_JSON, ""), "400 Bad Request"),
+        (
+            told(
+                TcpStream::connect(("127.0.0.1", port)).unwrap(),
+                b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+            ),
+            "404 Not Found",
+        ),
+        (
+            told(
+                TcpStream::connect(("127.0.0.1", port)).unwrap(),
+                b"PUT / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+            ),
+            "405 Method Not Allowed",
+        ),
+        (
+            told(
+                TcpStream::connect(("127.0.0.1", port)).unwrap(),
+                b"POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\
+              Content-Length: 99999999999\r\nConnection: close\r\n\r\n",
+            ),
+            "413 Payload Too Large",
+        ),
+    ];
+    for (answer, status) in refusals {
+        let (code, text) = status.split_once(' ').unwrap();
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{answer}");
+        let body = format!("\r\n\r\n{{\"result\":{code},\"text\":\"{text}\"}}");
+        assert!(answer.ends_with(&body), "{answer}");
+        assert!(answer.contains("strict-transport-security: "), "{answer}");
+    }
+    let answer = told(
+        TcpStream::connect(("127.0.0.1", port)).unwrap(),
+        b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+    );
+    assert!(answer.contains("content-type: text/plain; version=0.0.4\r\n"), "{answer}");
+    assert!(answer.ends_with("\r\n\r\ngodwit_up 1\n"), "{answer}");
+    let answer = told(TcpStream::connect(("127.0.0.1", port)).unwrap(), b"nonsense\r\n\r\n");
+    assert!(answer.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{answer}");
+}
+
+#[test]
+fn a_connection_is_kept_for_more_commands() {
+    let scene = Scene::new("keep-alive");
+    let port = free_port();
+    scene.configure(vec![ControlSocket::Http(http(port))]).unwrap();
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    for count in 0..100 {
+        let body = format!(r#"{{"command":"c{count:03}"}}"#);
+        let request = format!(
+            "POST / HTTP/1.1\r\nHost: x\r\n{AS_JSON}Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut read = Vec::new();
+        while !read.ends_with(b"} ]") {
+            let mut octet = [0];
+            stream.read_exact(&mut octet).unwrap();
+            read.push(octet[0]);
+        }
+        assert!(String::from_utf8(read).unwrap().contains(&format!("c{count:03}")));
+    }
+}
+
+#[test]
+fn a_wrong_password_costs_nothing_and_opens_nothing() {
+    let scene = Scene::new("password");
+    let port = free_port();
+    let mut socket = http(port);
+    socket.authentication = Some(BasicAuthentication {
+        realm: "kea".into(),
+        directory: None,
+        clients: vec![AuthenticatedClient {
+            user: Secret::Text("admin".into()),
+            password: Secret::Text("1234".into()),
+        }],
+    });
+    scene.configure(vec![ControlSocket::Http(socket)]).unwrap();
+    for head in ["", "Authorization: Basic YWRtaW46MTIzNQ==\r\n"] {
+        for _ in 0..200 {
+            let answer = post(port, &format!("{AS_JSON}{head}"), r#"{"command":"x"}"#);
+            assert!(answer.starts_with("HTTP/1.1 401 Unauthorized\r\n"), "{answer}");
+            assert!(answer.contains("www-authenticate: Basic realm=\"kea\"\r\n"), "{answer}");
+            assert!(answer.ends_with("\r\n\r\n{\"result\":401,\"text\":\"Unauthorized\"}"));
+        }
+    }
+    let answer = told(
+        TcpStream::connect(("127.0.0.1", port)).unwrap(),
+        b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+    );
+    assert!(answer.starts_with("HTTP/1.1 401 "), "the counters are behind the gate too: {answer}");
+    let head = format!("{AS_JSON}Authorization: Basic YWRtaW46MTIzNA==\r\n");
+    assert!(post(port, &head, "{}").starts_with("HTTP/1.1 200 OK\r\n"));
+    // Another password, without the socket being closed.
+    let mut socket = http(port);
+    socket.authentication = Some(BasicAuthentication {
+        realm: "kea".into(),
+        directory: None,
+        clients: vec![AuthenticatedClient {
+            user: Secret::Text("admin".into()),
+            password: Secret::Text("new".into()),
+        }],
+    });
+    scene.configure(vec![ControlSocket::Http(socket)]).unwrap();
+    assert!(post(port, &head, "{}").starts_with("HTTP/1.1 401 "));
+}
+
+#[test]
+fn ten_thousand_half_open_connections_leave_room_for_a_command() {
+    let scene = Scene::new("half-open");
+    let port = free_port();
+    let (path, unix) = scene.unix("socket");
+    scene.configure(vec![ControlSocket::Http(http(port)), unix]).unwrap();
+    let mut open = std::collections::VecDeque::new();
+    let mut closed_by_server = 0;
+    for count in 0..10_000 {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        // Some say nothing, others begin.
+        if count % 2 == 0 {
+            stream.write_all(b"POST / HTTP/1.1\r\nContent-Le").unwrap();
+        }
+        open.push_back(stream);
+        // Our own descriptors are limited too: by now, the server must have let go of this one.
+        if open.len() > 300 {
+            let mut oldest = open.pop_front().unwrap();
+            let ended = oldest.read(&mut [0; 16]);
+            let is_over = match ended {
+                Ok(count) => count == 0,
+                Err(cause) => cause.kind() == ErrorKind::ConnectionReset,
+            };
+            closed_by_server += u32::from(is_over);
+        }
+        if count % 1_000 == 0 {
+            assert!(post(port, AS_JSON, "{}").starts_with("HTTP/1.1 200 OK\r\n"), "{count}");
+            assert!(told(UnixStream::connect(&path).unwrap(), b"{}").contains("result"));
+        }
+    }
+    assert_eq!(closed_by_server, 10_000 - 300);
+}

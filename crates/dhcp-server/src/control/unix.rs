@@ -1,0 +1,208 @@
+//! Unix control sockets: a client writes one command, gets one answer, and the connection closes
+//! (Kea's protocol).
+//!
+//! The socket's file belongs to whoever holds the lock on the file beside it, as with Kea, so that
+//! what a crash left can be told from what a running server uses.
+
+use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::net::{UnixListener as StdListener, UnixStream as StdStream};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use serde_json::{Value, json};
+use tokio::net::{UnixListener, UnixStream};
+
+use super::budget::{Budget, Command, TooLarge};
+use super::feed::{Fed, Feed};
+use super::pace::{Pace, Phase};
+use super::question::{Asking, Question};
+use super::seats::Seat;
+
+/// Owner and group may command.
+const MODE: u32 = 0o660;
+/// Octets per read.
+const READ_BYTES: usize = 16 << 10;
+
+/// A socket's file, removed with the value.
+#[derive(Debug)]
+pub(super) struct SocketFile {
+    path: PathBuf,
+    lock_path: PathBuf,
+    /// Held as long as the socket is ours.
+    _lock: File,
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        // The lock is still held: nobody else's files are removed.
+        fs::remove_file(&self.path).ok();
+        fs::remove_file(&self.lock_path).ok();
+    }
+}
+
+/// Opens the socket `path`; what a server that is gone has left there is replaced.
+///
+/// # Errors
+///
+/// Another server uses it, something else is there, or the folder does not let us; in words.
+pub(super) fn open(path: &Path) -> Result<(UnixListener, SocketFile), String> {
+    let on = |tried: &str, path: &Path, cause: &dyn std::fmt::Display| {
+        format!("cannot {tried} {}: {cause}", path.display())
+    };
+    let mut lock_path = path.as_os_str().to_owned();
+    lock_path.push(".lock");
+    let lock_path = PathBuf::from(lock_path);
+    let lock = lock(&lock_path).map_err(|cause| on("lock", &lock_path, &cause))?;
+    remove_stale(path).map_err(|cause| on("replace", path, &cause))?;
+    let listener = StdListener::bind(path).map_err(|cause| on("listen at", path, &cause))?;
+    let file = SocketFile { path: path.to_owned(), lock_path, _lock: lock };
+    fs::set_permissions(path, Permissions::from_mode(MODE))
+        .map_err(|cause| on("set the mode of", path, &cause))?;
+    listener.set_nonblocking(true).map_err(|cause| on("listen at", path, &cause))?;
+    let listener =
+        UnixListener::from_std(listener).map_err(|cause| on("listen at", path, &cause))?;
+    Ok((listener, file))
+}
+
+fn lock(path: &Path) -> Result<File, String> {
+    // The file may be removed by its last owner between opening and locking it.
+    for _ in 0..8 {
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(path)
+            .map_err(|cause| cause.to_string())?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err("in use by another server".to_owned()),
+            Err(TryLockError::Error(cause)) => return Err(cause.to_string()),
+        }
+        let own = file.metadata().map_err(|cause| cause.to_string())?;
+        if fs::metadata(path)
+            .is_ok_and(|there| (there.dev(), there.ino()) == (own.dev(), own.ino()))
+        {
+            return Ok(file);
+        }
+    }
+    Err("others create and remove it".to_owned())
+}
+
+/// Removes a socket that nobody listens at, and nothing else.
+fn remove_stale(path: &Path) -> Result<(), String> {
+    match fs::symlink_metadata(path) {
+        Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(cause) => return Err(cause.to_string()),
+        Ok(there) if !there.file_type().is_socket() => {
+            return Err("what is there is no socket".to_owned());
+        }
+        Ok(_) => {}
+    }
+    // A server that takes no lock may be listening.
+    match StdStream::connect(path) {
+        Err(cause) if cause.kind() == ErrorKind::ConnectionRefused => {
+            fs::remove_file(path).map_err(|cause| cause.to_string())
+        }
+        Err(cause) => Err(cause.to_string()),
+        Ok(_) => Err("another server listens there".to_owned()),
+    }
+}
+
+/// Serves one connection to its end.
+pub(super) async fn serve(stream: UnixStream, seat: Seat, budget: Rc<Budget>, asking: Asking) {
+    let pace = &seat.pace;
+    tokio::select! {
+        // A client that has gone away is nobody's to be told about.
+        _ = converse(&stream, pace, &budget, &asking) => {}
+        () = pace.evicted() => {}
+        () = pace.overdue() => {
+            if pace.phase() == Phase::Receiving {
+                tracing::info!(
+                    target: "commands",
+                    id = "COMMAND_SOCKET_CONNECTION_TIMEOUT",
+                    "a client of the control socket was too slow"
+                );
+                stream.try_write(timed_out(pace.octets()).as_bytes()).ok();
+            }
+        }
+    }
+}
+
+fn timed_out(octets: u64) -> String {
+    let discarded = match octets {
+        0 => String::new(),
+        _ => format!(", discarded partial command of {octets} bytes"),
+    };
+    failure(&format!("Connection over control channel timed out{discarded}"))
+}
+
+fn failure(text: &str) -> String {
+    json!({ "result": 1, "text": text }).to_string()
+}
+
+async fn converse(
+    stream: &UnixStream,
+    pace: &Pace,
+    budget: &Rc<Budget>,
+    asking: &Asking,
+) -> io::Result<()> {
+    let answer = match command(stream, pace, budget).await? {
+        Ok(command) => {
+            pace.enter(Phase::Working);
+            let answer = asking.ask(Question::Command(command)).await;
+            answer.unwrap_or_else(|| failure("the server is busy or about to end"))
+        }
+        Err(text) => failure(&text),
+    };
+    pace.enter(Phase::Answering);
+    let mut rest = answer.as_bytes();
+    while !rest.is_empty() {
+        stream.writable().await?;
+        match stream.try_write(rest) {
+            Ok(count) => {
+                pace.sent(count);
+                rest = &rest[count..];
+            }
+            Err(cause) if cause.kind() == ErrorKind::WouldBlock => {}
+            Err(cause) => return Err(cause),
+        }
+    }
+    Ok(())
+}
+
+/// The command, or what is wrong with it.
+async fn command(
+    stream: &UnixStream,
+    pace: &Pace,
+    budget: &Rc<Budget>,
+) -> io::Result<Result<Value, String>> {
+    let mut command = Command::new(budget);
+    let mut feed = Feed::default();
+    let mut read = vec![0; READ_BYTES];
+    loop {
+        stream.readable().await?;
+        let count = match stream.try_read(&mut read) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(count) => count,
+            Err(cause) if cause.kind() == ErrorKind::WouldBlock => continue,
+            Err(cause) => return Err(cause),
+        };
+        pace.received(count);
+        let octets = &read[..count];
+        let (octets, is_complete) = match feed.take(octets) {
+            Fed::Open => (octets, false),
+            Fed::Complete(end) => (&octets[..end], true),
+            Fed::Wrong => return Ok(Err("a command is a JSON map".to_owned())),
+        };
+        if command.put(octets) == Err(TooLarge) {
+            return Ok(Err("the command is too large".to_owned()));
+        }
+        if is_complete {
+            let parsed = serde_json::from_slice(command.octets());
+            return Ok(parsed.map_err(|cause| format!("the command is no sound JSON: {cause}")));
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! The layout of a line, in the notation of log4cplus that Kea's `pattern` is written in.
+
+use dhcp_config::LogSeverity;
+
+use super::severity_name;
+
+/// One message on its way.
+#[derive(Clone, Debug)]
+pub(super) struct Record {
+    /// When it was said.
+    pub(super) wall_us: u64,
+    pub(super) severity: LogSeverity,
+    /// The logger's whole name.
+    pub(super) logger: String,
+    /// The name of the thread that said it.
+    pub(super) thread: String,
+    /// Identifier and message.
+    pub(super) text: String,
+}
+
+/// A compiled pattern.
+#[derive(Clone, Debug)]
+pub(super) struct Layout {
+    pieces: Vec<Piece>,
+}
+
+#[derive(Clone, Debug)]
+enum Piece {
+    Literal(String),
+    Field { kind: Kind, left: bool, min: usize, max: usize },
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    /// A time, local or not, in the notation of strftime with `%q` for milliseconds.
+    Time {
+        format: String,
+        is_local: bool,
+    },
+    Severity,
+    Logger,
+    Process,
+    Thread,
+    Message,
+    /// What we do not know of: file, line, method.
+    Nothing,
+}
+
+/// Kea's for consoles and files.
+const LINE: &str = "%D{%Y-%m-%d %H:%M:%S.%q} %-5p [%c/%i.%t] %m\n";
+/// Kea's for the system log.
+const SYSTEM_LOG: &str = "%-5p [%c.%t] %m\n";
+/// What log4cplus writes for a time without a format.
+const TIME: &str = "%Y-%m-%d %H:%M:%S";
+
+impl Layout {
+    /// The layout of `pattern`; the default one when it is empty.
+    pub(super) fn new(pattern: &str, is_system_log: bool) -> Self {
+        let pattern = match pattern {
+            "" if is_system_log => SYSTEM_LOG,
+            "" => LINE,
+            given => given,
+        };
+        let mut pieces = Vec::new();
+        let mut literal = String::new();
+        let mut rest = pattern;
+        while let Some((before, after)) = rest.split_once('%') {
+            literal.push_str(before);
+            let (field, after) = field(after);
+            rest = after;
+            match field {
+                Some(piece) => {
+                    if !literal.is_empty() {
+                        pieces.push(Piece::Literal(std::mem::take(&mut literal)));
+                    }
+                    pieces.push(piece);
+                }
+                None => literal.push('%'),
+            }
+        }
+        literal.push_str(rest);
+        // In JSON the end of a line may be written as two characters; each message ends its line
+        // anyway.
+        let literal = literal.trim_end_matches("\\n").trim_end_matches('\n').to_owned();
+        pieces.push(Piece::Literal(literal));
+        Self { pieces }
+    }
+
+    /// One line of `record`, which says `text`, without the end of the line.
+    pub(super) fn line(&self, record: &Record, text: &str, utc_offset_s: i64) -> String {
+        let mut line = String::with_capacity(text.len() + 80);
+        for piece in &self.pieces {
+            match piece {
+                Piece::Literal(literal) => line.push_str(literal),
+                Piece::Field { kind, left, min, max } => {
+                    let value = kind.value(record, text, utc_offset_s);
+                    push_fitted(&mut line, &value, *left, *min, *max);
+                }
+            }
+        }
+        line
+    }
+}
+
+fn push_fitted(line: &mut String, value: &str, left: bool, min: usize, max: usize) {
+    // The end of a value tells more than its beginning, as log4cplus sees it.
+    let len = value.chars().count();
+    let shown: String = value.chars().skip(len.saturating_sub(max)).collect();
+    let padding = " ".repeat(min.saturating_sub(len));
+    if left {
+        line.push_str(&shown);
+        line.push_str(&padding);
+    } else {
+        line.push_str(&padding);
+        line.push_str(&shown);
+    }
+}
+
+/// The field behind a `%`, and what follows it; `None` for `%%`.
+fn field(text: &str) -> (Option<Piece>, &str) {
+    if let Some(rest) = text.strip_prefix('%') {
+        return (None, rest);
+    }
+    let (left, rest) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let (min, rest) = number(rest);
+    let (max, rest) = match rest.strip_prefix('.') {
+        Some(rest) => number(rest),
+        None => (None, rest),
+    };
+    let mut characters = rest.chars();
+    let letter = characters.next();
+    let rest = characters.as_str();
+    let (argument, rest) = match rest.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
+        Some((argument, rest)) => (Some(argument), rest),
+        None => (None, rest),
+    };
+    let kind = match letter {
+        Some(letter @ ('d' | 'D')) => {
+            Kind::Time { format: argument.unwrap_or(TIME).to_owned(), is_local: letter == 'D' }
+        }
+        Some('p') => Kind::Severity,
+        Some('c') => Kind::Logger,
+        Some('i') => Kind::Process,
+        Some('t' | 'T') => Kind::Thread,
+        Some('m') => Kind::Message,
+        // Each message ends its line anyway.
+        _ => Kind::Nothing,
+    };
+    let field = Piece::Field { kind, left, min: min.unwrap_or(0), max: max.unwrap_or(usize::MAX) };
+    (Some(field), rest)
+}
+
+fn number(text: &str) -> (Option<usize>, &str) {
+    let end = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
+    // Wider than any line would be a mistake, not a wish.
+    (text[..end].parse().ok().map(|number: usize| number.min(1_000)), &text[end..])
+}
+
+impl Kind {
+    fn value(&self, record: &Record, text: &str, utc_offset_s: i64) -> String {
+        match self {
+            Self::Time { format, is_local } => {
+                let offset_s = if *is_local { utc_offset_s } else { 0 };
+                Civil::new(record.wall_us, offset_s).format(format)
+            }
+            Self::Severity => severity_name(record.severity).to_owned(),
+            Self::Logger => record.logger.clone(),
+            Self::Process => std::process::id().to_string(),
+            Self::Thread => record.thread.clone(),
+            Self::Message => text.to_owned(),
+            Self::Nothing => String::new(),
+        }
+    }
+}
+
+/// A time as people write it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Civil {
+    year: i64,
+    month: u32,
+    day: u32,
+    second_of_day: u32,
+    microsecond: u32,
+    offset_s: i64,
+    wall_s: u64,
+}
+
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+impl Civil {
+    /// The time `wall_us` microseconds after 1970, `offset_s` seconds east of Greenwich.
+    pub(super) fn new(wall_us: u64, offset_s: i64) -> Self {
+        let wall_s = wall_us / 1_000_000;
+        let local_s = wall_s.cast_signed() + offset_s;
+        let days = local_s.div_euclid(86_400);
+        // Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms": eras of 400 years that
+        // begin in March.
+        let shifted = days + 719_468;
+        let era = shifted.div_euclid(146_097);
+        let of_era = shifted.rem_euclid(146_097);
+        let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+        let day_of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let march_month = (5 * day_of_year + 2) / 153;
+        let month = if march_month < 10 { march_month + 3 } else { march_month - 9 } as u32;
+        Self {
+            year: year_of_era + era * 400 + i64::from(month <= 2),
+            month,
+            day: (day_of_year - (153 * march_month + 2) / 5 + 1) as u32,
+            second_of_day: local_s.rem_euclid(86_400) as u32,
+            microsecond: (wall_us % 1_000_000) as u32,
+            offset_s,
+            wall_s,
+        }
+    }
+
+    /// The time in the notation of strftime, with `%q` for milliseconds and `%Q` for those with
+    /// microseconds behind a point. What is not known stays as it is.
+    pub(super) fn format(&self, format: &str) -> String {
+        let (hour, minute, second) =
+            (self.second_of_day / 3_600, self.second_of_day / 60 % 60, self.second_of_day % 60);
+        let month_name = MONTHS[self.month as usize - 1];
+        let mut text = String::new();
+        let mut rest = format.chars();
+        while let Some(character) = rest.next() {
+            if character != '%' {
+                text.push(character);
+                continue;
+            }
+            let value = match rest.next() {
+                Some('Y') => self.year.to_string(),
+                Some('y') => format!("{:02}", self.year % 100),
+                Some('m') => format!("{:02}", self.month),
+                Some('b') => month_name.to_owned(),
+                Some('d') => format!("{:02}", self.day),
+                Some('e') => format!("{:2}", self.day),
+                Some('H') => format!("{hour:02}"),
+                Some('M') => format!("{minute:02}"),
+                Some('S') => format!("{second:02}"),
+                Some('F') => self.format("%Y-%m-%d"),
+                Some('T') => format!("{hour:02}:{minute:02}:{second:02}"),
+                Some('q') => format!("{:03}", self.microsecond / 1_000),
+                Some('Q') => {
+                    format!("{:03}.{:03}", self.microsecond / 1_000, self.microsecond % 1_000)
+                }
+                Some('s') => self.wall_s.to_string(),
+                Some('z') => {
+                    let sign = if self.offset_s < 0 { '-' } else { '+' };
+                    let minutes = self.offset_s.unsigned_abs() / 60;
+                    format!("{sign}{:02}{:02}", minutes / 60, minutes % 60)
+                }
+                Some('%') => "%".to_owned(),
+                Some(other) => format!("%{other}"),
+                None => "%".to_owned(),
+            };
+            text.push_str(&value);
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> Record {
+        Record {
+            // 2000-02-29 23:59:59.123456
+            wall_us: 951_868_799_123_456,
+            severity: LogSeverity::Info,
+            logger: "kea-dhcp4.dhcp4".to_owned(),
+            thread: "main".to_owned(),
+            text: String::new(),
+        }
+    }
+
+    #[test]
+    fn the_default_layouts_are_keas() {
+        let pid = std::process::id();
+        let line = Layout::new("", false).line(&record(), "DHCP4_STARTED x", 0);
+        let expected = "2000-02-29 23:59:59.123 INFO  [kea-dhcp4.dhcp4/";
+        assert_eq!(line, format!("{expected}{pid}.main] DHCP4_STARTED x"));
+        let line = Layout::new("", true).line(&record(), "x", 0);
+        assert_eq!(line, "INFO  [kea-dhcp4.dhcp4.main] x");
+    }
+
+    #[test]
+    fn widths_and_unknown_fields_are_log4cplus_own() {
+        let laid = |pattern: &str| Layout::new(pattern, false).line(&record(), "text", 3_600);
+        assert_eq!(laid("%8p|%-8p|%.5c|%-3.2p|100%%"), "    INFO|INFO    |dhcp4|FO|100%");
+        assert_eq!(
+            laid("%D|%d{%H:%M %z}|%D{%b %e %T.%Q %z}"),
+            "2000-03-01 00:59:59|23:59 +0000|Mar  1 00:59:59.123.456 +0100"
+        );
+        assert_eq!(laid("%F:%L %m%n"), ": text");
+        assert_eq!(laid("%m\n"), "text");
+        assert_eq!(laid("%m\\n"), "text");
+        assert_eq!(laid("%"), "");
+    }
+
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        let day = |s: u64, offset| Civil::new(s * 1_000_000, offset).format("%F %T");
+        // Of `date -u -d @...`.
+        assert_eq!(day(0, 0), "1970-01-01 00:00:00");
+        assert_eq!(day(0, -3_600), "1969-12-31 23:00:00");
+        assert_eq!(day(1_078_012_799, 0), "2004-02-28 23:59:59");
+        assert_eq!(day(1_709_251_200, 0), "2024-03-01 00:00:00");
+        assert_eq!(day(4_107_542_400, 0), "2100-03-01 00:00:00");
+    }
+}

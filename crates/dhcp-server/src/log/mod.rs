@@ -1,0 +1,186 @@
+//! Log messages: Kea's logger names, severities, outputs and layouts, off the packet path.
+//!
+//! Whoever has something to say uses the macros of `tracing` with a logger's name as target, below
+//! the root logger `kea-dhcp4` or `kea-dhcp6` ([`DAEMON`] stands for the child that is named like
+//! the family), and Kea's message identifier as the field `id` (`DHCPX_` stands for `DHCP4_` or
+//! `DHCP6_`). The message goes into a bounded queue; a thread of its own writes it. What does not
+//! fit is counted, and the count is told. Nothing is logged per packet above DEBUG.
+
+mod layout;
+mod routes;
+mod sink;
+mod text;
+mod writer;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::thread;
+
+use dhcp_config::{LogSeverity, Logger};
+use netio::Clock;
+use tracing::level_filters::LevelFilter;
+use tracing::span::{Attributes, Id, Record as SpanRecord};
+use tracing::subscriber::Interest;
+use tracing::{Event, Metadata, Subscriber};
+
+use layout::Record;
+use routes::Routes;
+use text::Collected;
+use writer::Message;
+
+/// The target of what the daemon itself has to say: `kea-dhcp4.dhcp4`, `kea-dhcp6.dhcp6`.
+pub(crate) const DAEMON: &str = "daemon";
+
+/// Messages that wait for the writer at most.
+const QUEUE_CAPACITY: usize = 4_096;
+
+/// A count and what is counted, as in "1 subnet" or "2 subnets".
+#[must_use]
+pub fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// The log of this process.
+static LOG: OnceLock<Arc<Log>> = OnceLock::new();
+
+/// Where messages go on their way to the writer.
+#[derive(Debug)]
+struct Log {
+    /// `dhcp4` or `dhcp6`.
+    family: &'static str,
+    routes: RwLock<Arc<Routes>>,
+    queue: SyncSender<Message>,
+    /// Messages that found the queue full since this was last told.
+    dropped: Arc<AtomicU64>,
+}
+
+/// Starts the log of this process, with the loggers that hold without configuration: everything
+/// from INFO up to standard error. The first call of a process counts.
+pub(crate) fn start(family: &'static str) {
+    LOG.get_or_init(|| {
+        let log = Arc::new(Log::new(family, QUEUE_CAPACITY).0);
+        // Another subscriber can only be that of a test, which then hears us.
+        tracing::subscriber::set_global_default(Tap(Arc::clone(&log))).ok();
+        log
+    });
+}
+
+/// Follows `loggers` from now on.
+pub(crate) fn configure(loggers: &[Logger]) {
+    if let Some(log) = LOG.get() {
+        log.configure(loggers);
+    }
+}
+
+/// Returns when all that has been said so far is written.
+pub(crate) fn flush() {
+    if let Some(log) = LOG.get() {
+        log.flush();
+    }
+}
+
+impl Log {
+    /// A log and the thread that writes it, which ends with it.
+    fn new(family: &'static str, capacity: usize) -> (Self, thread::JoinHandle<()>) {
+        let (queue, messages) = sync_channel(capacity);
+        let dropped = Arc::<AtomicU64>::default();
+        let lost = Arc::clone(&dropped);
+        let writing = thread::Builder::new()
+            .name("log".to_owned())
+            .spawn(move || writer::write(&messages, &lost))
+            .expect("a process that starts may have a thread");
+        let routes = RwLock::new(Arc::new(Routes::new(family, &[])));
+        (Self { family, routes, queue, dropped }, writing)
+    }
+
+    fn configure(&self, loggers: &[Logger]) {
+        let routes = Arc::new(Routes::new(self.family, loggers));
+        *self.routes.write().unwrap_or_else(PoisonError::into_inner) = routes;
+        tracing::callsite::rebuild_interest_cache();
+    }
+
+    fn routes(&self) -> Arc<Routes> {
+        Arc::clone(&self.routes.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn put(&self, message: Message) {
+        if self.queue.try_send(message).is_err() {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn flush(&self) {
+        let (sender, flushed) = sync_channel(1);
+        // Waits for room, unlike messages.
+        if self.queue.send(Message::Flush(self.routes().all(), sender)).is_ok() {
+            flushed.recv().ok();
+        }
+    }
+
+    fn take(&self, event: &Event<'_>) {
+        let metadata = event.metadata();
+        let routes = self.routes();
+        let severity = routes::severity(*metadata.level());
+        let Some(sinks) = routes.sinks(metadata.target(), *metadata.level()) else { return };
+        let mut collected = Collected::default();
+        event.record(&mut collected);
+        let thread = thread::current();
+        let record = Record {
+            wall_us: Clock::now().wall_us,
+            severity,
+            logger: routes.name(metadata.target()),
+            thread: thread.name().unwrap_or("unnamed").to_owned(),
+            text: collected.into_text(self.family),
+        };
+        self.put(Message::Record(record, sinks));
+    }
+}
+
+/// The end of the log that `tracing` speaks to. Spans are not kept.
+struct Tap(Arc<Log>);
+
+impl Subscriber for Tap {
+    fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
+        if self.enabled(metadata) { Interest::always() } else { Interest::never() }
+    }
+
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.is_event() && self.0.routes().sinks(metadata.target(), *metadata.level()).is_some()
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(self.0.routes().most_detailed())
+    }
+
+    fn new_span(&self, _span: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _span: &Id, _values: &SpanRecord<'_>) {}
+
+    fn record_follows_from(&self, _span: &Id, _follows: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        self.0.take(event);
+    }
+
+    fn enter(&self, _span: &Id) {}
+
+    fn exit(&self, _span: &Id) {}
+}
+
+/// The name of a severity, as Kea writes it.
+const fn severity_name(severity: LogSeverity) -> &'static str {
+    match severity {
+        LogSeverity::None => "NONE",
+        LogSeverity::Fatal => "FATAL",
+        LogSeverity::Error => "ERROR",
+        LogSeverity::Warn => "WARN",
+        LogSeverity::Info => "INFO",
+        LogSeverity::Debug => "DEBUG",
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,194 @@
+//! Which messages go where: the configured loggers, and what those inherit that set less.
+
+use std::sync::Arc;
+
+use dhcp_config::{LogDestination, LogOutput, LogSeverity, Logger};
+use tracing::Level;
+use tracing::level_filters::LevelFilter;
+
+use super::DAEMON;
+use super::sink::Sink;
+
+/// From this `debuglevel` on, the finest messages are written too.
+const TRACE_FROM: u8 = 50;
+
+/// The loggers in force.
+#[derive(Debug)]
+pub(super) struct Routes {
+    family: &'static str,
+    /// Names with what they take; longer names first, the root logger last.
+    routes: Vec<Route>,
+}
+
+#[derive(Debug)]
+struct Route {
+    name: String,
+    most_detailed: LevelFilter,
+    sinks: Arc<[Arc<Sink>]>,
+}
+
+/// The severity that Kea gives messages of `level`.
+pub(super) fn severity(level: Level) -> LogSeverity {
+    match level {
+        Level::ERROR => LogSeverity::Error,
+        Level::WARN => LogSeverity::Warn,
+        Level::INFO => LogSeverity::Info,
+        _ => LogSeverity::Debug,
+    }
+}
+
+fn filter(severity: LogSeverity, debug_level: u8) -> LevelFilter {
+    match severity {
+        LogSeverity::None | LogSeverity::Fatal => LevelFilter::OFF,
+        LogSeverity::Error => LevelFilter::ERROR,
+        LogSeverity::Warn => LevelFilter::WARN,
+        LogSeverity::Info => LevelFilter::INFO,
+        LogSeverity::Debug if debug_level >= TRACE_FROM => LevelFilter::TRACE,
+        LogSeverity::Debug => LevelFilter::DEBUG,
+    }
+}
+
+impl Routes {
+    /// The loggers of a server of `family` (`dhcp4`, `dhcp6`) as `loggers` say. A logger without
+    /// outputs has those of the root logger, which are standard error unless it says otherwise.
+    pub(super) fn new(family: &'static str, loggers: &[Logger]) -> Self {
+        let mut sinks: Vec<Arc<Sink>> = Vec::new();
+        let mut shared = |output: &LogOutput| {
+            // One file is written by one sink, however many loggers name it.
+            let found = sinks.iter().find(|sink| sink.output().destination == output.destination);
+            if let Some(sink) = found {
+                return Arc::clone(sink);
+            }
+            let sink = Arc::new(Sink::new(output.clone(), root_name(family)));
+            sinks.push(Arc::clone(&sink));
+            sink
+        };
+        let root = loggers.iter().find(|logger| logger.name == root_name(family));
+        let root_sinks: Arc<[_]> = match root.map(|logger| &logger.outputs[..]) {
+            None | Some([]) => [shared(&standard_error())].into(),
+            Some(outputs) => outputs.iter().map(&mut shared).collect(),
+        };
+        let mut routes: Vec<Route> = loggers
+            .iter()
+            .map(|logger| Route {
+                name: logger.name.clone(),
+                most_detailed: filter(logger.severity, logger.debug_level),
+                sinks: match &logger.outputs[..] {
+                    [] => Arc::clone(&root_sinks),
+                    outputs => outputs.iter().map(&mut shared).collect(),
+                },
+            })
+            .collect();
+        if root.is_none() {
+            let (name, most_detailed) = (root_name(family), LevelFilter::INFO);
+            routes.push(Route { name, most_detailed, sinks: root_sinks });
+        }
+        routes.sort_by_key(|route| std::cmp::Reverse(route.name.len()));
+        Self { family, routes }
+    }
+
+    /// The whole name of the logger that `target` stands for.
+    pub(super) fn name(&self, target: &str) -> String {
+        let child = if target == DAEMON { self.family } else { target };
+        format!("{}.{child}", root_name(self.family))
+    }
+
+    /// Where a message goes; `None` when nobody wants it.
+    pub(super) fn sinks(&self, target: &str, level: Level) -> Option<Arc<[Arc<Sink>]>> {
+        let name = self.name(target);
+        let holds = |route: &&Route| {
+            name.strip_prefix(&route.name[..])
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let route = self.routes.iter().find(holds)?;
+        (level <= route.most_detailed).then(|| Arc::clone(&route.sinks))
+    }
+
+    /// Every sink, some of them more than once.
+    pub(super) fn all(&self) -> Vec<Arc<Sink>> {
+        self.routes.iter().flat_map(|route| route.sinks.iter().cloned()).collect()
+    }
+
+    /// The finest level that any logger takes.
+    pub(super) fn most_detailed(&self) -> LevelFilter {
+        self.routes.iter().map(|route| route.most_detailed).max().unwrap_or(LevelFilter::OFF)
+    }
+}
+
+fn root_name(family: &str) -> String {
+    format!("kea-{family}")
+}
+
+fn standard_error() -> LogOutput {
+    LogOutput {
+        destination: LogDestination::Stderr,
+        flush: true,
+        max_size_bytes: 0,
+        max_versions: 0,
+        pattern: String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn logger(name: &str, severity: LogSeverity, files: &[&str]) -> Logger {
+        let output = |file: &&str| LogOutput {
+            destination: LogDestination::File((*file).to_owned()),
+            ..standard_error()
+        };
+        let outputs = files.iter().map(output).collect();
+        Logger { name: name.to_owned(), severity, debug_level: 0, outputs }
+    }
+
+    fn files(routes: &Routes, target: &str, level: Level) -> Option<Vec<String>> {
+        let sinks = routes.sinks(target, level)?;
+        let name = |sink: &Arc<Sink>| match &sink.output().destination {
+            LogDestination::File(name) => name.clone(),
+            other => format!("{other:?}"),
+        };
+        Some(sinks.iter().map(name).collect())
+    }
+
+    #[test]
+    fn the_nearest_logger_decides_and_the_root_lends_its_outputs() {
+        let routes = Routes::new(
+            "dhcp4",
+            &[
+                logger("kea-dhcp4", LogSeverity::Warn, &["root"]),
+                logger("kea-dhcp4.commands", LogSeverity::Debug, &[]),
+                logger("kea-dhcp4.http", LogSeverity::Info, &["http", "root"]),
+                logger("kea-dhcp4.http.deep", LogSeverity::None, &[]),
+                logger("kea-dhcp4.dhcp4", LogSeverity::Error, &[]),
+            ],
+        );
+        let owned = |names: &[&str]| Some(names.iter().map(ToString::to_string).collect());
+        assert_eq!(files(&routes, "leases", Level::WARN), owned(&["root"]));
+        assert_eq!(files(&routes, "leases", Level::INFO), None);
+        assert_eq!(files(&routes, "commands", Level::DEBUG), owned(&["root"]));
+        assert_eq!(files(&routes, "commands", Level::TRACE), None);
+        assert_eq!(files(&routes, "http", Level::INFO), owned(&["http", "root"]));
+        assert_eq!(files(&routes, "http.deep", Level::ERROR), None);
+        assert_eq!(files(&routes, "httpx", Level::INFO), None, "no child of http");
+        assert_eq!(files(&routes, DAEMON, Level::WARN), None);
+        assert_eq!(files(&routes, DAEMON, Level::ERROR), owned(&["root"]));
+        assert_eq!(routes.most_detailed(), LevelFilter::DEBUG);
+        let same = [routes.sinks("leases", Level::WARN), routes.sinks("http", Level::WARN)];
+        let [Some(root), Some(http)] = same else { panic!("both take it") };
+        assert!(Arc::ptr_eq(&root[0], &http[1]), "one file has one writer");
+    }
+
+    #[test]
+    fn without_loggers_everything_from_info_up_goes_to_standard_error() {
+        let routes = Routes::new("dhcp6", &[]);
+        assert_eq!(files(&routes, DAEMON, Level::INFO), Some(vec!["Stderr".to_owned()]));
+        assert_eq!(files(&routes, "commands", Level::DEBUG), None);
+        assert_eq!(routes.name(DAEMON), "kea-dhcp6.dhcp6");
+        let mut detailed = logger("kea-dhcp6.packets", LogSeverity::Debug, &[]);
+        detailed.debug_level = 99;
+        let routes = Routes::new("dhcp6", &[detailed]);
+        assert!(files(&routes, "packets", Level::TRACE).is_some());
+        assert!(files(&routes, "commands", Level::DEBUG).is_none());
+    }
+}

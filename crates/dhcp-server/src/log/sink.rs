@@ -1,0 +1,241 @@
+//! Where lines end up: a stream, the system log, or a file that is rotated.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use dhcp_config::{LogDestination, LogOutput, LogSeverity};
+
+use super::layout::{Civil, Layout, Record};
+use super::text::lines;
+
+/// Smallest size at which a file is rotated, that of log4cplus.
+const ROTATION_MIN_BYTES: u64 = 200 << 10;
+/// Folder of log files whose names are relative (Kea's), and the variable for another one.
+const FOLDER: &str = "/var/log/kea";
+const FOLDER_VARIABLE: &str = "KEA_LOG_FILE_DIR";
+/// Where the system log listens.
+const SYSTEM_LOG: &str = "/dev/log";
+
+/// One output. Only the writer's thread writes.
+#[derive(Debug)]
+pub(super) struct Sink {
+    output: LogOutput,
+    /// Who speaks, in the system log.
+    ident: String,
+    layout: Layout,
+    state: Mutex<State>,
+}
+
+/// Opened when there is something to be written.
+#[derive(Debug)]
+enum State {
+    Closed,
+    File {
+        file: BufWriter<File>,
+        len: u64,
+    },
+    SystemLog(UnixDatagram),
+    /// It cannot be opened, and that has been told.
+    Broken,
+}
+
+impl Sink {
+    /// The sink of `output` for the root logger `ident`.
+    pub(super) fn new(output: LogOutput, ident: String) -> Self {
+        let is_system_log = matches!(output.destination, LogDestination::Syslog(_));
+        let layout = Layout::new(&output.pattern, is_system_log);
+        Self { output, ident, layout, state: Mutex::new(State::Closed) }
+    }
+
+    /// What was configured.
+    pub(super) const fn output(&self) -> &LogOutput {
+        &self.output
+    }
+
+    /// Writes `record`. What cannot be written elsewhere goes to standard error.
+    pub(super) fn write(&self, record: &Record, utc_offset_s: i64) {
+        for text in lines(&record.text) {
+            let line = self.layout.line(record, &text, utc_offset_s);
+            match &self.output.destination {
+                LogDestination::Stdout => put(&mut io::stdout().lock(), &line),
+                LogDestination::Stderr => put(&mut io::stderr().lock(), &line),
+                LogDestination::Syslog(facility) => {
+                    let facility = facility.as_deref().unwrap_or("local0");
+                    let priority = facility_code(facility) * 8 + level_code(record.severity);
+                    let time = Civil::new(record.wall_us, utc_offset_s).format("%b %e %T");
+                    let (ident, pid) = (&self.ident, std::process::id());
+                    let datagram = format!("<{priority}>{time} {ident}[{pid}]: {line}");
+                    self.or_stderr(&line, |state| send(state, &datagram));
+                }
+                LogDestination::File(name) => {
+                    let path = folder().join(name);
+                    self.or_stderr(&line, |state| self.append(state, &path, &line));
+                }
+            }
+        }
+    }
+
+    /// Hands over what is still buffered.
+    pub(super) fn flush(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let State::File { file, .. } = &mut *state {
+            file.flush().ok();
+        }
+    }
+
+    fn or_stderr(&self, line: &str, write: impl FnOnce(&mut State) -> io::Result<()>) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if !matches!(*state, State::Broken) {
+            let Err(cause) = write(&mut state) else { return };
+            let what = match &self.output.destination {
+                LogDestination::File(name) => folder().join(name).display().to_string(),
+                _ => SYSTEM_LOG.to_owned(),
+            };
+            put(&mut io::stderr().lock(), &format!("cannot write the log {what}: {cause}"));
+            *state = State::Broken;
+        }
+        put(&mut io::stderr().lock(), line);
+    }
+
+    fn append(&self, state: &mut State, path: &Path, line: &str) -> io::Result<()> {
+        let added = line.len() as u64 + 1;
+        if let State::File { file, len } = state
+            && self.output.max_size_bytes > 0
+            && *len + added > self.output.max_size_bytes.max(ROTATION_MIN_BYTES)
+        {
+            file.flush()?;
+            rotate(path, self.output.max_versions.max(1))?;
+            *state = State::Closed;
+        }
+        if !matches!(state, State::File { .. }) {
+            let file = OpenOptions::new().append(true).create(true).open(path)?;
+            let len = file.metadata()?.len();
+            *state = State::File { file: BufWriter::new(file), len };
+        }
+        let State::File { file, len } = state else { unreachable!("it was just opened") };
+        *len += added;
+        file.write_all(line.as_bytes())?;
+        file.write_all(b"\n")?;
+        if self.output.flush { file.flush() } else { Ok(()) }
+    }
+}
+
+/// A broken stream is nobody's to be told about.
+fn put(stream: &mut impl Write, line: &str) {
+    writeln!(stream, "{line}").and_then(|()| stream.flush()).ok();
+}
+
+fn send(state: &mut State, datagram: &str) -> io::Result<()> {
+    if !matches!(state, State::SystemLog(_)) {
+        let socket = UnixDatagram::unbound()?;
+        socket.connect(SYSTEM_LOG)?;
+        *state = State::SystemLog(socket);
+    }
+    let State::SystemLog(socket) = state else { unreachable!("it was just connected") };
+    // It may have been started anew.
+    if socket.send(datagram.as_bytes()).is_err() {
+        socket.connect(SYSTEM_LOG)?;
+        socket.send(datagram.as_bytes())?;
+    }
+    Ok(())
+}
+
+fn folder() -> PathBuf {
+    std::env::var_os(FOLDER_VARIABLE).map_or_else(|| FOLDER.into(), PathBuf::from)
+}
+
+/// `log` becomes `log.1`, that `log.2` and so on up to `log.VERSIONS`.
+fn rotate(path: &Path, versions: u32) -> io::Result<()> {
+    let numbered = |number: u32| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".{number}"));
+        PathBuf::from(name)
+    };
+    for number in (1..versions).rev() {
+        if numbered(number).exists() {
+            fs::rename(numbered(number), numbered(number + 1))?;
+        }
+    }
+    fs::rename(path, numbered(1))
+}
+
+/// Codes of RFC 5424 §6.2.1; what is not known is `local0`, Kea's default.
+fn facility_code(name: &str) -> u8 {
+    const NAMES: [&str; 24] = [
+        "kern", "user", "mail", "daemon", "auth", "syslog", "lpr", "news", "uucp", "cron",
+        "authpriv", "ftp", "ntp", "audit", "alert", "clock", "local0", "local1", "local2",
+        "local3", "local4", "local5", "local6", "local7",
+    ];
+    let name = name.to_ascii_lowercase();
+    NAMES.iter().position(|known| *known == name).map_or(16, |at| at as u8)
+}
+
+const fn level_code(severity: LogSeverity) -> u8 {
+    match severity {
+        LogSeverity::None | LogSeverity::Fatal => 2,
+        LogSeverity::Error => 3,
+        LogSeverity::Warn => 4,
+        LogSeverity::Info => 6,
+        LogSeverity::Debug => 7,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_rotated_before_it_outgrows_its_size() {
+        let folder = std::env::temp_dir().join(format!("godwit-sink-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("server.log");
+        let output = LogOutput {
+            destination: LogDestination::File(path.to_str().unwrap().to_owned()),
+            flush: true,
+            max_size_bytes: ROTATION_MIN_BYTES,
+            max_versions: 2,
+            pattern: "%m".to_owned(),
+        };
+        let sink = Sink::new(output, "kea-dhcp4".to_owned());
+        for number in 0..30_000 {
+            let record = Record {
+                wall_us: 0,
+                severity: LogSeverity::Info,
+                logger: String::new(),
+                thread: String::new(),
+                text: format!("message number {number:06}"),
+            };
+            sink.write(&record, 0);
+        }
+        sink.flush();
+        let mut names: Vec<String> = fs::read_dir(&folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort_unstable();
+        assert_eq!(names, ["server.log", "server.log.1", "server.log.2"]);
+        let mut text = String::new();
+        for name in names.iter().rev() {
+            let part = fs::read_to_string(folder.join(name)).unwrap();
+            assert!(part.len() as u64 <= ROTATION_MIN_BYTES);
+            text.push_str(&part);
+        }
+        let last: Vec<&str> = text.lines().collect();
+        let first = 30_000 - last.len();
+        for (at, line) in last.iter().enumerate() {
+            assert_eq!(*line, format!("message number {:06}", first + at), "in order, none lost");
+        }
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn facilities_have_their_codes() {
+        assert_eq!(
+            ["kern", "daemon", "local0", "LOCAL7", "?"].map(facility_code),
+            [0, 3, 16, 23, 16]
+        );
+    }
+}

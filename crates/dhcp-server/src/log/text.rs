@@ -1,0 +1,65 @@
+//! The text of a message: what an event carries, made safe for one or more lines.
+
+use std::fmt::{self, Write};
+
+use tracing::field::{Field, Visit};
+
+/// Octets of one message.
+const TEXT_MAX_BYTES: usize = 64 << 10;
+
+/// The fields of an event.
+#[derive(Debug, Default)]
+pub(super) struct Collected {
+    id: String,
+    message: String,
+    /// Other fields, ` name=value` each.
+    rest: String,
+}
+
+impl Collected {
+    /// Identifier, message and further fields; longer ones are cut.
+    pub(super) fn into_text(self, family: &str) -> String {
+        let id = match self.id.strip_prefix("DHCPX_") {
+            Some(rest) => format!("{}_{rest}", family.to_uppercase()),
+            None => self.id,
+        };
+        let space = if id.is_empty() || self.message.is_empty() { "" } else { " " };
+        let mut text = format!("{id}{space}{}{}", self.message, self.rest);
+        if text.len() > TEXT_MAX_BYTES {
+            text.truncate(text.floor_char_boundary(TEXT_MAX_BYTES));
+            text.push_str(" ...");
+        }
+        text
+    }
+}
+
+impl Visit for Collected {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        match field.name() {
+            "id" => value.clone_into(&mut self.id),
+            "message" => value.clone_into(&mut self.message),
+            name => write!(self.rest, " {name}={value}").expect("a string takes what it is given"),
+        }
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.record_str(field, &format!("{value:?}"));
+    }
+}
+
+/// The lines of `text`, with characters that would confuse a terminal or a reader of lines written
+/// as `\xNN`.
+pub(super) fn lines(text: &str) -> impl Iterator<Item = String> + '_ {
+    text.lines().map(|line| {
+        let mut safe = String::with_capacity(line.len());
+        for character in line.chars() {
+            if character.is_control() && character != '\t' {
+                write!(safe, "\\x{:02x}", u32::from(character))
+                    .expect("a string takes what it is given");
+            } else {
+                safe.push(character);
+            }
+        }
+        safe
+    })
+}

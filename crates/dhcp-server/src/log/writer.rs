@@ -1,0 +1,50 @@
+//! The thread that writes log messages.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender};
+
+use dhcp_config::LogSeverity;
+use netio::Clock;
+
+use super::layout::Record;
+use super::sink::Sink;
+
+/// What the writer is given.
+#[derive(Debug)]
+pub(super) enum Message {
+    /// A message and where it goes.
+    Record(Record, Arc<[Arc<Sink>]>),
+    /// Hand over what these have buffered, and say when all that came before is written.
+    Flush(Vec<Arc<Sink>>, SyncSender<()>),
+}
+
+/// Writes `messages` until nobody can send more; tells how many were `dropped` where the next one
+/// goes.
+pub(super) fn write(messages: &Receiver<Message>, dropped: &AtomicU64) {
+    for message in messages {
+        match message {
+            Message::Record(record, to) => {
+                tell_of_dropped(&to, &record, dropped);
+                put(&to, &record);
+            }
+            Message::Flush(sinks, done) => {
+                sinks.iter().for_each(|sink| sink.flush());
+                done.send(()).ok();
+            }
+        }
+    }
+}
+
+fn put(sinks: &[Arc<Sink>], record: &Record) {
+    let utc_offset_s = Clock::utc_offset_s(record.wall_us / 1_000_000);
+    sinks.iter().for_each(|sink| sink.write(record, utc_offset_s));
+}
+
+fn tell_of_dropped(sinks: &[Arc<Sink>], next: &Record, dropped: &AtomicU64) {
+    let count = dropped.swap(0, Ordering::Relaxed);
+    if count > 0 {
+        let text = format!("LOG_MESSAGES_DROPPED {count} messages were lost: too many at once");
+        put(sinks, &Record { severity: LogSeverity::Warn, text, ..next.clone() });
+    }
+}

@@ -1,0 +1,180 @@
+//! From a configuration to one that is in force. A configuration that fails at any step leaves the
+//! one before it as it was.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use dhcp_config::{Checked, render};
+use dhcp_control::{ApplyFailure, Written};
+use netio::Clock;
+use serde_json::Value;
+
+use super::{InForce, Supervisor, wake};
+use crate::ServerError;
+use crate::inactive;
+use crate::log::{self, DAEMON, counted};
+use crate::service::Service;
+
+/// What problems of a configuration call it that came as a command.
+pub(super) const COMMANDED: &str = "<command>";
+
+impl<P: Service> InForce<P> {
+    /// `checked` with all that follows from it.
+    pub(crate) fn new(checked: Checked<P::Config>, snapshot: Arc<P::Snapshot>) -> Self {
+        let mut outlines = P::outlines(&checked.config);
+        outlines.sort_by_key(|outline| outline.facts.id);
+        let document = checked.document.to_json();
+        Self { config: checked.config, document, snapshot, outlines, since: Clock::now() }
+    }
+}
+
+impl<P: Service> Supervisor<P> {
+    /// Reads the configuration file again as a signal asks for; on any problem the old one stays.
+    pub(super) fn reload_as_told(&mut self) {
+        let Err(failure) = self.read_again() else { return };
+        let text = match failure {
+            ApplyFailure::Invalid(problems) => ServerError::Configuration(problems).to_string(),
+            ApplyFailure::Refused(text) | ApplyFailure::Partial(text) => text,
+        };
+        tracing::error!(target: DAEMON, id = "DHCPX_CONFIG_LOAD_FAIL", "{text}");
+        tracing::error!(target: DAEMON, "reload refused, the old configuration stays");
+    }
+
+    pub(super) fn read_again(&mut self) -> Result<(), ApplyFailure> {
+        let checked = P::read(&self.settings.configuration).map_err(|error| match error {
+            ServerError::Configuration(problems) => ApplyFailure::Invalid(problems),
+            other => ApplyFailure::Refused(other.to_string()),
+        })?;
+        self.use_checked(checked)
+    }
+
+    pub(super) fn use_document(&mut self, document: &Value) -> Result<(), ApplyFailure> {
+        let checked = P::parse_text(COMMANDED, &render(document)).map_err(ApplyFailure::Invalid)?;
+        self.use_checked(checked)
+    }
+
+    fn use_checked(&mut self, checked: Checked<P::Config>) -> Result<(), ApplyFailure> {
+        let refused = |error: ServerError| ApplyFailure::Refused(error.to_string());
+        for warning in &checked.warnings {
+            tracing::warn!(target: DAEMON, "{warning}");
+        }
+        let new = P::shared(&checked.config);
+        if new.listening.is_empty() {
+            return Err(refused(ServerError::NoInterfaces));
+        }
+        inactive::check(new.inactive, &self.settings.accept_inactive).map_err(refused)?;
+        let sockets = new.control_sockets.to_vec();
+        self.parts
+            .control
+            .configure(sockets)
+            .map_err(|reasons| refused(ServerError::Control(reasons)))?;
+        let old = P::shared(&self.parts.in_force.config);
+        if new.lease_database != old.lease_database || new.godwit != old.godwit {
+            tracing::warn!(
+                target: DAEMON, "changes of lease database and godwit settings wait for a restart"
+            );
+        }
+        log::configure(new.loggers);
+        let (count, age_s) = new.samples;
+        self.statistics.set_default_limits(count, age_s);
+        let listening = new.listening;
+        let snapshot = P::compile(&checked.config, &self.parts.constants, &self.parts.table);
+        self.parts.in_force = InForce::new(checked, Arc::clone(&snapshot));
+        self.publish(snapshot);
+        let wakers = &self.parts.wakers;
+        let now_ns = Clock::mono_ns();
+        if let Err(error) = self.parts.tending.reconfigure(listening, now_ns, &|| wake(wakers)) {
+            // All sockets are required, and not all are there: that ends the server.
+            let text = error.to_string();
+            self.failure = Some(error);
+            return Err(ApplyFailure::Partial(text));
+        }
+        let subnets = counted(self.parts.in_force.outlines.len(), "subnet");
+        tracing::info!(
+            target: DAEMON, id = "DHCPX_CONFIG_COMPLETE", "reloaded, serving {subnets}"
+        );
+        Ok(())
+    }
+
+    /// Returns when no shard answers from an older snapshot; a batch takes far less than a
+    /// millisecond.
+    fn publish(&self, snapshot: Arc<P::Snapshot>) {
+        self.shared.snapshot.store(snapshot);
+        wake(&self.parts.wakers);
+        while !self.shared.snapshot.is_used() {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Writes the configuration in force to `name`, or to the file that the server was started
+    /// with. As in Kea, other files lie in the same folder.
+    pub(super) fn write_configuration(&self, name: Option<&str>) -> Result<Written, String> {
+        let own = &self.settings.configuration;
+        let path = match name {
+            None => own.clone(),
+            Some(name) => beside(own, Path::new(name))?,
+        };
+        let text = render(&self.parts.in_force.document);
+        replace(&path, text.as_bytes())
+            .map_err(|cause| format!("cannot write {}: {cause}", path.display()))?;
+        Ok(Written { file: path.display().to_string(), size_bytes: text.len() as u64 })
+    }
+}
+
+/// The file `name` in the folder of `own`.
+///
+/// # Errors
+///
+/// `name` lies elsewhere; in words.
+pub(super) fn beside(own: &Path, name: &Path) -> Result<PathBuf, String> {
+    let folder = own.parent().unwrap_or(Path::new(""));
+    let file = name.file_name().ok_or_else(|| format!("`{}` names no file", name.display()))?;
+    match name.parent() {
+        Some(parent) if parent != Path::new("") && parent != folder => Err(format!(
+            "`{}` does not lie in the folder `{}`, where such files are written",
+            name.display(),
+            folder.display()
+        )),
+        _ => Ok(folder.join(file)),
+    }
+}
+
+/// Replaces the file at once: whoever reads it finds the old or the new one, also after a crash.
+pub(super) fn replace(path: &Path, octets: &[u8]) -> std::io::Result<()> {
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(format!(".tmp{}", std::process::id()));
+    let temporary = PathBuf::from(temporary);
+    let written = File::create(&temporary).and_then(|mut file| {
+        if let Ok(old) = fs::metadata(path) {
+            file.set_permissions(old.permissions())?;
+        }
+        file.write_all(octets)?;
+        file.sync_all()
+    });
+    let renamed = written.and_then(|()| fs::rename(&temporary, path));
+    if renamed.is_err() {
+        fs::remove_file(&temporary).ok();
+    }
+    renamed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_written_beside_the_configuration_only() {
+        let own = Path::new("/etc/kea/kea-dhcp4.conf");
+        let written = |name: &str| beside(own, Path::new(name)).ok();
+        assert_eq!(written("other.conf"), Some("/etc/kea/other.conf".into()));
+        assert_eq!(written("/etc/kea/other.conf"), Some("/etc/kea/other.conf".into()));
+        for name in ["/etc/passwd", "../passwd", "/etc/kea/../passwd", "sub/x", "..", "/"] {
+            assert_eq!(written(name), None, "{name}");
+        }
+        assert_eq!(beside(Path::new("own.conf"), Path::new("x")), Ok("x".into()));
+    }
+}

@@ -1,0 +1,184 @@
+//! What commands ask of the daemon.
+
+use std::net::IpAddr;
+
+use base::Now;
+use base::time::NS_PER_S;
+use dhcp_config::{Hook, Problem, render};
+use dhcp_control::statistics::{Counts, Statistics};
+use dhcp_control::{
+    ApplyFailure, Backend, Cleanup, Interface, Selected, Selector, ServiceState, Status,
+    SubnetFacts, Version, Written,
+};
+use netio::Clock;
+use serde_json::Value;
+
+use super::apply::COMMANDED;
+use super::{Supervisor, wake};
+use crate::leases::Leases;
+use crate::service::{Outline, Service};
+use crate::version;
+
+/// Kea's number of the Ethernet hardware type.
+const ETHERNET: u16 = 1;
+/// The kernel's number of the hardware type of the loopback interface.
+const LOOPBACK: u16 = 772;
+
+impl<P: Service> Backend for Supervisor<P> {
+    type Family = P;
+
+    fn now(&self) -> Now {
+        Clock::now()
+    }
+
+    fn hooks(&self) -> &[Hook] {
+        P::shared(&self.parts.in_force.config).hooks
+    }
+
+    fn version(&self) -> Version {
+        Version {
+            short: version::NUMBER.to_owned(),
+            extended: version::extended_version(),
+            build: version::build_report(),
+        }
+    }
+
+    fn configuration(&self) -> &Value {
+        &self.parts.in_force.document
+    }
+
+    fn check(&self, document: &Value) -> Result<(), Vec<Problem>> {
+        P::parse_text(COMMANDED, &render(document)).map(drop)
+    }
+
+    fn apply(&mut self, document: Value) -> Result<(), ApplyFailure> {
+        self.use_document(&document)
+    }
+
+    fn reload(&mut self) -> Result<(), ApplyFailure> {
+        self.read_again()
+    }
+
+    fn write(&mut self, file: Option<&str>) -> Result<Written, String> {
+        self.write_configuration(file)
+    }
+
+    fn subnet(&self, id: u32) -> Option<SubnetFacts> {
+        self.outline(id).map(|outline| outline.facts.clone())
+    }
+
+    fn subnet_of(&self, address: IpAddr) -> Option<SubnetFacts> {
+        let holds = |outline: &&Outline| outline.facts.contains(address);
+        self.parts.in_force.outlines.iter().find(holds).map(|outline| outline.facts.clone())
+    }
+
+    fn subnet_ids(&self) -> Vec<u32> {
+        self.parts.in_force.outlines.iter().map(|outline| outline.facts.id).collect()
+    }
+
+    fn select_subnet(&self, selector: &Selector) -> Option<Selected> {
+        let id = P::select(&self.parts.in_force.snapshot, selector)?;
+        let outline = self.outline(id)?;
+        Some(Selected { network: outline.network.clone(), subnet: outline.facts.text(), id })
+    }
+
+    fn leases(&mut self) -> &mut dyn dhcp_control::Leases<P> {
+        &mut self.administration
+    }
+
+    fn reclaim(&mut self, and_removes: bool) {
+        self.administration.reclaim(and_removes);
+    }
+
+    fn start_cleanup(&mut self) -> Cleanup {
+        match &self.parts.leases {
+            Leases::Memory(_) => Cleanup::NotKept,
+            Leases::File(_, thread) => {
+                thread.request_cleanup();
+                Cleanup::Started
+            }
+        }
+    }
+
+    fn service(&mut self) -> &mut ServiceState {
+        &mut self.service
+    }
+
+    fn status(&self) -> Status {
+        let now = Clock::now();
+        let since = |then: Now| now.mono_ns.saturating_sub(then.mono_ns) / NS_PER_S;
+        Status {
+            pid: std::process::id(),
+            uptime_s: since(self.started),
+            since_reload_s: since(self.parts.in_force.since),
+            threads: self.counted.len() as u32,
+            queue_size: QUEUE_SIZE,
+            queue_means: [0.0; 3],
+            socket_errors: self.parts.tending.problems().to_vec(),
+            retries_sockets: self.parts.tending.is_retrying(),
+        }
+    }
+
+    fn interfaces(&self) -> Vec<Interface> {
+        let shown = |interface: &netio::interface::Interface| Interface {
+            name: interface.name.clone(),
+            index: interface.index,
+            hardware: interface.mac.map(|mac| mac.to_vec()).unwrap_or_default(),
+            hardware_type: if interface.is_loopback { LOOPBACK } else { ETHERNET },
+            is_loopback: interface.is_loopback,
+            is_up: interface.is_up,
+            is_running: interface.is_up,
+            has_multicast: interface.is_multicast,
+            has_broadcast: !interface.is_loopback,
+            is_used: self.parts.tending.serves(interface.index),
+            addresses: interface.addresses.clone(),
+        };
+        self.parts.tending.machine().iter().map(shown).collect()
+    }
+
+    fn detect_interfaces(&mut self) -> Result<(), String> {
+        let wakers = &self.parts.wakers;
+        self.parts
+            .tending
+            .detect(Clock::mono_ns(), &|| wake(wakers))
+            .map_err(|error| error.to_string())
+    }
+
+    fn add_interfaces(&mut self, names: &[String]) -> Result<(), String> {
+        let mut document = self.parts.in_force.document.clone();
+        let listed = &mut document[P::VERSION.root()]["interfaces-config"]["interfaces"];
+        let Some(listed) = listed.as_array_mut() else {
+            return Err("`interfaces` is no list".to_owned());
+        };
+        listed.extend(names.iter().map(|name| Value::from(name.as_str())));
+        self.use_document(&document).map_err(|failure| match failure {
+            ApplyFailure::Invalid(problems) => {
+                problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+            }
+            ApplyFailure::Refused(text) | ApplyFailure::Partial(text) => text,
+        })
+    }
+
+    fn shut_down(&mut self, exit_value: i32) {
+        self.exit = Some(exit_value);
+    }
+
+    fn counts(&self) -> Counts {
+        self.collect_counts()
+    }
+
+    fn statistics(&mut self) -> &mut Statistics {
+        &mut self.statistics
+    }
+}
+
+/// Messages that a shard takes in at once: there is no other queue than the kernel's.
+const QUEUE_SIZE: u32 = 64;
+
+impl<P: Service> Supervisor<P> {
+    fn outline(&self, id: u32) -> Option<&Outline> {
+        let outlines = &self.parts.in_force.outlines;
+        let at = outlines.binary_search_by_key(&id, |outline| outline.facts.id).ok()?;
+        Some(&outlines[at])
+    }
+}

@@ -1,0 +1,243 @@
+//! The supervisor: the thread that waits for signals, tends the doors, and carries out commands.
+//!
+//! Everything that commands change belongs to it. Shards see what it publishes between two batches,
+//! so a command never stops the packet path, however long it takes.
+
+mod apply;
+mod backend;
+mod counts;
+mod leases;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use base::Now;
+use base::time::{NS_PER_MS, NS_PER_S};
+use dhcp_control::statistics::Statistics;
+use dhcp_control::{Backend, ServiceState, execute, kea_json};
+use dhcp_engine::counters::ShardCounters;
+use dhcp_lease::LeaseTable;
+use netio::signal::Signals;
+use netio::{Clock, PollFd, Waker};
+use serde_json::Value;
+
+use crate::ServerError;
+use crate::control::{ControlThread, Inbox, Question};
+use crate::doors::Tending;
+use crate::frames::FrameCounters;
+use crate::leases::Leases;
+use crate::log::DAEMON;
+use crate::server::Settings;
+use crate::service::{Outline, Service};
+use crate::shard_loop::Shared;
+use leases::Administration;
+
+/// How often the supervisor looks at the lease file's health.
+const SUPERVISE_NS: u64 = 200 * NS_PER_MS;
+/// How often statistics are sampled.
+const SAMPLE_NS: u64 = NS_PER_S;
+/// How often a verbose daemon logs its counters.
+const REPORT_NS: u64 = 10 * NS_PER_S;
+
+/// What one shard counts.
+#[derive(Debug)]
+pub(crate) struct Counted<P> {
+    pub(crate) messages: Arc<ShardCounters<P>>,
+    pub(crate) frames: Arc<FrameCounters>,
+}
+
+/// A configuration in force, in all its forms.
+pub(crate) struct InForce<P: Service> {
+    pub(crate) config: P::Config,
+    /// As commands show it.
+    pub(crate) document: Value,
+    pub(crate) snapshot: Arc<P::Snapshot>,
+    /// The subnets, by `id`.
+    pub(crate) outlines: Vec<Outline>,
+    /// Since when.
+    pub(crate) since: Now,
+}
+
+/// What has been started, for the supervisor to look after.
+pub(crate) struct Parts<P: Service> {
+    pub(crate) tending: Tending,
+    pub(crate) table: Arc<LeaseTable<P>>,
+    pub(crate) leases: Leases<P>,
+    pub(crate) wakers: Vec<Arc<Waker>>,
+    pub(crate) in_force: InForce<P>,
+    pub(crate) constants: P::Constants,
+    pub(crate) control: ControlThread,
+}
+
+/// Everything that commands and signals work on.
+pub(crate) struct Supervisor<P: Service> {
+    settings: Settings,
+    shared: Arc<Shared<P>>,
+    parts: Parts<P>,
+    counted: Vec<Counted<P>>,
+    administration: Administration<P>,
+    service: ServiceState,
+    statistics: Statistics,
+    started: Now,
+    /// The exit code that a command asked for.
+    exit: Option<i32>,
+    /// What ends the server.
+    failure: Option<ServerError>,
+}
+
+impl<P: Service> Supervisor<P> {
+    /// A supervisor of what has been started.
+    pub(crate) fn new(settings: Settings, shared: Arc<Shared<P>>, parts: Parts<P>) -> Self {
+        let common = P::shared(&parts.in_force.config);
+        let administration = Administration::new(&parts.leases, &parts.table, &common);
+        let mut statistics = Statistics::new(P::VERSION);
+        statistics.set_default_limits(common.samples.0, common.samples.1);
+        Self {
+            settings,
+            shared,
+            parts,
+            counted: Vec::new(),
+            administration,
+            service: ServiceState::default(),
+            statistics,
+            started: Clock::now(),
+            exit: None,
+            failure: None,
+        }
+    }
+
+    pub(crate) const fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub(crate) fn shared(&self) -> Arc<Shared<P>> {
+        Arc::clone(&self.shared)
+    }
+
+    pub(crate) const fn in_force(&self) -> &InForce<P> {
+        &self.parts.in_force
+    }
+
+    pub(crate) const fn leases(&self) -> &Leases<P> {
+        &self.parts.leases
+    }
+
+    pub(crate) fn wakers(&self) -> &[Arc<Waker>] {
+        &self.parts.wakers
+    }
+
+    /// Sums what one more shard counts.
+    pub(crate) fn count(&mut self, counted: Counted<P>) {
+        self.counted.push(counted);
+    }
+
+    /// Waits for signals and commands; ends when asked to stop, and when the log thread has given
+    /// up on the lease file. The exit code that a command asked for, else 0.
+    ///
+    /// # Errors
+    ///
+    /// What ends the server otherwise.
+    pub(crate) fn run(&mut self, signals: &Signals, inbox: &Inbox) -> Result<i32, ServerError> {
+        let mut now_ns = Clock::mono_ns();
+        let (mut report_due_ns, mut sample_due_ns) = (now_ns + REPORT_NS, now_ns);
+        loop {
+            let mut fds = vec![PollFd::readable(signals), PollFd::readable(inbox.waker())];
+            fds.extend(self.parts.tending.poll_fd(now_ns));
+            // A failed wait only means that the next look comes early.
+            netio::poll(&mut fds, Some(SUPERVISE_NS)).ok();
+            signals.drain();
+            if signals.stop().load(Ordering::Acquire) {
+                tracing::info!(target: DAEMON, id = "DHCPX_SHUTDOWN", "stopping");
+                return Ok(0);
+            }
+            if signals.take_reload() {
+                self.reload_as_told();
+            }
+            self.answer_questions(inbox);
+            now_ns = Clock::mono_ns();
+            self.parts.tending.tend(now_ns, &|| wake(&self.parts.wakers))?;
+            if now_ns >= sample_due_ns {
+                self.sample();
+                sample_due_ns = now_ns + SAMPLE_NS;
+            }
+            if self.settings.is_verbose && now_ns >= report_due_ns {
+                self.report();
+                report_due_ns += REPORT_NS;
+            }
+            if let Some(failure) = self.failure.take() {
+                return Err(failure);
+            }
+            if let Some(exit) = self.exit {
+                tracing::info!(target: DAEMON, id = "DHCPX_SHUTDOWN", "stopping as commanded");
+                return Ok(exit);
+            }
+            if self.parts.leases.report_problems() {
+                return Ok(0);
+            }
+        }
+    }
+
+    /// Answers what clients of the control sockets have asked meanwhile.
+    fn answer_questions(&mut self, inbox: &Inbox) {
+        inbox.waker().drain();
+        while let Some(asked) = inbox.next() {
+            let text = match &asked.question {
+                Question::Command(command) => {
+                    let name = command["command"].as_str().unwrap_or("(none)");
+                    tracing::info!(
+                        target: "commands", id = "COMMAND_RECEIVED", "received command '{name}'"
+                    );
+                    kea_json(&execute(command, self).to_json())
+                }
+                Question::Metrics => String::new(),
+            };
+            self.follow_service();
+            asked.answer(text);
+        }
+    }
+
+    /// Ends what has lasted its period and lets the shards know whether to answer.
+    fn follow_service(&mut self) {
+        self.service.pass_time(Clock::now());
+        let is_disabled = !self.service.is_enabled();
+        if self.shared.is_disabled.swap(is_disabled, Ordering::Relaxed) != is_disabled {
+            let state = if is_disabled { "disabled" } else { "enabled" };
+            tracing::info!(target: DAEMON, "the service is {state}");
+        }
+    }
+
+    /// Takes samples of the statistics, and whatever else is due once a second.
+    fn sample(&mut self) {
+        self.follow_service();
+        let counts = self.counts();
+        self.statistics.sample(Clock::now().wall_us, &counts);
+    }
+
+    /// Logs what every shard has counted.
+    pub(crate) fn report(&self) {
+        for (index, counted) in self.counted.iter().enumerate() {
+            let messages = counted.messages.entries().map(|(name, value)| (name.to_owned(), value));
+            let entries: Vec<String> = messages
+                .chain(counted.frames.entries())
+                .map(|(name, value)| format!("{name} {value}"))
+                .collect();
+            let text = if entries.is_empty() { "nothing".into() } else { entries.join(", ") };
+            tracing::info!(target: DAEMON, "shard {index}: {text}");
+        }
+    }
+
+    /// Ends the control thread and the store. Shards must have ended.
+    ///
+    /// # Errors
+    ///
+    /// What could not be stored.
+    pub(crate) fn close(self) -> Result<(), ServerError> {
+        self.parts.control.stop();
+        self.parts.leases.close()
+    }
+}
+
+/// Wakes every shard.
+pub(crate) fn wake(wakers: &[Arc<Waker>]) {
+    wakers.iter().for_each(|waker| waker.wake());
+}
