@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::problem::{Problem, Severity};
 use crate::shared::InactiveFeature;
 use crate::shared::inactive::Feature;
+use crate::shared::options::Definitions;
 
 /// Widest excerpt shown of a line, in characters: generated files are often one line.
 const EXCERPT_WIDTH: usize = 96;
@@ -132,6 +133,8 @@ pub(crate) struct Findings {
     // A set, because a bad global value is found again by every subnet that inherits it.
     set: BTreeSet<Finding>,
     errors: usize,
+    /// What the file defines ahead of all that may refer to it.
+    pub(crate) definitions: Definitions,
     /// What is configured and not done, by name, with the place that stands first.
     inactive: BTreeMap<&'static str, (At, &'static Feature)>,
 }

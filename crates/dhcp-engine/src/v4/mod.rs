@@ -8,6 +8,7 @@ pub mod transaction;
 mod decide;
 mod select;
 mod serve;
+mod vendor;
 
 use dhcp_lease::v4::V4;
 

@@ -10,6 +10,7 @@ use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, NoRoom, OptionV
 
 use super::snapshot::Subnet;
 use super::transaction::Transaction;
+use super::vendor;
 use crate::classify::ClassSet;
 use crate::links::PoolPlace;
 use crate::options::{self, CodeSet, ScopeOptions, Wanted};
@@ -224,11 +225,6 @@ fn put_configured<'l, L: Iterator<Item = &'l ScopeOptions<u8>>>(
         withheld: WRITTEN_BY_US,
         classes,
     };
-    options::put(
-        || scopes().map(ScopeOptions::standard),
-        &wanted,
-        |code, octets| {
-            writer.option(code, octets);
-        },
-    );
+    let mut writer = vendor::Options::new(writer);
+    options::put_all(scopes, &wanted, &vendor::query(message), &mut writer);
 }

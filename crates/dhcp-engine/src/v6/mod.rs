@@ -16,6 +16,7 @@ mod lifetimes;
 mod prefix_order;
 mod select;
 mod serve;
+mod vendor;
 
 use core::net::{Ipv6Addr, SocketAddrV6};
 
