@@ -131,6 +131,15 @@ fn test<F: Classified>(
     Some(Placed { value, at: text.at })
 }
 
+/// Reads the expression that makes identifiers of hosts, which may ask after any class.
+pub(crate) fn identifier<F: Classified>(
+    text: Placed<&str>,
+    findings: &mut Findings,
+) -> Option<crate::expression::Text> {
+    let mut known = Known::<F> { names: None, family: core::marker::PhantomData };
+    parse_text(text.value, &mut known).map_err(|error| refuse(text.at, error, findings)).ok()
+}
+
 /// Reports an expression at its place inside of the string that begins at `at`.
 pub(crate) fn refuse(at: At, error: ExpressionError, findings: &mut Findings) {
     findings.error_inside(at, error.offset, error.message);

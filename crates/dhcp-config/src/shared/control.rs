@@ -93,6 +93,8 @@ pub enum Hook {
 pub struct FlexId {
     /// `identifier-expression`, an expression whose value is a string; empty when not set.
     pub expression: String,
+    /// What it means; `None` when it is not set.
+    pub identifier: Option<crate::expression::Text>,
     /// `replace-client-id`: leases are bound to the value instead of the client's identifier.
     pub replaces_client_id: bool,
     /// `ignore-iaid` (DHCPv6): a client's only association counts as number 0.
