@@ -46,7 +46,13 @@ fn renew(n: u16, address: Ipv6Addr) -> Build {
 }
 
 fn lease(server: &Server, address: Ipv6Addr) -> Lease {
-    server.table.lease(Resource::address(address)).expect("it is leased")
+    let mut found = None;
+    server.table.for_each_lease(|lease| {
+        if lease.resource == Resource::address(address) {
+            found = Some(lease);
+        }
+    });
+    found.expect("it is leased")
 }
 
 #[test]
@@ -161,7 +167,8 @@ fn what_is_out_of_pools_by_mode_is_given_from_pools() {
 
 #[test]
 fn hosts_are_told_by_hardware_address_and_by_flexible_identifier() {
-    let by_hardware = r#"{ "hw-address": "02:00:00:00:00:01", "ip-addresses": [ "2001:db8:1::71" ] }"#;
+    let by_hardware =
+        r#"{ "hw-address": "02:00:00:00:00:01", "ip-addresses": [ "2001:db8:1::71" ] }"#;
     assert_eq!(Server::new(&reserved(by_hardware)).ask(&solicit(1)).leased(0), address(0x71));
     let hook = r#""hooks-libraries": [ { "library": "/usr/lib/libdhcp_flex_id.so", "parameters": {
         "identifier-expression": "relay6[0].option[18].hex" } } ],"#;
