@@ -9,6 +9,7 @@ pub mod classify;
 pub mod counters;
 pub mod events;
 pub mod held;
+mod hex;
 pub mod hosts;
 pub mod in_flight;
 pub mod interfaces;

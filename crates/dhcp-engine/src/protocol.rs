@@ -10,7 +10,6 @@ use crate::counters::ShardCounters;
 use crate::events::SubnetEvents;
 use crate::in_flight::{ClientKeys, InFlight};
 use crate::interfaces::InterfaceNames;
-use crate::prefixes::SubnetIndex;
 use crate::reason::DropReason;
 use crate::statistic::{DropStatistic, Event};
 
@@ -56,7 +55,7 @@ pub trait Protocol: Family {
     fn malformed_statistic(index: usize) -> (DropStatistic, Option<usize>);
 
     /// `id`s of the subnets, in the order of their indexes.
-    fn subnet_ids(snapshot: &Self::Snapshot) -> impl Iterator<Item = u32>;
+    fn ids_of_subnets(snapshot: &Self::Snapshot) -> impl Iterator<Item = u32>;
 
     /// Position of the message's type in [`Protocol::RECEIVED`].
     fn received_index(message: &Self::Message<'_>) -> usize;
@@ -119,13 +118,6 @@ pub struct Desk<'d, P: Protocol, S> {
     pub subnet_events: &'d SubnetEvents,
     /// The machine's interfaces.
     pub interfaces: &'d InterfaceNames,
-}
-
-impl<P: Protocol, S> Desk<'_, P, S> {
-    /// Counts an event of a subnet.
-    pub fn count(&self, event: Event, subnet: SubnetIndex) {
-        self.counters.events().count(event, self.subnet_events, subnet);
-    }
 }
 
 /// How a message ended.

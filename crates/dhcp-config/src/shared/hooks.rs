@@ -96,9 +96,7 @@ impl Hooks {
         };
         let expression = fields.text("identifier-expression", findings);
         let expression = expression.filter(|text| !text.value.is_empty());
-        self.flex_id.identifier =
-            expression.and_then(|text| class_list::identifier::<F>(text, findings));
-        self.flex_id.expression = expression.map_or("", |text| text.value).to_owned();
+        self.flex_id.expression = expression.and_then(|e| class_list::text::<F>(e, findings));
         let replaces = fields.boolean("replace-client-id", findings);
         self.flex_id.replaces_client_id = replaces.is_some_and(|placed| placed.value);
         let ignores = fields.boolean("ignore-iaid", findings);

@@ -153,6 +153,9 @@ impl Classes {
         work.begin(&self.program);
         set.clear();
         set.insert(Self::ALL);
+        if view.is_bootp() {
+            set.insert(Self::BOOTP);
+        }
         self.evaluate_vendor(view, set, work);
         self.evaluate(&self.early, view, set, work);
     }

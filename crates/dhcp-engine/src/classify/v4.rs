@@ -50,6 +50,10 @@ impl PacketView for PacketView4<'_> {
         }
     }
 
+    fn is_bootp(&self) -> bool {
+        self.message.message_type().is_none()
+    }
+
     fn vendor_class(&self, nth: usize, target: &mut Vec<u8>) -> bool {
         let value = self.message.vendor_class().filter(|_| nth == 0);
         value.is_some_and(|value| put(value, Form::Characters, VENDOR_CLASS_IDENTIFIER, target))

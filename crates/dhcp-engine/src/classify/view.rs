@@ -8,6 +8,11 @@ pub trait PacketView {
     /// no such thing.
     fn read(&self, term: &Term, target: &mut Vec<u8>) -> bool;
 
+    /// Whether the message is one of BOOTP.
+    fn is_bootp(&self) -> bool {
+        false
+    }
+
     /// Appends the text of the `nth` vendor class, counted from 0, that the client gives: what makes
     /// a class `VENDOR_CLASS_<text>`. False, with nothing appended, when there are not as many.
     fn vendor_class(&self, nth: usize, target: &mut Vec<u8>) -> bool;

@@ -39,6 +39,11 @@ pub trait Reserving: Family {
     /// What a host has that only this family's hosts have.
     fn own(configured: &Self::Configured) -> Self::Own;
 
+    /// A host's name as replies and leases have it.
+    fn hostname(configured: &str) -> Box<str> {
+        configured.into()
+    }
+
     /// The reservations of a host, in the order of the file.
     fn reserved(configured: &Self::Configured) -> impl Iterator<Item = Self::Reserved>;
 

@@ -58,7 +58,7 @@ impl<F: Reserving> HostTerms<F> {
             return None;
         }
         Some(Self {
-            hostname: hostname.as_str().into(),
+            hostname: F::hostname(hostname),
             options: ScopeOptions::compile(options, |name| classes.index(name)),
             classes: client_classes.iter().filter_map(|name| classes.index(name)).collect(),
             own,

@@ -1,16 +1,19 @@
 //! What to do, given the facts: pure functions from a transaction and its facts to a decision.
 //!
-//! RFC 2131 §4.3; where Kea deviates, reference §5.3 is followed.
+//! RFC 2131 §4.3; where Kea deviates, reference §5.3 and §5.5 are followed.
+
+use core::net::Ipv4Addr;
 
 use base::Now;
+use dhcp_lease::contract::text_hash;
 use dhcp_lease::v4::{Action, Facts, LeaseTerms, Occupancy, Owner, SlotView};
 
 use super::DropReason;
-use super::lifetime;
+use super::claim::{Claim, Place};
 use super::reply::{ReplyKind, Terms};
 use super::request::{Intent, Stage};
 use super::transaction::Transaction;
-use crate::links::PoolPlace;
+use crate::prefixes::SubnetIndex;
 use crate::repeat::remaining_s;
 
 /// What the facts lead to.
@@ -33,179 +36,311 @@ pub(super) enum Decision {
     Drop(DropReason),
 }
 
-/// An [`Action`] that does not borrow the host name yet.
+/// An [`Action`] that does not borrow the lease's texts yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Proposed {
     Plain(Action<'static>),
-    Lease { valid_lifetime_s: u32, subnet_id: u32, pool_id: u32 },
+    Lease { valid_lifetime_s: u32, place: Place },
 }
 
 impl Proposed {
-    pub(super) fn with_host_name<'t>(self, transaction: &'t Transaction<'_>) -> Action<'t> {
+    pub(super) fn with_texts<'t>(self, transaction: &'t Transaction<'_>) -> Action<'t> {
         match self {
             Self::Plain(action) => action,
-            Self::Lease { valid_lifetime_s, subnet_id, pool_id } => Action::Lease(LeaseTerms {
+            Self::Lease { valid_lifetime_s, place } => Action::Lease(LeaseTerms {
                 valid_lifetime_s,
-                subnet_id,
-                pool_id,
+                subnet_id: transaction.snapshot.subnet(place.subnet).id,
+                pool_id: place.pool.map_or(0, |pool| transaction.snapshot.pool_id(pool)),
                 fqdn_fwd: false,
                 fqdn_rev: false,
-                hostname: transaction.host_name.as_str(),
-                user_context: "",
+                hostname: transaction.host_name(place.subnet),
+                user_context: transaction.user_context(place.subnet),
             }),
         }
     }
 }
 
-pub(super) fn decide(transaction: &Transaction<'_>, now: Now, facts: &Facts) -> Decision {
-    match transaction.intent {
-        Intent::Discover(_) => discover(transaction, now, facts),
-        Intent::Request(_, None) => request_any(transaction, now, facts),
-        Intent::Request(Stage::Rebooting, Some(_)) => reboot(transaction, now, facts),
-        Intent::Request(_, Some(_)) => request(transaction, now, facts),
-        Intent::TakeOtherOffer => offer_not_taken(facts),
-        Intent::Decline(_) => {
+/// A decision, and what else the facts say.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Decided {
+    pub(super) decision: Decision,
+    /// The subnet of the reserved address that another client has in use.
+    pub(super) conflict: Option<SubnetIndex>,
+}
+
+pub(super) fn decide(transaction: &Transaction<'_>, now: Now, facts: &Facts) -> Decided {
+    let claim = transaction.claim(facts);
+    let court = Court { transaction, now, facts, claim };
+    let decision = match transaction.intent {
+        Intent::Discover(wish) => court.discover(wish),
+        Intent::Request(_, None) => court.request_any(),
+        Intent::Request(Stage::Rebooting, Some(address)) => court.reboot(address),
+        Intent::Request(_, Some(address)) => court.request(address),
+        Intent::TakeOtherOffer => court.offer_not_taken(),
+        Intent::Decline(address) => {
             let probation_s = transaction.snapshot.decline_probation_s;
-            give_up(facts, Action::Decline { probation_s }, |slot| !slot.is_available(now))
+            let action = Action::Decline { probation_s };
+            court.give_up(address, action, |slot| !slot.is_available(now))
         }
-        Intent::Release(_) => give_up(facts, Action::Release, |_| true),
+        Intent::Release(address) => court.give_up(address, Action::Release, |_| true),
         Intent::Inform => Decision::Reply(Terms::without_address(ReplyKind::InformAck), 0),
-    }
-}
-
-/// RFC 2131 §4.3.1: the client's current address, its previous one, the one it asks for, a new one.
-fn discover(transaction: &Transaction<'_>, now: Now, facts: &Facts) -> Decision {
-    // A candidate is only claimed when nothing else would do, and a claim must be used.
-    if let Some((slot, place)) = candidate(transaction, facts) {
-        return offer(transaction, now, slot, place);
-    }
-    if let Some((slot, place)) = own_slot(transaction, now, facts) {
-        return offer(transaction, now, slot, place);
-    }
-    if let Some(slot) = facts.asked[0]
-        && slot.is_available(now)
-        && let Some(place) = transaction.place(slot)
-    {
-        return offer(transaction, now, slot, place);
-    }
-    Decision::NeedCandidate
-}
-
-fn offer(transaction: &Transaction<'_>, now: Now, slot: SlotView, place: PoolPlace) -> Decision {
-    let terms = transaction.terms(ReplyKind::Offer, slot, place);
-    let is_leased = slot.occupancy == Occupancy::Leased && slot.owner == Owner::Asking;
-    if is_leased && !slot.is_available(now) {
-        // The client's own running lease needs no hold; the offer says what a request will get.
-        let terms = match transaction.cached_lifetime_s(now, slot, terms.lifetime_s) {
-            Some(remaining_s) => terms.repeated(remaining_s),
-            None => terms,
-        };
-        return Decision::Reply(terms, slot.row_epoch);
-    }
-    let deadline_ns = now.mono_ns + transaction.snapshot.hold_ns;
-    let subnet_id = transaction.snapshot.subnet(place.subnet).id;
-    Decision::Change {
-        change_of: slot,
-        action: Proposed::Plain(Action::Hold { deadline_ns, subnet_id }),
-        gives_up: None,
-        reply: Some(terms),
-    }
-}
-
-/// A REQUEST for an address: what the client has, or what is free. Whatever else the client has on
-/// this link is given up for it, as in Kea.
-fn request(transaction: &Transaction<'_>, now: Now, facts: &Facts) -> Decision {
-    // An address that is in no pool may be another server's.
-    let Some((slot, place)) =
-        facts.asked[0].and_then(|slot| Some((slot, transaction.place(slot)?)))
-    else {
-        return Decision::Drop(DropReason::UnknownClient);
     };
-    if is_releasing_own(slot) {
-        return Decision::Wait(slot.row_epoch);
-    }
-    let is_mine = slot.owner == Owner::Asking && slot.occupancy != Occupancy::Declined;
-    if !is_mine && !slot.is_available(now) {
-        return nak(slot.row_epoch);
-    }
-    lease(transaction, now, facts, (slot, place))
+    let conflict = court.conflict().filter(|_| matches!(transaction.intent, Intent::Discover(_)));
+    Decided { decision, conflict }
 }
 
-/// A REQUEST that names no address at all: what the client has or was offered, else a new one.
-fn request_any(transaction: &Transaction<'_>, now: Now, facts: &Facts) -> Decision {
-    match candidate(transaction, facts).or_else(|| own_slot(transaction, now, facts)) {
-        Some(found) => lease(transaction, now, facts, found),
-        None => Decision::NeedCandidate,
-    }
-}
-
-/// INIT-REBOOT (RFC 2131 §4.3.2): silence towards strangers unless we are authoritative.
-fn reboot(transaction: &Transaction<'_>, now: Now, facts: &Facts) -> Decision {
-    let asked = facts.asked[0];
-    let is_mine = |slot: &SlotView| slot.owner == Owner::Asking;
-    if asked.is_some_and(|slot| is_mine(&slot) && transaction.place(slot).is_some()) {
-        return request(transaction, now, facts);
-    }
-    let known_epoch = facts
-        .mine()
-        .filter(|slot| slot.occupancy != Occupancy::Held && transaction.place(**slot).is_some())
-        .map(|slot| slot.row_epoch)
-        .max();
-    let asked_epoch = asked.map_or(0, |slot| slot.row_epoch);
-    match known_epoch {
-        Some(epoch) => nak(epoch.max(asked_epoch)),
-        None if transaction.is_authoritative() => nak(asked_epoch),
-        None => Decision::Drop(DropReason::UnknownClient),
-    }
-}
-
-fn lease(
-    transaction: &Transaction<'_>,
+/// A transaction before its facts.
+struct Court<'c, 'm> {
+    transaction: &'c Transaction<'m>,
     now: Now,
-    facts: &Facts,
-    (slot, place): (SlotView, PoolPlace),
-) -> Decision {
-    let terms = transaction.terms(ReplyKind::Ack, slot, place);
-    if let Some(remaining_s) = transaction.cached_lifetime_s(now, slot, terms.lifetime_s) {
-        return Decision::Reply(terms.repeated(remaining_s), slot.row_epoch);
-    }
-    let snapshot = transaction.snapshot;
-    Decision::Change {
-        change_of: slot,
-        action: Proposed::Lease {
-            valid_lifetime_s: terms.lifetime_s,
-            subnet_id: snapshot.subnet(place.subnet).id,
-            pool_id: snapshot.pool_id(place.pool),
-        },
-        gives_up: other_lease(transaction, now, facts, slot),
-        reply: Some(terms),
-    }
+    facts: &'c Facts,
+    claim: Option<Claim>,
 }
 
-/// RELEASE and DECLINE: only the holder of a lease can give it up (RFC 2131 §4.3.3, §4.3.4).
-fn give_up(facts: &Facts, action: Action<'static>, may: impl Fn(&SlotView) -> bool) -> Decision {
-    let is_leased =
-        |slot: &SlotView| slot.owner == Owner::Asking && slot.occupancy == Occupancy::Leased;
-    match facts.asked[0].filter(|slot| is_leased(slot) && may(slot)) {
-        Some(slot) => Decision::Change {
-            change_of: slot,
-            action: Proposed::Plain(action),
-            gives_up: None,
-            reply: None,
-        },
-        None => Decision::Drop(DropReason::NotTheClientsLease),
+impl Court<'_, '_> {
+    /// RFC 2131 §4.3.1: the client's current address, its previous one, the one it asks for, a new
+    /// one; before all of them, what is reserved for it.
+    fn discover(&self, wish: Option<Ipv4Addr>) -> Decision {
+        // A candidate is only claimed when nothing else would do, and a claim must be used.
+        if let Some(found) = self.candidate() {
+            return self.offer(found);
+        }
+        if let Some(claim) = self.claim
+            && let Some(slot) = self.slot(claim.address)
+        {
+            if is_releasing_own(slot) {
+                return Decision::Wait(slot.row_epoch);
+            }
+            if is_own(slot) || slot.is_available(self.now) {
+                return self.offer((slot, claim.place));
+            }
+        }
+        if let Some(found) = self.own_slot() {
+            return self.offer(found);
+        }
+        if let Some(slot) = wish.and_then(|address| self.slot(address))
+            && slot.is_available(self.now)
+            && !self.transaction.is_for_others(slot.address)
+            && let Some(place) = self.place(slot.address)
+        {
+            return self.offer((slot, place));
+        }
+        Decision::NeedCandidate
     }
-}
 
-fn offer_not_taken(facts: &Facts) -> Decision {
-    match facts.mine().find(|slot| slot.occupancy == Occupancy::Held) {
-        Some(&slot) => Decision::Change {
+    fn offer(&self, (slot, place): (SlotView, Place)) -> Decision {
+        let terms = self.transaction.terms(ReplyKind::Offer, slot, place);
+        let is_running = slot.occupancy == Occupancy::Leased
+            && slot.owner == Owner::Asking
+            && !slot.is_available(self.now);
+        let offer_lifetime_s = self
+            .transaction
+            .offer_lifetime_s(place.subnet)
+            .filter(|&s| !is_running || self.now.wall_s() + u64::from(s) >= slot.expires_s());
+        if let Some(valid_lifetime_s) = offer_lifetime_s {
+            return Decision::Change {
+                change_of: slot,
+                action: Proposed::Lease { valid_lifetime_s, place },
+                gives_up: None,
+                reply: Some(terms),
+            };
+        }
+        if is_running {
+            // The client's own running lease needs no hold; the offer says what a request will get.
+            let remaining_s = self.repeatable_s(slot, place, terms.lifetime_s);
+            let terms = remaining_s.map_or(terms, |remaining_s| terms.repeated(remaining_s));
+            return Decision::Reply(terms, slot.row_epoch);
+        }
+        let deadline_ns = self.now.mono_ns + self.transaction.snapshot.hold_ns;
+        let subnet_id = self.transaction.snapshot.subnet(place.subnet).id;
+        Decision::Change {
             change_of: slot,
-            action: Proposed::Plain(Action::Unhold),
+            action: Proposed::Plain(Action::Hold { deadline_ns, subnet_id }),
             gives_up: None,
-            reply: None,
-        },
-        None => Decision::Drop(DropReason::ClientChoseOtherServer),
+            reply: Some(terms),
+        }
+    }
+
+    /// A REQUEST for an address: what the client has, or what is free. Whatever else the client has
+    /// on this link is given up for it, as in Kea.
+    fn request(&self, address: Ipv4Addr) -> Decision {
+        let slot = self.slot(address);
+        let epoch = slot.map_or(0, |slot| slot.row_epoch);
+        if self.transaction.is_for_others(address) {
+            return nak(epoch);
+        }
+        if slot.is_some_and(is_releasing_own) {
+            return Decision::Wait(epoch);
+        }
+        if slot.is_some_and(|slot| !is_own(slot) && !slot.is_available(self.now)) {
+            return nak(epoch);
+        }
+        let claimed = self.claim.filter(|claim| claim.address != address);
+        if let Some(claimed) = claimed.and_then(|claim| self.slot(claim.address))
+            && claimed.is_available(self.now)
+        {
+            // What is reserved for the client is free again: it shall discover it.
+            return nak(epoch.max(claimed.row_epoch));
+        }
+        match slot.and_then(|slot| Some((slot, self.place(address)?))) {
+            Some(found) => self.lease(found),
+            None if self.transaction.is_ours(address) => nak(epoch),
+            // An address that is in no pool may be another server's.
+            None => Decision::Drop(DropReason::UnknownClient),
+        }
+    }
+
+    /// A REQUEST that names no address at all: what is reserved for the client, what it has or was
+    /// offered, else a new one.
+    fn request_any(&self) -> Decision {
+        if let Some(found) = self.candidate() {
+            return self.lease(found);
+        }
+        if let Some(claim) = self.claim {
+            return self.request(claim.address);
+        }
+        match self.own_slot() {
+            Some(found) => self.lease(found),
+            None => Decision::NeedCandidate,
+        }
+    }
+
+    /// INIT-REBOOT (RFC 2131 §4.3.2): silence towards strangers unless we are authoritative.
+    fn reboot(&self, address: Ipv4Addr) -> Decision {
+        let transaction = self.transaction;
+        let on_link = |address| {
+            transaction.subnet.is_some_and(|at| transaction.snapshot.is_on_link(at, address))
+        };
+        let asked = self.slot(address);
+        if asked.is_some_and(|slot| slot.owner == Owner::Asking && on_link(slot.address)) {
+            return self.request(address);
+        }
+        let known_epoch = self
+            .facts
+            .mine()
+            .filter(|slot| slot.occupancy != Occupancy::Held && on_link(slot.address))
+            .map(|slot| slot.row_epoch)
+            .max();
+        let asked_epoch = asked.map_or(0, |slot| slot.row_epoch);
+        match known_epoch {
+            Some(epoch) => nak(epoch.max(asked_epoch)),
+            None if transaction.is_authoritative() => nak(asked_epoch),
+            None => Decision::Drop(DropReason::UnknownClient),
+        }
+    }
+
+    fn lease(&self, (slot, place): (SlotView, Place)) -> Decision {
+        let terms = self.transaction.terms(ReplyKind::Ack, slot, place);
+        if let Some(remaining_s) = self.repeatable_s(slot, place, terms.lifetime_s) {
+            return Decision::Reply(terms.repeated(remaining_s), slot.row_epoch);
+        }
+        Decision::Change {
+            change_of: slot,
+            action: Proposed::Lease { valid_lifetime_s: terms.lifetime_s, place },
+            gives_up: self.other_lease(slot),
+            reply: Some(terms),
+        }
+    }
+
+    /// RELEASE and DECLINE: only the holder of a lease can give it up (RFC 2131 §4.3.3, §4.3.4).
+    fn give_up(
+        &self,
+        address: Ipv4Addr,
+        action: Action<'static>,
+        may: impl Fn(&SlotView) -> bool,
+    ) -> Decision {
+        let is_leased =
+            |slot: &SlotView| slot.owner == Owner::Asking && slot.occupancy == Occupancy::Leased;
+        match self.slot(address).filter(|slot| is_leased(slot) && may(slot)) {
+            Some(slot) => Decision::Change {
+                change_of: slot,
+                action: Proposed::Plain(action),
+                gives_up: None,
+                reply: None,
+            },
+            None => Decision::Drop(DropReason::NotTheClientsLease),
+        }
+    }
+
+    fn offer_not_taken(&self) -> Decision {
+        match self.facts.mine().find(|slot| slot.occupancy == Occupancy::Held) {
+            Some(&slot) => Decision::Change {
+                change_of: slot,
+                action: Proposed::Plain(Action::Unhold),
+                gives_up: None,
+                reply: None,
+            },
+            None => Decision::Drop(DropReason::ClientChoseOtherServer),
+        }
+    }
+
+    /// The slot of an address that was asked for.
+    fn slot(&self, address: Ipv4Addr) -> Option<SlotView> {
+        self.facts.asked.iter().flatten().find(|slot| slot.address == address).copied()
+    }
+
+    /// Where the client may have `address`: where it is reserved for it, or in a pool.
+    fn place(&self, address: Ipv4Addr) -> Option<Place> {
+        let claimed = self.claim.filter(|claim| claim.address == address);
+        claimed.map(|claim| claim.place).or_else(|| self.transaction.pool_place(address))
+    }
+
+    /// The client's best slot on this link: a running lease, a hold, an ended lease, a memory.
+    fn own_slot(&self) -> Option<(SlotView, Place)> {
+        let rank = |slot: &SlotView| match slot.occupancy {
+            Occupancy::Leased if !slot.is_available(self.now) => 0,
+            Occupancy::Held => 1,
+            Occupancy::Leased => 2,
+            Occupancy::Free => 3,
+            Occupancy::Releasing | Occupancy::Declined => 4,
+        };
+        self.facts
+            .mine()
+            .filter(|slot| rank(slot) < 4 && !self.transaction.is_for_others(slot.address))
+            .filter_map(|slot| Some((*slot, self.place(slot.address)?)))
+            .min_by_key(|(slot, _)| (rank(slot), slot.address))
+    }
+
+    fn candidate(&self) -> Option<(SlotView, Place)> {
+        let slot = self.facts.candidate?;
+        Some((slot, self.transaction.pool_place(slot.address)?))
+    }
+
+    /// The subnet of the reserved address, when another client has it in use.
+    fn conflict(&self) -> Option<SubnetIndex> {
+        let claim = self.claim?;
+        let slot = self.slot(claim.address)?;
+        let is_taken = slot.owner != Owner::Asking && !slot.is_available(self.now);
+        is_taken.then_some(claim.place.subnet)
+    }
+
+    /// The client's running lease on this link other than `slot`: one client, one lease.
+    fn other_lease(&self, slot: SlotView) -> Option<SlotView> {
+        let (snapshot, selected) = (self.transaction.snapshot, self.transaction.subnet?);
+        let is_other = |mine: &&SlotView| {
+            mine.address != slot.address
+                && mine.occupancy == Occupancy::Leased
+                && !mine.is_available(self.now)
+                && snapshot.is_on_link(selected, mine.address)
+        };
+        self.facts.mine().find(is_other).copied()
+    }
+
+    /// Seconds left, when the lease is young enough to be repeated instead of renewed and would be
+    /// written as it is (Kea reference §5.2).
+    fn repeatable_s(&self, slot: SlotView, place: Place, wanted_s: u32) -> Option<u32> {
+        let subnet = self.transaction.snapshot.subnet(place.subnet);
+        let user_context = self.transaction.user_context(place.subnet);
+        let is_same = subnet.id == slot.subnet_id
+            && slot.text.hostname == text_hash(self.transaction.host_name(place.subnet))
+            && !slot.text.fqdn_fwd
+            && !slot.text.fqdn_rev
+            && (user_context.is_empty() || slot.text.user_context == text_hash(user_context));
+        if !is_same {
+            return None;
+        }
+        let age_s = subnet.repeat.age_s(self.now, &slot, wanted_s)?;
+        Some(remaining_s(wanted_s, age_s))
     }
 }
 
@@ -213,80 +348,10 @@ pub(super) const fn nak(gate_epoch: u64) -> Decision {
     Decision::Reply(Terms::without_address(ReplyKind::Nak), gate_epoch)
 }
 
+fn is_own(slot: SlotView) -> bool {
+    slot.owner == Owner::Asking && slot.occupancy != Occupancy::Declined
+}
+
 fn is_releasing_own(slot: SlotView) -> bool {
     slot.occupancy == Occupancy::Releasing && slot.owner == Owner::Asking
-}
-
-/// The client's best slot on this link: a running lease, a hold, an ended lease, a memory.
-fn own_slot(
-    transaction: &Transaction<'_>,
-    now: Now,
-    facts: &Facts,
-) -> Option<(SlotView, PoolPlace)> {
-    let rank = |slot: &SlotView| match slot.occupancy {
-        Occupancy::Leased if !slot.is_available(now) => 0,
-        Occupancy::Held => 1,
-        Occupancy::Leased => 2,
-        Occupancy::Free => 3,
-        Occupancy::Releasing | Occupancy::Declined => 4,
-    };
-    facts
-        .mine()
-        .filter(|slot| rank(slot) < 4)
-        .filter_map(|slot| Some((*slot, transaction.place(*slot)?)))
-        .min_by_key(|(slot, _)| (rank(slot), slot.address))
-}
-
-fn candidate(transaction: &Transaction<'_>, facts: &Facts) -> Option<(SlotView, PoolPlace)> {
-    facts.candidate.and_then(|slot| Some((slot, transaction.place(slot)?)))
-}
-
-/// The client's running lease on this link other than `slot`: one client, one lease.
-fn other_lease(
-    transaction: &Transaction<'_>,
-    now: Now,
-    facts: &Facts,
-    slot: SlotView,
-) -> Option<SlotView> {
-    let is_other = |mine: &&SlotView| {
-        mine.address != slot.address
-            && mine.occupancy == Occupancy::Leased
-            && !mine.is_available(now)
-            && transaction.place(**mine).is_some()
-    };
-    facts.mine().find(is_other).copied()
-}
-
-impl Transaction<'_> {
-    pub(super) fn place(&self, slot: SlotView) -> Option<PoolPlace> {
-        self.snapshot.place(self.subnet?, slot.address)
-    }
-
-    fn is_authoritative(&self) -> bool {
-        self.subnet.map_or(self.snapshot.is_authoritative, |subnet| {
-            self.snapshot.subnet(subnet).is_authoritative
-        })
-    }
-
-    /// What the client gets.
-    fn terms(&self, kind: ReplyKind, slot: SlotView, place: PoolPlace) -> Terms {
-        let limits = &self.snapshot.subnet(place.subnet).valid_lifetime;
-        let lifetime_s = lifetime::granted_s(limits, self.message.lease_time());
-        Terms { kind, address: slot.address, lifetime_s, place: Some(place), is_repeated: false }
-    }
-
-    /// Seconds left, when the lease is young enough to be repeated instead of renewed (Kea
-    /// reference §5.2). A message with a host name is always written, since the name may differ.
-    fn cached_lifetime_s(&self, now: Now, slot: SlotView, wanted_s: u32) -> Option<u32> {
-        if !self.host_name.as_str().is_empty() {
-            return None;
-        }
-        let place = self.place(slot)?;
-        let subnet = self.snapshot.subnet(place.subnet);
-        if subnet.id != slot.subnet_id {
-            return None;
-        }
-        let age_s = subnet.repeat.age_s(now, &slot, wanted_s)?;
-        Some(remaining_s(wanted_s, age_s))
-    }
 }

@@ -33,6 +33,10 @@ impl Reserving for V4 {
         }
     }
 
+    fn hostname(configured: &str) -> Box<str> {
+        configured.to_ascii_lowercase().into()
+    }
+
     fn reserved(configured: &Reserved4) -> impl Iterator<Item = Ipv4Addr> {
         configured.address.into_iter()
     }

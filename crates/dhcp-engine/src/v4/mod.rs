@@ -2,21 +2,28 @@
 
 pub mod destination;
 pub mod hosts;
+pub mod known;
 pub mod reply;
+pub mod scopes;
 pub mod snapshot;
 pub mod transaction;
 
+mod claim;
 mod decide;
 mod host_name;
 mod lifetime;
+mod relay_info;
 mod request;
 mod select;
 mod serve;
+mod vendor;
 
 use dhcp_lease::v4::V4;
 
 pub use crate::reason::DropReason;
+pub use claim::Place;
 pub use destination::Destination;
+pub use known::{Known, Work};
 pub use reply::{Reply, ReplyKind};
 pub use request::{Intent, Stage};
 pub use snapshot::Snapshot;

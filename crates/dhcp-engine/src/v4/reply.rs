@@ -10,11 +10,12 @@ use dhcp_wire::v4::{
     option,
 };
 
-use super::lifetime;
+use super::claim::Place;
+use super::hosts::BootTerms;
 use super::snapshot::Subnet;
 use super::transaction::Transaction;
+use super::{DropReason, lifetime, vendor};
 use crate::classify::ClassSet;
-use crate::links::PoolPlace;
 use crate::options::{self, CodeSet, ScopeOptions, Wanted};
 use crate::prefixes::SubnetIndex;
 
@@ -31,7 +32,6 @@ const ALWAYS_SENT: CodeSet = CodeSet::of(&[
 ]);
 /// Options that the transaction writes itself; a configured one of these codes is not added.
 const WRITTEN_BY_US: CodeSet = CodeSet::of(&[
-    option::HOST_NAME as u16,
     option::LEASE_TIME as u16,
     option::MESSAGE_TYPE as u16,
     option::RENEWAL_TIME as u16,
@@ -39,6 +39,16 @@ const WRITTEN_BY_US: CodeSet = CodeSet::of(&[
     option::CLIENT_ID as u16,
     option::RELAY_AGENT_INFORMATION as u16,
     option::SUBNET_SELECTION as u16,
+]);
+
+/// Options that BOOTP clients do not get (RFC 1533 §9), beside those above.
+const DHCP_ONLY: CodeSet = CodeSet::of(&[
+    option::REQUESTED_IP_ADDRESS as u16,
+    option::OPTION_OVERLOAD as u16,
+    option::SERVER_IDENTIFIER as u16,
+    option::PARAMETER_REQUEST_LIST as u16,
+    option::MESSAGE as u16,
+    option::MAXIMUM_DHCP_MESSAGE_SIZE as u16,
 ]);
 
 /// The kinds of reply.
@@ -64,7 +74,7 @@ pub struct Terms {
     /// Seconds granted.
     pub lifetime_s: u32,
     /// Pool and subnet of the address.
-    pub place: Option<PoolPlace>,
+    pub place: Option<Place>,
     /// Whether a lease is repeated instead of renewed, and this is what is left of it.
     pub is_repeated: bool,
 }
@@ -94,7 +104,7 @@ pub struct Reply {
     /// What it grants.
     pub terms: Terms,
     /// Subnet that the message was selected into, if any.
-    pub subnet: Option<SubnetIndex>,
+    pub selected: Option<SubnetIndex>,
     /// Our identifier.
     pub server_id: Ipv4Addr,
     /// It may leave once this row epoch is settled; 0: at once.
@@ -102,33 +112,62 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// The subnet whose terms it carries; a NAK has none.
+    #[must_use]
+    pub fn subnet(&self) -> Option<SubnetIndex> {
+        let subnet = self.terms.place.map(|place| place.subnet).or(self.selected);
+        subnet.filter(|_| self.terms.kind != ReplyKind::Nak)
+    }
+
     /// Writes the reply into `buffer` and gives its length.
     ///
     /// # Errors
     ///
-    /// When it does not fit the buffer or the client's maximum message size.
-    pub fn emit(&self, transaction: &Transaction<'_>, buffer: &mut [u8]) -> Result<usize, NoRoom> {
+    /// When it does not fit the buffer or the client's maximum message size, and when a client that
+    /// would do without IPv4 finds no word of that in it.
+    pub fn emit(
+        &self,
+        transaction: &Transaction<'_>,
+        buffer: &mut [u8],
+    ) -> Result<usize, DropReason> {
         let message = transaction.message();
-        let place = self.terms.place;
-        let subnet = place.map(|place| place.subnet).or(self.subnet);
-        let subnet = subnet
-            .filter(|_| self.terms.kind != ReplyKind::Nak)
-            .map(|subnet| transaction.snapshot.subnet(subnet));
         let is_relayed = self.is_relayed(message);
+        let is_dhcp = !transaction.is_bootp();
         let limit = buffer.len().min(room_for(message));
-        let header = self.header(message, subnet, is_relayed);
+        let boot = self.subnet().map(|subnet| Boot::of(transaction, subnet)).unwrap_or_default();
+        let header = self.header(message, boot.next_server, is_relayed);
         let mut writer = MessageWriter::new(&mut buffer[..limit], &header);
-        if let Some(subnet) = subnet {
-            writer.sname(&subnet.server_hostname).file(&subnet.boot_file_name);
-            writer.allow_overload(true);
+        writer.sname(boot.server_hostname).file(boot.file_name);
+        writer.allow_overload(self.terms.kind != ReplyKind::Nak);
+        if is_dhcp {
+            writer.option(option::MESSAGE_TYPE, &[self.message_type().code()]);
         }
-        writer.option(option::MESSAGE_TYPE, &[self.message_type().code()]);
-        let has_server_id =
-            subnet.is_some_and(|subnet| self.put_parameters(transaction, subnet, &mut writer));
-        if !has_server_id {
+        let written = match self.subnet() {
+            Some(subnet) => self.put_parameters(transaction, subnet, &mut writer),
+            None => CodeSet::default(),
+        };
+        if is_dhcp && !written.contains(u16::from(option::SERVER_IDENTIFIER)) {
             writer.option(option::SERVER_IDENTIFIER, &self.server_id.octets());
         }
+        let is_lease = matches!(self.terms.kind, ReplyKind::Offer | ReplyKind::Ack);
+        let does_without = is_lease && self.terms.place.is_none();
+        if does_without && !written.contains(u16::from(option::IPV6_ONLY_PREFERRED)) {
+            return Err(DropReason::NoIpv6OnlyTime);
+        }
+        self.put_echoes(transaction, is_relayed, &mut writer);
+        writer.finish(REPLY_LEN_MIN).map_err(|NoRoom| DropReason::ReplyTooLarge)
+    }
+
+    /// Writes what comes back as the client and its relay agent sent it.
+    fn put_echoes(
+        &self,
+        transaction: &Transaction<'_>,
+        is_relayed: bool,
+        writer: &mut MessageWriter<'_>,
+    ) {
+        let message = transaction.message();
         if transaction.snapshot.echo_client_id
+            && !transaction.is_bootp()
             && let Some(id) = message.client_id()
         {
             writer.option_value(option::CLIENT_ID, id);
@@ -142,7 +181,6 @@ impl Reply {
         {
             writer.option_value(option::RELAY_AGENT_INFORMATION, information);
         }
-        writer.finish(REPLY_LEN_MIN)
     }
 
     /// Whether the reply looks like one to a relayed message: an INFORM is answered past the relay,
@@ -160,7 +198,7 @@ impl Reply {
         }
     }
 
-    fn header(&self, message: &Message<'_>, subnet: Option<&Subnet>, is_relayed: bool) -> Header {
+    fn header(&self, message: &Message<'_>, siaddr: Ipv4Addr, is_relayed: bool) -> Header {
         let kind = self.terms.kind;
         let mut chaddr = [0; 16];
         chaddr[..message.chaddr().len()].copy_from_slice(message.chaddr());
@@ -183,48 +221,90 @@ impl Reply {
             flags,
             ciaddr: if keeps_client_address { message.ciaddr() } else { Ipv4Addr::UNSPECIFIED },
             yiaddr: self.terms.address,
-            siaddr: subnet.map_or(Ipv4Addr::UNSPECIFIED, |subnet| subnet.next_server),
+            siaddr,
             giaddr,
             chaddr,
         }
     }
 
-    /// Writes what the lease and the configuration say. True when a server identifier was among it.
+    /// Writes what the lease and the configuration say; the codes of the configured options that
+    /// were among it.
     fn put_parameters(
         &self,
         transaction: &Transaction<'_>,
-        subnet: &Subnet,
+        subnet: SubnetIndex,
         writer: &mut MessageWriter<'_>,
-    ) -> bool {
-        if self.terms.kind != ReplyKind::InformAck {
+    ) -> CodeSet {
+        let terms = transaction.snapshot.subnet(subnet);
+        let mut withheld = WRITTEN_BY_US;
+        if transaction.is_bootp() {
+            withheld |= DHCP_ONLY;
+        }
+        if self.terms.place.is_some() {
             let lifetime_s = self.terms.lifetime_s;
-            writer.option_u32(option::LEASE_TIME, lifetime_s);
-            let (renew_s, rebind_s) = lifetime::timers_s(subnet, lifetime_s);
-            if let Some(seconds) = renew_s {
-                writer.option_u32(option::RENEWAL_TIME, seconds);
+            if !transaction.is_bootp() {
+                put_times(terms, lifetime_s, writer);
             }
-            if let Some(seconds) = rebind_s {
-                writer.option_u32(option::REBINDING_TIME, seconds);
-            }
-            writer.option(option::SUBNET_MASK, &subnet.mask.octets());
-            let host_name = transaction.host_name.as_str();
+            writer.option(option::SUBNET_MASK, &terms.mask.octets());
+            withheld.insert(u16::from(option::SUBNET_MASK));
+            let host_name = transaction.host_name(subnet);
             if !host_name.is_empty() {
                 writer.option(option::HOST_NAME, host_name.as_bytes());
+                withheld.insert(u16::from(option::HOST_NAME));
             }
         }
-        let snapshot = transaction.snapshot;
-        let scopes = || {
-            let pool = self.terms.place.map(|place| snapshot.pool_options(place.pool));
-            let around = [Some(&subnet.options), snapshot.network_options(subnet)];
-            let global = Some(&snapshot.options);
-            [pool].into_iter().chain(around).chain([global]).flatten()
+        let pool = self.terms.place.and_then(|place| place.pool);
+        let scopes = || transaction.scopes(subnet, pool);
+        let classes = &transaction.known.classes;
+        put_configured(transaction.message(), scopes, (withheld, classes), writer)
+    }
+}
+
+/// Writes lease time, T1 and T2.
+fn put_times(subnet: &Subnet, lifetime_s: u32, writer: &mut MessageWriter<'_>) {
+    writer.option_u32(option::LEASE_TIME, lifetime_s);
+    let (renew_s, rebind_s) = lifetime::timers_s(subnet, lifetime_s);
+    if let Some(seconds) = renew_s {
+        writer.option_u32(option::RENEWAL_TIME, seconds);
+    }
+    if let Some(seconds) = rebind_s {
+        writer.option_u32(option::REBINDING_TIME, seconds);
+    }
+}
+
+/// The fields that tell a client how to boot.
+struct Boot<'t> {
+    next_server: Ipv4Addr,
+    server_hostname: &'t [u8],
+    file_name: &'t [u8],
+}
+
+impl Default for Boot<'_> {
+    fn default() -> Self {
+        Self { next_server: Ipv4Addr::UNSPECIFIED, server_hostname: &[], file_name: &[] }
+    }
+}
+
+impl<'t> Boot<'t> {
+    /// Each field from the first of host, classes and subnet that sets it.
+    fn of(transaction: &Transaction<'t>, subnet: SubnetIndex) -> Self {
+        let sources = || {
+            let host = transaction.host_terms(subnet).map(|host| &host.own);
+            let classes = transaction.class_terms().map(|class| &class.boot);
+            let own = &transaction.snapshot.subnet(subnet).boot;
+            host.into_iter().chain(classes).chain([own])
         };
-        let mut withheld = WRITTEN_BY_US;
-        if self.terms.kind != ReplyKind::InformAck {
-            withheld.insert(u16::from(option::SUBNET_MASK));
+        let text = |field: fn(&BootTerms) -> &str| {
+            sources().map(field).find(|text| !text.is_empty()).unwrap_or_default().as_bytes()
+        };
+        Self {
+            next_server: sources()
+                .filter_map(|boot| boot.next_server)
+                .find(|address| !address.is_unspecified())
+                .unwrap_or(Ipv4Addr::UNSPECIFIED),
+            server_hostname: text(|boot| &boot.server_hostname),
+            file_name: text(|boot| &boot.boot_file_name),
         }
-        let classes = ClassSet::default();
-        put_configured(transaction.message(), scopes, (withheld, &classes), writer)
     }
 }
 
@@ -235,13 +315,13 @@ fn room_for(message: &Message<'_>) -> usize {
 }
 
 /// The configured options that the client asked for, and those that are always sent. The scopes
-/// come in order of precedence. True when a server identifier was among them.
+/// come in order of precedence. The codes written.
 fn put_configured<'l, L: Iterator<Item = &'l ScopeOptions<u8>>>(
     message: &Message<'_>,
     scopes: impl Fn() -> L,
     (withheld, classes): (CodeSet, &ClassSet),
     writer: &mut MessageWriter<'_>,
-) -> bool {
+) -> CodeSet {
     let asked = message.parameter_request_list();
     let wanted = Wanted {
         asked: asked.iter().flat_map(OptionValue::octets),
@@ -249,14 +329,7 @@ fn put_configured<'l, L: Iterator<Item = &'l ScopeOptions<u8>>>(
         withheld,
         classes,
     };
-    let mut has_server_id = false;
-    options::put(
-        || scopes().map(ScopeOptions::standard),
-        &wanted,
-        |code, octets| {
-            has_server_id |= code == option::SERVER_IDENTIFIER;
-            writer.option(code, octets);
-        },
-    );
-    has_server_id
+    let mut writer = vendor::Options::new(writer);
+    options::put_all(scopes, &wanted, &vendor::query(message), &mut writer);
+    writer.written()
 }

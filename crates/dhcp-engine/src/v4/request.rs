@@ -50,13 +50,17 @@ impl Intent {
         if message.op() != BOOT_REQUEST {
             return Err(DropReason::NotARequest);
         }
-        let Some(kind) = message.message_type() else { return Err(DropReason::Bootp) };
+        let requested = named(message.requested_address());
+        let current = named(Some(message.ciaddr()));
+        let Some(kind) = message.message_type() else {
+            let is_served = snapshot.serves_bootp;
+            let request = Self::Request(Stage::Selecting, requested.or(current));
+            return if is_served { Ok(request) } else { Err(DropReason::Bootp) };
+        };
         let chosen = message.server_identifier();
         let is_ours = chosen.is_none_or(|chosen| {
             chosen == server_id || snapshot.is_server_id(chosen) || chosen == ingress.local
         });
-        let requested = named(message.requested_address());
-        let current = named(Some(message.ciaddr()));
         match kind {
             MessageType::Discover if chosen.is_some() => Err(DropReason::UnexpectedServerId),
             MessageType::Discover => Ok(Self::Discover(requested.or(current))),

@@ -2,12 +2,13 @@
 
 use base::Now;
 use dhcp_lease::LeaseStore;
-use dhcp_lease::v4::{Facts, V4};
+use dhcp_lease::v4::V4;
 use dhcp_wire::v4::{Malformed, Message, MessageType};
 
 use super::reply::ReplyKind;
 use super::request::client_id;
-use super::{Destination, Ingress, Outcome, Snapshot, Transaction, drive};
+use super::{Destination, Ingress, Outcome, Snapshot, Transaction, Work, drive};
+use crate::classify::PacketView4;
 use crate::in_flight::{ClientKeys, InFlight};
 use crate::protocol::{Desk, Emitted, Protocol, Served, names};
 use crate::reason::DropReason;
@@ -31,7 +32,7 @@ impl Protocol for V4 {
     type Snapshot = Snapshot;
     type Ingress = Ingress;
     type Destination = Destination;
-    type Work = Facts;
+    type Work = Work;
 
     const RECEIVED: &'static [&'static str] =
         names!(RECEIVED_TYPES, RECEIVED_TYPES.len() + 1, "other");
@@ -74,7 +75,7 @@ impl Protocol for V4 {
         (DropStatistic::ParseFailed, None)
     }
 
-    fn subnet_ids(snapshot: &Snapshot) -> impl Iterator<Item = u32> {
+    fn ids_of_subnets(snapshot: &Snapshot) -> impl Iterator<Item = u32> {
         (0..).take(snapshot.subnet_count()).map(|index| snapshot.subnet(index).id)
     }
 
@@ -107,17 +108,22 @@ impl Protocol for V4 {
         ingress: Ingress,
         desk: Desk<'_, Self, S>,
     ) -> Served<Self::Destination> {
-        let mut transaction = match Transaction::begin(snapshot, message, ingress, desk.interfaces)
-        {
+        let Desk { store, work, buffer, counters, subnet_events, interfaces } = desk;
+        let count = |event, subnet| counters.events().count(event, subnet_events, subnet);
+        let view = PacketView4 { message: &message, ingress: &ingress, interfaces };
+        let mut transaction = match Transaction::begin(snapshot, view, &mut work.known) {
             Ok(transaction) => transaction,
             Err(reason) => return Served::Drop(reason),
         };
-        let outcome = drive(&mut transaction, now, desk.store, desk.work);
+        let outcome = drive(&mut transaction, now, store, &mut work.facts);
         if let Some((subnet, was_searched)) = transaction.failed_allocation() {
             let is_in_network = snapshot.subnet(subnet).is_in_network;
             for event in statistic::failed_allocation(is_in_network, was_searched) {
-                desk.count(event, subnet);
+                count(event, subnet);
             }
+        }
+        if let Some(subnet) = transaction.conflict() {
+            count(Event::ReservationConflict, subnet);
         }
         let reply = match outcome {
             Outcome::Reply(reply) => reply,
@@ -125,17 +131,22 @@ impl Protocol for V4 {
             Outcome::Wait(epoch) => return Served::Wait(epoch),
             Outcome::Drop(reason) => return Served::Drop(reason),
         };
-        if let Some(place) = reply.terms.place.filter(|_| reply.terms.is_repeated) {
-            desk.count(Event::LeaseReuse, place.subnet);
+        if transaction.is_bootp() && reply.terms.kind == ReplyKind::Nak {
+            // BOOTP has no word for it.
+            return Served::Drop(DropReason::UnknownClient);
         }
-        match reply.emit(&transaction, desk.buffer) {
+        if let Some(place) = reply.terms.place.filter(|_| reply.terms.is_repeated) {
+            count(Event::LeaseReuse, place.subnet);
+        }
+        transaction.settle(&reply);
+        match reply.emit(&transaction, buffer) {
             Ok(len) => Served::Reply(Emitted {
                 len,
-                destination: Destination::of(transaction.message(), ingress, &reply.terms),
+                destination: Destination::of(&message, ingress, &reply.terms),
                 kind: reply_index(reply.terms.kind),
                 gate_epoch: reply.gate_epoch,
             }),
-            Err(_) => Served::Drop(DropReason::ReplyTooLarge),
+            Err(reason) => Served::Drop(reason),
         }
     }
 }

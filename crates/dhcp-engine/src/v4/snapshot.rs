@@ -4,16 +4,21 @@
 use core::net::Ipv4Addr;
 use std::sync::Arc;
 
-use dhcp_config::OptionData;
 use dhcp_config::v4::{Dhcp4, Lifetime, Subnet4};
-use dhcp_lease::v4::{PoolIndex, PoolSet, PoolSpec};
+use dhcp_config::{Hook, IdentifierKind, ReservationModes};
+use dhcp_lease::v4::{PoolIndex, PoolSet, PoolSpec, V4};
 use dhcp_wire::v4::option;
 
+use super::hosts::BootTerms;
+use super::scopes::{self, ClassTerms};
+use crate::classify::{ClassIndex, ClassSet, Classes};
+use crate::hosts::{HostTerms, Hosts};
 use crate::links::{Links, PoolPlace, allocator};
 use crate::options::ScopeOptions;
 use crate::preference::Preference;
 use crate::prefixes::{AddressBits, PrefixTable, SubnetIndex};
 use crate::repeat::RepeatPolicy;
+use crate::scope_terms::ScopeTerms;
 use crate::subnet_keys::SubnetKeys;
 
 /// A compiled configuration.
@@ -25,9 +30,21 @@ pub struct Snapshot {
     by_relay: SubnetKeys<Ipv4Addr>,
     by_interface: SubnetKeys<Box<str>>,
     pools: Arc<PoolSet>,
-    pool_options: Vec<ScopeOptions<u8>>,
+    pool_terms: Vec<ScopeTerms<u8>>,
     pool_subnets: Vec<SubnetIndex>,
-    network_options: Vec<ScopeOptions<u8>>,
+    networks: Vec<ScopeTerms<u8>>,
+    /// Who is in which class.
+    pub classes: Classes,
+    /// In the order of `client-classes`.
+    class_terms: Vec<ClassTerms>,
+    /// For whom something is reserved.
+    pub hosts: Hosts<V4, HostTerms<V4>>,
+    /// Kinds of identifiers by which hosts are looked up, in order.
+    pub host_identifiers: Vec<IdentifierKind>,
+    /// Whether hosts of the global scope are looked up before the subnet is selected.
+    pub looks_up_hosts_early: bool,
+    /// Whether BOOTP clients are served.
+    pub serves_bootp: bool,
     /// Options for everyone.
     pub options: ScopeOptions<u8>,
     /// Nanoseconds that an offer holds its address.
@@ -55,6 +72,8 @@ pub struct Subnet {
     pub id: u32,
     /// Whether it belongs to a shared network.
     pub is_in_network: bool,
+    /// Whether anything on its link is for some clients only.
+    is_link_guarded: bool,
     /// Mask of the prefix.
     pub mask: Ipv4Addr,
     /// Lifetimes.
@@ -71,16 +90,20 @@ pub struct Subnet {
     pub is_authoritative: bool,
     /// Whether client identifiers tell clients apart.
     pub match_client_id: bool,
-    /// `siaddr`.
-    pub next_server: Ipv4Addr,
-    /// `sname`, possibly empty.
-    pub server_hostname: Box<[u8]>,
-    /// `file`, possibly empty.
-    pub boot_file_name: Box<[u8]>,
+    /// `siaddr`, `sname` and `file`.
+    pub boot: BootTerms,
+    /// How long offers are leases, seconds; 0 = they are none.
+    pub offer_lifetime_s: u32,
+    /// Who may be served, and the subnet's own options.
+    pub scope: ScopeTerms<u8>,
+    /// Which reservations count.
+    pub modes: ReservationModes,
+    /// Whether leases keep what the relay agent said.
+    pub stores_extended_info: bool,
+    /// First and last address of the prefix.
+    bounds: (u32, u32),
     /// Position of its shared network among those of the configuration.
     pub network: Option<usize>,
-    /// The subnet's own options.
-    pub options: ScopeOptions<u8>,
 }
 
 impl Snapshot {
@@ -90,7 +113,9 @@ impl Snapshot {
         config: &Dhcp4,
         configure: impl FnOnce(&[PoolSpec], &[Ipv4Addr]) -> Arc<PoolSet>,
     ) -> Self {
-        let (specs, pool_options) = pools_of(config);
+        let classes = scopes::classes_of(config);
+        let specs = pools_of(config);
+        let aside = scopes::set_aside(config, &specs);
         let prefixes: Vec<_> = (0..)
             .zip(&config.subnets)
             .map(|(index, subnet)| {
@@ -104,18 +129,37 @@ impl Snapshot {
         let interfaces = indexed()
             .filter_map(|(index, subnet)| Some((subnet.interface.as_deref()?.into(), index)));
         Self {
-            subnets: config.subnets.iter().map(compile_subnet).collect(),
+            subnets: config.subnets.iter().map(|s| compile_subnet(config, s, &classes)).collect(),
             links: links_of(config),
             by_prefix: PrefixTable::new(&prefixes),
             by_relay: SubnetKeys::new(relays),
             by_interface: SubnetKeys::new(interfaces),
-            pools: configure(&specs, &[]),
-            pool_options,
-            pool_subnets: indexed()
-                .flat_map(|(index, subnet)| subnet.pools.iter().map(move |_| index))
+            pools: configure(&specs, &aside),
+            pool_terms: config
+                .subnets
+                .iter()
+                .flat_map(|subnet| &subnet.pools)
+                .map(|pool| ScopeTerms::compile(&pool.guards, &pool.options, &classes))
                 .collect(),
-            network_options: config.networks.iter().map(|n| scope_options(&n.options)).collect(),
-            options: scope_options(&config.options),
+            pool_subnets: indexed()
+                .flat_map(|(at, subnet)| subnet.pools.iter().map(move |_| at))
+                .collect(),
+            networks: config
+                .networks
+                .iter()
+                .map(|network| ScopeTerms::compile(&network.guards, &network.options, &classes))
+                .collect(),
+            options: ScopeOptions::compile(&config.options, |name| classes.index(name)),
+            hosts: scopes::hosts_of(config, &classes),
+            host_identifiers: config.host_identifiers.clone(),
+            looks_up_hosts_early: config.early_global_reservations_lookup,
+            class_terms: config
+                .client_classes
+                .iter()
+                .map(|class| ClassTerms::compile(class, &classes))
+                .collect(),
+            classes,
+            serves_bootp: config.hooks.contains(&Hook::Bootp),
             hold_ns: u64::from(config.godwit.hold_time_ms) * base::time::NS_PER_MS,
             decline_probation_s: config.decline_probation_period_s,
             echo_client_id: config.echo_client_id,
@@ -160,16 +204,35 @@ impl Snapshot {
         self.pool_subnets[pool.0 as usize]
     }
 
-    /// The pool's own options.
+    /// What a pool says.
     #[must_use]
-    pub fn pool_options(&self, pool: PoolIndex) -> &ScopeOptions<u8> {
-        &self.pool_options[pool.0 as usize]
+    pub fn pool(&self, pool: PoolIndex) -> &ScopeTerms<u8> {
+        &self.pool_terms[pool.0 as usize]
     }
 
-    /// The own options of the shared network that a subnet is in.
+    /// What the shared network of a subnet says.
     #[must_use]
-    pub fn network_options(&self, subnet: &Subnet) -> Option<&ScopeOptions<u8>> {
-        subnet.network.map(|network| &self.network_options[network])
+    pub fn network(&self, subnet: SubnetIndex) -> Option<&ScopeTerms<u8>> {
+        self.subnet(subnet).network.map(|network| &self.networks[network])
+    }
+
+    /// What a configured class says.
+    #[must_use]
+    pub fn class(&self, class: ClassIndex) -> Option<&ClassTerms> {
+        self.classes.position(class).map(|position| &self.class_terms[position])
+    }
+
+    /// Whether clients in these classes may be served from `subnet`.
+    #[must_use]
+    pub fn admits(&self, subnet: SubnetIndex, classes: &ClassSet) -> bool {
+        self.subnet(subnet).scope.guard.admits(classes)
+            && self.network(subnet).is_none_or(|network| network.guard.admits(classes))
+    }
+
+    /// The subnets that share a link with `subnet`, beginning with itself.
+    #[must_use]
+    pub fn neighbors(&self, subnet: SubnetIndex) -> &[SubnetIndex] {
+        self.links.subnets_from(subnet)
     }
 
     /// The subnet whose prefix holds `address`.
@@ -178,22 +241,42 @@ impl Snapshot {
         self.by_prefix.find(u32::from(address))
     }
 
-    /// The subnet that names `relay` among its relay addresses.
+    /// The first subnet whose prefix holds `address` and that serves clients in these classes.
     #[must_use]
-    pub fn subnet_by_relay(&self, relay: Ipv4Addr) -> Option<SubnetIndex> {
-        self.by_relay.find(&relay)
+    pub fn subnet_of_address(&self, address: Ipv4Addr, set: &ClassSet) -> Option<SubnetIndex> {
+        self.by_prefix.find_where(u32::from(address), |subnet| self.admits(subnet, set))
     }
 
-    /// The first subnet whose direct clients come over the interface called `name`.
+    /// The first subnet that names `relay` among its relay addresses and serves these clients.
     #[must_use]
-    pub fn subnet_by_interface(&self, name: &str) -> Option<SubnetIndex> {
-        self.by_interface.find(name)
+    pub fn subnet_of_relay(&self, relay: Ipv4Addr, set: &ClassSet) -> Option<SubnetIndex> {
+        self.by_relay.find_where(&relay, |subnet| self.admits(subnet, set))
     }
 
-    /// The pools that allocation may use for a message selected into `subnet`, in order.
+    /// The first subnet whose direct clients come over the interface called `name` and that serves
+    /// these.
     #[must_use]
-    pub fn pool_order(&self, subnet: SubnetIndex) -> &[PoolIndex] {
-        self.links.pool_order_from(self.preference.first(subnet))
+    pub fn subnet_of_interface(&self, name: &str, set: &ClassSet) -> Option<SubnetIndex> {
+        self.by_interface.find_where(name, |subnet| self.admits(subnet, set))
+    }
+
+    /// The pools of the link that `first` is on, in the order of a search that begins there.
+    #[must_use]
+    pub fn pool_order(&self, first: SubnetIndex) -> &[PoolIndex] {
+        self.links.pool_order_from(first)
+    }
+
+    /// Whether every client may use every pool of the link that `subnet` is on, and so
+    /// [`Self::pool_order`] as it is.
+    #[must_use]
+    pub fn is_open(&self, subnet: SubnetIndex) -> bool {
+        !self.subnet(subnet).is_link_guarded
+    }
+
+    /// Whether clients in these classes may use a pool.
+    #[must_use]
+    pub fn admits_to_pool(&self, pool: PoolIndex, set: &ClassSet) -> bool {
+        self.pool(pool).guard.admits(set) && self.admits(self.subnet_of(pool), set)
     }
 
     /// Whether a client that names this server means us.
@@ -208,38 +291,37 @@ impl Snapshot {
         self.links.place(subnet, u32::from(address))
     }
 
+    /// Whether `address` lies in the prefix of `subnet`.
+    #[must_use]
+    pub fn contains(&self, subnet: SubnetIndex, address: Ipv4Addr) -> bool {
+        let (first, last) = self.subnet(subnet).bounds;
+        (first..=last).contains(&u32::from(address))
+    }
+
     /// Whether `address` lies in a prefix of the link that `subnet` is on.
     #[must_use]
     pub fn is_on_link(&self, subnet: SubnetIndex, address: Ipv4Addr) -> bool {
-        self.subnet_by_prefix(address).is_some_and(|found| self.links.is_shared(subnet, found))
+        self.neighbors(subnet).iter().any(|&neighbor| self.contains(neighbor, address))
     }
-}
-
-/// Nobody is in a class here, so options for members of one go to nobody.
-fn scope_options(options: &[OptionData]) -> ScopeOptions<u8> {
-    ScopeOptions::compile(options, |_| None)
 }
 
 fn bounds((address, len): (Ipv4Addr, u8)) -> (u32, u32) {
     u32::from(address).bounds(len)
 }
 
-fn pools_of(config: &Dhcp4) -> (Vec<PoolSpec>, Vec<ScopeOptions<u8>>) {
+fn pools_of(config: &Dhcp4) -> Vec<PoolSpec> {
     config
         .subnets
         .iter()
         .flat_map(|subnet| subnet.pools.iter().map(move |pool| (subnet, pool)))
-        .map(|(subnet, pool)| {
-            let spec = PoolSpec {
-                subnet_id: subnet.id,
-                pool_id: pool.pool_id,
-                allocator: allocator(subnet.allocator),
-                first: pool.first,
-                last: pool.last,
-            };
-            (spec, scope_options(&pool.options))
+        .map(|(subnet, pool)| PoolSpec {
+            subnet_id: subnet.id,
+            pool_id: pool.pool_id,
+            allocator: allocator(subnet.allocator),
+            first: pool.first,
+            last: pool.last,
         })
-        .unzip()
+        .collect()
 }
 
 fn links_of(config: &Dhcp4) -> Links<u32> {
@@ -272,11 +354,26 @@ fn server_ids_of(config: &Dhcp4) -> Vec<Ipv4Addr> {
     found
 }
 
-fn compile_subnet(subnet: &Subnet4) -> Subnet {
+/// Whether a subnet, its network or one of its pools is for some clients only.
+fn is_guarded(config: &Dhcp4, subnet: &Subnet4) -> bool {
+    let network = subnet.network.map(|network| &config.networks[network].guards);
+    let pools = subnet.pools.iter().map(|pool| &pool.guards);
+    let mut guards = pools.chain([&subnet.guards]).chain(network);
+    guards.any(|guards| !guards.required.is_empty())
+}
+
+fn compile_subnet(config: &Dhcp4, subnet: &Subnet4, classes: &Classes) -> Subnet {
     let (first, last) = bounds(subnet.prefix);
     Subnet {
         id: subnet.id,
         is_in_network: subnet.network.is_some(),
+        is_link_guarded: match subnet.network {
+            Some(network) => config.networks[network]
+                .subnets
+                .iter()
+                .any(|&neighbor| is_guarded(config, &config.subnets[neighbor])),
+            None => is_guarded(config, subnet),
+        },
         mask: Ipv4Addr::from(!(first ^ last)),
         valid_lifetime: subnet.valid_lifetime,
         renew_timer_s: subnet.renew_timer_s,
@@ -288,10 +385,16 @@ fn compile_subnet(subnet: &Subnet4) -> Subnet {
         },
         is_authoritative: subnet.authoritative,
         match_client_id: subnet.match_client_id,
-        next_server: subnet.next_server,
-        server_hostname: subnet.server_hostname.as_bytes().into(),
-        boot_file_name: subnet.boot_file_name.as_bytes().into(),
+        boot: BootTerms {
+            next_server: Some(subnet.next_server),
+            server_hostname: subnet.server_hostname.as_str().into(),
+            boot_file_name: subnet.boot_file_name.as_str().into(),
+        },
+        offer_lifetime_s: subnet.offer_lifetime_s,
+        scope: ScopeTerms::compile(&subnet.guards, &subnet.options, classes),
+        modes: subnet.reservation_modes,
+        stores_extended_info: subnet.store_extended_info,
+        bounds: (first, last),
         network: subnet.network,
-        options: scope_options(&subnet.options),
     }
 }

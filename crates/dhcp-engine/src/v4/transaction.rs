@@ -8,18 +8,25 @@
 use core::net::Ipv4Addr;
 
 use base::Now;
+use dhcp_lease::contract::ASKED_MAX;
+use dhcp_lease::v4::lease::INFINITE_LIFETIME_S;
 use dhcp_lease::v4::{
-    Action, Change, Facts, FetchKeys, LeaseStore, Receipt, Refusal, SlotView, V4,
+    Action, Change, Facts, FetchKeys, LeaseStore, PoolIndex, Receipt, Refusal, SlotView, V4,
 };
 use dhcp_lease::{HardwareAddress, Identity};
-use dhcp_wire::v4::Message;
+use dhcp_wire::v4::{Message, option};
 
-use super::decide::{self, Decision, Proposed};
+use super::claim::Place;
+use super::decide::{self, Decided, Decision, Proposed};
 use super::host_name::HostName;
+use super::known::{self, Known};
 use super::reply::{Reply, ReplyKind, Terms};
 use super::request::{self, Intent, Stage};
-use super::{DropReason, Ingress, Snapshot, select};
-use crate::InterfaceNames;
+use super::scopes::ClassTerms;
+use super::{DropReason, Ingress, Snapshot, lifetime, relay_info, select};
+use crate::classify::{Classes, PacketView4};
+use crate::hosts::{self, HostTerms, Identifiers};
+use crate::options::ScopeOptions;
 use crate::prefixes::SubnetIndex;
 
 /// Commits that one message may lose to others before it is dropped. Each loss means that the
@@ -80,13 +87,19 @@ pub enum Outcome {
 #[derive(Debug)]
 pub struct Transaction<'m> {
     pub(super) snapshot: &'m Snapshot,
-    pub(super) message: Message<'m>,
+    view: PacketView4<'m>,
+    pub(super) known: &'m mut Known,
+    pub(super) identifiers: Identifiers<'m>,
     pub(super) intent: Intent,
     pub(super) identity: Identity<'m>,
     /// `None` when no subnet serves the client: then nothing is leased.
     pub(super) subnet: Option<SubnetIndex>,
+    /// Whether every pool of the link is for this client.
+    pub(super) is_open: bool,
+    /// The subnet whose pools are searched first.
+    begins_at: SubnetIndex,
     pub(super) server_id: Ipv4Addr,
-    pub(super) host_name: HostName,
+    host_name: HostName,
     /// The reply when there is nothing to decide.
     settled: Option<ReplyKind>,
     /// The reply that follows the change on its way, if any does.
@@ -94,6 +107,7 @@ pub struct Transaction<'m> {
     tries: u8,
     wish: Wish,
     has_found_nothing: bool,
+    conflict: Option<SubnetIndex>,
 }
 
 /// Whether the next fetch claims a free address.
@@ -108,56 +122,116 @@ enum Wish {
 }
 
 impl<'m> Transaction<'m> {
-    /// Opens the transaction of `message`: what it wants, who asks, which subnet it belongs to.
+    /// Opens the transaction of the message in `view`: what it wants, who asks, in which classes and
+    /// with which hosts, which subnet it belongs to. `known` is filled anew.
     ///
     /// # Errors
     ///
     /// The reason why it is dropped at once.
     pub fn begin(
         snapshot: &'m Snapshot,
-        message: Message<'m>,
-        ingress: Ingress,
-        interfaces: &InterfaceNames,
+        view: PacketView4<'m>,
+        known: &'m mut Known,
     ) -> Result<Self, DropReason> {
-        let server_id = request::server_identifier(&message, ingress);
-        let intent = Intent::of(snapshot, &message, ingress, server_id)?;
+        let (message, ingress) = (view.message, *view.ingress);
+        let server_id = request::server_identifier(message, ingress);
+        let intent = Intent::of(snapshot, message, ingress, server_id)?;
         let hardware = HardwareAddress::new(message.htype(), message.chaddr());
-        let client_id = request::client_id(&message)?;
+        let client_id = request::client_id(message)?;
         if hardware.is_empty() && client_id.is_none() {
             return Err(DropReason::NoIdentity);
         }
+        let identifiers = known::identifiers(snapshot, &view, client_id);
+        known.begin(snapshot, &view, &identifiers)?;
         // Kea selects none for these: whose lease it is decides alone.
         let is_placeless = matches!(intent, Intent::Release(_) | Intent::Decline(_));
-        let subnet = if is_placeless {
-            None
-        } else {
-            select::subnet(snapshot, &message, ingress, interfaces)
-        };
+        let subnet =
+            if is_placeless { None } else { select::subnet(snapshot, &view, &known.classes) };
         let settled = match (intent, subnet) {
             (Intent::Inform, _) => Some(ReplyKind::InformAck),
             (_, Some(_)) | (Intent::Release(_) | Intent::Decline(_), None) => None,
             (_, None) => Some(reply_to_stranger(snapshot, intent, ingress)?),
         };
+        if !is_placeless {
+            known.locate(snapshot, &view, subnet, &identifiers)?;
+        }
         let match_client_id = subnet.is_none_or(|subnet| snapshot.subnet(subnet).match_client_id);
         // Kea's leases have no client identifier where it does not count.
         let client_id = client_id.filter(|_| match_client_id);
-        Ok(Self {
+        let is_open = subnet.is_none_or(|subnet| snapshot.is_open(subnet));
+        let mut transaction = Self {
             snapshot,
+            view,
+            known,
+            identifiers,
             intent,
             identity: Identity { hardware, client_id, match_client_id },
             subnet,
+            is_open,
+            begins_at: 0,
             server_id,
-            host_name: HostName::of(&message),
+            host_name: HostName::of(message),
             settled,
-            message,
             reply_after_commit: None,
             tries: 0,
             has_found_nothing: false,
-            wish: match intent {
-                Intent::Discover(None) | Intent::Request(_, None) => Wish::SpareCandidate,
-                _ => Wish::Nothing,
-            },
-        })
+            conflict: None,
+            wish: Wish::Nothing,
+        };
+        transaction.prepare()?;
+        Ok(transaction)
+    }
+
+    /// Finds out what needs no facts: refusals by class, clients that do without IPv4, where the
+    /// search for an address begins, and what the lease is to keep.
+    fn prepare(&mut self) -> Result<(), DropReason> {
+        let Some(subnet) = self.subnet else { return Ok(()) };
+        let kind = match self.intent {
+            Intent::Discover(_) => ReplyKind::Offer,
+            Intent::Request(..) => ReplyKind::Ack,
+            _ => return Ok(()),
+        };
+        if self.known.classes.contains(Classes::REJECT) {
+            self.settled = Some(ReplyKind::Nak);
+            return if kind == ReplyKind::Offer { Err(DropReason::Rejected) } else { Ok(()) };
+        }
+        if let Some(found) = self.ipv6_only_subnet(subnet) {
+            (self.subnet, self.settled) = (Some(found), Some(kind));
+            return Ok(());
+        }
+        self.begins_at =
+            self.dynamic_home(subnet).unwrap_or_else(|| self.snapshot.preference.first(subnet));
+        if !self.is_open {
+            let (snapshot, known) = (self.snapshot, &mut *self.known);
+            let order = snapshot.pool_order(self.begins_at).iter().copied();
+            let classes = &known.classes;
+            known.pools.extend(order.filter(|&pool| snapshot.admits_to_pool(pool, classes)));
+        }
+        let mut neighbors = self.snapshot.neighbors(subnet).iter();
+        if neighbors.any(|&at| self.snapshot.subnet(at).stores_extended_info) {
+            relay_info::write(self.view.message, &mut self.known.user_context);
+        }
+        let has_claim = self.possible_claims().next().is_some();
+        if self.intent.address().is_none() && !has_claim {
+            self.wish = Wish::SpareCandidate;
+        }
+        Ok(())
+    }
+
+    /// The subnet that lets the client do without IPv4 (RFC 8925), if it asks to: Kea looks in the
+    /// subnets' own options and the network's.
+    fn ipv6_only_subnet(&self, subnet: SubnetIndex) -> Option<SubnetIndex> {
+        let has = |options: &ScopeOptions<u8>| {
+            !options.standard().of(option::IPV6_ONLY_PREFERRED).is_empty()
+        };
+        let asked = self.view.message.parameter_request_list()?;
+        if !asked.octets().any(|code| code == option::IPV6_ONLY_PREFERRED) {
+            return None;
+        }
+        let snapshot = self.snapshot;
+        self.open_subnets(subnet)
+            .find(|&at| has(&snapshot.subnet(at).scope.options))
+            .or_else(|| snapshot.network(subnet).filter(|n| has(&n.options)).map(|_| subnet))
     }
 
     /// Who asks.
@@ -166,13 +240,111 @@ impl<'m> Transaction<'m> {
         &self.identity
     }
 
+    /// The pools that the client may have an address from, in order.
+    fn pools(&self) -> &[PoolIndex] {
+        if self.is_open { self.snapshot.pool_order(self.begins_at) } else { &self.known.pools }
+    }
+
     /// The subnet whose pools were searched last, when all pools had nothing for the client, and
     /// whether any pool was searched.
     #[must_use]
     pub fn failed_allocation(&self) -> Option<(SubnetIndex, bool)> {
         let subnet = self.subnet.filter(|_| self.has_found_nothing)?;
-        let last = self.snapshot.pool_order(subnet).last();
+        let last = self.pools().last();
         Some((last.map_or(subnet, |&pool| self.snapshot.subnet_of(pool)), last.is_some()))
+    }
+
+    /// The subnet whose reserved address another client had in use when this one would have had it.
+    #[must_use]
+    pub const fn conflict(&self) -> Option<SubnetIndex> {
+        self.conflict
+    }
+
+    /// Whether the client speaks BOOTP.
+    #[must_use]
+    pub fn is_bootp(&self) -> bool {
+        self.view.message.message_type().is_none()
+    }
+
+    /// The host name that the client has in `subnet`: the reserved one, else its own.
+    pub(super) fn host_name(&self, subnet: SubnetIndex) -> &str {
+        match self.host_terms(subnet).map(|terms| &*terms.hostname) {
+            Some(reserved) if !reserved.is_empty() => reserved,
+            _ => self.host_name.as_str(),
+        }
+    }
+
+    /// What a lease in `subnet` keeps of the relay agent's words.
+    pub(super) fn user_context(&self, subnet: SubnetIndex) -> &str {
+        let keeps = self.snapshot.subnet(subnet).stores_extended_info;
+        if keeps { &self.known.user_context } else { "" }
+    }
+
+    pub(super) fn is_authoritative(&self) -> bool {
+        self.subnet.map_or(self.snapshot.is_authoritative, |subnet| {
+            self.snapshot.subnet(subnet).is_authoritative
+        })
+    }
+
+    /// What the client gets.
+    pub(super) fn terms(&self, kind: ReplyKind, slot: SlotView, place: Place) -> Terms {
+        let lifetime_s = self.lifetime_s(place.subnet);
+        Terms { kind, address: slot.address, lifetime_s, place: Some(place), is_repeated: false }
+    }
+
+    /// The lifetime in `subnet`: within the limits of the first class that has any, else of the
+    /// subnet.
+    fn lifetime_s(&self, subnet: SubnetIndex) -> u32 {
+        if self.is_bootp() {
+            return INFINITE_LIFETIME_S;
+        }
+        let of_class = self.class_terms().find_map(|class| class.valid_lifetime.as_ref());
+        let limits = of_class.unwrap_or(&self.snapshot.subnet(subnet).valid_lifetime);
+        lifetime::granted_s(limits, self.view.message.lease_time())
+    }
+
+    /// How long an offer in `subnet` is a lease; `None` when it is none.
+    pub(super) fn offer_lifetime_s(&self, subnet: SubnetIndex) -> Option<u32> {
+        let of_class = self.class_terms().find_map(|class| class.offer_lifetime_s);
+        let of_subnet = self.snapshot.subnet(subnet).offer_lifetime_s;
+        Some(of_class.unwrap_or(of_subnet)).filter(|&seconds| seconds > 0)
+    }
+
+    /// What the client's classes say, in the order of assignment.
+    pub(super) fn class_terms(&self) -> impl Iterator<Item = &'m ClassTerms> {
+        let snapshot = self.snapshot;
+        self.known.classes.iter().filter_map(|class| snapshot.class(class))
+    }
+
+    /// The scopes whose options a reply may carry, in order of precedence: host, pool, subnet,
+    /// network, classes, the global one.
+    pub(super) fn scopes(
+        &self,
+        subnet: SubnetIndex,
+        pool: Option<PoolIndex>,
+    ) -> impl Iterator<Item = &'m ScopeOptions<u8>> {
+        let snapshot = self.snapshot;
+        let host = self.host_terms(subnet).map(|terms| &terms.options);
+        let pool = pool.map(|pool| &snapshot.pool(pool).options);
+        let network = snapshot.network(subnet).map(|network| &network.options);
+        let near = [host, pool, Some(&snapshot.subnet(subnet).scope.options), network];
+        let classes = self.class_terms().map(|class| &class.options);
+        near.into_iter().flatten().chain(classes).chain([&snapshot.options])
+    }
+
+    /// What the client's host has that counts in `subnet`.
+    pub(super) fn host_terms(&self, subnet: SubnetIndex) -> Option<&'m HostTerms<V4>> {
+        let snapshot = self.snapshot;
+        let host = self.known.hosts.current(subnet, snapshot.subnet(subnet).modes);
+        hosts::terms(&snapshot.hosts, host)
+    }
+
+    /// Evaluates the classes that depend on where the reply puts the client.
+    pub(super) fn settle(&mut self, reply: &Reply) {
+        if let Some(subnet) = reply.subnet() {
+            let pool = reply.terms.place.and_then(|place| place.pool);
+            self.known.settle(self.snapshot, &self.view, subnet, pool);
+        }
     }
 
     /// Goes on with what the last step asked for.
@@ -191,26 +363,27 @@ impl<'m> Transaction<'m> {
     }
 
     fn fetch(&self) -> Step<'_> {
-        let candidate_pools = match (self.wish, self.subnet) {
-            (Wish::Nothing, _) | (_, None) => &[],
-            (Wish::SpareCandidate | Wish::Candidate, Some(subnet)) => {
-                self.snapshot.pool_order(subnet)
-            }
-        };
+        let mut addresses = [None; ASKED_MAX];
+        let wanted = self.intent.address().into_iter().chain(self.possible_claims());
+        for (place, address) in addresses.iter_mut().zip(wanted) {
+            *place = Some(address);
+        }
         Step::Fetch(FetchKeys {
             identity: self.identity,
-            addresses: [self.intent.address(), None, None, None],
+            addresses,
             pools: self.snapshot.pools(),
-            candidate_pools,
+            candidate_pools: if self.wish == Wish::Nothing { &[] } else { self.pools() },
             is_candidate_spare: self.wish == Wish::SpareCandidate,
         })
     }
 
     fn decide(&mut self, now: Now, facts: &Facts) -> Step<'_> {
-        if let Some(place) = facts.candidate.and_then(|slot| self.place(slot)) {
+        if let Some(place) = facts.candidate.and_then(|slot| self.pool_place(slot.address)) {
             self.snapshot.preference.used(place.subnet);
         }
-        match decide::decide(self, now, facts) {
+        let Decided { decision, conflict } = decide::decide(self, now, facts);
+        self.conflict = conflict;
+        match decision {
             Decision::NeedCandidate => {
                 let was_claimed = match self.wish {
                     Wish::Nothing => false,
@@ -247,7 +420,7 @@ impl<'m> Transaction<'m> {
             expected_version: slot.version,
             action,
         };
-        let first = change(slot, proposed.with_host_name(self));
+        let first = change(slot, proposed.with_texts(self));
         match gives_up {
             Some(other) => Changes { items: [first, change(other, Action::Release)], len: 2 },
             None => Changes { items: [first, first], len: 1 },
@@ -288,13 +461,13 @@ impl<'m> Transaction<'m> {
     }
 
     const fn reply(&self, terms: Terms, gate_epoch: u64) -> Reply {
-        Reply { terms, subnet: self.subnet, server_id: self.server_id, gate_epoch }
+        Reply { terms, selected: self.subnet, server_id: self.server_id, gate_epoch }
     }
 
     /// The parsed message.
     #[must_use]
-    pub const fn message(&self) -> &Message<'m> {
-        &self.message
+    pub const fn message(&self) -> &'m Message<'m> {
+        self.view.message
     }
 }
 

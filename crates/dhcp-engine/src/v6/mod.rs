@@ -27,6 +27,7 @@ mod relay_info;
 mod select;
 mod serve;
 mod settle;
+mod vendor;
 
 use core::net::{Ipv6Addr, SocketAddrV6};
 

@@ -5,6 +5,8 @@ use core::fmt::{self, Write};
 
 use dhcp_wire::v6::{Packet, Relay, option};
 
+use crate::hex::write_hex;
+
 /// Appends the user context of a lease that was given through relay agents; nothing when there was
 /// none. The outermost agent comes first, its options ordered by code.
 pub(super) fn write(packet: &Packet<'_>, target: &mut String) {
@@ -31,7 +33,7 @@ fn write_level(relay: &Relay<'_>, target: &mut String) -> fmt::Result {
         while let Some(code) = kept().map(|(code, _)| code).filter(|&c| Some(c) > after).min() {
             for value in relay.options.all(code) {
                 write!(target, "{code:04X}{:04X}", value.len())?;
-                write_hex(value, target)?;
+                write_hex(value.iter().copied(), target)?;
             }
             after = Some(code);
         }
@@ -41,15 +43,11 @@ fn write_level(relay: &Relay<'_>, target: &mut String) -> fmt::Result {
     for (key, code) in [("relay-id", option::RELAY_ID), ("remote-id", option::REMOTE_ID)] {
         if let Some(value) = relay.options.get(code).filter(|value| !value.is_empty()) {
             write!(target, r#", "{key}": ""#)?;
-            write_hex(value, target)?;
+            write_hex(value.iter().copied(), target)?;
             target.push('"');
         }
     }
     target.write_str(" }")
-}
-
-fn write_hex(octets: &[u8], target: &mut String) -> fmt::Result {
-    octets.iter().try_for_each(|octet| write!(target, "{octet:02X}"))
 }
 
 #[cfg(test)]

@@ -424,9 +424,9 @@ fn compile_class(class: &ClientClass6, classes: &Classes) -> ClassTerms {
 }
 
 fn compile_flex_id(config: &Dhcp6, classes: &Classes) -> FlexIdTerms {
-    let FlexId { identifier, replaces_client_id, ignores_iaid, .. } = &config.flex_id;
+    let FlexId { expression, replaces_client_id, ignores_iaid } = &config.flex_id;
     FlexIdTerms {
-        program: identifier.as_ref().map(|text| StringProgram::compile(text, classes)),
+        program: expression.as_ref().map(|text| StringProgram::compile(text, classes)),
         replaces_client_id: *replaces_client_id,
         ignores_iaid: *ignores_iaid,
     }

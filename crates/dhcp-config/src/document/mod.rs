@@ -1,0 +1,288 @@
+//! The effective configuration as one JSON document: what the file says, includes resolved, with
+//! Kea's defaults at every scope, as the command `config-get` returns it.
+//!
+//! A document is accepted by the parsers of this crate, and gives the configuration that it was
+//! made from. Kea accepts it, too, as far as its version knows the keys. Like Kea's own answer it
+//! spells inherited terms out in networks and subnets, moves `comment` into `user-context`, and
+//! replaces older keys by those that took their place.
+
+mod defaults;
+mod text;
+
+pub use text::render;
+
+pub(crate) use defaults::{SHAPE4, SHAPE6};
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::json::{Kind, Value};
+
+/// The maps whose inside is the operator's own.
+const FREE: [&str; 2] = ["user-context", "parameters"];
+
+/// What a family's documents look like. The tables are JSON.
+#[derive(Debug)]
+pub(crate) struct Shape {
+    /// The key at the top.
+    top: &'static str,
+    /// The key of a list of subnets.
+    subnets: &'static str,
+    /// The space of standard options.
+    space: &'static str,
+    global: &'static str,
+    network: &'static str,
+    subnet: &'static str,
+    /// A subnet that is no member of a network.
+    lone_subnet: &'static str,
+    reservation: &'static str,
+    /// Keys that Kea copies from the global scope into networks, and from these into subnets.
+    inherited: &'static [&'static str],
+    /// Times that have a minimum and a maximum.
+    bounded: &'static [&'static str],
+}
+
+/// A configuration as it was read: see the module for what becomes of it.
+#[derive(Clone, Debug)]
+pub struct Document {
+    root: Value,
+    shape: &'static Shape,
+}
+
+impl Document {
+    pub(crate) fn new(root: Value, shape: &'static Shape) -> Self {
+        Self { root, shape }
+    }
+
+    /// The document, `{ "Dhcp4": { ... } }` or `{ "Dhcp6": { ... } }`.
+    ///
+    /// JSON knows characters, Kea's strings are octets: an octet that is no part of UTF-8 becomes
+    /// the character U+EF00 plus its value, which [`render`] turns back.
+    #[must_use]
+    pub fn to_json(&self) -> Json {
+        let mut root = plain(&self.root);
+        let shape = self.shape;
+        if let Some(global) = root.get_mut(shape.top).and_then(Json::as_object_mut) {
+            shape.complete_global(global);
+        }
+        root
+    }
+}
+
+/// A value as it stands, without its places, with `comment` moved into `user-context`.
+fn plain(value: &Value) -> Json {
+    match &value.kind {
+        Kind::Unusable | Kind::Null => Json::Null,
+        Kind::Bool(value) => json!(value),
+        Kind::Integer(value) => json!(value),
+        Kind::Float(value) => json!(value),
+        Kind::Text(octets) => Json::String(text::of_octets(octets)),
+        Kind::List(items) => items.iter().map(plain).collect(),
+        Kind::Map(entries) => {
+            let mut map = Map::new();
+            for entry in entries {
+                let inside = if FREE.contains(&entry.key.as_str()) { free } else { plain };
+                map.insert(entry.key.clone(), inside(&entry.value));
+            }
+            if let Some(comment) = map.remove("comment") {
+                let context = map.entry("user-context").or_insert_with(|| json!({}));
+                if let Some(context) = context.as_object_mut() {
+                    context.insert("comment".to_owned(), comment);
+                }
+            }
+            Json::Object(map)
+        }
+    }
+}
+
+/// A value of the operator's own, `comment` included.
+fn free(value: &Value) -> Json {
+    match &value.kind {
+        Kind::List(items) => items.iter().map(free).collect(),
+        Kind::Map(entries) => {
+            entries.iter().map(|entry| (entry.key.clone(), free(&entry.value))).collect()
+        }
+        _ => plain(value),
+    }
+}
+
+impl Shape {
+    fn complete_global(&self, global: &mut Map<String, Json>) {
+        renew_old_keys(global);
+        fill(global, self.global);
+        if let Some(ddns) = global.get_mut("dhcp-ddns").and_then(Json::as_object_mut) {
+            complete_sender(ddns);
+        }
+        self.complete_options(global);
+        for_each_map(global, "option-def", |def| {
+            fill(def, r#"{ "array": false, "encapsulate": "" }"#);
+            def.entry("space").or_insert_with(|| json!(self.space));
+        });
+        for_each_map(global, "client-classes", |class| {
+            fill(class, r#"{ "option-data": [] }"#);
+            self.complete_options(class);
+        });
+        self.complete_reservations(global);
+        for_each_map(global, "control-sockets", complete_socket);
+        for_each_map(global, "loggers", |logger| {
+            fill(logger, r#"{ "severity": "INFO", "debuglevel": 0 }"#);
+            for key in ["output-options", "output_options"] {
+                for_each_map(logger, key, |output| {
+                    fill(output, r#"{ "flush": true, "pattern": "" }"#)
+                });
+            }
+        });
+
+        let outer = self.inheritance(global);
+        let mut next_id = 1;
+        for_each_map(global, "shared-networks", |network| {
+            renew_old_keys(network);
+            inherit(network, &outer);
+            let outer = self.inheritance(network);
+            fill(network, self.network);
+            self.complete_options(network);
+            for_each_map(network, self.subnets, |subnet| {
+                self.complete_subnet(subnet, &outer, &mut next_id);
+            });
+        });
+        for_each_map(global, self.subnets, |subnet| {
+            self.complete_subnet(subnet, &outer, &mut next_id);
+            fill(subnet, self.lone_subnet);
+        });
+    }
+
+    /// What inner scopes take over from a scope.
+    fn inheritance(&self, scope: &Map<String, Json>) -> Map<String, Json> {
+        let inherited = self.inherited.iter().filter_map(|key| scope.get_key_value(*key));
+        inherited.map(|(key, value)| (key.clone(), value.clone())).collect()
+    }
+
+    fn complete_subnet(
+        &self,
+        subnet: &mut Map<String, Json>,
+        outer: &Map<String, Json>,
+        next_id: &mut u32,
+    ) {
+        // Those without an identifier are counted, as the reader does.
+        if subnet.get("id").is_none_or(|id| *id == json!(0)) {
+            subnet.insert("id".to_owned(), json!(*next_id));
+            *next_id += 1;
+        }
+        renew_old_keys(subnet);
+        inherit(subnet, outer);
+        self.complete_bounds(subnet);
+        fill(subnet, self.subnet);
+        self.complete_options(subnet);
+        self.complete_reservations(subnet);
+        for pools in ["pools", "pd-pools"] {
+            for_each_map(subnet, pools, |pool| {
+                renew_old_keys(pool);
+                fill(pool, r#"{ "option-data": [] }"#);
+                self.complete_options(pool);
+            });
+        }
+    }
+
+    /// A time without a minimum or a maximum is both, unless the valid lifetime replaces it. Not
+    /// for networks: their members would inherit bounds that nobody set.
+    fn complete_bounds(&self, scope: &mut Map<String, Json>) {
+        let valid = scope.get("valid-lifetime").and_then(Json::as_u64).unwrap_or(0);
+        for key in self.bounded {
+            let value = scope.get(*key).and_then(Json::as_u64);
+            let Some(value) = value.filter(|value| (1..=valid).contains(value)) else { continue };
+            for bound in ["min", "max"] {
+                scope.entry(format!("{bound}-{key}")).or_insert_with(|| json!(value));
+            }
+        }
+    }
+
+    fn complete_options(&self, scope: &mut Map<String, Json>) {
+        for_each_map(scope, "option-data", |option| {
+            fill(option, r#"{ "always-send": false, "never-send": false }"#);
+            option.entry("space").or_insert_with(|| json!(self.space));
+        });
+    }
+
+    fn complete_reservations(&self, scope: &mut Map<String, Json>) {
+        for_each_map(scope, "reservations", |reservation| {
+            fill(reservation, self.reservation);
+            self.complete_options(reservation);
+        });
+    }
+}
+
+/// Puts what an outer scope sets into an inner one that leaves it open.
+fn inherit(scope: &mut Map<String, Json>, outer: &Map<String, Json>) {
+    for (key, value) in outer {
+        scope.entry(key.clone()).or_insert_with(|| value.clone());
+    }
+}
+
+/// Adds the keys of `table` that `scope` does not have, in the maps that it has, too.
+fn fill(scope: &mut Map<String, Json>, table: &str) {
+    fn fill_from(scope: &mut Map<String, Json>, table: Map<String, Json>) {
+        for (key, default) in table {
+            match (scope.get_mut(&key), default) {
+                (Some(Json::Object(inner)), Json::Object(default)) => fill_from(inner, default),
+                (Some(_), _) => {}
+                (None, default) => drop(scope.insert(key, default)),
+            }
+        }
+    }
+    fill_from(scope, serde_json::from_str(table).expect("the tables are JSON"));
+}
+
+/// Calls `complete` for every map of a list.
+fn for_each_map(
+    scope: &mut Map<String, Json>,
+    key: &str,
+    mut complete: impl FnMut(&mut Map<String, Json>),
+) {
+    let items = scope.get_mut(key).and_then(Json::as_array_mut).into_iter().flatten();
+    items.filter_map(Json::as_object_mut).for_each(&mut complete);
+}
+
+/// Replaces the older keys that exclude those which get defaults.
+fn renew_old_keys(scope: &mut Map<String, Json>) {
+    if let Some(mode) = scope.remove("reservation-mode") {
+        let mode = mode.as_str().unwrap_or("all");
+        for (key, value) in [
+            ("reservations-global", mode == "global"),
+            ("reservations-in-subnet", matches!(mode, "all" | "out-of-pool")),
+            ("reservations-out-of-pool", mode == "out-of-pool"),
+        ] {
+            scope.insert(key.to_owned(), json!(value));
+        }
+    }
+    if let Some(resolution) = scope.remove("ddns-use-conflict-resolution") {
+        let is_wanted = resolution.as_bool().unwrap_or(true);
+        let mode = if is_wanted { "check-with-dhcid" } else { "no-check-with-dhcid" };
+        scope.insert("ddns-conflict-resolution-mode".to_owned(), json!(mode));
+    }
+    if let Some(relay) = scope.get_mut("relay").and_then(Json::as_object_mut)
+        && let Some(address) = relay.remove("ip-address")
+    {
+        let addresses = if address == json!("") { json!([]) } else { json!([address]) };
+        relay.insert("ip-addresses".to_owned(), addresses);
+    }
+    if let Some(socket) = scope.remove("control-socket") {
+        scope.insert("control-sockets".to_owned(), json!([socket]));
+    }
+}
+
+/// The sender of name updates has the address of nobody, of the server's kind.
+fn complete_sender(ddns: &mut Map<String, Json>) {
+    if ddns.get("sender-ip").is_some_and(|sender| *sender == json!("")) {
+        let server = ddns.get("server-ip").and_then(Json::as_str).unwrap_or_default();
+        let sender = if server.contains(':') { "::" } else { "0.0.0.0" };
+        ddns.insert("sender-ip".to_owned(), json!(sender));
+    }
+}
+
+fn complete_socket(socket: &mut Map<String, Json>) {
+    if socket.get("socket-type").is_some_and(|kind| *kind != json!("unix")) {
+        fill(socket, r#"{ "socket-address": "127.0.0.1", "socket-port": 8000 }"#);
+        if socket.contains_key("trust-anchor") {
+            fill(socket, r#"{ "cert-required": true }"#);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Documents as text, and octets as the characters of a document. RFC to have read: 8259 §7.
+
+use core::fmt::Write;
+
+use serde_json::Value as Json;
+
+/// Stands for octet 0: the private characters U+EF80 to U+EFFF stand for octets that are no part of
+/// UTF-8.
+const OCTETS: u32 = 0xef00;
+/// The least octet that is not ASCII.
+const FIRST: u32 = 0x80;
+
+/// The octet that a character stands for.
+fn octet_of(c: char) -> Option<u8> {
+    let octet = u32::from(c).checked_sub(OCTETS)?;
+    u8::try_from(octet).ok().filter(|octet| u32::from(*octet) >= FIRST)
+}
+
+/// The characters of a string of Kea's dialect, which is octets.
+pub(super) fn of_octets(octets: &[u8]) -> String {
+    let mut text = String::with_capacity(octets.len());
+    let stand_in =
+        |octet: u8| char::from_u32(OCTETS + u32::from(octet)).expect("a private character");
+    for chunk in octets.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            // The file's own private characters must not be taken for ours.
+            if octet_of(c).is_some() {
+                text.extend(c.encode_utf8(&mut [0; 4]).bytes().map(stand_in));
+            } else {
+                text.push(c);
+            }
+        }
+        text.extend(chunk.invalid().iter().map(|&octet| stand_in(octet)));
+    }
+    text
+}
+
+/// A document as text in Kea's dialect, one key on each line, keys in order.
+#[must_use]
+pub fn render(document: &Json) -> String {
+    let mut text = String::new();
+    write_value(document, 0, &mut text);
+    text.push('\n');
+    text
+}
+
+fn write_value(value: &Json, depth: usize, text: &mut String) {
+    match value {
+        Json::Null | Json::Bool(_) | Json::Number(_) => {
+            write!(text, "{value}").expect("a string takes everything");
+        }
+        Json::String(string) => write_string(string, text),
+        Json::Array(items) => {
+            let items = items.iter().map(|item| (None, item));
+            write_all(items, ['[', ']'], depth, text);
+        }
+        Json::Object(entries) => {
+            let entries = entries.iter().map(|(key, value)| (Some(key.as_str()), value));
+            write_all(entries, ['{', '}'], depth, text);
+        }
+    }
+}
+
+fn write_all<'j>(
+    items: impl ExactSizeIterator<Item = (Option<&'j str>, &'j Json)>,
+    [open, close]: [char; 2],
+    depth: usize,
+    text: &mut String,
+) {
+    text.push(open);
+    let count = items.len();
+    for (index, (key, value)) in items.enumerate() {
+        new_line(depth + 1, text);
+        if let Some(key) = key {
+            write_string(key, text);
+            text.push_str(": ");
+        }
+        write_value(value, depth + 1, text);
+        if index + 1 < count {
+            text.push(',');
+        }
+    }
+    if count > 0 {
+        new_line(depth, text);
+    }
+    text.push(close);
+}
+
+fn new_line(depth: usize, text: &mut String) {
+    text.push('\n');
+    text.extend(core::iter::repeat_n("  ", depth));
+}
+
+fn write_string(string: &str, text: &mut String) {
+    text.push('"');
+    for c in string.chars() {
+        match (c, octet_of(c)) {
+            (_, Some(octet)) => write!(text, "\\u{octet:04x}").expect("a string takes everything"),
+            ('"' | '\\', _) => text.extend(['\\', c]),
+            ('\n', _) => text.push_str("\\n"),
+            (c, _) if u32::from(c) < 0x20 => {
+                write!(text, "\\u{:04x}", u32::from(c)).expect("a string takes everything");
+            }
+            (c, _) => text.push(c),
+        }
+    }
+    text.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn octets_become_characters_and_come_back() {
+        for (octets, rendered) in [
+            (&b"a\"\\\n\x01"[..], r#""a\"\\\n\u0001""#),
+            ("é".as_bytes(), "\"é\""),
+            (b"\xe9x", r#""\u00e9x""#),
+            ("\u{ef80}".as_bytes(), r#""\u00ee\u00be\u0080""#),
+            ("\u{ef00}\u{f000}".as_bytes(), "\"\u{ef00}\u{f000}\""),
+        ] {
+            let text = render(&Json::String(of_octets(octets)));
+            assert_eq!(text.trim_end(), rendered);
+        }
+    }
+
+    #[test]
+    fn documents_are_laid_out_with_keys_in_order() {
+        let document = serde_json::json!({ "b": [1, 0.25, {}], "a": { "x": null, "y": true } });
+        let expected = "{\n  \"a\": {\n    \"x\": null,\n    \"y\": true\n  },\n  \"b\": [\n    1,\n    0.25,\n    {}\n  ]\n}\n";
+        assert_eq!(render(&document), expected);
+    }
+}

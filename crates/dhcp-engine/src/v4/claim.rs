@@ -1,0 +1,139 @@
+//! What reservations mean for allocation (Kea reference §5.5): the address that the client has a
+//! claim to, and those that others have.
+
+use core::net::Ipv4Addr;
+
+use dhcp_lease::v4::{Facts, Occupancy, PoolIndex};
+
+use super::transaction::Transaction;
+use crate::hosts::{HostIndex, Scope};
+use crate::prefixes::SubnetIndex;
+
+/// Where an address is leased.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The subnet.
+    pub subnet: SubnetIndex,
+    /// Its pool; a reserved address may lie in none.
+    pub pool: Option<PoolIndex>,
+}
+
+/// An address that is reserved for the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Claim {
+    pub(super) address: Ipv4Addr,
+    pub(super) place: Place,
+}
+
+impl Transaction<'_> {
+    /// Subnets of the client's link that serve it, beginning with `first`.
+    pub(super) fn open_subnets(&self, first: SubnetIndex) -> impl Iterator<Item = SubnetIndex> {
+        let snapshot = self.snapshot;
+        let open = |subnet: &SubnetIndex| snapshot.admits(*subnet, &self.known.classes);
+        snapshot.neighbors(first).iter().copied().filter(open)
+    }
+
+    /// Addresses that the client may have a claim to, whatever lease it has.
+    pub(super) fn possible_claims(&self) -> impl Iterator<Item = Ipv4Addr> {
+        let hosts = &self.known.hosts;
+        let found = hosts.in_subnets().map(|(_, host)| host).chain(hosts.global());
+        found.filter_map(|host| self.reserved(host))
+    }
+
+    fn reserved(&self, host: HostIndex) -> Option<Ipv4Addr> {
+        self.snapshot.hosts.get(host).addresses().next()
+    }
+
+    /// The client's host in `subnet` itself, where such hosts count.
+    fn own_host(&self, subnet: SubnetIndex) -> Option<HostIndex> {
+        self.known.hosts.of(subnet).filter(|_| self.snapshot.subnet(subnet).modes.in_subnet)
+    }
+
+    /// The address that the client has a claim to. Reservations of the subnet where it has a lease
+    /// go first, then those of the others in turn; one of a subnet without an address leaves the
+    /// client to the pools, and otherwise the global one counts where it fits.
+    pub(super) fn claim(&self, facts: &Facts) -> Option<Claim> {
+        let (snapshot, selected) = (self.snapshot, self.subnet?);
+        if self.known.hosts.is_empty() {
+            return None;
+        }
+        let leased = facts.mine().filter(|slot| slot.occupancy == Occupancy::Leased);
+        let first = leased
+            .filter_map(|slot| self.subnet_with(selected, slot.address))
+            .next()
+            .unwrap_or(selected);
+        for subnet in self.open_subnets(first) {
+            let Some(host) = self.own_host(subnet) else { continue };
+            let address = self.reserved(host)?;
+            if !snapshot.subnet(subnet).modes.out_of_pool || !self.is_pooled(subnet, address) {
+                return Some(self.claim_to(subnet, address));
+            }
+        }
+        let address = self.reserved(self.known.hosts.global()?)?;
+        let fits = |subnet: &SubnetIndex| {
+            snapshot.subnet(*subnet).modes.global && snapshot.contains(*subnet, address)
+        };
+        let subnet = self.open_subnets(first).find(fits)?;
+        Some(self.claim_to(subnet, address))
+    }
+
+    /// The subnet with a reservation of the client without an address: allocation begins there.
+    pub(super) fn dynamic_home(&self, selected: SubnetIndex) -> Option<SubnetIndex> {
+        self.known.hosts.in_subnets().next()?;
+        self.open_subnets(selected)
+            .find(|&subnet| self.own_host(subnet).is_some_and(|host| self.reserved(host).is_none()))
+    }
+
+    fn claim_to(&self, subnet: SubnetIndex, address: Ipv4Addr) -> Claim {
+        let found = self.snapshot.place(subnet, address);
+        let pool = found.filter(|place| place.subnet == subnet).map(|place| place.pool);
+        Claim { address, place: Place { subnet, pool } }
+    }
+
+    /// Where the client may be given `address` from a pool.
+    pub(super) fn pool_place(&self, address: Ipv4Addr) -> Option<Place> {
+        let found = self.snapshot.place(self.subnet?, address)?;
+        let is_admitted =
+            self.is_open || self.snapshot.admits_to_pool(found.pool, &self.known.classes);
+        is_admitted.then_some(Place { subnet: found.subnet, pool: Some(found.pool) })
+    }
+
+    /// Whether any pool of the link has `address`, for this client or for others.
+    pub(super) fn is_ours(&self, address: Ipv4Addr) -> bool {
+        self.subnet.is_some_and(|subnet| self.snapshot.place(subnet, address).is_some())
+    }
+
+    /// Whether `address` is reserved for others only. Where reservations lie outside of pools, what
+    /// is in a pool is nobody's.
+    pub(super) fn is_for_others(&self, address: Ipv4Addr) -> bool {
+        let hosts = &self.snapshot.hosts;
+        if hosts.is_empty() {
+            return false;
+        }
+        let Some(subnet) = self.subnet.and_then(|subnet| self.subnet_with(subnet, address)) else {
+            return false;
+        };
+        let terms = self.snapshot.subnet(subnet);
+        let counts =
+            terms.modes.in_subnet && (!terms.modes.out_of_pool || !self.is_pooled(subnet, address));
+        if !counts {
+            return false;
+        }
+        let mut owners = hosts.owners_of(Scope::Subnet(terms.id), address).peekable();
+        owners.peek().is_some() && !owners.any(|host| self.identifiers.tell(hosts, host))
+    }
+
+    /// The subnet on the link of `near` that `address` belongs to: that of its pool, else the first
+    /// that contains it.
+    fn subnet_with(&self, near: SubnetIndex, address: Ipv4Addr) -> Option<SubnetIndex> {
+        let snapshot = self.snapshot;
+        let pooled = snapshot.place(near, address).map(|place| place.subnet);
+        pooled.or_else(|| {
+            snapshot.neighbors(near).iter().copied().find(|&at| snapshot.contains(at, address))
+        })
+    }
+
+    fn is_pooled(&self, subnet: SubnetIndex, address: Ipv4Addr) -> bool {
+        self.snapshot.place(subnet, address).is_some_and(|place| place.subnet == subnet)
+    }
+}

@@ -1,0 +1,181 @@
+//! What is known of a client before its leases are looked up: its classes and its hosts, in the
+//! order in which Kea finds them out (reference §2.2).
+
+use dhcp_config::IdentifierKind;
+use dhcp_lease::v4::{Facts, PoolIndex};
+use dhcp_wire::v4::relay;
+
+use super::{DropReason, Snapshot};
+use crate::classify::{ClassSet, Classes, PacketView4, Workspace};
+use crate::hosts::{self, ClientHosts, HostIndex, HostSubnet, Identifiers};
+use crate::prefixes::SubnetIndex;
+
+/// Type of client identifiers that hold a DUID behind an IAID (RFC 4361 §6.1).
+const DUID_TYPE: u8 = 255;
+/// Where the DUID begins in such a client identifier.
+const DUID_AT: usize = 5;
+
+/// What transactions need and need not keep.
+#[derive(Debug, Default)]
+pub struct Work {
+    /// What was fetched.
+    pub facts: Facts,
+    /// What is known of the client.
+    pub known: Known,
+}
+
+/// What is known of the client at hand. One for each shard; it grows to what the configuration needs
+/// and then allocates nothing.
+#[derive(Debug, Default)]
+pub struct Known {
+    /// The classes that it is in.
+    pub(super) classes: ClassSet,
+    workspace: Workspace,
+    /// Its hosts.
+    pub(super) hosts: ClientHosts,
+    /// Pools that it may use, in order, when not all of them.
+    pub(super) pools: Vec<PoolIndex>,
+    /// What its lease keeps under `store-extended-info`; empty when nothing.
+    pub(super) user_context: String,
+}
+
+/// What tells the host that sent the message in `view`.
+pub(super) fn identifiers<'m>(
+    snapshot: &Snapshot,
+    view: &PacketView4<'m>,
+    client_id: Option<&'m [u8]>,
+) -> Identifiers<'m> {
+    let message = view.message;
+    Identifiers::new(&snapshot.host_identifiers, |kind| match kind {
+        IdentifierKind::HardwareAddress => Some(message.chaddr()),
+        IdentifierKind::ClientId => client_id,
+        IdentifierKind::Duid => {
+            client_id.filter(|id| id.first() == Some(&DUID_TYPE))?.get(DUID_AT..)
+        }
+        IdentifierKind::CircuitId => {
+            let information = message.relay_agent_information()?;
+            relay::sub_option(information, relay::CIRCUIT_ID)?.as_slice()
+        }
+        IdentifierKind::FlexId => None,
+    })
+}
+
+impl Known {
+    /// Forgets the client before, and finds out the classes that need no host, and the global host
+    /// when it counts before the subnet is known.
+    ///
+    /// # Errors
+    ///
+    /// When the classes say that the message is to be dropped.
+    pub(super) fn begin(
+        &mut self,
+        snapshot: &Snapshot,
+        view: &PacketView4<'_>,
+        identifiers: &Identifiers<'_>,
+    ) -> Result<(), DropReason> {
+        self.hosts.clear();
+        self.pools.clear();
+        self.user_context.clear();
+        snapshot.classes.evaluate_early(view, &mut self.classes, &mut self.workspace);
+        self.admit()?;
+        if snapshot.looks_up_hosts_early
+            && let Some(host) = self.hosts.find_global(&snapshot.hosts, identifiers)
+        {
+            self.join(snapshot, view, Some(host));
+            self.classes.insert(Classes::KNOWN);
+            snapshot.classes.evaluate_late(view, &mut self.classes, &mut self.workspace);
+            self.admit()?;
+        }
+        Ok(())
+    }
+
+    /// Looks up the hosts of a client that `subnet` was selected for, and the classes that depend on
+    /// them.
+    ///
+    /// # Errors
+    ///
+    /// When they say that the message is to be dropped.
+    pub(super) fn locate(
+        &mut self,
+        snapshot: &Snapshot,
+        view: &PacketView4<'_>,
+        subnet: Option<SubnetIndex>,
+        identifiers: &Identifiers<'_>,
+    ) -> Result<(), DropReason> {
+        if let Some(subnet) = subnet {
+            self.find_hosts(snapshot, subnet, identifiers);
+            let modes = snapshot.subnet(subnet).modes;
+            let current = self.hosts.current(subnet, modes);
+            let global = self.hosts.global().filter(|_| modes.global);
+            // In a shared network the client may end up in another subnet, with another host.
+            let is_due = (!snapshot.looks_up_hosts_early && has_classes(snapshot, global))
+                || (!snapshot.subnet(subnet).is_in_network && has_classes(snapshot, current));
+            self.join(snapshot, view, current.filter(|_| is_due));
+        }
+        let is_known = !self.hosts.is_empty();
+        self.classes.insert(if is_known { Classes::KNOWN } else { Classes::UNKNOWN });
+        snapshot.classes.evaluate_late(view, &mut self.classes, &mut self.workspace);
+        self.admit()
+    }
+
+    /// Goes on once the client's place is known: classes of the host there, and the additional ones
+    /// of pool, subnet and network.
+    pub(super) fn settle(
+        &mut self,
+        snapshot: &Snapshot,
+        view: &PacketView4<'_>,
+        subnet: SubnetIndex,
+        pool: Option<PoolIndex>,
+    ) {
+        let terms = snapshot.subnet(subnet);
+        let own = self.hosts.of(subnet).filter(|_| terms.is_in_network && terms.modes.in_subnet);
+        for &class in hosts::terms(&snapshot.hosts, own).map_or(&[][..], |host| &host.classes) {
+            self.classes.insert(class);
+        }
+        let pool = pool.map(|pool| snapshot.pool(pool));
+        for scope in [pool, Some(&terms.scope), snapshot.network(subnet)].into_iter().flatten() {
+            if !scope.additional.is_empty() {
+                let (set, work) = (&mut self.classes, &mut self.workspace);
+                snapshot.classes.evaluate_additional(&scope.additional, view, set, work);
+            }
+        }
+    }
+
+    fn admit(&self) -> Result<(), DropReason> {
+        if self.classes.contains(Classes::DROP) { Err(DropReason::Filtered) } else { Ok(()) }
+    }
+
+    fn find_hosts(
+        &mut self,
+        snapshot: &Snapshot,
+        selected: SubnetIndex,
+        identifiers: &Identifiers<'_>,
+    ) {
+        let classes = &self.classes;
+        let open = snapshot
+            .neighbors(selected)
+            .iter()
+            .filter(|&&subnet| snapshot.admits(subnet, classes))
+            .map(|&index| {
+                let subnet = snapshot.subnet(index);
+                HostSubnet { index, id: subnet.id, modes: subnet.modes }
+            });
+        let modes = snapshot.subnet(selected).modes;
+        let is_global_known = snapshot.looks_up_hosts_early;
+        self.hosts.find(&snapshot.hosts, modes, open, identifiers, is_global_known);
+    }
+
+    /// Puts the client in the classes of a host, and tests again what may depend on them.
+    fn join(&mut self, snapshot: &Snapshot, view: &PacketView4<'_>, host: Option<HostIndex>) {
+        if let Some(terms) = hosts::terms(&snapshot.hosts, host)
+            && !terms.classes.is_empty()
+        {
+            let (set, work) = (&mut self.classes, &mut self.workspace);
+            snapshot.classes.evaluate_again(&terms.classes, view, set, work);
+        }
+    }
+}
+
+fn has_classes(snapshot: &Snapshot, host: Option<HostIndex>) -> bool {
+    hosts::terms(&snapshot.hosts, host).is_some_and(|terms| !terms.classes.is_empty())
+}
