@@ -55,7 +55,7 @@ pub trait Protocol: Family {
     fn malformed_statistic(index: usize) -> (DropStatistic, Option<usize>);
 
     /// `id`s of the subnets, in the order of their indexes.
-    fn subnet_ids(snapshot: &Self::Snapshot) -> impl Iterator<Item = u32>;
+    fn ids_of_subnets(snapshot: &Self::Snapshot) -> impl Iterator<Item = u32>;
 
     /// Position of the message's type in [`Protocol::RECEIVED`].
     fn received_index(message: &Self::Message<'_>) -> usize;

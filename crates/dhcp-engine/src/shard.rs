@@ -54,7 +54,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         let counters = Arc::<ShardCounters<P>>::default();
         Self {
             store,
-            subnet_events: counters.events().begin(P::subnet_ids(&snapshot)),
+            subnet_events: counters.events().begin(P::ids_of_subnets(&snapshot)),
             snapshot: Some(snapshot),
             interfaces: Arc::default(),
             in_flight,
@@ -80,7 +80,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
 
     /// Serves a new configuration from the next message on.
     pub fn reload(&mut self, snapshot: Arc<P::Snapshot>) {
-        self.subnet_events = self.counters.events().begin(P::subnet_ids(&snapshot));
+        self.subnet_events = self.counters.events().begin(P::ids_of_subnets(&snapshot));
         self.snapshot = Some(snapshot);
     }
 

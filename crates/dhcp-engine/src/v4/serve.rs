@@ -75,7 +75,7 @@ impl Protocol for V4 {
         (DropStatistic::ParseFailed, None)
     }
 
-    fn subnet_ids(snapshot: &Snapshot) -> impl Iterator<Item = u32> {
+    fn ids_of_subnets(snapshot: &Snapshot) -> impl Iterator<Item = u32> {
         (0..).take(snapshot.subnet_count()).map(|index| snapshot.subnet(index).id)
     }
 
