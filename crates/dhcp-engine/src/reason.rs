@@ -37,8 +37,10 @@ pub enum DropReason {
     NothingDeclined,
     /// DHCPv6: several Client or Server Identifiers.
     RepeatedIdentity,
-    /// DHCPv6: an identity association in an INFORMATION-REQUEST.
+    /// DHCPv6: an identity association in an ADDR-REG-INFORM (RFC 9686 §4.2).
     UnexpectedAssociation,
+    /// DHCPv6: a Client FQDN option that wants and does not want entries (RFC 4704 §4.1).
+    MalformedName,
     /// DHCPv6: a client sent to our own address instead of the multicast address.
     UnicastFromClient,
     /// DHCPv6: a CONFIRM without any address (RFC 9915 §18.3.3).
@@ -72,7 +74,7 @@ pub enum DropReason {
 
 impl DropReason {
     /// All of them, in the order of their counters.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::NotARequest,
         Self::UnexpectedMessageType,
         Self::Bootp,
@@ -89,6 +91,7 @@ impl DropReason {
         Self::NothingDeclined,
         Self::RepeatedIdentity,
         Self::UnexpectedAssociation,
+        Self::MalformedName,
         Self::UnicastFromClient,
         Self::NothingToConfirm,
         Self::UnknownClient,
@@ -131,6 +134,7 @@ impl DropReason {
             Self::NothingDeclined => "nothing-declined",
             Self::RepeatedIdentity => "repeated-identity",
             Self::UnexpectedAssociation => "unexpected-association",
+            Self::MalformedName => "malformed-name",
             Self::UnicastFromClient => "unicast-from-client",
             Self::NothingToConfirm => "nothing-to-confirm",
             Self::UnknownClient => "unknown-client",
@@ -165,6 +169,7 @@ impl DropReason {
             | Self::UnexpectedAssociation
             | Self::UnicastFromClient
             | Self::NothingToConfirm => Some(DropStatistic::RfcViolation),
+            Self::MalformedName => Some(DropStatistic::ParseFailed),
             Self::ServiceDisabled => Some(DropStatistic::ServiceDisabled),
             Self::Filtered => Some(DropStatistic::AdminFiltered),
             Self::Rejected

@@ -134,7 +134,7 @@ impl ClientHosts {
     }
 
     /// Subnets with the client's host in each, in the order of the look-up.
-    pub fn in_subnets(&self) -> impl Iterator<Item = (SubnetIndex, HostIndex)> {
+    pub fn in_subnets(&self) -> impl Iterator<Item = (SubnetIndex, HostIndex)> + Clone {
         self.in_subnets.iter().copied()
     }
 

@@ -1,14 +1,17 @@
 //! The identity associations of one message (RFC 9915 §12): what the client says in each, and what
 //! is found for it.
 
-use dhcp_lease::v6::{IaIdentity, IaKind, Resource};
+use dhcp_lease::PoolIndex;
+use dhcp_lease::v6::{IaIdentity, IaKind, Resource, SlotView};
 use dhcp_wire::v6::{self as wire, Message, StatusCode};
 
 use super::lifetimes::Lifetimes;
-use crate::links::PoolPlace;
+use crate::prefixes::SubnetIndex;
 
 /// Associations of one message that are leased to. The rest are refused.
 pub const ASSOCIATIONS_MAX: usize = 8;
+/// Leases of an association that are taken back at once.
+pub(super) const TAKEN_BACK_MAX: usize = 2;
 /// Associations that are refused one by one. What is beyond has no answer.
 pub const REFUSED_MAX: usize = 16;
 
@@ -19,12 +22,24 @@ pub struct Association<'m> {
     pub ia: wire::Ia<'m>,
     /// What it is for.
     pub kind: IaKind,
-    /// Its first two addresses or prefixes.
+    /// The number that its leases are kept under.
+    pub(super) iaid: u32,
+    /// What the client can have of its first two addresses or prefixes.
     pub(super) hints: [Option<Resource>; 2],
+    /// The prefix length that it asks for.
+    pub(super) wanted_len: Option<u8>,
     /// The lifetimes that come with the first; 0 where none is wished for.
     pub(super) wished: Lifetimes,
     pub(super) wish: Wish,
     pub(super) is_fetched: bool,
+    /// What it is to have.
+    pub(super) chosen: Option<(SlotView, Place)>,
+    /// Whether what it gets is repeated instead of renewed.
+    pub(super) is_repeated: bool,
+    /// It got nothing from pools; whether any were open to it.
+    pub(super) was_searched: Option<bool>,
+    /// What it had and loses.
+    pub(super) taken_back: [Option<Resource>; TAKEN_BACK_MAX],
     /// What becomes of it.
     pub result: AssociationResult,
 }
@@ -56,8 +71,19 @@ pub struct Grant {
     pub resource: Resource,
     /// For how long.
     pub lifetimes: Lifetimes,
-    /// Its pool.
-    pub place: PoolPlace,
+    /// Where it lies.
+    pub place: Place,
+}
+
+/// Where something that is leased lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The subnet that it is leased from.
+    pub subnet: SubnetIndex,
+    /// Its pool; what is reserved need not be in one.
+    pub pool: Option<PoolIndex>,
+    /// Whether it is reserved for the client.
+    pub is_reserved: bool,
 }
 
 /// The associations of one message.
@@ -72,7 +98,8 @@ pub struct Associations<'m> {
 impl<'m> Associations<'m> {
     /// Those of `message`; the first of each kind and number counts. `wants_lease`: something free
     /// will be asked for where the client does not say what it wants.
-    pub(super) fn of(message: &Message<'m>, wants_lease: bool) -> Self {
+    /// `ignores_iaid`: the only one of its kind counts as number 0.
+    pub(super) fn of(message: &Message<'m>, wants_lease: bool, ignores_iaid: bool) -> Self {
         let mut all = Self {
             leased: [None; ASSOCIATIONS_MAX],
             count: 0,
@@ -98,7 +125,21 @@ impl<'m> Associations<'m> {
             all.leased[all.count] = Some(Association::new(ia, kind, wants_lease));
             all.count += 1;
         }
+        if ignores_iaid {
+            all.ignore_numbers();
+        }
         all
+    }
+
+    fn ignore_numbers(&mut self) {
+        for kind in [IaKind::Address, IaKind::Prefix] {
+            if self.iter().filter(|association| association.kind == kind).count() == 1 {
+                let mut all = self.iter_mut();
+                all.find(|association| association.kind == kind)
+                    .into_iter()
+                    .for_each(|only| only.iaid = 0);
+            }
+        }
     }
 
     fn refuse(&mut self, ia: wire::Ia<'_>) {
@@ -170,17 +211,23 @@ impl<'m> Association<'m> {
         Self {
             ia,
             kind,
+            iaid: ia.iaid,
+            wanted_len: hints[0].map(|hint| hint.len).filter(|&len| len > 0),
             hints,
             wished,
             wish: if wants_lease && asks_for_any { Wish::SpareCandidate } else { Wish::Nothing },
             is_fetched: false,
+            chosen: None,
+            is_repeated: false,
+            was_searched: None,
+            taken_back: [None; TAKEN_BACK_MAX],
             result: AssociationResult::Status(none_available(ia.kind)),
         }
     }
 
     /// Who it is, for the lease store.
     pub(super) const fn identity<'d>(&self, duid: &'d [u8]) -> IaIdentity<'d> {
-        IaIdentity { duid, kind: self.kind, iaid: self.ia.iaid }
+        IaIdentity { duid, kind: self.kind, iaid: self.iaid }
     }
 
     /// Every address or prefix that the client names in it.
@@ -189,11 +236,6 @@ impl<'m> Association<'m> {
         let prefixes = self.ia.prefixes().map(|prefix| Resource::prefix(prefix.prefix, prefix.len));
         let is_address = self.kind == IaKind::Address;
         addresses.filter(move |_| is_address).chain(prefixes.filter(move |_| !is_address))
-    }
-
-    /// The prefix length that the client asks for.
-    pub(super) fn wanted_len(&self) -> Option<u8> {
-        self.hints[0].map(|hint| hint.len).filter(|&len| len > 0)
     }
 
     /// What it gets.

@@ -1,7 +1,7 @@
 //! Who sent a message: its classes, its subnet, the hosts that it is and its names, before anything
 //! is leased (Kea reference §2.2).
 
-use dhcp_config::{IdentifierKind, ReservationModes};
+use dhcp_config::IdentifierKind;
 use dhcp_lease::v6::HardwareSource;
 use dhcp_lease::{HardwareAddress, PoolIndex};
 use dhcp_wire::v6::Packet;
@@ -23,6 +23,7 @@ pub struct Scratch {
     flex_evaluation: Workspace,
     flex_id: Vec<u8>,
     duid: Vec<u8>,
+    hardware: Vec<u8>,
     hosts: ClientHosts,
     pub(super) pools: Vec<PoolIndex>,
     pub(super) name: String,
@@ -50,11 +51,7 @@ pub(super) struct Arrival<'m> {
 impl Arrival<'_> {
     /// What expressions see of it.
     pub(super) const fn view(&self) -> PacketView6<'_> {
-        PacketView6 {
-            packet: self.packet,
-            ingress: &self.ingress,
-            interfaces: self.interfaces,
-        }
+        PacketView6 { packet: self.packet, ingress: &self.ingress, interfaces: self.interfaces }
     }
 }
 
@@ -65,7 +62,6 @@ pub(super) struct Client<'m> {
     /// INFORMATION-REQUEST that names no client.
     pub(super) duid: &'m [u8],
     pub(super) hardware: (HardwareAddress, HardwareSource),
-    pub(super) identifiers: Identifiers<'m>,
     pub(super) subnet: Option<SubnetIndex>,
     pub(super) hosts: &'m ClientHosts,
     /// In the class REJECT.
@@ -83,7 +79,8 @@ impl<'m> Client<'m> {
         arrival: Arrival<'m>,
         scratch: &'m mut Scratch,
     ) -> Result<(Self, Buffers<'m>), DropReason> {
-        let Scratch { classes, evaluation, flex_evaluation, flex_id, duid, hosts, .. } = scratch;
+        let Scratch { classes, evaluation, flex_evaluation, flex_id, duid, .. } = scratch;
+        let Scratch { hardware, hosts, pools, name, context, .. } = scratch;
         let told = arrival.packet.message().client_id().unwrap_or_default();
         let view = arrival.view();
         snapshot.classes.evaluate_early(&view, classes, evaluation);
@@ -92,35 +89,129 @@ impl<'m> Client<'m> {
         if let Some(program) = &snapshot.flex_id.program {
             program.evaluate(&view, classes, flex_evaluation, flex_id);
         }
+        let flex_id = &**flex_id;
         let duid = lease_duid(snapshot, told, flex_id, duid)?;
-        let hardware = hardware::of(&snapshot.mac_sources, arrival.packet, arrival.ingress, duid);
-        let mut client = Recognition {
-            snapshot,
-            arrival,
-            identifiers: Identifiers::new(&snapshot.host_identifiers, |kind| match kind {
-                IdentifierKind::Duid => Some(duid),
-                IdentifierKind::HardwareAddress => None,
-                IdentifierKind::FlexId => Some(flex_id),
-                IdentifierKind::CircuitId | IdentifierKind::ClientId => None,
-            }),
-            classes,
-            evaluation,
-            hosts,
-        };
-        client.hosts.clear();
-        client.find_early()?;
-        let subnet = client.select();
-        client.find(subnet);
-        client.finish(subnet)?;
-        let Recognition { identifiers, classes, evaluation, hosts, .. } = client;
+        let found = hardware::of(&snapshot.mac_sources, arrival.packet, arrival.ingress, duid);
+        hardware.clear();
+        hardware.extend_from_slice(found.0.octets());
+        let hardware = &**hardware;
+        let identifiers = Identifiers::new(&snapshot.host_identifiers, |kind| match kind {
+            IdentifierKind::Duid => Some(duid),
+            IdentifierKind::HardwareAddress => Some(hardware),
+            IdentifierKind::FlexId => Some(flex_id),
+            IdentifierKind::CircuitId | IdentifierKind::ClientId => None,
+        });
+        hosts.clear();
+        let mut recognition =
+            Recognition { snapshot, arrival, identifiers, classes, evaluation, hosts };
+        recognition.find_early()?;
+        let subnet = recognition.select();
+        recognition.find(subnet);
+        recognition.finish()?;
         let is_rejected = classes.contains(Classes::REJECT);
-        let client = Self { duid, hardware, identifiers, subnet, hosts, is_rejected };
-        let Scratch { pools, name, context, .. } = scratch;
+        let client = Self { duid, hardware: found, subnet, hosts, is_rejected };
         Ok((client, Buffers { classes, evaluation, pools, name, context }))
     }
 
     /// The host that counts for a client that is served from `subnet`.
     pub(super) fn host(&self, snapshot: &Snapshot, subnet: SubnetIndex) -> Option<HostIndex> {
         self.hosts.current(subnet, snapshot.subnet(subnet).reservation_modes)
+    }
+}
+
+/// A client in the class DROP gets no answer.
+fn refuse_dropped(classes: &ClassSet) -> Result<(), DropReason> {
+    if classes.contains(Classes::DROP) { Err(DropReason::Filtered) } else { Ok(()) }
+}
+
+/// What leases are kept under: the client's DUID, or with `replace-client-id` a DUID of Kea's making
+/// from the flexible identifier.
+fn lease_duid<'m>(
+    snapshot: &Snapshot,
+    told: &'m [u8],
+    flex_id: &[u8],
+    buffer: &'m mut Vec<u8>,
+) -> Result<&'m [u8], DropReason> {
+    if !snapshot.flex_id.replaces_client_id || flex_id.is_empty() {
+        return Ok(told);
+    }
+    buffer.clear();
+    buffer.extend_from_slice(&[0, 0]);
+    buffer.extend_from_slice(flex_id);
+    if buffer.len() > DUID_MAX { Err(DropReason::ClientIdTooLong) } else { Ok(buffer) }
+}
+
+/// A client while it is found out about.
+struct Recognition<'r, 'm> {
+    snapshot: &'r Snapshot,
+    arrival: Arrival<'m>,
+    identifiers: Identifiers<'m>,
+    classes: &'r mut ClassSet,
+    evaluation: &'r mut Workspace,
+    hosts: &'r mut ClientHosts,
+}
+
+impl Recognition<'_, '_> {
+    /// `early-global-reservations-lookup`: the classes of the global host may decide the subnet.
+    fn find_early(&mut self) -> Result<(), DropReason> {
+        if !self.snapshot.looks_up_global_host_early {
+            return Ok(());
+        }
+        let hosts = &self.snapshot.hosts;
+        let Some(host) = self.hosts.find_global(hosts, &self.identifiers) else { return Ok(()) };
+        self.give_classes(Some(host));
+        self.classes.insert(Classes::KNOWN);
+        self.evaluate_late();
+        refuse_dropped(self.classes)
+    }
+
+    fn select(&self) -> Option<SubnetIndex> {
+        let admits = |subnet| self.snapshot.admits(subnet, self.classes);
+        select::subnet(self.snapshot, &self.arrival, admits)
+    }
+
+    /// Looks up the hosts of the link, and gives their classes. In a shared network those of a
+    /// subnet's host wait until it is known which subnet serves.
+    fn find(&mut self, subnet: Option<SubnetIndex>) {
+        let Some(selected) = subnet else { return };
+        let snapshot = self.snapshot;
+        let is_early = snapshot.looks_up_global_host_early;
+        let modes = snapshot.subnet(selected).reservation_modes;
+        let link = snapshot.link(selected).iter().copied();
+        let classes = &*self.classes;
+        let subnets = link.filter(|&index| snapshot.admits(index, classes)).map(|index| {
+            let subnet = snapshot.subnet(index);
+            HostSubnet { index, id: subnet.id, modes: subnet.reservation_modes }
+        });
+        self.hosts.find(&snapshot.hosts, modes, subnets, &self.identifiers, is_early);
+        let current = self.hosts.current(selected, modes);
+        let has_classes =
+            |host| hosts::terms(&snapshot.hosts, host).is_some_and(|host| !host.classes.is_empty());
+        let global = self.hosts.global().filter(|_| modes.global);
+        let is_alone = snapshot.subnet(selected).network.is_none();
+        if !is_early && has_classes(global) || is_alone && has_classes(current) {
+            self.give_classes(current);
+        }
+    }
+
+    fn give_classes(&mut self, host: Option<HostIndex>) {
+        let given: &[ClassIndex] =
+            hosts::terms(&self.snapshot.hosts, host).map_or(&[], |host| &host.classes);
+        if !given.is_empty() {
+            let view = self.arrival.view();
+            self.snapshot.classes.evaluate_again(given, &view, self.classes, self.evaluation);
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), DropReason> {
+        let known = if self.hosts.is_empty() { Classes::UNKNOWN } else { Classes::KNOWN };
+        self.classes.insert(known);
+        self.evaluate_late();
+        refuse_dropped(self.classes)
+    }
+
+    fn evaluate_late(&mut self) {
+        let view = self.arrival.view();
+        self.snapshot.classes.evaluate_late(&view, self.classes, self.evaluation);
     }
 }

@@ -7,18 +7,26 @@
 pub mod association;
 pub mod destination;
 pub mod hosts;
+pub mod intent;
 pub mod reply;
 pub mod snapshot;
 pub mod transaction;
 
+mod changes;
+mod choice;
+mod client;
 mod decide;
 mod hardware;
 mod lifetimes;
 mod name;
+mod parameters;
+mod pools;
 mod prefix_order;
+mod referred;
 mod relay_info;
 mod select;
 mod serve;
+mod settle;
 mod vendor;
 
 use core::net::{Ipv6Addr, SocketAddrV6};
@@ -26,8 +34,10 @@ use core::net::{Ipv6Addr, SocketAddrV6};
 use dhcp_lease::v6::V6;
 
 pub use crate::reason::DropReason;
+pub use client::Scratch;
+pub use intent::Intent;
 pub use snapshot::Snapshot;
-pub use transaction::{Input, Intent, Outcome, Step, Transaction, drive};
+pub use transaction::{Input, Outcome, Step, Transaction, drive};
 
 /// A shard that speaks DHCPv6.
 pub type Shard<S> = crate::shard::Shard<V6, S>;

@@ -1,31 +1,14 @@
 //! Replies: what one says, and its octets (RFC 9915 §18.3.9, §18.3.10).
 
+use core::net::Ipv6Addr;
+
 use dhcp_lease::v6::IaKind;
 use dhcp_wire::v6::{IaKind as WireKind, MessageType, MessageWriter, NoRoom, StatusCode, option};
 
 use super::association::{Association, AssociationResult, Grant, none_available};
 use super::lifetimes::{Lifetimes, timers};
-use super::transaction::{Intent, Transaction};
-use super::vendor;
-use crate::classify::ClassSet;
-use crate::options::{self, CodeSet, ScopeOptions, Wanted};
-
-/// Options that the transaction writes itself, or that only clients and relay agents send; a
-/// configured one of these codes is not added.
-const WRITTEN_BY_US: CodeSet = CodeSet::of(&[
-    option::CLIENTID,
-    option::SERVERID,
-    option::IA_NA,
-    option::IA_TA,
-    option::IAADDR,
-    option::ORO,
-    option::RELAY_MSG,
-    option::STATUS_CODE,
-    option::RAPID_COMMIT,
-    option::IA_PD,
-    option::IAPREFIX,
-    option::PD_EXCLUDE,
-]);
+use super::transaction::Transaction;
+use super::{Intent, name, parameters};
 
 /// Whether the reply is an ADVERTISE or a REPLY.
 #[must_use]
@@ -71,9 +54,9 @@ pub(super) fn refusals(transaction: &Transaction<'_>) -> impl Iterator<Item = St
 /// When it does not fit.
 pub(super) fn emit(transaction: &Transaction<'_>, buffer: &mut [u8]) -> Result<usize, NoRoom> {
     let kind = message_type(transaction.intent);
-    let mut writer = MessageWriter::reply_to(buffer, &transaction.packet, kind);
-    if !transaction.duid.is_empty() {
-        writer.option(option::CLIENTID, transaction.duid);
+    let mut writer = MessageWriter::reply_to(buffer, transaction.arrival.packet, kind);
+    if let Some(duid) = transaction.message.client_id() {
+        writer.option(option::CLIENTID, duid);
     }
     writer.option(option::SERVERID, &transaction.snapshot.server_duid);
     if transaction.intent == Intent::SolicitRapidly {
@@ -92,8 +75,13 @@ pub(super) fn emit(transaction: &Transaction<'_>, buffer: &mut [u8]) -> Result<u
             writer.status(code, text(code)).end(mark);
         }
     }
-    if !matches!(transaction.intent, Intent::Confirm | Intent::Release | Intent::Decline) {
-        put_configured(transaction, &mut writer);
+    if transaction.intent.wants_lease()
+        && let Some(flags) = transaction.fqdn_flags
+    {
+        name::put(flags, transaction.buffers.name, &mut writer);
+    }
+    if !matches!(transaction.intent, Intent::Release | Intent::Decline) {
+        parameters::put(transaction, &mut writer);
     }
     writer.finish()
 }
@@ -124,11 +112,16 @@ fn put_association(
     if let Some(grant) = grant {
         put_grant(transaction, grant, writer);
     }
-    if transaction.intent.extends() {
+    if transaction.intent.extends() && !transaction.client.is_rejected {
         // RFC 9915 §18.3.4: what the client has and should give up.
         let kept = grant.map(|grant| grant.resource);
         for resource in association.named().filter(|named| Some(*named) != kept) {
             put_resource(resource, Lifetimes::default(), None, writer);
+        }
+        for &lost in association.taken_back.iter().flatten() {
+            if !association.named().any(|named| named == lost) {
+                put_resource(lost, Lifetimes::default(), None, writer);
+            }
         }
     }
     if let AssociationResult::Status(code) = association.result {
@@ -138,18 +131,28 @@ fn put_association(
 }
 
 fn put_grant(transaction: &Transaction<'_>, grant: &Grant, writer: &mut MessageWriter<'_>) {
-    let excluded = transaction
-        .snapshot
-        .pool_terms(grant.place.pool)
-        .excluded
-        .filter(|_| transaction.message.requests(option::PD_EXCLUDE));
+    let excluded = || excluded(transaction, grant);
+    let is_asked = transaction.message.requests(option::PD_EXCLUDE);
+    let excluded = is_asked.then(excluded).flatten();
     put_resource(grant.resource, grant.lifetimes, excluded, writer);
+}
+
+/// The part of a prefix that is kept out of it: that of the reservation, else that of the pool.
+fn excluded(transaction: &Transaction<'_>, grant: &Grant) -> Option<(Ipv6Addr, u8)> {
+    let snapshot = transaction.snapshot;
+    let host =
+        transaction.host_subnet().and_then(|subnet| transaction.client.host(snapshot, subnet));
+    let mut reserved = host.iter().flat_map(|&host| snapshot.hosts.get(host).reserved);
+    match reserved.find(|reserved| reserved.resource == grant.resource) {
+        Some(reserved) => reserved.excluded,
+        None => snapshot.pool_terms(grant.place.pool?).excluded,
+    }
 }
 
 fn put_resource(
     resource: dhcp_lease::v6::Resource,
     lifetimes: Lifetimes,
-    excluded: Option<(core::net::Ipv6Addr, u8)>,
+    excluded: Option<(Ipv6Addr, u8)>,
     writer: &mut MessageWriter<'_>,
 ) {
     let Lifetimes { preferred_s, valid_s } = lifetimes;
@@ -163,49 +166,6 @@ fn put_resource(
                 writer.pd_exclude(resource.len, prefix, len);
             }
             writer.end(mark);
-        }
-    }
-}
-
-/// The configured options that the client asked for and those that are always sent; then what relay
-/// agents supply and nobody else has (RFC 6422).
-fn put_configured(transaction: &Transaction<'_>, writer: &mut MessageWriter<'_>) {
-    let snapshot = transaction.snapshot;
-    let pool_of = |kind: IaKind| {
-        let mut associations = transaction.associations.iter();
-        associations
-            .find_map(|association| association.grant().filter(|_| association.kind == kind))
-            .map(|grant| &snapshot.pool_terms(grant.place.pool).options)
-    };
-    let granted = transaction.associations.iter().find_map(Association::grant);
-    let subnet = granted.map(|grant| grant.place.subnet).or(transaction.subnet);
-    let subnet = subnet.map(|subnet| snapshot.subnet(subnet));
-    let pools = [pool_of(IaKind::Address), pool_of(IaKind::Prefix)];
-    let around = [
-        subnet.map(|subnet| &subnet.options),
-        subnet.and_then(|subnet| snapshot.network_options(subnet)),
-    ];
-    let scopes = || pools.into_iter().chain(around).chain([Some(&snapshot.options)]).flatten();
-    let lists = || scopes().map(ScopeOptions::standard);
-    let wanted = Wanted {
-        asked: transaction.message.requested_options(),
-        unasked: CodeSet::default(),
-        withheld: WRITTEN_BY_US,
-        classes: &ClassSet::default(),
-    };
-    let query = vendor::query(&transaction.message);
-    options::put_all(scopes, &wanted, &query, &mut vendor::Options::new(writer));
-    for (at, relay) in transaction.packet.relays().enumerate().rev() {
-        for (code, value) in relay.supplied_options() {
-            let is_allowed = snapshot.relay_supplied.binary_search(&code).is_ok();
-            // Of several agents the one nearest to the client counts.
-            let is_repeated = || {
-                let mut nearer = transaction.packet.relays().skip(at + 1);
-                nearer.any(|relay| relay.supplied_options().get(code).is_some())
-            };
-            if is_allowed && options::sent(lists, &wanted, code).is_none() && !is_repeated() {
-                writer.option(code, value);
-            }
         }
     }
 }

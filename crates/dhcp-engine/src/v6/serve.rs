@@ -4,15 +4,16 @@ use core::net::SocketAddrV6;
 
 use base::Now;
 use dhcp_lease::LeaseStore;
-use dhcp_lease::v6::{Facts, V6};
+use dhcp_lease::v6::{Facts, IaKind, V6};
 use dhcp_wire::v6::{Malformed, MessageType, Packet, StatusCode};
 
 use super::association::ASSOCIATIONS_MAX;
+use super::client::Scratch;
 use super::{Ingress, Outcome, Snapshot, Transaction, destination, drive, reply};
 use crate::in_flight::{ClientKeys, InFlight};
 use crate::protocol::{Desk, Emitted, Protocol, Served, names};
 use crate::reason::DropReason;
-use crate::statistic::{DropStatistic, Event};
+use crate::statistic::{self, DropStatistic, Event};
 
 /// Message types that are counted by name; others together.
 const RECEIVED_TYPES: [MessageType; 15] = [
@@ -36,12 +37,19 @@ const RECEIVED_TYPES: [MessageType; 15] = [
 /// Refusals that are counted: the codes of RFC 9915.
 const REFUSAL_CODES: usize = StatusCode::NoPrefixAvail.code() as usize + 1;
 
+/// What a transaction needs and need not keep.
+#[derive(Debug, Default)]
+pub struct Work {
+    facts: [Facts; ASSOCIATIONS_MAX],
+    scratch: Scratch,
+}
+
 impl Protocol for V6 {
     type Message<'m> = Packet<'m>;
     type Snapshot = Snapshot;
     type Ingress = Ingress;
     type Destination = SocketAddrV6;
-    type Work = [Facts; ASSOCIATIONS_MAX];
+    type Work = Work;
 
     const RECEIVED: &'static [&'static str] =
         names!(RECEIVED_TYPES, RECEIVED_TYPES.len() + 1, "other");
@@ -115,18 +123,39 @@ impl Protocol for V6 {
         ingress: Ingress,
         desk: Desk<'_, Self, S>,
     ) -> Served<SocketAddrV6> {
-        let mut transaction = match Transaction::begin(snapshot, packet, ingress, desk.interfaces) {
+        let Work { facts, scratch } = desk.work;
+        let begun = Transaction::begin(snapshot, &packet, ingress, desk.interfaces, scratch);
+        let mut transaction = match begun {
             Ok(transaction) => transaction,
             Err(reason) => return Served::Drop(reason),
         };
-        let gate_epoch = match drive(&mut transaction, now, desk.store, desk.work) {
+        let outcome = drive(&mut transaction, now, desk.store, facts);
+        let count = |event, subnet| {
+            desk.counters.events().count(event, desk.subnet_events, subnet);
+        };
+        for (subnet, was_searched) in transaction.failed_allocations() {
+            let is_in_network = snapshot.subnet(subnet).network.is_some();
+            for event in statistic::failed_allocation(is_in_network, was_searched) {
+                count(event, subnet);
+            }
+        }
+        let gate_epoch = match outcome {
             Outcome::Reply(gate_epoch) => gate_epoch,
             Outcome::Wait(epoch) => return Served::Wait(epoch),
             Outcome::Drop(reason) => return Served::Drop(reason),
         };
+        transaction.finish_classes();
         let Ok(len) = reply::emit(&transaction, desk.buffer) else {
             return Served::Drop(DropReason::ReplyTooLarge);
         };
+        for association in transaction.associations.iter().filter(|one| one.is_repeated) {
+            let Some(grant) = association.grant() else { continue };
+            let event = match association.kind {
+                IaKind::Address => Event::LeaseReuse,
+                IaKind::Prefix => Event::PrefixReuse,
+            };
+            count(event, grant.place.subnet);
+        }
         for code in reply::refusals(&transaction) {
             desk.counters.refused(usize::from(code.code()));
         }

@@ -4,15 +4,21 @@
 use core::net::Ipv6Addr;
 use std::sync::Arc;
 
-use dhcp_config::v6::{Dhcp6, Lifetime, PdPool, Pool6, Subnet6};
-use dhcp_config::{MacSource, OptionData6};
-use dhcp_lease::v6::{IaKind, PoolIndex, PoolSet, PoolSpec, Resource};
+use dhcp_config::v6::{ClientClass6, Dhcp6, Lifetime, Subnet6};
+use dhcp_config::{FlexId, IdentifierKind, MacSource, ReservationModes};
+use dhcp_lease::v6::{IaKind, PoolIndex, PoolSet, PoolSpec, Resource, V6};
 
+use super::pools::Pools;
 use super::prefix_order::PrefixOrder;
-use crate::links::{Links, PoolPlace, allocator};
+use super::referred;
+use crate::classify::{ClassIndex, ClassSet, Classes, StringProgram};
+use crate::hosts::{HostTerms, Hosts};
+use crate::links::{Links, PoolPlace};
 use crate::options::ScopeOptions;
+use crate::preference::Preference;
 use crate::prefixes::{AddressBits, PrefixTable, SubnetIndex};
 use crate::repeat::RepeatPolicy;
+use crate::scope_terms::ScopeTerms;
 use crate::subnet_keys::SubnetKeys;
 
 /// A compiled configuration.
@@ -26,11 +32,29 @@ pub struct Snapshot {
     pub relay_supplied: Vec<u16>,
     /// Where hardware addresses of clients are looked for, in order.
     pub mac_sources: Vec<MacSource>,
+    /// Client classes.
+    pub classes: Classes,
+    /// What is reserved for whom.
+    pub hosts: Hosts<V6, HostTerms<V6>>,
+    /// What hosts are told by, in the order of look-up.
+    pub host_identifiers: Vec<IdentifierKind>,
+    /// Whether the global host is looked up before the subnet is selected.
+    pub looks_up_global_host_early: bool,
+    /// What the flex-id hook does.
+    pub flex_id: FlexIdTerms,
+    /// Whether clients may register addresses of their own (RFC 9686).
+    pub allows_registration: bool,
     /// Nanoseconds that an offer holds what it offers.
     pub hold_ns: u64,
     /// Seconds that a declined address stays out of use.
     pub decline_probation_s: u32,
+    /// Where allocation of addresses begins in shared networks.
+    pub preference: Preference,
     subnets: Vec<Subnet>,
+    networks: Vec<ScopeTerms<u16>>,
+    class_terms: Vec<ClassTerms>,
+    /// Whether any pool, subnet or network is for some clients only.
+    has_guards: bool,
     by_prefix: PrefixTable<u128>,
     by_relay: SubnetKeys<Ipv6Addr>,
     by_interface: SubnetKeys<Box<str>>,
@@ -40,7 +64,6 @@ pub struct Snapshot {
     prefix_orders: Vec<PrefixOrder>,
     pools: Arc<PoolSet>,
     pool_terms: Vec<PoolTerms>,
-    network_options: Vec<ScopeOptions<u16>>,
 }
 
 /// One subnet with everything that replies in it need.
@@ -48,6 +71,8 @@ pub struct Snapshot {
 pub struct Subnet {
     /// `id` in the configuration.
     pub id: u32,
+    /// First and last address.
+    pub bounds: (u128, u128),
     /// Preferred lifetimes.
     pub preferred_lifetime: Lifetime,
     /// Valid lifetimes.
@@ -62,10 +87,14 @@ pub struct Subnet {
     pub repeat: RepeatPolicy,
     /// Whether clients may have their lease in two messages.
     pub allows_rapid_commit: bool,
+    /// Whether leases keep what relay agents said.
+    pub stores_relay_info: bool,
     /// Position of its shared network among those of the configuration.
     pub network: Option<usize>,
-    /// The subnet's own options.
-    pub options: ScopeOptions<u16>,
+    /// Which reservations count.
+    pub reservation_modes: ReservationModes,
+    /// Its own options, and who may be served.
+    pub scope: ScopeTerms<u16>,
 }
 
 /// What a pool adds to its subnet.
@@ -73,42 +102,89 @@ pub struct Subnet {
 pub struct PoolTerms {
     /// `pool-id` in the configuration.
     pub id: u32,
-    /// The pool's own options.
-    pub options: ScopeOptions<u16>,
+    /// Its subnet.
+    pub subnet: SubnetIndex,
+    /// Its own options, and who may be served.
+    pub scope: ScopeTerms<u16>,
     /// The prefix that is kept out of a delegated one (RFC 6603), as configured.
     pub excluded: Option<(Ipv6Addr, u8)>,
 }
 
+/// What members of a class get.
+#[derive(Debug)]
+pub struct ClassTerms {
+    /// Its options.
+    pub options: ScopeOptions<u16>,
+    /// Preferred lifetimes, before those of subnets.
+    pub preferred_lifetime: Option<Lifetime>,
+    /// Valid lifetimes, likewise.
+    pub valid_lifetime: Option<Lifetime>,
+}
+
+/// What the flex-id hook does.
+#[derive(Debug, Default)]
+pub struct FlexIdTerms {
+    /// Makes the identifier of a message.
+    pub program: Option<StringProgram>,
+    /// Leases are kept under the identifier instead of the client's DUID.
+    pub replaces_client_id: bool,
+    /// An association that is the only one of its kind counts as number 0.
+    pub ignores_iaid: bool,
+}
+
 impl Snapshot {
-    /// Compiles `config`. `configure` is given the pools and makes the pool set (the lease table
-    /// does).
+    /// Compiles `config`. `configure` is given the pools and what is reserved, and makes the pool
+    /// set (the lease table does).
     pub fn compile(
         config: &Dhcp6,
         server_duid: &[u8],
         configure: impl FnOnce(&[PoolSpec], &[Resource]) -> Arc<PoolSet>,
     ) -> Self {
-        let pools = Pools::of(config);
+        let classes = Classes::compile(&config.client_classes, referred::names(config));
+        let hosts = Hosts::compile(referred::reservations(config), &classes);
+        let pools = Pools::of(config, &classes);
         let indexed = || (0..).zip(&config.subnets);
-        let prefixes: Vec<_> = indexed()
-            .map(|(index, subnet)| {
-                let (first, last) = u128::from(subnet.prefix.0).bounds(subnet.prefix.1);
-                (first, last, index)
-            })
-            .collect();
         let relays = indexed()
             .flat_map(|(index, subnet)| subnet.relay_addresses.iter().map(move |&a| (a, index)));
         let interfaces = indexed()
             .filter_map(|(index, subnet)| Some((subnet.interface.as_deref()?.into(), index)));
         let interface_ids = indexed()
             .filter_map(|(index, subnet)| Some((subnet.interface_id.as_deref()?.into(), index)));
+        let prefixes: Vec<_> = indexed()
+            .map(|(index, subnet)| {
+                let (first, last) = bounds(subnet);
+                (first, last, index)
+            })
+            .collect();
+        let reserved = referred::reserved(config, &hosts, &pools);
+        let preference = Preference::new(indexed().map(|(index, subnet)| match subnet.network {
+            Some(network) => (Some(network), 0, &*subnet.guards.required),
+            None => (None, index, &[][..]),
+        }));
         Self {
             server_duid: server_duid.into(),
-            options: scope_options(&config.options),
+            options: ScopeOptions::compile(&config.options, |name| classes.index(name)),
             relay_supplied: config.relay_supplied_options.clone(),
             mac_sources: config.mac_sources.clone(),
+            host_identifiers: config.host_identifiers.clone(),
+            looks_up_global_host_early: config.early_global_reservations_lookup,
+            flex_id: compile_flex_id(config, &classes),
+            allows_registration: config.allow_address_registration,
             hold_ns: u64::from(config.godwit.hold_time_ms) * base::time::NS_PER_MS,
             decline_probation_s: config.decline_probation_period_s,
-            subnets: config.subnets.iter().map(compile_subnet).collect(),
+            preference,
+            subnets: config.subnets.iter().map(|subnet| compile_subnet(subnet, &classes)).collect(),
+            networks: config
+                .networks
+                .iter()
+                .map(|network| ScopeTerms::compile(&network.guards, &network.options, &classes))
+                .collect(),
+            class_terms: config
+                .client_classes
+                .iter()
+                .map(|class| compile_class(class, &classes))
+                .collect(),
+            has_guards: referred::has_guards(config),
             by_prefix: PrefixTable::new(&prefixes),
             by_relay: SubnetKeys::new(relays),
             by_interface: SubnetKeys::new(interfaces),
@@ -116,9 +192,10 @@ impl Snapshot {
             prefix_orders: pools.prefix_orders(),
             addresses: pools.addresses,
             prefixes: pools.prefixes,
-            pools: configure(&pools.specs, &[]),
+            pools: configure(&pools.specs, &reserved),
             pool_terms: pools.terms,
-            network_options: config.networks.iter().map(|n| scope_options(&n.options)).collect(),
+            classes,
+            hosts,
         }
     }
 
@@ -146,152 +223,181 @@ impl Snapshot {
         &self.pool_terms[pool.0 as usize]
     }
 
-    /// The own options of the shared network that a subnet is in.
+    /// The terms of the shared network that a subnet is in.
     #[must_use]
-    pub fn network_options(&self, subnet: &Subnet) -> Option<&ScopeOptions<u16>> {
-        subnet.network.map(|network| &self.network_options[network])
+    pub fn network(&self, subnet: &Subnet) -> Option<&ScopeTerms<u16>> {
+        subnet.network.map(|network| &self.networks[network])
     }
 
-    /// The subnet whose prefix holds `address`.
+    /// What members of a class get; `None` for a class that is not configured.
     #[must_use]
-    pub fn subnet_by_prefix(&self, address: Ipv6Addr) -> Option<SubnetIndex> {
-        self.by_prefix.find(u128::from(address))
+    pub fn class(&self, class: ClassIndex) -> Option<&ClassTerms> {
+        self.classes.position(class).map(|position| &self.class_terms[position])
     }
 
-    /// The first subnet that names `relay` among its relay addresses.
+    /// Whether clients in these classes may be served from a subnet.
     #[must_use]
-    pub fn subnet_by_relay(&self, relay: Ipv6Addr) -> Option<SubnetIndex> {
-        self.by_relay.find(&relay)
+    pub fn admits(&self, subnet: SubnetIndex, classes: &ClassSet) -> bool {
+        if !self.has_guards {
+            return true;
+        }
+        let subnet = self.subnet(subnet);
+        let network = self.network(subnet);
+        subnet.scope.guard.admits(classes)
+            && network.is_none_or(|network| network.guard.admits(classes))
     }
 
-    /// The first subnet whose direct clients come over the interface called `name`.
+    /// Whether they may be served from a pool.
     #[must_use]
-    pub fn subnet_by_interface(&self, name: &str) -> Option<SubnetIndex> {
-        self.by_interface.find(name)
+    pub fn admits_to_pool(&self, pool: PoolIndex, classes: &ClassSet) -> bool {
+        if !self.has_guards {
+            return true;
+        }
+        let terms = self.pool_terms(pool);
+        terms.scope.guard.admits(classes) && self.admits(terms.subnet, classes)
     }
 
-    /// The first subnet whose relay agents call the interface towards the client `id`.
-    #[must_use]
-    pub fn subnet_by_interface_id(&self, id: &[u8]) -> Option<SubnetIndex> {
-        self.by_interface_id.find(id)
-    }
-
-    /// The pools that allocation may use for a message selected into `subnet`, in order; with the
-    /// prefix length that the client asks for, if it asks for one.
-    #[must_use]
-    pub fn pool_order(
+    /// The first subnet, of those that `admits` lets pass, whose prefix holds `address`.
+    pub fn subnet_by_prefix(
         &self,
-        subnet: SubnetIndex,
+        address: Ipv6Addr,
+        admits: impl Fn(SubnetIndex) -> bool,
+    ) -> Option<SubnetIndex> {
+        self.by_prefix.find_where(u128::from(address), admits)
+    }
+
+    /// The first such subnet that names `relay` among its relay addresses.
+    pub fn subnet_by_relay(
+        &self,
+        relay: Ipv6Addr,
+        admits: impl Fn(SubnetIndex) -> bool,
+    ) -> Option<SubnetIndex> {
+        self.by_relay.find_where(&relay, admits)
+    }
+
+    /// The first such subnet whose direct clients come over the interface called `name`.
+    pub fn subnet_by_interface(
+        &self,
+        name: &str,
+        admits: impl Fn(SubnetIndex) -> bool,
+    ) -> Option<SubnetIndex> {
+        self.by_interface.find_where(name, admits)
+    }
+
+    /// The first such subnet whose relay agents call the interface towards the client `id`.
+    pub fn subnet_by_interface_id(
+        &self,
+        id: &[u8],
+        admits: impl Fn(SubnetIndex) -> bool,
+    ) -> Option<SubnetIndex> {
+        self.by_interface_id.find_where(id, admits)
+    }
+
+    /// The subnets that share a link with `first`, itself first.
+    #[must_use]
+    pub fn link(&self, first: SubnetIndex) -> &[SubnetIndex] {
+        self.addresses.subnets_from(first)
+    }
+
+    /// The pools that allocation may use for a message, those of `first` first; with the prefix
+    /// length that the client asks for, if it asks for one. Those that are not for clients
+    /// in these classes are left out with the help of `buffer`.
+    pub fn pool_order<'p>(
+        &'p self,
+        first: SubnetIndex,
         kind: IaKind,
         wanted_len: Option<u8>,
-    ) -> &[PoolIndex] {
-        if kind == IaKind::Address {
-            return self.addresses.pool_order(subnet);
+        classes: &ClassSet,
+        buffer: &'p mut Vec<PoolIndex>,
+    ) -> &'p [PoolIndex] {
+        let order = match kind {
+            IaKind::Address => self.addresses.pool_order_from(first),
+            IaKind::Prefix => {
+                let orders = &self.prefix_orders[self.prefixes.link_of(first)];
+                wanted_len
+                    .and_then(|len| orders.of(len))
+                    .unwrap_or_else(|| self.prefixes.pool_order_from(first))
+            }
+        };
+        if !self.has_guards {
+            return order;
         }
-        let orders = &self.prefix_orders[self.prefixes.link_of(subnet)];
-        wanted_len
-            .and_then(|len| orders.of(len))
-            .unwrap_or_else(|| self.prefixes.pool_order(subnet))
+        buffer.clear();
+        buffer.extend(order.iter().copied().filter(|&pool| self.admits_to_pool(pool, classes)));
+        buffer
+    }
+
+    /// The pools of the link of `subnet`, in order.
+    #[must_use]
+    pub fn pools_of_link(&self, subnet: SubnetIndex, kind: IaKind) -> &[PoolIndex] {
+        match kind {
+            IaKind::Address => self.addresses.pool_order(subnet),
+            IaKind::Prefix => self.prefixes.pool_order(subnet),
+        }
     }
 
     /// The pool that holds `resource`, among those that share a link with `subnet`.
     #[must_use]
     pub fn place(&self, subnet: SubnetIndex, resource: Resource) -> Option<PoolPlace> {
+        let place = self.pool_around(subnet, resource)?;
+        let has_its_len = self.pools.specs()[place.pool.0 as usize].len == resource.len;
+        has_its_len.then_some(place)
+    }
+
+    /// The same, whatever length the pool delegates.
+    fn pool_around(&self, subnet: SubnetIndex, resource: Resource) -> Option<PoolPlace> {
         let links = match resource.kind {
             IaKind::Address => &self.addresses,
             IaKind::Prefix => &self.prefixes,
         };
-        let place = links.place(subnet, u128::from(resource.address))?;
-        let has_its_len = self.pools.specs()[place.pool.0 as usize].len == resource.len;
-        has_its_len.then_some(place)
+        links.place(subnet, u128::from(resource.address))
+    }
+
+    /// What a client that wishes for `wished` can have of it: the prefix of the pool's length around
+    /// it, unless other pools of the link delegate just the length wished for.
+    #[must_use]
+    pub fn grantable(&self, subnet: SubnetIndex, wished: Resource) -> Resource {
+        let Some(place) =
+            self.pool_around(subnet, wished).filter(|_| wished.kind == IaKind::Prefix)
+        else {
+            return wished;
+        };
+        let specs = self.pools.specs();
+        let len = |pool: PoolIndex| specs[pool.0 as usize].len;
+        let names_len = !matches!(wished.len, 0 | 128);
+        let mut others = self.prefixes.pool_order(subnet).iter();
+        if names_len && others.any(|&pool| len(pool) == wished.len) {
+            return wished;
+        }
+        Resource::prefix(wished.address, len(place.pool))
     }
 
     /// Whether `address` lies in a prefix of the link that `subnet` is on.
     #[must_use]
     pub fn is_on_link(&self, subnet: SubnetIndex, address: Ipv6Addr) -> bool {
-        self.subnet_by_prefix(address).is_some_and(|found| self.addresses.is_shared(subnet, found))
+        let is_shared = |found| self.addresses.is_shared(subnet, found);
+        self.by_prefix.find_where(u128::from(address), is_shared).is_some()
+    }
+
+    /// The first subnet of the link of `subnet`, from itself on, whose prefix holds `address`.
+    #[must_use]
+    pub fn subnet_on_link(&self, subnet: SubnetIndex, address: Ipv6Addr) -> Option<SubnetIndex> {
+        let address = u128::from(address);
+        self.link(subnet).iter().copied().find(|&member| {
+            let (first, last) = self.subnet(member).bounds;
+            (first..=last).contains(&address)
+        })
     }
 }
 
-/// The pools of a configuration, while it is compiled.
-struct Pools {
-    specs: Vec<PoolSpec>,
-    terms: Vec<PoolTerms>,
-    addresses: Links<u128>,
-    prefixes: Links<u128>,
+fn bounds(subnet: &Subnet6) -> (u128, u128) {
+    u128::from(subnet.prefix.0).bounds(subnet.prefix.1)
 }
 
-impl Pools {
-    fn of(config: &Dhcp6) -> Self {
-        let networks = || config.subnets.iter().map(|subnet| subnet.network);
-        let mut pools = Self {
-            specs: Vec::new(),
-            terms: Vec::new(),
-            addresses: Links::new(config.networks.len(), networks()),
-            prefixes: Links::new(config.networks.len(), networks()),
-        };
-        for (index, subnet) in (0..).zip(&config.subnets) {
-            for pool in &subnet.pools {
-                pools.add_addresses((index, subnet), pool);
-            }
-            for pool in &subnet.pd_pools {
-                pools.add_prefixes((index, subnet), pool);
-            }
-        }
-        pools
-    }
-
-    fn add_addresses(&mut self, (at, subnet): (SubnetIndex, &Subnet6), pool: &Pool6) {
-        let index = PoolIndex(self.specs.len() as u32);
-        self.addresses.add_pool(at, index, (pool.first.into(), pool.last.into()));
-        self.specs.push(PoolSpec {
-            subnet_id: subnet.id,
-            pool_id: pool.pool_id,
-            allocator: allocator(subnet.allocator),
-            kind: IaKind::Address,
-            len: 128,
-            first: pool.first,
-            last: pool.last,
-        });
-        let options = scope_options(&pool.options);
-        self.terms.push(PoolTerms { id: pool.pool_id, options, excluded: None });
-    }
-
-    fn add_prefixes(&mut self, (at, subnet): (SubnetIndex, &Subnet6), pool: &PdPool) {
-        let index = PoolIndex(self.specs.len() as u32);
-        let (first, end) = u128::from(pool.prefix.0).bounds(pool.prefix.1);
-        let (last, _) = end.bounds(pool.delegated_len);
-        self.prefixes.add_pool(at, index, (first, last));
-        self.specs.push(PoolSpec {
-            subnet_id: subnet.id,
-            pool_id: pool.pool_id,
-            allocator: allocator(subnet.pd_allocator),
-            kind: IaKind::Prefix,
-            len: pool.delegated_len,
-            first: first.into(),
-            last: last.into(),
-        });
-        let options = scope_options(&pool.options);
-        self.terms.push(PoolTerms { id: pool.pool_id, options, excluded: pool.excluded });
-    }
-
-    fn prefix_orders(&self) -> Vec<PrefixOrder> {
-        let with_len = |&pool: &PoolIndex| (pool, self.specs[pool.0 as usize].len);
-        self.prefixes
-            .pool_orders()
-            .map(|order| PrefixOrder::new(&order.iter().map(with_len).collect::<Vec<_>>()))
-            .collect()
-    }
-}
-
-/// Nobody is in a class here, so options for members of one go to nobody.
-fn scope_options(options: &[OptionData6]) -> ScopeOptions<u16> {
-    ScopeOptions::compile(options, |_| None)
-}
-
-fn compile_subnet(subnet: &Subnet6) -> Subnet {
+fn compile_subnet(subnet: &Subnet6, classes: &Classes) -> Subnet {
     Subnet {
         id: subnet.id,
+        bounds: bounds(subnet),
         preferred_lifetime: subnet.preferred_lifetime,
         valid_lifetime: subnet.valid_lifetime,
         renew_timer_s: subnet.renew_timer_s,
@@ -302,7 +408,26 @@ fn compile_subnet(subnet: &Subnet6) -> Subnet {
             max_age_s: subnet.cache_max_age_s,
         },
         allows_rapid_commit: subnet.rapid_commit,
+        stores_relay_info: subnet.store_extended_info,
         network: subnet.network,
-        options: scope_options(&subnet.options),
+        reservation_modes: subnet.reservation_modes,
+        scope: ScopeTerms::compile(&subnet.guards, &subnet.options, classes),
+    }
+}
+
+fn compile_class(class: &ClientClass6, classes: &Classes) -> ClassTerms {
+    ClassTerms {
+        options: ScopeOptions::compile(&class.options, |name| classes.index(name)),
+        preferred_lifetime: class.own.preferred_lifetime,
+        valid_lifetime: class.valid_lifetime,
+    }
+}
+
+fn compile_flex_id(config: &Dhcp6, classes: &Classes) -> FlexIdTerms {
+    let FlexId { expression, replaces_client_id, ignores_iaid } = &config.flex_id;
+    FlexIdTerms {
+        program: expression.as_ref().map(|text| StringProgram::compile(text, classes)),
+        replaces_client_id: *replaces_client_id,
+        ignores_iaid: *ignores_iaid,
     }
 }

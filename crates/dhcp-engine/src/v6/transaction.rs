@@ -1,80 +1,41 @@
 //! The message transaction: from a parsed message to a reply or a counted drop.
 //!
 //! It steps until it has an outcome. Each step names what it needs next (the facts of one
-//! association, or the result of a commit) and is given it in the next call; the decisions
-//! themselves are in `decide`. The changes of all associations of a message are one commit, so they
-//! succeed together or the transaction decides again. Reasons to step again are bounded: each
-//! association asks for a candidate once per try, and after [`COMMIT_TRIES_MAX`] lost races the
-//! message is dropped and counted, and the client's retransmission starts afresh.
+//! association, or the result of a commit) and is given it in the next call; what to choose is in
+//! `choice`, what comes of it in `settle`. The changes of all associations of a message are one
+//! commit, so they succeed together or the transaction decides again. Reasons to step again are
+//! bounded: each association asks for a candidate once per try, and after [`COMMIT_TRIES_MAX`] lost
+//! races the message is dropped and counted, and the client's retransmission starts afresh.
 
 use base::Now;
+use dhcp_lease::CHANGES_MAX;
 use dhcp_lease::v6::{
-    Action, Change, Facts, FetchKeys, HardwareSource, IaIdentity, IaKind, LeaseStore, LeaseTerms,
-    Occupancy, Receipt, Refusal, Resource, SlotView, V6,
+    ASKED_MAX, Change, Facts, FetchKeys, LeaseStore, Occupancy, Receipt, Refusal, Resource, V6,
 };
-use dhcp_lease::{CHANGES_MAX, HardwareAddress};
 use dhcp_wire::v6::{Invalid, Message, MessageType, Packet, StatusCode, validity};
 
-use super::association::{
-    ASSOCIATIONS_MAX, AssociationResult, Associations, Grant, Wish, none_available,
-};
+use super::association::{ASSOCIATIONS_MAX, AssociationResult, Associations, Wish, none_available};
+use super::changes::{Changes, nothing};
+use super::client::{Arrival, Buffers, Client, Scratch};
 use super::decide::{self, Decision};
-use super::{DropReason, Ingress, Snapshot, hardware, select};
+use super::{DropReason, Ingress, Intent, Snapshot, name, relay_info};
 use crate::InterfaceNames;
+use crate::hosts::{self, HostTerms};
 use crate::prefixes::SubnetIndex;
 
 /// Commits that one message may lose to others before it is dropped. Each loss means that a slot
 /// went to someone else in the microseconds since it was fetched.
 pub const COMMIT_TRIES_MAX: u8 = 8;
-
-/// What the client wants, told by message type and options (RFC 9915 §18.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Intent {
-    /// SOLICIT: an offer.
-    Solicit,
-    /// SOLICIT with Rapid Commit, where the subnet allows it: leases at once.
-    SolicitRapidly,
-    /// REQUEST.
-    Request,
-    /// RENEW.
-    Renew,
-    /// REBIND.
-    Rebind,
-    /// RELEASE.
-    Release,
-    /// DECLINE.
-    Decline,
-    /// CONFIRM: whether its addresses fit the link.
-    Confirm,
-    /// INFORMATION-REQUEST: options only.
-    Inform,
-}
-
-impl Intent {
-    /// Whether something free is given when the client has nothing. Kea allocates for RENEW and
-    /// REBIND as well, which RFC 9915 §18.3.4 and §18.3.5 allow.
-    #[must_use]
-    pub const fn wants_lease(self) -> bool {
-        matches!(
-            self,
-            Self::Solicit | Self::SolicitRapidly | Self::Request | Self::Renew | Self::Rebind
-        )
-    }
-
-    /// Whether leases are extended: what no longer fits then comes back with lifetimes of 0.
-    #[must_use]
-    pub const fn extends(self) -> bool {
-        matches!(self, Self::Renew | Self::Rebind)
-    }
-}
+/// Reserved addresses or prefixes that one fetch looks at.
+const RESERVED_ASKED: usize = 2;
 
 /// What a transaction needs or has come to.
 #[derive(Debug)]
 pub enum Step<'t> {
     /// Fetch these into the facts at this position and step with [`Input::Facts`].
     Fetch(usize, FetchKeys<'t>),
-    /// Commit all of these and step with [`Input::Committed`].
-    Commit(&'t [Change<'t>]),
+    /// Commit all of [`Transaction::changes`] and step with [`Input::Committed`].
+    Commit,
     /// The end.
     Done(Outcome),
 }
@@ -86,7 +47,7 @@ pub enum Input<'f> {
     Begin,
     /// The facts so far, one for each association.
     Facts(&'f [Facts]),
-    /// The commit's result.
+    /// The commit's result, with the facts that it was decided on.
     Committed(Result<Receipt, Refusal>),
 }
 
@@ -105,19 +66,19 @@ pub enum Outcome {
 #[derive(Debug)]
 pub struct Transaction<'m> {
     pub(super) snapshot: &'m Snapshot,
-    pub(super) packet: Packet<'m>,
+    pub(super) arrival: Arrival<'m>,
     pub(super) message: Message<'m>,
     pub(super) intent: Intent,
-    /// Empty in an INFORMATION-REQUEST that names no client.
-    pub(super) duid: &'m [u8],
-    pub(super) subnet: Option<SubnetIndex>,
+    pub(super) client: Client<'m>,
+    pub(super) buffers: Buffers<'m>,
     pub(super) associations: Associations<'m>,
     /// What the message as a whole is told.
     pub(super) status: Option<StatusCode>,
-    hardware: (HardwareAddress, HardwareSource),
-    changes: Changes<'m>,
+    /// Flags of the answer about the client's name, when there is one.
+    pub(super) fqdn_flags: Option<u8>,
+    pub(super) changes: Changes,
     /// Highest epoch among the rows that the decision rests on.
-    gate_epoch: u64,
+    pub(super) gate_epoch: u64,
     tries: u8,
 }
 
@@ -130,44 +91,40 @@ impl<'m> Transaction<'m> {
     /// The reason why it is dropped at once.
     pub fn begin(
         snapshot: &'m Snapshot,
-        packet: Packet<'m>,
+        packet: &'m Packet<'m>,
         ingress: Ingress,
-        interfaces: &InterfaceNames,
+        interfaces: &'m InterfaceNames,
+        scratch: &'m mut Scratch,
     ) -> Result<Self, DropReason> {
         let message = packet.message();
-        check(snapshot, &packet, ingress)?;
-        let subnet = select::subnet(snapshot, &packet, ingress, interfaces);
-        let allows_rapid_commit =
-            subnet.is_some_and(|subnet| snapshot.subnet(subnet).allows_rapid_commit);
-        let intent = match message.message_type() {
-            MessageType::Solicit if allows_rapid_commit && message.has_rapid_commit() => {
-                Intent::SolicitRapidly
-            }
-            MessageType::Solicit => Intent::Solicit,
-            MessageType::Request => Intent::Request,
-            MessageType::Renew => Intent::Renew,
-            MessageType::Rebind => Intent::Rebind,
-            MessageType::Release => Intent::Release,
-            MessageType::Decline => Intent::Decline,
-            MessageType::Confirm => Intent::Confirm,
-            MessageType::InformationRequest => Intent::Inform,
-            _ => return Err(DropReason::UnexpectedMessageType),
-        };
-        let duid = message.client_id().unwrap_or_default();
-        Ok(Self {
+        check(snapshot, packet, ingress)?;
+        Intent::of(&message, false)?;
+        let arrival = Arrival { packet, ingress, interfaces };
+        let (client, buffers) = Client::recognize(snapshot, arrival, scratch)?;
+        let subnet = client.subnet.map(|subnet| snapshot.subnet(subnet));
+        let intent = Intent::of(&message, subnet.is_some_and(|subnet| subnet.allows_rapid_commit))?;
+        buffers.context.clear();
+        if intent.commits_leases() && subnet.is_some_and(|subnet| subnet.stores_relay_info) {
+            relay_info::write(packet, buffers.context);
+        }
+        let ignores_iaid = snapshot.flex_id.ignores_iaid;
+        let mut transaction = Self {
             snapshot,
-            intent,
-            duid,
-            subnet,
-            associations: Associations::of(&message, intent.wants_lease()),
-            status: None,
-            hardware: hardware::of(&snapshot.mac_sources, &packet, ingress, duid),
-            packet,
+            arrival,
             message,
+            intent,
+            associations: Associations::of(&message, intent.wants_lease(), ignores_iaid),
+            client,
+            buffers,
+            status: None,
+            fqdn_flags: None,
             changes: Changes::default(),
             gate_epoch: 0,
             tries: 0,
-        })
+        };
+        transaction.name()?;
+        transaction.adapt_hints();
+        Ok(transaction)
     }
 
     /// Goes on with what the last step asked for.
@@ -176,9 +133,12 @@ impl<'m> Transaction<'m> {
             Input::Begin => match self.intent {
                 Intent::Confirm => Step::Done(decide::confirm(self)),
                 Intent::Inform => Step::Done(Outcome::Reply(0)),
-                Intent::Rebind if self.subnet.is_none() => {
+                Intent::Rebind if self.client.subnet.is_none() => {
                     // Another server may know the link (RFC 9915 §18.3.5).
                     Step::Done(Outcome::Drop(DropReason::NoSubnet))
+                }
+                _ if self.intent.wants_lease() && self.client.is_rejected => {
+                    Step::Done(Outcome::Reply(0))
                 }
                 _ => self.fetch_next(now, &[]),
             },
@@ -190,6 +150,46 @@ impl<'m> Transaction<'m> {
         }
     }
 
+    /// The changes to be committed: the first `usize` of them.
+    #[must_use]
+    pub fn changes(&self) -> ([Change<'_>; CHANGES_MAX], usize) {
+        let mut changes = [nothing(); CHANGES_MAX];
+        let mut len = 0;
+        for planned in self.changes.iter() {
+            changes[len] = self.change(planned);
+            len += 1;
+        }
+        (changes, len)
+    }
+
+    /// The host that counts, with what it has beside addresses.
+    pub(super) fn host_terms(&self) -> Option<&'m HostTerms<V6>> {
+        let snapshot = self.snapshot;
+        let host = self.client.host(snapshot, self.host_subnet()?);
+        hosts::terms(&snapshot.hosts, host)
+    }
+
+    /// What the client is called, as far as known before anything is leased.
+    fn name(&mut self) -> Result<(), DropReason> {
+        let fqdn = self.message.option(dhcp_wire::v6::option::CLIENT_FQDN);
+        let reserved = self.host_terms().map_or("", |host| &host.hostname);
+        self.fqdn_flags = name::make(fqdn, reserved, self.buffers.name)
+            .map_err(|name::Contradiction| DropReason::MalformedName)?;
+        Ok(())
+    }
+
+    /// Turns prefixes that are wished for into what the pools have.
+    fn adapt_hints(&mut self) {
+        let Some(subnet) = self.client.subnet else { return };
+        for association in self.associations.iter_mut() {
+            for hint in association.hints.iter_mut().flatten() {
+                if !hint.address.is_unspecified() {
+                    *hint = self.snapshot.grantable(subnet, *hint);
+                }
+            }
+        }
+    }
+
     /// Asks for the facts of the next association, and decides when there are all.
     fn fetch_next(&mut self, now: Now, facts: &[Facts]) -> Step<'_> {
         if self.associations.iter().all(|association| association.is_fetched) {
@@ -197,33 +197,52 @@ impl<'m> Transaction<'m> {
                 return Step::Done(outcome);
             }
             if self.associations.iter().all(|association| association.is_fetched) {
-                return Step::Commit(self.changes.as_slice());
+                return Step::Commit;
             }
         }
-        let (snapshot, subnet, duid) = (self.snapshot, self.subnet, self.duid);
         let (at, association) =
             self.associations.next_unfetched().expect("one is not fetched, as seen above");
         association.is_fetched = true;
-        let candidate_pools = match (association.wish, subnet) {
+        let association = *association;
+        let addresses = self.asked(at);
+        let candidate_pools = match (association.wish, self.client.subnet) {
             (Wish::Nothing, _) | (_, None) => &[],
-            (_, Some(subnet)) => {
-                snapshot.pool_order(subnet, association.kind, association.wanted_len())
-            }
+            (_, Some(selected)) => self.snapshot.pool_order(
+                self.preferred_subnet(association.kind).unwrap_or(selected),
+                association.kind,
+                association.wanted_len,
+                self.buffers.classes,
+                self.buffers.pools,
+            ),
         };
         let keys = FetchKeys {
-            identity: association.identity(duid),
-            addresses: [association.hints[0], association.hints[1], None, None],
-            pools: snapshot.pools(),
+            identity: association.identity(self.client.duid),
+            addresses,
+            pools: self.snapshot.pools(),
             candidate_pools,
             is_candidate_spare: association.wish == Wish::SpareCandidate,
         };
         Step::Fetch(at, keys)
     }
 
+    /// What to look at for an association: what is reserved, then what the client names.
+    fn asked(&self, at: usize) -> [Option<Resource>; ASKED_MAX] {
+        let Some(association) = self.associations.iter().nth(at) else { return [None; ASKED_MAX] };
+        let before = self.associations.iter().take(at);
+        let before = before.filter(|other| other.kind == association.kind).count();
+        let reserved = || self.reserved().filter(|resource| resource.kind == association.kind);
+        let count = reserved().count();
+        // Each association begins with another one.
+        let reserved = reserved().cycle().skip(before.min(count)).take(count.min(RESERVED_ASKED));
+        let mut asked = reserved.chain(association.hints.into_iter().flatten());
+        core::array::from_fn(|_| asked.next())
+    }
+
     /// Decides for every association; `None` when something has to be fetched or committed.
     fn decide(&mut self, now: Now, facts: &[Facts]) -> Option<Outcome> {
         self.changes.clear();
         self.gate_epoch = 0;
+        self.associations.iter_mut().for_each(|association| association.chosen = None);
         let mut is_decided = true;
         for (at, facts) in facts.iter().take(self.associations.len()).enumerate() {
             let read = facts.mine().chain(facts.asked.iter().flatten());
@@ -232,11 +251,10 @@ impl<'m> Transaction<'m> {
             match decide::decide(self, now, at, facts) {
                 Decision::Wait(epoch) => return Some(Outcome::Wait(epoch)),
                 Decision::Status(code) => self.conclude(at, AssociationResult::Status(code)),
-                Decision::Grant(grant, change) => {
-                    if let Some((slot, action)) = change {
-                        self.change(at, slot, action);
+                Decision::Take(slot, place) => {
+                    if let Some(association) = self.associations.iter_mut().nth(at) {
+                        association.chosen = Some((slot, place));
                     }
-                    self.conclude(at, AssociationResult::Granted(grant));
                 }
                 Decision::GiveUp(action) => self.give_up(at, facts, action),
                 Decision::NeedCandidate => is_decided &= self.exhausted(at, facts),
@@ -245,6 +263,7 @@ impl<'m> Transaction<'m> {
         if !is_decided {
             return None;
         }
+        self.settle(now, facts);
         if matches!(self.intent, Intent::Release | Intent::Decline) {
             self.status = Some(StatusCode::Success);
         }
@@ -254,14 +273,17 @@ impl<'m> Transaction<'m> {
     /// Nothing that the association has or asks for will do. True when that is the last word;
     /// otherwise a candidate is to be fetched for it.
     fn exhausted(&mut self, at: usize, facts: &Facts) -> bool {
-        let Some(association) = self.associations.iter_mut().nth(at) else { return true };
+        let Some(association) = self.associations.iter().nth(at).copied() else { return true };
         let was_claimed = match association.wish {
             Wish::Nothing => false,
             Wish::SpareCandidate => facts.mine_count == 0,
             Wish::Candidate => true,
         };
+        let was_searched = was_claimed.then(|| self.has_pools(&association));
+        let Some(association) = self.associations.iter_mut().nth(at) else { return true };
         if was_claimed {
             association.result = AssociationResult::Status(none_available(association.ia.kind));
+            association.was_searched = was_searched;
         } else {
             association.wish = Wish::Candidate;
             association.is_fetched = false;
@@ -269,35 +291,10 @@ impl<'m> Transaction<'m> {
         was_claimed
     }
 
-    fn conclude(&mut self, at: usize, result: AssociationResult) {
+    pub(super) fn conclude(&mut self, at: usize, result: AssociationResult) {
         if let Some(association) = self.associations.iter_mut().nth(at) {
             association.result = result;
         }
-    }
-
-    fn change(&mut self, at: usize, slot: SlotView, action: Action<'static>) -> bool {
-        let Some(association) = self.associations.iter().nth(at) else { return false };
-        self.changes.push(Change {
-            identity: association.identity(self.duid),
-            address: slot.address,
-            expected_version: slot.version,
-            action,
-        })
-    }
-
-    /// RELEASE and DECLINE: whatever of the association the client names and has. What does not
-    /// fit into one commit is left to run out.
-    fn give_up(&mut self, at: usize, facts: &Facts, action: Action<'static>) {
-        let Some(association) = self.associations.iter().nth(at).copied() else { return };
-        let mut code = StatusCode::NoBinding;
-        for slot in facts.mine().filter(|slot| slot.occupancy == Occupancy::Leased) {
-            if association.named().any(|named| named == slot.address)
-                && self.change(at, *slot, action)
-            {
-                code = StatusCode::Success;
-            }
-        }
-        self.conclude(at, AssociationResult::Status(code));
     }
 
     fn refused(&mut self, now: Now, refusal: Refusal) -> Step<'_> {
@@ -317,61 +314,11 @@ impl<'m> Transaction<'m> {
         }
     }
 
-    /// The terms of a lease that `grant` stands for.
-    pub(super) fn terms(&self, grant: &Grant) -> LeaseTerms<'static> {
-        LeaseTerms {
-            valid_lifetime_s: grant.lifetimes.valid_s,
-            preferred_lifetime_s: grant.lifetimes.preferred_s,
-            subnet_id: self.snapshot.subnet(grant.place.subnet).id,
-            pool_id: self.snapshot.pool_terms(grant.place.pool).id,
-            fqdn_fwd: false,
-            fqdn_rev: false,
-            hostname: "",
-            user_context: "",
-            hardware: self.hardware.0,
-            hardware_source: self.hardware.1,
-        }
-    }
-}
-
-/// The changes of one message.
-#[derive(Debug)]
-struct Changes<'m> {
-    items: [Change<'m>; CHANGES_MAX],
-    len: usize,
-}
-
-impl Default for Changes<'_> {
-    fn default() -> Self {
-        let nothing = Change {
-            identity: IaIdentity { duid: &[], kind: IaKind::Address, iaid: 0 },
-            address: Resource::address(core::net::Ipv6Addr::UNSPECIFIED),
-            expected_version: 0,
-            action: Action::Unhold,
-        };
-        Self { items: [nothing; CHANGES_MAX], len: 0 }
-    }
-}
-
-impl<'m> Changes<'m> {
-    const fn clear(&mut self) {
-        self.len = 0;
-    }
-
-    const fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// False when there is no room.
-    fn push(&mut self, change: Change<'m>) -> bool {
-        let Some(place) = self.items.get_mut(self.len) else { return false };
-        *place = change;
-        self.len += 1;
-        true
-    }
-
-    fn as_slice(&self) -> &[Change<'m>] {
-        &self.items[..self.len]
+    /// Subnets and how often nothing was found for an association of theirs: whether pools were
+    /// searched.
+    pub(super) fn failed_allocations(&self) -> impl Iterator<Item = (SubnetIndex, bool)> {
+        let subnet = self.client.subnet;
+        self.associations.iter().filter_map(move |a| Some((subnet?, a.was_searched?)))
     }
 }
 
@@ -404,7 +351,10 @@ pub fn drive(
                 store.fetch(now, &keys, &mut facts[at]);
                 has_facts = true;
             }
-            Step::Commit(changes) => committed = Some(store.commit(now, changes)),
+            Step::Commit => {
+                let (changes, len) = transaction.changes();
+                committed = Some(store.commit(now, &changes[..len]));
+            }
             Step::Done(outcome) => return outcome,
         }
     }
@@ -425,7 +375,6 @@ fn check(snapshot: &Snapshot, packet: &Packet<'_>, ingress: Ingress) -> Result<(
         Invalid::NoServerId => DropReason::NoServerId,
         Invalid::ServerIdForbidden => DropReason::UnexpectedServerId,
         Invalid::ClientIdRepeated | Invalid::ServerIdRepeated => DropReason::RepeatedIdentity,
-        Invalid::IaForbidden => DropReason::UnexpectedAssociation,
     })?;
     if message.server_id().is_some_and(|chosen| *chosen != *snapshot.server_duid) {
         return Err(DropReason::ClientChoseOtherServer);

@@ -16,8 +16,6 @@ reasons! {
         ServerIdForbidden = "server-id-forbidden",
         /// Several Server Identifiers.
         ServerIdRepeated = "server-id-repeated",
-        /// An IA in an INFORMATION-REQUEST.
-        IaForbidden = "ia-forbidden",
     }
 }
 
@@ -30,9 +28,9 @@ enum Rule {
 }
 
 /// Checks the rules of RFC 9915 §16 that need no configuration: whether Client and Server
-/// Identifier are there once, or not, as the type of the message demands, and that an
-/// INFORMATION-REQUEST has no IA. Whether a Server Identifier is one's own is for the caller, as is
-/// whether one takes messages of that type at all.
+/// Identifier are there once, or not, as the type of the message demands. Whether a Server
+/// Identifier is one's own is for the caller, as is whether one takes messages of that type at all.
+/// An INFORMATION-REQUEST with an IA passes, against §16.12, since Kea answers it.
 ///
 /// # Errors
 ///
@@ -53,9 +51,6 @@ pub fn validity(message: &Message<'_>) -> Result<(), Invalid> {
     }
     if message.repeats(option::SERVERID) {
         return Err(Invalid::ServerIdRepeated);
-    }
-    if message_type == MessageType::InformationRequest && message.ias().next().is_some() {
-        return Err(Invalid::IaForbidden);
     }
     Ok(())
 }

@@ -1,0 +1,212 @@
+//! The choice of an address or prefix for one association: what is reserved, what the client has,
+//! what it asks for, what is free (Kea reference §5.1, §5.5).
+
+use base::Now;
+use dhcp_lease::v6::{Facts, IaKind, Occupancy, Owner, Resource, SlotView};
+
+use super::Transaction;
+use super::association::{Association, Place};
+use super::client::Buffers;
+use crate::hosts::{self, Scope};
+use crate::prefixes::SubnetIndex;
+
+/// The choice of a slot for one association.
+pub(super) struct Choice<'c, 'm> {
+    pub(super) transaction: &'c Transaction<'m>,
+    pub(super) association: &'c Association<'m>,
+    pub(super) at: usize,
+    pub(super) now: Now,
+}
+
+impl Choice<'_, '_> {
+    /// Whether an association that was decided before has it.
+    fn is_taken(&self, slot: &SlotView) -> bool {
+        let mut before = self.transaction.associations.iter().take(self.at);
+        before.any(|other| other.chosen.is_some_and(|(taken, _)| taken.address == slot.address))
+    }
+
+    /// The epoch to wait for when something that the association could have is on its way back.
+    pub(super) fn releasing(&self, facts: &Facts) -> Option<u64> {
+        let mut mine = facts.mine();
+        mine.find(|slot| {
+            slot.occupancy == Occupancy::Releasing && self.transaction.place(slot.address).is_some()
+        })
+        .map(|slot| slot.row_epoch)
+    }
+
+    /// The claimed candidate; else what is reserved, the association's running lease, what it asks
+    /// for, its hold, its ended lease, what it had. A candidate is only claimed when nothing else
+    /// would do, and a claim must be used.
+    pub(super) fn best(&self, facts: &Facts) -> Option<(SlotView, Place)> {
+        let ranked = |slot: &SlotView, is_candidate: bool| {
+            let place = self.transaction.place(slot.address).filter(|_| !self.is_taken(slot))?;
+            let rank = self.rank(slot, place, is_candidate)?;
+            let is_unasked = !self.association.hints.contains(&Some(slot.address));
+            Some((rank, is_unasked, *slot, place))
+        };
+        let candidate = facts.candidate.iter().filter_map(|slot| ranked(slot, true));
+        let others = facts.mine().chain(facts.asked.iter().flatten());
+        let others = others.filter_map(|slot| ranked(slot, false));
+        let best = candidate
+            .chain(others)
+            .min_by_key(|&(rank, is_unasked, slot, _)| (rank, is_unasked, slot.address));
+        best.map(|(_, _, slot, place)| (slot, place))
+    }
+
+    /// How good a slot is, 0 the best; `None` when it cannot be given.
+    fn rank(&self, slot: &SlotView, place: Place, is_candidate: bool) -> Option<u8> {
+        let is_mine = slot.owner == Owner::Asking;
+        let is_asked = self.association.hints.contains(&Some(slot.address));
+        let is_available = slot.is_available(self.now);
+        let is_running = slot.occupancy == Occupancy::Leased && is_mine && !is_available;
+        match slot.occupancy {
+            _ if is_candidate => Some(0),
+            Occupancy::Leased if is_running && place.is_reserved => Some(1),
+            Occupancy::Held if is_mine && place.is_reserved => Some(2),
+            _ if is_available && place.is_reserved => Some(2),
+            Occupancy::Leased if is_running => Some(3),
+            Occupancy::Held if is_mine && is_asked => Some(4),
+            Occupancy::Free | Occupancy::Leased | Occupancy::Held if is_available && is_asked => {
+                Some(4)
+            }
+            Occupancy::Held if is_mine => Some(5),
+            Occupancy::Leased if is_mine => Some(6),
+            Occupancy::Free if is_mine => Some(7),
+            // A probation that is over leaves a slot like any other.
+            Occupancy::Declined if is_available && is_asked => Some(8),
+            _ => None,
+        }
+    }
+}
+
+impl Transaction<'_> {
+    /// Where something lies that the client could have: reserved for it, or in a pool that is open
+    /// to it and reserved for nobody.
+    pub(super) fn place(&self, resource: Resource) -> Option<Place> {
+        if let Some(place) = self.reserved_place(resource) {
+            return Some(place);
+        }
+        let found = self.snapshot.place(self.client.subnet?, resource)?;
+        let is_open = self.snapshot.admits_to_pool(found.pool, self.buffers.classes);
+        let place = Place { subnet: found.subnet, pool: Some(found.pool), is_reserved: false };
+        (is_open && !self.is_reserved_for_others(found.subnet, resource)).then_some(place)
+    }
+
+    /// Whether something in a pool of `subnet` is reserved there.
+    fn is_reserved_for_others(&self, subnet: SubnetIndex, resource: Resource) -> bool {
+        let hosts = &self.snapshot.hosts;
+        if hosts.is_empty() {
+            return false;
+        }
+        let subnet = self.snapshot.subnet(subnet);
+        let modes = subnet.reservation_modes;
+        let looks = modes.in_subnet && !modes.out_of_pool;
+        looks && hosts.owner_of(Scope::Subnet(subnet.id), resource).is_some()
+    }
+
+    /// Where something lies that is reserved for the client, in its link or for everywhere.
+    fn reserved_place(&self, resource: Resource) -> Option<Place> {
+        if self.client.hosts.is_empty() {
+            return None;
+        }
+        let selected = self.client.subnet?;
+        let snapshot = self.snapshot;
+        let pool = snapshot.place(selected, resource).map(|place| place.pool);
+        let place = |subnet| Place { subnet, pool, is_reserved: true };
+        let has = |host| snapshot.hosts.get(host).addresses().any(|reserved| reserved == resource);
+        for (subnet, host) in self.client.hosts.in_subnets() {
+            let is_ignored =
+                snapshot.subnet(subnet).reservation_modes.out_of_pool && pool.is_some();
+            let is_open = snapshot.admits(subnet, self.buffers.classes);
+            if is_open && !is_ignored && has(host) {
+                return Some(place(subnet));
+            }
+        }
+        let modes = snapshot.subnet(selected).reservation_modes;
+        self.client.hosts.global().filter(|&host| modes.global && has(host))?;
+        match resource.kind {
+            IaKind::Address => snapshot.subnet_on_link(selected, resource.address).map(place),
+            IaKind::Prefix => Some(place(selected)),
+        }
+    }
+
+    /// What is reserved for the client, wherever it lies: that of subnets first.
+    pub(super) fn reserved(&self) -> impl Iterator<Item = Resource> + Clone {
+        let snapshot = self.snapshot;
+        let client = &self.client;
+        let subnet = client.subnet.map(|subnet| snapshot.subnet(subnet));
+        let global = client.hosts.global();
+        let global =
+            global.filter(|_| subnet.is_some_and(|subnet| subnet.reservation_modes.global));
+        let hosts = client.hosts.in_subnets().map(|(_, host)| host).chain(global);
+        hosts.flat_map(move |host| {
+            snapshot.hosts.get(host).reserved.iter().map(|reserved| reserved.resource)
+        })
+    }
+
+    /// The subnet whose host counts: the one that something reserved was given in, else that of a
+    /// host without addresses, else the one that the client is served from.
+    pub(super) fn host_subnet(&self) -> Option<SubnetIndex> {
+        let mut chosen = self.associations.iter().filter_map(|association| association.chosen);
+        let reserved = chosen.find(|(_, place)| place.is_reserved).map(|(_, place)| place.subnet);
+        reserved.or_else(|| self.bare_host_subnet()).or_else(|| self.served_subnet())
+    }
+
+    /// The subnet that the client is served from.
+    pub(super) fn served_subnet(&self) -> Option<SubnetIndex> {
+        let granted = self.associations.iter().filter_map(|association| association.chosen).last();
+        granted.map(|(_, place)| place.subnet).or(self.client.subnet)
+    }
+
+    /// The first subnet of the link with a host of the client that has no addresses there: it is
+    /// where such a client belongs.
+    fn bare_host_subnet(&self) -> Option<SubnetIndex> {
+        let hosts = &self.snapshot.hosts;
+        let mut in_subnets = self.client.hosts.in_subnets();
+        in_subnets.find(|&(_, host)| hosts.get(host).reserved.is_empty()).map(|(subnet, _)| subnet)
+    }
+
+    /// Where allocation begins.
+    pub(super) fn preferred_subnet(&self, kind: IaKind) -> Option<SubnetIndex> {
+        let last_used = |selected| match kind {
+            IaKind::Address => self.snapshot.preference.first(selected),
+            IaKind::Prefix => selected,
+        };
+        self.bare_host_subnet().or_else(|| self.client.subnet.map(last_used))
+    }
+
+    /// Whether any pool is open to the client for an association.
+    pub(super) fn has_pools(&self, association: &Association<'_>) -> bool {
+        let Some(selected) = self.client.subnet else { return false };
+        let mut pools = self.snapshot.pools_of_link(selected, association.kind).iter();
+        pools.any(|&pool| self.snapshot.admits_to_pool(pool, self.buffers.classes))
+    }
+}
+
+impl Transaction<'_> {
+    /// Once it is known what is leased: the classes of the host that counts in a shared network, and
+    /// those that pools, subnet and network ask for.
+    pub(super) fn finish_classes(&mut self) {
+        let snapshot = self.snapshot;
+        let Some(served) = self.served_subnet() else { return };
+        let subnet = snapshot.subnet(served);
+        if subnet.network.is_some()
+            && let Some(host_subnet) = self.host_subnet()
+            && let Some(host) = self.client.hosts.of(host_subnet)
+            && let Some(terms) = hosts::terms(&snapshot.hosts, Some(host))
+        {
+            for &class in &terms.classes {
+                self.buffers.classes.insert(class);
+            }
+        }
+        let view = self.arrival.view();
+        let Buffers { classes, evaluation, .. } = &mut self.buffers;
+        let pools = self.associations.iter().filter_map(Association::grant);
+        let pools = pools.filter_map(|grant| grant.place.pool);
+        let pools = pools.map(|pool| &*snapshot.pool_terms(pool).scope.additional);
+        let network = snapshot.network(subnet).map(|network| &*network.additional);
+        for additional in pools.chain([&*subnet.scope.additional]).chain(network) {
+            snapshot.classes.evaluate_additional(additional, &view, classes, evaluation);
+        }
+    }
+}

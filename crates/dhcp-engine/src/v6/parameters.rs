@@ -1,0 +1,83 @@
+//! The configured options of a reply: what the client asks for and what is always sent, from the
+//! scopes that concern it in order of precedence; options of vendors; what relay agents supply (Kea
+//! reference §1.4; RFC 6422).
+
+use dhcp_wire::v6::{MessageWriter, option};
+
+use super::association::Association;
+use super::transaction::Transaction;
+use super::vendor;
+use crate::options::{self, CodeSet, ScopeOptions, Wanted};
+
+/// Options that the transaction writes itself, or that only clients and relay agents send; a
+/// configured one of these codes is not added.
+const WRITTEN_BY_US: CodeSet = CodeSet::of(&[
+    option::CLIENTID,
+    option::SERVERID,
+    option::IA_NA,
+    option::IA_TA,
+    option::IAADDR,
+    option::ORO,
+    option::RELAY_MSG,
+    option::STATUS_CODE,
+    option::RAPID_COMMIT,
+    option::IA_PD,
+    option::IAPREFIX,
+    option::CLIENT_FQDN,
+    option::PD_EXCLUDE,
+]);
+
+/// Writes the options that are configured for the client, then those that relay agents supply and
+/// nobody else has.
+pub(super) fn put(transaction: &Transaction<'_>, writer: &mut MessageWriter<'_>) {
+    let scopes = || scopes(transaction);
+    let lists = || scopes().map(ScopeOptions::standard);
+    let wanted = Wanted {
+        asked: transaction.message.requested_options(),
+        unasked: CodeSet::default(),
+        withheld: WRITTEN_BY_US,
+        classes: transaction.buffers.classes,
+    };
+    let query = vendor::query(&transaction.message);
+    options::put_all(scopes, &wanted, &query, &mut vendor::Options::new(writer));
+    put_supplied(transaction, |code| options::sent(lists, &wanted, code).is_some(), writer);
+}
+
+/// What the scopes that concern the client set, in order of precedence.
+fn scopes<'t>(transaction: &'t Transaction<'_>) -> impl Iterator<Item = &'t ScopeOptions<u16>> {
+    let snapshot = transaction.snapshot;
+    let host = transaction.host_terms().map(|host| &host.options);
+    let grants = transaction.associations.iter().filter_map(Association::grant);
+    let pools = grants.filter_map(|grant| grant.place.pool);
+    let pools = pools.map(|pool| &snapshot.pool_terms(pool).scope.options);
+    let subnet = transaction.served_subnet().map(|subnet| snapshot.subnet(subnet));
+    let network = subnet.and_then(|subnet| snapshot.network(subnet));
+    let around = subnet.map(|subnet| &subnet.scope).into_iter().chain(network);
+    let around = around.map(|scope| &scope.options);
+    let classes = transaction.buffers.classes.iter();
+    let classes = classes.filter_map(|class| snapshot.class(class)).map(|class| &class.options);
+    host.into_iter().chain(pools).chain(around).chain(classes).chain([&snapshot.options])
+}
+
+/// What relay agents supply of the codes that they may, where `is_ours` says that the server has
+/// nothing to say.
+fn put_supplied(
+    transaction: &Transaction<'_>,
+    is_ours: impl Fn(u16) -> bool,
+    writer: &mut MessageWriter<'_>,
+) {
+    let packet = transaction.arrival.packet;
+    for (at, relay) in packet.relays().enumerate().rev() {
+        for (code, value) in relay.supplied_options() {
+            let is_allowed = transaction.snapshot.relay_supplied.binary_search(&code).is_ok();
+            // Of several agents the one nearest to the client counts.
+            let is_repeated = || {
+                let mut nearer = packet.relays().skip(at + 1);
+                nearer.any(|relay| relay.supplied_options().get(code).is_some())
+            };
+            if is_allowed && !is_ours(code) && !is_repeated() {
+                writer.option(code, value);
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The pools of a configuration: what the lease table is told of them, where they lie, and what they
+//! add to their subnets.
+
+use dhcp_config::v6::{Dhcp6, PdPool, Pool6, Subnet6};
+use dhcp_lease::v6::{IaKind, PoolIndex, PoolSpec};
+
+use super::prefix_order::PrefixOrder;
+use super::snapshot::PoolTerms;
+use crate::classify::Classes;
+use crate::links::{Links, allocator};
+use crate::prefixes::{AddressBits, SubnetIndex};
+use crate::scope_terms::ScopeTerms;
+
+/// The pools of a configuration, while it is compiled.
+pub(super) struct Pools {
+    pub(super) specs: Vec<PoolSpec>,
+    pub(super) terms: Vec<PoolTerms>,
+    pub(super) addresses: Links<u128>,
+    pub(super) prefixes: Links<u128>,
+}
+
+impl Pools {
+    pub(super) fn of(config: &Dhcp6, classes: &Classes) -> Self {
+        let networks = || config.subnets.iter().map(|subnet| subnet.network);
+        let mut pools = Self {
+            specs: Vec::new(),
+            terms: Vec::new(),
+            addresses: Links::new(config.networks.len(), networks()),
+            prefixes: Links::new(config.networks.len(), networks()),
+        };
+        for (index, subnet) in (0..).zip(&config.subnets) {
+            for pool in &subnet.pools {
+                pools.add_addresses((index, subnet), pool, classes);
+            }
+            for pool in &subnet.pd_pools {
+                pools.add_prefixes((index, subnet), pool, classes);
+            }
+        }
+        pools
+    }
+
+    fn add_addresses(
+        &mut self,
+        (at, subnet): (SubnetIndex, &Subnet6),
+        pool: &Pool6,
+        classes: &Classes,
+    ) {
+        let index = PoolIndex(self.specs.len() as u32);
+        self.addresses.add_pool(at, index, (pool.first.into(), pool.last.into()));
+        self.specs.push(PoolSpec {
+            subnet_id: subnet.id,
+            pool_id: pool.pool_id,
+            allocator: allocator(subnet.allocator),
+            kind: IaKind::Address,
+            len: 128,
+            first: pool.first,
+            last: pool.last,
+        });
+        let scope = ScopeTerms::compile(&pool.guards, &pool.options, classes);
+        self.terms.push(PoolTerms { id: pool.pool_id, subnet: at, scope, excluded: None });
+    }
+
+    fn add_prefixes(
+        &mut self,
+        (at, subnet): (SubnetIndex, &Subnet6),
+        pool: &PdPool,
+        classes: &Classes,
+    ) {
+        let index = PoolIndex(self.specs.len() as u32);
+        let (first, end) = u128::from(pool.prefix.0).bounds(pool.prefix.1);
+        let (last, _) = end.bounds(pool.delegated_len);
+        self.prefixes.add_pool(at, index, (first, last));
+        self.specs.push(PoolSpec {
+            subnet_id: subnet.id,
+            pool_id: pool.pool_id,
+            allocator: allocator(subnet.pd_allocator),
+            kind: IaKind::Prefix,
+            len: pool.delegated_len,
+            first: first.into(),
+            last: last.into(),
+        });
+        let scope = ScopeTerms::compile(&pool.guards, &pool.options, classes);
+        let excluded = pool.excluded;
+        self.terms.push(PoolTerms { id: pool.pool_id, subnet: at, scope, excluded });
+    }
+
+    pub(super) fn prefix_orders(&self) -> Vec<PrefixOrder> {
+        let with_len = |&pool: &PoolIndex| (pool, self.specs[pool.0 as usize].len);
+        self.prefixes
+            .pool_orders()
+            .map(|order| PrefixOrder::new(&order.iter().map(with_len).collect::<Vec<_>>()))
+            .collect()
+    }
+}

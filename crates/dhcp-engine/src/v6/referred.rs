@@ -1,0 +1,82 @@
+//! What the parts of a configuration say of each other: names of classes, and what is reserved.
+
+use std::collections::BTreeMap;
+
+use dhcp_config::v6::Dhcp6;
+use dhcp_config::{ClassGuards, ReservationModes};
+use dhcp_lease::v6::{IaKind, Resource, V6};
+
+use super::pools::Pools;
+use crate::hosts::{HostTerms, Hosts, ReservationOf, Scope};
+use crate::scope_terms::referred;
+
+/// The guards of all networks, subnets and pools, each with its options.
+fn guarded(
+    config: &Dhcp6,
+) -> impl Iterator<Item = (&ClassGuards, &[dhcp_config::v6::OptionData6])> {
+    let networks = config.networks.iter().map(|network| (&network.guards, &*network.options));
+    let subnets = config.subnets.iter();
+    let of_subnets = subnets.clone().map(|subnet| (&subnet.guards, &*subnet.options));
+    let pools = subnets.clone().flat_map(|subnet| &subnet.pools);
+    let pd_pools = subnets.flat_map(|subnet| &subnet.pd_pools);
+    networks
+        .chain(of_subnets)
+        .chain(pools.map(|pool| (&pool.guards, &*pool.options)))
+        .chain(pd_pools.map(|pool| (&pool.guards, &*pool.options)))
+}
+
+/// The names of classes that are asked after.
+pub(super) fn names(config: &Dhcp6) -> impl Iterator<Item = &str> {
+    let of_scopes = guarded(config).flat_map(|(guards, options)| referred(guards, options));
+    let of_classes = config.client_classes.iter().map(|class| &*class.options);
+    let of_hosts = reservations(config)
+        .flat_map(|(_, reservations)| reservations)
+        .map(|reservation| &*reservation.options);
+    let options = of_classes.chain(of_hosts).chain([&*config.options]).flatten();
+    of_scopes.chain(options.flat_map(|option| &option.client_classes).map(String::as_str))
+}
+
+/// Whether any pool, subnet or network is for some clients only.
+pub(super) fn has_guards(config: &Dhcp6) -> bool {
+    guarded(config).any(|(guards, _)| !guards.required.is_empty())
+}
+
+/// The reservations of each scope.
+pub(super) fn reservations(
+    config: &Dhcp6,
+) -> impl Iterator<Item = (Scope, &[ReservationOf<V6>])> + Clone {
+    let subnets = config.subnets.iter();
+    let of_subnets = subnets.map(|subnet| (Scope::Subnet(subnet.id), &*subnet.reservations));
+    core::iter::once((Scope::Global, &*config.reservations)).chain(of_subnets)
+}
+
+/// What nobody is given who does not ask for it. In a subnet whose reservations lie outside of its
+/// pools, those inside do not count.
+pub(super) fn reserved(
+    config: &Dhcp6,
+    hosts: &Hosts<V6, HostTerms<V6>>,
+    pools: &Pools,
+) -> Vec<Resource> {
+    let subnets: BTreeMap<u32, (u32, ReservationModes)> = (0..)
+        .zip(&config.subnets)
+        .map(|(index, subnet)| (subnet.id, (index, subnet.reservation_modes)))
+        .collect();
+    let is_global_used = config.subnets.iter().any(|subnet| subnet.reservation_modes.global);
+    let counts = |scope: Scope, resource: Resource| match scope {
+        Scope::Global => is_global_used,
+        Scope::Subnet(id) => {
+            let Some(&(index, modes)) = subnets.get(&id) else { return false };
+            let links = match resource.kind {
+                IaKind::Address => &pools.addresses,
+                IaKind::Prefix => &pools.prefixes,
+            };
+            let is_in_pool = || links.place(index, resource.address.into()).is_some();
+            modes.in_subnet && !(modes.out_of_pool && is_in_pool())
+        }
+    };
+    hosts
+        .reserved()
+        .filter(|&(scope, resource)| counts(scope, resource))
+        .map(|(_, resource)| resource)
+        .collect()
+}

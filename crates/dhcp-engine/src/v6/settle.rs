@@ -1,0 +1,193 @@
+//! What comes of what was chosen for the associations of a message: lifetimes, the client's name,
+//! and the changes of leases.
+
+use base::Now;
+use dhcp_lease::contract::text_hash;
+use dhcp_lease::v6::{Action, Change, Facts, IaKind, LeaseTerms, Occupancy, Owner, SlotView};
+use dhcp_wire::v6::StatusCode;
+
+use super::association::{AssociationResult, Grant, Place};
+use super::changes::{Planned, PlannedAction};
+use super::lifetimes::{Lifetimes, Limits};
+use super::{Intent, Transaction, name};
+use crate::prefixes::SubnetIndex;
+
+impl Transaction<'_> {
+    /// Grants what was chosen for each association and plans the changes; what else the
+    /// associations have on this link is given up.
+    pub(super) fn settle(&mut self, now: Now, facts: &[Facts]) {
+        self.name_again();
+        let mut losing = [false; super::association::ASSOCIATIONS_MAX];
+        for (at, is_losing) in (0..self.associations.len()).zip(&mut losing) {
+            let chosen =
+                self.associations.iter().nth(at).and_then(|association| association.chosen);
+            let Some((slot, place)) = chosen else {
+                *is_losing = self.intent.extends();
+                continue;
+            };
+            *is_losing = self.intent.commits_leases();
+            self.grant(now, at, slot, place);
+        }
+        for ((at, facts), _) in facts.iter().enumerate().zip(losing).filter(|(_, losing)| *losing) {
+            self.take_back(now, at, facts);
+        }
+    }
+
+    fn grant(&mut self, now: Now, at: usize, slot: SlotView, place: Place) {
+        let Some(association) = self.associations.iter().nth(at) else { return };
+        let limits = self.limits(place.subnet);
+        let lifetimes = association.wished.granted(limits);
+        let grant = Grant { resource: slot.address, lifetimes, place };
+        let is_running = slot.occupancy == Occupancy::Leased && slot.owner == Owner::Asking;
+        let mut is_repeated = false;
+        let mut granted = grant;
+        if self.intent == Intent::Solicit {
+            // A running lease needs no hold; the offer repeats what a renewal gives.
+            if !is_running || slot.is_available(now) {
+                let deadline_ns = now.mono_ns + self.snapshot.hold_ns;
+                let subnet_id = self.snapshot.subnet(place.subnet).id;
+                let hold = Action::Hold { deadline_ns, subnet_id };
+                self.changes.push(at, &slot, PlannedAction::Plain(hold));
+            }
+        } else if let Some(left) = self.left(now, lifetimes, &slot, place) {
+            is_repeated = true;
+            granted = Grant { lifetimes: left, ..grant };
+        } else {
+            self.changes.push(at, &slot, PlannedAction::Lease(grant));
+        }
+        if !is_running && granted.resource.kind == IaKind::Address {
+            self.snapshot.preference.used(place.subnet);
+        }
+        if let Some(association) = self.associations.iter_mut().nth(at) {
+            association.is_repeated = is_repeated;
+            association.result = AssociationResult::Granted(granted);
+        }
+    }
+
+    /// What is left of a lease that is repeated instead of renewed: young, and nothing else that it
+    /// says has changed.
+    fn left(
+        &self,
+        now: Now,
+        lifetimes: Lifetimes,
+        slot: &SlotView,
+        place: Place,
+    ) -> Option<Lifetimes> {
+        let text = &slot.text;
+        let is_same = text.hostname == text_hash(self.buffers.name)
+            && !text.fqdn_fwd
+            && !text.fqdn_rev
+            && (self.buffers.context.is_empty()
+                || text.user_context == text_hash(self.buffers.context));
+        let subnet = self.snapshot.subnet(place.subnet);
+        lifetimes.left(now, slot, subnet).filter(|_| is_same)
+    }
+
+    /// Lifetimes of the first class that has any, else of the subnet.
+    fn limits(&self, subnet: SubnetIndex) -> Limits {
+        let subnet = self.snapshot.subnet(subnet);
+        let classes = || self.buffers.classes.iter().filter_map(|class| self.snapshot.class(class));
+        let preferred = classes().find_map(|class| class.preferred_lifetime);
+        let valid = classes().find_map(|class| class.valid_lifetime);
+        Limits {
+            preferred: preferred.unwrap_or(subnet.preferred_lifetime),
+            valid: valid.unwrap_or(subnet.valid_lifetime),
+        }
+    }
+
+    /// What the client is called now that it is known which of its hosts counts, and after its
+    /// address when it asked for a name.
+    fn name_again(&mut self) {
+        if !self.intent.wants_lease() {
+            return;
+        }
+        let reserved = self.host_terms().map_or("", |host| &host.hostname);
+        if !reserved.is_empty() && !self.buffers.name.eq_ignore_ascii_case(reserved) {
+            let fqdn = self.message.option(dhcp_wire::v6::option::CLIENT_FQDN);
+            // It was made once, so it is made again.
+            self.fqdn_flags = name::make(fqdn, reserved, self.buffers.name).unwrap_or_default();
+        }
+        if self.fqdn_flags.is_some() && self.buffers.name.is_empty() && self.intent.commits_leases()
+        {
+            let mut chosen = self.associations.iter().filter_map(|association| association.chosen);
+            let address = chosen.find(|(slot, _)| slot.address.kind == IaKind::Address);
+            if let Some((slot, _)) = address {
+                name::generate(slot.address.address, self.buffers.name);
+            }
+        }
+    }
+
+    /// Plans the end of running leases that an association has on this link beside what it was
+    /// granted. What does not fit into one commit is left to run out.
+    fn take_back(&mut self, now: Now, at: usize, facts: &Facts) {
+        let Some(selected) = self.client.subnet else { return };
+        let Some(association) = self.associations.iter().nth(at).copied() else { return };
+        let granted = association.grant().map(|grant| grant.resource);
+        let snapshot = self.snapshot;
+        let is_here = |slot: &&SlotView| {
+            let mut link = snapshot.link(selected).iter();
+            link.any(|&subnet| snapshot.subnet(subnet).id == slot.subnet_id)
+        };
+        let is_lost = |slot: &&SlotView| {
+            slot.occupancy == Occupancy::Leased
+                && slot.owner == Owner::Asking
+                && !slot.is_available(now)
+                && Some(slot.address) != granted
+        };
+        let mut taken_back = [None; super::association::TAKEN_BACK_MAX];
+        let lost = facts.mine().filter(is_lost).filter(is_here);
+        for (slot, place) in lost.zip(&mut taken_back) {
+            if self.changes.push(at, slot, PlannedAction::Plain(Action::Release)) {
+                *place = Some(slot.address);
+            }
+        }
+        if let Some(association) = self.associations.iter_mut().nth(at) {
+            association.taken_back = taken_back;
+        }
+    }
+
+    /// RELEASE and DECLINE: whatever of the association the client names and has. What does not
+    /// fit into one commit is left to run out.
+    pub(super) fn give_up(&mut self, at: usize, facts: &Facts, action: Action<'static>) {
+        let Some(association) = self.associations.iter().nth(at).copied() else { return };
+        let mut code = StatusCode::NoBinding;
+        for slot in facts.mine().filter(|slot| slot.occupancy == Occupancy::Leased) {
+            if association.named().any(|named| named == slot.address)
+                && self.changes.push(at, slot, PlannedAction::Plain(action))
+            {
+                code = StatusCode::Success;
+            }
+        }
+        self.conclude(at, AssociationResult::Status(code));
+    }
+
+    pub(super) fn change(&self, planned: &Planned) -> Change<'_> {
+        let association = self.associations.iter().nth(planned.at).expect("it was planned for one");
+        Change {
+            identity: association.identity(self.client.duid),
+            address: planned.address,
+            expected_version: planned.expected_version,
+            action: match &planned.action {
+                PlannedAction::Plain(action) => *action,
+                PlannedAction::Lease(grant) => Action::Lease(self.terms(grant)),
+            },
+        }
+    }
+
+    /// The terms of a lease that `grant` stands for.
+    fn terms(&self, grant: &Grant) -> LeaseTerms<'_> {
+        let pool = grant.place.pool.map(|pool| self.snapshot.pool_terms(pool));
+        LeaseTerms {
+            valid_lifetime_s: grant.lifetimes.valid_s,
+            preferred_lifetime_s: grant.lifetimes.preferred_s,
+            subnet_id: self.snapshot.subnet(grant.place.subnet).id,
+            pool_id: pool.map_or(0, |pool| pool.id),
+            fqdn_fwd: false,
+            fqdn_rev: false,
+            hostname: self.buffers.name,
+            user_context: self.buffers.context,
+            hardware: self.client.hardware.0,
+            hardware_source: self.client.hardware.1,
+        }
+    }
+}

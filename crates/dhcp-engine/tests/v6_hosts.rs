@@ -1,0 +1,285 @@
+//! Reservations of DHCPv6: addresses, prefixes, modes, names, classes and options of hosts.
+
+mod common;
+
+use std::net::Ipv6Addr;
+
+use common::v6::{Answer, Build, RELAY, Server, address};
+use dhcp_lease::v6::{Lease, Resource};
+use dhcp_wire::v6::{MessageType, StatusCode, option};
+
+const DUID_1: &str = "00:03:00:01:02:00:00:00:00:01";
+const DUID_2: &str = "00:03:00:01:02:00:00:00:00:02";
+
+/// Global keys and the inside of one subnet with four addresses and four prefixes.
+fn config(global: &str, inner: &str) -> String {
+    format!(
+        r#"{{ "Dhcp6": {{
+            "interfaces-config": {{ "interfaces": [ "*" ] }},
+            "preferred-lifetime": 600, "valid-lifetime": 1000, "cache-threshold": 0.0, {global}
+            "subnet6": [ {{ "id": 1, "subnet": "2001:db8:1::/64", {inner}
+                "pools": [ {{ "pool": "2001:db8:1::10-2001:db8:1::13" }} ],
+                "pd-pools": [ {{ "prefix": "2001:db8:100::", "prefix-len": 54,
+                    "delegated-len": 56, "excluded-prefix": "2001:db8:100:ff::",
+                    "excluded-prefix-len": 64 }} ] }} ] }} }}"#
+    )
+}
+
+fn reserved(hosts: &str) -> String {
+    config("", &format!(r#""reservations": [ {hosts} ],"#))
+}
+
+fn ip(text: &str) -> Ipv6Addr {
+    text.parse().expect("an address")
+}
+
+fn solicit(n: u16) -> Build {
+    Build::new(MessageType::Solicit, n).na(1, &[])
+}
+
+fn request(n: u16, address: Ipv6Addr) -> Build {
+    Build::new(MessageType::Request, n).for_us().na(1, &[address])
+}
+
+fn renew(n: u16, address: Ipv6Addr) -> Build {
+    Build::new(MessageType::Renew, n).for_us().na(1, &[address])
+}
+
+fn lease(server: &Server, address: Ipv6Addr) -> Lease {
+    let mut found = None;
+    server.table.for_each_lease(|lease| {
+        if lease.resource == Resource::address(address) {
+            found = Some(lease);
+        }
+    });
+    found.expect("it is leased")
+}
+
+#[test]
+fn a_host_gets_its_address_inside_and_outside_of_pools_and_nobody_else_does() {
+    let hosts = format!(
+        r#"{{ "duid": "{DUID_1}", "ip-addresses": [ "2001:db8:1::10" ] }},
+           {{ "duid": "{DUID_2}", "ip-addresses": [ "2001:db8:1::77" ] }}"#
+    );
+    let mut server = Server::new(&reserved(&hosts));
+    for n in 3..6 {
+        let wish = Build::new(MessageType::Solicit, n).na(1, &[address(0x10)]);
+        assert_ne!(server.ask(&wish).leased(0), address(0x10));
+        assert_ne!(server.lease(n), address(0x10));
+    }
+    let exhausted = server.ask(&solicit(6));
+    assert_eq!(exhausted.statuses(), [Some(StatusCode::NoAddrsAvail)]);
+    assert_eq!(server.lease(1), address(0x10));
+    assert_eq!(server.lease(2), address(0x77));
+    let renewed = server.ask(&renew(2, address(0x77)));
+    assert_eq!(renewed.ias[0].leased, [(address(0x77), 128, 600, 1000)]);
+}
+
+#[test]
+fn a_hosts_lease_moves_to_what_is_reserved_for_it() {
+    let mut server = Server::new(&config("", ""));
+    let old = server.lease(1);
+    assert_eq!(old, address(0x10));
+    let host = format!(r#"{{ "duid": "{DUID_1}", "ip-addresses": [ "2001:db8:1::77" ] }}"#);
+    server.reload(&reserved(&host));
+    assert_eq!(server.ask(&solicit(1)).leased(0), address(0x77));
+    let moved = server.ask(&renew(1, old));
+    assert_eq!(moved.ias[0].leased, [(address(0x77), 128, 600, 1000), (old, 128, 0, 0)]);
+    assert_eq!(server.ask(&solicit(2)).leased(0), old);
+}
+
+#[test]
+fn a_lease_of_what_is_reserved_for_another_ends_with_its_renewal() {
+    let mut server = Server::new(&config("", ""));
+    let old = server.lease(1);
+    let host = format!(r#"{{ "duid": "{DUID_2}", "ip-addresses": [ "{old}" ] }}"#);
+    server.reload(&reserved(&host));
+    // Until then the host has another address.
+    let other = server.lease(2);
+    assert_ne!(other, old);
+    let moved = server.ask(&renew(1, old));
+    assert_eq!(moved.ias[0].leased[1], (old, 128, 0, 0));
+    assert_eq!(server.ask(&renew(2, other)).ias[0].leased[0].0, old);
+}
+
+#[test]
+fn associations_share_out_what_a_host_has() {
+    let host = format!(
+        r#"{{ "duid": "{DUID_1}", "ip-addresses": [ "2001:db8:1::71", "2001:db8:1::72" ],
+              "prefixes": [ "3000:1::/48" ] }}"#
+    );
+    let mut server = Server::new(&reserved(&host));
+    let asked = Build::new(MessageType::Solicit, 1).na(1, &[]).na(2, &[]).na(3, &[]);
+    let answer = server.ask(&asked.pd(4, &[]).pd(5, &[]));
+    let leased: Vec<Ipv6Addr> = (0..5).map(|at| answer.leased(at)).collect();
+    let expected = [address(0x71), address(0x72), address(0x10), ip("3000:1::")];
+    assert_eq!(leased[..4], expected);
+    assert_eq!(answer.ias[3].leased[0].1, 48);
+    assert_eq!(answer.ias[4].leased[0].1, 56);
+}
+
+#[test]
+fn excluded_prefixes_are_told_to_those_who_ask() {
+    let host = format!(
+        r#"{{ "duid": "{DUID_1}", "prefixes": [ "3000:1::/48" ],
+              "excluded-prefixes": [ "3000:1:0:f::/64" ] }}"#
+    );
+    let mut server = Server::new(&reserved(&host));
+    let pd = |n| Build::new(MessageType::Solicit, n).pd(1, &[]);
+    let asking = |n| pd(n).wants(&[option::PD_EXCLUDE]);
+    assert_eq!(server.ask(&pd(1)).ias[0].excluded, None);
+    assert_eq!(server.ask(&asking(1)).ias[0].excluded, Some((ip("3000:1:0:f::"), 64)));
+    assert_eq!(server.ask(&asking(2)).ias[0].excluded, Some((ip("2001:db8:100:ff::"), 64)));
+}
+
+#[test]
+fn modes_say_which_reservations_count() {
+    let host = |address: &str| {
+        format!(r#""reservations": [ {{ "duid": "{DUID_1}", "ip-addresses": [ "{address}" ] }} ],"#)
+    };
+    let offered = |text: &str| Server::new(text).ask(&solicit(1)).leased(0);
+    let (inside, outside) = (host("2001:db8:1::13"), host("2001:db8:1::77"));
+    assert_eq!(offered(&config("", &inside)), address(0x13));
+    let off = r#""reservations-in-subnet": false,"#;
+    assert_eq!(offered(&config(off, &inside)), address(0x10));
+    // Out of pools: what lies in one is not looked at.
+    let out = r#""reservations-out-of-pool": true,"#;
+    assert_eq!(offered(&config(out, &inside)), address(0x10));
+    assert_eq!(offered(&config(out, &outside)), address(0x77));
+    let global = r#""reservations-global": true, "#;
+    assert_eq!(offered(&config(&inside, "")), address(0x10));
+    assert_eq!(offered(&config(&format!("{global}{inside}"), "")), address(0x13));
+    assert_eq!(offered(&config(&format!("{global}{inside}"), &outside)), address(0x77));
+    // A global address that fits no subnet of the link is passed over.
+    let foreign = host("2001:db8:9::1");
+    assert_eq!(offered(&config(&format!("{global}{foreign}"), "")), address(0x10));
+}
+
+#[test]
+fn what_is_out_of_pools_by_mode_is_given_from_pools() {
+    let host = format!(
+        r#""reservations": [ {{ "duid": "{DUID_1}", "ip-addresses": [ "2001:db8:1::10" ] }} ],"#
+    );
+    let out = r#""reservations-out-of-pool": true,"#;
+    let mut server = Server::new(&config(out, &host));
+    assert_eq!(server.lease(2), address(0x10));
+}
+
+#[test]
+fn hosts_are_told_by_hardware_address_and_by_flexible_identifier() {
+    let by_hardware =
+        r#"{ "hw-address": "02:00:00:00:00:01", "ip-addresses": [ "2001:db8:1::71" ] }"#;
+    assert_eq!(Server::new(&reserved(by_hardware)).ask(&solicit(1)).leased(0), address(0x71));
+    let hook = r#""hooks-libraries": [ { "library": "/usr/lib/libdhcp_flex_id.so", "parameters": {
+        "identifier-expression": "relay6[0].option[18].hex" } } ],"#;
+    let by_port = r#""reservations": [ { "flex-id": "'port 7'",
+        "ip-addresses": [ "2001:db8:1::72" ] } ],"#;
+    let mut server = Server::new(&config(hook, by_port));
+    let through = |id: &[u8]| solicit(1).through(&[(RELAY, &[(option::INTERFACE_ID, id)])]);
+    assert_eq!(server.ask(&through(b"port 8")).leased(0), address(0x10));
+    assert_eq!(server.ask(&through(b"port 7")).leased(0), address(0x72));
+}
+
+#[test]
+fn leases_may_be_kept_under_the_flexible_identifier() {
+    let hook = r#""hooks-libraries": [ { "library": "libdhcp_flex_id.so", "parameters": {
+        "identifier-expression": "relay6[0].option[18].hex", "replace-client-id": true,
+        "ignore-iaid": true } } ],"#;
+    let mut server = Server::new(&config(hook, ""));
+    let port = |build: Build| build.through(&[(RELAY, &[(option::INTERFACE_ID, b"port")])]);
+    let first = server.ask(&port(request(1, address(0x12))));
+    assert_eq!((first.leased(0), first.ias[0].iaid), (address(0x12), 1));
+    let kept = lease(&server, address(0x12));
+    assert_eq!((kept.duid.octets(), kept.iaid), (&b"\0\0port"[..], 0));
+    // Another device behind the port has the same lease, and its own identifiers back.
+    let second = server.ask(&port(Build::new(MessageType::Solicit, 2).na(9, &[])));
+    assert_eq!((second.leased(0), second.ias[0].iaid), (address(0x12), 9));
+    assert_eq!(second.option(option::CLIENTID), Some(&common::v6::duid(2)[..]));
+}
+
+#[test]
+fn a_host_has_options_classes_and_a_name() {
+    let class = r#""client-classes": [ { "name": "vip", "option-data": [
+        { "name": "sntp-servers", "data": "2001:db8::7" } ] } ],"#;
+    let host = format!(
+        r#""reservations": [ {{ "duid": "{DUID_1}", "hostname": "Host.example",
+            "client-classes": [ "vip" ],
+            "option-data": [ {{ "name": "dns-servers", "data": "2001:db8::8" }} ] }} ],
+           "option-data": [ {{ "name": "dns-servers", "data": "2001:db8::9" }} ],"#
+    );
+    let mut server = Server::new(&config(class, &host));
+    let wants = [option::DNS_SERVERS, option::SNTP_SERVERS];
+    let last = |answer: &Answer, code| answer.option(code).map(|octets| octets[15]);
+    let known = server.ask(&request(1, address(0x10)).wants(&wants));
+    assert_eq!(last(&known, option::DNS_SERVERS), Some(8));
+    assert_eq!(last(&known, option::SNTP_SERVERS), Some(7));
+    assert_eq!(&*lease(&server, known.leased(0)).hostname, "Host.example");
+    let stranger = server.ask(&solicit(2).wants(&wants));
+    assert_eq!(last(&stranger, option::DNS_SERVERS), Some(9));
+    assert_eq!(last(&stranger, option::SNTP_SERVERS), None);
+}
+
+#[test]
+fn names_of_clients_are_answered_and_kept() {
+    let mut server = Server::new(&config("", ""));
+    let named = |build: Build, fqdn: &[u8]| build.option(option::CLIENT_FQDN, fqdn);
+    let offer = server.ask(&named(solicit(1), b"\x01\x03Foo\x02b!"));
+    assert_eq!(offer.option(option::CLIENT_FQDN), Some(&b"\x06\x03foo\x01b\0"[..]));
+    let leased = server.ask(&named(request(1, address(0x10)), b"\x00\x03foo\x01b\0"));
+    assert_eq!(leased.option(option::CLIENT_FQDN), Some(&b"\x04\x03foo\x01b\0"[..]));
+    assert_eq!(&*lease(&server, address(0x10)).hostname, "foo.b.");
+    server.ask(&named(request(2, address(0x11)), b"\x01"));
+    assert_eq!(&*lease(&server, address(0x11)).hostname, "myhost-2001-db8-1--11.");
+    server.tell(&named(solicit(3), b"\x05\x03foo"));
+}
+
+#[test]
+fn classes_of_an_early_global_host_choose_the_subnet() {
+    let text = format!(
+        r#"{{ "Dhcp6": {{
+            "interfaces-config": {{ "interfaces": [ "*" ] }},
+            "early-global-reservations-lookup": true, "reservations-global": true,
+            "client-classes": [ {{ "name": "vip" }} ],
+            "reservations": [ {{ "duid": "{DUID_1}", "client-classes": [ "vip" ] }} ],
+            "subnet6": [
+              {{ "id": 1, "subnet": "2001:db8:1::/64", "client-classes": [ "vip" ],
+                 "pools": [ {{ "pool": "2001:db8:1::10/128" }} ] }},
+              {{ "id": 2, "subnet": "2001:db8:1::/63",
+                 "pools": [ {{ "pool": "2001:db8:1:0:1::/80" }} ] }} ] }} }}"#
+    );
+    let mut server = Server::new(&text);
+    assert_eq!(server.ask(&solicit(1)).leased(0), address(0x10));
+    assert_ne!(server.ask(&solicit(2)).leased(0), address(0x10));
+}
+
+#[test]
+fn a_host_without_addresses_is_served_where_it_belongs() {
+    let text = format!(
+        r#"{{ "Dhcp6": {{
+            "interfaces-config": {{ "interfaces": [ "*" ] }},
+            "shared-networks": [ {{ "name": "n", "subnet6": [
+              {{ "id": 1, "subnet": "2001:db8:1::/64",
+                 "pools": [ {{ "pool": "2001:db8:1::/80" }} ] }},
+              {{ "id": 2, "subnet": "2001:db8:2::/64", "reservations": [
+                   {{ "duid": "{DUID_1}", "option-data": [
+                      {{ "name": "dns-servers", "data": "2001:db8::8" }} ] }} ],
+                 "pools": [ {{ "pool": "2001:db8:2::/80" }} ] }} ] }} ] }} }}"#
+    );
+    let mut server = Server::new(&text);
+    let answer = server.ask(&solicit(1).wants(&[option::DNS_SERVERS]));
+    assert_eq!(answer.leased(0).segments()[2], 2);
+    assert!(answer.option(option::DNS_SERVERS).is_some());
+    assert_eq!(server.ask(&solicit(2)).leased(0).segments()[2], 1);
+}
+
+#[test]
+fn what_relay_agents_said_is_kept_with_the_lease() {
+    let mut server = Server::new(&config(r#""store-extended-info": true,"#, ""));
+    let through = |build: Build| build.through(&[(RELAY, &[(option::INTERFACE_ID, b"p")])]);
+    server.ask(&through(request(1, address(0x10))));
+    let expected = concat!(
+        r#"{ "ISC": { "relay-info": [ { "hop": 0, "link": "2001:db8:1::1", "#,
+        r#""options": "0x0012000170", "peer": "fe80::c" } ] } }"#
+    );
+    assert_eq!(&*lease(&server, address(0x10)).user_context, expected);
+}
