@@ -1,5 +1,7 @@
 //! The commands that need no hook library, in both families.
 
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
 mod common;
 
 use base::time::NS_PER_S;
@@ -66,135 +68,9 @@ fn commands_are_listed_with_those_of_the_configured_hook_libraries() {
 
 /// What both families answer alike.
 fn alike<F: Commanded>() {
-    let number = F::VERSION.number();
     let mut server = Fake::<F>::with_subnets();
     server.document[F::VERSION.root()]["server-tag"] = json!("here");
-    let must_be_map =
-        |name: &str| error(&format!("arguments for the '{name}' command must be a map"));
-    server.answers(&[
-        ("build-report", NONE, success("built")),
-        (
-            "version-get",
-            NONE,
-            json!({
-            "result": 0, "text": "1.2.3", "arguments": { "extended": "1.2.3\nsource" } }),
-        ),
-        ("server-tag-get", NONE, json!({ "result": 0, "arguments": { "server-tag": "here" } })),
-        ("config-backend-pull", NONE, json!({ "result": 3, "text": "No config backend." })),
-        ("dhcp-disable", json!([]), must_be_map("dhcp-disable")),
-        (
-            "dhcp-disable",
-            json!({ "max-period": "x" }),
-            error("'max-period' argument must be a number"),
-        ),
-        (
-            "dhcp-disable",
-            json!({ "max-period": 0 }),
-            error("'max-period' must be positive integer"),
-        ),
-        (
-            "dhcp-disable",
-            json!({ "origin-id": "x" }),
-            error("'origin-id' argument must be a number"),
-        ),
-        (
-            "dhcp-disable",
-            json!({ "origin": [] }),
-            error("'origin' argument must be a string or a number"),
-        ),
-        (
-            "dhcp-disable",
-            json!({ "origin": "" }),
-            error("invalid value used for 'origin' parameter: (empty string)"),
-        ),
-        (
-            "dhcp-enable",
-            json!({ "origin": "x" }),
-            error("invalid value used for 'origin' parameter: x"),
-        ),
-        ("dhcp-enable", json!(1), must_be_map("dhcp-enable")),
-        ("dhcp-enable", NONE, success("DHCP service successfully enabled")),
-        ("dhcp-disable", NONE, success(&format!("DHCPv{number} service disabled"))),
-        (
-            "dhcp-disable",
-            json!({ "max-period": 20, "origin-id": 2002, "origin": "x" }),
-            success(&format!("DHCPv{number} service disabled for 20 seconds")),
-        ),
-        (
-            "dhcp-disable",
-            json!({ "origin": "ha-partner" }),
-            success(&format!("DHCPv{number} service disabled")),
-        ),
-        (
-            "status-get",
-            NONE,
-            json!({ "result": 0, "arguments": {
-            "pid": 7, "uptime": 60, "reload": 5, "multi-threading-enabled": true,
-            "thread-pool-size": 2, "packet-queue-size": 0,
-            "packet-queue-statistics": [0.0, 0.0, 0.0], "extended-info-tables": false,
-            "sockets": { "status": "ready" },
-            "dhcp-state": { "globally-disabled": true, "disabled-by-user": true,
-                "disabled-by-local-command": [], "disabled-by-remote-command": [2000, 2002],
-                "disabled-by-db-connection": [] } } }),
-        ),
-        (
-            "interface-list",
-            NONE,
-            json!({ "result": 0, "text": "1 interfaces detected.",
-            "arguments": { "interfaces": [{
-                "name": "eth0", "index": 2, "mac": "02:00:00:00:00:01", "type": 1,
-                "flag-loopback": false, "flag-up": true, "flag-running": false,
-                "flag-multicast": false, "flag-broadcast": false, "in-use": false,
-                "addresses": ["192.0.2.1", "fe80::1"] }] } }),
-        ),
-        ("interface-add", NONE, error("Missing mandatory 'arguments' parameter.")),
-        ("interface-add", json!([]), must_be_map("interface-add")),
-        (
-            "interface-add",
-            json!({}),
-            error("Missing mandatory 'interfaces' map parameter in 'arguments'."),
-        ),
-        (
-            "interface-add",
-            json!({ "x": 1 }),
-            error("Unsupported 'x' map parameter in 'arguments'."),
-        ),
-        (
-            "interface-add",
-            json!({ "interfaces": [1] }),
-            error("Updating used interfaces failed: 'interfaces' must be a list of strings"),
-        ),
-        (
-            "interface-add",
-            json!({ "interfaces": ["none"] }),
-            error("Updating used interfaces failed: no interface 'none'"),
-        ),
-        (
-            "interface-add",
-            json!({ "interfaces": ["a", "b/10.0.0.1"] }),
-            success("Interface configuration successfully updated."),
-        ),
-        ("kea-lfc-start", NONE, success("kea-lfc started")),
-        ("leases-reclaim", NONE, error("Missing mandatory 'remove' parameter.")),
-        ("leases-reclaim", json!({}), error("Missing mandatory 'remove' parameter.")),
-        (
-            "leases-reclaim",
-            json!({ "remove": 1 }),
-            error("'remove' parameter expected to be a boolean."),
-        ),
-        (
-            "leases-reclaim",
-            json!({ "remove": true }),
-            success("Reclamation of expired leases is complete."),
-        ),
-        ("shutdown", json!([]), error("Argument must be a map")),
-        (
-            "shutdown",
-            json!({ "exit-value": "1" }),
-            error("parameter 'exit-value' is not an integer"),
-        ),
-        ("shutdown", json!({ "exit-value": 3 }), success("Shutting down.")),
-    ]);
+    server.answers_of(include_str!("answers/server.jsonl"));
     assert_eq!(
         server.run(&json!({ "command": "interface-redetect" }))["text"],
         "1 interfaces detected."

@@ -1,5 +1,7 @@
 //! Commands that nobody would send: whatever JSON comes, there is an answer.
 
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
 mod common;
 
 use base::Random;

@@ -1,5 +1,7 @@
 //! Commands about reservations.
 
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
 mod common;
 
 use common::Fake;

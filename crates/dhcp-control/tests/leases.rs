@@ -1,5 +1,7 @@
 //! Lease commands that Kea 2.2 does not have, and failures that a test cannot ask it for.
 
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
 mod common;
 
 use common::Fake;

@@ -1,25 +1,17 @@
 //! Statistics and the commands about them.
 
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
 mod common;
 
 use common::Fake;
+use dhcp_control::IpVersion;
 use dhcp_control::statistics::{Counts, LeaseCounts, PoolCounts, Statistics, SubnetCounts};
-use dhcp_control::{Commanded, IpVersion, time_stamp};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 use serde_json::{Value, json};
 
 const SECOND: u64 = 1_000_000;
-const NONE: Value = Value::Null;
-
-fn error(text: &str) -> Value {
-    json!({ "result": 1, "text": text })
-}
-
-fn success(text: &str) -> Value {
-    json!({ "result": 0, "text": text })
-}
-
 fn names(statistics: &Value) -> Vec<String> {
     statistics.as_object().unwrap().keys().cloned().collect()
 }
@@ -76,86 +68,11 @@ fn a_server_shows_the_names_that_kea_shows() {
     assert!(names(&all).iter().all(|name| !name.starts_with("v4-")));
 }
 
-fn table<F: Commanded>() {
-    let mut server = Fake::<F>::with_subnets();
-    let received = if F::VERSION == IpVersion::V4 { "pkt4-received" } else { "pkt6-received" };
-    let stamp = time_stamp(common::WALL_US);
-    let missing = |name: &str| error(&format!("Missing mandatory '{name}' parameter."));
-    let of = |text: &str| success(&format!("Statistic '{received}' {text}"));
-    let unknown = error("No 'x' statistic found");
-    server.answers(&[
-        ("statistic-get", NONE, missing("name")),
-        ("statistic-get", json!({}), missing("name")),
-        ("statistic-get", json!({ "name": 1 }), error("'name' parameter expected to be a string.")),
-        ("statistic-get", json!({ "name": "x" }), json!({ "result": 0, "arguments": {} })),
-        (
-            "statistic-get",
-            json!({ "name": received }),
-            json!({ "result": 0, "arguments": { received: [[0, stamp]] } }),
-        ),
-        ("statistic-reset", json!({ "name": "x" }), unknown.clone()),
-        ("statistic-reset", json!({ "name": received }), of("reset.")),
-        ("statistic-sample-count-set", json!({ "name": "x", "max-samples": 2 }), unknown.clone()),
-        ("statistic-sample-count-set", json!({ "name": received }), missing("max-samples")),
-        (
-            "statistic-sample-count-set",
-            json!({ "name": received, "max-samples": "2" }),
-            error("'max-samples' parameter expected to be an integer."),
-        ),
-        (
-            "statistic-sample-count-set",
-            json!({ "name": received, "max-samples": 2 }),
-            of("count limit is set."),
-        ),
-        ("statistic-sample-age-set", json!({ "name": "x", "duration": 2 }), unknown.clone()),
-        ("statistic-sample-age-set", json!({ "name": received }), missing("duration")),
-        (
-            "statistic-sample-age-set",
-            json!({ "name": received, "duration": -1 }),
-            of("duration limit is set."),
-        ),
-        (
-            "statistic-sample-count-set-all",
-            json!({ "max-samples": 0 }),
-            error("'max-samples' parameter must not be zero"),
-        ),
-        (
-            "statistic-sample-count-set-all",
-            json!({ "max-samples": -1 }),
-            success("All statistics count limit are set."),
-        ),
-        (
-            "statistic-sample-age-set-all",
-            json!({ "duration": 1.5 }),
-            error("'duration' parameter expected to be an integer."),
-        ),
-        (
-            "statistic-sample-age-set-all",
-            json!({ "duration": 10 }),
-            success("All statistics duration limit are set."),
-        ),
-        ("statistic-reset-all", NONE, success("All statistics reset to neutral values.")),
-        ("statistic-remove", json!({ "name": "x" }), unknown.clone()),
-        ("statistic-remove", json!({ "name": received }), of("removed.")),
-        (
-            "statistic-remove",
-            json!({ "name": received }),
-            error(&format!("No '{received}' statistic found")),
-        ),
-        ("statistic-get", json!({ "name": received }), json!({ "result": 0, "arguments": {} })),
-        (
-            "statistic-remove-all",
-            NONE,
-            success("Warning: statistic-remove-all command is deprecated. All statistics removed."),
-        ),
-        ("statistic-get-all", NONE, json!({ "result": 0, "arguments": {} })),
-    ]);
-}
-
 #[test]
 fn commands_about_statistics_answer_as_kea_s() {
-    table::<V4>();
-    table::<V6>();
+    let table = include_str!("answers/statistics.jsonl");
+    Fake::<V4>::with_subnets().answers_of(table);
+    Fake::<V6>::with_subnets().answers_of(table);
 }
 
 /// Counts with one number that was given.

@@ -1,6 +1,7 @@
 //! A small server behind the commands: leases in a map, a configuration that is taken as it is.
 
 #![allow(dead_code, unreachable_pub, reason = "every test file uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -197,6 +198,21 @@ impl<F: Commanded> Fake<F> {
             }
             let answer = self.run(&command);
             assert_eq!(&answer, expected, "{command}");
+        }
+    }
+
+    /// Compares what commands answer with a table of JSON lines, `[name, arguments, answer]`. In
+    /// them `#` is 4 or 6 and `PREFIX` the prefix of a subnet.
+    pub fn answers_of(&mut self, table: &str) {
+        let (number, prefix) = match F::VERSION {
+            IpVersion::V4 => ("4", "10.9.0.0/16"),
+            IpVersion::V6 => ("6", "2001:db8:9::/48"),
+        };
+        let table = table.replace('#', number).replace("PREFIX", prefix);
+        for line in table.lines() {
+            let row: Value = serde_json::from_str(line).unwrap();
+            let name = row[0].as_str().unwrap();
+            self.answers(&[(name, row[1].clone(), row[2].clone())]);
         }
     }
 
