@@ -157,7 +157,7 @@ fn load<P: Service>(
 ) {
     let (mut wrong, mut dropped) = (0_u64, 0_u64);
     for mut lease in leases {
-        let (named, fitting) = P::subnet_ids(snapshot, &mut lease);
+        let (named, fitting) = P::subnets_of_lease(snapshot, &mut lease);
         if fitting != Some(*named) {
             wrong += 1;
             match (checks, fitting) {

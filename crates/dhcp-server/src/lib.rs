@@ -9,6 +9,7 @@ mod doors;
 mod error;
 mod frames;
 mod inactive;
+mod latency;
 mod leases;
 mod log;
 mod published;

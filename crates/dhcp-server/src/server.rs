@@ -19,6 +19,7 @@ use crate::control::ControlThread;
 use crate::doors::Tending;
 use crate::frames::FrameCounters;
 use crate::inactive;
+use crate::latency::{Latencies, Stopwatch};
 use crate::leases::Leases;
 use crate::log::{self, DAEMON, counted};
 use crate::published::Published;
@@ -172,7 +173,12 @@ where
     let store = supervisor.leases().store(index);
     let shard = Shard::new(store, Arc::clone(&in_force.snapshot), in_flight);
     let frames = Arc::<FrameCounters>::default();
-    let counted = Counted { messages: shard.counters(), frames: Arc::clone(&frames) };
+    let latencies = Arc::new(Latencies::of::<P>());
+    let counted = Counted {
+        messages: shard.counters(),
+        frames: Arc::clone(&frames),
+        latencies: Arc::clone(&latencies),
+    };
     let desk = Desk {
         index,
         shard,
@@ -184,6 +190,7 @@ where
             to_source: settings.to_source,
         },
         batches: Batches::new(P::shared(&in_force.config).godwit.segmentation),
+        stopwatch: Stopwatch::new(latencies),
     };
     supervisor.count(counted);
     let shared = supervisor.shared();

@@ -63,7 +63,7 @@ pub(crate) trait Service:
     fn subnet_count(snapshot: &Self::Snapshot) -> usize;
 
     /// The `id` of the subnet that a lease names, and of the one that holds it.
-    fn subnet_ids<'l>(
+    fn subnets_of_lease<'l>(
         snapshot: &Self::Snapshot,
         lease: &'l mut Self::Lease,
     ) -> (&'l mut u32, Option<u32>);

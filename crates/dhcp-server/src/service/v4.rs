@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use dhcp_config::{Checked, Dhcp4, Problem, Subnet4};
 use dhcp_control::{Selector, SubnetFacts};
+use dhcp_engine::classify::ClassSet;
 use dhcp_engine::v4::{Ingress, Snapshot};
 use dhcp_lease::v4::{Lease, LeaseTable, V4};
 use netio::packet::Packet;
@@ -83,21 +84,24 @@ impl Service for V4 {
             Some(IpAddr::V4(address)) if !address.is_unspecified() => Some(address),
             _ => None,
         };
-        let by_prefix = |address| snapshot.subnet_by_prefix(address);
+        let mut classes = ClassSet::default();
+        for name in &selector.classes {
+            if let Some(class) = snapshot.classes.index(name) {
+                classes.insert(class);
+            }
+        }
+        let of_address = |address| snapshot.subnet_of_address(address, &classes);
         // In the order in which the engine looks at a message.
         let found = if let Some(link) = v4(selector.link).or(v4(selector.subnet)) {
-            by_prefix(link)
+            of_address(link)
         } else if let Some(relay) = v4(selector.relay) {
-            snapshot.subnet_by_relay(relay).or_else(|| by_prefix(relay))
+            snapshot.subnet_of_relay(relay, &classes).or_else(|| of_address(relay))
         } else if let Some(address) = v4(selector.address).or(v4(selector.remote)) {
-            by_prefix(address)
+            of_address(address)
         } else {
-            let by_interface = |name: &String| snapshot.subnet_by_interface(name);
-            selector
-                .interface
-                .as_ref()
-                .and_then(by_interface)
-                .or_else(|| v4(selector.local).and_then(by_prefix))
+            let of_interface = |name: &String| snapshot.subnet_of_interface(name, &classes);
+            let named = selector.interface.as_ref().and_then(of_interface);
+            named.or_else(|| v4(selector.local).and_then(of_address))
         };
         found.map(|at| snapshot.subnet(at).id)
     }
@@ -106,7 +110,10 @@ impl Service for V4 {
         snapshot.subnet_count()
     }
 
-    fn subnet_ids<'l>(snapshot: &Snapshot, lease: &'l mut Lease) -> (&'l mut u32, Option<u32>) {
+    fn subnets_of_lease<'l>(
+        snapshot: &Snapshot,
+        lease: &'l mut Lease,
+    ) -> (&'l mut u32, Option<u32>) {
         let fitting = snapshot.subnet_by_prefix(lease.address).map(|at| snapshot.subnet(at).id);
         (&mut lease.subnet_id, fitting)
     }

@@ -118,7 +118,10 @@ impl Service for V6 {
         snapshot.subnet_count()
     }
 
-    fn subnet_ids<'l>(snapshot: &Snapshot, lease: &'l mut Lease) -> (&'l mut u32, Option<u32>) {
+    fn subnets_of_lease<'l>(
+        snapshot: &Snapshot,
+        lease: &'l mut Lease,
+    ) -> (&'l mut u32, Option<u32>) {
         let fitting = match lease.resource.kind {
             IaKind::Address => {
                 let found = snapshot.subnet_by_prefix(lease.resource.address);

@@ -25,6 +25,7 @@ use crate::ServerError;
 use crate::control::{ControlThread, Inbox, Question};
 use crate::doors::Tending;
 use crate::frames::FrameCounters;
+use crate::latency::Latencies;
 use crate::leases::Leases;
 use crate::log::DAEMON;
 use crate::server::Settings;
@@ -44,6 +45,7 @@ const REPORT_NS: u64 = 10 * NS_PER_S;
 pub(crate) struct Counted<P> {
     pub(crate) messages: Arc<ShardCounters<P>>,
     pub(crate) frames: Arc<FrameCounters>,
+    pub(crate) latencies: Arc<Latencies>,
 }
 
 /// A configuration in force, in all its forms.
@@ -189,7 +191,7 @@ impl<P: Service> Supervisor<P> {
                     );
                     kea_json(&execute(command, self).to_json())
                 }
-                Question::Metrics => String::new(),
+                Question::Metrics => self.exposition(),
             };
             self.follow_service();
             asked.answer(text);
