@@ -37,7 +37,9 @@ fn found<'a, B: Backend>(
 
 fn shown((host, subnet_id): (&Value, u32)) -> Value {
     let mut shown = host.clone();
-    shown["subnet-id"] = json!(subnet_id);
+    if let Some(map) = shown.as_object_mut() {
+        map.insert("subnet-id".to_owned(), json!(subnet_id));
+    }
     shown
 }
 

@@ -1,0 +1,201 @@
+//! Lease commands that Kea 2.2 does not have, and failures that a test cannot ask it for.
+
+mod common;
+
+use common::Fake;
+use dhcp_control::{Commanded, IpVersion, PutFailure};
+use dhcp_lease::v4::V4;
+use dhcp_lease::v6::V6;
+use serde_json::{Value, json};
+
+const NONE: Value = Value::Null;
+
+fn error(text: &str) -> Value {
+    json!({ "result": 1, "text": text })
+}
+
+fn conflict(text: &str) -> Value {
+    json!({ "result": 4, "text": text })
+}
+
+/// A lease as `lease#-add` takes it.
+fn lease<F: Commanded>(last: u8) -> Value {
+    match F::VERSION {
+        IpVersion::V4 => json!({ "ip-address": format!("192.0.2.{last}"), "hw-address": "01:02" }),
+        IpVersion::V6 => {
+            json!({ "ip-address": format!("2001:db8::{last}"), "duid": "01:02:03", "iaid": last })
+        }
+    }
+}
+
+fn name<F: Commanded>(pattern: &str) -> String {
+    pattern.replace('#', &F::VERSION.number().to_string())
+}
+
+fn by_state<F: Commanded>() {
+    let mut server = Fake::<F>::with_subnets();
+    let command = name::<F>("lease#-get-by-state");
+    let family = F::VERSION.name();
+    for (last, state) in [(1, 0), (2, 1), (3, 1), (4, 2)] {
+        let mut lease = lease::<F>(last);
+        lease["state"] = json!(state);
+        assert_eq!(server.call(&name::<F>("lease#-add"), lease)["result"], 0);
+    }
+    for (arguments, text) in [
+        (NONE, "Command arguments missing or a not a map."),
+        (json!({}), "'state' parameter not specified"),
+        (json!({ "state": [] }), "'state' parameter must be a number or a string"),
+        (json!({ "state": "" }), "'state' parameter is empty"),
+        (json!({ "state": "lost" }), "'state' parameter value (lost) is not recognized"),
+        (json!({ "state": 0, "subnet-id": "1" }), "'subnet-id' parameter must be a number"),
+        (
+            json!({ "state": 0, "subnet-id": -1 }),
+            "'subnet-id' parameter must be a 32 bit unsigned integer",
+        ),
+    ] {
+        assert_eq!(server.call(&command, arguments), error(text));
+    }
+    for (arguments, count, text) in [
+        (json!({ "state": 1 }), 2, "declined (1)."),
+        (json!({ "state": "declined", "subnet-id": 1 }), 2, "declined (1) in subnet 1."),
+        (json!({ "state": "declined", "subnet-id": 7 }), 0, "declined (1) in subnet 7."),
+        (json!({ "state": "assigned", "subnet-id": 0 }), 1, "default (0)."),
+        (json!({ "state": "expired-reclaimed" }), 1, "expired-reclaimed (2)."),
+        (json!({ "state": 77 }), 0, "77."),
+        (json!({ "state": -1 }), 0, "-1."),
+    ] {
+        let answer = server.call(&command, arguments);
+        let text = format!("{count} {family} lease(s) found with state {text}");
+        assert_eq!(answer["text"], text.as_str());
+        assert_eq!(answer["arguments"]["leases"].as_array().unwrap().len(), count);
+        assert_eq!(answer["result"], if count == 0 { 3 } else { 0 });
+    }
+}
+
+#[test]
+fn leases_are_found_by_their_state() {
+    by_state::<V4>();
+    by_state::<V6>();
+}
+
+fn failures<F: Commanded>() {
+    let family = F::VERSION.name();
+    let mut server = Fake::<F>::with_subnets();
+    let (add, update) = (name::<F>("lease#-add"), name::<F>("lease#-update"));
+    let given = lease::<F>(1);
+    let ip = given["ip-address"].as_str().unwrap().to_owned();
+    for (failure, command, expected) in [
+        (
+            PutFailure::Busy,
+            &add,
+            conflict(&format!("ResourceBusy: IP address:{ip} could not be added.")),
+        ),
+        (PutFailure::Failed("disk full".to_owned()), &add, error("disk full")),
+        (
+            PutFailure::Busy,
+            &update,
+            conflict(&format!("ResourceBusy: IP address:{ip} could not be updated.")),
+        ),
+        (PutFailure::Exists, &update, conflict("lost race between calls to get and add")),
+    ] {
+        server.leases.refuses = Some(failure);
+        assert_eq!(server.call(command, given.clone()), expected);
+    }
+    let write = name::<F>("lease#-write");
+    server.answers(&[
+        (&write, NONE, error("no parameters specified for the command")),
+        (&write, json!({}), error("'filename' parameter not specified")),
+        (&write, json!({ "filename": 1 }), error("'filename' parameter must be a string")),
+        (&write, json!({ "filename": "/x" }), error("cannot create '/x'")),
+        (
+            &write,
+            json!({ "filename": "x.csv" }),
+            json!({ "result": 0, "text": format!("{family} lease database into 'x.csv'.") }),
+        ),
+        (
+            &name::<F>("sflq-pool#-get-all"),
+            NONE,
+            error("the lease backend has no shared free lease queue"),
+        ),
+        (
+            &name::<F>("lease#-add"),
+            given,
+            json!({ "result": 0, "text": format!("Lease for address {ip}, subnet-id 1 added.") }),
+        ),
+    ]);
+    assert_eq!(
+        (server.leases.written.as_slice(), server.leases.len()),
+        (&["x.csv".to_owned()][..], 1)
+    );
+}
+
+#[test]
+fn failures_of_the_store_are_told() {
+    failures::<V4>();
+    failures::<V6>();
+}
+
+#[test]
+fn an_update_replaces_all_of_a_lease_and_a_selector_sees_it() {
+    let mut server = Fake::<V4>::with_subnets();
+    let first = json!({ "ip-address": "192.0.2.11", "hw-address": "01:02", "client-id": "01:01",
+        "pool-id": 3, "expire": 1_795_325_192_u64, "valid-lft": 4_294_967_295_u64, "state": 3 });
+    let refused = server.call("lease4-add", first.clone());
+    assert_eq!(
+        refused["text"],
+        "expiration time must be greater than valid lifetime for address 192.0.2.11"
+    );
+    let mut first = first;
+    first["valid-lft"] = json!(100);
+    server.call("lease4-add", first);
+    let shown = server.call("lease4-get", json!({ "ip-address": "192.0.2.11" }));
+    assert_eq!(
+        shown["arguments"],
+        json!({
+        "ip-address": "192.0.2.11", "hw-address": "01:02", "client-id": "01:01", "subnet-id": 1,
+        "pool-id": 3, "cltt": 1_795_325_092, "valid-lft": 100, "fqdn-fwd": false, "fqdn-rev": false,
+        "hostname": "", "state": 3 })
+    );
+    server.call("lease4-update", lease::<V4>(11));
+    let shown = server.call("lease4-get", json!({ "ip-address": "192.0.2.11" }));
+    let cltt = common::WALL_US / 1_000_000;
+    assert_eq!(
+        shown["arguments"],
+        json!({
+        "ip-address": "192.0.2.11", "hw-address": "01:02", "subnet-id": 1, "cltt": cltt,
+        "valid-lft": 7200, "fqdn-fwd": false, "fqdn-rev": false, "hostname": "", "state": 0 })
+    );
+}
+
+#[test]
+fn prefixes_are_leased_beside_addresses() {
+    let mut server = Fake::<V6>::with_subnets();
+    let prefix = json!({ "ip-address": "2001:db8:8000::", "type": "IA_PD", "prefix-len": 48,
+        "duid": "00:00:00", "iaid": 1, "subnet-id": 1 });
+    let with = |key: &str, value: Value| {
+        let mut prefix = prefix.clone();
+        prefix[key] = value;
+        prefix
+    };
+    server.answers(&[
+        ("lease6-add", with("prefix-len", json!(0)), error("Invalid prefix length: 0")),
+        ("lease6-add", with("prefix-len", json!(129)), error("Invalid prefix length: 129")),
+        ("lease6-add", with("ip-address", json!("2001:db8:8000::1")),
+            error("Prefix address: 2001:db8:8000::1 exceeds prefix/prefix-len pair: 2001:db8:8000::/48")),
+        ("lease6-add", with("state", json!(1)), error("Invalid declined state for PD prefix.")),
+        ("lease6-add", with("type", json!("IA_TA")), error("Incorrect lease type: IA_TA, the only supported values are: IA_NA and IA_PD")),
+        ("lease6-add", prefix, json!({ "result": 0, "text": "Lease for prefix 2001:db8:8000::/48, subnet-id 1 added." })),
+    ]);
+    let shown = server.call("lease6-get", json!({ "ip-address": "2001:db8:8000::", "type": "2" }));
+    assert_eq!(shown["arguments"]["duid"], "00:00:00");
+    assert_eq!(shown["arguments"]["prefix-len"], 48);
+    let failing = json!({ "leases": [lease::<V6>(1), lease::<V6>(2)] });
+    server.leases.refuses = Some(PutFailure::Busy);
+    let answer = server.call("lease6-bulk-apply", failing);
+    assert_eq!(
+        answer,
+        json!({ "result": 0, "text": "Bulk apply of 1 IPv6 leases completed.",
+        "arguments": { "failed-leases": [{ "type": "IA_NA", "ip-address": "2001:db8::1", "result": 4,
+            "error-message": "ResourceBusy: IP address:2001:db8::1 could not be updated." }] } })
+    );
+}
