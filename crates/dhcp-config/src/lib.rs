@@ -15,6 +15,7 @@ mod document;
 pub mod expression;
 mod fields;
 mod json;
+mod lenient;
 mod problem;
 mod shared;
 mod source;
@@ -80,7 +81,7 @@ pub fn parse_dhcp4(
     text: &str,
     resolver: &mut dyn IncludeResolver,
 ) -> Result<Checked<Dhcp4>, Vec<Problem>> {
-    parse(name, text, resolver, v4::read_root, &document::SHAPE4)
+    parse(name, text, resolver, Extent::Whole, v4::read_root, &document::SHAPE4)
 }
 
 /// Reads the configuration of a DHCPv6 server. `name` stands for `text` in problems.
@@ -92,20 +93,62 @@ pub fn parse_dhcp6(
     text: &str,
     resolver: &mut dyn IncludeResolver,
 ) -> Result<Checked<Dhcp6>, Vec<Problem>> {
-    parse(name, text, resolver, v6::read_root, &document::SHAPE6)
+    parse(name, text, resolver, Extent::Whole, v6::read_root, &document::SHAPE6)
+}
+
+/// Reads the configuration of a DHCPv4 server as [`parse_dhcp4`] does, without the subnets and
+/// reservations that have errors: each of these is a warning in place of the errors.
+///
+/// # Errors
+/// Every problem, when the text is no JSON, when an error lies outside of subnets and reservations,
+/// or in a subnet without `id`.
+pub fn parse_dhcp4_lenient(
+    name: &str,
+    text: &str,
+    resolver: &mut dyn IncludeResolver,
+) -> Result<Checked<Dhcp4>, Vec<Problem>> {
+    parse(name, text, resolver, Extent::WhatIsRight, v4::read_root, &document::SHAPE4)
+}
+
+/// Reads the configuration of a DHCPv6 server as [`parse_dhcp6`] does, without the subnets and
+/// reservations that have errors: each of these is a warning in place of the errors.
+///
+/// # Errors
+/// As [`parse_dhcp4_lenient`].
+pub fn parse_dhcp6_lenient(
+    name: &str,
+    text: &str,
+    resolver: &mut dyn IncludeResolver,
+) -> Result<Checked<Dhcp6>, Vec<Problem>> {
+    parse(name, text, resolver, Extent::WhatIsRight, v6::read_root, &document::SHAPE6)
+}
+
+/// How much of a configuration is to be read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    Whole,
+    WhatIsRight,
 }
 
 fn parse<T>(
     name: &str,
     text: &str,
     resolver: &mut dyn IncludeResolver,
+    extent: Extent,
     read_root: fn(&Value, &mut Findings) -> Option<T>,
     shape: &'static document::Shape,
 ) -> Result<Checked<T>, Vec<Problem>> {
     let mut sources = Sources::default();
     let mut findings = Findings::default();
-    let read = json::parse(name, text, resolver, &mut sources, &mut findings)
-        .and_then(|root| Some((read_root(&root, &mut findings)?, root)));
+    let root = json::parse(name, text, resolver, &mut sources, &mut findings);
+    let read = root.and_then(|mut root| {
+        let config = if extent == Extent::WhatIsRight && !findings.has_errors() {
+            lenient::read(&mut root, &mut findings, read_root)
+        } else {
+            read_root(&root, &mut findings)
+        };
+        Some((config?, root))
+    });
     let failed = findings.has_errors();
     let warnings = findings.into_problems(&sources);
     match read {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::problem::{Problem, Severity};
 use crate::shared::InactiveFeature;
 use crate::shared::inactive::Feature;
+use crate::shared::options::Definitions;
 
 /// Widest excerpt shown of a line, in characters: generated files are often one line.
 const EXCERPT_WIDTH: usize = 96;
@@ -132,6 +133,8 @@ pub(crate) struct Findings {
     // A set, because a bad global value is found again by every subnet that inherits it.
     set: BTreeSet<Finding>,
     errors: usize,
+    /// What the file defines ahead of all that may refer to it.
+    pub(crate) definitions: Definitions,
     /// What is configured and not done, by name, with the place that stands first.
     inactive: BTreeMap<&'static str, (At, &'static Feature)>,
 }
@@ -197,6 +200,30 @@ impl Findings {
     /// What is configured and not done, ordered by name.
     pub(crate) fn inactive_features(&self) -> Vec<InactiveFeature> {
         self.inactive.values().map(|(_, feature)| feature.value()).collect()
+    }
+
+    /// The errors with their messages, and the second place of those that concern two.
+    pub(crate) fn iter_errors(&self) -> impl Iterator<Item = (At, &str, Option<At>)> {
+        let errors = self.set.iter().filter(|finding| finding.severity == Severity::Error);
+        errors.map(|finding| {
+            let other = match finding.help {
+                Help::Place(_, at) => Some(at),
+                Help::None | Help::Text(_) => None,
+            };
+            (finding.at, finding.message.as_str(), other)
+        })
+    }
+
+    /// Adds what `other` found.
+    pub(crate) fn extend(&mut self, other: Self) {
+        for (at, feature) in other.inactive.into_values() {
+            self.inactive(at, feature);
+        }
+        for finding in other.set {
+            let is_error = finding.severity == Severity::Error;
+            let added = self.set.insert(finding);
+            self.errors += usize::from(added && is_error);
+        }
     }
 
     /// How many errors there are so far.

@@ -23,12 +23,6 @@ fn help_of(text: &str) -> Option<String> {
 }
 
 #[test]
-fn keys_that_godwit_does_not_serve_are_refused_by_name() {
-    let message = "error `option-def` is not supported by this version of godwit";
-    global(r#"^"option-def": [ 1 ]"#, &[message]);
-}
-
-#[test]
 fn keys_that_ask_for_nothing_are_accepted() {
     global(
         r#""client-classes": [], "hooks-libraries": [], "reservations": [], "option-def": [],

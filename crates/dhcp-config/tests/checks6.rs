@@ -19,15 +19,6 @@ fn help_of(text: &str) -> Option<String> {
     problems6(&format!(r#"{{"Dhcp6":{{{text}}}}}"#)).remove(0).help
 }
 
-fn not_supported(key: &str) -> String {
-    format!("error `{key}` is not supported by this version of godwit")
-}
-
-#[test]
-fn keys_that_godwit_does_not_serve_are_refused_by_name() {
-    global(r#"^"option-def": [ 1 ]"#, &[&not_supported("option-def")]);
-}
-
 #[test]
 fn keys_without_effect_are_warned_of() {
     global(

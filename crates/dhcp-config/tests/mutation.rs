@@ -3,12 +3,14 @@
 #[allow(dead_code, reason = "each test file uses its own part")]
 mod common;
 
+use core::fmt::Debug;
 use core::net::Ipv6Addr;
 
 use base::Random;
 use common::{Files, folder, shipped_includes};
 use dhcp_config::{
-    Checked, Dhcp4, Dhcp6, Lifetime, OptionData, Problem, Severity, parse_dhcp4, parse_dhcp6,
+    Checked, Dhcp4, Dhcp6, Lifetime, OptionData, Problem, Severity, parse_dhcp4,
+    parse_dhcp4_lenient, parse_dhcp6, parse_dhcp6_lenient, render,
 };
 
 const CASES: u32 = 200_000;
@@ -191,12 +193,27 @@ fn check_problems(text: &str, problems: &[Problem]) {
 /// A parser of one family.
 type Parse<T> = fn(&str, &str, &mut Files) -> Result<Checked<T>, Vec<Problem>>;
 
-fn break_texts<T>(cases: u32, shipped: &str, scraps: &[&str], parse: Parse<T>, check: fn(&T)) {
+/// Whether the document of a configuration gives it again.
+fn check_document<T: PartialEq + Debug>(checked: &Checked<T>, parse: Parse<T>) {
+    let text = render(&checked.document.to_json());
+    match parse("main", &text, &mut Files::default()) {
+        Ok(again) => assert_eq!(again.config, checked.config, "{text}"),
+        Err(problems) => panic!("{problems:?}\n{text}"),
+    }
+}
+
+fn break_texts<T: PartialEq + Debug>(
+    cases: u32,
+    shipped: &str,
+    scraps: &[&str],
+    [parse, lenient]: [Parse<T>; 2],
+    check: fn(&T),
+) {
     let mut random = Random::from_seed(0x6b65_615f_636f_6e66);
     let shipped = folder(shipped);
     let mut files: Files = shipped_includes();
-    let (mut accepted, mut refused) = (0_u32, 0_u32);
-    for _ in 0..cases {
+    let (mut accepted, mut refused, mut rescued) = (0_u32, 0_u32, 0_u32);
+    for case in 0..cases {
         let mut text = random.pick(&shipped).expect("there are files").1.clone().into_bytes();
         mutate(&mut random, scraps, &mut text);
         let text = String::from_utf8_lossy(&text);
@@ -206,16 +223,29 @@ fn break_texts<T>(cases: u32, shipped: &str, scraps: &[&str], parse: Parse<T>, c
                 check(&checked.config);
                 assert!(checked.warnings.iter().all(|p| p.severity == Severity::Warning));
                 check_problems(&text, &checked.warnings);
+                if case % 64 == 0 {
+                    check_document(&checked, parse);
+                }
             }
             Err(problems) => {
                 refused += 1;
                 assert!(problems.iter().any(|p| p.severity == Severity::Error), "{text}");
                 check_problems(&text, &problems);
+                let what_is_right = (case % 64 == 0).then(|| lenient("main", &text, &mut files));
+                if let Some(Ok(checked)) = what_is_right {
+                    rescued += 1;
+                    check(&checked.config);
+                    check_problems(&text, &checked.warnings);
+                    assert!(checked.warnings.iter().all(|p| p.severity == Severity::Warning));
+                    assert!(checked.warnings.iter().any(|p| p.message.contains(" is left out: ")));
+                    check_document(&checked, parse);
+                }
             }
         }
     }
     // Both outcomes have to occur often, or the mutations test nothing.
     assert!(accepted > cases / 50 && refused > cases / 4, "{accepted} {refused}");
+    assert!(rescued > cases / 10_000, "{rescued}");
 }
 
 #[test]
@@ -224,7 +254,10 @@ fn broken_texts_are_explained() {
         CASES,
         "accepted",
         &SCRAPS,
-        |name, text, files| parse_dhcp4(name, text, files),
+        [
+            |name, text, files| parse_dhcp4(name, text, files),
+            |name, text, files| parse_dhcp4_lenient(name, text, files),
+        ],
         check_config,
     );
 }
@@ -236,7 +269,10 @@ fn broken_texts_of_dhcpv6_are_explained() {
         CASES / 4,
         "accepted6",
         &scraps,
-        |name, text, files| parse_dhcp6(name, text, files),
+        [
+            |name, text, files| parse_dhcp6(name, text, files),
+            |name, text, files| parse_dhcp6_lenient(name, text, files),
+        ],
         check_config6,
     );
 }

@@ -12,14 +12,17 @@ fn with_option(option: &str) -> String {
 
 fn octets_of(option: &str) -> String {
     let Ok(checked) = parse6(&with_option(option)) else { return "refused".to_owned() };
-    let Some(option) = checked.config.options.first() else { return "none".to_owned() };
+    let mut options = checked.config.options.iter();
+    let Some(option) = options.find(|option| option.space == Space::Standard) else {
+        return "none".to_owned();
+    };
     spelled(&option.octets)
 }
 
 #[test]
 fn octets_are_those_that_kea_sends() {
     let vectors = include_str!("data/option6-vectors.txt");
-    assert_eq!(check_vectors(vectors, octets_of), (181, 37), "equal and different");
+    assert_eq!(check_vectors(vectors, octets_of), (182, 36), "equal and different");
 }
 
 #[test]
@@ -67,7 +70,7 @@ fn problems_stand_at_the_value() {
             "{\"code\":65536,\"data\":\"01\"}",
             "1:34 error `code` is 65536; it must be from 1 to 65535",
         ),
-        ("{\"code\":1000,\"data\":\"01\"}", "1:34 error option 1000 has no standard definition"),
+        ("{\"code\":1000,\"data\":\"01\"}", "1:34 error option 1000 has no definition"),
         (
             "{\"name\":\"dns-servers\",\"data\":\"10.0.0.1\"}",
             "1:55 error option `dns-servers`: `10.0.0.1` is not an IPv6 address",
@@ -79,7 +82,7 @@ fn problems_stand_at_the_value() {
         ),
         (
             "{\"code\":23,\"data\":\"::1\",\"space\":\"dhcp4\"}",
-            "1:58 error option space `dhcp4` is not supported by this version of godwit",
+            "1:58 error option space `dhcp4` is that of the other family",
         ),
     ] {
         assert_eq!(lines(&problems6(&with_option(option))), [expected], "{option}");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::classes::{ClassGuards, ClassTest, ClientClass};
 use super::family::Family;
-use super::options::{self, Field};
+use super::options::{self, Definitions, Field, Key};
 use super::terms::{Bounded, BoundedKeys, VALID};
 use super::types::Lifetime;
 use super::{godwit, other_keys};
@@ -63,11 +63,11 @@ fn class<F: Classified>(
         |fields, key, findings| fields.boolean(key, findings),
         findings,
     );
-    let options = options::list::<F>(&mut fields, findings);
+    let options = options::class_list::<F>(&mut fields, findings);
     let valid_lifetime = lifetime(&mut fields, VALID, findings);
     let own = F::read_class_terms(&mut fields, findings);
     godwit::refuse_inside::<F>(fields.context(findings), findings);
-    other_keys::finish(fields, &[&["option-def"]], F::ELSEWHERE, findings);
+    other_keys::finish(fields, &[], F::ELSEWHERE, findings);
 
     let Some(name) = name.filter(|name| !name.value.is_empty()) else {
         findings.error(item.at, "a client class needs a `name`");
@@ -120,7 +120,8 @@ fn test<F: Classified>(
     let source = text.value.to_owned();
     // A template may ask after any class, such as one that another template spawns.
     let names = (!is_template).then_some(names);
-    let mut known = Known::<F> { names, family: core::marker::PhantomData };
+    let definitions = &findings.definitions;
+    let mut known = Known::<F> { names, definitions, family: core::marker::PhantomData };
     let parsed = if is_template {
         parse_text(text.value, &mut known).map(|text| ClassTest::Template { source, text })
     } else {
@@ -140,6 +141,8 @@ pub(crate) fn refuse(at: At, error: ExpressionError, findings: &mut Findings) {
 struct Known<'n, F> {
     /// The classes so far; any class when `None`.
     names: Option<&'n BTreeMap<String, At>>,
+    /// The options that the file defines.
+    definitions: &'n Definitions,
     family: core::marker::PhantomData<F>,
 }
 
@@ -149,12 +152,12 @@ impl<F: Classified> Vocabulary for Known<'_, F> {
     }
 
     fn option_code(&self, name: &str) -> Option<u16> {
-        options::by_name(F::DEFINITIONS, name).map(|definition| definition.code)
+        self.definitions.find::<F>(F::SPACE, Key::Name(name)).map(|definition| definition.code)
     }
 
     fn holds_characters(&self, code: u16) -> bool {
-        let definition = options::by_code(F::DEFINITIONS, code);
-        definition.is_some_and(|definition| !definition.array && definition.fields == [Field::Text])
+        let definition = self.definitions.find::<F>(F::SPACE, Key::Code(code));
+        definition.is_some_and(|found| !found.array && *found.fields == [Field::Text])
     }
 
     fn check_class(&mut self, name: &str) -> Result<(), String> {

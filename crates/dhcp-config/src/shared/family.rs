@@ -1,8 +1,9 @@
 //! What the shared readers have to know of a family.
 
 use core::fmt::Display;
+use core::ops::RangeInclusive;
 
-use super::options::{Definition, Field};
+use super::options::{Field, StandardSpace};
 use super::other_keys::Keys;
 use super::reservations::IdentifierKind;
 use super::terms::TeeTimes;
@@ -25,8 +26,22 @@ pub(crate) trait Family: Sized + 'static {
     const SPACE: &'static str;
     /// The highest option code that can be configured.
     const LAST_CODE: i64;
-    /// Its standard options, ordered by code.
-    const DEFINITIONS: &'static [Definition];
+    /// The spaces that are known without being defined; the first is [`Family::SPACE`].
+    const SPACES: &'static [StandardSpace];
+    /// A standard option that operators may define anew.
+    const REDEFINABLE: Option<u16>;
+    /// Codes that classes may define, in a space.
+    const CLASS_CODES: &'static [RangeInclusive<u16>];
+    /// What `tuple` means in options that operators define.
+    const TUPLE: Field;
+    /// The code of the option that a vendor's sub-options are in.
+    const VENDOR_OPTIONS: u16;
+    /// The code of the option that names vendor classes.
+    const VENDOR_CLASS: u16;
+    /// A space of which an option may hold several sub-options of one code.
+    const REPEATING_SPACE: Option<&'static str>;
+    /// Octets of a sub-option's code and of its length.
+    const SUB_OPTION_WIDTH: usize;
     /// Types of options that Kea sends as lists without elements.
     const LISTS_MAY_BE_EMPTY: &'static [Field];
     /// What a prefix looks like.

@@ -7,7 +7,7 @@ use super::reservations::IdentifierKind;
 use super::types::{
     ExpiredLeases, ExtendedInfoChecks, GodwitSettings, LeaseChecks, LeaseDatabase, Logger,
 };
-use super::{database, godwit, inactive, loggers, names, policy, sockets};
+use super::{database, godwit, inactive, loggers, names, options, policy, sockets};
 use crate::fields::Fields;
 use crate::json::Value;
 use crate::source::Findings;
@@ -52,7 +52,8 @@ pub(crate) struct Samples {
     pub(crate) age_s: u32,
 }
 
-/// The map of the server in a whole document; `None` when it has no usable one.
+/// The map of the server in a whole document; `None` when it has no usable one. Its options are
+/// defined by then, for whoever reads on.
 pub(crate) fn top<'v, F: Family>(root: &'v Value, findings: &mut Findings) -> Option<Fields<'v>> {
     let mut fields = Fields::of(root, "the document", findings)?;
     let server = fields.take(F::TOP);
@@ -76,7 +77,9 @@ pub(crate) fn top<'v, F: Family>(root: &'v Value, findings: &mut Findings) -> Op
         findings.error_help(root.at, format!("there is no `{}` here", F::TOP), help);
         return None;
     };
-    Fields::of(&server.value, F::TOP_QUOTED, findings)
+    let mut fields = Fields::of(&server.value, F::TOP_QUOTED, findings)?;
+    options::define::<F>(&mut fields, findings);
+    Some(fields)
 }
 
 /// Reads the settings of [`Common`], and those that are accepted without effect.

@@ -9,7 +9,7 @@ use crate::source::Findings;
 pub(crate) type Keys = &'static [&'static str];
 
 /// Global.
-pub(crate) const GLOBAL_ONLY: Keys = &["option-def"];
+pub(crate) const GLOBAL_ONLY: Keys = &[];
 
 /// Whether a value asks for nothing: an empty list or string, or a map of such.
 fn is_empty(value: &Value) -> bool {

@@ -1,12 +1,13 @@
 //! What the shared readers have to know of DHCPv4.
 
 use core::net::Ipv4Addr;
+use core::ops::RangeInclusive;
 
-use super::options::definitions::{DEFINITIONS, set_by_server};
+use super::options::definitions::{REDEFINABLE, SPACES, set_by_server};
 use super::other_keys;
 use crate::shared::IdentifierKind;
 use crate::shared::family::Family;
-use crate::shared::options::{Definition, Field};
+use crate::shared::options::{Field, StandardSpace};
 use crate::shared::other_keys::Keys;
 use crate::shared::terms::TeeTimes;
 
@@ -22,8 +23,16 @@ impl Family for V4 {
     const SUBNETS: &'static str = "subnet4";
     const SPACE: &'static str = "dhcp4";
     const LAST_CODE: i64 = 254;
-    const DEFINITIONS: &'static [Definition] = DEFINITIONS;
-    const LISTS_MAY_BE_EMPTY: &'static [Field] = &[Field::Ipv4];
+    const SPACES: &'static [StandardSpace] = SPACES;
+    const REDEFINABLE: Option<u16> = Some(REDEFINABLE);
+    const CLASS_CODES: &'static [RangeInclusive<u16>] = &[43..=43, 224..=254];
+    const TUPLE: Field = Field::ShortTuple;
+    const VENDOR_OPTIONS: u16 = 125;
+    const VENDOR_CLASS: u16 = 124;
+    const REPEATING_SPACE: Option<&'static str> = None;
+    const SUB_OPTION_WIDTH: usize = 1;
+    const LISTS_MAY_BE_EMPTY: &'static [Field] =
+        &[Field::Ipv4, Field::Ipv6, Field::Ipv6Prefix, Field::ShortTuple];
     const PREFIX_EXAMPLE: &'static str = "192.0.2.0/24";
     const POOL_EXAMPLE: &'static str = "`192.0.2.10 - 192.0.2.20` or `192.0.2.0/28`";
     const ADDRESS_BESIDE_INTERFACE: bool = false;

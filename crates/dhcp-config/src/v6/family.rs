@@ -1,12 +1,13 @@
 //! What the shared readers have to know of DHCPv6.
 
 use core::net::Ipv6Addr;
+use core::ops::RangeInclusive;
 
-use super::options::definitions::{DEFINITIONS, set_by_server};
+use super::options::definitions::{NTP_SPACE, SPACES, set_by_server};
 use super::other_keys;
 use crate::shared::IdentifierKind;
 use crate::shared::family::Family;
-use crate::shared::options::{Definition, Field};
+use crate::shared::options::{Field, StandardSpace};
 use crate::shared::other_keys::Keys;
 use crate::shared::terms::TeeTimes;
 
@@ -22,8 +23,16 @@ impl Family for V6 {
     const SUBNETS: &'static str = "subnet6";
     const SPACE: &'static str = "dhcp6";
     const LAST_CODE: i64 = 65_535;
-    const DEFINITIONS: &'static [Definition] = DEFINITIONS;
-    const LISTS_MAY_BE_EMPTY: &'static [Field] = &[Field::Ipv6, Field::Name, Field::Tuple];
+    const SPACES: &'static [StandardSpace] = SPACES;
+    const REDEFINABLE: Option<u16> = None;
+    const CLASS_CODES: &'static [RangeInclusive<u16>] = &[];
+    const TUPLE: Field = Field::Tuple;
+    const VENDOR_OPTIONS: u16 = 17;
+    const VENDOR_CLASS: u16 = 16;
+    const REPEATING_SPACE: Option<&'static str> = Some(NTP_SPACE);
+    const SUB_OPTION_WIDTH: usize = 2;
+    const LISTS_MAY_BE_EMPTY: &'static [Field] =
+        &[Field::Ipv4, Field::Ipv6, Field::Ipv6Prefix, Field::Name, Field::Tuple];
     const PREFIX_EXAMPLE: &'static str = "2001:db8::/64";
     const POOL_EXAMPLE: &'static str = "`2001:db8::10 - 2001:db8::20` or `2001:db8::/80`";
     const ADDRESS_BESIDE_INTERFACE: bool = true;

@@ -4,10 +4,22 @@ use core::fmt::Debug;
 use core::ops::{BitAnd, BitOrAssign, Not};
 
 /// The type of an option code: `u8` in DHCPv4, `u16` in DHCPv6.
-pub trait OptionCode: Copy + Debug + Ord + Into<u16> + TryFrom<u16> {}
+pub trait OptionCode: Copy + Debug + Ord + Into<u16> + TryFrom<u16> {
+    /// The option that names vendor classes.
+    const VENDOR_CLASS: u16;
+    /// The option that holds a vendor's sub-options.
+    const VENDOR_OPTIONS: u16;
+}
 
-impl OptionCode for u8 {}
-impl OptionCode for u16 {}
+impl OptionCode for u8 {
+    const VENDOR_CLASS: u16 = 124;
+    const VENDOR_OPTIONS: u16 = 125;
+}
+
+impl OptionCode for u16 {
+    const VENDOR_CLASS: u16 = 16;
+    const VENDOR_OPTIONS: u16 = 17;
+}
 
 /// A set of codes below 256: every code of DHCPv4, and of DHCPv6 all that have a standard. Higher
 /// ones are never in it.
@@ -25,6 +37,12 @@ impl CodeSet {
             at += 1;
         }
         Self(words)
+    }
+
+    /// Whether no code is in the set.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self == Self::default()
     }
 
     /// Whether a code can be in such a set.

@@ -33,6 +33,11 @@ impl<C: Copy> Entry<C> {
         }
     }
 
+    /// The enterprise number that an option of a vendor begins with.
+    pub(super) fn enterprise(&self) -> Option<u32> {
+        self.octets.first_chunk().copied().map(u32::from_be_bytes)
+    }
+
     /// Whether a client of these classes may get it.
     #[must_use]
     pub fn fits(&self, classes: &ClassSet) -> bool {

@@ -3,18 +3,20 @@
 //! A scope is a host, pool, subnet, shared network, class or the global one. Each has a
 //! [`ScopeOptions`]; a reply is put together from those that concern its client, in order of
 //! precedence. `codes` has sets of codes, `list` the options of one space within one scope, `put`
-//! the choice. Which scopes concern a client is the business of the family's reply. Kea reference
+//! the choice, `vendor` what is told apart by enterprise number. Which scopes concern a client is the business of the family's reply. Kea reference
 //! §1.4; RFC 2132, RFC 9915 §21.
 
 mod codes;
 mod list;
 mod put;
+mod vendor;
 
 use dhcp_config::{OptionData, Space};
 
 pub use codes::{CodeSet, OptionCode};
 pub use list::{CodeList, Entry};
 pub use put::{Wanted, put, sent};
+pub use vendor::{CABLE_LABS, CABLE_LABS_ORO, OptionWriter, VendorQuery, Vendors, put_all};
 
 use crate::classify::ClassIndex;
 
@@ -24,6 +26,8 @@ pub struct ScopeOptions<C> {
     standard: CodeList<C>,
     /// Sub-options by enterprise number, ascending.
     vendors: Box<[(u32, CodeList<C>)]>,
+    /// Whether it sets anything of a vendor.
+    has_vendor_options: bool,
 }
 
 impl<C: OptionCode> ScopeOptions<C> {
@@ -43,11 +47,14 @@ impl<C: OptionCode> ScopeOptions<C> {
             .collect();
         enterprises.sort_unstable();
         enterprises.dedup();
-        let vendors = enterprises.into_iter();
-        Self {
-            standard: of_space(Space::Standard),
-            vendors: vendors.map(|number| (number, of_space(Space::Vendor(number)))).collect(),
-        }
+        let vendors: Box<[_]> = enterprises
+            .into_iter()
+            .map(|number| (number, of_space(Space::Vendor(number))))
+            .collect();
+        let standard = of_space(Space::Standard);
+        let vendor_codes = CodeSet::of(&[C::VENDOR_CLASS, C::VENDOR_OPTIONS]);
+        let has_vendor_options = !(standard.present & vendor_codes).is_empty();
+        Self { has_vendor_options: has_vendor_options || !vendors.is_empty(), standard, vendors }
     }
 
     /// Whether the scope sets nothing.
@@ -72,6 +79,7 @@ impl<C: OptionCode> ScopeOptions<C> {
 
 impl<C: OptionCode> Default for ScopeOptions<C> {
     fn default() -> Self {
-        Self { standard: CodeList::default(), vendors: Box::default() }
+        let standard = CodeList::default();
+        Self { standard, vendors: Box::default(), has_vendor_options: false }
     }
 }

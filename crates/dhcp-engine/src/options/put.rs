@@ -76,19 +76,26 @@ where
     I: Iterator<Item = C> + Clone,
     L: Iterator<Item = &'l CodeList<C>>,
 {
-    if wanted.withheld.contains(code.into()) {
+    if wanted.withheld.contains(code.into()) || !is_wanted(&lists, wanted, code) {
         return None;
     }
+    first(lists(), code, wanted.classes)
+}
+
+/// Whether a code goes to the client, should it be configured for it.
+pub(super) fn is_wanted<'l, C, I, L>(lists: impl Fn() -> L, wanted: &Wanted<'_, I>, code: C) -> bool
+where
+    C: OptionCode + 'l,
+    I: Iterator<Item = C> + Clone,
+    L: Iterator<Item = &'l CodeList<C>>,
+{
     let entries = || lists().flat_map(|list| list.of(code));
-    let is_wanted = || {
+    let is_asked = || {
         wanted.unasked.contains(code.into())
             || entries().any(|entry| entry.is_always_sent)
             || wanted.asked.clone().any(|asked| asked == code)
     };
-    if entries().any(|entry| entry.is_never_sent) || !is_wanted() {
-        return None;
-    }
-    first(lists(), code, wanted.classes)
+    !entries().any(|entry| entry.is_never_sent) && is_asked()
 }
 
 /// The entry of the first list that has one for these classes.

@@ -120,6 +120,7 @@ impl Court<'_, '_> {
         }
         if let Some(slot) = wish.and_then(|address| self.slot(address))
             && slot.is_available(self.now)
+            && !self.transaction.is_for_others(slot.address)
             && let Some(place) = self.place(slot.address)
         {
             return self.offer((slot, place));

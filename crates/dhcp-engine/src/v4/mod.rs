@@ -16,6 +16,7 @@ mod relay_info;
 mod request;
 mod select;
 mod serve;
+mod vendor;
 
 use dhcp_lease::v4::V4;
 

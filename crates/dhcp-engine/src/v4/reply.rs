@@ -14,7 +14,7 @@ use super::claim::Place;
 use super::hosts::BootTerms;
 use super::snapshot::Subnet;
 use super::transaction::Transaction;
-use super::{DropReason, lifetime};
+use super::{DropReason, lifetime, vendor};
 use crate::classify::ClassSet;
 use crate::options::{self, CodeSet, ScopeOptions, Wanted};
 use crate::prefixes::SubnetIndex;
@@ -329,14 +329,7 @@ fn put_configured<'l, L: Iterator<Item = &'l ScopeOptions<u8>>>(
         withheld,
         classes,
     };
-    let mut written = CodeSet::default();
-    options::put(
-        || scopes().map(ScopeOptions::standard),
-        &wanted,
-        |code, octets| {
-            written.insert(u16::from(code));
-            writer.option(code, octets);
-        },
-    );
-    written
+    let mut writer = vendor::Options::new(writer);
+    options::put_all(scopes, &wanted, &vendor::query(message), &mut writer);
+    writer.written()
 }

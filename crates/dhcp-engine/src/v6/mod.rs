@@ -19,6 +19,7 @@ mod prefix_order;
 mod relay_info;
 mod select;
 mod serve;
+mod vendor;
 
 use core::net::{Ipv6Addr, SocketAddrV6};
 

@@ -6,6 +6,7 @@ use dhcp_wire::v6::{IaKind as WireKind, MessageType, MessageWriter, NoRoom, Stat
 use super::association::{Association, AssociationResult, Grant, none_available};
 use super::lifetimes::{Lifetimes, timers};
 use super::transaction::{Intent, Transaction};
+use super::vendor;
 use crate::classify::ClassSet;
 use crate::options::{self, CodeSet, ScopeOptions, Wanted};
 
@@ -192,9 +193,8 @@ fn put_configured(transaction: &Transaction<'_>, writer: &mut MessageWriter<'_>)
         withheld: WRITTEN_BY_US,
         classes: &ClassSet::default(),
     };
-    options::put(lists, &wanted, |code, octets| {
-        writer.option(code, octets);
-    });
+    let query = vendor::query(&transaction.message);
+    options::put_all(scopes, &wanted, &query, &mut vendor::Options::new(writer));
     for (at, relay) in transaction.packet.relays().enumerate().rev() {
         for (code, value) in relay.supplied_options() {
             let is_allowed = snapshot.relay_supplied.binary_search(&code).is_ok();

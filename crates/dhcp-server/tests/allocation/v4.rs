@@ -15,12 +15,32 @@ use packet_wire::frame;
 
 use super::{Clients, INTERFACE, Last, Link};
 
+/// Classes of every kind, guards, tags and reservations of some of the clients; no names, which
+/// leases keep on the heap.
 const CONFIGURATION: &str = r#"{ "Dhcp4": {
     "interfaces-config": { "interfaces": [ "*" ], "dhcp-socket-type": "udp" },
     "valid-lifetime": 4000, "cache-threshold": 0.0,
-    "option-data": [ { "name": "domain-name-servers", "data": "10.0.0.2" } ],
+    "option-data": [ { "name": "domain-name-servers", "data": "10.0.0.2" },
+        { "name": "log-servers", "data": "10.0.0.3", "client-classes": [ "odd" ] } ],
+    "client-classes": [
+        { "name": "odd", "test": "substring(pkt4.mac, 5, 1) == 0x07 or option[61].hex == 'none'",
+          "valid-lifetime": 3000,
+          "option-data": [ { "name": "time-servers", "data": "10.0.0.4", "always-send": true } ] },
+        { "name": "made", "template-test": "hexstring(substring(pkt4.mac, 4, 1), ':')" },
+        { "name": "known", "test": "member('KNOWN') and not member('odd')", "next-server": "10.0.0.9" },
+        { "name": "late", "only-in-additional-list": true, "test": "pkt4.giaddr == 10.255.0.1",
+          "option-data": [ { "name": "cookie-servers", "data": "10.0.0.5", "always-send": true } ] },
+        { "name": "nobody", "test": "pkt4.hlen == 7" } ],
     "subnet4": [ { "id": 1, "subnet": "10.0.0.0/8", "interface": "eth0",
-                   "pools": [ { "pool": "10.1.0.0 - 10.1.255.255" } ] } ]
+        "evaluate-additional-classes": [ "late" ],
+        "pools": [ { "pool": "10.3.0.0 - 10.3.0.255", "client-classes": [ "nobody" ] },
+                   { "pool": "10.1.0.0 - 10.1.255.255", "client-classes": [ "ALL" ] } ],
+        "reservations": [
+            { "hw-address": "02:00:00:00:05:dc", "ip-address": "10.1.0.5" },
+            { "hw-address": "02:00:00:00:05:dd", "ip-address": "10.2.0.6",
+              "client-classes": [ "late" ] },
+            { "client-id": "02:00:00:00:75:30:00",
+              "option-data": [ { "name": "cookie-servers", "data": "10.0.0.6" } ] } ] } ]
 } }"#;
 
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);

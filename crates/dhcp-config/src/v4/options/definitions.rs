@@ -5,11 +5,18 @@
 //! `vivso-suboptions` given as text is an enterprise number without data (RFC 3925 §4).
 
 pub use crate::shared::options::{Definition, Field};
-use crate::shared::options::{array, one};
+use crate::shared::options::{StandardSpace, array, container, one};
 use Field::{
     Binary, Boolean, Enterprise, I32, Ipv4, Ipv6, Name, Opaque, Psid, Routes, Text, Tuple, U8, U16,
     U32,
 };
+
+/// The space of the sub-options of option 43.
+const VENDOR_SPACE: &str = "vendor-encapsulated-options-space";
+/// The space of the sub-options of option 82.
+const AGENT_SPACE: &str = "dhcp-agent-options-space";
+/// The space of the sub-options of option 122.
+const CLIENT_CONF_SPACE: &str = "cablelabs-client-conf";
 
 /// The standard options, ordered by code.
 pub const DEFINITIONS: &[Definition] = &[
@@ -55,7 +62,7 @@ pub const DEFINITIONS: &[Definition] = &[
     one(40, "nis-domain", &[Text]),
     array(41, "nis-servers", &[Ipv4]),
     array(42, "ntp-servers", &[Ipv4]),
-    one(43, "vendor-encapsulated-options", &[Opaque]),
+    container(43, "vendor-encapsulated-options", &[], VENDOR_SPACE),
     array(44, "netbios-name-servers", &[Ipv4]),
     array(45, "netbios-dd-server", &[Ipv4]),
     one(46, "netbios-node-type", &[U8]),
@@ -93,7 +100,7 @@ pub const DEFINITIONS: &[Definition] = &[
     array(78, "slp-directory-agent", &[Boolean, Ipv4]),
     one(79, "slp-service-scope", &[Boolean, Text]),
     one(81, "fqdn", &[Binary]),
-    one(82, "dhcp-agent-options", &[Binary]),
+    container(82, "dhcp-agent-options", &[], AGENT_SPACE),
     array(85, "nds-servers", &[Ipv4]),
     one(86, "nds-tree-name", &[Text]),
     one(87, "nds-context", &[Text]),
@@ -118,7 +125,7 @@ pub const DEFINITIONS: &[Definition] = &[
     one(118, "subnet-selection", &[Ipv4]),
     array(119, "domain-search", &[Name]),
     one(121, "classless-static-route", &[Routes]),
-    one(122, "cablelabs-client-conf", &[Opaque]),
+    container(122, "cablelabs-client-conf", &[], CLIENT_CONF_SPACE),
     one(124, "vivco-suboptions", &[U32, Binary]),
     one(125, "vivso-suboptions", &[Enterprise]),
     array(136, "pana-agent", &[Ipv4]),
@@ -127,11 +134,69 @@ pub const DEFINITIONS: &[Definition] = &[
     array(141, "sip-ua-cs-domains", &[Name]),
     array(143, "v4-sztp-redirect", &[Tuple]),
     array(146, "rdnss-selection", &[U8, Ipv4, Ipv4, Name]),
+    one(151, "status-code", &[U8, Text]),
+    one(152, "base-time", &[U32]),
+    one(153, "start-time-of-state", &[U32]),
+    one(154, "query-start-time", &[U32]),
+    one(155, "query-end-time", &[U32]),
+    one(156, "dhcp-state", &[U8]),
+    one(157, "data-source", &[U8]),
     one(159, "v4-portparams", &[U8, Psid]),
     one(162, "v4-dnr", &[Opaque]),
     array(212, "option-6rd", &[U8, U8, Ipv6, Ipv4]),
     one(213, "v4-access-domain", &[Name]),
 ];
+
+/// The spaces that are known without being defined; the first is that of [`DEFINITIONS`].
+pub(crate) const SPACES: &[StandardSpace] = &[
+    StandardSpace { name: "dhcp4", definitions: DEFINITIONS },
+    StandardSpace { name: "vendor-4491", definitions: DOCSIS },
+    StandardSpace { name: AGENT_SPACE, definitions: AGENT },
+    StandardSpace { name: CLIENT_CONF_SPACE, definitions: CLIENT_CONF },
+];
+
+/// CableLabs' options inside option 125.
+const DOCSIS: &[Definition] = &[array(1, "oro", &[U8]), array(2, "tftp-servers", &[Ipv4])];
+
+/// What relay agents say (RFC 3046 and later).
+const AGENT: &[Definition] = &[
+    one(1, "circuit-id", &[Binary]),
+    one(2, "remote-id", &[Binary]),
+    one(4, "docsis-device-class", &[U32]),
+    one(5, "link-selection", &[Ipv4]),
+    one(6, "subscriber-id", &[Text]),
+    one(7, "radius", &[Binary]),
+    one(8, "auth", &[Binary]),
+    one(9, "vendor-specific-info", &[Binary]),
+    one(10, "relay-flags", &[U8]),
+    one(11, "server-id-override", &[Ipv4]),
+    one(12, "relay-id", &[Binary]),
+    one(13, "access-techno-type", &[U16]),
+    one(14, "access-network-name", &[Text]),
+    one(15, "access-point-name", &[Text]),
+    one(16, "access-point-bssid", &[Binary]),
+    one(17, "operator-id", &[U32]),
+    one(18, "operator-realm", &[Text]),
+    one(19, "relay-port", &[U16]),
+    one(151, "virtual-subnet-select", &[Binary]),
+    one(152, "virtual-subnet-select-ctrl", &[]),
+];
+
+/// CableLabs' client configuration (RFC 3495, 3594, 3634).
+const CLIENT_CONF: &[Definition] = &[
+    one(1, "tsp-primary-server", &[Ipv4]),
+    one(2, "tsp-secondary-server", &[Ipv4]),
+    one(4, "tsp-as-parameters", &[U32, U32, U32]),
+    one(5, "tsp-ap-parameters", &[U32, U32, U32]),
+    one(6, "tsp-realm", &[Name]),
+    one(7, "tsp-use-tgt", &[Boolean]),
+    one(8, "tsp-provisioning-timer", &[U8]),
+    one(9, "tsp-sct", &[U16]),
+    array(10, "kdc-server", &[Ipv4]),
+];
+
+/// The one standard option that operators may define anew.
+pub(crate) const REDEFINABLE: u16 = 43;
 
 /// Options that carry the conversation itself; configured values of them are not sent.
 #[must_use]

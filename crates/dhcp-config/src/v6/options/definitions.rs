@@ -4,8 +4,19 @@
 //! `vendor-opts` given as text is an enterprise number without options (RFC 9915 §21.17).
 
 pub use crate::shared::options::{Definition, Field};
-use crate::shared::options::{array, by_name as named, one};
-use Field::{Binary, Ipv6, Ipv6Prefix, Name, Opaque, SubOptions, Text, Tuple, U8, U16, U32};
+use crate::shared::options::{StandardSpace, array, by_name as named, container, one};
+use Field::{
+    Binary, I32, Ipv4, Ipv6, Ipv6Prefix, Name, Opaque, Psid, SubOptions, Text, Tuple, U8, U16, U32,
+};
+
+/// Spaces of sub-options (RFC 5908, 6422, 7598).
+pub(crate) const NTP_SPACE: &str = "v6-ntp-server-suboptions";
+const RELAY_SUPPLIED_SPACE: &str = "rsoo-opts";
+const MAP_E_SPACE: &str = "s46-cont-mape-options";
+const MAP_T_SPACE: &str = "s46-cont-mapt-options";
+const LIGHTWEIGHT_SPACE: &str = "s46-cont-lw-options";
+const RULE_SPACE: &str = "s46-rule-options";
+const BIND_SPACE: &str = "s46-v4v6bind-options";
 
 /// The standard options, ordered by code.
 pub const DEFINITIONS: &[Definition] = &[
@@ -21,13 +32,13 @@ pub const DEFINITIONS: &[Definition] = &[
     one(11, "auth", &[Binary]),
     one(12, "unicast", &[Ipv6]),
     one(13, "status-code", &[U16, Text]),
-    one(14, "rapid-commit", &[Opaque]),
+    one(14, "rapid-commit", &[]),
     one(15, "user-class", &[Binary]),
     one(16, "vendor-class", &[Opaque]),
     one(17, "vendor-opts", &[U32, SubOptions]),
     one(18, "interface-id", &[Binary]),
     one(19, "reconf-msg", &[U8]),
-    one(20, "reconf-accept", &[Opaque]),
+    one(20, "reconf-accept", &[]),
     array(21, "sip-server-dns", &[Name]),
     array(22, "sip-server-addr", &[Ipv6]),
     array(23, "dns-servers", &[Ipv6]),
@@ -58,7 +69,7 @@ pub const DEFINITIONS: &[Definition] = &[
     one(51, "v6-lost", &[Name]),
     array(52, "capwap-ac-v6", &[Ipv6]),
     one(53, "relay-id", &[Binary]),
-    one(56, "ntp-server", &[Opaque]),
+    container(56, "ntp-server", &[], NTP_SPACE),
     one(57, "v6-access-domain", &[Name]),
     array(58, "sip-ua-cs-list", &[Name]),
     one(59, "bootfile-url", &[Text]),
@@ -67,7 +78,7 @@ pub const DEFINITIONS: &[Definition] = &[
     one(62, "nii", &[U8, U8, U8]),
     one(64, "aftr-name", &[Name]),
     one(65, "erp-local-domain-name", &[Name]),
-    one(66, "rsoo", &[Opaque]),
+    container(66, "rsoo", &[], RELAY_SUPPLIED_SPACE),
     one(67, "pd-exclude", &[Ipv6Prefix]),
     array(74, "rdnss-selection", &[Ipv6, U8, Name]),
     one(79, "client-linklayer-addr", &[Binary]),
@@ -76,16 +87,69 @@ pub const DEFINITIONS: &[Definition] = &[
     one(83, "inf-max-rt", &[U32]),
     one(87, "dhcpv4-message", &[Binary]),
     array(88, "dhcp4o6-server-addr", &[Ipv6]),
-    one(94, "s46-cont-mape", &[Opaque]),
-    one(95, "s46-cont-mapt", &[Opaque]),
-    one(96, "s46-cont-lw", &[Opaque]),
+    container(94, "s46-cont-mape", &[], MAP_E_SPACE),
+    container(95, "s46-cont-mapt", &[], MAP_T_SPACE),
+    container(96, "s46-cont-lw", &[], LIGHTWEIGHT_SPACE),
     one(103, "v6-captive-portal", &[Text]),
     one(135, "relay-source-port", &[U16]),
     array(136, "v6-sztp-redirect", &[Tuple]),
     array(143, "ipv6-address-andsf", &[Ipv6]),
     one(144, "v6-dnr", &[Opaque]),
-    one(148, "addr-reg-enable", &[Opaque]),
+    one(148, "addr-reg-enable", &[]),
 ];
+
+/// The spaces that are known without being defined; the first is that of [`DEFINITIONS`].
+pub(crate) const SPACES: &[StandardSpace] = &[
+    StandardSpace { name: "dhcp6", definitions: DEFINITIONS },
+    StandardSpace { name: "vendor-4491", definitions: DOCSIS },
+    StandardSpace { name: "vendor-2495", definitions: ISC },
+    StandardSpace { name: NTP_SPACE, definitions: NTP },
+    StandardSpace { name: MAP_E_SPACE, definitions: MAP_E },
+    StandardSpace { name: MAP_T_SPACE, definitions: MAP_T },
+    StandardSpace { name: LIGHTWEIGHT_SPACE, definitions: LIGHTWEIGHT },
+    StandardSpace { name: RULE_SPACE, definitions: PORT_PARAMETERS },
+    StandardSpace { name: BIND_SPACE, definitions: PORT_PARAMETERS },
+];
+
+/// CableLabs' options inside option 17.
+const DOCSIS: &[Definition] = &[
+    array(1, "oro", &[U16]),
+    one(2, "device-type", &[Text]),
+    one(10, "vendor-type", &[Text]),
+    array(32, "tftp-servers", &[Ipv6]),
+    one(33, "config-file", &[Text]),
+    array(34, "syslog-servers", &[Ipv6]),
+    one(36, "device-id", &[Binary]),
+    array(37, "time-servers", &[Ipv6]),
+    one(38, "time-offset", &[I32]),
+    one(1026, "cmts-cm-mac", &[Binary]),
+];
+
+/// What Kea's two servers tell each other inside option 17.
+const ISC: &[Definition] = &[
+    one(60_000, "4o6-interface", &[Text]),
+    one(60_001, "4o6-source-address", &[Ipv6]),
+    one(60_002, "4o6-source-port", &[U16]),
+];
+
+/// RFC 5908 §4.
+const NTP: &[Definition] = &[
+    one(1, "ntp-server-address", &[Ipv6]),
+    one(2, "ntp-server-multicast", &[Ipv6]),
+    one(3, "ntp-server-fqdn", &[Name]),
+];
+
+/// RFC 7598 §5.1.
+const MAP_E: &[Definition] = &[S46_RULE, one(90, "s46-br", &[Ipv6])];
+/// RFC 7598 §5.2.
+const MAP_T: &[Definition] = &[S46_RULE, one(91, "s46-dmr", &[Ipv6Prefix])];
+/// RFC 7598 §5.3.
+const LIGHTWEIGHT: &[Definition] =
+    &[one(90, "s46-br", &[Ipv6]), container(92, "s46-v4v6bind", &[Ipv4, Ipv6Prefix], BIND_SPACE)];
+/// RFC 7598 §4.5.
+const PORT_PARAMETERS: &[Definition] = &[one(93, "s46-portparams", &[U8, Psid])];
+/// RFC 7598 §4.1.
+const S46_RULE: Definition = container(89, "s46-rule", &[U8, U8, U8, Ipv4, Ipv6Prefix], RULE_SPACE);
 
 /// The definition of an option name.
 #[must_use]

@@ -1,4 +1,4 @@
-//! Text of an option's type to octets, and the check of octets given as such.
+//! Text of an option's type to octets.
 
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -16,12 +16,14 @@ const MAX_LABEL: usize = 63;
 /// The octets of an option, and what of the value was left over.
 pub(super) struct Encoded {
     pub(super) octets: Vec<u8>,
+    /// How many of them are of the option's own fields; the others are sub-options.
+    pub(super) fields_len: usize,
     pub(super) unused: Option<Unused>,
 }
 
 impl Encoded {
     pub(super) const fn whole(octets: Vec<u8>) -> Self {
-        Self { octets, unused: None }
+        Self { fields_len: octets.len(), octets, unused: None }
     }
 }
 
@@ -54,19 +56,21 @@ impl Unused {
 
 /// Encodes the values that `text` lists between commas. `may_be_empty` are the types of which a
 /// list without elements can be sent.
-pub(super) fn from_text(
+pub(super) fn octets(
     definition: &Definition,
     text: &[u8],
     may_be_empty: &[Field],
 ) -> Result<Encoded, String> {
     let values = split(text);
-    let fields = match definition.fields {
+    let fields = match &*definition.fields {
         [fields @ .., Field::SubOptions] => fields,
         fields => fields,
     };
-    if fields == [Field::Opaque] {
+    if matches!(fields, [] | [Field::Opaque]) {
         return if values.is_empty() {
             Ok(Encoded::whole(Vec::new()))
+        } else if fields.is_empty() && definition.encapsulates.is_none() {
+            Err("it takes no value".to_owned())
         } else {
             let message = "it takes no text; give octets, with `\"csv-format\": false`";
             Err(message.to_owned())
@@ -91,7 +95,7 @@ pub(super) fn from_text(
             Some(&field) => encode(field, value, &mut octets)?,
             None => {
                 let unused = Some(Unused::ValuesFrom(index + 1));
-                return Ok(Encoded { octets, unused });
+                return Ok(Encoded { unused, ..Encoded::whole(octets) });
             }
         }
     }
@@ -121,6 +125,8 @@ fn encode(field: Field, value: &[u8], octets: &mut Vec<u8>) -> Result<(), String
     match field {
         Field::Binary => octets.extend(binary_field(value)?),
         Field::Boolean => octets.push(boolean(value)?),
+        Field::I8 => octets.extend((integer(value, -0x80..=0x7f)? as i8).to_be_bytes()),
+        Field::I16 => octets.extend((integer(value, -0x8000..=0x7fff)? as i16).to_be_bytes()),
         Field::I32 => {
             let range = i64::from(i32::MIN)..=i64::from(i32::MAX);
             octets.extend((integer(value, range)? as i32).to_be_bytes());
@@ -142,6 +148,12 @@ fn encode(field: Field, value: &[u8], octets: &mut Vec<u8>) -> Result<(), String
             let length = u16::try_from(value.len())
                 .map_err(|_| "a value is longer than 65535 octets".to_owned())?;
             octets.extend(length.to_be_bytes());
+            octets.extend(value);
+        }
+        Field::ShortTuple => {
+            let length = u8::try_from(value.len())
+                .map_err(|_| "a value is longer than 255 octets".to_owned())?;
+            octets.push(length);
             octets.extend(value);
         }
         Field::Opaque | Field::Routes | Field::SubOptions => {
@@ -196,7 +208,7 @@ fn boolean(value: &[u8]) -> Result<u8, String> {
 }
 
 /// Text without the zeros at its end. `alone` when it is the whole option, which must not be empty.
-fn trim_zeros(value: &[u8], alone: bool) -> Result<&[u8], String> {
+pub(super) fn trim_zeros(value: &[u8], alone: bool) -> Result<&[u8], String> {
     let end = value.iter().rposition(|&octet| octet != 0).map_or(0, |last| last + 1);
     if alone && end == 0 { Err("it has no value".to_owned()) } else { Ok(&value[..end]) }
 }
@@ -270,91 +282,4 @@ fn routes(values: &[Vec<u8>]) -> Result<Vec<u8>, String> {
         octets.extend(router.octets());
     }
     if octets.is_empty() { Err("it has no value".to_owned()) } else { Ok(octets) }
-}
-
-/// Checks octets against the option's type; what is too long for it is cut off, as Kea does.
-pub(super) fn check(definition: &Definition, mut octets: Vec<u8>) -> Result<Encoded, String> {
-    let mut used = 0;
-    for &field in definition.fields {
-        used += field_length(field, &octets[used..], &octets)?;
-    }
-    let last = *definition.fields.last().expect("an option has a field");
-    while definition.array && used < octets.len() {
-        used += field_length(last, &octets[used..], &octets)?;
-    }
-    if definition.fields == [Field::Text] {
-        let length = trim_zeros(&octets, true)?.len();
-        octets.truncate(length);
-        used = length;
-    }
-    let unused = (used < octets.len()).then_some(Unused::Octets(octets.len() - used));
-    octets.truncate(used);
-    Ok(Encoded { octets, unused })
-}
-
-/// How many octets at the start of `rest` a field takes up. `whole` is the option, which compressed
-/// names may point back into.
-fn field_length(field: Field, rest: &[u8], whole: &[u8]) -> Result<usize, String> {
-    let need = |length: usize| {
-        if rest.len() < length {
-            Err(format!("a value of length {} does not fit its type", whole.len()))
-        } else {
-            Ok(length)
-        }
-    };
-    match field {
-        Field::Binary | Field::Opaque | Field::SubOptions | Field::Text => Ok(rest.len()),
-        Field::Boolean | Field::U8 => need(1),
-        Field::U16 => need(2),
-        Field::Psid => need(3),
-        Field::I32 | Field::Ipv4 | Field::U32 => need(4),
-        Field::Ipv6 => need(16),
-        Field::Ipv6Prefix => {
-            let length = rest[..need(1)?][0];
-            if length > 128 {
-                return Err(format!("prefix length {length} is above 128"));
-            }
-            need(1 + usize::from(length.div_ceil(8)))
-        }
-        Field::Enterprise => need(4).map(|_| rest.len()),
-        Field::Tuple => {
-            need(2)?;
-            need(2 + usize::from(u16::from_be_bytes([rest[0], rest[1]])))
-        }
-        Field::Routes => {
-            let mut at = 0;
-            while at < rest.len() {
-                if rest[at] > 32 {
-                    return Err(format!("prefix length {} is above 32", rest[at]));
-                }
-                at += 5 + usize::from(rest[at].div_ceil(8));
-            }
-            need(at.max(1))
-        }
-        Field::Name => name_length(rest, whole.len() - rest.len()),
-    }
-}
-
-/// How many octets a name at the start of `rest` takes up; `start` octets stand before it, which
-/// compression may point to (RFC 3397 §2).
-fn name_length(rest: &[u8], start: usize) -> Result<usize, String> {
-    let cut = || "a domain name in it has no end".to_owned();
-    let mut at = 0;
-    loop {
-        let length = *rest.get(at).ok_or_else(cut)?;
-        match length {
-            0 => return Ok(at + 1),
-            1..=63 => at += 1 + usize::from(length),
-            0xc0..=0xff => {
-                let low = *rest.get(at + 1).ok_or_else(cut)?;
-                let target = usize::from(u16::from_be_bytes([length & 0x3f, low]));
-                return if target < start {
-                    Ok(at + 2)
-                } else {
-                    Err(format!("a domain name in it points forward, to octet {target}"))
-                };
-            }
-            _ => return Err(format!("label length {length} is above 63")),
-        }
-    }
 }

@@ -1,0 +1,149 @@
+//! Reading a configuration without the subnets and reservations that are wrong: what is left is
+//! served, and the operator is told what is not.
+//!
+//! An error belongs to the innermost reservation or subnet around its place. These are taken out
+//! and the rest is read again, until nothing is wrong or what is wrong lies outside of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::json::{Kind, Value};
+use crate::source::{At, Findings};
+
+/// The lists whose elements can be left out, and what an element of each is called.
+const LISTS: [(&str, &str); 3] =
+    [("subnet4", "subnet"), ("subnet6", "subnet"), ("reservations", "reservation")];
+
+/// Keys that name an element.
+const NAMES: [&str; 7] =
+    ["subnet", "hw-address", "duid", "client-id", "circuit-id", "flex-id", "hostname"];
+
+/// Reads `root`, leaving out elements as long as that helps. What was left out is gone from `root`
+/// afterwards, and a warning in `findings`.
+pub(crate) fn read<T>(
+    root: &mut Value,
+    findings: &mut Findings,
+    read_root: fn(&Value, &mut Findings) -> Option<T>,
+) -> Option<T> {
+    let mut left_out: Vec<(At, String)> = Vec::new();
+    loop {
+        let mut found = Findings::default();
+        let config = read_root(root, &mut found);
+        let wrong = elements_of(root, &found);
+        if wrong.is_empty() {
+            for (at, message) in left_out {
+                found.warn(at, message);
+            }
+            findings.extend(found);
+            return config;
+        }
+        let mut gone = BTreeSet::new();
+        for (at, element, message) in wrong {
+            gone.insert(element.at);
+            left_out.push((at, format!("{} is left out: {message}", element.name)));
+        }
+        take_out(root, &gone);
+    }
+}
+
+/// An element of one of [`LISTS`].
+#[derive(Clone)]
+struct Element {
+    at: At,
+    name: String,
+    can_go: bool,
+}
+
+/// The errors that lie in elements, with their messages; none when one lies outside. Where two
+/// elements exclude each other, the second goes, unless the first has an error of its own.
+fn elements_of(root: &Value, found: &Findings) -> Vec<(At, Element, String)> {
+    if !found.has_errors() {
+        return Vec::new();
+    }
+    let mut index = Index::default();
+    index.visit(root, None);
+    let mut errors = Vec::new();
+    for (at, message, other) in found.iter_errors() {
+        let Some(element) = index.around(at).filter(|element| element.can_go) else {
+            return Vec::new();
+        };
+        let other = other.and_then(|other| index.around(other)).map(|other| other.at);
+        errors.push((at, element.clone(), message.to_owned(), other.filter(|o| *o != element.at)));
+    }
+    let own =
+        errors.iter().filter(|(.., other)| other.is_none()).map(|(_, element, ..)| element.at);
+    let own: BTreeSet<At> = own.collect();
+    errors.retain(|(.., other)| other.is_none_or(|other| !own.contains(&other)));
+    errors.into_iter().map(|(at, element, message, _)| (at, element, message)).collect()
+}
+
+/// Which element each place lies in.
+#[derive(Default)]
+struct Index {
+    elements: Vec<Element>,
+    places: BTreeMap<At, Option<usize>>,
+}
+
+impl Index {
+    fn visit(&mut self, value: &Value, within: Option<usize>) {
+        self.places.insert(value.at, within);
+        match &value.kind {
+            Kind::List(items) => items.iter().for_each(|item| self.visit(item, within)),
+            Kind::Map(entries) => {
+                for entry in entries {
+                    self.places.insert(entry.at, within);
+                    let list = LISTS.iter().find(|(key, _)| *key == entry.key);
+                    match (list, &entry.value.kind) {
+                        (Some((_, what)), Kind::List(items)) => {
+                            self.places.insert(entry.value.at, within);
+                            for item in items {
+                                self.elements.push(element(item, what));
+                                self.visit(item, Some(self.elements.len() - 1));
+                            }
+                        }
+                        _ => self.visit(&entry.value, within),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The innermost element around a place, which may lie inside a string.
+    fn around(&self, at: At) -> Option<&Element> {
+        let (place, element) = self.places.range(..=at).next_back()?;
+        element.filter(|_| place.source == at.source).map(|element| &self.elements[element])
+    }
+}
+
+fn element(item: &Value, what: &str) -> Element {
+    let entry = |key: &str| match &item.kind {
+        Kind::Map(entries) => entries.iter().find(|entry| entry.key == key),
+        _ => None,
+    };
+    let text = |key: &&str| match entry(key).map(|entry| &entry.value.kind) {
+        Some(Kind::Text(octets)) => Some(String::from_utf8_lossy(octets).into_owned()),
+        _ => None,
+    };
+    let name = NAMES
+        .iter()
+        .find_map(text)
+        .map_or_else(|| format!("a {what}"), |name| format!("{what} {name}"));
+    // Subnets without an identifier are counted: without this one the others would be renumbered.
+    let is_counted = matches!(item.kind, Kind::Map(_))
+        && entry("id").is_none_or(|id| id.value.kind == Kind::Integer(0));
+    Element { at: item.at, name, can_go: what != "subnet" || !is_counted }
+}
+
+/// Takes the elements that begin at `gone` out of their lists.
+fn take_out(value: &mut Value, gone: &BTreeSet<At>) {
+    match &mut value.kind {
+        Kind::List(items) => {
+            items.retain(|item| !gone.contains(&item.at));
+            items.iter_mut().for_each(|item| take_out(item, gone));
+        }
+        Kind::Map(entries) => {
+            entries.iter_mut().for_each(|entry| take_out(&mut entry.value, gone));
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,116 @@
+//! The check of octets given as such against an option's type.
+
+use super::definition::{Definition, Field};
+use super::text::{Encoded, Unused, trim_zeros};
+
+/// Checks octets against the option's type; what is too long for it is cut off, as Kea does.
+/// `may_be_empty` are the types of which a list without elements can be sent.
+pub(super) fn octets(
+    definition: &Definition,
+    mut given: Vec<u8>,
+    may_be_empty: &[Field],
+) -> Result<Encoded, String> {
+    let is_empty_list = given.is_empty()
+        && definition.array
+        && matches!(&*definition.fields, [field] if may_be_empty.contains(field));
+    if is_empty_list {
+        return Ok(Encoded::whole(given));
+    }
+    let mut used = 0;
+    for &field in &*definition.fields {
+        used += field_length(field, &given[used..], &given)?;
+    }
+    let is_record = definition.fields.len() > 1;
+    while let Some(&last) = definition.fields.last()
+        && definition.array
+        && used < given.len()
+    {
+        let rest = &given[used..];
+        if is_record && last.fixed_len().is_some_and(|len| rest.len() < len) {
+            break;
+        }
+        used += field_length(last, rest, &given)?;
+    }
+    if *definition.fields == [Field::Text] {
+        let length = trim_zeros(&given, true)?.len();
+        given.truncate(length);
+        used = length;
+    }
+    if definition.encapsulates.is_some() {
+        // What follows are sub-options.
+        return Ok(Encoded { fields_len: used, ..Encoded::whole(given) });
+    }
+    let unused = (used < given.len()).then_some(Unused::Octets(given.len() - used));
+    given.truncate(used);
+    Ok(Encoded { unused, ..Encoded::whole(given) })
+}
+
+/// How many octets at the start of `rest` a field takes up. `whole` is the option, which compressed
+/// names may point back into.
+fn field_length(field: Field, rest: &[u8], whole: &[u8]) -> Result<usize, String> {
+    let need = |length: usize| {
+        if rest.len() < length {
+            Err(format!("a value of length {} does not fit its type", whole.len()))
+        } else {
+            Ok(length)
+        }
+    };
+    if let Some(length) = field.fixed_len() {
+        return need(length);
+    }
+    match field {
+        Field::Binary | Field::Opaque | Field::SubOptions | Field::Text => Ok(rest.len()),
+        Field::Ipv6Prefix => {
+            let length = rest[..need(1)?][0];
+            if length > 128 {
+                return Err(format!("prefix length {length} is above 128"));
+            }
+            need(1 + usize::from(length.div_ceil(8)))
+        }
+        Field::Enterprise => need(4).map(|_| rest.len()),
+        Field::Tuple => {
+            need(2)?;
+            need(2 + usize::from(u16::from_be_bytes([rest[0], rest[1]])))
+        }
+        Field::ShortTuple => {
+            need(1)?;
+            need(1 + usize::from(rest[0]))
+        }
+        Field::Routes => {
+            let mut at = 0;
+            while at < rest.len() {
+                if rest[at] > 32 {
+                    return Err(format!("prefix length {} is above 32", rest[at]));
+                }
+                at += 5 + usize::from(rest[at].div_ceil(8));
+            }
+            need(at.max(1))
+        }
+        Field::Name => name_length(rest, whole.len() - rest.len()),
+        _ => unreachable!("of a fixed length"),
+    }
+}
+
+/// How many octets a name at the start of `rest` takes up; `start` octets stand before it, which
+/// compression may point to (RFC 3397 §2).
+fn name_length(rest: &[u8], start: usize) -> Result<usize, String> {
+    let cut = || "a domain name in it has no end".to_owned();
+    let mut at = 0;
+    loop {
+        let length = *rest.get(at).ok_or_else(cut)?;
+        match length {
+            0 => return Ok(at + 1),
+            1..=63 => at += 1 + usize::from(length),
+            0xc0..=0xff => {
+                let low = *rest.get(at + 1).ok_or_else(cut)?;
+                let target = usize::from(u16::from_be_bytes([length & 0x3f, low]));
+                return if target < start {
+                    Ok(at + 2)
+                } else {
+                    Err(format!("a domain name in it points forward, to octet {target}"))
+                };
+            }
+            _ => return Err(format!("label length {length} is above 63")),
+        }
+    }
+}

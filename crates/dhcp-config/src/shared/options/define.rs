@@ -1,0 +1,320 @@
+//! `option-def`: options that the operator defines, and the look-up of any option.
+
+use std::borrow::Cow;
+
+use super::definition::{Definition, Field};
+use crate::fields::Fields;
+use crate::json::Value;
+use crate::shared::family::Family;
+use crate::shared::godwit;
+use crate::source::{At, Findings, Placed};
+
+/// The options that the file defines. Readers of option data find them here wherever they stand.
+#[derive(Debug, Default)]
+pub(crate) struct Definitions {
+    custom: Vec<Custom>,
+}
+
+#[derive(Debug)]
+struct Custom {
+    space: String,
+    definition: Definition,
+    at: At,
+}
+
+/// What an option is told by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Key<'k> {
+    /// Its code.
+    Code(u16),
+    /// Its name.
+    Name(&'k str),
+}
+
+impl Key<'_> {
+    fn is_of(self, definition: &Definition) -> bool {
+        match self {
+            Self::Code(code) => definition.code == code,
+            Self::Name(name) => definition.name == name,
+        }
+    }
+}
+
+impl Definitions {
+    /// The definition of an option in a space. What the file defines comes first: the checks leave
+    /// no standard option to be defined again but one that may be.
+    pub(crate) fn find<F: Family>(&self, space: &str, key: Key<'_>) -> Option<&Definition> {
+        self.custom(space, key).map(|custom| &custom.definition).or_else(|| {
+            let space = F::SPACES.iter().find(|standard| standard.name == space)?;
+            match key {
+                Key::Code(code) => space.by_code(code),
+                Key::Name(_) => space.definitions.iter().find(|d| key.is_of(d)),
+            }
+        })
+    }
+
+    /// The names of a space's options.
+    pub(super) fn names<F: Family>(&self, space: &str) -> Vec<&str> {
+        let standard = F::SPACES.iter().filter(|standard| standard.name == space);
+        let standard = standard.flat_map(|space| space.definitions).map(|d| &*d.name);
+        let custom = self.custom.iter().filter(|custom| custom.space == space);
+        standard.chain(custom.map(|custom| &*custom.definition.name)).collect()
+    }
+
+    fn custom(&self, space: &str, key: Key<'_>) -> Option<&Custom> {
+        // A class's own definitions come last and count first.
+        let mut custom = self.custom.iter().rev();
+        custom.find(|custom| custom.space == space && key.is_of(&custom.definition))
+    }
+}
+
+/// Reads the global `option-def`.
+pub(crate) fn define<F: Family>(fields: &mut Fields<'_>, findings: &mut Findings) {
+    for item in fields.list("option-def", findings) {
+        if let Some(custom) = read::<F>(item, findings) {
+            add::<F>(custom, 0, findings);
+        }
+    }
+}
+
+/// Reads the `option-def` of a class; they hold until [`end_class`] is told what this returns.
+pub(super) fn begin_class<F: Family>(fields: &mut Fields<'_>, findings: &mut Findings) -> usize {
+    let mark = findings.definitions.custom.len();
+    if F::CLASS_CODES.is_empty() {
+        return mark;
+    }
+    for item in fields.list("option-def", findings) {
+        let Some(custom) = read::<F>(item, findings) else { continue };
+        let code = custom.definition.code;
+        if custom.space != F::SPACE || !F::CLASS_CODES.iter().any(|codes| codes.contains(&code)) {
+            let message = format!("a class cannot define option {code} of `{}`", custom.space);
+            findings.error_help(item.at, message, "classes define options 43 and 224 to 254");
+            continue;
+        }
+        add::<F>(custom, mark, findings);
+    }
+    mark
+}
+
+/// Forgets what a class defined.
+pub(super) fn end_class(mark: usize, findings: &mut Findings) {
+    findings.definitions.custom.truncate(mark);
+}
+
+/// Adds a definition unless another one since `mark` or a standard one has its code or name.
+fn add<F: Family>(custom: Custom, mark: usize, findings: &mut Findings) {
+    let Custom { space, definition, at } = &custom;
+    let keys = [Key::Code(definition.code), Key::Name(&definition.name)];
+    let described = |key| match key {
+        Key::Code(code) => format!("option {code}"),
+        Key::Name(name) => format!("option `{name}`"),
+    };
+    let earlier = &findings.definitions.custom[mark..];
+    let clash = keys.into_iter().find_map(|key| {
+        let other = earlier.iter().find(|o| o.space == *space && key.is_of(&o.definition))?;
+        Some((key, other.at))
+    });
+    if let Some((key, other)) = clash {
+        let message = format!("{} of space `{space}` is defined already", described(key));
+        findings.error_seen(*at, message, "the other is at", other);
+        return;
+    }
+    let standard = F::SPACES.iter().find(|standard| standard.name == space);
+    let taken = keys.into_iter().find(|&key| {
+        standard.is_some_and(|space| {
+            let mut others = space.definitions.iter();
+            others.any(|other| key.is_of(other) && F::REDEFINABLE != Some(other.code))
+        })
+    });
+    if let Some(key) = taken {
+        let message = format!("{} of space `{space}` is a standard option", described(key));
+        if space.starts_with("vendor-") {
+            findings.warn_help(*at, message, "this definition of it does not count");
+        } else {
+            findings.error_help(*at, message, "standard options cannot be defined again");
+        }
+        return;
+    }
+    findings.definitions.custom.push(custom);
+}
+
+/// Reads one element of `option-def`.
+fn read<F: Family>(item: &Value, findings: &mut Findings) -> Option<Custom> {
+    let mut fields = Fields::of(item, "an option definition", findings)?;
+    for key in ["name", "code", "type"] {
+        if fields.take(key).is_none() {
+            let help = "write `\"name\": \"my-option\", \"code\": 224, \"type\": \"string\"`";
+            findings.error_help(item.at, format!("an option definition lacks `{key}`"), help);
+        }
+    }
+    let name = fields.text("name", findings);
+    let space = fields.text("space", findings);
+    let space = space.map_or(Placed { value: F::SPACE, at: item.at }, |space| space);
+    let code = fields.integer("code", codes::<F>(space.value), findings);
+    let kind = fields.text("type", findings);
+    let records = fields.text("record-types", findings);
+    let array = fields.boolean("array", findings);
+    let encapsulates = fields.text("encapsulate", findings).filter(|s| !s.value.is_empty());
+    godwit::refuse_inside::<F>(fields.context(findings), findings);
+    fields.finish(findings);
+
+    let name = name.filter(|name| is_name(*name, "an option", findings));
+    let is_good = is_name(space, "an option space", findings);
+    let kind = kind.and_then(|kind| self::kind::<F>(kind, findings));
+    let records = records.filter(|records| !records.value.trim().is_empty());
+    let array = array.filter(|array| array.value);
+    let fields = self::fields::<F>(kind?, records, array, findings);
+    let encapsulates = encapsulates.filter(|inner| {
+        is_name(*inner, "an option space", findings) && nests(*inner, space.value, array, findings)
+    });
+    let (fields, name, code) = (fields?, name?, code?);
+    let has_room = !matches!(*fields, [Field::Binary | Field::Text]);
+    if let Some(inner) = encapsulates.filter(|_| !has_room) {
+        let message = format!("`{}` is not added to an option of this type", inner.value);
+        findings.warn_help(inner.at, message, "its sub-options are not sent, as in Kea");
+    }
+    is_good.then(|| Custom {
+        space: space.value.to_owned(),
+        definition: Definition {
+            code: u16::try_from(code.value).expect("checked against the range"),
+            name: Cow::Owned(name.value.to_owned()),
+            fields: Cow::Owned(fields),
+            array: array.is_some(),
+            encapsulates: encapsulates
+                .filter(|_| has_room)
+                .map(|inner| Cow::Owned(inner.value.to_owned())),
+        },
+        at: item.at,
+    })
+}
+
+/// The codes that options of a space may have. Padding and the end mark are of the family's own
+/// space alone.
+pub(super) fn codes<F: Family>(space: &str) -> core::ops::RangeInclusive<i64> {
+    if space == F::SPACE { 1..=F::LAST_CODE } else { 0..=F::LAST_CODE.max(0xff) }
+}
+
+/// Letters, digits, hyphens and underscores, the last two not at the ends.
+pub(super) fn is_name(name: Placed<&str>, what: &str, findings: &mut Findings) -> bool {
+    let octets = name.value.as_bytes();
+    let is_inner = |octet: &u8| octet.is_ascii_alphanumeric() || matches!(octet, b'-' | b'_');
+    let ends = [octets.first(), octets.last()];
+    let is_good = octets.iter().all(is_inner)
+        && ends.iter().all(|end| end.is_some_and(u8::is_ascii_alphanumeric));
+    if !is_good {
+        let message = format!("`{}` cannot be the name of {what}", name.value);
+        let help = "names are made of letters, digits, and hyphens and underscores inside";
+        findings.error_help(name.at, message, help);
+    }
+    is_good
+}
+
+/// The type of an option.
+#[derive(Clone, Copy)]
+enum Kind {
+    Empty,
+    Record,
+    Field(Field),
+}
+
+fn kind<F: Family>(text: Placed<&str>, findings: &mut Findings) -> Option<Placed<Kind>> {
+    let kinds = [
+        ("binary", Kind::Field(Field::Binary)),
+        ("boolean", Kind::Field(Field::Boolean)),
+        ("empty", Kind::Empty),
+        ("fqdn", Kind::Field(Field::Name)),
+        ("int16", Kind::Field(Field::I16)),
+        ("int32", Kind::Field(Field::I32)),
+        ("int8", Kind::Field(Field::I8)),
+        ("ipv4-address", Kind::Field(Field::Ipv4)),
+        ("ipv6-address", Kind::Field(Field::Ipv6)),
+        ("ipv6-prefix", Kind::Field(Field::Ipv6Prefix)),
+        ("psid", Kind::Field(Field::Psid)),
+        ("record", Kind::Record),
+        ("string", Kind::Field(Field::Text)),
+        ("tuple", Kind::Field(F::TUPLE)),
+        ("uint16", Kind::Field(Field::U16)),
+        ("uint32", Kind::Field(Field::U32)),
+        ("uint8", Kind::Field(Field::U8)),
+    ];
+    let found = kinds.iter().find(|(name, _)| *name == text.value);
+    if found.is_none() {
+        let names: Vec<&str> = kinds.iter().map(|(name, _)| *name).collect();
+        let message = format!("`{}` is not a type of options", text.value);
+        findings.error_help(text.at, message, format!("types are: {}", names.join(", ")));
+    }
+    found.map(|&(_, value)| Placed { value, at: text.at })
+}
+
+/// The fields of an option.
+fn fields<F: Family>(
+    kind: Placed<Kind>,
+    records: Option<Placed<&str>>,
+    array: Option<Placed<bool>>,
+    findings: &mut Findings,
+) -> Option<Vec<Field>> {
+    let types: Option<Vec<Field>> = match (kind.value, records) {
+        (Kind::Record, None) => {
+            findings.error(kind.at, "an option of type `record` needs `record-types`");
+            None
+        }
+        (Kind::Record, Some(records)) => record::<F>(records, findings),
+        (_, Some(records)) => {
+            findings.error(records.at, "`record-types` goes with type `record` only");
+            None
+        }
+        (Kind::Empty, None) => Some(Vec::new()),
+        (Kind::Field(field), None) => Some(vec![field]),
+    };
+    let types = types?;
+    let last_is_bounded = types.last().is_some_and(|last| !last.is_greedy());
+    if let Some(array) = array.filter(|_| !last_is_bounded) {
+        let message = "an array needs elements of which the end can be told";
+        findings.error_help(array.at, message, "`binary`, `string` and `empty` are no such");
+        return None;
+    }
+    Some(types)
+}
+
+/// The types that `record-types` lists.
+fn record<F: Family>(records: Placed<&str>, findings: &mut Findings) -> Option<Vec<Field>> {
+    let names = records.value.split(',').map(str::trim).filter(|name| !name.is_empty());
+    let mut fields = Vec::new();
+    for name in names {
+        match kind::<F>(Placed { value: name, at: records.at }, findings)?.value {
+            Kind::Field(field) => fields.push(field),
+            Kind::Empty | Kind::Record => {
+                findings.error(records.at, format!("a record cannot have a field `{name}`"));
+                return None;
+            }
+        }
+    }
+    let Some((_, inner)) = fields.split_last().filter(|(_, inner)| !inner.is_empty()) else {
+        findings.error(records.at, "a record has at least two fields");
+        return None;
+    };
+    if inner.iter().any(|field| field.is_greedy()) {
+        let message = "`binary` and `string` can only be the last field of a record";
+        findings.error(records.at, message);
+        return None;
+    }
+    Some(fields)
+}
+
+/// Whether an option of `space` can have sub-options of the space `inner`.
+fn nests(
+    inner: Placed<&str>,
+    space: &str,
+    array: Option<Placed<bool>>,
+    findings: &mut Findings,
+) -> bool {
+    if let Some(array) = array {
+        findings.error_seen(inner.at, "an array has no sub-options", "`array` is at", array.at);
+        return false;
+    }
+    if inner.value == space {
+        findings.error(inner.at, format!("an option of space `{space}` cannot encapsulate it"));
+        return false;
+    }
+    true
+}

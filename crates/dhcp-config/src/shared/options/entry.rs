@@ -1,0 +1,223 @@
+//! One element of `option-data`.
+
+use super::define::{self, Key};
+use super::definition::Definition;
+use super::text::Encoded;
+use super::{Space, check, hex, text};
+use crate::fields::{Fields, text_of, wrong_kind};
+use crate::json::{Kind, Value};
+use crate::shared::family::Family;
+use crate::shared::{godwit, other_keys};
+use crate::source::{At, Findings, Placed};
+
+/// Prefix of the names of spaces of vendors.
+const VENDOR: &str = "vendor-";
+
+/// An option of any space, without its sub-options.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) at: At,
+    pub(super) space: String,
+    pub(super) code: u16,
+    /// Its fields, and sub-options that were given with them as octets.
+    pub(super) octets: Vec<u8>,
+    /// Octets of the fields.
+    pub(super) fields_len: usize,
+    /// The space of its sub-options.
+    pub(super) encapsulates: Option<String>,
+    pub(super) always_send: bool,
+    pub(super) never_send: bool,
+    /// Class tags.
+    pub(super) tags: Vec<String>,
+    /// Of options that stand beside others of their code: the enterprise number.
+    enterprise: Option<[u8; 4]>,
+}
+
+impl Entry {
+    /// What must differ from other options of the list, and at the end whether it is for everyone.
+    pub(super) fn place(&self) -> impl Ord + '_ {
+        (&self.space, self.code, self.enterprise, self.tags.is_empty())
+    }
+
+    /// The space as replies have it; `None` of sub-options of other options.
+    pub(super) fn reply_space<F: Family>(&self) -> Option<Space> {
+        if self.space == F::SPACE {
+            return Some(Space::Standard);
+        }
+        let number = self.space.strip_prefix(VENDOR)?.parse().ok().filter(|number| *number != 0);
+        number.map(Space::Vendor)
+    }
+}
+
+/// Reads one element of `option-data`.
+pub(super) fn read<F: Family>(item: &Value, findings: &mut Findings) -> Option<Entry> {
+    let mut fields = Fields::of(item, "an option", findings)?;
+    let space = fields.text("space", findings);
+    let space = space.unwrap_or(Placed { value: F::SPACE, at: item.at });
+    let name = fields.text("name", findings);
+    let code = fields.integer("code", define::codes::<F>(space.value), findings);
+    let code_given = fields.take("code").is_some();
+    let data = fields.take("data").map(|entry| &entry.value);
+    let csv = fields.boolean("csv-format", findings).is_none_or(|csv| csv.value);
+    let flag = |placed: Option<Placed<bool>>| placed.is_some_and(|placed| placed.value);
+    let always_send = flag(fields.boolean("always-send", findings));
+    let never_send = flag(fields.boolean("never-send", findings));
+    let tags = tags(&mut fields, findings);
+    godwit::refuse_inside::<F>(fields.context(findings), findings);
+    other_keys::finish(fields, &[], F::ELSEWHERE, findings);
+
+    if !is_space::<F>(space, findings) || code_given && code.is_none() {
+        return None;
+    }
+    // Without a value it can only keep others from being sent, and needs none.
+    let csv = csv && !(never_send && data.is_none());
+    let (number, definition) = identify::<F>(item.at, space.value, (name, code), csv, findings)?;
+    if space.value == F::SPACE
+        && is_set_by_server::<F>(item.at, number, definition.as_ref(), findings)
+    {
+        return None;
+    }
+    let definition = definition.as_ref().filter(|_| data.is_some() || !never_send);
+    let Encoded { octets, fields_len, .. } = octets::<F>(item.at, data, csv, definition, findings)?;
+    if F::SUB_OPTION_WIDTH == 2 && octets.len() > usize::from(u16::MAX) {
+        findings.error(item.at, format!("option {number} has more than 65535 octets"));
+        return None;
+    }
+    let has_enterprise =
+        space.value == F::SPACE && [F::VENDOR_CLASS, F::VENDOR_OPTIONS].contains(&number);
+    Some(Entry {
+        at: item.at,
+        space: space.value.to_owned(),
+        code: number,
+        enterprise: octets.first_chunk().filter(|_| has_enterprise).copied(),
+        octets,
+        fields_len,
+        encapsulates: definition.and_then(|d| d.encapsulates.as_deref()).map(str::to_owned),
+        always_send,
+        never_send,
+        tags,
+    })
+}
+
+/// `client-classes` of an option: its class tags, trimmed, empty ones dropped.
+fn tags(fields: &mut Fields<'_>, findings: &mut Findings) -> Vec<String> {
+    let items = fields.list("client-classes", findings).iter();
+    let names = items.filter_map(|item| text_of(item, "client-classes", findings));
+    let names = names.map(|name| name.value.trim()).filter(|name| !name.is_empty());
+    names.map(str::to_owned).collect()
+}
+
+/// Whether options can be in a space of this name.
+fn is_space<F: Family>(space: Placed<&str>, findings: &mut Findings) -> bool {
+    let families = ["dhcp4", "dhcp6"];
+    if space.value != F::SPACE && families.contains(&space.value) {
+        let message = format!("option space `{}` is that of the other family", space.value);
+        findings.error_help(space.at, message, format!("the one here is `{}`", F::SPACE));
+        return false;
+    }
+    define::is_name(space, "an option space", findings)
+}
+
+/// Reports an option that carries the conversation itself.
+fn is_set_by_server<F: Family>(
+    at: At,
+    number: u16,
+    definition: Option<&Definition>,
+    findings: &mut Findings,
+) -> bool {
+    let code = F::Code::try_from(number).ok().expect("checked against the range");
+    let Some(instead) = F::set_by_server(code) else { return false };
+    let name = definition.map_or("", |definition| &definition.name);
+    let message = format!("option {number} ({name}) is set by the server itself");
+    findings.warn_help(at, message, instead);
+    true
+}
+
+/// The code of an option and its definition, from its name, its code or both.
+fn identify<F: Family>(
+    at: At,
+    space: &str,
+    (name, code): (Option<Placed<&str>>, Option<Placed<i64>>),
+    csv: bool,
+    findings: &mut Findings,
+) -> Option<(u16, Option<Definition>)> {
+    let find = |key, findings: &Findings| findings.definitions.find::<F>(space, key).cloned();
+    let of_space = if space == F::SPACE { String::new() } else { format!(" in space `{space}`") };
+    if let Some(code) = code {
+        let number = u16::try_from(code.value).expect("checked against the range");
+        let definition = find(Key::Code(number), findings);
+        match (&definition, name) {
+            (Some(definition), Some(name)) if definition.name != name.value => {
+                let message =
+                    format!("option {number} is `{}`, not `{}`", definition.name, name.value);
+                findings.error(name.at, message);
+                return None;
+            }
+            (None, _) if csv => {
+                findings.error_help(
+                    code.at,
+                    format!("option {number} has no definition{of_space}"),
+                    "define it with `option-def`, or give its value in hexadecimal, with \
+                     `\"csv-format\": false`",
+                );
+                return None;
+            }
+            _ => return Some((number, definition)),
+        }
+    }
+    let Some(name) = name else {
+        findings.error(at, "an option needs `name` or `code`");
+        return None;
+    };
+    if let Some(definition) = find(Key::Name(name.value), findings) {
+        return Some((definition.code, Some(definition)));
+    }
+    let message = format!("unknown option `{}`{of_space}", name.value);
+    let names = findings.definitions.names::<F>(space);
+    let help = match crate::suggest::nearest(name.value, names.into_iter()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "define it with `option-def`, or give it by `code`, with `\"csv-format\": false`"
+            .to_owned(),
+    };
+    findings.error_help(name.at, message, help);
+    None
+}
+
+/// The octets of a value, from text of the option's type or from hexadecimal digits.
+fn octets<F: Family>(
+    at: At,
+    data: Option<&Value>,
+    csv: bool,
+    definition: Option<&Definition>,
+    findings: &mut Findings,
+) -> Option<Encoded> {
+    let (at, text): (At, &[u8]) = match data {
+        None => (at, &[]),
+        Some(Value { at, kind: Kind::Text(text) }) => (*at, text),
+        Some(Value { at, kind }) => return wrong_kind(*at, "data", "a string", kind, findings),
+    };
+    let may_be_empty = F::LISTS_MAY_BE_EMPTY;
+    let result = match definition {
+        Some(definition) if csv => text::octets(definition, text, may_be_empty),
+        Some(definition) => {
+            hex::value(text).and_then(|given| check::octets(definition, given, may_be_empty))
+        }
+        None => hex::value(text).map(Encoded::whole),
+    };
+    match result {
+        Ok(encoded) => {
+            if let Some(unused) = encoded.unused {
+                findings.warn_help(at, unused.message(), unused.help());
+            }
+            Some(encoded)
+        }
+        Err(reason) => {
+            let message = match definition {
+                Some(definition) => format!("option `{}`: {reason}", definition.name),
+                None => reason,
+            };
+            findings.error(at, message);
+            None
+        }
+    }
+}

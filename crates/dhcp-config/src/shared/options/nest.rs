@@ -1,0 +1,86 @@
+//! Sub-options: the octets of an option that has others behind its fields.
+//!
+//! As in Kea, an option takes in every option of the space that it encapsulates which the same
+//! list sets, lowest code first.
+
+use super::entry::Entry;
+use crate::shared::family::Family;
+use crate::source::Findings;
+
+/// Deepest nesting of spaces.
+const DEPTH_MAX: usize = 16;
+
+/// The octets of an option with its sub-options. Marks those of `used` that it took in; `path` has
+/// the spaces around it.
+pub(super) fn octets<'e, F: Family>(
+    entry: &'e Entry,
+    entries: &'e [Entry],
+    used: &mut [bool],
+    path: &mut Vec<&'e str>,
+    findings: &mut Findings,
+) -> Vec<u8> {
+    let mut octets = entry.octets.clone();
+    let Some(space) = entry.encapsulates.as_deref() else { return octets };
+    if path.contains(&space) || path.len() == DEPTH_MAX {
+        let message = format!("option spaces encapsulate each other: {}, {space}", path.join(", "));
+        findings.error(entry.at, message);
+        return octets;
+    }
+    let inside = || entries.iter().enumerate().filter(|(_, inner)| inner.space == space);
+    if inside().next().is_none() {
+        return octets;
+    }
+    let Some(mut options) = split::<F>(&octets[entry.fields_len..]) else {
+        let message = "the octets behind the option's fields are no list of sub-options";
+        let help = format!("options of space `{space}` are to be added to them");
+        findings.error_help(entry.at, message, help);
+        return octets;
+    };
+    octets.truncate(entry.fields_len);
+    path.push(space);
+    for (at, inner) in inside() {
+        used[at] = true;
+        let value = self::octets::<F>(inner, entries, used, path, findings);
+        let is_there = options.iter().any(|(code, _)| *code == inner.code);
+        if !is_there || F::REPEATING_SPACE == Some(space) {
+            options.push((inner.code, value));
+        }
+    }
+    path.pop();
+    options.sort_by_key(|(code, _)| *code);
+    for (code, value) in options {
+        append::<F>(code, &value, &mut octets);
+    }
+    octets
+}
+
+/// The sub-options that `octets` hold, with their codes; `None` when they hold something else.
+fn split<F: Family>(mut octets: &[u8]) -> Option<Vec<(u16, Vec<u8>)>> {
+    let number = |octets: &[u8]| octets.iter().fold(0, |sum, &octet| sum << 8 | usize::from(octet));
+    let mut options = Vec::new();
+    while !octets.is_empty() {
+        let (code, rest) = octets.split_at_checked(F::SUB_OPTION_WIDTH)?;
+        let (len, rest) = rest.split_at_checked(F::SUB_OPTION_WIDTH)?;
+        let (value, rest) = rest.split_at_checked(number(len))?;
+        options.push((number(code) as u16, value.to_vec()));
+        octets = rest;
+    }
+    Some(options)
+}
+
+/// Writes one sub-option; one that is too long for its length goes in pieces (RFC 3396).
+fn append<F: Family>(code: u16, value: &[u8], octets: &mut Vec<u8>) {
+    let width = F::SUB_OPTION_WIDTH;
+    let longest = (1_usize << (8 * width)) - 1;
+    let mut rest = value;
+    loop {
+        let (piece, left) = rest.split_at(rest.len().min(longest));
+        octets.extend(&code.to_be_bytes()[2 - width..]);
+        octets.extend(&(piece.len() as u16).to_be_bytes()[2 - width..]);
+        octets.extend(piece);
+        rest = left;
+        if rest.is_empty() {
+            return;
+        }
+    }
+}

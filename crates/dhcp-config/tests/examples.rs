@@ -1,0 +1,80 @@
+//! The examples that Debian's package `kea-doc` installs: each is accepted.
+
+#[allow(dead_code, reason = "each test file uses its own part")]
+mod common;
+
+use core::fmt::Debug;
+use std::path::Path;
+
+use common::lines;
+use dhcp_config::{
+    Checked, Dhcp4, Dhcp6, NoIncludes, Problem, Severity, parse_dhcp4, parse_dhcp6, render,
+};
+
+/// What keeps examples from being accepted, and why.
+const NOT_YET: [(&str, &str); 7] = [
+    ("`client-class` is not supported", "classification"),
+    ("`client-classes` is not supported", "classification"),
+    ("`require-client-classes` is not supported", "classification"),
+    ("`reservations` is not supported", "reservations"),
+    ("`option-def` is not supported", "own definitions of options"),
+    ("option space `", "options of vendors and of option 94 to 96"),
+    ("option 111 has no standard definition", "Kea gives it one among those of option 89"),
+];
+
+/// The examples of a family, by name.
+fn examples(folder: &str) -> Vec<(String, String)> {
+    let folder = Path::new("/usr/share/doc/kea/examples").join(folder);
+    let Ok(entries) = std::fs::read_dir(&folder) else {
+        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "no {}", folder.display());
+        println!("skipped: kea-doc is not installed");
+        return Vec::new();
+    };
+    let mut files: Vec<(String, String)> = entries
+        .map(|entry| entry.expect("the folder is readable").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+        .map(|path| {
+            let text = std::fs::read_to_string(&path).expect("the file is text");
+            (path.display().to_string(), text)
+        })
+        .collect();
+    files.sort();
+    assert!(files.len() > 15, "{} has {} files", folder.display(), files.len());
+    files
+}
+
+type Parse<T> = fn(&str, &str) -> Result<Checked<T>, Vec<Problem>>;
+
+/// Checks that examples are accepted, but for what is [`NOT_YET`], and that they survive their
+/// documents.
+fn are_accepted<T: PartialEq + Debug>(folder: &str, parse: Parse<T>) {
+    for (name, text) in examples(folder) {
+        match parse(&name, &text) {
+            Ok(checked) => {
+                let rendered = render(&checked.document.to_json());
+                let again = parse(&name, &rendered);
+                let again =
+                    again.unwrap_or_else(|problems| panic!("{name}: {:?}", lines(&problems)));
+                assert_eq!(again.config, checked.config, "{name}");
+            }
+            Err(problems) => {
+                let errors = problems.iter().filter(|p| p.severity == Severity::Error);
+                let known =
+                    |p: &&Problem| NOT_YET.iter().any(|(start, _)| p.message.starts_with(start));
+                let unknown: Vec<String> =
+                    errors.filter(|error| !known(error)).map(Problem::to_string).collect();
+                assert!(unknown.is_empty(), "{}", unknown.join("\n"));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_examples_of_dhcpv4_are_accepted() {
+    are_accepted::<Dhcp4>("kea4", |name, text| parse_dhcp4(name, text, &mut NoIncludes));
+}
+
+#[test]
+fn the_examples_of_dhcpv6_are_accepted() {
+    are_accepted::<Dhcp6>("kea6", |name, text| parse_dhcp6(name, text, &mut NoIncludes));
+}

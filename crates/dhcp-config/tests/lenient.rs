@@ -1,0 +1,85 @@
+//! Reading without what is wrong.
+
+#[allow(dead_code, reason = "each test file uses its own part")]
+mod common;
+
+use common::{Files, accepted, lines};
+use dhcp_config::{
+    Checked, Dhcp4, NoIncludes, Problem, parse_dhcp4_lenient, parse_dhcp6_lenient, render,
+};
+
+fn lenient(text: &str) -> Result<Checked<Dhcp4>, Vec<Problem>> {
+    parse_dhcp4_lenient("t", &format!("{{ \"Dhcp4\": {{ {text} }} }}"), &mut NoIncludes)
+}
+
+fn ids(checked: &Checked<Dhcp4>) -> Vec<u32> {
+    checked.config.subnets.iter().map(|subnet| subnet.id).collect()
+}
+
+#[test]
+fn subnets_with_errors_are_left_out_and_named() {
+    let checked = lenient(
+        r#""subnet4": [
+ { "id": 1, "subnet": "10.0.0.0/24" },
+ { "id": 2, "subnet": "10.0.1.0/24", "pools": [ { "pool": "10.0.2.1-10.0.2.2" } ], "valid": 1 },
+ { "id": 3, "subnet": "10.0.1.0/24", "pools": [ { "pool": "10.0.1.0/25" } ] },
+ { "id": 1, "subnet": "10.0.3.0/24" }, 7, { "id": 3, "subnet": "10.0.6.0/24" } ], "shared-networks": [ { "name": "n", "subnet4": [
+ { "id": 4, "subnet": "10.0.4.0/24", "interface": "a" },
+ { "id": 5, "subnet": "10.0.5.0/24", "interface": "b" } ] } ]"#,
+    )
+    .unwrap_or_else(|problems| panic!("{:?}", lines(&problems)));
+    // Of the two with one prefix the first goes for what is wrong with it alone.
+    assert_eq!(ids(&checked), [4, 1, 3]);
+    let expected = [
+        "3:59 warning subnet 10.0.1.0/24 is left out: pool 10.0.2.1 - 10.0.2.2 is not inside \
+         subnet 10.0.1.0/24",
+        "3:84 warning subnet 10.0.1.0/24 is left out: unknown key `valid` in a subnet",
+        "5:10 warning subnet 10.0.3.0/24 is left out: subnet id 1 is used already",
+        "5:40 warning a subnet is left out: a subnet must be a map, not an integer",
+        "5:51 warning subnet 10.0.6.0/24 is left out: subnet id 3 is used already",
+        "7:51 warning subnet 10.0.5.0/24 is left out: interface `b` differs from `a` elsewhere in \
+         the shared network",
+    ];
+    assert_eq!(lines(&checked.warnings), expected);
+    let again = accepted(&render(&checked.document.to_json()));
+    assert_eq!(again.config, checked.config);
+}
+
+#[test]
+fn an_error_elsewhere_is_fatal() {
+    for text in [
+        r#""valid-lifetime": -1, "subnet4": [ { "id": 1, "subnet": "x" } ]"#,
+        // JSON that is wrong.
+        r#""subnet4": [ { "id": 1, "subnet": "10.0.0.0/24", "authoritative": True } ]"#,
+        // The network itself.
+        r#""shared-networks": [ { "name": "n", "subnet4": [], "what": 1 } ]"#,
+        // The others without identifier would be renumbered.
+        r#""subnet4": [ { "subnet": "x" }, { "subnet": "10.0.0.0/24" } ]"#,
+        r#""subnet4": [ { "id": 0, "subnet": "x" } ]"#,
+    ] {
+        let problems = lenient(text).expect_err(text);
+        assert!(lines(&problems).iter().all(|line| !line.contains("is left out")), "{text}");
+    }
+}
+
+#[test]
+fn what_is_right_is_read_as_ever() {
+    let text = r#""subnet4": [ { "subnet": "10.0.0.1/24" } ], "dhcp4o6-port": 9"#;
+    let checked = lenient(text).expect("it is right");
+    let strict = accepted(&format!("{{ \"Dhcp4\": {{ {text} }} }}"));
+    assert_eq!(checked.config, strict.config);
+    assert_eq!(lines(&checked.warnings), lines(&strict.warnings));
+}
+
+#[test]
+fn places_in_included_files_count() {
+    let mut files = Files::default();
+    let bad = r#"{ "id": 2, "subnet": "2001:db8::1" }"#;
+    files.0.insert("bad.json".to_owned(), bad.to_owned());
+    let text = r#"{ "Dhcp6": { "subnet6": [ { "id": 1, "subnet": "2001:db8::/64" },
+        <?include "bad.json"?> ] } }"#;
+    let checked = parse_dhcp6_lenient("t", text, &mut files).expect("one subnet is left");
+    assert_eq!(checked.config.subnets.len(), 1);
+    let [problem] = &checked.warnings[..] else { panic!("{:?}", checked.warnings) };
+    assert_eq!((problem.file.as_str(), problem.line, problem.column), ("bad.json", 1, 22));
+}

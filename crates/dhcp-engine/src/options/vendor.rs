@@ -1,0 +1,190 @@
+//! Options of vendors: those that name vendor classes, and those that hold a vendor's sub-options.
+//!
+//! Replies may carry several of one code, told apart by enterprise number. The rules are Kea's.
+//! Sub-options go to clients that name their vendor, or beside a configured option that is sent:
+//! those that are always sent, and CableLabs' that the client asks for in sub-option 1. RFC 3925,
+//! RFC 9915 §21.16 and §21.17.
+
+use super::ScopeOptions;
+use super::codes::{CodeSet, OptionCode};
+use super::list::Entry;
+use super::put::{Wanted, is_wanted, put};
+
+/// The vendor whose sub-option 1 lists codes of sub-options that the client asks for.
+pub const CABLE_LABS: u32 = 4491;
+/// The sub-option that does.
+pub const CABLE_LABS_ORO: u16 = 1;
+
+/// Most vendors that one reply answers to. Further ones are left out.
+const VENDORS_MAX: usize = 16;
+
+/// Enterprise numbers, each once, ascending.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Vendors {
+    numbers: [u32; VENDORS_MAX],
+    count: usize,
+}
+
+impl Vendors {
+    /// Adds a vendor if there is room.
+    pub fn insert(&mut self, enterprise: u32) {
+        let numbers = &self.numbers[..self.count];
+        if let Err(at) = numbers.binary_search(&enterprise)
+            && self.count < VENDORS_MAX
+        {
+            self.numbers.copy_within(at..self.count, at + 1);
+            self.numbers[at] = enterprise;
+            self.count += 1;
+        }
+    }
+
+    /// The numbers.
+    #[must_use]
+    pub fn numbers(&self) -> &[u32] {
+        &self.numbers[..self.count]
+    }
+}
+
+/// What a client says of vendors.
+#[derive(Clone, Copy, Debug)]
+pub struct VendorQuery<I> {
+    /// Those it names.
+    pub vendors: Vendors,
+    /// Codes of CableLabs' sub-options that it asks for.
+    pub asked: I,
+}
+
+/// Takes what a reply carries.
+pub trait OptionWriter<C> {
+    /// Writes an option.
+    fn option(&mut self, code: C, octets: &[u8]);
+
+    /// Begins an option of a vendor with these sub-options.
+    fn begin_vendor(&mut self, enterprise: u32, sub_options: &[u8]);
+
+    /// Adds a sub-option to it.
+    fn vendor_option(&mut self, code: C, octets: &[u8]);
+
+    /// Ends it.
+    fn end_vendor(&mut self);
+
+    /// The value of a configured option behind its enterprise number: whether `code` is among the
+    /// sub-options, and the sub-options.
+    fn has_sub_option(sub_options: &[u8], code: C) -> bool;
+
+    /// The sub-options in the value of a configured option with a vendor's.
+    fn sub_options(octets: &[u8]) -> &[u8];
+}
+
+/// Writes everything configured that a client is to have. `scopes` come in order of precedence.
+pub fn put_all<'l, C, I, L, J, W>(
+    scopes: impl Fn() -> L,
+    wanted: &Wanted<'_, I>,
+    query: &VendorQuery<J>,
+    writer: &mut W,
+) where
+    C: OptionCode + 'l,
+    I: Iterator<Item = C> + Clone,
+    J: Iterator<Item = C> + Clone,
+    L: Iterator<Item = &'l ScopeOptions<C>>,
+    W: OptionWriter<C>,
+{
+    let vendor_codes = CodeSet::of(&[C::VENDOR_CLASS, C::VENDOR_OPTIONS]);
+    let mut plain = Wanted { asked: wanted.asked.clone(), ..*wanted };
+    plain.withheld |= vendor_codes;
+    put(
+        || scopes().map(ScopeOptions::standard),
+        &plain,
+        |code, octets| {
+            writer.option(code, octets);
+        },
+    );
+    if !scopes().any(|scope| scope.has_vendor_options) {
+        return;
+    }
+    each_enterprise(&scopes, wanted, C::VENDOR_CLASS, |entry, _| {
+        writer.option(entry.code, &entry.octets);
+    });
+    let mut vendors = query.vendors;
+    each_enterprise(&scopes, wanted, C::VENDOR_OPTIONS, |_, number| vendors.insert(number));
+    for &enterprise in vendors.numbers() {
+        put_vendor(&scopes, wanted, (enterprise, query.asked.clone()), writer);
+    }
+}
+
+/// Gives the configured options of one code that are sent to `take`, one of each enterprise.
+fn each_enterprise<'l, C, I, L>(
+    scopes: &impl Fn() -> L,
+    wanted: &Wanted<'_, I>,
+    code: u16,
+    mut take: impl FnMut(&'l Entry<C>, u32),
+) where
+    C: OptionCode + 'l,
+    I: Iterator<Item = C> + Clone,
+    L: Iterator<Item = &'l ScopeOptions<C>>,
+{
+    let Ok(code) = C::try_from(code) else { return };
+    let lists = || scopes().map(ScopeOptions::standard);
+    if !is_wanted(lists, wanted, code) {
+        return;
+    }
+    let mut seen = Vendors::default();
+    for entry in lists().flat_map(|list| list.of(code)) {
+        let Some(enterprise) = entry.enterprise().filter(|_| entry.fits(wanted.classes)) else {
+            continue;
+        };
+        if !seen.numbers().contains(&enterprise) {
+            seen.insert(enterprise);
+            take(entry, enterprise);
+        }
+    }
+}
+
+/// Writes the option with the sub-options of one vendor, if there are any or it is configured.
+fn put_vendor<'l, C, I, L, J, W>(
+    scopes: &impl Fn() -> L,
+    wanted: &Wanted<'_, I>,
+    (enterprise, asked): (u32, J),
+    writer: &mut W,
+) where
+    C: OptionCode + 'l,
+    I: Iterator<Item = C> + Clone,
+    J: Iterator<Item = C> + Clone,
+    L: Iterator<Item = &'l ScopeOptions<C>>,
+    W: OptionWriter<C>,
+{
+    let mut sub_options: &[u8] = &[];
+    let mut is_begun = false;
+    each_enterprise(scopes, wanted, C::VENDOR_OPTIONS, |entry: &Entry<C>, number| {
+        if number == enterprise {
+            sub_options = W::sub_options(&entry.octets);
+            is_begun = true;
+        }
+    });
+    if is_begun {
+        writer.begin_vendor(enterprise, sub_options);
+    }
+    let inner = Wanted {
+        asked: (enterprise == CABLE_LABS).then_some(asked).into_iter().flatten(),
+        unasked: CodeSet::default(),
+        withheld: CodeSet::default(),
+        classes: wanted.classes,
+    };
+    put(
+        || scopes().filter_map(|scope| scope.vendor(enterprise)),
+        &inner,
+        |code, octets| {
+            if W::has_sub_option(sub_options, code) {
+                return;
+            }
+            if !is_begun {
+                writer.begin_vendor(enterprise, &[]);
+                is_begun = true;
+            }
+            writer.vendor_option(code, octets);
+        },
+    );
+    if is_begun {
+        writer.end_vendor();
+    }
+}

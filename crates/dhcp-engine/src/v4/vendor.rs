@@ -1,0 +1,155 @@
+//! Vendors in DHCPv4 messages: options 124 and 125 (RFC 3925).
+
+use dhcp_wire::v4::{Message, MessageWriter, option};
+
+use crate::options::{CABLE_LABS, CABLE_LABS_ORO, CodeSet, OptionWriter, VendorQuery, Vendors};
+
+/// Octets of the enterprise number and the length behind it.
+const HEAD_LEN: usize = 5;
+/// Octets of the code and the length of a sub-option.
+const SUB_OPTION_HEAD_LEN: usize = 2;
+/// Octets of sub-options behind one enterprise number, at most.
+const DATA_MAX: usize = 255;
+/// Octets of the value of one sub-option, at most.
+const SUB_OPTION_MAX: usize = DATA_MAX - SUB_OPTION_HEAD_LEN;
+/// Octets of one vendor's data in one piece, at most.
+const BLOCK_MAX: usize = HEAD_LEN + DATA_MAX;
+/// Octets that an option has in one piece, at most.
+const OPTION_MAX: usize = 255;
+
+/// What the client says of vendors.
+pub(super) fn query(message: &Message<'_>) -> VendorQuery<impl Iterator<Item = u8> + Clone> {
+    let mut vendors = Vendors::default();
+    let mut asked = CodeSet::default();
+    if let Some(value) = message.option(option::VENDOR_IDENTIFYING_VENDOR_CLASS) {
+        read(value.octets(), &mut vendors, &mut CodeSet::default());
+    }
+    if let Some(value) = message.option(option::VENDOR_IDENTIFYING_VENDOR_SPECIFIC_INFORMATION) {
+        read(value.octets(), &mut vendors, &mut asked);
+    }
+    VendorQuery { vendors, asked: asked.iter().map(|code| code as u8) }
+}
+
+/// Goes through data of vendors, each behind its enterprise number and length, up to one that is
+/// cut off. `asked` gets what CableLabs' sub-option asks for.
+fn read(mut octets: impl Iterator<Item = u8>, vendors: &mut Vendors, asked: &mut CodeSet) {
+    let mut head = [0; HEAD_LEN];
+    'vendors: loop {
+        for place in &mut head {
+            let Some(octet) = octets.next() else { break 'vendors };
+            *place = octet;
+        }
+        let [e0, e1, e2, e3, len] = head;
+        let enterprise = u32::from_be_bytes([e0, e1, e2, e3]);
+        vendors.insert(enterprise);
+        let mut data = octets.by_ref().take(usize::from(len));
+        while let (Some(code), Some(len)) = (data.next(), data.next()) {
+            for octet in data.by_ref().take(usize::from(len)) {
+                if enterprise == CABLE_LABS && u16::from(code) == CABLE_LABS_ORO {
+                    asked.insert(octet.into());
+                }
+            }
+        }
+        data.for_each(drop);
+    }
+}
+
+/// Writes options into a message. Each vendor's sub-options are an option 125 of their own, which
+/// clients read one behind the other (RFC 3396).
+#[derive(Debug)]
+pub(super) struct Options<'w, 'b> {
+    writer: &'w mut MessageWriter<'b>,
+    /// The open vendor's option: enterprise number, length, sub-options.
+    block: [u8; BLOCK_MAX],
+    /// Octets of it.
+    len: usize,
+    /// Whether it has to be written even without sub-options.
+    is_due: bool,
+    /// Codes of the options written.
+    written: CodeSet,
+}
+
+impl<'w, 'b> Options<'w, 'b> {
+    /// Writes into `writer`.
+    pub(super) const fn new(writer: &'w mut MessageWriter<'b>) -> Self {
+        let written = CodeSet::of(&[]);
+        Self { writer, block: [0; BLOCK_MAX], len: HEAD_LEN, is_due: false, written }
+    }
+
+    /// Codes of the options written so far, those of vendors' sub-options left out.
+    pub(super) const fn written(&self) -> CodeSet {
+        self.written
+    }
+
+    fn write_block(&mut self) {
+        if self.is_due {
+            self.block[HEAD_LEN - 1] = (self.len - HEAD_LEN) as u8;
+            let code = option::VENDOR_IDENTIFYING_VENDOR_SPECIFIC_INFORMATION;
+            self.writer.option(code, &self.block[..self.len]);
+        }
+        self.len = HEAD_LEN;
+        self.is_due = false;
+    }
+
+    fn put_piece(&mut self, code: u8, piece: &[u8]) {
+        let sub_option_len = SUB_OPTION_HEAD_LEN + piece.len();
+        if self.len + sub_option_len > OPTION_MAX && self.len > HEAD_LEN {
+            self.write_block();
+        }
+        let place = &mut self.block[self.len..self.len + sub_option_len];
+        place[0] = code;
+        place[1] = piece.len() as u8;
+        place[SUB_OPTION_HEAD_LEN..].copy_from_slice(piece);
+        self.len += sub_option_len;
+        self.is_due = true;
+    }
+}
+
+impl OptionWriter<u8> for Options<'_, '_> {
+    fn option(&mut self, code: u8, octets: &[u8]) {
+        self.written.insert(u16::from(code));
+        self.writer.option(code, octets);
+    }
+
+    fn begin_vendor(&mut self, enterprise: u32, sub_options: &[u8]) {
+        self.block[..size_of::<u32>()].copy_from_slice(&enterprise.to_be_bytes());
+        self.len = HEAD_LEN;
+        self.is_due = true;
+        for (code, octets) in walk(sub_options) {
+            self.vendor_option(code, octets);
+        }
+    }
+
+    fn vendor_option(&mut self, code: u8, octets: &[u8]) {
+        let (first, mut rest) = octets.split_at(octets.len().min(SUB_OPTION_MAX));
+        self.put_piece(code, first);
+        while !rest.is_empty() {
+            let (piece, left) = rest.split_at(rest.len().min(SUB_OPTION_MAX));
+            self.put_piece(code, piece);
+            rest = left;
+        }
+    }
+
+    fn end_vendor(&mut self) {
+        self.write_block();
+    }
+
+    fn sub_options(octets: &[u8]) -> &[u8] {
+        let Some((head, data)) = octets.split_first_chunk::<HEAD_LEN>() else { return &[] };
+        &data[..data.len().min(usize::from(head[HEAD_LEN - 1]))]
+    }
+
+    fn has_sub_option(sub_options: &[u8], code: u8) -> bool {
+        walk(sub_options).any(|(found, _)| found == code)
+    }
+}
+
+/// Sub-options one after another, up to one that is cut off.
+fn walk(mut octets: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
+    core::iter::from_fn(move || {
+        let (&[code, len], tail) = octets.split_first_chunk()?;
+        let (value, rest) = tail.split_at_checked(usize::from(len))?;
+        octets = rest;
+        Some((code, value))
+    })
+}

@@ -1,0 +1,76 @@
+//! Vendors in DHCPv6 messages: options 16 and 17 (RFC 9915 §21.16, §21.17).
+
+use dhcp_wire::v6::{Mark, Message, MessageWriter, Options as Walk, option};
+
+use crate::options::{CABLE_LABS, CABLE_LABS_ORO, OptionWriter, VendorQuery, Vendors};
+
+/// What the client says of vendors.
+pub(super) fn query<'m>(
+    message: &Message<'m>,
+) -> VendorQuery<impl Iterator<Item = u16> + Clone + 'm> {
+    let mut vendors = Vendors::default();
+    let mut asked: &[u8] = &[];
+    if message.option(option::VENDOR_CLASS).is_some() {
+        for (enterprise, _) in message.options().all(option::VENDOR_CLASS).filter_map(number) {
+            vendors.insert(enterprise);
+        }
+    }
+    if message.option(option::VENDOR_OPTS).is_some() {
+        for (enterprise, data) in message.options().all(option::VENDOR_OPTS).filter_map(number) {
+            vendors.insert(enterprise);
+            if enterprise == CABLE_LABS {
+                asked = Walk::new(data).get(CABLE_LABS_ORO).unwrap_or_default();
+            }
+        }
+    }
+    let codes = asked.as_chunks::<2>().0.iter();
+    VendorQuery { vendors, asked: codes.map(|&code| u16::from_be_bytes(code)) }
+}
+
+/// The enterprise number in front of an option's data, and the data.
+fn number(value: &[u8]) -> Option<(u32, &[u8])> {
+    let (number, data) = value.split_first_chunk()?;
+    Some((u32::from_be_bytes(*number), data))
+}
+
+/// Writes options into a message.
+#[derive(Debug)]
+pub(super) struct Options<'w, 'b> {
+    writer: &'w mut MessageWriter<'b>,
+    open: Option<Mark>,
+}
+
+impl<'w, 'b> Options<'w, 'b> {
+    /// Writes into `writer`.
+    pub(super) const fn new(writer: &'w mut MessageWriter<'b>) -> Self {
+        Self { writer, open: None }
+    }
+}
+
+impl OptionWriter<u16> for Options<'_, '_> {
+    fn option(&mut self, code: u16, octets: &[u8]) {
+        self.writer.option(code, octets);
+    }
+
+    fn begin_vendor(&mut self, enterprise: u32, sub_options: &[u8]) {
+        self.open = Some(self.writer.begin(option::VENDOR_OPTS));
+        self.writer.octets(&enterprise.to_be_bytes()).octets(sub_options);
+    }
+
+    fn vendor_option(&mut self, code: u16, octets: &[u8]) {
+        self.writer.option(code, octets);
+    }
+
+    fn end_vendor(&mut self) {
+        let mark = self.open.take().expect("a vendor's option was begun");
+        self.writer.end(mark);
+    }
+
+    fn sub_options(octets: &[u8]) -> &[u8] {
+        number(octets).map_or(&[], |(_, data)| data)
+    }
+
+    fn has_sub_option(sub_options: &[u8], code: u16) -> bool {
+        Walk::new(sub_options).get(code).is_some()
+    }
+}

@@ -1,0 +1,280 @@
+//! Reservations in DHCPv4 (Kea reference §5.5): who has which address, name, options and classes.
+
+mod common;
+
+use std::net::Ipv4Addr;
+
+use common::v4::{Build, SERVER, Server, kind};
+use dhcp_engine::v4::DropReason;
+use dhcp_wire::v4::{Message, MessageType, option, relay};
+
+/// Two subnets of one network; `keys` at the top, reservations of the first subnet.
+fn configuration(keys: &str, reservations: &str) -> String {
+    format!(
+        r#"{{ "Dhcp4": {{
+        "interfaces-config": {{ "interfaces": [ "*" ], "dhcp-socket-type": "udp" }},
+        "valid-lifetime": 1000, "next-server": "10.0.0.7", {keys}
+        "shared-networks": [ {{ "name": "link", "subnet4": [
+            {{ "id": 1, "subnet": "10.0.0.0/24", "reservations": [ {reservations} ],
+               "pools": [ {{ "pool": "10.0.0.10 - 10.0.0.11" }} ] }},
+            {{ "id": 2, "subnet": "10.0.1.0/24", "reservations": [
+                  {{ "hw-address": "02:00:00:00:00:09", "hostname": "nine" }} ],
+               "pools": [ {{ "pool": "10.0.1.10 - 10.0.1.11" }} ] }} ] }} ]
+    }} }}"#
+    )
+}
+
+/// Reserves `address` for client `n`.
+fn reserve(n: u8, address: &str) -> String {
+    format!(r#"{{ "hw-address": "02:00:00:00:00:0{n}", "ip-address": "{address}" }}"#)
+}
+
+fn discover(n: u8) -> Build {
+    Build::new(MessageType::Discover, n)
+}
+
+fn request(n: u8) -> Build {
+    Build::new(MessageType::Request, n)
+}
+
+fn address(last: u8) -> Ipv4Addr {
+    Ipv4Addr::new(10, 0, 0, last)
+}
+
+fn given(octets: &[u8]) -> Ipv4Addr {
+    Message::parse(octets).unwrap().yiaddr()
+}
+
+fn conflicts(server: &Server) -> (u64, u64) {
+    let name = "v4-reservation-conflicts";
+    let counters = &server.counters[0];
+    let all = counters.statistics().iter().find(|(told, _)| told == name).unwrap().1;
+    let of_first = |&&(id, told, _): &&(u32, &str, u64)| (id, told) == (1, name);
+    (all, counters.subnet_statistics().iter().find(of_first).unwrap().2)
+}
+
+#[test]
+fn the_owner_has_its_address_in_and_out_of_pools_and_nobody_else() {
+    let both = format!("{}, {}", reserve(1, "10.0.0.10"), reserve(2, "10.0.0.200"));
+    let mut server = Server::new(&configuration("", &both));
+    // 10.0.0.10 is free and yet not for others.
+    assert_eq!(server.lease(3), address(11));
+    assert_eq!(server.lease(4), Ipv4Addr::new(10, 0, 1, 10));
+    let offer = server.ask(&discover(5).requested(address(10)));
+    assert_eq!(given(&offer), Ipv4Addr::new(10, 0, 1, 11));
+    for wanted in [address(10), address(200)] {
+        let nak = server.ask(&request(5).requested(wanted).server(SERVER));
+        assert_eq!(kind(&nak), Some(MessageType::Nak), "{wanted}");
+    }
+    assert_eq!((server.lease(1), server.lease(2)), (address(10), address(200)));
+    let rows = server.log.take_rows();
+    let pooled = rows.iter().find(|row| row.address == address(200)).unwrap();
+    assert_eq!((pooled.subnet_id, pooled.pool_id), (1, 0));
+    // It renews, releases and takes it again like any other.
+    let ack = server.ask(&request(2).from(address(200)));
+    assert_eq!(given(&ack), address(200));
+    server.tell(&Build::new(MessageType::Release, 2).from(address(200)));
+    server.pass_s(1);
+    assert_eq!(server.lease(2), address(200));
+    server.settle_down();
+}
+
+#[test]
+fn a_client_is_moved_to_what_is_reserved_for_it_later() {
+    let mut server = Server::new(&configuration("", ""));
+    assert_eq!(server.lease(1), address(10));
+    server.reload(&configuration("", &reserve(1, "10.0.0.200")));
+    // The address that it has is no longer the one that it is to have.
+    let nak = server.ask(&request(1).from(address(10)));
+    assert_eq!(kind(&nak), Some(MessageType::Nak));
+    assert_eq!(server.lease(1), address(200));
+    server.pass_s(1);
+    let ack = server.ask(&request(2).requested(address(10)).server(SERVER));
+    assert_eq!(kind(&ack), Some(MessageType::Ack), "it is free");
+    // A reservation that is gone takes the address with it: it is in no pool.
+    server.reload(&configuration("", ""));
+    server.tell(&request(1).from(address(200)));
+    assert_eq!(server.dropped(DropReason::UnknownClient), 1);
+    assert_eq!(server.lease(1), address(11));
+}
+
+#[test]
+fn who_has_a_reserved_address_keeps_it_until_it_renews() {
+    let mut server = Server::new(&configuration("", ""));
+    assert_eq!(server.lease(2), address(10));
+    server.reload(&configuration("", &reserve(1, "10.0.0.10")));
+    let offer = server.ask(&discover(1));
+    assert_eq!(given(&offer), address(11));
+    assert_eq!(conflicts(&server), (1, 1));
+    let ack = server.ask(&request(1).requested(address(11)).server(SERVER));
+    assert_eq!(kind(&ack), Some(MessageType::Ack));
+    // The other one is refused what it has, and gets something else.
+    let nak = server.ask(&request(2).from(address(10)));
+    assert_eq!(kind(&nak), Some(MessageType::Nak));
+    assert_eq!(server.lease(2), Ipv4Addr::new(10, 0, 1, 10));
+    server.pass_s(1);
+    let nak = server.ask(&request(1).from(address(11)));
+    assert_eq!(kind(&nak), Some(MessageType::Nak));
+    assert_eq!(server.lease(1), address(10));
+}
+
+#[test]
+fn modes_say_which_reservations_count() {
+    let reserved = reserve(1, "10.0.0.10");
+    let in_pool = |keys: &str| {
+        let mut server = Server::new(&configuration(keys, &reserved));
+        (server.lease(2), server.lease(1))
+    };
+    assert_eq!(in_pool(""), (address(11), address(10)));
+    assert_eq!(in_pool("\"reservations-in-subnet\": false,"), (address(10), address(11)));
+    // Reservations are said to lie outside of pools, so the one inside is not looked at.
+    assert_eq!(in_pool("\"reservations-out-of-pool\": true,"), (address(10), address(11)));
+    let global = |address: &str| {
+        let keys =
+            format!(r#""reservations-global": true, "reservations": [ {} ],"#, reserve(1, address));
+        Server::new(&configuration(&keys, "")).lease(1)
+    };
+    assert_eq!(global("10.0.0.77"), address(77));
+    assert_eq!(global("10.0.1.77"), Ipv4Addr::new(10, 0, 1, 77));
+    // An address that fits no subnet of the link is of no use.
+    assert_eq!(global("172.16.0.1"), address(10));
+    let keys =
+        format!(r#""reservations-global": true, "reservations": [ {} ],"#, reserve(1, "10.0.0.77"));
+    let mut server = Server::new(&configuration(&keys, &reserve(1, "10.0.0.66")));
+    assert_eq!(server.lease(1), address(66), "that of the subnet comes first");
+}
+
+#[test]
+fn identifiers_are_tried_in_their_order() {
+    let hosts = r#"
+        { "hw-address": "02:00:00:00:00:01", "ip-address": "10.0.0.51" },
+        { "client-id": "01:aa:bb", "ip-address": "10.0.0.52" },
+        { "duid": "00:03:00:01:02:02", "ip-address": "10.0.0.53" },
+        { "circuit-id": "'port7'", "ip-address": "10.0.0.54" }"#;
+    let duid = [255, 1, 2, 3, 4, 0, 3, 0, 1, 2, 2];
+    let circuit = *b"\x01\x05port7";
+    let plain = discover(9);
+    let cases = [
+        ("", discover(1), 51),
+        ("", plain.clone().option(option::CLIENT_ID, &[1, 0xaa, 0xbb]), 52),
+        ("", plain.clone().option(option::CLIENT_ID, &duid), 53),
+        ("", plain.option(option::RELAY_AGENT_INFORMATION, &circuit), 54),
+        (
+            r#""host-reservation-identifiers": [ "circuit-id", "hw-address" ],"#,
+            discover(1).option(option::RELAY_AGENT_INFORMATION, &circuit),
+            54,
+        ),
+        (
+            r#""host-reservation-identifiers": [ "hw-address", "circuit-id" ],"#,
+            discover(1).option(option::RELAY_AGENT_INFORMATION, &circuit),
+            51,
+        ),
+    ];
+    for (keys, message, last) in cases {
+        let mut server = Server::new(&configuration(keys, hosts));
+        assert_eq!(given(&server.ask(&message)), address(last), "{keys}");
+    }
+}
+
+#[test]
+fn hosts_have_names_options_fields_and_classes() {
+    let keys = r#"
+        "client-classes": [
+            { "name": "given", "option-data": [ { "name": "log-servers", "data": "10.7.7.7" } ] },
+            { "name": "known", "test": "member('KNOWN')", "valid-lifetime": 600 },
+            { "name": "unknown", "test": "member('UNKNOWN')", "valid-lifetime": 300 } ],
+        "option-data": [ { "name": "ntp-servers", "data": "10.9.9.9" } ],"#;
+    let host = r#"{ "hw-address": "02:00:00:00:00:01", "ip-address": "10.0.0.60",
+        "hostname": "Reserved.Example", "next-server": "10.0.0.9", "boot-file-name": "own.bin",
+        "client-classes": [ "given" ],
+        "option-data": [ { "name": "ntp-servers", "data": "10.6.6.6" } ] }"#;
+    let mut server = Server::new(&configuration(keys, host));
+    let wanted = [option::NETWORK_TIME_PROTOCOL_SERVERS, option::LOG_SERVER];
+    let asking = |n| {
+        discover(n)
+            .option(option::PARAMETER_REQUEST_LIST, &wanted)
+            .option(option::HOST_NAME, b"Own_Name")
+    };
+    let octets = server.ask(&asking(1));
+    let offer = Message::parse(&octets).unwrap();
+    let value = |code| offer.option(code).map(|value| value.as_slice().unwrap().to_vec());
+    assert_eq!(value(option::HOST_NAME).unwrap(), b"reserved.example");
+    assert_eq!(value(option::NETWORK_TIME_PROTOCOL_SERVERS).unwrap(), [10, 6, 6, 6]);
+    assert_eq!(value(option::LOG_SERVER).unwrap(), [10, 7, 7, 7]);
+    assert_eq!((offer.siaddr(), offer.file()), (address(9), &b"own.bin"[..]));
+    assert_eq!(offer.lease_time(), Some(600));
+    server.ask(&request(1).requested(address(60)).server(SERVER));
+    assert_eq!(&*server.log.take_rows()[0].hostname, "reserved.example");
+    let octets = server.ask(&asking(2));
+    let offer = Message::parse(&octets).unwrap();
+    assert_eq!(offer.lease_time(), Some(300));
+    assert_eq!(offer.host_name().unwrap(), *b"ownname");
+    assert_eq!(offer.option(option::LOG_SERVER), None);
+    // A reservation without an address chooses the subnet.
+    let octets = server.ask(&discover(9));
+    let offer = Message::parse(&octets).unwrap();
+    assert_eq!(offer.yiaddr(), Ipv4Addr::new(10, 0, 1, 10));
+    assert_eq!(offer.host_name().unwrap(), *b"nine");
+}
+
+#[test]
+fn early_global_hosts_choose_subnets_and_are_dropped_before() {
+    let keys = |early: bool| {
+        format!(
+            r#""early-global-reservations-lookup": {early}, "reservations-global": true,
+            "client-classes": [ {{ "name": "second" }}, {{ "name": "bad" }},
+                                {{ "name": "DROP", "test": "member('bad')" }} ],
+            "reservations": [
+                {{ "hw-address": "02:00:00:00:00:01", "client-classes": [ "second" ] }},
+                {{ "hw-address": "02:00:00:00:00:02", "client-classes": [ "bad" ] }} ],"#
+        )
+    };
+    let guarded = |early| {
+        let text = configuration(&keys(early), "");
+        text.replacen(r#""id": 1,"#, r#""id": 1, "client-classes": [ "second" ],"#, 1)
+    };
+    let mut server = Server::new(&guarded(true));
+    assert_eq!(given(&server.ask(&discover(1))), address(10));
+    server.tell(&discover(2));
+    assert_eq!(server.dropped(DropReason::Filtered), 1);
+    server.tell(&discover(3));
+    assert_eq!(server.dropped(DropReason::NoSubnet), 1);
+    let mut server = Server::new(&guarded(false));
+    server.tell(&discover(1));
+    assert_eq!(server.dropped(DropReason::NoSubnet), 1);
+}
+
+#[test]
+fn leases_keep_what_the_relay_agent_said() {
+    let keys = r#""store-extended-info": true, "cache-threshold": 0.25,"#;
+    let mut server = Server::new(&configuration(keys, ""));
+    let said = [relay::CIRCUIT_ID, 1, 7, relay::REMOTE_ID, 2, 0xab, 0xcd];
+    let relayed =
+        |message: Build, said: &[u8]| message.option(option::RELAY_AGENT_INFORMATION, said);
+    server.ask(&relayed(request(1).requested(address(10)).server(SERVER), &said));
+    let context = r#"{ "ISC": { "relay-agent-info": { "remote-id": "ABCD", "sub-options": "0x0101070202ABCD" } } }"#;
+    assert_eq!(&*server.log.take_rows()[0].user_context, context);
+    // The same words need not be written again; others do, and silence keeps them.
+    server.ask(&relayed(request(1).from(address(10)), &said));
+    assert!(server.log.take_rows().is_empty());
+    server.ask(&request(1).from(address(10)));
+    assert!(server.log.take_rows().is_empty());
+    server.ask(&relayed(request(1).from(address(10)), &said[..3]));
+    let context = r#"{ "ISC": { "relay-agent-info": { "sub-options": "0x010107" } } }"#;
+    assert_eq!(&*server.log.take_rows()[0].user_context, context);
+}
+
+#[test]
+fn a_changed_name_is_written_and_the_same_is_repeated() {
+    let mut server = Server::new(&configuration("\"cache-threshold\": 0.25,", ""));
+    let named = |message: Build, name: &[u8]| message.option(option::HOST_NAME, name);
+    server.ask(&named(request(1).requested(address(10)).server(SERVER), b"one"));
+    assert_eq!(server.log.take_rows().len(), 1);
+    server.pass_s(100);
+    let octets = server.ask(&named(request(1).from(address(10)), b"One"));
+    assert_eq!(Message::parse(&octets).unwrap().lease_time(), Some(900));
+    assert!(server.log.take_rows().is_empty());
+    let octets = server.ask(&named(request(1).from(address(10)), b"two"));
+    assert_eq!(Message::parse(&octets).unwrap().lease_time(), Some(1000));
+    assert_eq!(&*server.log.take_rows()[0].hostname, "two");
+}
