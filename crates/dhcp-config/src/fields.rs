@@ -194,16 +194,10 @@ impl<'v> Fields<'v> {
         rest.map(|(entry, _)| entry).collect()
     }
 
-    /// Reports an unknown key; `others` are keys that would have been known too.
-    pub(crate) fn unknown(
-        &self,
-        entry: &Entry,
-        others: impl Iterator<Item = &'static str>,
-        hint: Option<&str>,
-        findings: &mut Findings,
-    ) {
+    /// Reports an unknown key.
+    pub(crate) fn unknown(&self, entry: &Entry, hint: Option<&str>, findings: &mut Findings) {
         let message = format!("unknown key `{}` in {}", entry.key, self.what);
-        let near = nearest(&entry.key, self.asked.iter().copied().chain(others));
+        let near = nearest(&entry.key, self.asked.iter().copied());
         match (hint, near) {
             (Some(hint), _) => findings.error_help(entry.at, message, hint),
             (None, Some(near)) => {
@@ -216,7 +210,7 @@ impl<'v> Fields<'v> {
     /// Reports every key that nobody asked for.
     pub(crate) fn finish(self, findings: &mut Findings) {
         for entry in self.rest() {
-            self.unknown(entry, core::iter::empty(), None, findings);
+            self.unknown(entry, None, findings);
         }
     }
 }

@@ -31,12 +31,36 @@ const TERMS: Choices = &[
     ("reservation-mode", &["\"all\"", "\"global\"", "\"off\"", "\"out-of-pool\""]),
     ("ddns-use-conflict-resolution", &["true", "false"]),
     ("ddns-qualifying-suffix", &["\"\"", "\"x.\""]),
-    ("comment", &["\"c\"", "\"\\u00e9 \u{e9} \\n \\\\ \u{ef80}\""]),
-    ("user-context", &["{ }", "{ \"comment\": 1, \"a\": { \"comment\": [ null, -1.5e3 ] } }"]),
+    ("evaluate-additional-classes", &["[ \"c\" ]"]),
+    ("require-client-classes", &["[ ]"]),
+    ("client-class", &["\"c\"", "\"\""]),
+    ("comment", &["\"c\"", "\"\u{e9} \\n \\\\ \u{ef80}\""]),
+    (
+        "user-context",
+        &["{ }", "{ \"comment\": \"\\u00e9\u{ef80}\", \"a\": { \"comment\": [ null, -1.5e3 ] } }"],
+    ),
 ];
 
 const GLOBAL: Choices = &[
     ("decline-probation-period", &["1", "0"]),
+    (
+        "client-classes",
+        &["[ { \"name\": \"c\", \"test\": \"member('ALL')\", \"valid-lifetime\": 5, \
+             \"comment\": \"x\" }, { \"name\": \"d\", \"option-data\": [ { \"code\": 250, \
+             \"csv-format\": false, \"data\": \"'a'\", \"client-classes\": [ \"c\" ] } ] } ]"],
+    ),
+    (
+        "option-def",
+        &["[ { \"name\": \"own\", \"code\": 251, \"type\": \"uint16\", \"array\": true }, \
+           { \"name\": \"r\", \"code\": 252, \"type\": \"record\", \
+             \"record-types\": \"uint8, string\" } ]"],
+    ),
+    (
+        "reservations",
+        &["[ { \"hw-address\": \"01:02:03:04:05:06\", \"hostname\": \"h\", \
+             \"option-data\": [ { \"code\": 250, \"csv-format\": false, \"data\": \"01\" } ] }, \
+           { \"flex-id\": \"'\\u00e9'\", \"client-classes\": [ \"c\" ], \"comment\": \"z\" } ]"],
+    ),
     ("dhcp-ddns", &["{ \"enable-updates\": true, \"server-ip\": \"::1\" }"]),
     ("dhcp4o6-port", &["0", "8000"]),
     ("early-global-reservations-lookup", &["true"]),
@@ -58,7 +82,7 @@ const GLOBAL: Choices = &[
         \"output_options\": [ { \"output\": \"stderr\" }, { \"output\": \"f\", \"maxver\": 3 } ] } ]"],
     ),
     ("sanity-checks", &["{ \"lease-checks\": \"del\" }", "{ \"extended-info-checks\": \"none\" }"]),
-    ("server-tag", &["\"\\u00ff\u{ef}\"", "\"t\""]),
+    ("server-tag", &["\"\u{ef}\"", "\"t\""]),
     ("statistic-default-sample-count", &["5"]),
     (
         "interfaces-config",
@@ -102,7 +126,7 @@ const FAMILY4: Family = Family {
         ("offer-lifetime", &["0", "60"]),
         ("match-client-id", &["false"]),
         ("next-server", &["\"192.0.2.1\"", "\"\""]),
-        ("boot-file-name", &["\"\\u00e9\"", "\"b\""]),
+        ("boot-file-name", &["\"\u{e9}\"", "\"b\""]),
         (
             "option-data",
             &[
@@ -120,7 +144,10 @@ const FAMILY4: Family = Family {
             "{ \"ip-address\": \"\" }",
         ],
     )],
-    subnet: &[("4o6-subnet", &["\"2001:db8::/32\"", "\"\""])],
+    subnet: &[
+        ("4o6-subnet", &["\"2001:db8::/32\"", "\"\""]),
+        ("4o6-interface-id", &["\"\\u00e9\""]),
+    ],
     prefix: |n| format!("10.{}.{}.{}/24", n / 256, n % 256, n % 3),
     pool: |n| {
         format!(
@@ -220,14 +247,23 @@ fn generated<T: PartialEq + core::fmt::Debug>(
     parse: fn(&str) -> Option<Checked<T>>,
     again: fn(&str) -> Checked<T>,
 ) {
+    let lists = [TERMS, GLOBAL, family.global, family.terms, family.links, family.subnet];
+    let pairs = lists
+        .into_iter()
+        .flatten()
+        .flat_map(|(key, values)| values.iter().map(move |value| format!("\"{key}\": {value}")));
+    let mut unseen: Vec<String> = pairs.collect();
     let mut accepted = 0;
     for seed in 0..CASES {
         let text = configuration(&mut Random::from_seed(seed), family);
         if let Some(checked) = parse(&text) {
             survives(&text, &checked, again);
+            unseen.retain(|pair| !text.contains(pair));
             accepted += 1;
         }
     }
+    // Each choice is part of some accepted text, or its key is not tested.
+    assert_eq!(unseen, [""; 0]);
     assert!(accepted > CASES / 4, "{accepted} of {CASES} are accepted");
 }
 

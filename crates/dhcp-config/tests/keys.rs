@@ -276,7 +276,7 @@ fn hooks_are_built_in_or_inactive_or_unknown() {
         Hook::FlexId,
     ];
     assert_eq!((&config.hooks[..], &config.inactive[..]), (&hooks[..], &[][..]));
-    assert_eq!(config.flex_id.expression, "pkt4.mac");
+    assert!(config.flex_id.expression.is_some());
     assert!(config.flex_id.replaces_client_id && !config.flex_id.ignores_iaid);
 
     for (name, feature) in [
@@ -309,7 +309,7 @@ fn hooks_are_built_in_or_inactive_or_unknown() {
         r#""hooks-libraries": [ ^{ }, ^1, { "library": ^"libdhcp_lease_cmd.so" },
          { "library": "libdhcp_lease_cmds.so", "parameters": { ^"what": 1 } },
          { "library": ^"libdhcp_lease_cmds.so" }, { "library": "libdhcp_flex_id.so",
-         "parameters": { ^"what": 1, "replace-client-id": ^1 } } ]"#,
+         "parameters": { ^"what": 1, "replace-client-id": ^1, "identifier-expression": "pkt4.^what" } } ]"#,
         &[
             "error a hook library lacks `library`",
             "error a hook library must be a map, not an integer",
@@ -318,6 +318,7 @@ fn hooks_are_built_in_or_inactive_or_unknown() {
             "warning this hook library is loaded already",
             "error unknown key `what` in the parameters of flex-id",
             "error `replace-client-id` must be `true` or `false`, not an integer",
+            "error `w` cannot stand here",
         ],
     );
     global6(

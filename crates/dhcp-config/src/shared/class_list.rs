@@ -8,7 +8,7 @@ use super::options::{self, Definitions, Field, Key};
 use super::terms::{Bounded, BoundedKeys, VALID};
 use super::types::Lifetime;
 use super::{godwit, other_keys};
-use crate::expression::{ExpressionError, Vocabulary, parse_condition, parse_text};
+use crate::expression::{ExpressionError, Text, Vocabulary, parse_condition, parse_text};
 use crate::fields::{Fields, text_of};
 use crate::json::Value;
 use crate::source::{At, Findings, Placed};
@@ -67,7 +67,7 @@ fn class<F: Classified>(
     let valid_lifetime = lifetime(&mut fields, VALID, findings);
     let own = F::read_class_terms(&mut fields, findings);
     godwit::refuse_inside::<F>(fields.context(findings), findings);
-    other_keys::finish(fields, &[], F::ELSEWHERE, findings);
+    other_keys::finish(fields, F::ELSEWHERE, findings);
 
     let Some(name) = name.filter(|name| !name.value.is_empty()) else {
         findings.error(item.at, "a client class needs a `name`");
@@ -132,8 +132,16 @@ fn test<F: Classified>(
     Some(Placed { value, at: text.at })
 }
 
+/// Reads an expression whose value is a string, and which may ask after any class.
+pub(crate) fn text<F: Classified>(text: Placed<&str>, findings: &mut Findings) -> Option<Text> {
+    let definitions = &findings.definitions;
+    let mut known = Known::<F> { names: None, definitions, family: core::marker::PhantomData };
+    let parsed = parse_text(text.value, &mut known);
+    parsed.map_err(|error| refuse(text.at, error, findings)).ok()
+}
+
 /// Reports an expression at its place inside of the string that begins at `at`.
-pub(crate) fn refuse(at: At, error: ExpressionError, findings: &mut Findings) {
+fn refuse(at: At, error: ExpressionError, findings: &mut Findings) {
     findings.error_inside(at, error.offset, error.message);
 }
 

@@ -2,6 +2,8 @@
 
 use core::net::IpAddr;
 
+use crate::expression::Text;
+
 /// One of `control-sockets`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ControlSocket {
@@ -91,8 +93,8 @@ pub enum Hook {
 /// Parameters of the flex-id hook.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlexId {
-    /// `identifier-expression`, an expression whose value is a string; empty when not set.
-    pub expression: String,
+    /// `identifier-expression`, the value of which tells a host; `None` when it is not set.
+    pub expression: Option<Text>,
     /// `replace-client-id`: leases are bound to the value instead of the client's identifier.
     pub replaces_client_id: bool,
     /// `ignore-iaid` (DHCPv6): a client's only association counts as number 0.

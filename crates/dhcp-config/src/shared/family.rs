@@ -4,7 +4,6 @@ use core::fmt::Display;
 use core::ops::RangeInclusive;
 
 use super::options::{Field, StandardSpace};
-use super::other_keys::Keys;
 use super::reservations::IdentifierKind;
 use super::terms::TeeTimes;
 use crate::address::Address;
@@ -59,10 +58,6 @@ pub(crate) trait Family: Sized + 'static {
     /// Flags of `compatibility`.
     const COMPATIBILITY: &'static [&'static str];
 
-    /// Keys of a shared network that godwit does not act on.
-    const NETWORK_KEYS: &'static [Keys];
-    /// Such keys of a subnet.
-    const SUBNET_KEYS: &'static [Keys];
     /// Keys that are right elsewhere, and where.
     const ELSEWHERE: &'static [(&'static str, &'static str)];
 

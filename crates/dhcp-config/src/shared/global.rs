@@ -1,5 +1,6 @@
 //! The top of the file, and the global keys that both servers have.
 
+use super::class_list::Classified;
 use super::control::ControlSocket;
 use super::family::Family;
 use super::hooks::{self, Hooks};
@@ -69,7 +70,7 @@ pub(crate) fn top<'v, F: Family>(root: &'v Value, findings: &mut Findings) -> Op
                 format!("`{key}` is the configuration of another server"),
                 "keep each server's configuration in a file of its own",
             ),
-            _ => fields.unknown(entry, core::iter::empty(), None, findings),
+            _ => fields.unknown(entry, None, findings),
         }
     }
     let Some(server) = server else {
@@ -83,7 +84,7 @@ pub(crate) fn top<'v, F: Family>(root: &'v Value, findings: &mut Findings) -> Op
 }
 
 /// Reads the settings of [`Common`], and those that are accepted without effect.
-pub(crate) fn common<F: Family>(fields: &mut Fields<'_>, findings: &mut Findings) -> Common {
+pub(crate) fn common<F: Classified>(fields: &mut Fields<'_>, findings: &mut Findings) -> Common {
     let godwit = godwit::read(fields.context(findings), findings);
     let database = fields.take("lease-database");
     let database = database.map(|entry| database::lease_database::<F>(&entry.value, findings));

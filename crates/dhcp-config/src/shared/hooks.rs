@@ -1,7 +1,7 @@
 //! `hooks-libraries`: which of the libraries are built in here, and what they are told.
 
+use super::class_list::{self, Classified};
 use super::control::{FlexId, Hook};
-use super::family::Family;
 use super::{godwit, inactive};
 use crate::fields::{Fields, wrong_kind};
 use crate::json::{Entry, Kind, Value};
@@ -27,7 +27,7 @@ pub(crate) struct Hooks {
 }
 
 /// Reads `hooks-libraries`.
-pub(crate) fn read<F: Family>(fields: &mut Fields<'_>, findings: &mut Findings) -> Hooks {
+pub(crate) fn read<F: Classified>(fields: &mut Fields<'_>, findings: &mut Findings) -> Hooks {
     let mut hooks = Hooks::default();
     for item in fields.list("hooks-libraries", findings) {
         hooks.library::<F>(item, findings);
@@ -36,7 +36,7 @@ pub(crate) fn read<F: Family>(fields: &mut Fields<'_>, findings: &mut Findings) 
 }
 
 impl Hooks {
-    fn library<F: Family>(&mut self, item: &Value, findings: &mut Findings) {
+    fn library<F: Classified>(&mut self, item: &Value, findings: &mut Findings) {
         let Some(mut fields) = Fields::of(item, "a hook library", findings) else { return };
         if fields.take("library").is_none() {
             findings.error(item.at, "a hook library lacks `library`");
@@ -67,7 +67,7 @@ impl Hooks {
         }
     }
 
-    fn built_in<F: Family>(
+    fn built_in<F: Classified>(
         &mut self,
         hook: Hook,
         at: At,
@@ -90,12 +90,13 @@ impl Hooks {
         }
     }
 
-    fn read_flex_id<F: Family>(&mut self, value: &Value, findings: &mut Findings) {
+    fn read_flex_id<F: Classified>(&mut self, value: &Value, findings: &mut Findings) {
         let Some(mut fields) = Fields::of(value, "the parameters of flex-id", findings) else {
             return;
         };
         let expression = fields.text("identifier-expression", findings);
-        self.flex_id.expression = expression.map_or("", |text| text.value).to_owned();
+        let expression = expression.filter(|text| !text.value.is_empty());
+        self.flex_id.expression = expression.and_then(|e| class_list::text::<F>(e, findings));
         let replaces = fields.boolean("replace-client-id", findings);
         self.flex_id.replaces_client_id = replaces.is_some_and(|placed| placed.value);
         let ignores = fields.boolean("ignore-iaid", findings);

@@ -120,7 +120,7 @@ fn reservation<F: Reserving>(
         }
     }
     godwit::refuse_inside::<F>(fields.context(findings), findings);
-    other_keys::finish(fields, &[], F::ELSEWHERE, findings);
+    other_keys::finish(fields, F::ELSEWHERE, findings);
     let Placed { value: identifier, at } = identifier?;
     Some((Reservation { identifier, hostname, options, client_classes, reserved }, at))
 }

@@ -54,7 +54,7 @@ impl<A: Address> Listening<A> {
             listening.socket_retry_wait_ms = wait.value;
         }
         godwit::refuse_inside::<F>(fields.context(findings), findings);
-        other_keys::finish(fields, &[], F::ELSEWHERE, findings);
+        other_keys::finish(fields, F::ELSEWHERE, findings);
         listening
     }
 }

@@ -69,7 +69,7 @@ impl<F: Scoped> Subnets<'_, F> {
         let link = Link::read::<F>(&mut fields, self.findings);
         let members = fields.list(F::SUBNETS, self.findings);
         godwit::refuse_inside::<F>(fields.context(self.findings), self.findings);
-        other_keys::finish(fields, F::NETWORK_KEYS, F::ELSEWHERE, self.findings);
+        other_keys::finish(fields, F::ELSEWHERE, self.findings);
 
         let own = F::own(&scope);
         let scope = F::inside(scope, global);

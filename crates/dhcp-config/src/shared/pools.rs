@@ -125,7 +125,7 @@ fn pool<F: Family>(item: &Value, findings: &mut Findings) -> Option<Placed<PoolO
     let guards = class_list::guards(&mut fields, findings);
     names::check(&mut fields, findings);
     godwit::refuse_inside::<F>(fields.context(findings), findings);
-    other_keys::finish(fields, &[], F::ELSEWHERE, findings);
+    other_keys::finish(fields, F::ELSEWHERE, findings);
     let text = text?;
     let (first, last) = range::<F>(text, findings)?;
     Some(Placed { value: Pool { first, last, pool_id, options, guards }, at: text.at })

@@ -169,7 +169,7 @@ impl<'f, F: Scoped> Subnets<'f, F> {
         let delegated_items = F::delegated_items(&mut fields, self.findings);
         F::check_own_keys(&mut fields, self.findings);
         godwit::refuse_inside::<F>(fields.context(self.findings), self.findings);
-        other_keys::finish(fields, F::SUBNET_KEYS, F::ELSEWHERE, self.findings);
+        other_keys::finish(fields, F::ELSEWHERE, self.findings);
 
         let own = F::own(&scope);
         let own_interface = link.interface.clone();

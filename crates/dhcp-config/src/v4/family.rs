@@ -8,7 +8,6 @@ use super::other_keys;
 use crate::shared::IdentifierKind;
 use crate::shared::family::Family;
 use crate::shared::options::{Field, StandardSpace};
-use crate::shared::other_keys::Keys;
 use crate::shared::terms::TeeTimes;
 
 /// DHCPv4.
@@ -56,8 +55,6 @@ impl Family for V4 {
         "ignore-rai-link-selection",
         "exclude-first-last-24",
     ];
-    const NETWORK_KEYS: &'static [Keys] = other_keys::NETWORK;
-    const SUBNET_KEYS: &'static [Keys] = other_keys::SUBNET;
     const ELSEWHERE: &'static [(&'static str, &'static str)] = other_keys::ELSEWHERE;
 
     fn set_by_server(code: u8) -> Option<&'static str> {

@@ -1,7 +1,7 @@
 //! The global scope.
 
 use super::types::{Compatibility, Dhcp4};
-use super::{V4, interfaces, other_keys, scope::Scope};
+use super::{V4, interfaces, scope::Scope};
 use crate::fields::Fields;
 use crate::json::Value;
 use crate::shared::hosts::{self, HostScope};
@@ -24,11 +24,11 @@ fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp4 {
     let echo_client_id = fields.boolean("echo-client-id", findings);
     let reservations = fields.list("reservations", findings);
     let stash_agent_options = fields.boolean("stash-agent-options", findings);
-    let is_address_unique = common.hosts.ip_unique;
     let client_classes = class_list::classes::<V4>(&mut fields, findings);
+    let is_address_unique = common.hosts.ip_unique;
     let networks = fields.list("shared-networks", findings);
     let subnets = fields.list(V4::SUBNETS, findings);
-    crate::shared::other_keys::finish(fields, other_keys::GLOBAL, V4::ELSEWHERE, findings);
+    crate::shared::other_keys::finish(fields, V4::ELSEWHERE, findings);
 
     let (subnets, networks) =
         Subnets::<V4>::read_all(networks, subnets, &scope, is_address_unique, findings);

@@ -1,19 +1,11 @@
-//! Keys of DHCPv4 alone that Kea knows and this version does not act on.
-
-use crate::shared::other_keys::{GLOBAL_ONLY, Keys};
-
-/// The other keys of the global scope.
-pub(super) const GLOBAL: &[Keys] = &[GLOBAL_ONLY];
-/// The other keys of a shared network.
-pub(super) const NETWORK: &[Keys] = &[];
-/// The other keys of a subnet.
-pub(super) const SUBNET: &[Keys] = &[];
+//! Keys of DHCPv4 that are right elsewhere.
 
 /// Keys that are right elsewhere, and where.
 pub(super) const ELSEWHERE: &[(&str, &str)] = &[
     ("Dhcp4", "there is one `Dhcp4`, at the top of the file"),
     ("id", "`id` belongs into a subnet"),
     ("lease-databases", "there is one `lease-database`"),
+    ("option-def", "`option-def` belongs into `Dhcp4` itself or into a client class"),
     ("pd-pools", "`pd-pools` is a key of DHCPv6"),
     ("pool", "`pool` belongs into an element of `pools`"),
     ("pools", "`pools` belongs into a subnet"),

@@ -8,7 +8,6 @@ use super::other_keys;
 use crate::shared::IdentifierKind;
 use crate::shared::family::Family;
 use crate::shared::options::{Field, StandardSpace};
-use crate::shared::other_keys::Keys;
 use crate::shared::terms::TeeTimes;
 
 /// DHCPv6.
@@ -46,8 +45,6 @@ impl Family for V6 {
     const HOST_IDENTIFIERS: &'static [IdentifierKind] =
         &[IdentifierKind::HardwareAddress, IdentifierKind::Duid, IdentifierKind::FlexId];
     const COMPATIBILITY: &'static [&'static str] = &["lenient-option-parsing"];
-    const NETWORK_KEYS: &'static [Keys] = other_keys::NETWORK;
-    const SUBNET_KEYS: &'static [Keys] = other_keys::SUBNET;
     const ELSEWHERE: &'static [(&'static str, &'static str)] = other_keys::ELSEWHERE;
 
     fn set_by_server(code: u16) -> Option<&'static str> {

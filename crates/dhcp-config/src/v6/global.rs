@@ -3,7 +3,7 @@
 use super::options::definitions;
 use super::scope::Scope;
 use super::types::{Dhcp6, InterfacesConfig6, MacSource};
-use super::{V6, other_keys, server_id};
+use super::{V6, server_id};
 use crate::fields::{Fields, text_of};
 use crate::json::{Kind, Value};
 use crate::shared::class_list;
@@ -50,12 +50,12 @@ fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp6 {
     let allow_registration = fields.boolean("allow-address-registration", findings);
     let data_directory = fields.text("data-directory", findings);
     let data_directory = data_directory.filter(|folder| !folder.value.is_empty());
+    let client_classes = class_list::classes::<V6>(&mut fields, findings);
     let reservations = fields.list("reservations", findings);
     let is_address_unique = common.hosts.ip_unique;
-    let client_classes = class_list::classes::<V6>(&mut fields, findings);
     let networks = fields.list("shared-networks", findings);
     let subnets = fields.list(V6::SUBNETS, findings);
-    crate::shared::other_keys::finish(fields, other_keys::GLOBAL, V6::ELSEWHERE, findings);
+    crate::shared::other_keys::finish(fields, V6::ELSEWHERE, findings);
 
     let (subnets, networks) =
         Subnets::<V6>::read_all(networks, subnets, &scope, is_address_unique, findings);

@@ -1,13 +1,4 @@
-//! Keys of DHCPv6 alone that Kea knows and this version does not act on.
-
-use crate::shared::other_keys::{GLOBAL_ONLY, Keys};
-
-/// The other keys of the global scope.
-pub(super) const GLOBAL: &[Keys] = &[GLOBAL_ONLY];
-/// The other keys of a shared network.
-pub(super) const NETWORK: &[Keys] = &[];
-/// The other keys of a subnet.
-pub(super) const SUBNET: &[Keys] = &[];
+//! Keys of DHCPv6 that are right elsewhere.
 
 /// Keys that are right elsewhere, and where.
 pub(super) const ELSEWHERE: &[(&str, &str)] = &[
@@ -23,6 +14,7 @@ pub(super) const ELSEWHERE: &[(&str, &str)] = &[
     ("match-client-id", "`match-client-id` is a key of DHCPv4"),
     ("next-server", "`next-server` is a key of DHCPv4"),
     ("offer-lifetime", "`offer-lifetime` is a key of DHCPv4"),
+    ("option-def", "`option-def` belongs into `Dhcp6` itself"),
     ("outbound-interface", "`outbound-interface` is a key of DHCPv4"),
     ("pd-pools", "`pd-pools` belongs into a subnet"),
     ("pool", "`pool` belongs into an element of `pools`"),

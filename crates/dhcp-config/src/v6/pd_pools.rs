@@ -50,7 +50,7 @@ fn pd_pool(item: &Value, findings: &mut Findings) -> Option<PdPool> {
     let options = options::list::<V6>(&mut fields, findings);
     let guards = class_list::guards(&mut fields, findings);
     godwit::refuse_inside::<V6>(fields.context(findings), findings);
-    crate::shared::other_keys::finish(fields, &[], V6::ELSEWHERE, findings);
+    crate::shared::other_keys::finish(fields, V6::ELSEWHERE, findings);
 
     let (prefix, length, delegated) = (prefix?, length?, delegated?);
     if delegated.value < length.value {

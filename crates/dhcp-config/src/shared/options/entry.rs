@@ -64,7 +64,7 @@ pub(super) fn read<F: Family>(item: &Value, findings: &mut Findings) -> Option<E
     let never_send = flag(fields.boolean("never-send", findings));
     let tags = tags(&mut fields, findings);
     godwit::refuse_inside::<F>(fields.context(findings), findings);
-    other_keys::finish(fields, &[], F::ELSEWHERE, findings);
+    other_keys::finish(fields, F::ELSEWHERE, findings);
 
     if !is_space::<F>(space, findings) || code_given && code.is_none() {
         return None;
