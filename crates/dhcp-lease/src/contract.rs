@@ -12,7 +12,7 @@ use base::Now;
 use foldhash::fast::FixedState;
 
 use crate::family::{Family, PoolIndex};
-use crate::lease::INFINITE_LIFETIME_S;
+use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
 
 /// What a slot is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +51,9 @@ pub struct SlotView<F: Family> {
     pub occupancy: Occupancy,
     /// Whose it is.
     pub owner: Owner,
+    /// Kea's state of the lease; in a slot that is free or held, that of the past lease of the same
+    /// client, [`LeaseState::Assigned`] without one.
+    pub state: LeaseState,
     /// Subnet under which it was last leased or held; 0 = never.
     pub subnet_id: u32,
     /// Client's last transaction time, wall-clock seconds; 0 unless leased or declined.
@@ -196,7 +199,11 @@ pub enum Action<T> {
     Unhold,
     /// Lease it to the client from now on. Logged.
     Lease(T),
-    /// The client gives it back: free once the row is settled. Logged.
+    /// The client chose the address itself and registers it (RFC 9686); any address will do.
+    /// Expected version 0 when nothing was found. Logged.
+    Register(T),
+    /// The client gives it back: free once the row is settled, and remembered for the client as
+    /// [`Expiry`](crate::Expiry) says. Logged.
     Release,
     /// The client found it in use: nobody's until the probation ends. Logged.
     Decline {
@@ -232,10 +239,38 @@ pub struct Swept {
     pub holds: u32,
     /// Leases that had run out and were reclaimed.
     pub leases: u32,
+    /// Leases that had been given back and were reclaimed.
+    pub released: u32,
+    /// Reclaimed leases that are not remembered any longer.
+    pub flushed: u32,
     /// Declined addresses whose probation was over.
     pub declined: u32,
     /// True when the budget ended before the work.
     pub is_more_due: bool,
+}
+
+/// What [`LeaseStore::put`] is to find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PutMode {
+    /// No lease, not even one that was reclaimed.
+    Add,
+    /// A lease, to be replaced.
+    Update,
+    /// One or none.
+    Force,
+}
+
+/// Why [`LeaseStore::put`] or [`LeaseStore::remove`] changed nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PutRefusal {
+    /// There is a lease.
+    Exists,
+    /// There is none.
+    Missing,
+    /// The slot has a row that is not settled yet: try again after this epoch.
+    Unsettled(u64),
+    /// The store can no longer log; nothing may be acknowledged.
+    Failed,
 }
 
 /// One shard's handle on a store of `F`'s leases. Shards share the leases behind it.
@@ -263,8 +298,28 @@ pub trait LeaseStore<F: Family> {
     fn settled_epoch(&self) -> u64;
 
     /// Finishes what had waited for settling (releases become free) and takes back holds, leases
-    /// and declined addresses that have ended, at most `budget` slots.
+    /// and declined addresses that have ended, at most `budget` slots. What becomes of leases is
+    /// logged.
     fn sweep(&mut self, now: Now, budget: u32) -> Swept;
+
+    /// As [`LeaseStore::sweep`], also when sweeps are told to leave ended leases alone; with
+    /// `is_removing` reclaimed leases are deleted, not remembered.
+    fn reclaim(&mut self, now: Now, is_removing: bool, budget: u32) -> Swept;
+
+    /// Makes `lease` the lease of its address, whatever an operator wants to be there: also outside
+    /// the pools, and whoever has or is offered the address now. Logged.
+    ///
+    /// # Errors
+    ///
+    /// See [`PutRefusal`]; then nothing has changed.
+    fn put(&mut self, lease: &F::Lease, mode: PutMode) -> Result<Receipt, PutRefusal>;
+
+    /// Deletes the lease of `address`, in whatever state. Logged.
+    ///
+    /// # Errors
+    ///
+    /// See [`PutRefusal`]; then nothing has changed.
+    fn remove(&mut self, address: F::Address) -> Result<Receipt, PutRefusal>;
 
     /// True once logging has failed: waiting replies must be dropped.
     fn has_failed(&self) -> bool;

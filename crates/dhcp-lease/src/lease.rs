@@ -16,9 +16,17 @@ pub enum LeaseState {
     ExpiredReclaimed = 2,
     /// Given back by the client and kept for it.
     Released = 3,
+    /// Chosen by the client itself, which let the server know (RFC 9686).
+    Registered = 4,
 }
 
 impl LeaseState {
+    /// Whether a lease in this state has ended and is only remembered.
+    #[must_use]
+    pub const fn is_past(self) -> bool {
+        matches!(self, Self::ExpiredReclaimed | Self::Released)
+    }
+
     /// The state with Kea's number `value`.
     #[must_use]
     pub const fn from_number(value: u8) -> Option<Self> {
@@ -27,6 +35,7 @@ impl LeaseState {
             1 => Some(Self::Declined),
             2 => Some(Self::ExpiredReclaimed),
             3 => Some(Self::Released),
+            4 => Some(Self::Registered),
             _ => None,
         }
     }

@@ -20,13 +20,16 @@ pub mod v4;
 pub mod v6;
 
 pub use contract::{
-    ASKED_MAX, CHANGES_MAX, LeaseStore, MINE_MAX, Occupancy, Owner, Receipt, Refusal, Swept,
-    TextView, text_hash,
+    ASKED_MAX, CHANGES_MAX, LeaseStore, MINE_MAX, Occupancy, Owner, PutMode, PutRefusal, Receipt,
+    Refusal, Swept, TextView, text_hash,
 };
 pub use family::{Family, PoolIndex};
 pub use identity::{ClientId, HardwareAddress, Identity};
 pub use lease::{INFINITE_LIFETIME_S, LeaseState};
 pub use pool::{Allocator, PoolSet};
 pub use store::{MemoryStore, TableShard};
+pub use table::expiry::Expiry;
 pub use table::leased::Leased;
+pub use table::sweep::Sweep;
+pub use table::tally::PoolStatistics;
 pub use table::{LeaseTable, Usage};

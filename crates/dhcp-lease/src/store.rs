@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use base::Now;
 
-use crate::contract::{ChangeOf, Facts, FetchKeys, LeaseStore, Occupancy, Receipt, Refusal, Swept};
+use crate::contract::{
+    ChangeOf, Facts, FetchKeys, LeaseStore, Occupancy, PutMode, PutRefusal, Receipt, Refusal, Swept,
+};
 use crate::table::LeaseTable;
 use crate::table::leased::Leased;
+use crate::table::sweep::Sweep;
 
 /// Claims that a shard keeps open at most; beyond, the oldest is given back.
 const CLAIMS_MAX: usize = 64;
@@ -126,6 +129,20 @@ impl<F: Leased> LeaseStore<F> for MemoryStore<F> {
 
     fn sweep(&mut self, now: Now, budget: u32) -> Swept {
         self.shard.table().sweep(now, SETTLED, budget)
+    }
+
+    fn reclaim(&mut self, now: Now, is_removing: bool, budget: u32) -> Swept {
+        let forced = Some(is_removing);
+        let sweep = Sweep { settled_epoch: SETTLED, row_epoch: SETTLED, budget, forced };
+        self.shard.table().sweep_logged(now, &sweep, &mut |_| {})
+    }
+
+    fn put(&mut self, lease: &F::Lease, mode: PutMode) -> Result<Receipt, PutRefusal> {
+        self.shard.table().put(lease, mode, (SETTLED, SETTLED), &mut |_| {})
+    }
+
+    fn remove(&mut self, address: F::Address) -> Result<Receipt, PutRefusal> {
+        self.shard.table().remove(address, (SETTLED, SETTLED), &mut |_| {})
     }
 
     fn has_failed(&self) -> bool {

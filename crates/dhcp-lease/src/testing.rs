@@ -5,10 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base::Now;
 
-use crate::contract::{ChangeOf, Facts, FetchKeys, LeaseStore, Receipt, Refusal, Swept};
+use crate::contract::{
+    ChangeOf, Facts, FetchKeys, LeaseStore, PutMode, PutRefusal, Receipt, Refusal, Swept,
+};
 use crate::store::TableShard;
 use crate::table::LeaseTable;
 use crate::table::leased::Leased;
+use crate::table::sweep::Sweep;
 
 #[derive(Debug)]
 struct Rows<F: Leased> {
@@ -94,6 +97,49 @@ impl<F: Leased> ManualStore<F> {
     }
 }
 
+impl<F: Leased> ManualStore<F> {
+    /// A sweep, unless nothing can be logged.
+    fn sweep_as(&mut self, now: Now, forced: Option<bool>, budget: u32) -> Swept {
+        if self.has_failed() {
+            // Leases end all the same; their rows say so.
+            return self.shard.table().sweep(now, self.settled_epoch(), budget);
+        }
+        let settled_epoch = self.settled_epoch();
+        let mut rows = self.log.rows();
+        let Rows { open_epoch, logged } = &mut *rows;
+        let sweep = Sweep { settled_epoch, row_epoch: *open_epoch, budget, forced };
+        let before = logged.len();
+        let swept = self.shard.table().sweep_logged(now, &sweep, &mut |row| {
+            logged.push(F::to_lease(&row));
+        });
+        if logged.len() > before {
+            self.log.is_epoch_used.store(true, Ordering::Relaxed);
+        }
+        swept
+    }
+
+    /// A change that an operator makes, unless nothing can be logged.
+    fn administer(
+        &mut self,
+        change: impl FnOnce(
+            &LeaseTable<F>,
+            (u64, u64),
+            &mut dyn FnMut(F::Row<'_>),
+        ) -> Result<Receipt, PutRefusal>,
+    ) -> Result<Receipt, PutRefusal> {
+        if self.has_failed() {
+            return Err(PutRefusal::Failed);
+        }
+        let settled = self.settled_epoch();
+        let mut rows = self.log.rows();
+        let Rows { open_epoch, logged } = &mut *rows;
+        let mut log = |row: F::Row<'_>| logged.push(F::to_lease(&row));
+        let receipt = change(self.shard.table(), (*open_epoch, settled), &mut log)?;
+        self.log.is_epoch_used.store(true, Ordering::Relaxed);
+        Ok(receipt)
+    }
+}
+
 impl<F: Leased> LeaseStore<F> for ManualStore<F> {
     fn fetch(&mut self, now: Now, keys: &FetchKeys<'_, F>, facts: &mut Facts<F>) {
         self.shard.fetch(now, self.settled_epoch(), keys, facts);
@@ -132,7 +178,19 @@ impl<F: Leased> LeaseStore<F> for ManualStore<F> {
     }
 
     fn sweep(&mut self, now: Now, budget: u32) -> Swept {
-        self.shard.table().sweep(now, self.settled_epoch(), budget)
+        self.sweep_as(now, None, budget)
+    }
+
+    fn reclaim(&mut self, now: Now, is_removing: bool, budget: u32) -> Swept {
+        self.sweep_as(now, Some(is_removing), budget)
+    }
+
+    fn put(&mut self, lease: &F::Lease, mode: PutMode) -> Result<Receipt, PutRefusal> {
+        self.administer(|table, epochs, log| table.put(lease, mode, epochs, log))
+    }
+
+    fn remove(&mut self, address: F::Address) -> Result<Receipt, PutRefusal> {
+        self.administer(|table, epochs, log| table.remove(address, epochs, log))
     }
 
     fn has_failed(&self) -> bool {

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use base::Now;
 use dhcp_config::{Durability, LeaseChecks, OnFail};
 use dhcp_lease::contract::{ChangeOf, Facts, FetchKeys};
-use dhcp_lease::{LeaseStore, LeaseTable, MemoryStore, Receipt, Refusal, Swept};
+use dhcp_lease::{
+    LeaseStore, LeaseTable, MemoryStore, PutMode, PutRefusal, Receipt, Refusal, Swept,
+};
 use dhcp_store::log::{self, CoreOptions, LogThread, Shards, ThreadOptions};
 use dhcp_store::memfile::{Memfile, OpenOptions, Rows, rows_of_table};
 use dhcp_store::storage::DiskStorage;
@@ -220,6 +222,18 @@ impl<F: Rows> LeaseStore<F> for ServerStore<F> {
 
     fn sweep(&mut self, now: Now, budget: u32) -> Swept {
         either!(self, store => store.sweep(now, budget))
+    }
+
+    fn reclaim(&mut self, now: Now, is_removing: bool, budget: u32) -> Swept {
+        either!(self, store => store.reclaim(now, is_removing, budget))
+    }
+
+    fn put(&mut self, lease: &F::Lease, mode: PutMode) -> Result<Receipt, PutRefusal> {
+        either!(self, store => store.put(lease, mode))
+    }
+
+    fn remove(&mut self, address: F::Address) -> Result<Receipt, PutRefusal> {
+        either!(self, store => store.remove(address))
     }
 
     fn has_failed(&self) -> bool {

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use base::Now;
 use dhcp_lease::contract::{ChangeOf, Facts, FetchKeys};
-use dhcp_lease::{LeaseStore, LeaseTable, Receipt, Refusal, Swept, TableShard};
+use dhcp_lease::{
+    LeaseStore, LeaseTable, PutMode, PutRefusal, Receipt, Refusal, Sweep, Swept, TableShard,
+};
 
 use crate::log::ShardLog;
 use crate::memfile::{Rows, encode_row};
@@ -30,6 +32,55 @@ impl<F: Rows> MemfileStore<F> {
         if newest > settled_epoch {
             self.log.await_epoch(newest);
         }
+    }
+}
+
+impl<F: Rows> MemfileStore<F> {
+    fn sweep_as(&mut self, now: Now, forced: Option<bool>, budget: u32) -> Swept {
+        let table = self.shard.table();
+        if self.log.has_failed() {
+            // Leases end all the same; their rows say so.
+            return table.sweep(now, self.log.settled(), budget);
+        }
+        let mut buffer = self.log.buffer();
+        let (row_epoch, columns) = (buffer.epoch(), buffer.columns());
+        let settled_epoch = self.log.settled();
+        let sweep = Sweep { settled_epoch, row_epoch, budget, forced };
+        let before = buffer.rows.len();
+        let swept = table.sweep_logged(now, &sweep, &mut |row| {
+            encode_row::<F>(&row, columns, &mut buffer.rows);
+        });
+        let has_logged = buffer.rows.len() > before;
+        drop(buffer);
+        if has_logged {
+            // No batch may follow for long, and others may wait for these rows.
+            self.log.submit(now);
+        }
+        swept
+    }
+
+    /// A change that an operator makes.
+    fn administer(
+        &mut self,
+        change: impl FnOnce(
+            &LeaseTable<F>,
+            (u64, u64),
+            &mut dyn FnMut(F::Row<'_>),
+        ) -> Result<Receipt, PutRefusal>,
+    ) -> Result<Receipt, PutRefusal> {
+        if self.log.has_failed() {
+            return Err(PutRefusal::Failed);
+        }
+        let mut buffer = self.log.buffer();
+        let (epoch, columns) = (buffer.epoch(), buffer.columns());
+        let settled_epoch = self.log.settled();
+        let mut log = |row: F::Row<'_>| encode_row::<F>(&row, columns, &mut buffer.rows);
+        let result = change(self.shard.table(), (epoch, settled_epoch), &mut log);
+        drop(buffer);
+        if let Ok(Receipt { row_epoch }) | Err(PutRefusal::Unsettled(row_epoch)) = result {
+            self.log.await_epoch(row_epoch);
+        }
+        result
     }
 }
 
@@ -75,7 +126,22 @@ impl<F: Rows> LeaseStore<F> for MemfileStore<F> {
     }
 
     fn sweep(&mut self, now: Now, budget: u32) -> Swept {
-        self.shard.table().sweep(now, self.log.settled(), budget)
+        if !self.shard.table().is_sweep_due(now, self.log.settled()) {
+            return Swept::default();
+        }
+        self.sweep_as(now, None, budget)
+    }
+
+    fn reclaim(&mut self, now: Now, is_removing: bool, budget: u32) -> Swept {
+        self.sweep_as(now, Some(is_removing), budget)
+    }
+
+    fn put(&mut self, lease: &F::Lease, mode: PutMode) -> Result<Receipt, PutRefusal> {
+        self.administer(|table, epochs, log| table.put(lease, mode, epochs, log))
+    }
+
+    fn remove(&mut self, address: F::Address) -> Result<Receipt, PutRefusal> {
+        self.administer(|table, epochs, log| table.remove(address, epochs, log))
     }
 
     fn has_failed(&self) -> bool {

@@ -7,7 +7,7 @@ use std::rc::{Rc, Weak};
 use base::{Now, Random};
 use dhcp_engine::{Shard, Transmit};
 use dhcp_lease::contract::{Action, ChangeOf, Facts, FetchKeys};
-use dhcp_lease::{LeaseStore, Receipt, Refusal, Swept};
+use dhcp_lease::{LeaseStore, PutMode, PutRefusal, Receipt, Refusal, Swept};
 
 use crate::scene::Scene;
 use crate::world::{Deed, Deeds};
@@ -116,6 +116,18 @@ impl<P: Scene, S: LeaseStore<P>> LeaseStore<P> for Interposed<P, S> {
 
     fn sweep(&mut self, now: Now, budget: u32) -> Swept {
         self.inner.sweep(now, budget)
+    }
+
+    fn reclaim(&mut self, now: Now, is_removing: bool, budget: u32) -> Swept {
+        self.inner.reclaim(now, is_removing, budget)
+    }
+
+    fn put(&mut self, lease: &P::Lease, mode: PutMode) -> Result<Receipt, PutRefusal> {
+        self.inner.put(lease, mode)
+    }
+
+    fn remove(&mut self, address: P::Address) -> Result<Receipt, PutRefusal> {
+        self.inner.remove(address)
     }
 
     fn has_failed(&self) -> bool {

@@ -92,6 +92,10 @@ impl<P: Rig> Server<P> {
         for shard in &mut self.shards {
             while shard.housekeeping(self.now, 1_000).is_more_due {}
         }
+        // What has ended was logged, too.
+        if self.auto_settle {
+            self.log.settle_all();
+        }
     }
 
     /// Gives a message to a shard and ends the batch; the replies that leave.

@@ -130,6 +130,18 @@ impl AddressMap {
         rows[(address >> 8) as usize % PART_BLOCKS].store(row + 1, Ordering::Release);
     }
 
+    /// The blocks of 256 from `start` on that have rows, ascending.
+    pub(crate) fn blocks(&self, start: u32) -> impl Iterator<Item = u32> {
+        let first = start >> (PART_BITS - 8);
+        let parts = (first..1 << (32 - PART_BITS)).filter(|part| {
+            let region = self.regions[(part >> (REGION_BITS - PART_BITS)) as usize].get();
+            region.is_some_and(|region| region.parts[*part as usize % PARTS].get().is_some())
+        });
+        parts
+            .flat_map(|part| part << (PART_BITS - 8)..(part + 1) << (PART_BITS - 8))
+            .filter(move |&block| block >= start && self.row(block << 8).is_some())
+    }
+
     /// Whether a pool ever held `address`.
     pub(crate) fn is_pooled(&self, address: u32) -> bool {
         self.part(address).is_some_and(|part| {

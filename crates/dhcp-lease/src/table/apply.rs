@@ -6,8 +6,9 @@ use super::LeaseTable;
 use super::leased::{Kept, Leased, Places};
 use super::slot::Slot;
 use super::stripe::Locked;
+use super::tally::Delta;
 use crate::contract::{Action, CHANGES_MAX, ChangeOf, Occupancy, Owner, Receipt, Refusal};
-use crate::lease::LeaseState;
+use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
 
 /// The locked stripes of one commit, ascending.
 struct Guards<'t, F: Leased> {
@@ -71,7 +72,7 @@ impl<F: Leased> LeaseTable<F> {
         assert!(changes.len() <= CHANGES_MAX, "a commit has at most {CHANGES_MAX} changes");
         let commit = Commit { now, row_epoch, settled_epoch };
         if let [change] = changes {
-            let place = self.places.make(change.address, false).ok_or(Refusal::NoSuchSlot)?;
+            let place = self.place_for(change).ok_or(Refusal::NoSuchSlot)?;
             let mut stripe = self.lock_of(place);
             commit.check(&stripe, place, change)?;
             return Ok(commit.receipt(commit.perform(&mut stripe, place, change, log)));
@@ -83,7 +84,7 @@ impl<F: Leased> LeaseTable<F> {
             "a commit changes a slot once"
         );
         let mut places = [0; CHANGES_MAX];
-        let found = changes.iter().map_while(|change| self.places.make(change.address, false));
+        let found = changes.iter().map_while(|change| self.place_for(change));
         let count = places.iter_mut().zip(found).map(|(place, found)| *place = found).count();
         let places = &places[..count];
         let mut guards = Guards::lock(self, places);
@@ -98,6 +99,13 @@ impl<F: Leased> LeaseTable<F> {
             is_logged |= commit.perform(guards.of(place), place, change, log);
         }
         Ok(commit.receipt(is_logged))
+    }
+}
+
+impl<F: Leased> LeaseTable<F> {
+    fn place_for(&self, change: &ChangeOf<'_, F>) -> Option<u32> {
+        let is_any = matches!(change.action, Action::Register(_));
+        self.places.make(change.address, is_any)
     }
 }
 
@@ -121,8 +129,10 @@ impl Commit {
         change: &ChangeOf<'_, F>,
     ) -> Result<(), Refusal> {
         let slot = (place, change.address);
+        let is_registration = matches!(change.action, Action::Register(_));
         let Some(view) = stripe.view(slot, &change.identity, self.settled_epoch) else {
-            return Err(Refusal::NoSuchSlot);
+            let is_new = is_registration && change.expected_version == 0;
+            return if is_new { Ok(()) } else { Err(Refusal::NoSuchSlot) };
         };
         if view.version != change.expected_version {
             return Err(Refusal::Stale);
@@ -132,9 +142,13 @@ impl Commit {
         }
         let is_mine = view.owner == Owner::Asking;
         let fits = match change.action {
-            Action::Hold { .. } | Action::Lease(_) => match view.occupancy {
+            Action::Hold { .. } | Action::Lease(_) | Action::Register(_) => match view.occupancy {
                 // An exhausted pool breaks holds.
                 Occupancy::Held => true,
+                // The last one who registers an address is the one who uses it.
+                Occupancy::Leased if view.state == LeaseState::Registered => {
+                    is_mine || is_registration || view.is_available(self.now)
+                }
                 Occupancy::Leased => is_mine || view.is_available(self.now),
                 _ => view.is_available(self.now),
             },
@@ -167,8 +181,12 @@ impl Commit {
                 return false;
             }
             Action::Lease(terms) => {
-                self.lease(stripe, id, &change.identity, &terms);
+                self.lease(stripe, id, &change.identity, (&terms, LeaseState::Assigned));
                 log(F::row(stripe.slot(id), LeaseState::Assigned));
+            }
+            Action::Register(terms) => {
+                self.lease(stripe, id, &change.identity, (&terms, LeaseState::Registered));
+                log(F::row(stripe.slot(id), LeaseState::Registered));
             }
             Action::Release => self.release(stripe, id, log),
             Action::Decline { probation_s } => {
@@ -190,12 +208,24 @@ impl Commit {
         if slot.occupancy == Occupancy::Leased && slot.expires_s() > self.now.wall_s() {
             return;
         }
-        stripe.take(id, identity);
+        let is_mine = slot.kept.has_identity(identity);
+        let is_ended = slot.occupancy == Occupancy::Leased;
+        // A lease that was given back stays so for its client, until it is reclaimed.
+        if !(is_mine && slot.marks.state() == LeaseState::Released) {
+            stripe.count_ended(id, self.now.wall_s());
+        }
         stripe.transition(id, Occupancy::Held, |slot| {
             slot.hold_deadline_ns = deadline_ns;
             slot.subnet_id = subnet_id;
-            slot.pool_id = 0;
+            if is_ended {
+                slot.marks.set_state(LeaseState::ExpiredReclaimed);
+                slot.forget_names();
+            } else if !slot.marks.state().is_past() {
+                slot.pool_id = 0;
+                slot.marks.set_state(LeaseState::Assigned);
+            }
         });
+        stripe.take(id, identity);
     }
 
     fn lease<F: Leased>(
@@ -203,8 +233,14 @@ impl Commit {
         stripe: &mut Locked<'_, F>,
         id: u32,
         identity: &F::Identity<'_>,
-        terms: &F::Terms<'_>,
+        (terms, state): (&F::Terms<'_>, LeaseState),
     ) {
+        let slot = stripe.slot(id);
+        let is_running =
+            slot.occupancy == Occupancy::Leased && slot.expires_s() > self.now.wall_s();
+        let is_same = slot.marks.state() == state && slot.kept.is_owned_by(identity);
+        let is_renewed = is_running && is_same;
+        stripe.count_ended(id, self.now.wall_s());
         stripe.take(id, identity);
         let set_terms = |slot: &mut Slot<F>| {
             let common = F::common(terms);
@@ -213,12 +249,18 @@ impl Commit {
             slot.subnet_id = common.subnet_id;
             slot.pool_id = common.pool_id;
             slot.row_epoch = self.row_epoch;
+            slot.marks.set_state(state);
             slot.set_text(&common.text);
             F::keep_terms(slot, terms);
         };
+        let subnet_id = F::common(terms).subnet_id;
         let slot = stripe.slot(id);
-        if slot.occupancy != Occupancy::Leased {
+        if !is_renewed || slot.subnet_id != subnet_id {
             stripe.transition(id, Occupancy::Leased, set_terms);
+            let is_lease = state == LeaseState::Assigned;
+            if !is_renewed {
+                stripe.count(id, if is_lease { Delta::GIVEN } else { Delta::REGISTERED });
+            }
             return;
         }
         let expired_s = slot.expires_s();
@@ -235,28 +277,33 @@ impl Commit {
         id: u32,
         log: &mut dyn FnMut(F::Row<'_>),
     ) {
+        let is_kept = stripe.state.deadlines.expiry.has_affinity();
         let slot = stripe.slot_mut(id);
+        let is_kept = is_kept && slot.valid_lifetime_s != INFINITE_LIFETIME_S;
         slot.cltt_s = self.now.wall_s();
         slot.valid_lifetime_s = 0;
         slot.kept.end_term();
-        log(F::row(slot, LeaseState::Released));
-        let occupancy = if self.row_epoch <= self.settled_epoch {
-            Occupancy::Free
-        } else {
-            Occupancy::Releasing
-        };
-        stripe.transition(id, occupancy, |slot| {
-            slot.row_epoch = self.row_epoch;
-            slot.extra = None;
+        let row_state = if is_kept { LeaseState::Released } else { slot.marks.state() };
+        log(F::row(slot, row_state));
+        stripe.give_up(id, (self.row_epoch, self.settled_epoch), |slot| {
+            let past = if is_kept { LeaseState::Released } else { LeaseState::Assigned };
+            slot.marks.set_state(past);
         });
+        if !is_kept {
+            stripe.forget_client(id);
+        }
     }
 
     fn decline<F: Leased>(&self, stripe: &mut Locked<'_, F>, id: u32, probation_s: u32) {
+        if stripe.slot(id).occupancy == Occupancy::Held {
+            stripe.count_ended(id, self.now.wall_s());
+        }
         stripe.forget_client(id);
         stripe.transition(id, Occupancy::Declined, |slot| {
             slot.cltt_s = self.now.wall_s();
             slot.valid_lifetime_s = probation_s;
             slot.row_epoch = self.row_epoch;
+            slot.marks.set_state(LeaseState::Declined);
         });
     }
 }

@@ -3,10 +3,11 @@
 //!
 //! Holds and releases wait in queues, ordered by deadline and by row epoch. Both come in almost
 //! ordered, so an insertion looks at a few slots from the end only; what is out of order by more
-//! than that comes up late, by as much. Leases and probations hang in a wheel of 4096 buckets of
-//! one second. A slot in the wheel comes up in or before the second that it ends in: longer terms
+//! than that comes up late, by as much. Leases, probations and past leases that are remembered hang in
+//! a wheel of 4096 buckets of one second. A slot in the wheel comes up in or before the second that it ends in: longer terms
 //! come up once per turn and are hung back, and a renewal leaves its slot where it is.
 
+use super::expiry::Expiry;
 use super::leased::Leased;
 use super::slot::Slot;
 use super::slots::Slots;
@@ -94,6 +95,8 @@ pub(super) struct Deadlines<F: Leased> {
     due: u32,
     /// Second whose bucket was taken off last.
     wheel_s: u64,
+    /// How long past leases are remembered.
+    pub(super) expiry: Expiry,
 }
 
 impl<F: Leased> Deadlines<F> {
@@ -105,6 +108,7 @@ impl<F: Leased> Deadlines<F> {
             hung: [0; BUCKETS as usize / 64],
             due: NOTHING,
             wheel_s: 0,
+            expiry: Expiry::default(),
         }
     }
 
@@ -113,16 +117,20 @@ impl<F: Leased> Deadlines<F> {
         let slot = slots.get(id);
         debug_assert_eq!(slot.prev, UNLINKED, "a slot is in one list at most");
         match slot.occupancy {
-            Occupancy::Free => {}
             Occupancy::Held => self.holds.insert(slots, id),
             Occupancy::Releasing => self.releases.insert(slots, id),
-            Occupancy::Leased | Occupancy::Declined => {
-                let expires_s = slot.expires_s();
-                if expires_s != u64::MAX {
-                    self.hang(slots, id, expires_s.max(self.wheel_s + 1));
+            Occupancy::Free | Occupancy::Leased | Occupancy::Declined => {
+                let due_s = slot.due_s(&self.expiry);
+                if due_s != u64::MAX {
+                    self.hang(slots, id, due_s.max(self.wheel_s + 1));
                 }
             }
         }
+    }
+
+    /// Has slot `id`, which is in no list, come up again no earlier than in second `at_s`.
+    pub(super) fn postpone(&mut self, slots: &mut Slots<F>, id: u32, at_s: u64) {
+        self.hang(slots, id, at_s.max(self.wheel_s + 1));
     }
 
     /// Hangs the slot into the bucket of second `at_s`.
@@ -259,7 +267,7 @@ impl<F: Leased> Deadlines<F> {
             while id & END == 0 {
                 assert_eq!(slots.get(id).prev, prev);
                 let is_right = match slots.get(id).occupancy {
-                    Occupancy::Free => false,
+                    Occupancy::Free => end < HOLDS && slots.get(id).marks.state().is_past(),
                     Occupancy::Held => end == HOLDS,
                     Occupancy::Releasing => end == RELEASES,
                     Occupancy::Leased | Occupancy::Declined => end < HOLDS,

@@ -8,6 +8,7 @@ use core::fmt::Debug;
 
 use super::address_map::AddressMap;
 use super::slot::{Extra, Slot};
+use crate::contract::Occupancy;
 use crate::family::Family;
 use crate::lease::LeaseState;
 use crate::pool::PoolSet;
@@ -23,6 +24,21 @@ pub trait Leased: Family<PoolSet = PoolSet<Self>> {
     type Index: ClientIndex<Self>;
     /// What a slot keeps beyond what both families have.
     type Kept: Kept<Self>;
+
+    /// What is leased, where kinds are counted apart.
+    type Kind: Copy + Ord + Debug + Send + Sync;
+
+    /// The kind of `address`.
+    fn kind(address: Self::Address) -> Self::Kind;
+
+    /// The order in which leases are listed.
+    type Order: Copy + Ord + Send;
+
+    /// The position of `address` in that order.
+    fn order(address: Self::Address) -> Self::Order;
+
+    /// A pool's subnet and its own `pool-id`.
+    fn ids(spec: &Self::Spec) -> (u32, u32);
 
     /// First and last address of a pool.
     fn bounds(spec: &Self::Spec) -> (Self::Address, Self::Address);
@@ -88,6 +104,18 @@ pub struct Loaded<F: Leased> {
     pub extra: Extra,
     /// The family's part, with the client.
     pub kept: F::Kept,
+}
+
+impl<F: Leased> Loaded<F> {
+    /// What the lease's slot is used for.
+    pub(super) const fn occupancy(&self) -> Occupancy {
+        match self.state {
+            _ if self.valid_lifetime_s == 0 => Occupancy::Free,
+            LeaseState::Assigned | LeaseState::Registered => Occupancy::Leased,
+            LeaseState::Declined => Occupancy::Declined,
+            LeaseState::ExpiredReclaimed | LeaseState::Released => Occupancy::Free,
+        }
+    }
 }
 
 /// The family's part of a slot; the default is that of an address that nobody ever had.
@@ -192,6 +220,10 @@ pub trait Places<F: Leased>: Send + Sync {
     /// The free bit that `address` has or will have when its place is opened; `None` when no pool
     /// keeps a place for it.
     fn bit_to_be(&self, map: &AddressMap, address: F::Address) -> Option<u32>;
+
+    /// Blocks of 256 places that hold addresses `after` one, each with its first address: in several
+    /// runs, of which each ascends.
+    fn runs(&self, map: &AddressMap, after: Option<F::Order>) -> Vec<Vec<(u32, F::Address)>>;
 
     /// What makes `specs` pools, and where each of them is.
     fn plan(&self, specs: &[F::Spec]) -> (Vec<Self::Run>, Opening<Self::Publication>);

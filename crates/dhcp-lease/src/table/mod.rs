@@ -7,29 +7,35 @@
 //! taken in the order stripe (ascending), then index; nothing waits under them.
 
 pub(crate) mod address_map;
+mod administer;
 mod apply;
 mod deadlines;
+pub(crate) mod expiry;
 mod fetch;
 pub(crate) mod index;
 pub(crate) mod leased;
+mod list;
 mod load;
 pub(crate) mod published;
 mod reserved;
 pub(crate) mod slot;
 mod slots;
 mod stripe;
-mod sweep;
+pub(crate) mod sweep;
+pub(crate) mod tally;
 #[cfg(test)]
 mod tests;
 
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use address_map::AddressMap;
+use expiry::Expiry;
 use leased::{ClientIndex, Leased, Opening, Places};
 use reserved::Reserved;
 use stripe::{Locked, Stripe};
+use tally::Tallies;
 
 use crate::family::PoolIndex;
 use crate::pool::PoolSet;
@@ -61,6 +67,7 @@ struct Configuration<F: Leased> {
     rows: u32,
     current: Arc<PoolSet<F>>,
     reserved: Reserved<F>,
+    tallies: Arc<Tallies<F>>,
 }
 
 /// All leases of a server. Shared by its shards; see the module.
@@ -72,6 +79,8 @@ pub struct LeaseTable<F: Leased> {
     configuration: Mutex<Configuration<F>>,
     /// Stripe at which the next sweep starts.
     sweep_from: AtomicU32,
+    /// Whether sweeps take back leases that have ended.
+    is_reclaiming: AtomicBool,
     /// What fetches swept when they found no free address, for the next sweep to report: holds,
     /// leases, probations.
     swept_early: [AtomicU32; 3],
@@ -81,17 +90,21 @@ impl<F: Leased> LeaseTable<F> {
     /// An empty table. `seed` keeps clients from choosing identities that collide.
     #[must_use]
     pub fn new(seed: u64) -> Self {
+        let none = Arc::new(PoolSet::new(&[], Vec::new(), None));
+        let tallies = Tallies::none(Arc::clone(&none));
         Self {
-            stripes: (0..STRIPES).map(|_| Stripe::new()).collect(),
+            stripes: (0..STRIPES).map(|_| Stripe::new(Arc::clone(&tallies))).collect(),
             map: AddressMap::new(),
             places: F::Places::new(seed),
             index: F::Index::new(seed),
             configuration: Mutex::new(Configuration {
                 rows: 0,
-                current: Arc::new(PoolSet::new(&[], Vec::new(), None)),
+                current: none,
                 reserved: Reserved::default(),
+                tallies,
             }),
             sweep_from: AtomicU32::new(0),
+            is_reclaiming: AtomicBool::new(true),
             swept_early: [const { AtomicU32::new(0) }; 3],
         }
     }
@@ -118,8 +131,17 @@ impl<F: Leased> LeaseTable<F> {
         let set = Arc::new(PoolSet::new(specs, runs, Some(&configuration.current)));
         self.open(&mut configuration, opening);
         self.reserve(&mut configuration, reserved);
+        self.recount(&mut configuration.tallies, &set);
         configuration.current = Arc::clone(&set);
         set
+    }
+
+    /// Has leases that end treated as `expiry` says from here on.
+    pub fn set_expiry(&self, expiry: Expiry) {
+        self.is_reclaiming.store(expiry.reclaim_wait_s > 0, Ordering::Relaxed);
+        for stripe in 0..STRIPES {
+            self.lock(stripe).state.deadlines.expiry = expiry;
+        }
     }
 
     fn lock_configuration(&self) -> MutexGuard<'_, Configuration<F>> {

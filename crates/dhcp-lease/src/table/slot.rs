@@ -1,10 +1,11 @@
 //! One address's slot: what is kept of it and how it looks to a client that asks.
 
 use super::deadlines::UNLINKED;
+use super::expiry::Expiry;
 use super::leased::{Kept, Leased, Text};
 use crate::HardwareAddress;
 use crate::contract::{Occupancy, Owner, SlotView, TextView, text_hash};
-use crate::lease::INFINITE_LIFETIME_S;
+use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
 
 /// What few leases have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,6 +38,37 @@ pub(crate) struct Rare<'a> {
     pub(crate) hardware: HardwareAddress,
 }
 
+/// A lease's state and the number of the counters that it is counted by, in the octets that a slot
+/// has left.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Marks([u8; 3]);
+
+impl Marks {
+    /// Pools that can be told apart.
+    pub(super) const TALLIES: u32 = 1 << 21;
+
+    /// The state of the lease that the slot has or, in a slot that is free, held or being released,
+    /// of the past lease that it remembers; [`LeaseState::Assigned`] when it remembers none.
+    pub(super) fn state(self) -> LeaseState {
+        LeaseState::from_number(self.0[0] >> 5).expect("only states are put in")
+    }
+
+    pub(super) const fn set_state(&mut self, state: LeaseState) {
+        self.0[0] = (self.0[0] & 0x1f) | ((state as u8) << 5);
+    }
+
+    /// The number of the counters; 0 outside the pools.
+    pub(super) const fn tally(self) -> u32 {
+        u32::from_be_bytes([0, self.0[0] & 0x1f, self.0[1], self.0[2]])
+    }
+
+    pub(super) const fn set_tally(&mut self, number: u32) {
+        debug_assert!(number < Self::TALLIES, "fewer pools than numbers");
+        let [_, first, second, third] = number.to_be_bytes();
+        self.0 = [(self.0[0] & 0xe0) | first, second, third];
+    }
+}
+
 /// The slot of one address. Two cache lines: a packet's work on it misses the cache twice, not
 /// three times.
 #[derive(Debug)]
@@ -58,6 +90,8 @@ pub struct Slot<F: Leased> {
     pub valid_lifetime_s: u32,
     /// What it is used for.
     pub occupancy: Occupancy,
+    /// Kea's state, and where the lease is counted.
+    pub marks: Marks,
     /// The family's part, with the client.
     pub kept: F::Kept,
     /// Client's last transaction time, wall-clock seconds.
@@ -85,6 +119,7 @@ impl<F: Leased> Slot<F> {
             pool_id: 0,
             valid_lifetime_s: 0,
             occupancy: Occupancy::Free,
+            marks: Marks::default(),
             kept: F::Kept::default(),
             cltt_s: 0,
             hold_deadline_ns: 0,
@@ -128,6 +163,29 @@ impl<F: Leased> Slot<F> {
         }
     }
 
+    /// Second in which the slot comes up to be swept, when reclaimed leases are remembered for
+    /// `expiry`; `u64::MAX` for never.
+    pub(super) fn due_s(&self, expiry: &Expiry) -> u64 {
+        match (self.occupancy, self.marks.state()) {
+            (Occupancy::Leased | Occupancy::Declined, _) => self.expires_s(),
+            (Occupancy::Free, LeaseState::ExpiredReclaimed) => {
+                self.expires_s().saturating_add(u64::from(expiry.hold_reclaimed_s))
+            }
+            (Occupancy::Free, LeaseState::Released) => {
+                self.cltt_s + u64::from(expiry.reclaim_wait_s)
+            }
+            _ => u64::MAX,
+        }
+    }
+
+    /// The state of the lease that an operator is shown; `None` when there is none.
+    pub(crate) fn shown_state(&self) -> Option<LeaseState> {
+        match (self.occupancy, self.marks.state()) {
+            (Occupancy::Leased | Occupancy::Declined, state) => Some(state),
+            (_, state) => state.is_past().then_some(state),
+        }
+    }
+
     /// What the slot is used for, once rows through `settled_epoch` are settled.
     pub(super) fn occupancy_at(&self, settled_epoch: u64) -> Occupancy {
         match self.occupancy {
@@ -154,6 +212,7 @@ impl<F: Leased> Slot<F> {
             version: self.version,
             occupancy,
             owner,
+            state: self.marks.state(),
             subnet_id: self.subnet_id,
             cltt_s: if has_term { self.cltt_s } else { 0 },
             valid_lifetime_s: if has_term { self.valid_lifetime_s } else { 0 },
@@ -210,6 +269,16 @@ impl<F: Leased> Slot<F> {
         let known = self.extra.as_deref().map_or(HardwareAddress::NONE, |extra| extra.hardware);
         if known != hardware {
             self.change_extra(|extra| extra.hardware = hardware);
+        }
+    }
+
+    /// A lease was taken back: what the server kept in DNS is gone.
+    pub(super) fn forget_names(&mut self) {
+        if self.extra.is_some() {
+            self.change_extra(|extra| {
+                extra.hostname = Box::default();
+                (extra.fqdn_fwd, extra.fqdn_rev) = (false, false);
+            });
         }
     }
 

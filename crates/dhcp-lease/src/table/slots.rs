@@ -3,6 +3,7 @@
 //! for. A slot never moves and never goes away.
 
 use core::hash::BuildHasher;
+use core::ops::Range;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
@@ -83,6 +84,12 @@ impl<F: Leased> Slots<F> {
         SPARSE | id
     }
 
+    /// Whether `id`, one of [`Slots::part_ids`], leads to a slot that something has happened to.
+    pub(super) fn is_used(&self, id: u32) -> bool {
+        let is_made = id & SPARSE != 0 || self.pages[id as usize / PAGE].is_some();
+        is_made && self.get(id).version != 0
+    }
+
     pub(super) fn get(&self, id: u32) -> &Slot<F> {
         if id & SPARSE != 0 {
             return &self.sparse[(id & !SPARSE) as usize];
@@ -114,6 +121,17 @@ impl<F: Leased> Slots<F> {
         let paged = pages.filter(move |_| !is_sparse).flatten().flat_map(|page| page.iter());
         let slots = paged.chain(sparse.filter(move |_| is_sparse));
         Some(slots.filter(|slot| slot.version != 0))
+    }
+
+    /// Ids of the slots of one part, see [`Slots::part`].
+    pub(super) fn part_ids(&self, number: usize) -> Option<Range<u32>> {
+        let (at, is_sparse) = (number / 2, number % 2 == 1);
+        let _ = self.part(number)?;
+        let slots = (PART_PAGES * PAGE) as u32;
+        let (from, len) =
+            if is_sparse { (SPARSE, self.sparse.len()) } else { (0, self.pages.len() * PAGE) };
+        let start = (at as u32 * slots).min(len as u32);
+        Some(from | start..from | (start + slots).min(len as u32))
     }
 
     /// All slots that something has happened to.

@@ -2,14 +2,16 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::deadlines::Deadlines;
 use super::leased::{ClientIndex, Kept, Leased, Places};
 use super::slot::Slot;
 use super::slots::Slots;
+use super::tally::{Account, Delta, Outside, Tallies};
 use super::{LeaseTable, Usage};
 use crate::contract::{Occupancy, SlotView};
+use crate::lease::LeaseState;
 
 /// What comes up next in a stripe, for those who look for a stripe worth locking.
 pub(super) struct Hints {
@@ -28,6 +30,9 @@ pub(super) struct State<F: Leased> {
     usage: Usage,
     /// Reserved places outside the pools, ascending.
     reserved: Vec<u32>,
+    /// Where leases are counted.
+    pub(super) tallies: Arc<Tallies<F>>,
+    pub(super) outside: Outside<F>,
 }
 
 /// One of the table's parts, alone in its cache lines.
@@ -38,7 +43,7 @@ pub(super) struct Stripe<F: Leased> {
 }
 
 impl<F: Leased> Stripe<F> {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(tallies: Arc<Tallies<F>>) -> Self {
         Self {
             hints: Hints {
                 first_hold_ns: AtomicU64::new(u64::MAX),
@@ -50,6 +55,8 @@ impl<F: Leased> Stripe<F> {
                 deadlines: Deadlines::new(),
                 usage: Usage::default(),
                 reserved: Vec::new(),
+                tallies,
+                outside: Outside::<F>::new(),
             }),
         }
     }
@@ -133,8 +140,8 @@ impl<F: Leased> Locked<'_, F> {
         }
     }
 
-    /// Puts the slot to another use: `change` sets what belongs to that. Lists, free bit and
-    /// counts follow.
+    /// Puts the slot to another use: `change` sets what belongs to that, its state too. Lists, free
+    /// bit and counts follow.
     pub(super) fn transition(
         &mut self,
         id: u32,
@@ -151,6 +158,7 @@ impl<F: Leased> Locked<'_, F> {
         if let Some(count) = usage.of(occupancy) {
             *count += 1;
         }
+        let counted = (Account::of(slot), Delta::standing(before, slot.marks.state()));
         slot.occupancy = occupancy;
         slot.touch();
         change(slot);
@@ -161,11 +169,48 @@ impl<F: Leased> Locked<'_, F> {
             (Occupancy::Free, _) => self.table.clear_bit(place, address),
             _ => {}
         }
+        self.count_change(id, &counted.0, counted.1);
     }
 
-    /// Makes the slot free. Its last client stays known.
+    /// Makes the slot free. Its last client stays known, with the past lease that it remembers.
     pub(super) fn free(&mut self, id: u32) {
-        self.transition(id, Occupancy::Free, |slot| slot.extra = None);
+        self.transition(id, Occupancy::Free, |slot| {
+            if !slot.marks.state().is_past() {
+                slot.extra = None;
+            }
+        });
+    }
+
+    /// Makes the slot free as soon as its last row, of `row_epoch`, is settled; `change` says what is
+    /// remembered.
+    pub(super) fn give_up(
+        &mut self,
+        id: u32,
+        (row_epoch, settled_epoch): (u64, u64),
+        change: impl FnOnce(&mut Slot<F>),
+    ) {
+        let is_settled = row_epoch <= settled_epoch;
+        let occupancy = if is_settled { Occupancy::Free } else { Occupancy::Releasing };
+        self.transition(id, occupancy, |slot| {
+            slot.row_epoch = row_epoch;
+            change(slot);
+            if !slot.marks.state().is_past() {
+                slot.extra = None;
+            }
+        });
+    }
+
+    /// Counts what ended before the slot is given away: nobody has swept it.
+    pub(super) fn count_ended(&mut self, id: u32, wall_s: u64) {
+        let slot = self.slot(id);
+        let delta = match (slot.occupancy, slot.marks.state()) {
+            (Occupancy::Leased, _) if slot.expires_s() <= wall_s => Delta::RECLAIMED,
+            (Occupancy::Declined, _) => Delta::RECOVERED,
+            (Occupancy::Leased, _) => return,
+            (_, LeaseState::Released) => Delta::RECLAIMED,
+            _ => return,
+        };
+        self.count(id, delta);
     }
 
     /// Makes `identity` the slot's client.
@@ -187,6 +232,9 @@ impl<F: Leased> Locked<'_, F> {
         table.index.remove(&slot.kept, slot.place);
         slot.kept.forget();
         slot.extra = None;
+        if slot.marks.state().is_past() {
+            slot.marks.set_state(LeaseState::Assigned);
+        }
     }
 
     /// Gives the slot the family's part `kept` with the client in it.

@@ -1,90 +1,141 @@
 //! Taking back what has ended: holds, settled releases, leases and probations.
 //!
-//! Nothing is written for it: a lease's row itself says when it ends.
+//! As in Kea a lease that has run out becomes *reclaimed*: nobody's, shown as such, and remembered
+//! for its client until it is flushed; each of the two steps is a row. What has to be taken back at
+//! once, for a fetch that found no free address, is written no row: the lease's own row says when it
+//! ends, and the row of its flush comes in any case.
 
 use core::sync::atomic::Ordering;
 
 use base::Now;
 
 use super::deadlines::is_wheel_due;
-use super::leased::Leased;
+use super::leased::{Kept, Leased};
 use super::stripe::{Hints, Locked};
 use super::{LeaseTable, STRIPES};
 use crate::contract::{Occupancy, Swept};
+use crate::family::Family;
+use crate::lease::LeaseState;
+
+/// How a sweep goes about it.
+#[derive(Clone, Copy, Debug)]
+pub struct Sweep {
+    /// Rows through this epoch are settled.
+    pub settled_epoch: u64,
+    /// What is logged belongs to this epoch.
+    pub row_epoch: u64,
+    /// Slots that are touched at most.
+    pub budget: u32,
+    /// Takes back leases although sweeps are told to leave them alone; the value says whether they
+    /// are deleted instead of remembered.
+    pub forced: Option<bool>,
+}
 
 impl<F: Leased> LeaseTable<F> {
-    /// Frees what has ended at `now` and what was released in rows through `settled_epoch`,
-    /// touching at most `budget` slots. Later calls, by any shard, go on where this one stopped.
-    pub fn sweep(&self, now: Now, settled_epoch: u64, budget: u32) -> Swept {
+    /// Frees what has ended at `now` and what was released in rows through the settled epoch.
+    /// Later calls, by any shard, go on where this one stopped. What is logged is given to `log`
+    /// under the conditions of [`LeaseTable::apply`].
+    pub fn sweep_logged(&self, now: Now, sweep: &Sweep, log: &mut dyn FnMut(F::Row<'_>)) -> Swept {
         let [holds, leases, declined] = self.swept_early.each_ref().map(|count| {
             // Read first: shards share the line, and hardly ever is there anything to take.
             if count.load(Ordering::Relaxed) == 0 { 0 } else { count.swap(0, Ordering::Relaxed) }
         });
-        let mut swept = Swept { holds, leases, declined, is_more_due: false };
-        self.sweep_stripes(now, settled_epoch, budget, &mut swept);
-        swept
+        let mut pass = self.pass(now, sweep, Some(log));
+        pass.swept = Swept { holds, leases, declined, ..Swept::default() };
+        self.sweep_stripes(&mut pass);
+        pass.swept
+    }
+
+    /// [`LeaseTable::sweep_logged`] where no row is kept.
+    pub fn sweep(&self, now: Now, settled_epoch: u64, budget: u32) -> Swept {
+        let sweep = Sweep { settled_epoch, row_epoch: settled_epoch, budget, forced: None };
+        self.sweep_logged(now, &sweep, &mut |_| {})
+    }
+
+    /// Whether a sweep might find anything, as far as can be seen without a lock.
+    #[must_use]
+    pub fn is_sweep_due(&self, now: Now, settled_epoch: u64) -> bool {
+        let sweep = Sweep { settled_epoch, row_epoch: 0, budget: 0, forced: None };
+        let pass = self.pass(now, &sweep, None);
+        self.stripes.iter().any(|stripe| pass.is_due(&stripe.hints))
+            || self.swept_early.iter().any(|count| count.load(Ordering::Relaxed) > 0)
     }
 
     /// A small sweep for a fetch that found no free address. True when it freed any.
     pub(super) fn sweep_early(&self, now: Now, settled_epoch: u64, budget: u32) -> bool {
-        let mut swept = Swept::default();
-        let freed = self.sweep_stripes(now, settled_epoch, budget, &mut swept);
-        let counts = [swept.holds, swept.leases, swept.declined];
+        let sweep = Sweep { settled_epoch, row_epoch: 0, budget, forced: Some(false) };
+        let mut pass = self.pass(now, &sweep, None);
+        self.sweep_stripes(&mut pass);
+        let counts = [pass.swept.holds, pass.swept.leases, pass.swept.declined];
         for (early, count) in self.swept_early.iter().zip(counts) {
             early.fetch_add(count, Ordering::Relaxed);
         }
-        freed
+        pass.freed
     }
 
-    /// True when a slot was freed.
-    fn sweep_stripes(&self, now: Now, settled_epoch: u64, budget: u32, swept: &mut Swept) -> bool {
-        let mut pass = Pass { now, settled_epoch, left: budget, freed: false };
+    fn pass<'l>(&self, now: Now, sweep: &Sweep, log: Option<Log<'l, F>>) -> Pass<'l, F> {
+        Pass {
+            now,
+            sweep: *sweep,
+            turns_wheel: sweep.forced.is_some() || self.is_reclaiming.load(Ordering::Relaxed),
+            left: sweep.budget,
+            freed: false,
+            swept: Swept::default(),
+            log,
+        }
+    }
+
+    fn sweep_stripes(&self, pass: &mut Pass<'_, F>) {
         let from = self.sweep_from();
         for step in 0..STRIPES {
             let at = (from + step) % STRIPES;
             if !pass.is_due(&self.stripes[at].hints) {
                 continue;
             }
-            if pass.left == 0 {
-                swept.is_more_due = true;
-                self.sweep_from.store(at as u32, Ordering::Relaxed);
-                break;
+            if pass.left > 0 {
+                pass.work_off(&mut self.lock(at));
             }
-            pass.work_off(&mut self.lock(at), swept);
             if pass.left == 0 && pass.is_due(&self.stripes[at].hints) {
-                swept.is_more_due = true;
+                pass.swept.is_more_due = true;
                 self.sweep_from.store(at as u32, Ordering::Relaxed);
                 break;
             }
         }
-        pass.freed
     }
 }
 
+/// Where rows go.
+type Log<'l, F> = &'l mut dyn FnMut(<F as Family>::Row<'_>);
+
 /// One pass over the stripes.
-struct Pass {
+struct Pass<'l, F: Leased> {
     now: Now,
-    settled_epoch: u64,
+    sweep: Sweep,
+    /// Whether what hangs in the wheels is looked at.
+    turns_wheel: bool,
     left: u32,
     freed: bool,
+    swept: Swept,
+    /// `None`: nothing can be logged.
+    log: Option<Log<'l, F>>,
 }
 
-impl Pass {
+impl<F: Leased> Pass<'_, F> {
     /// Whether a stripe has work, as far as can be seen without its lock.
     fn is_due(&self, hints: &Hints) -> bool {
         let wheel_due_s = hints.wheel_due_s.load(Ordering::Relaxed);
         hints.first_hold_ns.load(Ordering::Relaxed) <= self.now.mono_ns
-            || hints.first_release_epoch.load(Ordering::Relaxed) <= self.settled_epoch
-            || is_wheel_due(wheel_due_s, self.now.wall_s())
+            || hints.first_release_epoch.load(Ordering::Relaxed) <= self.sweep.settled_epoch
+            || (self.turns_wheel && is_wheel_due(wheel_due_s, self.now.wall_s()))
     }
 
-    fn work_off<F: Leased>(&mut self, stripe: &mut Locked<'_, F>, swept: &mut Swept) {
+    fn work_off(&mut self, stripe: &mut Locked<'_, F>) {
         while self.left > 0 {
             let deadlines = &stripe.state.deadlines;
-            let id = if let Some(id) = deadlines.settled_release(self.settled_epoch) {
+            let id = if let Some(id) = deadlines.settled_release(self.sweep.settled_epoch) {
                 id
             } else if let Some(id) = deadlines.ended_hold(self.now.mono_ns) {
-                swept.holds += 1;
+                self.swept.holds += 1;
                 id
             } else {
                 break;
@@ -93,23 +144,81 @@ impl Pass {
             self.freed = true;
             self.left -= 1;
         }
-        while self.left > 0 {
+        while self.turns_wheel && self.left > 0 {
             let state = &mut *stripe.state;
             let Some(id) = state.deadlines.next_due(&mut state.slots, self.now.wall_s()) else {
                 break;
             };
             self.left -= 1;
-            let slot = state.slots.get(id);
-            if slot.expires_s() > self.now.wall_s() {
-                state.deadlines.link(&mut state.slots, id);
-                continue;
-            }
-            match slot.occupancy {
-                Occupancy::Declined => swept.declined += 1,
-                _ => swept.leases += 1,
-            }
-            stripe.free(id);
-            self.freed = true;
+            self.take_back(stripe, id);
         }
+    }
+
+    /// Does what is due with slot `id`, which was taken out of the wheel.
+    fn take_back(&mut self, stripe: &mut Locked<'_, F>, id: u32) {
+        let wall_s = self.now.wall_s();
+        let state = &mut *stripe.state;
+        let slot = state.slots.get(id);
+        let expiry = state.deadlines.expiry;
+        if slot.due_s(&expiry) > wall_s {
+            state.deadlines.link(&mut state.slots, id);
+            return;
+        }
+        let is_past = slot.occupancy == Occupancy::Free;
+        let is_unsettled = slot.row_epoch > self.sweep.settled_epoch;
+        if (self.log.is_some() && is_unsettled) || (self.log.is_none() && is_past) {
+            state.deadlines.postpone(&mut state.slots, id, wall_s + 1);
+            return;
+        }
+        let hold_s = u64::from(expiry.hold_reclaimed_s);
+        let is_removing = self.sweep.forced == Some(true) && self.log.is_some();
+        let is_remembered = expiry.is_remembering
+            && !is_removing
+            && slot.occupancy != Occupancy::Declined
+            && slot.marks.state() != LeaseState::ExpiredReclaimed
+            && slot.expires_s() + hold_s > wall_s;
+        match (slot.occupancy, slot.marks.state()) {
+            (Occupancy::Free, LeaseState::ExpiredReclaimed) => self.swept.flushed += 1,
+            (Occupancy::Free, _) => self.swept.released += 1,
+            (Occupancy::Declined, _) => self.swept.declined += 1,
+            _ => self.swept.leases += 1,
+        }
+        stripe.count_ended(id, wall_s);
+        self.freed |= !is_past;
+        if is_remembered {
+            self.remember(stripe, id);
+        } else {
+            self.delete(stripe, id);
+        }
+    }
+
+    /// Makes slot `id` a reclaimed lease.
+    fn remember(&mut self, stripe: &mut Locked<'_, F>, id: u32) {
+        let row_epoch = self.sweep.row_epoch;
+        let is_logged = self.log.is_some();
+        stripe.transition(id, Occupancy::Free, |slot| {
+            slot.marks.set_state(LeaseState::ExpiredReclaimed);
+            slot.forget_names();
+            if is_logged {
+                slot.row_epoch = row_epoch;
+            }
+        });
+        if let Some(log) = &mut self.log {
+            log(F::row(stripe.slot(id), LeaseState::ExpiredReclaimed));
+        }
+    }
+
+    /// Makes slot `id` one that nobody has or had.
+    fn delete(&mut self, stripe: &mut Locked<'_, F>, id: u32) {
+        let row_epoch = self.sweep.row_epoch;
+        if let Some(log) = &mut self.log {
+            let slot = stripe.slot_mut(id);
+            slot.valid_lifetime_s = 0;
+            slot.kept.end_term();
+            slot.row_epoch = row_epoch;
+            log(F::row(slot, slot.marks.state()));
+        }
+        stripe.transition(id, Occupancy::Free, |slot| slot.marks.set_state(LeaseState::Assigned));
+        stripe.forget_client(id);
     }
 }

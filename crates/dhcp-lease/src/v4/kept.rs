@@ -17,6 +17,19 @@ impl Leased for V4 {
     type Index = ByEitherKey;
     type Kept = Client;
 
+    type Kind = ();
+    type Order = Ipv4Addr;
+
+    fn order(address: Ipv4Addr) -> Ipv4Addr {
+        address
+    }
+
+    fn kind(_address: Ipv4Addr) {}
+
+    fn ids(spec: &PoolSpec) -> (u32, u32) {
+        (spec.subnet_id, spec.pool_id)
+    }
+
     fn bounds(spec: &PoolSpec) -> (Ipv4Addr, Ipv4Addr) {
         (spec.first, spec.last)
     }
@@ -242,6 +255,11 @@ impl Places<V4> for Direct {
     fn bit_to_be(&self, map: &AddressMap, address: Ipv4Addr) -> Option<u32> {
         let place = u32::from(address);
         map.is_pooled(place).then_some(place)
+    }
+
+    fn runs(&self, map: &AddressMap, after: Option<Ipv4Addr>) -> Vec<Vec<(u32, Ipv4Addr)>> {
+        let start = after.map_or(0, u32::from) >> 8;
+        vec![map.blocks(start).map(|block| (block, Ipv4Addr::from(block << 8))).collect()]
     }
 
     fn plan(&self, specs: &[PoolSpec]) -> (Vec<()>, Opening<()>) {

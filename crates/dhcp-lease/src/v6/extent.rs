@@ -84,6 +84,19 @@ impl Extent {
         Resource::from_number(self.kind, self.len, number)
     }
 
+    /// The blocks of 256 opened places that hold resources after address `after`, each with its
+    /// first resource.
+    pub(super) fn blocks(&self, after: Option<Ipv6Addr>) -> impl Iterator<Item = (u32, Resource)> {
+        let opened = self.opened();
+        let number = |address| Resource { kind: self.kind, len: self.len, address }.number();
+        let skipped = after.map_or(0, |address| number(address).saturating_sub(self.first_number));
+        let start = u32::try_from(skipped).unwrap_or(u32::MAX).min(opened) >> 8;
+        (start..opened.div_ceil(256)).map(|block| {
+            let place = self.first_place + (block << 8);
+            (place >> 8, self.resource(place))
+        })
+    }
+
     /// First and last resource.
     pub(super) fn bounds(&self) -> (Resource, Resource) {
         (self.resource(self.first_place), self.resource(self.place(self.reserved - 1)))

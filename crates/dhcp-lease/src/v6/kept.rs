@@ -1,5 +1,7 @@
 //! v6 in the lease table: a slot keeps which resource it is of, and one identity association.
 
+use core::net::Ipv6Addr;
+
 use super::places::Dictionary;
 use super::resource::{IaIdentity, IaKind, Resource};
 use super::{Detail, HardwareSource, Lease, LeaseTerms, PoolSpec, RowView, V6};
@@ -15,6 +17,21 @@ impl Leased for V6 {
     type Places = Dictionary;
     type Index = ByAssociation;
     type Kept = Association;
+
+    type Kind = IaKind;
+    type Order = (Ipv6Addr, u8, IaKind);
+
+    fn order(resource: Resource) -> (Ipv6Addr, u8, IaKind) {
+        (resource.address, resource.len, resource.kind)
+    }
+
+    fn kind(resource: Resource) -> IaKind {
+        resource.kind
+    }
+
+    fn ids(spec: &PoolSpec) -> (u32, u32) {
+        (spec.subnet_id, spec.pool_id)
+    }
 
     fn bounds(spec: &PoolSpec) -> (Resource, Resource) {
         spec.bounds()
@@ -172,7 +189,7 @@ pub struct Association {
 impl Default for Association {
     fn default() -> Self {
         Self {
-            resource: Resource::address(core::net::Ipv6Addr::UNSPECIFIED),
+            resource: Resource::address(Ipv6Addr::UNSPECIFIED),
             duid: ClientId::new(&[]),
             iaid: 0,
             preferred_lifetime_s: 0,

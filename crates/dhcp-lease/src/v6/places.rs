@@ -11,6 +11,7 @@
 //! whole, and how much of one is open is a number. Single places are found in a striped map.
 
 use core::hash::BuildHasher;
+use core::net::Ipv6Addr;
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -20,7 +21,7 @@ use hashbrown::HashTable;
 use super::V6;
 use super::extent::{Extent, Stretch};
 use super::pool::PoolSpec;
-use super::resource::Resource;
+use super::resource::{IaKind, Resource};
 use crate::table::address_map::AddressMap;
 use crate::table::leased::{Opening, Places};
 use crate::table::published::Published;
@@ -298,6 +299,24 @@ impl Places<V6> for Dictionary {
     fn bit_to_be(&self, _map: &AddressMap, resource: Resource) -> Option<u32> {
         let (extent, offset) = self.directory.get().find(resource)?;
         resource.is_proper().then(|| extent.place(offset))
+    }
+
+    fn runs(
+        &self,
+        _map: &AddressMap,
+        after: Option<(Ipv6Addr, u8, IaKind)>,
+    ) -> Vec<Vec<(u32, Resource)>> {
+        let mut runs: Vec<Vec<(u32, Resource)>> = Vec::new();
+        let mut before = None;
+        for (first, extent) in &self.directory.get().extents {
+            // Extents ascend within a kind and a length.
+            if before.replace((first.kind, first.len)) != Some((first.kind, first.len)) {
+                runs.push(Vec::new());
+            }
+            let run = runs.last_mut().expect("one was pushed for the first extent");
+            run.extend(extent.blocks(after.map(|(address, ..)| address)));
+        }
+        runs
     }
 
     fn plan(&self, specs: &[PoolSpec]) -> (Vec<Vec<Stretch>>, Opening<Publication>) {

@@ -10,10 +10,11 @@ use crate::case::Case;
 /// What a lease file says of an address; `None` = free.
 pub type Kept = Option<(LeaseState, Vec<u8>, u64, u32)>;
 
-/// The part of a lease that a client was told.
+/// The part of a lease that a client was told; nothing once it was reclaimed.
 pub fn kept<F: Case>(lease: &F::Lease) -> Kept {
     let told = F::sample(lease);
-    Some((told.state, F::owner(lease), told.cltt_s, told.valid_lifetime_s))
+    let kept = (told.state, F::owner(lease), told.cltt_s, told.valid_lifetime_s);
+    (!told.state.is_past()).then_some(kept)
 }
 
 fn has_ended(kept: &Kept, now_s: u64) -> bool {
@@ -125,7 +126,7 @@ impl<F: Case> Ledger<F> {
                 return Err(format!("{address}: found {present:?}, promised {possible:?}"));
             }
         }
-        match found.into_iter().next() {
+        match found.into_iter().find(|(_, kept)| kept.is_some()) {
             Some((address, kept)) => Err(format!("{address}: found {kept:?} out of nowhere")),
             None => Ok(()),
         }

@@ -73,6 +73,7 @@ fn acknowledged_leases_survive_power_cuts() {
         assert!(tally.acknowledged > 10_000, "{tally:?}");
         assert!(tally.cut_while_running > 200 && tally.cut_while_opening > 40, "{tally:?}");
         assert!(tally.rotations > 400 && tally.cleanups > 200, "{tally:?}");
+        assert!(tally.reclaimed > 400, "{tally:?}");
     }
 }
 

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use base::time::NS_PER_MS;
 use base::{Now, Random};
 use dhcp_lease::contract::{ASKED_MAX, Action, Change, Facts, FetchKeys, SlotView};
-use dhcp_lease::{LeaseState, LeaseStore, LeaseTable, Occupancy, Owner, PoolIndex, PoolSet};
+use dhcp_lease::{
+    Expiry, LeaseState, LeaseStore, LeaseTable, Occupancy, Owner, PoolIndex, PoolSet,
+};
 use dhcp_store::log::{CoreOptions, LogCore, ShardLog, Shards};
 use dhcp_store::memfile::{Cleanup, rows_of_table};
 use dhcp_store::storage::{Faults, PowerCutStorage, Survival};
@@ -53,6 +55,8 @@ pub struct Tally {
     pub rotations: u64,
     pub cleanups: u64,
     pub restarts: u64,
+    pub reclaimed: u64,
+    pub flushed: u64,
 }
 
 struct World<'r, F: Case> {
@@ -151,6 +155,8 @@ impl<'r, F: Case> World<'r, F> {
         rules: Rules,
     ) -> Self {
         let table = Arc::new(LeaseTable::new(7));
+        // So soon that reclaimed leases are flushed within a life.
+        table.set_expiry(Expiry { hold_reclaimed_s: 4, ..Expiry::default() });
         let pools = table.configure(&[F::pool(FIRST, FIRST + ADDRESSES - 1)], &[]);
         leases.iter().for_each(|lease| table.load(lease.clone()));
         let shards = Shards::new(SHARDS, |_| {});
@@ -192,6 +198,7 @@ impl<'r, F: Case> World<'r, F> {
                         self.core.flushed(dhcp_store::storage::LogFile::sync_data(&*file));
                     }
                 }
+                98 => self.sweep(tally),
                 _ => self.now = self.now.after_ns(self.random.below(8_000) * NS_PER_MS),
             }
             let promised = self.promised_epoch();
@@ -215,6 +222,13 @@ impl<'r, F: Case> World<'r, F> {
         if self.random.chance(1, 10) {
             self.storage.cut_after(self.random.below(steps));
         }
+    }
+
+    fn sweep(&mut self, tally: &mut Tally) {
+        let shard = self.random.below(SHARDS as u64) as usize;
+        let swept = self.stores[shard].sweep(self.now, 1 + self.random.below(20) as u32);
+        tally.reclaimed += u64::from(swept.leases);
+        tally.flushed += u64::from(swept.flushed);
     }
 
     fn rotate(&mut self, tally: &mut Tally) {

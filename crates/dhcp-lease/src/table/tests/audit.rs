@@ -32,7 +32,10 @@ pub(super) fn audit<F: Leased>(table: &LeaseTable<F>, claimed: &BTreeSet<F::Addr
                 "free bit of {address}, {slot:?}"
             );
             let is_waiting = match slot.occupancy {
-                Occupancy::Free => false,
+                Occupancy::Free => {
+                    slot.marks.state().is_past()
+                        && slot.due_s(&stripe.state.deadlines.expiry) != u64::MAX
+                }
                 Occupancy::Held | Occupancy::Releasing => true,
                 // A lease that became infinite may hang where it hung.
                 _ => slot.expires_s() != u64::MAX,

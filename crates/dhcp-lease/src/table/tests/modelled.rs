@@ -15,6 +15,8 @@ pub(super) trait Modelled: Sample {
     fn who(random: &mut Random) -> Self::Who;
     fn identity<'a>(who: Self::Who) -> Self::Identity<'a>;
     fn lease_of(who: Self::Who, sample: &SampleLease<'_>) -> Self::Lease;
+    /// Whether both are known by the same identities.
+    fn is_same(theirs: Self::Who, who: Self::Who) -> bool;
     /// Whether what `theirs` has is `who`'s.
     fn owns(theirs: Self::Who, who: Self::Who) -> bool;
     /// Whether that follows from what a client is looked for by first.
@@ -43,6 +45,10 @@ impl Modelled for V4 {
     fn lease_of(who: Self::Who, sample: &SampleLease<'_>) -> v4::Lease {
         let Identity { hardware, client_id, .. } = Self::identity(who);
         v4::Lease { hardware, client_id: client_id.map(ClientId::new), ..Self::lease(sample) }
+    }
+
+    fn is_same(theirs: Self::Who, who: Self::Who) -> bool {
+        (theirs.0, theirs.1) == (who.0, who.1)
     }
 
     fn owns(theirs: Self::Who, who: Self::Who) -> bool {
@@ -75,6 +81,10 @@ impl Modelled for V6 {
     fn lease_of(who: Self::Who, sample: &SampleLease<'_>) -> v6::Lease {
         let IaIdentity { duid, iaid, .. } = Self::identity(who);
         v6::Lease { duid: ClientId::new(duid), iaid, ..Self::lease(sample) }
+    }
+
+    fn is_same(theirs: Self::Who, who: Self::Who) -> bool {
+        theirs == who
     }
 
     fn owns(theirs: Self::Who, who: Self::Who) -> bool {

@@ -1,0 +1,119 @@
+//! Changes that an operator makes.
+
+use super::LeaseTable;
+use super::leased::{Kept, Leased, Loaded, Places};
+use super::stripe::Locked;
+use super::tally::Delta;
+use crate::contract::{Occupancy, PutMode, PutRefusal, Receipt};
+use crate::lease::LeaseState;
+
+impl<F: Leased> LeaseTable<F> {
+    /// Makes `lease` the lease of its address; `row_epoch`, `settled_epoch` and `log` are as for
+    /// [`LeaseTable::apply`]. One with a valid lifetime of 0 is deleted.
+    ///
+    /// # Errors
+    ///
+    /// As [`LeaseStore::put`](crate::LeaseStore::put).
+    pub fn put(
+        &self,
+        lease: &F::Lease,
+        mode: PutMode,
+        (row_epoch, settled_epoch): (u64, u64),
+        log: &mut dyn FnMut(F::Row<'_>),
+    ) -> Result<Receipt, PutRefusal> {
+        let lease = F::take_apart(lease.clone());
+        let place = self.place_to_put(lease.address, mode).ok_or(PutRefusal::Missing)?;
+        let mut stripe = self.lock_of(place);
+        let has_lease = stripe.shown_state(place).is_some();
+        match mode {
+            PutMode::Add if has_lease => return Err(PutRefusal::Exists),
+            PutMode::Update if !has_lease => return Err(PutRefusal::Missing),
+            _ => {}
+        }
+        let id = stripe.make(place, lease.address);
+        let unsettled = stripe.slot(id).row_epoch;
+        if unsettled > settled_epoch {
+            return Err(PutRefusal::Unsettled(unsettled));
+        }
+        let state = lease.state;
+        let had = stripe.shown_state(place).filter(|state| !state.is_past());
+        let occupancy = stripe.install(id, lease, row_epoch);
+        if occupancy == Occupancy::Leased && had != Some(state) {
+            let is_registered = state == LeaseState::Registered;
+            stripe.count(id, if is_registered { Delta::REGISTERED } else { Delta::GIVEN });
+        }
+        log(F::row(stripe.slot(id), state));
+        Ok(Receipt { row_epoch })
+    }
+
+    fn place_to_put(&self, address: F::Address, mode: PutMode) -> Option<u32> {
+        match (self.places.find(address), mode) {
+            (None, PutMode::Update) => None,
+            (None, PutMode::Add | PutMode::Force) => {
+                self.cover(address);
+                self.places.make(address, true)
+            }
+            (found, _) => found,
+        }
+    }
+
+    /// Deletes the lease of `address`; `row_epoch`, `settled_epoch` and `log` are as for
+    /// [`LeaseTable::apply`].
+    ///
+    /// # Errors
+    ///
+    /// As [`LeaseStore::remove`](crate::LeaseStore::remove).
+    pub fn remove(
+        &self,
+        address: F::Address,
+        (row_epoch, settled_epoch): (u64, u64),
+        log: &mut dyn FnMut(F::Row<'_>),
+    ) -> Result<Receipt, PutRefusal> {
+        let place = self.places.find(address).ok_or(PutRefusal::Missing)?;
+        let mut stripe = self.lock_of(place);
+        let (Some(id), Some(state)) = (stripe.find(place), stripe.shown_state(place)) else {
+            return Err(PutRefusal::Missing);
+        };
+        let slot = stripe.slot_mut(id);
+        if slot.row_epoch > settled_epoch {
+            return Err(PutRefusal::Unsettled(slot.row_epoch));
+        }
+        slot.valid_lifetime_s = 0;
+        slot.kept.end_term();
+        log(F::row(slot, state));
+        stripe.give_up(id, (row_epoch, settled_epoch), |slot| {
+            slot.marks.set_state(LeaseState::Assigned);
+        });
+        stripe.forget_client(id);
+        Ok(Receipt { row_epoch })
+    }
+}
+
+impl<F: Leased> Locked<'_, F> {
+    /// The state of the lease at `place` that an operator is shown, if there is one.
+    pub(super) fn shown_state(&self, place: u32) -> Option<LeaseState> {
+        let slot = self.find(place).map(|id| self.slot(id))?;
+        if slot.version == 0 { None } else { slot.shown_state() }
+    }
+
+    /// Puts a whole lease into slot `id` and says what that is used for now.
+    pub(super) fn install(&mut self, id: u32, lease: Loaded<F>, row_epoch: u64) -> Occupancy {
+        let occupancy = lease.occupancy();
+        let is_lease = lease.valid_lifetime_s > 0;
+        self.replace_kept(id, lease.kept);
+        self.transition(id, occupancy, |slot| {
+            slot.subnet_id = lease.subnet_id;
+            slot.pool_id = lease.pool_id;
+            slot.cltt_s = lease.cltt_s;
+            slot.valid_lifetime_s = lease.valid_lifetime_s;
+            slot.row_epoch = row_epoch;
+            slot.marks.set_state(if is_lease { lease.state } else { LeaseState::Assigned });
+            if is_lease {
+                slot.set_extra(lease.extra);
+            } else {
+                slot.extra = None;
+            }
+        });
+        occupancy
+    }
+}

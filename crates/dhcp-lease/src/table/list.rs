@@ -1,0 +1,123 @@
+//! Leases out as whole values: one, a page of them, all.
+//!
+//! Nothing here holds a lock for long: leases are copied a few hundred at a time, and those that
+//! change meanwhile are seen as they were or as they are.
+
+use std::collections::BTreeMap;
+
+use super::leased::{Leased, Places};
+use super::slot::Slot;
+use super::{LeaseTable, STRIPES};
+
+/// Blocks of 256 addresses that are read before it is seen whether the page is full.
+const PAGE_BLOCKS: usize = 16;
+
+/// The slot's lease, if it has or remembers one.
+fn shown<F: Leased>(slot: &Slot<F>) -> Option<F::Lease> {
+    let state = if slot.version == 0 { None } else { slot.shown_state() };
+    state.map(|state| F::to_lease(&F::row(slot, state)))
+}
+
+impl<F: Leased> LeaseTable<F> {
+    /// The lease of `address`, in whatever state: also one that was given back or reclaimed, as
+    /// long as it is remembered.
+    #[must_use]
+    pub fn lease(&self, address: F::Address) -> Option<F::Lease> {
+        let place = self.places.find(address)?;
+        let stripe = self.lock_of(place);
+        stripe.find(place).and_then(|id| shown(stripe.slot(id)))
+    }
+
+    /// Gives every lease, in whatever state, to `visit`, in no order that means anything. About a
+    /// thousand slots at a time are copied; no lock is held during a visit.
+    pub fn for_each_lease(&self, mut visit: impl FnMut(F::Lease)) {
+        self.for_each_matching(|_| true, &mut visit);
+    }
+
+    /// As [`LeaseTable::for_each_lease`], only leases whose row `is_wanted`, which must not wait and
+    /// must not use the table. The others are not copied.
+    pub fn for_each_matching(
+        &self,
+        mut is_wanted: impl FnMut(&F::Row<'_>) -> bool,
+        mut visit: impl FnMut(F::Lease),
+    ) {
+        let mut copies = Vec::new();
+        for stripe in 0..STRIPES {
+            for part in 0.. {
+                {
+                    let stripe = self.lock(stripe);
+                    let Some(slots) = stripe.state.slots.part(part) else { break };
+                    copies.extend(slots.filter_map(|slot| {
+                        let row = F::row(slot, slot.shown_state()?);
+                        is_wanted(&row).then(|| F::to_lease(&row))
+                    }));
+                }
+                copies.drain(..).for_each(&mut visit);
+            }
+        }
+    }
+
+    /// The leases, in whatever state, of up to `limit` addresses that come next `after` one, in
+    /// ascending order ([`Leased::order`]); the first ones after none.
+    ///
+    /// Pools are read from there on until the page is full, all slots outside of them every time.
+    #[must_use]
+    pub fn page(&self, after: Option<F::Address>, limit: usize) -> Vec<F::Lease> {
+        let after = after.map(F::order);
+        let mut page = Page { after, limit, leases: BTreeMap::new() };
+        for run in self.places.runs(&self.map, after) {
+            for blocks in run.chunks(PAGE_BLOCKS) {
+                if blocks.first().is_some_and(|&(_, first)| page.is_before(F::order(first))) {
+                    break;
+                }
+                self.add_blocks(blocks, &mut page);
+            }
+        }
+        for number in 0..STRIPES {
+            for part in (1..).step_by(2) {
+                let stripe = self.lock(number);
+                let Some(slots) = stripe.state.slots.part(part) else { break };
+                slots.for_each(|slot| page.add(slot));
+            }
+        }
+        page.leases.into_values().collect()
+    }
+
+    fn add_blocks(&self, blocks: &[(u32, F::Address)], page: &mut Page<F>) {
+        for number in 0..STRIPES {
+            let stripe = self.lock(number);
+            for (block, _) in blocks {
+                if let Some(id) = stripe.find(block << 8 | number as u32) {
+                    page.add(stripe.slot(id));
+                }
+            }
+        }
+    }
+}
+
+/// A page that is being filled.
+struct Page<F: Leased> {
+    after: Option<F::Order>,
+    limit: usize,
+    leases: BTreeMap<F::Order, F::Lease>,
+}
+
+impl<F: Leased> Page<F> {
+    /// Whether the page is full and ends before `order`.
+    fn is_before(&self, order: F::Order) -> bool {
+        self.leases.len() >= self.limit
+            && self.leases.last_key_value().is_none_or(|(&last, _)| last < order)
+    }
+
+    fn add(&mut self, slot: &Slot<F>) {
+        let order = F::order(slot.address());
+        if self.after.is_some_and(|after| order <= after) || self.is_before(order) {
+            return;
+        }
+        let Some(lease) = shown(slot) else { return };
+        self.leases.insert(order, lease);
+        if self.leases.len() > self.limit {
+            self.leases.pop_last();
+        }
+    }
+}

@@ -1,0 +1,341 @@
+//! Counts of leases by pool: exact, and without a lock of their own.
+//!
+//! A pool has a few lanes of counters on cache lines of their own; a stripe always uses the same
+//! one, under its lock, so that no lane ever loses or doubles a change, and shards that work on
+//! different stripes seldom meet. Only what begins or ends a lease counts; a renewal touches
+//! nothing here. A slot remembers which pool it is counted in, hence a configuration that moves
+//! addresses between pools moves their counts with them.
+//!
+//! Leases outside the pools are counted in their stripe, by subnet. What is counted when is as in
+//! Kea (`alloc_engine.cc`): a declined address stays assigned, a release lowers what is assigned
+//! and counts as reclaimed when it is taken back, what a client takes up again after the end was
+//! reclaimed and is assigned anew.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::leased::Leased;
+use super::slot::Slot;
+use super::stripe::Locked;
+use super::{LeaseTable, STRIPES};
+use crate::contract::Occupancy;
+use crate::family::PoolIndex;
+use crate::lease::LeaseState;
+use crate::pool::PoolSet;
+
+/// Lanes of each pool.
+const LANES: usize = 8;
+/// Counters of each lane.
+const COUNTERS: usize = 7;
+
+/// What happened to the leases of a pool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PoolStatistics {
+    /// Leases that are a client's, ended ones that were not reclaimed yet included, and declined
+    /// addresses.
+    pub assigned: u64,
+    /// Declined addresses.
+    pub declined: u64,
+    /// Leases given since the start; renewals and what was loaded do not count.
+    pub cumulative_assigned: u64,
+    /// Leases and declined addresses that ended, and leases given back, that were taken back since
+    /// the start.
+    pub reclaimed: u64,
+    /// Declined addresses among those.
+    pub reclaimed_declined: u64,
+    /// Addresses that clients chose themselves and registered (RFC 9686).
+    pub registered: u64,
+    /// Registrations since the start, renewals not counted.
+    pub cumulative_registered: u64,
+}
+
+impl PoolStatistics {
+    const fn from_counters(counters: [u64; COUNTERS]) -> Self {
+        let [assigned, declined, cumulative_assigned, reclaimed, reclaimed_declined, ..] = counters;
+        let [.., registered, cumulative_registered] = counters;
+        Self {
+            assigned,
+            declined,
+            cumulative_assigned,
+            reclaimed,
+            reclaimed_declined,
+            registered,
+            cumulative_registered,
+        }
+    }
+
+    /// Adds `other`.
+    pub const fn add(&mut self, other: &Self) {
+        self.assigned += other.assigned;
+        self.declined += other.declined;
+        self.cumulative_assigned += other.cumulative_assigned;
+        self.reclaimed += other.reclaimed;
+        self.reclaimed_declined += other.reclaimed_declined;
+        self.registered += other.registered;
+        self.cumulative_registered += other.cumulative_registered;
+    }
+}
+
+/// How one change alters the counters, in the order of [`PoolStatistics`]; wraps below zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Delta([u64; COUNTERS]);
+
+impl Delta {
+    /// What a slot in use as `occupancy` and `state` counts for.
+    pub(super) const fn standing(occupancy: Occupancy, state: LeaseState) -> Self {
+        match (occupancy, state) {
+            (Occupancy::Leased, LeaseState::Registered) => Self([0, 0, 0, 0, 0, 1, 0]),
+            (Occupancy::Leased, _) => Self([1, 0, 0, 0, 0, 0, 0]),
+            (Occupancy::Declined, _) => Self([1, 1, 0, 0, 0, 0, 0]),
+            _ => Self([0; COUNTERS]),
+        }
+    }
+
+    /// A lease was given.
+    pub(super) const GIVEN: Self = Self([0, 0, 1, 0, 0, 0, 0]);
+    /// An address was registered.
+    pub(super) const REGISTERED: Self = Self([0, 0, 0, 0, 0, 0, 1]);
+    /// A lease was taken back.
+    pub(super) const RECLAIMED: Self = Self([0, 0, 0, 1, 0, 0, 0]);
+    /// A declined address was taken back.
+    pub(super) const RECOVERED: Self = Self([0, 0, 0, 1, 1, 0, 0]);
+
+    pub(super) const fn is_zero(&self) -> bool {
+        let mut at = 0;
+        while at < COUNTERS {
+            if self.0[at] != 0 {
+                return false;
+            }
+            at += 1;
+        }
+        true
+    }
+
+    /// This less `other`.
+    pub(super) fn less(self, other: Self) -> Self {
+        Self(core::array::from_fn(|at| self.0[at].wrapping_sub(other.0[at])))
+    }
+}
+
+#[derive(Default)]
+#[repr(align(64))]
+struct Lane([AtomicU64; COUNTERS]);
+
+/// The counters of one pool.
+#[derive(Default)]
+struct PoolTally {
+    lanes: [Lane; LANES],
+}
+
+impl PoolTally {
+    fn add(&self, stripe: usize, delta: Delta) {
+        for (counter, change) in self.lanes[stripe % LANES].0.iter().zip(delta.0) {
+            if change != 0 {
+                counter.fetch_add(change, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn sum(&self) -> PoolStatistics {
+        PoolStatistics::from_counters(core::array::from_fn(|at| {
+            let lanes = self.lanes.iter().map(|lane| lane.0[at].load(Ordering::Relaxed));
+            lanes.fold(0, u64::wrapping_add)
+        }))
+    }
+}
+
+/// What tells one pool's counters from those of others.
+type Key<F> = ((u32, u32), (<F as crate::Family>::Address, <F as crate::Family>::Address));
+
+fn key_of<F: Leased>(spec: &F::Spec) -> Key<F> {
+    (F::ids(spec), F::bounds(spec))
+}
+
+/// The counters of the pools of one configuration, and of the one before while slots are moved.
+pub(super) struct Tallies<F: Leased> {
+    pools: Arc<PoolSet<F>>,
+    /// Number of each pool's counters; 0 is none's.
+    numbers: Vec<u32>,
+    by_number: Vec<Option<Arc<PoolTally>>>,
+}
+
+impl<F: Leased> Tallies<F> {
+    /// No pools.
+    pub(super) fn none(pools: Arc<PoolSet<F>>) -> Arc<Self> {
+        Arc::new(Self { pools, numbers: Vec::new(), by_number: vec![None] })
+    }
+
+    /// The counters of `pools`: a pool that was there before keeps its own. `None` when nothing
+    /// changes.
+    fn after(&self, pools: &Arc<PoolSet<F>>) -> Option<Arc<Self>> {
+        let keys = |pools: &PoolSet<F>| pools.specs().iter().map(key_of::<F>).collect::<Vec<_>>();
+        let (old, new) = (keys(&self.pools), keys(pools));
+        if old == new {
+            return None;
+        }
+        let known: BTreeMap<Key<F>, u32> =
+            old.into_iter().zip(self.numbers.iter().copied()).collect();
+        // Numbers of the configuration before the last are nobody's any more.
+        let mut by_number: Vec<Option<Arc<PoolTally>>> = vec![None; self.by_number.len()];
+        for &number in &self.numbers {
+            by_number[number as usize].clone_from(&self.by_number[number as usize]);
+        }
+        let mut next = 1;
+        let mut numbers = Vec::with_capacity(new.len());
+        for key in new {
+            let number = known.get(&key).copied().unwrap_or_else(|| {
+                while by_number.get(next).is_some_and(Option::is_some) {
+                    next += 1;
+                }
+                if next == by_number.len() {
+                    by_number.push(None);
+                }
+                by_number[next] = Some(Arc::default());
+                next as u32
+            });
+            numbers.push(number);
+        }
+        Some(Arc::new(Self { pools: Arc::clone(pools), numbers, by_number }))
+    }
+
+    /// The number of the counters for `address`; 0 outside the pools.
+    fn number_of(&self, address: F::Address) -> u32 {
+        self.pools.find(address).map_or(0, |PoolIndex(pool)| self.numbers[pool as usize])
+    }
+}
+
+/// Counts outside the pools, by subnet.
+pub(super) type Outside<F> = BTreeMap<(u32, <F as Leased>::Kind), [u64; COUNTERS]>;
+
+/// Where a slot's lease is counted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Account<F: Leased> {
+    number: u32,
+    stripe: usize,
+    /// Counts outside the pools only.
+    subnet_id: u32,
+    kind: F::Kind,
+}
+
+impl<F: Leased> Account<F> {
+    pub(super) fn of(slot: &Slot<F>) -> Self {
+        let number = slot.marks.tally();
+        Self {
+            number,
+            stripe: slot.place as usize % STRIPES,
+            subnet_id: if number == 0 { slot.subnet_id } else { 0 },
+            kind: F::kind(slot.address()),
+        }
+    }
+}
+
+impl<F: Leased> Locked<'_, F> {
+    /// Counts `delta` where slot `id` is counted.
+    pub(super) fn count(&mut self, id: u32, delta: Delta) {
+        let slot = self.slot(id);
+        if Delta::standing(slot.occupancy, slot.marks.state()).is_zero() {
+            let number = self.state.tallies.number_of(slot.address());
+            self.slot_mut(id).marks.set_tally(number);
+        }
+        let account = Account::of(self.slot(id));
+        self.count_in(&account, delta);
+    }
+
+    /// What slot `id` counts for changed from `before`, in `account`.
+    pub(super) fn count_change(&mut self, id: u32, account: &Account<F>, before: Delta) {
+        let slot = self.slot(id);
+        let after = Delta::standing(slot.occupancy, slot.marks.state());
+        if before.is_zero() {
+            if after.is_zero() {
+                return;
+            }
+            let number = self.state.tallies.number_of(slot.address());
+            self.slot_mut(id).marks.set_tally(number);
+        }
+        let new = Account::of(self.slot(id));
+        if new == *account {
+            self.count_in(account, after.less(before));
+        } else {
+            self.count_in(account, Delta::default().less(before));
+            self.count_in(&new, after);
+        }
+    }
+
+    fn count_in(&mut self, account: &Account<F>, delta: Delta) {
+        if delta.is_zero() {
+            return;
+        }
+        let state = &mut *self.state;
+        if let Some(tally) = &state.tallies.by_number[account.number as usize] {
+            tally.add(account.stripe, delta);
+            return;
+        }
+        let sums = state.outside.entry((account.subnet_id, account.kind)).or_default();
+        for (sum, change) in sums.iter_mut().zip(delta.0) {
+            *sum = sum.wrapping_add(change);
+        }
+    }
+
+    /// Counts the slots of one part where their addresses belong now; false when there is none.
+    fn recount_part(&mut self, part: usize) -> bool {
+        let Some(ids) = self.state.slots.part_ids(part) else { return false };
+        for id in ids {
+            if !self.state.slots.is_used(id) {
+                continue;
+            }
+            let slot = self.slot(id);
+            let standing = Delta::standing(slot.occupancy, slot.marks.state());
+            let before = Account::of(slot);
+            let number = self.state.tallies.number_of(slot.address());
+            if before.number != number {
+                self.slot_mut(id).marks.set_tally(number);
+                self.count_in(&before, Delta::default().less(standing));
+                self.count(id, standing);
+            }
+        }
+        true
+    }
+}
+
+impl<F: Leased> LeaseTable<F> {
+    /// Has leases counted in `pools` from here on.
+    pub(super) fn recount(&self, tallies: &mut Arc<Tallies<F>>, pools: &Arc<PoolSet<F>>) {
+        let Some(new) = tallies.after(pools) else { return };
+        for stripe in 0..STRIPES {
+            self.lock(stripe).state.tallies = Arc::clone(&new);
+            for part in 0.. {
+                if !self.lock(stripe).recount_part(part) {
+                    break;
+                }
+            }
+        }
+        *tallies = new;
+    }
+
+    /// What happened to the leases of `pool` of the configuration last made; all zero when it has
+    /// no such pool.
+    #[must_use]
+    pub fn statistics(&self, PoolIndex(pool): PoolIndex) -> PoolStatistics {
+        let tallies = Arc::clone(&self.lock_configuration().tallies);
+        let number = tallies.numbers.get(pool as usize).copied().unwrap_or(0);
+        tallies.by_number[number as usize]
+            .as_ref()
+            .map_or_else(PoolStatistics::default, |tally| tally.sum())
+    }
+
+    /// What happened to leases outside the pools, for each subnet (and, in v6, each kind of lease).
+    #[must_use]
+    pub fn statistics_outside(&self) -> BTreeMap<(u32, F::Kind), PoolStatistics> {
+        let mut sums: Outside<F> = BTreeMap::new();
+        for stripe in 0..STRIPES {
+            for (key, counters) in &self.lock(stripe).state.outside {
+                let sums = sums.entry(*key).or_default();
+                for (sum, counter) in sums.iter_mut().zip(counters) {
+                    *sum = sum.wrapping_add(*counter);
+                }
+            }
+        }
+        sums.into_iter().map(|(key, sums)| (key, PoolStatistics::from_counters(sums))).collect()
+    }
+}

@@ -1,0 +1,560 @@
+//! The naive model: a sorted map of slots, searched from end to end, and counters in another.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base::Now;
+
+use super::super::modelled::Modelled;
+use super::super::{ChangeBy, START};
+use super::{POOLS, is_pooled};
+use crate::contract::{
+    Action, Occupancy, Owner, PutMode, PutRefusal, Receipt, Refusal, SlotView, Swept, TextView,
+    text_hash,
+};
+use crate::family::PoolIndex;
+use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
+use crate::sample::SampleLease;
+use crate::{Expiry, PoolStatistics};
+
+#[derive(Clone)]
+pub(super) struct Known<F: Modelled> {
+    pub(super) version: u32,
+    pub(super) occupancy: Occupancy,
+    pub(super) state: LeaseState,
+    pub(super) client: Option<F::Who>,
+    pub(super) subnet_id: u32,
+    pub(super) cltt_s: u64,
+    pub(super) lifetime_s: u32,
+    pub(super) deadline_ns: u64,
+    pub(super) epoch: u64,
+    pub(super) text: TextView,
+    /// Second before which no sweep looks at it.
+    comes_up_s: u64,
+}
+
+impl<F: Modelled> Known<F> {
+    pub(super) const UNKNOWN: Self = Self {
+        version: 0,
+        occupancy: Occupancy::Free,
+        state: LeaseState::Assigned,
+        client: None,
+        subnet_id: 0,
+        cltt_s: 0,
+        lifetime_s: 0,
+        deadline_ns: 0,
+        epoch: 0,
+        text: TextView { hostname: 0, user_context: 0, fqdn_fwd: false, fqdn_rev: false },
+        comes_up_s: 0,
+    };
+
+    fn expires_s(&self) -> u64 {
+        match self.lifetime_s {
+            INFINITE_LIFETIME_S => u64::MAX,
+            lifetime_s => self.cltt_s + u64::from(lifetime_s),
+        }
+    }
+
+    fn due_s(&self, expiry: Expiry) -> u64 {
+        match (self.occupancy, self.state) {
+            (Occupancy::Leased | Occupancy::Declined, _) => self.expires_s(),
+            (Occupancy::Free, LeaseState::ExpiredReclaimed) => {
+                self.expires_s().saturating_add(expiry.hold_reclaimed_s.into())
+            }
+            (Occupancy::Free, LeaseState::Released) => {
+                self.cltt_s + u64::from(expiry.reclaim_wait_s)
+            }
+            _ => u64::MAX,
+        }
+    }
+
+    pub(super) fn owner(&self, who: F::Who) -> Owner {
+        match self.client {
+            None => Owner::Nobody,
+            Some(theirs) if F::owns(theirs, who) => Owner::Asking,
+            Some(_) => Owner::Other,
+        }
+    }
+
+    pub(super) fn view(&self, address: u32, who: F::Who, settled: u64) -> SlotView<F> {
+        let occupancy = match self.occupancy {
+            Occupancy::Releasing if self.epoch <= settled => Occupancy::Free,
+            other => other,
+        };
+        let is_leased = occupancy == Occupancy::Leased;
+        let has_term = [Occupancy::Leased, Occupancy::Declined].contains(&occupancy);
+        SlotView {
+            address: F::address(address),
+            version: self.version,
+            occupancy,
+            owner: self.owner(who),
+            state: self.state,
+            subnet_id: self.subnet_id,
+            cltt_s: if has_term { self.cltt_s } else { 0 },
+            valid_lifetime_s: if has_term { self.lifetime_s } else { 0 },
+            hold_deadline_ns: if occupancy == Occupancy::Held { self.deadline_ns } else { 0 },
+            row_epoch: self.epoch,
+            text: if is_leased { self.text } else { TextView::default() },
+            detail: if is_leased { F::detail(self.lifetime_s) } else { F::Detail::default() },
+        }
+    }
+
+    /// The state of the lease that is listed.
+    pub(super) fn shown(&self) -> Option<LeaseState> {
+        let is_present = matches!(self.occupancy, Occupancy::Leased | Occupancy::Declined);
+        (self.version != 0 && (is_present || self.state.is_past())).then_some(self.state)
+    }
+
+    /// The lease is nobody's any more and not remembered.
+    fn forget(&mut self) {
+        self.client = None;
+        self.state = LeaseState::Assigned;
+    }
+}
+
+/// Where a lease is counted: a pool, or a subnet.
+pub(super) type Account = (Option<u32>, u32);
+
+pub(super) struct Model<F: Modelled> {
+    pub(super) slots: BTreeMap<u32, Known<F>>,
+    pub(super) claimed: BTreeSet<u32>,
+    pub(super) reserved: BTreeSet<u32>,
+    pub(super) now: Now,
+    pub(super) settled: u64,
+    pub(super) open: u64,
+    pub(super) swept: Swept,
+    /// What a sweep has logged: address, state, whether the lease is deleted.
+    pub(super) rows: Vec<(u32, LeaseState, bool)>,
+    pub(super) expiry: Expiry,
+    pub(super) counted: BTreeMap<Account, PoolStatistics>,
+    cursors: [u32; POOLS.len()],
+    /// Second of the last sweep.
+    wheel_s: u64,
+}
+
+impl<F: Modelled> Model<F> {
+    pub(super) fn new(expiry: Expiry) -> Self {
+        let pooled = POOLS.iter().flat_map(|&(first, last)| first..=last);
+        Self {
+            slots: pooled.map(|address| (address, Known::UNKNOWN)).collect(),
+            claimed: BTreeSet::new(),
+            reserved: BTreeSet::new(),
+            now: START,
+            settled: 0,
+            open: 1,
+            swept: Swept::default(),
+            rows: Vec::new(),
+            expiry,
+            counted: BTreeMap::new(),
+            cursors: POOLS.map(|(first, _)| first),
+            wheel_s: 0,
+        }
+    }
+
+    pub(super) fn account(address: u32, slot: &Known<F>) -> Account {
+        match is_pooled(address) {
+            Some(pool) => (Some(pool), 0),
+            None => (None, slot.subnet_id),
+        }
+    }
+
+    fn counters(&mut self, address: u32) -> &mut PoolStatistics {
+        self.counted.entry(Self::account(address, &self.slots[&address])).or_default()
+    }
+
+    /// All counters: what happened, and what the slots come to.
+    pub(super) fn statistics(&self) -> BTreeMap<Account, PoolStatistics> {
+        let mut sums = self.counted.clone();
+        for (&address, slot) in &self.slots {
+            let sum = sums.entry(Self::account(address, slot)).or_default();
+            match (slot.occupancy, slot.state) {
+                (Occupancy::Leased, LeaseState::Registered) => sum.registered += 1,
+                (Occupancy::Leased, _) => sum.assigned += 1,
+                (Occupancy::Declined, _) => {
+                    sum.assigned += 1;
+                    sum.declined += 1;
+                }
+                _ => {}
+            }
+        }
+        sums.retain(|_, sum| *sum != PoolStatistics::default());
+        sums
+    }
+
+    /// Has the slot come up when it is due.
+    fn link(&mut self, address: u32) {
+        let (expiry, wheel_s) = (self.expiry, self.wheel_s);
+        let slot = self.slots.get_mut(&address).unwrap();
+        slot.comes_up_s = slot.due_s(expiry).max(wheel_s + 1);
+    }
+
+    fn claim(&mut self, wanted: &[PoolIndex]) -> Option<u32> {
+        for &PoolIndex(index) in wanted {
+            let (first, last) = POOLS[index as usize];
+            let cursor = self.cursors[index as usize].clamp(first, last + 1);
+            let free = (cursor..=last).chain(first..cursor).find(|address| {
+                self.slots[address].occupancy == Occupancy::Free
+                    && !self.claimed.contains(address)
+                    && !self.reserved.contains(address)
+            });
+            if let Some(free) = free {
+                self.cursors[index as usize] = free + 1;
+                self.claimed.insert(free);
+                return Some(free);
+            }
+        }
+        None
+    }
+
+    /// Frees what has ended, without rows when `is_early`; true when anything had.
+    pub(super) fn sweep(&mut self, is_early: bool) -> bool {
+        let mut freed = false;
+        for address in self.slots.keys().copied().collect::<Vec<_>>() {
+            let slot = self.slots.get_mut(&address).unwrap();
+            let has_ended = match slot.occupancy {
+                Occupancy::Held => slot.deadline_ns <= self.now.mono_ns,
+                Occupancy::Releasing => slot.epoch <= self.settled,
+                _ => false,
+            };
+            if has_ended {
+                self.swept.holds += u32::from(slot.occupancy == Occupancy::Held);
+                slot.occupancy = Occupancy::Free;
+                slot.version += 1;
+                self.claimed.remove(&address);
+                self.link(address);
+                freed = true;
+            }
+            freed |= self.take_back(address, is_early);
+        }
+        self.wheel_s = self.wheel_s.max(self.now.wall_s());
+        freed
+    }
+
+    fn take_back(&mut self, address: u32, is_early: bool) -> bool {
+        let (wall_s, expiry) = (self.now.wall_s(), self.expiry);
+        let slot = self.slots.get_mut(&address).unwrap();
+        if slot.comes_up_s > wall_s || slot.due_s(expiry) > wall_s {
+            return false;
+        }
+        let is_past = slot.occupancy == Occupancy::Free;
+        if (is_early && is_past) || (!is_early && slot.epoch > self.settled) {
+            slot.comes_up_s = wall_s + 1;
+            return false;
+        }
+        let state = slot.state;
+        let flushes_at = slot.expires_s() + u64::from(expiry.hold_reclaimed_s);
+        let is_remembered = expiry.is_remembering
+            && state != LeaseState::Declined
+            && state != LeaseState::ExpiredReclaimed
+            && flushes_at > wall_s;
+        match state {
+            LeaseState::ExpiredReclaimed => self.swept.flushed += 1,
+            LeaseState::Released => self.swept.released += 1,
+            LeaseState::Declined => self.swept.declined += 1,
+            LeaseState::Assigned | LeaseState::Registered => self.swept.leases += 1,
+        }
+        slot.version += 1;
+        slot.occupancy = Occupancy::Free;
+        if !is_early {
+            slot.epoch = self.open;
+        }
+        if is_remembered {
+            slot.state = LeaseState::ExpiredReclaimed;
+        } else {
+            slot.lifetime_s = if is_early { slot.lifetime_s } else { 0 };
+            slot.forget();
+        }
+        if !is_early {
+            let row_state = if is_remembered { LeaseState::ExpiredReclaimed } else { state };
+            self.rows.push((address, row_state, slot.lifetime_s == 0));
+        }
+        self.claimed.remove(&address);
+        self.link(address);
+        let counters = self.counters(address);
+        counters.reclaimed += u64::from(state != LeaseState::ExpiredReclaimed);
+        counters.reclaimed_declined += u64::from(state == LeaseState::Declined);
+        !is_past
+    }
+
+    /// The candidate; for a hold, the first of the oldest.
+    pub(super) fn candidate(&mut self, wanted: &[PoolIndex], who: F::Who) -> Option<SlotView<F>> {
+        if wanted.is_empty() {
+            return None;
+        }
+        let mut found = self.claim(wanted);
+        if found.is_none() && self.sweep(true) {
+            found = self.claim(wanted);
+        }
+        if found.is_none() {
+            let is_wanted = |address: u32| {
+                wanted.iter().any(|&PoolIndex(index)| is_pooled(address) == Some(index))
+            };
+            let holds = self.slots.iter().filter(|(address, slot)| {
+                slot.occupancy == Occupancy::Held
+                    && slot.epoch <= self.settled
+                    && !self.reserved.contains(address)
+                    && is_wanted(**address)
+            });
+            found = holds.min_by_key(|(_, slot)| slot.deadline_ns).map(|(&address, _)| address);
+        }
+        found.map(|address| self.slots[&address].view(address, who, self.settled))
+    }
+
+    fn check(&self, who: F::Who, change: &ChangeBy<F>) -> Result<(), Refusal> {
+        let address = F::number(change.address);
+        let is_registration = matches!(change.action, Action::Register(_));
+        let Some(slot) = self.slots.get(&address) else {
+            let is_new = is_registration && change.expected_version == 0;
+            return if is_new { Ok(()) } else { Err(Refusal::NoSuchSlot) };
+        };
+        if slot.version != change.expected_version {
+            return Err(Refusal::Stale);
+        }
+        if slot.epoch > self.settled {
+            return Err(Refusal::Unsettled(slot.epoch));
+        }
+        let is_mine = slot.owner(who) == Owner::Asking;
+        let is_over = slot.expires_s() <= self.now.wall_s();
+        let is_registered = slot.state == LeaseState::Registered;
+        let fits = match (change.action, slot.occupancy) {
+            (Action::Register(_), Occupancy::Leased) if is_registered => true,
+            (Action::Hold { .. } | Action::Lease(_) | Action::Register(_), Occupancy::Leased) => {
+                is_mine || is_over
+            }
+            (Action::Hold { .. } | Action::Lease(_) | Action::Register(_), Occupancy::Declined) => {
+                is_over
+            }
+            (Action::Hold { .. } | Action::Lease(_) | Action::Register(_), _) => true,
+            (Action::Unhold, Occupancy::Held) => is_mine,
+            (Action::Release, Occupancy::Leased) => is_mine,
+            (Action::Decline { .. }, Occupancy::Leased | Occupancy::Held) => is_mine,
+            _ => false,
+        };
+        if fits { Ok(()) } else { Err(Refusal::Stale) }
+    }
+
+    /// Makes all changes or none, and says what is logged for each.
+    pub(super) fn commit(
+        &mut self,
+        who: F::Who,
+        changes: &[ChangeBy<F>],
+    ) -> Result<(Receipt, Vec<Option<LeaseState>>), Refusal> {
+        for change in changes {
+            self.check(who, change)?;
+        }
+        let mut states = Vec::new();
+        for change in changes {
+            let address = F::number(change.address);
+            let now = self.now;
+            let slot = self.slots.entry(address).or_insert(Known::UNKNOWN);
+            let is_running = slot.occupancy == Occupancy::Leased && slot.expires_s() > now.wall_s();
+            if matches!(change.action, Action::Hold { .. }) && is_running {
+                states.push(None);
+                continue;
+            }
+            self.claimed.remove(&address);
+            let state = self.perform(who, address, change.action);
+            let slot = self.slots.get_mut(&address).unwrap();
+            slot.version += 1;
+            if state.is_some() {
+                slot.cltt_s = now.wall_s();
+                slot.epoch = self.open;
+            }
+            self.link(address);
+            states.push(state);
+        }
+        let is_logged = states.iter().any(Option::is_some);
+        Ok((Receipt { row_epoch: if is_logged { self.open } else { 0 } }, states))
+    }
+
+    /// Counts what had ended and nobody had swept.
+    fn count_ended(&mut self, address: u32) {
+        let slot = &self.slots[&address];
+        let is_declined = slot.occupancy == Occupancy::Declined;
+        let is_ended = match slot.occupancy {
+            Occupancy::Leased => slot.expires_s() <= self.now.wall_s(),
+            Occupancy::Declined => true,
+            _ => slot.state == LeaseState::Released,
+        };
+        let counters = self.counters(address);
+        counters.reclaimed += u64::from(is_ended);
+        counters.reclaimed_declined += u64::from(is_declined);
+    }
+
+    fn perform(
+        &mut self,
+        who: F::Who,
+        address: u32,
+        action: super::super::ActionOf<F>,
+    ) -> Option<LeaseState> {
+        let has_affinity = self.expiry.has_affinity();
+        let wall_s = self.now.wall_s();
+        let is_same = self.slots[&address].client.is_some_and(|theirs| F::is_same(theirs, who));
+        match action {
+            Action::Hold { deadline_ns, subnet_id } => {
+                if !(is_same && self.slots[&address].state == LeaseState::Released) {
+                    self.count_ended(address);
+                }
+                let slot = self.slots.get_mut(&address).unwrap();
+                if slot.occupancy == Occupancy::Leased {
+                    slot.state = LeaseState::ExpiredReclaimed;
+                }
+                if !is_same || !slot.state.is_past() {
+                    slot.state = LeaseState::Assigned;
+                }
+                slot.occupancy = Occupancy::Held;
+                slot.client = Some(who);
+                slot.deadline_ns = deadline_ns;
+                slot.subnet_id = subnet_id;
+                None
+            }
+            Action::Unhold => {
+                self.slots.get_mut(&address).unwrap().occupancy = Occupancy::Free;
+                None
+            }
+            Action::Lease(terms) => Some(self.lease(who, address, (&terms, LeaseState::Assigned))),
+            Action::Register(terms) => {
+                Some(self.lease(who, address, (&terms, LeaseState::Registered)))
+            }
+            Action::Release => {
+                let slot = self.slots.get_mut(&address).unwrap();
+                let is_kept = has_affinity && slot.lifetime_s != INFINITE_LIFETIME_S;
+                let state = if is_kept { LeaseState::Released } else { slot.state };
+                slot.occupancy = Occupancy::Releasing;
+                slot.lifetime_s = 0;
+                slot.cltt_s = wall_s;
+                if is_kept {
+                    slot.state = LeaseState::Released;
+                } else {
+                    slot.forget();
+                }
+                Some(state)
+            }
+            Action::Decline { probation_s } => {
+                if self.slots[&address].occupancy == Occupancy::Held {
+                    self.count_ended(address);
+                }
+                let slot = self.slots.get_mut(&address).unwrap();
+                slot.occupancy = Occupancy::Declined;
+                slot.state = LeaseState::Declined;
+                slot.client = None;
+                slot.lifetime_s = probation_s;
+                slot.cltt_s = wall_s;
+                Some(LeaseState::Declined)
+            }
+        }
+    }
+
+    fn lease(
+        &mut self,
+        who: F::Who,
+        address: u32,
+        (terms, state): (&F::Terms<'_>, LeaseState),
+    ) -> LeaseState {
+        self.count_ended(address);
+        let wall_s = self.now.wall_s();
+        let slot = self.slots.get_mut(&address).unwrap();
+        let is_renewed = slot.occupancy == Occupancy::Leased
+            && slot.expires_s() > wall_s
+            && slot.state == state
+            && slot.owner(who) == Owner::Asking;
+        let terms = F::common(terms);
+        slot.occupancy = Occupancy::Leased;
+        slot.state = state;
+        slot.client = Some(who);
+        slot.lifetime_s = terms.valid_lifetime_s;
+        slot.cltt_s = wall_s;
+        slot.subnet_id = terms.subnet_id;
+        slot.text = TextView {
+            hostname: text_hash(terms.text.hostname),
+            user_context: 0,
+            fqdn_fwd: terms.text.fqdn_fwd,
+            fqdn_rev: terms.text.fqdn_rev,
+        };
+        if !is_renewed {
+            self.count_given(address, state);
+        }
+        state
+    }
+
+    fn count_given(&mut self, address: u32, state: LeaseState) {
+        let counters = self.counters(address);
+        match state {
+            LeaseState::Registered => counters.cumulative_registered += 1,
+            _ => counters.cumulative_assigned += 1,
+        }
+    }
+
+    /// A lease as it comes from a file or an operator.
+    pub(super) fn install(&mut self, who: F::Who, lease: &SampleLease<'_>, epoch: u64) {
+        let has_lease = lease.valid_lifetime_s > 0;
+        let is_known = self.slots.contains_key(&lease.address);
+        if !has_lease && !is_known {
+            return;
+        }
+        let slot = self.slots.entry(lease.address).or_insert(Known::UNKNOWN);
+        *slot = Known {
+            version: slot.version + 1,
+            occupancy: match lease.state {
+                _ if !has_lease => Occupancy::Free,
+                LeaseState::Assigned | LeaseState::Registered => Occupancy::Leased,
+                LeaseState::Declined => Occupancy::Declined,
+                LeaseState::ExpiredReclaimed | LeaseState::Released => Occupancy::Free,
+            },
+            state: if has_lease { lease.state } else { LeaseState::Assigned },
+            client: Some(who),
+            subnet_id: lease.subnet_id,
+            cltt_s: lease.cltt_s,
+            lifetime_s: lease.valid_lifetime_s,
+            epoch,
+            ..Known::UNKNOWN
+        };
+        self.claimed.remove(&lease.address);
+        self.link(lease.address);
+    }
+
+    fn shown(&self, address: u32) -> Option<LeaseState> {
+        self.slots.get(&address).and_then(Known::shown)
+    }
+
+    pub(super) fn put(
+        &mut self,
+        who: F::Who,
+        lease: &SampleLease<'_>,
+        mode: PutMode,
+    ) -> Result<Receipt, PutRefusal> {
+        let had = self.shown(lease.address);
+        match mode {
+            PutMode::Add if had.is_some() => return Err(PutRefusal::Exists),
+            PutMode::Update if had.is_none() => return Err(PutRefusal::Missing),
+            _ => {}
+        }
+        let epoch = self.slots.get(&lease.address).map_or(0, |slot| slot.epoch);
+        if epoch > self.settled {
+            return Err(PutRefusal::Unsettled(epoch));
+        }
+        self.install(who, lease, self.open);
+        let is_present = self.slots[&lease.address].occupancy == Occupancy::Leased;
+        if is_present && had != Some(lease.state) {
+            self.count_given(lease.address, lease.state);
+        }
+        Ok(Receipt { row_epoch: self.open })
+    }
+
+    pub(super) fn remove(&mut self, address: u32) -> Result<Receipt, PutRefusal> {
+        if self.shown(address).is_none() {
+            return Err(PutRefusal::Missing);
+        }
+        let (open, settled) = (self.open, self.settled);
+        let slot = self.slots.get_mut(&address).unwrap();
+        if slot.epoch > settled {
+            return Err(PutRefusal::Unsettled(slot.epoch));
+        }
+        slot.version += 1;
+        slot.occupancy = Occupancy::Releasing;
+        slot.lifetime_s = 0;
+        slot.epoch = open;
+        slot.forget();
+        self.claimed.remove(&address);
+        Ok(Receipt { row_epoch: open })
+    }
+}
