@@ -242,6 +242,69 @@ fn commands_do_not_stop_packets_and_a_disabled_service_does() {
 }
 
 #[test]
+fn leases_that_a_command_adds_are_on_disk_when_it_is_answered() {
+    let folder = TempFolder::new("leases");
+    let config = configuration(folder.path(), "always", 2);
+    let socket = folder.path().join("socket");
+    let entry = json!([{ "socket-type": "unix", "socket-name": socket }]);
+    let hooks = r#"[ { "library": "/usr/lib/kea/hooks/libdhcp_lease_cmds.so" } ]"#;
+    add_keys(&config, &format!("\"control-sockets\": {entry}, \"hooks-libraries\": {hooks},"));
+    let server = ServerProcess::start(&config, folder.path());
+    let ask = |name: &str, arguments: Value| {
+        command(&socket, &json!({ "command": name, "arguments": arguments }))
+    };
+    let rows = || fs::read_to_string(folder.path().join("leases.csv")).expect("it is there");
+    for number in 1..=25 {
+        let address = format!("127.1.0.{number}");
+        let hardware = format!("00:00:00:00:00:{number:02x}");
+        let answer = ask("lease4-add", json!({ "ip-address": address, "hw-address": hardware }));
+        assert_eq!(answer["result"], 0, "{answer}");
+        assert!(rows().contains(&format!("\n{address},{hardware},")), "{}", rows());
+    }
+    let twice =
+        ask("lease4-add", json!({ "ip-address": "127.1.0.1", "hw-address": "00:00:00:00:00:99" }));
+    assert_ne!(twice["result"], 0, "{twice}");
+    let found = ask("lease4-get", json!({ "ip-address": "127.1.0.7" }));
+    assert_eq!(found["arguments"]["hw-address"], "00:00:00:00:00:07");
+    let found = ask("lease4-get-by-hw-address", json!({ "hw-address": "00:00:00:00:00:07" }));
+    assert_eq!(found["arguments"]["leases"][0]["ip-address"], "127.1.0.7");
+    let mut from = "start".to_owned();
+    let mut seen = Vec::new();
+    loop {
+        let page = ask("lease4-get-page", json!({ "from": from, "limit": 10 }));
+        let Some(leases) = page["arguments"]["leases"].as_array().filter(|page| !page.is_empty())
+        else {
+            break;
+        };
+        seen.extend(
+            leases.iter().map(|lease| lease["ip-address"].as_str().expect("it has one").to_owned()),
+        );
+        from.clone_from(seen.last().expect("the page has leases"));
+    }
+    let expected: Vec<String> = (1..=25).map(|number| format!("127.1.0.{number}")).collect();
+    assert_eq!(seen, expected);
+    let removed = ask("lease4-del", json!({ "ip-address": "127.1.0.7" }));
+    assert_eq!(removed["result"], 0, "{removed}");
+    assert_eq!(ask("lease4-get", json!({ "ip-address": "127.1.0.7" }))["result"], 3);
+    let get = json!({ "name": "subnet[1].assigned-addresses" });
+    let statistic = ask("statistic-get", get);
+    assert_eq!(statistic["arguments"]["subnet[1].assigned-addresses"][0][0], 24, "{statistic}");
+    let written = folder.path().join("written.csv");
+    let answer = ask("lease4-write", json!({ "filename": written }));
+    assert_eq!(answer["result"], 0, "{answer}");
+    assert_eq!(fs::read_to_string(&written).expect("it was written").lines().count(), 25);
+    assert_ne!(ask("lease4-write", json!({ "filename": "/tmp/elsewhere.csv" }))["result"], 0);
+    server.stop();
+    // Another start finds them all.
+    let server = ServerProcess::start(&config, folder.path());
+    assert_eq!(
+        ask("lease4-get-all", json!({}))["arguments"]["leases"].as_array().map(Vec::len),
+        Some(24)
+    );
+    server.stop();
+}
+
+#[test]
 fn a_shutdown_ends_the_server_with_the_value_that_was_asked_for() {
     let folder = TempFolder::new("shutdown");
     let config = configuration(folder.path(), "none", 1);
