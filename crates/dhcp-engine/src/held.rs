@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::in_flight::ClientKeys;
+use crate::protocol::Asked;
 
 /// Longest message that can be held, octets.
 const MESSAGE_LEN_MAX: usize = 1500;
@@ -23,6 +24,8 @@ pub struct Held<I> {
     pub keys: Option<ClientKeys>,
     /// How the message came in.
     pub ingress: I,
+    /// Its type, and when it came.
+    pub asked: Asked,
     /// What it waits for.
     pub waits_for: WaitsFor,
     /// Monotonic time at which it was held first.
@@ -114,7 +117,13 @@ mod tests {
     use super::*;
 
     fn held(since_ns: u64) -> Held<()> {
-        Held { keys: None, ingress: (), waits_for: WaitsFor::Client, since_ns }
+        Held {
+            keys: None,
+            ingress: (),
+            asked: Asked::default(),
+            waits_for: WaitsFor::Client,
+            since_ns,
+        }
     }
 
     #[test]

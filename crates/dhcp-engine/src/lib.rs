@@ -32,7 +32,7 @@ pub use counters::ShardCounters;
 pub use events::EventCounters;
 pub use in_flight::{Entry, InFlight};
 pub use interfaces::InterfaceNames;
-pub use protocol::{Protocol, Transmit};
+pub use protocol::{Asked, Protocol, Transmit};
 pub use reason::DropReason;
 pub use shard::Shard;
 pub use statistic::{DropStatistic, Event};

@@ -5,6 +5,7 @@ use core::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::in_flight::ClientKeys;
+use crate::protocol::Asked;
 
 /// Longest reply that can wait, octets.
 pub const REPLY_LEN_MAX: usize = 1472;
@@ -35,6 +36,8 @@ pub struct Envelope<D, I> {
     pub ingress: I,
     /// The client that is in flight until it leaves.
     pub keys: Option<ClientKeys>,
+    /// What it answers.
+    pub asked: Asked,
     /// Position of its kind in the counters.
     pub kind: usize,
 }
@@ -130,7 +133,7 @@ mod tests {
     use super::*;
 
     fn envelope(kind: usize) -> Envelope<(), ()> {
-        Envelope { destination: (), ingress: (), keys: None, kind }
+        Envelope { destination: (), ingress: (), keys: None, asked: Asked::default(), kind }
     }
 
     #[test]

@@ -146,9 +146,21 @@ pub struct Emitted<D> {
     pub gate_epoch: u64,
 }
 
+/// A message as far as whoever measures cares.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// Position of its type in [`Protocol::RECEIVED`].
+    pub kind: usize,
+    /// When it came, on the monotonic clock.
+    pub since_ns: u64,
+}
+
 /// Where replies go: the socket's transmit batch, or a test's list.
 pub trait Transmit<P: Protocol> {
     /// Takes one reply; false when it could not be taken.
     fn transmit(&mut self, destination: P::Destination, ingress: P::Ingress, octets: &[u8])
     -> bool;
+
+    /// Hears what the reply answers that was just taken.
+    fn answered(&mut self, _asked: Asked) {}
 }

@@ -17,7 +17,7 @@ use crate::held::{Held, HeldMessages, WaitsFor};
 use crate::in_flight::{ClientKeys, Entry, InFlight};
 use crate::interfaces::InterfaceNames;
 use crate::outbox::{Envelope, Outbox, REPLY_LEN_MAX};
-use crate::protocol::{Desk, Emitted, Protocol, Served, Transmit};
+use crate::protocol::{Asked, Desk, Emitted, Protocol, Served, Transmit};
 use crate::reason::DropReason;
 
 /// Replies that may wait for their row at one time. At 100,000 replies/s these are 80 ms, twenty
@@ -116,6 +116,18 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         ingress: P::Ingress,
         transmit: &mut impl Transmit<P>,
     ) {
+        self.handle_since(now, now.mono_ns, octets, ingress, transmit);
+    }
+
+    /// The same of a datagram that the kernel took in at `since_ns` of the monotonic clock.
+    pub fn handle_since(
+        &mut self,
+        now: Now,
+        since_ns: u64,
+        octets: &[u8],
+        ingress: P::Ingress,
+        transmit: &mut impl Transmit<P>,
+    ) {
         if self.is_disabled {
             return self.counters.dropped(DropReason::ServiceDisabled);
         }
@@ -123,7 +135,8 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             Ok(message) => message,
             Err(reason) => return self.counters.malformed(reason),
         };
-        self.counters.received(P::received_index(&message));
+        let asked = Asked { kind: P::received_index(&message), since_ns };
+        self.counters.received(asked.kind);
         if P::begins_exchange(&message) && self.outbox.is_crowded() {
             // Whoever has an offer already goes first.
             return self.counters.dropped(DropReason::OutboxFull);
@@ -133,12 +146,12 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             Err(reason) => return self.counters.dropped(reason),
         };
         match keys.map_or(Entry::Entered, |keys| self.in_flight.enter(keys)) {
-            Entry::Entered => self.run(now, (octets, message), ingress, keys, transmit),
+            Entry::Entered => self.run(now, (octets, message), ingress, keys, asked, transmit),
             Entry::Duplicate => self.counters.dropped(DropReason::DuplicateInFlight),
             Entry::Hold => {
                 let waits_for = WaitsFor::Client;
-                if !self.held.push(Held { keys, ingress, waits_for, since_ns: now.mono_ns }, octets)
-                {
+                let held = Held { keys, ingress, asked, waits_for, since_ns: now.mono_ns };
+                if !self.held.push(held, octets) {
                     self.counters.dropped(DropReason::HeldFull);
                 }
             }
@@ -184,6 +197,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         (octets, message): (&[u8], P::Message<'_>),
         ingress: P::Ingress,
         keys: Option<ClientKeys>,
+        asked: Asked,
         transmit: &mut impl Transmit<P>,
     ) {
         let snapshot = self.snapshot.take().expect("it is put back after every message");
@@ -198,7 +212,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         let served = P::serve(now, &snapshot, message, ingress, desk);
         self.snapshot = Some(snapshot);
         match served {
-            Served::Reply(reply) => self.reply(now, reply, ingress, keys, transmit),
+            Served::Reply(reply) => self.reply(now, reply, ingress, keys, asked, transmit),
             Served::Silence => {
                 self.counters.silent();
                 leave(&self.in_flight, keys);
@@ -206,7 +220,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             Served::Drop(reason) => self.finish_dropped(keys, reason),
             Served::Wait(epoch) => {
                 let waits_for = WaitsFor::Epoch(epoch);
-                let held = Held { keys, ingress, waits_for, since_ns: now.mono_ns };
+                let held = Held { keys, ingress, asked, waits_for, since_ns: now.mono_ns };
                 if !self.held.push(held, octets) {
                     self.finish_dropped(keys, DropReason::HeldFull);
                 }
@@ -225,18 +239,20 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         reply: Emitted<P::Destination>,
         ingress: P::Ingress,
         keys: Option<ClientKeys>,
+        asked: Asked,
         transmit: &mut impl Transmit<P>,
     ) {
         let Emitted { len, destination, kind, gate_epoch } = reply;
         let octets = &self.scratch[..len];
         if gate_epoch > self.store.settled_epoch() {
-            let envelope = Envelope { destination, ingress, keys, kind };
+            let envelope = Envelope { destination, ingress, keys, asked, kind };
             if !self.outbox.push(gate_epoch, now.mono_ns, envelope, octets) {
                 self.finish_dropped(keys, DropReason::OutboxFull);
             }
             return;
         }
         if transmit.transmit(destination, ingress, octets) {
+            transmit.answered(asked);
             self.counters.sent(kind);
             leave(&self.in_flight, keys);
         } else {
@@ -249,6 +265,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         let (in_flight, counters) = (&*self.in_flight, &self.counters);
         self.outbox.release(settled, |reply, octets| {
             if transmit.transmit(reply.destination, reply.ingress, octets) {
+                transmit.answered(reply.asked);
                 counters.sent(reply.kind);
             } else {
                 counters.dropped(DropReason::SendFailed);
@@ -274,7 +291,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             let octets = self.held.take_octets(index);
             // It was parsed when it came in, so it parses again.
             if let Ok(message) = P::parse(&octets) {
-                self.run(now, (&octets, message), held.ingress, held.keys, transmit);
+                self.run(now, (&octets, message), held.ingress, held.keys, held.asked, transmit);
             }
             self.held.give_octets_back(index, octets);
         }

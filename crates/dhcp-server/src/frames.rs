@@ -8,35 +8,21 @@ use packet_wire::{Malformed, frame};
 
 use crate::doors::Doors;
 
-/// Packets that were left out: by what was wrong, those that came through an interface without an
-/// address of our own, and those that came while the service was disabled.
+/// Packets that were left out: by what was wrong, and those that came through an interface without
+/// an address of our own.
 #[derive(Debug, Default)]
 pub(crate) struct FrameCounters {
     malformed: Counters<{ Malformed::ALL.len() }>,
     no_address: Counters<1>,
-    disabled: Counters<1>,
 }
 
 impl FrameCounters {
-    /// Counts messages that came while the service was disabled.
-    pub(crate) fn count_disabled(&self, count: usize) {
-        self.disabled.add(0, count as u64);
-    }
-
-    /// Messages that came while the service was disabled.
-    pub(crate) fn disabled(&self) -> u64 {
-        self.disabled.value(0)
-    }
-
     /// Every counter that is not zero, with its name.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (String, u64)> {
         let malformed = Malformed::ALL.iter().map(|reason| format!("frame-{}", reason.name()));
         malformed
             .zip(self.malformed.snapshot())
-            .chain([
-                ("frame-no-address".to_owned(), self.no_address.value(0)),
-                ("service-disabled".to_owned(), self.disabled()),
-            ])
+            .chain([("frame-no-address".to_owned(), self.no_address.value(0))])
             .filter(|&(_, value)| value > 0)
     }
 }

@@ -79,7 +79,12 @@ impl<P: Service> Leases<P> {
             "loaded {count} from {}", path.display()
         );
         let thread = LogThread::start(
-            Shards::new(shards, wake),
+            // One more for the supervisor, which waits in its own way.
+            Shards::new(shards + 1, move |shard| {
+                if shard < shards {
+                    wake(shard)
+                }
+            }),
             memfile,
             thread_options(config, table),
             Box::new(Clock::now),
@@ -88,7 +93,7 @@ impl<P: Service> Leases<P> {
         Ok(Self::File(Arc::clone(table), thread))
     }
 
-    /// The handle of shard number `shard`.
+    /// The handle of shard number `shard`; that behind the last one is the supervisor's.
     pub(crate) fn store(&self, shard: usize) -> ServerStore<P> {
         match self {
             Self::Memory(table) => ServerStore::Memory(MemoryStore::new(Arc::clone(table))),
@@ -125,7 +130,8 @@ pub(crate) fn data_folder(configured: Option<&str>) -> PathBuf {
     configured.or_else(from_environment).unwrap_or_else(|| DATA_FOLDER.into())
 }
 
-fn lease_file<P: Service>(config: &Common<'_>) -> PathBuf {
+/// The lease file of `config`.
+pub(crate) fn lease_file<P: Service>(config: &Common<'_>) -> PathBuf {
     // An absolute name replaces the folder.
     let name = config.lease_database.name.as_deref().unwrap_or(P::LEASE_FILE);
     data_folder(config.data_directory).join(name)
@@ -159,7 +165,7 @@ fn load<P: Service>(
 ) {
     let (mut wrong, mut dropped) = (0_u64, 0_u64);
     for mut lease in leases {
-        let (named, fitting) = P::subnet_ids(snapshot, &mut lease);
+        let (named, fitting) = P::subnets_of_lease(snapshot, &mut lease);
         if fitting != Some(*named) {
             wrong += 1;
             match (checks, fitting) {

@@ -9,6 +9,7 @@ mod doors;
 mod error;
 mod frames;
 mod inactive;
+mod latency;
 mod leases;
 mod log;
 mod published;
@@ -23,6 +24,6 @@ mod version;
 
 pub use error::ServerError;
 pub use log::counted;
-pub use reload::{Files, read_dhcp4, read_dhcp6};
+pub use reload::{Extent, Files, read_dhcp4, read_dhcp6};
 pub use server::{Settings, run_dhcp4, run_dhcp6};
 pub use version::{build_report, extended_version};

@@ -17,13 +17,23 @@ impl IncludeResolver for Files {
     }
 }
 
+/// How much of a configuration must be right.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Extent {
+    /// All of it.
+    #[default]
+    Whole,
+    /// Subnets and reservations that are wrong are left out, each with a warning.
+    WhatIsRight,
+}
+
 /// Reads and checks the configuration of a DHCPv4 server in `path`.
 ///
 /// # Errors
 ///
 /// The file's problems, or why it cannot be read.
-pub fn read_dhcp4(path: &Path) -> Result<Checked<Dhcp4>, ServerError> {
-    read(path, |name, text| dhcp_config::parse_dhcp4(name, text, &mut Files))
+pub fn read_dhcp4(path: &Path, extent: Extent) -> Result<Checked<Dhcp4>, ServerError> {
+    read(path, |name, text| parse_dhcp4(name, text, extent))
 }
 
 /// Reads and checks the configuration of a DHCPv6 server in `path`.
@@ -31,8 +41,32 @@ pub fn read_dhcp4(path: &Path) -> Result<Checked<Dhcp4>, ServerError> {
 /// # Errors
 ///
 /// The file's problems, or why it cannot be read.
-pub fn read_dhcp6(path: &Path) -> Result<Checked<Dhcp6>, ServerError> {
-    read(path, |name, text| dhcp_config::parse_dhcp6(name, text, &mut Files))
+pub fn read_dhcp6(path: &Path, extent: Extent) -> Result<Checked<Dhcp6>, ServerError> {
+    read(path, |name, text| parse_dhcp6(name, text, extent))
+}
+
+/// Checks the configuration `text` of a DHCPv4 server, which problems call `name`.
+pub(crate) fn parse_dhcp4(
+    name: &str,
+    text: &str,
+    extent: Extent,
+) -> Result<Checked<Dhcp4>, Vec<Problem>> {
+    match extent {
+        Extent::Whole => dhcp_config::parse_dhcp4(name, text, &mut Files),
+        Extent::WhatIsRight => dhcp_config::parse_dhcp4_lenient(name, text, &mut Files),
+    }
+}
+
+/// Checks the configuration `text` of a DHCPv6 server, which problems call `name`.
+pub(crate) fn parse_dhcp6(
+    name: &str,
+    text: &str,
+    extent: Extent,
+) -> Result<Checked<Dhcp6>, Vec<Problem>> {
+    match extent {
+        Extent::Whole => dhcp_config::parse_dhcp6(name, text, &mut Files),
+        Extent::WhatIsRight => dhcp_config::parse_dhcp6_lenient(name, text, &mut Files),
+    }
 }
 
 fn read<C>(

@@ -19,11 +19,14 @@ use crate::control::ControlThread;
 use crate::doors::Tending;
 use crate::frames::FrameCounters;
 use crate::inactive;
+use crate::latency::{Latencies, Stopwatch};
 use crate::leases::Leases;
 use crate::log::{self, DAEMON, counted};
 use crate::published::Published;
+use crate::reload::Extent;
 use crate::service::Service;
 use crate::shard_loop::{Desk, Shared, serve};
+use crate::supervisor::apply::expiry;
 use crate::supervisor::{Counted, InForce, Parts, Supervisor, wake};
 use crate::transmit::{Addressing, Batches, Replies};
 
@@ -40,6 +43,8 @@ pub struct Settings {
     pub to_source: bool,
     /// Log the counters every ten seconds.
     pub is_verbose: bool,
+    /// How much of a configuration must be right.
+    pub extent: Extent,
     /// Inactive features whose absence is accepted although it is dangerous, by name.
     pub accept_inactive: Vec<String>,
 }
@@ -88,6 +93,7 @@ where
     let tending = Tending::start(common.listening, sockets, Clock::mono_ns())?;
     let constants = P::constants(&checked.config)?;
     let table = Arc::new(LeaseTable::new(unpredictable_seed()));
+    table.set_expiry(expiry(common.expired));
     let snapshot = P::compile(&checked.config, &constants, &table);
     let wakers = wakers(shards)?;
     let leases = open_leases::<P>(&checked.config, &table, &snapshot, &wakers)?;
@@ -122,7 +128,7 @@ where
 
 /// The configuration, its warnings told.
 fn checked<P: Service>(settings: &Settings) -> Result<Checked<P::Config>, ServerError> {
-    let checked = P::read(&settings.configuration)?;
+    let checked = P::read(&settings.configuration, settings.extent)?;
     for warning in &checked.warnings {
         tracing::warn!(target: DAEMON, "{warning}");
     }
@@ -172,7 +178,12 @@ where
     let store = supervisor.leases().store(index);
     let shard = Shard::new(store, Arc::clone(&in_force.snapshot), in_flight);
     let frames = Arc::<FrameCounters>::default();
-    let counted = Counted { messages: shard.counters(), frames: Arc::clone(&frames) };
+    let latencies = Arc::new(Latencies::of::<P>());
+    let counted = Counted {
+        messages: shard.counters(),
+        frames: Arc::clone(&frames),
+        latencies: Arc::clone(&latencies),
+    };
     let desk = Desk {
         index,
         shard,
@@ -184,6 +195,7 @@ where
             to_source: settings.to_source,
         },
         batches: Batches::new(P::shared(&in_force.config).godwit.segmentation),
+        stopwatch: Stopwatch::new(latencies),
     };
     supervisor.count(counted);
     let shared = supervisor.shared();

@@ -17,6 +17,7 @@ use netio::{Clock, PacketRecvBatch, PollFd, RecvBatch, Waker};
 
 use crate::doors::{Door, Doors, Socket};
 use crate::frames::FrameCounters;
+use crate::latency::{Stopwatch, since_ns};
 use crate::published::{Published, Seen};
 use crate::service::Service;
 use crate::transmit::{Addressing, Batches, Replies};
@@ -49,6 +50,7 @@ pub(crate) struct Desk<P: Service, S> {
     pub(crate) frame_counters: Arc<FrameCounters>,
     pub(crate) addressing: Addressing,
     pub(crate) batches: Batches,
+    pub(crate) stopwatch: Stopwatch,
 }
 
 /// What was received, and when what is to be done.
@@ -58,7 +60,6 @@ struct Course {
     now: Now,
     housekeeping_due_ns: u64,
     drain_until_ns: Option<u64>,
-    is_disabled: bool,
 }
 
 /// Serves until told to stop, then until the outbox is empty or [`DRAIN_NS`] have passed.
@@ -73,7 +74,6 @@ where
         now,
         housekeeping_due_ns: now.mono_ns,
         drain_until_ns: None,
-        is_disabled: false,
     };
     let mut snapshot = shared.snapshot.see(desk.index);
     let mut doors = shared.doors.see(desk.index);
@@ -99,11 +99,11 @@ where
     for<'d> Replies<'d>: Transmit<P>,
 {
     let (shard, own) = (&mut desk.shard, doors.value.of_shard(desk.index));
-    let mut replies = Replies::new(own, &mut desk.batches, desk.addressing);
+    let mut replies = Replies::new(own, &mut desk.batches, desk.addressing, &mut desk.stopwatch);
     let mut fds: Vec<PollFd<'_>> = own.iter().map(|door| PollFd::readable(&door.socket)).collect();
     fds.push(PollFd::readable(&*desk.waker));
     while !shared.doors.has_changed(doors) {
-        course.is_disabled = shared.is_disabled.load(Ordering::Relaxed);
+        shard.set_disabled(shared.is_disabled.load(Ordering::Relaxed));
         if shared.snapshot.has_changed(snapshot) {
             shared.snapshot.catch_up(desk.index, snapshot);
             shard.reload(Arc::clone(&snapshot.value));
@@ -127,6 +127,7 @@ where
             netio::poll(&mut fds, Some(timeout_ns)).ok();
             desk.waker.drain();
             course.now = Clock::now();
+            replies.settle(course.now.mono_ns);
         }
     }
     true
@@ -140,20 +141,21 @@ impl Course {
         doors: &Doors,
         frame_counters: &FrameCounters,
         shard: &mut Shard<P, S>,
-        replies: &mut impl Transmit<P>,
-    ) -> usize {
+        replies: &mut Replies<'_>,
+    ) -> usize
+    where
+        for<'d> Replies<'d>: Transmit<P>,
+    {
         // An error belongs to one datagram (an ICMP answer, say): the next call goes on.
         match &door.socket {
             Socket::Udp(socket) => {
                 let received = self.datagrams.receive(socket).unwrap_or(0);
                 self.now = Clock::now();
-                if self.is_disabled {
-                    frame_counters.count_disabled(received);
-                    return received;
-                }
+                replies.settle(self.now.mono_ns);
                 for datagram in self.datagrams.iter() {
                     if let Some(ingress) = P::ingress(&datagram, door) {
-                        shard.handle(self.now, datagram.octets, ingress, replies);
+                        let since_ns = since_ns(self.now, datagram.kernel_wall_ns);
+                        shard.handle_since(self.now, since_ns, datagram.octets, ingress, replies);
                     }
                 }
                 received
@@ -161,10 +163,7 @@ impl Course {
             Socket::Packet(socket) => {
                 let received = self.packets.receive(socket).unwrap_or(0);
                 self.now = Clock::now();
-                if self.is_disabled {
-                    frame_counters.count_disabled(received);
-                    return received;
-                }
+                replies.settle(self.now.mono_ns);
                 for packet in self.packets.iter() {
                     let opened = P::open(&packet, doors, door.id, frame_counters);
                     if let Some((octets, ingress)) = opened {

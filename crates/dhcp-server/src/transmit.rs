@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dhcp_engine::v4::Destination;
 use dhcp_engine::v4::destination::CLIENT_PORT;
-use dhcp_engine::{Transmit, v4, v6};
+use dhcp_engine::{Asked, Transmit, v4, v6};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 use netio::send::Source;
@@ -13,6 +13,7 @@ use netio::{PacketSendBatch, PollFd, SendBatch, Sent};
 use packet_wire::frame;
 
 use crate::doors::{Door, Kind, Socket};
+use crate::latency::Stopwatch;
 
 /// Replies per system call, and room for one batch's releases before a flush is forced.
 const BATCH_SLOTS: usize = 256;
@@ -154,6 +155,7 @@ pub(crate) struct Replies<'d> {
     doors: &'d [Arc<Door>],
     batches: &'d mut Batches,
     addressing: Addressing,
+    stopwatch: &'d mut Stopwatch,
     given_up: usize,
 }
 
@@ -163,8 +165,15 @@ impl<'d> Replies<'d> {
         doors: &'d [Arc<Door>],
         batches: &'d mut Batches,
         addressing: Addressing,
+        stopwatch: &'d mut Stopwatch,
     ) -> Self {
-        Self { doors, batches, addressing, given_up: 0 }
+        Self { doors, batches, addressing, stopwatch, given_up: 0 }
+    }
+
+    /// Takes the reading `now_ns` of the monotonic clock as the time at which the kernel has taken
+    /// what was flushed.
+    pub(crate) fn settle(&mut self, now_ns: u64) {
+        self.stopwatch.settle(now_ns);
     }
 
     /// Hands everything to the kernel. Returns how many replies were given up since the last call.
@@ -259,6 +268,10 @@ impl<'d> Replies<'d> {
 }
 
 impl Transmit<V4> for Replies<'_> {
+    fn answered(&mut self, asked: Asked) {
+        self.stopwatch.note(asked);
+    }
+
     fn transmit(&mut self, destination: Destination, ingress: v4::Ingress, octets: &[u8]) -> bool {
         let to_source = self.addressing.to_source && !ingress.source.ip().is_unspecified();
         let port = |standard: u16| self.addressing.client_port.unwrap_or(standard);
@@ -285,6 +298,10 @@ impl Transmit<V4> for Replies<'_> {
 }
 
 impl Transmit<V6> for Replies<'_> {
+    fn answered(&mut self, asked: Asked) {
+        self.stopwatch.note(asked);
+    }
+
     fn transmit(&mut self, destination: SocketAddrV6, ingress: v6::Ingress, octets: &[u8]) -> bool {
         let mut to = destination;
         if self.addressing.to_source {

@@ -22,13 +22,21 @@ enum Command {
     Lab(lab::Args),
     /// Serve DHCPv4 in the foreground, configured by a file that Kea's kea-dhcp4 takes too
     ///
-    /// Exit codes: 0 ended by SIGTERM or SIGINT, or the configuration is sound (-t); 1 failed at
-    /// run time; 2 bad arguments or a bad configuration.
+    /// SIGHUP reads the configuration again; SIGTERM and SIGINT end the server. Commands are taken at
+    /// the `control-sockets` of the configuration.
+    ///
+    /// Exit codes: 0 ended by a signal or a command, or the configuration is sound (-t); 1 failed at
+    /// run time; 2 bad arguments or a bad configuration; any other that a command `shutdown` asked
+    /// for.
     Dhcp4(dhcp::Args),
     /// Serve DHCPv6 in the foreground, configured by a file that Kea's kea-dhcp6 takes too
     ///
-    /// Exit codes: 0 ended by SIGTERM or SIGINT, or the configuration is sound (-t); 1 failed at
-    /// run time; 2 bad arguments or a bad configuration.
+    /// SIGHUP reads the configuration again; SIGTERM and SIGINT end the server. Commands are taken at
+    /// the `control-sockets` of the configuration.
+    ///
+    /// Exit codes: 0 ended by a signal or a command, or the configuration is sound (-t); 1 failed at
+    /// run time; 2 bad arguments or a bad configuration; any other that a command `shutdown` asked
+    /// for.
     Dhcp6(dhcp::Args),
     /// Generate load
     #[command(hide = true)]

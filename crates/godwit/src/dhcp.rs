@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use dhcp_server::{ServerError, Settings, counted};
+use dhcp_server::{Extent, ServerError, Settings, counted};
 
 /// The flags of both.
 #[derive(Debug, clap::Args)]
@@ -28,6 +28,9 @@ pub(crate) struct Args {
     /// go without; the check of a configuration names them
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) accept_inactive: Vec<String>,
+    /// Leave out subnets and reservations that are wrong, with a warning each, and serve the rest
+    #[arg(long)]
+    pub(crate) lenient: bool,
     /// Log what was counted every ten seconds
     #[arg(short = 'd')]
     pub(crate) debug: bool,
@@ -71,11 +74,15 @@ impl Server {
     }
 
     /// The warnings of the configuration in `path`, and how many subnets it has.
-    fn read(self, path: &Path) -> Result<(Vec<dhcp_config::Problem>, usize), ServerError> {
+    fn read(
+        self,
+        path: &Path,
+        extent: Extent,
+    ) -> Result<(Vec<dhcp_config::Problem>, usize), ServerError> {
         match self {
-            Self::Dhcp4 => dhcp_server::read_dhcp4(path)
+            Self::Dhcp4 => dhcp_server::read_dhcp4(path, extent)
                 .map(|checked| (checked.warnings, checked.config.subnets.len())),
-            Self::Dhcp6 => dhcp_server::read_dhcp6(path)
+            Self::Dhcp6 => dhcp_server::read_dhcp6(path, extent)
                 .map(|checked| (checked.warnings, checked.config.subnets.len())),
         }
     }
@@ -96,7 +103,7 @@ pub(crate) fn run(server: Server, args: &Args) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let served = match (args.check.as_ref().or(args.test.as_ref()), &args.config) {
-        (Some(path), _) => check(server, path),
+        (Some(path), _) => check(server, path, extent(args)),
         (None, Some(path)) => server.serve(&settings(server, args, path.clone())),
         (None, None) => {
             eprintln!("error: name a configuration with -c FILE, or with -t FILE to check it");
@@ -122,12 +129,17 @@ fn settings(server: Server, args: &Args, configuration: PathBuf) -> Settings {
         client_port: args.client_port,
         to_source: std::env::var_os(TO_SOURCE_VARIABLE).is_some(),
         is_verbose: args.debug,
+        extent: extent(args),
         accept_inactive: args.accept_inactive.clone(),
     }
 }
 
-fn check(server: Server, path: &Path) -> Result<(), ServerError> {
-    let (warnings, subnets) = server.read(path)?;
+const fn extent(args: &Args) -> Extent {
+    if args.lenient { Extent::WhatIsRight } else { Extent::Whole }
+}
+
+fn check(server: Server, path: &Path, extent: Extent) -> Result<(), ServerError> {
+    let (warnings, subnets) = server.read(path, extent)?;
     for warning in &warnings {
         eprintln!("{warning}");
     }

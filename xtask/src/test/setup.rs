@@ -12,7 +12,7 @@ use super::privilege::Privilege;
 use super::tally::Tally;
 
 /// Debian packages by name, and what needs them.
-pub(crate) const PACKAGES: [(&str, &str); 20] = [
+pub(crate) const PACKAGES: [(&str, &str); 21] = [
     ("iproute2", "namespaces and virtual interfaces"),
     ("util-linux", "giving up privileges, placing processes"),
     ("procps", "looking at processes"),
@@ -21,6 +21,7 @@ pub(crate) const PACKAGES: [(&str, &str); 20] = [
     ("kea-doc", "its examples, which ours has to accept"),
     ("kea-ctrl-agent", "kea-shell, which talks to control sockets"),
     ("curl", "the same over a path and over HTTPS"),
+    ("openssl", "certificates for control sockets"),
     ("prometheus", "promtool, which checks metrics"),
     ("isc-dhcp-server", "a server that ours is compared with"),
     ("dnsmasq-base", "a server that ours is compared with"),

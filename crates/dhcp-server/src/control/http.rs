@@ -33,6 +33,7 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EXPOSITION: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4");
 
 /// What a socket's configuration says beside its address.
+#[derive(Default)]
 pub(super) struct Front {
     gate: Option<Gate>,
     headers: Vec<(HeaderName, HeaderValue)>,
@@ -72,14 +73,14 @@ pub(super) struct Desk {
 /// Serves one connection to its end.
 pub(super) async fn serve(stream: TcpStream, seat: Seat, desk: Desk) {
     let tls = desk.front.borrow().tls.clone();
-    let Some(tls) = tls else { return speak(stream, &seat.pace, desk).await };
+    let Some(tls) = tls else { return speak(stream, Vec::new(), &seat.pace, desk).await };
     let shaken = tokio::select! {
         shaken = tls.accept(stream) => shaken,
         () = seat.pace.evicted() => return,
         () = seat.pace.overdue() => return,
     };
     match shaken {
-        Ok(stream) => speak(stream, &seat.pace, desk).await,
+        Ok(stream) => speak(stream, Vec::new(), &seat.pace, desk).await,
         Err(cause) => tracing::info!(
             target: "http",
             id = "HTTP_CONNECTION_HANDSHAKE_FAILED",
@@ -88,12 +89,14 @@ pub(super) async fn serve(stream: TcpStream, seat: Seat, desk: Desk) {
     }
 }
 
-async fn speak<S: AsyncRead + AsyncWrite + Unpin + 'static>(
+/// Speaks HTTP over `stream`, of which `ahead` has been read already, to the end.
+pub(super) async fn speak<S: AsyncRead + AsyncWrite + Unpin + 'static>(
     stream: S,
+    ahead: Vec<u8>,
     pace: &Rc<Pace>,
     desk: Desk,
 ) {
-    let line = Line { stream, pace: Rc::clone(pace) };
+    let line = Line { stream, ahead, pace: Rc::clone(pace) };
     let service = {
         let pace = Rc::clone(pace);
         service_fn(move |request| Box::pin(serve_request(request, desk.clone(), Rc::clone(&pace))))

@@ -17,6 +17,8 @@ const READ_BYTES: usize = 8 << 10;
 #[derive(Debug)]
 pub(super) struct Line<S> {
     pub(super) stream: S,
+    /// What has been read of the stream already.
+    pub(super) ahead: Vec<u8>,
     pub(super) pace: Rc<Pace>,
 }
 
@@ -26,6 +28,12 @@ impl<S: AsyncRead + Unpin> hyper::rt::Read for Line<S> {
         context: &mut Context<'_>,
         mut cursor: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
+        if !self.ahead.is_empty() {
+            let count = cursor.remaining().min(self.ahead.len());
+            cursor.put_slice(&self.ahead[..count]);
+            self.ahead.drain(..count);
+            return Poll::Ready(Ok(()));
+        }
         let mut space = [0; READ_BYTES];
         let room = cursor.remaining().min(READ_BYTES);
         let mut read = ReadBuf::new(&mut space[..room]);

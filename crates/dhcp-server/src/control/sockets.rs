@@ -45,8 +45,7 @@ impl std::fmt::Display for Place {
 /// A socket that takes connections.
 struct Open {
     place: Place,
-    /// Of an HTTP socket.
-    front: Option<Rc<RefCell<Rc<Front>>>>,
+    front: Rc<RefCell<Rc<Front>>>,
     seats: Rc<Seats>,
     accepting: AbortHandle,
     _file: Option<SocketFile>,
@@ -107,9 +106,8 @@ impl Sockets {
             is_kept
         });
         for (place, front) in kept {
-            let open = self.open.iter().find(|open| open.place == place);
-            if let (Some(Some(own)), Some(front)) = (open.map(|open| &open.front), front) {
-                *own.borrow_mut() = front;
+            if let Some(open) = self.open.iter().find(|open| open.place == place) {
+                *open.front.borrow_mut() = front;
             }
         }
         for open in &fresh {
@@ -136,37 +134,39 @@ impl Sockets {
 
     fn prepare(&self, wanted: Wanted) -> Result<Prepared, String> {
         let (place, front) = match wanted {
-            Wanted::Unix(path) => (Place::Unix(path), None),
-            Wanted::Http(address, front) => (Place::Tcp(address), Some(front)),
+            // Who may open the file may command.
+            Wanted::Unix(path) => (Place::Unix(path), Rc::default()),
+            Wanted::Http(address, front) => (Place::Tcp(address), front),
         };
         if self.open.iter().any(|open| open.place == place) {
             return Ok(Prepared::Kept(place, front));
         }
         let seats = Seats::new(SEATS);
-        let (budget, asking) = (Rc::clone(&self.budget), self.asking.clone());
+        let front = Rc::new(RefCell::new(front));
+        let desk = http::Desk {
+            front: Rc::clone(&front),
+            budget: Rc::clone(&self.budget),
+            asking: self.asking.clone(),
+        };
         let own = Rc::clone(&seats);
-        let open = match (&place, front) {
-            (Place::Unix(path), _) => {
+        let (accepting, file) = match &place {
+            Place::Unix(path) => {
                 let (listener, file) = unix::open(path)?;
-                let accepting = spawn_local(accept_unix(listener, own, budget, asking));
-                (None, accepting.abort_handle(), Some(file))
+                (spawn_local(accept_unix(listener, own, desk)), Some(file))
             }
-            (Place::Tcp(address), front) => {
+            Place::Tcp(address) => {
                 let listener = listen(*address)
                     .map_err(|cause| format!("cannot take commands at {address}: {cause}"))?;
-                let front = Rc::new(RefCell::new(front.expect("a place of HTTP has one")));
-                let desk = http::Desk { front: Rc::clone(&front), budget, asking };
-                let accepting = spawn_local(accept_http(listener, own, desk));
-                (Some(front), accepting.abort_handle(), None)
+                (spawn_local(accept_http(listener, own, desk)), None)
             }
         };
-        let (front, accepting, file) = open;
+        let accepting = accepting.abort_handle();
         Ok(Prepared::Opened(Open { place, front, seats, accepting, _file: file }))
     }
 }
 
 enum Prepared {
-    Kept(Place, Option<Rc<Front>>),
+    Kept(Place, Rc<Front>),
     Opened(Open),
 }
 
@@ -212,12 +212,12 @@ fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-async fn accept_unix(listener: UnixListener, seats: Rc<Seats>, budget: Rc<Budget>, asking: Asking) {
+async fn accept_unix(listener: UnixListener, seats: Rc<Seats>, desk: http::Desk) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
                 if let Some(seat) = seats.take() {
-                    spawn_local(unix::serve(stream, seat, Rc::clone(&budget), asking.clone()));
+                    spawn_local(unix::serve(stream, seat, desk.clone()));
                 }
             }
             Err(_) => tokio::time::sleep(BREATH).await,

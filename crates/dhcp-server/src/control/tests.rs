@@ -336,3 +336,129 @@ fn ten_thousand_half_open_connections_leave_room_for_a_command() {
     }
     assert_eq!(closed_by_server, 10_000 - 300);
 }
+
+#[test]
+fn http_is_understood_at_a_unix_socket() {
+    let scene = Scene::new("http-unix");
+    let (path, socket) = scene.unix("socket");
+    scene.configure(vec![socket]).unwrap();
+    let request = format!(
+        "POST / HTTP/1.1\r\nHost: x\r\n{AS_JSON}Connection: close\r\nContent-Length: 2\r\n\r\n{{}}"
+    );
+    let answer = told(UnixStream::connect(&path).unwrap(), request.as_bytes());
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    assert!(answer.ends_with("[ {\"arguments\":{},\"result\":0} ]"), "{answer}");
+    let get = b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    let answer = told(UnixStream::connect(&path).unwrap(), get);
+    assert!(answer.ends_with("godwit_up 1\n"), "{answer}");
+}
+
+/// Runs `test` beside sockets on a clock that jumps to the next deadline whenever all wait.
+fn on_paused_time<F: Future<Output = ()>>(label: &str, test: impl FnOnce(PathBuf, u16) -> F) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build()
+        .unwrap();
+    let folder = std::env::temp_dir().join(format!("godwit-{label}-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let (asking, _inbox) = question::channel(Arc::new(Waker::new().unwrap()));
+    LocalSet::new().block_on(&runtime, async {
+        let mut sockets = Sockets::new(asking);
+        let (path, port) = (folder.join("socket"), free_port());
+        let unix = ControlSocket::Unix(path.to_str().unwrap().to_owned());
+        sockets.configure(&[unix, ControlSocket::Http(http(port))]).unwrap();
+        test(path, port).await;
+    });
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_slow_client_is_told_so_and_let_go() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    on_paused_time("slow", |path, port| async move {
+        let start = tokio::time::Instant::now();
+        let mut half = tokio::net::UnixStream::connect(&path).await.unwrap();
+        half.write_all(b"{ \"command\": ").await.unwrap();
+        let mut answer = String::new();
+        half.read_to_string(&mut answer).await.unwrap();
+        let expected = "Connection over control channel timed out, discarded partial command of \
+                        13 bytes";
+        assert_eq!(answer, format!("{{\"result\":1,\"text\":\"{expected}\"}}"));
+        assert_eq!(start.elapsed(), Duration::from_secs(10));
+
+        // An octet every second, for ever.
+        let start = tokio::time::Instant::now();
+        let stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        let (mut read, mut write) = stream.into_split();
+        let dripping = async {
+            loop {
+                if write.write_all(b"P").await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        };
+        let mut answer = vec![0; 4_096];
+        let count = tokio::select! {
+            count = read.read(&mut answer) => count.unwrap(),
+            () = dripping => unreachable!("it drips for ever"),
+        };
+        let answer = String::from_utf8_lossy(&answer[..count]);
+        assert!(answer.starts_with("HTTP/1.1 408 Request Timeout\r\n"), "{answer}");
+        assert!(answer.ends_with("{\"result\":408,\"text\":\"Request Timeout\"}"), "{answer}");
+        assert!(start.elapsed() < Duration::from_secs(12));
+
+        // A body that does not come.
+        let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        let head = format!("POST / HTTP/1.1\r\nHost: x\r\n{AS_JSON}Content-Length: 9\r\n\r\n{{");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+    });
+}
+
+#[test]
+fn a_kept_connection_without_commands_ends_after_half_a_minute() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    on_paused_time("idle", |_, port| async move {
+        let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+        let mut answer = vec![0; 4_096];
+        let count = stream.read(&mut answer).await.unwrap();
+        assert!(answer[..count].starts_with(b"HTTP/1.1 404 "));
+        let start = tokio::time::Instant::now();
+        assert_eq!(stream.read(&mut answer).await.unwrap(), 0, "closed without a word");
+        assert_eq!(start.elapsed(), Duration::from_secs(30));
+    });
+}
+
+#[test]
+fn an_oversized_command_is_refused_and_its_memory_given_back() {
+    let scene = Scene::new("oversized");
+    let port = free_port();
+    let (path, unix) = scene.unix("socket");
+    scene.configure(vec![ControlSocket::Http(http(port)), unix]).unwrap();
+    for _ in 0..3 {
+        // No length is told, so that it only shows on the way.
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let head =
+            format!("POST / HTTP/1.1\r\nHost: x\r\n{AS_JSON}Transfer-Encoding: chunked\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut chunk = b"100000\r\n".to_vec();
+        chunk.resize(chunk.len() + (1 << 20), b' ');
+        chunk.extend(b"\r\n");
+        let sent = (0..200).take_while(|_| stream.write_all(&chunk).is_ok()).count();
+        assert!((64..200).contains(&sent), "{sent} MiB were taken");
+        let mut stream = UnixStream::connect(&path).unwrap();
+        stream.write_all(b"{").unwrap();
+        let spaces = vec![b' '; 1 << 20];
+        let sent = (0..200).take_while(|_| stream.write_all(&spaces).is_ok()).count();
+        assert!((64..200).contains(&sent), "{sent} MiB were taken");
+    }
+    assert!(post(port, AS_JSON, "{}").starts_with("HTTP/1.1 200 OK\r\n"));
+    // Under the limit it is taken whole.
+    let big = format!("{{\"x\":\"{}\"}}", "y".repeat(20 << 20));
+    assert!(post(port, AS_JSON, &big).starts_with("HTTP/1.1 200 OK\r\n"));
+}

@@ -1,5 +1,6 @@
 //! Unix control sockets: a client writes one command, gets one answer, and the connection closes
-//! (Kea's protocol).
+//! (Kea's protocol). One that begins with a method of HTTP instead is spoken to in HTTP, so that
+//! `curl --unix-socket` serves, too.
 //!
 //! The socket's file belongs to whoever holds the lock on the file beside it, as with Kea, so that
 //! what a crash left can be told from what a running server uses.
@@ -16,8 +17,9 @@ use tokio::net::{UnixListener, UnixStream};
 
 use super::budget::{Budget, Command, TooLarge};
 use super::feed::{Fed, Feed};
+use super::http::{self, Desk};
 use super::pace::{Pace, Phase};
-use super::question::{Asking, Question};
+use super::question::Question;
 use super::seats::Seat;
 
 /// Owner and group may command.
@@ -112,12 +114,12 @@ fn remove_stale(path: &Path) -> Result<(), String> {
 }
 
 /// Serves one connection to its end.
-pub(super) async fn serve(stream: UnixStream, seat: Seat, budget: Rc<Budget>, asking: Asking) {
+pub(super) async fn serve(stream: UnixStream, seat: Seat, desk: Desk) {
     let pace = &seat.pace;
-    tokio::select! {
+    let spoken = tokio::select! {
         // A client that has gone away is nobody's to be told about.
-        _ = converse(&stream, pace, &budget, &asking) => {}
-        () = pace.evicted() => {}
+        spoken = converse(&stream, pace, &desk) => spoken.unwrap_or(Spoken::ToTheEnd),
+        () = pace.evicted() => Spoken::ToTheEnd,
         () = pace.overdue() => {
             if pace.phase() == Phase::Receiving {
                 tracing::info!(
@@ -127,8 +129,20 @@ pub(super) async fn serve(stream: UnixStream, seat: Seat, budget: Rc<Budget>, as
                 );
                 stream.try_write(timed_out(pace.octets()).as_bytes()).ok();
             }
+            Spoken::ToTheEnd
         }
+    };
+    if let Spoken::Http(ahead) = spoken {
+        http::speak(stream, ahead, pace, desk).await;
     }
+}
+
+/// What became of a conversation.
+enum Spoken {
+    /// It is over.
+    ToTheEnd,
+    /// The client speaks HTTP, and has begun with this.
+    Http(Vec<u8>),
 }
 
 fn timed_out(octets: u64) -> String {
@@ -143,16 +157,18 @@ fn failure(text: &str) -> String {
     json!({ "result": 1, "text": text }).to_string()
 }
 
-async fn converse(
-    stream: &UnixStream,
-    pace: &Pace,
-    budget: &Rc<Budget>,
-    asking: &Asking,
-) -> io::Result<()> {
-    let answer = match command(stream, pace, budget).await? {
+async fn converse(stream: &UnixStream, pace: &Pace, desk: &Desk) -> io::Result<Spoken> {
+    let mut read = vec![0; READ_BYTES];
+    let count = receive(stream, pace, &mut read).await?;
+    // JSON begins with a bracket, methods of HTTP with a letter.
+    if read[0].is_ascii_uppercase() {
+        read.truncate(count);
+        return Ok(Spoken::Http(read));
+    }
+    let answer = match command(stream, pace, &desk.budget, (read, count)).await? {
         Ok(command) => {
             pace.enter(Phase::Working);
-            let answer = asking.ask(Question::Command(command)).await;
+            let answer = desk.asking.ask(Question::Command(command)).await;
             answer.unwrap_or_else(|| failure("the server is busy or about to end"))
         }
         Err(text) => failure(&text),
@@ -170,27 +186,35 @@ async fn converse(
             Err(cause) => return Err(cause),
         }
     }
-    Ok(())
+    Ok(Spoken::ToTheEnd)
 }
 
-/// The command, or what is wrong with it.
+/// The next octets; how many.
+async fn receive(stream: &UnixStream, pace: &Pace, read: &mut [u8]) -> io::Result<usize> {
+    loop {
+        stream.readable().await?;
+        match stream.try_read(read) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(count) => {
+                pace.received(count);
+                return Ok(count);
+            }
+            Err(cause) if cause.kind() == ErrorKind::WouldBlock => {}
+            Err(cause) => return Err(cause),
+        }
+    }
+}
+
+/// The command, of which the first `count` octets are there, or what is wrong with it.
 async fn command(
     stream: &UnixStream,
     pace: &Pace,
     budget: &Rc<Budget>,
+    (mut read, mut count): (Vec<u8>, usize),
 ) -> io::Result<Result<Value, String>> {
     let mut command = Command::new(budget);
     let mut feed = Feed::default();
-    let mut read = vec![0; READ_BYTES];
     loop {
-        stream.readable().await?;
-        let count = match stream.try_read(&mut read) {
-            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-            Ok(count) => count,
-            Err(cause) if cause.kind() == ErrorKind::WouldBlock => continue,
-            Err(cause) => return Err(cause),
-        };
-        pace.received(count);
         let octets = &read[..count];
         let (octets, is_complete) = match feed.take(octets) {
             Fed::Open => (octets, false),
@@ -204,5 +228,6 @@ async fn command(
             let parsed = serde_json::from_slice(command.octets());
             return Ok(parsed.map_err(|cause| format!("the command is no sound JSON: {cause}")));
         }
+        count = receive(stream, pace, &mut read).await?;
     }
 }

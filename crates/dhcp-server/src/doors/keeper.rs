@@ -110,6 +110,7 @@ impl Keeper {
         options.reuse_port = self.shards > 1;
         options.broadcast = place.address.is_ipv4();
         options.packet_info = true;
+        options.kernel_times = true;
         options.receive_buffer_bytes = Some(RECEIVE_BUFFER_BYTES);
         options.send_buffer_bytes = Some(SEND_BUFFER_BYTES);
         let sockets: Vec<_> =

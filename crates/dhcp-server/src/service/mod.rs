@@ -7,12 +7,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dhcp_config::{
-    Checked, ControlSocket, GodwitSettings, Hook, InactiveFeature, LeaseChecks, LeaseDatabase,
-    Logger, Problem,
+    Checked, ControlSocket, ExpiredLeases, GodwitSettings, Hook, InactiveFeature, LeaseChecks,
+    LeaseDatabase, Logger, Problem,
 };
-use dhcp_control::{Commanded, Selector, SubnetFacts};
+use dhcp_control::{ClientKey, Commanded, Selector, SubnetFacts};
 use dhcp_engine::protocol::Protocol;
-use dhcp_lease::LeaseTable;
+use dhcp_lease::{LeaseTable, Leased};
 use dhcp_store::memfile::Rows;
 use netio::packet::Packet;
 use netio::{Datagram, UdpSocket};
@@ -20,6 +20,7 @@ use netio::{Datagram, UdpSocket};
 use crate::ServerError;
 use crate::doors::{Door, Doors, Listening};
 use crate::frames::FrameCounters;
+use crate::reload::Extent;
 
 /// A family that there is a daemon for: [`dhcp_lease::v4::V4`] or [`dhcp_lease::v6::V6`].
 pub(crate) trait Service:
@@ -35,10 +36,14 @@ pub(crate) trait Service:
     type Constants;
 
     /// Reads and checks the configuration in `path`.
-    fn read(path: &Path) -> Result<Checked<Self::Config>, ServerError>;
+    fn read(path: &Path, extent: Extent) -> Result<Checked<Self::Config>, ServerError>;
 
     /// Checks the configuration `text`, which problems call `name`.
-    fn parse_text(name: &str, text: &str) -> Result<Checked<Self::Config>, Vec<Problem>>;
+    fn parse_text(
+        name: &str,
+        text: &str,
+        extent: Extent,
+    ) -> Result<Checked<Self::Config>, Vec<Problem>>;
 
     /// What both families configure alike.
     fn shared(config: &Self::Config) -> Common<'_>;
@@ -59,11 +64,27 @@ pub(crate) trait Service:
     /// The `id` of the subnet that a message would be given that came as `selector` says.
     fn select(snapshot: &Self::Snapshot, selector: &Selector) -> Option<u32>;
 
+    /// The lease of `ip` as `kind`, whatever the length of a prefix.
+    fn lease_at(
+        table: &LeaseTable<Self>,
+        ip: Self::Ip,
+        kind: <Self as Commanded>::Kind,
+    ) -> Option<Self::Lease>;
+
+    /// What comes last of all that can be leased at `ip`, in the order of lists.
+    fn last_at(ip: Self::Ip) -> Self::Address;
+
+    /// Whether a lease is that of a client.
+    fn is_of(row: &Self::Row<'_>, client: ClientKey<'_>) -> bool;
+
+    /// Whether leases of `kind` are of prefixes.
+    fn counts_prefixes(kind: <Self as Leased>::Kind) -> bool;
+
     /// How many subnets `snapshot` serves.
     fn subnet_count(snapshot: &Self::Snapshot) -> usize;
 
     /// The `id` of the subnet that a lease names, and of the one that holds it.
-    fn subnet_ids<'l>(
+    fn subnets_of_lease<'l>(
         snapshot: &Self::Snapshot,
         lease: &'l mut Self::Lease,
     ) -> (&'l mut u32, Option<u32>);
@@ -92,6 +113,7 @@ pub(crate) struct Common<'c> {
     pub(crate) lease_checks: LeaseChecks,
     pub(crate) loggers: &'c [Logger],
     pub(crate) control_sockets: &'c [ControlSocket],
+    pub(crate) expired: &'c ExpiredLeases,
     pub(crate) hooks: &'c [Hook],
     pub(crate) inactive: &'c [InactiveFeature],
     /// `statistic-default-sample-count` and `statistic-default-sample-age`.

@@ -5,9 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dhcp_config::{Checked, Dhcp4, Problem, Subnet4};
-use dhcp_control::{Selector, SubnetFacts};
+use dhcp_control::{ClientKey, Selector, SubnetFacts};
+use dhcp_engine::classify::ClassSet;
 use dhcp_engine::v4::{Ingress, Snapshot};
-use dhcp_lease::v4::{Lease, LeaseTable, V4};
+use dhcp_lease::v4::{Lease, LeaseTable, RowView, V4};
 use netio::packet::Packet;
 use netio::{Datagram, UdpSocket};
 
@@ -15,7 +16,7 @@ use super::{Common, Outline, Service};
 use crate::ServerError;
 use crate::doors::{Door, Doors, Listening};
 use crate::frames::{self, FrameCounters};
-use crate::reload::{Files, read_dhcp4};
+use crate::reload::{Extent, parse_dhcp4, read_dhcp4};
 
 /// Octets of a DHCPv4 message in front of the last four of an Ethernet `chaddr`.
 pub(crate) const CLIENT_OFFSET: u32 = 30;
@@ -26,12 +27,12 @@ impl Service for V4 {
     type Config = Dhcp4;
     type Constants = ();
 
-    fn read(path: &Path) -> Result<Checked<Dhcp4>, ServerError> {
-        read_dhcp4(path)
+    fn read(path: &Path, extent: Extent) -> Result<Checked<Dhcp4>, ServerError> {
+        read_dhcp4(path, extent)
     }
 
-    fn parse_text(name: &str, text: &str) -> Result<Checked<Dhcp4>, Vec<Problem>> {
-        dhcp_config::parse_dhcp4(name, text, &mut Files)
+    fn parse_text(name: &str, text: &str, extent: Extent) -> Result<Checked<Dhcp4>, Vec<Problem>> {
+        parse_dhcp4(name, text, extent)
     }
 
     fn shared(config: &Dhcp4) -> Common<'_> {
@@ -41,6 +42,7 @@ impl Service for V4 {
             lease_database: &config.lease_database,
             lease_checks: config.lease_checks,
             loggers: &config.loggers,
+            expired: &config.expired_leases,
             hooks: &config.hooks,
             inactive: &config.inactive,
             samples: (config.statistic_sample_count, config.statistic_sample_age_s),
@@ -83,30 +85,55 @@ impl Service for V4 {
             Some(IpAddr::V4(address)) if !address.is_unspecified() => Some(address),
             _ => None,
         };
-        let by_prefix = |address| snapshot.subnet_by_prefix(address);
+        let mut classes = ClassSet::default();
+        for name in &selector.classes {
+            if let Some(class) = snapshot.classes.index(name) {
+                classes.insert(class);
+            }
+        }
+        let of_address = |address| snapshot.subnet_of_address(address, &classes);
         // In the order in which the engine looks at a message.
-        let found = if let Some(link) = v4(selector.link).or(v4(selector.subnet)) {
-            by_prefix(link)
+        let found = if let Some(link) = v4(selector.link).or_else(|| v4(selector.subnet)) {
+            of_address(link)
         } else if let Some(relay) = v4(selector.relay) {
-            snapshot.subnet_by_relay(relay).or_else(|| by_prefix(relay))
-        } else if let Some(address) = v4(selector.address).or(v4(selector.remote)) {
-            by_prefix(address)
+            snapshot.subnet_of_relay(relay, &classes).or_else(|| of_address(relay))
+        } else if let Some(address) = v4(selector.address).or_else(|| v4(selector.remote)) {
+            of_address(address)
         } else {
-            let by_interface = |name: &String| snapshot.subnet_by_interface(name);
-            selector
-                .interface
-                .as_ref()
-                .and_then(by_interface)
-                .or_else(|| v4(selector.local).and_then(by_prefix))
+            let of_interface = |name: &String| snapshot.subnet_of_interface(name, &classes);
+            let named = selector.interface.as_ref().and_then(of_interface);
+            named.or_else(|| v4(selector.local).and_then(of_address))
         };
         found.map(|at| snapshot.subnet(at).id)
+    }
+
+    fn lease_at(table: &LeaseTable, ip: Ipv4Addr, _kind: ()) -> Option<Lease> {
+        table.lease(ip)
+    }
+
+    fn last_at(ip: Ipv4Addr) -> Ipv4Addr {
+        ip
+    }
+
+    fn is_of(row: &RowView<'_>, client: ClientKey<'_>) -> bool {
+        match client {
+            ClientKey::Hardware(octets) => row.hardware.octets() == octets,
+            ClientKey::Identifier(octets) => row.client_id == Some(octets),
+        }
+    }
+
+    fn counts_prefixes(_kind: ()) -> bool {
+        false
     }
 
     fn subnet_count(snapshot: &Snapshot) -> usize {
         snapshot.subnet_count()
     }
 
-    fn subnet_ids<'l>(snapshot: &Snapshot, lease: &'l mut Lease) -> (&'l mut u32, Option<u32>) {
+    fn subnets_of_lease<'l>(
+        snapshot: &Snapshot,
+        lease: &'l mut Lease,
+    ) -> (&'l mut u32, Option<u32>) {
         let fitting = snapshot.subnet_by_prefix(lease.address).map(|at| snapshot.subnet(at).id);
         (&mut lease.subnet_id, fitting)
     }

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dhcp_config::{Checked, Dhcp6, Problem, Subnet6};
-use dhcp_control::{Selector, SubnetFacts};
+use dhcp_control::{ClientKey, Selector, SubnetFacts};
 use dhcp_engine::v6::{Ingress, Snapshot};
-use dhcp_lease::v6::{IaKind, Lease, LeaseTable, V6};
+use dhcp_lease::v6::{IaKind, Lease, LeaseTable, Resource, RowView, V6};
 use dhcp_wire::v6::MessageType;
 use netio::packet::Packet;
 use netio::{Clock, Datagram, UdpSocket};
@@ -17,7 +17,7 @@ use crate::ServerError;
 use crate::doors::{Door, Doors, Listening};
 use crate::frames::FrameCounters;
 use crate::leases::data_folder;
-use crate::reload::{Files, read_dhcp6};
+use crate::reload::{Extent, parse_dhcp6, read_dhcp6};
 use crate::server_id::server_duid;
 
 /// Octets of a RELAY-FORW in front of the four words of `peer-address` (RFC 9915 §9), which tells
@@ -31,12 +31,12 @@ impl Service for V6 {
     /// The server's DUID.
     type Constants = Vec<u8>;
 
-    fn read(path: &Path) -> Result<Checked<Dhcp6>, ServerError> {
-        read_dhcp6(path)
+    fn read(path: &Path, extent: Extent) -> Result<Checked<Dhcp6>, ServerError> {
+        read_dhcp6(path, extent)
     }
 
-    fn parse_text(name: &str, text: &str) -> Result<Checked<Dhcp6>, Vec<Problem>> {
-        dhcp_config::parse_dhcp6(name, text, &mut Files)
+    fn parse_text(name: &str, text: &str, extent: Extent) -> Result<Checked<Dhcp6>, Vec<Problem>> {
+        parse_dhcp6(name, text, extent)
     }
 
     fn shared(config: &Dhcp6) -> Common<'_> {
@@ -46,6 +46,7 @@ impl Service for V6 {
             lease_database: &config.lease_database,
             lease_checks: config.lease_checks,
             loggers: &config.loggers,
+            expired: &config.expired_leases,
             hooks: &config.hooks,
             inactive: &config.inactive,
             samples: (config.statistic_sample_count, config.statistic_sample_age_s),
@@ -114,11 +115,37 @@ impl Service for V6 {
         found.map(|at| snapshot.subnet(at).id)
     }
 
+    fn lease_at(table: &LeaseTable, ip: Ipv6Addr, kind: IaKind) -> Option<Lease> {
+        let at = |len| table.lease(Resource { kind, len, address: ip });
+        match kind {
+            IaKind::Address => at(128),
+            IaKind::Prefix => (0..=128).find_map(at),
+        }
+    }
+
+    fn last_at(ip: Ipv6Addr) -> Resource {
+        Resource { kind: IaKind::Prefix, len: 128, address: ip }
+    }
+
+    fn is_of(row: &RowView<'_>, client: ClientKey<'_>) -> bool {
+        match client {
+            ClientKey::Hardware(octets) => row.hardware.octets() == octets,
+            ClientKey::Identifier(octets) => row.duid == octets,
+        }
+    }
+
+    fn counts_prefixes(kind: IaKind) -> bool {
+        kind == IaKind::Prefix
+    }
+
     fn subnet_count(snapshot: &Snapshot) -> usize {
         snapshot.subnet_count()
     }
 
-    fn subnet_ids<'l>(snapshot: &Snapshot, lease: &'l mut Lease) -> (&'l mut u32, Option<u32>) {
+    fn subnets_of_lease<'l>(
+        snapshot: &Snapshot,
+        lease: &'l mut Lease,
+    ) -> (&'l mut u32, Option<u32>) {
         let fitting = match lease.resource.kind {
             IaKind::Address => {
                 let found = snapshot.subnet_by_prefix(lease.resource.address);

@@ -1,18 +1,19 @@
 //! From a configuration to one that is in force. A configuration that fails at any step leaves the
 //! one before it as it was.
 
-use std::fs::{self, File};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use dhcp_config::{Checked, render};
+use dhcp_config::{Checked, ExpiredLeases, Problem, render};
 use dhcp_control::{ApplyFailure, Written};
+use dhcp_lease::Expiry;
 use netio::Clock;
 use serde_json::Value;
 
+use super::files::{beside, replace};
 use super::{InForce, Supervisor, wake};
 use crate::ServerError;
 use crate::inactive;
@@ -20,7 +21,7 @@ use crate::log::{self, DAEMON, counted};
 use crate::service::Service;
 
 /// What problems of a configuration call it that came as a command.
-pub(super) const COMMANDED: &str = "<command>";
+const COMMANDED: &str = "<command>";
 
 impl<P: Service> InForce<P> {
     /// `checked` with all that follows from it.
@@ -45,16 +46,23 @@ impl<P: Service> Supervisor<P> {
     }
 
     pub(super) fn read_again(&mut self) -> Result<(), ApplyFailure> {
-        let checked = P::read(&self.settings.configuration).map_err(|error| match error {
-            ServerError::Configuration(problems) => ApplyFailure::Invalid(problems),
-            other => ApplyFailure::Refused(other.to_string()),
-        })?;
+        let checked = P::read(&self.settings.configuration, self.settings.extent).map_err(
+            |error| match error {
+                ServerError::Configuration(problems) => ApplyFailure::Invalid(problems),
+                other => ApplyFailure::Refused(other.to_string()),
+            },
+        )?;
         self.use_checked(checked)
     }
 
     pub(super) fn use_document(&mut self, document: &Value) -> Result<(), ApplyFailure> {
-        let checked = P::parse_text(COMMANDED, &render(document)).map_err(ApplyFailure::Invalid)?;
+        let checked = self.parse(document).map_err(ApplyFailure::Invalid)?;
         self.use_checked(checked)
+    }
+
+    /// Checks a configuration that came as a command.
+    pub(super) fn parse(&self, document: &Value) -> Result<Checked<P::Config>, Vec<Problem>> {
+        P::parse_text(COMMANDED, &render(document), self.settings.extent)
     }
 
     fn use_checked(&mut self, checked: Checked<P::Config>) -> Result<(), ApplyFailure> {
@@ -82,6 +90,7 @@ impl<P: Service> Supervisor<P> {
         let (count, age_s) = new.samples;
         self.statistics.set_default_limits(count, age_s);
         let listening = new.listening;
+        self.parts.table.set_expiry(expiry(new.expired));
         let snapshot = P::compile(&checked.config, &self.parts.constants, &self.parts.table);
         self.parts.in_force = InForce::new(checked, Arc::clone(&snapshot));
         self.publish(snapshot);
@@ -119,62 +128,17 @@ impl<P: Service> Supervisor<P> {
             Some(name) => beside(own, Path::new(name))?,
         };
         let text = render(&self.parts.in_force.document);
-        replace(&path, text.as_bytes())
+        replace(&path, |file| file.write_all(text.as_bytes()))
             .map_err(|cause| format!("cannot write {}: {cause}", path.display()))?;
         Ok(Written { file: path.display().to_string(), size_bytes: text.len() as u64 })
     }
 }
 
-/// The file `name` in the folder of `own`.
-///
-/// # Errors
-///
-/// `name` lies elsewhere; in words.
-pub(super) fn beside(own: &Path, name: &Path) -> Result<PathBuf, String> {
-    let folder = own.parent().unwrap_or(Path::new(""));
-    let file = name.file_name().ok_or_else(|| format!("`{}` names no file", name.display()))?;
-    match name.parent() {
-        Some(parent) if parent != Path::new("") && parent != folder => Err(format!(
-            "`{}` does not lie in the folder `{}`, where such files are written",
-            name.display(),
-            folder.display()
-        )),
-        _ => Ok(folder.join(file)),
-    }
-}
-
-/// Replaces the file at once: whoever reads it finds the old or the new one, also after a crash.
-pub(super) fn replace(path: &Path, octets: &[u8]) -> std::io::Result<()> {
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(format!(".tmp{}", std::process::id()));
-    let temporary = PathBuf::from(temporary);
-    let written = File::create(&temporary).and_then(|mut file| {
-        if let Ok(old) = fs::metadata(path) {
-            file.set_permissions(old.permissions())?;
-        }
-        file.write_all(octets)?;
-        file.sync_all()
-    });
-    let renamed = written.and_then(|()| fs::rename(&temporary, path));
-    if renamed.is_err() {
-        fs::remove_file(&temporary).ok();
-    }
-    renamed
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn files_are_written_beside_the_configuration_only() {
-        let own = Path::new("/etc/kea/kea-dhcp4.conf");
-        let written = |name: &str| beside(own, Path::new(name)).ok();
-        assert_eq!(written("other.conf"), Some("/etc/kea/other.conf".into()));
-        assert_eq!(written("/etc/kea/other.conf"), Some("/etc/kea/other.conf".into()));
-        for name in ["/etc/passwd", "../passwd", "/etc/kea/../passwd", "sub/x", "..", "/"] {
-            assert_eq!(written(name), None, "{name}");
-        }
-        assert_eq!(beside(Path::new("own.conf"), Path::new("x")), Ok("x".into()));
+/// How ended leases are treated.
+pub(crate) const fn expiry(config: &ExpiredLeases) -> Expiry {
+    Expiry {
+        reclaim_wait_s: config.reclaim_timer_wait_s,
+        hold_reclaimed_s: config.hold_reclaimed_s,
+        is_remembering: config.flush_reclaimed_timer_wait_s > 0,
     }
 }

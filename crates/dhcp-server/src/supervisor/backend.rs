@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use base::Now;
 use base::time::NS_PER_S;
-use dhcp_config::{Hook, Problem, render};
+use dhcp_config::{Hook, Problem};
 use dhcp_control::statistics::{Counts, Statistics};
 use dhcp_control::{
     ApplyFailure, Backend, Cleanup, Interface, Selected, Selector, ServiceState, Status,
@@ -13,7 +13,6 @@ use dhcp_control::{
 use netio::Clock;
 use serde_json::Value;
 
-use super::apply::COMMANDED;
 use super::{Supervisor, wake};
 use crate::leases::Leases;
 use crate::service::{Outline, Service};
@@ -48,7 +47,7 @@ impl<P: Service> Backend for Supervisor<P> {
     }
 
     fn check(&self, document: &Value) -> Result<(), Vec<Problem>> {
-        P::parse_text(COMMANDED, &render(document)).map(drop)
+        self.parse(document).map(drop)
     }
 
     fn apply(&mut self, document: Value) -> Result<(), ApplyFailure> {

@@ -1,31 +1,103 @@
 //! What the shards and the lease table have counted, added up.
 
-use dhcp_control::statistics::{Counts, LeaseCounts, PoolCounts, SubnetCounts};
+use dhcp_control::statistics::{Counts, LeaseCounts, PoolCounts, SubnetCounts, always_shown};
+use dhcp_control::{Snapshot, prometheus};
+use dhcp_lease::{Leased, PoolIndex, PoolStatistics};
 
 use super::Supervisor;
+use crate::latency::Latencies;
 use crate::service::{Outline, Service};
 
 impl<P: Service> Supervisor<P> {
     /// Everything that is counted, as of now.
     pub(super) fn collect_counts(&self) -> Counts {
-        let usage = self.parts.table.usage_by_subnet();
-        let pool =
-            |&(id, total): &(u32, u128)| PoolCounts { id, total, leases: LeaseCounts::default() };
-        let subnet = |outline: &Outline| {
-            let usage = usage.get(&outline.facts.id).copied().unwrap_or_default();
-            SubnetCounts {
-                id: outline.facts.id,
-                pools: outline.pools.iter().map(pool).collect(),
-                prefix_pools: outline.prefix_pools.iter().map(pool).collect(),
-                outside: LeaseCounts {
-                    assigned: usage.leased + usage.declined,
-                    declined: usage.declined,
-                    ..LeaseCounts::default()
-                },
-                ..SubnetCounts::default()
+        let mut subnets: Vec<SubnetCounts> =
+            self.parts.in_force.outlines.iter().map(empty).collect();
+        let mut add = |id: u32, is_prefix: bool, pool: Option<u32>, found: PoolStatistics| {
+            let Ok(at) = subnets.binary_search_by_key(&id, |subnet| subnet.id) else { return };
+            let subnet = &mut subnets[at];
+            let leases = lease_counts(found);
+            match (pool, is_prefix) {
+                // Pools with equal numbers are shown as one, so their leases may come apart.
+                (Some(id), false) => subnet.pools.push(PoolCounts { id, total: 0, leases }),
+                (Some(id), true) => subnet.prefix_pools.push(PoolCounts { id, total: 0, leases }),
+                (None, false) => subnet.outside = leases,
+                (None, true) => subnet.outside_prefixes = leases,
             }
         };
-        let subnets = self.parts.in_force.outlines.iter().map(subnet).collect();
-        Counts { server: Vec::new(), subnets }
+        let table = &self.parts.table;
+        for (index, spec) in (0..).zip(table.pools().specs()) {
+            let (subnet, pool) = P::ids(spec);
+            let is_prefix = P::counts_prefixes(<P as Leased>::kind(P::bounds(spec).0));
+            add(subnet, is_prefix, Some(pool), table.statistics(PoolIndex(index)));
+        }
+        for ((subnet, kind), found) in table.statistics_outside() {
+            add(subnet, P::counts_prefixes(kind), None, found);
+        }
+        self.add_events(&mut subnets);
+        Counts { server: self.server_counts(), subnets }
+    }
+
+    /// Adds what shards count by subnet.
+    fn add_events(&self, subnets: &mut [SubnetCounts]) {
+        for counted in &self.counted {
+            for (id, name, count) in counted.messages.subnet_statistics() {
+                let Ok(at) = subnets.binary_search_by_key(&id, |subnet| subnet.id) else {
+                    continue;
+                };
+                let events = &mut subnets[at].events;
+                match events.iter_mut().find(|(known, _)| *known == name) {
+                    Some((_, sum)) => *sum += count,
+                    None => events.push((name, count)),
+                }
+            }
+        }
+    }
+
+    /// What is counted for the whole server, added up over the shards.
+    fn server_counts(&self) -> Vec<(&'static str, u64)> {
+        let mut sums: Vec<(&'static str, u64)> =
+            always_shown(P::VERSION).iter().map(|&name| (name, 0)).collect();
+        for counted in &self.counted {
+            for (name, count) in counted.messages.statistics() {
+                // Every name that a shard counts under is one of Kea's.
+                if let Some((_, sum)) = sums.iter_mut().find(|(known, _)| *known == name) {
+                    *sum += count;
+                }
+            }
+        }
+        sums
+    }
+
+    /// Everything that is counted and measured, as Prometheus reads it.
+    pub(super) fn exposition(&self) -> String {
+        let counts = self.collect_counts();
+        let shards = self.counted.iter().map(|counted| &*counted.latencies);
+        let latencies = Latencies::total::<P>(shards);
+        prometheus(&Snapshot { version: P::VERSION, counts: &counts, latencies: &latencies })
+    }
+}
+
+/// A subnet's pools, without leases.
+fn empty(outline: &Outline) -> SubnetCounts {
+    let pool =
+        |&(id, total): &(u32, u128)| PoolCounts { id, total, leases: LeaseCounts::default() };
+    SubnetCounts {
+        id: outline.facts.id,
+        pools: outline.pools.iter().map(pool).collect(),
+        prefix_pools: outline.prefix_pools.iter().map(pool).collect(),
+        ..SubnetCounts::default()
+    }
+}
+
+const fn lease_counts(found: PoolStatistics) -> LeaseCounts {
+    LeaseCounts {
+        assigned: found.assigned,
+        declined: found.declined,
+        cumulative_assigned: found.cumulative_assigned,
+        reclaimed: found.reclaimed,
+        reclaimed_declined: found.reclaimed_declined,
+        registered: found.registered,
+        cumulative_registered: found.cumulative_registered,
     }
 }

@@ -1,71 +1,179 @@
 //! The leases as an administrator sees and changes them.
+//!
+//! Changes go through a store handle of the supervisor's own and become durable like any change of
+//! a client's; the answer to a command waits until they are.
 
+use std::io::{self, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use dhcp_control::{ClientKey, Commanded, Leases, PutFailure, PutMode};
-use dhcp_lease::LeaseTable;
+use dhcp_lease::{LeaseStore, LeaseTable, PutRefusal, Receipt};
+use dhcp_store::memfile::{Columns, Format, rows_of_table};
+use netio::Clock;
 
-use crate::leases;
+use super::files::{beside, replace};
+use crate::leases::{self, ServerStore, lease_file};
 use crate::service::{Common, Service};
 
-/// The leases behind commands.
+/// How long a command may wait for changes to be safe, and how often it looks.
+const SETTLE: Duration = Duration::from_secs(5);
+const LOOK_EVERY: Duration = Duration::from_millis(1);
+/// Slots that are reclaimed, and leases that are copied, at a time.
+const AT_ONCE: usize = 10_000;
+
+/// The supervisor's handle of the leases.
 pub(super) struct Administration<P: Service> {
     table: Arc<LeaseTable<P>>,
+    store: ServerStore<P>,
+    /// The highest epoch of a change that has not been waited for.
+    unsettled_epoch: u64,
+    /// The lease file; leases are written beside it.
+    file: PathBuf,
 }
 
 impl<P: Service> Administration<P> {
-    /// The leases of `table`.
+    /// The handle behind those of `shards` shards.
     pub(super) fn new(
-        _leases: &leases::Leases<P>,
+        leases: &leases::Leases<P>,
         table: &Arc<LeaseTable<P>>,
-        _common: &Common<'_>,
+        shards: usize,
+        common: &Common<'_>,
     ) -> Self {
-        Self { table: Arc::clone(table) }
+        Self {
+            table: Arc::clone(table),
+            store: leases.store(shards),
+            unsettled_epoch: 0,
+            file: lease_file::<P>(common),
+        }
     }
 
-    pub(super) fn reclaim(&mut self, _and_removes: bool) {}
+    /// Reclaims every lease that has ended; deletes what is reclaimed if `and_removes`.
+    pub(super) fn reclaim(&mut self, and_removes: bool) {
+        loop {
+            let now = Clock::now();
+            let swept = self.store.reclaim(now, and_removes, AT_ONCE as u32);
+            self.store.submit(now);
+            if !swept.is_more_due {
+                return;
+            }
+        }
+    }
+
+    /// Waits until every change is as safe as the store promises; false when that does not happen.
+    pub(super) fn settle(&mut self) -> bool {
+        let epoch = std::mem::take(&mut self.unsettled_epoch);
+        self.wait_for(epoch)
+    }
+
+    fn wait_for(&self, epoch: u64) -> bool {
+        let deadline = Instant::now() + SETTLE;
+        while self.store.settled_epoch() < epoch {
+            if self.store.has_failed() || Instant::now() >= deadline {
+                return false;
+            }
+            thread::sleep(LOOK_EVERY);
+        }
+        !self.store.has_failed()
+    }
+
+    /// Changes something, again when a row of a client's is on its way to the file.
+    fn change(
+        &mut self,
+        mut attempt: impl FnMut(&mut ServerStore<P>) -> Result<Receipt, PutRefusal>,
+    ) -> Result<(), PutFailure> {
+        let deadline = Instant::now() + SETTLE;
+        loop {
+            match attempt(&mut self.store) {
+                Ok(receipt) => {
+                    self.store.submit(Clock::now());
+                    self.unsettled_epoch = self.unsettled_epoch.max(receipt.row_epoch);
+                    return Ok(());
+                }
+                Err(PutRefusal::Exists) => return Err(PutFailure::Exists),
+                Err(PutRefusal::Missing) => return Err(PutFailure::Missing),
+                Err(PutRefusal::Failed) => {
+                    return Err(PutFailure::Failed("leases can no longer be stored".to_owned()));
+                }
+                Err(PutRefusal::Unsettled(epoch)) => {
+                    self.store.submit(Clock::now());
+                    if !self.wait_for(epoch) || Instant::now() >= deadline {
+                        return Err(PutFailure::Busy);
+                    }
+                }
+            }
+        }
+    }
 }
 
 impl<P: Service> Leases<P> for Administration<P> {
-    fn find(&self, ip: P::Ip, kind: P::Kind) -> Option<P::Lease> {
-        let mut found = None;
-        self.table.for_each_lease(|lease| {
-            if P::ip(<P as Commanded>::address(&lease)) == ip && P::kind(&lease) == kind {
-                found = Some(lease);
-            }
-        });
-        found
+    fn find(&self, ip: P::Ip, kind: <P as Commanded>::Kind) -> Option<P::Lease> {
+        P::lease_at(&self.table, ip, kind)
     }
 
     fn page(&self, after: Option<P::Ip>, limit: usize) -> Vec<P::Lease> {
-        let mut page = Vec::new();
-        self.table.for_each_lease(|lease| {
-            if after.is_none_or(|after| P::ip(<P as Commanded>::address(&lease)) > after) {
-                page.push(lease);
-            }
-        });
-        page.sort_by_key(|lease| P::ip(<P as Commanded>::address(lease)));
-        page.truncate(limit);
-        page
+        self.table.page(after.map(P::last_at), limit)
     }
 
-    fn of_client(&self, _key: ClientKey<'_>) -> Vec<P::Lease> {
-        Vec::new()
+    fn of_client(&self, key: ClientKey<'_>) -> Vec<P::Lease> {
+        let mut found = Vec::new();
+        self.table.for_each_matching(|row| P::is_of(row, key), |lease| found.push(lease));
+        found.sort_by_key(|lease| P::ip(<P as Commanded>::address(lease)));
+        found
     }
 
     fn for_each(&self, visit: &mut dyn FnMut(&P::Lease)) {
-        self.page(None, usize::MAX).iter().for_each(visit);
+        let mut after = None;
+        loop {
+            let page = self.table.page(after, AT_ONCE);
+            page.iter().for_each(&mut *visit);
+            match page.last() {
+                Some(last) if page.len() == AT_ONCE => {
+                    after = Some(<P as Commanded>::address(last));
+                }
+                _ => return,
+            }
+        }
     }
 
-    fn put(&mut self, _lease: P::Lease, _mode: PutMode) -> Result<(), PutFailure> {
-        Err(PutFailure::Busy)
+    fn put(&mut self, lease: P::Lease, mode: PutMode) -> Result<(), PutFailure> {
+        let mode = match mode {
+            PutMode::Add => dhcp_lease::PutMode::Add,
+            PutMode::Replace => dhcp_lease::PutMode::Update,
+            PutMode::Either => dhcp_lease::PutMode::Force,
+        };
+        self.change(|store| store.put(&lease, mode))
     }
 
-    fn remove(&mut self, _address: P::Address) -> Result<bool, String> {
-        Err("busy".to_owned())
+    fn remove(&mut self, address: P::Address) -> Result<bool, String> {
+        match self.change(|store| store.remove(address)) {
+            Ok(()) => Ok(true),
+            Err(PutFailure::Missing | PutFailure::Exists) => Ok(false),
+            Err(PutFailure::Busy) => Err("somebody else is changing the lease".to_owned()),
+            Err(PutFailure::Failed(why)) => Err(why),
+        }
     }
 
-    fn write(&mut self, _file: &str) -> Result<(), String> {
-        Err("busy".to_owned())
+    fn write(&mut self, file: &str) -> Result<(), String> {
+        let path = beside(&self.file, file.as_ref())?;
+        if path == self.file {
+            return Err(format!("{} is the lease file in use", path.display()));
+        }
+        let format = Format::of::<P>();
+        let written = replace(&path, |target| {
+            let mut header = Vec::new();
+            Columns::newest(&format).encode_header(&format, &mut header);
+            target.write_all(&header)?;
+            let mut outcome: io::Result<()> = Ok(());
+            rows_of_table(&self.table, &mut |row| {
+                if outcome.is_ok() {
+                    outcome = target.write_all(row);
+                }
+            });
+            outcome
+        });
+        written.map_err(|cause| format!("cannot write {}: {cause}", path.display()))
     }
 }

@@ -3,9 +3,10 @@
 //! Everything that commands change belongs to it. Shards see what it publishes between two batches,
 //! so a command never stops the packet path, however long it takes.
 
-mod apply;
+pub(crate) mod apply;
 mod backend;
 mod counts;
+mod files;
 mod leases;
 
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use std::sync::atomic::Ordering;
 use base::Now;
 use base::time::{NS_PER_MS, NS_PER_S};
 use dhcp_control::statistics::Statistics;
-use dhcp_control::{Backend, ServiceState, execute, kea_json};
+use dhcp_control::{Answer, Backend, ServiceState, execute, kea_json};
 use dhcp_engine::counters::ShardCounters;
 use dhcp_lease::LeaseTable;
 use netio::signal::Signals;
@@ -25,6 +26,7 @@ use crate::ServerError;
 use crate::control::{ControlThread, Inbox, Question};
 use crate::doors::Tending;
 use crate::frames::FrameCounters;
+use crate::latency::Latencies;
 use crate::leases::Leases;
 use crate::log::DAEMON;
 use crate::server::Settings;
@@ -44,6 +46,7 @@ const REPORT_NS: u64 = 10 * NS_PER_S;
 pub(crate) struct Counted<P> {
     pub(crate) messages: Arc<ShardCounters<P>>,
     pub(crate) frames: Arc<FrameCounters>,
+    pub(crate) latencies: Arc<Latencies>,
 }
 
 /// A configuration in force, in all its forms.
@@ -89,7 +92,8 @@ impl<P: Service> Supervisor<P> {
     /// A supervisor of what has been started.
     pub(crate) fn new(settings: Settings, shared: Arc<Shared<P>>, parts: Parts<P>) -> Self {
         let common = P::shared(&parts.in_force.config);
-        let administration = Administration::new(&parts.leases, &parts.table, &common);
+        let administration =
+            Administration::new(&parts.leases, &parts.table, parts.wakers.len(), &common);
         let mut statistics = Statistics::new(P::VERSION);
         statistics.set_default_limits(common.samples.0, common.samples.1);
         Self {
@@ -187,9 +191,15 @@ impl<P: Service> Supervisor<P> {
                     tracing::info!(
                         target: "commands", id = "COMMAND_RECEIVED", "received command '{name}'"
                     );
-                    kea_json(&execute(command, self).to_json())
+                    let answer = execute(command, self);
+                    if self.administration.settle() {
+                        kea_json(&answer.to_json())
+                    } else {
+                        let text = "the change could not be made safe in time";
+                        kea_json(&Answer::error(text).to_json())
+                    }
                 }
-                Question::Metrics => String::new(),
+                Question::Metrics => self.exposition(),
             };
             self.follow_service();
             asked.answer(text);

@@ -1,0 +1,185 @@
+//! How long answers take, by the type of what they answer: from the moment at which the kernel took
+//! the message in to the moment at which it has taken the answer.
+//!
+//! The shard reads no clock for this: an answer's time ends with the next reading, which follows the
+//! system call that sent it. Each shard writes counters of its own; whoever reads adds them up.
+
+use std::sync::Arc;
+
+use base::time::NS_PER_S;
+use base::{Counters, Now};
+use dhcp_control::Latency;
+use dhcp_engine::{Asked, Protocol};
+
+/// Two steps for each doubling, from 1 microsecond to 16.8 seconds.
+const BOUNDS: usize = 49;
+/// Answers that may wait for the next reading of the clock.
+const WAITING_MAX: usize = 1_024;
+/// A message cannot have waited longer in a socket; a clock was set if it seems so.
+const WAIT_MAX_NS: u64 = 60 * NS_PER_S;
+
+/// The upper bound of bucket `index`, in microseconds: 1, 2, 3, 4, 6, 8, 12 and so on.
+const fn bound_us(index: usize) -> u64 {
+    match index {
+        0 => 1,
+        _ => {
+            let doublings = index.div_ceil(2);
+            let whole = 1 << doublings;
+            if index % 2 == 1 { whole } else { whole + whole / 2 }
+        }
+    }
+}
+
+/// The bucket of an answer that took `us` microseconds; [`BOUNDS`] for those beyond all bounds.
+fn bucket_of(us: u64) -> usize {
+    if us <= 2 {
+        return usize::from(us == 2);
+    }
+    // The doubling that is not reached yet, and whether half of the way to it is enough.
+    let doublings = (us - 1).ilog2();
+    let half = (1 << doublings) + (1_u64 << doublings) / 2;
+    let index = 2 * doublings as usize + usize::from(us > half);
+    index.min(BOUNDS)
+}
+
+/// What one shard has measured, by type of message.
+#[derive(Debug)]
+pub(crate) struct Latencies {
+    kinds: Vec<Kind>,
+}
+
+#[derive(Debug, Default)]
+struct Kind {
+    /// The last counts what is beyond all bounds.
+    buckets: Counters<{ BOUNDS + 1 }>,
+    sum_us: Counters<1>,
+}
+
+impl Latencies {
+    /// Nothing measured yet, of messages of `P`.
+    pub(crate) fn of<P: Protocol>() -> Self {
+        Self { kinds: P::RECEIVED_STATISTICS.iter().map(|_| Kind::default()).collect() }
+    }
+
+    fn record(&self, kind: usize, us: u64) {
+        if let Some(kind) = self.kinds.get(kind) {
+            kind.buckets.add(bucket_of(us), 1);
+            kind.sum_us.add(0, us);
+        }
+    }
+
+    /// What `shards` have measured together; types without an answer are left out.
+    pub(crate) fn total<'l, P: Protocol>(
+        shards: impl Iterator<Item = &'l Self> + Clone,
+    ) -> Vec<Latency> {
+        let of_kind = |(kind, &message): (usize, &&'static str)| {
+            let mut counts = [0; BOUNDS + 1];
+            let mut sum_us = 0;
+            for shard in shards.clone() {
+                let own = &shard.kinds[kind];
+                for (count, more) in counts.iter_mut().zip(own.buckets.snapshot()) {
+                    *count += more;
+                }
+                sum_us += own.sum_us.value(0);
+            }
+            let buckets = (0..BOUNDS).map(|index| (bound_us(index), counts[index])).collect();
+            let is_seen = counts.iter().any(|&count| count > 0);
+            is_seen.then_some(Latency { message, buckets, beyond: counts[BOUNDS], sum_us })
+        };
+        P::RECEIVED_STATISTICS.iter().enumerate().filter_map(of_kind).collect()
+    }
+}
+
+/// When a message came that the kernel took in at `wall_ns` since 1970, if it says so, on the
+/// monotonic clock.
+pub(crate) fn since_ns(now: Now, wall_ns: Option<u64>) -> u64 {
+    let waited_ns = wall_ns.map_or(0, |wall_ns| (now.wall_us * 1_000).saturating_sub(wall_ns));
+    if waited_ns > WAIT_MAX_NS { now.mono_ns } else { now.mono_ns.saturating_sub(waited_ns) }
+}
+
+/// The answers of a shard that were sent since it last read the clock.
+#[derive(Debug)]
+pub(crate) struct Stopwatch {
+    waiting: Vec<Asked>,
+    latencies: Arc<Latencies>,
+    last_ns: u64,
+}
+
+impl Stopwatch {
+    /// A watch that writes into `latencies`.
+    pub(crate) fn new(latencies: Arc<Latencies>) -> Self {
+        Self { waiting: Vec::with_capacity(WAITING_MAX), latencies, last_ns: 0 }
+    }
+
+    /// Notes what has been answered just now.
+    pub(crate) fn note(&mut self, asked: Asked) {
+        if self.waiting.len() == WAITING_MAX {
+            // Too short by less than a batch; better than growing.
+            self.settle(self.last_ns);
+        }
+        self.waiting.push(asked);
+    }
+
+    /// Takes the reading `now_ns` of the monotonic clock as the end of all that was noted.
+    pub(crate) fn settle(&mut self, now_ns: u64) {
+        self.last_ns = now_ns;
+        for asked in self.waiting.drain(..) {
+            let us = now_ns.saturating_sub(asked.since_ns) / 1_000;
+            self.latencies.record(asked.kind, us);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::Random;
+    use dhcp_lease::v4::V4;
+
+    #[test]
+    fn each_time_is_in_the_first_bucket_whose_bound_it_does_not_exceed() {
+        assert_eq!([0, 1, 2, 3, 4, 5, 6].map(bound_us), [1, 2, 3, 4, 6, 8, 12]);
+        assert_eq!(bound_us(BOUNDS - 1), 1 << 24 | 1 << 23);
+        let mut random = Random::from_seed(8);
+        let few = (0..5_000).chain((0..BOUNDS).flat_map(|at| [bound_us(at), bound_us(at) + 1]));
+        let many = std::iter::repeat_with(|| random.next_u64() >> random.below(64));
+        for us in few.chain(many.take(100_000)) {
+            let slowly = (0..BOUNDS).find(|&index| us <= bound_us(index)).unwrap_or(BOUNDS);
+            assert_eq!(bucket_of(us), slowly, "{us}");
+        }
+    }
+
+    #[test]
+    fn answers_are_timed_by_the_next_reading_and_shards_are_added_up() {
+        let shards = [(); 2].map(|()| Arc::new(Latencies::of::<V4>()));
+        for (at, shard) in shards.iter().enumerate() {
+            let mut watch = Stopwatch::new(Arc::clone(shard));
+            for number in 0..3_000 {
+                watch.note(Asked { kind: 0, since_ns: 1_000_000 });
+                if number % 1_000 == 999 {
+                    // 5 and 6 microseconds.
+                    watch.settle(1_005_000 + 1_000 * at as u64);
+                }
+            }
+            watch.note(Asked { kind: 0, since_ns: 0 });
+        }
+        let total = Latencies::total::<V4>(shards.iter().map(|shard| &**shard));
+        assert_eq!(total.len(), 1);
+        let buckets: Vec<_> = total[0].buckets.iter().filter(|bucket| bucket.1 > 0).collect();
+        assert_eq!(
+            (total[0].message, buckets, total[0].beyond),
+            ("discover", vec![&(6, 6_000)], 0)
+        );
+        assert_eq!(total[0].sum_us, 3_000 * 5 + 3_000 * 6);
+    }
+
+    #[test]
+    fn a_clock_that_was_set_tells_nothing() {
+        let now = Now { mono_ns: 100 * NS_PER_S, wall_us: 2_000_000_000 };
+        let at = |wall_ns| since_ns(now, wall_ns);
+        assert_eq!(at(None), now.mono_ns);
+        assert_eq!(at(Some(now.wall_us * 1_000 - 500)), now.mono_ns - 500);
+        assert_eq!(at(Some(now.wall_us * 1_000 + 500)), now.mono_ns);
+        assert_eq!(at(Some(1)), now.mono_ns);
+    }
+}

@@ -1,0 +1,65 @@
+//! Files that commands write.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+
+/// The file `name` in the folder of `own`.
+///
+/// # Errors
+///
+/// `name` lies elsewhere; in words.
+pub(super) fn beside(own: &Path, name: &Path) -> Result<PathBuf, String> {
+    let none = Path::new("");
+    let folder = own.parent().unwrap_or(none);
+    let file = name.file_name().ok_or_else(|| format!("`{}` names no file", name.display()))?;
+    match name.parent() {
+        Some(parent) if parent != none && parent != folder => Err(format!(
+            "`{}` does not lie in the folder `{}`, where such files are written",
+            name.display(),
+            folder.display()
+        )),
+        _ => Ok(folder.join(file)),
+    }
+}
+
+/// Replaces the file `path` by what `write` writes, at once: whoever reads it finds the old or the
+/// new one, also after a crash.
+pub(super) fn replace(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(format!(".tmp{}", std::process::id()));
+    let temporary = PathBuf::from(temporary);
+    let written = File::create(&temporary).and_then(|file| {
+        if let Ok(old) = fs::metadata(path) {
+            file.set_permissions(old.permissions())?;
+        }
+        let mut file = BufWriter::new(file);
+        write(&mut file)?;
+        file.into_inner()?.sync_all()
+    });
+    let renamed = written.and_then(|()| fs::rename(&temporary, path));
+    if renamed.is_err() {
+        fs::remove_file(&temporary).ok();
+    }
+    renamed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_written_beside_the_configuration_only() {
+        let own = Path::new("/etc/kea/kea-dhcp4.conf");
+        let written = |name: &str| beside(own, Path::new(name)).ok();
+        assert_eq!(written("other.conf"), Some("/etc/kea/other.conf".into()));
+        assert_eq!(written("/etc/kea/other.conf"), Some("/etc/kea/other.conf".into()));
+        for name in ["/etc/passwd", "../passwd", "/etc/kea/../passwd", "sub/x", "..", "/"] {
+            assert_eq!(written(name), None, "{name}");
+        }
+        assert_eq!(beside(Path::new("own.conf"), Path::new("x")), Ok("x".into()));
+    }
+}

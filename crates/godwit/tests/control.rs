@@ -1,0 +1,382 @@
+//! Commands over every kind of socket, as the manual shows them, against a running server.
+
+mod common;
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use common::{ServerProcess, TempFolder, configuration, configuration6, require, run_bounded};
+use serde_json::{Value, json};
+
+const MANUAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/book/control.md");
+const DASHBOARD: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../contrib/grafana-dashboard.json");
+
+/// A TCP port that is free now.
+fn free_tcp_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
+    listener.local_addr().expect("it is bound").port()
+}
+
+/// Adds `keys` (JSON, with a comma behind them) to the global scope of the file `config`.
+fn add_keys(config: &Path, keys: &str) {
+    let text = fs::read_to_string(config).expect("it was written here");
+    let at = text.find(r#""interfaces-config""#).expect("every configuration has interfaces");
+    fs::write(config, format!("{}{keys} {}", &text[..at], &text[at..]))
+        .expect("the folder can be written");
+}
+
+/// The answer to `command` at the unix socket `path`.
+fn command(path: &Path, command: &Value) -> Value {
+    let mut stream = UnixStream::connect(path).expect("the server takes commands");
+    stream.write_all(command.to_string().as_bytes()).expect("the server reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("the server answers");
+    serde_json::from_str(&answer).expect("an answer is JSON")
+}
+
+/// A server with one unix socket.
+fn start(label: &str) -> (TempFolder, ServerProcess, PathBuf, PathBuf) {
+    let folder = TempFolder::new(label);
+    let config = configuration(folder.path(), "always", 2);
+    let socket = folder.path().join("socket");
+    let entry = json!([{ "socket-type": "unix", "socket-name": socket }]);
+    add_keys(&config, &format!("\"control-sockets\": {entry},"));
+    let server = ServerProcess::start(&config, folder.path());
+    (folder, server, config, socket)
+}
+
+fn shell(script: &str) -> Output {
+    run_bounded(Command::new("sh").args(["-ec", script]))
+}
+
+/// The blocks of the manual that are fenced with three backquotes: their kind and their text.
+fn blocks(manual: &str) -> Vec<(String, String)> {
+    let mut parts = manual.split("```");
+    parts.next();
+    let fenced = parts.step_by(2);
+    fenced
+        .filter_map(|block| block.split_once('\n'))
+        .map(|(kind, text)| (kind.to_owned(), text.to_owned()))
+        .collect()
+}
+
+#[test]
+fn the_manual_shows_what_works() {
+    if !require(&["curl", "openssl", "kea-shell"]) {
+        return;
+    }
+    let folder = TempFolder::new("manual");
+    let path = folder.path().display().to_string();
+    let [http, https] = [(); 2].map(|()| free_tcp_port().to_string());
+    let manual = fs::read_to_string(MANUAL)
+        .expect("the manual is part of the repository")
+        .replace("/run/kea", &path)
+        .replace("/etc/kea", &path)
+        .replace("8000", &http)
+        .replace("8443", &https);
+    let blocks = blocks(&manual);
+    let text_of = |wanted: &str| {
+        let found = blocks.iter().find(|(_, text)| text.contains(wanted));
+        found.map(|(_, text)| text.clone()).expect("the manual has it")
+    };
+    let made = shell(&text_of("openssl req"));
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let config = configuration(folder.path(), "always", 1);
+    add_keys(&config, &format!("{},", text_of("\"control-sockets\"").trim_end()));
+    let server = ServerProcess::start(&config, folder.path());
+    let mut run = 0;
+    let mut answer = String::new();
+    for (kind, text) in &blocks {
+        match kind.as_str() {
+            "sh" => {
+                let output = shell(text);
+                assert!(output.status.success(), "{text}: {output:?}");
+                answer = String::from_utf8_lossy(&output.stdout).into_owned();
+                run += 1;
+            }
+            "text" => {
+                for line in text.lines() {
+                    assert!(answer.contains(line), "no `{line}` in: {answer}");
+                }
+            }
+            _ => {}
+        }
+    }
+    assert!(run >= 8, "{run} examples");
+    server.stop();
+}
+
+#[test]
+fn a_client_without_a_certificate_does_not_come_far() {
+    if !require(&["curl", "openssl"]) {
+        return;
+    }
+    let folder = TempFolder::new("certificate");
+    let path = folder.path().display().to_string();
+    let port = free_tcp_port();
+    let manual = fs::read_to_string(MANUAL).expect("the manual is part of the repository");
+    let manual = manual.replace("/etc/kea", &path);
+    let blocks = blocks(&manual);
+    let certificates = blocks.iter().find(|(_, text)| text.contains("openssl req"));
+    assert!(shell(&certificates.expect("the manual has it").1).status.success());
+    let tls = folder.path().join("tls");
+    let config = configuration(folder.path(), "always", 1);
+    let socket = |is_required: bool| {
+        json!([{
+            "socket-type": "https", "socket-address": "127.0.0.1", "socket-port": port,
+            "trust-anchor": tls.join("ca.crt"), "cert-file": tls.join("server.crt"),
+            "key-file": tls.join("server.key"), "cert-required": is_required
+        }])
+    };
+    let required = format!("\"control-sockets\": {},", socket(true));
+    add_keys(&config, &required);
+    let server = ServerProcess::start(&config, folder.path());
+    let curl = |further: &str| {
+        shell(&format!(
+            "curl -s -m 10 --cacert {path}/tls/ca.crt {further} https://127.0.0.1:{port}/metrics"
+        ))
+    };
+    assert!(!curl("").status.success());
+    let foreign = format!(
+        "cd {path}/tls && openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=other \
+         -keyout other.key -out other.crt"
+    );
+    assert!(shell(&foreign).status.success());
+    let key_pair = |name: &str| format!("--cert {path}/tls/{name}.crt --key {path}/tls/{name}.key");
+    assert!(!curl(&key_pair("other")).status.success(), "of another authority");
+    assert!(curl(&key_pair("client")).status.success());
+    // The same socket, without being closed, lets everyone in.
+    let text = fs::read_to_string(&config).expect("it was written here");
+    let optional = format!("\"control-sockets\": {},", socket(false));
+    fs::write(&config, text.replace(&required, &optional)).expect("the folder can be written");
+    server.signal("HUP");
+    server.wait_for("reloaded");
+    assert!(curl("").status.success());
+    server.stop();
+}
+
+#[test]
+fn a_configuration_is_changed_whole_or_not_at_all() {
+    let (_folder, server, config, socket) = start("config-set");
+    let get = || command(&socket, &json!({ "command": "config-get" }))["arguments"].clone();
+    let before = get();
+    assert_eq!(before["Dhcp4"]["valid-lifetime"], 4_000);
+    let mut document = json!({ "Dhcp4": before["Dhcp4"] });
+    document["Dhcp4"]["valid-lifetime"] = json!("long");
+    let answer = command(&socket, &json!({ "command": "config-set", "arguments": document }));
+    assert_eq!(answer["result"], 1, "{answer}");
+    assert_eq!(get()["hash"], before["hash"]);
+    document["Dhcp4"]["valid-lifetime"] = json!(5_000);
+    let answer = command(&socket, &json!({ "command": "config-test", "arguments": document }));
+    assert_eq!(answer["result"], 0, "{answer}");
+    assert_eq!(get()["hash"], before["hash"]);
+    // A socket that cannot be opened leaves everything as it was, the old socket too.
+    let mut unreachable = document.clone();
+    unreachable["Dhcp4"]["control-sockets"][0]["socket-name"] = json!("/nonexistent/socket");
+    let answer = command(&socket, &json!({ "command": "config-set", "arguments": unreachable }));
+    assert_eq!(answer["result"], 1, "{answer}");
+    assert_eq!(get()["hash"], before["hash"]);
+    let answer = command(&socket, &json!({ "command": "config-set", "arguments": document }));
+    assert_eq!(
+        (answer["result"].as_i64(), answer["text"].as_str()),
+        (Some(0), Some("Configuration successful.")),
+        "{answer}"
+    );
+    assert_eq!(get()["Dhcp4"]["valid-lifetime"], 5_000);
+    let answer = command(&socket, &json!({ "command": "config-reload" }));
+    assert_eq!(answer["result"], 0, "{answer}");
+    assert_eq!(get()["hash"], before["hash"], "the file still says so");
+    // What is written is read again as the same.
+    command(&socket, &json!({ "command": "config-set", "arguments": document }));
+    let hash = get()["hash"].clone();
+    let answer = command(&socket, &json!({ "command": "config-write" }));
+    assert_eq!(answer["result"], 0, "{answer}");
+    assert!(fs::read_to_string(&config).expect("it is there").contains("5000"));
+    command(&socket, &json!({ "command": "config-reload" }));
+    assert_eq!(get()["hash"], hash);
+    let elsewhere = json!({ "command": "config-write", "arguments": { "filename": "/tmp/x" } });
+    assert_eq!(command(&socket, &elsewhere)["result"], 1);
+    server.stop();
+}
+
+#[test]
+fn commands_do_not_stop_packets_and_a_disabled_service_does() {
+    if !require(&["perfdhcp"]) {
+        return;
+    }
+    let (_folder, server, _, socket) = start("packets");
+    let exchange = |mac: &str| {
+        let output = run_bounded(
+            Command::new("perfdhcp")
+                .args(["-4", "-r", "20", "-n", "5", "-n", "5", "-R", "5", "-W", "500000"])
+                .args(["-b", mac, "-l", "127.0.0.1", "-L", &server.relay_port.to_string()])
+                .args(["-N", &server.port.to_string(), "127.0.0.1"]),
+        );
+        String::from_utf8_lossy(&output.stdout).matches("received packets: 5").count() == 2
+    };
+    assert!(exchange("mac=00:0c:01:00:00:00"));
+    let statistic = |name: &str| {
+        let get = json!({ "command": "statistic-get", "arguments": { "name": name } });
+        command(&socket, &get)["arguments"][name][0][0].clone()
+    };
+    assert_eq!(statistic("pkt4-discover-received"), 5);
+    assert_eq!(statistic("pkt4-ack-sent"), 5);
+    let disable = json!({ "command": "dhcp-disable", "arguments": { "max-period": 3600 } });
+    assert_eq!(command(&socket, &disable)["result"], 0);
+    assert!(!exchange("mac=00:0c:01:00:01:00"));
+    assert!(statistic("pkt4-service-disabled").as_u64() >= Some(5));
+    assert_eq!(command(&socket, &json!({ "command": "dhcp-enable" }))["result"], 0);
+    assert!(exchange("mac=00:0c:01:00:02:00"));
+    // With a period it comes back by itself.
+    let disable = json!({ "command": "dhcp-disable", "arguments": { "max-period": 1 } });
+    assert_eq!(command(&socket, &disable)["result"], 0);
+    server.wait_for("the service is disabled");
+    assert!(common::waited_until(|| server.log().matches("the service is enabled").count() == 2));
+    assert!(exchange("mac=00:0c:01:00:03:00"));
+    server.stop();
+}
+
+#[test]
+fn leases_that_a_command_adds_are_on_disk_when_it_is_answered() {
+    let folder = TempFolder::new("leases");
+    let config = configuration(folder.path(), "always", 2);
+    let socket = folder.path().join("socket");
+    let entry = json!([{ "socket-type": "unix", "socket-name": socket }]);
+    let hooks = r#"[ { "library": "/usr/lib/kea/hooks/libdhcp_lease_cmds.so" } ]"#;
+    add_keys(&config, &format!("\"control-sockets\": {entry}, \"hooks-libraries\": {hooks},"));
+    let server = ServerProcess::start(&config, folder.path());
+    let ask = |name: &str, arguments: Value| {
+        command(&socket, &json!({ "command": name, "arguments": arguments }))
+    };
+    let rows = || fs::read_to_string(folder.path().join("leases.csv")).expect("it is there");
+    for number in 1..=25 {
+        let address = format!("127.1.0.{number}");
+        let hardware = format!("00:00:00:00:00:{number:02x}");
+        let answer = ask("lease4-add", json!({ "ip-address": address, "hw-address": hardware }));
+        assert_eq!(answer["result"], 0, "{answer}");
+        assert!(rows().contains(&format!("\n{address},{hardware},")), "{}", rows());
+    }
+    let twice =
+        ask("lease4-add", json!({ "ip-address": "127.1.0.1", "hw-address": "00:00:00:00:00:99" }));
+    assert_ne!(twice["result"], 0, "{twice}");
+    let found = ask("lease4-get", json!({ "ip-address": "127.1.0.7" }));
+    assert_eq!(found["arguments"]["hw-address"], "00:00:00:00:00:07");
+    let found = ask("lease4-get-by-hw-address", json!({ "hw-address": "00:00:00:00:00:07" }));
+    assert_eq!(found["arguments"]["leases"][0]["ip-address"], "127.1.0.7");
+    let mut from = "start".to_owned();
+    let mut seen = Vec::new();
+    loop {
+        let page = ask("lease4-get-page", json!({ "from": from, "limit": 10 }));
+        let Some(leases) = page["arguments"]["leases"].as_array().filter(|page| !page.is_empty())
+        else {
+            break;
+        };
+        seen.extend(
+            leases.iter().map(|lease| lease["ip-address"].as_str().expect("it has one").to_owned()),
+        );
+        from.clone_from(seen.last().expect("the page has leases"));
+    }
+    let expected: Vec<String> = (1..=25).map(|number| format!("127.1.0.{number}")).collect();
+    assert_eq!(seen, expected);
+    let removed = ask("lease4-del", json!({ "ip-address": "127.1.0.7" }));
+    assert_eq!(removed["result"], 0, "{removed}");
+    assert_eq!(ask("lease4-get", json!({ "ip-address": "127.1.0.7" }))["result"], 3);
+    let get = json!({ "name": "subnet[1].assigned-addresses" });
+    let statistic = ask("statistic-get", get);
+    assert_eq!(statistic["arguments"]["subnet[1].assigned-addresses"][0][0], 24, "{statistic}");
+    let written = folder.path().join("written.csv");
+    let answer = ask("lease4-write", json!({ "filename": written }));
+    assert_eq!(answer["result"], 0, "{answer}");
+    assert_eq!(fs::read_to_string(&written).expect("it was written").lines().count(), 25);
+    assert_ne!(ask("lease4-write", json!({ "filename": "/tmp/elsewhere.csv" }))["result"], 0);
+    server.stop();
+    // Another start finds them all.
+    let server = ServerProcess::start(&config, folder.path());
+    assert_eq!(
+        ask("lease4-get-all", json!({}))["arguments"]["leases"].as_array().map(Vec::len),
+        Some(24)
+    );
+    server.stop();
+}
+
+#[test]
+fn a_shutdown_ends_the_server_with_the_value_that_was_asked_for() {
+    let folder = TempFolder::new("shutdown");
+    let config = configuration(folder.path(), "none", 1);
+    let socket = folder.path().join("socket");
+    let entry = json!([{ "socket-type": "unix", "socket-name": socket }]);
+    add_keys(&config, &format!("\"control-sockets\": {entry},"));
+    let child = Command::new(env!("CARGO_BIN_EXE_godwit"))
+        .args(["dhcp4", "-p", &common::free_port().to_string(), "-c"])
+        .arg(&config)
+        .spawn()
+        .expect("the server can be started");
+    let mut server = Ended(child);
+    assert!(common::waited_until(|| UnixStream::connect(&socket).is_ok()));
+    let ask = json!({ "command": "shutdown", "arguments": { "exit-value": 7 } });
+    assert_eq!(command(&socket, &ask), json!({ "result": 0, "text": "Shutting down." }));
+    assert_eq!(server.0.wait().expect("it was started here").code(), Some(7));
+    assert!(!socket.exists() && !folder.path().join("socket.lock").exists());
+}
+
+/// A child that does not outlive the test.
+struct Ended(std::process::Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+/// What Prometheus would read from the server at `socket`.
+fn exposition(socket: &Path) -> String {
+    let mut stream = UnixStream::connect(socket).expect("the server takes commands");
+    let get = b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    stream.write_all(get).expect("the server reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("the server answers");
+    answer.split_once("\r\n\r\n").expect("HTTP has a head").1.to_owned()
+}
+
+/// Every name of a metric in `text`.
+fn metrics(text: &str) -> Vec<&str> {
+    let is_part = |character: char| character.is_ascii_alphanumeric() || character == '_';
+    text.split(|character| !is_part(character))
+        .filter(|word| word.starts_with("godwit_dhcp"))
+        .collect()
+}
+
+#[test]
+fn every_metric_of_the_dashboard_is_exposed() {
+    let dashboard = fs::read_to_string(DASHBOARD).expect("it is part of the repository");
+    serde_json::from_str::<Value>(&dashboard).expect("a dashboard is JSON");
+    let (_folder, server4, _, socket4) = start("dashboard4");
+    let folder6 = TempFolder::new("dashboard6");
+    let subnet = r#"{ "id": 1, "subnet": "2001:db8::/32" }"#;
+    let config6 = configuration6(folder6.path(), r#""lo""#, "", subnet);
+    let socket6 = folder6.path().join("socket");
+    let entry = json!([{ "socket-type": "unix", "socket-name": socket6 }]);
+    add_keys(&config6, &format!("\"control-sockets\": {entry},"));
+    let ports = [common::free_port(), common::free_port()];
+    let env = Command::new("env");
+    let server6 = ServerProcess::launch_on(env, "dhcp6", ports, &config6, folder6.path());
+    for (family, socket) in [("dhcp4", &socket4), ("dhcp6", &socket6)] {
+        let text = exposition(socket);
+        let wanted = dashboard.replace("${server}", family);
+        let wanted = metrics(&wanted);
+        assert!(wanted.len() > 15, "{wanted:?}");
+        for name in wanted {
+            let suffixes = ["_bucket", "_sum", "_count"];
+            let bare = suffixes.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name);
+            assert!(text.contains(&format!("# TYPE {bare} ")), "{name} is not exposed: {text}");
+        }
+    }
+    server4.stop();
+    server6.stop();
+}
