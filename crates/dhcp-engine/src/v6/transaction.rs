@@ -10,7 +10,8 @@
 use base::Now;
 use dhcp_lease::CHANGES_MAX;
 use dhcp_lease::v6::{
-    ASKED_MAX, Change, Facts, FetchKeys, LeaseStore, Occupancy, Receipt, Refusal, Resource, V6,
+    ASKED_MAX, Change, Facts, FetchKeys, IaKind, LeaseStore, Occupancy, Receipt, Refusal, Resource,
+    V6,
 };
 use dhcp_wire::v6::{Invalid, Message, MessageType, Packet, StatusCode, validity};
 
@@ -124,6 +125,7 @@ impl<'m> Transaction<'m> {
         };
         transaction.name()?;
         transaction.adapt_hints();
+        transaction.prefer_reserved();
         Ok(transaction)
     }
 
@@ -186,6 +188,18 @@ impl<'m> Transaction<'m> {
                 if !hint.address.is_unspecified() {
                     *hint = self.snapshot.grantable(subnet, *hint);
                 }
+            }
+        }
+    }
+
+    /// What is reserved is looked at before anything free is asked for.
+    fn prefer_reserved(&mut self) {
+        for kind in [IaKind::Address, IaKind::Prefix] {
+            if self.reserved().any(|resource| resource.kind == kind) {
+                let associations = self.associations.iter_mut();
+                associations
+                    .filter(|one| one.kind == kind)
+                    .for_each(|one| one.wish = Wish::Nothing);
             }
         }
     }
