@@ -120,8 +120,7 @@ impl<F: Leased> Fetch<'_, '_, F> {
 
     fn claim_from(&self, pool: PoolIndex) -> Option<SlotView<F>> {
         for _ in 0..STALE_BITS {
-            let (bit, address) = self.table.claim(self.keys.pools, pool)?;
-            self.keys.pools.advance(pool, bit);
+            let (_, address) = self.table.claim(self.keys.pools, pool)?;
             let view = self.view(address)?;
             if view.occupancy == Occupancy::Free {
                 return Some(view);

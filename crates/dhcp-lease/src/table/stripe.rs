@@ -165,8 +165,13 @@ impl<F: Leased> Locked<'_, F> {
         let address = slot.address();
         deadlines.link(slots, id);
         match (before, occupancy) {
-            (_, Occupancy::Free) => self.table.set_bit(place, address),
-            (Occupancy::Free, _) => self.table.clear_bit(place, address),
+            (_, Occupancy::Free) => self.set_free(place, address, false),
+            (Occupancy::Free, _) => {
+                self.table.clear_bit(place, address);
+                if let Some((queue, position)) = self.state.tallies.queue_of(address) {
+                    queue.remove(position);
+                }
+            }
             _ => {}
         }
         self.count_change(id, &counted.0, counted.1);
@@ -251,10 +256,18 @@ impl<F: Leased> Locked<'_, F> {
         }
     }
 
+    /// Lets everybody have `address`; `is_unused`: nobody had it since it was free last.
+    fn set_free(&self, place: u32, address: F::Address, is_unused: bool) {
+        self.table.set_bit(place, address);
+        if let Some((queue, position)) = self.state.tallies.queue_of(address) {
+            queue.push(position, is_unused);
+        }
+    }
+
     pub(super) fn set_bit_if_free(&self, place: u32, address: F::Address) {
         let is_free = |id| self.slot(id).occupancy == Occupancy::Free;
         if self.find(place).is_none_or(is_free) {
-            self.table.set_bit(place, address);
+            self.set_free(place, address, true);
         }
     }
 

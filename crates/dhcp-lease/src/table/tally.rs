@@ -15,7 +15,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::leased::Leased;
+use super::leased::{Leased, Places};
+use super::order::FreeQueue;
 use super::slot::Slot;
 use super::stripe::Locked;
 use super::{LeaseTable, STRIPES};
@@ -158,12 +159,13 @@ pub(super) struct Tallies<F: Leased> {
     /// Number of each pool's counters; 0 is none's.
     numbers: Vec<u32>,
     by_number: Vec<Option<Arc<PoolTally>>>,
+    has_queues: bool,
 }
 
 impl<F: Leased> Tallies<F> {
     /// No pools.
     pub(super) fn none(pools: Arc<PoolSet<F>>) -> Arc<Self> {
-        Arc::new(Self { pools, numbers: Vec::new(), by_number: vec![None] })
+        Arc::new(Self { pools, numbers: Vec::new(), by_number: vec![None], has_queues: false })
     }
 
     /// The counters of `pools`: a pool that was there before keeps its own. `None` when nothing
@@ -171,7 +173,9 @@ impl<F: Leased> Tallies<F> {
     fn after(&self, pools: &Arc<PoolSet<F>>) -> Option<Arc<Self>> {
         let keys = |pools: &PoolSet<F>| pools.specs().iter().map(key_of::<F>).collect::<Vec<_>>();
         let (old, new) = (keys(&self.pools), keys(pools));
-        if old == new {
+        let allocators =
+            |pools: &PoolSet<F>| pools.specs().iter().map(F::allocator).collect::<Vec<_>>();
+        if old == new && allocators(&self.pools) == allocators(pools) {
             return None;
         }
         let known: BTreeMap<Key<F>, u32> =
@@ -196,7 +200,19 @@ impl<F: Leased> Tallies<F> {
             });
             numbers.push(number);
         }
-        Some(Arc::new(Self { pools: Arc::clone(pools), numbers, by_number }))
+        let has_queues = pools.has_queues();
+        Some(Arc::new(Self { pools: Arc::clone(pools), numbers, by_number, has_queues }))
+    }
+
+    /// The queue that `address` stands in while it is free, and where.
+    pub(super) fn queue_of(&self, address: F::Address) -> Option<(&FreeQueue, u32)> {
+        if !self.has_queues {
+            return None;
+        }
+        let pool = self.pools.find(address)?;
+        let queue = self.pools.queue(pool)?;
+        let spec = &self.pools.specs()[pool.0 as usize];
+        Some((queue, F::Places::position(spec, self.pools.run(pool), address)?))
     }
 
     /// The number of the counters for `address`; 0 outside the pools.
