@@ -24,10 +24,8 @@ fn help_of(text: &str) -> Option<String> {
 
 #[test]
 fn keys_that_godwit_does_not_serve_are_refused_by_name() {
-    for (key, value) in [("reservations", "[ { } ]")] {
-        let message = format!("error `{key}` is not supported by this version of godwit");
-        global(&format!(r#"^"{key}": {value}"#), &[&message]);
-    }
+    let message = "error `reservations` is not supported by this version of godwit";
+    global(r#"^"reservations": [ { } ]"#, &[message]);
 }
 
 #[test]

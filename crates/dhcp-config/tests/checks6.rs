@@ -25,9 +25,7 @@ fn not_supported(key: &str) -> String {
 
 #[test]
 fn keys_that_godwit_does_not_serve_are_refused_by_name() {
-    for (key, value) in [("reservations", "[ { } ]")] {
-        global(&format!(r#"^"{key}": {value}"#), &[&not_supported(key)]);
-    }
+    global(r#"^"reservations": [ { } ]"#, &[&not_supported("reservations")]);
     subnet(r#"^"reservations": [ { } ]"#, &[&not_supported("reservations")]);
 }
 

@@ -293,18 +293,21 @@ fn sub_options_of_dhcpv6_come_in_one_option_for_each_vendor() {
     assert_eq!(vendor_options6(options, &[(16, &class), (17, &oro)]), [nine, docsis_both]);
 }
 
+/// Options of a client.
+type OfClient = Vec<(u16, Vec<u8>)>;
+
 /// Checks a file of vectors: what Kea sent, what godwit sends, the code, options of the client and
 /// global keys. Returns how many were equal and how many not.
 fn check_vectors(
     vectors: &str,
-    answer: fn(keys: &str, code: u16, sent: &[(u16, Vec<u8>)]) -> String,
+    answer: fn(keys: &str, code: u16, sent: &OfClient) -> String,
 ) -> (u32, u32) {
     let mut counts = (0, 0);
     let mut wrong = Vec::new();
     for line in vectors.lines().filter(|line| !line.starts_with('#')) {
         let columns: Vec<&str> = line.split('\t').collect();
         let [kea, godwit, code, sent, keys] = columns[..] else { panic!("{line}") };
-        let sent: Vec<(u16, Vec<u8>)> =
+        let sent: OfClient =
             sent.split(' ').filter_map(|sent| sent.split_once(':')).map(of_client).collect();
         let expected = if godwit == "=" { kea } else { godwit };
         let found = answer(keys, code.parse().expect("a code"), &sent);
