@@ -299,7 +299,7 @@ impl<'m> Transaction<'m> {
             return INFINITE_LIFETIME_S;
         }
         let of_class = self.class_terms().find_map(|class| class.valid_lifetime.as_ref());
-        let limits = of_class.unwrap_or(&self.snapshot.subnet(subnet).valid_lifetime);
+        let limits = of_class.unwrap_or_else(|| &self.snapshot.subnet(subnet).valid_lifetime);
         lifetime::granted_s(limits, self.view.message.lease_time())
     }
 
