@@ -100,14 +100,21 @@ impl Service for V6 {
             Some(IpAddr::V6(address)) if !address.is_unspecified() => Some(address),
             _ => None,
         };
-        let by_prefix = |address| snapshot.subnet_by_prefix(address);
+        let mut classes = ClassSet::default();
+        for name in &selector.classes {
+            if let Some(class) = snapshot.classes.index(name) {
+                classes.insert(class);
+            }
+        }
+        let admits = |subnet| snapshot.admits(subnet, &classes);
+        let by_prefix = |address| snapshot.subnet_by_prefix(address, admits);
         // In the order in which the engine looks at a message.
         let by_id =
-            selector.interface_id.as_ref().and_then(|id| snapshot.subnet_by_interface_id(id));
+            selector.interface_id.as_ref().and_then(|id| snapshot.subnet_by_interface_id(id, admits));
         let found = by_id.or_else(|| match v6(selector.link) {
-            Some(link) => snapshot.subnet_by_relay(link).or_else(|| by_prefix(link)),
+            Some(link) => snapshot.subnet_by_relay(link, admits).or_else(|| by_prefix(link)),
             None => {
-                let by_interface = |name: &String| snapshot.subnet_by_interface(name);
+                let by_interface = |name: &String| snapshot.subnet_by_interface(name, admits);
                 let named = selector.interface.as_ref().and_then(by_interface);
                 named.or_else(|| v6(selector.remote).and_then(by_prefix))
             }
@@ -148,7 +155,7 @@ impl Service for V6 {
     ) -> (&'l mut u32, Option<u32>) {
         let fitting = match lease.resource.kind {
             IaKind::Address => {
-                let found = snapshot.subnet_by_prefix(lease.resource.address);
+                let found = snapshot.subnet_by_prefix(lease.resource.address, |_| true);
                 found.map(|at| snapshot.subnet(at).id)
             }
             // A delegated prefix need not lie in its subnet.
