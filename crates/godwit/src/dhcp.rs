@@ -112,6 +112,8 @@ pub(crate) fn run(server: Server, args: &Args) -> ExitCode {
     };
     match served {
         Ok(()) => ExitCode::SUCCESS,
+        // What was asked for is no error.
+        Err(ServerError::Commanded(code)) => ExitCode::from(code),
         Err(error) => {
             eprintln!("{}", prefixed(&error));
             ExitCode::from(error.exit_code())

@@ -93,6 +93,8 @@ fn the_manual_shows_what_works() {
     let mut answer = String::new();
     for (kind, text) in &blocks {
         match kind.as_str() {
+            // Run before the server was started, which has read what that made.
+            "sh" if text.contains("openssl req") => {}
             "sh" => {
                 let output = shell(text);
                 assert!(output.status.success(), "{text}: {output:?}");
@@ -107,7 +109,7 @@ fn the_manual_shows_what_works() {
             _ => {}
         }
     }
-    assert!(run >= 8, "{run} examples");
+    assert!(run >= 7, "{run} examples");
     server.stop();
 }
 
@@ -297,10 +299,8 @@ fn leases_that_a_command_adds_are_on_disk_when_it_is_answered() {
     server.stop();
     // Another start finds them all.
     let server = ServerProcess::start(&config, folder.path());
-    assert_eq!(
-        ask("lease4-get-all", json!({}))["arguments"]["leases"].as_array().map(Vec::len),
-        Some(24)
-    );
+    let all = command(&socket, &json!({ "command": "lease4-get-all" }));
+    assert_eq!(all["arguments"]["leases"].as_array().map(Vec::len), Some(24), "{all}");
     server.stop();
 }
 
