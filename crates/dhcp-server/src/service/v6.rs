@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use dhcp_config::{Checked, Dhcp6, Problem, Subnet6};
 use dhcp_control::{ClientKey, Selector, SubnetFacts};
+use dhcp_engine::classify::ClassSet;
 use dhcp_engine::v6::{Ingress, Snapshot};
 use dhcp_lease::v6::{IaKind, Lease, LeaseTable, Resource, RowView, V6};
 use dhcp_wire::v6::MessageType;
