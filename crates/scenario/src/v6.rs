@@ -91,7 +91,10 @@ fn relayed(
         return Ok(message.to_vec());
     }
     let [high, low] = step.client.to_be_bytes();
-    let peer = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, u16::from_be_bytes([high, low]));
+    let peer = match step.with.get("peer") {
+        Some(text) => text.parse().map_err(|_| format!("peer `{text}` is no IPv6 address"))?,
+        None => Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, u16::from_be_bytes([high, low])),
+    };
     let mut octets_so_far = message.to_vec();
     let agents = core::iter::once(link).chain(step.further_relays.iter().map(String::as_str));
     for (hop_count, link) in (0..).zip(agents) {

@@ -33,7 +33,8 @@ impl Rig for V4 {
     fn compile(text: &str, table: &LeaseTable<Self>) -> Result<Self::Snapshot, String> {
         let checked =
             dhcp_config::parse_dhcp4("scenario", text, &mut NoIncludes).map_err(|p| told(&p))?;
-        Ok(dhcp_engine::v4::Snapshot::compile(&checked.config, |specs| table.configure(specs)))
+        let configure = |specs: &[_], reserved: &[_]| table.configure(specs, reserved);
+        Ok(dhcp_engine::v4::Snapshot::compile(&checked.config, configure))
     }
 }
 
@@ -49,7 +50,7 @@ impl Rig for V6 {
     fn compile(text: &str, table: &LeaseTable<Self>) -> Result<Self::Snapshot, String> {
         let checked =
             dhcp_config::parse_dhcp6("scenario", text, &mut NoIncludes).map_err(|p| told(&p))?;
-        let configure = |specs: &[_]| table.configure(specs);
+        let configure = |specs: &[_], reserved: &[_]| table.configure(specs, reserved);
         Ok(dhcp_engine::v6::Snapshot::compile(&checked.config, &SERVER_DUID, configure))
     }
 }
