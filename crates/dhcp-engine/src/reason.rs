@@ -41,6 +41,9 @@ pub enum DropReason {
     UnexpectedAssociation,
     /// DHCPv6: a Client FQDN option that wants and does not want entries (RFC 4704 §4.1).
     MalformedName,
+    /// DHCPv6: an ADDR-REG-INFORM that does not register one address of its own, or one that is
+    /// leased or reserved (RFC 9686 §4.2).
+    InvalidRegistration,
     /// DHCPv6: a client sent to our own address instead of the multicast address.
     UnicastFromClient,
     /// DHCPv6: a CONFIRM without any address (RFC 9915 §18.3.3).
@@ -74,7 +77,7 @@ pub enum DropReason {
 
 impl DropReason {
     /// All of them, in the order of their counters.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
         Self::NotARequest,
         Self::UnexpectedMessageType,
         Self::Bootp,
@@ -92,6 +95,7 @@ impl DropReason {
         Self::RepeatedIdentity,
         Self::UnexpectedAssociation,
         Self::MalformedName,
+        Self::InvalidRegistration,
         Self::UnicastFromClient,
         Self::NothingToConfirm,
         Self::UnknownClient,
@@ -135,6 +139,7 @@ impl DropReason {
             Self::RepeatedIdentity => "repeated-identity",
             Self::UnexpectedAssociation => "unexpected-association",
             Self::MalformedName => "malformed-name",
+            Self::InvalidRegistration => "invalid-registration",
             Self::UnicastFromClient => "unicast-from-client",
             Self::NothingToConfirm => "nothing-to-confirm",
             Self::UnknownClient => "unknown-client",
@@ -167,6 +172,7 @@ impl DropReason {
             | Self::NothingDeclined
             | Self::RepeatedIdentity
             | Self::UnexpectedAssociation
+            | Self::InvalidRegistration
             | Self::UnicastFromClient
             | Self::NothingToConfirm => Some(DropStatistic::RfcViolation),
             Self::MalformedName => Some(DropStatistic::ParseFailed),

@@ -284,11 +284,93 @@ fn sub_options_of_dhcpv6_come_in_one_option_for_each_vendor() {
         { "space": "vendor-9", "code": 1000, "csv-format": false, "data": "01", "always-send": true }"#;
     let oro = [&DOCSIS[..], &[0, 1, 0, 4, 0, 33, 0, 34]].concat();
     let docsis_device = [&DOCSIS[..], &[0, 2, 0, 1, b'd']].concat();
-    let docsis_both = [&DOCSIS[..], &[0, 33, 0, 1, b'c', 0, 2, 0, 1, b'd']].concat();
+    let docsis_both = [&DOCSIS[..], &[0, 2, 0, 1, b'd', 0, 33, 0, 1, b'c']].concat();
     let nine = vec![0, 0, 0, 9, 0x03, 0xe8, 0, 1, 1];
     assert_eq!(vendor_options6(options, &[]), [] as [Vec<u8>; 0]);
     assert_eq!(vendor_options6(options, &[(17, &oro)]), std::slice::from_ref(&docsis_both));
     assert_eq!(vendor_options6(options, &[(16, &DOCSIS)]), [docsis_device]);
     let class = [0, 0, 0, 9, 0, 1, b'x'];
     assert_eq!(vendor_options6(options, &[(16, &class), (17, &oro)]), [nine, docsis_both]);
+}
+
+/// Options of a client.
+type OfClient = Vec<(u16, Vec<u8>)>;
+
+/// Checks a file of vectors: what Kea sent, what godwit sends, the code, options of the client and
+/// global keys. Returns how many were equal and how many not.
+fn check_vectors(
+    vectors: &str,
+    answer: fn(keys: &str, code: u16, sent: &OfClient) -> String,
+) -> (u32, u32) {
+    let mut counts = (0, 0);
+    let mut wrong = Vec::new();
+    for line in vectors.lines().filter(|line| !line.starts_with('#')) {
+        let columns: Vec<&str> = line.split('\t').collect();
+        let [kea, godwit, code, sent, keys] = columns[..] else { panic!("{line}") };
+        let sent: OfClient =
+            sent.split(' ').filter_map(|sent| sent.split_once(':')).map(of_client).collect();
+        let expected = if godwit == "=" { kea } else { godwit };
+        let found = answer(keys, code.parse().expect("a code"), &sent);
+        if found != expected {
+            wrong.push(format!("{found} instead of {expected}: {sent:?} {keys}"));
+        }
+        if godwit == "=" { counts.0 += 1 } else { counts.1 += 1 }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    counts
+}
+
+/// An option of the client from its code and its octets in hexadecimal.
+fn of_client((code, digits): (&str, &str)) -> (u16, Vec<u8>) {
+    let octet = |at| u8::from_str_radix(&digits[at..at + 2], 16).expect("hexadecimal digits");
+    let octets = (0..digits.len()).step_by(2).map(octet).collect();
+    (code.parse().expect("a code"), octets)
+}
+
+fn spelled(octets: &[u8]) -> String {
+    octets.iter().map(|octet| format!("{octet:02x}")).collect()
+}
+
+#[test]
+fn vendor_options_are_those_that_kea_sends() {
+    let counts = check_vectors(include_str!("data/vendor-vectors.txt"), |keys, code, sent| {
+        let text = format!(
+            r#"{{ "Dhcp4": {{ {keys}, "subnet4": [ {{ "id": 1, "subnet": "10.0.0.0/24",
+                "pools": [ {{ "pool": "10.0.0.10 - 10.0.0.250" }} ] }} ] }} }}"#
+        );
+        if dhcp_config::parse_dhcp4("t", &text, &mut dhcp_config::NoIncludes).is_err() {
+            return "refused".to_owned();
+        }
+        let mut discover = Build::new(MessageType::Discover, 1);
+        for (code, octets) in sent {
+            discover = discover.option(*code as u8, octets);
+        }
+        let octets = Server::new(&text).ask(&discover);
+        let offer = Message::parse(&octets).expect("a reply parses");
+        let value = offer.option(code as u8).map(|value| value.octets().collect::<Vec<u8>>());
+        value.map_or_else(|| "none".to_owned(), |octets| spelled(&octets))
+    });
+    assert_eq!(counts, (8, 9), "equal and different");
+}
+
+#[test]
+fn vendor_options_of_dhcpv6_are_those_that_kea_sends() {
+    let counts = check_vectors(include_str!("data/vendor6-vectors.txt"), |keys, code, sent| {
+        let text = format!(
+            r#"{{ "Dhcp6": {{ {keys}, "subnet6": [ {{ "id": 1, "subnet": "2001:db8:1::/64",
+                "pools": [ {{ "pool": "2001:db8:1::/80" }} ] }} ] }} }}"#
+        );
+        if dhcp_config::parse_dhcp6("t", &text, &mut dhcp_config::NoIncludes).is_err() {
+            return "refused".to_owned();
+        }
+        let mut solicit = v6::Build::new(MessageType6::Solicit, 1).na(1, &[]);
+        for (code, octets) in sent {
+            solicit = solicit.option(*code, octets);
+        }
+        let answer = v6::Server::new(&text).ask(&solicit);
+        let of_code = answer.options.iter().filter(|(found, _)| *found == code);
+        let values: Vec<String> = of_code.map(|(_, octets)| spelled(octets)).collect();
+        if values.is_empty() { "none".to_owned() } else { values.join(" ") }
+    });
+    assert_eq!(counts, (8, 3), "equal and different");
 }

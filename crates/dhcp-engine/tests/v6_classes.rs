@@ -163,18 +163,18 @@ fn options_come_from_the_nearest_scope_and_classes_from_the_first() {
 fn vendors_options_go_to_their_clients() {
     let options = r#""option-data": [
         { "name": "vendor-opts", "data": "4491" },
-        { "space": "vendor-4491", "code": 32, "csv-format": false, "data": "0a0b" },
-        { "space": "vendor-4491", "code": 33, "csv-format": false, "data": "0c", "always-send": true } ]"#;
+        { "space": "vendor-4491", "code": 2000, "csv-format": false, "data": "0a0b" },
+        { "space": "vendor-4491", "code": 2001, "csv-format": false, "data": "0c", "always-send": true } ]"#;
     let mut server = Server::new(&config("", &format!("{options}, {POOL}")));
     let told = |server: &mut Server, build: Build| {
         server.ask(&build).option(option::VENDOR_OPTS).map(<[u8]>::to_vec)
     };
     assert_eq!(told(&mut server, solicit(1)), None);
-    let always = [0, 0, 0x11, 0x8b, 0, 33, 0, 1, 0x0c];
+    let always = [0, 0, 0x11, 0x8b, 7, 0xd1, 0, 1, 0x0c];
     assert_eq!(told(&mut server, solicit(1).wants(&[option::VENDOR_OPTS])).unwrap(), always);
     // A device of CableLabs' asks inside of its own vendor options.
-    let asking = [0, 0, 0x11, 0x8b, 0, 1, 0, 2, 0, 32];
-    let both = [&always[..4], &[0, 32, 0, 2, 0x0a, 0x0b], &always[4..]].concat();
+    let asking = [0, 0, 0x11, 0x8b, 0, 1, 0, 2, 7, 0xd0];
+    let both = [&always[..4], &[7, 0xd0, 0, 2, 0x0a, 0x0b], &always[4..]].concat();
     assert_eq!(told(&mut server, solicit(1).option(option::VENDOR_OPTS, &asking)).unwrap(), both);
 }
 

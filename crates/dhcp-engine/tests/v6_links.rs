@@ -79,8 +79,9 @@ fn a_relayed_message_belongs_to_the_link_that_its_agents_name() {
 fn a_shared_network_offers_what_any_of_its_subnets_has() {
     let mut server = server();
     let second: &[Agent<'_>] = &[(ip("2001:db8:2::1"), &[])];
-    assert_eq!(subnet_of(&mut server, 1, second), Some(1));
-    assert_eq!(subnet_of(&mut server, 2, second), Some(2));
+    // That of the link address first.
+    assert_eq!(subnet_of(&mut server, 1, second), Some(2));
+    assert_eq!(subnet_of(&mut server, 2, second), Some(1));
     let confirm = Build::new(MessageType::Confirm, 1).na(1, &[ip("2001:db8:1::77")]);
     assert_eq!(server.ask(&confirm.through(second)).status, Some(StatusCode::Success));
 }

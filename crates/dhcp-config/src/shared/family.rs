@@ -37,6 +37,8 @@ pub(crate) trait Family: Sized + 'static {
     const VENDOR_OPTIONS: u16;
     /// The code of the option that names vendor classes.
     const VENDOR_CLASS: u16;
+    /// How the option that names vendor classes is written.
+    const VENDOR_CLASS_HELP: &'static str;
     /// A space of which an option may hold several sub-options of one code.
     const REPEATING_SPACE: Option<&'static str>;
     /// Octets of a sub-option's code and of its length.

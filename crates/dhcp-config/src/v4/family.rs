@@ -28,10 +28,10 @@ impl Family for V4 {
     const TUPLE: Field = Field::ShortTuple;
     const VENDOR_OPTIONS: u16 = 125;
     const VENDOR_CLASS: u16 = 124;
+    const VENDOR_CLASS_HELP: &'static str = "write them as `9, 0161`: enterprise 9, one octet, `a`";
     const REPEATING_SPACE: Option<&'static str> = None;
     const SUB_OPTION_WIDTH: usize = 1;
-    const LISTS_MAY_BE_EMPTY: &'static [Field] =
-        &[Field::Ipv4, Field::Ipv6, Field::Ipv6Prefix, Field::ShortTuple];
+    const LISTS_MAY_BE_EMPTY: &'static [Field] = &[Field::Ipv4, Field::Ipv6, Field::Ipv6Prefix];
     const PREFIX_EXAMPLE: &'static str = "192.0.2.0/24";
     const POOL_EXAMPLE: &'static str = "`192.0.2.10 - 192.0.2.20` or `192.0.2.0/28`";
     const ADDRESS_BESIDE_INTERFACE: bool = false;

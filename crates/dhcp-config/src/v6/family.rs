@@ -28,6 +28,8 @@ impl Family for V6 {
     const TUPLE: Field = Field::Tuple;
     const VENDOR_OPTIONS: u16 = 17;
     const VENDOR_CLASS: u16 = 16;
+    const VENDOR_CLASS_HELP: &'static str =
+        "write them as `9, 000161`: enterprise 9, one octet, `a`";
     const REPEATING_SPACE: Option<&'static str> = Some(NTP_SPACE);
     const SUB_OPTION_WIDTH: usize = 2;
     const LISTS_MAY_BE_EMPTY: &'static [Field] =

@@ -2,8 +2,9 @@
 
 use dhcp_config::expression::{Field4, Form, PacketField, Path, Term};
 use dhcp_wire::v4::option::{
-    RELAY_AGENT_INFORMATION, VENDOR_CLASS_IDENTIFIER, VENDOR_IDENTIFYING_VENDOR_CLASS,
-    VENDOR_IDENTIFYING_VENDOR_SPECIFIC_INFORMATION, VENDOR_SPECIFIC_INFORMATION,
+    RELAY_AGENT_INFORMATION, VENDOR_CLASS_IDENTIFIER,
+    VENDOR_IDENTIFYING_VENDOR_CLASS as VENDOR_CLASS,
+    VENDOR_IDENTIFYING_VENDOR_SPECIFIC_INFORMATION as VENDOR_OPTIONS, VENDOR_SPECIFIC_INFORMATION,
 };
 use dhcp_wire::v4::relay::SubOptions;
 use dhcp_wire::v4::{Message, OptionValue};
@@ -28,18 +29,25 @@ impl PacketView for PacketView4<'_> {
     fn read(&self, term: &Term, target: &mut Vec<u8>) -> bool {
         match term {
             Term::Option(path) => self.option(path, target),
-            Term::Vendor { enterprise, path: None } => self.vendor(*enterprise).is_some(),
-            Term::Vendor { enterprise, path: Some(path) } => self
-                .vendor(*enterprise)
-                .is_some_and(|(_, value)| inside(value, &path.codes, path.form, target)),
-            Term::VendorEnterprise => put_number(self.vendor(None), target),
-            Term::VendorClass { enterprise } => self.class_of_vendor(*enterprise).is_some(),
-            Term::VendorClassEnterprise => put_number(self.class_of_vendor(None), target),
-            Term::VendorClassData { enterprise, index } => {
-                let Some((_, value)) = self.class_of_vendor(*enterprise) else { return false };
-                let piece = Pieces(value).nth(usize::from(*index));
-                piece.is_some_and(|piece| put(piece, Form::Octets, 0, target))
+            Term::Vendor { enterprise, path: None } => {
+                self.of_enterprise(VENDOR_OPTIONS, *enterprise).is_some()
             }
+            Term::Vendor { enterprise, path: Some(path) } => {
+                self.vendor_option(*enterprise, &path.codes, path.form, target)
+            }
+            Term::VendorEnterprise => {
+                put_number(self.of_enterprise(VENDOR_OPTIONS, None).map(|found| found.0), target)
+            }
+            Term::VendorClass { enterprise } => {
+                self.of_enterprise(VENDOR_CLASS, *enterprise).is_some()
+            }
+            Term::VendorClassEnterprise => {
+                put_number(self.of_enterprise(VENDOR_CLASS, None).map(|found| found.0), target)
+            }
+            Term::VendorClassData { enterprise, index } => self
+                .of_enterprise(VENDOR_CLASS, *enterprise)
+                .and_then(|(_, mut blocks)| blocks.nth(usize::from(*index)))
+                .is_some_and(|block| put(block, Form::Octets, 0, target)),
             Term::Packet(field) => self.packet(*field, target),
             Term::Field4(field) => {
                 self.field(*field, target);
@@ -72,36 +80,42 @@ impl<'m> PacketView4<'m> {
             RELAY_AGENT_INFORMATION | VENDOR_SPECIFIC_INFORMATION => {
                 inside(value, codes, path.form, target)
             }
-            VENDOR_IDENTIFYING_VENDOR_SPECIFIC_INFORMATION => {
-                self.vendor(None).is_some_and(|(_, value)| inside(value, codes, path.form, target))
-            }
+            VENDOR_OPTIONS => self.vendor_option(None, codes, path.form, target),
             _ => false,
         }
     }
 
-    /// The vendor options of an enterprise, or the first there are, with its number. Kea sees the
-    /// first only, so that it finds nothing of other enterprises behind it.
-    fn vendor(&self, enterprise: Option<u32>) -> Option<(u32, OptionValue<'m>)> {
-        self.of_enterprise(VENDOR_IDENTIFYING_VENDOR_SPECIFIC_INFORMATION, enterprise)
+    /// What vendors say in an option, in blocks.
+    fn blocks(&self, code: u8) -> Blocks<'m> {
+        Blocks(self.message.option(code).unwrap_or(OptionValue::of(&[])))
     }
 
-    /// The vendor classes of an enterprise, likewise.
-    fn class_of_vendor(&self, enterprise: Option<u32>) -> Option<(u32, OptionValue<'m>)> {
-        self.of_enterprise(VENDOR_IDENTIFYING_VENDOR_CLASS, enterprise)
+    /// The blocks of an enterprise, or of the one with the lowest number, and this number.
+    fn of_enterprise(
+        &self,
+        code: u8,
+        enterprise: Option<u32>,
+    ) -> Option<(u32, impl Iterator<Item = OptionValue<'m>>)> {
+        let mut numbers = self.blocks(code).map(|(number, _)| number);
+        let meant = match enterprise {
+            Some(meant) => numbers.find(|number| *number == meant)?,
+            None => numbers.min()?,
+        };
+        let blocks = self.blocks(code).filter(move |(number, _)| *number == meant);
+        Some((meant, blocks.map(|(_, value)| value)))
     }
 
-    fn of_enterprise(&self, code: u8, enterprise: Option<u32>) -> Option<(u32, OptionValue<'m>)> {
-        let is_meant = |number: u32| enterprise.is_none_or(|meant| meant == number);
-        let mut rest = self.message.option(code)?;
-        loop {
-            let [a, b, c, d, len] = rest.leading()?;
-            let (number, len) = (u32::from_be_bytes([a, b, c, d]), usize::from(len));
-            let value = rest.range(5, len)?;
-            if is_meant(number) {
-                return Some((number, value));
-            }
-            rest = rest.range(5 + len, rest.len() - 5 - len)?;
-        }
+    /// Appends a sub-option of vendors. Kea looks at the enterprise with the lowest number only, so
+    /// that it finds nothing of the others.
+    fn vendor_option(
+        &self,
+        enterprise: Option<u32>,
+        codes: &[u16],
+        form: Form,
+        target: &mut Vec<u8>,
+    ) -> bool {
+        let found = self.of_enterprise(VENDOR_OPTIONS, enterprise);
+        found.is_some_and(|(_, mut blocks)| blocks.any(|value| inside(value, codes, form, target)))
     }
 
     fn packet(&self, field: PacketField, target: &mut Vec<u8>) -> bool {
@@ -138,11 +152,8 @@ impl<'m> PacketView4<'m> {
     }
 }
 
-fn put_number(found: Option<(u32, OptionValue<'_>)>, target: &mut Vec<u8>) -> bool {
-    if let Some((number, _)) = found {
-        target.extend(number.to_be_bytes());
-    }
-    found.is_some()
+fn put_number(number: Option<u32>, target: &mut Vec<u8>) -> bool {
+    number.inspect(|number| target.extend(number.to_be_bytes())).is_some()
 }
 
 /// Appends a value; false when it counts as none.
@@ -168,17 +179,18 @@ fn inside(value: OptionValue<'_>, codes: &[u16], form: Form, target: &mut Vec<u8
     exists && shape(form, code, 3, start, target)
 }
 
-/// Pieces of data, each behind its length of one octet; they end at one that is cut off.
-struct Pieces<'m>(OptionValue<'m>);
+/// Blocks of vendors' data (RFC 3925): number of the enterprise and what stands behind it and a
+/// length of one octet. They end at one that is cut off.
+struct Blocks<'m>(OptionValue<'m>);
 
-impl<'m> Iterator for Pieces<'m> {
-    type Item = OptionValue<'m>;
+impl<'m> Iterator for Blocks<'m> {
+    type Item = (u32, OptionValue<'m>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let [len] = self.0.leading()?;
-        let piece = self.0.range(1, len.into())?;
-        let behind = 1 + usize::from(len);
-        self.0 = self.0.range(behind, self.0.len() - behind)?;
-        Some(piece)
+        let [a, b, c, d, len] = self.0.leading()?;
+        let len = usize::from(len);
+        let value = self.0.range(5, len)?;
+        self.0 = self.0.range(5 + len, self.0.len() - 5 - len)?;
+        Some((u32::from_be_bytes([a, b, c, d]), value))
     }
 }

@@ -164,9 +164,13 @@ fn put_vendor<'l, C, I, L, J, W>(
     if is_begun {
         writer.begin_vendor(enterprise, sub_options);
     }
+    let asked = (enterprise == CABLE_LABS).then_some(asked).into_iter().flatten();
+    // In the order of codes, not of the list.
+    let mut low = CodeSet::default();
+    asked.clone().for_each(|code| low.insert(code.into()));
     let inner = Wanted {
-        asked: (enterprise == CABLE_LABS).then_some(asked).into_iter().flatten(),
-        unasked: CodeSet::default(),
+        asked: asked.filter(|&code| !CodeSet::can_hold(code.into())),
+        unasked: low,
         withheld: CodeSet::default(),
         classes: wanted.classes,
     };

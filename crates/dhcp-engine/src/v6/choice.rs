@@ -41,16 +41,23 @@ impl Choice<'_, '_> {
         let ranked = |slot: &SlotView, is_candidate: bool| {
             let place = self.transaction.place(slot.address).filter(|_| !self.is_taken(slot))?;
             let rank = self.rank(slot, place, is_candidate)?;
-            let is_unasked = !self.association.hints.contains(&Some(slot.address));
-            Some((rank, is_unasked, *slot, place))
+            Some(((rank, self.order(slot, place), slot.address), *slot, place))
         };
         let candidate = facts.candidate.iter().filter_map(|slot| ranked(slot, true));
         let others = facts.mine().chain(facts.asked.iter().flatten());
         let others = others.filter_map(|slot| ranked(slot, false));
-        let best = candidate
-            .chain(others)
-            .min_by_key(|&(rank, is_unasked, slot, _)| (rank, is_unasked, slot.address));
-        best.map(|(_, _, slot, place)| (slot, place))
+        let best = candidate.chain(others).min_by_key(|&(key, ..)| key);
+        best.map(|(_, slot, place)| (slot, place))
+    }
+
+    /// Among equally good ones: what is reserved in the order of the file, that of subnets before
+    /// that for everywhere; then what is asked for.
+    fn order(&self, slot: &SlotView, place: Place) -> usize {
+        if place.is_reserved {
+            let mut reserved = self.transaction.reserved();
+            return reserved.position(|resource| resource == slot.address).unwrap_or(usize::MAX);
+        }
+        usize::from(!self.association.hints.contains(&Some(slot.address)))
     }
 
     /// How good a slot is, 0 the best; `None` when it cannot be given.

@@ -66,16 +66,18 @@ pub(super) fn decide(
 }
 
 /// RFC 9915 §18.3.3: the addresses fit the link or they do not, whoever has them. Temporary ones
-/// count, prefixes do not. Where no subnet is known Kea says that they do not.
+/// count, prefixes do not. Where no subnet is known another server may know the link; Kea denies it.
 pub(super) fn confirm(transaction: &mut Transaction<'_>) -> Outcome {
     let ias = transaction.message.ias().filter(|ia| ia.kind != WireKind::Pd);
     let mut addresses = ias.flat_map(|ia| ia.addresses()).peekable();
     if addresses.peek().is_none() {
         return Outcome::Drop(DropReason::NothingToConfirm);
     }
-    let all_fit = transaction.client.subnet.is_some_and(|subnet| {
-        addresses.all(|address| transaction.snapshot.is_on_link(subnet, address.address))
-    });
+    let Some(subnet) = transaction.client.subnet else {
+        return Outcome::Drop(DropReason::NoSubnet);
+    };
+    let is_on_link = |address| transaction.snapshot.is_on_link(subnet, address);
+    let all_fit = addresses.all(|address| is_on_link(address.address));
     transaction.status = Some(if all_fit { StatusCode::Success } else { StatusCode::NotOnLink });
     Outcome::Reply(0)
 }

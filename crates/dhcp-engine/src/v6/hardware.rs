@@ -50,7 +50,7 @@ fn from(
             address(htype, octets, HardwareSource::Duid)
         }
         MacSource::Ipv6LinkLocal => {
-            let client = nearest.map_or(*ingress.source.ip(), |relay| relay.peer_address);
+            let client = nearest.map_or_else(|| *ingress.source.ip(), |relay| relay.peer_address);
             Some((HardwareAddress::new(ETHERNET, &embedded(client)?), HardwareSource::LinkLocal))
         }
         MacSource::ClientLinkAddress => {

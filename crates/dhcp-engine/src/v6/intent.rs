@@ -25,6 +25,8 @@ pub enum Intent {
     Confirm,
     /// INFORMATION-REQUEST: options only.
     Inform,
+    /// ADDR-REG-INFORM: an address of the client's own choice.
+    Register,
 }
 
 impl Intent {
@@ -46,6 +48,7 @@ impl Intent {
             MessageType::Decline => Self::Decline,
             MessageType::Confirm => Self::Confirm,
             MessageType::InformationRequest => Self::Inform,
+            MessageType::AddrRegInform => Self::Register,
             _ => return Err(DropReason::UnexpectedMessageType),
         })
     }

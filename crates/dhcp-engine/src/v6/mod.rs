@@ -2,7 +2,7 @@
 //!
 //! RFC 9915, with what Kea does where the RFC leaves it open (reference §5.15). An identity
 //! association has one lease at most. Not spoken: temporary addresses, RECONFIGURE,
-//! authentication, lease queries, address registration.
+//! authentication, lease queries.
 
 pub mod association;
 pub mod destination;
@@ -23,6 +23,7 @@ mod parameters;
 mod pools;
 mod prefix_order;
 mod referred;
+mod registration;
 mod relay_info;
 mod select;
 mod serve;

@@ -10,11 +10,12 @@ use super::lifetimes::{Lifetimes, timers};
 use super::transaction::Transaction;
 use super::{Intent, name, parameters};
 
-/// Whether the reply is an ADVERTISE or a REPLY.
+/// Whether the reply is an ADVERTISE, an ADDR-REG-REPLY or a REPLY.
 #[must_use]
 pub const fn message_type(intent: Intent) -> MessageType {
     match intent {
         Intent::Solicit => MessageType::Advertise,
+        Intent::Register => MessageType::AddrRegReply,
         _ => MessageType::Reply,
     }
 }
@@ -75,7 +76,10 @@ pub(super) fn emit(transaction: &Transaction<'_>, buffer: &mut [u8]) -> Result<u
             writer.status(code, text(code)).end(mark);
         }
     }
-    if transaction.intent.wants_lease()
+    if let Some(registration) = &transaction.registration {
+        registration.put(&mut writer);
+    }
+    if (transaction.intent.wants_lease() || transaction.registration.is_some())
         && let Some(flags) = transaction.fqdn_flags
     {
         name::put(flags, transaction.buffers.name, &mut writer);
@@ -95,7 +99,7 @@ const fn refusal(transaction: &Transaction<'_>, kind: WireKind) -> StatusCode {
 }
 
 const fn has_associations(intent: Intent) -> bool {
-    !matches!(intent, Intent::Confirm | Intent::Inform)
+    !matches!(intent, Intent::Confirm | Intent::Inform | Intent::Register)
 }
 
 fn put_association(

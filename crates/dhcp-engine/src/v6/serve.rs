@@ -34,6 +34,10 @@ const RECEIVED_TYPES: [MessageType; 15] = [
     MessageType::AddrRegReply,
 ];
 
+/// What is sent.
+const SENT_TYPES: [MessageType; 3] =
+    [MessageType::Advertise, MessageType::Reply, MessageType::AddrRegReply];
+
 /// Refusals that are counted: the codes of RFC 9915.
 const REFUSAL_CODES: usize = StatusCode::NoPrefixAvail.code() as usize + 1;
 
@@ -53,8 +57,7 @@ impl Protocol for V6 {
 
     const RECEIVED: &'static [&'static str] =
         names!(RECEIVED_TYPES, RECEIVED_TYPES.len() + 1, "other");
-    const SENT: &'static [&'static str] =
-        &[MessageType::Advertise.name(), MessageType::Reply.name()];
+    const SENT: &'static [&'static str] = names!(SENT_TYPES, SENT_TYPES.len(), "");
     const RECEIVED_STATISTICS: &'static [&'static str] = &[
         "solicit",
         "advertise",
@@ -73,7 +76,7 @@ impl Protocol for V6 {
         "addr-reg-reply",
         "unknown",
     ];
-    const SENT_STATISTICS: &'static [&'static str] = &["advertise", "reply"];
+    const SENT_STATISTICS: &'static [&'static str] = &["advertise", "reply", "addr-reg-reply"];
     const PACKETS: &'static str = "pkt6";
     const EVENTS: [&'static str; Event::COUNT] = [
         "v6-allocation-fail",
@@ -148,6 +151,7 @@ impl Protocol for V6 {
         let Ok(len) = reply::emit(&transaction, desk.buffer) else {
             return Served::Drop(DropReason::ReplyTooLarge);
         };
+        let kind = reply::message_type(transaction.intent);
         for association in transaction.associations.iter().filter(|one| one.is_repeated) {
             let Some(grant) = association.grant() else { continue };
             let event = match association.kind {
@@ -162,7 +166,7 @@ impl Protocol for V6 {
         Served::Reply(Emitted {
             len,
             destination: destination::of(&packet, ingress),
-            kind: usize::from(reply::message_type(transaction.intent) == MessageType::Reply),
+            kind: SENT_TYPES.iter().position(|&sent| sent == kind).expect("no other is sent"),
             gate_epoch,
         })
     }

@@ -10,7 +10,8 @@
 use base::Now;
 use dhcp_lease::CHANGES_MAX;
 use dhcp_lease::v6::{
-    ASKED_MAX, Change, Facts, FetchKeys, LeaseStore, Occupancy, Receipt, Refusal, Resource, V6,
+    ASKED_MAX, Change, Facts, FetchKeys, IaKind, LeaseStore, Occupancy, Receipt, Refusal, Resource,
+    V6,
 };
 use dhcp_wire::v6::{Invalid, Message, MessageType, Packet, StatusCode, validity};
 
@@ -18,6 +19,7 @@ use super::association::{ASSOCIATIONS_MAX, AssociationResult, Associations, Wish
 use super::changes::{Changes, nothing};
 use super::client::{Arrival, Buffers, Client, Scratch};
 use super::decide::{self, Decision};
+use super::registration::Registration;
 use super::{DropReason, Ingress, Intent, Snapshot, name, relay_info};
 use crate::InterfaceNames;
 use crate::hosts::{self, HostTerms};
@@ -77,6 +79,8 @@ pub struct Transaction<'m> {
     /// Flags of the answer about the client's name, when there is one.
     pub(super) fqdn_flags: Option<u8>,
     pub(super) changes: Changes,
+    /// The address of an ADDR-REG-INFORM.
+    pub(super) registration: Option<Registration<'m>>,
     /// Highest epoch among the rows that the decision rests on.
     pub(super) gate_epoch: u64,
     tries: u8,
@@ -107,6 +111,10 @@ impl<'m> Transaction<'m> {
         if intent.commits_leases() && subnet.is_some_and(|subnet| subnet.stores_relay_info) {
             relay_info::write(packet, buffers.context);
         }
+        let registration = match intent {
+            Intent::Register => Some(Registration::of(snapshot, &arrival, &client)?),
+            _ => None,
+        };
         let ignores_iaid = snapshot.flex_id.ignores_iaid;
         let mut transaction = Self {
             snapshot,
@@ -119,11 +127,13 @@ impl<'m> Transaction<'m> {
             status: None,
             fqdn_flags: None,
             changes: Changes::default(),
+            registration,
             gate_epoch: 0,
             tries: 0,
         };
         transaction.name()?;
         transaction.adapt_hints();
+        transaction.prefer_reserved();
         Ok(transaction)
     }
 
@@ -155,6 +165,10 @@ impl<'m> Transaction<'m> {
     pub fn changes(&self) -> ([Change<'_>; CHANGES_MAX], usize) {
         let mut changes = [nothing(); CHANGES_MAX];
         let mut len = 0;
+        if let Some(registration) = &self.registration {
+            changes[0] = self.registering(registration);
+            return (changes, 1);
+        }
         for planned in self.changes.iter() {
             changes[len] = self.change(planned);
             len += 1;
@@ -190,8 +204,23 @@ impl<'m> Transaction<'m> {
         }
     }
 
+    /// What is reserved is looked at before anything free is asked for.
+    fn prefer_reserved(&mut self) {
+        for kind in [IaKind::Address, IaKind::Prefix] {
+            if self.reserved().any(|resource| resource.kind == kind) {
+                let associations = self.associations.iter_mut();
+                associations
+                    .filter(|one| one.kind == kind)
+                    .for_each(|one| one.wish = Wish::Nothing);
+            }
+        }
+    }
+
     /// Asks for the facts of the next association, and decides when there are all.
     fn fetch_next(&mut self, now: Now, facts: &[Facts]) -> Step<'_> {
+        if self.intent == Intent::Register {
+            return self.register(facts);
+        }
         if self.associations.iter().all(|association| association.is_fetched) {
             if let Some(outcome) = self.decide(now, facts) {
                 return Step::Done(outcome);

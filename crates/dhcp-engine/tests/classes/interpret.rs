@@ -13,12 +13,14 @@ pub(crate) struct Fault;
 /// One message and the classes that it is in.
 pub(crate) struct Interpreter<'v, V> {
     view: &'v V,
+    /// Which of the configured classes are late.
+    late: &'v [bool],
     pub(crate) classes: Vec<String>,
 }
 
 impl<'v, V: PacketView> Interpreter<'v, V> {
-    pub(crate) fn new(view: &'v V) -> Self {
-        Self { view, classes: Vec::new() }
+    pub(crate) fn new(view: &'v V, late: &'v [bool]) -> Self {
+        Self { view, late, classes: Vec::new() }
     }
 
     pub(crate) fn insert(&mut self, name: &str) {
@@ -66,24 +68,23 @@ impl<'v, V: PacketView> Interpreter<'v, V> {
     }
 
     fn pass(&mut self, configured: &[Class], late: bool) {
-        for (position, class) in configured.iter().enumerate() {
-            if class.only_in_additional_list || is_late(&configured[..=position]) != late {
+        for (class, is_late) in configured.iter().zip(self.late) {
+            if class.only_in_additional_list || *is_late != late {
                 continue;
             }
             match &class.test {
                 None => {}
                 Some(ClassTest::Test { condition, .. }) => {
-                    if self.condition(condition) == Ok(true) {
-                        self.insert(&class.name);
-                    }
+                    let is_member = self.condition(condition) == Ok(true);
+                    is_member.then(|| self.insert(&class.name));
                 }
-                Some(ClassTest::Template { text, .. }) => match self.text(text) {
-                    Ok(text) if !text.is_empty() => {
+                Some(ClassTest::Template { text, .. }) => {
+                    let text = self.text(text).unwrap_or_default();
+                    if !text.is_empty() {
                         self.insert(&format!("SPAWN_{}_{}", class.name, escaped(&text)));
                         self.insert(&class.name);
                     }
-                    _ => {}
-                },
+                }
             }
         }
     }
@@ -216,17 +217,19 @@ fn escaped(text: &[u8]) -> String {
     text.iter().map(one).collect()
 }
 
-/// Whether the last of these classes waits for KNOWN or UNKNOWN.
-fn is_late(classes: &[Class]) -> bool {
-    let Some((class, before)) = classes.split_last() else { return false };
-    let (asked, is_template) = match &class.test {
-        None => return false,
-        Some(ClassTest::Test { condition, .. }) => (format!("{condition:?}"), false),
-        Some(ClassTest::Template { text, .. }) => (format!("{text:?}"), true),
-    };
-    let asks = |name: &str| asked.contains(&format!("Member({name:?})"));
-    asks("KNOWN")
-        || asks("UNKNOWN")
-        || !is_template
-            && (0..before.len()).any(|at| asks(&before[at].name) && is_late(&before[..=at]))
+/// Which of these classes wait for KNOWN or UNKNOWN.
+pub(crate) fn late(configured: &[Class]) -> Vec<bool> {
+    let mut late: Vec<bool> = Vec::new();
+    for class in configured {
+        let (asked, is_template) = match &class.test {
+            None => (String::new(), false),
+            Some(ClassTest::Test { condition, .. }) => (format!("{condition:?}"), false),
+            Some(ClassTest::Template { text, .. }) => (format!("{text:?}"), true),
+        };
+        let asks = |name: &str| asked.contains(&format!("Member({name:?})"));
+        let mut before = configured.iter().zip(&late);
+        let asks_late = before.any(|(class, late)| *late && asks(&class.name));
+        late.push(asks("KNOWN") || asks("UNKNOWN") || asks_late && !is_template);
+    }
+    late
 }

@@ -3,6 +3,7 @@
 
 mod generate;
 mod interpret;
+mod kea;
 mod messages;
 mod spell;
 
@@ -28,12 +29,12 @@ fn names(classes: &Classes, set: &ClassSet) -> Vec<String> {
 /// One message through all passes, both ways.
 fn check(
     random: &mut Random,
-    configured: &[Class],
+    (configured, late): (&[Class], &[bool]),
     classes: &Classes,
     (message, view): (&Message, &Seen<'_>),
     (set, work): (&mut ClassSet, &mut Workspace),
 ) {
-    let mut plain = Interpreter::new(view);
+    let mut plain = Interpreter::new(view, late);
     let same = |plain: &Interpreter<'_, Seen<'_>>, set: &ClassSet, pass: &str| {
         let expected: Vec<&String> =
             plain.classes.iter().filter(|name| classes.index(name).is_some()).collect();
@@ -86,11 +87,12 @@ fn configurations(family: Family, seed: u64) {
         let configured = generator.classes();
         let referred = generator.referred();
         let classes = Classes::compile(&configured, referred.iter().map(String::as_str));
+        let late = interpret::late(&configured);
         for _ in 0..MESSAGES {
             let message = Message::random(family, &mut random);
             message.view(|view| {
                 let lent = (&mut set, &mut work);
-                check(&mut random, &configured, &classes, (&message, view), lent);
+                check(&mut random, (&configured, &late), &classes, (&message, view), lent);
             });
         }
         members += set.iter().len();
@@ -151,7 +153,7 @@ fn expressions(family: Family, seed: u64) {
         let message = Message::random(family, &mut random);
         message.view(|view| {
             set.clear();
-            let mut plain = Interpreter::new(view);
+            let mut plain = Interpreter::new(view, &[]);
             if random.chance(1, 2) {
                 set.insert(classes.index("a").expect("it is referred to"));
                 plain.insert("a");

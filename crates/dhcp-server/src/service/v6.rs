@@ -62,7 +62,7 @@ impl Service for V6 {
     fn subnet_ids<'l>(snapshot: &Snapshot, lease: &'l mut Lease) -> (&'l mut u32, Option<u32>) {
         let fitting = match lease.resource.kind {
             IaKind::Address => {
-                let found = snapshot.subnet_by_prefix(lease.resource.address);
+                let found = snapshot.subnet_by_prefix(lease.resource.address, |_| true);
                 found.map(|at| snapshot.subnet(at).id)
             }
             // A delegated prefix need not lie in its subnet.

@@ -79,6 +79,10 @@ impl<'a> OptionValue<'a> {
         if start.checked_add(len)? > self.len {
             return None;
         }
+        // Nearly always, and all of an empty range.
+        if let Some(piece) = self.first.get(start..start + len) {
+            return Some(OptionValue::of(piece));
+        }
         if len == 0 {
             return Some(OptionValue::of(&[]));
         }

@@ -20,13 +20,13 @@ pub(super) fn octets(
     for &field in &*definition.fields {
         used += field_length(field, &given[used..], &given)?;
     }
-    let is_record = definition.fields.len() > 1;
     while let Some(&last) = definition.fields.last()
         && definition.array
         && used < given.len()
     {
         let rest = &given[used..];
-        if is_record && last.fixed_len().is_some_and(|len| rest.len() < len) {
+        let is_whole_only = definition.fields.len() == 1 && last != Field::Psid;
+        if !is_whole_only && last.fixed_len().is_some_and(|len| rest.len() < len) {
             break;
         }
         used += field_length(last, rest, &given)?;

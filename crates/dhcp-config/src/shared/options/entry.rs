@@ -83,6 +83,11 @@ pub(super) fn read<F: Family>(item: &Value, findings: &mut Findings) -> Option<E
         findings.error(item.at, format!("option {number} has more than 65535 octets"));
         return None;
     }
+    if space.value == F::SPACE && number == F::VENDOR_CLASS && !is_vendor_class::<F>(&octets) {
+        let message = "vendor classes are pieces behind their lengths";
+        findings.error_help(data.map_or(item.at, |data| data.at), message, F::VENDOR_CLASS_HELP);
+        return None;
+    }
     let has_enterprise =
         space.value == F::SPACE && [F::VENDOR_CLASS, F::VENDOR_OPTIONS].contains(&number);
     Some(Entry {
@@ -105,6 +110,19 @@ fn tags(fields: &mut Fields<'_>, findings: &mut Findings) -> Vec<String> {
     let names = items.filter_map(|item| text_of(item, "client-classes", findings));
     let names = names.map(|name| name.value.trim()).filter(|name| !name.is_empty());
     names.map(str::to_owned).collect()
+}
+
+/// Whether these are an enterprise number and pieces of data behind their lengths.
+fn is_vendor_class<F: Family>(octets: &[u8]) -> bool {
+    let Some((_, mut rest)) = octets.split_first_chunk::<4>() else { return octets.is_empty() };
+    while !rest.is_empty() {
+        let width = F::SUB_OPTION_WIDTH;
+        let Some((len, tail)) = rest.split_at_checked(width) else { return false };
+        let len = len.iter().fold(0, |sum, &octet| sum << 8 | usize::from(octet));
+        let Some((_, tail)) = tail.split_at_checked(len) else { return false };
+        rest = tail;
+    }
+    true
 }
 
 /// Whether options can be in a space of this name.

@@ -70,7 +70,7 @@ pub(crate) fn list<F: Family>(
     entries.dedup_by(|earlier, last| {
         let same = earlier.place() == last.place()
             && earlier.tags.is_empty()
-            && F::REPEATING_SPACE != Some(&*earlier.space);
+            && earlier.reply_space::<F>().is_some();
         if same {
             let of_space = match &*last.space {
                 space if space == F::SPACE => String::new(),

@@ -7,6 +7,9 @@ use super::entry::Entry;
 use crate::shared::family::Family;
 use crate::source::Findings;
 
+/// Octets of a sub-option of DHCPv4 in one piece, at most: with its code and length it is as long as
+/// Kea makes an option.
+const PIECE_MAX: usize = 251;
 /// Deepest nesting of spaces.
 const DEPTH_MAX: usize = 16;
 
@@ -30,12 +33,12 @@ pub(super) fn octets<'e, F: Family>(
     if inside().next().is_none() {
         return octets;
     }
-    let Some(mut options) = split::<F>(&octets[entry.fields_len..]) else {
+    let mut options = split::<F>(&octets[entry.fields_len..]).unwrap_or_else(|| {
         let message = "the octets behind the option's fields are no list of sub-options";
-        let help = format!("options of space `{space}` are to be added to them");
-        findings.error_help(entry.at, message, help);
-        return octets;
-    };
+        let help = format!("options of space `{space}` are sent in place of them");
+        findings.warn_help(entry.at, message, help);
+        Vec::new()
+    });
     octets.truncate(entry.fields_len);
     path.push(space);
     for (at, inner) in inside() {
@@ -44,6 +47,13 @@ pub(super) fn octets<'e, F: Family>(
         let is_there = options.iter().any(|(code, _)| *code == inner.code);
         if !is_there || F::REPEATING_SPACE == Some(space) {
             options.push((inner.code, value));
+        } else {
+            let message = format!("option {} of space `{space}` is there already", inner.code);
+            findings.warn_help(inner.at, message, "of sub-options the earlier one is sent");
+        }
+        if !inner.tags.is_empty() {
+            let message = "class tags of sub-options have no effect";
+            findings.warn_help(inner.at, message, "those of the option around them count");
         }
     }
     path.pop();
@@ -71,7 +81,7 @@ fn split<F: Family>(mut octets: &[u8]) -> Option<Vec<(u16, Vec<u8>)>> {
 /// Writes one sub-option; one that is too long for its length goes in pieces (RFC 3396).
 fn append<F: Family>(code: u16, value: &[u8], octets: &mut Vec<u8>) {
     let width = F::SUB_OPTION_WIDTH;
-    let longest = (1_usize << (8 * width)) - 1;
+    let longest = if width == 1 { PIECE_MAX } else { usize::from(u16::MAX) };
     let mut rest = value;
     loop {
         let (piece, left) = rest.split_at(rest.len().min(longest));

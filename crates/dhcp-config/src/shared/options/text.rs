@@ -256,8 +256,8 @@ fn psid(value: &[u8], octets: &mut Vec<u8>) -> Result<(), String> {
     let bad = || format!("`{}` is not a port set identifier (`value/length`)", quoted(value));
     let text = core::str::from_utf8(value).map_err(|_| bad())?;
     let (number, length) = text.split_once('/').ok_or_else(bad)?;
-    let number: u16 = number.trim().parse().map_err(|_| bad())?;
-    let length: u32 = length.trim().parse().map_err(|_| bad())?;
+    let part = |text: &str, most| integer(text.trim().as_bytes(), 0..=most).map_err(|_| bad());
+    let (number, length) = (part(number, 0xffff)? as u16, part(length, 0xff)? as u32);
     if length > 16 || u32::from(number) >> length != 0 {
         return Err(format!("`{text}`: the value does not fit the length, which is at most 16"));
     }

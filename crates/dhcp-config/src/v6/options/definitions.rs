@@ -34,7 +34,7 @@ pub const DEFINITIONS: &[Definition] = &[
     one(13, "status-code", &[U16, Text]),
     one(14, "rapid-commit", &[]),
     one(15, "user-class", &[Binary]),
-    one(16, "vendor-class", &[Opaque]),
+    one(16, "vendor-class", &[U32, Binary]),
     one(17, "vendor-opts", &[U32, SubOptions]),
     one(18, "interface-id", &[Binary]),
     one(19, "reconf-msg", &[U8]),

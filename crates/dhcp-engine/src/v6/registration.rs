@@ -1,0 +1,157 @@
+//! Registration of addresses that clients chose themselves (RFC 9686): ADDR-REG-INFORM to
+//! ADDR-REG-REPLY. Nothing is allocated; who registered an address last is kept as its user.
+
+use core::net::Ipv6Addr;
+
+use dhcp_lease::v6::{
+    Action, Change, Facts, FetchKeys, IaIdentity, IaKind, LeaseState, LeaseTerms, Occupancy,
+    Resource, SlotView,
+};
+use dhcp_wire::v6::{MessageWriter, option};
+
+use super::client::{Arrival, Client};
+use super::transaction::{Outcome, Step};
+use super::{DropReason, Snapshot, Transaction};
+use crate::hosts::Scope;
+use crate::prefixes::SubnetIndex;
+
+/// An address that is to be registered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Registration<'m> {
+    address: Ipv6Addr,
+    preferred_s: u32,
+    valid_s: u32,
+    subnet: SubnetIndex,
+    /// The IA Address option, which the reply repeats.
+    option: &'m [u8],
+    /// Version of the slot that it was decided on; 0 when there is none.
+    version: u32,
+}
+
+impl<'m> Registration<'m> {
+    /// What a message registers.
+    ///
+    /// # Errors
+    ///
+    /// Why it is dropped: registration is switched off, or the message breaks a rule of RFC 9686
+    /// §4.2.
+    pub(super) fn of(
+        snapshot: &Snapshot,
+        arrival: &Arrival<'m>,
+        client: &Client<'_>,
+    ) -> Result<Self, DropReason> {
+        if !snapshot.allows_registration {
+            return Err(DropReason::Filtered);
+        }
+        let subnet = client.subnet.ok_or(DropReason::NoSubnet)?;
+        let message = arrival.packet.message();
+        if message.ias().next().is_some() {
+            return Err(DropReason::UnexpectedAssociation);
+        }
+        let mut options = message.options().all(option::IAADDR);
+        let registration = options.next().filter(|_| options.next().is_none()).and_then(|option| {
+            let (address, rest) = option.split_first_chunk::<16>()?;
+            let (preferred, rest) = rest.split_first_chunk()?;
+            Some(Self {
+                address: Ipv6Addr::from(*address),
+                preferred_s: u32::from_be_bytes(*preferred),
+                valid_s: u32::from_be_bytes(*rest.first_chunk()?),
+                subnet,
+                option,
+                version: 0,
+            })
+        });
+        let registration = registration.ok_or(DropReason::InvalidRegistration)?;
+        let nearest = arrival.packet.relays().next_back();
+        let source =
+            nearest.map_or_else(|| *arrival.ingress.source.ip(), |relay| relay.peer_address);
+        let is_sound = source == registration.address
+            && snapshot.is_on_link(subnet, source)
+            && !is_reserved(snapshot, subnet, Resource::address(source));
+        if is_sound { Ok(registration) } else { Err(DropReason::InvalidRegistration) }
+    }
+
+    fn resource(&self) -> Resource {
+        Resource::address(self.address)
+    }
+
+    /// Writes what the reply says of it.
+    pub(super) fn put(&self, writer: &mut MessageWriter<'_>) {
+        writer.option(option::IAADDR, self.option);
+    }
+}
+
+/// Whether an address is reserved for anyone.
+fn is_reserved(snapshot: &Snapshot, subnet: SubnetIndex, resource: Resource) -> bool {
+    let subnets = snapshot.link(subnet).iter();
+    let scopes = subnets.map(|&member| Scope::Subnet(snapshot.subnet(member).id));
+    let mut scopes = scopes.chain([Scope::Global]);
+    !snapshot.hosts.is_empty()
+        && scopes.any(|scope| snapshot.hosts.owner_of(scope, resource).is_some())
+}
+
+impl Transaction<'_> {
+    /// Looks at the address, then registers it.
+    pub(super) fn register(&mut self, facts: &[Facts]) -> Step<'_> {
+        let Some(registration) = self.registration else {
+            return Step::Done(Outcome::Drop(DropReason::InvalidRegistration));
+        };
+        let Some(facts) = facts.first() else {
+            let mut addresses = [None; dhcp_lease::v6::ASKED_MAX];
+            addresses[0] = Some(registration.resource());
+            let keys = FetchKeys {
+                identity: self.registrant(),
+                addresses,
+                pools: self.snapshot.pools(),
+                candidate_pools: &[],
+                is_candidate_spare: false,
+            };
+            return Step::Fetch(0, keys);
+        };
+        let slot = facts.asked[0];
+        if slot.is_some_and(|slot| slot.occupancy == Occupancy::Releasing) {
+            return Step::Done(Outcome::Wait(slot.map_or(0, |slot| slot.row_epoch)));
+        }
+        if slot.is_some_and(|slot| is_leased(&slot)) {
+            return Step::Done(Outcome::Drop(DropReason::InvalidRegistration));
+        }
+        let version = slot.map_or(0, |slot| slot.version);
+        self.gate_epoch = slot.map_or(0, |slot| slot.row_epoch);
+        self.registration = Some(Registration { version, ..registration });
+        Step::Commit
+    }
+
+    fn registrant(&self) -> IaIdentity<'_> {
+        IaIdentity { duid: self.client.duid, kind: IaKind::Address, iaid: 0 }
+    }
+
+    /// The change that registers the address.
+    pub(super) fn registering(&self, registration: &Registration<'_>) -> Change<'_> {
+        Change {
+            identity: self.registrant(),
+            address: registration.resource(),
+            expected_version: registration.version,
+            action: Action::Register(LeaseTerms {
+                valid_lifetime_s: registration.valid_s,
+                preferred_lifetime_s: registration.preferred_s,
+                subnet_id: self.snapshot.subnet(registration.subnet).id,
+                pool_id: 0,
+                fqdn_fwd: false,
+                fqdn_rev: false,
+                hostname: self.buffers.name,
+                user_context: "",
+                hardware: self.client.hardware.0,
+                hardware_source: self.client.hardware.1,
+            }),
+        }
+    }
+}
+
+/// Whether the server leased the address itself, or set it aside.
+fn is_leased(slot: &SlotView) -> bool {
+    match slot.occupancy {
+        Occupancy::Leased => slot.state != LeaseState::Registered,
+        Occupancy::Declined => true,
+        Occupancy::Free | Occupancy::Held | Occupancy::Releasing => false,
+    }
+}
