@@ -7,13 +7,7 @@ use core::fmt::Debug;
 use std::path::Path;
 
 use common::lines;
-use dhcp_config::{
-    Checked, Dhcp4, Dhcp6, NoIncludes, Problem, Severity, parse_dhcp4, parse_dhcp6, render,
-};
-
-/// What keeps examples from being accepted, and why.
-const NOT_YET: [(&str, &str); 1] =
-    [("has no definition in space `docsis3-v", "Kea 3 calls this space `vendor-4491`")];
+use dhcp_config::{Checked, Dhcp4, Dhcp6, NoIncludes, Problem, parse_dhcp4, parse_dhcp6, render};
 
 /// The examples of a family, by name.
 fn examples(folder: &str) -> Vec<(String, String)> {
@@ -38,26 +32,15 @@ fn examples(folder: &str) -> Vec<(String, String)> {
 
 type Parse<T> = fn(&str, &str) -> Result<Checked<T>, Vec<Problem>>;
 
-/// Checks that examples are accepted, but for what is [`NOT_YET`], and that they survive their
-/// documents.
+/// Checks that examples are accepted and survive their documents.
 fn are_accepted<T: PartialEq + Debug>(folder: &str, parse: Parse<T>) {
+    let must = |name: &str, text: &str| {
+        parse(name, text).unwrap_or_else(|problems| panic!("{name}: {:?}", lines(&problems)))
+    };
     for (name, text) in examples(folder) {
-        match parse(&name, &text) {
-            Ok(checked) => {
-                let rendered = render(&checked.document.to_json());
-                let again = parse(&name, &rendered);
-                let again =
-                    again.unwrap_or_else(|problems| panic!("{name}: {:?}", lines(&problems)));
-                assert_eq!(again.config, checked.config, "{name}");
-            }
-            Err(problems) => {
-                let errors = problems.iter().filter(|p| p.severity == Severity::Error);
-                let known = |p: &&Problem| NOT_YET.iter().any(|(part, _)| p.message.contains(part));
-                let unknown: Vec<String> =
-                    errors.filter(|error| !known(error)).map(Problem::to_string).collect();
-                assert!(unknown.is_empty(), "{}", unknown.join("\n"));
-            }
-        }
+        let checked = must(&name, &text);
+        let again = must(&name, &render(&checked.document.to_json()));
+        assert_eq!(again.config, checked.config, "{name}");
     }
 }
 

@@ -278,3 +278,33 @@ fn a_changed_name_is_written_and_the_same_is_repeated() {
     assert_eq!(Message::parse(&octets).unwrap().lease_time(), Some(1000));
     assert_eq!(&*server.log.take_rows()[0].hostname, "two");
 }
+
+#[test]
+fn the_operators_expression_tells_hosts_and_takes_the_place_of_client_identifiers() {
+    let keys = |replaces: bool| {
+        format!(
+            r#""hooks-libraries": [ {{ "library": "/usr/lib/libdhcp_flex_id.so", "parameters": {{
+                "identifier-expression": "relay4[2].hex", "replace-client-id": {replaces} }} }} ],
+            "host-reservation-identifiers": [ "flex-id", "hw-address" ],"#
+        )
+    };
+    let host = r#"{ "flex-id": "'port7'", "ip-address": "10.0.0.77" }"#;
+    let from_port = |message: Build| {
+        let port = *b"\x02\x05port7";
+        message.option(option::RELAY_AGENT_INFORMATION, &port).option(option::CLIENT_ID, b"\x00own")
+    };
+    let mut server = Server::new(&configuration(&keys(false), host));
+    let octets = server.ask(&from_port(request(1).requested(address(77)).server(SERVER)));
+    assert_eq!(given(&octets), address(77));
+    let row = server.log.take_rows().remove(0);
+    assert_eq!(row.client_id.unwrap().octets(), b"\x00own");
+    let mut server = Server::new(&configuration(&keys(true), host));
+    let octets = server.ask(&from_port(request(1).requested(address(77)).server(SERVER)));
+    assert_eq!(Message::parse(&octets).unwrap().client_id().unwrap(), *b"\x00own");
+    let row = server.log.take_rows().remove(0);
+    assert_eq!(row.client_id.unwrap().octets(), b"\x00port7");
+    // Another device at the port is the same client, and the old one elsewhere is not.
+    assert_eq!(given(&server.ask(&from_port(discover(2)))), address(77));
+    let moved = discover(1).option(option::CLIENT_ID, b"\x00own");
+    assert_eq!(given(&server.ask(&moved)), address(10));
+}

@@ -14,6 +14,10 @@ use crate::prefixes::SubnetIndex;
 const DUID_TYPE: u8 = 255;
 /// Where the DUID begins in such a client identifier.
 const DUID_AT: usize = 5;
+/// Type of the client identifiers that the flex-id hook makes.
+const FLEX_ID_TYPE: u8 = 0;
+/// Octets of a client identifier at most.
+const CLIENT_ID_MAX: usize = 255;
 
 /// What transactions need and need not keep.
 #[derive(Debug, Default)]
@@ -22,6 +26,49 @@ pub struct Work {
     pub facts: Facts,
     /// What is known of the client.
     pub known: Known,
+    /// What the flex-id hook makes of the message.
+    pub flex: FlexId,
+}
+
+/// The value of the flex-id hook's expression for the message at hand.
+#[derive(Debug, Default)]
+pub struct FlexId {
+    workspace: Workspace,
+    octets: Vec<u8>,
+    /// The client identifier that takes the place of the client's own; empty when none does.
+    client_id: Vec<u8>,
+}
+
+impl FlexId {
+    /// Makes the value anew.
+    pub(super) fn evaluate(
+        &mut self,
+        snapshot: &Snapshot,
+        view: &PacketView4<'_>,
+        classes: &ClassSet,
+    ) {
+        self.octets.clear();
+        self.client_id.clear();
+        let Some(program) = &snapshot.flex_id else { return };
+        program.evaluate(view, classes, &mut self.workspace, &mut self.octets);
+        if snapshot.flex_id_replaces_client_id && !self.octets.is_empty() {
+            self.client_id.push(FLEX_ID_TYPE);
+            self.client_id.extend_from_slice(&self.octets);
+        }
+    }
+
+    /// The client identifier in place of the client's own.
+    ///
+    /// # Errors
+    ///
+    /// When it is longer than a lease keeps.
+    pub(super) fn client_id(&self) -> Result<Option<&[u8]>, DropReason> {
+        match self.client_id.len() {
+            0 => Ok(None),
+            1..=CLIENT_ID_MAX => Ok(Some(&self.client_id)),
+            _ => Err(DropReason::ClientIdTooLong),
+        }
+    }
 }
 
 /// What is known of the client at hand. One for each shard; it grows to what the configuration needs
@@ -44,6 +91,7 @@ pub(super) fn identifiers<'m>(
     snapshot: &Snapshot,
     view: &PacketView4<'m>,
     client_id: Option<&'m [u8]>,
+    flex: &'m FlexId,
 ) -> Identifiers<'m> {
     let message = view.message;
     Identifiers::new(&snapshot.host_identifiers, |kind| match kind {
@@ -56,37 +104,49 @@ pub(super) fn identifiers<'m>(
             let information = message.relay_agent_information()?;
             relay::sub_option(information, relay::CIRCUIT_ID)?.as_slice()
         }
-        IdentifierKind::FlexId => None,
+        IdentifierKind::FlexId => Some(&flex.octets),
     })
 }
 
 impl Known {
-    /// Forgets the client before, and finds out the classes that need no host, and the global host
-    /// when it counts before the subnet is known.
+    /// Forgets the client before, and finds out the classes that need no host.
     ///
     /// # Errors
     ///
-    /// When the classes say that the message is to be dropped.
+    /// When they say that the message is to be dropped.
     pub(super) fn begin(
         &mut self,
         snapshot: &Snapshot,
         view: &PacketView4<'_>,
-        identifiers: &Identifiers<'_>,
     ) -> Result<(), DropReason> {
         self.hosts.clear();
         self.pools.clear();
         self.user_context.clear();
         snapshot.classes.evaluate_early(view, &mut self.classes, &mut self.workspace);
-        self.admit()?;
-        if snapshot.looks_up_hosts_early
-            && let Some(host) = self.hosts.find_global(&snapshot.hosts, identifiers)
-        {
-            self.join(snapshot, view, Some(host));
-            self.classes.insert(Classes::KNOWN);
-            snapshot.classes.evaluate_late(view, &mut self.classes, &mut self.workspace);
-            self.admit()?;
+        self.admit()
+    }
+
+    /// Looks up the global host when it counts before the subnet is known.
+    ///
+    /// # Errors
+    ///
+    /// When its classes say that the message is to be dropped.
+    pub(super) fn find_early(
+        &mut self,
+        snapshot: &Snapshot,
+        view: &PacketView4<'_>,
+        identifiers: &Identifiers<'_>,
+    ) -> Result<(), DropReason> {
+        if !snapshot.looks_up_hosts_early {
+            return Ok(());
         }
-        Ok(())
+        let Some(host) = self.hosts.find_global(&snapshot.hosts, identifiers) else {
+            return Ok(());
+        };
+        self.join(snapshot, view, Some(host));
+        self.classes.insert(Classes::KNOWN);
+        snapshot.classes.evaluate_late(view, &mut self.classes, &mut self.workspace);
+        self.admit()
     }
 
     /// Looks up the hosts of a client that `subnet` was selected for, and the classes that depend on

@@ -10,6 +10,7 @@ pub mod transaction;
 
 mod claim;
 mod decide;
+mod grant;
 mod host_name;
 mod lifetime;
 mod relay_info;
@@ -23,7 +24,7 @@ use dhcp_lease::v4::V4;
 pub use crate::reason::DropReason;
 pub use claim::Place;
 pub use destination::Destination;
-pub use known::{Known, Work};
+pub use known::{FlexId, Known, Work};
 pub use reply::{Reply, ReplyKind};
 pub use request::{Intent, Stage};
 pub use snapshot::Snapshot;

@@ -2,11 +2,12 @@
 
 use core::net::Ipv4Addr;
 
+use dhcp_config::Hook;
 use dhcp_config::v4::{ClientClass4, Dhcp4, Lifetime};
 use dhcp_lease::v4::{PoolSpec, V4};
 
 use super::hosts::BootTerms;
-use crate::classify::Classes;
+use crate::classify::{Classes, StringProgram};
 use crate::hosts::{HostTerms, Hosts, Scope};
 use crate::options::ScopeOptions;
 use crate::prefixes::AddressBits;
@@ -60,6 +61,13 @@ pub(super) fn classes_of(config: &Dhcp4) -> Classes {
         .map(String::as_str);
     let names = of_networks.chain(of_subnets).chain(of_pools).chain(tags);
     Classes::compile(&config.client_classes, names)
+}
+
+/// What makes the flex-id hook's identifiers, when it is there.
+pub(super) fn flex_id_of(config: &Dhcp4, classes: &Classes) -> Option<StringProgram> {
+    let expression = config.flex_id.expression.as_ref();
+    let is_active = config.hooks.contains(&Hook::FlexId);
+    expression.filter(|_| is_active).map(|text| StringProgram::compile(text, classes))
 }
 
 /// The hosts of `config`.

@@ -111,10 +111,11 @@ impl Protocol for V4 {
         let Desk { store, work, buffer, counters, subnet_events, interfaces } = desk;
         let count = |event, subnet| counters.events().count(event, subnet_events, subnet);
         let view = PacketView4 { message: &message, ingress: &ingress, interfaces };
-        let mut transaction = match Transaction::begin(snapshot, view, &mut work.known) {
-            Ok(transaction) => transaction,
-            Err(reason) => return Served::Drop(reason),
-        };
+        let mut transaction =
+            match Transaction::begin(snapshot, view, &mut work.known, &mut work.flex) {
+                Ok(transaction) => transaction,
+                Err(reason) => return Served::Drop(reason),
+            };
         let outcome = drive(&mut transaction, now, store, &mut work.facts);
         if let Some((subnet, was_searched)) = transaction.failed_allocation() {
             let is_in_network = snapshot.subnet(subnet).is_in_network;

@@ -11,7 +11,7 @@ use dhcp_wire::v4::option;
 
 use super::hosts::BootTerms;
 use super::scopes::{self, ClassTerms};
-use crate::classify::{ClassIndex, ClassSet, Classes};
+use crate::classify::{ClassIndex, ClassSet, Classes, StringProgram};
 use crate::hosts::{HostTerms, Hosts};
 use crate::links::{Links, PoolPlace, allocator};
 use crate::options::ScopeOptions;
@@ -43,6 +43,10 @@ pub struct Snapshot {
     pub host_identifiers: Vec<IdentifierKind>,
     /// Whether hosts of the global scope are looked up before the subnet is selected.
     pub looks_up_hosts_early: bool,
+    /// What makes the flex-id hook's identifiers.
+    pub flex_id: Option<StringProgram>,
+    /// Whether they take the place of client identifiers.
+    pub flex_id_replaces_client_id: bool,
     /// Whether BOOTP clients are served.
     pub serves_bootp: bool,
     /// Options for everyone.
@@ -158,6 +162,8 @@ impl Snapshot {
                 .iter()
                 .map(|class| ClassTerms::compile(class, &classes))
                 .collect(),
+            flex_id: scopes::flex_id_of(config, &classes),
+            flex_id_replaces_client_id: config.flex_id.replaces_client_id,
             classes,
             serves_bootp: config.hooks.contains(&Hook::Bootp),
             hold_ns: u64::from(config.godwit.hold_time_ms) * base::time::NS_PER_MS,

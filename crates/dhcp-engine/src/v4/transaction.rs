@@ -9,23 +9,20 @@ use core::net::Ipv4Addr;
 
 use base::Now;
 use dhcp_lease::contract::ASKED_MAX;
-use dhcp_lease::v4::lease::INFINITE_LIFETIME_S;
 use dhcp_lease::v4::{
     Action, Change, Facts, FetchKeys, LeaseStore, PoolIndex, Receipt, Refusal, SlotView, V4,
 };
 use dhcp_lease::{HardwareAddress, Identity};
 use dhcp_wire::v4::{Message, option};
 
-use super::claim::Place;
 use super::decide::{self, Decided, Decision, Proposed};
 use super::host_name::HostName;
-use super::known::{self, Known};
+use super::known::{self, FlexId, Known};
 use super::reply::{Reply, ReplyKind, Terms};
 use super::request::{self, Intent, Stage};
-use super::scopes::ClassTerms;
-use super::{DropReason, Ingress, Snapshot, lifetime, relay_info, select};
+use super::{DropReason, Ingress, Snapshot, relay_info, select};
 use crate::classify::{Classes, PacketView4};
-use crate::hosts::{self, HostTerms, Identifiers};
+use crate::hosts::Identifiers;
 use crate::options::ScopeOptions;
 use crate::prefixes::SubnetIndex;
 
@@ -87,7 +84,7 @@ pub enum Outcome {
 #[derive(Debug)]
 pub struct Transaction<'m> {
     pub(super) snapshot: &'m Snapshot,
-    view: PacketView4<'m>,
+    pub(super) view: PacketView4<'m>,
     pub(super) known: &'m mut Known,
     pub(super) identifiers: Identifiers<'m>,
     pub(super) intent: Intent,
@@ -99,7 +96,7 @@ pub struct Transaction<'m> {
     /// The subnet whose pools are searched first.
     begins_at: SubnetIndex,
     pub(super) server_id: Ipv4Addr,
-    host_name: HostName,
+    pub(super) host_name: HostName,
     /// The reply when there is nothing to decide.
     settled: Option<ReplyKind>,
     /// The reply that follows the change on its way, if any does.
@@ -123,7 +120,8 @@ enum Wish {
 
 impl<'m> Transaction<'m> {
     /// Opens the transaction of the message in `view`: what it wants, who asks, in which classes and
-    /// with which hosts, which subnet it belongs to. `known` is filled anew.
+    /// with which hosts, which subnet it belongs to. `known` and `flex` are
+    /// filled anew.
     ///
     /// # Errors
     ///
@@ -132,17 +130,22 @@ impl<'m> Transaction<'m> {
         snapshot: &'m Snapshot,
         view: PacketView4<'m>,
         known: &'m mut Known,
+        flex: &'m mut FlexId,
     ) -> Result<Self, DropReason> {
         let (message, ingress) = (view.message, *view.ingress);
         let server_id = request::server_identifier(message, ingress);
         let intent = Intent::of(snapshot, message, ingress, server_id)?;
         let hardware = HardwareAddress::new(message.htype(), message.chaddr());
-        let client_id = request::client_id(message)?;
+        known.begin(snapshot, &view)?;
+        flex.evaluate(snapshot, &view, &known.classes);
+        let flex = &*flex;
+        let client_id =
+            flex.client_id()?.map_or_else(|| request::client_id(message), |id| Ok(Some(id)))?;
         if hardware.is_empty() && client_id.is_none() {
             return Err(DropReason::NoIdentity);
         }
-        let identifiers = known::identifiers(snapshot, &view, client_id);
-        known.begin(snapshot, &view, &identifiers)?;
+        let identifiers = known::identifiers(snapshot, &view, client_id, flex);
+        known.find_early(snapshot, &view, &identifiers)?;
         // Kea selects none for these: whose lease it is decides alone.
         let is_placeless = matches!(intent, Intent::Release(_) | Intent::Decline(_));
         let subnet =
@@ -258,93 +261,6 @@ impl<'m> Transaction<'m> {
     #[must_use]
     pub const fn conflict(&self) -> Option<SubnetIndex> {
         self.conflict
-    }
-
-    /// Whether the client speaks BOOTP.
-    #[must_use]
-    pub fn is_bootp(&self) -> bool {
-        self.view.message.message_type().is_none()
-    }
-
-    /// The host name that the client has in `subnet`: the reserved one, else its own.
-    pub(super) fn host_name(&self, subnet: SubnetIndex) -> &str {
-        match self.host_terms(subnet).map(|terms| &*terms.hostname) {
-            Some(reserved) if !reserved.is_empty() => reserved,
-            _ => self.host_name.as_str(),
-        }
-    }
-
-    /// What a lease in `subnet` keeps of the relay agent's words.
-    pub(super) fn user_context(&self, subnet: SubnetIndex) -> &str {
-        let keeps = self.snapshot.subnet(subnet).stores_extended_info;
-        if keeps { &self.known.user_context } else { "" }
-    }
-
-    pub(super) fn is_authoritative(&self) -> bool {
-        self.subnet.map_or(self.snapshot.is_authoritative, |subnet| {
-            self.snapshot.subnet(subnet).is_authoritative
-        })
-    }
-
-    /// What the client gets.
-    pub(super) fn terms(&self, kind: ReplyKind, slot: SlotView, place: Place) -> Terms {
-        let lifetime_s = self.lifetime_s(place.subnet);
-        Terms { kind, address: slot.address, lifetime_s, place: Some(place), is_repeated: false }
-    }
-
-    /// The lifetime in `subnet`: within the limits of the first class that has any, else of the
-    /// subnet.
-    fn lifetime_s(&self, subnet: SubnetIndex) -> u32 {
-        if self.is_bootp() {
-            return INFINITE_LIFETIME_S;
-        }
-        let of_class = self.class_terms().find_map(|class| class.valid_lifetime.as_ref());
-        let limits = of_class.unwrap_or_else(|| &self.snapshot.subnet(subnet).valid_lifetime);
-        lifetime::granted_s(limits, self.view.message.lease_time())
-    }
-
-    /// How long an offer in `subnet` is a lease; `None` when it is none.
-    pub(super) fn offer_lifetime_s(&self, subnet: SubnetIndex) -> Option<u32> {
-        let of_class = self.class_terms().find_map(|class| class.offer_lifetime_s);
-        let of_subnet = self.snapshot.subnet(subnet).offer_lifetime_s;
-        Some(of_class.unwrap_or(of_subnet)).filter(|&seconds| seconds > 0)
-    }
-
-    /// What the client's classes say, in the order of assignment.
-    pub(super) fn class_terms(&self) -> impl Iterator<Item = &'m ClassTerms> {
-        let snapshot = self.snapshot;
-        self.known.classes.iter().filter_map(|class| snapshot.class(class))
-    }
-
-    /// The scopes whose options a reply may carry, in order of precedence: host, pool, subnet,
-    /// network, classes, the global one.
-    pub(super) fn scopes(
-        &self,
-        subnet: SubnetIndex,
-        pool: Option<PoolIndex>,
-    ) -> impl Iterator<Item = &'m ScopeOptions<u8>> {
-        let snapshot = self.snapshot;
-        let host = self.host_terms(subnet).map(|terms| &terms.options);
-        let pool = pool.map(|pool| &snapshot.pool(pool).options);
-        let network = snapshot.network(subnet).map(|network| &network.options);
-        let near = [host, pool, Some(&snapshot.subnet(subnet).scope.options), network];
-        let classes = self.class_terms().map(|class| &class.options);
-        near.into_iter().flatten().chain(classes).chain([&snapshot.options])
-    }
-
-    /// What the client's host has that counts in `subnet`.
-    pub(super) fn host_terms(&self, subnet: SubnetIndex) -> Option<&'m HostTerms<V4>> {
-        let snapshot = self.snapshot;
-        let host = self.known.hosts.current(subnet, snapshot.subnet(subnet).modes);
-        hosts::terms(&snapshot.hosts, host)
-    }
-
-    /// Evaluates the classes that depend on where the reply puts the client.
-    pub(super) fn settle(&mut self, reply: &Reply) {
-        if let Some(subnet) = reply.subnet() {
-            let pool = reply.terms.place.and_then(|place| place.pool);
-            self.known.settle(self.snapshot, &self.view, subnet, pool);
-        }
     }
 
     /// Goes on with what the last step asked for.

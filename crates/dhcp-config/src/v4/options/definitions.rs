@@ -151,6 +151,8 @@ pub const DEFINITIONS: &[Definition] = &[
 pub(crate) const SPACES: &[StandardSpace] = &[
     StandardSpace { name: "dhcp4", definitions: DEFINITIONS },
     StandardSpace { name: "vendor-4491", definitions: DOCSIS },
+    // As in Kea, options of this name of it are known and not sent.
+    StandardSpace { name: "docsis3-v4", definitions: DOCSIS },
     StandardSpace { name: AGENT_SPACE, definitions: AGENT },
     StandardSpace { name: CLIENT_CONF_SPACE, definitions: CLIENT_CONF },
 ];

@@ -102,6 +102,8 @@ pub const DEFINITIONS: &[Definition] = &[
 pub(crate) const SPACES: &[StandardSpace] = &[
     StandardSpace { name: "dhcp6", definitions: DEFINITIONS },
     StandardSpace { name: "vendor-4491", definitions: DOCSIS },
+    // As in Kea, options of this name of it are known and not sent.
+    StandardSpace { name: "docsis3-v6", definitions: DOCSIS },
     StandardSpace { name: "vendor-2495", definitions: ISC },
     StandardSpace { name: NTP_SPACE, definitions: NTP },
     StandardSpace { name: MAP_E_SPACE, definitions: MAP_E },

@@ -1,0 +1,104 @@
+//! What a client gets: the terms of its lease and the scopes that its reply speaks for, by its host,
+//! its classes and its place (reference §1.4, §5.8).
+
+use dhcp_lease::v4::lease::INFINITE_LIFETIME_S;
+use dhcp_lease::v4::{PoolIndex, SlotView, V4};
+
+use super::claim::Place;
+use super::lifetime;
+use super::reply::{Reply, ReplyKind, Terms};
+use super::scopes::ClassTerms;
+use super::transaction::Transaction;
+use crate::hosts::{self, HostTerms};
+use crate::options::ScopeOptions;
+use crate::prefixes::SubnetIndex;
+
+impl<'m> Transaction<'m> {
+    /// Whether the client speaks BOOTP.
+    #[must_use]
+    pub fn is_bootp(&self) -> bool {
+        self.view.message.message_type().is_none()
+    }
+
+    /// The host name that the client has in `subnet`: the reserved one, else its own.
+    pub(super) fn host_name(&self, subnet: SubnetIndex) -> &str {
+        match self.host_terms(subnet).map(|terms| &*terms.hostname) {
+            Some(reserved) if !reserved.is_empty() => reserved,
+            _ => self.host_name.as_str(),
+        }
+    }
+
+    /// What a lease in `subnet` keeps of the relay agent's words.
+    pub(super) fn user_context(&self, subnet: SubnetIndex) -> &str {
+        let keeps = self.snapshot.subnet(subnet).stores_extended_info;
+        if keeps { &self.known.user_context } else { "" }
+    }
+
+    pub(super) fn is_authoritative(&self) -> bool {
+        self.subnet.map_or(self.snapshot.is_authoritative, |subnet| {
+            self.snapshot.subnet(subnet).is_authoritative
+        })
+    }
+
+    /// What the client gets.
+    pub(super) fn terms(&self, kind: ReplyKind, slot: SlotView, place: Place) -> Terms {
+        let lifetime_s = self.lifetime_s(place.subnet);
+        Terms { kind, address: slot.address, lifetime_s, place: Some(place), is_repeated: false }
+    }
+
+    /// The lifetime in `subnet`: within the limits of the first class that has any, else of the
+    /// subnet.
+    fn lifetime_s(&self, subnet: SubnetIndex) -> u32 {
+        if self.is_bootp() {
+            return INFINITE_LIFETIME_S;
+        }
+        let of_class = self.class_terms().find_map(|class| class.valid_lifetime.as_ref());
+        let of_subnet = &self.snapshot.subnet(subnet).valid_lifetime;
+        let limits = of_class.unwrap_or(of_subnet);
+        lifetime::granted_s(limits, self.view.message.lease_time())
+    }
+
+    /// How long an offer in `subnet` is a lease; `None` when it is none.
+    pub(super) fn offer_lifetime_s(&self, subnet: SubnetIndex) -> Option<u32> {
+        let of_class = self.class_terms().find_map(|class| class.offer_lifetime_s);
+        let of_subnet = self.snapshot.subnet(subnet).offer_lifetime_s;
+        Some(of_class.unwrap_or(of_subnet)).filter(|&seconds| seconds > 0)
+    }
+
+    /// What the client's classes say, in the order of assignment.
+    pub(super) fn class_terms(&self) -> impl Iterator<Item = &'m ClassTerms> {
+        let snapshot = self.snapshot;
+        self.known.classes.iter().filter_map(|class| snapshot.class(class))
+    }
+
+    /// The scopes whose options a reply may carry, in order of precedence: host, pool, subnet,
+    /// network, classes, the global one.
+    pub(super) fn scopes(
+        &self,
+        subnet: SubnetIndex,
+        pool: Option<PoolIndex>,
+    ) -> impl Iterator<Item = &'m ScopeOptions<u8>> {
+        let snapshot = self.snapshot;
+        let host = self.host_terms(subnet).map(|terms| &terms.options);
+        let pool = pool.map(|pool| &snapshot.pool(pool).options);
+        let network = snapshot.network(subnet).map(|network| &network.options);
+        let near = [host, pool, Some(&snapshot.subnet(subnet).scope.options), network];
+        let classes = self.class_terms().map(|class| &class.options);
+        near.into_iter().flatten().chain(classes).chain([&snapshot.options])
+    }
+
+    /// What the client's host has that counts in `subnet`.
+    pub(super) fn host_terms(&self, subnet: SubnetIndex) -> Option<&'m HostTerms<V4>> {
+        let snapshot = self.snapshot;
+        let host = self.known.hosts.current(subnet, snapshot.subnet(subnet).modes);
+        hosts::terms(&snapshot.hosts, host)
+    }
+
+    /// Evaluates the classes that depend on where the reply puts the client.
+    pub(super) fn settle(&mut self, reply: &Reply) {
+        if let Some(subnet) = reply.subnet() {
+            let pool = reply.terms.place.and_then(|place| place.pool);
+            self.known.settle(self.snapshot, &self.view, subnet, pool);
+        }
+    }
+}
