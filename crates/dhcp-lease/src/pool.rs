@@ -2,9 +2,11 @@
 
 use core::fmt;
 use core::sync::atomic::{AtomicU32, Ordering};
+use std::sync::Arc;
 
 use crate::family::PoolIndex;
 use crate::table::leased::{Leased, Places};
+use crate::table::order::FreeQueue;
 
 /// Where a pool's search for a free address starts, as a place; alone in its cache lines, since
 /// every shard that gives addresses from the pool writes it.
@@ -34,6 +36,8 @@ pub struct PoolSet<F: Leased> {
     /// Highest last address of the pools up to here in `by_first`.
     reach: Vec<F::Address>,
     cursors: Vec<Cursor>,
+    /// Of the pools whose allocator is [`Allocator::FreeLeaseQueue`].
+    queues: Vec<Option<Arc<FreeQueue>>>,
 }
 
 impl<F: Leased> PoolSet<F> {
@@ -51,15 +55,22 @@ impl<F: Leased> PoolSet<F> {
             let last = F::bounds(&specs[position as usize]).1;
             reach.push(reach.last().map_or(last, |&highest| highest.max(last)));
         }
-        let cursors = specs
-            .iter()
-            .zip(&runs)
-            .map(|(spec, run)| {
-                let position = before.and_then(|before| before.position_of(spec));
-                Cursor(AtomicU32::new(position.unwrap_or_else(|| F::Places::start(spec, run))))
-            })
-            .collect();
-        Self { specs: specs.to_vec(), runs, by_first, reach, cursors }
+        let mut cursors = Vec::with_capacity(specs.len());
+        let mut queues = Vec::with_capacity(specs.len());
+        for (spec, run) in specs.iter().zip(&runs) {
+            let known = before.and_then(|before| Some((before, before.same_as(spec)?)));
+            let allocator = F::allocator(spec);
+            let start = || match allocator {
+                Allocator::Iterative => F::Places::start(spec, run),
+                Allocator::Random | Allocator::FreeLeaseQueue => 0,
+            };
+            let position = known.map(|(before, pool)| before.cursor(pool));
+            cursors.push(Cursor(AtomicU32::new(position.unwrap_or_else(start))));
+            let queue = known.and_then(|(before, pool)| before.queue(pool).cloned());
+            let is_queued = allocator == Allocator::FreeLeaseQueue;
+            queues.push(is_queued.then(|| queue.unwrap_or_default()));
+        }
+        Self { specs: specs.to_vec(), runs, by_first, reach, cursors, queues }
     }
 
     /// The pools, in the order of [`PoolIndex`].
@@ -104,18 +115,37 @@ impl<F: Leased> PoolSet<F> {
         self.cursors[pool.0 as usize].0.store(given.wrapping_add(1), Ordering::Relaxed);
     }
 
+    /// The next step in `pool`'s order, for allocators that go step by step.
+    pub(crate) fn step(&self, pool: PoolIndex) -> u32 {
+        self.cursors[pool.0 as usize].0.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The free addresses of `pool`, if they stand in a queue.
+    pub(crate) fn queue(&self, pool: PoolIndex) -> Option<&Arc<FreeQueue>> {
+        self.queues[pool.0 as usize].as_ref()
+    }
+
+    /// Whether any pool has a queue.
+    pub(crate) fn has_queues(&self) -> bool {
+        self.queues.iter().any(Option::is_some)
+    }
+
     fn bounds(&self, position: u32) -> (F::Address, F::Address) {
         F::bounds(&self.specs[position as usize])
     }
 
-    fn position_of(&self, wanted: &F::Spec) -> Option<u32> {
+    /// The pool with the bounds and the allocator of `wanted`.
+    fn same_as(&self, wanted: &F::Spec) -> Option<PoolIndex> {
         let (first, last) = F::bounds(wanted);
         let start = self.by_first.partition_point(|&at| self.bounds(at).0 < first);
         self.by_first[start..]
             .iter()
             .take_while(|&&at| self.bounds(at).0 == first)
-            .find(|&&at| self.bounds(at).1 == last)
-            .map(|&at| self.cursor(PoolIndex(at)))
+            .find(|&&at| {
+                let spec = &self.specs[at as usize];
+                F::bounds(spec).1 == last && F::allocator(spec) == F::allocator(wanted)
+            })
+            .map(|&at| PoolIndex(at))
     }
 }
 

@@ -25,6 +25,9 @@ pub trait Sample: Leased {
     /// The pool from address number `first` to number `last`, of subnet 1.
     fn pool(first: u32, last: u32) -> Self::Spec;
 
+    /// `pool` with another allocator.
+    fn allocated_by(pool: Self::Spec, allocator: Allocator) -> Self::Spec;
+
     /// Terms in subnet `subnet_id`.
     fn terms(valid_lifetime_s: u32, subnet_id: u32, hostname: &str) -> Self::Terms<'_>;
 
@@ -109,6 +112,10 @@ impl Sample for V4 {
         }
     }
 
+    fn allocated_by(pool: v4::PoolSpec, allocator: Allocator) -> v4::PoolSpec {
+        v4::PoolSpec { allocator, ..pool }
+    }
+
     fn terms(valid_lifetime_s: u32, subnet_id: u32, hostname: &str) -> v4::LeaseTerms<'_> {
         v4::LeaseTerms {
             valid_lifetime_s,
@@ -190,6 +197,10 @@ impl Sample for V6 {
             first: Self::address(first).address,
             last: Self::address(last).address,
         }
+    }
+
+    fn allocated_by(pool: v6::PoolSpec, allocator: Allocator) -> v6::PoolSpec {
+        v6::PoolSpec { allocator, ..pool }
     }
 
     fn terms(valid_lifetime_s: u32, subnet_id: u32, hostname: &str) -> v6::LeaseTerms<'_> {

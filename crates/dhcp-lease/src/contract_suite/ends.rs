@@ -132,3 +132,106 @@ pub fn a_sweep_keeps_to_its_budget<B: Backend>(backend: &mut B) {
     }
     assert_eq!(reclaimed, 40);
 }
+
+/// What has run out is shown as reclaimed, and is gone after a while.
+pub fn an_ended_lease_is_reclaimed_and_flushed<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 10)]);
+    bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
+    bench.settle();
+    bench.pass(u64::from(LIFETIME_S));
+    assert_eq!(bench.state(address::<B>(10)), Some(LeaseState::Assigned));
+    assert_eq!(bench.store.sweep(bench.now, 64).leases, 1);
+    bench.settle();
+    assert_eq!(bench.state(address::<B>(10)), Some(LeaseState::ExpiredReclaimed));
+    bench.pass(3_600);
+    assert_eq!(bench.store.sweep(bench.now, 64).flushed, 1);
+    bench.settle();
+    assert_eq!(bench.state(address::<B>(10)), None);
+    assert_eq!(bench.fetch(client::<B>(1), None, &[]).mine_count, 0, "and forgotten");
+    let counted = bench.backend.table().statistics(PoolIndex(0));
+    let expected =
+        PoolStatistics { cumulative_assigned: 1, reclaimed: 1, ..PoolStatistics::default() };
+    assert_eq!(counted, expected);
+}
+
+/// Lease affinity: a lease given back is its client's as long as nobody else needs it.
+pub fn a_released_lease_waits_for_its_client<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 10)]);
+    bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
+    bench.settle();
+    bench.make(client::<B>(1), address::<B>(10), Action::Release);
+    bench.settle();
+    bench.sweep();
+    assert_eq!(bench.state(address::<B>(10)), Some(LeaseState::Released));
+    bench.pass(10);
+    assert_eq!(bench.store.sweep(bench.now, 64).released, 1);
+    bench.settle();
+    assert_eq!(bench.state(address::<B>(10)), Some(LeaseState::ExpiredReclaimed));
+    let mine = bench.slot(client::<B>(1), address::<B>(10));
+    assert_eq!((mine.occupancy, mine.owner), (Occupancy::Free, Owner::Asking));
+    bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
+    let counted = bench.backend.table().statistics(PoolIndex(0));
+    let expected = PoolStatistics {
+        assigned: 1,
+        cumulative_assigned: 2,
+        reclaimed: 1,
+        ..PoolStatistics::default()
+    };
+    assert_eq!(counted, expected);
+}
+
+/// Where nothing is remembered, what is given back is nobody's.
+pub fn without_affinity_a_release_deletes<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 10)]);
+    let expiry = Expiry { is_remembering: false, ..Expiry::default() };
+    bench.backend.table().set_expiry(expiry);
+    bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
+    bench.settle();
+    bench.make(client::<B>(1), address::<B>(10), Action::Release);
+    bench.settle();
+    bench.sweep();
+    assert_eq!(bench.state(address::<B>(10)), None);
+    assert_eq!(bench.slot(client::<B>(1), address::<B>(10)).owner, Owner::Nobody);
+}
+
+/// Told to leave ended leases alone, a sweep does; told to reclaim them, it does at once.
+pub fn leases_are_reclaimed_on_demand<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 11)]);
+    let expiry = Expiry { reclaim_wait_s: 0, ..Expiry::default() };
+    bench.backend.table().set_expiry(expiry);
+    bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
+    bench.settle();
+    bench.pass(u64::from(LIFETIME_S) + 5);
+    bench.sweep();
+    assert_eq!(bench.state(address::<B>(10)), Some(LeaseState::Assigned));
+    assert_eq!(bench.store.reclaim(bench.now, false, 64).leases, 1);
+    bench.settle();
+    assert_eq!(bench.state(address::<B>(10)), Some(LeaseState::ExpiredReclaimed));
+    bench.make(client::<B>(2), address::<B>(11), lease_for::<B>(5));
+    bench.settle();
+    bench.pass(5);
+    assert_eq!(bench.store.reclaim(bench.now, true, 64).leases, 1);
+    bench.settle();
+    assert_eq!(bench.state(address::<B>(11)), None, "deleted");
+}
+
+/// `offer-lifetime`: an offer stored as a lease of a few seconds is overwritten by the lease.
+pub fn an_offer_can_be_a_short_lease<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 11)]);
+    for number in [1, 2] {
+        bench.make(client::<B>(number), address::<B>(9 + number), lease_for::<B>(30));
+    }
+    bench.settle();
+    bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
+    bench.settle();
+    bench.pass(30);
+    bench.sweep();
+    bench.settle();
+    assert_eq!(bench.state(address::<B>(10)), Some(LeaseState::Assigned));
+    assert_eq!(bench.state(address::<B>(11)), Some(LeaseState::ExpiredReclaimed));
+    assert_eq!(
+        bench.fetch(client::<B>(2), None, &[]).mine[0].map(|slot| slot.address),
+        Some(address::<B>(11))
+    );
+    assert_eq!(bench.candidate(client::<B>(3)).map(|slot| slot.address), Some(address::<B>(11)));
+}

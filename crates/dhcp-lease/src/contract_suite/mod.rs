@@ -2,6 +2,7 @@
 //! [`Backend`] and calls [`lease_store_contract!`](crate::lease_store_contract) in its tests, which
 //! makes one test of each function here, with the same names for every backend of both families.
 
+mod administer;
 mod candidates;
 mod changes;
 mod ends;
@@ -13,8 +14,8 @@ use std::sync::Arc;
 use base::Now;
 
 use crate::contract::{
-    ASKED_MAX, Action, Change, Facts, FetchKeys, LeaseStore, Occupancy, Owner, Receipt, Refusal,
-    SlotView, TextView, text_hash,
+    ASKED_MAX, Action, Change, Facts, FetchKeys, LeaseStore, Occupancy, Owner, PutMode, PutRefusal,
+    Receipt, Refusal, SlotView, TextView, text_hash,
 };
 use crate::family::{Family, PoolIndex};
 use crate::lease::LeaseState;
@@ -22,7 +23,9 @@ use crate::pool::PoolSet;
 use crate::sample::{Sample, SampleLease};
 use crate::table::LeaseTable;
 use crate::table::leased::Leased;
+use crate::{Expiry, PoolStatistics};
 
+pub use administer::*;
 pub use candidates::*;
 pub use changes::*;
 pub use ends::*;
@@ -101,6 +104,15 @@ macro_rules! lease_store_contract {
             a_release_is_free_once_settled,
             a_declined_address_is_nobodys_until_probation_ends,
             a_sweep_keeps_to_its_budget,
+            an_ended_lease_is_reclaimed_and_flushed,
+            a_released_lease_waits_for_its_client,
+            without_affinity_a_release_deletes,
+            leases_are_reclaimed_on_demand,
+            an_offer_can_be_a_short_lease,
+            an_operator_puts_and_removes_leases,
+            what_an_operator_changed_is_fetched_again,
+            leases_are_listed_in_pages,
+            an_address_is_registered,
         );
     };
     (@each $backend:expr; $($name:ident,)*) => {
@@ -201,6 +213,11 @@ impl<'b, B: Backend> Bench<'b, B> {
         };
         self.store.fetch(self.now, &keys, &mut facts);
         facts
+    }
+
+    /// Kea's state of the lease of `at`, if there is one.
+    fn state(&self, at: AddressOf<B>) -> Option<LeaseState> {
+        self.backend.table().lease(at).map(|lease| B::Family::sample(&lease).state)
     }
 
     /// A free candidate of the first pool, or what stands in for one.

@@ -111,6 +111,8 @@ impl AddressMap {
     }
 
     fn load(&self, level: u32, index: u64) -> u64 {
+        #[cfg(test)]
+        super::order::steps::count();
         self.word(level, index).map_or(0, |word| word.load(Ordering::Acquire))
     }
 
@@ -197,7 +199,6 @@ impl AddressMap {
     }
 
     /// Whether the free bit of `address` is set.
-    #[cfg(test)]
     pub(crate) fn is_free(&self, address: u32) -> bool {
         self.load(0, u64::from(address >> 6)) & bit_of(u64::from(address)) != 0
     }

@@ -33,7 +33,10 @@ impl<F: Leased> LeaseTable<F> {
         facts.mine_count = 0;
         fetch.find_mine(facts);
         for at in 0..keys.addresses.len() {
-            facts.asked[at] = keys.addresses[at].and_then(|address| fetch.asked(address, facts));
+            match keys.addresses[at] {
+                Some(address) => facts.asked[at] = fetch.asked(address, facts),
+                None => facts.asked[at] = None,
+            }
         }
         let is_spared = keys.is_candidate_spare && facts.mine_count > 0;
         let is_unwanted = keys.candidate_pools.is_empty() || is_spared;
@@ -120,8 +123,7 @@ impl<F: Leased> Fetch<'_, '_, F> {
 
     fn claim_from(&self, pool: PoolIndex) -> Option<SlotView<F>> {
         for _ in 0..STALE_BITS {
-            let (bit, address) = self.table.claim(self.keys.pools, pool)?;
-            self.keys.pools.advance(pool, bit);
+            let (_, address) = self.table.claim(self.keys.pools, pool)?;
             let view = self.view(address)?;
             if view.occupancy == Occupancy::Free {
                 return Some(view);

@@ -11,7 +11,7 @@ use super::slot::{Extra, Slot};
 use crate::contract::Occupancy;
 use crate::family::Family;
 use crate::lease::LeaseState;
-use crate::pool::PoolSet;
+use crate::pool::{Allocator, PoolSet};
 
 /// A family whose leases a [`LeaseTable`](super::LeaseTable) keeps. It cannot be implemented
 /// elsewhere, since it names what only the table has.
@@ -36,6 +36,9 @@ pub trait Leased: Family<PoolSet = PoolSet<Self>> {
 
     /// The position of `address` in that order.
     fn order(address: Self::Address) -> Self::Order;
+
+    /// How a pool's addresses are given.
+    fn allocator(spec: &Self::Spec) -> Allocator;
 
     /// A pool's subnet and its own `pool-id`.
     fn ids(spec: &Self::Spec) -> (u32, u32);
@@ -83,6 +86,13 @@ pub struct Text<'a> {
     pub fqdn_fwd: bool,
     /// Whether the server keeps the reverse DNS entry.
     pub fqdn_rev: bool,
+}
+
+impl Text<'_> {
+    /// Whether there is nothing to keep.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.hostname.is_empty() && self.user_context.is_empty() && !self.fqdn_fwd && !self.fqdn_rev
+    }
 }
 
 /// A lease taken apart, to be put into a slot.
@@ -240,6 +250,16 @@ pub trait Places<F: Leased>: Send + Sync {
 
     /// The place that a search in a pool starts at when nothing was given from it yet.
     fn start(spec: &F::Spec, run: &Self::Run) -> u32;
+
+    /// How many positions a pool has from the first on, those of places that are not open left out
+    /// where that is possible.
+    fn count(spec: &F::Spec, run: &Self::Run) -> u64;
+
+    /// The place at `position` of a pool; `None` as long as it is not open.
+    fn at(spec: &F::Spec, run: &Self::Run, position: u64) -> Option<(u32, F::Address)>;
+
+    /// The position of `address` in a pool that holds it; `None` when it has none.
+    fn position(spec: &F::Spec, run: &Self::Run, address: F::Address) -> Option<u32>;
 
     /// Takes a free bit of a pool away from everybody else: the next at or after `start`, wrapping
     /// around once.

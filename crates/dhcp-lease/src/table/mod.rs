@@ -16,6 +16,7 @@ pub(crate) mod index;
 pub(crate) mod leased;
 mod list;
 mod load;
+pub(crate) mod order;
 pub(crate) mod published;
 mod reserved;
 pub(crate) mod slot;
@@ -38,7 +39,7 @@ use stripe::{Locked, Stripe};
 use tally::Tallies;
 
 use crate::family::PoolIndex;
-use crate::pool::PoolSet;
+use crate::pool::{Allocator, PoolSet};
 
 /// Stripes of the table. Consecutive addresses lie in different ones.
 const STRIPES: usize = 256;
@@ -76,6 +77,8 @@ pub struct LeaseTable<F: Leased> {
     map: AddressMap,
     places: F::Places,
     index: F::Index,
+    /// What nobody foresees random orders by.
+    seed: u64,
     configuration: Mutex<Configuration<F>>,
     /// Stripe at which the next sweep starts.
     sweep_from: AtomicU32,
@@ -97,6 +100,7 @@ impl<F: Leased> LeaseTable<F> {
             map: AddressMap::new(),
             places: F::Places::new(seed),
             index: F::Index::new(seed),
+            seed: order::mixed(seed, 1),
             configuration: Mutex::new(Configuration {
                 rows: 0,
                 current: none,
@@ -132,6 +136,7 @@ impl<F: Leased> LeaseTable<F> {
         self.open(&mut configuration, opening);
         self.reserve(&mut configuration, reserved);
         self.recount(&mut configuration.tallies, &set);
+        self.fill_queues(&set, &configuration.current);
         configuration.current = Arc::clone(&set);
         set
     }
@@ -183,8 +188,8 @@ impl<F: Leased> LeaseTable<F> {
     /// Takes a free address of `pool` away from everybody else, with its free bit; opens more of
     /// the pool when all that is open is taken.
     fn claim(&self, pools: &PoolSet<F>, pool: PoolIndex) -> Option<(u32, F::Address)> {
-        let (spec, run) = (&pools.specs()[pool.0 as usize], pools.run(pool));
-        let claim = || F::Places::claim(&self.map, spec, run, pools.cursor(pool));
+        let run = pools.run(pool);
+        let claim = || self.claim_open(pools, pool);
         if let Some(claimed) = claim() {
             return Some(claimed);
         }
@@ -199,6 +204,72 @@ impl<F: Leased> LeaseTable<F> {
             }
             let opening = self.places.plan_growth(run)?;
             self.open(&mut configuration, opening);
+        }
+    }
+
+    /// Takes a free address of `pool` that is open, in the order of its allocator.
+    fn claim_open(&self, pools: &PoolSet<F>, pool: PoolIndex) -> Option<(u32, F::Address)> {
+        let (spec, run) = (&pools.specs()[pool.0 as usize], pools.run(pool));
+        match F::allocator(spec) {
+            Allocator::Iterative => {
+                let claimed = F::Places::claim(&self.map, spec, run, pools.cursor(pool))?;
+                pools.advance(pool, claimed.0);
+                Some(claimed)
+            }
+            Allocator::Random => {
+                let count = F::Places::count(spec, run);
+                let mut start = F::Places::start(spec, run);
+                for _ in 0..if count > 0 { order::TRIES } else { 0 } {
+                    let step = u64::from(pools.step(pool));
+                    let (pass, index) = (step / count, step % count);
+                    let seed = self.seed.wrapping_add(u64::from(pool.0) << 40).wrapping_add(pass);
+                    let position = order::permuted(index, count, seed.rotate_left(8));
+                    let Some((place, address)) = F::Places::at(spec, run, position) else {
+                        continue;
+                    };
+                    if self.map.clear(place) {
+                        return Some((place, address));
+                    }
+                    start = place;
+                }
+                F::Places::claim(&self.map, spec, run, start)
+            }
+            Allocator::FreeLeaseQueue => {
+                let queue = pools.queue(pool).expect("such a pool has a queue");
+                for _ in 0..order::TRIES {
+                    let Some(position) = queue.pop() else { break };
+                    // What was taken in another way is dropped from the queue.
+                    if let Some((place, address)) = F::Places::at(spec, run, position.into())
+                        && self.map.clear(place)
+                    {
+                        return Some((place, address));
+                    }
+                }
+                F::Places::claim(&self.map, spec, run, F::Places::start(spec, run))
+            }
+        }
+    }
+
+    /// Puts what is free into the queues that `old` pools did not have.
+    fn fill_queues(&self, pools: &PoolSet<F>, old: &PoolSet<F>) {
+        let known: Vec<_> = (0..old.specs().len() as u32)
+            .filter_map(|pool| old.queue(PoolIndex(pool)).map(Arc::as_ptr))
+            .collect();
+        for (pool, spec) in (0..).map(PoolIndex).zip(pools.specs()) {
+            let Some(queue) = pools.queue(pool) else { continue };
+            if known.contains(&Arc::as_ptr(queue)) {
+                continue;
+            }
+            let run = pools.run(pool);
+            let count = u32::try_from(F::Places::count(spec, run)).unwrap_or(u32::MAX);
+            queue.reserve(count);
+            for position in 0..count {
+                if let Some((place, _)) = F::Places::at(spec, run, position.into())
+                    && self.map.is_free(place)
+                {
+                    queue.push(position, false);
+                }
+            }
         }
     }
 

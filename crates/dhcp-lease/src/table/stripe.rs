@@ -148,6 +148,16 @@ impl<F: Leased> Locked<'_, F> {
         occupancy: Occupancy,
         change: impl FnOnce(&mut Slot<F>),
     ) {
+        self.transition_counted(id, (occupancy, Delta::default()), change);
+    }
+
+    /// [`Locked::transition`], counted as `event` also.
+    pub(super) fn transition_counted(
+        &mut self,
+        id: u32,
+        (occupancy, event): (Occupancy, Delta),
+        change: impl FnOnce(&mut Slot<F>),
+    ) {
         let State { slots, deadlines, usage, .. } = &mut *self.state;
         deadlines.unlink(slots, id);
         let slot = slots.get_mut(id);
@@ -165,11 +175,16 @@ impl<F: Leased> Locked<'_, F> {
         let address = slot.address();
         deadlines.link(slots, id);
         match (before, occupancy) {
-            (_, Occupancy::Free) => self.table.set_bit(place, address),
-            (Occupancy::Free, _) => self.table.clear_bit(place, address),
+            (_, Occupancy::Free) => self.set_free(place, address, false),
+            (Occupancy::Free, _) => {
+                self.table.clear_bit(place, address);
+                if let Some((queue, position)) = self.state.tallies.queue_of(address) {
+                    queue.remove(position);
+                }
+            }
             _ => {}
         }
-        self.count_change(id, &counted.0, counted.1);
+        self.count_change(id, counted, event);
     }
 
     /// Makes the slot free. Its last client stays known, with the past lease that it remembers.
@@ -215,9 +230,13 @@ impl<F: Leased> Locked<'_, F> {
 
     /// Makes `identity` the slot's client.
     pub(super) fn take(&mut self, id: u32, identity: &F::Identity<'_>) {
-        if self.slot(id).kept.has_identity(identity) {
-            return;
+        if !self.slot(id).kept.has_identity(identity) {
+            self.change_client(id, identity);
         }
+    }
+
+    /// Makes `identity`, which it was not, the slot's client.
+    pub(super) fn change_client(&mut self, id: u32, identity: &F::Identity<'_>) {
         self.forget_client(id);
         let table = self.table;
         let slot = self.slot_mut(id);
@@ -251,10 +270,18 @@ impl<F: Leased> Locked<'_, F> {
         }
     }
 
+    /// Lets everybody have `address`; `is_unused`: nobody had it since it was free last.
+    fn set_free(&self, place: u32, address: F::Address, is_unused: bool) {
+        self.table.set_bit(place, address);
+        if let Some((queue, position)) = self.state.tallies.queue_of(address) {
+            queue.push(position, is_unused);
+        }
+    }
+
     pub(super) fn set_bit_if_free(&self, place: u32, address: F::Address) {
         let is_free = |id| self.slot(id).occupancy == Occupancy::Free;
         if self.find(place).is_none_or(is_free) {
-            self.table.set_bit(place, address);
+            self.set_free(place, address, true);
         }
     }
 

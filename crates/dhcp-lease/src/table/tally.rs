@@ -15,7 +15,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::leased::Leased;
+use super::leased::{Leased, Places};
+use super::order::FreeQueue;
 use super::slot::Slot;
 use super::stripe::Locked;
 use super::{LeaseTable, STRIPES};
@@ -77,44 +78,57 @@ impl PoolStatistics {
     }
 }
 
-/// How one change alters the counters, in the order of [`PoolStatistics`]; wraps below zero.
+/// How one change alters the counters, in the order of [`PoolStatistics`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Delta([u64; COUNTERS]);
+pub(super) struct Delta([i8; COUNTERS + 1]);
 
 impl Delta {
     /// What a slot in use as `occupancy` and `state` counts for.
     pub(super) const fn standing(occupancy: Occupancy, state: LeaseState) -> Self {
         match (occupancy, state) {
-            (Occupancy::Leased, LeaseState::Registered) => Self([0, 0, 0, 0, 0, 1, 0]),
-            (Occupancy::Leased, _) => Self([1, 0, 0, 0, 0, 0, 0]),
-            (Occupancy::Declined, _) => Self([1, 1, 0, 0, 0, 0, 0]),
-            _ => Self([0; COUNTERS]),
+            (Occupancy::Leased, LeaseState::Registered) => Self([0, 0, 0, 0, 0, 1, 0, 0]),
+            (Occupancy::Leased, _) => Self([1, 0, 0, 0, 0, 0, 0, 0]),
+            (Occupancy::Declined, _) => Self([1, 1, 0, 0, 0, 0, 0, 0]),
+            _ => Self([0; COUNTERS + 1]),
         }
     }
 
     /// A lease was given.
-    pub(super) const GIVEN: Self = Self([0, 0, 1, 0, 0, 0, 0]);
+    pub(super) const GIVEN: Self = Self([0, 0, 1, 0, 0, 0, 0, 0]);
     /// An address was registered.
-    pub(super) const REGISTERED: Self = Self([0, 0, 0, 0, 0, 0, 1]);
+    pub(super) const REGISTERED: Self = Self([0, 0, 0, 0, 0, 0, 1, 0]);
     /// A lease was taken back.
-    pub(super) const RECLAIMED: Self = Self([0, 0, 0, 1, 0, 0, 0]);
+    pub(super) const RECLAIMED: Self = Self([0, 0, 0, 1, 0, 0, 0, 0]);
     /// A declined address was taken back.
-    pub(super) const RECOVERED: Self = Self([0, 0, 0, 1, 1, 0, 0]);
+    pub(super) const RECOVERED: Self = Self([0, 0, 0, 1, 1, 0, 0, 0]);
 
-    pub(super) const fn is_zero(&self) -> bool {
+    pub(super) const fn is_zero(self) -> bool {
+        u64::from_ne_bytes(self.octets()) == 0
+    }
+
+    const fn octets(self) -> [u8; COUNTERS + 1] {
+        let mut octets = [0; COUNTERS + 1];
         let mut at = 0;
-        while at < COUNTERS {
-            if self.0[at] != 0 {
-                return false;
-            }
+        while at < octets.len() {
+            octets[at] = self.0[at].cast_unsigned();
             at += 1;
         }
-        true
+        octets
+    }
+
+    /// The counters that change, and what is to be added to each; wraps below zero.
+    fn changes(self) -> impl Iterator<Item = (usize, u64)> {
+        let mut left = u64::from_le_bytes(self.octets());
+        core::iter::from_fn(move || {
+            let at = left.trailing_zeros() as usize / 8;
+            left &= !(0xff_u64.checked_shl(8 * at as u32)?);
+            Some((at, i64::from(self.0[at]).cast_unsigned()))
+        })
     }
 
     /// This less `other`.
     pub(super) fn less(self, other: Self) -> Self {
-        Self(core::array::from_fn(|at| self.0[at].wrapping_sub(other.0[at])))
+        Self(core::array::from_fn(|at| self.0[at] - other.0[at]))
     }
 }
 
@@ -130,10 +144,8 @@ struct PoolTally {
 
 impl PoolTally {
     fn add(&self, stripe: usize, delta: Delta) {
-        for (counter, change) in self.lanes[stripe % LANES].0.iter().zip(delta.0) {
-            if change != 0 {
-                counter.fetch_add(change, Ordering::Relaxed);
-            }
+        for (at, change) in delta.changes() {
+            self.lanes[stripe % LANES].0[at].fetch_add(change, Ordering::Relaxed);
         }
     }
 
@@ -158,12 +170,13 @@ pub(super) struct Tallies<F: Leased> {
     /// Number of each pool's counters; 0 is none's.
     numbers: Vec<u32>,
     by_number: Vec<Option<Arc<PoolTally>>>,
+    has_queues: bool,
 }
 
 impl<F: Leased> Tallies<F> {
     /// No pools.
     pub(super) fn none(pools: Arc<PoolSet<F>>) -> Arc<Self> {
-        Arc::new(Self { pools, numbers: Vec::new(), by_number: vec![None] })
+        Arc::new(Self { pools, numbers: Vec::new(), by_number: vec![None], has_queues: false })
     }
 
     /// The counters of `pools`: a pool that was there before keeps its own. `None` when nothing
@@ -171,7 +184,9 @@ impl<F: Leased> Tallies<F> {
     fn after(&self, pools: &Arc<PoolSet<F>>) -> Option<Arc<Self>> {
         let keys = |pools: &PoolSet<F>| pools.specs().iter().map(key_of::<F>).collect::<Vec<_>>();
         let (old, new) = (keys(&self.pools), keys(pools));
-        if old == new {
+        let allocators =
+            |pools: &PoolSet<F>| pools.specs().iter().map(F::allocator).collect::<Vec<_>>();
+        if old == new && allocators(&self.pools) == allocators(pools) {
             return None;
         }
         let known: BTreeMap<Key<F>, u32> =
@@ -196,7 +211,19 @@ impl<F: Leased> Tallies<F> {
             });
             numbers.push(number);
         }
-        Some(Arc::new(Self { pools: Arc::clone(pools), numbers, by_number }))
+        let has_queues = pools.has_queues();
+        Some(Arc::new(Self { pools: Arc::clone(pools), numbers, by_number, has_queues }))
+    }
+
+    /// The queue that `address` stands in while it is free, and where.
+    pub(super) fn queue_of(&self, address: F::Address) -> Option<(&FreeQueue, u32)> {
+        if !self.has_queues {
+            return None;
+        }
+        let pool = self.pools.find(address)?;
+        let queue = self.pools.queue(pool)?;
+        let spec = &self.pools.specs()[pool.0 as usize];
+        Some((queue, F::Places::position(spec, self.pools.run(pool), address)?))
     }
 
     /// The number of the counters for `address`; 0 outside the pools.
@@ -242,22 +269,29 @@ impl<F: Leased> Locked<'_, F> {
         self.count_in(&account, delta);
     }
 
-    /// What slot `id` counts for changed from `before`, in `account`.
-    pub(super) fn count_change(&mut self, id: u32, account: &Account<F>, before: Delta) {
+    /// What slot `id` counts for changed from `before`, in `account`, by `event`.
+    pub(super) fn count_change(
+        &mut self,
+        id: u32,
+        (account, before): (Account<F>, Delta),
+        event: Delta,
+    ) {
         let slot = self.slot(id);
         let after = Delta::standing(slot.occupancy, slot.marks.state());
         if before.is_zero() {
             if after.is_zero() {
+                debug_assert!(event.is_zero(), "what happens to a lease leaves one behind");
                 return;
             }
             let number = self.state.tallies.number_of(slot.address());
             self.slot_mut(id).marks.set_tally(number);
         }
         let new = Account::of(self.slot(id));
-        if new == *account {
-            self.count_in(account, after.less(before));
+        let after = event.less(Delta::default().less(after));
+        if before.is_zero() || new == account {
+            self.count_in(&new, after.less(before));
         } else {
-            self.count_in(account, Delta::default().less(before));
+            self.count_in(&account, Delta::default().less(before));
             self.count_in(&new, after);
         }
     }
@@ -272,8 +306,8 @@ impl<F: Leased> Locked<'_, F> {
             return;
         }
         let sums = state.outside.entry((account.subnet_id, account.kind)).or_default();
-        for (sum, change) in sums.iter_mut().zip(delta.0) {
-            *sum = sum.wrapping_add(change);
+        for (at, change) in delta.changes() {
+            sums[at] = sums[at].wrapping_add(change);
         }
     }
 

@@ -9,7 +9,7 @@ use crate::table::address_map::AddressMap;
 use crate::table::index::{Found, IdentityIndex};
 use crate::table::leased::{ClientIndex, CommonTerms, Kept, Leased, Loaded, Opening, Places, Text};
 use crate::table::slot::{Extra, Slot};
-use crate::{ClientId, HardwareAddress, Identity};
+use crate::{Allocator, ClientId, HardwareAddress, Identity};
 
 impl Leased for V4 {
     type Spec = PoolSpec;
@@ -25,6 +25,10 @@ impl Leased for V4 {
     }
 
     fn kind(_address: Ipv4Addr) {}
+
+    fn allocator(spec: &PoolSpec) -> Allocator {
+        spec.allocator
+    }
 
     fn ids(spec: &PoolSpec) -> (u32, u32) {
         (spec.subnet_id, spec.pool_id)
@@ -282,6 +286,19 @@ impl Places<V4> for Direct {
 
     fn start(spec: &PoolSpec, _run: &()) -> u32 {
         u32::from(spec.first)
+    }
+
+    fn count(spec: &PoolSpec, _run: &()) -> u64 {
+        u64::from(u32::from(spec.last) - u32::from(spec.first)) + 1
+    }
+
+    fn at(spec: &PoolSpec, _run: &(), position: u64) -> Option<(u32, Ipv4Addr)> {
+        let place = u32::from(spec.first) + position as u32;
+        Some((place, Ipv4Addr::from(place)))
+    }
+
+    fn position(spec: &PoolSpec, _run: &(), address: Ipv4Addr) -> Option<u32> {
+        u32::from(address).checked_sub(spec.first.into())
     }
 
     fn claim(map: &AddressMap, spec: &PoolSpec, _run: &(), start: u32) -> Option<(u32, Ipv4Addr)> {

@@ -118,6 +118,11 @@ impl Stretch {
         (self.first < end).then(|| self.extent.places(self.first, end - self.first))
     }
 
+    /// How many places belong to it, open or not.
+    pub(super) const fn len(&self) -> u64 {
+        (self.last - self.first) as u64 + 1
+    }
+
     /// Whether there are places to open.
     pub(super) fn can_grow(&self) -> bool {
         self.extent.opened() <= self.last

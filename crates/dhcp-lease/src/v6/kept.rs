@@ -10,7 +10,7 @@ use crate::lease::LeaseState;
 use crate::table::index::IdentityIndex;
 use crate::table::leased::{ClientIndex, CommonTerms, Kept, Leased, Loaded, Text};
 use crate::table::slot::{Extra, Slot};
-use crate::{ClientId, HardwareAddress};
+use crate::{Allocator, ClientId, HardwareAddress};
 
 impl Leased for V6 {
     type Spec = PoolSpec;
@@ -27,6 +27,10 @@ impl Leased for V6 {
 
     fn kind(resource: Resource) -> IaKind {
         resource.kind
+    }
+
+    fn allocator(spec: &PoolSpec) -> Allocator {
+        spec.allocator
     }
 
     fn ids(spec: &PoolSpec) -> (u32, u32) {

@@ -386,6 +386,40 @@ impl Places<V6> for Dictionary {
         run.first().map_or(0, |stretch| stretch.extent.place(stretch.first))
     }
 
+    fn count(_spec: &PoolSpec, run: &Vec<Stretch>) -> u64 {
+        match &run[..] {
+            [stretch] => {
+                stretch.open_places().map_or(0, |(first, last)| u64::from(last - first) + 1)
+            }
+            stretches => stretches.iter().map(Stretch::len).sum(),
+        }
+    }
+
+    fn at(_spec: &PoolSpec, run: &Vec<Stretch>, mut position: u64) -> Option<(u32, Resource)> {
+        for stretch in run {
+            if position < stretch.len() {
+                let place = stretch.extent.place(stretch.first + position as u32);
+                let (_, last) = stretch.open_places()?;
+                return (place <= last).then(|| (place, stretch.extent.resource(place)));
+            }
+            position -= stretch.len();
+        }
+        None
+    }
+
+    fn position(_spec: &PoolSpec, run: &Vec<Stretch>, resource: Resource) -> Option<u32> {
+        let mut before = 0;
+        for stretch in run {
+            if let Some(offset) = stretch.extent.offset(resource)
+                && (stretch.first..=stretch.last).contains(&offset)
+            {
+                return u32::try_from(before + u64::from(offset - stretch.first)).ok();
+            }
+            before += stretch.len();
+        }
+        None
+    }
+
     fn claim(
         map: &AddressMap,
         _spec: &PoolSpec,

@@ -1,5 +1,6 @@
 //! Tests that look inside the table, for both families.
 
+mod allocators;
 mod audit;
 mod holds;
 mod load;

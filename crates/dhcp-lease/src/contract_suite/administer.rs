@@ -1,0 +1,109 @@
+//! What operators do to leases, and what clients register.
+
+use super::*;
+
+fn sample<B: Backend>(number: u32, state: LeaseState) -> <B::Family as Family>::Lease {
+    B::Family::lease(&SampleLease {
+        address: number,
+        client: 7,
+        valid_lifetime_s: LIFETIME_S,
+        cltt_s: START.wall_s(),
+        subnet_id: 1,
+        pool_id: 0,
+        hostname: "",
+        state,
+        user_context: "{ \"a\": 1 }",
+    })
+}
+
+/// Put, replaced, deleted; in a pool and outside of all.
+pub fn an_operator_puts_and_removes_leases<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 12)]);
+    for number in [BASE + 10, OUTSIDE] {
+        let at = B::Family::address(number);
+        let lease = sample::<B>(number, LeaseState::Assigned);
+        assert_eq!(bench.store.put(&lease, PutMode::Update), Err(PutRefusal::Missing));
+        assert_eq!(bench.store.remove(at), Err(PutRefusal::Missing));
+        let receipt = bench.store.put(&lease, PutMode::Add).expect("nothing is there");
+        if bench.store.settled_epoch() < receipt.row_epoch {
+            let again = bench.store.put(&lease, PutMode::Force);
+            assert_eq!(again, Err(PutRefusal::Unsettled(receipt.row_epoch)));
+        }
+        bench.settle();
+        assert_eq!(bench.store.put(&lease, PutMode::Add), Err(PutRefusal::Exists));
+        assert_eq!(bench.backend.table().lease(at), Some(lease));
+        let slot = bench.slot(client::<B>(7), at);
+        assert_eq!((slot.occupancy, slot.owner), (Occupancy::Leased, Owner::Asking));
+        let declined = sample::<B>(number, LeaseState::Declined);
+        assert!(bench.store.put(&declined, PutMode::Update).is_ok());
+        bench.settle();
+        assert_eq!(bench.state(at), Some(LeaseState::Declined));
+        assert!(bench.store.remove(at).is_ok());
+        bench.settle();
+        bench.sweep();
+        assert_eq!(bench.state(at), None);
+    }
+    assert!(bench.candidate(client::<B>(8)).is_some());
+}
+
+/// A commit on what an operator has changed is refused like any other.
+pub fn what_an_operator_changed_is_fetched_again<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 12)]);
+    let free = bench.slot(client::<B>(1), address::<B>(10));
+    let lease = sample::<B>(BASE + 10, LeaseState::Assigned);
+    assert!(bench.store.put(&lease, PutMode::Force).is_ok());
+    bench.settle();
+    let refused = bench.commit(client::<B>(1), &free, lease_for::<B>(LIFETIME_S));
+    assert_eq!(refused, Err(Refusal::Stale));
+}
+
+/// Pages ascend, and every lease is on one, whatever its state.
+pub fn leases_are_listed_in_pages<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 250)]);
+    let states = [LeaseState::Assigned, LeaseState::Declined, LeaseState::ExpiredReclaimed];
+    let mut expected = Vec::new();
+    for (at, number) in (BASE + 20..BASE + 240).step_by(3).chain([OUTSIDE]).enumerate() {
+        let lease = sample::<B>(number, states[at % states.len()]);
+        assert!(bench.store.put(&lease, PutMode::Add).is_ok());
+        expected.push(lease);
+    }
+    let mut listed = Vec::new();
+    loop {
+        let after = listed.last().map(|lease| B::Family::sample(lease).address);
+        let page = bench.backend.table().page(after, 10);
+        let is_last = page.len() < 10;
+        listed.extend(page);
+        if is_last {
+            break;
+        }
+    }
+    assert_eq!(listed, expected);
+}
+
+/// RFC 9686: any address, no allocation, a state of its own.
+pub fn an_address_is_registered<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 12)]);
+    let terms = B::Family::terms(LIFETIME_S, 5, "");
+    let registration = |who| Change {
+        identity: client::<B>(who),
+        address: outside::<B>(),
+        expected_version: 0,
+        action: Action::Register(terms),
+    };
+    assert!(bench.store.commit(bench.now, &[registration(1)]).is_ok());
+    bench.settle();
+    assert_eq!(bench.state(outside::<B>()), Some(LeaseState::Registered));
+    assert_eq!(bench.store.commit(bench.now, &[registration(2)]), Err(Refusal::Stale));
+    let slot = bench.slot(client::<B>(2), outside::<B>());
+    assert_eq!((slot.owner, slot.state), (Owner::Other, LeaseState::Registered));
+    assert!(bench.commit(client::<B>(2), &slot, Action::Register(terms)).is_ok());
+    bench.settle();
+    let slot = bench.slot(client::<B>(2), outside::<B>());
+    assert_eq!((slot.owner, slot.state), (Owner::Asking, LeaseState::Registered));
+    let outside = bench.backend.table().statistics_outside();
+    let counted: Vec<_> =
+        outside.into_iter().map(|((subnet_id, _), sums)| (subnet_id, sums)).collect();
+    let expected =
+        PoolStatistics { registered: 1, cumulative_registered: 2, ..PoolStatistics::default() };
+    assert_eq!(counted, [(5, expected)]);
+}

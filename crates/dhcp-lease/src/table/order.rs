@@ -1,0 +1,280 @@
+//! In which order a pool's free addresses are given, other than one after the other.
+//!
+//! Both orders only lead to free bits (`address_map`), which decide, and both fall back to the next
+//! free bit, so that neither ever misses an address. Every claim takes a bounded number of steps,
+//! however full the pool is.
+//!
+//! **Random.** A permutation of the pool by a Feistel network is walked step by step, another one
+//! in each pass: what comes up is taken if it is free. When [`TRIES`] in a row were not, the next
+//! free address after the last of them is taken. So in a pass every address comes up once, and none
+//! is given twice in it unless it was given back and its neighbors were taken when a search came by.
+//!
+//! **Queue.** Free addresses stand in queues in the order in which they became free, at first
+//! ascending as in Kea. There are several, each with a lock of its own, which consecutive
+//! addresses use in turn; a claim takes the one whose first address has been free longest.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Addresses that a claim tries before it searches, or takes out of queues in vain.
+pub(super) const TRIES: usize = 8;
+/// Queues of a pool.
+const LANES: usize = 16;
+/// No position.
+const NONE: u32 = u32::MAX;
+/// The stamp of the first address that becomes free; what is given back unused gets lower ones.
+const MIDDLE: u64 = 1 << 62;
+const ROUNDS: u64 = 4;
+
+/// A place in a permutation of `0..count` that `seed` chooses; `index` is below `count`.
+pub(super) fn permuted(index: u64, count: u64, seed: u64) -> u64 {
+    debug_assert!(index < count, "positions are below the count");
+    let bits = (64 - (count - 1).leading_zeros()).max(2);
+    let low_bits = bits / 2;
+    let (low_mask, high_mask) = ((1 << low_bits) - 1, (1 << (bits - low_bits)) - 1);
+    let mut at = index;
+    // Twice as many numbers as wanted at most: two turns on average. The walk ends where it began
+    // at the latest.
+    loop {
+        #[cfg(test)]
+        steps::count();
+        let (mut low, mut high) = (at & low_mask, at >> low_bits);
+        for round in 0..ROUNDS {
+            if round % 2 == 0 {
+                high ^= mixed(low, seed.wrapping_add(round)) & high_mask;
+            } else {
+                low ^= mixed(high, seed.wrapping_add(round)) & low_mask;
+            }
+        }
+        at = high << low_bits | low;
+        if at < count {
+            return at;
+        }
+    }
+}
+
+/// A number that depends on all bits of both.
+pub(super) const fn mixed(value: u64, seed: u64) -> u64 {
+    let mut mixed = value.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ seed.rotate_left(17);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// Steps that a thread has made looking for addresses.
+#[cfg(test)]
+pub(super) mod steps {
+    use core::cell::Cell;
+
+    thread_local! {
+        static STEPS: Cell<u64> = const { Cell::new(0) };
+    }
+
+    pub(in crate::table) fn count() {
+        STEPS.set(STEPS.get() + 1);
+    }
+
+    /// The steps since the last call.
+    pub(in crate::table) fn take() -> u64 {
+        STEPS.take()
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    prev: u32,
+    next: u32,
+    /// Order in which addresses became free; 0: not in the queue.
+    stamp: u64,
+}
+
+#[derive(Debug)]
+struct Lane {
+    head: u32,
+    tail: u32,
+    /// By position in the pool, divided by [`LANES`].
+    links: Vec<Link>,
+}
+
+impl Lane {
+    fn unlink(&mut self, at: u32) {
+        let Link { prev, next, stamp } = self.links[at as usize];
+        if stamp == 0 {
+            return;
+        }
+        self.links[at as usize].stamp = 0;
+        match prev {
+            NONE => self.head = next,
+            prev => self.links[prev as usize].next = next,
+        }
+        match next {
+            NONE => self.tail = prev,
+            next => self.links[next as usize].prev = prev,
+        }
+    }
+
+    fn link(&mut self, at: u32, stamp: u64, is_first: bool) {
+        if self.links.len() <= at as usize {
+            self.links.resize(at as usize + 1, Link { prev: NONE, next: NONE, stamp: 0 });
+        }
+        self.unlink(at);
+        let (prev, next) = if is_first { (NONE, self.head) } else { (self.tail, NONE) };
+        self.links[at as usize] = Link { prev, next, stamp };
+        match prev {
+            NONE => self.head = at,
+            prev => self.links[prev as usize].next = at,
+        }
+        match next {
+            NONE => self.tail = at,
+            next => self.links[next as usize].prev = at,
+        }
+    }
+
+    fn first_stamp(&self) -> u64 {
+        if self.head == NONE { u64::MAX } else { self.links[self.head as usize].stamp }
+    }
+}
+
+#[derive(Debug)]
+#[repr(align(128))]
+struct LockedLane {
+    lane: Mutex<Lane>,
+    /// Stamp of the head; `u64::MAX` when empty.
+    first_stamp: AtomicU64,
+}
+
+/// The free addresses of a pool by how long they have been free.
+#[derive(Debug)]
+pub(crate) struct FreeQueue {
+    lanes: Vec<LockedLane>,
+    last: AtomicU64,
+    first: AtomicU64,
+}
+
+impl Default for FreeQueue {
+    fn default() -> Self {
+        let lane = || LockedLane {
+            lane: Mutex::new(Lane { head: NONE, tail: NONE, links: Vec::new() }),
+            first_stamp: AtomicU64::new(u64::MAX),
+        };
+        Self {
+            lanes: (0..LANES).map(|_| lane()).collect(),
+            last: AtomicU64::new(MIDDLE),
+            first: AtomicU64::new(MIDDLE - 1),
+        }
+    }
+}
+
+impl FreeQueue {
+    fn with<T>(&self, lane: usize, change: impl FnOnce(&mut Lane) -> T) -> T {
+        let locked = &self.lanes[lane];
+        let mut lane: MutexGuard<'_, Lane> =
+            locked.lane.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = change(&mut lane);
+        locked.first_stamp.store(lane.first_stamp(), Ordering::Relaxed);
+        result
+    }
+
+    /// Makes room for the first `count` positions.
+    pub(super) fn reserve(&self, count: u32) {
+        for lane in 0..LANES {
+            self.with(lane, |lane| lane.links.reserve_exact(count as usize / LANES + 1));
+        }
+    }
+
+    /// The address at `position` of the pool became free: it goes to the end, or to the front when
+    /// it was taken out and not used.
+    pub(super) fn push(&self, position: u32, is_unused: bool) {
+        let stamp = if is_unused {
+            self.first.fetch_sub(1, Ordering::Relaxed)
+        } else {
+            self.last.fetch_add(1, Ordering::Relaxed)
+        };
+        let at = position / LANES as u32;
+        self.with(position as usize % LANES, |lane| lane.link(at, stamp, is_unused));
+    }
+
+    /// The address at `position` is free no longer.
+    pub(super) fn remove(&self, position: u32) {
+        let at = position / LANES as u32;
+        self.with(position as usize % LANES, |lane| {
+            if (at as usize) < lane.links.len() {
+                lane.unlink(at);
+            }
+        });
+    }
+
+    /// Takes out the position that has been free longest.
+    pub(super) fn pop(&self) -> Option<u32> {
+        let stamp = |lane: &LockedLane| lane.first_stamp.load(Ordering::Relaxed);
+        let (number, lane) = self.lanes.iter().enumerate().min_by_key(|(_, lane)| stamp(lane))?;
+        if stamp(lane) == u64::MAX {
+            return None;
+        }
+        #[cfg(test)]
+        steps::count();
+        self.with(number, |lane| {
+            let at = lane.head;
+            (at != NONE).then(|| {
+                lane.unlink(at);
+                at * LANES as u32 + number as u32
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeSet, VecDeque};
+
+    use base::Random;
+
+    use super::*;
+
+    #[test]
+    fn every_position_comes_up_once_in_a_pass() {
+        for count in [1, 2, 3, 5, 64, 65, 1_000, 4_096, 70_000] {
+            for seed in 0..3 {
+                let seen: BTreeSet<u64> =
+                    (0..count).map(|index| permuted(index, count, seed)).collect();
+                assert_eq!(seen.len() as u64, count);
+                assert!(seen.iter().all(|&at| at < count));
+            }
+        }
+        let pass = |seed| (0..1_000).map(|index| permuted(index, 1_000, seed)).collect::<Vec<_>>();
+        assert_ne!(pass(1), pass(2));
+        let in_order = pass(1).windows(2).filter(|pair| pair[1] == pair[0] + 1).count();
+        assert!(in_order < 10, "{in_order} neighbors");
+    }
+
+    #[test]
+    fn the_queue_is_a_queue_from_which_anything_can_be_taken() {
+        for seed in 0..50 {
+            let (queue, mut random) = (FreeQueue::default(), Random::from_seed(seed));
+            let mut model: VecDeque<u32> = VecDeque::new();
+            for _ in 0..2_000 {
+                let position = random.below(100) as u32;
+                match random.below(4) {
+                    0 => assert_eq!(queue.pop(), model.pop_front()),
+                    1 => {
+                        queue.remove(position);
+                        model.retain(|&other| other != position);
+                    }
+                    end => {
+                        queue.push(position, end == 3);
+                        model.retain(|&other| other != position);
+                        if end == 3 {
+                            model.push_front(position);
+                        } else {
+                            model.push_back(position);
+                        }
+                    }
+                }
+            }
+            while let Some(position) = model.pop_front() {
+                assert_eq!(queue.pop(), Some(position));
+            }
+            assert_eq!(queue.pop(), None);
+        }
+    }
+}

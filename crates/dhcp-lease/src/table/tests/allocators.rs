@@ -1,0 +1,154 @@
+//! In which order addresses are given.
+
+use std::collections::BTreeSet;
+
+use base::Random;
+
+use super::super::LeaseTable;
+use super::super::order::steps;
+use super::audit::audit;
+use super::{START, candidate, commit, for_both_families, lease_for, slot};
+use crate::Allocator;
+use crate::contract::Action;
+use crate::pool::PoolSet;
+use crate::sample::Sample;
+
+for_both_families! {
+    a_random_order_gives_every_address_once_and_differs_from_pass_to_pass,
+    a_queue_gives_what_has_been_free_longest,
+    a_queue_outlives_a_configuration_and_begins_with_what_is_free,
+    a_claim_takes_few_steps_at_any_fill,
+}
+
+const FIRST: u32 = 0x0a00_0030;
+
+fn pool<F: Sample>(count: u32, allocator: Allocator) -> F::Spec {
+    F::allocated_by(F::pool(FIRST, FIRST + count - 1), allocator)
+}
+
+/// The number of the next address given, which is leased.
+fn give<F: Sample>(table: &LeaseTable<F>, pools: &PoolSet<F>, who: u32) -> u32 {
+    let free = candidate(table, pools, START, who).expect("the pool has a free address");
+    commit(table, START, who, &free, lease_for::<F>(100)).expect("it was claimed");
+    F::number(free.address)
+}
+
+fn release<F: Sample>(table: &LeaseTable<F>, pools: &PoolSet<F>, (who, number): (u32, u32)) {
+    let leased = slot(table, pools, START, number).expect("a pooled address has a slot");
+    commit(table, START, who, &leased, Action::Release).expect("it is the client's");
+}
+
+fn a_random_order_gives_every_address_once_and_differs_from_pass_to_pass<F: Sample>() {
+    let table = LeaseTable::<F>::new(1);
+    let pools = table.configure(&[pool::<F>(1_000, Allocator::Random)], &[]);
+    let pass = || {
+        let claims = (0..1_000).map(|who| {
+            let claimed = candidate(&table, &pools, START, who).unwrap();
+            table.give_back(claimed.address);
+            F::number(claimed.address)
+        });
+        claims.collect::<Vec<_>>()
+    };
+    let (first, second) = (pass(), pass());
+    for given in [&first, &second] {
+        assert_eq!(given.iter().collect::<BTreeSet<_>>().len(), 1_000, "none twice in a pass");
+        let neighbors = given.windows(2).filter(|pair| pair[1] == pair[0] + 1).count();
+        assert!(neighbors < 20, "{neighbors} in order");
+    }
+    assert_ne!(first, second);
+    let leased: BTreeSet<u32> = (0..1_000).map(|who| give(&table, &pools, who)).collect();
+    assert_eq!(leased.len(), 1_000, "a pool that fills up is used up");
+    assert_eq!(candidate(&table, &pools, START, 1_000), None);
+    audit(&table, &BTreeSet::new());
+}
+
+fn a_queue_gives_what_has_been_free_longest<F: Sample>() {
+    let table = LeaseTable::<F>::new(1);
+    let pools = table.configure(&[pool::<F>(40, Allocator::FreeLeaseQueue)], &[]);
+    let given: Vec<u32> = (0..40).map(|who| give(&table, &pools, who)).collect();
+    assert!(given.iter().copied().eq(FIRST..FIRST + 40), "ascending at first");
+    for at in [17, 3, 30, 4] {
+        release(&table, &pools, (at, FIRST + at));
+    }
+    // One is taken on demand and becomes the youngest.
+    let asked = slot(&table, &pools, START, FIRST + 3).unwrap();
+    commit(&table, START, 50, &asked, lease_for::<F>(100)).unwrap();
+    release(&table, &pools, (50, FIRST + 3));
+    // One is claimed and not used: it stays the oldest.
+    let unused = candidate(&table, &pools, START, 51).unwrap();
+    table.give_back(unused.address);
+    let given: Vec<u32> = (60..64).map(|who| give(&table, &pools, who) - FIRST).collect();
+    assert_eq!(given, [17, 30, 4, 3]);
+    audit(&table, &BTreeSet::new());
+}
+
+fn a_queue_outlives_a_configuration_and_begins_with_what_is_free<F: Sample>() {
+    let table = LeaseTable::<F>::new(1);
+    let iterative = pool::<F>(10, Allocator::Iterative);
+    let pools = table.configure(&[iterative], &[]);
+    for who in 0..4 {
+        give(&table, &pools, who);
+    }
+    let queued = pool::<F>(10, Allocator::FreeLeaseQueue);
+    let pools = table.configure(&[queued], &[F::address(FIRST + 5)]);
+    release(&table, &pools, (2, FIRST + 2));
+    let other = F::pool(FIRST + 100, FIRST + 101);
+    let pools = table.configure(&[other, queued], &[F::address(FIRST + 7)]);
+    let mut given = Vec::new();
+    for who in 10..16 {
+        let mut facts = crate::contract::Facts::default();
+        let keys = crate::contract::FetchKeys {
+            identity: F::borrow(F::client(who)),
+            addresses: [None; crate::ASKED_MAX],
+            pools: &*pools,
+            candidate_pools: &[crate::PoolIndex(1)],
+            is_candidate_spare: false,
+        };
+        table.fetch(START, 0, &keys, &mut facts);
+        given.push(F::number(facts.candidate.unwrap().address) - FIRST);
+    }
+    given.sort_unstable();
+    assert_eq!(given, [2, 4, 5, 6, 8, 9]);
+}
+
+/// The most steps that a claim in a pool filled to that part takes.
+fn steps_at<F: Sample>(allocator: Allocator, taken: u32, count: u32) -> u64 {
+    let table = LeaseTable::<F>::new(3);
+    let pools = table.configure(&[pool::<F>(count, allocator)], &[]);
+    let mut random = Random::from_seed(u64::from(taken));
+    let mut numbers: Vec<u32> = (FIRST..FIRST + count).collect();
+    random.shuffle(&mut numbers);
+    for (who, &number) in (0..taken).zip(&numbers) {
+        let free = slot(&table, &pools, START, number).unwrap();
+        commit(&table, START, who, &free, lease_for::<F>(100)).unwrap();
+    }
+    let claims = (0..200).map(|who| {
+        steps::take();
+        if let Some(claimed) = candidate(&table, &pools, START, who) {
+            let steps = steps::take();
+            table.give_back(claimed.address);
+            return steps;
+        }
+        steps::take()
+    });
+    claims.max().unwrap_or(0)
+}
+
+/// A search from the end to the beginning, twice, passes five levels up and down each time.
+const SEARCH_STEPS: u64 = 2 * 10;
+
+fn a_claim_takes_few_steps_at_any_fill<F: Sample>() {
+    const COUNT: u32 = 1 << 14;
+    for taken in [0, COUNT / 2, COUNT * 9 / 10, COUNT - 40, COUNT - 1, COUNT] {
+        for (allocator, most) in [
+            (Allocator::Iterative, SEARCH_STEPS),
+            // Eight tries, each of a few turns.
+            (Allocator::Random, SEARCH_STEPS + 8 * 8),
+            (Allocator::FreeLeaseQueue, SEARCH_STEPS + 8),
+        ] {
+            // An exhausted pool is searched again after a small sweep.
+            let steps = steps_at::<F>(allocator, taken, COUNT);
+            assert!(steps <= 2 * most, "{allocator:?}: {steps} steps with {taken} taken");
+        }
+    }
+}
