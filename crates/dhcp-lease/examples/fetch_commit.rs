@@ -1,5 +1,5 @@
 //! Nanoseconds for one fetch and one commit, by size of the pool and number of threads:
-//! `cargo run --release -p dhcp-lease --example fetch_commit [THREADS]`. Counts the time that the
+//! `cargo run --release -p dhcp-lease --example fetch_commit [THREADS [CLIENTS]]`. Counts the time that the
 //! threads had a processor (Linux), so that other work on the machine disturbs little.
 
 use std::hint::black_box;
@@ -144,8 +144,11 @@ fn measure(clients: u32, threads: u32) {
 }
 
 fn main() {
-    let threads = std::env::args().nth(1).and_then(|count| count.parse().ok()).unwrap_or(1);
-    for clients in [1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22] {
+    let argument = |at| std::env::args().nth(at).and_then(|count| count.parse().ok());
+    let threads = argument(1).unwrap_or(1);
+    let sizes =
+        argument(2).map_or_else(|| vec![1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22], |n| vec![n]);
+    for clients in sizes {
         measure(clients, threads);
     }
 }

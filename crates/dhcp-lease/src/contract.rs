@@ -75,9 +75,9 @@ pub struct SlotView<F: Family> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TextView {
     /// [`text_hash`] of the host name; 0 = none.
-    pub hostname: u64,
+    pub hostname: u32,
     /// [`text_hash`] of the user context; 0 = none.
-    pub user_context: u64,
+    pub user_context: u32,
     /// Whether the server keeps the forward DNS entry.
     pub fqdn_fwd: bool,
     /// Whether the server keeps the reverse DNS entry.
@@ -87,8 +87,8 @@ pub struct TextView {
 /// What [`TextView`] has for `text`; 0 when it is empty. Equal texts have equal hashes. That unequal
 /// ones have unequal hashes is not certain: who makes them collide keeps an old name, no more.
 #[must_use]
-pub fn text_hash(text: &str) -> u64 {
-    if text.is_empty() { 0 } else { FixedState::with_seed(0).hash_one(text).max(1) }
+pub fn text_hash(text: &str) -> u32 {
+    if text.is_empty() { 0 } else { (FixedState::with_seed(0).hash_one(text) as u32).max(1) }
 }
 
 impl<F: Family> SlotView<F> {

@@ -7,7 +7,7 @@ use super::leased::{Kept, Leased, Places};
 use super::slot::Slot;
 use super::stripe::Locked;
 use super::tally::Delta;
-use crate::contract::{Action, CHANGES_MAX, ChangeOf, Occupancy, Owner, Receipt, Refusal};
+use crate::contract::{Action, CHANGES_MAX, ChangeOf, Occupancy, Receipt, Refusal};
 use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
 
 /// The locked stripes of one commit, ascending.
@@ -74,8 +74,9 @@ impl<F: Leased> LeaseTable<F> {
         if let [change] = changes {
             let place = self.place_for(change).ok_or(Refusal::NoSuchSlot)?;
             let mut stripe = self.lock_of(place);
-            commit.check(&stripe, place, change)?;
-            return Ok(commit.receipt(commit.perform(&mut stripe, place, change, log)));
+            let id = commit.check(&stripe, place, change)?;
+            let id = id.unwrap_or_else(|| stripe.make(place, change.address));
+            return Ok(commit.receipt(commit.perform(&mut stripe, id, change, log)));
         }
         debug_assert!(
             changes.iter().enumerate().all(|(at, change)| {
@@ -96,7 +97,9 @@ impl<F: Leased> LeaseTable<F> {
         }
         let mut is_logged = false;
         for (&place, change) in places.iter().zip(changes) {
-            is_logged |= commit.perform(guards.of(place), place, change, log);
+            let stripe = guards.of(place);
+            let id = stripe.make(place, change.address);
+            is_logged |= commit.perform(stripe, id, change, log);
         }
         Ok(commit.receipt(is_logged))
     }
@@ -121,56 +124,64 @@ impl Commit {
         Receipt { row_epoch: if is_logged { self.row_epoch } else { 0 } }
     }
 
-    /// Whether `change` may be made.
+    /// Whether `change` may be made; the slot, unless nothing has happened to it yet.
     fn check<F: Leased>(
         &self,
         stripe: &Locked<'_, F>,
         place: u32,
         change: &ChangeOf<'_, F>,
-    ) -> Result<(), Refusal> {
-        let slot = (place, change.address);
+    ) -> Result<Option<u32>, Refusal> {
         let is_registration = matches!(change.action, Action::Register(_));
-        let Some(view) = stripe.view(slot, &change.identity, self.settled_epoch) else {
-            let is_new = is_registration && change.expected_version == 0;
-            return if is_new { Ok(()) } else { Err(Refusal::NoSuchSlot) };
+        let id = stripe.find(place);
+        let Some(slot) = id.map(|id| stripe.slot(id)).filter(|slot| slot.version != 0) else {
+            let is_given = stripe.is_given(place, change.address);
+            return match change.action {
+                _ if change.expected_version == 0 && is_registration => Ok(None),
+                _ if !is_given => Err(Refusal::NoSuchSlot),
+                Action::Hold { .. } | Action::Lease(_) if change.expected_version == 0 => Ok(None),
+                _ => Err(Refusal::Stale),
+            };
         };
-        if view.version != change.expected_version {
+        if slot.version != change.expected_version {
             return Err(Refusal::Stale);
         }
-        if view.row_epoch > self.settled_epoch {
-            return Err(Refusal::Unsettled(view.row_epoch));
+        if slot.row_epoch > self.settled_epoch {
+            return Err(Refusal::Unsettled(slot.row_epoch));
         }
-        let is_mine = view.owner == Owner::Asking;
-        let fits = match change.action {
-            Action::Hold { .. } | Action::Lease(_) | Action::Register(_) => match view.occupancy {
-                // An exhausted pool breaks holds.
-                Occupancy::Held => true,
-                // The last one who registers an address is the one who uses it.
-                Occupancy::Leased if view.state == LeaseState::Registered => {
-                    is_mine || is_registration || view.is_available(self.now)
-                }
-                Occupancy::Leased => is_mine || view.is_available(self.now),
-                _ => view.is_available(self.now),
-            },
-            Action::Unhold => is_mine && view.occupancy == Occupancy::Held,
-            Action::Release => is_mine && view.occupancy == Occupancy::Leased,
-            Action::Decline { .. } => {
-                is_mine && matches!(view.occupancy, Occupancy::Leased | Occupancy::Held)
+        let is_mine = || slot.kept.has_client() && slot.kept.is_owned_by(&change.identity);
+        let is_over = || slot.expires_s() <= self.now.wall_s();
+        let fits = match (change.action, slot.occupancy_at(self.settled_epoch)) {
+            // The last one who registers an address is the one who uses it.
+            (Action::Register(_), Occupancy::Leased)
+                if slot.marks.state() == LeaseState::Registered =>
+            {
+                true
             }
+            (Action::Hold { .. } | Action::Lease(_) | Action::Register(_), occupancy) => {
+                match occupancy {
+                    // An exhausted pool breaks holds.
+                    Occupancy::Free | Occupancy::Held => true,
+                    Occupancy::Leased => is_over() || is_mine(),
+                    Occupancy::Declined => is_over(),
+                    Occupancy::Releasing => false,
+                }
+            }
+            (Action::Unhold, Occupancy::Held) | (Action::Release, Occupancy::Leased) => is_mine(),
+            (Action::Decline { .. }, Occupancy::Leased | Occupancy::Held) => is_mine(),
+            (Action::Unhold | Action::Release | Action::Decline { .. }, _) => false,
         };
         // Fetched facts said otherwise: a clock moved between fetch and commit.
-        if fits { Ok(()) } else { Err(Refusal::Stale) }
+        if fits { Ok(id) } else { Err(Refusal::Stale) }
     }
 
     /// Makes a change that was checked. True when it was logged.
     fn perform<F: Leased>(
         &self,
         stripe: &mut Locked<'_, F>,
-        place: u32,
+        id: u32,
         change: &ChangeOf<'_, F>,
         log: &mut dyn FnMut(F::Row<'_>),
     ) -> bool {
-        let id = stripe.make(place, change.address);
         match change.action {
             Action::Hold { deadline_ns, subnet_id } => {
                 self.hold(stripe, id, &change.identity, (deadline_ns, subnet_id));
@@ -236,12 +247,17 @@ impl Commit {
         (terms, state): (&F::Terms<'_>, LeaseState),
     ) {
         let slot = stripe.slot(id);
-        let is_running =
-            slot.occupancy == Occupancy::Leased && slot.expires_s() > self.now.wall_s();
-        let is_same = slot.marks.state() == state && slot.kept.is_owned_by(identity);
-        let is_renewed = is_running && is_same;
-        stripe.count_ended(id, self.now.wall_s());
-        stripe.take(id, identity);
+        let is_known = slot.kept.has_identity(identity);
+        let is_renewed = slot.occupancy == Occupancy::Leased
+            && slot.marks.state() == state
+            && slot.expires_s() > self.now.wall_s()
+            && (is_known || slot.kept.is_owned_by(identity));
+        if !is_renewed {
+            stripe.count_ended(id, self.now.wall_s());
+        }
+        if !is_known {
+            stripe.change_client(id, identity);
+        }
         let set_terms = |slot: &mut Slot<F>| {
             let common = F::common(terms);
             slot.cltt_s = self.now.wall_s();
@@ -256,11 +272,12 @@ impl Commit {
         let subnet_id = F::common(terms).subnet_id;
         let slot = stripe.slot(id);
         if !is_renewed || slot.subnet_id != subnet_id {
-            stripe.transition(id, Occupancy::Leased, set_terms);
-            let is_lease = state == LeaseState::Assigned;
-            if !is_renewed {
-                stripe.count(id, if is_lease { Delta::GIVEN } else { Delta::REGISTERED });
-            }
+            let given = match state {
+                _ if is_renewed => Delta::default(),
+                LeaseState::Registered => Delta::REGISTERED,
+                _ => Delta::GIVEN,
+            };
+            stripe.transition_counted(id, (Occupancy::Leased, given), set_terms);
             return;
         }
         let expired_s = slot.expires_s();

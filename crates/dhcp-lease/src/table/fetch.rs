@@ -33,7 +33,10 @@ impl<F: Leased> LeaseTable<F> {
         facts.mine_count = 0;
         fetch.find_mine(facts);
         for at in 0..keys.addresses.len() {
-            facts.asked[at] = keys.addresses[at].and_then(|address| fetch.asked(address, facts));
+            match keys.addresses[at] {
+                Some(address) => facts.asked[at] = fetch.asked(address, facts),
+                None => facts.asked[at] = None,
+            }
         }
         let is_spared = keys.is_candidate_spare && facts.mine_count > 0;
         let is_unwanted = keys.candidate_pools.is_empty() || is_spared;

@@ -88,6 +88,13 @@ pub struct Text<'a> {
     pub fqdn_rev: bool,
 }
 
+impl Text<'_> {
+    /// Whether there is nothing to keep.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.hostname.is_empty() && self.user_context.is_empty() && !self.fqdn_fwd && !self.fqdn_rev
+    }
+}
+
 /// A lease taken apart, to be put into a slot.
 #[derive(Debug)]
 pub struct Loaded<F: Leased> {

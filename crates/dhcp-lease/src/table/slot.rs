@@ -236,6 +236,9 @@ impl<F: Leased> Slot<F> {
 
     /// Keeps `text`; allocates only when it is another than before.
     pub(super) fn set_text(&mut self, text: &Text<'_>) {
+        if self.extra.is_none() && text.is_empty() {
+            return;
+        }
         let known = self.rare();
         let is_named_so = known.hostname == text.hostname;
         let has_context = text.user_context.is_empty() || known.user_context == text.user_context;

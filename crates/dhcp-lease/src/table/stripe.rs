@@ -148,6 +148,16 @@ impl<F: Leased> Locked<'_, F> {
         occupancy: Occupancy,
         change: impl FnOnce(&mut Slot<F>),
     ) {
+        self.transition_counted(id, (occupancy, Delta::default()), change);
+    }
+
+    /// [`Locked::transition`], counted as `event` also.
+    pub(super) fn transition_counted(
+        &mut self,
+        id: u32,
+        (occupancy, event): (Occupancy, Delta),
+        change: impl FnOnce(&mut Slot<F>),
+    ) {
         let State { slots, deadlines, usage, .. } = &mut *self.state;
         deadlines.unlink(slots, id);
         let slot = slots.get_mut(id);
@@ -174,7 +184,7 @@ impl<F: Leased> Locked<'_, F> {
             }
             _ => {}
         }
-        self.count_change(id, &counted.0, counted.1);
+        self.count_change(id, counted, event);
     }
 
     /// Makes the slot free. Its last client stays known, with the past lease that it remembers.
@@ -220,9 +230,13 @@ impl<F: Leased> Locked<'_, F> {
 
     /// Makes `identity` the slot's client.
     pub(super) fn take(&mut self, id: u32, identity: &F::Identity<'_>) {
-        if self.slot(id).kept.has_identity(identity) {
-            return;
+        if !self.slot(id).kept.has_identity(identity) {
+            self.change_client(id, identity);
         }
+    }
+
+    /// Makes `identity`, which it was not, the slot's client.
+    pub(super) fn change_client(&mut self, id: u32, identity: &F::Identity<'_>) {
         self.forget_client(id);
         let table = self.table;
         let slot = self.slot_mut(id);

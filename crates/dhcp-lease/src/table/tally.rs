@@ -78,44 +78,57 @@ impl PoolStatistics {
     }
 }
 
-/// How one change alters the counters, in the order of [`PoolStatistics`]; wraps below zero.
+/// How one change alters the counters, in the order of [`PoolStatistics`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Delta([u64; COUNTERS]);
+pub(super) struct Delta([i8; COUNTERS + 1]);
 
 impl Delta {
     /// What a slot in use as `occupancy` and `state` counts for.
     pub(super) const fn standing(occupancy: Occupancy, state: LeaseState) -> Self {
         match (occupancy, state) {
-            (Occupancy::Leased, LeaseState::Registered) => Self([0, 0, 0, 0, 0, 1, 0]),
-            (Occupancy::Leased, _) => Self([1, 0, 0, 0, 0, 0, 0]),
-            (Occupancy::Declined, _) => Self([1, 1, 0, 0, 0, 0, 0]),
-            _ => Self([0; COUNTERS]),
+            (Occupancy::Leased, LeaseState::Registered) => Self([0, 0, 0, 0, 0, 1, 0, 0]),
+            (Occupancy::Leased, _) => Self([1, 0, 0, 0, 0, 0, 0, 0]),
+            (Occupancy::Declined, _) => Self([1, 1, 0, 0, 0, 0, 0, 0]),
+            _ => Self([0; COUNTERS + 1]),
         }
     }
 
     /// A lease was given.
-    pub(super) const GIVEN: Self = Self([0, 0, 1, 0, 0, 0, 0]);
+    pub(super) const GIVEN: Self = Self([0, 0, 1, 0, 0, 0, 0, 0]);
     /// An address was registered.
-    pub(super) const REGISTERED: Self = Self([0, 0, 0, 0, 0, 0, 1]);
+    pub(super) const REGISTERED: Self = Self([0, 0, 0, 0, 0, 0, 1, 0]);
     /// A lease was taken back.
-    pub(super) const RECLAIMED: Self = Self([0, 0, 0, 1, 0, 0, 0]);
+    pub(super) const RECLAIMED: Self = Self([0, 0, 0, 1, 0, 0, 0, 0]);
     /// A declined address was taken back.
-    pub(super) const RECOVERED: Self = Self([0, 0, 0, 1, 1, 0, 0]);
+    pub(super) const RECOVERED: Self = Self([0, 0, 0, 1, 1, 0, 0, 0]);
 
-    pub(super) const fn is_zero(&self) -> bool {
+    pub(super) const fn is_zero(self) -> bool {
+        u64::from_ne_bytes(self.octets()) == 0
+    }
+
+    const fn octets(self) -> [u8; COUNTERS + 1] {
+        let mut octets = [0; COUNTERS + 1];
         let mut at = 0;
-        while at < COUNTERS {
-            if self.0[at] != 0 {
-                return false;
-            }
+        while at < octets.len() {
+            octets[at] = self.0[at].cast_unsigned();
             at += 1;
         }
-        true
+        octets
+    }
+
+    /// The counters that change, and what is to be added to each; wraps below zero.
+    fn changes(self) -> impl Iterator<Item = (usize, u64)> {
+        let mut left = u64::from_le_bytes(self.octets());
+        core::iter::from_fn(move || {
+            let at = left.trailing_zeros() as usize / 8;
+            left &= !(0xff_u64.checked_shl(8 * at as u32)?);
+            Some((at, i64::from(self.0[at]).cast_unsigned()))
+        })
     }
 
     /// This less `other`.
     pub(super) fn less(self, other: Self) -> Self {
-        Self(core::array::from_fn(|at| self.0[at].wrapping_sub(other.0[at])))
+        Self(core::array::from_fn(|at| self.0[at] - other.0[at]))
     }
 }
 
@@ -131,10 +144,8 @@ struct PoolTally {
 
 impl PoolTally {
     fn add(&self, stripe: usize, delta: Delta) {
-        for (counter, change) in self.lanes[stripe % LANES].0.iter().zip(delta.0) {
-            if change != 0 {
-                counter.fetch_add(change, Ordering::Relaxed);
-            }
+        for (at, change) in delta.changes() {
+            self.lanes[stripe % LANES].0[at].fetch_add(change, Ordering::Relaxed);
         }
     }
 
@@ -258,22 +269,29 @@ impl<F: Leased> Locked<'_, F> {
         self.count_in(&account, delta);
     }
 
-    /// What slot `id` counts for changed from `before`, in `account`.
-    pub(super) fn count_change(&mut self, id: u32, account: &Account<F>, before: Delta) {
+    /// What slot `id` counts for changed from `before`, in `account`, by `event`.
+    pub(super) fn count_change(
+        &mut self,
+        id: u32,
+        (account, before): (Account<F>, Delta),
+        event: Delta,
+    ) {
         let slot = self.slot(id);
         let after = Delta::standing(slot.occupancy, slot.marks.state());
         if before.is_zero() {
             if after.is_zero() {
+                debug_assert!(event.is_zero(), "what happens to a lease leaves one behind");
                 return;
             }
             let number = self.state.tallies.number_of(slot.address());
             self.slot_mut(id).marks.set_tally(number);
         }
         let new = Account::of(self.slot(id));
-        if new == *account {
-            self.count_in(account, after.less(before));
+        let after = event.less(Delta::default().less(after));
+        if before.is_zero() || new == account {
+            self.count_in(&new, after.less(before));
         } else {
-            self.count_in(account, Delta::default().less(before));
+            self.count_in(&account, Delta::default().less(before));
             self.count_in(&new, after);
         }
     }
@@ -288,8 +306,8 @@ impl<F: Leased> Locked<'_, F> {
             return;
         }
         let sums = state.outside.entry((account.subnet_id, account.kind)).or_default();
-        for (sum, change) in sums.iter_mut().zip(delta.0) {
-            *sum = sum.wrapping_add(change);
+        for (at, change) in delta.changes() {
+            sums[at] = sums[at].wrapping_add(change);
         }
     }
 

@@ -12,13 +12,40 @@ use dhcp_wire::v6::{IaKind, MessageType, Packet, RelayWriter, option};
 
 use super::{Clients, INTERFACE, Last, Link};
 
+/// Classes of every kind, guards, tags, options of vendors and reservations of some of the clients;
+/// no names and nothing of relay agents, which leases keep on the heap.
 const CONFIGURATION: &str = r#"{ "Dhcp6": {
     "interfaces-config": { "interfaces": [ "*" ] },
     "valid-lifetime": 4000, "cache-threshold": 0.0,
-    "option-data": [ { "name": "dns-servers", "data": "2001:db8::2" } ],
+    "hooks-libraries": [ { "library": "libdhcp_flex_id.so", "parameters": {
+        "identifier-expression": "concat('client ', substring(option[1].hex, 6, all))" } } ],
+    "host-reservation-identifiers": [ "flex-id", "hw-address", "duid" ],
+    "option-data": [ { "name": "dns-servers", "data": "2001:db8::2" },
+        { "name": "sntp-servers", "data": "2001:db8::3", "client-classes": [ "odd" ],
+          "always-send": true } ],
+    "client-classes": [
+        { "name": "odd", "test": "substring(option[1].hex, 9, 1) == 0x07 or option[61].hex == 'none'",
+          "valid-lifetime": 3000, "preferred-lifetime": 2000,
+          "option-data": [ { "name": "nis-servers", "data": "2001:db8::4", "always-send": true } ] },
+        { "name": "made", "template-test": "hexstring(substring(option[1].hex, 8, 1), ':')" },
+        { "name": "known", "test": "member('KNOWN') and not member('odd')" },
+        { "name": "late", "only-in-additional-list": true, "test": "relay6[0].linkaddr == 2001:db8:1::ffff",
+          "option-data": [ { "name": "nisp-servers", "data": "2001:db8::5", "always-send": true } ] },
+        { "name": "nobody", "test": "pkt6.msgtype == 250" } ],
     "subnet6": [ { "id": 1, "subnet": "2001:db8:1::/64", "interface": "eth0",
-        "pools": [ { "pool": "2001:db8:1::/112" } ],
-        "pd-pools": [ { "prefix": "2001:db8:8000::", "prefix-len": 40, "delegated-len": 56 } ] } ]
+        "evaluate-additional-classes": [ "late" ],
+        "pools": [ { "pool": "2001:db8:1::1:0/120", "client-classes": [ "nobody" ] },
+                   { "pool": "2001:db8:1::/112", "client-classes": [ "ALL" ] } ],
+        "pd-pools": [ { "prefix": "2001:db8:8000::", "prefix-len": 40, "delegated-len": 56 } ],
+        "reservations": [
+            { "duid": "00:02:00:00:00:09:00:00:05:dc", "ip-addresses": [ "2001:db8:1::5" ] },
+            { "duid": "00:02:00:00:00:09:00:00:05:dd", "ip-addresses": [ "2001:db8:1::7:1" ],
+              "prefixes": [ "3000:1::/48" ], "client-classes": [ "late" ] },
+            { "flex-id": "63:6c:69:65:6e:74:20:00:00:75:30",
+              "option-data": [ { "name": "dns-servers", "data": "2001:db8::6" },
+                  { "name": "vendor-opts", "data": "4491" , "always-send": true },
+                  { "space": "vendor-4491", "code": 2000, "csv-format": false, "data": "01",
+                    "always-send": true } ] } ] } ]
 } }"#;
 
 const SERVER_DUID: [u8; 10] = [0, 3, 0, 1, 2, 0, 0, 0, 0, 1];

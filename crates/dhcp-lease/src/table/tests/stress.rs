@@ -55,6 +55,8 @@ struct World<F: Sample> {
     clock_ns: AtomicU64,
     open_epoch: AtomicU64,
     settled_epoch: AtomicU64,
+    /// Offers that were declined: they end without having been leases.
+    declined_offers: AtomicU64,
 }
 
 impl<F: Sample> World<F> {
@@ -99,6 +101,12 @@ impl<F: Sample> World<F> {
             // Another thread may have reclaimed the last lease by a later clock.
             self.ledger.note(&F::sample(&F::to_lease(&row)), self.now());
         });
+        if outcome.is_ok()
+            && matches!(action, Action::Decline { .. })
+            && slot.occupancy == Occupancy::Held
+        {
+            self.declined_offers.fetch_add(1, Ordering::Relaxed);
+        }
         if outcome.is_ok() && matches!(action, Action::Lease(_)) {
             let again = FetchKeys { addresses: [Some(slot.address), None, None, None], ..keys };
             let again = FetchKeys { candidate_pools: &[], ..again };
@@ -137,6 +145,7 @@ fn no_address_is_ever_owned_by_two<F: Sample>() {
             clock_ns: AtomicU64::new(0),
             open_epoch: AtomicU64::new(1),
             settled_epoch: AtomicU64::new(0),
+            declined_offers: AtomicU64::new(0),
         };
         std::thread::scope(|scope| {
             for thread in 1..=THREADS {
@@ -151,14 +160,33 @@ fn no_address_is_ever_owned_by_two<F: Sample>() {
             }
         });
         audit(&world.table, &BTreeSet::new());
+        recount(&world.table);
         settle_down(&world);
     }
+}
+
+/// The counters agree with what is there.
+fn recount<F: Sample>(table: &LeaseTable<F>) {
+    let (mut assigned, mut declined) = (0, 0);
+    table.for_each_lease(|lease| match F::sample(&lease).state {
+        LeaseState::Declined => declined += 1,
+        state => assigned += u64::from(!state.is_past()),
+    });
+    let counted = table.statistics(PoolIndex(0));
+    assert_eq!((counted.assigned, counted.declined), (assigned + declined, declined));
 }
 
 /// After everything has ended, every address can be had, each once.
 fn settle_down<F: Sample>(world: &World<F>) {
     let end = world.now().after_ns(1_000 * SECOND_NS);
     while world.table.sweep(end, u64::MAX, 64).is_more_due {}
+    // What was released and came up in the last second of the wheels.
+    while world.table.sweep(end.after_ns(SECOND_NS), u64::MAX, 64).is_more_due {}
+    recount(&world.table);
+    let counted = world.table.statistics(PoolIndex(0));
+    let ended = counted.cumulative_assigned + world.declined_offers.load(Ordering::Relaxed);
+    assert!(counted.cumulative_assigned > 1_000, "{counted:?}");
+    assert_eq!(counted.reclaimed, ended, "whatever was given was taken back once");
     assert_eq!(world.table.usage(), super::super::Usage::default());
     let mut given = BTreeSet::new();
     let mut facts = Facts::default();

@@ -342,7 +342,8 @@ impl<F: Modelled> Run<F> {
             100..102 => self.reserve(),
             102..106 => self.administer(),
             106..108 => self.check_statistics(),
-            108.. => self.check_lists(),
+            108.. if self.random.chance(1, 5) => self.check_lists(),
+            108.. => {}
             0..35 => self.fetch(),
             35..75 => self.commit(),
             75..78 => self.load(),
