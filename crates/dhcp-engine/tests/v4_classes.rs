@@ -42,11 +42,11 @@ fn request(n: u8, class: &str) -> Build {
 }
 
 fn given(octets: &[u8]) -> Ipv4Addr {
-    Message::parse(octets).unwrap().yiaddr()
+    Message::parse(octets).expect("a reply parses").yiaddr()
 }
 
 fn value(octets: &[u8], code: u8) -> Option<Vec<u8>> {
-    let message = Message::parse(octets).unwrap();
+    let message = Message::parse(octets).expect("a reply parses");
     message.option(code).map(|value| value.octets().collect())
 }
 

@@ -42,15 +42,15 @@ fn address(last: u8) -> Ipv4Addr {
 }
 
 fn given(octets: &[u8]) -> Ipv4Addr {
-    Message::parse(octets).unwrap().yiaddr()
+    Message::parse(octets).expect("a reply parses").yiaddr()
 }
 
 fn conflicts(server: &Server) -> (u64, u64) {
     let name = "v4-reservation-conflicts";
     let counters = &server.counters[0];
-    let all = counters.statistics().iter().find(|(told, _)| told == name).unwrap().1;
+    let all = counters.statistics().iter().find(|(told, _)| told == name).expect("it is told").1;
     let of_first = |&&(id, told, _): &&(u32, &str, u64)| (id, told) == (1, name);
-    (all, counters.subnet_statistics().iter().find(of_first).unwrap().2)
+    (all, counters.subnet_statistics().iter().find(of_first).expect("it is told").2)
 }
 
 #[test]
