@@ -80,6 +80,22 @@ pub fn leases_are_listed_in_pages<B: Backend>(backend: &mut B) {
     assert_eq!(listed, expected);
 }
 
+/// A client's leases, also more than the indexes lead to.
+pub fn the_leases_of_a_client_are_found<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 250)]);
+    for count in [3, 60] {
+        for number in BASE + 20..BASE + 20 + count {
+            let lease = sample::<B>(number, LeaseState::Assigned);
+            assert!(bench.store.put(&lease, PutMode::Force).is_ok());
+        }
+        bench.settle();
+        let leases = bench.backend.table().leases_of(&B::Family::borrow(client::<B>(7)));
+        let found = leases.iter().map(|lease| B::Family::number(B::Family::sample(lease).address));
+        assert!(found.eq(BASE + 20..BASE + 20 + count));
+    }
+    assert!(bench.backend.table().leases_of(&B::Family::borrow(client::<B>(8))).is_empty());
+}
+
 /// RFC 9686: any address, no allocation, a state of its own.
 pub fn an_address_is_registered<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 12)]);

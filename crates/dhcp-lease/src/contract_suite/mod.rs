@@ -112,6 +112,7 @@ macro_rules! lease_store_contract {
             an_operator_puts_and_removes_leases,
             what_an_operator_changed_is_fetched_again,
             leases_are_listed_in_pages,
+            the_leases_of_a_client_are_found,
             an_address_is_registered,
         );
     };

@@ -58,6 +58,9 @@ pub trait Leased: Family<PoolSet = PoolSet<Self>> {
     /// A copy of a row that outlives the slot's lock.
     fn to_lease(row: &Self::Row<'_>) -> Self::Lease;
 
+    /// What `lease` is of.
+    fn address_of(lease: &Self::Lease) -> Self::Address;
+
     /// A lease as a slot keeps it.
     fn take_apart(lease: Self::Lease) -> Loaded<Self>;
 }

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use super::leased::{Leased, Places};
+use super::index::FAN_OUT;
+use super::leased::{ClientIndex, Kept, Leased, Places};
 use super::slot::Slot;
 use super::{LeaseTable, STRIPES};
 
@@ -55,6 +56,34 @@ impl<F: Leased> LeaseTable<F> {
                 copies.drain(..).for_each(&mut visit);
             }
         }
+    }
+
+    /// The leases, in whatever state, that are or were last those of `identity`, found as those of
+    /// a client are: in v4 by client identifier or hardware address, in v6 for one association.
+    #[must_use]
+    pub fn leases_of(&self, identity: &F::Identity<'_>) -> Vec<F::Lease> {
+        let (mut leases, mut visited) = (Vec::new(), 0);
+        self.index.visit(identity, |place| {
+            visited += 1;
+            let stripe = self.lock_of(place);
+            let slot = stripe.find(place).map(|id| stripe.slot(id));
+            leases.extend(slot.filter(|slot| slot.kept.is_owned_by(identity)).and_then(shown));
+            false
+        });
+        if visited >= FAN_OUT {
+            // The index leads to no more of one client.
+            leases.clear();
+            for number in 0..STRIPES {
+                for part in 0.. {
+                    let stripe = self.lock(number);
+                    let Some(slots) = stripe.state.slots.part(part) else { break };
+                    let theirs = slots.filter(|slot| slot.kept.is_owned_by(identity));
+                    leases.extend(theirs.filter_map(shown));
+                }
+            }
+        }
+        leases.sort_by_key(|lease| F::order(F::address_of(lease)));
+        leases
     }
 
     /// The leases, in whatever state, of up to `limit` addresses that come next `after` one, in

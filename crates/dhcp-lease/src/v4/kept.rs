@@ -76,6 +76,10 @@ impl Leased for V4 {
         row.to_lease()
     }
 
+    fn address_of(lease: &Lease) -> Ipv4Addr {
+        lease.address
+    }
+
     fn take_apart(lease: Lease) -> Loaded<Self> {
         Loaded {
             address: lease.address,

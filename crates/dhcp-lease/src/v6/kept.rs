@@ -88,6 +88,10 @@ impl Leased for V6 {
         row.to_lease()
     }
 
+    fn address_of(lease: &Lease) -> Resource {
+        lease.resource
+    }
+
     fn take_apart(mut lease: Lease) -> Loaded<Self> {
         if lease.duid.octets() == KEAS_EMPTY_DUID {
             lease.duid = ClientId::new(&[]);
