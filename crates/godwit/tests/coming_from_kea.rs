@@ -1,0 +1,231 @@
+//! The manual's page for those who come from Kea, held against Kea's own list of keys and against
+//! the commands of the running servers.
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::Command;
+
+use common::{ServerProcess, TempFolder, configuration6, require};
+use dhcp_config::{IncludeResolver, parse_dhcp4, parse_dhcp6};
+use serde_json::{Value, json};
+
+const BOOK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/book");
+
+/// Kea's examples that have every key.
+const EXAMPLES: &str = "/usr/share/doc/kea/examples";
+
+/// How a cell may begin that compares with Kea.
+const STATUS: [&str; 3] = ["same", "different", "not yet"];
+
+/// Places of keys that have a letter of their own, by the key that holds them.
+const SCOPES: [(&str, &str); 9] = [
+    ("Dhcp#", "G"),
+    ("shared-networks", "N"),
+    ("subnet#", "S"),
+    ("pools", "P"),
+    ("pd-pools", "D"),
+    ("client-classes", "C"),
+    ("reservations", "H"),
+    ("output-options", "output_options"),
+    ("hosts-database", "hosts-databases"),
+];
+
+struct NoFiles;
+
+impl IncludeResolver for NoFiles {
+    fn read(&mut self, _including: &str, path: &str) -> Result<String, String> {
+        Err(format!("{path} is not part of the example"))
+    }
+}
+
+/// The text of a page of the manual.
+fn page(name: &str) -> String {
+    fs::read_to_string(Path::new(BOOK).join(name)).expect("the manual is part of the repository")
+}
+
+/// The rows of all tables of `page` whose head begins with `first` and ends with `Compared with Kea`.
+fn rows<'a>(page: &'a str, first: &str) -> Vec<Vec<&'a str>> {
+    let mut found = Vec::new();
+    let mut is_inside = false;
+    for line in page.lines() {
+        let Some(row) = line.strip_prefix("| ").and_then(|row| row.strip_suffix(" |")) else {
+            is_inside &= line.starts_with("|---");
+            continue;
+        };
+        let cells: Vec<&str> = row.split(" | ").collect();
+        if is_inside {
+            found.push(cells);
+        } else {
+            is_inside = cells[0] == first && cells.last() == Some(&"Compared with Kea");
+        }
+    }
+    found
+}
+
+/// The words between backquotes.
+fn quoted(cell: &str) -> impl Iterator<Item = &str> {
+    cell.split('`').skip(1).step_by(2)
+}
+
+/// The rows of `page` whose comparison does not begin with a word of [`STATUS`].
+fn without_status(page: &str, first: &str) -> Vec<String> {
+    let has_status = |cell: &str| {
+        STATUS.iter().any(|status| {
+            let rest = cell.strip_prefix(status);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([':', ';', ' ', ',']))
+        })
+    };
+    let odd =
+        rows(page, first).into_iter().filter(|row| !row.last().is_some_and(|c| has_status(c)));
+    odd.map(|row| row.join(" | ")).collect()
+}
+
+/// Every key below `value`, with the place that it stands in.
+fn collect(value: &Value, place: &str, keys: &mut BTreeSet<(String, String)>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| collect(item, place, keys)),
+        Value::Object(map) => {
+            for (key, inner) in map {
+                if !place.is_empty() {
+                    keys.insert((place.to_owned(), key.clone()));
+                }
+                // What a library is told and what operators note are their own affair.
+                if key == "parameters" || key == "user-context" {
+                    continue;
+                }
+                let general = key.replace(['4', '6'], "#");
+                let scope = SCOPES.iter().find(|(holder, _)| *holder == general);
+                collect(inner, scope.map_or(key, |scope| scope.1), keys);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The keys that occur in Kea's example for `family`, and those that our defaults add.
+fn keys_of_kea(family: u8) -> BTreeSet<(String, String)> {
+    let path = format!("{EXAMPLES}/kea{family}/all-keys.json");
+    let text = fs::read_to_string(&path).expect("kea-doc is installed");
+    let document = match family {
+        4 => parse_dhcp4(&path, &text, &mut NoFiles).expect("it is sound").document,
+        _ => parse_dhcp6(&path, &text, &mut NoFiles).expect("it is sound").document,
+    };
+    let mut keys = BTreeSet::new();
+    collect(&document.to_json(), "", &mut keys);
+    keys
+}
+
+#[test]
+fn every_key_of_kea_has_a_row() {
+    if !require(&["kea-dhcp4", "kea-dhcp6"]) {
+        return;
+    }
+    let page = page("coming-from-kea.md");
+    let mut told: BTreeMap<(char, &str), BTreeSet<&str>> = BTreeMap::new();
+    for row in rows(&page, "Key") {
+        let [keys, families, places, _] = row[..] else { panic!("four cells, not {row:?}") };
+        for family in families.chars().filter(char::is_ascii_digit) {
+            for key in quoted(keys) {
+                let places = places.split(' ').map(|place| place.trim_matches('`'));
+                for place in places {
+                    let is_new = told.entry((family, key)).or_default().insert(place);
+                    assert!(is_new, "`{key}` of DHCPv{family} has two rows for {place}");
+                }
+            }
+        }
+    }
+    for (family, at_least) in [(4, 240), (6, 240)] {
+        let keys = keys_of_kea(family);
+        assert!(keys.len() >= at_least, "DHCPv{family}: only {} keys", keys.len());
+        let digit = char::from(b'0' + family);
+        let is_told = |(place, key): &&(String, String)| {
+            told.get(&(digit, key.as_str())).is_some_and(|places| places.contains(place.as_str()))
+        };
+        let untold: Vec<_> = keys.iter().filter(|key| !is_told(key)).collect();
+        assert!(untold.is_empty(), "DHCPv{family}, without a row: {untold:?}");
+    }
+}
+
+#[test]
+fn every_row_says_how_it_compares() {
+    for (name, first) in [
+        ("coming-from-kea.md", "Key"),
+        ("coming-from-kea.md", "Library"),
+        ("commands.md", "Command"),
+    ] {
+        let page = page(name);
+        assert!(!rows(&page, first).is_empty(), "{name} has no table of `{first}`");
+        let odd = without_status(&page, first);
+        assert!(odd.is_empty(), "{name}: {odd:#?}");
+    }
+}
+
+/// A configuration for the server of `family` with every hook library, and its unix socket.
+fn with_every_command(family: u8, folder: &Path) -> (std::path::PathBuf, std::path::PathBuf) {
+    let libraries =
+        ["class_cmds", "flex_id", "host_cmds", "lease_cmds", "stat_cmds", "subnet_cmds"];
+    let libraries = libraries.map(|name| json!({ "library": format!("libdhcp_{name}.so") }));
+    let socket = folder.join("socket");
+    let sockets = json!([{ "socket-type": "unix", "socket-name": socket }]);
+    let keys = format!(
+        r#""control-sockets": {sockets}, "hooks-libraries": {},"#,
+        Value::from(libraries.to_vec())
+    );
+    let config = if family == 4 {
+        let config = common::configuration(folder, "always", 1);
+        let text = fs::read_to_string(&config).expect("it was just written");
+        let text = text.replacen("\"valid-lifetime\"", &format!("{keys} \"valid-lifetime\""), 1);
+        fs::write(&config, text).expect("the test's folder can be written");
+        config
+    } else {
+        configuration6(folder, "\"lo\"", &keys, "")
+    };
+    (config, socket)
+}
+
+/// What the server of `family` answers to `list-commands`.
+fn commands(family: u8) -> Vec<String> {
+    let folder = TempFolder::new(&format!("coming-from-kea-{family}"));
+    let (config, socket) = with_every_command(family, folder.path());
+    let name = format!("dhcp{family}");
+    let server = ServerProcess::start_under(Command::new("env"), &name, &config, folder.path());
+    let mut stream = UnixStream::connect(socket).expect("the server takes commands");
+    stream.write_all(br#"{ "command": "list-commands" }"#).expect("the server reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("the server answers");
+    drop(server);
+    let answer: Value = serde_json::from_str(&answer).expect("an answer is JSON");
+    serde_json::from_value(answer["arguments"].clone()).expect("it is a list of names")
+}
+
+#[test]
+fn every_command_of_the_servers_has_a_row() {
+    assert!(page("coming-from-kea.md").contains("(commands.md)"), "the page leads to the table");
+    let page = page("commands.md");
+    let mut told: Vec<&str> =
+        rows(&page, "Command").iter().flat_map(|row| quoted(row[0])).collect();
+    let count = told.len();
+    told.sort_unstable();
+    told.dedup();
+    assert_eq!(told.len(), count, "a command has two rows");
+    let mut known = BTreeSet::new();
+    for family in [4_u8, 6] {
+        let digit = family.to_string();
+        let names = commands(family);
+        assert!(names.len() >= 75, "DHCPv{family}: only {} commands", names.len());
+        let is_told =
+            |name: &String| told.iter().any(|row| row.replace('#', &digit) == name.as_str());
+        let untold: Vec<_> = names.iter().filter(|name| !is_told(name)).collect();
+        assert!(untold.is_empty(), "DHCPv{family}, without a row: {untold:?}");
+        known.extend(names);
+    }
+    let is_known = |name: &str| ["4", "6"].iter().any(|f| known.contains(&name.replace('#', f)));
+    let done = rows(&page, "Command").into_iter().filter(|row| !row[1].starts_with("not yet"));
+    let made_up: Vec<_> = done.flat_map(|row| quoted(row[0])).filter(|n| !is_known(n)).collect();
+    assert!(made_up.is_empty(), "no server knows {made_up:?}");
+}
