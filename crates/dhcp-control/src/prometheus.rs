@@ -8,7 +8,9 @@
 use core::fmt::{Display, Write as _};
 
 use crate::family::IpVersion;
-use crate::statistics::{Counts, LeaseCounts, PoolCounts, SubnetCounts, always_shown, merged};
+use crate::statistics::{
+    Counts, LeaseCounts, PoolCounts, SubnetCounts, always_shown, always_shown_of_subnets, merged,
+};
 
 /// Everything that is exposed, at one moment.
 #[derive(Clone, Copy, Debug)]
@@ -93,6 +95,10 @@ const METRICS: [(&str, &str, &str); 8] = [
     ),
     ("lease_reuses_total", "kind", "Leases that were given again without being written."),
 ];
+/// Where in [`METRICS`] those begin that subnets have as well.
+const OF_CLIENTS: usize = 5;
+/// Kea's name of what [`CONFLICTS`] shows.
+const CONFLICTS_COUNTED: &str = "v4-reservation-conflicts";
 /// The metric behind [`METRICS`] that only DHCPv4 has.
 const CONFLICTS: (&str, &str) =
     ("reservation_conflicts_total", "Reserved addresses that somebody else had.");
@@ -143,7 +149,7 @@ fn packets(page: &mut Page, counts: &Counts) {
     }
     if page.version == IpVersion::V4 {
         let (metric, help) = CONFLICTS;
-        let conflicts = counted("v4-reservation-conflicts").map_or(0, |&(_, count)| count);
+        let conflicts = counted(CONFLICTS_COUNTED).map_or(0, |&(_, count)| count);
         page.head(metric, "counter", help);
         page.value(metric, &[], &conflicts);
     }
@@ -197,8 +203,41 @@ fn subnets(page: &mut Page, subnets: &[SubnetCounts]) {
             }
         }
     }
+    events(page, subnets);
     if page.version == IpVersion::V6 {
         registered(page, subnets);
+    }
+}
+
+/// What befell the clients of each subnet: what [`METRICS`] has of them for the whole server.
+fn events(page: &mut Page, subnets: &[SubnetCounts]) {
+    let always = always_shown_of_subnets(page.version);
+    for (index, (metric, label, help)) in METRICS.iter().enumerate().skip(OF_CLIENTS) {
+        let metric = format!("subnet_{metric}");
+        page.head(&metric, "counter", help);
+        for subnet in subnets {
+            let counted = |name| subnet.events.iter().any(|&(known, _)| known == name);
+            let missing = always.iter().filter(|name| !counted(**name)).map(|&name| (name, 0));
+            for (name, count) in subnet.events.iter().copied().chain(missing) {
+                let Some((_, content)) = place(name).filter(|(place, _)| *place == index) else {
+                    continue;
+                };
+                let content = content.replace('-', "_");
+                let labels: [(&str, &dyn Display); 2] = [("subnet", &subnet.id), (label, &content)];
+                let shown = if content.is_empty() { &labels[..1] } else { &labels };
+                page.value(&metric, shown, &count);
+            }
+        }
+    }
+    if page.version == IpVersion::V4 {
+        let (metric, help) = CONFLICTS;
+        let metric = format!("subnet_{metric}");
+        page.head(&metric, "counter", help);
+        for subnet in subnets {
+            let found = subnet.events.iter().find(|(name, _)| *name == CONFLICTS_COUNTED);
+            let count = found.map_or(0, |&(_, count)| count);
+            page.value(&metric, &[("subnet", &subnet.id)], &count);
+        }
     }
 }
 

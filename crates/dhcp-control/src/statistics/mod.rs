@@ -17,6 +17,7 @@ use serde_json::{Map, Value, json};
 
 pub(crate) use counts::merged;
 pub use counts::{Counts, LeaseCounts, PoolCounts, SubnetCounts};
+pub(crate) use names::always_shown_of_subnets;
 pub use names::{Name, Scope, always_shown};
 use observation::{Limit, Observation};
 

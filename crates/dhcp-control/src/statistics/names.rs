@@ -98,7 +98,7 @@ pub fn always_shown(version: IpVersion) -> &'static [&'static str] {
 }
 
 /// Names that a subnet always shows beside those of its leases.
-pub(super) fn always_shown_of_subnets(version: IpVersion) -> &'static [&'static str] {
+pub(crate) fn always_shown_of_subnets(version: IpVersion) -> &'static [&'static str] {
     match version {
         IpVersion::V4 => &["v4-lease-reuses", "v4-reservation-conflicts"],
         IpVersion::V6 => &["v6-ia-na-lease-reuses", "v6-ia-pd-lease-reuses"],
@@ -143,7 +143,8 @@ const SERVER_4: [&str; 35] = [
     "v4-lease-reuses",
 ];
 
-const SERVER_6: [&str; 39] = [
+// Kea shows CONFIRM and RECONFIGURE from the first on only.
+const SERVER_6: [&str; 41] = [
     "pkt6-received",
     "pkt6-solicit-received",
     "pkt6-advertise-received",
@@ -151,9 +152,11 @@ const SERVER_6: [&str; 39] = [
     "pkt6-reply-received",
     "pkt6-renew-received",
     "pkt6-rebind-received",
+    "pkt6-confirm-received",
     "pkt6-decline-received",
     "pkt6-release-received",
     "pkt6-infrequest-received",
+    "pkt6-reconfigure-received",
     "pkt6-lease-query-received",
     "pkt6-dhcpv4-query-received",
     "pkt6-dhcpv4-response-received",

@@ -1,0 +1,166 @@
+//! Every statistic that Kea has, moved by a script of messages, has the value that the script
+//! implies: to the control channel and to Prometheus. Kea plays the same scripts.
+//!
+//! The values stand beside the scripts, worked out from what they send. Missing are only the names
+//! of the hook `libdhcp_perfmon.so`, which are durations.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod names;
+mod player;
+mod v4;
+mod v6;
+
+use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
+
+use common::{require, waited_until};
+use player::{Make, Player};
+
+/// What tells the families apart.
+struct Family {
+    is_v6: bool,
+    config: &'static str,
+    play: fn(&Player),
+    /// What is not zero after [`Self::play`].
+    played: &'static [(&'static str, u64)],
+    /// What the end of leases changes of it.
+    ended: &'static [(&'static str, u64)],
+    /// What Kea 2.2 counts otherwise, and why.
+    differences: &'static [(&'static str, &'static str)],
+}
+
+const V4: Family = Family {
+    is_v6: false,
+    config: v4::CONFIG,
+    play: v4::play,
+    played: v4::PLAYED,
+    ended: v4::ENDED,
+    differences: &[
+        ("pkt4-received", "does not count what comes while service is off, as Kea 3 does"),
+        ("pkt4-receive-drop", "does not count all that it drops, as Kea 3 does"),
+        ("reclaimed-leases", "deletes at once what is given back; Kea 3 keeps it for the client"),
+        ("subnet[1].reclaimed-leases", "the same"),
+    ],
+};
+
+const V6: Family = Family {
+    is_v6: true,
+    config: v6::CONFIG,
+    play: v6::play,
+    played: v6::PLAYED,
+    ended: v6::ENDED,
+    differences: &[
+        ("pkt6-sent", "does not register addresses"),
+        ("pkt6-unknown-received", "does not know the types of RFC 9686"),
+        ("reclaimed-leases", "deletes at once what is given back; Kea 3 keeps it for the client"),
+        ("subnet[1].reclaimed-leases", "the same"),
+        ("subnet[7].v6-allocation-fail", "blames the subnet of a network that it tried last"),
+        ("subnet[7].v6-allocation-fail-shared-network", "the same"),
+        ("subnet[7].v6-allocation-fail-classes", "the same"),
+    ],
+};
+
+/// The value of every statistic of Kea's after `changes`, each on top of those before it.
+fn expected(is_v6: bool, changes: &[&[(&str, u64)]]) -> BTreeMap<String, u64> {
+    let mut all: BTreeMap<String, u64> =
+        names::all(is_v6).into_iter().map(|name| (name, 0)).collect();
+    for (name, value) in changes.iter().copied().flatten() {
+        *all.get_mut(*name).unwrap_or_else(|| panic!("{name} is no statistic")) = *value;
+    }
+    all
+}
+
+/// What of `expected` the server says otherwise, in any way in which it can be asked.
+fn wrong(player: &Player, is_v6: bool, expected: &BTreeMap<String, u64>) -> Vec<String> {
+    let all = player.statistics();
+    let metrics = player.metrics();
+    let mut wrong = Vec::new();
+    for (name, &value) in expected {
+        let found = [
+            ("statistic-get-all", all.get(name).copied()),
+            ("statistic-get", player.statistic(name)),
+            ("/metrics", names::in_metrics(is_v6, name, &metrics)),
+        ];
+        for (place, found) in found.into_iter().filter(|(_, found)| *found != Some(value)) {
+            wrong.push(format!("{name} is {found:?} in {place}, not {value}"));
+        }
+    }
+    wrong
+}
+
+fn is_as_implied(family: &Family) {
+    let player = Player::start(Make::Godwit, family.is_v6, family.config);
+    (family.play)(&player);
+    let played = expected(family.is_v6, &[family.played]);
+    // The last answers are counted when they have gone out.
+    waited_until(|| wrong(&player, family.is_v6, &played).is_empty());
+    assert_eq!(wrong(&player, family.is_v6, &played), [""; 0]);
+    let ended = expected(family.is_v6, &[family.played, family.ended]);
+    player.reclaim(ended["reclaimed-leases"]);
+    assert_eq!(wrong(&player, family.is_v6, &ended), [""; 0]);
+    if require(&["promtool"]) {
+        is_good_exposition(&player.metrics());
+    }
+}
+
+/// promtool has nothing to say about `metrics`.
+fn is_good_exposition(metrics: &str) {
+    let mut promtool = Command::new("promtool");
+    promtool.args(["check", "metrics"]).stdin(Stdio::piped());
+    let mut child =
+        promtool.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("promtool runs");
+    let mut input = child.stdin.take().expect("it was asked for");
+    std::io::Write::write_all(&mut input, metrics.as_bytes()).expect("promtool reads");
+    drop(input);
+    let output = child.wait_with_output().expect("promtool ends");
+    let said = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.is_empty(), "{said}");
+}
+
+fn is_as_in_kea(family: &Family, reclaimed: u64) {
+    let program = if family.is_v6 { "kea-dhcp6" } else { "kea-dhcp4" };
+    if !require(&[program]) {
+        return;
+    }
+    let player = Player::start(Make::Kea, family.is_v6, family.config);
+    (family.play)(&player);
+    let mut differ = Vec::new();
+    let mut compared = 0;
+    let mut compare = |expected: &BTreeMap<String, u64>| {
+        for (name, value) in player.statistics() {
+            let Some(&implied) = expected.get(&name) else { continue };
+            compared += 1;
+            let is_known = family.differences.iter().any(|(known, _)| *known == name);
+            if value != implied && !is_known {
+                differ.push(format!("{name} is {value}, not {implied}"));
+            }
+        }
+    };
+    compare(&expected(family.is_v6, &[family.played]));
+    player.reclaim(reclaimed);
+    compare(&expected(family.is_v6, &[family.played, family.ended]));
+    assert_eq!(differ, [""; 0]);
+    assert!(compared > 150, "{compared}");
+}
+
+#[test]
+fn statistics_of_dhcpv4_are_what_a_script_implies() {
+    is_as_implied(&V4);
+}
+
+#[test]
+fn statistics_of_dhcpv6_are_what_a_script_implies() {
+    is_as_implied(&V6);
+}
+
+#[test]
+fn kea_counts_the_same_in_dhcpv4() {
+    // What was given back is not reclaimed.
+    is_as_in_kea(&V4, 2);
+}
+
+#[test]
+fn kea_counts_the_same_in_dhcpv6() {
+    is_as_in_kea(&V6, 3);
+}

@@ -1,0 +1,224 @@
+//! A daemon on loopback, ours or Kea's, and the socket from which a script plays all its relay
+//! agents and clients.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpStream, UdpSocket};
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::common::{TempFolder, free_port, waited_until};
+
+/// How long an answer may take that has to come.
+const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+
+/// Which daemon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Make {
+    Godwit,
+    Kea,
+}
+
+/// A daemon under a script.
+pub(crate) struct Player {
+    make: Make,
+    is_v6: bool,
+    child: Child,
+    folder: TempFolder,
+    socket: UdpSocket,
+    http_port: u16,
+}
+
+impl Player {
+    /// Starts `make` with a configuration whose global members are `config`.
+    pub(crate) fn start(make: Make, is_v6: bool, config: &str) -> Self {
+        let name = if is_v6 { "dhcp6" } else { "dhcp4" };
+        let folder = TempFolder::new(&format!("statistics-{name}-{make:?}").to_lowercase());
+        let address: IpAddr =
+            if is_v6 { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() };
+        let socket = UdpSocket::bind((address, 0)).expect("loopback has free ports");
+        socket.set_read_timeout(Some(ANSWER_LIMIT)).expect("it is a socket");
+        let own_port = socket.local_addr().expect("it is bound").port();
+        let [port, http_port] = [free_port(), free_port()];
+        socket.connect((address, port)).expect("loopback is there");
+        let file = folder.path().join("server.conf");
+        let text = document(make, is_v6, &folder, http_port, config);
+        fs::write(&file, text).expect("the test's folder can be written");
+        let mut command = match make {
+            Make::Kea => Command::new(format!("kea-{name}")),
+            Make::Godwit => Command::new(env!("CARGO_BIN_EXE_godwit")),
+        };
+        if make == Make::Godwit {
+            command.arg(name);
+        }
+        command.arg("-c").arg(&file).args(["-p", &port.to_string(), "-P", &own_port.to_string()]);
+        command.env("KEA_PIDFILE_DIR", folder.path()).env("KEA_LOCKFILE_DIR", folder.path());
+        command.env("KEA_TEST_SEND_RESPONSES_TO_SOURCE", "1");
+        let log = fs::File::create(folder.path().join("stderr")).expect("the folder is there");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        let child = command.spawn().expect("the daemon is there");
+        let mut player = Self { make, is_v6, child, folder, socket, http_port };
+        player.wait_until_serving();
+        player
+    }
+
+    fn wait_until_serving(&mut self) {
+        let mark = if self.make == Make::Kea { "_STARTED " } else { "serving" };
+        let is_serving = waited_until(|| {
+            self.log().contains(mark) || matches!(self.child.try_wait(), Ok(Some(_)))
+        });
+        assert!(is_serving && self.log().contains(mark), "it does not start: {}", self.log());
+    }
+
+    /// What the daemon said.
+    pub(crate) fn log(&self) -> String {
+        let read = |name| fs::read_to_string(self.folder.path().join(name)).unwrap_or_default();
+        read("stderr") + &read("kea.log")
+    }
+
+    /// The last of what the daemon said about messages.
+    fn tail(&self) -> String {
+        let log = self.log();
+        let lines = log.lines().filter(|line| !line.contains("COMMAND_RECEIVED"));
+        let last: Vec<&str> = lines.rev().take(6).collect();
+        last.join("\n")
+    }
+
+    /// Sends what gets no answer.
+    pub(crate) fn tell(&self, octets: &[u8]) {
+        self.socket.send(octets).expect("loopback takes it");
+    }
+
+    /// Sends what gets an answer; the answer. Nothing is sent twice: everything is counted.
+    pub(crate) fn ask(&self, octets: &[u8]) -> Vec<u8> {
+        self.tell(octets);
+        let mut buffer = vec![0; 65_536];
+        let Ok(len) = self.socket.recv(&mut buffer) else {
+            panic!("no answer to {octets:02x?}: {}", self.tail())
+        };
+        buffer.truncate(len);
+        buffer
+    }
+
+    /// The answer to a command.
+    pub(crate) fn command(&self, name: &str, arguments: &Value) -> Value {
+        let path = self.folder.path().join("control");
+        let mut stream = UnixStream::connect(path).expect("the daemon takes commands");
+        let command = json!({ "command": name, "arguments": arguments });
+        stream.write_all(command.to_string().as_bytes()).expect("the daemon reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("the daemon answers");
+        serde_json::from_str(&answer).expect("an answer is JSON")
+    }
+
+    /// The newest value of every statistic.
+    pub(crate) fn statistics(&self) -> BTreeMap<String, u64> {
+        let answer = self.command("statistic-get-all", &json!({}));
+        let all = answer["arguments"].as_object().expect("statistics are a map");
+        let newest = |samples: &Value| samples[0][0].as_u64().expect("none is below zero");
+        all.iter().map(|(name, samples)| (name.clone(), newest(samples))).collect()
+    }
+
+    /// The newest value of one statistic as it is asked for alone.
+    pub(crate) fn statistic(&self, name: &str) -> Option<u64> {
+        let answer = self.command("statistic-get", &json!({ "name": name }));
+        answer["arguments"][name][0][0].as_u64()
+    }
+
+    /// Whether this is Kea, of version 2.2.
+    pub(crate) fn is_kea(&self) -> bool {
+        self.make == Make::Kea
+    }
+
+    /// Waits until the daemon has counted `count` messages.
+    pub(crate) fn wait_for_received(&self, count: u64) {
+        let name = if self.is_v6 { "pkt6-received" } else { "pkt4-received" };
+        let mut last = None;
+        let has_come = waited_until(|| {
+            last = self.statistic(name);
+            last == Some(count)
+        });
+        assert!(has_come, "{name} is {last:?}, not {count}: {}", self.tail());
+    }
+
+    /// Has the daemon take back what has ended until it has taken back `count` leases.
+    pub(crate) fn reclaim(&self, count: u64) {
+        let mut last = None;
+        let has_come = waited_until(|| {
+            let answer = self.command("leases-reclaim", &json!({ "remove": true }));
+            assert_eq!(answer["result"], 0, "{answer}");
+            last = self.statistic("reclaimed-leases");
+            last == Some(count)
+        });
+        assert!(has_come, "reclaimed-leases is {last:?}, not {count}: {}", self.tail());
+    }
+
+    /// What Prometheus reads.
+    pub(crate) fn metrics(&self) -> String {
+        let address = (Ipv4Addr::LOCALHOST, self.http_port);
+        let mut stream = TcpStream::connect(address).expect("the daemon serves HTTP");
+        let get = b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+        stream.write_all(get).expect("the daemon reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("the daemon answers");
+        let (head, body) = answer.split_once("\r\n\r\n").expect("HTTP has a head");
+        assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+        body.to_owned()
+    }
+}
+
+impl Drop for Player {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// The whole configuration. One shard, and one thread of Kea's, take messages in order.
+fn document(make: Make, is_v6: bool, folder: &TempFolder, http_port: u16, config: &str) -> String {
+    let path = folder.path().display();
+    let (top, name, interfaces) = match is_v6 {
+        false => ("Dhcp4", "kea-dhcp4", r#"[ "lo/127.0.0.1" ], "dhcp-socket-type": "udp""#),
+        true => ("Dhcp6", "kea-dhcp6", r#"[ "lo/::1" ]"#),
+    };
+    let data = if is_v6 { format!(r#""data-directory": "{path}","#) } else { String::new() };
+    let unix = format!(r#"{{ "socket-type": "unix", "socket-name": "{path}/control" }}"#);
+    let own = match make {
+        Make::Kea => format!(
+            r#""control-socket": {unix}, "multi-threading": {{ "enable-multi-threading": false }},
+               "loggers": [ {{ "name": "{name}", "severity": "INFO",
+                               "output_options": [ {{ "output": "{path}/kea.log" }} ] }} ],"#
+        ),
+        Make::Godwit => format!(
+            r#""control-sockets": [ {unix}, {{ "socket-type": "http",
+                   "socket-address": "127.0.0.1", "socket-port": {http_port} }} ],
+               "user-context": {{ "godwit": {{ "shards": 1 }} }},"#
+        ),
+    };
+    // Kea 2.2 has no numbers of pools, and repeats no leases unless told to.
+    let config = match make {
+        Make::Kea => without_pool_ids(config).replace(r#""cache-threshold": 0.0,"#, ""),
+        Make::Godwit => config.to_owned(),
+    };
+    format!(
+        r#"{{ "{top}": {{ {own} {data}
+            "interfaces-config": {{ "interfaces": {interfaces} }},
+            "lease-database": {{ "type": "memfile", "name": "{path}/leases.csv",
+                                 "lfc-interval": 0 }},
+            {config} }} }}"#
+    )
+}
+
+/// `config` without `"pool-id": N, `.
+fn without_pool_ids(config: &str) -> String {
+    let mut parts = config.split(r#""pool-id": "#);
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        text += part.split_once(',').map_or("", |(_, rest)| rest);
+    }
+    text
+}
