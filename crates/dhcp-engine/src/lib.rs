@@ -13,6 +13,7 @@ mod hex;
 pub mod hosts;
 pub mod in_flight;
 pub mod interfaces;
+mod json_text;
 pub mod links;
 pub mod options;
 pub mod outbox;

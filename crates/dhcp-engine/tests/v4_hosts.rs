@@ -265,6 +265,67 @@ fn leases_keep_what_the_relay_agent_said() {
 }
 
 #[test]
+fn a_client_that_renews_past_its_relay_agent_is_still_known_by_what_that_said() {
+    let keys = |stashes: bool| {
+        format!(
+            r#""store-extended-info": true, "stash-agent-options": {stashes},
+            "cache-threshold": 0.0, "host-reservation-identifiers": [ "circuit-id" ],
+            "client-classes": [ {{ "name": "p7", "test": "option[82].exists and relay4[1].hex == 0x07",
+                "boot-file-name": "seven.bin" }} ],"#
+        )
+    };
+    let host = r#"{ "circuit-id": "07", "hostname": "seven" }"#;
+    let said = [relay::CIRCUIT_ID, 1, 7];
+    let renew = |n| request(n).from(address(10)).direct();
+    // What the reply says of class and host, and whether it has the agent's words.
+    let answer = |server: &mut Server, message: &Build| {
+        let octets = server.ask(message);
+        let reply = Message::parse(&octets).expect("a reply parses");
+        assert_eq!(reply.message_type(), Some(MessageType::Ack));
+        let is_in_class = reply.file().starts_with(b"seven.bin");
+        let row = server.log.take_rows().remove(0);
+        (is_in_class, &*row.hostname == "seven", reply.relay_agent_information().is_some(), row)
+    };
+    for stashes in [true, false] {
+        let mut server = Server::new(&configuration(&keys(stashes), host));
+        let first = request(1).requested(address(10)).server(SERVER);
+        let first = first.option(option::RELAY_AGENT_INFORMATION, &said);
+        let (is_in_class, is_named, is_echoed, row) = answer(&mut server, &first);
+        assert!(is_in_class && is_named && is_echoed);
+        for again in [renew(1), renew(1).option(option::RELAY_AGENT_INFORMATION, &[])] {
+            let (is_in_class, is_named, is_echoed, now) = answer(&mut server, &again);
+            assert_eq!((is_in_class, is_named, is_echoed), (stashes, stashes, false));
+            if stashes {
+                assert_eq!(now.user_context, row.user_context);
+            }
+        }
+        // The relay agent's own words count before those of the lease, and it may have none.
+        let others = renew(1).option(option::RELAY_AGENT_INFORMATION, &[relay::CIRCUIT_ID, 1, 8]);
+        assert!(!answer(&mut server, &others).0);
+        assert!(!answer(&mut server, &request(1).from(address(10))).0);
+    }
+}
+
+#[test]
+fn what_a_lease_keeps_of_a_relay_agent_is_for_its_client_alone() {
+    let keys = r#""store-extended-info": true, "stash-agent-options": true,
+        "client-classes": [ { "name": "DROP", "test": "relay4[1].hex == 0x08" } ],"#;
+    let mut server = Server::new(&configuration(keys, ""));
+    // In this way the lease has what its client would not have been given it with.
+    let leased = server.lease(1);
+    let mut lease = server.table.lease(leased).expect("it was leased");
+    lease.user_context = r#"{"ISC":{"relay-agent-info":"0x010108"}}"#.into();
+    server.table.load(lease);
+    let renew = |n| request(n).from(leased).direct();
+    let nak = server.ask(&renew(2));
+    assert_eq!(kind(&nak), Some(MessageType::Nak));
+    server.tell(&renew(1));
+    assert_eq!(server.dropped(DropReason::Filtered), 1);
+    // A message of another type is taken as it is.
+    assert!(!server.send_to(0, &discover(1).from(leased).direct().octets()).is_empty());
+}
+
+#[test]
 fn a_changed_name_is_written_and_the_same_is_repeated() {
     let mut server = Server::new(&configuration("\"cache-threshold\": 0.25,", ""));
     let named = |message: Build, name: &[u8]| message.option(option::HOST_NAME, name);

@@ -278,6 +278,16 @@ pub trait LeaseStore<F: Family> {
     /// Looks up what `keys` ask for. `facts` is overwritten.
     fn fetch(&mut self, now: Now, keys: &FetchKeys<'_, F>, facts: &mut Facts<F>);
 
+    /// Appends what the running lease of `address` keeps as user context, when it is a lease of the
+    /// client `identity`; false when there is no such lease.
+    fn user_context(
+        &mut self,
+        now: Now,
+        address: F::Address,
+        identity: &F::Identity<'_>,
+        target: &mut String,
+    ) -> bool;
+
     /// Applies all `changes` or none (at most [`CHANGES_MAX`], distinct addresses), each only if
     /// its slot still has the expected version and no unsettled row.
     ///

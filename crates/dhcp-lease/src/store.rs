@@ -111,6 +111,16 @@ impl<F: Leased> LeaseStore<F> for MemoryStore<F> {
         self.shard.fetch(now, SETTLED, keys, facts);
     }
 
+    fn user_context(
+        &mut self,
+        now: Now,
+        address: F::Address,
+        identity: &F::Identity<'_>,
+        target: &mut String,
+    ) -> bool {
+        self.shard.table().user_context(now, address, identity, target)
+    }
+
     fn commit(&mut self, now: Now, changes: &[ChangeOf<'_, F>]) -> Result<Receipt, Refusal> {
         self.shard.apply(now, changes, SETTLED, SETTLED, &mut |_| {})
     }

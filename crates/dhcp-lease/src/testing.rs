@@ -145,6 +145,16 @@ impl<F: Leased> LeaseStore<F> for ManualStore<F> {
         self.shard.fetch(now, self.settled_epoch(), keys, facts);
     }
 
+    fn user_context(
+        &mut self,
+        now: Now,
+        address: F::Address,
+        identity: &F::Identity<'_>,
+        target: &mut String,
+    ) -> bool {
+        self.shard.table().user_context(now, address, identity, target)
+    }
+
     fn commit(&mut self, now: Now, changes: &[ChangeOf<'_, F>]) -> Result<Receipt, Refusal> {
         if self.has_failed() {
             return Err(Refusal::Failed);

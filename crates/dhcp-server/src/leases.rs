@@ -210,6 +210,16 @@ impl<F: Rows> LeaseStore<F> for ServerStore<F> {
         either!(self, store => store.fetch(now, keys, facts));
     }
 
+    fn user_context(
+        &mut self,
+        now: Now,
+        address: F::Address,
+        identity: &F::Identity<'_>,
+        target: &mut String,
+    ) -> bool {
+        either!(self, store => store.user_context(now, address, identity, target))
+    }
+
     fn commit(&mut self, now: Now, changes: &[ChangeOf<'_, F>]) -> Result<Receipt, Refusal> {
         either!(self, store => store.commit(now, changes))
     }

@@ -91,6 +91,16 @@ impl<F: Rows> LeaseStore<F> for MemfileStore<F> {
         self.await_unsettled(settled_epoch, facts);
     }
 
+    fn user_context(
+        &mut self,
+        now: Now,
+        address: F::Address,
+        identity: &F::Identity<'_>,
+        target: &mut String,
+    ) -> bool {
+        self.shard.table().user_context(now, address, identity, target)
+    }
+
     fn commit(&mut self, now: Now, changes: &[ChangeOf<'_, F>]) -> Result<Receipt, Refusal> {
         if self.log.has_failed() {
             return Err(Refusal::Failed);

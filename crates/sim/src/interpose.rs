@@ -86,6 +86,16 @@ impl<P: Scene, S: LeaseStore<P>> LeaseStore<P> for Interposed<P, S> {
         self.inner.fetch(now, keys, facts);
     }
 
+    fn user_context(
+        &mut self,
+        now: Now,
+        address: P::Address,
+        identity: &P::Identity<'_>,
+        target: &mut String,
+    ) -> bool {
+        self.inner.user_context(now, address, identity, target)
+    }
+
     fn commit(&mut self, now: Now, changes: &[ChangeOf<'_, P>]) -> Result<Receipt, Refusal> {
         self.let_others_in(now);
         let receipt = self.inner.commit(now, changes)?;

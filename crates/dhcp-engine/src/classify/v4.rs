@@ -23,6 +23,9 @@ pub struct PacketView4<'m> {
     pub ingress: &'m Ingress,
     /// The machine's interfaces.
     pub interfaces: &'m InterfaceNames,
+    /// What counts as option 82 of a message without: what the client's lease keeps of a relay
+    /// agent. Empty when nothing does.
+    pub stashed: &'m [u8],
 }
 
 impl PacketView for PacketView4<'_> {
@@ -69,10 +72,26 @@ impl PacketView for PacketView4<'_> {
 }
 
 impl<'m> PacketView4<'m> {
+    /// What a relay agent said of the client, now or before.
+    #[must_use]
+    pub fn relay_agent_information(&self) -> Option<OptionValue<'m>> {
+        if self.stashed.is_empty() {
+            return self.message.relay_agent_information();
+        }
+        Some(OptionValue::of(self.stashed))
+    }
+
+    fn value(&self, code: u8) -> Option<OptionValue<'m>> {
+        match code {
+            RELAY_AGENT_INFORMATION => self.relay_agent_information(),
+            _ => self.message.option(code),
+        }
+    }
+
     fn option(&self, path: &Path, target: &mut Vec<u8>) -> bool {
         let Some((&outer, codes)) = path.codes.split_first() else { return false };
         let Ok(code) = u8::try_from(outer) else { return false };
-        let Some(value) = self.message.option(code) else { return false };
+        let Some(value) = self.value(code) else { return false };
         if codes.is_empty() {
             return put(value, path.form, code, target);
         }

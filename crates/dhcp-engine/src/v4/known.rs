@@ -5,6 +5,7 @@ use dhcp_config::IdentifierKind;
 use dhcp_lease::v4::{Facts, PoolIndex};
 use dhcp_wire::v4::relay;
 
+use super::stash::Stash;
 use super::{DropReason, Snapshot};
 use crate::classify::{ClassSet, Classes, PacketView4, Workspace};
 use crate::hosts::{self, ClientHosts, HostIndex, HostSubnet, Identifiers};
@@ -28,6 +29,8 @@ pub struct Work {
     pub known: Known,
     /// What the flex-id hook makes of the message.
     pub flex: FlexId,
+    /// What the client's lease tells of its relay agent.
+    pub stash: Stash,
 }
 
 /// The value of the flex-id hook's expression for the message at hand.
@@ -101,7 +104,7 @@ pub(super) fn identifiers<'m>(
             client_id.filter(|id| id.first() == Some(&DUID_TYPE))?.get(DUID_AT..)
         }
         IdentifierKind::CircuitId => {
-            let information = message.relay_agent_information()?;
+            let information = view.relay_agent_information()?;
             relay::sub_option(information, relay::CIRCUIT_ID)?.as_slice()
         }
         IdentifierKind::FlexId => Some(&flex.octets),

@@ -17,6 +17,7 @@ mod relay_info;
 mod request;
 mod select;
 mod serve;
+mod stash;
 mod vendor;
 
 use dhcp_lease::v4::V4;
@@ -28,6 +29,7 @@ pub use known::{FlexId, Known, Work};
 pub use reply::{Reply, ReplyKind};
 pub use request::{Intent, Stage};
 pub use snapshot::Snapshot;
+pub use stash::Stash;
 pub use transaction::{Input, Outcome, Step, Transaction, drive};
 
 use core::net::{Ipv4Addr, SocketAddrV4};

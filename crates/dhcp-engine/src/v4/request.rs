@@ -5,6 +5,7 @@ use core::net::Ipv4Addr;
 use dhcp_wire::v4::{BOOT_REQUEST, Message, MessageType, relay};
 
 use super::{DropReason, Ingress, Snapshot};
+use crate::classify::PacketView4;
 
 /// What the client wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,11 +117,10 @@ pub(super) fn client_id<'m>(message: &Message<'m>) -> Result<Option<&'m [u8]>, D
 }
 
 /// Our identifier towards this client: the override of the relay (RFC 5107), else our address.
-pub(super) fn server_identifier(message: &Message<'_>, ingress: Ingress) -> Ipv4Addr {
-    message
-        .relay_agent_information()
+pub(super) fn server_identifier(view: &PacketView4<'_>) -> Ipv4Addr {
+    view.relay_agent_information()
         .and_then(relay::server_identifier_override)
-        .unwrap_or(ingress.local)
+        .unwrap_or(view.ingress.local)
 }
 
 /// Whether there is an address that a reply with parameters alone can be sent to.

@@ -14,7 +14,7 @@ pub(super) fn subnet(
     classes: &ClassSet,
 ) -> Option<SubnetIndex> {
     let message = view.message;
-    let link = message
+    let link = view
         .relay_agent_information()
         .filter(|_| !snapshot.ignores_link_selection)
         .and_then(relay::link_selection)

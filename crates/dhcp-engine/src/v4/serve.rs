@@ -103,7 +103,8 @@ impl Protocol for V4 {
     ) -> Served<Self::Destination> {
         let Desk { store, work, buffer, counters, subnet_events, interfaces } = desk;
         let count = |event, subnet| counters.events().count(event, subnet_events, subnet);
-        let view = PacketView4 { message: &message, ingress: &ingress, interfaces };
+        let stashed = work.stash.recover(now, snapshot, &message, store);
+        let view = PacketView4 { message: &message, ingress: &ingress, interfaces, stashed };
         let mut transaction =
             match Transaction::begin(snapshot, view, &mut work.known, &mut work.flex) {
                 Ok(transaction) => transaction,

@@ -61,6 +61,8 @@ pub struct Snapshot {
     pub is_authoritative: bool,
     /// Whether relay agents' link selection (RFC 3527) is not looked at.
     pub ignores_link_selection: bool,
+    /// Whether clients that renew without their relay agent count as if it had sent them.
+    pub stashes_agent_options: bool,
     /// Whether clients that chose another server are served like ours.
     ignores_server_id: bool,
     /// Server identifiers that the operator configured in any scope, ascending.
@@ -170,6 +172,7 @@ impl Snapshot {
             decline_probation_s: config.decline_probation_period_s,
             echo_client_id: config.echo_client_id,
             is_authoritative: config.authoritative,
+            stashes_agent_options: config.stash_agent_options,
             ignores_link_selection: config.compatibility.ignore_rai_link_selection,
             ignores_server_id: config.compatibility.ignore_dhcp_server_identifier,
             server_ids: server_ids_of(config),

@@ -133,7 +133,7 @@ impl<'m> Transaction<'m> {
         flex: &'m mut FlexId,
     ) -> Result<Self, DropReason> {
         let (message, ingress) = (view.message, *view.ingress);
-        let server_id = request::server_identifier(message, ingress);
+        let server_id = request::server_identifier(&view);
         let intent = Intent::of(snapshot, message, ingress, server_id)?;
         let hardware = HardwareAddress::new(message.htype(), message.chaddr());
         known.begin(snapshot, &view)?;
@@ -211,7 +211,10 @@ impl<'m> Transaction<'m> {
             known.pools.extend(order.filter(|&pool| snapshot.admits_to_pool(pool, classes)));
         }
         let mut neighbors = self.snapshot.neighbors(subnet).iter();
-        if neighbors.any(|&at| self.snapshot.subnet(at).stores_extended_info) {
+        // What the lease itself has told needs no writing.
+        if self.view.stashed.is_empty()
+            && neighbors.any(|&at| self.snapshot.subnet(at).stores_extended_info)
+        {
             relay_info::write(self.view.message, &mut self.known.user_context);
         }
         let has_claim = self.possible_claims().next().is_some();

@@ -66,7 +66,7 @@ fn dhcpv4_messages_are_in_the_classes_that_kea_puts_them_in() {
     let mut ingress = v4::Ingress::routed(source, Ipv4Addr::new(10, 0, 0, 2));
     ingress.interface = 1;
     let interfaces = &InterfaceNames::new([(1, "lo")]);
-    let view = PacketView4 { message: &message, ingress: &ingress, interfaces };
+    let view = PacketView4 { message: &message, ingress: &ingress, interfaces, stashed: &[] };
     check(&config.config.client_classes, &vectors, &view);
 }
 

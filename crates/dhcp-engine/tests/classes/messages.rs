@@ -75,7 +75,13 @@ impl Message {
                 ingress.is_broadcast = self.is_special;
                 ingress.interface = interface;
                 let interfaces = &interfaces;
-                see(&Seen(&PacketView4 { message: &message, ingress: &ingress, interfaces }));
+                let stashed = &[];
+                see(&Seen(&PacketView4 {
+                    message: &message,
+                    ingress: &ingress,
+                    interfaces,
+                    stashed,
+                }));
             }
             Family::V6 => {
                 let packet = dhcp_wire::v6::Packet::parse(&self.octets).expect("it is sound");

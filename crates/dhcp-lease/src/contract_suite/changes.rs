@@ -142,6 +142,35 @@ pub fn a_loaded_lease_is_found<B: Backend>(backend: &mut B) {
     bench.make(client::<B>(2), outside::<B>(), lease_for::<B>(LIFETIME_S));
 }
 
+/// The user context: for the client alone, and not longer than the lease runs.
+pub fn a_running_lease_tells_its_client_what_it_keeps<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 11)]);
+    bench.backend.table().load(B::Family::lease(&SampleLease {
+        address: BASE + 10,
+        client: 1,
+        valid_lifetime_s: LIFETIME_S,
+        cltt_s: START.wall_s(),
+        subnet_id: 7,
+        pool_id: 3,
+        hostname: "",
+        state: LeaseState::Assigned,
+        user_context: "{ \"a\": 1 }",
+    }));
+    bench.make(client::<B>(2), address::<B>(11), lease_for::<B>(2 * LIFETIME_S));
+    let told = |bench: &mut Bench<'_, B>, who, number| {
+        let mut text = String::from("|");
+        let (now, address) = (bench.now, address::<B>(number));
+        let is_found = bench.store.user_context(now, address, &client::<B>(who), &mut text);
+        (is_found, text)
+    };
+    assert_eq!(told(&mut bench, 1, 10), (true, "|{ \"a\": 1 }".into()));
+    assert_eq!(told(&mut bench, 2, 10), (false, "|".into()));
+    assert_eq!(told(&mut bench, 2, 11), (true, "|".into()));
+    assert_eq!(told(&mut bench, 2, 12), (false, "|".into()));
+    bench.pass(u64::from(LIFETIME_S));
+    assert_eq!(told(&mut bench, 1, 10), (false, "|".into()));
+}
+
 /// Shards share the leases.
 pub fn other_shards_see_a_commit_at_once<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 19)]);

@@ -96,6 +96,7 @@ macro_rules! lease_store_contract {
             a_hold_is_given_up,
             a_hold_on_the_own_lease_changes_nothing,
             a_loaded_lease_is_found,
+            a_running_lease_tells_its_client_what_it_keeps,
             other_shards_see_a_commit_at_once,
             a_renewal_moves_the_end,
             an_ended_lease_is_given_to_another,

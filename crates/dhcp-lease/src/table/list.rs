@@ -5,10 +5,13 @@
 
 use std::collections::BTreeMap;
 
+use base::Now;
+
 use super::index::FAN_OUT;
 use super::leased::{ClientIndex, Kept, Leased, Places};
 use super::slot::Slot;
 use super::{LeaseTable, STRIPES};
+use crate::contract::Occupancy;
 
 /// Blocks of 256 addresses that are read before it is seen whether the page is full.
 const PAGE_BLOCKS: usize = 16;
@@ -27,6 +30,28 @@ impl<F: Leased> LeaseTable<F> {
         let place = self.places.find(address)?;
         let stripe = self.lock_of(place);
         stripe.find(place).and_then(|id| shown(stripe.slot(id)))
+    }
+
+    /// As [`LeaseStore::user_context`](crate::LeaseStore::user_context). Takes the lock of one
+    /// stripe.
+    pub fn user_context(
+        &self,
+        now: Now,
+        address: F::Address,
+        identity: &F::Identity<'_>,
+        target: &mut String,
+    ) -> bool {
+        let Some(place) = self.places.find(address) else { return false };
+        let stripe = self.lock_of(place);
+        let Some(slot) = stripe.find(place).map(|id| stripe.slot(id)) else { return false };
+        let is_running = slot.occupancy == Occupancy::Leased && now.wall_s() < slot.expires_s();
+        if !is_running || slot.address() != address || !slot.kept.is_owned_by(identity) {
+            return false;
+        }
+        if let Some(extra) = &slot.extra {
+            target.push_str(&extra.user_context);
+        }
+        true
     }
 
     /// Gives every lease, in whatever state, to `visit`, in no order that means anything. About a
