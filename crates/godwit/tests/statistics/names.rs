@@ -171,7 +171,7 @@ pub(crate) fn in_metrics(is_v6: bool, name: &str, metrics: &str) -> Option<u64> 
 fn place(counted: &str) -> (&'static str, Option<String>) {
     let label =
         |name: &str, content: &str| Some(format!("{name}=\"{}\"", content.replace('-', "_")));
-    if let Some(rest) = counted.strip_prefix("pkt4-").or(counted.strip_prefix("pkt6-")) {
+    if let Some(rest) = counted.strip_prefix("pkt4-").or_else(|| counted.strip_prefix("pkt6-")) {
         return match rest {
             "received" => ("received_total", None),
             "sent" => ("sent_total", None),
