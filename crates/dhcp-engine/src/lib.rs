@@ -5,6 +5,7 @@
 //! brings `Now`, the facts and the result of the commit. RFCs to have read: 2131, 2132, 3046, 3527,
 //! 4361, 5107, 6842; 6422, 6603, 8357, 9915.
 
+mod adaptive;
 pub mod classify;
 pub mod counters;
 pub mod events;

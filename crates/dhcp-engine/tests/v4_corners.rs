@@ -75,6 +75,32 @@ fn a_wish_of_no_time_is_no_wish_and_an_infinite_one_is_cut() {
 }
 
 #[test]
+fn leases_are_short_while_the_pool_is_nearly_full() {
+    let seconds = |octets: Vec<u8>| Message::parse(&octets).expect("a reply parses").lease_time();
+    let queue = r#""adaptive-lease-time-threshold": 0.5, "allocator": "flq""#;
+    let mut server = Server::new(&small_with(queue));
+    // Offers do not count, the address at hand does.
+    for n in 1..4 {
+        assert_eq!(seconds(server.ask(&discover(n))), Some(1000), "{n}");
+    }
+    let first = server.lease(1);
+    assert_eq!(seconds(server.ask(&discover(2))), Some(500));
+    // No wish counts, and what is left of a lease is not taken away.
+    assert_eq!(seconds(server.ask(&discover(2).option(51, &[0, 0, 7, 0]))), Some(500));
+    server.lease(2);
+    server.pass_s(300);
+    assert_eq!(seconds(server.ask(&request(1).from(first))), Some(700));
+    // Released addresses make room.
+    server.tell(&Build::new(MessageType::Release, 2).from(server.table.page(None, 4)[1].address));
+    server.pass_s(1);
+    assert_eq!(seconds(server.ask(&request(1).from(first))), Some(1000));
+    let mut server = Server::new(&small_with(r#""adaptive-lease-time-threshold": 0.5"#));
+    server.lease(1);
+    server.lease(2);
+    assert_eq!(seconds(server.ask(&discover(3))), Some(1000), "only where a queue counts");
+}
+
+#[test]
 fn timers_are_sent_when_they_are_in_order() {
     // (configuration, lifetime, T1, T2)
     let cases: [(&str, u32, Option<u32>, Option<u32>); 7] = [

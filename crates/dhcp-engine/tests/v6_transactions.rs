@@ -91,6 +91,23 @@ fn lifetimes_are_kept_within_the_limits() {
 }
 
 #[test]
+fn leases_of_prefixes_are_short_while_their_pool_is_nearly_full() {
+    let keys = r#""rapid-commit": true, "allocator": "iterative", "pd-allocator": "flq",
+        "adaptive-lease-time-threshold": 0.5"#;
+    let mut server = Server::new(&SMALL.replace(r#""rapid-commit": true"#, keys));
+    let lifetimes = |server: &mut Server, n| {
+        let reply = server.ask(&solicit(n).rapidly().na(1, &[]).pd(1, &[]));
+        [0, 1].map(|at| (reply.ias[at].leased[0].2, reply.ias[at].leased[0].3))
+    };
+    assert_eq!(lifetimes(&mut server, 1), [(600, 1000); 2]);
+    // Kea does not look at how full pools of addresses are.
+    assert_eq!(lifetimes(&mut server, 2), [(600, 1000), (300, 500)]);
+    server.pass_s(280);
+    let left = lifetimes(&mut server, 1);
+    assert_eq!(left, [(600, 1000), (320, 720)], "what is left is not taken away");
+}
+
+#[test]
 fn timers_are_explicit_or_calculated_or_left_to_the_client() {
     let timers = |text: &str| Server::new(text).ask(&solicit(1).na(1, &[])).ias[0].timers_s;
     let explicit = "\"renew-timer\": 250, \"rebind-timer\": 400,";

@@ -2,11 +2,13 @@
 
 use core::fmt;
 use core::sync::atomic::{AtomicU32, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use crate::contract::{Occupancy, SlotView};
 use crate::family::PoolIndex;
 use crate::table::leased::{Leased, Places};
 use crate::table::order::FreeQueue;
+use crate::table::tally::PoolTally;
 
 /// Where a pool's search for a free address starts, as a place; alone in its cache lines, since
 /// every shard that gives addresses from the pool writes it.
@@ -38,6 +40,8 @@ pub struct PoolSet<F: Leased> {
     cursors: Vec<Cursor>,
     /// Of the pools whose allocator is [`Allocator::FreeLeaseQueue`].
     queues: Vec<Option<Arc<FreeQueue>>>,
+    /// Where the table counts the leases of each.
+    tallies: OnceLock<Vec<Arc<PoolTally>>>,
 }
 
 impl<F: Leased> PoolSet<F> {
@@ -70,7 +74,15 @@ impl<F: Leased> PoolSet<F> {
             let is_queued = allocator == Allocator::FreeLeaseQueue;
             queues.push(is_queued.then(|| queue.unwrap_or_default()));
         }
-        Self { specs: specs.to_vec(), runs, by_first, reach, cursors, queues }
+        Self {
+            specs: specs.to_vec(),
+            runs,
+            by_first,
+            reach,
+            cursors,
+            queues,
+            tallies: OnceLock::new(),
+        }
     }
 
     /// The pools, in the order of [`PoolIndex`].
@@ -91,6 +103,30 @@ impl<F: Leased> PoolSet<F> {
             .take_while(|&(_, &reach)| reach >= address)
             .find(|&(&position, _)| self.bounds(position).1 >= address)
             .map(|(&position, _)| PoolIndex(position))
+    }
+
+    /// How full `pools` are with the address of `slot` taken: a part of 1, as Kea's
+    /// `FreeLeaseQueueAllocator::getOccupancyRate` has it. Offers do not count; 0 when the address is
+    /// in none of them or they have 2^64 addresses and more. Takes no lock; leases that begin and end
+    /// meanwhile may be missed.
+    #[must_use]
+    pub fn occupancy(&self, pools: impl Iterator<Item = PoolIndex>, slot: &SlotView<F>) -> f64 {
+        let is_counted = matches!(slot.occupancy, Occupancy::Leased | Occupancy::Declined);
+        let (mut total, mut taken, mut is_inside) = (0_u128, u64::from(!is_counted), false);
+        for pool in pools {
+            let at = pool.0 as usize;
+            total = total.saturating_add(F::capacity(&self.specs[at]));
+            let tally = self.tallies.get().map(|tallies| &tallies[at]);
+            taken = taken.wrapping_add(tally.map_or(0, |tally| tally.assigned()));
+            is_inside |= self.contains(pool, slot.address);
+        }
+        if !is_inside || total >= u64::MAX.into() { 0.0 } else { taken as f64 / total as f64 }
+    }
+
+    /// Has [`PoolSet::occupancy`] read these counters, one of each pool.
+    pub(crate) fn count_by(&self, tallies: Vec<Arc<PoolTally>>) {
+        // A set is configured once.
+        let _ = self.tallies.set(tallies);
     }
 
     /// Where the addresses of `pool` are.

@@ -129,7 +129,7 @@ impl Court<'_, '_> {
     }
 
     fn offer(&self, (slot, place): (SlotView, Place)) -> Decision {
-        let terms = self.transaction.terms(ReplyKind::Offer, slot, place);
+        let terms = self.transaction.terms(self.now, ReplyKind::Offer, slot, place);
         let is_running = slot.occupancy == Occupancy::Leased
             && slot.owner == Owner::Asking
             && !slot.is_available(self.now);
@@ -230,7 +230,7 @@ impl Court<'_, '_> {
     }
 
     fn lease(&self, (slot, place): (SlotView, Place)) -> Decision {
-        let terms = self.transaction.terms(ReplyKind::Ack, slot, place);
+        let terms = self.transaction.terms(self.now, ReplyKind::Ack, slot, place);
         if let Some(remaining_s) = self.repeatable_s(slot, place, terms.lifetime_s) {
             return Decision::Reply(terms.repeated(remaining_s), slot.row_epoch);
         }

@@ -1,6 +1,7 @@
 //! What a client gets: the terms of its lease and the scopes that its reply speaks for, by its host,
 //! its classes and its place (reference §1.4, §5.8).
 
+use base::Now;
 use dhcp_lease::v4::lease::INFINITE_LIFETIME_S;
 use dhcp_lease::v4::{PoolIndex, SlotView, V4};
 
@@ -9,6 +10,7 @@ use super::lifetime;
 use super::reply::{Reply, ReplyKind, Terms};
 use super::scopes::ClassTerms;
 use super::transaction::Transaction;
+use crate::adaptive;
 use crate::hosts::{self, HostTerms};
 use crate::options::ScopeOptions;
 use crate::prefixes::SubnetIndex;
@@ -41,21 +43,37 @@ impl<'m> Transaction<'m> {
     }
 
     /// What the client gets.
-    pub(super) fn terms(&self, kind: ReplyKind, slot: SlotView, place: Place) -> Terms {
-        let lifetime_s = self.lifetime_s(place.subnet);
+    pub(super) fn terms(&self, now: Now, kind: ReplyKind, slot: SlotView, place: Place) -> Terms {
+        let lifetime_s = self.lifetime_s(now, &slot, place.subnet);
         Terms { kind, address: slot.address, lifetime_s, place: Some(place), is_repeated: false }
     }
 
     /// The lifetime in `subnet`: within the limits of the first class that has any, else of the
-    /// subnet.
-    fn lifetime_s(&self, subnet: SubnetIndex) -> u32 {
+    /// subnet; the shortest when the subnet is nearly full.
+    fn lifetime_s(&self, now: Now, slot: &SlotView, subnet: SubnetIndex) -> u32 {
         if self.is_bootp() {
             return INFINITE_LIFETIME_S;
         }
         let of_class = self.class_terms().find_map(|class| class.valid_lifetime.as_ref());
         let of_subnet = &self.snapshot.subnet(subnet).valid_lifetime;
         let limits = of_class.unwrap_or(of_subnet);
+        if self.is_nearly_full(slot, subnet) {
+            let left_s = adaptive::left_s(now, slot, slot.valid_lifetime_s);
+            return adaptive::shortest(*limits, left_s).default_s;
+        }
         lifetime::granted_s(limits, self.view.message.lease_time())
+    }
+
+    /// Whether the pools of `subnet` that are for the client are as full as makes leases short.
+    fn is_nearly_full(&self, slot: &SlotView, subnet: SubnetIndex) -> bool {
+        let snapshot = self.snapshot;
+        snapshot.subnet(subnet).adaptive_threshold.is_some_and(|threshold| {
+            let is_admitted = |&pool: &PoolIndex| {
+                self.is_open || snapshot.admits_to_pool(pool, &self.known.classes)
+            };
+            let pools = snapshot.pools_of(subnet).filter(is_admitted);
+            snapshot.pools().occupancy(pools, slot) >= threshold
+        })
     }
 
     /// How long an offer in `subnet` is a lease; `None` when it is none.

@@ -11,6 +11,7 @@ use dhcp_wire::v4::option;
 
 use super::hosts::BootTerms;
 use super::scopes::{self, ClassTerms};
+use crate::adaptive;
 use crate::classify::{ClassIndex, ClassSet, Classes, StringProgram};
 use crate::hosts::{HostTerms, Hosts};
 use crate::links::{Links, PoolPlace, allocator};
@@ -84,6 +85,8 @@ pub struct Subnet {
     pub mask: Ipv4Addr,
     /// Lifetimes.
     pub valid_lifetime: Lifetime,
+    /// The part of its pools from which on leases are short; `None` when they never are.
+    pub adaptive_threshold: Option<f64>,
     /// Explicit T1, seconds.
     pub renew_timer_s: Option<u32>,
     /// Explicit T2, seconds.
@@ -275,6 +278,12 @@ impl Snapshot {
         self.links.pool_order_from(first)
     }
 
+    /// The pools of `subnet` itself.
+    pub fn pools_of(&self, subnet: SubnetIndex) -> impl Iterator<Item = PoolIndex> {
+        let order = self.pool_order(subnet).iter().copied();
+        order.take_while(move |&pool| self.subnet_of(pool) == subnet)
+    }
+
     /// Whether every client may use every pool of the link that `subnet` is on, and so
     /// [`Self::pool_order`] as it is.
     #[must_use]
@@ -385,6 +394,10 @@ fn compile_subnet(config: &Dhcp4, subnet: &Subnet4, classes: &Classes) -> Subnet
         },
         mask: Ipv4Addr::from(!(first ^ last)),
         valid_lifetime: subnet.valid_lifetime,
+        adaptive_threshold: adaptive::threshold(
+            subnet.adaptive_lease_time_threshold,
+            subnet.allocator,
+        ),
         renew_timer_s: subnet.renew_timer_s,
         rebind_timer_s: subnet.rebind_timer_s,
         tee_parts: subnet.calculate_tee_times.then_some((subnet.t1_percent, subnet.t2_percent)),

@@ -6,6 +6,7 @@ use dhcp_lease::INFINITE_LIFETIME_S;
 use dhcp_lease::v6::SlotView;
 
 use super::snapshot::Subnet;
+use crate::adaptive::{self, shortest};
 use crate::repeat::remaining_s;
 
 /// What holds for the lifetimes of a client.
@@ -15,6 +16,17 @@ pub(super) struct Limits {
     pub(super) preferred: Lifetime,
     /// Of the valid one.
     pub(super) valid: Lifetime,
+}
+
+impl Limits {
+    /// The least that takes nothing away of what is left of the client's lease in `slot`.
+    pub(super) fn shortest(self, now: Now, slot: &SlotView) -> Self {
+        let left_s = |lifetime_s| adaptive::left_s(now, slot, lifetime_s);
+        Self {
+            preferred: shortest(self.preferred, left_s(slot.detail.preferred_lifetime_s)),
+            valid: shortest(self.valid, left_s(slot.valid_lifetime_s)),
+        }
+    }
 }
 
 /// Preferred and valid lifetime, seconds.

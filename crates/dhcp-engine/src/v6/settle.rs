@@ -36,6 +36,8 @@ impl Transaction<'_> {
     fn grant(&mut self, now: Now, at: usize, slot: SlotView, place: Place) {
         let Some(association) = self.associations.iter().nth(at) else { return };
         let limits = self.limits(place.subnet);
+        let is_short = self.is_nearly_full(&slot, place.subnet);
+        let limits = if is_short { limits.shortest(now, &slot) } else { limits };
         let lifetimes = association.wished.granted(limits);
         let grant = Grant { resource: slot.address, lifetimes, place };
         let is_running = slot.occupancy == Occupancy::Leased && slot.owner == Owner::Asking;
@@ -93,6 +95,18 @@ impl Transaction<'_> {
             preferred: preferred.unwrap_or(subnet.preferred_lifetime),
             valid: valid.unwrap_or(subnet.valid_lifetime),
         }
+    }
+
+    /// Whether the pools of prefixes of `subnet` that are for the client are as full as makes leases
+    /// short. Kea does not look at addresses.
+    fn is_nearly_full(&self, slot: &SlotView, subnet: SubnetIndex) -> bool {
+        let snapshot = self.snapshot;
+        let threshold = snapshot.subnet(subnet).adaptive_threshold;
+        threshold.filter(|_| slot.address.kind == IaKind::Prefix).is_some_and(|threshold| {
+            let pools = snapshot.prefix_pools_of(subnet, slot.address.len);
+            let pools = pools.filter(|&pool| snapshot.admits_to_pool(pool, self.buffers.classes));
+            snapshot.pools().occupancy(pools, slot) >= threshold
+        })
     }
 
     /// What the client is called now that it is known which of its hosts counts, and after its

@@ -11,6 +11,7 @@ use dhcp_lease::v6::{IaKind, PoolIndex, PoolSet, PoolSpec, Resource, V6};
 use super::pools::Pools;
 use super::prefix_order::PrefixOrder;
 use super::referred;
+use crate::adaptive;
 use crate::classify::{ClassIndex, ClassSet, Classes, StringProgram};
 use crate::hosts::{HostTerms, Hosts};
 use crate::links::{Links, PoolPlace};
@@ -77,6 +78,9 @@ pub struct Subnet {
     pub preferred_lifetime: Lifetime,
     /// Valid lifetimes.
     pub valid_lifetime: Lifetime,
+    /// The part of its pools of prefixes from which on their leases are short; `None` when they never
+    /// are.
+    pub adaptive_threshold: Option<f64>,
     /// Explicit T1, seconds.
     pub renew_timer_s: Option<u32>,
     /// Explicit T2, seconds.
@@ -336,6 +340,17 @@ impl Snapshot {
         }
     }
 
+    /// The pools of prefixes of `subnet` itself that delegate prefixes of `len_max` at most.
+    pub fn prefix_pools_of(
+        &self,
+        subnet: SubnetIndex,
+        len_max: u8,
+    ) -> impl Iterator<Item = PoolIndex> {
+        let order = self.prefixes.pool_order_from(subnet).iter().copied();
+        let own = order.take_while(move |&pool| self.pool_terms(pool).subnet == subnet);
+        own.filter(move |pool| self.pools.specs()[pool.0 as usize].len <= len_max)
+    }
+
     /// The pool that holds `resource`, among those that share a link with `subnet`.
     #[must_use]
     pub fn place(&self, subnet: SubnetIndex, resource: Resource) -> Option<PoolPlace> {
@@ -400,6 +415,10 @@ fn compile_subnet(subnet: &Subnet6, classes: &Classes) -> Subnet {
         bounds: bounds(subnet),
         preferred_lifetime: subnet.preferred_lifetime,
         valid_lifetime: subnet.valid_lifetime,
+        adaptive_threshold: adaptive::threshold(
+            subnet.adaptive_lease_time_threshold,
+            subnet.pd_allocator,
+        ),
         renew_timer_s: subnet.renew_timer_s,
         rebind_timer_s: subnet.rebind_timer_s,
         tee_parts: subnet.calculate_tee_times.then_some((subnet.t1_percent, subnet.t2_percent)),

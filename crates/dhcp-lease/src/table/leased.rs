@@ -46,6 +46,9 @@ pub trait Leased: Family<PoolSet = PoolSet<Self>> {
     /// First and last address of a pool.
     fn bounds(spec: &Self::Spec) -> (Self::Address, Self::Address);
 
+    /// How many addresses a pool has.
+    fn capacity(spec: &Self::Spec) -> u128;
+
     /// What terms of both families have.
     fn common<'a>(terms: &'a Self::Terms<'_>) -> CommonTerms<'a>;
 

@@ -136,6 +136,7 @@ impl<F: Leased> LeaseTable<F> {
         self.open(&mut configuration, opening);
         self.reserve(&mut configuration, reserved);
         self.recount(&mut configuration.tallies, &set);
+        set.count_by(configuration.tallies.of_pools());
         self.fill_queues(&set, &configuration.current);
         configuration.current = Arc::clone(&set);
         set

@@ -138,7 +138,7 @@ struct Lane([AtomicU64; COUNTERS]);
 
 /// The counters of one pool.
 #[derive(Default)]
-struct PoolTally {
+pub(crate) struct PoolTally {
     lanes: [Lane; LANES],
 }
 
@@ -147,6 +147,12 @@ impl PoolTally {
         for (at, change) in delta.changes() {
             self.lanes[stripe % LANES].0[at].fetch_add(change, Ordering::Relaxed);
         }
+    }
+
+    /// [`PoolStatistics::assigned`] alone.
+    pub(crate) fn assigned(&self) -> u64 {
+        let lanes = self.lanes.iter().map(|lane| lane.0[0].load(Ordering::Relaxed));
+        lanes.fold(0, u64::wrapping_add)
     }
 
     fn sum(&self) -> PoolStatistics {
@@ -213,6 +219,12 @@ impl<F: Leased> Tallies<F> {
         }
         let has_queues = pools.has_queues();
         Some(Arc::new(Self { pools: Arc::clone(pools), numbers, by_number, has_queues }))
+    }
+
+    /// The counters of each pool.
+    pub(super) fn of_pools(&self) -> Vec<Arc<PoolTally>> {
+        let tally = |&number: &u32| self.by_number[number as usize].clone();
+        self.numbers.iter().map(|number| tally(number).unwrap_or_default()).collect()
     }
 
     /// The queue that `address` stands in while it is free, and where.

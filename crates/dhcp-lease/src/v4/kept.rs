@@ -38,6 +38,10 @@ impl Leased for V4 {
         (spec.first, spec.last)
     }
 
+    fn capacity(spec: &PoolSpec) -> u128 {
+        u128::from(u32::from(spec.last) - u32::from(spec.first)) + 1
+    }
+
     fn common<'a>(terms: &'a LeaseTerms<'_>) -> CommonTerms<'a> {
         CommonTerms {
             valid_lifetime_s: terms.valid_lifetime_s,

@@ -41,6 +41,12 @@ impl Leased for V6 {
         spec.bounds()
     }
 
+    fn capacity(spec: &PoolSpec) -> u128 {
+        let distance = spec.last.to_bits() - spec.first.to_bits();
+        let steps = distance.checked_shr(128 - u32::from(spec.len)).unwrap_or(0);
+        steps.saturating_add(1)
+    }
+
     fn common<'a>(terms: &'a LeaseTerms<'_>) -> CommonTerms<'a> {
         CommonTerms {
             valid_lifetime_s: terms.valid_lifetime_s,

@@ -1,0 +1,52 @@
+//! Leases that are short while pools are nearly full (Kea's `adaptive-lease-time-threshold`).
+
+use base::Now;
+use dhcp_config::{Allocator, Lifetime};
+use dhcp_lease::contract::SlotView;
+use dhcp_lease::{Family, Occupancy, Owner};
+
+use crate::repeat::remaining_s;
+
+/// The part of the pools from which on leases are short; `None` when they never are. Kea knows how
+/// full pools are only where free addresses stand in a queue.
+pub(crate) fn threshold(configured: f64, allocator: Allocator) -> Option<f64> {
+    Some(configured).filter(|&part| part < 1.0 && allocator == Allocator::FreeLeaseQueue)
+}
+
+/// What is left of `lifetime_s` of the lease in `slot`, when it is the asking client's and runs;
+/// else 0.
+pub(crate) fn left_s<F: Family>(now: Now, slot: &SlotView<F>, lifetime_s: u32) -> u32 {
+    let is_running = slot.occupancy == Occupancy::Leased
+        && slot.owner == Owner::Asking
+        && !slot.is_available(now);
+    let age_s = now.wall_s().checked_sub(slot.cltt_s).filter(|_| is_running);
+    age_s.map_or(0, |age_s| remaining_s(lifetime_s, u32::try_from(age_s).unwrap_or(u32::MAX)))
+}
+
+/// The least within `limits` that takes nothing away of what is left, whatever the client wishes.
+pub(crate) fn shortest(limits: Lifetime, left_s: u32) -> Lifetime {
+    let lifetime_s = limits.min_s.max(left_s);
+    Lifetime { default_s: lifetime_s, min_s: lifetime_s, max_s: lifetime_s }
+}
+
+#[cfg(test)]
+mod tests {
+    use dhcp_lease::INFINITE_LIFETIME_S;
+
+    use super::*;
+
+    #[test]
+    fn only_a_queue_and_a_part_make_leases_short() {
+        assert_eq!(threshold(0.5, Allocator::FreeLeaseQueue), Some(0.5));
+        assert_eq!(threshold(1.0, Allocator::FreeLeaseQueue), None);
+        assert_eq!(threshold(0.5, Allocator::Iterative), None);
+    }
+
+    #[test]
+    fn what_is_left_is_not_taken_away() {
+        let limits = Lifetime { default_s: 1000, min_s: 100, max_s: 2000 };
+        assert_eq!(shortest(limits, 0).max_s, 100);
+        assert_eq!(shortest(limits, 900).min_s, 900);
+        assert_eq!(shortest(limits, INFINITE_LIFETIME_S).default_s, INFINITE_LIFETIME_S);
+    }
+}
