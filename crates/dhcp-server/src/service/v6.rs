@@ -110,8 +110,10 @@ impl Service for V6 {
         let admits = |subnet| snapshot.admits(subnet, &classes);
         let by_prefix = |address| snapshot.subnet_by_prefix(address, admits);
         // In the order in which the engine looks at a message.
-        let by_id =
-            selector.interface_id.as_ref().and_then(|id| snapshot.subnet_by_interface_id(id, admits));
+        let by_id = selector
+            .interface_id
+            .as_ref()
+            .and_then(|id| snapshot.subnet_by_interface_id(id, admits));
         let found = by_id.or_else(|| match v6(selector.link) {
             Some(link) => snapshot.subnet_by_relay(link, admits).or_else(|| by_prefix(link)),
             None => {
