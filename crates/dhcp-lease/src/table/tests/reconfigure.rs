@@ -103,7 +103,13 @@ fn pools_change_while_others_allocate<F: Sample>() {
                     while !is_done.load(Ordering::Relaxed) || mine.len() < 5 {
                         let pools = table.pools();
                         if random.chance(2, 3) {
-                            let Some(free) = candidate(table, &pools, START, who) else { continue };
+                            let Some(free) = candidate(table, &pools, START, who) else {
+                                // The other thread may have all that there is.
+                                if is_done.load(Ordering::Relaxed) {
+                                    break;
+                                }
+                                continue;
+                            };
                             who += 2;
                             if commit(table, START, who, &free, lease_for::<F>(100)).is_ok() {
                                 mine.push((who, F::number(free.address)));
