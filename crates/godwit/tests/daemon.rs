@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use common::perfdhcp::exact_run;
 use common::{ServerProcess, TempFolder, configuration, require, run_bounded};
 
 /// Runs the server where it must refuse to start.
@@ -63,6 +64,20 @@ fn a_port_or_lease_file_in_use_is_one_clear_sentence() {
     server.stop();
 }
 
+/// Exchanges of five clients of perfdhcp.
+fn five_clients(server: &ServerProcess, mac: &str, address: &str) -> String {
+    let run = |_| {
+        let output = run_bounded(
+            Command::new("perfdhcp")
+                .args(["-4", "-r", "20", "-n", "5", "-n", "5", "-R", "5", "-W", "2000000"])
+                .args(["-b", mac, "-l", "127.0.0.1", "-L", &server.relay_port.to_string()])
+                .args(["-N", &server.port.to_string(), address]),
+        );
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    exact_run(5, run).report
+}
+
 #[test]
 fn a_reload_changes_the_pool_and_a_broken_one_changes_nothing() {
     if !require(&["perfdhcp"]) {
@@ -72,14 +87,8 @@ fn a_reload_changes_the_pool_and_a_broken_one_changes_nothing() {
     let config = configuration(folder.path(), "always", 2);
     let server = ServerProcess::start(&config, folder.path());
     let lease = |mac: &str| {
-        let output = run_bounded(
-            Command::new("perfdhcp")
-                .args(["-4", "-r", "20", "-n", "5", "-n", "5", "-R", "5", "-W", "2000000"])
-                .args(["-b", mac, "-l", "127.0.0.1", "-L", &server.relay_port.to_string()])
-                .args(["-N", &server.port.to_string(), "127.0.0.1"]),
-        );
-        let report = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(report.contains("received packets: 5"), "{report}");
+        let report = five_clients(&server, mac, "127.0.0.1");
+        assert_eq!(report.matches("received packets: 5").count(), 2, "{report}");
     };
     lease("mac=00:0c:01:00:00:00");
     let text = fs::read_to_string(&config).expect("it was written here");
@@ -151,13 +160,7 @@ fn a_reload_listens_elsewhere() {
     let server = ServerProcess::start(&config, folder.path());
     let text = fs::read_to_string(&config).expect("it was written here");
     let exchange = |address: &str, mac: &str| {
-        let output = run_bounded(
-            Command::new("perfdhcp")
-                .args(["-4", "-r", "20", "-n", "5", "-n", "5", "-R", "5", "-W", "500000"])
-                .args(["-b", mac, "-l", "127.0.0.1", "-L", &server.relay_port.to_string()])
-                .args(["-N", &server.port.to_string(), address]),
-        );
-        String::from_utf8_lossy(&output.stdout).contains("received packets: 5")
+        five_clients(&server, mac, address).matches("received packets: 5").count() == 2
     };
     assert!(exchange("127.0.0.1", "mac=00:0c:01:00:00:00"));
     // The whole interface: the same port again, by other sockets.

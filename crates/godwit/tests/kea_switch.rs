@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use common::perfdhcp::exact_run;
 use common::trace::{granted_by_ack, granted_by_reply};
 use common::{ServerProcess, TempFolder, free_port, require, run_bounded, waited_until};
 use dhcp_wire::{v4, v6};
@@ -123,6 +124,11 @@ impl Scene {
 
     /// Whole exchanges of those clients of perfdhcp.
     fn exchanges(&self, clients: &str) {
+        let report = exact_run(CLIENTS as u64, |_| self.run_perfdhcp(clients)).report;
+        assert_eq!(report.matches("received packets: 20\n").count(), 2, "{report}");
+    }
+
+    fn run_perfdhcp(&self, clients: &str) -> String {
         let [port, relay_port] = self.ports.map(|port| port.to_string());
         let [count, address] = [CLIENTS.to_string(), self.family.address.to_string()];
         let output = run_bounded(
@@ -132,8 +138,7 @@ impl Scene {
                 .args(["-d", "5", "-d", "5", "-W", "3000000", "-l", &address])
                 .args(["-L", &relay_port, "-N", &port, &address]),
         );
-        let report = String::from_utf8_lossy(&output.stdout);
-        assert_eq!(report.matches("received packets: 20").count(), 2, "{report}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
     /// The last row of each address and prefix.

@@ -6,7 +6,7 @@ mod common;
 use std::process::Command;
 
 use common::capture::{self, Capture};
-use common::perfdhcp::{figures, keys};
+use common::perfdhcp::{exact_run, figures, keys};
 use common::{ServerProcess, TempFolder, configuration, is_root, require, run_bounded};
 
 fn perfdhcp(server: &ServerProcess, arguments: &[&str]) -> String {
@@ -20,6 +20,16 @@ fn perfdhcp(server: &ServerProcess, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
+/// A run of `count` exchanges by new clients, told from others by the number `run`.
+fn exchanges(server: &ServerProcess, run: u8, count: u64) -> String {
+    let (number, rate) = (count.to_string(), (count / 2).max(200).to_string());
+    let run = |attempt| {
+        let base = format!("mac=00:0c:{run:02x}:{attempt:02x}:00:00");
+        perfdhcp(server, &["-r", &rate, "-n", &number, "-n", &number, "-b", &base])
+    };
+    exact_run(count, run).report
+}
+
 #[test]
 fn it_drops_nothing_and_leaves_every_lease_in_the_file() {
     if !require(&["perfdhcp"]) {
@@ -28,7 +38,7 @@ fn it_drops_nothing_and_leaves_every_lease_in_the_file() {
     let folder = TempFolder::new("perfdhcp");
     let config = configuration(folder.path(), "always", 1);
     let server = ServerProcess::start(&config, folder.path());
-    let report = perfdhcp(&server, &["-r", "500", "-n", "1000", "-n", "1000"]);
+    let report = exchanges(&server, 1, 1000);
     assert_eq!(figures(&report, "drops:"), [0, 0], "{report}");
     let received = figures(&report, "received packets:");
     assert_eq!(received.len(), 2, "{report}");
@@ -41,8 +51,7 @@ fn it_drops_nothing_and_leaves_every_lease_in_the_file() {
     let log = server.log();
     assert!(log.contains(&format!("{} leases", leases.len())), "{log}");
     // New clients get other addresses: the old ones are still taken.
-    let again =
-        perfdhcp(&server, &["-r", "200", "-n", "200", "-n", "200", "-b", "mac=00:0c:01:aa:00:00"]);
+    let again = exchanges(&server, 2, 200);
     assert_eq!(figures(&again, "drops:"), [0, 0], "{again}");
     server.stop();
     assert!(keys(&folder.path().join("leases.csv")).len() >= leases.len() + 200);

@@ -13,6 +13,37 @@ pub(crate) fn figures(report: &str, label: &str) -> Vec<u64> {
         .collect()
 }
 
+/// Runs of perfdhcp of which one must send what it was told to.
+const RUNS_MAX: usize = 5;
+
+/// A run that sent what it was told to.
+pub(crate) struct ExactRun {
+    /// What perfdhcp reported.
+    pub(crate) report: String,
+    /// Exchanges begun in all runs.
+    pub(crate) begun: u64,
+}
+
+/// Whether perfdhcp began no more than `count` exchanges. It sends in bursts, and when it was held up it may
+/// send one more than it was told to, and leave without waiting for the last answers.
+pub(crate) fn is_exact(report: &str, count: u64) -> bool {
+    figures(report, "sent packets:").iter().all(|&sent| sent <= count)
+}
+
+/// Calls `run` with 0, 1 ... until it reports of `count` exchanges and not more: other runs say nothing.
+pub(crate) fn exact_run(count: u64, mut run: impl FnMut(usize) -> String) -> ExactRun {
+    let mut begun = 0;
+    for attempt in 0..RUNS_MAX {
+        let report = run(attempt);
+        begun += figures(&report, "sent packets:").first().copied().unwrap_or_default();
+        if is_exact(&report, count) {
+            return ExactRun { report, begun };
+        }
+        println!("perfdhcp sent more than it was told to: {report}");
+    }
+    panic!("perfdhcp never sent as many messages as it was told to");
+}
+
 /// The first column of each row: the addresses, and in v6 the prefixes, that are or were leased.
 pub(crate) fn keys(leases: &Path) -> BTreeSet<String> {
     let text = fs::read_to_string(leases).expect("the lease file is there");
