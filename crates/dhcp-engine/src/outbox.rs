@@ -96,8 +96,8 @@ impl<D: Copy, I: Copy> Outbox<D, I> {
         true
     }
 
-    /// Hands every reply whose epoch is at most `settled` to `send`, lowest epoch first.
-    pub fn release(&mut self, settled: u64, mut send: impl FnMut(Envelope<D, I>, &[u8])) {
+    /// Hands every reply whose epoch is at most `settled` to `send` with that epoch, lowest first.
+    pub fn release(&mut self, settled: u64, mut send: impl FnMut(u64, Envelope<D, I>, &[u8])) {
         while let Some(&Reverse((epoch, index))) = self.by_epoch.peek() {
             if epoch > settled {
                 break;
@@ -105,7 +105,7 @@ impl<D: Copy, I: Copy> Outbox<D, I> {
             self.by_epoch.pop();
             let slot = &self.slots[index as usize];
             if let Some(envelope) = slot.envelope {
-                send(envelope, &slot.octets[..slot.len]);
+                send(epoch, envelope, &slot.octets[..slot.len]);
             }
             self.free.push(index);
         }
@@ -143,9 +143,9 @@ mod tests {
             assert!(outbox.push(epoch, epoch, envelope(1), &[octet]));
         }
         let mut sent = Vec::new();
-        outbox.release(4, |_, octets| sent.push(octets[0]));
+        outbox.release(4, |_, _, octets| sent.push(octets[0]));
         assert!(sent.is_empty());
-        outbox.release(6, |_, octets| sent.push(octets[0]));
+        outbox.release(6, |_, _, octets| sent.push(octets[0]));
         assert_eq!(sent, [2, 3]);
         assert_eq!(outbox.len(), 1);
     }

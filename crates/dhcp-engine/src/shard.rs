@@ -251,7 +251,9 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             }
             return;
         }
-        if transmit.transmit(destination, ingress, octets) {
+        if gate_epoch > 0 && self.store.is_refused(gate_epoch, octets) {
+            self.finish_dropped(keys, DropReason::GivenElsewhere);
+        } else if transmit.transmit(destination, ingress, octets) {
             transmit.answered(asked);
             self.counters.sent(kind);
             leave(&self.in_flight, keys);
@@ -262,9 +264,11 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
 
     fn release(&mut self, transmit: &mut impl Transmit<P>) {
         let settled = self.store.settled_epoch();
-        let (in_flight, counters) = (&*self.in_flight, &self.counters);
-        self.outbox.release(settled, |reply, octets| {
-            if transmit.transmit(reply.destination, reply.ingress, octets) {
+        let (in_flight, counters, store) = (&*self.in_flight, &self.counters, &self.store);
+        self.outbox.release(settled, |epoch, reply, octets| {
+            if store.is_refused(epoch, octets) {
+                counters.dropped(DropReason::GivenElsewhere);
+            } else if transmit.transmit(reply.destination, reply.ingress, octets) {
                 transmit.answered(reply.asked);
                 counters.sent(reply.kind);
             } else {

@@ -153,11 +153,20 @@ pub struct Facts<F: Family> {
     /// A free address, claimed for this transaction until it commits; `None` when none was wanted
     /// or all pools are exhausted. When no address was free, the slot with the oldest hold.
     pub candidate: Option<SlotView<F>>,
+    /// 0 when that is all. Otherwise the store is asking a database that it shares with others what
+    /// they have given to the client: look again once this epoch is settled.
+    pub unread_epoch: u64,
 }
 
 impl<F: Family> Default for Facts<F> {
     fn default() -> Self {
-        Self { mine: [None; MINE_MAX], mine_count: 0, asked: [None; ASKED_MAX], candidate: None }
+        Self {
+            mine: [None; MINE_MAX],
+            mine_count: 0,
+            asked: [None; ASKED_MAX],
+            candidate: None,
+            unread_epoch: 0,
+        }
     }
 }
 
@@ -210,6 +219,14 @@ pub enum Action<T> {
         /// Seconds from now.
         probation_s: u32,
     },
+}
+
+impl<T> Action<T> {
+    /// Whether there is a row of it.
+    #[must_use]
+    pub const fn is_logged(&self) -> bool {
+        !matches!(self, Self::Hold { .. } | Self::Unhold)
+    }
 }
 
 /// What a successful commit tells.
@@ -333,4 +350,11 @@ pub trait LeaseStore<F: Family> {
 
     /// True once logging has failed: waiting replies must be dropped.
     fn has_failed(&self) -> bool;
+
+    /// Whether `reply`, which rests on the settled `epoch`, names an address that the store was not
+    /// allowed to give in that epoch: another server, with which it shares a database, had given it
+    /// to somebody else. Such a reply must be dropped.
+    fn is_refused(&self, _epoch: u64, _reply: &[u8]) -> bool {
+        false
+    }
 }

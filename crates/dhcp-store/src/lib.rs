@@ -1,15 +1,17 @@
 //! Lease stores that outlive the process, behind the contract of `dhcp-lease`: Kea's memfile,
-//! appended by group commit.
+//! appended by group commit, and databases that several servers may share.
 //!
 //! - [`storage`]: files and folders as a trait, on a real disk and on one that loses its power.
 //! - [`memfile`]: Kea's CSV lease files: rows, loading, rotation, clean-up.
 //! - [`log`]: rounds that write the rows of all shards at once, and what they promise.
+//! - [`database`]: rounds that a database carries out, which decides who owns an address.
 //! - [`store`]: the [`LeaseStore`](dhcp_lease::LeaseStore) made of the shared lease table and a
 //!   shard's part of the log.
 //!
 //! Who owns an address is decided by `dhcp-lease`; when a reply may leave, by the server. Kea's
 //! manual to have read: "Memfile - Basic Storage for Leases", "Lease File Cleanup".
 
+pub mod database;
 pub mod log;
 pub mod memfile;
 pub mod storage;
@@ -17,4 +19,4 @@ pub mod store;
 
 pub use log::{Durability, LogThread, ShardLog};
 pub use memfile::{LoadReport, Memfile, OpenError, OpenOptions};
-pub use store::MemfileStore;
+pub use store::{DatabaseStore, MemfileStore};

@@ -1,5 +1,7 @@
-//! The memfile behind the lease store contract: the shared table, and a shard's part of the log.
+//! The shared lease table and a shard's part of a log behind the lease store contract. What a log
+//! makes of a change is a [`Journal`]'s: a row of a lease file, or what a database is to do.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use base::Now;
@@ -8,21 +10,87 @@ use dhcp_lease::{
     LeaseStore, LeaseTable, PutMode, PutRefusal, Receipt, Refusal, Sweep, Swept, TableShard,
 };
 
-use crate::log::ShardLog;
+use crate::database::SharedJournal;
+use crate::log::{RowBuffer, ShardLog};
 use crate::memfile::{Rows, encode_row};
 
 /// One shard's handle on leases that are kept in a lease file.
+pub type MemfileStore<F> = LoggedStore<F, FileJournal>;
+/// One shard's handle on leases that are kept in a database.
+pub type DatabaseStore<F> = LoggedStore<F, SharedJournal>;
+
+/// Where a logged row comes from.
 #[derive(Debug)]
-pub struct MemfileStore<F: Rows> {
+pub enum Cause<'c, 'i, F: Rows> {
+    /// A client's transaction.
+    Change(&'c ChangeOf<'i, F>),
+    /// The end of a lease.
+    Sweep,
+    /// An operator who puts a lease.
+    Put,
+    /// An operator who deletes one.
+    Remove,
+}
+
+/// How a store tells its writer what has changed.
+pub trait Journal<F: Rows>: Debug + Send {
+    /// Appends what is to be written because of `cause`, after which the lease is `row`.
+    fn append(&self, cause: Cause<'_, '_, F>, row: &F::Row<'_>, buffer: &mut RowBuffer);
+
+    /// Has the writer read what `facts` may lack; the epoch that ends with, 0 when they are whole.
+    fn read_through(
+        &mut self,
+        _now: Now,
+        _keys: &FetchKeys<'_, F>,
+        _facts: &Facts<F>,
+        _log: &ShardLog,
+    ) -> u64 {
+        0
+    }
+
+    /// See [`LeaseStore::is_refused`].
+    fn is_refused(&self, _epoch: u64, _reply: &[u8]) -> bool {
+        false
+    }
+
+    /// Whether leases end in the table alone once logging has failed.
+    const SWEEPS_UNLOGGED: bool;
+}
+
+/// Rows of a lease file.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FileJournal;
+
+impl<F: Rows> Journal<F> for FileJournal {
+    fn append(&self, _cause: Cause<'_, '_, F>, row: &F::Row<'_>, buffer: &mut RowBuffer) {
+        encode_row::<F>(row, buffer.columns(), &mut buffer.rows);
+    }
+
+    // Nobody else tells from the file that they have ended.
+    const SWEEPS_UNLOGGED: bool = true;
+}
+
+/// One shard's handle on leases that outlive the process.
+#[derive(Debug)]
+pub struct LoggedStore<F: Rows, J> {
     shard: TableShard<F>,
     log: ShardLog,
+    journal: J,
 }
 
 impl<F: Rows> MemfileStore<F> {
     /// The handle of the shard that `log` belongs to, on the leases of `table`.
     #[must_use]
     pub fn new(table: Arc<LeaseTable<F>>, log: ShardLog) -> Self {
-        Self { shard: TableShard::new(table), log }
+        Self::with_journal(table, log, FileJournal)
+    }
+}
+
+impl<F: Rows, J: Journal<F>> LoggedStore<F, J> {
+    /// The handle of the shard that `log` belongs to, on the leases of `table`.
+    #[must_use]
+    pub fn with_journal(table: Arc<LeaseTable<F>>, log: ShardLog, journal: J) -> Self {
+        Self { shard: TableShard::new(table), log, journal }
     }
 
     /// Has the shard woken when what it has seen unsettled is settled.
@@ -33,22 +101,23 @@ impl<F: Rows> MemfileStore<F> {
             self.log.await_epoch(newest);
         }
     }
-}
 
-impl<F: Rows> MemfileStore<F> {
     fn sweep_as(&mut self, now: Now, forced: Option<bool>, budget: u32) -> Swept {
         let table = self.shard.table();
         if self.log.has_failed() {
-            // Leases end all the same; their rows say so.
-            return table.sweep(now, self.log.settled(), budget);
+            return if J::SWEEPS_UNLOGGED {
+                table.sweep(now, self.log.settled(), budget)
+            } else {
+                Swept::default()
+            };
         }
         let mut buffer = self.log.buffer();
-        let (row_epoch, columns) = (buffer.epoch(), buffer.columns());
+        let row_epoch = buffer.epoch();
         let settled_epoch = self.log.settled();
         let sweep = Sweep { settled_epoch, row_epoch, budget, forced };
         let before = buffer.rows.len();
         let swept = table.sweep_logged(now, &sweep, &mut |row| {
-            encode_row::<F>(&row, columns, &mut buffer.rows);
+            self.journal.append(Cause::Sweep, &row, &mut buffer);
         });
         let has_logged = buffer.rows.len() > before;
         drop(buffer);
@@ -61,20 +130,23 @@ impl<F: Rows> MemfileStore<F> {
 
     /// A change that an operator makes.
     fn administer(
-        &mut self,
+        &self,
         change: impl FnOnce(
             &LeaseTable<F>,
             (u64, u64),
-            &mut dyn FnMut(F::Row<'_>),
+            &mut dyn FnMut(bool, F::Row<'_>),
         ) -> Result<Receipt, PutRefusal>,
     ) -> Result<Receipt, PutRefusal> {
         if self.log.has_failed() {
             return Err(PutRefusal::Failed);
         }
         let mut buffer = self.log.buffer();
-        let (epoch, columns) = (buffer.epoch(), buffer.columns());
+        let epoch = buffer.epoch();
         let settled_epoch = self.log.settled();
-        let mut log = |row: F::Row<'_>| encode_row::<F>(&row, columns, &mut buffer.rows);
+        let mut log = |is_put, row: F::Row<'_>| {
+            let cause = if is_put { Cause::Put } else { Cause::Remove };
+            self.journal.append(cause, &row, &mut buffer);
+        };
         let result = change(self.shard.table(), (epoch, settled_epoch), &mut log);
         drop(buffer);
         if let Ok(Receipt { row_epoch }) | Err(PutRefusal::Unsettled(row_epoch)) = result {
@@ -84,11 +156,12 @@ impl<F: Rows> MemfileStore<F> {
     }
 }
 
-impl<F: Rows> LeaseStore<F> for MemfileStore<F> {
+impl<F: Rows, J: Journal<F>> LeaseStore<F> for LoggedStore<F, J> {
     fn fetch(&mut self, now: Now, keys: &FetchKeys<'_, F>, facts: &mut Facts<F>) {
         let settled_epoch = self.log.settled();
         self.shard.fetch(now, settled_epoch, keys, facts);
         self.await_unsettled(settled_epoch, facts);
+        facts.unread_epoch = self.journal.read_through(now, keys, facts, &self.log);
     }
 
     fn user_context(
@@ -107,10 +180,12 @@ impl<F: Rows> LeaseStore<F> for MemfileStore<F> {
         }
         // Held over the change: the row must go out with the epoch that the slot is given.
         let mut buffer = self.log.buffer();
-        let (epoch, columns) = (buffer.epoch(), buffer.columns());
+        let epoch = buffer.epoch();
         let settled_epoch = self.log.settled();
+        let mut logged = changes.iter().filter(|change| change.action.is_logged());
         let result = self.shard.apply(now, changes, epoch, settled_epoch, &mut |row| {
-            encode_row::<F>(&row, columns, &mut buffer.rows);
+            let change = logged.next().expect("there is a row for each change that is logged");
+            self.journal.append(Cause::Change(change), &row, &mut buffer);
         });
         drop(buffer);
         match result {
@@ -147,14 +222,22 @@ impl<F: Rows> LeaseStore<F> for MemfileStore<F> {
     }
 
     fn put(&mut self, lease: &F::Lease, mode: PutMode) -> Result<Receipt, PutRefusal> {
-        self.administer(|table, epochs, log| table.put(lease, mode, epochs, log))
+        self.administer(|table, epochs, log| {
+            table.put(lease, mode, epochs, &mut |row| log(true, row))
+        })
     }
 
     fn remove(&mut self, address: F::Address) -> Result<Receipt, PutRefusal> {
-        self.administer(|table, epochs, log| table.remove(address, epochs, log))
+        self.administer(|table, epochs, log| {
+            table.remove(address, epochs, &mut |row| log(false, row))
+        })
     }
 
     fn has_failed(&self) -> bool {
         self.log.has_failed()
+    }
+
+    fn is_refused(&self, epoch: u64, reply: &[u8]) -> bool {
+        self.journal.is_refused(epoch, reply)
     }
 }

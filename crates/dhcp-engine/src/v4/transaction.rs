@@ -408,6 +408,9 @@ pub fn drive(
         match transaction.step(now, &input) {
             Step::Fetch(keys) => {
                 store.fetch(now, &keys, facts);
+                if facts.unread_epoch > 0 {
+                    return Outcome::Wait(facts.unread_epoch);
+                }
                 input_is_facts = true;
             }
             Step::Commit(changes) => {

@@ -378,6 +378,9 @@ pub fn drive(
                     store.give_back(unused.address);
                 }
                 store.fetch(now, &keys, &mut facts[at]);
+                if facts[at].unread_epoch > 0 {
+                    return Outcome::Wait(facts[at].unread_epoch);
+                }
                 has_facts = true;
             }
             Step::Commit => {

@@ -31,6 +31,7 @@ impl<F: Leased> LeaseTable<F> {
         let fetch = Fetch { table: self, now, settled_epoch, keys };
         facts.mine[..facts.mine_count].fill(None);
         facts.mine_count = 0;
+        facts.unread_epoch = 0;
         fetch.find_mine(facts);
         for at in 0..keys.addresses.len() {
             match keys.addresses[at] {

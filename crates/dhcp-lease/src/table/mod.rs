@@ -9,6 +9,7 @@
 pub(crate) mod address_map;
 mod administer;
 mod apply;
+mod correct;
 mod deadlines;
 pub(crate) mod expiry;
 mod fetch;

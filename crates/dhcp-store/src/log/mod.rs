@@ -17,11 +17,14 @@
 //! in either case. Flushes by time are the thread's and run without the core, so that no shard
 //! waits for one.
 
+mod bell;
 mod core;
 mod shard;
 mod thread;
 
+pub(crate) use bell::Bell;
 pub use core::{CoreOptions, LogCore, LogFailure};
+
 pub use shard::{RowBuffer, ShardLog, Shards, Wake};
 pub use thread::{Clock, LogThread, OnFail, SnapshotSource, ThreadOptions};
 

@@ -103,7 +103,7 @@ impl Shards {
     }
 
     /// Moves all rows to `batch`, which is empty, and opens the buffers for `next_epoch`.
-    pub(super) fn take(&self, batch: &mut Vec<u8>, next_epoch: u64, columns: Columns) {
+    pub(crate) fn take(&self, batch: &mut Vec<u8>, next_epoch: u64, columns: Columns) {
         for shard in 0..self.places.len() {
             let mut buffer = self.buffer(shard);
             if batch.is_empty() {
@@ -119,7 +119,7 @@ impl Shards {
 
     /// Publishes that all through `epoch` is settled, and wakes who waited for some of it, but for
     /// the shard that does it itself.
-    pub(super) fn publish(&self, epoch: u64, myself: Option<usize>) {
+    pub(crate) fn publish(&self, epoch: u64, myself: Option<usize>) {
         let before = self.settled.swap(epoch, Ordering::SeqCst);
         debug_assert!(before <= epoch, "settled epochs never go down");
         for (shard, place) in self.places.iter().enumerate() {
@@ -130,13 +130,13 @@ impl Shards {
     }
 
     /// Publishes that nothing will settle any more, and wakes everyone.
-    pub(super) fn fail(&self) {
+    pub(crate) fn fail(&self) {
         self.has_failed.store(true, Ordering::SeqCst);
         (0..self.places.len()).for_each(|shard| (self.wake)(shard));
     }
 
     /// Takes the failure back: `epoch` is settled by other means.
-    pub(super) fn recover(&self, epoch: u64) {
+    pub(crate) fn recover(&self, epoch: u64) {
         self.settled.store(epoch, Ordering::SeqCst);
         self.has_failed.store(false, Ordering::SeqCst);
         (0..self.places.len()).for_each(|shard| (self.wake)(shard));
@@ -144,7 +144,7 @@ impl Shards {
 }
 
 /// Gets the writer's attention.
-pub(super) trait Doorbell: Send + Sync + fmt::Debug {
+pub(crate) trait Doorbell: Send + Sync + fmt::Debug {
     /// Has the writer do a round soon.
     fn ring(&self);
 }
@@ -165,6 +165,15 @@ impl ShardLog {
     #[must_use]
     pub const fn new(shards: Arc<Shards>, shard: usize) -> Self {
         Self { shards, shard, doorbell: None, core: None }
+    }
+
+    /// The same, with someone to leave the rounds to.
+    pub(crate) const fn with_doorbell(
+        shards: Arc<Shards>,
+        shard: usize,
+        doorbell: Arc<dyn Doorbell>,
+    ) -> Self {
+        Self { shards, shard, doorbell: Some(doorbell), core: None }
     }
 
     /// The buffer to append rows to. While it is held, no round takes it: hold it for one commit.

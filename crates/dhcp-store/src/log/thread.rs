@@ -3,13 +3,14 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread::{JoinHandle, Thread};
+use std::thread::JoinHandle;
 use std::time::Duration;
 use std::{fmt, io};
 
 use base::Now;
 use base::time::NS_PER_MS;
 
+use super::bell::Bell;
 use super::shard::Doorbell;
 use super::{CoreOptions, Durability, LogCore, LogFailure, ShardLog, Shards};
 use crate::memfile::{Cleaned, Cleanup, CleanupError, Memfile};
@@ -69,23 +70,6 @@ struct State {
     stops: AtomicBool,
     /// What an operator should hear of; the server takes it from here.
     problems: Mutex<Vec<String>>,
-}
-
-/// Wakes the thread, at most once for each time it looks.
-#[derive(Debug, Default)]
-struct Bell {
-    is_rung: AtomicBool,
-    thread: OnceLock<Thread>,
-}
-
-impl Doorbell for Bell {
-    fn ring(&self) {
-        if !self.is_rung.swap(true, Ordering::SeqCst)
-            && let Some(thread) = self.thread.get()
-        {
-            thread.unpark();
-        }
-    }
 }
 
 /// Problems that are kept until someone takes them.
@@ -193,12 +177,11 @@ impl State {
     }
 
     fn run(&self, clock: &Clock, on_fail: OnFail) {
-        // A shard that rang before this is heard by the first round.
-        self.bell.thread.get_or_init(std::thread::current);
+        self.bell.listen();
         let mut cleaner = None;
         let mut restart = Restart { on_fail, is_reported: false, retry_at_ns: None };
         while !self.stops.load(Ordering::SeqCst) {
-            self.bell.is_rung.store(false, Ordering::SeqCst);
+            self.bell.answer();
             let now = clock();
             self.core().round(now);
             self.flush_by_time(now);
@@ -216,7 +199,7 @@ impl State {
     /// Parks until someone rings or something is due.
     fn sleep(&self, clock: &Clock, retry_at_ns: Option<u64>) {
         let deadline_ns = self.core().next_deadline_ns().into_iter().chain(retry_at_ns).min();
-        if self.bell.is_rung.load(Ordering::SeqCst) || self.stops.load(Ordering::SeqCst) {
+        if self.bell.is_rung() || self.stops.load(Ordering::SeqCst) {
             return;
         }
         match deadline_ns {

@@ -26,6 +26,7 @@ pub use cleanup::{Cleaned, Cleanup, CleanupError};
 pub use columns::{Columns, Header};
 pub use format::{Format, Rows, encode_row, newest, rows_of_table};
 pub use line::Line;
+pub(crate) use line::append as append_line;
 pub use load::{LoadReport, RowError};
 pub use open::{Memfile, OpenError, OpenOptions, Rotation, Snapshot};
 pub use value::{RowFault, Values};

@@ -50,7 +50,7 @@ pub(crate) fn parse_row<F: Rows>(
         return Err(RowFault::Rubbish);
     }
     let parse = || {
-        let mut values = Values { line: Some(line) };
+        let mut values = Values::new(line);
         let lease = F::parse(&mut values)?;
         if format.names.len() + values.left() > header.most_values(format) {
             return Err(RowFault::ValueCount);
@@ -69,6 +69,16 @@ pub struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
+    /// The values of `line`, given without its end.
+    pub(crate) const fn new(line: &'a [u8]) -> Self {
+        Self { line: Some(line) }
+    }
+
+    /// Whether all were taken.
+    pub(crate) const fn has_ended(&self) -> bool {
+        self.line.is_none()
+    }
+
     /// The next value, that of `column`.
     pub(crate) fn next(&mut self, column: &'static str) -> Value<'a> {
         let Some(line) = self.line else { return Value { text: None, column } };
@@ -148,6 +158,14 @@ impl<'a> Value<'a> {
     /// A number, or `default` where there is none.
     pub(crate) fn number_or<T: TryFrom<u64>>(self, default: T) -> Result<T, RowFault> {
         if self.octets()?.is_empty() { Ok(default) } else { self.number() }
+    }
+
+    /// A single octet.
+    pub(crate) fn octet(self) -> Result<u8, RowFault> {
+        match self.octets()? {
+            [octet] => Ok(*octet),
+            _ => Err(self.fault()),
+        }
     }
 
     pub(crate) fn flag(self) -> Result<bool, RowFault> {

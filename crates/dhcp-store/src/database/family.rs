@@ -1,0 +1,228 @@
+//! What has to be known of a family's leases to share them.
+
+use std::fmt::Debug;
+use std::hash::BuildHasher;
+
+use dhcp_lease::v4::V4;
+use dhcp_lease::v6::{IaIdentity, IaKind, V6};
+use dhcp_lease::{ClientId, HardwareAddress, Identity, LeaseState, v4, v6};
+use foldhash::fast::FixedState;
+
+use crate::memfile::{Line, Rows, RowFault, Values};
+
+/// A family whose leases can be shared.
+pub trait Shared: Rows {
+    /// A client as it asks, kept.
+    type Client: Clone + Eq + Ord + Debug + Send;
+
+    /// Most octets that [`Shared::fill_client`] writes.
+    fn most_of_client(identity: &Self::Identity<'_>) -> usize;
+
+    /// Writes the client as values of a row.
+    fn fill_client(identity: &Self::Identity<'_>, line: &mut Line<'_>);
+
+    /// Reads what [`Shared::fill_client`] wrote.
+    ///
+    /// # Errors
+    ///
+    /// The first fault met.
+    fn parse_client(values: &mut Values<'_>) -> Result<Self::Client, RowFault>;
+
+    /// The client of a lease, as it would ask.
+    fn client_of(lease: &Self::Lease) -> Self::Client;
+
+    /// What tells clients apart that are looked for in a database, as a number.
+    fn hash_of(identity: &Self::Identity<'_>) -> u64;
+
+    /// Whether `lease` is `client`'s.
+    fn owns(client: &Self::Client, lease: &Self::Lease) -> bool;
+
+    /// Writes an address as a value of a row, at most [`ADDRESS_MAX`] octets.
+    fn fill_address(address: Self::Address, line: &mut Line<'_>);
+
+    /// Reads what [`Shared::fill_address`] wrote.
+    ///
+    /// # Errors
+    ///
+    /// The first fault met.
+    fn parse_address(values: &mut Values<'_>) -> Result<Self::Address, RowFault>;
+
+    /// The octets that stand in a reply that gives `address`.
+    fn octets_of(address: Self::Address) -> ([u8; 16], usize);
+
+    /// State of a lease, when its client was heard last, and when it ends, wall-clock seconds.
+    fn times(lease: &Self::Lease) -> Times;
+}
+
+/// Most octets of an address as a value.
+pub const ADDRESS_MAX: usize = 56;
+
+/// What a lease says of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// Kea's state.
+    pub state: LeaseState,
+    /// Client's last transaction time, wall-clock seconds.
+    pub cltt_s: u64,
+    /// Wall-clock second of its end; `u64::MAX` for an infinite one.
+    pub expires_s: u64,
+    /// 0 when it has ended at `cltt_s`.
+    pub valid_lifetime_s: u32,
+}
+
+/// A DHCPv4 client that asks.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Client4 {
+    /// Octets of its hardware address, possibly none.
+    pub hardware: Vec<u8>,
+    /// Its identifier, when it has one.
+    pub client_id: Option<Vec<u8>>,
+    /// Kea's `match-client-id`.
+    pub match_client_id: bool,
+}
+
+impl Shared for V4 {
+    type Client = Client4;
+
+    fn most_of_client(identity: &Identity<'_>) -> usize {
+        3 * (identity.hardware.octets().len() + identity.client_id.unwrap_or_default().len()) + 6
+    }
+
+    fn fill_client(identity: &Identity<'_>, line: &mut Line<'_>) {
+        line.put(if identity.match_client_id { b"1," } else { b"0," });
+        line.colon_hex(identity.hardware.octets());
+        line.colon_hex(identity.client_id.unwrap_or_default());
+    }
+
+    fn parse_client(values: &mut Values<'_>) -> Result<Client4, RowFault> {
+        let match_client_id = values.next("match").flag()?;
+        let hardware = values.next("hwaddr").colon_hex()?.octets().to_vec();
+        let client_id = values.next("client_id").colon_hex()?;
+        let client_id = (!client_id.is_empty()).then(|| client_id.octets().to_vec());
+        Ok(Client4 { hardware, client_id, match_client_id })
+    }
+
+    fn client_of(lease: &v4::Lease) -> Client4 {
+        Client4 {
+            hardware: lease.hardware.octets().to_vec(),
+            client_id: lease.client_id.as_ref().map(|client_id| client_id.octets().to_vec()),
+            match_client_id: true,
+        }
+    }
+
+    fn hash_of(identity: &Identity<'_>) -> u64 {
+        let client_id = identity.client_id.filter(|_| identity.match_client_id);
+        FixedState::with_seed(0).hash_one((identity.hardware.octets(), client_id))
+    }
+
+    fn owns(client: &Client4, lease: &v4::Lease) -> bool {
+        let identity = Identity {
+            hardware: HardwareAddress::new(1, &client.hardware),
+            client_id: client.client_id.as_deref(),
+            match_client_id: client.match_client_id,
+        };
+        // Kea's databases do not keep the hardware type.
+        let hardware = HardwareAddress::new(1, lease.hardware.octets());
+        identity.owns(&hardware, lease.client_id.as_ref().map(ClientId::octets))
+    }
+
+    fn fill_address(address: std::net::Ipv4Addr, line: &mut Line<'_>) {
+        line.address4(address);
+    }
+
+    fn parse_address(values: &mut Values<'_>) -> Result<std::net::Ipv4Addr, RowFault> {
+        values.next("address").address()
+    }
+
+    fn octets_of(address: std::net::Ipv4Addr) -> ([u8; 16], usize) {
+        let mut octets = [0; 16];
+        octets[..4].copy_from_slice(&address.octets());
+        (octets, 4)
+    }
+
+    fn times(lease: &v4::Lease) -> Times {
+        Times {
+            state: lease.state,
+            cltt_s: lease.cltt_s,
+            expires_s: lease.expires_s(),
+            valid_lifetime_s: lease.valid_lifetime_s,
+        }
+    }
+}
+
+/// An identity association that asks.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Client6 {
+    /// The client's DUID.
+    pub duid: Vec<u8>,
+    /// Of what the association is.
+    pub kind: IaKind,
+    /// Its identifier.
+    pub iaid: u32,
+}
+
+impl Shared for V6 {
+    type Client = Client6;
+
+    fn most_of_client(identity: &IaIdentity<'_>) -> usize {
+        3 * identity.duid.len() + 16
+    }
+
+    fn fill_client(identity: &IaIdentity<'_>, line: &mut Line<'_>) {
+        line.put(if identity.kind == IaKind::Prefix { b"1," } else { b"0," });
+        line.decimal(u64::from(identity.iaid));
+        line.colon_hex(identity.duid);
+    }
+
+    fn parse_client(values: &mut Values<'_>) -> Result<Client6, RowFault> {
+        let is_prefix = values.next("kind").flag()?;
+        let iaid = values.next("iaid").number()?;
+        let duid = values.next("duid").colon_hex()?.octets().to_vec();
+        let kind = if is_prefix { IaKind::Prefix } else { IaKind::Address };
+        Ok(Client6 { duid, kind, iaid })
+    }
+
+    fn client_of(lease: &v6::Lease) -> Client6 {
+        Client6 {
+            duid: lease.duid.octets().to_vec(),
+            kind: lease.resource.kind,
+            iaid: lease.iaid,
+        }
+    }
+
+    fn hash_of(identity: &IaIdentity<'_>) -> u64 {
+        // All associations of a client are read at once.
+        FixedState::with_seed(0).hash_one(identity.duid)
+    }
+
+    fn owns(client: &Client6, lease: &v6::Lease) -> bool {
+        let identity = IaIdentity { duid: &client.duid, kind: client.kind, iaid: client.iaid };
+        identity.owns(lease.duid.octets(), lease.resource.kind, lease.iaid)
+    }
+
+    fn fill_address(address: v6::Resource, line: &mut Line<'_>) {
+        line.put(if address.kind == IaKind::Prefix { b"1," } else { b"0," });
+        line.decimal(u64::from(address.len));
+        line.address6(address.address);
+    }
+
+    fn parse_address(values: &mut Values<'_>) -> Result<v6::Resource, RowFault> {
+        let is_prefix = values.next("kind").flag()?;
+        let len = values.next("len").number()?;
+        let address = values.next("address").address()?;
+        Ok(if is_prefix { v6::Resource::prefix(address, len) } else { v6::Resource::address(address) })
+    }
+
+    fn octets_of(address: v6::Resource) -> ([u8; 16], usize) {
+        (address.address.octets(), 16)
+    }
+
+    fn times(lease: &v6::Lease) -> Times {
+        Times {
+            state: lease.state,
+            cltt_s: lease.cltt_s,
+            expires_s: lease.expires_s(),
+            valid_lifetime_s: lease.valid_lifetime_s,
+        }
+    }
+}

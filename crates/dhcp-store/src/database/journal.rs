@@ -1,0 +1,96 @@
+//! A shard's part: what it has the writer do, and whom it has it ask for.
+
+use std::sync::Arc;
+
+use base::Now;
+use base::time::NS_PER_S;
+use dhcp_lease::contract::{Facts, FetchKeys, Occupancy};
+
+use super::family::Shared;
+use super::operation;
+use super::refusals::Refusals;
+use crate::log::{RowBuffer, ShardLog};
+use crate::store::{Cause, Journal};
+
+/// What a client was found to have is believed for so long.
+const BELIEVED_NS: u64 = NS_PER_S;
+/// Clients that were asked for and are remembered: sets of [`WAYS`].
+const SETS: usize = 4096;
+const WAYS: usize = 4;
+
+/// A client that was asked for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Asked {
+    hash: u64,
+    /// The answer is in the table when this one is settled; 0 when nobody was asked for.
+    epoch: u64,
+    since_ns: u64,
+}
+
+/// The journal of a shard whose leases are in a database.
+#[derive(Debug)]
+pub struct SharedJournal {
+    refusals: Arc<Refusals>,
+    /// Empty when nobody else writes to the database.
+    asked: Box<[[Asked; WAYS]]>,
+}
+
+impl SharedJournal {
+    /// A journal; `is_shared`: others write to the database too, so clients that are not known have
+    /// to be looked for there.
+    #[must_use]
+    pub fn new(refusals: Arc<Refusals>, is_shared: bool) -> Self {
+        let sets = if is_shared { SETS } else { 0 };
+        Self { refusals, asked: vec![[Asked::default(); WAYS]; sets].into() }
+    }
+}
+
+impl<F: Shared> Journal<F> for SharedJournal {
+    fn append(&self, cause: Cause<'_, '_, F>, row: &F::Row<'_>, buffer: &mut RowBuffer) {
+        operation::write(&cause, row, &mut buffer.rows);
+    }
+
+    fn read_through(
+        &mut self,
+        now: Now,
+        keys: &FetchKeys<'_, F>,
+        facts: &Facts<F>,
+        log: &ShardLog,
+    ) -> u64 {
+        let is_known = facts
+            .mine()
+            .any(|slot| matches!(slot.occupancy, Occupancy::Held | Occupancy::Leased));
+        if is_known || self.asked.is_empty() {
+            return 0;
+        }
+        let hash = F::hash_of(&keys.identity);
+        let set = &mut self.asked[hash as usize % SETS];
+        let known = set.iter().find(|asked| {
+            asked.hash == hash
+                && asked.epoch > 0
+                && now.mono_ns.saturating_sub(asked.since_ns) < BELIEVED_NS
+        });
+        if let Some(asked) = known {
+            let is_answered = asked.epoch <= log.settled();
+            if !is_answered {
+                log.await_epoch(asked.epoch);
+            }
+            return if is_answered { 0 } else { asked.epoch };
+        }
+        let mut buffer = log.buffer();
+        let epoch = buffer.epoch();
+        operation::ask(keys, &mut buffer.rows);
+        drop(buffer);
+        log.await_epoch(epoch);
+        let oldest = set.iter_mut().min_by_key(|asked| asked.since_ns);
+        *oldest.expect("a set has ways") = Asked { hash, epoch, since_ns: now.mono_ns };
+        epoch
+    }
+
+    fn is_refused(&self, epoch: u64, reply: &[u8]) -> bool {
+        self.refusals.names_one(epoch, reply)
+    }
+
+    // Others decide by the database whether a lease has ended.
+    const SWEEPS_UNLOGGED: bool = false;
+}

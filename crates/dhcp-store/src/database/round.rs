@@ -1,0 +1,152 @@
+//! One round: what all shards want, in one transaction.
+
+use dhcp_lease::Family;
+
+use super::contract::{Database, DatabaseError, Fault};
+use super::family::Shared;
+use super::operation::{self, Operation, Write};
+use super::rule::{Verdict, judge};
+use crate::memfile::RowFault;
+
+/// What is wanted in one round.
+#[derive(Debug)]
+pub(super) struct Round<F: Shared> {
+    writes: Vec<Write<F>>,
+    clients: Vec<F::Client>,
+    asked: Vec<F::Address>,
+}
+
+/// Addresses, and the leases that the database has of them.
+type Rows<F> = Vec<(<F as Family>::Address, Option<<F as Family>::Lease>)>;
+
+/// What a round found out.
+#[derive(Debug)]
+pub(super) struct Outcome<F: Shared> {
+    /// Addresses that were not to be written as it was wanted, and what they have.
+    pub(super) refused: Rows<F>,
+    /// Addresses that were written later by others, and what they have.
+    pub(super) kept: Rows<F>,
+    /// What was asked for.
+    pub(super) answers: Rows<F>,
+}
+
+impl<F: Shared> Default for Outcome<F> {
+    fn default() -> Self {
+        Self { refused: Vec::new(), kept: Vec::new(), answers: Vec::new() }
+    }
+}
+
+impl<F: Shared> Round<F> {
+    /// Reads the lines that the shards wrote.
+    ///
+    /// # Errors
+    ///
+    /// A line of ours that cannot be read, which no line is.
+    pub(super) fn read(batch: &[u8]) -> Result<Self, RowFault> {
+        let mut round = Self { writes: Vec::new(), clients: Vec::new(), asked: Vec::new() };
+        for line in batch.split(|&octet| octet == b'\n').filter(|line| !line.is_empty()) {
+            match operation::read::<F>(line)? {
+                Operation::Write(write) => round.writes.push(write),
+                Operation::Ask(client, addresses) => {
+                    round.clients.push(client);
+                    round.asked.extend(addresses);
+                }
+            }
+        }
+        round.clients.sort();
+        round.clients.dedup();
+        Ok(round)
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.writes.is_empty() && self.clients.is_empty()
+    }
+
+    /// Does the round in one transaction.
+    ///
+    /// # Errors
+    ///
+    /// What the database said; then the transaction was taken back, or nobody knows.
+    pub(super) fn run(
+        &self,
+        database: &mut impl Database<F>,
+        now_s: u64,
+    ) -> Result<Outcome<F>, DatabaseError> {
+        let result = self.run_once(database, now_s);
+        if result.is_err() {
+            database.roll_back();
+        }
+        result
+    }
+
+    fn run_once(
+        &self,
+        database: &mut impl Database<F>,
+        now_s: u64,
+    ) -> Result<Outcome<F>, DatabaseError> {
+        database.begin()?;
+        let mut known = Vec::new();
+        if !self.clients.is_empty() {
+            database.find(&self.clients, &mut known)?;
+        }
+        // Everybody locks in the same order.
+        let written = self.writes.iter().map(|write| F::address(&write.lease));
+        let mut addresses: Vec<F::Address> = written.chain(self.asked.iter().copied()).collect();
+        addresses.sort();
+        addresses.dedup();
+        let mut found = Vec::new();
+        if !addresses.is_empty() {
+            database.lock(&addresses, &mut found)?;
+        }
+        found.sort_by_key(|lease| F::address(lease));
+        let find = |address| {
+            let at = found.binary_search_by_key(&address, |lease| F::address(lease));
+            at.ok().map(|at| &found[at])
+        };
+        let (refused, kept) = self.write(database, &find, now_s)?;
+        database.commit()?;
+        let asked = self.asked.iter().map(|&address| (address, find(address).cloned()));
+        let known = known.into_iter().map(|lease| (F::address(&lease), Some(lease)));
+        Ok(Outcome { refused, kept, answers: known.chain(asked).collect() })
+    }
+
+    /// Writes what may be written; what may not, and what others wrote later.
+    fn write<'f>(
+        &self,
+        database: &mut impl Database<F>,
+        find: &impl Fn(F::Address) -> Option<&'f F::Lease>,
+        now_s: u64,
+    ) -> Result<(Rows<F>, Rows<F>), DatabaseError>
+    where
+        F::Lease: 'f,
+    {
+        let (mut inserts, mut updates) = (Vec::new(), Vec::new());
+        let (mut deletions, mut refused, mut kept) = (Vec::new(), Vec::new(), Vec::new());
+        for write in &self.writes {
+            let address = F::address(&write.lease);
+            match judge(write, find(address), now_s) {
+                Verdict::Insert => inserts.push(write.lease.clone()),
+                Verdict::Update => updates.push(write.lease.clone()),
+                Verdict::Delete => deletions.push(address),
+                Verdict::Nothing => {}
+                Verdict::Keep => kept.push((address, find(address).cloned())),
+                Verdict::Refuse => refused.push((address, find(address).cloned())),
+            }
+        }
+        if !inserts.is_empty() && database.insert(&inserts)? < inserts.len() {
+            // Somebody else was faster: look again.
+            return Err(DatabaseError {
+                fault: Fault::Conflict,
+                tried: "add leases",
+                cause: "another server has given some of the addresses".to_owned(),
+            });
+        }
+        if !updates.is_empty() {
+            database.update(&updates)?;
+        }
+        if !deletions.is_empty() {
+            database.delete(&deletions)?;
+        }
+        Ok((refused, kept))
+    }
+}

@@ -1,0 +1,74 @@
+//! Who may write what: an address is given only when nobody else has it in the database.
+
+use dhcp_lease::LeaseState;
+
+use super::family::Shared;
+use super::operation::{Want, Write};
+
+/// What is to be done with what is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// There is no lease: add this one.
+    Insert,
+    /// Replace the one that is there.
+    Update,
+    /// Delete the one that is there.
+    Delete,
+    /// It is so already.
+    Nothing,
+    /// The client has been heard later than that by another server: what that one wrote stays, and
+    /// the table has to learn it. The client may be told what it was about to be told.
+    Keep,
+    /// Others have the address, or know better: the table has to learn what is there.
+    Refuse,
+}
+
+/// What becomes of `write` when the database has `found`, at this second of the wall clock.
+pub fn judge<F: Shared>(write: &Write<F>, found: Option<&F::Lease>, now_s: u64) -> Verdict {
+    let Some(found) = found else {
+        return match write.want {
+            _ if write.is_deletion() => Verdict::Nothing,
+            Want::Give | Want::Decline | Want::Put => Verdict::Insert,
+            Want::Release | Want::End | Want::Remove => Verdict::Nothing,
+        };
+    };
+    let is_allowed = match write.want {
+        Want::Put | Want::Remove => true,
+        Want::Give => is_mine(write, found) || is_over::<F>(found, now_s),
+        Want::Decline => is_current(write, found) || is_over::<F>(found, now_s),
+        Want::Release => is_current(write, found),
+        Want::End => is_over::<F>(found, now_s),
+    };
+    match write.is_deletion() {
+        _ if !is_allowed => Verdict::Refuse,
+        false if write.want == Want::Give && is_older(write, found, now_s) => Verdict::Keep,
+        true => Verdict::Delete,
+        false if *found == write.lease => Verdict::Nothing,
+        false => Verdict::Update,
+    }
+}
+
+fn is_mine<F: Shared>(write: &Write<F>, found: &F::Lease) -> bool {
+    let is_registered = |lease| F::times(lease).state == LeaseState::Registered;
+    if is_registered(&write.lease) && is_registered(found) {
+        // The last one who registers an address is the one who uses it (RFC 9686).
+        return true;
+    }
+    write.client.as_ref().is_some_and(|client| F::owns(client, found))
+}
+
+/// Whether `found` is the lease that the client had when it spoke: a round that is done again must
+/// not undo what the client has got since.
+fn is_current<F: Shared>(write: &Write<F>, found: &F::Lease) -> bool {
+    is_mine(write, found) && F::times(found).cltt_s <= F::times(&write.lease).cltt_s
+}
+
+/// Whether the client has been heard again since, and still has the lease.
+fn is_older<F: Shared>(write: &Write<F>, found: &F::Lease, now_s: u64) -> bool {
+    F::times(&write.lease).cltt_s < F::times(found).cltt_s && !is_over::<F>(found, now_s)
+}
+
+fn is_over<F: Shared>(found: &F::Lease, now_s: u64) -> bool {
+    let times = F::times(found);
+    times.state.is_past() || times.expires_s <= now_s
+}

@@ -1,0 +1,158 @@
+//! A database in memory for tests: with several connections, and with faults on demand.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use base::Random;
+
+use super::contract::{Database, DatabaseError, Fault};
+use super::family::Shared;
+
+/// Leases that several [`FakeConnection`]s share.
+#[derive(Debug)]
+pub struct FakeDatabase<F: Shared> {
+    leases: Mutex<BTreeMap<F::Address, F::Lease>>,
+}
+
+impl<F: Shared> Default for FakeDatabase<F> {
+    fn default() -> Self {
+        Self { leases: Mutex::new(BTreeMap::new()) }
+    }
+}
+
+impl<F: Shared> FakeDatabase<F> {
+    /// The leases; while they are held, nobody commits.
+    pub fn leases(&self) -> MutexGuard<'_, BTreeMap<F::Address, F::Lease>> {
+        self.leases.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How often what goes wrong, of 1000 transactions.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FakeFaults {
+    /// The connection is lost before the commit.
+    pub lost_before: u32,
+    /// The connection is lost after the commit, which nobody hears of.
+    pub lost_after: u32,
+    /// Others are in the way.
+    pub conflicts: u32,
+    /// Connecting again does not work.
+    pub refused_connections: u32,
+}
+
+/// One connection. Its transactions are not kept from those of others: tests run them in turn.
+#[derive(Debug)]
+pub struct FakeConnection<F: Shared> {
+    database: Arc<FakeDatabase<F>>,
+    faults: FakeFaults,
+    random: Random,
+    changes: Vec<(F::Address, Option<F::Lease>)>,
+    is_connected: bool,
+}
+
+impl<F: Shared> FakeConnection<F> {
+    /// A connection to `database` whose faults come from `seed`.
+    #[must_use]
+    pub fn new(database: Arc<FakeDatabase<F>>, faults: FakeFaults, seed: u64) -> Self {
+        let random = Random::from_seed(seed);
+        Self { database, faults, random, changes: Vec::new(), is_connected: true }
+    }
+
+    fn happens(&mut self, of_1000: u32) -> bool {
+        of_1000 > 0 && self.random.chance(u64::from(of_1000), 1000)
+    }
+
+    fn lose(&mut self, tried: &'static str) -> DatabaseError {
+        self.is_connected = false;
+        self.changes.clear();
+        DatabaseError { fault: Fault::Lost, tried, cause: "the connection is gone".to_owned() }
+    }
+}
+
+impl<F: Shared> Database<F> for FakeConnection<F> {
+    fn connect(&mut self) -> Result<Vec<String>, DatabaseError> {
+        if self.happens(self.faults.refused_connections) {
+            return Err(self.lose("connect"));
+        }
+        self.is_connected = true;
+        Ok(Vec::new())
+    }
+
+    fn load(&mut self, visit: &mut dyn FnMut(F::Lease)) -> Result<(), DatabaseError> {
+        self.database.leases().values().cloned().for_each(visit);
+        Ok(())
+    }
+
+    fn begin(&mut self) -> Result<(), DatabaseError> {
+        assert!(self.is_connected, "who has lost the connection connects first");
+        self.changes.clear();
+        if self.happens(self.faults.conflicts) {
+            let cause = "deadlock".to_owned();
+            return Err(DatabaseError { fault: Fault::Conflict, tried: "begin", cause });
+        }
+        Ok(())
+    }
+
+    fn lock(
+        &mut self,
+        addresses: &[F::Address],
+        found: &mut Vec<F::Lease>,
+    ) -> Result<(), DatabaseError> {
+        let leases = self.database.leases();
+        found.extend(addresses.iter().filter_map(|address| leases.get(address)).cloned());
+        Ok(())
+    }
+
+    fn find(
+        &mut self,
+        clients: &[F::Client],
+        found: &mut Vec<F::Lease>,
+    ) -> Result<(), DatabaseError> {
+        let leases = self.database.leases();
+        let is_asked = |lease: &&F::Lease| clients.iter().any(|client| F::owns(client, lease));
+        found.extend(leases.values().filter(is_asked).cloned());
+        Ok(())
+    }
+
+    fn insert(&mut self, leases: &[F::Lease]) -> Result<usize, DatabaseError> {
+        let there = self.database.leases();
+        let is_new = |lease: &&F::Lease| !there.contains_key(&F::address(lease));
+        let new: Vec<_> = leases.iter().filter(is_new).cloned().collect();
+        drop(there);
+        let count = new.len();
+        self.changes.extend(new.into_iter().map(|lease| (F::address(&lease), Some(lease))));
+        Ok(count)
+    }
+
+    fn update(&mut self, leases: &[F::Lease]) -> Result<(), DatabaseError> {
+        self.changes.extend(leases.iter().map(|lease| (F::address(lease), Some(lease.clone()))));
+        Ok(())
+    }
+
+    fn delete(&mut self, addresses: &[F::Address]) -> Result<(), DatabaseError> {
+        self.changes.extend(addresses.iter().map(|&address| (address, None)));
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<(), DatabaseError> {
+        if self.happens(self.faults.lost_before) {
+            return Err(self.lose("commit"));
+        }
+        let mut leases = self.database.leases();
+        for (address, lease) in self.changes.drain(..) {
+            match lease {
+                Some(lease) => drop(leases.insert(address, lease)),
+                None => drop(leases.remove(&address)),
+            }
+        }
+        drop(leases);
+        if self.happens(self.faults.lost_after) {
+            return Err(self.lose("commit"));
+        }
+        Ok(())
+    }
+
+    fn roll_back(&mut self) {
+        self.changes.clear();
+    }
+}

@@ -1,0 +1,247 @@
+//! The thread that does rounds when shards ask for them, and connects again when a connection was
+//! lost.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use base::time::NS_PER_MS;
+use dhcp_lease::LeaseTable;
+
+use super::contract::{Database, DatabaseError};
+use super::core::{DatabaseCore, RoundEnd};
+use super::family::Shared;
+use super::journal::SharedJournal;
+use super::refusals::Refusals;
+use crate::log::{Bell, Clock, ShardLog, Shards};
+use crate::store::DatabaseStore;
+
+/// What becomes of the store when its connection is lost (Kea's `max-reconnect-tries`,
+/// `reconnect-wait-time`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OnLoss {
+    /// Attempts to connect again before the store gives up; `u32::MAX` for no end.
+    pub tries_max: u32,
+    /// Time between them, milliseconds.
+    pub wait_ms: u32,
+}
+
+/// How the thread works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadOptions {
+    /// When the connection is lost.
+    pub on_loss: OnLoss,
+    /// Others write to the database too.
+    pub is_shared: bool,
+}
+
+/// The running thread. Stops when dropped.
+#[derive(Debug)]
+pub struct DatabaseThread<F: Shared> {
+    state: Arc<State>,
+    table: Arc<LeaseTable<F>>,
+    refusals: Arc<Refusals>,
+    is_shared: bool,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct State {
+    shards: Arc<Shards>,
+    bell: Arc<Bell>,
+    stops: AtomicBool,
+    told: Mutex<Told>,
+}
+
+/// What the operator should hear of.
+#[derive(Debug, Default)]
+struct Told {
+    problems: Vec<String>,
+    failure: Option<DatabaseError>,
+}
+
+/// Problems that are kept until someone takes them.
+const PROBLEMS_MAX: usize = 64;
+
+impl<F: Shared> DatabaseThread<F> {
+    /// Starts the thread over a connected `database` for `shards`, whose leases are in `table`.
+    ///
+    /// # Errors
+    ///
+    /// When the operating system gives no thread.
+    pub fn start(
+        shards: Arc<Shards>,
+        table: Arc<LeaseTable<F>>,
+        database: impl Database<F> + 'static,
+        options: ThreadOptions,
+        clock: Clock,
+    ) -> io::Result<Self> {
+        let refusals = Arc::<Refusals>::default();
+        let core =
+            DatabaseCore::new(shards.clone(), table.clone(), refusals.clone(), database);
+        let state = Arc::new(State {
+            shards,
+            bell: Arc::default(),
+            stops: AtomicBool::new(false),
+            told: Mutex::default(),
+        });
+        let running = state.clone();
+        let thread = std::thread::Builder::new()
+            .name("lease-database".into())
+            .spawn(move || running.run(core, options.on_loss, &clock))?;
+        let is_shared = options.is_shared;
+        Ok(Self { state, table, refusals, is_shared, thread: Some(thread) })
+    }
+
+    /// The store of shard number `shard`.
+    #[must_use]
+    pub fn store(&self, shard: usize) -> DatabaseStore<F> {
+        assert!(shard < self.state.shards.count(), "shards are numbered from 0");
+        let log =
+            ShardLog::with_doorbell(self.state.shards.clone(), shard, self.state.bell.clone());
+        let journal = SharedJournal::new(self.refusals.clone(), self.is_shared);
+        DatabaseStore::with_journal(self.table.clone(), log, journal)
+    }
+
+    /// What made the store give up.
+    #[must_use]
+    pub fn failure(&self) -> Option<DatabaseError> {
+        self.state.told().failure.clone()
+    }
+
+    /// What the operator should hear of since this was last called.
+    #[must_use]
+    pub fn take_problems(&self) -> Vec<String> {
+        std::mem::take(&mut self.state.told().problems)
+    }
+
+    /// Writes all that was submitted and ends the thread. Shards must have ended.
+    ///
+    /// # Errors
+    ///
+    /// What could not be written.
+    pub fn stop(mut self) -> Result<(), DatabaseError> {
+        self.join();
+        self.failure().map_or(Ok(()), Err)
+    }
+
+    fn join(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            self.state.stops.store(true, Ordering::SeqCst);
+            thread.thread().unpark();
+            // A panic there was reported where it happened; here it must not become a second one.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl<F: Shared> Drop for DatabaseThread<F> {
+    fn drop(&mut self) {
+        self.join();
+    }
+}
+
+impl State {
+    fn told(&self) -> std::sync::MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn report(&self, problem: String) {
+        let mut told = self.told();
+        if told.problems.len() < PROBLEMS_MAX {
+            told.problems.push(problem);
+        }
+    }
+
+    fn run<F: Shared, D: Database<F>>(
+        &self,
+        mut core: DatabaseCore<F, D>,
+        on_loss: OnLoss,
+        clock: &Clock,
+    ) {
+        self.bell.listen();
+        let mut retry: Option<Retry> = None;
+        while !self.stops.load(Ordering::SeqCst) {
+            self.bell.answer();
+            match &mut retry {
+                None => {
+                    if let RoundEnd::Lost(error) = core.round(clock()) {
+                        self.report(format!("leases cannot be written: {error}"));
+                        retry = Some(Retry { left: on_loss.tries_max, at_ns: 0, error });
+                        continue;
+                    }
+                }
+                Some(waiting) if clock().mono_ns >= waiting.at_ns => {
+                    if self.reconnect(&mut core, waiting, on_loss, clock) {
+                        retry = None;
+                        continue;
+                    }
+                }
+                Some(_) => {}
+            }
+            if self.told().failure.is_some() {
+                return;
+            }
+            self.sleep(retry.as_ref().map(|retry| retry.at_ns), clock);
+        }
+        let end = core.round(clock());
+        match (end, retry) {
+            (RoundEnd::Lost(error), _) | (RoundEnd::StillLost, Some(Retry { error, .. })) => {
+                self.told().failure = Some(error);
+            }
+            _ => {}
+        }
+    }
+
+    /// One attempt; false when it did not work.
+    fn reconnect<F: Shared, D: Database<F>>(
+        &self,
+        core: &mut DatabaseCore<F, D>,
+        retry: &mut Retry,
+        on_loss: OnLoss,
+        clock: &Clock,
+    ) -> bool {
+        if retry.left == 0 {
+            self.told().failure = Some(retry.error.clone());
+            return false;
+        }
+        match core.reconnect(clock()) {
+            Ok(notes) => {
+                notes.into_iter().for_each(|note| self.report(note));
+                self.report("connected to the lease database again".to_owned());
+                true
+            }
+            Err(error) => {
+                if on_loss.tries_max != u32::MAX {
+                    retry.left -= 1;
+                }
+                retry.at_ns = clock().mono_ns + u64::from(on_loss.wait_ms) * NS_PER_MS;
+                retry.error = error;
+                false
+            }
+        }
+    }
+
+    /// Parks until someone rings or it is time to connect again.
+    fn sleep(&self, until_ns: Option<u64>, clock: &Clock) {
+        if self.stops.load(Ordering::SeqCst) || (until_ns.is_none() && self.bell.is_rung()) {
+            return;
+        }
+        match until_ns {
+            Some(until_ns) => {
+                let left_ns = until_ns.saturating_sub(clock().mono_ns);
+                std::thread::park_timeout(Duration::from_nanos(left_ns));
+            }
+            None => std::thread::park(),
+        }
+    }
+}
+
+/// A connection that is lost.
+struct Retry {
+    left: u32,
+    at_ns: u64,
+    error: DatabaseError,
+}

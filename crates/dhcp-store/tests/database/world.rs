@@ -1,0 +1,321 @@
+//! Several servers that share one database, on a virtual clock: connections break before and after
+//! commits, others are in the way, clients go from server to server. Whatever happens, an address
+//! that one server has acknowledged is nobody else's, and no acknowledged lease is missing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use base::{Now, Random};
+use dhcp_lease::contract::{ASKED_MAX, Action, Change, Facts, FetchKeys, SlotView};
+use dhcp_lease::sample::Sample;
+use dhcp_lease::v4::V4;
+use dhcp_lease::v6::V6;
+use dhcp_lease::{LeaseStore, LeaseTable, Occupancy, Owner, PoolIndex, PoolSet};
+use dhcp_store::DatabaseStore;
+use dhcp_store::database::testing::{FakeConnection, FakeDatabase, FakeFaults};
+use dhcp_store::database::{DatabaseCore, Refusals, RoundEnd, Shared, SharedJournal};
+use dhcp_store::log::{ShardLog, Shards};
+
+const SERVERS: u64 = 3;
+const CLIENTS: u64 = 24;
+const ADDRESSES: u32 = 16;
+/// Number of the first address.
+const FIRST: u32 = 0x0a00_0001;
+const STEPS: u32 = 400;
+const LIFETIME_S: u32 = 60;
+/// 2001-09-09T01:46:40Z.
+const START: Now = Now { mono_ns: 5_000_000_000, wall_us: 1_000_000_000_000_000 };
+
+/// What a reply says when it leaves.
+struct Reply<F: Shared> {
+    epoch: u64,
+    address: F::Address,
+    client: u32,
+    /// 0 for a release.
+    expires_s: u64,
+}
+
+struct Server<F: Shared> {
+    store: DatabaseStore<F>,
+    core: DatabaseCore<F, FakeConnection<F>>,
+    pools: Arc<PoolSet<F>>,
+    waiting: Vec<Reply<F>>,
+    is_lost: bool,
+}
+
+impl<F: Shared + Sample> Server<F> {
+    fn start(database: &Arc<FakeDatabase<F>>, faults: FakeFaults, seed: u64) -> Self {
+        let table = Arc::new(LeaseTable::new(seed));
+        let pools = table.configure(&[F::pool(FIRST, FIRST + ADDRESSES - 1)], &[]);
+        let leases: Vec<_> = database.leases().values().cloned().collect();
+        leases.into_iter().for_each(|lease| table.load(lease));
+        let shards = Shards::new(1, |_| {});
+        let refusals = Arc::<Refusals>::default();
+        let log = ShardLog::new(shards.clone(), 0);
+        let journal = SharedJournal::new(refusals.clone(), true);
+        let store = DatabaseStore::with_journal(table.clone(), log, journal);
+        let connection = FakeConnection::new(database.clone(), faults, seed);
+        let core = DatabaseCore::new(shards, table, refusals, connection);
+        Self { store, core, pools, waiting: Vec::new(), is_lost: false }
+    }
+}
+
+/// What all worlds of a test came to.
+#[derive(Debug, Default)]
+struct Tally {
+    acknowledged: u64,
+    refused: u64,
+    lost: u64,
+    learned: u64,
+}
+
+struct World<F: Shared> {
+    database: Arc<FakeDatabase<F>>,
+    servers: Vec<Server<F>>,
+    random: Random,
+    now: Now,
+    /// Whose an acknowledged address is, and until when.
+    owners: BTreeMap<F::Address, (u32, u64)>,
+    /// When a client gave an address back last: what it was told in answer to something older means
+    /// nothing to it.
+    given_back: BTreeMap<(F::Address, u32), u64>,
+    facts: Facts<F>,
+    tally: Tally,
+}
+
+impl<F: Shared + Sample> World<F> {
+    fn new(seed: u64, faults: FakeFaults) -> Self {
+        let database = Arc::<FakeDatabase<F>>::default();
+        let servers =
+            (0..SERVERS).map(|server| Server::start(&database, faults, seed * 8 + server)).collect();
+        Self {
+            database,
+            servers,
+            random: Random::from_seed(seed),
+            now: START,
+            owners: BTreeMap::new(),
+            given_back: BTreeMap::new(),
+            facts: Facts::default(),
+            tally: Tally::default(),
+        }
+    }
+
+    fn run(mut self) -> Tally {
+        for _ in 0..STEPS {
+            let server = self.random.below(SERVERS) as usize;
+            match self.random.below(10) {
+                0..=4 => self.ask(server),
+                5 => self.give_back(server),
+                6..=8 => self.round(server),
+                _ => self.pass(),
+            }
+        }
+        for server in 0..SERVERS as usize {
+            while self.servers[server].is_lost {
+                self.round(server);
+            }
+            self.round(server);
+        }
+        self.audit();
+        self.tally
+    }
+
+    fn pass(&mut self) {
+        let seconds = 1 + self.random.below(20);
+        self.tick(seconds);
+        for server in &mut self.servers {
+            server.store.sweep(self.now, 8);
+        }
+    }
+
+    fn tick(&mut self, seconds: u64) {
+        self.now.mono_ns += seconds * 1_000_000_000;
+        self.now.wall_us += seconds * 1_000_000;
+    }
+
+    fn fetch(&mut self, server: usize, client: u32) -> bool {
+        let server = &mut self.servers[server];
+        let keys = FetchKeys {
+            identity: F::borrow(F::client(client)),
+            addresses: [None; ASKED_MAX],
+            pools: &*server.pools,
+            candidate_pools: &[PoolIndex(0)],
+            is_candidate_spare: true,
+        };
+        server.store.fetch(self.now, &keys, &mut self.facts);
+        self.facts.unread_epoch == 0
+    }
+
+    /// A client wants an address, or to keep the one that it has.
+    fn ask(&mut self, server: usize) {
+        let client = self.random.below(CLIENTS) as u32;
+        if !self.fetch(server, client) {
+            self.tally.learned += 1;
+            self.round(server);
+            if self.servers[server].is_lost || !self.fetch(server, client) {
+                return;
+            }
+        }
+        let is_had = |slot: &&SlotView<F>| {
+            matches!(slot.occupancy, Occupancy::Leased | Occupancy::Held)
+                && slot.owner == Owner::Asking
+        };
+        let had = self.facts.mine().find(is_had).copied();
+        let Some(slot) = had.or(self.facts.candidate) else { return };
+        let terms = F::terms(LIFETIME_S, 1, "");
+        let expires_s = self.now.wall_s() + u64::from(LIFETIME_S);
+        self.commit(server, client, &slot, Action::Lease(terms), expires_s);
+    }
+
+    fn give_back(&mut self, server: usize) {
+        let client = self.random.below(CLIENTS) as u32;
+        if !self.fetch(server, client) {
+            return;
+        }
+        let is_leased = |slot: &&SlotView<F>| slot.occupancy == Occupancy::Leased;
+        let Some(slot) = self.facts.mine().find(is_leased).copied() else { return };
+        if self.commit(server, client, &slot, Action::Release, 0) {
+            // From now on the client does not use it, whether the server hears of that or not.
+            if self.owners.get(&slot.address).is_some_and(|&(owner, _)| owner == client) {
+                self.owners.remove(&slot.address);
+            }
+            self.given_back.insert((slot.address, client), self.now.wall_s());
+            // Rows tell seconds apart, so what happens in the same one has no order among servers.
+            self.tick(1);
+        }
+    }
+
+    fn commit(
+        &mut self,
+        server: usize,
+        client: u32,
+        slot: &SlotView<F>,
+        action: Action<F::Terms<'_>>,
+        expires_s: u64,
+    ) -> bool {
+        let server = &mut self.servers[server];
+        let change = Change {
+            identity: F::borrow(F::client(client)),
+            address: slot.address,
+            expected_version: slot.version,
+            action,
+        };
+        let result = server.store.commit(self.now, &[change]);
+        server.store.submit(self.now);
+        let Ok(receipt) = result else { return false };
+        let address = slot.address;
+        server.waiting.push(Reply { epoch: receipt.row_epoch, address, client, expires_s });
+        true
+    }
+
+    /// A round of one server, and the replies that may leave after it.
+    fn round(&mut self, number: usize) {
+        let server = &mut self.servers[number];
+        if server.is_lost {
+            server.is_lost = server.core.reconnect(self.now).is_err();
+            return;
+        }
+        if let RoundEnd::Lost(_) = server.core.round(self.now) {
+            self.tally.lost += 1;
+            server.is_lost = true;
+            assert!(server.store.has_failed());
+            server.waiting.clear();
+            return;
+        }
+        let settled = server.store.settled_epoch();
+        let (leaving, waiting) = std::mem::take(&mut server.waiting)
+            .into_iter()
+            .partition(|reply: &Reply<F>| reply.epoch <= settled);
+        server.waiting = waiting;
+        for reply in leaving {
+            self.leave(number, &reply);
+        }
+    }
+
+    fn leave(&mut self, server: usize, reply: &Reply<F>) {
+        let (octets, len) = F::octets_of(reply.address);
+        if self.servers[server].store.is_refused(reply.epoch, &octets[..len]) {
+            self.tally.refused += 1;
+            return;
+        }
+        if reply.expires_s == 0 {
+            return;
+        }
+        let given_back = self.given_back.get(&(reply.address, reply.client));
+        if given_back.is_some_and(|&at| reply.expires_s <= at + u64::from(LIFETIME_S)) {
+            return;
+        }
+        self.tally.acknowledged += 1;
+        let now_s = self.now.wall_s();
+        if let Some(&(owner, until_s)) = self.owners.get(&reply.address) {
+            assert!(
+                owner == reply.client || until_s <= now_s,
+                "{} is {owner}'s until {until_s}, and was given to {} at {now_s}",
+                reply.address,
+                reply.client,
+            );
+        }
+        self.owners.insert(reply.address, (reply.client, reply.expires_s));
+    }
+
+    /// Every acknowledged lease that runs is in the database, as its client's.
+    fn audit(&self) {
+        let leases = self.database.leases();
+        for (address, &(client, until_s)) in &self.owners {
+            if until_s <= self.now.wall_s() {
+                continue;
+            }
+            let lease = leases.get(address).unwrap_or_else(|| panic!("{address} is missing"));
+            let times = F::times(lease);
+            let expected = F::lease(&dhcp_lease::sample::SampleLease {
+                address: F::number(*address),
+                client,
+                valid_lifetime_s: LIFETIME_S,
+                cltt_s: times.cltt_s,
+                subnet_id: 1,
+                pool_id: 0,
+                hostname: "",
+                state: times.state,
+                user_context: "",
+            });
+            assert_eq!(F::client_of(lease), F::client_of(&expected), "{address} is another's");
+            assert!(times.expires_s >= until_s, "{address} ends too early");
+        }
+    }
+}
+
+fn play<F: Shared + Sample>(faults: FakeFaults) -> Tally {
+    let count = std::env::var("GODWIT_DATABASE_WORLDS").ok();
+    let count = count.and_then(|count| count.parse().ok()).unwrap_or(400);
+    let mut sum = Tally::default();
+    for seed in 0..count {
+        let run = std::panic::AssertUnwindSafe(|| World::<F>::new(seed, faults).run());
+        let tally = std::panic::catch_unwind(run).unwrap_or_else(|panic| {
+            eprintln!("seed {seed}; GODWIT_DATABASE_WORLDS={} plays it last", seed + 1);
+            std::panic::resume_unwind(panic)
+        });
+        sum.acknowledged += tally.acknowledged;
+        sum.refused += tally.refused;
+        sum.lost += tally.lost;
+        sum.learned += tally.learned;
+    }
+    println!("{sum:?}");
+    sum
+}
+
+const FAULTS: FakeFaults =
+    FakeFaults { lost_before: 40, lost_after: 40, conflicts: 100, refused_connections: 300 };
+
+#[test]
+fn servers_that_share_a_database_never_give_an_address_twice() {
+    for tally in [play::<V4>(FakeFaults::default()), play::<V6>(FakeFaults::default())] {
+        assert!(tally.acknowledged > 20_000 && tally.refused > 100 && tally.learned > 1_000);
+    }
+}
+
+#[test]
+fn connections_that_break_lose_nothing_that_was_acknowledged() {
+    for tally in [play::<V4>(FAULTS), play::<V6>(FAULTS)] {
+        assert!(tally.acknowledged > 10_000 && tally.refused > 100 && tally.lost > 1_000);
+    }
+}
