@@ -34,9 +34,9 @@ impl fmt::Display for DatabaseError {
 
 impl std::error::Error for DatabaseError {}
 
-/// A connection to a database with the leases of family `F`. All between [`Database::begin`] and
-/// [`Database::commit`] happens at once or not at all, also for others who look.
-pub trait Database<F: Shared>: Send {
+/// A connection to a database with the leases of family `F`. All between [`LeaseDatabase::begin`] and
+/// [`LeaseDatabase::commit`] happens at once or not at all, also for others who look.
+pub trait LeaseDatabase<F: Shared>: Send {
     /// Connects, anew when there was a connection. What an operator should know of the database's
     /// settings is told, a line each.
     ///

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base::Now;
 use dhcp_lease::LeaseTable;
 
-use super::contract::{Database, DatabaseError, Fault};
+use super::contract::{DatabaseError, Fault, LeaseDatabase};
 use super::family::Shared;
 use super::refusals::Refusals;
 use super::round::{Outcome, Round};
@@ -42,7 +42,7 @@ pub struct DatabaseCore<F: Shared, D> {
     is_lost: bool,
 }
 
-impl<F: Shared, D: Database<F>> DatabaseCore<F, D> {
+impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
     /// Rounds over a connected `database` for `shards`, whose leases are in `table`.
     #[must_use]
     pub fn new(

@@ -8,7 +8,7 @@ use dhcp_lease::v6::{IaIdentity, IaKind, V6};
 use dhcp_lease::{ClientId, HardwareAddress, Identity, LeaseState, v4, v6};
 use foldhash::fast::FixedState;
 
-use crate::memfile::{Line, Rows, RowFault, Values};
+use crate::memfile::{Line, RowFault, Rows, Values};
 
 /// A family whose leases can be shared.
 pub trait Shared: Rows {
@@ -183,11 +183,7 @@ impl Shared for V6 {
     }
 
     fn client_of(lease: &v6::Lease) -> Client6 {
-        Client6 {
-            duid: lease.duid.octets().to_vec(),
-            kind: lease.resource.kind,
-            iaid: lease.iaid,
-        }
+        Client6 { duid: lease.duid.octets().to_vec(), kind: lease.resource.kind, iaid: lease.iaid }
     }
 
     fn hash_of(identity: &IaIdentity<'_>) -> u64 {
@@ -210,7 +206,11 @@ impl Shared for V6 {
         let is_prefix = values.next("kind").flag()?;
         let len = values.next("len").number()?;
         let address = values.next("address").address()?;
-        Ok(if is_prefix { v6::Resource::prefix(address, len) } else { v6::Resource::address(address) })
+        Ok(if is_prefix {
+            v6::Resource::prefix(address, len)
+        } else {
+            v6::Resource::address(address)
+        })
     }
 
     fn octets_of(address: v6::Resource) -> ([u8; 16], usize) {

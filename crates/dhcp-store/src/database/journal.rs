@@ -57,9 +57,8 @@ impl<F: Shared> Journal<F> for SharedJournal {
         facts: &Facts<F>,
         log: &ShardLog,
     ) -> u64 {
-        let is_known = facts
-            .mine()
-            .any(|slot| matches!(slot.occupancy, Occupancy::Held | Occupancy::Leased));
+        let is_known =
+            facts.mine().any(|slot| matches!(slot.occupancy, Occupancy::Held | Occupancy::Leased));
         if is_known || self.asked.is_empty() {
             return 0;
         }

@@ -29,7 +29,7 @@ pub mod rule;
 pub mod testing;
 mod thread;
 
-pub use contract::{Database, DatabaseError, Fault};
+pub use contract::{DatabaseError, Fault, LeaseDatabase};
 pub use core::{DatabaseCore, RoundEnd};
 pub use family::Shared;
 pub use journal::SharedJournal;

@@ -145,3 +145,104 @@ pub fn read<F: Shared>(line: &[u8]) -> Result<Operation<F>, RowFault> {
     let lease = F::parse(&mut values)?;
     Ok(Operation::Write(Write { want, client, lease }))
 }
+
+#[cfg(test)]
+mod tests {
+    use dhcp_lease::contract::Change;
+    use dhcp_lease::sample::{Sample, SampleLease};
+    use dhcp_lease::v4::V4;
+    use dhcp_lease::v6::V6;
+
+    use super::*;
+
+    fn lease<F: Sample>(number: u32, valid_lifetime_s: u32, state: LeaseState) -> F::Lease {
+        F::lease(&SampleLease {
+            address: 0x0a00_0000 + number,
+            client: number,
+            valid_lifetime_s,
+            cltt_s: 1_000_000_000,
+            subnet_id: 7,
+            pool_id: 0,
+            hostname: "a,b",
+            state,
+            user_context: "{ \"a\": [ 1, 2 ] }",
+        })
+    }
+
+    fn read_lines<F: Shared>(text: &[u8]) -> Vec<Operation<F>> {
+        let lines = text.split(|&octet| octet == b'\n').filter(|line| !line.is_empty());
+        lines.map(|line| read(line).unwrap()).collect()
+    }
+
+    fn wishes_survive<F: Shared + Sample>() {
+        let terms = F::terms(60, 1, "");
+        let actions = [Action::Lease(terms), Action::Release, Action::Decline { probation_s: 9 }];
+        let wants = [Want::Give, Want::Release, Want::Decline];
+        let (mut text, mut expected) = (Vec::new(), Vec::new());
+        for (number, (action, want)) in (1..).zip(actions.into_iter().zip(wants)) {
+            let lease = lease::<F>(number, 60, LeaseState::Assigned);
+            let identity = F::borrow(F::client(number));
+            let address = F::address_of(&lease);
+            let change = Change { identity, address, expected_version: 0, action };
+            write(&Cause::<F>::Change(&change), &F::row_of(&lease), &mut text);
+            let client = Some(F::client_of(&lease));
+            expected.push(Operation::Write(Write { want, client, lease }));
+        }
+        for (cause, want) in
+            [(Cause::Sweep, Want::End), (Cause::Put, Want::Put), (Cause::Remove, Want::Remove)]
+        {
+            let lease = lease::<F>(9, 0, LeaseState::Released);
+            write::<F>(&cause, &F::row_of(&lease), &mut text);
+            let wish = Write { want, client: None, lease };
+            assert!(wish.is_deletion());
+            expected.push(Operation::Write(wish));
+        }
+        assert_eq!(read_lines::<F>(&text), expected);
+    }
+
+    #[test]
+    fn wishes_survive_being_written() {
+        wishes_survive::<V4>();
+        wishes_survive::<V6>();
+    }
+
+    fn questions_survive<F: Shared + Sample>(pools: &F::PoolSet) {
+        let mut addresses = [None; ASKED_MAX];
+        addresses[1] = Some(F::address_of(&lease::<F>(3, 60, LeaseState::Assigned)));
+        let identity = F::borrow(F::client(5));
+        let keys = FetchKeys {
+            identity,
+            addresses,
+            pools,
+            candidate_pools: &[],
+            is_candidate_spare: false,
+        };
+        let mut text = Vec::new();
+        ask::<F>(&keys, &mut text);
+        let client = F::client_of(&lease::<F>(5, 60, LeaseState::Assigned));
+        let addresses = addresses.into_iter().flatten().collect();
+        assert_eq!(read_lines::<F>(&text), [Operation::Ask(client, addresses)]);
+    }
+
+    #[test]
+    fn questions_survive_being_written() {
+        questions_survive::<V4>(&dhcp_lease::LeaseTable::<V4>::new(1).configure(&[], &[]));
+        questions_survive::<V6>(&dhcp_lease::LeaseTable::<V6>::new(1).configure(&[], &[]));
+    }
+
+    #[test]
+    fn rubbish_is_told() {
+        assert_eq!(read::<V4>(b"Z,0,"), Err(RowFault::Value("operation")));
+        assert_eq!(read::<V4>(b"?"), Err(RowFault::ValueCount));
+        assert!(read::<V4>(b"G,1,1,02:00,01,10.0.0.1,02:00").is_err());
+    }
+
+    #[test]
+    fn a_released_lease_is_kept_when_it_says_so() {
+        let wish =
+            |want, state| Write::<V4> { want, client: None, lease: lease::<V4>(1, 0, state) };
+        assert!(!wish(Want::Release, LeaseState::Released).is_deletion());
+        assert!(wish(Want::Release, LeaseState::Assigned).is_deletion());
+        assert!(wish(Want::End, LeaseState::Released).is_deletion());
+    }
+}

@@ -2,7 +2,7 @@
 
 use dhcp_lease::Family;
 
-use super::contract::{Database, DatabaseError, Fault};
+use super::contract::{DatabaseError, Fault, LeaseDatabase};
 use super::family::Shared;
 use super::operation::{self, Operation, Write};
 use super::rule::{Verdict, judge};
@@ -69,7 +69,7 @@ impl<F: Shared> Round<F> {
     /// What the database said; then the transaction was taken back, or nobody knows.
     pub(super) fn run(
         &self,
-        database: &mut impl Database<F>,
+        database: &mut impl LeaseDatabase<F>,
         now_s: u64,
     ) -> Result<Outcome<F>, DatabaseError> {
         let result = self.run_once(database, now_s);
@@ -81,7 +81,7 @@ impl<F: Shared> Round<F> {
 
     fn run_once(
         &self,
-        database: &mut impl Database<F>,
+        database: &mut impl LeaseDatabase<F>,
         now_s: u64,
     ) -> Result<Outcome<F>, DatabaseError> {
         database.begin()?;
@@ -113,7 +113,7 @@ impl<F: Shared> Round<F> {
     /// Writes what may be written; what may not, and what others wrote later.
     fn write<'f>(
         &self,
-        database: &mut impl Database<F>,
+        database: &mut impl LeaseDatabase<F>,
         find: &impl Fn(F::Address) -> Option<&'f F::Lease>,
         now_s: u64,
     ) -> Result<(Rows<F>, Rows<F>), DatabaseError>

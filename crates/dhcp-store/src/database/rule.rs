@@ -72,3 +72,84 @@ fn is_over<F: Shared>(found: &F::Lease, now_s: u64) -> bool {
     let times = F::times(found);
     times.state.is_past() || times.expires_s <= now_s
 }
+
+#[cfg(test)]
+mod tests {
+    use dhcp_lease::sample::{Sample, SampleLease};
+    use dhcp_lease::v4::V4;
+
+    use super::*;
+
+    /// The lease of one address: whose, since when, in what state. It is valid for 100 seconds.
+    fn lease(client: u32, cltt_s: u64, state: LeaseState) -> dhcp_lease::v4::Lease {
+        V4::lease(&SampleLease {
+            address: 0x0a00_0001,
+            client,
+            valid_lifetime_s: 100,
+            cltt_s,
+            subnet_id: 1,
+            pool_id: 0,
+            hostname: "",
+            state,
+            user_context: "",
+        })
+    }
+
+    fn judged(want: Want, written: (u32, u64), found: Option<(u32, u64)>, now_s: u64) -> Verdict {
+        judged_in(want, written, found.map(|(client, cltt_s)| (client, cltt_s, Assigned)), now_s)
+    }
+
+    use LeaseState::{Assigned, Declined, ExpiredReclaimed, Released};
+
+    fn judged_in(
+        want: Want,
+        (client, cltt_s): (u32, u64),
+        found: Option<(u32, u64, LeaseState)>,
+        now_s: u64,
+    ) -> Verdict {
+        let written = lease(client, cltt_s, Assigned);
+        let client = matches!(want, Want::Give | Want::Release | Want::Decline)
+            .then(|| V4::client_of(&written));
+        let found = found.map(|(client, cltt_s, state)| lease(client, cltt_s, state));
+        judge::<V4>(&Write { want, client, lease: written }, found.as_ref(), now_s)
+    }
+
+    #[test]
+    fn an_address_is_given_when_nobody_else_has_it() {
+        assert_eq!(judged(Want::Give, (1, 1000), None, 1000), Verdict::Insert);
+        assert_eq!(judged(Want::Give, (1, 1000), Some((1, 950)), 1000), Verdict::Update);
+        assert_eq!(judged(Want::Give, (1, 1000), Some((2, 950)), 1000), Verdict::Refuse);
+        assert_eq!(judged(Want::Give, (1, 1000), Some((2, 900)), 1000), Verdict::Update);
+        for (state, verdict) in [
+            (Released, Verdict::Update),
+            (ExpiredReclaimed, Verdict::Update),
+            (Declined, Verdict::Refuse),
+        ] {
+            assert_eq!(judged_in(Want::Give, (1, 1000), Some((2, 950, state)), 1000), verdict);
+        }
+    }
+
+    #[test]
+    fn what_is_newer_stays() {
+        assert_eq!(judged(Want::Give, (1, 1000), Some((1, 1000)), 1000), Verdict::Nothing);
+        assert_eq!(judged(Want::Give, (1, 1000), Some((1, 1010)), 1020), Verdict::Keep);
+        assert_eq!(judged(Want::Release, (1, 1000), Some((1, 1010)), 1020), Verdict::Refuse);
+        assert_eq!(judged(Want::Release, (1, 1000), Some((2, 950)), 1000), Verdict::Refuse);
+        assert_eq!(judged(Want::Release, (1, 1000), None, 1000), Verdict::Nothing);
+    }
+
+    #[test]
+    fn only_what_is_over_ends() {
+        assert_eq!(judged(Want::End, (1, 900), Some((1, 950)), 1000), Verdict::Refuse);
+        assert_eq!(judged(Want::End, (1, 890), Some((1, 900)), 1000), Verdict::Update);
+        assert_eq!(judged(Want::End, (1, 900), None, 1000), Verdict::Nothing);
+    }
+
+    #[test]
+    fn an_operator_has_his_way() {
+        assert_eq!(judged(Want::Put, (1, 1000), Some((2, 950)), 1000), Verdict::Update);
+        assert_eq!(judged(Want::Put, (1, 1000), None, 1000), Verdict::Insert);
+        assert_eq!(judged(Want::Remove, (1, 1000), Some((2, 950)), 1000), Verdict::Delete);
+        assert_eq!(judged(Want::Remove, (1, 1000), None, 1000), Verdict::Nothing);
+    }
+}

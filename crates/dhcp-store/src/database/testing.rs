@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base::Random;
 
-use super::contract::{Database, DatabaseError, Fault};
+use super::contract::{DatabaseError, Fault, LeaseDatabase};
 use super::family::Shared;
 
 /// Leases that several [`FakeConnection`]s share.
@@ -69,7 +69,7 @@ impl<F: Shared> FakeConnection<F> {
     }
 }
 
-impl<F: Shared> Database<F> for FakeConnection<F> {
+impl<F: Shared> LeaseDatabase<F> for FakeConnection<F> {
     fn connect(&mut self) -> Result<Vec<String>, DatabaseError> {
         if self.happens(self.faults.refused_connections) {
             return Err(self.lose("connect"));

@@ -10,7 +10,7 @@ use std::time::Duration;
 use base::time::NS_PER_MS;
 use dhcp_lease::LeaseTable;
 
-use super::contract::{Database, DatabaseError};
+use super::contract::{DatabaseError, LeaseDatabase};
 use super::core::{DatabaseCore, RoundEnd};
 use super::family::Shared;
 use super::journal::SharedJournal;
@@ -74,13 +74,12 @@ impl<F: Shared> DatabaseThread<F> {
     pub fn start(
         shards: Arc<Shards>,
         table: Arc<LeaseTable<F>>,
-        database: impl Database<F> + 'static,
+        database: impl LeaseDatabase<F> + 'static,
         options: ThreadOptions,
         clock: Clock,
     ) -> io::Result<Self> {
         let refusals = Arc::<Refusals>::default();
-        let core =
-            DatabaseCore::new(shards.clone(), table.clone(), refusals.clone(), database);
+        let core = DatabaseCore::new(shards.clone(), table.clone(), refusals.clone(), database);
         let state = Arc::new(State {
             shards,
             bell: Arc::default(),
@@ -155,7 +154,7 @@ impl State {
         }
     }
 
-    fn run<F: Shared, D: Database<F>>(
+    fn run<F: Shared, D: LeaseDatabase<F>>(
         &self,
         mut core: DatabaseCore<F, D>,
         on_loss: OnLoss,
@@ -196,7 +195,7 @@ impl State {
     }
 
     /// One attempt; false when it did not work.
-    fn reconnect<F: Shared, D: Database<F>>(
+    fn reconnect<F: Shared, D: LeaseDatabase<F>>(
         &self,
         core: &mut DatabaseCore<F, D>,
         retry: &mut Retry,

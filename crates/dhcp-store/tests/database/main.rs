@@ -1,6 +1,7 @@
 //! Stores over a database: the contract of all lease stores, and several servers that share one
 //! database whose connections break.
 
+mod thread;
 mod world;
 
 use std::sync::Arc;
@@ -34,8 +35,7 @@ impl<F: Shared> DatabaseBackend<F> {
         let refusals = Arc::<Refusals>::default();
         let database = Arc::<FakeDatabase<F>>::default();
         let connection = FakeConnection::new(database, FakeFaults::default(), 1);
-        let core =
-            DatabaseCore::new(shards.clone(), table.clone(), refusals.clone(), connection);
+        let core = DatabaseCore::new(shards.clone(), table.clone(), refusals.clone(), connection);
         Self { table, shards, refusals, core, is_shared, stores: 0 }
     }
 }

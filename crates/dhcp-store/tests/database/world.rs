@@ -86,8 +86,9 @@ struct World<F: Shared> {
 impl<F: Shared + Sample> World<F> {
     fn new(seed: u64, faults: FakeFaults) -> Self {
         let database = Arc::<FakeDatabase<F>>::default();
-        let servers =
-            (0..SERVERS).map(|server| Server::start(&database, faults, seed * 8 + server)).collect();
+        let servers = (0..SERVERS)
+            .map(|server| Server::start(&database, faults, seed * 8 + server))
+            .collect();
         Self {
             database,
             servers,
@@ -286,7 +287,7 @@ impl<F: Shared + Sample> World<F> {
 
 fn play<F: Shared + Sample>(faults: FakeFaults) -> Tally {
     let count = std::env::var("GODWIT_DATABASE_WORLDS").ok();
-    let count = count.and_then(|count| count.parse().ok()).unwrap_or(400);
+    let count = count.and_then(|count| count.parse().ok()).unwrap_or(100);
     let mut sum = Tally::default();
     for seed in 0..count {
         let run = std::panic::AssertUnwindSafe(|| World::<F>::new(seed, faults).run());
@@ -309,13 +310,13 @@ const FAULTS: FakeFaults =
 #[test]
 fn servers_that_share_a_database_never_give_an_address_twice() {
     for tally in [play::<V4>(FakeFaults::default()), play::<V6>(FakeFaults::default())] {
-        assert!(tally.acknowledged > 20_000 && tally.refused > 100 && tally.learned > 1_000);
+        assert!(tally.acknowledged > 5_000 && tally.refused > 25 && tally.learned > 250);
     }
 }
 
 #[test]
 fn connections_that_break_lose_nothing_that_was_acknowledged() {
     for tally in [play::<V4>(FAULTS), play::<V6>(FAULTS)] {
-        assert!(tally.acknowledged > 10_000 && tally.refused > 100 && tally.lost > 1_000);
+        assert!(tally.acknowledged > 2_500 && tally.refused > 25 && tally.lost > 250);
     }
 }
