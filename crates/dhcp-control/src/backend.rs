@@ -5,6 +5,7 @@ use core::net::IpAddr;
 
 use base::Now;
 use dhcp_config::{Hook, Problem};
+use dhcp_lease::ClientKey;
 use serde_json::Value;
 
 use crate::family::Commanded;
@@ -118,15 +119,6 @@ pub trait Leases<F: Commanded> {
     /// # Errors
     /// What was tried on which file.
     fn write(&mut self, file: &str) -> Result<(), String>;
-}
-
-/// What a client is known by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClientKey<'a> {
-    /// The octets of its hardware address, of whatever type.
-    Hardware(&'a [u8]),
-    /// Its client identifier (v4) or its DUID (v6).
-    Identifier(&'a [u8]),
 }
 
 /// What a lease that is put may replace.

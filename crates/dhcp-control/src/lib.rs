@@ -29,7 +29,7 @@ mod text;
 
 pub use answer::{Answer, ResultCode};
 pub use backend::{
-    ApplyFailure, Backend, Cleanup, ClientKey, Leases, PutFailure, PutMode, Selected, Selector,
+    ApplyFailure, Backend, Cleanup, Leases, PutFailure, PutMode, Selected, Selector,
     Status, SubnetFacts, Version, Written,
 };
 pub use dispatch::execute;

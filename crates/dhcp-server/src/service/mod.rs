@@ -10,7 +10,7 @@ use dhcp_config::{
     Checked, ControlSocket, ExpiredLeases, GodwitSettings, Hook, InactiveFeature, LeaseChecks,
     LeaseDatabase, Logger, Problem,
 };
-use dhcp_control::{ClientKey, Commanded, Selector, SubnetFacts};
+use dhcp_control::{Commanded, Selector, SubnetFacts};
 use dhcp_engine::protocol::Protocol;
 use dhcp_lease::{LeaseTable, Leased};
 use dhcp_store::memfile::Rows;
@@ -24,7 +24,9 @@ use crate::reload::Extent;
 
 /// A family that there is a daemon for: [`dhcp_lease::v4::V4`] or [`dhcp_lease::v6::V6`].
 pub(crate) trait Service:
-    Protocol<Ingress: Send, Destination: Send, Snapshot: Send + Sync, Work: Send> + Rows + Commanded
+    Protocol<Ingress: Send, Destination: Send, Snapshot: Send + Sync, Work: Send>
+    + Rows
+    + Commanded
 {
     /// Name of the daemon, in log lines and of its threads.
     const NAME: &'static str;
@@ -73,9 +75,6 @@ pub(crate) trait Service:
 
     /// What comes last of all that can be leased at `ip`, in the order of lists.
     fn last_at(ip: Self::Ip) -> Self::Address;
-
-    /// Whether a lease is that of a client.
-    fn is_of(row: &Self::Row<'_>, client: ClientKey<'_>) -> bool;
 
     /// Whether leases of `kind` are of prefixes.
     fn counts_prefixes(kind: <Self as Leased>::Kind) -> bool;

@@ -5,10 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dhcp_config::{Checked, Dhcp4, Problem, Subnet4};
-use dhcp_control::{ClientKey, Selector, SubnetFacts};
-use dhcp_engine::classify::ClassSet;
+use dhcp_control::{Selector, SubnetFacts};
 use dhcp_engine::v4::{Ingress, Snapshot};
-use dhcp_lease::v4::{Lease, LeaseTable, RowView, V4};
+use dhcp_lease::v4::{Lease, LeaseTable, V4};
 use netio::packet::Packet;
 use netio::{Datagram, UdpSocket};
 
@@ -85,12 +84,7 @@ impl Service for V4 {
             Some(IpAddr::V4(address)) if !address.is_unspecified() => Some(address),
             _ => None,
         };
-        let mut classes = ClassSet::default();
-        for name in &selector.classes {
-            if let Some(class) = snapshot.classes.index(name) {
-                classes.insert(class);
-            }
-        }
+        let classes = snapshot.classes.named(&selector.classes);
         let of_address = |address| snapshot.subnet_of_address(address, &classes);
         // In the order in which the engine looks at a message.
         let found = if let Some(link) = v4(selector.link).or_else(|| v4(selector.subnet)) {
@@ -113,13 +107,6 @@ impl Service for V4 {
 
     fn last_at(ip: Ipv4Addr) -> Ipv4Addr {
         ip
-    }
-
-    fn is_of(row: &RowView<'_>, client: ClientKey<'_>) -> bool {
-        match client {
-            ClientKey::Hardware(octets) => row.hardware.octets() == octets,
-            ClientKey::Identifier(octets) => row.client_id == Some(octets),
-        }
     }
 
     fn counts_prefixes(_kind: ()) -> bool {
