@@ -11,7 +11,7 @@ use dhcp_lease::v4::{Lease, LeaseTable, V4};
 use netio::packet::Packet;
 use netio::{Datagram, UdpSocket};
 
-use super::{Common, Outline, Service};
+use super::{Common, HostOf, Outline, Service};
 use crate::ServerError;
 use crate::doors::{Door, Doors, Listening};
 use crate::frames::{self, FrameCounters};
@@ -56,6 +56,14 @@ impl Service for V4 {
 
     fn compile(config: &Dhcp4, _constants: &(), table: &LeaseTable) -> Arc<Snapshot> {
         Arc::new(Snapshot::compile(config, |specs, reserved| table.configure(specs, reserved)))
+    }
+
+    fn hosts(config: &mut Dhcp4, subnet_id: u32) -> Option<&mut Vec<HostOf<Self>>> {
+        if subnet_id == 0 {
+            return Some(&mut config.reservations);
+        }
+        let subnet = config.subnets.iter_mut().find(|subnet| subnet.id == subnet_id)?;
+        Some(&mut subnet.reservations)
     }
 
     fn outlines(config: &Dhcp4) -> Vec<Outline> {

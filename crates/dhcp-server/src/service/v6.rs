@@ -12,7 +12,7 @@ use dhcp_wire::v6::MessageType;
 use netio::packet::Packet;
 use netio::{Clock, Datagram, UdpSocket};
 
-use super::{Common, Outline, Service};
+use super::{Common, HostOf, Outline, Service};
 use crate::ServerError;
 use crate::doors::{Door, Doors, Listening};
 use crate::frames::FrameCounters;
@@ -64,6 +64,14 @@ impl Service for V6 {
         Arc::new(Snapshot::compile(config, duid, |specs, reserved| {
             table.configure(specs, reserved)
         }))
+    }
+
+    fn hosts(config: &mut Dhcp6, subnet_id: u32) -> Option<&mut Vec<HostOf<Self>>> {
+        if subnet_id == 0 {
+            return Some(&mut config.reservations);
+        }
+        let subnet = config.subnets.iter_mut().find(|subnet| subnet.id == subnet_id)?;
+        Some(&mut subnet.reservations)
     }
 
     fn outlines(config: &Dhcp6) -> Vec<Outline> {
