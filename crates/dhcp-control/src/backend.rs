@@ -5,8 +5,10 @@ use core::net::IpAddr;
 
 use base::Now;
 use dhcp_config::{Hook, Problem};
+use dhcp_lease::ClientKey;
 use serde_json::Value;
 
+use crate::document::reservations_of;
 use crate::family::Commanded;
 use crate::interfaces::Interface;
 use crate::service::ServiceState;
@@ -38,6 +40,24 @@ pub trait Backend {
     /// # Errors
     /// The old configuration goes on, unless the failure says otherwise.
     fn apply(&mut self, document: Value) -> Result<(), ApplyFailure>;
+    /// Changes a reservation of the subnet `subnet_id`, or with 0 a global one, at its position in
+    /// [`Self::configuration`], as [`Self::apply`] of all that would. A server with many of them
+    /// does better than this.
+    ///
+    /// # Errors
+    /// As for [`Self::apply`].
+    fn change_host(
+        &mut self,
+        subnet_id: u32,
+        change: HostChange<Value>,
+    ) -> Result<(), ApplyFailure> {
+        let mut document = self.configuration().clone();
+        if let Some(hosts) = reservations_of::<Self::Family>(&mut document, subnet_id) {
+            change.apply(hosts);
+        }
+        self.apply(document)
+    }
+
     /// Reads the configuration file again and uses it.
     ///
     /// # Errors
@@ -118,15 +138,6 @@ pub trait Leases<F: Commanded> {
     /// # Errors
     /// What was tried on which file.
     fn write(&mut self, file: &str) -> Result<(), String>;
-}
-
-/// What a client is known by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClientKey<'a> {
-    /// The octets of its hardware address, of whatever type.
-    Hardware(&'a [u8]),
-    /// Its client identifier (v4) or its DUID (v6).
-    Identifier(&'a [u8]),
 }
 
 /// What a lease that is put may replace.
@@ -224,6 +235,38 @@ pub struct Selected {
     pub subnet: String,
     /// Its `id`.
     pub id: u32,
+}
+
+/// A change of one reservation in the list of those of its scope. `T` is a reservation.
+#[derive(Clone, Debug, PartialEq)]
+pub enum HostChange<T> {
+    /// A further one.
+    Add(T),
+    /// The one at this position is another.
+    Replace(usize, T),
+    /// The one at this position goes.
+    Remove(usize),
+}
+
+impl<T> HostChange<T> {
+    /// Changes `list`, which has the position.
+    pub fn apply(self, list: &mut Vec<T>) {
+        match self {
+            Self::Add(host) => list.push(host),
+            Self::Replace(at, host) => list[at] = host,
+            Self::Remove(at) => drop(list.remove(at)),
+        }
+    }
+
+    /// The reservation that there will be, and the position of the one that goes.
+    #[must_use]
+    pub const fn parts(&self) -> (Option<&T>, Option<usize>) {
+        match self {
+            Self::Add(host) => (Some(host), None),
+            Self::Replace(at, host) => (Some(host), Some(*at)),
+            Self::Remove(at) => (None, Some(*at)),
+        }
+    }
 }
 
 /// Why a configuration is not in use.

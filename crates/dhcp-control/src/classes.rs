@@ -114,6 +114,16 @@ fn update<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
         {
             class["template-test"] = test.clone();
         }
+        // Other classes may depend on these two by way of this one.
+        if depends_on_known(&classes[..index], &class)
+            != depends_on_known(&classes[..index], &classes[index])
+        {
+            return Err(Answer::error(format!(
+                "modification of the class '{name}' would affect its dependency on the KNOWN \
+                 and/or UNKNOWN built-in classes. Such modification is not allowed because there \
+                 may be other classes depending on those built-ins via the updated class"
+            )));
+        }
         classes[index] = class;
         Ok(Answer::success(format!("Class '{name}' updated")))
     })
@@ -126,11 +136,8 @@ fn delete<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
         let Some(index) = position(classes, name) else {
             return Ok(Answer::empty(format!("Class '{name}' not found")));
         };
-        let user = classes.iter().find(|class| {
-            ["test", "template-test"]
-                .iter()
-                .any(|key| class[*key].as_str().is_some_and(|test| asks_for(test, name)))
-        });
+        let asks = |class: &&Value| test_of(class).is_some_and(|(test, _)| asks_for(test, name));
+        let user = classes.iter().find(asks);
         if let Some(user) = user {
             let user = user["name"].as_str().unwrap_or_default();
             return Err(Answer::error(format!("Class '{name}' is used by class '{user}'")));
@@ -138,6 +145,32 @@ fn delete<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
         classes.remove(index);
         Ok(Answer::success(format!("Class '{name}' deleted")))
     })
+}
+
+/// The expression of a class, and whether it is a template's.
+fn test_of(class: &Value) -> Option<(&str, bool)> {
+    let text = |key: &str| class.get(key).and_then(Value::as_str);
+    let template = text("template-test").map(|test| (test, true));
+    template.or_else(|| text("test").map(|test| (test, false)))
+}
+
+/// Whether `class` behind the classes `before` depends on `KNOWN` or `UNKNOWN`: by itself, or unless
+/// it is a template by way of one of those.
+fn depends_on_known(before: &[Value], class: &Value) -> bool {
+    let mut depending = vec!["KNOWN", "UNKNOWN"];
+    let built_in = depending.len();
+    let depends = |class: &Value, depending: &[&str]| {
+        test_of(class).is_some_and(|(test, is_template)| {
+            let by = if is_template { &depending[..built_in] } else { depending };
+            by.iter().any(|name| asks_for(test, name))
+        })
+    };
+    for other in before {
+        if depends(other, &depending) {
+            depending.extend(other["name"].as_str());
+        }
+    }
+    depends(class, &depending)
 }
 
 /// Whether the expression `test` has `member('name')` in it.
@@ -172,11 +205,27 @@ fn list<B: Backend>(_request: &Request<'_>, backend: &mut B) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use super::asks_for;
+    use serde_json::{Value, json};
+
+    use super::{asks_for, depends_on_known};
 
     #[test]
     fn an_expression_s_classes_are_found() {
         assert!(asks_for("not member('a') or member ( 'b c' )", "b c"));
         assert!(!asks_for("member('abc') or option[1].text == 'ab'", "ab"));
+    }
+
+    #[test]
+    fn a_dependency_may_go_through_other_classes() {
+        let class = |name: &str, key: &str, test: &str| json!({ "name": name, key: test });
+        let before: Vec<Value> = vec![
+            class("direct", "test", "member('UNKNOWN') and option[1].exists"),
+            class("through", "test", "not member('direct')"),
+            class("template", "template-test", "ifelse(member('direct'), 'a', 'b')"),
+            class("free", "test", "option[60].text == 'KNOWN'"),
+            json!({ "name": "empty" }),
+        ];
+        let depends = |at: usize| depends_on_known(&before[..at], &before[at]);
+        assert_eq!([0, 1, 2, 3, 4].map(depends), [true, true, false, false, false]);
     }
 }

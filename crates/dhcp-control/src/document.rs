@@ -33,7 +33,7 @@ pub(crate) fn root<B: Backend>(backend: &B) -> &Value {
 
 /// The items of the list `key` of `scope`; none when there is no such list.
 pub(crate) fn items<'a>(scope: &'a Value, key: &str) -> &'a [Value] {
-    scope.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    scope.as_object().map_or(&[], |map| items_of(map, key))
 }
 
 /// Every subnet of a global scope with its shared network's name, those of no network first.
@@ -44,6 +44,36 @@ pub(crate) fn subnets(root: &Value, version: IpVersion) -> Vec<(&Value, Option<&
         items(network, version.subnets()).iter().map(move |subnet| (subnet, name))
     });
     alone.chain(shared).collect()
+}
+
+/// The key of reservations.
+pub(crate) const RESERVATIONS: &str = "reservations";
+
+/// The reservations of the subnet `subnet_id` of a configuration, or with 0 the global ones; a list
+/// is made where there is none. `None` without such a subnet.
+pub fn reservations_of<F: Commanded>(
+    document: &mut Value,
+    subnet_id: u32,
+) -> Option<&mut Vec<Value>> {
+    let map = document.get_mut(F::VERSION.root())?.as_object_mut()?;
+    if subnet_id == 0 {
+        return Some(list_of(map, RESERVATIONS));
+    }
+    let key = F::VERSION.subnets();
+    let is_it = |subnet: &&mut Value| has_id(subnet, subnet_id);
+    let is_alone = items_of(map, key).iter().any(|subnet| has_id(subnet, subnet_id));
+    let subnet = if is_alone {
+        list_of(map, key).iter_mut().find(is_it)
+    } else {
+        let networks = list_of(map, "shared-networks").iter_mut();
+        let inside = networks.filter_map(|network| network.get_mut(key)?.as_array_mut());
+        inside.flatten().find(is_it)
+    };
+    Some(list_of(subnet?.as_object_mut()?, RESERVATIONS))
+}
+
+fn items_of<'a>(map: &'a Map<String, Value>, key: &str) -> &'a [Value] {
+    map.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 /// Whether `subnet` has this `id`.

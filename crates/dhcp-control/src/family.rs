@@ -5,7 +5,7 @@ use core::net::IpAddr;
 use core::str::FromStr;
 
 use dhcp_lease::{Family, LeaseState};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::answer::Answer;
 use crate::arguments::Fields;
@@ -48,6 +48,15 @@ impl IpVersion {
         }
     }
 
+    /// The service as Kea calls it: `dhcp4`.
+    #[must_use]
+    pub const fn service(self) -> &'static str {
+        match self {
+            Self::V4 => "dhcp4",
+            Self::V6 => "dhcp6",
+        }
+    }
+
     /// As texts name it: `IPv4`.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -84,18 +93,64 @@ pub trait Commanded: Family + FromCommand {
     fn kind_named(name: &str) -> Option<Self::Kind>;
     /// Kea's name of a kind.
     fn kind_name(kind: Self::Kind) -> &'static str;
-    /// The subnet's `id`.
-    fn subnet_id(lease: &Self::Lease) -> u32;
-    /// Kea's state.
-    fn state(lease: &Self::Lease) -> LeaseState;
-    /// The host name as stored.
-    fn hostname(lease: &Self::Lease) -> &str;
-    /// Whether the server keeps a DNS entry for it.
-    fn has_dns_entry(lease: &Self::Lease) -> bool;
+    /// What leases of both families have.
+    fn common(lease: &Self::Lease) -> Common<'_>;
     /// The identity association, which v4 does not have.
     fn iaid(lease: &Self::Lease) -> Option<u32>;
+    /// Adds what only this family's leases have, as commands show it.
+    fn show_own(lease: &Self::Lease, map: &mut Map<String, Value>);
+
+    /// The subnet's `id`.
+    fn subnet_id(lease: &Self::Lease) -> u32 {
+        Self::common(lease).subnet_id
+    }
+
+    /// Kea's state.
+    fn state(lease: &Self::Lease) -> LeaseState {
+        Self::common(lease).state
+    }
+
+    /// The host name as stored.
+    fn hostname(lease: &Self::Lease) -> &str {
+        Self::common(lease).hostname
+    }
+
+    /// Whether the server keeps a DNS entry for it.
+    fn has_dns_entry(lease: &Self::Lease) -> bool {
+        let common = Self::common(lease);
+        common.fqdn_fwd || common.fqdn_rev
+    }
+
     /// The lease as commands show it.
-    fn to_json(lease: &Self::Lease) -> Value;
+    fn to_json(lease: &Self::Lease) -> Value {
+        let mut map = Map::new();
+        Self::show_own(lease, &mut map);
+        Self::common(lease).show(&mut map);
+        Value::Object(map)
+    }
+}
+
+/// What leases of both families have.
+#[derive(Clone, Copy, Debug)]
+pub struct Common<'a> {
+    /// The subnet's `id`.
+    pub subnet_id: u32,
+    /// The pool's `pool-id`; 0 for none.
+    pub pool_id: u32,
+    /// The client's last transaction, wall-clock seconds.
+    pub cltt_s: u64,
+    /// Seconds from then.
+    pub valid_lifetime_s: u32,
+    /// Whether the server keeps the forward DNS entry.
+    pub fqdn_fwd: bool,
+    /// Whether the server keeps the reverse DNS entry.
+    pub fqdn_rev: bool,
+    /// Host name, possibly empty.
+    pub hostname: &'a str,
+    /// Kea's state.
+    pub state: LeaseState,
+    /// JSON text, possibly empty.
+    pub user_context: &'a str,
 }
 
 /// How commands give leases of a family. Not to be implemented elsewhere.

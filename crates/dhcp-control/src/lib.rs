@@ -29,10 +29,11 @@ mod text;
 
 pub use answer::{Answer, ResultCode};
 pub use backend::{
-    ApplyFailure, Backend, Cleanup, ClientKey, Leases, PutFailure, PutMode, Selected, Selector,
+    ApplyFailure, Backend, Cleanup, HostChange, Leases, PutFailure, PutMode, Selected, Selector,
     Status, SubnetFacts, Version, Written,
 };
 pub use dispatch::execute;
+pub use document::reservations_of;
 pub use family::{Commanded, IpVersion};
 pub use interfaces::Interface;
 pub use prometheus::{Latency, Snapshot, prometheus};

@@ -2,8 +2,9 @@
 //!
 //! Metrics are named `godwit_dhcp4_...` and `godwit_dhcp6_...`. What Kea has many names for is one
 //! metric with labels here: `pkt4-discover-received` is
-//! `godwit_dhcp4_packets_received_total{type="discover"}`. Every number is what the server counted
-//! since it started; resets by control commands do not show.
+//! `godwit_dhcp4_packets_received_total{type="discover"}`. `godwit_drops_total` has reasons that are
+//! finer than Kea's. Every number is what the server counted since it started; resets by control
+//! commands do not show.
 
 use core::fmt::{Display, Write as _};
 
@@ -19,6 +20,8 @@ pub struct Snapshot<'a> {
     pub version: IpVersion,
     /// What it has counted.
     pub counts: &'a Counts,
+    /// Every reason why it gave no answer, by its own name, which needs no escape, with its count.
+    pub drops: &'a [(&'static str, u64)],
     /// How long it took to answer, per type of message.
     pub latencies: &'a [Latency],
 }
@@ -42,6 +45,7 @@ pub struct Latency {
 pub fn prometheus(snapshot: &Snapshot<'_>) -> String {
     let mut page = Page { text: String::new(), version: snapshot.version };
     packets(&mut page, snapshot.counts);
+    drops(&mut page, snapshot.drops);
     subnets(&mut page, &snapshot.counts.subnets);
     latencies(&mut page, snapshot.latencies);
     page.text
@@ -152,6 +156,18 @@ fn packets(page: &mut Page, counts: &Counts) {
         let conflicts = counted(CONFLICTS_COUNTED).map_or(0, |&(_, count)| count);
         page.head(metric, "counter", help);
         page.value(metric, &[], &conflicts);
+    }
+}
+
+/// The server's own reasons, of which Kea's names of drops are coarser sums. One metric for both
+/// families.
+fn drops(page: &mut Page, drops: &[(&str, u64)]) {
+    const METRIC: &str = "godwit_drops_total";
+    let family = page.version.service();
+    let _ = writeln!(page.text, "# HELP {METRIC} Messages that got no answer, by exact reason.");
+    let _ = writeln!(page.text, "# TYPE {METRIC} counter");
+    for (reason, count) in drops {
+        let _ = writeln!(page.text, "{METRIC}{{family=\"{family}\",reason=\"{reason}\"}} {count}");
     }
 }
 

@@ -170,6 +170,43 @@ fn an_update_replaces_all_of_a_lease_and_a_selector_sees_it() {
 }
 
 #[test]
+fn an_update_neither_registers_an_address_in_use_nor_uses_a_registered_one() {
+    let in_state = |mut lease: Value, state: u8| {
+        lease["state"] = json!(state);
+        lease["force-create"] = json!(true);
+        lease
+    };
+    let mut server = Fake::<V4>::with_subnets();
+    let refused = error("DHCPv4 leases do not support registered state");
+    server.answers(&[
+        ("lease4-update", in_state(lease::<V4>(11), 4), refused.clone()),
+        (
+            "lease4-update",
+            in_state(lease::<V4>(11), 0),
+            json!({ "result": 0, "text": "IPv4 lease added." }),
+        ),
+        ("lease4-update", in_state(lease::<V4>(11), 4), refused),
+    ]);
+    let mut server = Fake::<V6>::with_subnets();
+    let done = |what: &str| json!({ "result": 0, "text": format!("IPv6 lease {what}.") });
+    server.answers(&[
+        ("lease6-update", in_state(lease::<V6>(1), 4), done("added")),
+        ("lease6-update", in_state(lease::<V6>(1), 4), done("updated")),
+        (
+            "lease6-update",
+            in_state(lease::<V6>(1), 0),
+            error("illegal reuse of registered address 2001:db8::1"),
+        ),
+        ("lease6-update", in_state(lease::<V6>(2), 0), done("added")),
+        (
+            "lease6-update",
+            in_state(lease::<V6>(2), 4),
+            error("address in use: 2001:db8::2 can't be registered"),
+        ),
+    ]);
+}
+
+#[test]
 fn prefixes_are_leased_beside_addresses() {
     let mut server = Fake::<V6>::with_subnets();
     let prefix = json!({ "ip-address": "2001:db8:8000::", "type": "IA_PD", "prefix-len": 48,

@@ -38,7 +38,9 @@ fn page(version: IpVersion) -> String {
         Latency { message: "discover", buckets: vec![(10, 2), (1000, 3)], beyond: 1, sum_us: 2500 },
         Latency { message: "request", ..Latency::default() },
     ];
-    prometheus(&Snapshot { version, counts: &counts(version), latencies: &latencies })
+    let drops = [("no-subnet", 3), ("held-full", 0)];
+    let counts = counts(version);
+    prometheus(&Snapshot { version, counts: &counts, drops: &drops, latencies: &latencies })
 }
 
 #[test]
@@ -49,6 +51,8 @@ fn kea_s_names_become_labels() {
         "godwit_dhcp4_packets_received_total{type=\"discover\"} 4",
         "godwit_dhcp4_packets_received_total{type=\"lease_query\"} 0",
         "godwit_dhcp4_packets_dropped_total{reason=\"queue_full\"} 2",
+        "godwit_drops_total{family=\"dhcp4\",reason=\"no-subnet\"} 3",
+        "godwit_drops_total{family=\"dhcp4\",reason=\"held-full\"} 0",
         "godwit_dhcp4_allocation_failures_total 1",
         "godwit_dhcp4_allocation_failure_reasons_total{reason=\"no_pools\"} 1",
         "godwit_dhcp4_lease_reuses_total{kind=\"address\"} 5",
@@ -68,6 +72,7 @@ fn kea_s_names_become_labels() {
     assert!(lines.windows(2).all(|pair| pair[0] != pair[1]));
     let six = page(IpVersion::V6);
     assert!(six.contains("godwit_dhcp6_pool_leases{subnet=\"7\",pool=\"0\",kind=\"prefix\"} 3\n"));
+    assert!(six.contains("godwit_drops_total{family=\"dhcp6\",reason=\"no-subnet\"} 3\n"));
     assert!(six.contains("godwit_dhcp6_lease_reuses_total{kind=\"ia_pd\"} 5\n"));
     assert!(six.contains("godwit_dhcp6_subnet_registered{subnet=\"8\"} 0\n"));
 }

@@ -190,6 +190,15 @@ impl<P: Protocol> ShardCounters<P> {
         self.events.by_subnet().into_iter().flat_map(named).collect()
     }
 
+    /// Every reason for which messages are dropped or not read, by the name that it has here, with
+    /// its count.
+    pub fn drops(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let reasons = DropReason::ALL.iter().map(|reason| reason.name());
+        let malformed = P::MALFORMED.iter().copied().filter(|name| !name.is_empty());
+        let counts = self.dropped.snapshot().into_iter();
+        reasons.zip(counts).chain(malformed.zip(self.malformed.snapshot()))
+    }
+
     /// Every counter that is not zero, with its name.
     pub fn entries(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let named = |names: &'static [&'static str], counters: &Counters<KINDS_MAX>| {

@@ -123,6 +123,17 @@ impl Identity<'_> {
     }
 }
 
+/// By what an administrator asks for a client's leases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientKey<'a> {
+    /// The octets of its hardware address, of whatever type.
+    Hardware(&'a [u8]),
+    /// Its client identifier (v4) or its DUID (v6).
+    Identifier(&'a [u8]),
+    /// v6: its DUID and the IAID of an association, of addresses or of prefixes.
+    Association(&'a [u8], u32),
+}
+
 fn write_colon_hex(f: &mut fmt::Formatter<'_>, octets: &[u8]) -> fmt::Result {
     for (index, octet) in octets.iter().enumerate() {
         if index > 0 {

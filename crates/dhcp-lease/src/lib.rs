@@ -24,7 +24,7 @@ pub use contract::{
     Refusal, Swept, TextView, text_hash,
 };
 pub use family::{Family, PoolIndex};
-pub use identity::{ClientId, HardwareAddress, Identity};
+pub use identity::{ClientId, ClientKey, HardwareAddress, Identity};
 pub use lease::{INFINITE_LIFETIME_S, LeaseState};
 pub use pool::{Allocator, PoolSet};
 pub use store::{MemoryStore, TableShard};

@@ -6,7 +6,7 @@ use crate::lease::LeaseState;
 use crate::table::leased::Leased;
 use crate::v4::{self, V4};
 use crate::v6::{self, HardwareSource, IaIdentity, IaKind, Resource, V6};
-use crate::{Allocator, ClientId, HardwareAddress, Identity};
+use crate::{Allocator, ClientId, ClientKey, HardwareAddress, Identity};
 
 /// A family with samples.
 pub trait Sample: Leased {
@@ -21,6 +21,9 @@ pub trait Sample: Leased {
 
     /// The same client for a while: what is generic does not see that it lasts.
     fn borrow<'a>(client: Self::Identity<'static>) -> Self::Identity<'a>;
+
+    /// By what the client is found.
+    fn key<'a>(client: &'a Self::Identity<'static>) -> ClientKey<'a>;
 
     /// The pool from address number `first` to number `last`, of subnet 1.
     fn pool(first: u32, last: u32) -> Self::Spec;
@@ -100,6 +103,10 @@ impl Sample for V4 {
 
     fn borrow<'a>(client: Identity<'static>) -> Identity<'a> {
         client
+    }
+
+    fn key<'a>(client: &'a Identity<'static>) -> ClientKey<'a> {
+        ClientKey::Hardware(client.hardware.octets())
     }
 
     fn pool(first: u32, last: u32) -> v4::PoolSpec {
@@ -185,6 +192,10 @@ impl Sample for V6 {
 
     fn borrow<'a>(client: IaIdentity<'static>) -> IaIdentity<'a> {
         client
+    }
+
+    fn key<'a>(client: &'a IaIdentity<'static>) -> ClientKey<'a> {
+        ClientKey::Association(client.duid, client.iaid)
     }
 
     fn pool(first: u32, last: u32) -> v6::PoolSpec {

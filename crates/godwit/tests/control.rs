@@ -4,10 +4,11 @@ mod common;
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::Duration;
 
 use common::perfdhcp::exact_run;
 use common::{ServerProcess, TempFolder, configuration, configuration6, require, run_bounded};
@@ -340,6 +341,84 @@ impl Drop for Ended {
 }
 
 /// What Prometheus would read from the server at `socket`.
+/// The address that the client with the hardware address 02:00:00:00:00:`client` is offered.
+fn offered(server: &ServerProcess, client: u8) -> Ipv4Addr {
+    let socket = UdpSocket::bind(("127.0.0.1", server.relay_port)).expect("the port is free");
+    socket.set_read_timeout(Some(Duration::from_secs(30))).expect("it is a socket");
+    let mut discover = vec![0; 236];
+    discover[..8].copy_from_slice(&[1, 1, 6, 1, 0, 0, 0, client]);
+    discover[24..28].copy_from_slice(&[127, 0, 0, 1]);
+    discover[28..34].copy_from_slice(&[2, 0, 0, 0, 0, client]);
+    discover.extend([99, 130, 83, 99, 53, 1, 1, 255]);
+    socket.send_to(&discover, ("127.0.0.1", server.port)).expect("loopback takes it");
+    let mut offer = [0; 1500];
+    socket.recv(&mut offer).expect("it is offered something");
+    let address: [u8; 4] = offer[16..20].try_into().expect("four octets");
+    address.into()
+}
+
+#[test]
+fn a_reservation_is_changed_alone_as_with_the_whole_configuration() {
+    let folder = TempFolder::new("hosts");
+    let config = configuration(folder.path(), "always", 2);
+    let socket = folder.path().join("socket");
+    let entry = json!([{ "socket-type": "unix", "socket-name": socket }]);
+    let hooks = r#"[ { "library": "libdhcp_host_cmds.so" } ]"#;
+    add_keys(&config, &format!("\"control-sockets\": {entry}, \"hooks-libraries\": {hooks},"));
+    let server = ServerProcess::start(&config, folder.path());
+    let get = || command(&socket, &json!({ "command": "config-get" }))["arguments"].clone();
+    let host = |client: u8, last: u8| {
+        json!({ "subnet-id": 1, "hw-address": format!("02:00:00:00:00:{client:02x}"),
+                "ip-address": format!("127.2.0.{last}") })
+    };
+    let change = |name: &str, arguments: Value| {
+        let mut arguments = arguments;
+        arguments["operation-target"] = json!("memory");
+        let answer = command(&socket, &json!({ "command": name, "arguments": arguments }));
+        // Whatever came of it, the configuration that is told is the one that is served.
+        let told = get();
+        let whole = json!({ "Dhcp4": told["Dhcp4"] });
+        let set = command(&socket, &json!({ "command": "config-set", "arguments": whole }));
+        assert_eq!(set["result"], 0, "{set}");
+        assert_eq!(get(), told);
+        answer["result"].as_i64()
+    };
+    let listed = || {
+        let told = get();
+        let hosts = told["Dhcp4"]["subnet4"][0]["reservations"].as_array().map(Vec::len);
+        hosts.unwrap_or_default()
+    };
+    for client in 1..=3 {
+        let given = json!({ "reservation": host(client, client) });
+        assert_eq!(change("reservation-add", given), Some(0));
+        assert_eq!(offered(&server, client), Ipv4Addr::new(127, 2, 0, client));
+    }
+    // The same client, somebody else's address, no address at all, an address of elsewhere.
+    for (name, wrong) in [
+        ("reservation-add", host(1, 9)),
+        ("reservation-add", host(9, 1)),
+        ("reservation-update", host(2, 1)),
+        ("reservation-add", json!({ "subnet-id": 1, "hw-address": "", "hostname": "x" })),
+        ("reservation-add", json!({ "subnet-id": 1, "flex-id": "01", "ip-address": "10.0.0.1" })),
+    ] {
+        assert_eq!(change(name, json!({ "reservation": wrong })), Some(1), "{wrong}");
+    }
+    assert_eq!(listed(), 3);
+    assert_eq!(change("reservation-update", json!({ "reservation": host(2, 20) })), Some(0));
+    assert_eq!(offered(&server, 2), Ipv4Addr::new(127, 2, 0, 20));
+    let first = json!({ "subnet-id": 1, "ip-address": "127.2.0.1" });
+    assert_eq!(change("reservation-del", first.clone()), Some(0));
+    assert_eq!(change("reservation-del", first), Some(3));
+    assert_eq!(offered(&server, 1).octets()[..2], [127, 1]);
+    assert_eq!(offered(&server, 2), Ipv4Addr::new(127, 2, 0, 20));
+    assert_eq!(offered(&server, 3), Ipv4Addr::new(127, 2, 0, 3));
+    assert_eq!(listed(), 2);
+    let everywhere = json!({ "subnet-id": 0, "hw-address": "02:00:00:00:00:07", "hostname": "g" });
+    assert_eq!(change("reservation-add", json!({ "reservation": everywhere })), Some(0));
+    assert_eq!(get()["Dhcp4"]["reservations"][0]["hostname"], "g");
+    server.stop();
+}
+
 fn exposition(socket: &Path) -> String {
     let mut stream = UnixStream::connect(socket).expect("the server takes commands");
     let get = b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
@@ -352,9 +431,7 @@ fn exposition(socket: &Path) -> String {
 /// Every name of a metric in `text`.
 fn metrics(text: &str) -> Vec<&str> {
     let is_part = |character: char| character.is_ascii_alphanumeric() || character == '_';
-    text.split(|character| !is_part(character))
-        .filter(|word| word.starts_with("godwit_dhcp"))
-        .collect()
+    text.split(|character| !is_part(character)).filter(|word| word.starts_with("godwit_")).collect()
 }
 
 #[test]

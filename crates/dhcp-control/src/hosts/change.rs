@@ -8,9 +8,10 @@ use super::asked::{Identifier, Target, has_address, one, parameters, target};
 use super::get::check_subnet;
 use crate::answer::{Answer, Outcome};
 use crate::arguments::{Fields, Request, integer};
-use crate::backend::Backend;
+use crate::backend::{Backend, HostChange};
+use crate::core::configuration_refused;
 use crate::dispatch::type_name;
-use crate::document::{Root, edit, list_of};
+use crate::document::{RESERVATIONS, has_id, items, root, subnets};
 use crate::family::{Commanded, IpVersion};
 use crate::text::colon_hex;
 
@@ -91,16 +92,15 @@ impl Given {
     }
 }
 
-/// The reservations of a subnet, or the global ones.
-fn hosts_of<'a>(root: &'a mut Root<'_>, subnet_id: u32) -> &'a mut Vec<Value> {
-    const KEY: &str = "reservations";
-    match root.place(subnet_id).filter(|_| subnet_id != 0) {
-        None => root.list(KEY),
-        Some(place) => {
-            let subnet = root.subnet(place).as_object_mut();
-            list_of(subnet.expect("a place holds a map with an id"), KEY)
-        }
+/// The reservations of a subnet, or the global ones; `None` without such a subnet.
+fn hosts_of<B: Backend>(backend: &B, subnet_id: u32) -> Option<&[Value]> {
+    let root = root(backend);
+    if subnet_id == 0 {
+        return Some(items(root, RESERVATIONS));
     }
+    let subnets = subnets(root, B::Family::VERSION);
+    let (subnet, _) = subnets.into_iter().find(|(subnet, _)| has_id(subnet, subnet_id))?;
+    Some(items(subnet, RESERVATIONS))
 }
 
 pub(super) fn add<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
@@ -128,27 +128,32 @@ pub(super) fn add<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome
     };
     let addresses = given.addresses();
     let host = Value::Object(given.host);
-    edit(backend, |root| {
-        let hosts = hosts_of(root, subnet_id);
-        let identifier = Identifier::of(&host);
-        if let Some(identifier) = identifier.filter(|identifier| {
-            hosts.iter().any(|host| Identifier::of(host).as_ref() == Some(identifier))
-        }) {
-            return Err(duplicate(&identifier, version, subnet_id));
+    let hosts = hosts_of(backend, subnet_id).unwrap_or_default();
+    let identifier = Identifier::of(&host);
+    if let Some(identifier) = identifier.filter(|identifier| {
+        hosts.iter().any(|host| Identifier::of(host).as_ref() == Some(identifier))
+    }) {
+        return Err(duplicate(&identifier, version, subnet_id));
+    }
+    for address in addresses {
+        if hosts.iter().any(|host| has_address(host, address)) {
+            return Err(Answer::error(format!(
+                "failed to add address reservation for host to the {} subnet id '{subnet_id}' for \
+                 address/prefix {address}: There's already reservation for this address/prefix",
+                version.name()
+            )));
         }
-        for address in addresses {
-            if hosts.iter().any(|host| has_address(host, address)) {
-                return Err(Answer::error(format!(
-                    "failed to add address reservation for host to the {} subnet id \
-                     '{subnet_id}' for address/prefix {address}: There's already reservation for \
-                     this address/prefix",
-                    version.name()
-                )));
-            }
-        }
-        hosts.push(host);
-        Ok(Answer::success(format!("Host added.{note}")))
-    })
+    }
+    change(backend, subnet_id, HostChange::Add(host))?;
+    Ok(Answer::success(format!("Host added.{note}")))
+}
+
+fn change<B: Backend>(
+    backend: &mut B,
+    subnet_id: u32,
+    change: HostChange<Value>,
+) -> Result<(), Answer> {
+    backend.change_host(subnet_id, change).map_err(configuration_refused)
 }
 
 fn no_database() -> Answer {
@@ -212,15 +217,14 @@ pub(super) fn update<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outc
     }
     let subnet_id = given.settled(backend)?;
     let host = Value::Object(given.host);
-    edit(backend, |root| {
-        let identifier = Identifier::of(&host);
-        let hosts = hosts_of(root, subnet_id);
-        match hosts.iter_mut().find(|host| Identifier::of(host) == identifier) {
-            Some(old) => *old = host,
-            None => hosts.push(host),
-        }
-        Ok(Answer::success("Host updated."))
-    })
+    let identifier = Identifier::of(&host);
+    let hosts = hosts_of(backend, subnet_id).unwrap_or_default();
+    let change_of_it = match hosts.iter().position(|host| Identifier::of(host) == identifier) {
+        Some(at) => HostChange::Replace(at, host),
+        None => HostChange::Add(host),
+    };
+    change(backend, subnet_id, change_of_it)?;
+    Ok(Answer::success("Host updated."))
 }
 
 pub(super) fn delete<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
@@ -231,18 +235,10 @@ pub(super) fn delete<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outc
             "Unable to delete a host because there is no hosts-databases configured.",
         ));
     }
-    edit(backend, |root| {
-        let missing = Answer::empty("Host not deleted (not found).");
-        if subnet_id != 0 && root.place(subnet_id).is_none() {
-            return Ok(missing);
-        }
-        let hosts = hosts_of(root, subnet_id);
-        match hosts.iter().position(|host| by.names(host)) {
-            None => Ok(missing),
-            Some(index) => {
-                hosts.remove(index);
-                Ok(Answer::success("Host deleted."))
-            }
-        }
-    })
+    let hosts = hosts_of(backend, subnet_id).unwrap_or_default();
+    let Some(at) = hosts.iter().position(|host| by.names(host)) else {
+        return Ok(Answer::empty("Host not deleted (not found)."));
+    };
+    change(backend, subnet_id, HostChange::Remove(at))?;
+    Ok(Answer::success("Host deleted."))
 }

@@ -1,11 +1,13 @@
 //! The lease that `lease#-get`, `lease#-del` and `lease6-bulk-apply` name.
 
+use dhcp_lease::ClientKey;
+
 use super::shown::{hardware, identifier};
 use super::v4::CLIENT_ID_OCTETS;
 use super::v6::DUID_OCTETS;
 use crate::answer::Answer;
 use crate::arguments::{Fields, integer, not_an_address};
-use crate::backend::{ClientKey, Leases};
+use crate::backend::Leases;
 use crate::family::{Commanded, IpVersion};
 
 /// One lease, named by its address or by its client and subnet.
@@ -45,8 +47,8 @@ fn whole_u32(fields: &Fields<'_>, name: &str) -> Result<Option<u32>, Answer> {
 }
 
 impl<F: Commanded> Asked<F> {
-    /// Reads the fields that name a lease.
-    pub(super) fn read(fields: Option<Fields<'_>>) -> Result<Self, Answer> {
+    /// Reads the fields that name a lease; `purpose` is what texts call it, "Query" or "Delete".
+    pub(super) fn read(fields: Option<Fields<'_>>, purpose: &str) -> Result<Self, Answer> {
         let fields = fields.ok_or_else(|| Answer::error("Parameters missing or are not a map."))?;
         if fields.get("update-ddns").is_some_and(|value| !value.is_boolean()) {
             return Err(Answer::error("'update-ddns' is not a boolean"));
@@ -61,7 +63,7 @@ impl<F: Commanded> Asked<F> {
             })?,
         };
         let by = match fields.get("ip-address") {
-            None => By::Client(client::<F>(&fields)?),
+            None => By::Client(client::<F>(&fields, purpose)?),
             Some(value) => {
                 let text =
                     value.as_str().ok_or_else(|| Answer::error("'ip-address' is not a string."))?;
@@ -77,9 +79,10 @@ impl<F: Commanded> Asked<F> {
             By::Address(ip) => return leases.find(*ip, self.kind),
             By::Client(client) => client,
         };
-        let key = match client.is_hardware {
-            true => ClientKey::Hardware(&client.octets),
-            false => ClientKey::Identifier(&client.octets),
+        let key = match (client.is_hardware, F::VERSION) {
+            (true, _) => ClientKey::Hardware(&client.octets),
+            (false, IpVersion::V4) => ClientKey::Identifier(&client.octets),
+            (false, IpVersion::V6) => ClientKey::Association(&client.octets, client.iaid),
         };
         leases.of_client(key).into_iter().find(|lease| {
             F::subnet_id(lease) == client.subnet_id
@@ -97,7 +100,7 @@ pub(super) fn address<F: Commanded>(text: &str) -> Result<F::Ip, Answer> {
     })
 }
 
-fn client<F: Commanded>(fields: &Fields<'_>) -> Result<Client, Answer> {
+fn client<F: Commanded>(fields: &Fields<'_>, purpose: &str) -> Result<Client, Answer> {
     let subnet_id = whole_u32(fields, "subnet-id")?
         .ok_or_else(|| Answer::error("Mandatory 'subnet-id' parameter missing."))?;
     if F::VERSION == IpVersion::V4 && fields.get("iaid").is_some() {
@@ -126,7 +129,7 @@ fn client<F: Commanded>(fields: &Fields<'_>) -> Result<Client, Answer> {
     .map_err(|why| Answer::error(format!("Bad '{kind}' identifier: {why}")))?;
     let number = F::VERSION.number();
     if (kind == "duid") != (F::VERSION == IpVersion::V6) {
-        return Err(Answer::error(format!("Query by {kind} is not allowed in v{number}.")));
+        return Err(Answer::error(format!("{purpose} by {kind} is not allowed in v{number}.")));
     }
     Ok(Client { is_hardware: kind == "hw-address", octets, subnet_id, iaid })
 }

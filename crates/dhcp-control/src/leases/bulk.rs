@@ -24,7 +24,7 @@ pub(super) fn apply<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outco
     let deleted: Vec<Asked<Of<B>>> = deleted
         .unwrap_or_default()
         .iter()
-        .map(|item| Asked::read(item.as_object().map(Fields)))
+        .map(|item| Asked::read(item.as_object().map(Fields), "Delete"))
         .collect::<Result<_, _>>()?;
     let mut leases = Vec::new();
     for item in given.unwrap_or_default() {

@@ -9,7 +9,7 @@ use super::asked::{Asked, address};
 use crate::answer::{Answer, Outcome, ResultCode};
 use crate::arguments::{Fields, Request};
 use crate::backend::{Backend, PutFailure, PutMode, SubnetFacts};
-use crate::family::{Commanded, FromCommand};
+use crate::family::{Commanded, FromCommand, IpVersion};
 
 /// The family of a backend.
 pub(super) type Of<B> = <B as Backend>::Family;
@@ -101,6 +101,9 @@ pub(super) fn put<B: Backend>(
     creates: bool,
 ) -> Result<bool, Answer> {
     let ip = Of::<B>::ip(Of::<B>::address(&lease));
+    if Of::<B>::VERSION == IpVersion::V4 && is_registered(Of::<B>::state(&lease)) {
+        return Err(Answer::error("DHCPv4 leases do not support registered state"));
+    }
     let existing = backend.leases().find(ip, Of::<B>::kind(&lease));
     let is_registered = |lease: &LeaseOf<B>| is_registered(Of::<B>::state(lease));
     if let Some(existing) = &existing {
@@ -144,7 +147,7 @@ fn refused(failure: PutFailure, ip: &str) -> Answer {
 pub(super) fn delete<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
     let name = Of::<B>::VERSION.name();
     let fields = request.arguments.and_then(Value::as_object).map(Fields);
-    let asked = Asked::<Of<B>>::read(fields)?;
+    let asked = Asked::<Of<B>>::read(fields, "Delete")?;
     let missing = || Answer::empty(format!("{name} lease not found."));
     let lease = asked.find(backend.leases()).ok_or_else(missing)?;
     match backend.leases().remove(Of::<B>::address(&lease)) {

@@ -1,6 +1,6 @@
 //! Commands that show leases.
 
-use dhcp_lease::LeaseState;
+use dhcp_lease::{ClientKey, LeaseState};
 use serde_json::{Value, json};
 
 use super::asked::Asked;
@@ -9,7 +9,7 @@ use super::v4::CLIENT_ID_OCTETS;
 use super::v6::DUID_OCTETS;
 use crate::answer::{Answer, Outcome, ResultCode};
 use crate::arguments::{Fields, Request, integer};
-use crate::backend::{Backend, ClientKey};
+use crate::backend::Backend;
 use crate::family::Commanded;
 
 /// The family of a backend.
@@ -19,7 +19,7 @@ type LeaseOf<B> = <Of<B> as dhcp_lease::Family>::Lease;
 
 pub(super) fn one<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
     let fields = request.arguments.and_then(Value::as_object).map(Fields);
-    let asked = Asked::<Of<B>>::read(fields)?;
+    let asked = Asked::<Of<B>>::read(fields, "Query")?;
     match asked.find(backend.leases()) {
         Some(lease) => {
             let text = format!("{} lease found.", Of::<B>::VERSION.name());

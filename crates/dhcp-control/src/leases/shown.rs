@@ -7,24 +7,30 @@ use crate::answer::Answer;
 use crate::arguments::Fields;
 use crate::backend::SubnetFacts;
 use crate::dispatch::type_name;
+use crate::family::Common;
 use crate::text::{kea_json, octets_from_colon_hex, octets_from_hex};
 
-/// What leases of both families have.
-pub(super) struct Common<'a> {
-    pub(super) subnet_id: u32,
-    pub(super) pool_id: u32,
-    pub(super) cltt_s: u64,
-    pub(super) valid_lifetime_s: u32,
-    pub(super) fqdn_fwd: bool,
-    pub(super) fqdn_rev: bool,
-    pub(super) hostname: &'a str,
-    pub(super) state: LeaseState,
-    pub(super) user_context: &'a str,
+/// What a lease of either family has in common with the other's, which has the same fields.
+macro_rules! common {
+    ($lease:expr) => {
+        Common {
+            subnet_id: $lease.subnet_id,
+            pool_id: $lease.pool_id,
+            cltt_s: $lease.cltt_s,
+            valid_lifetime_s: $lease.valid_lifetime_s,
+            fqdn_fwd: $lease.fqdn_fwd,
+            fqdn_rev: $lease.fqdn_rev,
+            hostname: &$lease.hostname,
+            state: $lease.state,
+            user_context: &$lease.user_context,
+        }
+    };
 }
+pub(super) use common;
 
 impl Common<'_> {
     /// Adds the keys of both families to `map`.
-    pub(super) fn show(&self, map: &mut Map<String, Value>) {
+    pub(crate) fn show(&self, map: &mut Map<String, Value>) {
         let mut put = |key: &str, value: Value| map.insert(key.to_owned(), value);
         put("subnet-id", json!(self.subnet_id));
         if self.pool_id > 0 {

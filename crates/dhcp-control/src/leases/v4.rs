@@ -2,15 +2,15 @@
 
 use core::net::{IpAddr, Ipv4Addr};
 
+use dhcp_lease::ClientId;
 use dhcp_lease::v4::{Lease, V4};
-use dhcp_lease::{ClientId, LeaseState};
 use serde_json::{Map, Value, json};
 
-use super::shown::{Common, Given, hardware, identifier};
+use super::shown::{Given, common, hardware, identifier};
 use crate::answer::Answer;
 use crate::arguments::Fields;
 use crate::backend::SubnetFacts;
-use crate::family::{Commanded, FromCommand, IpVersion};
+use crate::family::{Commanded, Common, FromCommand, IpVersion};
 use crate::text::colon_hex;
 
 /// Fewest and most octets of a client identifier.
@@ -45,46 +45,20 @@ impl Commanded for V4 {
         "V4"
     }
 
-    fn subnet_id(lease: &Lease) -> u32 {
-        lease.subnet_id
-    }
-
-    fn state(lease: &Lease) -> LeaseState {
-        lease.state
-    }
-
-    fn hostname(lease: &Lease) -> &str {
-        &lease.hostname
-    }
-
-    fn has_dns_entry(lease: &Lease) -> bool {
-        lease.fqdn_fwd || lease.fqdn_rev
+    fn common(lease: &Lease) -> Common<'_> {
+        common!(lease)
     }
 
     fn iaid(_lease: &Lease) -> Option<u32> {
         None
     }
 
-    fn to_json(lease: &Lease) -> Value {
-        let mut map = Map::new();
+    fn show_own(lease: &Lease, map: &mut Map<String, Value>) {
         map.insert("ip-address".to_owned(), json!(lease.address.to_string()));
         map.insert("hw-address".to_owned(), json!(colon_hex(lease.hardware.octets())));
         if let Some(client_id) = &lease.client_id {
             map.insert("client-id".to_owned(), json!(colon_hex(client_id.octets())));
         }
-        Common {
-            subnet_id: lease.subnet_id,
-            pool_id: lease.pool_id,
-            cltt_s: lease.cltt_s,
-            valid_lifetime_s: lease.valid_lifetime_s,
-            fqdn_fwd: lease.fqdn_fwd,
-            fqdn_rev: lease.fqdn_rev,
-            hostname: &lease.hostname,
-            state: lease.state,
-            user_context: &lease.user_context,
-        }
-        .show(&mut map);
-        Value::Object(map)
     }
 }
 

@@ -8,11 +8,11 @@ use dhcp_lease::v6::{Lease, V6};
 use dhcp_lease::{ClientId, HardwareAddress, LeaseState};
 use serde_json::{Map, Value, json};
 
-use super::shown::{Common, Given, hardware, identifier};
+use super::shown::{Given, common, hardware, identifier};
 use crate::answer::Answer;
 use crate::arguments::Fields;
 use crate::backend::SubnetFacts;
-use crate::family::{Commanded, FromCommand, IpVersion};
+use crate::family::{Commanded, Common, FromCommand, IpVersion};
 use crate::text::colon_hex;
 
 /// Fewest and most octets of a DUID (RFC 9915 §11.1).
@@ -62,28 +62,15 @@ impl Commanded for V6 {
         }
     }
 
-    fn subnet_id(lease: &Lease) -> u32 {
-        lease.subnet_id
-    }
-
-    fn state(lease: &Lease) -> LeaseState {
-        lease.state
-    }
-
-    fn hostname(lease: &Lease) -> &str {
-        &lease.hostname
-    }
-
-    fn has_dns_entry(lease: &Lease) -> bool {
-        lease.fqdn_fwd || lease.fqdn_rev
+    fn common(lease: &Lease) -> Common<'_> {
+        common!(lease)
     }
 
     fn iaid(lease: &Lease) -> Option<u32> {
         Some(lease.iaid)
     }
 
-    fn to_json(lease: &Lease) -> Value {
-        let mut map = Map::new();
+    fn show_own(lease: &Lease, map: &mut Map<String, Value>) {
         let mut put = |key: &str, value: Value| map.insert(key.to_owned(), value);
         put("ip-address", json!(lease.resource.address.to_string()));
         put("type", json!(Self::kind_name(lease.resource.kind)));
@@ -100,19 +87,6 @@ impl Commanded for V6 {
         if !lease.hardware.is_empty() {
             put("hw-address", json!(colon_hex(lease.hardware.octets())));
         }
-        Common {
-            subnet_id: lease.subnet_id,
-            pool_id: lease.pool_id,
-            cltt_s: lease.cltt_s,
-            valid_lifetime_s: lease.valid_lifetime_s,
-            fqdn_fwd: lease.fqdn_fwd,
-            fqdn_rev: lease.fqdn_rev,
-            hostname: &lease.hostname,
-            state: lease.state,
-            user_context: &lease.user_context,
-        }
-        .show(&mut map);
-        Value::Object(map)
     }
 }
 

@@ -10,10 +10,10 @@ use base::Now;
 use dhcp_config::{Hook, NoIncludes, Problem, parse_dhcp4, parse_dhcp6};
 use dhcp_control::statistics::{Counts, LeaseCounts, PoolCounts, Statistics, SubnetCounts};
 use dhcp_control::{
-    ApplyFailure, Backend, Cleanup, ClientKey, Commanded, Interface, IpVersion, Leases, PutFailure,
-    PutMode, Selected, Selector, ServiceState, Status, SubnetFacts, Version, Written, execute,
+    ApplyFailure, Backend, Cleanup, Commanded, Interface, IpVersion, Leases, PutFailure, PutMode,
+    Selected, Selector, ServiceState, Status, SubnetFacts, Version, Written, execute,
 };
-use dhcp_lease::LeaseState;
+use dhcp_lease::{ClientKey, LeaseState};
 use serde_json::{Value, json};
 
 /// The time at which everything happens: 2026-11-22 02:39:52.262110.
@@ -52,6 +52,8 @@ impl<F: Commanded> Leases<F> for Kept<F> {
         let (names, octets): (&[&str], _) = match key {
             ClientKey::Hardware(octets) => (&["hw-address"], octets),
             ClientKey::Identifier(octets) => (&["client-id", "duid"], octets),
+            // Whoever asks looks at the association of what is found.
+            ClientKey::Association(octets, _) => (&["duid"], octets),
         };
         let octets: Vec<String> = octets.iter().map(|octet| format!("{octet:02x}")).collect();
         let text = octets.join(":");

@@ -124,6 +124,16 @@ impl Classes {
         self.by_name.get(name).copied()
     }
 
+    /// The classes with these names; those that nothing refers to are left out.
+    #[must_use]
+    pub fn named(&self, names: &[String]) -> ClassSet {
+        let mut classes = ClassSet::default();
+        for class in names.iter().filter_map(|name| self.index(name)) {
+            classes.insert(class);
+        }
+        classes
+    }
+
     /// The name of a class.
     #[must_use]
     pub fn name(&self, class: ClassIndex) -> &str {

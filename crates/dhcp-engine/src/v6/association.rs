@@ -36,8 +36,9 @@ pub struct Association<'m> {
     pub(super) chosen: Option<(SlotView, Place)>,
     /// Whether what it gets is repeated instead of renewed.
     pub(super) is_repeated: bool,
-    /// It got nothing from pools; whether any were open to it.
-    pub(super) was_searched: Option<bool>,
+    /// It got nothing from pools: the subnet in which the search began, and whether any pool was open
+    /// to it.
+    pub(super) found_nothing: Option<(SubnetIndex, bool)>,
     /// What it had and loses.
     pub(super) taken_back: [Option<Resource>; TAKEN_BACK_MAX],
     /// What becomes of it.
@@ -219,7 +220,7 @@ impl<'m> Association<'m> {
             is_fetched: false,
             chosen: None,
             is_repeated: false,
-            was_searched: None,
+            found_nothing: None,
             taken_back: [None; TAKEN_BACK_MAX],
             result: AssociationResult::Status(none_available(ia.kind)),
         }

@@ -308,11 +308,12 @@ impl<'m> Transaction<'m> {
             Wish::SpareCandidate => facts.mine_count == 0,
             Wish::Candidate => true,
         };
-        let was_searched = was_claimed.then(|| self.has_pools(&association));
+        let searched = was_claimed.then(|| self.preferred_subnet(association.kind)).flatten();
+        let found_nothing = searched.map(|subnet| (subnet, self.has_pools(&association)));
         let Some(association) = self.associations.iter_mut().nth(at) else { return true };
         if was_claimed {
             association.result = AssociationResult::Status(none_available(association.ia.kind));
-            association.was_searched = was_searched;
+            association.found_nothing = found_nothing;
         } else {
             association.wish = Wish::Candidate;
             association.is_fetched = false;
@@ -343,11 +344,10 @@ impl<'m> Transaction<'m> {
         }
     }
 
-    /// Subnets and how often nothing was found for an association of theirs: whether pools were
-    /// searched.
+    /// For each association that nothing was found for, the subnet that it counts in and whether
+    /// pools were searched. Kea counts it where the search began, in DHCPv4 where it ended.
     pub(super) fn failed_allocations(&self) -> impl Iterator<Item = (SubnetIndex, bool)> {
-        let subnet = self.client.subnet;
-        self.associations.iter().filter_map(move |a| Some((subnet?, a.was_searched?)))
+        self.associations.iter().filter_map(|association| association.found_nothing)
     }
 }
 

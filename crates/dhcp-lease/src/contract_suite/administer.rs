@@ -89,11 +89,11 @@ pub fn the_leases_of_a_client_are_found<B: Backend>(backend: &mut B) {
             assert!(bench.store.put(&lease, PutMode::Force).is_ok());
         }
         bench.settle();
-        let leases = bench.backend.table().leases_of(&B::Family::borrow(client::<B>(7)));
+        let leases = bench.backend.table().leases_of(B::Family::key(&client::<B>(7)));
         let found = leases.iter().map(|lease| B::Family::number(B::Family::sample(lease).address));
         assert!(found.eq(BASE + 20..BASE + 20 + count));
     }
-    assert!(bench.backend.table().leases_of(&B::Family::borrow(client::<B>(8))).is_empty());
+    assert!(bench.backend.table().leases_of(B::Family::key(&client::<B>(8))).is_empty());
 }
 
 /// RFC 9686: any address, no allocation, a state of its own.

@@ -10,7 +10,7 @@ use hashbrown::HashTable;
 
 /// Places that one identity leads to at most. A client has a few; hundreds of slots under one
 /// hardware address are an attack or a hypervisor, and are found by their client identifiers.
-pub(super) const FAN_OUT: usize = 32;
+const FAN_OUT: usize = 32;
 const STRIPES: usize = 256;
 
 /// Eight octets, since an index of a million clients is read with a cache miss or two for each
@@ -35,8 +35,22 @@ const fn spread(tag: u32) -> u64 {
     mixed ^ (mixed >> 32)
 }
 
+/// The entries of one stripe.
+#[derive(Default)]
+struct Hints {
+    table: HashTable<Entry>,
+    /// Tags of which an entry was refused once: what is found may not be all that there is.
+    refused: HashTable<u32>,
+}
+
+impl Hints {
+    fn has_refused(&self, tag: u32) -> bool {
+        self.refused.find(spread(tag), |&refused| refused == tag).is_some()
+    }
+}
+
 #[repr(align(128))]
-struct IndexStripe(Mutex<HashTable<Entry>>);
+struct IndexStripe(Mutex<Hints>);
 
 /// One index. Two clients may share a hash, not knowingly: the seed is secret.
 pub(crate) struct IdentityIndex {
@@ -72,13 +86,13 @@ impl IdentityIndex {
         let share = count / STRIPES;
         let capacity = share + 8 * (share.isqrt() + 1) + 8;
         for stripe in &self.stripes {
-            let mut table = stripe.0.lock().expect("no holder of an index stripe panics");
-            let missing = capacity.saturating_sub(table.len());
-            table.reserve(missing, Entry::spread);
+            let mut hints = stripe.0.lock().expect("no holder of an index stripe panics");
+            let missing = capacity.saturating_sub(hints.table.len());
+            hints.table.reserve(missing, Entry::spread);
         }
     }
 
-    fn locate<K: Hash + ?Sized>(&self, key: &K) -> (u32, MutexGuard<'_, HashTable<Entry>>) {
+    fn locate<K: Hash + ?Sized>(&self, key: &K) -> (u32, MutexGuard<'_, Hints>) {
         let hash = self.hasher.hash_one(key);
         let stripe = &self.stripes[(hash >> 32) as usize % STRIPES];
         (hash as u32, stripe.0.lock().expect("no holder of an index stripe panics"))
@@ -86,28 +100,30 @@ impl IdentityIndex {
 
     /// Adds that `key` leads to `place`.
     pub(crate) fn insert<K: Hash + ?Sized>(&self, key: &K, place: u32) {
-        let (tag, mut table) = self.locate(key);
+        let (tag, mut hints) = self.locate(key);
         let spread = spread(tag);
         // Equal tags lengthen each other's probes, hence the bound also for the table's sake.
-        if table.iter_hash(spread).filter(|entry| entry.tag == tag).count() < FAN_OUT {
-            table.insert_unique(spread, Entry { tag, place }, Entry::spread);
+        if hints.table.iter_hash(spread).filter(|entry| entry.tag == tag).count() < FAN_OUT {
+            hints.table.insert_unique(spread, Entry { tag, place }, Entry::spread);
+        } else if !hints.has_refused(tag) {
+            hints.refused.insert_unique(spread, tag, |&tag| self::spread(tag));
         }
     }
 
     /// Takes back that `key` leads to `place`.
     pub(crate) fn remove<K: Hash + ?Sized>(&self, key: &K, place: u32) {
-        let (tag, mut table) = self.locate(key);
+        let (tag, mut hints) = self.locate(key);
         let entry = Entry { tag, place };
-        if let Ok(found) = table.find_entry(entry.spread(), |other| *other == entry) {
+        if let Ok(found) = hints.table.find_entry(entry.spread(), |other| *other == entry) {
             found.remove();
         }
     }
 
     /// Where `key` leads to.
     pub(crate) fn find<K: Hash + ?Sized>(&self, key: &K) -> Found {
-        let (tag, table) = self.locate(key);
+        let (tag, hints) = self.locate(key);
         let mut found = Found::NONE;
-        let entries = table.iter_hash(spread(tag)).filter(|entry| entry.tag == tag);
+        let entries = hints.table.iter_hash(spread(tag)).filter(|entry| entry.tag == tag);
         for entry in entries.take(FAN_OUT) {
             found.places[found.len] = entry.place;
             found.len += 1;
@@ -115,10 +131,20 @@ impl IdentityIndex {
         found
     }
 
+    /// The same, for administrators: `None` when `key` may lead further than the index knows.
+    pub(crate) fn find_all<K: Hash + ?Sized>(&self, key: &K) -> Option<Vec<u32>> {
+        let (tag, hints) = self.locate(key);
+        if hints.has_refused(tag) {
+            return None;
+        }
+        let entries = hints.table.iter_hash(spread(tag)).filter(|entry| entry.tag == tag);
+        Some(entries.map(|entry| entry.place).collect())
+    }
+
     /// Number of entries.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.stripes.iter().map(|stripe| stripe.0.lock().unwrap().len()).sum()
+        self.stripes.iter().map(|stripe| stripe.0.lock().unwrap().table.len()).sum()
     }
 }
 
@@ -149,5 +175,9 @@ mod tests {
         }
         assert_eq!(index.len(), FAN_OUT);
         assert_eq!(index.find(&[9_u8][..]).places().len(), FAN_OUT);
+        // Nor does it pass for all that there is, also when one has gone.
+        index.remove(&[9_u8][..], 0);
+        assert!(index.find_all(&[9_u8][..]).is_none());
+        assert_eq!(index.find_all(&[8_u8][..]), Some(Vec::new()));
     }
 }

@@ -10,6 +10,7 @@ use super::address_map::AddressMap;
 use super::slot::{Extra, Slot};
 use crate::contract::Occupancy;
 use crate::family::Family;
+use crate::identity::ClientKey;
 use crate::lease::LeaseState;
 use crate::pool::{Allocator, PoolSet};
 
@@ -57,6 +58,9 @@ pub trait Leased: Family<PoolSet = PoolSet<Self>> {
 
     /// The slot's lease as a row in `state`.
     fn row(slot: &Slot<Self>, state: LeaseState) -> Self::Row<'_>;
+
+    /// Whether a row is of the client with `key`.
+    fn is_of(row: &Self::Row<'_>, key: ClientKey<'_>) -> bool;
 
     /// A copy of a row that outlives the slot's lock.
     fn to_lease(row: &Self::Row<'_>) -> Self::Lease;
@@ -184,6 +188,10 @@ pub trait ClientIndex<F: Leased>: Send + Sync {
     /// Gives every place that may be `identity`'s to `visit`, which says whether the slot is the
     /// client's and in use. Less certain identities are not followed once one was.
     fn visit(&self, identity: &F::Identity<'_>, visit: impl FnMut(u32) -> bool);
+
+    /// Every place that may be of the client with `key`; `None` when the index does not lead to all
+    /// of them.
+    fn lead(&self, key: ClientKey<'_>) -> Option<Vec<u32>>;
 
     /// Number of entries.
     #[cfg(test)]

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 
 use base::Now;
 
-use super::index::FAN_OUT;
 use super::leased::{ClientIndex, Kept, Leased, Places};
 use super::slot::Slot;
 use super::{LeaseTable, STRIPES};
 use crate::contract::Occupancy;
+use crate::identity::ClientKey;
 
 /// Blocks of 256 addresses that are read before it is seen whether the page is full.
 const PAGE_BLOCKS: usize = 16;
@@ -57,58 +57,56 @@ impl<F: Leased> LeaseTable<F> {
     /// Gives every lease, in whatever state, to `visit`, in no order that means anything. About a
     /// thousand slots at a time are copied; no lock is held during a visit.
     pub fn for_each_lease(&self, mut visit: impl FnMut(F::Lease)) {
-        self.for_each_matching(|_| true, &mut visit);
-    }
-
-    /// As [`LeaseTable::for_each_lease`], only leases whose row `is_wanted`, which must not wait and
-    /// must not use the table. The others are not copied.
-    pub fn for_each_matching(
-        &self,
-        mut is_wanted: impl FnMut(&F::Row<'_>) -> bool,
-        mut visit: impl FnMut(F::Lease),
-    ) {
         let mut copies = Vec::new();
         for stripe in 0..STRIPES {
             for part in 0.. {
                 {
                     let stripe = self.lock(stripe);
                     let Some(slots) = stripe.state.slots.part(part) else { break };
-                    copies.extend(slots.filter_map(|slot| {
-                        let row = F::row(slot, slot.shown_state()?);
-                        is_wanted(&row).then(|| F::to_lease(&row))
-                    }));
+                    let row =
+                        |slot: &Slot<F>| Some(F::to_lease(&F::row(slot, slot.shown_state()?)));
+                    copies.extend(slots.filter_map(row));
                 }
                 copies.drain(..).for_each(&mut visit);
             }
         }
     }
 
-    /// The leases, in whatever state, that are or were last those of `identity`, found as those of
-    /// a client are: in v4 by client identifier or hardware address, in v6 for one association.
+    /// The leases, in whatever state, that are or were last those of the client with `key`, in
+    /// ascending order. Where an index leads to them, only they are read.
     #[must_use]
-    pub fn leases_of(&self, identity: &F::Identity<'_>) -> Vec<F::Lease> {
-        let (mut leases, mut visited) = (Vec::new(), 0);
-        self.index.visit(identity, |place| {
-            visited += 1;
-            let stripe = self.lock_of(place);
-            let slot = stripe.find(place).map(|id| stripe.slot(id));
-            leases.extend(slot.filter(|slot| slot.kept.is_owned_by(identity)).and_then(shown));
-            false
-        });
-        if visited >= FAN_OUT {
-            // The index leads to no more of one client.
-            leases.clear();
+    pub fn leases_of(&self, key: ClientKey<'_>) -> Vec<F::Lease> {
+        self.search(key).0
+    }
+
+    /// The same, and how many slots were looked at.
+    pub(super) fn search(&self, key: ClientKey<'_>) -> (Vec<F::Lease>, usize) {
+        let (mut leases, mut looked_at) = (Vec::new(), 0);
+        let mut look = |slot: &Slot<F>| {
+            looked_at += 1;
+            let row = slot.shown_state().map(|state| F::row(slot, state));
+            leases.extend(row.filter(|row| F::is_of(row, key)).map(|row| F::to_lease(&row)));
+        };
+        if let Some(mut places) = self.index.lead(key) {
+            places.sort_unstable();
+            places.dedup();
+            for place in places {
+                let stripe = self.lock_of(place);
+                if let Some(id) = stripe.find(place) {
+                    look(stripe.slot(id));
+                }
+            }
+        } else {
             for number in 0..STRIPES {
                 for part in 0.. {
                     let stripe = self.lock(number);
                     let Some(slots) = stripe.state.slots.part(part) else { break };
-                    let theirs = slots.filter(|slot| slot.kept.is_owned_by(identity));
-                    leases.extend(theirs.filter_map(shown));
+                    slots.for_each(&mut look);
                 }
             }
         }
         leases.sort_by_key(|lease| F::order(F::address_of(lease)));
-        leases
+        (leases, looked_at)
     }
 
     /// The leases, in whatever state, of up to `limit` addresses that come next `after` one, in

@@ -9,7 +9,7 @@ use crate::table::address_map::AddressMap;
 use crate::table::index::{Found, IdentityIndex};
 use crate::table::leased::{ClientIndex, CommonTerms, Kept, Leased, Loaded, Opening, Places, Text};
 use crate::table::slot::{Extra, Slot};
-use crate::{Allocator, ClientId, HardwareAddress, Identity};
+use crate::{Allocator, ClientId, ClientKey, HardwareAddress, Identity};
 
 impl Leased for V4 {
     type Spec = PoolSpec;
@@ -73,6 +73,14 @@ impl Leased for V4 {
             state,
             user_context: rare.user_context,
             pool_id: slot.pool_id,
+        }
+    }
+
+    fn is_of(row: &RowView<'_>, key: ClientKey<'_>) -> bool {
+        match key {
+            ClientKey::Hardware(octets) => row.hardware.octets() == octets,
+            ClientKey::Identifier(octets) => row.client_id == Some(octets),
+            ClientKey::Association(..) => false,
         }
     }
 
@@ -209,6 +217,22 @@ impl ClientIndex<V4> for ByEitherKey {
             if !known.places().contains(&place) {
                 visit(place);
             }
+        }
+    }
+
+    fn lead(&self, key: ClientKey<'_>) -> Option<Vec<u32>> {
+        match key {
+            ClientKey::Hardware([]) => None,
+            ClientKey::Hardware(octets) => {
+                let mut places = Vec::new();
+                for htype in 0..=u8::MAX {
+                    let key = HardwareAddress::new(htype, octets);
+                    places.extend(self.by_hardware.find_all(&key)?);
+                }
+                Some(places)
+            }
+            ClientKey::Identifier(octets) => self.by_client_id.find_all(octets),
+            ClientKey::Association(..) => Some(Vec::new()),
         }
     }
 

@@ -10,7 +10,7 @@ use crate::lease::LeaseState;
 use crate::table::index::IdentityIndex;
 use crate::table::leased::{ClientIndex, CommonTerms, Kept, Leased, Loaded, Text};
 use crate::table::slot::{Extra, Slot};
-use crate::{Allocator, ClientId, HardwareAddress};
+use crate::{Allocator, ClientId, ClientKey, HardwareAddress};
 
 impl Leased for V6 {
     type Spec = PoolSpec;
@@ -87,6 +87,14 @@ impl Leased for V6 {
             hardware_source: kept.hardware_source,
             state,
             user_context: rare.user_context,
+        }
+    }
+
+    fn is_of(row: &RowView<'_>, key: ClientKey<'_>) -> bool {
+        match key {
+            ClientKey::Hardware(octets) => row.hardware.octets() == octets,
+            ClientKey::Identifier(octets) => row.duid == octets,
+            ClientKey::Association(octets, iaid) => row.duid == octets && row.iaid == iaid,
         }
     }
 
@@ -293,6 +301,18 @@ impl ClientIndex<V6> for ByAssociation {
         for &place in self.0.find(&key).places() {
             visit(place);
         }
+    }
+
+    fn lead(&self, key: ClientKey<'_>) -> Option<Vec<u32>> {
+        let ClientKey::Association(duid, iaid) = key else { return None };
+        if duid.is_empty() {
+            return None;
+        }
+        let mut places = Vec::new();
+        for kind in [IaKind::Address, IaKind::Prefix] {
+            places.extend(self.0.find_all(&(duid, kind, iaid))?);
+        }
+        Some(places)
     }
 
     #[cfg(test)]

@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use dhcp_config::{
     Checked, ControlSocket, ExpiredLeases, GodwitSettings, Hook, InactiveFeature, LeaseChecks,
-    LeaseDatabase, Logger, Problem,
+    LeaseDatabase, Logger, Problem, Reservation,
 };
-use dhcp_control::{ClientKey, Commanded, Selector, SubnetFacts};
+use dhcp_control::{Commanded, Selector, SubnetFacts};
+use dhcp_engine::hosts::Reserving;
 use dhcp_engine::protocol::Protocol;
 use dhcp_lease::{LeaseTable, Leased};
 use dhcp_store::memfile::Rows;
@@ -22,9 +23,15 @@ use crate::doors::{Door, Doors, Listening};
 use crate::frames::FrameCounters;
 use crate::reload::Extent;
 
+/// A reservation of a family as configured.
+pub(crate) type HostOf<P> = Reservation<<P as Reserving>::Code, <P as Reserving>::Configured>;
+
 /// A family that there is a daemon for: [`dhcp_lease::v4::V4`] or [`dhcp_lease::v6::V6`].
 pub(crate) trait Service:
-    Protocol<Ingress: Send, Destination: Send, Snapshot: Send + Sync, Work: Send> + Rows + Commanded
+    Protocol<Ingress: Send, Destination: Send, Snapshot: Send + Sync, Work: Send>
+    + Reserving
+    + Rows
+    + Commanded
 {
     /// Name of the daemon, in log lines and of its threads.
     const NAME: &'static str;
@@ -58,6 +65,9 @@ pub(crate) trait Service:
         table: &LeaseTable<Self>,
     ) -> Arc<Self::Snapshot>;
 
+    /// The reservations of a subnet, or with 0 the global ones; `None` without such a subnet.
+    fn hosts(config: &mut Self::Config, subnet_id: u32) -> Option<&mut Vec<HostOf<Self>>>;
+
     /// The subnets of `config`, in its order.
     fn outlines(config: &Self::Config) -> Vec<Outline>;
 
@@ -73,9 +83,6 @@ pub(crate) trait Service:
 
     /// What comes last of all that can be leased at `ip`, in the order of lists.
     fn last_at(ip: Self::Ip) -> Self::Address;
-
-    /// Whether a lease is that of a client.
-    fn is_of(row: &Self::Row<'_>, client: ClientKey<'_>) -> bool;
 
     /// Whether leases of `kind` are of prefixes.
     fn counts_prefixes(kind: <Self as Leased>::Kind) -> bool;

@@ -5,14 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dhcp_config::{Checked, Dhcp4, Problem, Subnet4};
-use dhcp_control::{ClientKey, Selector, SubnetFacts};
-use dhcp_engine::classify::ClassSet;
+use dhcp_control::{Selector, SubnetFacts};
 use dhcp_engine::v4::{Ingress, Snapshot};
-use dhcp_lease::v4::{Lease, LeaseTable, RowView, V4};
+use dhcp_lease::v4::{Lease, LeaseTable, V4};
 use netio::packet::Packet;
 use netio::{Datagram, UdpSocket};
 
-use super::{Common, Outline, Service};
+use super::{Common, HostOf, Outline, Service};
 use crate::ServerError;
 use crate::doors::{Door, Doors, Listening};
 use crate::frames::{self, FrameCounters};
@@ -59,6 +58,14 @@ impl Service for V4 {
         Arc::new(Snapshot::compile(config, |specs, reserved| table.configure(specs, reserved)))
     }
 
+    fn hosts(config: &mut Dhcp4, subnet_id: u32) -> Option<&mut Vec<HostOf<Self>>> {
+        if subnet_id == 0 {
+            return Some(&mut config.reservations);
+        }
+        let subnet = config.subnets.iter_mut().find(|subnet| subnet.id == subnet_id)?;
+        Some(&mut subnet.reservations)
+    }
+
     fn outlines(config: &Dhcp4) -> Vec<Outline> {
         let outline = |subnet: &Subnet4| Outline {
             facts: SubnetFacts {
@@ -85,12 +92,7 @@ impl Service for V4 {
             Some(IpAddr::V4(address)) if !address.is_unspecified() => Some(address),
             _ => None,
         };
-        let mut classes = ClassSet::default();
-        for name in &selector.classes {
-            if let Some(class) = snapshot.classes.index(name) {
-                classes.insert(class);
-            }
-        }
+        let classes = snapshot.classes.named(&selector.classes);
         let of_address = |address| snapshot.subnet_of_address(address, &classes);
         // In the order in which the engine looks at a message.
         let found = if let Some(link) = v4(selector.link).or_else(|| v4(selector.subnet)) {
@@ -113,13 +115,6 @@ impl Service for V4 {
 
     fn last_at(ip: Ipv4Addr) -> Ipv4Addr {
         ip
-    }
-
-    fn is_of(row: &RowView<'_>, client: ClientKey<'_>) -> bool {
-        match client {
-            ClientKey::Hardware(octets) => row.hardware.octets() == octets,
-            ClientKey::Identifier(octets) => row.client_id == Some(octets),
-        }
     }
 
     fn counts_prefixes(_kind: ()) -> bool {

@@ -5,15 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dhcp_config::{Checked, Dhcp6, Problem, Subnet6};
-use dhcp_control::{ClientKey, Selector, SubnetFacts};
-use dhcp_engine::classify::ClassSet;
+use dhcp_control::{Selector, SubnetFacts};
 use dhcp_engine::v6::{Ingress, Snapshot};
-use dhcp_lease::v6::{IaKind, Lease, LeaseTable, Resource, RowView, V6};
+use dhcp_lease::v6::{IaKind, Lease, LeaseTable, Resource, V6};
 use dhcp_wire::v6::MessageType;
 use netio::packet::Packet;
 use netio::{Clock, Datagram, UdpSocket};
 
-use super::{Common, Outline, Service};
+use super::{Common, HostOf, Outline, Service};
 use crate::ServerError;
 use crate::doors::{Door, Doors, Listening};
 use crate::frames::FrameCounters;
@@ -67,6 +66,14 @@ impl Service for V6 {
         }))
     }
 
+    fn hosts(config: &mut Dhcp6, subnet_id: u32) -> Option<&mut Vec<HostOf<Self>>> {
+        if subnet_id == 0 {
+            return Some(&mut config.reservations);
+        }
+        let subnet = config.subnets.iter_mut().find(|subnet| subnet.id == subnet_id)?;
+        Some(&mut subnet.reservations)
+    }
+
     fn outlines(config: &Dhcp6) -> Vec<Outline> {
         let outline = |subnet: &Subnet6| Outline {
             facts: SubnetFacts {
@@ -101,12 +108,7 @@ impl Service for V6 {
             Some(IpAddr::V6(address)) if !address.is_unspecified() => Some(address),
             _ => None,
         };
-        let mut classes = ClassSet::default();
-        for name in &selector.classes {
-            if let Some(class) = snapshot.classes.index(name) {
-                classes.insert(class);
-            }
-        }
+        let classes = snapshot.classes.named(&selector.classes);
         let admits = |subnet| snapshot.admits(subnet, &classes);
         let by_prefix = |address| snapshot.subnet_by_prefix(address, admits);
         // In the order in which the engine looks at a message.
@@ -135,13 +137,6 @@ impl Service for V6 {
 
     fn last_at(ip: Ipv6Addr) -> Resource {
         Resource { kind: IaKind::Prefix, len: 128, address: ip }
-    }
-
-    fn is_of(row: &RowView<'_>, client: ClientKey<'_>) -> bool {
-        match client {
-            ClientKey::Hardware(octets) => row.hardware.octets() == octets,
-            ClientKey::Identifier(octets) => row.duid == octets,
-        }
     }
 
     fn counts_prefixes(kind: IaKind) -> bool {

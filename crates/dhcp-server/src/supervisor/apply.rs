@@ -111,7 +111,7 @@ impl<P: Service> Supervisor<P> {
 
     /// Returns when no shard answers from an older snapshot; a batch takes far less than a
     /// millisecond.
-    fn publish(&self, snapshot: Arc<P::Snapshot>) {
+    pub(super) fn publish(&self, snapshot: Arc<P::Snapshot>) {
         self.shared.snapshot.store(snapshot);
         wake(&self.parts.wakers);
         while !self.shared.snapshot.is_used() {

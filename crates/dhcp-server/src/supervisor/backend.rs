@@ -7,8 +7,8 @@ use base::time::NS_PER_S;
 use dhcp_config::{Hook, Problem};
 use dhcp_control::statistics::{Counts, Statistics};
 use dhcp_control::{
-    ApplyFailure, Backend, Cleanup, Interface, Selected, Selector, ServiceState, Status,
-    SubnetFacts, Version, Written,
+    ApplyFailure, Backend, Cleanup, HostChange, Interface, Selected, Selector, ServiceState,
+    Status, SubnetFacts, Version, Written,
 };
 use netio::Clock;
 use serde_json::Value;
@@ -52,6 +52,14 @@ impl<P: Service> Backend for Supervisor<P> {
 
     fn apply(&mut self, document: Value) -> Result<(), ApplyFailure> {
         self.use_document(&document)
+    }
+
+    fn change_host(
+        &mut self,
+        subnet_id: u32,
+        change: HostChange<Value>,
+    ) -> Result<(), ApplyFailure> {
+        self.change_one_host(subnet_id, change)
     }
 
     fn reload(&mut self) -> Result<(), ApplyFailure> {

@@ -74,7 +74,26 @@ impl<P: Service> Supervisor<P> {
         let counts = self.collect_counts();
         let shards = self.counted.iter().map(|counted| &*counted.latencies);
         let latencies = Latencies::total::<P>(shards);
-        prometheus(&Snapshot { version: P::VERSION, counts: &counts, latencies: &latencies })
+        prometheus(&Snapshot {
+            version: P::VERSION,
+            counts: &counts,
+            drops: &self.drops(),
+            latencies: &latencies,
+        })
+    }
+
+    /// Why messages got no answer, added up over the shards, which all have the same reasons.
+    fn drops(&self) -> Vec<(&'static str, u64)> {
+        let mut sums = Vec::new();
+        for counted in &self.counted {
+            for (at, (reason, count)) in counted.messages.drops().enumerate() {
+                match sums.get_mut(at) {
+                    Some((_, sum)) => *sum += count,
+                    None => sums.push((reason, count)),
+                }
+            }
+        }
+        sums
     }
 }
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dhcp_control::{ClientKey, Commanded, Leases, PutFailure, PutMode};
-use dhcp_lease::{LeaseStore, LeaseTable, PutRefusal, Receipt};
+use dhcp_control::{Commanded, Leases, PutFailure, PutMode};
+use dhcp_lease::{ClientKey, LeaseStore, LeaseTable, PutRefusal, Receipt};
 use dhcp_store::memfile::{Columns, Format, rows_of_table};
 use netio::Clock;
 
@@ -118,10 +118,7 @@ impl<P: Service> Leases<P> for Administration<P> {
     }
 
     fn of_client(&self, key: ClientKey<'_>) -> Vec<P::Lease> {
-        let mut found = Vec::new();
-        self.table.for_each_matching(|row| P::is_of(row, key), |lease| found.push(lease));
-        found.sort_by_key(|lease| P::ip(<P as Commanded>::address(lease)));
-        found
+        self.table.leases_of(key)
     }
 
     fn for_each(&self, visit: &mut dyn FnMut(&P::Lease)) {

@@ -7,6 +7,7 @@ pub(crate) mod apply;
 mod backend;
 mod counts;
 mod files;
+mod hosts;
 mod leases;
 
 use std::sync::Arc;

@@ -1,8 +1,9 @@
 //! Every statistic that Kea has, moved by a script of messages, has the value that the script
 //! implies: to the control channel and to Prometheus. Kea plays the same scripts.
 //!
-//! The values stand beside the scripts, worked out from what they send. Missing are only the names
-//! of the hook `libdhcp_perfmon.so`, which are durations.
+//! The values stand beside the scripts, worked out from what they send. Every name is moved by one
+//! of them but those of [`names::UNMOVED`]. Missing are only the names of the hook
+//! `libdhcp_perfmon.so`, which are durations.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -11,7 +12,7 @@ mod player;
 mod v4;
 mod v6;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
 
 use common::{require, waited_until};
@@ -24,6 +25,10 @@ struct Family {
     play: fn(&Player),
     /// What is not zero after [`Self::play`].
     played: &'static [(&'static str, u64)],
+    /// Has one client send three messages at once.
+    hurry: fn(&Player),
+    /// What is not zero after [`Self::hurry`] alone.
+    hurried: &'static [(&'static str, u64)],
     /// What the end of leases changes of it.
     ended: &'static [(&'static str, u64)],
     /// What Kea 2.2 counts otherwise, and why.
@@ -35,6 +40,8 @@ const V4: Family = Family {
     config: v4::CONFIG,
     play: v4::play,
     played: v4::PLAYED,
+    hurry: v4::hurry,
+    hurried: v4::HURRIED,
     ended: v4::ENDED,
     differences: &[
         ("pkt4-received", "does not count what comes while service is off, as Kea 3 does"),
@@ -49,17 +56,20 @@ const V6: Family = Family {
     config: v6::CONFIG,
     play: v6::play,
     played: v6::PLAYED,
+    hurry: v6::hurry,
+    hurried: v6::HURRIED,
     ended: v6::ENDED,
     differences: &[
         ("pkt6-sent", "does not register addresses"),
         ("pkt6-unknown-received", "does not know the types of RFC 9686"),
         ("reclaimed-leases", "deletes at once what is given back; Kea 3 keeps it for the client"),
         ("subnet[1].reclaimed-leases", "the same"),
-        ("subnet[7].v6-allocation-fail", "blames the subnet of a network that it tried last"),
-        ("subnet[7].v6-allocation-fail-shared-network", "the same"),
-        ("subnet[7].v6-allocation-fail-classes", "the same"),
     ],
 };
+
+/// What both scripts have dropped for some of this server's own reasons.
+const DROPS: [(&str, u64); 4] =
+    [("filtered", 1), ("client-chose-other-server", 1), ("service-disabled", 1), ("held-full", 0)];
 
 /// The value of every statistic of Kea's after `changes`, each on top of those before it.
 fn expected(is_v6: bool, changes: &[&[(&str, u64)]]) -> BTreeMap<String, u64> {
@@ -96,6 +106,12 @@ fn is_as_implied(family: &Family) {
     // The last answers are counted when they have gone out.
     waited_until(|| wrong(&player, family.is_v6, &played).is_empty());
     assert_eq!(wrong(&player, family.is_v6, &played), [""; 0]);
+    let (metrics, service) = (player.metrics(), if family.is_v6 { "dhcp6" } else { "dhcp4" });
+    for (reason, count) in DROPS {
+        let line =
+            format!("godwit_drops_total{{family=\"{service}\",reason=\"{reason}\"}} {count}");
+        assert!(metrics.lines().any(|known| known == line), "{line}");
+    }
     let ended = expected(family.is_v6, &[family.played, family.ended]);
     player.reclaim(ended["reclaimed-leases"]);
     assert_eq!(wrong(&player, family.is_v6, &ended), [""; 0]);
@@ -142,6 +158,50 @@ fn is_as_in_kea(family: &Family, reclaimed: u64) {
     compare(&expected(family.is_v6, &[family.played, family.ended]));
     assert_eq!(differ, [""; 0]);
     assert!(compared > 150, "{compared}");
+}
+
+/// Every name moves in one of the scripts or is listed with the reason why not, not both.
+fn is_complete(family: &Family) {
+    let moved: BTreeSet<String> = [family.played, family.ended, family.hurried]
+        .iter()
+        .copied()
+        .flatten()
+        .filter(|(_, value)| *value > 0)
+        .map(|(name, _)| names::without_numbers(name))
+        .collect();
+    let all: BTreeSet<String> =
+        names::all(family.is_v6).iter().map(|name| names::without_numbers(name)).collect();
+    let unmoved: BTreeSet<&str> =
+        names::UNMOVED.iter().map(|(name, _)| *name).filter(|&name| all.contains(name)).collect();
+    let missing: Vec<&str> = all.difference(&moved).map(String::as_str).collect();
+    assert_eq!(missing, unmoved.into_iter().collect::<Vec<_>>());
+}
+
+/// The third message of a client that has one in flight and one held is a duplicate.
+fn counts_duplicates(family: &Family) {
+    let player = Player::start(Make::Godwit, family.is_v6, family.config);
+    (family.hurry)(&player);
+    let mut sizes: Vec<(&str, u64)> = family.played.to_vec();
+    sizes.retain(|(name, _)| name.contains("total-"));
+    let hurried = expected(family.is_v6, &[&sizes, family.hurried]);
+    waited_until(|| wrong(&player, family.is_v6, &hurried).is_empty());
+    assert_eq!(wrong(&player, family.is_v6, &hurried), [""; 0]);
+}
+
+#[test]
+fn every_statistic_is_moved_or_has_a_reason() {
+    is_complete(&V4);
+    is_complete(&V6);
+}
+
+#[test]
+fn a_third_message_at_once_is_a_duplicate_in_dhcpv4() {
+    counts_duplicates(&V4);
+}
+
+#[test]
+fn a_third_message_at_once_is_a_duplicate_in_dhcpv6() {
+    counts_duplicates(&V6);
 }
 
 #[test]

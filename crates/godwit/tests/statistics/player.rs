@@ -96,10 +96,34 @@ impl Player {
     /// Sends what gets an answer; the answer. Nothing is sent twice: everything is counted.
     pub(crate) fn ask(&self, octets: &[u8]) -> Vec<u8> {
         self.tell(octets);
+        self.answer()
+    }
+
+    /// Sends all of `messages` while the daemon stands still, so that it takes them in at once.
+    pub(crate) fn tell_at_once(&self, messages: &[&[u8]]) {
+        self.signal("-STOP");
+        let stands = waited_until(|| {
+            let threads = fs::read_dir(format!("/proc/{}/task", self.child.id()));
+            threads.expect("the daemon runs").flatten().all(|thread| {
+                let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+                stat.rsplit_once(") ").is_some_and(|(_, state)| state.starts_with('T'))
+            })
+        });
+        assert!(stands, "the daemon does not stop");
+        messages.iter().for_each(|message| self.tell(message));
+        self.signal("-CONT");
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        let status = Command::new("kill").args([name, &pid]).status().expect("kill runs");
+        assert!(status.success());
+    }
+
+    /// The next answer.
+    pub(crate) fn answer(&self) -> Vec<u8> {
         let mut buffer = vec![0; 65_536];
-        let Ok(len) = self.socket.recv(&mut buffer) else {
-            panic!("no answer to {octets:02x?}: {}", self.tail())
-        };
+        let Ok(len) = self.socket.recv(&mut buffer) else { panic!("no answer: {}", self.tail()) };
         buffer.truncate(len);
         buffer
     }

@@ -143,6 +143,35 @@ pub(crate) fn play(player: &Player) {
     assert_eq!(player.command("dhcp-enable", &json!({}))["result"], 0);
 }
 
+/// Client 6 asks for its lease three times at once: the second is held until the first is answered.
+pub(crate) fn hurry(player: &Player) {
+    let (offered, server) = answer(player, &plain(DISCOVER, 6, 2), OFFER);
+    let options: [(u8, &[u8]); 2] = [(REQUESTED_ADDRESS, &offered), (SERVER_ID, &server)];
+    let request = message(REQUEST, 6, 2, [0; 4], &options);
+    player.tell_at_once(&[&request, &request, &request]);
+    for _ in 0..2 {
+        player.answer();
+    }
+}
+
+/// What moved then.
+pub(crate) const HURRIED: &[(&str, u64)] = &[
+    ("pkt4-received", 4),
+    ("pkt4-discover-received", 1),
+    ("pkt4-request-received", 3),
+    ("pkt4-sent", 3),
+    ("pkt4-offer-sent", 1),
+    ("pkt4-ack-sent", 2),
+    ("pkt4-duplicate", 1),
+    ("pkt4-receive-drop", 1),
+    ("assigned-addresses", 1),
+    ("cumulative-assigned-addresses", 1),
+    ("subnet[2].assigned-addresses", 1),
+    ("subnet[2].cumulative-assigned-addresses", 1),
+    ("subnet[2].pool[0].assigned-addresses", 1),
+    ("subnet[2].pool[0].cumulative-assigned-addresses", 1),
+];
+
 /// How many messages [`play`] sends.
 pub(crate) const SENT: u64 = 43;
 

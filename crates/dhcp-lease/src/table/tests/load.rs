@@ -15,6 +15,7 @@ for_both_families! {
     leases_loaded_by_several_threads_are_listed_as_they_were,
     the_last_row_of_an_address_wins,
     a_renewal_keeps_what_only_the_file_knew,
+    a_client_is_found_among_many_by_looking_at_its_own_slots,
     a_released_row_names_the_client_that_releases,
 }
 
@@ -131,4 +132,37 @@ fn a_released_row_names_the_client_that_releases<F: Sample>() {
     assert_eq!(row.client, F::sample(&F::lease(&lease(0x0a00_0000, 1))).client);
     assert_eq!((row.state, row.valid_lifetime_s), (LeaseState::Released, 0));
     assert_eq!(row.cltt_s, now.wall_s());
+}
+
+fn a_client_is_found_among_many_by_looking_at_its_own_slots<F: Sample>() {
+    const MANY: u32 = 20_000;
+    let table = LeaseTable::<F>::new(1);
+    table.configure(&[F::pool(0, MANY - 1)], &[]);
+    let assigned =
+        |address, client| SampleLease { state: LeaseState::Assigned, ..lease(address, client) };
+    // Client 7 has three leases among those of others, client 8 more than the index leads to.
+    for number in 0..MANY {
+        let client = match number {
+            0..3 => 7,
+            10..70 => 8,
+            _ => 1_000 + number,
+        };
+        table.load(F::lease(&SampleLease { client, ..assigned(number, number) }));
+    }
+    let found = |client: u32| {
+        let who = F::client(client);
+        let (leases, looked_at) = table.search(F::key(&who));
+        let numbers: Vec<u32> = leases.iter().map(|l| F::number(F::sample(l).address)).collect();
+        (numbers, looked_at)
+    };
+    assert_eq!(found(7), ((0..3).collect(), 3));
+    assert_eq!(found(9), (Vec::new(), 0));
+    let (eight, looked_at) = found(8);
+    assert_eq!(eight, (10..70).collect::<Vec<_>>());
+    assert!(looked_at >= MANY as usize, "{looked_at}");
+    // When others have the addresses to which the index leads, the rest is still found.
+    for number in 10..45 {
+        table.load(F::lease(&assigned(number, 1_000 + number)));
+    }
+    assert_eq!(found(8).0, (45..70).collect::<Vec<_>>());
 }

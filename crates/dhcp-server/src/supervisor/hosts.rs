@@ -1,0 +1,114 @@
+//! Reservations that commands change one at a time. Only the one that is new is read and checked;
+//! the tables of hosts are made anew from those that are known already.
+//!
+//! Among 100,000 reservations that takes a tenth of what the whole configuration takes. Whatever
+//! is wrong with a reservation, or may be, is left to the whole configuration to tell.
+
+use std::sync::Arc;
+
+use dhcp_control::{ApplyFailure, HostChange, reservations_of};
+use dhcp_engine::hosts::Reserving;
+use netio::Clock;
+use serde_json::{Map, Value};
+
+use super::Supervisor;
+use crate::inactive;
+use crate::log::DAEMON;
+use crate::service::{HostOf, Service};
+
+/// A change as the configuration has it, and as commands show it.
+type Prepared<P> = (HostChange<HostOf<P>>, HostChange<Value>);
+
+impl<P: Service> Supervisor<P> {
+    /// Changes one reservation of a subnet, or with 0 a global one.
+    pub(super) fn change_one_host(
+        &mut self,
+        subnet_id: u32,
+        change: HostChange<Value>,
+    ) -> Result<(), ApplyFailure> {
+        let Some((host, shown)) = self.prepared(subnet_id, &change) else {
+            let mut document = self.parts.in_force.document.clone();
+            if let Some(hosts) = reservations_of::<P>(&mut document, subnet_id) {
+                change.apply(hosts);
+            }
+            return self.use_document(&document);
+        };
+        let in_force = &mut self.parts.in_force;
+        let hosts = P::hosts(&mut in_force.config, subnet_id);
+        let listed = reservations_of::<P>(&mut in_force.document, subnet_id);
+        if let (Some(hosts), Some(listed)) = (hosts, listed) {
+            host.apply(hosts);
+            shown.apply(listed);
+        }
+        let snapshot = P::compile(&in_force.config, &self.parts.constants, &self.parts.table);
+        in_force.snapshot = Arc::clone(&snapshot);
+        in_force.since = Clock::now();
+        self.publish(snapshot);
+        Ok(())
+    }
+
+    /// The change, when nothing is wrong with it for certain.
+    fn prepared(&mut self, subnet_id: u32, change: &HostChange<Value>) -> Option<Prepared<P>> {
+        let in_force = &mut self.parts.in_force;
+        let listed_count = reservations_of::<P>(&mut in_force.document, subnet_id)?.len();
+        let count = P::hosts(&mut in_force.config, subnet_id)?.len();
+        let (given, replaced) = change.parts();
+        // A server that was told to be lenient may have left some out.
+        if count != listed_count || replaced.is_some_and(|at| at >= count) {
+            return None;
+        }
+        let Some(given) = given else {
+            let at = replaced?;
+            return Some((HostChange::Remove(at), HostChange::Remove(at)));
+        };
+        let (host, shown) = self.read_alone(subnet_id, given)?;
+        let others = P::hosts(&mut self.parts.in_force.config, subnet_id)?.iter().enumerate();
+        let mut others = others.filter(|(at, _)| Some(*at) != replaced);
+        if others.any(|(_, other)| excludes::<P>(other, &host)) {
+            return None;
+        }
+        Some(match replaced {
+            None => (HostChange::Add(host), HostChange::Add(shown)),
+            Some(at) => (HostChange::Replace(at, host), HostChange::Replace(at, shown)),
+        })
+    }
+
+    /// A reservation as it is read where no others are.
+    fn read_alone(&self, subnet_id: u32, given: &Value) -> Option<(HostOf<P>, Value)> {
+        let mut document = without_hosts(&self.parts.in_force.document);
+        reservations_of::<P>(&mut document, subnet_id)?.push(given.clone());
+        let mut checked = self.parse(&document).ok()?;
+        let inactive = P::shared(&checked.config).inactive;
+        inactive::check(inactive, &self.settings.accept_inactive).ok()?;
+        let host = P::hosts(&mut checked.config, subnet_id)?.pop()?;
+        let shown = reservations_of::<P>(&mut checked.document.to_json(), subnet_id)?.pop()?;
+        for warning in &checked.warnings {
+            tracing::warn!(target: DAEMON, "{warning}");
+        }
+        Some((host, shown))
+    }
+}
+
+/// Whether two hosts may not stand in one scope, or only when addresses may be shared.
+fn excludes<P: Service>(one: &HostOf<P>, other: &HostOf<P>) -> bool {
+    one.identifier == other.identifier
+        || places::<P>(one).any(|place| places::<P>(other).any(|taken| taken == place))
+}
+
+/// What a host has reserved, as what no other may have.
+fn places<P: Service>(host: &HostOf<P>) -> impl Iterator<Item = <P as Reserving>::Place> {
+    P::reserved(&host.reserved).map(|reserved| P::place(<P as Reserving>::address(reserved)))
+}
+
+/// A configuration without its reservations.
+fn without_hosts(document: &Value) -> Value {
+    match document {
+        Value::Object(map) => {
+            let kept = map.iter().filter(|(key, _)| *key != "reservations");
+            let kept = kept.map(|(key, value)| (key.clone(), without_hosts(value)));
+            Value::Object(kept.collect::<Map<_, _>>())
+        }
+        Value::Array(items) => items.iter().map(without_hosts).collect(),
+        other => other.clone(),
+    }
+}
