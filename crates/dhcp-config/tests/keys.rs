@@ -443,3 +443,26 @@ fn names_are_checked() {
         ],
     );
 }
+
+#[test]
+fn characters_to_leave_out_are_a_regular_expression() {
+    let old = r#""dhcp-ddns": { "enable-updates": false, "hostname-char-set": ^"a)" }"#;
+    let networks = r#""hostname-char-set": ^"^^[A-", "shared-networks": [ { "name": "n",
+        "hostname-char-set": ^"*", "#;
+    let expected = [
+        "error `hostname-char-set` is not a regular expression: a `[` is not closed",
+        "error `hostname-char-set` is not a regular expression: `*` has nothing before it to repeat",
+        "error `hostname-char-set` is not a regular expression: nothing follows its last `\\`",
+    ];
+    let closed = ["error `hostname-char-set` is not a regular expression: `)` closes nothing"];
+    global(old, &closed);
+    global6(old, &closed);
+    let rest = r#": [ { "id": 1, "hostname-char-set": ^"x\\", "subnet": "#;
+    let networks = networks.replace("^^", "");
+    global(&format!(r#"{networks} "subnet4"{rest} "10.0.0.0/8" }} ] }} ]"#), &expected);
+    global6(&format!(r#"{networks} "subnet6"{rest} "2001:db8::/32" }} ] }} ]"#), &expected);
+    let text =
+        r#"{ "Dhcp6": { "dhcp-ddns": { "enable-updates": false, "hostname-char-set": "[" } } }"#;
+    let help = problems6(text)[0].help.clone();
+    assert!(help.is_some_and(|help| help.contains("`[^A-Za-z0-9.-]`")));
+}

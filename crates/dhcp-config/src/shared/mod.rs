@@ -8,6 +8,7 @@ pub(crate) mod class_list;
 mod classes;
 mod control;
 pub(crate) mod database;
+mod extended;
 pub(crate) mod family;
 pub(crate) mod global;
 pub(crate) mod godwit;

@@ -4,7 +4,7 @@
 use core::net::IpAddr;
 
 use super::family::Family;
-use super::{godwit, inactive};
+use super::{extended, godwit, inactive};
 use crate::fields::{Fields, U32};
 use crate::json::Value;
 use crate::source::{At, Findings, Placed};
@@ -65,9 +65,22 @@ fn shape(fields: &mut Fields<'_>, keys: &Keys, findings: &mut Findings) {
         text.filter(|text| text.value != default).map(|text| text.at)
     };
     asks.extend(differs(fields.text(keys.qualifying_suffix, findings), ""));
-    asks.extend(differs(fields.text("hostname-char-set", findings), CHARACTERS_LEFT_OUT));
+    asks.extend(differs(characters(fields, findings), CHARACTERS_LEFT_OUT));
     asks.extend(differs(fields.text("hostname-char-replacement", findings), ""));
     asks.into_iter().for_each(|at| findings.inactive(at, &inactive::DDNS));
+}
+
+/// `hostname-char-set`, if it is a regular expression.
+fn characters<'v>(fields: &mut Fields<'v>, findings: &mut Findings) -> Option<Placed<&'v str>> {
+    let text = fields.text("hostname-char-set", findings)?;
+    if let Err(reason) = extended::check(text.value.as_bytes()) {
+        let message = format!("`hostname-char-set` is not a regular expression: {reason}");
+        let help = "it is an extended one and matches what is left out of names, as \
+                    `[^A-Za-z0-9.-]` does";
+        findings.error_help(text.at, message, help);
+        return None;
+    }
+    Some(text)
 }
 
 fn conflict_resolution(fields: &mut Fields<'_>, findings: &mut Findings) {

@@ -1,6 +1,7 @@
 //! The check of octets given as such against an option's type.
 
 use super::definition::{Definition, Field};
+use super::resolvers;
 use super::text::{Encoded, Unused, trim_zeros};
 
 /// Checks octets against the option's type; what is too long for it is cut off, as Kea does.
@@ -10,6 +11,9 @@ pub(super) fn octets(
     mut given: Vec<u8>,
     may_be_empty: &[Field],
 ) -> Result<Encoded, String> {
+    if let [field @ (Field::Resolver | Field::Resolvers)] = *definition.fields {
+        return resolvers::from_octets(field, &given).map(Encoded::whole);
+    }
     let is_empty_list = given.is_empty()
         && definition.array
         && matches!(&*definition.fields, [field] if may_be_empty.contains(field));
@@ -93,7 +97,7 @@ fn field_length(field: Field, rest: &[u8], whole: &[u8]) -> Result<usize, String
 
 /// How many octets a name at the start of `rest` takes up; `start` octets stand before it, which
 /// compression may point to (RFC 3397 §2).
-fn name_length(rest: &[u8], start: usize) -> Result<usize, String> {
+pub(super) fn name_length(rest: &[u8], start: usize) -> Result<usize, String> {
     let cut = || "a domain name in it has no end".to_owned();
     let mut at = 0;
     loop {

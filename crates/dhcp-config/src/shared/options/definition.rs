@@ -30,6 +30,10 @@ pub enum Field {
     Opaque,
     /// Length and value of a port set identifier (RFC 7618 §9).
     Psid,
+    /// A resolver that is reached encrypted (RFC 9463 §4.1).
+    Resolver,
+    /// Such resolvers, each behind its length (RFC 9463 §5.1).
+    Resolvers,
     /// Classless routes (RFC 3442).
     Routes,
     /// Sub-options behind other fields, which text leaves out.
@@ -51,7 +55,16 @@ pub enum Field {
 impl Field {
     /// Whether it takes up the rest of the option.
     pub(super) const fn is_greedy(self) -> bool {
-        matches!(self, Self::Binary | Self::Text | Self::Routes | Self::Opaque | Self::SubOptions)
+        matches!(
+            self,
+            Self::Binary
+                | Self::Opaque
+                | Self::Resolver
+                | Self::Resolvers
+                | Self::Routes
+                | Self::SubOptions
+                | Self::Text
+        )
     }
 
     /// Its length where that is always the same.

@@ -2,9 +2,10 @@
 //!
 //! The tables of each family say which type each standard option has, `define` adds what the
 //! operator defines, `text` turns text of a type into octets and `check` checks octets given as
-//! such. `entry` reads one option, `nest` puts sub-options behind the fields of the option that
-//! encapsulates their space, and here they become the list of a scope. RFCs to have read: 2132,
-//! 3396, 3397, 3442, 3646, 3925, 5969, 7598.
+//! such; `resolvers` does both for the two options with a form of their own. `entry` reads one
+//! option, `nest` puts sub-options behind the fields of the option that encapsulates their space, and
+//! here they become the list of a scope. RFCs to have read: 2132, 3396, 3397, 3442, 3646, 3925, 5969,
+//! 7598, 9463.
 
 mod check;
 mod define;
@@ -12,6 +13,7 @@ mod definition;
 mod entry;
 mod hex;
 mod nest;
+mod resolvers;
 mod text;
 
 pub(crate) use define::{Definitions, Key, define};

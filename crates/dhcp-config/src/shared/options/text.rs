@@ -6,6 +6,7 @@ use core::str::FromStr;
 
 use super::definition::{Definition, Field};
 use super::hex::binary_field;
+use super::resolvers;
 use crate::address::{first_of, prefix};
 
 /// Longest domain name on the wire (RFC 1035 §3.1).
@@ -61,6 +62,9 @@ pub(super) fn octets(
     text: &[u8],
     may_be_empty: &[Field],
 ) -> Result<Encoded, String> {
+    if let [field @ (Field::Resolver | Field::Resolvers)] = *definition.fields {
+        return resolvers::from_text(field, text).map(Encoded::whole);
+    }
     let values = split(text);
     let fields = match &*definition.fields {
         [fields @ .., Field::SubOptions] => fields,
@@ -105,20 +109,27 @@ pub(super) fn octets(
 /// Splits at commas; `\,` is a comma and `\\` a backslash of a value. Values are trimmed, empty
 /// ones dropped.
 fn split(text: &[u8]) -> Vec<Vec<u8>> {
-    let mut values = vec![Vec::new()];
+    let trimmed = pieces(text, b',').map(|value| value.trim_ascii().to_vec());
+    trimmed.filter(|value| !value.is_empty()).collect()
+}
+
+/// Splits at a delimiter, unless a backslash stands before it; a second backslash makes one of the
+/// value. Empty pieces are dropped.
+pub(super) fn pieces(text: &[u8], delimiter: u8) -> impl Iterator<Item = Vec<u8>> {
+    let mut pieces = vec![Vec::new()];
     let mut octets = text.iter().copied().peekable();
     while let Some(octet) = octets.next() {
-        let value = values.last_mut().expect("there is always a last value");
+        let piece = pieces.last_mut().expect("there is always a last piece");
         match octet {
-            b',' => values.push(Vec::new()),
+            _ if octet == delimiter => pieces.push(Vec::new()),
             b'\\' => {
-                value.push(octets.next_if(|next| matches!(next, b',' | b'\\')).unwrap_or(b'\\'));
+                let escaped = octets.next_if(|&next| next == delimiter || next == b'\\');
+                piece.push(escaped.unwrap_or(b'\\'));
             }
-            _ => value.push(octet),
+            _ => piece.push(octet),
         }
     }
-    let trimmed = values.iter().map(|value| value.trim_ascii().to_vec());
-    trimmed.filter(|value| !value.is_empty()).collect()
+    pieces.into_iter().filter(|piece| !piece.is_empty())
 }
 
 fn encode(field: Field, value: &[u8], octets: &mut Vec<u8>) -> Result<(), String> {
@@ -156,7 +167,7 @@ fn encode(field: Field, value: &[u8], octets: &mut Vec<u8>) -> Result<(), String
             octets.push(length);
             octets.extend(value);
         }
-        Field::Opaque | Field::Routes | Field::SubOptions => {
+        Field::Opaque | Field::Resolver | Field::Resolvers | Field::Routes | Field::SubOptions => {
             unreachable!("not a value of its own")
         }
     }
@@ -164,11 +175,11 @@ fn encode(field: Field, value: &[u8], octets: &mut Vec<u8>) -> Result<(), String
 }
 
 /// `value` as error messages quote it.
-fn quoted(value: &[u8]) -> impl fmt::Display {
+pub(super) fn quoted(value: &[u8]) -> impl fmt::Display {
     String::from_utf8_lossy(value).into_owned()
 }
 
-fn parsed<T: FromStr>(value: &[u8], what: &str) -> Result<T, String> {
+pub(super) fn parsed<T: FromStr>(value: &[u8], what: &str) -> Result<T, String> {
     let text = core::str::from_utf8(value).ok();
     text.and_then(|text| text.parse().ok())
         .ok_or_else(|| format!("`{}` is not {what}", quoted(value)))
@@ -225,7 +236,7 @@ fn ipv6_prefix(value: &[u8], octets: &mut Vec<u8>) -> Result<(), String> {
 }
 
 /// A domain name in labels.
-fn name(value: &[u8], octets: &mut Vec<u8>) -> Result<(), String> {
+pub(super) fn name(value: &[u8], octets: &mut Vec<u8>) -> Result<(), String> {
     let bad = |why: &str| Err(format!("`{}` is not a domain name: {why}", quoted(value)));
     let body = value.strip_suffix(b".").unwrap_or(value);
     let start = octets.len();

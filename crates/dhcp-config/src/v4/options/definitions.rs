@@ -7,8 +7,8 @@
 pub use crate::shared::options::{Definition, Field};
 use crate::shared::options::{StandardSpace, array, container, one};
 use Field::{
-    Binary, Boolean, Enterprise, I32, Ipv4, Ipv6, Name, Opaque, Psid, Routes, Text, Tuple, U8, U16,
-    U32,
+    Binary, Boolean, Enterprise, I32, Ipv4, Ipv6, Name, Psid, Resolvers, Routes, Text, Tuple, U8,
+    U16, U32,
 };
 
 /// The space of the sub-options of option 43.
@@ -142,7 +142,7 @@ pub const DEFINITIONS: &[Definition] = &[
     one(156, "dhcp-state", &[U8]),
     one(157, "data-source", &[U8]),
     one(159, "v4-portparams", &[U8, Psid]),
-    one(162, "v4-dnr", &[Opaque]),
+    one(162, "v4-dnr", &[Resolvers]),
     array(212, "option-6rd", &[U8, U8, Ipv6, Ipv4]),
     one(213, "v4-access-domain", &[Name]),
 ];

@@ -6,7 +6,8 @@
 pub use crate::shared::options::{Definition, Field};
 use crate::shared::options::{StandardSpace, array, by_name as named, container, one};
 use Field::{
-    Binary, I32, Ipv4, Ipv6, Ipv6Prefix, Name, Opaque, Psid, SubOptions, Text, Tuple, U8, U16, U32,
+    Binary, I32, Ipv4, Ipv6, Ipv6Prefix, Name, Opaque, Psid, Resolver, SubOptions, Text, Tuple, U8,
+    U16, U32,
 };
 
 /// Spaces of sub-options (RFC 5908, 6422, 7598).
@@ -94,7 +95,7 @@ pub const DEFINITIONS: &[Definition] = &[
     one(135, "relay-source-port", &[U16]),
     array(136, "v6-sztp-redirect", &[Tuple]),
     array(143, "ipv6-address-andsf", &[Ipv6]),
-    one(144, "v6-dnr", &[Opaque]),
+    one(144, "v6-dnr", &[Resolver]),
     one(148, "addr-reg-enable", &[]),
 ];
 

@@ -1,0 +1,307 @@
+//! `v4-dnr` and `v6-dnr`: resolvers that are reached encrypted, from text and from octets.
+//!
+//! Text is `priority, name, addresses, parameters`; without addresses the client looks the name up
+//! itself. DHCPv6 has one option for each resolver; DHCPv4 has one for all, apart by `|`, each behind
+//! its length. RFCs to have read: 9463 (the options), 9460 §2.2 (service parameters), 9461 §5
+//! (`dohpath`).
+
+use core::net::{Ipv4Addr, Ipv6Addr};
+
+use super::check::name_length;
+use super::definition::Field;
+use super::text::{name, parsed, pieces, quoted};
+
+/// The parameters that Kea takes for these options, ordered by their keys (RFC 9460 §14.3.2).
+const PARAMETERS: [(&str, u16); 3] = [("alpn", 1), ("port", 3), ("dohpath", 7)];
+
+/// Names of application protocols that can be given (IANA's registry of them), in order.
+const PROTOCOLS: [&str; 33] = [
+    "acme-tls/1",
+    "c-webrtc",
+    "coap",
+    "dicom",
+    "doq",
+    "dot",
+    "ftp",
+    "h2",
+    "h2c",
+    "h3",
+    "http/0.9",
+    "http/1.0",
+    "http/1.1",
+    "imap",
+    "irc",
+    "managesieve",
+    "mqtt",
+    "nnsp",
+    "nntp",
+    "ntske/1",
+    "pop3",
+    "sip/2",
+    "smb",
+    "spdy/1",
+    "spdy/2",
+    "spdy/3",
+    "stun.nat-discovery",
+    "stun.turn",
+    "sunrpc",
+    "tds/8.0",
+    "webrtc",
+    "xmpp-client",
+    "xmpp-server",
+];
+
+/// What is wrong with a resolver that has no name.
+const NAMELESS: &str = "the name of the resolver is missing";
+
+/// How a family writes a resolver.
+#[derive(Clone, Copy)]
+struct Shape {
+    /// Octets of the lengths of the name and of the addresses.
+    width: usize,
+    /// Octets of an address.
+    address_len: usize,
+    /// Reads an address.
+    address: fn(&[u8]) -> Result<Vec<u8>, String>,
+}
+
+impl Shape {
+    const V4: Self = Self {
+        width: 1,
+        address_len: 4,
+        address: |text| parsed::<Ipv4Addr>(text, "an IPv4 address").map(|a| a.octets().to_vec()),
+    };
+    const V6: Self = Self {
+        width: 2,
+        address_len: 16,
+        address: |text| parsed::<Ipv6Addr>(text, "an IPv6 address").map(|a| a.octets().to_vec()),
+    };
+}
+
+/// The octets of what a text describes; `field` is [`Field::Resolver`] or [`Field::Resolvers`].
+pub(super) fn from_text(field: Field, text: &[u8]) -> Result<Vec<u8>, String> {
+    // Kea splits every option at its commas first, which leaves the backslashes of other characters.
+    let mut joined = Vec::new();
+    for value in pieces(text, b',') {
+        if !joined.is_empty() {
+            joined.push(b',');
+        }
+        for octet in value {
+            if octet == b',' {
+                joined.push(b'\\');
+            }
+            joined.push(octet);
+        }
+    }
+    if joined.is_empty() {
+        return Err("it has no value".to_owned());
+    }
+    match field {
+        Field::Resolver => resolver(Shape::V6, &joined),
+        _ => numbered(pieces(&joined, b'|'), |text| resolver(Shape::V4, &text)),
+    }
+}
+
+/// Checks octets given as such and returns them as they are sent: with names in lower case.
+pub(super) fn from_octets(field: Field, given: &[u8]) -> Result<Vec<u8>, String> {
+    match field {
+        Field::Resolver => checked(Shape::V6, given),
+        _ => {
+            let mut rest = given;
+            let instances = core::iter::from_fn(|| (!rest.is_empty()).then(|| take(&mut rest, 2)));
+            numbered(instances, |instance| checked(Shape::V4, instance?))
+        }
+    }
+}
+
+/// Resolvers one behind the other, each behind its length.
+fn numbered<T>(
+    resolvers: impl Iterator<Item = T>,
+    octets: impl Fn(T) -> Result<Vec<u8>, String>,
+) -> Result<Vec<u8>, String> {
+    let mut all = Vec::new();
+    for (number, resolver) in (1..).zip(resolvers) {
+        let octets = octets(resolver).map_err(|reason| format!("resolver {number}: {reason}"))?;
+        put(&mut all, 2, &octets)?;
+    }
+    if all.is_empty() { Err("it has no value".to_owned()) } else { Ok(all) }
+}
+
+/// Adds octets behind their length of `width` octets.
+fn put(octets: &mut Vec<u8>, width: usize, value: &[u8]) -> Result<(), String> {
+    let length = value.len().to_be_bytes();
+    let (high, low) = length.split_at(length.len() - width);
+    if high.iter().any(|&octet| octet != 0) {
+        return Err(format!("a part of {} octets is too long", value.len()));
+    }
+    octets.extend(low);
+    octets.extend(value);
+    Ok(())
+}
+
+/// Takes octets that stand behind their length of `width` octets.
+fn take<'a>(rest: &mut &'a [u8], width: usize) -> Result<&'a [u8], String> {
+    let cut = || "it ends inside of a field".to_owned();
+    let (length, behind) = core::mem::take(rest).split_at_checked(width).ok_or_else(cut)?;
+    let length = length.iter().fold(0, |sum, &octet| sum << 8 | usize::from(octet));
+    let (value, behind) = behind.split_at_checked(length).ok_or_else(cut)?;
+    *rest = behind;
+    Ok(value)
+}
+
+/// One resolver from text.
+fn resolver(shape: Shape, text: &[u8]) -> Result<Vec<u8>, String> {
+    let values: Vec<Vec<u8>> =
+        pieces(text, b',').map(|value| value.trim_ascii().to_vec()).collect();
+    let (priority, full_name, addresses, parameters) = match &values[..] {
+        [priority, name] => (priority, name, None, None),
+        [priority, name, addresses] => (priority, name, Some(addresses), None),
+        [priority, name, addresses, parameters] => {
+            (priority, name, Some(addresses), Some(parameters))
+        }
+        _ => {
+            return Err(format!(
+                "it takes a priority, a name, addresses and parameters, the last two as wanted, not \
+                 {} values; a comma inside of one is written `\\\\,`",
+                values.len()
+            ));
+        }
+    };
+    let mut octets = parsed::<u16>(priority, "a priority (0 to 65535)")?.to_be_bytes().to_vec();
+    if full_name.is_empty() {
+        return Err(NAMELESS.to_owned());
+    }
+    let mut labels = Vec::new();
+    name(full_name, &mut labels)?;
+
+    labels.make_ascii_lowercase();
+    put(&mut octets, shape.width, &labels)?;
+    if let Some(addresses) = addresses {
+        let addresses = words(addresses, b' ').map(|text| (shape.address)(text.trim_ascii()));
+        let addresses = addresses.collect::<Result<Vec<_>, _>>()?.concat();
+        if addresses.is_empty() {
+            return Err("it needs an address where it has an empty place for one".to_owned());
+        }
+        put(&mut octets, shape.width, &addresses)?;
+    }
+    octets.extend(parameters.map_or(Ok(Vec::new()), |text| service_parameters(text))?);
+    Ok(octets)
+}
+
+/// The parts of a text between delimiters, without the empty ones.
+fn words(text: &[u8], delimiter: u8) -> impl Iterator<Item = &[u8]> {
+    text.split(move |&octet| octet == delimiter).filter(|word| !word.is_empty())
+}
+
+/// `key=value` pairs between blanks, sent in the order of the keys' numbers.
+fn service_parameters(text: &[u8]) -> Result<Vec<u8>, String> {
+    let mut values: [Option<Vec<u8>>; PARAMETERS.len()] = [const { None }; PARAMETERS.len()];
+    let mut is_http = false;
+    for pair in words(text, b' ') {
+        let [key, value] = words(pair.trim_ascii(), b'=').collect::<Vec<_>>()[..] else {
+            return Err(format!("`{}` is not a parameter (`key=value`)", quoted(pair)));
+        };
+        let known = PARAMETERS.iter().position(|(name, _)| name.as_bytes() == key);
+        let place = known.ok_or_else(|| {
+            let key = quoted(key);
+            format!("`{key}` is no parameter of this option: `alpn`, `port` and `dohpath` are")
+        })?;
+        if values[place].is_some() {
+            return Err(format!("parameter `{}` is given twice", quoted(key)));
+        }
+        values[place] = Some(match PARAMETERS[place].0 {
+            "alpn" => {
+                is_http |= words(value, b',').any(|protocol| protocol.starts_with(b"h"));
+                protocols(value)?
+            }
+            "port" => parsed::<u16>(value, "a port (0 to 65535)")?.to_be_bytes().to_vec(),
+            _ => template(value)?,
+        });
+    }
+    if is_http && values[2].is_none() {
+        return Err("with HTTP among its protocols it needs `dohpath`".to_owned());
+    }
+    let mut octets = Vec::new();
+    for ((_, key), value) in PARAMETERS.iter().zip(values) {
+        if let Some(value) = value {
+            octets.extend(key.to_be_bytes());
+            put(&mut octets, 2, &value)?;
+        }
+    }
+    Ok(octets)
+}
+
+/// The value of `alpn`: protocols, each behind its length (RFC 9460 §7.1.1).
+fn protocols(value: &[u8]) -> Result<Vec<u8>, String> {
+    let mut octets = Vec::new();
+    for protocol in words(value, b',') {
+        if PROTOCOLS.binary_search_by(|known| known.as_bytes().cmp(protocol)).is_err() {
+            return Err(format!("`{}` is not the name of a protocol (ALPN)", quoted(protocol)));
+        }
+        put(&mut octets, 1, protocol)?;
+    }
+    Ok(octets)
+}
+
+/// The value of `dohpath`: a URI template, of which Kea takes the octets for characters.
+fn template(value: &[u8]) -> Result<Vec<u8>, String> {
+    let variable = b"{?dns}";
+    if !value.windows(variable.len()).any(|window| window == variable) {
+        let value = quoted(value);
+        return Err(format!("`dohpath` `{value}` lacks the variable of DNS queries, `{{?dns}}`"));
+    }
+    Ok(value.iter().map(|&octet| char::from(octet)).collect::<String>().into_bytes())
+}
+
+/// One resolver from octets.
+fn checked(shape: Shape, given: &[u8]) -> Result<Vec<u8>, String> {
+    let Some((priority, mut rest)) = given.split_at_checked(2) else {
+        return Err("it ends inside of a field".to_owned());
+    };
+    let mut octets = priority.to_vec();
+    let labels = take(&mut rest, shape.width)?;
+    if labels.is_empty() {
+        return Err(NAMELESS.to_owned());
+    }
+    if name_length(labels, 0)? != labels.len() {
+        return Err("the name of the resolver ends before its length says".to_owned());
+    }
+    put(&mut octets, shape.width, &labels.to_ascii_lowercase())?;
+    if rest.is_empty() {
+        return Ok(octets);
+    }
+    octets.extend(rest);
+    let addresses = take(&mut rest, shape.width)?;
+    if addresses.is_empty() || !addresses.len().is_multiple_of(shape.address_len) {
+        let (length, of_one) = (addresses.len(), shape.address_len);
+        return Err(format!("{length} octets are not addresses of {of_one} octets each"));
+    }
+    let mut last = 0;
+    while !rest.is_empty() {
+        let Some((&key, behind)) = rest.split_first_chunk() else {
+            return Err("it ends inside of a field".to_owned());
+        };
+        let key = u16::from_be_bytes(key);
+        rest = behind;
+        take(&mut rest, 2)?;
+        if !PARAMETERS.iter().any(|&(_, known)| known == key) {
+            return Err(format!("{key} is no parameter of this option: 1, 3 and 7 are"));
+        }
+        if key <= last {
+            return Err(format!("parameter {key} stands behind {last}: the numbers must rise"));
+        }
+        last = key;
+    }
+    Ok(octets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PARAMETERS, PROTOCOLS};
+
+    #[test]
+    fn tables_are_in_order() {
+        assert!(PROTOCOLS.is_sorted());
+        assert!(PARAMETERS.is_sorted_by_key(|(_, key)| key));
+    }
+}
