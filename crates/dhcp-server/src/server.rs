@@ -193,6 +193,7 @@ where
             server_port: settings.port,
             client_port: settings.client_port,
             to_source: settings.to_source,
+            is_routed: false,
         },
         batches: Batches::new(P::shared(&in_force.config).godwit.segmentation),
         stopwatch: Stopwatch::new(latencies),

@@ -99,7 +99,8 @@ where
     for<'d> Replies<'d>: Transmit<P>,
 {
     let (shard, own) = (&mut desk.shard, doors.value.of_shard(desk.index));
-    let mut replies = Replies::new(own, &mut desk.batches, desk.addressing, &mut desk.stopwatch);
+    let addressing = Addressing { is_routed: doors.value.is_routed, ..desk.addressing };
+    let mut replies = Replies::new(own, &mut desk.batches, addressing, &mut desk.stopwatch);
     let mut fds: Vec<PollFd<'_>> = own.iter().map(|door| PollFd::readable(&door.socket)).collect();
     fds.push(PollFd::readable(&*desk.waker));
     while !shared.doors.has_changed(doors) {
