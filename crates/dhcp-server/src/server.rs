@@ -7,7 +7,7 @@ use std::thread;
 
 use dhcp_config::{Checked, Durability};
 use dhcp_engine::shard::Shard;
-use dhcp_engine::{InFlight, Transmit};
+use dhcp_engine::{InFlight, Transmit, reclaim};
 use dhcp_lease::LeaseTable;
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
@@ -26,7 +26,6 @@ use crate::published::Published;
 use crate::reload::Extent;
 use crate::service::Service;
 use crate::shard_loop::{Desk, Shared, serve};
-use crate::supervisor::apply::expiry;
 use crate::supervisor::{Counted, InForce, Parts, Supervisor, wake};
 use crate::transmit::{Addressing, Batches, Replies};
 
@@ -93,7 +92,7 @@ where
     let tending = Tending::start(common.listening, sockets, Clock::mono_ns())?;
     let constants = P::constants(&checked.config)?;
     let table = Arc::new(LeaseTable::new(unpredictable_seed()));
-    table.set_expiry(expiry(common.expired));
+    reclaim::follow(&table, common.expired);
     let snapshot = P::compile(&checked.config, &constants, &table);
     let wakers = wakers(shards)?;
     let leases = open_leases::<P>(&checked.config, &table, &snapshot, &wakers)?;
@@ -104,6 +103,7 @@ where
         is_disabled: AtomicBool::new(false),
         snapshot: Published::new(Arc::clone(&snapshot), usize::from(shards)),
         doors: tending.published(),
+        table: Arc::clone(&table),
     });
     let in_force = InForce::<P>::new(checked, snapshot);
     let parts = Parts { tending, table, leases, wakers, in_force, constants, control };
