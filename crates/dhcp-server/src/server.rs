@@ -22,6 +22,7 @@ use crate::inactive;
 use crate::latency::{Latencies, Stopwatch};
 use crate::leases::Leases;
 use crate::log::{self, DAEMON, counted};
+use crate::pid_file::PidFile;
 use crate::published::Published;
 use crate::reload::Extent;
 use crate::service::Service;
@@ -83,6 +84,7 @@ fn serve_until_told<P: Service>(settings: &Settings) -> Result<(), ServerError>
 where
     for<'d> Replies<'d>: Transmit<P>,
 {
+    let _pid_file = PidFile::claim(P::NAME, &settings.configuration)?;
     let signals = Signals::install().map_err(system("install signal handlers"))?;
     let checked = checked::<P>(settings)?;
     let common = P::shared(&checked.config);
