@@ -22,6 +22,7 @@ pub mod preference;
 pub mod prefixes;
 pub mod protocol;
 pub mod reason;
+pub mod reclaim;
 pub mod repeat;
 pub mod scope_terms;
 pub mod shard;

@@ -266,6 +266,14 @@ pub struct Swept {
     pub is_more_due: bool,
 }
 
+impl Swept {
+    /// Leases in whatever state that were reclaimed.
+    #[must_use]
+    pub const fn reclaimed(&self) -> u32 {
+        self.leases + self.released + self.declined
+    }
+}
+
 /// What [`LeaseStore::put`] is to find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PutMode {

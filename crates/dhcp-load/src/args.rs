@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use base::time::NS_PER_S;
 use load::Rate;
 use netio::signal::Signals;
+use netio::stdout;
 
 use crate::population::Limits;
 use crate::protocol::{Expect, Target};
@@ -134,16 +135,16 @@ impl RunArgs {
 
     fn print(&self, report: &Report) -> Result<(), String> {
         let json = || serde_json::to_string(report).expect("a report is plain data");
-        match &self.json {
-            Some(path) if path.as_os_str() == "-" => println!("{}", json()),
+        let printed = match &self.json {
+            Some(path) if path.as_os_str() == "-" => stdout::print_line(&json()),
             Some(path) => {
                 fs::write(path, json() + "\n")
                     .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-                print!("{report}");
+                stdout::print(&report.to_string())
             }
-            None => print!("{report}"),
-        }
-        Ok(())
+            None => stdout::print(&report.to_string()),
+        };
+        printed.map_err(|error| format!("cannot write to standard output: {error}"))
     }
 }
 

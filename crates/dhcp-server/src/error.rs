@@ -17,6 +17,13 @@ pub enum ServerError {
         /// Why.
         cause: io::Error,
     },
+    /// The PID file is that of another server that lives.
+    AlreadyRunning {
+        /// The file.
+        path: PathBuf,
+        /// What stands in it.
+        pid: String,
+    },
     /// The configuration is wrong: all its problems.
     Configuration(Vec<Problem>),
     /// `interfaces` is empty.
@@ -66,7 +73,8 @@ impl ServerError {
             | Self::NoInterfaces
             | Self::Inactive(_) => 2,
             Self::Commanded(code) => *code,
-            Self::NotListening(_)
+            Self::AlreadyRunning { .. }
+            | Self::NotListening(_)
             | Self::Socket(_)
             | Self::Control(_)
             | Self::Leases(_)
@@ -99,6 +107,11 @@ impl fmt::Display for ServerError {
                 "this version does not do all that is configured, and it may be dangerous to go \
                  without it; `--accept-inactive {}` starts all the same",
                 names.join(",")
+            ),
+            Self::AlreadyRunning { path, pid } => write!(
+                f,
+                "process {pid} serves this configuration already, says {}",
+                path.display()
             ),
             Self::Commanded(code) => write!(f, "a command asked for exit code {code}"),
             Self::NotListening(reasons) => {

@@ -7,7 +7,7 @@ use std::thread;
 
 use dhcp_config::{Checked, Durability};
 use dhcp_engine::shard::Shard;
-use dhcp_engine::{InFlight, Transmit};
+use dhcp_engine::{InFlight, Transmit, reclaim};
 use dhcp_lease::LeaseTable;
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
@@ -22,11 +22,11 @@ use crate::inactive;
 use crate::latency::{Latencies, Stopwatch};
 use crate::leases::Leases;
 use crate::log::{self, DAEMON, counted};
+use crate::pid_file::PidFile;
 use crate::published::Published;
 use crate::reload::Extent;
 use crate::service::Service;
 use crate::shard_loop::{Desk, Shared, serve};
-use crate::supervisor::apply::expiry;
 use crate::supervisor::{Counted, InForce, Parts, Supervisor, wake};
 use crate::transmit::{Addressing, Batches, Replies};
 
@@ -84,6 +84,7 @@ fn serve_until_told<P: Service>(settings: &Settings) -> Result<(), ServerError>
 where
     for<'d> Replies<'d>: Transmit<P>,
 {
+    let _pid_file = PidFile::claim(P::NAME, &settings.configuration)?;
     let signals = Signals::install().map_err(system("install signal handlers"))?;
     let checked = checked::<P>(settings)?;
     let common = P::shared(&checked.config);
@@ -93,7 +94,7 @@ where
     let tending = Tending::start(common.listening, sockets, Clock::mono_ns())?;
     let constants = P::constants(&checked.config)?;
     let table = Arc::new(LeaseTable::new(unpredictable_seed()));
-    table.set_expiry(expiry(common.expired));
+    reclaim::follow(&table, common.expired);
     let snapshot = P::compile(&checked.config, &constants, &table);
     let wakers = wakers(shards)?;
     let leases = open_leases::<P>(&checked.config, &table, &snapshot, &wakers)?;
@@ -104,6 +105,7 @@ where
         is_disabled: AtomicBool::new(false),
         snapshot: Published::new(Arc::clone(&snapshot), usize::from(shards)),
         doors: tending.published(),
+        table: Arc::clone(&table),
     });
     let in_force = InForce::<P>::new(checked, snapshot);
     let parts = Parts { tending, table, leases, wakers, in_force, constants, control };
@@ -193,6 +195,7 @@ where
             server_port: settings.port,
             client_port: settings.client_port,
             to_source: settings.to_source,
+            is_routed: false,
         },
         batches: Batches::new(P::shared(&in_force.config).godwit.segmentation),
         stopwatch: Stopwatch::new(latencies),

@@ -12,7 +12,7 @@ use base::Now;
 use base::time::NS_PER_MS;
 use dhcp_engine::Transmit;
 use dhcp_engine::shard::Shard;
-use dhcp_lease::LeaseStore;
+use dhcp_lease::{LeaseStore, LeaseTable};
 use netio::{Clock, PacketRecvBatch, PollFd, RecvBatch, Waker};
 
 use crate::doors::{Door, Doors, Socket};
@@ -39,6 +39,8 @@ pub(crate) struct Shared<P: Service> {
     pub(crate) snapshot: Published<P::Snapshot>,
     /// The doors to serve at.
     pub(crate) doors: Arc<Published<Doors>>,
+    /// The leases.
+    pub(crate) table: Arc<LeaseTable<P>>,
 }
 
 /// A shard with all that its thread needs.
@@ -99,7 +101,8 @@ where
     for<'d> Replies<'d>: Transmit<P>,
 {
     let (shard, own) = (&mut desk.shard, doors.value.of_shard(desk.index));
-    let mut replies = Replies::new(own, &mut desk.batches, desk.addressing, &mut desk.stopwatch);
+    let addressing = Addressing { is_routed: doors.value.is_routed, ..desk.addressing };
+    let mut replies = Replies::new(own, &mut desk.batches, addressing, &mut desk.stopwatch);
     let mut fds: Vec<PollFd<'_>> = own.iter().map(|door| PollFd::readable(&door.socket)).collect();
     fds.push(PollFd::readable(&*desk.waker));
     while !shared.doors.has_changed(doors) {
@@ -185,7 +188,11 @@ impl Course {
             return;
         }
         self.housekeeping_due_ns = now.mono_ns + HOUSEKEEPING_NS;
+        let begun_ns = Clock::mono_ns();
         let swept = shard.housekeeping(now, SWEEP_BUDGET);
+        if swept.reclaimed() > 0 {
+            shared.table.spend_reclaim_time(Clock::mono_ns() - begun_ns);
+        }
         if swept.is_more_due {
             self.housekeeping_due_ns = now.mono_ns + HOUSEKEEPING_NS / 10;
         }

@@ -35,6 +35,8 @@ pub(crate) struct Addressing {
     pub(crate) client_port: Option<u16>,
     /// Kea's `KEA_TEST_SEND_RESPONSES_TO_SOURCE`: back to where the datagram came from.
     pub(crate) to_source: bool,
+    /// What is sent to relay agents goes by the routing table.
+    pub(crate) is_routed: bool,
 }
 
 /// Replies that wait for one door.
@@ -275,7 +277,9 @@ impl Transmit<V4> for Replies<'_> {
     fn transmit(&mut self, destination: Destination, ingress: v4::Ingress, octets: &[u8]) -> bool {
         let to_source = self.addressing.to_source && !ingress.source.ip().is_unspecified();
         let port = |standard: u16| self.addressing.client_port.unwrap_or(standard);
-        let source = Source { address: ingress.local.into(), interface: 0 };
+        let is_routed = self.addressing.is_routed && matches!(destination, Destination::Relay(_));
+        let interface = if is_routed { 0 } else { ingress.interface };
+        let source = Source { address: ingress.local.into(), interface };
         let source = (!ingress.local.is_unspecified()).then_some(source);
         match destination {
             _ if to_source => {

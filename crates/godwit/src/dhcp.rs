@@ -90,19 +90,10 @@ impl Server {
 
 /// Runs what the flags ask for.
 pub(crate) fn run(server: Server, args: &Args) -> ExitCode {
-    if args.version {
-        println!("{}", env!("CARGO_PKG_VERSION"));
-        return ExitCode::SUCCESS;
-    }
-    if args.extended_version {
-        println!("{}", dhcp_server::extended_version());
-        return ExitCode::SUCCESS;
-    }
-    if args.build_report {
-        print!("{}", dhcp_server::build_report());
-        return ExitCode::SUCCESS;
-    }
-    let served = match (args.check.as_ref().or(args.test.as_ref()), &args.config) {
+    let asked = match (args.check.as_ref().or(args.test.as_ref()), &args.config) {
+        _ if args.version => told(&format!("{}\n", env!("CARGO_PKG_VERSION"))),
+        _ if args.extended_version => told(&format!("{}\n", dhcp_server::extended_version())),
+        _ if args.build_report => told(&dhcp_server::build_report()),
         (Some(path), _) => check(server, path, extent(args)),
         (None, Some(path)) => server.serve(&settings(server, args, path.clone())),
         (None, None) => {
@@ -110,7 +101,7 @@ pub(crate) fn run(server: Server, args: &Args) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match served {
+    match asked {
         Ok(()) => ExitCode::SUCCESS,
         // What was asked for is no error.
         Err(ServerError::Commanded(code)) => ExitCode::from(code),
@@ -145,8 +136,13 @@ fn check(server: Server, path: &Path, extent: Extent) -> Result<(), ServerError>
     for warning in &warnings {
         eprintln!("{warning}");
     }
-    println!("{}: the configuration is sound, {}", path.display(), counted(subnets, "subnet"));
-    Ok(())
+    let subnets = counted(subnets, "subnet");
+    told(&format!("{}: the configuration is sound, {subnets}\n", path.display()))
+}
+
+fn told(text: &str) -> Result<(), ServerError> {
+    let failed = |cause| ServerError::System { tried: "write to standard output", cause };
+    netio::stdout::print(text).map_err(failed)
 }
 
 /// Problems of the configuration carry their own `error:`.

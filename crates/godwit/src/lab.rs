@@ -157,16 +157,16 @@ fn run_plan(args: &RunArgs) -> Result<ExitCode, LabError> {
     let finished = lab::run(&settings, stop, &mut progress)?;
     progress.clear();
     if args.json {
-        print_json(&finished.summary);
+        print_json(&finished.summary)?;
     } else {
-        print!("{}", lab::report::table(&finished.summary));
+        print(&lab::report::table(&finished.summary))?;
         for verified in &finished.leases {
-            println!(
+            print_line(&format!(
                 "leases of {}: {} of {} found in its lease file",
                 verified.server, verified.found, verified.given
-            );
+            ))?;
         }
-        println!("report: {}", finished.folder.join("report.html").display());
+        print_line(&format!("report: {}", finished.folder.join("report.html").display()))?;
     }
     for shortfall in &finished.shortfalls {
         eprintln!("fell short: {shortfall}");
@@ -217,10 +217,10 @@ fn plan(args: &RunArgs) -> Result<Plan, LabError> {
 fn report(args: &ReportArgs) -> Result<ExitCode, LabError> {
     let summary = lab::report::again(&args.folder)?;
     if args.json {
-        print_json(&summary);
+        print_json(&summary)?;
     } else {
-        print!("{}", lab::report::table(&summary));
-        println!("report: {}", args.folder.join("report.html").display());
+        print(&lab::report::table(&summary))?;
+        print_line(&format!("report: {}", args.folder.join("report.html").display()))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -232,10 +232,10 @@ fn plans(json: bool) -> Result<ExitCode, LabError> {
             .iter()
             .map(|(name, title)| serde_json::json!({ "name": name, "title": title }))
             .collect();
-        print_json(&serde_json::json!({ "schema": "godwit.plans.v1", "plans": plans }));
+        print_json(&serde_json::json!({ "schema": "godwit.plans.v1", "plans": plans }))?;
     } else {
         for (name, title) in plans {
-            println!("{name:<20} {title}");
+            print_line(&format!("{name:<20} {title}"))?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -243,9 +243,9 @@ fn plans(json: bool) -> Result<ExitCode, LabError> {
 
 fn peers(json: bool) -> Result<ExitCode, LabError> {
     if json {
-        print_json(&lab::peers::json());
+        print_json(&lab::peers::json())?;
     } else {
-        print!("{}", lab::peers::table());
+        print(&lab::peers::table())?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -255,23 +255,23 @@ fn limit(args: &LimitArgs) -> Result<ExitCode, LabError> {
         .map_err(|e| LabError::cannot("install signal handlers", e))?;
     let counts = netio::limit::run(args.listen, signals.stop())
         .map_err(|e| LabError::Failed(e.to_string()))?;
-    println!(
+    print_line(&format!(
         "received {}, sent {}, refused {}, dropped at the socket {}",
         counts.received, counts.sent, counts.refused, counts.socket_drops
-    );
+    ))?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn clean() -> Result<ExitCode, LabError> {
     let cleaned = testbed::Registry::open()?.clean()?;
     for thing in &cleaned.removed {
-        println!("removed: {thing}");
+        print_line(&format!("removed: {thing}"))?;
     }
     for pid in &cleaned.alive {
-        println!("left alone: the run of process {pid}, which is alive");
+        print_line(&format!("left alone: the run of process {pid}, which is alive"))?;
     }
     if cleaned.removed.is_empty() && cleaned.failed.is_empty() {
-        println!("nothing to remove");
+        print_line("nothing to remove")?;
     }
     if cleaned.failed.is_empty() {
         return Ok(ExitCode::SUCCESS);
@@ -279,6 +279,14 @@ fn clean() -> Result<ExitCode, LabError> {
     Err(LabError::Failed(cleaned.failed.join("\n")))
 }
 
-fn print_json(value: &impl serde::Serialize) {
-    println!("{}", serde_json::to_string_pretty(value).expect("plain data"));
+fn print_json(value: &impl serde::Serialize) -> Result<(), LabError> {
+    print_line(&serde_json::to_string_pretty(value).expect("plain data"))
+}
+
+fn print_line(text: &str) -> Result<(), LabError> {
+    print(&format!("{text}\n"))
+}
+
+fn print(text: &str) -> Result<(), LabError> {
+    netio::stdout::print(text).map_err(|e| LabError::cannot("write to standard output", e))
 }

@@ -11,11 +11,19 @@ use common::{ServerProcess, TempFolder, configuration, require, run_bounded};
 
 /// Runs the server where it must refuse to start.
 fn refused(arguments: &[&str], config: &Path) -> Output {
+    let elsewhere = config.with_file_name("elsewhere");
+    fs::create_dir_all(&elsewhere).expect("the test's folder can be written");
+    refused_with_files_in(&elsewhere, arguments, config)
+}
+
+/// The same with PID files in `folder`.
+fn refused_with_files_in(folder: &Path, arguments: &[&str], config: &Path) -> Output {
     run_bounded(
         Command::new(env!("CARGO_BIN_EXE_godwit"))
             .arg("dhcp4")
             .args(arguments)
             .arg(config)
+            .env("KEA_PIDFILE_DIR", folder)
             .stdin(Stdio::null()),
     )
 }
@@ -176,4 +184,86 @@ fn a_reload_listens_elsewhere() {
     assert!(exchange("127.0.0.2", "mac=00:0c:01:00:02:00"));
     let log = server.stop();
     assert!(log.contains("no longer listening on lo, 127.0.0.1"), "{log}");
+}
+
+/// A process with the name `name`, which ends with the value.
+struct Bystander(std::process::Child);
+
+impl Bystander {
+    fn start(folder: &Path, name: &str) -> Self {
+        let path = folder.join(name);
+        std::os::unix::fs::symlink("/bin/sleep", &path).expect("the folder can be written");
+        Self(Command::new(path).arg("300").spawn().expect("sleep is there"))
+    }
+}
+
+impl Drop for Bystander {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+#[test]
+fn a_pid_file_tells_who_serves_and_keeps_another_server_away() {
+    let folder = TempFolder::new("pid");
+    let config = configuration(folder.path(), "none", 1);
+    let file = folder.path().join("dhcp4.kea-dhcp4.pid");
+    let port = common::free_port().to_string();
+    let is_refused_for = |pid: u32| {
+        let output = refused_with_files_in(folder.path(), &["-p", &port, "-c"], &config);
+        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+        let sentence = format!("error: process {pid} serves this configuration already");
+        assert!(said(&output).contains(&sentence), "{}", said(&output));
+    };
+    let serves = || {
+        let server = ServerProcess::start(&config, folder.path());
+        let written = fs::read_to_string(&file).expect("it is there");
+        assert_eq!(written, format!("{}\n", server.pid()));
+        server
+    };
+    let server = serves();
+    is_refused_for(server.pid());
+    assert!(file.exists(), "it is not the refused one's to remove");
+    server.stop();
+    assert!(!file.exists());
+    // Kea locks nothing.
+    let kea = Bystander::start(folder.path(), "kea-dhcp4");
+    fs::write(&file, format!("{}\n", kea.0.id())).expect("the folder can be written");
+    is_refused_for(kea.0.id());
+    drop(kea);
+    // What a crash left: of nobody, and of a program that has got the number since.
+    serves().stop();
+    let program = Bystander::start(folder.path(), "program");
+    for left in [format!("{}\n", program.0.id()), "nonsense".to_owned(), String::new()] {
+        fs::write(&file, left).expect("the folder can be written");
+        serves().stop();
+    }
+    // Without the folder there is none, and that is all.
+    let mut wrapper = Command::new("env");
+    wrapper.arg("KEA_PIDFILE_DIR=/nonexistent");
+    let server = ServerProcess::start_under(wrapper, "dhcp4", &config, folder.path());
+    server.wait_for("there is no PID file /nonexistent/dhcp4.kea-dhcp4.pid");
+    server.stop();
+}
+
+#[test]
+fn limits_that_leave_ended_leases_over_are_warned_of() {
+    let folder = TempFolder::new("slow");
+    let config = configuration(folder.path(), "none", 1);
+    let text = fs::read_to_string(&config).expect("it was written here");
+    let keys = r#""expired-leases-processing": { "reclaim-timer-wait-time": 1,
+        "max-reclaim-leases": 1, "unwarned-reclaim-cycles": 1 }, "valid-lifetime""#;
+    fs::write(&config, text.replace("\"valid-lifetime\"", keys)).expect("the folder is there");
+    let mut rows = "address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,fqdn_rev,\
+                    hostname,state,user_context,pool_id\n"
+        .to_owned();
+    for number in 1..=8 {
+        rows += &format!("127.1.0.{number},02:00:00:00:00:0{number},,60,1000000000,1,0,0,,0,,0\n");
+    }
+    fs::write(folder.path().join("leases.csv"), rows).expect("the folder can be written");
+    let server = ServerProcess::start(&config, folder.path());
+    server.wait_for("WARN  [kea-dhcp4.alloc-engine/");
+    server.wait_for("ALLOC_ENGINE_V4_LEASES_RECLAMATION_SLOW more than 1 cycles in a row");
+    server.stop();
 }

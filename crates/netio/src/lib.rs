@@ -1,5 +1,5 @@
 //! The edge to the Linux kernel: batched UDP sockets, packet sockets, interfaces, clocks, wake-ups,
-//! readiness, signals, processor placement and namespaces. All unsafe code of the project lives here, each block with
+//! readiness, signals, processor placement, namespaces and the standard output. All unsafe code of the project lives here, each block with
 //! its argument; nothing here knows a protocol above UDP.
 //!
 //! Budget, per datagram of about 300 octets on loopback or veth: the kernel's stack traversal
@@ -24,6 +24,7 @@ pub mod send;
 pub mod signal;
 mod slab;
 mod slots;
+pub mod stdout;
 pub mod steer;
 pub mod thread;
 pub mod udp;

@@ -22,6 +22,7 @@ const BUCKETS: u32 = 4096;
 const DUE: u32 = END | BUCKETS;
 const HOLDS: u32 = END | (BUCKETS + 1);
 const RELEASES: u32 = END | (BUCKETS + 2);
+const OVERDUE: u32 = END | (BUCKETS + 3);
 /// No slot.
 const NOTHING: u32 = u32::MAX;
 /// Slots that an insertion into a queue passes at most.
@@ -88,6 +89,8 @@ impl<F: Leased> Queue<F> {
 pub(super) struct Deadlines<F: Leased> {
     holds: Queue<F>,
     releases: Queue<F>,
+    /// What came up in the wheel and may not be reclaimed before the next cycle, in that order.
+    overdue: Queue<F>,
     buckets: Vec<u32>,
     /// Bit: something may hang in the bucket.
     hung: [u64; BUCKETS as usize / 64],
@@ -104,6 +107,7 @@ impl<F: Leased> Deadlines<F> {
         Self {
             holds: Queue::new(HOLDS, |slot| slot.hold_deadline_ns),
             releases: Queue::new(RELEASES, |slot| slot.row_epoch),
+            overdue: Queue::new(OVERDUE, |_| 0),
             buckets: vec![NOTHING; BUCKETS as usize],
             hung: [0; BUCKETS as usize / 64],
             due: NOTHING,
@@ -146,10 +150,30 @@ impl<F: Leased> Deadlines<F> {
         }
     }
 
+    /// Has slot `id`, which is in no list, wait for the next cycle.
+    pub(super) fn set_aside(&mut self, slots: &mut Slots<F>, id: u32) {
+        self.overdue.insert(slots, id);
+    }
+
+    /// Whether anything waits for the next cycle.
+    pub(super) const fn has_overdue(&self) -> bool {
+        self.overdue.head != NOTHING
+    }
+
+    /// What has waited longest for a cycle, taken out of the list.
+    pub(super) fn next_overdue(&mut self, slots: &mut Slots<F>) -> Option<u32> {
+        let id = self.overdue.head;
+        (id != NOTHING).then(|| {
+            self.unlink(slots, id);
+            id
+        })
+    }
+
     /// A renewal: the slot stays where it hangs if it still comes up in time.
     pub(super) fn relink_renewed(&mut self, slots: &mut Slots<F>, id: u32, expired_s: u64) {
         let slot = slots.get(id);
-        if slot.prev == UNLINKED || slot.expires_s() < expired_s {
+        // What is set aside does not come up by itself.
+        if slot.prev == UNLINKED || slot.expires_s() < expired_s || self.has_overdue() {
             self.unlink(slots, id);
             self.link(slots, id);
         }
@@ -167,7 +191,7 @@ impl<F: Leased> Deadlines<F> {
         // In a queue the last slot links to the queue's end, in the wheel to nothing.
         if next & END == 0 {
             slots.get_mut(next).prev = prev;
-        } else if next == HOLDS || next == RELEASES {
+        } else if matches!(next, HOLDS | RELEASES | OVERDUE) {
             self.queue(next).tail = if prev & END == 0 { prev } else { NOTHING };
         }
         if prev & END == 0 {
@@ -176,14 +200,18 @@ impl<F: Leased> Deadlines<F> {
         }
         let follower = if next & END == 0 { next } else { NOTHING };
         match prev {
-            HOLDS | RELEASES => self.queue(prev).set_head(slots, follower),
+            HOLDS | RELEASES | OVERDUE => self.queue(prev).set_head(slots, follower),
             DUE => self.due = follower,
             bucket => self.buckets[(bucket & !END) as usize] = follower,
         }
     }
 
     const fn queue(&mut self, end: u32) -> &mut Queue<F> {
-        if end == HOLDS { &mut self.holds } else { &mut self.releases }
+        match end {
+            HOLDS => &mut self.holds,
+            RELEASES => &mut self.releases,
+            _ => &mut self.overdue,
+        }
     }
 
     /// Deadline of the oldest hold; `u64::MAX` without one.
@@ -267,10 +295,12 @@ impl<F: Leased> Deadlines<F> {
             while id & END == 0 {
                 assert_eq!(slots.get(id).prev, prev);
                 let is_right = match slots.get(id).occupancy {
-                    Occupancy::Free => end < HOLDS && slots.get(id).marks.state().is_past(),
+                    Occupancy::Free => {
+                        (end < HOLDS || end == OVERDUE) && slots.get(id).marks.state().is_past()
+                    }
                     Occupancy::Held => end == HOLDS,
                     Occupancy::Releasing => end == RELEASES,
-                    Occupancy::Leased | Occupancy::Declined => end < HOLDS,
+                    Occupancy::Leased | Occupancy::Declined => end < HOLDS || end == OVERDUE,
                 };
                 assert!(is_right, "list {end:#x}: {:?}", slots.get(id));
                 count += 1;
@@ -283,7 +313,7 @@ impl<F: Leased> Deadlines<F> {
             count
         };
         let mut count = walk(DUE, self.due, None);
-        for queue in [&self.holds, &self.releases] {
+        for queue in [&self.holds, &self.releases, &self.overdue] {
             count += walk(queue.end, queue.head, Some(queue.tail));
             let first_key =
                 if queue.head == NOTHING { u64::MAX } else { (queue.key)(slots.get(queue.head)) };

@@ -10,6 +10,7 @@ pub(crate) mod address_map;
 mod administer;
 mod apply;
 mod correct;
+pub(crate) mod cycle;
 mod deadlines;
 pub(crate) mod expiry;
 mod fetch;
@@ -33,6 +34,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use address_map::AddressMap;
+use cycle::{Cycles, ReclaimLimits};
 use expiry::Expiry;
 use leased::{ClientIndex, Leased, Opening, Places};
 use reserved::Reserved;
@@ -88,6 +90,8 @@ pub struct LeaseTable<F: Leased> {
     /// What fetches swept when they found no free address, for the next sweep to report: holds,
     /// leases, probations.
     swept_early: [AtomicU32; 3],
+    /// How much may be reclaimed now.
+    cycles: Cycles,
 }
 
 impl<F: Leased> LeaseTable<F> {
@@ -111,6 +115,7 @@ impl<F: Leased> LeaseTable<F> {
             sweep_from: AtomicU32::new(0),
             is_reclaiming: AtomicBool::new(true),
             swept_early: [const { AtomicU32::new(0) }; 3],
+            cycles: Cycles::default(),
         }
     }
 
@@ -149,6 +154,24 @@ impl<F: Leased> LeaseTable<F> {
         for stripe in 0..STRIPES {
             self.lock(stripe).state.deadlines.expiry = expiry;
         }
+    }
+
+    /// Has sweeps reclaim no more than `limits` from here on; at first there are none.
+    pub fn set_reclaim_limits(&self, limits: ReclaimLimits) {
+        self.cycles.set_limits(limits);
+    }
+
+    /// Counts `time_ns` nanoseconds that sweeps have just taken as time of the cycle: the table has
+    /// no clock.
+    pub fn spend_reclaim_time(&self, time_ns: u64) {
+        self.cycles.spend(time_ns);
+    }
+
+    /// How many warnings have become due since this was last asked: each says that leases were left
+    /// over in more cycles in a row than the second number.
+    #[must_use]
+    pub fn take_reclaim_warnings(&self) -> (u32, u32) {
+        self.cycles.take_warnings()
     }
 
     fn lock_configuration(&self) -> MutexGuard<'_, Configuration<F>> {

@@ -1,6 +1,6 @@
 //! A stripe: its lock, its slots with their lists, and what may be read without the lock.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -21,6 +21,8 @@ pub(super) struct Hints {
     pub(super) first_release_epoch: AtomicU64,
     /// Second in which the wheel has to be looked at next.
     pub(super) wheel_due_s: AtomicU64,
+    /// Whether something waits for the next cycle.
+    pub(super) has_overdue: AtomicBool,
 }
 
 /// What the lock protects.
@@ -49,6 +51,7 @@ impl<F: Leased> Stripe<F> {
                 first_hold_ns: AtomicU64::new(u64::MAX),
                 first_release_epoch: AtomicU64::new(u64::MAX),
                 wheel_due_s: AtomicU64::new(1),
+                has_overdue: AtomicBool::new(false),
             },
             state: Mutex::new(State {
                 slots: Slots::default(),
@@ -81,6 +84,7 @@ impl<F: Leased> Drop for Locked<'_, F> {
         hints.first_hold_ns.store(deadlines.first_hold_ns(), Ordering::Relaxed);
         hints.first_release_epoch.store(deadlines.first_release_epoch(), Ordering::Relaxed);
         hints.wheel_due_s.store(deadlines.wheel_due_s(), Ordering::Relaxed);
+        hints.has_overdue.store(deadlines.has_overdue(), Ordering::Relaxed);
     }
 }
 

@@ -9,9 +9,10 @@ use core::sync::atomic::Ordering;
 
 use base::Now;
 
+use super::cycle::Allowance;
 use super::deadlines::is_wheel_due;
 use super::leased::{Kept, Leased};
-use super::stripe::{Hints, Locked};
+use super::stripe::{Hints, Locked, Stripe};
 use super::{LeaseTable, STRIPES};
 use crate::contract::{Occupancy, Swept};
 use crate::family::Family;
@@ -73,11 +74,15 @@ impl<F: Leased> LeaseTable<F> {
         pass.freed
     }
 
-    fn pass<'l>(&self, now: Now, sweep: &Sweep, log: Option<Log<'l, F>>) -> Pass<'l, F> {
+    fn pass<'l>(&'l self, now: Now, sweep: &Sweep, log: Option<Log<'l, F>>) -> Pass<'l, F> {
         Pass {
             now,
             sweep: *sweep,
             turns_wheel: sweep.forced.is_some() || self.is_reclaiming.load(Ordering::Relaxed),
+            allowance: match sweep.forced {
+                Some(_) => Allowance::Unlimited,
+                None => self.cycles.begin(now),
+            },
             left: sweep.budget,
             freed: false,
             swept: Swept::default(),
@@ -101,6 +106,10 @@ impl<F: Leased> LeaseTable<F> {
                 break;
             }
         }
+        let is_overdue = |stripe: &Stripe<F>| stripe.hints.has_overdue.load(Ordering::Relaxed);
+        if pass.allowance.left() == 0 && self.stripes.iter().any(is_overdue) {
+            pass.allowance.fall_short();
+        }
     }
 }
 
@@ -113,6 +122,8 @@ struct Pass<'l, F: Leased> {
     sweep: Sweep,
     /// Whether what hangs in the wheels is looked at.
     turns_wheel: bool,
+    /// What may be reclaimed.
+    allowance: Allowance<'l>,
     left: u32,
     freed: bool,
     swept: Swept,
@@ -126,7 +137,9 @@ impl<F: Leased> Pass<'_, F> {
         let wheel_due_s = hints.wheel_due_s.load(Ordering::Relaxed);
         hints.first_hold_ns.load(Ordering::Relaxed) <= self.now.mono_ns
             || hints.first_release_epoch.load(Ordering::Relaxed) <= self.sweep.settled_epoch
-            || (self.turns_wheel && is_wheel_due(wheel_due_s, self.now.wall_s()))
+            || (self.turns_wheel
+                && (is_wheel_due(wheel_due_s, self.now.wall_s())
+                    || (hints.has_overdue.load(Ordering::Relaxed) && self.allowance.left() > 0)))
     }
 
     fn work_off(&mut self, stripe: &mut Locked<'_, F>) {
@@ -146,9 +159,12 @@ impl<F: Leased> Pass<'_, F> {
         }
         while self.turns_wheel && self.left > 0 {
             let state = &mut *stripe.state;
-            let Some(id) = state.deadlines.next_due(&mut state.slots, self.now.wall_s()) else {
-                break;
+            let overdue = match self.allowance.left() {
+                0 => None,
+                _ => state.deadlines.next_overdue(&mut state.slots),
             };
+            let due = || state.deadlines.next_due(&mut state.slots, self.now.wall_s());
+            let Some(id) = overdue.or_else(due) else { break };
             self.left -= 1;
             self.take_back(stripe, id);
         }
@@ -177,6 +193,14 @@ impl<F: Leased> Pass<'_, F> {
             && slot.occupancy != Occupancy::Declined
             && slot.marks.state() != LeaseState::ExpiredReclaimed
             && slot.expires_s() + hold_s > wall_s;
+        let is_reclaimed = slot.marks.state() == LeaseState::ExpiredReclaimed;
+        if !(is_past && is_reclaimed) {
+            if self.allowance.left() == 0 {
+                state.deadlines.set_aside(&mut state.slots, id);
+                return;
+            }
+            self.allowance.take();
+        }
         match (slot.occupancy, slot.marks.state()) {
             (Occupancy::Free, LeaseState::ExpiredReclaimed) => self.swept.flushed += 1,
             (Occupancy::Free, _) => self.swept.released += 1,

@@ -188,6 +188,7 @@ impl Keeper {
             shards: (0..usize::from(self.shards)).map(of_shard).collect(),
             names: Arc::new(InterfaceNames::new(names)),
             addresses: plan.addresses.clone(),
+            is_routed: plan.is_routed,
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use std::net::IpAddr;
 
-use dhcp_config::{InterfaceSelection, InterfacesConfig, InterfacesConfig6, SocketType};
+use dhcp_config::{
+    InterfaceSelection, InterfacesConfig, InterfacesConfig6, OutboundInterface, SocketType,
+};
 
 /// Where to listen, and what to do about sockets that cannot be opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +31,9 @@ pub(super) enum Manner {
     Raw4,
     /// IPv4 without.
     Udp4,
+    /// The same at addresses instead of interfaces, so that the routing table can choose another
+    /// interface for what is sent to relay agents.
+    Routed4,
     /// IPv6: the link-local address, the groups, and the addresses that are named.
     Udp6,
 }
@@ -38,9 +43,11 @@ impl Listening {
     pub(crate) fn v4(config: &InterfacesConfig) -> Self {
         let (everywhere, named) = split(&config.interfaces);
         Self {
-            manner: match config.socket_type {
-                SocketType::Raw => Manner::Raw4,
-                SocketType::Udp => Manner::Udp4,
+            manner: match (config.socket_type, config.outbound) {
+                // As in Kea, whose frames for packet sockets name the interface.
+                (SocketType::Raw, _) => Manner::Raw4,
+                (SocketType::Udp, OutboundInterface::SameAsInbound) => Manner::Udp4,
+                (SocketType::Udp, OutboundInterface::UseRouting) => Manner::Routed4,
             },
             everywhere,
             named,

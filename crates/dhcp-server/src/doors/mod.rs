@@ -114,6 +114,9 @@ pub(crate) struct Doors {
     pub(crate) names: Arc<InterfaceNames>,
     /// The address to answer from, by interface index, ascending.
     addresses: Vec<(u32, Ipv4Addr)>,
+    /// What is sent to relay agents leaves by the interface that the routing table says, not by
+    /// that of the request (Kea's `outbound-interface`).
+    pub(crate) is_routed: bool,
 }
 
 impl Doors {

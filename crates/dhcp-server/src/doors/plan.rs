@@ -23,15 +23,21 @@ pub(super) struct Plan {
     pub(super) missing: Vec<String>,
     /// The address to answer from, by interface index, ascending.
     pub(super) addresses: Vec<(u32, Ipv4Addr)>,
+    /// What is sent to relay agents leaves by the interface that the routing table says.
+    pub(super) is_routed: bool,
 }
 
 /// The doors of `listening` on a machine with the interfaces `machine`, ascending by index.
 pub(super) fn plan(listening: &Listening, machine: &[Interface]) -> Plan {
-    let mut plan = Plan { addresses: answer_from(listening, machine), ..Plan::default() };
+    let mut plan = Plan {
+        addresses: answer_from(listening, machine),
+        is_routed: listening.manner == Manner::Routed4,
+        ..Plan::default()
+    };
     if listening.everywhere {
         match listening.manner {
             // It covers every other entry, and two sockets would split the datagrams between them.
-            Manner::Raw4 | Manner::Udp4 => {
+            Manner::Raw4 | Manner::Udp4 | Manner::Routed4 => {
                 if listening.manner == Manner::Raw4 {
                     plan.add(Kind::Packet, None, ANYWHERE);
                 }
@@ -50,6 +56,9 @@ pub(super) fn plan(listening: &Listening, machine: &[Interface]) -> Plan {
         match machine.iter().find(|interface| interface.name == *name) {
             Some(interface) if listening.manner == Manner::Udp6 => {
                 plan.add_named_v6(interface, *address);
+            }
+            Some(interface) if listening.manner == Manner::Routed4 => {
+                plan.add_addresses(interface, *address);
             }
             Some(interface) => {
                 plan.add_named(interface, *address, listening.manner == Manner::Raw4);
@@ -97,6 +106,24 @@ impl Plan {
             self.add_link(interface);
         } else if address.is_none() {
             self.missing.push(format!("interface `{name}` has no link-local address"));
+        }
+    }
+
+    /// Doors that belong to no interface: a socket that does sends nowhere else.
+    fn add_addresses(&mut self, interface: &Interface, address: Option<IpAddr>) {
+        let (name, addresses) = (&interface.name, &interface.addresses);
+        match address {
+            Some(address) if !addresses.contains(&address) => {
+                self.missing.push(format!("interface `{name}` has no address {address}"));
+            }
+            Some(address) => self.add(Kind::Udp, None, address),
+            None => {
+                let of_family = || addresses.iter().filter(|address| address.is_ipv4());
+                of_family().for_each(|&address| self.add(Kind::Udp, None, address));
+                if of_family().next().is_none() {
+                    self.missing.push(format!("interface `{name}` has no IPv4 address"));
+                }
+            }
         }
     }
 
@@ -156,7 +183,9 @@ fn answer_from(listening: &Listening, machine: &[Interface]) -> Vec<(u32, Ipv4Ad
 mod tests {
     use super::*;
 
-    use dhcp_config::{InterfaceSelection, InterfacesConfig, InterfacesConfig6, SocketType};
+    use dhcp_config::{
+        InterfaceSelection, InterfacesConfig, InterfacesConfig6, OutboundInterface, SocketType,
+    };
 
     fn named(name: &str, address: Option<Ipv4Addr>) -> InterfaceSelection {
         InterfaceSelection::Named { name: name.into(), address }
@@ -207,6 +236,34 @@ mod tests {
         assert_eq!(raw.addresses, [(1, [127, 0, 0, 1].into()), (2, [192, 0, 2, 2].into())]);
         let udp = plan(&config(SocketType::Udp, entries), &machine());
         assert_eq!(places(&udp), ["eth0, 192.0.2.2", "eth0, 192.0.2.1", "lo"]);
+    }
+
+    #[test]
+    fn routed_answers_leave_through_doors_that_belong_to_no_interface() {
+        let routed = |entries, socket_type| {
+            let config = InterfacesConfig {
+                interfaces: entries,
+                socket_type,
+                outbound: OutboundInterface::UseRouting,
+                ..InterfacesConfig::default()
+            };
+            plan(&Listening::v4(&config), &machine())
+        };
+        let entries = vec![
+            named("eth0", Some([192, 0, 2, 2].into())),
+            named("eth0", None),
+            named("lo", None),
+            named("eth1", None),
+        ];
+        let udp = routed(entries.clone(), SocketType::Udp);
+        let at = |address: &str| format!("all interfaces, {address}");
+        assert_eq!(places(&udp), ["192.0.2.2", "192.0.2.1", "127.0.0.1"].map(at));
+        assert_eq!(udp.missing, ["interface `eth1` has no IPv4 address"]);
+        assert!(udp.is_routed && routed(vec![InterfaceSelection::All], SocketType::Udp).is_routed);
+        // As in Kea it is for UDP sockets only.
+        let raw = routed(entries, SocketType::Raw);
+        assert!(!raw.is_routed);
+        assert_eq!(places(&raw), [DIRECT, "eth0, 192.0.2.2", "eth0", "lo", "eth1"]);
     }
 
     #[test]

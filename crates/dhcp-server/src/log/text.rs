@@ -19,9 +19,10 @@ pub(super) struct Collected {
 impl Collected {
     /// Identifier, message and further fields; longer ones are cut.
     pub(super) fn into_text(self, family: &str) -> String {
-        let id = match self.id.strip_prefix("DHCPX_") {
-            Some(rest) => format!("{}_{rest}", family.to_uppercase()),
-            None => self.id,
+        let id = if let Some(rest) = self.id.strip_prefix("DHCPX_") {
+            format!("{}_{rest}", family.to_uppercase())
+        } else {
+            self.id.replace("_VX_", &format!("_V{}_", &family[family.len() - 1..]))
         };
         let space = if id.is_empty() || self.message.is_empty() { "" } else { " " };
         let mut text = format!("{id}{space}{}{}", self.message, self.rest);

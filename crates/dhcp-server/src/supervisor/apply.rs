@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use dhcp_config::{Checked, ExpiredLeases, Problem, render};
+use dhcp_config::{Checked, Problem, render};
 use dhcp_control::{ApplyFailure, Written};
-use dhcp_lease::Expiry;
+use dhcp_engine::reclaim;
 use netio::Clock;
 use serde_json::Value;
 
@@ -90,7 +90,7 @@ impl<P: Service> Supervisor<P> {
         let (count, age_s) = new.samples;
         self.statistics.set_default_limits(count, age_s);
         let listening = new.listening;
-        self.parts.table.set_expiry(expiry(new.expired));
+        reclaim::follow(&self.parts.table, new.expired);
         let snapshot = P::compile(&checked.config, &self.parts.constants, &self.parts.table);
         self.parts.in_force = InForce::new(checked, Arc::clone(&snapshot));
         self.publish(snapshot);
@@ -131,14 +131,5 @@ impl<P: Service> Supervisor<P> {
         replace(&path, |file| file.write_all(text.as_bytes()))
             .map_err(|cause| format!("cannot write {}: {cause}", path.display()))?;
         Ok(Written { file: path.display().to_string(), size_bytes: text.len() as u64 })
-    }
-}
-
-/// How ended leases are treated.
-pub(crate) const fn expiry(config: &ExpiredLeases) -> Expiry {
-    Expiry {
-        reclaim_wait_s: config.reclaim_timer_wait_s,
-        hold_reclaimed_s: config.hold_reclaimed_s,
-        is_remembering: config.flush_reclaimed_timer_wait_s > 0,
     }
 }

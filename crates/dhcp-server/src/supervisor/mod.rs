@@ -3,7 +3,7 @@
 //! Everything that commands change belongs to it. Shards see what it publishes between two batches,
 //! so a command never stops the packet path, however long it takes.
 
-pub(crate) mod apply;
+mod apply;
 mod backend;
 mod counts;
 mod files;
@@ -220,8 +220,22 @@ impl<P: Service> Supervisor<P> {
     /// Takes samples of the statistics, and whatever else is due once a second.
     fn sample(&mut self) {
         self.follow_service();
+        self.warn_of_slow_reclamation();
         let counts = self.counts();
         self.statistics.sample(Clock::now().wall_us, &counts);
+    }
+
+    /// Tells when the limits of reclamation leave leases over, cycle after cycle.
+    fn warn_of_slow_reclamation(&self) {
+        let (warnings, cycles) = self.parts.table.take_reclaim_warnings();
+        for _ in 0..warnings {
+            tracing::warn!(
+                target: "alloc-engine",
+                id = "ALLOC_ENGINE_VX_LEASES_RECLAMATION_SLOW",
+                "more than {cycles} cycles in a row have left leases over that have ended: \
+                 max-reclaim-leases or max-reclaim-time is too small"
+            );
+        }
     }
 
     /// Logs what every shard has counted.

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use lab::LabError;
 use lab::compare::{CompareSettings, table};
 
-use super::print_json;
+use super::{print, print_json, print_line};
 
 /// Compare two stored results: is B another than A, by how much, and may one say so at all?
 ///
@@ -39,11 +39,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, LabError> {
     })?;
     let comparison = &compared.comparison;
     if args.json {
-        print_json(comparison);
+        print_json(comparison)?;
     } else {
-        print!("{}", table(comparison));
+        print(&table(comparison))?;
         if let Some(page) = &compared.page {
-            println!("page: {}", page.display());
+            print_line(&format!("page: {}", page.display()))?;
         }
     }
     for reason in &comparison.reasons {

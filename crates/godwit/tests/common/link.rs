@@ -73,13 +73,15 @@ impl Link {
     /// A socket of another program on the server's side, at `port` of `address` on `interface`.
     pub(crate) fn squat(&self, interface: &str, address: &str, port: u16) -> UdpSocket {
         let address = address.parse().expect("an IPv6 address");
-        let path = format!("/run/netns/{}", self.server);
-        let open = || {
-            netio::namespace::enter(Path::new(&path)).expect("root may");
+        within(&self.server, || {
             let index = netio::interface::named(interface).expect("it is there").index;
             UdpSocket::bind(SocketAddrV6::new(address, port, 0, index)).expect("it is free")
-        };
-        std::thread::scope(|scope| scope.spawn(open).join()).expect("it does not panic")
+        })
+    }
+
+    /// What `open` opens on the client's side.
+    pub(crate) fn opened_at_client<T: Send>(&self, open: impl FnOnce() -> T + Send) -> T {
+        within(&self.client, open)
     }
 
     /// `ip` on the server's side.
@@ -109,6 +111,16 @@ impl Drop for Link {
             namespace::remove(name).ok();
         }
     }
+}
+
+/// What `open` returns in a thread inside of `namespace`.
+fn within<T: Send>(namespace: &str, open: impl FnOnce() -> T + Send) -> T {
+    let path = format!("/run/netns/{namespace}");
+    let entered = || {
+        netio::namespace::enter(Path::new(&path)).expect("root may");
+        open()
+    };
+    std::thread::scope(|scope| scope.spawn(entered).join()).expect("it does not panic")
 }
 
 fn inside(namespace: &str) -> Command {

@@ -156,6 +156,7 @@ impl ServerProcess {
         let binary = env!("CARGO_BIN_EXE_godwit");
         wrapper.arg(binary).arg(name).args(flags).arg("-c").arg(config);
         wrapper
+            .env("KEA_PIDFILE_DIR", folder)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(fs::File::create(&stderr).expect("the test's folder can be written"));
@@ -283,5 +284,6 @@ pub(crate) fn run_bounded(command: &mut Command) -> Output {
     let program = command.get_program().to_owned();
     let mut bounded = Command::new("timeout");
     bounded.arg("60").arg(program).args(command.get_args());
+    bounded.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
     bounded.output().expect("timeout(1) is there")
 }

@@ -1,19 +1,23 @@
-//! The engine without sockets: one shard over a lease table in memory, on a virtual clock.
+//! The engine without sockets: one shard over a lease table in memory, on a virtual clock. Of the
+//! control commands it knows `lease4-get` and `lease6-get` by address, and of a lease its state.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 use std::sync::Arc;
 
 use base::Now;
-use base::time::NS_PER_S;
-use dhcp_config::NoIncludes;
-use dhcp_engine::{InFlight, Protocol, Shard, Transmit};
+use base::time::{NS_PER_MS, NS_PER_S};
+use dhcp_config::{ExpiredLeases, NoIncludes};
+use dhcp_engine::{InFlight, Protocol, Shard, Transmit, reclaim};
 use dhcp_lease::v4::V4;
-use dhcp_lease::v6::V6;
-use dhcp_lease::{LeaseTable, Leased, MemoryStore};
+use dhcp_lease::v6::{IaKind, Resource, V6};
+use dhcp_lease::{LeaseState, LeaseTable, Leased, MemoryStore};
 use scenario::{Family, Scenario, Subject, SubjectError};
+use serde_json::{Value, json};
 
 use super::document;
 
+/// What it takes to reclaim a lease, in virtual time.
+const RECLAIM_NS: u64 = NS_PER_MS;
 /// The server's identifier in DHCPv6.
 const SERVER_DUID: [u8; 10] = [0, 3, 0, 1, 2, 0, 0, 0, 0, 99];
 
@@ -21,7 +25,13 @@ const SERVER_DUID: [u8; 10] = [0, 3, 0, 1, 2, 0, 0, 0, 0, 99];
 pub(crate) trait Rig: Protocol + Leased {
     const INGRESS: Self::Ingress;
 
-    fn compile(text: &str, table: &LeaseTable<Self>) -> Result<Self::Snapshot, String>;
+    fn compile(
+        text: &str,
+        table: &LeaseTable<Self>,
+    ) -> Result<(Self::Snapshot, ExpiredLeases), String>;
+
+    /// The state of the lease of an address.
+    fn state(table: &LeaseTable<Self>, address: &str) -> Option<LeaseState>;
 }
 
 impl Rig for V4 {
@@ -30,11 +40,19 @@ impl Rig for V4 {
         Ipv4Addr::LOCALHOST,
     );
 
-    fn compile(text: &str, table: &LeaseTable<Self>) -> Result<Self::Snapshot, String> {
+    fn compile(
+        text: &str,
+        table: &LeaseTable<Self>,
+    ) -> Result<(Self::Snapshot, ExpiredLeases), String> {
         let checked =
             dhcp_config::parse_dhcp4("scenario", text, &mut NoIncludes).map_err(|p| told(&p))?;
         let configure = |specs: &[_], reserved: &[_]| table.configure(specs, reserved);
-        Ok(dhcp_engine::v4::Snapshot::compile(&checked.config, configure))
+        let snapshot = dhcp_engine::v4::Snapshot::compile(&checked.config, configure);
+        Ok((snapshot, checked.config.expired_leases))
+    }
+
+    fn state(table: &LeaseTable<Self>, address: &str) -> Option<LeaseState> {
+        table.lease(address.parse().ok()?).map(|lease| lease.state)
     }
 }
 
@@ -47,11 +65,21 @@ impl Rig for V6 {
         door: 0,
     };
 
-    fn compile(text: &str, table: &LeaseTable<Self>) -> Result<Self::Snapshot, String> {
+    fn compile(
+        text: &str,
+        table: &LeaseTable<Self>,
+    ) -> Result<(Self::Snapshot, ExpiredLeases), String> {
         let checked =
             dhcp_config::parse_dhcp6("scenario", text, &mut NoIncludes).map_err(|p| told(&p))?;
         let configure = |specs: &[_], reserved: &[_]| table.configure(specs, reserved);
-        Ok(dhcp_engine::v6::Snapshot::compile(&checked.config, &SERVER_DUID, configure))
+        let snapshot = dhcp_engine::v6::Snapshot::compile(&checked.config, &SERVER_DUID, configure);
+        Ok((snapshot, checked.config.expired_leases))
+    }
+
+    fn state(table: &LeaseTable<Self>, address: &str) -> Option<LeaseState> {
+        let address = address.parse().ok()?;
+        let resource = Resource { kind: IaKind::Address, len: 128, address };
+        table.lease(resource).map(|lease| lease.state)
     }
 }
 
@@ -88,7 +116,9 @@ impl<P: Rig> Engine<P> {
     fn start(scenario: &Scenario) -> Result<Self, String> {
         let table = Arc::new(LeaseTable::new(7));
         let text = document(scenario.family, &scenario.config, "");
-        let snapshot = Arc::new(P::compile(&text, &table)?);
+        let (snapshot, expired) = P::compile(&text, &table)?;
+        reclaim::follow(&table, &expired);
+        let snapshot = Arc::new(snapshot);
         let store = MemoryStore::new(Arc::clone(&table));
         let shard = Shard::new(store, snapshot, Arc::new(InFlight::new(7, 64)));
         let now = Now { mono_ns: NS_PER_S, wall_us: 1_700_000_000_000_000 };
@@ -113,18 +143,35 @@ impl<P: Rig> Subject for Engine<P> {
         // As often as the daemon keeps house.
         for _ in 0..seconds {
             self.now = self.now.after_ns(NS_PER_S);
-            while self.shard.housekeeping(self.now, 1_000).is_more_due {}
+            loop {
+                let swept = self.shard.housekeeping(self.now, 1);
+                self.table.spend_reclaim_time(u64::from(swept.reclaimed()) * RECLAIM_NS);
+                if !swept.is_more_due {
+                    break;
+                }
+            }
         }
         Ok(())
     }
 
     fn reload(&mut self, config: &str) -> Result<(), SubjectError> {
-        let snapshot = P::compile(&document(self.family, config, ""), &self.table)?;
+        let (snapshot, expired) = P::compile(&document(self.family, config, ""), &self.table)?;
+        reclaim::follow(&self.table, &expired);
         self.shard.reload(Arc::new(snapshot));
         Ok(())
     }
 
-    fn command(&mut self, _command: &str) -> Result<String, SubjectError> {
-        Err("the engine has no control channel".to_owned())
+    fn command(&mut self, command: &str) -> Result<String, SubjectError> {
+        let command: Value = serde_json::from_str(command).map_err(|error| error.to_string())?;
+        let (Some("lease4-get" | "lease6-get"), Some(address)) =
+            (command["command"].as_str(), command["arguments"]["ip-address"].as_str())
+        else {
+            return Err(format!("the engine has no command {command}"));
+        };
+        let answer = match P::state(&self.table, address) {
+            Some(state) => json!({ "result": 0, "arguments": { "state": state as u8 } }),
+            None => json!({ "result": 3 }),
+        };
+        Ok(answer.to_string())
     }
 }

@@ -15,7 +15,9 @@ pub(super) fn prepare(durability: Durability, place: &Place) -> Result<Prepared,
     configuration["user-context"] = json!({ "godwit": { "durability": durability.name() } });
     let path = write_configuration(place, &configuration)?;
     let server = place.family.protocol.name();
-    let command = CommandLine::new(place.godwit.to_string_lossy()).args([server, "-c", &path]);
+    let command = CommandLine::new(place.godwit.to_string_lossy())
+        .args([server, "-c", &path])
+        .env("KEA_PIDFILE_DIR", place.folder.to_string_lossy());
     Ok(Prepared {
         command: with_ports(command, place),
         lease_file: Some(LeaseFile::kea(place.folder.join("leases.csv"), place.family.protocol)),

@@ -2,6 +2,7 @@
 
 mod allocators;
 mod audit;
+mod cycle;
 mod holds;
 mod load;
 mod model;

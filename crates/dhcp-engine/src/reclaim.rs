@@ -1,0 +1,19 @@
+//! What `expired-leases-processing` means for the lease table.
+
+use dhcp_config::ExpiredLeases;
+use dhcp_lease::{Expiry, LeaseTable, Leased, ReclaimLimits};
+
+/// Has the leases of `table` end as `config` says.
+pub fn follow<F: Leased>(table: &LeaseTable<F>, config: &ExpiredLeases) {
+    table.set_expiry(Expiry {
+        reclaim_wait_s: config.reclaim_timer_wait_s,
+        hold_reclaimed_s: config.hold_reclaimed_s,
+        is_remembering: config.flush_reclaimed_timer_wait_s > 0,
+    });
+    table.set_reclaim_limits(ReclaimLimits {
+        cycle_s: config.reclaim_timer_wait_s,
+        leases: config.max_reclaim_leases,
+        time_ms: config.max_reclaim_time_ms,
+        unwarned_cycles: config.unwarned_reclaim_cycles,
+    });
+}

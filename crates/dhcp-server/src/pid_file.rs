@@ -1,0 +1,116 @@
+//! The file that tells which process serves a configuration, under Kea's name and at Kea's place, so
+//! that what looks for it (`keactrl`, scripts of distributions) finds this server too.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use crate::ServerError;
+use crate::log::DAEMON;
+
+/// Folder of the files, that of Debian's Kea.
+const FOLDER: &str = "/run/kea";
+/// Kea's variable for another one.
+const FOLDER_VARIABLE: &str = "KEA_PIDFILE_DIR";
+
+/// The file of this process, removed with the value.
+#[derive(Debug)]
+pub(crate) struct PidFile {
+    path: PathBuf,
+    /// Locked for as long as this process lives.
+    _file: File,
+}
+
+impl PidFile {
+    /// Writes the file of the server `name` (`dhcp4`, `dhcp6`) with the configuration file
+    /// `configuration`. Where that is not possible there is none, and a warning says so.
+    ///
+    /// # Errors
+    ///
+    /// Another server that lives has it.
+    pub(crate) fn claim(name: &str, configuration: &Path) -> Result<Option<Self>, ServerError> {
+        let folder = std::env::var_os(FOLDER_VARIABLE).map_or_else(|| FOLDER.into(), PathBuf::from);
+        let path = folder.join(file_name(name, configuration));
+        match Self::claim_at(&path) {
+            Ok(claimed) => Ok(Some(claimed)),
+            Err(Refusal::Taken(pid)) => Err(ServerError::AlreadyRunning { path, pid }),
+            Err(Refusal::Io(cause)) => {
+                let path = path.display();
+                tracing::warn!(target: DAEMON, "there is no PID file {path}: {cause}");
+                Ok(None)
+            }
+        }
+    }
+
+    fn claim_at(path: &Path) -> Result<Self, Refusal> {
+        let mut options = OpenOptions::new();
+        let mut file = options.read(true).write(true).create(true).truncate(false).open(path)?;
+        let mut text = String::new();
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                file.read_to_string(&mut text)?;
+                return Err(Refusal::Taken(text.trim().to_owned()));
+            }
+            Err(TryLockError::Error(cause)) => return Err(cause.into()),
+        }
+        // Kea locks nothing: what it writes is believed as long as a server has that number.
+        let is_text = file.read_to_string(&mut text).is_ok();
+        if let Some(pid) = text.trim().parse().ok().filter(|_| is_text)
+            && is_server(pid)
+        {
+            return Err(Refusal::Taken(pid.to_string()));
+        }
+        file.set_len(0)?;
+        file.rewind()?;
+        writeln!(file, "{}", std::process::id())?;
+        Ok(Self { path: path.to_owned(), _file: file })
+    }
+}
+
+impl Drop for PidFile {
+    fn drop(&mut self) {
+        // It is nobody else's, and a file that stays is known for what it is.
+        fs::remove_file(&self.path).ok();
+    }
+}
+
+enum Refusal {
+    /// By the process with this number.
+    Taken(String),
+    Io(io::Error),
+}
+
+impl From<io::Error> for Refusal {
+    fn from(cause: io::Error) -> Self {
+        Self::Io(cause)
+    }
+}
+
+/// `kea-dhcp4.kea-dhcp4.pid` for `/etc/kea/kea-dhcp4.conf`.
+fn file_name(name: &str, configuration: &Path) -> String {
+    let stem = configuration.file_stem().unwrap_or_default().to_string_lossy();
+    format!("{stem}.kea-{name}.pid")
+}
+
+/// Whether a DHCP server other than this process has the number `pid`. After a crash another
+/// program may have it, or, in a container, this process itself.
+fn is_server(pid: u32) -> bool {
+    let of = |pid: u32| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let own = std::process::id();
+    let name = of(pid);
+    pid != own && (name.starts_with("kea-dhcp") || (!name.is_empty() && name == of(own)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_is_keas() {
+        let named = |path: &str| file_name("dhcp4", Path::new(path));
+        assert_eq!(named("/etc/kea/kea-dhcp4.conf"), "kea-dhcp4.kea-dhcp4.pid");
+        assert_eq!(named("site.a.json"), "site.a.kea-dhcp4.pid");
+        assert_eq!(named("plain"), "plain.kea-dhcp4.pid");
+    }
+}
