@@ -180,7 +180,8 @@ impl<'v> Fields<'v> {
 
     /// `user-context` and `comment`, allowed nearly everywhere; returns the context's map.
     pub(crate) fn context(&mut self, findings: &mut Findings) -> Option<&'v Value> {
-        self.text("comment", findings);
+        // Nobody reads it, so it may hold any octets.
+        self.octets("comment", findings);
         let entry = self.take("user-context")?;
         match &entry.value.kind {
             Kind::Map(_) => Some(&entry.value),

@@ -20,6 +20,7 @@ mod problem;
 mod shared;
 mod source;
 mod suggest;
+pub mod testing;
 pub mod v4;
 pub mod v6;
 

@@ -46,10 +46,27 @@ fn values_that_are_read() {
         "\"// not a comment\"",
         "\"<?include\"",
         "\"\u{7f}ü\u{1f980}\"",
+        "\"\\u00e9\\uef80\\uefff\u{ef80}\u{efff}\"",
     ] {
         let checked = accepted(&around(value));
         assert_eq!(checked.warnings, [], "{value}");
     }
+}
+
+#[test]
+fn private_characters_stand_for_octets() {
+    let id_of = |spelled: &str| {
+        let text =
+            format!(r#"{{"Dhcp4": {{"reservations": [{{"circuit-id": "'a{spelled}b'"}}]}}}}"#);
+        accepted(&text).config.reservations[0].identifier.octets.clone()
+    };
+    for spelled in ["\\u00e9", "\\uefe9", "\u{efe9}"] {
+        assert_eq!(id_of(spelled), b"a\xe9b", "{spelled}");
+    }
+    assert_eq!(id_of("é\u{ef7f}\u{f000}"), "aé\u{ef7f}\u{f000}b".as_bytes());
+    // An octet that is ASCII has a character of its own.
+    let refused = problems(&around("\"\\uef7f\""));
+    assert_eq!(lines(&refused), [format!("1:{} error `\\uef7f` is beyond `\\u00ff`", COLUMN + 1)]);
 }
 
 #[test]

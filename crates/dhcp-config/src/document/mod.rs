@@ -56,7 +56,8 @@ impl Document {
     /// The document, `{ "Dhcp4": { ... } }` or `{ "Dhcp6": { ... } }`.
     ///
     /// JSON knows characters, Kea's strings are octets: an octet that is no part of UTF-8 becomes
-    /// the character U+EF00 plus its value, which [`render`] turns back.
+    /// the character U+EF00 plus its value, which [`render`] turns back and the parsers read as the
+    /// octet.
     #[must_use]
     pub fn to_json(&self) -> Json {
         let mut root = plain(&self.root);

@@ -4,33 +4,21 @@ use core::fmt::Write;
 
 use serde_json::Value as Json;
 
-/// Stands for octet 0: the private characters U+EF80 to U+EFFF stand for octets that are no part of
-/// UTF-8.
-const OCTETS: u32 = 0xef00;
-/// The least octet that is not ASCII.
-const FIRST: u32 = 0x80;
-
-/// The octet that a character stands for.
-fn octet_of(c: char) -> Option<u8> {
-    let octet = u32::from(c).checked_sub(OCTETS)?;
-    u8::try_from(octet).ok().filter(|octet| u32::from(*octet) >= FIRST)
-}
+use crate::json::{character_of, octet_of};
 
 /// The characters of a string of Kea's dialect, which is octets.
 pub(super) fn of_octets(octets: &[u8]) -> String {
     let mut text = String::with_capacity(octets.len());
-    let stand_in =
-        |octet: u8| char::from_u32(OCTETS + u32::from(octet)).expect("a private character");
     for chunk in octets.utf8_chunks() {
         for c in chunk.valid().chars() {
-            // The file's own private characters must not be taken for ours.
-            if octet_of(c).is_some() {
-                text.extend(c.encode_utf8(&mut [0; 4]).bytes().map(stand_in));
+            // Octets that happen to spell such a character must come back as these octets.
+            if octet_of(c.into()).is_some() {
+                text.extend(c.encode_utf8(&mut [0; 4]).bytes().map(character_of));
             } else {
                 text.push(c);
             }
         }
-        text.extend(chunk.invalid().iter().map(|&octet| stand_in(octet)));
+        text.extend(chunk.invalid().iter().map(|&octet| character_of(octet)));
     }
     text
 }
@@ -94,7 +82,7 @@ fn new_line(depth: usize, text: &mut String) {
 fn write_string(string: &str, text: &mut String) {
     text.push('"');
     for c in string.chars() {
-        match (c, octet_of(c)) {
+        match (c, octet_of(c.into())) {
             (_, Some(octet)) => write!(text, "\\u{octet:04x}").expect("a string takes everything"),
             ('"' | '\\', _) => text.extend(['\\', c]),
             ('\n', _) => text.push_str("\\n"),

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::octet_of;
 use crate::IncludeResolver;
 use crate::source::{At, Findings, Sources};
 
@@ -352,9 +353,17 @@ fn text(lexer: &mut Lexer<'_>) -> Result<Vec<u8>, Stop> {
                 lexer.findings.error_help(here, message, format!("write it as `{written}`"));
                 i += 1;
             }
-            Some(&octet) => {
+            Some(&octet) if octet.is_ascii() => {
                 octets.push(octet);
                 i += 1;
+            }
+            Some(_) => {
+                let c = source[i..].chars().next().expect("it stands before the end");
+                match octet_of(c.into()) {
+                    Some(octet) => octets.push(octet),
+                    None => octets.extend(c.encode_utf8(&mut [0; 4]).bytes()),
+                }
+                i += c.len_utf8();
             }
         }
     }
@@ -379,9 +388,9 @@ fn escape(bytes: &[u8], at: At, octets: &mut Vec<u8>, findings: &mut Findings) -
             };
             let digits = core::str::from_utf8(digits).expect("hexadecimal digits are ASCII");
             let code = u16::from_str_radix(digits, 16).expect("four hexadecimal digits");
-            match u8::try_from(code) {
-                Ok(octet) => octets.push(octet),
-                Err(_) => findings.error_help(
+            match u8::try_from(code).ok().or_else(|| octet_of(code.into())) {
+                Some(octet) => octets.push(octet),
+                None => findings.error_help(
                     at,
                     format!("`\\u{digits}` is beyond `\\u00ff`"),
                     "write the character itself, in UTF-8",

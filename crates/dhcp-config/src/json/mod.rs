@@ -1,12 +1,15 @@
 //! Kea's dialect of JSON: comments, includes, forgiving commas; values that remember their place.
 //!
 //! RFC 8259 plus what Kea's lexer adds. Strings are octets: `\u00e9` stands for the one octet e9,
-//! as in Kea, so that option data keeps every octet the operator wrote.
+//! as in Kea, so that option data keeps every octet the operator wrote. U+EF80 to U+EFFF, by which
+//! documents show such octets, stand for one octet, too.
 
 mod lexer;
 mod parser;
+mod stand_in;
 
 pub(crate) use parser::parse;
+pub(crate) use stand_in::{character_of, octet_of};
 
 use crate::source::At;
 

@@ -42,7 +42,7 @@ pub(crate) fn read(context: Option<&Value>, findings: &mut Findings) -> GodwitSe
     if let Some(placed) = fields.boolean("segmentation", findings) {
         settings.segmentation = placed.value;
     }
-    fields.text("comment", findings);
+    fields.octets("comment", findings);
     fields.finish(findings);
     settings
 }

@@ -1,0 +1,147 @@
+//! Random configurations for tests: keys that both families have and keys of one, each with a few
+//! values, in every scope. Most are accepted, and most of these serve most clients.
+//!
+//! What tells hosts and classes apart is small on purpose, so that messages of tests hit it: see
+//! the constants here. Equal seeds give equal texts.
+
+mod tables;
+mod tables4;
+mod tables6;
+
+use base::Random;
+
+pub use tables4::DHCP4;
+pub use tables6::DHCP6;
+
+/// Clients that reservations are made for: the last octet of their hardware address
+/// `02:00:00:00:00:xx`, client identifier `01:02:00:00:00:00:xx` and DUID `00:03:00:01` with the
+/// hardware address; their circuit is `port-x`, or
+/// the octet e9 and the digit `x`, and flex-id makes `f0x` of them.
+pub const HOSTS: u64 = 8;
+
+/// Vendor classes that client classes ask after. Who sends the last one is not served.
+pub const VENDORS: [&str; 4] = ["vendor-a", "vendor-b", "vendor-c", "drop-me"];
+
+/// The vendor of options of vendors.
+pub const ENTERPRISE: u32 = 4491;
+
+/// Keys of a scope with values to choose from.
+pub(crate) type Choices = &'static [(&'static str, &'static [&'static str])];
+
+/// Makes configurations of one family: [`DHCP4`], [`DHCP6`].
+#[derive(Debug)]
+pub struct Generator {
+    top: &'static str,
+    subnets: &'static str,
+    /// Keys: of the global scope, some always; of all scopes; of networks and subnets; of subnets;
+    /// of pools; of reservations.
+    always: Choices,
+    global: Choices,
+    terms: Choices,
+    links: Choices,
+    subnet: Choices,
+    pool: Choices,
+    host: Choices,
+    /// The prefix of a subnet, its pools as `key: value`, what is reserved for a host there, by
+    /// their numbers.
+    prefix: fn(u64) -> String,
+    ranges: fn(u64) -> Vec<String>,
+    reserved: fn(u64, u64) -> Vec<String>,
+    /// Pools of another kind, as a whole key.
+    delegated: fn(&mut Random, u64) -> Option<String>,
+    /// What tells a host, by its number.
+    identifiers: &'static [fn(u64) -> String],
+}
+
+impl Generator {
+    /// A configuration.
+    #[must_use]
+    pub fn configuration(&self, random: &mut Random) -> String {
+        let mut keys = some(random, &[self.always], 1);
+        keys.extend(some(random, &[tables::TERMS, tables::GLOBAL, self.global, self.terms], 6));
+        if random.chance(1, 3) {
+            keys.push(self.reservations(random, 0));
+        }
+        keys.push(self.subnets(random, 0, false));
+        let networks = (1..=random.below(3)).map(|n| {
+            let mut keys =
+                some(random, &[tables::TERMS, tables::SCOPES, self.terms, self.links], 8);
+            keys.push(format!("\"name\": \"n{n}\""));
+            keys.push(self.subnets(random, n * 10, true));
+            format!("{{ {} }}", keys.join(", "))
+        });
+        keys.push(format!("\"shared-networks\": [ {} ]", networks.collect::<Vec<_>>().join(", ")));
+        format!("{{ \"{}\": {{ {} }} }}", self.top, keys.join(",\n"))
+    }
+
+    /// Every choice, as it stands in texts.
+    pub fn choices(&self) -> impl Iterator<Item = String> {
+        let lists = [self.always, tables::TERMS, tables::GLOBAL, self.global, self.terms];
+        let lists = lists.into_iter().chain([
+            tables::SCOPES,
+            self.links,
+            self.subnet,
+            self.pool,
+            self.host,
+        ]);
+        lists
+            .flatten()
+            .flat_map(|(key, values)| values.iter().map(move |value| format!("\"{key}\": {value}")))
+    }
+
+    fn subnets(&self, random: &mut Random, first: u64, is_shared: bool) -> String {
+        let subnets = (first..first + 1 + random.below(3)).map(|n| {
+            let links: Choices = if is_shared { &[] } else { self.links };
+            let mut keys =
+                some(random, &[tables::TERMS, tables::SCOPES, self.terms, links, self.subnet], 8);
+            keys.push(format!("\"subnet\": \"{}\"", (self.prefix)(n)));
+            if random.chance(3, 4) {
+                keys.push(format!("\"id\": {}", 100 + n));
+            }
+            if random.chance(7, 8) {
+                let pools = (self.ranges)(n).into_iter().map(|range| {
+                    let mut keys = some(random, &[self.pool], 5);
+                    keys.push(range);
+                    format!("{{ {} }}", keys.join(", "))
+                });
+                keys.push(format!("\"pools\": [ {} ]", pools.collect::<Vec<_>>().join(", ")));
+            }
+            keys.extend((self.delegated)(random, n));
+            if random.chance(1, 2) {
+                keys.push(self.reservations(random, n));
+            }
+            format!("{{ {} }}", keys.join(", "))
+        });
+        format!("\"{}\": [ {} ]", self.subnets, subnets.collect::<Vec<_>>().join(", "))
+    }
+
+    /// Reservations of the addresses of subnet `n`.
+    fn reservations(&self, random: &mut Random, n: u64) -> String {
+        let hosts = (0..HOSTS).filter_map(|host| {
+            let identifier = random.pick(self.identifiers)?(host);
+            if random.chance(1, 3) {
+                return None;
+            }
+            let mut keys = some(random, &[self.host], 4);
+            keys.push(identifier);
+            if random.chance(2, 3) {
+                keys.extend(random.pick(&(self.reserved)(n, host)).cloned());
+            }
+            Some(format!("{{ {} }}", keys.join(", ")))
+        });
+        format!("\"reservations\": [ {} ]", hosts.collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// One in `rare` of the keys of each list, each with one of its values.
+fn some(random: &mut Random, lists: &[Choices], rare: u64) -> Vec<String> {
+    let mut keys = Vec::new();
+    for (key, values) in lists.iter().copied().flatten() {
+        if random.chance(1, rare)
+            && let Some(value) = random.pick(values)
+        {
+            keys.push(format!("\"{key}\": {value}"));
+        }
+    }
+    keys
+}

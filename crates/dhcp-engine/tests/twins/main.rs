@@ -1,0 +1,146 @@
+//! What `config-get` shows is the configuration: fed back as a file it gives a server that answers
+//! every message alike, drops alike, and ends with the same leases.
+//!
+//! `GODWIT_FUZZ_CASES=n` sends more messages, `GODWIT_SIM_SEED=s` starts elsewhere.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod lost;
+mod tally;
+mod v4;
+mod v6;
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use base::Random;
+use common::{Rig, Server, number};
+use dhcp_config::testing::Generator;
+use dhcp_config::{Checked, ExpiredLeases, Problem, render};
+use dhcp_control::kea_json;
+use dhcp_engine::InterfaceNames;
+use dhcp_lease::Expiry;
+use serde_json::Value;
+use tally::Tally;
+
+/// Messages to each configuration.
+const MESSAGES: u64 = 60;
+
+/// A family whose servers can be compared.
+trait Twin: Rig {
+    const NAME: &'static str;
+    type Config;
+    /// Clients of a server: what they send, and what they heard.
+    type Clients;
+
+    fn generator() -> &'static Generator;
+    fn read(text: &str) -> Result<Checked<Self::Config>, Vec<Problem>>;
+    fn expired(config: &Self::Config) -> ExpiredLeases;
+    /// What reservations reserve.
+    fn reserved(config: &Self::Config) -> BTreeSet<IpAddr>;
+    fn clients(config: &Self::Config) -> Self::Clients;
+    /// What some client sends next, and how it comes in.
+    fn next(clients: &mut Self::Clients, random: &mut Random) -> (Vec<u8>, Self::Ingress);
+    /// A client hears a reply: the kind of it, and what it grants.
+    fn heard(clients: &mut Self::Clients, reply: &[u8]) -> (&'static str, Vec<IpAddr>);
+}
+
+/// A server, and all that it did so far.
+struct Played<P: Rig>(Server<P>);
+
+impl<P: Twin> Played<P> {
+    fn new(text: &str) -> Self {
+        let config = P::read(text).unwrap_or_else(|p| panic!("{}\n{text}", p[0])).config;
+        let mut server = Server::new(text);
+        let expired = P::expired(&config);
+        server.table.set_expiry(Expiry {
+            reclaim_wait_s: expired.reclaim_timer_wait_s,
+            hold_reclaimed_s: expired.hold_reclaimed_s,
+            is_remembering: expired.flush_reclaimed_timer_wait_s > 0,
+        });
+        let names = InterfaceNames::new([(1, "eth0"), (2, "eth1")]);
+        server.shards[0].set_interfaces(Arc::new(names));
+        Self(server)
+    }
+
+    /// The replies to a message, and why there was none.
+    fn send(&mut self, octets: &[u8], ingress: P::Ingress) -> (Vec<String>, Vec<Vec<u8>>) {
+        let (to, replies): (Vec<_>, _) = self.0.send_by(0, octets, ingress).into_iter().unzip();
+        let counters = self.0.counters[0].entries().map(|(name, count)| format!("{name} {count}"));
+        (to.iter().map(|to| format!("{to:?}")).chain(counters).collect(), replies)
+    }
+
+    fn leases(&self) -> Vec<P::Lease> {
+        let mut leases = Vec::new();
+        self.0.table.for_each_lease(|lease| leases.push(lease));
+        leases
+    }
+}
+
+/// What the operator has of a server: what `config-write` puts into a file, or on every other
+/// occasion what `config-get` answers.
+fn shown(document: &Value, is_answer: bool) -> String {
+    if is_answer { kea_json(document) } else { render(document) }
+}
+
+/// Plays one conversation with both servers; the first difference.
+fn difference<P: Twin>(
+    seed: u64,
+    (text, config): (&str, &P::Config),
+    twin: &str,
+    tally: &mut Tally,
+) -> Option<String> {
+    let mut random = Random::from_seed(seed ^ 0x7715);
+    let mut clients = P::clients(config);
+    let reserved = P::reserved(config);
+    let (mut one, mut other) = (Played::<P>::new(text), Played::<P>::new(twin));
+    for message in 0..MESSAGES {
+        if random.chance(1, 6) {
+            let seconds = *random.pick(&[1, 40, 400, 3_000, 9_000]).expect("five of them");
+            one.0.pass_s(seconds);
+            other.0.pass_s(seconds);
+        }
+        let (octets, ingress) = P::next(&mut clients, &mut random);
+        let answers = [one.send(&octets, ingress), other.send(&octets, ingress)];
+        if answers[0] != answers[1] {
+            let [ours, theirs] = answers;
+            return Some(format!("message {message}, {octets:02x?}:\n{ours:02x?}\n{theirs:02x?}"));
+        }
+        tally.messages += 1;
+        for reply in &answers[0].1 {
+            let (kind, granted) = P::heard(&mut clients, reply);
+            tally.replied(kind, granted.iter().any(|address| reserved.contains(address)));
+        }
+    }
+    let rows = [one.0.log.take_rows(), other.0.log.take_rows()];
+    let leases = [one.leases(), other.leases()];
+    tally.rows += rows[0].len() as u64;
+    (rows[0] != rows[1] || leases[0] != leases[1])
+        .then(|| format!("rows {rows:#?}\nleases {leases:#?}"))
+}
+
+fn twins_are_alike<P: Twin>() -> Tally {
+    let wanted = number("GODWIT_FUZZ_CASES", 300 * MESSAGES).div_ceil(MESSAGES);
+    let first = number("GODWIT_SIM_SEED", 1);
+    let mut tally = Tally::default();
+    let mut seed = first;
+    while tally.configurations < wanted {
+        let text = P::generator().configuration(&mut Random::from_seed(seed));
+        if let Ok(checked) = P::read(&text) {
+            let twin = shown(&checked.document.to_json(), seed % 2 == 0);
+            let found = difference::<P>(seed, (&text, &checked.config), &twin, &mut tally);
+            assert!(
+                found.is_none(),
+                "{}\n{text}\nis shown as\n{twin}\nseed {seed}; repeat with: GODWIT_SIM_SEED={seed} \
+                 GODWIT_FUZZ_CASES=1 cargo test --profile checked -p dhcp-engine --test twins {}",
+                found.unwrap_or_default(),
+                P::NAME,
+            );
+            tally.configured(&text);
+        }
+        seed += 1;
+    }
+    println!("{} from seed {first}: {} refused, {tally}", P::NAME, seed - first - wanted);
+    tally
+}
