@@ -137,5 +137,5 @@ fn packets_of_older_kernels_from_the_vectors() {
         octets("1389cdbb0a00d9000f00000072c5835300000007b8bb92430100000000002603002b040003250301");
     let header: Header = Packet::parse(&reset, up.reversed()).unwrap().header;
     assert_eq!(header.reset.unwrap().code, dccp::header::ResetCode::Closed);
-    assert_eq!(header.acknowledgement, Some(0x07b8_bb92_43));
+    assert_eq!(header.acknowledgement, Some(0x0007_b8bb_9243));
 }
