@@ -6,6 +6,7 @@
 //! Nothing here reads a clock: whatever depends on time takes it as an argument, in nanoseconds of
 //! a monotonic clock. Packets come in as octets and go out as octets.
 
+pub mod ack_vector;
 pub mod feature;
 pub mod header;
 pub mod option;
