@@ -7,6 +7,7 @@
 //! a monotonic clock. Packets come in as octets and go out as octets.
 
 pub mod ack_vector;
+pub mod ccid;
 pub mod feature;
 pub mod header;
 pub mod option;
