@@ -3,6 +3,7 @@
 //! them when it may send and tells them what it sent and heard.
 
 pub mod ccid2;
+pub mod ccid3;
 
 use core::fmt::Debug;
 
