@@ -8,6 +8,7 @@
 
 pub mod ack_vector;
 pub mod ccid;
+pub mod connection;
 pub mod feature;
 pub mod header;
 pub mod option;

@@ -159,6 +159,9 @@ pub trait ReceiverHalf: Debug + Send {
     /// Whether the acknowledgements need Ack Vectors.
     fn needs_ack_vector(&self) -> bool;
 
+    /// Whether the other end wants Loss Event Rate options (RFC 4342 §8.5).
+    fn set_tells_loss_event_rate(&mut self, tells: bool);
+
     /// A round-trip time that the connection knows of.
     fn set_rtt(&mut self, rtt_ns: u64);
 }

@@ -62,6 +62,8 @@ impl ReceiverHalf for Receiver {
         true
     }
 
+    fn set_tells_loss_event_rate(&mut self, _tells: bool) {}
+
     fn set_rtt(&mut self, rtt_ns: u64) {
         self.rtt_ns = rtt_ns;
     }

@@ -152,6 +152,10 @@ impl ReceiverHalf for Receiver {
         false
     }
 
+    fn set_tells_loss_event_rate(&mut self, tells: bool) {
+        self.tells_loss_event_rate = tells;
+    }
+
     fn set_rtt(&mut self, rtt_ns: u64) {
         self.rtt.suggest(rtt_ns);
     }
