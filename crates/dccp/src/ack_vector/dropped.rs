@@ -1,0 +1,224 @@
+//! Data Dropped (RFC 4340 §11.7): packets that arrived, but whose data did not reach the application,
+//! and why.
+
+use std::collections::VecDeque;
+
+use crate::option::{DccpOption, OptionWriter};
+use crate::sequence::SequenceNumber;
+
+/// Drops remembered; older ones are no longer told.
+const DROPS_MAX: usize = 64;
+/// Octets of blocks in one option.
+const BLOCKS_LEN_MAX: usize = 253;
+
+/// Why data was dropped, or that it was delivered although it is corrupt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DropCode {
+    /// The protocol forbids to deliver it, for instance for its checksum coverage.
+    ProtocolConstraints,
+    /// The application does not listen any more.
+    ApplicationNotListening,
+    /// There was no room for it.
+    ReceiveBuffer,
+    /// Its Data Checksum was wrong.
+    Corrupt,
+    /// Its Data Checksum was wrong, and the application got it all the same.
+    DeliveredCorrupt,
+    /// A code that has no meaning yet (4 to 6).
+    Reserved(u8),
+}
+
+impl DropCode {
+    const fn number(self) -> u8 {
+        match self {
+            Self::ProtocolConstraints => 0,
+            Self::ApplicationNotListening => 1,
+            Self::ReceiveBuffer => 2,
+            Self::Corrupt => 3,
+            Self::DeliveredCorrupt => 7,
+            Self::Reserved(number) => number,
+        }
+    }
+
+    const fn from_number(number: u8) -> Self {
+        match number {
+            0 => Self::ProtocolConstraints,
+            1 => Self::ApplicationNotListening,
+            2 => Self::ReceiveBuffer,
+            3 => Self::Corrupt,
+            7 => Self::DeliveredCorrupt,
+            _ => Self::Reserved(number),
+        }
+    }
+
+    /// Whether the sender must react as to a mark of congestion (§11.7.1).
+    #[must_use]
+    pub const fn counts_as_mark(self) -> bool {
+        matches!(self, Self::Corrupt | Self::DeliveredCorrupt | Self::Reserved(_))
+    }
+}
+
+/// What this end has dropped and must tell until the other end knows.
+#[derive(Clone, Debug, Default)]
+pub struct Drops {
+    /// In the order of their numbers, greatest first.
+    drops: VecDeque<(SequenceNumber, DropCode)>,
+    /// Packets of ours that told, and up to which number.
+    reports: VecDeque<(SequenceNumber, SequenceNumber)>,
+}
+
+impl Drops {
+    /// Whether there is nothing to tell.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.drops.is_empty()
+    }
+
+    /// The data of a packet was dropped.
+    pub fn dropped(&mut self, number: SequenceNumber, code: DropCode) {
+        let at = self.drops.iter().position(|(other, _)| !other.is_after(number));
+        let at = at.unwrap_or(self.drops.len());
+        if self.drops.get(at).is_none_or(|(other, _)| *other != number) {
+            self.drops.insert(at, (number, code));
+            self.drops.truncate(DROPS_MAX);
+        }
+        // A report that did not tell of it does not settle it.
+        self.reports.retain(|(_, up_to)| number.is_after(*up_to));
+    }
+
+    /// Tells on a packet of ours with number `sequence` that acknowledges `acknowledgement`.
+    pub fn write(
+        &mut self,
+        sequence: SequenceNumber,
+        acknowledgement: SequenceNumber,
+        options: &mut OptionWriter<'_>,
+    ) {
+        let mut octets = [0; BLOCKS_LEN_MAX];
+        let mut len = 0;
+        let mut next = acknowledgement;
+        for &(number, code) in &self.drops {
+            let mut gap = next.distance_from(number);
+            if gap < 0 {
+                continue;
+            }
+            while gap > 0 && len < BLOCKS_LEN_MAX - 1 {
+                let run = gap.min(128);
+                octets[len] = (run - 1) as u8;
+                len += 1;
+                gap -= run;
+            }
+            if gap > 0 || len == BLOCKS_LEN_MAX {
+                break;
+            }
+            octets[len] = 0x80 | code.number() << 4;
+            len += 1;
+            next = number.minus(1);
+        }
+        if len > 0 && options.put(DccpOption::DataDropped(&octets[..len])) {
+            self.reports.push_back((sequence, acknowledgement));
+            if self.reports.len() > DROPS_MAX {
+                self.reports.pop_front();
+            }
+        }
+    }
+
+    /// The other end has received our packets `low` to `high`.
+    pub fn acknowledged(&mut self, low: SequenceNumber, high: SequenceNumber) {
+        let is_in = |(sequence, _): &(SequenceNumber, SequenceNumber)| {
+            sequence.distance_from(low) >= 0 && sequence.distance_from(high) <= 0
+        };
+        if let Some(latest) = self.reports.iter().rposition(is_in) {
+            let (_, up_to) = self.reports[latest];
+            self.reports.drain(..=latest);
+            self.drops.retain(|(number, _)| number.is_after(up_to));
+        }
+    }
+}
+
+/// The drops that an option tells, newest first: number and reason.
+pub fn read(
+    acknowledgement: SequenceNumber,
+    blocks: &[u8],
+) -> impl Iterator<Item = (SequenceNumber, DropCode)> + '_ {
+    let mut next = acknowledgement;
+    blocks.iter().flat_map(move |&octet| {
+        let (len, code) = if octet & 0x80 == 0 {
+            (u64::from(octet) + 1, None)
+        } else {
+            (u64::from(octet & 15) + 1, Some(DropCode::from_number(octet >> 4 & 7)))
+        };
+        let high = next;
+        next = next.minus(len);
+        let told = if code.is_some() { len } else { 0 };
+        (0..told).filter_map(move |back| Some((high.minus(back), code?)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::option::Options;
+
+    fn n(value: u64) -> SequenceNumber {
+        SequenceNumber::new(value)
+    }
+
+    fn told(drops: &mut Drops, sequence: u64, acknowledgement: u64) -> Vec<u8> {
+        let mut area = [0; 300];
+        let mut options = OptionWriter::new(&mut area);
+        drops.write(n(sequence), n(acknowledgement), &mut options);
+        options.written().to_vec()
+    }
+
+    #[test]
+    fn the_example_is_read() {
+        // §11.7: 100 is fine, 99 dropped, 98 to 95 fine, 94 to 92 dropped (the text says 95 to 93).
+        let read: Vec<_> = read(n(100), &[0, 160, 3, 162])
+            .map(|(number, code)| {
+                assert_eq!(code, DropCode::ReceiveBuffer);
+                number.value()
+            })
+            .collect();
+        assert_eq!(read, [99, 94, 93, 92]);
+    }
+
+    #[test]
+    fn what_is_told_is_what_is_read() {
+        let mut drops = Drops::default();
+        for number in [700, 94, 99, 92, 93, 93] {
+            drops.dropped(n(number), DropCode::Corrupt);
+        }
+        let octets = told(&mut drops, 1, 700);
+        let raw = Options::new(&octets).next().map(|raw| raw.option);
+        let Some(DccpOption::DataDropped(blocks)) = raw else { panic!("Data Dropped") };
+        let numbers: Vec<_> = read(n(700), blocks).map(|(number, _)| number.value()).collect();
+        assert_eq!(numbers, [700, 99, 94, 93, 92]);
+        // What is newer than the acknowledgement cannot be told with it.
+        let octets = told(&mut drops, 2, 99);
+        assert_eq!(octets, [40, 7, 0xb0, 3, 0xb0, 0xb0, 0xb0]);
+    }
+
+    #[test]
+    fn it_is_told_until_the_other_end_knows() {
+        let mut drops = Drops::default();
+        drops.dropped(n(5), DropCode::ReceiveBuffer);
+        told(&mut drops, 1, 5);
+        drops.acknowledged(n(0), n(0));
+        assert!(!drops.is_empty());
+        drops.dropped(n(6), DropCode::ReceiveBuffer);
+        drops.acknowledged(n(1), n(1));
+        assert_eq!(told(&mut drops, 2, 6), [40, 3, 0xa0]);
+        drops.acknowledged(n(2), n(2));
+        assert!(drops.is_empty() && told(&mut drops, 3, 6).is_empty());
+    }
+
+    #[test]
+    fn codes_and_numbers_are_one_to_one() {
+        for number in 0..8 {
+            assert_eq!(DropCode::from_number(number).number(), number);
+        }
+        assert!(
+            DropCode::Reserved(4).counts_as_mark() && !DropCode::ReceiveBuffer.counts_as_mark()
+        );
+    }
+}

@@ -1,0 +1,362 @@
+//! Ack Vectors (RFC 4340 §11.4): what arrived, packet by packet. [`AckVector`] is the receiver's
+//! history, [`Runs`] reads what the other end reports, [`dropped`] does the same for Data Dropped.
+//!
+//! A cell of the history is an octet of the option: a state and up to 64 packets. Cells are freed
+//! whole, once the other end has acknowledged a packet that reported them (§11.4.2, Appendix A).
+
+pub mod dropped;
+mod runs;
+
+use std::collections::VecDeque;
+
+use crate::option::{DccpOption, OptionWriter};
+use crate::sequence::SequenceNumber;
+
+pub use runs::{Run, Runs};
+
+/// Packets in one cell.
+const CELL_PACKETS_MAX: u8 = 64;
+/// Octets of runs in one option.
+const RUNS_LEN_MAX: usize = 253;
+/// Cells kept; older ones are given up, and count as lost for the other end.
+const CELLS_MAX: usize = 3 * RUNS_LEN_MAX;
+/// Reports of which it is remembered what they covered.
+const REPORTS_MAX: usize = 256;
+
+/// What is known of a packet (§11.4, the upper two bits of an octet).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PacketState {
+    /// Arrived.
+    Received,
+    /// Arrived with a mark of congestion.
+    Marked,
+    /// Not arrived yet.
+    Missing,
+}
+
+impl PacketState {
+    const fn bits(self) -> u8 {
+        match self {
+            Self::Received => 0,
+            Self::Marked => 1 << 6,
+            Self::Missing => 3 << 6,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Cell {
+    state: PacketState,
+    packets: u8,
+    /// Parity of the nonces of its packets, for those in state Received.
+    nonce: bool,
+}
+
+/// A packet of ours that carried the history.
+#[derive(Clone, Copy, Debug)]
+struct Report {
+    sequence: SequenceNumber,
+    /// What need not be reported again once this one is acknowledged: everything up to here.
+    covers: SequenceNumber,
+}
+
+/// The history of the packets that arrived.
+#[derive(Clone, Debug)]
+pub struct AckVector {
+    /// The newest first.
+    cells: VecDeque<Cell>,
+    /// The greatest number that arrived; the first cell begins with it.
+    newest: SequenceNumber,
+    reports: VecDeque<Report>,
+}
+
+impl AckVector {
+    /// A history that begins with the arrival of `first` (ISR).
+    #[must_use]
+    pub fn new(first: SequenceNumber) -> Self {
+        let cells = [Cell { state: PacketState::Received, packets: 1, nonce: false }].into();
+        Self { cells, newest: first, reports: VecDeque::new() }
+    }
+
+    /// Octets that the runs take.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// Whether there is nothing to report.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
+    /// A packet arrived. `nonce` is what its ECN bits said (§12.2). True when it was the next one in
+    /// order or arrived again, false when it left a hole or filled one.
+    pub fn arrived(&mut self, number: SequenceNumber, is_marked: bool, nonce: bool) -> bool {
+        let state = if is_marked { PacketState::Marked } else { PacketState::Received };
+        let nonce = nonce && !is_marked;
+        let ahead = number.distance_from(self.newest);
+        if ahead <= 0 {
+            return self.arrived_late(ahead.unsigned_abs(), number, state, nonce);
+        }
+        let holes = ahead as u64 - 1;
+        self.push_missing(holes);
+        self.push(state, nonce);
+        self.newest = number;
+        self.cells.truncate(CELLS_MAX);
+        holes == 0
+    }
+
+    fn push_missing(&mut self, mut count: u64) {
+        // More than the history holds is as good as all of it.
+        count = count.min(CELLS_MAX as u64 * u64::from(CELL_PACKETS_MAX));
+        while count > 0 {
+            let packets = count.min(u64::from(CELL_PACKETS_MAX)) as u8;
+            self.cells.push_front(Cell { state: PacketState::Missing, packets, nonce: false });
+            count -= u64::from(packets);
+        }
+    }
+
+    fn push(&mut self, state: PacketState, nonce: bool) {
+        match self.cells.front_mut() {
+            Some(cell) if cell.state == state && cell.packets < CELL_PACKETS_MAX => {
+                cell.packets += 1;
+                cell.nonce ^= nonce;
+            }
+            _ => self.cells.push_front(Cell { state, packets: 1, nonce }),
+        }
+    }
+
+    /// A packet `back` before the newest one arrived: it fills a hole, or is there already.
+    fn arrived_late(
+        &mut self,
+        back: u64,
+        number: SequenceNumber,
+        state: PacketState,
+        nonce: bool,
+    ) -> bool {
+        let mut newer = 0;
+        for index in 0..self.cells.len() {
+            let cell = self.cells[index];
+            let offset = back - newer;
+            if offset < u64::from(cell.packets) {
+                // The first report of a packet stands (§11.4.1).
+                if cell.state != PacketState::Missing {
+                    return true;
+                }
+                self.fill(index, offset as u8, state, nonce);
+                // A report that called it missing, once acknowledged, must not free it (A.3).
+                for report in &mut self.reports {
+                    if !number.is_after(report.covers) {
+                        report.covers = number.minus(1);
+                    }
+                }
+                return false;
+            }
+            newer += u64::from(cell.packets);
+        }
+        true
+    }
+
+    /// Splits the missing cell at `index` around its packet `offset`.
+    fn fill(&mut self, index: usize, offset: u8, state: PacketState, nonce: bool) {
+        let missing = |packets| Cell { state: PacketState::Missing, packets, nonce: false };
+        let older = self.cells[index].packets - offset - 1;
+        self.cells[index] = Cell { state, packets: 1, nonce };
+        if older > 0 {
+            self.cells.insert(index + 1, missing(older));
+        }
+        if offset > 0 {
+            self.cells.insert(index, missing(offset));
+        }
+    }
+
+    /// Reports the history on a packet of ours with number `sequence`, which acknowledges the newest
+    /// packet. As many options as it takes; false when not all of it fitted, and then the packet does
+    /// not count as a report of it.
+    pub fn write(&mut self, sequence: SequenceNumber, options: &mut OptionWriter<'_>) -> bool {
+        let mut written = 0;
+        while written < self.cells.len() {
+            let room = options.room().saturating_sub(2).min(RUNS_LEN_MAX);
+            let count = room.min(self.cells.len() - written);
+            if count == 0 {
+                return false;
+            }
+            let mut octets = [0; RUNS_LEN_MAX];
+            let mut nonce = false;
+            for (octet, cell) in octets.iter_mut().zip(self.cells.range(written..written + count)) {
+                *octet = cell.state.bits() | (cell.packets - 1);
+                nonce ^= cell.nonce;
+            }
+            if !options.put(DccpOption::AckVector { nonce, runs: &octets[..count] }) {
+                return false;
+            }
+            written += count;
+        }
+        if self.reports.len() == REPORTS_MAX {
+            self.reports.pop_front();
+        }
+        self.reports.push_back(Report { sequence, covers: self.newest });
+        true
+    }
+
+    /// The other end has received our packets `low` to `high`: what they reported is settled.
+    pub fn acknowledged(&mut self, low: SequenceNumber, high: SequenceNumber) {
+        let is_in = |report: &Report| {
+            report.sequence.distance_from(low) >= 0 && report.sequence.distance_from(high) <= 0
+        };
+        let Some(latest) = self.reports.iter().rposition(is_in) else { return };
+        let covers = self.reports[latest].covers;
+        self.reports.drain(..=latest);
+        // The oldest packet of the last cell; a cell goes when its newest is covered.
+        let total: u64 = self.cells.iter().map(|cell| u64::from(cell.packets)).sum();
+        let mut oldest = self.newest.minus(total).next();
+        while let Some(cell) = self.cells.back() {
+            let newest = oldest.plus(u64::from(cell.packets) - 1);
+            if newest.is_after(covers) || self.cells.len() == 1 {
+                break;
+            }
+            oldest = newest.next();
+            self.cells.pop_back();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::option::Options;
+
+    fn n(value: u64) -> SequenceNumber {
+        SequenceNumber::new(value)
+    }
+
+    fn octets(vector: &mut AckVector, sequence: u64) -> Vec<u8> {
+        let mut area = [0; 992];
+        let mut options = OptionWriter::new(&mut area);
+        assert!(vector.write(n(sequence), &mut options));
+        options.written().to_vec()
+    }
+
+    #[test]
+    fn ack_01_the_example_is_written() {
+        // RFC 4340 §11.4: 100 received, 99 lost, 98 to 95 received, 94 marked, 93 to 88 received.
+        let mut vector = AckVector::new(n(88));
+        for number in (89..=98).chain([100]) {
+            vector.arrived(n(number), number == 94, false);
+        }
+        assert_eq!(octets(&mut vector, 1), [38, 7, 0, 192, 3, 64, 5]);
+    }
+
+    #[test]
+    fn ack_01_a_long_history_takes_two_options_with_a_nonce_each() {
+        let mut vector = AckVector::new(n(0));
+        for number in 1..=260 {
+            // Every packet apart from the one before, and one nonce in the older option.
+            vector.arrived(n(number * 2), false, number == 3);
+        }
+        let octets = octets(&mut vector, 1);
+        let options: Vec<_> = Options::new(&octets).map(|raw| raw.option).collect();
+        let lens: Vec<_> = options
+            .iter()
+            .map(|option| match option {
+                DccpOption::AckVector { nonce, runs } => (*nonce, runs.len()),
+                _ => panic!("an Ack Vector"),
+            })
+            .collect();
+        assert_eq!(lens, [(false, 253), (false, 253), (true, 15)]);
+    }
+
+    #[test]
+    fn ack_02_a_late_arrival_fills_its_hole() {
+        let mut vector = AckVector::new(n(0));
+        assert!(!vector.arrived(n(10), false, false));
+        assert_eq!(octets(&mut vector, 1), [38, 5, 0, 192 + 8, 0]);
+        assert!(!vector.arrived(n(4), true, false));
+        assert_eq!(octets(&mut vector, 2), [38, 7, 0, 192 + 4, 64, 192 + 2, 0]);
+        assert!(!vector.arrived(n(9), false, false));
+        assert!(!vector.arrived(n(1), false, false));
+        assert_eq!(octets(&mut vector, 3), [38, 9, 0, 0, 192 + 3, 64, 192 + 1, 0, 0]);
+        // What arrives again changes nothing, and neither does what is older than the history.
+        assert!(vector.arrived(n(4), false, false));
+        assert!(vector.arrived(n(0).minus(3), false, false));
+        assert_eq!(vector.len(), 7);
+    }
+
+    #[test]
+    fn ack_02_a_filled_hole_outlives_the_report_that_called_it_missing() {
+        let mut vector = AckVector::new(n(0));
+        vector.arrived(n(2), false, false);
+        octets(&mut vector, 50);
+        vector.arrived(n(1), false, false);
+        vector.arrived(n(3), false, false);
+        vector.acknowledged(n(50), n(50));
+        // 3 and 2 are newer than the hole, 1 was never reported as received.
+        assert_eq!(octets(&mut vector, 51), [38, 4, 1, 0]);
+        vector.acknowledged(n(51), n(51));
+        assert_eq!(octets(&mut vector, 52), [38, 3, 1]);
+    }
+
+    #[test]
+    fn ack_03_an_acknowledged_report_shortens_the_history() {
+        let mut vector = AckVector::new(n(0));
+        for number in 1..40 {
+            vector.arrived(n(number * 3), false, false);
+        }
+        assert_eq!(vector.len(), 79);
+        octets(&mut vector, 7);
+        for number in 40..50 {
+            vector.arrived(n(number * 3), false, false);
+        }
+        octets(&mut vector, 9);
+        vector.acknowledged(n(8), n(8));
+        assert_eq!(vector.len(), 99);
+        vector.acknowledged(n(6), n(7));
+        assert_eq!(vector.len(), 20);
+        vector.acknowledged(n(9), n(9));
+        assert_eq!(vector.len(), 1, "the newest stays");
+    }
+
+    #[test]
+    fn a_hole_wider_than_the_history_leaves_a_bounded_one() {
+        let mut vector = AckVector::new(n(0));
+        vector.arrived(n(1 << 40), false, false);
+        assert!(vector.len() <= CELLS_MAX);
+        let mut area = [0; 100];
+        let mut options = OptionWriter::new(&mut area);
+        assert!(!vector.write(n(1), &mut options), "too long for the room");
+        vector.acknowledged(n(1), n(1));
+        assert!(vector.len() > 1);
+    }
+
+    #[test]
+    fn histories_tell_exactly_what_arrived() {
+        let mut random = base::Random::from_seed(1140);
+        for _ in 0..200 {
+            let mut vector = AckVector::new(n(0));
+            let mut states = vec![PacketState::Received];
+            for _ in 0..300 {
+                let near = random.below(states.len() as u64 + 4);
+                let number = near.max((states.len() as u64).saturating_sub(20));
+                while states.len() <= number as usize {
+                    states.push(PacketState::Missing);
+                }
+                let is_marked = random.chance(1, 10);
+                vector.arrived(n(number), is_marked, false);
+                let state = &mut states[number as usize];
+                if *state == PacketState::Missing {
+                    *state = if is_marked { PacketState::Marked } else { PacketState::Received };
+                }
+            }
+            let octets = octets(&mut vector, 1);
+            let newest = n(states.len() as u64 - 1);
+            let mut told = Vec::new();
+            for run in Runs::new(newest, n(0), Options::new(&octets)) {
+                let len = run.high.distance_from(run.low) + 1;
+                told.extend(std::iter::repeat_n(run.state, len as usize));
+            }
+            told.reverse();
+            assert_eq!(told, states);
+        }
+    }
+}

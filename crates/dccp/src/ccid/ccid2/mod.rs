@@ -1,0 +1,10 @@
+//! CCID 2, congestion control like TCP's (RFC 4341): a window of packets, halved once for each
+//! window in which something was lost or marked.
+
+mod receiver;
+mod rto;
+mod sender;
+mod sent;
+
+pub use receiver::Receiver;
+pub use sender::Sender;

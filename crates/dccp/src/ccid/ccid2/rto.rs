@@ -1,0 +1,83 @@
+//! Round-trip time and retransmission timeout as TCP has them (RFC 6298), without a least timeout of
+//! one second (RFC 4341 §5).
+
+/// Timeout before the first sample (RFC 6298 §2.1).
+const INITIAL_NS: u64 = 1_000_000_000;
+/// Least timeout: below it the delayed acknowledgement of the other end would look like a loss.
+const LEAST_NS: u64 = 200_000_000;
+/// Greatest timeout, after backing off.
+const GREATEST_NS: u64 = 60_000_000_000;
+
+/// The estimator.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rto {
+    smoothed_ns: Option<u64>,
+    variation_ns: u64,
+    backoff: u32,
+}
+
+impl Rto {
+    pub(super) const fn new() -> Self {
+        Self { smoothed_ns: None, variation_ns: 0, backoff: 0 }
+    }
+
+    pub(super) const fn smoothed_ns(&self) -> Option<u64> {
+        self.smoothed_ns
+    }
+
+    /// The timeout that holds now.
+    pub(super) fn timeout_ns(&self) -> u64 {
+        let base = match self.smoothed_ns {
+            None => INITIAL_NS,
+            Some(smoothed) => (smoothed + 4 * self.variation_ns).max(LEAST_NS),
+        };
+        base.saturating_mul(1 << self.backoff.min(16)).min(GREATEST_NS)
+    }
+
+    /// A sample; ends backing off.
+    pub(super) fn sample(&mut self, rtt_ns: u64) {
+        self.backoff = 0;
+        match self.smoothed_ns {
+            None => {
+                self.smoothed_ns = Some(rtt_ns);
+                self.variation_ns = rtt_ns / 2;
+            }
+            Some(smoothed) => {
+                self.variation_ns = (3 * self.variation_ns + smoothed.abs_diff(rtt_ns)) / 4;
+                self.smoothed_ns = Some((7 * smoothed + rtt_ns) / 8);
+            }
+        }
+    }
+
+    /// The timeout ran out: twice as long next time.
+    pub(super) const fn back_off(&mut self) {
+        self.backoff += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn follows_rfc_6298() {
+        let mut rto = Rto::new();
+        assert_eq!(rto.timeout_ns(), 1_000 * MS);
+        rto.sample(100 * MS);
+        assert_eq!(rto.timeout_ns(), 300 * MS);
+        rto.sample(180 * MS);
+        assert_eq!(rto.smoothed_ns(), Some(110 * MS));
+        assert_eq!(rto.timeout_ns(), (110 + 4 * 57) * MS + 2 * MS);
+        rto.back_off();
+        rto.back_off();
+        assert_eq!(rto.timeout_ns(), 4 * 340 * MS);
+        rto.sample(110 * MS);
+        assert!(rto.timeout_ns() < 340 * MS);
+        for _ in 0..40 {
+            rto.back_off();
+        }
+        assert_eq!(rto.timeout_ns(), GREATEST_NS);
+    }
+}

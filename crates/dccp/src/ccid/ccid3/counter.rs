@@ -1,0 +1,81 @@
+//! The window counter in CCVal (RFC 4342 §8.1): a clock of quarters of a round trip, by which the
+//! receiver tells loss events apart without knowing the round-trip time.
+
+/// Steps in a round trip.
+const STEPS_PER_RTT: u64 = 4;
+/// Two packets in a row differ by no more.
+const STEP_MAX: u64 = 5;
+
+/// The counter of a sender.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct WindowCounter {
+    value: u8,
+    changed_ns: Option<u64>,
+}
+
+impl WindowCounter {
+    /// The counter of a data packet that leaves now.
+    pub(super) fn at(&mut self, now_ns: u64, rtt_ns: Option<u64>) -> u8 {
+        let Some(changed_ns) = self.changed_ns else {
+            self.changed_ns = Some(now_ns);
+            return self.value;
+        };
+        let Some(rtt_ns) = rtt_ns else { return self.value };
+        let quarters = now_ns.saturating_sub(changed_ns) * STEPS_PER_RTT / rtt_ns.max(1);
+        if quarters > 0 {
+            self.step(quarters.min(STEP_MAX) as u8, now_ns);
+        }
+        self.value
+    }
+
+    /// A packet with counter `value` was acknowledged: a round trip has passed since.
+    pub(super) fn acknowledged(&mut self, value: u8, now_ns: u64) {
+        let least = value.wrapping_add(4) & 15;
+        let missing = least.wrapping_sub(self.value) & 15;
+        if (1..=4).contains(&missing) {
+            self.step(missing, now_ns);
+        }
+    }
+
+    fn step(&mut self, steps: u8, now_ns: u64) {
+        self.value = self.value.wrapping_add(steps) & 15;
+        self.changed_ns = Some(now_ns);
+    }
+}
+
+/// Steps from `from` to `to`, 0 to 15.
+pub(super) const fn distance(from: u8, to: u8) -> u8 {
+    to.wrapping_sub(from) & 15
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn tfrc_05_the_counter_of_the_vector() {
+        let mut counter = WindowCounter::default();
+        let values = [0, 20, 25, 30, 80, 105, 400, 900, 910, 2_000]
+            .map(|ms| counter.at(ms * MS, Some(100 * MS)));
+        assert_eq!(values, [0, 0, 1, 1, 3, 4, 9, 14, 14, 3]);
+    }
+
+    #[test]
+    fn tfrc_05_an_acknowledged_counter_is_a_round_trip_ago() {
+        let mut counter = WindowCounter { value: 14, changed_ns: Some(0) };
+        counter.acknowledged(13, 1);
+        assert_eq!(counter.value, 1);
+        counter.acknowledged(13, 1);
+        counter.acknowledged(12, 1);
+        assert_eq!(counter.value, 1, "never back");
+    }
+
+    #[test]
+    fn without_a_round_trip_time_the_counter_stands() {
+        let mut counter = WindowCounter::default();
+        assert_eq!(counter.at(0, None), 0);
+        assert_eq!(counter.at(1_000 * MS, None), 0);
+    }
+}

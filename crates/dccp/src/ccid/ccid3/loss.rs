@@ -1,0 +1,219 @@
+//! Which packets are lost, and which losses are one event (RFC 5348 §5.1, §5.2; RFC 4342 §10.2).
+
+use super::counter;
+use crate::ccid::Arrival;
+use crate::sequence::SequenceNumber;
+
+/// Later packets that must arrive before a hole counts as a loss (NDUPACK, RFC 5348 §5.1).
+const LATER_PACKETS: usize = 3;
+
+/// A packet that arrived beyond a hole.
+#[derive(Clone, Copy, Debug)]
+struct Beyond {
+    sequence: SequenceNumber,
+    ccval: u8,
+    is_data: bool,
+    is_marked: bool,
+    ndp_count: u64,
+}
+
+/// What the history has to be told, in the order of the numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Finding {
+    /// The packet is not lost.
+    Arrived { number: SequenceNumber, is_data: bool },
+    /// A new loss event with these packets.
+    Event { first: SequenceNumber, last: SequenceNumber },
+    /// More losses up to here in the event under way.
+    More { last: SequenceNumber },
+}
+
+/// Finds losses.
+#[derive(Clone, Debug)]
+pub(super) struct LossDetector {
+    /// The next number in order.
+    expected: SequenceNumber,
+    /// Counter of the last packet in order.
+    last_ccval: u8,
+    beyond: Vec<Beyond>,
+    event: Option<Event>,
+}
+
+/// A loss event under way.
+#[derive(Clone, Copy, Debug)]
+struct Event {
+    /// Counter of the packet before its first loss.
+    ccval: u8,
+    /// A packet since was more than a round trip later: the next loss is another event.
+    is_over: bool,
+}
+
+impl LossDetector {
+    pub(super) const fn new(first: SequenceNumber) -> Self {
+        Self { expected: first, last_ccval: 0, beyond: Vec::new(), event: None }
+    }
+
+    /// Takes a packet; `found` hears what follows from it.
+    pub(super) fn arrived(&mut self, arrival: &Arrival, mut found: impl FnMut(Finding)) {
+        let packet = Beyond {
+            sequence: arrival.sequence,
+            ccval: arrival.ccval,
+            is_data: arrival.data_len.is_some(),
+            is_marked: arrival.is_marked,
+            ndp_count: arrival.ndp_count.unwrap_or(0),
+        };
+        if self.expected.is_after(packet.sequence) {
+            return;
+        }
+        let at = self.beyond.iter().position(|other| !packet.sequence.is_after(other.sequence));
+        match at {
+            Some(at) if self.beyond[at].sequence == packet.sequence => return,
+            Some(at) => self.beyond.insert(at, packet),
+            None => self.beyond.push(packet),
+        }
+        self.advance(&mut found);
+        while self.beyond.len() >= LATER_PACKETS {
+            self.lose(&mut found);
+            self.advance(&mut found);
+        }
+    }
+
+    /// Takes what is in order.
+    fn advance(&mut self, found: &mut impl FnMut(Finding)) {
+        let count = self
+            .beyond
+            .iter()
+            .enumerate()
+            .take_while(|(index, packet)| packet.sequence == self.expected.plus(*index as u64))
+            .count();
+        for packet in self.beyond.drain(..count).collect::<Vec<_>>() {
+            let number = packet.sequence;
+            self.expected = number.next();
+            if packet.is_marked {
+                self.event(number, number, found);
+            } else {
+                found(Finding::Arrived { number, is_data: packet.is_data });
+            }
+            // Only data packets carry the counter.
+            if packet.is_data {
+                self.last_ccval = packet.ccval;
+                if let Some(event) = &mut self.event {
+                    event.is_over |= counter::distance(event.ccval, packet.ccval) > 4;
+                }
+            }
+        }
+    }
+
+    /// The hole in front of the first packet beyond is lost.
+    fn lose(&mut self, found: &mut impl FnMut(Finding)) {
+        let first = self.expected;
+        let next = self.beyond[0];
+        let lost = next.sequence.distance_from(first).max(0) as u64;
+        self.expected = next.sequence;
+        if next.ndp_count >= lost {
+            // Nothing but packets without data (RFC 4340 §7.7).
+            for back in 0..lost {
+                found(Finding::Arrived { number: first.plus(back), is_data: false });
+            }
+        } else {
+            self.event(first, next.sequence.minus(1), found);
+        }
+    }
+
+    fn event(
+        &mut self,
+        first: SequenceNumber,
+        last: SequenceNumber,
+        found: &mut impl FnMut(Finding),
+    ) {
+        if self.event.is_some_and(|event| !event.is_over) {
+            found(Finding::More { last });
+        } else {
+            self.event = Some(Event { ccval: self.last_ccval, is_over: false });
+            found(Finding::Event { first, last });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn n(value: u64) -> SequenceNumber {
+        SequenceNumber::new(value)
+    }
+
+    /// Feeds data packets of (number, counter); gives the events and what was added to them.
+    fn events(packets: &[(u64, u8)]) -> Vec<(u64, u64, bool)> {
+        let mut detector = LossDetector::new(n(0));
+        let mut events = Vec::new();
+        for &(number, ccval) in packets {
+            let arrival = Arrival {
+                now_ns: 0,
+                sequence: n(number),
+                data_len: Some(1),
+                ccval,
+                is_marked: false,
+                ndp_count: None,
+                is_in_order: true,
+            };
+            detector.arrived(&arrival, |finding| match finding {
+                Finding::Event { first, last } => {
+                    events.push((first.value(), last.value(), true));
+                }
+                Finding::More { last } => events.push((0, last.value(), false)),
+                Finding::Arrived { .. } => (),
+            });
+        }
+        events
+    }
+
+    #[test]
+    fn tfrc_13_a_hole_is_a_loss_after_three_later_packets() {
+        assert_eq!(events(&[(0, 0), (2, 0), (3, 0)]), []);
+        assert_eq!(events(&[(0, 0), (2, 0), (3, 0), (1, 0), (4, 0), (5, 0)]), []);
+        assert_eq!(events(&[(0, 0), (2, 0), (3, 0), (4, 0)]), [(1, 1, true)]);
+        assert_eq!(events(&[(0, 0), (4, 0), (2, 0), (5, 0)]), [(1, 1, true)]);
+        assert_eq!(events(&[(0, 0), (4, 0), (5, 0), (6, 0)]), [(1, 3, true)]);
+    }
+
+    #[test]
+    fn tfrc_07_losses_within_four_quarters_are_one_event() {
+        let packets = |ccvals: [u8; 9]| -> Vec<(u64, u8)> {
+            // 1 and 5 are lost.
+            let numbers = [0, 2, 3, 4, 6, 7, 8, 9, 10];
+            numbers.into_iter().zip(ccvals).collect()
+        };
+        let near = events(&packets([0, 1, 2, 4, 4, 5, 6, 7, 7]));
+        assert_eq!(near, [(1, 1, true), (0, 5, false)]);
+        let far = events(&packets([0, 1, 2, 5, 5, 5, 6, 7, 7]));
+        assert_eq!(far, [(1, 1, true), (5, 5, true)]);
+        // Once around the counter: some packet in between was more than four steps away.
+        let around = events(&packets([14, 3, 8, 13, 14, 14, 14, 14, 14]));
+        assert_eq!(around, [(1, 1, true), (5, 5, true)]);
+    }
+
+    #[test]
+    fn tfrc_14_lost_packets_without_data_are_no_loss() {
+        let mut detector = LossDetector::new(n(0));
+        let mut found = Vec::new();
+        for (number, ndp_count) in [(0, None), (3, Some(2)), (4, None), (5, None)] {
+            let arrival = Arrival {
+                now_ns: 0,
+                sequence: n(number),
+                data_len: Some(1),
+                ccval: 0,
+                is_marked: false,
+                ndp_count,
+                is_in_order: true,
+            };
+            detector.arrived(&arrival, |finding| found.push(finding));
+        }
+        let expected = [true, false, false, true, true, true];
+        let told: Vec<_> = found
+            .iter()
+            .map(|finding| matches!(finding, Finding::Arrived { is_data: true, .. }))
+            .collect();
+        assert_eq!(told, expected);
+    }
+}

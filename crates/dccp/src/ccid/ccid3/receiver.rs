@@ -1,0 +1,171 @@
+//! The receiver of CCID 3 (RFC 4342 §6, RFC 5348 §6): measures losses and the rate, and tells the
+//! sender once in a round trip and when there is a new loss event.
+
+use super::counter;
+use super::equation;
+use super::intervals::IntervalHistory;
+use super::loss::{Finding, LossDetector};
+use super::received::{CounterRtt, Received};
+use crate::ccid::{Arrival, RTT_DEFAULT_NS, ReceiverHalf};
+use crate::option::{DccpOption, OptionWriter, elapsed_10us, number};
+use crate::sequence::SequenceNumber;
+
+/// Feedback is due when the counter has gone this far (RFC 4342 §6).
+const FEEDBACK_STEPS: u8 = 4;
+
+/// The state of a receiver.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    tells_loss_event_rate: bool,
+    loss: LossDetector,
+    intervals: IntervalHistory,
+    received: Received,
+    rtt: CounterRtt,
+    /// The greatest rate that was told.
+    rate_max: f64,
+    segment_bytes: f64,
+    first: SequenceNumber,
+    newest: SequenceNumber,
+    newest_ns: u64,
+    /// Counter of the data packet that the last feedback followed.
+    told_ccval: Option<u8>,
+    due_ns: Option<u64>,
+    last_ccval: u8,
+}
+
+impl Receiver {
+    /// A receiver of packets from `first` on. `tells_loss_event_rate` adds that option to each
+    /// feedback (feature 192).
+    #[must_use]
+    pub fn new(first: SequenceNumber, tells_loss_event_rate: bool) -> Self {
+        Self {
+            tells_loss_event_rate,
+            loss: LossDetector::new(first),
+            intervals: IntervalHistory::new(first),
+            received: Received::default(),
+            rtt: CounterRtt::default(),
+            rate_max: 0.0,
+            segment_bytes: 0.0,
+            first,
+            newest: first,
+            newest_ns: 0,
+            told_ccval: None,
+            due_ns: None,
+            last_ccval: 0,
+        }
+    }
+
+    /// The loss event rate.
+    #[must_use]
+    pub fn loss_event_rate(&self) -> f64 {
+        self.intervals.loss_event_rate()
+    }
+
+    fn rtt_ns(&self) -> u64 {
+        self.rtt.smoothed_ns().unwrap_or(RTT_DEFAULT_NS)
+    }
+
+    /// Takes a packet into the loss history; true when there is a new loss event.
+    fn look_for_loss(&mut self, arrival: &Arrival) -> bool {
+        let rtt_s = self.rtt_ns() as f64 / 1e9;
+        let rate_now = self.received.rate(arrival.now_ns, self.rtt_ns());
+        let segment_bytes = self.segment_bytes.max(1.0);
+        // The first interval is as long as would have allowed the rate that was reached, and that is
+        // half a packet per round trip at least (RFC 5348 §6.3.1).
+        let least = segment_bytes / (2.0 * rtt_s);
+        let reached = self.rate_max.max(rate_now).max(least);
+        let very_first = self.first;
+        let synthetic = |lost: SequenceNumber| {
+            let target = if lost == very_first { least } else { reached };
+            let p = equation::loss_event_rate(segment_bytes, rtt_s, target);
+            (1.0 / p).round().max(1.0) as u64
+        };
+        let intervals = &mut self.intervals;
+        let mut is_new = false;
+        self.loss.arrived(arrival, |finding| match finding {
+            Finding::Arrived { number, is_data } => intervals.arrived(number, is_data),
+            Finding::More { last } => intervals.extend_event(last),
+            Finding::Event { first, last } => {
+                is_new = true;
+                intervals.begin_event(first, last, || synthetic(first));
+            }
+        });
+        is_new
+    }
+}
+
+impl ReceiverHalf for Receiver {
+    fn arrived(&mut self, arrival: &Arrival) {
+        if !self.newest.is_after(arrival.sequence) {
+            self.newest = arrival.sequence;
+            self.newest_ns = arrival.now_ns;
+        }
+        if let Some(data_len) = arrival.data_len {
+            let len = data_len as f64;
+            self.segment_bytes =
+                if self.segment_bytes == 0.0 { len } else { 0.9 * self.segment_bytes + 0.1 * len };
+            self.rtt.arrived(arrival.now_ns, arrival.ccval);
+            let rtt_ns = self.rtt_ns();
+            self.received.arrived(arrival.now_ns, data_len, rtt_ns);
+            self.last_ccval = arrival.ccval;
+        }
+        let is_new_event = self.look_for_loss(arrival);
+        let is_round_over = arrival.data_len.is_some()
+            && self
+                .told_ccval
+                .is_none_or(|told| counter::distance(told, arrival.ccval) >= FEEDBACK_STEPS);
+        if is_new_event || is_round_over {
+            self.due_ns = Some(arrival.now_ns);
+        }
+    }
+
+    fn ack_due_ns(&self) -> Option<u64> {
+        self.due_ns
+    }
+
+    /// A feedback packet has Elapsed Time, Receive Rate and Loss Intervals (RFC 4342 §6).
+    fn write(&mut self, now_ns: u64, options: &mut OptionWriter<'_>) {
+        if self.due_ns.take().is_none() {
+            return;
+        }
+        // The first feedback says only that something came.
+        let rate = match self.told_ccval {
+            None => 0.0,
+            Some(_) => self.received.rate(now_ns, self.rtt_ns()),
+        };
+        self.rate_max = self.rate_max.max(rate);
+        self.told_ccval = Some(self.last_ccval);
+        let elapsed = elapsed_10us(now_ns.saturating_sub(self.newest_ns));
+        options.put(DccpOption::ElapsedTime(elapsed));
+        let rate = (rate.min(f64::from(u32::MAX)) as u32).to_be_bytes();
+        options.pieces(number::RECEIVE_RATE, &[&rate]);
+        if self.tells_loss_event_rate {
+            let inverse = inverse_rate(self.intervals.loss_event_rate()).to_be_bytes();
+            options.pieces(number::LOSS_EVENT_RATE, &[&inverse]);
+        }
+        self.intervals.write(self.newest, options);
+    }
+
+    fn set_ack_ratio(&mut self, _ratio: u16) {}
+
+    fn needs_ack_vector(&self) -> bool {
+        false
+    }
+
+    fn set_tells_loss_event_rate(&mut self, tells: bool) {
+        self.tells_loss_event_rate = tells;
+    }
+
+    fn set_rtt(&mut self, rtt_ns: u64) {
+        self.rtt.suggest(rtt_ns);
+    }
+}
+
+/// What the Loss Event Rate option says (RFC 4342 §8.5): the inverse, rounded up.
+fn inverse_rate(p: f64) -> u32 {
+    if p <= 0.0 { u32::MAX } else { (1.0 / p - 1e-9).ceil().min(f64::from(u32::MAX - 1)) as u32 }
+}
+
+#[cfg(test)]
+#[path = "receiver_tests.rs"]
+mod tests;

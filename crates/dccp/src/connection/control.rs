@@ -1,0 +1,117 @@
+//! Packets that the protocol itself sends, as far as they wait for [`super::Connection::poll_transmit`],
+//! and Resets for packets that belong to no connection (RFC 4340 §8.3.1).
+
+use std::collections::VecDeque;
+
+use crate::header::{Header, Packet, PacketType, Reset};
+use crate::sequence::SequenceNumber;
+
+/// Packets that wait at most; the other end repeats what it wants answered.
+const CONTROLS_MAX: usize = 16;
+
+/// A packet to be sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Control {
+    /// The client's first packet, or its repetition.
+    Request,
+    /// The server's answer to it.
+    Response,
+    /// Sync or SyncAck with an acknowledgement number of its own.
+    Sync { packet_type: PacketType, acknowledgement: SequenceNumber },
+    /// Close or CloseReq.
+    Close { packet_type: PacketType },
+    /// Ends the connection.
+    Reset {
+        reset: Reset,
+        /// What it acknowledges, if not the greatest number received.
+        acknowledgement: Option<SequenceNumber>,
+    },
+    /// A Reset that was made of the packet it answers.
+    Reply(Header),
+}
+
+/// The packets in order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Controls {
+    waiting: VecDeque<Control>,
+}
+
+impl Controls {
+    pub(super) fn push(&mut self, control: Control) {
+        if self.waiting.len() < CONTROLS_MAX {
+            self.waiting.push_back(control);
+        }
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Control> {
+        self.waiting.pop_front()
+    }
+
+    /// A Reset makes everything before it pointless.
+    pub(super) fn reset(&mut self, reset: Reset, acknowledgement: Option<SequenceNumber>) {
+        self.waiting.clear();
+        self.waiting.push_back(Control::Reset { reset, acknowledgement });
+    }
+
+    /// A Reset of a client that never heard of its server acknowledges 0 (§8.1.1).
+    pub(super) fn reset_unanswered(&mut self, reset: Reset) {
+        self.reset(reset, Some(SequenceNumber::new(0)));
+    }
+}
+
+/// The Reset that answers a packet outside of any connection: its numbers follow from the packet's
+/// (§8.3.1). `None` for a Reset, which is never answered.
+#[must_use]
+pub fn reply_without_connection(packet: &Packet<'_>, reset: Reset) -> Option<Header> {
+    let header = &packet.header;
+    if header.packet_type == PacketType::Reset {
+        return None;
+    }
+    // Of short numbers the upper half is unknown and sent as 0.
+    let sequence = match header.acknowledgement {
+        Some(number) => SequenceNumber::new(number).next().value(),
+        None => 0,
+    };
+    let mask = if header.is_extended { u64::MAX } else { 0x00ff_ffff };
+    Some(Header {
+        source_port: header.destination_port,
+        destination_port: header.source_port,
+        acknowledgement: Some(header.sequence),
+        reset: Some(reset),
+        ..Header::new(PacketType::Reset, sequence & mask)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::header::ResetCode;
+
+    #[test]
+    fn cls_10_a_reply_to_short_numbers_has_zeros_above_them() {
+        let header = Header {
+            source_port: 1,
+            destination_port: 2,
+            is_extended: false,
+            acknowledgement: Some(0xff_ffff),
+            ..Header::new(PacketType::Ack, 0x12_3456)
+        };
+        let packet = Packet { header, options: &[], data: &[] };
+        let reset = Reset::plain(ResetCode::NoConnection);
+        let reply = reply_without_connection(&packet, reset).unwrap();
+        assert_eq!((reply.source_port, reply.destination_port), (2, 1));
+        assert_eq!((reply.sequence, reply.acknowledgement), (0, Some(0x12_3456)));
+        assert!(reply.is_extended);
+        let long = Packet {
+            header: Header { is_extended: true, packet_type: PacketType::Sync, ..header },
+            ..packet
+        };
+        let reply = reply_without_connection(&long, reset).unwrap();
+        assert_eq!(reply.sequence, 0x100_0000);
+        let data = Header { acknowledgement: None, ..Header::new(PacketType::Data, 9) };
+        let reply = reply_without_connection(&Packet { header: data, ..packet }, reset).unwrap();
+        assert_eq!((reply.sequence, reply.acknowledgement), (0, Some(9)));
+        let reset_packet = Packet { header: reply, ..packet };
+        assert_eq!(reply_without_connection(&reset_packet, reset), None);
+    }
+}

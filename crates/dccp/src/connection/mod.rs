@@ -1,0 +1,349 @@
+//! One connection as a value (RFC 4340 §8): datagrams in, datagrams and events out, timers as times.
+//!
+//! The owner calls [`Connection::handle_datagram`] with what came, [`Connection::handle_timeout`] when
+//! [`Connection::poll_timeout`] says so, and after either [`Connection::poll_transmit`] and
+//! [`Connection::poll_event`] until they give nothing. `receive` is the walk of a packet, step by
+//! step as in §8.5; `options` is step 8 of it; `transmit` is the way out.
+
+mod config;
+mod control;
+mod event;
+mod negotiation;
+mod options;
+mod queue;
+mod receive;
+mod reverse;
+mod state;
+mod timers;
+mod transmit;
+
+use std::collections::VecDeque;
+
+use crate::ack_vector::AckVector;
+use crate::ack_vector::dropped::Drops;
+use crate::ccid::{RTT_DEFAULT_NS, ReceiverHalf, SenderFigures, SenderHalf};
+use crate::feature::Negotiator;
+use crate::header::{Integrity, Malformed, Packet, Reset, ResetCode};
+use crate::sequence::{SequenceNumber, Windows};
+
+pub use config::{Config, QueuePolicy};
+pub use control::reply_without_connection;
+pub use event::{Event, SendError};
+pub use state::{Ecn, Role, State};
+pub use transmit::Transmit;
+
+use control::Controls;
+use queue::SendQueue;
+use reverse::ReverseHoles;
+use timers::Timers;
+
+/// Ports and addresses of both ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Path {
+    /// Port of this end.
+    pub local_port: u16,
+    /// Port of the other end.
+    pub remote_port: u16,
+    /// What the checksums of the packets that this end sends cover.
+    pub integrity: Integrity,
+}
+
+/// A Timestamp that waits to be given back (§13.3).
+#[derive(Clone, Copy, Debug)]
+struct Stamp {
+    value: u32,
+    arrived_ns: u64,
+}
+
+/// Packets that were dropped by this end before they changed anything, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// By reason of [`Malformed::ALL`].
+    pub malformed: [u64; Malformed::ALL.len()],
+    /// Outside of the windows (§7.5).
+    pub sequence_invalid: u64,
+    /// Of a type that the state does not take (§8.5 step 7).
+    pub unexpected: u64,
+    /// Datagrams for which the application had no room.
+    pub receive_queue_full: u64,
+}
+
+/// A connection of one end.
+#[derive(Debug)]
+pub struct Connection {
+    role: Role,
+    state: State,
+    config: Config,
+    path: Path,
+    iss: SequenceNumber,
+    /// Greatest number sent.
+    gss: SequenceNumber,
+    /// Greatest number received.
+    gsr: SequenceNumber,
+    /// Greatest acknowledgement received.
+    gar: SequenceNumber,
+    /// The number that made the connection open.
+    osr: Option<SequenceNumber>,
+    windows: Windows,
+    features: Negotiator,
+    ack_vector: Option<AckVector>,
+    drops: Drops,
+    sender: Option<Box<dyn SenderHalf>>,
+    receiver: Option<Box<dyn ReceiverHalf>>,
+    reverse: ReverseHoles,
+    controls: Controls,
+    timers: Timers,
+    queue: SendQueue,
+    events: VecDeque<Event>,
+    waiting_datagrams: usize,
+    is_ack_wanted: bool,
+    is_close_wanted: bool,
+    is_receiving: bool,
+    has_request_data: bool,
+    request_data: Vec<u8>,
+    stamp: Option<Stamp>,
+    stamp_sent: Option<(u32, u64)>,
+    init_cookies: Vec<Vec<u8>>,
+    non_data_run: u64,
+    rtt_ns: Option<u64>,
+    last_valid_ns: Option<u64>,
+    last_sync_ns: Option<u64>,
+    ccids_changed_ns: Option<u64>,
+    counts: Counts,
+}
+
+impl Connection {
+    /// A client that will send its Request with number `iss` and `data` on it (§8.1.1). Most
+    /// Requests have no data.
+    #[must_use]
+    pub fn connect(
+        now_ns: u64,
+        path: Path,
+        config: Config,
+        iss: SequenceNumber,
+        data: &[u8],
+    ) -> Self {
+        let mut connection = Self::new(Role::Client, path, config, iss, iss);
+        connection.state = State::Request;
+        connection.request_data = data.to_vec();
+        connection.ask_for_features();
+        connection.start_request(now_ns);
+        connection
+    }
+
+    /// A server's side, made of a Request that a listener took (§8.5 step 3). The Request is then
+    /// given to [`Connection::handle_packet`] like any packet.
+    #[must_use]
+    pub fn accept(path: Path, config: Config, iss: SequenceNumber, request: &Packet<'_>) -> Self {
+        let isr = SequenceNumber::new(request.header.sequence);
+        let mut connection = Self::new(Role::Server, path, config, iss, isr);
+        connection.state = State::Respond;
+        connection.ask_for_features();
+        connection
+    }
+
+    fn new(
+        role: Role,
+        path: Path,
+        config: Config,
+        iss: SequenceNumber,
+        isr: SequenceNumber,
+    ) -> Self {
+        let initial_window = 100;
+        let queue = SendQueue::new(config.send_queue_len, config.queue_policy);
+        Self {
+            role,
+            state: State::Closed,
+            path,
+            iss,
+            // The first packet takes `iss`.
+            gss: iss.minus(1),
+            gsr: isr,
+            gar: iss,
+            osr: None,
+            windows: Windows::new(iss, isr, initial_window),
+            features: Negotiator::new(role == Role::Server, iss, isr),
+            ack_vector: None,
+            drops: Drops::default(),
+            sender: None,
+            receiver: None,
+            reverse: ReverseHoles::default(),
+            controls: Controls::default(),
+            timers: Timers::default(),
+            queue,
+            events: VecDeque::new(),
+            waiting_datagrams: 0,
+            is_ack_wanted: false,
+            is_close_wanted: false,
+            is_receiving: true,
+            has_request_data: false,
+            request_data: Vec::new(),
+            stamp: None,
+            stamp_sent: None,
+            init_cookies: Vec::new(),
+            non_data_run: 0,
+            rtt_ns: None,
+            last_valid_ns: None,
+            last_sync_ns: None,
+            ccids_changed_ns: None,
+            counts: Counts::default(),
+            config,
+        }
+    }
+
+    /// Where the connection is.
+    #[must_use]
+    pub const fn state(&self) -> State {
+        self.state
+    }
+
+    /// Which end this is.
+    #[must_use]
+    pub const fn role(&self) -> Role {
+        self.role
+    }
+
+    /// The values that both ends have agreed on.
+    #[must_use]
+    pub const fn features(&self) -> &Negotiator {
+        &self.features
+    }
+
+    /// What was dropped, and why.
+    #[must_use]
+    pub const fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Figures of the congestion control of what this end sends, once there is one.
+    #[must_use]
+    pub fn sender_figures(&self) -> Option<SenderFigures> {
+        self.sender.as_ref().map(|sender| sender.figures())
+    }
+
+    /// The greatest numbers sent and received (GSS, GSR).
+    #[must_use]
+    pub const fn greatest_numbers(&self) -> (SequenceNumber, SequenceNumber) {
+        (self.gss, self.gsr)
+    }
+
+    /// The round-trip time as far as it is known.
+    #[must_use]
+    pub fn rtt_ns(&self) -> Option<u64> {
+        self.sender.as_ref().and_then(|sender| sender.rtt_ns()).or(self.rtt_ns)
+    }
+
+    fn rtt_or_default_ns(&self) -> u64 {
+        self.rtt_ns().unwrap_or(RTT_DEFAULT_NS)
+    }
+
+    /// Octets that a datagram may have now (maximum packet size, §14).
+    #[must_use]
+    pub const fn data_bytes_max(&self) -> usize {
+        self.config.data_bytes_max()
+    }
+
+    /// The path says that a packet of ours was too big for it. `quoted` is what it repeats of the
+    /// packet from the DCCP header on, `packet_bytes_max` what fits, counted likewise. Believed only
+    /// if the quoted number was sent lately (§14.1); a path never gets wider this way.
+    pub fn handle_too_big(&mut self, quoted: &[u8], packet_bytes_max: usize) -> bool {
+        let Some(head) = quoted.first_chunk::<16>() else { return false };
+        let is_extended = head[8] & 1 == 1;
+        let short = u64::from(u32::from_be_bytes([0, head[9], head[10], head[11]]));
+        let sequence = if is_extended {
+            let mut octets = [0; 8];
+            octets[2..].copy_from_slice(&head[10..]);
+            SequenceNumber::new(u64::from_be_bytes(octets))
+        } else {
+            SequenceNumber::extend(short, self.gss)
+        };
+        let is_ours = u16::from_be_bytes([head[0], head[1]]) == self.path.local_port
+            && u16::from_be_bytes([head[2], head[3]]) == self.path.remote_port;
+        let is_recent = self.windows.acknowledgement(self.gss).contains(sequence);
+        let is_believed = is_ours
+            && is_recent
+            && packet_bytes_max < self.config.packet_bytes_max
+            && packet_bytes_max >= PACKET_BYTES_MIN;
+        if is_believed {
+            self.config.packet_bytes_max = packet_bytes_max;
+        }
+        is_believed
+    }
+
+    /// Takes a datagram to send, `priority` for the priority policy.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError`]; the datagram is then not taken.
+    pub fn send(&mut self, data: &[u8], priority: u32) -> Result<(), SendError> {
+        let is_closing = self.is_close_wanted || self.state > State::Open;
+        if is_closing || self.state == State::Closed {
+            return Err(SendError::Closed);
+        }
+        if data.len() > self.data_bytes_max() {
+            return Err(SendError::TooLong);
+        }
+        if self.queue.push(data, priority) { Ok(()) } else { Err(SendError::QueueFull) }
+    }
+
+    /// What happened, the oldest first.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        let event = self.events.pop_front();
+        if matches!(event, Some(Event::Received(_))) {
+            self.waiting_datagrams -= 1;
+        }
+        event
+    }
+
+    /// The application does not want to receive any more: what comes is dropped, and the other end
+    /// is told (§11.7, code 1).
+    pub const fn stop_receiving(&mut self) {
+        self.is_receiving = false;
+    }
+
+    /// Closes the connection after what waits in the queue was sent (§8.3). Whoever cannot wait calls
+    /// [`Connection::abort`].
+    pub fn close(&mut self, now_ns: u64) {
+        match self.state {
+            State::Closed | State::CloseReq | State::Closing | State::TimeWait => (),
+            State::Request => self.state = State::Closed,
+            State::Respond => self.fail(Reset::plain(ResetCode::Aborted), false),
+            State::PartOpen | State::Open => {
+                self.is_close_wanted = true;
+                self.close_if_drained(now_ns);
+            }
+        }
+    }
+
+    /// Ends the connection at once with a Reset "Aborted" (§5.6).
+    pub fn abort(&mut self) {
+        if matches!(self.state, State::Closed | State::TimeWait) {
+            return;
+        }
+        let reset = Reset::plain(ResetCode::Aborted);
+        if self.state == State::Request {
+            self.controls.reset_unanswered(reset);
+        } else {
+            self.controls.reset(reset, None);
+        }
+        self.finish();
+    }
+
+    /// Ends this end, and tells the other one why.
+    fn fail(&mut self, reset: Reset, is_told: bool) {
+        self.controls.reset(reset, None);
+        if is_told {
+            self.events.push_back(Event::Failed(reset));
+        }
+        self.finish();
+    }
+
+    fn finish(&mut self) {
+        self.state = State::Closed;
+        self.queue.clear();
+        self.timers = Timers::default();
+    }
+}
+
+/// No path is narrower than this: an IPv4 datagram of 68 octets without its header.
+const PACKET_BYTES_MIN: usize = 48;

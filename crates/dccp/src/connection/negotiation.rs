@@ -1,0 +1,190 @@
+//! What a connection asks of its features, and what follows from their values.
+
+use super::{Connection, Role, State};
+use crate::ack_vector::AckVector;
+use crate::ccid::{ccid2, ccid3};
+use crate::feature::{Applied, Feature, Location, SEQUENCE_WINDOW_MAX, number};
+
+/// A CCID that has changed stays for a minute (§10).
+const CCID_CHANGE_NS: u64 = 60_000_000_000;
+/// The window is this many times the packets of a round trip (§7.5.2).
+const WINDOW_PER_RTT: u64 = 5;
+
+impl Connection {
+    /// Says what this end can do, and asks for what it wants, before the first packet.
+    pub(super) fn ask_for_features(&mut self) {
+        let config = &self.config;
+        let features = &mut self.features;
+        for number in [
+            number::SEND_ACK_VECTOR,
+            number::SEND_NDP_COUNT,
+            number::CHECK_DATA_CHECKSUM,
+            number::SEND_LOSS_EVENT_RATE,
+        ] {
+            features.allow(Feature::local(number), &[1, 0]);
+            features.allow(Feature::remote(number), &[1, 0]);
+        }
+        features.allow(Feature::local(number::CCID), &config.tx_ccids);
+        features.allow(Feature::remote(number::CCID), &config.rx_ccids);
+        features.allow(Feature::remote(number::ECN_INCAPABLE), &[1, 0]);
+        features.allow(Feature::local(number::ECN_INCAPABLE), &[0, 1]);
+        let any_coverage: [u8; 16] = core::array::from_fn(|coverage| coverage as u8);
+        let coverages = &any_coverage[usize::from(config.minimum_coverage)..];
+        features.allow(Feature::remote(number::MINIMUM_CHECKSUM_COVERAGE), &any_coverage);
+        features.allow(Feature::local(number::MINIMUM_CHECKSUM_COVERAGE), coverages);
+        if config.allows_short_sequence {
+            features.allow(Feature::remote(number::ALLOW_SHORT_SEQNOS), &[0, 1]);
+        }
+        if config.minimum_coverage > 0 {
+            let feature = Feature::local(number::MINIMUM_CHECKSUM_COVERAGE);
+            features.prefer(feature, coverages, false);
+        }
+        if config.asks_for_data_checksum {
+            features.prefer(Feature::remote(number::CHECK_DATA_CHECKSUM), &[1], true);
+        }
+        if !config.is_ecn_capable {
+            features.prefer(Feature::local(number::ECN_INCAPABLE), &[1], false);
+        }
+        if config.sequence_window != 100 {
+            features.set(Feature::local(number::SEQUENCE_WINDOW), config.sequence_window);
+        }
+        if self.role == Role::Client {
+            self.ask_for_ccids();
+        }
+    }
+
+    /// The client says which congestion controls it can do; the rest follows for those (§10).
+    fn ask_for_ccids(&mut self) {
+        let can_do_2 = |list: &[u8]| list.contains(&2);
+        let (tx, rx) = (&self.config.tx_ccids, &self.config.rx_ccids);
+        for (location, list) in [(Location::Local, tx), (Location::Remote, rx)] {
+            if list != &[2] {
+                let feature = Feature { number: number::CCID, location };
+                // Whoever cannot do CCID 2 must insist (§10).
+                self.features.prefer(feature, list, !can_do_2(list));
+            }
+            if list.contains(&2) {
+                let feature =
+                    Feature { number: number::SEND_ACK_VECTOR, location: location.opposite() };
+                self.features.prefer(feature, &[1], false);
+            }
+        }
+        self.ask_for_ccid_3();
+    }
+
+    fn ask_for_ccid_3(&mut self) {
+        if self.config.tx_ccids.contains(&3) {
+            self.features.prefer(Feature::local(number::SEND_NDP_COUNT), &[1], false);
+        }
+    }
+
+    /// A value holds from now on.
+    pub(super) fn apply(&mut self, now_ns: u64, applied: Applied) {
+        let Applied { feature, value } = applied;
+        match (feature.number, feature.location) {
+            (number::SEQUENCE_WINDOW, Location::Local) => self.windows.set_local_width(value),
+            (number::SEQUENCE_WINDOW, Location::Remote) => self.windows.set_remote_width(value),
+            (number::ACK_RATIO, Location::Remote) => {
+                if let Some(receiver) = &mut self.receiver {
+                    receiver.set_ack_ratio(value as u16);
+                }
+            }
+            (number::SEND_LOSS_EVENT_RATE, Location::Local) => {
+                if let Some(receiver) = &mut self.receiver {
+                    receiver.set_tells_loss_event_rate(value != 0);
+                }
+            }
+            (number::CCID, location) if self.state >= State::PartOpen => {
+                let is_changed = match location {
+                    Location::Local => self.sender.as_ref().map(|s| s.ack_ratio().is_some()),
+                    Location::Remote => self.receiver.as_ref().map(|r| r.needs_ack_vector()),
+                } != Some(value == 2);
+                if is_changed {
+                    self.ccids_changed_ns = Some(now_ns);
+                    self.install_ccid(now_ns, location);
+                }
+            }
+            _ => (),
+        }
+    }
+
+    /// Both halves begin with the congestion controls that were agreed on.
+    pub(super) fn install_ccids(&mut self, now_ns: u64) {
+        self.ack_vector = Some(AckVector::new(self.gsr));
+        self.install_ccid(now_ns, Location::Local);
+        self.install_ccid(now_ns, Location::Remote);
+    }
+
+    fn install_ccid(&mut self, now_ns: u64, location: Location) {
+        let ccid = self.features.value(Feature { number: number::CCID, location });
+        let segment_bytes = self.config.data_bytes_max();
+        let vectors = Feature { number: number::SEND_ACK_VECTOR, location: location.opposite() };
+        let rates = Feature { number: number::SEND_LOSS_EVENT_RATE, ..vectors };
+        if ccid == 2 && !self.features.is_on(vectors) && !self.features.is_changing(vectors) {
+            self.features.prefer(vectors, &[1], false);
+        }
+        match (location, ccid) {
+            (Location::Local, 3) => {
+                if !self.features.is_on(rates) && !self.features.is_changing(rates) {
+                    self.features.prefer(rates, &[1], false);
+                }
+                self.sender = Some(Box::new(ccid3::Sender::new(segment_bytes)));
+            }
+            (Location::Local, _) => {
+                self.sender = Some(Box::new(ccid2::Sender::new(self.iss, segment_bytes)));
+            }
+            (Location::Remote, 3) => {
+                let tells = self.features.is_on(rates);
+                let first = self.gsr;
+                self.receiver = Some(Box::new(ccid3::Receiver::new(first, tells)));
+            }
+            (Location::Remote, _) => {
+                let ratio = self.features.value(Feature::remote(number::ACK_RATIO)) as u16;
+                self.receiver = Some(Box::new(ccid2::Receiver::new(ratio)));
+            }
+        }
+        if let Some(rtt_ns) = self.rtt_ns {
+            self.tell_rtt(now_ns, rtt_ns);
+        }
+    }
+
+    pub(super) fn tell_rtt(&mut self, now_ns: u64, rtt_ns: u64) {
+        self.rtt_ns = Some(rtt_ns);
+        if let Some(sender) = &mut self.sender {
+            sender.observe_rtt(now_ns, rtt_ns);
+        }
+        if let Some(receiver) = &mut self.receiver {
+            receiver.set_rtt(rtt_ns);
+        }
+    }
+
+    /// Changes what follows from the rate: the Ack Ratio (RFC 4341 §6.1.2) and the Sequence Window,
+    /// which must hold several round trips (§7.5.2). Each waits for the answer to the one before.
+    pub(super) fn adapt_features(&mut self) {
+        let Some(sender) = &self.sender else { return };
+        if self.state != State::Open {
+            return;
+        }
+        let ratio = Feature::local(number::ACK_RATIO);
+        if let Some(wanted) = sender.ack_ratio()
+            && !self.features.is_changing(ratio)
+        {
+            self.features.set(ratio, u64::from(wanted));
+        }
+        let window = Feature::local(number::SEQUENCE_WINDOW);
+        let wanted = (WINDOW_PER_RTT * sender.packets_per_rtt()).next_power_of_two();
+        let wanted = wanted.clamp(self.config.sequence_window, SEQUENCE_WINDOW_MAX);
+        // Narrower only when it is much narrower: every change costs options.
+        let value = self.features.value(window);
+        if (wanted > value || wanted * 4 < value) && !self.features.is_changing(window) {
+            self.features.set(window, wanted);
+        }
+    }
+
+    /// Whether CCIDs may change, before the options of a packet are looked at.
+    pub(super) fn guard_ccids(&mut self, now_ns: u64) {
+        let is_fixed =
+            self.ccids_changed_ns.is_some_and(|changed_ns| now_ns < changed_ns + CCID_CHANGE_NS);
+        self.features.fix_ccids(is_fixed);
+    }
+}

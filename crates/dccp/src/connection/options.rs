@@ -1,0 +1,131 @@
+//! Step 8 of RFC 4340 §8.5: the options of a valid packet, in order.
+
+use super::receive::Incoming;
+use super::{Connection, Role, Stamp, State};
+use crate::ack_vector::dropped::{self, DropCode};
+use crate::feature::{Arrival, Feature, number as feature_number};
+use crate::header::{PacketType, Reset, ResetCode};
+use crate::option::{DccpOption, Options, RawOption, elapsed_ns, number};
+
+/// Init Cookies that are kept (§8.1.4).
+const INIT_COOKIES_MAX: usize = 4;
+
+/// What the options say to the steps behind.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Heard {
+    pub(super) ndp_count: Option<u64>,
+    pub(super) elapsed_ns: u64,
+    pub(super) data_checksum: Option<u32>,
+    had_features: bool,
+}
+
+impl Connection {
+    /// Takes the options. An error ends the connection.
+    pub(super) fn step_8_options(&mut self, incoming: &Incoming<'_>) -> Result<Heard, Reset> {
+        self.guard_ccids(incoming.now_ns);
+        let mut heard = Heard::default();
+        let mut mandatory = false;
+        let about = |code, raw: &RawOption<'_>| Reset::about_option(code, raw.number, raw.value);
+        let packet_type = incoming.packet_type();
+        for raw in Options::new(incoming.packet.options) {
+            if packet_type == PacketType::Data && raw.option.is_ignored_on_data() {
+                continue;
+            }
+            if raw.option == DccpOption::Mandatory {
+                if mandatory {
+                    return Err(about(ResetCode::OptionError, &raw));
+                }
+                mandatory = true;
+                continue;
+            }
+            let is_done = raw.option.is_for(packet_type)
+                && self.take_option(incoming, &raw.option, mandatory, &mut heard)?;
+            if mandatory && !is_done {
+                return Err(about(ResetCode::MandatoryError, &raw));
+            }
+            mandatory = false;
+        }
+        if mandatory {
+            // Nothing follows that it could be about (§5.8.2).
+            return Err(Reset::about_option(ResetCode::OptionError, number::MANDATORY, &[]));
+        }
+        let arrival = arrival(incoming);
+        self.features.finish(arrival, heard.had_features, self.gsr, self.gss);
+        Ok(heard)
+    }
+
+    /// Takes one option; true when it is understood and done.
+    fn take_option(
+        &mut self,
+        incoming: &Incoming<'_>,
+        option: &DccpOption<'_>,
+        is_mandatory: bool,
+        heard: &mut Heard,
+    ) -> Result<bool, Reset> {
+        let now_ns = incoming.now_ns;
+        match *option {
+            DccpOption::Feature { kind, feature, value } => {
+                heard.had_features = true;
+                let arrival = arrival(incoming);
+                let applied = self.features.receive(arrival, kind, feature, value, is_mandatory)?;
+                if let Some(applied) = applied {
+                    self.apply(now_ns, applied);
+                }
+            }
+            DccpOption::NdpCount(count) => heard.ndp_count = Some(count),
+            DccpOption::Timestamp(value) => {
+                self.stamp = Some(Stamp { value, arrived_ns: now_ns });
+            }
+            DccpOption::TimestampEcho { echo, elapsed_10us } => {
+                if let Some((value, sent_ns)) = self.stamp_sent
+                    && value == echo
+                {
+                    let held_ns = sent_ns + elapsed_ns(elapsed_10us);
+                    self.stamp_sent = None;
+                    self.tell_rtt(now_ns, now_ns.saturating_sub(held_ns).max(1));
+                }
+            }
+            DccpOption::ElapsedTime(elapsed_10us) => heard.elapsed_ns = elapsed_ns(elapsed_10us),
+            DccpOption::DataChecksum(crc) => heard.data_checksum = Some(crc),
+            DccpOption::InitCookie(cookie) => {
+                let is_wanted = self.role == Role::Client
+                    && self.state == State::Request
+                    && self.init_cookies.len() < INIT_COOKIES_MAX;
+                if is_wanted {
+                    self.init_cookies.push(cookie.to_vec());
+                }
+                return Ok(is_wanted);
+            }
+            DccpOption::DataDropped(blocks) => {
+                if let Some(acknowledgement) = incoming.acknowledgement {
+                    let mut drops = dropped::read(acknowledgement, blocks);
+                    if drops.any(|(_, code)| code == DropCode::ApplicationNotListening) {
+                        // Nobody is there to read what is still sent (§11.7.2).
+                        self.queue.clear();
+                    }
+                }
+            }
+            DccpOption::Padding
+            | DccpOption::Mandatory
+            | DccpOption::SlowReceiver
+            | DccpOption::AckVector { .. } => (),
+            DccpOption::Unknown { number, value } => return Ok(self.is_of_ccid(number, value)),
+        }
+        Ok(true)
+    }
+
+    /// Whether the congestion control of what we send knows an option of the other end's.
+    fn is_of_ccid(&self, number: u8, value: &[u8]) -> bool {
+        let is_ccid_3 = self.features.value(Feature::local(feature_number::CCID)) == 3;
+        is_ccid_3
+            && match number {
+                number::LOSS_EVENT_RATE | number::RECEIVE_RATE => value.len() == 4,
+                number::LOSS_INTERVALS => value.len() % 9 == 1 && value.len() > 1,
+                _ => false,
+            }
+    }
+}
+
+const fn arrival(incoming: &Incoming<'_>) -> Arrival {
+    Arrival { sequence: incoming.sequence, acknowledgement: incoming.acknowledgement }
+}

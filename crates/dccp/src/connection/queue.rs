@@ -1,0 +1,95 @@
+//! Datagrams that wait to be sent.
+
+use std::collections::VecDeque;
+
+use super::config::QueuePolicy;
+
+#[derive(Clone, Debug)]
+struct Waiting {
+    data: Vec<u8>,
+    priority: u32,
+}
+
+/// A bounded queue.
+#[derive(Clone, Debug)]
+pub(super) struct SendQueue {
+    waiting: VecDeque<Waiting>,
+    len_max: usize,
+    policy: QueuePolicy,
+}
+
+impl SendQueue {
+    pub(super) const fn new(len_max: usize, policy: QueuePolicy) -> Self {
+        Self { waiting: VecDeque::new(), len_max, policy }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.waiting.clear();
+    }
+
+    /// Takes a datagram; false when there is no room for it.
+    pub(super) fn push(&mut self, data: &[u8], priority: u32) -> bool {
+        if self.waiting.len() >= self.len_max {
+            let QueuePolicy::Priority = self.policy else { return false };
+            let lowest = self.waiting.iter().enumerate().rev().min_by_key(|(_, w)| w.priority);
+            match lowest.map(|(index, waiting)| (index, waiting.priority)) {
+                Some((index, lowest)) if lowest < priority => self.waiting.remove(index),
+                _ => return false,
+            };
+        }
+        self.waiting.push_back(Waiting { data: data.to_vec(), priority });
+        true
+    }
+
+    /// The datagram that goes next, left in its place.
+    pub(super) fn next(&self) -> Option<&[u8]> {
+        self.next_index().map(|index| &self.waiting[index].data[..])
+    }
+
+    /// Takes the datagram that goes next.
+    pub(super) fn pop(&mut self) -> Option<Vec<u8>> {
+        let index = self.next_index()?;
+        self.waiting.remove(index).map(|waiting| waiting.data)
+    }
+
+    fn next_index(&self) -> Option<usize> {
+        match self.policy {
+            QueuePolicy::Simple => (!self.waiting.is_empty()).then_some(0),
+            // The first of the highest.
+            QueuePolicy::Priority => {
+                let highest = self.waiting.iter().map(|waiting| waiting.priority).max()?;
+                self.waiting.iter().position(|waiting| waiting.priority == highest)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drain(mut queue: SendQueue) -> Vec<u8> {
+        core::iter::from_fn(|| queue.pop()).map(|data| data[0]).collect()
+    }
+
+    #[test]
+    fn the_simple_policy_keeps_order_and_refuses() {
+        let mut queue = SendQueue::new(2, QueuePolicy::Simple);
+        assert!(queue.push(&[1], 0) && queue.push(&[2], 9) && !queue.push(&[3], 10));
+        assert_eq!(drain(queue), [1, 2]);
+    }
+
+    #[test]
+    fn the_priority_policy_sends_the_highest_and_drops_the_lowest() {
+        let mut queue = SendQueue::new(3, QueuePolicy::Priority);
+        for (data, priority) in [(1, 5), (2, 1), (3, 5), (4, 9)] {
+            assert!(queue.push(&[data], priority));
+        }
+        assert!(!queue.push(&[5], 5), "no higher than the lowest");
+        assert_eq!(drain(queue), [4, 1, 3]);
+    }
+}

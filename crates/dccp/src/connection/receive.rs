@@ -1,0 +1,336 @@
+//! The walk of a packet through a connection, in the steps of RFC 4340 §8.5. Steps 2 and 3 are the
+//! endpoint's as far as they look for a connection; step 8 is in `options`.
+
+use super::control::{Control, reply_without_connection};
+use super::options::Heard;
+use super::{Connection, Ecn, Event, Role, State};
+use crate::ack_vector::dropped::DropCode;
+use crate::ack_vector::{PacketState, Runs};
+use crate::ccid::{Arrival, Feedback};
+use crate::feature::{Feature, number};
+use crate::header::checksum::crc32c;
+use crate::header::{Packet, PacketType, Reset, ResetCode};
+use crate::option::Options;
+use crate::sequence::{SequenceNumber, Windows};
+
+/// No more than eight Syncs in a second (§7.5.4).
+const SYNC_PERIOD_NS: u64 = 125_000_000;
+/// A Sync is judged strictly while valid packets came within so many round trips (§7.5.3).
+const ACTIVE_RTTS: u64 = 3;
+
+/// A packet and its numbers in full.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Incoming<'a> {
+    pub(super) now_ns: u64,
+    pub(super) ecn: Ecn,
+    pub(super) packet: Packet<'a>,
+    pub(super) sequence: SequenceNumber,
+    pub(super) acknowledgement: Option<SequenceNumber>,
+    /// The greatest number before this packet.
+    pub(super) previous: SequenceNumber,
+}
+
+impl Incoming<'_> {
+    pub(super) const fn packet_type(&self) -> PacketType {
+        self.packet.header.packet_type
+    }
+}
+
+impl Connection {
+    /// Takes a datagram from the DCCP header on. What is malformed is counted (step 1).
+    pub fn handle_datagram(&mut self, now_ns: u64, ecn: Ecn, octets: &[u8]) {
+        match Packet::parse(octets, self.path.integrity.reversed()) {
+            Ok(packet) => self.handle_packet(now_ns, ecn, &packet),
+            Err(reason) => self.counts.malformed[reason.index()] += 1,
+        }
+    }
+
+    /// Takes a packet that [`Packet::parse`] has checked.
+    pub fn handle_packet(&mut self, now_ns: u64, ecn: Ecn, packet: &Packet<'_>) {
+        if matches!(self.state, State::Closed | State::TimeWait) {
+            self.answer_without_connection(packet, Reset::plain(ResetCode::NoConnection));
+            return;
+        }
+        if self.state == State::Request && !self.step_4_request(packet) {
+            return;
+        }
+        let Some(incoming) = self.extend(now_ns, ecn, packet) else { return };
+        if !self.step_5_sync(&incoming) || !self.step_6_sequence(&incoming) {
+            return;
+        }
+        if self.is_unexpected(&incoming) {
+            self.counts.unexpected += 1;
+            self.sync(now_ns, PacketType::Sync, incoming.sequence);
+            return;
+        }
+        self.last_valid_ns = Some(now_ns);
+        let heard = match self.step_8_options(&incoming) {
+            Ok(heard) => heard,
+            Err(reset) => return self.fail(reset, true),
+        };
+        if incoming.packet_type() == PacketType::Reset {
+            return self.step_9_reset(&incoming);
+        }
+        self.steps_10_to_12_open(&incoming);
+        self.tell_ccids(&incoming, &heard);
+        self.steps_13_to_15_control(&incoming);
+        self.step_16_data(&incoming, &heard);
+        self.watch_features(now_ns);
+    }
+
+    fn answer_without_connection(&mut self, packet: &Packet<'_>, reset: Reset) {
+        if let Some(header) = reply_without_connection(packet, reset) {
+            self.controls.push(Control::Reply(header));
+        }
+    }
+
+    /// Step 4: a client that waits takes a Response or a Reset, if it answers its Request. True when
+    /// the packet goes on.
+    fn step_4_request(&mut self, packet: &Packet<'_>) -> bool {
+        let header = &packet.header;
+        let answers = header.acknowledgement.is_some_and(|number| {
+            let window = self.windows.acknowledgement(self.gss);
+            window.contains(SequenceNumber::new(number))
+        });
+        let is_answer = matches!(header.packet_type, PacketType::Response | PacketType::Reset);
+        if !is_answer || !answers {
+            self.answer_without_connection(packet, Reset::about_packet(header.packet_type));
+            return false;
+        }
+        let isr = SequenceNumber::new(header.sequence);
+        self.windows = Windows::new(self.iss, isr, 100);
+        self.features.set_first_received(isr);
+        // One less, so that also a Reset passes step 6.
+        self.gsr = isr.minus(1);
+        true
+    }
+
+    /// The numbers in full; `None` when they are short and must not be (step 6, §7.6).
+    fn extend<'a>(&self, now_ns: u64, ecn: Ecn, packet: &Packet<'a>) -> Option<Incoming<'a>> {
+        let header = &packet.header;
+        let (sequence, acknowledgement) = if header.is_extended {
+            (SequenceNumber::new(header.sequence), header.acknowledgement.map(SequenceNumber::new))
+        } else {
+            if !self.features.is_on(Feature::remote(number::ALLOW_SHORT_SEQNOS)) {
+                return None;
+            }
+            let acknowledgement = header.acknowledgement;
+            (
+                SequenceNumber::extend(header.sequence, self.gsr),
+                acknowledgement.map(|short| SequenceNumber::extend(short, self.gss)),
+            )
+        };
+        let previous = self.gsr;
+        Some(Incoming { now_ns, ecn, packet: *packet, sequence, acknowledgement, previous })
+    }
+
+    /// Step 5: a Sync or SyncAck moves the windows to where it is, if its acknowledgement is right.
+    /// While the connection is active, only within the window (§7.5.3).
+    fn step_5_sync(&mut self, incoming: &Incoming<'_>) -> bool {
+        if !matches!(incoming.packet_type(), PacketType::Sync | PacketType::SyncAck) {
+            return true;
+        }
+        let window = self.windows.sequence(self.gsr);
+        let acknowledged = self.windows.acknowledgement(self.gss);
+        let active_ns = ACTIVE_RTTS * self.rtt_or_default_ns();
+        let is_active =
+            self.last_valid_ns.is_some_and(|last_ns| incoming.now_ns < last_ns + active_ns);
+        let is_valid = incoming.acknowledgement.is_some_and(|number| acknowledged.contains(number))
+            && incoming.sequence.distance_from(window.low) >= 0
+            && (!is_active || window.contains(incoming.sequence));
+        if is_valid {
+            self.gsr = self.gsr.max(incoming.sequence);
+        } else {
+            self.counts.sequence_invalid += 1;
+        }
+        is_valid
+    }
+
+    /// Step 6: both numbers are within their windows, or a Sync asks.
+    fn step_6_sequence(&mut self, incoming: &Incoming<'_>) -> bool {
+        let mut window = self.windows.sequence(self.gsr);
+        let mut acknowledged = self.windows.acknowledgement(self.gss);
+        let packet_type = incoming.packet_type();
+        if matches!(packet_type, PacketType::CloseReq | PacketType::Close | PacketType::Reset) {
+            window.low = self.gsr.next();
+            acknowledged.low = self.gar;
+        }
+        let is_valid = window.contains(incoming.sequence)
+            && incoming.acknowledgement.is_none_or(|number| acknowledged.contains(number));
+        if is_valid {
+            self.gsr = self.gsr.max(incoming.sequence);
+            if let Some(number) = incoming.acknowledgement
+                && packet_type != PacketType::Sync
+            {
+                self.gar = self.gar.max(number);
+            }
+            self.windows.moved(self.gsr, self.gss);
+            return true;
+        }
+        self.counts.sequence_invalid += 1;
+        // What a Sync acknowledges tells the sender of a Reset which numbers to use (§7.5.4).
+        let number = if packet_type == PacketType::Reset { self.gsr } else { incoming.sequence };
+        self.sync(incoming.now_ns, PacketType::Sync, number);
+        false
+    }
+
+    /// Step 7: the type does not belong here.
+    fn is_unexpected(&self, incoming: &Incoming<'_>) -> bool {
+        let is_late = self.state >= State::Open
+            && self.osr.is_some_and(|osr| incoming.sequence.distance_from(osr) >= 0);
+        match incoming.packet_type() {
+            PacketType::CloseReq => self.role == Role::Server,
+            PacketType::Response => self.role == Role::Server || is_late,
+            PacketType::Request => self.role == Role::Client || is_late,
+            PacketType::Data => self.state == State::Respond,
+            _ => false,
+        }
+    }
+
+    fn sync(&mut self, now_ns: u64, packet_type: PacketType, acknowledgement: SequenceNumber) {
+        let may_send = self.last_sync_ns.is_none_or(|last_ns| now_ns >= last_ns + SYNC_PERIOD_NS);
+        if may_send {
+            self.last_sync_ns = Some(now_ns);
+            self.controls.push(Control::Sync { packet_type, acknowledgement });
+        }
+    }
+
+    /// Step 9: the other end is gone.
+    fn step_9_reset(&mut self, incoming: &Incoming<'_>) {
+        if let Some(reset) = incoming.packet.header.reset {
+            self.events.push_back(Event::Reset(reset));
+        }
+        self.start_time_wait(incoming.now_ns);
+    }
+
+    /// Steps 10 to 12: the handshake goes on.
+    fn steps_10_to_12_open(&mut self, incoming: &Incoming<'_>) {
+        let now_ns = incoming.now_ns;
+        match (self.state, incoming.packet_type()) {
+            (State::Request, _) => {
+                self.state = State::PartOpen;
+                self.install_ccids(now_ns);
+                self.start_part_open(now_ns);
+                self.is_ack_wanted = true;
+            }
+            (State::Respond, PacketType::Request) => {
+                self.features.repeat();
+                self.controls.push(Control::Response);
+                self.start_respond(now_ns);
+            }
+            // A Sync says that the client has not heard the Response in order.
+            (State::Respond, PacketType::Sync) => (),
+            (State::Respond, _) => {
+                self.install_ccids(now_ns);
+                self.open(incoming);
+            }
+            (State::PartOpen, PacketType::Response) => self.is_ack_wanted = true,
+            (State::PartOpen, packet_type) if packet_type != PacketType::Sync => {
+                self.features.forget_confirms();
+                self.open(incoming);
+            }
+            _ => (),
+        }
+    }
+
+    fn open(&mut self, incoming: &Incoming<'_>) {
+        self.osr = Some(incoming.sequence);
+        self.state = State::Open;
+        self.timers.stop();
+        self.init_cookies.clear();
+        self.events.push_back(Event::Connected);
+    }
+
+    /// Congestion control hears what came and what is acknowledged.
+    fn tell_ccids(&mut self, incoming: &Incoming<'_>, heard: &Heard) {
+        let (now_ns, packet_type) = (incoming.now_ns, incoming.packet_type());
+        let Some(ack_vector) = &mut self.ack_vector else { return };
+        let is_marked = incoming.ecn == Ecn::Marked;
+        let is_nonce = incoming.ecn == Ecn::Capable1;
+        let is_in_order = ack_vector.arrived(incoming.sequence, is_marked, is_nonce);
+        let counts_runs = self.features.is_on(Feature::remote(number::SEND_NDP_COUNT));
+        let non_data = counts_runs.then(|| heard.ndp_count.unwrap_or(0));
+        let is_data = matches!(packet_type, PacketType::Data | PacketType::DataAck);
+        if let Some(receiver) = &mut self.receiver {
+            receiver.arrived(&Arrival {
+                now_ns,
+                sequence: incoming.sequence,
+                data_len: is_data.then_some(incoming.packet.data.len()),
+                ccval: incoming.packet.header.ccval,
+                is_marked,
+                ndp_count: non_data,
+                is_in_order,
+            });
+        }
+        let loss = self.reverse.arrived(incoming.sequence, incoming.previous, non_data);
+        let Some(sender) = &mut self.sender else { return };
+        if let Some(had_data) = loss {
+            sender.reverse_loss(now_ns, had_data);
+        }
+        let Some(acknowledgement) = incoming.acknowledgement else { return };
+        if matches!(packet_type, PacketType::Ack | PacketType::DataAck) {
+            let options = incoming.packet.options;
+            let elapsed_ns = heard.elapsed_ns;
+            sender.feedback(&Feedback { now_ns, acknowledgement, options, elapsed_ns });
+            ack_vector.acknowledged(acknowledgement, acknowledgement);
+            self.drops.acknowledged(acknowledgement, acknowledgement);
+            let runs = Runs::new(acknowledgement, self.iss, Options::new(options));
+            for run in runs.filter(|run| run.state != PacketState::Missing) {
+                ack_vector.acknowledged(run.low, run.high);
+                self.drops.acknowledged(run.low, run.high);
+            }
+        }
+    }
+
+    /// Steps 13 to 15: the other end closes or wants to know where we are.
+    fn steps_13_to_15_control(&mut self, incoming: &Incoming<'_>) {
+        match incoming.packet_type() {
+            PacketType::CloseReq if self.state < State::CloseReq => {
+                self.start_closing(incoming.now_ns, State::Closing);
+            }
+            PacketType::Close => {
+                self.controls.reset(Reset::plain(ResetCode::Closed), None);
+                self.events.push_back(Event::Closed);
+                self.finish();
+            }
+            // Answered without a limit: what asked was within the windows.
+            PacketType::Sync => self.controls.push(Control::Sync {
+                packet_type: PacketType::SyncAck,
+                acknowledgement: incoming.sequence,
+            }),
+            _ => (),
+        }
+    }
+
+    /// Step 16: data goes to the application, that of Requests and Responses once (§8.1.2).
+    fn step_16_data(&mut self, incoming: &Incoming<'_>, heard: &Heard) {
+        let packet_type = incoming.packet_type();
+        let data = incoming.packet.data;
+        let is_handshake = packet_type.has_service_code();
+        if !packet_type.carries_data() || (is_handshake && data.is_empty()) {
+            return;
+        }
+        let coverage = incoming.packet.header.coverage;
+        let least = self.features.value(Feature::local(number::MINIMUM_CHECKSUM_COVERAGE));
+        let is_covered = coverage == 0 || (least > 0 && u64::from(coverage) >= least);
+        let code = if (is_handshake && self.has_request_data) || !is_covered {
+            Some(DropCode::ProtocolConstraints)
+        } else if heard.data_checksum.is_some_and(|expected| expected != crc32c(data)) {
+            Some(DropCode::Corrupt)
+        } else if !self.is_receiving {
+            Some(DropCode::ApplicationNotListening)
+        } else if self.waiting_datagrams >= self.config.receive_queue_len {
+            self.counts.receive_queue_full += 1;
+            Some(DropCode::ReceiveBuffer)
+        } else {
+            None
+        };
+        if let Some(code) = code {
+            self.drops.dropped(incoming.sequence, code);
+            return;
+        }
+        self.has_request_data |= is_handshake;
+        self.waiting_datagrams += 1;
+        self.events.push_back(Event::Received(data.to_vec()));
+    }
+}

@@ -1,0 +1,77 @@
+//! Holes in what the other end sent, for a sender that must know whether its acknowledgements were
+//! lost (RFC 4341 §6.1.1).
+
+use std::collections::VecDeque;
+
+use crate::sequence::SequenceNumber;
+
+/// Later packets that make a hole a loss.
+const LATER_PACKETS: u8 = 3;
+/// Holes watched at once.
+const HOLES_MAX: usize = 8;
+
+#[derive(Clone, Copy, Debug)]
+struct Hole {
+    first: SequenceNumber,
+    len: u64,
+    later: u8,
+    /// How many of it had no data, if the packet behind it said so.
+    non_data: Option<u64>,
+}
+
+/// The holes that may still fill.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ReverseHoles {
+    holes: VecDeque<Hole>,
+}
+
+impl ReverseHoles {
+    /// A packet came; `previous` is the greatest number before it, `non_data` its NDP Count if the
+    /// other end sends those. Gives what became a loss: whether all of it was data, if that is known.
+    pub(super) fn arrived(
+        &mut self,
+        number: SequenceNumber,
+        previous: SequenceNumber,
+        non_data: Option<u64>,
+    ) -> Option<Option<bool>> {
+        let gap = number.distance_from(previous) - 1;
+        if gap < 0 {
+            self.holes.retain(|hole| {
+                let offset = number.distance_from(hole.first);
+                !(0..hole.len as i64).contains(&offset)
+            });
+            return None;
+        }
+        for hole in &mut self.holes {
+            hole.later += 1;
+        }
+        if gap > 0 && self.holes.len() < HOLES_MAX {
+            let first = previous.next();
+            self.holes.push_back(Hole { first, len: gap as u64, later: 1, non_data });
+        }
+        if self.holes.front()?.later < LATER_PACKETS {
+            return None;
+        }
+        let hole = self.holes.pop_front()?;
+        Some(hole.non_data.map(|non_data| non_data == 0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hole_is_a_loss_with_the_third_packet_behind_it() {
+        let n = SequenceNumber::new;
+        let mut holes = ReverseHoles::default();
+        assert_eq!(holes.arrived(n(1), n(0), None), None);
+        assert_eq!(holes.arrived(n(3), n(1), Some(1)), None);
+        assert_eq!(holes.arrived(n(4), n(3), None), None);
+        assert_eq!(holes.arrived(n(5), n(4), None), Some(Some(false)));
+        assert_eq!(holes.arrived(n(7), n(5), None), None);
+        assert_eq!(holes.arrived(n(6), n(7), None), None, "filled");
+        assert_eq!(holes.arrived(n(8), n(7), None), None);
+        assert_eq!(holes.arrived(n(9), n(8), None), None);
+    }
+}

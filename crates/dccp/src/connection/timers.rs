@@ -1,0 +1,182 @@
+//! Timers: when something must happen although nothing comes (RFC 4340 §8.1, §8.3, §6.6.3).
+
+use super::control::Control;
+use super::{Connection, Event, State};
+use crate::header::{PacketType, Reset, ResetCode};
+
+/// One second.
+const SECOND_NS: u64 = 1_000_000_000;
+/// First repetition of a Request (§8.1.1).
+const REQUEST_NS: u64 = SECOND_NS;
+/// First repetition of the Ack in PARTOPEN (§8.1.5).
+const PART_OPEN_NS: u64 = SECOND_NS / 5;
+/// No repetition waits longer.
+const BACKOFF_MAX_NS: u64 = 64 * SECOND_NS;
+/// Four maximum segment lifetimes: PARTOPEN, RESPOND and closing end then (§8.1.5).
+const GIVE_UP_NS: u64 = 480 * SECOND_NS;
+
+/// The times.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Timers {
+    /// Repeats the packet of the state: Request, Ack in PARTOPEN, Close or CloseReq.
+    pub(super) repeat_ns: Option<u64>,
+    pub(super) repeat_wait_ns: u64,
+    /// Gives up, or ends TIMEWAIT.
+    pub(super) end_ns: Option<u64>,
+    /// Repeats Changes.
+    pub(super) features_ns: Option<u64>,
+    pub(super) features_wait_ns: u64,
+    /// When [`super::Connection::poll_transmit`] may send data again.
+    pub(super) clearance_ns: Option<u64>,
+}
+
+impl Timers {
+    fn start(&mut self, now_ns: u64, wait_ns: u64, end_ns: u64) {
+        self.repeat_wait_ns = wait_ns;
+        self.repeat_ns = Some(now_ns + wait_ns);
+        self.end_ns = Some(now_ns + end_ns);
+    }
+
+    fn back_off(&mut self, now_ns: u64) {
+        self.repeat_wait_ns = (self.repeat_wait_ns * 2).min(BACKOFF_MAX_NS);
+        self.repeat_ns = Some(now_ns + self.repeat_wait_ns);
+    }
+
+    /// The state has no timer of its own any more.
+    pub(super) const fn stop(&mut self) {
+        self.repeat_ns = None;
+        self.end_ns = None;
+    }
+}
+
+impl Connection {
+    pub(super) fn start_request(&mut self, now_ns: u64) {
+        self.controls.push(Control::Request);
+        self.timers.start(now_ns, REQUEST_NS, self.config.connect_timeout_ns);
+    }
+
+    pub(super) fn start_part_open(&mut self, now_ns: u64) {
+        self.timers.start(now_ns, PART_OPEN_NS, GIVE_UP_NS);
+    }
+
+    /// A server waits for its client, but repeats nothing by itself (§8.1.3).
+    pub(super) fn start_respond(&mut self, now_ns: u64) {
+        self.timers.end_ns = Some(now_ns + GIVE_UP_NS);
+    }
+
+    /// Close or CloseReq goes out, and again from two round trips on (§8.3).
+    pub(super) fn start_closing(&mut self, now_ns: u64, state: State) {
+        self.state = state;
+        self.queue.clear();
+        self.controls.push(Control::Close { packet_type: closing_type(state) });
+        self.timers.start(now_ns, 2 * self.rtt_or_default_ns(), GIVE_UP_NS);
+    }
+
+    pub(super) fn start_time_wait(&mut self, now_ns: u64) {
+        self.finish();
+        self.state = State::TimeWait;
+        self.timers.end_ns = Some(now_ns + self.config.time_wait_ns);
+    }
+
+    /// Whoever wanted to close does so once nothing waits to be sent.
+    pub(super) fn close_if_drained(&mut self, now_ns: u64) {
+        let may_close = matches!(self.state, State::PartOpen | State::Open);
+        if !self.is_close_wanted || !self.queue.is_empty() || !may_close {
+            return;
+        }
+        let is_server = self.role == super::Role::Server;
+        let asks_client = is_server && !self.config.server_holds_time_wait;
+        self.start_closing(now_ns, if asks_client { State::CloseReq } else { State::Closing });
+    }
+
+    /// When [`Connection::handle_timeout`] is due next.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<u64> {
+        let timers = &self.timers;
+        let is_alive = !matches!(self.state, State::Closed | State::TimeWait);
+        let halves = is_alive.then(|| {
+            let sender = self.sender.as_ref().and_then(|sender| sender.timeout_ns());
+            let receiver = self.receiver.as_ref().and_then(|receiver| receiver.ack_due_ns());
+            [sender, receiver]
+        });
+        [timers.repeat_ns, timers.end_ns, timers.features_ns, timers.clearance_ns]
+            .into_iter()
+            .chain(halves.into_iter().flatten())
+            .flatten()
+            .min()
+    }
+
+    /// Does what is due.
+    pub fn handle_timeout(&mut self, now_ns: u64) {
+        let is_due = |deadline: Option<u64>| deadline.is_some_and(|at_ns| at_ns <= now_ns);
+        if is_due(self.timers.end_ns) {
+            self.end();
+            return;
+        }
+        if is_due(self.timers.repeat_ns) {
+            self.repeat(now_ns);
+        }
+        if is_due(self.timers.features_ns) {
+            self.timers.features_wait_ns = (self.timers.features_wait_ns * 2).min(BACKOFF_MAX_NS);
+            self.timers.features_ns = Some(now_ns + self.timers.features_wait_ns);
+            // In REQUEST and RESPOND the packets of the handshake repeat them.
+            if self.state >= State::PartOpen {
+                self.features.repeat();
+                self.is_ack_wanted = true;
+            }
+        }
+        if is_due(self.timers.clearance_ns) {
+            self.timers.clearance_ns = None;
+        }
+        if let Some(sender) = &mut self.sender {
+            sender.handle_timeout(now_ns);
+        }
+    }
+
+    fn repeat(&mut self, now_ns: u64) {
+        self.timers.back_off(now_ns);
+        match self.state {
+            State::Request => {
+                self.features.repeat();
+                self.controls.push(Control::Request);
+            }
+            State::PartOpen => self.is_ack_wanted = true,
+            State::CloseReq | State::Closing => {
+                let packet_type = closing_type(self.state);
+                self.controls.push(Control::Close { packet_type });
+            }
+            _ => self.timers.repeat_ns = None,
+        }
+    }
+
+    /// The state has lasted too long.
+    fn end(&mut self) {
+        let reset = Reset::plain(ResetCode::Aborted);
+        match self.state {
+            State::TimeWait | State::Closed => self.finish(),
+            State::Request => {
+                self.controls.reset_unanswered(reset);
+                self.events.push_back(Event::Failed(reset));
+                self.finish();
+            }
+            _ => self.fail(reset, true),
+        }
+    }
+
+    /// Keeps the timer of Changes that wait for an answer.
+    pub(super) fn watch_features(&mut self, now_ns: u64) {
+        if !self.features.is_waiting() {
+            self.timers.features_ns = None;
+        } else if self.timers.features_ns.is_none() {
+            self.timers.features_wait_ns = (2 * self.rtt_or_default_ns()).max(SECOND_NS / 5);
+            self.timers.features_ns = Some(now_ns + self.timers.features_wait_ns);
+        }
+    }
+}
+
+const fn closing_type(state: State) -> PacketType {
+    match state {
+        State::CloseReq => PacketType::CloseReq,
+        _ => PacketType::Close,
+    }
+}

@@ -1,0 +1,244 @@
+//! The way out: which packet goes next, and what it carries.
+
+use super::control::Control;
+use super::{Connection, Role, State};
+use crate::ccid::{Clearance, Sent};
+use crate::feature::{Feature, number};
+use crate::header::checksum::crc32c;
+use crate::header::{Header, OPTIONS_LEN_MAX, PacketType, Reset};
+use crate::option::{DccpOption, OptionWriter, elapsed_10us};
+use crate::sequence::SequenceNumber;
+
+/// A packet that was written to the buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmit {
+    /// Its octets.
+    pub len: usize,
+    /// Whether the IP header should say that the network may mark it: ECT(0).
+    pub is_ecn_capable: bool,
+}
+
+/// What a packet is made of, next to the options that its time brings.
+struct Draft<'a> {
+    packet_type: PacketType,
+    /// If not the greatest number received.
+    acknowledgement: Option<SequenceNumber>,
+    reset: Option<Reset>,
+    data: &'a [u8],
+}
+
+impl<'a> Draft<'a> {
+    const fn new(packet_type: PacketType, data: &'a [u8]) -> Self {
+        Self { packet_type, acknowledgement: None, reset: None, data }
+    }
+}
+
+impl Connection {
+    /// Writes the next packet to `buffer`, if one may leave now.
+    ///
+    /// # Panics
+    ///
+    /// When `buffer` has not the room of a packet ([`super::Config::packet_bytes_max`]).
+    pub fn poll_transmit(&mut self, now_ns: u64, buffer: &mut [u8]) -> Option<Transmit> {
+        if let Some(control) = self.controls.pop() {
+            return Some(self.write_control(now_ns, control, buffer));
+        }
+        if !matches!(self.state, State::PartOpen | State::Open) {
+            return None;
+        }
+        self.adapt_features();
+        self.watch_features(now_ns);
+        if let Some(transmit) = self.write_data(now_ns, buffer) {
+            self.close_if_drained(now_ns);
+            return Some(transmit);
+        }
+        self.close_if_drained(now_ns);
+        if let Some(control) = self.controls.pop() {
+            return Some(self.write_control(now_ns, control, buffer));
+        }
+        self.is_ack_due(now_ns).then(|| {
+            let draft = Draft::new(PacketType::Ack, &[]);
+            self.write(now_ns, &draft, buffer)
+        })
+    }
+
+    fn is_ack_due(&self, now_ns: u64) -> bool {
+        let receiver = self.receiver.as_ref();
+        let is_due = receiver.and_then(|r| r.ack_due_ns()).is_some_and(|due_ns| due_ns <= now_ns);
+        let has_news = self.features.has_options() && self.state == State::Open;
+        self.is_ack_wanted || is_due || has_news
+    }
+
+    fn write_control(&mut self, now_ns: u64, control: Control, buffer: &mut [u8]) -> Transmit {
+        let draft = match control {
+            Control::Request => {
+                let data = core::mem::take(&mut self.request_data);
+                let transmit = self.write(now_ns, &Draft::new(PacketType::Request, &data), buffer);
+                self.request_data = data;
+                return transmit;
+            }
+            Control::Response => Draft::new(PacketType::Response, &[]),
+            Control::Close { packet_type } => Draft::new(packet_type, &[]),
+            Control::Sync { packet_type, acknowledgement } => {
+                Draft { acknowledgement: Some(acknowledgement), ..Draft::new(packet_type, &[]) }
+            }
+            Control::Reset { reset, acknowledgement } => {
+                Draft { acknowledgement, reset: Some(reset), ..Draft::new(PacketType::Reset, &[]) }
+            }
+            Control::Reply(header) => {
+                let len = header.write(&[], &[], self.path.integrity, buffer);
+                let len = len.expect("the buffer has room for a packet");
+                return Transmit { len, is_ecn_capable: false };
+            }
+        };
+        self.write(now_ns, &draft, buffer)
+    }
+
+    /// Sends the next datagram if congestion control lets it, otherwise remembers when it will.
+    fn write_data(&mut self, now_ns: u64, buffer: &mut [u8]) -> Option<Transmit> {
+        self.timers.clearance_ns = None;
+        self.queue.next()?;
+        // CCID 2 cannot do without Ack Vectors (RFC 4341 §4).
+        let needs_vectors = self.features.value(Feature::local(number::CCID)) == 2;
+        if needs_vectors && !self.features.is_on(Feature::remote(number::SEND_ACK_VECTOR)) {
+            return None;
+        }
+        match self.sender.as_mut()?.clearance(now_ns) {
+            Clearance::Now => (),
+            Clearance::At(at_ns) => {
+                self.timers.clearance_ns = Some(at_ns);
+                return None;
+            }
+            Clearance::Blocked => return None,
+        }
+        let wants_ack = self.sender.as_ref().is_some_and(|sender| sender.wants_ack_of_acks());
+        let is_ack = self.state == State::PartOpen || wants_ack || self.is_ack_due(now_ns);
+        let packet_type = if is_ack { PacketType::DataAck } else { PacketType::Data };
+        let data = self.queue.pop()?;
+        Some(self.write(now_ns, &Draft::new(packet_type, &data), buffer))
+    }
+
+    /// Writes a packet with the next number and everything that wants to go with it.
+    fn write(&mut self, now_ns: u64, draft: &Draft<'_>, buffer: &mut [u8]) -> Transmit {
+        let packet_type = draft.packet_type;
+        let sequence = self.gss.next();
+        let is_data = matches!(packet_type, PacketType::Data | PacketType::DataAck);
+        let ccval = match &mut self.sender {
+            Some(sender) if is_data => sender.ccval(now_ns),
+            _ => 0,
+        };
+        let acknowledgement = draft.acknowledgement.unwrap_or(self.gsr).value();
+        let header = Header {
+            source_port: self.path.local_port,
+            destination_port: self.path.remote_port,
+            ccval,
+            coverage: if is_data { self.coverage(draft.data.len()) } else { 0 },
+            acknowledgement: packet_type.has_acknowledgement().then_some(acknowledgement),
+            service_code: packet_type.has_service_code().then_some(self.config.service_code),
+            reset: draft.reset,
+            ..Header::new(packet_type, sequence.value())
+        };
+        let mut area = [0; OPTIONS_LEN_MAX];
+        let used = header.fixed_len() + draft.data.len();
+        let room = self.config.packet_bytes_max.saturating_sub(used).min(OPTIONS_LEN_MAX) / 4 * 4;
+        let mut options = OptionWriter::new(&mut area[..room]);
+        self.write_options(now_ns, draft, sequence, &mut options);
+        let len = header
+            .write(options.written(), draft.data, self.path.integrity, buffer)
+            .expect("the buffer has room for a packet");
+        self.gss = sequence;
+        self.windows.moved(self.gsr, self.gss);
+        self.non_data_run = if packet_type.is_data_packet() { 0 } else { self.non_data_run + 1 };
+        if let Some(sender) = &mut self.sender {
+            let acknowledges = matches!(packet_type, PacketType::Ack | PacketType::DataAck);
+            let data_len = is_data.then_some(draft.data.len());
+            sender.sent(&Sent { now_ns, sequence, data_len, acknowledges });
+        }
+        let is_incapable = self.features.is_on(Feature::remote(number::ECN_INCAPABLE));
+        let is_ecn_capable =
+            self.config.is_ecn_capable && !is_incapable && self.state >= State::PartOpen;
+        Transmit { len, is_ecn_capable }
+    }
+
+    fn write_options(
+        &mut self,
+        now_ns: u64,
+        draft: &Draft<'_>,
+        sequence: SequenceNumber,
+        options: &mut OptionWriter<'_>,
+    ) {
+        let packet_type = draft.packet_type;
+        let is_part_open = self.state == State::PartOpen;
+        if packet_type == PacketType::Reset {
+            return;
+        }
+        if packet_type.carries_data()
+            && self.features.is_on(Feature::remote(number::CHECK_DATA_CHECKSUM))
+        {
+            options.put(DccpOption::DataChecksum(crc32c(draft.data)));
+        }
+        if is_part_open && self.role == Role::Client {
+            for cookie in &self.init_cookies {
+                options.put(DccpOption::InitCookie(cookie));
+            }
+        }
+        self.features.write(packet_type, sequence, is_part_open, options);
+        if packet_type.has_service_code() {
+            let value = elapsed_10us(now_ns % (u64::from(u32::MAX) * 10_000));
+            if options.put(DccpOption::Timestamp(value)) {
+                self.stamp_sent = Some((value, now_ns));
+            }
+        }
+        if let Some(stamp) = self.stamp {
+            let elapsed_10us = elapsed_10us(now_ns.saturating_sub(stamp.arrived_ns));
+            if options.put(DccpOption::TimestampEcho { echo: stamp.value, elapsed_10us }) {
+                self.stamp = None;
+            }
+        }
+        if self.non_data_run > 0 && self.features.is_on(Feature::local(number::SEND_NDP_COUNT)) {
+            options.put(DccpOption::NdpCount(self.non_data_run));
+        }
+        if matches!(packet_type, PacketType::Ack | PacketType::DataAck) {
+            self.write_acknowledgement(now_ns, packet_type, sequence, options);
+        }
+    }
+
+    /// What arrived: by Ack Vector if the other end wants that, and as its congestion control needs.
+    fn write_acknowledgement(
+        &mut self,
+        now_ns: u64,
+        packet_type: PacketType,
+        sequence: SequenceNumber,
+        options: &mut OptionWriter<'_>,
+    ) {
+        self.is_ack_wanted = false;
+        let before = options.len();
+        let is_told = match &mut self.ack_vector {
+            Some(vector) if self.features.is_on(Feature::local(number::SEND_ACK_VECTOR)) => {
+                vector.write(sequence, options)
+            }
+            _ => true,
+        };
+        if !is_told && packet_type == PacketType::DataAck {
+            // No room beside the data: an Ack of its own follows.
+            options.truncate(before);
+            self.is_ack_wanted = true;
+            return;
+        }
+        if let Some(receiver) = &mut self.receiver {
+            receiver.write(now_ns, options);
+        }
+        self.drops.write(sequence, self.gsr, options);
+    }
+
+    /// CsCov of a packet with so much data: as wanted, but no less than the other end takes, and no
+    /// more than there is (§9.2.1).
+    fn coverage(&self, data_len: usize) -> u8 {
+        let least = self.features.value(Feature::remote(number::MINIMUM_CHECKSUM_COVERAGE)) as u8;
+        if least == 0 || self.config.send_coverage == 0 {
+            return 0;
+        }
+        let coverage = self.config.send_coverage.max(least);
+        if (usize::from(coverage) - 1) * 4 <= data_len { coverage } else { 0 }
+    }
+}

@@ -1,0 +1,173 @@
+//! Features: what both ends must agree on (RFC 4340 §6). Here is the table of them (§6.4); how a
+//! value is agreed on is up to [`Negotiator`].
+
+mod entry;
+mod negotiator;
+#[cfg(test)]
+mod tests;
+
+pub use entry::Preferences;
+pub use negotiator::{Applied, Arrival, Negotiator};
+
+/// Feature numbers (§6.4, Table 4; RFC 4342 §8.5).
+pub mod number {
+    /// Congestion control of the data that the location sends.
+    pub const CCID: u8 = 1;
+    /// The location may send 24-bit sequence numbers.
+    pub const ALLOW_SHORT_SEQNOS: u8 = 2;
+    /// Width of the window for the location's sequence numbers.
+    pub const SEQUENCE_WINDOW: u8 = 3;
+    /// The location cannot read ECN bits.
+    pub const ECN_INCAPABLE: u8 = 4;
+    /// Data packets for each acknowledgement; the location sends the data.
+    pub const ACK_RATIO: u8 = 5;
+    /// The location sends Ack Vectors.
+    pub const SEND_ACK_VECTOR: u8 = 6;
+    /// The location sends NDP Counts.
+    pub const SEND_NDP_COUNT: u8 = 7;
+    /// The least checksum coverage that the location takes.
+    pub const MINIMUM_CHECKSUM_COVERAGE: u8 = 8;
+    /// The location checks Data Checksums.
+    pub const CHECK_DATA_CHECKSUM: u8 = 9;
+    /// CCID 3: the location, which receives data, sends Loss Event Rate options.
+    pub const SEND_LOSS_EVENT_RATE: u8 = 192;
+}
+
+/// At which end a feature is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Location {
+    /// At this end. Our options for it are L, the other end's are R.
+    Local,
+    /// At the other end.
+    Remote,
+}
+
+impl Location {
+    /// The other end.
+    #[must_use]
+    pub const fn opposite(self) -> Self {
+        match self {
+            Self::Local => Self::Remote,
+            Self::Remote => Self::Local,
+        }
+    }
+}
+
+/// One feature of one end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Feature {
+    /// Which.
+    pub number: u8,
+    /// Whose.
+    pub location: Location,
+}
+
+impl Feature {
+    /// A feature of this end.
+    #[must_use]
+    pub const fn local(number: u8) -> Self {
+        Self { number, location: Location::Local }
+    }
+
+    /// A feature of the other end.
+    #[must_use]
+    pub const fn remote(number: u8) -> Self {
+        Self { number, location: Location::Remote }
+    }
+
+    /// For a feature of a congestion control, the end that sends the data of the half-connection it
+    /// belongs to: 128 to 191 are located at the sender, 192 to 255 at the receiver (§10.3).
+    #[must_use]
+    pub const fn data_sender(self) -> Option<Location> {
+        match self.number {
+            0..128 => None,
+            128..192 => Some(self.location),
+            192.. => Some(self.location.opposite()),
+        }
+    }
+}
+
+/// How a value is agreed on (§6.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// The first value of the server's list that the client's list has too.
+    ServerPriority,
+    /// The location decides alone.
+    NonNegotiable,
+}
+
+/// What is known of a feature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// The feature's number.
+    pub number: u8,
+    /// How a value is agreed on.
+    pub rule: Rule,
+    /// The value that every connection begins with.
+    pub initial: u64,
+    /// Octets of a value.
+    pub value_len: usize,
+    /// The least valid value.
+    pub least: u64,
+    /// The greatest valid value.
+    pub greatest: u64,
+}
+
+/// Widest Sequence Window (§7.5.2).
+pub const SEQUENCE_WINDOW_MAX: u64 = (1 << 46) - 1;
+/// Narrowest Sequence Window (§7.5.2).
+pub const SEQUENCE_WINDOW_MIN: u64 = 32;
+
+impl Kind {
+    /// The features that are understood. Whether 192 is depends on the congestion control.
+    pub const ALL: [Self; 10] = [
+        Self::server_priority(number::CCID, 2, 255),
+        Self::server_priority(number::ALLOW_SHORT_SEQNOS, 0, 1),
+        Self {
+            number: number::SEQUENCE_WINDOW,
+            rule: Rule::NonNegotiable,
+            initial: 100,
+            value_len: 6,
+            least: SEQUENCE_WINDOW_MIN,
+            greatest: SEQUENCE_WINDOW_MAX,
+        },
+        Self::server_priority(number::ECN_INCAPABLE, 0, 1),
+        Self {
+            number: number::ACK_RATIO,
+            rule: Rule::NonNegotiable,
+            initial: 2,
+            value_len: 2,
+            // 0 means that the ratio is not used (erratum 1049).
+            least: 0,
+            greatest: u16::MAX as u64,
+        },
+        Self::server_priority(number::SEND_ACK_VECTOR, 0, 1),
+        Self::server_priority(number::SEND_NDP_COUNT, 0, 1),
+        Self::server_priority(number::MINIMUM_CHECKSUM_COVERAGE, 0, 15),
+        Self::server_priority(number::CHECK_DATA_CHECKSUM, 0, 1),
+        Self::server_priority(number::SEND_LOSS_EVENT_RATE, 0, 1),
+    ];
+
+    const fn server_priority(number: u8, initial: u64, greatest: u64) -> Self {
+        let rule = Rule::ServerPriority;
+        Self { number, rule, initial, value_len: 1, least: 0, greatest }
+    }
+
+    /// What is known of the feature with this number.
+    #[must_use]
+    pub fn of(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.number == number)
+    }
+
+    /// Whether the feature may have this value.
+    #[must_use]
+    pub const fn is_valid(&self, value: u64) -> bool {
+        self.least <= value && value <= self.greatest
+    }
+
+    /// Whether an empty Confirm ends the connection: these every implementation understands (§6.6.7).
+    #[must_use]
+    pub const fn is_understood_by_all(&self) -> bool {
+        self.number <= number::SEQUENCE_WINDOW
+    }
+}

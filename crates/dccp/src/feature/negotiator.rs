@@ -1,0 +1,400 @@
+//! The negotiation of all features of a connection as a value (RFC 4340 §6.6). It keeps what is to be
+//! said until a packet may say it; when to repeat is up to the connection's timer.
+
+use super::entry::{Entry, Preferences, Progress};
+use super::{Feature, Kind, Location, Rule, number};
+use crate::header::{PacketType, Reset, ResetCode};
+use crate::option::{DccpOption, FeatureOption, OptionWriter};
+use crate::sequence::SequenceNumber;
+
+/// Confirms kept for the next packet. The other end repeats a Change that is not confirmed.
+const CONFIRMS_MAX: usize = 64;
+
+/// The numbers of the packet that an option came with.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// Its sequence number.
+    pub sequence: SequenceNumber,
+    /// Its acknowledgement number, if its type has one.
+    pub acknowledgement: Option<SequenceNumber>,
+}
+
+/// A value that holds from now on, whether it is another one or the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Applied {
+    /// Whose feature.
+    pub feature: Feature,
+    /// Its value.
+    pub value: u64,
+}
+
+/// An answer that waits for a packet.
+#[derive(Clone, Debug)]
+struct Confirm {
+    feature: Feature,
+    /// The value and, for server-priority features, the list; nothing for a refusal.
+    value: Vec<u8>,
+}
+
+/// The features of both ends.
+#[derive(Clone, Debug)]
+pub struct Negotiator {
+    is_server: bool,
+    entries: Vec<Entry>,
+    confirms: Vec<Confirm>,
+    /// Greatest number received with a feature option (FGSR, §6.6.4).
+    fgsr: SequenceNumber,
+    /// Greatest number sent with a Change of new content (FGSS, §6.6.4).
+    fgss: SequenceNumber,
+    is_ccid_fixed: bool,
+}
+
+impl Negotiator {
+    /// Every feature at its initial value. The numbers are the first of each direction (ISS, ISR);
+    /// a client knows the second one from the Response ([`Negotiator::set_first_received`]).
+    #[must_use]
+    pub fn new(is_server: bool, iss: SequenceNumber, isr: SequenceNumber) -> Self {
+        let entries = Kind::ALL
+            .into_iter()
+            .flat_map(|kind| {
+                [Location::Local, Location::Remote]
+                    .map(|location| Entry::new(Feature { number: kind.number, location }, kind))
+            })
+            .collect();
+        Self {
+            is_server,
+            entries,
+            confirms: Vec::new(),
+            fgsr: isr.minus(1),
+            fgss: iss,
+            is_ccid_fixed: false,
+        }
+    }
+
+    /// The other end's numbers begin with `isr`.
+    pub const fn set_first_received(&mut self, isr: SequenceNumber) {
+        self.fgsr = isr.minus(1);
+    }
+
+    /// The value that holds.
+    ///
+    /// # Panics
+    ///
+    /// When the feature is not one of [`Kind::ALL`].
+    #[must_use]
+    pub fn value(&self, feature: Feature) -> u64 {
+        self.entry(feature).expect("a feature of the table").value
+    }
+
+    /// Whether the feature is on.
+    #[must_use]
+    pub fn is_on(&self, feature: Feature) -> bool {
+        self.value(feature) != 0
+    }
+
+    /// Whether our Change of the feature has no answer yet.
+    #[must_use]
+    pub fn is_changing(&self, feature: Feature) -> bool {
+        self.entry(feature).is_some_and(|entry| entry.progress != Progress::Stable)
+    }
+
+    /// Whether any Change has no answer yet.
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        self.entries.iter().any(|entry| entry.progress != Progress::Stable)
+    }
+
+    /// Whether something is to be said.
+    #[must_use]
+    pub fn has_options(&self) -> bool {
+        !self.confirms.is_empty() || self.entries.iter().any(Entry::is_due)
+    }
+
+    /// Says which values of a server-priority feature this end can do, the most wanted first,
+    /// without asking for any.
+    pub fn allow(&mut self, feature: Feature, preferences: &[u8]) {
+        if let Some(entry) = self.entry_mut(feature) {
+            entry.preferences = Preferences::new(preferences);
+        }
+    }
+
+    /// Asks for a server-priority feature: a Change with this list goes out with the next packet
+    /// that may carry it. With `is_mandatory` the other end resets the connection if it cannot.
+    pub fn prefer(&mut self, feature: Feature, preferences: &[u8], is_mandatory: bool) {
+        if let Some(entry) = self.entry_mut(feature) {
+            entry.preferences = Preferences::new(preferences);
+            entry.is_mandatory = is_mandatory;
+            entry.progress = Progress::Unstable;
+        }
+    }
+
+    /// Sets a non-negotiable feature of this end: holds once the other end has confirmed (§6.3.2).
+    ///
+    /// # Panics
+    ///
+    /// When the feature is the other end's or may not have the value.
+    pub fn set(&mut self, feature: Feature, value: u64) {
+        assert_eq!(feature.location, Location::Local, "only its owner sets it (§6.3.2)");
+        if let Some(entry) = self.entry_mut(feature) {
+            assert!(entry.kind.is_valid(value), "the feature may have the value");
+            if entry.value == value && entry.progress == Progress::Stable {
+                return;
+            }
+            if entry.wanted != value || entry.progress == Progress::Stable {
+                entry.wanted = value;
+                entry.progress = Progress::Unstable;
+            }
+        }
+    }
+
+    /// The congestion controls stay as they are, or may change again (§10).
+    pub const fn fix_ccids(&mut self, is_fixed: bool) {
+        self.is_ccid_fixed = is_fixed;
+    }
+
+    /// Makes every Change without an answer go out again, with the same content.
+    pub fn repeat(&mut self) {
+        for entry in &mut self.entries {
+            if let Progress::Changing { is_due } = &mut entry.progress {
+                *is_due = true;
+            }
+        }
+    }
+
+    /// Forgets the answers that were kept for repetition.
+    pub fn forget_confirms(&mut self) {
+        self.confirms.clear();
+    }
+
+    /// Adds what is to be said to a packet of this type and number. Confirms need an acknowledgement
+    /// and are not for Data (§6.6.3); `keep_confirms` says them again on the next packet.
+    pub fn write(
+        &mut self,
+        packet_type: PacketType,
+        sequence: SequenceNumber,
+        keep_confirms: bool,
+        options: &mut OptionWriter<'_>,
+    ) {
+        use PacketType::{Ack, DataAck, Request, Response, Sync, SyncAck};
+        if !matches!(packet_type, Request | Response | Ack | DataAck | Sync | SyncAck) {
+            return;
+        }
+        if packet_type.has_acknowledgement() {
+            let mut is_full = false;
+            self.confirms.retain(|confirm| {
+                let kind = match confirm.feature.location {
+                    Location::Local => FeatureOption::ConfirmL,
+                    Location::Remote => FeatureOption::ConfirmR,
+                };
+                // What did not fit stays, and so does all behind it: the order tells.
+                is_full |= !options.feature(kind, confirm.feature.number, &[&confirm.value]);
+                is_full || keep_confirms
+            });
+        }
+        for entry in self.entries.iter_mut().filter(|entry| entry.is_due()) {
+            if write_change(entry, options) {
+                if entry.progress == Progress::Unstable {
+                    self.fgss = self.fgss.max(sequence);
+                }
+                entry.progress = Progress::Changing { is_due: false };
+            }
+        }
+    }
+
+    /// Takes a Change or Confirm that came with a valid packet. Call [`Negotiator::finish`] when all
+    /// options of the packet are taken.
+    ///
+    /// # Errors
+    ///
+    /// The Reset that ends the connection (§6.6.7, §6.6.8, §6.6.9).
+    pub fn receive(
+        &mut self,
+        arrival: Arrival,
+        kind: FeatureOption,
+        feature_number: u8,
+        value: &[u8],
+        is_mandatory: bool,
+    ) -> Result<Option<Applied>, Reset> {
+        if !arrival.sequence.is_after(self.fgsr) {
+            return Ok(None);
+        }
+        // The other end's L is our remote location.
+        let location = match kind {
+            FeatureOption::ChangeL | FeatureOption::ConfirmL => Location::Remote,
+            FeatureOption::ChangeR | FeatureOption::ConfirmR => Location::Local,
+        };
+        let feature = Feature { number: feature_number, location };
+        if kind.is_change() {
+            let result = self.change(feature, value, is_mandatory);
+            return result.map_err(|()| about(ResetCode::MandatoryError, kind, feature, value));
+        }
+        if arrival.acknowledgement.is_none_or(|number| self.fgss.is_after(number)) {
+            return Ok(None);
+        }
+        let result = self.confirm(feature, value);
+        result.map_err(|()| about(ResetCode::OptionError, kind, feature, value))
+    }
+
+    /// Ends a packet that had feature options, and keeps the bounds within reach of the connection's
+    /// greatest numbers (§6.6.4, erratum 974).
+    pub fn finish(
+        &mut self,
+        arrival: Arrival,
+        had_features: bool,
+        gsr: SequenceNumber,
+        gss: SequenceNumber,
+    ) {
+        if had_features {
+            self.fgsr = self.fgsr.max(arrival.sequence);
+        }
+        if self.fgsr.is_after(gsr) {
+            self.fgsr = gsr.minus(super::SEQUENCE_WINDOW_MAX);
+        }
+        if self.fgss.is_after(gss) {
+            self.fgss = gss.minus(super::SEQUENCE_WINDOW_MAX);
+        }
+    }
+
+    /// A Change of the other end. `Err` when it was Mandatory and is refused.
+    fn change(
+        &mut self,
+        feature: Feature,
+        value: &[u8],
+        is_mandatory: bool,
+    ) -> Result<Option<Applied>, ()> {
+        let is_server = self.is_server;
+        let is_fixed = self.is_ccid_fixed && feature.number == number::CCID;
+        let agreed = match self.understood(feature) {
+            None => None,
+            Some(entry) => match entry.kind.rule {
+                Rule::NonNegotiable => non_negotiable(entry, value).map(|agreed| (agreed, vec![])),
+                Rule::ServerPriority => {
+                    let list = if is_fixed {
+                        Preferences::new(&[entry.value as u8])
+                    } else {
+                        entry.preferences
+                    };
+                    let mut ours = *entry;
+                    ours.preferences = list;
+                    match ours.reconcile(is_server, value) {
+                        None if is_mandatory => None,
+                        // Nothing in common: the old value stays (§6.3.1).
+                        agreed => {
+                            Some((agreed.map_or(entry.value, u64::from), list.as_slice().to_vec()))
+                        }
+                    }
+                }
+            },
+        };
+        let Some((agreed, list)) = agreed else {
+            if !is_mandatory {
+                self.answer(feature, Vec::new());
+            }
+            return if is_mandatory { Err(()) } else { Ok(None) };
+        };
+        let value_len = self.entry(feature).map_or(1, |entry| entry.kind.value_len);
+        let mut answer = agreed.to_be_bytes()[8 - value_len..].to_vec();
+        answer.extend(list);
+        self.answer(feature, answer);
+        Ok(Some(self.apply(feature, agreed)))
+    }
+
+    /// A Confirm of the other end. `Err` when it cannot be.
+    fn confirm(&mut self, feature: Feature, value: &[u8]) -> Result<Option<Applied>, ()> {
+        let Some(entry) = self.entry_mut(feature) else { return Ok(None) };
+        if !matches!(entry.progress, Progress::Changing { .. }) {
+            return Ok(None);
+        }
+        let Some((&first, theirs)) = value.split_first() else {
+            // Not understood, or an invalid value: all stays as it was (§6.6.7).
+            entry.progress = Progress::Stable;
+            return if entry.kind.is_understood_by_all() { Err(()) } else { Ok(None) };
+        };
+        let agreed = match entry.kind.rule {
+            Rule::NonNegotiable => {
+                let wanted = entry.wanted.to_be_bytes();
+                if value != &wanted[8 - entry.kind.value_len..] {
+                    return Err(());
+                }
+                entry.wanted
+            }
+            Rule::ServerPriority => {
+                let has_common = theirs.iter().any(|&value| entry.preferences.has(value));
+                let is_unchanged = u64::from(first) == entry.value && !has_common;
+                if !entry.preferences.has(first) && !is_unchanged {
+                    return Err(());
+                }
+                u64::from(first)
+            }
+        };
+        Ok(Some(self.apply(feature, agreed)))
+    }
+
+    fn apply(&mut self, feature: Feature, value: u64) -> Applied {
+        if let Some(entry) = self.entry_mut(feature) {
+            entry.value = value;
+            if matches!(entry.progress, Progress::Changing { .. }) {
+                entry.progress = Progress::Stable;
+            }
+        }
+        Applied { feature, value }
+    }
+
+    fn answer(&mut self, feature: Feature, value: Vec<u8>) {
+        if self.confirms.len() < CONFIRMS_MAX {
+            self.confirms.push(Confirm { feature, value });
+        }
+    }
+
+    /// The feature, unless its congestion control is not in use.
+    fn understood(&self, feature: Feature) -> Option<&Entry> {
+        let is_in_use = feature
+            .data_sender()
+            .is_none_or(|location| self.value(Feature { number: number::CCID, location }) == 3);
+        self.entry(feature).filter(|_| is_in_use)
+    }
+
+    fn entry(&self, feature: Feature) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.feature == feature)
+    }
+
+    fn entry_mut(&mut self, feature: Feature) -> Option<&mut Entry> {
+        self.entries.iter_mut().find(|entry| entry.feature == feature)
+    }
+}
+
+/// The value of a Change L for a non-negotiable feature; `None` for any other Change or value.
+fn non_negotiable(entry: &Entry, value: &[u8]) -> Option<u64> {
+    let is_owner = entry.feature.location == Location::Remote;
+    if !is_owner || value.len() != entry.kind.value_len {
+        return None;
+    }
+    let value = value.iter().fold(0, |sum, &octet| sum << 8 | u64::from(octet));
+    entry.kind.is_valid(value).then_some(value)
+}
+
+/// Writes a Change with its Mandatory, both or none.
+fn write_change(entry: &Entry, options: &mut OptionWriter<'_>) -> bool {
+    let kind = match entry.feature.location {
+        Location::Local => FeatureOption::ChangeL,
+        Location::Remote => FeatureOption::ChangeR,
+    };
+    let wanted = entry.wanted.to_be_bytes();
+    let value = match entry.kind.rule {
+        Rule::ServerPriority => entry.preferences.as_slice(),
+        Rule::NonNegotiable => &wanted[8 - entry.kind.value_len..],
+    };
+    let before = options.len();
+    let is_written = (!entry.is_mandatory || options.put(DccpOption::Mandatory))
+        && options.feature(kind, entry.feature.number, &[value]);
+    if !is_written {
+        options.truncate(before);
+    }
+    is_written
+}
+
+/// A Reset about a feature option: its type and the first octets of what follows (§5.6).
+fn about(code: ResetCode, kind: FeatureOption, feature: Feature, value: &[u8]) -> Reset {
+    let first = value.first().copied().unwrap_or(0);
+    Reset { code, data: [kind.number(), feature.number, first] }
+}

@@ -1,0 +1,116 @@
+//! Which octets a checksum covers and over which pseudo-header (RFC 4340 §9), and the CRC-32C of
+//! the Data Checksum option (§9.3).
+
+use core::net::IpAddr;
+
+use packet_wire::checksum::Sum;
+
+/// The number of DCCP among the protocols over IP.
+pub const PROTOCOL: u8 = 33;
+
+/// How far the checksum field is filled in and believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Integrity {
+    /// DCCP directly over IP: the pseudo-header is of these addresses (§9.1).
+    Addresses {
+        /// Who sent the packet.
+        source: IpAddr,
+        /// Whom it is for.
+        destination: IpAddr,
+    },
+    /// Inside of UDP, whose checksum does this work: 0 is sent, anything is taken (RFC 6773).
+    Carrier,
+}
+
+impl Integrity {
+    /// The same carrier in the other direction.
+    #[must_use]
+    pub const fn reversed(self) -> Self {
+        match self {
+            Self::Addresses { source, destination } => {
+                Self::Addresses { source: destination, destination: source }
+            }
+            Self::Carrier => Self::Carrier,
+        }
+    }
+
+    /// The pseudo-header's sum for a packet of `len` octets; `None` when the carrier sums. The
+    /// length is that of the whole packet, however little of it is covered (§9.1).
+    ///
+    /// # Panics
+    ///
+    /// When one address is of IPv4 and the other of IPv6, or an IPv4 packet exceeds 65,535 octets.
+    #[must_use]
+    pub fn pseudo_header(self, len: usize) -> Option<Sum> {
+        let Self::Addresses { source, destination } = self else { return None };
+        Some(match (source, destination) {
+            (IpAddr::V4(source), IpAddr::V4(destination)) => {
+                let len = u16::try_from(len).expect("an IPv4 packet has at most 65,535 octets");
+                Sum::pseudo_v4(source, destination, PROTOCOL, len)
+            }
+            (IpAddr::V6(source), IpAddr::V6(destination)) => {
+                let len = u32::try_from(len).expect("an IPv6 packet has at most 2^32 octets");
+                Sum::pseudo_v6(source, destination, PROTOCOL, len)
+            }
+            _ => panic!("a packet has addresses of one family"),
+        })
+    }
+}
+
+/// Octets that the checksum covers, of a packet with this header and data; `None` when the
+/// coverage asks for more data than there is (§9.2).
+#[must_use]
+pub const fn covered_len(coverage: u8, header_len: usize, data_len: usize) -> Option<usize> {
+    if coverage == 0 {
+        return Some(header_len + data_len);
+    }
+    let covered_data = (coverage as usize - 1) * 4;
+    if covered_data <= data_len { Some(header_len + covered_data) } else { None }
+}
+
+/// CRC-32C (Castagnoli) for the Data Checksum option (§9.3). As in SCTP (RFC 3309), the option has
+/// the least significant octet of this value first.
+#[must_use]
+pub fn crc32c(octets: &[u8]) -> u32 {
+    const TABLE: [u32; 256] = crc32c_table();
+    let crc = octets.iter().fold(u32::MAX, |crc, &octet| {
+        (crc >> 8) ^ TABLE[((crc ^ u32::from(octet)) & 0xff) as usize]
+    });
+    !crc
+}
+
+const fn crc32c_table() -> [u32; 256] {
+    let mut table = [0; 256];
+    let mut index = 0;
+    while index < 256 {
+        let mut crc = index as u32;
+        let mut bit = 0;
+        while bit < 8 {
+            crc = if crc & 1 == 1 { (crc >> 1) ^ 0x82f6_3b78 } else { crc >> 1 };
+            bit += 1;
+        }
+        table[index] = crc;
+        index += 1;
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn crc_of_the_check_string_and_of_nothing() {
+        assert_eq!(crc32c(b"123456789"), 0xe306_9283);
+        assert_eq!(crc32c(b""), 0);
+    }
+
+    #[test]
+    fn coverage_counts_words_of_data_from_one() {
+        assert_eq!(covered_len(0, 24, 10), Some(34));
+        assert_eq!(covered_len(1, 24, 10), Some(24));
+        assert_eq!(covered_len(3, 24, 10), Some(32));
+        assert_eq!(covered_len(4, 24, 10), None);
+        assert_eq!(covered_len(15, 24, 56), Some(80));
+    }
+}

@@ -1,0 +1,229 @@
+//! Packets: a checked view in, a writer out (RFC 4340 §5). The options inside belong to
+//! [`crate::option`]; what the numbers mean for a connection, to [`crate::connection`].
+//!
+//! [`Packet::parse`] establishes everything that an accessor relies on: the type is known, header,
+//! options and data lie inside of the octets, and the checksum is right. It is step 1 of §8.5.
+
+pub mod checksum;
+mod malformed;
+mod packet_type;
+mod reset_code;
+mod service_code;
+
+use base::{Reader, Writer};
+
+pub use checksum::Integrity;
+pub use malformed::Malformed;
+pub use packet_type::PacketType;
+pub use reset_code::{Reset, ResetCode};
+pub use service_code::ServiceCode;
+
+/// Largest header with options: 255 words (§5.1).
+pub const HEADER_LEN_MAX: usize = 1_020;
+/// Options that fit behind the fixed header of any type.
+pub const OPTIONS_LEN_MAX: usize = HEADER_LEN_MAX - 28;
+/// Bits of a long sequence number.
+const LONG_MASK: u64 = (1 << 48) - 1;
+
+/// What follows the generic header, by type. The numbers are as wide as the X bit says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Port of the sender.
+    pub source_port: u16,
+    /// Port of the receiver.
+    pub destination_port: u16,
+    /// Four bits for the sender's congestion control (CCVal, §5.1).
+    pub ccval: u8,
+    /// How much data the checksum covers (CsCov, §9.2): 0 for all, n for n - 1 words.
+    pub coverage: u8,
+    /// What the packet is.
+    pub packet_type: PacketType,
+    /// The X bit: sequence numbers have 48 bits, otherwise 24.
+    pub is_extended: bool,
+    /// The sequence number as it stands in the packet.
+    pub sequence: u64,
+    /// The acknowledgement number as it stands in the packet; on every type but Request and Data.
+    pub acknowledgement: Option<u64>,
+    /// On Request and Response.
+    pub service_code: Option<ServiceCode>,
+    /// On Reset.
+    pub reset: Option<Reset>,
+}
+
+impl Header {
+    /// A header with long numbers, all of its data covered and nothing that depends on the type.
+    #[must_use]
+    pub const fn new(packet_type: PacketType, sequence: u64) -> Self {
+        Self {
+            source_port: 0,
+            destination_port: 0,
+            ccval: 0,
+            coverage: 0,
+            packet_type,
+            is_extended: true,
+            sequence,
+            acknowledgement: None,
+            service_code: None,
+            reset: None,
+        }
+    }
+
+    /// Octets in front of the options.
+    #[must_use]
+    pub const fn fixed_len(&self) -> usize {
+        self.packet_type.fixed_len(self.is_extended)
+    }
+
+    /// Writes the packet with its checksum to the front of `buffer` and gives its length. `options`
+    /// are padded here. `None` when it does not fit or the options are longer than Data Offset can
+    /// say.
+    ///
+    /// # Panics
+    ///
+    /// When a field that the type needs is missing, the type may not be short, or the coverage asks
+    /// for more data than there is: our own mistakes.
+    #[must_use]
+    pub fn write(
+        &self,
+        options: &[u8],
+        data: &[u8],
+        integrity: Integrity,
+        buffer: &mut [u8],
+    ) -> Option<usize> {
+        assert!(self.is_extended || self.packet_type.may_be_short(), "X must be 1 (§5.1)");
+        let header_len = self.fixed_len() + options.len().next_multiple_of(4);
+        if header_len > HEADER_LEN_MAX {
+            return None;
+        }
+        let mut writer = Writer::new(buffer);
+        self.write_generic(&mut writer, (header_len / 4) as u8);
+        self.write_fields(&mut writer);
+        writer.put(options).fill(0, header_len - self.fixed_len() - options.len()).put(data);
+        if writer.overflowed() {
+            return None;
+        }
+        let octets = writer.written();
+        let covered = checksum::covered_len(self.coverage, header_len, data.len())
+            .expect("the sender covers no more than it sends");
+        if let Some(sum) = integrity.pseudo_header(octets.len()) {
+            let checksum = sum.with(&octets[..covered]).finish();
+            octets[6..8].copy_from_slice(&checksum.to_be_bytes());
+        }
+        Some(octets.len())
+    }
+
+    fn write_generic(&self, writer: &mut Writer<'_>, data_offset: u8) {
+        writer.u16(self.source_port).u16(self.destination_port).u8(data_offset);
+        writer.u8(self.ccval << 4 | self.coverage).u16(0);
+        writer.u8(self.packet_type.number() << 1 | u8::from(self.is_extended));
+        let sequence = self.sequence.to_be_bytes();
+        if self.is_extended {
+            writer.u8(0).put(&sequence[2..]);
+        } else {
+            writer.put(&sequence[5..]);
+        }
+    }
+
+    fn write_fields(&self, writer: &mut Writer<'_>) {
+        if self.packet_type.has_acknowledgement() {
+            let number = self.acknowledgement.expect("the type acknowledges").to_be_bytes();
+            if self.is_extended {
+                writer.u16(0).put(&number[2..]);
+            } else {
+                writer.u8(0).put(&number[5..]);
+            }
+        }
+        if self.packet_type.has_service_code() {
+            writer.u32(self.service_code.expect("the type has a service code").value());
+        }
+        if self.packet_type == PacketType::Reset {
+            let reset = self.reset.expect("a Reset has a code");
+            writer.u8(reset.code.number()).put(&reset.data);
+        }
+    }
+}
+
+/// A packet that passed step 1 of RFC 4340 §8.5.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet<'a> {
+    /// The fields in front of the options.
+    pub header: Header,
+    /// The option area with its padding; read it with [`crate::option::Options`].
+    pub options: &'a [u8],
+    /// The application data area.
+    pub data: &'a [u8],
+}
+
+impl<'a> Packet<'a> {
+    /// Checks a packet as §8.5 step 1 says. Reserved bits are ignored (§5.1).
+    ///
+    /// # Errors
+    ///
+    /// Why it is dropped. Coverage is judged before the sum, which it bounds.
+    pub fn parse(octets: &'a [u8], integrity: Integrity) -> Result<Self, Malformed> {
+        let (header, data_offset) = read_header(octets)?;
+        if data_offset < header.fixed_len() || data_offset > octets.len() {
+            return Err(Malformed::DataOffset);
+        }
+        let (head, data) = octets.split_at(data_offset);
+        let covered = checksum::covered_len(header.coverage, head.len(), data.len())
+            .ok_or(Malformed::Coverage)?;
+        if let Some(sum) = integrity.pseudo_header(octets.len())
+            && sum.with(&octets[..covered]).finish() != 0
+        {
+            return Err(Malformed::Checksum);
+        }
+        Ok(Self { header, options: &head[header.fixed_len()..], data })
+    }
+}
+
+/// The fields and Data Offset in octets, of a packet whose other parts nobody has looked at.
+fn read_header(octets: &[u8]) -> Result<(Header, usize), Malformed> {
+    let [s0, s1, d0, d1, offset, ccval_coverage, _, _, type_x, n0, n1, n2] =
+        *octets.first_chunk::<12>().ok_or(Malformed::Truncated)?;
+    let packet_type = PacketType::from_number(type_x >> 1 & 0xf).ok_or(Malformed::Type)?;
+    let is_extended = type_x & 1 == 1;
+    if !is_extended && !packet_type.may_be_short() {
+        return Err(Malformed::ShortSequence);
+    }
+    if octets.len() < packet_type.fixed_len(is_extended) {
+        return Err(Malformed::Truncated);
+    }
+    let mut rest = Reader::new(&octets[if is_extended { 8 } else { 12 }..]);
+    let sequence =
+        if is_extended { long(&mut rest)? } else { u64::from(u32::from_be_bytes([0, n0, n1, n2])) };
+    let mut header = Header {
+        source_port: u16::from_be_bytes([s0, s1]),
+        destination_port: u16::from_be_bytes([d0, d1]),
+        ccval: ccval_coverage >> 4,
+        coverage: ccval_coverage & 0xf,
+        packet_type,
+        is_extended,
+        sequence,
+        acknowledgement: None,
+        service_code: None,
+        reset: None,
+    };
+    if packet_type.has_acknowledgement() {
+        header.acknowledgement = Some(if is_extended {
+            long(&mut rest)?
+        } else {
+            u64::from(rest.u32().ok_or(Malformed::Truncated)? & 0x00ff_ffff)
+        });
+    }
+    if packet_type.has_service_code() {
+        let code = rest.u32().ok_or(Malformed::Truncated)?;
+        header.service_code = Some(ServiceCode::new(code));
+    }
+    if packet_type == PacketType::Reset {
+        let [code, data @ ..] = rest.array::<4>().ok_or(Malformed::Truncated)?;
+        header.reset = Some(Reset { code: ResetCode::from_number(code), data });
+    }
+    Ok((header, usize::from(offset) * 4))
+}
+
+/// Eight octets of which the lower 48 bits count.
+fn long(reader: &mut Reader<'_>) -> Result<u64, Malformed> {
+    let octets = reader.array().ok_or(Malformed::Truncated)?;
+    Ok(u64::from_be_bytes(octets) & LONG_MASK)
+}

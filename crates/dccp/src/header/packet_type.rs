@@ -1,0 +1,139 @@
+//! The ten packet types (RFC 4340 §5.1, Table 1) and what each of them carries.
+
+/// What a packet is for. Types 10 to 15 are reserved and not read (§5.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum PacketType {
+    /// Sent by the client to begin (§5.2).
+    Request = 0,
+    /// The server's answer to a Request (§5.3).
+    Response = 1,
+    /// Application data (§5.4).
+    Data = 2,
+    /// An acknowledgement without data (§5.4).
+    Ack = 3,
+    /// Data with an acknowledgement (§5.4).
+    DataAck = 4,
+    /// The server asks the client to close (§5.5).
+    CloseReq = 5,
+    /// Closes, answered with a Reset (§5.5).
+    Close = 6,
+    /// Ends the connection, normally or not (§5.6).
+    Reset = 7,
+    /// Asks where the sequence numbers are (§5.7).
+    Sync = 8,
+    /// Answers a Sync (§5.7).
+    SyncAck = 9,
+}
+
+impl PacketType {
+    /// Every type, in the order of its number.
+    pub const ALL: [Self; 10] = [
+        Self::Request,
+        Self::Response,
+        Self::Data,
+        Self::Ack,
+        Self::DataAck,
+        Self::CloseReq,
+        Self::Close,
+        Self::Reset,
+        Self::Sync,
+        Self::SyncAck,
+    ];
+
+    /// The type of a number of the wire; `None` for the reserved ones.
+    #[must_use]
+    pub const fn from_number(number: u8) -> Option<Self> {
+        if number < 10 { Some(Self::ALL[number as usize]) } else { None }
+    }
+
+    /// The number on the wire, 0 to 9.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// The name without its prefix, as the RFC writes it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Request => "Request",
+            Self::Response => "Response",
+            Self::Data => "Data",
+            Self::Ack => "Ack",
+            Self::DataAck => "DataAck",
+            Self::CloseReq => "CloseReq",
+            Self::Close => "Close",
+            Self::Reset => "Reset",
+            Self::Sync => "Sync",
+            Self::SyncAck => "SyncAck",
+        }
+    }
+
+    /// Whether an acknowledgement number follows the generic header: on all but Request and Data.
+    #[must_use]
+    pub const fn has_acknowledgement(self) -> bool {
+        !matches!(self, Self::Request | Self::Data)
+    }
+
+    /// Whether a service code follows.
+    #[must_use]
+    pub const fn has_service_code(self) -> bool {
+        matches!(self, Self::Request | Self::Response)
+    }
+
+    /// Whether the application data area belongs to the application. In the other types it is
+    /// padding or, in a Reset, text about the error (§5.1).
+    #[must_use]
+    pub const fn carries_data(self) -> bool {
+        matches!(self, Self::Request | Self::Response | Self::Data | Self::DataAck)
+    }
+
+    /// Whether NDP Count takes the type for a data packet (§7.7): these carry data, or may.
+    #[must_use]
+    pub const fn is_data_packet(self) -> bool {
+        self.carries_data()
+    }
+
+    /// Whether the type may have 24-bit sequence numbers, X = 0 (§5.1).
+    #[must_use]
+    pub const fn may_be_short(self) -> bool {
+        matches!(self, Self::Data | Self::Ack | Self::DataAck)
+    }
+
+    /// Octets in front of the options.
+    #[must_use]
+    pub const fn fixed_len(self, is_extended: bool) -> usize {
+        let (generic, acknowledgement) = if is_extended { (16, 8) } else { (12, 4) };
+        let mut len = generic;
+        if self.has_acknowledgement() {
+            len += acknowledgement;
+        }
+        if self.has_service_code() || matches!(self, Self::Reset) {
+            len += 4;
+        }
+        len
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_types_are_one_to_one() {
+        for number in 0..=255 {
+            let packet_type = PacketType::from_number(number);
+            assert_eq!(packet_type.is_some(), number < 10, "{number}");
+            assert!(packet_type.is_none_or(|t| t.number() == number));
+        }
+    }
+
+    #[test]
+    fn fixed_lengths_are_those_of_section_5() {
+        let lens = PacketType::ALL.map(|t| t.fixed_len(true));
+        assert_eq!(lens, [20, 28, 16, 24, 24, 24, 24, 28, 24, 24]);
+        let short = [PacketType::Data, PacketType::Ack, PacketType::DataAck];
+        assert_eq!(short.map(|t| t.fixed_len(false)), [12, 16, 16]);
+    }
+}

@@ -1,0 +1,152 @@
+//! Why a connection was reset (RFC 4340 §5.6, Table 2).
+
+use core::fmt;
+
+/// Reset Code. A code that is not known is kept, and means what [`ResetCode::Unspecified`] does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ResetCode {
+    /// No reason given.
+    Unspecified,
+    /// The normal end, in answer to a Close.
+    Closed,
+    /// The other end gave up, for instance after a timeout.
+    Aborted,
+    /// No such connection, or it is not of this kind.
+    NoConnection,
+    /// A packet that the state does not allow; Data 1 is its type.
+    PacketError,
+    /// An option with an impossible value; Data 1 is its type, Data 2 and 3 begin its value.
+    OptionError,
+    /// A Mandatory option could not be honored; data as for [`ResetCode::OptionError`].
+    MandatoryError,
+    /// Nobody listens at the port.
+    ConnectionRefused,
+    /// Nobody listens for the service code.
+    BadServiceCode,
+    /// The server has too much to do.
+    TooBusy,
+    /// An Init Cookie came back changed, or not at all.
+    BadInitCookie,
+    /// The congestion control was cheated.
+    AggressionPenalty,
+    /// A code of a congestion control (128 to 255) or a reserved one.
+    Other(u8),
+}
+
+impl ResetCode {
+    const NAMED: [Self; 12] = [
+        Self::Unspecified,
+        Self::Closed,
+        Self::Aborted,
+        Self::NoConnection,
+        Self::PacketError,
+        Self::OptionError,
+        Self::MandatoryError,
+        Self::ConnectionRefused,
+        Self::BadServiceCode,
+        Self::TooBusy,
+        Self::BadInitCookie,
+        Self::AggressionPenalty,
+    ];
+
+    /// The code of a number of the wire.
+    #[must_use]
+    pub const fn from_number(number: u8) -> Self {
+        if (number as usize) < Self::NAMED.len() {
+            Self::NAMED[number as usize]
+        } else {
+            Self::Other(number)
+        }
+    }
+
+    /// The number on the wire.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::Unspecified => 0,
+            Self::Closed => 1,
+            Self::Aborted => 2,
+            Self::NoConnection => 3,
+            Self::PacketError => 4,
+            Self::OptionError => 5,
+            Self::MandatoryError => 6,
+            Self::ConnectionRefused => 7,
+            Self::BadServiceCode => 8,
+            Self::TooBusy => 9,
+            Self::BadInitCookie => 10,
+            Self::AggressionPenalty => 11,
+            Self::Other(number) => number,
+        }
+    }
+
+    /// The name as Table 2 writes it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unspecified => "Unspecified",
+            Self::Closed => "Closed",
+            Self::Aborted => "Aborted",
+            Self::NoConnection => "No Connection",
+            Self::PacketError => "Packet Error",
+            Self::OptionError => "Option Error",
+            Self::MandatoryError => "Mandatory Error",
+            Self::ConnectionRefused => "Connection Refused",
+            Self::BadServiceCode => "Bad Service Code",
+            Self::TooBusy => "Too Busy",
+            Self::BadInitCookie => "Bad Init Cookie",
+            Self::AggressionPenalty => "Aggression Penalty",
+            Self::Other(128..) => "CCID-specific",
+            Self::Other(_) => "Reserved",
+        }
+    }
+}
+
+impl fmt::Display for ResetCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What a Reset says: its code and Data 1 to 3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Reset {
+    /// Why.
+    pub code: ResetCode,
+    /// What it is about, if the code has something to say; otherwise zeros.
+    pub data: [u8; 3],
+}
+
+impl Reset {
+    /// A Reset whose code says everything.
+    #[must_use]
+    pub const fn plain(code: ResetCode) -> Self {
+        Self { code, data: [0; 3] }
+    }
+
+    /// A Reset about an option: its type and the first two octets of its value (§5.6).
+    #[must_use]
+    pub fn about_option(code: ResetCode, number: u8, value: &[u8]) -> Self {
+        let octet = |index: usize| value.get(index).copied().unwrap_or(0);
+        Self { code, data: [number, octet(0), octet(1)] }
+    }
+
+    /// A Reset about a packet that the state does not allow (§5.6, code 4).
+    #[must_use]
+    pub const fn about_packet(packet_type: super::PacketType) -> Self {
+        Self { code: ResetCode::PacketError, data: [packet_type.number(), 0, 0] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_codes_are_one_to_one() {
+        for number in 0..=255 {
+            assert_eq!(ResetCode::from_number(number).number(), number);
+        }
+        assert_eq!(ResetCode::from_number(11), ResetCode::AggressionPenalty);
+        assert_eq!(ResetCode::from_number(12), ResetCode::Other(12));
+    }
+}

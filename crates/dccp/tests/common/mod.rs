@@ -1,0 +1,73 @@
+//! Reading the captures in `tests/captures`.
+
+#![expect(clippy::unwrap_used, reason = "a test ends at a file that cannot be read")]
+
+use std::net::IpAddr;
+use std::path::Path;
+
+use dccp::header::Integrity;
+use packet_wire::{ethernet, ipv4, ipv6, pcap};
+
+/// Every capture, by its file name without the ending.
+pub(crate) const CAPTURES: [&str; 14] = [
+    "ccid-asym-c3s2-a",
+    "ccid-mismatch-a",
+    "ccid2-basic-a",
+    "ccid2-reorder-a",
+    "ccid2-v6-a",
+    "ccid3-basic-a",
+    "ccid3-echo-a",
+    "ccid3-v6-a",
+    "cscov-a",
+    "refused-a",
+    "request-lost-a",
+    "server-closes-a",
+    "server-timewait-a",
+    "zero-length-a",
+];
+
+/// A DCCP packet of a capture.
+#[derive(Clone, Debug)]
+pub(crate) struct Captured {
+    /// Who sent it.
+    pub(crate) source: IpAddr,
+    /// Whom it is for.
+    pub(crate) destination: IpAddr,
+    /// From the DCCP header on.
+    pub(crate) octets: Vec<u8>,
+}
+
+impl Captured {
+    /// The addresses that its checksum covers.
+    pub(crate) fn integrity(&self) -> Integrity {
+        Integrity::Addresses { source: self.source, destination: self.destination }
+    }
+}
+
+/// The DCCP packets of a capture in order.
+pub(crate) fn packets(name: &str) -> Vec<Captured> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/captures/{name}.pcap"));
+    let file = std::fs::read(path).unwrap();
+    pcap::Reader::new(&file).unwrap().filter_map(|record| captured(&record.unwrap())).collect()
+}
+
+fn captured(record: &pcap::Record<'_>) -> Option<Captured> {
+    let (frame, packet) = ethernet::Header::parse(record.octets).unwrap();
+    let (source, destination, protocol, octets): (IpAddr, IpAddr, u8, &[u8]) =
+        match frame.ether_type {
+            ethernet::TYPE_IPV4 => {
+                let (ip, octets) = ipv4::Header::parse(packet).unwrap();
+                (ip.source.into(), ip.destination.into(), ip.protocol, octets)
+            }
+            ethernet::TYPE_IPV6 => {
+                let (ip, octets) = ipv6::Header::parse(packet).unwrap();
+                (ip.source.into(), ip.destination.into(), ip.next_header, octets)
+            }
+            _ => return None,
+        };
+    (protocol == dccp::header::checksum::PROTOCOL).then(|| Captured {
+        source,
+        destination,
+        octets: octets.to_vec(),
+    })
+}
