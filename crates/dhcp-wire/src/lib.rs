@@ -8,6 +8,9 @@
 #![no_std]
 
 mod arbitrary;
+pub mod name;
 mod shared;
 pub mod v4;
 pub mod v6;
+
+pub use shared::Parsing;

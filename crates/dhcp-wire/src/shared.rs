@@ -1,6 +1,21 @@
-//! What both families share: the failure of a writer, and enums whose values have names.
+//! What both families share: how strict a reader is, the failure of a writer, and enums whose values
+//! have names.
 
 use core::fmt;
+
+/// What a reader does with options that are not as their definition says (Kea's
+/// `compatibility.lenient-option-parsing`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Parsing {
+    /// The message is refused.
+    #[default]
+    Strict,
+    /// Where the meaning can be told all the same it is: octets behind a number or an address are
+    /// not looked at, a Client FQDN option that wants and does not want entries wants them, a class
+    /// of a vendor ends with its option, a prefix has 128 bits at most. An option with something in
+    /// it that is no domain name counts as not sent.
+    Lenient,
+}
 
 /// The message did not fit into its buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

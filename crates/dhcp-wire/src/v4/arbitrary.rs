@@ -7,6 +7,7 @@
 use base::{Random, Writer};
 
 use super::layout::{COOKIE, FILE, OPTIONS_AT, OVERLOAD_FILE, OVERLOAD_SNAME, SNAME};
+use super::lengths::{NAMES, scalar_len};
 use super::option::{END, OPTION_OVERLOAD, PAD};
 use super::{MessageType, option};
 use crate::arbitrary::Maker;
@@ -153,10 +154,18 @@ fn value_for(random: &mut Random, code: u8, value: &mut [u8; 600]) -> usize {
             value[0] = random.pick(&MessageType::ALL).map_or(1, |known| known.code());
             1
         }
-        option::SERVER_IDENTIFIER | option::SUBNET_SELECTION => 4,
-        option::REQUESTED_IP_ADDRESS | option::IP_ADDRESS_LEASE_TIME => 4,
-        option::MAXIMUM_DHCP_MESSAGE_SIZE => 2,
-        option::CLIENT_IDENTIFIER | option::CLIENT_FQDN => 3 + random.below(29) as usize,
+        option::CLIENT_IDENTIFIER => 3 + random.below(29) as usize,
+        option::CLIENT_FQDN => {
+            let len = random.below(29) as usize;
+            value[..3].copy_from_slice(&[0, 255, 255]);
+            value[3..3 + len].fill(b'f');
+            3 + len
+        }
+        _ if NAMES.iter().any(|&(names, _)| names == code) => {
+            value[..4].copy_from_slice(b"\x02fo\x00");
+            4
+        }
+        _ if scalar_len(code).is_some() => scalar_len(code).map_or(0, usize::from),
         option::PARAMETER_REQUEST_LIST => 1 + random.below(31) as usize,
         option::RELAY_AGENT_INFORMATION => {
             let mut subs = Writer::new(&mut value[..]);

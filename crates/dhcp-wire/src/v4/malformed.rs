@@ -5,11 +5,11 @@ use crate::shared::reasons;
 reasons! {
     /// What was wrong with a datagram.
     ///
-    /// The line is that of Kea 2.2, found by asking it
-    /// (`conformance/vectors/dhcp4/kea-verdicts.txt`): what it drops unread is refused here, and
-    /// what it answers is taken, such as an option that the end of the datagram cuts off
-    /// ([`super::Message::is_cut`]), octets behind the four of a requested address, or nonsense in
-    /// option 52. Three things that Kea lets pass are refused, since no client sends them: an
+    /// The line is that of Kea, found by asking 2.2
+    /// (`conformance/vectors/dhcp4/kea-verdicts.txt`) and in the source of 3.1.9 and later: what it
+    /// drops unread is refused here, and what it answers is taken, such as an option that the end of
+    /// the datagram cuts off ([`super::Message::is_cut`]), nonsense in option 52, or, under
+    /// [`crate::Parsing::Lenient`], octets behind the four of a requested address. Three things that Kea lets pass are refused, since no client sends them: an
     /// operation that does not exist, a hardware address longer than its field and a message type
     /// of several octets. Split options and those in `file` and `sname`, which Kea 2.2 does not put
     /// together, are read.
@@ -30,8 +30,12 @@ reasons! {
         MessageTypeLength = "message-type-length",
         /// The message type is not registered.
         UnknownMessageType = "unknown-message-type",
-        /// An option that servers read has a length that its definition does not allow.
+        /// An option has a length that its definition does not allow.
         OptionLength = "option-length",
+        /// Option 81 wants and does not want entries (RFC 4702 §2.1), or its name is none.
+        ClientFqdn = "client-fqdn",
+        /// An option that is made of domain names has something else in it.
+        DomainName = "domain-name",
     }
 }
 

@@ -5,50 +5,16 @@ use core::net::Ipv4Addr;
 use super::layout::{
     CHADDR_AT, CHADDR_LEN, COOKIE, FILE, OPTIONS_AT, OVERLOAD_FILE, OVERLOAD_SNAME, SNAME,
 };
+use super::lengths::{NAMES, NOTED, OTHER_SLOT, Rules, SLOTS, WITH_NAMES, rules_of};
 use super::walk::{Found, find};
 use super::{
-    BOOT_REPLY, BOOT_REQUEST, BROADCAST_FLAG, INSTANCES_MAX, Instances, Malformed, MessageType,
-    OptionValue, option,
+    BOOT_REPLY, BOOT_REQUEST, BROADCAST_FLAG, ClientFqdn, INSTANCES_MAX, Instances, Malformed,
+    MessageType, OptionValue, option,
 };
+use crate::{Parsing, name};
 
-/// The options whose place is noted while a message is checked, with the lengths that they may
-/// have. The limits are Kea's, found by asking it (see the head of [`Malformed`]).
-const NOTED: [(u8, u8, u8); 13] = [
-    (option::DHCP_MESSAGE_TYPE, 1, 1),
-    (option::OPTION_OVERLOAD, 1, 255),
-    (option::REQUESTED_IP_ADDRESS, 4, 255),
-    (option::IP_ADDRESS_LEASE_TIME, 4, 255),
-    (option::SERVER_IDENTIFIER, 4, 4),
-    (option::PARAMETER_REQUEST_LIST, 1, 255),
-    (option::MAXIMUM_DHCP_MESSAGE_SIZE, 2, 255),
-    (option::VENDOR_CLASS_IDENTIFIER, 0, 255),
-    (option::CLIENT_IDENTIFIER, 2, 255),
-    (option::HOST_NAME, 0, 255),
-    (option::CLIENT_FQDN, 3, 255),
-    (option::RELAY_AGENT_INFORMATION, 0, 255),
-    (option::SUBNET_SELECTION, 4, 4),
-];
-/// The slot of all options that are not noted: written, never read.
-const OTHER_SLOT: usize = NOTED.len();
-
-/// Slot and limits of every code.
-const RULES: [Rule; 256] = {
-    let mut rules = [Rule { slot: OTHER_SLOT as u8, min: 0, max: 255 }; 256];
-    let mut slot = 0;
-    while slot < NOTED.len() {
-        let (code, min, max) = NOTED[slot];
-        rules[code as usize] = Rule { slot: slot as u8, min, max };
-        slot += 1;
-    }
-    rules
-};
-
-#[derive(Clone, Copy)]
-struct Rule {
-    slot: u8,
-    min: u8,
-    max: u8,
-}
+/// Octets of an option with names that is checked.
+const NAMES_MAX: usize = 1024;
 
 /// A checked view of one datagram. It keeps offsets, copies nothing, and no accessor can fail or
 /// panic.
@@ -68,12 +34,22 @@ pub struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Checks a datagram.
+    /// Checks a datagram strictly.
     ///
     /// # Errors
     ///
     /// The first thing found wrong with it.
     pub fn parse(octets: &'a [u8]) -> Result<Self, Malformed> {
+        Self::parse_as(octets, Parsing::Strict)
+    }
+
+    /// Checks a datagram.
+    ///
+    /// # Errors
+    ///
+    /// The first thing found wrong with it.
+    #[inline]
+    pub fn parse_as(octets: &'a [u8], parsing: Parsing) -> Result<Self, Malformed> {
         let Some((fixed, _)) = octets.split_first_chunk::<OPTIONS_AT>() else {
             return Err(Malformed::TooShort);
         };
@@ -98,13 +74,13 @@ impl<'a> Message<'a> {
             has_repeats: false,
             is_cut: false,
         };
-        message.read_options()?;
+        message.read_options(parsing)?;
         Ok(message)
     }
 
     /// Reads all places that hold options.
-    fn read_options(&mut self) -> Result<(), Malformed> {
-        let mut scan = Scan { instances: 0, is_odd: false };
+    fn read_options(&mut self, parsing: Parsing) -> Result<(), Malformed> {
+        let mut scan = Scan { rules: rules_of(parsing), instances: 0, is_odd: false };
         self.scan(self.octets, OPTIONS_AT, &mut scan);
         if let Some([overload @ 1..=3]) = self.leading(option::OPTION_OVERLOAD) {
             self.overload = overload;
@@ -119,7 +95,10 @@ impl<'a> Message<'a> {
             return Err(Malformed::TooManyOptions);
         }
         if scan.is_odd || self.has_repeats {
-            self.check_lengths()?;
+            self.check_lengths(scan.rules)?;
+        }
+        if self.present.iter().zip(WITH_NAMES).any(|(present, with)| present & with != 0) {
+            self.check_names(parsing)?;
         }
         if let Some([code]) = self.leading(option::DHCP_MESSAGE_TYPE) {
             let known = MessageType::from_code(code).ok_or(Malformed::UnknownMessageType)?;
@@ -135,7 +114,7 @@ impl<'a> Message<'a> {
         loop {
             match find(place, &mut position) {
                 Found::Option { code, at, len } => {
-                    let rule = RULES[usize::from(code)];
+                    let rule = scan.rules[usize::from(code)];
                     let word = &mut self.present[usize::from(code >> 6)];
                     let bit = 1 << (code & 63);
                     if *word & bit == 0 {
@@ -156,13 +135,16 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// Checks the noted options by their joined lengths.
+    /// Checks options by their joined lengths.
     #[cold]
-    fn check_lengths(&self) -> Result<(), Malformed> {
-        for (code, min, max) in NOTED {
+    fn check_lengths(&self, rules: &Rules) -> Result<(), Malformed> {
+        for (code, rule) in (0..=u8::MAX).zip(rules) {
+            if rule.min == 0 && rule.max == u8::MAX {
+                continue;
+            }
             let Some(value) = self.option(code) else { continue };
-            let is_short = value.len() < usize::from(min);
-            if is_short || (max < 255 && value.len() > usize::from(max)) {
+            let is_long = rule.max < u8::MAX && value.len() > usize::from(rule.max);
+            if value.len() < usize::from(rule.min) || is_long {
                 return Err(if code == option::DHCP_MESSAGE_TYPE {
                     Malformed::MessageTypeLength
                 } else {
@@ -170,6 +152,50 @@ impl<'a> Message<'a> {
                 });
             }
         }
+        Ok(())
+    }
+
+    /// Checks options with domain names. Those that are none take their options with them, or the
+    /// message.
+    #[cold]
+    fn check_names(&mut self, parsing: Parsing) -> Result<(), Malformed> {
+        if let Some(fqdn) = self.client_fqdn() {
+            let is_lenient = parsing == Parsing::Lenient;
+            if fqdn.is_contradictory() && !is_lenient {
+                return Err(Malformed::ClientFqdn);
+            }
+            if !fqdn.read_name(|_| ()) {
+                self.forget(option::CLIENT_FQDN, parsing, Malformed::ClientFqdn)?;
+            }
+        }
+        for (code, are_several) in NAMES {
+            let mut octets = [0; NAMES_MAX];
+            // Longer ones are nothing that a client has use for.
+            let Some(octets) = self
+                .option(code)
+                .and_then(|value| value.copy_to(&mut octets))
+                .and_then(|len| octets.get(..len))
+            else {
+                continue;
+            };
+            let is_sound = if are_several {
+                name::are_names(octets)
+            } else {
+                name::end_of_name(octets, 0).is_some()
+            };
+            if !is_sound {
+                self.forget(code, parsing, Malformed::DomainName)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Treats an option as not sent, or refuses the message for it.
+    fn forget(&mut self, code: u8, parsing: Parsing, reason: Malformed) -> Result<(), Malformed> {
+        if parsing == Parsing::Strict {
+            return Err(reason);
+        }
+        self.present[usize::from(code >> 6)] &= !(1 << (code & 63));
         Ok(())
     }
 
@@ -328,7 +354,7 @@ impl<'a> Message<'a> {
         if self.present[usize::from(code >> 6)] & (1 << (code & 63)) == 0 {
             return None;
         }
-        let slot = usize::from(RULES[usize::from(code)].slot);
+        let slot = usize::from(SLOTS[usize::from(code)]);
         if slot != OTHER_SLOT {
             return Some(self.value_at(code, usize::from(self.noted[slot])));
         }
@@ -424,11 +450,11 @@ impl<'a> Message<'a> {
         self.option(option::HOST_NAME)
     }
 
-    /// Option 81 (RFC 4702): flags, two octets and the name; at least three octets.
+    /// Option 81 (RFC 4702).
     #[must_use]
     #[inline]
-    pub fn client_fqdn(&self) -> Option<OptionValue<'a>> {
-        self.option(option::CLIENT_FQDN)
+    pub fn client_fqdn(&self) -> Option<ClientFqdn<'a>> {
+        self.option(option::CLIENT_FQDN).and_then(ClientFqdn::of)
     }
 
     /// Option 118 (RFC 3011).
@@ -448,6 +474,7 @@ impl<'a> Message<'a> {
 
 /// What a scan finds out besides where options are.
 struct Scan {
+    rules: &'static Rules,
     instances: usize,
     /// Whether a piece has a length that its code may not have.
     is_odd: bool,

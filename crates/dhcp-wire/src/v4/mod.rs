@@ -4,7 +4,9 @@
 //! [`relay`] looks into option 82; [`arbitrary`] makes datagrams, sound and broken, for tests.
 
 pub mod arbitrary;
+mod fqdn;
 mod header;
+mod lengths;
 mod malformed;
 mod message;
 mod message_type;
@@ -14,6 +16,7 @@ mod value;
 mod walk;
 mod writer;
 
+pub use fqdn::ClientFqdn;
 pub use header::{BOOT_REPLY, BOOT_REQUEST, BROADCAST_FLAG, Header};
 pub use malformed::Malformed;
 pub use message::{Message, Options};

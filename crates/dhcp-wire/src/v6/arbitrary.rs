@@ -137,7 +137,8 @@ fn level(random: &mut Random, relay_type: MessageType, place: &mut Writer<'_>) {
         let code = random.pick(&RELAYED).copied().unwrap_or(option::INTERFACE_ID);
         let mut value = [0; 20];
         random.fill(&mut value);
-        put(place, code, &value[..4 + random.below(16) as usize]);
+        let len = if code == option::RELAY_PORT { 2 } else { 4 + random.below(16) as usize };
+        put(place, code, &value[..len]);
     }
 }
 
@@ -195,7 +196,13 @@ fn value_for(random: &mut Random, code: u16, value: &mut Writer<'_>) {
         option::ORO => {
             value.put(&octets[..2 + 2 * random.below(10) as usize]);
         }
-        option::STATUS_CODE | option::ELAPSED_TIME | option::PD_EXCLUDE => {
+        option::ELAPSED_TIME => {
+            value.put(&octets[..2]);
+        }
+        option::PREFERENCE => {
+            value.put(&octets[..1]);
+        }
+        option::STATUS_CODE | option::PD_EXCLUDE => {
             value.put(&octets[..2 + random.below(3) as usize]);
         }
         option::VENDOR_CLASS => {
@@ -226,7 +233,8 @@ fn inner(random: &mut Random, depth: u8, value: &mut Writer<'_>) {
         if depth == 0 {
             value_for(random, code, &mut place);
         } else {
-            place.put(&[1; 30][..25 + random.below(6) as usize]);
+            let len = if code == option::PREFERENCE { 1 } else { 25 + random.below(6) as usize };
+            place.put(&[1; 30][..len]);
         }
         // What did not fit whole would not be sound.
         if !place.overflowed() && place.len() + OPTION_LEN <= value.room() {

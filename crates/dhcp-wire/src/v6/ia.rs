@@ -142,6 +142,7 @@ impl<'a> IaPrefix<'a> {
         let mut reader = Reader::new(value);
         let (preferred_s, valid_s, len) = (reader.u32()?, reader.u32()?, reader.u8()?);
         let prefix = reader.array::<16>()?.into();
+        let len = len.min(128);
         Some(Self { prefix, len, preferred_s, valid_s, options: Options::new(reader.rest()) })
     }
 

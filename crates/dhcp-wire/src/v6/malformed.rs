@@ -5,8 +5,8 @@ use crate::shared::reasons;
 reasons! {
     /// What was wrong with a datagram.
     ///
-    /// The line is that of Kea 2.2, found by asking it
-    /// (`conformance/vectors/dhcp6/kea-verdicts.txt`): an option that is read, in the message, in an
+    /// The line is that of Kea, found by asking 2.2
+    /// (`conformance/vectors/dhcp6/kea-verdicts.txt`) and in the source of 3.1.9 and later: an option that is read, in the message, in an
     /// IA or in what is leased there, makes the whole packet malformed when it is too short for its
     /// fixed part; an option that the end of its place cuts off counts as not sent
     /// ([`super::Message::is_cut`]), with the rest of that place. Unlike Kea, DUIDs may have the 130
@@ -27,12 +27,16 @@ reasons! {
         NoRelayMessage = "no-relay-message",
         /// More than [`super::OPTIONS_MAX`] options.
         TooManyOptions = "too-many-options",
-        /// An option that is read has a length that its definition does not allow.
+        /// An option has a length that its definition does not allow.
         OptionLength = "option-length",
         /// An IA, or an option that is read in one, has a length that its definition does not allow.
         IaLength = "ia-length",
         /// A prefix of more than 128 bits.
         PrefixLength = "prefix-length",
+        /// Option 39 wants and does not want entries (RFC 4704 §4.1), or its name is none.
+        ClientFqdn = "client-fqdn",
+        /// An option that is made of domain names has something else in it.
+        DomainName = "domain-name",
     }
 }
 

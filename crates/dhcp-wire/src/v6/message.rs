@@ -1,9 +1,12 @@
 //! A received message, checked once and read in place.
 
 use super::layout::{MESSAGE_LEN, MESSAGE_MAX};
-use super::rules::{OTHER_SLOT, Rule, SLOTS, check};
+use super::rules::{OTHER_SLOT, Rule, SLOTS, Verdict, check};
 use super::walk::Checked;
-use super::{IaKind, Ias, Malformed, MessageType, OPTIONS_MAX, Options, Tuples, option};
+use super::{
+    ClientFqdn, IaKind, Ias, Malformed, MessageType, OPTIONS_MAX, Options, Tuples, option,
+};
+use crate::Parsing;
 
 /// A checked view of one message, without relay levels. It keeps offsets, copies nothing, and no
 /// accessor can fail or panic.
@@ -22,17 +25,21 @@ pub struct Message<'a> {
 
 impl<'a> Message<'a> {
     /// Checks a message that no relay agent has wrapped, such as what a client receives from a
-    /// server on its link. [`super::Packet::parse`] takes both.
+    /// server on its link. [`super::Packet::parse`] takes both. Strictly.
     ///
     /// # Errors
     ///
     /// The first thing found wrong with it. A relay level is [`Malformed::MixedRelays`].
     pub fn parse(octets: &'a [u8]) -> Result<Self, Malformed> {
-        Self::read(octets, &mut { OPTIONS_MAX })
+        Self::read(octets, Parsing::Strict, &mut { OPTIONS_MAX })
     }
 
     /// The same for a message that may have `left` options.
-    pub(super) fn read(octets: &'a [u8], left: &mut usize) -> Result<Self, Malformed> {
+    pub(super) fn read(
+        octets: &'a [u8],
+        parsing: Parsing,
+        left: &mut usize,
+    ) -> Result<Self, Malformed> {
         let Some((&[code, ..], inner)) = octets.split_first_chunk::<MESSAGE_LEN>() else {
             return Err(Malformed::TooShort);
         };
@@ -54,8 +61,13 @@ impl<'a> Message<'a> {
         let mut options = Checked::new(inner, left);
         let mut at = MESSAGE_LEN;
         while let Some((code, value)) = options.next()? {
-            let rule = Rule::of(code);
-            check(rule, code, value, 0, options.left())?;
+            let rule = Rule::under(parsing, code);
+            let verdict = check((parsing, rule), code, value, 0, options.left())?;
+            let next = octets.len() - options.rest().len();
+            if verdict == Verdict::Skipped {
+                at = next;
+                continue;
+            }
             let noted = &mut message.noted[usize::from(rule.slot)];
             if *noted == 0 {
                 *noted = at as u16;
@@ -65,7 +77,7 @@ impl<'a> Message<'a> {
             if IaKind::from_code(code).is_some() {
                 message.ias_at = message.ias_at.min(at as u16);
             }
-            at = octets.len() - options.rest().len();
+            at = next;
         }
         message.is_cut = at != octets.len();
         Ok(message)
@@ -187,13 +199,19 @@ impl<'a> Message<'a> {
     #[must_use]
     pub fn vendor_class(&self) -> Option<(u32, Tuples<'a>)> {
         let (number, data) = self.option(option::VENDOR_CLASS)?.split_first_chunk()?;
-        Some((u32::from_be_bytes(*number), Tuples::new(data)))
+        Some((u32::from_be_bytes(*number), Tuples::to_the_end(data)))
     }
 
     /// The classes of the user (RFC 9915 §21.15).
     #[must_use]
     pub fn user_class(&self) -> Option<Tuples<'a>> {
         self.option(option::USER_CLASS).map(Tuples::new)
+    }
+
+    /// The client's name (RFC 4704).
+    #[must_use]
+    pub fn client_fqdn(&self) -> Option<ClientFqdn<'a>> {
+        self.option(option::CLIENT_FQDN).and_then(ClientFqdn::of)
     }
 
     /// Code and text of the message's own status; absent means success.

@@ -7,6 +7,7 @@
 
 pub mod arbitrary;
 pub mod duid;
+mod fqdn;
 mod ia;
 mod malformed;
 mod message;
@@ -20,6 +21,7 @@ mod validity;
 mod walk;
 mod writer;
 
+pub use fqdn::ClientFqdn;
 pub use ia::{Addresses, Ia, IaAddress, IaKind, IaPrefix, Ias, Prefixes};
 pub use malformed::Malformed;
 pub use message::Message;

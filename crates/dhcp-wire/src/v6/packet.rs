@@ -5,6 +5,7 @@ use core::net::Ipv6Addr;
 use super::layout::{MESSAGE_MAX, RELAY_LEN};
 use super::walk::Checked;
 use super::{Malformed, Message, MessageType, OPTIONS_MAX, Options, RELAYS_MAX, option};
+use crate::Parsing;
 
 /// A checked view of one datagram. It keeps offsets, copies nothing, and no accessor can fail or
 /// panic.
@@ -19,12 +20,21 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Checks a datagram.
+    /// Checks a datagram strictly.
     ///
     /// # Errors
     ///
     /// The first thing found wrong with it.
     pub fn parse(octets: &'a [u8]) -> Result<Self, Malformed> {
+        Self::parse_as(octets, Parsing::Strict)
+    }
+
+    /// Checks a datagram.
+    ///
+    /// # Errors
+    ///
+    /// The first thing found wrong with it.
+    pub fn parse_as(octets: &'a [u8], parsing: Parsing) -> Result<Self, Malformed> {
         if octets.len() > MESSAGE_MAX {
             return Err(Malformed::TooLong);
         }
@@ -46,9 +56,9 @@ impl<'a> Packet<'a> {
             let level = levels.get_mut(relay_count).ok_or(Malformed::TooManyRelays)?;
             *level = (start as u16, end as u16);
             relay_count += 1;
-            (start, end) = inner(octets, start, end, &mut left)?;
+            (start, end) = inner(octets, (start, end), parsing, &mut left)?;
         }
-        let message = Message::read(&octets[start..end], &mut left)?;
+        let message = Message::read(&octets[start..end], parsing, &mut left)?;
         Ok(Self { octets, message, levels, relay_count: relay_count as u8, relay_type })
     }
 
@@ -102,8 +112,8 @@ impl<'a> Packet<'a> {
 /// Where the message is that a level carries: that of its last Relay Message option, as in Kea.
 fn inner(
     octets: &[u8],
-    start: usize,
-    end: usize,
+    (start, end): (usize, usize),
+    parsing: Parsing,
     left: &mut usize,
 ) -> Result<(usize, usize), Malformed> {
     let options_at = start + RELAY_LEN;
@@ -117,7 +127,11 @@ fn inner(
                 found = Some((value_end - value.len(), value_end));
             }
             option::REMOTE_ID if value.len() < 4 => return Err(Malformed::OptionLength),
-            option::RELAY_PORT if value.len() < 2 => return Err(Malformed::OptionLength),
+            option::RELAY_PORT
+                if value.len() < 2 || (parsing == Parsing::Strict && value.len() > 2) =>
+            {
+                return Err(Malformed::OptionLength);
+            }
             _ => {}
         }
     }
@@ -230,7 +244,7 @@ mod tests {
         let in_ia = |writer: &mut MessageWriter<'_>| {
             let ia = writer.ia(IaKind::Na, 1, 0, 0);
             let address = writer.begin_ia_address(Ipv6Addr::LOCALHOST, 0, 0);
-            writer.option(option::PREFERENCE, &[]).end(address).end(ia);
+            writer.option(option::RAPID_COMMIT, &[]).end(address).end(ia);
         };
         let len = solicit(&mut buffer, 2, OPTIONS_MAX - 5, in_ia);
         assert_eq!(verdict(&buffer[..len]), Ok(2));
@@ -272,5 +286,48 @@ mod tests {
             writer.ia_prefix(Ipv6Addr::UNSPECIFIED, 129, 0, 0).end(ia);
         });
         assert_eq!(verdict(&buffer[..len]), Err(Malformed::PrefixLength));
+    }
+
+    #[test]
+    fn what_is_not_as_defined_is_taken_where_parsing_is_lenient() {
+        let mut buffer = [0; 200];
+        let mut verdicts = |code: u16, value: &[u8]| {
+            let len = solicit(&mut buffer, 0, 0, |writer| {
+                writer.option(code, value);
+            });
+            let read = |parsing| Packet::parse_as(&buffer[..len], parsing);
+            let is_read =
+                read(Parsing::Lenient).map(|packet| packet.message().option(code).is_some());
+            (read(Parsing::Strict).err(), is_read)
+        };
+        let long = Some(Malformed::OptionLength);
+        assert_eq!(verdicts(option::ELAPSED_TIME, &[0; 3]), (long, Ok(true)));
+        assert_eq!(verdicts(option::PREFERENCE, &[0; 2]), (long, Ok(true)));
+        assert_eq!(verdicts(option::PREFERENCE, &[]), (long, Err(Malformed::OptionLength)));
+        assert_eq!(verdicts(option::VENDOR_CLASS, b"\0\0\0\x09\0\x09foo"), (long, Ok(true)));
+        assert_eq!(
+            verdicts(option::VENDOR_CLASS, b"\0\0\0\x09\0"),
+            (long, Err(Malformed::OptionLength))
+        );
+        let fqdn = Some(Malformed::ClientFqdn);
+        assert_eq!(verdicts(option::CLIENT_FQDN, b"\x05\x03foo"), (fqdn, Ok(true)));
+        assert_eq!(verdicts(option::CLIENT_FQDN, b"\0\x04foo"), (fqdn, Ok(false)));
+        let names = Some(Malformed::DomainName);
+        assert_eq!(verdicts(option::DOMAIN_LIST, b"\x03fo"), (names, Ok(true)));
+    }
+
+    #[test]
+    fn lenient_parsing_ends_classes_and_prefixes_where_they_can_be() {
+        let mut buffer = [0; 200];
+        let len = solicit(&mut buffer, 0, 0, |writer| {
+            writer.option(option::VENDOR_CLASS, b"\0\0\0\x09\0\x01a\0\x09foo");
+            let ia = writer.ia(IaKind::Pd, 1, 0, 0);
+            writer.ia_prefix(Ipv6Addr::UNSPECIFIED, 200, 0, 0).end(ia);
+        });
+        let message = Packet::parse_as(&buffer[..len], Parsing::Lenient).unwrap().message();
+        let (number, classes) = message.vendor_class().unwrap();
+        assert!(number == 9 && classes.eq([&b"a"[..], b"foo"]));
+        let lens = message.ias().flat_map(|ia| ia.prefixes().map(|prefix| prefix.len));
+        assert!(lens.eq([128]));
     }
 }

@@ -2,7 +2,8 @@
 
 use super::layout::{IA_LEN, IA_TA_LEN, IAADDR_LEN, IAPREFIX_LEN};
 use super::walk::Checked;
-use super::{Malformed, duid, option};
+use super::{ClientFqdn, Malformed, Tuples, duid, option};
+use crate::{Parsing, name};
 
 /// The options whose place is noted while a message is checked.
 const NOTED: [u16; 9] = [
@@ -22,16 +23,14 @@ pub(super) const SLOTS: usize = NOTED.len() + 1;
 pub(super) const OTHER_SLOT: usize = NOTED.len();
 
 /// The options whose length is checked, with the fewest and the most octets that they may have and
-/// what these must be a multiple of. The limits are Kea's, found by asking it (see the head of
-/// [`Malformed`]).
-const LENGTHS: [(u16, usize, usize, u8); 13] = [
+/// what these must be a multiple of. The limits are Kea's (see the head of [`Malformed`]).
+const LENGTHS: [(u16, usize, usize, u8); 12] = [
     (option::CLIENTID, duid::LEN_MIN, duid::LEN_MAX, 1),
     (option::SERVERID, duid::LEN_MIN, duid::LEN_MAX, 1),
     (option::IA_NA, IA_LEN, ANY, 1),
     (option::IA_TA, IA_TA_LEN, ANY, 1),
     (option::IAADDR, IAADDR_LEN, ANY, 1),
     (option::ORO, 2, ANY, 2),
-    (option::ELAPSED_TIME, 2, ANY, 1),
     (option::STATUS_CODE, 2, ANY, 1),
     (option::VENDOR_CLASS, 4, ANY, 1),
     (option::CLIENT_FQDN, 1, ANY, 1),
@@ -39,10 +38,48 @@ const LENGTHS: [(u16, usize, usize, u8); 13] = [
     (option::IAPREFIX, IAPREFIX_LEN, ANY, 1),
     (option::PD_EXCLUDE, 2, ANY, 1),
 ];
+/// The options that are one number or address, with their octets. Kea drops a message with one that
+/// is too short, or, unless it is lenient, too long.
+const SCALARS: [(u16, u8); 10] = [
+    (option::PREFERENCE, 1),
+    (option::ELAPSED_TIME, 2),
+    (option::UNICAST, 16),
+    (option::RECONF_MSG, 1),
+    (option::INFORMATION_REFRESH_TIME, 4),
+    (option::CLT_TIME, 4),
+    (option::LINK_ADDRESS, 16),
+    (option::SOL_MAX_RT, 4),
+    (option::INF_MAX_RT, 4),
+    (option::RELAY_PORT, 2),
+];
+/// The options that are domain names, with whether they are several.
+const NAMES: [(u16, bool); 9] = [
+    (option::SIP_SERVER_D, true),
+    (option::DOMAIN_LIST, true),
+    (option::NIS_DOMAIN_NAME, true),
+    (option::NISP_DOMAIN_NAME, true),
+    (option::BCMCS_SERVER_D, true),
+    (option::V6_LOST, false),
+    (option::V6_ACCESS_DOMAIN, false),
+    (option::SIP_UA_CS_LIST, true),
+    (option::AFTR_NAME, false),
+];
 /// As long as an option can be.
 const ANY: usize = u16::MAX as usize;
 /// Codes from this one on have no rule.
-const RULES_LEN: usize = option::PD_EXCLUDE as usize + 1;
+const RULES_LEN: usize = option::RELAY_PORT as usize + 1;
+
+/// What is in an option, as far as it is checked.
+#[derive(Clone, Copy)]
+enum Form {
+    /// Octets, and perhaps options.
+    Plain,
+    Prefix,
+    VendorClass,
+    Fqdn,
+    Name,
+    Names,
+}
 
 /// What is known about an option.
 #[derive(Clone, Copy)]
@@ -52,32 +89,62 @@ pub(super) struct Rule {
     min: u8,
     max: u16,
     unit: u8,
+    form: Form,
 }
 
-const RULES: [Rule; RULES_LEN] = {
+/// The rule of all codes that have none.
+const UNKNOWN: Rule =
+    Rule { slot: OTHER_SLOT as u8, min: 0, max: u16::MAX, unit: 1, form: Form::Plain };
+static STRICT: [Rule; RULES_LEN] = rules(Parsing::Strict);
+static LENIENT: [Rule; RULES_LEN] = rules(Parsing::Lenient);
+
+const fn rules(parsing: Parsing) -> [Rule; RULES_LEN] {
     let mut rules = [UNKNOWN; RULES_LEN];
     let mut index = 0;
     while index < LENGTHS.len() {
         let (code, min, max, unit) = LENGTHS[index];
-        rules[code as usize] =
-            Rule { slot: OTHER_SLOT as u8, min: min as u8, max: max as u16, unit };
+        rules[code as usize] = Rule { min: min as u8, max: max as u16, unit, ..UNKNOWN };
         index += 1;
     }
+    index = 0;
+    while index < SCALARS.len() {
+        let (code, len) = SCALARS[index];
+        let max = if matches!(parsing, Parsing::Strict) { len as u16 } else { ANY as u16 };
+        rules[code as usize] = Rule { min: len, max, ..UNKNOWN };
+        index += 1;
+    }
+    index = 0;
+    while index < NAMES.len() {
+        let (code, are_several) = NAMES[index];
+        rules[code as usize].form = if are_several { Form::Names } else { Form::Name };
+        index += 1;
+    }
+    rules[option::IAPREFIX as usize].form = Form::Prefix;
+    rules[option::VENDOR_CLASS as usize].form = Form::VendorClass;
+    rules[option::CLIENT_FQDN as usize].form = Form::Fqdn;
     let mut slot = 0;
     while slot < NOTED.len() {
         rules[NOTED[slot] as usize].slot = slot as u8;
         slot += 1;
     }
     rules
-};
-/// The rule of all other codes.
-const UNKNOWN: Rule = Rule { slot: OTHER_SLOT as u8, min: 0, max: u16::MAX, unit: 1 };
+}
 
 impl Rule {
-    /// The rule for an option.
+    /// The rule for an option where parsing is strict.
     #[inline]
     pub(super) fn of(code: u16) -> Self {
-        RULES.get(usize::from(code)).copied().unwrap_or(UNKNOWN)
+        Self::under(Parsing::Strict, code)
+    }
+
+    /// The rule for an option.
+    #[inline]
+    pub(super) fn under(parsing: Parsing, code: u16) -> Self {
+        let rules = match parsing {
+            Parsing::Strict => &STRICT,
+            Parsing::Lenient => &LENIENT,
+        };
+        rules.get(usize::from(code)).copied().unwrap_or(UNKNOWN)
     }
 
     #[inline]
@@ -92,34 +159,70 @@ impl Rule {
 /// addresses and prefixes. Nothing looks deeper.
 const DEPTH_MAX: u8 = 2;
 
+/// What becomes of an option that no reason was found to refuse the message for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It is read.
+    Taken,
+    /// It counts as not sent.
+    Skipped,
+}
+
 /// Checks one option of a message, which is at depth 0, and the options in it as far as they are
 /// looked at. `left` is how many these may be.
 #[inline]
 pub(super) fn check(
-    rule: Rule,
+    (parsing, rule): (Parsing, Rule),
     code: u16,
     value: &[u8],
     depth: u8,
     left: &mut usize,
-) -> Result<(), Malformed> {
+) -> Result<Verdict, Malformed> {
     if !rule.allows(value.len()) {
         let is_of_ia = depth > 0 || inner_at(code).is_some();
         return Err(if is_of_ia { Malformed::IaLength } else { Malformed::OptionLength });
     }
-    match (code, inner_at(code)) {
-        (option::IAPREFIX, _) if value[8] > 128 => Err(Malformed::PrefixLength),
-        (option::VENDOR_CLASS, _) => check_tuples(&value[4..]),
-        (_, Some(inner_at)) if depth < DEPTH_MAX => {
-            check_inner(&value[inner_at..], depth + 1, left)
+    let is_strict = parsing == Parsing::Strict;
+    match (rule.form, inner_at(code)) {
+        (Form::Prefix, _) if value[8] > 128 && is_strict => Err(Malformed::PrefixLength),
+        (Form::VendorClass, _) => check_classes(parsing, &value[4..]),
+        (Form::Fqdn, _) => {
+            let fqdn = ClientFqdn::of(value);
+            if is_strict && fqdn.is_some_and(|fqdn| fqdn.is_contradictory()) {
+                return Err(Malformed::ClientFqdn);
+            }
+            let is_name = fqdn.is_some_and(|fqdn| fqdn.read_name(|_| ()));
+            verdict(is_name, parsing, Malformed::ClientFqdn)
         }
-        _ => Ok(()),
+        (Form::Name, _) => {
+            verdict(name::end_of_name(value, 0).is_some(), parsing, Malformed::DomainName)
+        }
+        (Form::Names, _) => verdict(name::are_names(value), parsing, Malformed::DomainName),
+        (_, Some(inner_at)) if depth < DEPTH_MAX => {
+            check_inner(parsing, &value[inner_at..], depth + 1, left)?;
+            Ok(Verdict::Taken)
+        }
+        _ => Ok(Verdict::Taken),
     }
 }
 
-fn check_inner(octets: &[u8], depth: u8, left: &mut usize) -> Result<(), Malformed> {
+fn verdict(is_sound: bool, parsing: Parsing, reason: Malformed) -> Result<Verdict, Malformed> {
+    match parsing {
+        _ if is_sound => Ok(Verdict::Taken),
+        Parsing::Strict => Err(reason),
+        Parsing::Lenient => Ok(Verdict::Skipped),
+    }
+}
+
+fn check_inner(
+    parsing: Parsing,
+    octets: &[u8],
+    depth: u8,
+    left: &mut usize,
+) -> Result<(), Malformed> {
     let mut options = Checked::new(octets, left);
     while let Some((code, value)) = options.next()? {
-        check(Rule::of(code), code, value, depth, options.left())?;
+        check((parsing, Rule::under(parsing, code)), code, value, depth, options.left())?;
     }
     Ok(())
 }
@@ -136,9 +239,13 @@ const fn inner_at(code: u16) -> Option<usize> {
     }
 }
 
-/// Checks that pieces of data, each behind its length, fill their place.
-fn check_tuples(octets: &[u8]) -> Result<(), Malformed> {
-    let mut tuples = super::Tuples::new(octets);
-    tuples.by_ref().for_each(drop);
-    if tuples.is_at_end() { Ok(()) } else { Err(Malformed::OptionLength) }
+/// Checks that pieces of data, each behind its length, fill their place. Where parsing is lenient the
+/// last one may say that it is longer than what is left.
+fn check_classes(parsing: Parsing, octets: &[u8]) -> Result<Verdict, Malformed> {
+    let mut classes = match parsing {
+        Parsing::Strict => Tuples::new(octets),
+        Parsing::Lenient => Tuples::to_the_end(octets),
+    };
+    classes.by_ref().for_each(drop);
+    if classes.is_at_end() { Ok(Verdict::Taken) } else { Err(Malformed::OptionLength) }
 }

@@ -62,13 +62,21 @@ impl<'a> Iterator for Options<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Tuples<'a> {
     rest: &'a [u8],
+    /// Whether the last one may be cut off.
+    is_to_the_end: bool,
 }
 
 impl<'a> Tuples<'a> {
     /// The pieces in `octets`.
     #[must_use]
     pub const fn new(octets: &'a [u8]) -> Self {
-        Self { rest: octets }
+        Self { rest: octets, is_to_the_end: false }
+    }
+
+    /// The pieces in `octets`, where the last one goes on to the end when its length says that it
+    /// goes further.
+    pub(super) const fn to_the_end(octets: &'a [u8]) -> Self {
+        Self { rest: octets, is_to_the_end: true }
     }
 
     /// True behind the last piece, unless it is cut off.
@@ -83,7 +91,9 @@ impl<'a> Iterator for Tuples<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let (len, tail) = self.rest.split_first_chunk()?;
-        let (piece, rest) = tail.split_at_checked(usize::from(u16::from_be_bytes(*len)))?;
+        let len = usize::from(u16::from_be_bytes(*len));
+        let len = if self.is_to_the_end { len.min(tail.len()) } else { len };
+        let (piece, rest) = tail.split_at_checked(len)?;
         self.rest = rest;
         Some(piece)
     }

@@ -103,11 +103,12 @@ fn check_typed(message: &Message<'_>, joined: &[(u8, Vec<u8>)]) {
         (message.parameter_request_list(), 55),
         (message.vendor_class(), 60),
         (message.client_id(), 61),
-        (message.client_fqdn(), 81),
         (message.relay_agent_information(), 82),
     ] {
         assert_eq!(value.map(|value| value.octets().collect()), whole(code).cloned());
     }
+    let fqdn = message.client_fqdn().map(|fqdn| fqdn.name.octets().collect::<Vec<_>>());
+    assert_eq!(fqdn.as_deref(), whole(81).map(|whole| &whole[3..]));
     if let (Some(value), Some(whole)) = (message.relay_agent_information(), whole(82)) {
         let mut again = Vec::new();
         for (code, sub) in SubOptions::new(value) {

@@ -42,8 +42,14 @@ fn options(octets: &[u8], depth: usize) -> Option<Vec<Plain<'_>>> {
         let is_right = match code {
             1 | 2 => (3..=130).contains(&len),
             6 => len >= 2 && len % 2 == 0,
-            8 | 13 | 67 => len >= 2,
-            39 => len >= 1,
+            13 | 67 => len >= 2,
+            7 | 19 => len == 1,
+            8 | 135 => len == 2,
+            32 | 46 | 82 | 83 => len == 4,
+            12 | 80 => len == 16,
+            21 | 24 | 29 | 30 | 33 | 58 => are_names(value, 0),
+            51 | 57 | 64 => name_end(value, 0, 0, 0).is_some(),
+            39 => len >= 1 && value[0] & 5 != 5 && are_labels(&value[1..], 0),
             16 => len >= 4 && are_tuples(&value[4..]),
             26 => len >= 25 && value[8] <= 128,
             _ => len >= fixed,
@@ -66,6 +72,38 @@ fn are_tuples(octets: &[u8]) -> bool {
             len <= rest.len() && are_tuples(&rest[len..])
         }
         _ => false,
+    }
+}
+
+/// Where the name at `at` ends, which may point in front of `limit` and has `used` octets so far.
+fn name_end(octets: &[u8], at: usize, limit: usize, used: usize) -> Option<usize> {
+    match usize::from(*octets.get(at)?) {
+        0 => Some(at + 1),
+        len @ 1..64 if used + len < 254 => name_end(octets, at + 1 + len, limit, used + len + 1),
+        high @ 192.. => {
+            let target = (high - 192) * 256 + usize::from(*octets.get(at + 1)?);
+            let end = (target < limit).then(|| name_end(octets, target, target, used))?;
+            end.map(|_| at + 2)
+        }
+        _ => None,
+    }
+}
+
+fn are_names(octets: &[u8], at: usize) -> bool {
+    at == octets.len() || name_end(octets, at, at, 0).is_some_and(|end| are_names(octets, end))
+}
+
+/// Whether a name is made of labels, with or without its final zero.
+fn are_labels(octets: &[u8], used: usize) -> bool {
+    match octets {
+        [] | [0, ..] => true,
+        [len, rest @ ..] => {
+            let len = usize::from(*len);
+            len < 64
+                && used + len < 254
+                && len <= rest.len()
+                && are_labels(&rest[len..], used + len + 1)
+        }
     }
 }
 
@@ -97,7 +135,7 @@ fn plain(octets: &[u8]) -> Option<PlainPacket<'_>> {
             let len = usize::from(u16::from_be_bytes([rest[2], rest[3]]));
             let Some(value) = rest.get(4..4 + len) else { break };
             let code = u16::from_be_bytes([rest[0], rest[1]]);
-            if (code == 37 && len < 4) || (code == 135 && len < 2) {
+            if (code == 37 && len < 4) || (code == 135 && len != 2) {
                 return None;
             }
             found.push((code, value));

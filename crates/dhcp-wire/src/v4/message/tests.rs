@@ -144,3 +144,49 @@ fn the_table_finds_what_a_walk_finds() {
         }
     }
 }
+
+/// What `options` are taken as: strictly, and leniently.
+fn verdicts(options: &[u8]) -> [Option<Malformed>; 2] {
+    let (octets, len) = request(options);
+    [Parsing::Strict, Parsing::Lenient]
+        .map(|parsing| Message::parse_as(&octets[..len], parsing).err())
+}
+
+#[test]
+fn what_is_longer_than_its_definition_is_taken_where_parsing_is_lenient() {
+    for options in [
+        &[50, 5, 192, 0, 2, 1, 0][..],
+        &[57, 3, 5, 0xdc, 0],
+        &[53, 2, 1, 0],
+        &[118, 5, 10, 0, 0, 0, 0],
+        &[116, 2, 1, 1],
+        &[91, 5, 0, 0, 0, 1, 0],
+    ] {
+        assert!(matches!(verdicts(options), [Some(_), None]), "{options:?}");
+    }
+    for short in [&[50, 3, 192, 0, 2][..], &[2, 3, 0, 0, 0], &[116, 0]] {
+        assert_eq!(verdicts(short), [Some(Malformed::OptionLength); 2], "{short:?}");
+    }
+    let (octets, len) = request(&[53, 1, 1, 50, 5, 192, 0, 2, 1, 9]);
+    let message = Message::parse_as(&octets[..len], Parsing::Lenient).unwrap();
+    assert_eq!(message.requested_address(), Some(Ipv4Addr::new(192, 0, 2, 1)));
+}
+
+#[test]
+fn what_is_no_name_counts_as_not_sent_where_parsing_is_lenient() {
+    let fqdn = Some(Malformed::ClientFqdn);
+    assert_eq!(verdicts(b"\x51\x04\x09\0\0f"), [fqdn, None]);
+    for bad in [&b"\x51\x07\x04\0\0\x04foo"[..], b"\x51\x07\0\0\0f..o"] {
+        assert_eq!(verdicts(bad), [fqdn, None], "{bad:?}");
+        let (octets, len) = request(bad);
+        let message = Message::parse_as(&octets[..len], Parsing::Lenient).unwrap();
+        assert!(message.option(81).is_none() && message.client_fqdn().is_none());
+    }
+    for bad in [&b"\x77\x03\x03fo"[..], b"\x58\x01\x40", b"\x89\0", b"\xd5\x02\x02f"] {
+        assert_eq!(verdicts(bad), [Some(Malformed::DomainName), None], "{bad:?}");
+    }
+    for sound in [&b"\x77\x07\x02fo\0\x01b\0"[..], b"\x77\0", b"\x89\x03\x01f\0", b"\x51\x03\0\0\0"]
+    {
+        assert_eq!(verdicts(sound), [None; 2], "{sound:?}");
+    }
+}

@@ -2,6 +2,7 @@
 
 mod reading;
 
+use dhcp_wire::Parsing;
 use dhcp_wire::v4::relay::SubOptions;
 use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, option};
 use packet_wire::{ethernet::MacAddress, frame, pcap};
@@ -79,9 +80,22 @@ fn we_read_what_tshark_reads() {
     assert!(compared >= 60, "{compared}");
 }
 
+/// Since 3.1.9 Kea drops it, unless it is lenient.
+const LONG: &str = "longer than its definition says";
+
+/// What Kea 2.2 drops and is taken where parsing is lenient.
+const LENIENT: [(&str, &str); 2] = [
+    ("option 54 length 5", "a server identifier in a DISCOVER: for the engine to drop"),
+    ("53 twice", "joined it is two octets long"),
+];
+
 /// Where we do not draw the line where Kea 2.2 does, and why.
-const DIFFERENT: [(&str, &str); 9] = [
-    ("53 len 2", "the definition says one octet"),
+const DIFFERENT: [(&str, &str); 13] = [
+    ("option 50 length 5", LONG),
+    ("option 50 length 8", LONG),
+    ("option 51 length 5", LONG),
+    ("option 57 length 3", LONG),
+    ("53 len 2", LONG),
     ("op 0", "no such operation"),
     ("op 3", "no such operation"),
     ("hlen 17", "longer than its field"),
@@ -94,16 +108,28 @@ const DIFFERENT: [(&str, &str); 9] = [
 
 #[test]
 fn we_refuse_what_kea_drops_and_take_what_it_answers() {
-    check_verdicts(V4, &DIFFERENT, |columns| {
-        let [op, hlen, hops, cookie, file, options] = columns[..] else { panic!("{columns:?}") };
-        let mut datagram = vec![0; 236];
-        datagram[..4].copy_from_slice(&[octets(op)[0], 1, octets(hlen)[0], octets(hops)[0]]);
-        datagram[24..34].copy_from_slice(&[192, 0, 2, 2, 2, 0, 0x5e, 0x30, 0, 1]);
-        datagram[108..108 + octets(file).len()].copy_from_slice(&octets(file));
-        datagram.extend(octets(cookie));
-        datagram.extend(octets(options));
-        Message::parse(&datagram).is_ok()
+    check_verdicts(V4, &DIFFERENT, |columns| Message::parse(&datagram(columns)).is_ok());
+}
+
+#[test]
+fn what_is_too_long_is_taken_where_parsing_is_lenient() {
+    let different: Vec<_> =
+        DIFFERENT.into_iter().filter(|(_, reason)| *reason != LONG).chain(LENIENT).collect();
+    check_verdicts(V4, &different, |columns| {
+        Message::parse_as(&datagram(columns), Parsing::Lenient).is_ok()
     });
+}
+
+/// The datagram that the columns of a verdict describe.
+fn datagram(columns: &[&str]) -> Vec<u8> {
+    let [op, hlen, hops, cookie, file, options] = columns[..] else { panic!("{columns:?}") };
+    let mut datagram = vec![0; 236];
+    datagram[..4].copy_from_slice(&[octets(op)[0], 1, octets(hlen)[0], octets(hops)[0]]);
+    datagram[24..34].copy_from_slice(&[192, 0, 2, 2, 2, 0, 0x5e, 0x30, 0, 1]);
+    datagram[108..108 + octets(file).len()].copy_from_slice(&octets(file));
+    datagram.extend(octets(cookie));
+    datagram.extend(octets(options));
+    datagram
 }
 
 /// What the captures must hold, lest a comparison of nothing pass.

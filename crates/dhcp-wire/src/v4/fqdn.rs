@@ -1,0 +1,107 @@
+//! Option 81, the client's fully qualified domain name (RFC 4702).
+
+use super::OptionValue;
+use crate::name;
+
+/// The server is to make the entry from name to address.
+const FLAG_S: u8 = 1;
+/// The name is made of labels instead of text.
+const FLAG_E: u8 = 4;
+/// The server is to make no entry.
+const FLAG_N: u8 = 8;
+/// Flags and two result codes in front of the name.
+const NAME_AT: usize = 3;
+
+/// What option 81 says.
+#[derive(Clone, Copy, Debug)]
+pub struct ClientFqdn<'a> {
+    flags: u8,
+    /// Result codes, which clients leave at 0 and servers at 255 (RFC 4702 §2.2).
+    pub codes: [u8; 2],
+    /// The name as it was sent.
+    pub name: OptionValue<'a>,
+}
+
+impl<'a> ClientFqdn<'a> {
+    /// Reads the value of an option 81; `None` when it is too short.
+    #[must_use]
+    pub fn of(value: OptionValue<'a>) -> Option<Self> {
+        let [flags, codes @ ..] = value.leading::<NAME_AT>()?;
+        let name = value.range(NAME_AT, value.len() - NAME_AT)?;
+        Some(Self { flags, codes, name })
+    }
+
+    /// Whether the server is to make the entry from name to address.
+    #[must_use]
+    pub const fn asks_for_entry(&self) -> bool {
+        self.flags & FLAG_S != 0
+    }
+
+    /// Whether the server is to make an entry and to make none, which is malformed.
+    #[must_use]
+    pub const fn is_contradictory(&self) -> bool {
+        self.flags & (FLAG_N | FLAG_S) == FLAG_N | FLAG_S
+    }
+
+    /// Whether the name is made of labels (RFC 4702 §2.3.1) instead of text.
+    #[must_use]
+    pub const fn is_in_labels(&self) -> bool {
+        self.flags & FLAG_E != 0
+    }
+
+    /// Whether the name lacks its end: the final zero, or the final dot of a text.
+    #[must_use]
+    pub fn is_partial(&self) -> bool {
+        let end = if self.is_in_labels() { 0 } else { b'.' };
+        let last = self.name.len().checked_sub(1).and_then(|at| self.name.range(at, 1)?.u8());
+        last != Some(end)
+    }
+
+    /// Gives the letters of the name to `take`, a dot behind each label. False when there is
+    /// something else than a name; an empty name is one.
+    pub fn read_name(&self, take: impl FnMut(u8)) -> bool {
+        if self.name.is_empty() {
+            return true;
+        }
+        if self.is_in_labels() {
+            name::read_labels(self.name.octets(), take)
+        } else {
+            name::read_text(self.name.octets(), take)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_read_in_both_forms() {
+        for (octets, is_name, is_partial) in [
+            (&b"\x00\x00\x00foo.ba"[..], true, true),
+            (b"\x00\x00\x00foo.ba.", true, false),
+            (b"\x00\x00\x00foo..ba", false, true),
+            (b"\x04\x00\x00\x03foo", true, true),
+            (b"\x04\x00\x00\x03foo\x00", true, false),
+            (b"\x04\x00\x00\x04foo", false, true),
+            (b"\x00\x00\x00", true, true),
+            (b"\x04\x00\x00", true, true),
+        ] {
+            let fqdn = ClientFqdn::of(OptionValue::of(octets)).unwrap();
+            assert_eq!((fqdn.read_name(|_| ()), fqdn.is_partial()), (is_name, is_partial));
+        }
+        assert!(ClientFqdn::of(OptionValue::of(&[0, 0])).is_none());
+    }
+
+    #[test]
+    fn a_client_that_wants_both_contradicts_itself() {
+        let fqdn = |flags: u8| {
+            let octets = [flags, 7, 8];
+            let fqdn = ClientFqdn::of(OptionValue::of(&octets))?;
+            Some((fqdn.asks_for_entry(), fqdn.is_contradictory(), fqdn.is_in_labels(), fqdn.codes))
+        };
+        assert_eq!(fqdn(1), Some((true, false, false, [7, 8])));
+        assert_eq!(fqdn(9), Some((true, true, false, [7, 8])));
+        assert_eq!(fqdn(0xf4), Some((false, false, true, [7, 8])));
+    }
+}

@@ -1,0 +1,150 @@
+//! How long options may be, and which of them are found at once.
+
+use super::option;
+use crate::Parsing;
+
+/// The options whose place is noted while a message is checked, with the fewest octets that they
+/// may have.
+pub(super) const NOTED: [(u8, u8); 13] = [
+    (option::DHCP_MESSAGE_TYPE, 1),
+    (option::OPTION_OVERLOAD, 1),
+    (option::REQUESTED_IP_ADDRESS, 4),
+    (option::IP_ADDRESS_LEASE_TIME, 4),
+    (option::SERVER_IDENTIFIER, 4),
+    (option::PARAMETER_REQUEST_LIST, 1),
+    (option::MAXIMUM_DHCP_MESSAGE_SIZE, 2),
+    (option::VENDOR_CLASS_IDENTIFIER, 0),
+    (option::CLIENT_IDENTIFIER, 2),
+    (option::HOST_NAME, 0),
+    (option::CLIENT_FQDN, 3),
+    (option::RELAY_AGENT_INFORMATION, 0),
+    (option::SUBNET_SELECTION, 4),
+];
+/// The slot of all options that are not noted: written, never read.
+pub(super) const OTHER_SLOT: usize = NOTED.len();
+
+/// The options that are one number, address or truth value, with their octets. Kea knows them, and
+/// drops a message with one that is too short, or, unless it is lenient, too long. Option 52 is not
+/// among them: what places that it names say of it again is joined to it.
+const SCALARS: [(u8, u8); 40] = [
+    (option::SUBNET_MASK, 4),
+    (option::TIME_OFFSET, 4),
+    (option::BOOT_FILE_SIZE, 2),
+    (option::SWAP_SERVER, 4),
+    (option::IP_FORWARDING, 1),
+    (option::NON_LOCAL_SOURCE_ROUTING, 1),
+    (option::MAXIMUM_DATAGRAM_REASSEMBLY_SIZE, 2),
+    (option::DEFAULT_IP_TTL, 1),
+    (option::PATH_MTU_AGING_TIMEOUT, 4),
+    (option::INTERFACE_MTU, 2),
+    (option::ALL_SUBNETS_ARE_LOCAL, 1),
+    (option::BROADCAST_ADDRESS, 4),
+    (option::PERFORM_MASK_DISCOVERY, 1),
+    (option::MASK_SUPPLIER, 1),
+    (option::PERFORM_ROUTER_DISCOVERY, 1),
+    (option::ROUTER_SOLICITATION_ADDRESS, 4),
+    (option::TRAILER_ENCAPSULATION, 1),
+    (option::ARP_CACHE_TIMEOUT, 4),
+    (option::ETHERNET_ENCAPSULATION, 1),
+    (option::TCP_DEFAULT_TTL, 1),
+    (option::TCP_KEEPALIVE_INTERVAL, 4),
+    (option::TCP_KEEPALIVE_GARBAGE, 1),
+    (option::NETBIOS_NODE_TYPE, 1),
+    (option::REQUESTED_IP_ADDRESS, 4),
+    (option::IP_ADDRESS_LEASE_TIME, 4),
+    (option::DHCP_MESSAGE_TYPE, 1),
+    (option::SERVER_IDENTIFIER, 4),
+    (option::MAXIMUM_DHCP_MESSAGE_SIZE, 2),
+    (option::RENEWAL_TIME, 4),
+    (option::REBINDING_TIME, 4),
+    (option::CLIENT_LAST_TRANSACTION_TIME, 4),
+    (option::IPV6_ONLY_PREFERRED, 4),
+    (option::AUTO_CONFIGURE, 1),
+    (option::SUBNET_SELECTION, 4),
+    (option::BASE_TIME, 4),
+    (option::START_TIME_OF_STATE, 4),
+    (option::QUERY_START_TIME, 4),
+    (option::QUERY_END_TIME, 4),
+    (option::DHCP_STATE, 1),
+    (option::DATA_SOURCE, 1),
+];
+/// The options that are domain names, with whether they are several.
+pub(super) const NAMES: [(u8, bool); 5] = [
+    (option::BCMCS_CONTROLLER_DOMAIN_NAMES, true),
+    (option::DOMAIN_SEARCH, true),
+    (option::V4_LOST, false),
+    (option::SIP_UA_CONFIGURATION_SERVICE_DOMAINS, true),
+    (option::V4_ACCESS_DOMAIN, false),
+];
+/// One bit per code of an option with a name in it, option 81 among them.
+pub(super) const WITH_NAMES: [u64; 4] = {
+    let mut codes = [0; 4];
+    codes[option::CLIENT_FQDN as usize >> 6] |= 1 << (option::CLIENT_FQDN & 63);
+    let mut at = 0;
+    while at < NAMES.len() {
+        let (code, _) = NAMES[at];
+        codes[code as usize >> 6] |= 1 << (code & 63);
+        at += 1;
+    }
+    codes
+};
+
+/// Slot and limits of an option.
+#[derive(Clone, Copy)]
+pub(super) struct Rule {
+    pub(super) slot: u8,
+    pub(super) min: u8,
+    pub(super) max: u8,
+}
+
+/// The rules of all codes.
+pub(super) type Rules = [Rule; 256];
+
+static STRICT: Rules = rules(Parsing::Strict);
+static LENIENT: Rules = rules(Parsing::Lenient);
+
+/// Where each code is noted.
+pub(super) const SLOTS: [u8; 256] = {
+    let rules = rules(Parsing::Strict);
+    let mut slots = [0; 256];
+    let mut code = 0;
+    while code < slots.len() {
+        slots[code] = rules[code].slot;
+        code += 1;
+    }
+    slots
+};
+
+/// The rules under which a message is read.
+#[inline]
+pub(super) const fn rules_of(parsing: Parsing) -> &'static Rules {
+    match parsing {
+        Parsing::Strict => &STRICT,
+        Parsing::Lenient => &LENIENT,
+    }
+}
+
+const fn rules(parsing: Parsing) -> Rules {
+    let mut rules = [Rule { slot: OTHER_SLOT as u8, min: 0, max: 255 }; 256];
+    let mut slot = 0;
+    while slot < NOTED.len() {
+        let (code, min) = NOTED[slot];
+        rules[code as usize] = Rule { slot: slot as u8, min, max: 255 };
+        slot += 1;
+    }
+    let mut at = 0;
+    while at < SCALARS.len() {
+        let (code, len) = SCALARS[at];
+        rules[code as usize].min = len;
+        if matches!(parsing, Parsing::Strict) {
+            rules[code as usize].max = len;
+        }
+        at += 1;
+    }
+    rules
+}
+
+/// Octets of an option that is one number, address or truth value.
+pub(super) fn scalar_len(code: u8) -> Option<u8> {
+    SCALARS.iter().find(|(scalar, _)| *scalar == code).map(|&(_, len)| len)
+}
