@@ -1,9 +1,10 @@
 //! Lease stores that outlive the process, behind the contract of `dhcp-lease`: Kea's memfile,
-//! appended by group commit.
+//! appended by group commit; and what stores in SQL databases are made of.
 //!
 //! - [`storage`]: files and folders as a trait, on a real disk and on one that loses its power.
 //! - [`memfile`]: Kea's CSV lease files: rows, loading, rotation, clean-up.
 //! - [`log`]: rounds that write the rows of all shards at once, and what they promise.
+//! - [`sql`]: Kea's tables in MariaDB, MySQL, PostgreSQL and SQLite: schema, rows, leases in bulk.
 //! - [`store`]: the [`LeaseStore`](dhcp_lease::LeaseStore) made of the shared lease table and a
 //!   shard's part of the log.
 //!
@@ -12,6 +13,7 @@
 
 pub mod log;
 pub mod memfile;
+pub mod sql;
 pub mod storage;
 pub mod store;
 
