@@ -1,10 +1,11 @@
 //! Lease stores that outlive the process, behind the contract of `dhcp-lease`: Kea's memfile,
-//! appended by group commit, and databases that several servers may share.
+//! appended by group commit, and SQL databases that several servers may share.
 //!
 //! - [`storage`]: files and folders as a trait, on a real disk and on one that loses its power.
 //! - [`memfile`]: Kea's CSV lease files: rows, loading, rotation, clean-up.
 //! - [`log`]: rounds that write the rows of all shards at once, and what they promise.
 //! - [`database`]: rounds that a database carries out, which decides who owns an address.
+//! - [`sql`]: Kea's tables in MariaDB, MySQL, PostgreSQL and SQLite: schema, rows, leases in bulk.
 //! - [`store`]: the [`LeaseStore`](dhcp_lease::LeaseStore) made of the shared lease table and a
 //!   shard's part of the log.
 //!
@@ -14,6 +15,7 @@
 pub mod database;
 pub mod log;
 pub mod memfile;
+pub mod sql;
 pub mod storage;
 pub mod store;
 

@@ -1,6 +1,6 @@
 //! What a measurement runs in: network namespaces or loopback, child processes with their output
-//! kept, samplers of processors, memory, interfaces and sockets, and the register that lets
-//! `godwit lab clean` remove what a crash left behind.
+//! kept, private database servers, samplers of processors, memory, interfaces and sockets, and the
+//! register that lets `godwit lab clean` remove what a crash left behind.
 //!
 //! Everything here is done with what every Debian has (`ip` of iproute2; `taskset`, `setpriv` and
 //! `nsenter` of util-linux), so that every command line in a record can be typed again by hand.
@@ -9,6 +9,7 @@
 //! To have read: ip-netns(8), proc(5), `Documentation/networking/scaling.rst` of the kernel (RPS).
 
 pub mod command;
+pub mod database;
 pub mod error;
 pub mod namespace;
 pub mod proc;
@@ -18,6 +19,7 @@ pub mod sampler;
 pub mod topology;
 
 pub use command::CommandLine;
+pub use database::{Database, Engine};
 pub use error::TestbedError;
 pub use process::ChildProcess;
 pub use registry::{Cleaned, Registry, Run};

@@ -12,7 +12,7 @@ use super::privilege::Privilege;
 use super::tally::Tally;
 
 /// Debian packages by name, and what needs them.
-pub(crate) const PACKAGES: [(&str, &str); 21] = [
+pub(crate) const PACKAGES: [(&str, &str); 23] = [
     ("iproute2", "namespaces and virtual interfaces"),
     ("util-linux", "giving up privileges, placing processes"),
     ("procps", "looking at processes"),
@@ -26,6 +26,8 @@ pub(crate) const PACKAGES: [(&str, &str); 21] = [
     ("isc-dhcp-server", "a server that ours is compared with"),
     ("dnsmasq-base", "a server that ours is compared with"),
     ("kea-admin", "perfdhcp, a client by others"),
+    ("mariadb-server", "a database that leases are kept in"),
+    ("postgresql-15", "the same"),
     ("isc-dhcp-client", "dhclient, a client by others"),
     ("udhcpc", "a client by others"),
     ("dhcpcd-base", "dhcpcd, a client by others"),

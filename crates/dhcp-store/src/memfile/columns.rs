@@ -22,6 +22,12 @@ impl Columns {
         Self(format.names.len() as u8)
     }
 
+    /// What Kea 2.2 gives new files: all but the pool's number.
+    #[must_use]
+    pub const fn without_newest(format: &Format) -> Self {
+        Self(format.names.len() as u8 - 1)
+    }
+
     /// How many.
     #[must_use]
     pub const fn count(self) -> usize {

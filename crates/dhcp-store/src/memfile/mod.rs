@@ -28,7 +28,8 @@ pub use format::{Format, Rows, encode_row, newest, rows_of_table};
 pub use line::Line;
 pub(crate) use line::append as append_line;
 pub use load::{LoadReport, RowError};
-pub use open::{Memfile, OpenError, OpenOptions, Rotation, Snapshot};
+pub use open::{Memfile, OpenError, OpenOptions, Rotation, Snapshot, load_file};
+pub(crate) use v6::NOBODY;
 pub use value::{RowFault, Values};
 
 /// The files that belong to one lease file.

@@ -156,10 +156,7 @@ impl Memfile {
         if let Some((_, found)) = &live {
             sources.extend(found.source.clone());
         }
-        let threads = match options.threads {
-            0 => std::thread::available_parallelism().map_or(1, |count| count.get().min(8)),
-            count => count,
-        };
+        let threads = thread_count(options.threads);
         let (leases, mut report) = load::<F>(&sources, threads, options.max_row_errors)?;
 
         let needs_cleanup = has_completed || is_there(&files.rotated);
@@ -401,6 +398,39 @@ fn rewrite_tail(file: &dyn LogFile, start: u64, end: u64) -> std::io::Result<()>
         offset += len as u64;
     }
     Ok(())
+}
+
+/// Threads that load: as many as wished, or by the number of processors for 0.
+fn thread_count(wished: usize) -> usize {
+    match wished {
+        0 => std::thread::available_parallelism().map_or(1, |count| count.get().min(8)),
+        count => count,
+    }
+}
+
+/// Loads one lease file as it is, without a lock, its neighbors, or a change to it. Bad rows are in the
+/// report.
+///
+/// # Errors
+///
+/// It cannot be read, or is no lease file of this family.
+pub fn load_file<F: Rows>(
+    storage: &dyn Storage,
+    path: &Path,
+) -> Result<(Vec<F::Lease>, LoadReport), OpenError> {
+    let missing = || std::io::Error::from(std::io::ErrorKind::NotFound);
+    let file = storage
+        .open(path)
+        .and_then(|file| file.ok_or_else(missing))
+        .tried("open", path)
+        .map_err(OpenError::Storage)?;
+    let found = inspect(&Format::of::<F>(), path, file)
+        .map_err(OpenError::Storage)?
+        .ok_or_else(|| OpenError::NotALeaseFile(path.to_owned()))?;
+    let sources: Vec<Source> = found.source.into_iter().collect();
+    let (leases, mut report) = load::<F>(&sources, thread_count(0), 0).map_err(OpenError::from)?;
+    report.torn_octets = found.torn_octets;
+    Ok((leases, report))
 }
 
 /// Finds header and last complete row; `None` when it is not a lease file.

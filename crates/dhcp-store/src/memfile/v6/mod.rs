@@ -12,7 +12,7 @@ use super::value::{RowFault, Values};
 
 /// Kea's DUID of nobody, which declined leases have. Any Kea can read it, though those before 2.4
 /// write a single zero, which those since take for a fault.
-const NOBODY: [u8; 3] = [0; 3];
+pub(crate) const NOBODY: [u8; 3] = [0; 3];
 
 impl Rows for V6 {
     const NAMES: &'static [&'static str] = &[

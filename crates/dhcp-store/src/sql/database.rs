@@ -1,0 +1,296 @@
+//! A connection to a database, and what is done over it.
+
+use std::collections::BTreeMap;
+
+use super::driver::{Driver, Value};
+use super::error::SqlError;
+use super::mysql::Mysql;
+use super::postgresql::Postgresql;
+use super::row::{Layout, Stored};
+use super::schema::{Schema, Version};
+use super::settings::{Backend, Settings};
+use super::sqlite::Sqlite;
+use crate::memfile::RowFault;
+
+/// Rows read at a time.
+const PAGE_ROWS: u32 = 5000;
+/// Bad rows that are described; the others are counted.
+const DESCRIBED_MAX: usize = 100;
+
+/// An open database.
+pub struct Database {
+    driver: Box<dyn Driver>,
+    backend: Backend,
+    place: String,
+}
+
+/// What reading all leases came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Loaded {
+    /// Rows that are leases.
+    pub leases: u64,
+    /// Rows that are none.
+    pub bad_rows: u64,
+    /// The first hundred of those: which row, from 0 in the order of keys, and why.
+    pub faults: Vec<(u64, RowFault)>,
+}
+
+impl Database {
+    /// Connects, or opens SQLite's file. Nothing is asked about the tables yet.
+    ///
+    /// # Errors
+    ///
+    /// The database cannot be reached, or does not let this user in.
+    pub fn open(settings: &Settings) -> Result<Self, SqlError> {
+        let driver: Box<dyn Driver> = match settings.backend {
+            Backend::Mysql => Box::new(Mysql::connect(settings)?),
+            Backend::Postgresql => Box::new(Postgresql::connect(settings)?),
+            Backend::Sqlite => Box::new(Sqlite::open(settings)?),
+        };
+        Ok(Self { driver, backend: settings.backend, place: settings.to_string() })
+    }
+
+    /// The version of its tables; `None` without any.
+    ///
+    /// # Errors
+    ///
+    /// The database fails.
+    pub fn version(&mut self) -> Result<Option<Version>, SqlError> {
+        if self.count_tables(Some("schema_version"))? == 0 {
+            return Ok(None);
+        }
+        let query = match self.backend {
+            Backend::Postgresql => "SELECT version::bigint, minor::bigint FROM schema_version",
+            Backend::Mysql | Backend::Sqlite => "SELECT version, minor FROM schema_version",
+        };
+        Ok(match self.driver.numbers(query)?[..] {
+            [major, minor] => Some(Version { major: major as u32, minor: minor as u32 }),
+            _ => None,
+        })
+    }
+
+    /// How its leases are laid out.
+    ///
+    /// # Errors
+    ///
+    /// It has no tables of a version that is known, or fails.
+    pub fn layout(&mut self) -> Result<Layout, SqlError> {
+        let found = self.version()?;
+        let refused = |why: String| SqlError::new(format!("use {}", self.place), why);
+        let version = found.ok_or_else(|| refused("it has no tables of leases".to_owned()))?;
+        let schema = Schema::of(self.backend, version).ok_or_else(|| {
+            refused(format!("the version of its tables is {version}, which is not known here"))
+        })?;
+        Ok(Layout { backend: self.backend, schema })
+    }
+
+    /// Makes the tables of `schema` in an empty database.
+    ///
+    /// # Errors
+    ///
+    /// There are tables already, `schema` is none for this kind of database, or it fails: what MySQL
+    /// has made until then stays, the others undo it.
+    pub fn install(&mut self, schema: Schema) -> Result<(), SqlError> {
+        let refused = |why| SqlError::new(format!("make tables in {}", self.place), why);
+        let statements = schema
+            .statements(self.backend)
+            .ok_or_else(|| refused("there are no such tables for this kind of database"))?;
+        if self.count_tables(None)? > 0 {
+            return Err(SqlError::new(format!("make tables in {}", self.place), "it is not empty"));
+        }
+        self.run_all(&statements)
+    }
+
+    /// Brings the tables of Kea 2.2 to the current version; `false` when they are that already.
+    ///
+    /// # Errors
+    ///
+    /// The tables are of another version, there are tables of Kea's configuration backend, which
+    /// only Kea's own `kea-admin` can upgrade, or the database fails: what MySQL has changed until
+    /// then stays, the others undo it.
+    pub fn upgrade(&mut self) -> Result<bool, SqlError> {
+        let refused = |place: &str, why| SqlError::new(format!("upgrade {place}"), why);
+        let version = self.version()?;
+        if version == Some(Schema::Current.version(self.backend)) {
+            return Ok(false);
+        }
+        if version != Some(Schema::Kea22.version(self.backend)) {
+            let found = version.map_or_else(|| "none".to_owned(), |version| version.to_string());
+            let why = format!("the version of its tables is {found}, not that of Kea 2.2");
+            return Err(SqlError::new(format!("upgrade {}", self.place), why));
+        }
+        if self.count_tables(Some("dhcp4_subnet"))? > 0 {
+            let why = "it has tables of Kea's configuration backend: use `kea-admin db-upgrade`";
+            return Err(refused(&self.place, why));
+        }
+        self.run_all(&Schema::upgrade(self.backend))?;
+        Ok(true)
+    }
+
+    /// Begins a transaction.
+    ///
+    /// # Errors
+    ///
+    /// The database fails; so for all functions below.
+    pub fn begin(&mut self) -> Result<(), SqlError> {
+        self.driver.run(match self.backend {
+            Backend::Sqlite => "BEGIN IMMEDIATE",
+            Backend::Mysql | Backend::Postgresql => "BEGIN",
+        })
+    }
+
+    /// Ends a transaction; what was done in it is as safe as the database promises.
+    ///
+    /// # Errors
+    ///
+    /// See [`Self::begin`]. Whether it was done is not known when the connection is lost.
+    pub fn commit(&mut self) -> Result<(), SqlError> {
+        self.driver.run("COMMIT")
+    }
+
+    /// Undoes a transaction.
+    ///
+    /// # Errors
+    ///
+    /// See [`Self::begin`].
+    pub fn roll_back(&mut self) -> Result<(), SqlError> {
+        self.driver.run("ROLLBACK")
+    }
+
+    /// Writes leases, replacing those of the same addresses, whoever has them: of several leases of
+    /// one address the last one counts. Rows are locked in the order of their addresses, so that two
+    /// writers do not wait for each other in a circle.
+    ///
+    /// # Errors
+    ///
+    /// See [`Self::begin`].
+    pub fn upsert_many<F: Stored>(
+        &mut self,
+        layout: Layout,
+        leases: &[F::Lease],
+    ) -> Result<(), SqlError> {
+        let newest: BTreeMap<F::Address, &F::Lease> =
+            leases.iter().map(|lease| (F::address(lease), lease)).collect();
+        if newest.is_empty() {
+            return Ok(());
+        }
+        let table = F::table(layout);
+        let mut values = Vec::with_capacity(newest.len() * table.columns.len());
+        for lease in newest.into_values() {
+            F::encode(lease, layout, &mut values);
+        }
+        self.driver.upsert(&table, values)
+    }
+
+    /// Deletes the leases of `addresses`, as far as they are there.
+    ///
+    /// # Errors
+    ///
+    /// See [`Self::begin`].
+    pub fn delete_many<F: Stored>(
+        &mut self,
+        layout: Layout,
+        addresses: &[F::Address],
+    ) -> Result<(), SqlError> {
+        if addresses.is_empty() {
+            return Ok(());
+        }
+        let mut sorted = addresses.to_vec();
+        sorted.sort_unstable();
+        let mut keys = Vec::with_capacity(sorted.len());
+        for address in sorted {
+            F::encode_key(address, layout, &mut keys);
+        }
+        self.driver.delete(&F::table(layout), keys)
+    }
+
+    /// Gives all leases to `visit`, in the order of their keys, some thousands at a time. What is
+    /// changed meanwhile is seen or not; no lease is seen twice.
+    ///
+    /// # Errors
+    ///
+    /// See [`Self::begin`]; what `visit` fails with comes back too.
+    pub fn load_all<F: Stored>(
+        &mut self,
+        layout: Layout,
+        mut visit: impl FnMut(F::Lease) -> Result<(), SqlError>,
+    ) -> Result<Loaded, SqlError> {
+        let table = F::table(layout);
+        let mut loaded = Loaded::default();
+        let mut after: Option<Value> = None;
+        loop {
+            let mut rows = 0;
+            let mut last = None;
+            self.driver.page(&table, after.as_ref(), PAGE_ROWS, &mut |values| {
+                rows += 1;
+                last = values.first().cloned();
+                match F::decode(values, layout) {
+                    Ok(lease) => {
+                        loaded.leases += 1;
+                        visit(lease)
+                    }
+                    Err(fault) => {
+                        if loaded.faults.len() < DESCRIBED_MAX {
+                            loaded.faults.push((loaded.leases + loaded.bad_rows, fault));
+                        }
+                        loaded.bad_rows += 1;
+                        Ok(())
+                    }
+                }
+            })?;
+            if rows < PAGE_ROWS {
+                return Ok(loaded);
+            }
+            after = last;
+        }
+    }
+
+    /// Carries out statements: all or, but for MySQL, which commits after each of them, none.
+    fn run_all(&mut self, statements: &[&str]) -> Result<(), SqlError> {
+        if self.backend == Backend::Mysql {
+            // The texts inside of functions are ours and have a character set.
+            self.driver.run("SET NAMES utf8mb4")?;
+            let done = statements.iter().try_for_each(|statement| self.driver.run(statement));
+            let reset = self.driver.run("SET NAMES binary");
+            return done.and(reset);
+        }
+        self.begin()?;
+        let done = statements.iter().try_for_each(|statement| self.driver.run(statement));
+        match done {
+            Ok(()) => self.commit(),
+            Err(error) => {
+                // The first error is the one to tell.
+                let _ = self.roll_back();
+                Err(error)
+            }
+        }
+    }
+
+    /// How many tables are called `name`, or how many there are.
+    fn count_tables(&mut self, name: Option<&str>) -> Result<i64, SqlError> {
+        let mut query = match self.backend {
+            Backend::Mysql => {
+                "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE()"
+            }
+            Backend::Postgresql => {
+                "SELECT COUNT(*) FROM information_schema.tables \
+                 WHERE table_schema = current_schema()"
+            }
+            Backend::Sqlite => {
+                "SELECT COUNT(*) FROM (SELECT name AS table_name FROM sqlite_master \
+                 WHERE type = 'table') WHERE 1"
+            }
+        }
+        .to_owned();
+        if let Some(name) = name {
+            query = format!("{query} AND table_name = '{name}'");
+        }
+        Ok(self.driver.numbers(&query)?.first().copied().unwrap_or(0))
+    }
+}
+
+impl std::fmt::Debug for Database {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Database").field("place", &self.place).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,31 @@
+//! Leases in SQL databases, in Kea's tables: MariaDB and MySQL, PostgreSQL, and SQLite.
+//!
+//! - [`settings`]: how a database is reached.
+//! - [`database`]: a connection with what is done over it: schema, transactions, leases in bulk.
+//! - [`schema`]: the tables, as statements, in the two versions that are known.
+//! - [`row`]: leases as values of their columns and back, without a database.
+//! - [`transfer`]: leases from tables to Kea's lease files and back.
+//!
+//! What a server does with them (rounds, who may write what, what happens when the database is
+//! gone) is not decided here. Nothing here is on the path of a packet: it blocks.
+//!
+//! Kea's manual to have read: "Supported Lease Databases", "The kea-admin Tool".
+
+pub mod database;
+mod driver;
+mod error;
+mod mysql;
+mod postgresql;
+pub mod row;
+pub mod schema;
+pub mod settings;
+mod sqlite;
+pub mod transfer;
+mod v4;
+mod v6;
+
+pub use database::{Database, Loaded};
+pub use error::SqlError;
+pub use row::Stored;
+pub use schema::{Schema, Version};
+pub use settings::{Backend, Settings};

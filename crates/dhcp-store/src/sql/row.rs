@@ -1,0 +1,255 @@
+//! Leases as values of Kea's columns, and back.
+//!
+//! Kea's rules: `expire` is the last transaction plus the lifetime, but the last transaction alone
+//! for an infinite lifetime; what is unknown is NULL, but PostgreSQL gets an empty text for a
+//! missing context.
+
+use dhcp_lease::{INFINITE_LIFETIME_S, LeaseState};
+
+use super::driver::{Table, Value};
+use super::schema::Schema;
+use super::settings::Backend;
+use crate::memfile::{RowFault, Rows};
+
+/// Where rows go, as far as it changes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// The database.
+    pub backend: Backend,
+    /// The version of its tables.
+    pub schema: Schema,
+}
+
+/// A family whose leases Kea keeps in a table.
+pub trait Stored: Rows {
+    /// The table in this layout.
+    fn table(layout: Layout) -> Table;
+
+    /// Appends the values of `lease`, one for each column of the table.
+    fn encode(lease: &Self::Lease, layout: Layout, values: &mut Vec<Value>);
+
+    /// Appends the key of `address`.
+    fn encode_key(address: Self::Address, layout: Layout, values: &mut Vec<Value>);
+
+    /// Reads a lease from the values of its row.
+    ///
+    /// # Errors
+    ///
+    /// The first column that cannot be read.
+    fn decode(values: &[Value], layout: Layout) -> Result<Self::Lease, RowFault>;
+}
+
+/// The last second that a TIMESTAMP of MariaDB 10 and MySQL can hold, and the first.
+const MYSQL_TIMES_S: (u64, u64) = (1, i32::MAX as u64);
+
+/// When a lease ends, as a column says it. Later than MySQL can say is the latest that it can.
+pub(super) fn expire(cltt_s: u64, valid_lifetime_s: u32, layout: Layout) -> Value {
+    let lifetime_s = if valid_lifetime_s == INFINITE_LIFETIME_S { 0 } else { valid_lifetime_s };
+    let mut end_s = cltt_s.saturating_add(u64::from(lifetime_s));
+    if layout.backend == Backend::Mysql {
+        end_s = end_s.clamp(MYSQL_TIMES_S.0, MYSQL_TIMES_S.1);
+    }
+    // PostgreSQL's years end long before this does.
+    Value::Integer(end_s.min(u64::from(u32::MAX) * 64) as i64)
+}
+
+/// The last transaction of a lease that ends at `expire_s`.
+pub(super) const fn cltt_s(expire_s: u64, valid_lifetime_s: u32) -> u64 {
+    if valid_lifetime_s == INFINITE_LIFETIME_S {
+        expire_s
+    } else {
+        expire_s.saturating_sub(valid_lifetime_s as u64)
+    }
+}
+
+/// The number of a state. Kea 2.2 has no released leases, which are past as reclaimed ones are, and
+/// no registered ones.
+pub(super) fn state(state: LeaseState, layout: Layout) -> Value {
+    let known = match (layout.schema, state) {
+        (Schema::Kea22, LeaseState::Released) => LeaseState::ExpiredReclaimed,
+        (Schema::Kea22, LeaseState::Registered) => LeaseState::Assigned,
+        _ => state,
+    };
+    Value::Integer(known as i64)
+}
+
+/// Text without zeros, which PostgreSQL has no room for.
+pub(super) fn text(text: &str) -> Value {
+    Value::Text(if text.contains('\0') { text.replace('\0', "") } else { text.to_owned() })
+}
+
+/// A context: missing is nothing, or an empty text for PostgreSQL.
+pub(super) fn context(context: &str, layout: Layout) -> Value {
+    if context.is_empty() && layout.backend != Backend::Postgresql {
+        Value::Null
+    } else {
+        text(context)
+    }
+}
+
+/// Octets, cut where the column of Kea 2.2 in MySQL ends; none are nothing.
+pub(super) fn identity(octets: &[u8], layout: Layout) -> Value {
+    const KEA22_MAX: usize = 128;
+    let cuts = layout.schema == Schema::Kea22 && layout.backend == Backend::Mysql;
+    let len = if cuts { octets.len().min(KEA22_MAX) } else { octets.len() };
+    if octets.is_empty() { Value::Null } else { Value::Octets(octets[..len].to_owned()) }
+}
+
+/// The values of one row, read one after the other.
+pub(super) struct Reader<'v> {
+    values: &'v [Value],
+    table: Table,
+    next: usize,
+}
+
+impl<'v> Reader<'v> {
+    pub(super) const fn new(values: &'v [Value], table: Table) -> Self {
+        Self { values, table, next: 0 }
+    }
+
+    fn next(&mut self) -> Option<&'v Value> {
+        self.next += 1;
+        self.values.get(self.next - 1)
+    }
+
+    /// What is said of the value that was read last.
+    pub(super) fn fault(&self) -> RowFault {
+        match self.table.columns.get(self.next - 1) {
+            Some(column) if self.next <= self.values.len() => RowFault::Value(column.name),
+            _ => RowFault::ValueCount,
+        }
+    }
+
+    pub(super) fn number<T: TryFrom<i64>>(&mut self) -> Result<T, RowFault> {
+        match self.next() {
+            Some(Value::Integer(number)) => T::try_from(*number).map_err(|_| self.fault()),
+            _ => Err(self.fault()),
+        }
+    }
+
+    /// A number, or `default` for nothing.
+    pub(super) fn number_or<T: TryFrom<i64>>(&mut self, default: T) -> Result<T, RowFault> {
+        if self.values.get(self.next) == Some(&Value::Null) {
+            self.next += 1;
+            return Ok(default);
+        }
+        self.number()
+    }
+
+    pub(super) fn truth(&mut self) -> Result<bool, RowFault> {
+        Ok(self.number_or::<i64>(0)? != 0)
+    }
+
+    pub(super) fn state(&mut self) -> Result<LeaseState, RowFault> {
+        let number = self.number_or::<u8>(0)?;
+        LeaseState::from_number(number).ok_or_else(|| self.fault())
+    }
+
+    /// Octets; none for nothing.
+    pub(super) fn octets(&mut self) -> Result<&'v [u8], RowFault> {
+        match self.next() {
+            Some(Value::Octets(octets)) => Ok(octets),
+            Some(Value::Text(text)) => Ok(text.as_bytes()),
+            Some(Value::Null) => Ok(&[]),
+            _ => Err(self.fault()),
+        }
+    }
+
+    /// Text; empty for nothing. Octets that are no text are replaced.
+    pub(super) fn text(&mut self) -> Result<String, RowFault> {
+        Ok(String::from_utf8_lossy(self.octets()?).into_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::Random;
+    use dhcp_lease::sample::{Sample, SampleLease};
+    use dhcp_lease::v4::V4;
+    use dhcp_lease::v6::V6;
+
+    use super::*;
+
+    fn layouts() -> Vec<Layout> {
+        Backend::ALL
+            .into_iter()
+            .flat_map(|backend| Schema::ALL.map(|schema| Layout { backend, schema }))
+            .collect()
+    }
+
+    fn survives<F: Stored + Sample>(random: &mut Random) {
+        for number in 0..300 {
+            let state = LeaseState::from_number(random.below(3) as u8).unwrap();
+            let sample = SampleLease {
+                address: random.next_u32(),
+                client: number,
+                valid_lifetime_s: [600, 4000, INFINITE_LIFETIME_S][random.below(3) as usize],
+                cltt_s: 1_700_000_000 + u64::from(random.below(100_000_000)),
+                subnet_id: random.next_u32(),
+                pool_id: 0,
+                hostname: ["", "host-1"][random.below(2) as usize],
+                state,
+                user_context: ["", "{ \"a\": [ 1 ] }"][random.below(2) as usize],
+            };
+            let lease = F::lease(&sample);
+            for layout in layouts() {
+                let mut values = Vec::new();
+                F::encode(&lease, layout, &mut values);
+                assert_eq!(values.len(), F::table(layout).columns.len());
+                assert_eq!(F::decode(&values, layout).as_ref(), Ok(&lease), "{layout:?}");
+                let mut key = Vec::new();
+                F::encode_key(<F as Rows>::address(&lease), layout, &mut key);
+                assert_eq!(key, values[..1]);
+                // A row that was cut short is told from one that has a wrong value.
+                assert_eq!(F::decode(&values[..3], layout), Err(RowFault::ValueCount));
+            }
+        }
+    }
+
+    #[test]
+    fn leases_survive_becoming_rows() {
+        let mut random = Random::from_seed(14);
+        survives::<V4>(&mut random);
+        survives::<V6>(&mut random);
+    }
+
+    #[test]
+    fn an_infinite_lease_ends_when_it_began() {
+        let layout = Layout { backend: Backend::Postgresql, schema: Schema::Current };
+        assert_eq!(expire(1000, INFINITE_LIFETIME_S, layout), Value::Integer(1000));
+        assert_eq!(expire(1000, 50, layout), Value::Integer(1050));
+        assert_eq!((cltt_s(1000, INFINITE_LIFETIME_S), cltt_s(1050, 50)), (1000, 1000));
+    }
+
+    #[test]
+    fn times_stay_within_what_mysql_can_hold() {
+        let layout = Layout { backend: Backend::Mysql, schema: Schema::Current };
+        assert_eq!(expire(0, INFINITE_LIFETIME_S, layout), Value::Integer(1));
+        let far = expire(2_000_000_000, 400_000_000, layout);
+        assert_eq!(far, Value::Integer(2_147_483_647));
+        let layout = Layout { backend: Backend::Postgresql, ..layout };
+        let far = expire(2_000_000_000, 400_000_000, layout);
+        assert_eq!(far, Value::Integer(2_400_000_000));
+    }
+
+    #[test]
+    fn kea_2_2_gets_states_and_identities_that_it_has_room_for() {
+        let old = Layout { backend: Backend::Mysql, schema: Schema::Kea22 };
+        let new = Layout { schema: Schema::Current, ..old };
+        assert_eq!(state(LeaseState::Released, old), Value::Integer(2));
+        assert_eq!(state(LeaseState::Released, new), Value::Integer(3));
+        assert_eq!(state(LeaseState::Registered, old), Value::Integer(0));
+        assert_eq!(identity(&[7; 255], old), Value::Octets(vec![7; 128]));
+        assert_eq!(identity(&[7; 255], new), Value::Octets(vec![7; 255]));
+        assert_eq!(identity(&[], new), Value::Null);
+    }
+
+    #[test]
+    fn what_no_text_may_hold_is_left_out() {
+        assert_eq!(text("a\0b"), Value::Text("ab".to_owned()));
+        let mysql = Layout { backend: Backend::Mysql, schema: Schema::Current };
+        assert_eq!(context("", mysql), Value::Null);
+        let postgresql = Layout { backend: Backend::Postgresql, ..mysql };
+        assert_eq!(context("", postgresql), Value::Text(String::new()));
+    }
+}

@@ -1,0 +1,142 @@
+//! Kea's tables as statements: those of Kea 2.2, which Debian 12 has, and the current ones.
+//!
+//! The current ones are made from those of 2.2 by the same statements that upgrade a database, as
+//! Kea does it. Made here are the tables of leases, reservations, their options and the legal log,
+//! with the triggers that count leases and the functions that Kea's servers and `kea-admin` call;
+//! not those of Kea's configuration backend, so that only `kea-admin` can upgrade a database that
+//! has them.
+
+use std::fmt;
+
+use super::settings::Backend;
+
+/// A version of the tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Schema {
+    /// Those of Kea 2.2.
+    Kea22,
+    /// Those of Kea 3.3.
+    #[default]
+    Current,
+}
+
+/// What the table `schema_version` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version {
+    /// Kea's servers refuse any other than theirs.
+    pub major: u32,
+    /// Nothing hangs on it.
+    pub minor: u32,
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+impl Schema {
+    /// All, the oldest first.
+    pub const ALL: [Self; 2] = [Self::Kea22, Self::Current];
+
+    /// Its number. SQLite, which Kea does not have, is numbered as MySQL.
+    #[must_use]
+    pub const fn version(self, backend: Backend) -> Version {
+        let major = match (backend, self) {
+            (Backend::Mysql | Backend::Sqlite, Self::Kea22) => 14,
+            (Backend::Mysql | Backend::Sqlite, Self::Current) => 35,
+            (Backend::Postgresql, Self::Kea22) => 13,
+            (Backend::Postgresql, Self::Current) => 34,
+        };
+        Version { major, minor: 0 }
+    }
+
+    /// The tables that leases are read from and written to in a database of this version. Since the
+    /// states of RFC 9686 came (29.0) nothing changed that matters here.
+    #[must_use]
+    pub fn of(backend: Backend, version: Version) -> Option<Self> {
+        const STATES: u32 = 29;
+        let known = |schema: Self| schema.version(backend).major;
+        match version.major {
+            major if major == known(Self::Kea22) && backend != Backend::Sqlite => Some(Self::Kea22),
+            major if (STATES..=known(Self::Current)).contains(&major) => Some(Self::Current),
+            _ => None,
+        }
+    }
+
+    /// The statements that make an empty database into one of this version; `None` when there is
+    /// no such version for `backend`.
+    #[must_use]
+    pub fn statements(self, backend: Backend) -> Option<Vec<&'static str>> {
+        let (older, newer) = match (backend, self) {
+            (Backend::Mysql, _) => (MYSQL_KEA22, MYSQL_CURRENT),
+            (Backend::Postgresql, _) => (POSTGRESQL_KEA22, POSTGRESQL_CURRENT),
+            (Backend::Sqlite, Self::Current) => ("", SQLITE),
+            (Backend::Sqlite, Self::Kea22) => return None,
+        };
+        let newer = if self == Self::Current { newer } else { "" };
+        Some(split(older).chain(split(newer)).collect())
+    }
+
+    /// The statements that bring a database from 2.2 to the current version.
+    #[must_use]
+    pub fn upgrade(backend: Backend) -> Vec<&'static str> {
+        match backend {
+            Backend::Mysql => split(MYSQL_CURRENT).collect(),
+            Backend::Postgresql => split(POSTGRESQL_CURRENT).collect(),
+            Backend::Sqlite => Vec::new(),
+        }
+    }
+}
+
+const MYSQL_KEA22: &str = include_str!("mysql_2_2.sql");
+const MYSQL_CURRENT: &str = include_str!("mysql_current.sql");
+const POSTGRESQL_KEA22: &str = include_str!("postgresql_2_2.sql");
+const POSTGRESQL_CURRENT: &str = include_str!("postgresql_current.sql");
+const SQLITE: &str = include_str!("sqlite.sql");
+
+/// Statements end at blank lines; a first block of comments is none.
+fn split(text: &'static str) -> impl Iterator<Item = &'static str> {
+    text.split("\n\n")
+        .map(str::trim)
+        .filter(|statement| !statement.is_empty() && !statement.starts_with("--"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_are_whole() {
+        for backend in Backend::ALL {
+            for schema in Schema::ALL {
+                let Some(statements) = schema.statements(backend) else {
+                    assert_eq!((backend, schema), (Backend::Sqlite, Schema::Kea22));
+                    continue;
+                };
+                assert!(statements.len() > 20, "{backend:?} {schema:?}");
+                for statement in &statements {
+                    let first = statement.split_whitespace().next().unwrap();
+                    let known = ["CREATE", "INSERT", "UPDATE", "DELETE", "ALTER", "DROP"];
+                    assert!(known.contains(&first), "{statement}");
+                    assert_eq!(statement.matches("$$").count() % 2, 0, "{statement}");
+                }
+                // The version is said last: what was interrupted before is not taken for whole.
+                assert!(statements.last().unwrap().contains("schema_version"));
+            }
+        }
+    }
+
+    #[test]
+    fn versions_that_are_known_are_read() {
+        let of = |backend, major| Schema::of(backend, Version { major, minor: 0 });
+        assert_eq!(of(Backend::Mysql, 14), Some(Schema::Kea22));
+        assert_eq!(of(Backend::Mysql, 28), None);
+        assert_eq!(of(Backend::Mysql, 29), Some(Schema::Current));
+        assert_eq!(of(Backend::Mysql, 35), Some(Schema::Current));
+        assert_eq!(of(Backend::Mysql, 36), None);
+        assert_eq!(of(Backend::Postgresql, 13), Some(Schema::Kea22));
+        assert_eq!(of(Backend::Postgresql, 34), Some(Schema::Current));
+        assert_eq!(of(Backend::Sqlite, 14), None);
+    }
+}

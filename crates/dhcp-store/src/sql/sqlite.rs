@@ -1,0 +1,152 @@
+//! SQLite: a statement per row, prepared once, in the transaction of the caller.
+
+use rusqlite::types::{ToSqlOutput, Value as SqliteValue, ValueRef};
+use rusqlite::{Connection, ErrorCode, ToSql, params_from_iter};
+
+use super::driver::{Driver, Table, Value, Visit};
+use super::error::SqlError;
+use super::settings::Settings;
+use crate::log::Durability;
+
+/// An open file.
+pub(super) struct Sqlite {
+    connection: Connection,
+    place: String,
+}
+
+impl Sqlite {
+    /// Opens a file, an empty one when there is none.
+    pub(super) fn open(settings: &Settings) -> Result<Self, SqlError> {
+        let place = settings.to_string();
+        let flushing = match settings.durability {
+            Durability::Always => "FULL",
+            Durability::Interval(_) => "NORMAL",
+            Durability::None => "OFF",
+        };
+        let open = || {
+            let connection = Connection::open(&settings.name)?;
+            connection.busy_timeout(settings.connect_timeout)?;
+            connection.pragma_update(None, "journal_mode", "WAL")?;
+            connection.pragma_update(None, "synchronous", flushing)?;
+            Ok(connection)
+        };
+        let connection = open().map_err(|error| failed(format!("open {place}"), &error))?;
+        Ok(Self { connection, place })
+    }
+
+    /// Carries out a statement for every `width` of the values, all or none of them.
+    fn write(&self, statement: &str, width: usize, values: &[Value]) -> rusqlite::Result<()> {
+        // Nothing but a transaction makes one flush of many statements.
+        let whole = match self.connection.is_autocommit() {
+            true => Some(self.connection.unchecked_transaction()?),
+            false => None,
+        };
+        let mut statement = self.connection.prepare_cached(statement)?;
+        for row in values.chunks_exact(width) {
+            statement.execute(params_from_iter(row))?;
+        }
+        whole.map_or(Ok(()), |whole| whole.commit())
+    }
+
+    fn failed(&self, tried: &str, error: &rusqlite::Error) -> SqlError {
+        failed(format!("{tried} {}", self.place), error)
+    }
+}
+
+impl Driver for Sqlite {
+    fn run(&mut self, statement: &str) -> Result<(), SqlError> {
+        let first = statement.lines().next().unwrap_or_default();
+        self.connection
+            .execute_batch(statement)
+            .map_err(|error| self.failed(&format!("carry out `{first}` at"), &error))
+    }
+
+    fn numbers(&mut self, query: &str) -> Result<Vec<i64>, SqlError> {
+        let ask = || {
+            let mut statement = self.connection.prepare(query)?;
+            let width = statement.column_count();
+            let mut rows = statement.query([])?;
+            match rows.next()? {
+                Some(row) => (0..width).map(|at| row.get(at)).collect(),
+                None => Ok(Vec::new()),
+            }
+        };
+        ask().map_err(|error| self.failed("ask", &error))
+    }
+
+    fn upsert(&mut self, table: &Table, values: Vec<Value>) -> Result<(), SqlError> {
+        let statement = upsert_statement(table);
+        self.write(&statement, table.columns.len(), &values)
+            .map_err(|error| self.failed("write leases to", &error))
+    }
+
+    fn delete(&mut self, table: &Table, keys: Vec<Value>) -> Result<(), SqlError> {
+        let statement = format!("DELETE FROM {} WHERE {} = ?", table.name, table.key().name);
+        self.write(&statement, 1, &keys).map_err(|error| self.failed("delete leases from", &error))
+    }
+
+    fn page(
+        &mut self,
+        table: &Table,
+        after: Option<&Value>,
+        limit: u32,
+        visit: Visit<'_>,
+    ) -> Result<(), SqlError> {
+        let key = table.key().name;
+        let condition = if after.is_some() { format!(" WHERE {key} > ?") } else { String::new() };
+        let statement = format!(
+            "SELECT {} FROM {}{condition} ORDER BY {key} LIMIT {limit}",
+            table.names(),
+            table.name
+        );
+        let failed = |error: rusqlite::Error| self.failed("read leases from", &error);
+        let mut statement = self.connection.prepare_cached(&statement).map_err(failed)?;
+        let mut rows = statement.query(params_from_iter(after)).map_err(failed)?;
+        let mut values = Vec::new();
+        while let Some(row) = rows.next().map_err(failed)? {
+            values.clear();
+            for at in 0..table.columns.len() {
+                values.push(read(row.get_ref(at).map_err(failed)?));
+            }
+            visit(&values)?;
+        }
+        Ok(())
+    }
+}
+
+impl ToSql for Value {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(match self {
+            Self::Null => ToSqlOutput::Owned(SqliteValue::Null),
+            Self::Integer(number) => ToSqlOutput::Owned(SqliteValue::Integer(*number)),
+            Self::Octets(octets) => ToSqlOutput::Borrowed(ValueRef::Blob(octets)),
+            Self::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
+        })
+    }
+}
+
+fn read(value: ValueRef<'_>) -> Value {
+    match value {
+        ValueRef::Integer(number) => Value::Integer(number),
+        ValueRef::Text(octets) | ValueRef::Blob(octets) => Value::Octets(octets.to_owned()),
+        ValueRef::Null | ValueRef::Real(_) => Value::Null,
+    }
+}
+
+fn upsert_statement(table: &Table) -> String {
+    let changes =
+        table.join_others(", ", |column| format!("{name} = excluded.{name}", name = column.name));
+    format!(
+        "INSERT INTO {} ({}) VALUES ({}) ON CONFLICT ({}) DO UPDATE SET {changes}",
+        table.name,
+        table.names(),
+        table.join(", ", |_| "?".to_owned()),
+        table.key().name,
+    )
+}
+
+fn failed(tried: String, error: &rusqlite::Error) -> SqlError {
+    let code = error.sqlite_error_code();
+    let is_busy = matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked));
+    SqlError::new(tried, error).conflict(is_busy)
+}

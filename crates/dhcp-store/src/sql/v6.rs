@@ -1,0 +1,172 @@
+//! DHCPv6 leases and the table `lease6`.
+
+use std::net::Ipv6Addr;
+
+use dhcp_lease::identity::HARDWARE_ADDRESS_MAX;
+use dhcp_lease::v6::{HardwareSource, IaKind, Lease, LeaseState, Resource, V6};
+use dhcp_lease::{ClientId, HardwareAddress};
+
+use super::driver::{Column, Kind, Table, Value};
+use super::row::{Layout, Reader, Stored, cltt_s, context, expire, identity, state, text};
+use super::schema::Schema;
+use super::settings::Backend;
+use crate::memfile::{NOBODY, RowFault};
+
+const fn column(name: &'static str, kind: Kind) -> Column {
+    Column { name, kind }
+}
+
+/// The newest column last: Kea 2.2 is without it.
+const COLUMNS: [Column; 18] = [
+    column("address", Kind::Address),
+    column("duid", Kind::Octets),
+    column("valid_lifetime", Kind::Number),
+    column("expire", Kind::Time),
+    column("subnet_id", Kind::Number),
+    column("pref_lifetime", Kind::Number),
+    column("lease_type", Kind::Signed16),
+    column("iaid", Kind::Signed32),
+    column("prefix_len", Kind::Signed16),
+    column("fqdn_fwd", Kind::Truth),
+    column("fqdn_rev", Kind::Truth),
+    column("hostname", Kind::Text),
+    column("hwaddr", Kind::Octets),
+    column("hwtype", Kind::Signed16),
+    column("hwaddr_source", Kind::Signed16),
+    column("state", Kind::Number),
+    column("user_context", Kind::Text),
+    column("pool_id", Kind::Number),
+];
+
+/// Only MySQL's and SQLite's newest tables hold addresses as octets.
+const fn has_octets(layout: Layout) -> bool {
+    matches!(layout.schema, Schema::Current) && !matches!(layout.backend, Backend::Postgresql)
+}
+
+impl Stored for V6 {
+    fn table(layout: Layout) -> Table {
+        let columns = match layout.schema {
+            Schema::Kea22 => &COLUMNS[..COLUMNS.len() - 1],
+            Schema::Current => &COLUMNS[..],
+        };
+        Table { name: "lease6", columns }
+    }
+
+    fn encode(lease: &Lease, layout: Layout, values: &mut Vec<Value>) {
+        // As in a lease file: what is nobody's is declined.
+        let is_nobodys = lease.duid.octets().is_empty();
+        let duid = if is_nobodys { &NOBODY } else { lease.duid.octets() };
+        let iaid = match layout.backend {
+            // The same 32 bits, with a sign.
+            Backend::Postgresql => i64::from(lease.iaid as i32),
+            Backend::Mysql | Backend::Sqlite => i64::from(lease.iaid),
+        };
+        let of_hardware = |value: i64| match lease.hardware.is_empty() {
+            true => Value::Null,
+            false => Value::Integer(value),
+        };
+        Self::encode_key(lease.resource, layout, values);
+        values.extend([
+            identity(duid, layout),
+            Value::Integer(i64::from(lease.valid_lifetime_s)),
+            expire(lease.cltt_s, lease.valid_lifetime_s, layout),
+            Value::Integer(i64::from(lease.subnet_id)),
+            Value::Integer(i64::from(lease.preferred_lifetime_s)),
+            Value::Integer(lease.resource.kind as i64),
+            Value::Integer(iaid),
+            Value::Integer(i64::from(lease.resource.len)),
+            Value::Integer(i64::from(lease.fqdn_fwd)),
+            Value::Integer(i64::from(lease.fqdn_rev)),
+            text(&lease.hostname),
+            identity(lease.hardware.octets(), layout),
+            of_hardware(i64::from(lease.hardware.htype())),
+            of_hardware(lease.hardware_source as i64),
+            state(if is_nobodys { LeaseState::Declined } else { lease.state }, layout),
+            context(&lease.user_context, layout),
+        ]);
+        if layout.schema == Schema::Current {
+            values.push(Value::Integer(i64::from(lease.pool_id)));
+        }
+    }
+
+    fn encode_key(resource: Resource, layout: Layout, values: &mut Vec<Value>) {
+        values.push(if has_octets(layout) {
+            Value::Octets(resource.address.octets().to_vec())
+        } else {
+            Value::Text(resource.address.to_string())
+        });
+    }
+
+    fn decode(values: &[Value], layout: Layout) -> Result<Lease, RowFault> {
+        let mut reader = Reader::new(values, Self::table(layout));
+        let address = address(&mut reader, layout)?;
+        let duid = reader.octets()?;
+        let valid_lifetime_s = reader.number()?;
+        let expire_s = reader.number()?;
+        let subnet_id = reader.number_or(0)?;
+        let preferred_lifetime_s = reader.number_or(0)?;
+        let kind: u8 = reader.number()?;
+        let kind_fault = reader.fault();
+        let iaid = reader.number::<i64>()? as u32;
+        let len_bits: u8 = reader.number_or(128)?;
+        let resource = match kind {
+            kind if kind == IaKind::Address as u8 => Resource::address(address),
+            kind if kind == IaKind::Prefix as u8 && len_bits <= 128 => {
+                Resource::prefix(address, len_bits)
+            }
+            kind if kind == IaKind::Prefix as u8 => return Err(reader.fault()),
+            // Temporary addresses are nobody's any more.
+            _ => return Err(kind_fault),
+        };
+        let (fqdn_fwd, fqdn_rev) = (reader.truth()?, reader.truth()?);
+        let hostname = reader.text()?.to_ascii_lowercase();
+        let (hardware, hardware_source) = hardware(&mut reader)?;
+        let state = reader.state()?;
+        let user_context = reader.text()?;
+        let pool_id = if layout.schema == Schema::Current { reader.number_or(0)? } else { 0 };
+        let is_nobodys = duid.is_empty() || duid == NOBODY || duid == &NOBODY[..1];
+        if is_nobodys && state != LeaseState::Declined {
+            return Err(RowFault::NoClient);
+        }
+        Ok(Lease {
+            resource,
+            duid: ClientId::new(if is_nobodys { &[] } else { duid }),
+            iaid,
+            valid_lifetime_s,
+            preferred_lifetime_s,
+            cltt_s: cltt_s(expire_s, valid_lifetime_s),
+            subnet_id,
+            pool_id,
+            fqdn_fwd,
+            fqdn_rev,
+            hostname: hostname.into_boxed_str(),
+            hardware,
+            hardware_source,
+            state,
+            user_context: user_context.into_boxed_str(),
+        })
+    }
+}
+
+fn address(reader: &mut Reader<'_>, layout: Layout) -> Result<Ipv6Addr, RowFault> {
+    let octets = reader.octets()?;
+    if has_octets(layout) {
+        let octets: [u8; 16] = octets.try_into().map_err(|_| reader.fault())?;
+        return Ok(octets.into());
+    }
+    let parsed = std::str::from_utf8(octets).ok().and_then(|text| text.parse().ok());
+    parsed.ok_or_else(|| reader.fault())
+}
+
+fn hardware(reader: &mut Reader<'_>) -> Result<(HardwareAddress, HardwareSource), RowFault> {
+    let octets = reader.octets()?;
+    if octets.len() > HARDWARE_ADDRESS_MAX {
+        return Err(reader.fault());
+    }
+    let htype = reader.number_or::<u8>(1)?;
+    let source = reader.number_or::<u32>(0)?;
+    if octets.is_empty() {
+        return Ok((HardwareAddress::NONE, HardwareSource::Unknown));
+    }
+    Ok((HardwareAddress::new(htype, octets), HardwareSource::from_number(source)))
+}

@@ -1,0 +1,172 @@
+//! Many leases at once, in all databases alike.
+
+use std::collections::BTreeMap;
+
+use base::Random;
+use dhcp_lease::LeaseState;
+use dhcp_lease::sample::{Sample, SampleLease};
+use dhcp_lease::v4::V4;
+use dhcp_lease::v6::{Resource, V6};
+use dhcp_store::memfile::Rows;
+use dhcp_store::sql::row::Layout;
+use dhcp_store::sql::{Backend, Database, Schema, SqlError, Stored, transfer};
+
+use crate::{Place, open};
+
+fn leases<F: Stored + Sample>(random: &mut Random, count: u32, schema: Schema) -> Vec<F::Lease> {
+    let states = if schema == Schema::Kea22 { 3 } else { 4 };
+    let lease = |number: u32| {
+        F::lease(&SampleLease {
+            address: 0x0a00_0000 + number * 3,
+            client: number,
+            valid_lifetime_s: [600, 4000, u32::MAX][random.below(3) as usize],
+            cltt_s: 1_700_000_000 + u64::from(random.below(100_000_000)),
+            subnet_id: 1 + random.below(3) as u32,
+            pool_id: 0,
+            hostname: ["", "host-1.example.org", "gr\u{fc}n", "\u{1f600}"]
+                [random.below(4) as usize],
+            state: LeaseState::from_number(random.below(states) as u8).unwrap(),
+            user_context: ["", "{ \"a\": [ 1, \"b\" ] }"][random.below(2) as usize],
+        })
+    };
+    (0..count).map(lease).collect()
+}
+
+fn all<F: Stored>(database: &mut Database, layout: Layout) -> Vec<F::Lease> {
+    let mut found = Vec::new();
+    let loaded = database.load_all::<F>(layout, |lease| {
+        found.push(lease);
+        Ok(())
+    });
+    let loaded = loaded.unwrap();
+    assert_eq!((loaded.leases, loaded.bad_rows), (found.len() as u64, 0));
+    // Tables that keep addresses as text sort them as text.
+    found.sort_by_key(|lease| F::address(lease));
+    found
+}
+
+/// Writes, reads, replaces, deletes; more than one page and more than one statement hold.
+fn come_and_go<F: Stored + Sample>(database: &mut Database) {
+    let layout = database.layout().unwrap();
+    let mut random = Random::from_seed(8);
+    let mut kept = leases::<F>(&mut random, 11_001, layout.schema);
+    database.begin().unwrap();
+    database.upsert_many::<F>(layout, &kept).unwrap();
+    database.commit().unwrap();
+    assert_eq!(all::<F>(database, layout), kept);
+
+    // Half of them change, and the first one changes twice.
+    let changed = leases::<F>(&mut random, 5000, layout.schema);
+    let twice = [changed.as_slice(), &kept[..1]].concat();
+    database.upsert_many::<F>(layout, &twice).unwrap();
+    kept[1..5000].clone_from_slice(&changed[1..]);
+    assert_eq!(all::<F>(database, layout), kept);
+
+    // What is undone was never there; what is not there is not deleted.
+    let gone: Vec<F::Address> =
+        kept.drain(100..4200).map(|lease| <F as Rows>::address(&lease)).collect();
+    database.begin().unwrap();
+    database.delete_many::<F>(layout, &gone).unwrap();
+    database.roll_back().unwrap();
+    assert_eq!(all::<F>(database, layout).len(), 11_001);
+    database.delete_many::<F>(layout, &gone).unwrap();
+    database.delete_many::<F>(layout, &gone).unwrap();
+    assert_eq!(all::<F>(database, layout), kept);
+    database.upsert_many::<F>(layout, &[]).unwrap();
+    database.delete_many::<F>(layout, &[]).unwrap();
+}
+
+/// What a visitor fails with ends the reading.
+fn a_failing_visitor_is_heard(database: &mut Database) {
+    let layout = database.layout().unwrap();
+    let mut heard = 0;
+    let stopped: Result<_, SqlError> = database.load_all::<V4>(layout, |_| {
+        heard += 1;
+        Err(Database::open(&dhcp_store::sql::Settings::new(Backend::Sqlite, "/no/such"))
+            .unwrap_err())
+    });
+    assert!(stopped.unwrap_err().to_string().contains("/no/such"));
+    assert_eq!(heard, 1);
+}
+
+/// Leases go to a file and come back from it.
+fn travel<F: Stored + Sample>(place: &Place, database: &mut Database, other: &mut Database) {
+    let layout = database.layout().unwrap();
+    let before = all::<F>(database, layout);
+    let path = place.folder().join("leases.csv");
+    let dumped = transfer::dump::<F>(database, &path).unwrap();
+    assert_eq!(dumped.leases, before.len() as u64);
+    let (count, report) = transfer::upload::<F>(other, &path).unwrap();
+    assert_eq!((count, report.bad_rows), (before.len() as u64, 0));
+    assert_eq!(all::<F>(other, layout), before);
+}
+
+fn in_all_tables(backend: Backend) {
+    let Some(place) = Place::new(backend, "bulk") else { return };
+    for schema in Schema::ALL {
+        if schema.statements(backend).is_none() {
+            continue;
+        }
+        let names = ["one", "two"].map(|name| format!("{name}_{schema:?}").to_lowercase());
+        let [mut one, mut two] = names.map(|name| {
+            let mut database = open(&place.create(&name));
+            database.install(schema).unwrap();
+            database
+        });
+        come_and_go::<V4>(&mut one);
+        come_and_go::<V6>(&mut one);
+        a_failing_visitor_is_heard(&mut one);
+        travel::<V4>(&place, &mut one, &mut two);
+        travel::<V6>(&place, &mut one, &mut two);
+        prefixes_are_kept(&mut one);
+    }
+}
+
+fn prefixes_are_kept(database: &mut Database) {
+    let layout = database.layout().unwrap();
+    let lengths: BTreeMap<u8, Resource> = (1..=128)
+        .map(|len| (len, Resource::prefix((u128::MAX << (128 - u32::from(len))).into(), len)))
+        .collect();
+    let sample = &leases::<V6>(&mut Random::from_seed(1), 1, layout.schema)[0];
+    let prefixes: Vec<_> = lengths
+        .values()
+        .map(|&resource| dhcp_lease::v6::Lease { resource, ..sample.clone() })
+        .collect();
+    database.upsert_many::<V6>(layout, &prefixes).unwrap();
+    let found = all::<V6>(database, layout);
+    assert!(prefixes.iter().all(|prefix| found.contains(prefix)));
+}
+
+#[test]
+fn leases_come_and_go_in_mariadb() {
+    in_all_tables(Backend::Mysql);
+}
+
+#[test]
+fn leases_come_and_go_in_postgresql() {
+    in_all_tables(Backend::Postgresql);
+}
+
+#[test]
+fn leases_come_and_go_in_sqlite() {
+    in_all_tables(Backend::Sqlite);
+}
+
+#[test]
+fn a_wrong_password_and_a_missing_server_are_told() {
+    for backend in [Backend::Mysql, Backend::Postgresql] {
+        let Some(place) = Place::new(backend, "refused") else { continue };
+        let mut settings = place.create("leases");
+        settings.password = "guessed".to_owned();
+        let error = Database::open(&settings).unwrap_err();
+        assert!(!error.to_string().contains("guessed"), "{error}");
+        assert!(!error.is_lost(), "{error}");
+        let mut database = open(&dhcp_store::sql::Settings {
+            password: testbed::database::PASSWORD.into(),
+            ..settings.clone()
+        });
+        drop(place);
+        assert!(database.version().unwrap_err().is_lost());
+        assert!(Database::open(&settings).unwrap_err().is_lost());
+    }
+}

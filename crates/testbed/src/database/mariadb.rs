@@ -1,0 +1,90 @@
+//! MariaDB's programs and how they are called.
+
+use std::fmt::Write as _;
+use std::fs;
+
+use super::{Database, PASSWORD, USER, unprivileged};
+use crate::command::{CommandLine, require_program};
+use crate::error::TestbedError;
+
+const PACKAGE: &str = "mariadb-server";
+
+/// Where the programs are.
+pub(super) struct Programs {
+    install: String,
+    server: String,
+    client: String,
+    admin: String,
+}
+
+impl Programs {
+    pub(super) fn find() -> Result<Self, TestbedError> {
+        Ok(Self {
+            install: require_program("mariadb-install-db", PACKAGE)?,
+            server: require_program("mariadbd", PACKAGE)?,
+            client: require_program("mariadb", PACKAGE)?,
+            admin: require_program("mariadb-admin", PACKAGE)?,
+        })
+    }
+}
+
+/// Writes the configuration and makes the system tables. The machine's configuration is not read.
+pub(super) fn create(database: &Database) -> Result<(), TestbedError> {
+    let programs = Programs::find()?;
+    let folder = database.folder().display();
+    // The binary log is off, and triggers may be made without asking it.
+    let mut text = format!(
+        "[mariadbd]\ndatadir={folder}/data\nsocket={folder}/socket\npid-file={folder}/pid\n\
+         skip-name-resolve\nsync_binlog=0\ninnodb_buffer_pool_size=128M\n\
+         innodb_flush_log_at_trx_commit={}\n",
+        if database.settings.is_durable { 1 } else { 2 },
+    );
+    let _ = match database.port {
+        Some(port) => writeln!(text, "bind-address=127.0.0.1\nport={port}"),
+        None => writeln!(text, "skip-networking"),
+    };
+    let path = database.folder().join("my.cnf");
+    fs::write(&path, text)
+        .map_err(|e| TestbedError::new(format!("cannot write {}", path.display()), e))?;
+    let install = CommandLine::new(programs.install)
+        .arg(format!("--defaults-file={}", path.display()))
+        .args(["--auth-root-authentication-method=normal", "--skip-test-db"])
+        .arg("--skip-name-resolve");
+    unprivileged(install).run().map(drop)
+}
+
+/// The line that starts the server.
+pub(super) fn server(database: &Database) -> Result<CommandLine, TestbedError> {
+    let settings = format!("--defaults-file={}/my.cnf", database.folder().display());
+    Ok(unprivileged(CommandLine::new(Programs::find()?.server).arg(settings)))
+}
+
+/// The line that succeeds once the server answers.
+pub(super) fn ready(database: &Database) -> Result<CommandLine, TestbedError> {
+    let admin = CommandLine::new(Programs::find()?.admin);
+    Ok(as_root(admin, database).arg("ping"))
+}
+
+/// The client, as the server's root.
+pub(super) fn client(database: &Database) -> Result<CommandLine, TestbedError> {
+    let client = CommandLine::new(Programs::find()?.client);
+    Ok(as_root(client, database).args(["--batch", "--skip-column-names", "--raw"]))
+}
+
+fn as_root(command: CommandLine, database: &Database) -> CommandLine {
+    let socket = format!("--socket={}", database.socket().display());
+    command.args(["--no-defaults", "--user=root"]).arg(socket)
+}
+
+/// Makes the user, for both ways in.
+pub(super) fn create_user(database: &Database) -> Result<(), TestbedError> {
+    let mut statements = String::new();
+    for host in ["localhost", "127.0.0.1"] {
+        let _ = write!(
+            statements,
+            "CREATE USER '{USER}'@'{host}' IDENTIFIED BY '{PASSWORD}';\
+             GRANT ALL ON *.* TO '{USER}'@'{host}' WITH GRANT OPTION;"
+        );
+    }
+    database.query("mysql", &statements).map(drop)
+}

@@ -1,0 +1,314 @@
+//! Private MariaDB and PostgreSQL servers: from Debian's packages, in a folder of their own, on a
+//! unix socket, gone when the value is dropped.
+//!
+//! Nothing here touches a database that the machine runs already: the programs are started with a
+//! configuration, a data folder and a socket made for them, and as `nobody` when the caller is root
+//! (PostgreSQL refuses to run as root). What is kept in them is the business of those who ask.
+//!
+//! To have read: mariadbd(8), mariadb-install-db(1), initdb(1), postgres(1), setpriv(1).
+
+mod mariadb;
+mod postgresql;
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::command::CommandLine;
+use crate::error::TestbedError;
+use crate::proc::process_tree;
+use crate::process::{ChildProcess, describe};
+use crate::registry::user_id;
+
+/// Debian's numbers of `nobody` and `nogroup`.
+const NOBODY: u32 = 65_534;
+/// A fresh server may have to wait for a disk that others write to.
+const READY_LIMIT: Duration = Duration::from_secs(120);
+/// Between two looks whether the server answers.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// What an orderly end may take before it becomes a disorderly one.
+const STOP_LIMIT: Duration = Duration::from_secs(30);
+
+/// The user that every private server knows, with all rights.
+pub const USER: &str = "kea";
+/// Its password.
+pub const PASSWORD: &str = "a private password";
+
+/// Which server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// MariaDB, which speaks MySQL's protocol.
+    MariaDb,
+    /// PostgreSQL.
+    PostgreSql,
+}
+
+impl Engine {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::MariaDb, Self::PostgreSql];
+
+    /// Why no such server can be started here; `None` when it can.
+    #[must_use]
+    pub fn missing(self) -> Option<String> {
+        let found = match self {
+            Self::MariaDb => mariadb::Programs::find().map(drop),
+            Self::PostgreSql => postgresql::Programs::find().map(drop),
+        };
+        found.err().map(|error| error.to_string())
+    }
+}
+
+/// How a private server is set up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Whether what is committed is on the disk: the default of both servers. Without it they
+    /// only promise what survives a crash of the server, as much as Kea's users usually choose.
+    pub is_durable: bool,
+    /// Whether it listens on a port of the loopback interface as well.
+    pub on_loopback: bool,
+    /// The processor that it is kept on.
+    pub cpu: Option<usize>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { is_durable: true, on_loopback: false, cpu: None }
+    }
+}
+
+/// A running private server. Dropping it ends it and removes its folder.
+#[derive(Debug)]
+pub struct Database {
+    engine: Engine,
+    settings: Settings,
+    folder: PathBuf,
+    port: Option<u16>,
+    process: Option<ChildProcess>,
+}
+
+impl Database {
+    /// Makes an empty server in a new temporary folder and starts it; it answers when this returns.
+    ///
+    /// # Errors
+    /// The programs are not installed, the folder cannot be made, or the server does not start; its
+    /// own last words are in the error.
+    pub fn start(engine: Engine, settings: Settings) -> Result<Self, TestbedError> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("godwit-database-{}-{count}", std::process::id());
+        let folder = reachable_folder().join(name);
+        let made = |e| TestbedError::new(format!("cannot make {}", folder.display()), e);
+        fs::create_dir_all(&folder).map_err(made)?;
+        let mut database = Self { engine, settings, folder, port: None, process: None };
+        let made = |e| TestbedError::new(format!("cannot give {} away", database.display()), e);
+        if user_id() == 0 {
+            chown(&database.folder, Some(NOBODY), Some(NOBODY)).map_err(made)?;
+        }
+        if settings.on_loopback {
+            database.port = Some(free_port()?);
+        }
+        match engine {
+            Engine::MariaDb => mariadb::create(&database)?,
+            Engine::PostgreSql => postgresql::create(&database)?,
+        }
+        database.launch()?;
+        if engine == Engine::MariaDb {
+            mariadb::create_user(&database)?;
+        }
+        Ok(database)
+    }
+
+    /// Which server it is.
+    #[must_use]
+    pub fn engine(&self) -> Engine {
+        self.engine
+    }
+
+    /// Where clients of this machine reach it: MariaDB's socket itself, the folder of PostgreSQL's.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        match self.engine {
+            Engine::MariaDb => self.folder.join("socket"),
+            Engine::PostgreSql => self.folder.clone(),
+        }
+    }
+
+    /// The port on the loopback interface, if it listens on one. PostgreSQL's socket carries a
+    /// number as well: [`Self::socket_port`].
+    #[must_use]
+    pub fn port(&self) -> Option<u16> {
+        self.port
+    }
+
+    /// The number in the name of PostgreSQL's socket.
+    #[must_use]
+    pub fn socket_port(&self) -> u16 {
+        self.port.unwrap_or(5432)
+    }
+
+    /// Its process id, while it runs.
+    #[must_use]
+    pub fn pid(&self) -> Option<u32> {
+        self.process.as_ref().map(ChildProcess::pid)
+    }
+
+    /// Makes an empty database called `name`.
+    ///
+    /// # Errors
+    /// There is one already, or the server does not answer.
+    pub fn create(&self, name: &str) -> Result<(), TestbedError> {
+        let maintenance = match self.engine {
+            Engine::MariaDb => "mysql",
+            Engine::PostgreSql => "postgres",
+        };
+        self.query(maintenance, &format!("CREATE DATABASE {name}")).map(drop)
+    }
+
+    /// Has the server's own client carry out `statements` on the database `name`; what it prints
+    /// comes back, a row per line, values parted by tabulators, without a header.
+    ///
+    /// # Errors
+    /// The server refuses; its last words are in the error.
+    pub fn query(&self, name: &str, statements: &str) -> Result<String, TestbedError> {
+        match self.engine {
+            Engine::MariaDb => mariadb::client(self)?.arg(name).arg("-e").arg(statements).run(),
+            Engine::PostgreSql => {
+                postgresql::client(self)?.arg(name).arg("-c").arg(statements).run()
+            }
+        }
+    }
+
+    /// Ends the server at once, with all its processes, as a crash would; its folder stays.
+    pub fn kill(&mut self) {
+        let Some(mut process) = self.process.take() else { return };
+        let tree = process_tree(process.pid());
+        process.kill();
+        // PostgreSQL's processes lead sessions of their own, so the group does not hold them.
+        for pid in &tree {
+            let script = format!("kill -s KILL {pid}");
+            let _ = CommandLine::new("sh").arg("-c").arg(script).to_command().output();
+        }
+        wait_until(STOP_LIMIT, || tree.iter().all(|pid| !is_running(*pid)));
+    }
+
+    /// Ends the server in order; its folder stays.
+    ///
+    /// # Errors
+    /// It had to be killed.
+    pub fn stop(&mut self) -> Result<(), TestbedError> {
+        let Some(process) = &mut self.process else { return Ok(()) };
+        let pid = process.pid();
+        // PostgreSQL would wait for its clients on SIGTERM; SIGINT ends it as fast as in order.
+        let signal = match self.engine {
+            Engine::MariaDb => "TERM",
+            Engine::PostgreSql => "INT",
+        };
+        CommandLine::new("sh").arg("-c").arg(format!("kill -s {signal} {pid}")).run()?;
+        let until = Instant::now() + STOP_LIMIT;
+        let ended = process.wait(|| Instant::now() >= until);
+        if !matches!(ended, Ok(Some(_))) {
+            let words = process.last_words(1);
+            self.kill();
+            return Err(TestbedError::new(self.display(), format!("does not end: {words}")));
+        }
+        self.process = None;
+        Ok(())
+    }
+
+    /// Starts the server again on what its folder holds, after [`Self::kill`] or [`Self::stop`].
+    ///
+    /// # Errors
+    /// It does not start, or does not answer.
+    pub fn launch(&mut self) -> Result<(), TestbedError> {
+        let command = match self.engine {
+            Engine::MariaDb => mariadb::server(self)?,
+            Engine::PostgreSql => postgresql::server(self)?,
+        };
+        let cpu = self.settings.cpu.map(|cpu| cpu.to_string());
+        let command = match &cpu {
+            Some(cpu) => command.through(&["taskset", "-c", cpu]),
+            None => command,
+        };
+        let ready = match self.engine {
+            Engine::MariaDb => mariadb::ready(self)?,
+            Engine::PostgreSql => postgresql::ready(self)?,
+        };
+        let process = self.process.insert(ChildProcess::start(&command, "server", &self.folder)?);
+        let mut ended = None;
+        let is_up = wait_until(READY_LIMIT, || {
+            ended = process.ended().ok().flatten();
+            ended.is_some() || ready.run().is_ok()
+        });
+        match ended {
+            Some(status) => Err(TestbedError::new(
+                command.to_string(),
+                format!("{}: {}", describe(status), process.last_words(3)),
+            )),
+            None if !is_up => Err(TestbedError::new(command.to_string(), "does not answer")),
+            None => Ok(()),
+        }
+    }
+
+    fn display(&self) -> String {
+        format!("{:?} in {}", self.engine, self.folder.display())
+    }
+
+    fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        self.kill();
+        if self.engine == Engine::PostgreSql {
+            postgresql::remove_shared_memory(&self.folder);
+        }
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// The folder for temporary files, or `/tmp` where `nobody` could not reach it.
+fn reachable_folder() -> PathBuf {
+    let wanted = std::env::temp_dir();
+    let is_open = |folder: &Path| {
+        fs::metadata(folder).is_ok_and(|metadata| metadata.permissions().mode() & 0o001 != 0)
+    };
+    if user_id() != 0 || wanted.ancestors().all(is_open) { wanted } else { "/tmp".into() }
+}
+
+/// `command` as `nobody` when the caller is root, ended by the kernel with its starter: changing
+/// the user forgets what was asked for before.
+fn unprivileged(command: CommandLine) -> CommandLine {
+    if user_id() != 0 {
+        return command;
+    }
+    let words = ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups"];
+    command.through(&[&words[..], &["--pdeathsig", "KILL", "--"]].concat())
+}
+
+fn free_port() -> Result<u16, TestbedError> {
+    TcpListener::bind(("127.0.0.1", 0))
+        .and_then(|listener| listener.local_addr())
+        .map(|address| address.port())
+        .map_err(|e| TestbedError::new("cannot find a free port", e))
+}
+
+fn wait_until(limit: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+    let until = Instant::now() + limit;
+    while !is_so() {
+        if Instant::now() >= until {
+            return false;
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    true
+}
+
+/// Whether a process is there and not just waiting for its parent to ask how it ended.
+fn is_running(pid: u32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+}

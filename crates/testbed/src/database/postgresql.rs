@@ -1,0 +1,113 @@
+//! PostgreSQL's programs and how they are called.
+
+use std::fs;
+use std::os::unix::fs::chown;
+use std::path::{Path, PathBuf};
+
+use super::{Database, NOBODY, PASSWORD, USER, unprivileged};
+use crate::command::{CommandLine, find_program};
+use crate::error::TestbedError;
+use crate::registry::user_id;
+
+/// Debian keeps each version in a folder here, out of `PATH`.
+const VERSIONS: &str = "/usr/lib/postgresql";
+
+/// Where the programs are.
+pub(super) struct Programs {
+    folder: PathBuf,
+}
+
+impl Programs {
+    /// The newest version that is installed with its server.
+    pub(super) fn find() -> Result<Self, TestbedError> {
+        let mut versions: Vec<(u32, PathBuf)> = fs::read_dir(VERSIONS)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|entry| {
+                let version = entry.file_name().to_str()?.parse().ok()?;
+                Some((version, entry.path().join("bin")))
+            })
+            .filter(|(_, folder)| {
+                folder.join("postgres").exists() && folder.join("initdb").exists()
+            })
+            .collect();
+        versions.sort();
+        if let Some((_, folder)) = versions.pop() {
+            return Ok(Self { folder });
+        }
+        find_program("initdb")
+            .and_then(|path| path.parent().map(Path::to_owned))
+            .map(|folder| Self { folder })
+            .ok_or_else(|| {
+                TestbedError::new("postgres", "not found; it is in Debian's package postgresql-15")
+            })
+    }
+
+    fn program(&self, name: &str) -> CommandLine {
+        CommandLine::new(self.folder.join(name).display().to_string())
+    }
+}
+
+/// Makes the cluster. Its own flushing is left out: nothing is in it yet.
+pub(super) fn create(database: &Database) -> Result<(), TestbedError> {
+    let programs = Programs::find()?;
+    let password = database.folder().join("password");
+    let cannot = |e| TestbedError::new(format!("cannot write {}", password.display()), e);
+    fs::write(&password, PASSWORD).map_err(cannot)?;
+    if user_id() == 0 {
+        chown(&password, Some(NOBODY), Some(NOBODY)).map_err(cannot)?;
+    }
+    let make = programs
+        .program("initdb")
+        .arg(format!("--pgdata={}/data", database.folder().display()))
+        .arg(format!("--username={USER}"))
+        .arg(format!("--pwfile={}", password.display()))
+        .args(["--auth-local=trust", "--auth-host=scram-sha-256", "--encoding=UTF8"])
+        .args(["--locale=C", "--no-sync"]);
+    unprivileged(make).run().map(drop)
+}
+
+/// The line that starts the server.
+pub(super) fn server(database: &Database) -> Result<CommandLine, TestbedError> {
+    let folder = database.folder().display();
+    let addresses = if database.port.is_some() { "127.0.0.1" } else { "" };
+    let commit = if database.settings.is_durable { "on" } else { "off" };
+    let server = Programs::find()?
+        .program("postgres")
+        .args(["-D", &format!("{folder}/data"), "-k", &folder.to_string()])
+        .args(["-p", &database.socket_port().to_string()])
+        .args(["-c", &format!("listen_addresses={addresses}")])
+        .args(["-c", &format!("synchronous_commit={commit}")])
+        // Files of the cluster rather than of the machine, so that nothing is left by a crash.
+        .args(["-c", "dynamic_shared_memory_type=mmap"]);
+    Ok(unprivileged(server))
+}
+
+/// The line that succeeds once the server answers.
+pub(super) fn ready(database: &Database) -> Result<CommandLine, TestbedError> {
+    Ok(at(Programs::find()?.program("pg_isready"), database).arg("--quiet"))
+}
+
+/// The client.
+pub(super) fn client(database: &Database) -> Result<CommandLine, TestbedError> {
+    let client = at(Programs::find()?.program("psql"), database);
+    Ok(client
+        .args(["--username", USER, "--no-psqlrc", "--quiet", "--no-align", "--tuples-only"])
+        .args(["--field-separator", "\t", "--set", "ON_ERROR_STOP=1"]))
+}
+
+fn at(command: CommandLine, database: &Database) -> CommandLine {
+    let folder = database.folder().display().to_string();
+    command.args(["--host", &folder, "--port", &database.socket_port().to_string()])
+}
+
+/// Removes the one segment of System V memory by which a cluster knows that it runs: a server that
+/// was killed leaves it behind.
+pub(super) fn remove_shared_memory(folder: &Path) {
+    let note = fs::read_to_string(folder.join("data/postmaster.pid")).unwrap_or_default();
+    // The seventh line holds the key and the identifier.
+    if let Some(id) = note.lines().nth(6).and_then(|line| line.split_whitespace().nth(1)) {
+        let _ = CommandLine::new("ipcrm").args(["-m", id]).run();
+    }
+}

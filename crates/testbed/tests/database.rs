@@ -1,0 +1,82 @@
+//! Private database servers: they answer, outlive a crash, and leave nothing behind.
+
+use std::path::PathBuf;
+
+use testbed::database::{Database, Engine, PASSWORD, Settings, USER};
+
+/// Starts a server, or says why the test is left out.
+fn start(engine: Engine, settings: Settings) -> Option<Database> {
+    if let Some(reason) = engine.missing() {
+        let required = std::env::var_os("GODWIT_REQUIRE_TOOLS").is_some_and(|value| value == "1");
+        assert!(!required, "{reason}");
+        println!("skipped: {reason}");
+        return None;
+    }
+    Some(Database::start(engine, settings).unwrap())
+}
+
+/// Commits a row, crashes the server, and reads the row.
+fn crash_and_look(engine: Engine) {
+    let Some(mut database) = start(engine, Settings::default()) else { return };
+    let first = database.pid().unwrap();
+    database.create("leases").unwrap();
+    let statements = "CREATE TABLE t (n INT); INSERT INTO t VALUES (1), (2)";
+    database.query("leases", statements).unwrap();
+    database.kill();
+    assert_eq!(database.pid(), None);
+    assert!(database.query("leases", "SELECT 1").is_err(), "it answers after its death");
+    database.launch().unwrap();
+    assert_ne!(database.pid().unwrap(), first);
+    assert_eq!(database.query("leases", "SELECT n FROM t ORDER BY n").unwrap(), "1\n2\n");
+    database.stop().unwrap();
+    database.launch().unwrap();
+    assert_eq!(database.query("leases", "SELECT count(*) FROM t").unwrap(), "2\n");
+
+    let folder = match engine {
+        Engine::MariaDb => database.socket().parent().map(PathBuf::from).unwrap(),
+        Engine::PostgreSql => database.socket(),
+    };
+    let pid = database.pid().unwrap();
+    drop(database);
+    assert!(!folder.exists(), "{}", folder.display());
+    assert!(!PathBuf::from(format!("/proc/{pid}")).exists());
+}
+
+#[test]
+fn mariadb_keeps_what_was_committed_and_leaves_nothing() {
+    crash_and_look(Engine::MariaDb);
+}
+
+#[test]
+fn postgresql_keeps_what_was_committed_and_leaves_nothing() {
+    crash_and_look(Engine::PostgreSql);
+}
+
+#[test]
+fn settings_reach_mariadb() {
+    let settings = Settings { is_durable: false, on_loopback: true, ..Settings::default() };
+    let Some(database) = start(Engine::MariaDb, settings) else { return };
+    let flush = database.query("mysql", "SELECT @@innodb_flush_log_at_trx_commit, @@port").unwrap();
+    assert_eq!(flush, format!("2\t{}\n", database.port().unwrap()));
+    let users = database.query("mysql", "SELECT count(*) FROM user WHERE user = 'kea'").unwrap();
+    assert_eq!((users.as_str(), USER), ("2\n", "kea"));
+}
+
+#[test]
+fn settings_reach_postgresql() {
+    let settings = Settings { is_durable: false, on_loopback: true, ..Settings::default() };
+    let Some(database) = start(Engine::PostgreSql, settings) else { return };
+    assert_eq!(database.query("postgres", "SHOW synchronous_commit").unwrap(), "off\n");
+    assert_eq!(database.query("postgres", "SHOW listen_addresses").unwrap(), "127.0.0.1\n");
+    // Over the network the password counts.
+    let url = |password: &str| {
+        let port = database.port().unwrap();
+        format!("host=127.0.0.1 port={port} user={USER} password='{password}' dbname=postgres")
+    };
+    let ask = |password: &str| {
+        let url = url(password);
+        testbed::CommandLine::new("psql").args([url.as_str(), "-Atc", "SELECT 7"]).run()
+    };
+    assert_eq!(ask(PASSWORD).unwrap(), "7\n");
+    assert!(ask("wrong").is_err());
+}
