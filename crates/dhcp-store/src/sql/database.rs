@@ -182,6 +182,75 @@ impl Database {
         self.driver.upsert(&table, values)
     }
 
+    /// Adds leases of addresses that have none, in the order of their addresses; how many these were.
+    ///
+    /// # Errors
+    ///
+    /// See [`Self::begin`].
+    pub fn insert_many<F: Stored>(
+        &mut self,
+        layout: Layout,
+        leases: &[F::Lease],
+    ) -> Result<u64, SqlError> {
+        let mut sorted: Vec<&F::Lease> = leases.iter().collect();
+        sorted.sort_unstable_by_key(|lease| F::address(lease));
+        let table = F::table(layout);
+        let mut values = Vec::with_capacity(sorted.len() * table.columns.len());
+        for lease in sorted {
+            F::encode(lease, layout, &mut values);
+        }
+        self.driver.insert(&table, values)
+    }
+
+    /// Appends the leases of `addresses` to `found`, which nobody else changes until the end of the
+    /// transaction. Rows that are no leases are left out.
+    ///
+    /// # Errors
+    ///
+    /// See [`Self::begin`].
+    pub fn lock_many<F: Stored>(
+        &mut self,
+        layout: Layout,
+        addresses: &[F::Address],
+        found: &mut Vec<F::Lease>,
+    ) -> Result<(), SqlError> {
+        let table = F::table(layout);
+        let mut keys = Vec::with_capacity(addresses.len());
+        for &address in addresses {
+            F::encode_key(address, layout, &mut keys);
+        }
+        self.driver.find(&table, &table.key(), keys, true, &mut |values| {
+            found.extend(F::decode(values, layout));
+            Ok(())
+        })
+    }
+
+    /// Appends the leases to `found` that have one of `values` in the column called `name`.
+    ///
+    /// # Errors
+    ///
+    /// See [`Self::begin`].
+    pub(crate) fn find_many<F: Stored>(
+        &mut self,
+        layout: Layout,
+        name: &str,
+        values: Vec<Value>,
+        found: &mut Vec<F::Lease>,
+    ) -> Result<(), SqlError> {
+        let table = F::table(layout);
+        let column = table.columns.iter().find(|column| column.name == name);
+        let column = column.expect("the table has the columns that leases are looked for by");
+        self.driver.find(&table, column, values, false, &mut |values| {
+            found.extend(F::decode(values, layout));
+            Ok(())
+        })
+    }
+
+    /// The numbers in the first row that `query` finds.
+    pub(crate) fn numbers(&mut self, query: &str) -> Result<Vec<i64>, SqlError> {
+        self.driver.numbers(query)
+    }
+
     /// Deletes the leases of `addresses`, as far as they are there.
     ///
     /// # Errors

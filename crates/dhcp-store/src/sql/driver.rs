@@ -91,6 +91,21 @@ pub(super) trait Driver: Send {
     /// after the other, no key twice.
     fn upsert(&mut self, table: &Table, values: Vec<Value>) -> Result<(), SqlError>;
 
+    /// Inserts rows whose keys are not there; the others stay as they are. How many were inserted.
+    /// `values` as above.
+    fn insert(&mut self, table: &Table, values: Vec<Value>) -> Result<u64, SqlError>;
+
+    /// Shows the rows to `visit` that have one of `values` in `column`. With `is_locking` nobody else
+    /// changes them until the end of the transaction.
+    fn find(
+        &mut self,
+        table: &Table,
+        column: &Column,
+        values: Vec<Value>,
+        is_locking: bool,
+        visit: Visit<'_>,
+    ) -> Result<(), SqlError>;
+
     /// Deletes the rows with these keys, as far as they are there.
     fn delete(&mut self, table: &Table, keys: Vec<Value>) -> Result<(), SqlError>;
 

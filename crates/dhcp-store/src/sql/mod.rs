@@ -7,7 +7,8 @@
 //! - [`transfer`]: leases from tables to Kea's lease files and back.
 //!
 //! What a server does with them (rounds, who may write what, what happens when the database is
-//! gone) is not decided here. Nothing here is on the path of a packet: it blocks.
+//! gone) is decided in [`database`](crate::database), for which [`SharedLeases`] is one. Nothing here
+//! is on the path of a packet: it blocks.
 //!
 //! Kea's manual to have read: "Supported Lease Databases", "The kea-admin Tool".
 
@@ -19,6 +20,7 @@ mod postgresql;
 pub mod row;
 pub mod schema;
 pub mod settings;
+mod shared;
 mod sqlite;
 pub mod transfer;
 mod v4;
@@ -29,3 +31,4 @@ pub use error::SqlError;
 pub use row::Stored;
 pub use schema::{Schema, Version};
 pub use settings::{Backend, Settings};
+pub use shared::{SharedLeases, SharedRows};

@@ -45,10 +45,53 @@ impl Mysql {
             .read_timeout(settings.read_timeout)
             .write_timeout(settings.write_timeout)
             .ssl_opts(tls)
-            .init(vec!["SET time_zone = '+00:00'", "SET NAMES binary"]);
+            .init(vec![
+                "SET time_zone = '+00:00'",
+                "SET NAMES binary",
+                // Rows that are not there are not locked: two servers would lock each other out.
+                "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+            ]);
         let connection =
             Conn::new(options).map_err(|error| failed(format!("open {place}"), &error))?;
         Ok(Self { connection, place })
+    }
+
+    /// Inserts rows, and makes `changes` to those that are there. How many that changed.
+    fn write(&mut self, table: &Table, values: Vec<Value>, changes: &str) -> Result<u64, SqlError> {
+        let width = table.columns.len();
+        let mut values = values.into_iter().map(value);
+        let (mut left, mut count) = (values.len() / width, 0);
+        while left > 0 {
+            let rows = left.min(ROWS_MAX);
+            let chunk = values.by_ref().take(rows * width).collect();
+            self.connection
+                .exec_drop(insert_statement(table, rows, changes), Params::Positional(chunk))
+                .map_err(|error| self.failed("write leases to", &error))?;
+            count += self.connection.affected_rows();
+            left -= rows;
+        }
+        Ok(count)
+    }
+
+    /// Shows the rows to `visit` for which `condition` holds.
+    fn select(
+        &mut self,
+        table: &Table,
+        condition: &str,
+        parameters: Params,
+        visit: Visit<'_>,
+    ) -> Result<(), SqlError> {
+        let statement = select_statement(table, condition);
+        let place = &self.place;
+        let failed = |error: mysql::Error| failed(format!("read leases from {place}"), &error);
+        let rows = self.connection.exec_iter(statement, parameters).map_err(failed)?;
+        let mut values = Vec::new();
+        for row in rows {
+            values.clear();
+            values.extend(row.map_err(failed)?.unwrap().into_iter().map(read));
+            visit(&values)?;
+        }
+        Ok(())
     }
 
     fn failed(&self, tried: &str, error: &mysql::Error) -> SqlError {
@@ -70,16 +113,33 @@ impl Driver for Mysql {
     }
 
     fn upsert(&mut self, table: &Table, values: Vec<Value>) -> Result<(), SqlError> {
-        let width = table.columns.len();
+        let changes = table
+            .join_others(", ", |column| format!("{name} = VALUES({name})", name = column.name));
+        self.write(table, values, &changes).map(drop)
+    }
+
+    fn insert(&mut self, table: &Table, values: Vec<Value>) -> Result<u64, SqlError> {
+        // Counts no row: it is as it was.
+        let no_change = format!("{key} = {name}.{key}", key = table.key().name, name = table.name);
+        self.write(table, values, &no_change)
+    }
+
+    fn find(
+        &mut self,
+        table: &Table,
+        column: &Column,
+        values: Vec<Value>,
+        is_locking: bool,
+        visit: Visit<'_>,
+    ) -> Result<(), SqlError> {
+        let lock = if is_locking { " FOR UPDATE" } else { "" };
         let mut values = values.into_iter().map(value);
-        let mut left = values.len() / width;
-        while left > 0 {
-            let rows = left.min(ROWS_MAX);
-            let chunk = values.by_ref().take(rows * width).collect();
-            self.connection
-                .exec_drop(upsert_statement(table, rows), Params::Positional(chunk))
-                .map_err(|error| self.failed("write leases to", &error))?;
-            left -= rows;
+        while values.len() > 0 {
+            let rows = values.len().min(ROWS_MAX);
+            let chunk: Vec<_> = values.by_ref().take(rows).collect();
+            let marks = vec!["?"; rows].join(", ");
+            let condition = format!("WHERE {} IN ({marks}){lock}", column.name);
+            self.select(table, &condition, Params::Positional(chunk), visit)?;
         }
         Ok(())
     }
@@ -106,28 +166,21 @@ impl Driver for Mysql {
         limit: u32,
         visit: Visit<'_>,
     ) -> Result<(), SqlError> {
-        let statement = page_statement(table, after.is_some(), limit);
-        let parameters = after.cloned().map(value).into_iter().collect::<Vec<_>>();
-        let parameters =
-            if parameters.is_empty() { Params::Empty } else { Params::Positional(parameters) };
-        let place = &self.place;
-        let failed = |error: mysql::Error| failed(format!("read leases from {place}"), &error);
-        let rows = self.connection.exec_iter(statement, parameters).map_err(failed)?;
-        let mut values = Vec::new();
-        for row in rows {
-            values.clear();
-            values.extend(row.map_err(failed)?.unwrap().into_iter().map(read));
-            visit(&values)?;
+        let key = table.key().name;
+        let order = format!("ORDER BY {key} LIMIT {limit}");
+        match after {
+            Some(after) => {
+                let parameters = Params::Positional(vec![value(after.clone())]);
+                self.select(table, &format!("WHERE {key} > ? {order}"), parameters, visit)
+            }
+            None => self.select(table, &order, Params::Empty, visit),
         }
-        Ok(())
     }
 }
 
-/// Inserts `rows` rows, or replaces all but the key.
-fn upsert_statement(table: &Table, rows: usize) -> String {
+/// Inserts `rows` rows; of those that are there `changes` are made.
+fn insert_statement(table: &Table, rows: usize, changes: &str) -> String {
     let marks = format!("({})", table.join(", ", |column| mark(column).to_owned()));
-    let changes =
-        table.join_others(", ", |column| format!("{name} = VALUES({name})", name = column.name));
     format!(
         "INSERT INTO {} ({}) VALUES {} ON DUPLICATE KEY UPDATE {changes}",
         table.name,
@@ -140,14 +193,13 @@ const fn mark(column: &Column) -> &'static str {
     if matches!(column.kind, Kind::Time) { "FROM_UNIXTIME(?)" } else { "?" }
 }
 
-fn page_statement(table: &Table, is_after: bool, limit: u32) -> String {
+/// The columns of all rows for which `condition` holds.
+fn select_statement(table: &Table, condition: &str) -> String {
     let columns = table.join(", ", |column| match column.kind {
         Kind::Time => format!("UNIX_TIMESTAMP({})", column.name),
         _ => column.name.to_owned(),
     });
-    let key = table.key().name;
-    let condition = if is_after { format!(" WHERE {key} > ?") } else { String::new() };
-    format!("SELECT {columns} FROM {}{condition} ORDER BY {key} LIMIT {limit}", table.name)
+    format!("SELECT {columns} FROM {} {condition}", table.name)
 }
 
 fn value(value: Value) -> mysql::Value {
@@ -207,13 +259,13 @@ mod tests {
     #[test]
     fn one_statement_carries_many_rows() {
         assert_eq!(
-            upsert_statement(&TABLE, 2),
+            insert_statement(&TABLE, 2, "e = VALUES(e)"),
             "INSERT INTO t (k, e) VALUES (?, FROM_UNIXTIME(?)), (?, FROM_UNIXTIME(?)) \
              ON DUPLICATE KEY UPDATE e = VALUES(e)"
         );
         assert_eq!(
-            page_statement(&TABLE, true, 9),
-            "SELECT k, UNIX_TIMESTAMP(e) FROM t WHERE k > ? ORDER BY k LIMIT 9"
+            select_statement(&TABLE, "WHERE k > ?"),
+            "SELECT k, UNIX_TIMESTAMP(e) FROM t WHERE k > ?"
         );
     }
 }

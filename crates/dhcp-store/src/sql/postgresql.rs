@@ -3,12 +3,13 @@
 //! The driver's runtime is a single thread, the caller's own, which it has only while a function
 //! here runs.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Config, NoTls, Row};
+use tokio_postgres::{Client, Config, NoTls, Row, Statement};
 
 use super::driver::{Column, Driver, Kind, Table, Value, Visit};
 use super::error::SqlError;
@@ -21,6 +22,7 @@ const ROWS_MAX: usize = 4000;
 pub(super) struct Postgresql {
     runtime: Runtime,
     client: Client,
+    statements: HashMap<String, Statement>,
     place: String,
 }
 
@@ -51,7 +53,7 @@ impl Postgresql {
         let client = client.map_err(|error: tokio_postgres::Error| {
             failed(tried(), &error).lost(error.as_db_error().is_none())
         })?;
-        Ok(Self { runtime, client, place })
+        Ok(Self { runtime, client, statements: HashMap::new(), place })
     }
 
     fn failed(&self, tried: &str, error: &tokio_postgres::Error) -> SqlError {
@@ -65,15 +67,71 @@ impl Postgresql {
         columns: &[Column],
         values: Vec<Value>,
         tried: &str,
-    ) -> Result<(), SqlError> {
+    ) -> Result<u64, SqlError> {
         let arrays = arrays(columns, values);
-        let result = self.runtime.block_on(async {
-            let statement = self.client.prepare(statement).await?;
-            let parameters: Vec<&(dyn ToSql + Sync)> =
-                arrays.iter().map(Array::parameter).collect();
-            self.client.execute(&statement, &parameters).await
-        });
-        result.map(drop).map_err(|error| self.failed(tried, &error))
+        let statement = self.prepared(statement, tried)?;
+        let parameters: Vec<&(dyn ToSql + Sync)> = arrays.iter().map(Array::parameter).collect();
+        let result = self.runtime.block_on(self.client.execute(&statement, &parameters));
+        result.map_err(|error| self.failed(tried, &error))
+    }
+
+    /// Inserts rows; of those that are there becomes what `conflict` says. How many were written.
+    fn insert_or(
+        &mut self,
+        table: &Table,
+        values: Vec<Value>,
+        conflict: &str,
+    ) -> Result<u64, SqlError> {
+        let statement = insert_statement(table, conflict);
+        let width = table.columns.len();
+        let mut values = values.into_iter();
+        let mut count = 0;
+        while values.len() > 0 {
+            let chunk = values.by_ref().take(ROWS_MAX * width).collect();
+            count += self.write(&statement, table.columns, chunk, "write leases to")?;
+        }
+        Ok(count)
+    }
+
+    /// A statement, prepared when it is needed first. There are few, since rows travel as arrays.
+    fn prepared(&mut self, text: &str, tried: &str) -> Result<Statement, SqlError> {
+        if let Some(statement) = self.statements.get(text) {
+            return Ok(statement.clone());
+        }
+        let statement = self.runtime.block_on(self.client.prepare(text));
+        let statement = statement.map_err(|error| self.failed(tried, &error))?;
+        self.statements.insert(text.to_owned(), statement.clone());
+        Ok(statement)
+    }
+
+    /// Shows what `statement` finds.
+    fn select(
+        &mut self,
+        statement: &str,
+        (column, values): (&Column, Vec<Value>),
+        table: &Table,
+        visit: Visit<'_>,
+    ) -> Result<(), SqlError> {
+        let tried = "read leases from";
+        let arrays = arrays(&[*column], values);
+        let statement = self.prepared(statement, tried)?;
+        let parameters: Vec<&(dyn ToSql + Sync)> = arrays.iter().map(Array::parameter).collect();
+        let rows = self.runtime.block_on(self.client.query(&statement, &parameters));
+        let rows = rows.map_err(|error| self.failed(tried, &error))?;
+        self.show(&rows, table, visit)
+    }
+
+    fn show(&self, rows: &[Row], table: &Table, visit: Visit<'_>) -> Result<(), SqlError> {
+        let mut values = Vec::new();
+        for row in rows {
+            values.clear();
+            for (at, column) in table.columns.iter().enumerate() {
+                let value = read(row, at, column);
+                values.push(value.map_err(|error| self.failed("read leases from", &error))?);
+            }
+            visit(&values)?;
+        }
+        Ok(())
     }
 }
 
@@ -94,26 +152,39 @@ impl Driver for Postgresql {
     }
 
     fn upsert(&mut self, table: &Table, values: Vec<Value>) -> Result<(), SqlError> {
-        let statement = upsert_statement(table);
-        let width = table.columns.len();
-        let mut values = values.into_iter();
-        while values.len() > 0 {
-            let chunk = values.by_ref().take(ROWS_MAX * width).collect();
-            self.write(&statement, table.columns, chunk, "write leases to")?;
-        }
-        Ok(())
+        let changes = table
+            .join_others(", ", |column| format!("{name} = excluded.{name}", name = column.name));
+        let conflict = format!("({}) DO UPDATE SET {changes}", table.key().name);
+        self.insert_or(table, values, &conflict).map(drop)
+    }
+
+    fn insert(&mut self, table: &Table, values: Vec<Value>) -> Result<u64, SqlError> {
+        self.insert_or(table, values, "DO NOTHING")
+    }
+
+    fn find(
+        &mut self,
+        table: &Table,
+        column: &Column,
+        values: Vec<Value>,
+        is_locking: bool,
+        visit: Visit<'_>,
+    ) -> Result<(), SqlError> {
+        let lock = if is_locking { " FOR UPDATE" } else { "" };
+        let statement = format!(
+            "SELECT {} FROM {} WHERE {}{lock}",
+            selected(table),
+            table.name,
+            is_any(column, address_type(table))
+        );
+        self.select(&statement, (column, values), table, visit)
     }
 
     fn delete(&mut self, table: &Table, keys: Vec<Value>) -> Result<(), SqlError> {
         let key = table.key();
-        let statement = format!(
-            "DELETE FROM {} WHERE {} IN (SELECT {} FROM unnest($1::{}[]) AS v)",
-            table.name,
-            key.name,
-            from_array("v", &key, address_type(table)),
-            array_type(&key)
-        );
-        self.write(&statement, &[key], keys, "delete leases from")
+        let condition = is_any(&key, address_type(table));
+        let statement = format!("DELETE FROM {} WHERE {condition}", table.name);
+        self.write(&statement, &[key], keys, "delete leases from").map(drop)
     }
 
     fn page(
@@ -124,23 +195,12 @@ impl Driver for Postgresql {
         visit: Visit<'_>,
     ) -> Result<(), SqlError> {
         let statement = page_statement(table, after.is_some(), limit);
-        let after = after.map(|key| arrays(&[table.key()], vec![key.clone()]).remove(0));
-        let rows = self.runtime.block_on(async {
-            let parameters: Vec<&(dyn ToSql + Sync)> = after.iter().map(Array::parameter).collect();
-            let statement = self.client.prepare(&statement).await?;
-            self.client.query(&statement, &parameters).await
-        });
-        let rows = rows.map_err(|error| self.failed("read leases from", &error))?;
-        let mut values = Vec::new();
-        for row in &rows {
-            values.clear();
-            for (at, column) in table.columns.iter().enumerate() {
-                let value = read(row, at, column);
-                values.push(value.map_err(|error| self.failed("understand a lease from", &error))?);
-            }
-            visit(&values)?;
-        }
-        Ok(())
+        let Some(after) = after else {
+            let rows = self.runtime.block_on(self.client.query(&statement, &[]));
+            let rows = rows.map_err(|error| self.failed("read leases from", &error))?;
+            return self.show(&rows, table, visit);
+        };
+        self.select(&statement, (&table.key(), vec![after.clone()]), table, visit)
     }
 }
 
@@ -216,7 +276,8 @@ fn address_type(table: &Table) -> &'static str {
     if is_current { "inet" } else { "varchar" }
 }
 
-fn upsert_statement(table: &Table) -> String {
+/// Inserts rows; of those that are there becomes what `conflict` says.
+fn insert_statement(table: &Table, conflict: &str) -> String {
     let parameters: Vec<String> = (1..)
         .zip(table.columns)
         .map(|(number, column)| format!("${number}::{}[]", array_type(column)))
@@ -225,26 +286,36 @@ fn upsert_statement(table: &Table) -> String {
     let elements = table.join(", ", |column| {
         from_array(&format!("v.{}", column.name), column, address_type(table))
     });
-    let changes =
-        table.join_others(", ", |column| format!("{name} = excluded.{name}", name = column.name));
     format!(
         "INSERT INTO {} ({names}) SELECT {elements} FROM unnest({parameters}) AS v ({names}) \
-         ON CONFLICT ({}) DO UPDATE SET {changes}",
+         ON CONFLICT {conflict}",
         table.name,
-        table.key().name,
         names = table.names(),
     )
 }
 
-fn page_statement(table: &Table, is_after: bool, limit: u32) -> String {
-    let columns = table.join(", ", |column| match column.kind {
+/// The columns of a table, as [`read`] reads them.
+fn selected(table: &Table) -> String {
+    table.join(", ", |column| match column.kind {
         Kind::Octets | Kind::Text => column.name.to_owned(),
         Kind::Time => format!("extract(epoch FROM {})::bigint", column.name),
         Kind::Truth => format!("{}::int::bigint", column.name),
         Kind::Address if address_type(table) == "inet" => format!("host({})", column.name),
         Kind::Address => column.name.to_owned(),
         _ => format!("{}::bigint", column.name),
-    });
+    })
+}
+
+/// Whether a column has one of the values of the first array.
+fn is_any(column: &Column, address_type: &str) -> String {
+    let cast = match column.kind {
+        Kind::Address if address_type == "inet" => "::inet[]",
+        _ => "",
+    };
+    format!("{} = ANY($1::{}[]{cast})", column.name, array_type(column))
+}
+
+fn page_statement(table: &Table, is_after: bool, limit: u32) -> String {
     let key = table.key();
     let condition = if is_after {
         let first = from_array("v", &key, address_type(table));
@@ -258,6 +329,7 @@ fn page_statement(table: &Table, is_after: bool, limit: u32) -> String {
     };
     format!(
         "SELECT {columns} FROM {name}{condition} ORDER BY {name}.{key} LIMIT {limit}",
+        columns = selected(table),
         name = table.name,
         key = key.name
     )
@@ -301,7 +373,7 @@ mod tests {
     #[test]
     fn a_column_travels_as_an_array() {
         assert_eq!(
-            upsert_statement(&TABLE),
+            insert_statement(&TABLE, "(k) DO UPDATE SET e = excluded.e, f = excluded.f"),
             "INSERT INTO t (k, e, f) SELECT v.k::varchar, to_timestamp(v.e), v.f <> 0 \
              FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS v (k, e, f) \
              ON CONFLICT (k) DO UPDATE SET e = excluded.e, f = excluded.f"

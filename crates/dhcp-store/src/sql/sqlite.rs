@@ -3,7 +3,7 @@
 use rusqlite::types::{ToSqlOutput, Value as SqliteValue, ValueRef};
 use rusqlite::{Connection, ErrorCode, ToSql, params_from_iter};
 
-use super::driver::{Driver, Table, Value, Visit};
+use super::driver::{Column, Driver, Table, Value, Visit};
 use super::error::SqlError;
 use super::settings::Settings;
 use crate::log::Durability;
@@ -34,18 +34,43 @@ impl Sqlite {
         Ok(Self { connection, place })
     }
 
-    /// Carries out a statement for every `width` of the values, all or none of them.
-    fn write(&self, statement: &str, width: usize, values: &[Value]) -> rusqlite::Result<()> {
+    /// Carries out a statement for every `width` of the values, all or none of them; how many rows
+    /// that changed.
+    fn write(&self, statement: &str, width: usize, values: &[Value]) -> rusqlite::Result<usize> {
         // Nothing but a transaction makes one flush of many statements.
         let whole = match self.connection.is_autocommit() {
             true => Some(self.connection.unchecked_transaction()?),
             false => None,
         };
         let mut statement = self.connection.prepare_cached(statement)?;
+        let mut count = 0;
         for row in values.chunks_exact(width) {
-            statement.execute(params_from_iter(row))?;
+            count += statement.execute(params_from_iter(row))?;
         }
-        whole.map_or(Ok(()), |whole| whole.commit())
+        whole.map_or(Ok(()), |whole| whole.commit())?;
+        Ok(count)
+    }
+
+    /// Shows what `statement` finds.
+    fn select(
+        &self,
+        statement: &str,
+        parameter: Option<&Value>,
+        table: &Table,
+        visit: Visit<'_>,
+    ) -> Result<(), SqlError> {
+        let failed = |error: rusqlite::Error| self.failed("read leases from", &error);
+        let mut statement = self.connection.prepare_cached(statement).map_err(failed)?;
+        let mut rows = statement.query(params_from_iter(parameter)).map_err(failed)?;
+        let mut values = Vec::new();
+        while let Some(row) = rows.next().map_err(failed)? {
+            values.clear();
+            for at in 0..table.columns.len() {
+                values.push(read(row.get_ref(at).map_err(failed)?));
+            }
+            visit(&values)?;
+        }
+        Ok(())
     }
 
     fn failed(&self, tried: &str, error: &rusqlite::Error) -> SqlError {
@@ -77,12 +102,36 @@ impl Driver for Sqlite {
     fn upsert(&mut self, table: &Table, values: Vec<Value>) -> Result<(), SqlError> {
         let statement = upsert_statement(table);
         self.write(&statement, table.columns.len(), &values)
+            .map(drop)
             .map_err(|error| self.failed("write leases to", &error))
+    }
+
+    fn insert(&mut self, table: &Table, values: Vec<Value>) -> Result<u64, SqlError> {
+        let statement = format!("{} ON CONFLICT DO NOTHING", insert_statement(table));
+        self.write(&statement, table.columns.len(), &values)
+            .map(|count| count as u64)
+            .map_err(|error| self.failed("write leases to", &error))
+    }
+
+    fn find(
+        &mut self,
+        table: &Table,
+        column: &Column,
+        values: Vec<Value>,
+        _is_locking: bool,
+        visit: Visit<'_>,
+    ) -> Result<(), SqlError> {
+        // A transaction that began by `BEGIN IMMEDIATE` has the whole file.
+        let statement =
+            format!("SELECT {} FROM {} WHERE {} = ?", table.names(), table.name, column.name);
+        values.iter().try_for_each(|value| self.select(&statement, Some(value), table, visit))
     }
 
     fn delete(&mut self, table: &Table, keys: Vec<Value>) -> Result<(), SqlError> {
         let statement = format!("DELETE FROM {} WHERE {} = ?", table.name, table.key().name);
-        self.write(&statement, 1, &keys).map_err(|error| self.failed("delete leases from", &error))
+        self.write(&statement, 1, &keys)
+            .map(drop)
+            .map_err(|error| self.failed("delete leases from", &error))
     }
 
     fn page(
@@ -99,18 +148,7 @@ impl Driver for Sqlite {
             table.names(),
             table.name
         );
-        let failed = |error: rusqlite::Error| self.failed("read leases from", &error);
-        let mut statement = self.connection.prepare_cached(&statement).map_err(failed)?;
-        let mut rows = statement.query(params_from_iter(after)).map_err(failed)?;
-        let mut values = Vec::new();
-        while let Some(row) = rows.next().map_err(failed)? {
-            values.clear();
-            for at in 0..table.columns.len() {
-                values.push(read(row.get_ref(at).map_err(failed)?));
-            }
-            visit(&values)?;
-        }
-        Ok(())
+        self.select(&statement, after, table, visit)
     }
 }
 
@@ -133,16 +171,16 @@ fn read(value: ValueRef<'_>) -> Value {
     }
 }
 
+fn insert_statement(table: &Table) -> String {
+    let marks = table.join(", ", |_| "?".to_owned());
+    format!("INSERT INTO {} ({}) VALUES ({marks})", table.name, table.names())
+}
+
 fn upsert_statement(table: &Table) -> String {
     let changes =
         table.join_others(", ", |column| format!("{name} = excluded.{name}", name = column.name));
-    format!(
-        "INSERT INTO {} ({}) VALUES ({}) ON CONFLICT ({}) DO UPDATE SET {changes}",
-        table.name,
-        table.names(),
-        table.join(", ", |_| "?".to_owned()),
-        table.key().name,
-    )
+    let insert = insert_statement(table);
+    format!("{insert} ON CONFLICT ({}) DO UPDATE SET {changes}", table.key().name)
 }
 
 fn failed(tried: String, error: &rusqlite::Error) -> SqlError {

@@ -4,6 +4,7 @@
 //! `GODWIT_REQUIRE_TOOLS=1`.
 
 mod bulk;
+mod contract;
 mod schema;
 
 use std::path::{Path, PathBuf};
