@@ -97,6 +97,8 @@ pub trait Commanded: Family + FromCommand {
     fn common(lease: &Self::Lease) -> Common<'_>;
     /// The identity association, which v4 does not have.
     fn iaid(lease: &Self::Lease) -> Option<u32>;
+    /// What a lease says of nobody that is not declined: how texts go on about it.
+    fn anonymous(lease: &Self::Lease) -> Option<&'static str>;
     /// Adds what only this family's leases have, as commands show it.
     fn show_own(lease: &Self::Lease, map: &mut Map<String, Value>);
 

@@ -207,10 +207,29 @@ fn an_update_neither_registers_an_address_in_use_nor_uses_a_registered_one() {
 }
 
 #[test]
+fn only_a_declined_lease_may_be_nobody_s() {
+    let nobodys =
+        |state: u8| json!({ "ip-address": "192.0.2.11", "hw-address": "", "state": state });
+    let mut server = Fake::<V4>::with_subnets();
+    let text = "Lease4: 192.0.2.11, state: default has neither hardware address or client id";
+    server.answers(&[("lease4-add", nobodys(0), error(text))]);
+    assert_eq!(server.call("lease4-add", nobodys(1))["result"], 0);
+    server.answers(&[("lease4-update", nobodys(0), error(text))]);
+    let nobodys = |state: u8| json!({ "ip-address": "2001:db8::1", "duid": "00:00:00", "iaid": 1, "state": state });
+    let mut server = Fake::<V6>::with_subnets();
+    let text = "Lease6: 2001:db8::1, state: released, has no DUID";
+    server.answers(&[("lease6-add", nobodys(3), error(text))]);
+    assert_eq!(server.call("lease6-add", nobodys(1))["result"], 0);
+    let shown = server.call("lease6-get", json!({ "ip-address": "2001:db8::1" }));
+    assert_eq!(shown["arguments"]["duid"], "00:00:00");
+    server.answers(&[("lease6-update", nobodys(3), error(text))]);
+}
+
+#[test]
 fn prefixes_are_leased_beside_addresses() {
     let mut server = Fake::<V6>::with_subnets();
     let prefix = json!({ "ip-address": "2001:db8:8000::", "type": "IA_PD", "prefix-len": 48,
-        "duid": "00:00:00", "iaid": 1, "subnet-id": 1 });
+        "duid": "00:00:01", "iaid": 1, "subnet-id": 1 });
     let with = |key: &str, value: Value| {
         let mut prefix = prefix.clone();
         prefix[key] = value;
@@ -226,7 +245,7 @@ fn prefixes_are_leased_beside_addresses() {
         ("lease6-add", prefix, json!({ "result": 0, "text": "Lease for prefix 2001:db8:8000::/48, subnet-id 1 added." })),
     ]);
     let shown = server.call("lease6-get", json!({ "ip-address": "2001:db8:8000::", "type": "2" }));
-    assert_eq!(shown["arguments"]["duid"], "00:00:00");
+    assert_eq!(shown["arguments"]["duid"], "00:00:01");
     assert_eq!(shown["arguments"]["prefix-len"], 48);
     let failing = json!({ "leases": [lease::<V6>(1), lease::<V6>(2)] });
     server.leases.refuses = Some(PutFailure::Busy);

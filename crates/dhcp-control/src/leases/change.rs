@@ -6,6 +6,7 @@ use dhcp_lease::LeaseState;
 use serde_json::Value;
 
 use super::asked::{Asked, address};
+use super::get::STATES;
 use crate::answer::{Answer, Outcome, ResultCode};
 use crate::arguments::{Fields, Request};
 use crate::backend::{Backend, PutFailure, PutMode, SubnetFacts};
@@ -50,6 +51,20 @@ pub(super) fn subnet_for(
     Ok(facts)
 }
 
+/// A lease that nobody has must be declined: no lease file of Kea's holds another.
+fn refuse_anonymous<F: Commanded>(lease: &F::Lease) -> Result<(), Answer> {
+    let state = F::state(lease);
+    match F::anonymous(lease).filter(|_| state != LeaseState::Declined) {
+        None => Ok(()),
+        Some(why) => Err(Answer::error(format!(
+            "Lease{}: {}, state: {}{why}",
+            F::VERSION.number(),
+            F::ip(F::address(lease)),
+            STATES[usize::from(state as u8)]
+        ))),
+    }
+}
+
 /// The lease that `fields` describe.
 pub(super) fn described<B: Backend>(
     fields: &Fields<'_>,
@@ -69,6 +84,7 @@ pub(super) fn add<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome
     let lease = described(&fields, backend)?;
     let (what, subnet_id) = (Of::<B>::described(&lease), Of::<B>::subnet_id(&lease));
     let ip = Of::<B>::ip(Of::<B>::address(&lease));
+    refuse_anonymous::<Of<B>>(&lease)?;
     backend.leases().put(lease, PutMode::Add).map_err(|failure| match failure {
         PutFailure::Exists => {
             Answer::conflict(format!("{} lease already exists.", Of::<B>::VERSION.name()))
@@ -117,6 +133,7 @@ pub(super) fn put<B: Backend>(
             _ => {}
         }
     }
+    refuse_anonymous::<Of<B>>(&lease)?;
     let adds = existing.is_none() && creates;
     let mode = if adds { PutMode::Add } else { PutMode::Replace };
     match backend.leases().put(lease, mode) {

@@ -139,7 +139,8 @@ pub(super) fn by_hostname<B: Backend>(request: &Request<'_>, backend: &mut B) ->
 }
 
 /// Names of the lease states, in the order of their numbers.
-const STATES: [&str; 5] = ["default", "declined", "expired-reclaimed", "released", "registered"];
+pub(super) const STATES: [&str; 5] =
+    ["default", "declined", "expired-reclaimed", "released", "registered"];
 
 pub(super) fn by_state<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
     let fields = map(request)?;

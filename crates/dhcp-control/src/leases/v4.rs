@@ -53,6 +53,12 @@ impl Commanded for V4 {
         None
     }
 
+    fn anonymous(lease: &Lease) -> Option<&'static str> {
+        let has_client_id = lease.client_id.as_ref().is_some_and(|id| !id.octets().is_empty());
+        let is_somebodys = has_client_id || !lease.hardware.is_empty();
+        (!is_somebodys).then_some(" has neither hardware address or client id")
+    }
+
     fn show_own(lease: &Lease, map: &mut Map<String, Value>) {
         map.insert("ip-address".to_owned(), json!(lease.address.to_string()));
         map.insert("hw-address".to_owned(), json!(colon_hex(lease.hardware.octets())));

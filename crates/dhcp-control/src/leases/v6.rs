@@ -70,6 +70,10 @@ impl Commanded for V6 {
         Some(lease.iaid)
     }
 
+    fn anonymous(lease: &Lease) -> Option<&'static str> {
+        lease.duid.octets().is_empty().then_some(", has no DUID")
+    }
+
     fn show_own(lease: &Lease, map: &mut Map<String, Value>) {
         let mut put = |key: &str, value: Value| map.insert(key.to_owned(), value);
         put("ip-address", json!(lease.resource.address.to_string()));
