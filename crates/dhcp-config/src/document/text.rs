@@ -18,6 +18,9 @@ fn octet_of(c: char) -> Option<u8> {
 
 /// The characters of a string of Kea's dialect, which is octets.
 pub(super) fn of_octets(octets: &[u8]) -> String {
+    if octets.is_ascii() {
+        return octets.iter().copied().map(char::from).collect();
+    }
     let mut text = String::with_capacity(octets.len());
     let stand_in =
         |octet: u8| char::from_u32(OCTETS + u32::from(octet)).expect("a private character");

@@ -8,6 +8,8 @@ mod parser;
 
 pub(crate) use parser::parse;
 
+use std::sync::Arc;
+
 use crate::source::At;
 
 /// A value and where it began.
@@ -26,15 +28,15 @@ pub(crate) enum Kind {
     Bool(bool),
     Integer(i64),
     Float(f64),
-    Text(Vec<u8>),
-    List(Vec<Value>),
-    Map(Vec<Entry>),
+    Text(Box<[u8]>),
+    List(Box<[Value]>),
+    Map(Box<[Entry]>),
 }
 
-/// One key of a map.
+/// One key of a map. Equal keys of a file share their text.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
-    pub(crate) key: String,
+    pub(crate) key: Arc<str>,
     pub(crate) at: At,
     pub(crate) value: Value,
 }
