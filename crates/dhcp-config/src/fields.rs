@@ -191,13 +191,13 @@ impl<'v> Fields<'v> {
     /// Reports an unknown key.
     pub(crate) fn unknown(&self, entry: &Entry, hint: Option<&str>, findings: &mut Findings) {
         let message = format!("unknown key `{}` in {}", entry.key, self.what);
-        let near = nearest(&entry.key, self.asked.iter().copied());
-        match (hint, near) {
-            (Some(hint), _) => findings.error_help(entry.at, message, hint),
-            (None, Some(near)) => {
-                findings.error_help(entry.at, message, format!("did you mean `{near}`?"));
-            }
-            (None, None) => findings.error(entry.at, message),
+        let near = || {
+            let near = nearest(&entry.key, self.asked.iter().copied())?;
+            Some(format!("did you mean `{near}`?"))
+        };
+        match hint.map(str::to_owned).or_else(near) {
+            Some(help) => findings.error_help(entry.at, message, help),
+            None => findings.error(entry.at, message),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Tokens to values.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -135,7 +136,10 @@ impl Parser<'_> {
 
     /// The text of a key, one for all that are equal.
     fn key(&mut self, octets: &[u8]) -> Arc<str> {
-        let text = String::from_utf8_lossy(octets);
+        let text = match core::str::from_utf8(octets) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(octets),
+        };
         if let Some(key) = self.keys.get(&*text) {
             return Arc::clone(key);
         }
