@@ -168,7 +168,8 @@ impl<'p> Lexer<'p> {
             self.skip(blank);
             match self.rest().as_bytes() {
                 [b'#', ..] | [b'/', b'/', ..] => {
-                    let line = self.rest().find('\n').unwrap_or(self.rest().len());
+                    let rest = self.rest();
+                    let line = rest.find('\n').unwrap_or(rest.len());
                     self.skip(line);
                 }
                 [b'/', b'*', ..] => {
