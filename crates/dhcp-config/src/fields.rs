@@ -15,9 +15,11 @@ pub(crate) struct Fields<'v> {
     /// The map's name in messages: "`subnet4`", "a pool".
     what: &'static str,
     entries: &'v [Entry],
-    taken: Vec<bool>,
     asked: Vec<&'static str>,
 }
+
+/// Keys that most maps are asked for.
+const ASKED: usize = 16;
 
 /// Range of values that Kea keeps in 32 bits.
 pub(crate) const U32: RangeInclusive<i64> = 0..=u32::MAX as i64;
@@ -33,21 +35,13 @@ impl<'v> Fields<'v> {
             Kind::Map(entries) => entries,
             kind => return wrong_kind(value.at, what, "a map", kind, findings),
         };
-        let taken = vec![false; entries.len()];
-        Some(Self { at: value.at, what, entries, taken, asked: Vec::new() })
+        Some(Self { at: value.at, what, entries, asked: Vec::with_capacity(ASKED) })
     }
 
     /// The entry of `key`. The first when there are two: the parser has refused the second.
     pub(crate) fn take(&mut self, key: &'static str) -> Option<&'v Entry> {
         self.asked.push(key);
-        let mut found = None;
-        for (entry, taken) in self.entries.iter().zip(&mut self.taken) {
-            if entry.key == key {
-                *taken = true;
-                found = found.or(Some(entry));
-            }
-        }
-        found
+        self.entries.iter().find(|entry| *entry.key == *key)
     }
 
     /// An integer within `range`.
@@ -125,10 +119,10 @@ impl<'v> Fields<'v> {
         &mut self,
         key: &'static str,
         findings: &mut Findings,
-    ) -> Option<Placed<Vec<u8>>> {
+    ) -> Option<Placed<&'v [u8]>> {
         let Value { at, kind } = &self.take(key)?.value;
         match kind {
-            Kind::Text(octets) => Some(Placed { value: octets.clone(), at: *at }),
+            Kind::Text(octets) => Some(Placed { value: octets, at: *at }),
             kind => wrong_kind(*at, key, "a string", kind, findings),
         }
     }
@@ -191,20 +185,20 @@ impl<'v> Fields<'v> {
 
     /// The entries that nobody asked for so far.
     pub(crate) fn rest(&self) -> Vec<&'v Entry> {
-        let rest = self.entries.iter().zip(&self.taken).filter(|(_, taken)| !**taken);
-        rest.map(|(entry, _)| entry).collect()
+        let is_asked = |entry: &&Entry| self.asked.iter().any(|asked| **asked == *entry.key);
+        self.entries.iter().filter(|entry| !is_asked(entry)).collect()
     }
 
     /// Reports an unknown key.
     pub(crate) fn unknown(&self, entry: &Entry, hint: Option<&str>, findings: &mut Findings) {
         let message = format!("unknown key `{}` in {}", entry.key, self.what);
-        let near = nearest(&entry.key, self.asked.iter().copied());
-        match (hint, near) {
-            (Some(hint), _) => findings.error_help(entry.at, message, hint),
-            (None, Some(near)) => {
-                findings.error_help(entry.at, message, format!("did you mean `{near}`?"));
-            }
-            (None, None) => findings.error(entry.at, message),
+        let near = || {
+            let near = nearest(&entry.key, self.asked.iter().copied())?;
+            Some(format!("did you mean `{near}`?"))
+        };
+        match hint.map(str::to_owned).or_else(near) {
+            Some(help) => findings.error_help(entry.at, message, help),
+            None => findings.error(entry.at, message),
         }
     }
 

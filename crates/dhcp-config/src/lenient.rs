@@ -91,7 +91,7 @@ impl Index {
             Kind::Map(entries) => {
                 for entry in entries {
                     self.places.insert(entry.at, within);
-                    let list = LISTS.iter().find(|(key, _)| *key == entry.key);
+                    let list = LISTS.iter().find(|(key, _)| **key == *entry.key);
                     match (list, &entry.value.kind) {
                         (Some((_, what)), Kind::List(items)) => {
                             self.places.insert(entry.value.at, within);
@@ -111,13 +111,13 @@ impl Index {
     /// The innermost element around a place, which may lie inside a string.
     fn around(&self, at: At) -> Option<&Element> {
         let (place, element) = self.places.range(..=at).next_back()?;
-        element.filter(|_| place.source == at.source).map(|element| &self.elements[element])
+        element.filter(|_| place.source() == at.source()).map(|element| &self.elements[element])
     }
 }
 
 fn element(item: &Value, what: &str) -> Element {
     let entry = |key: &str| match &item.kind {
-        Kind::Map(entries) => entries.iter().find(|entry| entry.key == key),
+        Kind::Map(entries) => entries.iter().find(|entry| *entry.key == *key),
         _ => None,
     };
     let text = |key: &&str| match entry(key).map(|entry| &entry.value.kind) {
@@ -138,7 +138,9 @@ fn element(item: &Value, what: &str) -> Element {
 fn take_out(value: &mut Value, gone: &BTreeSet<At>) {
     match &mut value.kind {
         Kind::List(items) => {
-            items.retain(|item| !gone.contains(&item.at));
+            let mut left = core::mem::take(items).into_vec();
+            left.retain(|item| !gone.contains(&item.at));
+            *items = left.into();
             items.iter_mut().for_each(|item| take_out(item, gone));
         }
         Kind::Map(entries) => {

@@ -16,11 +16,32 @@ const EXCERPT_LEAD: usize = 40;
 /// Longest message or help, in characters: they quote the file.
 const MESSAGE_WIDTH: usize = 400;
 
-/// A place: which text, and the octet offset in it. Orders by text, then offset.
+/// Longest text, in octets, so that a place takes 32 bits.
+pub(crate) const MAX_TEXT_BYTES: usize = u32::MAX as usize;
+
+/// A place: which text, and the octet offset in it. Orders by text, then offset. There is one with
+/// every value of a file, of which there may be millions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct At {
-    pub(crate) source: usize,
-    pub(crate) offset: usize,
+    source: u32,
+    offset: u32,
+}
+
+impl At {
+    /// The place at `offset` in the text with this index: see [`Sources::add`].
+    pub(crate) const fn new(source: usize, offset: usize) -> Self {
+        Self { source: source as u32, offset: offset as u32 }
+    }
+
+    /// The index of its text.
+    pub(crate) const fn source(self) -> usize {
+        self.source as usize
+    }
+
+    /// Octets of the text before it.
+    pub(crate) const fn offset(self) -> usize {
+        self.offset as usize
+    }
 }
 
 /// A value and its place.
@@ -45,11 +66,10 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// Adds a text; returns its index.
+    /// Adds a text, which is not longer than [`MAX_TEXT_BYTES`]; returns its index.
     pub(crate) fn add(&mut self, name: &str, text: Arc<str>) -> usize {
-        let line_starts = core::iter::once(0)
-            .chain(text.bytes().enumerate().filter(|&(_, b)| b == b'\n').map(|(i, _)| i + 1))
-            .collect();
+        let line_starts =
+            core::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
         self.list.push(Source { name: name.to_owned(), text, line_starts });
         self.list.len() - 1
     }
@@ -67,20 +87,20 @@ impl Sources {
     /// `file:line:column` of a place.
     fn describe(&self, at: At) -> String {
         let (line, column) = self.line_and_column(at);
-        format!("{}:{line}:{column}", self.list[at.source].name)
+        format!("{}:{line}:{column}", self.list[at.source()].name)
     }
 
     fn line_and_column(&self, at: At) -> (u32, u32) {
-        let source = &self.list[at.source];
-        let line = source.line_starts.partition_point(|&start| start <= at.offset);
-        let before = &source.text[source.line_starts[line - 1]..at.offset];
+        let source = &self.list[at.source()];
+        let line = source.line_starts.partition_point(|&start| start <= at.offset());
+        let before = &source.text[source.line_starts[line - 1]..at.offset()];
         (line as u32, before.chars().count() as u32 + 1)
     }
 
     /// The place in the string that begins at `at` behind `octets` octets of what it means.
     fn inside(&self, at: At, octets: usize) -> At {
-        let text = self.list[at.source].text.as_bytes();
-        let mut offset = at.offset + 1;
+        let text = self.list[at.source()].text.as_bytes();
+        let mut offset = at.offset() + 1;
         for _ in 0..octets {
             offset += match text.get(offset..) {
                 Some([b'\\', b'u', ..]) => 6,
@@ -88,16 +108,16 @@ impl Sources {
                 _ => 1,
             };
         }
-        At { offset: offset.min(text.len()), ..at }
+        At::new(at.source(), offset.min(text.len()))
     }
 
     /// The line around a place without control characters, and how many characters stand before it.
     fn excerpt(&self, at: At) -> (String, usize) {
-        let source = &self.list[at.source];
-        let line = source.line_starts.partition_point(|&start| start <= at.offset);
+        let source = &self.list[at.source()];
+        let line = source.line_starts.partition_point(|&start| start <= at.offset());
         let start = source.line_starts[line - 1];
-        let before = &source.text[start..at.offset];
-        let after = source.text[at.offset..].split('\n').next().unwrap_or("");
+        let before = &source.text[start..at.offset()];
+        let after = source.text[at.offset()..].split('\n').next().unwrap_or("");
         let lead = before.chars().rev().take(EXCERPT_WIDTH).count();
         let lead = if lead < EXCERPT_WIDTH { lead } else { EXCERPT_LEAD };
         let head: Vec<char> = before.chars().rev().take(lead).collect();
@@ -249,7 +269,7 @@ impl Findings {
                 Help::Text(text) => Some(printable(&text)),
                 Help::Place(phrase, at) => Some(format!("{phrase} {}", sources.describe(at))),
             };
-            let file = sources.name(at.source).to_owned();
+            let file = sources.name(at.source()).to_owned();
             let Finding { severity, message, .. } = finding;
             let message = printable(&message);
             Problem { severity, file, line, column, message, help, excerpt, caret }
@@ -280,7 +300,7 @@ mod tests {
         let mut sources = Sources::default();
         let source = sources.add("a.conf", text.into());
         let mut findings = Findings::default();
-        findings.error_help(At { source, offset }, "broken", "mend it");
+        findings.error_help(At::new(source, offset), "broken", "mend it");
         findings.into_problems(&sources).remove(0)
     }
 

@@ -251,3 +251,44 @@ fn a_hundred_thousand_hosts_are_read() {
     assert_eq!(hosts[0].reserved.address, Some(Ipv4Addr::from(first + COUNT)));
     assert_eq!(hosts[99_999].identifier.octets, [2, 0, 0, 0, 0, 0]);
 }
+
+#[test]
+fn every_host_that_is_repeated_among_twenty_thousand_is_refused_at_its_place() {
+    const COUNT: usize = 20_000;
+    // One of a thousand repeats the identifier of the one before it, one the address, far apart.
+    let repeats = |number: usize| number % 1000 == 999;
+    let mut text = String::new();
+    for number in 0..COUNT {
+        let host = if repeats(number) { number - 500 } else { number };
+        let last = if number % 1000 == 998 { number - 700 } else { number } + 1;
+        let (kind, comma) = if host.is_multiple_of(2) { ("duid", "") } else { ("hw-address", " ") };
+        let end = if number + 1 == COUNT { "\n" } else { ",\n" };
+        text.push_str(&format!(
+            "{{{comma}\"{kind}\":\"02{host:08x}\",\"ip-address\":\"10.{}.{}.{}\"}}{end}",
+            last >> 16,
+            last >> 8 & 0xff,
+            last & 0xff
+        ));
+    }
+    let text = format!(
+        "{{\"Dhcp4\":{{\"subnet4\":[{{\"id\":1,\"subnet\":\"10.0.0.0/8\",\"reservations\":[\n{text}]}}]}}}}"
+    );
+    let found = problems(&text);
+    let mut expected = Vec::new();
+    for number in (0..COUNT).filter(|number| number % 1000 == 998 || repeats(*number)) {
+        let is_host = repeats(number);
+        // The first host stands in line 2.
+        let first = if is_host { number - 500 } else { number - 700 } + 2;
+        expected.push((number + 2, is_host, first));
+    }
+    let seen: Vec<(usize, bool, usize)> = found
+        .iter()
+        .map(|problem| {
+            let help = problem.help.as_deref().expect("the other place");
+            let first = help.split(':').nth(1).expect("file:line:column");
+            let is_host = problem.message == "this host has a reservation in this scope already";
+            (problem.line as usize, is_host, first.parse().expect("a line"))
+        })
+        .collect();
+    assert_eq!(seen, expected);
+}

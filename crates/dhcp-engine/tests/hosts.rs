@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use base::Random;
-use dhcp_config::{HostIdentifier, IdentifierKind, Reserved4, Reserved6, ReservedPrefix};
+use dhcp_config::{
+    HostIdentifier, IdentifierKind, NoIncludes, Reserved4, Reserved6, ReservedPrefix, parse_dhcp4,
+};
 use dhcp_engine::hosts::{HostIndex, HostsBuilder, Scope};
+use dhcp_lease::LeaseTable;
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::{Resource, V6};
 
@@ -175,5 +178,55 @@ fn a_million_hosts_are_each_found_and_nobody_else_is() {
     for number in COUNT..COUNT + 10_000 {
         assert_eq!(find(number), None);
         assert_eq!(hosts.owner_of(Scope::Subnet(1), (first + number).into()), None);
+    }
+}
+
+/// The whole way from a file: `examples/reservations.rs` goes it with a million and says what it costs.
+#[test]
+fn the_hosts_of_a_file_are_each_found_in_their_subnet() {
+    const COUNT: u32 = 20_000;
+    const KEYS: [(&str, IdentifierKind); 4] = [
+        ("hw-address", IdentifierKind::HardwareAddress),
+        ("duid", IdentifierKind::Duid),
+        ("client-id", IdentifierKind::ClientId),
+        ("flex-id", IdentifierKind::FlexId),
+    ];
+    // Hosts with equal octets are told apart by kind and subnet.
+    let of = |number: u32| (1 + number % 2, KEYS[number as usize / 2 % 4], number / 8);
+    let address = |number: u32| Ipv4Addr::from(0x0a00_0000 | (number % 2) << 16 | (number / 2 + 1));
+    let mut subnets = ["", ""].map(String::from);
+    for number in 0..COUNT {
+        let (subnet, (key, _), octets) = of(number);
+        let list = &mut subnets[subnet as usize - 1];
+        let comma = if list.is_empty() { "" } else { "," };
+        let host = format!(
+            r#"{comma}{{"{key}":"02{octets:08x}","ip-address":"{}","hostname":"h{number}"}}"#,
+            address(number)
+        );
+        list.push_str(&host);
+    }
+    let [one, two] = subnets;
+    let text = format!(
+        r#"{{"Dhcp4":{{"subnet4":[
+            {{"id":1,"subnet":"10.0.0.0/16","reservations":[{one}]}},
+            {{"id":2,"subnet":"10.1.0.0/16","reservations":[{two}]}}]}}}}"#
+    );
+    let checked = parse_dhcp4("t", &text, &mut NoIncludes).expect("a good configuration");
+    let table = LeaseTable::new(1);
+    let snapshot = dhcp_engine::v4::Snapshot::compile(&checked.config, |pools, aside| {
+        table.configure(pools, aside)
+    });
+    let octets = |number: u32| [&[2][..], &number.to_be_bytes()].concat();
+    for number in 0..COUNT {
+        let (subnet, (_, kind), identifier) = of(number);
+        let host = snapshot.hosts.find(Scope::Subnet(subnet), kind, &octets(identifier));
+        let host = snapshot.hosts.get(host.expect("it is in the file"));
+        assert_eq!(host.reserved, [address(number)]);
+        assert_eq!(host.terms.map(|terms| &*terms.hostname), Some(&*format!("h{number}")));
+    }
+    for (_, kind) in KEYS {
+        let absent = octets(COUNT / 8);
+        assert_eq!(snapshot.hosts.find(Scope::Subnet(1), kind, &absent), None);
+        assert_eq!(snapshot.hosts.find(Scope::Global, kind, &octets(0)), None);
     }
 }

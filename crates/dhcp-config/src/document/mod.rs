@@ -13,14 +13,32 @@ pub use text::render;
 
 pub(crate) use defaults::{SHAPE4, SHAPE6};
 
+use std::sync::LazyLock;
+
 use serde_json::{Map, Value as Json, json};
 
 use crate::json::{Kind, Value};
 
+/// Keys with their defaults, read from JSON once.
+type Table = LazyLock<Map<String, Json>>;
+
+/// The table that JSON spells.
+fn table(text: &str) -> Map<String, Json> {
+    serde_json::from_str(text).expect("the tables are JSON")
+}
+
+static OPTIONS: Table = LazyLock::new(|| table(r#"{ "option-data": [] }"#));
+static OPTION: Table = LazyLock::new(|| table(r#"{ "always-send": false, "never-send": false }"#));
+static DEFINITION: Table = LazyLock::new(|| table(r#"{ "array": false, "encapsulate": "" }"#));
+static LOGGER: Table = LazyLock::new(|| table(r#"{ "severity": "INFO", "debuglevel": 0 }"#));
+static OUTPUT: Table = LazyLock::new(|| table(r#"{ "flush": true, "pattern": "" }"#));
+static SOCKET: Table =
+    LazyLock::new(|| table(r#"{ "socket-address": "127.0.0.1", "socket-port": 8000 }"#));
+
 /// The maps whose inside is the operator's own.
 const FREE: [&str; 2] = ["user-context", "parameters"];
 
-/// What a family's documents look like. The tables are JSON.
+/// What a family's documents look like.
 #[derive(Debug)]
 pub(crate) struct Shape {
     /// The key at the top.
@@ -29,14 +47,16 @@ pub(crate) struct Shape {
     subnets: &'static str,
     /// The space of standard options.
     space: &'static str,
-    global: &'static str,
-    network: &'static str,
-    subnet: &'static str,
+    /// Keys of the global scope: those of both families, and its own.
+    global: [&'static Table; 2],
+    network: &'static Table,
+    subnet: &'static Table,
     /// A subnet that is no member of a network.
-    lone_subnet: &'static str,
-    reservation: &'static str,
-    /// Keys that Kea copies from the global scope into networks, and from these into subnets.
-    inherited: &'static [&'static str],
+    lone_subnet: &'static Table,
+    reservation: &'static Table,
+    /// Keys that Kea copies from the global scope into networks, and from these into subnets: those
+    /// of both families, and its own.
+    inherited: [&'static [&'static str]; 2],
     /// Times that have a minimum and a maximum.
     bounded: &'static [&'static str],
 }
@@ -81,8 +101,8 @@ fn plain(value: &Value) -> Json {
         Kind::Map(entries) => {
             let mut map = Map::new();
             for entry in entries {
-                let inside = if FREE.contains(&entry.key.as_str()) { free } else { plain };
-                map.insert(entry.key.clone(), inside(&entry.value));
+                let inside = if FREE.contains(&&*entry.key) { free } else { plain };
+                map.insert((*entry.key).to_owned(), inside(&entry.value));
             }
             if let Some(comment) = map.remove("comment") {
                 let context = map.entry("user-context").or_insert_with(|| json!({}));
@@ -100,7 +120,7 @@ fn free(value: &Value) -> Json {
     match &value.kind {
         Kind::List(items) => items.iter().map(free).collect(),
         Kind::Map(entries) => {
-            entries.iter().map(|entry| (entry.key.clone(), free(&entry.value))).collect()
+            entries.iter().map(|entry| ((*entry.key).to_owned(), free(&entry.value))).collect()
         }
         _ => plain(value),
     }
@@ -109,27 +129,25 @@ fn free(value: &Value) -> Json {
 impl Shape {
     fn complete_global(&self, global: &mut Map<String, Json>) {
         renew_old_keys(global);
-        fill(global, self.global);
+        self.global.iter().for_each(|table| fill(global, table));
         if let Some(ddns) = global.get_mut("dhcp-ddns").and_then(Json::as_object_mut) {
             complete_sender(ddns);
         }
         self.complete_options(global);
         for_each_map(global, "option-def", |def| {
-            fill(def, r#"{ "array": false, "encapsulate": "" }"#);
+            fill(def, &DEFINITION);
             def.entry("space").or_insert_with(|| json!(self.space));
         });
         for_each_map(global, "client-classes", |class| {
-            fill(class, r#"{ "option-data": [] }"#);
+            fill(class, &OPTIONS);
             self.complete_options(class);
         });
         self.complete_reservations(global);
         for_each_map(global, "control-sockets", complete_socket);
         for_each_map(global, "loggers", |logger| {
-            fill(logger, r#"{ "severity": "INFO", "debuglevel": 0 }"#);
+            fill(logger, &LOGGER);
             for key in ["output-options", "output_options"] {
-                for_each_map(logger, key, |output| {
-                    fill(output, r#"{ "flush": true, "pattern": "" }"#)
-                });
+                for_each_map(logger, key, |output| fill(output, &OUTPUT));
             }
         });
 
@@ -153,7 +171,8 @@ impl Shape {
 
     /// What inner scopes take over from a scope.
     fn inheritance(&self, scope: &Map<String, Json>) -> Map<String, Json> {
-        let inherited = self.inherited.iter().filter_map(|key| scope.get_key_value(*key));
+        let inherited =
+            self.inherited.into_iter().flatten().filter_map(|key| scope.get_key_value(*key));
         inherited.map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 
@@ -177,7 +196,7 @@ impl Shape {
         for pools in ["pools", "pd-pools"] {
             for_each_map(subnet, pools, |pool| {
                 renew_old_keys(pool);
-                fill(pool, r#"{ "option-data": [] }"#);
+                fill(pool, &OPTIONS);
                 self.complete_options(pool);
             });
         }
@@ -198,7 +217,7 @@ impl Shape {
 
     fn complete_options(&self, scope: &mut Map<String, Json>) {
         for_each_map(scope, "option-data", |option| {
-            fill(option, r#"{ "always-send": false, "never-send": false }"#);
+            fill(option, &OPTION);
             option.entry("space").or_insert_with(|| json!(self.space));
         });
     }
@@ -219,17 +238,14 @@ fn inherit(scope: &mut Map<String, Json>, outer: &Map<String, Json>) {
 }
 
 /// Adds the keys of `table` that `scope` does not have, in the maps that it has, too.
-fn fill(scope: &mut Map<String, Json>, table: &str) {
-    fn fill_from(scope: &mut Map<String, Json>, table: Map<String, Json>) {
-        for (key, default) in table {
-            match (scope.get_mut(&key), default) {
-                (Some(Json::Object(inner)), Json::Object(default)) => fill_from(inner, default),
-                (Some(_), _) => {}
-                (None, default) => drop(scope.insert(key, default)),
-            }
+fn fill(scope: &mut Map<String, Json>, table: &Map<String, Json>) {
+    for (key, default) in table {
+        match (scope.get_mut(key), default) {
+            (Some(Json::Object(inner)), Json::Object(default)) => fill(inner, default),
+            (Some(_), _) => {}
+            (None, default) => drop(scope.insert(key.clone(), default.clone())),
         }
     }
-    fill_from(scope, serde_json::from_str(table).expect("the tables are JSON"));
 }
 
 /// Calls `complete` for every map of a list.
@@ -281,9 +297,9 @@ fn complete_sender(ddns: &mut Map<String, Json>) {
 
 fn complete_socket(socket: &mut Map<String, Json>) {
     if socket.get("socket-type").is_some_and(|kind| *kind != json!("unix")) {
-        fill(socket, r#"{ "socket-address": "127.0.0.1", "socket-port": 8000 }"#);
+        fill(socket, &SOCKET);
         if socket.contains_key("trust-anchor") {
-            fill(socket, r#"{ "cert-required": true }"#);
+            socket.entry("cert-required").or_insert_with(|| json!(true));
         }
     }
 }

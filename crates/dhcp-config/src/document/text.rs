@@ -8,6 +8,9 @@ use crate::json::{character_of, octet_of};
 
 /// The characters of a string of Kea's dialect, which is octets.
 pub(super) fn of_octets(octets: &[u8]) -> String {
+    if octets.is_ascii() {
+        return octets.iter().copied().map(char::from).collect();
+    }
     let mut text = String::with_capacity(octets.len());
     for chunk in octets.utf8_chunks() {
         for c in chunk.valid().chars() {

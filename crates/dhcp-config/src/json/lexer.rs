@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::octet_of;
 use crate::IncludeResolver;
-use crate::source::{At, Findings, Sources};
+use crate::source::{At, Findings, MAX_TEXT_BYTES, Sources};
 
 /// How deep includes may nest; Kea's limit.
 const MAX_INCLUDE_DEPTH: usize = 10;
@@ -29,7 +29,7 @@ pub(super) enum Token {
     Null,
     Integer(i64),
     Float(f64),
-    Text(Vec<u8>),
+    Text(Box<[u8]>),
     /// A literal that was reported and has no value.
     Unusable,
     /// The end of the main text.
@@ -83,10 +83,16 @@ impl<'p> Lexer<'p> {
         resolver: &'p mut dyn IncludeResolver,
         sources: &'p mut Sources,
         findings: &'p mut Findings,
-    ) -> Self {
-        let text: Arc<str> = text.into();
+    ) -> Result<Self, Stop> {
+        let is_too_long = text.len() > MAX_TEXT_BYTES;
+        let text: Arc<str> = if is_too_long { "".into() } else { text.into() };
         let source = sources.add(name, Arc::clone(&text));
-        Self { stack: vec![Frame { source, text, offset: 0 }], resolver, sources, findings }
+        if is_too_long {
+            let message = format!("the text has more than {MAX_TEXT_BYTES} octets");
+            findings.error(At::new(source, 0), message);
+            return Err(Stop);
+        }
+        Ok(Self { stack: vec![Frame { source, text, offset: 0 }], resolver, sources, findings })
     }
 
     fn frame(&self) -> &Frame {
@@ -95,7 +101,7 @@ impl<'p> Lexer<'p> {
 
     fn at(&self) -> At {
         let frame = self.frame();
-        At { source: frame.source, offset: frame.offset }
+        At::new(frame.source, frame.offset)
     }
 
     /// What is left of the current text.
@@ -105,7 +111,8 @@ impl<'p> Lexer<'p> {
     }
 
     fn peek(&self) -> Option<u8> {
-        self.rest().bytes().next()
+        let frame = self.frame();
+        frame.text.as_bytes().get(frame.offset).copied()
     }
 
     fn skip(&mut self, octets: usize) {
@@ -155,30 +162,28 @@ impl<'p> Lexer<'p> {
     /// Passes over white space, comments and ends of included texts; follows includes.
     fn skip_blanks(&mut self) -> Result<(), Stop> {
         loop {
-            let rest = self.rest();
-            let blank = rest.bytes().take_while(|b| matches!(b, b' ' | b'\t' | b'\r' | b'\n'));
-            let blank = blank.count();
-            let rest = &rest[blank..];
-            if rest.starts_with('#') || rest.starts_with("//") {
-                let line = rest.find('\n').unwrap_or(rest.len());
-                self.skip(blank + line);
-            } else if let Some(comment) = rest.strip_prefix("/*") {
-                let end = comment.find("*/");
-                self.skip(blank);
-                let Some(end) = end else {
-                    let at = self.at();
-                    self.findings.error(at, "the comment that begins here is never closed");
-                    return Err(Stop);
-                };
-                self.skip(end + 4);
-            } else if rest.starts_with("<?") {
-                self.skip(blank);
-                self.include()?;
-            } else if rest.is_empty() && self.stack.len() > 1 {
-                self.stack.pop();
-            } else {
-                self.skip(blank);
-                return Ok(());
+            let frame = self.frame();
+            let rest = &frame.text.as_bytes()[frame.offset..];
+            let blank = |octet: &&u8| matches!(octet, b' ' | b'\t' | b'\r' | b'\n');
+            let blank = rest.iter().take_while(blank).count();
+            self.skip(blank);
+            match self.rest().as_bytes() {
+                [b'#', ..] | [b'/', b'/', ..] => {
+                    let rest = self.rest();
+                    let line = rest.find('\n').unwrap_or(rest.len());
+                    self.skip(line);
+                }
+                [b'/', b'*', ..] => {
+                    let Some(end) = self.rest()[2..].find("*/") else {
+                        let at = self.at();
+                        self.findings.error(at, "the comment that begins here is never closed");
+                        return Err(Stop);
+                    };
+                    self.skip(end + 4);
+                }
+                [b'<', b'?', ..] => self.include()?,
+                [] if self.stack.len() > 1 => drop(self.stack.pop()),
+                _ => return Ok(()),
             }
         }
     }
@@ -215,8 +220,13 @@ impl<'p> Lexer<'p> {
             self.findings.error(at, format!("more than {MAX_INCLUDES} includes"));
             return Err(Stop);
         }
-        let read = self.resolver.read(self.sources.name(at.source), &path);
+        let read = self.resolver.read(self.sources.name(at.source()), &path);
         match read {
+            Ok(text) if text.len() > MAX_TEXT_BYTES => {
+                let message = format!("`{path}` has more than {MAX_TEXT_BYTES} octets");
+                self.findings.error(at, message);
+                Err(Stop)
+            }
             Ok(text) => {
                 self.skip(length);
                 let text: Arc<str> = text.into();
@@ -329,36 +339,42 @@ fn is_float(unsigned: &str) -> bool {
     digits(whole) && digits(fraction) && whole.len() + fraction.len() > 0 && exponent_good
 }
 
+/// Whether an octet of a string stands for itself, whatever is around it.
+const fn is_plain(octet: u8) -> bool {
+    matches!(octet, 0x20..=0x7f) && octet != b'"' && octet != b'\\'
+}
+
 /// Reads a string; the lexer stands at its opening quote.
-fn text(lexer: &mut Lexer<'_>) -> Result<Vec<u8>, Stop> {
+fn text(lexer: &mut Lexer<'_>) -> Result<Box<[u8]>, Stop> {
     let open = lexer.at();
+    let Lexer { stack, findings, .. } = lexer;
+    let frame = stack.last_mut().expect("the main text is never popped");
+    let bytes = frame.text.as_bytes();
     let mut octets = Vec::new();
-    let source = Arc::clone(&lexer.frame().text);
-    let bytes = source.as_bytes();
-    let mut i = open.offset + 1;
+    let mut i = frame.offset + 1;
     loop {
-        let here = At { offset: i, ..open };
+        let plain =
+            bytes[i..].iter().take_while(|&&b| is_plain(b)).count();
+        octets.extend_from_slice(&bytes[i..i + plain]);
+        i += plain;
+        let here = At::new(open.source(), i);
         match bytes.get(i) {
             None | Some(b'\n') => {
                 let help = "a line break inside a string is written `\\n`";
-                lexer.findings.error_help(open, "the string that begins here is not closed", help);
+                findings.error_help(open, "the string that begins here is not closed", help);
                 return Err(Stop);
             }
             Some(b'"') => break,
-            Some(b'\\') => i += escape(&bytes[i..], here, &mut octets, lexer.findings),
+            Some(b'\\') => i += escape(&bytes[i..], here, &mut octets, findings),
             Some(&control) if control < 0x20 => {
                 let message = format!("raw control character 0x{control:02x} in a string");
                 let written =
                     if control == b'\t' { "\\t".to_owned() } else { format!("\\u{control:04x}") };
-                lexer.findings.error_help(here, message, format!("write it as `{written}`"));
-                i += 1;
-            }
-            Some(&octet) if octet.is_ascii() => {
-                octets.push(octet);
+                findings.error_help(here, message, format!("write it as `{written}`"));
                 i += 1;
             }
             Some(_) => {
-                let c = source[i..].chars().next().expect("it stands before the end");
+                let c = frame.text[i..].chars().next().expect("it stands before the end");
                 match octet_of(c.into()) {
                     Some(octet) => octets.push(octet),
                     None => octets.extend(c.encode_utf8(&mut [0; 4]).bytes()),
@@ -367,8 +383,8 @@ fn text(lexer: &mut Lexer<'_>) -> Result<Vec<u8>, Stop> {
             }
         }
     }
-    lexer.skip(i + 1 - open.offset);
-    Ok(octets)
+    frame.offset = i + 1;
+    Ok(octets.into())
 }
 
 /// Decodes the escape at the start of `bytes`; returns how many octets it takes up.
@@ -398,7 +414,7 @@ fn escape(bytes: &[u8], at: At, octets: &mut Vec<u8>, findings: &mut Findings) -
             }
             return 6;
         }
-        // Not a whole character perhaps: the loop in `text` goes on with it.
+        // Not a whole character perhaps: `text` goes on with it.
         _ => {
             findings.error_help(at, "unknown escape", "a backslash itself is written `\\\\`");
             return 1;

@@ -11,6 +11,8 @@ mod stand_in;
 pub(crate) use parser::parse;
 pub(crate) use stand_in::{character_of, octet_of};
 
+use std::sync::Arc;
+
 use crate::source::At;
 
 /// A value and where it began.
@@ -29,15 +31,15 @@ pub(crate) enum Kind {
     Bool(bool),
     Integer(i64),
     Float(f64),
-    Text(Vec<u8>),
-    List(Vec<Value>),
-    Map(Vec<Entry>),
+    Text(Box<[u8]>),
+    List(Box<[Value]>),
+    Map(Box<[Entry]>),
 }
 
-/// One key of a map.
+/// One key of a map. Equal keys of a file share their text.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
-    pub(crate) key: String,
+    pub(crate) key: Arc<str>,
     pub(crate) at: At,
     pub(crate) value: Value,
 }

@@ -1,5 +1,9 @@
 //! Tokens to values.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use super::lexer::{Lexer, Stop, Token};
 use super::{Entry, Kind, Value};
 use crate::IncludeResolver;
@@ -7,6 +11,9 @@ use crate::source::{At, Findings, Sources};
 
 /// How deep lists and maps may nest. A Kea configuration needs nine levels.
 const MAX_DEPTH: usize = 100;
+
+/// As many keys of a map are compared each with each.
+const FEW: usize = 16;
 
 /// Reads the one value of a text; `None` when a problem stopped the parse.
 pub(crate) fn parse(
@@ -16,14 +23,16 @@ pub(crate) fn parse(
     sources: &mut Sources,
     findings: &mut Findings,
 ) -> Option<Value> {
-    let mut parser =
-        Parser { lexer: Lexer::new(name, text, resolver, sources, findings), depth: 0 };
+    let lexer = Lexer::new(name, text, resolver, sources, findings).ok()?;
+    let mut parser = Parser { lexer, depth: 0, keys: BTreeSet::new() };
     parser.document().ok()
 }
 
 struct Parser<'p> {
     lexer: Lexer<'p>,
     depth: usize,
+    /// The keys met so far.
+    keys: BTreeSet<Arc<str>>,
 }
 
 impl Parser<'_> {
@@ -89,7 +98,7 @@ impl Parser<'_> {
             items.push(self.value(at, token)?);
             (at, token) = self.separator(&Token::RightBracket, open)?;
         }
-        Ok(Kind::List(items))
+        Ok(Kind::List(items.into()))
     }
 
     fn map(&mut self, open: At) -> Result<Kind, Stop> {
@@ -110,11 +119,11 @@ impl Parser<'_> {
             (at, token) = self.separator(&Token::RightBrace, open)?;
         }
         self.refuse_duplicates(&entries);
-        Ok(Kind::Map(entries))
+        Ok(Kind::Map(entries.into()))
     }
 
     fn entry(&mut self, at: At, key: &[u8]) -> Result<Entry, Stop> {
-        let key = String::from_utf8_lossy(key).into_owned();
+        let key = self.key(key);
         let (colon_at, colon) = self.lexer.next()?;
         if colon != Token::Colon {
             let message = format!("expected `:` after key `{key}`, found {}", colon.describe());
@@ -123,6 +132,20 @@ impl Parser<'_> {
         }
         let (value_at, token) = self.lexer.next()?;
         Ok(Entry { key, at, value: self.value(value_at, token)? })
+    }
+
+    /// The text of a key, one for all that are equal.
+    fn key(&mut self, octets: &[u8]) -> Arc<str> {
+        let text = match core::str::from_utf8(octets) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(octets),
+        };
+        if let Some(key) = self.keys.get(&*text) {
+            return Arc::clone(key);
+        }
+        let key: Arc<str> = text.into();
+        self.keys.insert(Arc::clone(&key));
+        key
     }
 
     /// The first token inside a list or map; Kea takes no comma there.
@@ -185,11 +208,23 @@ impl Parser<'_> {
     }
 
     fn refuse_duplicates(&mut self, entries: &[Entry]) {
+        let mut refuse = |first: &Entry, again: &Entry| {
+            let message = format!("key `{}` is set twice in this map", again.key);
+            self.lexer.findings.error_seen(again.at, message, "it was set at", first.at);
+        };
+        if entries.len() <= FEW {
+            for (count, again) in entries.iter().enumerate() {
+                let mut before = entries[..count].iter().rev();
+                if let Some(first) = before.find(|first| Arc::ptr_eq(&first.key, &again.key)) {
+                    refuse(first, again);
+                }
+            }
+            return;
+        }
         let mut order: Vec<&Entry> = entries.iter().collect();
         order.sort_by(|a, b| a.key.cmp(&b.key));
         for pair in order.windows(2).filter(|pair| pair[0].key == pair[1].key) {
-            let message = format!("key `{}` is set twice in this map", pair[1].key);
-            self.lexer.findings.error_seen(pair[1].at, message, "it was set at", pair[0].at);
+            refuse(pair[0], pair[1]);
         }
     }
 }

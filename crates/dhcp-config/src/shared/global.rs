@@ -59,7 +59,7 @@ pub(crate) fn top<'v, F: Family>(root: &'v Value, findings: &mut Findings) -> Op
     let mut fields = Fields::of(root, "the document", findings)?;
     let server = fields.take(F::TOP);
     for entry in fields.rest() {
-        match entry.key.as_str() {
+        match &*entry.key {
             "Logging" => findings.error_help(
                 entry.at,
                 "`Logging` no longer stands at the top of the file",

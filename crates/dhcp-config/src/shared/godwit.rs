@@ -58,7 +58,7 @@ pub(crate) fn refuse_inside<F: Family>(context: Option<&Value>, findings: &mut F
 /// The value of `godwit` in a context.
 fn inside(context: &Value) -> Option<&Value> {
     match &context.kind {
-        Kind::Map(entries) => entries.iter().find(|e| e.key == "godwit").map(|e| &e.value),
+        Kind::Map(entries) => entries.iter().find(|e| *e.key == *"godwit").map(|e| &e.value),
         _ => None,
     }
 }

@@ -118,9 +118,9 @@ fn no_parameters(hook: Hook, value: &Value, findings: &mut Findings) {
         wrong_kind::<()>(value.at, "parameters", "a map", &value.kind, findings);
         return;
     };
-    let is_note = |entry: &&Entry| matches!(entry.key.as_str(), "comment" | "user-context");
+    let is_note = |entry: &&Entry| matches!(&*entry.key, "comment" | "user-context");
     for entry in entries.iter().filter(|entry| !is_note(entry)) {
-        let is_known = hook == Hook::LeaseCommands && entry.key == "binding-variables";
+        let is_known = hook == Hook::LeaseCommands && *entry.key == *"binding-variables";
         let message = if is_known {
             "`binding-variables` has no effect in this version of godwit".to_owned()
         } else {

@@ -7,7 +7,7 @@ use crate::source::Findings;
 /// right in another place, and where.
 pub(crate) fn finish(fields: Fields<'_>, elsewhere: &[(&str, &str)], findings: &mut Findings) {
     for entry in fields.rest() {
-        let hint = elsewhere.iter().find(|(name, _)| *name == entry.key).map(|(_, hint)| *hint);
+        let hint = elsewhere.iter().find(|(name, _)| **name == *entry.key).map(|(_, hint)| *hint);
         fields.unknown(entry, hint, findings);
     }
 }

@@ -137,7 +137,7 @@ fn mac_sources(fields: &mut Fields<'_>, findings: &mut Findings) -> Vec<MacSourc
     };
     let Some(entry) = fields.take("mac-sources") else { return everything() };
     let items = fields.list("mac-sources", findings);
-    if entry.value.kind == Kind::List(Vec::new()) {
+    if entry.value.kind == Kind::List(Box::default()) {
         findings.error_help(entry.value.at, "`mac-sources` is empty", "`\"any\"` is Kea's default");
     }
     let mut seen: Vec<&str> = Vec::new();

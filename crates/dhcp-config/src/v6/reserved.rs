@@ -73,7 +73,7 @@ fn prefixes(
         taken.prefix(Placed { value: prefix.value.0, at: prefix.at });
         let excluded = excluded
             .get(index)
-            .filter(|item| item.kind != crate::json::Kind::Text(Vec::new()))
+            .filter(|item| item.kind != crate::json::Kind::Text(Box::default()))
             .and_then(|item| whole_prefix(item, "excluded-prefixes", findings))
             .filter(|excluded| is_part(*excluded, prefix.value, findings));
         let excluded = excluded.map(|excluded| excluded.value);

@@ -120,7 +120,8 @@ impl Scoped for V6 {
         fields: &mut Fields<'_>,
         findings: &mut Findings,
     ) -> Option<Placed<Vec<u8>>> {
-        fields.octets("interface-id", findings).filter(|id| !id.value.is_empty())
+        let id = fields.octets("interface-id", findings).filter(|id| !id.value.is_empty());
+        id.map(|id| Placed { value: id.value.to_vec(), at: id.at })
     }
 
     fn check_own_keys(_: &mut Fields<'_>, _: &mut Findings) {}

@@ -173,7 +173,6 @@ fn resolver(shape: Shape, text: &[u8]) -> Result<Vec<u8>, String> {
     }
     let mut labels = Vec::new();
     name(full_name, &mut labels)?;
-
     labels.make_ascii_lowercase();
     put(&mut octets, shape.width, &labels)?;
     if let Some(addresses) = addresses {
