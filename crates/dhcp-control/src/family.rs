@@ -88,6 +88,8 @@ pub trait Commanded: Family + FromCommand {
     fn subnet_id(lease: &Self::Lease) -> u32;
     /// Kea's state.
     fn state(lease: &Self::Lease) -> LeaseState;
+    /// The JSON text that is kept with it, possibly empty.
+    fn user_context(lease: &mut Self::Lease) -> &mut Box<str>;
     /// The host name as stored.
     fn hostname(lease: &Self::Lease) -> &str;
     /// Whether the server keeps a DNS entry for it.

@@ -16,6 +16,7 @@ mod core;
 mod digest;
 mod dispatch;
 mod document;
+mod extended_info;
 mod family;
 mod hosts;
 mod interfaces;
@@ -33,6 +34,7 @@ pub use backend::{
     Status, SubnetFacts, Version, Written,
 };
 pub use dispatch::execute;
+pub use extended_info::{ExtendedInfo, check_extended_info};
 pub use family::{Commanded, IpVersion};
 pub use interfaces::Interface;
 pub use prometheus::{Latency, Snapshot, prometheus};

@@ -70,6 +70,10 @@ impl Commanded for V6 {
         lease.state
     }
 
+    fn user_context(lease: &mut Lease) -> &mut Box<str> {
+        &mut lease.user_context
+    }
+
     fn hostname(lease: &Lease) -> &str {
         &lease.hostname
     }
