@@ -197,17 +197,17 @@ mod tests {
         let stored = parse("00:01:00:06:00:00:00:05:0a:0a:0a:0a:0a:0a").unwrap();
         let config = ServerIdConfig { time_s: Some(7), ..ServerIdConfig::default() };
         assert_eq!(
-            colon_hex(&made(&config, Some(&stored))),
+            colon_hex(made(&config, Some(&stored))),
             "00:01:00:06:00:00:00:07:0a:0a:0a:0a:0a:0a"
         );
         let link = ServerIdConfig { kind: ServerIdType::Ll, ..ServerIdConfig::default() };
-        assert_eq!(colon_hex(&made(&link, Some(&stored))), "00:03:00:01:02:00:00:00:00:09");
+        assert_eq!(colon_hex(made(&link, Some(&stored))), "00:03:00:01:02:00:00:00:00:09");
         let enterprise = ServerIdConfig {
             kind: ServerIdType::En,
             identifier: Some(vec![1, 2]),
             ..ServerIdConfig::default()
         };
-        assert_eq!(colon_hex(&made(&enterprise, Some(&stored))), "00:02:00:00:09:bf:01:02");
+        assert_eq!(colon_hex(made(&enterprise, Some(&stored))), "00:02:00:00:09:bf:01:02");
     }
 
     #[test]

@@ -95,14 +95,18 @@ fn check_identifiers(map: &Map<String, Value>) -> Result<(), String> {
             None => {}
             Some(None) => return Err(format!("`{key}` is no string")),
             Some(Some("")) => return Err(format!("`{key}` is empty")),
-            Some(Some(text)) => {
-                if text.len() % 2 == 1 || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-                    return Err(format!("`{key}` is not hexadecimal"));
-                }
+            Some(Some(text)) if !is_hexadecimal(text) => {
+                return Err(format!("`{key}` is not hexadecimal"));
             }
+            Some(Some(_)) => {}
         }
     }
     Ok(())
+}
+
+/// Whether `text` is pairs of hexadecimal digits.
+fn is_hexadecimal(text: &str) -> bool {
+    text.len().is_multiple_of(2) && text.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
 
 /// Puts an identifier into `map` as Kea writes it, unless it is empty.

@@ -61,7 +61,7 @@ fn silent(narrator: Narrator<'_>, message: &Message<'_>) {
         Some(MessageType::Release) => narrator
             .say(RELEASED, || format!("{}: {} is given back", label(message), message.ciaddr())),
         Some(MessageType::Decline) => narrator.say(DECLINED, || {
-            let declined = message.requested_address().unwrap_or(message.ciaddr());
+            let declined = message.requested_address().unwrap_or_else(|| message.ciaddr());
             format!("{}: {declined} is in use by somebody else", label(message))
         }),
         _ => {}
