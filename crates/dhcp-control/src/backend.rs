@@ -4,7 +4,7 @@
 use core::net::IpAddr;
 
 use base::Now;
-use dhcp_config::{Hook, Problem};
+use dhcp_config::{ExtendedInfoChecks, Hook, Problem};
 use dhcp_lease::ClientKey;
 use serde_json::Value;
 
@@ -24,6 +24,8 @@ pub trait Backend {
     fn now(&self) -> Now;
     /// The hook libraries that are configured; commands of others are unknown.
     fn hooks(&self) -> &[Hook];
+    /// How what leases keep of relay agents is checked (`sanity-checks`).
+    fn extended_info_checks(&self) -> ExtendedInfoChecks;
     /// What `version-get` and `build-report` tell.
     fn version(&self) -> Version;
 

@@ -95,6 +95,8 @@ pub trait Commanded: Family + FromCommand {
     fn kind_name(kind: Self::Kind) -> &'static str;
     /// What leases of both families have.
     fn common(lease: &Self::Lease) -> Common<'_>;
+    /// The JSON text that is kept with it, possibly empty.
+    fn user_context(lease: &mut Self::Lease) -> &mut Box<str>;
     /// The identity association, which v4 does not have.
     fn iaid(lease: &Self::Lease) -> Option<u32>;
     /// What a lease says of nobody that is not declined: how texts go on about it.

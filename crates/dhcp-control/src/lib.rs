@@ -16,6 +16,7 @@ mod core;
 mod digest;
 mod dispatch;
 mod document;
+mod extended_info;
 mod family;
 mod hosts;
 mod interfaces;
@@ -34,6 +35,7 @@ pub use backend::{
 };
 pub use dispatch::execute;
 pub use document::reservations_of;
+pub use extended_info::{ExtendedInfo, check_extended_info};
 pub use family::{Commanded, IpVersion};
 pub use interfaces::Interface;
 pub use prometheus::{Latency, Snapshot, prometheus};

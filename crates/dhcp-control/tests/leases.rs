@@ -5,6 +5,7 @@
 mod common;
 
 use common::Fake;
+use dhcp_config::ExtendedInfoChecks;
 use dhcp_control::{Commanded, IpVersion, PutFailure};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
@@ -256,4 +257,45 @@ fn prefixes_are_leased_beside_addresses() {
         "arguments": { "failed-leases": [{ "type": "IA_NA", "ip-address": "2001:db8::1", "result": 4,
             "error-message": "ResourceBusy: IP address:2001:db8::1 could not be updated." }] } })
     );
+}
+
+/// What relay agents said, as older versions of Kea kept it, and as newer ones do.
+fn extended_info<F: Commanded>() -> [Value; 2] {
+    match F::VERSION {
+        IpVersion::V4 => [
+            json!({ "ISC": { "relay-agent-info": "0x0201AA" } }),
+            json!({ "ISC": { "relay-agent-info": { "sub-options": "0x0201AA", "remote-id": "AA" } } }),
+        ],
+        IpVersion::V6 => [
+            json!({ "ISC": { "relays": [ { "link": "::", "options": "0x00350001BB" } ] } }),
+            json!({ "ISC": { "relay-info": [
+                { "link": "::", "options": "0x00350001BB", "relay-id": "BB" }
+            ] } }),
+        ],
+    }
+}
+
+fn added_with_extended_info<F: Commanded>() {
+    let mut server = Fake::<F>::with_subnets();
+    let [old, new] = extended_info::<F>();
+    let added = |server: &mut Fake<F>, command: &str, checks| {
+        server.extended_info_checks = checks;
+        let mut given = lease::<F>(7);
+        given["user-context"] = old.clone();
+        let asked = json!({ "ip-address": given["ip-address"] });
+        assert_eq!(server.call(&name::<F>(command), given)["result"], 0);
+        server.call(&name::<F>("lease#-get"), asked)["arguments"]["user-context"].clone()
+    };
+    assert_eq!(added(&mut server, "lease#-add", ExtendedInfoChecks::None), old);
+    assert_eq!(added(&mut server, "lease#-update", ExtendedInfoChecks::Fix), new);
+    if F::VERSION == IpVersion::V6 {
+        // Without a peer.
+        assert_eq!(added(&mut server, "lease#-update", ExtendedInfoChecks::Pedantic), NONE);
+    }
+}
+
+#[test]
+fn what_relay_agents_said_is_brought_into_the_present_form() {
+    added_with_extended_info::<V4>();
+    added_with_extended_info::<V6>();
 }

@@ -35,7 +35,7 @@ pub use counters::ShardCounters;
 pub use events::EventCounters;
 pub use in_flight::{Entry, InFlight};
 pub use interfaces::InterfaceNames;
-pub use protocol::{Asked, Protocol, Transmit};
+pub use protocol::{Asked, Notice, Protocol, Transmit};
 pub use reason::DropReason;
 pub use shard::Shard;
 pub use statistic::{DropStatistic, Event};

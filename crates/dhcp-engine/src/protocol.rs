@@ -155,6 +155,26 @@ pub struct Asked {
     pub since_ns: u64,
 }
 
+/// What became of a message, for whoever listens.
+#[derive(Clone, Copy, Debug)]
+pub enum Notice<D> {
+    /// It came in and is well formed.
+    Received,
+    /// It is malformed; the position of the reason in [`Protocol::MALFORMED`].
+    Malformed(usize),
+    /// It gets no reply, counted.
+    Dropped(DropReason),
+    /// It gets no reply, as the protocol has it.
+    Silent,
+    /// A reply has left.
+    Sent {
+        /// Where it goes.
+        destination: D,
+        /// What it answers.
+        asked: Asked,
+    },
+}
+
 /// Where replies go: the socket's transmit batch, or a test's list.
 pub trait Transmit<P: Protocol> {
     /// Takes one reply; false when it could not be taken.
@@ -163,4 +183,14 @@ pub trait Transmit<P: Protocol> {
 
     /// Hears what the reply answers that was just taken.
     fn answered(&mut self, _asked: Asked) {}
+
+    /// Whether anybody listens to [`Transmit::hear`]: asked with every message, so it has to be
+    /// known already.
+    fn is_listening(&self) -> bool {
+        false
+    }
+
+    /// Hears what became of the message `octets`, which came in by `ingress`. `octets` are the
+    /// reply's when that has left, or could not.
+    fn hear(&self, _notice: Notice<P::Destination>, _octets: &[u8], _ingress: P::Ingress) {}
 }

@@ -17,7 +17,7 @@ use crate::held::{Held, HeldMessages, WaitsFor};
 use crate::in_flight::{ClientKeys, Entry, InFlight};
 use crate::interfaces::InterfaceNames;
 use crate::outbox::{Envelope, Outbox, REPLY_LEN_MAX};
-use crate::protocol::{Asked, Desk, Emitted, Protocol, Served, Transmit};
+use crate::protocol::{Asked, Desk, Emitted, Notice, Protocol, Served, Transmit};
 use crate::reason::DropReason;
 
 /// Replies that may wait for their row at one time. At 100,000 replies/s these are 80 ms, twenty
@@ -128,31 +128,39 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         ingress: P::Ingress,
         transmit: &mut impl Transmit<P>,
     ) {
+        let dropped = |shard: &Self, transmit: &_, reason| {
+            shard.counters.dropped(reason);
+            tell(transmit, Notice::Dropped(reason), octets, ingress);
+        };
         if self.is_disabled {
-            return self.counters.dropped(DropReason::ServiceDisabled);
+            return dropped(self, transmit, DropReason::ServiceDisabled);
         }
         let message = match P::parse(octets) {
             Ok(message) => message,
-            Err(reason) => return self.counters.malformed(reason),
+            Err(reason) => {
+                tell(transmit, Notice::Malformed(reason), octets, ingress);
+                return self.counters.malformed(reason);
+            }
         };
+        tell(transmit, Notice::Received, octets, ingress);
         let asked = Asked { kind: P::received_index(&message), since_ns };
         self.counters.received(asked.kind);
         if P::begins_exchange(&message) && self.outbox.is_crowded() {
             // Whoever has an offer already goes first.
-            return self.counters.dropped(DropReason::OutboxFull);
+            return dropped(self, transmit, DropReason::OutboxFull);
         }
         let keys = match P::client(&self.in_flight, &message) {
             Ok(keys) => keys,
-            Err(reason) => return self.counters.dropped(reason),
+            Err(reason) => return dropped(self, transmit, reason),
         };
         match keys.map_or(Entry::Entered, |keys| self.in_flight.enter(keys)) {
             Entry::Entered => self.run(now, (octets, message), ingress, keys, asked, transmit),
-            Entry::Duplicate => self.counters.dropped(DropReason::DuplicateInFlight),
+            Entry::Duplicate => dropped(self, transmit, DropReason::DuplicateInFlight),
             Entry::Hold => {
                 let waits_for = WaitsFor::Client;
                 let held = Held { keys, ingress, asked, waits_for, since_ns: now.mono_ns };
                 if !self.held.push(held, octets) {
-                    self.counters.dropped(DropReason::HeldFull);
+                    dropped(self, transmit, DropReason::HeldFull);
                 }
             }
         }
@@ -216,13 +224,18 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             Served::Silence => {
                 self.counters.silent();
                 leave(&self.in_flight, keys);
+                tell(transmit, Notice::Silent, octets, ingress);
             }
-            Served::Drop(reason) => self.finish_dropped(keys, reason),
+            Served::Drop(reason) => {
+                self.finish_dropped(keys, reason);
+                tell(transmit, Notice::Dropped(reason), octets, ingress);
+            }
             Served::Wait(epoch) => {
                 let waits_for = WaitsFor::Epoch(epoch);
                 let held = Held { keys, ingress, asked, waits_for, since_ns: now.mono_ns };
                 if !self.held.push(held, octets) {
                     self.finish_dropped(keys, DropReason::HeldFull);
+                    tell(transmit, Notice::Dropped(DropReason::HeldFull), octets, ingress);
                 }
             }
         }
@@ -248,6 +261,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             let envelope = Envelope { destination, ingress, keys, asked, kind };
             if !self.outbox.push(gate_epoch, now.mono_ns, envelope, octets) {
                 self.finish_dropped(keys, DropReason::OutboxFull);
+                tell(transmit, Notice::Dropped(DropReason::OutboxFull), octets, ingress);
             }
             return;
         }
@@ -257,8 +271,10 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             transmit.answered(asked);
             self.counters.sent(kind);
             leave(&self.in_flight, keys);
+            tell(transmit, Notice::Sent { destination, asked }, octets, ingress);
         } else {
             self.finish_dropped(keys, DropReason::SendFailed);
+            tell(transmit, Notice::Dropped(DropReason::SendFailed), octets, ingress);
         }
     }
 
@@ -271,8 +287,12 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             } else if transmit.transmit(reply.destination, reply.ingress, octets) {
                 transmit.answered(reply.asked);
                 counters.sent(reply.kind);
+                let (destination, asked) = (reply.destination, reply.asked);
+                tell(transmit, Notice::Sent { destination, asked }, octets, reply.ingress);
             } else {
                 counters.dropped(DropReason::SendFailed);
+                let dropped = Notice::Dropped(DropReason::SendFailed);
+                tell(transmit, dropped, octets, reply.ingress);
             }
             leave(in_flight, reply.keys);
         });
@@ -299,6 +319,19 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             }
             self.held.give_octets_back(index, octets);
         }
+    }
+}
+
+/// Lets whoever listens hear of one message.
+#[inline]
+fn tell<P: Protocol>(
+    transmit: &impl Transmit<P>,
+    notice: Notice<P::Destination>,
+    octets: &[u8],
+    ingress: P::Ingress,
+) {
+    if transmit.is_listening() {
+        transmit.hear(notice, octets, ingress);
     }
 }
 

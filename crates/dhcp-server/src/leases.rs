@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use base::Now;
-use dhcp_config::{Durability, LeaseChecks, OnFail};
+use dhcp_config::{Durability, ExtendedInfoChecks, LeaseChecks, OnFail};
+use dhcp_control::{ExtendedInfo, IpVersion, check_extended_info};
 use dhcp_lease::contract::{ChangeOf, Facts, FetchKeys};
 use dhcp_lease::{
     LeaseStore, LeaseTable, MemoryStore, PutMode, PutRefusal, Receipt, Refusal, Swept,
@@ -71,7 +72,7 @@ impl<P: Service> Leases<P> {
             );
         }
         let count = leases.len();
-        load::<P>(leases, table, snapshot, config.lease_checks);
+        load::<P>(leases, table, snapshot, (config.lease_checks, config.extended_info_checks));
         let count = counted(count, "lease");
         tracing::info!(
             target: DHCPSRV,
@@ -156,14 +157,14 @@ fn thread_options<P: Service>(config: &Common<'_>, table: &Arc<LeaseTable<P>>) -
     ThreadOptions { core: CoreOptions { durability, lfc_interval_s }, on_fail }
 }
 
-/// Puts loaded leases into the table, with Kea's `lease-checks` (reference §5.11).
+/// Puts loaded leases into the table, with Kea's `sanity-checks` (reference §5.11).
 fn load<P: Service>(
     leases: Vec<P::Lease>,
     table: &LeaseTable<P>,
     snapshot: &P::Snapshot,
-    checks: LeaseChecks,
+    (checks, extended_checks): (LeaseChecks, ExtendedInfoChecks),
 ) {
-    let (mut wrong, mut dropped) = (0_u64, 0_u64);
+    let (mut wrong, mut dropped, mut upgraded) = (0_u64, 0_u64, 0);
     for mut lease in leases {
         let (named, fitting) = P::subnets_of_lease(snapshot, &mut lease);
         if fitting != Some(*named) {
@@ -177,7 +178,16 @@ fn load<P: Service>(
                 (LeaseChecks::None | LeaseChecks::Warn, _) | (LeaseChecks::Fix, None) => {}
             }
         }
+        upgraded += usize::from(is_upgraded::<P>(&mut lease, extended_checks));
         table.load(lease);
+    }
+    if upgraded > 0 {
+        let count = counted(upgraded, "lease");
+        tracing::info!(
+            target: DHCPSRV,
+            "what {count} kept of relay agents was in an older form; it is written in the present \
+             one when the leases are written again"
+        );
     }
     if wrong > 0 && checks != LeaseChecks::None {
         tracing::warn!(
@@ -186,6 +196,20 @@ fn load<P: Service>(
             "{wrong} leases name a subnet that does not hold them; {dropped} dropped"
         );
     }
+}
+
+/// Checks what `lease` keeps of relay agents; whether it was in an older form.
+fn is_upgraded<P: Service>(lease: &mut P::Lease, checks: ExtendedInfoChecks) -> bool {
+    let outcome = check_extended_info::<P>(lease, checks);
+    if let ExtendedInfo::Dropped(why) = &outcome {
+        let id = match P::VERSION {
+            IpVersion::V4 => "DHCPSRV_LEASE4_EXTENDED_INFO_SANITY_FAIL",
+            IpVersion::V6 => "DHCPSRV_LEASE6_EXTENDED_INFO_SANITY_FAIL",
+        };
+        let what = P::described(lease);
+        tracing::error!(target: DHCPSRV, id, "what {what} kept of relay agents is dropped: {why}");
+    }
+    outcome == ExtendedInfo::Upgraded
 }
 
 /// The store of a shard; one branch decides between the two kinds.

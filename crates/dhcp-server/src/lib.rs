@@ -12,6 +12,7 @@ mod inactive;
 mod latency;
 mod leases;
 mod log;
+mod narrate;
 mod pid_file;
 mod published;
 mod reload;

@@ -76,6 +76,14 @@ where
 {
     log::start(P::NAME);
     let ended = serve_until_told::<P>(settings);
+    match &ended {
+        Ok(()) | Err(ServerError::Commanded(_)) => {}
+        // Whoever started it is told in any case.
+        Err(error) if log::is_configured() => {
+            tracing::error!(target: DAEMON, id = "DHCPX_SERVER_FAILED", fatal = true, "{error}");
+        }
+        Err(_) => {}
+    }
     log::flush();
     ended
 }

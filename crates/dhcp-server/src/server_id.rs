@@ -5,6 +5,7 @@
 //! else it is generated. A file that cannot be read as a DUID stops the server: a new identity
 //! would make every client's renewal go unanswered.
 
+use std::borrow::Borrow;
 use std::fs::{self, File};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Write};
@@ -125,8 +126,10 @@ fn parse(text: &str) -> Option<Vec<u8>> {
     (octets.len() > fixed).then_some(octets)
 }
 
-fn text_of(duid: &[u8]) -> String {
-    duid.iter().map(|octet| format!("{octet:02x}")).collect::<Vec<_>>().join(":")
+/// Octets in hexadecimal with colons between them.
+pub(crate) fn colon_hex(octets: impl IntoIterator<Item: Borrow<u8>>) -> String {
+    let pairs = octets.into_iter().map(|octet| format!("{:02x}", octet.borrow()));
+    pairs.collect::<Vec<_>>().join(":")
 }
 
 /// Replaces the file in one step, flushed: what clients are told must survive a power cut.
@@ -135,7 +138,7 @@ fn write(path: &Path, duid: &[u8]) -> io::Result<()> {
     scratch.push(".tmp");
     let scratch = PathBuf::from(scratch);
     let mut file = File::create(&scratch)?;
-    file.write_all(text_of(duid).as_bytes())?;
+    file.write_all(colon_hex(duid).as_bytes())?;
     file.sync_all()?;
     fs::rename(&scratch, path)?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -184,7 +187,7 @@ mod tests {
     fn the_default_is_a_link_layer_address_and_a_time_that_then_stays() {
         let config = ServerIdConfig::default();
         let first = made(&config, None);
-        assert_eq!(text_of(&first), "00:01:00:01:01:02:03:04:02:00:00:00:00:09");
+        assert_eq!(colon_hex(&first), "00:01:00:01:01:02:03:04:02:00:00:00:00:09");
         let later = make(&config, Some(&first), NOW_S + 1000, &|| None).unwrap();
         assert_eq!(later, first);
     }
@@ -194,17 +197,17 @@ mod tests {
         let stored = parse("00:01:00:06:00:00:00:05:0a:0a:0a:0a:0a:0a").unwrap();
         let config = ServerIdConfig { time_s: Some(7), ..ServerIdConfig::default() };
         assert_eq!(
-            text_of(&made(&config, Some(&stored))),
+            colon_hex(made(&config, Some(&stored))),
             "00:01:00:06:00:00:00:07:0a:0a:0a:0a:0a:0a"
         );
         let link = ServerIdConfig { kind: ServerIdType::Ll, ..ServerIdConfig::default() };
-        assert_eq!(text_of(&made(&link, Some(&stored))), "00:03:00:01:02:00:00:00:00:09");
+        assert_eq!(colon_hex(made(&link, Some(&stored))), "00:03:00:01:02:00:00:00:00:09");
         let enterprise = ServerIdConfig {
             kind: ServerIdType::En,
             identifier: Some(vec![1, 2]),
             ..ServerIdConfig::default()
         };
-        assert_eq!(text_of(&made(&enterprise, Some(&stored))), "00:02:00:00:09:bf:01:02");
+        assert_eq!(colon_hex(made(&enterprise, Some(&stored))), "00:02:00:00:09:bf:01:02");
     }
 
     #[test]
@@ -227,7 +230,7 @@ mod tests {
         fs::create_dir_all(&folder).unwrap();
         let config = ServerIdConfig { identifier: Some(vec![7; 6]), ..ServerIdConfig::default() };
         let duid = server_duid(&config, &folder, NOW_S).unwrap();
-        assert_eq!(fs::read_to_string(folder.join(FILE)).unwrap(), text_of(&duid));
+        assert_eq!(fs::read_to_string(folder.join(FILE)).unwrap(), colon_hex(&duid));
         let again = server_duid(&ServerIdConfig::default(), &folder, NOW_S + 9).unwrap();
         assert_eq!(again, duid);
         for text in ["", "00:01", "00:01:00:01:00:00:00:05", "0001", "00:03:00:01:zz", "1:2:3:4:5"]

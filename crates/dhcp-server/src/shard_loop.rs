@@ -102,11 +102,14 @@ where
 {
     let (shard, own) = (&mut desk.shard, doors.value.of_shard(desk.index));
     let addressing = Addressing { is_routed: doors.value.is_routed, ..desk.addressing };
-    let mut replies = Replies::new(own, &mut desk.batches, addressing, &mut desk.stopwatch);
+    let (batches, stopwatch) = (&mut desk.batches, &mut desk.stopwatch);
+    let names = &doors.value.names;
+    let mut replies = Replies::new(own, batches, addressing, stopwatch, names);
     let mut fds: Vec<PollFd<'_>> = own.iter().map(|door| PollFd::readable(&door.socket)).collect();
     fds.push(PollFd::readable(&*desk.waker));
     while !shared.doors.has_changed(doors) {
         shard.set_disabled(shared.is_disabled.load(Ordering::Relaxed));
+        replies.listen();
         if shared.snapshot.has_changed(snapshot) {
             shared.snapshot.catch_up(desk.index, snapshot);
             shard.reload(Arc::clone(&snapshot.value));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dhcp_engine::v4::Destination;
 use dhcp_engine::v4::destination::CLIENT_PORT;
-use dhcp_engine::{Asked, Transmit, v4, v6};
+use dhcp_engine::{Asked, InterfaceNames, Notice, Transmit, v4, v6};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 use netio::send::Source;
@@ -14,6 +14,8 @@ use packet_wire::frame;
 
 use crate::doors::{Door, Kind, Socket};
 use crate::latency::Stopwatch;
+use crate::log::{self, Hearing};
+use crate::narrate::{Narrator, tell_v4, tell_v6};
 
 /// Replies per system call, and room for one batch's releases before a flush is forced.
 const BATCH_SLOTS: usize = 256;
@@ -158,18 +160,27 @@ pub(crate) struct Replies<'d> {
     batches: &'d mut Batches,
     addressing: Addressing,
     stopwatch: &'d mut Stopwatch,
+    /// Who tells of single messages, and what of them anybody wants to know.
+    narrator: Narrator<'d>,
     given_up: usize,
 }
 
 impl<'d> Replies<'d> {
-    /// Replies through `doors`, which `batches` follows.
+    /// Replies through `doors`, which `batches` follows; `names` are those of the interfaces.
     pub(crate) const fn new(
         doors: &'d [Arc<Door>],
         batches: &'d mut Batches,
         addressing: Addressing,
         stopwatch: &'d mut Stopwatch,
+        names: &'d InterfaceNames,
     ) -> Self {
-        Self { doors, batches, addressing, stopwatch, given_up: 0 }
+        let narrator = Narrator { hearing: Hearing::NOBODY, names };
+        Self { doors, batches, addressing, stopwatch, narrator, given_up: 0 }
+    }
+
+    /// Looks what anybody wants to know of the messages of the next batch.
+    pub(crate) fn listen(&mut self) {
+        self.narrator.hearing = log::hearing();
     }
 
     /// Takes the reading `now_ns` of the monotonic clock as the time at which the kernel has taken
@@ -274,6 +285,14 @@ impl Transmit<V4> for Replies<'_> {
         self.stopwatch.note(asked);
     }
 
+    fn is_listening(&self) -> bool {
+        self.narrator.hearing.is_any()
+    }
+
+    fn hear(&self, notice: Notice<Destination>, octets: &[u8], ingress: v4::Ingress) {
+        tell_v4(self.narrator, notice, octets, ingress);
+    }
+
     fn transmit(&mut self, destination: Destination, ingress: v4::Ingress, octets: &[u8]) -> bool {
         let to_source = self.addressing.to_source && !ingress.source.ip().is_unspecified();
         let port = |standard: u16| self.addressing.client_port.unwrap_or(standard);
@@ -304,6 +323,14 @@ impl Transmit<V4> for Replies<'_> {
 impl Transmit<V6> for Replies<'_> {
     fn answered(&mut self, asked: Asked) {
         self.stopwatch.note(asked);
+    }
+
+    fn is_listening(&self) -> bool {
+        self.narrator.hearing.is_any()
+    }
+
+    fn hear(&self, notice: Notice<SocketAddrV6>, octets: &[u8], ingress: v6::Ingress) {
+        tell_v6(self.narrator, notice, octets, ingress);
     }
 
     fn transmit(&mut self, destination: SocketAddrV6, ingress: v6::Ingress, octets: &[u8]) -> bool {

@@ -320,6 +320,7 @@ fn a_shutdown_ends_the_server_with_the_value_that_was_asked_for() {
     let child = Command::new(env!("CARGO_BIN_EXE_godwit"))
         .args(["dhcp4", "-p", &common::free_port().to_string(), "-c"])
         .arg(&config)
+        .env("KEA_PIDFILE_DIR", folder.path())
         .spawn()
         .expect("the server can be started");
     let mut server = Ended(child);
@@ -461,4 +462,49 @@ fn every_metric_of_the_dashboard_is_exposed() {
     }
     server4.stop();
     server6.stop();
+}
+
+#[test]
+fn what_older_lease_files_keep_of_relay_agents_has_the_present_form_once_loaded() {
+    let shown = |name: &str, address: &str, rows: &str, write: &dyn Fn(&Path) -> PathBuf| {
+        let folder = TempFolder::new(&format!("extended-{name}"));
+        let config = write(folder.path());
+        let socket = folder.path().join("socket");
+        let entry = json!([{ "socket-type": "unix", "socket-name": socket }]);
+        let hooks = json!([{ "library": "libdhcp_lease_cmds.so" }]);
+        add_keys(&config, &format!("\"control-sockets\": {entry}, \"hooks-libraries\": {hooks},"));
+        fs::write(folder.path().join("leases.csv"), rows).expect("the folder can be written");
+        let server = ServerProcess::start_under(Command::new("env"), name, &config, folder.path());
+        let ask = json!({ "command": format!("lease{}-get", &name[4..]),
+            "arguments": { "ip-address": address } });
+        let answer = command(&socket, &ask);
+        let log = server.stop();
+        assert!(log.contains("what 1 lease kept of relay agents was in an older form"), "{log}");
+        answer["arguments"]["user-context"].clone()
+    };
+    let v4 = shown(
+        "dhcp4",
+        "127.1.0.9",
+        "address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,fqdn_rev,hostname,state,\
+         user_context,pool_id\n\
+         127.1.0.9,02:00:00:00:00:09,,4000,4102444800,1,0,0,,0,\
+         { \"ISC\": { \"relay-agent-info\": \"0x0201AA\" } },0\n",
+        &|folder| configuration(folder, "none", 1),
+    );
+    let map = json!({ "remote-id": "AA", "sub-options": "0x0201AA" });
+    assert_eq!(v4, json!({ "ISC": { "relay-agent-info": map } }));
+    let subnet = r#"{ "id": 1, "subnet": "2001:db8::/64",
+        "pools": [ { "pool": "2001:db8::1 - 2001:db8::ff" } ] }"#;
+    let v6 = shown(
+        "dhcp6",
+        "2001:db8::9",
+        "address,duid,valid_lifetime,expire,subnet_id,pref_lifetime,lease_type,iaid,prefix_len,\
+         fqdn_fwd,fqdn_rev,hostname,hwaddr,state,user_context,hwtype,hwaddr_source,pool_id\n\
+         2001:db8::9,00:03:00:01:02,4000,4102444800,1,3000,0,7,128,0,0,,,0,\
+         { \"ISC\": { \"relays\": [ { \"link\": \"::\"&#x2c \"options\": \"0x00350001BB\" } ] } }\
+         ,,,0\n",
+        &|folder| configuration6(folder, "\"lo/::1\"", "", subnet),
+    );
+    let agent = json!({ "link": "::", "options": "0x00350001BB", "relay-id": "BB" });
+    assert_eq!(v6, json!({ "ISC": { "relay-info": [ agent ] } }));
 }

@@ -267,3 +267,62 @@ fn limits_that_leave_ended_leases_over_are_warned_of() {
     server.wait_for("ALLOC_ENGINE_V4_LEASES_RECLAMATION_SLOW more than 1 cycles in a row");
     server.stop();
 }
+
+#[test]
+fn single_messages_are_logged_while_somebody_wants_to_read_them() {
+    if !require(&["perfdhcp"]) {
+        return;
+    }
+    let folder = TempFolder::new("messages");
+    let config = configuration(folder.path(), "none", 2);
+    let text = fs::read_to_string(&config).expect("it was written here");
+    let log = folder.path().join("kea.log");
+    let write = |severity: &str| {
+        let outputs = format!(r#""output-options": [ {{ "output": "{}" }} ]"#, log.display());
+        let loggers = format!(
+            r#""loggers": [ {{ "name": "kea-dhcp4", "severity": "INFO", {outputs} }},
+                {{ "name": "kea-dhcp4.leases", "severity": "{severity}" }} ], "valid-lifetime""#
+        );
+        fs::write(&config, text.replace("\"valid-lifetime\"", &loggers)).expect("it is writable");
+    };
+    let logged = |text: &str| {
+        fs::read_to_string(&log).unwrap_or_default().lines().filter(|l| l.contains(text)).count()
+    };
+    write("DEBUG");
+    let port = common::free_port();
+    let relay_port = common::free_port();
+    let child = Command::new(env!("CARGO_BIN_EXE_godwit"))
+        .args(["dhcp4", "-p", &port.to_string(), "-P", &relay_port.to_string(), "-c"])
+        .arg(&config)
+        .env("KEA_PIDFILE_DIR", folder.path())
+        .stdin(Stdio::null())
+        .spawn()
+        .expect("the server can be started");
+    let server = Bystander(child);
+    assert!(common::waited_until(|| logged("DHCP4_STARTED") == 1));
+    let exchange = |mac: &str| {
+        let output = run_bounded(
+            Command::new("perfdhcp")
+                .args(["-4", "-r", "20", "-n", "5", "-n", "5", "-R", "5", "-W", "500000"])
+                .args(["-b", mac, "-l", "127.0.0.1", "-L", &relay_port.to_string()])
+                .args(["-N", &port.to_string(), "127.0.0.1"]),
+        );
+        let report = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(report.contains("received packets: 5"), "{report}");
+    };
+    exchange("mac=00:0c:01:00:00:00");
+    assert!(common::waited_until(|| logged("DHCP4_LEASE_ALLOC [hwtype=1 00:0c:01:") >= 5));
+    assert!(logged("DEBUG [kea-dhcp4.leases/") >= logged("DHCP4_LEASE_OFFER"));
+    assert_eq!(logged("DHCP4_PACKET_RECEIVED"), 0, "another logger");
+    write("INFO");
+    let before = logged("DHCP4_LEASE_ALLOC");
+    let reload = ["-HUP", &server.0.id().to_string()];
+    Command::new("kill").args(reload).status().expect("kill runs");
+    assert!(common::waited_until(|| logged("DHCP4_CONFIG_COMPLETE") == 1));
+    exchange("mac=00:0c:01:00:01:00");
+    // What is told of the end comes behind everything else.
+    let end = ["-TERM", &server.0.id().to_string()];
+    Command::new("kill").args(end).status().expect("kill runs");
+    assert!(common::waited_until(|| logged(" shard 1") == 1));
+    assert_eq!(logged("DHCP4_LEASE_ALLOC"), before);
+}

@@ -10,6 +10,7 @@ use super::get::STATES;
 use crate::answer::{Answer, Outcome, ResultCode};
 use crate::arguments::{Fields, Request};
 use crate::backend::{Backend, PutFailure, PutMode, SubnetFacts};
+use crate::extended_info::check_extended_info;
 use crate::family::{Commanded, FromCommand, IpVersion};
 
 /// The family of a backend.
@@ -74,7 +75,10 @@ pub(super) fn described<B: Backend>(
         0 => backend.subnet_of(address),
         id => backend.subnet(id),
     };
-    Of::<B>::from_json(fields, &subnet, backend.now().wall_s())
+    let mut lease = Of::<B>::from_json(fields, &subnet, backend.now().wall_s())?;
+    // As in Kea the answer does not tell.
+    check_extended_info::<Of<B>>(&mut lease, backend.extended_info_checks());
+    Ok(lease)
 }
 
 pub(super) fn add<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {

@@ -49,6 +49,10 @@ impl Commanded for V4 {
         common!(lease)
     }
 
+    fn user_context(lease: &mut Lease) -> &mut Box<str> {
+        &mut lease.user_context
+    }
+
     fn iaid(_lease: &Lease) -> Option<u32> {
         None
     }

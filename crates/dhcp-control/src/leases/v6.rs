@@ -66,6 +66,10 @@ impl Commanded for V6 {
         common!(lease)
     }
 
+    fn user_context(lease: &mut Lease) -> &mut Box<str> {
+        &mut lease.user_context
+    }
+
     fn iaid(lease: &Lease) -> Option<u32> {
         Some(lease.iaid)
     }

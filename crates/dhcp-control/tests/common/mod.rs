@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use base::Now;
-use dhcp_config::{Hook, NoIncludes, Problem, parse_dhcp4, parse_dhcp6};
+use dhcp_config::{ExtendedInfoChecks, Hook, NoIncludes, Problem, parse_dhcp4, parse_dhcp6};
 use dhcp_control::statistics::{Counts, LeaseCounts, PoolCounts, Statistics, SubnetCounts};
 use dhcp_control::{
     ApplyFailure, Backend, Cleanup, Commanded, Interface, IpVersion, Leases, PutFailure, PutMode,
@@ -104,6 +104,7 @@ impl<F: Commanded> Leases<F> for Kept<F> {
 pub struct Fake<F: Commanded> {
     pub document: Value,
     pub hooks: Vec<Hook>,
+    pub extended_info_checks: ExtendedInfoChecks,
     pub leases: Kept<F>,
     pub service: ServiceState,
     pub statistics: Statistics,
@@ -135,6 +136,7 @@ impl<F: Commanded> Fake<F> {
         Self {
             document: json!({ F::VERSION.root(): root }),
             hooks: HOOKS.to_vec(),
+            extended_info_checks: ExtendedInfoChecks::default(),
             leases: Kept { leases: BTreeMap::new(), written: Vec::new(), refuses: None },
             service: ServiceState::default(),
             statistics: Statistics::new(F::VERSION),
@@ -264,6 +266,10 @@ impl<F: Commanded> Backend for Fake<F> {
 
     fn hooks(&self) -> &[Hook] {
         &self.hooks
+    }
+
+    fn extended_info_checks(&self) -> ExtendedInfoChecks {
+        self.extended_info_checks
     }
 
     fn version(&self) -> Version {

@@ -5,14 +5,18 @@
 //! the family), and Kea's message identifier as the field `id` (`DHCPX_` stands for `DHCP4_` or
 //! `DHCP6_`). The message goes into a bounded queue; a thread of its own writes it. What does not
 //! fit is counted, and the count is told. Nothing is logged per packet above DEBUG.
+//!
+//! Further fields with a meaning: `debuglevel` is Kea's, from which on a message of DEBUG is written;
+//! `fatal` makes an error one that ends the server.
 
+mod hearing;
 mod layout;
 mod routes;
 mod sink;
 mod text;
 mod writer;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::thread;
@@ -24,6 +28,7 @@ use tracing::span::{Attributes, Id, Record as SpanRecord};
 use tracing::subscriber::Interest;
 use tracing::{Event, Metadata, Subscriber};
 
+pub(crate) use hearing::Hearing;
 use layout::Record;
 use routes::Routes;
 use text::Collected;
@@ -44,12 +49,17 @@ pub fn counted(count: usize, noun: &str) -> String {
 /// The log of this process.
 static LOG: OnceLock<Arc<Log>> = OnceLock::new();
 
+/// What is wanted of single messages, for shards to look at.
+static HEARING: AtomicU32 = AtomicU32::new(Hearing::NOBODY.to_bits());
+
 /// Where messages go on their way to the writer.
 #[derive(Debug)]
 struct Log {
     /// `dhcp4` or `dhcp6`.
     family: &'static str,
     routes: RwLock<Arc<Routes>>,
+    /// The routes are those of loggers that were configured.
+    is_configured: AtomicBool,
     queue: SyncSender<Message>,
     /// Messages that found the queue full since this was last told.
     dropped: Arc<AtomicU64>,
@@ -70,7 +80,18 @@ pub(crate) fn start(family: &'static str) {
 pub(crate) fn configure(loggers: &[Logger]) {
     if let Some(log) = LOG.get() {
         log.configure(loggers);
+        HEARING.store(log.routes().hearing().to_bits(), Ordering::Relaxed);
     }
+}
+
+/// Whether the configuration says where messages go.
+pub(crate) fn is_configured() -> bool {
+    LOG.get().is_some_and(|log| log.is_configured.load(Ordering::Relaxed))
+}
+
+/// What anybody wants to know of single messages. One load.
+pub(crate) fn hearing() -> Hearing {
+    Hearing::from_bits(HEARING.load(Ordering::Relaxed))
 }
 
 /// Returns when all that has been said so far is written.
@@ -91,11 +112,13 @@ impl Log {
             .spawn(move || writer::write(&messages, &lost))
             .expect("a process that starts may have a thread");
         let routes = RwLock::new(Arc::new(Routes::new(family, &[])));
-        (Self { family, routes, queue, dropped }, writing)
+        let is_configured = AtomicBool::new(false);
+        (Self { family, routes, is_configured, queue, dropped }, writing)
     }
 
     fn configure(&self, loggers: &[Logger]) {
         let routes = Arc::new(Routes::new(self.family, loggers));
+        self.is_configured.store(!loggers.is_empty(), Ordering::Relaxed);
         *self.routes.write().unwrap_or_else(PoisonError::into_inner) = routes;
         tracing::callsite::rebuild_interest_cache();
     }
@@ -121,10 +144,16 @@ impl Log {
     fn take(&self, event: &Event<'_>) {
         let metadata = event.metadata();
         let routes = self.routes();
-        let severity = routes::severity(*metadata.level());
         let Some(sinks) = routes.sinks(metadata.target(), *metadata.level()) else { return };
         let mut collected = Collected::default();
         event.record(&mut collected);
+        let severity = match routes::severity(*metadata.level()) {
+            LogSeverity::Error if collected.is_fatal => LogSeverity::Fatal,
+            other => other,
+        };
+        if !routes.wants(metadata.target(), severity, collected.debug_level) {
+            return;
+        }
         let thread = thread::current();
         let record = Record {
             wall_us: Clock::now().wall_us,

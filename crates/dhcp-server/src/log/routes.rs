@@ -6,8 +6,9 @@ use dhcp_config::{LogDestination, LogOutput, LogSeverity, Logger};
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
 
-use super::DAEMON;
 use super::sink::Sink;
+use super::{DAEMON, Hearing};
+use crate::narrate::Topic;
 
 /// From this `debuglevel` on, the finest messages are written too.
 const TRACE_FROM: u8 = 50;
@@ -23,8 +24,15 @@ pub(super) struct Routes {
 #[derive(Debug)]
 struct Route {
     name: String,
-    most_detailed: LevelFilter,
+    severity: LogSeverity,
+    debug_level: u8,
     sinks: Arc<[Arc<Sink>]>,
+}
+
+impl Route {
+    fn most_detailed(&self) -> LevelFilter {
+        filter(self.severity, self.debug_level)
+    }
 }
 
 /// The severity that Kea gives messages of `level`.
@@ -39,8 +47,9 @@ pub(super) fn severity(level: Level) -> LogSeverity {
 
 fn filter(severity: LogSeverity, debug_level: u8) -> LevelFilter {
     match severity {
-        LogSeverity::None | LogSeverity::Fatal => LevelFilter::OFF,
-        LogSeverity::Error => LevelFilter::ERROR,
+        LogSeverity::None => LevelFilter::OFF,
+        // Which errors are fatal is told by a field of theirs.
+        LogSeverity::Fatal | LogSeverity::Error => LevelFilter::ERROR,
         LogSeverity::Warn => LevelFilter::WARN,
         LogSeverity::Info => LevelFilter::INFO,
         LogSeverity::Debug if debug_level >= TRACE_FROM => LevelFilter::TRACE,
@@ -72,7 +81,8 @@ impl Routes {
             .iter()
             .map(|logger| Route {
                 name: logger.name.clone(),
-                most_detailed: filter(logger.severity, logger.debug_level),
+                severity: logger.severity,
+                debug_level: logger.debug_level,
                 sinks: match &logger.outputs[..] {
                     [] => Arc::clone(&root_sinks),
                     outputs => outputs.iter().map(&mut shared).collect(),
@@ -80,8 +90,8 @@ impl Routes {
             })
             .collect();
         if root.is_none() {
-            let (name, most_detailed) = (root_name(family), LevelFilter::INFO);
-            routes.push(Route { name, most_detailed, sinks: root_sinks });
+            let (name, severity) = (root_name(family), LogSeverity::Info);
+            routes.push(Route { name, severity, debug_level: 0, sinks: root_sinks });
         }
         routes.sort_by_key(|route| std::cmp::Reverse(route.name.len()));
         Self { family, routes }
@@ -95,13 +105,38 @@ impl Routes {
 
     /// Where a message goes; `None` when nobody wants it.
     pub(super) fn sinks(&self, target: &str, level: Level) -> Option<Arc<[Arc<Sink>]>> {
+        let route = self.route(target)?;
+        (level <= route.most_detailed()).then(|| Arc::clone(&route.sinks))
+    }
+
+    /// Whether a message that has somewhere to go is wanted by what only its fields tell.
+    pub(super) fn wants(&self, target: &str, severity: LogSeverity, debug_level: u8) -> bool {
+        let Some(route) = self.route(target) else { return false };
+        match severity {
+            LogSeverity::Debug => debug_level <= route.debug_level,
+            LogSeverity::Fatal => true,
+            _ => route.severity != LogSeverity::Fatal,
+        }
+    }
+
+    /// What is wanted of single messages.
+    pub(super) fn hearing(&self) -> Hearing {
+        let wanted = |hearing: Hearing, topic: Topic| match self.route(topic.name()) {
+            Some(Route { severity: LogSeverity::Debug, debug_level, .. }) => {
+                hearing.with(topic, *debug_level)
+            }
+            _ => hearing,
+        };
+        Topic::ALL.into_iter().fold(Hearing::NOBODY, wanted)
+    }
+
+    fn route(&self, target: &str) -> Option<&Route> {
         let name = self.name(target);
         let holds = |route: &&Route| {
             name.strip_prefix(&route.name[..])
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         };
-        let route = self.routes.iter().find(holds)?;
-        (level <= route.most_detailed).then(|| Arc::clone(&route.sinks))
+        self.routes.iter().find(holds)
     }
 
     /// Every sink, some of them more than once.
@@ -111,7 +146,7 @@ impl Routes {
 
     /// The finest level that any logger takes.
     pub(super) fn most_detailed(&self) -> LevelFilter {
-        self.routes.iter().map(|route| route.most_detailed).max().unwrap_or(LevelFilter::OFF)
+        self.routes.iter().map(Route::most_detailed).max().unwrap_or(LevelFilter::OFF)
     }
 }
 
@@ -190,5 +225,25 @@ mod tests {
         let routes = Routes::new("dhcp6", &[detailed]);
         assert!(files(&routes, "packets", Level::TRACE).is_some());
         assert!(files(&routes, "commands", Level::DEBUG).is_none());
+    }
+
+    #[test]
+    fn fields_decide_where_levels_cannot() {
+        let mut packets = logger("kea-dhcp4.packets", LogSeverity::Debug, &[]);
+        packets.debug_level = 40;
+        let fatal = logger("kea-dhcp4.leases", LogSeverity::Fatal, &[]);
+        let routes = Routes::new("dhcp4", &[packets, fatal]);
+        assert!(routes.wants("packets", LogSeverity::Debug, 40));
+        assert!(!routes.wants("packets", LogSeverity::Debug, 41));
+        assert!(routes.wants("packets", LogSeverity::Info, 0));
+        assert!(routes.sinks("leases", Level::ERROR).is_some());
+        assert!(routes.sinks("leases", Level::WARN).is_none());
+        assert!(routes.wants("leases", LogSeverity::Fatal, 0));
+        assert!(!routes.wants("leases", LogSeverity::Error, 0));
+        assert_eq!(routes.hearing(), Hearing::NOBODY.with(Topic::Packets, 40));
+        assert!(!Routes::new("dhcp4", &[]).hearing().is_any());
+        let root = logger("kea-dhcp4", LogSeverity::Debug, &[]);
+        let all = Routes::new("dhcp4", &[root]).hearing();
+        assert!(Topic::ALL.into_iter().all(|topic| all.takes(topic, 0) && !all.takes(topic, 1)));
     }
 }

@@ -6,6 +6,8 @@ use dhcp_config::{LogDestination, LogOutput};
 
 use super::*;
 
+mod messages;
+
 fn to_file(path: &std::path::Path, pattern: &str) -> Logger {
     let output = LogOutput {
         destination: LogDestination::File(path.to_str().unwrap().to_owned()),
@@ -20,6 +22,48 @@ fn to_file(path: &std::path::Path, pattern: &str) -> Logger {
         debug_level: 0,
         outputs: vec![output],
     }
+}
+
+/// What `say` says to a server of `family` whose `loggers` write to the file at `path`, which goes.
+fn written(
+    family: &'static str,
+    path: &std::path::Path,
+    loggers: &[Logger],
+    say: impl FnOnce(),
+) -> String {
+    let (log, writing) = Log::new(family, 64);
+    log.configure(loggers);
+    let log = Arc::new(log);
+    tracing::subscriber::with_default(Tap(Arc::clone(&log)), say);
+    log.flush();
+    drop(log);
+    writing.join().unwrap();
+    let text = fs::read_to_string(path).unwrap_or_default();
+    fs::remove_file(path).ok();
+    text
+}
+
+#[test]
+fn debug_levels_and_what_is_fatal_are_told_by_fields() {
+    let path = path("fields");
+    let mut logger = to_file(&path, "%p %c %m");
+    (logger.severity, logger.debug_level) = (LogSeverity::Debug, 15);
+    let say = || {
+        tracing::debug!(target: "packets", id = "IN", debuglevel = 15_u64, "text");
+        tracing::debug!(target: "packets", id = "OUT", debuglevel = 16_u64, "text");
+        tracing::debug!(target: "packets", "without a level");
+        tracing::error!(target: DAEMON, id = "DHCPX_SERVER_FAILED", fatal = true, "why");
+        tracing::error!(target: DAEMON, "an error");
+    };
+    let expected = "DEBUG kea-dhcp4.packets IN text\nDEBUG kea-dhcp4.packets without a level\n\
+                    FATAL kea-dhcp4.dhcp4 DHCP4_SERVER_FAILED why\n\
+                    ERROR kea-dhcp4.dhcp4 an error\n";
+    assert_eq!(written("dhcp4", &path, &[logger.clone()], say), expected);
+    logger.severity = LogSeverity::Fatal;
+    let fatal = "FATAL kea-dhcp4.dhcp4 DHCP4_SERVER_FAILED why\n";
+    assert_eq!(written("dhcp4", &path, &[logger.clone()], say), fatal);
+    logger.severity = LogSeverity::None;
+    assert_eq!(written("dhcp4", &path, &[logger], say), "");
 }
 
 fn path(label: &str) -> std::path::PathBuf {
@@ -60,8 +104,13 @@ fn a_full_queue_drops_and_says_how_many() {
     let (queue, messages) = sync_channel(3);
     let dropped = Arc::<AtomicU64>::default();
     // Nobody writes yet.
-    let log =
-        Log { family: "dhcp4", routes: RwLock::new(routes), queue, dropped: Arc::clone(&dropped) };
+    let log = Log {
+        family: "dhcp4",
+        routes: RwLock::new(routes),
+        is_configured: AtomicBool::new(true),
+        queue,
+        dropped: Arc::clone(&dropped),
+    };
     let log = Arc::new(log);
     tracing::subscriber::with_default(Tap(Arc::clone(&log)), || {
         for number in 0..10 {

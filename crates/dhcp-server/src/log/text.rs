@@ -14,6 +14,10 @@ pub(super) struct Collected {
     message: String,
     /// Other fields, ` name=value` each.
     rest: String,
+    /// Kea's level from which on a message of DEBUG is written.
+    pub(super) debug_level: u8,
+    /// Whether it is about the end of the server.
+    pub(super) is_fatal: bool,
 }
 
 impl Collected {
@@ -40,6 +44,20 @@ impl Visit for Collected {
             "id" => value.clone_into(&mut self.id),
             "message" => value.clone_into(&mut self.message),
             name => write!(self.rest, " {name}={value}").expect("a string takes what it is given"),
+        }
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        match field.name() {
+            "debuglevel" => self.debug_level = u8::try_from(value).unwrap_or(u8::MAX),
+            _ => self.record_debug(field, &value),
+        }
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        match field.name() {
+            "fatal" => self.is_fatal = value,
+            _ => self.record_debug(field, &value),
         }
     }
 

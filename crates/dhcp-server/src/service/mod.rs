@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dhcp_config::{
-    Checked, ControlSocket, ExpiredLeases, GodwitSettings, Hook, InactiveFeature, LeaseChecks,
-    LeaseDatabase, Logger, Problem, Reservation,
+    Checked, ControlSocket, ExpiredLeases, ExtendedInfoChecks, GodwitSettings, Hook,
+    InactiveFeature, LeaseChecks, LeaseDatabase, Logger, Problem, Reservation,
 };
 use dhcp_control::{Commanded, Selector, SubnetFacts};
 use dhcp_engine::hosts::Reserving;
@@ -118,6 +118,7 @@ pub(crate) struct Common<'c> {
     pub(crate) godwit: &'c GodwitSettings,
     pub(crate) lease_database: &'c LeaseDatabase,
     pub(crate) lease_checks: LeaseChecks,
+    pub(crate) extended_info_checks: ExtendedInfoChecks,
     pub(crate) loggers: &'c [Logger],
     pub(crate) control_sockets: &'c [ControlSocket],
     pub(crate) expired: &'c ExpiredLeases,

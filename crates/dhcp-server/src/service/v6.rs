@@ -45,6 +45,7 @@ impl Service for V6 {
             godwit: &config.godwit,
             lease_database: &config.lease_database,
             lease_checks: config.lease_checks,
+            extended_info_checks: config.extended_info_checks,
             loggers: &config.loggers,
             expired: &config.expired_leases,
             hooks: &config.hooks,

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use base::Now;
 use base::time::NS_PER_S;
-use dhcp_config::{Hook, Problem};
+use dhcp_config::{ExtendedInfoChecks, Hook, Problem};
 use dhcp_control::statistics::{Counts, Statistics};
 use dhcp_control::{
     ApplyFailure, Backend, Cleanup, HostChange, Interface, Selected, Selector, ServiceState,
@@ -32,6 +32,10 @@ impl<P: Service> Backend for Supervisor<P> {
 
     fn hooks(&self) -> &[Hook] {
         P::shared(&self.parts.in_force.config).hooks
+    }
+
+    fn extended_info_checks(&self) -> ExtendedInfoChecks {
+        P::shared(&self.parts.in_force.config).extended_info_checks
     }
 
     fn version(&self) -> Version {

@@ -1,0 +1,169 @@
+//! What is logged of single messages, from the notice to the line.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
+
+use dhcp_engine::v4::Destination;
+use dhcp_engine::{Asked, DropReason, InterfaceNames, Notice, Protocol};
+use dhcp_lease::v6::V6;
+use dhcp_wire::v4::{Header, MessageType, MessageWriter};
+use dhcp_wire::v6::{self, IaKind, StatusCode};
+
+use super::*;
+use crate::narrate::{Narrator, Topic, tell_v4, tell_v6};
+
+/// What is written of notices when everything is wanted up to `debug_level`.
+fn told(family: &'static str, debug_level: u8, tell: impl Fn(Narrator<'_>)) -> Vec<String> {
+    let path = path(&format!("{family}-{debug_level}"));
+    let mut logger = to_file(&path, "%c %m");
+    logger.name = format!("kea-{family}");
+    (logger.severity, logger.debug_level) = (LogSeverity::Debug, debug_level);
+    let names = InterfaceNames::new([(3, "eth0")]);
+    let with = |hearing: Hearing, topic| hearing.with(topic, debug_level);
+    let hearing = Topic::ALL.into_iter().fold(Hearing::NOBODY, with);
+    let text = written(family, &path, &[logger], || tell(Narrator { hearing, names: &names }));
+    text.lines().map(str::to_owned).collect()
+}
+
+fn message4(kind: MessageType, given: Ipv4Addr, lease_s: Option<u32>) -> Vec<u8> {
+    let mut header = Header { xid: 0xabc, yiaddr: given, ..Header::default() };
+    header.chaddr[..6].copy_from_slice(&[2, 0, 0, 0, 0, 7]);
+    let mut buffer = [0; 600];
+    let mut writer = MessageWriter::new(&mut buffer, &header);
+    writer.message_type(kind).option(61, &[1, 9]);
+    if let Some(lease_s) = lease_s {
+        writer.option_u32(51, lease_s);
+    }
+    let len = writer.finish(0).unwrap();
+    buffer[..len].to_vec()
+}
+
+const INGRESS4: dhcp_engine::v4::Ingress = dhcp_engine::v4::Ingress {
+    source: SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 67),
+    local: Ipv4Addr::new(10, 0, 0, 2),
+    interface: 3,
+    is_broadcast: false,
+    door: 0,
+};
+
+fn an_exchange(narrator: Narrator<'_>) {
+    let (nobody, given) = (Ipv4Addr::UNSPECIFIED, Ipv4Addr::new(10, 0, 0, 9));
+    let asked = Asked::default();
+    let sent = Notice::Sent { destination: Destination::Relay(INGRESS4.source), asked };
+    let tell = |notice, octets: &[u8]| tell_v4(narrator, notice, octets, INGRESS4);
+    tell(Notice::Received, &message4(MessageType::Discover, nobody, None));
+    tell(sent, &message4(MessageType::Offer, given, Some(60)));
+    tell(sent, &message4(MessageType::Ack, given, Some(60)));
+    tell(sent, &message4(MessageType::Ack, nobody, None));
+    tell(sent, &message4(MessageType::Nak, nobody, None));
+    tell(Notice::Silent, &message4(MessageType::Release, nobody, None));
+    tell(Notice::Malformed(0), &[1, 2, 3]);
+    let discover = message4(MessageType::Discover, nobody, None);
+    tell(Notice::Dropped(DropReason::Filtered), &discover);
+    tell(Notice::Dropped(DropReason::PoolExhausted), &discover);
+    tell(Notice::Dropped(DropReason::ServiceDisabled), &[0; 4]);
+}
+
+#[test]
+fn messages_of_v4_are_told_under_keas_names() {
+    let client = "[hwtype=1 02:00:00:00:00:07], cid=[01:09], tid=0xabc";
+    let of_packets = |rest: &str| format!("kea-dhcp4.packets {}", rest.replace("CLIENT", client));
+    let of_leases = |rest: &str| format!("kea-dhcp4.leases {}", rest.replace("CLIENT", client));
+    let always = vec![
+        of_packets(
+            "DHCP4_PACKET_RECEIVED CLIENT: DHCPDISCOVER (type 1) from 10.0.0.1:67 to 10.0.0.2 on \
+             interface eth0",
+        ),
+        of_leases("DHCP4_LEASE_OFFER CLIENT: 10.0.0.9 is offered"),
+        of_packets("DHCP4_PACKET_SEND CLIENT: DHCPOFFER (type 2) to relay agent 10.0.0.1:67"),
+        of_leases("DHCP4_LEASE_ALLOC CLIENT: 10.0.0.9 is leased for 60 seconds"),
+        of_packets("DHCP4_PACKET_SEND CLIENT: DHCPACK (type 5) to relay agent 10.0.0.1:67"),
+        of_packets("DHCP4_PACKET_SEND CLIENT: DHCPACK (type 5) to relay agent 10.0.0.1:67"),
+        of_packets("DHCP4_PACKET_SEND CLIENT: DHCPNAK (type 6) to relay agent 10.0.0.1:67"),
+        of_leases("DHCP4_RELEASE CLIENT: 0.0.0.0 is given back"),
+    ];
+    assert_eq!(told("dhcp4", 0, an_exchange), always);
+    let finer = told("dhcp4", 99, an_exchange);
+    let rest: Vec<&String> = finer.iter().filter(|line| !always.contains(line)).collect();
+    let bad = |rest: &str| format!("kea-dhcp4.bad-packets {}", rest.replace("CLIENT", client));
+    let arrival = " octets from 10.0.0.1 port 67 to 10.0.0.2 on interface eth0";
+    assert!(rest[0].starts_with("kea-dhcp4.packets DHCP4_BUFFER_RECEIVED 2"), "{rest:?}");
+    assert!(rest[0].ends_with(arrival), "{rest:?}");
+    assert_eq!(*rest[1], bad("DHCP4_PACKET_NAK_0004 CLIENT: refused"));
+    assert_eq!(*rest[2], of_packets(&format!("DHCP4_BUFFER_RECEIVED 3{arrival}")));
+    let malformed = bad("DHCP4_PACKET_DROP_0001 3 octets from 10.0.0.1:67 on interface eth0: ");
+    assert!(rest[3].starts_with(&malformed), "{rest:?}");
+    assert_eq!(*rest[4], of_packets("DHCP4_PACKET_DROP_0010 CLIENT: no answer: filtered"));
+    assert_eq!(*rest[5], bad("DHCP4_PACKET_NAK_0003 CLIENT: no answer: pool-exhausted"));
+    let disabled = "DHCP4_PACKET_DROP_0008 from 10.0.0.1:67: no answer: service-disabled";
+    assert_eq!(*rest[6], bad(disabled));
+    assert_eq!(rest.len(), 7, "{rest:?}");
+}
+
+fn reply6(kind: v6::MessageType) -> Vec<u8> {
+    let mut buffer = [0; 600];
+    let mut writer = v6::MessageWriter::new(&mut buffer, kind, 0x123);
+    writer.option(1, &[0, 3, 0, 1, 2, 7]);
+    let mark = writer.ia(IaKind::Na, 5, 0, 0);
+    writer.ia_address("2001:db8::1".parse().unwrap(), 30, 60).end(mark);
+    let mark = writer.ia(IaKind::Pd, 6, 0, 0);
+    writer.ia_prefix("2001:db8:1::".parse().unwrap(), 56, 30, 60).end(mark);
+    let mark = writer.ia(IaKind::Na, 7, 0, 0);
+    writer.status(StatusCode::NoAddrsAvail, "").end(mark);
+    let len = writer.finish().unwrap();
+    buffer[..len].to_vec()
+}
+
+#[test]
+fn messages_of_v6_are_told_under_keas_names() {
+    let source = SocketAddrV6::new(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 7), 546, 0, 3);
+    let ingress = dhcp_engine::v6::Ingress {
+        source,
+        local: Ipv6Addr::UNSPECIFIED,
+        interface: 4,
+        is_multicast: true,
+        door: 0,
+    };
+    let kind = |name: &str| V6::RECEIVED.iter().position(|kind| *kind == name).unwrap();
+    let lines = told("dhcp6", 50, |narrator| {
+        let tell = |notice, octets: &[u8]| tell_v6(narrator, notice, octets, ingress);
+        for (question, answer) in [
+            ("SOLICIT", v6::MessageType::Advertise),
+            ("REQUEST", v6::MessageType::Reply),
+            ("REBIND", v6::MessageType::Reply),
+        ] {
+            let asked = Asked { kind: kind(question), since_ns: 0 };
+            tell(Notice::Sent { destination: source, asked }, &reply6(answer));
+        }
+        tell(Notice::Received, &reply6(v6::MessageType::Solicit));
+        tell(Notice::Dropped(DropReason::UnicastFromClient), &reply6(v6::MessageType::Request));
+        tell(Notice::Malformed(0), &[1]);
+    });
+    let ids: Vec<&str> = lines.iter().filter_map(|line| line.split(' ').nth(1)).collect();
+    let expected = [
+        "DHCP6_LEASE_ADVERT",
+        "DHCP6_PD_LEASE_ADVERT",
+        "DHCP6_LEASE_ADVERT_FAIL",
+        "DHCP6_PACKET_SEND",
+        "DHCP6_LEASE_ALLOC",
+        "DHCP6_PD_LEASE_ALLOC",
+        "DHCP6_LEASE_ALLOC_FAIL",
+        "DHCP6_PACKET_SEND",
+        "DHCP6_LEASE_RENEW",
+        "DHCP6_PD_LEASE_RENEW",
+        "DHCP6_LEASE_ALLOC_FAIL",
+        "DHCP6_PACKET_SEND",
+        "DHCP6_BUFFER_RECEIVED",
+        "DHCP6_PACKET_RECEIVED",
+        "DHCP6_PACKET_DROP_UNICAST",
+        "DHCP6_BUFFER_RECEIVED",
+        "DHCP6_PACKET_DROP_PARSE_FAIL",
+    ];
+    assert_eq!(ids, expected);
+    let client = "duid=[00:03:00:01:02:07], tid=0x123";
+    let leased = "2001:db8::1 and iaid=5 is leased for 60 seconds";
+    assert_eq!(lines[4], format!("kea-dhcp6.leases DHCP6_LEASE_ALLOC {client}: {leased}"));
+    let delegated = "2001:db8:1::/56 and iaid=6 is leased for 60 seconds";
+    assert_eq!(lines[9], format!("kea-dhcp6.leases DHCP6_PD_LEASE_RENEW {client}: {delegated}"));
+    let received = "SOLICIT (type 1) from [fe80::7%3]:546 on interface number 4";
+    assert_eq!(lines[13], format!("kea-dhcp6.packets DHCP6_PACKET_RECEIVED {client}: {received}"));
+}

@@ -1,0 +1,147 @@
+//! Messages of DHCPv4.
+
+use dhcp_engine::v4::{Destination, Ingress};
+use dhcp_engine::{DropReason, Notice, Protocol};
+use dhcp_lease::v4::V4;
+use dhcp_wire::v4::{Message, MessageType};
+
+use super::{
+    ALWAYS, BASIC, DETAIL, LEASE_ALLOC, Line, Narrator, NoticeOf, PACKET_HANDLING, PACKET_RECEIVED,
+    PACKET_SEND, PACKET_SEND_FAIL, QUEUE_FULL, Topic, hex, line, tell_of_arrival,
+};
+
+const PARSE_FAILED: Line = line(Topic::BadPackets, PACKET_HANDLING, "DHCP4_PACKET_DROP_0001");
+const LEASE_OFFER: Line = line(Topic::Leases, ALWAYS, "DHCP4_LEASE_OFFER");
+const REFUSED: Line = line(Topic::BadPackets, DETAIL, "DHCP4_PACKET_NAK_0004");
+const RELEASED: Line = line(Topic::Leases, ALWAYS, "DHCP4_RELEASE");
+const DECLINED: Line = line(Topic::Leases, ALWAYS, "DHCP4_DECLINE_LEASE");
+
+/// Tells what became of the message `octets`, or of the reply if that is the notice.
+pub(crate) fn tell(narrator: Narrator<'_>, notice: NoticeOf<V4>, octets: &[u8], ingress: Ingress) {
+    let message = Message::parse(octets);
+    let source = ingress.source;
+    match (notice, message) {
+        (Notice::Received, Ok(message)) => {
+            arrived(narrator, octets, ingress);
+            narrator.say(PACKET_RECEIVED, || {
+                let (label, kind) = (label(&message), kind(&message));
+                let (local, interface) = (ingress.local, narrator.interface(ingress.interface));
+                format!("{label}: {kind} from {source} to {local} on interface {interface}")
+            });
+        }
+        (Notice::Malformed(index), _) => {
+            arrived(narrator, octets, ingress);
+            narrator.say(PARSE_FAILED, || {
+                let reason = V4::MALFORMED.get(index).copied().unwrap_or_default();
+                let interface = narrator.interface(ingress.interface);
+                format!("{} octets from {source} on interface {interface}: {reason}", octets.len())
+            });
+        }
+        (Notice::Dropped(reason), message) => {
+            let message = message.ok();
+            narrator.say(dropped(reason, message.as_ref(), ingress), || {
+                let label = message.map_or_else(|| format!("from {source}"), |m| label(&m));
+                format!("{label}: no answer: {}", reason.name())
+            });
+        }
+        (Notice::Silent, Ok(message)) => silent(narrator, &message),
+        (Notice::Sent { destination, .. }, Ok(reply)) => sent(narrator, destination, &reply),
+        (Notice::Received | Notice::Silent | Notice::Sent { .. }, Err(_)) => {}
+    }
+}
+
+fn arrived(narrator: Narrator<'_>, octets: &[u8], ingress: Ingress) {
+    let (source, local) = (ingress.source, ingress.local.into());
+    let way = ((*source.ip()).into(), source.port(), local, ingress.interface);
+    tell_of_arrival(narrator, octets.len(), way);
+}
+
+fn silent(narrator: Narrator<'_>, message: &Message<'_>) {
+    match message.message_type() {
+        Some(MessageType::Release) => narrator
+            .say(RELEASED, || format!("{}: {} is given back", label(message), message.ciaddr())),
+        Some(MessageType::Decline) => narrator.say(DECLINED, || {
+            let declined = message.requested_address().unwrap_or_else(|| message.ciaddr());
+            format!("{}: {declined} is in use by somebody else", label(message))
+        }),
+        _ => {}
+    }
+}
+
+fn sent(narrator: Narrator<'_>, destination: Destination, reply: &Message<'_>) {
+    let (address, lifetime_s) = (reply.yiaddr(), reply.lease_time());
+    match reply.message_type() {
+        Some(MessageType::Offer) => {
+            narrator.say(LEASE_OFFER, || format!("{}: {address} is offered", label(reply)));
+        }
+        Some(MessageType::Nak) => narrator.say(REFUSED, || format!("{}: refused", label(reply))),
+        _ if !address.is_unspecified() => narrator.say(LEASE_ALLOC, || {
+            let lifetime_s = lifetime_s.unwrap_or(u32::MAX);
+            format!("{}: {address} is leased for {lifetime_s} seconds", label(reply))
+        }),
+        _ => {}
+    }
+    narrator.say(PACKET_SEND, || {
+        let to = match destination {
+            Destination::Relay(to) => format!("relay agent {to}"),
+            Destination::Client(to) => to.to_string(),
+            Destination::Hardware { mac, address } => format!("{address} at {}", hex(mac)),
+            Destination::Broadcast => "everybody on the link".to_owned(),
+        };
+        format!("{}: {} to {to}", label(reply), kind(reply))
+    });
+}
+
+/// The client and its transaction, in Kea's notation.
+fn label(message: &Message<'_>) -> String {
+    let client = message.client_id().map_or_else(|| "no info".to_owned(), |id| hex(id.octets()));
+    let (htype, xid) = (message.htype(), message.xid());
+    let hardware = hex(message.chaddr());
+    format!("[hwtype={htype} {hardware}], cid=[{client}], tid=0x{xid:x}")
+}
+
+fn kind(message: &Message<'_>) -> String {
+    match message.message_type() {
+        Some(kind) => format!("{} (type {})", kind.name(), kind.code()),
+        None => "BOOTP".to_owned(),
+    }
+}
+
+/// Kea's message for a reason.
+fn dropped(reason: DropReason, message: Option<&Message<'_>>, ingress: Ingress) -> Line {
+    let bad = |id| line(Topic::BadPackets, PACKET_HANDLING, id);
+    let kind = message.and_then(Message::message_type);
+    match reason {
+        DropReason::NotARequest | DropReason::UnexpectedMessageType => {
+            bad("DHCP4_PACKET_DROP_0006")
+        }
+        DropReason::Bootp => bad("DHCP4_PACKET_DROP_0009"),
+        DropReason::ServiceDisabled => bad("DHCP4_PACKET_DROP_0008"),
+        DropReason::Filtered => line(Topic::Packets, PACKET_HANDLING, "DHCP4_PACKET_DROP_0010"),
+        DropReason::Rejected => line(Topic::Packets, PACKET_HANDLING, "DHCP4_PACKET_NAK_0005"),
+        DropReason::NoSubnet if ingress.source.ip().is_unspecified() => {
+            bad("DHCP4_PACKET_DROP_0002")
+        }
+        DropReason::NoSubnet => line(Topic::BadPackets, ALWAYS, "DHCP4_PACKET_NAK_0001"),
+        DropReason::ClientChoseOtherServer | DropReason::UnexpectedServerId => {
+            bad("DHCP4_PACKET_DROP_0003")
+        }
+        DropReason::DuplicateInFlight => {
+            line(Topic::Packets, PACKET_HANDLING, "DHCP4_PACKET_DROP_0012")
+        }
+        DropReason::HeldFull | DropReason::OutboxFull => QUEUE_FULL,
+        DropReason::SendFailed => PACKET_SEND_FAIL,
+        DropReason::PoolExhausted if kind == Some(MessageType::Discover) => {
+            line(Topic::BadPackets, DETAIL, "DHCP4_PACKET_NAK_0003")
+        }
+        DropReason::PoolExhausted => REFUSED,
+        DropReason::UnknownClient => line(Topic::Leases, BASIC, "DHCP4_NO_LEASE_INIT_REBOOT"),
+        DropReason::NotTheClientsLease if kind == Some(MessageType::Decline) => {
+            line(Topic::Leases, ALWAYS, "DHCP4_DECLINE_LEASE_MISMATCH")
+        }
+        DropReason::NotTheClientsLease => {
+            line(Topic::Leases, DETAIL, "DHCP4_RELEASE_FAIL_WRONG_CLIENT")
+        }
+        _ => bad("DHCP4_PACKET_DROP_0007"),
+    }
+}
