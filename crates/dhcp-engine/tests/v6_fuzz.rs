@@ -23,14 +23,54 @@ const LINKS: &str = r#"{ "Dhcp6": {
     "preferred-lifetime": 40, "valid-lifetime": 60, "max-valid-lifetime": 90,
     "decline-probation-period": 100,
     "user-context": { "godwit": { "hold-time-ms": 2000 } },
-    "option-data": [ { "name": "dns-servers", "data": "2001:db8::53" } ],
-    "shared-networks": [ { "name": "link", "rapid-commit": true, "subnet6": [
-        { "id": 1, "subnet": "2001:db8:1::/64",
+    "mac-sources": [ "client-link-addr-option", "any" ], "relay-supplied-options": [ "100" ],
+    "hooks-libraries": [ { "library": "libdhcp_flex_id.so", "parameters": {
+        "identifier-expression": "concat('f', substring(option[1].hex, 9, 1))" } } ],
+    "host-reservation-identifiers": [ "flex-id", "hw-address", "duid" ],
+    "option-def": [ { "name": "own", "code": 251, "type": "record", "record-types": "uint8, fqdn",
+        "encapsulate": "inner" }, { "name": "in", "code": 1, "space": "inner", "type": "string" } ],
+    "option-data": [ { "name": "dns-servers", "data": "2001:db8::53" },
+        { "name": "own", "data": "7, example.org", "client-classes": [ "odd", "v" ] },
+        { "space": "inner", "name": "in", "data": "text" },
+        { "name": "vendor-opts", "data": "4491" },
+        { "space": "vendor-4491", "code": 77, "csv-format": false, "data": "01", "always-send": true } ],
+    "client-classes": [
+        { "name": "odd", "test": "substring(option[1].hex, 9, 1) == 0x05 or not option[6].exists",
+          "valid-lifetime": 50, "preferred-lifetime": 30 },
+        { "name": "v", "test": "vendor.enterprise == 4491 or option[15].text == 'x'" },
+        { "name": "t", "template-test": "substring(option[1].hex, 9, 1)" },
+        { "name": "SPAWN_t_%07", "option-data": [ { "name": "nis-servers", "data": "2001:db8::7" } ] },
+        { "name": "k", "test": "member('KNOWN') and not (relay6[0].peeraddr == ::)" },
+        { "name": "late", "only-in-additional-list": true, "test": "relay6[0].option[18].hex == 'port'",
+          "option-data": [ { "name": "sntp-servers", "data": "2001:db8::9", "always-send": true } ] },
+        { "name": "REJECT", "test": "substring(option[1].hex, 9, 1) == 0x0b" } ],
+    "reservations-global": true, "ip-reservations-unique": false,
+    "reservations": [
+        { "duid": "00:03:00:01:02:00:00:00:00:01", "hostname": "one",
+          "ip-addresses": [ "2001:db8:1::10" ] },
+        { "hw-address": "02:00:00:00:00:02", "client-classes": [ "odd", "late" ],
+          "prefixes": [ "2001:db8:100:100::/56" ] },
+        { "flex-id": "66:08", "ip-addresses": [ "2001:db8:1::12" ] } ],
+    "shared-networks": [ { "name": "link", "rapid-commit": true,
+        "option-data": [ { "name": "domain-search", "data": "example.org" } ], "subnet6": [
+        { "id": 1, "evaluate-additional-classes": [ "late" ], "store-extended-info": true, "subnet": "2001:db8:1::/64",
           "pools": [ { "pool": "2001:db8:1::10 - 2001:db8:1::28" } ],
-          "pd-pools": [ { "prefix": "2001:db8:100::", "prefix-len": 53, "delegated-len": 56 },
-                        { "prefix": "2001:db8:101::", "prefix-len": 60, "delegated-len": 62 } ] },
+          "pd-pools": [ { "prefix": "2001:db8:100::", "prefix-len": 53, "delegated-len": 56,
+                          "excluded-prefix": "2001:db8:100:1::", "excluded-prefix-len": 64 },
+                        { "prefix": "2001:db8:101::", "prefix-len": 60, "delegated-len": 62,
+                          "client-classes": [ "v" ] } ],
+          "reservations": [
+            { "duid": "00:03:00:01:02:00:00:00:00:03", "ip-addresses": [ "2001:db8:1::13", "2001:db8:1::ff" ],
+              "prefixes": [ "2001:db8:100:200::/56", "2001:db8:102::/48" ],
+              "excluded-prefixes": [ "", "2001:db8:102:1::/64" ] },
+            { "hw-address": "02:00:00:00:00:04", "hostname": "four.example.org",
+              "ip-addresses": [ "2001:db8:1::14" ] },
+            { "flex-id": "66:06", "option-data": [ { "name": "dns-servers", "data": "2001:db8::54" } ],
+              "ip-addresses": [ "2001:db8:1::15" ] } ] },
         { "id": 2, "subnet": "2001:db8:2::/64",
-          "pools": [ { "pool": "2001:db8:2::10 - 2001:db8:2::14" } ] } ] } ],
+          "allocator": "random", "adaptive-lease-time-threshold": 0.5,
+          "pools": [ { "pool": "2001:db8:2::10 - 2001:db8:2::14", "client-classes": [ "k", "odd" ],
+                       "option-data": [ { "name": "dns-servers", "never-send": true } ] } ] } ] } ],
     "subnet6": [
         { "id": 3, "subnet": "2001:db8:3::/64", "interface": "eth1", "cache-threshold": 0.0,
           "pools": [ { "pool": "2001:db8:3::10 - 2001:db8:3::12" } ] } ]
@@ -75,7 +115,12 @@ fn plausible(random: &mut Random) -> Build {
         build = build.for_us();
     }
     if random.chance(1, 3) {
-        build = build.rapidly().wants(&[option::DNS_SERVERS, option::PD_EXCLUDE]);
+        build = build.rapidly().wants(&[option::DNS_SERVERS, option::PD_EXCLUDE, 17, 24, 27, 251]);
+    }
+    if random.chance(1, 4) {
+        build = build
+            .option(option::VENDOR_CLASS, &[0, 0, 0x11, 0x8b, 0, 1, b'x'])
+            .option(option::CLIENT_FQDN, b"\x00\x04name");
     }
     let ias = if kind == MessageType::InformationRequest { 0 } else { random.below(5) };
     for _ in 0..ias {

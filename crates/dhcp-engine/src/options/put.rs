@@ -21,6 +21,9 @@ pub struct Wanted<'w, I> {
     pub classes: &'w ClassSet,
 }
 
+/// Lists that have options, beyond which those of all scopes are looked through for each code.
+const FILLED_MAX: usize = 8;
+
 /// Gives what the client is to have to `write`, each code once, those asked for first. `lists` are
 /// begun anew a few times; they come in order of precedence.
 ///
@@ -36,7 +39,13 @@ pub fn put<'l, C, I, L>(
 {
     let [mut present, mut always, mut never] = [CodeSet::default(); 3];
     let mut has_high = false;
-    for list in lists() {
+    // Most scopes set nothing, and there are as many as the client has classes.
+    let (mut filled, mut filled_count) = ([None; FILLED_MAX], 0);
+    for list in lists().filter(|list| !list.is_empty()) {
+        if let Some(slot) = filled.get_mut(filled_count) {
+            *slot = Some(list);
+        }
+        filled_count += 1;
         present |= list.present;
         always |= list.always;
         never |= list.never;
@@ -46,9 +55,14 @@ pub fn put<'l, C, I, L>(
     let mut open = present & !never & !wanted.withheld;
     let of_lists = (always & open).iter().filter_map(|code| C::try_from(code).ok());
     for code in wanted.asked.clone().chain(of_lists) {
-        if open.take(code.into())
-            && let Some(entry) = first(lists(), code, wanted.classes)
-        {
+        if !open.take(code.into()) {
+            continue;
+        }
+        let entry = match filled.get(..filled_count) {
+            Some(filled) => first(filled.iter().copied().flatten(), code, wanted.classes),
+            None => first(lists(), code, wanted.classes),
+        };
+        if let Some(entry) = entry {
             write(code, &entry.octets);
         }
     }

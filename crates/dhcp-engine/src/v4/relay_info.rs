@@ -1,8 +1,6 @@
 //! What the relay agent said of a client, as leases keep it under `store-extended-info` (Kea
 //! reference §5.10): a JSON text in the form and spelling of Kea's.
 
-use core::fmt::{self, Write};
-
 use dhcp_wire::v4::{Message, OptionValue, relay};
 
 use crate::hex::write_hex;
@@ -11,16 +9,16 @@ use crate::hex::write_hex;
 /// nothing. Sub-options are ordered by code.
 pub(super) fn write(message: &Message<'_>, target: &mut String) {
     if let Some(value) = message.relay_agent_information() {
-        write_value(value, target).expect("a string takes everything");
+        write_value(value, target);
     }
 }
 
-fn write_value(value: OptionValue<'_>, target: &mut String) -> fmt::Result {
+fn write_value(value: OptionValue<'_>, target: &mut String) {
     target.push_str(r#"{ "ISC": { "relay-agent-info": { "#);
     for (key, code) in [("relay-id", relay::RELAY_ID), ("remote-id", relay::REMOTE_ID)] {
         if let Some(value) = relay::sub_option(value, code).filter(|value| !value.is_empty()) {
-            write!(target, r#""{key}": ""#)?;
-            write_hex(value.octets(), target)?;
+            target.extend(["\"", key, "\": \""]);
+            write_hex(value.octets(), target);
             target.push_str("\", ");
         }
     }
@@ -33,13 +31,12 @@ fn write_value(value: OptionValue<'_>, target: &mut String) -> fmt::Result {
     // The few sub-options need no list of their own.
     while let Some(code) = sub_options().map(|(code, _)| code).filter(|&c| Some(c) > after).min() {
         for (_, value) in sub_options().filter(|&(found, _)| found == code) {
-            write!(target, "{code:02X}{:02X}", value.len())?;
-            write_hex(value.octets(), target)?;
+            write_hex([code, value.len() as u8], target);
+            write_hex(value.octets(), target);
         }
         after = Some(code);
     }
     target.push_str("\" } } }");
-    Ok(())
 }
 
 #[cfg(test)]
@@ -48,7 +45,7 @@ mod tests {
 
     fn context(octets: &[u8]) -> String {
         let mut text = String::new();
-        write_value(OptionValue::of(octets), &mut text).unwrap();
+        write_value(OptionValue::of(octets), &mut text);
         text
     }
 

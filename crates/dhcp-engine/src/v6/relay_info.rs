@@ -32,8 +32,9 @@ fn write_level(relay: &Relay<'_>, target: &mut String) -> fmt::Result {
         // The few options of an agent need no list of their own.
         while let Some(code) = kept().map(|(code, _)| code).filter(|&c| Some(c) > after).min() {
             for value in relay.options.all(code) {
-                write!(target, "{code:04X}{:04X}", value.len())?;
-                write_hex(value.iter().copied(), target)?;
+                write_hex(code.to_be_bytes(), target);
+                write_hex((value.len() as u16).to_be_bytes(), target);
+                write_hex(value.iter().copied(), target);
             }
             after = Some(code);
         }
@@ -43,7 +44,7 @@ fn write_level(relay: &Relay<'_>, target: &mut String) -> fmt::Result {
     for (key, code) in [("relay-id", option::RELAY_ID), ("remote-id", option::REMOTE_ID)] {
         if let Some(value) = relay.options.get(code).filter(|value| !value.is_empty()) {
             write!(target, r#", "{key}": ""#)?;
-            write_hex(value.iter().copied(), target)?;
+            write_hex(value.iter().copied(), target);
             target.push('"');
         }
     }

@@ -15,12 +15,19 @@ use packet_wire::frame;
 
 use super::{Clients, INTERFACE, Last, Link};
 
-/// Classes of every kind, guards, tags and reservations of some of the clients; no names, which
-/// leases keep on the heap.
+/// Classes of every kind, guards, tags, options of vendors, a shared network, agents' options looked
+/// for in leases and reservations of some of the clients by every identifier; no names and nothing
+/// of relay agents, which leases keep on the heap.
 const CONFIGURATION: &str = r#"{ "Dhcp4": {
     "interfaces-config": { "interfaces": [ "*" ], "dhcp-socket-type": "udp" },
-    "valid-lifetime": 4000, "cache-threshold": 0.0,
+    "valid-lifetime": 4000, "cache-threshold": 0.0, "stash-agent-options": true,
+    "hooks-libraries": [ { "library": "libdhcp_flex_id.so", "parameters": {
+        "identifier-expression": "concat('client ', substring(pkt4.mac, 2, all))" } } ],
+    "host-reservation-identifiers": [ "flex-id", "circuit-id", "duid", "client-id", "hw-address" ],
     "option-data": [ { "name": "domain-name-servers", "data": "10.0.0.2" },
+        { "name": "vivso-suboptions", "data": "9" },
+        { "space": "vendor-9", "code": 3, "csv-format": false, "data": "03", "always-send": true },
+        { "space": "vendor-4491", "name": "tftp-servers", "data": "10.1.1.2" },
         { "name": "log-servers", "data": "10.0.0.3", "client-classes": [ "odd" ] } ],
     "client-classes": [
         { "name": "odd", "test": "substring(pkt4.mac, 5, 1) == 0x07 or option[61].hex == 'none'",
@@ -30,8 +37,16 @@ const CONFIGURATION: &str = r#"{ "Dhcp4": {
         { "name": "known", "test": "member('KNOWN') and not member('odd')", "next-server": "10.0.0.9" },
         { "name": "late", "only-in-additional-list": true, "test": "pkt4.giaddr == 10.255.0.1",
           "option-data": [ { "name": "cookie-servers", "data": "10.0.0.5", "always-send": true } ] },
+        { "name": "vendor", "test": "vendor-class[4491].exists and vendor[*].exists",
+          "offer-lifetime": 0, "boot-file-name": "vendor",
+          "option-data": [ { "name": "routers", "data": "10.0.0.7" } ] },
+        { "name": "port", "test": "relay4[1].hex == 'port' or split(option[60].hex, ':', 2) == 'b'" },
+        { "name": "SPAWN_made_07", "server-hostname": "made" },
         { "name": "nobody", "test": "pkt4.hlen == 7" } ],
-    "subnet4": [ { "id": 1, "subnet": "10.0.0.0/8", "interface": "eth0",
+    "shared-networks": [ { "name": "link", "interface": "eth0", "subnet4": [
+      { "id": 2, "subnet": "11.0.0.0/8", "client-classes": [ "nobody" ],
+        "pools": [ { "pool": "11.0.0.0/24" } ] },
+      { "id": 1, "subnet": "10.0.0.0/8", "allocator": "random",
         "evaluate-additional-classes": [ "late" ],
         "pools": [ { "pool": "10.3.0.0 - 10.3.0.255", "client-classes": [ "nobody" ] },
                    { "pool": "10.1.0.0 - 10.1.255.255", "client-classes": [ "ALL" ] } ],
@@ -40,7 +55,9 @@ const CONFIGURATION: &str = r#"{ "Dhcp4": {
             { "hw-address": "02:00:00:00:05:dd", "ip-address": "10.2.0.6",
               "client-classes": [ "late" ] },
             { "client-id": "02:00:00:00:75:30:00",
-              "option-data": [ { "name": "cookie-servers", "data": "10.0.0.6" } ] } ] } ]
+              "option-data": [ { "name": "cookie-servers", "data": "10.0.0.6" } ] },
+            { "flex-id": "63:6c:69:65:6e:74:20:00:00:05:de", "ip-address": "10.1.0.7" },
+            { "duid": "00:03:00:01:02:00:00:00:05:df", "ip-address": "10.1.0.8" } ] } ] } ]
 } }"#;
 
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
@@ -139,8 +156,17 @@ fn message(
     };
     let mut writer = MessageWriter::new(buffer, &header);
     writer.option(option::MESSAGE_TYPE, &[kind.code()]);
-    writer.option(option::PARAMETER_REQUEST_LIST, &[1, 3, 6, 15]);
+    writer.option(option::PARAMETER_REQUEST_LIST, &[1, 3, 6, 15, 125]);
     writer.option(option::CLIENT_ID, &chaddr[..7]);
+    writer.option(option::VENDOR_CLASS_IDENTIFIER, b"a:b");
+    writer.option(option::VENDOR_IDENTIFYING_VENDOR_CLASS, &[0, 0, 0x11, 0x8b, 2, 1, b'x']);
+    writer.option(
+        option::VENDOR_IDENTIFYING_VENDOR_SPECIFIC_INFORMATION,
+        &[0, 0, 0x11, 0x8b, 3, 1, 1, 2],
+    );
+    if link == Link::Relayed {
+        writer.option(option::RELAY_AGENT_INFORMATION, b"\x01\x04port\x02\x06remote");
+    }
     for &(code, octets) in options {
         writer.option(code, octets);
     }

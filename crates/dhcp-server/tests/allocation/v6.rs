@@ -12,8 +12,9 @@ use dhcp_wire::v6::{IaKind, MessageType, Packet, RelayWriter, option};
 
 use super::{Clients, INTERFACE, Last, Link};
 
-/// Classes of every kind, guards, tags, options of vendors and reservations of some of the clients;
-/// no names and nothing of relay agents, which leases keep on the heap.
+/// Classes of every kind, guards, tags, options of vendors and of agents, a shared network, excluded
+/// prefixes and reservations of some of the clients by every identifier; no names and nothing of
+/// relay agents, which leases keep on the heap.
 const CONFIGURATION: &str = r#"{ "Dhcp6": {
     "interfaces-config": { "interfaces": [ "*" ] },
     "valid-lifetime": 4000, "cache-threshold": 0.0,
@@ -31,12 +32,21 @@ const CONFIGURATION: &str = r#"{ "Dhcp6": {
         { "name": "known", "test": "member('KNOWN') and not member('odd')" },
         { "name": "late", "only-in-additional-list": true, "test": "relay6[0].linkaddr == 2001:db8:1::ffff",
           "option-data": [ { "name": "nisp-servers", "data": "2001:db8::5", "always-send": true } ] },
+        { "name": "vendor", "test": "vendor-class[4491].data[0] == 'x' or vendor[4491].option[1].exists",
+          "option-data": [ { "name": "domain-search", "data": "example.org" } ] },
+        { "name": "port", "test": "relay6[0].option[37].exists and split(option[15].hex, ':', 2) == 'b'" },
+        { "name": "SPAWN_made_07", "valid-lifetime": 3500 },
         { "name": "nobody", "test": "pkt6.msgtype == 250" } ],
-    "subnet6": [ { "id": 1, "subnet": "2001:db8:1::/64", "interface": "eth0",
+    "relay-supplied-options": [ "100" ], "mac-sources": [ "client-link-addr-option", "any" ],
+    "shared-networks": [ { "name": "link", "interface": "eth0", "subnet6": [
+      { "id": 2, "subnet": "2001:db8:2::/64", "client-classes": [ "nobody" ],
+        "pools": [ { "pool": "2001:db8:2::/120" } ] },
+      { "id": 1, "subnet": "2001:db8:1::/64", "allocator": "random",
         "evaluate-additional-classes": [ "late" ],
         "pools": [ { "pool": "2001:db8:1::1:0/120", "client-classes": [ "nobody" ] },
                    { "pool": "2001:db8:1::/112", "client-classes": [ "ALL" ] } ],
-        "pd-pools": [ { "prefix": "2001:db8:8000::", "prefix-len": 40, "delegated-len": 56 } ],
+        "pd-pools": [ { "prefix": "2001:db8:8000::", "prefix-len": 40, "delegated-len": 56,
+                        "excluded-prefix": "2001:db8:8000:1::", "excluded-prefix-len": 64 } ],
         "reservations": [
             { "duid": "00:02:00:00:00:09:00:00:05:dc", "ip-addresses": [ "2001:db8:1::5" ] },
             { "duid": "00:02:00:00:00:09:00:00:05:dd", "ip-addresses": [ "2001:db8:1::7:1" ],
@@ -45,7 +55,9 @@ const CONFIGURATION: &str = r#"{ "Dhcp6": {
               "option-data": [ { "name": "dns-servers", "data": "2001:db8::6" },
                   { "name": "vendor-opts", "data": "4491" , "always-send": true },
                   { "space": "vendor-4491", "code": 2000, "csv-format": false, "data": "01",
-                    "always-send": true } ] } ] } ]
+                    "always-send": true } ] },
+            { "hw-address": "02:00:00:00:05:de", "ip-addresses": [ "2001:db8:1::9" ],
+              "prefixes": [ "3000:2::/48" ], "excluded-prefixes": [ "3000:2:0:1::/64" ] } ] } ] } ]
 } }"#;
 
 const SERVER_DUID: [u8; 10] = [0, 3, 0, 1, 2, 0, 0, 0, 0, 1];
@@ -117,10 +129,20 @@ fn message(buffer: &mut [u8], link: Link, kind: MessageType, client: u32, grante
     let mut levels = RelayWriter::forward(buffer);
     if link == Link::Relayed {
         levels = levels.level(1, Ipv6Addr::UNSPECIFIED, NEAR).option(option::INTERFACE_ID, b"far");
-        levels = levels.level(0, NEAR, CLIENT).option(option::INTERFACE_ID, b"port");
+        let mut hardware = [0, 1, 2, 0, 0, 0, 0, 0];
+        hardware[4..].copy_from_slice(&client.to_be_bytes());
+        levels = levels
+            .level(0, NEAR, CLIENT)
+            .option(option::INTERFACE_ID, b"port")
+            .option(option::REMOTE_ID, b"\x00\x00\x00\x09remote")
+            .option(option::CLIENT_LINKLAYER_ADDR, &hardware)
+            .option(option::RSOO, &[0, 65, 0, 2, 0, 0, 0, 100, 0, 1, 7]);
     }
     let mut writer = levels.message(kind, client);
-    writer.option(option::CLIENTID, &duid).option(option::ORO, &[0, 23]);
+    writer.option(option::CLIENTID, &duid).option(option::ORO, &[0, 17, 0, 23, 0, 24, 0, 67]);
+    writer.option(option::USER_CLASS, b"a:b");
+    writer.option(option::VENDOR_CLASS, &[0, 0, 0x11, 0x8b, 0, 1, b'x']);
+    writer.option(option::VENDOR_OPTS, &[0, 0, 0x11, 0x8b, 0, 1, 0, 2, 7, 208]);
     if kind == MessageType::Solicit {
         for ia_kind in [IaKind::Na, IaKind::Pd] {
             let mark = writer.ia(ia_kind, client, 0, 0);
