@@ -9,6 +9,7 @@
 pub mod ack_vector;
 pub mod ccid;
 pub mod connection;
+pub mod endpoint;
 pub mod feature;
 pub mod header;
 pub mod option;

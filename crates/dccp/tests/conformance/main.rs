@@ -8,6 +8,7 @@
 mod acknowledgements;
 mod checksums;
 mod closing;
+mod endpoints;
 mod exchange;
 mod handshake;
 mod headers;

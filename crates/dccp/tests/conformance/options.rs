@@ -3,7 +3,7 @@
 use dccp::connection::{Event, State};
 use dccp::header::{PacketType, ResetCode};
 
-use crate::world::{D_ISS, T_ISS, World, config_2, open_worlds};
+use crate::world::{D_ISS, World, config_2, open_worlds};
 
 /// What D resets with after an Ack with these options; `None` when it takes them.
 fn reset_after(options: &[u8]) -> Option<(ResetCode, [u8; 3])> {
@@ -145,5 +145,4 @@ fn opt_13_a_thousand_octets_of_options_are_taken() {
         let confirms = world.pass(0);
         assert!(confirms.iter().any(|(_, out)| out.option(35) == Some(vec![5, 0, 8])));
     }
-    assert!(T_ISS > 0);
 }
