@@ -213,10 +213,47 @@ fn enc_01_connections_inside_of_udp_have_six_numbers() {
         assert_eq!((to, response.header.acknowledgement), (outer, Some(sequence)));
     }
     assert_eq!(door.d.connections_count(), 3);
-    // ENC-02: after a NAT chose another port it is a packet of no connection.
-    let ack = acknowledging(PacketType::Ack, 101, 0);
-    door.give(udp(3_333), ack, &[], &[]);
-    assert_eq!(door.take_one().reset().0, ResetCode::NoConnection);
+}
+
+/// RFC 6773 §3: after a NAT has chosen another port, a packet belongs to no connection, and the client
+/// learns that it must connect again.
+#[test]
+fn enc_02_another_udp_port_is_another_connection() {
+    let mut door = Door::plain();
+    let udp = |remote_port| Key {
+        carrier: Carrier::Udp { local_port: 6_511, remote_port },
+        ..key(1, 40_000)
+    };
+    door.give(udp(1_111), request(100), &[], &[]);
+    let number = door.take_one().header.sequence;
+    door.give(udp(1_111), acknowledging(PacketType::Ack, 101, number), &[], &[]);
+    door.take();
+    door.give(udp(3_333), acknowledging(PacketType::DataAck, 102, number), &[], b"moved");
+    let (to, reset) = door.take().remove(0);
+    assert_eq!((to, reset.reset().0), (udp(3_333), ResetCode::NoConnection));
+    assert_eq!(door.events(), [(udp(1_111), Event::Connected)]);
+}
+
+/// RFC 6773 §3.6: the mark of the outer IP header, which the carrier gives along, is the packet's.
+#[test]
+fn enc_03_a_mark_of_the_outer_header_counts() {
+    let mut door = Door::plain();
+    let udp =
+        Key { carrier: Carrier::Udp { local_port: 6_511, remote_port: 1_111 }, ..key(1, 40_000) };
+    door.give(udp, request(100), &[34, 4, 6, 1], &[]);
+    let number = door.take_one().header.sequence;
+    door.give(udp, acknowledging(PacketType::Ack, 101, number), &[], &[]);
+    door.take();
+    let header = Header {
+        source_port: udp.remote_port,
+        destination_port: udp.local_port,
+        ..Header::new(PacketType::Data, 102)
+    };
+    let mut buffer = [0; 100];
+    let len = header.write(&[], b"x", udp.path().integrity, &mut buffer).unwrap();
+    door.d.handle_datagram(door.now_ns, udp, Ecn::Marked, &buffer[..len]);
+    let vector = door.take_one().option(number::ACK_VECTOR_0).unwrap();
+    assert_eq!(vector[0], 64);
 }
 
 /// §8.1.4: Requests from everywhere, and no state.
