@@ -129,6 +129,8 @@ fn cls_08_data_while_closing_is_taken() {
         world.send(PacketType::DataAck, &[], b"later");
         world.assert_quiet();
         assert_eq!(world.received(), [&b"late"[..], b"later"]);
+        // No acknowledgement is owed any more, and no timer waits for one.
+        assert!(world.d.poll_timeout().unwrap() > world.now_ns);
     }
 }
 
