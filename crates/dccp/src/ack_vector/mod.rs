@@ -52,6 +52,17 @@ struct Cell {
     nonce: bool,
 }
 
+/// What the arrival of a packet meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Novelty {
+    /// The next one in order.
+    Next,
+    /// It left a hole or filled one.
+    OutOfOrder,
+    /// It is in the history already, or is older than the history and may have been.
+    Known,
+}
+
 /// A packet of ours that carried the history.
 #[derive(Clone, Copy, Debug)]
 struct Report {
@@ -78,6 +89,12 @@ impl AckVector {
         Self { cells, newest: first, reports: VecDeque::new() }
     }
 
+    /// An empty history; `first` will be the first to arrive.
+    #[must_use]
+    pub fn before(first: SequenceNumber) -> Self {
+        Self { cells: VecDeque::new(), newest: first.minus(1), reports: VecDeque::new() }
+    }
+
     /// Octets that the runs take.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -90,9 +107,8 @@ impl AckVector {
         self.cells.is_empty()
     }
 
-    /// A packet arrived. `nonce` is what its ECN bits said (§12.2). True when it was the next one in
-    /// order or arrived again, false when it left a hole or filled one.
-    pub fn arrived(&mut self, number: SequenceNumber, is_marked: bool, nonce: bool) -> bool {
+    /// A packet arrived. `nonce` is what its ECN bits said (§12.2).
+    pub fn arrived(&mut self, number: SequenceNumber, is_marked: bool, nonce: bool) -> Novelty {
         let state = if is_marked { PacketState::Marked } else { PacketState::Received };
         let nonce = nonce && !is_marked;
         let ahead = number.distance_from(self.newest);
@@ -104,7 +120,7 @@ impl AckVector {
         self.push(state, nonce);
         self.newest = number;
         self.cells.truncate(CELLS_MAX);
-        holes == 0
+        if holes == 0 { Novelty::Next } else { Novelty::OutOfOrder }
     }
 
     fn push_missing(&mut self, mut count: u64) {
@@ -134,7 +150,7 @@ impl AckVector {
         number: SequenceNumber,
         state: PacketState,
         nonce: bool,
-    ) -> bool {
+    ) -> Novelty {
         let mut newer = 0;
         for index in 0..self.cells.len() {
             let cell = self.cells[index];
@@ -142,7 +158,7 @@ impl AckVector {
             if offset < u64::from(cell.packets) {
                 // The first report of a packet stands (§11.4.1).
                 if cell.state != PacketState::Missing {
-                    return true;
+                    return Novelty::Known;
                 }
                 self.fill(index, offset as u8, state, nonce);
                 // A report that called it missing, once acknowledged, must not free it (A.3).
@@ -151,11 +167,11 @@ impl AckVector {
                         report.covers = number.minus(1);
                     }
                 }
-                return false;
+                return Novelty::OutOfOrder;
             }
             newer += u64::from(cell.packets);
         }
-        true
+        Novelty::Known
     }
 
     /// Splits the missing cell at `index` around its packet `offset`.
@@ -270,16 +286,16 @@ mod tests {
     #[test]
     fn ack_02_a_late_arrival_fills_its_hole() {
         let mut vector = AckVector::new(n(0));
-        assert!(!vector.arrived(n(10), false, false));
+        assert_eq!(vector.arrived(n(10), false, false), Novelty::OutOfOrder);
         assert_eq!(octets(&mut vector, 1), [38, 5, 0, 192 + 8, 0]);
-        assert!(!vector.arrived(n(4), true, false));
+        assert_eq!(vector.arrived(n(4), true, false), Novelty::OutOfOrder);
         assert_eq!(octets(&mut vector, 2), [38, 7, 0, 192 + 4, 64, 192 + 2, 0]);
-        assert!(!vector.arrived(n(9), false, false));
-        assert!(!vector.arrived(n(1), false, false));
+        assert_eq!(vector.arrived(n(9), false, false), Novelty::OutOfOrder);
+        vector.arrived(n(1), false, false);
         assert_eq!(octets(&mut vector, 3), [38, 9, 0, 0, 192 + 3, 64, 192 + 1, 0, 0]);
         // What arrives again changes nothing, and neither does what is older than the history.
-        assert!(vector.arrived(n(4), false, false));
-        assert!(vector.arrived(n(0).minus(3), false, false));
+        assert_eq!(vector.arrived(n(4), false, false), Novelty::Known);
+        assert_eq!(vector.arrived(n(0).minus(3), false, false), Novelty::Known);
         assert_eq!(vector.len(), 7);
     }
 

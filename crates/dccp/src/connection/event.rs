@@ -27,7 +27,7 @@ pub enum SendError {
     TooLong,
     /// The queue is full.
     QueueFull,
-    /// The connection is closing or closed.
+    /// The connection is closing or closed, or nobody listens at the other end.
     Closed,
 }
 

@@ -99,6 +99,8 @@ pub struct Connection {
     is_ack_wanted: bool,
     is_close_wanted: bool,
     is_receiving: bool,
+    /// The other end's application does not listen any more.
+    is_remote_deaf: bool,
     has_request_data: bool,
     request_data: Vec<u8>,
     stamp: Option<Stamp>,
@@ -176,6 +178,7 @@ impl Connection {
             is_ack_wanted: false,
             is_close_wanted: false,
             is_receiving: true,
+            is_remote_deaf: false,
             has_request_data: false,
             request_data: Vec::new(),
             stamp: None,
@@ -189,6 +192,11 @@ impl Connection {
             counts: Counts::default(),
             config,
         }
+    }
+
+    /// The Response is to carry this Init Cookie (§8.1.4), 253 octets at most.
+    pub fn offer_init_cookie(&mut self, cookie: Vec<u8>) {
+        self.init_cookies.push(cookie);
     }
 
     /// Where the connection is.
@@ -276,7 +284,7 @@ impl Connection {
     ///
     /// [`SendError`]; the datagram is then not taken.
     pub fn send(&mut self, data: &[u8], priority: u32) -> Result<(), SendError> {
-        let is_closing = self.is_close_wanted || self.state > State::Open;
+        let is_closing = self.is_close_wanted || self.is_remote_deaf || self.state > State::Open;
         if is_closing || self.state == State::Closed {
             return Err(SendError::Closed);
         }

@@ -110,7 +110,7 @@ impl Connection {
 
     /// Both halves begin with the congestion controls that were agreed on.
     pub(super) fn install_ccids(&mut self, now_ns: u64) {
-        self.ack_vector = Some(AckVector::new(self.gsr));
+        self.ack_vector = Some(AckVector::before(self.gsr));
         self.install_ccid(now_ns, Location::Local);
         self.install_ccid(now_ns, Location::Remote);
     }

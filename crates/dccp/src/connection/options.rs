@@ -102,6 +102,7 @@ impl Connection {
                     if drops.any(|(_, code)| code == DropCode::ApplicationNotListening) {
                         // Nobody is there to read what is still sent (§11.7.2).
                         self.queue.clear();
+                        self.is_remote_deaf = true;
                     }
                 }
             }

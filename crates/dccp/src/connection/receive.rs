@@ -5,7 +5,7 @@ use super::control::{Control, reply_without_connection};
 use super::options::Heard;
 use super::{Connection, Ecn, Event, Role, State};
 use crate::ack_vector::dropped::DropCode;
-use crate::ack_vector::{PacketState, Runs};
+use crate::ack_vector::{Novelty, PacketState, Runs};
 use crate::ccid::{Arrival, Feedback};
 use crate::feature::{Feature, number};
 use crate::header::checksum::crc32c;
@@ -72,9 +72,12 @@ impl Connection {
             return self.step_9_reset(&incoming);
         }
         self.steps_10_to_12_open(&incoming);
-        self.tell_ccids(&incoming, &heard);
+        let novelty = self.tell_ccids(&incoming, &heard);
         self.steps_13_to_15_control(&incoming);
-        self.step_16_data(&incoming, &heard);
+        // The network may double packets; the application gets each once.
+        if novelty != Some(Novelty::Known) {
+            self.step_16_data(&incoming, &heard);
+        }
         self.watch_features(now_ns);
     }
 
@@ -241,13 +244,27 @@ impl Connection {
         self.events.push_back(Event::Connected);
     }
 
-    /// Congestion control hears what came and what is acknowledged.
-    fn tell_ccids(&mut self, incoming: &Incoming<'_>, heard: &Heard) {
-        let (now_ns, packet_type) = (incoming.now_ns, incoming.packet_type());
-        let Some(ack_vector) = &mut self.ack_vector else { return };
+    /// Congestion control hears what came and what is acknowledged. Gives whether the packet is new,
+    /// once the handshake is over.
+    fn tell_ccids(&mut self, incoming: &Incoming<'_>, heard: &Heard) -> Option<Novelty> {
         let is_marked = incoming.ecn == Ecn::Marked;
         let is_nonce = incoming.ecn == Ecn::Capable1;
-        let is_in_order = ack_vector.arrived(incoming.sequence, is_marked, is_nonce);
+        let novelty = self.ack_vector.as_mut()?.arrived(incoming.sequence, is_marked, is_nonce);
+        if novelty != Novelty::Known {
+            self.tell_receiver(incoming, heard, is_marked, novelty == Novelty::Next);
+        }
+        self.tell_sender(incoming, heard);
+        Some(novelty)
+    }
+
+    fn tell_receiver(
+        &mut self,
+        incoming: &Incoming<'_>,
+        heard: &Heard,
+        is_marked: bool,
+        is_in_order: bool,
+    ) {
+        let (now_ns, packet_type) = (incoming.now_ns, incoming.packet_type());
         let counts_runs = self.features.is_on(Feature::remote(number::SEND_NDP_COUNT));
         let non_data = counts_runs.then(|| heard.ndp_count.unwrap_or(0));
         let is_data = matches!(packet_type, PacketType::Data | PacketType::DataAck);
@@ -263,10 +280,18 @@ impl Connection {
             });
         }
         let loss = self.reverse.arrived(incoming.sequence, incoming.previous, non_data);
-        let Some(sender) = &mut self.sender else { return };
-        if let Some(had_data) = loss {
+        if let Some(had_data) = loss
+            && let Some(sender) = &mut self.sender
+        {
             sender.reverse_loss(now_ns, had_data);
         }
+    }
+
+    fn tell_sender(&mut self, incoming: &Incoming<'_>, heard: &Heard) {
+        let (now_ns, packet_type) = (incoming.now_ns, incoming.packet_type());
+        let (Some(sender), Some(ack_vector)) = (&mut self.sender, &mut self.ack_vector) else {
+            return;
+        };
         let Some(acknowledgement) = incoming.acknowledgement else { return };
         if matches!(packet_type, PacketType::Ack | PacketType::DataAck) {
             let options = incoming.packet.options;

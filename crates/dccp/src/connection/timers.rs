@@ -93,8 +93,9 @@ impl Connection {
     #[must_use]
     pub fn poll_timeout(&self) -> Option<u64> {
         let timers = &self.timers;
-        let is_alive = !matches!(self.state, State::Closed | State::TimeWait);
-        let halves = is_alive.then(|| {
+        // In other states nothing is acknowledged, and a timer that nobody serves would never move on.
+        let is_flowing = matches!(self.state, State::PartOpen | State::Open);
+        let halves = is_flowing.then(|| {
             let sender = self.sender.as_ref().and_then(|sender| sender.timeout_ns());
             let receiver = self.receiver.as_ref().and_then(|receiver| receiver.ack_due_ns());
             [sender, receiver]

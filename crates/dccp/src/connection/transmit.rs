@@ -177,7 +177,8 @@ impl Connection {
         {
             options.put(DccpOption::DataChecksum(crc32c(draft.data)));
         }
-        if is_part_open && self.role == Role::Client {
+        let gives_back = is_part_open && self.role == Role::Client;
+        if gives_back || packet_type == PacketType::Response {
             for cookie in &self.init_cookies {
                 options.put(DccpOption::InitCookie(cookie));
             }

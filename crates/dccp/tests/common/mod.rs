@@ -1,5 +1,6 @@
 //! Reading the captures in `tests/captures`.
 
+#![allow(dead_code, reason = "each test file uses what it needs")]
 #![expect(clippy::unwrap_used, reason = "a test ends at a file that cannot be read")]
 
 use std::net::IpAddr;
@@ -29,6 +30,8 @@ pub(crate) const CAPTURES: [&str; 14] = [
 /// A DCCP packet of a capture.
 #[derive(Clone, Debug)]
 pub(crate) struct Captured {
+    /// When it was captured: nanoseconds since 1970.
+    pub(crate) time_ns: u64,
     /// Who sent it.
     pub(crate) source: IpAddr,
     /// Whom it is for.
@@ -66,6 +69,7 @@ fn captured(record: &pcap::Record<'_>) -> Option<Captured> {
             _ => return None,
         };
     (protocol == dccp::header::checksum::PROTOCOL).then(|| Captured {
+        time_ns: record.time_ns,
         source,
         destination,
         octets: octets.to_vec(),

@@ -1,0 +1,83 @@
+//! Init Cookies (RFC 4340 §8.1.4): a server that keeps nothing until its client has answered. The
+//! cookie is the Request as far as it matters, sealed, so that the connection can be made of it again.
+
+use super::keyed::Secret;
+use crate::sequence::SequenceNumber;
+
+/// Octets of an Init Cookie at most.
+const COOKIE_LEN_MAX: usize = 253;
+/// Time, both first numbers, seal.
+const FIXED_LEN: usize = 4 + 6 + 6 + 8;
+/// A cookie is good for so long: a client in PARTOPEN gives up after eight minutes.
+const LIFETIME_S: u32 = 480;
+
+/// What a cookie keeps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Cookie {
+    /// The first number of the client.
+    pub(super) isr: SequenceNumber,
+    /// The first number of the server.
+    pub(super) iss: SequenceNumber,
+    /// The options of the Request.
+    pub(super) options: Vec<u8>,
+}
+
+/// Seals a cookie for the connection `key`; `None` when the options are too long for one.
+pub(super) fn seal(secret: &Secret, key: &[u8], now_s: u32, cookie: &Cookie) -> Option<Vec<u8>> {
+    if cookie.options.len() + FIXED_LEN > COOKIE_LEN_MAX {
+        return None;
+    }
+    let mut octets = Vec::with_capacity(FIXED_LEN + cookie.options.len());
+    octets.extend(now_s.to_be_bytes());
+    octets.extend(&cookie.isr.value().to_be_bytes()[2..]);
+    octets.extend(&cookie.iss.value().to_be_bytes()[2..]);
+    octets.extend(&cookie.options);
+    let seal = secret.hash(&[key, &octets].concat());
+    octets.extend(seal.to_be_bytes());
+    Some(octets)
+}
+
+/// Opens a cookie that came back; `None` when it was changed, is another connection's or too old.
+pub(super) fn open(secret: &Secret, key: &[u8], now_s: u32, octets: &[u8]) -> Option<Cookie> {
+    let (content, seal) = octets.split_last_chunk::<8>()?;
+    if secret.hash(&[key, content].concat()) != u64::from_be_bytes(*seal) {
+        return None;
+    }
+    let (fixed, options) = content.split_first_chunk::<16>()?;
+    let [t0, t1, t2, t3, numbers @ ..] = *fixed;
+    if now_s.wrapping_sub(u32::from_be_bytes([t0, t1, t2, t3])) > LIFETIME_S {
+        return None;
+    }
+    let number = |octets: &[u8]| {
+        SequenceNumber::new(octets.iter().fold(0, |sum, &octet| sum << 8 | u64::from(octet)))
+    };
+    Some(Cookie {
+        isr: number(&numbers[..6]),
+        iss: number(&numbers[6..]),
+        options: options.to_vec(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cookie_comes_back_whole_or_not_at_all() {
+        let secret = Secret::new([1, 2]);
+        let n = SequenceNumber::new;
+        let cookie = Cookie { isr: n(1 << 47), iss: n(77), options: vec![32, 4, 1, 2] };
+        let octets = seal(&secret, b"key", 1_000, &cookie).unwrap();
+        assert_eq!(open(&secret, b"key", 1_480, &octets), Some(cookie.clone()));
+        assert_eq!(open(&secret, b"key", 1_481, &octets), None, "too old");
+        assert_eq!(open(&secret, b"yek", 1_000, &octets), None, "another connection's");
+        assert_eq!(open(&secret, b"key", 1_000, &octets[1..]), None);
+        for bit in 0..octets.len() * 8 {
+            let mut changed = octets.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(open(&secret, b"key", 1_000, &changed), None, "bit {bit}");
+        }
+        let long = Cookie { options: vec![0; 230], ..cookie };
+        assert_eq!(seal(&secret, b"key", 1_000, &long), None);
+    }
+}

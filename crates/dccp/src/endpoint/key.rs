@@ -1,0 +1,65 @@
+//! What tells connections apart: addresses and ports, and inside of UDP its ports too (RFC 6773).
+
+use core::net::IpAddr;
+
+use crate::connection::Path;
+use crate::header::Integrity;
+
+/// What carries the packets of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Carrier {
+    /// IP protocol 33.
+    Ip,
+    /// UDP between these ports.
+    Udp {
+        /// UDP port of this end.
+        local_port: u16,
+        /// UDP port of the other end.
+        remote_port: u16,
+    },
+}
+
+/// Which connection: the four-tuple, or the six-tuple inside of UDP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// Address of this end.
+    pub local: IpAddr,
+    /// Address of the other end.
+    pub remote: IpAddr,
+    /// What carries the packets.
+    pub carrier: Carrier,
+    /// DCCP port of this end.
+    pub local_port: u16,
+    /// DCCP port of the other end.
+    pub remote_port: u16,
+}
+
+impl Key {
+    /// Ports, and what the checksums of this end's packets cover.
+    #[must_use]
+    pub const fn path(&self) -> Path {
+        let integrity = match self.carrier {
+            Carrier::Ip => Integrity::Addresses { source: self.local, destination: self.remote },
+            Carrier::Udp { .. } => Integrity::Carrier,
+        };
+        Path { local_port: self.local_port, remote_port: self.remote_port, integrity }
+    }
+
+    /// The key for a hash.
+    pub(super) fn octets(&self) -> Vec<u8> {
+        let mut octets = Vec::with_capacity(44);
+        for address in [self.local, self.remote] {
+            match address {
+                IpAddr::V4(address) => octets.extend(address.octets()),
+                IpAddr::V6(address) => octets.extend(address.octets()),
+            }
+        }
+        octets.extend(self.local_port.to_be_bytes());
+        octets.extend(self.remote_port.to_be_bytes());
+        if let Carrier::Udp { local_port, remote_port } = self.carrier {
+            octets.extend(local_port.to_be_bytes());
+            octets.extend(remote_port.to_be_bytes());
+        }
+        octets
+    }
+}

@@ -1,0 +1,388 @@
+//! Many connections behind one door: which packet belongs to which (RFC 4340 §8.5 steps 2 and 3),
+//! listeners, limits, and Resets for packets that belong to none (§8.3.1).
+//!
+//! The owner gives datagrams to [`Endpoint::handle_datagram`], and then asks
+//! [`Endpoint::poll_transmit`] and [`Endpoint::poll_event`] until they give nothing.
+
+mod cookie;
+mod key;
+mod keyed;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use crate::connection::{
+    Config, Connection, Ecn, Event, State, Transmit, reply_without_connection,
+};
+use crate::header::{Header, Malformed, Packet, PacketType, Reset, ResetCode, ServiceCode};
+use crate::option::{DccpOption, Options};
+use crate::sequence::SequenceNumber;
+
+pub use key::{Carrier, Key};
+pub use keyed::Secret;
+
+use cookie::Cookie;
+
+/// Resets that wait to be sent.
+const REPLIES_MAX: usize = 64;
+/// One second.
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// How much the endpoint takes upon itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Connections at once, in any state.
+    pub connections: usize,
+    /// Of them, connections whose client has not answered yet.
+    pub half_open: usize,
+    /// Resets in a second for packets that belong to no connection (§8.3.1).
+    pub resets_per_s: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { connections: 65_536, half_open: 1_024, resets_per_s: 1_024 }
+    }
+}
+
+/// A port that takes connections.
+#[derive(Clone, Debug)]
+pub struct Listener {
+    /// What its connections are like; their service code is the one that was asked for.
+    pub config: Config,
+    /// The services behind the port (§8.1.2).
+    pub service_codes: Vec<ServiceCode>,
+    /// Whether Requests leave no state here (§8.1.4).
+    pub uses_init_cookies: bool,
+}
+
+#[derive(Debug)]
+struct Slot {
+    connection: Connection,
+    timeout_ns: Option<u64>,
+}
+
+/// All connections of some addresses.
+#[derive(Debug)]
+pub struct Endpoint {
+    secret: Secret,
+    limits: Limits,
+    listeners: BTreeMap<u16, Listener>,
+    slots: BTreeMap<Key, Slot>,
+    timeouts: BTreeSet<(u64, Key)>,
+    /// Connections that may have packets or events.
+    ready: BTreeSet<Key>,
+    noisy: BTreeSet<Key>,
+    /// Connections whose client has not answered yet.
+    half_open: BTreeSet<Key>,
+    replies: VecDeque<(Key, Header)>,
+    /// Responses whose connections live in their cookies.
+    stateless: VecDeque<(Key, Vec<u8>)>,
+    resets_second: u64,
+    resets_count: u32,
+    /// Packets dropped for their form, by reason of [`Malformed::ALL`].
+    malformed: [u64; Malformed::ALL.len()],
+}
+
+impl Endpoint {
+    /// An endpoint without connections. `secret` must be drawn anew for each process.
+    #[must_use]
+    pub const fn new(secret: Secret, limits: Limits) -> Self {
+        Self {
+            secret,
+            limits,
+            listeners: BTreeMap::new(),
+            slots: BTreeMap::new(),
+            timeouts: BTreeSet::new(),
+            ready: BTreeSet::new(),
+            noisy: BTreeSet::new(),
+            half_open: BTreeSet::new(),
+            replies: VecDeque::new(),
+            stateless: VecDeque::new(),
+            resets_second: 0,
+            resets_count: 0,
+            malformed: [0; Malformed::ALL.len()],
+        }
+    }
+
+    /// Takes connections at `port` from now on.
+    pub fn listen(&mut self, port: u16, listener: Listener) {
+        self.listeners.insert(port, listener);
+    }
+
+    /// Takes no more connections at `port`; those that are stay.
+    pub fn stop_listening(&mut self, port: u16) {
+        self.listeners.remove(&port);
+    }
+
+    /// Begins a connection with `data` on its Request. False when there is one between these ports,
+    /// or the limit is reached.
+    pub fn connect(&mut self, now_ns: u64, key: Key, config: Config, data: &[u8]) -> bool {
+        if self.slots.contains_key(&key) || self.slots.len() >= self.limits.connections {
+            return false;
+        }
+        let iss = self.first_number(now_ns, &key);
+        let connection = Connection::connect(now_ns, key.path(), config, iss, data);
+        self.insert(key, connection);
+        true
+    }
+
+    /// Connections in any state.
+    #[must_use]
+    pub fn connections_count(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Packets dropped for their form, by reason of [`Malformed::ALL`].
+    #[must_use]
+    pub const fn malformed_counts(&self) -> &[u64; Malformed::ALL.len()] {
+        &self.malformed
+    }
+
+    /// A connection to look at.
+    #[must_use]
+    pub fn connection(&self, key: &Key) -> Option<&Connection> {
+        self.slots.get(key).map(|slot| &slot.connection)
+    }
+
+    /// Lets `act` do something with a connection: send, close.
+    pub fn with<T>(&mut self, key: &Key, act: impl FnOnce(&mut Connection) -> T) -> Option<T> {
+        let result = self.slots.get_mut(key).map(|slot| act(&mut slot.connection));
+        self.touch(key);
+        result
+    }
+
+    /// Takes a datagram from the DCCP header on. `key` has the addresses and the carrier; its ports
+    /// are read from the header.
+    pub fn handle_datagram(&mut self, now_ns: u64, addresses: Key, ecn: Ecn, octets: &[u8]) {
+        let integrity = addresses.path().integrity.reversed();
+        let packet = match Packet::parse(octets, integrity) {
+            Ok(packet) => packet,
+            Err(reason) => {
+                self.malformed[reason.index()] += 1;
+                return;
+            }
+        };
+        let key = Key {
+            local_port: packet.header.destination_port,
+            remote_port: packet.header.source_port,
+            ..addresses
+        };
+        if !self.slots.contains_key(&key)
+            && let Err(code) = self.step_3_listen(now_ns, key, &packet)
+        {
+            self.refuse(now_ns, key, &packet, code);
+            return;
+        }
+        self.with(&key, |connection| connection.handle_packet(now_ns, ecn, &packet));
+    }
+
+    /// Step 3: a Request makes a connection; so does a packet with an Init Cookie of ours. `Err` is
+    /// why there is none; `Ok` without a connection when the answer is a cookie.
+    fn step_3_listen(
+        &mut self,
+        now_ns: u64,
+        key: Key,
+        packet: &Packet<'_>,
+    ) -> Result<(), ResetCode> {
+        let is_request = packet.header.packet_type == PacketType::Request;
+        let Some(listener) = self.listeners.get(&key.local_port) else {
+            let refused = ResetCode::ConnectionRefused;
+            return Err(if is_request { refused } else { ResetCode::NoConnection });
+        };
+        if !is_request {
+            return self.restore(now_ns, key, packet);
+        }
+        let code = packet.header.service_code.unwrap_or(ServiceCode::INVALID);
+        if code == ServiceCode::INVALID || !listener.service_codes.contains(&code) {
+            return Err(ResetCode::BadServiceCode);
+        }
+        let config = Config { service_code: code, ..listener.config.clone() };
+        let uses_cookies = listener.uses_init_cookies;
+        let iss = self.first_number(now_ns, &key);
+        let isr = SequenceNumber::new(packet.header.sequence);
+        let mut connection = Connection::accept(key.path(), config, iss, packet);
+        if uses_cookies {
+            let kept = Cookie { isr, iss, options: packet.options.to_vec() };
+            let seed = cookie_key(&key, code);
+            if let Some(octets) = cookie::seal(&self.secret, &seed, seconds(now_ns), &kept) {
+                connection.offer_init_cookie(octets);
+                connection.handle_packet(now_ns, Ecn::NotCapable, packet);
+                self.answer_and_forget(now_ns, key, connection);
+                return Ok(());
+            }
+        }
+        if self.slots.len() >= self.limits.connections
+            || self.half_open.len() >= self.limits.half_open
+        {
+            return Err(ResetCode::TooBusy);
+        }
+        self.insert(key, connection);
+        Ok(())
+    }
+
+    /// Makes a connection of the Init Cookie that a packet gives back (§8.1.4): the Request is played
+    /// again, and its Response not sent again.
+    fn restore(&mut self, now_ns: u64, key: Key, packet: &Packet<'_>) -> Result<(), ResetCode> {
+        let Some(listener) = self.listeners.get(&key.local_port) else {
+            return Err(ResetCode::NoConnection);
+        };
+        let cookies = Options::new(packet.options).filter_map(|raw| match raw.option {
+            DccpOption::InitCookie(octets) if listener.uses_init_cookies => Some(octets),
+            _ => None,
+        });
+        let mut error = ResetCode::NoConnection;
+        for octets in cookies.take(1) {
+            error = ResetCode::BadInitCookie;
+            for &code in &listener.service_codes {
+                let seed = cookie_key(&key, code);
+                let opened = cookie::open(&self.secret, &seed, seconds(now_ns), octets);
+                let Some(cookie) = opened else { continue };
+                if self.slots.len() >= self.limits.connections {
+                    return Err(ResetCode::TooBusy);
+                }
+                let config = Config { service_code: code, ..listener.config.clone() };
+                let header = Header {
+                    source_port: key.remote_port,
+                    destination_port: key.local_port,
+                    service_code: Some(code),
+                    ..Header::new(PacketType::Request, cookie.isr.value())
+                };
+                let request = Packet { header, options: &cookie.options, data: &[] };
+                let mut connection = Connection::accept(key.path(), config, cookie.iss, &request);
+                connection.handle_packet(now_ns, Ecn::NotCapable, &request);
+                let mut unsent = [0; PACKET_BYTES_MAX];
+                while connection.poll_transmit(now_ns, &mut unsent).is_some() {}
+                self.insert(key, connection);
+                return Ok(());
+            }
+        }
+        Err(error)
+    }
+
+    /// Keeps only the Response of a connection that lives in its cookie.
+    fn answer_and_forget(&mut self, now_ns: u64, key: Key, mut connection: Connection) {
+        let mut buffer = [0; PACKET_BYTES_MAX];
+        if let Some(transmit) = connection.poll_transmit(now_ns, &mut buffer)
+            && self.stateless.len() < REPLIES_MAX
+        {
+            self.stateless.push_back((key, buffer[..transmit.len].to_vec()));
+        }
+    }
+
+    /// Answers a packet that belongs to no connection, within the limit.
+    fn refuse(&mut self, now_ns: u64, key: Key, packet: &Packet<'_>, code: ResetCode) {
+        let second = now_ns / SECOND_NS;
+        if second != self.resets_second {
+            (self.resets_second, self.resets_count) = (second, 0);
+        }
+        if self.resets_count >= self.limits.resets_per_s || self.replies.len() >= REPLIES_MAX {
+            return;
+        }
+        if let Some(header) = reply_without_connection(packet, Reset::plain(code)) {
+            self.resets_count += 1;
+            self.replies.push_back((key, header));
+        }
+    }
+
+    /// Numbers that nobody can foretell, and that move on with time (§7.2).
+    fn first_number(&self, now_ns: u64, key: &Key) -> SequenceNumber {
+        // One step in four microseconds, as TCP does (RFC 6528).
+        SequenceNumber::new(self.secret.hash(&key.octets()).wrapping_add(now_ns / 4_000))
+    }
+
+    fn insert(&mut self, key: Key, connection: Connection) {
+        self.slots.insert(key, Slot { connection, timeout_ns: None });
+        self.touch(&key);
+    }
+
+    /// Something happened to a connection: its timer may be another, and it may have news.
+    fn touch(&mut self, key: &Key) {
+        let Some(slot) = self.slots.get_mut(key) else { return };
+        let timeout_ns = slot.connection.poll_timeout();
+        if timeout_ns != slot.timeout_ns {
+            if let Some(old_ns) = slot.timeout_ns {
+                self.timeouts.remove(&(old_ns, *key));
+            }
+            if let Some(new_ns) = timeout_ns {
+                self.timeouts.insert((new_ns, *key));
+            }
+            slot.timeout_ns = timeout_ns;
+        }
+        if slot.connection.state() == State::Respond {
+            self.half_open.insert(*key);
+        } else {
+            self.half_open.remove(key);
+        }
+        self.ready.insert(*key);
+        self.noisy.insert(*key);
+    }
+
+    /// Writes the next packet of any connection to `buffer`; gives whom it is for.
+    pub fn poll_transmit(&mut self, now_ns: u64, buffer: &mut [u8]) -> Option<(Key, Transmit)> {
+        if let Some((key, header)) = self.replies.pop_front() {
+            let len = header.write(&[], &[], key.path().integrity, buffer)?;
+            return Some((key, Transmit { len, is_ecn_capable: false }));
+        }
+        if let Some((key, octets)) = self.stateless.pop_front() {
+            buffer[..octets.len()].copy_from_slice(&octets);
+            return Some((key, Transmit { len: octets.len(), is_ecn_capable: false }));
+        }
+        while let Some(&key) = self.ready.first() {
+            let transmit = self.with(&key, |connection| connection.poll_transmit(now_ns, buffer));
+            if let Some(Some(transmit)) = transmit {
+                return Some((key, transmit));
+            }
+            self.ready.remove(&key);
+        }
+        None
+    }
+
+    /// What happened to any connection. One that is closed and has told everything is gone then.
+    pub fn poll_event(&mut self) -> Option<(Key, Event)> {
+        while let Some(&key) = self.noisy.first() {
+            if let Some(slot) = self.slots.get_mut(&key) {
+                if let Some(event) = slot.connection.poll_event() {
+                    return Some((key, event));
+                }
+                let is_over = slot.connection.state() == State::Closed;
+                if is_over && !self.ready.contains(&key) {
+                    if let Some(at_ns) = slot.timeout_ns {
+                        self.timeouts.remove(&(at_ns, key));
+                    }
+                    self.slots.remove(&key);
+                }
+            }
+            self.noisy.remove(&key);
+        }
+        None
+    }
+
+    /// When [`Endpoint::handle_timeout`] is due next.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<u64> {
+        self.timeouts.first().map(|&(at_ns, _)| at_ns)
+    }
+
+    /// Does what is due at any connection.
+    pub fn handle_timeout(&mut self, now_ns: u64) {
+        let due: Vec<Key> =
+            self.timeouts.iter().take_while(|&&(at_ns, _)| at_ns <= now_ns).map(|t| t.1).collect();
+        for key in due {
+            self.with(&key, |connection| connection.handle_timeout(now_ns));
+        }
+    }
+}
+
+/// The longest packet that a connection without state is asked for.
+const PACKET_BYTES_MAX: usize = 1_500;
+
+/// What a cookie is bound to besides its content.
+fn cookie_key(key: &Key, code: ServiceCode) -> Vec<u8> {
+    let mut octets = key.octets();
+    octets.extend(code.value().to_be_bytes());
+    octets
+}
+
+const fn seconds(now_ns: u64) -> u32 {
+    (now_ns / SECOND_NS) as u32
+}

@@ -1,0 +1,167 @@
+//! Checksums and their coverage (RFC 4340 §9).
+
+use dccp::connection::Config;
+use dccp::header::checksum::crc32c;
+use dccp::header::{Header, Integrity, Malformed, Packet, PacketType, ResetCode};
+use dccp::option::number;
+
+use crate::world::{World, config_2, open_worlds, packet, t_to_d};
+
+/// A data packet of T whose checksum covers only part.
+fn covering(world: &World, coverage: u8, data: &[u8]) -> Vec<u8> {
+    let mut header = world.header(PacketType::DataAck, world.t_gss + 1, world.t_gsr);
+    header.coverage = coverage;
+    packet(header, &[], data)
+}
+
+/// §9: dropped in silence.
+#[test]
+fn csum_01_a_wrong_checksum_is_dropped() {
+    for mut world in open_worlds() {
+        let mut octets = covering(&world, 0, b"data");
+        octets[7] ^= 1;
+        world.deliver(&octets);
+        world.assert_quiet();
+        assert_eq!(world.d.counts().malformed[Malformed::Checksum.index()], 1);
+        assert_eq!(world.received(), Vec::<Vec<u8>>::new());
+    }
+}
+
+/// §9: the last octet of an odd length counts as the upper half of a word.
+#[test]
+fn csum_02_odd_lengths() {
+    for mut world in open_worlds() {
+        world.send(PacketType::Data, &[], b"odd");
+        assert_eq!(world.received(), [b"odd"]);
+        let mut octets = covering(&world, 0, b"odd");
+        *octets.last_mut().unwrap() ^= 1;
+        world.deliver(&octets);
+        assert_eq!(world.received(), Vec::<Vec<u8>>::new());
+    }
+}
+
+/// §9.1: IPv6 has a pseudo-header of its own, and its addresses count.
+#[test]
+fn csum_03_ipv6() {
+    let integrity = |last: u16| Integrity::Addresses {
+        source: [0xfd01, 1, 0, 0, 0, 0, 0, last].into(),
+        destination: [0xfd01, 2, 0, 0, 0, 0, 0, 2].into(),
+    };
+    let mut buffer = [0; 64];
+    let header = Header::new(PacketType::Data, 5);
+    let len = header.write(&[], b"six", integrity(1), &mut buffer).unwrap();
+    assert!(Packet::parse(&buffer[..len], integrity(1)).is_ok());
+    assert_eq!(Packet::parse(&buffer[..len], integrity(2)), Err(Malformed::Checksum));
+    assert_eq!(Packet::parse(&buffer[..len], t_to_d()), Err(Malformed::Checksum));
+}
+
+/// §9.2: what is not covered may change on the way, if the receiver takes that.
+#[test]
+fn csum_04_changed_data_outside_of_the_coverage_is_delivered() {
+    let mut world = World::open_server(Config { minimum_coverage: 1, ..config_2() });
+    let mut octets = covering(&world, 1, b"data");
+    *octets.last_mut().unwrap() ^= 1;
+    world.deliver(&octets);
+    assert_eq!(world.received(), [b"dat`"]);
+}
+
+/// §9.2: a coverage of more data than there is.
+#[test]
+fn csum_05_a_coverage_past_the_end_is_dropped() {
+    for mut world in open_worlds() {
+        let mut octets = covering(&world, 0, b"short");
+        octets[5] |= 15;
+        world.deliver(&octets);
+        world.assert_quiet();
+        assert_eq!(world.d.counts().malformed[Malformed::Coverage.index()], 1);
+    }
+}
+
+/// §9.2.1: the header counts, the data does not.
+#[test]
+fn csum_06_without_partial_coverage_data_is_refused_and_reported() {
+    for mut world in open_worlds() {
+        world.deliver(&covering(&world, 1, b"data"));
+        assert_eq!(world.received(), Vec::<Vec<u8>>::new());
+        assert_eq!(world.gsr(), world.t_gss + 1);
+        let packets = world.pass(200_000_000);
+        assert_eq!(packets.len(), 1);
+        assert_eq!(packets[0].1.header.acknowledgement, Some(world.t_gss + 1));
+        assert_eq!(packets[0].1.option(number::DATA_DROPPED), Some(vec![0x80]));
+    }
+}
+
+/// §9.2.1: at least as much as was agreed on.
+#[test]
+fn csum_07_a_minimum_of_4_takes_4_and_all_but_not_3() {
+    let mut world = World::open_server(Config { minimum_coverage: 4, ..config_2() });
+    for (coverage, is_taken) in [(3, false), (4, true), (0, true), (15, true)] {
+        let octets = covering(&world, coverage, &[coverage; 60]);
+        world.t_gss += 1;
+        world.deliver(&octets);
+        assert_eq!(world.received().len(), usize::from(is_taken), "{coverage}");
+    }
+}
+
+/// §9.2.1: the sender covers what the receiver wants.
+#[test]
+fn csum_08_the_agreed_minimum_bounds_what_is_sent() {
+    let config = Config { send_coverage: 2, ..config_2() };
+    let sent_with = |minimum: u8| {
+        let mut world = World::open_server(config.clone());
+        if minimum > 0 {
+            world.send(PacketType::Ack, &[32, 4, 8, minimum], &[]);
+            world.take();
+        }
+        world.d.send(&[0; 40], 0).unwrap();
+        world.take_one().header.coverage
+    };
+    assert_eq!([0, 1, 2, 5, 15].map(sent_with), [0, 2, 2, 5, 0]);
+}
+
+/// §9.3: right, wrong, and with a length that it cannot have.
+#[test]
+fn csum_09_data_checksums_are_checked() {
+    for mut world in open_worlds() {
+        let right = crc32c(b"data").to_le_bytes();
+        let with = |crc: &[u8]| [&[44, crc.len() as u8 + 2][..], crc].concat();
+        world.send(PacketType::Data, &with(&right), b"data");
+        world.send(PacketType::Data, &with(&right), b"date");
+        world.send(PacketType::Data, &with(&right[..2]), b"any");
+        assert_eq!(world.received(), [&b"data"[..], b"any"]);
+        let packets = world.pass(200_000_000);
+        let dropped: Vec<_> =
+            packets.iter().filter_map(|(_, out)| out.option(number::DATA_DROPPED)).collect();
+        assert_eq!(dropped[0].last(), Some(&0xb0), "corrupt");
+    }
+}
+
+/// §9.3.1: D can check, so it says so.
+#[test]
+fn csum_10_checking_of_data_checksums_can_be_asked_for() {
+    let mut world = World::open_server(config_2());
+    world.send(PacketType::Ack, &[1, 34, 4, 9, 1], &[]);
+    assert_eq!(world.take_one().option(33), Some(vec![9, 1, 1, 0]));
+    // And D sends them when T checks.
+    let config = Config { asks_for_data_checksum: true, ..config_2() };
+    let mut world = World::open_client(config);
+    world.d.send(b"data", 0).unwrap();
+    let expected = crc32c(b"data").to_le_bytes().to_vec();
+    assert_eq!(world.take_one().option(44), Some(expected));
+    let mut world = World::client(Config { asks_for_data_checksum: true, ..config_2() });
+    world.take();
+    world.send(PacketType::Response, &[1, 34, 4, 77, 1], &[]);
+    assert_eq!(world.take_one().reset().0, ResetCode::MandatoryError);
+}
+
+/// RFC 6773 §3.1: inside of UDP the field is not used. (That UDP's own checksum must not be 0 is the
+/// carrier's business.)
+#[test]
+fn csum_11_inside_of_udp_the_checksum_field_does_not_matter() {
+    let mut buffer = [0; 64];
+    let header = Header::new(PacketType::Data, 5);
+    let len = header.write(&[], b"udp", Integrity::Carrier, &mut buffer).unwrap();
+    assert_eq!(buffer[6..8], [0, 0]);
+    buffer[6..8].fill(0xaa);
+    assert!(Packet::parse(&buffer[..len], Integrity::Carrier).is_ok());
+}

@@ -1,0 +1,348 @@
+//! What an endpoint does with packets that belong to no connection, and how it makes connections of
+//! them (RFC 4340 §8.1.3, §8.1.4, §8.3.1, §8.5 steps 2 and 3; RFC 6773).
+
+use dccp::connection::{Config, Ecn, Event, State};
+use dccp::endpoint::{Carrier, Endpoint, Key, Limits, Listener, Secret};
+use dccp::header::{Header, Packet, PacketType, ResetCode, ServiceCode};
+use dccp::option::number;
+
+use crate::world::{MS, Out, SECOND, config_2};
+
+const SERVICE: ServiceCode = ServiceCode::new(7);
+
+/// The device with a listener at port 5001, and T, which writes packets by hand.
+struct Door {
+    d: Endpoint,
+    now_ns: u64,
+}
+
+/// T at this address and port, as D sees it.
+fn key(host: u32, port: u16) -> Key {
+    Key {
+        local: [10, 0, 0, 2].into(),
+        remote: core::net::Ipv4Addr::from(0x0b00_0000 + host).into(),
+        carrier: Carrier::Ip,
+        local_port: 5_001,
+        remote_port: port,
+    }
+}
+
+impl Door {
+    fn new(limits: Limits, uses_init_cookies: bool) -> Self {
+        let mut d = Endpoint::new(Secret::new([3, 4]), limits);
+        let service_codes = vec![ServiceCode::new(1), SERVICE];
+        d.listen(5_001, Listener { config: config_2(), service_codes, uses_init_cookies });
+        Self { d, now_ns: SECOND }
+    }
+
+    fn plain() -> Self {
+        Self::new(Limits::default(), false)
+    }
+
+    fn give(&mut self, key: Key, header: Header, options: &[u8], data: &[u8]) {
+        let header =
+            Header { source_port: key.remote_port, destination_port: key.local_port, ..header };
+        let mut buffer = [0; 2_000];
+        let integrity = key.path().integrity.reversed();
+        let len = header.write(options, data, integrity, &mut buffer).unwrap();
+        self.d.handle_datagram(self.now_ns, key, Ecn::NotCapable, &buffer[..len]);
+    }
+
+    fn take(&mut self) -> Vec<(Key, Out)> {
+        let mut packets = Vec::new();
+        let mut buffer = [0; 2_000];
+        while let Some((key, transmit)) = self.d.poll_transmit(self.now_ns, &mut buffer) {
+            let octets = buffer[..transmit.len].to_vec();
+            let packet = Packet::parse(&octets, key.path().integrity).unwrap();
+            let (header, options) = (packet.header, packet.options.to_vec());
+            let data = packet.data.to_vec();
+            packets.push((key, Out { header, options, data, octets, transmit }));
+        }
+        packets
+    }
+
+    fn take_one(&mut self) -> Out {
+        let mut packets = self.take();
+        assert_eq!(packets.len(), 1, "{packets:?}");
+        packets.remove(0).1
+    }
+
+    fn events(&mut self) -> Vec<(Key, Event)> {
+        core::iter::from_fn(|| self.d.poll_event()).collect()
+    }
+}
+
+fn request(sequence: u64) -> Header {
+    Header { service_code: Some(SERVICE), ..Header::new(PacketType::Request, sequence) }
+}
+
+fn acknowledging(packet_type: PacketType, sequence: u64, number: u64) -> Header {
+    Header { acknowledgement: Some(number), ..Header::new(packet_type, sequence) }
+}
+
+/// §8.1.2 to §8.1.5 through a listener.
+#[test]
+fn con_01_a_listener_makes_a_connection() {
+    let mut door = Door::plain();
+    door.give(key(1, 40_000), request(100), &[], &[]);
+    let response = door.take_one();
+    assert_eq!(response.packet_type(), PacketType::Response);
+    let number = response.header.sequence;
+    door.give(key(1, 40_000), acknowledging(PacketType::DataAck, 101, number), &[], b"hello");
+    let expected = [Event::Connected, Event::Received(b"hello".to_vec())];
+    assert_eq!(door.events(), expected.map(|event| (key(1, 40_000), event)));
+}
+
+/// §8.1.3, §8.3.1.
+#[test]
+fn con_02_a_closed_port_refuses() {
+    let mut door = Door::plain();
+    door.give(Key { local_port: 5_002, ..key(1, 40_000) }, request(100), &[], &[]);
+    let reset = door.take_one();
+    assert_eq!(reset.reset(), (ResetCode::ConnectionRefused, [0; 3]));
+    assert_eq!((reset.header.sequence, reset.header.acknowledgement), (0, Some(100)));
+    assert_eq!((reset.header.source_port, reset.header.destination_port), (5_002, 40_000));
+    assert_eq!(door.d.connections_count(), 0);
+}
+
+/// §8.1.2.
+#[test]
+fn con_03_another_service_is_refused() {
+    for code in [8, u32::MAX, 0] {
+        let mut door = Door::plain();
+        let header = Header { service_code: Some(ServiceCode::new(code)), ..request(100) };
+        door.give(key(1, 40_000), header, &[], &[]);
+        assert_eq!(door.take_one().reset().0, ResetCode::BadServiceCode);
+    }
+}
+
+/// §8.1.3.
+#[test]
+fn con_04_a_full_server_is_too_busy() {
+    let limits = Limits { half_open: 2, ..Limits::default() };
+    let mut door = Door::new(limits, false);
+    for host in 1..=2 {
+        door.give(key(host, 40_000), request(100), &[], &[]);
+        assert_eq!(door.take_one().packet_type(), PacketType::Response);
+    }
+    door.give(key(3, 40_000), request(100), &[], &[]);
+    assert_eq!(door.take_one().reset().0, ResetCode::TooBusy);
+    // The same client again is no new one.
+    door.give(key(1, 40_000), request(101), &[], &[]);
+    assert_eq!(door.take_one().packet_type(), PacketType::Response);
+    assert_eq!(door.d.connections_count(), 2);
+}
+
+/// §8.1.4: nothing is kept, and the cookie brings all of it back.
+#[test]
+fn con_08_a_server_with_cookies_keeps_nothing_until_one_comes_back() {
+    let mut door = Door::new(Limits::default(), true);
+    let options = [32, 9, 3, 0, 0, 0, 0, 4, 0, 34, 4, 6, 1];
+    door.give(key(1, 40_000), request(100), &options, &[]);
+    let response = door.take_one();
+    assert_eq!(response.option(35), Some(vec![3, 0, 0, 0, 0, 4, 0]));
+    let cookie = response.option(number::INIT_COOKIE).unwrap();
+    assert_eq!((door.d.connections_count(), door.d.poll_timeout()), (0, None));
+    door.now_ns += 100 * MS;
+    let number = response.header.sequence;
+    let given_back = [&[36, cookie.len() as u8 + 2][..], &cookie].concat();
+    let header = acknowledging(PacketType::DataAck, 101, number);
+    door.give(key(1, 40_000), header, &given_back, b"hello");
+    let events: Vec<_> = door.events().into_iter().map(|(_, event)| event).collect();
+    assert_eq!(events, [Event::Connected, Event::Received(b"hello".to_vec())]);
+    let connection = door.d.connection(&key(1, 40_000)).unwrap();
+    let window = dccp::feature::Feature::remote(dccp::feature::number::SEQUENCE_WINDOW);
+    assert_eq!((connection.state(), connection.features().value(window)), (State::Open, 1_024));
+    assert_eq!(connection.greatest_numbers().0.value(), number);
+}
+
+/// §8.1.4.
+#[test]
+fn con_09_a_changed_cookie_is_reset() {
+    let mut door = Door::new(Limits::default(), true);
+    door.give(key(1, 40_000), request(100), &[], &[]);
+    let response = door.take_one();
+    let cookie = response.option(number::INIT_COOKIE).unwrap();
+    let number = response.header.sequence;
+    let ack = acknowledging(PacketType::Ack, 101, number);
+    let mut changed = [&[36, cookie.len() as u8 + 2][..], &cookie].concat();
+    changed[9] ^= 1;
+    door.give(key(1, 40_000), ack, &changed, &[]);
+    assert_eq!(door.take_one().reset().0, ResetCode::BadInitCookie);
+    // Another's cookie is no better, and none at all is no connection.
+    changed[9] ^= 1;
+    door.give(key(2, 40_000), ack, &changed, &[]);
+    assert_eq!(door.take_one().reset().0, ResetCode::BadInitCookie);
+    door.give(key(1, 40_000), ack, &[], &[]);
+    assert_eq!(door.take_one().reset().0, ResetCode::NoConnection);
+    assert_eq!(door.d.connections_count(), 0);
+}
+
+/// §8.5 step 3.
+#[test]
+fn con_19_a_listener_resets_everything_but_requests_and_resets() {
+    for packet_type in PacketType::ALL {
+        let mut door = Door::plain();
+        let header = Header {
+            service_code: packet_type.has_service_code().then_some(SERVICE),
+            acknowledgement: packet_type.has_acknowledgement().then_some(9),
+            reset: (packet_type == PacketType::Reset)
+                .then(|| dccp::header::Reset::plain(ResetCode::Closed)),
+            ..Header::new(packet_type, 100)
+        };
+        door.give(key(1, 40_000), header, &[], &[]);
+        match packet_type {
+            PacketType::Reset => assert!(door.take().is_empty()),
+            PacketType::Request => assert!(door.take_one().header.reset.is_none()),
+            _ => assert_eq!(door.take_one().reset().0, ResetCode::NoConnection),
+        }
+    }
+}
+
+/// RFC 6773 §3: the UDP ports are part of what tells connections apart.
+#[test]
+fn enc_01_connections_inside_of_udp_have_six_numbers() {
+    let mut door = Door::plain();
+    let udp = |remote_port| Key {
+        carrier: Carrier::Udp { local_port: 6_511, remote_port },
+        ..key(1, 40_000)
+    };
+    for (outer, sequence) in [(udp(1_111), 100), (udp(2_222), 900), (key(1, 40_000), 500)] {
+        door.give(outer, request(sequence), &[], &[]);
+        let (to, response) = door.take().remove(0);
+        assert_eq!((to, response.header.acknowledgement), (outer, Some(sequence)));
+    }
+    assert_eq!(door.d.connections_count(), 3);
+}
+
+/// RFC 6773 §3: after a NAT has chosen another port, a packet belongs to no connection, and the client
+/// learns that it must connect again.
+#[test]
+fn enc_02_another_udp_port_is_another_connection() {
+    let mut door = Door::plain();
+    let udp = |remote_port| Key {
+        carrier: Carrier::Udp { local_port: 6_511, remote_port },
+        ..key(1, 40_000)
+    };
+    door.give(udp(1_111), request(100), &[], &[]);
+    let number = door.take_one().header.sequence;
+    door.give(udp(1_111), acknowledging(PacketType::Ack, 101, number), &[], &[]);
+    door.take();
+    door.give(udp(3_333), acknowledging(PacketType::DataAck, 102, number), &[], b"moved");
+    let (to, reset) = door.take().remove(0);
+    assert_eq!((to, reset.reset().0), (udp(3_333), ResetCode::NoConnection));
+    assert_eq!(door.events(), [(udp(1_111), Event::Connected)]);
+}
+
+/// RFC 6773 §3.6: the mark of the outer IP header, which the carrier gives along, is the packet's.
+#[test]
+fn enc_03_a_mark_of_the_outer_header_counts() {
+    let mut door = Door::plain();
+    let udp =
+        Key { carrier: Carrier::Udp { local_port: 6_511, remote_port: 1_111 }, ..key(1, 40_000) };
+    door.give(udp, request(100), &[34, 4, 6, 1], &[]);
+    let number = door.take_one().header.sequence;
+    door.give(udp, acknowledging(PacketType::Ack, 101, number), &[], &[]);
+    door.take();
+    let header = Header {
+        source_port: udp.remote_port,
+        destination_port: udp.local_port,
+        ..Header::new(PacketType::Data, 102)
+    };
+    let mut buffer = [0; 100];
+    let len = header.write(&[], b"x", udp.path().integrity, &mut buffer).unwrap();
+    door.d.handle_datagram(door.now_ns, udp, Ecn::Marked, &buffer[..len]);
+    let vector = door.take_one().option(number::ACK_VECTOR_0).unwrap();
+    assert_eq!(vector[0], 64);
+}
+
+/// §8.1.4: Requests from everywhere, and no state.
+#[test]
+fn dos_01_a_flood_of_requests_leaves_no_state_with_cookies() {
+    let mut door = Door::new(Limits::default(), true);
+    for host in 0..100_000 {
+        door.give(key(host, host as u16), request(u64::from(host)), &[], &[]);
+        door.now_ns += 10_000;
+        assert_eq!(door.take().len(), 1);
+    }
+    assert_eq!((door.d.connections_count(), door.d.poll_timeout()), (0, None));
+    // Without cookies it is bounded, and says so.
+    let limits = Limits { half_open: 100, ..Limits::default() };
+    let mut door = Door::new(limits, false);
+    for host in 0..1_000 {
+        door.give(key(host, host as u16), request(u64::from(host)), &[], &[]);
+        door.take();
+    }
+    assert_eq!(door.d.connections_count(), 100);
+}
+
+/// §8.3.1: no more than so many Resets in a second.
+#[test]
+fn dos_02_resets_are_limited() {
+    let limits = Limits { resets_per_s: 50, ..Limits::default() };
+    let mut door = Door::new(limits, false);
+    let mut resets = 0;
+    for packet in 0..2_000_u32 {
+        let ack = acknowledging(PacketType::Ack, 1, 2);
+        door.give(key(packet, 1), ack, &[], &[]);
+        door.now_ns += MS;
+        resets += door.take().len();
+    }
+    assert_eq!(resets, 100);
+}
+
+/// §7.2: numbers differ by connection and go on with time.
+#[test]
+fn first_numbers_cannot_be_foretold_and_go_on() {
+    let first = |host, now_ns| {
+        let mut door = Door::plain();
+        door.now_ns = now_ns;
+        door.give(key(host, 40_000), request(1), &[], &[]);
+        door.take_one().header.sequence
+    };
+    assert_eq!(first(1, 9 * SECOND) - first(1, 5 * SECOND), 1_000_000);
+    assert!(first(1, SECOND).abs_diff(first(2, SECOND)) > 1 << 24);
+}
+
+/// A client and a server of two endpoints, and nothing is left of either afterwards.
+#[test]
+fn two_endpoints_connect_and_forget() {
+    let mut door = Door::plain();
+    let mut client = Endpoint::new(Secret::new([5, 6]), Limits::default());
+    let there = key(1, 40_000);
+    let here = Key {
+        local: there.remote,
+        remote: there.local,
+        local_port: there.remote_port,
+        remote_port: there.local_port,
+        ..there
+    };
+    let config = Config { service_code: SERVICE, ..config_2() };
+    assert!(client.connect(door.now_ns, here, config.clone(), &[]));
+    assert!(!client.connect(door.now_ns, here, config, &[]), "the ports are taken");
+    let mut buffer = [0; 2_000];
+    let mut received = Vec::new();
+    for round in 0..2_000 {
+        let now_ns = door.now_ns;
+        if round == 10 {
+            client.with(&here, |connection| connection.send(b"hello", 0)).unwrap().unwrap();
+        }
+        if round == 20 {
+            client.with(&here, |connection| connection.close(now_ns));
+        }
+        while let Some((_, transmit)) = client.poll_transmit(now_ns, &mut buffer) {
+            door.d.handle_datagram(now_ns, there, Ecn::NotCapable, &buffer[..transmit.len]);
+        }
+        for (_, out) in door.take() {
+            client.handle_datagram(now_ns, here, Ecn::NotCapable, &out.octets);
+        }
+        while client.poll_event().is_some() {}
+        received.extend(door.events().into_iter().filter(|(_, e)| matches!(e, Event::Received(_))));
+        door.now_ns += 200 * MS;
+        client.handle_timeout(door.now_ns);
+        door.d.handle_timeout(door.now_ns);
+    }
+    assert_eq!(received, [(there, Event::Received(b"hello".to_vec()))]);
+    assert_eq!((client.connections_count(), door.d.connections_count()), (0, 0));
+    assert_eq!((client.poll_timeout(), door.d.poll_timeout()), (None, None));
+}

@@ -1,0 +1,218 @@
+//! One side of the conversations of Linux kernels played to our endpoint, at the times of the
+//! capture. Its first number is that of the kernel that is missing; acknowledgements of what it has
+//! not sent yet are lowered to what it has.
+
+#![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
+
+mod common;
+
+use common::Captured;
+use dccp::ccid::SenderFigures;
+use dccp::connection::{Config, Connection, Ecn, Event, Path, State};
+use dccp::feature::{Feature, number};
+use dccp::header::{Header, Packet, PacketType, ServiceCode};
+use dccp::sequence::SequenceNumber;
+
+const GOLD: ServiceCode = ServiceCode::new(0x676f_6c64);
+const SERVER_PORT: u16 = 5_001;
+
+/// What came of a conversation.
+struct Played {
+    connection: Connection,
+    received: Vec<Vec<u8>>,
+    events: Vec<Event>,
+    sent: Vec<Header>,
+    /// Packets of the kernel that were played.
+    count: usize,
+}
+
+fn parse(captured: &Captured) -> Packet<'_> {
+    Packet::parse(&captured.octets, captured.integrity()).unwrap()
+}
+
+fn path(packet: &Captured) -> Path {
+    let header = parse(packet).header;
+    Path {
+        local_port: header.destination_port,
+        remote_port: header.source_port,
+        integrity: packet.integrity().reversed(),
+    }
+}
+
+/// Plays what the kernel sent to `connection`; `send` octets go out from our side at first.
+fn play(mut connection: Connection, packets: &[&Captured], send: usize) -> Played {
+    let mut played = (Vec::new(), Vec::new(), Vec::new());
+    let mut buffer = [0; 2_000];
+    let mut to_send = send;
+    let mut flush = |connection: &mut Connection, now_ns: u64| {
+        while let Some(transmit) = connection.poll_transmit(now_ns, &mut buffer) {
+            let integrity = packets[0].integrity().reversed();
+            let packet = Packet::parse(&buffer[..transmit.len], integrity).unwrap();
+            played.2.push(packet.header);
+        }
+        while let Some(event) = connection.poll_event() {
+            match event {
+                Event::Received(data) => played.0.push(data),
+                event => played.1.push(event),
+            }
+        }
+        while to_send > 0 && connection.send(b"ours", 0).is_ok() {
+            to_send -= 1;
+        }
+    };
+    for captured in packets {
+        while let Some(at_ns) = connection.poll_timeout()
+            && at_ns < captured.time_ns
+        {
+            connection.handle_timeout(at_ns);
+            flush(&mut connection, at_ns);
+        }
+        let mut packet = parse(captured);
+        let gss = connection.greatest_numbers().0;
+        if let Some(number) = &mut packet.header.acknowledgement
+            && SequenceNumber::new(*number).is_after(gss)
+        {
+            *number = gss.value();
+        }
+        connection.handle_packet(captured.time_ns, Ecn::NotCapable, &packet);
+        flush(&mut connection, captured.time_ns);
+    }
+    let (received, events, sent) = played;
+    Played { connection, received, events, sent, count: packets.len() }
+}
+
+/// We are the server of the capture.
+fn as_server(name: &str, config: Config) -> Played {
+    let packets = common::packets(name);
+    let (up, down): (Vec<_>, Vec<_>) =
+        packets.iter().partition(|captured| parse(captured).header.destination_port == SERVER_PORT);
+    let iss = SequenceNumber::new(parse(down[0]).header.sequence);
+    let config = Config { service_code: GOLD, receive_queue_len: 10_000, ..config };
+    play(Connection::accept(path(up[0]), config, iss, &parse(up[0])), &up, 0)
+}
+
+/// We are the client of the capture.
+fn as_client(name: &str, config: Config, send: usize) -> Played {
+    let packets = common::packets(name);
+    let (up, down): (Vec<_>, Vec<_>) =
+        packets.iter().partition(|captured| parse(captured).header.destination_port == SERVER_PORT);
+    let iss = SequenceNumber::new(parse(up[0]).header.sequence);
+    let config = Config { service_code: GOLD, receive_queue_len: 10_000, ..config };
+    let begin_ns = up[0].time_ns;
+    let mut connection = Connection::connect(begin_ns, path(down[0]), config, iss, &[]);
+    let mut buffer = [0; 2_000];
+    assert!(connection.poll_transmit(begin_ns, &mut buffer).is_some());
+    play(connection, &down, send)
+}
+
+fn ccids(tx: &[u8], rx: &[u8]) -> Config {
+    Config { tx_ccids: tx.to_vec(), rx_ccids: rx.to_vec(), ..Config::default() }
+}
+
+/// The kernel's payload tells its number and repeats it in every octet.
+fn assert_kernel_payload(datagrams: &[Vec<u8>]) {
+    for data in datagrams.iter().filter(|data| data.len() >= 16) {
+        let number = u64::from_be_bytes(data[..8].try_into().unwrap());
+        for (offset, &octet) in data.iter().enumerate().skip(16) {
+            assert_eq!(octet, (number + offset as u64) as u8);
+        }
+    }
+}
+
+#[test]
+fn a_kernels_client_is_served_with_either_ccid() {
+    for (name, ccid, datagrams) in [
+        ("ccid2-basic-a", 2, 40),
+        ("ccid3-basic-a", 3, 60),
+        ("ccid2-v6-a", 2, 40),
+        ("ccid3-v6-a", 3, 60),
+        ("zero-length-a", 2, 5),
+    ] {
+        let played = as_server(name, ccids(&[2, 3], &[2, 3]));
+        let counts = played.connection.counts();
+        assert_eq!((counts.sequence_invalid, counts.unexpected), (0, 0), "{name}");
+        assert_eq!(played.received.len(), datagrams, "{name}");
+        assert_kernel_payload(&played.received);
+        assert_eq!(played.events, [Event::Connected, Event::Closed], "{name}");
+        let features = played.connection.features();
+        for feature in [Feature::local(number::CCID), Feature::remote(number::CCID)] {
+            assert_eq!(features.value(feature), ccid, "{name}");
+        }
+        assert!(features.is_on(Feature::remote(number::ECN_INCAPABLE)), "{name}");
+        assert!(features.is_on(Feature::local(if ccid == 2 { 6 } else { 192 })), "{name}");
+        let last = played.sent.last().unwrap();
+        assert_eq!(last.packet_type, PacketType::Reset, "{name}");
+        assert!(played.sent.len() >= 3 && played.count >= 5);
+    }
+}
+
+#[test]
+fn a_kernels_request_that_was_lost_comes_again() {
+    let played = as_server("request-lost-a", ccids(&[2, 3], &[2, 3]));
+    assert_eq!(played.connection.counts().sequence_invalid, 0);
+    assert_eq!(played.connection.state(), State::Closed);
+    assert!(!played.received.is_empty());
+}
+
+#[test]
+fn a_kernel_with_a_different_ccid_in_each_direction_is_served() {
+    let played = as_server("ccid-asym-c3s2-a", ccids(&[2, 3], &[2, 3]));
+    assert_eq!(played.connection.counts().sequence_invalid, 0);
+    let features = played.connection.features();
+    assert_eq!(features.value(Feature::remote(number::CCID)), 3);
+    assert_eq!(features.value(Feature::local(number::CCID)), 2);
+    assert!(matches!(played.connection.sender_figures(), Some(SenderFigures::Window { .. })));
+    assert_kernel_payload(&played.received);
+}
+
+#[test]
+fn a_kernels_partial_coverage_needs_a_minimum_that_allows_it() {
+    let played = as_server("cscov-a", Config { minimum_coverage: 1, ..ccids(&[2, 3], &[2, 3]) });
+    assert_eq!(played.connection.counts().sequence_invalid, 0);
+    assert_eq!(played.events.last(), Some(&Event::Closed));
+}
+
+#[test]
+fn a_kernels_server_is_spoken_to_with_either_ccid() {
+    for (name, ccid) in [
+        ("ccid2-basic-a", 2),
+        ("ccid3-basic-a", 3),
+        ("ccid2-v6-a", 2),
+        ("ccid3-v6-a", 3),
+        ("ccid3-echo-a", 3),
+    ] {
+        let played = as_client(name, ccids(&[ccid], &[ccid]), 30);
+        let counts = played.connection.counts();
+        assert_eq!((counts.sequence_invalid, counts.unexpected), (0, 0), "{name}");
+        assert_eq!(played.events[0], Event::Connected, "{name}");
+        let features = played.connection.features();
+        assert_eq!(features.value(Feature::local(number::CCID)), u64::from(ccid), "{name}");
+        assert_kernel_payload(&played.received);
+        // The kernel's Reset "Closed" answers the Close of the client that is missing.
+        assert!(matches!(played.events[1], Event::Reset(_)), "{name}");
+        assert_eq!(played.connection.state(), State::TimeWait, "{name}");
+        assert!(played.sent.iter().any(|header| header.packet_type.is_data_packet()), "{name}");
+    }
+}
+
+#[test]
+fn a_kernels_server_that_closes_is_answered() {
+    let closes = as_client("server-closes-a", ccids(&[2], &[2]), 0);
+    let types: Vec<_> = closes.sent.iter().map(|header| header.packet_type).collect();
+    assert!(types.contains(&PacketType::Close), "{types:?}");
+    assert_eq!(closes.connection.state(), State::TimeWait);
+    let holds = as_client("server-timewait-a", ccids(&[2], &[2]), 0);
+    assert_eq!(holds.sent.last().unwrap().packet_type, PacketType::Reset);
+    assert_eq!(holds.events.last(), Some(&Event::Closed));
+}
+
+#[test]
+fn a_kernels_refusals_are_understood() {
+    for (name, code) in [("refused-a", 3), ("ccid-mismatch-a", 5)] {
+        let played = as_client(name, ccids(&[2], &[2]), 0);
+        let [Event::Reset(reset)] = played.events[..] else {
+            panic!("{name}: {:?}", played.events)
+        };
+        assert_eq!(reset.code.number(), code, "{name}");
+    }
+}
