@@ -308,6 +308,14 @@ fn dependency_list_and_manifests_must_agree() {
 }
 
 #[test]
+fn crates_that_must_never_come_in_fail() {
+    let planted = Planted::clean();
+    planted
+        .write("Cargo.lock", "[[package]]\nname = \"ring\"\n\n[[package]]\nname = \"openssl\"\n");
+    planted.must_find(&["Cargo.lock:5: dependencies: `openssl` must not come in"]);
+}
+
+#[test]
 fn folders_of_one_machine_large_files_and_dead_links_fail() {
     let planted = Planted::clean();
     let folder = concat!("/ro", "ot/");

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use crate::db;
 use crate::dhcp::{self, Server};
 use crate::lab;
 
@@ -38,6 +39,7 @@ enum Command {
     /// run time; 2 bad arguments or a bad configuration; any other that a command `shutdown` asked
     /// for.
     Dhcp6(dhcp::Args),
+    Db(db::Args),
     /// Generate load
     #[command(hide = true)]
     Load(LoadArgs),
@@ -67,6 +69,7 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Cli { command: Command::Lab(args) }) => lab::run(&args),
         Ok(Cli { command: Command::Dhcp4(args) }) => dhcp::run(Server::Dhcp4, &args),
         Ok(Cli { command: Command::Dhcp6(args) }) => dhcp::run(Server::Dhcp6, &args),
+        Ok(Cli { command: Command::Db(args) }) => db::run(&args),
         Ok(Cli { command: Command::Load(args) }) => match args.protocol {
             LoadProtocol::Dhcp4(args) => args.run(),
             LoadProtocol::Dhcp6(args) => args.run(),
@@ -116,6 +119,19 @@ mod tests {
         assert!(matches!(parse(line).unwrap().command, Command::Dhcp6(_)), "{line}");
         assert!(parse("kea-dhcp4").is_err());
         assert!(parse("godwit").is_err());
+    }
+
+    #[test]
+    fn the_letters_of_kea_admin_are_understood() {
+        let place = "pgsql -u kea -p secret -n leases -h 10.0.0.1 -P 5433";
+        parse(&format!("godwit db init {place} --schema 2.2")).unwrap();
+        parse(&format!("godwit db version {place}")).unwrap();
+        parse(&format!("godwit db dump {place} -4 -o leases.csv")).unwrap();
+        parse(&format!("godwit db upload {place} -6 -i leases.csv")).unwrap();
+        parse("godwit db upgrade mysql --socket /run/mysqld/mysqld.sock --password-file x")
+            .unwrap();
+        assert!(parse(&format!("godwit db dump {place} -o leases.csv")).is_err());
+        assert!(parse(&format!("godwit db dump {place} -4 -6 -o leases.csv")).is_err());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The command line: flags to calls, nothing else.
 
 mod cli;
+mod db;
 mod dhcp;
 mod lab;
 mod signals;

@@ -7,12 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
+use common::kea::KeaProcess;
 use common::perfdhcp::exact_run;
 use common::trace::{granted_by_ack, granted_by_reply};
-use common::{ServerProcess, TempFolder, free_port, require, run_bounded, waited_until};
+use common::{ServerProcess, TempFolder, free_port, require, run_bounded};
 use dhcp_wire::{v4, v6};
 
 /// Clients that each run of perfdhcp plays.
@@ -114,7 +115,8 @@ impl Scene {
     }
 
     fn kea(&self) -> KeaProcess {
-        KeaProcess::start(&format!("kea-{}", self.family.name), self)
+        let program = format!("kea-{}", self.family.name);
+        KeaProcess::start(&program, &self.config, self.folder.path(), self.ports)
     }
 
     fn godwit(&self) -> ServerProcess {
@@ -174,50 +176,6 @@ impl Scene {
             let granted: BTreeSet<_> = (self.family.granted)(&octets[..len]).into_iter().collect();
             let expected = rows.iter().map(|row| row[0].parse().expect("an address"));
             assert_eq!(granted, expected.collect(), "{client}");
-        }
-    }
-}
-
-/// A running Kea.
-struct KeaProcess {
-    child: Child,
-    log: PathBuf,
-}
-
-impl KeaProcess {
-    fn start(program: &str, scene: &Scene) -> Self {
-        let folder = scene.folder.path();
-        let log = folder.join("kea.log");
-        fs::remove_file(&log).ok();
-        let [port, relay_port] = scene.ports.map(|port| port.to_string());
-        let mut command = Command::new(program);
-        command.arg("-c").arg(&scene.config).args(["-p", &port, "-P", &relay_port]);
-        command.env("KEA_PIDFILE_DIR", folder).env("KEA_LOCKFILE_DIR", folder);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let kea = Self { child: command.spawn().expect("Kea can be started"), log };
-        assert!(waited_until(|| kea.log().contains("_STARTED ")), "{}", kea.log());
-        kea
-    }
-
-    fn log(&self) -> String {
-        fs::read_to_string(&self.log).unwrap_or_default()
-    }
-
-    /// Ends it with SIGTERM.
-    fn stop(mut self) {
-        let pid = self.child.id().to_string();
-        Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs");
-        self.child.wait().expect("it was started here");
-        let log = self.log();
-        assert!(!log.contains(" ERROR ") && !log.contains("ROW_ERROR"), "{log}");
-    }
-}
-
-impl Drop for KeaProcess {
-    fn drop(&mut self) {
-        if let Ok(None) = self.child.try_wait() {
-            self.child.kill().ok();
-            self.child.wait().ok();
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Private database servers: they answer, outlive a crash, and leave nothing behind.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
+
 use std::path::PathBuf;
 
 use testbed::database::{Database, Engine, PASSWORD, Settings, USER};

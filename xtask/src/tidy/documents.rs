@@ -16,6 +16,8 @@ pub(crate) const RULES: [&str; 6] =
 const ARCHITECTURE: &str = "ARCHITECTURE.md";
 /// The document whose table lists the third-party dependencies.
 const DEPENDENCIES: &str = "docs/design/dependencies.md";
+/// Crates that no other may bring along: they want more to build than a C compiler.
+const NEVER_LOCKED: [&str; 4] = ["aws-lc-rs", "aws-lc-sys", "openssl", "openssl-sys"];
 /// Octets that a tracked file may have.
 const SIZE_MAX_BYTES: u64 = 2 * 1024 * 1024;
 /// Folders of the machine that a file was written on. Put together here, so that this file passes.
@@ -26,6 +28,7 @@ const MACHINE_PATHS: [&str; 3] =
 pub(crate) fn check(workspace: &Workspace, findings: &mut Vec<Finding>) {
     check_crate_list(workspace, findings);
     check_dependency_list(workspace, findings);
+    check_lock_file(workspace, findings);
     for path in &workspace.files {
         let size_bytes = fs::metadata(workspace.root.join(path)).map_or(0, |data| data.len());
         if size_bytes > SIZE_MAX_BYTES {
@@ -148,6 +151,18 @@ fn check_dependency_list(workspace: &Workspace, findings: &mut Vec<Finding>) {
         if !used.contains(name.as_str()) {
             let message = format!("no crate depends on `{name}`");
             findings.push(Finding::new("dependencies", DEPENDENCIES, *line, message));
+        }
+    }
+}
+
+/// `Cargo.lock` is without the crates that must never come in.
+fn check_lock_file(workspace: &Workspace, findings: &mut Vec<Finding>) {
+    let text = workspace.read("Cargo.lock").unwrap_or_default();
+    for (index, line) in text.lines().enumerate() {
+        let name = line.strip_prefix("name = \"").and_then(|rest| rest.strip_suffix('"'));
+        if let Some(name) = name.filter(|name| NEVER_LOCKED.contains(name)) {
+            let message = format!("`{name}` must not come in, by whatever features");
+            findings.push(Finding::new("dependencies", "Cargo.lock", index + 1, message));
         }
     }
 }

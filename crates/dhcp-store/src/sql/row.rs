@@ -184,7 +184,7 @@ mod tests {
                 address: random.next_u32(),
                 client: number,
                 valid_lifetime_s: [600, 4000, INFINITE_LIFETIME_S][random.below(3) as usize],
-                cltt_s: 1_700_000_000 + u64::from(random.below(100_000_000)),
+                cltt_s: 1_700_000_000 + random.below(100_000_000),
                 subnet_id: random.next_u32(),
                 pool_id: 0,
                 hostname: ["", "host-1"][random.below(2) as usize],

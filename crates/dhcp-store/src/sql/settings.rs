@@ -105,7 +105,7 @@ impl Settings {
     /// The port, or the usual one.
     #[must_use]
     pub fn port(&self) -> u16 {
-        self.port.unwrap_or(self.backend.port())
+        self.port.unwrap_or_else(|| self.backend.port())
     }
 }
 

@@ -20,7 +20,7 @@ fn leases<F: Stored + Sample>(random: &mut Random, count: u32, schema: Schema) -
             address: 0x0a00_0000 + number * 3,
             client: number,
             valid_lifetime_s: [600, 4000, u32::MAX][random.below(3) as usize],
-            cltt_s: 1_700_000_000 + u64::from(random.below(100_000_000)),
+            cltt_s: 1_700_000_000 + random.below(100_000_000),
             subnet_id: 1 + random.below(3) as u32,
             pool_id: 0,
             hostname: ["", "host-1.example.org", "gr\u{fc}n", "\u{1f600}"]

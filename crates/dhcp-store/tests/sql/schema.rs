@@ -86,11 +86,11 @@ fn is_like_keas(backend: Backend) {
     assert_eq!(differing, None);
     assert_eq!(expected.lines().count(), found.lines().count());
     // Both look at both.
-    let version = Some(Schema::Kea22.version(backend));
-    assert_eq!(database.version().unwrap(), version);
-    assert_eq!(open(&theirs).version().unwrap(), version);
+    let version = Schema::Kea22.version(backend);
+    assert_eq!(database.version().unwrap(), Some(version));
+    assert_eq!(open(&theirs).version().unwrap(), Some(version));
     let told = kea_admin(&["db-version", backend.name()], &ours).unwrap();
-    assert!(told.contains(&version.unwrap().to_string()), "{told}");
+    assert!(told.contains(&version.to_string()), "{told}");
     // A second time is refused, and so is what only kea-admin can upgrade.
     assert!(database.install(Schema::Kea22).unwrap_err().to_string().contains("not empty"));
     let refusal = open(&theirs).upgrade().unwrap_err().to_string();
@@ -256,6 +256,11 @@ fn free_leases_are_queued(backend: Backend) {
     assert_eq!(ask("SELECT sflqDeleteLease4(13, '2030-01-01 00:00:00')"), "1\n");
     assert_eq!(ask(free), "10\n11\n13\n14\n15\n16\n");
 
+    if backend == Backend::Postgresql {
+        // Kea's statements call it by this name.
+        let octets = ask("SELECT encode(inetToBytea('2001:db8::1'), 'hex')");
+        assert_eq!(octets, "20010db8000000000000000000000001\n");
+    }
     let prefixes = "'2001:db8:0:fe00::', '2001:db8:1:ff::'";
     let (types, casts) = match backend {
         Backend::Mysql => ("2, 56, 7, 0", ""),

@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 pub(crate) mod capture;
+pub(crate) mod kea;
 pub(crate) mod link;
 pub(crate) mod perfdhcp;
 pub(crate) mod scene;

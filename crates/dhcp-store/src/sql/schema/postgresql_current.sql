@@ -348,11 +348,11 @@ CREATE FUNCTION lease6Upload(
         replace(the_context, '&#x2c', ','), the_hwtype, the_source, the_pool)
 $$
 
-CREATE FUNCTION octetsOf(address INET) RETURNS BYTEA LANGUAGE sql IMMUTABLE AS $$
+CREATE FUNCTION inetToBytea(address INET) RETURNS BYTEA LANGUAGE sql IMMUTABLE AS $$
     SELECT substr(inet_send(address), 5)
 $$
 
-CREATE FUNCTION addressOf(octets BYTEA) RETURNS INET LANGUAGE sql IMMUTABLE AS $$
+CREATE FUNCTION byteaToInet(octets BYTEA) RETURNS INET LANGUAGE sql IMMUTABLE AS $$
     SELECT regexp_replace(encode(octets, 'hex'), '(....)(?=.)', '\1:', 'g')::inet
 $$
 
@@ -386,7 +386,7 @@ RETURNS VOID LANGUAGE plpgsql AS $$
 BEGIN
     IF is_free THEN
         INSERT INTO free_lease6 (address, bin_address)
-            VALUES (the_address, octetsOf(the_address)) ON CONFLICT DO NOTHING;
+            VALUES (the_address, inetToBytea(the_address)) ON CONFLICT DO NOTHING;
     ELSE
         DELETE FROM free_lease6 WHERE address = the_address;
     END IF;
@@ -489,8 +489,8 @@ CREATE FUNCTION sflqCreateFlqPool6(
     the_subnet BIGINT, again BOOLEAN
 ) RETURNS VOID LANGUAGE plpgsql AS $$
 DECLARE
-    first_octets BYTEA := octetsOf(first_address);
-    last_octets BYTEA := octetsOf(last_address);
+    first_octets BYTEA := inetToBytea(first_address);
+    last_octets BYTEA := inetToBytea(last_address);
     place BYTEA := first_octets;
 BEGIN
     IF first_address = '::' OR first_address > last_address
@@ -509,8 +509,8 @@ BEGIN
     END IF;
     DELETE FROM free_lease6 WHERE bin_address BETWEEN first_octets AND last_octets;
     LOOP
-        IF NOT EXISTS (SELECT 1 FROM lease6 WHERE address = addressOf(place) AND state <> 2) THEN
-            INSERT INTO free_lease6 (address, bin_address) VALUES (addressOf(place), place);
+        IF NOT EXISTS (SELECT 1 FROM lease6 WHERE address = byteaToInet(place) AND state <> 2) THEN
+            INSERT INTO free_lease6 (address, bin_address) VALUES (byteaToInet(place), place);
         END IF;
         place := prefixAfter(place, the_len);
         EXIT WHEN place > last_octets OR place <= first_octets;
@@ -529,19 +529,19 @@ BEGIN
     SELECT id, last_returned_address INTO pool, previous FROM flq_pool6
         WHERE start_address = first_address AND end_address = last_address;
     SELECT bin_address INTO picked FROM free_lease6
-        WHERE bin_address > octetsOf(previous)
-            AND bin_address BETWEEN octetsOf(first_address) AND octetsOf(last_address)
+        WHERE bin_address > inetToBytea(previous)
+            AND bin_address BETWEEN inetToBytea(first_address) AND inetToBytea(last_address)
         ORDER BY bin_address LIMIT 1;
     IF picked IS NULL THEN
         SELECT bin_address INTO picked FROM free_lease6
-            WHERE bin_address BETWEEN octetsOf(first_address) AND octetsOf(last_address)
+            WHERE bin_address BETWEEN inetToBytea(first_address) AND inetToBytea(last_address)
             ORDER BY bin_address LIMIT 1;
     END IF;
     IF pool IS NULL OR picked IS NULL THEN
         RETURN '::'::inet;
     END IF;
-    UPDATE flq_pool6 SET last_returned_address = addressOf(picked) WHERE id = pool;
-    RETURN addressOf(picked);
+    UPDATE flq_pool6 SET last_returned_address = byteaToInet(picked) WHERE id = pool;
+    RETURN byteaToInet(picked);
 END $$
 
 CREATE FUNCTION sflqInsertLease6(

@@ -1,0 +1,267 @@
+//! `godwit db`: what `kea-admin` does, for the tables of leases and reservations.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{ArgAction, Subcommand, ValueEnum};
+use dhcp_lease::v4::V4;
+use dhcp_lease::v6::V6;
+use dhcp_store::sql::transfer::{self, TransferError};
+use dhcp_store::sql::{Backend, Database, Schema, Settings, SqlError, Stored};
+
+/// Make, look at, fill and empty the tables of leases in a database, as kea-admin does
+///
+/// Exit codes: 0 done; 1 the database or a file failed, or holds something else than expected; 2 bad
+/// arguments.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Make the tables in an empty database (kea-admin db-init)
+    Init {
+        #[command(flatten)]
+        place: Place,
+        /// Which tables: Kea's servers take those of their own version only
+        #[arg(long, value_enum, default_value = "current")]
+        schema: SchemaName,
+    },
+    /// Bring the tables of Kea 2.2 to the current version (kea-admin db-upgrade)
+    ///
+    /// MySQL cannot undo this half-way: dump the leases first. Tables of Kea's configuration backend
+    /// are upgraded by kea-admin only.
+    Upgrade {
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Print the version of the tables (kea-admin db-version)
+    Version {
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Write all leases to a file that servers take as their lease file (kea-admin lease-dump)
+    Dump {
+        #[command(flatten)]
+        place: Place,
+        #[command(flatten)]
+        family: Family,
+        /// The file
+        #[arg(short = 'o', long, value_name = "FILE")]
+        output: PathBuf,
+        /// Replace the file if it is there
+        #[arg(short = 'y', long)]
+        yes: bool,
+    },
+    /// Write all leases of a lease file to the table (kea-admin lease-upload)
+    ///
+    /// Leases of the same addresses are replaced. Ten thousand are committed at a time.
+    Upload {
+        #[command(flatten)]
+        place: Place,
+        #[command(flatten)]
+        family: Family,
+        /// The file
+        #[arg(short = 'i', long, value_name = "FILE")]
+        input: PathBuf,
+    },
+}
+
+/// Where the database is; the letters are kea-admin's.
+#[derive(Debug, clap::Args)]
+#[command(disable_help_flag = true)]
+struct Place {
+    /// The kind of the database
+    #[arg(value_enum)]
+    backend: BackendName,
+    /// Name of the database, or path of SQLite's file
+    #[arg(short = 'n', long, value_name = "NAME", default_value = "keatest")]
+    name: String,
+    /// Host of the server; for pgsql also the folder of its socket
+    #[arg(short = 'h', long, value_name = "HOST", default_value = "localhost")]
+    host: String,
+    /// Port of the server [default: 3306 for mysql, 5432 for pgsql]
+    #[arg(short = 'P', long, value_name = "PORT")]
+    port: Option<u16>,
+    /// Socket of a mysql server on this machine, instead of host and port
+    #[arg(long, value_name = "FILE")]
+    socket: Option<PathBuf>,
+    /// User
+    #[arg(short = 'u', long, value_name = "NAME", default_value = "keatest")]
+    user: String,
+    /// Password; others can see it on the command line [default: what the variable
+    /// KEA_ADMIN_DB_PASSWORD holds]
+    #[arg(short = 'p', long, value_name = "PASSWORD", conflicts_with = "password_file")]
+    password: Option<String>,
+    /// File with the password, up to the end of its first line
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+    /// Certificates by which a mysql server is believed; the connection uses TLS then
+    #[arg(long, value_name = "FILE")]
+    trust_anchor: Option<PathBuf>,
+    /// Print help
+    #[arg(long, action = ArgAction::Help)]
+    help: Option<bool>,
+}
+
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+struct Family {
+    /// Leases of DHCPv4
+    #[arg(short = '4', id = "v4")]
+    is_v4: bool,
+    /// Leases of DHCPv6
+    #[arg(short = '6', id = "v6")]
+    is_v6: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum BackendName {
+    Mysql,
+    Pgsql,
+    Sqlite,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum SchemaName {
+    /// Of Kea 2.2: 14.0 in mysql, 13.0 in pgsql
+    #[value(name = "2.2")]
+    Kea22,
+    /// Of Kea 3.3: 35.0 in mysql and sqlite, 34.0 in pgsql
+    Current,
+}
+
+/// The variable that `kea-admin` reads too.
+const PASSWORD_VARIABLE: &str = "KEA_ADMIN_DB_PASSWORD";
+
+/// Does what the flags ask for.
+pub(crate) fn run(args: &Args) -> ExitCode {
+    let done = match &args.command {
+        Command::Init { place, schema } => init(place, *schema),
+        Command::Upgrade { place } => upgrade(place),
+        Command::Version { place } => version(place),
+        Command::Dump { place, family, output, yes } => {
+            if output.exists() && !yes {
+                let problem = format!("{} is there already; -y replaces it", output.display());
+                Err(problem)
+            } else if family.is_v4 {
+                dump::<V4>(place, output)
+            } else {
+                dump::<V6>(place, output)
+            }
+        }
+        Command::Upload { place, family, input } => match family.is_v4 {
+            true => upload::<V4>(place, input),
+            false => upload::<V6>(place, input),
+        },
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("error: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn init(place: &Place, schema: SchemaName) -> Result<(), String> {
+    let schema = match schema {
+        SchemaName::Kea22 => Schema::Kea22,
+        SchemaName::Current => Schema::Current,
+    };
+    let mut database = open(place, true)?;
+    database.install(schema).map_err(said)?;
+    println!("made the tables, version {}", found(&mut database)?);
+    Ok(())
+}
+
+fn upgrade(place: &Place) -> Result<(), String> {
+    let mut database = open(place, false)?;
+    let has_changed = database.upgrade().map_err(said)?;
+    let version = found(&mut database)?;
+    match has_changed {
+        true => println!("upgraded the tables to version {version}"),
+        false => println!("the tables are of version {version} already"),
+    }
+    Ok(())
+}
+
+fn version(place: &Place) -> Result<(), String> {
+    println!("{}", found(&mut open(place, false)?)?);
+    Ok(())
+}
+
+fn dump<F: Stored>(place: &Place, path: &Path) -> Result<(), String> {
+    let mut database = open(place, false)?;
+    let loaded = transfer::dump::<F>(&mut database, path).map_err(moved)?;
+    for (row, fault) in &loaded.faults {
+        eprintln!("warning: row {row} is no lease and is left out: {fault}");
+    }
+    println!("wrote {} leases to {}", loaded.leases, path.display());
+    match loaded.bad_rows {
+        0 => Ok(()),
+        count => Err(format!("{count} rows are no leases")),
+    }
+}
+
+fn upload<F: Stored>(place: &Place, path: &Path) -> Result<(), String> {
+    let mut database = open(place, false)?;
+    let (count, report) = transfer::upload::<F>(&mut database, path).map_err(moved)?;
+    for error in &report.errors {
+        eprintln!("warning: {error}");
+    }
+    println!("wrote {count} leases of {} to the database", path.display());
+    match report.bad_rows {
+        0 => Ok(()),
+        count => Err(format!("{count} rows of {} are no leases", path.display())),
+    }
+}
+
+fn open(place: &Place, may_create: bool) -> Result<Database, String> {
+    let backend = match place.backend {
+        BackendName::Mysql => Backend::Mysql,
+        BackendName::Pgsql => Backend::Postgresql,
+        BackendName::Sqlite => Backend::Sqlite,
+    };
+    // SQLite would make a file of any name.
+    if backend == Backend::Sqlite && !may_create && !Path::new(&place.name).exists() {
+        return Err(format!("there is no file {}", place.name));
+    }
+    let settings = Settings {
+        host: place.host.clone(),
+        port: place.port,
+        socket: place.socket.clone(),
+        user: place.user.clone(),
+        password: password(place)?,
+        trust_anchor: place.trust_anchor.clone(),
+        ..Settings::new(backend, place.name.clone())
+    };
+    Database::open(&settings).map_err(said)
+}
+
+fn password(place: &Place) -> Result<String, String> {
+    if let Some(path) = &place.password_file {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+        return Ok(text.lines().next().unwrap_or_default().to_owned());
+    }
+    let given = place.password.clone();
+    Ok(given.or_else(|| std::env::var(PASSWORD_VARIABLE).ok()).unwrap_or_default())
+}
+
+fn found(database: &mut Database) -> Result<String, String> {
+    let version = database.version().map_err(said)?;
+    version
+        .map(|version| version.to_string())
+        .ok_or_else(|| "there are no tables of Kea's in this database".to_owned())
+}
+
+fn said(error: SqlError) -> String {
+    error.to_string()
+}
+
+fn moved(error: TransferError) -> String {
+    error.to_string()
+}

@@ -1,0 +1,51 @@
+//! Debian's Kea as a process of a test.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use super::waited_until;
+
+/// A running Kea, which writes what it logs to `kea.log` in the test's folder.
+pub(crate) struct KeaProcess {
+    child: Child,
+    log: PathBuf,
+}
+
+impl KeaProcess {
+    /// Starts `program` with `config`: its port, and the one that its answers go to.
+    pub(crate) fn start(program: &str, config: &Path, folder: &Path, ports: [u16; 2]) -> Self {
+        let log = folder.join("kea.log");
+        fs::remove_file(&log).ok();
+        let [port, relay_port] = ports.map(|port| port.to_string());
+        let mut command = Command::new(program);
+        command.arg("-c").arg(config).args(["-p", &port, "-P", &relay_port]);
+        command.env("KEA_PIDFILE_DIR", folder).env("KEA_LOCKFILE_DIR", folder);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let kea = Self { child: command.spawn().expect("Kea can be started"), log };
+        assert!(waited_until(|| kea.log().contains("_STARTED ")), "{}", kea.log());
+        kea
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Ends it with SIGTERM.
+    pub(crate) fn stop(mut self) {
+        let pid = self.child.id().to_string();
+        Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs");
+        self.child.wait().expect("it was started here");
+        let log = self.log();
+        assert!(!log.contains(" ERROR ") && !log.contains("ROW_ERROR"), "{log}");
+    }
+}
+
+impl Drop for KeaProcess {
+    fn drop(&mut self) {
+        if let Ok(None) = self.child.try_wait() {
+            self.child.kill().ok();
+            self.child.wait().ok();
+        }
+    }
+}
