@@ -314,7 +314,7 @@ impl Snapshot {
     #[must_use]
     pub fn names(&self, subnet: SubnetIndex, pool: Option<PoolIndex>) -> &NameTerms {
         let of_pool = pool.and_then(|pool| self.pool_names[pool.0 as usize].as_deref());
-        of_pool.unwrap_or(&self.subnet(subnet).names)
+        of_pool.unwrap_or_else(|| &self.subnet(subnet).names)
     }
 
     /// Whether a client that names this server means us.

@@ -141,7 +141,7 @@ impl<'m> Transaction<'m> {
     pub(super) fn name_terms(&self) -> &'m NameTerms {
         let snapshot = self.snapshot;
         let place = self.chosen_address().map(|(_, place)| (place.subnet, place.pool));
-        let place = place.or(self.client.subnet.map(|subnet| (subnet, None)));
+        let place = place.or_else(|| self.client.subnet.map(|subnet| (subnet, None)));
         place.map_or(&snapshot.default_names, |(subnet, pool)| snapshot.names(subnet, pool))
     }
 

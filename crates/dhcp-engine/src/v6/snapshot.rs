@@ -238,7 +238,7 @@ impl Snapshot {
     #[must_use]
     pub fn names(&self, subnet: SubnetIndex, pool: Option<PoolIndex>) -> &NameTerms {
         let of_pool = pool.and_then(|pool| self.pool_terms(pool).names.as_deref());
-        of_pool.unwrap_or(&self.subnet(subnet).names)
+        of_pool.unwrap_or_else(|| &self.subnet(subnet).names)
     }
 
     /// What a pool adds to its subnet.
