@@ -9,7 +9,8 @@ use core::net::IpAddr;
 use common::{accepted, accepted6, check_marked, problems, problems6};
 use dhcp_config::{
     Allocator, AuthenticatedClient, ControlSocket, Dhcp4, Dhcp6, ExtendedInfoChecks, Hook,
-    IdentifierKind, LeaseDatabaseKind, MacSource, ReservationModes, Secret, TlsFiles,
+    IdentifierKind, LeaseDatabaseKind, MacSource, NameKeys, ReplaceName, ReservationModes, Secret,
+    TlsFiles,
 };
 
 fn global(marked: &str, expected: &[&str]) {
@@ -264,7 +265,7 @@ fn hooks_are_built_in_or_inactive_or_unknown() {
     let list = names.map(library).join(", ");
     let config = dhcp4(&format!(
         r#""hooks-libraries": [ {list}, {{ "library": "libdhcp_flex_id.so", "parameters": {{
-        "identifier-expression": "pkt4.mac", "replace-client-id": true }} }} ]"#
+        "identifier-expression": "pkt4.mac", "replace-client-id": true, "cid-as-rfc4361-duid": true }} }} ]"#
     ));
     let hooks = [
         Hook::Bootp,
@@ -278,6 +279,7 @@ fn hooks_are_built_in_or_inactive_or_unknown() {
     assert_eq!((&config.hooks[..], &config.inactive[..]), (&hooks[..], &[][..]));
     assert!(config.flex_id.expression.is_some());
     assert!(config.flex_id.replaces_client_id && !config.flex_id.ignores_iaid);
+    assert!(config.flex_id.is_like_a_duid);
 
     for (name, feature) in [
         ("cb_cmds", "cb-cmds"),
@@ -336,7 +338,6 @@ fn what_is_inactive_is_told_once() {
         (r#""config-control": { "config-databases": [ { "type": "mysql" } ] }"#, "config-backend!"),
         (r#""dhcp-ddns": { "enable-updates": true }"#, "ddns"),
         (r#""dhcp-ddns": { "enable-updates": false, "qualifying-suffix": "a" }"#, "ddns"),
-        (r#""ddns-replace-client-name": "always""#, "ddns"),
         (r#""ddns-override-no-update": true"#, "ddns"),
         (r#""hostname-char-replacement": "x""#, "ddns"),
         (r#""dhcp4o6-port": 6767"#, "dhcp4o6"),
@@ -353,15 +354,33 @@ fn what_is_inactive_is_told_once() {
     assert_eq!(config.lease_database.name, None);
     let message = "warning updating and shaping names for the Domain Name System are not active \
                    in this version of godwit";
-    let pool = r#""pool": "10.0.0.0/24", "ddns-qualifying-suffix": "c""#;
-    let subnet = format!(
-        r#""subnet": "10.0.0.0/8", "ddns-qualifying-suffix": "b", "pools": [ {{ {pool} }} ]"#
-    );
+    let pool = r#""pool": "10.0.0.0/24", "ddns-override-no-update": true"#;
+    let subnet =
+        format!(r#""subnet": "10.0.0.0/8", "hostname-char-set": "x", "pools": [ {{ {pool} }} ]"#);
     let text = format!(
-        r#""ddns-qualifying-suffix": ^"a", "subnet4": [ {{ "id": 1, {subnet} }} ],
+        r#""ddns-override-client-update": ^true, "subnet4": [ {{ "id": 1, {subnet} }} ],
         "dhcp-ddns": {{ "enable-updates": true }}"#
     );
     global(&text, &[message]);
+}
+
+#[test]
+fn what_shapes_names_is_inherited() {
+    let config = dhcp4(
+        r#""ddns-qualifying-suffix": "a", "ddns-generated-prefix": "p", "subnet4": [ { "id": 1,
+         "subnet": "10.0.0.0/8", "ddns-replace-client-name": "when-not-present",
+         "pools": [ { "pool": "10.0.0.0/24", "ddns-qualifying-suffix": "" } ] } ]"#,
+    );
+    assert!(config.inactive.is_empty());
+    let subnet = &config.subnets[0];
+    let expected = NameKeys {
+        replace: Some(ReplaceName::WhenNotPresent),
+        generated_prefix: Some("p".to_owned()),
+        qualifying_suffix: Some("a".to_owned()),
+    };
+    assert_eq!(subnet.names, expected);
+    let own = NameKeys { qualifying_suffix: Some(String::new()), ..NameKeys::default() };
+    assert_eq!(subnet.pools[0].names, own);
 }
 
 #[test]

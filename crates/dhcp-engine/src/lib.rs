@@ -7,6 +7,7 @@
 
 mod adaptive;
 pub mod classify;
+pub mod client_name;
 pub mod counters;
 pub mod events;
 pub mod held;

@@ -5,6 +5,7 @@ use core::fmt::Debug;
 
 use base::Now;
 use dhcp_lease::{Family, LeaseStore};
+use dhcp_wire::Parsing;
 
 use crate::counters::ShardCounters;
 use crate::events::SubnetEvents;
@@ -43,12 +44,12 @@ pub trait Protocol: Family {
     /// Names of the refusals that replies may carry.
     const REFUSALS: &'static [&'static str];
 
-    /// Reads a datagram.
+    /// Reads a datagram as strictly as `snapshot` wants it.
     ///
     /// # Errors
     ///
     /// The position of the reason in [`Protocol::MALFORMED`].
-    fn parse(octets: &[u8]) -> Result<Self::Message<'_>, usize>;
+    fn parse<'m>(snapshot: &Self::Snapshot, octets: &'m [u8]) -> Result<Self::Message<'m>, usize>;
 
     /// Kea's statistic for the reason at `index` of [`Protocol::MALFORMED`]; and where Kea reads the
     /// message all the same, the kind in [`Protocol::RECEIVED`] that it counts it under.
@@ -102,6 +103,11 @@ macro_rules! names {
 }
 
 pub(crate) use names;
+
+/// How options are read under `lenient-option-parsing`, or without.
+pub(crate) const fn parsing_of(is_lenient: bool) -> Parsing {
+    if is_lenient { Parsing::Lenient } else { Parsing::Strict }
+}
 
 /// What a shard lends to a transaction.
 #[derive(Debug)]

@@ -39,8 +39,6 @@ pub enum DropReason {
     RepeatedIdentity,
     /// DHCPv6: an identity association in an ADDR-REG-INFORM (RFC 9686 §4.2).
     UnexpectedAssociation,
-    /// DHCPv6: a Client FQDN option that wants and does not want entries (RFC 4704 §4.1).
-    MalformedName,
     /// DHCPv6: an ADDR-REG-INFORM that does not register one address of its own, or one that is
     /// leased or reserved (RFC 9686 §4.2).
     InvalidRegistration,
@@ -79,7 +77,7 @@ pub enum DropReason {
 
 impl DropReason {
     /// All of them, in the order of their counters.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 32] = [
         Self::NotARequest,
         Self::UnexpectedMessageType,
         Self::Bootp,
@@ -96,7 +94,6 @@ impl DropReason {
         Self::NothingDeclined,
         Self::RepeatedIdentity,
         Self::UnexpectedAssociation,
-        Self::MalformedName,
         Self::InvalidRegistration,
         Self::UnicastFromClient,
         Self::NothingToConfirm,
@@ -141,7 +138,6 @@ impl DropReason {
             Self::NothingDeclined => "nothing-declined",
             Self::RepeatedIdentity => "repeated-identity",
             Self::UnexpectedAssociation => "unexpected-association",
-            Self::MalformedName => "malformed-name",
             Self::InvalidRegistration => "invalid-registration",
             Self::UnicastFromClient => "unicast-from-client",
             Self::NothingToConfirm => "nothing-to-confirm",
@@ -179,7 +175,6 @@ impl DropReason {
             | Self::InvalidRegistration
             | Self::UnicastFromClient
             | Self::NothingToConfirm => Some(DropStatistic::RfcViolation),
-            Self::MalformedName => Some(DropStatistic::ParseFailed),
             Self::ServiceDisabled => Some(DropStatistic::ServiceDisabled),
             Self::Filtered => Some(DropStatistic::AdminFiltered),
             Self::Rejected

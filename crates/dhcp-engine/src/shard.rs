@@ -135,7 +135,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         if self.is_disabled {
             return dropped(self, transmit, DropReason::ServiceDisabled);
         }
-        let message = match P::parse(octets) {
+        let message = match P::parse(self.snapshot(), octets) {
             Ok(message) => message,
             Err(reason) => {
                 tell(transmit, Notice::Malformed(reason), octets, ingress);
@@ -197,6 +197,10 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             counters.dropped(reason);
         });
         self.store.sweep(now, budget)
+    }
+
+    fn snapshot(&self) -> &P::Snapshot {
+        self.snapshot.as_deref().expect("it is put back after every message")
     }
 
     fn run(
@@ -313,9 +317,16 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
                 continue;
             }
             let octets = self.held.take_octets(index);
-            // It was parsed when it came in, so it parses again.
-            if let Ok(message) = P::parse(&octets) {
-                self.run(now, (&octets, message), held.ingress, held.keys, held.asked, transmit);
+            match P::parse(self.snapshot(), &octets) {
+                Ok(message) => {
+                    let message = (&octets[..], message);
+                    self.run(now, message, held.ingress, held.keys, held.asked, transmit);
+                }
+                // It was read when it came in, under a configuration that was more lenient.
+                Err(reason) => {
+                    self.counters.malformed(reason);
+                    leave(&self.in_flight, held.keys);
+                }
             }
             self.held.give_octets_back(index, octets);
         }

@@ -99,6 +99,9 @@ pub struct FlexId {
     pub replaces_client_id: bool,
     /// `ignore-iaid` (DHCPv6): a client's only association counts as number 0.
     pub ignores_iaid: bool,
+    /// `cid-as-rfc4361-duid` (DHCPv4): client identifiers of the value are like those that hold a
+    /// DUID.
+    pub is_like_a_duid: bool,
 }
 
 /// Something configured that this version does not do yet.

@@ -101,11 +101,8 @@ impl Hooks {
         self.flex_id.replaces_client_id = replaces.is_some_and(|placed| placed.value);
         let ignores = fields.boolean("ignore-iaid", findings);
         self.flex_id.ignores_iaid = ignores.is_some_and(|placed| placed.value);
-        let duid = fields.boolean("cid-as-rfc4361-duid", findings).filter(|duid| duid.value);
-        if let Some(duid) = duid {
-            let message = "`cid-as-rfc4361-duid` has no effect in this version of godwit";
-            findings.warn(duid.at, message);
-        }
+        let duid = fields.boolean("cid-as-rfc4361-duid", findings);
+        self.flex_id.is_like_a_duid = duid.is_some_and(|placed| placed.value);
         godwit::refuse_inside::<F>(fields.context(findings), findings);
         fields.finish(findings);
     }

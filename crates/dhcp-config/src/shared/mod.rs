@@ -31,5 +31,6 @@ mod types;
 
 pub use classes::*;
 pub use control::*;
+pub use names::{NameKeys, ReplaceName};
 pub use reservations::*;
 pub use types::*;

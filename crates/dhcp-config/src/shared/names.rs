@@ -1,5 +1,6 @@
 //! Names for clients: `dhcp-ddns`, and the keys `ddns-...` and `hostname-char-...` of the global
-//! scope, networks, subnets and pools. All are checked as Kea does; none is acted on yet.
+//! scope, networks, subnets and pools. All are checked as Kea does; those count that Kea follows
+//! also where it updates nothing: what a client is called.
 
 use core::net::IpAddr;
 
@@ -11,6 +12,43 @@ use crate::source::{At, Findings, Placed};
 
 /// Characters that Kea leaves out of names unless told otherwise.
 const CHARACTERS_LEFT_OUT: &str = "[^A-Za-z0-9.-]";
+
+/// What a scope says of its clients' names; `None` leaves it to the scope around it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NameKeys {
+    /// `ddns-replace-client-name`.
+    pub replace: Option<ReplaceName>,
+    /// `ddns-generated-prefix`.
+    pub generated_prefix: Option<String>,
+    /// `ddns-qualifying-suffix`.
+    pub qualifying_suffix: Option<String>,
+}
+
+impl NameKeys {
+    /// This scope with everything it leaves open taken from `outer`.
+    #[must_use]
+    pub fn inside(self, outer: &Self) -> Self {
+        Self {
+            replace: self.replace.or(outer.replace),
+            generated_prefix: self.generated_prefix.or_else(|| outer.generated_prefix.clone()),
+            qualifying_suffix: self.qualifying_suffix.or_else(|| outer.qualifying_suffix.clone()),
+        }
+    }
+}
+
+/// Whose names are replaced by generated ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReplaceName {
+    /// Nobody's.
+    #[default]
+    Never,
+    /// Everybody's.
+    Always,
+    /// Those of clients that give one.
+    WhenPresent,
+    /// Clients that give none get one.
+    WhenNotPresent,
+}
 
 /// The keys of a scope that shape the name a client is told.
 struct Keys {
@@ -38,36 +76,51 @@ const OLD: Keys = Keys {
     qualifying_suffix: "qualifying-suffix",
 };
 
-/// Checks the keys of a scope.
-pub(crate) fn check(fields: &mut Fields<'_>, findings: &mut Findings) {
-    shape(fields, &SCOPE, findings);
+/// Reads the keys of a scope.
+pub(crate) fn read(fields: &mut Fields<'_>, findings: &mut Findings) -> NameKeys {
+    let keys = shape(fields, &SCOPE, findings);
     fields.boolean("ddns-send-updates", findings);
     fields.boolean("ddns-update-on-renew", findings);
     conflict_resolution(fields, findings);
     times(fields, findings);
+    keys
 }
 
-/// Checks the keys of [`Keys`]; those that differ from Kea's defaults ask for what is inactive.
-fn shape(fields: &mut Fields<'_>, keys: &Keys, findings: &mut Findings) {
+/// Reads the keys of [`Keys`]. Those that differ from Kea's defaults and do not count ask for what is
+/// inactive; where they stood before Kea 1.8 none counts.
+fn shape(fields: &mut Fields<'_>, keys: &Keys, findings: &mut Findings) -> NameKeys {
+    let counts = keys.replace_client_name == SCOPE.replace_client_name;
     let mut asks: Vec<At> = Vec::new();
     for key in [keys.override_no_update, keys.override_client_update] {
         let set = fields.boolean(key, findings).filter(|placed| placed.value);
         asks.extend(set.map(|placed| placed.at));
     }
-    let modes =
-        [("never", false), ("always", true), ("when-present", true), ("when-not-present", true)];
+    let modes = [
+        ("never", ReplaceName::Never),
+        ("always", ReplaceName::Always),
+        ("when-present", ReplaceName::WhenPresent),
+        ("when-not-present", ReplaceName::WhenNotPresent),
+    ];
     let at = fields.take(keys.replace_client_name).map(|entry| entry.at);
-    if fields.word(keys.replace_client_name, &modes, true, findings) == Some(true) {
+    let replace = fields.word(keys.replace_client_name, &modes, true, findings);
+    if !counts && replace.is_some_and(|mode| mode != ReplaceName::Never) {
         asks.extend(at);
     }
-    fields.text(keys.generated_prefix, findings);
+    let generated_prefix = fields.text(keys.generated_prefix, findings);
+    let qualifying_suffix = fields.text(keys.qualifying_suffix, findings);
     let differs = |text: Option<Placed<&str>>, default: &str| {
         text.filter(|text| text.value != default).map(|text| text.at)
     };
-    asks.extend(differs(fields.text(keys.qualifying_suffix, findings), ""));
+    asks.extend(differs(qualifying_suffix.filter(|_| !counts), ""));
     asks.extend(differs(characters(fields, findings), CHARACTERS_LEFT_OUT));
     asks.extend(differs(fields.text("hostname-char-replacement", findings), ""));
     asks.into_iter().for_each(|at| findings.inactive(at, &inactive::DDNS));
+    let owned = |text: Option<Placed<&str>>| text.map(|text| text.value.to_owned());
+    NameKeys {
+        replace,
+        generated_prefix: owned(generated_prefix),
+        qualifying_suffix: owned(qualifying_suffix),
+    }
 }
 
 /// `hostname-char-set`, if it is a regular expression.

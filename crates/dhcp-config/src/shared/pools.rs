@@ -123,12 +123,12 @@ fn pool<F: Family>(item: &Value, findings: &mut Findings) -> Option<Placed<PoolO
     let pool_id = fields.u32("pool-id", findings).map_or(0, |id| id.value);
     let options = options::list::<F>(&mut fields, findings);
     let guards = class_list::guards(&mut fields, findings);
-    names::check(&mut fields, findings);
+    let names = names::read(&mut fields, findings);
     godwit::refuse_inside::<F>(fields.context(findings), findings);
     other_keys::finish(fields, F::ELSEWHERE, findings);
     let text = text?;
     let (first, last) = range::<F>(text, findings)?;
-    Some(Placed { value: Pool { first, last, pool_id, options, guards }, at: text.at })
+    Some(Placed { value: Pool { first, last, pool_id, options, guards, names }, at: text.at })
 }
 
 /// Reads `a - b` or `network/length`.

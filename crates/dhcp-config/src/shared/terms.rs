@@ -2,7 +2,7 @@
 //! subnet.
 
 use super::family::Family;
-use super::names;
+use super::names::{self, NameKeys};
 use super::options::{self, OptionData};
 use super::policy::Policy;
 use super::types::Lifetime;
@@ -116,6 +116,7 @@ pub(crate) struct Terms<C> {
     pub(crate) cache_threshold: Option<Placed<f64>>,
     pub(crate) cache_max_age: Option<Placed<u32>>,
     pub(crate) policy: Policy,
+    pub(crate) names: NameKeys,
     pub(crate) options: Vec<OptionData<C>>,
 }
 
@@ -137,7 +138,7 @@ impl<C: Copy + Ord> Terms<C> {
         fields: &mut Fields<'_>,
         findings: &mut Findings,
     ) -> Self {
-        names::check(fields, findings);
+        let names = names::read(fields, findings);
         let cache_threshold = fields.float("cache-threshold", findings).filter(|placed| {
             let good = (0.0..1.0).contains(&placed.value);
             if !good {
@@ -157,6 +158,7 @@ impl<C: Copy + Ord> Terms<C> {
             cache_threshold,
             cache_max_age: fields.u32("cache-max-age", findings),
             policy: Policy::read(fields, findings),
+            names,
             options: options::list::<F>(fields, findings),
         }
     }
@@ -174,6 +176,7 @@ impl<C: Copy + Ord> Terms<C> {
             cache_threshold: self.cache_threshold.or(outer.cache_threshold),
             cache_max_age: self.cache_max_age.or(outer.cache_max_age),
             policy: self.policy.inside(&outer.policy),
+            names: self.names.inside(&outer.names),
             options: self.options,
         }
     }

@@ -2,8 +2,8 @@
 
 use core::net::Ipv4Addr;
 
-use super::ClassGuards;
 use super::options::OptionData;
+use super::{ClassGuards, NameKeys};
 
 /// A range of addresses to give leases from; `A` is the type of an address, `C` of an option code.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub struct Pool<A, C> {
     pub options: Vec<OptionData<C>>,
     /// Who may use it, and classes tested once it has been used.
     pub guards: ClassGuards,
+    /// What clients with its addresses are called, where that differs from the subnet's.
+    pub names: NameKeys,
 }
 
 /// A lifetime in seconds, and the bounds of what a client may ask for.

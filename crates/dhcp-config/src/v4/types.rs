@@ -6,7 +6,7 @@ use super::options::OptionData;
 use crate::shared::{
     Allocator, ClassGuards, ClientClass, ControlSocket, ExpiredLeases, ExtendedInfoChecks, FlexId,
     GodwitSettings, Hook, IdentifierKind, InactiveFeature, InterfaceSelection, LeaseChecks,
-    LeaseDatabase, Lifetime, Logger, Pool, Reservation, ReservationModes,
+    LeaseDatabase, Lifetime, Logger, NameKeys, Pool, Reservation, ReservationModes,
 };
 
 /// A range of addresses to give leases from.
@@ -166,6 +166,8 @@ pub struct Subnet4 {
     pub adaptive_lease_time_threshold: f64,
     /// Whether leases keep what the relay agent said of the client. Default false.
     pub store_extended_info: bool,
+    /// What its clients are called.
+    pub names: NameKeys,
 }
 
 /// Subnets that share one link.

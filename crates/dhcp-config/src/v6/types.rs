@@ -6,7 +6,7 @@ use crate::shared::options::OptionData;
 use crate::shared::{
     Allocator, ClassGuards, ClientClass, ControlSocket, ExpiredLeases, ExtendedInfoChecks, FlexId,
     GodwitSettings, Hook, IdentifierKind, InactiveFeature, InterfaceSelection, LeaseChecks,
-    LeaseDatabase, Lifetime, Logger, Pool, Reservation, ReservationModes,
+    LeaseDatabase, Lifetime, Logger, NameKeys, Pool, Reservation, ReservationModes,
 };
 
 /// An option of DHCPv6.
@@ -192,6 +192,8 @@ pub struct Subnet6 {
     pub adaptive_lease_time_threshold: f64,
     /// Whether leases keep what the relay agent said of the client. Default false.
     pub store_extended_info: bool,
+    /// What its clients are called.
+    pub names: NameKeys,
 }
 
 /// A prefix to delegate parts of.

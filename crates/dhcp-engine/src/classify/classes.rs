@@ -63,8 +63,12 @@ impl Classes {
     /// Clients whose names are not updated in DNS.
     pub const SKIP_DDNS: ClassIndex = ClassIndex(6);
 
+    /// Clients that renew without the relay agent whose words count again.
+    pub const STASH_AGENT_OPTIONS: ClassIndex = ClassIndex(7);
+
     /// Names of the above, by index.
-    const BUILT_IN: [&str; 7] = ["ALL", "KNOWN", "UNKNOWN", "DROP", "REJECT", "BOOTP", "SKIP_DDNS"];
+    const BUILT_IN: [&str; 8] =
+        ["ALL", "KNOWN", "UNKNOWN", "DROP", "REJECT", "BOOTP", "SKIP_DDNS", "STASH_AGENT_OPTIONS"];
 
     /// Compiles `client-classes`. `referred` are the names that something asks after: guards, lists
     /// of additional classes, tags of options. Names that only hosts give to clients need not be
@@ -162,6 +166,9 @@ impl Classes {
     ) {
         work.begin(&self.program);
         set.clear();
+        if view.has_stashed_information() {
+            set.insert(Self::STASH_AGENT_OPTIONS);
+        }
         set.insert(Self::ALL);
         if view.is_bootp() {
             set.insert(Self::BOOTP);

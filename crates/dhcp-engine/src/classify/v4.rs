@@ -65,6 +65,10 @@ impl PacketView for PacketView4<'_> {
         self.message.message_type().is_none()
     }
 
+    fn has_stashed_information(&self) -> bool {
+        !self.stashed.is_empty()
+    }
+
     fn vendor_class(&self, nth: usize, target: &mut Vec<u8>) -> bool {
         let value = self.message.vendor_class().filter(|_| nth == 0);
         value.is_some_and(|value| put(value, Form::Characters, VENDOR_CLASS_IDENTIFIER, target))

@@ -61,7 +61,7 @@ impl PacketView for PacketView6<'_> {
             Term::VendorClassData { enterprise, index } => {
                 let class = self.of_enterprise(option::VENDOR_CLASS, *enterprise);
                 let piece =
-                    class.and_then(|(_, value)| Tuples::new(value).nth(usize::from(*index)));
+                    class.and_then(|(_, value)| Tuples::to_the_end(value).nth(usize::from(*index)));
                 piece.inspect(|piece| target.extend_from_slice(piece)).is_some()
             }
             Term::Packet(field) => self.field(*field, target),
@@ -81,7 +81,7 @@ impl PacketView for PacketView6<'_> {
 
     fn vendor_class(&self, nth: usize, target: &mut Vec<u8>) -> bool {
         let classes = self.options().all(option::VENDOR_CLASS).filter_map(|value| {
-            let pieces = || Tuples::new(value.get(4..).unwrap_or_default());
+            let pieces = || Tuples::to_the_end(value.get(4..).unwrap_or_default());
             let docsis = DOCSIS.into_iter().find(|name| pieces().any(|piece| piece == *name));
             docsis.or_else(|| pieces().next())
         });

@@ -13,6 +13,12 @@ pub trait PacketView {
         false
     }
 
+    /// Whether what a relay agent said before counts as said of the message (Kea's
+    /// `stash-agent-options`).
+    fn has_stashed_information(&self) -> bool {
+        false
+    }
+
     /// Appends the text of the `nth` vendor class, counted from 0, that the client gives: what makes
     /// a class `VENDOR_CLASS_<text>`. False, with nothing appended, when there are not as many.
     fn vendor_class(&self, nth: usize, target: &mut Vec<u8>) -> bool;

@@ -53,7 +53,7 @@ impl Proposed {
                 pool_id: place.pool.map_or(0, |pool| transaction.snapshot.pool_id(pool)),
                 fqdn_fwd: false,
                 fqdn_rev: false,
-                hostname: transaction.host_name(place.subnet),
+                hostname: transaction.known.name.text(),
                 user_context: transaction.user_context(place.subnet),
             }),
         }
@@ -87,6 +87,24 @@ pub(super) fn decide(transaction: &Transaction<'_>, now: Now, facts: &Facts) -> 
     };
     let conflict = court.conflict().filter(|_| matches!(transaction.intent, Intent::Discover(_)));
     Decided { decision, conflict }
+}
+
+/// The client's running lease on its link, which a reply may repeat: the name for it is made before
+/// anything is decided.
+pub(super) fn running(
+    transaction: &Transaction<'_>,
+    now: Now,
+    facts: &Facts,
+) -> Option<(Ipv4Addr, Place)> {
+    if !matches!(transaction.intent, Intent::Discover(_) | Intent::Request(..)) {
+        return None;
+    }
+    let is_running =
+        |slot: &&SlotView| slot.occupancy == Occupancy::Leased && !slot.is_available(now);
+    let mut running = facts.mine().filter(is_running).peekable();
+    running.peek()?;
+    let court = Court { transaction, now, facts, claim: transaction.claim(facts) };
+    running.find_map(|slot| Some((slot.address, court.place(slot.address)?)))
 }
 
 /// A transaction before its facts.
@@ -331,8 +349,11 @@ impl Court<'_, '_> {
     fn repeatable_s(&self, slot: SlotView, place: Place, wanted_s: u32) -> Option<u32> {
         let subnet = self.transaction.snapshot.subnet(place.subnet);
         let user_context = self.transaction.user_context(place.subnet);
+        let name = &self.transaction.known.name;
         let is_same = subnet.id == slot.subnet_id
-            && slot.text.hostname == text_hash(self.transaction.host_name(place.subnet))
+            && slot.detail.is_same_client
+            && name.is_fitted(place, slot.address)
+            && slot.text.hostname == text_hash(name.kept_text()?)
             && !slot.text.fqdn_fwd
             && !slot.text.fqdn_rev
             && (user_context.is_empty() || slot.text.user_context == text_hash(user_context));

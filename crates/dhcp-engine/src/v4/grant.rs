@@ -1,6 +1,8 @@
 //! What a client gets: the terms of its lease and the scopes that its reply speaks for, by its host,
 //! its classes and its place (reference §1.4, §5.8).
 
+use core::net::Ipv4Addr;
+
 use base::Now;
 use dhcp_lease::v4::lease::INFINITE_LIFETIME_S;
 use dhcp_lease::v4::{PoolIndex, SlotView, V4};
@@ -22,12 +24,11 @@ impl<'m> Transaction<'m> {
         self.view.message.message_type().is_none()
     }
 
-    /// The host name that the client has in `subnet`: the reserved one, else its own.
-    pub(super) fn host_name(&self, subnet: SubnetIndex) -> &str {
-        match self.host_terms(subnet).map(|terms| &*terms.hostname) {
-            Some(reserved) if !reserved.is_empty() => reserved,
-            _ => self.host_name.as_str(),
-        }
+    /// Makes the name that the client has with `address` in `place`.
+    pub(super) fn fit_name(&mut self, place: Place, address: Ipv4Addr) {
+        let reserved = self.host_terms(place.subnet).map_or("", |terms| &*terms.hostname);
+        let terms = self.snapshot.names(place.subnet, place.pool);
+        self.known.name.fit((place, address), reserved, terms);
     }
 
     /// What a lease in `subnet` keeps of the relay agent's words.
@@ -112,11 +113,14 @@ impl<'m> Transaction<'m> {
         hosts::terms(&snapshot.hosts, host)
     }
 
-    /// Evaluates the classes that depend on where the reply puts the client.
+    /// Evaluates the classes that depend on where the reply puts the client, and names it there.
     pub(super) fn settle(&mut self, reply: &Reply) {
         if let Some(subnet) = reply.subnet() {
             let pool = reply.terms.place.and_then(|place| place.pool);
             self.known.settle(self.snapshot, &self.view, subnet, pool);
+        }
+        if let Some(place) = reply.terms.place {
+            self.fit_name(place, reply.terms.address);
         }
     }
 }

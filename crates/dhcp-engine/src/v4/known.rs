@@ -5,6 +5,7 @@ use dhcp_config::IdentifierKind;
 use dhcp_lease::v4::{Facts, PoolIndex};
 use dhcp_wire::v4::relay;
 
+use super::name::ClientName;
 use super::stash::Stash;
 use super::{DropReason, Snapshot};
 use crate::classify::{ClassSet, Classes, PacketView4, Workspace};
@@ -55,7 +56,14 @@ impl FlexId {
         let Some(program) = &snapshot.flex_id else { return };
         program.evaluate(view, classes, &mut self.workspace, &mut self.octets);
         if snapshot.flex_id_replaces_client_id && !self.octets.is_empty() {
-            self.client_id.push(FLEX_ID_TYPE);
+            if snapshot.flex_id_is_like_a_duid {
+                // The octets behind the type are an IAID of 0.
+                let mut beginning = [0; DUID_AT];
+                beginning[0] = DUID_TYPE;
+                self.client_id.extend_from_slice(&beginning);
+            } else {
+                self.client_id.push(FLEX_ID_TYPE);
+            }
             self.client_id.extend_from_slice(&self.octets);
         }
     }
@@ -87,6 +95,8 @@ pub struct Known {
     pub(super) pools: Vec<PoolIndex>,
     /// What its lease keeps under `store-extended-info`; empty when nothing.
     pub(super) user_context: String,
+    /// What it is called.
+    pub(super) name: ClientName,
 }
 
 /// What tells the host that sent the message in `view`.
@@ -125,6 +135,7 @@ impl Known {
         self.hosts.clear();
         self.pools.clear();
         self.user_context.clear();
+        self.name.begin(view.message);
         snapshot.classes.evaluate_early(view, &mut self.classes, &mut self.workspace);
         self.admit()
     }

@@ -247,10 +247,8 @@ impl Reply {
             }
             writer.option(option::SUBNET_MASK, &terms.mask.octets());
             withheld.insert(u16::from(option::SUBNET_MASK));
-            let host_name = transaction.host_name(subnet);
-            if !host_name.is_empty() {
-                writer.option(option::HOST_NAME, host_name.as_bytes());
-                withheld.insert(u16::from(option::HOST_NAME));
+            if let Some(code) = transaction.known.name.put(writer) {
+                withheld.insert(u16::from(code));
             }
         }
         let pool = self.terms.place.and_then(|place| place.pool);

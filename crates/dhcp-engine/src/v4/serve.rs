@@ -57,8 +57,8 @@ impl Protocol for V4 {
     const MALFORMED: &'static [&'static str] = names!(Malformed::ALL, Malformed::ALL.len(), "");
     const REFUSALS: &'static [&'static str] = &[];
 
-    fn parse(octets: &[u8]) -> Result<Message<'_>, usize> {
-        Message::parse(octets).map_err(Malformed::index)
+    fn parse<'m>(snapshot: &Snapshot, octets: &'m [u8]) -> Result<Message<'m>, usize> {
+        Message::parse_as(octets, snapshot.parsing).map_err(Malformed::index)
     }
 
     fn malformed_statistic(index: usize) -> (DropStatistic, Option<usize>) {

@@ -4,20 +4,23 @@
 use core::net::Ipv4Addr;
 use std::sync::Arc;
 
-use dhcp_config::v4::{Dhcp4, Lifetime, Subnet4};
+use dhcp_config::v4::{Dhcp4, Lifetime, Pool4, Subnet4};
 use dhcp_config::{Hook, IdentifierKind, ReservationModes};
 use dhcp_lease::v4::{PoolIndex, PoolSet, PoolSpec, V4};
+use dhcp_wire::Parsing;
 use dhcp_wire::v4::option;
 
 use super::hosts::BootTerms;
 use super::scopes::{self, ClassTerms};
 use crate::adaptive;
 use crate::classify::{ClassIndex, ClassSet, Classes, StringProgram};
+use crate::client_name::NameTerms;
 use crate::hosts::{HostTerms, Hosts};
 use crate::links::{Links, PoolPlace, allocator};
 use crate::options::ScopeOptions;
 use crate::preference::Preference;
 use crate::prefixes::{AddressBits, PrefixTable, SubnetIndex};
+use crate::protocol::parsing_of;
 use crate::repeat::RepeatPolicy;
 use crate::scope_terms::ScopeTerms;
 use crate::subnet_keys::SubnetKeys;
@@ -32,6 +35,7 @@ pub struct Snapshot {
     by_interface: SubnetKeys<Box<str>>,
     pools: Arc<PoolSet>,
     pool_terms: Vec<ScopeTerms<u8>>,
+    pool_names: Vec<Option<Box<NameTerms>>>,
     pool_subnets: Vec<SubnetIndex>,
     networks: Vec<ScopeTerms<u8>>,
     /// Who is in which class.
@@ -48,6 +52,8 @@ pub struct Snapshot {
     pub flex_id: Option<StringProgram>,
     /// Whether they take the place of client identifiers.
     pub flex_id_replaces_client_id: bool,
+    /// Whether those look like ones that hold a DUID.
+    pub flex_id_is_like_a_duid: bool,
     /// Whether BOOTP clients are served.
     pub serves_bootp: bool,
     /// Options for everyone.
@@ -62,6 +68,8 @@ pub struct Snapshot {
     pub is_authoritative: bool,
     /// Whether relay agents' link selection (RFC 3527) is not looked at.
     pub ignores_link_selection: bool,
+    /// How options are read that are not as defined.
+    pub parsing: Parsing,
     /// Whether clients that renew without their relay agent count as if it had sent them.
     pub stashes_agent_options: bool,
     /// Whether clients that chose another server are served like ours.
@@ -101,6 +109,8 @@ pub struct Subnet {
     pub match_client_id: bool,
     /// `siaddr`, `sname` and `file`.
     pub boot: BootTerms,
+    /// What its clients are called.
+    names: NameTerms,
     /// How long offers are leases, seconds; 0 = they are none.
     pub offer_lifetime_s: u32,
     /// Who may be served, and the subnet's own options.
@@ -150,6 +160,7 @@ impl Snapshot {
                 .flat_map(|subnet| &subnet.pools)
                 .map(|pool| ScopeTerms::compile(&pool.guards, &pool.options, &classes))
                 .collect(),
+            pool_names: pool_names_of(config),
             pool_subnets: indexed()
                 .flat_map(|(at, subnet)| subnet.pools.iter().map(move |_| at))
                 .collect(),
@@ -169,12 +180,14 @@ impl Snapshot {
                 .collect(),
             flex_id: scopes::flex_id_of(config, &classes),
             flex_id_replaces_client_id: config.flex_id.replaces_client_id,
+            flex_id_is_like_a_duid: config.flex_id.is_like_a_duid,
             classes,
             serves_bootp: config.hooks.contains(&Hook::Bootp),
             hold_ns: u64::from(config.godwit.hold_time_ms) * base::time::NS_PER_MS,
             decline_probation_s: config.decline_probation_period_s,
             echo_client_id: config.echo_client_id,
             is_authoritative: config.authoritative,
+            parsing: parsing_of(config.compatibility.lenient_option_parsing),
             stashes_agent_options: config.stash_agent_options,
             ignores_link_selection: config.compatibility.ignore_rai_link_selection,
             ignores_server_id: config.compatibility.ignore_dhcp_server_identifier,
@@ -297,6 +310,13 @@ impl Snapshot {
         self.pool(pool).guard.admits(set) && self.admits(self.subnet_of(pool), set)
     }
 
+    /// What clients are called that have an address of `subnet`, from `pool`.
+    #[must_use]
+    pub fn names(&self, subnet: SubnetIndex, pool: Option<PoolIndex>) -> &NameTerms {
+        let of_pool = pool.and_then(|pool| self.pool_names[pool.0 as usize].as_deref());
+        of_pool.unwrap_or_else(|| &self.subnet(subnet).names)
+    }
+
     /// Whether a client that names this server means us.
     #[must_use]
     pub fn is_server_id(&self, address: Ipv4Addr) -> bool {
@@ -340,6 +360,14 @@ fn pools_of(config: &Dhcp4) -> Vec<PoolSpec> {
             last: pool.last,
         })
         .collect()
+}
+
+fn pool_names_of(config: &Dhcp4) -> Vec<Option<Box<NameTerms>>> {
+    let names = |subnet: &Subnet4| {
+        let of_pool = |pool: &Pool4| NameTerms::of_pool(&pool.names, &subnet.names);
+        subnet.pools.iter().map(of_pool).collect::<Vec<_>>()
+    };
+    config.subnets.iter().flat_map(names).collect()
 }
 
 fn links_of(config: &Dhcp4) -> Links<u32> {
@@ -412,6 +440,7 @@ fn compile_subnet(config: &Dhcp4, subnet: &Subnet4, classes: &Classes) -> Subnet
             server_hostname: subnet.server_hostname.as_str().into(),
             boot_file_name: subnet.boot_file_name.as_str().into(),
         },
+        names: NameTerms::compile(&subnet.names),
         offer_lifetime_s: subnet.offer_lifetime_s,
         scope: ScopeTerms::compile(&subnet.guards, &subnet.options, classes),
         modes: subnet.reservation_modes,

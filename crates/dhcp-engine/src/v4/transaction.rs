@@ -16,7 +16,6 @@ use dhcp_lease::{HardwareAddress, Identity};
 use dhcp_wire::v4::{Message, option};
 
 use super::decide::{self, Decided, Decision, Proposed};
-use super::host_name::HostName;
 use super::known::{self, FlexId, Known};
 use super::reply::{Reply, ReplyKind, Terms};
 use super::request::{self, Intent, Stage};
@@ -96,7 +95,6 @@ pub struct Transaction<'m> {
     /// The subnet whose pools are searched first.
     begins_at: SubnetIndex,
     pub(super) server_id: Ipv4Addr,
-    pub(super) host_name: HostName,
     /// The reply when there is nothing to decide.
     settled: Option<ReplyKind>,
     /// The reply that follows the change on its way, if any does.
@@ -173,7 +171,6 @@ impl<'m> Transaction<'m> {
             is_open,
             begins_at: 0,
             server_id,
-            host_name: HostName::of(message),
             settled,
             reply_after_commit: None,
             tries: 0,
@@ -300,6 +297,9 @@ impl<'m> Transaction<'m> {
         if let Some(place) = facts.candidate.and_then(|slot| self.pool_place(slot.address)) {
             self.snapshot.preference.used(place.subnet);
         }
+        if let Some((address, place)) = decide::running(self, now, facts) {
+            self.fit_name(place, address);
+        }
         let Decided { decision, conflict } = decide::decide(self, now, facts);
         self.conflict = conflict;
         match decision {
@@ -321,6 +321,9 @@ impl<'m> Transaction<'m> {
             }
             Decision::Change { change_of, action, gives_up, reply } => {
                 self.reply_after_commit = reply;
+                if let Proposed::Lease { place, .. } = action {
+                    self.fit_name(place, change_of.address);
+                }
                 Step::Commit(self.changes(change_of, action, gives_up))
             }
             other => self.finish(other),

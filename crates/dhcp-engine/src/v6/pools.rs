@@ -7,6 +7,7 @@ use dhcp_lease::v6::{IaKind, PoolIndex, PoolSpec};
 use super::prefix_order::PrefixOrder;
 use super::snapshot::PoolTerms;
 use crate::classify::Classes;
+use crate::client_name::NameTerms;
 use crate::links::{Links, allocator};
 use crate::prefixes::{AddressBits, SubnetIndex};
 use crate::scope_terms::ScopeTerms;
@@ -57,7 +58,9 @@ impl Pools {
             last: pool.last,
         });
         let scope = ScopeTerms::compile(&pool.guards, &pool.options, classes);
-        self.terms.push(PoolTerms { id: pool.pool_id, subnet: at, scope, excluded: None });
+        let names = NameTerms::of_pool(&pool.names, &subnet.names);
+        let terms = PoolTerms { id: pool.pool_id, subnet: at, scope, excluded: None, names };
+        self.terms.push(terms);
     }
 
     fn add_prefixes(
@@ -81,7 +84,8 @@ impl Pools {
         });
         let scope = ScopeTerms::compile(&pool.guards, &pool.options, classes);
         let excluded = pool.excluded;
-        self.terms.push(PoolTerms { id: pool.pool_id, subnet: at, scope, excluded });
+        let terms = PoolTerms { id: pool.pool_id, subnet: at, scope, excluded, names: None };
+        self.terms.push(terms);
     }
 
     pub(super) fn prefix_orders(&self) -> Vec<PrefixOrder> {

@@ -91,8 +91,8 @@ impl Protocol for V6 {
     const MALFORMED: &'static [&'static str] = names!(Malformed::ALL, Malformed::ALL.len(), "");
     const REFUSALS: &'static [&'static str] = names!(StatusCode::ALL, REFUSAL_CODES, "");
 
-    fn parse(octets: &[u8]) -> Result<Packet<'_>, usize> {
-        Packet::parse(octets).map_err(Malformed::index)
+    fn parse<'m>(snapshot: &Snapshot, octets: &'m [u8]) -> Result<Packet<'m>, usize> {
+        Packet::parse_as(octets, snapshot.parsing).map_err(Malformed::index)
     }
 
     fn malformed_statistic(index: usize) -> (DropStatistic, Option<usize>) {

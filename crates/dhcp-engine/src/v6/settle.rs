@@ -10,9 +10,10 @@ use super::association::{AssociationResult, Grant, Place};
 use super::changes::{Planned, PlannedAction};
 use super::lifetimes::{Lifetimes, Limits};
 use super::{Intent, Transaction, name};
+use crate::client_name::NameTerms;
 use crate::prefixes::SubnetIndex;
 
-impl Transaction<'_> {
+impl<'m> Transaction<'m> {
     /// Grants what was chosen for each association and plans the changes; what else the
     /// associations have on this link is given up.
     pub(super) fn settle(&mut self, now: Now, facts: &[Facts]) {
@@ -116,19 +117,32 @@ impl Transaction<'_> {
             return;
         }
         let reserved = self.host_terms().map_or("", |host| &host.hostname);
-        if !reserved.is_empty() && !self.buffers.name.eq_ignore_ascii_case(reserved) {
-            let fqdn = self.message.option(dhcp_wire::v6::option::CLIENT_FQDN);
-            // It was made once, so it is made again.
-            self.fqdn_flags = name::make(fqdn, reserved, self.buffers.name).unwrap_or_default();
+        let terms = self.name_terms();
+        let fqdn = self.message.client_fqdn();
+        if fqdn.is_some() || !reserved.is_empty() {
+            self.fqdn_flags = name::make(fqdn, reserved, terms, self.buffers.name);
         }
-        if self.fqdn_flags.is_some() && self.buffers.name.is_empty() && self.intent.commits_leases()
+        if self.fqdn_flags.is_some()
+            && self.buffers.name.is_empty()
+            && self.intent.commits_leases()
+            && let Some((slot, _)) = self.chosen_address()
         {
-            let mut chosen = self.associations.iter().filter_map(|association| association.chosen);
-            let address = chosen.find(|(slot, _)| slot.address.kind == IaKind::Address);
-            if let Some((slot, _)) = address {
-                name::generate(slot.address.address, self.buffers.name);
-            }
+            name::generate(slot.address.address, terms, self.buffers.name);
         }
+    }
+
+    /// The first address that was chosen.
+    fn chosen_address(&self) -> Option<(SlotView, Place)> {
+        let mut chosen = self.associations.iter().filter_map(|association| association.chosen);
+        chosen.find(|(slot, _)| slot.address.kind == IaKind::Address)
+    }
+
+    /// What clients are called where the client's address is, else in the subnet of its link.
+    pub(super) fn name_terms(&self) -> &'m NameTerms {
+        let snapshot = self.snapshot;
+        let place = self.chosen_address().map(|(_, place)| (place.subnet, place.pool));
+        let place = place.or_else(|| self.client.subnet.map(|subnet| (subnet, None)));
+        place.map_or(&snapshot.default_names, |(subnet, pool)| snapshot.names(subnet, pool))
     }
 
     /// Plans the end of running leases that an association has on this link beside what it was

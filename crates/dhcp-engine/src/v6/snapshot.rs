@@ -7,17 +7,20 @@ use std::sync::Arc;
 use dhcp_config::v6::{ClientClass6, Dhcp6, Lifetime, Subnet6};
 use dhcp_config::{FlexId, IdentifierKind, MacSource, ReservationModes};
 use dhcp_lease::v6::{IaKind, PoolIndex, PoolSet, PoolSpec, Resource, V6};
+use dhcp_wire::Parsing;
 
 use super::pools::Pools;
 use super::prefix_order::PrefixOrder;
 use super::referred;
 use crate::adaptive;
 use crate::classify::{ClassIndex, ClassSet, Classes, StringProgram};
+use crate::client_name::NameTerms;
 use crate::hosts::{HostTerms, Hosts};
 use crate::links::{Links, PoolPlace};
 use crate::options::ScopeOptions;
 use crate::preference::Preference;
 use crate::prefixes::{AddressBits, PrefixTable, SubnetIndex};
+use crate::protocol::parsing_of;
 use crate::repeat::RepeatPolicy;
 use crate::scope_terms::ScopeTerms;
 use crate::subnet_keys::SubnetKeys;
@@ -45,6 +48,10 @@ pub struct Snapshot {
     pub flex_id: FlexIdTerms,
     /// Whether clients may register addresses of their own (RFC 9686).
     pub allows_registration: bool,
+    /// What clients are called that belong to no subnet.
+    pub default_names: NameTerms,
+    /// How options are read that are not as defined.
+    pub parsing: Parsing,
     /// Nanoseconds that an offer holds what it offers.
     pub hold_ns: u64,
     /// Seconds that a declined address stays out of use.
@@ -99,6 +106,8 @@ pub struct Subnet {
     pub reservation_modes: ReservationModes,
     /// Its own options, and who may be served.
     pub scope: ScopeTerms<u16>,
+    /// What its clients are called.
+    names: NameTerms,
 }
 
 /// What a pool adds to its subnet.
@@ -112,6 +121,8 @@ pub struct PoolTerms {
     pub scope: ScopeTerms<u16>,
     /// The prefix that is kept out of a delegated one (RFC 6603), as configured.
     pub excluded: Option<(Ipv6Addr, u8)>,
+    /// What clients with its addresses are called, where that differs from the subnet's.
+    pub names: Option<Box<NameTerms>>,
 }
 
 /// What members of a class get.
@@ -174,6 +185,8 @@ impl Snapshot {
             looks_up_global_host_early: config.early_global_reservations_lookup,
             flex_id: compile_flex_id(config, &classes),
             allows_registration: config.allow_address_registration,
+            default_names: NameTerms::default(),
+            parsing: parsing_of(config.lenient_option_parsing),
             hold_ns: u64::from(config.godwit.hold_time_ms) * base::time::NS_PER_MS,
             decline_probation_s: config.decline_probation_period_s,
             preference,
@@ -219,6 +232,13 @@ impl Snapshot {
     #[must_use]
     pub fn pools(&self) -> &PoolSet {
         &self.pools
+    }
+
+    /// What clients are called that have an address of `subnet`, from `pool`.
+    #[must_use]
+    pub fn names(&self, subnet: SubnetIndex, pool: Option<PoolIndex>) -> &NameTerms {
+        let of_pool = pool.and_then(|pool| self.pool_terms(pool).names.as_deref());
+        of_pool.unwrap_or_else(|| &self.subnet(subnet).names)
     }
 
     /// What a pool adds to its subnet.
@@ -431,6 +451,7 @@ fn compile_subnet(subnet: &Subnet6, classes: &Classes) -> Subnet {
         network: subnet.network,
         reservation_modes: subnet.reservation_modes,
         scope: ScopeTerms::compile(&subnet.guards, &subnet.options, classes),
+        names: NameTerms::compile(&subnet.names),
     }
 }
 
@@ -443,7 +464,7 @@ fn compile_class(class: &ClientClass6, classes: &Classes) -> ClassTerms {
 }
 
 fn compile_flex_id(config: &Dhcp6, classes: &Classes) -> FlexIdTerms {
-    let FlexId { expression, replaces_client_id, ignores_iaid } = &config.flex_id;
+    let FlexId { expression, replaces_client_id, ignores_iaid, .. } = &config.flex_id;
     FlexIdTerms {
         program: expression.as_ref().map(|text| StringProgram::compile(text, classes)),
         replaces_client_id: *replaces_client_id,

@@ -131,7 +131,7 @@ impl<'m> Transaction<'m> {
             gate_epoch: 0,
             tries: 0,
         };
-        transaction.name()?;
+        transaction.name();
         transaction.adapt_hints();
         transaction.prefer_reserved();
         Ok(transaction)
@@ -184,12 +184,11 @@ impl<'m> Transaction<'m> {
     }
 
     /// What the client is called, as far as known before anything is leased.
-    fn name(&mut self) -> Result<(), DropReason> {
-        let fqdn = self.message.option(dhcp_wire::v6::option::CLIENT_FQDN);
+    fn name(&mut self) {
         let reserved = self.host_terms().map_or("", |host| &host.hostname);
-        self.fqdn_flags = name::make(fqdn, reserved, self.buffers.name)
-            .map_err(|name::Contradiction| DropReason::MalformedName)?;
-        Ok(())
+        let terms = self.name_terms();
+        let fqdn = self.message.client_fqdn();
+        self.fqdn_flags = name::make(fqdn, reserved, terms, self.buffers.name);
     }
 
     /// Turns prefixes that are wished for into what the pools have.

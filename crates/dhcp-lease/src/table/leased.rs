@@ -146,8 +146,8 @@ pub trait Kept<F: Family>: Debug + Default + Send {
     /// The address of the slot at `place`.
     fn address(&self, place: u32) -> F::Address;
 
-    /// What a fetch tells of it; `is_leased`: the slot is.
-    fn detail(&self, is_leased: bool) -> F::Detail;
+    /// What a fetch by `identity` tells of it; `is_leased`: the slot is.
+    fn detail(&self, identity: &F::Identity<'_>, is_leased: bool) -> F::Detail;
 
     /// Whether a client is known: the one that has it or the last that had it.
     fn has_client(&self) -> bool;

@@ -3,7 +3,7 @@
 
 use core::net::Ipv4Addr;
 
-use super::{Lease, LeaseTerms, PoolSpec, RowView, V4};
+use super::{Detail, Lease, LeaseTerms, PoolSpec, RowView, V4};
 use crate::lease::LeaseState;
 use crate::table::address_map::AddressMap;
 use crate::table::index::{Found, IdentityIndex};
@@ -132,7 +132,9 @@ impl Kept<V4> for Client {
         Ipv4Addr::from(place)
     }
 
-    fn detail(&self, _is_leased: bool) {}
+    fn detail(&self, identity: &Identity<'_>, is_leased: bool) -> Detail {
+        Detail { is_same_client: is_leased && self.has_identity(identity) }
+    }
 
     fn has_client(&self) -> bool {
         !self.hardware.is_empty() || self.client_id.is_some()

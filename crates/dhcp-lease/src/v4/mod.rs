@@ -20,6 +20,14 @@ pub use lease::{Lease, LeaseState, LeaseTerms};
 pub use pool::PoolSpec;
 pub use row::RowView;
 
+/// What only a v4 slot tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Detail {
+    /// Whether the lease is kept under exactly the hardware address and the client identifier that
+    /// the asking client has; false unless leased.
+    pub is_same_client: bool,
+}
+
 /// The family of IPv4 addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct V4;
@@ -28,7 +36,7 @@ impl Family for V4 {
     type Address = Ipv4Addr;
     type Identity<'a> = crate::Identity<'a>;
     type Terms<'a> = LeaseTerms<'a>;
-    type Detail = ();
+    type Detail = Detail;
     type Lease = Lease;
     type Row<'a> = RowView<'a>;
     type PoolSet = PoolSet;

@@ -237,7 +237,7 @@ impl Kept<V6> for Association {
         self.resource
     }
 
-    fn detail(&self, is_leased: bool) -> Detail {
+    fn detail(&self, _: &IaIdentity<'_>, is_leased: bool) -> Detail {
         Detail { preferred_lifetime_s: if is_leased { self.preferred_lifetime_s } else { 0 } }
     }
 

@@ -75,7 +75,8 @@ impl<'a> Tuples<'a> {
 
     /// The pieces in `octets`, where the last one goes on to the end when its length says that it
     /// goes further.
-    pub(super) const fn to_the_end(octets: &'a [u8]) -> Self {
+    #[must_use]
+    pub const fn to_the_end(octets: &'a [u8]) -> Self {
         Self { rest: octets, is_to_the_end: true }
     }
 

@@ -21,7 +21,7 @@ pub(super) trait Modelled: Sample {
     fn owns(theirs: Self::Who, who: Self::Who) -> bool;
     /// Whether that follows from what a client is looked for by first.
     fn owns_surely(theirs: Self::Who, who: Self::Who) -> bool;
-    fn detail(lifetime_s: u32) -> Self::Detail;
+    fn detail(theirs: Self::Who, who: Self::Who, lifetime_s: u32) -> Self::Detail;
 }
 
 static OCTETS: [[u8; 30]; 8] =
@@ -62,7 +62,9 @@ impl Modelled for V4 {
         who.2 && who.1.is_some() && theirs.1 == who.1
     }
 
-    fn detail(_lifetime_s: u32) {}
+    fn detail(theirs: Self::Who, who: Self::Who, _lifetime_s: u32) -> v4::Detail {
+        v4::Detail { is_same_client: (theirs.0, theirs.1) == (who.0, who.1) }
+    }
 }
 
 impl Modelled for V6 {
@@ -95,7 +97,7 @@ impl Modelled for V6 {
         theirs == who
     }
 
-    fn detail(lifetime_s: u32) -> v6::Detail {
+    fn detail(_: Self::Who, _: Self::Who, lifetime_s: u32) -> v6::Detail {
         v6::Detail { preferred_lifetime_s: lifetime_s / 2 }
     }
 }

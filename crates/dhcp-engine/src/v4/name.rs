@@ -1,0 +1,228 @@
+//! The client's name: what its options 12 and 81 say of it, what it is told and what its lease keeps
+//! (RFC 4702; Kea reference §5.9). Updates of DNS are not done, so the answer to option 81 is always
+//! that nobody here does them.
+
+use core::net::{IpAddr, Ipv4Addr};
+
+use dhcp_wire::name::read_text;
+use dhcp_wire::v4::{Message, MessageWriter, option};
+
+use super::claim::Place;
+use crate::client_name::{self, NameTerms};
+
+/// The server decides otherwise than the client wants (RFC 4702 §2.1).
+const FLAG_O: u8 = 2;
+/// The name is made of labels.
+const FLAG_E: u8 = 4;
+/// The server makes no entry.
+const FLAG_N: u8 = 8;
+
+/// What the name of a client comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Given {
+    /// It gives none.
+    #[default]
+    Nothing,
+    /// What it gives is none.
+    Nonsense,
+    /// An empty one: it wants one.
+    Empty,
+    /// Nothing is left of it once it is cleaned.
+    Lost,
+    /// One without its end, which a suffix may complete.
+    Partial,
+    /// A whole one.
+    Whole,
+}
+
+/// What the answer to an option 81 repeats of it, and its flags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Answer {
+    flags: u8,
+    codes: [u8; 2],
+}
+
+/// The name of the client at hand. One for each shard; it grows to the longest and then allocates
+/// nothing.
+#[derive(Debug, Default)]
+pub(super) struct ClientName {
+    given: Given,
+    /// The cleaned name that the client gives.
+    own: String,
+    /// What it is called where it was last asked for.
+    text: String,
+    fqdn: Option<Answer>,
+    /// Whether the reply says anything about it.
+    is_answered: bool,
+    /// Whether it is one after its address.
+    is_generated: bool,
+    fitted_to: Option<(Place, Ipv4Addr)>,
+}
+
+impl ClientName {
+    /// Forgets the client before, and reads what `message` says.
+    pub(super) fn begin(&mut self, message: &Message<'_>) {
+        self.own.clear();
+        self.text.clear();
+        self.is_answered = false;
+        self.fitted_to = None;
+        self.fqdn = None;
+        self.given = if message.client_fqdn().is_some() {
+            self.read_fqdn(message)
+        } else if message.host_name().is_some() {
+            self.read_host_name(message)
+        } else {
+            Given::Nothing
+        };
+    }
+
+    fn read_fqdn(&mut self, message: &Message<'_>) -> Given {
+        let Some(fqdn) = message.client_fqdn() else { return Given::Nothing };
+        let overridden = if fqdn.asks_for_entry() { FLAG_O } else { 0 };
+        let form = if fqdn.is_in_labels() { FLAG_E } else { 0 };
+        self.fqdn = Some(Answer { flags: FLAG_N | overridden | form, codes: fqdn.codes });
+        let own = &mut self.own;
+        if !fqdn.read_name(|octet| client_name::push_clean(own, octet)) {
+            return Given::Nonsense;
+        }
+        match () {
+            () if fqdn.name.is_empty() => Given::Empty,
+            () if !client_name::has_labels(own) => Given::Lost,
+            () if fqdn.is_partial() => {
+                own.pop();
+                Given::Partial
+            }
+            () => Given::Whole,
+        }
+    }
+
+    fn read_host_name(&mut self, message: &Message<'_>) -> Given {
+        let Some(value) = message.host_name() else { return Given::Nothing };
+        let is_blank = |octet: &u8| matches!(octet, b' ' | b'\t' | b'\n');
+        let ends = value.octets().enumerate().filter(|(_, octet)| !is_blank(octet) && *octet != 0);
+        let Some(first) = ends.clone().next().map(|(at, _)| at) else { return Given::Nothing };
+        let last = ends.last().map_or(first, |(at, _)| at);
+        let trimmed = || value.octets().skip(first).take(last + 1 - first);
+        if !read_text(trimmed(), |_| ()) {
+            return Given::Nonsense;
+        }
+        if trimmed().eq(*b".") || trimmed().eq(*b"@") {
+            return Given::Empty;
+        }
+        trimmed().for_each(|octet| client_name::push_clean(&mut self.own, octet));
+        match &*self.own {
+            "" => Given::Lost,
+            "." => Given::Empty,
+            own if !read_text(own.bytes(), |_| ()) => Given::Nonsense,
+            own if own.strip_suffix('.').unwrap_or(own).contains('.') => Given::Whole,
+            _ => Given::Partial,
+        }
+    }
+
+    /// Makes the name that the client has with `address` in `place`, where `reserved` is reserved
+    /// for it: this, else its own, else one after its address when `terms` or the client want that.
+    pub(super) fn fit(
+        &mut self,
+        (place, address): (Place, Ipv4Addr),
+        reserved: &str,
+        terms: &NameTerms,
+    ) {
+        if self.is_fitted(place, address) {
+            return;
+        }
+        self.fitted_to = Some((place, address));
+        self.text.clear();
+        let ends_in_dot = self.fqdn.is_some();
+        let is_replaced = match self.given {
+            Given::Nothing => terms.replaces_missing(),
+            Given::Nonsense => false,
+            Given::Empty => true,
+            Given::Lost | Given::Partial | Given::Whole => terms.replaces_given(),
+        };
+        self.is_answered = true;
+        self.is_generated = reserved.is_empty() && is_replaced;
+        if !reserved.is_empty() {
+            self.text.push_str(reserved);
+            self.complete(terms, ends_in_dot);
+            self.text.make_ascii_lowercase();
+        } else if self.is_generated {
+            terms.generate(IpAddr::V4(address), &mut self.text);
+            self.end(ends_in_dot);
+        } else {
+            match self.given {
+                Given::Nothing | Given::Nonsense | Given::Empty | Given::Lost => {
+                    self.is_answered = false;
+                }
+                Given::Partial => {
+                    self.text.push_str(&self.own);
+                    self.complete(terms, ends_in_dot);
+                }
+                Given::Whole => self.text.push_str(&self.own),
+            }
+        }
+        if ends_in_dot {
+            self.text.make_ascii_lowercase();
+        }
+    }
+
+    fn complete(&mut self, terms: &NameTerms, ends_in_dot: bool) {
+        terms.qualify(&mut self.text);
+        self.end(ends_in_dot);
+    }
+
+    fn end(&mut self, ends_in_dot: bool) {
+        if ends_in_dot {
+            client_name::end_in_dot(&mut self.text);
+        } else if self.text.ends_with('.') {
+            // Some clients cannot do with it.
+            self.text.pop();
+        }
+    }
+
+    /// Whether the name was made for `address` in `place`.
+    pub(super) fn is_fitted(&self, place: Place, address: Ipv4Addr) -> bool {
+        self.fitted_to == Some((place, address))
+    }
+
+    /// What the client is called where [`Self::fit`] was asked for last; empty when it has no name.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The same, as a lease has it that was written for it; `None` when a new one is to be written:
+    /// as in Kea a lease with a generated name is never repeated.
+    pub(super) fn kept_text(&self) -> Option<&str> {
+        (!self.is_generated).then_some(&self.text)
+    }
+
+    /// Writes the option that tells the client, if any does; its code.
+    pub(super) fn put(&self, writer: &mut MessageWriter<'_>) -> Option<u8> {
+        if !self.is_answered || self.text.is_empty() {
+            return None;
+        }
+        let Some(Answer { flags, codes: [first, second] }) = self.fqdn else {
+            writer.option(option::HOST_NAME, self.text.as_bytes());
+            return Some(option::HOST_NAME);
+        };
+        let mut octets = [0; 3 + 255];
+        octets[..3].copy_from_slice(&[flags, first, second]);
+        let mut len = 3;
+        let mut push = |piece: &[u8]| {
+            if let Some(target) = octets.get_mut(len..len + piece.len()) {
+                target.copy_from_slice(piece);
+                len += piece.len();
+            }
+        };
+        if flags & FLAG_E == 0 {
+            push(self.text.as_bytes());
+        } else {
+            for label in client_name::labels(&self.text) {
+                push(&[label.len() as u8]);
+                push(label);
+            }
+            push(&[0]);
+        }
+        writer.option(option::CLIENT_FQDN, &octets[..len]);
+        Some(option::CLIENT_FQDN)
+    }
+}
