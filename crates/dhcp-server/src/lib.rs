@@ -26,4 +26,5 @@ pub use error::ServerError;
 pub use log::counted;
 pub use reload::{Extent, Files, read_dhcp4, read_dhcp6};
 pub use server::{Settings, run_dhcp4, run_dhcp6};
+pub use supervisor::apply::expiry;
 pub use version::{build_report, extended_version};

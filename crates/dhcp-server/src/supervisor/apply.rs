@@ -134,8 +134,9 @@ impl<P: Service> Supervisor<P> {
     }
 }
 
-/// How ended leases are treated.
-pub(crate) const fn expiry(config: &ExpiredLeases) -> Expiry {
+/// How ended leases are treated under a configuration.
+#[must_use]
+pub const fn expiry(config: &ExpiredLeases) -> Expiry {
     Expiry {
         reclaim_wait_s: config.reclaim_timer_wait_s,
         hold_reclaimed_s: config.hold_reclaimed_s,

@@ -5,6 +5,7 @@
 
 pub(crate) mod capture;
 pub(crate) mod link;
+pub(crate) mod manual;
 pub(crate) mod perfdhcp;
 pub(crate) mod scene;
 pub(crate) mod trace;

@@ -33,6 +33,7 @@ impl Rig for V4 {
     fn compile(text: &str, table: &LeaseTable<Self>) -> Result<Self::Snapshot, String> {
         let checked =
             dhcp_config::parse_dhcp4("scenario", text, &mut NoIncludes).map_err(|p| told(&p))?;
+        table.set_expiry(dhcp_server::expiry(&checked.config.expired_leases));
         let configure = |specs: &[_], reserved: &[_]| table.configure(specs, reserved);
         Ok(dhcp_engine::v4::Snapshot::compile(&checked.config, configure))
     }
@@ -50,6 +51,7 @@ impl Rig for V6 {
     fn compile(text: &str, table: &LeaseTable<Self>) -> Result<Self::Snapshot, String> {
         let checked =
             dhcp_config::parse_dhcp6("scenario", text, &mut NoIncludes).map_err(|p| told(&p))?;
+        table.set_expiry(dhcp_server::expiry(&checked.config.expired_leases));
         let configure = |specs: &[_], reserved: &[_]| table.configure(specs, reserved);
         Ok(dhcp_engine::v6::Snapshot::compile(&checked.config, &SERVER_DUID, configure))
     }
