@@ -10,10 +10,7 @@ use std::path::Path;
 
 use scenario::{Verdict, play};
 use subjects::process::{Daemon, Make};
-use subjects::{Named, engine, in_parallel};
-
-/// Scenarios in which more seconds pass are for the virtual clock alone.
-const REAL_WAIT_MAX_S: u64 = 6;
+use subjects::{Named, REAL_WAIT_MAX_S, engine, in_parallel};
 
 /// So many are played at a time.
 const AT_ONCE: usize = 2;

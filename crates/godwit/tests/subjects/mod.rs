@@ -13,6 +13,9 @@ use std::sync::mpsc::channel;
 
 use scenario::{Family, Scenario};
 
+/// Scenarios in which more seconds pass are for the virtual clock alone.
+pub(crate) const REAL_WAIT_MAX_S: u64 = 6;
+
 /// A scenario and its name: its path below `conformance/scenarios`, without the ending.
 pub(crate) struct Named {
     pub(crate) name: String,
