@@ -3,18 +3,17 @@
 
 mod common;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Command;
 
+use common::manual::{FREE, Told, keys, page, place_below, quoted, rows};
 use common::{ServerProcess, TempFolder, configuration6, require};
 use dhcp_config::{IncludeResolver, parse_dhcp4, parse_dhcp6};
 use serde_json::{Value, json};
-
-const BOOK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/book");
 
 /// Kea's examples that have every key.
 const EXAMPLES: &str = "/usr/share/doc/kea/examples";
@@ -22,54 +21,12 @@ const EXAMPLES: &str = "/usr/share/doc/kea/examples";
 /// How a cell may begin that compares with Kea.
 const STATUS: [&str; 3] = ["same", "different", "not yet"];
 
-/// Places of keys that have a letter of their own, by the key that holds them.
-const SCOPES: [(&str, &str); 9] = [
-    ("Dhcp#", "G"),
-    ("shared-networks", "N"),
-    ("subnet#", "S"),
-    ("pools", "P"),
-    ("pd-pools", "D"),
-    ("client-classes", "C"),
-    ("reservations", "H"),
-    ("output-options", "output_options"),
-    ("hosts-database", "hosts-databases"),
-];
-
 struct NoFiles;
 
 impl IncludeResolver for NoFiles {
     fn read(&mut self, _including: &str, path: &str) -> Result<String, String> {
         Err(format!("{path} is not part of the example"))
     }
-}
-
-/// The text of a page of the manual.
-fn page(name: &str) -> String {
-    fs::read_to_string(Path::new(BOOK).join(name)).expect("the manual is part of the repository")
-}
-
-/// The rows of all tables of `page` whose head begins with `first` and ends with `Compared with Kea`.
-fn rows<'a>(page: &'a str, first: &str) -> Vec<Vec<&'a str>> {
-    let mut found = Vec::new();
-    let mut is_inside = false;
-    for line in page.lines() {
-        let Some(row) = line.strip_prefix("| ").and_then(|row| row.strip_suffix(" |")) else {
-            is_inside &= line.starts_with("|---");
-            continue;
-        };
-        let cells: Vec<&str> = row.split(" | ").collect();
-        if is_inside {
-            found.push(cells);
-        } else {
-            is_inside = cells[0] == first && cells.last() == Some(&"Compared with Kea");
-        }
-    }
-    found
-}
-
-/// The words between backquotes.
-fn quoted(cell: &str) -> impl Iterator<Item = &str> {
-    cell.split('`').skip(1).step_by(2)
 }
 
 /// The rows of `page` whose comparison does not begin with a word of [`STATUS`].
@@ -94,13 +51,10 @@ fn collect(value: &Value, place: &str, keys: &mut BTreeSet<(String, String)>) {
                 if !place.is_empty() {
                     keys.insert((place.to_owned(), key.clone()));
                 }
-                // What a library is told and what operators note are their own affair.
-                if key == "parameters" || key == "user-context" {
+                if FREE.contains(&key.as_str()) {
                     continue;
                 }
-                let general = key.replace(['4', '6'], "#");
-                let scope = SCOPES.iter().find(|(holder, _)| *holder == general);
-                collect(inner, scope.map_or(key, |scope| scope.1), keys);
+                collect(inner, place_below(key), keys);
             }
         }
         _ => {}
@@ -126,26 +80,17 @@ fn every_key_of_kea_has_a_row() {
         return;
     }
     let page = page("coming-from-kea.md");
-    let mut told: BTreeMap<(char, &str), BTreeSet<&str>> = BTreeMap::new();
-    for row in rows(&page, "Key") {
-        let [keys, families, places, _] = row[..] else { panic!("four cells, not {row:?}") };
-        for family in families.chars().filter(char::is_ascii_digit) {
-            for key in quoted(keys) {
-                let places = places.split(' ').map(|place| place.trim_matches('`'));
-                for place in places {
-                    let is_new = told.entry((family, key)).or_default().insert(place);
-                    assert!(is_new, "`{key}` of DHCPv{family} has two rows for {place}");
-                }
-            }
-        }
+    let mut told = BTreeSet::new();
+    for Told { family, key, place, .. } in keys(&page) {
+        let is_new = told.insert((family, place.clone(), key.clone()));
+        assert!(is_new, "`{key}` of DHCPv{family} has two rows for {place}");
     }
     for (family, at_least) in [(4, 240), (6, 240)] {
         let keys = keys_of_kea(family);
         assert!(keys.len() >= at_least, "DHCPv{family}: only {} keys", keys.len());
         let digit = char::from(b'0' + family);
-        let is_told = |(place, key): &&(String, String)| {
-            told.get(&(digit, key.as_str())).is_some_and(|places| places.contains(place.as_str()))
-        };
+        let is_told =
+            |(place, key): &&(String, String)| told.contains(&(digit, place.clone(), key.clone()));
         let untold: Vec<_> = keys.iter().filter(|key| !is_told(key)).collect();
         assert!(untold.is_empty(), "DHCPv{family}, without a row: {untold:?}");
     }

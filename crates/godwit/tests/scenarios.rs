@@ -10,10 +10,10 @@ use std::path::Path;
 
 use scenario::{Verdict, play};
 use subjects::process::{Daemon, Make};
-use subjects::{Named, engine};
+use subjects::{Named, REAL_WAIT_MAX_S, engine, in_parallel};
 
-/// Scenarios in which more seconds pass are for the virtual clock alone.
-const REAL_WAIT_MAX_S: u64 = 6;
+/// So many are played at a time.
+const AT_ONCE: usize = 2;
 
 /// How a subject did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,32 +55,6 @@ fn judge(named: &Named, subject: Result<Box<dyn scenario::Subject>, String>) -> 
     }
 }
 
-/// Plays all scenarios against one subject, two at a time.
-fn play_all(
-    scenarios: &[Named],
-    subject: impl Fn(&Named, usize) -> Outcome + Sync,
-) -> Vec<Outcome> {
-    let next = std::sync::atomic::AtomicUsize::new(0);
-    let mut outcomes: BTreeMap<usize, Outcome> = BTreeMap::new();
-    let (sender, receiver) = std::sync::mpsc::channel();
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            let (sender, next, subject) = (sender.clone(), &next, &subject);
-            scope.spawn(move || {
-                loop {
-                    let index = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                    let Some(named) = scenarios.get(index) else { break };
-                    let outcome = subject(named, index);
-                    sender.send((index, outcome)).expect("the receiver stays");
-                }
-            });
-        }
-        drop(sender);
-        outcomes.extend(receiver);
-    });
-    outcomes.into_values().collect()
-}
-
 /// Every scenario's outcome must be agreement; what differs is listed.
 fn assert_agreement(scenarios: &[Named], outcomes: &[Outcome]) {
     let mut text = String::new();
@@ -97,7 +71,7 @@ fn assert_agreement(scenarios: &[Named], outcomes: &[Outcome]) {
 #[test]
 fn the_engine_plays_every_scenario() {
     let scenarios = subjects::all();
-    let outcomes = play_all(&scenarios, |named, _| on_engine(named));
+    let outcomes = in_parallel(&scenarios, AT_ONCE, |named, _| on_engine(named));
     assert_agreement(&scenarios, &outcomes);
 }
 
@@ -105,7 +79,7 @@ fn the_engine_plays_every_scenario() {
 fn the_daemon_plays_every_scenario() {
     let scenarios = subjects::all();
     let play = |named: &Named, number| on_daemon(Make::Godwit, named, number);
-    assert_agreement(&scenarios, &play_all(&scenarios, play));
+    assert_agreement(&scenarios, &in_parallel(&scenarios, AT_ONCE, play));
 }
 
 /// What Kea does differently has a verdict in the scenario, and nothing has one without need.
@@ -115,7 +89,8 @@ fn every_difference_of_kea_has_a_verdict() {
         return;
     }
     let scenarios = subjects::all();
-    let outcomes = play_all(&scenarios, |named, number| on_daemon(Make::Kea, named, number));
+    let outcomes =
+        in_parallel(&scenarios, AT_ONCE, |named, number| on_daemon(Make::Kea, named, number));
     let report = report(&scenarios, &outcomes);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     std::fs::write(folder.join("kea-differences.md"), &report).expect("the folder is there");

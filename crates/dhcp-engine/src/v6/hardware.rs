@@ -82,10 +82,12 @@ fn cable_labs(options: Options<'_>, code: u16) -> Option<&[u8]> {
         .find(|octets| !octets.is_empty())
 }
 
-/// The Ethernet address in an interface identifier of the modified EUI-64 format (RFC 4291 §2.5.1).
+/// The Ethernet address in an interface identifier of the modified EUI-64 format (RFC 4291 §2.5.1),
+/// when that says that it is one of a single station and unique worldwide, as Kea wants it.
 fn embedded(address: Ipv6Addr) -> Option<[u8; 6]> {
     let [.., a, b, c, 0xff, 0xfe, d, e, f] = address.octets() else { return None };
-    address.is_unicast_link_local().then_some([a ^ 2, b, c, d, e, f])
+    let is_universal = a & 3 == 2;
+    (address.is_unicast_link_local() && is_universal).then_some([a ^ 2, b, c, d, e, f])
 }
 
 #[cfg(test)]
@@ -98,10 +100,13 @@ mod tests {
 
     #[test]
     fn an_ethernet_address_is_found_in_a_link_local_one() {
-        let link_local = "fe80::5054:ff:fe12:3456".parse().unwrap();
-        assert_eq!(embedded(link_local), Some([0x52, 0x54, 0, 0x12, 0x34, 0x56]));
+        let link_local = "fe80::5254:ff:fe12:3456".parse().unwrap();
+        assert_eq!(embedded(link_local), Some([0x50, 0x54, 0, 0x12, 0x34, 0x56]));
+        for local_or_group in ["fe80::5054:ff:fe12:3456", "fe80::5354:ff:fe12:3456"] {
+            assert_eq!(embedded(local_or_group.parse().unwrap()), None);
+        }
         assert_eq!(embedded("fe80::1".parse().unwrap()), None);
-        assert_eq!(embedded("2001:db8::5054:ff:fe12:3456".parse().unwrap()), None);
+        assert_eq!(embedded("2001:db8::5254:ff:fe12:3456".parse().unwrap()), None);
     }
 
     /// A message through two relay agents that tells an address in every way.

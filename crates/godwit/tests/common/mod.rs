@@ -6,6 +6,7 @@
 pub(crate) mod capture;
 pub(crate) mod kea;
 pub(crate) mod link;
+pub(crate) mod manual;
 pub(crate) mod perfdhcp;
 pub(crate) mod scene;
 pub(crate) mod trace;

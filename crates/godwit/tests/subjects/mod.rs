@@ -1,12 +1,20 @@
 //! What scenarios are played against: the engine on a virtual clock, and daemons (ours and Kea's)
 //! behind sockets on loopback.
 
+#![allow(dead_code, reason = "each test file uses its own part")]
+
 pub(crate) mod engine;
 pub(crate) mod process;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
 
 use scenario::{Family, Scenario};
+
+/// Scenarios in which more seconds pass are for the virtual clock alone.
+pub(crate) const REAL_WAIT_MAX_S: u64 = 6;
 
 /// A scenario and its name: its path below `conformance/scenarios`, without the ending.
 pub(crate) struct Named {
@@ -53,4 +61,30 @@ pub(crate) fn document(family: Family, config: &str, further: &str) -> String {
         Family::V6 => "Dhcp6",
     };
     format!("{{ \"{top}\": {{ {further} {config} }} }}")
+}
+
+/// What `judge` says of each scenario and its number, in their order; `at_once` are judged at a time.
+pub(crate) fn in_parallel<T: Send>(
+    scenarios: &[Named],
+    at_once: usize,
+    judge: impl Fn(&Named, usize) -> T + Sync,
+) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let mut judged: BTreeMap<usize, T> = BTreeMap::new();
+    let (sender, receiver) = channel();
+    std::thread::scope(|scope| {
+        for _ in 0..at_once {
+            let (sender, next, judge) = (sender.clone(), &next, &judge);
+            scope.spawn(move || {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(named) = scenarios.get(index) else { break };
+                    sender.send((index, judge(named, index))).expect("the receiver stays");
+                }
+            });
+        }
+        drop(sender);
+        judged.extend(receiver);
+    });
+    judged.into_values().collect()
 }

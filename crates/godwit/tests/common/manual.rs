@@ -1,0 +1,87 @@
+//! Tables of the manual that compare with Kea, and the letters that they have for places of keys.
+
+use std::fs;
+use std::path::Path;
+
+const BOOK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/book");
+
+/// Places of keys that have a letter of their own, by the key that holds them.
+const SCOPES: [(&str, &str); 9] = [
+    ("Dhcp#", "G"),
+    ("shared-networks", "N"),
+    ("subnet#", "S"),
+    ("pools", "P"),
+    ("pd-pools", "D"),
+    ("client-classes", "C"),
+    ("reservations", "H"),
+    ("output-options", "output_options"),
+    ("hosts-database", "hosts-databases"),
+];
+
+/// Keys with maps that are not the server's affair: what a library is told, what operators note.
+pub(crate) const FREE: [&str; 2] = ["parameters", "user-context"];
+
+/// The place of the keys in the maps that `holder` has: a letter, or `holder` itself.
+pub(crate) fn place_below(holder: &str) -> &str {
+    let general = holder.replace(['4', '6'], "#");
+    let scope = SCOPES.iter().find(|(key, _)| *key == general);
+    scope.map_or(holder, |scope| scope.1)
+}
+
+/// The text of a page of the manual.
+pub(crate) fn page(name: &str) -> String {
+    fs::read_to_string(Path::new(BOOK).join(name)).expect("the manual is part of the repository")
+}
+
+/// The rows of all tables of `page` whose head begins with `first` and ends with `Compared with Kea`.
+pub(crate) fn rows<'a>(page: &'a str, first: &str) -> Vec<Vec<&'a str>> {
+    let mut found = Vec::new();
+    let mut is_inside = false;
+    for line in page.lines() {
+        let Some(row) = line.strip_prefix("| ").and_then(|row| row.strip_suffix(" |")) else {
+            is_inside &= line.starts_with("|---");
+            continue;
+        };
+        let cells: Vec<&str> = row.split(" | ").collect();
+        if is_inside {
+            found.push(cells);
+        } else {
+            is_inside = cells[0] == first && cells.last() == Some(&"Compared with Kea");
+        }
+    }
+    found
+}
+
+/// The words between backquotes.
+pub(crate) fn quoted(cell: &str) -> impl Iterator<Item = &str> {
+    cell.split('`').skip(1).step_by(2)
+}
+
+/// One key at one place, as the manual's tables of keys tell it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Told {
+    /// `4` or `6`.
+    pub(crate) family: char,
+    pub(crate) key: String,
+    /// A letter, or the key that holds the map.
+    pub(crate) place: String,
+    /// How it compares with Kea.
+    pub(crate) status: String,
+}
+
+/// Every key of `page` at every place.
+pub(crate) fn keys(page: &str) -> Vec<Told> {
+    let mut told = Vec::new();
+    for row in rows(page, "Key") {
+        let [keys, families, places, status] = row[..] else { panic!("four cells, not {row:?}") };
+        for family in families.chars().filter(char::is_ascii_digit) {
+            for key in quoted(keys) {
+                for place in places.split(' ').map(|place| place.trim_matches('`')) {
+                    let (key, place) = (key.to_owned(), place.to_owned());
+                    told.push(Told { family, key, place, status: status.to_owned() });
+                }
+            }
+        }
+    }
+    told
+}

@@ -1,0 +1,190 @@
+//! A configuration without a key, or with another value for it.
+
+use serde_json::{Map, Number, Value};
+
+use crate::common::manual::{FREE, place_below};
+
+/// Words that are values of one key or another: whoever does not know one refuses it.
+// tidy: table
+const WORDS: [&str; 20] = [
+    "iterative",
+    "random",
+    "flq",
+    "hw-address",
+    "duid",
+    "client-id",
+    "circuit-id",
+    "flex-id",
+    "string",
+    "uint8",
+    "uint16",
+    "uint32",
+    "binary",
+    "none",
+    "LLT",
+    "LL",
+    "any",
+    // Options of one address or several.
+    "time-servers",
+    "nisp-servers",
+    "domain-name",
+];
+
+/// Words inside of values, and what may stand for them.
+const PARTS: [(&str, &str); 3] = [("uint8", "uint16"), ("uint16", "uint32"), ("uint32", "uint8")];
+
+/// Keys of `config`, the map inside `Dhcp4` or `Dhcp6`, each with its place, in the order that they
+/// stand in; a key that stands in several maps of a place comes as often.
+pub(crate) fn keys(config: &Map<String, Value>) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    walk(&mut config.clone(), "G", &mut |place, key, _| found.push((place, key)));
+    found
+}
+
+/// What may be done to a value.
+type Visit<'a> = &'a mut dyn FnMut(String, String, &mut Value);
+
+fn walk(map: &mut Map<String, Value>, place: &str, visit: Visit<'_>) {
+    for (key, value) in map.iter_mut() {
+        visit(place.to_owned(), key.clone(), value);
+        if FREE.contains(&key.as_str()) {
+            continue;
+        }
+        match value {
+            Value::Object(inner) => walk(inner, place_below(key), visit),
+            Value::Array(items) => {
+                for inner in items.iter_mut().filter_map(Value::as_object_mut) {
+                    walk(inner, place_below(key), visit);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// `config` without `key` at `place`.
+pub(crate) fn without(config: &Map<String, Value>, place: &str, key: &str) -> Map<String, Value> {
+    let mut config = config.clone();
+    let is_it = |at: &str| at == place;
+    if is_it("G") {
+        config.remove(key);
+    }
+    walk(&mut config, "G", &mut |_, holder, value| {
+        if !is_it(place_below(&holder)) || FREE.contains(&holder.as_str()) {
+            return;
+        }
+        match value {
+            Value::Object(map) => drop(map.remove(key)),
+            Value::Array(items) => {
+                for map in items.iter_mut().filter_map(Value::as_object_mut) {
+                    map.remove(key);
+                }
+            }
+            _ => {}
+        }
+    });
+    config
+}
+
+/// Every variant of `config` that has another value for `key` at `place`: in all maps of the place
+/// at once, then in one map each.
+pub(crate) fn with_others(
+    config: &Map<String, Value>,
+    place: &str,
+    key: &str,
+) -> Vec<Map<String, Value>> {
+    let mut values = Vec::new();
+    walk(&mut config.clone(), "G", &mut |at, name, value| {
+        if at == place && name == key {
+            values.push(others(value));
+        }
+    });
+    let rounds = values.iter().map(Vec::len).max().unwrap_or(0);
+    let together = (0..rounds).map(|round| (None, round));
+    let alone =
+        (0..values.len()).flat_map(|map| (0..values[map].len()).map(move |r| (Some(map), r)));
+    let alone = alone.filter(|_| values.len() > 1);
+    together
+        .chain(alone)
+        .map(|(only, round)| replaced(config, (place, key), &values, only, round))
+        .collect()
+}
+
+/// `config` with value number `round` of each map's `values`; in map `only` alone when it is set.
+fn replaced(
+    config: &Map<String, Value>,
+    (place, key): (&str, &str),
+    values: &[Vec<Value>],
+    only: Option<usize>,
+    round: usize,
+) -> Map<String, Value> {
+    let mut config = config.clone();
+    let mut index = 0;
+    walk(&mut config, "G", &mut |at, name, value| {
+        if at == place && name == key {
+            if let Some(other) =
+                values[index].get(round).filter(|_| only.is_none_or(|o| o == index))
+            {
+                *value = other.clone();
+            }
+            index += 1;
+        }
+    });
+    config
+}
+
+/// Other values of the same kind: not all are valid wherever `value` is.
+fn others(value: &Value) -> Vec<Value> {
+    match value {
+        Value::Null => Vec::new(),
+        Value::Bool(is_set) => vec![Value::Bool(!is_set)],
+        Value::Number(number) => other_numbers(number),
+        Value::String(text) => other_texts(text).into_iter().map(Value::String).collect(),
+        Value::Array(items) => other_lists(items),
+        Value::Object(_) => vec![Value::Object(Map::new())],
+    }
+}
+
+fn other_numbers(number: &Number) -> Vec<Value> {
+    let Some(number) = number.as_u64() else {
+        return [0.0, 0.1, 0.9, 1.0].map(Value::from).to_vec();
+    };
+    [number + 1, number.saturating_sub(1), number * 2, number / 2, 0, 1]
+        .into_iter()
+        .filter(|other| *other != number)
+        .map(Value::from)
+        .collect()
+}
+
+/// One digit changed, the last ones first; other words; more and less of the same.
+fn other_texts(text: &str) -> Vec<String> {
+    let mut others = Vec::new();
+    for (at, digit) in text.char_indices().rev().filter(|(_, c)| c.is_ascii_digit()) {
+        for digit in [(digit as u8 - b'0' + 1) % 10, (digit as u8 - b'0' + 9) % 10] {
+            others.push(format!("{}{digit}{}", &text[..at], &text[at + 1..]));
+        }
+    }
+    others.extend(PARTS.iter().map(|(part, other)| text.replace(part, other)));
+    others.extend(WORDS.iter().map(|word| (*word).to_owned()));
+    others.extend([format!("{text}x"), String::new()]);
+    others.retain(|other| other != text);
+    others
+}
+
+/// Without one item, with one item changed, the other way round, empty.
+fn other_lists(items: &[Value]) -> Vec<Value> {
+    let mut lists = vec![Vec::new(), items.iter().rev().cloned().collect()];
+    for at in 0..items.len() {
+        let mut fewer = items.to_vec();
+        fewer.remove(at);
+        lists.push(fewer);
+        if items[at].is_string() || items[at].is_number() {
+            lists.extend(others(&items[at]).into_iter().map(|other| {
+                let mut changed = items.to_vec();
+                changed[at] = other;
+                changed
+            }));
+        }
+    }
+    lists.into_iter().filter(|list| list != items).map(Value::Array).collect()
+}

@@ -1,0 +1,196 @@
+//! Keys that are the same as in Kea and are not shown to matter by a scenario, each with its reason.
+
+/// Why no scenario shows a key.
+pub(crate) enum Why {
+    /// `file::function` of the test that shows it: it needs sockets, files or packets that scenarios
+    /// do not have.
+    ShownBy(&'static str),
+    /// Nothing that a client could notice, and why.
+    Decides(&'static str),
+}
+
+impl Why {
+    /// The test or the words.
+    pub(crate) const fn text(&self) -> &'static str {
+        match self {
+            Self::ShownBy(text) | Self::Decides(text) => text,
+        }
+    }
+}
+
+/// Keys at places.
+pub(crate) struct Exception {
+    pub(crate) families: &'static str,
+    /// Separated by spaces.
+    pub(crate) keys: &'static str,
+    /// As in the manual.
+    pub(crate) places: &'static str,
+    pub(crate) why: Why,
+}
+
+const fn shown(
+    families: &'static str,
+    keys: &'static str,
+    places: &'static str,
+    test: &'static str,
+) -> Exception {
+    Exception { families, keys, places, why: Why::ShownBy(test) }
+}
+
+// tidy: table
+pub(crate) const EXCEPTIONS: &[Exception] = &[
+    Exception {
+        families: "46",
+        keys: "comment user-context",
+        places: "G N S P D C H",
+        why: Why::Decides("words of the operator, kept and shown"),
+    },
+    shown(
+        "46",
+        "interfaces-config interfaces",
+        "G interfaces-config",
+        "crates/godwit/tests/daemon.rs::a_reload_listens_elsewhere",
+    ),
+    shown(
+        "46",
+        "re-detect",
+        "interfaces-config",
+        "crates/godwit/tests/clients.rs::interfaces_that_come_later_are_served_without_a_restart",
+    ),
+    shown(
+        "46",
+        "service-sockets-require-all",
+        "interfaces-config",
+        "crates/godwit/tests/daemon.rs::\
+         sockets_that_are_required_and_cannot_be_opened_end_the_server",
+    ),
+    shown(
+        "46",
+        "service-sockets-max-retries service-sockets-retry-wait-time",
+        "interfaces-config",
+        "crates/godwit/tests/daemon.rs::a_port_in_use_is_tried_again_until_it_is_free",
+    ),
+    shown(
+        "4",
+        "dhcp-socket-type",
+        "interfaces-config",
+        "crates/godwit/tests/clients.rs::interfaces_that_come_later_are_served_without_a_restart",
+    ),
+    shown(
+        "4",
+        "interface",
+        "N S",
+        "crates/dhcp-engine/tests/v4_direct.rs::a_named_link_counts_more_than_the_interface",
+    ),
+    shown(
+        "6",
+        "interface",
+        "N S",
+        "crates/dhcp-engine/tests/v6_links.rs::\
+         a_client_on_the_link_is_found_by_its_interface_and_answered_there",
+    ),
+    shown(
+        "6",
+        "data-directory",
+        "G",
+        "crates/godwit/tests/daemon_keys.rs::the_identifier_is_in_its_folder_if_it_is_to_stay",
+    ),
+    shown(
+        "6",
+        "persist",
+        "server-id",
+        "crates/godwit/tests/daemon_keys.rs::the_identifier_is_in_its_folder_if_it_is_to_stay",
+    ),
+    shown(
+        "46",
+        "lease-database name persist",
+        "G lease-database",
+        "crates/godwit/tests/daemon_keys.rs::leases_are_in_the_file_that_is_named_or_in_none",
+    ),
+    shown(
+        "46",
+        "lfc-interval",
+        "lease-database",
+        "crates/godwit/tests/daemon_keys.rs::the_lease_file_is_cleaned_up_as_often_as_that_is_set",
+    ),
+    shown(
+        "46",
+        "max-row-errors",
+        "lease-database",
+        "crates/godwit/tests/daemon_keys.rs::so_many_bad_rows_are_borne_and_no_more",
+    ),
+    shown(
+        "46",
+        "on-fail",
+        "lease-database",
+        "crates/dhcp-store/tests/log.rs::a_log_that_failed_goes_on_from_a_snapshot",
+    ),
+    shown(
+        "46",
+        "sanity-checks lease-checks",
+        "G sanity-checks",
+        "crates/godwit/tests/daemon_keys.rs::leases_of_wrong_subnets_are_treated_as_that_is_set",
+    ),
+    shown(
+        "46",
+        "loggers name severity debuglevel output-options output_options",
+        "G loggers",
+        "crates/dhcp-server/src/log/routes.rs::\
+         the_nearest_logger_decides_and_the_root_lends_its_outputs",
+    ),
+    shown(
+        "46",
+        "output flush pattern",
+        "output_options",
+        "crates/dhcp-server/src/log/tests.rs::\
+         what_is_said_is_written_with_its_identifier_and_in_single_lines",
+    ),
+    shown(
+        "46",
+        "maxsize maxver",
+        "output_options",
+        "crates/dhcp-server/src/log/sink.rs::a_file_is_rotated_before_it_outgrows_its_size",
+    ),
+    shown(
+        "46",
+        "control-sockets control-socket socket-type socket-name",
+        "G control-sockets control-socket",
+        "crates/godwit/tests/daemon_keys.rs::commands_are_taken_at_the_socket_that_is_named",
+    ),
+    shown(
+        "46",
+        "socket-address socket-port trust-anchor cert-file key-file cert-required",
+        "control-sockets",
+        "crates/godwit/tests/control.rs::a_client_without_a_certificate_does_not_come_far",
+    ),
+    shown(
+        "46",
+        "http-headers",
+        "control-sockets",
+        "crates/dhcp-server/src/control/tests.rs::\
+         http_answers_with_a_list_and_refuses_with_a_map",
+    ),
+    shown(
+        "46",
+        "authentication",
+        "control-sockets",
+        "crates/dhcp-server/src/control/tests.rs::a_wrong_password_costs_nothing_and_opens_nothing",
+    ),
+    shown(
+        "46",
+        "ip-reservations-unique",
+        "G",
+        "crates/dhcp-config/tests/reservations.rs::hosts_may_share_an_address_where_that_is_allowed",
+    ),
+    // Whoever names an option by it is refused without it.
+    shown(
+        "46",
+        "name",
+        "option-def",
+        "crates/dhcp-config/tests/definitions.rs::problems_of_definitions_stand_at_the_key",
+    ),
+];
+
+/// Scenarios that cover a key without needing it, and why.
+// tidy: table
+pub(crate) const CLAIMS: &[(&str, &str, &str)] = &[];

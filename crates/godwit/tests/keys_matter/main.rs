@@ -1,0 +1,248 @@
+//! Keys that scenarios say they cover, taken out of their configurations: a key that a server does
+//! not heed changes nothing, and no step fails.
+//!
+//! What the manual tells to be the same as in Kea must be shown to matter at every place that it
+//! may stand in, or have its reason in `exceptions`. How commands are shown is in `commands`.
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../subjects/mod.rs"]
+mod subjects;
+
+mod change;
+mod commands;
+mod exceptions;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use common::manual::{self, Told, place_below};
+use dhcp_config::{NoIncludes, parse_dhcp4, parse_dhcp6};
+use exceptions::{CLAIMS, EXCEPTIONS, Exception, Why};
+use scenario::{Family, Scenario, Subject, play};
+use serde_json::{Map, Value};
+use subjects::process::{Daemon, Make};
+use subjects::{Named, REAL_WAIT_MAX_S, document, engine, in_parallel};
+
+/// So many scenarios are tried at a time: daemons wait more than they work.
+const AT_ONCE: usize = 8;
+
+/// A key at a place: family, key, and place as in the manual.
+type KeyAt = (char, String, String);
+
+/// What came of one scenario without its keys.
+#[derive(Default)]
+struct Trial {
+    /// Keys without which a step fails.
+    shown: Vec<(String, String)>,
+    /// What the scenario says it covers, and none of its steps needs.
+    idle: Vec<String>,
+}
+
+/// What came of all scenarios.
+struct Findings {
+    /// Where each key is shown to matter, by a scenario of that name.
+    shown: BTreeMap<KeyAt, String>,
+    /// Scenario and name that it covers for nothing.
+    idle: BTreeSet<(String, String)>,
+    /// The manual's keys.
+    told: Vec<Told>,
+}
+
+/// All scenarios are tried once for all tests.
+static FINDINGS: LazyLock<Findings> = LazyLock::new(find);
+
+fn find() -> Findings {
+    let scenarios = subjects::all();
+    let mut findings = Findings {
+        shown: BTreeMap::new(),
+        idle: BTreeSet::new(),
+        told: manual::keys(&manual::page("coming-from-kea.md")),
+    };
+    let trials = in_parallel(&scenarios, AT_ONCE, tried);
+    for (named, trial) in scenarios.iter().zip(trials) {
+        let digit = digit(named.scenario.family);
+        for (place, key) in trial.shown {
+            findings.shown.entry((digit, key, place)).or_insert_with(|| named.name.clone());
+        }
+        findings.idle.extend(trial.idle.into_iter().map(|name| (named.name.clone(), name)));
+    }
+    findings
+}
+
+fn digit(family: Family) -> char {
+    match family {
+        Family::V4 => '4',
+        Family::V6 => '6',
+    }
+}
+
+/// Whether `name`, as scenarios name what they cover, means `key` at `place`: a key alone means it
+/// at all places, one behind the key that holds its map there.
+fn means(name: &str, key: &str, place: &str) -> bool {
+    match name.split_once('.') {
+        Some((holder, inner)) => inner == key && place_below(holder) == place,
+        None => name == key,
+    }
+}
+
+/// Takes every key that the scenario says it covers out of its configuration. `number` tells its
+/// daemons' folders from others'.
+fn tried(named: &Named, number: usize) -> Trial {
+    let mut trial = Trial::default();
+    let config = config_of(&named.scenario);
+    let keys: BTreeSet<_> = change::keys(&config).into_iter().collect();
+    let (mut needed, mut claimed) = (BTreeSet::new(), BTreeSet::new());
+    for (place, key) in keys {
+        let covers = named.scenario.covers.iter().filter(|name| means(name, &key, &place));
+        let covers: Vec<&String> = covers.collect();
+        if covers.is_empty() {
+            continue;
+        }
+        if claimed.is_empty() {
+            let is_broken = fails(&named.scenario, config.clone(), number);
+            assert!(!is_broken, "{} fails as it is, so that it shows nothing", named.name);
+        }
+        claimed.extend(covers.iter().copied());
+        if matters(named, &config, (&place, &key), number) {
+            needed.extend(covers);
+            trial.shown.push((place, key));
+        }
+    }
+    trial.idle = claimed.difference(&needed).map(|name| (*name).clone()).collect();
+    trial
+}
+
+fn config_of(scenario: &Scenario) -> Map<String, Value> {
+    let text = format!("{{ {} }}", scenario.config);
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", scenario.title))
+}
+
+/// Whether a step fails without `key` at `place`, or, when that is not enough, with another value.
+fn matters(
+    named: &Named,
+    config: &Map<String, Value>,
+    (place, key): (&str, &str),
+    number: usize,
+) -> bool {
+    let without = change::without(config, place, key);
+    fails(&named.scenario, without, number)
+        || change::with_others(config, place, key)
+            .into_iter()
+            .any(|other| fails(&named.scenario, other, number))
+}
+
+/// Whether a step fails under `config`; a configuration that is refused shows nothing.
+fn fails(scenario: &Scenario, config: Map<String, Value>, number: usize) -> bool {
+    let text = Value::Object(config).to_string();
+    let inside = text[1..text.len() - 1].to_owned();
+    if !is_valid(scenario.family, &inside) {
+        return false;
+    }
+    let scenario = Scenario { config: inside, ..scenario.clone() };
+    let is_slow = scenario.wait_total_s() > REAL_WAIT_MAX_S;
+    let subject = if scenario.has_commands() && !is_slow {
+        let daemon = Daemon::start(Make::Godwit, &scenario, number);
+        daemon.map(|daemon| Box::new(daemon) as Box<dyn Subject>)
+    } else {
+        engine::start(&scenario)
+    };
+    subject.is_ok_and(|mut subject| play(&scenario, subject.as_mut()).is_err())
+}
+
+fn is_valid(family: Family, config: &str) -> bool {
+    let text = document(family, config, "");
+    match family {
+        Family::V4 => parse_dhcp4("variant", &text, &mut NoIncludes).is_ok(),
+        Family::V6 => parse_dhcp6("variant", &text, &mut NoIncludes).is_ok(),
+    }
+}
+
+/// Whether a few scenarios were asked for, so that nothing can be said of all.
+fn is_part() -> bool {
+    std::env::var_os("GODWIT_SCENARIO").is_some()
+}
+
+fn is_excepted(exception: &Exception, (digit, key, place): &KeyAt) -> bool {
+    let has = |words: &str, word: &str| words.split(' ').any(|other| other == word);
+    exception.families.contains(*digit) && has(exception.keys, key) && has(exception.places, place)
+}
+
+#[test]
+fn every_key_that_is_the_same_matters() {
+    if is_part() {
+        return;
+    }
+    let mut faults = String::new();
+    let mut shown = 0;
+    let mut used = BTreeSet::new();
+    for told in FINDINGS.told.iter().filter(|told| told.status.starts_with("same")) {
+        let at = (told.family, told.key.clone(), told.place.clone());
+        let excepted = EXCEPTIONS.iter().position(|exception| is_excepted(exception, &at));
+        used.extend(excepted.map(|index| (index, told.key.as_str())));
+        let excepted = excepted.map(|index| EXCEPTIONS[index].why.text());
+        let fault = match (FINDINGS.shown.get(&at), excepted) {
+            (Some(_), None) => {
+                shown += 1;
+                continue;
+            }
+            (None, Some(_)) => continue,
+            (Some(scenario), Some(why)) => format!("is shown by {scenario}, yet excepted: {why}"),
+            (None, None) => "is not shown to matter".to_owned(),
+        };
+        writeln!(faults, "`{}` of DHCPv{} at {}: {fault}", told.key, told.family, told.place)
+            .expect("text can be written");
+    }
+    for (index, exception) in EXCEPTIONS.iter().enumerate() {
+        for key in exception.keys.split(' ').filter(|key| !used.contains(&(index, *key))) {
+            writeln!(faults, "`{key}`: excepted for nothing").expect("text can be written");
+        }
+    }
+    println!("{shown} keys at their places are shown to matter");
+    assert!(faults.is_empty(), "\n{faults}");
+}
+
+/// What the table of coverage says of keys is so.
+#[test]
+fn every_scenario_needs_the_keys_that_it_covers() {
+    let idle = &FINDINGS.idle;
+    let claims: BTreeSet<_> =
+        CLAIMS.iter().map(|(scenario, name, _)| (scenario.to_string(), name.to_string())).collect();
+    let false_ones: Vec<_> = idle.difference(&claims).collect();
+    assert!(false_ones.is_empty(), "nothing fails without what these cover: {false_ones:#?}");
+    let stale: Vec<_> = claims.difference(idle).collect();
+    assert!(is_part() || stale.is_empty(), "no longer to be excepted: {stale:#?}");
+}
+
+/// The manual does not understate either: nothing is missing that a scenario needs.
+#[test]
+fn no_key_that_is_not_there_yet_matters() {
+    let there: Vec<_> = FINDINGS
+        .told
+        .iter()
+        .filter(|told| told.status.starts_with("not yet"))
+        .map(|told| (told.family, told.key.clone(), told.place.clone()))
+        .filter_map(|at| FINDINGS.shown.get(&at).map(|scenario| (at, scenario)))
+        .collect();
+    assert!(there.is_empty(), "`not yet`, but shown to matter: {there:?}");
+}
+
+/// Whether `file::function` is a test of this repository.
+fn is_test(name: &str) -> bool {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let Some((file, function)) = name.split_once("::") else { return false };
+    let text = std::fs::read_to_string(root.join(file)).unwrap_or_default();
+    text.contains(&format!("fn {function}("))
+}
+
+#[test]
+fn what_shows_other_keys_is_there() {
+    let named = EXCEPTIONS.iter().filter_map(|exception| match exception.why {
+        Why::ShownBy(test) => Some(test),
+        Why::Decides(_) => None,
+    });
+    let missing: BTreeSet<_> = named.filter(|test| !is_test(test)).collect();
+    assert!(missing.is_empty(), "no such test: {missing:#?}");
+}
