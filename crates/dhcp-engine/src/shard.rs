@@ -261,43 +261,23 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
     ) {
         let Emitted { len, destination, kind, gate_epoch } = reply;
         let octets = &self.scratch[..len];
+        let envelope = Envelope { destination, ingress, keys, asked, kind };
         if gate_epoch > self.store.settled_epoch() {
-            let envelope = Envelope { destination, ingress, keys, asked, kind };
             if !self.outbox.push(gate_epoch, now.mono_ns, envelope, octets) {
                 self.finish_dropped(keys, DropReason::OutboxFull);
                 tell(transmit, Notice::Dropped(DropReason::OutboxFull), octets, ingress);
             }
             return;
         }
-        if gate_epoch > 0 && self.store.is_refused(gate_epoch, octets) {
-            self.finish_dropped(keys, DropReason::GivenElsewhere);
-        } else if transmit.transmit(destination, ingress, octets) {
-            transmit.answered(asked);
-            self.counters.sent(kind);
-            leave(&self.in_flight, keys);
-            tell(transmit, Notice::Sent { destination, asked }, octets, ingress);
-        } else {
-            self.finish_dropped(keys, DropReason::SendFailed);
-            tell(transmit, Notice::Dropped(DropReason::SendFailed), octets, ingress);
-        }
+        depart((&self.store, &self.counters), (gate_epoch, &envelope), octets, transmit);
+        leave(&self.in_flight, keys);
     }
 
     fn release(&mut self, transmit: &mut impl Transmit<P>) {
         let settled = self.store.settled_epoch();
         let (in_flight, counters, store) = (&*self.in_flight, &self.counters, &self.store);
         self.outbox.release(settled, |epoch, reply, octets| {
-            if store.is_refused(epoch, octets) {
-                counters.dropped(DropReason::GivenElsewhere);
-            } else if transmit.transmit(reply.destination, reply.ingress, octets) {
-                transmit.answered(reply.asked);
-                counters.sent(reply.kind);
-                let (destination, asked) = (reply.destination, reply.asked);
-                tell(transmit, Notice::Sent { destination, asked }, octets, reply.ingress);
-            } else {
-                counters.dropped(DropReason::SendFailed);
-                let dropped = Notice::Dropped(DropReason::SendFailed);
-                tell(transmit, dropped, octets, reply.ingress);
-            }
+            depart((store, counters), (epoch, &reply), octets, transmit);
             leave(in_flight, reply.keys);
         });
     }
@@ -331,6 +311,27 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             self.held.give_octets_back(index, octets);
         }
     }
+}
+
+/// Sends a reply that rests on `epoch`, which is settled, unless what it says was refused.
+fn depart<P: Protocol, S: LeaseStore<P>>(
+    (store, counters): (&S, &ShardCounters<P>),
+    (epoch, reply): (u64, &Envelope<P::Destination, P::Ingress>),
+    octets: &[u8],
+    transmit: &mut impl Transmit<P>,
+) {
+    let Envelope { destination, ingress, asked, kind, .. } = *reply;
+    let dropped = if epoch > 0 && store.is_refused(epoch, octets) {
+        DropReason::GivenElsewhere
+    } else if transmit.transmit(destination, ingress, octets) {
+        transmit.answered(asked);
+        counters.sent(kind);
+        return tell(transmit, Notice::Sent { destination, asked }, octets, ingress);
+    } else {
+        DropReason::SendFailed
+    };
+    counters.dropped(dropped);
+    tell(transmit, Notice::Dropped(dropped), octets, ingress);
 }
 
 /// Lets whoever listens hear of one message.

@@ -353,8 +353,7 @@ fn text(lexer: &mut Lexer<'_>) -> Result<Box<[u8]>, Stop> {
     let mut octets = Vec::new();
     let mut i = frame.offset + 1;
     loop {
-        let plain =
-            bytes[i..].iter().take_while(|&&b| is_plain(b)).count();
+        let plain = bytes[i..].iter().take_while(|&&b| is_plain(b)).count();
         octets.extend_from_slice(&bytes[i..i + plain]);
         i += plain;
         let here = At::new(open.source(), i);
