@@ -50,7 +50,8 @@ pub trait Backend {
 }
 
 /// Makes the contract's tests for a backend of one family: `lease_store_contract!(v4:
-/// MyBackend::new());`. The expression is evaluated once for each test.
+/// MyBackend::new());`. The expression is evaluated once for each test. `v6_by_number` is for backends
+/// that cannot keep an address and a prefix with the same number, as Kea's tables cannot.
 #[macro_export]
 macro_rules! lease_store_contract {
     (v4: $backend:expr) => {
@@ -61,11 +62,16 @@ macro_rules! lease_store_contract {
         );
     };
     (v6: $backend:expr) => {
+        $crate::lease_store_contract!(v6_by_number: $backend);
+        $crate::lease_store_contract!(@each $backend;
+            an_address_and_a_prefix_with_one_number_are_two,
+        );
+    };
+    (v6_by_number: $backend:expr) => {
         $crate::lease_store_contract!(@both $backend);
         $crate::lease_store_contract!(@each $backend;
             associations_of_one_client_are_told_apart,
             several_associations_of_a_message_succeed_together,
-            an_address_and_a_prefix_with_one_number_are_two,
             prefixes_of_another_length_are_others,
             the_preferred_lifetime_is_told_while_leased,
             a_huge_pool_gives_from_its_start_without_end,

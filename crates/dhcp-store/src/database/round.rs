@@ -98,14 +98,16 @@ impl<F: Shared> Round<F> {
         if !addresses.is_empty() {
             database.lock(&addresses, &mut found)?;
         }
-        found.sort_by_key(|lease| F::address(lease));
+        // By the number alone: a database need not tell an address from a prefix.
+        found.sort_by_key(|lease| F::octets_of(F::address(lease)));
         let find = |address| {
-            let at = found.binary_search_by_key(&address, |lease| F::address(lease));
+            let key = F::octets_of(address);
+            let at = found.binary_search_by_key(&key, |lease| F::octets_of(F::address(lease)));
             at.ok().map(|at| &found[at])
         };
         let (refused, kept) = self.write(database, &find, now_s)?;
         database.commit()?;
-        let asked = self.asked.iter().map(|&address| (address, find(address).cloned()));
+        let asked = self.asked.iter().map(|&address| told::<F>(address, find(address)));
         let known = known.into_iter().map(|lease| (F::address(&lease), Some(lease)));
         Ok(Outcome { refused, kept, answers: known.chain(asked).collect() })
     }
@@ -129,8 +131,8 @@ impl<F: Shared> Round<F> {
                 Verdict::Update => updates.push(write.lease.clone()),
                 Verdict::Delete => deletions.push(address),
                 Verdict::Nothing => {}
-                Verdict::Keep => kept.push((address, find(address).cloned())),
-                Verdict::Refuse => refused.push((address, find(address).cloned())),
+                Verdict::Keep => kept.push(told::<F>(address, find(address))),
+                Verdict::Refuse => refused.push(told::<F>(address, find(address))),
             }
         }
         if !inserts.is_empty() && database.insert(&inserts)? < inserts.len() {
@@ -149,4 +151,12 @@ impl<F: Shared> Round<F> {
         }
         Ok((refused, kept))
     }
+}
+
+/// What the table has to know of `address` when the database has `found` under its number.
+fn told<F: Shared>(
+    address: F::Address,
+    found: Option<&F::Lease>,
+) -> (F::Address, Option<F::Lease>) {
+    (address, found.filter(|lease| F::address(lease) == address).cloned())
 }

@@ -32,7 +32,10 @@ pub fn judge<F: Shared>(write: &Write<F>, found: Option<&F::Lease>, now_s: u64) 
             Want::Release | Want::End | Want::Remove => Verdict::Nothing,
         };
     };
+    let is_other = F::address(&write.lease) != F::address(found);
     let is_allowed = match write.want {
+        // A prefix where an address is to be, or the other way round.
+        _ if is_other => is_over::<F>(found, now_s) && !write.is_deletion(),
         Want::Put | Want::Remove => true,
         Want::Give => is_mine(write, found) || is_over::<F>(found, now_s),
         Want::Decline => is_current(write, found) || is_over::<F>(found, now_s),

@@ -1,14 +1,18 @@
 //! Stores over real databases keep the contract of all lease stores. Servers and databases are shared
 //! by the tests that run at the same time, a database by one after the other.
 
+use std::net::Ipv6Addr;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::JoinHandle;
 
 use base::Now;
-use dhcp_lease::LeaseTable;
 use dhcp_lease::contract_suite::Backend as Contract;
-use dhcp_lease::sample::Sample;
+use dhcp_lease::sample::{Sample, SampleLease};
 use dhcp_lease::v4::V4;
-use dhcp_lease::v6::V6;
+use dhcp_lease::v6::{self, Resource, V6};
+use dhcp_lease::{LeaseState, LeaseStore, LeaseTable, PutMode};
 use dhcp_store::DatabaseStore;
 use dhcp_store::database::{DatabaseCore, LeaseDatabase, Refusals, RoundEnd, SharedJournal};
 use dhcp_store::log::{ShardLog, Shards};
@@ -20,8 +24,40 @@ const SHARDS: usize = 4;
 
 /// A server with its databases that nobody uses now.
 struct Pool {
-    place: Place,
+    place: Arc<Place>,
     free: Mutex<(Vec<Settings>, u32)>,
+    keeper: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+/// Pools that were made, so that none is in the place of another.
+static POOLS: AtomicU32 = AtomicU32::new(0);
+
+impl Pool {
+    /// Servers end with the thread that started them, and those of tests end soon: this one has a
+    /// thread of its own.
+    fn new(backend: Backend) -> Option<Self> {
+        let (started, place) = channel();
+        let (end, ended) = channel::<()>();
+        let label = format!("contract{}", POOLS.fetch_add(1, Ordering::Relaxed));
+        let keeper = std::thread::spawn(move || {
+            let place = Place::new(backend, &label).map(Arc::new);
+            started.send(place.clone()).unwrap();
+            // Until the pool is gone.
+            ended.recv().unwrap_err();
+        });
+        let place = place.recv().unwrap()?;
+        Some(Self { place, free: Mutex::default(), keeper: Some((end, keeper)) })
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        if let Some((end, keeper)) = self.keeper.take() {
+            drop(end);
+            // What it has to say was said by its panic.
+            let _ = keeper.join();
+        }
+    }
 }
 
 /// The servers that run, by the position of their kind.
@@ -41,10 +77,7 @@ impl Lent {
     /// One of this kind; one of SQLite's where its server is not installed.
     fn new(backend: Backend) -> Self {
         let mut running = lock(&RUNNING[backend as usize]);
-        let pool = running.upgrade().or_else(|| {
-            let place = Place::new(backend, "contract")?;
-            Some(Arc::new(Pool { place, free: Mutex::default() }))
-        });
+        let pool = running.upgrade().or_else(|| Pool::new(backend).map(Arc::new));
         let Some(pool) = pool else {
             drop(running);
             return Self::new(Backend::Sqlite);
@@ -136,10 +169,39 @@ macro_rules! contract_of {
 
             mod v6 {
                 use super::super::*;
-                dhcp_lease::lease_store_contract!(v6: SqlBackend::<V6>::new($backend));
+                dhcp_lease::lease_store_contract!(v6_by_number: SqlBackend::<V6>::new($backend));
             }
         }
     };
+}
+
+/// Kea's table of DHCPv6 leases has one row for each number.
+#[test]
+fn a_prefix_keeps_the_address_with_its_number_from_being_leased() {
+    let mut backend = SqlBackend::<V6>::new(Backend::Sqlite);
+    let at: Ipv6Addr = "2001:db8::".parse().unwrap();
+    let lease = |resource| v6::Lease {
+        resource,
+        ..V6::lease(&SampleLease {
+            address: 1,
+            client: 1,
+            valid_lifetime_s: u32::MAX,
+            cltt_s: 1_000_000_000,
+            subnet_id: 1,
+            pool_id: 0,
+            hostname: "",
+            state: LeaseState::Assigned,
+            user_context: "",
+        })
+    };
+    let mut store = backend.store();
+    store.put(&lease(Resource::prefix(at, 64)), PutMode::Add).unwrap();
+    backend.settle();
+    let receipt = store.put(&lease(Resource::address(at)), PutMode::Add).unwrap();
+    backend.settle();
+    assert!(store.is_refused(receipt.row_epoch, &at.octets()));
+    assert!(backend.table().lease(Resource::address(at)).is_none());
+    assert!(backend.table().lease(Resource::prefix(at, 64)).is_some());
 }
 
 contract_of!(mariadb, Backend::Mysql);
