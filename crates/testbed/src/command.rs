@@ -15,6 +15,9 @@ pub struct CommandLine {
     environment: Vec<(String, String)>,
 }
 
+/// Lines of a complaint that are passed on.
+const LAST_LINES: usize = 4;
+
 impl CommandLine {
     /// `program` without arguments.
     pub fn new(program: impl Into<String>) -> Self {
@@ -79,11 +82,12 @@ impl CommandLine {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
         let complaint = String::from_utf8_lossy(&output.stderr);
-        let last = complaint.lines().rev().find(|line| !line.trim().is_empty());
-        Err(TestbedError::new(
-            self.to_string(),
-            last.map_or_else(|| output.status.to_string(), str::to_owned),
-        ))
+        let mut last: Vec<&str> =
+            complaint.lines().filter(|line| !line.trim().is_empty()).collect();
+        // Some programs say why, and then once more that it did not work.
+        last.drain(..last.len().saturating_sub(LAST_LINES));
+        let words = if last.is_empty() { output.status.to_string() } else { last.join(" / ") };
+        Err(TestbedError::new(self.to_string(), words))
     }
 
     /// The sentence for a program that could not be started.
@@ -209,10 +213,11 @@ mod tests {
     }
 
     #[test]
-    fn failures_carry_the_last_line_of_the_complaint() {
-        let failing = CommandLine::new("sh").arg("-c").arg("echo one >&2; echo two >&2; exit 3");
+    fn failures_carry_the_last_lines_of_the_complaint() {
+        let script = "for line in 1 2 3 4 5; do echo $line >&2; echo >&2; done; exit 3";
+        let failing = CommandLine::new("sh").arg("-c").arg(script);
         let sentence = failing.run().unwrap_err().to_string();
-        assert!(sentence.ends_with(": two"), "{sentence}");
+        assert!(sentence.ends_with(": 2 / 3 / 4 / 5"), "{sentence}");
         let missing = CommandLine::new("godwit-no-such-program").run().unwrap_err().to_string();
         assert_eq!(missing, "godwit-no-such-program: not found; is it installed and in PATH?");
     }

@@ -32,11 +32,12 @@ impl Programs {
 pub(super) fn create(database: &Database) -> Result<(), TestbedError> {
     let programs = Programs::find()?;
     let folder = database.folder().display();
-    // The binary log is off, and triggers may be made without asking it.
+    // The binary log is off, and triggers may be made without asking it. Asynchronous requests of
+    // the kernel are few for all processes of a user together, and several servers may run.
     let mut text = format!(
         "[mariadbd]\ndatadir={folder}/data\nsocket={folder}/socket\npid-file={folder}/pid\n\
          skip-name-resolve\nsync_binlog=0\ninnodb_buffer_pool_size=128M\n\
-         innodb_flush_log_at_trx_commit={}\n",
+         innodb_use_native_aio=0\ninnodb_flush_log_at_trx_commit={}\n",
         if database.settings.is_durable { 1 } else { 2 },
     );
     let _ = match database.port {
