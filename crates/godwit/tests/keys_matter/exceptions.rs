@@ -182,6 +182,26 @@ pub(crate) const EXCEPTIONS: &[Exception] = &[
         "G",
         "crates/dhcp-config/tests/reservations.rs::hosts_may_share_an_address_where_that_is_allowed",
     ),
+    shown(
+        "4",
+        "outbound-interface",
+        "interfaces-config",
+        "crates/godwit/tests/outbound.rs::\
+         answers_leave_by_the_interface_of_the_request_or_by_the_routing_table",
+    ),
+    shown(
+        "46",
+        "extended-info-checks",
+        "sanity-checks",
+        "crates/godwit/tests/control.rs::\
+         what_older_lease_files_keep_of_relay_agents_has_the_present_form_once_loaded",
+    ),
+    shown(
+        "46",
+        "unwarned-reclaim-cycles",
+        "expired-leases-processing",
+        "crates/godwit/tests/daemon.rs::limits_that_leave_ended_leases_over_are_warned_of",
+    ),
     // Whoever names an option by it is refused without it.
     shown(
         "46",
