@@ -77,7 +77,7 @@ fn configuration(count: usize, family: u8) -> String {
             4 => format!("10.{index}.0.0/16"),
             _ => format!("2001:db8:{index:x}::/64"),
         };
-        write!(text, "{{ \"id\": {}, \"subnet\": \"{prefix}\", \"reservations\": [\n", index + 1)
+        writeln!(text, "{{ \"id\": {}, \"subnet\": \"{prefix}\", \"reservations\": [", index + 1)
             .expect("to a string");
         for number in first..count.min(first + PER_SUBNET) {
             let at = number - first + 1;

@@ -128,7 +128,7 @@ fn twins_are_alike<P: Twin>() -> Tally {
     while tally.configurations < wanted {
         let text = P::generator().configuration(&mut Random::from_seed(seed));
         if let Ok(checked) = P::read(&text) {
-            let twin = shown(&checked.document.to_json(), seed % 2 == 0);
+            let twin = shown(&checked.document.to_json(), seed.is_multiple_of(2));
             let found = difference::<P>(seed, (&text, &checked.config), &twin, &mut tally);
             assert!(
                 found.is_none(),

@@ -36,8 +36,8 @@ fn scene(faults: FakeFaults, tries_max: u32) -> Scene {
     });
     let options = ThreadOptions { on_loss: OnLoss { tries_max, wait_ms: 0 }, is_shared: false };
     let connection = FakeConnection::new(database.clone(), faults, 3);
-    let thread =
-        DatabaseThread::start(shards, table, connection, options, Box::new(|| NOW)).unwrap();
+    let thread = DatabaseThread::start(shards, table, connection, options, Box::new(|| NOW))
+        .expect("there is one more thread");
     let store = thread.store(0);
     Scene { database, thread, store, pools, woken }
 }
@@ -53,7 +53,7 @@ impl Scene {
             is_candidate_spare: true,
         };
         self.store.fetch(NOW, &keys, &mut facts);
-        let slot = facts.mine().next().copied().or(facts.candidate).unwrap();
+        let slot = facts.mine().next().copied().or(facts.candidate).expect("the pool is large");
         let change = Change {
             identity: keys.identity,
             address: slot.address,
