@@ -241,10 +241,12 @@ fn every_snippet_of_the_manual_is_taken() {
                 let judged = match source {
                     None => documents.iter().find(|text| kea_takes(family, text, &folder)),
                     Some(_) => {
-                        let is_taken =
-                            |text: &&String| refused(family, text, folder.path()).is_none();
-                        let way = documents.iter().find(is_taken);
-                        way.or_else(|| documents.last())
+                        // Taken, or else what comes nearest to a configuration.
+                        let errors = |text: &&String| {
+                            let reason = refused(family, text, folder.path());
+                            reason.map_or(0, |reason| reason.matches(": error: ").count())
+                        };
+                        documents.iter().min_by_key(errors)
                     }
                 };
                 let Some(text) = judged else {
