@@ -13,6 +13,9 @@ use crate::source::{At, Findings, Placed};
 /// Characters that Kea leaves out of names unless told otherwise.
 const CHARACTERS_LEFT_OUT: &str = "[^A-Za-z0-9.-]";
 
+/// What names that are made from addresses begin with.
+const GENERATED_PREFIX: &str = "myhost";
+
 /// What a scope says of its clients' names; `None` leaves it to the scope around it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NameKeys {
@@ -33,6 +36,16 @@ impl NameKeys {
             generated_prefix: self.generated_prefix.or_else(|| outer.generated_prefix.clone()),
             qualifying_suffix: self.qualifying_suffix.or_else(|| outer.qualifying_suffix.clone()),
         }
+    }
+
+    /// This scope with Kea's defaults for all that nobody says.
+    #[must_use]
+    pub(crate) fn settled(self) -> Self {
+        self.inside(&Self {
+            replace: Some(ReplaceName::default()),
+            generated_prefix: Some(GENERATED_PREFIX.to_owned()),
+            qualifying_suffix: Some(String::new()),
+        })
     }
 }
 

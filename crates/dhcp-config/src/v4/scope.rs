@@ -150,7 +150,7 @@ impl Scoped for V4 {
             next_server: scope.next_server.map_or(Ipv4Addr::UNSPECIFIED, |placed| placed.value),
             server_hostname: scope.server_hostname.unwrap_or_default(),
             boot_file_name: scope.boot_file_name.unwrap_or_default(),
-            names: scope.terms.names,
+            names: scope.terms.names.settled(),
             options: scope.terms.options,
             guards: place.link.guards,
             reservations: place.reservations,

@@ -180,7 +180,7 @@ impl Scoped for V6 {
             cache_threshold: times.cache_threshold,
             cache_max_age_s: times.cache_max_age_s,
             rapid_commit: scope.rapid_commit.is_some_and(|placed| placed.value),
-            names: scope.terms.names,
+            names: scope.terms.names.settled(),
             options: scope.terms.options,
             guards: place.link.guards,
             reservations: place.reservations,
