@@ -12,9 +12,11 @@ pub(crate) mod scene;
 pub(crate) mod trace;
 
 use std::fs;
-use std::net::UdpSocket;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// A folder that goes away with the value.
@@ -270,12 +272,21 @@ fn child_of(pid: u32) -> Option<u32> {
     fs::read_to_string(path).ok()?.split_whitespace().next()?.parse().ok()
 }
 
-/// A UDP port that is free now, above the range that outgoing sockets are given.
+/// Ports that nobody is given who asks for just any: below those, and above what services have.
+const PORTS: Range<u16> = 12_000..30_000;
+
+/// A UDP port that is free on loopback for both families, and that nobody in this process was given
+/// before. Where it begins to look differs between processes.
 pub(crate) fn free_port() -> u16 {
+    static GIVEN: AtomicU32 = AtomicU32::new(0);
+    let count = u32::from(PORTS.end - PORTS.start);
     loop {
-        let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback has free ports");
-        let port = socket.local_addr().expect("it is bound").port();
-        if port > 10_000 {
+        let next = GIVEN.fetch_add(1, Ordering::Relaxed);
+        assert!(next < count, "one of so many ports is free");
+        let port =
+            PORTS.start + (std::process::id().wrapping_mul(97).wrapping_add(next) % count) as u16;
+        let is_free = |address| UdpSocket::bind((address, port)).is_ok();
+        if is_free(IpAddr::V4(Ipv4Addr::LOCALHOST)) && is_free(IpAddr::V6(Ipv6Addr::LOCALHOST)) {
             return port;
         }
     }
