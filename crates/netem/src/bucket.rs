@@ -1,0 +1,155 @@
+//! The token bucket: what leaves in any time is no more than the burst and what the rate gives in
+//! that time. What does not fit waits in order, and is dropped when too much waits.
+//!
+//! Tokens are counted in octets times nanoseconds per second, so nothing is ever rounded; only the
+//! time at which there are enough is rounded up.
+
+use std::collections::VecDeque;
+
+use crate::pool::{Place, Pool};
+use crate::settings::TokenBucket;
+
+const NS_PER_S: i128 = 1_000_000_000;
+
+/// Why a packet did not enter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// Too much waits.
+    Full,
+    /// There are never so many tokens.
+    TooLong,
+}
+
+/// One bucket.
+#[derive(Clone, Copy, Debug)]
+struct Tokens {
+    bytes_per_s: u64,
+    burst_bytes: u64,
+    /// What is in it, times the nanoseconds of a second.
+    level: i128,
+}
+
+impl Tokens {
+    const fn full(bytes_per_s: u64, burst_bytes: u64) -> Self {
+        Self { bytes_per_s, burst_bytes, level: burst_bytes as i128 * NS_PER_S }
+    }
+
+    /// What is in it after a time.
+    fn level_after(&self, elapsed_ns: u64) -> i128 {
+        let filled = self.level + i128::from(elapsed_ns) * i128::from(self.bytes_per_s);
+        filled.min(i128::from(self.burst_bytes) * NS_PER_S)
+    }
+
+    /// How long it takes until a packet of this cost may leave.
+    fn wait_ns(&self, cost_bytes: u64) -> u64 {
+        let missing = (i128::from(cost_bytes) * NS_PER_S - self.level).max(0);
+        let rate = i128::from(self.bytes_per_s);
+        ((missing + rate - 1) / rate).min(i128::from(u64::MAX)) as u64
+    }
+}
+
+/// The packets that wait, and the tokens. Without settings packets leave at once: those that waited
+/// when the bucket was taken away.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bucket {
+    state: Option<State>,
+    waiting: VecDeque<Place>,
+    bytes: usize,
+}
+
+#[derive(Clone, Debug)]
+struct State {
+    settings: TokenBucket,
+    limit_bytes: u64,
+    rate: Tokens,
+    peak: Option<Tokens>,
+    /// When the levels were right.
+    at_ns: u64,
+}
+
+impl State {
+    fn new(settings: TokenBucket, now_ns: u64) -> Self {
+        Self {
+            settings,
+            limit_bytes: settings.limit_bytes(),
+            rate: Tokens::full(settings.bytes_per_s.get(), settings.burst_bytes),
+            peak: settings.peak.map(|p| Tokens::full(p.bytes_per_s.get(), p.burst_bytes)),
+            at_ns: now_ns,
+        }
+    }
+
+    fn buckets(&self) -> impl Iterator<Item = &Tokens> {
+        core::iter::once(&self.rate).chain(self.peak.as_ref())
+    }
+
+    /// When a packet of this cost may leave.
+    fn ready_ns(&self, cost_bytes: u64) -> u64 {
+        let wait_ns = self.buckets().map(|tokens| tokens.wait_ns(cost_bytes)).max().unwrap_or(0);
+        self.at_ns.saturating_add(wait_ns)
+    }
+
+    fn spend(&mut self, now_ns: u64, cost_bytes: u64) {
+        let elapsed_ns = now_ns.saturating_sub(self.at_ns);
+        for tokens in core::iter::once(&mut self.rate).chain(self.peak.as_mut()) {
+            tokens.level = tokens.level_after(elapsed_ns) - i128::from(cost_bytes) * NS_PER_S;
+        }
+        self.at_ns = self.at_ns.max(now_ns);
+    }
+}
+
+impl Bucket {
+    /// Other settings from now on, and a full bucket. What waits stays.
+    pub(crate) fn change(&mut self, settings: Option<TokenBucket>, now_ns: u64) {
+        self.state = settings.map(|settings| State::new(settings, now_ns));
+    }
+
+    /// Whether packets must pass here.
+    pub(crate) fn is_used(&self) -> bool {
+        self.state.is_some() || !self.waiting.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    pub(crate) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Takes a packet.
+    pub(crate) fn push(&mut self, place: Place, packet_bytes: usize) -> Result<(), Refusal> {
+        if let Some(state) = &self.state {
+            let cost_bytes = state.settings.cost_bytes(packet_bytes);
+            if state.buckets().any(|tokens| cost_bytes > tokens.burst_bytes) {
+                return Err(Refusal::TooLong);
+            }
+            if (self.bytes + packet_bytes) as u64 > state.limit_bytes {
+                return Err(Refusal::Full);
+            }
+        }
+        self.waiting.push_back(place);
+        self.bytes += packet_bytes;
+        Ok(())
+    }
+
+    /// Takes the next packet, if there are tokens for it.
+    pub(crate) fn pop(&mut self, now_ns: u64, pool: &Pool) -> Option<Place> {
+        let packet_bytes = pool.bytes(*self.waiting.front()?);
+        if let Some(state) = &mut self.state {
+            let cost_bytes = state.settings.cost_bytes(packet_bytes);
+            if state.ready_ns(cost_bytes) > now_ns {
+                return None;
+            }
+            state.spend(now_ns, cost_bytes);
+        }
+        self.bytes -= packet_bytes;
+        self.waiting.pop_front()
+    }
+
+    /// When [`Bucket::pop`] has something.
+    pub(crate) fn ready_ns(&self, pool: &Pool) -> Option<u64> {
+        let packet_bytes = pool.bytes(*self.waiting.front()?);
+        let state = self.state.as_ref();
+        Some(state.map_or(0, |state| state.ready_ns(state.settings.cost_bytes(packet_bytes))))
+    }
+}

@@ -1,0 +1,90 @@
+//! Numbers drawn. Each cause has a stream of its own, so that switching one on does not change
+//! what another one does with the same seed.
+
+use base::Random;
+
+use crate::settings::Sometimes;
+use crate::share::Share;
+
+/// Numbers of which each may lean on the one before.
+#[derive(Clone, Debug)]
+pub(crate) struct Chance {
+    random: Random,
+    last: u32,
+}
+
+impl Chance {
+    pub(crate) const fn new(mut random: Random) -> Self {
+        let last = random.next_u32();
+        Self { random, last }
+    }
+
+    /// The next number: `correlation` of it is the last correlated one, the rest is new.
+    pub(crate) fn draw(&mut self, correlation: Share) -> u32 {
+        let new = self.random.next_u32();
+        if correlation.is_none() {
+            return new;
+        }
+        let kept = u64::from(correlation.bits()) + 1;
+        let mixed = (u64::from(new) * ((1 << 32) - kept) + u64::from(self.last) * kept) >> 32;
+        self.last = mixed as u32;
+        self.last
+    }
+
+    /// Whether it happens this time. Nothing is drawn for what never happens.
+    pub(crate) fn hits(&mut self, often: Sometimes) -> bool {
+        !often.share.is_none() && often.share.hits(self.draw(often.correlation))
+    }
+}
+
+/// All streams of a link.
+#[derive(Clone, Debug)]
+pub(crate) struct Chances {
+    pub(crate) duplicate: Chance,
+    pub(crate) loss: Chance,
+    pub(crate) corrupt: Chance,
+    pub(crate) reorder: Chance,
+    pub(crate) delay: Chance,
+    /// Which bit is changed.
+    pub(crate) bit: Random,
+    /// When slots open.
+    pub(crate) slot: Chance,
+}
+
+impl Chances {
+    pub(crate) const fn from_seed(seed: u64) -> Self {
+        let mut random = Random::from_seed(seed);
+        Self {
+            duplicate: Chance::new(random.fork(1)),
+            loss: Chance::new(random.fork(2)),
+            corrupt: Chance::new(random.fork(3)),
+            reorder: Chance::new(random.fork(4)),
+            delay: Chance::new(random.fork(5)),
+            bit: random.fork(6),
+            slot: Chance::new(random.fork(7)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_correlated_number_is_mixed_of_the_last_and_a_new_one() {
+        let seed = Random::from_seed(9);
+        let mut chance = Chance::new(seed.clone());
+        let mut random = seed;
+        let last = u64::from(random.next_u32());
+        let new = u64::from(random.next_u32());
+        // A quarter of the old and three of the new, to within the rounding of the share.
+        let mixed = u64::from(chance.draw(Share::percent(25)));
+        assert!(mixed.abs_diff(last / 4 + new / 4 * 3) < 8, "{mixed}");
+        let next = u64::from(random.next_u32());
+        let mixed_next = u64::from(chance.draw(Share::percent(25)));
+        assert!(mixed_next.abs_diff(mixed / 4 + next / 4 * 3) < 8, "{mixed_next}");
+        assert_eq!(u64::from(chance.draw(Share::ALL)), mixed_next, "all of it is the last");
+        random.next_u32();
+        assert_eq!(chance.draw(Share::NONE), random.next_u32(), "nothing of it is");
+    }
+}

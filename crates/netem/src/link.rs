@@ -1,0 +1,253 @@
+//! The link: one packet's way through both stages, and the run loop.
+
+use crate::bucket::{Bucket, Refusal};
+use crate::chance::Chances;
+use crate::counters::{Backlog, Counters};
+use crate::delayed::Delayed;
+use crate::loss::ChainState;
+use crate::pool::{Place, Pool};
+use crate::settings::Settings;
+use crate::slots::Slots;
+
+/// Congestion experienced (RFC 3168 §5).
+const ECN_MARKED: u8 = 3;
+
+/// A packet that was written to the buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmit {
+    /// Its octets.
+    pub len: usize,
+    /// The two bits of the ECN field of its IP header, as they are now.
+    pub ecn: u8,
+}
+
+/// A link in one direction.
+///
+/// The owner gives packets to [`Link::handle_datagram`], calls [`Link::handle_timeout`] when
+/// [`Link::poll_timeout`] says so, and after either [`Link::poll_transmit`] until it gives nothing.
+#[derive(Clone, Debug)]
+pub struct Link {
+    settings: Settings,
+    chances: Chances,
+    chain: ChainState,
+    /// Packets since the last one that overtook.
+    since_reordered: u32,
+    pool: Pool,
+    delayed: Delayed,
+    slots: Option<Slots>,
+    bucket: Bucket,
+    counters: Counters,
+    /// The time of the last call.
+    seen_ns: u64,
+}
+
+/// Why the netem stage does not let a packet on, or that it does.
+enum Verdict {
+    Passes,
+    Marked,
+    Lost,
+}
+
+impl Link {
+    /// An empty link. A seed of the settings goes before `seed`.
+    #[must_use]
+    pub fn new(settings: Settings, seed: u64) -> Self {
+        let mut link = Self {
+            chances: Chances::from_seed(seed),
+            settings: Settings::default(),
+            chain: ChainState::default(),
+            since_reordered: 0,
+            pool: Pool::default(),
+            delayed: Delayed::default(),
+            slots: None,
+            bucket: Bucket::default(),
+            counters: Counters::default(),
+            seen_ns: 0,
+        };
+        link.change(0, settings);
+        link
+    }
+
+    /// Other settings from now on, whole, as `tc qdisc change` gives them. What is under way stays
+    /// and keeps its time. The chain of losses, the gap, the slots and the tokens begin anew; the
+    /// numbers drawn do so only if the settings have a seed.
+    pub fn change(&mut self, now_ns: u64, settings: Settings) {
+        if let Some(seed) = settings.seed {
+            self.chances = Chances::from_seed(seed);
+        }
+        self.chain = ChainState::default();
+        self.since_reordered = 0;
+        self.slots = settings.slot.map(|slot| Slots::new(slot, now_ns));
+        self.bucket.change(settings.bucket, now_ns);
+        self.settings = settings;
+    }
+
+    /// What holds now.
+    #[must_use]
+    pub const fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// What was done so far.
+    #[must_use]
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// What is under way.
+    #[must_use]
+    pub fn backlog(&self) -> Backlog {
+        Backlog {
+            packets: self.delayed.len() + self.bucket.len(),
+            bytes: self.delayed.bytes() + self.bucket.bytes(),
+        }
+    }
+
+    /// Takes a packet; `ecn` has the two bits of the ECN field of its IP header.
+    pub fn handle_datagram(&mut self, now_ns: u64, ecn: u8, octets: &[u8]) {
+        self.seen_ns = now_ns;
+        self.counters.received += 1;
+        let is_doubled = self.chances.duplicate.hits(self.settings.duplicate);
+        match self.judge(ecn) {
+            // Lost and sent twice makes one.
+            Verdict::Lost if is_doubled => self.admit(now_ns, ecn, octets),
+            Verdict::Lost => self.counters.lost += 1,
+            verdict => {
+                let ecn = if matches!(verdict, Verdict::Marked) { ECN_MARKED } else { ecn };
+                if is_doubled {
+                    self.counters.duplicated += 1;
+                    self.handle_copy(now_ns, ecn, octets);
+                }
+                self.admit(now_ns, ecn, octets);
+            }
+        }
+        if self.bucket.is_used() {
+            self.advance(now_ns);
+        }
+    }
+
+    /// The copy goes before its original, may be lost like any packet, and is not copied again.
+    fn handle_copy(&mut self, now_ns: u64, ecn: u8, octets: &[u8]) {
+        match self.judge(ecn) {
+            Verdict::Lost => self.counters.lost += 1,
+            Verdict::Marked => self.admit(now_ns, ECN_MARKED, octets),
+            Verdict::Passes => self.admit(now_ns, ecn, octets),
+        }
+    }
+
+    fn judge(&mut self, ecn: u8) -> Verdict {
+        if !self.chain.loses(&self.settings.loss, &mut self.chances.loss) {
+            return Verdict::Passes;
+        }
+        if self.settings.marks && ecn & ECN_MARKED != 0 {
+            self.counters.marked += 1;
+            return Verdict::Marked;
+        }
+        Verdict::Lost
+    }
+
+    /// Puts a packet in its place in the queue, perhaps with a bit changed, if there is room.
+    fn admit(&mut self, now_ns: u64, ecn: u8, octets: &[u8]) {
+        let is_corrupt = self.chances.corrupt.hits(self.settings.corrupt) && !octets.is_empty();
+        let bit = if is_corrupt { self.chances.bit.below(octets.len() as u64 * 8) } else { 0 };
+        if self.delayed.len() >= self.settings.limit_packets as usize {
+            self.counters.over_limit += 1;
+            return;
+        }
+        let place = self.pool.keep(ecn, octets);
+        if is_corrupt {
+            self.counters.corrupted += 1;
+            self.pool.get_mut(place).octets[bit as usize / 8] ^= 1 << (bit % 8);
+        }
+        if self.overtakes() {
+            self.counters.reordered += 1;
+            self.since_reordered = 0;
+            self.delayed.push_ahead(place, octets.len());
+        } else {
+            self.since_reordered = self.since_reordered.saturating_add(1);
+            let due_ns = self.due_ns(now_ns, octets.len());
+            self.delayed.push(due_ns, place, octets.len());
+        }
+        self.delayed.settle(now_ns, self.slots.as_mut(), &mut self.chances.slot);
+    }
+
+    /// Whether the packet leaves at once, before all others.
+    fn overtakes(&mut self) -> bool {
+        let Some(reorder) = self.settings.reorder else { return false };
+        self.since_reordered >= reorder.gap.saturating_sub(1)
+            && self.chances.reorder.hits(reorder.often)
+    }
+
+    /// When a packet leaves. With a rate it is sent behind the last packet in the queue, and the time
+    /// that it waits for that one counts as part of its delay.
+    fn due_ns(&mut self, now_ns: u64, packet_bytes: usize) -> i64 {
+        let delay = self.settings.delay;
+        let delay_ns = match delay.jitter_ns {
+            0 => delay.base_ns.min(i64::MAX as u64 / 2) as i64,
+            jitter_ns => {
+                let drawn = self.chances.delay.draw(delay.correlation);
+                delay.distribution.time_ns(delay.base_ns, jitter_ns, drawn)
+            }
+        };
+        let arrives_ns = (now_ns as i64).saturating_add(delay_ns);
+        let Some(rate) = self.settings.rate else { return arrives_ns };
+        let begins_ns = self.delayed.latest_ns().map_or(arrives_ns, |last| arrives_ns.max(last));
+        begins_ns.saturating_add_unsigned(rate.packet_time_ns(packet_bytes))
+    }
+
+    /// Moves what is due on to the token bucket.
+    fn advance(&mut self, now_ns: u64) {
+        while let Some(place) = self.pop_delayed(now_ns) {
+            let Err(refusal) = self.bucket.push(place, self.pool.bytes(place)) else { continue };
+            match refusal {
+                Refusal::Full => self.counters.over_bucket_limit += 1,
+                Refusal::TooLong => self.counters.too_long += 1,
+            }
+            self.pool.let_go(place);
+        }
+    }
+
+    fn pop_delayed(&mut self, now_ns: u64) -> Option<Place> {
+        self.delayed.pop(now_ns, &self.pool, self.slots.as_mut(), &mut self.chances.slot)
+    }
+
+    /// Writes the next packet that leaves now to `buffer`.
+    ///
+    /// # Panics
+    ///
+    /// When the packet is longer than `buffer`.
+    pub fn poll_transmit(&mut self, now_ns: u64, buffer: &mut [u8]) -> Option<Transmit> {
+        self.seen_ns = now_ns;
+        let place = if self.bucket.is_used() {
+            self.advance(now_ns);
+            self.bucket.pop(now_ns, &self.pool)
+        } else {
+            self.pop_delayed(now_ns)
+        }?;
+        let packet = self.pool.get(place);
+        let (len, ecn) = (packet.octets.len(), packet.ecn);
+        assert!(len <= buffer.len(), "the buffer has room for a packet of {len} octets");
+        buffer[..len].copy_from_slice(&packet.octets);
+        self.pool.let_go(place);
+        self.counters.sent += 1;
+        self.counters.sent_bytes += len as u64;
+        Some(Transmit { len, ecn })
+    }
+
+    /// When [`Link::handle_timeout`] is due next: no earlier than the last time that the link was
+    /// told, and that time when a packet waits to be asked for.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<u64> {
+        let delayed_ns = self.delayed.ready_ns(self.slots.as_ref());
+        let bucket_ns = self.bucket.ready_ns(&self.pool);
+        delayed_ns.into_iter().chain(bucket_ns).min().map(|at_ns| at_ns.max(self.seen_ns))
+    }
+
+    /// Lets packets that are due take their place at the token bucket.
+    pub fn handle_timeout(&mut self, now_ns: u64) {
+        self.seen_ns = now_ns;
+        if self.bucket.is_used() {
+            self.advance(now_ns);
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Which packets are lost: by the share, or by a chain of states that makes bursts.
+
+use crate::chance::Chance;
+use crate::settings::Loss;
+use crate::share::Share;
+
+/// Where the chain is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ChainState {
+    /// 1, and Gilbert's good state.
+    #[default]
+    Good,
+    /// 2: packets that arrive within a burst of losses.
+    GoodInBurst,
+    /// 3, and Gilbert's bad state.
+    Bad,
+    /// 4: one loss by itself.
+    Alone,
+}
+
+impl ChainState {
+    /// Judges the next packet; true when it is lost.
+    pub(crate) fn loses(&mut self, loss: &Loss, chance: &mut Chance) -> bool {
+        match *loss {
+            Loss::None => false,
+            Loss::Random(often) => chance.hits(often),
+            Loss::State { p13, p31, p32, p23, p14 } => {
+                let drawn = u64::from(chance.draw(Share::NONE));
+                *self = match *self {
+                    Self::Good if drawn < p14.width() => Self::Alone,
+                    Self::Good if drawn < p14.width() + p13.width() => Self::Bad,
+                    Self::Good | Self::Alone => Self::Good,
+                    Self::GoodInBurst if drawn < p23.width() => Self::Bad,
+                    Self::GoodInBurst => Self::GoodInBurst,
+                    Self::Bad if drawn < p32.width() => Self::GoodInBurst,
+                    Self::Bad if drawn < p32.width() + p31.width() => Self::Good,
+                    Self::Bad => Self::Bad,
+                };
+                matches!(self, Self::Bad | Self::Alone)
+            }
+            Loss::Gilbert { to_bad, to_good, bad_loss, good_loss } => {
+                // The state that the packet finds judges it; the next one finds the other.
+                let (leaves, loses) = match *self {
+                    Self::Bad => (to_good, bad_loss),
+                    _ => (to_bad, good_loss),
+                };
+                let is_bad = *self == Self::Bad;
+                if leaves.hits(chance.draw(Share::NONE)) {
+                    *self = if is_bad { Self::Good } else { Self::Bad };
+                }
+                loses.hits(chance.draw(Share::NONE))
+            }
+        }
+    }
+}

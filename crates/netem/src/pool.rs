@@ -1,0 +1,51 @@
+//! Buffers of the packets that are under way. They are used again, so that a link that has seen its
+//! busiest time allocates no more.
+
+/// Which buffer.
+pub(crate) type Place = u32;
+
+/// A packet under way.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Packet {
+    pub(crate) octets: Vec<u8>,
+    /// The ECN field of its IP header.
+    pub(crate) ecn: u8,
+}
+
+/// All buffers, used and free.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pool {
+    packets: Vec<Packet>,
+    free: Vec<Place>,
+}
+
+impl Pool {
+    /// Keeps a packet until it is let go.
+    pub(crate) fn keep(&mut self, ecn: u8, octets: &[u8]) -> Place {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.packets.push(Packet::default());
+            self.packets.len() as Place - 1
+        });
+        let packet = &mut self.packets[place as usize];
+        packet.octets.clear();
+        packet.octets.extend_from_slice(octets);
+        packet.ecn = ecn;
+        place
+    }
+
+    pub(crate) fn get(&self, place: Place) -> &Packet {
+        &self.packets[place as usize]
+    }
+
+    pub(crate) fn get_mut(&mut self, place: Place) -> &mut Packet {
+        &mut self.packets[place as usize]
+    }
+
+    pub(crate) fn bytes(&self, place: Place) -> usize {
+        self.get(place).octets.len()
+    }
+
+    pub(crate) fn let_go(&mut self, place: Place) {
+        self.free.push(place);
+    }
+}

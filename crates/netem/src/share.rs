@@ -1,0 +1,109 @@
+//! Probabilities and correlations as 32-bit fractions, as `tc` hands them to the kernel.
+
+/// A share of one: the value over 2^32 − 1, so that 100 % is a value of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Share(u32);
+
+/// Decimals that are tried before a share is printed with all it has.
+const DECIMALS_MAX: u32 = 9;
+
+impl Share {
+    /// Never.
+    pub const NONE: Self = Self(0);
+    /// Always.
+    pub const ALL: Self = Self(u32::MAX);
+
+    /// The share of this value over 2^32 − 1.
+    #[must_use]
+    pub const fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+
+    /// So many percent, up to 100.
+    #[must_use]
+    pub const fn percent(percent: u32) -> Self {
+        let percent = if percent > 100 { 100 } else { percent };
+        Self::rounded(percent as u128, 100)
+    }
+
+    /// `numerator` / `denominator`, rounded to the nearest share; no more than all.
+    pub(crate) const fn rounded(numerator: u128, denominator: u128) -> Self {
+        let bits = (numerator * u32::MAX as u128 + denominator / 2) / denominator;
+        Self(if bits > u32::MAX as u128 { u32::MAX } else { bits as u32 })
+    }
+
+    /// The value over 2^32 − 1.
+    #[must_use]
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// What is left to one.
+    #[must_use]
+    pub const fn rest(self) -> Self {
+        Self(u32::MAX - self.0)
+    }
+
+    /// True for [`Share::NONE`].
+    #[must_use]
+    pub const fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
+    /// How many of the 2^32 numbers that can be drawn are within: none for 0 %, all for 100 %.
+    pub(crate) const fn width(self) -> u64 {
+        if self.0 == u32::MAX { 1 << 32 } else { self.0 as u64 }
+    }
+
+    /// Whether the number drawn is within.
+    pub(crate) const fn hits(self, drawn: u32) -> bool {
+        (drawn as u64) < self.width()
+    }
+
+    /// The shortest decimal number of percent that is read as this share.
+    pub(crate) fn to_percent(self) -> String {
+        for decimals in 0..=DECIMALS_MAX {
+            let scale = 10_u128.pow(decimals);
+            let all = u128::from(u32::MAX);
+            let percent = (u128::from(self.0) * 100 * scale + all / 2) / all;
+            if Self::rounded(percent, 100 * scale) == self {
+                let (whole, fraction) = (percent / scale, percent % scale);
+                let width = decimals as usize;
+                return match decimals {
+                    0 => whole.to_string(),
+                    _ => format!("{whole}.{fraction:0width$}"),
+                };
+            }
+        }
+        // Ten-millionths of a percent are finer than a share.
+        unreachable!("a share has no more than {DECIMALS_MAX} decimals")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn none_is_never_and_all_is_always() {
+        assert!(!Share::NONE.hits(0));
+        assert!(Share::ALL.hits(u32::MAX) && Share::percent(100) == Share::ALL);
+        assert!(Share::from_bits(5).hits(4) && !Share::from_bits(5).hits(5));
+        assert_eq!(Share::percent(25).rest(), Share::percent(75));
+    }
+
+    #[test]
+    fn every_share_has_a_decimal_of_its_own() {
+        let mut random = base::Random::from_seed(1);
+        for bits in (0..100_000).map(|_| random.next_u32()).chain([0, 1, 2, u32::MAX - 1, u32::MAX])
+        {
+            let text = Share::from_bits(bits).to_percent();
+            let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+            let digits: u128 = format!("{whole}{fraction}").parse().unwrap();
+            let scale = 100 * 10_u128.pow(fraction.len() as u32);
+            assert_eq!(Share::rounded(digits, scale).bits(), bits, "{text}");
+        }
+        assert_eq!(Share::percent(10).to_percent(), "10");
+        assert_eq!(Share::rounded(1, 1_000).to_percent(), "0.1");
+    }
+}

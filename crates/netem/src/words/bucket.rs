@@ -1,0 +1,135 @@
+//! The words of `tc-tbf`.
+
+use core::num::NonZeroU64;
+
+use super::look_up;
+use super::reader::{Reader, Word};
+use super::units::{self, Unfit};
+use crate::settings::{LinkLayer, Peak, Room, TokenBucket};
+
+/// What was read so far.
+#[derive(Default)]
+struct Parts<'a> {
+    rate: Option<NonZeroU64>,
+    burst: Option<u64>,
+    limit: Option<(Word<'a>, u64)>,
+    latency_ns: Option<(Word<'a>, u64)>,
+    peak_rate: Option<(Word<'a>, NonZeroU64)>,
+    peak_burst: Option<u64>,
+    packet_bytes_min: u32,
+    overhead_bytes: u16,
+    link_layer: LinkLayer,
+}
+
+/// The word in full. Only some may be cut short, as in `tc`.
+fn full_name(word: &str) -> Option<&'static str> {
+    match word {
+        "buffer" | "maxburst" => Some("burst"),
+        "mtu" | "minburst" => Some("mtu"),
+        "mpu" => Some("mpu"),
+        "rate" => Some("rate"),
+        _ => look_up(&["limit", "latency", "burst", "peakrate", "overhead", "linklayer"], word),
+    }
+}
+
+/// Reads to the end; `tbf` is the word that began it.
+pub(super) fn read(reader: &mut Reader<'_>, tbf: Word<'_>) -> Option<TokenBucket> {
+    reader.forget();
+    let mut parts = Parts::default();
+    while let Some(word) = reader.take() {
+        let Some(name) = full_name(word.text) else {
+            let message = format!("`{}` is no word of tbf", word.text);
+            let help = "there are rate, burst, limit, latency, peakrate, mtu, mpu, overhead and \
+                        linklayer; the words of netem stand before `tbf`";
+            reader.problem_at(word, message, help);
+            continue;
+        };
+        reader.note(word, name);
+        read_one(reader, &mut parts, word, name);
+    }
+    check(reader, &parts, tbf)
+}
+
+fn read_one<'a>(reader: &mut Reader<'a>, parts: &mut Parts<'a>, word: Word<'a>, name: &str) {
+    match name {
+        "rate" => parts.rate = reader.value(name, units::bytes_per_s),
+        "burst" => parts.burst = reader.value(name, burst),
+        "limit" => parts.limit = reader.value(name, units::size).map(|bytes| (word, bytes)),
+        "latency" => {
+            parts.latency_ns = reader.value(name, units::time_of_us_ns).map(|ns| (word, ns));
+        }
+        "peakrate" => {
+            parts.peak_rate = reader.value(name, units::bytes_per_s).map(|rate| (word, rate));
+        }
+        "mtu" => parts.peak_burst = reader.value(name, burst),
+        "mpu" => parts.packet_bytes_min = reader.value(name, units::size_u32).unwrap_or_default(),
+        "overhead" => parts.overhead_bytes = reader.value(name, units::whole).unwrap_or_default(),
+        _ => parts.link_layer = reader.value(name, link_layer).unwrap_or_default(),
+    }
+}
+
+/// A bucket that holds something.
+fn burst(word: &str) -> Result<u64, Unfit> {
+    match units::size_and_cell(word)? {
+        0 => Err(Unfit::Size),
+        bytes => Ok(bytes),
+    }
+}
+
+fn link_layer(word: &str) -> Result<LinkLayer, Unfit> {
+    match word {
+        "ethernet" => Ok(LinkLayer::Ethernet),
+        "atm" | "adsl" => Ok(LinkLayer::Atm),
+        _ => Err(Unfit::LinkLayer),
+    }
+}
+
+/// What must be there, and what must not be there together.
+fn check(reader: &mut Reader<'_>, parts: &Parts<'_>, tbf: Word<'_>) -> Option<TokenBucket> {
+    // A value that is there and wrong was named already.
+    let mut missing = |name: &'static str, help: &str| {
+        if !reader.has_seen(name) {
+            reader.problem_at(tbf, format!("`{name}` of tbf is missing"), help);
+        }
+    };
+    missing("rate", "give how fast tokens come, such as `rate 100mbit`");
+    missing("burst", "give how many tokens there are at most, such as `burst 5kb`");
+    if parts.peak_rate.is_some() {
+        missing("mtu", "a `peakrate` needs the depth of its bucket, such as `mtu 2kb`");
+    }
+    if !reader.has_seen("limit") {
+        missing_room(reader, tbf);
+    }
+    if let (Some((word, _)), Some(_)) = (parts.latency_ns, parts.limit) {
+        let message = "`latency` and `limit` both say how much may wait".to_owned();
+        reader.problem_at(word, message, "leave one of them out");
+    }
+    if let (Some((word, peak_rate)), Some(rate)) = (parts.peak_rate, parts.rate)
+        && peak_rate <= rate
+    {
+        let message = "`peakrate` is no higher than `rate`".to_owned();
+        reader.problem_at(word, message, "give a higher one, or leave it out");
+    }
+    let room = match (parts.limit, parts.latency_ns) {
+        (Some((_, bytes)), _) => Room::Bytes(bytes),
+        (None, Some((_, latency_ns))) => Room::Time { latency_ns },
+        (None, None) => return None,
+    };
+    let peak = parts.peak_rate.zip(parts.peak_burst);
+    Some(TokenBucket {
+        bytes_per_s: parts.rate?,
+        burst_bytes: parts.burst?,
+        room,
+        peak: peak.map(|((_, bytes_per_s), burst_bytes)| Peak { bytes_per_s, burst_bytes }),
+        packet_bytes_min: parts.packet_bytes_min,
+        overhead_bytes: parts.overhead_bytes,
+        link_layer: parts.link_layer,
+    })
+}
+
+fn missing_room(reader: &mut Reader<'_>, tbf: Word<'_>) {
+    if !reader.has_seen("latency") {
+        let message = "`latency` or `limit` of tbf is missing".to_owned();
+        reader.problem_at(tbf, message, "give how much may wait, such as `latency 50ms`");
+    }
+}

@@ -1,0 +1,42 @@
+//! Settings as words, in the language of `tc`: `delay 75ms 10ms 25% loss 10% tbf rate 100mbit …`.
+//!
+//! `netem` reads and checks the first stage, `bucket` the second, `print` writes both back. What is
+//! wrong is said all at once, each with its place. Words may be cut short as `tc` allows.
+
+mod bucket;
+mod netem;
+mod print;
+mod reader;
+mod units;
+
+pub use reader::Problem;
+
+use crate::settings::Settings;
+use reader::Reader;
+
+impl Settings {
+    /// Reads the words that `tc qdisc add dev … root netem` takes, then, behind the word `tbf`, those
+    /// of a token bucket. Either part may be left out.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong, in the order of the text.
+    pub fn parse(text: &str) -> Result<Self, Vec<Problem>> {
+        let mut reader = Reader::new(text);
+        let mut settings = Self::default();
+        if reader.peek() == Some("netem") {
+            reader.take();
+        }
+        netem::read(&mut reader, &mut settings);
+        if let Some(word) = reader.take() {
+            debug_assert_eq!(word.text, "tbf");
+            settings.bucket = bucket::read(&mut reader, word);
+        }
+        reader.finish(settings)
+    }
+}
+
+/// The first word of `words` that begins with `given`, as `tc` looks words up.
+fn look_up(words: &[&'static str], given: &str) -> Option<&'static str> {
+    words.iter().copied().find(|word| !given.is_empty() && word.starts_with(given))
+}

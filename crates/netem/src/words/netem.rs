@@ -1,0 +1,267 @@
+//! The words of `tc-netem`.
+
+use super::look_up;
+use super::reader::{Reader, Word};
+use super::units::{self, Unfit};
+use crate::distribution::Distribution;
+use crate::settings::{Loss, Opening, Rate, Reorder, Settings, Slot, Sometimes};
+use crate::share::Share;
+
+/// In the order in which `tc` looks abbreviations up.
+const WORDS: [&str; 15] = [
+    "limit",
+    "latency",
+    "delay",
+    "loss",
+    "drop",
+    "seed",
+    "ecn",
+    "reorder",
+    "corrupt",
+    "gap",
+    "duplicate",
+    "distribution",
+    "rate",
+    "slot",
+    "tbf",
+];
+
+/// What is there in words but has no place in the settings.
+#[derive(Default)]
+struct Found<'a> {
+    gap: Option<(Word<'a>, u32)>,
+    reorder: Option<(Word<'a>, Sometimes)>,
+    distribution: Option<Word<'a>>,
+    marks: Option<Word<'a>>,
+}
+
+/// Reads up to `tbf` or the end.
+pub(super) fn read(reader: &mut Reader<'_>, settings: &mut Settings) {
+    let mut found = Found::default();
+    while reader.peek().is_some_and(|word| word != "tbf") {
+        let Some(word) = reader.take() else { break };
+        let name = match look_up(&WORDS, word.text) {
+            Some("latency") => "delay",
+            Some("drop") => "loss",
+            Some(name) if name != "tbf" => name,
+            _ => {
+                let message = format!("`{}` is no word of netem", word.text);
+                let help = "there are limit, delay, distribution, loss, ecn, corrupt, duplicate, \
+                            reorder, gap, rate, slot, seed and, for a token bucket behind, tbf";
+                reader.problem_at(word, message, help);
+                continue;
+            }
+        };
+        reader.note(word, name);
+        read_one(reader, settings, &mut found, word, name);
+    }
+    check(reader, settings, &found);
+}
+
+fn read_one<'a>(
+    reader: &mut Reader<'a>,
+    settings: &mut Settings,
+    found: &mut Found<'a>,
+    word: Word<'a>,
+    name: &str,
+) {
+    match name {
+        "limit" => {
+            if let Some(limit) = reader.value(name, units::size_u32) {
+                settings.limit_packets = limit;
+            }
+        }
+        "delay" => read_delay(reader, settings),
+        "loss" => settings.loss = read_loss(reader),
+        "seed" => settings.seed = reader.value(name, units::whole),
+        "ecn" => {
+            settings.marks = true;
+            found.marks = Some(word);
+        }
+        "reorder" => found.reorder = Some((word, sometimes(reader, name))),
+        "corrupt" => settings.corrupt = sometimes(reader, name),
+        "duplicate" => settings.duplicate = sometimes(reader, name),
+        "gap" => {
+            if let Some(gap) = reader.value(name, units::whole) {
+                found.gap = Some((word, gap));
+            }
+        }
+        "distribution" => {
+            found.distribution = Some(word);
+            if let Some(distribution) = reader.value(name, distribution) {
+                settings.delay.distribution = distribution;
+            }
+        }
+        "rate" => settings.rate = read_rate(reader),
+        _ => settings.slot = read_slot(reader),
+    }
+}
+
+/// A percentage and, perhaps, a correlation.
+fn sometimes(reader: &mut Reader<'_>, name: &str) -> Sometimes {
+    let share = reader.value(name, units::share).unwrap_or_default();
+    let correlation = reader.further(name, units::share).unwrap_or_default();
+    Sometimes { share, correlation }
+}
+
+fn distribution(word: &str) -> Result<Distribution, Unfit> {
+    let mut all = Distribution::ALL.into_iter();
+    all.find(|distribution| distribution.name() == word).ok_or(Unfit::Distribution)
+}
+
+fn read_delay(reader: &mut Reader<'_>, settings: &mut Settings) {
+    let delay = &mut settings.delay;
+    delay.base_ns = reader.value("delay", units::time_ns).unwrap_or_default();
+    if reader.number_follows() {
+        delay.jitter_ns = reader.value("delay", units::time_ns).unwrap_or_default();
+        delay.correlation = reader.further("delay", units::share).unwrap_or_default();
+    }
+}
+
+fn read_loss(reader: &mut Reader<'_>) -> Loss {
+    if reader.number_follows() {
+        return random_loss(sometimes(reader, "loss"));
+    }
+    match reader.peek() {
+        Some("random") => {
+            reader.take();
+            random_loss(sometimes(reader, "loss random"))
+        }
+        Some("state") => read_state(reader),
+        Some("gemodel") => {
+            let name = "loss gemodel";
+            reader.take();
+            let to_bad = reader.value(name, units::share).unwrap_or_default();
+            let mut further =
+                |otherwise: Share| reader.further(name, units::share).unwrap_or(otherwise);
+            let to_good = further(to_bad.rest());
+            let bad_loss = further(Share::ALL);
+            let good_loss = further(Share::NONE);
+            Loss::Gilbert { to_bad, to_good, bad_loss, good_loss }
+        }
+        _ => {
+            // The word, if there is one, is read as the percentage that is missing.
+            reader.value("loss", units::share);
+            Loss::None
+        }
+    }
+}
+
+fn random_loss(often: Sometimes) -> Loss {
+    if often == Sometimes::default() { Loss::None } else { Loss::Random(often) }
+}
+
+fn read_state(reader: &mut Reader<'_>) -> Loss {
+    let name = "loss state";
+    let Some(word) = reader.take() else { return Loss::None };
+    let p13 = reader.value(name, units::share).unwrap_or_default();
+    let mut further = |otherwise: Share| reader.further(name, units::share).unwrap_or(otherwise);
+    let p31 = further(p13.rest());
+    let p32 = further(Share::NONE);
+    let p23 = further(Share::ALL);
+    let p14 = further(Share::NONE);
+    for (first, second, names) in [(p13, p14, "p13 and p14"), (p31, p32, "p31 and p32")] {
+        if first.rest() < second {
+            let message = format!("{names} of `loss state` are more than 100 % together");
+            reader.problem_at(word, message, "what leaves a state is no more than all");
+        }
+    }
+    Loss::State { p13, p31, p32, p23, p14 }
+}
+
+fn read_rate(reader: &mut Reader<'_>) -> Option<Rate> {
+    let bytes_per_s = reader.value("rate", units::bytes_per_s);
+    let (mut overhead, mut cell, mut cell_overhead) = (0, 0, 0);
+    if reader.signed_number_follows() {
+        overhead = reader.value("rate", units::signed).unwrap_or_default();
+        cell = reader.further("rate", units::whole).unwrap_or_default();
+        if reader.signed_number_follows() {
+            cell_overhead = reader.value("rate", units::signed).unwrap_or_default();
+        }
+    }
+    bytes_per_s.map(|bytes_per_s| Rate {
+        bytes_per_s,
+        packet_overhead_bytes: overhead,
+        cell_bytes: cell,
+        cell_overhead_bytes: cell_overhead,
+    })
+}
+
+fn read_slot(reader: &mut Reader<'_>) -> Option<Slot> {
+    let opening = if reader.number_follows() {
+        read_between(reader)
+    } else if reader.peek() == Some("distribution") {
+        reader.take();
+        let distribution = reader.value("slot distribution", distribution);
+        let base_ns = reader.value("slot distribution", units::time_ns);
+        let jitter_ns = reader.value("slot distribution", units::time_ns);
+        distribution.zip(base_ns).zip(jitter_ns).map(|((distribution, base_ns), jitter_ns)| {
+            Opening::Around { base_ns, jitter_ns, distribution }
+        })
+    } else {
+        reader.value("slot", |_| Err::<Opening, _>(Unfit::Time))
+    };
+    let mut slot =
+        Slot { opening: Opening::Between { min_ns: 0, max_ns: 0 }, packets_max: 0, bytes_max: 0 };
+    // Only in this order, and only right behind, as in `tc`.
+    if reader.peek().is_some_and(|word| look_up(&["packets"], word).is_some()) {
+        reader.take();
+        slot.packets_max = reader.value("packets", units::whole).unwrap_or_default();
+    }
+    if reader.peek().is_some_and(|word| look_up(&["bytes"], word).is_some()) {
+        reader.take();
+        slot.bytes_max = reader.value("bytes", units::size_u32).unwrap_or_default();
+    }
+    opening.map(|opening| Slot { opening, ..slot })
+}
+
+fn read_between(reader: &mut Reader<'_>) -> Option<Opening> {
+    let min_ns = reader.value("slot", units::time_ns);
+    let mut max_ns = min_ns;
+    if reader.number_follows() {
+        let word = reader.take()?;
+        match units::time_ns(word.text) {
+            Ok(ns) if min_ns.is_none_or(|min_ns| ns >= min_ns) => max_ns = Some(ns),
+            Ok(_) => {
+                let message = format!("`{}` is before the least time of `slot`", word.text);
+                reader.problem_at(word, message, "the greatest time comes second");
+            }
+            Err(unfit) => {
+                reader.problem_at(
+                    word,
+                    format!("`{}` does not fit `slot`", word.text),
+                    unfit.help(),
+                );
+            }
+        }
+    }
+    min_ns.zip(max_ns).map(|(min_ns, max_ns)| Opening::Between { min_ns, max_ns })
+}
+
+/// What must be together.
+fn check(reader: &mut Reader<'_>, settings: &mut Settings, found: &Found<'_>) {
+    let reorders = found.reorder.filter(|(_, often)| !often.share.is_none());
+    if let Some((word, often)) = reorders {
+        if settings.delay.base_ns == 0 {
+            let message = "`reorder` without a delay changes no order".to_owned();
+            reader.problem_at(word, message, "give a `delay` too");
+        }
+        let gap = found.gap.map_or(1, |(_, gap)| gap.max(1));
+        settings.reorder = Some(Reorder { often, gap });
+    } else if let Some((word, _)) = found.gap.filter(|&(_, gap)| gap > 0) {
+        let message = "`gap` says how far apart reordered packets are, and none is".to_owned();
+        reader.problem_at(word, message, "give `reorder` with a percentage too");
+    }
+    if let Some(word) = found.distribution
+        && (settings.delay.base_ns == 0 || settings.delay.jitter_ns == 0)
+    {
+        let message = "`distribution` says how delays vary, and none does".to_owned();
+        reader.problem_at(word, message, "give `delay` with a jitter too");
+    }
+    if let Some(word) = found.marks
+        && settings.loss == Loss::None
+    {
+        let message = "`ecn` marks what would be lost, and nothing is".to_owned();
+        reader.problem_at(word, message, "give `loss` too");
+    }
+}

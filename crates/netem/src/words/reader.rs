@@ -1,0 +1,139 @@
+//! Words with their places, and the problems found on the way.
+
+use core::fmt;
+
+use super::units::Unfit;
+
+/// Something that is wrong with the words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Where the word begins that it is about: octets from the start of the text; the end of the text
+    /// when a word is missing.
+    pub offset_bytes: usize,
+    /// What is wrong.
+    pub message: String,
+    /// What would be right.
+    pub help: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "column {}: {}; {}", self.offset_bytes + 1, self.message, self.help)
+    }
+}
+
+/// A word of the text.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Word<'a> {
+    pub(super) text: &'a str,
+    pub(super) offset_bytes: usize,
+}
+
+/// The words that are left.
+#[derive(Debug)]
+pub(super) struct Reader<'a> {
+    words: Vec<Word<'a>>,
+    next: usize,
+    end_bytes: usize,
+    seen: Vec<&'static str>,
+    problems: Vec<Problem>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        let offset = |word: &str| word.as_ptr() as usize - text.as_ptr() as usize;
+        let words = text.split_ascii_whitespace();
+        Self {
+            words: words.map(|text| Word { text, offset_bytes: offset(text) }).collect(),
+            next: 0,
+            end_bytes: text.trim_ascii_end().len(),
+            seen: Vec::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    pub(super) fn peek(&self) -> Option<&'a str> {
+        self.words.get(self.next).map(|word| word.text)
+    }
+
+    pub(super) fn take(&mut self) -> Option<Word<'a>> {
+        let word = self.words.get(self.next).copied();
+        self.next += usize::from(word.is_some());
+        word
+    }
+
+    pub(super) fn problem(&mut self, offset_bytes: usize, message: String, help: &str) {
+        self.problems.push(Problem { offset_bytes, message, help: help.to_owned() });
+    }
+
+    pub(super) fn problem_at(&mut self, word: Word<'_>, message: String, help: &str) {
+        self.problem(word.offset_bytes, message, help);
+    }
+
+    /// Notes that a word was there, in full; the same word twice is a problem.
+    pub(super) fn note(&mut self, word: Word<'_>, full: &'static str) {
+        if self.seen.contains(&full) {
+            let message = format!("`{full}` is there twice");
+            self.problem_at(word, message, "leave one of them out");
+        }
+        self.seen.push(full);
+    }
+
+    /// Whether a word was there, in full.
+    pub(super) fn has_seen(&self, full: &str) -> bool {
+        self.seen.contains(&full)
+    }
+
+    /// Words are counted anew.
+    pub(super) fn forget(&mut self) {
+        self.seen.clear();
+    }
+
+    /// Whether an optional number follows, by its first character, as in `tc`.
+    pub(super) fn number_follows(&self) -> bool {
+        self.peek().is_some_and(|word| word.starts_with(|first: char| first.is_ascii_digit()))
+    }
+
+    /// The same for a number that may be negative.
+    pub(super) fn signed_number_follows(&self) -> bool {
+        self.number_follows() || self.peek().is_some_and(|word| word.starts_with('-'))
+    }
+
+    /// The value of `name`, which must be there.
+    pub(super) fn value<T>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(&str) -> Result<T, Unfit>,
+    ) -> Option<T> {
+        let Some(word) = self.take() else {
+            let message = format!("the value of `{name}` is missing");
+            self.problem(self.end_bytes, message, "give one behind it");
+            return None;
+        };
+        match read(word.text) {
+            Ok(value) => Some(value),
+            Err(unfit) => {
+                let message = format!("`{}` does not fit `{name}`", word.text);
+                self.problem_at(word, message, unfit.help());
+                None
+            }
+        }
+    }
+
+    /// A further value of `name` that may be left out.
+    pub(super) fn further<T>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(&str) -> Result<T, Unfit>,
+    ) -> Option<T> {
+        if self.number_follows() { self.value(name, read) } else { None }
+    }
+
+    pub(super) fn finish<T>(mut self, value: T) -> Result<T, Vec<Problem>> {
+        if self.problems.is_empty() {
+            return Ok(value);
+        }
+        self.problems.sort_by_key(|problem| problem.offset_bytes);
+        Err(self.problems)
+    }
+}

@@ -1,0 +1,217 @@
+//! Numbers with units: times, rates, sizes and percentages, exactly, without floating point.
+
+use core::num::NonZeroU64;
+
+use crate::share::Share;
+
+/// Why a word is no value of its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unfit {
+    Time,
+    Rate,
+    RateOfDevice,
+    Size,
+    Percent,
+    Whole,
+    Signed,
+    Distribution,
+    LinkLayer,
+    Range,
+}
+
+impl Unfit {
+    /// What would fit.
+    pub(super) const fn help(self) -> &'static str {
+        match self {
+            Self::Time => "a time is a number with s, ms, us or ns, such as 75ms or 1.5s",
+            Self::Rate => {
+                "a rate is a number with bit, kbit, mbit, gbit, Bps, kBps, mBps or gBps \
+                 behind it, or Kibit and so on for powers of 1024, and is not 0"
+            }
+            Self::RateOfDevice => {
+                "this link has no speed to take a part of: give a rate such as 20mbit"
+            }
+            Self::Size => "a size is a number with b, kb, mb or gb, where kb is 1024 octets",
+            Self::Percent => "a percentage is a number from 0 to 100, with or without %",
+            Self::Whole => "a whole number is wanted",
+            Self::Signed => "a whole number is wanted, which may be negative",
+            Self::Distribution => "there are uniform, normal, pareto and paretonormal",
+            Self::LinkLayer => "there are ethernet, atm and adsl",
+            Self::Range => "the number is too great",
+        }
+    }
+}
+
+/// Digits of a number that are read.
+const DIGITS_MAX: usize = 20;
+
+/// A decimal number: `digits` over ten to the `decimals`.
+struct Decimal {
+    digits: u128,
+    decimals: u32,
+}
+
+impl Decimal {
+    /// The number at the start of a word, and its unit.
+    fn split(word: &str) -> Option<(Self, &str)> {
+        let is_part = |c: char| c.is_ascii_digit() || c == '.';
+        let unit_at = word.find(|c| !is_part(c)).unwrap_or(word.len());
+        let (number, unit) = word.split_at(unit_at);
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        let digits_count = whole.len() + fraction.len();
+        if digits_count == 0 || digits_count > DIGITS_MAX || fraction.contains('.') {
+            return None;
+        }
+        let digits = whole.bytes().chain(fraction.bytes());
+        let digits = digits.fold(0, |sum, digit| sum * 10 + u128::from(digit - b'0'));
+        Some((Self { digits, decimals: fraction.len() as u32 }, unit))
+    }
+
+    fn denominator(&self) -> u128 {
+        10_u128.pow(self.decimals)
+    }
+
+    /// The whole part of the number times `unit`.
+    fn times(&self, unit: u128) -> Result<u64, Unfit> {
+        u64::try_from(self.digits * unit / self.denominator()).map_err(|_| Unfit::Range)
+    }
+}
+
+fn unit_of(units: &[(&str, u128)], name: &str) -> Option<u128> {
+    units.iter().find(|(unit, _)| unit.eq_ignore_ascii_case(name)).map(|&(_, scale)| scale)
+}
+
+/// In nanoseconds.
+const TIMES: [(&str, u128); 12] = [
+    ("s", 1_000_000_000),
+    ("sec", 1_000_000_000),
+    ("secs", 1_000_000_000),
+    ("ms", 1_000_000),
+    ("msec", 1_000_000),
+    ("msecs", 1_000_000),
+    ("us", 1_000),
+    ("usec", 1_000),
+    ("usecs", 1_000),
+    ("ns", 1),
+    ("nsec", 1),
+    ("nsecs", 1),
+];
+
+/// In bits in a second.
+const RATES: [(&str, u128); 19] = [
+    ("", 1),
+    ("bit", 1),
+    ("Kibit", 1 << 10),
+    ("kbit", 1_000),
+    ("Mibit", 1 << 20),
+    ("mbit", 1_000_000),
+    ("Gibit", 1 << 30),
+    ("gbit", 1_000_000_000),
+    ("Tibit", 1 << 40),
+    ("tbit", 1_000_000_000_000),
+    ("Bps", 8),
+    ("KiBps", 8 << 10),
+    ("kBps", 8_000),
+    ("MiBps", 8 << 20),
+    ("mBps", 8_000_000),
+    ("GiBps", 8 << 30),
+    ("gBps", 8_000_000_000),
+    ("TiBps", 8 << 40),
+    ("tBps", 8_000_000_000_000),
+];
+
+/// In octets.
+const SIZES: [(&str, u128); 8] = [
+    ("", 1),
+    ("b", 1),
+    ("k", 1 << 10),
+    ("kb", 1 << 10),
+    ("m", 1 << 20),
+    ("mb", 1 << 20),
+    ("g", 1 << 30),
+    ("gb", 1 << 30),
+];
+
+/// In octets, of eight bits each.
+const SIZES_IN_BITS: [(&str, u128); 3] = [("kbit", 1 << 7), ("mbit", 1 << 17), ("gbit", 1 << 27)];
+
+/// A time in nanoseconds. A bare number of netem has nanoseconds, as in `tc`.
+pub(super) fn time_ns(word: &str) -> Result<u64, Unfit> {
+    let (number, unit) = Decimal::split(word).ok_or(Unfit::Time)?;
+    let scale = if unit.is_empty() { Some(1) } else { unit_of(&TIMES, unit) };
+    number.times(scale.ok_or(Unfit::Time)?)
+}
+
+/// The same where a bare number has microseconds.
+pub(super) fn time_of_us_ns(word: &str) -> Result<u64, Unfit> {
+    match Decimal::split(word) {
+        Some((number, "")) => number.times(1_000),
+        _ => time_ns(word),
+    }
+}
+
+/// A rate in octets in a second.
+pub(super) fn bytes_per_s(word: &str) -> Result<NonZeroU64, Unfit> {
+    if word.ends_with('%') {
+        return Err(Unfit::RateOfDevice);
+    }
+    let (number, unit) = Decimal::split(word).ok_or(Unfit::Rate)?;
+    let scale = unit_of(&RATES, unit).ok_or(Unfit::Rate)?;
+    let bytes = u64::try_from(number.digits * scale / number.denominator() / 8);
+    NonZeroU64::new(bytes.map_err(|_| Unfit::Range)?).ok_or(Unfit::Rate)
+}
+
+/// A size in octets, or a number in those units.
+pub(super) fn size(word: &str) -> Result<u64, Unfit> {
+    let (number, unit) = Decimal::split(word).ok_or(Unfit::Size)?;
+    let scale = unit_of(&SIZES, unit).or_else(|| unit_of(&SIZES_IN_BITS, unit));
+    number.times(scale.ok_or(Unfit::Size)?)
+}
+
+/// The same within 32 bits.
+pub(super) fn size_u32(word: &str) -> Result<u32, Unfit> {
+    u32::try_from(size(word)?).map_err(|_| Unfit::Range)
+}
+
+/// A size and, behind a slash, the cell of tables that kernels once used, a power of two.
+pub(super) fn size_and_cell(word: &str) -> Result<u64, Unfit> {
+    let (text, cell) = word.split_once('/').unwrap_or((word, "1"));
+    match cell.parse::<u32>() {
+        Ok(cell) if cell.is_power_of_two() => size(text),
+        _ => Err(Unfit::Size),
+    }
+}
+
+/// A share in percent.
+pub(super) fn share(word: &str) -> Result<Share, Unfit> {
+    let (number, unit) = Decimal::split(word).ok_or(Unfit::Percent)?;
+    let all = 100 * number.denominator();
+    if !matches!(unit, "" | "%") || number.digits > all {
+        return Err(Unfit::Percent);
+    }
+    Ok(Share::rounded(number.digits, all))
+}
+
+/// A whole number without unit.
+pub(super) fn whole<T: core::str::FromStr>(word: &str) -> Result<T, Unfit> {
+    if word.is_empty() || !word.bytes().all(|octet| octet.is_ascii_digit()) {
+        return Err(Unfit::Whole);
+    }
+    word.parse().map_err(|_| Unfit::Range)
+}
+
+/// A whole number that may be negative.
+pub(super) fn signed(word: &str) -> Result<i32, Unfit> {
+    let digits = word.strip_prefix('-').unwrap_or(word);
+    if digits.is_empty() || !digits.bytes().all(|octet| octet.is_ascii_digit()) {
+        return Err(Unfit::Signed);
+    }
+    word.parse().map_err(|_| Unfit::Range)
+}
+
+/// The greatest of `units` of which `value` is a whole number, with it.
+pub(super) fn in_units(value: u64, units: &[(u64, &str)]) -> String {
+    let fits = |&&(scale, _): &&(u64, &str)| value != 0 && value.is_multiple_of(scale);
+    let &(scale, name) = units.iter().find(fits).unwrap_or(&units[units.len() - 1]);
+    format!("{}{name}", value / scale)
+}

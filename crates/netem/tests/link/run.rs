@@ -1,0 +1,65 @@
+//! Running one link on a virtual clock.
+
+use netem::{Link, Settings};
+
+/// One millisecond.
+pub(crate) const MS: u64 = 1_000_000;
+/// One second.
+pub(crate) const SECOND: u64 = 1_000 * MS;
+
+/// Settings of words that are right.
+pub(crate) fn settings(words: &str) -> Settings {
+    Settings::parse(words).unwrap_or_else(|problems| panic!("{words}: {problems:?}"))
+}
+
+pub(crate) fn link(words: &str) -> Link {
+    Link::new(settings(words), 1)
+}
+
+/// A packet that left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Out {
+    pub(crate) at_ns: u64,
+    pub(crate) octets: Vec<u8>,
+    pub(crate) ecn: u8,
+}
+
+/// Lets time pass up to `end_ns` and gives what leaves, each at its time.
+pub(crate) fn pass(link: &mut Link, end_ns: u64) -> Vec<Out> {
+    let mut out = Vec::new();
+    let mut buffer = [0; 2_048];
+    while let Some(at_ns) = link.poll_timeout()
+        && at_ns <= end_ns
+    {
+        link.handle_timeout(at_ns);
+        while let Some(transmit) = link.poll_transmit(at_ns, &mut buffer) {
+            out.push(Out { at_ns, octets: buffer[..transmit.len].to_vec(), ecn: transmit.ecn });
+        }
+    }
+    out
+}
+
+/// Packets of `len` octets, one each `period_ns`, each with its number; gives what leaves.
+pub(crate) fn run(link: &mut Link, count: u64, period_ns: u64, len: usize) -> Vec<Out> {
+    let mut out = Vec::new();
+    let mut octets = vec![0; len];
+    for number in 0..count {
+        let now_ns = number * period_ns;
+        // What is due at the same time leaves before the packet comes.
+        out.extend(pass(link, now_ns));
+        octets[..8].copy_from_slice(&number.to_be_bytes());
+        link.handle_datagram(now_ns, 0, &octets);
+    }
+    out.extend(pass(link, u64::MAX / 4));
+    out
+}
+
+/// The number that [`run`] wrote.
+pub(crate) fn number(out: &Out) -> u64 {
+    u64::from_be_bytes(out.octets[..8].try_into().unwrap())
+}
+
+/// Numbers and times.
+pub(crate) fn numbers(out: &[Out]) -> Vec<(u64, u64)> {
+    out.iter().map(|out| (number(out), out.at_ns)).collect()
+}
