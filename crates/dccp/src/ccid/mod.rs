@@ -13,6 +13,11 @@ use crate::sequence::SequenceNumber;
 /// The round-trip time that is assumed while none is known (RFC 4340 §3.4).
 pub const RTT_DEFAULT_NS: u64 = 200_000_000;
 
+/// No round-trip time is taken to be shorter: the times that are subtracted from a measured one come
+/// in units of 10 microseconds (RFC 4340 §13). What is left over may be nothing, and a rate of a
+/// window in no time is without bound.
+pub const RTT_MIN_NS: u64 = 10_000;
+
 /// When the next datagram may leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clearance {

@@ -102,6 +102,8 @@ pub struct Connection {
     /// The other end's application does not listen any more.
     is_remote_deaf: bool,
     has_request_data: bool,
+    /// Data of a Request, until its client has shown that it lives.
+    early_data: Option<Vec<u8>>,
     request_data: Vec<u8>,
     stamp: Option<Stamp>,
     stamp_sent: Option<(u32, u64)>,
@@ -180,6 +182,7 @@ impl Connection {
             is_receiving: true,
             is_remote_deaf: false,
             has_request_data: false,
+            early_data: None,
             request_data: Vec::new(),
             stamp: None,
             stamp_sent: None,
@@ -349,6 +352,7 @@ impl Connection {
     fn finish(&mut self) {
         self.state = State::Closed;
         self.queue.clear();
+        self.early_data = None;
         self.timers = Timers::default();
     }
 }

@@ -3,6 +3,7 @@
 use super::receive::Incoming;
 use super::{Connection, Role, Stamp, State};
 use crate::ack_vector::dropped::{self, DropCode};
+use crate::ccid::RTT_MIN_NS;
 use crate::feature::{Arrival, Feature, number as feature_number};
 use crate::header::{PacketType, Reset, ResetCode};
 use crate::option::{DccpOption, Options, RawOption, elapsed_ns, number};
@@ -82,7 +83,7 @@ impl Connection {
                 {
                     let held_ns = sent_ns + elapsed_ns(elapsed_10us);
                     self.stamp_sent = None;
-                    self.tell_rtt(now_ns, now_ns.saturating_sub(held_ns).max(1));
+                    self.tell_rtt(now_ns, now_ns.saturating_sub(held_ns).max(RTT_MIN_NS));
                 }
             }
             DccpOption::ElapsedTime(elapsed_10us) => heard.elapsed_ns = elapsed_ns(elapsed_10us),

@@ -242,6 +242,9 @@ impl Connection {
         self.timers.stop();
         self.init_cookies.clear();
         self.events.push_back(Event::Connected);
+        if let Some(data) = self.early_data.take() {
+            self.events.push_back(Event::Received(data));
+        }
     }
 
     /// Congestion control hears what came and what is acknowledged. Gives whether the packet is new,
@@ -327,7 +330,8 @@ impl Connection {
         }
     }
 
-    /// Step 16: data goes to the application, that of Requests and Responses once (§8.1.2).
+    /// Step 16: data goes to the application, that of Requests and Responses once (§8.1.2), and that
+    /// of a Request when the handshake is over.
     fn step_16_data(&mut self, incoming: &Incoming<'_>, heard: &Heard) {
         let packet_type = incoming.packet_type();
         let data = incoming.packet.data;
@@ -356,6 +360,12 @@ impl Connection {
         }
         self.has_request_data |= is_handshake;
         self.waiting_datagrams += 1;
+        if self.state == State::Respond {
+            // A Request may be one that the network repeats, of a connection that is long over. Its
+            // client then resets this one, and its data must not reach the application again.
+            self.early_data = Some(data.to_vec());
+            return;
+        }
         self.events.push_back(Event::Received(data.to_vec()));
     }
 }

@@ -1,5 +1,8 @@
 //! Init Cookies (RFC 4340 §8.1.4): a server that keeps nothing until its client has answered. The
-//! cookie is the Request as far as it matters, sealed, so that the connection can be made of it again.
+//! cookie is the Request as far as it matters, sealed, so that the connection can be made of it again,
+//! and only once.
+
+use std::collections::BTreeSet;
 
 use super::keyed::Secret;
 use crate::sequence::SequenceNumber;
@@ -22,6 +25,42 @@ pub(super) struct Cookie {
     pub(super) options: Vec<u8>,
 }
 
+/// Tells a cookie from all others: when it was sealed, in seconds, and its seal.
+pub(super) type Mark = (u32, u64);
+
+/// Cookies of which connections were made. A packet that the network repeats would make another one
+/// after the first has ended, and deliver its data again.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Spent {
+    marks: BTreeSet<Mark>,
+    /// Cookies sealed so early, or earlier, may have been forgotten.
+    forgotten_s: Option<u32>,
+}
+
+impl Spent {
+    /// Spends a cookie; false when it was spent before, or may have been. No more than `count_max` are
+    /// kept: the oldest are forgotten, and then all that are as old are as good as spent.
+    pub(super) fn spend(&mut self, now_s: u32, mark: Mark, count_max: usize) -> bool {
+        let may_be_forgotten = self.forgotten_s.is_some_and(|forgotten_s| mark.0 <= forgotten_s);
+        if may_be_forgotten || self.marks.contains(&mark) {
+            return false;
+        }
+        // What is too old is refused without being remembered.
+        while let Some(&oldest) = self.marks.first()
+            && now_s.wrapping_sub(oldest.0) > LIFETIME_S
+        {
+            self.marks.remove(&oldest);
+        }
+        if self.marks.len() >= count_max
+            && let Some((oldest_s, _)) = self.marks.pop_first()
+        {
+            self.forgotten_s = Some(oldest_s);
+        }
+        self.marks.insert(mark);
+        true
+    }
+}
+
 /// Seals a cookie for the connection `key`; `None` when the options are too long for one.
 pub(super) fn seal(secret: &Secret, key: &[u8], now_s: u32, cookie: &Cookie) -> Option<Vec<u8>> {
     if cookie.options.len() + FIXED_LEN > COOKIE_LEN_MAX {
@@ -38,24 +77,32 @@ pub(super) fn seal(secret: &Secret, key: &[u8], now_s: u32, cookie: &Cookie) -> 
 }
 
 /// Opens a cookie that came back; `None` when it was changed, is another connection's or too old.
-pub(super) fn open(secret: &Secret, key: &[u8], now_s: u32, octets: &[u8]) -> Option<Cookie> {
+pub(super) fn open(
+    secret: &Secret,
+    key: &[u8],
+    now_s: u32,
+    octets: &[u8],
+) -> Option<(Cookie, Mark)> {
     let (content, seal) = octets.split_last_chunk::<8>()?;
-    if secret.hash(&[key, content].concat()) != u64::from_be_bytes(*seal) {
+    let seal = u64::from_be_bytes(*seal);
+    if secret.hash(&[key, content].concat()) != seal {
         return None;
     }
     let (fixed, options) = content.split_first_chunk::<16>()?;
     let [t0, t1, t2, t3, numbers @ ..] = *fixed;
-    if now_s.wrapping_sub(u32::from_be_bytes([t0, t1, t2, t3])) > LIFETIME_S {
+    let sealed_s = u32::from_be_bytes([t0, t1, t2, t3]);
+    if now_s.wrapping_sub(sealed_s) > LIFETIME_S {
         return None;
     }
     let number = |octets: &[u8]| {
         SequenceNumber::new(octets.iter().fold(0, |sum, &octet| sum << 8 | u64::from(octet)))
     };
-    Some(Cookie {
+    let cookie = Cookie {
         isr: number(&numbers[..6]),
         iss: number(&numbers[6..]),
         options: options.to_vec(),
-    })
+    };
+    Some((cookie, (sealed_s, seal)))
 }
 
 #[cfg(test)]
@@ -68,7 +115,8 @@ mod tests {
         let n = SequenceNumber::new;
         let cookie = Cookie { isr: n(1 << 47), iss: n(77), options: vec![32, 4, 1, 2] };
         let octets = seal(&secret, b"key", 1_000, &cookie).unwrap();
-        assert_eq!(open(&secret, b"key", 1_480, &octets), Some(cookie.clone()));
+        let (opened, mark) = open(&secret, b"key", 1_480, &octets).unwrap();
+        assert_eq!((opened, mark.0), (cookie.clone(), 1_000));
         assert_eq!(open(&secret, b"key", 1_481, &octets), None, "too old");
         assert_eq!(open(&secret, b"yek", 1_000, &octets), None, "another connection's");
         assert_eq!(open(&secret, b"key", 1_000, &octets[1..]), None);
@@ -79,5 +127,20 @@ mod tests {
         }
         let long = Cookie { options: vec![0; 230], ..cookie };
         assert_eq!(seal(&secret, b"key", 1_000, &long), None);
+    }
+
+    #[test]
+    fn a_cookie_is_spent_once() {
+        let mut spent = Spent::default();
+        assert!(spent.spend(10, (10, 1), 2) && spent.spend(10, (10, 2), 2));
+        assert!(!spent.spend(11, (10, 1), 2), "spent");
+        // A third one has no room: the oldest goes, and with it all of its age.
+        assert!(spent.spend(12, (11, 3), 2));
+        assert!(!spent.spend(12, (10, 1), 2) && !spent.spend(12, (10, 9), 2));
+        assert!(!spent.spend(12, (11, 3), 2));
+        // Whatever is too old to be opened needs no room.
+        let mut spent = Spent::default();
+        assert!(spent.spend(10, (10, 1), 1) && spent.spend(491, (490, 2), 1));
+        assert!(spent.spend(491, (489, 3), 2), "nothing was forgotten");
     }
 }

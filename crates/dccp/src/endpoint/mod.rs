@@ -20,7 +20,7 @@ use crate::sequence::SequenceNumber;
 pub use key::{Carrier, Key};
 pub use keyed::Secret;
 
-use cookie::Cookie;
+use cookie::{Cookie, Spent};
 
 /// Resets that wait to be sent.
 const REPLIES_MAX: usize = 64;
@@ -77,6 +77,7 @@ pub struct Endpoint {
     replies: VecDeque<(Key, Header)>,
     /// Responses whose connections live in their cookies.
     stateless: VecDeque<(Key, Vec<u8>)>,
+    spent_cookies: Spent,
     resets_second: u64,
     resets_count: u32,
     /// Packets dropped for their form, by reason of [`Malformed::ALL`].
@@ -86,7 +87,7 @@ pub struct Endpoint {
 impl Endpoint {
     /// An endpoint without connections. `secret` must be drawn anew for each process.
     #[must_use]
-    pub const fn new(secret: Secret, limits: Limits) -> Self {
+    pub fn new(secret: Secret, limits: Limits) -> Self {
         Self {
             secret,
             limits,
@@ -98,6 +99,7 @@ impl Endpoint {
             half_open: BTreeSet::new(),
             replies: VecDeque::new(),
             stateless: VecDeque::new(),
+            spent_cookies: Spent::default(),
             resets_second: 0,
             resets_count: 0,
             malformed: [0; Malformed::ALL.len()],
@@ -221,7 +223,7 @@ impl Endpoint {
     }
 
     /// Makes a connection of the Init Cookie that a packet gives back (§8.1.4): the Request is played
-    /// again, and its Response not sent again.
+    /// again, and its Response not sent again. A cookie is good for one connection.
     fn restore(&mut self, now_ns: u64, key: Key, packet: &Packet<'_>) -> Result<(), ResetCode> {
         let Some(listener) = self.listeners.get(&key.local_port) else {
             return Err(ResetCode::NoConnection);
@@ -236,9 +238,13 @@ impl Endpoint {
             for &code in &listener.service_codes {
                 let seed = cookie_key(&key, code);
                 let opened = cookie::open(&self.secret, &seed, seconds(now_ns), octets);
-                let Some(cookie) = opened else { continue };
-                if self.slots.len() >= self.limits.connections {
+                let Some((cookie, mark)) = opened else { continue };
+                let connections_max = self.limits.connections;
+                if self.slots.len() >= connections_max {
                     return Err(ResetCode::TooBusy);
+                }
+                if !self.spent_cookies.spend(seconds(now_ns), mark, connections_max) {
+                    return Err(ResetCode::NoConnection);
                 }
                 let config = Config { service_code: code, ..listener.config.clone() };
                 let header = Header {

@@ -156,6 +156,24 @@ fn con_08_a_server_with_cookies_keeps_nothing_until_one_comes_back() {
     assert_eq!(connection.greatest_numbers().0.value(), number);
 }
 
+/// §8.1.4: what the network repeats makes no connection again, once that one is over.
+#[test]
+fn con_08_a_cookie_makes_one_connection() {
+    let mut door = Door::new(Limits::default(), true);
+    door.give(key(1, 40_000), request(100), &[], &[]);
+    let response = door.take_one();
+    let cookie = response.option(number::INIT_COOKIE).unwrap();
+    let given_back = [&[36, cookie.len() as u8 + 2][..], &cookie].concat();
+    let header = acknowledging(PacketType::DataAck, 101, response.header.sequence);
+    door.give(key(1, 40_000), header, &given_back, b"hello");
+    door.d.with(&key(1, 40_000), dccp::connection::Connection::abort);
+    assert_eq!(door.take_one().reset().0, ResetCode::Aborted);
+    assert_eq!((door.events().len(), door.d.connections_count()), (2, 0));
+    door.give(key(1, 40_000), header, &given_back, b"hello");
+    assert_eq!(door.take_one().reset().0, ResetCode::NoConnection);
+    assert_eq!((door.events(), door.d.connections_count()), (Vec::new(), 0));
+}
+
 /// §8.1.4.
 #[test]
 fn con_09_a_changed_cookie_is_reset() {
@@ -176,6 +194,24 @@ fn con_09_a_changed_cookie_is_reset() {
     door.give(key(1, 40_000), ack, &[], &[]);
     assert_eq!(door.take_one().reset().0, ResetCode::NoConnection);
     assert_eq!(door.d.connections_count(), 0);
+}
+
+/// §8.1.2: a Request that the network repeats when its connection is long over makes another one, until
+/// its client resets that. The data on it is not delivered again.
+#[test]
+fn con_17_data_of_a_repeated_request_waits_for_its_client() {
+    let mut door = Door::plain();
+    door.give(key(1, 40_000), request(100), &[], b"hello");
+    let response = door.take_one();
+    assert_eq!(door.events(), []);
+    let reset = Header {
+        acknowledgement: Some(response.header.sequence),
+        reset: Some(dccp::header::Reset::plain(ResetCode::NoConnection)),
+        ..Header::new(PacketType::Reset, 101)
+    };
+    door.give(key(1, 40_000), reset, &[], &[]);
+    let events: Vec<_> = door.events().into_iter().map(|(_, event)| event).collect();
+    assert_eq!(events, [Event::Reset(dccp::header::Reset::plain(ResetCode::NoConnection))]);
 }
 
 /// §8.5 step 3.

@@ -13,5 +13,6 @@ mod exchange;
 mod handshake;
 mod headers;
 mod options;
+mod rates;
 mod sequences;
 mod world;

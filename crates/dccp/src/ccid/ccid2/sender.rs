@@ -3,7 +3,9 @@
 use super::rto::Rto;
 use super::sent::{Fate, SentPacket, SentPackets};
 use crate::ack_vector::{PacketState, Runs, dropped};
-use crate::ccid::{Clearance, Feedback, RTT_DEFAULT_NS, SenderFigures, SenderHalf, Sent};
+use crate::ccid::{
+    Clearance, Feedback, RTT_DEFAULT_NS, RTT_MIN_NS, SenderFigures, SenderHalf, Sent,
+};
 use crate::option::{DccpOption, Options};
 use crate::sequence::SequenceNumber;
 
@@ -167,6 +169,7 @@ impl Sender {
                 _ => (),
             }
         }
+        self.limit_ratio();
     }
 
     /// A window that was not used for a while says nothing about the network (RFC 2861).
@@ -195,6 +198,7 @@ impl Sender {
             self.used = 0;
             self.used_since_ns = now_ns;
         }
+        self.limit_ratio();
     }
 
     /// At most half of the window, except that 2 is allowed from 4 packets on; below, every packet
@@ -273,7 +277,7 @@ impl SenderHalf for Sender {
             && packet.fate == Fate::Open
         {
             let rtt_ns = feedback.now_ns.saturating_sub(packet.sent_ns);
-            self.rto.sample(rtt_ns.saturating_sub(feedback.elapsed_ns).max(1));
+            self.rto.sample(rtt_ns.saturating_sub(feedback.elapsed_ns).max(RTT_MIN_NS));
         }
         let mut lost_data = Vec::new();
         self.data_dropped(feedback);
@@ -324,7 +328,7 @@ impl SenderHalf for Sender {
 
     fn observe_rtt(&mut self, _now_ns: u64, rtt_ns: u64) {
         if self.rto.smoothed_ns().is_none() {
-            self.rto.sample(rtt_ns.max(1));
+            self.rto.sample(rtt_ns.max(RTT_MIN_NS));
         }
     }
 

@@ -194,6 +194,21 @@ fn ack_12_reactions_to_dropped_data() {
 }
 
 #[test]
+fn ack_10_a_window_that_shrinks_for_dropped_data_takes_the_ratio_along() {
+    let mut world = World::new();
+    world.sender.cwnd = 8;
+    world.sender.reverse.ratio = 4;
+    world.send_all();
+    // It ends a window of acknowledgements, which makes 3 of the 4.
+    world.ack(1, &[0]);
+    assert_eq!(world.sender.ack_ratio(), Some(3));
+    // In the middle of the next, the other end had no room for seven packets.
+    let vector = DccpOption::AckVector { nonce: false, runs: &[6] };
+    world.ack_with(8, &[vector, DccpOption::DataDropped(&[0xa0; 7])]);
+    assert_eq!((world.sender.cwnd, world.sender.ack_ratio()), (2, Some(1)));
+}
+
+#[test]
 fn ack_13_a_slow_receiver_ends_slow_start_and_growth_for_a_round_trip() {
     let mut world = World::new();
     world.sender.cwnd = 10;

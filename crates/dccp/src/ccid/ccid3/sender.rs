@@ -7,7 +7,7 @@ use super::equation;
 use super::intervals::{mean_interval, read_intervals};
 use super::recv_limit::{DataLimit, ReceiveRates};
 use crate::ack_vector::dropped::{self, DropCode};
-use crate::ccid::{Clearance, Feedback, SenderFigures, SenderHalf, Sent};
+use crate::ccid::{Clearance, Feedback, RTT_MIN_NS, SenderFigures, SenderHalf, Sent};
 use crate::option::{DccpOption, Options, number};
 use crate::sequence::SequenceNumber;
 
@@ -348,7 +348,7 @@ impl SenderHalf for Sender {
         // The newest stays, for what is told about it again.
         self.sent.drain(..index);
         let held_ns = packet.sent_ns + feedback.elapsed_ns;
-        self.sample_rtt(now_ns, now_ns.saturating_sub(held_ns).max(1) as f64 / 1e9);
+        self.sample_rtt(now_ns, now_ns.saturating_sub(held_ns).max(RTT_MIN_NS) as f64 / 1e9);
         if let Some(ccval) = packet.ccval {
             self.counter.acknowledged(ccval, now_ns);
         }
@@ -373,7 +373,7 @@ impl SenderHalf for Sender {
 
     fn observe_rtt(&mut self, now_ns: u64, rtt_ns: u64) {
         if self.rtt_s.is_none() {
-            self.sample_rtt(now_ns, rtt_ns.max(1) as f64 / 1e9);
+            self.sample_rtt(now_ns, rtt_ns.max(RTT_MIN_NS) as f64 / 1e9);
         }
     }
 

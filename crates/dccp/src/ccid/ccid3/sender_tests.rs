@@ -232,3 +232,12 @@ fn growing_round_trips_slow_the_sender_at_once() {
     world.sender.sample_rtt(0, 0.4);
     assert!(world.sender.x_now() < before * 0.6, "{}", world.sender.x_now());
 }
+
+#[test]
+fn tfrc_08_no_time_for_a_round_trip_is_no_rate_without_bound() {
+    // What the other end says that it held the packet for may be rounded up to all of the time.
+    let mut world = World::new(1_424);
+    world.sender.observe_rtt(0, 0);
+    assert_eq!(world.sender.x, 4_380.0 / 10e-6);
+    assert!(world.sender.interval_ns() > 3_000);
+}

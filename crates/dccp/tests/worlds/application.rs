@@ -1,0 +1,90 @@
+//! The applications at both ends of a connection: they send datagrams that say who sent them, and
+//! watch what they are told.
+
+use std::collections::BTreeMap;
+
+use dccp::connection::Event;
+
+/// Octets before the filling.
+const HEAD_LEN: usize = 16;
+
+/// What a connection is to its application, from the first it hears of it to the last.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Life {
+    /// Its name, which no other life in this world has.
+    pub(crate) name: u32,
+    pub(crate) sent_count: u64,
+    pub(crate) received_count: u64,
+    /// The life at the other end, once it has said something.
+    peer: Option<u32>,
+    pub(crate) is_connected: bool,
+    pub(crate) is_over: bool,
+}
+
+impl Life {
+    pub(crate) fn new(name: u32) -> Self {
+        Self { name, ..Self::default() }
+    }
+
+    /// The next datagram.
+    pub(crate) fn datagram(&self, len: usize) -> Vec<u8> {
+        filled(self.name, self.sent_count, len)
+    }
+}
+
+fn filled(name: u32, number: u64, len: usize) -> Vec<u8> {
+    let mut data = vec![name as u8 ^ (number as u8).wrapping_mul(29); len.max(HEAD_LEN)];
+    data[..4].copy_from_slice(&name.to_be_bytes());
+    data[4..12].copy_from_slice(&number.to_be_bytes());
+    let len = data.len() as u32;
+    data[12..16].copy_from_slice(&len.to_be_bytes());
+    data
+}
+
+/// What was sent and delivered in a world.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ledger {
+    /// By life: datagrams that were taken to be sent.
+    taken: BTreeMap<u32, u64>,
+    /// By life that sent: which life received, and which of its datagrams, as bits.
+    delivered: BTreeMap<u32, (u32, Vec<u64>)>,
+}
+
+impl Ledger {
+    /// A datagram of a life was taken.
+    pub(crate) fn took(&mut self, life: &mut Life) {
+        life.sent_count += 1;
+        self.taken.insert(life.name, life.sent_count);
+    }
+
+    /// A life is told something; everything about it must be possible.
+    pub(crate) fn told(&mut self, life: &mut Life, event: &Event) {
+        assert!(!life.is_over, "life {} is told {event:?} after its end", life.name);
+        match event {
+            Event::Connected => {
+                assert!(!life.is_connected, "life {} connects twice", life.name);
+                life.is_connected = true;
+            }
+            Event::Received(data) => self.received(life, data),
+            Event::Reset(_) | Event::Failed(_) | Event::Closed => life.is_over = true,
+        }
+    }
+
+    fn received(&mut self, life: &mut Life, data: &[u8]) {
+        let (head, _) = data.split_first_chunk::<HEAD_LEN>().expect("a head");
+        let name = u32::from_be_bytes([head[0], head[1], head[2], head[3]]);
+        let number = u64::from_be_bytes(head[4..12].try_into().unwrap());
+        assert_eq!(data, filled(name, number, data.len()), "changed");
+        let taken = self.taken.get(&name).copied().unwrap_or(0);
+        assert!(number < taken, "life {name} never sent {number}");
+        assert_eq!(*life.peer.get_or_insert(name), name, "of two lives");
+        let (receiver, seen) =
+            self.delivered.entry(name).or_insert_with(|| (life.name, Vec::new()));
+        assert_eq!(*receiver, life.name, "to two lives");
+        let (word, bit) = (number as usize / 64, 1 << (number % 64));
+        seen.resize(seen.len().max(word + 1), 0);
+        assert_eq!(seen[word] & bit, 0, "life {name}: {number} is delivered twice");
+        seen[word] |= bit;
+        life.received_count += 1;
+    }
+}

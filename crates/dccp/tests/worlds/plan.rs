@@ -1,0 +1,226 @@
+//! What a world is made of: everything that is drawn before it begins.
+
+use core::fmt;
+
+use base::Random;
+use dccp::connection::{Config, QueuePolicy};
+use dccp::endpoint::Carrier;
+use dccp::header::ServiceCode;
+use netem::Settings;
+
+use crate::world::{MS, SECOND};
+
+/// Widths of paths, with the IP header.
+const PATH_BYTES: [usize; 5] = [600, 800, 1_006, 1_280, 1_500];
+
+/// Something that happens to the world by itself.
+#[derive(Clone, Debug)]
+pub(crate) enum Deed {
+    /// The client's application wants a connection, from this port on.
+    Connect { local_port: u16 },
+    /// An end loses all that it knows, and starts again.
+    Restart { is_server: bool },
+    /// A link is changed while it runs.
+    ChangeLink { is_to_client: bool, settings: Box<Settings> },
+    /// The path takes packets of another width.
+    ChangePath { packet_bytes_max: usize },
+    /// The applications of an end close what they have.
+    CloseAll { is_server: bool, is_rude: bool },
+}
+
+/// What the applications of an end do.
+#[derive(Clone, Debug)]
+pub(crate) struct Habit {
+    pub(crate) config: Config,
+    /// Time between two bursts of sending; 0 for never.
+    pub(crate) period_ns: u64,
+    /// Datagrams of a burst at most.
+    pub(crate) burst_count: u64,
+    pub(crate) data_bytes_max: usize,
+    /// Stops to read after so many datagrams.
+    pub(crate) deaf_after: Option<u64>,
+}
+
+/// A world before it begins.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) seed: u64,
+    pub(crate) carrier: Carrier,
+    pub(crate) is_v6: bool,
+    pub(crate) uses_init_cookies: bool,
+    /// Of the client and of the server.
+    pub(crate) habits: [Habit; 2],
+    /// To the server and to the client.
+    pub(crate) links: [Settings; 2],
+    pub(crate) packet_bytes_max: usize,
+    /// Whether the path says that packets are too big for it.
+    pub(crate) tells_too_big: bool,
+    pub(crate) request_data_len: usize,
+    pub(crate) deeds: Vec<(u64, Deed)>,
+}
+
+/// When the applications have closed everything.
+pub(crate) const TALK_NS: u64 = 4 * SECOND;
+
+impl Plan {
+    /// Everything that a seed stands for.
+    pub(crate) fn from_seed(seed: u64) -> Self {
+        let mut random = Random::from_seed(seed ^ 0xdcc0_0000);
+        let random = &mut random;
+        let in_udp = Carrier::Udp { local_port: 6_511, remote_port: 6_511 };
+        let allows_partial = random.chance(1, 10);
+        let mut deeds = Vec::new();
+        for _ in 0..=random.below(3) {
+            // Ports come again, so that a connection meets what is left of another one.
+            let local_port = 40_000 + random.below(2) as u16;
+            deeds.push((random.below(TALK_NS * 3 / 4), Deed::Connect { local_port }));
+        }
+        deeds[0].0 = 0;
+        for _ in 0..random.below(3) {
+            let at_ns = random.below(TALK_NS * 2);
+            deeds.push((at_ns, deed(random, !allows_partial)));
+        }
+        for is_server in [random.chance(1, 2), random.chance(1, 2)] {
+            let at_ns = TALK_NS / 2 + random.below(TALK_NS / 2);
+            deeds.push((at_ns, Deed::CloseAll { is_server, is_rude: random.chance(1, 12) }));
+        }
+        Self {
+            seed,
+            carrier: if random.chance(1, 3) { in_udp } else { Carrier::Ip },
+            is_v6: random.chance(1, 4),
+            uses_init_cookies: random.chance(1, 4),
+            habits: [habit(random, allows_partial), habit(random, allows_partial)],
+            links: [link(random, !allows_partial), link(random, !allows_partial)],
+            packet_bytes_max: path(random),
+            tells_too_big: random.chance(3, 4),
+            request_data_len: if random.chance(1, 4) { 40 } else { 0 },
+            deeds,
+        }
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { carrier, packet_bytes_max, tells_too_big, request_data_len, .. } = self;
+        let cookies = self.uses_init_cookies;
+        writeln!(f, "seed {}, {carrier:?}, IPv6: {}, cookies: {cookies}", self.seed, self.is_v6)?;
+        writeln!(f, "width {packet_bytes_max}, told: {tells_too_big}, first: {request_data_len}")?;
+        for (name, habit) in ["client", "server"].iter().zip(&self.habits) {
+            writeln!(f, "{name}: {habit:?}")?;
+        }
+        for (name, link) in ["to the server", "to the client"].iter().zip(&self.links) {
+            writeln!(f, "{name}: {link}")?;
+        }
+        for (at_ns, deed) in &self.deeds {
+            match deed {
+                Deed::ChangeLink { is_to_client, settings } => {
+                    writeln!(f, "{at_ns}: link to client {is_to_client}: {settings}")?;
+                }
+                deed => writeln!(f, "{at_ns}: {deed:?}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn path(random: &mut Random) -> usize {
+    if random.chance(1, 2) { 1_500 } else { *random.pick(&PATH_BYTES).unwrap() }
+}
+
+fn deed(random: &mut Random, may_corrupt: bool) -> Deed {
+    match random.below(3) {
+        0 => Deed::Restart { is_server: random.chance(1, 2) },
+        1 => Deed::ChangePath { packet_bytes_max: path(random) },
+        _ => {
+            let is_down = random.chance(1, 5);
+            let down = "loss 100%".parse_link();
+            let settings = if is_down { down } else { link(random, may_corrupt) };
+            let settings = Box::new(settings);
+            Deed::ChangeLink { is_to_client: random.chance(1, 2), settings }
+        }
+    }
+}
+
+/// Words that are known to be right.
+trait ParseLink {
+    fn parse_link(&self) -> Settings;
+}
+
+impl ParseLink for str {
+    fn parse_link(&self) -> Settings {
+        Settings::parse(self).unwrap_or_else(|problems| panic!("{self}: {problems:?}"))
+    }
+}
+
+fn link(random: &mut Random, may_corrupt: bool) -> Settings {
+    let mut words = format!("limit {}", 5 + random.below(100));
+    let delay_ms = random.below(250);
+    if delay_ms > 0 {
+        let jitter_us = random.below(3) * random.below(delay_ms * 500);
+        words += &format!(" delay {delay_ms}ms {jitter_us}us {}%", random.below(90));
+        if jitter_us > 0 && random.chance(1, 2) {
+            words += " distribution pareto";
+        }
+        if random.chance(1, 3) {
+            words += &format!(" reorder {}% gap {}", 1 + random.below(50), 1 + random.below(5));
+        }
+    }
+    words += &match random.below(5) {
+        0 => String::new(),
+        1 => format!(" loss {}%", 1 + random.below(10)),
+        2 => format!(" loss {}%", 1 + random.below(50)),
+        // Half of the packets at most: bad no more often than good again.
+        3 => format!(" loss gemodel {}% {}%", 1 + random.below(10), 10 + random.below(60)),
+        _ => format!(" loss state {}% {}% 5% 50% 2%", 1 + random.below(10), 20 + random.below(60)),
+    };
+    if random.chance(1, 2) {
+        words += &format!(" duplicate {}%", 1 + random.below(20));
+    }
+    if may_corrupt && random.chance(1, 2) {
+        words += &format!(" corrupt {}%", 1 + random.below(10));
+    }
+    if words.contains("loss") && random.chance(1, 4) {
+        words += " ecn";
+    }
+    // Some limit always, or a good link would carry more than a test has time for.
+    let rate_kbit = 100 + random.below(900);
+    words += &match random.below(2) {
+        0 => format!(" rate {rate_kbit}kbit 20"),
+        _ => format!(" tbf rate {rate_kbit}kbit burst 3kb latency 200ms overhead 20"),
+    };
+    words.parse_link()
+}
+
+fn habit(random: &mut Random, allows_partial: bool) -> Habit {
+    let ccids: [&[u8]; 5] = [&[2], &[3], &[2, 3], &[3, 2], &[2, 3]];
+    let mut pick = || random.pick(&ccids).unwrap().to_vec();
+    let (tx_ccids, rx_ccids) = (pick(), pick());
+    // CCIDs that have none in common end the connection, which is right and soon boring.
+    let or_both = |ccids: Vec<u8>, keep: bool| if keep { ccids } else { vec![2, 3] };
+    let tx_ccids = or_both(tx_ccids, random.chance(4, 5));
+    let rx_ccids = or_both(rx_ccids, random.chance(1, 2));
+    let config = Config {
+        service_code: ServiceCode::new(7),
+        tx_ccids,
+        rx_ccids,
+        sequence_window: 100 + random.below(2) * random.below(500),
+        allows_short_sequence: random.chance(1, 4),
+        send_coverage: if allows_partial { random.below(4) as u8 } else { 0 },
+        minimum_coverage: if allows_partial { random.below(4) as u8 } else { 0 },
+        asks_for_data_checksum: random.chance(1, 4),
+        is_ecn_capable: random.chance(1, 2),
+        send_queue_len: 1 + random.below(10) as usize,
+        queue_policy: *random.pick(&[QueuePolicy::Simple, QueuePolicy::Priority]).unwrap(),
+        receive_queue_len: 1 + random.below(20) as usize,
+        server_holds_time_wait: random.chance(1, 3),
+        time_wait_ns: (1 + random.below(240)) * SECOND,
+        ..Config::default()
+    };
+    Habit {
+        config,
+        period_ns: random.below(4).min(1) * (1 + random.below(200)) * MS,
+        burst_count: 1 + random.below(8),
+        data_bytes_max: 30 + random.below(1_400) as usize,
+        deaf_after: random.chance(1, 12).then(|| random.below(20)),
+    }
+}

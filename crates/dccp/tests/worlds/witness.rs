@@ -1,0 +1,75 @@
+//! What must hold of a connection whenever one looks at it, and what went over the wires.
+
+use std::collections::BTreeMap;
+
+use dccp::ccid::SenderFigures;
+use dccp::connection::{Connection, Role, State};
+use dccp::endpoint::Key;
+use dccp::header::PacketType;
+use dccp::sequence::SequenceNumber;
+
+/// Numbers that an end has used between two ports, life by life: first and last.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wire {
+    used: BTreeMap<(u16, u16), Vec<(SequenceNumber, SequenceNumber)>>,
+}
+
+/// Numbers that a life may skip: none. Resets without a connection take theirs from what they answer.
+const STEP_MAX: i64 = 1;
+
+impl Wire {
+    /// A packet left its end. Says what it was, if it is whole.
+    pub(crate) fn saw(&mut self, octets: &[u8]) -> Option<PacketType> {
+        let packet_type = PacketType::from_number(octets[8] >> 1 & 15)?;
+        let mut number = [0; 8];
+        number[2..].copy_from_slice(&octets[10..16]);
+        let number = SequenceNumber::new(u64::from_be_bytes(number));
+        let ports = |at: usize| u16::from_be_bytes([octets[at], octets[at + 1]]);
+        let lives = self.used.entry((ports(0), ports(2))).or_default();
+        let known = lives
+            .iter_mut()
+            .find(|(_, last)| (0..=STEP_MAX).contains(&number.distance_from(*last)));
+        match known {
+            Some((_, last)) => *last = number,
+            None => lives.push((number, number)),
+        }
+        Some(packet_type)
+    }
+
+    fn has_used(&self, ports: (u16, u16), number: SequenceNumber) -> bool {
+        self.used.get(&ports).is_some_and(|lives| {
+            lives.iter().any(|(first, last)| {
+                number.distance_from(*first) >= 0 && number.distance_from(*last) <= 0
+            })
+        })
+    }
+}
+
+/// Looks at a connection; `peer` is what the other end has sent.
+pub(crate) fn look(key: &Key, connection: &Connection, peer: &Wire) {
+    let state = connection.state();
+    let is_possible = match connection.role() {
+        Role::Client => !matches!(state, State::Respond | State::CloseReq),
+        Role::Server => !matches!(state, State::Request | State::PartOpen),
+    };
+    assert!(is_possible, "a {:?} in {}", connection.role(), state.name());
+    if matches!(state, State::PartOpen | State::Open) {
+        let (_, gsr) = connection.greatest_numbers();
+        let ports = (key.remote_port, key.local_port);
+        assert!(peer.has_used(ports, gsr), "{gsr:?} was never sent: {key:?}");
+    }
+    match connection.sender_figures() {
+        None => (),
+        Some(SenderFigures::Window { cwnd, pipe, rto_ns, ack_ratio, .. }) => {
+            assert!(cwnd >= 1 && ack_ratio >= 1, "window {cwnd}, ratio {ack_ratio}");
+            assert!(pipe < 100_000 && rto_ns > 0, "pipe {pipe}, timeout {rto_ns}");
+            // Data under way was sent within the window of then, which was twice as wide at most.
+            assert!(u64::from(ack_ratio) <= u64::from(cwnd).max(2), "{ack_ratio} of {cwnd}");
+        }
+        Some(SenderFigures::Rate { x, x_recv, x_calc, p, interval_ns }) => {
+            let are_numbers = [x, x_recv, x_calc, p].iter().all(|n| n.is_finite() && *n >= 0.0);
+            assert!(are_numbers, "{x} {x_recv} {x_calc} {p}");
+            assert!(x > 0.0 && p <= 1.0 && interval_ns > 0, "{x} {p} {interval_ns}");
+        }
+    }
+}

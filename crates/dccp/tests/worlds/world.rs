@@ -1,0 +1,479 @@
+//! The world: two endpoints, two links, the applications, the clock.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::net::IpAddr;
+
+use base::Random;
+use dccp::connection::{Config, Connection, Ecn, Event, SendError, State};
+use dccp::endpoint::{Endpoint, Key, Limits, Listener, Secret};
+use dccp::header::checksum::crc32c;
+use dccp::header::{PacketType, ServiceCode};
+use netem::Link;
+
+use crate::application::{Ledger, Life};
+use crate::plan::{Deed, Plan, TALK_NS};
+use crate::witness::{self, Wire};
+
+/// One millisecond.
+pub(crate) const MS: u64 = 1_000_000;
+/// One second.
+pub(crate) const SECOND: u64 = 1_000 * MS;
+
+const SERVER_PORT: u16 = 5_001;
+/// A connection that nobody answers is given up after eight minutes, and TIMEWAIT takes four: with
+/// a Request before and a Close behind that is over by then.
+const END_NS: u64 = 2_400 * SECOND;
+/// Steps of the clock without time passing.
+const STILL_MAX: u32 = 10_000;
+
+/// What a world came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Report {
+    connected: u64,
+    delivered: u64,
+    /// Connections that ended with what the other end or the protocol said.
+    ended: u64,
+    restarts: u64,
+    lost: u64,
+    duplicated: u64,
+    corrupted: u64,
+    reordered: u64,
+    marked: u64,
+    too_big: u64,
+    syncs: u64,
+    resets: u64,
+    pub(crate) held_bytes_max: u64,
+}
+
+impl Report {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.held_bytes_max = self.held_bytes_max.max(other.held_bytes_max);
+        for (sum, more) in self.sums().into_iter().zip(other.clone().sums()) {
+            *sum += *more;
+        }
+    }
+
+    fn sums(&mut self) -> [&mut u64; 12] {
+        [
+            &mut self.connected,
+            &mut self.delivered,
+            &mut self.ended,
+            &mut self.restarts,
+            &mut self.lost,
+            &mut self.duplicated,
+            &mut self.corrupted,
+            &mut self.reordered,
+            &mut self.marked,
+            &mut self.too_big,
+            &mut self.syncs,
+            &mut self.resets,
+        ]
+    }
+
+    /// What must be seen how often in a thousand worlds.
+    pub(crate) fn shares(&self) -> [(&'static str, u64, u64); 12] {
+        [
+            ("connections", self.connected, 1_000),
+            ("datagrams", self.delivered, 10_000),
+            ("ends", self.ended, 1_000),
+            ("restarts", self.restarts, 100),
+            ("losses", self.lost, 5_000),
+            ("copies", self.duplicated, 1_000),
+            ("corruption", self.corrupted, 500),
+            ("reordering", self.reordered, 500),
+            ("marks", self.marked, 50),
+            ("packets too big", self.too_big, 100),
+            ("Syncs", self.syncs, 100),
+            ("Resets", self.resets, 1_000),
+        ]
+    }
+}
+
+/// What comes to pass at a time.
+#[derive(Debug)]
+enum Due {
+    Deed(Deed),
+    /// The applications of an end send.
+    Talk(usize),
+    /// The path tells an end that a packet was too big.
+    TooBig {
+        end: usize,
+        key: Key,
+        quoted: Vec<u8>,
+        packet_bytes_max: usize,
+    },
+}
+
+/// One end.
+struct End {
+    endpoint: Endpoint,
+    lives: BTreeMap<Key, Life>,
+    /// What it has sent.
+    wire: Wire,
+}
+
+pub(crate) struct World {
+    plan: Plan,
+    now_ns: u64,
+    random: Random,
+    /// Client and server.
+    ends: [End; 2],
+    /// From the end of the same index.
+    links: [Link; 2],
+    packet_bytes_max: usize,
+    agenda: BinaryHeap<Reverse<(u64, u64)>>,
+    dues: BTreeMap<u64, Due>,
+    serial: u64,
+    ledger: Ledger,
+    names_count: u32,
+    report: Report,
+}
+
+/// The client's address and the server's.
+fn addresses(is_v6: bool) -> [IpAddr; 2] {
+    if is_v6 {
+        [[0xfd00, 0, 0, 0, 0, 0, 0, 1].into(), [0xfd00, 0, 0, 0, 0, 0, 0, 2].into()]
+    } else {
+        [[10, 0, 0, 1].into(), [10, 0, 0, 2].into()]
+    }
+}
+
+fn ecn_bits(is_capable: bool) -> u8 {
+    if is_capable { 2 } else { 0 }
+}
+
+const fn ecn(bits: u8) -> Ecn {
+    match bits {
+        0 => Ecn::NotCapable,
+        1 => Ecn::Capable1,
+        2 => Ecn::Capable0,
+        _ => Ecn::Marked,
+    }
+}
+
+impl World {
+    pub(crate) fn new(plan: Plan) -> Self {
+        let mut random = Random::from_seed(plan.seed);
+        let ends = [0, 1].map(|index| End {
+            endpoint: endpoint(&plan, index == 1, &mut random),
+            lives: BTreeMap::new(),
+            wire: Wire::default(),
+        });
+        let links = plan.links.clone().map(|settings| Link::new(settings, random.next_u64()));
+        let mut world = Self {
+            now_ns: SECOND,
+            random,
+            ends,
+            links,
+            packet_bytes_max: plan.packet_bytes_max,
+            agenda: BinaryHeap::new(),
+            dues: BTreeMap::new(),
+            serial: 0,
+            ledger: Ledger::default(),
+            names_count: 0,
+            report: Report::default(),
+            plan,
+        };
+        for (at_ns, deed) in world.plan.deeds.clone() {
+            world.plan_due(SECOND + at_ns, Due::Deed(deed));
+        }
+        for (end, is_server) in [(0, false), (1, true)] {
+            if world.plan.habits[end].period_ns > 0 {
+                world.plan_due(SECOND, Due::Talk(end));
+            }
+            let goodbye = Deed::CloseAll { is_server, is_rude: false };
+            world.plan_due(SECOND + TALK_NS, Due::Deed(goodbye));
+        }
+        world
+    }
+
+    fn plan_due(&mut self, at_ns: u64, due: Due) {
+        self.serial += 1;
+        self.agenda.push(Reverse((at_ns, self.serial)));
+        self.dues.insert(self.serial, due);
+    }
+
+    /// Lives it to the end of the last connection.
+    pub(crate) fn live(mut self) -> Report {
+        let mut still_count = 0;
+        loop {
+            self.settle();
+            let Some(next_ns) = self.next_ns() else { break };
+            assert!(next_ns < END_NS, "something is left at the end: {:?}", self.left());
+            still_count = if next_ns > self.now_ns { 0 } else { still_count + 1 };
+            assert!(still_count < STILL_MAX, "time stands still at {}", self.now_ns);
+            self.now_ns = self.now_ns.max(next_ns);
+            self.handle_timeouts();
+            self.do_what_is_due();
+        }
+        assert!(self.left().is_empty(), "left without a timer: {:?}", self.left());
+        for (end, link) in self.ends.iter().zip(&self.links) {
+            assert_eq!(end.endpoint.connections_count(), 0);
+            assert_eq!(link.backlog().packets, 0);
+            let counters = link.counters();
+            self.report.lost += counters.dropped();
+            self.report.duplicated += counters.duplicated;
+            self.report.corrupted += counters.corrupted;
+            self.report.reordered += counters.reordered;
+            self.report.marked += counters.marked;
+        }
+        self.report
+    }
+
+    /// Connections that are there.
+    fn left(&self) -> Vec<(Key, State)> {
+        let keys = self.ends.iter().flat_map(|end| {
+            let keys = end.lives.keys();
+            keys.filter_map(|key| Some((*key, end.endpoint.connection(key)?.state())))
+        });
+        keys.collect()
+    }
+
+    fn next_ns(&self) -> Option<u64> {
+        let ends = self.ends.iter().filter_map(|end| end.endpoint.poll_timeout());
+        let links = self.links.iter().filter_map(Link::poll_timeout);
+        let agenda = self.agenda.peek().map(|&Reverse((at_ns, _))| at_ns);
+        ends.chain(links).chain(agenda).min()
+    }
+
+    fn handle_timeouts(&mut self) {
+        for end in &mut self.ends {
+            if end.endpoint.poll_timeout().is_some_and(|at_ns| at_ns <= self.now_ns) {
+                end.endpoint.handle_timeout(self.now_ns);
+            }
+        }
+        for link in &mut self.links {
+            link.handle_timeout(self.now_ns);
+        }
+    }
+
+    /// Lets packets and news pass until nobody has any for now.
+    fn settle(&mut self) {
+        for round in 0.. {
+            assert!(round < STILL_MAX, "packets without end at {}", self.now_ns);
+            let mut is_calm = true;
+            for index in 0..2 {
+                is_calm &= !self.send(index);
+                is_calm &= !self.arrive(index);
+                self.take_events(index);
+            }
+            if is_calm {
+                return;
+            }
+        }
+    }
+
+    /// What an end has to send goes onto its link, if the path is wide enough.
+    fn send(&mut self, index: usize) -> bool {
+        let mut buffer = [0; 2_000];
+        let mut has_sent = false;
+        let is_udp = self.plan.carrier != dccp::endpoint::Carrier::Ip;
+        let headers_len = if self.plan.is_v6 { 40 } else { 20 } + if is_udp { 8 } else { 0 };
+        loop {
+            let end = &mut self.ends[index];
+            let Some((key, transmit)) = end.endpoint.poll_transmit(self.now_ns, &mut buffer) else {
+                return has_sent;
+            };
+            has_sent = true;
+            let octets = &buffer[..transmit.len];
+            match end.wire.saw(octets).expect("a packet of a type that is") {
+                PacketType::Sync => self.report.syncs += 1,
+                PacketType::Reset => self.report.resets += 1,
+                _ => (),
+            }
+            if transmit.len + headers_len > self.packet_bytes_max {
+                self.report.too_big += 1;
+                if self.plan.tells_too_big && self.random.chance(9, 10) {
+                    let quoted_len = 8 + self.random.below(30) as usize;
+                    let quoted = octets[..quoted_len.min(octets.len())].to_vec();
+                    let packet_bytes_max = self.packet_bytes_max - headers_len;
+                    let at_ns = self.now_ns + self.random.below(300) * MS;
+                    self.plan_due(at_ns, Due::TooBig { end: index, key, quoted, packet_bytes_max });
+                }
+                continue;
+            }
+            let mut len = transmit.len;
+            if is_udp {
+                // In place of the checksum of UDP.
+                let sum = crc32c(&buffer[..len]).to_be_bytes();
+                buffer[len..len + 4].copy_from_slice(&sum);
+                len += 4;
+            }
+            let bits = ecn_bits(transmit.is_ecn_capable);
+            self.links[index].handle_datagram(self.now_ns, bits, &buffer[..len]);
+        }
+    }
+
+    /// What leaves the link of an end arrives at the other one.
+    fn arrive(&mut self, index: usize) -> bool {
+        let mut buffer = [0; 2_000];
+        let mut has_arrived = false;
+        let addresses = addresses(self.plan.is_v6);
+        let key = Key {
+            local: addresses[1 - index],
+            remote: addresses[index],
+            carrier: self.plan.carrier,
+            local_port: 0,
+            remote_port: 0,
+        };
+        while let Some(transmit) = self.links[index].poll_transmit(self.now_ns, &mut buffer) {
+            has_arrived = true;
+            let mut octets = &buffer[..transmit.len];
+            if self.plan.carrier != dccp::endpoint::Carrier::Ip {
+                let (whole, sum) = octets.split_last_chunk::<4>().unwrap();
+                if crc32c(whole).to_be_bytes() != *sum {
+                    continue;
+                }
+                octets = whole;
+            }
+            let end = &mut self.ends[1 - index];
+            end.endpoint.handle_datagram(self.now_ns, key, ecn(transmit.ecn), octets);
+            self.take_events(1 - index);
+        }
+        has_arrived
+    }
+
+    fn take_events(&mut self, index: usize) {
+        while let Some((key, event)) = self.ends[index].endpoint.poll_event() {
+            let end = &mut self.ends[index];
+            let names_count = &mut self.names_count;
+            let life = end.lives.entry(key).or_insert_with(|| {
+                *names_count += 1;
+                Life::new(*names_count)
+            });
+            self.ledger.told(life, &event);
+            match event {
+                Event::Connected => self.report.connected += 1,
+                Event::Received(_) => self.report.delivered += 1,
+                _ => self.report.ended += 1,
+            }
+            let (is_over, received) = (life.is_over, life.received_count);
+            if self.plan.habits[index].deaf_after == Some(received) {
+                end.endpoint.with(&key, Connection::stop_receiving);
+            }
+            if is_over {
+                end.lives.remove(&key);
+            } else if self.now_ns >= SECOND + TALK_NS {
+                // Whoever comes so late is sent away.
+                let now_ns = self.now_ns;
+                end.endpoint.with(&key, |connection| connection.close(now_ns));
+            }
+        }
+        let peer = 1 - index;
+        for key in self.ends[index].lives.keys() {
+            if let Some(connection) = self.ends[index].endpoint.connection(key) {
+                witness::look(key, connection, &self.ends[peer].wire);
+            }
+        }
+        assert!(self.ends[index].endpoint.connections_count() <= 4);
+    }
+
+    fn do_what_is_due(&mut self) {
+        while let Some(&Reverse((at_ns, serial))) = self.agenda.peek()
+            && at_ns <= self.now_ns
+        {
+            self.agenda.pop();
+            match self.dues.remove(&serial).expect("planned") {
+                Due::Deed(deed) => self.act(deed),
+                Due::Talk(end) => self.talk(end),
+                Due::TooBig { end, key, quoted, packet_bytes_max } => {
+                    let tell = |connection: &mut Connection| {
+                        connection.handle_too_big(&quoted, packet_bytes_max);
+                    };
+                    self.ends[end].endpoint.with(&key, tell);
+                }
+            }
+        }
+    }
+
+    fn act(&mut self, deed: Deed) {
+        match deed {
+            Deed::Connect { local_port } => self.connect(local_port),
+            Deed::Restart { is_server } => {
+                self.report.restarts += 1;
+                let end = &mut self.ends[usize::from(is_server)];
+                end.endpoint = endpoint(&self.plan, is_server, &mut self.random);
+                end.lives.clear();
+            }
+            Deed::ChangeLink { is_to_client, settings } => {
+                self.links[usize::from(is_to_client)].change(self.now_ns, *settings);
+            }
+            Deed::ChangePath { packet_bytes_max } => self.packet_bytes_max = packet_bytes_max,
+            Deed::CloseAll { is_server, is_rude } => {
+                self.close_all(usize::from(is_server), is_rude);
+            }
+        }
+    }
+
+    fn close_all(&mut self, index: usize, is_rude: bool) {
+        let now_ns = self.now_ns;
+        let end = &mut self.ends[index];
+        for key in end.lives.keys() {
+            end.endpoint.with(key, |connection| {
+                if is_rude { connection.abort() } else { connection.close(now_ns) }
+            });
+        }
+        if is_rude {
+            end.lives.clear();
+        }
+    }
+
+    fn connect(&mut self, local_port: u16) {
+        let [local, remote] = addresses(self.plan.is_v6);
+        let carrier = self.plan.carrier;
+        let key = Key { local, remote, carrier, local_port, remote_port: SERVER_PORT };
+        self.names_count += 1;
+        let mut life = Life::new(self.names_count);
+        let data = match self.plan.request_data_len {
+            0 => Vec::new(),
+            len => life.datagram(len),
+        };
+        let end = &mut self.ends[0];
+        let config = self.plan.habits[0].config.clone();
+        if end.endpoint.connect(self.now_ns, key, config, &data) {
+            if !data.is_empty() {
+                self.ledger.took(&mut life);
+            }
+            end.lives.insert(key, life);
+        }
+    }
+
+    /// Every application of an end sends what it can.
+    fn talk(&mut self, index: usize) {
+        let habit = &self.plan.habits[index];
+        let (period_ns, burst_count) = (habit.period_ns, habit.burst_count);
+        let end = &mut self.ends[index];
+        for (key, life) in &mut end.lives {
+            for _ in 0..self.random.below(burst_count + 1) {
+                let priority = self.random.next_u32() % 4;
+                let len = 16 + self.random.below(habit.data_bytes_max as u64) as usize;
+                let sent = end.endpoint.with(key, |connection| {
+                    let data = life.datagram(len.min(connection.data_bytes_max()));
+                    connection.send(&data, priority)
+                });
+                match sent {
+                    Some(Ok(())) => self.ledger.took(life),
+                    Some(Err(SendError::QueueFull | SendError::Closed)) | None => break,
+                    Some(Err(SendError::TooLong)) => panic!("{len} octets fit"),
+                }
+            }
+        }
+        if self.now_ns < SECOND + TALK_NS {
+            self.plan_due(self.now_ns + period_ns, Due::Talk(index));
+        }
+    }
+}
+
+fn endpoint(plan: &Plan, is_server: bool, random: &mut Random) -> Endpoint {
+    let secret = Secret::new([random.next_u64(), random.next_u64()]);
+    let limits = Limits { connections: 4, half_open: 3, resets_per_s: 100 };
+    let mut endpoint = Endpoint::new(secret, limits);
+    if is_server {
+        let config: Config = plan.habits[1].config.clone();
+        let service_codes = vec![ServiceCode::new(7)];
+        let uses_init_cookies = plan.uses_init_cookies;
+        endpoint.listen(SERVER_PORT, Listener { config, service_codes, uses_init_cookies });
+    }
+    endpoint
+}
