@@ -67,6 +67,9 @@ pub(crate) struct RunArgs {
     /// Write every lease given, one per line, as comma-separated values
     #[arg(long, value_name = "FILE")]
     leases: Option<PathBuf>,
+    /// Count exchanges by intervals of S seconds as well, in the record
+    #[arg(long, value_name = "S", value_parser = parse_seconds)]
+    timeline_s: Option<u64>,
     /// Exit with 3 when more than this share of exchanges was not completed on time
     #[arg(long, value_name = "PERCENT")]
     max_loss: Option<f64>,
@@ -101,6 +104,7 @@ impl RunArgs {
             segmentation: self.segmentation,
             expect: if self.echo { Expect::Echo } else { Expect::Dhcp },
             leases: self.leases.clone(),
+            timeline_ns: self.timeline_s,
         }
     }
 

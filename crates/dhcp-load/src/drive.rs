@@ -12,12 +12,12 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use load::{Ledger, Schedule};
+use load::Schedule;
 use netio::send::SendCounts;
 use netio::{Clock, PollFd, RecvBatch, SendBatch, Source, UdpSocket, poll};
 
-use crate::leases::{LeaseLog, Resource};
-use crate::population::{Outgoing, Population, Tally};
+use crate::leases::Resource;
+use crate::population::{Finished, Outgoing, Population};
 use crate::protocol::Protocol;
 
 /// Messages sent with one system call.
@@ -43,12 +43,8 @@ pub struct Lane<P: Protocol> {
 
 /// What a lane leaves behind.
 pub struct LaneResult<R: Resource> {
-    /// Outcomes.
-    pub ledger: Ledger,
-    /// Leases given.
-    pub leases: LeaseLog<R>,
-    /// Messages by kind.
-    pub tally: Tally,
+    /// Outcomes, leases and messages.
+    pub finished: Finished<R>,
     /// What the kernel took and refused.
     pub sends: SendCounts,
     /// Datagrams that the kernel dropped at the socket.
@@ -179,11 +175,9 @@ impl<P: Protocol> Lane<P> {
             }
         }
         let segmentation = self.outbox.batch.segmentation();
-        let (ledger, leases, tally) = self.population.finish();
+        let finished = self.population.finish();
         Ok(LaneResult {
-            ledger,
-            leases,
-            tally,
+            finished,
             sends: self.outbox.batch.counts(),
             socket_drops: self.socket.drops()?.into(),
             cpu_ns: Clock::thread_cpu_ns() - cpu_start_ns,

@@ -7,12 +7,12 @@
 //! allocated after construction.
 
 use base::time::NS_PER_S;
-use load::{Class, Ledger, Outstanding};
+use load::{Class, Ledger, Outstanding, Timeline};
 
 use crate::exchange::{Event, Exchange};
 use crate::fault::{Fault, Refusal};
 use crate::identities::Identities;
-use crate::leases::LeaseLog;
+use crate::leases::{LeaseLog, Resource};
 use crate::protocol::{Expect, Protocol};
 
 /// When an exchange is on time and how long it is watched.
@@ -80,6 +80,19 @@ impl Tally {
     }
 }
 
+/// What a thread's exchanges came to.
+#[derive(Clone, Debug)]
+pub struct Finished<R: Resource> {
+    /// Outcomes.
+    pub ledger: Ledger,
+    /// Leases given.
+    pub leases: LeaseLog<R>,
+    /// Messages by kind.
+    pub tally: Tally,
+    /// What happened when, where that was asked for.
+    pub timeline: Timeline,
+}
+
 /// A message that was written into the buffer given and must be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outgoing {
@@ -102,6 +115,7 @@ pub struct Population<P: Protocol> {
     ledger: Ledger,
     leases: LeaseLog<P::Resource>,
     tally: Tally,
+    timeline: Timeline,
 }
 
 impl<P: Protocol> Population<P> {
@@ -126,6 +140,7 @@ impl<P: Protocol> Population<P> {
             ledger: Ledger::default(),
             leases,
             tally: Tally::default(),
+            timeline: Timeline::default(),
         }
     }
 
@@ -140,13 +155,20 @@ impl<P: Protocol> Population<P> {
         self.leases.starts_at(start_ns);
     }
 
+    /// Counts exchanges in `timeline` as well; call it before the first exchange.
+    pub fn keep_timeline(&mut self, timeline: Timeline) {
+        self.timeline = timeline;
+    }
+
     /// Begins the exchange that came due at `due_ns`: writes its first request into `buffer`. `None`
     /// when more exchanges are watched than there is room for; it is then lost, unsent.
     pub fn begin(&mut self, due_ns: u64, buffer: &mut [u8]) -> Option<Outgoing> {
         self.ledger.came_due();
+        self.timeline.came_due(due_ns);
         let client = self.identities.client(self.open.next_number());
         let Some(number) = self.open.open(due_ns, Exchange::new(client)) else {
             self.ledger.ended(Class::Lost);
+            self.timeline.missed(due_ns);
             self.tally.lost_before_offer += 1;
             return None;
         };
@@ -196,6 +218,7 @@ impl<P: Protocol> Population<P> {
                 self.tally.moved += u64::from(is_moved);
                 if class == Class::OnTime {
                     self.ledger.completed(due_ns, sent_ns, now_ns);
+                    self.timeline.completed(now_ns);
                 }
                 self.note_leases(now_ns, &answer, client);
             }
@@ -231,8 +254,13 @@ impl<P: Protocol> Population<P> {
     }
 
     fn close_before(&mut self, due_before_ns: u64) {
-        while let Some((_, exchange)) = self.open.close_oldest(due_before_ns) {
-            self.ledger.ended(exchange.class());
+        while let Some(due_ns) = self.open.oldest_due_ns() {
+            let Some((_, exchange)) = self.open.close_oldest(due_before_ns) else { break };
+            let class = exchange.class();
+            self.ledger.ended(class);
+            if !matches!(class, Class::OnTime | Class::DuplicateAnswered) {
+                self.timeline.missed(due_ns);
+            }
             if !exchange.has_ended() {
                 self.unsettled -= 1;
                 if exchange.awaits_grant() {
@@ -246,8 +274,9 @@ impl<P: Protocol> Population<P> {
 
     /// Ends watching altogether. What has not ended is lost.
     #[must_use]
-    pub fn finish(mut self) -> (Ledger, LeaseLog<P::Resource>, Tally) {
+    pub fn finish(mut self) -> Finished<P::Resource> {
         self.close_before(u64::MAX);
-        (self.ledger, self.leases, self.tally)
+        let Self { ledger, leases, tally, timeline, .. } = self;
+        Finished { ledger, leases, tally, timeline }
     }
 }

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::io;
 
-use load::{Class, Health, Ledger, Verdict};
-use measure::record::{ExchangeCounts, LOAD_SCHEMA, LatencySummary, LoadRecord, MessageCounts};
+use load::{Class, Health, Ledger, Timeline, Verdict};
+use measure::record::{
+    ExchangeCounts, LOAD_SCHEMA, LatencySummary, LoadRecord, LoadTimeline, MessageCounts,
+};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -69,6 +71,7 @@ struct Sum<R: Resource> {
     ledger: Ledger,
     leases: LeaseLog<R>,
     tally: Tally,
+    timeline: Timeline,
     sends: netio::send::SendCounts,
     health: Health,
     cpu_ns: u64,
@@ -81,6 +84,7 @@ fn add_up<R: Resource>(lanes: Vec<LaneResult<R>>) -> Sum<R> {
         ledger: Ledger::default(),
         leases: LeaseLog::with_capacity(0),
         tally: Tally::default(),
+        timeline: Timeline::default(),
         sends: netio::send::SendCounts::default(),
         health: Health::default(),
         cpu_ns: 0,
@@ -88,9 +92,10 @@ fn add_up<R: Resource>(lanes: Vec<LaneResult<R>>) -> Sum<R> {
         stopped_ns: None,
     };
     for lane in lanes {
-        sum.ledger.merge(&lane.ledger);
-        sum.leases.merge(lane.leases);
-        sum.tally.merge(&lane.tally);
+        sum.ledger.merge(&lane.finished.ledger);
+        sum.leases.merge(lane.finished.leases);
+        sum.tally.merge(&lane.finished.tally);
+        sum.timeline.merge(&lane.finished.timeline);
         sum.sends.sent += lane.sends.sent;
         sum.sends.refused += lane.sends.refused;
         sum.sends.stalled += lane.sends.stalled;
@@ -216,7 +221,17 @@ fn load_record<T: Target, R: Resource>(
         segmentation: sum.segmentation,
         leases: leases.leased,
         lease_list_path: settings.leases.as_ref().map(|path| path.display().to_string()),
+        timeline: timeline(&sum.timeline),
     }
+}
+
+fn timeline(counted: &Timeline) -> Option<LoadTimeline> {
+    let points = counted.points().iter().map(|point| [point.due, point.completed, point.missed]);
+    (!counted.points().is_empty()).then(|| LoadTimeline {
+        start_ns: counted.start_ns(),
+        interval_s: seconds(counted.interval_ns()),
+        points: points.collect(),
+    })
 }
 
 fn exchange_counts(ledger: &Ledger) -> ExchangeCounts {

@@ -7,7 +7,7 @@ use std::{fmt, fs, io, thread};
 
 use base::Random;
 use base::time::{NS_PER_MS, NS_PER_S};
-use load::{Rate, Schedule};
+use load::{Rate, Schedule, Timeline};
 use measure::record::LoadRecord;
 use netio::{Clock, NetError, UdpOptions};
 
@@ -94,6 +94,7 @@ pub fn run_report<T: Target>(
     let start_ns = Clock::mono_ns() + LEAD_NS;
     let lanes = lanes.into_iter().zip(0..).map(|((socket, mut population, route), thread)| {
         population.starts_at(start_ns);
+        population.keep_timeline(timeline(settings, start_ns));
         let schedule = schedule(settings, start_ns, thread);
         Lane::new(socket, population, schedule, route, settings.quiet_ns)
     });
@@ -126,6 +127,15 @@ fn choose_segmentation<P>(wanted: Segmentation, doors: &[Door<P>]) -> Result<boo
         }
         Segmentation::On | Segmentation::Auto => Ok(is_supported),
     }
+}
+
+/// Intervals until the last exchange is no longer watched.
+fn timeline<T>(settings: &Settings<T>, start_ns: u64) -> Timeline {
+    let Some(interval_ns) = settings.timeline_ns.filter(|&ns| ns > 0) else {
+        return Timeline::default();
+    };
+    let whole_ns = settings.duration_ns + settings.limits.watched_ns();
+    Timeline::new(start_ns, interval_ns, whole_ns.div_ceil(interval_ns) as usize + 1)
 }
 
 /// The share of the rate that one thread carries.

@@ -62,6 +62,9 @@ pub struct Settings<T> {
     pub expect: Expect,
     /// Where to write the leases.
     pub leases: Option<PathBuf>,
+    /// Length of the intervals by which exchanges are counted in the record, nanoseconds; `None`
+    /// counts over the whole run only.
+    pub timeline_ns: Option<u64>,
 }
 
 impl<T: Target> Settings<T> {
@@ -83,6 +86,7 @@ impl<T: Target> Settings<T> {
             segmentation: Segmentation::Auto,
             expect: Expect::Dhcp,
             leases: None,
+            timeline_ns: None,
         }
     }
 
@@ -99,6 +103,9 @@ impl<T: Target> Settings<T> {
         }
         if self.limits.deadline_ns == 0 || self.limits.watched_ns() > 3_600 * NS_PER_S {
             problems.push("--deadline-s: must be more than 0, with --drain-s at most 3600".into());
+        }
+        if self.timeline_ns.is_some_and(|ns| ns == 0 || self.duration_ns / ns > 100_000) {
+            problems.push("--timeline-s: must be more than 0, and 100000 intervals at most".into());
         }
         let exchanges = self.rate.count_in(self.duration_ns);
         let watched = self.rate.count_in(self.limits.watched_ns());

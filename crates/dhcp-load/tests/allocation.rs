@@ -51,9 +51,9 @@ fn count<P: Protocol>(protocol: P, answer: impl Fn(&[u8]) -> Vec<u8>) -> (u64, u
         }
     }
     assert!(population.is_settled());
-    let (ledger, mut leases, _) = population.finish();
-    assert_eq!(ledger.count(load::Class::OnTime), 1_000);
-    (allocations, leases.summarize(0).leased)
+    let mut finished = population.finish();
+    assert_eq!(finished.ledger.count(load::Class::OnTime), 1_000);
+    (allocations, finished.leases.summarize(0).leased)
 }
 
 #[test]

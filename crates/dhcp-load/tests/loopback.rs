@@ -41,7 +41,7 @@ fn settings(server: SocketAddrV4, relay: &str) -> Settings<Target> {
     Settings {
         duration_ns: 200 * MS,
         limits: Limits { deadline_ns: 60 * NS_PER_S, grace_ns: NS_PER_S },
-        ..Settings::new(Target { server, relay: relay.parse().unwrap() }, rate)
+        ..Settings::new(Target { server, relay: relay.parse().unwrap(), second: None }, rate)
     }
 }
 
@@ -90,6 +90,44 @@ fn threads_share_the_load_whatever_its_arrivals_and_offload() {
             assert_eq!(report.load.segmentation, segmentation == Segmentation::Auto);
         }
     }
+}
+
+#[test]
+fn a_time_line_counts_every_exchange_where_it_was_due_and_answered() {
+    let every_third = std::sync::atomic::AtomicU64::new(0);
+    let report = against(
+        |request| {
+            let number = every_third.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            if number.is_multiple_of(3) { Vec::new() } else { request.good() }
+        },
+        |server| {
+            let mut settings = settings(server, "127.0.3.24:0");
+            settings.limits = Limits { deadline_ns: 500 * MS, grace_ns: 0 };
+            settings.timeline_ns = Some(50 * MS);
+            run(&settings)
+        },
+    );
+    let timeline = report.load.timeline.expect("it was asked for");
+    assert_eq!((timeline.interval_s, timeline.points.len()), (0.05, 15));
+    let due: Vec<u64> = timeline.points.iter().map(|point| point[0]).collect();
+    assert_eq!((&due[..4], due[4..].iter().sum::<u64>()), (&[100; 4][..], 0));
+    let sum = |of: usize| timeline.points.iter().map(|point| point[of]).sum::<u64>();
+    assert_eq!(sum(1), report.load.exchanges.on_time);
+    assert!(sum(2) > 0 && sum(1) + sum(2) == 400, "{timeline:?}");
+}
+
+#[test]
+fn two_servers_get_half_of_the_exchanges_each() {
+    let report = against(good, |first| {
+        against(good, |second| {
+            let mut settings = settings(first, "127.0.3.25:0");
+            (settings.threads, settings.target.second) = (2, Some(second));
+            run(&settings)
+        })
+    });
+    // Both give the same addresses, and every client got one.
+    assert_eq!(report.load.exchanges.on_time, 400);
+    assert_eq!(report.load.settings["second_server"].as_str().map(str::is_empty), Some(false));
 }
 
 #[test]

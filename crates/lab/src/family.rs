@@ -61,6 +61,12 @@ impl Family {
         plus(self.subnet.0, position as u32 + 1)
     }
 
+    /// The addresses of `count` relays, the first of which is `first`.
+    #[must_use]
+    pub fn relays(self, first: IpAddr, count: u32) -> Vec<IpAddr> {
+        (0..count).map(|further| plus(first, further)).collect()
+    }
+
     /// First and last address of a pool of `size` addresses; at most [`Family::largest_pool`].
     #[must_use]
     pub fn pool(self, size: u32) -> (IpAddr, IpAddr) {

@@ -7,13 +7,17 @@ use measure::Plan;
 use crate::error::LabError;
 
 /// The plans that Godwit ships: bare name and text.
-pub const SHIPPED: [(&str, &str); 6] = [
+pub const SHIPPED: [(&str, &str); 10] = [
+    ("dhcp4-database-restart", include_str!("../../../plans/dhcp4-database-restart.toml")),
     ("dhcp4-full", include_str!("../../../plans/dhcp4-full.toml")),
     ("dhcp4-quick", include_str!("../../../plans/dhcp4-quick.toml")),
+    ("dhcp4-shared-database", include_str!("../../../plans/dhcp4-shared-database.toml")),
     ("dhcp4-smoke", include_str!("../../../plans/dhcp4-smoke.toml")),
+    ("dhcp4-stores", include_str!("../../../plans/dhcp4-stores.toml")),
     ("dhcp6-full", include_str!("../../../plans/dhcp6-full.toml")),
     ("dhcp6-quick", include_str!("../../../plans/dhcp6-quick.toml")),
     ("dhcp6-smoke", include_str!("../../../plans/dhcp6-smoke.toml")),
+    ("dhcp6-stores", include_str!("../../../plans/dhcp6-stores.toml")),
 ];
 
 /// The folder in which a bare name is looked for first.

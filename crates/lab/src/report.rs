@@ -6,8 +6,8 @@ mod runs;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use measure::record::{Run, Trial};
-use measure::summary::{self, ServerResult, Summary};
+use measure::record::{FlushCost, Run, Trial};
+use measure::summary::{self, RestartResult, ServerResult, Summary};
 
 use crate::bench::grouped;
 use crate::error::LabError;
@@ -46,9 +46,10 @@ pub(crate) fn digest_into(folder: &Path, run: &Run, trials: &[Trial]) -> Result<
 #[must_use]
 pub fn table(summary: &Summary) -> String {
     let mut text = format!("{}\n\n", summary.title);
+    let width = width(&summary.results);
     let _ = writeln!(
         text,
-        "{:<34} {:>12} {:>20} {:>14} {:>10}",
+        "{:<width$} {:>12} {:>20} {:>14} {:>10}",
         "SERVER",
         "LEASES/S",
         if summary.plan.has_runs() { "95 % INTERVAL" } else { "ROUNDS" },
@@ -56,12 +57,12 @@ pub fn table(summary: &Summary) -> String {
         "MEMORY"
     );
     for result in &summary.results {
-        let _ = writeln!(text, "{}", line(result));
+        let _ = writeln!(text, "{}", line(result, width));
     }
     if let Some(limit) = &summary.limit {
         let sign = if limit.is_at_least { "≥ " } else { "" };
         let rate = format!("{sign}{}", grouped(limit.leases_per_s));
-        let _ = writeln!(text, "{:<34} {rate:>12}   what kernel and generator can do", "limit");
+        let _ = writeln!(text, "{:<width$} {rate:>12}   what kernel and generator can do", "limit");
     }
     text.push('\n');
     text.push_str(&runs::lines(summary));
@@ -76,6 +77,8 @@ pub fn table(summary: &Summary) -> String {
             noise.typical_percent, noise.largest_percent
         );
     }
+    text.push_str(&restarts(&summary.restarts));
+    text.push_str(&flushes(&summary.flushes));
     for warning in &summary.warnings {
         let _ = writeln!(text, "note: {warning}");
     }
@@ -85,7 +88,7 @@ pub fn table(summary: &Summary) -> String {
 /// Latency from when an exchange was due to its ACK, at half the highest rate and at it; nothing
 /// when no server has any.
 fn latencies(results: &[ServerResult]) -> String {
-    let mut text = String::new();
+    let (mut text, width) = (String::new(), width(results));
     for result in results {
         for (place, at) in
             [("at half load", result.latency_half), ("at the top", result.latency_max)]
@@ -94,7 +97,7 @@ fn latencies(results: &[ServerResult]) -> String {
             let ms = |us: f64| format!("{:.2}", us / 1e3);
             let _ = writeln!(
                 text,
-                "{:<34} {:<12} {:>12} {:>10} {:>10} {:>10}",
+                "{:<width$} {:<12} {:>12} {:>10} {:>10} {:>10}",
                 name(result),
                 place,
                 format!("{}/s", grouped(at.offered_per_s)),
@@ -108,10 +111,63 @@ fn latencies(results: &[ServerResult]) -> String {
         return text;
     }
     let head = format!(
-        "{:<34} {:<12} {:>12} {:>10} {:>10} {:>10}\n",
+        "{:<width$} {:<12} {:>12} {:>10} {:>10} {:>10}\n",
         "LATENCY FROM DUE TIME, ms", "", "OFFERED", "P50", "P99", "P99.9"
     );
     head + &text + "\n"
+}
+
+/// What clients saw of restarts, a line for each.
+fn restarts(restarts: &[RestartResult]) -> String {
+    let mut text = String::new();
+    for of in restarts {
+        let first =
+            of.first_lease_s.map_or_else(|| "never".to_owned(), |s| format!("after {s:.1} s"));
+        let _ = writeln!(
+            text,
+            "{} {} at {}/s: away {:.1} s, first lease {first}, {} of {} exchanges late or lost \
+             ({:.1} s of load, {} apart from it), {} refused, {} wrong, {} answered again",
+            of.server,
+            of.how.name(),
+            grouped(of.offered_per_s),
+            of.away_s(),
+            of.missed,
+            of.due,
+            of.missed_s(),
+            of.missed_apart,
+            of.refused,
+            of.wrong,
+            of.answered_again
+        );
+    }
+    text
+}
+
+/// What flushing cost, a line for each disk.
+fn flushes(flushes: &[FlushCost]) -> String {
+    let mut disks: Vec<&str> = flushes.iter().map(|flush| flush.disk.as_str()).collect();
+    disks.sort_unstable();
+    disks.dedup();
+    let mut text = String::new();
+    for disk in disks {
+        let mut medians: Vec<f64> =
+            flushes.iter().filter(|f| f.disk == disk).map(|f| f.median_us / 1e3).collect();
+        medians.sort_by(f64::total_cmp);
+        let _ = writeln!(
+            text,
+            "flush of a small append, disk of the {disk}: {:.3} ms (median of {}; {:.3} to {:.3})",
+            medians[medians.len() / 2],
+            medians.len(),
+            medians[0],
+            medians[medians.len() - 1]
+        );
+    }
+    text
+}
+
+/// Of the column with the names.
+fn width(results: &[ServerResult]) -> usize {
+    results.iter().map(|result| name(result).chars().count()).fold(34, usize::max)
 }
 
 fn name(result: &ServerResult) -> String {
@@ -122,7 +178,7 @@ fn name(result: &ServerResult) -> String {
     }
 }
 
-fn line(result: &ServerResult) -> String {
+fn line(result: &ServerResult, width: usize) -> String {
     let name = name(result);
     let rate = match result.leases_per_s {
         Some(rate) if result.is_at_least => format!("≥ {}", grouped(rate)),
@@ -139,7 +195,7 @@ fn line(result: &ServerResult) -> String {
     };
     let per_cpu = result.leases_per_cpu_s.map(grouped).unwrap_or_default();
     let memory = format!("{} MiB", result.rss_bytes >> 20);
-    format!("{name:<34} {rate:>12} {rounds:>20} {per_cpu:>14} {memory:>10}")
+    format!("{name:<width$} {rate:>12} {rounds:>20} {per_cpu:>14} {memory:>10}")
 }
 
 fn ratio_line(ratio: &summary::Ratio) -> String {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use measure::Plan;
 use measure::record::{RUN_SCHEMA, Run};
 use measure::summary::Summary;
+use testbed::Engine;
 
 use crate::bench::{BenchSettings, ProcessBench};
 use crate::driver;
@@ -59,6 +60,7 @@ pub fn run(
 ) -> Result<Finished, LabError> {
     let plan = &settings.plan;
     let subjects = subject::subjects(plan, &plan.servers, settings.server_command.as_deref())?;
+    let (subjects, left_out) = with_stores(subjects)?;
     for subject in &subjects {
         driver::require(subject, plan.protocol)?;
     }
@@ -77,6 +79,7 @@ pub fn run(
     let outcomes = runner::run(plan, &subjects, &mut bench)?;
     let duration_s = runner::Bench::elapsed_s(&bench);
     let (leases, problems) = bench.end_servers();
+    let flushes = bench.flushes();
     if stop.load(Ordering::Acquire) && outcomes.rounds_done == 0 {
         return Err(LabError::Interrupted);
     }
@@ -87,7 +90,8 @@ pub fn run(
             format!("{} of {}", verified.found, verified.given),
         );
     }
-    let mut warnings = bench.warnings();
+    let mut warnings = left_out;
+    warnings.extend(bench.warnings());
     if outcomes.is_interrupted {
         warnings.push("Interrupted by the user: what was done until then is here.".to_owned());
     }
@@ -99,6 +103,7 @@ pub fn run(
         duration_s,
         environment,
         searches: outcomes.searches.clone(),
+        flushes,
         is_interrupted: outcomes.is_interrupted,
         commands: vec![settings.command_line.clone()],
         warnings,
@@ -110,6 +115,24 @@ pub fn run(
     let shortfalls = shortfalls(&summary, &outcomes, &leases);
     bench.keep()?;
     Ok(Finished { folder, summary, leases, shortfalls, is_interrupted: outcomes.is_interrupted })
+}
+
+/// The subjects whose databases are installed, and a sentence for each database that is not.
+fn with_stores(subjects: Vec<Subject>) -> Result<(Vec<Subject>, Vec<String>), LabError> {
+    let missing = |subject: &Subject| driver::engine(subject.store).and_then(Engine::missing);
+    let mut sentences: Vec<String> = subjects
+        .iter()
+        .filter_map(|subject| Some((subject.store.name(), missing(subject)?)))
+        .map(|(store, why)| format!("Nothing was measured on {store}: {why}."))
+        .collect();
+    sentences.sort_unstable();
+    sentences.dedup();
+    let there: Vec<Subject> =
+        subjects.into_iter().filter(|subject| missing(subject).is_none()).collect();
+    if !sentences.is_empty() && there.iter().all(Subject::is_limit) {
+        return Err(LabError::Failed(sentences.join("\n")));
+    }
+    Ok((there, sentences))
 }
 
 /// Raw files that belong to no trial.
@@ -131,7 +154,7 @@ fn shortfalls(summary: &Summary, outcomes: &Outcomes, leases: &[Verified]) -> Ve
     }
     for verified in leases.iter().filter(|verified| verified.found < verified.given) {
         shortfalls.push(format!(
-            "{}: {} of {} leases that clients were given are not in its lease file, e.g. {}",
+            "{}: {} of {} leases that clients were given are not in its store, e.g. {}",
             verified.server,
             verified.given - verified.found,
             verified.given,

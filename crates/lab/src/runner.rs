@@ -117,7 +117,7 @@ pub fn run(plan: &Plan, subjects: &[Subject], bench: &mut dyn Bench) -> Result<O
         out: Outcomes::default(),
         turn: 0,
     };
-    match course.rounds().and_then(|()| course.curve()) {
+    match course.rounds().and_then(|()| course.curve()).and_then(|()| course.restarts()) {
         Err(LabError::Interrupted) if course.out.rounds_done > 0 => {
             course.out.is_interrupted = true
         }
@@ -192,7 +192,7 @@ impl Course<'_> {
             searches[subject] = Some(match self.rates[subject] {
                 Some(rate) if !self.plan.has_runs() => Search::near(&self.plan.search, rate),
                 _ => {
-                    let terms = Terms::of(&self.subjects[subject].kind, self.plan);
+                    let terms = Terms::of(&self.subjects[subject], self.plan);
                     Search::new(&self.plan.search_of(round, &terms.search(&self.plan.search)))
                 }
             });
@@ -301,6 +301,21 @@ impl Course<'_> {
             self.out
                 .warnings
                 .push(format!("Time ran short: {left_out} points of load curves were left out."));
+        }
+        Ok(())
+    }
+
+    /// Constant load with the database ended in its middle, for every server that has one.
+    fn restarts(&mut self) -> Result<(), LabError> {
+        let restart = self.plan.restart;
+        for &purpose in restart.database.purposes() {
+            for subject in self.next_turn() {
+                if let (Some(rate), true) =
+                    (self.rates[subject], self.subjects[subject].store.is_database())
+                {
+                    self.trial(subject, purpose, 0, rate * restart.fraction, restart.dwell_s)?;
+                }
+            }
         }
         Ok(())
     }

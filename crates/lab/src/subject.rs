@@ -1,7 +1,7 @@
 //! What is measured: the lines of the result and the ways of running that stand behind them.
 
 use measure::Plan;
-use measure::plan::Durability;
+use measure::plan::{Durability, Sharing, Store};
 use measure::record::LIMIT_SERVER;
 
 use crate::error::LabError;
@@ -40,11 +40,21 @@ pub struct Subject {
     pub variant: String,
     /// How it is run.
     pub kind: Kind,
+    /// Where it keeps its leases.
+    pub store: Store,
+    /// How it uses a database.
+    pub sharing: Sharing,
 }
 
 impl Subject {
-    fn new(server: &str, variant: &str, kind: Kind) -> Self {
-        Self { server: server.to_owned(), variant: variant.to_owned(), kind }
+    /// A subject that keeps its leases in a file.
+    pub(crate) fn new(server: &str, variant: &str, kind: Kind) -> Self {
+        let (server, variant) = (server.to_owned(), variant.to_owned());
+        Self { server, variant, kind, store: Store::Memfile, sharing: Sharing::Open }
+    }
+
+    fn on(self, (store, sharing): (Store, Sharing)) -> Self {
+        Self { store, sharing, ..self }
     }
 
     /// "kea (multi-threaded)", or the server's name alone.
@@ -86,14 +96,11 @@ pub fn subjects(
     server_command: Option<&str>,
 ) -> Result<Vec<Subject>, LabError> {
     let mut subjects = Vec::new();
-    let is_alone = servers.len() == 1 && server_command.is_none();
+    let is_alone = servers.len() == 1 && server_command.is_none() && !plan.names_stores();
     for name in servers {
         match name.as_str() {
-            "godwit" => subjects.extend(godwit(plan, is_alone)),
-            "kea" => subjects.extend(["single-threaded", "multi-threaded"].map(|variant| {
-                let multi_threaded = variant == "multi-threaded";
-                Subject::new("kea", variant, Kind::Kea { multi_threaded })
-            })),
+            "godwit" => subjects.extend(places(plan).flat_map(|at| godwit(plan, at, is_alone))),
+            "kea" => subjects.extend(places(plan).flat_map(|at| kea(plan, at))),
             "isc-dhcpd" => subjects.push(on_its_terms(name, Kind::IscDhcpd, plan)),
             "dnsmasq" => subjects.push(on_its_terms(name, Kind::Dnsmasq, plan)),
             other => {
@@ -115,25 +122,67 @@ pub fn subjects(
 
 /// A subject whose variant says what it is given less than the plan has.
 fn on_its_terms(name: &str, kind: Kind, plan: &Plan) -> Subject {
-    let variant = Terms::of(&kind, plan).variant(plan);
-    Subject::new(name, &variant, kind)
+    let whole = Subject::new(name, "", kind);
+    let variant = Terms::of(&whole, plan).variant(plan);
+    Subject { variant, ..whole }
 }
 
-fn godwit(plan: &Plan, is_alone: bool) -> Vec<Subject> {
-    let durabilities = &plan.server.durability;
+/// The stores of `plan`, databases once for each way of using them.
+fn places(plan: &Plan) -> impl Iterator<Item = (Store, Sharing)> {
+    plan.server.stores.iter().flat_map(|&store| {
+        let sharing = if store.is_database() { &plan.server.sharing[..] } else { &[Sharing::Open] };
+        sharing.iter().map(move |&sharing| (store, sharing))
+    })
+}
+
+/// The name of the line of `server` at a place.
+fn line_name(plan: &Plan, server: &str, (store, sharing): (Store, Sharing)) -> String {
+    let mut name = server.to_owned();
+    if plan.names_stores() {
+        name = format!("{name}-{}", store.name());
+    }
+    if sharing != Sharing::Open {
+        name = format!("{name}-{}", sharing.name());
+    }
+    name
+}
+
+fn godwit(plan: &Plan, at: (Store, Sharing), is_alone: bool) -> Vec<Subject> {
+    let (store, _) = at;
     let variant = |durability: Durability| format!("durability {}", durability.name());
-    let line =
-        |name: &str, durability| Subject::new(name, &variant(durability), Kind::Godwit(durability));
+    let name = line_name(plan, "godwit", at);
+    // A database server decides by itself when something is on the disk.
+    if store.is_database() {
+        return vec![Subject::new(&name, "", Kind::Godwit(Durability::Always)).on(at)];
+    }
+    let durabilities = &plan.server.durability;
+    let line = |name: &str, durability| {
+        Subject::new(name, &variant(durability), Kind::Godwit(durability)).on(at)
+    };
     if is_alone {
         let default = Durability::Always;
         let durability = if durabilities.contains(&default) { default } else { durabilities[0] };
-        return vec![line("godwit", durability)];
+        return vec![line(&name, durability)];
     }
-    let mut lines = vec![line("godwit", durabilities[0])];
+    let mut lines = vec![line(&name, durabilities[0])];
     for &durability in &durabilities[1..] {
-        lines.push(line(&format!("godwit-{}", durability.name()), durability));
+        lines.push(line(&format!("{name}-{}", durability.name()), durability));
     }
+    // SQLite flushes each transaction or none.
+    lines.retain(|line| store != Store::Sqlite || line.kind != Kind::Godwit(Durability::Interval));
     lines
+}
+
+/// Kea's two ways of running; none where it has no such store or cannot be told what is asked.
+fn kea(plan: &Plan, at: (Store, Sharing)) -> Vec<Subject> {
+    if at.0 == Store::Sqlite || at.1 == Sharing::Exclusive {
+        return Vec::new();
+    }
+    let name = line_name(plan, "kea", at);
+    let subject = |variant: &str, multi_threaded| {
+        Subject::new(&name, variant, Kind::Kea { multi_threaded }).on(at)
+    };
+    vec![subject("single-threaded", false), subject("multi-threaded", true)]
 }
 
 #[cfg(test)]
@@ -164,6 +213,51 @@ mod tests {
             ["isc-dhcpd (pool of 16,384)", "dnsmasq (1,000 clients)", "limit"]
         );
         assert_eq!(labels(&[], Some("dhcpd")), ["command", "limit"]);
+    }
+
+    #[test]
+    fn every_store_is_a_line_of_the_servers_that_have_it() {
+        let mut plan = Plan::default();
+        plan.server.stores = Store::ALL.to_vec();
+        plan.server.durability.insert(1, Durability::Interval);
+        let of = |plan: &Plan, servers: &[&str]| -> Vec<String> {
+            let servers: Vec<String> = servers.iter().map(|&s| s.to_owned()).collect();
+            subjects(plan, &servers, None).unwrap().iter().map(Subject::label).collect()
+        };
+        assert_eq!(
+            of(&plan, &["godwit", "kea"]),
+            [
+                "godwit-memfile (durability none)",
+                "godwit-memfile-interval (durability interval)",
+                "godwit-memfile-always (durability always)",
+                "godwit-mysql",
+                "godwit-postgresql",
+                "godwit-sqlite (durability none)",
+                "godwit-sqlite-always (durability always)",
+                "kea-memfile (single-threaded)",
+                "kea-memfile (multi-threaded)",
+                "kea-mysql (single-threaded)",
+                "kea-mysql (multi-threaded)",
+                "kea-postgresql (single-threaded)",
+                "kea-postgresql (multi-threaded)",
+                "limit"
+            ]
+        );
+        plan.server.stores = vec![Store::Postgresql];
+        plan.server.sharing = vec![Sharing::Open, Sharing::Exclusive, Sharing::TwoServers];
+        assert_eq!(
+            of(&plan, &["kea", "godwit"]),
+            [
+                "kea-postgresql (single-threaded)",
+                "kea-postgresql (multi-threaded)",
+                "kea-postgresql-two-servers (single-threaded)",
+                "kea-postgresql-two-servers (multi-threaded)",
+                "godwit-postgresql",
+                "godwit-postgresql-exclusive",
+                "godwit-postgresql-two-servers",
+                "limit"
+            ]
+        );
     }
 
     #[test]

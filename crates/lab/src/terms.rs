@@ -9,7 +9,7 @@ use measure::plan::{Protocol, SearchPlan};
 
 use crate::bench::grouped;
 use crate::runner::Request;
-use crate::subject::Kind;
+use crate::subject::{Kind, Subject};
 
 /// The largest pool for ISC dhcpd and DHCPv4. It keeps some 5 KiB for each free address and looks at
 /// all of them for each new lease, about 40 ns each. For DHCPv6 it does neither.
@@ -44,9 +44,9 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// The terms of `plan` for a server of `kind`.
+    /// The terms of `plan` for `subject`.
     #[must_use]
-    pub fn of(kind: &Kind, plan: &Plan) -> Self {
+    pub fn of(subject: &Subject, plan: &Plan) -> Self {
         let whole = Self {
             pool_size: plan.server.pool_size,
             clients: plan.clients.count,
@@ -54,7 +54,7 @@ impl Terms {
             start_per_s: plan.search.start_per_s,
             is_slow: false,
         };
-        match kind {
+        match subject.kind {
             Kind::IscDhcpd if plan.protocol == Protocol::Dhcp6 => whole.slow(u32::MAX),
             Kind::IscDhcpd => {
                 let pool_size = whole.pool_size.min(DHCPD_POOL);
@@ -62,6 +62,10 @@ impl Terms {
                 Self { pool_size, ..whole }.slow(pool_size.div_ceil(2))
             }
             Kind::Dnsmasq => whole.slow(DNSMASQ_CLIENTS),
+            // It writes leases one by one, each with a flush, to a database that is durable.
+            Kind::Kea { .. } if subject.store.is_database() => {
+                Self { population: whole.population, ..whole.slow(u32::MAX) }
+            }
             Kind::Godwit(_) | Kind::Kea { .. } | Kind::Command(_) | Kind::Limit => whole,
         }
     }
@@ -141,7 +145,7 @@ impl Terms {
 
 #[cfg(test)]
 mod tests {
-    use measure::plan::Durability;
+    use measure::plan::{Durability, Store};
     use measure::record::Purpose;
 
     use super::*;
@@ -152,11 +156,32 @@ mod tests {
         plan
     }
 
+    fn terms(kind: Kind, plan: &Plan) -> Terms {
+        Terms::of(&Subject::new("x", "", kind), plan)
+    }
+
+    #[test]
+    fn keas_trials_on_databases_are_those_of_slow_servers_with_all_clients() {
+        let plan = plan();
+        let mut subject = Subject::new("kea", "", Kind::Kea { multi_threaded: true });
+        for (store, start_per_s) in
+            [(Store::Memfile, plan.search.start_per_s), (Store::Mysql, SLOW_START_PER_S)]
+        {
+            subject.store = store;
+            let terms = Terms::of(&subject, &plan);
+            assert_eq!((terms.clients, terms.population), (1_000_000, 4_000_000));
+            assert_eq!(terms.search(&plan.search).start_per_s, start_per_s);
+            assert_eq!(terms.variant(&plan), "");
+        }
+        subject.kind = Kind::Godwit(Durability::Always);
+        assert!(!Terms::of(&subject, &plan).is_slow);
+    }
+
     #[test]
     fn clients_are_new_until_the_pool_is_used_up() {
         let mut plan = Plan::default();
         (plan.clients.count, plan.server.pool_size) = (1_000, 2_500);
-        let terms = Terms::of(&Kind::Limit, &plan);
+        let terms = terms(Kind::Limit, &plan);
         let request = |rate_per_s| Request {
             number: 0,
             subject: 0,
@@ -176,22 +201,22 @@ mod tests {
     fn only_servers_that_cannot_take_the_plan_get_less_and_it_is_said() {
         let plan = plan();
         for kind in [Kind::Godwit(Durability::None), Kind::Kea { multi_threaded: true }] {
-            let terms = Terms::of(&kind, &plan);
+            let terms = terms(kind, &plan);
             assert_eq!((terms.pool_size, terms.clients), (4_000_000, 1_000_000));
             assert_eq!(terms.search(&plan.search), plan.search);
             assert_eq!(terms.dwell_s(&plan, 10.0, 0.4), 0.4);
             assert_eq!((terms.variant(&plan).as_str(), terms.note("x", &plan)), ("", None));
         }
-        let dhcpd = Terms::of(&Kind::IscDhcpd, &plan);
+        let dhcpd = terms(Kind::IscDhcpd, &plan);
         assert_eq!((dhcpd.pool_size, dhcpd.clients, dhcpd.population), (16_384, 8_192, 8_192));
         assert_eq!(dhcpd.variant(&plan), "pool of 16,384");
         let note = dhcpd.note("isc-dhcpd", &plan).expect("it is less");
         assert!(note.contains("16,384 instead of 4,000,000 and 8,192 clients"), "{note}");
         let plan_v6 = Plan { protocol: Protocol::Dhcp6, ..plan.clone() };
-        let dhcpd = Terms::of(&Kind::IscDhcpd, &plan_v6);
+        let dhcpd = terms(Kind::IscDhcpd, &plan_v6);
         assert_eq!((dhcpd.pool_size, dhcpd.clients), (4_000_000, 1_000_000));
         assert_eq!((dhcpd.variant(&plan_v6).as_str(), dhcpd.is_slow), ("", true));
-        let dnsmasq = Terms::of(&Kind::Dnsmasq, &plan);
+        let dnsmasq = terms(Kind::Dnsmasq, &plan);
         assert_eq!((dnsmasq.pool_size, dnsmasq.population), (4_000_000, 1_000));
         assert_eq!(dnsmasq.variant(&plan), "1,000 clients");
         assert_eq!(dnsmasq.search(&plan.search).start_per_s, 60.0);
@@ -202,7 +227,7 @@ mod tests {
         let mut plan = Plan::default();
         (plan.clients.count, plan.server.pool_size) = (100, 1_000);
         for kind in [Kind::IscDhcpd, Kind::Dnsmasq] {
-            let terms = Terms::of(&kind, &plan);
+            let terms = terms(kind, &plan);
             assert_eq!((terms.pool_size, terms.clients, terms.population), (1_000, 100, 100));
             assert_eq!(terms.variant(&plan), "");
         }
@@ -211,7 +236,7 @@ mod tests {
     #[test]
     fn trials_of_slow_servers_outlast_their_buffers_within_bounds() {
         let plan = Plan { time_budget_s: 60.0, ..plan() };
-        let terms = Terms::of(&Kind::IscDhcpd, &plan);
+        let terms = terms(Kind::IscDhcpd, &plan);
         assert_eq!(terms.dwell_s(&plan, 60.0, 0.4), 3.0, "a share of the time");
         assert_eq!(terms.dwell_s(&plan, 1_000.0, 0.4), 1.0);
         assert_eq!(terms.dwell_s(&plan, 5_000.0, 0.4), 0.4);

@@ -25,6 +25,9 @@ pub struct Args {
     /// the address t higher
     #[arg(long, value_name = "ADDR[:PORT]", value_parser = parse_address)]
     relay: SocketAddrV4,
+    /// A second server, which gets the requests of every other thread
+    #[arg(long, value_name = "ADDR[:PORT]", value_parser = parse_address)]
+    second_server: Option<SocketAddrV4>,
     #[command(flatten)]
     run: RunArgs,
 }
@@ -40,6 +43,7 @@ impl Args {
     /// Does the run and prints what came of it.
     #[must_use]
     pub fn run(&self) -> ExitCode {
-        self.run.run(Target { server: self.server, relay: self.relay })
+        let (server, relay, second) = (self.server, self.relay, self.second_server);
+        self.run.run(Target { server, relay, second })
     }
 }

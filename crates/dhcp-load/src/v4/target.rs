@@ -18,6 +18,8 @@ pub struct Target {
     /// is a relay of its own at the address t higher, same port, because a server answers to
     /// `giaddr`; the addresses must exist on the machine.
     pub relay: SocketAddrV4,
+    /// Where the requests of odd threads go instead: the other of two servers that share a database.
+    pub second: Option<SocketAddrV4>,
 }
 
 impl Target {
@@ -26,6 +28,12 @@ impl Target {
     pub fn relay_of(&self, thread: u32) -> SocketAddrV4 {
         let first = u32::from(*self.relay.ip());
         SocketAddrV4::new(Ipv4Addr::from(first.wrapping_add(thread)), self.relay.port())
+    }
+
+    /// The server of thread `thread`.
+    #[must_use]
+    pub fn server_of(&self, thread: u32) -> SocketAddrV4 {
+        self.second.filter(|_| thread % 2 == 1).unwrap_or(self.server)
     }
 }
 
@@ -39,11 +47,18 @@ impl crate::Target for Target {
         lost_before_grant: "lost_before_ack",
     };
 
-    fn problems(&self, _threads: u32) -> Vec<String> {
+    fn problems(&self, threads: u32) -> Vec<String> {
+        let mut problems = Vec::new();
         if self.relay.ip().is_unspecified() {
-            return vec!["--relay: must be an address that the server can answer to".into()];
+            problems.push("--relay: must be an address that the server can answer to".into());
         }
-        Vec::new()
+        if self.second.is_some() && !threads.is_multiple_of(2) {
+            problems.push(
+                "--second-server: takes the load of every other thread; --threads must be even"
+                    .into(),
+            );
+        }
+        problems
     }
 
     fn open(&self, thread: u32, _threads: u32, expect: Expect) -> Result<Door<Relayed>, NetError> {
@@ -51,12 +66,37 @@ impl crate::Target for Target {
         Ok(Door {
             socket: UdpSocket::open(&socket_options(relay))?,
             protocol: Relayed::new(*relay.ip(), expect),
-            destination: self.server.into(),
+            destination: self.server_of(thread).into(),
             sources: Vec::new(),
         })
     }
 
     fn settings(&self) -> Vec<(&'static str, Value)> {
-        vec![("server", json!(self.server.to_string())), ("relay", json!(self.relay.to_string()))]
+        let mut settings = vec![
+            ("server", json!(self.server.to_string())),
+            ("relay", json!(self.relay.to_string())),
+        ];
+        settings.extend(self.second.map(|second| ("second_server", json!(second.to_string()))));
+        settings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Target as _;
+
+    #[test]
+    fn odd_threads_speak_to_the_second_server() {
+        let at = |text: &str| text.parse().unwrap();
+        let mut target =
+            Target { server: at("10.0.0.1:67"), relay: at("10.0.255.254:67"), second: None };
+        assert_eq!((target.server_of(0), target.server_of(1)), (target.server, target.server));
+        assert_eq!(target.problems(3), Vec::<String>::new());
+        target.second = Some(at("10.0.0.2:67"));
+        let servers = [0, 1, 2, 3].map(|thread| target.server_of(thread).ip().octets()[3]);
+        assert_eq!(servers, [1, 2, 1, 2]);
+        assert_eq!(target.relay_of(1), at("10.0.255.255:67"));
+        assert_eq!((target.problems(2).len(), target.problems(3).len()), (0, 1));
     }
 }

@@ -148,7 +148,8 @@ pub fn play_world<P: Protocol>(
         }
     }
     let took_ns = now_ns - start_ns;
-    let (ledger, mut log, tally) = population.finish();
-    let leases = log.summarize(now_ns);
+    let mut finished = population.finish();
+    let leases = finished.leases.summarize(now_ns);
+    let (ledger, tally) = (finished.ledger, finished.tally);
     Outcome { ledger, leases, tally, took_ns, requests }
 }

@@ -19,14 +19,17 @@ impl ProcessBench<'_> {
         // A lease that has ended leaves its address to others.
         let is_one_owner_due =
             self.origin.elapsed().as_secs_f64() < f64::from(self.plan.server.lease_time_s);
-        let service = &mut self.services[position];
-        let label = service.subject.label();
+        let label = self.services[position].subject.label();
         self.progress.step(&format!("ending {label}"));
-        service.process.stop(STOP_GRACE);
-        let lists = std::mem::take(&mut service.lists);
+        for half in self.halves(position) {
+            self.services[half].process.stop(STOP_GRACE);
+        }
+        let lists = std::mem::take(&mut self.services[position].lists);
+        let service = &self.services[position];
         let Some(lease_file) = &service.prepared.lease_file else { return };
         self.progress.step(&format!("verifying the leases of {label}"));
-        match leases::verify(&label, &lists, lease_file) {
+        let written = self.write_leases(service).map_err(|e| e.to_string());
+        match written.and_then(|()| leases::verify(&label, &lists, lease_file)) {
             Ok(mut found) => {
                 if !is_one_owner_due {
                     (found.shared, found.sharing) = (0, Vec::new());
@@ -48,7 +51,7 @@ impl ProcessBench<'_> {
     /// Ends all servers; what was found of the leases of each, all its runs together, and what kept
     /// the lab from looking.
     pub fn end_servers(&mut self) -> (Vec<Verified>, Vec<String>) {
-        for position in 0..self.services.len() {
+        for position in 0..self.subjects {
             self.end_server(position);
         }
         (
@@ -61,25 +64,33 @@ impl ProcessBench<'_> {
     pub(super) fn start_all_anew(&mut self, positions: &[usize]) -> Result<(), LabError> {
         for &position in positions {
             self.end_server(position);
-            let service = &mut self.services[position];
+            let service = &self.services[position];
+            self.empty_store(&service.store)?;
             if let Some(lease_file) = &service.prepared.lease_file {
                 set_aside(&lease_file.companions(), service.generation);
             }
-            let subject = service.subject.clone();
-            self.progress.step(&format!("starting {} anew", subject.label()));
-            let (address, topology) = (service.address, service.topology.clone());
-            let place = self.place(&subject, address, &topology);
-            let prepared = driver::prepare(&subject, &place)?;
-            let cpu = Some(self.processors.server);
-            let command = topology.command(Side::Server, cpu, prepared.command.clone());
-            let service = &mut self.services[position];
-            let name = service.next_name();
-            service.process = ChildProcess::start(&command, &name, &service.folder)?;
-            (service.prepared, service.command, service.next_client) = (prepared, command, 0);
-            self.run.note_group(self.services[position].process.pid())?;
-            self.wait_until_it_answers(position)?;
+            for half in self.halves(position) {
+                self.start_process_anew(half)?;
+            }
         }
         Ok(())
+    }
+
+    fn start_process_anew(&mut self, position: usize) -> Result<(), LabError> {
+        let service = &self.services[position];
+        let subject = service.subject.clone();
+        self.progress.step(&format!("starting {} anew", subject.label()));
+        let (address, topology) = (service.address, service.topology.clone());
+        let place = self.place(&subject, address, &topology, service.store.clone());
+        let prepared = driver::prepare(&subject, &place)?;
+        let cpu = Some(self.processors.server);
+        let command = topology.command(Side::Server, cpu, prepared.command.clone());
+        let service = &mut self.services[position];
+        let name = service.next_name();
+        service.process = ChildProcess::start(&command, &name, &service.folder)?;
+        (service.prepared, service.command, service.next_client) = (prepared, command, 0);
+        self.run.note_group(self.services[position].process.pid())?;
+        self.wait_until_it_answers(position)
     }
 }
 

@@ -1,8 +1,10 @@
 //! Trials with real processes: servers that run side by side, a generator per trial, samples of both.
 
 mod fresh;
+mod restart;
 mod set_up;
 mod settle;
+mod stores;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -13,13 +15,15 @@ use std::time::{Duration, Instant};
 
 use measure::Plan;
 use measure::plan::Protocol;
-use measure::record::{LoadRecord, Purpose, SampleDigest, TRIAL_SCHEMA, Trial, VoidReason};
+use measure::record::{
+    FlushCost, LoadRecord, Purpose, SampleDigest, TRIAL_SCHEMA, Trial, VoidReason,
+};
 use testbed::process::describe;
-use testbed::{ChildProcess, CommandLine, Run, Sampler, Side, Target, Topology};
+use testbed::{ChildProcess, CommandLine, Database, Run, Sampler, Side, Target, Topology};
 
 pub use set_up::BenchSettings;
 
-use crate::driver::Prepared;
+use crate::driver::{Prepared, StorePlace};
 use crate::error::LabError;
 use crate::family::Family;
 use crate::folder;
@@ -29,6 +33,7 @@ use crate::runner::{Bench, Ran, Request};
 use crate::samples::samples_of;
 use crate::subject::Subject;
 use crate::terms::Terms;
+use restart::DatabaseRestart;
 use settle::Waits;
 
 /// How long a server may take to end when asked politely.
@@ -44,6 +49,10 @@ struct Service {
     /// Its own folder.
     folder: PathBuf,
     prepared: Prepared,
+    /// Where it keeps its leases.
+    store: StorePlace,
+    /// The second server on the same database, which takes half of the load.
+    partner: Option<usize>,
     address: SocketAddr,
     /// Where it and its generator meet.
     topology: Topology,
@@ -91,6 +100,10 @@ pub struct ProcessBench<'a> {
     topology: Topology,
     // Servers end before the register takes their namespaces away.
     services: Vec<Service>,
+    /// How many services are subjects; those after them are second servers of subjects.
+    subjects: usize,
+    databases: Vec<Database>,
+    flushes: Vec<FlushCost>,
     run: Run,
     origin: Instant,
     stop: &'a AtomicBool,
@@ -115,14 +128,22 @@ impl Bench for ProcessBench<'_> {
         let label = self.services[request.subject].subject.label();
         let words = format!("{} {label}: {}/s", step_words(request), grouped(request.rate_per_s));
         self.progress.step(&words);
-        let Some(wait_s) = self.settle(request.subject)? else {
-            return Ok(self.gone(request.subject));
-        };
+        let flush_us = self.flush_us(self.services[request.subject].subject.store)?;
+        let mut wait_s = 0.0;
+        for position in self.halves(request.subject) {
+            match self.settle(position)? {
+                Some(waited_s) => wait_s += waited_s,
+                None => return Ok(self.gone(position)),
+            }
+        }
         let service = &self.services[request.subject];
         let dwell_s = service.terms.dwell_s(self.plan, request.rate_per_s, request.dwell_s);
-        let trial = self.measure(&Request { dwell_s, ..*request }, wait_s)?;
-        if !matches!(self.services[request.subject].process.ended(), Ok(None)) {
-            return Ok(self.gone(request.subject));
+        let before = Trial { wait_s, flush_us, ..Trial::default() };
+        let trial = self.measure(&Request { dwell_s, ..*request }, before)?;
+        for position in self.halves(request.subject) {
+            if !matches!(self.services[position].process.ended(), Ok(None)) {
+                return Ok(self.gone(position));
+            }
         }
         let outcome = if trial.is_void() {
             let reasons: Vec<&str> = trial.void.iter().map(|reason| reason.words()).collect();
@@ -136,8 +157,9 @@ impl Bench for ProcessBench<'_> {
 }
 
 impl ProcessBench<'_> {
-    /// One trial, from starting the generator to its record on the disk.
-    fn measure(&mut self, request: &Request, wait_s: f64) -> Result<Trial, LabError> {
+    /// One trial, from starting the generator to its record on the disk; `before` has what is known
+    /// of it already.
+    fn measure(&mut self, request: &Request, before: Trial) -> Result<Trial, LabError> {
         let service = &self.services[request.subject];
         let name = format!("{:03}-{}", request.number, service.subject.file_name());
         let folder = self.folder.join(folder::TRIALS).join(name);
@@ -153,15 +175,10 @@ impl ProcessBench<'_> {
         let start_s = self.elapsed_s();
         let mut process = ChildProcess::start(&generator, "generator", &folder)?;
         sampler.watch(service.target(Side::Client, process.pid(), self.relay));
-        let patience = Duration::from_secs_f64(request.dwell_s + self.plan.search.deadline_s);
-        let until = Instant::now() + patience + GENERATOR_GRACE;
-        let stop = self.stop;
-        let ended = process
-            .wait(|| stop.load(Ordering::Acquire) || Instant::now() >= until)
-            .map_err(|e| LabError::cannot("wait for the generator", e))?;
+        let (ended, restart) = self.wait_for_generator(request, &mut process)?;
         let end_s = self.elapsed_s();
         let samples = samples_of(&sampler.finish());
-        if stop.load(Ordering::Acquire) {
+        if self.stop.load(Ordering::Acquire) {
             return Err(LabError::Interrupted);
         }
         let load = self.record_of(&process, ended, &folder)?;
@@ -177,31 +194,73 @@ impl ProcessBench<'_> {
             None => vec![VoidReason::GeneratorFailed],
         };
         let trial = Trial {
-            schema: TRIAL_SCHEMA.to_owned(),
-            number: request.number,
-            server: service.subject.server.clone(),
-            variant: service.subject.variant.clone(),
-            purpose: request.purpose,
-            round: request.round,
-            rate_per_s: request.rate_per_s,
-            seed,
-            wait_s,
             start_s,
             end_s,
-            commands: BTreeMap::from([
-                ("server".to_owned(), service.command.to_string()),
-                ("generator".to_owned(), generator.to_string()),
-            ]),
+            commands: self.commands(request.subject, &generator),
             server_cpus,
             generator_cpus,
+            restart: restart.zip(load.as_ref()).map(|(restart, load)| restart.since_due(load)),
             load,
             digest,
             samples,
             void,
             files: self.files_in(&folder),
+            ..self.heading(request, seed, before)
         };
         folder::write_json(&folder.join(folder::TRIAL), &trial)?;
         Ok(trial)
+    }
+
+    /// `before` with what is asked for.
+    fn heading(&self, request: &Request, seed: u64, before: Trial) -> Trial {
+        let subject = &self.services[request.subject].subject;
+        Trial {
+            schema: TRIAL_SCHEMA.to_owned(),
+            number: request.number,
+            server: subject.server.clone(),
+            variant: subject.variant.clone(),
+            purpose: request.purpose,
+            round: request.round,
+            rate_per_s: request.rate_per_s,
+            seed,
+            ..before
+        }
+    }
+
+    fn commands(&self, position: usize, generator: &CommandLine) -> BTreeMap<String, String> {
+        let halves = self.halves(position).into_iter().zip(["server", "second server"]);
+        let servers =
+            halves.map(|(at, role)| (role.to_owned(), self.services[at].command.to_string()));
+        servers.chain([("generator".to_owned(), generator.to_string())]).collect()
+    }
+
+    /// Waits until the generator has ended, and ends and starts the server's database meanwhile where
+    /// that is what the trial is for.
+    fn wait_for_generator(
+        &mut self,
+        request: &Request,
+        process: &mut ChildProcess,
+    ) -> Result<(Option<ExitStatus>, Option<DatabaseRestart>), LabError> {
+        let began = Instant::now();
+        let patience = Duration::from_secs_f64(request.dwell_s + self.plan.search.deadline_s);
+        let until = began + patience + GENERATOR_GRACE;
+        let stop = self.stop;
+        let wait = |process: &mut ChildProcess, until: Instant| {
+            process
+                .wait(|| stop.load(Ordering::Acquire) || Instant::now() >= until)
+                .map_err(|e| LabError::cannot("wait for the generator", e))
+        };
+        let mut restart = None;
+        if request.purpose.ends_database() {
+            wait(process, began + Duration::from_secs_f64(self.plan.restart.at_s))?;
+            restart = self.restart_database(request)?;
+        }
+        Ok((wait(process, until)?, restart))
+    }
+
+    /// The servers that a subject is: one, or two on the same database.
+    fn halves(&self, position: usize) -> Vec<usize> {
+        [position].into_iter().chain(self.services[position].partner).collect()
     }
 
     /// The generator's command line, and the file for its leases where they will be verified.
@@ -217,6 +276,7 @@ impl ProcessBench<'_> {
         let mut command = CommandLine::new(self.godwit.to_string_lossy())
             .args(["load", self.family.protocol.name()])
             .args(["--server", &service.address.to_string()])
+            .args(self.second_server(service).iter().map(String::as_str))
             .args(["--relay", &self.relay.to_string()])
             .args(["--rate", &format!("{:.3}", request.rate_per_s)])
             .args(["--duration", &request.dwell_s.to_string()])
@@ -232,7 +292,9 @@ impl ProcessBench<'_> {
             command = command.args(["--link-address", &link.to_string(), "--ia", "na"]);
         }
         let quiet_s = self.plan.search.quiet_s;
-        if request.purpose != Purpose::Confirm && quiet_s > 0.0 {
+        if request.purpose.ends_database() {
+            command = command.args(["--timeline-s", restart::INTERVAL_S]);
+        } else if request.purpose != Purpose::Confirm && quiet_s > 0.0 {
             command = command.args(["--quiet-s", &quiet_s.to_string()]);
         }
         if service.prepared.reads_frames {
@@ -247,6 +309,13 @@ impl ProcessBench<'_> {
         }
         let cpu = Some(self.processors.generator);
         (service.topology.command(Side::Client, cpu, command), list)
+    }
+
+    /// The words that send half of the load to the second server, where there is one.
+    fn second_server(&self, service: &Service) -> Vec<String> {
+        let Some(partner) = service.partner else { return Vec::new() };
+        let address = self.services[partner].address.to_string();
+        ["--second-server", &address, "--threads", "2"].map(str::to_owned).into()
     }
 
     /// What the generator wrote; `None` when it failed in a way that may pass.
@@ -332,6 +401,7 @@ impl ProcessBench<'_> {
     pub fn keep(mut self) -> Result<(), LabError> {
         self.run.keep_folder(&self.folder);
         self.services.clear();
+        self.databases.clear();
         self.run.end().map_err(|sentences| LabError::Failed(sentences.join("\n")))
     }
 }

@@ -6,14 +6,14 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use measure::Plan;
-use measure::plan::Topology as Wanted;
+use measure::plan::{Sharing, Topology as Wanted};
 use testbed::process::pin_self;
 use testbed::topology::{NamespaceSettings, allowed_cpus, free_port};
 use testbed::{ChildProcess, Registry, Run, Side, Topology};
 
 use super::settle::Waits;
 use super::{ProcessBench, Processors, Service};
-use crate::driver::{self, Place};
+use crate::driver::{self, Place, StorePlace};
 use crate::error::LabError;
 use crate::family::Family;
 use crate::folder;
@@ -73,6 +73,9 @@ impl<'a> ProcessBench<'a> {
             relay,
             topology,
             services: Vec::new(),
+            subjects: subjects.len(),
+            databases: Vec::new(),
+            flushes: Vec::new(),
             run,
             origin,
             stop,
@@ -81,18 +84,40 @@ impl<'a> ProcessBench<'a> {
             verified: Vec::new(),
             problems: Vec::new(),
         };
+        for subject in subjects {
+            bench.start(subject, None)?;
+        }
         for (position, subject) in subjects.iter().enumerate() {
-            let service = bench.start(position, subject)?;
-            bench.services.push(service);
-            bench.wait_until_it_answers(position)?;
+            if subject.sharing == Sharing::TwoServers {
+                let store = bench.services[position].store.clone();
+                bench.services[position].partner = Some(bench.services.len());
+                bench.start(&second(subject), Some(store))?;
+            }
         }
         Ok(bench)
     }
 
-    fn start(&mut self, position: usize, subject: &Subject) -> Result<Service, LabError> {
+    /// Starts one more server, with tables of its own unless there is a store for it.
+    fn start(&mut self, subject: &Subject, store: Option<StorePlace>) -> Result<(), LabError> {
+        let position = self.services.len();
+        let service = self.service(position, subject, store)?;
+        self.services.push(service);
+        self.wait_until_it_answers(position)
+    }
+
+    fn service(
+        &mut self,
+        position: usize,
+        subject: &Subject,
+        store: Option<StorePlace>,
+    ) -> Result<Service, LabError> {
         self.progress.step(&format!("starting {}", subject.label()));
         let folder = self.folder.join(folder::SERVERS).join(subject.file_name());
         folder::create(&folder)?;
+        let store = match store {
+            Some(store) => store,
+            None => self.store_of(subject, &folder)?,
+        };
         let topology = self.topology_for(position, subject)?;
         let address = match topology {
             Topology::Loopback => loopback_address(self.family)?,
@@ -100,8 +125,9 @@ impl<'a> ProcessBench<'a> {
                 SocketAddr::new(self.family.server(position), self.family.port)
             }
         };
-        let terms = Terms::of(&subject.kind, self.plan);
-        let prepared = driver::prepare(subject, &self.place(subject, address, &topology))?;
+        let terms = Terms::of(subject, self.plan);
+        let prepared =
+            driver::prepare(subject, &self.place(subject, address, &topology, store.clone()))?;
         let cpu = Some(self.processors.server);
         let command = topology.command(Side::Server, cpu, prepared.command.clone());
         let process = ChildProcess::start(&command, "server", &folder)?;
@@ -120,6 +146,8 @@ impl<'a> ProcessBench<'a> {
             terms,
             folder,
             prepared,
+            store,
+            partner: None,
             address,
             topology,
             command,
@@ -137,18 +165,21 @@ impl<'a> ProcessBench<'a> {
         subject: &Subject,
         address: SocketAddr,
         topology: &Topology,
+        store: StorePlace,
     ) -> Place {
-        let terms = Terms::of(&subject.kind, self.plan);
+        let terms = Terms::of(subject, self.plan);
         Place {
             folder: self.folder.join(folder::SERVERS).join(subject.file_name()),
             family: self.family,
             address,
             relay: self.relay,
+            relays: if subject.sharing == Sharing::TwoServers { 2 } else { 1 },
             interface: topology.interface(Side::Server).to_owned(),
             // One address more, for the client that asks whether the server answers.
             pool: self.family.pool(terms.pool_size.saturating_add(1)),
             lease_time_s: self.plan.server.lease_time_s,
             godwit: self.godwit.clone(),
+            store,
         }
     }
 
@@ -167,19 +198,26 @@ impl<'a> ProcessBench<'a> {
         }
         let number = self.services.iter().filter(|s| driver::needs_own_link(&s.subject)).count();
         let address = self.family.server(position);
-        let settings = namespace_settings(self.family, vec![address], self.processors);
+        let settings = namespace_settings(self.family, vec![address], 1, self.processors);
         Ok(self.topology.with_further_server(&mut self.run, number, &settings)?)
     }
+}
+
+/// The second of two servers on the same database.
+fn second(subject: &Subject) -> Subject {
+    let and = if subject.variant.is_empty() { "" } else { ", " };
+    Subject { variant: format!("{}{and}second server", subject.variant), ..subject.clone() }
 }
 
 fn namespace_settings(
     family: Family,
     server_addresses: Vec<IpAddr>,
+    relays: u32,
     processors: Processors,
 ) -> NamespaceSettings {
     NamespaceSettings {
         server_addresses,
-        client_address: family.relay,
+        client_addresses: family.relays(family.relay, relays),
         prefix_length: family.subnet.1,
         server_cpu: processors.server,
         client_cpu: processors.generator,
@@ -237,8 +275,12 @@ fn choose_topology(
     }
     let shared =
         subjects.iter().enumerate().filter(|(_, subject)| !driver::needs_own_link(subject));
-    let addresses = shared.map(|(position, _)| family.server(position)).collect();
-    let settings = namespace_settings(family, addresses, processors);
+    let pairs = subjects.iter().filter(|subject| subject.sharing == Sharing::TwoServers).count();
+    let second = subjects.len()..subjects.len() + pairs;
+    let positions = shared.map(|(position, _)| position).chain(second);
+    let addresses = positions.map(|position| family.server(position)).collect();
+    let relays = if pairs > 0 { 2 } else { 1 };
+    let settings = namespace_settings(family, addresses, relays, processors);
     match Topology::namespaces(run, &settings) {
         Ok(topology) => Ok(topology),
         // Root of a container is not allowed everything.

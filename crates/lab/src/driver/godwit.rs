@@ -4,7 +4,9 @@ use measure::plan::Durability;
 use serde_json::json;
 use testbed::CommandLine;
 
-use super::{Place, Prepared, common_configuration, version_of, with_ports, write_configuration};
+use super::{
+    LEASE_FILE, Place, Prepared, common_configuration, version_of, with_ports, write_configuration,
+};
 use crate::error::LabError;
 use crate::leases::LeaseFile;
 
@@ -12,7 +14,11 @@ pub(super) fn prepare(durability: Durability, place: &Place) -> Result<Prepared,
     let mut configuration = common_configuration(place);
     // A client that comes again is renewed with a row, as by servers that do not cache leases.
     configuration["cache-threshold"] = json!(0.0);
-    configuration["user-context"] = json!({ "godwit": { "durability": durability.name() } });
+    let mut own = json!({ "durability": durability.name() });
+    if let Some(store) = place.store.godwits_own() {
+        own["lease-database"] = store;
+    }
+    configuration["user-context"] = json!({ "godwit": own });
     let path = write_configuration(place, &configuration)?;
     let server = place.family.protocol.name();
     let command = CommandLine::new(place.godwit.to_string_lossy())
@@ -20,7 +26,7 @@ pub(super) fn prepare(durability: Durability, place: &Place) -> Result<Prepared,
         .env("KEA_PIDFILE_DIR", place.folder.to_string_lossy());
     Ok(Prepared {
         command: with_ports(command, place),
-        lease_file: Some(LeaseFile::kea(place.folder.join("leases.csv"), place.family.protocol)),
+        lease_file: Some(LeaseFile::kea(place.folder.join(LEASE_FILE), place.family.protocol)),
         version: version_of(&place.godwit, "--version"),
         reads_frames: false,
     })

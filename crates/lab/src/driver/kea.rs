@@ -1,23 +1,31 @@
 //! Debian's Kea as the lab runs it: in the foreground, with its own folders, never as a service of
 //! the system.
 //!
-//! It gets the settings that its manual recommends for speed: no lookup of reservations where there
+//! It gets the settings that its manual recommends for speed: threads by its store, no lookup of reservations where there
 //! are none, no log lines per packet, no clean-up process in the middle of a trial.
 
 use std::path::PathBuf;
 
-use measure::plan::Protocol;
+use measure::plan::{Protocol, Store};
 use serde_json::json;
 use testbed::CommandLine;
 use testbed::command::require_program;
 
-use super::{Place, Prepared, common_configuration, version_of, with_ports, write_configuration};
+use super::{
+    LEASE_FILE, Place, Prepared, common_configuration, version_of, with_ports, write_configuration,
+};
 use crate::error::LabError;
 use crate::leases::LeaseFile;
 
-/// Threads and packets in the queue that Kea's manual advises for memfile.
-const THREADS: u32 = 4;
-const QUEUE_PACKETS: u32 = 28 * THREADS;
+/// Threads and packets in the queue per store: what Kea's manual found best for databases, and for
+/// memfile its threads with a longer queue.
+const fn threads(store: Store) -> (u32, u32) {
+    match store {
+        Store::Memfile | Store::Sqlite => (4, 4 * 28),
+        Store::Mysql => (12, 12 * 66),
+        Store::Postgresql => (8, 8 * 11),
+    }
+}
 
 pub(super) fn program(protocol: Protocol) -> Result<PathBuf, LabError> {
     let (program, package) = match protocol {
@@ -30,10 +38,11 @@ pub(super) fn program(protocol: Protocol) -> Result<PathBuf, LabError> {
 pub(super) fn prepare(multi_threaded: bool, place: &Place) -> Result<Prepared, LabError> {
     let program = program(place.family.protocol)?;
     let mut configuration = common_configuration(place);
+    let (threads, queue_packets) = threads(place.store.store());
     configuration["multi-threading"] = json!({
         "enable-multi-threading": multi_threaded,
-        "thread-pool-size": THREADS,
-        "packet-queue-size": QUEUE_PACKETS
+        "thread-pool-size": threads,
+        "packet-queue-size": queue_packets
     });
     configuration["reservations-global"] = json!(false);
     configuration["reservations-in-subnet"] = json!(false);
@@ -45,7 +54,7 @@ pub(super) fn prepare(multi_threaded: bool, place: &Place) -> Result<Prepared, L
     }
     Ok(Prepared {
         command: with_ports(command, place),
-        lease_file: Some(LeaseFile::kea(place.folder.join("leases.csv"), place.family.protocol)),
+        lease_file: Some(LeaseFile::kea(place.folder.join(LEASE_FILE), place.family.protocol)),
         version: version_of(&program, "-v"),
         reads_frames: false,
     })

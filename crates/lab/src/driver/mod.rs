@@ -6,6 +6,7 @@ mod dnsmasq;
 mod godwit;
 mod isc_dhcpd;
 mod kea;
+mod store;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -18,6 +19,8 @@ use crate::error::LabError;
 use crate::family::Family;
 use crate::leases::LeaseFile;
 use crate::subject::{Kind, Subject};
+pub(crate) use store::LEASE_FILE;
+pub use store::{StorePlace, engine};
 
 /// Where a server is to run and what it is to serve.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +33,8 @@ pub struct Place {
     pub address: SocketAddr,
     /// The relay from which they come and to which answers go.
     pub relay: SocketAddr,
+    /// How many relays there are, at the addresses that follow.
+    pub relays: u32,
     /// The interface that has `address`.
     pub interface: String,
     /// First and last address of the pool.
@@ -38,6 +43,8 @@ pub struct Place {
     pub lease_time_s: u32,
     /// This binary, absolute.
     pub godwit: PathBuf,
+    /// Where it keeps its leases.
+    pub store: StorePlace,
 }
 
 /// A server that is ready to be started.
@@ -135,23 +142,19 @@ impl Place {
 }
 
 /// Kea's configuration for a place, the same for every server that takes it: one subnet, one pool,
-/// relayed messages only, leases in a file, messages of errors alone.
+/// relayed messages only, leases in a file or a database, messages of errors alone.
 fn common_configuration(place: &Place) -> Value {
     let (first, last) = place.pool;
     let file = |name: &str| place.folder.join(name).to_string_lossy().into_owned();
     let (network, length) = place.family.subnet;
-    let link = place.family.link(place.relay.ip());
+    let relays = place.family.relays(place.relay.ip(), place.relays);
+    let links: Vec<IpAddr> = relays.into_iter().map(|relay| place.family.link(relay)).collect();
     let mut configuration = json!({
         "interfaces-config": {
             "interfaces": [format!("{}/{}", place.interface, place.address.ip())],
             "re-detect": false
         },
-        "lease-database": {
-            "type": "memfile",
-            "persist": true,
-            "name": file("leases.csv"),
-            "lfc-interval": 0
-        },
+        "lease-database": place.store.lease_database(file(LEASE_FILE)),
         "valid-lifetime": place.lease_time_s,
         "loggers": [{
             "name": format!("kea-dhcp{}", place.digit()),
@@ -162,7 +165,7 @@ fn common_configuration(place: &Place) -> Value {
     configuration[format!("subnet{}", place.digit())] = json!([{
         "id": 1,
         "subnet": format!("{network}/{length}"),
-        "relay": { "ip-addresses": [link.to_string()] },
+        "relay": { "ip-addresses": links },
         "pools": [{ "pool": format!("{first} - {last}") }]
     }]);
     match place.family.protocol {

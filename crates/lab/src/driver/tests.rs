@@ -1,6 +1,7 @@
 //! Configurations and command lines, checked by the servers themselves where those are installed.
 
 use measure::plan::Durability;
+use testbed::Engine;
 
 use super::*;
 
@@ -12,10 +13,12 @@ fn place(name: &str) -> Place {
         family: Family::of(Protocol::Dhcp4),
         address: "127.0.0.1:6767".parse().unwrap(),
         relay: "127.0.0.1:6768".parse().unwrap(),
+        relays: 1,
         interface: "lo".to_owned(),
         pool: Family::of(Protocol::Dhcp4).pool(1000),
         lease_time_s: 3600,
         godwit: PathBuf::from("/bin/true"),
+        store: StorePlace::Memfile,
     }
 }
 
@@ -57,7 +60,7 @@ fn is_installed(program: &Result<PathBuf, LabError>) -> bool {
 }
 
 fn subject(kind: Kind) -> Subject {
-    Subject { server: "x".to_owned(), variant: String::new(), kind }
+    Subject::new("x", "", kind)
 }
 
 #[test]
@@ -95,6 +98,69 @@ fn kea_itself_accepts_all_configurations() {
         }
         std::fs::remove_dir_all(place.folder).unwrap();
     }
+}
+
+fn database(engine: Engine) -> StorePlace {
+    StorePlace::Database { engine, name: "leases".to_owned(), port: 4321, is_exclusive: true }
+}
+
+#[test]
+fn databases_are_told_to_kea_and_godwit_in_keas_words() {
+    for (engine, kind, threads) in
+        [(Engine::MariaDb, "mysql", [12, 792]), (Engine::PostgreSql, "postgresql", [8, 88])]
+    {
+        let (v4, v6) = (place(&format!("db-{kind}")), own_place_v6(&format!("db6-{kind}")));
+        for mut place in [v4, on_loopback(v6)] {
+            place.store = database(engine);
+            let read = |prepared: &Prepared| -> Value {
+                let words = prepared.command.words();
+                let at = words.iter().position(|word| word == "-c").unwrap() + 1;
+                let text = std::fs::read_to_string(&words[at]).unwrap();
+                let whole: Value = serde_json::from_str(&text).unwrap();
+                whole[format!("Dhcp{}", place.digit())].clone()
+            };
+            let ours = read(&prepare(&subject(Kind::Godwit(Durability::Always)), &place).unwrap());
+            assert_eq!(ours["lease-database"]["type"], kind);
+            assert_eq!(ours["user-context"]["godwit"]["lease-database"]["exclusive"], true);
+            if is_installed(&kea::program(place.family.protocol)) {
+                let kind = Kind::Kea { multi_threaded: true };
+                let prepared = prepare(&subject(kind), &place).unwrap();
+                let theirs = read(&prepared);
+                assert_eq!(theirs["lease-database"], ours["lease-database"]);
+                let pool = &theirs["multi-threading"];
+                assert_eq!(pool["thread-pool-size"], threads[0]);
+                assert_eq!(pool["packet-queue-size"], threads[1]);
+                let config = place.folder.join(CONFIGURATION).to_string_lossy().into_owned();
+                let program = prepared.command.words()[0].clone();
+                CommandLine::new(program).args(["-t", &config]).run().unwrap();
+            }
+            std::fs::remove_dir_all(&place.folder).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_file_of_sqlite_is_told_in_godwits_own_part() {
+    let mut place = place("sqlite");
+    place.store = StorePlace::Sqlite(place.folder.join("leases.sqlite"));
+    let prepared = prepare(&subject(Kind::Godwit(Durability::Always)), &place).unwrap();
+    let text = std::fs::read_to_string(&prepared.command.words()[3]).unwrap();
+    let dhcp4 = &serde_json::from_str::<Value>(&text).unwrap()["Dhcp4"];
+    let own = &dhcp4["user-context"]["godwit"];
+    assert_eq!(dhcp4["lease-database"]["type"], "memfile");
+    assert_eq!(own["lease-database"]["sqlite"], json!(place.folder.join("leases.sqlite")));
+    assert_eq!(own["durability"], "always");
+    std::fs::remove_dir_all(place.folder).unwrap();
+}
+
+#[test]
+fn two_relays_are_both_known_to_the_subnet() {
+    let mut place = place("relays");
+    place.relays = 2;
+    let configuration = common_configuration(&place);
+    let relays = &configuration["subnet4"][0]["relay"]["ip-addresses"];
+    assert_eq!(relays, &json!(["127.0.0.1", "127.0.0.2"]));
+    std::fs::remove_dir_all(place.folder).unwrap();
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The runner against a bench that computes what servers of known capacity would do.
 
+use measure::plan::{Restarts, Store};
 use measure::record::{ExchangeCounts, LoadRecord, VoidReason};
 
 use super::*;
@@ -83,11 +84,7 @@ fn imagined(capacity_per_s: &[f64]) -> Imagined {
 }
 
 fn subjects(names: &[(&str, &str)]) -> Vec<Subject> {
-    let make = |&(server, variant): &(&str, &str)| Subject {
-        server: server.to_owned(),
-        variant: variant.to_owned(),
-        kind: Kind::Limit,
-    };
+    let make = |&(server, variant): &(&str, &str)| Subject::new(server, variant, Kind::Limit);
     names.iter().map(make).collect()
 }
 
@@ -106,6 +103,25 @@ fn turns_run_to_and_fro_within_one_search() {
     assert_eq!(order, [0, 1, 1, 0, 0, 1, 1, 0]);
     let numbers: Vec<u32> = bench.asked.iter().map(|request| request.number).collect();
     assert!(numbers.iter().copied().eq(0..numbers.len() as u32));
+}
+
+#[test]
+fn databases_are_ended_last_under_a_share_of_the_rate_that_was_found() {
+    let mut bench = imagined(&[8_000.0, 8_000.0]);
+    let mut subjects = subjects(&[("a", ""), ("b", "")]);
+    subjects[1].store = Store::Mysql;
+    let mut plan = plan();
+    plan.restart.database = Restarts::Both;
+    let out = run(&plan, &subjects, &mut bench).unwrap();
+    let (before, last) = bench.asked.split_at(bench.asked.len() - 2);
+    let purposes: Vec<Purpose> = last.iter().map(|request| request.purpose).collect();
+    assert_eq!(purposes, [Purpose::DatabaseStop, Purpose::DatabaseKill]);
+    let found = out.searches.iter().rfind(|end| end.server == "b").unwrap().rate_per_s.unwrap();
+    for request in last {
+        assert_eq!((request.subject, request.dwell_s), (1, plan.restart.dwell_s));
+        assert!((request.rate_per_s / found - plan.restart.fraction).abs() < 1e-9);
+    }
+    assert!(!before.iter().any(|request| request.purpose.ends_database()));
 }
 
 #[test]

@@ -47,6 +47,8 @@ const fn key(
 }
 
 const DURABILITIES: &[&str] = &["none", "interval", "always"];
+const STORES: &[&str] = &["memfile", "mysql", "postgresql", "sqlite"];
+const SHARINGS: &[&str] = &["open", "exclusive", "two-servers"];
 
 /// All keys, in the order of the manual.
 pub const KEYS: &[Key] = &[
@@ -190,6 +192,25 @@ pub const KEYS: &[Key] = &[
     ),
     key("curve.dwell_s", Takes::Number(0.1, 3_600.0), "1.0", "Length of a curve trial."),
     key(
+        "restart.database",
+        Takes::Choice(&["none", "stop", "kill", "both"]),
+        "\"none\"",
+        "How databases are ended and started again in the middle of a trial of their own: not at all, in order, killed, or one trial for each.",
+    ),
+    key(
+        "restart.fraction",
+        Takes::Number(0.01, 1.0),
+        "0.5",
+        "Constant load of that trial, as a fraction of the highest rate found.",
+    ),
+    key("restart.dwell_s", Takes::Number(1.0, 3_600.0), "20.0", "Length of that trial."),
+    key(
+        "restart.at_s",
+        Takes::Number(0.1, 3_600.0),
+        "6.0",
+        "When the database is ended, counted from the beginning of that trial.",
+    ),
+    key(
         "clients.count",
         Takes::Whole(1, 16_777_216),
         "100000",
@@ -202,6 +223,18 @@ pub const KEYS: &[Key] = &[
         Takes::Choices(DURABILITIES),
         "[\"none\", \"always\"]",
         "Godwit's durabilities measured; the first is the one set beside other servers.",
+    ),
+    key(
+        "server.stores",
+        Takes::Choices(STORES),
+        "[\"memfile\"]",
+        "Where servers keep their leases, by Kea's names; each is a line of every server that has it.",
+    ),
+    key(
+        "server.sharing",
+        Takes::Choices(SHARINGS),
+        "[\"open\"]",
+        "How servers use a database: open to other writers, exclusive (Godwit only), or two servers on one with the load split between them; each is a line.",
     ),
     key(
         "void.late_sends_percent",

@@ -7,12 +7,14 @@
 mod keys;
 mod parse;
 mod runs;
+mod stores;
 
 use serde::{Deserialize, Serialize};
 
 pub use keys::{KEYS, Key, Takes};
 pub use parse::Problem;
 pub use runs::{DroppedRuns, RunsPlan, Unconfirmed};
+pub use stores::{RestartPlan, Restarts, Sharing, Store};
 
 use crate::record::VoidRules;
 
@@ -45,6 +47,8 @@ pub struct Plan {
     pub runs: RunsPlan,
     /// Additional points of the load curve.
     pub curve: CurvePlan,
+    /// Trials in whose middle the servers' databases are ended and started again.
+    pub restart: RestartPlan,
     /// The clients that the generator plays.
     pub clients: ClientsPlan,
     /// How servers are configured.
@@ -215,6 +219,10 @@ pub struct ServerPlan {
     /// Godwit's durabilities measured: the first when beside other servers, further ones as
     /// lines of their own.
     pub durability: Vec<Durability>,
+    /// Where servers keep their leases, each a line of its own.
+    pub stores: Vec<Store>,
+    /// How servers use a database that more than one may write to, each a line of its own.
+    pub sharing: Vec<Sharing>,
 }
 
 /// When a lease is on the disk.
@@ -257,6 +265,7 @@ impl Default for Plan {
             blocks: BlocksPlan::default(),
             runs: RunsPlan::default(),
             curve: CurvePlan::default(),
+            restart: RestartPlan::default(),
             clients: ClientsPlan::default(),
             server: ServerPlan::default(),
             void: VoidRules::default(),
@@ -307,6 +316,8 @@ impl Default for ServerPlan {
             pool_size: 262_144,
             lease_time_s: 3_600,
             durability: vec![Durability::None, Durability::Always],
+            stores: vec![Store::Memfile],
+            sharing: vec![Sharing::Open],
         }
     }
 }

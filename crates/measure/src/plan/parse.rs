@@ -5,8 +5,8 @@ use core::ops::Range;
 
 use toml::de::{DeTable, DeValue};
 
-use super::Plan;
 use super::keys::{KEYS, Takes};
+use super::{Plan, Protocol, Sharing};
 use crate::statistics::LEAST_TO_DROP;
 
 /// One mistake in a plan, for the operator who wrote it.
@@ -151,6 +151,17 @@ impl Check<'_> {
             self.problem(self.place("clients.count"), message, Some(help.to_owned()));
         }
         self.runs(plan);
+        if plan.restart.at_s >= plan.restart.dwell_s {
+            let message = format!(
+                "`restart.at_s` ({}) is not within the trial of {} s",
+                plan.restart.at_s, plan.restart.dwell_s
+            );
+            self.problem(self.place("restart.at_s"), message, None);
+        }
+        if plan.protocol == Protocol::Dhcp6 && plan.server.sharing.contains(&Sharing::TwoServers) {
+            let message = "two servers on one database are measured with DHCPv4 only".to_owned();
+            self.problem(self.place("server.sharing"), message, None);
+        }
         let least_s = search.dwell_s + search.confirm_dwell_s;
         if plan.time_budget_s < least_s {
             let message = format!(

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use base::Histogram;
 use serde::{Deserialize, Serialize};
 
+use super::LoadTimeline;
+
 /// Value of `schema` in a [`LoadRecord`].
 pub const LOAD_SCHEMA: &str = "godwit.load.v1";
 
@@ -63,6 +65,9 @@ pub struct LoadRecord {
     /// File with the leases as `address,mac` lines, when one was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lease_list_path: Option<String>,
+    /// Exchanges by intervals, when that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<LoadTimeline>,
 }
 
 /// Outcomes of exchanges. Each due exchange is in exactly one of the classes `on_time`, `late`,

@@ -3,13 +3,15 @@
 //! Every type here is the JSON shape of a file in a result folder.
 
 mod load;
+mod restart;
 mod sample;
 mod trial;
 mod void;
 
 pub use load::{ExchangeCounts, LOAD_SCHEMA, LatencySummary, LoadRecord, MessageCounts};
+pub use restart::{LoadTimeline, Restart};
 pub use sample::{CpuSample, Sample, SampleDigest};
 pub use trial::{
-    Environment, LIMIT_SERVER, Purpose, RUN_SCHEMA, Run, SearchEnd, TRIAL_SCHEMA, Trial,
+    Environment, FlushCost, LIMIT_SERVER, Purpose, RUN_SCHEMA, Run, SearchEnd, TRIAL_SCHEMA, Trial,
 };
 pub use void::{VoidReason, VoidRules};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{LoadRecord, Sample, SampleDigest, VoidReason};
+use super::{LoadRecord, Restart, Sample, SampleDigest, VoidReason};
 use crate::plan::Plan;
 use crate::search::Stop;
 
@@ -30,9 +30,19 @@ pub enum Purpose {
     Curve,
     /// A block at a fixed rate, taken in turn with the same block of the other servers.
     Pair,
+    /// Constant load, in whose middle the server's database is ended in order and started again.
+    DatabaseStop,
+    /// The same with a database that is killed.
+    DatabaseKill,
 }
 
 impl Purpose {
+    /// True when the server's database is ended in the middle of the trial.
+    #[must_use]
+    pub const fn ends_database(self) -> bool {
+        matches!(self, Self::DatabaseStop | Self::DatabaseKill)
+    }
+
     /// One word for a table.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -41,6 +51,8 @@ impl Purpose {
             Self::Confirm => "confirm",
             Self::Curve => "curve",
             Self::Pair => "pair",
+            Self::DatabaseStop => "database stopped",
+            Self::DatabaseKill => "database killed",
         }
     }
 }
@@ -86,6 +98,12 @@ pub struct Trial {
     /// The sample stream. May be left out where it is kept in a file of its own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<Sample>,
+    /// Microseconds that the disk took to flush a small append, median, measured at most a minute
+    /// before; 0 when it is not known.
+    pub flush_us: f64,
+    /// When the server's database was ended and started again, where that was the purpose.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub restart: Option<Restart>,
     /// Why the trial is void; empty when it counts.
     pub void: Vec<VoidReason>,
     /// Raw files of the trial, relative to the result folder.
@@ -160,6 +178,8 @@ pub struct Run {
     pub environment: Environment,
     /// How every search ended that was not cut short, in the order of the run.
     pub searches: Vec<SearchEnd>,
+    /// What flushing cost, in the order of the run.
+    pub flushes: Vec<FlushCost>,
     /// True when the user ended the run before it was done.
     pub is_interrupted: bool,
     /// Command lines that belong to no trial: the lab's own first, then set-up.
@@ -168,6 +188,25 @@ pub struct Run {
     pub warnings: Vec<String>,
     /// Raw files that belong to no trial, relative to the result folder.
     pub files: Vec<String>,
+}
+
+/// What it cost at one moment to have a small append on the disk, which is what a durable store
+/// pays for each of its commits.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FlushCost {
+    /// Seconds since the run began.
+    pub at_s: f64,
+    /// Whose disk: `results`, where lease files are, or `databases`, where that is another one.
+    pub disk: String,
+    /// Appends that were flushed one by one.
+    pub count: u32,
+    /// Shortest, microseconds.
+    pub min_us: f64,
+    /// Median, microseconds.
+    pub median_us: f64,
+    /// Longest, microseconds.
+    pub max_us: f64,
 }
 
 /// The machine and the software that a run used.

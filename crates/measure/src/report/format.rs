@@ -1,7 +1,8 @@
 //! Figures as people read them: separators, units, no more digits than are meant.
 
 /// Rounded to `digits` significant digits.
-pub(super) fn significant(value: f64, digits: i32) -> f64 {
+#[must_use]
+pub fn significant(value: f64, digits: i32) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return value;
     }
@@ -11,7 +12,8 @@ pub(super) fn significant(value: f64, digits: i32) -> f64 {
 }
 
 /// A whole number with separators: `1,234,567`.
-pub(super) fn whole(value: f64) -> String {
+#[must_use]
+pub fn whole(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let mut text = String::with_capacity(digits.len() + digits.len() / 3 + 1);
     if value < 0.0 && digits != "0" {
@@ -27,7 +29,8 @@ pub(super) fn whole(value: f64) -> String {
 }
 
 /// A rate in three significant digits: `174,000`, `9,810`, `12.3`.
-pub(super) fn rate(value: f64) -> String {
+#[must_use]
+pub fn rate(value: f64) -> String {
     let rounded = significant(value, 3);
     if rounded.abs() >= 100.0 || rounded.fract() == 0.0 {
         whole(rounded)
@@ -37,7 +40,8 @@ pub(super) fn rate(value: f64) -> String {
 }
 
 /// A ratio in three significant digits: `12.6`, `0.987`, `1.04`.
-pub(super) fn ratio(value: f64) -> String {
+#[must_use]
+pub fn ratio(value: f64) -> String {
     let rounded = significant(value, 3);
     let decimals = match rounded.abs() {
         a if a >= 100.0 => 0,
@@ -49,7 +53,8 @@ pub(super) fn ratio(value: f64) -> String {
 }
 
 /// A share as percent with one decimal below 10 %, none above.
-pub(super) fn percent(share: f64) -> String {
+#[must_use]
+pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent >= 10.0 || percent == 0.0 {
         format!("{percent:.0} %")
@@ -61,7 +66,8 @@ pub(super) fn percent(share: f64) -> String {
 }
 
 /// A number without needless zeros behind the point.
-pub(super) fn trimmed(value: f64, decimals: usize) -> String {
+#[must_use]
+pub fn trimmed(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     if text.contains('.') {
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -71,7 +77,8 @@ pub(super) fn trimmed(value: f64, decimals: usize) -> String {
 }
 
 /// A rate on an axis: `500`, `20k`, `1.5M`.
-pub(super) fn axis_rate(value: f64) -> String {
+#[must_use]
+pub fn axis_rate(value: f64) -> String {
     match value {
         v if v >= 1e6 => format!("{}M", trimmed(v / 1e6, 2)),
         v if v >= 1e3 => format!("{}k", trimmed(v / 1e3, 1)),
@@ -80,7 +87,8 @@ pub(super) fn axis_rate(value: f64) -> String {
 }
 
 /// A time given in microseconds: `58 µs`, `1.20 ms`, `2.00 s`.
-pub(super) fn duration_us(us: f64) -> String {
+#[must_use]
+pub fn duration_us(us: f64) -> String {
     let (value, unit) = match significant(us, 3) {
         v if v >= 1e6 => (v / 1e6, "s"),
         v if v >= 1e3 => (v / 1e3, "ms"),
@@ -95,7 +103,8 @@ pub(super) fn duration_us(us: f64) -> String {
 }
 
 /// The same on an axis, without needless zeros.
-pub(super) fn axis_us(us: f64) -> String {
+#[must_use]
+pub fn axis_us(us: f64) -> String {
     match us {
         v if v >= 1e6 => format!("{} s", trimmed(v / 1e6, 1)),
         v if v >= 1e3 => format!("{} ms", trimmed(v / 1e3, 1)),
@@ -104,7 +113,8 @@ pub(super) fn axis_us(us: f64) -> String {
 }
 
 /// Memory: `46.2 MiB`, `8.0 GiB`.
-pub(super) fn bytes(value: u64) -> String {
+#[must_use]
+pub fn bytes(value: u64) -> String {
     let mib = value as f64 / f64::from(1 << 20);
     if mib >= 1024.0 {
         format!("{:.1} GiB", mib / 1024.0)
@@ -116,13 +126,15 @@ pub(super) fn bytes(value: u64) -> String {
 }
 
 /// Seconds of a run: `58 s`, `4 min 18 s`.
-pub(super) fn seconds(value: f64) -> String {
+#[must_use]
+pub fn seconds(value: f64) -> String {
     let whole = value.round() as u64;
     if whole < 120 { format!("{whole} s") } else { format!("{} min {} s", whole / 60, whole % 60) }
 }
 
 /// A coordinate: one decimal is a twentieth of a line's width.
-pub(super) fn coordinate(value: f64) -> String {
+#[must_use]
+pub fn coordinate(value: f64) -> String {
     let text = trimmed(value, 1);
     if text == "-0" { "0".to_owned() } else { text }
 }

@@ -4,12 +4,13 @@
 //! The same summary always gives the same bytes.
 
 mod comparison;
-mod format;
+pub mod format;
 mod latency;
 mod load_curve;
 mod page;
 mod plot;
 mod ratios;
+mod restarts;
 mod runs;
 mod scale;
 mod tables;
@@ -19,6 +20,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::compare::Comparison;
 use crate::summary::Summary;
+pub use page::theme_button;
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
@@ -40,6 +42,7 @@ pub fn render(summary: &Summary) -> String {
             (page::warnings(summary))
             (charts(summary))
             (tables::trials(summary))
+            (tables::flushes(summary))
             (tables::environment(summary))
             (tables::commands(summary))
             (page::method(summary))
@@ -62,7 +65,12 @@ pub fn render_comparison(comparison: &Comparison) -> String {
 }
 
 /// A whole page around `body`, with style, script, and the data that it was drawn from.
-fn document(title: &str, id: &str, data: &serde_json::Result<String>, body: &Markup) -> String {
+///
+/// # Panics
+///
+/// When there is no data: what is drawn can be written as JSON.
+#[must_use]
+pub fn document(title: &str, id: &str, data: &serde_json::Result<String>, body: &Markup) -> String {
     // In a script element only `<` could end or nest anything.
     let data = data.as_ref().expect("plain data is JSON").replace('<', "\\u003c");
     html! {
@@ -109,6 +117,7 @@ fn charts(summary: &Summary) -> Markup {
                 &ratios::table(summary),
             ))
         }
+        (every_restart(summary))
         @if has_curve {
             (figure(
                 "load-curve",
@@ -150,6 +159,24 @@ fn charts(summary: &Summary) -> Markup {
                 &timeline::legend(summary, timeline::Quantity::Memory),
                 &timeline::chart(summary, timeline::Quantity::Memory),
                 &timeline::table(summary),
+            ))
+        }
+    }
+}
+
+fn every_restart(summary: &Summary) -> Markup {
+    html! {
+        @if !restarts::is_empty(summary) {
+            (figure(
+                "restarts",
+                "A database ended and started again",
+                &html! {
+                    "Leases completed on time, moment by moment, at constant load (thin line). Shaded: "
+                    "from when the database was ended until it answered its own client."
+                },
+                &html! {},
+                &restarts::chart(summary),
+                &restarts::table(summary),
             ))
         }
     }

@@ -4,6 +4,7 @@ use maud::{Markup, html};
 
 use super::{format, plot, ratios, runs};
 use crate::plan::{DroppedRuns, Plan, Unconfirmed};
+use crate::statistics::RatioInterval;
 use crate::summary::{LatencyAt, Ratio, ServerResult, Summary};
 
 /// The window's title.
@@ -40,25 +41,26 @@ pub(super) fn head(summary: &Summary) -> Markup {
 }
 
 /// The switch between light and dark, which the script brings to life.
-pub(super) fn theme_button() -> Markup {
+#[must_use]
+pub fn theme_button() -> Markup {
     html! {
         button id="theme" type="button" hidden aria-label="switch between light and dark" { "◐" }
     }
 }
 
-/// The ratio that the run was made for: the first server of the plan over the second.
-fn main_ratio(summary: &Summary) -> Option<&Ratio> {
-    let [first, second, ..] = summary.plan.servers.as_slice() else { return None };
-    summary.ratios.iter().find(|ratio| ratio.server == *first && ratio.to == *second)
+/// The ratios that the run was made for: the first server of the plan over the second, in each
+/// store where the plan names several.
+fn main_ratios(summary: &Summary) -> impl Iterator<Item = (&Ratio, RatioInterval)> {
+    let is_main = |ratio: &&Ratio| summary.plan.is_main_pair(&ratio.server, &ratio.to);
+    let ratios = summary.ratios.iter().filter(is_main);
+    ratios.filter_map(|ratio| Some((ratio, ratio.leases_per_s?)))
 }
 
 /// The sentence with the ratio, then a card per server.
 pub(super) fn headline(summary: &Summary) -> Markup {
     html! {
         section class="headline" {
-            @if let Some((ratio, interval)) =
-                main_ratio(summary).and_then(|ratio| Some((ratio, ratio.leases_per_s?)))
-            {
+            @for (ratio, interval) in main_ratios(summary) {
                 p class="ratio" {
                     strong { (ratios::times(ratio, &interval)) }
                     span {

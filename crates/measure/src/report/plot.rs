@@ -10,7 +10,7 @@ use super::format::coordinate as c;
 use super::scale::Scale;
 
 /// How many series differ in color, dash and mark.
-pub(super) const SERIES: usize = 6;
+pub(super) const SERIES: usize = 12;
 /// The class of the limit responder.
 pub(super) const LIMIT_CLASS: &str = "limit";
 
@@ -156,7 +156,13 @@ pub(super) fn outline(shape: usize) -> &'static str {
         2 => "M0 -5L5 0L0 5L-5 0Z",
         3 => "M0 -4.8L4.7 3.6H-4.7Z",
         4 => "M0 4.8L4.7 -3.6H-4.7Z",
-        _ => "M-1.5 -4.5h3v3h3v3h-3v3h-3v-3h-3v-3h3Z",
+        5 => "M-1.5 -4.5h3v3h3v3h-3v3h-3v-3h-3v-3h3Z",
+        6 => "M-4.8 0L3.6 -4.7V4.7Z",
+        7 => "M4.8 0L-3.6 -4.7V4.7Z",
+        8 => "M-2.4 -4.2h4.8L4.8 0L2.4 4.2h-4.8L-4.8 0Z",
+        9 => "M0 -5L1.5 -1.5L5 0L1.5 1.5L0 5L-1.5 1.5L-5 0L-1.5 -1.5Z",
+        10 => "M-4.5 -2h9v4h-9Z",
+        _ => "M-4.2 -4L4.2 4V-4L-4.2 4Z",
     }
 }
 

@@ -47,7 +47,10 @@ fn rows(summary: &Summary) -> Vec<Row> {
     }
     // What the run was made for comes first.
     let is_planned = |name: &String| summary.plan.servers.contains(name);
-    rows.sort_by_key(|row| !(is_planned(&row.server) && is_planned(&row.to)));
+    rows.sort_by_key(|row| {
+        let is_main = summary.plan.is_main_pair(&row.server, &row.to);
+        !(is_main || is_planned(&row.server) && is_planned(&row.to))
+    });
     rows
 }
 

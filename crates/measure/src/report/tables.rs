@@ -97,6 +97,49 @@ fn reasons(summary: &Summary) -> Markup {
     html! { (parts.join("; ")) @if !parts.is_empty() { "." } }
 }
 
+/// What flushing cost while the run lasted; nothing when it was not measured.
+pub(super) fn flushes(summary: &Summary) -> Markup {
+    let is_one = summary.flushes.windows(2).all(|pair| pair[0].disk == pair[1].disk);
+    html! {
+        @if !summary.flushes.is_empty() {
+            section class="flushes" {
+                h2 { "The disk" }
+                p {
+                    "What it took to have a small append on the disk (fdatasync), measured before "
+                    "trials, at most a minute before each. A store that promises more than what "
+                    "survives a crash of its own process pays this for each of its commits."
+                }
+                div class="scroll" {
+                    table {
+                        thead {
+                            tr {
+                                th.n { "at" }
+                                @if !is_one { th { "disk of" } }
+                                th.n { "median" }
+                                th.n { "shortest" }
+                                th.n { "longest" }
+                                th.n { "appends" }
+                            }
+                        }
+                        tbody {
+                            @for flush in &summary.flushes {
+                                tr {
+                                    td.n { (format::trimmed(flush.at_s, 0)) " s" }
+                                    @if !is_one { td { (flush.disk) } }
+                                    td.n { (format::duration_us(flush.median_us)) }
+                                    td.n { (format::duration_us(flush.min_us)) }
+                                    td.n { (format::duration_us(flush.max_us)) }
+                                    td.n { (flush.count) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// Where it ran.
 pub(super) fn environment(summary: &Summary) -> Markup {
     let environment = &summary.environment;

@@ -209,12 +209,14 @@ impl Search {
     }
 
     /// Ends the search before its time: what was met so far goes to confirmation at once, or the
-    /// search is over when nothing was, or when it was confirming already.
+    /// search is over when nothing was. One that is confirming goes on with that when it is told
+    /// for the first time, and is over when it was told before.
     pub fn hurry(&mut self) {
+        let was_hurried = self.is_hurried;
         self.is_hurried |= self.result().is_none();
         match self.phase {
-            Phase::Confirm { .. } => self.phase = Phase::Done(None),
-            Phase::Done(_) => {}
+            Phase::Confirm { .. } if was_hurried => self.phase = Phase::Done(None),
+            Phase::Confirm { .. } | Phase::Done(_) => {}
             _ => self.confirm_or_end(),
         }
     }

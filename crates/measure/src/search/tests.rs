@@ -225,3 +225,29 @@ fn hurry_confirms_what_is_there() {
     search.hurry();
     assert_eq!(search.result(), Some(found_before), "too late to change anything");
 }
+
+#[test]
+fn hurry_lets_a_confirmation_go_on_once() {
+    let begun = || {
+        let mut search = Search::new(&SearchPlan::default());
+        loop {
+            let Step::Probe(probe) = search.next_step() else { panic!("a trial") };
+            if probe.purpose == Purpose::Confirm {
+                return (search, probe.rate_per_s);
+            }
+            search.report(if probe.rate_per_s < 9_000.0 { Outcome::Met } else { Outcome::Missed });
+        }
+    };
+    let (mut search, first_per_s) = begun();
+    search.hurry();
+    search.report(Outcome::Missed);
+    let Step::Probe(second) = search.next_step() else { panic!("another confirmation") };
+    assert!(second.purpose == Purpose::Confirm && second.rate_per_s < first_per_s);
+    search.report(Outcome::Met);
+    assert_eq!(search.result().unwrap().rate_per_s, Some(second.rate_per_s));
+    let (mut search, _) = begun();
+    search.hurry();
+    search.hurry();
+    let found = search.result().unwrap();
+    assert_eq!((found.rate_per_s, found.stop), (None, Stop::Hurried));
+}

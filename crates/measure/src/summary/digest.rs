@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Limit, Ratio, Round, RunFigure, SUMMARY_SCHEMA, ServerResult, Summary, curve, rows, runs,
-    server,
+    Limit, Ratio, Round, RunFigure, SUMMARY_SCHEMA, ServerResult, Summary, curve, restarts, rows,
+    runs, server,
 };
 use crate::plan::Plan;
 use crate::record::{LIMIT_SERVER, Run, Trial};
@@ -53,6 +53,8 @@ pub fn digest(run: &Run, trials: &[Trial]) -> Summary {
         noise: noise(&by_server, &results, loss_percent),
         runs_done: runs_done(run, &results, limit.as_ref()),
         limit,
+        restarts: restarts::restarts(&ordered, run.plan.search.deadline_s),
+        flushes: run.flushes.clone(),
         results,
         plan: run.plan.clone(),
         environment: run.environment.clone(),
@@ -123,7 +125,7 @@ fn runs_done(run: &Run, results: &[ServerResult], limit: Option<&Limit>) -> u32 
     all.map(|runs| runs.len() as u32).min().unwrap_or(0)
 }
 
-/// Every two servers side by side, round by round.
+/// Every two servers side by side, round by round; where stores are measured, those of the same.
 ///
 /// In rounds that begin where the last one ended, a rate is known to within the search's
 /// resolution, the same way in every round, which the spread of the rounds does not show: it widens
@@ -131,7 +133,8 @@ fn runs_done(run: &Run, results: &[ServerResult], limit: Option<&Limit>) -> u32 
 fn ratios(results: &[ServerResult], plan: &Plan) -> Vec<Ratio> {
     let mut ratios = Vec::new();
     for (index, above) in results.iter().enumerate() {
-        for below in &results[index + 1..] {
+        let is_pair = |below: &&ServerResult| plan.is_pair(&above.server, &below.server);
+        for below in results[index + 1..].iter().filter(is_pair) {
             let (leases_per_s, leases_per_cpu_s) = if plan.has_runs() {
                 let drop = plan.runs.drop.at_each_end();
                 let of = |figure: fn(&RunFigure) -> Option<f64>| {

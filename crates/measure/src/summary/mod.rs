@@ -5,6 +5,7 @@
 
 mod curve;
 mod digest;
+mod restarts;
 mod rows;
 mod runs;
 mod server;
@@ -14,10 +15,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use digest::digest;
+pub use restarts::RestartResult;
 pub use runs::{DroppedAs, RunFigure, RunState};
 
 use crate::plan::Plan;
-use crate::record::{Environment, LatencySummary, Purpose, VoidReason};
+use crate::record::{Environment, FlushCost, LatencySummary, Purpose, VoidReason};
 use crate::statistics::{MeanInterval, NoiseFloor, RatioInterval};
 
 /// Value of `schema` in a [`Summary`].
@@ -55,6 +57,10 @@ pub struct Summary {
     pub warnings: Vec<String>,
     /// Every trial, in the order of the run.
     pub trials: Vec<TrialRow>,
+    /// What clients saw of databases that were ended and started again.
+    pub restarts: Vec<RestartResult>,
+    /// What flushing cost, in the order of the run.
+    pub flushes: Vec<FlushCost>,
     /// Processors and memory over the run, thinned out to what can be drawn.
     pub timeline: Vec<TimePoint>,
     /// Raw files of the run, relative to the result folder.

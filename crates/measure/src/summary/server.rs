@@ -35,7 +35,10 @@ pub(super) fn judge(server: &str, trials: &[&Trial], run: &Run) -> ServerResult 
         })
         .expect("a server has at least one trial");
     let rates = || best.rounds.iter().map(|round| round.leases_per_s);
-    let load_curve = curve::curve(&best.trials);
+    // In a trial whose database was ended, loss is not the load's doing.
+    let undisturbed: Vec<&Trial> =
+        best.trials.iter().copied().filter(|trial| !trial.purpose.ends_database()).collect();
+    let load_curve = curve::curve(&undisturbed);
     let mut void_reasons = BTreeMap::new();
     for reason in trials.iter().flat_map(|trial| &trial.void) {
         *void_reasons.entry(*reason).or_insert(0) += 1;

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use base::{Histogram, Random};
 use measure::plan::Plan;
 use measure::record::{
-    CpuSample, Environment, ExchangeCounts, LIMIT_SERVER, LOAD_SCHEMA, LatencySummary, LoadRecord,
-    MessageCounts, Purpose, RUN_SCHEMA, Run, Sample, SampleDigest, SearchEnd, TRIAL_SCHEMA, Trial,
-    VoidReason,
+    CpuSample, Environment, ExchangeCounts, FlushCost, LIMIT_SERVER, LOAD_SCHEMA, LatencySummary,
+    LoadRecord, MessageCounts, Purpose, RUN_SCHEMA, Run, Sample, SampleDigest, SearchEnd,
+    TRIAL_SCHEMA, Trial, VoidReason,
 };
 use measure::search::{Outcome, Search, Step};
 use measure::summary::{Summary, digest};
@@ -189,6 +189,8 @@ impl Lab {
             || mishaps.contains(&Mishap::Blinded) && rate_per_s > model.capacity_per_s / 2.0;
         let mut trial = Trial {
             wait_s: 0.001,
+            flush_us: 350.0,
+            restart: None,
             schema: TRIAL_SCHEMA.to_owned(),
             number,
             server: model.server.to_owned(),
@@ -322,6 +324,14 @@ impl Lab {
             plan: self.plan.clone(),
             started: "2026-03-14T15:09:26+01:00".to_owned(),
             duration_s: self.clock_s + 0.4,
+            flushes: vec![FlushCost {
+                at_s: 0.3,
+                disk: "results".to_owned(),
+                count: 40,
+                min_us: 310.0,
+                median_us: 350.0,
+                max_us: 912.0,
+            }],
             environment: Environment {
                 os: "Debian GNU/Linux 12 (bookworm)".to_owned(),
                 kernel: "6.1.0-31-amd64".to_owned(),

@@ -1,0 +1,83 @@
+//! Ending a database in the middle of a trial and starting it again.
+
+use measure::record::{LoadRecord, Purpose, Restart};
+use netio::Clock;
+
+use super::ProcessBench;
+use crate::driver;
+use crate::error::LabError;
+use crate::runner::Request;
+
+/// Intervals by which the generator counts in such trials, seconds.
+pub(super) const INTERVAL_S: &str = "0.1";
+
+/// When what was done, nanoseconds of the monotonic clock, which the generator's time line has too.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DatabaseRestart {
+    ended_ns: u64,
+    started_ns: u64,
+    answered_ns: u64,
+}
+
+impl DatabaseRestart {
+    /// The same in seconds from when the first exchange of `load` was due.
+    pub(super) fn since_due(self, load: &LoadRecord) -> Restart {
+        let due_ns = load.timeline.as_ref().map_or(self.ended_ns, |timeline| timeline.start_ns);
+        let since = |ns: u64| (ns as f64 - due_ns as f64) / 1e9;
+        Restart {
+            ended_at_s: since(self.ended_ns),
+            started_at_s: since(self.started_ns),
+            answered_at_s: since(self.answered_ns),
+        }
+    }
+}
+
+impl ProcessBench<'_> {
+    /// Ends the database of the server that is being measured, as `request` wants it, and starts it
+    /// again at once; `None` for a server without one.
+    pub(super) fn restart_database(
+        &mut self,
+        request: &Request,
+    ) -> Result<Option<DatabaseRestart>, LabError> {
+        let wanted = driver::engine(self.services[request.subject].subject.store);
+        let Some(database) =
+            self.databases.iter_mut().find(|database| Some(database.engine()) == wanted)
+        else {
+            return Ok(None);
+        };
+        let ended_ns = Clock::mono_ns();
+        if request.purpose == Purpose::DatabaseKill {
+            database.kill();
+        } else {
+            database.stop()?;
+        }
+        let started_ns = Clock::mono_ns();
+        database.launch()?;
+        let answered_ns = Clock::mono_ns();
+        if let Some(pid) = database.pid() {
+            self.run.note_group(pid)?;
+        }
+        Ok(Some(DatabaseRestart { ended_ns, started_ns, answered_ns }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use measure::record::LoadTimeline;
+
+    use super::*;
+
+    #[test]
+    fn times_count_from_the_first_due_exchange() {
+        let restart = DatabaseRestart {
+            ended_ns: 7_500_000_000,
+            started_ns: 8_000_000_000,
+            answered_ns: 9_000_000_000,
+        };
+        let mut load = LoadRecord::default();
+        assert_eq!(restart.since_due(&load).answered_at_s, 1.5);
+        load.timeline = Some(LoadTimeline { start_ns: 2_000_000_000, ..LoadTimeline::default() });
+        let since = restart.since_due(&load);
+        assert_eq!((since.ended_at_s, since.started_at_s, since.answered_at_s), (5.5, 6.0, 7.0));
+    }
+}

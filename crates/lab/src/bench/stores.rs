@@ -1,0 +1,197 @@
+//! Databases of a run, the servers' places in them, and what the disk below them costs.
+//!
+//! One database server of each kind serves all that are measured on it, on the processor that they
+//! have, at their priority, and with their settings for promises: what is committed is on the disk.
+//! Each measured server has tables of its own in there, or shares them with its second half. They are
+//! filled by one server only while it runs; a server that is started anew finds empty ones.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use measure::plan::{Protocol, Sharing, Store};
+use measure::record::FlushCost;
+use testbed::database::{PASSWORD, Settings, USER};
+use testbed::{CommandLine, Database, Engine, Side};
+
+use super::{ProcessBench, Service};
+use crate::driver::{self, LEASE_FILE, StorePlace};
+use crate::error::LabError;
+use crate::subject::Subject;
+
+/// A flush cost older than this is measured again, seconds: every trial has one of its own minute.
+const FLUSH_AGE_S: f64 = 50.0;
+/// Appends by which it is measured.
+const FLUSH_APPENDS: usize = 40;
+/// The tables that Kea 2.2 takes, for all.
+const SCHEMA: &str = "2.2";
+/// Names of disks in records.
+const RESULTS: &str = "results";
+const DATABASES: &str = "databases";
+
+/// `godwit db COMMAND` for the store at `place`; `None` for one that is no database.
+fn tool(
+    godwit: &Path,
+    databases: &[Database],
+    place: &StorePlace,
+    command: &str,
+) -> Option<CommandLine> {
+    let line = CommandLine::new(godwit.to_string_lossy()).args(["db", command]);
+    match place {
+        StorePlace::Memfile => None,
+        StorePlace::Sqlite(file) => Some(line.args(["sqlite", "-n", &file.to_string_lossy()])),
+        StorePlace::Database { engine, name, .. } => {
+            let database = databases.iter().find(|database| database.engine() == *engine)?;
+            let socket = database.socket().to_string_lossy().into_owned();
+            let line = match engine {
+                Engine::MariaDb => line.args(["mysql", "--socket", &socket]),
+                Engine::PostgreSql => {
+                    let port = database.socket_port().to_string();
+                    line.args(["pgsql", "-h", &socket, "-P", &port])
+                }
+            };
+            Some(line.args(["-n", name, "-u", USER]).env("KEA_ADMIN_DB_PASSWORD", PASSWORD))
+        }
+    }
+}
+
+impl ProcessBench<'_> {
+    /// The database server of `engine`, started when it is the first one asked for.
+    fn database(&mut self, engine: Engine) -> Result<&Database, LabError> {
+        let found = self.databases.iter().position(|database| database.engine() == engine);
+        if let Some(position) = found {
+            return Ok(&self.databases[position]);
+        }
+        self.progress.step(&format!("starting {engine:?}"));
+        let settings = Settings { is_durable: true, on_loopback: true, cpu: None };
+        let cpu = Some(self.processors.server);
+        let line = self.topology.command(Side::Server, cpu, CommandLine::new("program"));
+        let words = &line.words()[..line.words().len() - 1];
+        let database = Database::start_through(engine, settings, words)?;
+        self.run.note_folder(database.folder())?;
+        if let Some(pid) = database.pid() {
+            self.run.note_group(pid)?;
+        }
+        self.databases.push(database);
+        Ok(&self.databases[self.databases.len() - 1])
+    }
+
+    /// Where `subject` is to keep its leases, in `folder` or in empty tables of its own.
+    pub(super) fn store_of(
+        &mut self,
+        subject: &Subject,
+        folder: &Path,
+    ) -> Result<StorePlace, LabError> {
+        let place = match (subject.store, driver::engine(subject.store)) {
+            (_, Some(engine)) => {
+                let name = subject.file_name().replace('-', "_").to_ascii_lowercase();
+                let database = self.database(engine)?;
+                let port = database.port().expect("it listens on loopback");
+                let is_exclusive = subject.sharing == Sharing::Exclusive;
+                StorePlace::Database { engine, name, port, is_exclusive }
+            }
+            (Store::Sqlite, None) => StorePlace::Sqlite(folder.join("leases.sqlite")),
+            (_, None) => return Ok(StorePlace::Memfile),
+        };
+        self.make_tables(&place)?;
+        Ok(place)
+    }
+
+    fn make_tables(&self, place: &StorePlace) -> Result<(), LabError> {
+        let Some(line) = tool(&self.godwit, &self.databases, place, "init") else { return Ok(()) };
+        if let StorePlace::Database { engine, name, .. } = place {
+            for database in self.databases.iter().filter(|one| one.engine() == *engine) {
+                database.create(name)?;
+            }
+            line.args(["--schema", SCHEMA]).run()?;
+        } else {
+            line.run()?;
+        }
+        Ok(())
+    }
+
+    /// Empties the store of a server that does not run; what that costs does not grow with it.
+    pub(super) fn empty_store(&self, place: &StorePlace) -> Result<(), LabError> {
+        match place {
+            StorePlace::Memfile => return Ok(()),
+            StorePlace::Sqlite(file) => {
+                for more in ["", "-wal", "-shm"] {
+                    let _ = fs::remove_file(format!("{}{more}", file.display()));
+                }
+            }
+            StorePlace::Database { engine, name, .. } => {
+                for database in self.databases.iter().filter(|one| one.engine() == *engine) {
+                    database.remove(name)?;
+                }
+            }
+        }
+        self.make_tables(place)
+    }
+
+    /// Writes the leases of a database to the lease file of `service`, and has the database's own
+    /// client count them as well.
+    pub(super) fn write_leases(&self, service: &Service) -> Result<(), LabError> {
+        let Some(line) = tool(&self.godwit, &self.databases, &service.store, "dump") else {
+            return Ok(());
+        };
+        let family = match self.family.protocol {
+            Protocol::Dhcp4 => "-4",
+            Protocol::Dhcp6 => "-6",
+        };
+        let file = service.folder.join(LEASE_FILE);
+        let said = line.args([family, "-y", "-o", &file.to_string_lossy()]).run()?;
+        let StorePlace::Database { engine, name, .. } = &service.store else { return Ok(()) };
+        for database in self.databases.iter().filter(|one| one.engine() == *engine) {
+            let table = format!("lease{}", &family[1..]);
+            let counted = database.query(name, &format!("SELECT COUNT(*) FROM {table}"))?;
+            if !said.starts_with(&format!("wrote {} leases", counted.trim())) {
+                return Err(LabError::Failed(format!(
+                    "the database counts {} leases, but: {}",
+                    counted.trim(),
+                    said.trim()
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// What flushing costs on the disk of `store`, microseconds; measured again when it is old.
+    pub(super) fn flush_us(&mut self, store: Store) -> Result<f64, LabError> {
+        let now_s = self.origin.elapsed().as_secs_f64();
+        if self.flushes.last().is_none_or(|last| now_s - last.at_s > FLUSH_AGE_S) {
+            self.measure_flushes(now_s)?;
+        }
+        let disk = if store.is_database() { DATABASES } else { RESULTS };
+        let latest = |name: &str| self.flushes.iter().rev().find(|flush| flush.disk == name);
+        Ok(latest(disk).or_else(|| latest(RESULTS)).map_or(0.0, |flush| flush.median_us))
+    }
+
+    fn measure_flushes(&mut self, at_s: f64) -> Result<(), LabError> {
+        let device = |folder: &Path| fs::metadata(folder).map(|metadata| metadata.dev()).ok();
+        let mut disks = vec![(RESULTS, self.folder.clone())];
+        if let Some(database) = self.databases.first()
+            && device(database.folder()) != device(&self.folder)
+        {
+            disks.push((DATABASES, database.folder().to_owned()));
+        }
+        for (disk, folder) in disks {
+            let took = testbed::flush::measure(&folder, FLUSH_APPENDS)?;
+            let us = |at: usize| took[at].as_secs_f64() * 1e6;
+            self.flushes.push(FlushCost {
+                at_s,
+                disk: disk.to_owned(),
+                count: took.len() as u32,
+                min_us: us(0),
+                median_us: us(took.len() / 2),
+                max_us: us(took.len() - 1),
+            });
+        }
+        Ok(())
+    }
+
+    /// What flushing cost over the run.
+    #[must_use]
+    pub fn flushes(&self) -> Vec<FlushCost> {
+        self.flushes.clone()
+    }
+}

@@ -1,0 +1,122 @@
+//! What happened when: exchanges counted by short intervals, so that an interruption of the service
+//! can be seen beside the rates before and after it.
+
+/// The exchanges of one interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Point {
+    /// Came due in it.
+    pub due: u64,
+    /// Completed on time in it, whenever they were due.
+    pub completed: u64,
+    /// Came due in it and were not completed on time.
+    pub missed: u64,
+}
+
+/// Exchanges by intervals of equal length. What lies behind the last one counts there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Timeline {
+    start_ns: u64,
+    interval_ns: u64,
+    points: Vec<Point>,
+}
+
+impl Timeline {
+    /// A time line from `start_ns` on of `count` intervals of `interval_ns` nanoseconds. Without
+    /// intervals, or with such of no length, it counts nothing.
+    #[must_use]
+    pub fn new(start_ns: u64, interval_ns: u64, count: usize) -> Self {
+        let count = if interval_ns == 0 { 0 } else { count };
+        Self { start_ns, interval_ns, points: vec![Point::default(); count] }
+    }
+
+    fn at(&mut self, ns: u64) -> Option<&mut Point> {
+        let last = self.points.len().checked_sub(1)?;
+        let index = ns.saturating_sub(self.start_ns) / self.interval_ns;
+        self.points.get_mut((index as usize).min(last))
+    }
+
+    /// Counts an exchange that came due at `due_ns`.
+    pub fn came_due(&mut self, due_ns: u64) {
+        if let Some(point) = self.at(due_ns) {
+            point.due += 1;
+        }
+    }
+
+    /// Counts an exchange that was completed on time at `answered_ns`.
+    pub fn completed(&mut self, answered_ns: u64) {
+        if let Some(point) = self.at(answered_ns) {
+            point.completed += 1;
+        }
+    }
+
+    /// Counts an exchange due at `due_ns` that was not completed on time.
+    pub fn missed(&mut self, due_ns: u64) {
+        if let Some(point) = self.at(due_ns) {
+            point.missed += 1;
+        }
+    }
+
+    /// Adds what another thread counted over the same intervals.
+    pub fn merge(&mut self, other: &Self) {
+        if self.points.is_empty() {
+            self.clone_from(other);
+            return;
+        }
+        for (mine, theirs) in self.points.iter_mut().zip(&other.points) {
+            mine.due += theirs.due;
+            mine.completed += theirs.completed;
+            mine.missed += theirs.missed;
+        }
+    }
+
+    /// When the first interval begins, nanoseconds of the monotonic clock.
+    #[must_use]
+    pub const fn start_ns(&self) -> u64 {
+        self.start_ns
+    }
+
+    /// Length of an interval, nanoseconds.
+    #[must_use]
+    pub const fn interval_ns(&self) -> u64 {
+        self.interval_ns
+    }
+
+    /// The intervals in order; none when nothing was to be counted.
+    #[must_use]
+    pub fn points(&self) -> &[Point] {
+        &self.points
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exchanges_are_counted_where_they_were_due_or_answered() {
+        let mut one = Timeline::new(1_000, 100, 3);
+        for due_ns in [1_000, 1_099, 1_100] {
+            one.came_due(due_ns);
+        }
+        one.completed(1_250);
+        one.missed(1_099);
+        one.completed(9_999);
+        let point = |due, completed, missed| Point { due, completed, missed };
+        assert_eq!(one.points(), [point(2, 0, 1), point(1, 0, 0), point(0, 2, 0)]);
+        let mut sum = Timeline::default();
+        sum.merge(&one);
+        sum.merge(&one);
+        assert_eq!(sum.points()[0], point(4, 0, 2));
+        assert_eq!((sum.start_ns(), sum.interval_ns()), (1_000, 100));
+    }
+
+    #[test]
+    fn without_intervals_nothing_is_counted() {
+        for mut none in [Timeline::default(), Timeline::new(5, 0, 9), Timeline::new(5, 9, 0)] {
+            none.came_due(7);
+            none.completed(7);
+            none.missed(7);
+            assert_eq!(none.points(), []);
+        }
+    }
+}

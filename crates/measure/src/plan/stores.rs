@@ -1,0 +1,192 @@
+//! Where servers keep their leases, and how that shows in the names of a result's lines.
+
+use serde::{Deserialize, Serialize};
+
+use super::Plan;
+use crate::record::Purpose;
+
+/// Where leases are kept; the words are those of Kea's `type`, and `sqlite`, which Kea has not.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Store {
+    /// Memory, with a lease file.
+    #[default]
+    Memfile,
+    /// MariaDB or MySQL.
+    Mysql,
+    /// PostgreSQL.
+    Postgresql,
+    /// A file of SQLite's.
+    Sqlite,
+}
+
+impl Store {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Memfile, Self::Mysql, Self::Postgresql, Self::Sqlite];
+
+    /// The word in plans, in configurations and in the names of lines.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Memfile => "memfile",
+            Self::Mysql => "mysql",
+            Self::Postgresql => "postgresql",
+            Self::Sqlite => "sqlite",
+        }
+    }
+
+    /// True for a database server, which decides by itself when something is on the disk and which
+    /// others may write to as well.
+    #[must_use]
+    pub const fn is_database(self) -> bool {
+        matches!(self, Self::Mysql | Self::Postgresql)
+    }
+}
+
+/// How servers use a database.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sharing {
+    /// One server, which expects that others write to the database as well.
+    #[default]
+    Open,
+    /// One server, which was told that nobody else writes.
+    Exclusive,
+    /// Two servers on the same database, half of the load each.
+    TwoServers,
+}
+
+impl Sharing {
+    /// The word in plans and in the names of lines.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Exclusive => "exclusive",
+            Self::TwoServers => "two-servers",
+        }
+    }
+}
+
+/// Trials in whose middle a database is ended and started again, one per server that has one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RestartPlan {
+    /// How databases are ended.
+    pub database: Restarts,
+    /// Constant load, as a fraction of the highest rate found.
+    pub fraction: f64,
+    /// Length of a trial, seconds.
+    pub dwell_s: f64,
+    /// When the database is ended, seconds from the beginning of the trial.
+    pub at_s: f64,
+}
+
+impl Default for RestartPlan {
+    fn default() -> Self {
+        Self { database: Restarts::None, fraction: 0.5, dwell_s: 20.0, at_s: 6.0 }
+    }
+}
+
+/// How databases are ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Restarts {
+    /// Not at all.
+    #[default]
+    None,
+    /// In order.
+    Stop,
+    /// Killed.
+    Kill,
+    /// One trial for each.
+    Both,
+}
+
+impl Restarts {
+    /// The trials of a server.
+    #[must_use]
+    pub const fn purposes(self) -> &'static [Purpose] {
+        match self {
+            Self::None => &[],
+            Self::Stop => &[Purpose::DatabaseStop],
+            Self::Kill => &[Purpose::DatabaseKill],
+            Self::Both => &[Purpose::DatabaseStop, Purpose::DatabaseKill],
+        }
+    }
+}
+
+impl Plan {
+    /// Whether the stores of leases are what is measured, and stand in the names of lines.
+    #[must_use]
+    pub fn names_stores(&self) -> bool {
+        self.server.stores != [Store::Memfile]
+    }
+
+    /// The store in the name of a line (`mysql` of `kea-mysql`); `None` when the plan does not name
+    /// stores, and for lines of other servers.
+    #[must_use]
+    pub fn store_of(&self, line: &str) -> Option<Store> {
+        let rest = self.rest_of(line)?;
+        Store::ALL.into_iter().find(|store| rest.split('-').next() == Some(store.name()))
+    }
+
+    /// What a line's name adds to its server's: `mysql-exclusive` of `godwit-mysql-exclusive`.
+    fn rest_of<'n>(&self, line: &'n str) -> Option<&'n str> {
+        if !self.names_stores() {
+            return None;
+        }
+        self.servers.iter().find_map(|server| line.strip_prefix(server.as_str())?.strip_prefix('-'))
+    }
+
+    /// Whether the lines `a` and `b` say something when one is divided by the other: both keep
+    /// their leases in the same store, or the plan names none.
+    #[must_use]
+    pub fn is_pair(&self, a: &str, b: &str) -> bool {
+        self.store_of(a) == self.store_of(b)
+    }
+
+    /// Whether the ratio of the lines `a` and `b` is one that the plan was made for: its first
+    /// server over its second one, in each store.
+    #[must_use]
+    pub fn is_main_pair(&self, a: &str, b: &str) -> bool {
+        let [first, second, ..] = self.servers.as_slice() else { return false };
+        let is_of = |line: &str, server: &str| {
+            line == server || line.strip_prefix(server).is_some_and(|rest| rest.starts_with('-'))
+        };
+        is_of(a, first)
+            && is_of(b, second)
+            && self.rest_of(a) == self.rest_of(b)
+            && (self.names_stores() || (a == first && b == second))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stores_are_read_from_the_names_of_lines_and_pair_only_with_themselves() {
+        let mut plan = Plan { servers: vec!["godwit".into(), "kea".into()], ..Plan::default() };
+        assert_eq!((plan.store_of("godwit-mysql"), plan.names_stores()), (None, false));
+        assert!(plan.is_pair("godwit-always", "kea") && plan.is_main_pair("godwit", "kea"));
+        assert!(!plan.is_main_pair("godwit-always", "kea") && !plan.is_main_pair("kea", "godwit"));
+        plan.server.stores = Store::ALL.to_vec();
+        assert_eq!(plan.store_of("kea-postgresql"), Some(Store::Postgresql));
+        assert_eq!(plan.store_of("godwit-memfile-always"), Some(Store::Memfile));
+        assert_eq!((plan.store_of("limit"), plan.store_of("kea-x")), (None, None));
+        assert!(plan.is_pair("godwit-mysql-exclusive", "kea-mysql"));
+        assert!(!plan.is_pair("godwit-mysql", "kea-postgresql"));
+        assert!(plan.is_main_pair("godwit-mysql", "kea-mysql"));
+        assert!(plan.is_main_pair("godwit-memfile", "kea-memfile"));
+        for (a, b) in [
+            ("godwit-memfile-always", "kea-memfile"),
+            ("godwit-mysql", "kea-postgresql"),
+            ("godwit-mysql", "godwit-mysql-exclusive"),
+        ] {
+            assert!(!plan.is_main_pair(a, b), "{a} {b}");
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! A database that was ended and started again in the middle of a trial, and what happened when.
+
+use serde::{Deserialize, Serialize};
+
+/// Exchanges by intervals of equal length, as the generator counted them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LoadTimeline {
+    /// When the first interval begins and exchanges come due, nanoseconds of the machine's monotonic
+    /// clock.
+    pub start_ns: u64,
+    /// Length of an interval, seconds.
+    pub interval_s: f64,
+    /// Per interval: exchanges that came due in it, that were completed on time in it, and that came
+    /// due in it and were not completed on time.
+    pub points: Vec<[u64; 3]>,
+}
+
+/// When a database was ended and when it was there again. Seconds count from when the first exchange
+/// was due.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Restart {
+    /// The order to end was given, or the processes were killed.
+    pub ended_at_s: f64,
+    /// It was started again.
+    pub started_at_s: f64,
+    /// It answered its own client.
+    pub answered_at_s: f64,
+}

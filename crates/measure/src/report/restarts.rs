@@ -1,0 +1,145 @@
+//! What clients saw while a database was ended and started again, moment by moment.
+
+use maud::{Markup, html};
+
+use super::format;
+use super::plot::{self, Axis, Frame, Size};
+use super::scale::Scale;
+use crate::record::Purpose;
+use crate::summary::{RestartResult, Summary};
+
+/// Whether there is anything to draw.
+pub(super) fn is_empty(summary: &Summary) -> bool {
+    summary.restarts.is_empty()
+}
+
+/// One drawing per trial, in both sizes.
+pub(super) fn chart(summary: &Summary) -> Markup {
+    html! {
+        @for restart in &summary.restarts {
+            h3 { (name(restart)) }
+            @for size in Size::BOTH { (drawing(size, restart, summary)) }
+        }
+    }
+}
+
+/// `godwit-mysql: database killed`.
+fn name(restart: &RestartResult) -> String {
+    let variant =
+        if restart.variant.is_empty() { String::new() } else { format!(" ({})", restart.variant) };
+    let how = match restart.how {
+        Purpose::DatabaseKill => "killed",
+        _ => "stopped",
+    };
+    format!("{}{variant}: database {how} and started again", restart.server)
+}
+
+fn drawing(size: Size, restart: &RestartResult, summary: &Summary) -> Markup {
+    let interval_s = restart.timeline.interval_s;
+    let per_s = |count: u64| count as f64 / interval_s;
+    let points = &restart.timeline.points;
+    let most = points.iter().map(|point| per_s(point[0].max(point[1]))).fold(1.0, f64::max);
+    let (width, left, ticks) = match size {
+        Size::Wide => (960.0, 58.0, 10),
+        Size::Narrow => (380.0, 48.0, 5),
+    };
+    let frame = Frame {
+        width,
+        height: 210.0,
+        left,
+        right: 16.0,
+        top: 34.0,
+        bottom: 44.0,
+        x: Scale::Linear { max: (points.len() as f64 * interval_s).max(1.0) },
+        y: Scale::linear(most, 4),
+    };
+    let line = |of: usize| -> Vec<(f64, f64)> {
+        let middle = |index: usize| (index as f64 + 0.5) * interval_s;
+        let at = |(index, point): (usize, &[u64; 3])| {
+            (frame.at_x(middle(index)), frame.at_y(per_s(point[of])))
+        };
+        points.iter().enumerate().map(at).collect()
+    };
+    let place = summary.results.iter().position(|result| result.server == restart.server);
+    let class = plot::series_class(place.unwrap_or(0));
+    let c = format::coordinate;
+    let (from, to) =
+        (frame.at_x(restart.restart.ended_at_s), frame.at_x(restart.restart.answered_at_s));
+    let content = html! {
+        rect class="noise" x=(c(from)) y=(c(frame.top)) width=(c((to - from).max(1.0)))
+            height=(c(frame.floor() - frame.top)) {}
+        (frame.axes(
+            &Axis { title: "seconds since the first exchange was due", ticks, format: format::whole },
+            &Axis { title: "leases per second", ticks: 4, format: format::rate },
+        ))
+        (plot::area(&class, &line(1), frame.floor()))
+        (plot::line("generator", &line(0)))
+        (plot::stretch(
+            &class,
+            &line(1),
+            &[("server", restart.server.clone()), ("trial", restart.trial.to_string())],
+            &words(restart),
+        ))
+    };
+    frame.svg(size.class(), "Leases per second around the restart", "x", &content)
+}
+
+fn words(restart: &RestartResult) -> String {
+    format!(
+        "{}\noffered {}/s\ndatabase away {}\nfirst lease after {}\nlate or lost {}",
+        name(restart),
+        format::whole(restart.offered_per_s),
+        short(restart.away_s()),
+        first_lease(restart),
+        format::whole(restart.missed as f64),
+    )
+}
+
+fn first_lease(restart: &RestartResult) -> String {
+    restart.first_lease_s.map_or_else(|| "never".to_owned(), short)
+}
+
+/// Seconds to a hundredth.
+fn short(seconds: f64) -> String {
+    format!("{} s", format::trimmed(seconds, 2))
+}
+
+/// The figures, one line per trial.
+pub(super) fn table(summary: &Summary) -> Markup {
+    html! {
+        table {
+            thead {
+                tr {
+                    th.n { "trial" }
+                    th { "server" }
+                    th.n { "offered/s" }
+                    th.n { "database away" }
+                    th.n { "first lease after" }
+                    th.n { "late or lost" }
+                    th.n { "as seconds of load" }
+                    th.n { "apart from it" }
+                    th.n { "refused" }
+                    th.n { "wrong answers" }
+                    th.n { "answered again" }
+                }
+            }
+            tbody {
+                @for restart in &summary.restarts {
+                    tr {
+                        td.n { (restart.trial) }
+                        td { (name(restart)) }
+                        td.n { (format::whole(restart.offered_per_s)) }
+                        td.n { (short(restart.away_s())) }
+                        td.n { (first_lease(restart)) }
+                        td.n { (format::whole(restart.missed as f64)) " of " (format::whole(restart.due as f64)) }
+                        td.n { (short(restart.missed_s())) }
+                        td.n { (format::whole(restart.missed_apart as f64)) }
+                        td.n { (format::whole(restart.refused as f64)) }
+                        td.n { (format::whole(restart.wrong as f64)) }
+                        td.n { (format::whole(restart.answered_again as f64)) }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! What clients saw of a database that was ended and started again.
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::{LoadTimeline, Purpose, Restart, Trial};
+
+/// One trial in whose middle the database was ended and started again.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RestartResult {
+    /// The server.
+    pub server: String,
+    /// The variant.
+    pub variant: String,
+    /// Position of the trial in the run.
+    pub trial: u32,
+    /// How the database was ended.
+    pub how: Purpose,
+    /// Exchanges offered per second.
+    pub offered_per_s: f64,
+    /// When the database was ended and was there again.
+    pub restart: Restart,
+    /// From the end of the database to the first lease that was completed after the longest silence,
+    /// seconds, exact to an interval of the time line; `None` when no lease was completed any more.
+    pub first_lease_s: Option<f64>,
+    /// Exchanges that came due.
+    pub due: u64,
+    /// Exchanges that were not completed on time.
+    pub missed: u64,
+    /// Those of them that came due before the database was ended by more than the deadline, or after
+    /// leases were completed again.
+    pub missed_apart: u64,
+    /// Exchanges that the server refused.
+    pub refused: u64,
+    /// Exchanges answered with something that breaks the protocol, or with another client's data.
+    pub wrong: u64,
+    /// Exchanges answered more than once.
+    pub answered_again: u64,
+    /// What happened when.
+    pub timeline: LoadTimeline,
+}
+
+impl RestartResult {
+    /// Seconds that the database was away.
+    #[must_use]
+    pub fn away_s(&self) -> f64 {
+        self.restart.answered_at_s - self.restart.ended_at_s
+    }
+
+    /// The exchanges that were not completed on time, as seconds of the load that was offered.
+    #[must_use]
+    pub fn missed_s(&self) -> f64 {
+        if self.offered_per_s > 0.0 { self.missed as f64 / self.offered_per_s } else { 0.0 }
+    }
+}
+
+/// What became of every trial in which a database was ended.
+pub(super) fn restarts(trials: &[&Trial], deadline_s: f64) -> Vec<RestartResult> {
+    trials.iter().filter_map(|trial| result(trial, deadline_s)).collect()
+}
+
+fn result(trial: &Trial, deadline_s: f64) -> Option<RestartResult> {
+    let (restart, load) = (trial.restart?, trial.load.as_ref()?);
+    let timeline = load.timeline.clone()?;
+    let back_s = back_s(&timeline, restart.ended_at_s);
+    let counts = load.exchanges;
+    let until_s = back_s.unwrap_or(f64::INFINITY);
+    let apart = |index: usize| {
+        let at_s = index as f64 * timeline.interval_s;
+        at_s + timeline.interval_s < restart.ended_at_s - deadline_s || at_s > until_s
+    };
+    let missed = |is_in: &dyn Fn(usize) -> bool| {
+        let points = timeline.points.iter().enumerate();
+        points.filter(|(index, _)| is_in(*index)).map(|(_, point)| point[2]).sum()
+    };
+    Some(RestartResult {
+        server: trial.server.clone(),
+        variant: trial.variant.clone(),
+        trial: trial.number,
+        how: trial.purpose,
+        offered_per_s: trial.rate_per_s,
+        restart,
+        first_lease_s: back_s.map(|back_s| back_s - restart.ended_at_s),
+        due: counts.due,
+        missed: missed(&|_| true),
+        missed_apart: missed(&apart),
+        refused: counts.nak,
+        wrong: counts.invalid + counts.wrong_client,
+        answered_again: counts.duplicate_answered,
+        timeline,
+    })
+}
+
+/// When leases were completed again: the end of the longest silence that the end of the database
+/// fell into or came before. `ended_s` itself when there was none; `None` when it never ended.
+fn back_s(timeline: &LoadTimeline, ended_s: f64) -> Option<f64> {
+    let first = (ended_s / timeline.interval_s).floor().max(0.0) as usize;
+    let last_due = timeline.points.iter().rposition(|point| point[0] > 0)?;
+    let (mut longest, mut run) = ((0, None), 0);
+    for (index, point) in timeline.points.iter().enumerate().skip(first) {
+        if point[1] == 0 {
+            run += 1;
+            continue;
+        }
+        // Behind the last due time silence is nothing but the end.
+        if run > longest.0 && index - run <= last_due {
+            longest = (run, Some(index));
+        }
+        run = 0;
+    }
+    let open = timeline.points.len() - run;
+    if run > longest.0 && open + 1 < last_due {
+        return None;
+    }
+    Some(longest.1.map_or(ended_s, |index| index as f64 * timeline.interval_s))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{ExchangeCounts, LoadRecord};
+
+    /// Ten exchanges per interval of 0.1 s over 3 s, none completed in `silence`.
+    fn trial(silence: std::ops::Range<usize>) -> Trial {
+        let mut points = vec![[10, 10, 0]; 30];
+        for point in &mut points[silence.clone()] {
+            (point[1], point[2]) = (0, 10);
+        }
+        points.extend([[0; 3]; 5]);
+        let missed: u64 = points.iter().map(|point| point[2]).sum();
+        Trial {
+            rate_per_s: 100.0,
+            restart: Some(Restart { ended_at_s: 1.05, started_at_s: 1.1, answered_at_s: 1.5 }),
+            load: Some(LoadRecord {
+                exchanges: ExchangeCounts { due: 300, lost: missed, ..Default::default() },
+                timeline: Some(LoadTimeline { start_ns: 7, interval_s: 0.1, points }),
+                ..LoadRecord::default()
+            }),
+            ..Trial::default()
+        }
+    }
+
+    fn first_lease_s(trial: &Trial) -> Option<f64> {
+        let result = result(trial, 0.2).unwrap();
+        result.first_lease_s.map(|s| (s * 100.0).round() / 100.0)
+    }
+
+    #[test]
+    fn the_silence_ends_with_the_first_lease() {
+        let result = result(&trial(11..18), 0.2).unwrap();
+        assert!((result.first_lease_s.unwrap() - 0.75).abs() < 1e-9);
+        assert_eq!((result.missed, result.missed_apart), (70, 0));
+        assert!((result.away_s() - 0.45).abs() < 1e-9 && (result.missed_s() - 0.7).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_restart_that_nobody_noticed_and_one_that_never_ended_are_told_apart() {
+        assert_eq!(first_lease_s(&trial(0..0)), Some(0.0));
+        assert_eq!(first_lease_s(&trial(11..30)), None);
+    }
+
+    #[test]
+    fn what_was_missed_long_before_or_after_is_told_apart() {
+        let mut spoiled = trial(11..18);
+        let timeline = spoiled.load.as_mut().unwrap().timeline.as_mut().unwrap();
+        for (index, missed) in [(2, 3), (9, 4), (25, 5)] {
+            timeline.points[index][2] = missed;
+        }
+        let result = result(&spoiled, 0.2).unwrap();
+        assert_eq!((result.missed, result.missed_apart), (82, 8));
+    }
+
+    #[test]
+    fn trials_without_a_restart_are_none() {
+        let mut without = trial(0..0);
+        without.restart = None;
+        assert_eq!(restarts(&[&without, &trial(11..12)], 0.2).len(), 1);
+    }
+}
