@@ -15,6 +15,8 @@ pub enum WaitsFor {
     Client,
     /// This row epoch. The message has entered.
     Epoch(u64),
+    /// This batch of hosts that are looked up. The message has entered.
+    Hosts(u64),
 }
 
 /// A held message without its octets.

@@ -4,18 +4,20 @@
 use core::fmt::Debug;
 
 use base::Now;
-use dhcp_lease::{Family, LeaseStore};
+use dhcp_lease::LeaseStore;
 use dhcp_wire::Parsing;
 
+use crate::classify::Classes;
 use crate::counters::ShardCounters;
 use crate::events::SubnetEvents;
+use crate::hosts::{HostCache, Reserving};
 use crate::in_flight::{ClientKeys, InFlight};
 use crate::interfaces::InterfaceNames;
 use crate::reason::DropReason;
 use crate::statistic::{DropStatistic, Event};
 
 /// DHCPv4 ([`dhcp_lease::v4::V4`]) or DHCPv6 ([`dhcp_lease::v6::V6`]).
-pub trait Protocol: Family {
+pub trait Protocol: Reserving {
     /// A received message, checked and borrowed from its octets.
     type Message<'m>;
     /// The compiled configuration.
@@ -54,6 +56,9 @@ pub trait Protocol: Family {
     /// Kea's statistic for the reason at `index` of [`Protocol::MALFORMED`]; and where Kea reads the
     /// message all the same, the kind in [`Protocol::RECEIVED`] that it counts it under.
     fn malformed_statistic(index: usize) -> (DropStatistic, Option<usize>);
+
+    /// Who is in which class under `snapshot`.
+    fn classes(snapshot: &Self::Snapshot) -> &Classes;
 
     /// `id`s of the subnets, in the order of their indexes.
     fn ids_of_subnets(snapshot: &Self::Snapshot) -> impl Iterator<Item = u32>;
@@ -124,6 +129,8 @@ pub struct Desk<'d, P: Protocol, S> {
     pub subnet_events: &'d SubnetEvents,
     /// The machine's interfaces.
     pub interfaces: &'d InterfaceNames,
+    /// Hosts that were looked up elsewhere.
+    pub hosts: &'d HostCache<P>,
 }
 
 /// How a message ended.
@@ -135,6 +142,8 @@ pub enum Served<D> {
     Silence,
     /// A row that matters is not settled: run the message again after this epoch.
     Wait(u64),
+    /// Hosts were looked for that are not known yet: run the message again when they are.
+    AwaitHosts,
     /// No reply, counted.
     Drop(DropReason),
 }

@@ -65,6 +65,8 @@ pub enum DropReason {
     GateDeadline,
     /// Another server, which shares the database, has given the address to somebody else.
     GivenElsewhere,
+    /// Reservations cannot be looked up, and one may be the client's.
+    HostsUnavailable,
     /// No room for one more waiting reply.
     OutboxFull,
     /// The reply does not fit the largest message that the client takes.
@@ -77,7 +79,7 @@ pub enum DropReason {
 
 impl DropReason {
     /// All of them, in the order of their counters.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 33] = [
         Self::NotARequest,
         Self::UnexpectedMessageType,
         Self::Bootp,
@@ -106,6 +108,7 @@ impl DropReason {
         Self::StoreFailed,
         Self::GateDeadline,
         Self::GivenElsewhere,
+        Self::HostsUnavailable,
         Self::OutboxFull,
         Self::ReplyTooLarge,
         Self::NoIpv6OnlyTime,
@@ -150,6 +153,7 @@ impl DropReason {
             Self::StoreFailed => "store-failed",
             Self::GateDeadline => "gate-deadline",
             Self::GivenElsewhere => "given-elsewhere",
+            Self::HostsUnavailable => "hosts-unavailable",
             Self::OutboxFull => "outbox-full",
             Self::ReplyTooLarge => "reply-too-large",
             Self::NoIpv6OnlyTime => "no-ipv6-only-time",
@@ -189,6 +193,7 @@ impl DropReason {
             | Self::StoreFailed
             | Self::GateDeadline
             | Self::GivenElsewhere
+            | Self::HostsUnavailable
             | Self::ReplyTooLarge => Some(DropStatistic::ProcessingFailed),
             Self::ClientChoseOtherServer => Some(DropStatistic::NotForUs),
             Self::DuplicateInFlight => Some(DropStatistic::Duplicate),

@@ -2,6 +2,7 @@
 //! §5.2): no row is written and the client learns what is left.
 
 use base::Now;
+use dhcp_config::{GodwitSettings, LeaseDatabase};
 use dhcp_lease::contract::SlotView;
 use dhcp_lease::{Family, INFINITE_LIFETIME_S, Occupancy, Owner};
 
@@ -15,6 +16,19 @@ pub struct RepeatPolicy {
 }
 
 impl RepeatPolicy {
+    /// The policy of a configuration, of which the part of the lifetime and the bound are the
+    /// subnet's. A lease in a database that others write to is never repeated: whether it is the
+    /// client's still is known there alone, and asked with the row that a renewal writes.
+    #[must_use]
+    pub fn of(
+        threshold: f64,
+        max_age_s: Option<u32>,
+        (database, godwit): (&LeaseDatabase, &GodwitSettings),
+    ) -> Self {
+        let is_shared = database.is_shared(&godwit.lease_database);
+        Self { threshold: if is_shared { 0.0 } else { threshold }, max_age_s }
+    }
+
     /// Seconds since the lease in `slot` was written, when it is the asking client's, runs, was
     /// given for `wanted_s` and is young enough.
     #[must_use]

@@ -14,6 +14,7 @@ use dhcp_lease::{LeaseStore, Swept};
 use crate::counters::ShardCounters;
 use crate::events::SubnetEvents;
 use crate::held::{Held, HeldMessages, WaitsFor};
+use crate::hosts::HostCache;
 use crate::in_flight::{ClientKeys, Entry, InFlight};
 use crate::interfaces::InterfaceNames;
 use crate::outbox::{Envelope, Outbox, REPLY_LEN_MAX};
@@ -24,7 +25,7 @@ use crate::reason::DropReason;
 /// flushes of a slow disk.
 pub const OUTBOX_CAPACITY: u32 = 8192;
 /// Messages that may be held at one time.
-pub const HELD_CAPACITY: u32 = 512;
+pub const HELD_CAPACITY: u32 = 4096;
 /// A reply that has waited this long for its row is of no use to its client.
 pub const GATE_DEADLINE_NS: u64 = 4_000 * NS_PER_MS;
 /// A held message that has waited this long has been sent again by its client.
@@ -46,6 +47,7 @@ pub struct Shard<P: Protocol, S> {
     scratch: Box<[u8; REPLY_LEN_MAX]>,
     subnet_events: Arc<SubnetEvents>,
     is_disabled: bool,
+    hosts: HostCache<P>,
 }
 
 impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
@@ -64,7 +66,19 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             work: Box::default(),
             scratch: Box::new([0; REPLY_LEN_MAX]),
             is_disabled: false,
+            hosts: HostCache::default(),
         }
+    }
+
+    /// Looks hosts up there that the configuration does not have. At first nobody is asked.
+    pub fn set_hosts(&mut self, hosts: HostCache<P>) {
+        self.hosts = hosts;
+    }
+
+    /// What is remembered of such hosts.
+    #[must_use]
+    pub const fn hosts(&self) -> &HostCache<P> {
+        &self.hosts
     }
 
     /// The counters, for whoever reports them.
@@ -82,6 +96,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
     pub fn reload(&mut self, snapshot: Arc<P::Snapshot>) {
         self.subnet_events = self.counters.events().begin(P::ids_of_subnets(&snapshot));
         self.snapshot = Some(snapshot);
+        self.hosts.clear();
     }
 
     /// Drops whatever comes in from now on, unread (Kea's `dhcp-disable`), or serves again.
@@ -170,11 +185,16 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
     pub fn end_batch(&mut self, now: Now, transmit: &mut impl Transmit<P>) {
         self.store.submit(now);
         self.release(transmit);
+        if self.hosts.is_in_use() {
+            let snapshot = self.snapshot.as_deref().expect("it is put back after every message");
+            self.hosts.take_answers(now, P::classes(snapshot));
+        }
         if !self.held.is_empty() {
             self.retry_held(now, transmit);
             self.store.submit(now);
             self.release(transmit);
         }
+        self.hosts.submit();
     }
 
     /// Expiry, deadlines and lost stores, at most `budget` slots of work.
@@ -191,7 +211,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         let oldest_held_ns =
             if is_lost { u64::MAX } else { now.mono_ns.saturating_sub(HELD_DEADLINE_NS) };
         self.held.abandon(oldest_held_ns, |held| {
-            if matches!(held.waits_for, WaitsFor::Epoch(_)) {
+            if held.waits_for != WaitsFor::Client {
                 leave(in_flight, held.keys);
             }
             counters.dropped(reason);
@@ -213,6 +233,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         transmit: &mut impl Transmit<P>,
     ) {
         let snapshot = self.snapshot.take().expect("it is put back after every message");
+        self.hosts.begin(now);
         let desk = Desk {
             store: &mut self.store,
             work: &mut *self.work,
@@ -220,6 +241,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             counters: &self.counters,
             subnet_events: &self.subnet_events,
             interfaces: &self.interfaces,
+            hosts: &self.hosts,
         };
         let served = P::serve(now, &snapshot, message, ingress, desk);
         self.snapshot = Some(snapshot);
@@ -235,14 +257,35 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
                 tell(transmit, Notice::Dropped(reason), octets, ingress);
             }
             Served::Wait(epoch) => {
-                let waits_for = WaitsFor::Epoch(epoch);
-                let held = Held { keys, ingress, asked, waits_for, since_ns: now.mono_ns };
-                if !self.held.push(held, octets) {
-                    self.finish_dropped(keys, DropReason::HeldFull);
-                    tell(transmit, Notice::Dropped(DropReason::HeldFull), octets, ingress);
-                }
+                let held = (keys, asked, WaitsFor::Epoch(epoch));
+                self.hold(now, octets, ingress, held, transmit);
+            }
+            Served::AwaitHosts => {
+                let waits_for = WaitsFor::Hosts(self.hosts.ask_for_missed());
+                self.hold(now, octets, ingress, (keys, asked, waits_for), transmit);
             }
         }
+    }
+
+    /// Holds a message that has entered, unless that is of no use.
+    fn hold(
+        &mut self,
+        now: Now,
+        octets: &[u8],
+        ingress: P::Ingress,
+        (keys, asked, waits_for): (Option<ClientKeys>, Asked, WaitsFor),
+        transmit: &impl Transmit<P>,
+    ) {
+        let held = Held { keys, ingress, asked, waits_for, since_ns: now.mono_ns };
+        let is_in_vain = matches!(waits_for, WaitsFor::Hosts(_)) && self.hosts.is_failing();
+        let reason = match is_in_vain {
+            // It was asked all the same: the client's next message may be luckier.
+            true => DropReason::HostsUnavailable,
+            false if self.held.push(held, octets) => return,
+            false => DropReason::HeldFull,
+        };
+        self.finish_dropped(keys, reason);
+        tell(transmit, Notice::Dropped(reason), octets, ingress);
     }
 
     fn finish_dropped(&self, keys: Option<ClientKeys>, reason: DropReason) {
@@ -288,6 +331,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             let Some((held, index)) = self.held.take_first() else { break };
             let may_run = match held.waits_for {
                 WaitsFor::Epoch(epoch) => epoch <= settled,
+                WaitsFor::Hosts(batch) => batch <= self.hosts.answered(),
                 WaitsFor::Client => {
                     held.keys.is_none_or(|keys| self.in_flight.enter(keys) == Entry::Entered)
                 }

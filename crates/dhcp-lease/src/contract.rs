@@ -326,6 +326,11 @@ pub trait LeaseStore<F: Family> {
     /// find the slot taken.
     fn give_back(&mut self, _address: F::Address) {}
 
+    /// Reserves `address` besides what the configuration reserves: nobody is given it who does not ask
+    /// for it, and whoever does may have it, also where no pool is. Of no effect where it is
+    /// reserved already.
+    fn set_aside(&mut self, _address: F::Address) {}
+
     /// Ends a batch: hands the rows logged so far to whoever writes them.
     fn submit(&mut self, now: Now);
 

@@ -31,6 +31,7 @@ pub use store::{MemoryStore, TableShard};
 pub use table::cycle::ReclaimLimits;
 pub use table::expiry::Expiry;
 pub use table::leased::Leased;
+pub use table::memory::Memory;
 pub use table::sweep::Sweep;
 pub use table::tally::PoolStatistics;
 pub use table::{LeaseTable, Usage};

@@ -129,6 +129,10 @@ impl<F: Leased> LeaseStore<F> for MemoryStore<F> {
         self.shard.give_back(address);
     }
 
+    fn set_aside(&mut self, address: F::Address) {
+        self.shard.table().set_aside(address);
+    }
+
     fn submit(&mut self, _now: Now) {
         self.shard.end_batch();
     }

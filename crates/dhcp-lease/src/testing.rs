@@ -175,6 +175,10 @@ impl<F: Leased> LeaseStore<F> for ManualStore<F> {
         self.shard.give_back(address);
     }
 
+    fn set_aside(&mut self, address: F::Address) {
+        self.shard.table().set_aside(address);
+    }
+
     fn submit(&mut self, _now: Now) {
         self.shard.end_batch();
         let mut rows = self.log.rows();

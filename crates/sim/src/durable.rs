@@ -31,7 +31,7 @@ impl<P: Scene> Disk<P> {
     /// All rows up to `epoch` are safe.
     pub(crate) fn settle(&mut self, epoch: u64) {
         while let Some((_, row)) = self.pending.pop_front_if(|(at, _)| *at <= epoch) {
-            self.safe.insert(P::address(&row), row);
+            self.safe.insert(<P as Scene>::address(&row), row);
         }
     }
 
@@ -39,7 +39,7 @@ impl<P: Scene> Disk<P> {
     pub(crate) fn crash(&mut self, random: &mut Random) {
         let survivors = random.below(self.pending.len() as u64 + 1) as usize;
         for (_, row) in self.pending.drain(..).take(survivors) {
-            self.safe.insert(P::address(&row), row);
+            self.safe.insert(<P as Scene>::address(&row), row);
         }
     }
 

@@ -116,6 +116,10 @@ impl<P: Scene, S: LeaseStore<P>> LeaseStore<P> for Interposed<P, S> {
         self.inner.give_back(address);
     }
 
+    fn set_aside(&mut self, address: P::Address) {
+        self.inner.set_aside(address);
+    }
+
     fn submit(&mut self, now: Now) {
         self.inner.submit(now);
     }

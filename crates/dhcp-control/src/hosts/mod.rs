@@ -1,5 +1,5 @@
-//! The commands of the hook library `host_cmds`. Reservations stand in the configuration; there
-//! are no databases of them, and commands for one answer as Kea does without.
+//! The commands of the hook library `host_cmds`, for the reservations of the configuration.
+//! Commands for a database of them answer as Kea does without one.
 
 mod asked;
 mod change;

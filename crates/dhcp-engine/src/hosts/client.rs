@@ -3,7 +3,7 @@
 
 use dhcp_config::{IdentifierKind, ReservationModes};
 
-use super::{HostIndex, HostTerms, Hosts, Reserving, Scope};
+use super::{HostBook, HostIndex, Reserving, Scope};
 use crate::prefixes::SubnetIndex;
 
 /// Kinds of identifiers.
@@ -35,15 +35,12 @@ impl<'i> Identifiers<'i> {
     }
 
     /// The host of a scope that the first of these leads to that leads to any.
-    pub fn find<F: Reserving, T>(&self, hosts: &Hosts<F, T>, scope: Scope) -> Option<HostIndex> {
-        let kinds = hosts.kinds(scope);
-        self.iter()
-            .filter(|(kind, _)| kinds.contains(*kind))
-            .find_map(|(kind, octets)| hosts.find(scope, kind, octets))
+    pub fn find<F: Reserving>(&self, hosts: HostBook<'_, F>, scope: Scope) -> Option<HostIndex> {
+        self.iter().find_map(|(kind, octets)| hosts.find(scope, kind, octets))
     }
 
     /// Whether any of these is the identifier of a host.
-    pub fn tell<F: Reserving, T>(&self, hosts: &Hosts<F, T>, host: HostIndex) -> bool {
+    pub fn tell<F: Reserving>(&self, hosts: HostBook<'_, F>, host: HostIndex) -> bool {
         let host = hosts.get(host);
         self.iter().any(|told| told == (host.kind, host.identifier))
     }
@@ -76,9 +73,9 @@ impl ClientHosts {
 
     /// Looks up the global host, before anything is known of the client's subnet
     /// (`early-global-reservations-lookup`).
-    pub fn find_global<F: Reserving, T>(
+    pub fn find_global<F: Reserving>(
         &mut self,
-        hosts: &Hosts<F, T>,
+        hosts: HostBook<'_, F>,
         identifiers: &Identifiers<'_>,
     ) -> Option<HostIndex> {
         self.global = identifiers.find(hosts, Scope::Global);
@@ -87,9 +84,9 @@ impl ClientHosts {
 
     /// Looks up all hosts that count for a client. `subnets` are those of its link that it may be
     /// served from, the selected one first. `is_global_known`: [`Self::find_global`] was called.
-    pub fn find<F: Reserving, T>(
+    pub fn find<F: Reserving>(
         &mut self,
-        hosts: &Hosts<F, T>,
+        hosts: HostBook<'_, F>,
         selected: ReservationModes,
         subnets: impl Iterator<Item = HostSubnet>,
         identifiers: &Identifiers<'_>,
@@ -145,13 +142,4 @@ impl ClientHosts {
         let own = self.of(subnet).filter(|_| modes.in_subnet);
         own.or_else(|| self.global.filter(|_| modes.global))
     }
-}
-
-/// The terms of a client's host that counts, when it has any.
-#[must_use]
-pub fn terms<F: Reserving>(
-    hosts: &Hosts<F, HostTerms<F>>,
-    host: Option<HostIndex>,
-) -> Option<&HostTerms<F>> {
-    host.and_then(|host| hosts.get(host).terms)
 }

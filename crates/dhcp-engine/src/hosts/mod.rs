@@ -4,9 +4,15 @@
 //! A million hosts lie in a few arrays: 20 octets for each beside its identifier and what it has
 //! reserved, and 4 in each of two tables. What few hosts have (options, classes, names) is kept
 //! apart, as a type `T` of the caller's. What a host means for allocation is the transaction's.
+//!
+//! Hosts that stand in databases are looked up elsewhere and remembered for a while ([`HostCache`]);
+//! a message sees both kinds through a [`HostBook`].
 
+mod book;
 mod build;
+mod cache;
 mod client;
+mod source;
 mod terms;
 
 use core::fmt::Debug;
@@ -17,8 +23,11 @@ use dhcp_lease::Family;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 
+pub use book::HostBook;
 pub use build::HostsBuilder;
-pub use client::{ClientHosts, HostSubnet, Identifiers, terms};
+pub use cache::{CACHE_KEYS_MIN, CacheLimits, FoundIndex, HostCache};
+pub use client::{ClientHosts, HostSubnet, Identifiers};
+pub use source::{FoundByKey, FoundHost, HostAnswer, HostKey, HostSource};
 pub use terms::{HostTerms, ReservationOf};
 
 use crate::options::OptionCode;
@@ -28,11 +37,11 @@ pub trait Reserving: Family {
     /// What one reservation of a host is kept as.
     type Reserved: Copy + Debug + Send + Sync + 'static;
     /// What the configuration says of a host.
-    type Configured;
+    type Configured: Debug + Send + Sync + 'static;
     /// What reservations of different hosts must not share.
     type Place: Copy + Eq + Hash;
     /// The codes of its options.
-    type Code: OptionCode + 'static;
+    type Code: OptionCode + Send + Sync + 'static;
     /// What only this family's hosts have beside addresses; the default is nothing.
     type Own: Clone + Debug + Default + PartialEq + Send + Sync + 'static;
 
@@ -73,9 +82,14 @@ impl Scope {
     }
 }
 
-/// A host's position in [`Hosts`].
+/// A host's position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct HostIndex(u32);
+pub enum HostIndex {
+    /// In [`Hosts`].
+    Configured(u32),
+    /// In a [`HostCache`].
+    Found(FoundIndex),
+}
 
 /// Kinds of identifiers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -190,13 +204,20 @@ impl<F: Reserving, T> Hosts<F, T> {
             let record = &self.records[index as usize];
             record.scope == scope && record.kind == kind && self.octets_of(record) == octets
         };
-        self.by_identifier.find(hash, is_it).map(|&index| HostIndex(index))
+        self.by_identifier.find(hash, is_it).map(|&index| HostIndex::Configured(index))
     }
 
     /// The host at `index`.
+    ///
+    /// # Panics
+    ///
+    /// When it is not the index of a host of these.
     #[must_use]
     pub fn get(&self, index: HostIndex) -> Host<'_, F, T> {
-        let record = &self.records[index.0 as usize];
+        let HostIndex::Configured(index) = index else {
+            unreachable!("what was found elsewhere is not asked for here")
+        };
+        let record = &self.records[index as usize];
         let first = record.reserved_at as usize;
         Host {
             scope: match record.scope {
@@ -220,7 +241,7 @@ impl<F: Reserving, T> Hosts<F, T> {
             let owner = self.owners[at as usize];
             let is_it = self.records[owner as usize].scope == scope
                 && F::place(F::address(self.reserved[at as usize])) == place;
-            is_it.then_some(HostIndex(owner))
+            is_it.then_some(HostIndex::Configured(owner))
         })
     }
 
@@ -234,7 +255,7 @@ impl<F: Reserving, T> Hosts<F, T> {
     /// in which they were added.
     pub fn reserved(&self) -> impl Iterator<Item = (Scope, F::Address)> {
         (0..self.records.len() as u32).flat_map(|index| {
-            let host = self.get(HostIndex(index));
+            let host = self.get(HostIndex::Configured(index));
             host.reserved.iter().map(move |&reserved| (host.scope, F::address(reserved)))
         })
     }

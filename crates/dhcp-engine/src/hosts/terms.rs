@@ -50,7 +50,7 @@ impl<F: Reserving> Hosts<F, HostTerms<F>> {
 
 impl<F: Reserving> HostTerms<F> {
     /// The terms of a host; `None` when it has nothing but addresses.
-    fn of(reservation: &ReservationOf<F>, classes: &Classes) -> Option<Self> {
+    pub(super) fn of(reservation: &ReservationOf<F>, classes: &Classes) -> Option<Self> {
         let Reservation { hostname, options, client_classes, reserved, .. } = reservation;
         let own = F::own(reserved);
         let is_bare = hostname.is_empty() && options.is_empty() && client_classes.is_empty();

@@ -3,7 +3,7 @@
 
 use core::net::Ipv4Addr;
 
-use dhcp_lease::v4::{Facts, Occupancy, PoolIndex};
+use dhcp_lease::v4::{Facts, Occupancy, PoolIndex, SlotView};
 
 use super::transaction::Transaction;
 use crate::hosts::{HostIndex, Scope};
@@ -41,7 +41,7 @@ impl Transaction<'_> {
     }
 
     fn reserved(&self, host: HostIndex) -> Option<Ipv4Addr> {
-        self.snapshot.hosts.get(host).addresses().next()
+        self.hosts.get(host).addresses().next()
     }
 
     /// The client's host in `subnet` itself, where such hosts count.
@@ -106,7 +106,7 @@ impl Transaction<'_> {
     /// Whether `address` is reserved for others only. Where reservations lie outside of pools, what
     /// is in a pool is nobody's.
     pub(super) fn is_for_others(&self, address: Ipv4Addr) -> bool {
-        let hosts = &self.snapshot.hosts;
+        let hosts = self.hosts;
         if hosts.is_empty() {
             return false;
         }
@@ -119,8 +119,40 @@ impl Transaction<'_> {
         if !counts {
             return false;
         }
+        let own = self.known.hosts.of(subnet).and_then(|host| self.reserved(host));
+        if hosts.looks_up() && own == Some(address) {
+            // Whoever else may have it, too: nothing needs to be looked up.
+            return false;
+        }
         let mut owners = hosts.owners_of(Scope::Subnet(terms.id), address).peekable();
         owners.peek().is_some() && !owners.any(|host| self.identifiers.tell(hosts, host))
+    }
+
+    /// Addresses that a look-up has found to be reserved for the client: the lease table need not
+    /// know that anybody may have them.
+    pub(super) fn found_claims(&self) -> impl Iterator<Item = Ipv4Addr> {
+        let is_found = |host: &HostIndex| matches!(host, HostIndex::Found(_));
+        let in_subnets = self.known.hosts.in_subnets().filter_map(move |(subnet, host)| {
+            let address = self.reserved(host).filter(|_| is_found(&host))?;
+            let modes = self.snapshot.subnet(subnet).modes;
+            (!modes.out_of_pool || !self.is_pooled(subnet, address)).then_some(address)
+        });
+        let global = self.known.hosts.global().filter(is_found);
+        let global = global.and_then(|host| self.reserved(host));
+        // Kea protects only what is reserved in a subnet.
+        let is_open = |&address: &Ipv4Addr| self.subnet.is_some() && !self.is_ours(address);
+        in_subnets.chain(global.filter(is_open))
+    }
+
+    /// Something of others that the client holds, or was about to be given: reservations are looked
+    /// up after an address was claimed.
+    pub(super) fn stray(&self, facts: &Facts) -> Option<SlotView> {
+        if !self.hosts.looks_up() {
+            return None;
+        }
+        let held = facts.mine().filter(|slot| slot.occupancy == Occupancy::Held).copied();
+        let stray = held.chain(facts.candidate).find(|slot| self.is_for_others(slot.address));
+        stray.filter(|_| !self.hosts.has_missed())
     }
 
     /// The subnet on the link of `near` that `address` belongs to: that of its pool, else the first

@@ -321,6 +321,10 @@ impl Court<'_, '_> {
 
     fn candidate(&self) -> Option<(SlotView, Place)> {
         let slot = self.facts.candidate?;
+        // Those of the configuration are kept from being candidates.
+        if self.transaction.hosts.looks_up() && self.transaction.is_for_others(slot.address) {
+            return None;
+        }
         Some((slot, self.transaction.pool_place(slot.address)?))
     }
 

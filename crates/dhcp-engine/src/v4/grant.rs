@@ -13,7 +13,7 @@ use super::reply::{Reply, ReplyKind, Terms};
 use super::scopes::ClassTerms;
 use super::transaction::Transaction;
 use crate::adaptive;
-use crate::hosts::{self, HostTerms};
+use crate::hosts::HostTerms;
 use crate::options::ScopeOptions;
 use crate::prefixes::SubnetIndex;
 
@@ -108,16 +108,15 @@ impl<'m> Transaction<'m> {
 
     /// What the client's host has that counts in `subnet`.
     pub(super) fn host_terms(&self, subnet: SubnetIndex) -> Option<&'m HostTerms<V4>> {
-        let snapshot = self.snapshot;
-        let host = self.known.hosts.current(subnet, snapshot.subnet(subnet).modes);
-        hosts::terms(&snapshot.hosts, host)
+        let host = self.known.hosts.current(subnet, self.snapshot.subnet(subnet).modes);
+        self.hosts.terms(host)
     }
 
     /// Evaluates the classes that depend on where the reply puts the client, and names it there.
     pub(super) fn settle(&mut self, reply: &Reply) {
         if let Some(subnet) = reply.subnet() {
             let pool = reply.terms.place.and_then(|place| place.pool);
-            self.known.settle(self.snapshot, &self.view, subnet, pool);
+            self.known.settle((self.snapshot, self.hosts), &self.view, subnet, pool);
         }
         if let Some(place) = reply.terms.place {
             self.fit_name(place, reply.terms.address);

@@ -2,14 +2,14 @@
 //! order in which Kea finds them out (reference §2.2).
 
 use dhcp_config::IdentifierKind;
-use dhcp_lease::v4::{Facts, PoolIndex};
+use dhcp_lease::v4::{Facts, PoolIndex, V4};
 use dhcp_wire::v4::relay;
 
 use super::name::ClientName;
 use super::stash::Stash;
 use super::{DropReason, Snapshot};
 use crate::classify::{ClassSet, Classes, PacketView4, Workspace};
-use crate::hosts::{self, ClientHosts, HostIndex, HostSubnet, Identifiers};
+use crate::hosts::{ClientHosts, HostBook, HostIndex, HostSubnet, Identifiers};
 use crate::prefixes::SubnetIndex;
 
 /// Type of client identifiers that hold a DUID behind an IAID (RFC 4361 §6.1).
@@ -147,17 +147,17 @@ impl Known {
     /// When its classes say that the message is to be dropped.
     pub(super) fn find_early(
         &mut self,
-        snapshot: &Snapshot,
+        (snapshot, hosts): (&Snapshot, HostBook<'_, V4>),
         view: &PacketView4<'_>,
         identifiers: &Identifiers<'_>,
     ) -> Result<(), DropReason> {
         if !snapshot.looks_up_hosts_early {
             return Ok(());
         }
-        let Some(host) = self.hosts.find_global(&snapshot.hosts, identifiers) else {
+        let Some(host) = self.hosts.find_global(hosts, identifiers) else {
             return Ok(());
         };
-        self.join(snapshot, view, Some(host));
+        self.join((snapshot, hosts), view, Some(host));
         self.classes.insert(Classes::KNOWN);
         snapshot.classes.evaluate_late(view, &mut self.classes, &mut self.workspace);
         self.admit()
@@ -171,20 +171,20 @@ impl Known {
     /// When they say that the message is to be dropped.
     pub(super) fn locate(
         &mut self,
-        snapshot: &Snapshot,
+        (snapshot, hosts): (&Snapshot, HostBook<'_, V4>),
         view: &PacketView4<'_>,
         subnet: Option<SubnetIndex>,
         identifiers: &Identifiers<'_>,
     ) -> Result<(), DropReason> {
         if let Some(subnet) = subnet {
-            self.find_hosts(snapshot, subnet, identifiers);
+            self.find_hosts((snapshot, hosts), subnet, identifiers);
             let modes = snapshot.subnet(subnet).modes;
             let current = self.hosts.current(subnet, modes);
             let global = self.hosts.global().filter(|_| modes.global);
             // In a shared network the client may end up in another subnet, with another host.
-            let is_due = (!snapshot.looks_up_hosts_early && has_classes(snapshot, global))
-                || (!snapshot.subnet(subnet).is_in_network && has_classes(snapshot, current));
-            self.join(snapshot, view, current.filter(|_| is_due));
+            let is_due = (!snapshot.looks_up_hosts_early && has_classes(hosts, global))
+                || (!snapshot.subnet(subnet).is_in_network && has_classes(hosts, current));
+            self.join((snapshot, hosts), view, current.filter(|_| is_due));
         }
         let is_known = !self.hosts.is_empty();
         self.classes.insert(if is_known { Classes::KNOWN } else { Classes::UNKNOWN });
@@ -196,14 +196,14 @@ impl Known {
     /// of pool, subnet and network.
     pub(super) fn settle(
         &mut self,
-        snapshot: &Snapshot,
+        (snapshot, hosts): (&Snapshot, HostBook<'_, V4>),
         view: &PacketView4<'_>,
         subnet: SubnetIndex,
         pool: Option<PoolIndex>,
     ) {
         let terms = snapshot.subnet(subnet);
         let own = self.hosts.of(subnet).filter(|_| terms.is_in_network && terms.modes.in_subnet);
-        for &class in hosts::terms(&snapshot.hosts, own).map_or(&[][..], |host| &host.classes) {
+        for &class in hosts.terms(own).map_or(&[][..], |host| &host.classes) {
             self.classes.insert(class);
         }
         let pool = pool.map(|pool| snapshot.pool(pool));
@@ -221,7 +221,7 @@ impl Known {
 
     fn find_hosts(
         &mut self,
-        snapshot: &Snapshot,
+        (snapshot, hosts): (&Snapshot, HostBook<'_, V4>),
         selected: SubnetIndex,
         identifiers: &Identifiers<'_>,
     ) {
@@ -236,12 +236,17 @@ impl Known {
             });
         let modes = snapshot.subnet(selected).modes;
         let is_global_known = snapshot.looks_up_hosts_early;
-        self.hosts.find(&snapshot.hosts, modes, open, identifiers, is_global_known);
+        self.hosts.find(hosts, modes, open, identifiers, is_global_known);
     }
 
     /// Puts the client in the classes of a host, and tests again what may depend on them.
-    fn join(&mut self, snapshot: &Snapshot, view: &PacketView4<'_>, host: Option<HostIndex>) {
-        if let Some(terms) = hosts::terms(&snapshot.hosts, host)
+    fn join(
+        &mut self,
+        (snapshot, hosts): (&Snapshot, HostBook<'_, V4>),
+        view: &PacketView4<'_>,
+        host: Option<HostIndex>,
+    ) {
+        if let Some(terms) = hosts.terms(host)
             && !terms.classes.is_empty()
         {
             let (set, work) = (&mut self.classes, &mut self.workspace);
@@ -250,6 +255,6 @@ impl Known {
     }
 }
 
-fn has_classes(snapshot: &Snapshot, host: Option<HostIndex>) -> bool {
-    hosts::terms(&snapshot.hosts, host).is_some_and(|terms| !terms.classes.is_empty())
+fn has_classes(hosts: HostBook<'_, V4>, host: Option<HostIndex>) -> bool {
+    hosts.terms(host).is_some_and(|terms| !terms.classes.is_empty())
 }

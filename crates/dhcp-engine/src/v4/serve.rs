@@ -8,7 +8,8 @@ use dhcp_wire::v4::{Malformed, Message, MessageType};
 use super::reply::ReplyKind;
 use super::request::client_id;
 use super::{Destination, Ingress, Outcome, Snapshot, Transaction, Work, drive};
-use crate::classify::PacketView4;
+use crate::classify::{Classes, PacketView4};
+use crate::hosts::HostBook;
 use crate::in_flight::{ClientKeys, InFlight};
 use crate::protocol::{Desk, Emitted, Protocol, Served, names};
 use crate::reason::DropReason;
@@ -68,6 +69,10 @@ impl Protocol for V4 {
         (DropStatistic::ParseFailed, None)
     }
 
+    fn classes(snapshot: &Snapshot) -> &Classes {
+        &snapshot.classes
+    }
+
     fn ids_of_subnets(snapshot: &Snapshot) -> impl Iterator<Item = u32> {
         (0..).take(snapshot.subnet_count()).map(|index| snapshot.subnet(index).id)
     }
@@ -101,15 +106,20 @@ impl Protocol for V4 {
         ingress: Ingress,
         desk: Desk<'_, Self, S>,
     ) -> Served<Self::Destination> {
-        let Desk { store, work, buffer, counters, subnet_events, interfaces } = desk;
+        let Desk { store, work, buffer, counters, subnet_events, interfaces, hosts } = desk;
+        let hosts = HostBook::new(&snapshot.hosts, hosts);
         let count = |event, subnet| counters.events().count(event, subnet_events, subnet);
         let stashed = work.stash.recover(now, snapshot, &message, store);
         let view = PacketView4 { message: &message, ingress: &ingress, interfaces, stashed };
-        let mut transaction =
-            match Transaction::begin(snapshot, view, &mut work.known, &mut work.flex) {
-                Ok(transaction) => transaction,
-                Err(reason) => return Served::Drop(reason),
-            };
+        let (known, flex) = (&mut work.known, &mut work.flex);
+        let begun = Transaction::begin((snapshot, hosts), view, known, flex);
+        if hosts.has_missed() {
+            return Served::AwaitHosts;
+        }
+        let mut transaction = match begun {
+            Ok(transaction) => transaction,
+            Err(reason) => return Served::Drop(reason),
+        };
         let outcome = drive(&mut transaction, now, store, &mut work.facts);
         if let Some((subnet, was_searched)) = transaction.failed_allocation() {
             let is_in_network = snapshot.subnet(subnet).is_in_network;
@@ -124,6 +134,7 @@ impl Protocol for V4 {
             Outcome::Reply(reply) => reply,
             Outcome::Silence => return Served::Silence,
             Outcome::Wait(epoch) => return Served::Wait(epoch),
+            Outcome::AwaitHosts => return Served::AwaitHosts,
             Outcome::Drop(reason) => return Served::Drop(reason),
         };
         if transaction.is_bootp() && reply.terms.kind == ReplyKind::Nak {

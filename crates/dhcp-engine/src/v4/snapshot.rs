@@ -429,10 +429,11 @@ fn compile_subnet(config: &Dhcp4, subnet: &Subnet4, classes: &Classes) -> Subnet
         renew_timer_s: subnet.renew_timer_s,
         rebind_timer_s: subnet.rebind_timer_s,
         tee_parts: subnet.calculate_tee_times.then_some((subnet.t1_percent, subnet.t2_percent)),
-        repeat: RepeatPolicy {
-            threshold: subnet.cache_threshold,
-            max_age_s: subnet.cache_max_age_s,
-        },
+        repeat: RepeatPolicy::of(
+            subnet.cache_threshold,
+            subnet.cache_max_age_s,
+            (&config.lease_database, &config.godwit),
+        ),
         is_authoritative: subnet.authoritative,
         match_client_id: subnet.match_client_id,
         boot: BootTerms {

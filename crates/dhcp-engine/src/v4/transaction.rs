@@ -10,7 +10,8 @@ use core::net::Ipv4Addr;
 use base::Now;
 use dhcp_lease::contract::ASKED_MAX;
 use dhcp_lease::v4::{
-    Action, Change, Facts, FetchKeys, LeaseStore, PoolIndex, Receipt, Refusal, SlotView, V4,
+    Action, Change, Facts, FetchKeys, LeaseStore, Occupancy, Owner, PoolIndex, Receipt, Refusal,
+    SlotView, V4,
 };
 use dhcp_lease::{HardwareAddress, Identity};
 use dhcp_wire::v4::{Message, option};
@@ -21,7 +22,7 @@ use super::reply::{Reply, ReplyKind, Terms};
 use super::request::{self, Intent, Stage};
 use super::{DropReason, Ingress, Snapshot, relay_info, select};
 use crate::classify::{Classes, PacketView4};
-use crate::hosts::Identifiers;
+use crate::hosts::{HostBook, Identifiers};
 use crate::options::ScopeOptions;
 use crate::prefixes::SubnetIndex;
 
@@ -36,6 +37,9 @@ pub enum Step<'t> {
     Fetch(FetchKeys<'t>),
     /// Commit all of these and step with [`Input::Committed`].
     Commit(Changes<'t>),
+    /// Have an address set aside, which is reserved for somebody else, and commit what there is to
+    /// commit; step with [`Input::Committed`].
+    SetAside(Ipv4Addr, Option<Changes<'t>>),
     /// The end.
     Done(Outcome),
 }
@@ -75,6 +79,8 @@ pub enum Outcome {
     Silence,
     /// The slot's last row is not settled: run the message again after this epoch.
     Wait(u64),
+    /// Hosts were looked for that are not known yet: run the message again when they are.
+    AwaitHosts,
     /// No reply, counted.
     Drop(DropReason),
 }
@@ -83,6 +89,7 @@ pub enum Outcome {
 #[derive(Debug)]
 pub struct Transaction<'m> {
     pub(super) snapshot: &'m Snapshot,
+    pub(super) hosts: HostBook<'m, V4>,
     pub(super) view: PacketView4<'m>,
     pub(super) known: &'m mut Known,
     pub(super) identifiers: Identifiers<'m>,
@@ -101,8 +108,19 @@ pub struct Transaction<'m> {
     reply_after_commit: Option<Terms>,
     tries: u8,
     wish: Wish,
+    /// What is being committed is no more than preparation.
+    preparing: Option<Preparing>,
     has_found_nothing: bool,
     conflict: Option<SubnetIndex>,
+}
+
+/// What is committed before anything can be decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Preparing {
+    /// A candidate is held while it is looked up whom it is reserved for.
+    Hold,
+    /// What is another's is given up.
+    SetAside,
 }
 
 /// Whether the next fetch claims a free address.
@@ -118,14 +136,15 @@ enum Wish {
 
 impl<'m> Transaction<'m> {
     /// Opens the transaction of the message in `view`: what it wants, who asks, in which classes and
-    /// with which hosts, which subnet it belongs to. `known` and `flex` are
-    /// filled anew.
+    /// with which hosts, which subnet it belongs to. `known` and `flex` are filled anew. When hosts
+    /// were looked for that are not known yet ([`HostBook::has_missed`]), nothing of it counts, an
+    /// error neither.
     ///
     /// # Errors
     ///
     /// The reason why it is dropped at once.
     pub fn begin(
-        snapshot: &'m Snapshot,
+        (snapshot, hosts): (&'m Snapshot, HostBook<'m, V4>),
         view: PacketView4<'m>,
         known: &'m mut Known,
         flex: &'m mut FlexId,
@@ -143,7 +162,7 @@ impl<'m> Transaction<'m> {
             return Err(DropReason::NoIdentity);
         }
         let identifiers = known::identifiers(snapshot, &view, client_id, flex);
-        known.find_early(snapshot, &view, &identifiers)?;
+        known.find_early((snapshot, hosts), &view, &identifiers)?;
         // Kea selects none for these: whose lease it is decides alone.
         let is_placeless = matches!(intent, Intent::Release(_) | Intent::Decline(_));
         let subnet =
@@ -154,7 +173,7 @@ impl<'m> Transaction<'m> {
             (_, None) => Some(reply_to_stranger(snapshot, intent, ingress)?),
         };
         if !is_placeless {
-            known.locate(snapshot, &view, subnet, &identifiers)?;
+            known.locate((snapshot, hosts), &view, subnet, &identifiers)?;
         }
         let match_client_id = subnet.is_none_or(|subnet| snapshot.subnet(subnet).match_client_id);
         // Kea's leases have no client identifier where it does not count.
@@ -162,6 +181,7 @@ impl<'m> Transaction<'m> {
         let is_open = subnet.is_none_or(|subnet| snapshot.is_open(subnet));
         let mut transaction = Self {
             snapshot,
+            hosts,
             view,
             known,
             identifiers,
@@ -174,6 +194,7 @@ impl<'m> Transaction<'m> {
             settled,
             reply_after_commit: None,
             tries: 0,
+            preparing: None,
             has_found_nothing: false,
             conflict: None,
             wish: Wish::Nothing,
@@ -213,6 +234,10 @@ impl<'m> Transaction<'m> {
             && neighbors.any(|&at| self.snapshot.subnet(at).stores_extended_info)
         {
             relay_info::write(self.view.message, &mut self.known.user_context);
+        }
+        if let Some(address) = self.intent.address().filter(|_| self.hosts.looks_up()) {
+            // It will matter: better now, with what tells the client, than in a question of its own.
+            self.is_for_others(address);
         }
         let has_claim = self.possible_claims().next().is_some();
         if self.intent.address().is_none() && !has_claim {
@@ -273,6 +298,7 @@ impl<'m> Transaction<'m> {
                 None => self.fetch(),
             },
             Input::Facts(facts) => self.decide(now, facts),
+            Input::Committed(result) if self.preparing.is_some() => self.prepared(*result),
             Input::Committed(Ok(receipt)) => Step::Done(self.committed(*receipt)),
             Input::Committed(Err(refusal)) => self.refused(*refusal),
         }
@@ -300,7 +326,13 @@ impl<'m> Transaction<'m> {
         if let Some((address, place)) = decide::running(self, now, facts) {
             self.fit_name(place, address);
         }
+        if let Some(stray) = self.stray(facts) {
+            return self.set_aside(stray);
+        }
         let Decided { decision, conflict } = decide::decide(self, now, facts);
+        if self.hosts.has_missed() {
+            return self.await_hosts(now, facts);
+        }
         self.conflict = conflict;
         match decision {
             Decision::NeedCandidate => {
@@ -327,6 +359,39 @@ impl<'m> Transaction<'m> {
                 Step::Commit(self.changes(change_of, action, gives_up))
             }
             other => self.finish(other),
+        }
+    }
+
+    /// Ends until hosts are known that were looked for; a candidate is held meanwhile, so that it is
+    /// the same one that is looked at again.
+    fn await_hosts(&mut self, now: Now, facts: &Facts) -> Step<'_> {
+        let found = facts.candidate.and_then(|slot| Some((slot, self.pool_place(slot.address)?)));
+        let Some((slot, place)) = found else { return Step::Done(Outcome::AwaitHosts) };
+        self.preparing = Some(Preparing::Hold);
+        let deadline_ns = now.mono_ns + self.snapshot.hold_ns;
+        let subnet_id = self.snapshot.subnet(place.subnet).id;
+        let hold = Proposed::Plain(Action::Hold { deadline_ns, subnet_id });
+        Step::Commit(self.changes(slot, hold, None))
+    }
+
+    /// Gives up what is another's.
+    fn set_aside(&mut self, slot: SlotView) -> Step<'_> {
+        if self.tries >= COMMIT_TRIES_MAX {
+            return Step::Done(Outcome::Drop(DropReason::Contention));
+        }
+        self.tries += 1;
+        self.preparing = Some(Preparing::SetAside);
+        let is_held = slot.occupancy == Occupancy::Held && slot.owner == Owner::Asking;
+        let unhold = || self.changes(slot, Proposed::Plain(Action::Unhold), None);
+        Step::SetAside(slot.address, is_held.then(unhold))
+    }
+
+    /// Goes on when preparation is done; that it was refused means that others were faster.
+    fn prepared(&mut self, result: Result<Receipt, Refusal>) -> Step<'_> {
+        match (self.preparing.take(), result) {
+            (_, Err(Refusal::Failed)) => Step::Done(Outcome::Drop(DropReason::StoreFailed)),
+            (Some(Preparing::SetAside), _) => self.fetch(),
+            (Some(Preparing::Hold) | None, _) => Step::Done(Outcome::AwaitHosts),
         }
     }
 
@@ -400,6 +465,9 @@ pub fn drive(
     store: &mut impl LeaseStore<V4>,
     facts: &mut Facts,
 ) -> Outcome {
+    for address in transaction.found_claims() {
+        store.set_aside(address);
+    }
     let mut input_is_facts = false;
     let mut committed = None;
     loop {
@@ -418,6 +486,16 @@ pub fn drive(
             }
             Step::Commit(changes) => {
                 committed = Some(store.commit(now, changes.as_slice()));
+            }
+            Step::SetAside(address, changes) => {
+                store.set_aside(address);
+                committed = Some(match changes {
+                    Some(changes) => store.commit(now, changes.as_slice()),
+                    None => {
+                        store.give_back(address);
+                        Ok(Receipt { row_epoch: 0 })
+                    }
+                });
             }
             Step::Done(outcome) => return outcome,
         }

@@ -7,7 +7,7 @@ use dhcp_lease::v6::{Facts, IaKind, Occupancy, Owner, Resource, SlotView};
 use super::Transaction;
 use super::association::{Association, Place};
 use super::client::Buffers;
-use crate::hosts::{self, Scope};
+use crate::hosts::Scope;
 use crate::prefixes::SubnetIndex;
 
 /// The choice of a slot for one association.
@@ -100,8 +100,8 @@ impl Transaction<'_> {
     }
 
     /// Whether something in a pool of `subnet` is reserved there.
-    fn is_reserved_for_others(&self, subnet: SubnetIndex, resource: Resource) -> bool {
-        let hosts = &self.snapshot.hosts;
+    pub(super) fn is_reserved_for_others(&self, subnet: SubnetIndex, resource: Resource) -> bool {
+        let hosts = self.client.book;
         if hosts.is_empty() {
             return false;
         }
@@ -120,7 +120,8 @@ impl Transaction<'_> {
         let snapshot = self.snapshot;
         let pool = snapshot.place(selected, resource).map(|place| place.pool);
         let place = |subnet| Place { subnet, pool, is_reserved: true };
-        let has = |host| snapshot.hosts.get(host).addresses().any(|reserved| reserved == resource);
+        let has =
+            |host| self.client.book.get(host).addresses().any(|reserved| reserved == resource);
         for (subnet, host) in self.client.hosts.in_subnets() {
             let is_ignored =
                 snapshot.subnet(subnet).reservation_modes.out_of_pool && pool.is_some();
@@ -147,7 +148,7 @@ impl Transaction<'_> {
             global.filter(|_| subnet.is_some_and(|subnet| subnet.reservation_modes.global));
         let hosts = client.hosts.in_subnets().map(|(_, host)| host).chain(global);
         hosts.flat_map(move |host| {
-            snapshot.hosts.get(host).reserved.iter().map(|reserved| reserved.resource)
+            client.book.get(host).reserved.iter().map(|reserved| reserved.resource)
         })
     }
 
@@ -168,7 +169,7 @@ impl Transaction<'_> {
     /// The first subnet of the link with a host of the client that has no addresses there: it is
     /// where such a client belongs.
     fn bare_host_subnet(&self) -> Option<SubnetIndex> {
-        let hosts = &self.snapshot.hosts;
+        let hosts = self.client.book;
         let mut in_subnets = self.client.hosts.in_subnets();
         in_subnets.find(|&(_, host)| hosts.get(host).reserved.is_empty()).map(|(subnet, _)| subnet)
     }
@@ -200,7 +201,7 @@ impl Transaction<'_> {
         if subnet.network.is_some()
             && let Some(host_subnet) = self.host_subnet()
             && let Some(host) = self.client.hosts.of(host_subnet)
-            && let Some(terms) = hosts::terms(&snapshot.hosts, Some(host))
+            && let Some(terms) = self.client.book.terms(Some(host))
         {
             for &class in &terms.classes {
                 self.buffers.classes.insert(class);

@@ -2,14 +2,14 @@
 //! is leased (Kea reference §2.2).
 
 use dhcp_config::IdentifierKind;
-use dhcp_lease::v6::HardwareSource;
+use dhcp_lease::v6::{HardwareSource, V6};
 use dhcp_lease::{HardwareAddress, PoolIndex};
 use dhcp_wire::v6::Packet;
 
 use super::{DropReason, Ingress, Snapshot, hardware, select};
 use crate::InterfaceNames;
 use crate::classify::{ClassIndex, ClassSet, Classes, PacketView6, Workspace};
-use crate::hosts::{self, ClientHosts, HostIndex, HostSubnet, Identifiers};
+use crate::hosts::{ClientHosts, HostBook, HostIndex, HostSubnet, Identifiers};
 use crate::prefixes::SubnetIndex;
 
 /// Octets of a DUID at most (RFC 9915 §11.1).
@@ -64,6 +64,8 @@ pub(super) struct Client<'m> {
     pub(super) hardware: (HardwareAddress, HardwareSource),
     pub(super) subnet: Option<SubnetIndex>,
     pub(super) hosts: &'m ClientHosts,
+    /// All hosts there are.
+    pub(super) book: HostBook<'m, V6>,
     /// In the class REJECT.
     pub(super) is_rejected: bool,
 }
@@ -75,7 +77,7 @@ impl<'m> Client<'m> {
     ///
     /// Why it is dropped.
     pub(super) fn recognize(
-        snapshot: &Snapshot,
+        (snapshot, book): (&Snapshot, HostBook<'m, V6>),
         arrival: Arrival<'m>,
         scratch: &'m mut Scratch,
     ) -> Result<(Self, Buffers<'m>), DropReason> {
@@ -103,13 +105,13 @@ impl<'m> Client<'m> {
         });
         hosts.clear();
         let mut recognition =
-            Recognition { snapshot, arrival, identifiers, classes, evaluation, hosts };
+            Recognition { snapshot, book, arrival, identifiers, classes, evaluation, hosts };
         recognition.find_early()?;
         let subnet = recognition.select();
         recognition.find(subnet);
         recognition.finish()?;
         let is_rejected = classes.contains(Classes::REJECT);
-        let client = Self { duid, hardware: found, subnet, hosts, is_rejected };
+        let client = Self { duid, hardware: found, subnet, hosts, book, is_rejected };
         Ok((client, Buffers { classes, evaluation, pools, name, context }))
     }
 
@@ -144,6 +146,7 @@ fn lease_duid<'m>(
 /// A client while it is found out about.
 struct Recognition<'r, 'm> {
     snapshot: &'r Snapshot,
+    book: HostBook<'m, V6>,
     arrival: Arrival<'m>,
     identifiers: Identifiers<'m>,
     classes: &'r mut ClassSet,
@@ -157,8 +160,8 @@ impl Recognition<'_, '_> {
         if !self.snapshot.looks_up_global_host_early {
             return Ok(());
         }
-        let hosts = &self.snapshot.hosts;
-        let Some(host) = self.hosts.find_global(hosts, &self.identifiers) else { return Ok(()) };
+        let found = self.hosts.find_global(self.book, &self.identifiers);
+        let Some(host) = found else { return Ok(()) };
         self.give_classes(Some(host));
         self.classes.insert(Classes::KNOWN);
         self.evaluate_late();
@@ -183,10 +186,9 @@ impl Recognition<'_, '_> {
             let subnet = snapshot.subnet(index);
             HostSubnet { index, id: subnet.id, modes: subnet.reservation_modes }
         });
-        self.hosts.find(&snapshot.hosts, modes, subnets, &self.identifiers, is_early);
+        self.hosts.find(self.book, modes, subnets, &self.identifiers, is_early);
         let current = self.hosts.current(selected, modes);
-        let has_classes =
-            |host| hosts::terms(&snapshot.hosts, host).is_some_and(|host| !host.classes.is_empty());
+        let has_classes = |host| self.book.terms(host).is_some_and(|host| !host.classes.is_empty());
         let global = self.hosts.global().filter(|_| modes.global);
         let is_alone = snapshot.subnet(selected).network.is_none();
         if !is_early && has_classes(global) || is_alone && has_classes(current) {
@@ -195,8 +197,7 @@ impl Recognition<'_, '_> {
     }
 
     fn give_classes(&mut self, host: Option<HostIndex>) {
-        let given: &[ClassIndex] =
-            hosts::terms(&self.snapshot.hosts, host).map_or(&[], |host| &host.classes);
+        let given: &[ClassIndex] = self.book.terms(host).map_or(&[], |host| &host.classes);
         if !given.is_empty() {
             let view = self.arrival.view();
             self.snapshot.classes.evaluate_again(given, &view, self.classes, self.evaluation);

@@ -5,14 +5,14 @@ use core::net::Ipv6Addr;
 
 use dhcp_lease::v6::{
     Action, Change, Facts, FetchKeys, IaIdentity, IaKind, LeaseState, LeaseTerms, Occupancy,
-    Resource, SlotView,
+    Resource, SlotView, V6,
 };
 use dhcp_wire::v6::{MessageWriter, option};
 
 use super::client::{Arrival, Client};
 use super::transaction::{Outcome, Step};
 use super::{DropReason, Snapshot, Transaction};
-use crate::hosts::Scope;
+use crate::hosts::{HostBook, Scope};
 use crate::prefixes::SubnetIndex;
 
 /// An address that is to be registered.
@@ -67,7 +67,7 @@ impl<'m> Registration<'m> {
             nearest.map_or_else(|| *arrival.ingress.source.ip(), |relay| relay.peer_address);
         let is_sound = source == registration.address
             && snapshot.is_on_link(subnet, source)
-            && !is_reserved(snapshot, subnet, Resource::address(source));
+            && !is_reserved((snapshot, client.book), subnet, Resource::address(source));
         if is_sound { Ok(registration) } else { Err(DropReason::InvalidRegistration) }
     }
 
@@ -82,12 +82,15 @@ impl<'m> Registration<'m> {
 }
 
 /// Whether an address is reserved for anyone.
-fn is_reserved(snapshot: &Snapshot, subnet: SubnetIndex, resource: Resource) -> bool {
+fn is_reserved(
+    (snapshot, hosts): (&Snapshot, HostBook<'_, V6>),
+    subnet: SubnetIndex,
+    resource: Resource,
+) -> bool {
     let subnets = snapshot.link(subnet).iter();
     let scopes = subnets.map(|&member| Scope::Subnet(snapshot.subnet(member).id));
     let mut scopes = scopes.chain([Scope::Global]);
-    !snapshot.hosts.is_empty()
-        && scopes.any(|scope| snapshot.hosts.owner_of(scope, resource).is_some())
+    !hosts.is_empty() && scopes.any(|scope| hosts.owner_of(scope, resource).is_some())
 }
 
 impl Transaction<'_> {

@@ -146,7 +146,7 @@ fn excluded(transaction: &Transaction<'_>, grant: &Grant) -> Option<(Ipv6Addr, u
     let snapshot = transaction.snapshot;
     let host =
         transaction.host_subnet().and_then(|subnet| transaction.client.host(snapshot, subnet));
-    let mut reserved = host.iter().flat_map(|&host| snapshot.hosts.get(host).reserved);
+    let mut reserved = host.iter().flat_map(|&host| transaction.client.book.get(host).reserved);
     match reserved.find(|reserved| reserved.resource == grant.resource) {
         Some(reserved) => reserved.excluded,
         None => snapshot.pool_terms(grant.place.pool?).excluded,

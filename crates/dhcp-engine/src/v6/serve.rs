@@ -10,6 +10,8 @@ use dhcp_wire::v6::{Malformed, MessageType, Packet, StatusCode};
 use super::association::ASSOCIATIONS_MAX;
 use super::client::Scratch;
 use super::{Ingress, Outcome, Snapshot, Transaction, destination, drive, reply};
+use crate::classify::Classes;
+use crate::hosts::HostBook;
 use crate::in_flight::{ClientKeys, InFlight};
 use crate::protocol::{Desk, Emitted, Protocol, Served, names};
 use crate::reason::DropReason;
@@ -102,6 +104,10 @@ impl Protocol for V6 {
         (DropStatistic::ParseFailed, None)
     }
 
+    fn classes(snapshot: &Snapshot) -> &Classes {
+        &snapshot.classes
+    }
+
     fn ids_of_subnets(snapshot: &Snapshot) -> impl Iterator<Item = u32> {
         (0..).take(snapshot.subnet_count()).map(|index| snapshot.subnet(index).id)
     }
@@ -127,7 +133,12 @@ impl Protocol for V6 {
         desk: Desk<'_, Self, S>,
     ) -> Served<SocketAddrV6> {
         let Work { facts, scratch } = desk.work;
-        let begun = Transaction::begin(snapshot, &packet, ingress, desk.interfaces, scratch);
+        let hosts = HostBook::new(&snapshot.hosts, desk.hosts);
+        let begun =
+            Transaction::begin((snapshot, hosts), &packet, ingress, desk.interfaces, scratch);
+        if hosts.has_missed() {
+            return Served::AwaitHosts;
+        }
         let mut transaction = match begun {
             Ok(transaction) => transaction,
             Err(reason) => return Served::Drop(reason),
@@ -145,6 +156,7 @@ impl Protocol for V6 {
         let gate_epoch = match outcome {
             Outcome::Reply(gate_epoch) => gate_epoch,
             Outcome::Wait(epoch) => return Served::Wait(epoch),
+            Outcome::AwaitHosts => return Served::AwaitHosts,
             Outcome::Drop(reason) => return Served::Drop(reason),
         };
         transaction.finish_classes();

@@ -190,7 +190,11 @@ impl Snapshot {
             hold_ns: u64::from(config.godwit.hold_time_ms) * base::time::NS_PER_MS,
             decline_probation_s: config.decline_probation_period_s,
             preference,
-            subnets: config.subnets.iter().map(|subnet| compile_subnet(subnet, &classes)).collect(),
+            subnets: config
+                .subnets
+                .iter()
+                .map(|subnet| compile_subnet(config, subnet, &classes))
+                .collect(),
             networks: config
                 .networks
                 .iter()
@@ -429,7 +433,7 @@ fn bounds(subnet: &Subnet6) -> (u128, u128) {
     u128::from(subnet.prefix.0).bounds(subnet.prefix.1)
 }
 
-fn compile_subnet(subnet: &Subnet6, classes: &Classes) -> Subnet {
+fn compile_subnet(config: &Dhcp6, subnet: &Subnet6, classes: &Classes) -> Subnet {
     Subnet {
         id: subnet.id,
         bounds: bounds(subnet),
@@ -442,10 +446,11 @@ fn compile_subnet(subnet: &Subnet6, classes: &Classes) -> Subnet {
         renew_timer_s: subnet.renew_timer_s,
         rebind_timer_s: subnet.rebind_timer_s,
         tee_parts: subnet.calculate_tee_times.then_some((subnet.t1_percent, subnet.t2_percent)),
-        repeat: RepeatPolicy {
-            threshold: subnet.cache_threshold,
-            max_age_s: subnet.cache_max_age_s,
-        },
+        repeat: RepeatPolicy::of(
+            subnet.cache_threshold,
+            subnet.cache_max_age_s,
+            (&config.lease_database, &config.godwit),
+        ),
         allows_rapid_commit: subnet.rapid_commit,
         stores_relay_info: subnet.store_extended_info,
         network: subnet.network,

@@ -10,19 +10,19 @@
 use base::Now;
 use dhcp_lease::CHANGES_MAX;
 use dhcp_lease::v6::{
-    ASKED_MAX, Change, Facts, FetchKeys, IaKind, LeaseStore, Occupancy, Receipt, Refusal, Resource,
-    V6,
+    ASKED_MAX, Action, Change, Facts, FetchKeys, IaKind, LeaseStore, Occupancy, Owner, Receipt,
+    Refusal, Resource, SlotView, V6,
 };
 use dhcp_wire::v6::{Invalid, Message, MessageType, Packet, StatusCode, validity};
 
 use super::association::{ASSOCIATIONS_MAX, AssociationResult, Associations, Wish, none_available};
-use super::changes::{Changes, nothing};
+use super::changes::{Changes, PlannedAction, nothing};
 use super::client::{Arrival, Buffers, Client, Scratch};
 use super::decide::{self, Decision};
 use super::registration::Registration;
 use super::{DropReason, Ingress, Intent, Snapshot, name, relay_info};
 use crate::InterfaceNames;
-use crate::hosts::{self, HostTerms};
+use crate::hosts::{HostBook, HostIndex, HostTerms};
 use crate::prefixes::SubnetIndex;
 
 /// Commits that one message may lose to others before it is dropped. Each loss means that a slot
@@ -38,6 +38,8 @@ pub enum Step<'t> {
     Fetch(usize, FetchKeys<'t>),
     /// Commit all of [`Transaction::changes`] and step with [`Input::Committed`].
     Commit,
+    /// Have this set aside, which is reserved for somebody else, then as [`Step::Commit`].
+    SetAside(Resource),
     /// The end.
     Done(Outcome),
 }
@@ -53,6 +55,15 @@ pub enum Input<'f> {
     Committed(Result<Receipt, Refusal>),
 }
 
+/// What is committed before anything can be decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Preparing {
+    /// Candidates are held while it is looked up whom they are reserved for.
+    Hold,
+    /// What is another's is given up.
+    SetAside,
+}
+
 /// How a transaction ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -60,6 +71,8 @@ pub enum Outcome {
     Reply(u64),
     /// A slot's last row is not settled: run the message again after this epoch.
     Wait(u64),
+    /// Hosts were looked for that are not known yet: run the message again when they are.
+    AwaitHosts,
     /// No reply, counted.
     Drop(DropReason),
 }
@@ -84,17 +97,20 @@ pub struct Transaction<'m> {
     /// Highest epoch among the rows that the decision rests on.
     pub(super) gate_epoch: u64,
     tries: u8,
+    /// What is being committed is no more than preparation.
+    preparing: Option<Preparing>,
 }
 
 impl<'m> Transaction<'m> {
     /// Opens the transaction of the message in `packet`: what it wants, who asks, which subnet it
-    /// belongs to.
+    /// belongs to. When hosts were looked for that are not known yet ([`HostBook::has_missed`]),
+    /// nothing of it counts, an error neither.
     ///
     /// # Errors
     ///
     /// The reason why it is dropped at once.
     pub fn begin(
-        snapshot: &'m Snapshot,
+        (snapshot, hosts): (&'m Snapshot, HostBook<'m, V6>),
         packet: &'m Packet<'m>,
         ingress: Ingress,
         interfaces: &'m InterfaceNames,
@@ -104,7 +120,7 @@ impl<'m> Transaction<'m> {
         check(snapshot, packet, ingress)?;
         Intent::of(&message, false)?;
         let arrival = Arrival { packet, ingress, interfaces };
-        let (client, buffers) = Client::recognize(snapshot, arrival, scratch)?;
+        let (client, buffers) = Client::recognize((snapshot, hosts), arrival, scratch)?;
         let subnet = client.subnet.map(|subnet| snapshot.subnet(subnet));
         let intent = Intent::of(&message, subnet.is_some_and(|subnet| subnet.allows_rapid_commit))?;
         buffers.context.clear();
@@ -130,10 +146,12 @@ impl<'m> Transaction<'m> {
             registration,
             gate_epoch: 0,
             tries: 0,
+            preparing: None,
         };
         transaction.name();
         transaction.adapt_hints();
         transaction.prefer_reserved();
+        transaction.look_ahead();
         Ok(transaction)
     }
 
@@ -153,6 +171,7 @@ impl<'m> Transaction<'m> {
                 _ => self.fetch_next(now, &[]),
             },
             Input::Facts(facts) => self.fetch_next(now, facts),
+            Input::Committed(result) if self.preparing.is_some() => self.prepared(now, *result),
             Input::Committed(Ok(receipt)) => {
                 Step::Done(Outcome::Reply(self.gate_epoch.max(receipt.row_epoch)))
             }
@@ -180,7 +199,7 @@ impl<'m> Transaction<'m> {
     pub(super) fn host_terms(&self) -> Option<&'m HostTerms<V6>> {
         let snapshot = self.snapshot;
         let host = self.client.host(snapshot, self.host_subnet()?);
-        hosts::terms(&snapshot.hosts, host)
+        self.client.book.terms(host)
     }
 
     /// What the client is called, as far as known before anything is leased.
@@ -215,13 +234,112 @@ impl<'m> Transaction<'m> {
         }
     }
 
+    /// Looks up whom the hints are reserved for: it will matter, and costs no question of its own now.
+    fn look_ahead(&self) {
+        if self.client.book.looks_up() && self.intent.wants_lease() {
+            let hints = self.associations.iter().flat_map(|association| association.hints);
+            for hint in hints.flatten() {
+                self.place(hint);
+            }
+        }
+    }
+
+    /// What a look-up has found to be reserved for the client: the lease table need not know that
+    /// anybody may have it.
+    fn found_claims(&self) -> impl Iterator<Item = Resource> {
+        let hosts = self.client.hosts;
+        let found = hosts.in_subnets().map(|(_, host)| host).chain(hosts.global());
+        let is_found = found.clone().any(|host| matches!(host, HostIndex::Found(_)));
+        let reserved = is_found.then(|| self.reserved()).into_iter().flatten();
+        reserved.filter(|&resource| self.place(resource).is_some_and(|place| place.is_reserved))
+    }
+
+    /// Something of others that the client holds, or was about to be given: reservations are looked
+    /// up after it was claimed.
+    fn stray(&self, facts: &[Facts]) -> Option<(usize, SlotView)> {
+        if !self.client.book.looks_up() || !self.intent.wants_lease() {
+            return None;
+        }
+        let is_stray = |slot: &SlotView| {
+            let found = self.snapshot.place(self.client.subnet?, slot.address)?;
+            let is_own = self.place(slot.address).is_some_and(|place| place.is_reserved);
+            Some(!is_own && self.is_reserved_for_others(found.subnet, slot.address))
+        };
+        let all = facts.iter().take(self.associations.len()).enumerate();
+        let mut slots = all.flat_map(|(at, facts)| {
+            let held = facts.mine().filter(|slot| slot.occupancy == Occupancy::Held);
+            held.chain(&facts.candidate).map(move |slot| (at, *slot))
+        });
+        let stray = slots.find(|(_, slot)| is_stray(slot) == Some(true));
+        stray.filter(|_| !self.client.book.has_missed())
+    }
+
+    /// Gives up what is another's.
+    fn set_aside(&mut self, at: usize, slot: &SlotView) -> Step<'_> {
+        if self.tries >= COMMIT_TRIES_MAX {
+            return Step::Done(Outcome::Drop(DropReason::Contention));
+        }
+        self.tries += 1;
+        self.preparing = Some(Preparing::SetAside);
+        self.changes.clear();
+        if slot.occupancy == Occupancy::Held && slot.owner == Owner::Asking {
+            self.changes.push(at, slot, PlannedAction::Plain(Action::Unhold));
+        }
+        Step::SetAside(slot.address)
+    }
+
+    /// Ends until hosts are known that were looked for; candidates are held meanwhile, so that they
+    /// are the same ones that are looked at again.
+    fn await_hosts(&mut self, now: Now, facts: &[Facts]) -> Step<'_> {
+        self.changes.clear();
+        for (at, facts) in facts.iter().take(self.associations.len()).enumerate() {
+            let Some((slot, place)) =
+                facts.candidate.and_then(|slot| Some((slot, self.place(slot.address)?)))
+            else {
+                continue;
+            };
+            let deadline_ns = now.mono_ns + self.snapshot.hold_ns;
+            let subnet_id = self.snapshot.subnet(place.subnet).id;
+            let hold = Action::Hold { deadline_ns, subnet_id };
+            self.changes.push(at, &slot, PlannedAction::Plain(hold));
+        }
+        if self.changes.is_empty() {
+            return Step::Done(Outcome::AwaitHosts);
+        }
+        self.preparing = Some(Preparing::Hold);
+        Step::Commit
+    }
+
+    /// Goes on when preparation is done; that it was refused means that others were faster.
+    fn prepared(&mut self, now: Now, result: Result<Receipt, Refusal>) -> Step<'_> {
+        match (self.preparing.take(), result) {
+            (_, Err(Refusal::Failed)) => Step::Done(Outcome::Drop(DropReason::StoreFailed)),
+            (Some(Preparing::SetAside), _) => self.fetch_again(now),
+            (Some(Preparing::Hold) | None, _) => Step::Done(Outcome::AwaitHosts),
+        }
+    }
+
+    fn fetch_again(&mut self, now: Now) -> Step<'_> {
+        for association in self.associations.iter_mut() {
+            association.is_fetched = false;
+        }
+        self.fetch_next(now, &[])
+    }
+
     /// Asks for the facts of the next association, and decides when there are all.
     fn fetch_next(&mut self, now: Now, facts: &[Facts]) -> Step<'_> {
         if self.intent == Intent::Register {
             return self.register(facts);
         }
         if self.associations.iter().all(|association| association.is_fetched) {
-            if let Some(outcome) = self.decide(now, facts) {
+            if let Some((at, stray)) = self.stray(facts) {
+                return self.set_aside(at, &stray);
+            }
+            let outcome = self.decide(now, facts);
+            if self.client.book.has_missed() {
+                return self.await_hosts(now, facts);
+            }
+            if let Some(outcome) = outcome {
                 return Step::Done(outcome);
             }
             if self.associations.iter().all(|association| association.is_fetched) {
@@ -330,10 +448,7 @@ impl<'m> Transaction<'m> {
         match refusal {
             Refusal::Stale if self.tries < COMMIT_TRIES_MAX => {
                 self.tries += 1;
-                for association in self.associations.iter_mut() {
-                    association.is_fetched = false;
-                }
-                self.fetch_next(now, &[])
+                self.fetch_again(now)
             }
             Refusal::Stale | Refusal::NoSuchSlot => {
                 Step::Done(Outcome::Drop(DropReason::Contention))
@@ -360,6 +475,9 @@ pub fn drive(
     for facts in facts.iter_mut() {
         facts.candidate = None;
     }
+    for resource in transaction.found_claims() {
+        store.set_aside(resource);
+    }
     let mut committed = None;
     let mut has_facts = false;
     loop {
@@ -385,6 +503,17 @@ pub fn drive(
             Step::Commit => {
                 let (changes, len) = transaction.changes();
                 committed = Some(store.commit(now, &changes[..len]));
+            }
+            Step::SetAside(resource) => {
+                store.set_aside(resource);
+                let (changes, len) = transaction.changes();
+                committed = Some(match len {
+                    0 => {
+                        store.give_back(resource);
+                        Ok(Receipt { row_epoch: 0 })
+                    }
+                    _ => store.commit(now, &changes[..len]),
+                });
             }
             Step::Done(outcome) => return outcome,
         }

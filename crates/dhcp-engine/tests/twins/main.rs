@@ -93,7 +93,7 @@ fn difference<P: Twin>(
 ) -> Option<String> {
     let mut random = Random::from_seed(seed ^ 0x7715);
     let mut clients = P::clients(config);
-    let reserved = P::reserved(config);
+    let reserved = <P as Twin>::reserved(config);
     let (mut one, mut other) = (Played::<P>::new(text), Played::<P>::new(twin));
     for message in 0..MESSAGES {
         if random.chance(1, 6) {

@@ -166,6 +166,26 @@ pub fn a_reserved_address_is_no_candidate<B: Backend>(backend: &mut B) {
     assert_eq!(free, Some(address::<B>(11)));
 }
 
+/// What is set aside one by one is reserved like the rest, until the next configuration.
+pub fn what_is_set_aside_is_reserved<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 12)]);
+    bench.make(client::<B>(1), address::<B>(11), hold_from::<B>(START));
+    for taken in [address::<B>(10), address::<B>(11), address::<B>(10), outside::<B>()] {
+        bench.store.set_aside(taken);
+    }
+    bench.make(client::<B>(1), address::<B>(11), Action::Unhold);
+    let other = bench.candidate(client::<B>(2)).map(|slot| slot.address);
+    assert_eq!(other, Some(address::<B>(12)));
+    assert_eq!(bench.candidate(client::<B>(3)), None);
+    for own in [address::<B>(10), outside::<B>()] {
+        bench.make(client::<B>(1), own, lease_for::<B>(LIFETIME_S));
+        bench.settle();
+    }
+    bench.reserve(&[pool::<B>(10, 12)], &[]);
+    assert_eq!(bench.candidate(client::<B>(3)).map(|slot| slot.address), Some(address::<B>(11)));
+    assert_eq!(bench.slot(client::<B>(1), outside::<B>()).occupancy, Occupancy::Leased);
+}
+
 /// Who it is reserved for asks for it, and has it like any other.
 pub fn a_reserved_address_outside_the_pools_is_leased<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 12)]);

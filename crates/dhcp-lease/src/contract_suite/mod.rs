@@ -92,6 +92,7 @@ macro_rules! lease_store_contract {
             an_exhausted_pool_prefers_an_ended_lease,
             a_reserved_address_is_no_candidate,
             a_reserved_address_outside_the_pools_is_leased,
+            what_is_set_aside_is_reserved,
             a_slot_tells_whether_its_text_is_the_same,
             a_change_on_an_old_version_is_stale,
             a_commit_changes_all_or_nothing,

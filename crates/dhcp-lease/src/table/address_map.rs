@@ -90,6 +90,18 @@ impl AddressMap {
         }
     }
 
+    /// Octets that it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        let of = |region: &Region| {
+            let parts = region.parts.iter().filter(|part| part.get().is_some()).count();
+            size_of::<Region>() + parts * size_of::<Part>()
+        };
+        let regions = self.regions.iter().filter_map(OnceLock::get);
+        size_of_val(&self.regions[..])
+            + size_of_val(&self.inner[..])
+            + regions.map(|region| of(region)).sum::<usize>()
+    }
+
     fn part(&self, address: u32) -> Option<&Part> {
         let region = self.regions[(address >> REGION_BITS) as usize].get()?;
         region.parts[(address >> PART_BITS) as usize % PARTS].get().map(Box::as_ref)

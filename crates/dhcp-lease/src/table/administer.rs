@@ -74,17 +74,13 @@ impl<F: Leased> LeaseTable<F> {
         let (Some(id), Some(state)) = (stripe.find(place), stripe.shown_state(place)) else {
             return Err(PutRefusal::Missing);
         };
-        let slot = stripe.slot_mut(id);
-        if slot.row_epoch > settled_epoch {
-            return Err(PutRefusal::Unsettled(slot.row_epoch));
+        let unsettled = stripe.slot(id).row_epoch;
+        if unsettled > settled_epoch {
+            return Err(PutRefusal::Unsettled(unsettled));
         }
-        slot.valid_lifetime_s = 0;
-        slot.kept.end_term();
-        log(F::row(slot, state));
-        stripe.give_up(id, (row_epoch, settled_epoch), |slot| {
-            slot.marks.set_state(LeaseState::Assigned);
-        });
-        stripe.forget_client(id);
+        stripe.end_term(id);
+        log(F::row(stripe.slot(id), state));
+        stripe.vacate(id, (row_epoch, settled_epoch));
         Ok(Receipt { row_epoch })
     }
 }
@@ -94,6 +90,19 @@ impl<F: Leased> Locked<'_, F> {
     pub(super) fn shown_state(&self, place: u32) -> Option<LeaseState> {
         let slot = self.find(place).map(|id| self.slot(id))?;
         if slot.version == 0 { None } else { slot.shown_state() }
+    }
+
+    /// Ends the term of slot `id` before its time.
+    pub(super) fn end_term(&mut self, id: u32) {
+        let slot = self.slot_mut(id);
+        slot.valid_lifetime_s = 0;
+        slot.kept.end_term();
+    }
+
+    /// Makes slot `id`, whose term was ended, nobody's and remembers nothing of it.
+    pub(super) fn vacate(&mut self, id: u32, epochs: (u64, u64)) {
+        self.give_up(id, epochs, |slot| slot.marks.set_state(LeaseState::Assigned));
+        self.forget_client(id);
     }
 
     /// Puts a whole lease into slot `id` and says what that is used for now.

@@ -4,7 +4,7 @@ use core::sync::atomic::Ordering;
 
 use base::Now;
 
-use super::leased::{ClientIndex, Kept, Leased, Places};
+use super::leased::{ClientIndex, Kept, Leased, Places, Visited};
 use super::slot::Slot;
 use super::{LeaseTable, STRIPES};
 use crate::contract::{Facts, FetchKeys, MINE_MAX, Occupancy, SlotView};
@@ -70,17 +70,21 @@ impl<F: Leased> Fetch<'_, '_, F> {
     }
 
     fn find_mine(&self, facts: &mut Facts<F>) {
-        self.table.index.visit(&self.keys.identity, |place| self.add_mine(place, facts));
+        self.table
+            .index
+            .visit(&self.keys.identity, |place, owner| self.add_mine(place, owner, facts));
     }
 
-    /// Adds the slot at `place` if it is the client's. One that the client has is kept before one
-    /// that it only had. True when the client has it.
-    fn add_mine(&self, place: u32, facts: &mut Facts<F>) -> bool {
+    /// Adds the slot at `place` if it is the client's by `owner`. One that the client has is kept
+    /// before one that it only had.
+    fn add_mine(&self, place: u32, owner: &F::Identity<'_>, facts: &mut Facts<F>) -> Visited {
         let table = self.table;
         let stripe = table.lock_of(place);
-        let Some(slot) = stripe.find(place).map(|id| stripe.slot(id)) else { return false };
-        if !slot.kept.is_owned_by(&self.keys.identity) {
-            return false;
+        let Some(slot) = stripe.find(place).map(|id| stripe.slot(id)) else {
+            return Visited::Others;
+        };
+        if !slot.kept.is_owned_by(owner) {
+            return Visited::Others;
         }
         let view = slot.view(&self.keys.identity, self.settled_epoch);
         let is_past =
@@ -93,7 +97,7 @@ impl<F: Leased> Fetch<'_, '_, F> {
         {
             *past = Some(view);
         }
-        view.occupancy != Occupancy::Free
+        if view.occupancy == Occupancy::Free { Visited::Past } else { Visited::InUse }
     }
 
     fn asked(&self, address: F::Address, facts: &Facts<F>) -> Option<SlotView<F>> {

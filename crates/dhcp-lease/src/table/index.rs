@@ -70,6 +70,14 @@ impl Found {
     pub(crate) fn places(&self) -> &[u32] {
         &self.places[..self.len]
     }
+
+    /// Adds a place as long as there is room.
+    pub(crate) const fn push(&mut self, place: u32) {
+        if self.len < FAN_OUT {
+            self.places[self.len] = place;
+            self.len += 1;
+        }
+    }
 }
 
 impl IdentityIndex {
@@ -98,25 +106,30 @@ impl IdentityIndex {
         (hash as u32, stripe.0.lock().expect("no holder of an index stripe panics"))
     }
 
-    /// Adds that `key` leads to `place`.
-    pub(crate) fn insert<K: Hash + ?Sized>(&self, key: &K, place: u32) {
+    /// Adds that `key` leads to `place`; false when it leads to too many.
+    pub(crate) fn insert<K: Hash + ?Sized>(&self, key: &K, place: u32) -> bool {
         let (tag, mut hints) = self.locate(key);
         let spread = spread(tag);
         // Equal tags lengthen each other's probes, hence the bound also for the table's sake.
         if hints.table.iter_hash(spread).filter(|entry| entry.tag == tag).count() < FAN_OUT {
             hints.table.insert_unique(spread, Entry { tag, place }, Entry::spread);
-        } else if !hints.has_refused(tag) {
+            return true;
+        }
+        if !hints.has_refused(tag) {
             hints.refused.insert_unique(spread, tag, |&tag| self::spread(tag));
         }
+        false
     }
 
-    /// Takes back that `key` leads to `place`.
-    pub(crate) fn remove<K: Hash + ?Sized>(&self, key: &K, place: u32) {
+    /// Takes back that `key` leads to `place`; whether it did.
+    pub(crate) fn remove<K: Hash + ?Sized>(&self, key: &K, place: u32) -> bool {
         let (tag, mut hints) = self.locate(key);
         let entry = Entry { tag, place };
-        if let Ok(found) = hints.table.find_entry(entry.spread(), |other| *other == entry) {
+        let found = hints.table.find_entry(entry.spread(), |other| *other == entry);
+        found.is_ok_and(|found| {
             found.remove();
-        }
+            true
+        })
     }
 
     /// Where `key` leads to.
@@ -124,10 +137,7 @@ impl IdentityIndex {
         let (tag, hints) = self.locate(key);
         let mut found = Found::NONE;
         let entries = hints.table.iter_hash(spread(tag)).filter(|entry| entry.tag == tag);
-        for entry in entries.take(FAN_OUT) {
-            found.places[found.len] = entry.place;
-            found.len += 1;
-        }
+        entries.take(FAN_OUT).for_each(|entry| found.push(entry.place));
         found
     }
 
@@ -139,6 +149,15 @@ impl IdentityIndex {
         }
         let entries = hints.table.iter_hash(spread(tag)).filter(|entry| entry.tag == tag);
         Some(entries.map(|entry| entry.place).collect())
+    }
+
+    /// Octets of the entries and of the room for more.
+    pub(crate) fn bytes(&self) -> usize {
+        let of = |stripe: &IndexStripe| {
+            let hints = stripe.0.lock().expect("no holder of an index stripe panics");
+            hints.table.allocation_size() + hints.refused.allocation_size()
+        };
+        self.stripes.iter().map(of).sum()
     }
 
     /// Number of entries.

@@ -185,13 +185,20 @@ pub trait ClientIndex<F: Leased>: Send + Sync {
     /// Takes that back.
     fn remove(&self, kept: &F::Kept, place: u32);
 
-    /// Gives every place that may be `identity`'s to `visit`, which says whether the slot is the
-    /// client's and in use. Less certain identities are not followed once one was.
-    fn visit(&self, identity: &F::Identity<'_>, visit: impl FnMut(u32) -> bool);
+    /// Gives every place that may be `identity`'s to `visit`, with as much of the identity as the slot
+    /// must have been given to. Less certain identities are not followed once a slot was in use.
+    fn visit(
+        &self,
+        identity: &F::Identity<'_>,
+        visit: impl FnMut(u32, &F::Identity<'_>) -> Visited,
+    );
 
     /// Every place that may be of the client with `key`; `None` when the index does not lead to all
     /// of them.
     fn lead(&self, key: ClientKey<'_>) -> Option<Vec<u32>>;
+
+    /// Octets that it takes.
+    fn bytes(&self) -> usize;
 
     /// Number of entries.
     #[cfg(test)]
@@ -200,6 +207,17 @@ pub trait ClientIndex<F: Leased>: Send + Sync {
     /// How many entries a slot with `kept` at `place` must have; all are looked for.
     #[cfg(test)]
     fn audit(&self, kept: &F::Kept, place: u32) -> usize;
+}
+
+/// What a slot is to a client that an index led to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Visited {
+    /// Another's, or nobody's.
+    Others,
+    /// It was the client's.
+    Past,
+    /// It is the client's and in use.
+    InUse,
 }
 
 /// What the places of some pools need before they can be given away: see [`Places`].
@@ -274,6 +292,9 @@ pub trait Places<F: Leased>: Send + Sync {
 
     /// The position of `address` in a pool that holds it; `None` when it has none.
     fn position(spec: &F::Spec, run: &Self::Run, address: F::Address) -> Option<u32>;
+
+    /// Octets that it takes.
+    fn bytes(&self) -> usize;
 
     /// Takes a free bit of a pool away from everybody else: the next at or after `start`, wrapping
     /// around once.

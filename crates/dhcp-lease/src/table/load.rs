@@ -9,10 +9,28 @@ impl<F: Leased> LeaseTable<F> {
     /// remembered; one with a valid lifetime of 0 leaves the address free, with the client known.
     /// Several threads may load different addresses at once.
     pub fn load(&self, lease: F::Lease) {
+        self.load_row(lease);
+    }
+
+    /// The same; true when the address had no lease before and has one now.
+    pub fn load_row(&self, lease: F::Lease) -> bool {
         let lease = F::take_apart(lease);
-        if let Some(place) = self.place_to_load(lease.address, lease.valid_lifetime_s == 0) {
-            self.load_at(place, lease);
-        }
+        let is_deletion = lease.valid_lifetime_s == 0;
+        self.place_to_load(lease.address, is_deletion)
+            .is_some_and(|place| self.load_at(place, lease) && !is_deletion)
+    }
+
+    /// Takes back what was loaded for `address`: as if there never had been a row of it. True when
+    /// it had a lease.
+    pub fn unload(&self, address: F::Address) -> bool {
+        let Some(place) = self.places.find(address) else { return false };
+        let mut stripe = self.lock_of(place);
+        let Some(id) = stripe.find(place).filter(|_| stripe.shown_state(place).is_some()) else {
+            return false;
+        };
+        stripe.end_term(id);
+        stripe.vacate(id, (0, 0));
+        true
     }
 
     /// The place for a lease of `address`. A deletion makes none outside the pools.
@@ -27,15 +45,18 @@ impl<F: Leased> LeaseTable<F> {
         self.places.make(address, true)
     }
 
-    fn load_at(&self, place: u32, lease: Loaded<F>) {
+    /// True when there was no lease at `place`.
+    fn load_at(&self, place: u32, lease: Loaded<F>) -> bool {
         let mut stripe = self.lock_of(place);
+        let is_first = stripe.shown_state(place).is_none();
         if lease.valid_lifetime_s == 0
             && stripe.find(place).is_none_or(|id| stripe.slot(id).version == 0)
             && !stripe.is_given(place, lease.address)
         {
-            return;
+            return is_first;
         }
         let id = stripe.make(place, lease.address);
         stripe.install(id, lease, 0);
+        is_first
     }
 }

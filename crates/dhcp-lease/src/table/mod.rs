@@ -18,6 +18,7 @@ pub(crate) mod index;
 pub(crate) mod leased;
 mod list;
 mod load;
+pub(crate) mod memory;
 pub(crate) mod order;
 pub(crate) mod published;
 mod reserved;

@@ -13,11 +13,13 @@ pub(super) struct Reserved<F: Leased> {
     pooled: Vec<(u32, F::Address)>,
     /// Places outside the pools, ascending.
     others: Vec<u32>,
+    /// Free bit and address of what was set aside since.
+    set_aside: Vec<(u32, F::Address)>,
 }
 
 impl<F: Leased> Default for Reserved<F> {
     fn default() -> Self {
-        Self { pooled: Vec::new(), others: Vec::new() }
+        Self { pooled: Vec::new(), others: Vec::new(), set_aside: Vec::new() }
     }
 }
 
@@ -46,7 +48,7 @@ impl<F: Leased> LeaseTable<F> {
         let old = core::mem::replace(&mut configuration.reserved, new);
         let new = &configuration.reserved;
         new.pooled.iter().for_each(|&(bit, _)| self.map.reserve(bit));
-        for entry in &old.pooled {
+        for entry in old.pooled.iter().chain(&old.set_aside) {
             if new.pooled.binary_search(entry).is_err() {
                 self.unreserve(*entry);
             }
@@ -56,6 +58,24 @@ impl<F: Leased> LeaseTable<F> {
         }
         for place in old.others.iter().filter(|place| new.others.binary_search(place).is_err()) {
             self.lock_of(*place).reserve_outside(*place, false);
+        }
+    }
+
+    /// Reserves one more address until the table is configured anew: what reservations in databases
+    /// have is learned address by address. Takes the configuration's lock when it is new.
+    pub fn set_aside(&self, address: F::Address) {
+        match self.places.bit_to_be(&self.map, address) {
+            Some(bit) if self.map.is_reserved(bit) => {}
+            Some(bit) => {
+                let mut configuration = self.lock_configuration();
+                configuration.reserved.set_aside.push((bit, address));
+                self.map.reserve(bit);
+            }
+            None => {
+                if let Some(place) = self.places.make(address, true) {
+                    self.lock_of(place).reserve_outside(place, true);
+                }
+            }
         }
     }
 

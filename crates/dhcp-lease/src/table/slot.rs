@@ -23,6 +23,11 @@ pub struct Extra {
 }
 
 impl Extra {
+    /// Octets that it takes.
+    pub(super) const fn bytes(&self) -> usize {
+        size_of::<Self>() + self.hostname.len() + self.user_context.len()
+    }
+
     fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -140,6 +140,14 @@ impl<F: Leased> Slots<F> {
         (0..).map_while(|number| self.part(number)).flatten()
     }
 
+    /// Octets of the slots, and of what leads to those outside the pages.
+    pub(super) fn bytes(&self) -> (usize, usize) {
+        let slot = size_of::<Slot<F>>();
+        let pages = self.pages.iter().flatten().count() * PAGE * slot;
+        let pointers = self.pages.capacity() * size_of::<usize>();
+        (pages + pointers + self.sparse.capacity() * slot, self.sparse_ids.allocation_size())
+    }
+
     /// The slots outside the pages.
     pub(super) fn sparse(&self) -> &[Slot<F>] {
         &self.sparse

@@ -4,10 +4,13 @@
 use core::net::Ipv4Addr;
 
 use super::{Detail, Lease, LeaseTerms, PoolSpec, RowView, V4};
+use crate::identity::HARDWARE_ADDRESS_MAX;
 use crate::lease::LeaseState;
 use crate::table::address_map::AddressMap;
 use crate::table::index::{Found, IdentityIndex};
-use crate::table::leased::{ClientIndex, CommonTerms, Kept, Leased, Loaded, Opening, Places, Text};
+use crate::table::leased::{
+    ClientIndex, CommonTerms, Kept, Leased, Loaded, Opening, Places, Text, Visited,
+};
 use crate::table::slot::{Extra, Slot};
 use crate::{Allocator, ClientId, ClientKey, HardwareAddress, Identity};
 
@@ -164,10 +167,29 @@ impl Kept<V4> for Client {
     fn end_term(&mut self) {}
 }
 
-/// Indexes by hardware address and by client identifier.
+/// Indexes by hardware address and by client identifier. An identifier that is made of the hardware
+/// address, as most are, needs no entry of its own: what it is made of leads to the slot.
 pub struct ByEitherKey {
     by_hardware: IdentityIndex,
     by_client_id: IdentityIndex,
+}
+
+impl ByEitherKey {
+    /// Where entries of `client_id` lead, and where those of what it is made of.
+    fn led_to_by(&self, client_id: &[u8]) -> [Found; 2] {
+        let made = hardware_in(client_id).map_or(Found::NONE, |key| self.by_hardware.find(&key));
+        [self.by_client_id.find(client_id), made]
+    }
+}
+
+/// The hardware address that an identifier is made of, if any is (RFC 2132 §9.14).
+fn hardware_in(client_id: &[u8]) -> Option<HardwareAddress> {
+    match client_id {
+        [htype, octets @ ..] if (1..=HARDWARE_ADDRESS_MAX).contains(&octets.len()) => {
+            Some(HardwareAddress::new(*htype, octets))
+        }
+        _ => None,
+    }
 }
 
 impl ClientIndex<V4> for ByEitherKey {
@@ -184,40 +206,47 @@ impl ClientIndex<V4> for ByEitherKey {
     }
 
     fn insert(&self, kept: &Client, place: u32) {
-        if !kept.hardware.is_empty() {
-            self.by_hardware.insert(&kept.hardware, place);
-        }
-        if let Some(client_id) = kept.client_id() {
+        let is_led_to = !kept.hardware.is_empty() && self.by_hardware.insert(&kept.hardware, place);
+        if let Some(client_id) = kept.client_id()
+            && !(is_led_to && hardware_in(client_id) == Some(kept.hardware))
+        {
             self.by_client_id.insert(client_id, place);
         }
     }
 
     fn remove(&self, kept: &Client, place: u32) {
-        if !kept.hardware.is_empty() {
-            self.by_hardware.remove(&kept.hardware, place);
-        }
-        if let Some(client_id) = kept.client_id() {
+        let was_led_to =
+            !kept.hardware.is_empty() && self.by_hardware.remove(&kept.hardware, place);
+        if let Some(client_id) = kept.client_id()
+            && !(was_led_to && hardware_in(client_id) == Some(kept.hardware))
+        {
             self.by_client_id.remove(client_id, place);
         }
     }
 
-    fn visit(&self, identity: &Identity<'_>, mut visit: impl FnMut(u32) -> bool) {
+    fn visit(&self, identity: &Identity<'_>, mut visit: impl FnMut(u32, &Identity<'_>) -> Visited) {
         let mut known = Found::NONE;
-        let mut has_any = false;
+        let mut is_any_in_use = false;
         if let Some(client_id) = identity.client_id
             && identity.match_client_id
         {
-            known = self.by_client_id.find(client_id);
-            for &place in known.places() {
-                has_any |= visit(place);
+            // What has the hardware address and no identifier comes second.
+            let certain = Identity { hardware: HardwareAddress::NONE, ..*identity };
+            let [first, second] = self.led_to_by(client_id);
+            for &place in first.places().iter().chain(second.places()) {
+                let visited = visit(place, &certain);
+                is_any_in_use |= visited == Visited::InUse;
+                if visited != Visited::Others {
+                    known.push(place);
+                }
             }
         }
-        if has_any || identity.hardware.is_empty() {
+        if is_any_in_use || identity.hardware.is_empty() {
             return;
         }
         for &place in self.by_hardware.find(&identity.hardware).places() {
             if !known.places().contains(&place) {
-                visit(place);
+                visit(place, identity);
             }
         }
     }
@@ -233,9 +262,18 @@ impl ClientIndex<V4> for ByEitherKey {
                 }
                 Some(places)
             }
-            ClientKey::Identifier(octets) => self.by_client_id.find_all(octets),
+            ClientKey::Identifier(octets) => {
+                let mut places = self.by_client_id.find_all(octets)?;
+                let [_, made] = self.led_to_by(octets);
+                places.extend_from_slice(made.places());
+                Some(places)
+            }
             ClientKey::Association(..) => Some(Vec::new()),
         }
+    }
+
+    fn bytes(&self) -> usize {
+        self.by_hardware.bytes() + self.by_client_id.bytes()
     }
 
     #[cfg(test)]
@@ -251,8 +289,10 @@ impl ClientIndex<V4> for ByEitherKey {
             assert!(self.by_hardware.find(&kept.hardware).places().contains(&place), "{kept:?}");
         }
         if let Some(client_id) = kept.client_id() {
-            count += 1;
-            assert!(self.by_client_id.find(client_id).places().contains(&place), "{kept:?}");
+            let [own, made] = self.led_to_by(client_id).map(|it| it.places().contains(&place));
+            count += usize::from(own);
+            assert!(own || made, "{kept:?}");
+            assert!(!own || hardware_in(client_id) != Some(kept.hardware), "{kept:?}");
         }
         count
     }
@@ -318,6 +358,10 @@ impl Places<V4> for Direct {
         true
     }
 
+    fn bytes(&self) -> usize {
+        0
+    }
+
     fn start(spec: &PoolSpec, _run: &()) -> u32 {
         u32::from(spec.first)
     }
@@ -338,5 +382,157 @@ impl Places<V4> for Direct {
     fn claim(map: &AddressMap, spec: &PoolSpec, _run: &(), start: u32) -> Option<(u32, Ipv4Addr)> {
         let claimed = map.claim(u32::from(spec.first), u32::from(spec.last), start)?;
         Some((claimed, Ipv4Addr::from(claimed)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::{Now, Random};
+
+    use super::*;
+    use crate::contract::{Facts, FetchKeys, MINE_MAX};
+    use crate::table::LeaseTable;
+
+    const FIRST: u32 = 0x0a00_0000;
+    const ADDRESSES: u32 = 16;
+
+    /// Few hardware addresses, of two types, or none.
+    fn any_hardware(random: &mut Random) -> HardwareAddress {
+        match random.below(5) as u8 {
+            0 => HardwareAddress::NONE,
+            number => HardwareAddress::new(1 + number % 2, &[2, 0, 0, 0, 0, number]),
+        }
+    }
+
+    /// None, one made of a hardware address (also of another than the client has), or any.
+    fn any_client_id(random: &mut Random) -> Option<Vec<u8>> {
+        let hardware = any_hardware(random);
+        match random.below(4) {
+            0 => None,
+            1 => Some(vec![0, random.below(3) as u8]),
+            _ => Some([&[hardware.htype()], hardware.octets()].concat()),
+        }
+    }
+
+    fn any_lease(random: &mut Random, address: Ipv4Addr) -> Option<Lease> {
+        let (hardware, client_id) = (any_hardware(random), any_client_id(random));
+        let is_somebodys = !hardware.is_empty() || client_id.is_some();
+        let is_past = random.chance(1, 3);
+        is_somebodys.then(|| Lease {
+            address,
+            hardware,
+            client_id: client_id.map(|octets| ClientId::new(&octets)),
+            valid_lifetime_s: 100,
+            cltt_s: 1_000,
+            subnet_id: 1,
+            fqdn_fwd: false,
+            fqdn_rev: false,
+            hostname: "".into(),
+            state: if is_past { LeaseState::ExpiredReclaimed } else { LeaseState::Assigned },
+            user_context: "".into(),
+            pool_id: 0,
+        })
+    }
+
+    /// The addresses that `identity` is to find: by its identifier and, when it has none of those
+    /// now, by its hardware address.
+    fn naive(table: &LeaseTable<V4>, identity: &Identity<'_>) -> Vec<Ipv4Addr> {
+        let leases: Vec<Lease> =
+            (0..ADDRESSES).filter_map(|at| table.lease((FIRST + at).into())).collect();
+        let owned = |identity: Identity<'_>| {
+            let is_owned = move |lease: &&Lease| {
+                identity.owns(&lease.hardware, lease.client_id.as_ref().map(ClientId::octets))
+            };
+            leases.iter().filter(is_owned).collect::<Vec<_>>()
+        };
+        let certain = owned(Identity { hardware: HardwareAddress::NONE, ..*identity });
+        let is_any_in_use = certain.iter().any(|lease| lease.state == LeaseState::Assigned);
+        let found = if is_any_in_use { certain } else { owned(*identity) };
+        found.iter().map(|lease| lease.address).collect()
+    }
+
+    #[test]
+    fn the_indexes_find_what_a_look_at_every_slot_finds() {
+        let (mut compared, mut by_hardware_too) = (0, 0);
+        for seed in 0..100 {
+            let mut random = Random::from_seed(seed);
+            let table = LeaseTable::<V4>::new(seed);
+            let pools = table.configure(
+                &[PoolSpec {
+                    first: FIRST.into(),
+                    last: (FIRST + ADDRESSES - 1).into(),
+                    subnet_id: 1,
+                    pool_id: 0,
+                    allocator: Allocator::Iterative,
+                }],
+                &[],
+            );
+            for _ in 0..80 {
+                let address = (FIRST + random.below(ADDRESSES.into()) as u32).into();
+                match any_lease(&mut random, address) {
+                    Some(lease) => table.load(lease),
+                    None => drop(table.unload(address)),
+                }
+                let (hardware, client_id) = (any_hardware(&mut random), any_client_id(&mut random));
+                let identity = Identity {
+                    hardware,
+                    client_id: client_id.as_deref(),
+                    match_client_id: random.chance(4, 5),
+                };
+                let mut facts = Facts::<V4>::default();
+                let keys = FetchKeys {
+                    identity,
+                    addresses: [None; crate::ASKED_MAX],
+                    pools: &*pools,
+                    candidate_pools: &[],
+                    is_candidate_spare: false,
+                };
+                table.fetch(Now::default(), 0, &keys, &mut facts);
+                let mut found: Vec<_> = facts.mine().map(|slot| slot.address).collect();
+                found.sort_unstable();
+                let expected = naive(&table, &identity);
+                if expected.len() <= MINE_MAX {
+                    assert_eq!(found, expected, "seed {seed}: {identity:?}");
+                    compared += 1;
+                    by_hardware_too += usize::from(expected.len() > 1);
+                }
+                if let Some(client_id) = &client_id {
+                    let listed = table.leases_of(ClientKey::Identifier(client_id));
+                    let is_its = |lease: &Lease| {
+                        lease.client_id.as_ref().map(ClientId::octets) == Some(client_id)
+                    };
+                    let all = (0..ADDRESSES).filter_map(|at| table.lease((FIRST + at).into()));
+                    assert_eq!(listed, all.filter(is_its).collect::<Vec<_>>(), "seed {seed}");
+                }
+            }
+        }
+        assert!(compared > 5_000 && by_hardware_too > 500, "{compared}, {by_hardware_too}");
+    }
+
+    #[test]
+    fn an_identifier_made_of_the_hardware_address_has_no_entry_of_its_own() {
+        let index = ByEitherKey::new(1);
+        let hardware = HardwareAddress::new(1, &[2, 0, 0, 0, 0, 7]);
+        let client =
+            |client_id: &[u8]| Client { hardware, client_id: Some(ClientId::new(client_id)) };
+        let made = client(&[1, 2, 0, 0, 0, 0, 7]);
+        index.insert(&made, 5);
+        assert_eq!(index.len(), 1);
+        // Where the hardware address leads to too many, the identifier leads alone.
+        for place in 10..50 {
+            index.insert(&client(&[place as u8]), place);
+        }
+        index.insert(&made, 6);
+        assert_eq!(
+            index.lead(ClientKey::Identifier(&[1, 2, 0, 0, 0, 0, 7])).map(|mut places| {
+                places.retain(|place| [5, 6].contains(place));
+                places
+            }),
+            Some(vec![6, 5])
+        );
+        index.remove(&made, 5);
+        index.remove(&made, 6);
+        (10..50).for_each(|place| index.remove(&client(&[place as u8]), place));
+        assert_eq!(index.len(), 0);
     }
 }

@@ -8,7 +8,7 @@ use super::{Detail, HardwareSource, Lease, LeaseTerms, PoolSpec, RowView, V6};
 use crate::identity::HARDWARE_ADDRESS_MAX;
 use crate::lease::LeaseState;
 use crate::table::index::IdentityIndex;
-use crate::table::leased::{ClientIndex, CommonTerms, Kept, Leased, Loaded, Text};
+use crate::table::leased::{ClientIndex, CommonTerms, Kept, Leased, Loaded, Text, Visited};
 use crate::table::slot::{Extra, Slot};
 use crate::{Allocator, ClientId, ClientKey, HardwareAddress};
 
@@ -296,10 +296,14 @@ impl ClientIndex<V6> for ByAssociation {
         }
     }
 
-    fn visit(&self, identity: &IaIdentity<'_>, mut visit: impl FnMut(u32) -> bool) {
+    fn visit(
+        &self,
+        identity: &IaIdentity<'_>,
+        mut visit: impl FnMut(u32, &IaIdentity<'_>) -> Visited,
+    ) {
         let key = (identity.duid, identity.kind, identity.iaid);
         for &place in self.0.find(&key).places() {
-            visit(place);
+            visit(place, identity);
         }
     }
 
@@ -313,6 +317,10 @@ impl ClientIndex<V6> for ByAssociation {
             places.extend(self.0.find_all(&(duid, kind, iaid))?);
         }
         Some(places)
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.bytes()
     }
 
     #[cfg(test)]

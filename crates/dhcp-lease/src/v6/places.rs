@@ -382,6 +382,14 @@ impl Places<V6> for Dictionary {
         }
     }
 
+    fn bytes(&self) -> usize {
+        let of = |stripe: &Singles| {
+            let table = stripe.0.lock().expect("no holder of a stripe of places panics");
+            table.allocation_size()
+        };
+        self.singles.iter().map(of).sum()
+    }
+
     fn start(_spec: &PoolSpec, run: &Vec<Stretch>) -> u32 {
         run.first().map_or(0, |stretch| stretch.extent.place(stretch.first))
     }

@@ -1,0 +1,371 @@
+//! What a shard remembers of hosts that were looked up elsewhere: a bounded number of keys, for a
+//! short time each, also that a key leads to no host. Who is asked is a [`HostSource`].
+//!
+//! A message reads it while it is served; what it looks for and does not find is noted, and asked
+//! for with what all other messages of the batch look for. What is known is found without
+//! allocating.
+
+use core::cell::{Cell, RefCell};
+use core::fmt::{self, Debug};
+use core::hash::{BuildHasher, Hash};
+
+use base::Now;
+use dhcp_config::IdentifierKind;
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
+
+use super::{Host, HostIndex, HostKey, HostSource, HostTerms, ReservationOf, Reserving, Scope};
+use crate::classify::Classes;
+use crate::shard::HELD_CAPACITY;
+
+/// Keys that a cache has room for at least: more than held messages can wait for.
+pub const CACHE_KEYS_MIN: usize = 8 * HELD_CAPACITY as usize;
+
+/// How much is remembered, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheLimits {
+    /// Keys, each with its hosts; at least [`CACHE_KEYS_MIN`].
+    pub keys_max: usize,
+    /// Nanoseconds after which a key is looked up again.
+    pub lifetime_ns: u64,
+}
+
+/// A key that is looked for.
+#[derive(Clone, Copy, Debug)]
+enum Wanted<'k, A> {
+    Identifier(IdentifierKind, &'k [u8]),
+    Address(A),
+}
+
+impl<A: Copy + Eq + Hash> Wanted<'_, A> {
+    fn of(key: &HostKey<A>) -> Wanted<'_, A> {
+        match key {
+            HostKey::Identifier(kind, octets) => Wanted::Identifier(*kind, octets),
+            HostKey::Address(address) => Wanted::Address(*address),
+        }
+    }
+
+    fn is(&self, key: &HostKey<A>) -> bool {
+        match (self, key) {
+            (Self::Identifier(kind, octets), HostKey::Identifier(other, others)) => {
+                kind == other && **octets == **others
+            }
+            (Self::Address(address), HostKey::Address(other)) => address == other,
+            _ => false,
+        }
+    }
+
+    fn to_key(self) -> HostKey<A> {
+        match self {
+            Self::Identifier(kind, octets) => HostKey::Identifier(kind, octets.into()),
+            Self::Address(address) => HostKey::Address(address),
+        }
+    }
+
+    fn hash(&self, hasher: &FixedState) -> u64 {
+        match self {
+            Self::Identifier(kind, octets) => hasher.hash_one((*kind as u8, octets)),
+            Self::Address(address) => hasher.hash_one(address),
+        }
+    }
+}
+
+/// What is known of a key.
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// It is asked for in this batch.
+    Asked(u64),
+    /// It leads to the hosts of the entry, until then.
+    Known { until_ns: u64 },
+}
+
+struct Entry<F: Reserving> {
+    key: HostKey<F::Address>,
+    state: State,
+    hosts: Vec<Remembered<F>>,
+}
+
+/// A host as the packet path reads it.
+struct Remembered<F: Reserving> {
+    scope: Scope,
+    kind: IdentifierKind,
+    identifier: Box<[u8]>,
+    reserved: Box<[F::Reserved]>,
+    terms: Option<HostTerms<F>>,
+}
+
+/// Position of a host: that of its key, and which of its hosts it is. Good for one message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FoundIndex {
+    entry: u32,
+    at: u32,
+}
+
+/// Hosts that were looked up. See the module.
+pub struct HostCache<F: Reserving> {
+    source: Option<Box<dyn HostSource<F>>>,
+    limits: CacheLimits,
+    now_ns: u64,
+    hasher: FixedState,
+    table: HashTable<u32>,
+    entries: Vec<Entry<F>>,
+    /// Where room is looked for next.
+    hand: usize,
+    /// What the message at hand looked for in vain and nobody has asked for.
+    missed: RefCell<Vec<HostKey<F::Address>>>,
+    /// The newest batch with something that it looked for.
+    awaited: Cell<u64>,
+    /// What the batch to come will ask for.
+    wanted: Vec<HostKey<F::Address>>,
+    next_batch: u64,
+    answered: u64,
+    is_failing: bool,
+}
+
+impl<F: Reserving> Debug for HostCache<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostCache").field("keys", &self.entries.len()).finish_non_exhaustive()
+    }
+}
+
+impl<F: Reserving> Default for HostCache<F> {
+    fn default() -> Self {
+        Self {
+            source: None,
+            limits: CacheLimits { keys_max: CACHE_KEYS_MIN, lifetime_ns: 0 },
+            now_ns: 0,
+            hasher: FixedState::with_seed(0),
+            table: HashTable::new(),
+            entries: Vec::new(),
+            hand: 0,
+            missed: RefCell::default(),
+            awaited: Cell::new(0),
+            wanted: Vec::new(),
+            next_batch: 1,
+            answered: 0,
+            is_failing: false,
+        }
+    }
+}
+
+impl<F: Reserving> HostCache<F> {
+    /// A cache over `source`. `seed` makes the hashes unpredictable.
+    #[must_use]
+    pub fn new(source: Box<dyn HostSource<F>>, limits: CacheLimits, seed: u64) -> Self {
+        Self {
+            source: Some(source),
+            limits: CacheLimits { keys_max: limits.keys_max.max(CACHE_KEYS_MIN), ..limits },
+            hasher: FixedState::with_seed(seed),
+            ..Self::default()
+        }
+    }
+
+    /// Whether anything is looked up at all.
+    #[must_use]
+    pub const fn is_in_use(&self) -> bool {
+        self.source.is_some()
+    }
+
+    /// How many keys are remembered.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// True when nothing is remembered.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Forgets everything: what is remembered was compiled for another configuration.
+    pub fn clear(&mut self) {
+        self.table.clear();
+        self.entries.clear();
+        self.hand = 0;
+    }
+
+    /// Begins to serve a message.
+    pub fn begin(&mut self, now: Now) {
+        self.now_ns = now.mono_ns;
+        self.missed.get_mut().clear();
+        self.awaited.set(0);
+    }
+
+    /// Whether the message at hand looked for something that is not known.
+    #[must_use]
+    pub fn has_missed(&self) -> bool {
+        self.awaited.get() > 0 || !self.missed.borrow().is_empty()
+    }
+
+    /// Whether the last question could not be answered.
+    #[must_use]
+    pub const fn is_failing(&self) -> bool {
+        self.is_failing
+    }
+
+    /// The newest batch that was answered.
+    #[must_use]
+    pub const fn answered(&self) -> u64 {
+        self.answered
+    }
+
+    /// Asks for what the message at hand looked for in vain; the batch that it has to wait for.
+    pub fn ask_for_missed(&mut self) -> u64 {
+        let mut awaited = self.awaited.get();
+        for key in core::mem::take(self.missed.get_mut()) {
+            awaited = self.next_batch;
+            let asked = State::Asked(self.next_batch);
+            match self.position(Wanted::of(&key)) {
+                Some(at) if matches!(self.entries[at].state, State::Asked(_)) => continue,
+                Some(at) => self.entries[at].state = asked,
+                None => self.remember(key.clone(), asked),
+            }
+            self.wanted.push(key);
+        }
+        awaited
+    }
+
+    /// Hands over what is to be asked for. Ends a batch of messages.
+    pub fn submit(&mut self) {
+        if let Some(source) = self.source.as_mut().filter(|_| !self.wanted.is_empty()) {
+            let batch = source.ask(core::mem::take(&mut self.wanted));
+            debug_assert_eq!(batch, self.next_batch, "batches are counted alike");
+            self.next_batch = batch + 1;
+        }
+    }
+
+    /// Takes what was answered; `classes` are those of the configuration in force.
+    pub fn take_answers(&mut self, now: Now, classes: &Classes) {
+        let until_ns = now.mono_ns.saturating_add(self.limits.lifetime_ns).max(now.mono_ns + 1);
+        while let Some(answer) = self.source.as_mut().and_then(|source| source.take()) {
+            self.answered = answer.batch;
+            self.is_failing = answer.is_failed;
+            for (key, hosts) in answer.found {
+                // It is another question when a configuration came in between.
+                let Some(at) = self.position(Wanted::of(&key)) else { continue };
+                let entry = &mut self.entries[at];
+                if !matches!(entry.state, State::Asked(batch) if batch <= answer.batch) {
+                    continue;
+                }
+                entry.hosts.clear();
+                if answer.is_failed {
+                    entry.state = State::Known { until_ns: 0 };
+                    continue;
+                }
+                entry.state = State::Known { until_ns };
+                let hosts = hosts.iter().map(|(scope, host)| Remembered::of(*scope, host, classes));
+                entry.hosts.extend(hosts);
+                entry.hosts.shrink_to_fit();
+            }
+        }
+    }
+
+    /// The host of a scope with this identifier.
+    pub(super) fn find(
+        &self,
+        scope: Scope,
+        kind: IdentifierKind,
+        octets: &[u8],
+    ) -> Option<HostIndex> {
+        let entry = self.look(Wanted::Identifier(kind, octets))?;
+        let mut hosts = self.entries[entry].hosts.iter();
+        let at = hosts.position(|host| host.scope == scope)?;
+        Some(index(entry, at))
+    }
+
+    /// Whom a scope has `address` reserved for.
+    pub(super) fn owners_of(
+        &self,
+        scope: Scope,
+        address: F::Address,
+    ) -> impl Iterator<Item = HostIndex> + use<'_, F> {
+        let place = F::place(address);
+        let entry = self.look(Wanted::Address(address)).unwrap_or(usize::MAX);
+        let hosts = self.entries.get(entry).map(|entry| entry.hosts.iter().enumerate());
+        hosts.into_iter().flatten().filter_map(move |(at, host)| {
+            let mut reserved = host.reserved.iter();
+            let has = host.scope == scope
+                && reserved.any(|&reserved| F::place(F::address(reserved)) == place);
+            has.then(|| index(entry, at))
+        })
+    }
+
+    /// The host at `place`.
+    pub(super) fn get(&self, place: FoundIndex) -> Host<'_, F, HostTerms<F>> {
+        let host = &self.entries[place.entry as usize].hosts[place.at as usize];
+        Host {
+            scope: host.scope,
+            kind: host.kind,
+            identifier: &host.identifier,
+            reserved: &host.reserved,
+            terms: host.terms.as_ref(),
+        }
+    }
+
+    /// The entry of a key that is known; what is not is noted.
+    fn look(&self, wanted: Wanted<'_, F::Address>) -> Option<usize> {
+        let at = self.position(wanted);
+        match at.map(|at| self.entries[at].state) {
+            Some(State::Known { until_ns }) if self.now_ns < until_ns => return at,
+            Some(State::Asked(batch)) => self.awaited.set(self.awaited.get().max(batch)),
+            _ => self.missed.borrow_mut().push(wanted.to_key()),
+        }
+        None
+    }
+
+    fn position(&self, wanted: Wanted<'_, F::Address>) -> Option<usize> {
+        let is_it = |&at: &u32| wanted.is(&self.entries[at as usize].key);
+        self.table.find(wanted.hash(&self.hasher), is_it).map(|&at| at as usize)
+    }
+
+    /// Makes an entry, in the place of an old one when there is no room; none when all that there
+    /// is has been asked for.
+    fn remember(&mut self, key: HostKey<F::Address>, state: State) {
+        let hash = Wanted::of(&key).hash(&self.hasher);
+        let entry = Entry { key, state, hosts: Vec::new() };
+        let at = if self.entries.len() < self.limits.keys_max {
+            self.entries.push(entry);
+            self.entries.len() - 1
+        } else {
+            let Some(at) = self.oldest() else { return };
+            let old = core::mem::replace(&mut self.entries[at], entry);
+            let old_hash = Wanted::of(&old.key).hash(&self.hasher);
+            if let Ok(found) = self.table.find_entry(old_hash, |&other| other as usize == at) {
+                found.remove();
+            }
+            at
+        };
+        let (hasher, entries) = (&self.hasher, &self.entries);
+        let hash_of = |&at: &u32| Wanted::of(&entries[at as usize].key).hash(hasher);
+        self.table.insert_unique(hash, at as u32, hash_of);
+    }
+
+    /// A place whose key is not asked for, in turn.
+    fn oldest(&mut self) -> Option<usize> {
+        for _ in 0..self.entries.len() {
+            let at = self.hand;
+            self.hand = (at + 1) % self.entries.len();
+            if matches!(self.entries[at].state, State::Known { .. }) {
+                return Some(at);
+            }
+        }
+        None
+    }
+}
+
+impl<F: Reserving> Remembered<F> {
+    fn of(scope: Scope, host: &ReservationOf<F>, classes: &Classes) -> Self {
+        Self {
+            scope,
+            kind: host.identifier.kind,
+            identifier: host.identifier.octets.as_slice().into(),
+            reserved: F::reserved(&host.reserved).collect(),
+            terms: HostTerms::of(host, classes),
+        }
+    }
+}
+
+const fn index(entry: usize, at: usize) -> HostIndex {
+    HostIndex::Found(FoundIndex { entry: entry as u32, at: at as u32 })
+}

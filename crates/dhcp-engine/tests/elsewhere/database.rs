@@ -1,0 +1,88 @@
+//! A database of hosts without a database: it answers when a test lets it.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use dhcp_engine::hosts::{
+    FoundHost, HostAnswer, HostKey, HostSource, ReservationOf, Reserving, Scope,
+};
+
+/// Batches, each with its keys.
+type Batches<F> = Vec<Vec<HostKey<<F as dhcp_lease::Family>::Address>>>;
+
+/// What is in it, what was asked of it and what it has answered.
+#[derive(Debug)]
+pub(crate) struct Content<F: Reserving> {
+    pub(crate) hosts: Vec<FoundHost<F>>,
+    /// Nothing can be looked up.
+    pub(crate) is_gone: bool,
+    /// All that was ever asked.
+    pub(crate) asked: Batches<F>,
+    answered: usize,
+    answers: VecDeque<HostAnswer<F>>,
+}
+
+impl<F: Reserving> Default for Content<F> {
+    fn default() -> Self {
+        Self {
+            hosts: Vec::new(),
+            is_gone: false,
+            asked: Vec::new(),
+            answered: 0,
+            answers: VecDeque::new(),
+        }
+    }
+}
+
+/// One shard's end, and the test's.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Database<F: Reserving>(Arc<Mutex<Content<F>>>);
+
+impl<F: Reserving> Database<F> {
+    pub(crate) fn content(&self) -> MutexGuard<'_, Content<F>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn insert(&self, scope: Scope, host: ReservationOf<F>) {
+        self.content().hosts.push((scope, Arc::new(host)));
+    }
+
+    /// Answers all that was asked; false when there was nothing.
+    pub(crate) fn answer(&self) -> bool {
+        let mut content = self.content();
+        let Content { hosts, is_gone, asked, answered, answers } = &mut *content;
+        let open = &asked[*answered..];
+        for (batch, keys) in (*answered as u64 + 1..).zip(open) {
+            let found = keys.iter().map(|key| {
+                let its = hosts.iter().filter(|(_, host)| !*is_gone && leads_to::<F>(key, host));
+                (key.clone(), its.cloned().collect())
+            });
+            answers.push_back(HostAnswer { batch, is_failed: *is_gone, found: found.collect() });
+        }
+        let had_any = !open.is_empty();
+        *answered = asked.len();
+        had_any
+    }
+}
+
+fn leads_to<F: Reserving>(key: &HostKey<F::Address>, host: &ReservationOf<F>) -> bool {
+    match key {
+        HostKey::Identifier(kind, octets) => {
+            host.identifier.kind == *kind && *host.identifier.octets == **octets
+        }
+        HostKey::Address(address) => F::reserved(&host.reserved)
+            .any(|reserved| F::place(F::address(reserved)) == F::place(*address)),
+    }
+}
+
+impl<F: Reserving> HostSource<F> for Database<F> {
+    fn ask(&mut self, keys: Vec<HostKey<F::Address>>) -> u64 {
+        let mut content = self.content();
+        content.asked.push(keys);
+        content.asked.len() as u64
+    }
+
+    fn take(&mut self) -> Option<HostAnswer<F>> {
+        self.content().answers.pop_front()
+    }
+}

@@ -1,0 +1,60 @@
+//! What the table takes of memory, by what it is for.
+
+use super::leased::{ClientIndex, Leased, Places};
+use super::slot::Extra;
+use super::{LeaseTable, STRIPES};
+
+/// Octets by what they are for; what the allocator adds is not in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// Slots, those of addresses without a lease too.
+    pub slots_bytes: usize,
+    /// What leads from places outside the pools' blocks to their slots.
+    pub sparse_bytes: usize,
+    /// What leads from clients to slots.
+    pub indexes_bytes: usize,
+    /// What leads from addresses to places, where those are not the same.
+    pub places_bytes: usize,
+    /// Free bits and rows of blocks.
+    pub map_bytes: usize,
+    /// Names, contexts and long identifiers.
+    pub texts_bytes: usize,
+}
+
+impl Memory {
+    /// All of it.
+    #[must_use]
+    pub const fn total_bytes(&self) -> usize {
+        self.slots_bytes
+            + self.sparse_bytes
+            + self.indexes_bytes
+            + self.places_bytes
+            + self.map_bytes
+            + self.texts_bytes
+    }
+}
+
+impl<F: Leased> LeaseTable<F> {
+    /// What the table takes. Reads every slot, about a thousand at a time.
+    #[must_use]
+    pub fn memory(&self) -> Memory {
+        let mut sum = Memory {
+            indexes_bytes: self.index.bytes(),
+            places_bytes: self.places.bytes(),
+            map_bytes: self.map.bytes(),
+            ..Memory::default()
+        };
+        for stripe in 0..STRIPES {
+            let (slots_bytes, sparse_bytes) = self.lock(stripe).state.slots.bytes();
+            sum.slots_bytes += slots_bytes;
+            sum.sparse_bytes += sparse_bytes;
+            for part in 0.. {
+                let stripe = self.lock(stripe);
+                let Some(slots) = stripe.state.slots.part(part) else { break };
+                let extras = slots.filter_map(|slot| slot.extra.as_deref());
+                sum.texts_bytes += extras.map(Extra::bytes).sum::<usize>();
+            }
+        }
+        sum
+    }
+}
