@@ -5,6 +5,8 @@
 //! - [`memfile`]: Kea's CSV lease files: rows, loading, rotation, clean-up.
 //! - [`log`]: rounds that write the rows of all shards at once, and what they promise.
 //! - [`database`]: rounds that a database carries out, which decides who owns an address.
+//! - [`certificates`]: certificates and keys in files.
+//! - [`hosts`]: looking reservations up in databases without waiting for them.
 //! - [`sql`]: Kea's tables in MariaDB, MySQL, PostgreSQL and SQLite: schema, rows, leases in bulk.
 //! - [`store`]: the [`LeaseStore`](dhcp_lease::LeaseStore) made of the shared lease table and a
 //!   shard's part of the log.
@@ -12,7 +14,9 @@
 //! Who owns an address is decided by `dhcp-lease`; when a reply may leave, by the server. Kea's
 //! manual to have read: "Memfile - Basic Storage for Leases", "Lease File Cleanup".
 
+pub mod certificates;
 pub mod database;
+pub mod hosts;
 pub mod log;
 pub mod memfile;
 pub mod sql;

@@ -201,6 +201,10 @@ impl<F: Rows, J: Journal<F>> LeaseStore<F> for LoggedStore<F, J> {
         self.shard.give_back(address);
     }
 
+    fn set_aside(&mut self, address: F::Address) {
+        self.shard.table().set_aside(address);
+    }
+
     fn submit(&mut self, now: Now) {
         self.shard.end_batch();
         self.log.submit(now);

@@ -66,6 +66,19 @@ fn disk(faults: Faults) -> PowerCutStorage {
     PowerCutStorage::new(1, faults)
 }
 
+/// Another disk with the same on it, so that the first goes on.
+fn copy_of(storage: &PowerCutStorage) -> PowerCutStorage {
+    let copy = disk(Faults::default());
+    for suffix in ["", ".1", ".2", ".completed", ".tmp"] {
+        let path = format!("{LIVE}{suffix}");
+        if let Some(octets) = storage.contents(Path::new(&path)) {
+            let file = copy.create(Path::new(&path)).expect("the simulated disk works");
+            write_all_at(&*file, 0, &octets).expect("it has room");
+        }
+    }
+    copy
+}
+
 fn reopened(storage: &PowerCutStorage) -> (Vec<Lease>, LoadReport) {
     let (_, leases, report) = open(&storage.after(Survival::ProcessDied, Faults::default()));
     (leases, report)
@@ -132,6 +145,46 @@ fn a_failed_write_settles_nothing_any_more() {
         core.round(at_ms(10));
         assert_eq!(shards.settled(), epoch);
         assert_eq!(reopened(&storage).0, [lease(7, 7), lease(8, 8)], "{what}");
+    }
+}
+
+/// The disk takes any part of a batch and no more: nothing of the batch is settled or loaded, and
+/// when there is room again, all goes on from memory.
+#[test]
+fn a_disk_that_fills_within_a_batch_keeps_what_was_settled_and_no_more() {
+    let all = [lease(1, 5), lease(2, 6), lease(3, 7)];
+    let batch: usize = all[1..].iter().map(|lease| row(lease).len()).sum();
+    for durability in [Durability::None, Durability::Interval(100), Durability::Always] {
+        for room in 0..batch as u64 {
+            let shards = Shards::new(2, |_| {});
+            let storage = disk(Faults::default());
+            let mut core = core(&storage, &shards, durability);
+            let logs = [0, 1].map(|shard| ShardLog::new(shards.clone(), shard));
+            log_row(&logs[0], &all[0]);
+            core.round(at_ms(1));
+            let before = storage.contents(Path::new(LIVE)).unwrap();
+            storage.set_capacity(Some(before.len() as u64 + room));
+            log_row(&logs[0], &all[1]);
+            log_row(&logs[1], &all[2]);
+            core.round(at_ms(2));
+            assert_eq!((shards.settled(), shards.has_failed()), (1, true), "{room}");
+            let message = core.failure().map(|failure| failure.to_string());
+            let message = message.expect("it failed");
+            assert!(message.starts_with(&format!("cannot write {LIVE}: ")), "{message}");
+            assert_eq!(storage.contents(Path::new(LIVE)).unwrap(), before, "{room}");
+            assert_eq!(reopened(&copy_of(&storage)).0, all[..1], "{room}");
+
+            // Two files more do not fit: it is tried again.
+            let snapshot = |sink: &mut dyn FnMut(&[u8])| all.iter().for_each(|l| sink(&row(l)));
+            core.restart(at_ms(3), &mut |sink| snapshot(sink)).expect_err("there is no room");
+            assert_eq!((shards.settled(), shards.has_failed()), (1, true), "{room}");
+            assert_eq!(storage.contents(Path::new("/leases/leases4.csv.tmp")), None);
+            assert_eq!(reopened(&copy_of(&storage)).0, all[..1], "{room}");
+            storage.set_capacity(None);
+            core.restart(at_ms(4), &mut |sink| snapshot(sink)).expect("there is room");
+            assert!(shards.settled() > 1 && !shards.has_failed(), "{room}");
+            assert_eq!(reopened(&storage).0, all, "{room}");
+        }
     }
 }
 

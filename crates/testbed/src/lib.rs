@@ -11,6 +11,7 @@
 pub mod command;
 pub mod database;
 pub mod error;
+pub mod flush;
 pub mod namespace;
 pub mod proc;
 pub mod process;

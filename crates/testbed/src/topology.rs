@@ -32,8 +32,8 @@ const NICENESS: &str = "-15";
 pub struct NamespaceSettings {
     /// Addresses of the server's end, one per measured service.
     pub server_addresses: Vec<IpAddr>,
-    /// The address of the generator's end, of the same family.
-    pub client_address: IpAddr,
+    /// The addresses of the generator's end, of the same family; at least one.
+    pub client_addresses: Vec<IpAddr>,
     /// Length of the prefix that both ends share.
     pub prefix_length: u8,
     /// The processor that takes the server's received packets.
@@ -75,7 +75,6 @@ impl Topology {
         ip().args(["link", "add", INTERFACE, "netns", &server, "type", "veth"])
             .args(["peer", "name", INTERFACE, "netns", &client])
             .run()?;
-        let client_addresses = [settings.client_address];
         let (server_end, client_end) = (
             End {
                 name: &server,
@@ -87,7 +86,7 @@ impl Topology {
                 name: &client,
                 interface: INTERFACE,
                 mac: "02:67:77:00:00:02",
-                addresses: &client_addresses,
+                addresses: &settings.client_addresses,
             },
         );
         server_end.set_up(settings.prefix_length, settings.server_cpu, &client_end)?;
@@ -123,7 +122,6 @@ impl Topology {
             .args(["peer", "name", &client_interface, "netns", client])
             .run()?;
         let macs = ["01", "02"].map(|end| format!("02:67:77:00:{:02x}:{end}", number + 1));
-        let client_addresses = [settings.client_address];
         let (server_end, client_end) = (
             End {
                 name: &server,
@@ -135,12 +133,12 @@ impl Topology {
                 name: client,
                 interface: &client_interface,
                 mac: &macs[1],
-                addresses: &client_addresses,
+                addresses: &settings.client_addresses,
             },
         );
         server_end.set_up(settings.prefix_length, settings.server_cpu, &client_end)?;
         // The prefix leads to the first pair; only this server's addresses lead here.
-        let one = whole_length(settings.client_address);
+        let one = whole_length(settings.client_addresses[0]);
         client_end.set_up(one, settings.client_cpu, &server_end)?;
         for address in &settings.server_addresses {
             ip().args(["-n", client, "route", "replace", &format!("{address}/{one}")])

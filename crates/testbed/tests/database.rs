@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+use testbed::database::galera::{Cluster, NODES};
 use testbed::database::{Database, Engine, PASSWORD, Settings, USER};
 
 /// Starts a server, or says why the test is left out.
@@ -81,4 +82,31 @@ fn settings_reach_postgresql() {
     };
     assert_eq!(ask(PASSWORD).unwrap(), "7\n");
     assert!(ask("wrong").is_err());
+}
+
+#[test]
+fn a_cluster_outlives_each_of_its_nodes() {
+    if let Some(reason) = Cluster::missing() {
+        let required = std::env::var_os("GODWIT_REQUIRE_TOOLS").is_some_and(|value| value == "1");
+        assert!(!required, "{reason}");
+        println!("skipped: {reason}");
+        return;
+    }
+    let mut cluster = Cluster::start(false).unwrap();
+    // Whoever is asked has all that the others have said.
+    let ask = |cluster: &Cluster, node: usize, statement: &str| {
+        let statement = format!("SET SESSION wsrep_sync_wait = 15; {statement}");
+        cluster.node(node).query("mysql", &statement).unwrap()
+    };
+    cluster.node(0).create("leases").unwrap();
+    ask(&cluster, 1, "CREATE TABLE leases.t (n INT PRIMARY KEY)");
+    for node in 0..NODES {
+        let other = (node + 1) % NODES;
+        cluster.kill(node);
+        assert!(cluster.node(node).query("mysql", "SELECT 1").is_err());
+        ask(&cluster, other, &format!("INSERT INTO leases.t VALUES ({node})"));
+        cluster.rejoin(node).unwrap();
+        let rows = ask(&cluster, node, "SELECT count(*) FROM leases.t");
+        assert_eq!(rows, format!("{}\n", node + 1));
+    }
 }

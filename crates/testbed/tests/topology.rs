@@ -67,7 +67,7 @@ fn one_family(registry: &Registry, addresses: &Addresses) {
     let cpus = allowed_cpus();
     let settings = NamespaceSettings {
         server_addresses: addresses.servers[..2].iter().map(|text| ip(text)).collect(),
-        client_address: ip(addresses.relay),
+        client_addresses: vec![ip(addresses.relay)],
         prefix_length: addresses.prefix_length,
         server_cpu: cpus[cpus.len() - 1],
         client_cpu: cpus[0],

@@ -34,6 +34,41 @@ impl fmt::Display for DatabaseError {
 
 impl std::error::Error for DatabaseError {}
 
+/// What a round changes.
+#[derive(Clone, Debug)]
+pub struct Changes<F: Shared> {
+    /// Leases of addresses that have none.
+    pub inserts: Vec<F::Lease>,
+    /// Leases in place of ones that were locked.
+    pub updates: Vec<F::Lease>,
+    /// The same of which nothing changes but the time that the client was heard, and with it the end.
+    pub renewals: Vec<F::Lease>,
+    /// Addresses whose leases were locked and are to go.
+    pub deletions: Vec<F::Address>,
+}
+
+impl<F: Shared> Default for Changes<F> {
+    fn default() -> Self {
+        Self {
+            inserts: Vec::new(),
+            updates: Vec::new(),
+            renewals: Vec::new(),
+            deletions: Vec::new(),
+        }
+    }
+}
+
+impl<F: Shared> Changes<F> {
+    /// Whether nothing changes.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.inserts.is_empty()
+            && self.updates.is_empty()
+            && self.renewals.is_empty()
+            && self.deletions.is_empty()
+    }
+}
+
 /// A connection to a database with the leases of family `F`. All between [`LeaseDatabase::begin`] and
 /// [`LeaseDatabase::commit`] happens at once or not at all, also for others who look.
 pub trait LeaseDatabase<F: Shared>: Send {
@@ -113,4 +148,69 @@ pub trait LeaseDatabase<F: Shared>: Send {
 
     /// Takes the transaction back, as far as there is one.
     fn roll_back(&mut self);
+
+    /// Begins a transaction, finds the leases of `clients`, appended to `known`, and locks those of
+    /// `addresses`, appended to `found`: in as few questions as the database needs for it.
+    ///
+    /// # Errors
+    ///
+    /// See [`DatabaseError`].
+    fn open(
+        &mut self,
+        clients: &[F::Client],
+        addresses: &[F::Address],
+        known: &mut Vec<F::Lease>,
+        found: &mut Vec<F::Lease>,
+    ) -> Result<(), DatabaseError> {
+        self.begin()?;
+        if !clients.is_empty() {
+            self.find(clients, known)?;
+        }
+        if !addresses.is_empty() {
+            self.lock(addresses, found)?;
+        }
+        Ok(())
+    }
+
+    /// Finds what [`LeaseDatabase::open`] does, and leaves no transaction and no lock behind.
+    ///
+    /// # Errors
+    ///
+    /// See [`DatabaseError`].
+    fn look(
+        &mut self,
+        clients: &[F::Client],
+        addresses: &[F::Address],
+        known: &mut Vec<F::Lease>,
+        found: &mut Vec<F::Lease>,
+    ) -> Result<(), DatabaseError> {
+        self.open(clients, addresses, known, found)?;
+        self.commit()
+    }
+
+    /// Makes `changes` and ends the transaction, as [`LeaseDatabase::commit`] does.
+    ///
+    /// # Errors
+    ///
+    /// See [`DatabaseError`]; [`Fault::Conflict`] when somebody else has added one of the leases.
+    fn close(&mut self, changes: &Changes<F>) -> Result<(), DatabaseError> {
+        if !changes.inserts.is_empty() && self.insert(&changes.inserts)? < changes.inserts.len() {
+            // Somebody else was faster: look again.
+            return Err(DatabaseError {
+                fault: Fault::Conflict,
+                tried: "add leases",
+                cause: "another server has given some of the addresses".to_owned(),
+            });
+        }
+        if !changes.updates.is_empty() {
+            self.update(&changes.updates)?;
+        }
+        if !changes.renewals.is_empty() {
+            self.update(&changes.renewals)?;
+        }
+        if !changes.deletions.is_empty() {
+            self.delete(&changes.deletions)?;
+        }
+        self.commit()
+    }
 }

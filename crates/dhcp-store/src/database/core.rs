@@ -1,6 +1,7 @@
 //! Rounds, without a thread and without a clock.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::Now;
 use dhcp_lease::LeaseTable;
@@ -40,6 +41,8 @@ pub struct DatabaseCore<F: Shared, D> {
     /// A round that was lost with its connection, to be done again.
     pending: Option<(u64, Round<F>)>,
     is_lost: bool,
+    /// Rounds that were done again since others were in the way.
+    conflicts: Arc<AtomicU64>,
 }
 
 impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
@@ -60,7 +63,14 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
             epoch: 1,
             pending: None,
             is_lost: false,
+            conflicts: Arc::default(),
         }
+    }
+
+    /// Counts how often a round was done again at once since others were in the way.
+    #[must_use]
+    pub fn conflicts(&self) -> Arc<AtomicU64> {
+        self.conflicts.clone()
     }
 
     /// The connection.
@@ -126,6 +136,7 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
             match round.run(&mut self.database, now.wall_s()) {
                 Err(error) if error.fault == Fault::Conflict && conflicts < CONFLICTS_MAX => {
                     conflicts += 1;
+                    self.conflicts.fetch_add(1, Ordering::Relaxed);
                 }
                 result => return result,
             }

@@ -52,6 +52,9 @@ pub trait Shared: Rows {
 
     /// State of a lease, when its client was heard last, and when it ends, wall-clock seconds.
     fn times(lease: &Self::Lease) -> Times;
+
+    /// Whether `lease` is `found` but for when the client was heard.
+    fn is_renewal(lease: &Self::Lease, found: &Self::Lease) -> bool;
 }
 
 /// Most octets of an address as a value.
@@ -148,6 +151,10 @@ impl Shared for V4 {
             valid_lifetime_s: lease.valid_lifetime_s,
         }
     }
+
+    fn is_renewal(lease: &v4::Lease, found: &v4::Lease) -> bool {
+        *lease == v4::Lease { cltt_s: lease.cltt_s, ..found.clone() }
+    }
 }
 
 /// An identity association that asks.
@@ -224,5 +231,9 @@ impl Shared for V6 {
             expires_s: lease.expires_s(),
             valid_lifetime_s: lease.valid_lifetime_s,
         }
+    }
+
+    fn is_renewal(lease: &v6::Lease, found: &v6::Lease) -> bool {
+        *lease == v6::Lease { cltt_s: lease.cltt_s, ..found.clone() }
     }
 }

@@ -81,7 +81,7 @@ impl<F: Shared> Journal<F> for SharedJournal {
         operation::ask(keys, &mut buffer.rows);
         drop(buffer);
         log.await_epoch(epoch);
-        let oldest = set.iter_mut().min_by_key(|asked| asked.since_ns);
+        let oldest = set.iter_mut().min_by_key(|asked| (asked.since_ns, asked.epoch));
         *oldest.expect("a set has ways") = Asked { hash, epoch, since_ns: now.mono_ns };
         epoch
     }

@@ -29,7 +29,7 @@ pub mod rule;
 pub mod testing;
 mod thread;
 
-pub use contract::{DatabaseError, Fault, LeaseDatabase};
+pub use contract::{Changes, DatabaseError, Fault, LeaseDatabase};
 pub use core::{DatabaseCore, RoundEnd};
 pub use family::Shared;
 pub use journal::SharedJournal;

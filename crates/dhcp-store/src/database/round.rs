@@ -1,8 +1,10 @@
 //! One round: what all shards want, in one transaction.
 
 use dhcp_lease::Family;
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 
-use super::contract::{DatabaseError, Fault, LeaseDatabase};
+use super::contract::{Changes, DatabaseError, LeaseDatabase};
 use super::family::Shared;
 use super::operation::{self, Operation, Write};
 use super::rule::{Verdict, judge};
@@ -84,19 +86,16 @@ impl<F: Shared> Round<F> {
         database: &mut impl LeaseDatabase<F>,
         now_s: u64,
     ) -> Result<Outcome<F>, DatabaseError> {
-        database.begin()?;
-        let mut known = Vec::new();
-        if !self.clients.is_empty() {
-            database.find(&self.clients, &mut known)?;
-        }
         // Everybody locks in the same order.
         let written = self.writes.iter().map(|write| F::address(&write.lease));
         let mut addresses: Vec<F::Address> = written.chain(self.asked.iter().copied()).collect();
         addresses.sort();
         addresses.dedup();
-        let mut found = Vec::new();
-        if !addresses.is_empty() {
-            database.lock(&addresses, &mut found)?;
+        let (mut known, mut found) = (Vec::new(), Vec::new());
+        if self.writes.is_empty() {
+            database.look(&self.clients, &addresses, &mut known, &mut found)?;
+        } else {
+            database.open(&self.clients, &addresses, &mut known, &mut found)?;
         }
         // By the number alone: a database need not tell an address from a prefix.
         found.sort_by_key(|lease| F::octets_of(F::address(lease)));
@@ -105,51 +104,50 @@ impl<F: Shared> Round<F> {
             let at = found.binary_search_by_key(&key, |lease| F::octets_of(F::address(lease)));
             at.ok().map(|at| &found[at])
         };
-        let (refused, kept) = self.write(database, &find, now_s)?;
-        database.commit()?;
+        let (changes, refused, kept) = self.judge(&find, now_s);
+        if !self.writes.is_empty() {
+            database.close(&changes)?;
+        }
         let asked = self.asked.iter().map(|&address| told::<F>(address, find(address)));
         let known = known.into_iter().map(|lease| (F::address(&lease), Some(lease)));
         Ok(Outcome { refused, kept, answers: known.chain(asked).collect() })
     }
 
-    /// Writes what may be written; what may not, and what others wrote later.
-    fn write<'f>(
+    /// What may be written; what may not, and what others wrote later.
+    fn judge<'f>(
         &self,
-        database: &mut impl LeaseDatabase<F>,
         find: &impl Fn(F::Address) -> Option<&'f F::Lease>,
         now_s: u64,
-    ) -> Result<(Rows<F>, Rows<F>), DatabaseError>
+    ) -> (Changes<F>, Rows<F>, Rows<F>)
     where
         F::Lease: 'f,
     {
-        let (mut inserts, mut updates) = (Vec::new(), Vec::new());
-        let (mut deletions, mut refused, mut kept) = (Vec::new(), Vec::new(), Vec::new());
+        let mut changes = Changes::default();
+        let (mut refused, mut kept) = (Vec::new(), Vec::new());
+        let mut taken = HashMap::with_capacity_and_hasher(self.writes.len(), FixedState::default());
         for write in &self.writes {
             let address = F::address(&write.lease);
-            match judge(write, find(address), now_s) {
-                Verdict::Insert => inserts.push(write.lease.clone()),
-                Verdict::Update => updates.push(write.lease.clone()),
-                Verdict::Delete => deletions.push(address),
+            // The same number, wanted as an address and as a prefix: the first one has it.
+            if *taken.entry(F::octets_of(address)).or_insert(address) != address {
+                refused.push((address, None));
+                continue;
+            }
+            let found = find(address);
+            match judge(write, found, now_s) {
+                Verdict::Insert => changes.inserts.push(write.lease.clone()),
+                Verdict::Update
+                    if found.is_some_and(|found| F::is_renewal(&write.lease, found)) =>
+                {
+                    changes.renewals.push(write.lease.clone());
+                }
+                Verdict::Update => changes.updates.push(write.lease.clone()),
+                Verdict::Delete => changes.deletions.push(address),
                 Verdict::Nothing => {}
-                Verdict::Keep => kept.push(told::<F>(address, find(address))),
-                Verdict::Refuse => refused.push(told::<F>(address, find(address))),
+                Verdict::Keep => kept.push(told::<F>(address, found)),
+                Verdict::Refuse => refused.push(told::<F>(address, found)),
             }
         }
-        if !inserts.is_empty() && database.insert(&inserts)? < inserts.len() {
-            // Somebody else was faster: look again.
-            return Err(DatabaseError {
-                fault: Fault::Conflict,
-                tried: "add leases",
-                cause: "another server has given some of the addresses".to_owned(),
-            });
-        }
-        if !updates.is_empty() {
-            database.update(&updates)?;
-        }
-        if !deletions.is_empty() {
-            database.delete(&deletions)?;
-        }
-        Ok((refused, kept))
+        (changes, refused, kept)
     }
 }
 

@@ -32,6 +32,11 @@ pub fn judge<F: Shared>(write: &Write<F>, found: Option<&F::Lease>, now_s: u64) 
             Want::Release | Want::End | Want::Remove => Verdict::Nothing,
         };
     };
+    let now_s = match write.want {
+        // The client may have been heard after the round took the time.
+        Want::Give | Want::Decline => now_s.max(F::times(&write.lease).cltt_s),
+        Want::Release | Want::End | Want::Put | Want::Remove => now_s,
+    };
     let is_other = F::address(&write.lease) != F::address(found);
     let is_allowed = match write.want {
         // A prefix where an address is to be, or the other way round.
@@ -123,6 +128,8 @@ mod tests {
         assert_eq!(judged(Want::Give, (1, 1000), Some((1, 950)), 1000), Verdict::Update);
         assert_eq!(judged(Want::Give, (1, 1000), Some((2, 950)), 1000), Verdict::Refuse);
         assert_eq!(judged(Want::Give, (1, 1000), Some((2, 900)), 1000), Verdict::Update);
+        // The other's lease is over when this client is heard, after the round has begun.
+        assert_eq!(judged(Want::Give, (1, 1000), Some((2, 900)), 999), Verdict::Update);
         for (state, verdict) in [
             (Released, Verdict::Update),
             (ExpiredReclaimed, Verdict::Update),

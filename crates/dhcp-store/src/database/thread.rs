@@ -2,7 +2,7 @@
 //! lost.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -43,6 +43,7 @@ pub struct DatabaseThread<F: Shared> {
     state: Arc<State>,
     table: Arc<LeaseTable<F>>,
     refusals: Arc<Refusals>,
+    conflicts: Arc<AtomicU64>,
     is_shared: bool,
     thread: Option<JoinHandle<()>>,
 }
@@ -52,6 +53,7 @@ struct State {
     shards: Arc<Shards>,
     bell: Arc<Bell>,
     stops: AtomicBool,
+    is_lost: AtomicBool,
     told: Mutex<Told>,
 }
 
@@ -80,10 +82,12 @@ impl<F: Shared> DatabaseThread<F> {
     ) -> io::Result<Self> {
         let refusals = Arc::<Refusals>::default();
         let core = DatabaseCore::new(shards.clone(), table.clone(), refusals.clone(), database);
+        let conflicts = core.conflicts();
         let state = Arc::new(State {
             shards,
             bell: Arc::default(),
             stops: AtomicBool::new(false),
+            is_lost: AtomicBool::new(false),
             told: Mutex::default(),
         });
         let running = state.clone();
@@ -91,7 +95,7 @@ impl<F: Shared> DatabaseThread<F> {
             .name("lease-database".into())
             .spawn(move || running.run(core, options.on_loss, &clock))?;
         let is_shared = options.is_shared;
-        Ok(Self { state, table, refusals, is_shared, thread: Some(thread) })
+        Ok(Self { state, table, refusals, conflicts, is_shared, thread: Some(thread) })
     }
 
     /// The store of shard number `shard`.
@@ -104,10 +108,23 @@ impl<F: Shared> DatabaseThread<F> {
         DatabaseStore::with_journal(self.table.clone(), log, journal)
     }
 
+    /// How often a round was done again at once since others were in the way (dead locks, writes at
+    /// another node of a cluster).
+    #[must_use]
+    pub fn conflicts(&self) -> u64 {
+        self.conflicts.load(Ordering::Relaxed)
+    }
+
     /// What made the store give up.
     #[must_use]
     pub fn failure(&self) -> Option<DatabaseError> {
         self.state.told().failure.clone()
+    }
+
+    /// Whether there is no connection at present.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.state.is_lost.load(Ordering::Relaxed)
     }
 
     /// What the operator should hear of since this was last called.
@@ -168,12 +185,14 @@ impl State {
                 None => {
                     if let RoundEnd::Lost(error) = core.round(clock()) {
                         self.report(format!("leases cannot be written: {error}"));
+                        self.is_lost.store(true, Ordering::Relaxed);
                         retry = Some(Retry { left: on_loss.tries_max, at_ns: 0, error });
                         continue;
                     }
                 }
                 Some(waiting) if clock().mono_ns >= waiting.at_ns => {
                     if self.reconnect(&mut core, waiting, on_loss, clock) {
+                        self.is_lost.store(false, Ordering::Relaxed);
                         retry = None;
                         continue;
                     }

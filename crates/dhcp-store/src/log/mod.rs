@@ -24,6 +24,7 @@ mod thread;
 
 pub(crate) use bell::Bell;
 pub use core::{CoreOptions, LogCore, LogFailure};
+pub(crate) use shard::Doorbell;
 
 pub use shard::{RowBuffer, ShardLog, Shards, Wake};
 pub use thread::{Clock, LogThread, OnFail, SnapshotSource, ThreadOptions};

@@ -69,13 +69,24 @@ impl BlockWriter<'_> {
     }
 }
 
-/// Makes the scratch file with what `fill` appends, and flushes it.
+/// Makes the scratch file with what `fill` appends, and flushes it. Nothing is left when that fails:
+/// what is missing may be room.
 pub(crate) fn prepare(
     storage: &dyn Storage,
     files: &LeaseFiles,
     fill: impl FnOnce(&mut BlockWriter<'_>) -> io::Result<()>,
 ) -> Result<Prepared, Failed> {
-    let path = &files.scratch;
+    prepare_at(storage, &files.scratch, fill).inspect_err(|_| {
+        // If this fails too, the next start or attempt does it.
+        let _ = storage.remove(&files.scratch);
+    })
+}
+
+fn prepare_at(
+    storage: &dyn Storage,
+    path: &Path,
+    fill: impl FnOnce(&mut BlockWriter<'_>) -> io::Result<()>,
+) -> Result<Prepared, Failed> {
     let file = storage.create(path).tried("create", path)?;
     let mut writer = BlockWriter { file: &*file, block: Vec::new(), len: 0 };
     fill(&mut writer).and_then(|()| writer.write_block()).tried("write", path)?;

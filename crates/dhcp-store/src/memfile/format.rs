@@ -37,6 +37,9 @@ pub trait Rows: Leased {
     /// What is leased.
     fn address(lease: &Self::Lease) -> Self::Address;
 
+    /// The lowest octet of the address or of the number of the prefix.
+    fn low_octet(address: Self::Address) -> u8;
+
     /// Whether the row says that there is no lease any more.
     fn is_deleted(lease: &Self::Lease) -> bool;
 }

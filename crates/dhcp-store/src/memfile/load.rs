@@ -1,18 +1,18 @@
 //! Loading: files cut into chunks, parsed on several threads, the last row of an address wins.
+//!
+//! Leases go to an [`Intake`] as soon as a chunk of them is read, so that no more of them are held
+//! than a few chunks have. Addresses are spread over lanes; a lane takes the chunks in their order,
+//! one thread at a time, hence the rows of an address arrive as they stand in the files.
 
 use std::fmt;
-use std::hash::{BuildHasher, Hash};
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-
-use dhcp_lease::Family;
-use foldhash::fast::FixedState;
-use hashbrown::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::columns::Header;
 use super::format::{Format, Rows};
+use super::intake::{Collected, FileRow, Intake, Progress};
 use super::value::{RowFault, parse_row};
 use crate::storage::{LogFile, read_full_at};
 
@@ -20,8 +20,8 @@ use crate::storage::{LogFile, read_full_at};
 const CHUNK: u64 = 1 << 20;
 /// Octets read at a time beyond a chunk, for the row that crosses its end.
 const BEYOND: usize = 4096;
-/// Parts of the map from address to lease, each behind its own lock.
-const PARTS: usize = 64;
+/// Lanes that leases go through to where they are kept.
+pub(super) const LANES: usize = 64;
 /// Bad rows that are described; the others are counted.
 const DESCRIBED_MAX: usize = 100;
 
@@ -119,15 +119,33 @@ impl Parsed {
     }
 }
 
-/// The newest row of an address: where it stood, and the lease unless it was deleted.
-type Newest<F> = HashMap<<F as Family>::Address, (u64, Option<<F as Family>::Lease>), FixedState>;
+/// One after the other, the chunks whose rows of some addresses may be taken.
+#[derive(Default)]
+struct Lane {
+    /// The chunk that comes next.
+    next: Mutex<usize>,
+    turned: Condvar,
+}
 
-struct Loading<'s, F: Family> {
+impl Lane {
+    fn lock(&self) -> MutexGuard<'_, usize> {
+        self.next.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The rows of a chunk by lane.
+type Batches<F> = Vec<Vec<FileRow<F>>>;
+
+struct Loading<'s, I> {
     sources: &'s [Source],
     chunks: Vec<Chunk>,
     next: AtomicUsize,
     is_aborted: AtomicBool,
-    parts: Vec<Mutex<Newest<F>>>,
+    lanes: Vec<Lane>,
+    intake: &'s I,
+    octets: u64,
+    octets_done: AtomicU64,
+    rows_done: AtomicU64,
 }
 
 /// Loads `sources` on up to `threads` threads. With `max_row_errors` above 0, a file with more bad
@@ -137,13 +155,26 @@ pub(crate) fn load<F: Rows>(
     threads: usize,
     max_row_errors: u32,
 ) -> Result<(Vec<F::Lease>, LoadReport), LoadError> {
-    let loading = Loading::<F>::new(sources);
+    let collected = Collected::<F>::default();
+    let report = load_into(sources, threads, max_row_errors, &collected)?;
+    Ok((collected.into_leases(), report))
+}
+
+/// The same, into `intake`. What it was given when the load fails is of no use.
+pub(crate) fn load_into<F: Rows>(
+    sources: &[Source],
+    threads: usize,
+    max_row_errors: u32,
+    intake: &impl Intake<F>,
+) -> Result<LoadReport, LoadError> {
+    let loading = Loading::new(sources, intake);
     let threads = threads.clamp(1, loading.chunks.len().max(1));
     let mut parsed: Vec<(usize, Parsed)> = if threads == 1 {
-        loading.work()?
+        loading.work::<F>()?
     } else {
         let results: Vec<_> = std::thread::scope(|scope| {
-            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| loading.work())).collect();
+            let workers: Vec<_> =
+                (0..threads).map(|_| scope.spawn(|| loading.work::<F>())).collect();
             workers
                 .into_iter()
                 .map(|worker| worker.join().expect("loading does not panic"))
@@ -156,17 +187,25 @@ pub(crate) fn load<F: Rows>(
         all
     };
     parsed.sort_unstable_by_key(|&(chunk, _)| chunk);
-    let report = loading.report(&parsed, max_row_errors)?;
-    let mut leases = Vec::new();
-    for part in loading.parts {
-        let part = part.into_inner().unwrap_or_else(PoisonError::into_inner);
-        leases.extend(part.into_values().filter_map(|(_, lease)| lease));
-    }
-    Ok((leases, report))
+    loading.report(&parsed, max_row_errors)
 }
 
-impl<'s, F: Rows> Loading<'s, F> {
-    fn new(sources: &'s [Source]) -> Self {
+/// Ends the load when its thread ends before its work, also by a panic: others wait for their turn.
+struct Abort<'l, I>(&'l Loading<'l, I>);
+
+impl<I> Drop for Abort<'_, I> {
+    fn drop(&mut self) {
+        self.0.is_aborted.store(true, Ordering::Relaxed);
+        for lane in &self.0.lanes {
+            // Whoever has seen no abort yet waits before the lock is given.
+            drop(lane.lock());
+            lane.turned.notify_all();
+        }
+    }
+}
+
+impl<'s, I> Loading<'s, I> {
+    fn new(sources: &'s [Source], intake: &'s I) -> Self {
         let mut chunks = Vec::new();
         for (index, source) in sources.iter().enumerate() {
             let mut start = source.start;
@@ -178,35 +217,63 @@ impl<'s, F: Rows> Loading<'s, F> {
         }
         Self {
             sources,
+            octets: chunks.iter().map(|chunk| chunk.end - chunk.start).sum(),
             chunks,
             next: AtomicUsize::new(0),
             is_aborted: AtomicBool::new(false),
-            parts: (0..PARTS).map(|_| Mutex::new(Newest::<F>::default())).collect(),
+            lanes: (0..LANES).map(|_| Lane::default()).collect(),
+            intake,
+            octets_done: AtomicU64::new(0),
+            rows_done: AtomicU64::new(0),
         }
     }
 
     /// Parses chunks until none is left.
-    fn work(&self) -> Result<Vec<(usize, Parsed)>, LoadError> {
+    fn work<F: Rows>(&self) -> Result<Vec<(usize, Parsed)>, LoadError>
+    where
+        I: Intake<F>,
+    {
+        let abort = Abort(self);
         let mut done = Vec::new();
         let mut octets = Vec::new();
-        let mut batches: Vec<Vec<(u64, F::Lease)>> = (0..PARTS).map(|_| Vec::new()).collect();
+        let mut batches: Batches<F> = (0..LANES).map(|_| Vec::new()).collect();
         while !self.is_aborted.load(Ordering::Relaxed) {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(chunk) = self.chunks.get(index) else { break };
             let source = &self.sources[chunk.source];
-            let skipped = read_chunk(source, chunk, &mut octets).map_err(|error| {
-                self.is_aborted.store(true, Ordering::Relaxed);
-                LoadError::Read { path: source.path.clone(), error }
-            })?;
-            done.push((
-                index,
-                parse_chunk::<F>(source, chunk, &octets[skipped..], skipped, &mut batches),
-            ));
-            for (part, batch) in self.parts.iter().zip(&mut batches) {
-                keep_newest::<F>(&mut part.lock().unwrap_or_else(PoisonError::into_inner), batch);
-            }
+            let skipped = read_chunk(source, chunk, &mut octets)
+                .map_err(|error| LoadError::Read { path: source.path.clone(), error })?;
+            let parsed = parse_chunk::<F>(source, &octets[skipped..], &mut batches);
+            self.hand_over::<F>(index, &mut batches);
+            let octets_done = chunk.end - chunk.start
+                + self.octets_done.fetch_add(chunk.end - chunk.start, Ordering::Relaxed);
+            let rows = parsed.rows + self.rows_done.fetch_add(parsed.rows, Ordering::Relaxed);
+            self.intake.progress(Progress { octets: self.octets, octets_done, rows });
+            done.push((index, parsed));
         }
+        std::mem::forget(abort);
         Ok(done)
+    }
+
+    /// Gives the leases of chunk `index` to the intake, in each lane after those of all chunks
+    /// before.
+    fn hand_over<F: Rows>(&self, index: usize, batches: &mut Batches<F>)
+    where
+        I: Intake<F>,
+    {
+        for (lane, batch) in self.lanes.iter().zip(batches) {
+            let mut next = lane.lock();
+            while *next != index {
+                if self.is_aborted.load(Ordering::Relaxed) {
+                    return;
+                }
+                next = lane.turned.wait(next).unwrap_or_else(PoisonError::into_inner);
+            }
+            self.intake.take(batch.drain(..));
+            *next += 1;
+            drop(next);
+            lane.turned.notify_all();
+        }
     }
 
     /// Adds up what the chunks told; `parsed` is in the order of the chunks.
@@ -281,25 +348,21 @@ fn read_chunk(source: &Source, chunk: &Chunk, octets: &mut Vec<u8>) -> io::Resul
     Ok(first + 1)
 }
 
-/// Parses `rows`, which begin `skipped` octets into what was read for `chunk`.
-fn parse_chunk<F: Rows>(
-    source: &Source,
-    chunk: &Chunk,
-    rows: &[u8],
-    skipped: usize,
-    batches: &mut [Vec<(u64, F::Lease)>],
-) -> Parsed {
+/// Parses `rows`, which were read for `chunk`.
+fn parse_chunk<F: Rows>(source: &Source, rows: &[u8], batches: &mut Batches<F>) -> Parsed {
     let format = Format::of::<F>();
     let mut parsed = Parsed::default();
-    let mut offset = chunk.start - 1 + skipped as u64;
     for row in rows.split_inclusive(|&octet| octet == b'\n') {
         let line = row.strip_suffix(b"\n").unwrap_or(row);
         if !line.is_empty() {
             match parse_row::<F>(line, &format, source.header) {
                 Ok(lease) => {
-                    // The position orders rows: file first, then offset.
-                    let position = (chunk.source as u64) << 56 | offset;
-                    batches[part_of(F::address(&lease))].push((position, lease));
+                    let address = F::address(&lease);
+                    let row = match F::is_deleted(&lease) {
+                        true => FileRow::Deleted(address),
+                        false => FileRow::Lease(lease),
+                    };
+                    batches[lane_of::<F>(address)].push(row);
                     parsed.rows += 1;
                     parsed.before = None;
                 }
@@ -312,30 +375,11 @@ fn parse_chunk<F: Rows>(
             }
         }
         parsed.lines += 1;
-        offset += row.len() as u64;
     }
     parsed
 }
 
-/// Spreads addresses, neighbors too, evenly over the parts.
-fn part_of<A: Hash>(address: A) -> usize {
-    // Other bits than the map inside a part uses.
-    (FixedState::with_seed(1).hash_one(address) >> 32) as usize % PARTS
-}
-
-fn keep_newest<F: Rows>(part: &mut Newest<F>, batch: &mut Vec<(u64, F::Lease)>) {
-    for (position, lease) in batch.drain(..) {
-        let address = F::address(&lease);
-        let row = (position, (!F::is_deleted(&lease)).then_some(lease));
-        match part.entry(address) {
-            hashbrown::hash_map::Entry::Occupied(mut known) => {
-                if known.get().0 < position {
-                    known.insert(row);
-                }
-            }
-            hashbrown::hash_map::Entry::Vacant(free) => {
-                free.insert(row);
-            }
-        }
-    }
+/// The lane of `address`. Neighbors go through different ones.
+pub(super) fn lane_of<F: Rows>(address: F::Address) -> usize {
+    usize::from(F::low_octet(address)) % LANES
 }

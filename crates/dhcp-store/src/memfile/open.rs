@@ -8,7 +8,8 @@ use super::attempt::{BlockWriter, Tried, prepare, rename};
 use super::cleanup::{Cleanup, CleanupError, Found};
 use super::columns::{Columns, Header};
 use super::format::{Format, Rows};
-use super::load::{LoadError, LoadReport, Source, load};
+use super::intake::{Collected, Intake};
+use super::load::{LoadError, LoadReport, Source, load, load_into};
 use super::{Failed, LeaseFiles};
 use crate::storage::{Lock, LogFile, Storage, read_full_at, write_all_at};
 
@@ -17,7 +18,7 @@ use crate::storage::{Lock, LogFile, Storage, read_full_at, write_all_at};
 pub struct OpenOptions {
     /// Bad rows that one file may have; 0 = any number (Kea's `max-row-errors`).
     pub max_row_errors: u32,
-    /// Threads that load; 0 = one for each processor, at most 8.
+    /// Threads that load; 0 = one for each processor.
     pub threads: usize,
 }
 
@@ -125,6 +126,23 @@ impl Memfile {
         live: &Path,
         options: OpenOptions,
     ) -> Result<(Self, Vec<F::Lease>, LoadReport), OpenError> {
+        let collected = Collected::<F>::default();
+        let (memfile, report) = Self::open_into::<F>(storage, live, options, &collected)?;
+        Ok((memfile, collected.into_leases(), report))
+    }
+
+    /// The same, with the leases into `intake` as they are read: what it has been given when this
+    /// fails is of no use.
+    ///
+    /// # Errors
+    ///
+    /// See [`OpenError`]; the files load as before.
+    pub fn open_into<F: Rows>(
+        storage: Arc<dyn Storage>,
+        live: &Path,
+        options: OpenOptions,
+        intake: &impl Intake<F>,
+    ) -> Result<(Self, LoadReport), OpenError> {
         let format = Format::of::<F>();
         let files = LeaseFiles::new(live);
         let lock = storage.lock(&files.lock).tried("lock", &files.lock)?;
@@ -157,7 +175,7 @@ impl Memfile {
             sources.extend(found.source.clone());
         }
         let threads = thread_count(options.threads);
-        let (leases, mut report) = load::<F>(&sources, threads, options.max_row_errors)?;
+        let mut report = load_into(&sources, threads, options.max_row_errors, intake)?;
 
         let needs_cleanup = has_completed || is_there(&files.rotated);
         let torn_octets = live.as_ref().map_or(0, |(_, found)| found.torn_octets);
@@ -176,7 +194,7 @@ impl Memfile {
             end,
         };
         memfile.tidy(has_completed, header.is_some_and(|header| header.unknown > 0))?;
-        Ok((memfile, leases, report))
+        Ok((memfile, report))
     }
 
     /// Finishes a clean-up that was interrupted, and puts away a file of a newer Kea: rows with
@@ -403,7 +421,7 @@ fn rewrite_tail(file: &dyn LogFile, start: u64, end: u64) -> std::io::Result<()>
 /// Threads that load: as many as wished, or by the number of processors for 0.
 fn thread_count(wished: usize) -> usize {
     match wished {
-        0 => std::thread::available_parallelism().map_or(1, |count| count.get().min(8)),
+        0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         count => count,
     }
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::driver::{Driver, Value};
+use super::connect;
+use super::driver::{Column, Driver, Renewals, RowChanges, Sought, Table, Value, Visit};
 use super::error::SqlError;
 use super::mysql::Mysql;
 use super::postgresql::Postgresql;
@@ -10,10 +11,13 @@ use super::row::{Layout, Stored};
 use super::schema::{Schema, Version};
 use super::settings::{Backend, Settings};
 use super::sqlite::Sqlite;
+use crate::database::{Changes, Shared};
 use crate::memfile::RowFault;
 
 /// Rows read at a time.
 const PAGE_ROWS: u32 = 5000;
+/// Points in time to which leases are renewed at once, each by a statement; others by their rows.
+const RENEWALS_MAX: usize = 8;
 /// Bad rows that are described; the others are counted.
 const DESCRIBED_MAX: usize = 100;
 
@@ -36,12 +40,25 @@ pub struct Loaded {
 }
 
 impl Database {
-    /// Connects, or opens SQLite's file. Nothing is asked about the tables yet.
+    /// Connects to the first host that answers, or opens SQLite's file. Nothing is asked about the
+    /// tables yet, nor whether they can be written to.
     ///
     /// # Errors
     ///
     /// The database cannot be reached, or does not let this user in.
     pub fn open(settings: &Settings) -> Result<Self, SqlError> {
+        let mut errors = Vec::new();
+        for number in 0..settings.host_count() {
+            match Self::open_host(&settings.at_host(number)) {
+                Ok(database) => return Ok(database),
+                Err(error) => errors.push(error),
+            }
+        }
+        Err(connect::all_of(settings, errors))
+    }
+
+    /// The same for the first host alone.
+    pub(super) fn open_host(settings: &Settings) -> Result<Self, SqlError> {
         let driver: Box<dyn Driver> = match settings.backend {
             Backend::Mysql => Box::new(Mysql::connect(settings)?),
             Backend::Postgresql => Box::new(Postgresql::connect(settings)?),
@@ -77,7 +94,9 @@ impl Database {
     pub fn layout(&mut self) -> Result<Layout, SqlError> {
         let found = self.version()?;
         let refused = |why: String| SqlError::new(format!("use {}", self.place), why);
-        let version = found.ok_or_else(|| refused("it has no tables of leases".to_owned()))?;
+        let version = found.ok_or_else(|| {
+            refused("it has no tables of leases; `godwit db init` makes them".to_owned())
+        })?;
         let schema = Schema::of(self.backend, version).ok_or_else(|| {
             refused(format!("the version of its tables is {version}, which is not known here"))
         })?;
@@ -214,41 +233,111 @@ impl Database {
         addresses: &[F::Address],
         found: &mut Vec<F::Lease>,
     ) -> Result<(), SqlError> {
-        let table = F::table(layout);
-        let mut keys = Vec::with_capacity(addresses.len());
-        for &address in addresses {
-            F::encode_key(address, layout, &mut keys);
+        let sought = vec![Self::locked::<F>(layout, addresses)];
+        self.find_all::<F>(layout, false, sought, &mut |_, lease| found.push(lease))
+    }
+
+    /// The rows of `addresses`, to be locked.
+    pub(super) fn locked<F: Stored>(layout: Layout, addresses: &[F::Address]) -> Sought {
+        Sought {
+            column: F::table(layout).key(),
+            values: keys::<F>(layout, addresses),
+            is_locked: true,
         }
-        self.driver.find(&table, &table.key(), keys, true, &mut |values| {
-            found.extend(F::decode(values, layout));
+    }
+
+    /// The rows that have one of `values` in the column called `name`.
+    pub(super) fn with<F: Stored>(layout: Layout, name: &str, values: Vec<Value>) -> Sought {
+        let mut columns = F::table(layout).columns.iter();
+        let column: Option<&Column> = columns.find(|column| column.name == name);
+        let column = *column.expect("the table has the columns that leases are looked for by");
+        Sought { column, values, is_locked: false }
+    }
+
+    /// Shows the leases that are `sought` to `visit`, with the position of what they were found by;
+    /// first it `begins` a transaction, if that is wanted.
+    pub(super) fn find_all<F: Stored>(
+        &mut self,
+        layout: Layout,
+        begins: bool,
+        sought: Vec<Sought>,
+        visit: &mut dyn FnMut(usize, F::Lease),
+    ) -> Result<(), SqlError> {
+        self.driver.find(begins, &F::table(layout), sought, &mut |at, values| {
+            if let Ok(lease) = F::decode(values, layout) {
+                visit(at, lease);
+            }
             Ok(())
         })
     }
 
-    /// Appends the leases to `found` that have one of `values` in the column called `name`.
+    /// Adds leases of addresses that have none, replaces others, deletes others yet, and commits.
     ///
     /// # Errors
     ///
-    /// See [`Self::begin`].
-    pub(crate) fn find_many<F: Stored>(
+    /// See [`Self::begin`]; a conflict when there is a lease where none was to be.
+    pub(super) fn commit_changes<F: Stored + Shared>(
         &mut self,
         layout: Layout,
-        name: &str,
-        values: Vec<Value>,
-        found: &mut Vec<F::Lease>,
+        changes: &Changes<F>,
     ) -> Result<(), SqlError> {
         let table = F::table(layout);
-        let column = table.columns.iter().find(|column| column.name == name);
-        let column = column.expect("the table has the columns that leases are looked for by");
-        self.driver.find(&table, column, values, false, &mut |values| {
-            found.extend(F::decode(values, layout));
-            Ok(())
-        })
+        let rows = |leases: &[F::Lease]| {
+            let mut sorted: Vec<&F::Lease> = leases.iter().collect();
+            sorted.sort_unstable_by_key(|lease| F::address(lease));
+            let mut values = Vec::with_capacity(sorted.len() * table.columns.len());
+            sorted.into_iter().for_each(|lease| F::encode(lease, layout, &mut values));
+            values
+        };
+        let (renewals, others) = renewals::<F>(layout, &changes.renewals);
+        let mut updates = rows(&changes.updates);
+        updates.extend(rows(&others));
+        let changes = RowChanges {
+            inserts: rows(&changes.inserts),
+            updates,
+            renewals,
+            deletions: keys::<F>(layout, &changes.deletions),
+        };
+        self.driver.commit(&table, changes)
     }
 
-    /// The numbers in the first row that `query` finds.
-    pub(crate) fn numbers(&mut self, query: &str) -> Result<Vec<i64>, SqlError> {
-        self.driver.numbers(query)
+    /// Shows the rows of `table` to `visit` that have one of `values` in `column`.
+    pub(super) fn find_rows(
+        &mut self,
+        table: &Table,
+        column: &Column,
+        values: Vec<Value>,
+        visit: Visit<'_>,
+    ) -> Result<(), SqlError> {
+        if values.is_empty() {
+            return Ok(());
+        }
+        let sought = vec![Sought { column: *column, values, is_locked: false }];
+        self.driver.find(false, table, sought, &mut |_, values| visit(values))
+    }
+
+    /// Adds rows to `table` as far as they are not there; how many these were.
+    pub(super) fn insert_rows(
+        &mut self,
+        table: &Table,
+        values: Vec<Value>,
+    ) -> Result<u64, SqlError> {
+        if values.is_empty() { Ok(0) } else { self.driver.insert(table, values) }
+    }
+
+    /// Deletes the rows of `table` with these keys.
+    pub(super) fn delete_rows(&mut self, table: &Table, keys: Vec<Value>) -> Result<(), SqlError> {
+        self.driver.delete(table, keys)
+    }
+
+    /// The rows that `query` finds, of two texts each.
+    pub(super) fn pairs(&mut self, query: &str) -> Result<Vec<(String, String)>, SqlError> {
+        self.driver.pairs(query)
+    }
+
+    /// Carries out a statement.
+    pub(super) fn run(&mut self, statement: &str) -> Result<(), SqlError> {
+        self.driver.run(statement)
     }
 
     /// Deletes the leases of `addresses`, as far as they are there.
@@ -264,13 +353,7 @@ impl Database {
         if addresses.is_empty() {
             return Ok(());
         }
-        let mut sorted = addresses.to_vec();
-        sorted.sort_unstable();
-        let mut keys = Vec::with_capacity(sorted.len());
-        for address in sorted {
-            F::encode_key(address, layout, &mut keys);
-        }
-        self.driver.delete(&F::table(layout), keys)
+        self.driver.delete(&F::table(layout), keys::<F>(layout, addresses))
     }
 
     /// Gives all leases to `visit`, in the order of their keys, some thousands at a time. What is
@@ -356,6 +439,41 @@ impl Database {
         }
         Ok(self.driver.numbers(&query)?.first().copied().unwrap_or(0))
     }
+}
+
+/// Points in time with the keys of the leases that end then, one statement each; when there are too
+/// many of them, the other leases.
+fn renewals<F: Stored>(layout: Layout, leases: &[F::Lease]) -> (Renewals, Vec<F::Lease>) {
+    let table = F::table(layout);
+    let time = table.time();
+    let at = table.columns.iter().position(|column| *column == time);
+    let mut sorted: Vec<&F::Lease> = leases.iter().collect();
+    sorted.sort_unstable_by_key(|lease| F::address(lease));
+    let mut groups = Renewals::new();
+    let (mut others, mut values) = (Vec::new(), Vec::new());
+    for lease in sorted {
+        values.clear();
+        F::encode(lease, layout, &mut values);
+        let end = at.map_or(Value::Null, |at| values.swap_remove(at));
+        let key = values.swap_remove(0);
+        match groups.iter().position(|(of, _)| *of == end) {
+            Some(group) => groups[group].1.push(key),
+            None if groups.len() < RENEWALS_MAX => groups.push((end, vec![key])),
+            None => others.push(lease.clone()),
+        }
+    }
+    (groups, others)
+}
+
+/// The keys of `addresses`, in their order.
+fn keys<F: Stored>(layout: Layout, addresses: &[F::Address]) -> Vec<Value> {
+    let mut sorted = addresses.to_vec();
+    sorted.sort_unstable();
+    let mut keys = Vec::with_capacity(sorted.len());
+    for address in sorted {
+        F::encode_key(address, layout, &mut keys);
+    }
+    keys
 }
 
 impl std::fmt::Debug for Database {

@@ -60,6 +60,12 @@ impl Table {
         self.columns[0]
     }
 
+    /// The point in time that its rows have.
+    pub(super) fn time(&self) -> Column {
+        let time = self.columns.iter().find(|column| column.kind == Kind::Time);
+        *time.expect("leases end")
+    }
+
     /// The names of the columns, parted by commas.
     pub(super) fn names(&self) -> String {
         self.join(", ", |column| column.name.to_owned())
@@ -79,6 +85,34 @@ impl Table {
 /// Takes rows one by one.
 pub(super) type Visit<'v> = &'v mut dyn FnMut(&[Value]) -> Result<(), SqlError>;
 
+/// Takes rows one by one, with the position of what they were found by.
+pub(super) type VisitFound<'v> = &'v mut dyn FnMut(usize, &[Value]) -> Result<(), SqlError>;
+
+/// The rows that have one of these values in this column.
+#[derive(Debug)]
+pub(super) struct Sought {
+    pub(super) column: Column,
+    pub(super) values: Vec<Value>,
+    /// Nobody else changes them until the end of the transaction.
+    pub(super) is_locked: bool,
+}
+
+/// Points in time, and the keys of the rows whose only one each becomes.
+pub(super) type Renewals = Vec<(Value, Vec<Value>)>;
+
+/// What a transaction ends with. Rows one after the other; no key twice.
+#[derive(Debug, Default)]
+pub(super) struct RowChanges {
+    /// Rows with keys that are not there.
+    pub(super) inserts: Vec<Value>,
+    /// Rows with keys that are there.
+    pub(super) updates: Vec<Value>,
+    /// Rows of which nothing else changes.
+    pub(super) renewals: Renewals,
+    /// Keys.
+    pub(super) deletions: Vec<Value>,
+}
+
 /// A connection. Every function blocks until the database has answered.
 pub(super) trait Driver: Send {
     /// Carries out statements without values, one after the other.
@@ -86,6 +120,11 @@ pub(super) trait Driver: Send {
 
     /// The numbers in the first row that `query` finds; none when it finds no row.
     fn numbers(&mut self, query: &str) -> Result<Vec<i64>, SqlError>;
+
+    /// The rows that `query` finds, of two texts each; none where nothing is asked this way.
+    fn pairs(&mut self, _query: &str) -> Result<Vec<(String, String)>, SqlError> {
+        Ok(Vec::new())
+    }
 
     /// Inserts rows or replaces the columns of those that are there. `values` holds all rows one
     /// after the other, no key twice.
@@ -95,16 +134,19 @@ pub(super) trait Driver: Send {
     /// `values` as above.
     fn insert(&mut self, table: &Table, values: Vec<Value>) -> Result<u64, SqlError>;
 
-    /// Shows the rows to `visit` that have one of `values` in `column`. With `is_locking` nobody else
-    /// changes them until the end of the transaction.
+    /// Shows the rows to `visit` that are sought, all in one question where the database can; first
+    /// it `begins` a transaction, if that is wanted.
     fn find(
         &mut self,
+        begins: bool,
         table: &Table,
-        column: &Column,
-        values: Vec<Value>,
-        is_locking: bool,
-        visit: Visit<'_>,
+        sought: Vec<Sought>,
+        visit: VisitFound<'_>,
     ) -> Result<(), SqlError>;
+
+    /// Makes `changes` and commits them, all in one question where the database can. A row that is
+    /// to be inserted and is there already is a conflict; then nothing is committed.
+    fn commit(&mut self, table: &Table, changes: RowChanges) -> Result<(), SqlError>;
 
     /// Deletes the rows with these keys, as far as they are there.
     fn delete(&mut self, table: &Table, keys: Vec<Value>) -> Result<(), SqlError>;

@@ -1,9 +1,11 @@
 //! Leases in SQL databases, in Kea's tables: MariaDB and MySQL, PostgreSQL, and SQLite.
 //!
 //! - [`settings`]: how a database is reached.
+//! - `connect`: which of several hosts, and whether leases can be written there; `tls`: who is believed.
 //! - [`database`]: a connection with what is done over it: schema, transactions, leases in bulk.
 //! - [`schema`]: the tables, as statements, in the two versions that are known.
 //! - [`row`]: leases as values of their columns and back, without a database.
+//! - [`hosts`]: reservations, looked up in bulk and written one at a time.
 //! - [`transfer`]: leases from tables to Kea's lease files and back.
 //!
 //! What a server does with them (rounds, who may write what, what happens when the database is
@@ -12,9 +14,12 @@
 //!
 //! Kea's manual to have read: "Supported Lease Databases", "The kea-admin Tool".
 
+mod connect;
 pub mod database;
 mod driver;
 mod error;
+mod fault;
+pub mod hosts;
 mod mysql;
 mod postgresql;
 pub mod row;
@@ -22,13 +27,15 @@ pub mod schema;
 pub mod settings;
 mod shared;
 mod sqlite;
+mod tls;
 pub mod transfer;
 mod v4;
 mod v6;
 
 pub use database::{Database, Loaded};
 pub use error::SqlError;
+pub use hosts::{Host, HostFamily, HostOption, HostQuery, HostResource};
 pub use row::Stored;
 pub use schema::{Schema, Version};
-pub use settings::{Backend, Settings};
+pub use settings::{Backend, Settings, SslMode};
 pub use shared::{SharedLeases, SharedRows};

@@ -1,22 +1,29 @@
-//! MariaDB and MySQL: many rows in one statement, as one round trip each.
+//! MariaDB and MySQL: many rows in one statement, and many statements in one round trip.
+//!
+//! Statements are text, with octets and texts in hexadecimal: what is prepared would have to be
+//! prepared for every number of rows, and would go one by one.
 //!
 //! Texts travel as octets (`SET NAMES binary`): tables made by Kea have whatever character set their
 //! server had, and a host name that it lacks must not spoil the leases around it. Times travel in
 //! UTC.
 
-use mysql::prelude::Queryable;
-use mysql::{Conn, OptsBuilder, Params, SslOpts};
+use std::fmt::Write;
 
-use super::driver::{Column, Driver, Kind, Table, Value, Visit};
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+use super::connect;
+use super::connect::mysql::failed;
+use super::driver::{Column, Driver, Kind, RowChanges, Sought, Table, Value, Visit, VisitFound};
 use super::error::SqlError;
 use super::settings::Settings;
 
-/// Rows in one statement: 18 columns of so many rows stay below the 65,535 values that one may have.
-const ROWS_MAX: usize = 1000;
-
-/// What the protocol calls them: dead lock, lock wait time-out, node of a cluster not ready.
-const CONFLICTS: [u16; 2] = [1213, 1205];
-const NOT_READY: u16 = 1047;
+/// Rows in one statement. A thousand values after `IN` are made a table of by MariaDB, which then
+/// may read all rows to join them.
+const ROWS_MAX: usize = 500;
+/// Octets of statements in one question, after which no further one is added: servers take at least
+/// a megabyte.
+const TEXT_MAX: usize = 256 << 10;
 
 /// A connection.
 pub(super) struct Mysql {
@@ -27,69 +34,52 @@ pub(super) struct Mysql {
 impl Mysql {
     /// Connects.
     pub(super) fn connect(settings: &Settings) -> Result<Self, SqlError> {
-        let place = settings.to_string();
-        let tls = settings
-            .trust_anchor
-            .clone()
-            .map(|path| SslOpts::default().with_root_cert_path(Some(path)));
-        let socket = settings.socket.as_ref().map(|path| path.display().to_string());
-        let options = OptsBuilder::new()
-            .ip_or_hostname(Some(settings.host.clone()))
-            .tcp_port(settings.port())
-            .socket(socket)
-            .prefer_socket(false)
-            .user(Some(settings.user.clone()))
-            .pass(Some(settings.password.clone()))
-            .db_name(Some(settings.name.clone()))
-            .tcp_connect_timeout(Some(settings.connect_timeout))
-            .read_timeout(settings.read_timeout)
-            .write_timeout(settings.write_timeout)
-            .ssl_opts(tls)
-            .init(vec![
-                "SET time_zone = '+00:00'",
-                "SET NAMES binary",
-                // Rows that are not there are not locked: two servers would lock each other out.
-                "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
-            ]);
-        let connection =
-            Conn::new(options).map_err(|error| failed(format!("open {place}"), &error))?;
-        Ok(Self { connection, place })
+        let connection = connect::mysql::connect(settings)?;
+        Ok(Self { connection, place: settings.to_string() })
     }
 
-    /// Inserts rows, and makes `changes` to those that are there. How many that changed.
-    fn write(&mut self, table: &Table, values: Vec<Value>, changes: &str) -> Result<u64, SqlError> {
-        let width = table.columns.len();
-        let mut values = values.into_iter().map(value);
-        let (mut left, mut count) = (values.len() / width, 0);
-        while left > 0 {
-            let rows = left.min(ROWS_MAX);
-            let chunk = values.by_ref().take(rows * width).collect();
-            self.connection
-                .exec_drop(insert_statement(table, rows, changes), Params::Positional(chunk))
-                .map_err(|error| self.failed("write leases to", &error))?;
-            count += self.connection.affected_rows();
-            left -= rows;
+    /// Carries out `statements`; how many rows they changed. What fails keeps those after it from
+    /// being carried out.
+    fn carry_out(&mut self, statements: &str, tried: &str) -> Result<u64, SqlError> {
+        let place = &self.place;
+        let failed = |error: mysql::Error| failed(format!("{tried} {place}"), &error);
+        let mut results = self.connection.query_iter(statements).map_err(failed)?;
+        let mut count = 0;
+        while let Some(mut result) = results.iter() {
+            count += result.affected_rows();
+            result.try_for_each(|row| row.map(drop)).map_err(failed)?;
         }
         Ok(count)
     }
 
-    /// Shows the rows to `visit` for which `condition` holds.
+    /// Inserts rows, and makes `changes` to those that are there. How many that changed.
+    fn write(&mut self, table: &Table, values: &[Value], changes: &str) -> Result<u64, SqlError> {
+        let mut statements = Statements::default();
+        statements.insert(table, values, changes);
+        let texts = statements.texts.iter();
+        texts.map(|text| self.carry_out(text, "write leases to")).sum()
+    }
+
+    /// Shows the rows to `visit` that `statements` find, with the position of the statement.
     fn select(
         &mut self,
         table: &Table,
-        condition: &str,
-        parameters: Params,
-        visit: Visit<'_>,
+        statements: &str,
+        visit: VisitFound<'_>,
     ) -> Result<(), SqlError> {
-        let statement = select_statement(table, condition);
         let place = &self.place;
         let failed = |error: mysql::Error| failed(format!("read leases from {place}"), &error);
-        let rows = self.connection.exec_iter(statement, parameters).map_err(failed)?;
-        let mut values = Vec::new();
-        for row in rows {
-            values.clear();
-            values.extend(row.map_err(failed)?.unwrap().into_iter().map(read));
-            visit(&values)?;
+        let mut results = self.connection.query_iter(statements).map_err(failed)?;
+        let (mut values, mut at) = (Vec::new(), 0);
+        while let Some(rows) = results.iter() {
+            for row in rows {
+                values.clear();
+                let row = row.map_err(failed)?.unwrap();
+                let columns = row.into_iter().zip(table.columns);
+                values.extend(columns.map(|(value, column)| read(value, column)));
+                visit(at, &values)?;
+            }
+            at += 1;
         }
         Ok(())
     }
@@ -112,51 +102,72 @@ impl Driver for Mysql {
         Ok(row.map(mysql::Row::unwrap).unwrap_or_default().into_iter().filter_map(number).collect())
     }
 
+    fn pairs(&mut self, query: &str) -> Result<Vec<(String, String)>, SqlError> {
+        self.connection.query(query).map_err(|error| self.failed("ask", &error))
+    }
+
     fn upsert(&mut self, table: &Table, values: Vec<Value>) -> Result<(), SqlError> {
-        let changes = table
-            .join_others(", ", |column| format!("{name} = VALUES({name})", name = column.name));
-        self.write(table, values, &changes).map(drop)
+        self.write(table, &values, &replacing(table)).map(drop)
     }
 
     fn insert(&mut self, table: &Table, values: Vec<Value>) -> Result<u64, SqlError> {
         // Counts no row: it is as it was.
-        let no_change = format!("{key} = {name}.{key}", key = table.key().name, name = table.name);
-        self.write(table, values, &no_change)
+        let no_change = format!(
+            " ON DUPLICATE KEY UPDATE {key} = {name}.{key}",
+            key = table.key().name,
+            name = table.name
+        );
+        self.write(table, &values, &no_change)
     }
 
     fn find(
         &mut self,
+        begins: bool,
         table: &Table,
-        column: &Column,
-        values: Vec<Value>,
-        is_locking: bool,
-        visit: Visit<'_>,
+        sought: Vec<Sought>,
+        visit: VisitFound<'_>,
     ) -> Result<(), SqlError> {
-        let lock = if is_locking { " FOR UPDATE" } else { "" };
-        let mut values = values.into_iter().map(value);
-        while values.len() > 0 {
-            let rows = values.len().min(ROWS_MAX);
-            let chunk: Vec<_> = values.by_ref().take(rows).collect();
-            let marks = vec!["?"; rows].join(", ");
-            let condition = format!("WHERE {} IN ({marks}){lock}", column.name);
-            self.select(table, &condition, Params::Positional(chunk), visit)?;
+        let mut statements = Statements::default();
+        if begins {
+            statements.add("BEGIN");
+        }
+        // Of each statement, what it seeks; the first one seeks nothing, if it begins.
+        let mut origins = vec![0; usize::from(begins)];
+        let select = selecting(table);
+        for (at, sought) in sought.iter().enumerate() {
+            let lock = if sought.is_locked { " FOR UPDATE" } else { "" };
+            let first = format!("{select} WHERE {} IN ", sought.column.name);
+            for some in sought.values.chunks(ROWS_MAX) {
+                statements.list(&first, some, lock);
+                origins.push(at);
+            }
+        }
+        let mut first = 0;
+        for (text, count) in statements.texts.iter().zip(&statements.counts) {
+            self.select(table, text, &mut |at, values| visit(origins[first + at], values))?;
+            first += count;
         }
         Ok(())
     }
 
-    fn delete(&mut self, table: &Table, keys: Vec<Value>) -> Result<(), SqlError> {
-        let mut keys = keys.into_iter().map(value);
-        while keys.len() > 0 {
-            let rows = keys.len().min(ROWS_MAX);
-            let chunk = keys.by_ref().take(rows).collect();
-            let marks = vec!["?"; rows].join(", ");
-            let statement =
-                format!("DELETE FROM {} WHERE {} IN ({marks})", table.name, table.key().name);
-            self.connection
-                .exec_drop(statement, Params::Positional(chunk))
-                .map_err(|error| self.failed("delete leases from", &error))?;
+    fn commit(&mut self, table: &Table, changes: RowChanges) -> Result<(), SqlError> {
+        let mut statements = Statements::default();
+        statements.insert(table, &changes.inserts, "");
+        statements.insert(table, &changes.updates, &replacing(table));
+        for (time, keys) in &changes.renewals {
+            statements.renew(table, time, keys);
         }
-        Ok(())
+        statements.delete(table, &changes.deletions);
+        statements.add("COMMIT");
+        let mut texts = statements.texts.iter();
+        texts.try_for_each(|text| self.carry_out(text, "write leases to").map(drop))
+    }
+
+    fn delete(&mut self, table: &Table, keys: Vec<Value>) -> Result<(), SqlError> {
+        let mut statements = Statements::default();
+        statements.delete(table, &keys);
+        let mut texts = statements.texts.iter();
+        texts.try_for_each(|text| self.carry_out(text, "delete leases from").map(drop))
     }
 
     fn page(
@@ -167,81 +178,171 @@ impl Driver for Mysql {
         visit: Visit<'_>,
     ) -> Result<(), SqlError> {
         let key = table.key().name;
-        let order = format!("ORDER BY {key} LIMIT {limit}");
-        match after {
-            Some(after) => {
-                let parameters = Params::Positional(vec![value(after.clone())]);
-                self.select(table, &format!("WHERE {key} > ? {order}"), parameters, visit)
-            }
-            None => self.select(table, &order, Params::Empty, visit),
+        let mut statement = selecting(table);
+        if let Some(after) = after {
+            let _ = write!(statement, " WHERE {key} > ");
+            literal(&mut statement, after);
         }
+        let _ = write!(statement, " ORDER BY {key} LIMIT {limit}");
+        self.select(table, &statement, &mut |_, values| visit(values))
     }
 }
 
-/// Inserts `rows` rows; of those that are there `changes` are made.
-fn insert_statement(table: &Table, rows: usize, changes: &str) -> String {
-    let marks = format!("({})", table.join(", ", |column| mark(column).to_owned()));
-    format!(
-        "INSERT INTO {} ({}) VALUES {} ON DUPLICATE KEY UPDATE {changes}",
-        table.name,
-        table.names(),
-        vec![marks.as_str(); rows].join(", "),
-    )
+/// Statements, as few texts of them as may be, each carried out in one round trip.
+#[derive(Debug, Default)]
+struct Statements {
+    texts: Vec<String>,
+    /// Statements in each of them.
+    counts: Vec<usize>,
 }
 
-const fn mark(column: &Column) -> &'static str {
-    if matches!(column.kind, Kind::Time) { "FROM_UNIXTIME(?)" } else { "?" }
+impl Statements {
+    /// Where the next statement is to be appended.
+    fn next(&mut self) -> &mut String {
+        match self.texts.last() {
+            Some(text) if text.len() < TEXT_MAX => {}
+            _ => {
+                self.texts.push(String::new());
+                self.counts.push(0);
+            }
+        }
+        let (Some(text), Some(count)) = (self.texts.last_mut(), self.counts.last_mut()) else {
+            unreachable!("a text was pushed");
+        };
+        if *count > 0 {
+            text.push(';');
+        }
+        *count += 1;
+        text
+    }
+
+    fn add(&mut self, statement: &str) {
+        self.next().push_str(statement);
+    }
+
+    /// `first`, the values in parentheses, and `last`.
+    fn list(&mut self, first: &str, values: &[Value], last: &str) {
+        let text = self.next();
+        text.push_str(first);
+        let mut before = '(';
+        for value in values {
+            text.push(before);
+            literal(text, value);
+            before = ',';
+        }
+        text.push(')');
+        text.push_str(last);
+    }
+
+    /// Inserts rows, with `end` after the last one.
+    fn insert(&mut self, table: &Table, values: &[Value], end: &str) {
+        let width = table.columns.len();
+        let mut rows = values.chunks_exact(width).peekable();
+        while rows.peek().is_some() {
+            let text = self.next();
+            let begin = text.len();
+            let _ = write!(text, "INSERT INTO {} ({}) VALUES ", table.name, table.names());
+            let mut before = "(";
+            for row in rows.by_ref().take(ROWS_MAX) {
+                for (value, column) in row.iter().zip(table.columns) {
+                    text.push_str(before);
+                    before = ",";
+                    if column.kind == Kind::Time {
+                        text.push_str("FROM_UNIXTIME(");
+                        literal(text, value);
+                        text.push(')');
+                    } else {
+                        literal(text, value);
+                    }
+                }
+                before = "),(";
+                if text.len() - begin > TEXT_MAX {
+                    break;
+                }
+            }
+            text.push(')');
+            text.push_str(end);
+        }
+    }
+
+    fn renew(&mut self, table: &Table, time: &Value, keys: &[Value]) {
+        let (name, key) = (table.time().name, table.key().name);
+        let mut first = format!("UPDATE {} SET {name}=FROM_UNIXTIME(", table.name);
+        literal(&mut first, time);
+        let _ = write!(first, ") WHERE {key} IN ");
+        keys.chunks(ROWS_MAX).for_each(|some| self.list(&first, some, ""));
+    }
+
+    fn delete(&mut self, table: &Table, keys: &[Value]) {
+        let first = format!("DELETE FROM {} WHERE {} IN ", table.name, table.key().name);
+        keys.chunks(ROWS_MAX).for_each(|some| self.list(&first, some, ""));
+    }
 }
 
-/// The columns of all rows for which `condition` holds.
-fn select_statement(table: &Table, condition: &str) -> String {
-    let columns = table.join(", ", |column| match column.kind {
+/// What becomes of a row that is there when it is inserted: the new one.
+fn replacing(table: &Table) -> String {
+    let changes =
+        table.join_others(",", |column| format!("{name}=VALUES({name})", name = column.name));
+    format!(" ON DUPLICATE KEY UPDATE {changes}")
+}
+
+/// The columns of a table, without a condition.
+fn selecting(table: &Table) -> String {
+    let columns = table.join(",", |column| match column.kind {
         Kind::Time => format!("UNIX_TIMESTAMP({})", column.name),
         _ => column.name.to_owned(),
     });
-    format!("SELECT {columns} FROM {} {condition}", table.name)
+    format!("SELECT {columns} FROM {}", table.name)
 }
 
-fn value(value: Value) -> mysql::Value {
+/// Appends a value as a statement says it. Nothing in it can end it before its end.
+fn literal(text: &mut String, value: &Value) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let octets = match value {
+        Value::Null => return text.push_str("NULL"),
+        Value::Integer(number) => {
+            let _ = write!(text, "{number}");
+            return;
+        }
+        Value::Octets(octets) => octets.as_slice(),
+        Value::Text(text) => text.as_bytes(),
+    };
+    text.push_str("x'");
+    for octet in octets {
+        text.push(char::from(DIGITS[usize::from(octet >> 4)]));
+        text.push(char::from(DIGITS[usize::from(octet & 15)]));
+    }
+    text.push('\'');
+}
+
+/// A value of a column, which comes as text.
+fn read(value: mysql::Value, column: &Column) -> Value {
     match value {
-        Value::Null => mysql::Value::NULL,
-        Value::Integer(number) => mysql::Value::Int(number),
-        Value::Octets(octets) => mysql::Value::Bytes(octets),
-        Value::Text(text) => mysql::Value::Bytes(text.into_bytes()),
+        mysql::Value::Bytes(octets) => match column.kind {
+            Kind::Octets | Kind::Text | Kind::Address => Value::Octets(octets),
+            _ => parsed(&octets).map_or(Value::Null, Value::Integer),
+        },
+        other => number(other).map_or(Value::Null, Value::Integer),
     }
 }
 
-fn read(value: mysql::Value) -> Value {
-    match value {
-        mysql::Value::Int(number) => Value::Integer(number),
-        mysql::Value::UInt(number) => i64::try_from(number).map_or(Value::Null, Value::Integer),
-        mysql::Value::Bytes(octets) => Value::Octets(octets),
-        // No column of ours is any other.
-        _ => Value::Null,
-    }
-}
-
-/// A number, also from the text that a plain query brings.
+/// A number.
 fn number(value: mysql::Value) -> Option<i64> {
-    match read(value) {
-        Value::Integer(number) => Some(number),
-        Value::Octets(octets) => std::str::from_utf8(&octets).ok()?.parse().ok(),
-        Value::Null | Value::Text(_) => None,
+    match value {
+        mysql::Value::Int(number) => Some(number),
+        mysql::Value::UInt(number) => i64::try_from(number).ok(),
+        mysql::Value::Bytes(octets) => parsed(&octets),
+        // No column of ours is any other.
+        _ => None,
     }
+}
+
+fn parsed(octets: &[u8]) -> Option<i64> {
+    std::str::from_utf8(octets).ok()?.parse().ok()
 }
 
 fn first_line(statement: &str) -> &str {
     statement.lines().next().unwrap_or_default()
-}
-
-fn failed(tried: String, error: &mysql::Error) -> SqlError {
-    let code = match error {
-        mysql::Error::MySqlError(error) => error.code,
-        _ => 0,
-    };
-    SqlError::new(tried, error)
-        .lost(code == NOT_READY || error.is_connectivity_error())
-        .conflict(CONFLICTS.contains(&code))
 }
 
 #[cfg(test)]
@@ -253,19 +354,47 @@ mod tests {
         columns: &[
             Column { name: "k", kind: Kind::Number },
             Column { name: "e", kind: Kind::Time },
+            Column { name: "h", kind: Kind::Text },
         ],
     };
 
+    fn row(key: i64, text: &str) -> [Value; 3] {
+        [Value::Integer(key), Value::Integer(9), Value::Text(text.to_owned())]
+    }
+
     #[test]
-    fn one_statement_carries_many_rows() {
+    fn one_round_trip_carries_many_statements_and_rows() {
+        let mut statements = Statements::default();
+        statements.insert(&TABLE, &[row(1, "a'b\\"), row(2, "")].concat(), "");
+        statements.insert(&TABLE, &row(-3, "c"), &replacing(&TABLE));
+        statements.renew(&TABLE, &Value::Integer(7), &[Value::Integer(5), Value::Integer(6)]);
+        statements.delete(&TABLE, &[Value::Octets(vec![0, 255]), Value::Null]);
+        statements.add("COMMIT");
         assert_eq!(
-            insert_statement(&TABLE, 2, "e = VALUES(e)"),
-            "INSERT INTO t (k, e) VALUES (?, FROM_UNIXTIME(?)), (?, FROM_UNIXTIME(?)) \
-             ON DUPLICATE KEY UPDATE e = VALUES(e)"
+            statements.texts,
+            ["INSERT INTO t (k, e, h) VALUES (1,FROM_UNIXTIME(9),x'6127625c'),\
+              (2,FROM_UNIXTIME(9),x'');\
+              INSERT INTO t (k, e, h) VALUES (-3,FROM_UNIXTIME(9),x'63') \
+              ON DUPLICATE KEY UPDATE e=VALUES(e),h=VALUES(h);\
+              UPDATE t SET e=FROM_UNIXTIME(7) WHERE k IN (5,6);\
+              DELETE FROM t WHERE k IN (x'00ff',NULL);COMMIT"]
         );
-        assert_eq!(
-            select_statement(&TABLE, "WHERE k > ?"),
-            "SELECT k, UNIX_TIMESTAMP(e) FROM t WHERE k > ?"
-        );
+        assert_eq!(statements.counts, [5]);
+        assert_eq!(selecting(&TABLE), "SELECT k,UNIX_TIMESTAMP(e),h FROM t");
+    }
+
+    #[test]
+    fn what_is_too_much_for_one_goes_in_several() {
+        let mut statements = Statements::default();
+        let long = "x".repeat(50 << 10);
+        let rows: Vec<Value> = (0..6).flat_map(|key| row(key, &long)).collect();
+        statements.insert(&TABLE, &rows, "");
+        let many: Vec<Value> = (0..2 * ROWS_MAX as i64).map(Value::Integer).collect();
+        statements.delete(&TABLE, &many);
+        // Three rows of 100 KiB each fill a text.
+        assert_eq!(statements.counts, [1, 1, 2]);
+        let all = statements.texts.concat();
+        let counts = ["INSERT", "FROM_UNIXTIME", "DELETE"].map(|word| all.matches(word).count());
+        assert_eq!(counts, [2, 6, 2]);
     }
 }

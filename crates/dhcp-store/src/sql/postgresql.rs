@@ -1,17 +1,22 @@
-//! PostgreSQL: the values of a column travel as one array, and one statement takes them apart.
+//! PostgreSQL: the values of a column travel as one array, and one statement takes them apart, so
+//! that a few prepared statements serve any number of rows. What is asked together is sent together.
 //!
 //! The driver's runtime is a single thread, the caller's own, which it has only while a function
 //! here runs.
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
 
 use tokio::runtime::Runtime;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Config, NoTls, Row, Statement};
+use tokio_postgres::{Client, Row, Statement};
 
-use super::driver::{Column, Driver, Kind, Table, Value, Visit};
+use super::connect;
+use super::connect::postgresql::failed;
+use super::driver::{Column, Driver, Kind, RowChanges, Sought, Table, Value, Visit, VisitFound};
 use super::error::SqlError;
 use super::settings::Settings;
 
@@ -30,29 +35,11 @@ impl Postgresql {
     /// Connects.
     pub(super) fn connect(settings: &Settings) -> Result<Self, SqlError> {
         let place = settings.to_string();
-        let tried = || format!("open {place}");
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
-            .map_err(|error| SqlError::new(tried(), error))?;
-        let mut config = Config::new();
-        config
-            .host(&settings.host)
-            .port(settings.port())
-            .user(&settings.user)
-            .password(&settings.password)
-            .dbname(&settings.name)
-            .options("-c timezone=UTC")
-            .connect_timeout(settings.connect_timeout.max(Duration::from_secs(1)));
-        let client = runtime.block_on(async {
-            let (client, connection) = config.connect(NoTls).await?;
-            // Its end is seen by the next statement.
-            tokio::spawn(async { drop(connection.await) });
-            Ok(client)
-        });
-        let client = client.map_err(|error: tokio_postgres::Error| {
-            failed(tried(), &error).lost(error.as_db_error().is_none())
-        })?;
+            .map_err(|error| SqlError::new(format!("open {place}"), error))?;
+        let client = connect::postgresql::connect(&runtime, settings)?;
         Ok(Self { runtime, client, statements: HashMap::new(), place })
     }
 
@@ -82,7 +69,7 @@ impl Postgresql {
         values: Vec<Value>,
         conflict: &str,
     ) -> Result<u64, SqlError> {
-        let statement = insert_statement(table, conflict);
+        let statement = format!("{} {conflict}", insert_statement(table));
         let width = table.columns.len();
         let mut values = values.into_iter();
         let mut count = 0;
@@ -151,40 +138,89 @@ impl Driver for Postgresql {
             .collect()
     }
 
+    fn pairs(&mut self, query: &str) -> Result<Vec<(String, String)>, SqlError> {
+        let rows = self.runtime.block_on(self.client.query(query, &[]));
+        let rows = rows.map_err(|error| self.failed("ask", &error))?;
+        let pair = |row: &Row| Ok((row.try_get(0)?, row.try_get(1)?));
+        rows.iter().map(pair).collect::<Result<_, _>>().map_err(|error| self.failed("ask", &error))
+    }
+
     fn upsert(&mut self, table: &Table, values: Vec<Value>) -> Result<(), SqlError> {
-        let changes = table
-            .join_others(", ", |column| format!("{name} = excluded.{name}", name = column.name));
-        let conflict = format!("({}) DO UPDATE SET {changes}", table.key().name);
-        self.insert_or(table, values, &conflict).map(drop)
+        self.insert_or(table, values, &replacing(table)).map(drop)
     }
 
     fn insert(&mut self, table: &Table, values: Vec<Value>) -> Result<u64, SqlError> {
-        self.insert_or(table, values, "DO NOTHING")
+        self.insert_or(table, values, "ON CONFLICT DO NOTHING")
     }
 
     fn find(
         &mut self,
+        begins: bool,
         table: &Table,
-        column: &Column,
-        values: Vec<Value>,
-        is_locking: bool,
-        visit: Visit<'_>,
+        sought: Vec<Sought>,
+        visit: VisitFound<'_>,
     ) -> Result<(), SqlError> {
-        let lock = if is_locking { " FOR UPDATE" } else { "" };
-        let statement = format!(
-            "SELECT {} FROM {} WHERE {}{lock}",
-            selected(table),
-            table.name,
-            is_any(column, address_type(table))
-        );
-        self.select(&statement, (column, values), table, visit)
+        let tried = "read leases from";
+        let mut asked = Vec::with_capacity(sought.len());
+        for Sought { column, values, is_locked } in sought {
+            let lock = if is_locked { " FOR UPDATE" } else { "" };
+            let statement = format!(
+                "SELECT {} FROM {} WHERE {}{lock}",
+                selected(table),
+                table.name,
+                is_any(&column, address_type(table))
+            );
+            asked.push((self.prepared(&statement, tried)?, arrays(&[column], values)));
+        }
+        let begin = begins.then(|| say(&self.client, "BEGIN"));
+        let queries = asked.iter().map(|asked| ask(&self.client, asked));
+        let answers = self.runtime.block_on(together(begin.into_iter().chain(queries).collect()));
+        for (at, rows) in answers.into_iter().enumerate() {
+            let rows = rows.map_err(|error| self.failed(tried, &error))?;
+            // The first answer is the beginning's.
+            let at = at.saturating_sub(usize::from(begins));
+            self.show(&rows, table, &mut |values| visit(at, values))?;
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self, table: &Table, changes: RowChanges) -> Result<(), SqlError> {
+        let tried = "write leases to";
+        let RowChanges { inserts, updates, renewals, deletions } = changes;
+        let all = [
+            (insert_statement(table), table.columns, inserts),
+            (format!("{} {}", insert_statement(table), replacing(table)), table.columns, updates),
+            (delete_statement(table), &table.columns[..1], deletions),
+        ];
+        let mut writes = Vec::with_capacity(all.len());
+        for (statement, columns, values) in all {
+            if !values.is_empty() {
+                writes.push((self.prepared(&statement, tried)?, arrays(columns, values)));
+            }
+        }
+        for (time, keys) in renewals {
+            let statement = self.prepared(&renew_statement(table), tried)?;
+            let mut values = arrays(&table.columns[..1], keys);
+            values.extend(arrays(&[table.time()], vec![time]));
+            writes.push((statement, values));
+        }
+        // After a statement that fails it takes the transaction back.
+        let commit = say(&self.client, "COMMIT");
+        let writes = writes.iter().map(|write| ask(&self.client, write));
+        let answers = self.runtime.block_on(together(writes.chain([commit]).collect()));
+        for answer in answers {
+            answer.map_err(|error| {
+                let is_there = error.code() == Some(&SqlState::UNIQUE_VIOLATION);
+                let failed = self.failed(tried, &error);
+                if is_there { failed.conflict(true) } else { failed }
+            })?;
+        }
+        Ok(())
     }
 
     fn delete(&mut self, table: &Table, keys: Vec<Value>) -> Result<(), SqlError> {
-        let key = table.key();
-        let condition = is_any(&key, address_type(table));
-        let statement = format!("DELETE FROM {} WHERE {condition}", table.name);
-        self.write(&statement, &[key], keys, "delete leases from").map(drop)
+        let statement = delete_statement(table);
+        self.write(&statement, &table.columns[..1], keys, "delete leases from").map(drop)
     }
 
     fn page(
@@ -270,14 +306,16 @@ fn from_array(element: &str, column: &Column, address_type: &str) -> String {
     }
 }
 
-/// The type of addresses: the tables with a pool's number have a type made for them.
+/// The type of addresses: leases that have a pool's number have a type made for them, as reserved
+/// addresses that are not plain text have.
 fn address_type(table: &Table) -> &'static str {
-    let is_current = table.columns.iter().any(|column| column.name == "pool_id");
+    let tells = ["pool_id", "excluded_prefix"];
+    let is_current = table.columns.iter().any(|column| tells.contains(&column.name));
     if is_current { "inet" } else { "varchar" }
 }
 
-/// Inserts rows; of those that are there becomes what `conflict` says.
-fn insert_statement(table: &Table, conflict: &str) -> String {
+/// Inserts rows that are not there.
+fn insert_statement(table: &Table) -> String {
     let parameters: Vec<String> = (1..)
         .zip(table.columns)
         .map(|(number, column)| format!("${number}::{}[]", array_type(column)))
@@ -287,11 +325,69 @@ fn insert_statement(table: &Table, conflict: &str) -> String {
         from_array(&format!("v.{}", column.name), column, address_type(table))
     });
     format!(
-        "INSERT INTO {} ({names}) SELECT {elements} FROM unnest({parameters}) AS v ({names}) \
-         ON CONFLICT {conflict}",
+        "INSERT INTO {} ({names}) SELECT {elements} FROM unnest({parameters}) AS v ({names})",
         table.name,
         names = table.names(),
     )
+}
+
+/// What becomes of a row that is there when it is inserted: the new one.
+fn replacing(table: &Table) -> String {
+    let changes =
+        table.join_others(", ", |column| format!("{name} = excluded.{name}", name = column.name));
+    format!("ON CONFLICT ({}) DO UPDATE SET {changes}", table.key().name)
+}
+
+/// Gives all rows of the first array the point in time that the second one holds.
+fn renew_statement(table: &Table) -> String {
+    format!(
+        "UPDATE {} SET {} = to_timestamp(($2::bigint[])[1]) WHERE {}",
+        table.name,
+        table.time().name,
+        is_any(&table.key(), address_type(table))
+    )
+}
+
+fn delete_statement(table: &Table) -> String {
+    let condition = is_any(&table.key(), address_type(table));
+    format!("DELETE FROM {} WHERE {condition}", table.name)
+}
+
+/// A question on its way; what changes rows finds none.
+type Question<'q> = Pin<Box<dyn Future<Output = Result<Vec<Row>, tokio_postgres::Error>> + 'q>>;
+
+/// A question with arrays.
+fn ask<'q>(client: &'q Client, (statement, arrays): &'q (Statement, Vec<Array>)) -> Question<'q> {
+    Box::pin(async move {
+        let parameters: Vec<_> = arrays.iter().map(Array::parameter).collect();
+        client.query(statement, &parameters).await
+    })
+}
+
+/// A statement without values.
+fn say<'q>(client: &'q Client, statement: &'q str) -> Question<'q> {
+    Box::pin(async move { client.batch_execute(statement).await.map(|()| Vec::new()) })
+}
+
+/// Sends all questions, in their order, before it waits for the answers.
+async fn together(
+    mut questions: Vec<Question<'_>>,
+) -> Vec<Result<Vec<Row>, tokio_postgres::Error>> {
+    let mut answers: Vec<_> = questions.iter().map(|_| None).collect();
+    poll_fn(|context| {
+        let mut is_pending = false;
+        for (question, answer) in questions.iter_mut().zip(&mut answers) {
+            if answer.is_none() {
+                match question.as_mut().poll(context) {
+                    Poll::Ready(result) => *answer = Some(result),
+                    Poll::Pending => is_pending = true,
+                }
+            }
+        }
+        if is_pending { Poll::Pending } else { Poll::Ready(()) }
+    })
+    .await;
+    answers.into_iter().flatten().collect()
 }
 
 /// The columns of a table, as [`read`] reads them.
@@ -345,18 +441,6 @@ fn read(row: &Row, at: usize, column: &Column) -> Result<Value, tokio_postgres::
     })
 }
 
-fn failed(tried: String, error: &tokio_postgres::Error) -> SqlError {
-    let conflicts = [SqlState::T_R_DEADLOCK_DETECTED, SqlState::T_R_SERIALIZATION_FAILURE];
-    let is_conflict = error.code().is_some_and(|code| conflicts.contains(code));
-    // The driver's own words only say that the database said something.
-    let words = match error.as_db_error() {
-        Some(error) => error.message().to_owned(),
-        None => std::error::Error::source(error)
-            .map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}")),
-    };
-    SqlError::new(tried, words).conflict(is_conflict)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -373,7 +457,7 @@ mod tests {
     #[test]
     fn a_column_travels_as_an_array() {
         assert_eq!(
-            insert_statement(&TABLE, "(k) DO UPDATE SET e = excluded.e, f = excluded.f"),
+            format!("{} {}", insert_statement(&TABLE), replacing(&TABLE)),
             "INSERT INTO t (k, e, f) SELECT v.k::varchar, to_timestamp(v.e), v.f <> 0 \
              FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS v (k, e, f) \
              ON CONFLICT (k) DO UPDATE SET e = excluded.e, f = excluded.f"

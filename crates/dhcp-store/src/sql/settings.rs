@@ -52,6 +52,45 @@ impl fmt::Display for Backend {
     }
 }
 
+/// How much TLS there has to be (Kea's `ssl-mode`, with the meanings of PostgreSQL's `sslmode`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SslMode {
+    /// None.
+    Disable,
+    /// When the server offers it and it works; else none.
+    Prefer,
+    /// Encrypted. With a trust anchor the certificate has to come from it.
+    Require,
+    /// Encrypted, with a certificate that comes from the trust anchor.
+    VerifyCa,
+    /// The same, and the certificate is for the host that was asked for.
+    VerifyFull,
+}
+
+impl SslMode {
+    /// All of them, from the weakest to the strongest.
+    pub const ALL: [Self; 5] =
+        [Self::Disable, Self::Prefer, Self::Require, Self::VerifyCa, Self::VerifyFull];
+
+    /// As Kea and PostgreSQL call it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Disable => "disable",
+            Self::Prefer => "prefer",
+            Self::Require => "require",
+            Self::VerifyCa => "verify-ca",
+            Self::VerifyFull => "verify-full",
+        }
+    }
+
+    /// The one that is called so.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|mode| mode.name() == name)
+    }
+}
+
 /// Where a database is and how to get in, as in Kea's `lease-database`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -63,6 +102,9 @@ pub struct Settings {
     pub host: String,
     /// Port of the server; the usual one when `None`.
     pub port: Option<u16>,
+    /// Further hosts of the same database, with their ports: the nodes of a cluster, or the servers of
+    /// which one takes over from the other. The first one is `host`.
+    pub hosts: Vec<(String, Option<u16>)>,
     /// The socket of a MariaDB or MySQL server on this machine, instead of host and port.
     pub socket: Option<PathBuf>,
     /// Who.
@@ -75,8 +117,18 @@ pub struct Settings {
     pub read_timeout: Option<Duration>,
     /// How long a statement may take to be sent to MariaDB or MySQL; `None` for ever.
     pub write_timeout: Option<Duration>,
-    /// The certificates by which MariaDB or MySQL is believed; TLS is used when there are some.
+    /// How long what was sent to PostgreSQL may stay unconfirmed; the system's time when `None`.
+    pub tcp_user_timeout: Option<Duration>,
+    /// How much TLS there has to be; what [`Settings::tls`] makes of the others when `None`.
+    pub ssl_mode: Option<SslMode>,
+    /// The certificates by which a server is believed.
     pub trust_anchor: Option<PathBuf>,
+    /// The certificate that the server is shown, with those that lead to its authority.
+    pub cert_file: Option<PathBuf>,
+    /// Its key.
+    pub key_file: Option<PathBuf>,
+    /// The ciphers that may be used, by OpenSSL's names, parted by colons.
+    pub cipher_list: Option<String>,
     /// What SQLite flushes: [`Durability::Always`] is its FULL, [`Durability::Interval`] its
     /// NORMAL, [`Durability::None`] its OFF. Servers have settings of their own.
     pub durability: Durability,
@@ -91,13 +143,19 @@ impl Settings {
             name: name.into(),
             host: "localhost".to_owned(),
             port: None,
+            hosts: Vec::new(),
             socket: None,
             user: String::new(),
             password: String::new(),
             connect_timeout: Duration::from_secs(5),
             read_timeout: None,
             write_timeout: None,
+            tcp_user_timeout: None,
+            ssl_mode: None,
             trust_anchor: None,
+            cert_file: None,
+            key_file: None,
+            cipher_list: None,
             durability: Durability::Always,
         }
     }
@@ -106,6 +164,42 @@ impl Settings {
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port.unwrap_or_else(|| self.backend.port())
+    }
+
+    /// How many hosts there are.
+    #[must_use]
+    pub const fn host_count(&self) -> usize {
+        1 + self.hosts.len()
+    }
+
+    /// The same database at host number `number`, counted from 0 and round again.
+    #[must_use]
+    pub fn at_host(&self, number: usize) -> Self {
+        let mut settings = Self { hosts: Vec::new(), ..self.clone() };
+        if let Some(further) = (number % self.host_count()).checked_sub(1) {
+            (settings.host, settings.port) = self.hosts[further].clone();
+            settings.socket = None;
+        }
+        settings
+    }
+
+    /// How much TLS there has to be: what was said, or what Kea makes of the files. Over a socket of
+    /// this machine there is none.
+    #[must_use]
+    pub fn tls(&self) -> SslMode {
+        let is_local = self.socket.is_some() || self.host.starts_with('/');
+        if is_local || self.backend == Backend::Sqlite {
+            return SslMode::Disable;
+        }
+        let is_wanted =
+            self.cert_file.is_some() || self.key_file.is_some() || self.cipher_list.is_some();
+        self.ssl_mode.unwrap_or_else(|| match self.backend {
+            _ if self.trust_anchor.is_some() => SslMode::VerifyCa,
+            _ if is_wanted => SslMode::Require,
+            // What PostgreSQL's own library does.
+            Backend::Postgresql => SslMode::Prefer,
+            _ => SslMode::Disable,
+        })
     }
 }
 
@@ -145,5 +239,35 @@ mod tests {
         let shown = format!("{settings} {settings:?}");
         assert!(shown.contains("MySQL database leases at localhost port 3306"), "{shown}");
         assert!(!shown.contains("secret"), "{shown}");
+    }
+
+    #[test]
+    fn files_say_how_much_tls_there_is() {
+        let plain = Settings::new(Backend::Mysql, "leases");
+        assert_eq!(plain.tls(), SslMode::Disable);
+        assert_eq!(Settings::new(Backend::Postgresql, "leases").tls(), SslMode::Prefer);
+        let believed = Settings { trust_anchor: Some("ca.pem".into()), ..plain.clone() };
+        assert_eq!(believed.tls(), SslMode::VerifyCa);
+        let strict = Settings { ssl_mode: Some(SslMode::VerifyFull), ..believed.clone() };
+        assert_eq!(strict.tls(), SslMode::VerifyFull);
+        assert_eq!(Settings { socket: Some("s".into()), ..strict }.tls(), SslMode::Disable);
+        let known = Settings { cert_file: Some("me.pem".into()), ..plain };
+        assert_eq!(known.tls(), SslMode::Require);
+        assert!(SslMode::ALL.into_iter().all(|mode| SslMode::of_name(mode.name()) == Some(mode)));
+        assert_eq!(SslMode::of_name("allow"), None);
+    }
+
+    #[test]
+    fn hosts_are_counted_round() {
+        let settings = Settings {
+            socket: Some("s".into()),
+            hosts: vec![("two".to_owned(), None), ("three".to_owned(), Some(7))],
+            ..Settings::new(Backend::Mysql, "leases")
+        };
+        let shown = |number| settings.at_host(number).to_string();
+        assert_eq!(shown(0), "MySQL database leases at s");
+        assert_eq!(shown(1), "MySQL database leases at two port 3306");
+        assert_eq!(shown(5), "MySQL database leases at three port 7");
+        assert_eq!(settings.host_count(), 3);
     }
 }

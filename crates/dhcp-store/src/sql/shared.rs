@@ -3,12 +3,13 @@
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 
+use super::connect;
 use super::database::Database;
-use super::driver::Value;
+use super::driver::{Sought, Value};
 use super::error::SqlError;
 use super::row::{Layout, Stored, identity};
-use super::settings::{Backend, Settings};
-use crate::database::{DatabaseError, Fault, LeaseDatabase, Shared};
+use super::settings::Settings;
+use crate::database::{Changes, DatabaseError, Fault, LeaseDatabase, Shared};
 
 /// A family whose leases can be shared through tables.
 pub trait SharedRows: Stored + Shared {
@@ -43,16 +44,18 @@ impl SharedRows for V6 {
 pub struct SharedLeases {
     settings: Settings,
     open: Option<(Database, Layout)>,
+    /// The host to begin with when connecting.
+    next_host: usize,
 }
 
 impl SharedLeases {
     /// The leases in the database that `settings` name; nobody is connected yet.
     #[must_use]
     pub const fn new(settings: Settings) -> Self {
-        Self { settings, open: None }
+        Self { settings, open: None, next_host: 0 }
     }
 
-    fn open(&mut self) -> Result<(&mut Database, Layout), DatabaseError> {
+    fn connected(&mut self) -> Result<(&mut Database, Layout), DatabaseError> {
         match &mut self.open {
             Some((database, layout)) => Ok((database, *layout)),
             None => Err(DatabaseError {
@@ -63,15 +66,37 @@ impl SharedLeases {
         }
     }
 
+    /// Finds `clients`, and reads `addresses`; when it `locks` them, in a transaction that it begins.
+    fn read<F: SharedRows>(
+        &mut self,
+        clients: &[F::Client],
+        addresses: &[F::Address],
+        locks: bool,
+        known: &mut Vec<F::Lease>,
+        found: &mut Vec<F::Lease>,
+    ) -> Result<Result<(), SqlError>, DatabaseError> {
+        let (database, layout) = self.connected()?;
+        let mut sought = sought::<F>(clients, layout);
+        let of_clients = sought.len();
+        if !addresses.is_empty() {
+            let rows = Database::locked::<F>(layout, addresses);
+            sought.push(Sought { is_locked: locks, ..rows });
+        }
+        let mut keep = |at, lease| {
+            if at < of_clients { known.push(lease) } else { found.push(lease) }
+        };
+        Ok(database.find_all::<F>(layout, locks, sought, &mut keep))
+    }
+
     /// Tells what came of `tried`.
-    fn told<T>(tried: &'static str, result: Result<T, SqlError>) -> Result<T, DatabaseError> {
-        result.map_err(|error| {
-            let fault = match () {
-                () if error.is_lost() => Fault::Lost,
-                () if error.is_conflict() => Fault::Conflict,
-                () => Fault::Permanent,
-            };
-            DatabaseError { fault, tried, cause: error.to_string() }
+    pub(crate) fn told<T>(
+        tried: &'static str,
+        result: Result<T, SqlError>,
+    ) -> Result<T, DatabaseError> {
+        result.map_err(|error| DatabaseError {
+            fault: error.fault(),
+            tried,
+            cause: error.to_string(),
         })
     }
 }
@@ -80,18 +105,19 @@ impl<F: SharedRows> LeaseDatabase<F> for SharedLeases {
     fn connect(&mut self) -> Result<Vec<String>, DatabaseError> {
         self.open = None;
         let connect = || {
-            let mut database = Database::open(&self.settings)?;
-            let layout = database.layout()?;
-            let notes = weaknesses(&mut database, self.settings.backend)?;
-            Ok((database, layout, notes))
+            let mut reached = connect::reach(&self.settings, self.next_host)?;
+            let layout = reached.database.layout()?;
+            Ok((reached, layout))
         };
-        let (database, layout, notes) = Self::told("connect to the lease database", connect())?;
-        self.open = Some((database, layout));
-        Ok(notes)
+        let (reached, layout) = Self::told("connect to the lease database", connect())?;
+        // Who comes again had no luck with this one.
+        self.next_host = reached.number + 1;
+        self.open = Some((reached.database, layout));
+        Ok(reached.notes)
     }
 
     fn load(&mut self, visit: &mut dyn FnMut(F::Lease)) -> Result<(), DatabaseError> {
-        let (database, layout) = self.open()?;
+        let (database, layout) = self.connected()?;
         let loaded = database.load_all::<F>(layout, |lease| {
             visit(lease);
             Ok(())
@@ -100,7 +126,7 @@ impl<F: SharedRows> LeaseDatabase<F> for SharedLeases {
     }
 
     fn begin(&mut self) -> Result<(), DatabaseError> {
-        Self::told("begin a transaction", self.open()?.0.begin())
+        Self::told("begin a transaction", self.connected()?.0.begin())
     }
 
     fn lock(
@@ -108,7 +134,7 @@ impl<F: SharedRows> LeaseDatabase<F> for SharedLeases {
         addresses: &[F::Address],
         found: &mut Vec<F::Lease>,
     ) -> Result<(), DatabaseError> {
-        let (database, layout) = self.open()?;
+        let (database, layout) = self.connected()?;
         Self::told("read leases", database.lock_many::<F>(layout, addresses, found))
     }
 
@@ -117,37 +143,30 @@ impl<F: SharedRows> LeaseDatabase<F> for SharedLeases {
         clients: &[F::Client],
         found: &mut Vec<F::Lease>,
     ) -> Result<(), DatabaseError> {
-        let (database, layout) = self.open()?;
-        let keys: Vec<_> = clients.iter().flat_map(|client| F::keys(client, layout)).collect();
-        for name in F::KEYS {
-            let of_column = keys.iter().filter(|(of, _)| of == name);
-            let values: Vec<Value> = of_column.map(|(_, value)| value.clone()).collect();
-            if !values.is_empty() {
-                let found = database.find_many::<F>(layout, name, values, found);
-                Self::told("look for clients", found)?;
-            }
-        }
-        Ok(())
+        let (database, layout) = self.connected()?;
+        let sought = sought::<F>(clients, layout);
+        let mut keep = |_, lease| found.push(lease);
+        Self::told("look for clients", database.find_all::<F>(layout, false, sought, &mut keep))
     }
 
     fn insert(&mut self, leases: &[F::Lease]) -> Result<usize, DatabaseError> {
-        let (database, layout) = self.open()?;
+        let (database, layout) = self.connected()?;
         let count = database.insert_many::<F>(layout, leases);
         Self::told("add leases", count).map(|count| count as usize)
     }
 
     fn update(&mut self, leases: &[F::Lease]) -> Result<(), DatabaseError> {
-        let (database, layout) = self.open()?;
+        let (database, layout) = self.connected()?;
         Self::told("change leases", database.upsert_many::<F>(layout, leases))
     }
 
     fn delete(&mut self, addresses: &[F::Address]) -> Result<(), DatabaseError> {
-        let (database, layout) = self.open()?;
+        let (database, layout) = self.connected()?;
         Self::told("delete leases", database.delete_many::<F>(layout, addresses))
     }
 
     fn commit(&mut self) -> Result<(), DatabaseError> {
-        Self::told("commit", self.open()?.0.commit())
+        Self::told("commit", self.connected()?.0.commit())
     }
 
     fn roll_back(&mut self) {
@@ -156,33 +175,44 @@ impl<F: SharedRows> LeaseDatabase<F> for SharedLeases {
             let _ = database.roll_back();
         }
     }
+
+    fn open(
+        &mut self,
+        clients: &[F::Client],
+        addresses: &[F::Address],
+        known: &mut Vec<F::Lease>,
+        found: &mut Vec<F::Lease>,
+    ) -> Result<(), DatabaseError> {
+        Self::told("read leases", self.read::<F>(clients, addresses, true, known, found)?)
+    }
+
+    fn look(
+        &mut self,
+        clients: &[F::Client],
+        addresses: &[F::Address],
+        known: &mut Vec<F::Lease>,
+        found: &mut Vec<F::Lease>,
+    ) -> Result<(), DatabaseError> {
+        Self::told("read leases", self.read::<F>(clients, addresses, false, known, found)?)
+    }
+
+    fn close(&mut self, changes: &Changes<F>) -> Result<(), DatabaseError> {
+        let (database, layout) = self.connected()?;
+        if changes.is_empty() {
+            return Self::told("commit", database.commit());
+        }
+        Self::told("write leases", database.commit_changes::<F>(layout, changes))
+    }
 }
 
-/// Settings of the database by which it forgets in a power cut what it has committed.
-fn weaknesses(database: &mut Database, backend: Backend) -> Result<Vec<String>, SqlError> {
-    let mut notes = Vec::new();
-    match backend {
-        Backend::Mysql => {
-            let query = "SELECT @@innodb_flush_log_at_trx_commit";
-            if database.numbers(query)?.first().is_some_and(|&flushes| flushes != 1) {
-                notes.push(
-                    "innodb_flush_log_at_trx_commit is not 1: a power cut may lose acknowledged \
-                     leases"
-                        .to_owned(),
-                );
-            }
+/// What leases of `clients` are found by, a column each.
+fn sought<F: SharedRows>(clients: &[F::Client], layout: Layout) -> Vec<Sought> {
+    let mut columns: Vec<Vec<Value>> = F::KEYS.iter().map(|_| Vec::new()).collect();
+    for (name, value) in clients.iter().flat_map(|client| F::keys(client, layout)) {
+        if let Some(at) = F::KEYS.iter().position(|&key| key == name) {
+            columns[at].push(value);
         }
-        Backend::Postgresql => {
-            let query = "SELECT (current_setting('fsync') = 'on')::int::bigint, \
-                         (current_setting('synchronous_commit') <> 'off')::int::bigint";
-            let settings = database.numbers(query)?;
-            for (name, is_safe) in ["fsync", "synchronous_commit"].into_iter().zip(settings) {
-                if is_safe == 0 {
-                    notes.push(format!("{name} is off: a power cut may lose acknowledged leases"));
-                }
-            }
-        }
-        Backend::Sqlite => {}
     }
-    Ok(notes)
+    let named = F::KEYS.iter().zip(columns).filter(|(_, values)| !values.is_empty());
+    named.map(|(name, values)| Database::with::<F>(layout, name, values)).collect()
 }

@@ -3,10 +3,16 @@
 use rusqlite::types::{ToSqlOutput, Value as SqliteValue, ValueRef};
 use rusqlite::{Connection, ErrorCode, ToSql, params_from_iter};
 
-use super::driver::{Column, Driver, Table, Value, Visit};
+use super::driver::{Driver, RowChanges, Sought, Table, Value, Visit, VisitFound};
 use super::error::SqlError;
 use super::settings::Settings;
 use crate::log::Durability;
+
+/// Pages of the file in memory, KiB: the inner ones and the newest ones of some million leases.
+const CACHE_KIB: i64 = 64 << 10;
+/// Pages of 4 KiB that the log collects before they go to the file, which is flushed then: a page that
+/// many rounds have changed goes there once.
+const CHECKPOINT_PAGES: i64 = 8192;
 
 /// An open file.
 pub(super) struct Sqlite {
@@ -28,6 +34,11 @@ impl Sqlite {
             connection.busy_timeout(settings.connect_timeout)?;
             connection.pragma_update(None, "journal_mode", "WAL")?;
             connection.pragma_update(None, "synchronous", flushing)?;
+            connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
+            connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+            // The log may have what a process wrote that died before it flushed. Who reads it now
+            // takes it for safe, so it is made safe first.
+            connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
             Ok(connection)
         };
         let connection = open().map_err(|error| failed(format!("open {place}"), &error))?;
@@ -115,16 +126,52 @@ impl Driver for Sqlite {
 
     fn find(
         &mut self,
+        begins: bool,
         table: &Table,
-        column: &Column,
-        values: Vec<Value>,
-        _is_locking: bool,
-        visit: Visit<'_>,
+        sought: Vec<Sought>,
+        visit: VisitFound<'_>,
     ) -> Result<(), SqlError> {
-        // A transaction that began by `BEGIN IMMEDIATE` has the whole file.
-        let statement =
-            format!("SELECT {} FROM {} WHERE {} = ?", table.names(), table.name, column.name);
-        values.iter().try_for_each(|value| self.select(&statement, Some(value), table, visit))
+        if begins {
+            // The whole file is locked, and so is every row.
+            self.run("BEGIN IMMEDIATE")?;
+        }
+        for (at, Sought { column, values, .. }) in sought.into_iter().enumerate() {
+            let statement =
+                format!("SELECT {} FROM {} WHERE {} = ?", table.names(), table.name, column.name);
+            values.iter().try_for_each(|value| {
+                self.select(&statement, Some(value), table, &mut |values| visit(at, values))
+            })?;
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self, table: &Table, changes: RowChanges) -> Result<(), SqlError> {
+        let width = table.columns.len();
+        let written = self.write(&insert_statement(table), width, &changes.inserts);
+        written.map_err(|error| {
+            let is_there = error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation);
+            let failed = self.failed("write leases to", &error);
+            if is_there { failed.conflict(true) } else { failed }
+        })?;
+        if !changes.updates.is_empty() {
+            self.upsert(table, changes.updates)?;
+        }
+        let statement = format!(
+            "UPDATE {} SET {} = ? WHERE {} = ?",
+            table.name,
+            table.time().name,
+            table.key().name
+        );
+        for (time, keys) in changes.renewals {
+            let rows = keys.into_iter().flat_map(|key| [time.clone(), key]);
+            let rows: Vec<Value> = rows.collect();
+            self.write(&statement, 2, &rows)
+                .map_err(|error| self.failed("write leases to", &error))?;
+        }
+        if !changes.deletions.is_empty() {
+            self.delete(table, changes.deletions)?;
+        }
+        self.run("COMMIT")
     }
 
     fn delete(&mut self, table: &Table, keys: Vec<Value>) -> Result<(), SqlError> {

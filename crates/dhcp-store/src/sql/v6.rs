@@ -61,9 +61,12 @@ impl Stored for V6 {
             Backend::Postgresql => i64::from(lease.iaid as i32),
             Backend::Mysql | Backend::Sqlite => i64::from(lease.iaid),
         };
-        let of_hardware = |value: i64| match lease.hardware.is_empty() {
-            true => Value::Null,
-            false => Value::Integer(value),
+        // For a lease without hardware address Kea's PostgreSQL wants what it writes itself, numbers.
+        let is_without = lease.hardware.is_empty();
+        let of_hardware = |value: i64| match layout.backend {
+            Backend::Postgresql if is_without => Value::Integer(0),
+            Backend::Mysql | Backend::Sqlite if is_without => Value::Null,
+            _ => Value::Integer(value),
         };
         Self::encode_key(lease.resource, layout, values);
         values.extend([

@@ -148,6 +148,11 @@ impl PowerCutStorage {
         disk.faults.cut_at_step = Some(disk.steps + steps);
     }
 
+    /// Has `capacity_bytes` octets fit on the disk from now on.
+    pub fn set_capacity(&self, capacity_bytes: Option<u64>) {
+        locked(&self.disk).faults.capacity_bytes = capacity_bytes;
+    }
+
     /// Turns the power off (a second time does nothing) and gives the disk that the next start
     /// finds, with new `faults`.
     #[must_use]

@@ -12,6 +12,7 @@
 
 mod damaged;
 mod family;
+mod killed;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,6 +25,10 @@ use dhcp_store::memfile::{Columns, Format, encode_row, newest};
 use dhcp_store::storage::DiskStorage;
 use dhcp_store::{LoadReport, Memfile, OpenOptions};
 use family::Kea;
+use killed::{
+    kea_lfc, keas_clean_up_ends_what_ours_left, keas_clean_up_killed_at_any_call_leaves_what_loads,
+    our_clean_up_killed_at_any_step_loses_nothing, what_keas_clean_up_leaves_at_any_step_loads,
+};
 
 macro_rules! for_both_families {
     ($($name:ident,)*) => {
@@ -45,6 +50,10 @@ for_both_families! {
     keas_server_loads_a_file_written_here,
     rows_beside_damaged_ones_load,
     any_file_loads_or_is_refused,
+    our_clean_up_killed_at_any_step_loses_nothing,
+    what_keas_clean_up_leaves_at_any_step_loads,
+    keas_clean_up_killed_at_any_call_leaves_what_loads,
+    keas_clean_up_ends_what_ours_left,
 }
 
 /// A folder that is removed in the end.
@@ -153,20 +162,20 @@ fn has_kea(tool: &str) -> bool {
     found
 }
 
-/// Leases and their history as rows.
-fn history<F: Kea>() -> (Vec<u8>, Vec<F::Lease>) {
+/// Leases and their history as `rows` rows of so many addresses.
+fn history<F: Kea>(rows: u32, addresses: u64) -> (Vec<u8>, Vec<F::Lease>) {
     let mut random = Random::from_seed(22);
-    let mut rows = Vec::new();
-    newest::<F>().encode_header(&Format::of::<F>(), &mut rows);
+    let mut text = Vec::new();
+    newest::<F>().encode_header(&Format::of::<F>(), &mut text);
     let mut last = std::collections::BTreeMap::new();
-    for _ in 0..3_000 {
-        let number = random.below(500);
+    for _ in 0..rows {
+        let number = random.below(addresses);
         let lease = F::lease(&mut random, number);
-        encode_row::<F>(&F::row_of(&lease), newest::<F>(), &mut rows);
+        encode_row::<F>(&F::row_of(&lease), newest::<F>(), &mut text);
         last.insert(F::key(&lease), lease);
     }
     last.retain(|_, lease| !F::is_deleted(lease));
-    (rows, last.into_values().collect())
+    (text, last.into_values().collect())
 }
 
 fn keas_clean_up_keeps_the_leases_written_here<F: Kea>() {
@@ -174,17 +183,9 @@ fn keas_clean_up_keeps_the_leases_written_here<F: Kea>() {
         return;
     }
     let folder = Folder::new(&format!("lfc{}", F::NUMBER));
-    let (rows, expected) = history::<F>();
+    let (rows, expected) = history::<F>(3_000, 500);
     fs::write(folder.file("x.1"), &rows).unwrap();
-    let mut lfc = Command::new("kea-lfc");
-    lfc.arg(format!("-{}", F::NUMBER))
-        .env("KEA_PIDFILE_DIR", &folder.0)
-        .env("KEA_LOCKFILE_DIR", &folder.0);
-    let names = ["config", "x.pid", "x.2", "x.1", "x.output", "x.completed"];
-    for (flag, name) in ["-c", "-p", "-x", "-i", "-o", "-f"].iter().zip(names) {
-        lfc.arg(flag).arg(folder.file(name));
-    }
-    let output = lfc.output().unwrap();
+    let output = kea_lfc::<F>(&folder, &[]).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     assert!(!folder.file("x.1").exists(), "kea-lfc did not finish: {output:?}");
 
@@ -200,7 +201,7 @@ fn keas_server_loads_a_file_written_here<F: Kea>() {
         return;
     }
     let folder = Folder::new(&format!("kea-server{}", F::NUMBER));
-    let (rows, expected) = history::<F>();
+    let (rows, expected) = history::<F>(3_000, 500);
     let live = folder.file("leases.csv");
     fs::write(&live, &rows).unwrap();
     // Without interfaces Kea needs no privilege.

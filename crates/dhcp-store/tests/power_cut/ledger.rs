@@ -95,13 +95,21 @@ impl<F: Case> Ledger<F> {
         Ok(())
     }
 
-    /// All through `epoch` is settled: replies leave.
-    pub fn settle(&mut self, epoch: u64) {
+    /// Changes that are not settled.
+    pub fn waiting(&self) -> u64 {
+        self.waiting.len() as u64
+    }
+
+    /// All through `epoch` is settled: replies leave, but for those that `is_refused` holds back.
+    pub fn settle_unless(&mut self, epoch: u64, is_refused: impl Fn(u64, F::Address) -> bool) {
         let (ready, waiting) =
             std::mem::take(&mut self.waiting).into_iter().partition(|one| one.epoch <= epoch);
         self.waiting = waiting;
         let ready: Vec<Waiting<F::Address>> = ready;
         for one in ready {
+            if is_refused(one.epoch, one.address) {
+                continue;
+            }
             self.history(one.address).acknowledged = one.state;
             self.acknowledged += 1;
         }

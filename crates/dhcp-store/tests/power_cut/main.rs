@@ -1,12 +1,15 @@
 //! The store loses its power at every kind of moment, and keeps what it has promised.
 //!
-//! `GODWIT_POWER_CUTS` sets how many seeds each simulation runs with, `GODWIT_POWER_CUT_SEED` the
-//! first of them.
+//! `GODWIT_CRASH_MOMENTS` sets how many seeds each simulation runs with, `GODWIT_CRASH_SEED` the
+//! first of them; `cargo xtask crash` sets both.
 
 #![allow(unreachable_pub, reason = "modules of a test binary")]
 
 mod case;
+mod clients;
+mod forgetful;
 mod ledger;
+mod sqlite;
 mod world;
 
 use case::Case;
@@ -25,12 +28,15 @@ const DURABLE: Rules = Rules {
     lying_syncs: false,
 };
 
+/// What `cargo xtask crash` calls the simulations of lease files.
+const MEMFILE: &str = "power-memfile";
+
 fn from_environment(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
 fn cuts() -> u64 {
-    from_environment("GODWIT_POWER_CUTS", 200)
+    from_environment("GODWIT_CRASH_MOMENTS", 200)
 }
 
 type Simulation = fn(u64, Rules, &mut Tally) -> Result<(), String>;
@@ -41,7 +47,7 @@ fn survives(test: &str, rules: Rules) -> Tally {
 }
 
 fn survives_cuts(test: &str, rules: Rules, cuts: u64) -> Tally {
-    let first = from_environment("GODWIT_POWER_CUT_SEED", 1);
+    let first = from_environment("GODWIT_CRASH_SEED", 1);
     let mut tally = Tally::default();
     for seed in first..first + cuts {
         let mut run = |family: &str, simulate: Simulation| {
@@ -50,13 +56,12 @@ fn survives_cuts(test: &str, rules: Rules, cuts: u64) -> Tally {
         let both = run("v4", simulate::<V4>).and_then(|()| run("v6", simulate::<V6>));
         if let Err(broken) = both {
             panic!(
-                "seed {seed}: {broken}\nrepeat with: GODWIT_POWER_CUTS=1 \
-                 GODWIT_POWER_CUT_SEED={seed} cargo test --profile checked -p dhcp-store \
-                 --test power_cut {test}"
+                "{test}, seed {seed}: {broken}\nrepeat with: cargo xtask crash --only {MEMFILE} \
+                 --moments 1 --seed {seed}"
             );
         }
     }
-    println!("{test}: {tally:?}");
+    println!("crash: {test}: {cuts} seeds, {tally}");
     tally
 }
 

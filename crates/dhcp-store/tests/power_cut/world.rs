@@ -1,28 +1,23 @@
 //! A server of two shards and its clients, from one start to the moment when the power goes off.
 
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
 use base::time::NS_PER_MS;
 use base::{Now, Random};
-use dhcp_lease::contract::{ASKED_MAX, Action, Change, Facts, FetchKeys, SlotView};
-use dhcp_lease::{
-    Expiry, LeaseState, LeaseStore, LeaseTable, Occupancy, Owner, PoolIndex, PoolSet,
-};
+use dhcp_lease::{Expiry, LeaseStore, LeaseTable, PoolSet};
 use dhcp_store::log::{CoreOptions, LogCore, ShardLog, Shards};
 use dhcp_store::memfile::{Cleanup, rows_of_table};
 use dhcp_store::storage::{Faults, PowerCutStorage, Survival};
 use dhcp_store::{Durability, Memfile, MemfileStore, OpenOptions};
 
 use crate::case::Case;
+use crate::clients::{act, pool};
 use crate::ledger::Ledger;
 
 const LEASE_FILE: &str = "/leases/leases.csv";
 const SHARDS: usize = 2;
-const CLIENTS: u64 = 40;
-const ADDRESSES: u32 = 30;
-/// Number of the first.
-const FIRST: u32 = 0x0a00_0001;
 /// Actions of one life, unless the power goes off before.
 const ACTIONS: u64 = 300;
 /// Steps of the storage among which the power may go off.
@@ -57,6 +52,16 @@ pub struct Tally {
     pub restarts: u64,
     pub reclaimed: u64,
     pub flushed: u64,
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} acknowledgements, cut off {} times while running and {} times while opening",
+            self.acknowledged, self.cut_while_running, self.cut_while_opening
+        )
+    }
 }
 
 struct World<'r, F: Case> {
@@ -157,7 +162,7 @@ impl<'r, F: Case> World<'r, F> {
         let table = Arc::new(LeaseTable::new(7));
         // So soon that reclaimed leases are flushed within a life.
         table.set_expiry(Expiry { hold_reclaimed_s: 4, ..Expiry::default() });
-        let pools = table.configure(&[F::pool(FIRST, FIRST + ADDRESSES - 1)], &[]);
+        let pools = table.configure(&[pool::<F>()], &[]);
         leases.iter().for_each(|lease| table.load(lease.clone()));
         let shards = Shards::new(SHARDS, |_| {});
         let options = CoreOptions { durability: rules.durability, lfc_interval_s: 0 };
@@ -202,7 +207,7 @@ impl<'r, F: Case> World<'r, F> {
                 _ => self.now = self.now.after_ns(self.random.below(8_000) * NS_PER_MS),
             }
             let promised = self.promised_epoch();
-            self.ledger.settle(promised);
+            self.ledger.settle_unless(promised, |_, _| false);
         }
         Ok(())
     }
@@ -260,44 +265,7 @@ impl<'r, F: Case> World<'r, F> {
     }
 
     fn client_acts(&mut self) -> Result<(), String> {
-        let client = self.random.below(CLIENTS) as u8;
         let shard = self.random.below(SHARDS as u64) as usize;
-        let octets = F::octets(client);
-        let identity = F::identity(&octets);
-        let keys = FetchKeys {
-            identity,
-            addresses: [None; ASKED_MAX],
-            pools: &*self.pools,
-            candidate_pools: &[PoolIndex(0)],
-            is_candidate_spare: true,
-        };
-        let mut facts = Facts::<F>::default();
-        self.stores[shard].fetch(self.now, &keys, &mut facts);
-        let mine = |slot: &&SlotView<F>| {
-            slot.owner == Owner::Asking && slot.occupancy == Occupancy::Leased
-        };
-        let mine = facts.mine().find(mine).copied();
-        let Some(slot) = mine.or(facts.candidate) else { return Ok(()) };
-        let valid_lifetime_s = 5 + self.random.below(100) as u32;
-        let terms = F::terms(valid_lifetime_s, 1, "a,b.example");
-        let now_s = self.now.wall_s();
-        let leased = Some((LeaseState::Assigned, octets.clone(), now_s, valid_lifetime_s));
-        let (action, state) = match (mine.is_some(), self.random.below(10)) {
-            (true, 0..4) => (Action::Release, None),
-            (true, 4) => {
-                let probation_s = 20;
-                let declined = Some((LeaseState::Declined, Vec::new(), now_s, probation_s));
-                (Action::Decline { probation_s }, declined)
-            }
-            _ => (Action::Lease(terms), leased),
-        };
-        let (address, expected_version) = (slot.address, slot.version);
-        let change = Change { identity, address, expected_version, action };
-        let receipt = self.stores[shard].commit(self.now, &[change]);
-        self.stores[shard].submit(self.now);
-        match receipt {
-            Ok(receipt) => self.ledger.commit(slot.address, state, receipt.row_epoch, now_s),
-            Err(_) => Ok(()),
-        }
+        act(self.random, self.now, &self.pools, &mut self.stores[shard], &mut self.ledger)
     }
 }

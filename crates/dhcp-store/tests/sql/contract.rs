@@ -202,6 +202,14 @@ fn a_prefix_keeps_the_address_with_its_number_from_being_leased() {
     assert!(store.is_refused(receipt.row_epoch, &at.octets()));
     assert!(backend.table().lease(Resource::address(at)).is_none());
     assert!(backend.table().lease(Resource::prefix(at, 64)).is_some());
+    // The same within one round.
+    let at: Ipv6Addr = "2001:db8:1::".parse().unwrap();
+    store.put(&lease(Resource::prefix(at, 64)), PutMode::Add).unwrap();
+    let receipt = store.put(&lease(Resource::address(at)), PutMode::Add).unwrap();
+    backend.settle();
+    assert!(store.is_refused(receipt.row_epoch, &at.octets()));
+    assert!(backend.table().lease(Resource::address(at)).is_none());
+    assert!(backend.table().lease(Resource::prefix(at, 64)).is_some());
 }
 
 contract_of!(mariadb, Backend::Mysql);

@@ -5,11 +5,20 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
 
+mod authority;
 mod bulk;
 mod contract;
+mod fail_over;
+mod hosts;
+mod race;
 mod schema;
+mod tls;
+mod trips;
+#[path = "../../examples/rounds/wire.rs"]
+mod wire;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use dhcp_store::sql::{Backend, Database, Settings};
 use testbed::database::{self, Engine, PASSWORD, USER};
@@ -24,6 +33,16 @@ pub(crate) struct Place {
 impl Place {
     /// Starts what `backend` needs; `None` where that is not installed.
     pub(crate) fn new(backend: Backend, label: &str) -> Option<Self> {
+        Self::with(backend, label, |_| Vec::new())
+    }
+
+    /// The same with further settings of the server's own, as `name=value`, for which there is the
+    /// folder already.
+    pub(crate) fn with(
+        backend: Backend,
+        label: &str,
+        options: impl FnOnce(&Path) -> Vec<String>,
+    ) -> Option<Self> {
         let engine = match backend {
             Backend::Mysql => Some(Engine::MariaDb),
             Backend::Postgresql => Some(Engine::PostgreSql),
@@ -38,10 +57,12 @@ impl Place {
             on_loopback: true,
             ..database::Settings::default()
         };
-        let server = engine.map(|engine| database::Database::start(engine, settings).unwrap());
         let name = format!("godwit-sql-{label}-{}-{}", backend.name(), std::process::id());
         let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).unwrap();
+        let options = options(&folder);
+        let start = |engine| database::Database::start_with(engine, settings, &options).unwrap();
+        let server = engine.map(start);
         Some(Self { backend, server, folder })
     }
 
@@ -56,6 +77,8 @@ impl Place {
             port: server.port(),
             user: USER.to_owned(),
             password: PASSWORD.to_owned(),
+            // A machine on which much else is tested may let a server wait.
+            connect_timeout: Duration::from_secs(60),
             ..Settings::new(self.backend, name)
         }
     }
@@ -63,6 +86,11 @@ impl Place {
     /// The server, which SQLite has none of.
     pub(crate) fn server(&self) -> &database::Database {
         self.server.as_ref().unwrap()
+    }
+
+    /// The same, to be ended and started.
+    pub(crate) fn server_mut(&mut self) -> &mut database::Database {
+        self.server.as_mut().unwrap()
     }
 
     /// A folder for files.

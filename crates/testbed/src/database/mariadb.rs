@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::path::PathBuf;
 
 use super::{Database, PASSWORD, USER, unprivileged};
 use crate::command::{CommandLine, require_program};
@@ -31,12 +32,24 @@ impl Programs {
 /// Writes the configuration and makes the system tables. The machine's configuration is not read.
 pub(super) fn create(database: &Database) -> Result<(), TestbedError> {
     let programs = Programs::find()?;
+    let path = configure(database)?;
+    let install = CommandLine::new(programs.install)
+        .arg(format!("--defaults-file={}", path.display()))
+        .args(["--auth-root-authentication-method=normal", "--skip-test-db"])
+        .arg("--skip-name-resolve");
+    unprivileged(install).run().map(drop)
+}
+
+/// Writes the configuration; where it is.
+pub(super) fn configure(database: &Database) -> Result<PathBuf, TestbedError> {
     let folder = database.folder().display();
-    // The binary log is off, and triggers may be made without asking it. Asynchronous requests of
-    // the kernel are few for all processes of a user together, and several servers may run.
+    // A server that starts removes what looks like temporary tables from the folder for them, also
+    // those of others, so each has one of its own. The binary log is off, and triggers may be made
+    // without asking it. Asynchronous requests of the kernel are few for all processes of a user
+    // together, and several servers may run.
     let mut text = format!(
-        "[mariadbd]\ndatadir={folder}/data\nsocket={folder}/socket\npid-file={folder}/pid\n\
-         skip-name-resolve\nsync_binlog=0\ninnodb_buffer_pool_size=128M\n\
+        "[mariadbd]\ndatadir={folder}/data\ntmpdir={folder}\nsocket={folder}/socket\n\
+         pid-file={folder}/pid\nskip-name-resolve\nsync_binlog=0\ninnodb_buffer_pool_size=128M\n\
          innodb_use_native_aio=0\ninnodb_flush_log_at_trx_commit={}\n",
         if database.settings.is_durable { 1 } else { 2 },
     );
@@ -47,17 +60,17 @@ pub(super) fn create(database: &Database) -> Result<(), TestbedError> {
     let path = database.folder().join("my.cnf");
     fs::write(&path, text)
         .map_err(|e| TestbedError::new(format!("cannot write {}", path.display()), e))?;
-    let install = CommandLine::new(programs.install)
-        .arg(format!("--defaults-file={}", path.display()))
-        .args(["--auth-root-authentication-method=normal", "--skip-test-db"])
-        .arg("--skip-name-resolve");
-    unprivileged(install).run().map(drop)
+    Ok(path)
 }
 
 /// The line that starts the server.
 pub(super) fn server(database: &Database) -> Result<CommandLine, TestbedError> {
     let settings = format!("--defaults-file={}/my.cnf", database.folder().display());
-    Ok(unprivileged(CommandLine::new(Programs::find()?.server).arg(settings)))
+    let server = CommandLine::new(Programs::find()?.server).arg(settings);
+    // The last one counts.
+    let options: Vec<String> =
+        database.options.iter().map(|option| format!("--{option}")).collect();
+    Ok(unprivileged(server.args(options.iter().map(String::as_str))))
 }
 
 /// The line that succeeds once the server answers.

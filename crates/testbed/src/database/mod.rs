@@ -7,11 +7,13 @@
 //!
 //! To have read: mariadbd(8), mariadb-install-db(1), initdb(1), postgres(1), setpriv(1).
 
+pub mod galera;
 mod mariadb;
 mod postgresql;
 
 use std::fs;
 use std::net::TcpListener;
+use std::ops::Range;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -86,6 +88,10 @@ pub struct Database {
     settings: Settings,
     folder: PathBuf,
     port: Option<u16>,
+    /// Words that its command is run through.
+    through: Vec<String>,
+    /// Further settings of the server's own, as `name=value`.
+    options: Vec<String>,
     process: Option<ChildProcess>,
 }
 
@@ -96,28 +102,66 @@ impl Database {
     /// The programs are not installed, the folder cannot be made, or the server does not start; its
     /// own last words are in the error.
     pub fn start(engine: Engine, settings: Settings) -> Result<Self, TestbedError> {
+        Self::start_as(engine, settings, &[], &[])
+    }
+
+    /// As [`Self::start`], with the server's command run through `words`, which end where its own
+    /// name begins: in a network namespace, on a processor. Its socket is reached from anywhere.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub fn start_through(
+        engine: Engine,
+        settings: Settings,
+        words: &[String],
+    ) -> Result<Self, TestbedError> {
+        Self::start_as(engine, settings, words, &[])
+    }
+
+    /// As [`Self::start`], with further settings of the server's own, each as `name=value`.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub fn start_with(
+        engine: Engine,
+        settings: Settings,
+        options: &[String],
+    ) -> Result<Self, TestbedError> {
+        Self::start_as(engine, settings, &[], options)
+    }
+
+    fn start_as(
+        engine: Engine,
+        settings: Settings,
+        words: &[String],
+        options: &[String],
+    ) -> Result<Self, TestbedError> {
+        let mut database = Self::make(engine, settings)?;
+        database.through = words.to_vec();
+        match engine {
+            Engine::MariaDb => mariadb::create(&database)?,
+            Engine::PostgreSql => postgresql::create(&database)?,
+        }
+        database.options = options.to_vec();
+        database.launch()?;
+        if engine == Engine::MariaDb {
+            mariadb::create_user(&database)?;
+        }
+        Ok(database)
+    }
+
+    /// A server without data, in a folder of its own.
+    fn make(engine: Engine, settings: Settings) -> Result<Self, TestbedError> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("godwit-database-{}-{count}", std::process::id());
         let folder = reachable_folder().join(name);
         let made = |e| TestbedError::new(format!("cannot make {}", folder.display()), e);
         fs::create_dir_all(&folder).map_err(made)?;
-        let mut database = Self { engine, settings, folder, port: None, process: None };
-        let made = |e| TestbedError::new(format!("cannot give {} away", database.display()), e);
-        if user_id() == 0 {
-            chown(&database.folder, Some(NOBODY), Some(NOBODY)).map_err(made)?;
-        }
-        if settings.on_loopback {
-            database.port = Some(free_port()?);
-        }
-        match engine {
-            Engine::MariaDb => mariadb::create(&database)?,
-            Engine::PostgreSql => postgresql::create(&database)?,
-        }
-        database.launch()?;
-        if engine == Engine::MariaDb {
-            mariadb::create_user(&database)?;
-        }
+        let port = if settings.on_loopback { Some(free_port()?) } else { None };
+        let (through, options) = (Vec::new(), Vec::new());
+        let database = Self { engine, settings, folder, port, through, options, process: None };
+        give_away(&database.folder)?;
         Ok(database)
     }
 
@@ -165,6 +209,19 @@ impl Database {
             Engine::PostgreSql => "postgres",
         };
         self.query(maintenance, &format!("CREATE DATABASE {name}")).map(drop)
+    }
+
+    /// Removes the database called `name` with all that is in it, at a cost that does not grow with it.
+    ///
+    /// # Errors
+    /// There is none, or the server does not answer.
+    pub fn remove(&self, name: &str) -> Result<(), TestbedError> {
+        let (maintenance, how) = match self.engine {
+            Engine::MariaDb => ("mysql", ""),
+            // Connections that have not been closed yet would keep it.
+            Engine::PostgreSql => ("postgres", " WITH (FORCE)"),
+        };
+        self.query(maintenance, &format!("DROP DATABASE {name}{how}")).map(drop)
     }
 
     /// Has the server's own client carry out `statements` on the database `name`; what it prints
@@ -223,15 +280,23 @@ impl Database {
     /// # Errors
     /// It does not start, or does not answer.
     pub fn launch(&mut self) -> Result<(), TestbedError> {
+        self.launch_with(&[])
+    }
+
+    /// The same with further arguments, this time only.
+    fn launch_with(&mut self, arguments: &[&str]) -> Result<(), TestbedError> {
         let command = match self.engine {
             Engine::MariaDb => mariadb::server(self)?,
             Engine::PostgreSql => postgresql::server(self)?,
         };
+        let command = command.args(arguments.iter().copied());
         let cpu = self.settings.cpu.map(|cpu| cpu.to_string());
         let command = match &cpu {
             Some(cpu) => command.through(&["taskset", "-c", cpu]),
             None => command,
         };
+        let words: Vec<&str> = self.through.iter().map(String::as_str).collect();
+        let command = command.through(&words);
         let ready = match self.engine {
             Engine::MariaDb => mariadb::ready(self)?,
             Engine::PostgreSql => postgresql::ready(self)?,
@@ -256,7 +321,9 @@ impl Database {
         format!("{:?} in {}", self.engine, self.folder.display())
     }
 
-    fn folder(&self) -> &Path {
+    /// Its folder, which goes away with it.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
         &self.folder
     }
 }
@@ -290,11 +357,38 @@ fn unprivileged(command: CommandLine) -> CommandLine {
     command.through(&[&words[..], &["--pdeathsig", "KILL", "--"]].concat())
 }
 
+/// Makes a file or folder the servers', who are somebody else when the caller is root: a key that
+/// nobody else may read, for example.
+///
+/// # Errors
+/// It is not there, or not the caller's.
+pub fn give_away(path: &Path) -> Result<(), TestbedError> {
+    if user_id() != 0 {
+        return Ok(());
+    }
+    chown(path, Some(NOBODY), Some(NOBODY))
+        .map_err(|e| TestbedError::new(format!("cannot give {} away", path.display()), e))
+}
+
+/// Ports that nobody is given who asks for just any, so that they are still free after a crash.
+const PORTS: Range<u16> = 12_000..30_000;
+
+/// A port of loopback that is free, and that nobody in this process was given before.
 fn free_port() -> Result<u16, TestbedError> {
-    TcpListener::bind(("127.0.0.1", 0))
-        .and_then(|listener| listener.local_addr())
-        .map(|address| address.port())
-        .map_err(|e| TestbedError::new("cannot find a free port", e))
+    static GIVEN: AtomicU32 = AtomicU32::new(0);
+    let count = u32::from(PORTS.end - PORTS.start);
+    // Processes that run side by side begin elsewhere.
+    let start = std::process::id().wrapping_mul(97);
+    loop {
+        let next = GIVEN.fetch_add(1, Ordering::Relaxed);
+        if next >= count {
+            return Err(TestbedError::new("cannot find a free port", "all were given"));
+        }
+        let port = PORTS.start + (start.wrapping_add(next) % count) as u16;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return Ok(port);
+        }
+    }
 }
 
 fn wait_until(limit: Duration, mut is_so: impl FnMut() -> bool) -> bool {

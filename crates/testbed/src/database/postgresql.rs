@@ -81,6 +81,8 @@ pub(super) fn server(database: &Database) -> Result<CommandLine, TestbedError> {
         .args(["-c", &format!("synchronous_commit={commit}")])
         // Files of the cluster rather than of the machine, so that nothing is left by a crash.
         .args(["-c", "dynamic_shared_memory_type=mmap"]);
+    // The last one counts.
+    let server = database.options.iter().fold(server, |line, option| line.args(["-c", option]));
     Ok(unprivileged(server))
 }
 

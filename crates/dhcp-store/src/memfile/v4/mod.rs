@@ -50,6 +50,10 @@ impl Rows for V4 {
         lease.address
     }
 
+    fn low_octet(address: Ipv4Addr) -> u8 {
+        address.octets()[3]
+    }
+
     fn is_deleted(lease: &Lease) -> bool {
         lease.valid_lifetime_s == 0
     }

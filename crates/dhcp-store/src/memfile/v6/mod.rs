@@ -58,6 +58,12 @@ impl Rows for V6 {
         lease.resource
     }
 
+    fn low_octet(resource: Resource) -> u8 {
+        // A prefix of no length has no number.
+        let host_bits = 128 - u32::from(resource.len.min(128));
+        resource.address.to_bits().checked_shr(host_bits).unwrap_or(0) as u8
+    }
+
     fn is_deleted(lease: &Lease) -> bool {
         lease.valid_lifetime_s == 0
     }

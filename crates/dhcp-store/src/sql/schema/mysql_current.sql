@@ -1,5 +1,5 @@
 -- From schema 14.0 (Kea 2.2) to 35.0 for MariaDB and MySQL. Names and types are Kea's; a blank line
--- ends a statement.
+-- ends a statement. Triggers of new leases count them without a call, as before.
 
 DROP TRIGGER lease4_AINS
 
@@ -229,8 +229,15 @@ END
 
 CREATE TRIGGER lease4_AINS AFTER INSERT ON lease4 FOR EACH ROW
 BEGIN
-    CALL countLeases4(NEW.subnet_id, NEW.pool_id, NEW.state, 1);
-    CALL countClasses4(NEW.state, NEW.user_context, 1);
+    IF NEW.state IN (0, 1) THEN
+        INSERT INTO lease4_stat VALUES (NEW.subnet_id, NEW.state, 1)
+            ON DUPLICATE KEY UPDATE leases = leases + 1;
+        INSERT INTO lease4_pool_stat VALUES (NEW.subnet_id, NEW.pool_id, NEW.state, 1)
+            ON DUPLICATE KEY UPDATE leases = leases + 1;
+    END IF;
+    IF NEW.user_context <> '' THEN
+        CALL countClasses4(NEW.state, NEW.user_context, 1);
+    END IF;
 END
 
 CREATE TRIGGER lease4_AUPD AFTER UPDATE ON lease4 FOR EACH ROW
@@ -254,8 +261,18 @@ END
 
 CREATE TRIGGER lease6_AINS AFTER INSERT ON lease6 FOR EACH ROW
 BEGIN
-    CALL countLeases6(NEW.subnet_id, NEW.pool_id, NEW.lease_type, NEW.state, 1);
-    CALL countClasses6(NEW.state, NEW.lease_type, NEW.user_context, 1);
+    IF NEW.state IN (0, 1, 4) THEN
+        INSERT INTO lease6_stat VALUES (NEW.subnet_id, NEW.lease_type, NEW.state, 1)
+            ON DUPLICATE KEY UPDATE leases = leases + 1;
+    END IF;
+    IF NEW.state IN (0, 1) THEN
+        INSERT INTO lease6_pool_stat
+            VALUES (NEW.subnet_id, NEW.pool_id, NEW.lease_type, NEW.state, 1)
+            ON DUPLICATE KEY UPDATE leases = leases + 1;
+    END IF;
+    IF NEW.user_context <> '' THEN
+        CALL countClasses6(NEW.state, NEW.lease_type, NEW.user_context, 1);
+    END IF;
 END
 
 CREATE TRIGGER lease6_AUPD AFTER UPDATE ON lease6 FOR EACH ROW

@@ -113,6 +113,97 @@ CREATE TABLE lease6_pool_stat (
     PRIMARY KEY (subnet_id, pool_id, lease_type, state)
 ) WITHOUT ROWID
 
+CREATE TABLE host_identifier_type (
+    type INTEGER NOT NULL PRIMARY KEY,
+    name TEXT
+)
+
+INSERT INTO host_identifier_type VALUES
+    (0, 'hw-address'), (1, 'duid'), (2, 'circuit-id'), (3, 'client-id'), (4, 'flex-id')
+
+CREATE TABLE hosts (
+    host_id INTEGER NOT NULL PRIMARY KEY,
+    dhcp_identifier BLOB NOT NULL,
+    dhcp_identifier_type INTEGER NOT NULL REFERENCES host_identifier_type (type),
+    dhcp4_subnet_id INTEGER,
+    dhcp6_subnet_id INTEGER,
+    ipv4_address INTEGER,
+    hostname TEXT,
+    dhcp4_client_classes TEXT,
+    dhcp6_client_classes TEXT,
+    dhcp4_next_server INTEGER,
+    dhcp4_server_hostname TEXT,
+    dhcp4_boot_file_name TEXT,
+    user_context TEXT,
+    auth_key TEXT
+)
+
+CREATE UNIQUE INDEX key_dhcp4_identifier_subnet_id
+ON hosts (dhcp_identifier, dhcp_identifier_type, dhcp4_subnet_id)
+
+CREATE UNIQUE INDEX key_dhcp6_identifier_subnet_id
+ON hosts (dhcp_identifier, dhcp_identifier_type, dhcp6_subnet_id)
+
+CREATE INDEX key_dhcp4_ipv4_address_subnet_id_identifier ON hosts (ipv4_address, dhcp4_subnet_id)
+
+CREATE INDEX hosts_by_hostname ON hosts (hostname)
+
+CREATE TABLE ipv6_reservations (
+    reservation_id INTEGER NOT NULL PRIMARY KEY,
+    address BLOB NOT NULL,
+    prefix_len INTEGER NOT NULL DEFAULT 128,
+    type INTEGER NOT NULL DEFAULT 0,
+    dhcp6_iaid INTEGER,
+    host_id INTEGER NOT NULL REFERENCES hosts (host_id) ON DELETE CASCADE,
+    excluded_prefix BLOB,
+    excluded_prefix_len INTEGER NOT NULL DEFAULT 0
+)
+
+CREATE INDEX fk_ipv6_reservations_host_idx ON ipv6_reservations (host_id)
+
+CREATE INDEX key_dhcp6_address_prefix_len ON ipv6_reservations (address, prefix_len)
+
+CREATE TABLE dhcp4_options (
+    option_id INTEGER NOT NULL PRIMARY KEY,
+    code INTEGER NOT NULL,
+    value BLOB,
+    formatted_value TEXT,
+    space TEXT,
+    persistent INTEGER NOT NULL DEFAULT 0,
+    dhcp_client_class TEXT,
+    dhcp4_subnet_id INTEGER,
+    host_id INTEGER REFERENCES hosts (host_id) ON DELETE CASCADE,
+    scope_id INTEGER NOT NULL,
+    user_context TEXT,
+    shared_network_name TEXT,
+    pool_id INTEGER,
+    cancelled INTEGER NOT NULL DEFAULT 0,
+    client_classes TEXT NOT NULL DEFAULT '[  ]'
+)
+
+CREATE INDEX fk_options4_host1_idx ON dhcp4_options (host_id)
+
+CREATE TABLE dhcp6_options (
+    option_id INTEGER NOT NULL PRIMARY KEY,
+    code INTEGER NOT NULL,
+    value BLOB,
+    formatted_value TEXT,
+    space TEXT,
+    persistent INTEGER NOT NULL DEFAULT 0,
+    dhcp_client_class TEXT,
+    dhcp6_subnet_id INTEGER,
+    host_id INTEGER REFERENCES hosts (host_id) ON DELETE CASCADE,
+    scope_id INTEGER NOT NULL,
+    user_context TEXT,
+    shared_network_name TEXT,
+    pool_id INTEGER,
+    pd_pool_id INTEGER,
+    cancelled INTEGER NOT NULL DEFAULT 0,
+    client_classes TEXT NOT NULL DEFAULT '[  ]'
+)
+
+CREATE INDEX fk_options6_host1_idx ON dhcp6_options (host_id)
+
 CREATE TRIGGER lease4_AINS AFTER INSERT ON lease4
 BEGIN
     INSERT INTO lease4_stat SELECT NEW.subnet_id, NEW.state, 1 WHERE NEW.state IN (0, 1)

@@ -1,0 +1,172 @@
+//! What rounds over real databases cost: `nice cargo run --release -p dhcp-store --example rounds -- [KEY=VALUE,...]`.
+//!
+//! Keys: `backends` (mysql, pgsql, sqlite), `families` (4, 6), `loads` (found, new, renewed),
+//! `clients` (1, 8, 64, 256), `durable` (yes, no), `seconds`. For each, a shard keeps so many clients
+//! in flight over a private server, and prints operations per second, operations per round, and the
+//! processor time of the writing thread and of the server for one operation. With `wire=yes` octets
+//! and round trips are counted as well, by a server in between, so times mean nothing then.
+//! What a flush costs is measured before each block, and Kea's way, a transaction for each lease,
+//! is done for comparison.
+
+mod place;
+mod shard;
+mod wire;
+
+use std::time::{Duration, Instant};
+
+use dhcp_lease::LeaseState;
+use dhcp_lease::sample::{Sample, SampleLease};
+use dhcp_lease::v4::V4;
+use dhcp_lease::v6::V6;
+use dhcp_store::sql::{Backend, Database, SharedRows};
+use place::Place;
+use shard::{Load, Shard};
+use wire::Wire;
+
+/// Clients that renew.
+const RENEWING: u32 = 20_000;
+
+/// What is wanted.
+struct Wanted(Vec<String>);
+
+impl Wanted {
+    fn list(&self, key: &str, default: &str) -> Vec<String> {
+        let given = self.0.iter().find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
+        given.unwrap_or(default).split(',').map(str::to_owned).collect()
+    }
+}
+
+fn main() {
+    let wanted = Wanted(std::env::args().skip(1).collect());
+    for name in wanted.list("backends", "mysql,pgsql,sqlite") {
+        let backend = Backend::ALL.into_iter().find(|backend| backend.name() == name);
+        let backend = backend.unwrap_or_else(|| panic!("no such database: {name}"));
+        for durable in wanted.list("durable", "yes,no") {
+            match Place::new(backend, durable == "yes") {
+                Ok(place) => measure(&place, &wanted, &format!("{name} durable={durable}")),
+                Err(reason) => println!("skipped: {reason}"),
+            }
+        }
+    }
+}
+
+fn measure(place: &Place, wanted: &Wanted, name: &str) {
+    let mut first = 0x0a00_0000;
+    for family in wanted.list("families", "4,6") {
+        println!("{name} v{family}: a flush of 4 KiB takes {:.0} us", place.flush_us());
+        for load in wanted.list("loads", "found,new,renewed") {
+            for clients in wanted.list("clients", "1,8,64,256") {
+                let clients = clients.parse().expect("clients are counted");
+                let name = format!("{name} v{family} {load} clients={clients}");
+                let load = match load.as_str() {
+                    "found" => Load::Found,
+                    "new" => Load::New,
+                    _ => Load::Renewed(RENEWING),
+                };
+                first += 0x0010_0000;
+                match family.as_str() {
+                    "4" => one::<V4>(place, wanted, &name, load, clients, first),
+                    _ => one::<V6>(place, wanted, &name, load, clients, first),
+                }
+            }
+        }
+        first += 0x0010_0000;
+        if wanted.list("kea", "yes")[0] == "yes" {
+            match family.as_str() {
+                "4" => one_by_one::<V4>(place, wanted, name, first),
+                _ => one_by_one::<V6>(place, wanted, name, first),
+            }
+        }
+    }
+}
+
+fn seconds(wanted: &Wanted) -> f64 {
+    wanted.list("seconds", "2")[0].parse().expect("seconds are a number")
+}
+
+/// Milliseconds of processor time of the thread that writes; 0 when it has none.
+fn thread_ms() -> f64 {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("Linux has /proc").flatten();
+    let of_task = |task: std::fs::DirEntry| {
+        let name = std::fs::read_to_string(task.path().join("comm")).ok()?;
+        let times = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
+        name.starts_with("lease-database").then(|| times.split(' ').next()?.parse::<f64>().ok())?
+    };
+    tasks.filter_map(of_task).sum::<f64>() / 1e6
+}
+
+fn one<F: SharedRows + Sample>(
+    place: &Place,
+    wanted: &Wanted,
+    name: &str,
+    load: Load,
+    clients: u32,
+    first: u32,
+) {
+    let mut settings = place.settings.clone();
+    let is_counted = wanted.list("wire", "no")[0] == "yes" && settings.backend != Backend::Sqlite;
+    let wire = is_counted.then(|| Wire::start(settings.port()));
+    if let Some((_, port)) = &wire {
+        settings.port = Some(*port);
+    }
+    let mut shard = Shard::<F>::start(&settings, load, first).unwrap_or_else(|e| panic!("{e}"));
+    let warm = u64::from(clients) * 10;
+    shard.run(clients, |_, count| count >= warm);
+    let limit = Duration::from_secs_f64(seconds(wanted));
+    let statements = is_counted.then(|| place.statements()).flatten();
+    let counts = wire.as_ref().map(|(wire, _)| wire.counts());
+    let (rounds, thread, server) = (shard.rounds(), thread_ms(), place.server_ms());
+    let (elapsed, count) = shard.run(clients, |elapsed, _| elapsed >= limit);
+    let each = |ms: f64| ms * 1e3 / count as f64;
+    let rounds = (shard.rounds() - rounds) as f64;
+    println!(
+        "{name}: {:.0}/s, {:.1} per round, {:.2} ms per round, thread {:.1} us, server {:.1} us",
+        count as f64 / elapsed.as_secs_f64(),
+        count as f64 / rounds,
+        elapsed.as_secs_f64() * 1e3 / rounds,
+        each(thread_ms() - thread),
+        each((place.server_ms() - server) as f64),
+    );
+    if let (Some((wire, _)), Some(before)) = (&wire, counts) {
+        let now = wire.counts();
+        let statements = statements.zip(place.statements()).map(|(before, now)| now - before);
+        println!(
+            "    per round: {:.2} round trips, {:.0} octets out, {:.0} octets in, {} statements",
+            (now.turns - before.turns) as f64 / rounds,
+            (now.sent - before.sent) as f64 / rounds,
+            (now.received - before.received) as f64 / rounds,
+            statements.map_or_else(|| "?".to_owned(), |all| format!("{:.2}", all as f64 / rounds)),
+        );
+    }
+    shard.stop();
+}
+
+/// A transaction for each new lease, on one connection.
+fn one_by_one<F: SharedRows + Sample>(place: &Place, wanted: &Wanted, name: &str, first: u32) {
+    let limit = Duration::from_secs_f64(seconds(wanted) / 2.0);
+    let mut database = Database::open(&place.settings).unwrap_or_else(|error| panic!("{error}"));
+    let layout = database.layout().unwrap_or_else(|error| panic!("{error}"));
+    let (begin, mut number) = (Instant::now(), 0);
+    while begin.elapsed() < limit {
+        number += 1;
+        let lease = F::lease(&SampleLease {
+            address: first + number,
+            client: first + number,
+            valid_lifetime_s: 4000,
+            cltt_s: 1_700_000_000,
+            subnet_id: 1,
+            pool_id: 0,
+            hostname: "",
+            state: LeaseState::Assigned,
+            user_context: "",
+        });
+        let write = || {
+            database.begin()?;
+            database.insert_many::<F>(layout, &[lease])?;
+            database.commit()
+        };
+        write().unwrap_or_else(|error| panic!("{error}"));
+    }
+    let rate = f64::from(number) / begin.elapsed().as_secs_f64();
+    println!("{name} one by one: {rate:.0}/s");
+}

@@ -1,0 +1,102 @@
+//! A private server, or a folder for SQLite, with a database in it.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use dhcp_store::Durability;
+use dhcp_store::sql::{Backend, Database, Schema, Settings};
+use testbed::database::{self, Engine, PASSWORD, USER};
+use testbed::proc::{process_times, process_tree};
+
+/// Writes of which the cost of a flush is the median.
+const FLUSHES: usize = 101;
+
+/// Where the leases are.
+pub(crate) struct Place {
+    server: Option<database::Database>,
+    folder: PathBuf,
+    /// How to get in.
+    pub(crate) settings: Settings,
+}
+
+impl Place {
+    /// Starts a server with an empty database; the reason when it is not installed.
+    pub(crate) fn new(backend: Backend, is_durable: bool) -> Result<Self, String> {
+        let engine = match backend {
+            Backend::Mysql => Some(Engine::MariaDb),
+            Backend::Postgresql => Some(Engine::PostgreSql),
+            Backend::Sqlite => None,
+        };
+        if let Some(reason) = engine.and_then(Engine::missing) {
+            return Err(reason);
+        }
+        let folder = std::env::temp_dir().join(format!("godwit-rounds-{}", std::process::id()));
+        fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
+        let options =
+            database::Settings { is_durable, on_loopback: true, ..database::Settings::default() };
+        let server = engine.map(|engine| database::Database::start(engine, options)).transpose();
+        let server = server.map_err(|error| error.to_string())?;
+        let settings = match &server {
+            None => Settings {
+                durability: if is_durable { Durability::Always } else { Durability::None },
+                ..Settings::new(backend, folder.join("leases").display().to_string())
+            },
+            Some(server) => {
+                server.create("leases").map_err(|error| error.to_string())?;
+                Settings {
+                    host: "127.0.0.1".to_owned(),
+                    port: server.port(),
+                    user: USER.to_owned(),
+                    password: PASSWORD.to_owned(),
+                    ..Settings::new(backend, "leases")
+                }
+            }
+        };
+        let mut database = Database::open(&settings).map_err(|error| error.to_string())?;
+        database.install(Schema::Current).map_err(|error| error.to_string())?;
+        Ok(Self { server, folder, settings })
+    }
+
+    /// Milliseconds of processor time of the server so far.
+    pub(crate) fn server_ms(&self) -> u64 {
+        let pid = self.server.as_ref().and_then(database::Database::pid);
+        let tree = pid.map(process_tree).unwrap_or_default();
+        let of_all = tree.into_iter().filter_map(process_times);
+        of_all.map(|times| times.used_ticks * 10).sum()
+    }
+
+    /// Statements that MariaDB was asked to carry out so far; others do not count them.
+    pub(crate) fn statements(&self) -> Option<u64> {
+        let server = self.server.as_ref()?;
+        if server.engine() != Engine::MariaDb {
+            return None;
+        }
+        let told = server.query("leases", "SHOW GLOBAL STATUS LIKE 'Questions'").ok()?;
+        told.split_whitespace().next_back()?.parse().ok()
+    }
+
+    /// What a flush of 4 KiB costs here and now, microseconds: the median.
+    pub(crate) fn flush_us(&self) -> f64 {
+        let path = self.folder.join("flush");
+        let mut file = fs::File::create(&path).expect("the folder can be written to");
+        let mut times: Vec<f64> = (0..FLUSHES)
+            .map(|_| {
+                let begin = Instant::now();
+                file.write_all(&[7; 4096]).expect("the file can be written to");
+                file.sync_data().expect("the file can be flushed");
+                begin.elapsed().as_secs_f64() * 1e6
+            })
+            .collect();
+        times.sort_by(f64::total_cmp);
+        let _ = fs::remove_file(&path);
+        times[FLUSHES / 2]
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}

@@ -1,0 +1,201 @@
+//! A shard with clients in flight, each of which asks again as soon as it is answered.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use base::Now;
+use dhcp_lease::contract::{ASKED_MAX, Action, Change, Facts, FetchKeys, Refusal};
+use dhcp_lease::sample::Sample;
+use dhcp_lease::{LeaseStore, LeaseTable, PoolIndex, PoolSet};
+use dhcp_store::DatabaseStore;
+use dhcp_store::database::{DatabaseError, DatabaseThread, OnLoss, ThreadOptions};
+use dhcp_store::log::Shards;
+use dhcp_store::sql::{Settings, SharedLeases, SharedRows};
+
+/// Seconds that leases are valid.
+const LIFETIME_S: u32 = 86_400;
+/// 2023-11-14T22:13:20Z.
+const START_S: u64 = 1_700_000_000;
+
+/// Which clients ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Load {
+    /// Each a new one, which has to be looked for in the database.
+    Found,
+    /// Each a new one, with nobody else writing to the database.
+    New,
+    /// The same ones again and again, in an order that scatters them.
+    Renewed(u32),
+}
+
+/// Time of the world: the shard's and the thread's. Each look at it takes a nanosecond.
+#[derive(Debug, Default)]
+pub(crate) struct World {
+    seconds: AtomicU64,
+    looks: AtomicU64,
+}
+
+impl World {
+    fn now(&self) -> Now {
+        let seconds = self.seconds.load(Ordering::Relaxed);
+        let looks = self.looks.fetch_add(1, Ordering::Relaxed);
+        Now {
+            mono_ns: 5_000_000_000 + seconds * 1_000_000_000 + looks,
+            wall_us: (START_S + seconds) * 1_000_000,
+        }
+    }
+}
+
+struct Client {
+    number: u32,
+    /// What it waits for.
+    epoch: u64,
+    is_written: bool,
+}
+
+/// A shard, its thread, and the clients so far.
+pub(crate) struct Shard<F: SharedRows> {
+    thread: DatabaseThread<F>,
+    store: DatabaseStore<F>,
+    pools: Arc<PoolSet<F>>,
+    world: Arc<World>,
+    facts: Facts<F>,
+    load: Load,
+    first: u32,
+    taken: u32,
+}
+
+impl<F: SharedRows + Sample> Shard<F> {
+    /// A shard whose clients and addresses have the numbers from `first` on.
+    pub(crate) fn start(
+        settings: &Settings,
+        load: Load,
+        first: u32,
+    ) -> Result<Self, DatabaseError> {
+        let mut database = SharedLeases::new(settings.clone());
+        dhcp_store::database::LeaseDatabase::<F>::connect(&mut database)?;
+        let table = Arc::new(LeaseTable::new(1));
+        let pools = table.configure(&[F::pool(first, first + 0x000f_ffff)], &[]);
+        let me = std::thread::current();
+        let shards = Shards::new(1, move |_| me.unpark());
+        let world = Arc::<World>::default();
+        let clock = Arc::clone(&world);
+        let options = ThreadOptions {
+            on_loss: OnLoss { tries_max: 0, wait_ms: 0 },
+            is_shared: load == Load::Found,
+        };
+        let thread =
+            DatabaseThread::start(shards, table, database, options, Box::new(move || clock.now()));
+        let thread = thread.expect("there is one more thread");
+        let store = thread.store(0);
+        let mut shard =
+            Self { thread, store, pools, world, facts: Facts::default(), load, first, taken: 0 };
+        if let Load::Renewed(clients) = load {
+            shard.load = Load::New;
+            shard.run(256, |_, count| count >= u64::from(clients));
+            (shard.load, shard.taken) = (load, 0);
+            // In the same second nothing would change.
+            shard.world.seconds.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(shard)
+    }
+
+    /// Rounds that were settled so far.
+    pub(crate) fn rounds(&self) -> u64 {
+        self.store.settled_epoch()
+    }
+
+    /// Keeps `in_flight` clients asking until `is_over` is told so, by time and by number of leases
+    /// that were settled; both are given back.
+    pub(crate) fn run(
+        &mut self,
+        in_flight: u32,
+        is_over: impl Fn(Duration, u64) -> bool,
+    ) -> (Duration, u64) {
+        let begin = Instant::now();
+        let mut count = 0;
+        let mut clients: Vec<Client> = (0..in_flight)
+            .map(|_| Client { number: self.next(), epoch: 0, is_written: false })
+            .collect();
+        let mut ends = false;
+        loop {
+            let settled = self.store.settled_epoch();
+            assert!(!self.store.has_failed(), "{:?}", self.thread.failure());
+            let mut has_moved = false;
+            for client in &mut clients {
+                if client.epoch > settled {
+                    continue;
+                }
+                has_moved = true;
+                count += u64::from(client.is_written);
+                if client.is_written && ends {
+                    client.epoch = u64::MAX;
+                    continue;
+                }
+                self.ask(client);
+            }
+            ends = ends || is_over(begin.elapsed(), count);
+            if clients.iter().all(|client| client.epoch == u64::MAX) {
+                return (begin.elapsed(), count);
+            }
+            self.store.submit(self.world.now());
+            if !has_moved {
+                std::thread::park_timeout(Duration::from_millis(500));
+            }
+        }
+    }
+
+    fn next(&mut self) -> u32 {
+        self.taken += 1;
+        let Load::Renewed(clients) = self.load else { return self.first + self.taken - 1 };
+        // Once all have asked, time has passed, and their rows change.
+        if self.taken.is_multiple_of(clients / 2) {
+            self.world.seconds.fetch_add(1, Ordering::Relaxed);
+        }
+        // Scattered as well as numbered consecutively: 7919 is a prime that divides no count here.
+        self.first + (u64::from(self.taken) * 7919 % u64::from(clients)) as u32
+    }
+
+    fn ask(&mut self, client: &mut Client) {
+        if client.is_written {
+            client.number = self.next();
+            client.is_written = false;
+        }
+        let now = self.world.now();
+        let keys = FetchKeys {
+            identity: F::borrow(F::client(client.number)),
+            addresses: [None; ASKED_MAX],
+            pools: &*self.pools,
+            candidate_pools: &[PoolIndex(0)],
+            is_candidate_spare: true,
+        };
+        self.store.fetch(now, &keys, &mut self.facts);
+        if self.facts.unread_epoch > 0 {
+            client.epoch = self.facts.unread_epoch;
+            return;
+        }
+        let slot = self.facts.mine().next().copied().or(self.facts.candidate);
+        let slot = slot.expect("the pool is large");
+        let change = Change {
+            identity: keys.identity,
+            address: slot.address,
+            expected_version: slot.version,
+            action: Action::Lease(F::terms(LIFETIME_S, 1, "")),
+        };
+        match self.store.commit(now, &[change]) {
+            Ok(receipt) => {
+                client.epoch = receipt.row_epoch;
+                client.is_written = true;
+            }
+            Err(Refusal::Unsettled(epoch)) => client.epoch = epoch,
+            Err(refusal) => panic!("{refusal:?}"),
+        }
+    }
+
+    /// Ends the thread.
+    pub(crate) fn stop(self) {
+        drop(self.store);
+        self.thread.stop().expect("all was written");
+    }
+}

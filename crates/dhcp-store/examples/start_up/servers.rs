@@ -1,0 +1,217 @@
+//! Whole servers on the same lease file: until when they answer, and what they hold then.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use dhcp_wire::{v4, v6};
+use testbed::proc::{parse_resident_bytes, process_times};
+
+use crate::lease_file::{Family, LeaseFile, address4, address6, client_id, duid, hardware};
+
+/// Time between two questions to a server that does not answer yet.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// A server that is ended with the value.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+/// Starts `program` on a copy of the lease file at `path`, and prints when it renews the first
+/// lease, what it holds then, and how long the last one takes.
+pub(crate) fn measure(program: &str, file: &LeaseFile, path: &Path, limit_s: u64) {
+    let folder = path.with_file_name(program.rsplit('/').next().unwrap_or(program));
+    std::fs::create_dir_all(&folder).expect("the folder can be written");
+    std::fs::copy(path, folder.join("leases.csv")).expect("there is room");
+    let relay = UdpSocket::bind((loopback(file.family), 0)).expect("loopback has ports");
+    let server_port = free_port(file.family);
+    let relay_port = relay.local_addr().expect("it is bound").port();
+    let config = configuration(file.family, &folder);
+    let began = Instant::now();
+    let mut server = start(program, file.family, &config, &folder, [server_port, relay_port]);
+    relay.connect((loopback(file.family), server_port)).expect("loopback is connected");
+    let deadline = began + Duration::from_secs(limit_s);
+    let first = loop {
+        if let Ok(Some(status)) = server.0.try_wait() {
+            println!("{program}: ended with {status}: {}", last_words(&folder));
+            return;
+        }
+        if Instant::now() > deadline {
+            println!("{program}: no answer within {limit_s} s");
+            return;
+        }
+        if let Some(taken) = renewal(&relay, file.family, 0, PATIENCE) {
+            break taken;
+        }
+    };
+    let elapsed_s = began.elapsed().as_secs_f64();
+    let pid = server.0.id();
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let resident_bytes = parse_resident_bytes(&status).unwrap_or(0) as f64;
+    let processor_s = process_times(pid).map_or(0, |times| times.used_ticks) as f64 / 100.0;
+    let last = renewal(&relay, file.family, file.leases - 1, Duration::from_secs(10));
+    let micros = |taken: Option<Duration>| {
+        taken
+            .map_or_else(|| "not at all".to_owned(), |taken| format!("in {} us", taken.as_micros()))
+    };
+    println!(
+        "{program}: answers after {elapsed_s:.2} s ({processor_s:.2} s of a processor), {:.0} bytes a \
+         lease resident; renews the first lease {}, then the last {}",
+        resident_bytes / f64::from(file.leases),
+        micros(Some(first)),
+        micros(last),
+    );
+}
+
+const fn loopback(family: Family) -> IpAddr {
+    match family {
+        Family::V4 => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        Family::V6 => IpAddr::V6(Ipv6Addr::LOCALHOST),
+    }
+}
+
+/// A port that nobody has just now.
+fn free_port(family: Family) -> u16 {
+    let socket = UdpSocket::bind((loopback(family), 0)).expect("loopback has ports");
+    socket.local_addr().expect("it is bound").port()
+}
+
+fn configuration(family: Family, folder: &Path) -> PathBuf {
+    let path = folder.display();
+    let (name, rest) = match family {
+        Family::V4 => (
+            "Dhcp4",
+            r#""interfaces-config": { "interfaces": [ "lo/127.0.0.1" ], "dhcp-socket-type": "udp" },
+               "subnet4": [ { "id": 1, "subnet": "10.0.0.0/8",
+                              "relay": { "ip-addresses": [ "127.0.0.1" ] },
+                              "pools": [ { "pool": "10.0.0.1 - 10.255.255.254" } ] } ]"#
+                .to_owned(),
+        ),
+        Family::V6 => (
+            "Dhcp6",
+            format!(
+                r#""interfaces-config": {{ "interfaces": [ "lo/::1" ] }},
+                   "data-directory": "{path}", "server-id": {{ "type": "EN", "persist": false }},
+                   "subnet6": [ {{ "id": 1, "subnet": "2001:db8::/64",
+                                   "relay": {{ "ip-addresses": [ "::1" ] }},
+                                   "pools": [ {{ "pool": "2001:db8::/64" }} ] }} ]"#
+            ),
+        ),
+    };
+    let text = format!(
+        r#"{{ "{name}": {{ "valid-lifetime": 86400,
+            "lease-database": {{ "type": "memfile", "name": "{path}/leases.csv", "lfc-interval": 0 }},
+            "loggers": [ {{ "name": "kea-{}", "severity": "INFO",
+                            "output_options": [ {{ "output": "{path}/log" }} ] }} ],
+            {rest} }} }}"#,
+        family.name()
+    );
+    let config = folder.join("server.conf");
+    std::fs::write(&config, text).expect("the folder can be written");
+    config
+}
+
+fn start(
+    program: &str,
+    family: Family,
+    config: &Path,
+    folder: &Path,
+    [port, relay_port]: [u16; 2],
+) -> Server {
+    let mut command = Command::new(program);
+    if !program.rsplit('/').next().is_some_and(|name| name.starts_with("kea-")) {
+        command.arg(family.name());
+    }
+    command.args(["-p", &port.to_string(), "-P", &relay_port.to_string(), "-c"]).arg(config);
+    command.env("KEA_PIDFILE_DIR", folder).env("KEA_LOCKFILE_DIR", folder);
+    command.env("KEA_LOG_FILE_DIR", folder).env("KEA_DHCP_DATA_DIR", folder);
+    let said = std::fs::File::create(folder.join("said")).expect("the folder can be written");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
+    Server(command.spawn().unwrap_or_else(|error| panic!("{program}: {error}")))
+}
+
+fn last_words(folder: &Path) -> String {
+    let read = |name| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
+    let text = read("said") + &read("log");
+    text.lines().rev().take(5).collect::<Vec<_>>().join("; ")
+}
+
+/// Has client `number` renew its lease; the time that took, if it was granted just that within
+/// `patience`.
+fn renewal(relay: &UdpSocket, family: Family, number: u32, patience: Duration) -> Option<Duration> {
+    let mut octets = [0; 1500];
+    let len = match family {
+        Family::V4 => request4(&mut octets, number),
+        Family::V6 => rebind6(&mut octets, number),
+    };
+    relay.set_read_timeout(Some(patience)).expect("a time");
+    let began = Instant::now();
+    if relay.send(&octets[..len]).is_err() {
+        // Nobody listens yet.
+        std::thread::sleep(patience);
+        return None;
+    }
+    let deadline = began + patience;
+    while Instant::now() < deadline {
+        match relay.recv(&mut octets) {
+            Ok(len) if is_granted(&octets[..len], family, number) => return Some(began.elapsed()),
+            Ok(_) => {}
+            // Before it listens, the kernel refuses at once.
+            Err(_) => std::thread::sleep(deadline.saturating_duration_since(Instant::now())),
+        }
+    }
+    None
+}
+
+fn request4(buffer: &mut [u8], number: u32) -> usize {
+    let mut chaddr = [0; 16];
+    chaddr[..6].copy_from_slice(&hardware(number));
+    let header = v4::Header {
+        op: 1,
+        htype: 1,
+        hlen: 6,
+        xid: number,
+        ciaddr: address4(number),
+        giaddr: Ipv4Addr::LOCALHOST,
+        chaddr,
+        ..v4::Header::default()
+    };
+    let mut writer = v4::MessageWriter::new(buffer, &header);
+    writer.option(v4::option::MESSAGE_TYPE, &[v4::MessageType::Request.code()]);
+    writer.option(v4::option::CLIENT_ID, &client_id(number));
+    writer.finish(300).expect("the buffer is large")
+}
+
+fn rebind6(buffer: &mut [u8], number: u32) -> usize {
+    let here = Ipv6Addr::LOCALHOST;
+    let levels = v6::RelayWriter::forward(buffer).level(0, here, here);
+    let mut writer = levels.message(v6::MessageType::Rebind, number & 0xff_ffff);
+    writer.option(v6::option::CLIENTID, &duid(number));
+    let mark = writer.ia(v6::IaKind::Na, 1, 0, 0);
+    writer.ia_address(address6(number), 0, 0);
+    writer.end(mark);
+    writer.finish().expect("the buffer is large")
+}
+
+/// Whether the octets of the lease are in a reply that grants something.
+fn is_granted(octets: &[u8], family: Family, number: u32) -> bool {
+    let contains = |wanted: &[u8]| octets.windows(wanted.len()).any(|window| window == wanted);
+    match family {
+        // Option 53 with a DHCPACK.
+        Family::V4 => {
+            octets.get(16..20) == Some(&address4(number).octets()[..]) && contains(&[53, 1, 5])
+        }
+        // An IAADDR with lifetimes other than zero.
+        Family::V6 => {
+            let address = address6(number).octets();
+            let found = octets.windows(24).find(|window| window[..16] == address);
+            found.is_some_and(|window| window[20..24] != [0; 4])
+        }
+    }
+}

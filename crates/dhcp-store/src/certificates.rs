@@ -1,0 +1,62 @@
+//! Certificates and keys in files, for whoever speaks TLS: to databases, and at control sockets. What
+//! does not serve is told in words that name the file.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use rustls::RootCertStore;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+/// The certificates of authorities in the file `anchor`, or in the files of the folder `anchor`.
+///
+/// # Errors
+///
+/// Which file does not serve, and why.
+pub fn authorities(anchor: &Path) -> Result<RootCertStore, String> {
+    let mut files = vec![anchor.to_owned()];
+    if anchor.is_dir() {
+        let unreadable = |cause| format!("cannot read the folder {}: {cause}", anchor.display());
+        let entries = fs::read_dir(anchor).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+        files = entries.map_err(unreadable)?.into_iter().map(|entry| entry.path()).collect();
+        files.retain(|path| path.is_file());
+        files.sort_unstable();
+    }
+    let mut roots = RootCertStore::empty();
+    for path in files {
+        for certificate in chain(&path)? {
+            roots.add(certificate).map_err(|cause| {
+                format!("{} holds no certificate of an authority: {cause}", path.display())
+            })?;
+        }
+    }
+    Ok(roots)
+}
+
+/// A certificate, with those that lead to its authority, and its key.
+///
+/// # Errors
+///
+/// Which file does not serve, and why.
+pub fn identity(
+    certificate: &Path,
+    key: &Path,
+) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), String> {
+    let chain = chain(certificate)?;
+    let key = PrivateKeyDer::from_pem_file(key)
+        .map_err(|cause| format!("cannot read the key {}: {cause}", key.display()))?;
+    Ok((chain, key))
+}
+
+fn chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let wrong = |cause| format!("cannot read certificates from {}: {cause}", path.display());
+    let found: Vec<_> = CertificateDer::pem_file_iter(path)
+        .map_err(wrong)?
+        .collect::<Result<_, _>>()
+        .map_err(wrong)?;
+    if found.is_empty() {
+        return Err(format!("{} holds no certificate", path.display()));
+    }
+    Ok(found)
+}

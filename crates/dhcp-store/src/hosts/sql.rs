@@ -1,0 +1,122 @@
+//! Reservations in databases: each is asked in turn, and connected to again when a connection was
+//! lost.
+
+use base::Now;
+use base::time::NS_PER_MS;
+
+use crate::database::{DatabaseError, Fault};
+use crate::memfile::RowFault;
+use crate::sql::row::Layout;
+use crate::sql::{Database, Host, HostFamily, HostQuery, Settings, SharedLeases};
+
+/// How one of the databases is used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostsPolicy {
+    /// Time between attempts to connect again, milliseconds (`reconnect-wait-time`).
+    pub wait_ms: u32,
+}
+
+/// Databases with reservations of one family, in their order.
+#[derive(Debug)]
+pub struct SqlHosts {
+    family: HostFamily,
+    databases: Vec<One>,
+}
+
+#[derive(Debug)]
+struct One {
+    settings: Settings,
+    policy: HostsPolicy,
+    open: Option<(Database, Layout)>,
+    retry_at_ns: u64,
+}
+
+impl One {
+    fn open(&mut self, now: Now) -> Result<&mut (Database, Layout), DatabaseError> {
+        if self.open.is_none() {
+            if now.mono_ns < self.retry_at_ns {
+                return Err(DatabaseError {
+                    fault: Fault::Lost,
+                    tried: "connect to a hosts database",
+                    cause: format!("it is too early to try {} again", self.settings),
+                });
+            }
+            self.retry_at_ns = now.mono_ns + u64::from(self.policy.wait_ms) * NS_PER_MS;
+            let connect = || {
+                let mut database = Database::open(&self.settings)?;
+                let layout = database.layout()?;
+                Ok((database, layout))
+            };
+            self.open = Some(SharedLeases::told("connect to a hosts database", connect())?);
+        }
+        Ok(self.open.as_mut().expect("opened above"))
+    }
+
+    /// Does `body` on the connection, which is dropped when it turns out to be lost.
+    fn with<T>(
+        &mut self,
+        now: Now,
+        tried: &'static str,
+        body: impl FnOnce(&mut Database, Layout) -> Result<T, crate::sql::SqlError>,
+    ) -> Result<T, DatabaseError> {
+        let (database, layout) = self.open(now)?;
+        let done = SharedLeases::told(tried, body(database, *layout));
+        if done.as_ref().is_err_and(|error| error.fault == Fault::Lost) {
+            self.open = None;
+        }
+        done
+    }
+}
+
+impl SqlHosts {
+    /// The hosts of `family` in these databases; nobody is connected yet.
+    #[must_use]
+    pub fn new(family: HostFamily, databases: Vec<(Settings, HostsPolicy)>) -> Self {
+        let one = |(settings, policy)| One { settings, policy, open: None, retry_at_ns: 0 };
+        Self { family, databases: databases.into_iter().map(one).collect() }
+    }
+
+    /// Connects to all of them.
+    ///
+    /// # Errors
+    ///
+    /// The first that cannot be used.
+    pub fn connect(&mut self, now: Now) -> Result<(), DatabaseError> {
+        self.databases.iter_mut().try_for_each(|one| one.open(now).map(drop))
+    }
+
+    /// Appends the hosts to `found` that one of `queries` is for, those of the first database first;
+    /// others may be among them. What is wrong with rows that are left out is appended to `faults`.
+    /// A connection that turns out to be lost is opened again once.
+    ///
+    /// # Errors
+    ///
+    /// One of the databases fails: then no answer is complete.
+    pub fn find(
+        &mut self,
+        now: Now,
+        queries: &[HostQuery],
+        found: &mut Vec<Host>,
+        faults: &mut Vec<RowFault>,
+    ) -> Result<(), DatabaseError> {
+        let family = self.family;
+        for one in &mut self.databases {
+            let was_open = one.open.is_some();
+            let mut look = |one: &mut One| {
+                let before = found.len();
+                let done = one.with(now, "look up reservations", |database, layout| {
+                    database.find_hosts((family, layout), queries, found, faults)
+                });
+                if done.is_err() {
+                    found.truncate(before);
+                }
+                done
+            };
+            match look(one) {
+                Err(error) if was_open && error.fault == Fault::Lost => look(one)?,
+                other => other?,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,109 @@
+//! What the codes of servers mean for a round: connect again, do it again at once, or give up.
+//!
+//! Codes that are in no table are permanent: a round that meets one is done again after connecting
+//! too, since nothing is lost by that, but nobody is told that it will help.
+
+use crate::database::Fault;
+
+/// MariaDB's and MySQL's errors after which this connection, or this node, is of no use.
+const MYSQL_LOST: [u16; 22] = [
+    // Too many connections, of all and of this user; this host is blocked.
+    1040, 1203, 1226, 1129,
+    // A node of a cluster that is not ready, or not with the others.
+    1047, // The server ends; the connection was cut, or ended by somebody.
+    1053, 1079, 1152, 1927, 3169, 4031, // The network.
+    1158, 1159, 1160, 1161, 1184,
+    // Galera: the commit did not come about since the node lost the others.
+    1180, // Read-only: `read_only`, a transaction, a server, and MySQL's groups.
+    1290, 1792, 1836, 3100, 3796,
+];
+
+/// MariaDB's and MySQL's errors after which the round may be done again at once: lock wait time-out,
+/// dead lock (also what Galera calls so, at a statement or at the commit), a row changed since it was
+/// read, a statement that was interrupted, a transaction that its group rolled back, a row where none
+/// was a moment ago.
+const MYSQL_CONFLICTS: [u16; 6] = [1205, 1213, 1020, 1317, 3101, 1062];
+
+/// PostgreSQL's states after which this connection, or this server, is of no use.
+const POSTGRESQL_LOST: [&str; 9] = [
+    // Read-only: a standby, or a server that has become one.
+    "25006", // A session that was idle for too long, in a transaction and outside.
+    "25P03", "57P05", // Whether a statement was carried out is not known.
+    "40003", // Too many connections.
+    "53300",
+    // Ended by an administrator, by a crash; starting or ending; the database was dropped.
+    "57P01", "57P02", "57P03", "57P04",
+];
+/// The class of connection exceptions.
+const POSTGRESQL_LOST_CLASS: &str = "08";
+
+/// PostgreSQL's states after which the round may be done again at once: serialization failure, dead
+/// lock, integrity at the end of a transaction, a lock that was not free, a statement that was
+/// interrupted, a row where none was a moment ago.
+const POSTGRESQL_CONFLICTS: [&str; 6] = ["40001", "40P01", "40002", "55P03", "57014", "23505"];
+
+/// What MariaDB or MySQL means by `code`.
+pub(super) fn of_mysql(code: u16) -> Fault {
+    match code {
+        _ if MYSQL_LOST.contains(&code) => Fault::Lost,
+        _ if MYSQL_CONFLICTS.contains(&code) => Fault::Conflict,
+        _ => Fault::Permanent,
+    }
+}
+
+/// What PostgreSQL means by `state`.
+pub(super) fn of_postgresql(state: &str) -> Fault {
+    match state {
+        _ if state.starts_with(POSTGRESQL_LOST_CLASS) => Fault::Lost,
+        _ if POSTGRESQL_LOST.contains(&state) => Fault::Lost,
+        _ if POSTGRESQL_CONFLICTS.contains(&state) => Fault::Conflict,
+        _ => Fault::Permanent,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_of_mariadb_and_mysql_have_their_meaning() {
+        for (code, fault) in [
+            (1047, Fault::Lost),
+            (1053, Fault::Lost),
+            (1180, Fault::Lost),
+            (1290, Fault::Lost),
+            (1836, Fault::Lost),
+            (1927, Fault::Lost),
+            (1205, Fault::Conflict),
+            (1213, Fault::Conflict),
+            (1062, Fault::Conflict),
+            // Access denied, no such table, no more space.
+            (1045, Fault::Permanent),
+            (1146, Fault::Permanent),
+            (1021, Fault::Permanent),
+        ] {
+            assert_eq!(of_mysql(code), fault, "{code}");
+        }
+        assert!(MYSQL_LOST.iter().all(|code| !MYSQL_CONFLICTS.contains(code)));
+    }
+
+    #[test]
+    fn states_of_postgresql_have_their_meaning() {
+        for (state, fault) in [
+            ("08006", Fault::Lost),
+            ("25006", Fault::Lost),
+            ("53300", Fault::Lost),
+            ("57P01", Fault::Lost),
+            ("57P03", Fault::Lost),
+            ("40001", Fault::Conflict),
+            ("40P01", Fault::Conflict),
+            ("23505", Fault::Conflict),
+            // No password, no such table, no more space.
+            ("28P01", Fault::Permanent),
+            ("42P01", Fault::Permanent),
+            ("53100", Fault::Permanent),
+        ] {
+            assert_eq!(of_postgresql(state), fault, "{state}");
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! Reservations of hosts in Kea's tables: many are looked up by one statement for each table, by
+//! identifier or by address; one at a time is written.
+//!
+//! What a row means to a server is not known here: options are as the table has them, with octets or
+//! with text that only definitions of options make octets of. Nothing here is on the path of a
+//! packet: it blocks.
+
+mod row;
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::database::Database;
+use super::driver::{Column, Table, Value};
+use super::error::SqlError;
+use super::row::Layout;
+use crate::memfile::RowFault;
+
+/// Whose columns of a host count: one row may be a host of both families.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostFamily {
+    /// Those of DHCPv4.
+    V4,
+    /// Those of DHCPv6.
+    V6,
+}
+
+/// A row of `hosts` with what other tables have of it, as far as one family is concerned.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Host {
+    /// Its number, which the database gives.
+    pub host_id: i64,
+    /// Octets of its identifier.
+    pub identifier: Vec<u8>,
+    /// Kea's number for what kind of identifier that is.
+    pub identifier_type: u8,
+    /// The subnet that it is a host of; 0 for a global one.
+    pub subnet_id: u32,
+    /// Its name; empty for none, as are all texts.
+    pub hostname: String,
+    /// The names of its classes, parted by commas.
+    pub client_classes: String,
+    /// A JSON object.
+    pub user_context: String,
+    /// DHCPv6: a key for RECONFIGURE.
+    pub auth_key: String,
+    /// DHCPv4: its address.
+    pub address: Option<Ipv4Addr>,
+    /// DHCPv4: `siaddr`.
+    pub next_server: Option<Ipv4Addr>,
+    /// DHCPv4: `sname`.
+    pub server_hostname: String,
+    /// DHCPv4: `file`.
+    pub boot_file_name: String,
+    /// DHCPv6: its addresses and prefixes, in the order in which they were written.
+    pub resources: Vec<HostResource>,
+    /// Its options, in the order in which they were written.
+    pub options: Vec<HostOption>,
+}
+
+/// A row of `ipv6_reservations`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostResource {
+    /// The address, or the first one of the prefix.
+    pub address: Ipv6Addr,
+    /// Length of the prefix, 128 of an address.
+    pub len: u8,
+    /// Whether it is a prefix.
+    pub is_prefix: bool,
+    /// The part of the prefix that is left out (RFC 6603). Tables of Kea 2.2 have no room for it.
+    pub excluded: Option<(Ipv6Addr, u8)>,
+}
+
+/// A row of `dhcp4_options` or `dhcp6_options`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostOption {
+    /// Its code.
+    pub code: u16,
+    /// Its octets, when there is no text.
+    pub value: Option<Vec<u8>>,
+    /// Its fields as text, parted by commas; empty when there are octets.
+    pub formatted_value: String,
+    /// The name of its space.
+    pub space: String,
+    /// Whether it is sent to clients that do not ask for it.
+    pub is_persistent: bool,
+    /// Whether it is never sent. Tables of Kea 2.2 have no room for it, nor for what follows.
+    pub is_cancelled: bool,
+    /// A JSON list of class tags; empty for none.
+    pub client_classes: String,
+    /// A JSON object.
+    pub user_context: String,
+}
+
+/// What hosts are looked for by.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HostQuery {
+    /// Kea's number of an identifier's kind, and its octets.
+    Identifier(u8, Vec<u8>),
+    /// A reserved address, or the first one of a reserved prefix.
+    Address(IpAddr),
+}
+
+impl Host {
+    /// All that it is looked for by.
+    pub fn queries(&self) -> impl Iterator<Item = HostQuery> {
+        let identifier = HostQuery::Identifier(self.identifier_type, self.identifier.clone());
+        let address = self.address.map(IpAddr::V4).into_iter();
+        let resources = self.resources.iter().map(|resource| IpAddr::V6(resource.address));
+        core::iter::once(identifier).chain(address.chain(resources).map(HostQuery::Address))
+    }
+
+    /// Whether `query` is for it.
+    #[must_use]
+    pub fn answers(&self, query: &HostQuery) -> bool {
+        self.queries().any(|own| own == *query)
+    }
+}
+
+impl Database {
+    /// Appends the hosts of `family` to `found` that one of `queries` is for, in the order of their
+    /// numbers; others may be among them. Rows that cannot be understood are described in
+    /// `faults` and left out.
+    ///
+    /// # Errors
+    ///
+    /// The database fails; so for all functions below.
+    pub fn find_hosts(
+        &mut self,
+        (family, layout): (HostFamily, Layout),
+        queries: &[HostQuery],
+        found: &mut Vec<Host>,
+        faults: &mut Vec<RowFault>,
+    ) -> Result<(), SqlError> {
+        let octets = queries.iter().filter_map(|query| match query {
+            HostQuery::Identifier(_, octets) => Some(octets.as_slice()),
+            HostQuery::Address(_) => None,
+        });
+        let mut hosts = BTreeMap::new();
+        let mut search = Search { family, layout, hosts: &mut hosts, faults };
+        search.find(self, &row::IDENTIFIER, row::identifiers(octets))?;
+        let addresses = queries.iter().filter_map(|query| match query {
+            HostQuery::Address(address) => Some(*address),
+            HostQuery::Identifier(..) => None,
+        });
+        match family {
+            HostFamily::V4 => {
+                let addresses = addresses.filter_map(|address| match address {
+                    IpAddr::V4(address) => Some(Value::Integer(i64::from(address.to_bits()))),
+                    IpAddr::V6(_) => None,
+                });
+                search.find(self, &row::ADDRESS4, addresses.collect())?;
+            }
+            HostFamily::V6 => {
+                let addresses = addresses.filter_map(|address| match address {
+                    IpAddr::V6(address) => Some(row::address6(address, layout)),
+                    IpAddr::V4(_) => None,
+                });
+                let owners = search.owners(self, addresses.collect())?;
+                search.find(self, &row::HOST_ID, owners)?;
+                search.add_resources(self)?;
+            }
+        }
+        search.add_options(self)?;
+        found.extend(hosts.into_values());
+        Ok(())
+    }
+
+    /// Writes a host with its options and what is reserved for it, whose number is given by the
+    /// database; `None` when its scope has a host with this identifier already. All or nothing
+    /// within a transaction of the caller's.
+    ///
+    /// # Errors
+    ///
+    /// See [`Self::find_hosts`].
+    pub fn insert_host(
+        &mut self,
+        (family, layout): (HostFamily, Layout),
+        host: &Host,
+    ) -> Result<Option<i64>, SqlError> {
+        let mut values = Vec::new();
+        row::encode(family, host, &mut values);
+        let table = row::without_number(row::hosts(family));
+        if self.insert_rows(&table, values)? == 0 {
+            return Ok(None);
+        }
+        let query = HostQuery::Identifier(host.identifier_type, host.identifier.clone());
+        let mut found = Vec::new();
+        self.find_hosts(
+            (family, layout),
+            std::slice::from_ref(&query),
+            &mut found,
+            &mut Vec::new(),
+        )?;
+        let written =
+            found.iter().find(|found| found.subnet_id == host.subnet_id && found.answers(&query));
+        let Some(host_id) = written.map(|written| written.host_id) else { return Ok(None) };
+        let mut values = Vec::new();
+        for option in &host.options {
+            row::encode_option(host_id, option, layout, &mut values);
+        }
+        self.insert_rows(&row::without_number(row::options(family, layout)), values)?;
+        let mut values = Vec::new();
+        for resource in &host.resources {
+            row::encode_resource(host_id, resource, layout, &mut values);
+        }
+        self.insert_rows(&row::without_number(row::resources(layout)), values)?;
+        Ok(Some(host_id))
+    }
+
+    /// Deletes the host number `host_id` with all that other tables have of it, whatever family. All
+    /// or nothing within a transaction of the caller's.
+    ///
+    /// # Errors
+    ///
+    /// See [`Self::find_hosts`].
+    pub fn delete_host(&mut self, host_id: i64) -> Result<(), SqlError> {
+        const BY_HOST: &[Column] = &[row::HOST_ID];
+        // The last one is what the others hang on.
+        for name in ["ipv6_reservations", "dhcp4_options", "dhcp6_options", "hosts"] {
+            let table = Table { name, columns: BY_HOST };
+            self.delete_rows(&table, vec![Value::Integer(host_id)])?;
+        }
+        Ok(())
+    }
+}
+
+/// Hosts that are being found, by their numbers.
+struct Search<'s> {
+    family: HostFamily,
+    layout: Layout,
+    hosts: &'s mut BTreeMap<i64, Host>,
+    faults: &'s mut Vec<RowFault>,
+}
+
+impl Search<'_> {
+    /// Adds the hosts that have one of `values` in `column`.
+    fn find(
+        &mut self,
+        database: &mut Database,
+        column: &Column,
+        values: Vec<Value>,
+    ) -> Result<(), SqlError> {
+        let table = row::hosts(self.family);
+        database.find_rows(&table, column, values, &mut |values| {
+            match row::decode(self.family, values) {
+                Ok(Some(host)) => drop(self.hosts.insert(host.host_id, host)),
+                Ok(None) => {}
+                Err(fault) => self.faults.push(fault),
+            }
+            Ok(())
+        })
+    }
+
+    /// The numbers of the hosts that something at one of `addresses` is reserved for.
+    fn owners(
+        &mut self,
+        database: &mut Database,
+        addresses: Vec<Value>,
+    ) -> Result<Vec<Value>, SqlError> {
+        let (layout, table) = (self.layout, row::resources(self.layout));
+        let column = table.columns.iter().find(|column| column.name == "address");
+        let column = column.expect("it is one of the columns");
+        let mut owners = Vec::new();
+        database.find_rows(&table, column, addresses, &mut |values| {
+            match row::decode_resource(table, values, layout) {
+                Ok((_, host_id, _)) => owners.push(Value::Integer(host_id)),
+                Err(fault) => self.faults.push(fault),
+            }
+            Ok(())
+        })?;
+        owners.retain(|owner| match owner {
+            Value::Integer(host_id) => !self.hosts.contains_key(host_id),
+            _ => false,
+        });
+        Ok(owners)
+    }
+
+    fn numbers(&self) -> Vec<Value> {
+        self.hosts.keys().map(|&host_id| Value::Integer(host_id)).collect()
+    }
+
+    fn add_resources(&mut self, database: &mut Database) -> Result<(), SqlError> {
+        let (layout, table) = (self.layout, row::resources(self.layout));
+        let mut rows = Vec::new();
+        database.find_rows(&table, &row::HOST_ID, self.numbers(), &mut |values| {
+            match row::decode_resource(table, values, layout) {
+                Ok(row) => rows.push(row),
+                Err(fault) => self.faults.push(fault),
+            }
+            Ok(())
+        })?;
+        rows.sort_unstable_by_key(|&(number, ..)| number);
+        for (_, host_id, resource) in rows {
+            if let Some(host) = self.hosts.get_mut(&host_id) {
+                host.resources.push(resource);
+            }
+        }
+        Ok(())
+    }
+
+    fn add_options(&mut self, database: &mut Database) -> Result<(), SqlError> {
+        let (layout, table) = (self.layout, row::options(self.family, self.layout));
+        let mut rows = Vec::new();
+        database.find_rows(&table, &row::HOST_ID, self.numbers(), &mut |values| {
+            match row::decode_option(table, values, layout) {
+                Ok(row) => rows.push(row),
+                Err(fault) => self.faults.push(fault),
+            }
+            Ok(())
+        })?;
+        rows.sort_unstable_by_key(|&(number, ..)| number);
+        for (_, host_id, option) in rows {
+            if let Some(host) = self.hosts.get_mut(&host_id) {
+                host.options.push(option);
+            }
+        }
+        Ok(())
+    }
+}

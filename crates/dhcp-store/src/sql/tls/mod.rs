@@ -1,0 +1,116 @@
+//! TLS to databases: the files that the settings name, who is believed, and why somebody is not.
+//!
+//! PostgreSQL's connections are encrypted by a [`Connector`] over `rustls`; the driver of MariaDB and
+//! MySQL has `rustls` inside and takes the same files. Certificates are of version 3 and name their
+//! hosts as alternative names, as `rustls` wants them; versions of TLS are 1.2 and 1.3.
+
+mod cipher;
+mod connector;
+mod verifier;
+
+use std::error::Error;
+use std::io;
+use std::sync::Arc;
+
+use rustls::crypto::CryptoProvider;
+use rustls::{AlertDescription, CertificateError, ClientConfig};
+
+pub(super) use connector::Connector;
+
+use super::settings::{Settings, SslMode};
+use crate::certificates;
+
+/// What TLS connections are made with, as `settings` say.
+///
+/// # Errors
+///
+/// Which file or cipher does not serve, and why; in words.
+pub(super) fn client_config(settings: &Settings) -> Result<Arc<ClientConfig>, String> {
+    let mut provider = rustls::crypto::ring::default_provider();
+    if let Some(list) = &settings.cipher_list {
+        provider.cipher_suites = cipher::chosen(list, &provider.cipher_suites)?;
+    }
+    let provider = Arc::new(provider);
+    let roots = settings.trust_anchor.as_deref().map(certificates::authorities).transpose()?;
+    let verifier = verifier::of(settings.tls(), roots, &provider)?;
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|cause| format!("cannot set up TLS: {cause}"))?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier);
+    let (Some(certificate), Some(key)) = (&settings.cert_file, &settings.key_file) else {
+        if let Some(alone) = settings.cert_file.as_ref().or(settings.key_file.as_ref()) {
+            return Err(format!(
+                "{} does not serve alone: a certificate goes with its key (cert-file, key-file)",
+                alone.display()
+            ));
+        }
+        return Ok(Arc::new(builder.with_no_client_auth()));
+    };
+    let (chain, read) = certificates::identity(certificate, key)?;
+    let config = builder.with_client_auth_cert(chain, read).map_err(|cause| {
+        let (certificate, key) = (certificate.display(), key.display());
+        format!("{certificate} and {key} do not serve together: {cause}")
+    })?;
+    Ok(Arc::new(config))
+}
+
+/// The ciphers that `settings` allow, strongest first; empty for all of them.
+///
+/// # Errors
+///
+/// None of those that are listed is there.
+pub(super) fn suites(settings: &Settings) -> Result<Vec<rustls::SupportedCipherSuite>, String> {
+    let CryptoProvider { cipher_suites, .. } = rustls::crypto::ring::default_provider();
+    let list = settings.cipher_list.as_deref();
+    list.map_or_else(|| Ok(Vec::new()), |list| cipher::chosen(list, &cipher_suites))
+}
+
+/// Why TLS did not come about, when `error` came of it.
+pub(super) fn reason(settings: &Settings, error: &(dyn Error + 'static)) -> Option<String> {
+    tls_error(error).map(|error| words(settings, error))
+}
+
+/// What TLS has to say in a chain of errors. Those of the system keep theirs inside.
+fn tls_error<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
+    if let Some(found) = error.downcast_ref::<rustls::Error>() {
+        return Some(found);
+    }
+    let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    let inner = inner.map(|inner| inner as &(dyn Error + 'static));
+    inner.or_else(|| error.source()).and_then(tls_error)
+}
+
+fn words(settings: &Settings, error: &rustls::Error) -> String {
+    let anchor =
+        settings.trust_anchor.as_ref().map_or_else(String::new, |at| at.display().to_string());
+    match error {
+        rustls::Error::InvalidCertificate(error) => match error {
+            CertificateError::UnknownIssuer | CertificateError::BadSignature => {
+                format!("the server's certificate does not come from an authority in {anchor}")
+            }
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                format!("the server's certificate is not for {}: {error}", settings.host)
+            }
+            CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+                format!(
+                    "the server's certificate has run out ({error}); it was checked by {anchor}"
+                )
+            }
+            other => format!("the server's certificate does not serve: {other} ({anchor})"),
+        },
+        rustls::Error::AlertReceived(AlertDescription::CertificateRequired) => {
+            "the server demands a certificate (cert-file, key-file)".to_owned()
+        }
+        rustls::Error::AlertReceived(alert) => match &settings.cert_file {
+            Some(file) => format!("the server refuses TLS with {}: {alert:?}", file.display()),
+            None => format!("the server refuses TLS: {alert:?}"),
+        },
+        other => format!("TLS fails: {other}"),
+    }
+}
+
+/// Whether a connection without TLS may follow one with it that did not come about.
+pub(super) fn may_do_without(settings: &Settings) -> bool {
+    settings.tls() == SslMode::Prefer
+}

@@ -1,0 +1,132 @@
+//! What clients were told, kept by themselves.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+
+use dhcp_lease::sample::Sample;
+use dhcp_lease::v4::{self, V4};
+use dhcp_store::database::Shared;
+
+use crate::SERVERS;
+
+/// More than addresses: they come and go.
+pub(crate) const CLIENTS: usize = 64;
+/// Seconds; longer than the clock goes in any run.
+pub(crate) const LIFETIME_S: u32 = 100_000_000;
+/// 2001-09-09T01:46:40Z.
+const START_S: u64 = 1_000_000_000;
+/// Nodes that start again may have to wait for a disk that others write to.
+const LIMIT: Duration = Duration::from_secs(180);
+
+#[derive(Debug, Default)]
+struct State {
+    /// Whose an address is, and since when.
+    owners: BTreeMap<Ipv4Addr, (u32, u64)>,
+    /// Clients that wait for an answer: they ask one server at a time.
+    is_busy: Vec<bool>,
+    acknowledged: [u64; SERVERS],
+}
+
+/// All clients.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    state: Mutex<State>,
+    has_changed: Condvar,
+    /// Rows tell seconds apart, so the clock goes on with whatever needs an order.
+    now_s: AtomicU64,
+    has_ended: AtomicBool,
+}
+
+impl Ledger {
+    pub(crate) fn new() -> Self {
+        let state = State { is_busy: vec![false; CLIENTS], ..State::default() };
+        Self {
+            state: Mutex::new(state),
+            has_changed: Condvar::new(),
+            now_s: AtomicU64::new(START_S),
+            has_ended: AtomicBool::new(false),
+        }
+    }
+
+    /// A test that failed elsewhere has said why.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+
+    pub(crate) fn now_s(&self) -> u64 {
+        self.now_s.load(Ordering::SeqCst)
+    }
+
+    /// No server is asked any more.
+    pub(crate) fn end(&self) {
+        self.has_ended.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::SeqCst)
+    }
+
+    /// A client that waits for nothing begins to ask, if it is one.
+    pub(crate) fn begin(&self, client: u32) -> bool {
+        !std::mem::replace(&mut self.state().is_busy[client as usize], true)
+    }
+
+    /// A client has its answer, or waits for it no more.
+    pub(crate) fn finish(&self, client: u32) {
+        self.state().is_busy[client as usize] = false;
+    }
+
+    /// From now on the client does not use the address, whether anybody hears of that or not.
+    pub(crate) fn give_back(&self, client: u32, address: Ipv4Addr) {
+        let mut state = self.state();
+        if state.owners.get(&address).is_some_and(|&(owner, _)| owner == client) {
+            state.owners.remove(&address);
+        }
+    }
+
+    /// What happens from now on happens later.
+    pub(crate) fn tick(&self) {
+        self.now_s.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// `server` tells the client that it has the address, heard at `since_s`.
+    pub(crate) fn acknowledge(&self, server: usize, client: u32, address: Ipv4Addr, since_s: u64) {
+        let mut state = self.state();
+        if let Some((owner, _)) = state.owners.insert(address, (client, since_s)) {
+            assert_eq!(owner, client, "{address} is {owner}'s and was given to {client} too");
+        }
+        state.acknowledged[server] += 1;
+        self.has_changed.notify_all();
+    }
+
+    /// Waits until every server has acknowledged so many leases more.
+    pub(crate) fn await_acknowledged(&self, count: u64) {
+        let state = self.state();
+        let wanted = state.acknowledged.map(|acknowledged| acknowledged + count);
+        let is_short = |state: &mut State| {
+            state.acknowledged.iter().zip(wanted).any(|(&found, wanted)| found < wanted)
+        };
+        let (state, waited) = self.has_changed.wait_timeout_while(state, LIMIT, is_short).unwrap();
+        assert!(!waited.timed_out(), "{:?} of {wanted:?} acknowledgments", state.acknowledged);
+    }
+
+    /// Every address that a client has is in `leases`, as its own.
+    pub(crate) fn audit(&self, leases: &[v4::Lease]) {
+        let state = self.state();
+        assert!(!state.owners.is_empty());
+        for (address, &(client, since_s)) in &state.owners {
+            let lease = leases.iter().find(|lease| lease.address == *address);
+            let lease = lease.unwrap_or_else(|| panic!("{address}, {client}'s, is missing"));
+            let owner = V4::client(client);
+            assert_eq!(
+                lease.hardware.octets(),
+                owner.hardware.octets(),
+                "{address} is {client}'s and in the tables another's"
+            );
+            assert!(V4::times(lease).cltt_s >= since_s, "{address} is older than it was told");
+        }
+    }
+}

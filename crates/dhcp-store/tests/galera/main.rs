@@ -1,0 +1,113 @@
+//! Two servers over a Galera cluster of three nodes, which are killed in turn under load and come back.
+//! Clients wander between the servers, each of which begins at a node of its own, so both write at
+//! different nodes at once. Whatever happens, an acknowledged lease is in the tables of all nodes
+//! afterwards unless it was given back, and no address has two owners at any time.
+//!
+//! Each node is killed once, or as often as `GODWIT_GALERA_ROUNDS` says; who asks for what follows from
+//! `GODWIT_GALERA_SEED`, the interleaving is the machine's.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
+
+mod ledger;
+mod server;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::Random;
+use dhcp_lease::v4::V4;
+use dhcp_store::sql::{Backend, Database, Schema, Settings};
+use testbed::database::galera::{Cluster, NODES};
+use testbed::database::{PASSWORD, USER};
+
+use ledger::Ledger;
+use server::Server;
+
+/// Servers that share the cluster.
+pub(crate) const SERVERS: usize = 2;
+/// Acknowledgments of each server that are awaited between two incidents.
+const QUIET: u64 = 60;
+
+fn number_of(variable: &str, otherwise: u64) -> u64 {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+}
+
+/// The cluster's database, beginning with node number `first`.
+fn settings(cluster: &Cluster, first: usize) -> Settings {
+    let port = |number: usize| cluster.node(number % NODES).port();
+    let host = || "127.0.0.1".to_owned();
+    Settings {
+        host: host(),
+        port: port(first),
+        hosts: (1..NODES).map(|further| (host(), port(first + further))).collect(),
+        user: USER.to_owned(),
+        password: PASSWORD.to_owned(),
+        // A machine on which much else is tested may let a node wait.
+        connect_timeout: Duration::from_secs(60),
+        ..Settings::new(Backend::Mysql, "leases")
+    }
+}
+
+/// Kills every node in turn and brings it back, with load before, meanwhile and afterwards.
+fn incidents(cluster: &mut Cluster, ledger: &Ledger, random: &mut Random, rounds: u64) {
+    for _ in 0..rounds {
+        let mut order: Vec<usize> = (0..NODES).collect();
+        random.shuffle(&mut order);
+        for node in order {
+            ledger.await_acknowledged(QUIET);
+            cluster.kill(node);
+            ledger.await_acknowledged(QUIET);
+            cluster.rejoin(node).unwrap();
+        }
+    }
+    ledger.await_acknowledged(QUIET);
+}
+
+#[test]
+fn nodes_that_are_killed_in_turn_lose_no_lease_and_give_no_address_twice() {
+    if let Some(reason) = Cluster::missing() {
+        let required = std::env::var_os("GODWIT_REQUIRE_TOOLS").is_some_and(|value| value == "1");
+        assert!(!required, "{reason}");
+        println!("skipped: {reason}");
+        return;
+    }
+    let seed = number_of("GODWIT_GALERA_SEED", 1);
+    let rounds = number_of("GODWIT_GALERA_ROUNDS", 1);
+    let mut random = Random::from_seed(seed);
+    let mut cluster = Cluster::start(true).unwrap();
+    cluster.node(0).create("leases").unwrap();
+    Database::open(&settings(&cluster, 0)).unwrap().install(Schema::Current).unwrap();
+    for node in 0..NODES {
+        let ask = "SET SESSION wsrep_sync_wait = 15; SELECT count(*) FROM leases.lease4";
+        cluster.node(node).query("mysql", ask).unwrap();
+    }
+
+    let ledger = Arc::new(Ledger::new());
+    let servers: Vec<Server> = (0..SERVERS)
+        .map(|number| {
+            let random = random.fork(number as u64);
+            Server::start(number, settings(&cluster, number), ledger.clone(), random)
+        })
+        .collect();
+    incidents(&mut cluster, &ledger, &mut random, rounds);
+    ledger.end();
+    let tallies: Vec<_> = servers.into_iter().map(Server::stop).collect();
+    println!("seed {seed}: {tallies:?}");
+    for tally in &tallies {
+        assert!(tally.acknowledged > QUIET && tally.lost > 0, "{tally:?}");
+    }
+    let conflicts: u64 = tallies.iter().map(|tally| tally.conflicts).sum();
+    assert!(conflicts > 0, "two nodes are never in each other's way");
+
+    for node in 0..NODES {
+        let mut database = Database::open(&settings(&cluster, node)).unwrap();
+        let layout = database.layout().unwrap();
+        let mut leases = Vec::new();
+        let loaded = database.load_all::<V4>(layout, |lease| {
+            leases.push(lease);
+            Ok(())
+        });
+        assert_eq!(loaded.unwrap().bad_rows, 0);
+        ledger.audit(&leases);
+    }
+}

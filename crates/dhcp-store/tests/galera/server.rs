@@ -1,0 +1,227 @@
+//! One server: a lease table, the thread that writes to the cluster, and a shard that is asked.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use base::{Now, Random};
+use dhcp_lease::contract::{ASKED_MAX, Action, Change, Facts, FetchKeys, SlotView};
+use dhcp_lease::sample::Sample;
+use dhcp_lease::v4::V4;
+use dhcp_lease::{LeaseStore, LeaseTable, Occupancy, Owner, PoolIndex, PoolSet};
+use dhcp_store::DatabaseStore;
+use dhcp_store::database::{DatabaseThread, LeaseDatabase, OnLoss, ThreadOptions};
+use dhcp_store::log::Shards;
+use dhcp_store::sql::{Settings, SharedLeases};
+
+use crate::ledger::{CLIENTS, LIFETIME_S, Ledger};
+
+const FIRST: u32 = 0x0a00_0001;
+/// Fewer than clients, so that servers want the same ones.
+const ADDRESSES: u32 = 48;
+/// Clients that ask at once.
+const BATCH: u64 = 6;
+/// A round may wait for a node that is missed; the thread wakes its shard in the end.
+const LIMIT: Duration = Duration::from_secs(180);
+
+/// What a server came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) acknowledged: u64,
+    pub(crate) refused: u64,
+    pub(crate) given_back: u64,
+    /// Batches that nobody heard the end of.
+    pub(crate) lost: u64,
+    pub(crate) conflicts: u64,
+}
+
+/// A running server.
+pub(crate) struct Server {
+    writer: DatabaseThread<V4>,
+    driver: JoinHandle<Tally>,
+}
+
+impl Server {
+    /// Connects, loads, and begins to be asked.
+    pub(crate) fn start(
+        number: usize,
+        settings: Settings,
+        ledger: Arc<Ledger>,
+        random: Random,
+    ) -> Self {
+        let mut database = SharedLeases::new(settings);
+        LeaseDatabase::<V4>::connect(&mut database).unwrap();
+        let table = Arc::new(LeaseTable::new(number as u64));
+        let pools = table.configure(&[V4::pool(FIRST, FIRST + ADDRESSES - 1)], &[]);
+        LeaseDatabase::<V4>::load(&mut database, &mut |lease| table.load(lease)).unwrap();
+        let (wake, woken) = channel();
+        let shards = Shards::new(1, move |_| {
+            // Nobody listens once the driver has ended.
+            let _ = wake.send(());
+        });
+        let on_loss = OnLoss { tries_max: u32::MAX, wait_ms: 50 };
+        let options = ThreadOptions { on_loss, is_shared: true };
+        let started = Instant::now();
+        let clock_of = |ledger: Arc<Ledger>| {
+            move || Now {
+                mono_ns: started.elapsed().as_nanos() as u64 + 1,
+                wall_us: ledger.now_s() * 1_000_000,
+            }
+        };
+        let clock = clock_of(ledger.clone());
+        let writer =
+            DatabaseThread::start(shards, table, database, options, Box::new(clock)).unwrap();
+        let driver = Driver {
+            number,
+            store: writer.store(0),
+            pools,
+            woken,
+            clock: Box::new(clock_of(ledger.clone())),
+            ledger,
+            random,
+            waiting: Vec::new(),
+            tally: Tally::default(),
+        };
+        let driver = std::thread::spawn(move || driver.run());
+        Self { writer, driver }
+    }
+
+    /// Ends it; all must have worked out.
+    pub(crate) fn stop(self) -> Tally {
+        let mut tally = self.driver.join().unwrap();
+        tally.conflicts = self.writer.conflicts();
+        self.writer.stop().unwrap();
+        tally
+    }
+}
+
+/// What a client is told when its row is settled.
+struct Reply {
+    client: u32,
+    address: Ipv4Addr,
+    epoch: u64,
+    is_lease: bool,
+    at_s: u64,
+}
+
+struct Driver {
+    number: usize,
+    store: DatabaseStore<V4>,
+    pools: Arc<PoolSet<V4>>,
+    woken: Receiver<()>,
+    clock: Box<dyn Fn() -> Now + Send>,
+    ledger: Arc<Ledger>,
+    random: Random,
+    waiting: Vec<Reply>,
+    tally: Tally,
+}
+
+impl Driver {
+    fn run(mut self) -> Tally {
+        while !self.ledger.has_ended() {
+            for _ in 0..BATCH {
+                let client = self.random.below(CLIENTS as u64) as u32;
+                if self.ledger.begin(client) && !self.ask(client) {
+                    self.ledger.finish(client);
+                }
+            }
+            let now = (self.clock)();
+            self.store.submit(now);
+            self.hear();
+            if self.store.has_failed() {
+                self.wait_for_word();
+            }
+        }
+        self.tally
+    }
+
+    /// A client asks for an address or gives its own back; whether there will be an answer.
+    fn ask(&mut self, client: u32) -> bool {
+        let mut facts = Facts::default();
+        let unread = self.fetch(client, &mut facts);
+        if unread > 0 {
+            let now = (self.clock)();
+            self.store.submit(now);
+            if !self.is_settled(unread) || self.fetch(client, &mut facts) > 0 {
+                return false;
+            }
+        }
+        let is_had = |slot: &&SlotView<V4>| {
+            matches!(slot.occupancy, Occupancy::Leased | Occupancy::Held)
+                && slot.owner == Owner::Asking
+        };
+        let had = facts.mine().find(is_had).copied();
+        let leased = had.filter(|slot| slot.occupancy == Occupancy::Leased);
+        match (leased, had.or(facts.candidate)) {
+            (Some(slot), _) if self.random.chance(1, 3) => {
+                self.ledger.give_back(client, slot.address);
+                let is_asked = self.commit(client, &slot, false);
+                self.ledger.tick();
+                is_asked
+            }
+            (_, Some(slot)) => self.commit(client, &slot, true),
+            (_, None) => false,
+        }
+    }
+
+    fn fetch(&mut self, client: u32, facts: &mut Facts<V4>) -> u64 {
+        let keys = FetchKeys {
+            identity: V4::borrow(V4::client(client)),
+            addresses: [None; ASKED_MAX],
+            pools: &*self.pools,
+            candidate_pools: &[PoolIndex(0)],
+            is_candidate_spare: true,
+        };
+        self.store.fetch((self.clock)(), &keys, facts);
+        facts.unread_epoch
+    }
+
+    fn commit(&mut self, client: u32, slot: &SlotView<V4>, is_lease: bool) -> bool {
+        let terms = V4::terms(LIFETIME_S, 1, "");
+        let change = Change {
+            identity: V4::borrow(V4::client(client)),
+            address: slot.address,
+            expected_version: slot.version,
+            action: if is_lease { Action::Lease(terms) } else { Action::Release },
+        };
+        let now = (self.clock)();
+        let Ok(receipt) = self.store.commit(now, &[change]) else { return false };
+        let (address, epoch) = (slot.address, receipt.row_epoch);
+        self.waiting.push(Reply { client, address, epoch, is_lease, at_s: now.wall_s() });
+        true
+    }
+
+    /// The answers of the batch, when it is settled.
+    fn hear(&mut self) {
+        for reply in std::mem::take(&mut self.waiting) {
+            if !self.is_settled(reply.epoch) {
+                self.tally.lost += 1;
+            } else if self.store.is_refused(reply.epoch, &reply.address.octets()) {
+                self.tally.refused += 1;
+            } else if reply.is_lease {
+                self.tally.acknowledged += 1;
+                self.ledger.acknowledge(self.number, reply.client, reply.address, reply.at_s);
+            } else {
+                self.tally.given_back += 1;
+            }
+            self.ledger.finish(reply.client);
+        }
+    }
+
+    /// Waits until `epoch` is settled; false when the connection was lost first.
+    fn is_settled(&mut self, epoch: u64) -> bool {
+        while self.store.settled_epoch() < epoch {
+            if self.store.has_failed() {
+                return false;
+            }
+            self.wait_for_word();
+        }
+        true
+    }
+
+    fn wait_for_word(&self) {
+        self.woken.recv_timeout(LIMIT).expect("the thread wakes its shard");
+    }
+}

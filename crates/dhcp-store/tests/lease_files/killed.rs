@@ -1,0 +1,289 @@
+//! A clean-up is killed at each of its steps, ours and Kea's: every set of files that is left loads
+//! with nothing lost and nothing from before.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use dhcp_store::memfile::{Format, LeaseFiles, Rotation, newest};
+use dhcp_store::storage::Survival::{PowerFailed, ProcessDied};
+use dhcp_store::storage::{Faults, PowerCutStorage, Storage, write_all_at};
+use dhcp_store::{Memfile, OpenOptions};
+
+use super::family::Kea;
+use super::{Folder, has_kea, history, rows_of};
+
+const LIVE: &str = "/leases/x";
+/// Whims of the disk that each step is tried with.
+const SEEDS: u64 = 3;
+
+/// Files by what their names have behind that of the lease file.
+type FileSet = Vec<(&'static str, Vec<u8>)>;
+
+fn header<F: Kea>() -> Vec<u8> {
+    let mut header = Vec::new();
+    newest::<F>().encode_header(&Format::of::<F>(), &mut header);
+    header
+}
+
+/// A history in three parts: what a clean-up left, what was rotated since, and the live file; with
+/// the leases of the first two and of all.
+struct Story<F: Kea> {
+    parts: [Vec<u8>; 3],
+    before: Vec<F::Lease>,
+    all: Vec<F::Lease>,
+}
+
+impl<F: Kea> Story<F> {
+    fn new() -> Self {
+        let (text, all) = history::<F>(240, 40);
+        let rows: Vec<&[u8]> = text.split_inclusive(|&octet| octet == b'\n').skip(1).collect();
+        let third = rows.len() / 3;
+        let part = |from: usize, to: usize| [header::<F>(), rows[from..to].concat()].concat();
+        let parts = [part(0, third), part(third, 2 * third), part(2 * third, rows.len())];
+        let before = opened::<F>(&disk(1, &[("", part(0, 2 * third))])).expect("a sound file").1;
+        Self { parts, before, all }
+    }
+
+    /// The file set that a server finds to clean up.
+    fn file_set(&self) -> FileSet {
+        let [previous, rotated, live] = self.parts.clone();
+        vec![(".2", previous), (".1", rotated), ("", live)]
+    }
+
+    /// What a clean-up makes of the first two parts.
+    fn cleaned(&self) -> Vec<u8> {
+        [header::<F>(), rows_of::<F>(&self.before, newest::<F>())].concat()
+    }
+}
+
+fn path_of(suffix: &str) -> PathBuf {
+    PathBuf::from(format!("{LIVE}{suffix}"))
+}
+
+/// A disk with these files, all safe.
+fn disk(seed: u64, files: &[(&str, Vec<u8>)]) -> PowerCutStorage {
+    let storage = PowerCutStorage::new(seed, Faults::default());
+    for (suffix, octets) in files {
+        let file = storage.create(&path_of(suffix)).expect("the disk is sound");
+        write_all_at(&*file, 0, octets).expect("the disk is sound");
+        file.sync_data().expect("the disk is sound");
+    }
+    storage.sync_folder(Path::new("/leases")).expect("the disk is sound");
+    storage
+}
+
+/// The leases in the files, sorted, or why they do not load.
+fn opened<F: Kea>(storage: &PowerCutStorage) -> Result<(Memfile, Vec<F::Lease>), String> {
+    let options = OpenOptions { threads: 1, ..OpenOptions::default() };
+    let opened = Memfile::open::<F>(Arc::new(storage.clone()), Path::new(LIVE), options);
+    let (memfile, mut leases, report) = opened.map_err(|error| error.to_string())?;
+    if report.bad_rows + report.rubbish_rows > 0 {
+        return Err(format!("{:?}", report.errors));
+    }
+    leases.sort_by_key(F::key);
+    Ok((memfile, leases))
+}
+
+/// The next start finds `expected`, and so does every start after that one or its clean-up was killed
+/// at any step.
+fn assert_loads<F: Kea>(storage: &PowerCutStorage, expected: &[F::Lease], what: &str) {
+    for step in 0.. {
+        let start = storage.after(ProcessDied, Faults::default());
+        start.cut_after(step);
+        let done = opened::<F>(&start).and_then(|(memfile, leases)| {
+            assert!(leases == expected, "{what}, then {step} steps");
+            let cleaned = memfile.needs_cleanup().then(|| memfile.cleanup().run());
+            cleaned.transpose().map_err(|error| error.to_string())
+        });
+        let was_killed = !start.is_on();
+        assert!(was_killed || done.is_ok(), "{what}, then {step} steps: {done:?}");
+        for survival in [ProcessDied, PowerFailed] {
+            let next = start.after(survival, Faults::default());
+            let (_, leases) = opened::<F>(&next).unwrap_or_else(|error| panic!("{what}: {error}"));
+            assert!(leases == expected, "{what}, then {step} steps, {survival:?}");
+        }
+        if !was_killed {
+            break;
+        }
+    }
+}
+
+/// What our clean-up leaves, with a rotation before it when there is nothing to clean up yet, when
+/// they are killed after `step` steps; `None` when they have ended by then.
+fn killed_at<F: Kea>(files: &[(&str, Vec<u8>)], seed: u64, step: u64) -> Option<PowerCutStorage> {
+    let storage = disk(seed, files);
+    let (mut memfile, _) = opened::<F>(&storage).expect("a sound file");
+    storage.cut_after(step);
+    let is_rotated = memfile.needs_cleanup() || matches!(memfile.rotate(), Ok(Rotation::Done));
+    let is_done = is_rotated && memfile.cleanup().run().is_ok();
+    assert!(is_done || !storage.is_on(), "step {step}");
+    (!storage.is_on()).then_some(storage)
+}
+
+/// The two states in which our clean-up begins.
+fn beginnings<F: Kea>(story: &Story<F>) -> [FileSet; 2] {
+    let [previous, rotated, live] = story.parts.clone();
+    let rows = live[header::<F>().len()..].to_vec();
+    [vec![(".2", previous), ("", [rotated, rows].concat())], story.file_set()]
+}
+
+pub(crate) fn our_clean_up_killed_at_any_step_loses_nothing<F: Kea>() {
+    let story = Story::<F>::new();
+    for (files, at_least) in beginnings(&story).iter().zip([13, 8]) {
+        for seed in 0..SEEDS {
+            let mut steps = 0;
+            while let Some(storage) = killed_at::<F>(files, seed, steps) {
+                for survival in [ProcessDied, PowerFailed] {
+                    let next = storage.after(survival, Faults::default());
+                    let what = format!("seed {seed}, killed at step {steps}, {survival:?}");
+                    assert_loads::<F>(&next, &story.all, &what);
+                }
+                steps += 1;
+            }
+            assert!(steps >= at_least, "{steps} steps");
+        }
+    }
+}
+
+/// What Kea's server and its kea-lfc leave when they are killed, in the order in which they come to
+/// it (`Memfile_LeaseMgr::lfcExecute`, `LFCController::launch` and `fileRotate`).
+fn states_of_kea<F: Kea>(story: &Story<F>) -> Vec<(String, FileSet)> {
+    let [previous, rotated, live] = story.parts.clone();
+    let cleaned = story.cleaned();
+    let pid = || (".pid", b"4194999\n".to_vec());
+    let inputs = || vec![(".2", previous.clone()), (".1", rotated.clone())];
+    let mut states = vec![("renamed, no new file".to_owned(), inputs())];
+    let header_len = header::<F>().len();
+    for len in [0, 1, header_len - 1, header_len, live.len()] {
+        let files = [inputs(), vec![("", live[..len].to_vec())]].concat();
+        states.push((format!("{len} octets of the new file"), files));
+    }
+    let begun = || [inputs(), vec![("", live.clone()), pid()]].concat();
+    states.push(("the PID file".to_owned(), begun()));
+    let torn = cleaned.len() - 3;
+    for len in
+        [0, header_len - 1, header_len, header_len + 9, cleaned.len() / 2, torn, cleaned.len()]
+    {
+        let files = [begun(), vec![(".output", cleaned[..len].to_vec())]].concat();
+        states.push((format!("{len} octets of the output"), files));
+    }
+    let rest = || vec![("", live.clone()), pid(), (".completed", cleaned.clone())];
+    states.push(("completed".to_owned(), [inputs(), rest()].concat()));
+    states.push(("previous removed".to_owned(), [inputs()[1..].to_vec(), rest()].concat()));
+    states.push(("copy removed".to_owned(), rest()));
+    let named = vec![("", live.clone()), pid(), (".2", cleaned.clone())];
+    states.push(("completed renamed".to_owned(), named.clone()));
+    states.push(("done".to_owned(), [&named[..1], &named[2..]].concat()));
+    states
+}
+
+pub(crate) fn what_keas_clean_up_leaves_at_any_step_loads<F: Kea>() {
+    let story = Story::<F>::new();
+    for (what, files) in states_of_kea(&story) {
+        let live = files.iter().find(|(suffix, _)| suffix.is_empty());
+        let has_rows = live.is_some_and(|(_, octets)| octets.len() > header::<F>().len());
+        let expected = if has_rows { &story.all } else { &story.before };
+        for seed in 0..SEEDS {
+            assert_loads::<F>(&disk(seed, &files), expected, &format!("{what}, seed {seed}"));
+        }
+    }
+}
+
+/// Writes files around the lease file `x` in `folder`.
+fn write_to(folder: &Folder, files: &[(&str, Vec<u8>)]) {
+    for (suffix, octets) in files {
+        fs::write(folder.file(&format!("x{suffix}")), octets).expect("the folder can be written");
+    }
+}
+
+/// kea-lfc over the lease file `x` in `folder`, behind the words of `wrapper`.
+pub(crate) fn kea_lfc<F: Kea>(folder: &Folder, wrapper: &[&str]) -> Command {
+    let words = [wrapper, &["kea-lfc"]].concat();
+    let mut lfc = Command::new(words[0]);
+    lfc.args(&words[1..]).arg(format!("-{}", F::NUMBER));
+    lfc.env("KEA_PIDFILE_DIR", &folder.0).env("KEA_LOCKFILE_DIR", &folder.0);
+    let names = ["config", "x.pid", "x.2", "x.1", "x.output", "x.completed"];
+    for (flag, name) in ["-c", "-p", "-x", "-i", "-o", "-f"].iter().zip(names) {
+        lfc.arg(flag).arg(folder.file(name));
+    }
+    lfc
+}
+
+/// The leases that this server finds in `folder`.
+fn found_in<F: Kea>(folder: &Folder) -> Vec<F::Lease> {
+    let (_, leases, report) = super::load::<F>(&folder.file("x"));
+    assert_eq!((report.bad_rows, report.rubbish_rows), (0, 0), "{report:?}");
+    leases
+}
+
+/// The system calls by which kea-lfc changes files.
+const CHANGING: [&str; 4] = ["write", "rename", "unlink", "openat"];
+/// Calls of one kind that are tried at most.
+const CALLS_MAX: u32 = 400;
+
+pub(crate) fn keas_clean_up_killed_at_any_call_leaves_what_loads<F: Kea>() {
+    if !has_kea("kea-lfc") || !has_kea("strace") {
+        return;
+    }
+    let story = Story::<F>::new();
+    let mut sets = BTreeMap::new();
+    for call in CHANGING {
+        let mut is_killed = true;
+        for number in 1..CALLS_MAX {
+            let folder = Folder::new(&format!("lfc-killed{}", F::NUMBER));
+            write_to(&folder, &story.file_set());
+            let inject = format!("inject={call}:signal=KILL:when={number}");
+            let wrapper = ["strace", "-qq", "-o", "/dev/null", "-e", &inject];
+            let output = kea_lfc::<F>(&folder, &wrapper).output().expect("strace runs");
+            is_killed = !output.status.success();
+            *sets.entry(names_in(&folder)).or_insert(0) += 1;
+            assert!(found_in::<F>(&folder) == story.all, "{call} {number}: {output:?}");
+            if !is_killed {
+                break;
+            }
+        }
+        assert!(!is_killed, "kea-lfc calls {call} less often than that");
+    }
+    for expected in
+        ["x x.1 x.2", "x x.1 x.2 x.output x.pid", "x x.1 x.2 x.completed x.pid", "x x.2"]
+    {
+        assert!(sets.contains_key(expected), "{expected}: {sets:?}");
+    }
+}
+
+/// The names of the lease file and those around it.
+fn names_in(folder: &Folder) -> String {
+    let files = LeaseFiles::new(&folder.file("x"));
+    let all =
+        [&files.live, &files.rotated, &files.previous, &files.completed, &files.output, &files.pid];
+    let name = |path: &&&PathBuf| path.exists();
+    let names = all.iter().filter(name).filter_map(|path| path.file_name()?.to_str());
+    names.collect::<Vec<_>>().join(" ")
+}
+
+/// Kea takes over from ours, killed at any step: its clean-up ends what ours began.
+pub(crate) fn keas_clean_up_ends_what_ours_left<F: Kea>() {
+    if !has_kea("kea-lfc") {
+        return;
+    }
+    let story = Story::<F>::new();
+    for (at, files) in beginnings(&story).iter().enumerate() {
+        let mut steps = 0;
+        while let Some(storage) = killed_at::<F>(files, 1, steps) {
+            let folder = Folder::new(&format!("lfc-after{}", F::NUMBER));
+            for suffix in ["", ".1", ".2", ".completed", ".tmp"] {
+                if let Some(octets) = storage.contents(&path_of(suffix)) {
+                    write_to(&folder, &[(suffix, octets)]);
+                }
+            }
+            // Kea's server makes the new file that ours had not come to.
+            let output = kea_lfc::<F>(&folder, &[]).output().expect("kea-lfc runs");
+            assert!(output.status.success(), "{output:?}");
+            assert!(found_in::<F>(&folder) == story.all, "beginning {at}, step {steps}");
+            steps += 1;
+        }
+    }
+}

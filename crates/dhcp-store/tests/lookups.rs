@@ -1,0 +1,121 @@
+//! Looking up without waiting: questions of several shards are put together, and each gets its own
+//! answers.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+
+use base::{Now, Random};
+use dhcp_store::database::{DatabaseError, Fault};
+use dhcp_store::hosts::{Directory, LookupDesk, LookupThread, Lookups, Turn};
+
+const NOW: Now = Now { mono_ns: 5, wall_us: 7 };
+
+/// Knows several things of every number that three divides.
+#[derive(Default)]
+struct Thirds {
+    asked: Vec<Vec<u32>>,
+    is_gone: bool,
+}
+
+fn truth(key: u32) -> Vec<u32> {
+    if key.is_multiple_of(3) { vec![key + 1, key] } else { Vec::new() }
+}
+
+impl Directory<u32, u32> for Thirds {
+    fn find(
+        &mut self,
+        _now: Now,
+        keys: &[u32],
+        found: &mut dyn FnMut(usize, u32),
+    ) -> Result<(), DatabaseError> {
+        self.asked.push(keys.to_vec());
+        for (at, &key) in keys.iter().enumerate() {
+            truth(key).into_iter().for_each(|value| found(at, value));
+        }
+        let cause = String::new();
+        let error = DatabaseError { fault: Fault::Lost, tried: "look", cause };
+        if self.is_gone { Err(error) } else { Ok(()) }
+    }
+}
+
+#[test]
+fn what_several_want_is_asked_once_and_each_gets_its_own() {
+    let lookups = Lookups::new(2, |_| {});
+    let [mut one, mut two] = [0, 1].map(|shard| LookupDesk::new(Arc::clone(&lookups), shard));
+    let mut directory = Thirds::default();
+    assert_eq!(lookups.turn(NOW, &mut directory), Turn::Idle);
+    assert_eq!((one.ask(vec![3, 1]), one.ask(vec![9]), two.ask(vec![1, 9])), (1, 2, 1));
+    assert_eq!(one.take(), None);
+    assert_eq!(lookups.turn(NOW, &mut directory), Turn::Answered(3));
+    assert_eq!(directory.asked, [[1, 3, 9]]);
+    let first = one.take().unwrap();
+    assert_eq!((first.batch, first.found), (1, Some(vec![(3, vec![4, 3]), (1, vec![])])));
+    let second = one.take().unwrap();
+    assert_eq!((second.batch, second.found), (2, Some(vec![(9, vec![10, 9])])));
+    assert_eq!(two.take().unwrap().found, Some(vec![(1, vec![]), (9, vec![10, 9])]));
+    assert!(one.take().is_none() && two.take().is_none());
+}
+
+#[test]
+fn a_failure_is_answered_at_once_and_the_next_question_tries_again() {
+    let lookups = Lookups::new(1, |_| {});
+    let mut desk = LookupDesk::new(Arc::clone(&lookups), 0);
+    let mut directory = Thirds { is_gone: true, ..Thirds::default() };
+    desk.ask(vec![3]);
+    assert!(matches!(lookups.turn(NOW, &mut directory), Turn::Failed(_)));
+    assert_eq!(desk.take().unwrap().found, None);
+    assert_eq!(lookups.turn(NOW, &mut directory), Turn::Idle);
+    directory.is_gone = false;
+    assert_eq!(desk.ask(vec![3]), 2);
+    assert_eq!(lookups.turn(NOW, &mut directory), Turn::Answered(1));
+    assert_eq!(desk.take().unwrap().found, Some(vec![(3, vec![4, 3])]));
+}
+
+#[test]
+fn every_batch_is_answered_once_and_in_order_whatever_the_turns() {
+    let mut random = Random::from_seed(31);
+    let lookups = Lookups::new(3, |_| {});
+    let mut desks: Vec<_> = (0..3).map(|at| LookupDesk::new(Arc::clone(&lookups), at)).collect();
+    let mut directory = Thirds::default();
+    let mut open: [BTreeMap<u64, Vec<u32>>; 3] = Default::default();
+    let mut answered = 0;
+    for _ in 0..20_000 {
+        let shard = random.below(3) as usize;
+        match random.below(4) {
+            0 => drop(lookups.turn(NOW, &mut directory)),
+            1 => {
+                let keys: Vec<u32> =
+                    (0..random.below(5)).map(|_| random.below(20) as u32).collect();
+                let batch = desks[shard].ask(keys.clone());
+                assert_eq!(open[shard].insert(batch, keys), None);
+            }
+            _ => {
+                let Some(answer) = desks[shard].take() else { continue };
+                let (batch, keys) = open[shard].pop_first().unwrap();
+                assert_eq!(answer.batch, batch);
+                let expected: Vec<_> = keys.into_iter().map(|key| (key, truth(key))).collect();
+                assert_eq!(answer.found, Some(expected));
+                answered += 1;
+            }
+        }
+    }
+    assert!(answered > 3000, "{answered}");
+}
+
+#[test]
+fn the_thread_answers_and_wakes_whoever_asked() {
+    let (woken, wakes) = mpsc::channel();
+    let lookups = Lookups::new(2, move |shard| woken.send(shard).unwrap());
+    let mut desk = LookupDesk::new(Arc::clone(&lookups), 1);
+    let clock = AtomicU64::new(0);
+    let clock = move || Now { mono_ns: clock.fetch_add(1, Ordering::Relaxed), wall_us: 0 };
+    let directory = Thirds::default();
+    let thread = LookupThread::start(lookups, directory, Box::new(clock)).unwrap();
+    for batch in 1..=200 {
+        assert_eq!(desk.ask(vec![6]), batch);
+        assert_eq!(wakes.recv().unwrap(), 1);
+        assert_eq!(desk.take().unwrap().found, Some(vec![(6, vec![7, 6])]));
+    }
+    assert_eq!(thread.take_problem(), None);
+}

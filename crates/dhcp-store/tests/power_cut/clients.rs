@@ -1,0 +1,65 @@
+//! What clients of either family do to a store.
+
+use base::{Now, Random};
+use dhcp_lease::contract::{ASKED_MAX, Action, Change, Facts, FetchKeys, SlotView};
+use dhcp_lease::{LeaseState, LeaseStore, Occupancy, Owner, PoolIndex, PoolSet};
+
+use crate::case::Case;
+use crate::ledger::Ledger;
+
+const CLIENTS: u64 = 40;
+const ADDRESSES: u32 = 30;
+/// Number of the first.
+const FIRST: u32 = 0x0a00_0001;
+
+/// Fewer addresses than clients.
+pub fn pool<F: Case>() -> F::Spec {
+    F::pool(FIRST, FIRST + ADDRESSES - 1)
+}
+
+/// Some client gets or keeps an address, gives it back or declines it; the ledger's error when it
+/// must not have been let.
+pub fn act<F: Case>(
+    random: &mut Random,
+    now: Now,
+    pools: &PoolSet<F>,
+    store: &mut impl LeaseStore<F>,
+    ledger: &mut Ledger<F>,
+) -> Result<(), String> {
+    let octets = F::octets(random.below(CLIENTS) as u8);
+    let identity = F::identity(&octets);
+    let keys = FetchKeys {
+        identity,
+        addresses: [None; ASKED_MAX],
+        pools,
+        candidate_pools: &[PoolIndex(0)],
+        is_candidate_spare: true,
+    };
+    let mut facts = Facts::<F>::default();
+    store.fetch(now, &keys, &mut facts);
+    let mine =
+        |slot: &&SlotView<F>| slot.owner == Owner::Asking && slot.occupancy == Occupancy::Leased;
+    let mine = facts.mine().find(mine).copied();
+    let Some(slot) = mine.or(facts.candidate) else { return Ok(()) };
+    let valid_lifetime_s = 5 + random.below(100) as u32;
+    let terms = F::terms(valid_lifetime_s, 1, "a,b.example");
+    let now_s = now.wall_s();
+    let leased = Some((LeaseState::Assigned, octets.clone(), now_s, valid_lifetime_s));
+    let (action, state) = match (mine.is_some(), random.below(10)) {
+        (true, 0..4) => (Action::Release, None),
+        (true, 4) => {
+            let probation_s = 20;
+            let declined = Some((LeaseState::Declined, Vec::new(), now_s, probation_s));
+            (Action::Decline { probation_s }, declined)
+        }
+        _ => (Action::Lease(terms), leased),
+    };
+    let (address, expected_version) = (slot.address, slot.version);
+    let change = Change { identity, address, expected_version, action };
+    let receipt = store.commit(now, &[change]);
+    store.submit(now);
+    match receipt {
+        Ok(receipt) => ledger.commit(slot.address, state, receipt.row_epoch, now_s),
+        Err(_) => Ok(()),
+    }
+}

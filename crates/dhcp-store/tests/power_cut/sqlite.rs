@@ -1,0 +1,264 @@
+//! A server that keeps its leases in SQLite, from one start to the moment when the power goes off.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use base::time::NS_PER_MS;
+use base::{Now, Random};
+use dhcp_lease::v4::V4;
+use dhcp_lease::v6::V6;
+use dhcp_lease::{LeaseStore, LeaseTable, PoolSet};
+use dhcp_store::database::{DatabaseCore, LeaseDatabase, Refusals, RoundEnd, SharedJournal};
+use dhcp_store::log::{ShardLog, Shards};
+use dhcp_store::sql::{Backend, Database, Schema, Settings, SharedLeases, SharedRows};
+use dhcp_store::storage::{Faults, PowerCutStorage, Survival};
+use dhcp_store::{DatabaseStore, Durability};
+
+use crate::case::Case;
+use crate::clients::{act, pool};
+use crate::forgetful::Disks;
+use crate::from_environment;
+use crate::ledger::Ledger;
+
+const SHARDS: usize = 2;
+/// Starts after one another on the same disk.
+const LIVES: u64 = 5;
+/// Actions of one life, unless the power goes off before.
+const ACTIONS: u64 = 600;
+/// Steps of the disk among which the power may go off.
+const STEPS: u64 = 800;
+/// Steps that opening takes, more or less, when there is a log to be read.
+const OPENING_STEPS: u64 = 12;
+/// Seeds in the test command.
+const MOMENTS: u64 = 20;
+/// Seeds that are always tried: a process dies before it has flushed its log, the next one reads it,
+/// and the power goes off.
+const UNFLUSHED_LOG: [u64; 2] = [134, 169];
+
+/// What a simulation is to be like.
+#[derive(Clone, Copy, Debug)]
+struct Rules {
+    durability: Durability,
+    /// The planted defect: flushes that do nothing.
+    lying_syncs: bool,
+}
+
+const DURABLE: Rules = Rules { durability: Durability::Always, lying_syncs: false };
+
+/// What all lives came to.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    acknowledged: u64,
+    /// Changes that nobody was told of before the power went off.
+    waiting: u64,
+    cut_while_running: u64,
+    cut_while_opening: u64,
+    cut_while_closing: u64,
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} acknowledgements and {} changes not acknowledged, cut off {} times while running, \
+             {} while opening, {} while closing",
+            self.acknowledged,
+            self.waiting,
+            self.cut_while_running,
+            self.cut_while_opening,
+            self.cut_while_closing
+        )
+    }
+}
+
+struct World<'r, F: Case + SharedRows> {
+    random: &'r mut Random,
+    now: Now,
+    disk: PowerCutStorage,
+    pools: Arc<PoolSet<F>>,
+    stores: Vec<DatabaseStore<F>>,
+    core: DatabaseCore<F, SharedLeases>,
+    ledger: Ledger<F>,
+}
+
+/// Lives one life after the other on a disk; an error is a promise that was not kept.
+fn simulate<F: Case + SharedRows>(
+    seed: u64,
+    rules: Rules,
+    (disks, vfs): (&Disks, &str),
+    tally: &mut Tally,
+) -> Result<(), String> {
+    let mut random = Random::from_seed(seed);
+    let mut now = Now { mono_ns: 1, wall_us: 1_800_000_000_000_000 };
+    let folder = PathBuf::from("/leases");
+    let mut settings = Settings::new(Backend::Sqlite, format!("file:/leases/leases.db?vfs={vfs}"));
+    settings.durability = rules.durability;
+    let faults = Faults { lying_syncs: rules.lying_syncs, ..Faults::default() };
+    let mut disk = PowerCutStorage::new(random.next_u64(), faults.clone());
+    disks.mount(&folder, disk.clone());
+    let mut database = Database::open(&settings).map_err(|error| error.to_string())?;
+    database.install(Schema::Current).map_err(|error| error.to_string())?;
+    drop(database);
+    let mut ledger = Ledger::<F>::default();
+    for _ in 0..LIVES {
+        let survival =
+            if random.chance(1, 4) { Survival::ProcessDied } else { Survival::PowerFailed };
+        let steps = if random.chance(1, 3) { OPENING_STEPS } else { STEPS };
+        let cut_at_step = random.chance(4, 5).then(|| random.below(steps));
+        disk = disk.after(survival, Faults { cut_at_step, ..faults.clone() });
+        disks.mount(&folder, disk.clone());
+        match open::<F>(&settings) {
+            Ok((connection, leases)) => {
+                ledger.check(&leases, now.wall_s())?;
+                let mut world =
+                    World::<F>::new(&mut random, now, disk.clone(), connection, &leases);
+                world.live()?;
+                tally.cut_while_running += u64::from(!disk.is_on());
+                tally.cut_while_closing += u64::from(world.is_cut_when_closing());
+                (now, ledger) = (world.now, world.ledger);
+                tally.acknowledged += ledger.acknowledged;
+                tally.waiting += ledger.waiting();
+            }
+            Err(error) if disk.is_on() => return Err(format!("it does not open: {error}")),
+            Err(_) => tally.cut_while_opening += 1,
+        }
+        now = now.after_ns(random.below(3) * 10_000_000_000);
+    }
+    disk = disk.after(Survival::PowerFailed, Faults::default());
+    disks.mount(&folder, disk);
+    let (_, leases) = open::<F>(&settings).map_err(|error| format!("at last: {error}"))?;
+    ledger.check(&leases, now.wall_s())
+}
+
+type Opened<F> = (SharedLeases, Vec<<F as dhcp_lease::Family>::Lease>);
+
+fn open<F: SharedRows>(settings: &Settings) -> Result<Opened<F>, String> {
+    let mut connection = SharedLeases::new(settings.clone());
+    let mut leases = Vec::new();
+    let connected = LeaseDatabase::<F>::connect(&mut connection).map(drop);
+    connected
+        .and_then(|()| LeaseDatabase::<F>::load(&mut connection, &mut |lease| leases.push(lease)))
+        .map_err(|error| error.to_string())?;
+    Ok((connection, leases))
+}
+
+impl<'r, F: Case + SharedRows> World<'r, F> {
+    fn new(
+        random: &'r mut Random,
+        now: Now,
+        disk: PowerCutStorage,
+        connection: SharedLeases,
+        leases: &[F::Lease],
+    ) -> Self {
+        let table = Arc::new(LeaseTable::new(7));
+        let pools = table.configure(&[pool::<F>()], &[]);
+        leases.iter().for_each(|lease| table.load(lease.clone()));
+        let shards = Shards::new(SHARDS, |_| {});
+        let refusals = Arc::<Refusals>::default();
+        let store = |shard| {
+            let journal = SharedJournal::new(refusals.clone(), false);
+            let log = ShardLog::new(shards.clone(), shard);
+            DatabaseStore::with_journal(table.clone(), log, journal)
+        };
+        let stores = (0..SHARDS).map(store).collect();
+        let core = DatabaseCore::new(shards, table, refusals, connection);
+        Self { random, now, disk, pools, stores, core, ledger: Ledger::begin(leases) }
+    }
+
+    /// Acts until the power goes off or the life ends.
+    fn live(&mut self) -> Result<(), String> {
+        for _ in 0..self.random.below(ACTIONS) {
+            if !self.disk.is_on() {
+                break;
+            }
+            match self.random.below(100) {
+                0..70 => {
+                    let shard = self.random.below(SHARDS as u64) as usize;
+                    let store = &mut self.stores[shard];
+                    act(self.random, self.now, &self.pools, store, &mut self.ledger)?;
+                }
+                70..97 => self.round()?,
+                97 => {
+                    let shard = self.random.below(SHARDS as u64) as usize;
+                    self.stores[shard].sweep(self.now, 1 + self.random.below(20) as u32);
+                }
+                _ => self.now = self.now.after_ns(self.random.below(8_000) * NS_PER_MS),
+            }
+            self.ledger.settle_unless(self.stores[0].settled_epoch(), |_, _| false);
+        }
+        Ok(())
+    }
+
+    fn round(&mut self) -> Result<(), String> {
+        match self.core.round(self.now) {
+            RoundEnd::Lost(error) if self.disk.is_on() => Err(format!("a round fails: {error}")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends the process: at once, or in order, in the midst of which the power may go off. Whether
+    /// it did.
+    fn is_cut_when_closing(&mut self) -> bool {
+        if !self.disk.is_on() {
+            return false;
+        }
+        match self.random.below(3) {
+            0 => self.disk.cut_after(0),
+            1 => self.disk.cut_after(self.random.below(12)),
+            _ => {}
+        }
+        // Takes the log into the database and removes it.
+        *self.core.database() = SharedLeases::new(Settings::new(Backend::Sqlite, ""));
+        !self.disk.is_on()
+    }
+}
+
+/// Runs a simulation of each family with every seed and fails at the first broken promise.
+#[test]
+fn acknowledged_leases_in_sqlite_survive_power_cuts() {
+    let moments = from_environment("GODWIT_CRASH_MOMENTS", MOMENTS);
+    let first = from_environment("GODWIT_CRASH_SEED", 1);
+    let disks = Disks::default();
+    disks.register("forgetful");
+    let place = (&disks, "forgetful");
+    let mut tally = Tally::default();
+    for seed in UNFLUSHED_LOG.into_iter().chain(first..first + moments) {
+        let v4 = simulate::<V4>(seed, DURABLE, place, &mut tally);
+        let both = v4.and_then(|()| simulate::<V6>(seed, DURABLE, place, &mut tally));
+        if let Err(broken) = both {
+            panic!(
+                "seed {seed}: {broken}\nrepeat with: cargo xtask crash --only power-sqlite \
+                 --moments 1 --seed {seed}"
+            );
+        }
+    }
+    let writes = disks.database_writes();
+    println!("crash: {moments} seeds, {tally}, {writes} pages written to databases");
+    if moments >= MOMENTS {
+        // Opening writes next to nothing, so it is seldom met.
+        assert!(tally.cut_while_running > moments && tally.cut_while_closing > moments / 2);
+        assert!(tally.acknowledged > 100 * moments && writes > 10 * moments, "{tally:?}");
+    }
+}
+
+/// In how many of the simulations a promise is broken.
+fn broken<F: Case + SharedRows>(rules: Rules, place: (&Disks, &str)) -> usize {
+    let is_broken = |&seed: &u64| simulate::<F>(seed, rules, place, &mut Tally::default()).is_err();
+    (1..=12).filter(is_broken).count()
+}
+
+#[test]
+fn the_checker_finds_leases_that_sqlite_did_not_flush() {
+    let disks = Disks::default();
+    disks.register("forgetful-unflushed");
+    let place = (&disks, "forgetful-unflushed");
+    for rules in [
+        Rules { durability: Durability::None, ..DURABLE },
+        Rules { durability: Durability::Interval(1_000), ..DURABLE },
+        Rules { lying_syncs: true, ..DURABLE },
+    ] {
+        let found = (broken::<V4>(rules, place), broken::<V6>(rules, place));
+        assert!(found.0 > 6 && found.1 > 6, "{rules:?}: {found:?} of 12");
+    }
+}

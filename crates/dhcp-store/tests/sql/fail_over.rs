@@ -1,0 +1,194 @@
+//! Several hosts of one database: those that cannot be written to are passed over, one that turns so
+//! is left, and settings by which a server forgets are told.
+
+use dhcp_lease::LeaseState;
+use dhcp_lease::sample::{Sample, SampleLease};
+use dhcp_lease::v4::{self, V4};
+use dhcp_store::database::{DatabaseError, Fault, LeaseDatabase};
+use dhcp_store::sql::{Backend, Schema, Settings, SharedLeases};
+
+use crate::{Place, open};
+
+/// A server with tables, and how to reach it.
+fn server(backend: Backend, label: &str, options: &[&str]) -> Option<(Place, Settings)> {
+    let options = options.iter().map(|&option| option.to_owned()).collect();
+    let place = Place::with(backend, label, |_| options)?;
+    let settings = place.create("leases");
+    Some((place, settings))
+}
+
+fn with_tables(backend: Backend, label: &str) -> Option<(Place, Settings)> {
+    let (place, settings) = server(backend, label, &[])?;
+    open(&settings).install(Schema::Current).unwrap();
+    Some((place, settings))
+}
+
+/// The first one, and the others to fall over to.
+fn together(all: &[&Settings]) -> SharedLeases {
+    let hosts = all[1..].iter().map(|one| (one.host.clone(), one.port)).collect();
+    SharedLeases::new(Settings { hosts, ..all[0].clone() })
+}
+
+fn connect(leases: &mut SharedLeases) -> Result<Vec<String>, DatabaseError> {
+    LeaseDatabase::<V4>::connect(leases)
+}
+
+fn lease(number: u32) -> v4::Lease {
+    V4::lease(&SampleLease {
+        address: 0x0a00_0000 + number,
+        client: number,
+        valid_lifetime_s: 3600,
+        cltt_s: 1_700_000_000,
+        subnet_id: 1,
+        pool_id: 0,
+        hostname: "",
+        state: LeaseState::Assigned,
+        user_context: "",
+    })
+}
+
+/// One lease in a transaction of its own.
+fn write(leases: &mut SharedLeases, number: u32) -> Result<(), DatabaseError> {
+    LeaseDatabase::<V4>::begin(leases)?;
+    LeaseDatabase::<V4>::insert(leases, &[lease(number)])?;
+    LeaseDatabase::<V4>::commit(leases)
+}
+
+fn count(place: &Place) -> String {
+    place.server().query("leases", "SELECT count(*) FROM lease4").unwrap().trim().to_owned()
+}
+
+#[test]
+fn a_read_only_mariadb_is_passed_over() {
+    let Some((writable, two)) = with_tables(Backend::Mysql, "writable") else { return };
+    let Some((_place, one)) = server(Backend::Mysql, "readonly", &["read-only=ON"]) else { return };
+    let mut leases = together(&[&one, &two]);
+    let notes = connect(&mut leases).unwrap().join("\n");
+    assert!(notes.contains("passed over: ") && notes.contains("read-only (read_only)"), "{notes}");
+    write(&mut leases, 1).unwrap();
+    assert_eq!(count(&writable), "1");
+    // Nobody is left: the error says of each why.
+    drop(writable);
+    let error = write(&mut leases, 2).unwrap_err();
+    assert_eq!(error.fault, Fault::Lost, "{error}");
+    let error = connect(&mut leases).unwrap_err();
+    assert_eq!(error.fault, Fault::Lost, "{error}");
+    let said = error.to_string();
+    assert!(said.contains("any of 2 hosts") && said.contains("read-only"), "{said}");
+}
+
+#[test]
+fn a_standby_of_postgresql_is_passed_over() {
+    let Some((writable, two)) = with_tables(Backend::Postgresql, "primary") else { return };
+    let Some((mut standby, one)) = server(Backend::Postgresql, "standby", &[]) else { return };
+    standby.server_mut().stop().unwrap();
+    // With nobody to follow: it is a standby for ever.
+    std::fs::write(standby.server().socket().join("data/standby.signal"), "").unwrap();
+    standby.server_mut().launch().unwrap();
+    let mut leases = together(&[&one, &two]);
+    let notes = connect(&mut leases).unwrap().join("\n");
+    assert!(notes.contains("it is a standby"), "{notes}");
+    write(&mut leases, 1).unwrap();
+    assert_eq!(count(&writable), "1");
+}
+
+#[test]
+fn a_server_that_turns_read_only_is_left() {
+    let Some((first, one)) = with_tables(Backend::Postgresql, "first") else { return };
+    let Some((second, two)) = with_tables(Backend::Postgresql, "second") else { return };
+    let mut leases = together(&[&one, &two]);
+    connect(&mut leases).unwrap();
+    write(&mut leases, 1).unwrap();
+    let ask = "ALTER SYSTEM SET default_transaction_read_only = on";
+    first.server().query("postgres", ask).unwrap();
+    first.server().query("postgres", "SELECT pg_reload_conf()").unwrap();
+    let mut number = 2;
+    // Sessions hear of it when they are signalled, sooner or later.
+    let error = loop {
+        match write(&mut leases, number) {
+            Ok(()) => number += 1,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.fault, Fault::Lost, "{error}");
+    LeaseDatabase::<V4>::roll_back(&mut leases);
+    connect(&mut leases).unwrap();
+    write(&mut leases, number).unwrap();
+    assert_eq!((count(&first), count(&second)), ((number - 1).to_string(), "1".to_owned()));
+    // A round goes on behind the host that was used last: the first one is tried, and passed over.
+    let notes = connect(&mut leases).unwrap().join("\n");
+    assert!(notes.contains("default_transaction_read_only"), "{notes}");
+}
+
+#[test]
+fn a_server_that_ends_is_left_for_the_next_and_for_the_first_again() {
+    for backend in [Backend::Mysql, Backend::Postgresql] {
+        let Some((mut first, one)) = with_tables(backend, "ends") else { continue };
+        let Some((second, two)) = with_tables(backend, "stays") else { continue };
+        let mut leases = together(&[&one, &two]);
+        connect(&mut leases).unwrap();
+        write(&mut leases, 1).unwrap();
+        first.server_mut().kill();
+        let error = write(&mut leases, 2).unwrap_err();
+        assert_eq!(error.fault, Fault::Lost, "{error}");
+        connect(&mut leases).unwrap();
+        write(&mut leases, 2).unwrap();
+        assert_eq!(count(&second), "1");
+        first.server_mut().launch().unwrap();
+        // It may have forgotten what it was not asked to keep.
+        let kept: u32 = count(&first).parse().unwrap();
+        // As after a loss: behind the one that was used.
+        connect(&mut leases).unwrap();
+        write(&mut leases, 3).unwrap();
+        assert_eq!((count(&first), count(&second)), ((kept + 1).to_string(), "1".to_owned()));
+    }
+}
+
+const STRONG_MYSQL: [&str; 5] = [
+    "innodb-flush-log-at-trx-commit=1",
+    "log-bin=log",
+    "log-bin-trust-function-creators=ON",
+    "sync-binlog=1",
+    "innodb-doublewrite=ON",
+];
+const WEAK_MYSQL: [&str; 5] = [
+    "innodb-flush-log-at-trx-commit=2",
+    "log-bin=log",
+    "log-bin-trust-function-creators=ON",
+    "sync-binlog=0",
+    "innodb-doublewrite=OFF",
+];
+const STRONG_POSTGRESQL: [&str; 3] = ["fsync=on", "synchronous_commit=on", "full_page_writes=on"];
+const WEAK_POSTGRESQL: [&str; 3] = ["fsync=off", "synchronous_commit=off", "full_page_writes=off"];
+
+#[test]
+fn settings_by_which_a_server_forgets_are_told() {
+    for (backend, options, weak) in [
+        (Backend::Mysql, STRONG_MYSQL.as_slice(), &[][..]),
+        (
+            Backend::Mysql,
+            &WEAK_MYSQL,
+            &[
+                "innodb_flush_log_at_trx_commit is 2",
+                "innodb_doublewrite is OFF",
+                "log_bin is on and sync_binlog is 0",
+            ],
+        ),
+        (Backend::Postgresql, &STRONG_POSTGRESQL, &[]),
+        (
+            Backend::Postgresql,
+            &WEAK_POSTGRESQL,
+            &["fsync is off", "synchronous_commit is off", "full_page_writes is off"],
+        ),
+    ] {
+        let Some((_place, settings)) = server(backend, "flushing", options) else { continue };
+        open(&settings).install(Schema::Current).unwrap();
+        let notes = connect(&mut SharedLeases::new(settings)).unwrap();
+        assert_eq!(notes.len(), weak.len(), "{notes:?}");
+        for words in weak {
+            let line = notes.iter().find(|note| note.starts_with(words));
+            let line = line.unwrap_or_else(|| panic!("{words}: {notes:?}"));
+            assert!(line.ends_with(": a power cut may lose acknowledged leases"), "{line}");
+        }
+    }
+}

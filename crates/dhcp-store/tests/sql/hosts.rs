@@ -1,0 +1,199 @@
+//! Reservations in Kea's tables: written, found by what a server looks for, deleted; and rows that
+//! others have written with plain SQL.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use dhcp_store::sql::row::Layout;
+use dhcp_store::sql::{
+    Backend, Database, Host, HostFamily, HostOption, HostQuery, HostResource, Schema,
+};
+
+use crate::{Place, open};
+
+fn identifier(number: u32) -> HostQuery {
+    HostQuery::Identifier(0, [&[2, 0][..], &number.to_be_bytes()].concat())
+}
+
+fn host(number: u32, subnet_id: u32) -> Host {
+    let HostQuery::Identifier(identifier_type, identifier) = identifier(number) else {
+        unreachable!("it is one")
+    };
+    Host { identifier, identifier_type, subnet_id, ..Host::default() }
+}
+
+fn option(code: u16, text: &str) -> HostOption {
+    HostOption {
+        code,
+        formatted_value: text.to_owned(),
+        space: "dhcp4".to_owned(),
+        is_persistent: code.is_multiple_of(2),
+        ..HostOption::default()
+    }
+}
+
+fn hosts_of_v4(schema: Schema) -> Vec<Host> {
+    let mut full = Host {
+        hostname: "a.example.org".to_owned(),
+        client_classes: "gold,silver".to_owned(),
+        user_context: "{ \"a\": 1 }".to_owned(),
+        address: Some(Ipv4Addr::new(192, 0, 2, 7)),
+        next_server: Some(Ipv4Addr::new(192, 0, 2, 1)),
+        server_hostname: "boot".to_owned(),
+        boot_file_name: "/image".to_owned(),
+        options: vec![option(6, "192.0.2.53,192.0.2.54"), option(15, "example.org")],
+        ..host(1, 7)
+    };
+    let octets = HostOption { value: Some(vec![0, 255, 39]), ..option(200, "") };
+    full.options.push(octets);
+    if schema == Schema::Current {
+        full.options[0].is_cancelled = true;
+        full.options[1].client_classes = "[ \"gold\" ]".to_owned();
+    }
+    vec![
+        full,
+        // The same client elsewhere, and everywhere.
+        Host { address: Some(Ipv4Addr::new(198, 51, 100, 7)), ..host(1, 8) },
+        Host { hostname: "global".to_owned(), ..host(1, 0) },
+        Host { address: Some(Ipv4Addr::new(192, 0, 2, 8)), ..host(2, 7) },
+        // The same octets as an identifier of another kind.
+        Host { identifier_type: 3, ..host(2, 7) },
+    ]
+}
+
+fn hosts_of_v6(schema: Schema) -> Vec<Host> {
+    let at = |text: &str| text.parse::<Ipv6Addr>().unwrap();
+    let excluded = (schema == Schema::Current).then(|| (at("2001:db8:1::"), 64));
+    let address =
+        |text| HostResource { address: at(text), len: 128, is_prefix: false, excluded: None };
+    vec![
+        Host {
+            identifier_type: 1,
+            auth_key: "0123456789abcdef".to_owned(),
+            client_classes: "gold".to_owned(),
+            resources: vec![
+                address("2001:db8::7"),
+                HostResource { address: at("2001:db8:1::"), len: 56, is_prefix: true, excluded },
+                address("2001:db8::1:7"),
+            ],
+            options: vec![HostOption { space: "dhcp6".to_owned(), ..option(23, "2001:db8::53") }],
+            ..host(1, 7)
+        },
+        Host { resources: vec![address("2001:db8::8")], ..host(2, 7) },
+    ]
+}
+
+fn find(
+    database: &mut Database,
+    (family, layout): (HostFamily, Layout),
+    queries: &[HostQuery],
+) -> Vec<Host> {
+    let (mut found, mut faults) = (Vec::new(), Vec::new());
+    database.find_hosts((family, layout), queries, &mut found, &mut faults).unwrap();
+    assert_eq!(faults, []);
+    found.iter_mut().for_each(|host| host.host_id = 0);
+    found
+}
+
+fn come_and_go(database: &mut Database, family: HostFamily, hosts: &[Host]) {
+    let layout = database.layout().unwrap();
+    let at = (family, layout);
+    let mut numbers = Vec::new();
+    for host in hosts {
+        database.begin().unwrap();
+        numbers.push(database.insert_host(at, host).unwrap().expect("it is new"));
+        database.commit().unwrap();
+    }
+    database.begin().unwrap();
+    assert_eq!(database.insert_host(at, &hosts[0]).unwrap(), None);
+    database.roll_back().unwrap();
+    // One question for many, most of which are nobody's.
+    let by_identifier: Vec<HostQuery> = (0..3000).map(identifier).collect();
+    assert_eq!(find(database, at, &by_identifier).len(), hosts.len());
+    assert_eq!(find(database, at, &[]), []);
+    for host in hosts {
+        let query = HostQuery::Identifier(host.identifier_type, host.identifier.clone());
+        let found = find(database, at, std::slice::from_ref(&query));
+        let of_subnet: Vec<_> = found
+            .iter()
+            .filter(|found| found.subnet_id == host.subnet_id && found.answers(&query))
+            .collect();
+        assert_eq!(of_subnet, [host]);
+        let addresses = host.address.map(IpAddr::V4).into_iter();
+        let addresses = addresses.chain(host.resources.iter().map(|one| IpAddr::V6(one.address)));
+        for address in addresses {
+            let query = HostQuery::Address(address);
+            assert_eq!(find(database, at, &[query]), core::slice::from_ref(host), "{address}");
+        }
+    }
+    // What is deleted takes nobody else's with it.
+    database.delete_host(numbers[0]).unwrap();
+    database.delete_host(numbers[0]).unwrap();
+    assert_eq!(find(database, at, &by_identifier), hosts[1..]);
+    let gone = hosts[0].address.map(IpAddr::V4).into_iter();
+    let gone = gone.chain(hosts[0].resources.iter().map(|one| IpAddr::V6(one.address)));
+    let gone: Vec<HostQuery> = gone.map(HostQuery::Address).collect();
+    assert_eq!(find(database, at, &gone), []);
+    for &number in &numbers[1..] {
+        database.delete_host(number).unwrap();
+    }
+}
+
+/// What Kea's documentation has operators write.
+fn rows_of_others_are_found(place: &Place, name: &str, database: &mut Database) {
+    let layout = database.layout().unwrap();
+    let (octets, truth) = match layout.backend {
+        Backend::Mysql => ("UNHEX('0200deadbeef')", "1"),
+        _ => ("'\\x0200deadbeef'", "true"),
+    };
+    let statement = format!(
+        "INSERT INTO hosts (dhcp_identifier, dhcp_identifier_type, dhcp4_subnet_id, ipv4_address, \
+         hostname) VALUES ({octets}, 0, 5, 3221225988, 'by-hand'); \
+         INSERT INTO dhcp4_options (code, formatted_value, space, persistent, host_id, scope_id{}) \
+         SELECT 15, 'example.net', 'dhcp4', {truth}, host_id, 3{} FROM hosts",
+        if layout.schema == Schema::Current { ", client_classes" } else { "" },
+        if layout.schema == Schema::Current { ", '[  ]'" } else { "" },
+    );
+    place.server().query(name, &statement).unwrap();
+    let query = HostQuery::Identifier(0, vec![2, 0, 0xde, 0xad, 0xbe, 0xef]);
+    let found = find(database, (HostFamily::V4, layout), std::slice::from_ref(&query));
+    let [found] = &found[..] else { panic!("{found:?}") };
+    assert_eq!(found.address, Some(Ipv4Addr::from_bits(3_221_225_988)));
+    assert_eq!((found.subnet_id, &*found.hostname), (5, "by-hand"));
+    assert_eq!((found.options[0].code, found.options[0].is_persistent), (15, true));
+    assert_eq!(found.options[0].formatted_value, "example.net");
+    assert_eq!(found.options[0].client_classes, "");
+    // The same row is no host of DHCPv6.
+    assert_eq!(find(database, (HostFamily::V6, layout), &[query]), []);
+}
+
+fn in_all_tables(backend: Backend) {
+    let Some(place) = Place::new(backend, "hosts") else { return };
+    for schema in Schema::ALL {
+        if schema.statements(backend).is_none() {
+            continue;
+        }
+        let name = format!("hosts_{schema:?}").to_lowercase();
+        let mut database = open(&place.create(&name));
+        database.install(schema).unwrap();
+        come_and_go(&mut database, HostFamily::V4, &hosts_of_v4(schema));
+        come_and_go(&mut database, HostFamily::V6, &hosts_of_v6(schema));
+        if backend != Backend::Sqlite {
+            rows_of_others_are_found(&place, &name, &mut database);
+        }
+    }
+}
+
+#[test]
+fn hosts_come_and_go_in_mariadb() {
+    in_all_tables(Backend::Mysql);
+}
+
+#[test]
+fn hosts_come_and_go_in_postgresql() {
+    in_all_tables(Backend::Postgresql);
+}
+
+#[test]
+fn hosts_come_and_go_in_sqlite() {
+    in_all_tables(Backend::Sqlite);
+}

@@ -1,0 +1,246 @@
+//! TLS to private servers: who is believed, who is not and why, and that nothing goes in the clear.
+
+use std::path::Path;
+
+use dhcp_store::sql::{Backend, Database, Settings, SslMode};
+
+use crate::authority::Authority;
+use crate::{Place, skip};
+
+/// Weaker than what would be taken otherwise, so that it tells whether the list was heard.
+const CIPHER: &str = "ECDHE-ECDSA-AES128-GCM-SHA256";
+
+/// A server with a certificate for `localhost`, which is not for `127.0.0.1`.
+struct Scene {
+    place: Place,
+    settings: Settings,
+    own: Authority,
+    other: Authority,
+}
+
+impl Scene {
+    fn new(backend: Backend) -> Option<Self> {
+        let mut authorities = None;
+        let place = Place::with(backend, "tls", |folder| {
+            let own = Authority::new(folder, "own");
+            let (certificate, key) = own.issue("server", "localhost", 2);
+            authorities = Some((own, Authority::new(folder, "other")));
+            options(backend, folder, &certificate, &key)
+        });
+        let place = place?;
+        let settings = place.create("leases");
+        let server = place.server();
+        let (own, other) = authorities.unwrap();
+        // Others who are let in only as they should come.
+        let users = match backend {
+            Backend::Mysql => [
+                ("shown", "X509".to_owned()),
+                ("strict", "SSL".to_owned()),
+                ("weak", format!("CIPHER '{CIPHER}'")),
+            ]
+            .map(|(user, demand)| {
+                format!("GRANT ALL ON *.* TO '{user}'@'%' IDENTIFIED BY 'x' REQUIRE {demand};")
+            })
+            .concat(),
+            _ => "CREATE ROLE shown LOGIN PASSWORD 'x'; CREATE ROLE weak LOGIN PASSWORD 'x'".into(),
+        };
+        server.query(if backend == Backend::Mysql { "mysql" } else { "postgres" }, &users).unwrap();
+        Some(Self { place, settings, own, other })
+    }
+
+    fn settings(&self, host: &str, mode: SslMode, anchor: Option<&Authority>) -> Settings {
+        Settings {
+            host: host.to_owned(),
+            ssl_mode: Some(mode),
+            trust_anchor: anchor.map(Authority::certificate),
+            ..self.settings.clone()
+        }
+    }
+
+    /// Whether a connection that works is encrypted, by what the server says.
+    fn is_encrypted(&self, settings: &Settings) -> bool {
+        let open = Database::open(settings).unwrap_or_else(|error| panic!("{error}"));
+        if settings.backend == Backend::Postgresql {
+            let is_encrypted = self.sessions().starts_with("t\t");
+            drop(open);
+            return is_encrypted;
+        }
+        // The server lets this one in by no other way.
+        let strict =
+            Settings { user: "strict".to_owned(), password: "x".to_owned(), ..settings.clone() };
+        match Database::open(&strict) {
+            Ok(_) => true,
+            Err(error) if error.to_string().contains("Access denied") => false,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// PostgreSQL's sessions of the database, with their encryption.
+    fn sessions(&self) -> String {
+        let ask = "SELECT ssl, cipher FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) \
+                   WHERE datname = 'leases' ORDER BY backend_start DESC LIMIT 1";
+        self.place.server().query("postgres", ask).unwrap()
+    }
+
+    fn refusal(settings: &Settings) -> String {
+        let error = Database::open(settings).map(drop).unwrap_err();
+        assert!(!error.is_lost(), "trying again does not help: {error}");
+        error.to_string()
+    }
+}
+
+fn options(backend: Backend, folder: &Path, certificate: &Path, key: &Path) -> Vec<String> {
+    let authority = folder.join("own.pem");
+    let (authority, certificate, key) = (authority.display(), certificate.display(), key.display());
+    if backend == Backend::Mysql {
+        return vec![
+            format!("ssl-ca={authority}"),
+            format!("ssl-cert={certificate}"),
+            format!("ssl-key={key}"),
+        ];
+    }
+    let rules = folder.join("rules");
+    let text = "local all all trust\n\
+                hostssl all shown 127.0.0.1/32 scram-sha-256 clientcert=verify-ca\n\
+                host all all 127.0.0.1/32 scram-sha-256\n";
+    std::fs::write(&rules, text).unwrap();
+    vec![
+        "ssl=on".to_owned(),
+        format!("ssl_ca_file={authority}"),
+        format!("ssl_cert_file={certificate}"),
+        format!("ssl_key_file={key}"),
+        format!("hba_file={}", rules.display()),
+    ]
+}
+
+fn scene(backend: Backend) -> Option<Scene> {
+    if testbed::command::find_program("openssl").is_none() {
+        skip("openssl: not found");
+        return None;
+    }
+    Scene::new(backend)
+}
+
+/// Who is believed, by mode, and that the session is encrypted.
+fn the_right_ones_are_believed(scene: &Scene) {
+    let own = Some(&scene.own);
+    for (host, mode, anchor) in [
+        ("localhost", SslMode::VerifyFull, own),
+        ("127.0.0.1", SslMode::VerifyCa, own),
+        ("127.0.0.1", SslMode::Require, None),
+        ("127.0.0.1", SslMode::Prefer, own),
+        ("127.0.0.1", SslMode::Prefer, None),
+    ] {
+        assert!(scene.is_encrypted(&scene.settings(host, mode, anchor)), "{host} {mode:?}");
+    }
+    let implied = Settings { ssl_mode: None, ..scene.settings("127.0.0.1", SslMode::Require, own) };
+    assert!(scene.is_encrypted(&implied));
+    for settings in [
+        scene.settings("localhost", SslMode::Disable, own),
+        // As PostgreSQL's own library: what does not work is done without.
+        scene.settings("localhost", SslMode::Prefer, Some(&scene.other)),
+    ] {
+        assert!(!scene.is_encrypted(&settings), "{:?}", settings.ssl_mode);
+    }
+}
+
+fn the_wrong_ones_are_refused(scene: &mut Scene) {
+    let (own, other) = (Some(&scene.own), Some(&scene.other));
+    let other_file = scene.other.certificate().display().to_string();
+    for (host, mode, anchor, words) in [
+        ("localhost", SslMode::VerifyFull, other, other_file.as_str()),
+        ("localhost", SslMode::VerifyCa, other, "does not come from an authority in "),
+        ("localhost", SslMode::Require, other, other_file.as_str()),
+        ("127.0.0.1", SslMode::VerifyFull, own, "is not for 127.0.0.1"),
+        ("localhost", SslMode::VerifyFull, None, "ssl-mode verify-full needs a trust-anchor"),
+    ] {
+        let said = Scene::refusal(&scene.settings(host, mode, anchor));
+        assert!(said.contains(words), "{said}");
+    }
+    let strict = scene.settings("localhost", SslMode::VerifyFull, own);
+    let missing = Settings { trust_anchor: Some("/no/such.pem".into()), ..strict.clone() };
+    assert!(Scene::refusal(&missing).contains("/no/such.pem"));
+    let alone = Settings { cert_file: Some("/my.pem".into()), ..strict.clone() };
+    assert!(Scene::refusal(&alone).contains("/my.pem does not serve alone"));
+    // The same server, with a certificate that has run out.
+    scene.place.server_mut().stop().unwrap();
+    scene.own.issue("server", "localhost", -1);
+    scene.place.server_mut().launch().unwrap();
+    let said = Scene::refusal(&strict);
+    let anchor = scene.own.certificate().display().to_string();
+    assert!(said.contains("has run out") && said.contains(&anchor), "{said}");
+}
+
+/// A client that has to show a certificate.
+fn a_client_shows_itself(scene: &Scene) {
+    let settings = Settings {
+        user: "shown".to_owned(),
+        password: "x".to_owned(),
+        ..scene.settings("127.0.0.1", SslMode::VerifyCa, Some(&scene.own))
+    };
+    let said = Scene::refusal(&settings);
+    assert!(said.contains("certificate") || said.contains("Access denied"), "{said}");
+    let (certificate, key) = scene.own.issue("client", "client", 2);
+    let known = Settings { cert_file: Some(certificate), key_file: Some(key), ..settings.clone() };
+    Database::open(&known).unwrap_or_else(|error| panic!("{error}"));
+    let (certificate, _) = scene.own.issue("another", "another", 2);
+    let mixed = Settings { cert_file: Some(certificate), ..known };
+    let said = Scene::refusal(&mixed);
+    assert!(said.contains("do not serve together"), "{said}");
+}
+
+/// The list of ciphers is heard.
+fn ciphers_are_chosen(scene: &Scene) {
+    let user = |list: &str| Settings {
+        user: "weak".to_owned(),
+        password: "x".to_owned(),
+        cipher_list: Some(list.to_owned()),
+        ..scene.settings("127.0.0.1", SslMode::VerifyCa, Some(&scene.own))
+    };
+    let open = Database::open(&user(CIPHER)).unwrap_or_else(|error| panic!("{error}"));
+    if scene.settings.backend == Backend::Postgresql {
+        assert_eq!(scene.sessions(), format!("t\t{CIPHER}\n"));
+    } else {
+        // The server lets this one in by no other.
+        let said = Scene::refusal(&user("ECDHE-ECDSA-AES256-GCM-SHA384"));
+        assert!(said.contains("Access denied"), "{said}");
+    }
+    drop(open);
+    assert!(Scene::refusal(&user("RC4")).contains("cipher-list `RC4`"));
+}
+
+fn all_of(backend: Backend) {
+    let Some(mut scene) = scene(backend) else { return };
+    the_right_ones_are_believed(&scene);
+    a_client_shows_itself(&scene);
+    ciphers_are_chosen(&scene);
+    the_wrong_ones_are_refused(&mut scene);
+}
+
+#[test]
+fn mariadb_is_believed_by_its_certificate() {
+    all_of(Backend::Mysql);
+}
+
+#[test]
+fn postgresql_is_believed_by_its_certificate() {
+    all_of(Backend::Postgresql);
+}
+
+#[test]
+fn a_server_without_tls_is_refused_where_there_has_to_be_some() {
+    for backend in [Backend::Mysql, Backend::Postgresql] {
+        let Some(place) = Place::with(backend, "clear", |_| match backend {
+            Backend::Mysql => vec!["skip-ssl".to_owned()],
+            _ => Vec::new(),
+        }) else {
+            continue;
+        };
+        let settings = place.create("leases");
+        let strict = Settings { ssl_mode: Some(SslMode::Require), ..settings.clone() };
+        let said = Scene::refusal(&strict);
+        assert!(said.contains("TLS"), "{said}");
+        let lenient = Settings { ssl_mode: Some(SslMode::Prefer), ..settings };
+        Database::open(&lenient).unwrap_or_else(|error| panic!("{error}"));
+    }
+}

@@ -1,0 +1,142 @@
+//! How many round trips a round needs, counted by a server in between.
+
+use std::sync::Arc;
+
+use base::Now;
+use dhcp_lease::contract::{ASKED_MAX, Facts, FetchKeys};
+use dhcp_lease::sample::{Sample, SampleLease};
+use dhcp_lease::v4::V4;
+use dhcp_lease::v6::V6;
+use dhcp_lease::{LeaseState, LeaseStore, LeaseTable, PoolSet, PutMode};
+use dhcp_store::DatabaseStore;
+use dhcp_store::database::{DatabaseCore, LeaseDatabase, Refusals, RoundEnd, SharedJournal};
+use dhcp_store::log::{ShardLog, Shards};
+use dhcp_store::memfile::Rows;
+use dhcp_store::sql::{Backend, Schema, Settings, SharedLeases, SharedRows};
+
+use crate::wire::{Wire, WireCounts};
+use crate::{Place, open};
+
+/// Leases in one round.
+const LEASES: u32 = 300;
+const NOW: Now = Now { mono_ns: 0, wall_us: 1_700_000_000_000_000 };
+
+struct Scene<F: SharedRows> {
+    wire: Arc<Wire>,
+    core: DatabaseCore<F, SharedLeases>,
+    store: DatabaseStore<F>,
+    pools: Arc<PoolSet<F>>,
+}
+
+impl<F: SharedRows + Sample> Scene<F> {
+    fn new(settings: &Settings) -> Self {
+        let (wire, port) = Wire::start(settings.port());
+        let settings = Settings { port: Some(port), ..settings.clone() };
+        let mut database = SharedLeases::new(settings);
+        LeaseDatabase::<F>::connect(&mut database).unwrap();
+        let shards = Shards::new(1, |_| {});
+        let table = Arc::new(LeaseTable::new(3));
+        let pools = table.configure(&[F::pool(1, LEASES)], &[]);
+        let refusals = Arc::<Refusals>::default();
+        let log = ShardLog::new(shards.clone(), 0);
+        let journal = SharedJournal::new(refusals.clone(), true);
+        let store = DatabaseStore::with_journal(table.clone(), log, journal);
+        let core = DatabaseCore::new(shards, table, refusals, database);
+        Self { wire, core, store, pools }
+    }
+
+    /// What goes over the wire in a round in which all addresses are leased, since `cltt_s`, for one of so many
+    /// lifetimes. What is in the database afterwards is looked at.
+    fn leases(&mut self, cltt_s: u64, lifetimes: u32) -> WireCounts {
+        let lease = |number: u32| {
+            F::lease(&SampleLease {
+                address: number,
+                client: number,
+                valid_lifetime_s: 4000 + number % lifetimes,
+                cltt_s,
+                subnet_id: 1,
+                pool_id: 0,
+                hostname: "",
+                state: LeaseState::Assigned,
+                user_context: "",
+            })
+        };
+        let leases: Vec<F::Lease> = (1..=LEASES).map(lease).collect();
+        for lease in &leases {
+            self.store.put(lease, PutMode::Force).unwrap();
+        }
+        let counts = self.round();
+        let mut there = Vec::new();
+        LeaseDatabase::<F>::load(self.core.database(), &mut |lease| there.push(lease)).unwrap();
+        there.sort_by_key(<F as Rows>::address);
+        assert!(there == leases, "the leases are there as they were written");
+        counts
+    }
+
+    /// What goes over the wire in a round that looks for a hundred clients, `after_s` seconds from the
+    /// start: what was answered is believed for one.
+    fn questions(&mut self, after_s: u64) -> WireCounts {
+        let now = NOW.after_ns(after_s * 1_000_000_000);
+        let mut facts = Facts::default();
+        for client in 1..=100 {
+            let keys = FetchKeys {
+                identity: F::borrow(F::client(1000 + client)),
+                addresses: [None; ASKED_MAX],
+                pools: &*self.pools,
+                candidate_pools: &[],
+                is_candidate_spare: false,
+            };
+            self.store.fetch(now, &keys, &mut facts);
+            assert!(facts.unread_epoch > 0);
+        }
+        self.round()
+    }
+
+    fn round(&mut self) -> WireCounts {
+        let before = self.wire.counts();
+        assert_eq!(self.core.round(NOW), RoundEnd::Done);
+        let after = self.wire.counts();
+        WireCounts {
+            sent: after.sent - before.sent,
+            received: after.received - before.received,
+            turns: after.turns - before.turns,
+        }
+    }
+}
+
+fn trips<F: SharedRows + Sample>(settings: &Settings) {
+    let mut scene = Scene::<F>::new(settings);
+    // What is needed first: a statement of each kind is prepared once by PostgreSQL.
+    scene.leases(1_700_000_000, 1);
+    scene.leases(1_700_000_001, 1);
+    scene.leases(1_700_000_001, 12);
+    scene.questions(0);
+    // One to read and to lock, one to write and to commit.
+    let some_renewed = scene.leases(1_700_000_002, 12);
+    let changed = scene.leases(1_700_000_003, 1);
+    let renewed = scene.leases(1_700_000_004, 1);
+    assert_eq!([some_renewed.turns, changed.turns, renewed.turns], [2; 3]);
+    // A renewed lease goes as its address, not as a row.
+    assert!(renewed.sent * 2 < changed.sent && some_renewed.sent < changed.sent);
+    assert!(renewed.received > u64::from(LEASES) * 16);
+    assert_eq!(scene.questions(2).turns, 1);
+    assert_eq!(scene.round().turns, 0);
+}
+
+fn of(backend: Backend) {
+    let Some(place) = Place::new(backend, "trips") else { return };
+    let settings = place.create("leases");
+    open(&settings).install(Schema::Current).unwrap();
+    trips::<V4>(&settings);
+    trips::<V6>(&settings);
+}
+
+#[test]
+fn a_round_is_two_round_trips_to_mariadb() {
+    of(Backend::Mysql);
+}
+
+#[test]
+fn a_round_is_two_round_trips_to_postgresql() {
+    of(Backend::Postgresql);
+}

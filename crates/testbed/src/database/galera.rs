@@ -1,0 +1,168 @@
+//! A private MariaDB Galera cluster of three nodes on loopback: they know each other, can be killed
+//! one by one, and come back.
+//!
+//! All nodes begin with the same files, made once: nobody has to be sent a whole copy. One that comes
+//! back after a crash asks its own files how far it had come, as Debian's service does, and is sent
+//! what it missed from another one's memory; only when that holds it no more, a copy (by `rsync`).
+//!
+//! To have read: MariaDB's manual, "Getting Started with MariaDB Galera Cluster"; Galera's, "Node
+//! Failure and Recovery", "Galera Parameters".
+
+use std::path::{Path, PathBuf};
+
+use super::{Database, Engine, READY_LIMIT, Settings, give_away, mariadb, wait_until};
+use crate::command::{CommandLine, require_program};
+use crate::error::TestbedError;
+
+/// Nodes: the fewest of which one can be missed.
+pub const NODES: usize = 3;
+
+/// Where Debian's package `galera-4` has its library.
+const PROVIDER: &str = "/usr/lib/galera/libgalera_smm.so";
+
+/// Small, so that three fit beside all else.
+const SMALL: [&str; 5] = [
+    "innodb_buffer_pool_size=24M",
+    "innodb_log_file_size=16M",
+    "performance_schema=OFF",
+    "max_connections=40",
+    "table_open_cache=64",
+];
+
+/// A node is missed soon after it was killed; memory for what one that is away misses.
+const PROVIDER_OPTIONS: &str = "gcache.size=64M;gcs.fc_limit=256;pc.recovery=no;\
+     evs.keepalive_period=PT0.3S;evs.inactive_check_period=PT0.3S;evs.suspect_timeout=PT2S;\
+     evs.inactive_timeout=PT6S;evs.install_timeout=PT6S";
+
+/// A running cluster. Dropping it ends all nodes and removes their folders.
+#[derive(Debug)]
+pub struct Cluster {
+    nodes: Vec<Database>,
+}
+
+impl Cluster {
+    /// Why no cluster can be started here; `None` when it can.
+    #[must_use]
+    pub fn missing() -> Option<String> {
+        let library = if Path::new(PROVIDER).exists() {
+            None
+        } else {
+            Some(format!("{PROVIDER}: not found; it is in Debian's package galera-4"))
+        };
+        let copying = || require_program("rsync", "rsync").err().map(|error| error.to_string());
+        Engine::MariaDb.missing().or(library).or_else(copying)
+    }
+
+    /// Makes an empty cluster and starts it; all nodes have joined when this returns.
+    ///
+    /// # Errors
+    /// See [`Database::start`].
+    pub fn start(is_durable: bool) -> Result<Self, TestbedError> {
+        let settings = Settings { is_durable, on_loopback: true, cpu: None };
+        // As a server of its own, for the tables and the user.
+        let mut first = Database::start(Engine::MariaDb, settings)?;
+        first.stop()?;
+        let mut nodes = vec![first];
+        for _ in 1..NODES {
+            let node = Database::make(Engine::MariaDb, settings)?;
+            mariadb::configure(&node)?;
+            copy_data(&nodes[0], &node)?;
+            nodes.push(node);
+        }
+        let ports = nodes.iter().map(|_| super::free_port()).collect::<Result<Vec<_>, _>>()?;
+        for (node, port) in nodes.iter_mut().zip(&ports) {
+            node.options = options(&ports, *port)?;
+        }
+        let mut cluster = Self { nodes };
+        cluster.nodes[0].launch_with(&["--wsrep-new-cluster"])?;
+        for node in 1..NODES {
+            cluster.nodes[node].launch()?;
+        }
+        for node in 0..NODES {
+            cluster.await_synced(node)?;
+        }
+        Ok(cluster)
+    }
+
+    /// A node.
+    #[must_use]
+    pub fn node(&self, number: usize) -> &Database {
+        &self.nodes[number]
+    }
+
+    /// Ends a node at once, as a crash would.
+    pub fn kill(&mut self, number: usize) {
+        self.nodes[number].kill();
+    }
+
+    /// Starts a node again that was killed, and waits until it has all that the others have.
+    ///
+    /// # Errors
+    /// It does not start, or does not get so far.
+    pub fn rejoin(&mut self, number: usize) -> Result<(), TestbedError> {
+        let position = recovered_position(&self.nodes[number])?;
+        self.nodes[number].launch_with(&[&format!("--wsrep-start-position={position}")])?;
+        self.await_synced(number)
+    }
+
+    /// Waits until a node has all that the others have.
+    fn await_synced(&self, number: usize) -> Result<(), TestbedError> {
+        let node = &self.nodes[number];
+        let ask = "SHOW STATUS WHERE Variable_name IN ('wsrep_local_state', 'wsrep_ready')";
+        let is_synced = || {
+            node.query("mysql", ask).is_ok_and(|answer| {
+                answer.contains("wsrep_local_state\t4") && answer.contains("wsrep_ready\tON")
+            })
+        };
+        if wait_until(READY_LIMIT, is_synced) {
+            return Ok(());
+        }
+        Err(TestbedError::new(node.display(), "does not become synced"))
+    }
+}
+
+/// What makes a server a node.
+fn options(ports: &[u16], own: u16) -> Result<Vec<String>, TestbedError> {
+    let others: Vec<String> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
+    let (incremental, whole) = (super::free_port()?, super::free_port()?);
+    let mut options = vec![
+        "wsrep_on=ON".to_owned(),
+        format!("wsrep_provider={PROVIDER}"),
+        "wsrep_cluster_name=godwit".to_owned(),
+        format!("wsrep_cluster_address=gcomm://{}", others.join(",")),
+        format!("wsrep_node_address=127.0.0.1:{own}"),
+        format!("wsrep_node_name=node{own}"),
+        "wsrep_sst_method=rsync".to_owned(),
+        format!("wsrep_sst_receive_address=127.0.0.1:{whole}"),
+        format!(
+            "wsrep_provider_options=gmcast.listen_addr=tcp://127.0.0.1:{own};\
+             ist.recv_addr=127.0.0.1:{incremental};{PROVIDER_OPTIONS}"
+        ),
+        "binlog_format=ROW".to_owned(),
+        "innodb_autoinc_lock_mode=2".to_owned(),
+    ];
+    options.extend(SMALL.map(str::to_owned));
+    Ok(options)
+}
+
+fn copy_data(from: &Database, to: &Database) -> Result<(), TestbedError> {
+    let data = |database: &Database| database.folder().join("data").display().to_string();
+    CommandLine::new("cp").arg("-a").arg(data(from)).arg(data(to)).run()?;
+    give_away(&to.folder().join("data"))
+}
+
+/// How far a node had come, by its own files.
+fn recovered_position(node: &Database) -> Result<String, TestbedError> {
+    let log: PathBuf = node.folder().join("recovered.log");
+    let _ = std::fs::remove_file(&log);
+    let recover =
+        mariadb::server(node)?.arg("--wsrep-recover").arg(format!("--log-error={}", log.display()));
+    recover.run()?;
+    let text = std::fs::read_to_string(&log)
+        .map_err(|e| TestbedError::new(format!("cannot read {}", log.display()), e))?;
+    let mark = "Recovered position: ";
+    let position = text.lines().rev().find_map(|line| Some(line.split_once(mark)?.1.trim()));
+    position
+        .map(str::to_owned)
+        .ok_or_else(|| TestbedError::new(node.display(), "does not say how far it had come"))
+}
