@@ -124,6 +124,45 @@ pub fn parse_dhcp6_lenient(
     parse(name, text, resolver, Extent::WhatIsRight, v6::read_root, &document::SHAPE6)
 }
 
+/// Reads a reservation of DHCPv4 that stands outside of a configuration, a JSON map; `definitions` is
+/// the list `option-def` by which its options are read.
+///
+/// # Errors
+/// Every problem of it.
+pub fn parse_host4(definitions: &str, host: &str) -> Result<Reservation4, Vec<Problem>> {
+    parse_host::<v4::V4>(definitions, host)
+}
+
+/// The same of DHCPv6.
+///
+/// # Errors
+/// Every problem of it.
+pub fn parse_host6(definitions: &str, host: &str) -> Result<Reservation6, Vec<Problem>> {
+    parse_host::<v6::V6>(definitions, host)
+}
+
+fn parse_host<F: hosts::Reserving>(
+    definitions: &str,
+    host: &str,
+) -> Result<hosts::ReservationOf<F>, Vec<Problem>> {
+    let text = format!("{{ \"option-def\": {definitions}, \"reservations\": [ {host} ] }}");
+    let (mut sources, mut findings) = (Sources::default(), Findings::default());
+    let root = json::parse("a reservation", &text, &mut NoIncludes, &mut sources, &mut findings);
+    let read = root.and_then(|root| {
+        let mut fields = fields::Fields::of(&root, "a host", &mut findings)?;
+        options::define::<F>(&mut fields, &mut findings);
+        // Addresses of databases are checked by who uses them, as those of global reservations are.
+        let scope = hosts::HostScope { prefix: None, is_address_unique: false };
+        let items = fields.list("reservations", &mut findings);
+        hosts::read::<F>(items, &scope, &mut findings).pop()
+    });
+    let failed = findings.has_errors();
+    match read {
+        Some(host) if !failed => Ok(host),
+        _ => Err(findings.into_problems(&sources)),
+    }
+}
+
 /// How much of a configuration is to be read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Extent {

@@ -4,13 +4,13 @@
 #[allow(dead_code, reason = "each test file uses its own part")]
 mod common;
 
-use core::net::IpAddr;
+use core::net::{IpAddr, Ipv4Addr};
 
 use common::{accepted, accepted6, check_marked, problems, problems6};
 use dhcp_config::{
-    Allocator, AuthenticatedClient, ControlSocket, Dhcp4, Dhcp6, ExtendedInfoChecks, Hook,
-    IdentifierKind, LeaseDatabaseKind, MacSource, NameKeys, ReplaceName, ReservationModes, Secret,
-    TlsFiles,
+    Allocator, AuthenticatedClient, ControlSocket, Dhcp4, Dhcp6, ExtendedInfoChecks,
+    GodwitHostsDatabases, Hook, IdentifierKind, LeaseDatabase, MacSource, NameKeys, OnFail,
+    ReplaceName, ReservationModes, Secret, SqlDatabase, SqlKind, SqlTls, SslMode, TlsFiles,
 };
 
 fn global(marked: &str, expected: &[&str]) {
@@ -258,10 +258,19 @@ fn control_sockets_are_checked() {
 }
 
 #[test]
-fn hooks_are_built_in_or_inactive_or_unknown() {
+fn hooks_of_kea_are_built_in() {
     let library =
         |name: &str| format!(r#"{{ "library": "/usr/lib/kea/hooks/libdhcp_{name}.so" }}"#);
-    let names = ["bootp", "class_cmds", "host_cmds", "lease_cmds", "stat_cmds", "subnet_cmds"];
+    let names = [
+        "bootp",
+        "class_cmds",
+        "host_cmds",
+        "lease_cmds",
+        "mysql",
+        "pgsql",
+        "stat_cmds",
+        "subnet_cmds",
+    ];
     let list = names.map(library).join(", ");
     let config = dhcp4(&format!(
         r#""hooks-libraries": [ {list}, {{ "library": "libdhcp_flex_id.so", "parameters": {{
@@ -272,6 +281,8 @@ fn hooks_are_built_in_or_inactive_or_unknown() {
         Hook::ClassCommands,
         Hook::HostCommands,
         Hook::LeaseCommands,
+        Hook::Mysql,
+        Hook::Pgsql,
         Hook::StatCommands,
         Hook::SubnetCommands,
         Hook::FlexId,
@@ -280,7 +291,12 @@ fn hooks_are_built_in_or_inactive_or_unknown() {
     assert!(config.flex_id.expression.is_some());
     assert!(config.flex_id.replaces_client_id && !config.flex_id.ignores_iaid);
     assert!(config.flex_id.is_like_a_duid);
+}
 
+#[test]
+fn hooks_that_are_not_built_in_are_told() {
+    let library =
+        |name: &str| format!(r#"{{ "library": "/usr/lib/kea/hooks/libdhcp_{name}.so" }}"#);
     for (name, feature) in [
         ("cb_cmds", "cb-cmds"),
         ("ddns_tuning", "ddns-tuning"),
@@ -292,9 +308,9 @@ fn hooks_are_built_in_or_inactive_or_unknown() {
         ("lease_query", "lease-query"),
         ("legal_log", "legal-log"),
         ("limits", "limits"),
-        ("mysql", "mysql"),
+        ("mysql_cb", "config-backend-library"),
         ("perfmon", "perfmon"),
-        ("pgsql", "pgsql"),
+        ("pgsql_cb", "config-backend-library"),
         ("ping_check", "ping-check"),
         ("radius", "radius"),
         ("rbac", "rbac"),
@@ -332,9 +348,6 @@ fn hooks_are_built_in_or_inactive_or_unknown() {
 #[test]
 fn what_is_inactive_is_told_once() {
     for (text, feature) in [
-        (r#""lease-database": { "type": "mysql", "name": "kea", "user": "x" }"#, "sql-leases!"),
-        (r#""hosts-database": { "type": "mysql" }"#, "sql-hosts!"),
-        (r#""hosts-databases": [ { "type": "postgresql", "tcp-user-timeout": 1 } ]"#, "sql-hosts!"),
         (r#""config-control": { "config-databases": [ { "type": "mysql" } ] }"#, "config-backend!"),
         (r#""dhcp-ddns": { "enable-updates": true }"#, "ddns"),
         (r#""dhcp-ddns": { "enable-updates": false, "qualifying-suffix": "a" }"#, "ddns"),
@@ -349,9 +362,6 @@ fn what_is_inactive_is_told_once() {
     ] {
         assert_eq!(inactive(text), [feature], "{text}");
     }
-    let config = dhcp4(r#""lease-database": { "type": "mysql", "name": "kea" }"#);
-    assert_eq!(config.lease_database.kind, LeaseDatabaseKind::Mysql);
-    assert_eq!(config.lease_database.name, None);
     let message = "warning updating and shaping names for the Domain Name System are not active \
                    in this version of godwit";
     let pool = r#""pool": "10.0.0.0/24", "ddns-override-no-update": true"#;
@@ -388,7 +398,7 @@ fn databases_are_checked() {
     global(
         r#""lease-database": { "type": "memfile", "read-timeout": ^5, ^"tcp-user-timeout": 0 },
          "hosts-databases": [ { "type": "mysql", "port": ^70000, "tcp-user-timeout": ^1,
-         "password": "x", ^"password-file": "y" }, ^{ "type": "memfile" }, ^{ }, ^1 ],
+         "password": "x", "password-file": ^"y" }, ^{ "type": "memfile" }, ^{ }, ^1 ],
          "config-control": { "config-fetch-wait-time": ^65536, "config-databases": [ {
          "type": ^"sqlite", "ssl-mode": ^"maybe", "readonly": ^1, "cipher-list": ^2 } ] }"#,
         &[
@@ -412,6 +422,139 @@ fn databases_are_checked() {
         &[
             "error `hosts-database` is the older form of `hosts-databases`",
             "error a hosts database cannot be a `memfile`",
+        ],
+    );
+}
+
+#[test]
+fn hosts_databases_are_read() {
+    let mysql = SqlDatabase { user: "x".to_owned(), ..SqlDatabase::new(SqlKind::Mysql, "kea") };
+    let config = dhcp4(r#""hosts-database": { "type": "mysql", "user": "x" }"#);
+    assert_eq!(config.hosts_databases, std::slice::from_ref(&mysql));
+    assert!(config.inactive.is_empty());
+    assert_eq!(config.godwit.hosts_databases, GodwitHostsDatabases::default());
+    let config = dhcp6(
+        r#""hosts-databases": [ { "type": "postgresql", "name": "h", "readonly": true },
+                                { "type": "mysql", "user": "x" } ],
+           "user-context": { "godwit": { "hosts-databases": { "cache-keys": 40000,
+                                                              "cache-lifetime-ms": 100 } } }"#,
+    );
+    let first = SqlDatabase { is_readonly: true, ..SqlDatabase::new(SqlKind::Postgresql, "h") };
+    assert_eq!(config.hosts_databases, [first, mysql]);
+    let expected = GodwitHostsDatabases { cache_keys: 40_000, cache_lifetime_ms: 100 };
+    assert_eq!(config.godwit.hosts_databases, expected);
+    global(
+        r#""user-context": { "godwit": { "hosts-databases": { "cache-keys": ^7,
+                                         "cache-lifetime-ms": ^99, ^"what": 1 } } }"#,
+        &[
+            "error `cache-keys` is 7; it must be from 32768 to 268435456",
+            "error `cache-lifetime-ms` is 99; it must be from 100 to 3600000",
+            "error unknown key `what` in `hosts-databases` of `godwit`",
+        ],
+    );
+}
+
+#[test]
+fn hosts_of_databases_are_read_by_the_definitions_of_the_configuration() {
+    let definitions = r#"[ { "name": "own", "code": 222, "type": "uint16" } ]"#;
+    let host = r#"{ "client-id": "01:02", "ip-address": "192.0.2.7", "hostname": "a",
+                    "client-classes": [ "gold" ],
+                    "option-data": [ { "code": 222, "data": "258" },
+                                     { "code": 6, "csv-format": false, "data": "C0000235" } ] }"#;
+    let host = dhcp_config::parse_host4(definitions, host).unwrap();
+    assert_eq!(host.reserved.address, Some(Ipv4Addr::new(192, 0, 2, 7)));
+    let octets: Vec<_> = host.options.iter().map(|option| &option.octets[..]).collect();
+    assert_eq!(octets, [&[192, 0, 2, 53][..], &[1, 2]]);
+    let problems = dhcp_config::parse_host4("[]", r#"{ "client-id": "01:0" "#).unwrap_err();
+    assert!(!problems.is_empty());
+    let host = r#"{ "duid": "01:02:03", "option-data": [ { "code": 222, "data": "258" } ] }"#;
+    let problems = dhcp_config::parse_host6("[]", host).unwrap_err();
+    assert_eq!(problems[0].message, "option 222 has no definition");
+}
+
+#[test]
+fn databases_are_read() {
+    assert_eq!(dhcp4("").lease_database, LeaseDatabase::default());
+    let config = dhcp4(r#""lease-database": { "type": "mysql", "user": "x" }"#);
+    let expected = SqlDatabase { user: "x".to_owned(), ..SqlDatabase::new(SqlKind::Mysql, "kea") };
+    assert_eq!(config.lease_database.sql, Some(expected));
+    assert!(config.inactive.is_empty());
+    let config = dhcp6(
+        r#""lease-database": { "type": "postgresql", "name": "leases", "host": "db", "port": 5433,
+         "user": "u", "password-file": "/p", "connect-timeout": 7, "tcp-user-timeout": 8,
+         "trust-anchor": "ca", "cert-file": "cert", "key-file": "key", "cipher-list": "list",
+         "ssl-mode": "verify-full", "max-reconnect-tries": 9, "reconnect-wait-time": 10,
+         "on-fail": "serve-retry-exit", "retry-on-startup": true, "readonly": true }"#,
+    );
+    let expected = SqlDatabase {
+        host: "db".to_owned(),
+        port: Some(5433),
+        user: "u".to_owned(),
+        password: Secret::File("/p".to_owned()),
+        connect_timeout_s: 7,
+        tcp_user_timeout_s: 8,
+        tls: SqlTls {
+            trust_anchor: Some("ca".to_owned()),
+            cert_file: Some("cert".to_owned()),
+            key_file: Some("key".to_owned()),
+            cipher_list: Some("list".to_owned()),
+            mode: Some(SslMode::VerifyFull),
+        },
+        max_reconnect_tries: 9,
+        reconnect_wait_time_ms: 10,
+        on_fail: OnFail::ServeRetryExit,
+        retries_on_startup: true,
+        is_readonly: true,
+        ..SqlDatabase::new(SqlKind::Postgresql, "leases")
+    };
+    assert_eq!(config.lease_database.sql, Some(expected));
+    let mysql = r#""type": "mysql", "read-timeout": 3, "write-timeout": 4, "password": "p""#;
+    let sql = dhcp4(&format!(r#""lease-database": {{ {mysql} }}"#)).lease_database.sql.unwrap();
+    assert_eq!((sql.read_timeout_s, sql.write_timeout_s), (3, 4));
+    assert_eq!(sql.password, Secret::Text("p".to_owned()));
+}
+
+#[test]
+fn godwit_adds_to_a_lease_database() {
+    let with = |godwit: &str, database: &str| {
+        format!(
+            r#""user-context": {{ "godwit": {{ "lease-database": {{ {godwit} }} }} }}{database}"#
+        )
+    };
+    let mysql = r#", "lease-database": { "type": "mysql" }"#;
+    let hosts = r#""hosts": [ "a", "b:1", "2001:db8::1", "[2001:db8::2]:3" ], "exclusive": true"#;
+    let added = dhcp4(&with(hosts, mysql)).godwit.lease_database;
+    let host = |name: &str, port| (name.to_owned(), port);
+    let expected = [
+        host("a", None),
+        host("b", Some(1)),
+        host("2001:db8::1", None),
+        host("2001:db8::2", Some(3)),
+    ];
+    assert_eq!(added.hosts, expected);
+    assert!(added.is_exclusive);
+    let sqlite = r#""sqlite": "/leases.db""#;
+    let memfile = r#", "lease-database": { "type": "memfile", "on-fail": "serve-retry-exit" }"#;
+    let database = dhcp6(&with(sqlite, memfile)).lease_database.sql.unwrap();
+    assert_eq!((database.kind, &*database.name), (SqlKind::Sqlite, "/leases.db"));
+    assert_eq!(database.on_fail, OnFail::ServeRetryExit);
+    assert_eq!(dhcp4(&with(sqlite, "")).lease_database.sql.unwrap().kind, SqlKind::Sqlite);
+    global(
+        &with(sqlite, r#", ^"lease-database": { "type": "mysql" }"#),
+        &["error there are two lease databases, this one and `sqlite`"],
+    );
+    global(
+        &with(r#""exclusive": true"#, r#", ^"lease-database": { "type": "memfile" }"#),
+        &["warning `lease-database` of `user-context.godwit` has no effect"],
+    );
+    global(
+        &with(r#""hosts": [ ^"a:0", ^":1", ^"a:x", ^1 ], ^"host": "a""#, mysql),
+        &[
+            "error `a:0` is no host",
+            "error `:1` is no host",
+            "error `a:x` is no host",
+            "error `hosts` must be a string, not an integer",
+            "error unknown key `host` in `lease-database` of `godwit`",
         ],
     );
 }

@@ -39,8 +39,10 @@ pub enum ServerError {
     Socket(NetError),
     /// Control sockets cannot be opened: why, each in words.
     Control(Vec<String>),
-    /// The lease file cannot be opened or read.
+    /// The lease file or the lease database cannot be opened or read.
     Leases(String),
+    /// A database of reservations cannot be opened.
+    Hosts(String),
     /// The file with the server's DUID cannot be read or written.
     ServerId {
         /// The file.
@@ -59,8 +61,8 @@ pub enum ServerError {
         /// Why it failed.
         cause: io::Error,
     },
-    /// The lease file can no longer be written while serving.
-    LeaseFileLost(String),
+    /// Leases can no longer be written while serving.
+    LeasesLost(String),
 }
 
 impl ServerError {
@@ -78,11 +80,12 @@ impl ServerError {
             | Self::Socket(_)
             | Self::Control(_)
             | Self::Leases(_)
+            | Self::Hosts(_)
             | Self::ServerId { .. }
             | Self::ServerIdFile(_)
             | Self::NoLinkLayer
             | Self::System { .. }
-            | Self::LeaseFileLost(_) => 1,
+            | Self::LeasesLost(_) => 1,
         }
     }
 }
@@ -134,7 +137,7 @@ impl fmt::Display for ServerError {
             Self::Control(reasons) => {
                 write!(f, "control sockets: {}", reasons.join("; "))
             }
-            Self::Leases(reason) => f.write_str(reason),
+            Self::Leases(reason) | Self::Hosts(reason) => f.write_str(reason),
             Self::ServerId { path, cause } => {
                 write!(f, "cannot keep the server's identifier in {}: {cause}", path.display())
             }
@@ -149,7 +152,7 @@ impl fmt::Display for ServerError {
                  `server-id` with type EN, or an `identifier`",
             ),
             Self::System { tried, cause } => write!(f, "cannot {tried}: {cause}"),
-            Self::LeaseFileLost(reason) => {
+            Self::LeasesLost(reason) => {
                 write!(f, "stopping, since leases can no longer be stored: {reason}")
             }
         }

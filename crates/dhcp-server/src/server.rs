@@ -18,6 +18,7 @@ use crate::ServerError;
 use crate::control::ControlThread;
 use crate::doors::Tending;
 use crate::frames::FrameCounters;
+use crate::hosts::HostsDatabases;
 use crate::inactive;
 use crate::latency::{Latencies, Stopwatch};
 use crate::leases::Leases;
@@ -106,6 +107,7 @@ where
     let snapshot = P::compile(&checked.config, &constants, &table);
     let wakers = wakers(shards)?;
     let leases = open_leases::<P>(&checked.config, &table, &snapshot, &wakers)?;
+    let hosts = open_hosts::<P>(&checked, &wakers)?;
     let (control, inbox) = ControlThread::start()?;
     control.configure(common.control_sockets.to_vec()).map_err(ServerError::Control)?;
     let shared = Arc::new(Shared {
@@ -116,7 +118,7 @@ where
         table: Arc::clone(&table),
     });
     let in_force = InForce::<P>::new(checked, snapshot);
-    let parts = Parts { tending, table, leases, wakers, in_force, constants, control };
+    let parts = Parts { tending, table, leases, hosts, wakers, in_force, constants, control };
     let mut supervisor = Supervisor::new(settings.clone(), Arc::clone(&shared), parts);
     let threads = spawn_shards(&mut supervisor)?;
     let ended = supervisor.run(&signals, &inbox);
@@ -186,7 +188,10 @@ where
     let settings = supervisor.settings();
     let in_force = supervisor.in_force();
     let store = supervisor.leases().store(index);
-    let shard = Shard::new(store, Arc::clone(&in_force.snapshot), in_flight);
+    let mut shard = Shard::new(store, Arc::clone(&in_force.snapshot), in_flight);
+    if let Some(hosts) = supervisor.hosts() {
+        shard.set_hosts(hosts.cache(index, unpredictable_seed()));
+    }
     let frames = Arc::<FrameCounters>::default();
     let latencies = Arc::new(Latencies::of::<P>());
     let counted = Counted {
@@ -229,6 +234,16 @@ fn open_leases<P: Service>(
     let to_wake = wakers.to_vec();
     let common = P::shared(config);
     Leases::open(&common, table, snapshot, wakers.len(), move |shard| to_wake[shard].wake())
+}
+
+fn open_hosts<P: Service>(
+    checked: &Checked<P::Config>,
+    wakers: &[Arc<Waker>],
+) -> Result<Option<HostsDatabases<P>>, ServerError> {
+    let to_wake = wakers.to_vec();
+    let common = P::shared(&checked.config);
+    let document = checked.document.to_json();
+    HostsDatabases::open(&common, &document, wakers.len(), move |shard| to_wake[shard].wake())
 }
 
 const fn durability_name(durability: Durability) -> &'static str {

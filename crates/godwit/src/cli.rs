@@ -9,6 +9,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::db;
 use crate::dhcp::{self, Server};
 use crate::lab;
+use crate::ubench;
 
 /// A performance lab for datagram services, and the DHCP server that it ships.
 #[derive(Debug, Parser)]
@@ -40,6 +41,7 @@ enum Command {
     /// for.
     Dhcp6(dhcp::Args),
     Db(db::Args),
+    Ubench(Box<ubench::Args>),
     /// Generate load
     #[command(hide = true)]
     Load(LoadArgs),
@@ -70,6 +72,7 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Cli { command: Command::Dhcp4(args) }) => dhcp::run(Server::Dhcp4, &args),
         Ok(Cli { command: Command::Dhcp6(args) }) => dhcp::run(Server::Dhcp6, &args),
         Ok(Cli { command: Command::Db(args) }) => db::run(&args),
+        Ok(Cli { command: Command::Ubench(args) }) => ubench::run(&args),
         Ok(Cli { command: Command::Load(args) }) => match args.protocol {
             LoadProtocol::Dhcp4(args) => args.run(),
             LoadProtocol::Dhcp6(args) => args.run(),

@@ -7,7 +7,7 @@ use clap::{ArgAction, Subcommand, ValueEnum};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 use dhcp_store::sql::transfer::{self, TransferError};
-use dhcp_store::sql::{Backend, Database, Schema, Settings, SqlError, Stored};
+use dhcp_store::sql::{Backend, Database, Schema, Settings, SqlError, SslMode, Stored};
 
 /// Make, look at, fill and empty the tables of leases in a database, as kea-admin does
 ///
@@ -98,9 +98,19 @@ struct Place {
     /// File with the password, up to the end of its first line
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
-    /// Certificates by which a mysql server is believed; the connection uses TLS then
+    /// Certificates by which the server is believed; the connection uses TLS then
     #[arg(long, value_name = "FILE")]
     trust_anchor: Option<PathBuf>,
+    /// Certificate that the server is shown
+    #[arg(long, value_name = "FILE", requires = "key_file")]
+    cert_file: Option<PathBuf>,
+    /// Its key
+    #[arg(long, value_name = "FILE", requires = "cert_file")]
+    key_file: Option<PathBuf>,
+    /// How much TLS there has to be: disable, prefer, require, verify-ca or verify-full
+    /// [default: verify-ca with a trust anchor]
+    #[arg(long, value_name = "MODE", value_parser = ssl_mode)]
+    ssl_mode: Option<SslMode>,
     /// Print help
     #[arg(long, action = ArgAction::Help)]
     help: Option<bool>,
@@ -236,9 +246,19 @@ fn open(place: &Place, may_create: bool) -> Result<Database, String> {
         user: place.user.clone(),
         password: password(place)?,
         trust_anchor: place.trust_anchor.clone(),
+        cert_file: place.cert_file.clone(),
+        key_file: place.key_file.clone(),
+        ssl_mode: place.ssl_mode,
         ..Settings::new(backend, place.name.clone())
     };
     Database::open(&settings).map_err(said)
+}
+
+fn ssl_mode(name: &str) -> Result<SslMode, String> {
+    SslMode::of_name(name).ok_or_else(|| {
+        let known = SslMode::ALL.map(SslMode::name).join(", ");
+        format!("one of these is meant: {known}")
+    })
 }
 
 fn password(place: &Place) -> Result<String, String> {

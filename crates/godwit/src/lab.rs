@@ -162,7 +162,7 @@ fn run_plan(args: &RunArgs) -> Result<ExitCode, LabError> {
         print(&lab::report::table(&finished.summary))?;
         for verified in &finished.leases {
             print_line(&format!(
-                "leases of {}: {} of {} found in its lease file",
+                "leases of {}: {} of {} found in its store",
                 verified.server, verified.found, verified.given
             ))?;
         }
@@ -235,7 +235,7 @@ fn plans(json: bool) -> Result<ExitCode, LabError> {
         print_json(&serde_json::json!({ "schema": "godwit.plans.v1", "plans": plans }))?;
     } else {
         for (name, title) in plans {
-            print_line(&format!("{name:<20} {title}"))?;
+            print_line(&format!("{name:<24} {title}"))?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -5,6 +5,7 @@ mod db;
 mod dhcp;
 mod lab;
 mod signals;
+mod ubench;
 
 use std::process::ExitCode;
 

@@ -1,5 +1,6 @@
-//! Kea 2.2 and this server take turns on one configuration file, one folder and one port: the
-//! clients keep what they have, whichever of the two they ask, and so does the server its identity.
+//! Kea 2.2 and this server take turns on one configuration file, one folder and one port, with
+//! leases in a memfile, in MariaDB and in PostgreSQL: the clients keep what they have, whichever of
+//! the two they ask, and so does the server its identity. On one database they also serve at once.
 
 mod common;
 
@@ -15,6 +16,7 @@ use common::perfdhcp::exact_run;
 use common::trace::{granted_by_ack, granted_by_reply};
 use common::{ServerProcess, TempFolder, free_port, require, run_bounded};
 use dhcp_wire::{v4, v6};
+use testbed::database::{Database, Engine, PASSWORD, Settings, USER};
 
 /// Clients that each run of perfdhcp plays.
 const CLIENTS: usize = 20;
@@ -87,20 +89,61 @@ struct Scene {
     config: PathBuf,
     /// The server's, and the relay agent's.
     ports: [u16; 2],
+    /// Where the leases are when they are not in a memfile.
+    database: Option<Database>,
+}
+
+/// Kea's type of a database, and `kea-admin`'s.
+const fn names(engine: Engine) -> [&'static str; 2] {
+    match engine {
+        Engine::MariaDb => ["mysql", "mysql"],
+        Engine::PostgreSql => ["postgresql", "pgsql"],
+    }
+}
+
+/// A private server with Kea 2.2's tables; `None` when it is not installed.
+fn database(engine: Engine) -> Option<Database> {
+    if let Some(reason) = engine.missing() {
+        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "{reason}");
+        println!("skipped: {reason}");
+        return None;
+    }
+    let settings = Settings { is_durable: false, on_loopback: true, ..Settings::default() };
+    let server = Database::start(engine, settings).expect("the server starts");
+    server.create("leases").expect("a database can be made");
+    let output = run_bounded(db(&server, "init").args(["--schema", "2.2"]));
+    assert!(output.status.success(), "{output:?}");
+    Some(server)
+}
+
+/// `godwit db` on that database.
+fn db(server: &Database, word: &str) -> Command {
+    let port = server.port().expect("it listens on loopback").to_string();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
+    command.args(["db", word, names(server.engine())[1], "-n", "leases", "-u", USER]);
+    command.args(["-h", "127.0.0.1", "-P", &port, "-p", PASSWORD]);
+    command
 }
 
 impl Scene {
-    fn set(family: &'static Family) -> Self {
-        let folder = TempFolder::new(&format!("switch-{}", family.name));
+    fn set(family: &'static Family, database: Option<Database>) -> Self {
+        let kind = database.as_ref().map_or("memfile", |server| names(server.engine())[0]);
+        let folder = TempFolder::new(&format!("switch-{}-{kind}", family.name));
         let path = folder.path().display();
         let data_directory = match family.name {
             "dhcp6" => format!(r#""data-directory": "{path}","#),
             _ => String::new(),
         };
+        let leases = match database.as_ref().and_then(Database::port) {
+            None => format!(r#""name": "{path}/leases.csv", "lfc-interval": 0"#),
+            Some(port) => format!(
+                r#""name": "leases", "host": "127.0.0.1", "port": {port}, "user": "{USER}",
+                   "password": "{PASSWORD}""#
+            ),
+        };
         let text = format!(
             r#"{{ "{}": {{ {data_directory}
-                "lease-database": {{ "type": "memfile", "name": "{path}/leases.csv",
-                                     "lfc-interval": 0 }},
+                "lease-database": {{ "type": "{kind}", {leases} }},
                 "loggers": [ {{ "name": "kea-{}", "severity": "INFO",
                                 "output_options": [ {{ "output": "{path}/kea.log" }},
                                                     {{ "output": "stderr" }} ] }} ],
@@ -111,7 +154,7 @@ impl Scene {
         );
         let config = folder.path().join("kea.conf");
         fs::write(&config, text).expect("the test's folder can be written");
-        Self { family, folder, config, ports: [free_port(), free_port()] }
+        Self { family, folder, config, ports: [free_port(), free_port()], database }
     }
 
     fn kea(&self) -> KeaProcess {
@@ -120,18 +163,31 @@ impl Scene {
     }
 
     fn godwit(&self) -> ServerProcess {
+        self.godwit_on(self.ports, &self.config)
+    }
+
+    fn godwit_on(&self, ports: [u16; 2], config: &Path) -> ServerProcess {
         let (env, folder) = (Command::new("env"), self.folder.path());
-        ServerProcess::launch_on(env, self.family.name, self.ports, &self.config, folder)
+        ServerProcess::launch_on(env, self.family.name, ports, config, folder)
     }
 
     /// Whole exchanges of those clients of perfdhcp.
     fn exchanges(&self, clients: &str) {
-        let report = exact_run(CLIENTS as u64, |_| self.run_perfdhcp(clients)).report;
+        let run = |_| self.run_perfdhcp(self.ports, clients);
+        let report = exact_run(CLIENTS as u64, run).report;
         assert_eq!(report.matches("received packets: 20\n").count(), 2, "{report}");
     }
 
-    fn run_perfdhcp(&self, clients: &str) -> String {
-        let [port, relay_port] = self.ports.map(|port| port.to_string());
+    /// The same, with clients that ask again when they were not answered: two servers that give from
+    /// one pool at the same time meet at some addresses, and the later one's reply does not leave.
+    fn exchanges_at_last(&self, ports: [u16; 2], clients: &str) {
+        let is_done = |report: &str| report.matches("received packets: 20\n").count() == 2;
+        let mut attempts = (0..CLIENTS).map(|_| self.run_perfdhcp(ports, clients));
+        assert!(attempts.any(|report| is_done(&report)), "{clients} are never all served");
+    }
+
+    fn run_perfdhcp(&self, ports: [u16; 2], clients: &str) -> String {
+        let [port, relay_port] = ports.map(|port| port.to_string());
         let [count, address] = [CLIENTS.to_string(), self.family.address.to_string()];
         let output = run_bounded(
             Command::new("perfdhcp")
@@ -146,6 +202,11 @@ impl Scene {
     /// The last row of each address and prefix.
     fn rows(&self) -> BTreeMap<String, Row> {
         let path = self.folder.path().join("leases.csv");
+        if let Some(server) = &self.database {
+            let family = if self.family.name == "dhcp4" { "-4" } else { "-6" };
+            let output = run_bounded(db(server, "dump").args([family, "-y", "-o"]).arg(&path));
+            assert!(output.status.success(), "{output:?}");
+        }
         let text = fs::read_to_string(path).expect("there is a lease file");
         let rows = text.lines().skip(1).map(|row| row.split(',').map(str::to_owned).collect());
         rows.map(|row: Row| (row[0].clone(), row)).collect()
@@ -159,12 +220,15 @@ impl Scene {
 
     /// Every client asks to keep all that it has, and is granted just that.
     fn renewals(&self) {
+        self.renewals_on(self.ports);
+    }
+
+    fn renewals_on(&self, [port, relay_port]: [u16; 2]) {
         let rows = self.rows();
         let mut clients: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
         for row in rows.values() {
             clients.entry(&row[self.family.identity]).or_default().push(row);
         }
-        let [port, relay_port] = self.ports;
         let relay = UdpSocket::bind((self.family.address, relay_port)).expect("the port is free");
         relay.connect((self.family.address, port)).expect("loopback is connected");
         relay.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
@@ -181,12 +245,10 @@ impl Scene {
 }
 
 /// Kea, this server, and Kea again; in between each tells the other nothing but by files.
-fn take_turns(family: &'static Family) {
-    if !require(&["perfdhcp", &format!("kea-{}", family.name)]) {
-        return;
-    }
+fn take_turns(scene: Option<Scene>) {
+    let Some(scene) = scene else { return };
+    let family = scene.family;
     let [some, others] = family.clients;
-    let scene = Scene::set(family);
     let kea = scene.kea();
     scene.exchanges(some);
     kea.stop();
@@ -212,14 +274,84 @@ fn take_turns(family: &'static Family) {
     assert_eq!(scene.leases(), of_both);
 }
 
+fn has_tools(family: &Family) -> bool {
+    require(&["perfdhcp", &format!("kea-{}", family.name)])
+}
+
+fn memfile(family: &'static Family) -> Option<Scene> {
+    has_tools(family).then(|| Scene::set(family, None))
+}
+
+fn in_database(family: &'static Family, engine: Engine) -> Option<Scene> {
+    if !has_tools(family) {
+        return None;
+    }
+    Some(Scene::set(family, Some(database(engine)?)))
+}
+
 #[test]
 fn clients_of_dhcpv4_keep_their_addresses() {
-    take_turns(&V4);
+    take_turns(memfile(&V4));
 }
 
 #[test]
 fn clients_of_dhcpv6_keep_their_addresses_and_prefixes() {
-    take_turns(&V6);
+    take_turns(memfile(&V6));
+}
+
+#[test]
+fn clients_of_dhcpv4_keep_their_addresses_in_mariadb() {
+    take_turns(in_database(&V4, Engine::MariaDb));
+}
+
+#[test]
+fn clients_of_dhcpv6_keep_their_addresses_and_prefixes_in_mariadb() {
+    take_turns(in_database(&V6, Engine::MariaDb));
+}
+
+#[test]
+fn clients_of_dhcpv4_keep_their_addresses_in_postgresql() {
+    take_turns(in_database(&V4, Engine::PostgreSql));
+}
+
+#[test]
+fn clients_of_dhcpv6_keep_their_addresses_and_prefixes_in_postgresql() {
+    take_turns(in_database(&V6, Engine::PostgreSql));
+}
+
+/// Kea and this server on one database at the same time: no address twice, and each serves the
+/// other's clients what they have.
+fn serve_at_once(scene: Option<Scene>) {
+    let Some(scene) = scene else { return };
+    let [some, others] = scene.family.clients;
+    // Each has a name of its own for its configuration, and so a PID file of its own.
+    let config = scene.folder.path().join("beside.conf");
+    fs::copy(&scene.config, &config).expect("the test's folder can be written");
+    let ports = [free_port(), free_port()];
+    let (kea, godwit) = (scene.kea(), scene.godwit_on(ports, &config));
+    std::thread::scope(|threads| {
+        threads.spawn(|| scene.exchanges_at_last(scene.ports, some));
+        threads.spawn(|| scene.exchanges_at_last(ports, others));
+    });
+    let leases = scene.leases();
+    assert_eq!(leases.len(), 2 * scene.family.leases * CLIENTS);
+    scene.renewals();
+    scene.renewals_on(ports);
+    godwit.stop();
+    kea.stop();
+    assert_eq!(scene.leases(), leases);
+}
+
+#[test]
+fn kea_and_this_server_share_mariadb() {
+    serve_at_once(in_database(&V4, Engine::MariaDb));
+    serve_at_once(in_database(&V6, Engine::MariaDb));
+}
+
+#[test]
+fn kea_and_this_server_share_postgresql() {
+    serve_at_once(in_database(&V4, Engine::PostgreSql));
+    serve_at_once(in_database(&V6, Engine::PostgreSql));
 }
 
 /// The octets that `text` has in hexadecimal digits with colons.

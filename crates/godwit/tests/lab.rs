@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use testbed::command::find_program;
-use testbed::{namespace, registry};
+use testbed::{Engine, namespace, registry};
 
 const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
 
@@ -32,6 +32,17 @@ impl Place {
         std::fs::write(self.0.join(format!("plans/{name}.toml")), text).expect("a file");
     }
 
+    /// Adds tables to a plan of stores, whose servers and machine may be as slow as they are.
+    fn more(&self, name: &str, tables: &str) {
+        let path = self.0.join(format!("plans/{name}.toml"));
+        let text = std::fs::read_to_string(&path).expect("the plan");
+        let text = text.replace("[search]", "[search]\nloss_percent = 95.0");
+        let text = text.replace("budget_s = 5.0", "budget_s = 40.0");
+        let void = "[void]\nlate_sends_percent = 100.0\nsocket_drops_percent = 100.0\n\
+                    softnet_drops_percent = 100.0\nsteal_percent = 100.0\n";
+        std::fs::write(&path, format!("{text}{tables}{void}")).expect("the plan");
+    }
+
     fn godwit(&self, words: &[&str]) -> Command {
         let mut command = Command::new(GODWIT);
         command.args(words).current_dir(&self.0).stdin(Stdio::null());
@@ -41,7 +52,9 @@ impl Place {
     /// Runs to the end; the bound only ends a broken build.
     fn lab(&self, words: &[&str]) -> Output {
         let mut command = Command::new("timeout");
-        command.args(["-k", "1", "120", GODWIT, "lab"]).args(words);
+        command.args(["-k", "1", "300", GODWIT, "lab"]).args(words);
+        // Databases of a run have their folders here.
+        command.env("TMPDIR", &self.0);
         command.current_dir(&self.0).stdin(Stdio::null()).output().expect("timeout starts")
     }
 
@@ -258,6 +271,110 @@ fn servers_of_dhcpv6_are_measured_and_all_leases_are_in_their_files() {
             assert_eq!(verified["shared"], 0, "{verified}");
         }
     }
+    assert_eq!(processes_in(&place.0), Vec::<String>::new());
+}
+
+/// Whether Kea and both databases are there; says why when not.
+fn has_stores() -> bool {
+    let missing: Vec<String> = Engine::ALL.into_iter().filter_map(Engine::missing).collect();
+    let able = missing.is_empty() && find_program("kea-dhcp4").is_some();
+    if !able {
+        eprintln!("skipped: needs kea-dhcp4 and databases: {missing:?}");
+        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none_or(|v| v != "1"));
+    }
+    able
+}
+
+/// What is in `leases.json` of the one result: given and found per server.
+fn verified(place: &Place) -> Vec<(String, u64, u64)> {
+    let text = std::fs::read_to_string(place.results()[0].join("leases.json")).expect("a record");
+    let leases: Vec<serde_json::Value> = serde_json::from_str(&text).expect("JSON");
+    let count = |of: &serde_json::Value| of.as_u64().expect("a count");
+    let each = |v: &serde_json::Value| {
+        assert_eq!(v["shared"], 0, "{v}");
+        let server = v["server"].as_str().expect("a name").to_owned();
+        (server, count(&v["given"]), count(&v["found"]))
+    };
+    leases.iter().map(each).collect()
+}
+
+#[test]
+fn kea_on_databases_is_measured_and_all_leases_are_found_there() {
+    if !has_stores() {
+        return;
+    }
+    let place = Place::new("stores");
+    let stores =
+        "[server]\nstores = [\"mysql\", \"postgresql\"]\nsharing = [\"open\", \"two-servers\"]\n";
+    place.plan("stores", "");
+    place.more("stores", stores);
+    let output = place.lab(&["run", "stores", "--json", "--server", "kea"]);
+    // How fast a server is on this machine now is not for this test.
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{}", said(&output));
+    let leases = verified(&place);
+    assert_eq!(leases.len(), 8, "both ways of running, both stores, alone and two: {leases:?}");
+    for (server, given, found) in &leases {
+        assert!(*given > 0 && given == found, "{server}: {found} of {given}");
+        assert!(server.starts_with("kea-mysql") || server.starts_with("kea-postgresql"));
+    }
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON only");
+    let flushes = summary["flushes"].as_array().expect("a list");
+    assert!(flushes.iter().all(|flush| flush["median_us"].as_f64() > Some(0.0)), "{flushes:?}");
+    assert!(!flushes.is_empty());
+    let trial = &place.results()[0].join("trials/000-kea-mysql-single-threaded/trial.json");
+    let trial = std::fs::read_to_string(trial).expect("a record");
+    let trial: serde_json::Value = serde_json::from_str(&trial).expect("JSON");
+    assert!(trial["flush_us"].as_f64() > Some(0.0), "{trial}");
+    for ratio in summary["ratios"].as_array().expect("a list") {
+        let store = |name: &str| ratio[name].as_str().expect("a name").contains("mysql");
+        assert_eq!(store("server"), store("to"), "{ratio}");
+    }
+    assert_eq!(processes_in(&place.0), Vec::<String>::new());
+}
+
+#[test]
+fn godwit_is_measured_on_every_store_and_its_databases_are_ended_under_load() {
+    if !has_stores() {
+        return;
+    }
+    let place = Place::new("every");
+    place.plan("every", "");
+    let stores = "[server]\nstores = [\"memfile\", \"sqlite\", \"mysql\", \"postgresql\"]\n\
+                  sharing = [\"exclusive\", \"two-servers\"]\ndurability = [\"always\"]\n\
+                  [restart]\ndatabase = \"both\"\ndwell_s = 3.0\nat_s = 1.0\n";
+    place.more("every", stores);
+    let output = place.lab(&["run", "every", "--json"]);
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{}", said(&output));
+    let servers: Vec<String> = verified(&place)
+        .into_iter()
+        .map(|(server, given, found)| {
+            assert!(given > 0 && given == found, "{server}: {found} of {given}");
+            server
+        })
+        .collect();
+    assert_eq!(
+        servers,
+        [
+            "godwit-memfile (durability always)",
+            "godwit-sqlite (durability always)",
+            "godwit-mysql-exclusive",
+            "godwit-mysql-two-servers",
+            "godwit-postgresql-exclusive",
+            "godwit-postgresql-two-servers",
+        ]
+    );
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON only");
+    let restarts = summary["restarts"].as_array().expect("a list");
+    assert_eq!(restarts.len(), 8, "every line on a database, stopped and killed: {restarts:?}");
+    for restart in restarts {
+        assert_eq!((&restart["wrong"], &restart["answered_again"]), (&0.into(), &0.into()));
+        let at = |name: &str| restart["restart"][name].as_f64().expect("a time");
+        assert!(at("ended_at_s") < at("started_at_s"), "{restart}");
+        assert!(at("started_at_s") < at("answered_at_s"), "{restart}");
+        assert!(restart["due"].as_u64() > Some(0), "{restart}");
+    }
+    let report = std::fs::read_to_string(place.results()[0].join("report.html")).expect("a page");
+    assert!(report.contains("godwit-mysql-exclusive: database killed and started again"));
     assert_eq!(processes_in(&place.0), Vec::<String>::new());
 }
 

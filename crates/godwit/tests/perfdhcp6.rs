@@ -45,7 +45,7 @@ fn exchanges(link: &Link, run: u8, arguments: &[&str], leases: (&Path, usize)) -
     for attempt in 0..3 {
         let before = keys(leases).len();
         let base = format!("mac=00:0c:{run:02x}:{attempt:02x}:00:00");
-        let common = ["-r", "250", "-n", &count, "-n", &count, "-b", &base];
+        let common = ["-r", "200", "-n", &count, "-n", &count, "-b", &base];
         let report = perfdhcp(link, &[&common[..], arguments].concat());
         let sent = figures(&report, "sent packets:");
         sent_in_all += sent.iter().sum::<u64>() as usize;

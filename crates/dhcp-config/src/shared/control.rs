@@ -84,6 +84,10 @@ pub enum Hook {
     HostCommands,
     /// `libdhcp_lease_cmds.so`.
     LeaseCommands,
+    /// `libdhcp_mysql.so`: databases of this kind can be named.
+    Mysql,
+    /// `libdhcp_pgsql.so`: likewise.
+    Pgsql,
     /// `libdhcp_stat_cmds.so`.
     StatCommands,
     /// `libdhcp_subnet_cmds.so`.

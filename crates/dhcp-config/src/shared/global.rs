@@ -5,6 +5,7 @@ use super::control::ControlSocket;
 use super::family::Family;
 use super::hooks::{self, Hooks};
 use super::reservations::IdentifierKind;
+use super::sql::SqlDatabase;
 use super::types::{
     ExpiredLeases, ExtendedInfoChecks, GodwitSettings, LeaseChecks, LeaseDatabase, Logger,
 };
@@ -26,6 +27,7 @@ const SERVERS: [&str; 5] = ["Dhcp4", "Dhcp6", "DhcpDdns", "Control-agent", "Netc
 pub(crate) struct Common {
     pub(crate) godwit: GodwitSettings,
     pub(crate) lease_database: LeaseDatabase,
+    pub(crate) hosts_databases: Vec<SqlDatabase>,
     pub(crate) expired_leases: ExpiredLeases,
     pub(crate) decline_probation_period_s: u32,
     pub(crate) loggers: Vec<Logger>,
@@ -87,7 +89,7 @@ pub(crate) fn top<'v, F: Family>(root: &'v Value, findings: &mut Findings) -> Op
 pub(crate) fn common<F: Classified>(fields: &mut Fields<'_>, findings: &mut Findings) -> Common {
     let godwit = godwit::read(fields.context(findings), findings);
     let database = fields.take("lease-database");
-    let database = database.map(|entry| database::lease_database::<F>(&entry.value, findings));
+    let lease_database = database::lease_database::<F>(database, &godwit.lease_database, findings);
     let expired = fields.take("expired-leases-processing");
     let expired = expired.map(|entry| database::expired_leases(&entry.value, findings));
     let probation = fields.u32("decline-probation-period", findings);
@@ -96,7 +98,7 @@ pub(crate) fn common<F: Classified>(fields: &mut Fields<'_>, findings: &mut Find
     let (lease_checks, extended_info_checks) = sanity_checks(fields, findings);
     let compatibility = compatibility(F::COMPATIBILITY, fields, findings);
     let server_tag = fields.text("server-tag", findings).map_or("", |tag| tag.value).to_owned();
-    other_databases::<F>(fields, findings);
+    let hosts_databases = other_databases::<F>(fields, findings);
     machinery::<F>(fields, findings);
     if let Some(entry) = fields.take("dhcp-ddns") {
         names::dhcp_ddns::<F>(&entry.value, findings);
@@ -108,7 +110,8 @@ pub(crate) fn common<F: Classified>(fields: &mut Fields<'_>, findings: &mut Find
     }
     Common {
         godwit,
-        lease_database: database.unwrap_or_default(),
+        lease_database,
+        hosts_databases,
         expired_leases: expired.unwrap_or_default(),
         decline_probation_period_s: probation.map_or(DEFAULT_PROBATION_S, |period| period.value),
         loggers,
@@ -144,22 +147,24 @@ fn samples(fields: &mut Fields<'_>, findings: &mut Findings) -> Samples {
     }
 }
 
-fn other_databases<F: Family>(fields: &mut Fields<'_>, findings: &mut Findings) {
+/// The databases of reservations; those of configurations are checked.
+fn other_databases<F: Family>(
+    fields: &mut Fields<'_>,
+    findings: &mut Findings,
+) -> Vec<SqlDatabase> {
     let single = fields.take("hosts-database");
     let several = fields.take("hosts-databases");
     if let (Some(single), Some(several)) = (single, several) {
         let message = "`hosts-database` is the older form of `hosts-databases`";
         findings.error_seen(single.at, message, "the other is at", several.at);
     }
-    if let Some(single) = single {
-        database::hosts_database::<F>(&single.value, findings);
-    }
-    for item in fields.list("hosts-databases", findings) {
-        database::hosts_database::<F>(item, findings);
-    }
+    let several = fields.list("hosts-databases", findings);
+    let all = single.map(|single| &single.value).into_iter().chain(several);
+    let databases = all.filter_map(|item| database::hosts_database::<F>(item, findings)).collect();
     if let Some(entry) = fields.take("config-control") {
         database::config_control::<F>(&entry.value, findings);
     }
+    databases
 }
 
 fn sanity_checks(

@@ -1,8 +1,10 @@
 //! `user-context.godwit`: settings that Kea does not have.
 
+use core::ops::RangeInclusive;
+
 use super::family::Family;
-use super::types::{Durability, GodwitSettings};
-use crate::fields::Fields;
+use super::types::{Durability, GodwitHostsDatabases, GodwitLeaseDatabase, GodwitSettings};
+use crate::fields::{Fields, text_of};
 use crate::json::{Kind, Value};
 use crate::source::Findings;
 
@@ -10,6 +12,10 @@ use crate::source::Findings;
 const MAX_SHARDS: i64 = 1024;
 /// Longest interval or hold, an hour.
 const MAX_INTERVAL_MS: i64 = 3_600_000;
+/// Keys of hosts that a shard may remember: fewer than messages can wait for are of no use.
+const CACHE_KEYS: RangeInclusive<i64> = 32_768..=1 << 28;
+/// How long: shorter than a database takes to answer is of no use.
+const CACHE_LIFETIME_MS: RangeInclusive<i64> = 100..=MAX_INTERVAL_MS;
 
 /// Reads the settings from the global `user-context`, if there is one.
 pub(crate) fn read(context: Option<&Value>, findings: &mut Findings) -> GodwitSettings {
@@ -42,9 +48,68 @@ pub(crate) fn read(context: Option<&Value>, findings: &mut Findings) -> GodwitSe
     if let Some(placed) = fields.boolean("segmentation", findings) {
         settings.segmentation = placed.value;
     }
+    if let Some(entry) = fields.take("lease-database") {
+        settings.lease_database = lease_database(&entry.value, findings);
+    }
+    if let Some(entry) = fields.take("hosts-databases") {
+        settings.hosts_databases = hosts_databases(&entry.value, findings);
+    }
     fields.octets("comment", findings);
     fields.finish(findings);
     settings
+}
+
+/// Reads what is remembered of reservations in databases.
+fn hosts_databases(value: &Value, findings: &mut Findings) -> GodwitHostsDatabases {
+    let mut hosts = GodwitHostsDatabases::default();
+    let Some(mut fields) = Fields::of(value, "`hosts-databases` of `godwit`", findings) else {
+        return hosts;
+    };
+    if let Some(keys) = fields.integer("cache-keys", CACHE_KEYS, findings) {
+        hosts.cache_keys = keys.value as u32;
+    }
+    if let Some(lifetime) = fields.integer("cache-lifetime-ms", CACHE_LIFETIME_MS, findings) {
+        hosts.cache_lifetime_ms = lifetime.value as u32;
+    }
+    fields.octets("comment", findings);
+    fields.finish(findings);
+    hosts
+}
+
+/// Reads what the lease database has besides Kea's keys.
+fn lease_database(value: &Value, findings: &mut Findings) -> GodwitLeaseDatabase {
+    let mut database = GodwitLeaseDatabase::default();
+    let Some(mut fields) = Fields::of(value, "`lease-database` of `godwit`", findings) else {
+        return database;
+    };
+    for item in fields.list("hosts", findings) {
+        database.hosts.extend(host(item, findings));
+    }
+    database.is_exclusive = fields.boolean("exclusive", findings).is_some_and(|flag| flag.value);
+    let path = fields.text("sqlite", findings);
+    database.sqlite = path.map(|path| path.value.to_owned());
+    fields.octets("comment", findings);
+    fields.finish(findings);
+    database
+}
+
+/// `name`, `name:port`, `[address]:port` or an IPv6 address alone.
+fn host(value: &Value, findings: &mut Findings) -> Option<(String, Option<u16>)> {
+    let text = text_of(value, "hosts", findings)?;
+    let (name, port) = match text.value.rsplit_once(':') {
+        Some((name, port)) if !name.contains(':') || name.ends_with(']') => (name, Some(port)),
+        _ => (text.value, None),
+    };
+    let name = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    let port = port.map(str::parse::<u16>).transpose();
+    match port {
+        Ok(port) if !name.is_empty() && port != Some(0) => Some((name.to_owned(), port)),
+        _ => {
+            let message = format!("`{}` is no host", text.value);
+            findings.error_help(text.at, message, "write `name` or `name:port`");
+            None
+        }
+    }
 }
 
 /// Says that `godwit` in the context of an inner scope is not read.

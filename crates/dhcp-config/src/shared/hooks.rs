@@ -9,12 +9,14 @@ use crate::source::{At, Findings};
 use crate::suggest::nearest;
 
 /// The libraries that are built in, by the part of the file name between `libdhcp_` and `.so`.
-const BUILT_IN: [(&str, Hook); 7] = [
+const BUILT_IN: [(&str, Hook); 9] = [
     ("bootp", Hook::Bootp),
     ("class_cmds", Hook::ClassCommands),
     ("flex_id", Hook::FlexId),
     ("host_cmds", Hook::HostCommands),
     ("lease_cmds", Hook::LeaseCommands),
+    ("mysql", Hook::Mysql),
+    ("pgsql", Hook::Pgsql),
     ("stat_cmds", Hook::StatCommands),
     ("subnet_cmds", Hook::SubnetCommands),
 ];

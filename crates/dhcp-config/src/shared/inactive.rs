@@ -46,18 +46,6 @@ impl Feature {
     }
 }
 
-/// Leases in an SQL database.
-pub(crate) static SQL_LEASES: Feature = Feature::dangerous(
-    "sql-leases",
-    "a lease database other than `memfile` is",
-    "leases would be kept in a file here, and other servers of the database would not see them",
-);
-/// Reservations in a database.
-pub(crate) static SQL_HOSTS: Feature = Feature::dangerous(
-    "sql-hosts",
-    "a hosts database is",
-    "reservations would be read from this file only",
-);
 /// Configuration in a database.
 pub(crate) static CONFIG_BACKEND: Feature = Feature::dangerous(
     "config-backend",
@@ -94,7 +82,7 @@ pub(crate) static SHARED_FLQ: Feature = Feature::harmless(
 
 /// Kea's hook libraries that are not built in here, by the part of the file name between `libdhcp_`
 /// and `.so`.
-pub(crate) static HOOKS: [(&str, &Feature); 21] = [
+pub(crate) static HOOKS: [(&str, &Feature); 19] = [
     ("cb_cmds", &CB_COMMANDS),
     ("ddns_tuning", &DDNS_TUNING),
     ("flex_option", &FLEX_OPTION),
@@ -106,11 +94,9 @@ pub(crate) static HOOKS: [(&str, &Feature); 21] = [
     ("lease_query", &LEASE_QUERY),
     ("legal_log", &LEGAL_LOG),
     ("limits", &LIMITS),
-    ("mysql", &MYSQL),
-    ("mysql_cb", &MYSQL),
+    ("mysql_cb", &CONFIG_BACKEND_LIBRARY),
     ("perfmon", &PERFMON),
-    ("pgsql", &PGSQL),
-    ("pgsql_cb", &PGSQL),
+    ("pgsql_cb", &CONFIG_BACKEND_LIBRARY),
     ("ping_check", &PING_CHECK),
     ("radius", &RADIUS),
     ("rbac", &RBAC),
@@ -122,6 +108,11 @@ static CB_COMMANDS: Feature = Feature::harmless(
     "cb-cmds",
     "the hook library of commands for configuration databases is",
     "its commands are unknown",
+);
+static CONFIG_BACKEND_LIBRARY: Feature = Feature::harmless(
+    "config-backend-library",
+    "the hook library for configurations in databases is",
+    "the configuration is this file only",
 );
 static DDNS_TUNING: Feature = Feature::harmless(
     "ddns-tuning",
@@ -158,15 +149,11 @@ static LIMITS: Feature = Feature::harmless(
     "the hook library that limits leases and rates is",
     "nothing is limited",
 );
-static MYSQL: Feature =
-    Feature::harmless("mysql", "the hook library for MySQL is", "no database is opened");
 static PERFMON: Feature = Feature::harmless(
     "perfmon",
     "the hook library that measures response times is",
     "its statistics are absent",
 );
-static PGSQL: Feature =
-    Feature::harmless("pgsql", "the hook library for PostgreSQL is", "no database is opened");
 static PING_CHECK: Feature = Feature::harmless(
     "ping-check",
     "the hook library that pings addresses before offering them is",

@@ -253,7 +253,7 @@ fn client<F: Family>(item: &Value, findings: &mut Findings) -> Option<Authentica
 }
 
 /// A text under the first key, or the file of it under the second.
-fn secret(
+pub(super) fn secret(
     fields: &mut Fields<'_>,
     [text_key, file_key]: [&'static str; 2],
     findings: &mut Findings,

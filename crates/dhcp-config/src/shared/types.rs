@@ -3,7 +3,7 @@
 use core::net::Ipv4Addr;
 
 use super::options::OptionData;
-use super::{ClassGuards, NameKeys};
+use super::{ClassGuards, NameKeys, SqlDatabase, SqlKind};
 
 /// A range of addresses to give leases from; `A` is the type of an address, `C` of an option code.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,8 +50,8 @@ pub enum InterfaceSelection<A = Ipv4Addr> {
 /// `lease-database`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaseDatabase {
-    /// The kind of store.
-    pub kind: LeaseDatabaseKind,
+    /// The database of a kind that is not `memfile`; what follows is a memfile's.
+    pub sql: Option<SqlDatabase>,
     /// Path of the lease file of a memfile; the server's default when `None`.
     pub name: Option<String>,
     /// Whether leases are written to disk at all. Default true.
@@ -67,7 +67,7 @@ pub struct LeaseDatabase {
 impl Default for LeaseDatabase {
     fn default() -> Self {
         Self {
-            kind: LeaseDatabaseKind::Memfile,
+            sql: None,
             name: None,
             persist: true,
             lfc_interval_s: 3600,
@@ -77,26 +77,12 @@ impl Default for LeaseDatabase {
     }
 }
 
-/// `lease-database.type`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LeaseDatabaseKind {
-    /// Leases in memory, changes appended to a CSV file.
-    Memfile,
-    /// A MySQL or MariaDB database: not active, [`InactiveFeature`](super::InactiveFeature).
-    Mysql,
-    /// A PostgreSQL database: likewise.
-    Postgresql,
-}
-
-impl LeaseDatabaseKind {
-    /// The word in the configuration.
+impl LeaseDatabase {
+    /// Whether other servers may write to it.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Memfile => "memfile",
-            Self::Mysql => "mysql",
-            Self::Postgresql => "postgresql",
-        }
+    pub fn is_shared(&self, godwit: &GodwitLeaseDatabase) -> bool {
+        let kind = self.sql.as_ref().map(|sql| sql.kind);
+        kind.is_some_and(|kind| kind != SqlKind::Sqlite) && !godwit.is_exclusive
     }
 }
 
@@ -242,7 +228,7 @@ pub enum Durability {
 }
 
 /// `user-context.godwit` of the global scope.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GodwitSettings {
     /// When a lease counts as stored. Default [`Durability::Always`].
     pub durability: Durability,
@@ -254,6 +240,39 @@ pub struct GodwitSettings {
     pub hold_time_ms: u32,
     /// Whether replies leave with UDP segmentation offload. Default false.
     pub segmentation: bool,
+    /// What the lease database has besides Kea's keys.
+    pub lease_database: GodwitLeaseDatabase,
+    /// What is remembered of reservations in databases.
+    pub hosts_databases: GodwitHostsDatabases,
+}
+
+/// `user-context.godwit.hosts-databases`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GodwitHostsDatabases {
+    /// Identifiers and addresses that each shard remembers with their hosts, or that they have none.
+    /// Default 65,536; there are 32,768 at least.
+    pub cache_keys: u32,
+    /// How long, milliseconds: what is changed in a database counts after that. Default 2,000.
+    pub cache_lifetime_ms: u32,
+}
+
+impl Default for GodwitHostsDatabases {
+    fn default() -> Self {
+        Self { cache_keys: 65_536, cache_lifetime_ms: 2_000 }
+    }
+}
+
+/// `user-context.godwit.lease-database`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GodwitLeaseDatabase {
+    /// Hosts to connect to when `host` cannot be reached, in this order, each with its port when
+    /// that is another one.
+    pub hosts: Vec<(String, Option<u16>)>,
+    /// Nobody else writes to the database, so nobody needs to be asked for clients that are not
+    /// known here.
+    pub is_exclusive: bool,
+    /// Leases are kept in this file of SQLite's, in place of a memfile.
+    pub sqlite: Option<String>,
 }
 
 impl Default for GodwitSettings {
@@ -264,6 +283,8 @@ impl Default for GodwitSettings {
             shards: 1,
             hold_time_ms: 10_000,
             segmentation: false,
+            lease_database: GodwitLeaseDatabase::default(),
+            hosts_databases: GodwitHostsDatabases::default(),
         }
     }
 }

@@ -50,6 +50,7 @@ fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp4 {
         networks,
         interfaces: interfaces.unwrap_or_default(),
         lease_database: common.lease_database,
+        hosts_databases: common.hosts_databases,
         godwit: common.godwit,
         authoritative: authoritative.is_some_and(|placed| placed.value),
         options: terms.options,

@@ -16,7 +16,7 @@ mod types;
 
 pub use crate::shared::{
     Durability, ExpiredLeases, GodwitSettings, InterfaceSelection, LeaseChecks, LeaseDatabase,
-    LeaseDatabaseKind, Lifetime, LogDestination, LogOutput, LogSeverity, Logger, OnFail,
+    Lifetime, LogDestination, LogOutput, LogSeverity, Logger, OnFail,
 };
 pub(crate) use family::V4;
 pub(crate) use global::read_root;

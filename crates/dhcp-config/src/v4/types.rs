@@ -6,7 +6,7 @@ use super::options::OptionData;
 use crate::shared::{
     Allocator, ClassGuards, ClientClass, ControlSocket, ExpiredLeases, ExtendedInfoChecks, FlexId,
     GodwitSettings, Hook, IdentifierKind, InactiveFeature, InterfaceSelection, LeaseChecks,
-    LeaseDatabase, Lifetime, Logger, NameKeys, Pool, Reservation, ReservationModes,
+    LeaseDatabase, Lifetime, Logger, NameKeys, Pool, Reservation, ReservationModes, SqlDatabase,
 };
 
 /// A range of addresses to give leases from.
@@ -55,6 +55,8 @@ pub struct Dhcp4 {
     pub interfaces: InterfacesConfig,
     /// Where leases are kept.
     pub lease_database: LeaseDatabase,
+    /// `hosts-databases`, or the one `hosts-database`, in the order of the look-up.
+    pub hosts_databases: Vec<SqlDatabase>,
     /// What only godwit has, from `user-context.godwit`.
     pub godwit: GodwitSettings,
     /// Global options, ordered by space and code.

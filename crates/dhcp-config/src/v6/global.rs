@@ -66,6 +66,7 @@ fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp6 {
         networks,
         interfaces,
         lease_database: common.lease_database,
+        hosts_databases: common.hosts_databases,
         godwit: common.godwit,
         reservation_modes: scope.terms.policy.reservation_modes(),
         options: scope.terms.options,

@@ -6,7 +6,7 @@ use crate::shared::options::OptionData;
 use crate::shared::{
     Allocator, ClassGuards, ClientClass, ControlSocket, ExpiredLeases, ExtendedInfoChecks, FlexId,
     GodwitSettings, Hook, IdentifierKind, InactiveFeature, InterfaceSelection, LeaseChecks,
-    LeaseDatabase, Lifetime, Logger, NameKeys, Pool, Reservation, ReservationModes,
+    LeaseDatabase, Lifetime, Logger, NameKeys, Pool, Reservation, ReservationModes, SqlDatabase,
 };
 
 /// An option of DHCPv6.
@@ -78,6 +78,8 @@ pub struct Dhcp6 {
     pub interfaces: InterfacesConfig6,
     /// Where leases are kept.
     pub lease_database: LeaseDatabase,
+    /// `hosts-databases`, or the one `hosts-database`, in the order of the look-up.
+    pub hosts_databases: Vec<SqlDatabase>,
     /// What only godwit has, from `user-context.godwit`.
     pub godwit: GodwitSettings,
     /// Global options, ordered by space and code.

@@ -3,18 +3,20 @@
 pub(crate) mod v4;
 mod v6;
 
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
 use dhcp_config::{
     Checked, ControlSocket, ExpiredLeases, ExtendedInfoChecks, GodwitSettings, Hook,
-    InactiveFeature, LeaseChecks, LeaseDatabase, Logger, Problem, Reservation,
+    InactiveFeature, LeaseChecks, LeaseDatabase, Logger, Problem, Reservation, SqlDatabase,
 };
 use dhcp_control::{Commanded, Selector, SubnetFacts};
 use dhcp_engine::hosts::Reserving;
 use dhcp_engine::protocol::Protocol;
 use dhcp_lease::{LeaseTable, Leased};
-use dhcp_store::memfile::Rows;
+use dhcp_store::sql::HostFamily;
+use dhcp_store::sql::SharedRows;
 use netio::packet::Packet;
 use netio::{Datagram, UdpSocket};
 
@@ -29,8 +31,8 @@ pub(crate) type HostOf<P> = Reservation<<P as Reserving>::Code, <P as Reserving>
 /// A family that there is a daemon for: [`dhcp_lease::v4::V4`] or [`dhcp_lease::v6::V6`].
 pub(crate) trait Service:
     Protocol<Ingress: Send, Destination: Send, Snapshot: Send + Sync, Work: Send>
-    + Reserving
-    + Rows
+    + Reserving<Place: Into<IpAddr>>
+    + SharedRows
     + Commanded
 {
     /// Name of the daemon, in log lines and of its threads.
@@ -64,6 +66,13 @@ pub(crate) trait Service:
         constants: &Self::Constants,
         table: &LeaseTable<Self>,
     ) -> Arc<Self::Snapshot>;
+
+    /// Whose columns of hosts in databases count.
+    const HOST_FAMILY: HostFamily;
+
+    /// A reservation that stands outside of a configuration, a JSON map; `definitions` is the list
+    /// `option-def`.
+    fn read_host(definitions: &str, host: &str) -> Result<HostOf<Self>, Vec<Problem>>;
 
     /// The reservations of a subnet, or with 0 the global ones; `None` without such a subnet.
     fn hosts(config: &mut Self::Config, subnet_id: u32) -> Option<&mut Vec<HostOf<Self>>>;
@@ -117,6 +126,7 @@ pub(crate) struct Common<'c> {
     pub(crate) listening: Listening,
     pub(crate) godwit: &'c GodwitSettings,
     pub(crate) lease_database: &'c LeaseDatabase,
+    pub(crate) hosts_databases: &'c [SqlDatabase],
     pub(crate) lease_checks: LeaseChecks,
     pub(crate) extended_info_checks: ExtendedInfoChecks,
     pub(crate) loggers: &'c [Logger],

@@ -8,6 +8,7 @@ use dhcp_config::{Checked, Dhcp4, Problem, Subnet4};
 use dhcp_control::{Selector, SubnetFacts};
 use dhcp_engine::v4::{Ingress, Snapshot};
 use dhcp_lease::v4::{Lease, LeaseTable, V4};
+use dhcp_store::sql::HostFamily;
 use netio::packet::Packet;
 use netio::{Datagram, UdpSocket};
 
@@ -39,6 +40,7 @@ impl Service for V4 {
             listening: Listening::v4(&config.interfaces),
             godwit: &config.godwit,
             lease_database: &config.lease_database,
+            hosts_databases: &config.hosts_databases,
             lease_checks: config.lease_checks,
             extended_info_checks: config.extended_info_checks,
             loggers: &config.loggers,
@@ -57,6 +59,12 @@ impl Service for V4 {
 
     fn compile(config: &Dhcp4, _constants: &(), table: &LeaseTable) -> Arc<Snapshot> {
         Arc::new(Snapshot::compile(config, |specs, reserved| table.configure(specs, reserved)))
+    }
+
+    const HOST_FAMILY: HostFamily = HostFamily::V4;
+
+    fn read_host(definitions: &str, host: &str) -> Result<HostOf<Self>, Vec<Problem>> {
+        dhcp_config::parse_host4(definitions, host)
     }
 
     fn hosts(config: &mut Dhcp4, subnet_id: u32) -> Option<&mut Vec<HostOf<Self>>> {

@@ -8,6 +8,7 @@ use dhcp_config::{Checked, Dhcp6, Problem, Subnet6};
 use dhcp_control::{Selector, SubnetFacts};
 use dhcp_engine::v6::{Ingress, Snapshot};
 use dhcp_lease::v6::{IaKind, Lease, LeaseTable, Resource, V6};
+use dhcp_store::sql::HostFamily;
 use dhcp_wire::v6::MessageType;
 use netio::packet::Packet;
 use netio::{Clock, Datagram, UdpSocket};
@@ -44,6 +45,7 @@ impl Service for V6 {
             listening: Listening::v6(&config.interfaces),
             godwit: &config.godwit,
             lease_database: &config.lease_database,
+            hosts_databases: &config.hosts_databases,
             lease_checks: config.lease_checks,
             extended_info_checks: config.extended_info_checks,
             loggers: &config.loggers,
@@ -65,6 +67,12 @@ impl Service for V6 {
         Arc::new(Snapshot::compile(config, duid, |specs, reserved| {
             table.configure(specs, reserved)
         }))
+    }
+
+    const HOST_FAMILY: HostFamily = HostFamily::V6;
+
+    fn read_host(definitions: &str, host: &str) -> Result<HostOf<Self>, Vec<Problem>> {
+        dhcp_config::parse_host6(definitions, host)
     }
 
     fn hosts(config: &mut Dhcp6, subnet_id: u32) -> Option<&mut Vec<HostOf<Self>>> {

@@ -81,9 +81,13 @@ impl<P: Service> Supervisor<P> {
             .configure(sockets)
             .map_err(|reasons| refused(ServerError::Control(reasons)))?;
         let old = P::shared(&self.parts.in_force.config);
-        if new.lease_database != old.lease_database || new.godwit != old.godwit {
+        if new.lease_database != old.lease_database
+            || new.hosts_databases != old.hosts_databases
+            || new.godwit != old.godwit
+        {
             tracing::warn!(
-                target: DAEMON, "changes of lease database and godwit settings wait for a restart"
+                target: DAEMON,
+                "changes of lease database, hosts databases and godwit settings wait for a restart"
             );
         }
         log::configure(new.loggers);
@@ -93,6 +97,9 @@ impl<P: Service> Supervisor<P> {
         reclaim::follow(&self.parts.table, new.expired);
         let snapshot = P::compile(&checked.config, &self.parts.constants, &self.parts.table);
         self.parts.in_force = InForce::new(checked, Arc::clone(&snapshot));
+        if let Some(hosts) = &self.parts.hosts {
+            hosts.follow(&self.parts.in_force.document);
+        }
         self.publish(snapshot);
         let wakers = &self.parts.wakers;
         let now_ns = Clock::mono_ns();

@@ -103,8 +103,8 @@ impl<P: Service> Backend for Supervisor<P> {
 
     fn start_cleanup(&mut self) -> Cleanup {
         match &self.parts.leases {
-            Leases::Memory(_) => Cleanup::NotKept,
-            Leases::File(_, thread) => {
+            Leases::Memory(_) | Leases::Database(_) => Cleanup::NotKept,
+            Leases::File(_, thread, _) => {
                 thread.request_cleanup();
                 Cleanup::Started
             }

@@ -15,6 +15,7 @@ use std::sync::atomic::Ordering;
 
 use base::Now;
 use base::time::{NS_PER_MS, NS_PER_S};
+use dhcp_config::OnFail;
 use dhcp_control::statistics::Statistics;
 use dhcp_control::{Answer, Backend, ServiceState, execute, kea_json};
 use dhcp_engine::counters::ShardCounters;
@@ -27,6 +28,7 @@ use crate::ServerError;
 use crate::control::{ControlThread, Inbox, Question};
 use crate::doors::Tending;
 use crate::frames::FrameCounters;
+use crate::hosts::HostsDatabases;
 use crate::latency::Latencies;
 use crate::leases::Leases;
 use crate::log::DAEMON;
@@ -67,6 +69,8 @@ pub(crate) struct Parts<P: Service> {
     pub(crate) tending: Tending,
     pub(crate) table: Arc<LeaseTable<P>>,
     pub(crate) leases: Leases<P>,
+    /// Reservations in databases, when there are any.
+    pub(crate) hosts: Option<HostsDatabases<P>>,
     pub(crate) wakers: Vec<Arc<Waker>>,
     pub(crate) in_force: InForce<P>,
     pub(crate) constants: P::Constants,
@@ -127,6 +131,10 @@ impl<P: Service> Supervisor<P> {
         &self.parts.leases
     }
 
+    pub(crate) const fn hosts(&self) -> Option<&HostsDatabases<P>> {
+        self.parts.hosts.as_ref()
+    }
+
     pub(crate) fn wakers(&self) -> &[Arc<Waker>] {
         &self.parts.wakers
     }
@@ -179,6 +187,10 @@ impl<P: Service> Supervisor<P> {
             if self.parts.leases.report_problems() {
                 return Ok(0);
             }
+            if let Some(hosts) = &self.parts.hosts {
+                hosts.report_problems();
+            }
+            self.follow_service();
         }
     }
 
@@ -210,11 +222,17 @@ impl<P: Service> Supervisor<P> {
     /// Ends what has lasted its period and lets the shards know whether to answer.
     fn follow_service(&mut self) {
         self.service.pass_time(Clock::now());
-        let is_disabled = !self.service.is_enabled();
+        let is_disabled = !self.service.is_enabled() || self.waits_for_database();
         if self.shared.is_disabled.swap(is_disabled, Ordering::Relaxed) != is_disabled {
             let state = if is_disabled { "disabled" } else { "enabled" };
             tracing::info!(target: DAEMON, "the service is {state}");
         }
+    }
+
+    /// Whether nobody is served since the lease database is away.
+    fn waits_for_database(&self) -> bool {
+        let database = P::shared(&self.parts.in_force.config).lease_database;
+        database.on_fail == OnFail::StopRetryExit && self.parts.leases.is_lost()
     }
 
     /// Takes samples of the statistics, and whatever else is due once a second.

@@ -9,6 +9,7 @@ pub(crate) mod link;
 pub(crate) mod manual;
 pub(crate) mod perfdhcp;
 pub(crate) mod scene;
+pub(crate) mod small_disk;
 pub(crate) mod trace;
 
 use std::fs;
@@ -210,9 +211,23 @@ impl ServerProcess {
         self.log()
     }
 
-    /// Ends the server at once.
+    /// Whether the server has ended, by itself or by a signal.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(Some(_)))
+    }
+
+    /// With what it has ended; `None` while it runs and after a signal.
+    pub(crate) fn exit_code(&mut self) -> Option<i32> {
+        self.child.try_wait().ok()??.code()
+    }
+
+    /// Ends the server at once: nothing else runs in between, unless it runs under another program.
     pub(crate) fn kill(mut self) {
-        self.signal("KILL");
+        if self.server_pid == self.child.id() {
+            self.child.kill().expect("the server was started here");
+        } else {
+            self.signal("KILL");
+        }
         self.child.wait().expect("the server was started here");
     }
 }

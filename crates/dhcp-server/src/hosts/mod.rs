@@ -1,0 +1,210 @@
+//! Reservations in databases: connected to when the server starts, looked up by a thread that all
+//! shards ask.
+
+mod row;
+
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use base::Now;
+use base::time::NS_PER_MS;
+use dhcp_config::SqlDatabase;
+use dhcp_engine::hosts::{
+    CacheLimits, FoundHost, HostAnswer, HostCache, HostKey, HostSource, Scope,
+};
+use dhcp_store::database::DatabaseError;
+use dhcp_store::hosts::{Directory, HostsPolicy, LookupDesk, LookupThread, Lookups, SqlHosts};
+use dhcp_store::sql::HostQuery;
+use netio::Clock;
+use serde_json::Value;
+
+use crate::ServerError;
+use crate::leases::{self, DHCPSRV};
+use crate::log::counted;
+use crate::service::{Common, Service};
+
+/// What is looked up by, and what is found.
+type LookupsOf<P> = Lookups<HostKey<<P as dhcp_lease::Family>::Address>, FoundHost<P>>;
+
+/// The databases of reservations, with the thread that looks them up.
+pub(crate) struct HostsDatabases<P: Service> {
+    lookups: Arc<LookupsOf<P>>,
+    thread: LookupThread,
+    definitions: Definitions,
+    limits: CacheLimits,
+}
+
+/// The options that the configuration in force defines, as a JSON list: options of hosts are read by
+/// them.
+#[derive(Clone, Debug, Default)]
+struct Definitions(Arc<Mutex<String>>);
+
+impl Definitions {
+    fn lock(&self) -> MutexGuard<'_, String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn follow(&self, document: &Value) {
+        let roots = document.as_object().into_iter().flat_map(|roots| roots.values());
+        let list = roots.filter_map(|root| root.get("option-def")).next();
+        *self.lock() = list.map_or_else(|| "[]".to_owned(), Value::to_string);
+    }
+}
+
+impl<P: Service> HostsDatabases<P> {
+    /// Connects to the databases of `config` and starts the thread; `None` when there are none. `wake`
+    /// is called with a shard's number when it is answered.
+    pub(crate) fn open(
+        config: &Common<'_>,
+        document: &Value,
+        shards: usize,
+        wake: impl Fn(usize) + Send + Sync + 'static,
+    ) -> Result<Option<Self>, ServerError> {
+        if config.hosts_databases.is_empty() {
+            return Ok(None);
+        }
+        let definitions = Definitions::default();
+        definitions.follow(document);
+        let hosts = connect::<P>(config)?;
+        let catalog = Catalog::<P> { hosts, definitions: definitions.clone(), family: PhantomData };
+        let lookups = LookupsOf::<P>::new(shards, wake);
+        let thread = LookupThread::start(Arc::clone(&lookups), catalog, Box::new(Clock::now))
+            .map_err(|cause| ServerError::System {
+                tried: "start the thread of the hosts databases",
+                cause,
+            })?;
+        let own = config.godwit.hosts_databases;
+        let limits = CacheLimits {
+            keys_max: own.cache_keys as usize,
+            lifetime_ns: u64::from(own.cache_lifetime_ms) * NS_PER_MS,
+        };
+        Ok(Some(Self { lookups, thread, definitions, limits }))
+    }
+
+    /// What shard number `shard` remembers, `seed` of its own.
+    pub(crate) fn cache(&self, shard: usize, seed: u64) -> HostCache<P> {
+        let source = ShardHosts(LookupDesk::new(Arc::clone(&self.lookups), shard));
+        HostCache::new(Box::new(source), self.limits, seed)
+    }
+
+    /// Reads options by what `document` defines from now on.
+    pub(crate) fn follow(&self, document: &Value) {
+        self.definitions.follow(document);
+    }
+
+    /// Tells the operator what the thread has met.
+    pub(crate) fn report_problems(&self) {
+        if let Some(problem) = self.thread.take_problem() {
+            tracing::error!(target: DHCPSRV, "{problem}");
+        }
+    }
+}
+
+/// Connects to all databases.
+fn connect<P: Service>(config: &Common<'_>) -> Result<SqlHosts, ServerError> {
+    let mut places = Vec::new();
+    for database in config.hosts_databases {
+        let settings = leases::settings(config, database)?;
+        tracing::info!(target: DHCPSRV, "opening the {settings} for reservations");
+        let policy = HostsPolicy { wait_ms: database.reconnect_wait_time_ms };
+        places.push((settings, policy));
+    }
+    let mut hosts = SqlHosts::new(P::HOST_FAMILY, places);
+    let is_retried = |database: &&SqlDatabase| database.retries_on_startup;
+    let patient = config.hosts_databases.iter().filter(is_retried);
+    let mut tries_left = patient.clone().map(|one| one.max_reconnect_tries).max().unwrap_or(0);
+    let wait_ms = patient.map(|one| one.reconnect_wait_time_ms).max().unwrap_or(0);
+    loop {
+        match hosts.connect(Clock::now()) {
+            Ok(()) => return Ok(hosts),
+            Err(error) if tries_left > 0 => {
+                let left = counted(tries_left as usize, "attempt");
+                tracing::warn!(target: DHCPSRV, "{error}; {left} left");
+                tries_left -= 1;
+                std::thread::sleep(Duration::from_millis(wait_ms.into()));
+            }
+            Err(error) => return Err(ServerError::Hosts(error.to_string())),
+        }
+    }
+}
+
+/// One shard's end.
+#[derive(Debug)]
+struct ShardHosts<P: Service>(LookupDesk<HostKey<P::Address>, FoundHost<P>>);
+
+impl<P: Service> HostSource<P> for ShardHosts<P> {
+    fn ask(&mut self, keys: Vec<HostKey<P::Address>>) -> u64 {
+        self.0.ask(keys)
+    }
+
+    fn take(&mut self) -> Option<HostAnswer<P>> {
+        let answer = self.0.take()?;
+        let is_failed = answer.found.is_none();
+        Some(HostAnswer { batch: answer.batch, is_failed, found: answer.found.unwrap_or_default() })
+    }
+}
+
+/// The databases as the thread asks them.
+struct Catalog<P: Service> {
+    hosts: SqlHosts,
+    definitions: Definitions,
+    family: PhantomData<P>,
+}
+
+impl<P: Service> Directory<HostKey<P::Address>, FoundHost<P>> for Catalog<P> {
+    fn find(
+        &mut self,
+        now: Now,
+        keys: &[HostKey<P::Address>],
+        found: &mut dyn FnMut(usize, FoundHost<P>),
+    ) -> Result<(), DatabaseError> {
+        let query = |key: &HostKey<P::Address>| match key {
+            HostKey::Identifier(kind, octets) => {
+                HostQuery::Identifier(*kind as u8, octets.to_vec())
+            }
+            HostKey::Address(address) => HostQuery::Address(P::place(*address).into()),
+        };
+        let queries: Vec<HostQuery> = keys.iter().map(query).collect();
+        let mut positions: BTreeMap<&HostQuery, Vec<usize>> = BTreeMap::new();
+        for (at, query) in queries.iter().enumerate() {
+            // An address and a prefix may begin alike.
+            positions.entry(query).or_default().push(at);
+        }
+        let (mut hosts, mut faults) = (Vec::new(), Vec::new());
+        self.hosts.find(now, &queries, &mut hosts, &mut faults)?;
+        for fault in faults {
+            tracing::error!(target: DHCPSRV, "a row of a hosts database is left out: {fault}");
+        }
+        for host in &hosts {
+            let wanted: Vec<usize> = host
+                .queries()
+                .filter_map(|query| positions.get(&query))
+                .flatten()
+                .copied()
+                .collect();
+            if wanted.is_empty() {
+                continue;
+            }
+            let read = P::read_host(&self.definitions.lock(), &row::to_json(host, P::VERSION));
+            let reservation = match read {
+                Ok(reservation) => Arc::new(reservation),
+                Err(problems) => {
+                    let number = host.host_id;
+                    let why = problems.first().map_or("", |problem| &problem.message);
+                    tracing::error!(
+                        target: DHCPSRV, "host {number} of a hosts database is left out: {why}"
+                    );
+                    continue;
+                }
+            };
+            let scope = match host.subnet_id {
+                0 => Scope::Global,
+                id => Scope::Subnet(id),
+            };
+            wanted.into_iter().for_each(|at| found(at, (scope, Arc::clone(&reservation))));
+        }
+        Ok(())
+    }
+}

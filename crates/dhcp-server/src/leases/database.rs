@@ -1,0 +1,189 @@
+//! Leases in an SQL database: connecting, loading, and the thread that writes.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use dhcp_config::{Durability, OnFail, Secret, SqlDatabase, SqlKind};
+use dhcp_lease::LeaseTable;
+use dhcp_store::database::{DatabaseError, DatabaseThread, LeaseDatabase, OnLoss, ThreadOptions};
+use dhcp_store::log::{self, Shards};
+use dhcp_store::sql::settings::SslMode;
+use dhcp_store::sql::{Backend, Settings, SharedLeases};
+use netio::Clock;
+
+use super::DHCPSRV;
+use crate::ServerError;
+use crate::loading::Loading;
+use crate::log::counted;
+use crate::service::{Common, Service};
+
+/// Where Debian's servers of MariaDB have their socket. Kea's library goes there when the host is
+/// `localhost`, whose name does not stand for an address to it.
+const MYSQL_SOCKET: &str = "/run/mysqld/mysqld.sock";
+const LOCALHOST: &str = "localhost";
+
+/// Connects to `database` and loads its leases.
+pub(super) fn open<P: Service>(
+    config: &Common<'_>,
+    database: &SqlDatabase,
+    loading: Loading<'_, P>,
+) -> Result<SharedLeases, ServerError> {
+    let settings = settings(config, database)?;
+    let place = settings.to_string();
+    let id = match database.kind {
+        SqlKind::Mysql => "DHCPSRV_MYSQL_DB",
+        SqlKind::Postgresql => "DHCPSRV_PGSQL_DB",
+        SqlKind::Sqlite => "DHCPSRV_SQLITE_DB",
+    };
+    tracing::info!(target: DHCPSRV, id, "opening the {place} for leases");
+    let mut leases = SharedLeases::new(settings);
+    let mut tries_left = if database.retries_on_startup { database.max_reconnect_tries } else { 0 };
+    let notes = loop {
+        match LeaseDatabase::<P>::connect(&mut leases) {
+            Ok(notes) => break notes,
+            Err(error) if tries_left > 0 => {
+                tracing::warn!(
+                    target: DHCPSRV,
+                    "{error}; {} left", counted(tries_left as usize, "attempt")
+                );
+                tries_left -= 1;
+                let wait_ms = u64::from(database.reconnect_wait_time_ms);
+                std::thread::sleep(Duration::from_millis(wait_ms));
+            }
+            Err(error) => return Err(failed(&error)),
+        }
+    };
+    for note in notes {
+        tracing::warn!(target: DHCPSRV, "{place}: {note}");
+    }
+    LeaseDatabase::<P>::load(&mut leases, &mut |lease| loading.take_one(lease))
+        .map_err(|error| failed(&error))?;
+    let count = counted(loading.finish(), "lease");
+    tracing::info!(target: DHCPSRV, "loaded {count} from the {place}");
+    Ok(leases)
+}
+
+fn failed(error: &DatabaseError) -> ServerError {
+    ServerError::Leases(error.to_string())
+}
+
+/// Starts the thread that writes.
+pub(super) fn start<P: Service>(
+    config: &Common<'_>,
+    database: &SqlDatabase,
+    leases: SharedLeases,
+    (shards, table): (Arc<Shards>, Arc<LeaseTable<P>>),
+) -> Result<DatabaseThread<P>, ServerError> {
+    let tries_max = match database.on_fail {
+        OnFail::StopRetryExit | OnFail::ServeRetryExit => database.max_reconnect_tries,
+        OnFail::ServeRetryContinue => u32::MAX,
+    };
+    let wait_ms = match database.on_fail {
+        OnFail::ServeRetryContinue => database.reconnect_wait_time_ms.max(super::RETRY_MS),
+        _ => database.reconnect_wait_time_ms,
+    };
+    let is_shared = config.lease_database.is_shared(&config.godwit.lease_database);
+    let options = ThreadOptions { on_loss: OnLoss { tries_max, wait_ms }, is_shared };
+    DatabaseThread::start(shards, table, leases, options, Box::new(Clock::now)).map_err(|cause| {
+        ServerError::System { tried: "start the thread of the lease database", cause }
+    })
+}
+
+/// `database` as connecting needs it.
+pub(crate) fn settings(
+    config: &Common<'_>,
+    database: &SqlDatabase,
+) -> Result<Settings, ServerError> {
+    let backend = match database.kind {
+        SqlKind::Mysql => Backend::Mysql,
+        SqlKind::Postgresql => Backend::Postgresql,
+        SqlKind::Sqlite => Backend::Sqlite,
+    };
+    let timeout = |seconds: u32| (seconds > 0).then(|| Duration::from_secs(seconds.into()));
+    let path = |path: &Option<String>| path.as_ref().map(PathBuf::from);
+    Ok(Settings {
+        host: database.host.clone(),
+        port: database.port,
+        socket: socket(database, Path::new(MYSQL_SOCKET)),
+        user: database.user.clone(),
+        password: password(&database.password)?,
+        connect_timeout: Duration::from_secs(u64::from(database.connect_timeout_s).max(1)),
+        read_timeout: timeout(database.read_timeout_s),
+        write_timeout: timeout(database.write_timeout_s),
+        tcp_user_timeout: timeout(database.tcp_user_timeout_s),
+        hosts: config.godwit.lease_database.hosts.clone(),
+        ssl_mode: database.tls.mode.map(ssl_mode),
+        trust_anchor: path(&database.tls.trust_anchor),
+        cert_file: path(&database.tls.cert_file),
+        key_file: path(&database.tls.key_file),
+        cipher_list: database.tls.cipher_list.clone(),
+        durability: match config.godwit.durability {
+            Durability::None => log::Durability::None,
+            Durability::Interval => log::Durability::Interval(config.godwit.flush_interval_ms),
+            Durability::Always => log::Durability::Always,
+        },
+        ..Settings::new(backend, database.name.clone())
+    })
+}
+
+const fn ssl_mode(mode: dhcp_config::SslMode) -> SslMode {
+    match mode {
+        dhcp_config::SslMode::Disable => SslMode::Disable,
+        dhcp_config::SslMode::Prefer => SslMode::Prefer,
+        dhcp_config::SslMode::Require => SslMode::Require,
+        dhcp_config::SslMode::VerifyCa => SslMode::VerifyCa,
+        dhcp_config::SslMode::VerifyFull => SslMode::VerifyFull,
+    }
+}
+
+/// The socket that a MySQL client would take for `database`, when there is one at `path`.
+fn socket(database: &SqlDatabase, path: &Path) -> Option<PathBuf> {
+    let is_meant =
+        database.kind == SqlKind::Mysql && database.host == LOCALHOST && database.port.is_none();
+    (is_meant && path.exists()).then(|| path.to_owned())
+}
+
+fn password(secret: &Secret) -> Result<String, ServerError> {
+    match secret {
+        Secret::Text(text) => Ok(text.clone()),
+        Secret::File(path) => {
+            let text = std::fs::read_to_string(path).map_err(|cause| {
+                let text =
+                    format!("cannot read the password of the lease database, {path}: {cause}");
+                ServerError::Leases(text)
+            })?;
+            Ok(text.lines().next().unwrap_or_default().to_owned())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn localhost_is_the_socket_to_mysql_alone() {
+        let at = |kind, host: &str, port, path: &str| {
+            let database = SqlDatabase { host: host.into(), port, ..SqlDatabase::new(kind, "kea") };
+            socket(&database, Path::new(path)).is_some()
+        };
+        let here = "/proc/self/exe";
+        assert!(at(SqlKind::Mysql, "localhost", None, here));
+        assert!(!at(SqlKind::Mysql, "localhost", Some(3306), here));
+        assert!(!at(SqlKind::Mysql, "127.0.0.1", None, here));
+        assert!(!at(SqlKind::Mysql, "localhost", None, "/nowhere/mysqld.sock"));
+        assert!(!at(SqlKind::Postgresql, "localhost", None, here));
+    }
+
+    #[test]
+    fn a_password_is_the_first_line_of_its_file() {
+        let path = std::env::temp_dir().join(format!("godwit-password-{}", std::process::id()));
+        std::fs::write(&path, "secret\nnot this\n").unwrap();
+        let secret = Secret::File(path.display().to_string());
+        assert_eq!(password(&secret).unwrap(), "secret");
+        std::fs::remove_file(&path).unwrap();
+        let error = password(&secret).unwrap_err().to_string();
+        assert!(error.starts_with("cannot read the password of the lease database, "), "{error}");
+    }
+}

@@ -1,0 +1,206 @@
+//! Leases on their way into the table: checked as they come, on several threads, with a line in the
+//! log now and then.
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::vec::Drain;
+
+use base::Now;
+use base::time::NS_PER_S;
+use dhcp_config::{ExtendedInfoChecks, LeaseChecks};
+use dhcp_control::{ExtendedInfo, IpVersion, check_extended_info};
+use dhcp_lease::LeaseTable;
+use dhcp_store::memfile::{FileRow, Intake, Progress, Rows};
+use netio::Clock;
+
+use crate::leases::DHCPSRV;
+use crate::log::counted;
+use crate::service::{Common, Service};
+
+/// Time between two lines about a load.
+const INTERVAL_NS: u64 = 5 * NS_PER_S;
+
+/// When the operator hears how far a load has come.
+#[derive(Debug)]
+struct Pace {
+    began_ns: u64,
+    next_ns: AtomicU64,
+}
+
+impl Pace {
+    const fn new(now: Now) -> Self {
+        Self { began_ns: now.mono_ns, next_ns: AtomicU64::new(now.mono_ns + INTERVAL_NS) }
+    }
+
+    /// What to tell, when it is time: to one of those who ask at once.
+    fn line(&self, now: Now, progress: Progress) -> Option<String> {
+        let next_ns = self.next_ns.load(Ordering::Relaxed);
+        let is_time = now.mono_ns >= next_ns
+            && self
+                .next_ns
+                .compare_exchange(
+                    next_ns,
+                    now.mono_ns + INTERVAL_NS,
+                    Ordering::Relaxed,
+                    Ordering::Relaxed,
+                )
+                .is_ok();
+        is_time.then(|| {
+            let Progress { octets, octets_done, rows } = progress;
+            let percent = u128::from(octets_done) * 100 / u128::from(octets.max(1));
+            let taken_ns = u128::from((now.mono_ns - self.began_ns).max(1));
+            let rows_per_s = u128::from(rows) * u128::from(NS_PER_S) / taken_ns;
+            format!("loading: {percent} % of the lease files, {rows} rows, {rows_per_s} rows/s")
+        })
+    }
+}
+
+/// Puts loaded leases into the table, with Kea's `sanity-checks` (reference §5.11).
+pub(crate) struct Loading<'l, P: Service> {
+    table: &'l LeaseTable<P>,
+    snapshot: &'l P::Snapshot,
+    checks: LeaseChecks,
+    extended_checks: ExtendedInfoChecks,
+    pace: Pace,
+    /// Leases in the table.
+    leases: AtomicI64,
+    /// Rows that name a subnet that does not hold their address, those that are left out because
+    /// of that, and those with something in an older form.
+    wrong: AtomicU64,
+    dropped: AtomicU64,
+    upgraded: AtomicU64,
+}
+
+impl<'l, P: Service> Loading<'l, P> {
+    pub(crate) fn new(
+        config: &Common<'_>,
+        table: &'l LeaseTable<P>,
+        snapshot: &'l P::Snapshot,
+        now: Now,
+    ) -> Self {
+        Self {
+            table,
+            snapshot,
+            checks: config.lease_checks,
+            extended_checks: config.extended_info_checks,
+            pace: Pace::new(now),
+            leases: AtomicI64::new(0),
+            wrong: AtomicU64::new(0),
+            dropped: AtomicU64::new(0),
+            upgraded: AtomicU64::new(0),
+        }
+    }
+
+    /// Whether `lease` stays, in its subnet if that is to be put right.
+    fn is_kept(&self, lease: &mut P::Lease) -> bool {
+        let (named, fitting) = P::subnets_of_lease(self.snapshot, lease);
+        if fitting == Some(*named) {
+            return true;
+        }
+        self.wrong.fetch_add(1, Ordering::Relaxed);
+        match (self.checks, fitting) {
+            (LeaseChecks::Fix | LeaseChecks::FixDel, Some(id)) => *named = id,
+            (LeaseChecks::Del, _) | (LeaseChecks::FixDel, None) => {
+                self.dropped.fetch_add(1, Ordering::Relaxed);
+                return false;
+            }
+            (LeaseChecks::None | LeaseChecks::Warn, _) | (LeaseChecks::Fix, None) => {}
+        }
+        true
+    }
+
+    /// Puts `lease` into the table, or what was there out of it; how many more leases there are.
+    fn put(&self, mut lease: P::Lease) -> i64 {
+        if !self.is_kept(&mut lease) {
+            return -i64::from(self.table.unload(<P as Rows>::address(&lease)));
+        }
+        if is_upgraded::<P>(&mut lease, self.extended_checks) {
+            self.upgraded.fetch_add(1, Ordering::Relaxed);
+        }
+        i64::from(self.table.load_row(lease))
+    }
+
+    /// Puts one lease into the table.
+    pub(crate) fn take_one(&self, lease: P::Lease) {
+        self.leases.fetch_add(self.put(lease), Ordering::Relaxed);
+    }
+
+    /// Tells what was met; how many leases there are now.
+    pub(crate) fn finish(self) -> usize {
+        let upgraded = self.upgraded.into_inner() as usize;
+        if upgraded > 0 {
+            let count = counted(upgraded, "row");
+            tracing::info!(
+                target: DHCPSRV,
+                "what {count} kept of relay agents was in an older form; it is written in the \
+                 present one when the leases are written again"
+            );
+        }
+        let (wrong, dropped) = (self.wrong.into_inner(), self.dropped.into_inner());
+        if wrong > 0 && self.checks != LeaseChecks::None {
+            let count = counted(wrong as usize, "row");
+            tracing::warn!(
+                target: DHCPSRV,
+                id = "DHCPSRV_LEASE_SANITY_FAIL",
+                "{count} of leases with a subnet that does not hold them; {dropped} dropped"
+            );
+        }
+        usize::try_from(self.leases.into_inner()).expect("no lease is taken away twice")
+    }
+}
+
+impl<P: Service> Intake<P> for Loading<'_, P> {
+    fn take(&self, rows: Drain<'_, FileRow<P>>) {
+        let mut leases = 0;
+        for row in rows {
+            leases += match row {
+                FileRow::Lease(lease) => self.put(lease),
+                FileRow::Deleted(address) => -i64::from(self.table.unload(address)),
+            };
+        }
+        self.leases.fetch_add(leases, Ordering::Relaxed);
+    }
+
+    fn progress(&self, progress: Progress) {
+        if let Some(line) = self.pace.line(Clock::now(), progress) {
+            tracing::info!(target: DHCPSRV, "{line}");
+        }
+    }
+}
+
+/// Checks what `lease` keeps of relay agents; whether it was in an older form.
+fn is_upgraded<P: Service>(lease: &mut P::Lease, checks: ExtendedInfoChecks) -> bool {
+    let outcome = check_extended_info::<P>(lease, checks);
+    if let ExtendedInfo::Dropped(why) = &outcome {
+        let id = match P::VERSION {
+            IpVersion::V4 => "DHCPSRV_LEASE4_EXTENDED_INFO_SANITY_FAIL",
+            IpVersion::V6 => "DHCPSRV_LEASE6_EXTENDED_INFO_SANITY_FAIL",
+        };
+        let what = P::described(lease);
+        tracing::error!(target: DHCPSRV, id, "what {what} kept of relay agents is dropped: {why}");
+    }
+    outcome == ExtendedInfo::Upgraded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_comes_every_five_seconds_of_loading_and_once() {
+        let start = Now { mono_ns: 7 * NS_PER_S, wall_us: 0 };
+        let at_s = |s: u64| start.after_ns(s * NS_PER_S);
+        let pace = Pace::new(start);
+        let half = Progress { octets: 1_000, octets_done: 505, rows: 10_000 };
+        assert_eq!(pace.line(at_s(4), half), None);
+        let line = "loading: 50 % of the lease files, 10000 rows, 2000 rows/s";
+        assert_eq!(pace.line(at_s(5), half).as_deref(), Some(line));
+        assert_eq!(pace.line(at_s(5), half), None);
+        assert_eq!(pace.line(at_s(9), half), None);
+        // A chunk that took long does not make up for what was not told.
+        assert!(pace.line(at_s(23), half).is_some());
+        assert_eq!(pace.line(at_s(27), half), None);
+        let all = Progress { octets: 1_000, octets_done: 1_000, rows: 20_000 };
+        let line = "loading: 100 % of the lease files, 20000 rows, 500 rows/s";
+        assert_eq!(pace.line(at_s(40), all).as_deref(), Some(line));
+    }
+}

@@ -1,0 +1,473 @@
+//! `godwit ubench`: flags to subjects.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{ArgAction, ValueEnum};
+use dhcp_store::sql;
+use ubench::output::{self, compat};
+use ubench::{
+    Backend, GivenServer, Journal, Mode, Report, Request, Sharing, Step, Subject, Told, UbenchError,
+};
+
+/// Measure lease stores: create, search, update and delete, with and without durability
+///
+/// Without a store: all that need no server, as the DHCP server uses them and as the program
+/// dhcp-ubench of 2012 did. Rows take turns, run after run; a rate is all operations over all time.
+///
+/// Exit codes: 0 done; 1 something failed; 2 bad arguments.
+#[derive(Debug, clap::Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct Args {
+    /// The stores
+    #[arg(value_enum)]
+    stores: Vec<StoreName>,
+    /// All stores; MariaDB and PostgreSQL are started privately where they are installed
+    #[arg(long)]
+    all: bool,
+    /// Begin of the names of the two databases that are made on a server that runs, and dropped;
+    /// the path of the file of memfile or sqlite, which must not be there
+    #[arg(short = 'f', long = "file", value_name = "NAME")]
+    file: Option<String>,
+    /// A mysql or pgsql server that runs, or the folder of its socket; a private one is started
+    /// without
+    #[arg(short = 'm', long, value_name = "HOST")]
+    host: Option<String>,
+    /// Its port
+    #[arg(long, value_name = "PORT")]
+    port: Option<u16>,
+    /// User
+    #[arg(short = 'u', long, value_name = "NAME", default_value = "root")]
+    user: String,
+    /// Password; others can see it on the command line
+    #[arg(short = 'p', long, value_name = "PASSWORD", default_value = "")]
+    password: String,
+    /// Records of each run [default: as many as suit the row]
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..100_000_000))]
+    records: Option<u32>,
+    /// Synchronous operation, yes or no [default: both]
+    #[arg(short = 's', long, value_name = "YES|NO", value_parser = yes)]
+    sync: Option<bool>,
+    /// Show progress, yes or no [default: yes on a terminal; with --compat yes]
+    #[arg(short = 'v', long, value_name = "YES|NO", value_parser = yes)]
+    verbose: Option<bool>,
+    /// Prepared statements, yes or no; of the tables of 2012 [default: both]
+    #[arg(short = 'c', long, value_name = "YES|NO", value_parser = yes)]
+    compiled: Option<bool>,
+    /// Whose tables
+    #[arg(
+        long,
+        value_enum,
+        value_name = "SCHEMA",
+        value_delimiter = ',',
+        default_value = "kea,ubench-2012"
+    )]
+    schema: Vec<SchemaName>,
+    /// Operations in flight
+    #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "1,64")]
+    concurrency: Vec<u32>,
+    /// Operations per transaction: a number, or adaptive for what is waiting
+    #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "adaptive", value_parser = sharing)]
+    per_transaction: Vec<Sharing>,
+    /// Storage engine of mysql, with the tables of 2012
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = engine)]
+    engine: Vec<String>,
+    /// Journal mode of sqlite, with the tables of 2012
+    #[arg(long, value_enum, value_name = "MODE", value_delimiter = ',')]
+    journal: Vec<JournalName>,
+    /// A row for the third flush setting of each store, too
+    #[arg(long)]
+    settings: bool,
+    /// Runs that count
+    #[arg(long, value_name = "COUNT", default_value = "3", value_parser = clap::value_parser!(u32).range(1..1000))]
+    runs: u32,
+    /// No run that does not count comes first
+    #[arg(long)]
+    no_warm_up: bool,
+    /// Where the order of operations comes from
+    #[arg(long, value_name = "NUMBER", default_value = "1")]
+    seed: u64,
+    /// Make every flush of memfile and sqlite take so much longer, milliseconds
+    #[arg(long, value_name = "MS", default_value = "0", value_parser = milliseconds)]
+    flush_ms: Duration,
+    /// Where files go for the time of the measurement [default: the folder for temporary files]
+    #[arg(long, value_name = "FOLDER")]
+    folder: Option<PathBuf>,
+    /// What dhcp-ubench of 2012 printed, of one store
+    #[arg(long, conflicts_with_all = ["all", "json", "csv"])]
+    compat: bool,
+    /// Print JSON
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// Print comma-separated values
+    #[arg(long)]
+    csv: bool,
+    /// Draw a page beside the figures of 2012
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Print help
+    #[arg(short = 'h', long, action = ArgAction::Help)]
+    help: Option<bool>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum StoreName {
+    Memory,
+    Memfile,
+    Sqlite,
+    Mysql,
+    Pgsql,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum SchemaName {
+    /// Kea's, through what the DHCP server uses
+    Kea,
+    /// Those of dhcp-ubench of 2012, one statement for each operation
+    #[value(name = "ubench-2012")]
+    Ubench2012,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum JournalName {
+    Wal,
+    Delete,
+    Truncate,
+    Persist,
+    Memory,
+    Off,
+}
+
+/// As in 2012: anything but yes means no.
+fn yes(word: &str) -> Result<bool, String> {
+    Ok(word.eq_ignore_ascii_case("yes") || word == "1")
+}
+
+fn sharing(word: &str) -> Result<Sharing, String> {
+    match (word, word.parse()) {
+        ("adaptive", _) => Ok(Sharing::Adaptive),
+        (_, Ok(count)) if count > 0 => Ok(Sharing::Fixed(count)),
+        _ => Err("a number above 0, or adaptive".to_owned()),
+    }
+}
+
+/// It stands in a statement as it is.
+fn engine(word: &str) -> Result<String, String> {
+    let is_name = !word.is_empty() && word.chars().all(|letter| letter.is_ascii_alphanumeric());
+    if is_name { Ok(word.to_owned()) } else { Err("the name of a storage engine".to_owned()) }
+}
+
+fn milliseconds(word: &str) -> Result<Duration, String> {
+    let wrong = || "milliseconds, at most 10000".to_owned();
+    let value: f64 = word.parse().map_err(|_| wrong())?;
+    if (0.0..=10_000.0).contains(&value) {
+        Ok(Duration::from_secs_f64(value / 1e3))
+    } else {
+        Err(wrong())
+    }
+}
+
+const fn backend(name: StoreName) -> Backend {
+    match name {
+        StoreName::Memory => Backend::Memory,
+        StoreName::Memfile => Backend::Memfile,
+        StoreName::Sqlite => Backend::Sqlite,
+        StoreName::Mysql => Backend::Mysql,
+        StoreName::Pgsql => Backend::Pgsql,
+    }
+}
+
+const fn journal(name: JournalName) -> Journal {
+    match name {
+        JournalName::Wal => Journal::Wal,
+        JournalName::Delete => Journal::Delete,
+        JournalName::Truncate => Journal::Truncate,
+        JournalName::Persist => Journal::Persist,
+        JournalName::Memory => Journal::Memory,
+        JournalName::Off => Journal::Off,
+    }
+}
+
+/// Does what the flags ask for.
+pub(crate) fn run(args: &Args) -> ExitCode {
+    let done = if args.compat { run_as_2012(args) } else { run_all(args) };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(if matches!(error, UbenchError::Usage(_)) { 2 } else { 1 })
+        }
+    }
+}
+
+fn stores(args: &Args) -> Vec<Backend> {
+    match (&args.stores[..], args.all) {
+        (_, true) => Backend::ALL.to_vec(),
+        ([], false) => Backend::ALL.into_iter().filter(|backend| backend.is_embedded()).collect(),
+        (named, false) => named.iter().map(|&name| backend(name)).collect(),
+    }
+}
+
+/// Every combination of the flags that makes sense. What was asked for by name has to.
+fn subjects(args: &Args) -> Vec<Subject> {
+    let mut modes = match args.sync {
+        Some(true) => vec![Mode::Sync],
+        Some(false) => vec![Mode::Async],
+        None => vec![Mode::Sync, Mode::Async],
+    };
+    if args.settings {
+        modes.push(Mode::Other);
+    }
+    let mut subjects = Vec::new();
+    for backend in stores(args) {
+        for &schema in &args.schema {
+            for &mode in &modes {
+                for subject in variants(args, backend, schema, mode) {
+                    if subject.check().is_ok() && !subjects.contains(&subject) {
+                        subjects.push(subject);
+                    }
+                }
+            }
+        }
+    }
+    subjects
+}
+
+fn variants(args: &Args, backend: Backend, schema: SchemaName, mode: Mode) -> Vec<Subject> {
+    // In memory nothing is more or less safe.
+    let mode = if backend == Backend::Memory { Mode::Async } else { mode };
+    let mut of_schema = Vec::new();
+    match schema {
+        SchemaName::Kea => of_schema.push(Subject::kea(backend, mode)),
+        SchemaName::Ubench2012 => {
+            let compiled = match (backend.speaks_sql(), args.compiled) {
+                (false, _) => vec![true],
+                (true, Some(is_compiled)) => vec![is_compiled],
+                (true, None) => vec![false, true],
+            };
+            let of_2012 = compiled.iter().map(|&is| Subject::of_2012(backend, mode, is));
+            of_schema.extend(of_2012);
+        }
+    }
+    let is_2012 = schema == SchemaName::Ubench2012;
+    if backend == Backend::Sqlite && is_2012 && !args.journal.is_empty() {
+        of_schema = with(&of_schema, &args.journal, |subject, &name| {
+            subject.journal = Some(journal(name));
+        });
+    }
+    if backend == Backend::Mysql && is_2012 && !args.engine.is_empty() {
+        of_schema = with(&of_schema, &args.engine, |subject, name| {
+            subject.engine = Some(name.clone());
+        });
+    }
+    let of_schema = with(&of_schema, &args.concurrency, |subject, &count| {
+        subject.concurrency = count;
+    });
+    with(&of_schema, &args.per_transaction, |subject, &count| subject.sharing = count)
+}
+
+/// Each of `subjects` with each of `values`.
+fn with<T>(
+    subjects: &[Subject],
+    values: &[T],
+    mut set: impl FnMut(&mut Subject, &T),
+) -> Vec<Subject> {
+    let mut all = Vec::new();
+    for subject in subjects {
+        for value in values {
+            let mut subject = subject.clone();
+            set(&mut subject, value);
+            all.push(subject);
+        }
+    }
+    all
+}
+
+fn request(args: &Args, subjects: Vec<Subject>) -> Request {
+    let settings = |backend, kind| {
+        let host = args.host.clone()?;
+        let name = args.file.clone().unwrap_or_else(|| "godwit_ubench".to_owned());
+        let is_socket = host.starts_with('/');
+        let mut settings = sql::Settings {
+            port: args.port,
+            user: args.user.clone(),
+            password: args.password.clone(),
+            ..sql::Settings::new(kind, name)
+        };
+        if is_socket && backend == Backend::Mysql {
+            settings.socket = Some(host.into());
+        } else {
+            settings.host = host;
+        }
+        Some((backend, GivenServer { settings }))
+    };
+    let given = [
+        settings(Backend::Mysql, sql::Backend::Mysql),
+        settings(Backend::Pgsql, sql::Backend::Postgresql),
+    ];
+    let is_file = args.host.is_none();
+    Request {
+        subjects,
+        records: args.records,
+        steps: Step::ALL.to_vec(),
+        runs: args.runs,
+        warms_up: !args.no_warm_up,
+        seed: args.seed,
+        flush_delay: args.flush_ms,
+        folder: args.folder.clone().unwrap_or_else(std::env::temp_dir),
+        file: args.file.as_ref().filter(|_| is_file).map(PathBuf::from),
+        servers: given.into_iter().flatten().collect(),
+        keeps_marks: false,
+    }
+}
+
+fn run_all(args: &Args) -> Result<(), UbenchError> {
+    let subjects = subjects(args);
+    if subjects.is_empty() {
+        return Err(UbenchError::usage("nothing of this can be measured together"));
+    }
+    let request = request(args, subjects);
+    let is_verbose = args.verbose.unwrap_or_else(|| std::io::stderr().is_terminal());
+    let report = ubench::measure(&request, &mut |told| match told {
+        Told::Run(subject, 0) if is_verbose => eprintln!("warm-up: {subject}"),
+        Told::Run(subject, run) if is_verbose => eprintln!("run {run}: {subject}"),
+        Told::Note(note) => eprintln!("note: {note}"),
+        Told::Run(..) | Told::Marks(..) => {}
+    })?;
+    if let Some(path) = &args.html {
+        write(path, &output::page(&report))?;
+    }
+    print(args, &report)
+}
+
+fn print(args: &Args, report: &Report) -> Result<(), UbenchError> {
+    let text = if args.json {
+        let json = serde_json::to_string_pretty(report);
+        json.map_err(|error| UbenchError::failed("write JSON", error))? + "\n"
+    } else if args.csv {
+        output::csv(report)
+    } else {
+        output::text(report)
+    };
+    said(netio::stdout::print(&text))
+}
+
+fn said(result: std::io::Result<()>) -> Result<(), UbenchError> {
+    result.map_err(|error| UbenchError::failed("print", error))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), UbenchError> {
+    std::fs::write(path, text)
+        .map_err(|error| UbenchError::failed(format!("write {}", path.display()), error))
+}
+
+/// One store as the program of 2012 measured and printed it.
+fn run_as_2012(args: &Args) -> Result<(), UbenchError> {
+    let [store] = &args.stores[..] else {
+        return Err(UbenchError::usage("--compat takes one store: mysql, sqlite or memfile"));
+    };
+    let backend = backend(*store);
+    let mode = if args.sync.unwrap_or(true) { Mode::Sync } else { Mode::Async };
+    let is_compiled = args.compiled.unwrap_or(true);
+    let is_verbose = args.verbose.unwrap_or(backend != Backend::Memfile);
+    let mut subject = Subject::of_2012(backend, mode, is_compiled);
+    if let (Backend::Sqlite, Some(&name)) = (backend, args.journal.first()) {
+        subject.journal = Some(journal(name));
+    }
+    subject.engine = args.engine.first().filter(|_| backend == Backend::Mysql).cloned();
+    subject.check()?;
+    let records = args.records.unwrap_or(100);
+    let request = Request {
+        records: Some(records),
+        steps: Step::FOUR.to_vec(),
+        runs: 1,
+        warms_up: false,
+        keeps_marks: true,
+        ..request(args, vec![subject])
+    };
+    let parameters = compat::Parameters {
+        iterations: records,
+        mode,
+        is_verbose,
+        is_compiled,
+        name: args.file.as_deref().unwrap_or_else(|| compat::default_name(backend)),
+        host: args.host.as_deref().unwrap_or("localhost"),
+        user: &args.user,
+        password: &args.password,
+    };
+    said(netio::stdout::print(&compat::head(backend, &parameters)))?;
+    let report = ubench::measure(&request, &mut |told| match told {
+        Told::Marks(step, hits) => {
+            let line = compat::progress(step, hits, (backend, is_compiled), is_verbose);
+            // A closed output shows at the end.
+            let _ = netio::stdout::print(&line);
+        }
+        Told::Note(note) => eprintln!("note: {note}"),
+        Told::Run(..) => {}
+    })?;
+    let row = report.rows.first().ok_or_else(|| UbenchError::said("nothing was measured"))?;
+    said(netio::stdout::print(&compat::summary(row)))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn named(line: &str) -> Vec<String> {
+        let words = std::iter::once("ubench").chain(line.split_whitespace());
+        let args = Line::try_parse_from(words).unwrap().args;
+        subjects(&args).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn without_arguments_all_that_need_no_server_are_measured() {
+        assert_eq!(
+            named(""),
+            [
+                "memory kea async, 1 at a time",
+                "memory kea async, 64 at a time",
+                "memfile kea sync, 1 at a time",
+                "memfile kea sync, 64 at a time",
+                "memfile kea async, 1 at a time",
+                "memfile kea async, 64 at a time",
+                "memfile ubench-2012 sync, 1 at a time",
+                "memfile ubench-2012 async, 1 at a time",
+                "sqlite kea sync WAL, 1 at a time",
+                "sqlite kea sync WAL, 64 at a time",
+                "sqlite kea async WAL, 1 at a time",
+                "sqlite kea async WAL, 64 at a time",
+                "sqlite ubench-2012 sync plain WAL, 1 at a time",
+                "sqlite ubench-2012 sync compiled WAL, 1 at a time",
+                "sqlite ubench-2012 async plain WAL, 1 at a time",
+                "sqlite ubench-2012 async compiled WAL, 1 at a time",
+            ]
+        );
+    }
+
+    #[test]
+    fn settings_are_rows() {
+        assert_eq!(
+            named("mysql -s no -c yes --schema ubench-2012 --engine InnoDB,MyISAM --concurrency 1"),
+            [
+                "mysql ubench-2012 async compiled InnoDB, 1 at a time",
+                "mysql ubench-2012 async compiled MyISAM, 1 at a time",
+            ]
+        );
+        assert_eq!(
+            named("sqlite --schema kea --settings --concurrency 1 --per-transaction 1,10,adaptive")
+                .len(),
+            9
+        );
+        assert_eq!(named("sqlite -s 1 -c no --schema ubench-2012 --journal wal,delete").len(), 2);
+    }
+}

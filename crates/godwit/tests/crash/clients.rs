@@ -1,0 +1,210 @@
+//! Clients behind a relay agent, several in flight, and the ledger of what they were told.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::net::{IpAddr, UdpSocket};
+use std::time::Duration;
+
+use base::Random;
+
+use crate::family::{Answer, Ask, Family, Message};
+use crate::ledger::Ledger;
+
+/// Clients altogether.
+const CLIENTS: u32 = 256;
+/// Messages that wait for answers at a time.
+const IN_FLIGHT_MAX: usize = 32;
+/// After so long without any answer, all that wait are sent again, as clients do.
+const RETRANSMISSION: Duration = Duration::from_millis(300);
+/// How often in a row.
+const RETRANSMISSIONS_MAX: u32 = 200;
+
+/// A message that waits for its answer.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    client: u32,
+    ask: Ask,
+}
+
+/// All clients of a server.
+pub(crate) struct Clients {
+    family: Family,
+    socket: UdpSocket,
+    server: (IpAddr, u16),
+    random: Random,
+    /// By transaction identifier.
+    pending: BTreeMap<u32, Pending>,
+    next_xid: u32,
+    server_id: Vec<u8>,
+    pub(crate) ledger: Ledger,
+    /// Messages sent.
+    pub(crate) sent: u64,
+}
+
+impl Clients {
+    /// Clients behind a relay agent at the port `relay_port`, of a server at `port`.
+    pub(crate) fn new(family: Family, [port, relay_port]: [u16; 2], seed: u64) -> Self {
+        let socket = UdpSocket::bind((family.loopback, relay_port)).expect("the port was free");
+        socket.set_read_timeout(Some(RETRANSMISSION)).expect("it is not zero");
+        Self {
+            family,
+            socket,
+            server: (family.loopback, port),
+            random: Random::from_seed(seed),
+            pending: BTreeMap::new(),
+            next_xid: 1,
+            server_id: Vec::new(),
+            ledger: Ledger::default(),
+            sent: 0,
+        }
+    }
+
+    /// Acts until `acknowledgements` more have come and, after that, `messages` more were sent.
+    pub(crate) fn act(&mut self, acknowledgements: u64, messages: u64) -> Result<(), String> {
+        let enough = self.ledger.acknowledged + acknowledgements;
+        let mut left = messages;
+        loop {
+            while self.pending.len() < IN_FLIGHT_MAX {
+                if self.ledger.acknowledged >= enough {
+                    if left == 0 {
+                        return Ok(());
+                    }
+                    left -= 1;
+                }
+                self.begin_any();
+            }
+            if left == 0 && self.ledger.acknowledged >= enough {
+                return Ok(());
+            }
+            self.receive()?;
+        }
+    }
+
+    /// Acts as long as `goes_on`, whether there are answers or not.
+    pub(crate) fn act_while(&mut self, goes_on: impl Fn() -> bool) -> Result<(), String> {
+        self.socket.set_nonblocking(true).expect("a socket can be asked without waiting");
+        let mut buffer = [0; 2048];
+        while goes_on() {
+            while self.pending.len() < IN_FLIGHT_MAX {
+                self.begin_any();
+            }
+            match self.socket.recv(&mut buffer) {
+                Ok(len) => self.hear(&buffer[..len])?,
+                Err(_) => std::thread::yield_now(),
+            }
+        }
+        self.socket.set_nonblocking(false).expect("a socket can be waited for");
+        Ok(())
+    }
+
+    /// Has every client that has a lease keep it.
+    pub(crate) fn renew_all(&mut self) -> Result<(), String> {
+        for client in 0..CLIENTS {
+            self.wait_for_room(IN_FLIGHT_MAX)?;
+            if let Some(address) = self.ledger.lease_of(client) {
+                self.send(client, Ask::Renewal(address));
+            }
+        }
+        self.wait_for_room(1)
+    }
+
+    /// The server is gone: takes what it sent before, and gives up what was not answered.
+    pub(crate) fn lose_server(&mut self) -> Result<(), String> {
+        self.socket.set_nonblocking(true).expect("a socket can be asked without waiting");
+        let mut buffer = [0; 2048];
+        while let Ok(len) = self.socket.recv(&mut buffer) {
+            self.hear(&buffer[..len])?;
+        }
+        self.socket.set_nonblocking(false).expect("a socket can be waited for");
+        self.pending.clear();
+        Ok(())
+    }
+
+    fn wait_for_room(&mut self, below: usize) -> Result<(), String> {
+        while self.pending.len() >= below {
+            self.receive()?;
+        }
+        Ok(())
+    }
+
+    /// Some client that waits for nothing begins something.
+    fn begin_any(&mut self) {
+        let is_waiting = |client| self.pending.values().any(|pending| pending.client == client);
+        let mut client = self.random.below(u64::from(CLIENTS)) as u32;
+        while is_waiting(client) {
+            client = (client + 1) % CLIENTS;
+        }
+        let ask = match (self.ledger.lease_of(client), self.random.below(10)) {
+            (Some(address), 0..5) => Ask::Renewal(address),
+            (Some(address), 5..9) => Ask::Release(address),
+            _ => Ask::Offer,
+        };
+        self.send(client, ask);
+    }
+
+    fn send(&mut self, client: u32, ask: Ask) {
+        let xid = self.next_xid;
+        self.next_xid += 1;
+        match ask {
+            Ask::Lease(address) => self.ledger.asked(address),
+            Ask::Release(address) => self.ledger.releasing(address),
+            Ask::Offer | Ask::Renewal(_) => {}
+        }
+        if self.family.confirms_releases || !matches!(ask, Ask::Release(_)) {
+            self.pending.insert(xid, Pending { client, ask });
+        }
+        self.transmit(xid, client, ask);
+    }
+
+    fn transmit(&mut self, xid: u32, client: u32, ask: Ask) {
+        let message = Message { client, xid, ask, server: &self.server_id };
+        let octets = (self.family.write)(&message);
+        self.socket.send_to(&octets, self.server).expect("loopback takes datagrams");
+        self.sent += 1;
+    }
+
+    /// Takes one answer; what waits is sent again when none comes.
+    fn receive(&mut self) -> Result<(), String> {
+        let mut buffer = [0; 2048];
+        for _ in 0..RETRANSMISSIONS_MAX {
+            match self.socket.recv(&mut buffer) {
+                Ok(len) => return self.hear(&buffer[..len]),
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) =>
+                {
+                    let waiting: Vec<_> = self.pending.iter().map(|(&x, &p)| (x, p)).collect();
+                    for (xid, Pending { client, ask }) in waiting {
+                        self.transmit(xid, client, ask);
+                    }
+                }
+                // What a killed server's closed port refused.
+                Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
+                Err(error) => panic!("the clients' socket: {error}"),
+            }
+        }
+        Err(format!("no answer to any of {:?}", self.pending))
+    }
+
+    fn hear(&mut self, octets: &[u8]) -> Result<(), String> {
+        let answer = (self.family.read)(octets).ok_or("an answer that cannot be read")?;
+        // What is not waited for was sent twice.
+        let Some(Pending { client, ask }) = self.pending.remove(&answer.xid) else { return Ok(()) };
+        let Answer { is_offer, address, server, .. } = answer;
+        self.server_id = server;
+        match (ask, address) {
+            (Ask::Offer, Some(address)) if is_offer => {
+                self.send(client, Ask::Lease(address));
+                Ok(())
+            }
+            (Ask::Lease(_) | Ask::Renewal(_), Some(address)) if !is_offer => {
+                self.ledger.granted(client, address)
+            }
+            (Ask::Release(address), _) if !is_offer => {
+                self.ledger.released(client, address);
+                Ok(())
+            }
+            (Ask::Offer | Ask::Lease(_) | Ask::Renewal(_), None) => self.ledger.refused(client),
+            _ => Err(format!("client {client} asked for {ask:?} and was told {address:?}")),
+        }
+    }
+}

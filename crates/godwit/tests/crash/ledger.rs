@@ -1,0 +1,156 @@
+//! What the server has promised to whom, from what it sent and nothing else.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+/// What is kept of an address: whose it is, and whether the lease runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Kept {
+    /// The number of the client.
+    pub(crate) client: u32,
+    /// False once it was given back or reclaimed.
+    pub(crate) is_assigned: bool,
+}
+
+/// What an address was last said to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Promise {
+    /// The client has it.
+    Granted(u32),
+    /// The client has sent a release: the server may have heard of it or not.
+    Releasing,
+    /// The server has confirmed that the client gave it back.
+    Released(u32),
+}
+
+/// The promises of a server over all its lives.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    promises: BTreeMap<IpAddr, Promise>,
+    /// Acknowledgements so far, of releases too.
+    pub(crate) acknowledged: u64,
+}
+
+impl Ledger {
+    /// The address that the client was granted.
+    pub(crate) fn lease_of(&self, client: u32) -> Option<IpAddr> {
+        let mine = |promise: &Promise| *promise == Promise::Granted(client);
+        self.promises.iter().find(|(_, promise)| mine(promise)).map(|(&address, _)| address)
+    }
+
+    /// Addresses that clients were granted.
+    pub(crate) fn leases(&self) -> usize {
+        self.promises.values().filter(|promise| matches!(promise, Promise::Granted(_))).count()
+    }
+
+    /// The server has acknowledged `address` to `client`.
+    pub(crate) fn granted(&mut self, client: u32, address: IpAddr) -> Result<(), String> {
+        if let Some(Promise::Granted(owner)) = self.promises.get(&address)
+            && *owner != client
+        {
+            return Err(format!("{address} belongs to client {owner} and was given to {client}"));
+        }
+        if let Some(had) = self.lease_of(client).filter(|had| *had != address) {
+            return Err(format!("client {client} has {had} and was given {address} instead"));
+        }
+        self.promises.insert(address, Promise::Granted(client));
+        self.acknowledged += 1;
+        Ok(())
+    }
+
+    /// The server has said no to `client`.
+    pub(crate) fn refused(&self, client: u32) -> Result<(), String> {
+        match self.lease_of(client) {
+            Some(address) => Err(format!("client {client} has {address} and was refused")),
+            None => Ok(()),
+        }
+    }
+
+    /// A client asks for `address`, which is not granted: whatever was said of it before is over.
+    pub(crate) fn asked(&mut self, address: IpAddr) {
+        if !matches!(self.promises.get(&address), Some(Promise::Granted(_))) {
+            self.promises.remove(&address);
+        }
+    }
+
+    /// The client that has `address` sends a release.
+    pub(crate) fn releasing(&mut self, address: IpAddr) {
+        self.promises.insert(address, Promise::Releasing);
+    }
+
+    /// The server has confirmed the release.
+    pub(crate) fn released(&mut self, client: u32, address: IpAddr) {
+        self.acknowledged += 1;
+        if self.promises.get(&address) == Some(&Promise::Releasing) {
+            self.promises.insert(address, Promise::Released(client));
+        }
+    }
+
+    /// Whether what is kept keeps all promises.
+    pub(crate) fn check(&self, kept: &BTreeMap<IpAddr, Kept>) -> Result<(), String> {
+        for (address, promise) in &self.promises {
+            let found = kept.get(address);
+            let is_kept = match *promise {
+                Promise::Granted(client) => found == Some(&Kept { client, is_assigned: true }),
+                Promise::Released(client) => found != Some(&Kept { client, is_assigned: true }),
+                Promise::Releasing => true,
+            };
+            if !is_kept {
+                return Err(format!("{address}: promised {promise:?}, kept {found:?}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(last: u8) -> IpAddr {
+        [10, 0, 0, last].into()
+    }
+
+    fn kept(rows: &[(u8, u32, bool)]) -> BTreeMap<IpAddr, Kept> {
+        let row = |&(last, client, is_assigned)| (address(last), Kept { client, is_assigned });
+        rows.iter().map(row).collect()
+    }
+
+    #[test]
+    fn what_was_granted_must_be_there_and_the_clients() {
+        let mut ledger = Ledger::default();
+        ledger.granted(1, address(1)).unwrap();
+        ledger.check(&kept(&[(1, 1, true), (2, 5, true)])).unwrap();
+        for broken in [&[][..], &[(1, 2, true)], &[(1, 1, false)]] {
+            ledger.check(&kept(broken)).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn what_was_given_back_for_sure_must_not_be_the_clients() {
+        let mut ledger = Ledger::default();
+        ledger.granted(1, address(1)).unwrap();
+        ledger.releasing(address(1));
+        ledger.check(&kept(&[(1, 1, true)])).unwrap();
+        ledger.released(1, address(1));
+        ledger.check(&kept(&[(1, 1, true)])).unwrap_err();
+        ledger.check(&kept(&[(1, 1, false)])).unwrap();
+        ledger.check(&kept(&[(1, 2, true)])).unwrap();
+        ledger.asked(address(1));
+        ledger.check(&kept(&[(1, 1, true)])).unwrap();
+    }
+
+    #[test]
+    fn an_address_is_one_clients_and_a_client_keeps_its_own() {
+        let mut ledger = Ledger::default();
+        ledger.granted(1, address(1)).unwrap();
+        ledger.granted(1, address(1)).unwrap();
+        ledger.granted(2, address(1)).unwrap_err();
+        ledger.granted(1, address(2)).unwrap_err();
+        ledger.refused(1).unwrap_err();
+        ledger.refused(2).unwrap();
+        ledger.releasing(address(1));
+        ledger.granted(2, address(1)).unwrap();
+        assert_eq!((ledger.lease_of(2), ledger.leases()), (Some(address(1)), 1));
+    }
+}

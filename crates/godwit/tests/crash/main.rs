@@ -1,0 +1,198 @@
+//! The server, or that of its database, is killed at random moments under load, with durability
+//! `always`, and started again on the same leases: whatever was acknowledged is there, and no address
+//! is two clients'.
+//!
+//! A moment is drawn from the seed as a number of acknowledgements and of further messages; how far
+//! the server has come with those when SIGKILL meets it is the machine's own. `GODWIT_CRASH_MOMENTS`
+//! says how many moments, `GODWIT_CRASH_SEED` the first seed; `cargo xtask crash` sets both.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
+
+mod clients;
+#[path = "../common/mod.rs"]
+mod common;
+mod family;
+mod ledger;
+mod place;
+
+use std::process::Command;
+
+use base::Random;
+use clients::Clients;
+use common::{ServerProcess, free_port};
+use family::{Family, V4, V6, replace};
+use place::{Backend, Kind, Place};
+use testbed::database::{Database, Engine};
+
+/// Moments in the test command.
+const MOMENTS: u64 = 8;
+/// Moments of the same leases.
+const MOMENTS_OF_PLACE: u64 = 10;
+/// Acknowledgements before a moment, at most.
+const ACKNOWLEDGEMENTS_MAX: u64 = 200;
+/// Further messages before a moment, at most.
+const MESSAGES_MAX: u64 = 100;
+
+fn from_environment(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// What all moments came to.
+#[derive(Debug, Default)]
+struct Tally {
+    moments: u64,
+    /// Those in which the server of the database was killed.
+    databases: u64,
+    acknowledged: u64,
+    sent: u64,
+    leases_found: u64,
+}
+
+/// Kills the server, or that of the database, at all moments that are asked for, and fails at the
+/// first broken promise.
+fn survives(suite: &str, kind: Kind, families: &[Family]) {
+    let Some(mut backend) = Backend::start(kind) else { return };
+    let moments = from_environment("GODWIT_CRASH_MOMENTS", MOMENTS);
+    let first_seed = from_environment("GODWIT_CRASH_SEED", 1);
+    let mut tally = Tally::default();
+    for seed in first_seed.. {
+        let left = moments - tally.moments;
+        if left == 0 {
+            break;
+        }
+        // All families in the test command, too.
+        let count = left.min(MOMENTS_OF_PLACE.min(moments.div_ceil(families.len() as u64)));
+        let family = families[seed as usize % families.len()];
+        let label = format!("{suite}-{seed}");
+        if let Err(broken) =
+            kill_again_and_again(&mut backend, family, (&label, seed), count, &mut tally)
+        {
+            panic!(
+                "seed {seed}: {broken}\nrepeat with: cargo xtask crash --only {suite} \
+                 --moments {MOMENTS_OF_PLACE} --seed {seed}"
+            );
+        }
+    }
+    println!(
+        "crash: {} moments, {} of the database; {} messages, {} acknowledgements, {} leases looked \
+         for and found",
+        tally.moments, tally.databases, tally.sent, tally.acknowledged, tally.leases_found
+    );
+    assert!(tally.acknowledged > tally.moments * ACKNOWLEDGEMENTS_MAX / 4, "{tally:?}");
+}
+
+/// Kills `count` times, with the same leases and clients.
+fn kill_again_and_again(
+    backend: &mut Backend,
+    family: Family,
+    (label, seed): (&str, u64),
+    count: u64,
+    tally: &mut Tally,
+) -> Result<(), String> {
+    let place = Place::new(backend, family, label);
+    let mut random = Random::from_seed(seed);
+    let ports = [free_port(), free_port()];
+    let start = || {
+        let (config, folder) = (&place.config, place.folder.path());
+        ServerProcess::launch_on(Command::new("env"), family.server, ports, config, folder)
+    };
+    let mut clients = Clients::new(family, ports, random.next_u64());
+    let mut running = None;
+    for _ in 0..count {
+        let server = running.take().unwrap_or_else(start);
+        let acknowledgements = random.below(ACKNOWLEDGEMENTS_MAX);
+        clients.act(acknowledgements, random.below(MESSAGES_MAX))?;
+        match backend.server().filter(|_| random.chance(1, 2)) {
+            Some(database) => {
+                kill_database(database, &mut clients)?;
+                tally.databases += 1;
+                running = Some(server);
+            }
+            None => {
+                server.kill();
+                clients.lose_server()?;
+            }
+        }
+        clients.ledger.check(&place.kept())?;
+        tally.moments += 1;
+        tally.leases_found += clients.ledger.leases() as u64;
+    }
+    let server = running.unwrap_or_else(start);
+    clients.renew_all()?;
+    server.stop();
+    clients.ledger.check(&place.kept())?;
+    tally.acknowledged += clients.ledger.acknowledged;
+    tally.sent += clients.sent;
+    Ok(())
+}
+
+/// Kills the server of databases while clients go on, and starts it again.
+fn kill_database(database: &mut Database, clients: &mut Clients) -> Result<(), String> {
+    std::thread::scope(|scope| {
+        let killer = scope.spawn(|| database.kill());
+        clients.act_while(|| !killer.is_finished())
+    })?;
+    database.launch().map_err(|error| error.to_string())
+}
+
+#[test]
+fn acknowledged_dhcpv4_leases_survive_the_death_of_the_server() {
+    survives("server-v4", Kind::Memfile, &[V4]);
+}
+
+#[test]
+fn acknowledged_dhcpv6_leases_survive_the_death_of_the_server() {
+    survives("server-v6", Kind::Memfile, &[V6]);
+}
+
+#[test]
+fn acknowledged_leases_in_sqlite_survive_the_death_of_the_server() {
+    survives("server-sqlite", Kind::Sqlite, &[V4, V6]);
+}
+
+#[test]
+fn acknowledged_leases_in_mariadb_survive_the_death_of_either_server() {
+    survives("server-mariadb", Kind::Server(Engine::MariaDb), &[V4, V6]);
+}
+
+#[test]
+fn acknowledged_leases_in_postgresql_survive_the_death_of_either_server() {
+    survives("server-postgresql", Kind::Server(Engine::PostgreSql), &[V4, V6]);
+}
+
+#[test]
+fn leases_that_were_in_memory_only_are_missed() {
+    const IN_MEMORY: [Family; 2] = [
+        Family {
+            configuration: |folder| {
+                let path = (V4.configuration)(folder);
+                replace(
+                    &path,
+                    "\"type\": \"memfile\",",
+                    "\"type\": \"memfile\", \"persist\": false,",
+                );
+                path
+            },
+            ..V4
+        },
+        Family {
+            configuration: |folder| {
+                let path = (V6.configuration)(folder);
+                replace(
+                    &path,
+                    "\"type\": \"memfile\",",
+                    "\"type\": \"memfile\", \"persist\": false,",
+                );
+                path
+            },
+            ..V6
+        },
+    ];
+    for family in IN_MEMORY {
+        let label = format!("memory-{}", family.server);
+        let mut backend = Backend::start(Kind::Memfile).unwrap();
+        let mut tally = Tally::default();
+        let result = kill_again_and_again(&mut backend, family, (&label, 1), 3, &mut tally);
+        assert!(result.unwrap_err().contains("kept None"));
+    }
+}

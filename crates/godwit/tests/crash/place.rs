@@ -1,0 +1,150 @@
+//! Where a server keeps its leases, and what is there.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use testbed::database::{Database, Engine, PASSWORD, Settings, USER};
+
+use crate::common::{TempFolder, run_bounded};
+use crate::family::{Family, replace};
+use crate::ledger::Kept;
+
+/// What leases are kept in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Kea's lease file.
+    Memfile,
+    /// A file of SQLite's.
+    Sqlite,
+    /// A server of databases.
+    Server(Engine),
+}
+
+/// What has to run for leases of this kind, for several places after one another.
+pub(crate) struct Backend {
+    kind: Kind,
+    server: Option<Database>,
+}
+
+impl Backend {
+    /// Starts it; `None`, said, where it is not installed.
+    pub(crate) fn start(kind: Kind) -> Option<Self> {
+        let Kind::Server(engine) = kind else { return Some(Self { kind, server: None }) };
+        if let Some(reason) = engine.missing() {
+            assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "{reason}");
+            println!("skipped: {reason}");
+            return None;
+        }
+        let settings = Settings { is_durable: true, on_loopback: true, ..Settings::default() };
+        Some(Self { kind, server: Some(Database::start(engine, settings).unwrap()) })
+    }
+
+    /// The server of databases, if there is one.
+    pub(crate) fn server(&mut self) -> Option<&mut Database> {
+        self.server.as_mut()
+    }
+
+    fn port(&self) -> u16 {
+        self.server.as_ref().and_then(Database::port).unwrap()
+    }
+}
+
+/// The files, or the database, of one server.
+pub(crate) struct Place {
+    pub(crate) folder: TempFolder,
+    pub(crate) config: PathBuf,
+    /// `-4` or `-6`.
+    flag: &'static str,
+    /// The kind and the flags by which `godwit db` finds the leases; none of a lease file.
+    database: Vec<String>,
+}
+
+impl Place {
+    /// An empty place called `label`, and a configuration that names it.
+    pub(crate) fn new(backend: &Backend, family: Family, label: &str) -> Self {
+        let folder = TempFolder::new(label);
+        let config = (family.configuration)(folder.path());
+        let mut database = Vec::new();
+        let name = label.replace('-', "_");
+        match backend.kind {
+            Kind::Memfile => {}
+            Kind::Sqlite => {
+                let path = folder.path().join("leases.db").display().to_string();
+                let shards = "\"shards\": 2";
+                let setting = format!("{shards}, \"lease-database\": {{ \"sqlite\": \"{path}\" }}");
+                replace(&config, shards, &setting);
+                database.extend(["sqlite".to_owned(), "-n".to_owned(), path]);
+            }
+            Kind::Server(engine) => {
+                backend.server.as_ref().unwrap().create(&name).unwrap();
+                let [kind, admin] = match engine {
+                    Engine::MariaDb => ["mysql", "mysql"],
+                    Engine::PostgreSql => ["postgresql", "pgsql"],
+                };
+                let port = backend.port().to_string();
+                let setting = format!(
+                    r#""type": "{kind}", "name": "{name}", "host": "127.0.0.1", "port": {port},
+                       "user": "{USER}", "password": "{PASSWORD}",
+                       "max-reconnect-tries": 1000000, "reconnect-wait-time": 5"#
+                );
+                replace_memfile(&config, &setting);
+                let flags =
+                    ["-n", &name, "-u", USER, "-p", PASSWORD, "-h", "127.0.0.1", "-P", &port];
+                database.extend([admin].iter().chain(&flags).map(|&word| word.to_owned()));
+            }
+        }
+        let flag = if family.server == "dhcp4" { "-4" } else { "-6" };
+        let place = Self { folder, config, flag, database };
+        if !place.database.is_empty() {
+            place.godwit_db("init", &[]);
+        }
+        place
+    }
+
+    /// What is kept of every address.
+    pub(crate) fn kept(&self) -> BTreeMap<IpAddr, Kept> {
+        let file = self.folder.path().join("leases.csv");
+        if !self.database.is_empty() {
+            self.godwit_db("dump", &[self.flag, "-y", "-o", &file.display().to_string()]);
+        }
+        kept_in(&file)
+    }
+
+    fn godwit_db(&self, verb: &str, further: &[&str]) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
+        command.args(["db", verb]).args(&self.database).args(further);
+        let output = run_bounded(&mut command);
+        assert!(output.status.success(), "{command:?}: {output:?}");
+    }
+}
+
+/// Puts `setting` in the place of what the configuration says of a lease file.
+fn replace_memfile(config: &Path, setting: &str) {
+    let text = fs::read_to_string(config).unwrap();
+    let start = text.find("\"type\": \"memfile\"").unwrap();
+    let last = "\"lfc-interval\": 0";
+    let end = text.find(last).unwrap() + last.len();
+    fs::write(config, format!("{}{setting}{}", &text[..start], &text[end..])).unwrap();
+}
+
+/// What a lease file keeps: the last row of an address counts, and one without an end does not.
+fn kept_in(path: &Path) -> BTreeMap<IpAddr, Kept> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    let mut lines = whole.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let header = lines.next().unwrap_or_default();
+    let state_column = header.iter().position(|name| *name == "state").unwrap_or(0);
+    lines.filter_map(|row| row_of(&row, state_column)).collect()
+}
+
+/// The client's number is in the last four octets of its hardware address or DUID.
+fn row_of(row: &[&str], state_column: usize) -> Option<(IpAddr, Kept)> {
+    let octets: Vec<u8> =
+        row.get(1)?.split(':').filter_map(|text| u8::from_str_radix(text, 16).ok()).collect();
+    let client = u32::from_be_bytes(*octets.last_chunk()?);
+    let is_assigned = *row.get(state_column)? == "0";
+    Some((row[0].parse().ok()?, Kept { client, is_assigned }))
+}

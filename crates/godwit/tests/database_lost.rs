@@ -1,0 +1,206 @@
+//! A database that others write to, and that goes away under a running server, and comes back or
+//! does not.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use common::perfdhcp::{exact_run, figures};
+use common::{
+    ServerProcess, TempFolder, configuration, free_port, require, run_bounded, waited_until,
+};
+use testbed::database::{Database, Engine, PASSWORD, Settings, USER};
+
+/// Clients of each run of perfdhcp.
+const CLIENTS: u64 = 5;
+
+/// A private server with Kea's tables, and a configuration that names it.
+struct Scene {
+    database: Database,
+    folder: TempFolder,
+    config: PathBuf,
+}
+
+impl Scene {
+    /// `keys` are further ones of `lease-database`.
+    fn set(engine: Engine, name: &str, keys: &str) -> Option<Self> {
+        if !require(&["perfdhcp"]) {
+            return None;
+        }
+        if let Some(reason) = engine.missing() {
+            assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "{reason}");
+            println!("skipped: {reason}");
+            return None;
+        }
+        let settings = Settings { is_durable: true, on_loopback: true, ..Settings::default() };
+        let database = Database::start(engine, settings).expect("the server starts");
+        database.create("leases").expect("a database can be made");
+        let port = database.port().expect("it listens on loopback");
+        let [kind, admin] = match engine {
+            Engine::MariaDb => ["mysql", "mysql"],
+            Engine::PostgreSql => ["postgresql", "pgsql"],
+        };
+        let folder = TempFolder::new(&format!("lost-{kind}-{name}"));
+        let mut init = Command::new(env!("CARGO_BIN_EXE_godwit"));
+        init.args(["db", "init", admin, "-n", "leases", "-u", USER, "-p", PASSWORD]);
+        let output = run_bounded(init.args(["-h", "127.0.0.1", "-P", &port.to_string()]));
+        assert!(output.status.success(), "{output:?}");
+        let config = configuration(folder.path(), "always", 1);
+        let text = fs::read_to_string(&config).expect("it was written here");
+        let leases = folder.path().join("leases.csv");
+        let memfile =
+            format!(r#""type": "memfile", "name": "{}", "lfc-interval": 0"#, leases.display());
+        assert!(text.contains(&memfile), "{text}");
+        let sql = format!(
+            r#""type": "{kind}", "name": "leases", "host": "127.0.0.1", "port": {port},
+               "user": "{USER}", "password": "{PASSWORD}"{keys}"#
+        );
+        fs::write(&config, text.replace(&memfile, &sql)).expect("the folder can be written");
+        Some(Self { database, folder, config })
+    }
+
+    fn start(&self) -> ServerProcess {
+        ServerProcess::start(&self.config, self.folder.path())
+    }
+
+    /// The addresses in the table, and who has them.
+    fn leases(&self) -> Vec<String> {
+        let rows = self
+            .database
+            .query("leases", "SELECT address, state FROM lease4 ORDER BY address")
+            .expect("it answers");
+        rows.lines().map(str::to_owned).collect()
+    }
+}
+
+/// How many ACKs perfdhcp's clients were given.
+fn acknowledged(server: &ServerProcess, clients: u8) -> u64 {
+    let mac = format!("mac=00:0c:{clients:02x}:00:00:00");
+    let run = |_| {
+        let output = run_bounded(
+            Command::new("perfdhcp")
+                .args(["-4", "-r", "20", "-n", "5", "-n", "5", "-R", "5", "-W", "2000000"])
+                .args(["-b", &mac, "-l", "127.0.0.1", "-L", &server.relay_port.to_string()])
+                .args(["-N", &server.port.to_string(), "127.0.0.1"]),
+        );
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    figures(&exact_run(CLIENTS, run).report, "received packets:")[1]
+}
+
+/// The database is gone for a while: nobody is given anything meanwhile, everybody afterwards.
+fn goes_on(engine: Engine, name: &str, keys: &str) {
+    let Some(mut scene) = Scene::set(engine, name, keys) else { return };
+    let server = scene.start();
+    assert_eq!(acknowledged(&server, 1), CLIENTS);
+    let before = scene.leases();
+    assert_eq!(before.len() as u64, CLIENTS);
+    scene.database.kill();
+    assert_eq!(acknowledged(&server, 2), 0);
+    server.wait_for("leases cannot be written");
+    // What they have is safe, but who else asked for it meanwhile only the database knows.
+    assert_eq!(acknowledged(&server, 1), 0);
+    scene.database.launch().expect("it starts again");
+    server.wait_for("connected to the lease database again");
+    assert_eq!(acknowledged(&server, 1), CLIENTS);
+    assert_eq!(scene.leases()[..before.len()], before);
+    assert_eq!(acknowledged(&server, 2), CLIENTS);
+    let after = scene.leases();
+    assert_eq!(after.len() as u64, 2 * CLIENTS);
+    server.stop();
+    // It has forgotten nothing.
+    let server = scene.start();
+    server.wait_for(&format!("loaded {} leases", after.len()));
+    assert_eq!(acknowledged(&server, 2), CLIENTS);
+    assert_eq!(scene.leases(), after);
+    server.stop();
+}
+
+#[test]
+fn mariadb_is_waited_for() {
+    let keys = r#", "max-reconnect-tries": 10000, "reconnect-wait-time": 20"#;
+    goes_on(Engine::MariaDb, "waited", keys);
+}
+
+#[test]
+fn postgresql_is_waited_for() {
+    let keys = r#", "max-reconnect-tries": 10000, "reconnect-wait-time": 20,
+                  "on-fail": "serve-retry-exit""#;
+    goes_on(Engine::PostgreSql, "waited", keys);
+}
+
+#[test]
+fn a_database_is_waited_for_without_end_when_the_server_is_to_continue() {
+    goes_on(Engine::PostgreSql, "continues", r#", "on-fail": "serve-retry-continue""#);
+}
+
+/// `godwit dhcp4` that does not come up, or ends by itself.
+fn ended(config: &Path) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
+    run_bounded(command.args(["dhcp4", "-p", &free_port().to_string(), "-c"]).arg(config))
+}
+
+#[test]
+fn a_server_ends_when_its_database_does_not_come_back() {
+    let keys = r#", "max-reconnect-tries": 2, "reconnect-wait-time": 1"#;
+    let Some(mut scene) = Scene::set(Engine::PostgreSql, "ends", keys) else { return };
+    let server = scene.start();
+    scene.database.kill();
+    assert_eq!(acknowledged(&server, 1), 0);
+    server.wait_for("stopping, since leases can no longer be stored: cannot connect");
+    // Nor does it start.
+    let output = ended(&scene.config);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("cannot connect to the lease database: "), "{text}");
+    assert!(!text.contains(PASSWORD), "{text}");
+}
+
+#[test]
+fn a_server_waits_for_its_database_when_it_starts() {
+    let keys = r#", "retry-on-startup": true, "max-reconnect-tries": 10000,
+                  "reconnect-wait-time": 20"#;
+    let Some(mut scene) = Scene::set(Engine::PostgreSql, "start", keys) else { return };
+    scene.database.kill();
+    let (config, folder) = (&scene.config, scene.folder.path());
+    let database = &mut scene.database;
+    let server = std::thread::scope(|threads| {
+        let server = threads.spawn(|| ServerProcess::start(config, folder));
+        let log = folder.join("server.log");
+        let has_tried = || fs::read_to_string(&log).unwrap_or_default().contains("attempts left");
+        assert!(waited_until(has_tried), "{:?}", fs::read_to_string(&log));
+        database.launch().expect("it starts again");
+        server.join().expect("it serves")
+    });
+    assert_eq!(acknowledged(&server, 1), CLIENTS);
+    server.stop();
+}
+
+#[test]
+fn what_another_server_has_given_away_is_not_given_again() {
+    let Some(scene) = Scene::set(Engine::MariaDb, "given", "") else { return };
+    let server = scene.start();
+    assert_eq!(acknowledged(&server, 1), CLIENTS);
+    let update = "UPDATE lease4 SET client_id = NULL, hwaddr = INSERT(hwaddr, 1, 1, UNHEX('02'))";
+    scene.database.query("leases", update).expect("it answers");
+    assert_eq!(acknowledged(&server, 1), 0, "the leases are young, and no longer theirs");
+    assert_eq!(acknowledged(&server, 1), CLIENTS);
+    assert_eq!(scene.leases().len() as u64, 2 * CLIENTS);
+    let log = server.stop();
+    assert!(log.contains("given-elsewhere 5"), "{log}");
+}
+
+#[test]
+fn tables_that_are_not_there_are_one_clear_sentence() {
+    let Some(scene) = Scene::set(Engine::MariaDb, "tables", "") else { return };
+    scene.database.create("nothing").expect("a database can be made");
+    let text = fs::read_to_string(&scene.config).expect("it was written here");
+    fs::write(&scene.config, text.replace(r#""name": "leases""#, r#""name": "nothing""#))
+        .expect("the folder can be written");
+    let output = ended(&scene.config);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("godwit db init"), "{text}");
+}

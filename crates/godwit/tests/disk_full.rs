@@ -1,0 +1,201 @@
+//! The disk of the lease file fills in the middle of a batch: whom an address was acknowledged to
+//! has it in the file, whatever `on-fail` says becomes of the server.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use common::small_disk::SmallDisk;
+use common::{ServerProcess, TempFolder, configuration, is_root, require};
+use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, option};
+
+/// Clients that ask at once.
+const BATCH: u32 = 16;
+/// What is on the disk to be removed when there must be room again: more than all rows take.
+const FILLER_KIB: usize = 64;
+/// What is left to lease files.
+const ROOM_KIB: usize = 32;
+
+/// A server whose lease file is on a small disk, and its clients behind a relay agent.
+struct Scene {
+    server: ServerProcess,
+    relay: UdpSocket,
+    disk: SmallDisk,
+    folder: TempFolder,
+    config: PathBuf,
+    clients: u32,
+    acknowledged: BTreeSet<Ipv4Addr>,
+}
+
+impl Scene {
+    fn set(label: &str, on_fail: &str, durability: &str) -> Self {
+        let folder = TempFolder::new(&format!("disk-full-{label}"));
+        let small = folder.path().join("small");
+        fs::create_dir(&small).expect("the test's folder can be written");
+        let disk = SmallDisk::mount(&small, (FILLER_KIB + ROOM_KIB) as u32);
+        fs::write(disk.file("filler"), vec![1; FILLER_KIB << 10]).expect("there is room");
+        let config = configuration(folder.path(), durability, 1);
+        let text = fs::read_to_string(&config).expect("it was written here");
+        let on_fail = format!(r#""on-fail": "{on_fail}", "lfc-interval": 0"#);
+        let elsewhere = text
+            .replace("leases.csv", "small/leases.csv")
+            .replace(r#""lfc-interval": 0"#, &on_fail);
+        fs::write(&config, elsewhere).expect("the test's folder can be written");
+        let server = ServerProcess::start_under(disk.wrapper(), "dhcp4", &config, folder.path());
+        let relay = UdpSocket::bind(("127.0.0.1", server.relay_port)).expect("the port is free");
+        relay.connect(("127.0.0.1", server.port)).expect("loopback is connected");
+        relay.set_read_timeout(Some(Duration::from_secs(2))).expect("a time");
+        Self { server, relay, disk, folder, config, clients: 0, acknowledged: BTreeSet::new() }
+    }
+
+    fn send(&self, kind: MessageType, client: u32, asked: Option<Ipv4Addr>) {
+        let mut chaddr = [0; 16];
+        chaddr[..2].copy_from_slice(&[2, 0]);
+        chaddr[2..6].copy_from_slice(&client.to_be_bytes());
+        let header = Header {
+            op: 1,
+            htype: 1,
+            hlen: 6,
+            xid: client,
+            giaddr: Ipv4Addr::LOCALHOST,
+            chaddr,
+            ..Header::default()
+        };
+        let mut buffer = [0; 600];
+        let mut writer = MessageWriter::new(&mut buffer, &header);
+        writer.message_type(kind);
+        if let Some(address) = asked {
+            writer.option(option::REQUESTED_IP_ADDRESS, &address.octets());
+            writer.option(option::SERVER_IDENTIFIER, &Ipv4Addr::LOCALHOST.octets());
+        }
+        let len = writer.finish(300).expect("the buffer is large");
+        // A server that has ended refuses.
+        self.relay.send(&buffer[..len]).ok();
+    }
+
+    /// Replies of `kind` to so many clients, or as many as come: to whom, and which address.
+    fn replies(&self, kind: MessageType, count: usize) -> Vec<(u32, Ipv4Addr)> {
+        let mut replies = Vec::new();
+        let mut octets = [0; 1500];
+        while replies.len() < count {
+            let Ok(len) = self.relay.recv(&mut octets) else { break };
+            let message = Message::parse(&octets[..len]).expect("a server sends what is sound");
+            if message.message_type() != Some(kind) {
+                continue;
+            }
+            replies.push((message.xid(), message.yiaddr()));
+        }
+        replies
+    }
+
+    /// New clients ask for addresses, the requests all at once; how many were acknowledged.
+    fn exchanges(&mut self) -> usize {
+        let clients = self.clients..self.clients + BATCH;
+        self.clients = clients.end;
+        for client in clients {
+            self.send(MessageType::Discover, client, None);
+        }
+        let offers = self.replies(MessageType::Offer, BATCH as usize);
+        for &(client, address) in &offers {
+            self.send(MessageType::Request, client, Some(address));
+        }
+        let acks = self.replies(MessageType::Ack, offers.len());
+        for &(_, address) in &acks {
+            assert!(self.acknowledged.insert(address), "{address} was given twice");
+        }
+        acks.len()
+    }
+
+    /// Exchanges until a batch does not go through.
+    fn fill(&mut self) {
+        while self.exchanges() == BATCH as usize {
+            assert!(self.clients < 5_000, "the disk never fills");
+        }
+        assert!(self.acknowledged.len() > 200, "{} leases", self.acknowledged.len());
+    }
+
+    /// The addresses in all lease files that there are; each file ends with a whole row.
+    fn rows(&self) -> BTreeSet<Ipv4Addr> {
+        let mut addresses = BTreeSet::new();
+        for name in ["leases.csv", "leases.csv.1", "leases.csv.2", "leases.csv.completed"] {
+            let text = fs::read_to_string(self.disk.file(name)).unwrap_or_default();
+            assert!(text.is_empty() || text.ends_with('\n'), "{name}: a torn row");
+            let rows = text.lines().skip(1).filter_map(|row| row.split(',').next());
+            addresses.extend(rows.map(|address| address.parse::<Ipv4Addr>().expect("an address")));
+        }
+        addresses
+    }
+
+    /// Whoever was told has it, and a server with more room loads all of that.
+    fn check_what_is_kept(self) {
+        let rows = self.rows();
+        assert!(self.acknowledged.is_subset(&rows), "{:?}", self.acknowledged.difference(&rows));
+        let text = fs::read_to_string(&self.config).expect("it was written here");
+        fs::write(&self.config, text.replace("small/", "")).expect("the folder can be written");
+        for suffix in ["", ".1", ".2", ".completed"] {
+            let name = format!("leases.csv{suffix}");
+            fs::copy(self.disk.file(&name), self.folder.path().join(name)).ok();
+        }
+        drop(self.server);
+        let server = ServerProcess::start(&self.config, self.folder.path());
+        server.wait_for(&format!("loaded {} leases", rows.len()));
+        server.stop();
+    }
+}
+
+/// Whether the disk can be made here.
+fn can_mount() -> bool {
+    require(&["unshare", "nsenter", "mount"]) && is_root()
+}
+
+fn says_why(log: &str, path: &Path) {
+    let sentence = format!("cannot write {}: No space left on device", path.display());
+    assert!(log.contains(&sentence), "{log}");
+}
+
+#[test]
+fn a_server_that_is_to_stop_ends_and_keeps_what_it_acknowledged() {
+    if !can_mount() {
+        return;
+    }
+    for (on_fail, durability) in [
+        ("stop-retry-exit", "always"),
+        ("serve-retry-exit", "none"),
+        ("stop-retry-exit", "interval"),
+    ] {
+        let mut scene = Scene::set(&format!("{on_fail}-{durability}"), on_fail, durability);
+        scene.fill();
+        let live = scene.folder.path().join("small/leases.csv");
+        assert!(common::waited_until(|| scene.server.has_ended()), "{}", scene.server.log());
+        let log = scene.server.log();
+        says_why(&log, &live);
+        assert_eq!(scene.server.exit_code(), Some(1), "{log}");
+        scene.check_what_is_kept();
+    }
+}
+
+#[test]
+fn a_server_that_is_to_go_on_is_silent_until_there_is_room_and_loses_nothing() {
+    if !can_mount() {
+        return;
+    }
+    for durability in ["always", "none"] {
+        let mut scene =
+            Scene::set(&format!("continue-{durability}"), "serve-retry-continue", durability);
+        scene.fill();
+        scene.server.wait_for("lease file not written anew: cannot write");
+        says_why(&scene.server.log(), &scene.folder.path().join("small/leases.csv"));
+        assert_eq!(scene.exchanges(), 0, "nothing is acknowledged that cannot be written");
+        fs::remove_file(scene.disk.file("filler")).expect("it is there");
+        scene.server.wait_for("lease file written anew from memory");
+        // Replies that wait are dropped when the file fails, not later.
+        assert_eq!(scene.exchanges(), BATCH as usize);
+        scene.server.signal("KILL");
+        assert!(common::waited_until(|| scene.server.has_ended()), "{}", scene.server.log());
+        scene.check_what_is_kept();
+    }
+}

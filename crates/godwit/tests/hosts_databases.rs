@@ -1,0 +1,263 @@
+//! Reservations in databases, as an operator of Kea has them: in MariaDB with the tables of Kea 2.2
+//! and in PostgreSQL with the current ones, some of them written by plain SQL while the server runs.
+
+mod common;
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
+use std::process::Command;
+use std::time::Duration;
+
+use common::{ServerProcess, TempFolder, free_port, run_bounded, waited_until};
+use dhcp_wire::v4::{self, option};
+use dhcp_wire::v6;
+use testbed::database::{Database, Engine, PASSWORD, Settings, USER};
+
+/// The name of the databases.
+const NAME: &str = "hosts";
+
+/// A private server of databases with Kea's tables; `None` when it is not installed.
+fn database(engine: Engine, schema: &str) -> Option<Database> {
+    if let Some(reason) = engine.missing() {
+        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "{reason}");
+        println!("skipped: {reason}");
+        return None;
+    }
+    let settings = Settings { is_durable: false, on_loopback: true, ..Settings::default() };
+    let server = Database::start(engine, settings).expect("the server starts");
+    server.create(NAME).expect("a database can be made");
+    let [_, admin] = names(engine);
+    let port = server.port().expect("it listens on loopback").to_string();
+    let mut init = Command::new(env!("CARGO_BIN_EXE_godwit"));
+    init.args(["db", "init", admin, "-n", NAME, "-u", USER, "-p", PASSWORD, "-h", "127.0.0.1"]);
+    let output = run_bounded(init.args(["-P", &port, "--schema", schema]));
+    assert!(output.status.success(), "{output:?}");
+    Some(server)
+}
+
+/// Kea's type of a database, and `kea-admin`'s.
+const fn names(engine: Engine) -> [&'static str; 2] {
+    match engine {
+        Engine::MariaDb => ["mysql", "mysql"],
+        Engine::PostgreSql => ["postgresql", "pgsql"],
+    }
+}
+
+/// One of `hosts-databases`.
+fn entry(server: &Database, keys: &str) -> String {
+    let port = server.port().expect("it listens on loopback");
+    format!(
+        r#"{{ "type": "{}", "name": "{NAME}", "host": "127.0.0.1", "port": {port},
+             "user": "{USER}", "password": "{PASSWORD}"{keys} }}"#,
+        names(server.engine())[0]
+    )
+}
+
+/// Writes a host with plain SQL: client `n`, by a hardware address or a DUID.
+fn write(server: &Database, (identifier, kind): (&str, u8), columns: &str, values: &str) {
+    let octets = match server.engine() {
+        Engine::MariaDb => format!("UNHEX('{identifier}')"),
+        Engine::PostgreSql => format!("decode('{identifier}', 'hex')"),
+    };
+    let statement = format!(
+        "INSERT INTO hosts (dhcp_identifier, dhcp_identifier_type, {columns}) \
+         VALUES ({octets}, {kind}, {values})"
+    );
+    server.query(NAME, &statement).expect("it is written");
+}
+
+/// A DHCP server with a relay agent beside it.
+struct Scene {
+    server: ServerProcess,
+    relay: UdpSocket,
+    _folder: TempFolder,
+}
+
+impl Scene {
+    fn start(family: &str, here: IpAddr, databases: &[String], inner: &str) -> Self {
+        let folder = TempFolder::new(&format!("hosts-{family}"));
+        let config = folder.path().join("kea.conf");
+        let leases = folder.path().join("leases.csv");
+        let (top, data_directory) = match family {
+            "dhcp4" => ("Dhcp4", String::new()),
+            _ => ("Dhcp6", format!(r#""data-directory": "{}","#, folder.path().display())),
+        };
+        let text = format!(
+            r#"{{ "{top}": {{ {data_directory}
+                "lease-database": {{ "type": "memfile", "name": "{}", "lfc-interval": 0 }},
+                "hosts-databases": [ {} ], "valid-lifetime": 4000,
+                "user-context": {{ "godwit": {{ "durability": "none", "hosts-databases":
+                    {{ "cache-lifetime-ms": 100 }} }} }}, {inner} }} }}"#,
+            leases.display(),
+            databases.join(", ")
+        );
+        fs::write(&config, text).expect("the test's folder can be written");
+        let ports = [free_port(), free_port()];
+        let env = Command::new("env");
+        let server = ServerProcess::launch_on(env, family, ports, &config, folder.path());
+        let relay = UdpSocket::bind((here, server.relay_port)).expect("the port is free");
+        relay.connect((here, server.port)).expect("loopback is connected");
+        relay.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
+        Self { server, relay, _folder: folder }
+    }
+
+    fn ask(&self, octets: &[u8]) -> Vec<u8> {
+        self.relay.send(octets).expect("the server listens");
+        let mut reply = vec![0; 1500];
+        let len = self.relay.recv(&mut reply).expect("there is an answer");
+        reply.truncate(len);
+        reply
+    }
+
+    /// What client `n` is told that asks for `requested`, or offered when it asks for nothing.
+    fn ask4(&self, n: u8, requested: Option<Ipv4Addr>) -> (Option<v4::MessageType>, Ipv4Addr) {
+        let mut chaddr = [0; 16];
+        chaddr[..6].copy_from_slice(&[2, 0, 0, 0, 0, n]);
+        let nowhere = Ipv4Addr::UNSPECIFIED;
+        let header = v4::Header {
+            op: 1,
+            htype: 1,
+            hlen: 6,
+            hops: 1,
+            xid: n.into(),
+            secs: 0,
+            flags: 0,
+            ciaddr: nowhere,
+            yiaddr: nowhere,
+            siaddr: nowhere,
+            giaddr: Ipv4Addr::LOCALHOST,
+            chaddr,
+        };
+        let mut octets = [0; 600];
+        let mut writer = v4::MessageWriter::new(&mut octets, &header);
+        let kind = match requested {
+            Some(_) => v4::MessageType::Request,
+            None => v4::MessageType::Discover,
+        };
+        writer.option(option::MESSAGE_TYPE, &[kind.code()]);
+        if let Some(address) = requested {
+            writer.option(option::REQUESTED_IP_ADDRESS, &address.octets());
+            writer.option(option::SERVER_IDENTIFIER, &Ipv4Addr::LOCALHOST.octets());
+        }
+        let len = writer.finish(300).expect("the buffer is large");
+        let reply = self.ask(&octets[..len]);
+        let reply = v4::Message::parse(&reply).expect("a reply parses");
+        (reply.message_type(), reply.yiaddr())
+    }
+
+    /// What client `n` is offered.
+    fn offered6(&self, n: u8) -> Ipv6Addr {
+        let mut octets = [0; 600];
+        let here = Ipv6Addr::LOCALHOST;
+        let levels = v6::RelayWriter::forward(&mut octets).level(0, here, here);
+        let mut writer = levels.message(v6::MessageType::Solicit, n.into());
+        writer.option(v6::option::CLIENTID, &[0, 3, 0, 1, 2, 0, 0, 0, 0, n]);
+        let mark = writer.ia(v6::IaKind::Na, 1, 0, 0);
+        writer.end(mark);
+        let len = writer.finish().expect("the buffer is large");
+        let reply = self.ask(&octets[..len]);
+        let packet = v6::Packet::parse(&reply).expect("a reply parses");
+        let ia = packet.message().ias().next().expect("it is answered");
+        ia.addresses().next().expect("something is offered").address
+    }
+}
+
+const POOL4: Ipv4Addr = Ipv4Addr::new(127, 1, 0, 1);
+
+#[test]
+fn clients_of_dhcpv4_get_what_is_reserved_in_two_databases() {
+    let Some(maria) = database(Engine::MariaDb, "2.2") else { return };
+    let Some(postgres) = database(Engine::PostgreSql, "current") else { return };
+    let columns = "dhcp4_subnet_id, ipv4_address";
+    let at = |address: &str| address.parse::<Ipv4Addr>().unwrap().to_bits();
+    let value = |address: &str| format!("1, {}", at(address));
+    write(&maria, ("020000000001", 0), columns, &value("127.2.0.1"));
+    write(&postgres, ("020000000002", 0), columns, &value("127.2.0.2"));
+    // The first database goes before the second one.
+    write(&postgres, ("020000000001", 0), columns, &value("127.2.0.99"));
+    // The first address of the pool is another's.
+    write(&postgres, ("020000000077", 0), columns, &value("127.1.0.1"));
+    let scene = Scene::start(
+        "dhcp4",
+        Ipv4Addr::LOCALHOST.into(),
+        &[entry(&maria, ""), entry(&postgres, r#", "readonly": true"#)],
+        r#""interfaces-config": { "interfaces": [ "lo/127.0.0.1" ], "dhcp-socket-type": "udp" },
+           "subnet4": [ { "id": 1, "subnet": "127.0.0.0/8",
+                          "pools": [ { "pool": "127.1.0.1 - 127.1.0.254" } ] } ]"#,
+    );
+    let offer = |n| {
+        let (kind, address) = scene.ask4(n, None);
+        assert_eq!(kind, Some(v4::MessageType::Offer));
+        address
+    };
+    assert_eq!(offer(1), Ipv4Addr::new(127, 2, 0, 1));
+    assert_eq!(offer(2), Ipv4Addr::new(127, 2, 0, 2));
+    let (kind, _) = scene.ask4(3, Some(POOL4));
+    assert_eq!(kind, Some(v4::MessageType::Nak));
+    let dynamic = offer(3);
+    assert!(dynamic > POOL4 && dynamic <= Ipv4Addr::new(127, 1, 0, 254), "{dynamic}");
+    let (kind, leased) = scene.ask4(3, Some(dynamic));
+    assert_eq!((kind, leased), (Some(v4::MessageType::Ack), dynamic));
+    // An operator writes a row while the server runs.
+    write(&maria, ("020000000003", 0), columns, &value("127.2.0.3"));
+    assert!(waited_until(|| offer(3) == Ipv4Addr::new(127, 2, 0, 3)));
+    let (kind, leased) = scene.ask4(3, Some(Ipv4Addr::new(127, 2, 0, 3)));
+    assert_eq!((kind, leased), (Some(v4::MessageType::Ack), Ipv4Addr::new(127, 2, 0, 3)));
+    scene.server.stop();
+}
+
+#[test]
+fn clients_of_dhcpv6_get_what_is_reserved_in_two_databases() {
+    let Some(maria) = database(Engine::MariaDb, "2.2") else { return };
+    let Some(postgres) = database(Engine::PostgreSql, "current") else { return };
+    let reserve = |server: &Database, n: u8, address: &str| {
+        write(server, (&format!("000300010200000000{n:02x}"), 1), "dhcp6_subnet_id", "1");
+        let owner = "SELECT MAX(host_id) FROM hosts";
+        let statement = format!(
+            "INSERT INTO ipv6_reservations (address, prefix_len, type, host_id) \
+             VALUES ('{address}', 128, 0, ({owner}))"
+        );
+        server.query(NAME, &statement).expect("it is written");
+    };
+    reserve(&maria, 1, "2001:db8:1::a");
+    reserve(&postgres, 2, "2001:db8:1::b");
+    reserve(&postgres, 77, "2001:db8:1::1:0");
+    let scene = Scene::start(
+        "dhcp6",
+        Ipv6Addr::LOCALHOST.into(),
+        &[entry(&maria, ""), entry(&postgres, "")],
+        r#""interfaces-config": { "interfaces": [ "lo/::1" ] }, "server-id": { "type": "EN" },
+           "subnet6": [ { "id": 1, "subnet": "2001:db8:1::/64",
+                          "relay": { "ip-addresses": [ "::1" ] },
+                          "pools": [ { "pool": "2001:db8:1::1:0 - 2001:db8:1::1:ff" } ] } ]"#,
+    );
+    assert_eq!(scene.offered6(1).to_string(), "2001:db8:1::a");
+    assert_eq!(scene.offered6(2).to_string(), "2001:db8:1::b");
+    assert_eq!(scene.offered6(3).to_string(), "2001:db8:1::1:1");
+    reserve(&postgres, 3, "2001:db8:1::c");
+    assert!(waited_until(|| scene.offered6(3).to_string() == "2001:db8:1::c"));
+    scene.server.stop();
+}
+
+#[test]
+fn a_hosts_database_without_tables_is_one_clear_sentence() {
+    let Some(maria) = database(Engine::MariaDb, "current") else { return };
+    maria.create("nothing").expect("a database can be made");
+    let folder = TempFolder::new("hosts-nothing");
+    let config = folder.path().join("kea.conf");
+    let database = entry(&maria, "").replace(r#""name": "hosts""#, r#""name": "nothing""#);
+    let text = format!(
+        r#"{{ "Dhcp4": {{ "hosts-database": {database}, "interfaces-config":
+            {{ "interfaces": [ "lo/127.0.0.1" ], "dhcp-socket-type": "udp" }},
+            "lease-database": {{ "type": "memfile", "persist": false }} }} }}"#
+    );
+    fs::write(&config, text).expect("the test's folder can be written");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
+    let port = free_port().to_string();
+    let output = run_bounded(command.args(["dhcp4", "-p", &port, "-c"]).arg(&config));
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("cannot connect to a hosts database: "), "{text}");
+    assert!(text.contains("has no tables"), "{text}");
+    assert!(!text.contains(PASSWORD), "{text}");
+}

@@ -1,0 +1,281 @@
+//! What a flush costs here, and how many there are: a storage that counts and can be made slower,
+//! and a connection to a database that does the same with transactions.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use dhcp_lease::v4::V4;
+use dhcp_store::database::{DatabaseError, LeaseDatabase, Shared};
+use dhcp_store::storage::{DiskStorage, Lock, LogFile, Storage, write_all_at};
+use measure::statistics::median;
+use netio::Clock;
+use serde::{Deserialize, Serialize};
+
+use crate::error::UbenchError;
+
+/// Flushes of one measurement at most, and how long it may take.
+const PROBES: usize = 20;
+const PROBE_NS: u64 = 200_000_000;
+/// Octets appended before each.
+const PROBE_OCTETS: usize = 4096;
+
+/// What has happened since a store was opened.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    flushes: AtomicU64,
+    transactions: AtomicU64,
+    rows: AtomicU64,
+}
+
+impl Counts {
+    pub(crate) fn flushes(&self) -> u64 {
+        self.flushes.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn transactions(&self) -> u64 {
+        self.transactions.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn rows(&self) -> u64 {
+        self.rows.load(Ordering::SeqCst)
+    }
+
+    /// So many transactions were committed.
+    pub(crate) fn note_transactions(&self, count: usize) {
+        Self::add(&self.transactions, count);
+    }
+
+    fn add(counter: &AtomicU64, count: usize) {
+        counter.fetch_add(count as u64, Ordering::SeqCst);
+    }
+}
+
+/// Files of the operating system whose flushes are counted, and take longer by `delay`.
+#[derive(Clone, Debug)]
+pub(crate) struct CountedStorage {
+    counts: Arc<Counts>,
+    delay: Duration,
+}
+
+#[derive(Debug)]
+struct CountedFile {
+    file: Arc<dyn LogFile>,
+    storage: CountedStorage,
+}
+
+impl CountedStorage {
+    pub(crate) const fn new(counts: Arc<Counts>, delay: Duration) -> Self {
+        Self { counts, delay }
+    }
+
+    fn flushed(&self) {
+        if !self.delay.is_zero() {
+            std::thread::sleep(self.delay);
+        }
+        Counts::add(&self.counts.flushes, 1);
+    }
+
+    fn counted(&self, file: Arc<dyn LogFile>) -> Arc<dyn LogFile> {
+        Arc::new(CountedFile { file, storage: self.clone() })
+    }
+}
+
+impl Storage for CountedStorage {
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn LogFile>> {
+        Ok(self.counted(DiskStorage.create(path)?))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Option<Arc<dyn LogFile>>> {
+        Ok(DiskStorage.open(path)?.map(|file| self.counted(file)))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        DiskStorage.rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<bool> {
+        DiskStorage.remove(path)
+    }
+
+    fn list(&self, folder: &Path) -> io::Result<Vec<String>> {
+        DiskStorage.list(folder)
+    }
+
+    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+        DiskStorage.sync_folder(folder)
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Option<Lock>> {
+        DiskStorage.lock(path)
+    }
+
+    fn is_process_running(&self, pid: u32) -> bool {
+        DiskStorage.is_process_running(pid)
+    }
+}
+
+impl LogFile for CountedFile {
+    fn write_at(&self, offset: u64, octets: &[u8]) -> io::Result<usize> {
+        self.file.write_at(offset, octets)
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        self.file.read_at(offset, buffer)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.file.len()
+    }
+
+    fn truncate(&self, len: u64) -> io::Result<()> {
+        self.file.truncate(len)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.file.sync_data()?;
+        self.storage.flushed();
+        Ok(())
+    }
+}
+
+/// A connection whose transactions and rows are counted, and whose commits take longer by `delay`.
+#[derive(Debug)]
+pub(crate) struct CountedDatabase<D> {
+    database: D,
+    counts: Arc<Counts>,
+    delay: Duration,
+    has_changed: bool,
+}
+
+impl<D> CountedDatabase<D> {
+    pub(crate) const fn new(database: D, counts: Arc<Counts>, delay: Duration) -> Self {
+        Self { database, counts, delay, has_changed: false }
+    }
+}
+
+type Lease = <V4 as dhcp_lease::Family>::Lease;
+type Address = <V4 as dhcp_lease::Family>::Address;
+
+impl<D: LeaseDatabase<V4>> LeaseDatabase<V4> for CountedDatabase<D> {
+    fn connect(&mut self) -> Result<Vec<String>, DatabaseError> {
+        self.database.connect()
+    }
+
+    fn load(&mut self, visit: &mut dyn FnMut(Lease)) -> Result<(), DatabaseError> {
+        self.database.load(visit)
+    }
+
+    fn begin(&mut self) -> Result<(), DatabaseError> {
+        self.has_changed = false;
+        self.database.begin()
+    }
+
+    fn lock(&mut self, addresses: &[Address], found: &mut Vec<Lease>) -> Result<(), DatabaseError> {
+        self.database.lock(addresses, found)
+    }
+
+    fn find(
+        &mut self,
+        clients: &[<V4 as Shared>::Client],
+        found: &mut Vec<Lease>,
+    ) -> Result<(), DatabaseError> {
+        self.database.find(clients, found)
+    }
+
+    fn insert(&mut self, leases: &[Lease]) -> Result<usize, DatabaseError> {
+        let inserted = self.database.insert(leases)?;
+        self.has_changed |= inserted > 0;
+        Counts::add(&self.counts.rows, inserted);
+        Ok(inserted)
+    }
+
+    fn update(&mut self, leases: &[Lease]) -> Result<(), DatabaseError> {
+        self.has_changed |= !leases.is_empty();
+        Counts::add(&self.counts.rows, leases.len());
+        self.database.update(leases)
+    }
+
+    fn delete(&mut self, addresses: &[Address]) -> Result<(), DatabaseError> {
+        self.has_changed |= !addresses.is_empty();
+        Counts::add(&self.counts.rows, addresses.len());
+        self.database.delete(addresses)
+    }
+
+    fn commit(&mut self) -> Result<(), DatabaseError> {
+        self.database.commit()?;
+        if self.has_changed {
+            if !self.delay.is_zero() {
+                std::thread::sleep(self.delay);
+            }
+            Counts::add(&self.counts.transactions, 1);
+        }
+        Ok(())
+    }
+
+    fn roll_back(&mut self) {
+        self.database.roll_back();
+    }
+}
+
+/// What one flush takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FlushCost {
+    /// Flushes measured.
+    pub count: u32,
+    /// The middle one, microseconds.
+    pub median_us: f64,
+    /// The shortest.
+    pub least_us: f64,
+    /// The longest.
+    pub most_us: f64,
+}
+
+impl FlushCost {
+    /// Of flushes that took so many microseconds each.
+    #[must_use]
+    pub fn of(times_us: &[f64]) -> Self {
+        Self {
+            count: times_us.len() as u32,
+            median_us: median(times_us).unwrap_or(0.0),
+            least_us: times_us.iter().copied().reduce(f64::min).unwrap_or(0.0),
+            most_us: times_us.iter().copied().reduce(f64::max).unwrap_or(0.0),
+        }
+    }
+}
+
+/// Appends to a file in `folder` and flushes it, some times over; how long each flush took, in
+/// microseconds, what `delay` adds included.
+pub(crate) fn probe(folder: &Path, delay: Duration) -> Result<Vec<f64>, UbenchError> {
+    let path = folder.join("flush-probe");
+    let failed = |error: io::Error| UbenchError::failed(format!("flush {}", path.display()), error);
+    let storage = CountedStorage::new(Arc::default(), delay);
+    let file = storage.create(&path).map_err(failed)?;
+    let octets = [b'x'; PROBE_OCTETS];
+    let begin_ns = Clock::mono_ns();
+    let mut times_us = Vec::with_capacity(PROBES);
+    // The first one also writes down that there is a file.
+    for at in 0..=PROBES {
+        write_all_at(&*file, (at * PROBE_OCTETS) as u64, &octets).map_err(failed)?;
+        let before_ns = Clock::mono_ns();
+        file.sync_data().map_err(failed)?;
+        let after_ns = Clock::mono_ns();
+        if at > 0 {
+            times_us.push((after_ns - before_ns) as f64 / 1e3);
+        }
+        if at > 1 && after_ns - begin_ns > PROBE_NS {
+            break;
+        }
+    }
+    storage.remove(&path).map_err(failed)?;
+    Ok(times_us)
+}
+
+impl fmt::Display for FlushCost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.0} µs ({:.0} to {:.0})", self.median_us, self.least_us, self.most_us)
+    }
+}

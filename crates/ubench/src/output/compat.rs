@@ -1,0 +1,253 @@
+//! What the program of 2012 printed, letter for letter, with its misleading averages of whole
+//! microseconds.
+
+use crate::result::Row;
+use crate::subject::{Backend, Mode};
+use crate::workload::Step;
+
+/// What that program showed of its command line.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameters<'p> {
+    /// `-n`.
+    pub iterations: u32,
+    /// `-s`.
+    pub mode: Mode,
+    /// `-v`.
+    pub is_verbose: bool,
+    /// `-c`.
+    pub is_compiled: bool,
+    /// `-f`.
+    pub name: &'p str,
+    /// `-m`.
+    pub host: &'p str,
+    /// `-u`.
+    pub user: &'p str,
+    /// `-p`, which that program printed in clear; so it is replaced by stars here.
+    pub password: &'p str,
+}
+
+/// The lines before the measurement.
+#[must_use]
+pub fn head(backend: Backend, parameters: &Parameters<'_>) -> String {
+    let choose = |is_so: bool, yes: &'static str, no: &'static str| if is_so { yes } else { no };
+    let lines = [
+        ("Number of iterations", parameters.iterations.to_string()),
+        ("Sync/async", choose(parameters.mode == Mode::Sync, "sync", "async").to_owned()),
+        ("Verbose", choose(parameters.is_verbose, "verbose", "quiet").to_owned()),
+        ("Compiled statements", choose(parameters.is_compiled, "yes", "no").to_owned()),
+        ("Database name", parameters.name.to_owned()),
+        ("MySQL hostname", parameters.host.to_owned()),
+        ("MySQL username", parameters.user.to_owned()),
+        ("MySQL password", "*".repeat(parameters.password.len())),
+    ];
+    let mut out = "Starting test. Parameters:\n".to_owned();
+    for (name, value) in lines {
+        out.push_str(&format!("{name:<20} : {value}\n"));
+    }
+    out.push('\n');
+    if backend == Backend::Mysql {
+        out.push_str("MySQL library init successful.\nMySQL connection established.\n");
+    }
+    out
+}
+
+/// The name of the database or file when none is given.
+#[must_use]
+pub const fn default_name(backend: Backend) -> &'static str {
+    match backend {
+        Backend::Sqlite => "sqlite.db",
+        Backend::Memfile => "dhcpd.leases",
+        _ => "kea",
+    }
+}
+
+/// What stands in front of the marks of a step; `None` for steps that did not exist.
+const fn label(step: Step) -> Option<&'static str> {
+    match step {
+        Step::Create => Some("CREATE:   "),
+        Step::Search => Some("RETRIEVE: "),
+        Step::Update => Some("UPDATE:   "),
+        Step::Delete => Some("DELETE:   "),
+        Step::SearchHardware | Step::SearchClientId => None,
+    }
+}
+
+/// The line of progress of one step, with a mark for every operation when `is_verbose`.
+#[must_use]
+pub fn progress(
+    step: Step,
+    hits: &[bool],
+    (backend, is_compiled): (Backend, bool),
+    is_verbose: bool,
+) -> String {
+    let Some(label) = label(step) else { return String::new() };
+    let miss = if backend == Backend::Mysql && !is_compiled { 'x' } else { 'X' };
+    let mut line = label.to_owned();
+    if is_verbose {
+        // Only a search was looked at.
+        line.extend(hits.iter().map(
+            |&is_hit| {
+                if is_hit || !step.is_search() { '.' } else { miss }
+            },
+        ));
+    }
+    line.push('\n');
+    line
+}
+
+/// The last four lines, for the first run of `row`.
+#[must_use]
+pub fn summary(row: &Row) -> String {
+    let mut out = String::new();
+    for (step, word) in Step::FOUR.into_iter().zip(["Create", "Search", "Update", "Delete"]) {
+        let Some(result) = row.step(step) else { continue };
+        let time_us = (result.seconds.first().copied().unwrap_or(0.0) * 1e6).round() as u64;
+        out.push_str(&line(word, result.operations, time_us));
+    }
+    out
+}
+
+/// One of them: whole microseconds for an operation, and from these the rate.
+fn line(word: &str, count: u64, time_us: u64) -> String {
+    let each_us = time_us / count.max(1);
+    let per_s = 1_000_000.0 / each_us as f64;
+    format!(
+        "{word} leases4 repeated {count} times took {} s, {} us, 1 operation took {}us \
+         (or {} oper/sec)\n",
+        time_us / 1_000_000,
+        time_us % 1_000_000,
+        general(each_us as f64),
+        general(per_s),
+    )
+}
+
+/// A number in six significant digits without needless zeros, as C++ prints one when nothing else
+/// is said.
+fn general(value: f64) -> String {
+    const DIGITS: i32 = 6;
+    if value == 0.0 || !value.is_finite() {
+        return if value == 0.0 { "0".to_owned() } else { "inf".to_owned() };
+    }
+    let scientific = format!("{value:.*e}", (DIGITS - 1) as usize);
+    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if (-4..DIGITS).contains(&exponent) {
+        return without_zeros(&format!("{value:.*}", (DIGITS - 1 - exponent) as usize));
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{}e{sign}{:02}", without_zeros(digits), exponent.abs())
+}
+
+fn without_zeros(text: &str) -> String {
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::{Counted, Latency, StepResult};
+    use crate::subject::Subject;
+
+    #[test]
+    fn the_head_is_that_of_2012() {
+        let parameters = Parameters {
+            iterations: 100,
+            mode: Mode::Sync,
+            is_verbose: true,
+            is_compiled: false,
+            name: "kea",
+            host: "localhost",
+            user: "root",
+            password: "secret",
+        };
+        assert_eq!(
+            head(Backend::Mysql, &parameters),
+            "Starting test. Parameters:\n\
+             Number of iterations : 100\n\
+             Sync/async           : sync\n\
+             Verbose              : verbose\n\
+             Compiled statements  : no\n\
+             Database name        : kea\n\
+             MySQL hostname       : localhost\n\
+             MySQL username       : root\n\
+             MySQL password       : ******\n\
+             \n\
+             MySQL library init successful.\n\
+             MySQL connection established.\n"
+        );
+        let parameters =
+            Parameters { mode: Mode::Async, is_verbose: false, is_compiled: true, ..parameters };
+        let quiet = head(Backend::Memfile, &parameters);
+        assert!(quiet.contains("Sync/async           : async\nVerbose              : quiet\n"));
+        assert!(quiet.ends_with(
+            "Compiled statements  : yes\nDatabase name        : kea\n\
+             MySQL hostname       : localhost\nMySQL username       : root\n\
+             MySQL password       : ******\n\n"
+        ));
+    }
+
+    #[test]
+    fn a_mark_stands_for_each_operation() {
+        let hits = [true, false, true];
+        let line = |step, backend, is_compiled, is_verbose| {
+            progress(step, &hits, (backend, is_compiled), is_verbose)
+        };
+        assert_eq!(line(Step::Create, Backend::Sqlite, true, true), "CREATE:   ...\n");
+        assert_eq!(line(Step::Search, Backend::Sqlite, false, true), "RETRIEVE: .X.\n");
+        assert_eq!(line(Step::Search, Backend::Mysql, false, true), "RETRIEVE: .x.\n");
+        assert_eq!(line(Step::Search, Backend::Mysql, true, true), "RETRIEVE: .X.\n");
+        assert_eq!(line(Step::Update, Backend::Mysql, true, true), "UPDATE:   ...\n");
+        assert_eq!(line(Step::Delete, Backend::Memfile, true, false), "DELETE:   \n");
+        assert_eq!(line(Step::SearchHardware, Backend::Mysql, true, true), "");
+    }
+
+    #[test]
+    fn the_last_lines_are_those_of_2012() {
+        let times = [31.603978, 0.000817, 27.964191, 0.999999];
+        let steps = Step::FOUR
+            .into_iter()
+            .zip(times)
+            .map(|(step, time)| StepResult::new(step, 1000, 0, vec![time], Latency::default()));
+        let row = Row {
+            subject: Subject::of_2012(Backend::Mysql, Mode::Sync, false),
+            setting: String::new(),
+            records: 1000,
+            steps: steps.collect(),
+            operations_per_s: 0.0,
+            mean_of_rates: 0.0,
+            flush: None,
+            counts: Counted::default(),
+        };
+        assert_eq!(
+            summary(&row),
+            "Create leases4 repeated 1000 times took 31 s, 603978 us, 1 operation took 31603us \
+             (or 31.6426 oper/sec)\n\
+             Search leases4 repeated 1000 times took 0 s, 817 us, 1 operation took 0us \
+             (or inf oper/sec)\n\
+             Update leases4 repeated 1000 times took 27 s, 964191 us, 1 operation took 27964us \
+             (or 35.7603 oper/sec)\n\
+             Delete leases4 repeated 1000 times took 0 s, 999999 us, 1 operation took 999us \
+             (or 1001 oper/sec)\n"
+        );
+    }
+
+    #[test]
+    fn numbers_have_six_digits() {
+        for (value, expected) in [
+            (0.0, "0"),
+            (f64::INFINITY, "inf"),
+            (1.0, "1"),
+            (31.642_565, "31.6426"),
+            (333_333.333, "333333"),
+            (1e6, "1e+06"),
+            (1_234_567.0, "1.23457e+06"),
+            (0.5, "0.5"),
+            (0.000_012_5, "1.25e-05"),
+        ] {
+            assert_eq!(general(value), expected, "{value}");
+        }
+    }
+}

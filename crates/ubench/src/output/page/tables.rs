@@ -1,0 +1,219 @@
+//! One table of 2012 with what was measured now, as a drawing and as figures.
+
+use maud::{Markup, html};
+use measure::report::format;
+
+use crate::result::{Row, honest_average};
+use crate::seeds::{self, Table};
+use crate::subject::{Backend, Mode, Sharing, Tables};
+use crate::workload::Step;
+
+/// The drawing, in its own units.
+const WIDTH: f64 = 960.0;
+const LEFT: f64 = 190.0;
+const RIGHT: f64 = 120.0;
+const BAR: f64 = 9.0;
+const LINE: f64 = 26.0;
+const TOP: f64 = 8.0;
+const FLOOR: f64 = 26.0;
+
+/// One store in one mode, then and now: a value for each of the four steps.
+struct Pair<'r> {
+    mode: Mode,
+    backend: Backend,
+    then: [Option<f64>; 4],
+    now: [Option<f64>; 4],
+    row: Option<&'r Row>,
+}
+
+/// The row that did now what was done then.
+fn row_of<'r>(rows: &'r [Row], table: &Table, mode: Mode, backend: Backend) -> Option<&'r Row> {
+    rows.iter().find(|row| {
+        let subject = &row.subject;
+        (subject.tables, subject.backend, subject.mode) == (Tables::Ubench2012, backend, mode)
+            && subject.is_compiled.is_none_or(|is_compiled| is_compiled == table.is_compiled)
+            && (subject.concurrency, subject.sharing) == (1, Sharing::Adaptive)
+    })
+}
+
+fn pairs<'r>(table: &Table, rows: &'r [Row]) -> Vec<Pair<'r>> {
+    let mut pairs = Vec::new();
+    for &mode in table.modes {
+        for backend in seeds::BACKENDS.into_iter().chain([Backend::Pgsql]) {
+            let row = row_of(rows, table, mode, backend);
+            let then = Step::FOUR.map(|step| match table.has_rates {
+                true => seeds::per_s(table.is_compiled, mode, backend, step),
+                false => seeds::seconds(table.is_compiled, mode, backend, step),
+            });
+            let now = Step::FOUR.map(|step| {
+                let per_s = row?.step(step)?.per_s;
+                Some(match table.has_rates {
+                    true => per_s,
+                    false => f64::from(seeds::operations(mode)) / per_s,
+                })
+            });
+            if row.is_some() || then[0].is_some() {
+                pairs.push(Pair { mode, backend, then, now, row });
+            }
+        }
+    }
+    pairs
+}
+
+/// `table` beside the rows that were measured now.
+pub(super) fn beside(table: &Table, rows: &[Row]) -> Markup {
+    let pairs = pairs(table, rows);
+    let statements = if table.is_compiled { "compiled" } else { "plain" };
+    let modes: Vec<&str> = table.modes.iter().map(|mode| mode.name()).collect();
+    html! {
+        figure data-chart={ "table-" (table.number) } {
+            figcaption {
+                h2 {
+                    "Table " (table.number) ": " (statements) " statements, "
+                    (modes.join(" and "))
+                    @if table.has_rates { ", operations per second" } @else { ", seconds" }
+                }
+                p {
+                    @if !table.has_rates {
+                        "For " (format::whole(f64::from(seeds::operations(table.modes[0]))))
+                        " operations of each step; those of now are scaled to as many. Less is better."
+                    } @else {
+                        "More is better."
+                    }
+                    " The axis is logarithmic. Pale: 2012."
+                }
+            }
+            (drawing(table, &pairs))
+            details open { summary { "Figures" } div class="scroll" { (figures(table, &pairs)) } }
+        }
+    }
+}
+
+/// A store has the same color in all tables.
+fn color(backend: Backend) -> usize {
+    Backend::ALL.iter().position(|&other| other == backend).unwrap_or(0)
+}
+
+/// The powers of ten around all values.
+fn decades(pairs: &[Pair<'_>]) -> (f64, f64) {
+    let values = pairs.iter().flat_map(|pair| pair.then.iter().chain(&pair.now)).flatten();
+    let (mut low, mut high) = (f64::MAX, f64::MIN_POSITIVE);
+    for &value in values {
+        (low, high) = (low.min(value), high.max(value));
+    }
+    (low.min(high).log10().floor(), high.log10().ceil())
+}
+
+fn drawing(table: &Table, pairs: &[Pair<'_>]) -> Markup {
+    let (low, high) = decades(pairs);
+    let span = (high - low).max(1.0);
+    let at =
+        |value: f64| LEFT + ((value.log10() - low) / span).clamp(0.0, 1.0) * (WIDTH - LEFT - RIGHT);
+    let lines = pairs.len() * Step::FOUR.len();
+    let floor = TOP + lines as f64 * LINE;
+    let c = format::coordinate;
+    html! {
+        svg viewBox={ "0 0 " (c(WIDTH)) " " (c(floor + FLOOR)) } role="img"
+            aria-label={ "Table " (table.number) " of 2012 and now" } {
+            @for power in (low as i32)..=(high as i32) {
+                @let x = at(10_f64.powi(power));
+                line class="grid" x1=(c(x)) x2=(c(x)) y1=(c(TOP)) y2=(c(floor)) {}
+                text class="tick" x=(c(x)) y=(c(floor + 18.0)) text-anchor="middle" {
+                    (mark(table, power))
+                }
+            }
+            @for (group, pair) in pairs.iter().enumerate() {
+                @for (at_step, step) in Step::FOUR.into_iter().enumerate() {
+                    @let y = TOP + (group * 4 + at_step) as f64 * LINE;
+                    text class="row-name" x="0" y=(c(y + LINE / 2.0)) dy="0.32em" {
+                        @if at_step == 0 {
+                            (pair.backend.name()) " " (pair.mode.name())
+                        }
+                    }
+                    text class="tick" x=(c(LEFT - 10.0)) y=(c(y + LINE / 2.0)) dy="0.32em"
+                        text-anchor="end" { (step.name()) }
+                    g class={ "s" (color(pair.backend)) } {
+                        (bar(table, "2012", pair.then[at_step], (y + 3.0, &at), 0.35))
+                        (bar(table, "now", pair.now[at_step], (y + 3.0 + BAR + 1.0, &at), 1.0))
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn mark(table: &Table, power: i32) -> String {
+    let value = 10_f64.powi(power);
+    if table.has_rates { format::axis_rate(value) } else { format::duration_us(value * 1e6) }
+}
+
+/// One value as people read it.
+fn shown(table: &Table, value: f64) -> String {
+    if table.has_rates { format::rate(value) } else { format::duration_us(value * 1e6) }
+}
+
+fn bar(
+    table: &Table,
+    when: &str,
+    value: Option<f64>,
+    (y, at): (f64, &dyn Fn(f64) -> f64),
+    opacity: f64,
+) -> Markup {
+    let c = format::coordinate;
+    html! {
+        @if let Some(value) = value {
+            rect x=(c(LEFT)) y=(c(y)) width=(c(at(value) - LEFT)) height=(c(BAR))
+                style={ "fill: var(--c); fill-opacity: " (opacity) } {
+                title { (when) ": " (shown(table, value)) }
+            }
+            text class="tick" x=(c(at(value) + 6.0)) y=(c(y + BAR / 2.0)) dy="0.35em"
+                style="font-size: 10px" { (shown(table, value)) }
+        }
+    }
+}
+
+fn figures(table: &Table, pairs: &[Pair<'_>]) -> Markup {
+    let cell = |value: Option<f64>| value.map_or_else(|| "—".to_owned(), |v| shown(table, v));
+    let average = |values: &[Option<f64>; 4]| {
+        let whole: Option<Vec<f64>> = values.iter().copied().collect();
+        whole.map(|values| values.iter().sum::<f64>() / 4.0)
+    };
+    html! {
+        table {
+            thead {
+                tr {
+                    th { "store" } th { "when" }
+                    @for step in Step::FOUR { th class="n" { (step.name()) } }
+                    th class="n" title="the mean of the four; of rates it misleads" {
+                        "average as printed"
+                    }
+                    th class="n" { "all operations over all time, per second" }
+                }
+            }
+            tbody {
+                @for pair in pairs {
+                    @if pair.then[0].is_some() {
+                        tr {
+                            td { (pair.backend.name()) " " (pair.mode.name()) } td { "2012" }
+                            @for value in pair.then { td class="n" { (cell(value)) } }
+                            td class="n" { (cell(average(&pair.then))) }
+                            td class="n" {
+                                (seeds::honest_average(table.is_compiled, pair.mode, pair.backend)
+                                    .map_or_else(|| "—".to_owned(), format::rate))
+                            }
+                        }
+                    }
+                    @if let Some(row) = pair.row {
+                        tr {
+                            td { (pair.backend.name()) " " (pair.mode.name()) }
+                            td title=(row.setting) { "now" }
+                            @for value in pair.now { td class="n" { (cell(value)) } }
+                            td class="n" { (cell(average(&pair.now))) }
+                            td class="n" { (format::rate(honest_average(&row.steps_of(&Step::FOUR)))) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

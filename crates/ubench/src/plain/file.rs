@@ -1,0 +1,155 @@
+//! The lease file of 2012: an ordered map in memory, and a text file that gets a block of lines for
+//! every change.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use netio::Clock;
+
+use super::Connection;
+use crate::error::UbenchError;
+use crate::flush::CountedStorage;
+use crate::open::Place;
+use crate::subject::Mode;
+use crate::workload::{self, CREATED_LIFETIME_S, Step, UPDATED_LIFETIME_S};
+use dhcp_store::storage::{LogFile, Storage, write_all_at};
+
+/// Octets that are kept in memory before they are written, as much as the C library keeps.
+const BUFFER_OCTETS: usize = 4096;
+
+/// What is kept in memory.
+#[derive(Clone, Copy)]
+struct Lease {
+    valid_lifetime_s: u32,
+    cltt_s: u64,
+}
+
+/// The file.
+pub(super) struct TextFile {
+    leases: BTreeMap<u32, Lease>,
+    file: Arc<dyn LogFile>,
+    offset: u64,
+    buffer: String,
+    mode: Mode,
+}
+
+fn failed(error: std::io::Error) -> UbenchError {
+    UbenchError::failed("write the lease file", error)
+}
+
+impl TextFile {
+    /// An empty one.
+    pub(super) fn create(
+        mode: Mode,
+        place: &Place<'_>,
+        storage: &CountedStorage,
+    ) -> Result<Self, UbenchError> {
+        let path = match place.file {
+            Some(path) => path.to_owned(),
+            None => place.folder.join("dhcpd.leases"),
+        };
+        let file = storage.create(&path).map_err(failed)?;
+        let buffer = String::with_capacity(BUFFER_OCTETS * 2);
+        Ok(Self { leases: BTreeMap::new(), file, offset: 0, buffer, mode })
+    }
+
+    fn write(&mut self) -> Result<(), UbenchError> {
+        write_all_at(&*self.file, self.offset, self.buffer.as_bytes()).map_err(failed)?;
+        self.offset += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// Appends the block of a change, called `word`.
+    fn append(&mut self, number: u32, lease: Lease, word: &str) -> Result<(), UbenchError> {
+        block(&mut self.buffer, number, lease, word);
+        match self.mode {
+            Mode::Sync => {
+                self.write()?;
+                self.file.sync_data().map_err(failed)
+            }
+            Mode::Async if self.buffer.len() < BUFFER_OCTETS => Ok(()),
+            Mode::Async | Mode::Other => self.write(),
+        }
+    }
+}
+
+fn block(out: &mut String, number: u32, lease: Lease, word: &str) {
+    let hex = |out: &mut String, octets: &[u8]| {
+        for octet in octets {
+            let _ = write!(out, "{octet:02x}");
+        }
+    };
+    let _ = write!(out, "lease {} {{\n  hwaddr ", workload::address(number));
+    hex(out, &workload::long_hardware(number));
+    out.push_str(";\n  client-id ");
+    hex(out, &workload::long_client_id(number));
+    let _ = write!(
+        out,
+        ";\n  valid-lifetime {};\n  recycle-time 0;\n  cltt {};\n  pool-id 0;\n  fixed no;\n  \
+         hostname {word};\n  fqdn-fwd no;\n  fqdn-rev no;\n}}\n",
+        lease.valid_lifetime_s, lease.cltt_s
+    );
+}
+
+impl Connection for TextFile {
+    fn begin(&mut self) -> Result<(), UbenchError> {
+        Err(UbenchError::said("the file of 2012 knows no transactions"))
+    }
+
+    fn commit(&mut self) -> Result<(), UbenchError> {
+        self.begin()
+    }
+
+    fn operate(&mut self, step: Step, number: u32) -> Result<bool, UbenchError> {
+        let cltt_s = if step.is_search() { 0 } else { Clock::now().wall_s() };
+        match step {
+            Step::Create => {
+                let lease = Lease { valid_lifetime_s: CREATED_LIFETIME_S, cltt_s };
+                self.leases.insert(number, lease);
+                self.append(number, lease, "add")?;
+                Ok(true)
+            }
+            Step::Search => Ok(std::hint::black_box(self.leases.get(&number)).is_some()),
+            // There is one index only, so every lease is looked at.
+            Step::SearchHardware => {
+                let wanted = workload::long_hardware(number);
+                let is_it = |other: &u32| workload::long_hardware(*other) == wanted;
+                Ok(std::hint::black_box(self.leases.keys().find(|other| is_it(other))).is_some())
+            }
+            Step::SearchClientId => {
+                let wanted = workload::long_client_id(number);
+                let is_it = |other: &u32| workload::long_client_id(*other) == wanted;
+                Ok(std::hint::black_box(self.leases.keys().find(|other| is_it(other))).is_some())
+            }
+            Step::Update => {
+                let Some(lease) = self.leases.get_mut(&number) else { return Ok(false) };
+                *lease = Lease { valid_lifetime_s: UPDATED_LIFETIME_S, cltt_s };
+                let lease = *lease;
+                self.append(number, lease, "update")?;
+                Ok(true)
+            }
+            Step::Delete => {
+                let Some(lease) = self.leases.remove(&number) else { return Ok(false) };
+                self.append(number, lease, "delete")?;
+                Ok(true)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_a_block_of_twelve_lines() {
+        let mut text = String::new();
+        block(&mut text, 258, Lease { valid_lifetime_s: 1002, cltt_s: 7 }, "update");
+        assert_eq!(text.lines().count(), 12);
+        assert!(text.starts_with("lease 1.0.1.2 {\n  hwaddr 6868"), "{text}");
+        assert!(text.contains("00000102;\n  valid-lifetime 1002;"), "{text}");
+        assert!(text.ends_with("hostname update;\n  fqdn-fwd no;\n  fqdn-rev no;\n}\n"), "{text}");
+    }
+}

@@ -1,0 +1,273 @@
+//! The way of 2012: the tables of that program, one statement for each operation, on one or several
+//! connections, each of which waits for its answer.
+
+mod file;
+mod mysql;
+mod pgsql;
+mod sqlite;
+mod statement;
+
+use std::sync::{Arc, Barrier};
+
+use netio::Clock;
+
+use crate::error::UbenchError;
+use crate::flush::{CountedStorage, Counts};
+use crate::open::Place;
+use crate::subject::{Backend, Sharing, Subject};
+use crate::tally::Tally;
+use crate::workload::Step;
+use file::TextFile;
+pub(crate) use mysql::options as mysql_options;
+pub(crate) use pgsql::Pgsql;
+use statement::{Arguments, Prepared};
+
+/// A connection, or a file that needs none. Every function is done when it returns.
+pub(crate) trait Connection: Send {
+    /// Begins a transaction.
+    fn begin(&mut self) -> Result<(), UbenchError>;
+
+    /// Ends it.
+    fn commit(&mut self) -> Result<(), UbenchError>;
+
+    /// Does one operation; whether it found or changed anything.
+    fn operate(&mut self, step: Step, number: u32) -> Result<bool, UbenchError>;
+}
+
+/// What a driver has to offer so that [`Statements`] can use it.
+pub(crate) trait Driver: Send {
+    /// Carries out a statement without values.
+    fn run(&mut self, statement: &str) -> Result<(), UbenchError>;
+
+    /// Carries out a change; how many rows it met.
+    fn change(
+        &mut self,
+        statement: &Prepared,
+        arguments: Arguments<'_>,
+    ) -> Result<u64, UbenchError>;
+
+    /// Asks for rows; how many there are.
+    fn find(&mut self, statement: &Prepared, arguments: Arguments<'_>) -> Result<u64, UbenchError>;
+}
+
+/// A connection that is spoken to in SQL.
+struct Statements<D> {
+    driver: D,
+    texts: statement::Texts,
+}
+
+impl<D: Driver> Connection for Statements<D> {
+    fn begin(&mut self) -> Result<(), UbenchError> {
+        self.driver.run("BEGIN")
+    }
+
+    fn commit(&mut self) -> Result<(), UbenchError> {
+        self.driver.run("COMMIT")
+    }
+
+    fn operate(&mut self, step: Step, number: u32) -> Result<bool, UbenchError> {
+        let values = statement::values(step, number, Clock::now().wall_s());
+        let prepared = self.texts.of(step);
+        let rows = match step.is_search() {
+            true => self.driver.find(prepared, Arguments(&values)),
+            false => self.driver.change(prepared, Arguments(&values)),
+        };
+        Ok(rows? > 0)
+    }
+}
+
+/// Connections with operations on them.
+pub(crate) struct Plain {
+    connections: Vec<Box<dyn Connection>>,
+    per_transaction: u32,
+    counts: Option<Arc<Counts>>,
+}
+
+/// Opens as many connections as there are operations at a time, and makes the table anew.
+pub(crate) fn open(
+    subject: &Subject,
+    place: &Place<'_>,
+    counts: &Arc<Counts>,
+) -> Result<Plain, UbenchError> {
+    let is_compiled = subject.is_compiled.unwrap_or(false);
+    let connect = |is_first: bool| -> Result<Box<dyn Connection>, UbenchError> {
+        let texts = statement::Texts::new(subject.backend, is_compiled);
+        match (subject.backend, place.server) {
+            (Backend::Mysql, Some(server)) => {
+                let settings = server.plain_settings(subject)?;
+                let driver = mysql::Mysql::connect(&settings, subject, is_first)?;
+                Ok(Box::new(Statements { driver, texts }))
+            }
+            (Backend::Pgsql, Some(server)) => {
+                let settings = server.plain_settings(subject)?;
+                let driver = Pgsql::connect(&settings, subject, is_first)?;
+                Ok(Box::new(Statements { driver, texts }))
+            }
+            (Backend::Sqlite, _) => {
+                let driver = sqlite::Sqlite::open(subject, place)?;
+                Ok(Box::new(Statements { driver, texts }))
+            }
+            _ => {
+                let storage = CountedStorage::new(counts.clone(), place.delay);
+                Ok(Box::new(TextFile::create(subject.mode, place, &storage)?))
+            }
+        }
+    };
+    let connections =
+        (0..subject.concurrency).map(|at| connect(at == 0)).collect::<Result<_, _>>()?;
+    let per_transaction = match subject.sharing {
+        Sharing::Adaptive => 1,
+        Sharing::Fixed(count) => count,
+    };
+    let counts = subject.backend.speaks_sql().then(|| counts.clone());
+    Ok(Plain { connections, per_transaction, counts })
+}
+
+impl Plain {
+    /// Does `step` for the records of these numbers, which the connections share by turns.
+    pub(crate) fn step(
+        &mut self,
+        step: Step,
+        numbers: &[u32],
+        tally: &mut Tally,
+    ) -> Result<(), UbenchError> {
+        let per_transaction = self.per_transaction as usize;
+        let threads = self.connections.len();
+        let transactions = match step.is_search() {
+            true => 0,
+            false => stripes(numbers, threads)
+                .map(|own| own.len().div_ceil(per_transaction))
+                .sum::<usize>(),
+        };
+        if let [connection] = &mut self.connections[..] {
+            let first_ns = Clock::mono_ns();
+            operate(&mut **connection, (step, numbers), per_transaction, tally)?;
+            tally.time_ns = Clock::mono_ns() - first_ns;
+        } else {
+            let keeps_marks = tally.marks.is_some();
+            let start = Barrier::new(threads);
+            let done: Vec<Result<Tally, UbenchError>> = std::thread::scope(|scope| {
+                let workers: Vec<_> = self
+                    .connections
+                    .iter_mut()
+                    .zip(stripes(numbers, threads))
+                    .map(|(connection, own)| {
+                        let start = &start;
+                        scope.spawn(move || {
+                            let mut tally = Tally::new(keeps_marks);
+                            start.wait();
+                            let first_ns = Clock::mono_ns();
+                            operate(&mut **connection, (step, &own), per_transaction, &mut tally)?;
+                            tally.time_ns = Clock::mono_ns() - first_ns;
+                            Ok(tally)
+                        })
+                    })
+                    .collect();
+                let panicked = || UbenchError::said("a thread has panicked");
+                workers
+                    .into_iter()
+                    .map(|worker| worker.join().unwrap_or_else(|_| Err(panicked())))
+                    .collect()
+            });
+            for own in done {
+                tally.merge(&own?);
+            }
+        }
+        if let Some(counts) = &self.counts {
+            counts.note_transactions(transactions);
+        }
+        Ok(())
+    }
+
+    /// Closes the connections.
+    pub(crate) fn close(self) -> Result<(), UbenchError> {
+        drop(self.connections);
+        Ok(())
+    }
+}
+
+/// The numbers of each of `threads` connections.
+fn stripes(numbers: &[u32], threads: usize) -> impl Iterator<Item = Vec<u32>> {
+    (0..threads).map(move |thread| numbers.iter().skip(thread).step_by(threads).copied().collect())
+}
+
+fn operate(
+    connection: &mut dyn Connection,
+    (step, numbers): (Step, &[u32]),
+    per_transaction: usize,
+    tally: &mut Tally,
+) -> Result<(), UbenchError> {
+    if per_transaction == 1 || step.is_search() {
+        let mut begin_ns = Clock::mono_ns();
+        for &number in numbers {
+            tally.found(connection.operate(step, number)?);
+            let end_ns = Clock::mono_ns();
+            tally.latency_ns.record(end_ns - begin_ns);
+            begin_ns = end_ns;
+        }
+        return Ok(());
+    }
+    let mut begins_ns = Vec::with_capacity(per_transaction);
+    for chunk in numbers.chunks(per_transaction) {
+        begins_ns.clear();
+        connection.begin()?;
+        for &number in chunk {
+            begins_ns.push(Clock::mono_ns());
+            tally.found(connection.operate(step, number)?);
+        }
+        connection.commit()?;
+        let end_ns = Clock::mono_ns();
+        begins_ns.iter().for_each(|begin_ns| tally.latency_ns.record(end_ns - begin_ns));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writes down what it is asked to do.
+    #[derive(Default)]
+    struct Script(Vec<String>);
+
+    impl Connection for Script {
+        fn begin(&mut self) -> Result<(), UbenchError> {
+            self.0.push("begin".to_owned());
+            Ok(())
+        }
+
+        fn commit(&mut self) -> Result<(), UbenchError> {
+            self.0.push("commit".to_owned());
+            Ok(())
+        }
+
+        fn operate(&mut self, step: Step, number: u32) -> Result<bool, UbenchError> {
+            self.0.push(format!("{} {number}", step.name()));
+            Ok(number != 2)
+        }
+    }
+
+    #[test]
+    fn a_transaction_holds_as_many_operations_as_asked_for() {
+        let mut script = Script::default();
+        let mut tally = Tally::new(true);
+        operate(&mut script, (Step::Update, &[3, 1, 2]), 2, &mut tally).unwrap();
+        let expected = ["begin", "update 3", "update 1", "commit", "begin", "update 2", "commit"];
+        assert_eq!(script.0, expected);
+        assert_eq!((tally.misses, tally.latency_ns.count()), (1, 3));
+        assert_eq!(tally.marks, Some(vec![true, true, false]));
+    }
+
+    #[test]
+    fn searches_need_no_transaction() {
+        let mut script = Script::default();
+        operate(&mut script, (Step::Search, &[7, 8]), 2, &mut Tally::new(false)).unwrap();
+        assert_eq!(script.0, ["search 7", "search 8"]);
+    }
+
+    #[test]
+    fn connections_take_turns() {
+        let own: Vec<Vec<u32>> = stripes(&[5, 6, 7, 8, 9], 2).collect();
+        assert_eq!(own, [vec![5, 7, 9], vec![6, 8]]);
+    }
+}

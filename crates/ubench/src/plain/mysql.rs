@@ -1,0 +1,107 @@
+//! MariaDB and MySQL with the table of 2012.
+
+use std::collections::HashMap;
+
+use dhcp_store::sql::Settings;
+use mysql::prelude::Queryable;
+use mysql::{Conn, OptsBuilder, Params, Statement};
+
+use super::Driver;
+use super::statement::{Arguments, Prepared, Value, create_table};
+use crate::error::UbenchError;
+use crate::subject::Subject;
+
+/// A connection.
+pub(super) struct Mysql {
+    connection: Conn,
+    statements: HashMap<String, Statement>,
+}
+
+fn failed(tried: &str) -> impl Fn(mysql::Error) -> UbenchError + use<'_> {
+    move |error| UbenchError::failed(tried, error)
+}
+
+/// How to connect, to no database when `settings` name none.
+pub(crate) fn options(settings: &Settings) -> OptsBuilder {
+    let socket = settings.socket.as_ref().map(|path| path.display().to_string());
+    let name = Some(settings.name.clone()).filter(|name| !name.is_empty());
+    OptsBuilder::new()
+        .ip_or_hostname(Some(settings.host.clone()))
+        .tcp_port(settings.port())
+        .socket(socket)
+        .prefer_socket(false)
+        .user(Some(settings.user.clone()))
+        .pass(Some(settings.password.clone()))
+        .db_name(name)
+        .tcp_connect_timeout(Some(settings.connect_timeout))
+}
+
+impl Mysql {
+    /// Connects; the first one makes the table anew.
+    pub(super) fn connect(
+        settings: &Settings,
+        subject: &Subject,
+        is_first: bool,
+    ) -> Result<Self, UbenchError> {
+        let tried = format!("open {settings}");
+        let connection = Conn::new(options(settings)).map_err(failed(&tried))?;
+        let mut mysql = Self { connection, statements: HashMap::new() };
+        if is_first {
+            let engine = subject.engine.as_deref().unwrap_or("InnoDB");
+            mysql.run("DROP TABLE IF EXISTS lease4")?;
+            mysql.run(&create_table(subject.backend, engine, true))?;
+        }
+        Ok(mysql)
+    }
+
+    fn compiled(&mut self, text: &str) -> Result<Statement, UbenchError> {
+        if let Some(statement) = self.statements.get(text) {
+            return Ok(statement.clone());
+        }
+        let statement = self.connection.prep(text).map_err(failed("prepare a statement"))?;
+        self.statements.insert(text.to_owned(), statement.clone());
+        Ok(statement)
+    }
+}
+
+fn parameters(arguments: Arguments<'_>) -> Params {
+    let value = |value: &Value| match value {
+        Value::Integer(number) => mysql::Value::Int(*number),
+        Value::Octets(octets) => mysql::Value::Bytes(octets.clone()),
+    };
+    Params::Positional(arguments.0.iter().map(value).collect())
+}
+
+impl Driver for Mysql {
+    fn run(&mut self, statement: &str) -> Result<(), UbenchError> {
+        self.connection.query_drop(statement).map_err(failed(statement))
+    }
+
+    fn change(
+        &mut self,
+        statement: &Prepared,
+        arguments: Arguments<'_>,
+    ) -> Result<u64, UbenchError> {
+        match &statement.compiled {
+            Some(text) => {
+                let compiled = self.compiled(text)?;
+                self.connection.exec_drop(compiled, parameters(arguments))
+            }
+            None => self.connection.query_drop(statement.written_out(arguments)),
+        }
+        .map_err(failed("change a row"))?;
+        Ok(self.connection.affected_rows())
+    }
+
+    fn find(&mut self, statement: &Prepared, arguments: Arguments<'_>) -> Result<u64, UbenchError> {
+        let rows: Vec<mysql::Row> = match &statement.compiled {
+            Some(text) => {
+                let compiled = self.compiled(text)?;
+                self.connection.exec(compiled, parameters(arguments))
+            }
+            None => self.connection.query(statement.written_out(arguments)),
+        }
+        .map_err(failed("look for a row"))?;
+        Ok(rows.len() as u64)
+    }
+}

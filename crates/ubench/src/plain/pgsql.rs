@@ -1,0 +1,145 @@
+//! PostgreSQL with a table like that of 2012, which had none for it.
+
+use std::collections::HashMap;
+
+use dhcp_store::sql::Settings;
+use tokio::runtime::Runtime;
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage, Statement};
+
+use super::Driver;
+use super::statement::{Arguments, Prepared, Value, create_table};
+use crate::error::UbenchError;
+use crate::subject::{Mode, Subject};
+
+/// A connection with a runtime of the caller's thread.
+pub(crate) struct Pgsql {
+    runtime: Runtime,
+    client: Client,
+    statements: HashMap<String, Statement>,
+}
+
+fn failed(tried: &str) -> impl Fn(tokio_postgres::Error) -> UbenchError + use<'_> {
+    move |error| {
+        let said = error.as_db_error().map(ToString::to_string);
+        UbenchError::failed(tried, said.unwrap_or_else(|| error.to_string()))
+    }
+}
+
+impl Pgsql {
+    /// Connects.
+    pub(crate) fn open(settings: &Settings) -> Result<Self, UbenchError> {
+        let tried = format!("open {settings}");
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| UbenchError::failed(&tried, error))?;
+        let mut config = Config::new();
+        config
+            .host(&settings.host)
+            .port(settings.port())
+            .user(&settings.user)
+            .password(&settings.password)
+            .dbname(&settings.name)
+            .connect_timeout(settings.connect_timeout);
+        let client = runtime.block_on(async {
+            let (client, connection) = config.connect(NoTls).await?;
+            // Its end is seen by the next statement.
+            tokio::spawn(async { drop(connection.await) });
+            Ok(client)
+        });
+        Ok(Self { client: client.map_err(failed(&tried))?, runtime, statements: HashMap::new() })
+    }
+
+    /// Connects; the first one makes the table anew.
+    pub(super) fn connect(
+        settings: &Settings,
+        subject: &Subject,
+        is_first: bool,
+    ) -> Result<Self, UbenchError> {
+        let mut pgsql = Self::open(settings)?;
+        let is_committed = if subject.mode == Mode::Async { "off" } else { "on" };
+        pgsql.run(&format!("SET synchronous_commit = {is_committed}"))?;
+        if is_first {
+            pgsql.run("DROP TABLE IF EXISTS lease4")?;
+            pgsql.run(&create_table(subject.backend, "", subject.mode != Mode::Other))?;
+        }
+        Ok(pgsql)
+    }
+
+    /// The first value of the first row that `query` finds.
+    pub(crate) fn value(&mut self, query: &str) -> Result<Option<String>, UbenchError> {
+        let messages = self.runtime.block_on(self.client.simple_query(query));
+        Ok(messages.map_err(failed(query))?.iter().find_map(|message| match message {
+            SimpleQueryMessage::Row(row) => row.get(0).map(ToOwned::to_owned),
+            _ => None,
+        }))
+    }
+
+    fn compiled(&mut self, text: &str, arguments: Arguments<'_>) -> Result<Statement, UbenchError> {
+        if let Some(statement) = self.statements.get(text) {
+            return Ok(statement.clone());
+        }
+        let type_of = |value: &Value| match value {
+            Value::Integer(_) => Type::INT8,
+            Value::Octets(_) => Type::BYTEA,
+        };
+        let types: Vec<Type> = arguments.0.iter().map(type_of).collect();
+        let statement = self.runtime.block_on(self.client.prepare_typed(text, &types));
+        let statement = statement.map_err(failed("prepare a statement"))?;
+        self.statements.insert(text.to_owned(), statement.clone());
+        Ok(statement)
+    }
+
+    /// Rows met by a statement with its values written out.
+    fn plain(&self, text: &str, tried: &str) -> Result<u64, UbenchError> {
+        let messages = self.runtime.block_on(self.client.simple_query(text));
+        let rows = messages.map_err(failed(tried))?.into_iter().find_map(|message| match message {
+            SimpleQueryMessage::CommandComplete(rows) => Some(rows),
+            _ => None,
+        });
+        Ok(rows.unwrap_or(0))
+    }
+}
+
+fn parameters(arguments: Arguments<'_>) -> Vec<&(dyn ToSql + Sync)> {
+    fn parameter(value: &Value) -> &(dyn ToSql + Sync) {
+        match value {
+            Value::Integer(number) => number,
+            Value::Octets(octets) => octets,
+        }
+    }
+    arguments.0.iter().map(parameter).collect()
+}
+
+impl Driver for Pgsql {
+    fn run(&mut self, statement: &str) -> Result<(), UbenchError> {
+        self.runtime.block_on(self.client.batch_execute(statement)).map_err(failed(statement))
+    }
+
+    fn change(
+        &mut self,
+        statement: &Prepared,
+        arguments: Arguments<'_>,
+    ) -> Result<u64, UbenchError> {
+        let tried = "change a row";
+        let Some(text) = &statement.compiled else {
+            return self.plain(&statement.written_out(arguments), tried);
+        };
+        let compiled = self.compiled(text, arguments)?;
+        let parameters = parameters(arguments);
+        let changed = self.runtime.block_on(self.client.execute(&compiled, &parameters));
+        changed.map_err(failed(tried))
+    }
+
+    fn find(&mut self, statement: &Prepared, arguments: Arguments<'_>) -> Result<u64, UbenchError> {
+        let tried = "look for a row";
+        let Some(text) = &statement.compiled else {
+            return self.plain(&statement.written_out(arguments), tried);
+        };
+        let compiled = self.compiled(text, arguments)?;
+        let parameters = parameters(arguments);
+        let found = self.runtime.block_on(self.client.query(&compiled, &parameters));
+        found.map(|rows| rows.len() as u64).map_err(failed(tried))
+    }
+}

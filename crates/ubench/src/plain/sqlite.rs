@@ -1,0 +1,116 @@
+//! SQLite with the table of 2012.
+
+use std::time::Duration;
+
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, ToSql, params_from_iter};
+
+use super::Driver;
+use super::statement::{Arguments, Prepared, Value, create_table};
+use crate::error::UbenchError;
+use crate::open::Place;
+use crate::subject::{Journal, Mode, Subject};
+
+/// An open file.
+pub(super) struct Sqlite {
+    connection: Connection,
+    delay: Duration,
+    is_in_transaction: bool,
+}
+
+fn failed(tried: &str) -> impl Fn(rusqlite::Error) -> UbenchError + use<'_> {
+    move |error| UbenchError::failed(tried, error)
+}
+
+impl Sqlite {
+    /// A new file.
+    pub(super) fn open(subject: &Subject, place: &Place<'_>) -> Result<Self, UbenchError> {
+        let path = match place.file {
+            Some(path) => path.to_owned(),
+            None => place.folder.join("ubench.sqlite"),
+        };
+        let open = || {
+            let connection = Connection::open(&path)?;
+            let journal = subject.journal.unwrap_or(Journal::Wal).name();
+            connection.pragma_update(None, "journal_mode", journal)?;
+            let flushing = match subject.mode {
+                Mode::Sync => "FULL",
+                Mode::Async => "OFF",
+                Mode::Other => "NORMAL",
+            };
+            connection.pragma_update(None, "synchronous", flushing)?;
+            connection.execute_batch(&create_table(subject.backend, "", true))?;
+            Ok(connection)
+        };
+        let tried = format!("make a table in {}", path.display());
+        let connection = open().map_err(failed(&tried))?;
+        let delay = if subject.mode == Mode::Sync { place.delay } else { Duration::ZERO };
+        Ok(Self { connection, delay, is_in_transaction: false })
+    }
+
+    /// What the file would take longer to be flushed after a change.
+    fn flushed(&self) {
+        if !self.is_in_transaction && !self.delay.is_zero() {
+            std::thread::sleep(self.delay);
+        }
+    }
+}
+
+impl ToSql for Value {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(match self {
+            Self::Integer(number) => ToSqlOutput::from(*number),
+            Self::Octets(octets) => ToSqlOutput::Borrowed(ValueRef::Blob(octets)),
+        })
+    }
+}
+
+impl Driver for Sqlite {
+    fn run(&mut self, statement: &str) -> Result<(), UbenchError> {
+        self.connection.execute_batch(statement).map_err(failed(statement))?;
+        self.is_in_transaction = statement == "BEGIN";
+        self.flushed();
+        Ok(())
+    }
+
+    fn change(
+        &mut self,
+        statement: &Prepared,
+        arguments: Arguments<'_>,
+    ) -> Result<u64, UbenchError> {
+        let changed = match &statement.compiled {
+            Some(text) => self
+                .connection
+                .prepare_cached(text)
+                .and_then(|mut compiled| compiled.execute(params_from_iter(arguments.0))),
+            None => self.connection.execute(&statement.written_out(arguments), []),
+        };
+        let changed = changed.map_err(failed("change a row"))?;
+        self.flushed();
+        Ok(changed as u64)
+    }
+
+    fn find(&mut self, statement: &Prepared, arguments: Arguments<'_>) -> Result<u64, UbenchError> {
+        let count = |rows: &mut rusqlite::Rows<'_>| {
+            let mut count = 0;
+            while let Some(row) = rows.next()? {
+                // A lease is made of all of them.
+                for column in 0..11 {
+                    std::hint::black_box(row.get_ref(column)?);
+                }
+                count += 1;
+            }
+            Ok(count)
+        };
+        let found = match &statement.compiled {
+            Some(text) => self.connection.prepare_cached(text).and_then(|mut compiled| {
+                count(&mut compiled.query(params_from_iter(arguments.0))?)
+            }),
+            None => self
+                .connection
+                .prepare(&statement.written_out(arguments))
+                .and_then(|mut plain| count(&mut plain.query([])?)),
+        };
+        found.map_err(failed("look for a row"))
+    }
+}

@@ -1,0 +1,422 @@
+//! Does a measurement: rows in turn, run after run, each run in a folder of its own.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::Histogram;
+use netio::Clock;
+
+use crate::error::UbenchError;
+use crate::flush::{self, Counts, FlushCost};
+use crate::machine;
+use crate::open::{self, Place};
+use crate::result::{
+    Counted, Latency, Report, Row, SCHEMA, StepResult, group_commit, honest_average, mean_of_rates,
+};
+use crate::server::{GivenServer, Server};
+use crate::subject::{Backend, Mode, Sharing, Subject, Tables};
+use crate::tally::Tally;
+use crate::workload::{Step, Workload};
+
+/// Records of a row when nobody says how many: as many as one run of the row's changes takes this
+/// long for, at a flush for each or none; and their bounds.
+const FLUSHED_S: f64 = 0.3;
+const FLUSHED_RECORDS: (f64, f64) = (50.0, 500.0);
+const GROUPED_RECORDS: f64 = 10_000.0;
+const UNFLUSHED_RECORDS: u32 = 10_000;
+/// The part of the records that a warm-up does.
+const WARM_UP_PART: u32 = 10;
+
+/// What is to be measured, and how.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// What.
+    pub subjects: Vec<Subject>,
+    /// Records of each run; `None`: as many as suit the row.
+    pub records: Option<u32>,
+    /// Steps, in their order.
+    pub steps: Vec<Step>,
+    /// Runs that count.
+    pub runs: u32,
+    /// Whether a shorter run that does not count comes first.
+    pub warms_up: bool,
+    /// Where the order of operations comes from.
+    pub seed: u64,
+    /// What every flush takes longer, where that can be had.
+    pub flush_delay: Duration,
+    /// Where files go: a folder of this run's is made in it.
+    pub folder: PathBuf,
+    /// The lease file or SQLite's file, when it is to be a certain one. It must not be there.
+    pub file: Option<PathBuf>,
+    /// Servers that run already; others are started.
+    pub servers: Vec<(Backend, GivenServer)>,
+    /// Whether what every operation came to is kept, for [`Told::Marks`].
+    pub keeps_marks: bool,
+}
+
+/// What is told while a measurement goes on.
+#[derive(Clone, Copy, Debug)]
+pub enum Told<'t> {
+    /// A run of this subject begins; the number of the run, 0 for the warm-up.
+    Run(&'t Subject, u32),
+    /// Something that the user should know.
+    Note(&'t str),
+    /// What each operation of a step of the first run came to.
+    Marks(Step, &'t [bool]),
+}
+
+/// A folder that is gone with the value.
+#[derive(Debug)]
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(parent: &Path) -> Result<Self, UbenchError> {
+        let path = parent.join(format!("godwit-ubench-{}", std::process::id()));
+        let failed = |error| UbenchError::failed(format!("make {}", path.display()), error);
+        std::fs::create_dir_all(parent).map_err(failed)?;
+        std::fs::create_dir(&path).map_err(failed)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// One subject while it is measured.
+struct Measured {
+    subject: Subject,
+    records: u32,
+    flushes_us: Vec<f64>,
+    counted: Counted,
+    steps: Vec<StepRuns>,
+}
+
+struct StepRuns {
+    step: Step,
+    operations: u64,
+    seconds: Vec<f64>,
+    whole: Tally,
+}
+
+/// Measures what `request` asks for.
+///
+/// # Errors
+///
+/// A subject cannot be measured, or something failed on the way.
+pub fn measure(request: &Request, tell: &mut dyn FnMut(Told<'_>)) -> Result<Report, UbenchError> {
+    request.subjects.iter().try_for_each(Subject::check)?;
+    if let Some(file) = request.file.as_ref().filter(|file| file.exists()) {
+        return Err(UbenchError::usage(format!("{} is there already", file.display())));
+    }
+    let begin = Clock::now();
+    let mut notes = Vec::new();
+    let scratch = Scratch::new(&request.folder)?;
+    let servers = servers(request, tell, &mut notes)?;
+    let mut machine = machine::describe(&request.folder);
+    for (backend, server) in &servers {
+        machine.databases.push(format!("{} {}", backend.name(), server.version()?));
+    }
+    let flushes_us = flush::probe(&scratch.0, request.flush_delay)?;
+    let mut measured = Vec::new();
+    for subject in &request.subjects {
+        let is_there = subject.backend.is_embedded()
+            || servers.iter().any(|(backend, _)| *backend == subject.backend);
+        if is_there {
+            measured.push(Measured::new(subject, request, &flushes_us));
+        }
+    }
+    let first_run = u32::from(!request.warms_up);
+    for run in first_run..=request.runs {
+        for row in &mut measured {
+            tell(Told::Run(&row.subject, run));
+            let server = servers.iter().find(|(backend, _)| *backend == row.subject.backend);
+            row.run(run, request, &scratch.0, server.map(|(_, server)| server), tell)?;
+        }
+    }
+    let rows: Vec<Row> = measured.into_iter().map(Measured::into_row).collect();
+    add_notes(request, &rows, &mut notes);
+    Ok(Report {
+        schema: SCHEMA.to_owned(),
+        godwit: env!("CARGO_PKG_VERSION").to_owned(),
+        started_s: begin.wall_s(),
+        duration_s: (Clock::mono_ns() - begin.mono_ns) as f64 / 1e9,
+        machine,
+        seed: request.seed,
+        runs: request.runs,
+        injected_flush_ms: request.flush_delay.as_secs_f64() * 1e3,
+        group_commit: group_commit(&rows),
+        rows,
+        notes,
+    })
+}
+
+/// The servers that the subjects need. One that is not installed is left out with a note.
+fn servers(
+    request: &Request,
+    tell: &mut dyn FnMut(Told<'_>),
+    notes: &mut Vec<String>,
+) -> Result<Vec<(Backend, Server)>, UbenchError> {
+    let mut servers = Vec::new();
+    for backend in [Backend::Mysql, Backend::Pgsql] {
+        if !request.subjects.iter().any(|subject| subject.backend == backend) {
+            continue;
+        }
+        let given = request.servers.iter().find(|(of, _)| *of == backend);
+        if let Some((_, given)) = given {
+            servers.push((backend, Server::given(backend, given)?));
+        } else if let Some(reason) = Server::missing(backend) {
+            let note = format!("{} left out: {reason}", backend.name());
+            tell(Told::Note(&note));
+            notes.push(note);
+        } else {
+            servers.push((backend, Server::start(backend)?));
+        }
+    }
+    Ok(servers)
+}
+
+fn add_notes(request: &Request, rows: &[Row], notes: &mut Vec<String>) {
+    let has = |test: &dyn Fn(&Subject) -> bool| rows.iter().any(|row| test(&row.subject));
+    if !request.flush_delay.is_zero() && has(&|subject| !subject.backend.is_embedded()) {
+        notes.push(
+            "the flushes of mysql and pgsql cannot be made slower from outside: theirs are real"
+                .to_owned(),
+        );
+    }
+    if !request.flush_delay.is_zero() && has(&|subject| subject.backend == Backend::Sqlite) {
+        notes.push(
+            "SQLite's flushes are made slower by a pause after each commit, below the rounds and \
+             above SQLite"
+                .to_owned(),
+        );
+    }
+    if has(&|subject| subject.backend == Backend::Sqlite && subject.mode == Mode::Sync) {
+        notes.push(
+            "SQLite does not count its flushes: transactions are counted, and with \
+             synchronous=FULL each of them is flushed"
+                .to_owned(),
+        );
+    }
+    if has(&|subject| subject.tables == Tables::Kea) {
+        notes.push(
+            "searches of Kea's tables are answered from the lease table in memory, as the server \
+             does it"
+                .to_owned(),
+        );
+    }
+    if has(&|subject| subject.tables == Tables::Ubench2012) {
+        notes.push(
+            "the tables of 2012 have an index of addresses only: other searches look at all rows"
+                .to_owned(),
+        );
+    }
+    if request.servers.iter().any(|(_, given)| given.settings.host != "localhost") {
+        notes.push("the cost of a flush is that of this machine, not of the server's".to_owned());
+    }
+}
+
+impl Measured {
+    fn new(subject: &Subject, request: &Request, flushes_us: &[f64]) -> Self {
+        let suitable = || suitable_records(subject, flushes_us);
+        let records = request.records.unwrap_or_else(suitable);
+        let steps = request.steps.iter().map(|&step| StepRuns {
+            step,
+            operations: 0,
+            seconds: Vec::new(),
+            whole: Tally::new(false),
+        });
+        Self {
+            subject: subject.clone(),
+            records,
+            flushes_us: Vec::new(),
+            counted: Counted::default(),
+            steps: steps.collect(),
+        }
+    }
+
+    fn run(
+        &mut self,
+        run: u32,
+        request: &Request,
+        folder: &Path,
+        server: Option<&Server>,
+        tell: &mut dyn FnMut(Told<'_>),
+    ) -> Result<(), UbenchError> {
+        let is_warm_up = run == 0;
+        let records = if is_warm_up { self.records.div_ceil(WARM_UP_PART) } else { self.records };
+        let own = folder.join("run");
+        std::fs::create_dir(&own).map_err(|error| UbenchError::failed("make a folder", error))?;
+        if self.subject.backend != Backend::Memory {
+            let costs = flush::probe(&own, request.flush_delay)?;
+            self.flushes_us.extend(costs.iter().filter(|_| !is_warm_up));
+        }
+        // Wherever changes count when they are flushed, a pause makes flushes cost more.
+        let place = Place {
+            folder: &own,
+            file: request.file.as_deref(),
+            server,
+            delay: request.flush_delay.mul_f64(f64::from(self.flushes_are_slowed())),
+            records,
+            seed: request.seed,
+        };
+        let _made = request.file.as_deref().map(MadeFile);
+        let counts = Arc::<Counts>::default();
+        let mut opened = open::open(&self.subject, &place, &counts)?;
+        let flushes_before = server.and_then(Server::flushes).unwrap_or_else(|| counts.flushes());
+        let mut workload = Workload::new(records, request.seed.wrapping_add(run.into()));
+        for at in 0..self.steps.len() {
+            let step = self.steps[at].step;
+            let numbers = workload.step(step, self.subject.tables == Tables::Ubench2012);
+            let mut tally = Tally::new(request.keeps_marks && run == 1);
+            opened.step(step, &numbers, &mut tally)?;
+            if !is_warm_up {
+                self.take(at, numbers.len() as u64, &tally);
+            }
+            if let Some(marks) = &tally.marks {
+                tell(Told::Marks(step, marks));
+            }
+        }
+        // What closing flushes was not asked for by an operation.
+        let flushes = counts.flushes() - counts.flushes().min(flushes_before);
+        opened.close()?;
+        if !is_warm_up {
+            self.count(&counts, server, (flushes_before, flushes));
+        }
+        std::fs::remove_dir_all(&own).map_err(|error| UbenchError::failed("tidy up", error))
+    }
+
+    fn flushes_are_slowed(&self) -> bool {
+        match self.subject.backend {
+            Backend::Memory | Backend::Mysql | Backend::Pgsql => false,
+            Backend::Memfile => true,
+            Backend::Sqlite => self.subject.mode == Mode::Sync,
+        }
+    }
+
+    fn take(&mut self, at: usize, operations: u64, tally: &Tally) {
+        let runs = &mut self.steps[at];
+        runs.operations = operations;
+        runs.seconds.push(tally.time_ns as f64 / 1e9);
+        runs.whole.merge(tally);
+        if Step::CHANGES.contains(&runs.step) {
+            self.counted.changes += operations;
+        }
+    }
+
+    fn count(&mut self, counts: &Counts, server: Option<&Server>, flushes: (u64, u64)) {
+        let (before, of_file) = flushes;
+        let add = |sum: &mut Option<u64>, count: u64| *sum = Some(sum.unwrap_or(0) + count);
+        let subject = &self.subject;
+        if subject.backend.speaks_sql() {
+            add(&mut self.counted.transactions, counts.transactions());
+            if subject.tables == Tables::Kea {
+                add(&mut self.counted.rows, counts.rows());
+            }
+        }
+        match (subject.backend, server.and_then(Server::flushes)) {
+            (Backend::Memfile, _) => {
+                add(&mut self.counted.flushes, of_file);
+            }
+            (_, Some(after)) => {
+                add(&mut self.counted.flushes, after.saturating_sub(before));
+            }
+            _ => {}
+        }
+    }
+
+    fn into_row(self) -> Row {
+        let steps: Vec<StepResult> = self
+            .steps
+            .into_iter()
+            .map(|runs| {
+                let latency = Latency::of(&runs.whole.latency_ns);
+                let misses = runs.whole.misses;
+                StepResult::new(runs.step, runs.operations, misses, runs.seconds, latency)
+            })
+            .collect();
+        let four: Vec<&StepResult> =
+            steps.iter().filter(|result| Step::FOUR.contains(&result.step)).collect();
+        Row {
+            setting: self.subject.setting().to_owned(),
+            operations_per_s: honest_average(&four),
+            mean_of_rates: mean_of_rates(&four),
+            subject: self.subject,
+            records: self.records,
+            steps,
+            flush: (!self.flushes_us.is_empty()).then(|| FlushCost::of(&self.flushes_us)),
+            counts: self.counted,
+        }
+    }
+}
+
+impl Latency {
+    /// Of a histogram of nanoseconds.
+    fn of(histogram: &Histogram) -> Self {
+        let at = |quantile| histogram.quantile(quantile).unwrap_or(0) as f64 / 1e3;
+        Self {
+            p50_us: at(0.5),
+            p90_us: at(0.9),
+            p99_us: at(0.99),
+            p999_us: at(0.999),
+            max_us: histogram.max().unwrap_or(0) as f64 / 1e3,
+        }
+    }
+}
+
+/// As many records as make a run long enough to be believed and short enough to be waited for.
+fn suitable_records(subject: &Subject, flushes_us: &[f64]) -> u32 {
+    if subject.backend == Backend::Memory || subject.mode != Mode::Sync {
+        return UNFLUSHED_RECORDS;
+    }
+    let shared = match subject.sharing {
+        Sharing::Adaptive if subject.tables == Tables::Kea => subject.concurrency,
+        Sharing::Adaptive => 1,
+        Sharing::Fixed(count) => count,
+    };
+    let flush_s = FlushCost::of(flushes_us).median_us / 1e6;
+    let (least, most) = FLUSHED_RECORDS;
+    // Three steps are flushed.
+    let single = (FLUSHED_S / 3.0 / flush_s.max(1e-6)).clamp(least, most);
+    (single.round() * f64::from(shared)).min(GROUPED_RECORDS) as u32
+}
+
+/// A store's file, which is removed with those that were made beside it.
+struct MadeFile<'f>(&'f Path);
+
+impl Drop for MadeFile<'_> {
+    fn drop(&mut self) {
+        for suffix in ["", "-wal", "-shm", "-journal", ".lock", ".1", ".2", ".completed", ".tmp"] {
+            let mut name = self.0.as_os_str().to_owned();
+            name.push(suffix);
+            let _ = std::fs::remove_file(PathBuf::from(name));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_flush_each_change_get_fewer_records() {
+        let single = Subject::kea(Backend::Memfile, Mode::Sync);
+        let grouped = Subject { concurrency: 64, ..single.clone() };
+        let plain =
+            Subject { concurrency: 64, ..Subject::of_2012(Backend::Mysql, Mode::Sync, true) };
+        for (subject, flush_us, expected) in [
+            (&single, 1_000.0, 100),
+            (&single, 10_000.0, 50),
+            (&single, 10.0, 500),
+            (&grouped, 1_000.0, 6_400),
+            (&grouped, 100.0, 10_000),
+            (&plain, 1_000.0, 100),
+            (&Subject::kea(Backend::Memfile, Mode::Async), 1_000.0, 10_000),
+        ] {
+            assert_eq!(suitable_records(subject, &[flush_us]), expected, "{subject} {flush_us}");
+        }
+    }
+}

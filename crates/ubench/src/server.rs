@@ -1,0 +1,226 @@
+//! Servers of databases: private ones that are started for the measurement, and those that the user
+//! names. On both, two databases are made and dropped again; nothing else is touched but how safe
+//! the server's transactions are, which is put back.
+
+use std::time::{Duration, Instant};
+
+use dhcp_store::sql::{self, Schema};
+use mysql::Conn;
+use mysql::prelude::Queryable;
+use testbed::database as private;
+
+use crate::error::UbenchError;
+use crate::plain::{Pgsql, mysql_options};
+use crate::subject::{Backend, Mode, Subject, Tables};
+
+/// How long the last word of a connection that was closed may take to be counted.
+const COUNT_LIMIT: Duration = Duration::from_secs(3);
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// A server that the user names.
+#[derive(Clone, Debug)]
+pub struct GivenServer {
+    /// Where it is and how to get in; the name is the beginning of the names of the databases.
+    pub settings: sql::Settings,
+}
+
+/// A server with two empty databases.
+#[derive(Debug)]
+pub(crate) struct Server {
+    backend: Backend,
+    settings: sql::Settings,
+    /// Ends the server when dropped.
+    private: Option<private::Database>,
+    /// MySQL's flush setting as it was found.
+    found_flushing: Option<String>,
+}
+
+impl Server {
+    /// Starts a private server; `None` is why there can be none.
+    pub(crate) fn start(backend: Backend) -> Result<Self, UbenchError> {
+        let engine = engine(backend);
+        let server = private::Database::start(engine, private::Settings::default())
+            .map_err(UbenchError::said)?;
+        let (host, socket) = match backend {
+            Backend::Mysql => ("localhost".to_owned(), Some(server.socket())),
+            _ => (server.socket().display().to_string(), None),
+        };
+        let settings = sql::Settings {
+            host,
+            port: (backend == Backend::Pgsql).then(|| server.socket_port()),
+            socket,
+            user: private::USER.to_owned(),
+            password: private::PASSWORD.to_owned(),
+            ..sql::Settings::new(kind(backend), "godwit_ubench")
+        };
+        let server = Self { backend, settings, private: Some(server), found_flushing: None };
+        server.make()?;
+        Ok(server)
+    }
+
+    /// Why no private server can be started; `None` when one can.
+    pub(crate) fn missing(backend: Backend) -> Option<String> {
+        engine(backend).missing()
+    }
+
+    /// Takes a server that runs.
+    pub(crate) fn given(backend: Backend, given: &GivenServer) -> Result<Self, UbenchError> {
+        let settings = given.settings.clone();
+        let mut server = Self { backend, settings, private: None, found_flushing: None };
+        if backend == Backend::Mysql {
+            server.found_flushing = server.value("SELECT @@innodb_flush_log_at_trx_commit")?;
+        }
+        server.make()?;
+        Ok(server)
+    }
+
+    /// What it says it is.
+    pub(crate) fn version(&self) -> Result<String, UbenchError> {
+        let query = match self.backend {
+            Backend::Mysql => "SELECT VERSION()",
+            _ => "SHOW server_version",
+        };
+        Ok(self.value(query)?.unwrap_or_default())
+    }
+
+    fn name(&self, tables: Tables) -> String {
+        match tables {
+            Tables::Kea => format!("{}_kea", self.settings.name),
+            Tables::Ubench2012 => format!("{}_2012", self.settings.name),
+        }
+    }
+
+    fn make(&self) -> Result<(), UbenchError> {
+        for tables in [Tables::Kea, Tables::Ubench2012] {
+            self.run("", &format!("CREATE DATABASE {}", self.name(tables)))?;
+        }
+        let settings = sql::Settings { name: self.name(Tables::Kea), ..self.settings.clone() };
+        let mut database = sql::Database::open(&settings).map_err(UbenchError::said)?;
+        database.install(Schema::Current).map_err(UbenchError::said)
+    }
+
+    /// How to reach Kea's tables, set as safe as `subject` wants it.
+    pub(crate) fn settings(&self, subject: &Subject) -> Result<sql::Settings, UbenchError> {
+        self.set(subject)?;
+        Ok(sql::Settings { name: self.name(Tables::Kea), ..self.settings.clone() })
+    }
+
+    /// How to reach the table of 2012.
+    pub(crate) fn plain_settings(&self, subject: &Subject) -> Result<sql::Settings, UbenchError> {
+        if self.backend == Backend::Mysql {
+            self.set(subject)?;
+        }
+        Ok(sql::Settings { name: self.name(Tables::Ubench2012), ..self.settings.clone() })
+    }
+
+    fn set(&self, subject: &Subject) -> Result<(), UbenchError> {
+        if self.backend == Backend::Mysql {
+            let level = match subject.mode {
+                Mode::Sync => 1,
+                Mode::Async => 2,
+                Mode::Other => 0,
+            };
+            return self.run("", &format!("SET GLOBAL innodb_flush_log_at_trx_commit = {level}"));
+        }
+        let name = self.name(Tables::Kea);
+        let is_committed = if subject.mode == Mode::Async { "off" } else { "on" };
+        let logged = if subject.mode == Mode::Other { "UNLOGGED" } else { "LOGGED" };
+        self.run(&name, &format!("ALTER DATABASE {name} SET synchronous_commit = {is_committed}"))?;
+        ["lease4", "lease4_stat", "lease4_pool_stat"]
+            .iter()
+            .try_for_each(|table| self.run(&name, &format!("ALTER TABLE {table} SET {logged}")))
+    }
+
+    /// Flushes of the log of transactions so far; `None` when the server does not tell.
+    pub(crate) fn flushes(&self) -> Option<u64> {
+        match self.backend {
+            Backend::Mysql => {
+                let status = |name: &str| {
+                    let query = format!(
+                        "SELECT variable_value FROM information_schema.global_status \
+                         WHERE variable_name = '{name}'"
+                    );
+                    self.value(&query).ok().flatten()?.parse().ok()
+                };
+                status("INNODB_OS_LOG_FSYNCS").or_else(|| status("INNODB_DATA_FSYNCS"))
+            }
+            _ => {
+                self.wait_until_alone();
+                self.value("SELECT wal_sync FROM pg_stat_wal").ok().flatten()?.parse().ok()
+            }
+        }
+    }
+
+    /// PostgreSQL counts what a connection did when that has ended.
+    fn wait_until_alone(&self) {
+        let query = format!(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname LIKE '{}%'",
+            self.settings.name
+        );
+        let until = Instant::now() + COUNT_LIMIT;
+        while Instant::now() < until
+            && self.value(&query).is_ok_and(|count| count.as_deref() != Some("0"))
+        {
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    fn maintenance(&self) -> sql::Settings {
+        let name = if self.backend == Backend::Mysql { "" } else { "postgres" };
+        sql::Settings { name: name.to_owned(), ..self.settings.clone() }
+    }
+
+    /// Carries out a statement on the database `name`; on none when that is empty.
+    fn run(&self, name: &str, statement: &str) -> Result<(), UbenchError> {
+        let settings = match name {
+            "" => self.maintenance(),
+            name => sql::Settings { name: name.to_owned(), ..self.settings.clone() },
+        };
+        match self.backend {
+            Backend::Mysql => Conn::new(mysql_options(&settings))
+                .and_then(|mut connection| connection.query_drop(statement))
+                .map_err(|error| UbenchError::failed(statement, error)),
+            _ => Pgsql::open(&settings)?.value(statement).map(drop),
+        }
+    }
+
+    fn value(&self, query: &str) -> Result<Option<String>, UbenchError> {
+        let settings = self.maintenance();
+        match self.backend {
+            Backend::Mysql => Conn::new(mysql_options(&settings))
+                .and_then(|mut connection| connection.query_first(query))
+                .map_err(|error| UbenchError::failed(query, error)),
+            _ => Pgsql::open(&settings)?.value(query),
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if self.private.is_some() {
+            return;
+        }
+        // Nobody is left who could be told; what stays behind has names that say whose it is.
+        for tables in [Tables::Kea, Tables::Ubench2012] {
+            let _ = self.run("", &format!("DROP DATABASE {}", self.name(tables)));
+        }
+        if let Some(level) = &self.found_flushing {
+            let _ = self.run("", &format!("SET GLOBAL innodb_flush_log_at_trx_commit = {level}"));
+        }
+    }
+}
+
+const fn kind(backend: Backend) -> sql::Backend {
+    match backend {
+        Backend::Mysql => sql::Backend::Mysql,
+        Backend::Pgsql => sql::Backend::Postgresql,
+        _ => sql::Backend::Sqlite,
+    }
+}
+
+const fn engine(backend: Backend) -> private::Engine {
+    match backend {
+        Backend::Mysql => private::Engine::MariaDb,
+        _ => private::Engine::PostgreSql,
+    }
+}

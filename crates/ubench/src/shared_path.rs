@@ -1,0 +1,226 @@
+//! Operations on a store as the DHCP server does them: looked up in the lease table in memory,
+//! changed there by compare-and-set, and done when the epoch of the change is settled.
+//!
+//! One thread stands for a shard. It keeps a window of operations in flight, hands over what it has
+//! begun, sleeps until something is settled, and fills the window again: the closed loop of so many
+//! clients, each of which waits for its answer. With a fixed number per transaction the window is
+//! emptied before it is filled again.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::Now;
+use dhcp_lease::contract::{ASKED_MAX, Action, Change, Facts, FetchKeys};
+use dhcp_lease::v4::{LeaseTerms, PoolSet, PoolSpec, V4};
+use dhcp_lease::{
+    Allocator, Expiry, HardwareAddress, Identity, LeaseStore, LeaseTable, Occupancy, Refusal,
+};
+use netio::Clock;
+
+use crate::error::UbenchError;
+use crate::tally::Tally;
+use crate::workload::{self, CREATED_LIFETIME_S, HOSTNAME, Step, UPDATED_LIFETIME_S};
+
+/// A thread that is never woken looks after this long whether the store has failed.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// The table that the addresses of so many records belong to. What is given back is forgotten.
+pub(crate) fn table(records: u32, seed: u64) -> (Arc<LeaseTable<V4>>, Arc<PoolSet>) {
+    let table = Arc::new(LeaseTable::new(seed));
+    table.set_expiry(Expiry { reclaim_wait_s: 10, hold_reclaimed_s: 0, is_remembering: false });
+    let pool = PoolSpec {
+        subnet_id: 1,
+        pool_id: 0,
+        allocator: Allocator::Iterative,
+        first: workload::address(0),
+        // Searches look for some that are not there.
+        last: workload::address(records + records / 9 + 1),
+    };
+    let pools = table.configure(&[pool], &[]);
+    (table, pools)
+}
+
+/// A store with operations in flight.
+pub(crate) struct SharedPath<S> {
+    store: S,
+    pools: Arc<PoolSet>,
+    window: usize,
+    is_emptied_first: bool,
+    in_flight: VecDeque<InFlight>,
+    facts: Facts<V4>,
+}
+
+struct InFlight {
+    epoch: u64,
+    begin_ns: u64,
+}
+
+/// Who asks for record `number`, by which of its identities.
+struct Asker {
+    hardware: HardwareAddress,
+    client_id: Option<[u8; 7]>,
+}
+
+impl Asker {
+    fn of(step: Step, number: u32) -> Self {
+        let hardware = HardwareAddress::new(1, &workload::hardware(number));
+        let client_id = Some(workload::client_id(number));
+        match step {
+            Step::Search => Self { hardware: HardwareAddress::NONE, client_id: None },
+            Step::SearchHardware => Self { hardware, client_id: None },
+            Step::SearchClientId => Self { hardware: HardwareAddress::NONE, client_id },
+            Step::Create | Step::Update | Step::Delete => Self { hardware, client_id },
+        }
+    }
+
+    fn identity(&self) -> Identity<'_> {
+        Identity {
+            hardware: self.hardware,
+            client_id: self.client_id.as_ref().map(|octets| &octets[..]),
+            match_client_id: true,
+        }
+    }
+}
+
+fn action(step: Step) -> Action<LeaseTerms<'static>> {
+    let terms = |valid_lifetime_s| LeaseTerms {
+        valid_lifetime_s,
+        subnet_id: 1,
+        pool_id: 0,
+        fqdn_fwd: false,
+        fqdn_rev: false,
+        hostname: HOSTNAME,
+        user_context: "",
+    };
+    match step {
+        Step::Create => Action::Lease(terms(CREATED_LIFETIME_S)),
+        Step::Update => Action::Lease(terms(UPDATED_LIFETIME_S)),
+        _ => Action::Release,
+    }
+}
+
+impl<S: LeaseStore<V4>> SharedPath<S> {
+    /// `window` operations at a time; with `is_emptied_first` all of them are waited for before
+    /// further ones begin. Who wakes the store's shard wakes the calling thread.
+    pub(crate) fn new(store: S, pools: Arc<PoolSet>, window: u32, is_emptied_first: bool) -> Self {
+        Self {
+            store,
+            pools,
+            window: window as usize,
+            is_emptied_first,
+            in_flight: VecDeque::with_capacity(window as usize),
+            facts: Facts::default(),
+        }
+    }
+
+    /// Does `step` for the records of these numbers.
+    pub(crate) fn step(
+        &mut self,
+        step: Step,
+        numbers: &[u32],
+        tally: &mut Tally,
+    ) -> Result<(), UbenchError> {
+        let first_ns = Clock::mono_ns();
+        let mut left = numbers.iter();
+        while left.len() > 0 || !self.in_flight.is_empty() {
+            if !self.is_emptied_first || self.in_flight.is_empty() {
+                let now = Clock::now();
+                let mut begin_ns = now.mono_ns;
+                while self.in_flight.len() < self.window
+                    && let Some(&number) = left.next()
+                {
+                    let epoch = self.begin(now, step, number, tally)?;
+                    self.in_flight.push_back(InFlight { epoch, begin_ns });
+                    begin_ns = if self.window > 1 { Clock::mono_ns() } else { begin_ns };
+                }
+                self.store.submit(now);
+            }
+            self.finish(tally)?;
+        }
+        tally.time_ns = Clock::mono_ns() - first_ns;
+        Ok(())
+    }
+
+    /// Waits until the oldest operation is done, and takes down all that are.
+    fn finish(&mut self, tally: &mut Tally) -> Result<(), UbenchError> {
+        let Some(oldest) = self.in_flight.front() else { return Ok(()) };
+        let awaited = oldest.epoch;
+        self.wait(awaited)?;
+        let settled = self.store.settled_epoch();
+        let end_ns = Clock::mono_ns();
+        while let Some(done) = self.in_flight.pop_front_if(|operation| operation.epoch <= settled) {
+            tally.latency_ns.record(end_ns.saturating_sub(done.begin_ns));
+        }
+        Ok(())
+    }
+
+    fn wait(&self, epoch: u64) -> Result<(), UbenchError> {
+        while self.store.settled_epoch() < epoch {
+            if self.store.has_failed() {
+                return Err(UbenchError::failed("write leases", "the store has failed"));
+            }
+            std::thread::park_timeout(LOOK_EVERY);
+        }
+        Ok(())
+    }
+
+    /// Begins one operation; it is done when the epoch is settled.
+    fn begin(
+        &mut self,
+        now: Now,
+        step: Step,
+        number: u32,
+        tally: &mut Tally,
+    ) -> Result<u64, UbenchError> {
+        let asker = Asker::of(step, number);
+        let address = workload::address(number);
+        let by_address = !matches!(step, Step::SearchHardware | Step::SearchClientId);
+        let mut addresses = [None; ASKED_MAX];
+        addresses[0] = by_address.then_some(address);
+        loop {
+            let keys = FetchKeys {
+                identity: asker.identity(),
+                addresses,
+                pools: &*self.pools,
+                candidate_pools: &[],
+                is_candidate_spare: true,
+            };
+            self.store.fetch(now, &keys, &mut self.facts);
+            let slot = match by_address {
+                true => self.facts.asked[0],
+                false => self.facts.mine().next().copied(),
+            };
+            let is_leased = slot.is_some_and(|slot| slot.occupancy == Occupancy::Leased);
+            if step.is_search() {
+                tally.found(is_leased);
+                return Ok(0);
+            }
+            let Some(slot) = slot else {
+                return Err(UbenchError::failed(format!("use {address}"), "it has no slot"));
+            };
+            let change = Change {
+                identity: asker.identity(),
+                address,
+                expected_version: slot.version,
+                action: action(step),
+            };
+            match self.store.commit(now, &[change]) {
+                Ok(receipt) => {
+                    tally.found(is_leased || step == Step::Create);
+                    return Ok(receipt.row_epoch);
+                }
+                Err(Refusal::Unsettled(epoch)) => {
+                    self.store.submit(now);
+                    self.wait(epoch)?;
+                }
+                Err(refusal) => {
+                    return Err(UbenchError::failed(
+                        format!("{} {address}", step.name()),
+                        format!("{refusal:?}"),
+                    ));
+                }
+            }
+        }
+    }
+}

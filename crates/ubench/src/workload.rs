@@ -1,0 +1,172 @@
+//! What is done: the records, and the operations of each step in their order, all from one seed.
+
+use std::net::Ipv4Addr;
+
+use base::Random;
+use serde::{Deserialize, Serialize};
+
+/// The first address.
+const FIRST: u32 = 0x0100_0000;
+/// Lifetime of a lease when it is created, and after an update, seconds (those of 2012).
+pub(crate) const CREATED_LIFETIME_S: u32 = 1000;
+pub(crate) const UPDATED_LIFETIME_S: u32 = 1002;
+/// Host name of every lease.
+pub(crate) const HOSTNAME: &str = "foo";
+/// Octets of a client identifier in 2012, as many as its column takes.
+pub(crate) const LONG_CLIENT_ID: usize = 128;
+/// Rows that searches without an index may look at in one step, all together.
+const SCANNED_ROWS: u64 = 2_000_000;
+
+/// A step. The first, the second, the fifth and the sixth are those of 2012.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Step {
+    /// A lease for every record.
+    Create,
+    /// Leases by address; about one of ten is not there.
+    Search,
+    /// Leases by hardware address, by which servers mostly look; the same.
+    SearchHardware,
+    /// Leases by client identifier; the same.
+    SearchClientId,
+    /// New times for every lease, in an order by chance.
+    Update,
+    /// Every lease goes.
+    Delete,
+}
+
+impl Step {
+    /// All, in the order in which they are done.
+    pub const ALL: [Self; 6] = [
+        Self::Create,
+        Self::Search,
+        Self::SearchHardware,
+        Self::SearchClientId,
+        Self::Update,
+        Self::Delete,
+    ];
+    /// Those of 2012, of which averages are made.
+    pub const FOUR: [Self; 4] = [Self::Create, Self::Search, Self::Update, Self::Delete];
+    /// Those that change something.
+    pub const CHANGES: [Self; 3] = [Self::Create, Self::Update, Self::Delete];
+
+    /// As it is called in results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Search => "search",
+            Self::SearchHardware => "search-hardware",
+            Self::SearchClientId => "search-client-id",
+            Self::Update => "update",
+            Self::Delete => "delete",
+        }
+    }
+
+    /// Whether it only looks.
+    #[must_use]
+    pub const fn is_search(self) -> bool {
+        matches!(self, Self::Search | Self::SearchHardware | Self::SearchClientId)
+    }
+}
+
+/// The operations of one run.
+#[derive(Clone, Debug)]
+pub(crate) struct Workload {
+    records: u32,
+    random: Random,
+}
+
+impl Workload {
+    /// Operations on `records` records in an order that comes from `seed`.
+    pub(crate) const fn new(records: u32, seed: u64) -> Self {
+        Self { records, random: Random::from_seed(seed) }
+    }
+
+    /// The numbers of the records that the next `step` is about. With `scans` every search looks at
+    /// all rows, and there are fewer of them.
+    pub(crate) fn step(&mut self, step: Step, scans: bool) -> Vec<u32> {
+        match step {
+            Step::Create | Step::Delete => (0..self.records).collect(),
+            Step::Update => {
+                let mut numbers: Vec<u32> = (0..self.records).collect();
+                self.random.shuffle(&mut numbers);
+                numbers
+            }
+            Step::Search | Step::SearchHardware | Step::SearchClientId => {
+                let is_scan = scans && step != Step::Search;
+                let most = SCANNED_ROWS / u64::from(self.records.max(1));
+                let count =
+                    if is_scan { most.clamp(1, self.records.into()) } else { self.records.into() };
+                // Of so many numbers nine in ten are there.
+                let range = (u64::from(self.records) * 10).div_ceil(9);
+                (0..count).map(|_| self.random.below(range) as u32).collect()
+            }
+        }
+    }
+}
+
+/// The address of record `number`.
+pub(crate) const fn address(number: u32) -> Ipv4Addr {
+    Ipv4Addr::from_bits(FIRST + number)
+}
+
+/// The hardware address of record `number`: Ethernet, locally administered.
+pub(crate) fn hardware(number: u32) -> [u8; 6] {
+    let [a, b, c, d] = number.to_be_bytes();
+    [2, 0, a, b, c, d]
+}
+
+/// The client identifier of record `number`, as short as clients send it.
+pub(crate) fn client_id(number: u32) -> [u8; 7] {
+    let [a, b, c, d] = number.to_be_bytes();
+    [1, 2, 0, a, b, c, d]
+}
+
+/// The client identifier of record `number`, as long as in 2012.
+pub(crate) fn long_client_id(number: u32) -> [u8; LONG_CLIENT_ID] {
+    let mut octets = [b'x'; LONG_CLIENT_ID];
+    octets[LONG_CLIENT_ID - 4..].copy_from_slice(&number.to_be_bytes());
+    octets
+}
+
+/// The hardware address of record `number`, as long as in 2012.
+pub(crate) fn long_hardware(number: u32) -> [u8; 20] {
+    let mut octets = [b'h'; 20];
+    octets[16..].copy_from_slice(&number.to_be_bytes());
+    octets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_search_in_ten_misses_and_a_seed_says_which() {
+        let mut workload = Workload::new(9_000, 7);
+        let numbers = workload.step(Step::Search, true);
+        assert_eq!(numbers.len(), 9_000);
+        assert!(numbers.iter().all(|&number| number < 10_000));
+        let misses = numbers.iter().filter(|&&number| number >= 9_000).count();
+        // Binomial of 9,000 and 0.1: 900 and a deviation of 28.5.
+        assert!((786..=1_014).contains(&misses), "{misses}");
+        assert_eq!(numbers, Workload::new(9_000, 7).step(Step::Search, true));
+        assert_ne!(numbers, Workload::new(9_000, 8).step(Step::Search, true));
+    }
+
+    #[test]
+    fn every_record_is_updated_once() {
+        let mut numbers = Workload::new(500, 1).step(Step::Update, false);
+        assert_ne!(numbers[..20], (0..20).collect::<Vec<_>>());
+        numbers.sort_unstable();
+        assert_eq!(numbers, (0..500).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn searches_without_an_index_are_fewer() {
+        let mut workload = Workload::new(100_000, 1);
+        assert_eq!(workload.step(Step::SearchHardware, true).len(), 20);
+        assert_eq!(workload.step(Step::SearchHardware, false).len(), 100_000);
+        assert_eq!(workload.step(Step::Search, true).len(), 100_000);
+    }
+}

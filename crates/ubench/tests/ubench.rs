@@ -1,0 +1,205 @@
+//! Whole measurements, small ones: what is counted, and what results look like.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ubench::output;
+use ubench::result::{Row, SCHEMA};
+use ubench::{
+    Backend, Mode, Report, Request, Sharing, Step, Subject, Tables, UbenchError, measure,
+};
+
+/// A folder that is gone with the value.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(label: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("ubench-{label}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn request(folder: &Path, records: u32, subjects: Vec<Subject>) -> Request {
+    Request {
+        subjects,
+        records: Some(records),
+        steps: Step::ALL.to_vec(),
+        runs: 2,
+        warms_up: true,
+        seed: 7,
+        flush_delay: Duration::ZERO,
+        folder: folder.to_owned(),
+        file: None,
+        servers: Vec::new(),
+        keeps_marks: false,
+    }
+}
+
+fn done(label: &str, records: u32, subjects: Vec<Subject>) -> Report {
+    let folder = Folder::new(label);
+    let report = measure(&request(&folder.0, records, subjects), &mut |_| {}).unwrap();
+    let left = std::fs::read_dir(&folder.0).unwrap().count();
+    assert_eq!(left, 0, "nothing is left behind");
+    report
+}
+
+fn misses(row: &Row) -> Vec<u64> {
+    row.steps.iter().map(|step| step.misses).collect()
+}
+
+#[test]
+fn a_memfile_flushes_once_for_each_change_and_never_without_durability() {
+    let subjects = [Mode::Sync, Mode::Async].map(|mode| Subject::kea(Backend::Memfile, mode));
+    let report = done("memfile", 50, subjects.to_vec());
+    let [sync, fast] = &report.rows[..] else { panic!("two rows") };
+    assert_eq!((sync.counts.changes, sync.counts.flushes), (300, Some(300)));
+    assert_eq!((fast.counts.changes, fast.counts.flushes), (300, Some(0)));
+    assert_eq!((sync.counts.transactions, sync.counts.rows), (None, None));
+    assert!(sync.flush.is_some_and(|cost| cost.count > 0 && cost.median_us > 0.0));
+}
+
+#[test]
+fn changes_in_flight_share_flushes() {
+    let subject = Subject { concurrency: 64, ..Subject::kea(Backend::Memfile, Mode::Sync) };
+    let in_tens =
+        Subject { sharing: Sharing::Fixed(10), ..Subject::kea(Backend::Memfile, Mode::Sync) };
+    let report = done("group", 640, vec![subject, in_tens]);
+    let [adaptive, in_tens] = &report.rows[..] else { panic!("two rows") };
+    // Two runs of three steps of ten windows.
+    let flushes = adaptive.counts.flushes.unwrap();
+    assert!((60..=1_920).contains(&flushes), "{flushes}");
+    let flushes = in_tens.counts.flushes.unwrap();
+    assert!((384..=1_920).contains(&flushes), "{flushes}");
+}
+
+#[test]
+fn every_store_finds_the_same() {
+    let mut subjects = vec![Subject::kea(Backend::Memory, Mode::Async)];
+    for backend in [Backend::Memfile, Backend::Sqlite] {
+        subjects.push(Subject { concurrency: 8, ..Subject::kea(backend, Mode::Async) });
+        subjects.push(Subject::of_2012(backend, Mode::Async, true));
+    }
+    subjects.push(Subject::of_2012(Backend::Sqlite, Mode::Async, false));
+    let report = done("same", 200, subjects);
+    let expected = misses(&report.rows[0]);
+    let [create, search, hardware, client_id, update, delete] = expected[..] else {
+        panic!("six steps")
+    };
+    assert_eq!((create, update, delete), (0, 0, 0));
+    for searched in [search, hardware, client_id] {
+        assert!((10..90).contains(&searched), "{searched} of 400");
+    }
+    for row in &report.rows {
+        assert_eq!(misses(row), expected, "{}", row.subject);
+        assert!(row.steps.iter().all(|step| step.operations == 200 && step.seconds.len() == 2));
+    }
+}
+
+#[test]
+fn every_change_is_a_row_in_the_database() {
+    let sync = Subject::kea(Backend::Sqlite, Mode::Sync);
+    let grouped = Subject { concurrency: 64, ..sync.clone() };
+    let report = done("rows", 128, vec![sync, grouped]);
+    let [single, grouped] = &report.rows[..] else { panic!("two rows") };
+    for row in [single, grouped] {
+        assert_eq!((row.counts.changes, row.counts.rows), (768, Some(768)), "{}", row.subject);
+    }
+    assert_eq!(single.counts.transactions, Some(768));
+    assert!(grouped.counts.transactions.is_some_and(|count| (12..768).contains(&count)));
+    let steps: Vec<_> = report.group_commit.iter().map(|group| group.step).collect();
+    assert_eq!(steps, [Some(Step::Create), Some(Step::Update), Some(Step::Delete), None]);
+}
+
+#[test]
+fn transactions_of_2012_hold_what_was_asked_for() {
+    let base = Subject::of_2012(Backend::Sqlite, Mode::Async, true);
+    let in_tens = Subject { sharing: Sharing::Fixed(10), ..base.clone() };
+    let report = done("tens", 95, vec![base, in_tens]);
+    let transactions: Vec<_> = report.rows.iter().map(|row| row.counts.transactions).collect();
+    assert_eq!(transactions, [Some(570), Some(60)]);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_begins() {
+    let in_memory =
+        Subject { tables: Tables::Ubench2012, ..Subject::kea(Backend::Memory, Mode::Async) };
+    let two_writers =
+        Subject { concurrency: 2, ..Subject::of_2012(Backend::Sqlite, Mode::Sync, true) };
+    let other_engine =
+        Subject { engine: Some("MyISAM".to_owned()), ..Subject::kea(Backend::Mysql, Mode::Sync) };
+    for subject in [in_memory, two_writers, other_engine] {
+        let request = request(Path::new("/nonexistent"), 1, vec![subject]);
+        assert!(matches!(measure(&request, &mut |_| {}), Err(UbenchError::Usage(_))));
+    }
+    let folder = Folder::new("taken");
+    let file = folder.0.join("leases.csv");
+    std::fs::write(&file, "mine").unwrap();
+    let mut taken = request(&folder.0, 1, vec![Subject::kea(Backend::Memfile, Mode::Async)]);
+    taken.file = Some(file.clone());
+    assert!(matches!(measure(&taken, &mut |_| {}), Err(UbenchError::Usage(_))));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
+}
+
+#[test]
+fn a_flush_can_be_made_to_cost_more() {
+    let folder = Folder::new("slow");
+    let subjects = vec![
+        Subject::kea(Backend::Memfile, Mode::Sync),
+        Subject::kea(Backend::Sqlite, Mode::Sync),
+        Subject::kea(Backend::Sqlite, Mode::Async),
+    ];
+    let mut slow = request(&folder.0, 5, subjects);
+    slow.flush_delay = Duration::from_millis(2);
+    slow.runs = 1;
+    let report = measure(&slow, &mut |_| {}).unwrap();
+    assert_eq!(report.injected_flush_ms, 2.0);
+    for row in &report.rows[..2] {
+        for step in row.steps_of(&Step::CHANGES) {
+            // A sleep is never shorter than asked for.
+            assert!(step.total_s() >= 0.010, "{}: {}", row.subject, step.total_s());
+        }
+        assert!(row.flush.unwrap().least_us >= 2_000.0);
+    }
+}
+
+#[test]
+fn results_are_read_back_and_drawn() {
+    let report = done(
+        "drawn",
+        20,
+        vec![
+            Subject::kea(Backend::Memory, Mode::Async),
+            Subject::of_2012(Backend::Memfile, Mode::Sync, true),
+            Subject::of_2012(Backend::Sqlite, Mode::Sync, false),
+        ],
+    );
+    assert_eq!(report.schema, SCHEMA);
+    let json = serde_json::to_value(&report).unwrap();
+    assert_eq!(json["rows"][0]["backend"], "memory");
+    assert_eq!(json["rows"][1]["tables"], "ubench-2012");
+    assert_eq!(json["rows"][1]["steps"][2]["step"], "search-hardware");
+    let back: Report = serde_json::from_value(json).unwrap();
+    assert_eq!(output::page(&back), output::page(&report));
+    let csv = output::csv(&report);
+    let widths: Vec<usize> = csv.lines().map(|line| line.split(',').count()).collect();
+    assert_eq!(widths, vec![27; 1 + 3 * 6], "{csv}");
+    let page = output::page(&report);
+    for number in ["3.1", "3.2", "3.3", "3.4", "3.5", "3.6"] {
+        assert!(page.contains(&format!("Table {number}: ")), "{number}");
+    }
+    // One of 2012 and its neighbor of now.
+    assert!(page.contains("31.6 s") && page.contains("written and flushed"));
+    let text = output::text(&report);
+    assert!(
+        text.contains("memfile ubench-2012 sync, 1 at a time (written and flushed), 20 records")
+    );
+}
