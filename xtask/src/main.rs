@@ -1,4 +1,4 @@
-//! Automation of the repository: `cargo xtask tidy` and `cargo xtask test`.
+//! Automation of the repository: `cargo xtask tidy`, `cargo xtask test` and `cargo xtask crash`.
 
 mod test;
 mod tidy;
@@ -14,7 +14,12 @@ usage: cargo xtask tidy [--fast] [--root FOLDER]
        cargo xtask test [--skip-install] [--list] [SUITE...]
            everything that must hold, or only the suites named
            --skip-install   leave the machine's packages as they are
-           --list           the names of the suites";
+           --list           the names of the suites
+       cargo xtask crash [--moments N] [--seed S] [--only SUITE]
+           kill -9 and power cuts at random moments, which `cargo xtask test` has a few of
+           --moments  how many in each suite (200)
+           --seed     where the moments are drawn from (1)
+           --only     one suite";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -22,6 +27,7 @@ fn main() -> ExitCode {
     let outcome = match words.as_slice() {
         ["tidy", rest @ ..] => tidy_command(rest),
         ["test", rest @ ..] => test_command(rest),
+        ["crash", rest @ ..] => crash_command(rest),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;
@@ -86,4 +92,20 @@ fn test_command(arguments: &[&str]) -> Result<bool, Refusal> {
         }
     }
     test::run(workspace_root(), &wish).map_err(Refusal::Failed)
+}
+
+fn crash_command(arguments: &[&str]) -> Result<bool, Refusal> {
+    let mut wish = test::crash::Wish::default();
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        let value = *rest.next().ok_or(Refusal::Usage)?;
+        let number = || value.parse().map_err(|_| Refusal::Usage);
+        match *argument {
+            "--moments" => wish.moments = number()?,
+            "--seed" => wish.seed = number()?,
+            "--only" => wish.only = Some(value.to_owned()),
+            _ => return Err(Refusal::Usage),
+        }
+    }
+    test::crash::run(workspace_root(), &wish).map_err(Refusal::Failed)
 }

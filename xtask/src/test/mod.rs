@@ -4,6 +4,7 @@
 //! `N passed, M failed, K skipped`.
 
 mod child;
+pub(crate) mod crash;
 mod leftovers;
 mod main_job;
 mod privilege;

@@ -53,7 +53,8 @@ pub(crate) fn build(session: &Session) -> Result<(Built, Tally), String> {
     Ok((built, tally))
 }
 
-fn build_step(
+/// Has cargo do `arguments`; its messages.
+pub(crate) fn build_step(
     session: &Session,
     name: &str,
     arguments: &[&str],
@@ -78,7 +79,7 @@ fn build_step(
 }
 
 /// Picks the programs out of cargo's messages, one JSON object a line.
-fn collect(messages: &str, built: &mut Built) {
+pub(crate) fn collect(messages: &str, built: &mut Built) {
     for line in messages.lines() {
         let Ok(message) = serde_json::from_str::<Value>(line) else { continue };
         let Some(executable) = message["executable"].as_str() else { continue };

@@ -12,7 +12,7 @@ use super::privilege::Privilege;
 use super::tally::Tally;
 
 /// Debian packages by name, and what needs them.
-pub(crate) const PACKAGES: [(&str, &str); 23] = [
+pub(crate) const PACKAGES: [(&str, &str); 25] = [
     ("iproute2", "namespaces and virtual interfaces"),
     ("util-linux", "giving up privileges, placing processes"),
     ("procps", "looking at processes"),
@@ -21,13 +21,15 @@ pub(crate) const PACKAGES: [(&str, &str); 23] = [
     ("kea-doc", "its examples, which ours has to accept"),
     ("kea-ctrl-agent", "kea-shell, which talks to control sockets"),
     ("curl", "the same over a path and over HTTPS"),
-    ("openssl", "certificates for control sockets"),
+    ("openssl", "certificates for control sockets and databases"),
     ("prometheus", "promtool, which checks metrics"),
     ("isc-dhcp-server", "a server that ours is compared with"),
     ("dnsmasq-base", "a server that ours is compared with"),
     ("kea-admin", "perfdhcp, a client by others"),
     ("mariadb-server", "a database that leases are kept in"),
     ("postgresql-15", "the same"),
+    ("galera-4", "a cluster of those databases"),
+    ("rsync", "how its nodes copy themselves"),
     ("isc-dhcp-client", "dhclient, a client by others"),
     ("udhcpc", "a client by others"),
     ("dhcpcd-base", "dhcpcd, a client by others"),

@@ -18,6 +18,8 @@ const ARCHITECTURE: &str = "ARCHITECTURE.md";
 const DEPENDENCIES: &str = "docs/design/dependencies.md";
 /// Crates that no other may bring along: they want more to build than a C compiler.
 const NEVER_LOCKED: [&str; 4] = ["aws-lc-rs", "aws-lc-sys", "openssl", "openssl-sys"];
+/// Crates whose place ours take: from a registry, they would bring what ours leaves out.
+const REPLACED: [&str; 1] = ["webpki-roots"];
 /// Octets that a tracked file may have.
 const SIZE_MAX_BYTES: u64 = 2 * 1024 * 1024;
 /// Folders of the machine that a file was written on. Put together here, so that this file passes.
@@ -162,6 +164,12 @@ fn check_lock_file(workspace: &Workspace, findings: &mut Vec<Finding>) {
         let name = line.strip_prefix("name = \"").and_then(|rest| rest.strip_suffix('"'));
         if let Some(name) = name.filter(|name| NEVER_LOCKED.contains(name)) {
             let message = format!("`{name}` must not come in, by whatever features");
+            findings.push(Finding::new("dependencies", "Cargo.lock", index + 1, message));
+        }
+        // Name, version, source: what is ours has no source.
+        let source = text.lines().nth(index + 2).filter(|line| line.starts_with("source"));
+        if name.is_some_and(|name| REPLACED.contains(&name)) && source.is_some() {
+            let message = "is not ours: see [patch.crates-io] in Cargo.toml".to_owned();
             findings.push(Finding::new("dependencies", "Cargo.lock", index + 1, message));
         }
     }

@@ -1,0 +1,200 @@
+//! `cargo xtask crash`: the crash suites, of which the test command runs a sample, at as many moments
+//! as one likes.
+//!
+//! A suite is some tests of one program, which read how many moments and which seed from their
+//! environment and print what came of them on lines that begin with [`COUNTS`].
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use super::Session;
+use super::child;
+use super::programs::{self, Built};
+use super::tally::{Tally, read_output};
+
+/// Suites by name: the program of tests, and the tests.
+const SUITES: [Suite; 7] = [
+    Suite {
+        name: "server-v4",
+        program: "crash",
+        tests: &["acknowledged_dhcpv4_leases_survive_the_death_of_the_server"],
+    },
+    Suite {
+        name: "server-v6",
+        program: "crash",
+        tests: &["acknowledged_dhcpv6_leases_survive_the_death_of_the_server"],
+    },
+    Suite {
+        name: "server-sqlite",
+        program: "crash",
+        tests: &["acknowledged_leases_in_sqlite_survive_the_death_of_the_server"],
+    },
+    Suite {
+        name: "server-mariadb",
+        program: "crash",
+        tests: &["acknowledged_leases_in_mariadb_survive_the_death_of_either_server"],
+    },
+    Suite {
+        name: "server-postgresql",
+        program: "crash",
+        tests: &["acknowledged_leases_in_postgresql_survive_the_death_of_either_server"],
+    },
+    Suite {
+        name: "power-sqlite",
+        program: "power_cut",
+        tests: &["sqlite::acknowledged_leases_in_sqlite_survive_power_cuts"],
+    },
+    Suite {
+        name: "power-memfile",
+        program: "power_cut",
+        tests: &[
+            "acknowledged_leases_survive_power_cuts",
+            "acknowledged_leases_survive_failing_writes_and_restarts",
+            "leases_flushed_by_time_survive_power_cuts",
+            "undurable_leases_survive_the_death_of_the_process",
+        ],
+    },
+];
+
+/// How lines begin that say what came of a test.
+const COUNTS: &str = "crash: ";
+/// Longer than any suite takes for a moment.
+const MOMENT_LIMIT: Duration = Duration::from_secs(30);
+/// Longer than any suite takes to begin and end.
+const SUITE_LIMIT: Duration = Duration::from_secs(300);
+
+struct Suite {
+    name: &'static str,
+    program: &'static str,
+    tests: &'static [&'static str],
+}
+
+/// What was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wish {
+    /// How many moments for each suite.
+    pub(crate) moments: u64,
+    /// Where they are drawn from.
+    pub(crate) seed: u64,
+    /// Only the suite of this name.
+    pub(crate) only: Option<String>,
+}
+
+impl Default for Wish {
+    fn default() -> Self {
+        Self { moments: 200, seed: 1, only: None }
+    }
+}
+
+/// Runs the suites; true when nothing failed.
+pub(crate) fn run(root: &Path, wish: &Wish) -> Result<bool, String> {
+    let is_wished = |suite: &&Suite| wish.only.as_ref().is_none_or(|name| name == suite.name);
+    let suites: Vec<&Suite> = SUITES.iter().filter(is_wished).collect();
+    if suites.is_empty() {
+        let names = SUITES.map(|suite| suite.name).join(", ");
+        return Err(format!("there is no such suite of crashes; there are {names}"));
+    }
+    let mut session = Session::begin(root)?;
+    session.requires_tools = session.privilege.is_root();
+    let built = build(&session, &suites)?;
+    let mut total = Tally::default();
+    for suite in suites {
+        total += run_suite(&session, suite, wish, &built)?;
+    }
+    drop(session);
+    println!("{total}");
+    Ok(total.failed == 0)
+}
+
+/// Builds the programs of the suites, with the features that the whole workspace chooses.
+fn build(session: &Session, suites: &[&Suite]) -> Result<Built, String> {
+    let mut programs: Vec<&str> = suites.iter().map(|suite| suite.program).collect();
+    programs.sort_unstable();
+    programs.dedup();
+    let mut arguments = vec!["test", "--workspace", "--no-run"];
+    arguments.extend(programs.iter().flat_map(|program| ["--test", program]));
+    let mut tally = Tally::default();
+    let messages = programs::build_step(session, "build-crash", &arguments, &mut tally)?;
+    if tally.failed > 0 {
+        return Err("the suites cannot be built".to_owned());
+    }
+    let mut built = Built::default();
+    programs::collect(&messages, &mut built);
+    Ok(built)
+}
+
+fn run_suite(
+    session: &Session,
+    suite: &Suite,
+    wish: &Wish,
+    built: &Built,
+) -> Result<Tally, String> {
+    let program = built.programs.iter().find(|program| program.target == suite.program);
+    let program = program.ok_or_else(|| format!("cargo made no program {}", suite.program))?;
+    let log = session.log(&format!("crash-{}", suite.name));
+    let mut command = Command::new(&program.executable);
+    command
+        .args(["--exact", "--show-output", "--test-threads=1"])
+        .args(suite.tests)
+        .current_dir(&program.folder)
+        .envs(session.environment())
+        .env("GODWIT_CRASH_MOMENTS", wish.moments.to_string())
+        .env("GODWIT_CRASH_SEED", wish.seed.to_string());
+    let started = Instant::now();
+    let moments = u32::try_from(wish.moments).unwrap_or(u32::MAX);
+    let limit = SUITE_LIMIT.saturating_add(MOMENT_LIMIT.saturating_mul(moments));
+    let end = child::run(&mut command, &session.marker, &log, limit)?;
+    let text = String::from_utf8_lossy(&fs::read(&log).unwrap_or_default()).into_owned();
+    let (mut tally, reasons) = read_output(&text);
+    let is_whole = tally.passed + tally.skipped == suite.tests.len();
+    if !(end.is_success() && is_whole) {
+        tally.failed = tally.failed.max(1);
+    }
+    println!("{:<20} {:>7.1} s   {tally}", suite.name, started.elapsed().as_secs_f64());
+    reasons.iter().for_each(|reason| println!("    left out: {reason}"));
+    text.lines().filter_map(|line| line.strip_prefix(COUNTS)).for_each(|counts| {
+        println!("    {counts}");
+    });
+    if tally.failed > 0 {
+        println!("    {}; the whole log: {}", end.describe(), log.display());
+        print!("{}", child::last_lines(&log, 30));
+    }
+    Ok(tally)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_suite_has_a_name_of_its_own_and_tests_that_exist() {
+        let names: BTreeSet<&str> = SUITES.iter().map(|suite| suite.name).collect();
+        assert_eq!(names.len(), SUITES.len());
+        let crates = crate::workspace_root().join("crates");
+        for suite in &SUITES {
+            let is_there = |test: &&str| {
+                let mut folders = fs::read_dir(&crates).unwrap().flatten();
+                folders.any(|folder| {
+                    let files = fs::read_dir(folder.path().join("tests").join(suite.program));
+                    files.into_iter().flatten().flatten().any(|file| {
+                        let text = fs::read_to_string(file.path()).unwrap_or_default();
+                        let name = test.rsplit("::").next().unwrap_or(test);
+                        text.contains(&format!("fn {name}("))
+                    })
+                })
+            };
+            let missing: Vec<_> = suite.tests.iter().filter(|test| !is_there(test)).collect();
+            assert_eq!(missing, [&""; 0], "{}", suite.name);
+        }
+    }
+
+    #[test]
+    fn an_unknown_suite_is_refused() {
+        let wish = Wish { only: Some("none".to_owned()), ..Wish::default() };
+        assert!(run(Path::new("/"), &wish).unwrap_err().contains("server-v4"));
+    }
+}
