@@ -9,8 +9,8 @@ use super::style::has_word;
 use super::workspace::{Layer, Workspace};
 
 /// Names of the checks of this module, as findings carry them.
-pub(crate) const RULES: [&str; 6] =
-    ["architecture", "dependencies", "link", "machine-path", "size", "text-marker"];
+pub(crate) const RULES: [&str; 7] =
+    ["architecture", "dependencies", "link", "machine-path", "merge-mark", "size", "text-marker"];
 
 /// The document whose table lists the crates.
 const ARCHITECTURE: &str = "ARCHITECTURE.md";
@@ -56,6 +56,9 @@ fn check_line(
         let message = format!("{machine_path} is a folder of one machine");
         findings.push(Finding::new("machine-path", path, number, message));
     }
+    if is_merge_mark(line) {
+        findings.push(Finding::new("merge-mark", path, number, "a merge was left undecided"));
+    }
     let is_markdown = path.ends_with(".md");
     let is_script = [".sh", ".toml", ".ci/run", ".yml"].iter().any(|end| path.ends_with(end));
     let remark = if is_script { line.split_once('#').map_or("", |(_, rest)| rest) } else { line };
@@ -70,6 +73,11 @@ fn check_line(
             findings.push(Finding::new("link", path, number, message));
         }
     }
+}
+
+/// What git writes around two versions that it cannot merge.
+fn is_merge_mark(line: &str) -> bool {
+    ["<<<<<<< ", ">>>>>>> "].iter().any(|mark| line.starts_with(mark))
 }
 
 /// Targets of `[text](target)` in a line that lead to files.
@@ -183,6 +191,16 @@ mod tests {
     fn links_to_files_are_found() {
         let line = "a [b](c.md) [d](https://e) [f](#g) [h](i/j.md#k) [l](mailto:m)";
         assert_eq!(links(line).collect::<Vec<_>>(), ["c.md", "i/j.md"]);
+    }
+
+    #[test]
+    fn undecided_merges_are_found() {
+        for mark in ["<<<<<<< HEAD", ">>>>>>> branch"] {
+            assert!(is_merge_mark(mark));
+        }
+        for line in ["let bits = 1 <<<<<<< 2;", "=======", ">>>>>>>", "> > quoted"] {
+            assert!(!is_merge_mark(line), "{line}");
+        }
     }
 
     #[test]
