@@ -72,6 +72,7 @@ pub(crate) struct Ledger {
     /// Rows tell seconds apart, so the clock goes on with whatever needs an order.
     now_s: AtomicU64,
     has_ended: AtomicBool,
+    is_slow: AtomicBool,
 }
 
 impl Ledger {
@@ -82,6 +83,7 @@ impl Ledger {
             has_changed: Condvar::new(),
             now_s: AtomicU64::new(START_S),
             has_ended: AtomicBool::new(false),
+            is_slow: AtomicBool::new(false),
         }
     }
 
@@ -101,6 +103,15 @@ impl Ledger {
 
     pub(crate) fn has_ended(&self) -> bool {
         self.has_ended.load(Ordering::SeqCst)
+    }
+
+    /// Clients ask so slowly that a node which was away can catch up with what is written.
+    pub(crate) fn set_slow(&self, is_slow: bool) {
+        self.is_slow.store(is_slow, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_slow(&self) -> bool {
+        self.is_slow.load(Ordering::SeqCst)
     }
 
     /// A client that waits for nothing begins to ask, if it is one.

@@ -57,7 +57,9 @@ fn incidents(cluster: &mut Cluster, ledger: &Ledger, random: &mut Random, rounds
             ledger.await_acknowledged(QUIET);
             cluster.kill(node);
             ledger.await_acknowledged(QUIET);
+            ledger.set_slow(true);
             cluster.rejoin(node).unwrap();
+            ledger.set_slow(false);
         }
     }
     ledger.await_acknowledged(QUIET);

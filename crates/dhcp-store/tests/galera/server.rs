@@ -23,6 +23,8 @@ const FIRST: u32 = 0x0a00_0001;
 const ADDRESSES: u32 = 48;
 /// Clients that ask at once.
 const BATCH: u64 = 6;
+/// Time between two batches of clients that ask slowly.
+const SLOW: Duration = Duration::from_millis(20);
 /// A round may wait for a node that is missed; the thread wakes its shard in the end.
 const LIMIT: Duration = Duration::from_secs(180);
 
@@ -121,6 +123,9 @@ struct Driver {
 impl Driver {
     fn run(mut self) -> Tally {
         while !self.ledger.has_ended() {
+            if self.ledger.is_slow() {
+                std::thread::sleep(SLOW);
+            }
             for _ in 0..BATCH {
                 let client = self.random.below(CLIENTS as u64) as u32;
                 if self.ledger.begin(client) && !self.ask(client) {
