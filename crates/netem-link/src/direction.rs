@@ -19,12 +19,12 @@ use netem::{Link, Settings};
 use netio::frame::FRAME_BYTES_MAX;
 use netio::{Clock, FrameReceiver, FrameSender, NetError, PollFd, Waker, poll, thread};
 
+use crate::ecn;
+use crate::offload;
+use crate::outlet::Outlet;
 use crate::report::{DirectionReport, Lateness, Machine};
-use crate::{ecn, offload};
 
-/// How long frames wait for an interface that takes none before they are given up, and how often it
-/// is tried meanwhile. Packets would only be later, and more of them.
-const STUCK_MAX_NS: u64 = 20_000_000;
+/// How often an interface that takes no frames is tried again.
 const STUCK_RETRY_NS: u64 = 200_000;
 /// Longer latenesses count as this; the greatest is kept as it is.
 const LATENESS_MAX_NS: u64 = 1_000_000_000;
@@ -56,15 +56,13 @@ pub(crate) struct Direction {
     names: Names,
     link: Link,
     input: FrameReceiver,
-    output: FrameSender,
+    output: Outlet,
     scratch: Box<[u8]>,
     orders: Receiver<Order>,
     waker: Arc<Waker>,
     received_bytes: u64,
     machine: Machine,
     lateness: Histogram,
-    /// Since when the interface takes nothing.
-    stuck_since_ns: Option<u64>,
     /// The interface that packets come in by went down and nothing has come since.
     is_down: bool,
 }
@@ -87,14 +85,13 @@ impl Direction {
             names,
             link,
             input,
-            output,
+            output: Outlet::new(output),
             scratch: vec![0; FRAME_BYTES_MAX].into_boxed_slice(),
             orders,
             waker,
             received_bytes: 0,
             machine: Machine::default(),
             lateness: Histogram::up_to(LATENESS_MAX_NS),
-            stuck_since_ns: None,
             is_down: false,
         }
     }
@@ -113,25 +110,27 @@ impl Direction {
             let now_ns = Clock::mono_ns();
             self.note_lateness(now_ns);
             if woken.by_order && self.obey(now_ns) {
-                self.machine.refused += self.output.discard() as u64;
+                self.output.close();
                 return Ok(self.report());
             }
+            // What is due leaves before what comes, so that it takes nobody's room.
+            self.link.handle_timeout(now_ns);
+            self.output.pass(&mut self.link, now_ns);
             if woken.by_input {
                 self.take(now_ns)?;
             }
+            self.output.flush(now_ns);
             if self.is_down && self.input.is_interface_gone() {
                 let cause = io::Error::other("the interface was removed");
                 return Err(NetError::new("go on receiving on", &self.names.from, cause));
             }
-            self.link.handle_timeout(now_ns);
-            self.give(now_ns);
             woken = self.wait().map_err(NetError::on("wait for frames on", &self.names.from))?;
         }
     }
 
     /// Packets that wait now should have left when they were due.
     fn note_lateness(&mut self, now_ns: u64) {
-        if self.stuck_since_ns.is_none()
+        if !self.output.is_stuck()
             && let Some(due_ns) = self.link.poll_timeout()
             && due_ns <= now_ns
         {
@@ -167,10 +166,13 @@ impl Direction {
         self.is_down &= count == 0;
         for index in 0..count {
             let Some(frame) = self.input.frame(index) else { continue };
-            let (link, received_bytes) = (&mut self.link, &mut self.received_bytes);
+            let (link, output) = (&mut self.link, &mut self.output);
+            let received_bytes = &mut self.received_bytes;
             let unpacked = offload::unpack(&frame, &mut self.scratch, |packet| {
                 *received_bytes += packet.len() as u64;
                 link.handle_datagram(now_ns, ecn::of(packet), packet);
+                // One by one, as on a wire: what passes at once never fills the link.
+                output.pass(link, now_ns);
             });
             match (unpacked, frame.train, frame.checksum) {
                 (Err(offload::Unfit), ..) => self.machine.unreadable += 1,
@@ -182,42 +184,9 @@ impl Direction {
         Ok(())
     }
 
-    /// Sends what leaves the link now.
-    fn give(&mut self, now_ns: u64) {
-        let marks = self.link.settings().marks;
-        loop {
-            while let Some(slot) = self.output.slot()
-                && let Some(transmit) = self.link.poll_transmit(now_ns, slot)
-            {
-                let packet = &mut slot[..transmit.len];
-                // The link has marked a packet without knowing where in it the mark is.
-                if marks && transmit.ecn == ecn::MARKED && ecn::of(packet) != ecn::MARKED {
-                    ecn::mark(packet);
-                }
-                self.output.commit(transmit.len);
-            }
-            if self.output.is_empty() {
-                self.stuck_since_ns = None;
-                return;
-            }
-            let sent = self.output.flush();
-            self.machine.refused += sent.refused as u64;
-            if sent.sent > 0 {
-                self.stuck_since_ns = None;
-            }
-            if sent.left > 0 {
-                let since_ns = *self.stuck_since_ns.get_or_insert(now_ns);
-                if now_ns - since_ns < STUCK_MAX_NS {
-                    return;
-                }
-                self.machine.refused += self.output.discard() as u64;
-            }
-        }
-    }
-
     /// Waits for a frame, an order, or the time at which the next packet is due.
     fn wait(&self) -> io::Result<Woken> {
-        let timeout_ns = if self.stuck_since_ns.is_some() {
+        let timeout_ns = if self.output.is_stuck() {
             Some(STUCK_RETRY_NS)
         } else {
             let due_ns = self.link.poll_timeout();
@@ -242,6 +211,7 @@ impl Direction {
         };
         let machine = Machine {
             truncated: self.input.truncated(),
+            refused: self.output.refused(),
             unreadable: self.machine.unreadable + self.input.unreadable(),
             ..self.machine
         };

@@ -19,6 +19,7 @@ mod ecn;
 mod error;
 pub mod kernel;
 mod offload;
+mod outlet;
 mod place;
 mod report;
 mod serve;

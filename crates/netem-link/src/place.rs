@@ -115,6 +115,7 @@ mod tests {
         assert_eq!(place("eth1"), Place { namespace: None, interface: "eth1".to_owned() });
         let there = place("ns1:eth1");
         assert_eq!(there.namespace_path(), Some(PathBuf::from("/run/netns/ns1")));
+        assert_eq!(place("odd:ns:eth1").namespace.as_deref(), Some("odd:ns"));
         let of_process = place("/proc/7/ns/net:eth1");
         assert_eq!(of_process.namespace_path(), Some(PathBuf::from("/proc/7/ns/net")));
         assert_eq!(

@@ -74,7 +74,8 @@ fn frames_keep_their_tags_and_what_is_sent_does_not_come_back() {
         let (mut near, mut far) = (receiver(NEAR), receiver(FAR));
         let mut out = sender(NEAR);
         assert_eq!(out.mtu_bytes(), 1_500);
-        for behind in [&[0x88, 0xb5][..], &[0x81, 0, 0xe0, 7, 0x88, 0xb5], &[0x88, 0xa8, 0, 9, 8, 0]]
+        for behind in
+            [&[0x88, 0xb5][..], &[0x81, 0, 0xe0, 7, 0x88, 0xb5], &[0x88, 0xa8, 0, 9, 8, 0]]
         {
             let mut frame = [&[2, 0, 0, 0, 0, 5, 2, 0, 0, 0, 0, 1][..], behind].concat();
             frame.resize(100, 0xa5);

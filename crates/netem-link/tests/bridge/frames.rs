@@ -47,7 +47,9 @@ fn frame(to: [u8; 6], behind: &[u8], len: usize) -> Vec<u8> {
 #[test]
 fn frames_of_any_protocol_tag_and_station_pass_as_they_are() {
     let Some(scene) = Scene::set() else { return };
+    assert!(!scene.is_promiscuous());
     let bridge = scene.link("", "", 1);
+    assert!(scene.is_promiscuous());
     let (mut left, mut right) = (sender(&scene), receiver(&scene));
     let mut frames = Vec::new();
     for to in [RIGHT_MAC, [0xff; 6], [2, 7, 7, 7, 7, 7], [1, 0, 0x5e, 0, 0, 9]] {
@@ -69,6 +71,7 @@ fn frames_of_any_protocol_tag_and_station_pass_as_they_are() {
     assert_sums(forward(&report));
     assert_eq!(forward(&report).received, frames.len() as u64);
     assert_eq!(report.directions[1].received, 0, "what is sent does not come back");
+    assert!(!scene.is_promiscuous());
 }
 
 /// An IPv4 packet whose header has the type of service `tos` and a right checksum.

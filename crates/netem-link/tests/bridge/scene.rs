@@ -105,6 +105,12 @@ impl Scene {
         within(&self.right, open)
     }
 
+    /// Whether both interfaces of the link take frames for all stations.
+    pub(crate) fn is_promiscuous(&self) -> bool {
+        let shown = |end| ip(&format!("-d -n {} link show {end}", self.middle));
+        MIDDLE_ENDS.iter().all(|end| shown(end).contains("promiscuity 1"))
+    }
+
     /// Sets the greatest packet of the link's second interface.
     pub(crate) fn set_mtu(&self, mtu_bytes: usize) {
         ip(&format!("-n {} link set {} mtu {mtu_bytes}", self.middle, MIDDLE_ENDS[1]));
