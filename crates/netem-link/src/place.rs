@@ -94,10 +94,6 @@ impl Place {
             let text = format!("{self} is no Ethernet interface; veth, tap, bridges and cards are");
             return Err(LinkError::Usage(text));
         }
-        if !place.is_up {
-            let text = format!("{self} is down, or its other end is; `ip link set` ... `up`");
-            return Err(LinkError::Usage(text));
-        }
         open(place).map_err(LinkError::from)
     }
 }

@@ -70,9 +70,6 @@ impl Scene {
             let peer_mac = shown(peer_mac);
             ip(&format!("-n {name} neigh replace {peer} lladdr {peer_mac} dev {end}"));
         }
-        for end in MIDDLE_ENDS {
-            until(|| ip(&format!("-n {} link show {end}", scene.middle)).contains("state UP"));
-        }
         Some(scene)
     }
 
