@@ -42,6 +42,10 @@ impl Row {
             ip(&format!("-n {middle} link set {end} up"));
             ip(&format!("-n {name} link set own0 up"));
             ip(&format!("-n {name} addr add {address}/24 dev own0"));
+            // Until the kernel has noticed that an interface is up, it drops what is sent there.
+            for (name, end) in [(middle, end), (name, "own0")] {
+                until(|| ip(&format!("-n {name} link show {end}")).contains("state UP"));
+            }
         }
         Some(row)
     }

@@ -70,6 +70,11 @@ impl Scene {
             let peer_mac = shown(peer_mac);
             ip(&format!("-n {name} neigh replace {peer} lladdr {peer_mac} dev {end}"));
         }
+        // Until the kernel has noticed that an interface is up, it drops what is sent there.
+        for name in scene.names() {
+            let is_up = |line: &str| line.contains("state UP") || line.contains(" lo:");
+            until(|| ip(&format!("-n {name} -o link")).lines().all(is_up));
+        }
         Some(scene)
     }
 
