@@ -130,6 +130,21 @@ fn what_the_other_interface_does_not_take_is_said() {
 }
 
 #[test]
+fn an_interface_whose_queue_is_full_is_tried_again() {
+    let Some(scene) = Scene::set() else { return };
+    scene.slow_end_down();
+    let bridge = scene.link("", "", 1);
+    let (mut left, mut right) = (sender(&scene), receiver(&scene));
+    let frames: Vec<_> =
+        (0..60).map(|number| frame(RIGHT_MAC, &[0x88, 0xb5, number], 1_000)).collect();
+    send(&mut left, &frames);
+    assert_eq!(receive(&mut right, frames.len()), frames, "all of them, in order");
+    let report = bridge.stop().unwrap();
+    assert_sums(forward(&report));
+    assert_eq!(forward(&report).sent, 60);
+}
+
+#[test]
 fn an_interface_that_is_gone_ends_the_link_and_says_so() {
     let Some(scene) = Scene::set() else { return };
     let bridge = scene.link("", "", 1);

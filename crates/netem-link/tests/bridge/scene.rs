@@ -113,6 +113,13 @@ impl Scene {
         MIDDLE_ENDS.iter().all(|end| shown(end).contains("promiscuity 1"))
     }
 
+    /// Gives the link's second interface a queue of its own that takes a packet or two at a time.
+    pub(crate) fn slow_end_down(&self) {
+        let line = format!("-n {} qdisc add dev {} root", self.middle, MIDDLE_ENDS[1]);
+        let words = "tbf rate 10mbit burst 2kb limit 2kb";
+        run(Command::new("tc").args(line.split(' ').chain(words.split(' '))));
+    }
+
     /// Sets the greatest packet of the link's second interface.
     pub(crate) fn set_mtu(&self, mtu_bytes: usize) {
         ip(&format!("-n {} link set {} mtu {mtu_bytes}", self.middle, MIDDLE_ENDS[1]));
