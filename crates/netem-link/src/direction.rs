@@ -106,26 +106,32 @@ impl Direction {
         thread::set_timer_slack_ns(1).ok();
         thread::set_name(&format!("netem-{}", self.names.name)).ok();
         let mut woken = Woken { by_input: true, by_order: true };
-        loop {
-            let now_ns = Clock::mono_ns();
-            self.note_lateness(now_ns);
-            if woken.by_order && self.obey(now_ns) {
-                self.output.close();
-                return Ok(self.report());
-            }
-            // What is due leaves before what comes, so that it takes nobody's room.
-            self.link.handle_timeout(now_ns);
-            self.output.pass(&mut self.link, now_ns);
-            if woken.by_input {
-                self.take(now_ns)?;
-            }
-            self.output.flush(now_ns);
-            if self.is_down && self.input.is_interface_gone() {
-                let cause = io::Error::other("the interface was removed");
-                return Err(NetError::new("go on receiving on", &self.names.from, cause));
-            }
-            woken = self.wait().map_err(NetError::on("wait for frames on", &self.names.from))?;
+        while self.turn(woken)? {
+            woken = self.wait()?;
         }
+        self.output.close();
+        Ok(self.report())
+    }
+
+    /// Does what there is to do; false when it was told to stop.
+    fn turn(&mut self, woken: Woken) -> Result<bool, NetError> {
+        let now_ns = Clock::mono_ns();
+        self.note_lateness(now_ns);
+        if woken.by_order && self.obey(now_ns) {
+            return Ok(false);
+        }
+        // What is due leaves before what comes, so that it takes nobody's room.
+        self.link.handle_timeout(now_ns);
+        self.output.pass(&mut self.link, now_ns);
+        if woken.by_input {
+            self.take(now_ns)?;
+        }
+        self.output.flush(now_ns);
+        if self.is_down && self.input.is_interface_gone() {
+            let cause = io::Error::other("the interface was removed");
+            return Err(NetError::new("go on receiving on", &self.names.from, cause));
+        }
+        Ok(true)
     }
 
     /// Packets that wait now should have left when they were due.
@@ -185,7 +191,7 @@ impl Direction {
     }
 
     /// Waits for a frame, an order, or the time at which the next packet is due.
-    fn wait(&self) -> io::Result<Woken> {
+    fn wait(&self) -> Result<Woken, NetError> {
         let timeout_ns = if self.output.is_stuck() {
             Some(STUCK_RETRY_NS)
         } else {
@@ -195,7 +201,7 @@ impl Direction {
         let longest_ns = self.is_down.then_some(DOWN_LOOK_NS);
         let timeout_ns = timeout_ns.into_iter().chain(longest_ns).min();
         let mut fds = [PollFd::readable(&self.input), PollFd::readable(&*self.waker)];
-        poll(&mut fds, timeout_ns)?;
+        poll(&mut fds, timeout_ns).map_err(NetError::on("wait for frames on", &self.names.from))?;
         Ok(Woken { by_input: fds[0].is_readable(), by_order: fds[1].is_readable() })
     }
 
@@ -229,3 +235,6 @@ impl Direction {
         report.with_counters(self.link.counters(), self.link.backlog())
     }
 }
+
+#[cfg(test)]
+mod tests;
