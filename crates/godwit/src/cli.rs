@@ -9,6 +9,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::db;
 use crate::dhcp::{self, Server};
 use crate::lab;
+use crate::netem;
 use crate::ubench;
 
 /// A performance lab for datagram services, and the DHCP server that it ships.
@@ -42,6 +43,7 @@ enum Command {
     Dhcp6(dhcp::Args),
     Db(db::Args),
     Ubench(Box<ubench::Args>),
+    Netem(Box<netem::Args>),
     /// Generate load
     #[command(hide = true)]
     Load(LoadArgs),
@@ -73,6 +75,7 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Cli { command: Command::Dhcp6(args) }) => dhcp::run(Server::Dhcp6, &args),
         Ok(Cli { command: Command::Db(args) }) => db::run(&args),
         Ok(Cli { command: Command::Ubench(args) }) => ubench::run(&args),
+        Ok(Cli { command: Command::Netem(args) }) => netem::run(&args),
         Ok(Cli { command: Command::Load(args) }) => match args.protocol {
             LoadProtocol::Dhcp4(args) => args.run(),
             LoadProtocol::Dhcp6(args) => args.run(),
@@ -135,6 +138,32 @@ mod tests {
             .unwrap();
         assert!(parse(&format!("godwit db dump {place} -o leases.csv")).is_err());
         assert!(parse(&format!("godwit db dump {place} -4 -6 -o leases.csv")).is_err());
+    }
+
+    #[test]
+    fn the_words_of_tc_stand_anywhere_behind_the_interfaces() {
+        for line in [
+            "godwit netem --between eth1 eth2 delay 75ms loss 10%",
+            "godwit netem --between ns1:eth1 ns2:eth2 rate 1mbit -4 48 5 --seed 3 --json",
+            "godwit netem --between eth1 eth2",
+            "godwit netem --seed 3 --between eth1 eth2 tbf rate 1mbit burst 5kb limit 9kb",
+            "godwit netem change --socket /x --forward delay 10ms",
+            "godwit netem show --socket /x --json",
+            "godwit netem off --between eth1 eth2",
+        ] {
+            parse(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+        }
+        for line in [
+            "godwit netem delay 75ms",
+            "godwit netem --between eth1",
+            "godwit netem --between eth1 eth2 --kernel --json",
+            "godwit netem --between eth1 eth2 --duration 0",
+            "godwit netem change --socket /x",
+            "godwit netem change --socket /x --forward --backward delay 1ms",
+            "godwit netem show",
+        ] {
+            assert_eq!(parse(line).unwrap_err().exit_code(), 2, "{line}");
+        }
     }
 
     #[test]

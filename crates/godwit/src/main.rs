@@ -4,6 +4,7 @@ mod cli;
 mod db;
 mod dhcp;
 mod lab;
+mod netem;
 mod signals;
 mod ubench;
 

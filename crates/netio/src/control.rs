@@ -122,10 +122,31 @@ pub(crate) fn parse(mut rest: &[u8]) -> Received {
 
 /// `tp_status` of the one control message that a packet socket was asked for (`packet(7)`).
 pub(crate) fn packet_status(control: &[u8]) -> Option<u32> {
+    auxdata(control).and_then(int).map(i32::cast_unsigned)
+}
+
+/// The VLAN tag (IEEE 802.1Q) that the kernel took off a frame, as it was on the wire.
+pub(crate) fn vlan_tag(control: &[u8]) -> Option<[u8; 4]> {
+    /// Places in `struct tpacket_auxdata`.
+    const CONTROL_AT: usize = 16;
+    const TYPE_AT: usize = 18;
+    let value = auxdata(control)?;
+    let status = int(value)?.cast_unsigned();
+    let half = |at: usize| Some(u16::from_ne_bytes(*value.get(at..)?.first_chunk()?));
+    if status & libc::TP_STATUS_VLAN_VALID == 0 {
+        return None;
+    }
+    let is_typed = status & libc::TP_STATUS_VLAN_TPID_VALID != 0;
+    let tag_type = if is_typed { half(TYPE_AT)? } else { libc::ETH_P_8021Q as u16 };
+    let [[a, b], [c, d]] = [tag_type, half(CONTROL_AT)?].map(u16::to_be_bytes);
+    Some([a, b, c, d])
+}
+
+/// The value of the one control message that a packet socket was asked for (`packet(7)`).
+fn auxdata(control: &[u8]) -> Option<&[u8]> {
     let kind = (libc::SOL_PACKET, libc::PACKET_AUXDATA);
     let head = control.get(WORD..HEADER_BYTES)?;
-    let status = int(control.get(HEADER_BYTES..)?)?;
-    ((int(head)?, int(&head[4..])?) == kind).then_some(status.cast_unsigned())
+    ((int(head)?, int(&head[4..])?) == kind).then(|| &control[HEADER_BYTES..])
 }
 
 #[cfg(test)]

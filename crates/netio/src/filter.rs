@@ -18,9 +18,10 @@ const ETHERNET: u32 = 1;
 const UDP_HEADER: u32 = 8;
 /// 255.255.255.255.
 const EVERYONE: u32 = u32::MAX;
-/// Kinds of packet (`packet(7)`): for this station, for all.
+/// Kinds of packet (`packet(7)`): for this station, for all, sent by this machine.
 const KIND_HOST: u32 = libc::PACKET_HOST as u32;
 const KIND_BROADCAST: u32 = libc::PACKET_BROADCAST as u32;
+const KIND_OUTGOING: u32 = libc::PACKET_OUTGOING as u32;
 
 const LOAD_OCTET: u32 = libc::BPF_LD | libc::BPF_B | libc::BPF_ABS;
 const LOAD_HALF: u32 = libc::BPF_LD | libc::BPF_H | libc::BPF_ABS;
@@ -114,6 +115,15 @@ pub(crate) fn broadcasts_to(port: u16) -> Vec<libc::sock_filter> {
         .then(libc::BPF_LDX | libc::BPF_B | libc::BPF_MSH, 0)
         .then(libc::BPF_LD | libc::BPF_H | libc::BPF_IND, 2)
         .require(port.into())
+        .finish()
+}
+
+/// For a packet socket that shall see what comes in through its interface, not what the machine
+/// sends there.
+pub(crate) fn received() -> Vec<libc::sock_filter> {
+    Program::default()
+        .load_beside(libc::SKF_AD_PKTTYPE)
+        .jump(libc::BPF_JEQ, KIND_OUTGOING, TO_DROP, 0)
         .finish()
 }
 

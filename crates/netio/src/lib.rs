@@ -1,4 +1,4 @@
-//! The edge to the Linux kernel: batched UDP sockets, packet sockets, interfaces, clocks, wake-ups,
+//! The edge to the Linux kernel: batched UDP sockets, packet and frame sockets, interfaces, clocks, wake-ups,
 //! readiness, signals, processor placement, namespaces and the standard output. All unsafe code of the project lives here, each block with
 //! its argument; nothing here knows a protocol above UDP.
 //!
@@ -13,6 +13,7 @@ pub mod clock;
 mod control;
 mod error;
 pub mod filter;
+pub mod frame;
 pub mod interface;
 pub mod limit;
 mod name;
@@ -33,6 +34,7 @@ pub mod watch;
 
 pub use clock::Clock;
 pub use error::NetError;
+pub use frame::{Frame, FrameReceiver, FrameSender};
 pub use packet::{PacketOptions, PacketRecvBatch, PacketSendBatch, PacketSocket};
 pub use ready::{PollFd, poll};
 pub use receive::{Datagram, RecvBatch};

@@ -1,4 +1,4 @@
-//! SIGINT, SIGTERM and SIGHUP as flags plus a descriptor to wait for.
+//! SIGINT, SIGTERM, SIGHUP and, where it is asked for, SIGUSR1 as flags plus a descriptor to wait for.
 //!
 //! Handlers, not a signalfd: a blocked signal mask would be inherited by child processes, a
 //! handler is not. Installing is once per process.
@@ -14,6 +14,7 @@ use crate::Waker;
 static STOP: AtomicBool = AtomicBool::new(false);
 static STOPPED_BY: AtomicI32 = AtomicI32::new(0);
 static RELOAD: AtomicBool = AtomicBool::new(false);
+static REPORT: AtomicBool = AtomicBool::new(false);
 static WAKER: OnceLock<Waker> = OnceLock::new();
 
 /// The signals of this process, once installed.
@@ -23,11 +24,13 @@ pub struct Signals {
 }
 
 extern "C" fn on_signal(number: libc::c_int) {
-    if number == libc::SIGHUP {
-        RELOAD.store(true, Ordering::Release);
-    } else {
-        STOPPED_BY.store(number, Ordering::Relaxed);
-        STOP.store(true, Ordering::Release);
+    match number {
+        libc::SIGHUP => RELOAD.store(true, Ordering::Release),
+        libc::SIGUSR1 => REPORT.store(true, Ordering::Release),
+        _ => {
+            STOPPED_BY.store(number, Ordering::Relaxed);
+            STOP.store(true, Ordering::Release);
+        }
     }
     // Set before the handlers were, and `wake` is one write(2): allowed in a handler.
     if let Some(waker) = WAKER.get() {
@@ -67,6 +70,16 @@ impl Signals {
         Ok(Self { waker })
     }
 
+    /// Lets SIGUSR1 ask for a report, which ends the process otherwise.
+    ///
+    /// # Errors
+    ///
+    /// What `sigaction(2)` reports.
+    pub fn take_reports_too(self) -> io::Result<Self> {
+        handle(libc::SIGUSR1, libc::SA_RESTART)?;
+        Ok(self)
+    }
+
     /// Set once SIGINT or SIGTERM has come; never cleared.
     #[must_use]
     pub fn stop(&self) -> &'static AtomicBool {
@@ -83,6 +96,12 @@ impl Signals {
     #[must_use]
     pub fn take_reload(&self) -> bool {
         RELOAD.swap(false, Ordering::AcqRel)
+    }
+
+    /// True once per request for a report; requests that come before the look are merged.
+    #[must_use]
+    pub fn take_report(&self) -> bool {
+        REPORT.swap(false, Ordering::AcqRel)
     }
 
     /// Makes the descriptor unreadable again. Call it before looking at the flags.
@@ -116,6 +135,9 @@ mod tests {
         assert_eq!(poll(&mut [PollFd::readable(&signals)], Some(0)).unwrap(), 1);
         signals.drain();
         assert!(signals.take_reload() && !signals.take_reload());
+        assert!(!signals.take_reports_too().unwrap().take_report());
+        raise(libc::SIGUSR1);
+        assert!(signals.take_report() && !signals.take_report());
         raise(libc::SIGTERM);
         assert!(signals.stop().load(Ordering::Acquire));
         assert_eq!(signals.stopped_by(), Some(libc::SIGTERM));

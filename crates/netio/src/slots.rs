@@ -5,8 +5,8 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
-use crate::check;
 use crate::slab::Slab;
+use crate::{Sent, check};
 
 /// Slots whose addresses are of type `N`, which the kernel may fill with any octets.
 pub(crate) struct Slots<N: Copy> {
@@ -105,6 +105,30 @@ impl<N: Copy> Slots<N> {
             libc::sendmmsg(fd, self.headers.address(first), count as libc::c_uint, flags)
         };
         check(result).map(|count| count.cast_unsigned() as usize)
+    }
+
+    /// Sends what waits in the slots `*next..len`, never waiting itself, and moves `next` on.
+    pub(crate) fn flush(&mut self, socket: &impl AsFd, next: &mut usize, len: usize) -> Sent {
+        let mut result = Sent::default();
+        while *next < len {
+            match self.send(socket, *next, len - *next) {
+                Ok(count) => {
+                    result.sent += count;
+                    *next += count;
+                }
+                Err(error) => match error.raw_os_error().unwrap_or(0) {
+                    libc::EINTR => {}
+                    libc::EAGAIN | libc::ENOBUFS => break,
+                    // It concerns this message alone: too long, or its interface is gone.
+                    _ => {
+                        result.refused += 1;
+                        *next += 1;
+                    }
+                },
+            }
+        }
+        result.left = len - *next;
+        result
     }
 
     /// How many octets were received into slot `slot`; `None` when they were more than it holds.

@@ -55,25 +55,7 @@ impl PacketSendBatch {
     /// Hands everything that waits to the kernel, never waiting itself. Call it again later while
     /// [`Sent::left`] is not 0.
     pub fn flush(&mut self, socket: &PacketSocket) -> Sent {
-        let mut result = Sent::default();
-        while self.next < self.len {
-            match self.slots.send(socket, self.next, self.len - self.next) {
-                Ok(count) => {
-                    result.sent += count;
-                    self.next += count;
-                }
-                Err(error) => match error.raw_os_error().unwrap_or(0) {
-                    libc::EINTR => {}
-                    libc::EAGAIN | libc::ENOBUFS => break,
-                    // It concerns this packet alone: too long, or its interface is gone.
-                    _ => {
-                        result.refused += 1;
-                        self.next += 1;
-                    }
-                },
-            }
-        }
-        result.left = self.len - self.next;
+        let result = self.slots.flush(socket, &mut self.next, self.len);
         if result.left == 0 {
             self.discard();
         }

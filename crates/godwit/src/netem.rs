@@ -1,0 +1,219 @@
+//! `godwit netem`: flags to calls of the crate `netem-link`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Subcommand;
+use netem_link::{LinkError, Place, Report, Request, Way, control, kernel, parse_words};
+use netio::Clock;
+use netio::signal::Signals;
+
+/// Emulate a link between two interfaces: delay, loss, rate and more, in the words of tc
+///
+/// What comes in by one interface goes out by the other, and back, in user space; it takes root, or
+/// CAP_NET_RAW. WORDS are those of tc-netem(8) and, behind the word `tbf`, of tc-tbf(8): `delay 75ms
+/// 5ms loss 10%`, `delay 10ms tbf rate 2mbit burst 10kb latency 50ms`. Without any, all packets pass at
+/// once. It reports at its end and for every SIGUSR1.
+///
+/// Exit codes: 0 ended by SIGTERM, SIGINT or --duration; 1 failed at run time, or --kernel and the
+/// kernel has no netem; 2 bad arguments, words or interfaces.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+#[derive(Debug, clap::Args)]
+struct RunArgs {
+    /// The two interfaces; NAMESPACE:NAME for one in a namespace of `ip netns`
+    #[arg(long, num_args = 2, required = true, value_names = ["INTERFACE", "INTERFACE"])]
+    between: Vec<Place>,
+    /// What happens to packets, both ways
+    #[arg(value_name = "WORDS", allow_negative_numbers = true)]
+    words: Vec<String>,
+    /// What happens from the first interface to the second, instead of WORDS
+    #[arg(long, value_name = "WORDS")]
+    forward: Option<String>,
+    /// What happens from the second interface to the first, instead of WORDS
+    #[arg(long, value_name = "WORDS")]
+    backward: Option<String>,
+    /// Where chance comes from: with the same number the same packets of a sequence are lost
+    /// [default: from the clock]
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+    /// Take commands at this unix socket (`godwit netem change`, `godwit netem show`)
+    #[arg(long, value_name = "PATH")]
+    socket: Option<PathBuf>,
+    /// Report every so many seconds, too
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    interval: Option<Duration>,
+    /// End after so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    duration: Option<Duration>,
+    /// Report as JSON, a line each
+    #[arg(long)]
+    json: bool,
+    /// Have the kernel do it where packets leave the interfaces (`tc qdisc`), and end; `godwit netem
+    /// off` removes it. How the interfaces are connected is left as it is
+    #[arg(long, conflicts_with_all = ["socket", "interval", "duration", "json"])]
+    kernel: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Change a link that is up: WORDS hold from now on, in place of all that held before
+    ///
+    /// Packets under way keep their time. `delay 0ms` lets all packets pass at once.
+    ///
+    /// Exit codes: 0 done; 1 nobody listens at the socket; 2 bad arguments or words, nothing changed.
+    Change {
+        #[command(flatten)]
+        at: At,
+        /// From the first interface to the second only
+        #[arg(long)]
+        forward: bool,
+        /// From the second interface to the first only
+        #[arg(long, conflicts_with = "forward")]
+        backward: bool,
+        /// What happens to packets
+        #[arg(value_name = "WORDS", required = true, allow_negative_numbers = true)]
+        words: Vec<String>,
+    },
+    /// Report what a link that is up has done so far
+    ///
+    /// Exit codes: 0 done; 1 nobody listens at the socket; 2 bad arguments.
+    Show {
+        #[command(flatten)]
+        at: At,
+    },
+    /// Remove what --kernel set up, and nothing else
+    ///
+    /// Exit codes: 0 done, also when there was nothing; 1 tc refuses; 2 bad arguments.
+    Off {
+        /// The two interfaces
+        #[arg(long, num_args = 2, required = true, value_names = ["INTERFACE", "INTERFACE"])]
+        between: Vec<Place>,
+    },
+}
+
+/// A link that is up.
+#[derive(Debug, clap::Args)]
+struct At {
+    /// The socket that the link was started with
+    #[arg(long, value_name = "PATH")]
+    socket: PathBuf,
+    /// Report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let number: f64 = text.parse().map_err(|_| "it is a number of seconds".to_owned())?;
+    let duration = Duration::try_from_secs_f64(number).map_err(|error| error.to_string())?;
+    if duration.is_zero() { Err("it is more than nothing".to_owned()) } else { Ok(duration) }
+}
+
+/// Runs what the flags ask for.
+pub(crate) fn run(args: &Args) -> ExitCode {
+    let done = match &args.command {
+        None if args.run.kernel => set_up(&args.run),
+        None => bridge(&args.run),
+        Some(Command::Change { at, forward, backward, words }) => {
+            let way = match (forward, backward) {
+                (true, _) => Way::Forward,
+                (_, true) => Way::Backward,
+                _ => Way::Both,
+            };
+            control::change(&at.socket, way, &words.join(" "))
+                .and_then(|report| tell(&report, at.json))
+        }
+        Some(Command::Show { at }) => {
+            control::show(&at.socket).and_then(|report| tell(&report, at.json))
+        }
+        Some(Command::Off { between }) => off(between),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            for line in error.to_string().lines() {
+                eprintln!("error: {line}");
+            }
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+fn pair(between: &[Place]) -> Result<[Place; 2], LinkError> {
+    let wrong = |_| LinkError::Usage("--between takes two interfaces, once".to_owned());
+    between.to_vec().try_into().map_err(wrong)
+}
+
+/// What happens forward and backward.
+fn words(args: &RunArgs) -> [String; 2] {
+    let both = args.words.join(" ");
+    [&args.forward, &args.backward].map(|own| own.clone().unwrap_or_else(|| both.clone()))
+}
+
+fn bridge(args: &RunArgs) -> Result<(), LinkError> {
+    let [forward, backward] = words(args).map(|words| parse_words(&words));
+    // All problems of both are said at once, those that they have in common once.
+    let settings = match (forward, backward) {
+        (Ok(forward), Ok(backward)) => [forward, backward],
+        (Err(forward), Err(backward)) if forward.to_string() != backward.to_string() => {
+            return Err(LinkError::Usage(format!("{forward}\n{backward}")));
+        }
+        (Err(error), _) | (_, Err(error)) => return Err(error),
+    };
+    let request = Request {
+        between: pair(&args.between)?,
+        settings,
+        seed: args.seed.unwrap_or_else(|| Clock::now().wall_us),
+        socket: args.socket.clone(),
+        interval: args.interval,
+        duration: args.duration,
+    };
+    let signals = Signals::install().and_then(Signals::take_reports_too).map_err(|error| {
+        LinkError::Environment(format!("cannot install signal handlers: {error}"))
+    })?;
+    let [first, second] = &request.between;
+    let up = |warnings: &[String]| {
+        for warning in warnings {
+            eprintln!("warning: {warning}");
+        }
+        eprintln!("netem: up between {first} and {second}, seed {}", request.seed);
+    };
+    netem_link::serve(&request, signals, up, |report| tell(report, args.json))
+}
+
+fn set_up(args: &RunArgs) -> Result<(), LinkError> {
+    let [forward, backward] = words(args);
+    let done = kernel::set_up(&pair(&args.between)?, [&forward, &backward], args.seed)?;
+    done.iter().try_for_each(|line| print(&format!("{line}\n")))
+}
+
+fn off(between: &[Place]) -> Result<(), LinkError> {
+    let removed = kernel::off(&pair(between)?)?;
+    if removed.is_empty() {
+        return print("nothing to remove\n");
+    }
+    removed.iter().try_for_each(|place| print(&format!("removed: netem of {place}\n")))
+}
+
+fn tell(report: &Report, is_json: bool) -> Result<(), LinkError> {
+    if is_json {
+        print(&(serde_json::to_string(report).expect("plain data") + "\n"))
+    } else {
+        print(&report.to_string())
+    }
+}
+
+fn print(text: &str) -> Result<(), LinkError> {
+    netio::stdout::print(text).map_err(|error| {
+        LinkError::Environment(format!("cannot write to standard output: {error}"))
+    })
+}

@@ -1,0 +1,212 @@
+//! Both directions at work, and how they are spoken to.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use base::Random;
+use netem::{Link, Settings};
+use netio::{FrameReceiver, FrameSender, NetError, Waker};
+use serde::{Deserialize, Serialize};
+
+use crate::direction::{Direction, Names, Order};
+use crate::report::{DirectionReport, Report, SCHEMA};
+use crate::{LinkError, Place};
+
+/// What a link is to be.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The two interfaces.
+    pub between: [Place; 2],
+    /// What happens forward, from the first to the second, and backward.
+    pub settings: [Settings; 2],
+    /// What the numbers drawn come from: with the same seed the same packets of a sequence are lost.
+    /// Each direction draws its own. A `seed` of the settings goes before it.
+    pub seed: u64,
+    /// Where to listen for commands.
+    pub socket: Option<PathBuf>,
+    /// How often to report.
+    pub interval: Option<Duration>,
+    /// When to end by itself.
+    pub duration: Option<Duration>,
+}
+
+/// A direction, or both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Way {
+    /// From the first interface to the second.
+    Forward,
+    /// From the second interface to the first.
+    Backward,
+    /// Both.
+    Both,
+}
+
+impl Way {
+    /// Numbers of the directions that are meant.
+    const fn indexes(self) -> &'static [usize] {
+        match self {
+            Self::Forward => &[0],
+            Self::Backward => &[1],
+            Self::Both => &[0, 1],
+        }
+    }
+}
+
+/// The other end of a direction's thread.
+struct Handle {
+    orders: Sender<Order>,
+    waker: Arc<Waker>,
+    /// `None` when it was waited for.
+    thread: Option<JoinHandle<Result<DirectionReport, NetError>>>,
+}
+
+impl Handle {
+    /// Tells the thread something. One that has ended is noticed by its end.
+    fn order(&self, order: Order) {
+        self.orders.send(order).ok();
+        self.waker.wake();
+    }
+
+    /// Ends the thread; what it has done, or why it had ended by itself.
+    fn end(&mut self) -> Option<Result<DirectionReport, NetError>> {
+        let thread = self.thread.take()?;
+        self.order(Order::Stop);
+        Some(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// A link that is up. It goes down with [`Bridge::stop`].
+pub struct Bridge {
+    directions: [Handle; 2],
+    seed: u64,
+    began: Instant,
+    /// Pulled by a direction that has ended by itself.
+    ended: Arc<Waker>,
+    warnings: Vec<String>,
+}
+
+/// The sockets at an interface: frames come in by the first, go out by the second.
+fn sockets(place: &Place) -> Result<(FrameReceiver, FrameSender), LinkError> {
+    place.with_interface(|interface| {
+        Ok((FrameReceiver::open(interface)?, FrameSender::open(interface)?))
+    })
+}
+
+impl Bridge {
+    /// Opens the interfaces and begins to move packets.
+    ///
+    /// # Errors
+    ///
+    /// An interface is not there or cannot be used; the right to it is missing.
+    pub fn start(request: &Request) -> Result<Self, LinkError> {
+        let [first, second] = &request.between;
+        if first == second {
+            let text = format!("a link has two ends: {first} is there twice");
+            return Err(LinkError::Usage(text));
+        }
+        let (first_in, first_out) = sockets(first)?;
+        let (second_in, second_out) = sockets(second)?;
+        let mut warnings: Vec<String> = request.settings.iter().flat_map(crate::warnings).collect();
+        warnings.dedup();
+        let mtus = [&first_out, &second_out].map(FrameSender::mtu_bytes);
+        if mtus[0] != mtus[1] {
+            warnings.push(format!(
+                "{first} has an MTU of {} and {second} one of {}: the smaller one refuses packets",
+                mtus[0], mtus[1]
+            ));
+        }
+        let ended = Arc::new(Waker::new().map_err(LinkError::cannot("make", "a wake-up line"))?);
+        let mut random = Random::from_seed(request.seed);
+        let mut start = |name, index: usize, [from, to]: [&Place; 2], sockets| {
+            let names = Names { name, from: from.to_string(), to: to.to_string() };
+            let seed = random.fork(index as u64).next_u64();
+            let link = Link::new(request.settings[index].clone(), seed);
+            spawn(names, link, sockets, &ended)
+        };
+        let directions = [
+            start("forward", 0, [first, second], (first_in, second_out))?,
+            start("backward", 1, [second, first], (second_in, first_out))?,
+        ];
+        Ok(Self { directions, seed: request.seed, began: Instant::now(), ended, warnings })
+    }
+
+    /// What is allowed and hardly meant.
+    #[must_use]
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Readable when a direction has ended by itself: [`Bridge::stop`] says why.
+    #[must_use]
+    pub fn ended(&self) -> &Waker {
+        &self.ended
+    }
+
+    /// Other settings from the next batch on. What is under way keeps its time.
+    pub fn change(&self, way: Way, settings: &Settings) {
+        for &index in way.indexes() {
+            self.directions[index].order(Order::Change(Box::new(settings.clone())));
+        }
+    }
+
+    /// What was done so far; `None` when a direction has ended by itself.
+    #[must_use]
+    pub fn report(&self) -> Option<Report> {
+        let shown: Option<Vec<DirectionReport>> = self
+            .directions
+            .iter()
+            .map(|handle| {
+                let (answer, shown) = mpsc::sync_channel(1);
+                handle.order(Order::Show(answer));
+                shown.recv().ok()
+            })
+            .collect();
+        shown.map(|directions| self.report_of(directions))
+    }
+
+    fn report_of(&self, directions: Vec<DirectionReport>) -> Report {
+        let elapsed_s = self.began.elapsed().as_secs_f64();
+        Report { schema: SCHEMA.to_owned(), seed: self.seed, elapsed_s, directions }
+    }
+
+    /// Ends both directions; what was done in all. Packets under way are gone.
+    ///
+    /// # Errors
+    ///
+    /// Why a direction had ended by itself.
+    pub fn stop(mut self) -> Result<Report, LinkError> {
+        let ended: Vec<_> = self.directions.iter_mut().filter_map(Handle::end).collect();
+        let directions = ended.into_iter().collect::<Result<_, _>>()?;
+        Ok(self.report_of(directions))
+    }
+}
+
+fn spawn(
+    names: Names,
+    link: Link,
+    sockets: (FrameReceiver, FrameSender),
+    ended: &Arc<Waker>,
+) -> Result<Handle, LinkError> {
+    let (orders, taken) = mpsc::channel();
+    let waker = Arc::new(Waker::new().map_err(LinkError::cannot("make", "a wake-up line"))?);
+    let direction = Direction::new(names, link, sockets, (taken, Arc::clone(&waker)));
+    let ended = Arc::clone(ended);
+    let thread = thread::Builder::new()
+        .spawn(move || {
+            let done = direction.run();
+            ended.wake();
+            done
+        })
+        .map_err(LinkError::cannot("start", "a thread"))?;
+    Ok(Handle { orders, waker, thread: Some(thread) })
+}

@@ -1,0 +1,211 @@
+//! Commands to a link that is up, over a unix socket: one line of JSON each way, then the connection
+//! closes. `{"command":"show"}` and `{"command":"change","direction":"forward","words":"delay 10ms"}`
+//! are answered with `{"result":"done","report":…}` or `{"result":"refused","problems":…}`.
+//!
+//! The socket is for whoever started the link. A client that dawdles holds up other clients and
+//! reports for a second, packets never.
+
+use std::fs::{self, Permissions};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::bridge::{Bridge, Way};
+use crate::{LinkError, Report, parse_words};
+
+/// Only the owner may command.
+const MODE: u32 = 0o600;
+/// How long a client may be silent.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Longer commands are none.
+const COMMAND_BYTES_MAX: u64 = 64 << 10;
+
+/// A command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "lowercase")]
+enum Question {
+    Show,
+    Change { direction: Way, words: String },
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "result", rename_all = "lowercase")]
+enum Answer {
+    Done { report: Report },
+    Refused { problems: String },
+}
+
+/// Where commands come in. The socket's file is removed with the value.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl Listener {
+    /// Listens at `path`; what a link that is gone has left there is replaced.
+    pub(crate) fn open(path: &Path) -> Result<Self, LinkError> {
+        remove_stale(path)?;
+        let shown = path.display();
+        let listener = UnixListener::bind(path).map_err(LinkError::cannot("listen at", shown))?;
+        let listener = Self { listener, path: path.to_owned() };
+        fs::set_permissions(path, Permissions::from_mode(MODE))
+            .map_err(LinkError::cannot("set the mode of", path.display()))?;
+        let unblocked = listener.listener.set_nonblocking(true);
+        unblocked.map_err(LinkError::cannot("listen at", path.display()))?;
+        Ok(listener)
+    }
+
+    /// Takes one client's command and answers it.
+    pub(crate) fn answer(&self, bridge: &Bridge) {
+        // What goes wrong between here and a client is the client's to see.
+        if let Ok((stream, _)) = self.listener.accept() {
+            converse(&stream, bridge).ok();
+        }
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        fs::remove_file(&self.path).ok();
+    }
+}
+
+/// Removes a socket that nobody listens at, and nothing else.
+fn remove_stale(path: &Path) -> Result<(), LinkError> {
+    let shown = path.display();
+    match fs::symlink_metadata(path) {
+        Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(cause) => return Err(LinkError::cannot("look at", shown)(cause)),
+        Ok(there) if !there.file_type().is_socket() => {
+            return Err(LinkError::Usage(format!("{shown}: what is there is no socket")));
+        }
+        Ok(_) => {}
+    }
+    match UnixStream::connect(path) {
+        Err(cause) if cause.kind() == ErrorKind::ConnectionRefused => {
+            fs::remove_file(path).map_err(LinkError::cannot("replace", shown))
+        }
+        Err(cause) => Err(LinkError::cannot("look at", shown)(cause)),
+        Ok(_) => Err(LinkError::Usage(format!("{shown}: another link listens there"))),
+    }
+}
+
+fn converse(stream: &UnixStream, bridge: &Bridge) -> io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut line = String::new();
+    BufReader::new(stream.take(COMMAND_BYTES_MAX)).read_line(&mut line)?;
+    let answer = match serde_json::from_str(&line) {
+        Ok(question) => act(question, bridge),
+        Err(cause) => Answer::Refused { problems: format!("no command: {cause}") },
+    };
+    put(stream, &answer)
+}
+
+fn act(question: Question, bridge: &Bridge) -> Answer {
+    if let Question::Change { direction, words } = question {
+        match parse_words(&words) {
+            Ok(settings) => bridge.change(direction, &settings),
+            Err(error) => return Answer::Refused { problems: error.to_string() },
+        }
+    }
+    // Orders are carried out one after the other, so the change holds when the report is there.
+    match bridge.report() {
+        Some(report) => Answer::Done { report },
+        None => Answer::Refused { problems: "the link is ending".to_owned() },
+    }
+}
+
+fn put(mut stream: &UnixStream, value: &impl Serialize) -> io::Result<()> {
+    let mut text = serde_json::to_string(value).expect("plain data");
+    text.push('\n');
+    stream.write_all(text.as_bytes())
+}
+
+/// Asks the link that listens at `socket` for a report.
+///
+/// # Errors
+///
+/// Nobody listens there, or what answers is no link.
+pub fn show(socket: &Path) -> Result<Report, LinkError> {
+    ask(socket, &Question::Show)
+}
+
+/// Changes the link that listens at `socket`: `words` hold from now on, all that is not named in them
+/// as if it had never been. What is done now is in the report.
+///
+/// # Errors
+///
+/// As [`show`]; the words are wrong.
+pub fn change(socket: &Path, way: Way, words: &str) -> Result<Report, LinkError> {
+    // Wrong words are wrong whether somebody listens or not.
+    parse_words(words)?;
+    ask(socket, &Question::Change { direction: way, words: words.to_owned() })
+}
+
+fn ask(socket: &Path, question: &Question) -> Result<Report, LinkError> {
+    let shown = socket.display();
+    let talk = || -> io::Result<String> {
+        let stream = UnixStream::connect(socket)?;
+        put(&stream, question)?;
+        let mut answer = String::new();
+        (&stream).read_to_string(&mut answer)?;
+        Ok(answer)
+    };
+    let answer = talk().map_err(LinkError::cannot("ask the link at", &shown))?;
+    match serde_json::from_str(&answer) {
+        Ok(Answer::Done { report }) => Ok(report),
+        Ok(Answer::Refused { problems }) => Err(LinkError::Usage(problems)),
+        Err(cause) => {
+            let text =
+                format!("cannot ask the link at {shown}: it answers something else: {cause}");
+            Err(LinkError::Environment(text))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_lines_that_others_can_write() {
+        let read = |text: &str| serde_json::from_str::<Question>(text);
+        assert_eq!(read(r#"{"command":"show"}"#).unwrap(), Question::Show);
+        let text = r#"{"command":"change","direction":"both","words":"delay 10ms"}"#;
+        let change = Question::Change { direction: Way::Both, words: "delay 10ms".to_owned() };
+        assert_eq!(read(text).unwrap(), change);
+        assert_eq!(serde_json::to_string(&change).unwrap(), text);
+        read(r#"{"command":"change","direction":"up","words":""}"#).unwrap_err();
+    }
+
+    #[test]
+    fn what_a_link_left_is_replaced_and_nothing_else_is() {
+        let name = format!("godwit-netem-socket-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        drop(UnixListener::bind(&path).unwrap());
+        let open = Listener::open(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, MODE);
+        let busy = Listener::open(&path).unwrap_err().to_string();
+        assert!(busy.contains("another link"), "{busy}");
+        drop(open);
+        fs::write(&path, "text").unwrap();
+        let other = Listener::open(&path).unwrap_err();
+        assert!(other.exit_code() == 2 && other.to_string().contains("no socket"), "{other}");
+        fs::remove_file(&path).unwrap();
+        let nobody = show(&path).unwrap_err();
+        assert!(nobody.exit_code() == 1 && nobody.to_string().contains("ask the link"), "{nobody}");
+    }
+}

@@ -1,0 +1,96 @@
+//! The steady path allocates nothing: a direction between two pairs of interfaces, turn by turn.
+
+use std::process::Command;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use netio::{interface, namespace};
+
+use super::*;
+use crate::parse_words;
+
+fn ip(arguments: &str) {
+    let output = Command::new("ip").args(arguments.split(' ')).output().unwrap();
+    assert!(output.status.success(), "ip {arguments}: {output:?}");
+}
+
+/// Runs `test` in a new namespace with the pairs `in0`, `in1` and `out0`, `out1`; false when that is
+/// not allowed here.
+fn between_two_pairs(test: impl FnOnce() + Send) -> bool {
+    std::thread::scope(|scope| {
+        let inside = scope.spawn(|| {
+            if Command::new("ip").arg("-V").output().is_err() || namespace::enter_new().is_err() {
+                return false;
+            }
+            let script = "echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6";
+            Command::new("sh").args(["-c", script]).output().unwrap();
+            for pair in ["in", "out"] {
+                ip(&format!("link add {pair}0 type veth peer name {pair}1"));
+                ip(&format!("link set {pair}0 up"));
+                ip(&format!("link set {pair}1 up"));
+            }
+            // Until the kernel has noticed that an interface is up, it drops what is sent there.
+            let ends = Instant::now() + Duration::from_secs(30);
+            while ["in0", "in1", "out0", "out1"].map(|name| interface::named(name).unwrap().is_up)
+                != [true; 4]
+            {
+                assert!(Instant::now() < ends, "the interfaces never come up");
+            }
+            test();
+            true
+        });
+        inside.join().unwrap()
+    })
+}
+
+/// Sends so many frames and turns until the link has done with them.
+fn pass(direction: &mut Direction, source: &mut FrameSender, count: u64) {
+    let expected = direction.link.counters().received + count;
+    for _ in 0..count {
+        let frame = &mut source.slot().unwrap()[..1_000];
+        frame[..14].copy_from_slice(&[2, 0, 0, 0, 0, 5, 2, 0, 0, 0, 0, 1, 0x88, 0xb5]);
+        source.commit(1_000);
+    }
+    assert_eq!(source.flush().sent as u64, count);
+    let mut woken = Woken { by_input: true, by_order: false };
+    loop {
+        assert!(direction.turn(woken).unwrap());
+        let is_done = direction.link.counters().received >= expected;
+        if is_done && direction.link.backlog().packets == 0 {
+            return;
+        }
+        woken = direction.wait().unwrap();
+    }
+}
+
+#[test]
+fn a_link_that_has_seen_its_busiest_time_allocates_nothing() {
+    let is_allowed = between_two_pairs(|| {
+        let open = |name: &str| interface::named(name).unwrap();
+        let words = "delay 1ms 1ms loss 1% duplicate 3% corrupt 1% reorder 5%";
+        let sockets =
+            (FrameReceiver::open(&open("in1")).unwrap(), FrameSender::open(&open("out0")).unwrap());
+        let names = Names { name: "forward", from: "in1".to_owned(), to: "out0".to_owned() };
+        let (_orders, taken) = mpsc::channel();
+        let waker = Arc::new(Waker::new().unwrap());
+        let link = Link::new(parse_words(words).unwrap(), 1);
+        let mut direction = Direction::new(names, link, sockets, (taken, waker));
+        let mut source = FrameSender::open(&open("in0")).unwrap();
+        for _ in 0..5 {
+            pass(&mut direction, &mut source, 60);
+        }
+        let before = direction.link.counters().sent;
+        let counted = allocation_counter::measure(|| {
+            for _ in 0..30 {
+                pass(&mut direction, &mut source, 32);
+            }
+        });
+        assert_eq!(counted.count_total, 0, "{counted:?}");
+        let report = direction.report();
+        assert!(report.sent > before + 800 && report.lost > 0 && report.duplicated > 0, "{report}");
+    });
+    if !is_allowed {
+        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "no namespace can be made");
+        println!("skipped: making a network namespace needs root and iproute2");
+    }
+}

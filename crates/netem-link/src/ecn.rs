@@ -1,0 +1,110 @@
+//! The two bits of the ECN field (RFC 3168 §5) of the IP header in a frame.
+
+/// Congestion experienced.
+pub(crate) const MARKED: u8 = 3;
+
+/// Destination and source of a frame.
+const ADDRESSES_BYTES: usize = 12;
+const TAG_BYTES: usize = 4;
+
+/// EtherType of what is behind Ethernet header and VLAN tags, and where that begins.
+pub(crate) fn network(frame: &[u8]) -> Option<(u16, usize)> {
+    let mut at = ADDRESSES_BYTES;
+    loop {
+        let kind = u16::from_be_bytes(*frame.get(at..)?.first_chunk()?);
+        match kind {
+            packet_wire::ethernet::TYPE_VLAN | packet_wire::ethernet::TYPE_SERVICE_VLAN => {
+                at += TAG_BYTES;
+            }
+            _ => return Some((kind, at + 2)),
+        }
+    }
+}
+
+/// The field as it is; 0 when the frame carries no IP.
+pub(crate) fn of(frame: &[u8]) -> u8 {
+    let second = |at: usize| frame.get(at + 1).copied();
+    match network(frame) {
+        Some((packet_wire::ethernet::TYPE_IPV4, at)) => second(at).unwrap_or(0) & 3,
+        Some((packet_wire::ethernet::TYPE_IPV6, at)) => (second(at).unwrap_or(0) >> 4) & 3,
+        _ => 0,
+    }
+}
+
+/// Sets the field to [`MARKED`] and the checksum of the IPv4 header to fit (RFC 1624 §3).
+pub(crate) fn mark(frame: &mut [u8]) {
+    match network(frame) {
+        Some((packet_wire::ethernet::TYPE_IPV4, at)) => {
+            let Some(header) = frame.get_mut(at..at + 20) else { return };
+            let before = u16::from_be_bytes([header[0], header[1]]);
+            header[1] |= MARKED;
+            let after = u16::from_be_bytes([header[0], header[1]]);
+            let checksum = u16::from_be_bytes([header[10], header[11]]);
+            let mut sum = u32::from(!checksum) + u32::from(!before) + u32::from(after);
+            sum = (sum & 0xffff) + (sum >> 16);
+            sum = (sum & 0xffff) + (sum >> 16);
+            header[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+        }
+        Some((packet_wire::ethernet::TYPE_IPV6, at)) => {
+            if let Some(octet) = frame.get_mut(at + 1) {
+                *octet |= MARKED << 4;
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use packet_wire::checksum::checksum;
+
+    /// A frame with an IPv4 header of type of service `tos`, behind `tags`.
+    fn v4(tags: &[u8], tos: u8) -> Vec<u8> {
+        let mut frame = [&[0; 12], tags, &[8, 0]].concat();
+        let at = frame.len();
+        let mut header = vec![0x45, tos, 0, 20, 0xbe, 0xef, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1];
+        header.extend([10, 0, 0, 2]);
+        let sum = checksum(&header);
+        header[10..12].copy_from_slice(&sum.to_be_bytes());
+        frame.extend(header);
+        assert_eq!(checksum(&frame[at..]), 0);
+        frame
+    }
+
+    #[test]
+    fn a_mark_keeps_the_checksum_right_for_every_header() {
+        for tags in [&[][..], &[0x81, 0, 0, 7], &[0x88, 0xa8, 0, 5, 0x81, 0, 0, 7]] {
+            for tos in 0..=255 {
+                let mut frame = v4(tags, tos);
+                assert_eq!(of(&frame), tos & 3);
+                mark(&mut frame);
+                assert_eq!((of(&frame), frame[14 + tags.len() + 1]), (3, tos | 3));
+                assert_eq!(checksum(&frame[14 + tags.len()..]), 0, "{tos}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_field_of_ipv6_straddles_two_octets() {
+        let mut frame = [&[0; 12][..], &[0x86, 0xdd, 0x60, 0x25, 0xab, 0xcd], &[0; 36]].concat();
+        assert_eq!(of(&frame), 2);
+        mark(&mut frame);
+        assert_eq!((of(&frame), &frame[14..18]), (3, &[0x60, 0x35, 0xab, 0xcd][..]));
+    }
+
+    #[test]
+    fn other_frames_and_pieces_are_left_alone() {
+        let mut arp = [&[0; 12][..], &[8, 6, 0, 3]].concat();
+        let whole = v4(&[0x81, 0, 0, 7], 1);
+        assert_eq!(of(&arp), 0);
+        mark(&mut arp);
+        assert_eq!(arp[12..], [8, 6, 0, 3]);
+        for len in 0..whole.len() {
+            let mut cut = whole[..len].to_vec();
+            of(&cut);
+            mark(&mut cut);
+            assert_eq!(cut, whole[..len], "{len}");
+        }
+    }
+}

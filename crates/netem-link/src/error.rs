@@ -1,0 +1,52 @@
+//! What stops a link, by blame.
+
+use std::fmt;
+use std::io;
+
+use netio::NetError;
+
+/// Why there is no link, or no longer one.
+#[derive(Debug)]
+pub enum LinkError {
+    /// The operator asked for something that cannot be: all problems, a line each.
+    Usage(String),
+    /// Something that the machine refused.
+    Environment(String),
+}
+
+impl LinkError {
+    /// The exit code of a command that ends with it.
+    #[must_use]
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 2,
+            Self::Environment(_) => 1,
+        }
+    }
+
+    /// Adapts `io::Error`s: `.map_err(LinkError::cannot("listen at", "/run/x"))`.
+    pub(crate) fn cannot(tried: &str, on: impl fmt::Display) -> impl FnOnce(io::Error) -> Self {
+        move |cause| Self::Environment(format!("cannot {tried} {on}: {cause}"))
+    }
+}
+
+impl fmt::Display for LinkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(text) | Self::Environment(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for LinkError {}
+
+impl From<NetError> for LinkError {
+    fn from(error: NetError) -> Self {
+        let hint = match error.cause().raw_os_error() {
+            // EPERM
+            Some(1) => "; it takes root, or CAP_NET_RAW and CAP_NET_ADMIN",
+            _ => "",
+        };
+        Self::Environment(format!("{error}{hint}"))
+    }
+}

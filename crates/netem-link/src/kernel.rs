@@ -1,0 +1,198 @@
+//! The same link by the kernel: `tc` puts `sch_netem`, and `sch_tbf` behind it, where packets leave the
+//! interfaces. How the interfaces are connected is then the machine's (a route, a bridge), not ours.
+
+use testbed::{CommandLine, TestbedError, command};
+
+use crate::{LinkError, Place, parse_words};
+
+/// Names of what is set up, to find it again.
+const ROOT: &str = "1:";
+const BEHIND: &str = "10:";
+
+/// Words as `tc` takes them, in its two parts.
+struct Parts {
+    netem: Vec<String>,
+    bucket: Vec<String>,
+}
+
+/// Checks words by the core, which knows them all, and gives them as they are.
+fn parts(words: &str, seed: Option<u64>) -> Result<Parts, LinkError> {
+    let settings = parse_words(words)?;
+    let mut netem: Vec<String> = words.split_ascii_whitespace().map(str::to_owned).collect();
+    let at = netem.iter().position(|word| word == "tbf").unwrap_or(netem.len());
+    let bucket = netem.split_off(at);
+    if netem.first().is_some_and(|word| word == "netem") {
+        netem.remove(0);
+    }
+    if let (Some(seed), None) = (seed, settings.seed) {
+        netem.extend(["seed".to_owned(), seed.to_string()]);
+    }
+    Ok(Parts { netem, bucket })
+}
+
+/// `tc` in the place's namespace, and the device.
+fn tc(place: &Place) -> CommandLine {
+    let tc = CommandLine::new("tc");
+    match &place.namespace {
+        Some(name) => tc.args(["-n", name]),
+        None => tc,
+    }
+}
+
+/// The command lines that set the end at `place` up.
+fn lines(place: &Place, parts: &Parts) -> Vec<CommandLine> {
+    let add = || tc(place).args(["qdisc", "add", "dev", &place.interface]);
+    let words = |line: CommandLine, words: &[String]| line.args(words.iter().map(String::as_str));
+    let netem = words(add().args(["root", "handle", ROOT, "netem"]), &parts.netem);
+    let mut lines = vec![netem];
+    if !parts.bucket.is_empty() {
+        lines.push(words(add().args(["parent", ROOT, "handle", BEHIND]), &parts.bucket));
+    }
+    lines
+}
+
+/// Sets both ends up; forward is what leaves the second interface. The command lines that did it.
+///
+/// # Errors
+///
+/// The words are wrong; `tc` or the kernel's netem is missing; an interface has something there
+/// already. Nothing is left set up then.
+pub fn set_up(
+    between: &[Place; 2],
+    words: [&str; 2],
+    seed: Option<u64>,
+) -> Result<Vec<CommandLine>, LinkError> {
+    let [forward, backward] = [parts(words[0], seed)?, parts(words[1], seed)?];
+    let ends = [(&between[1], forward), (&between[0], backward)];
+    check(between)?;
+    let (mut done, mut touched): (Vec<CommandLine>, Vec<&Place>) = (Vec::new(), Vec::new());
+    for (place, parts) in &ends {
+        for line in lines(place, parts) {
+            if let Err(error) = line.run() {
+                for &place in &touched {
+                    delete(place).run().ok();
+                }
+                return Err(explain(&error));
+            }
+            if touched.last() != Some(place) {
+                touched.push(place);
+            }
+            done.push(line);
+        }
+    }
+    Ok(done)
+}
+
+/// Removes what [`set_up`] did, and nothing else; the interfaces on which there was something.
+///
+/// # Errors
+///
+/// `tc` is missing or refuses.
+pub fn off(between: &[Place; 2]) -> Result<Vec<Place>, LinkError> {
+    check(between)?;
+    let mut removed = Vec::new();
+    for place in between {
+        let show = tc(place).args(["qdisc", "show", "dev", &place.interface]);
+        let shown = show.run().map_err(|error| LinkError::Environment(error.to_string()))?;
+        if is_ours(&shown) {
+            let deleted = delete(place).run();
+            deleted.map_err(|error| LinkError::Environment(error.to_string()))?;
+            removed.push(place.clone());
+        }
+    }
+    Ok(removed)
+}
+
+fn delete(place: &Place) -> CommandLine {
+    tc(place).args(["qdisc", "del", "dev", &place.interface, "root"])
+}
+
+/// Whether what `tc qdisc show` printed has our netem at the root.
+fn is_ours(shown: &str) -> bool {
+    let first: Vec<&str> = shown.lines().next().unwrap_or("").split_whitespace().collect();
+    first.starts_with(&["qdisc", "netem", ROOT, "root"])
+}
+
+/// Interfaces that are there, and a `tc`.
+fn check(between: &[Place; 2]) -> Result<(), LinkError> {
+    for place in between {
+        if place.namespace.as_ref().is_some_and(|name| name.contains('/')) {
+            let text = format!("{place}: tc knows namespaces by the names of `ip netns` only");
+            return Err(LinkError::Usage(text));
+        }
+        place.with_interface(|_| Ok(()))?;
+    }
+    command::require_program("tc", "iproute2")
+        .map(drop)
+        .map_err(|error| LinkError::Environment(error.to_string()))
+}
+
+/// Says what to do about what `tc` complains of.
+fn explain(error: &TestbedError) -> LinkError {
+    let text = error.to_string();
+    let is_unknown = ["qdisc kind is unknown", "No such file or directory"]
+        .iter()
+        .any(|complaint| text.contains(complaint));
+    LinkError::Environment(if is_unknown {
+        format!(
+            "this kernel has no netem ({text}): load it with `modprobe sch_netem`, or take a kernel \
+             with CONFIG_NET_SCH_NETEM; or leave --kernel out, and godwit does the same in user space"
+        )
+    } else if text.contains("Exclusivity flag on") || text.contains("File exists") {
+        format!("{text}: something is set up there already; see `tc qdisc show`")
+    } else {
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(place: &str, words: &str, seed: Option<u64>) -> Vec<String> {
+        let place = place.parse().unwrap();
+        let parts = parts(words, seed).unwrap();
+        lines(&place, &parts).iter().map(CommandLine::to_string).collect()
+    }
+
+    #[test]
+    fn words_go_to_tc_as_they_are() {
+        let words = "netem delay 75ms loss 10% tbf rate 1mbit burst 5kb latency 50ms";
+        let expected = [
+            "tc -n ns1 qdisc add dev eth1 root handle 1: netem delay 75ms loss 10% seed 7",
+            "tc -n ns1 qdisc add dev eth1 parent 1: handle 10: tbf rate 1mbit burst 5kb latency 50ms",
+        ];
+        assert_eq!(shown("ns1:eth1", words, Some(7)), expected);
+        let own_seed = shown("eth1", "loss 1% seed 3", Some(7));
+        assert_eq!(own_seed, ["tc qdisc add dev eth1 root handle 1: netem loss 1% seed 3"]);
+        assert_eq!(shown("eth1", "", None), ["tc qdisc add dev eth1 root handle 1: netem"]);
+    }
+
+    #[test]
+    fn only_what_was_set_up_here_is_removed() {
+        assert!(is_ours("qdisc netem 1: root refcnt 2 limit 1000 delay 75ms\n"));
+        for other in [
+            "",
+            "qdisc noqueue 0: root refcnt 2\n",
+            "qdisc netem 8001: root refcnt 2 limit 1000\n",
+            "qdisc tbf 1: root refcnt 2 rate 1Mbit\nqdisc netem 1: root\n",
+        ] {
+            assert!(!is_ours(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn complaints_of_old_and_new_tc_are_explained() {
+        for complaint in [
+            "Error: Specified qdisc kind is unknown.",
+            "RTNETLINK answers: No such file or directory",
+        ] {
+            let error = explain(&TestbedError::new("tc qdisc add", complaint));
+            assert_eq!(error.exit_code(), 1);
+            assert!(error.to_string().contains("modprobe sch_netem"), "{error}");
+        }
+        let busy = "Error: Exclusivity flag on, cannot modify.";
+        let busy = explain(&TestbedError::new("tc qdisc add", busy)).to_string();
+        assert!(busy.contains("tc qdisc show") && !busy.contains("modprobe"), "{busy}");
+    }
+}

@@ -1,0 +1,214 @@
+//! What kernels leave to devices, done here: a train of segments is cut into the packets that it
+//! stands for, a checksum is filled in. A link that took trains whole would lose, delay and count
+//! forty packets as one.
+//!
+//! The pieces are those that the kernel's own segmentation makes: headers repeated, sequence numbers,
+//! lengths and IPv4's identification counted on, FIN and PSH on the last and CWR on the first segment
+//! only (RFC 9293 §3.1, RFC 3168 §6.1.2, RFC 791, 768). Budget: one copy and one sum per packet that
+//! needs it, nothing allocated.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use netio::frame::{Frame, PendingChecksum, Train, TrainKind};
+use packet_wire::checksum::{Sum, checksum};
+use packet_wire::ethernet::{TYPE_IPV4, TYPE_IPV6};
+use packet_wire::{ipv4, ipv6, protocol, udp};
+
+use crate::ecn;
+
+const TCP: u8 = 6;
+const TCP_HEADER_LEN: usize = 20;
+const FIN: u8 = 0x01;
+const PSH: u8 = 0x08;
+const CWR: u8 = 0x80;
+/// SCTP (RFC 9260), whose checksum is another one.
+const SCTP: u8 = 132;
+const SCTP_CHECKSUM_AT: usize = 8;
+
+/// The frame says something of itself that cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unfit;
+
+/// Gives the packets that a frame stands for to `each`, whole, in order. `scratch` has room for the
+/// longest frame.
+pub(crate) fn unpack(
+    frame: &Frame<'_>,
+    scratch: &mut [u8],
+    mut each: impl FnMut(&[u8]),
+) -> Result<(), Unfit> {
+    match (frame.train, frame.checksum) {
+        (None, None) => each(frame.octets),
+        (None, Some(pending)) => {
+            let whole = scratch.get_mut(..frame.octets.len()).ok_or(Unfit)?;
+            whole.copy_from_slice(frame.octets);
+            fill(whole, pending)?;
+            each(whole);
+        }
+        (Some(train), Some(pending)) => {
+            let layout = Layout::of(frame.octets, train, pending)?;
+            layout.cut(frame.octets, scratch, each)?;
+        }
+        (Some(_), None) => return Err(Unfit),
+    }
+    Ok(())
+}
+
+/// Fills the checksum in.
+fn fill(frame: &mut [u8], pending: PendingChecksum) -> Result<(), Unfit> {
+    if pending.offset == SCTP_CHECKSUM_AT && transport(frame) == Some(SCTP) {
+        let segment = frame.get_mut(pending.start..).ok_or(Unfit)?;
+        segment.get_mut(8..12).ok_or(Unfit)?.fill(0);
+        let sum = crc32c(segment);
+        segment[8..12].copy_from_slice(&sum.to_le_bytes());
+        return Ok(());
+    }
+    let segment = frame.get_mut(pending.start..).ok_or(Unfit)?;
+    let sum = settled(checksum(segment));
+    let field = segment.get_mut(pending.offset..).and_then(|rest| rest.first_chunk_mut());
+    *field.ok_or(Unfit)? = sum.to_be_bytes();
+    Ok(())
+}
+
+/// A sum as it is sent: 0 would say that there is none (RFC 768), and the other zero sums up the same.
+const fn settled(sum: u16) -> u16 {
+    if sum == 0 { 0xffff } else { sum }
+}
+
+/// What the IP header says comes behind it.
+fn transport(frame: &[u8]) -> Option<u8> {
+    match ecn::network(frame)? {
+        (TYPE_IPV4, at) => frame.get(at + 9).copied(),
+        (TYPE_IPV6, at) => frame.get(at + 6).copied(),
+        _ => None,
+    }
+}
+
+/// CRC-32C (RFC 9260 Appendix A).
+fn crc32c(octets: &[u8]) -> u32 {
+    const REFLECTED: u32 = 0x82f6_3b78;
+    let step = |crc: u32, octet: &u8| {
+        (0..8).fold(crc ^ u32::from(*octet), |crc, _| (crc >> 1) ^ (REFLECTED * (crc & 1)))
+    };
+    !octets.iter().fold(u32::MAX, step)
+}
+
+/// Where the headers of a train are.
+#[derive(Clone, Copy, Debug)]
+struct Layout {
+    train: Train,
+    is_v4: bool,
+    network_at: usize,
+    transport_at: usize,
+    payload_at: usize,
+}
+
+impl Layout {
+    fn of(frame: &[u8], train: Train, pending: PendingChecksum) -> Result<Self, Unfit> {
+        let (kind, network_at) = ecn::network(frame).ok_or(Unfit)?;
+        let transport_at = pending.start;
+        let (is_v4, least) = match kind {
+            TYPE_IPV4 => (true, ipv4::HEADER_LEN),
+            TYPE_IPV6 => (false, ipv6::HEADER_LEN),
+            _ => return Err(Unfit),
+        };
+        let header_len = match train.kind {
+            TrainKind::Udp => udp::HEADER_LEN,
+            TrainKind::Tcp => {
+                let words = frame.get(transport_at + 12).ok_or(Unfit)? >> 4;
+                Some(usize::from(words) * 4).filter(|&len| len >= TCP_HEADER_LEN).ok_or(Unfit)?
+            }
+        };
+        let payload_at = transport_at + header_len;
+        let is_sound = transport_at >= network_at + least
+            && payload_at < frame.len()
+            && train.payload_bytes > 0;
+        let layout = Self { train, is_v4, network_at, transport_at, payload_at };
+        is_sound.then_some(layout).ok_or(Unfit)
+    }
+
+    fn cut(
+        &self,
+        frame: &[u8],
+        scratch: &mut [u8],
+        mut each: impl FnMut(&[u8]),
+    ) -> Result<(), Unfit> {
+        let (headers, payload) = frame.split_at(self.payload_at);
+        let last = payload.len().div_ceil(self.train.payload_bytes) - 1;
+        for (index, piece) in payload.chunks(self.train.payload_bytes).enumerate() {
+            let packet = scratch.get_mut(..headers.len() + piece.len()).ok_or(Unfit)?;
+            packet[..headers.len()].copy_from_slice(headers);
+            packet[headers.len()..].copy_from_slice(piece);
+            self.write_network(packet, index)?;
+            self.write_transport(packet, index, index == last);
+            each(packet);
+        }
+        Ok(())
+    }
+
+    /// Lengths and, for IPv4, identification and checksum.
+    fn write_network(&self, packet: &mut [u8], index: usize) -> Result<(), Unfit> {
+        let len = packet.len() - self.network_at;
+        let header = &mut packet[self.network_at..self.transport_at];
+        if !self.is_v4 {
+            put(header, 4, len - ipv6::HEADER_LEN);
+            return Ok(());
+        }
+        put(header, 2, len);
+        let identification = u16::from_be_bytes([header[4], header[5]]);
+        put(header, 4, usize::from(identification.wrapping_add(index as u16)));
+        put(header, 10, 0);
+        let header_len = usize::from(header[0] & 0xf) * 4;
+        let sum = checksum(header.get(..header_len).ok_or(Unfit)?);
+        put(header, 10, sum.into());
+        Ok(())
+    }
+
+    /// What differs from segment to segment, and the checksum.
+    fn write_transport(&self, packet: &mut [u8], index: usize, is_last: bool) {
+        let (front, segment) = packet.split_at_mut(self.transport_at);
+        let network = &front[self.network_at..];
+        let (number, checksum_at) = match self.train.kind {
+            TrainKind::Udp => {
+                let len = segment.len();
+                put(segment, 4, len);
+                (protocol::UDP, 6)
+            }
+            TrainKind::Tcp => {
+                let first = segment.first_chunk::<8>().expect("the layout has a TCP header");
+                let [.., a, b, c, d] = *first;
+                let skipped = (index * self.train.payload_bytes) as u32;
+                let sequence = u32::from_be_bytes([a, b, c, d]).wrapping_add(skipped);
+                segment[4..8].copy_from_slice(&sequence.to_be_bytes());
+                if !is_last {
+                    segment[13] &= !(FIN | PSH);
+                }
+                if index > 0 {
+                    segment[13] &= !CWR;
+                }
+                (TCP, 16)
+            }
+        };
+        put(segment, checksum_at, 0);
+        let sum = if self.is_v4 {
+            let [source, destination] = [12, 16].map(|at| Ipv4Addr::from(array::<4>(network, at)));
+            Sum::pseudo_v4(source, destination, number, segment.len() as u16)
+        } else {
+            let [source, destination] = [8, 24].map(|at| Ipv6Addr::from(array::<16>(network, at)));
+            Sum::pseudo_v6(source, destination, number, segment.len() as u32)
+        };
+        put(segment, checksum_at, settled(sum.with(segment).finish()).into());
+    }
+}
+
+/// Writes a 16-bit field.
+fn put(header: &mut [u8], at: usize, value: usize) {
+    header[at..at + 2].copy_from_slice(&(value as u16).to_be_bytes());
+}
+
+/// `N` octets of an IP header whose length was checked.
+fn array<const N: usize>(header: &[u8], at: usize) -> [u8; N] {
+    *header[at..].first_chunk().expect("an IP header has its addresses")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+//! The words of `tc` as settings of the core, with all that is wrong with them.
+
+use netem::Settings;
+
+use crate::LinkError;
+
+/// Octets that a full Ethernet frame has.
+const FRAME_BYTES: u64 = 1_514;
+
+/// Reads words, as [`Settings::parse`] does.
+///
+/// # Errors
+///
+/// Everything that is wrong, a line each.
+pub fn parse_words(words: &str) -> Result<Settings, LinkError> {
+    Settings::parse(words).map_err(|problems| {
+        let lines: Vec<String> =
+            problems.iter().map(|problem| format!("in `{words}`, {problem}")).collect();
+        LinkError::Usage(lines.join("\n"))
+    })
+}
+
+/// What is allowed and hardly meant: a queue that cannot hold what is under way.
+#[must_use]
+pub fn warnings(settings: &Settings) -> Vec<String> {
+    let mut found = Vec::new();
+    if let Some(rate) = settings.rate {
+        let in_flight = u128::from(rate.bytes_per_s.get()) * u128::from(settings.delay.base_ns)
+            / 1_000_000_000
+            / u128::from(FRAME_BYTES);
+        if in_flight > u128::from(settings.limit_packets) {
+            found.push(format!(
+                "`limit {}` is less than the {in_flight} full packets that are under way at this \
+                 rate and delay: it drops some; give a greater `limit`",
+                settings.limit_packets
+            ));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_problem_is_a_line_with_help() {
+        let text = parse_words("delay 75mss lss 10").unwrap_err().to_string();
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines.len() >= 2, "{text}");
+        assert!(lines.iter().all(|line| line.starts_with("in `delay 75mss lss 10`, column ")));
+        assert!(lines.iter().all(|line| line.contains("; ")), "{text}");
+    }
+
+    #[test]
+    fn a_limit_below_what_is_under_way_is_warned_of() {
+        let said = |words: &str| warnings(&parse_words(words).unwrap()).len();
+        // 100 Mbit/s for 150 ms are 1,238 full frames.
+        assert_eq!(said("delay 150ms rate 100mbit"), 1);
+        assert_eq!(said("delay 150ms rate 100mbit limit 1238"), 0);
+        assert_eq!(said("delay 150ms"), 0);
+    }
+}

@@ -1,0 +1,193 @@
+//! Three namespaces in a row: `left` with 10.9.0.1, `middle` for the link, `right` with 10.9.0.2.
+
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use netem_link::{Bridge, DirectionReport, Place, Report, Request, parse_words};
+use testbed::namespace;
+
+pub(crate) const LEFT: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
+pub(crate) const RIGHT: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
+pub(crate) const LEFT_MAC: [u8; 6] = [2, 0, 0, 0, 9, 1];
+pub(crate) const RIGHT_MAC: [u8; 6] = [2, 0, 0, 0, 9, 2];
+/// Interfaces of the stations.
+pub(crate) const LEFT_END: &str = "l0";
+pub(crate) const RIGHT_END: &str = "r0";
+/// Interfaces of the link.
+pub(crate) const MIDDLE_ENDS: [&str; 2] = ["m0", "m1"];
+
+/// Longer than anything here takes on any machine: a test that waits so long has failed.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Namespaces are named by process, so tests of one process take turns.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// The namespaces, which go away with the value.
+pub(crate) struct Scene {
+    left: String,
+    middle: String,
+    right: String,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Scene {
+    /// `None`, said, where namespaces cannot be made.
+    pub(crate) fn set() -> Option<Self> {
+        let is_root = testbed::registry::user_id() == 0;
+        if !is_root || testbed::command::find_program("ip").is_none() {
+            println!("skipped: namespaces need root and ip (package iproute2)");
+            assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none_or(|v| v != "1"));
+            return None;
+        }
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let [left, middle, right] =
+            ['s', 'g', 'c'].map(|letter| namespace::name_of(std::process::id(), letter));
+        let scene = Self { left, middle, right, _turn: turn };
+        for name in scene.names() {
+            namespace::create(name).unwrap();
+            // Neighbours and routers are not looked for: every packet is the test's.
+            let quiet = "cd /proc/sys/net/ipv6/conf 2>/dev/null || exit 0; \
+                         echo 1 >all/disable_ipv6; echo 1 >default/disable_ipv6";
+            run(Command::new("ip").args(["netns", "exec", name, "sh", "-ec", quiet]));
+        }
+        let stations =
+            [(&scene.left, LEFT_END, LEFT, LEFT_MAC), (&scene.right, RIGHT_END, RIGHT, RIGHT_MAC)];
+        for ((name, end, ..), middle_end) in stations.iter().zip(MIDDLE_ENDS) {
+            let middle = &scene.middle;
+            ip(&format!(
+                "link add {end} netns {name} type veth peer name {middle_end} netns {middle}"
+            ));
+            ip(&format!("-n {middle} link set {middle_end} up"));
+        }
+        for (own, other) in [(0, 1), (1, 0)] {
+            let (name, end, address, mac) = stations[own];
+            let (.., peer, peer_mac) = stations[other];
+            ip(&format!("-n {name} link set {end} address {} up", shown(mac)));
+            ip(&format!("-n {name} addr add {address}/24 dev {end}"));
+            let peer_mac = shown(peer_mac);
+            ip(&format!("-n {name} neigh replace {peer} lladdr {peer_mac} dev {end}"));
+        }
+        // Until the kernel has noticed that an interface is up, it drops what is sent there.
+        for name in scene.names() {
+            let is_up = |line: &str| line.contains("state UP") || line.contains(" lo:");
+            until(|| ip(&format!("-n {name} -o link")).lines().all(is_up));
+        }
+        Some(scene)
+    }
+
+    fn names(&self) -> [&String; 3] {
+        [&self.left, &self.middle, &self.right]
+    }
+
+    /// A link that does `forward` from left to right and `backward` from right to left.
+    pub(crate) fn link(&self, forward: &str, backward: &str, seed: u64) -> Bridge {
+        let place =
+            |end| Place { namespace: Some(self.middle.clone()), interface: String::from(end) };
+        let request = Request {
+            between: MIDDLE_ENDS.map(place),
+            settings: [forward, backward].map(|words| parse_words(words).unwrap()),
+            seed,
+            socket: None,
+            interval: None,
+            duration: None,
+        };
+        Bridge::start(&request).unwrap()
+    }
+
+    /// What `open` returns inside of the left namespace.
+    pub(crate) fn at_left<T: Send>(&self, open: impl FnOnce() -> T + Send) -> T {
+        within(&self.left, open)
+    }
+
+    /// What `open` returns inside of the right namespace.
+    pub(crate) fn at_right<T: Send>(&self, open: impl FnOnce() -> T + Send) -> T {
+        within(&self.right, open)
+    }
+
+    /// Whether both interfaces of the link take frames for all stations.
+    pub(crate) fn is_promiscuous(&self) -> bool {
+        let shown = |end| ip(&format!("-d -n {} link show {end}", self.middle));
+        MIDDLE_ENDS.iter().all(|end| shown(end).contains("promiscuity 1"))
+    }
+
+    /// Gives the link's second interface a queue of its own that takes a packet or two at a time.
+    pub(crate) fn slow_end_down(&self) {
+        let line = format!("-n {} qdisc add dev {} root", self.middle, MIDDLE_ENDS[1]);
+        let words = "tbf rate 10mbit burst 2kb limit 2kb";
+        run(Command::new("tc").args(line.split(' ').chain(words.split(' '))));
+    }
+
+    /// Sets the greatest packet of the link's second interface.
+    pub(crate) fn set_mtu(&self, mtu_bytes: usize) {
+        ip(&format!("-n {} link set {} mtu {mtu_bytes}", self.middle, MIDDLE_ENDS[1]));
+    }
+
+    /// Removes the link's second interface.
+    pub(crate) fn remove_end(&self) {
+        ip(&format!("-n {} link del {}", self.middle, MIDDLE_ENDS[1]));
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        for name in self.names() {
+            namespace::remove(name).ok();
+        }
+    }
+}
+
+/// What the link says of the way forward.
+pub(crate) fn forward(report: &Report) -> &DirectionReport {
+    &report.directions[0]
+}
+
+/// Waits until the link says of the way forward what is wanted.
+pub(crate) fn wait_for(bridge: &Bridge, is_so: impl Fn(&DirectionReport) -> bool) {
+    until(|| is_so(forward(&bridge.report().unwrap())));
+}
+
+/// Packets are in one place only, and nothing happened to them beside the link.
+pub(crate) fn assert_sums(direction: &DirectionReport) {
+    let dropped =
+        direction.lost + direction.over_limit + direction.over_bucket_limit + direction.too_long;
+    let gone = direction.sent + dropped + direction.waiting_packets;
+    assert_eq!(direction.received + direction.duplicated, gone, "{direction}");
+    let machine = direction.machine;
+    let beside = [machine.missed, machine.truncated, machine.unreadable, machine.refused];
+    assert_eq!(beside, [0; 4], "{direction}");
+}
+
+/// Looks until it is so.
+pub(crate) fn until(mut is_so: impl FnMut() -> bool) {
+    let ends = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < ends, "it never came to be");
+        std::thread::yield_now();
+    }
+}
+
+fn within<T: Send>(name: &str, open: impl FnOnce() -> T + Send) -> T {
+    let path = format!("/run/netns/{name}");
+    let inside = || {
+        netio::namespace::enter(Path::new(&path)).unwrap();
+        open()
+    };
+    std::thread::scope(|scope| scope.spawn(inside).join()).unwrap()
+}
+
+fn shown(mac: [u8; 6]) -> String {
+    mac.map(|octet| format!("{octet:02x}")).join(":")
+}
+
+fn ip(words: &str) -> String {
+    run(Command::new("ip").args(words.split(' ')))
+}
+
+fn run(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}

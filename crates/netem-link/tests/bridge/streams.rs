@@ -1,0 +1,69 @@
+//! TCP: its checksums and trains are left to devices that there are none of.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::thread;
+use std::time::Duration;
+
+use netem_link::Report;
+
+use crate::scene::{RIGHT, Scene, assert_sums};
+
+/// More than fits into the windows and buffers on the way.
+const FILE_BYTES: usize = 1 << 20;
+
+fn file(seed: u64) -> Vec<u8> {
+    let mut octets = vec![0; FILE_BYTES];
+    base::Random::from_seed(seed).fill(&mut octets);
+    octets
+}
+
+/// Sends `own` and receives until the other side has no more.
+fn exchange(stream: TcpStream, own: Vec<u8>) -> Vec<u8> {
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let mut output = stream.try_clone().unwrap();
+    let writing = thread::spawn(move || {
+        output.write_all(&own).unwrap();
+        output.shutdown(Shutdown::Write).unwrap();
+    });
+    let (mut received, mut input) = (Vec::new(), stream);
+    input.read_to_end(&mut received).unwrap();
+    writing.join().unwrap();
+    received
+}
+
+/// Two files, one each way, through a link that does `words` both ways; what the link did.
+fn pass_files(scene: &Scene, words: &str) -> Report {
+    let bridge = scene.link(words, words, 3);
+    let listener = scene.at_right(|| TcpListener::bind((RIGHT, 5_000)).unwrap());
+    let answering = thread::spawn(move || exchange(listener.accept().unwrap().0, file(2)));
+    let stream = scene.at_left(|| TcpStream::connect((RIGHT, 5_000)).unwrap());
+    assert!(exchange(stream, file(1)) == file(2), "the file from the right is whole");
+    assert!(answering.join().unwrap() == file(1), "the file from the left is whole");
+    let report = bridge.stop().unwrap();
+    for direction in &report.directions {
+        assert_sums(direction);
+        // Kernels hand over more than a packet at a time, and leave the checksums out.
+        assert!(direction.machine.trains > 0, "{direction}");
+        assert!(direction.machine.checksums > 0, "{direction}");
+    }
+    report
+}
+
+#[test]
+fn files_pass_whole_both_ways_through_delay_and_loss() {
+    let Some(scene) = Scene::set() else { return };
+    let report = pass_files(&scene, "delay 1ms 1ms loss 1% duplicate 1% corrupt 0.5%");
+    for direction in &report.directions {
+        assert!(direction.lost > 0 && direction.duplicated > 0 && direction.corrupted > 0);
+    }
+}
+
+#[test]
+fn a_train_passes_a_link_that_holds_one_packet() {
+    let Some(scene) = Scene::set() else { return };
+    let report = pass_files(&scene, "limit 1");
+    for direction in &report.directions {
+        assert_eq!((direction.over_limit, direction.received), (0, direction.sent), "{direction}");
+    }
+}

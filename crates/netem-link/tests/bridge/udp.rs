@@ -1,0 +1,206 @@
+//! Datagrams, counted one by one.
+
+use std::collections::BTreeSet;
+use std::net::UdpSocket as StdUdpSocket;
+use std::time::{Duration, Instant};
+
+use netem_link::{Bridge, Way, parse_words};
+use netio::{PollFd, RecvBatch, UdpOptions, UdpSocket, poll};
+
+use crate::scene::{LEFT, RIGHT, Scene, assert_sums, forward, wait_for};
+
+const PORT: u16 = 4_000;
+/// Ethernet, IPv4 and UDP headers of a datagram.
+const HEADERS_BYTES: u64 = 14 + 20 + 8;
+/// Datagrams between two looks at the link, so that no queue on the way to it is ever full.
+const BURST: u32 = 50;
+
+/// A receiver with room for all that a test sends.
+fn receiver(scene: &Scene) -> UdpSocket {
+    scene.at_right(|| {
+        let options =
+            UdpOptions { receive_buffer_bytes: Some(32 << 20), ..UdpOptions::at((RIGHT, PORT)) };
+        UdpSocket::open(&options).unwrap()
+    })
+}
+
+fn sender(scene: &Scene) -> StdUdpSocket {
+    let socket = scene.at_left(|| StdUdpSocket::bind((LEFT, PORT)).unwrap());
+    socket.connect((RIGHT, PORT)).unwrap();
+    socket
+}
+
+/// Sends datagrams numbered `numbers`, of `len` octets, after all before them have reached the link.
+fn send(bridge: &Bridge, socket: &StdUdpSocket, numbers: std::ops::Range<u32>, len: usize) {
+    let before = forward(&bridge.report().unwrap()).received;
+    let mut octets = vec![7; len];
+    for (sent, number) in (1_u32..).zip(numbers) {
+        octets[..4].copy_from_slice(&number.to_be_bytes());
+        assert_eq!(socket.send(&octets).unwrap(), len);
+        if sent % BURST == 0 {
+            wait_for(bridge, |forward| forward.received >= before + u64::from(sent));
+        }
+    }
+}
+
+/// The numbers of so many datagrams that arrive, in order of arrival.
+fn receive(socket: &UdpSocket, count: usize) -> Vec<u32> {
+    let (mut batch, mut numbers) = (RecvBatch::default(), Vec::new());
+    while numbers.len() < count {
+        batch.receive(socket).unwrap();
+        numbers.extend(
+            batch
+                .iter()
+                .map(|datagram| u32::from_be_bytes(*datagram.octets.first_chunk().unwrap())),
+        );
+        if numbers.len() < count {
+            let ready = poll(&mut [PollFd::readable(socket)], Some(30_000_000_000)).unwrap();
+            assert_eq!(ready, 1, "{} of {count} arrived", numbers.len());
+        }
+    }
+    numbers
+}
+
+/// Nothing more has arrived.
+fn assert_empty(socket: &UdpSocket) {
+    assert_eq!(RecvBatch::default().receive(socket).unwrap(), 0);
+}
+
+#[test]
+fn an_echo_takes_the_delays_of_both_ways() {
+    let Some(scene) = Scene::set() else { return };
+    let bridge = scene.link("delay 30ms", "delay 20ms", 1);
+    let (left, right) = (sender(&scene), receiver(&scene));
+    let back = scene.at_right(|| StdUdpSocket::bind((RIGHT, PORT + 1)).unwrap());
+    let from_back = scene.at_left(|| StdUdpSocket::bind((LEFT, PORT + 1)).unwrap());
+    from_back.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    for number in 0..5 {
+        let began = Instant::now();
+        left.send(&u32::to_be_bytes(number)).unwrap();
+        assert_eq!(receive(&right, 1), [number]);
+        assert!(began.elapsed() >= Duration::from_millis(30), "{:?}", began.elapsed());
+        back.send_to(b"echo", (LEFT, PORT + 1)).unwrap();
+        assert_eq!(from_back.recv(&mut [0; 8]).unwrap(), 4);
+        assert!(began.elapsed() >= Duration::from_millis(50), "{:?}", began.elapsed());
+    }
+    let report = bridge.stop().unwrap();
+    for direction in &report.directions {
+        assert_sums(direction);
+        assert_eq!((direction.received, direction.sent), (5, 5), "{direction}");
+        assert_eq!(direction.lateness.count, 5, "{direction}");
+    }
+    // A datagram of four octets, padded by nobody.
+    assert_eq!(forward(&report).received_bytes, 5 * (HEADERS_BYTES + 4));
+}
+
+/// Sends 2,000 datagrams through a link that loses some; those that arrive.
+fn survivors(scene: &Scene, words: &str, seed: u64) -> BTreeSet<u32> {
+    const COUNT: u32 = 2_000;
+    let bridge = scene.link(words, "", seed);
+    let (left, right) = (sender(scene), receiver(scene));
+    send(&bridge, &left, 0..COUNT, 100);
+    wait_for(&bridge, |forward| {
+        forward.received == u64::from(COUNT) && forward.waiting_packets == 0
+    });
+    let report = bridge.stop().unwrap();
+    let forward = forward(&report);
+    assert_sums(forward);
+    let arrived = receive(&right, forward.sent as usize);
+    assert_empty(&right);
+    assert_eq!(arrived.len() as u64, u64::from(COUNT) - forward.lost);
+    let arrived: BTreeSet<u32> = arrived.into_iter().collect();
+    assert_eq!(arrived.len() as u64, forward.sent, "each once");
+    // 200 with a deviation of 13.4.
+    assert!((120..280).contains(&forward.lost), "{}", forward.lost);
+    arrived
+}
+
+#[test]
+fn what_is_lost_is_what_the_link_says_and_a_seed_loses_the_same() {
+    let Some(scene) = Scene::set() else { return };
+    let first = survivors(&scene, "delay 3ms loss 10%", 7);
+    assert_eq!(survivors(&scene, "delay 3ms loss 10%", 7), first);
+    // Delays draw from a stream of their own.
+    assert_eq!(survivors(&scene, "delay 2ms 1ms loss 10%", 7), first);
+    assert_ne!(survivors(&scene, "delay 3ms loss 10%", 8), first);
+    // The seed of the words goes before that of the command.
+    let own = survivors(&scene, "loss 10% seed 99", 7);
+    assert_ne!(own, first);
+    assert_eq!(survivors(&scene, "loss 10% seed 99", 8), own);
+}
+
+#[test]
+fn copies_arrive_and_are_counted() {
+    let Some(scene) = Scene::set() else { return };
+    let bridge = scene.link("duplicate 100%", "", 1);
+    let (left, right) = (sender(&scene), receiver(&scene));
+    send(&bridge, &left, 0..100, 60);
+    let mut arrived = receive(&right, 200);
+    arrived.sort_unstable();
+    assert_eq!(arrived, (0..100).flat_map(|number| [number; 2]).collect::<Vec<u32>>());
+    let report = bridge.stop().unwrap();
+    assert_sums(forward(&report));
+    assert_eq!((forward(&report).received, forward(&report).duplicated), (100, 100));
+    assert_empty(&right);
+}
+
+#[test]
+fn no_more_passes_than_the_rate_allows() {
+    let Some(scene) = Scene::set() else { return };
+    // 1,000,000 octets a second.
+    for (words, burst_bytes) in [("tbf rate 8mbit burst 5000b limit 1mb", 5_000), ("rate 8mbit", 0)]
+    {
+        let (count, len) = (400, 1_000);
+        let bridge = scene.link(words, "", 1);
+        let (left, right) = (sender(&scene), receiver(&scene));
+        let began = Instant::now();
+        send(&bridge, &left, 0..count, len);
+        assert_eq!(receive(&right, count as usize), (0..count).collect::<Vec<_>>(), "in order");
+        let elapsed_us = began.elapsed().as_micros() as u64;
+        let bytes = u64::from(count) * (HEADERS_BYTES + len as u64);
+        assert!(bytes <= burst_bytes + elapsed_us, "{words}: {bytes} in {elapsed_us} us");
+        let report = bridge.stop().unwrap();
+        assert_sums(forward(&report));
+        assert_eq!(forward(&report).sent_bytes, bytes);
+    }
+}
+
+#[test]
+fn what_exceeds_a_queue_is_dropped_and_counted() {
+    let Some(scene) = Scene::set() else { return };
+    let bridge = scene.link("delay 500ms limit 10", "", 1);
+    let (left, right) = (sender(&scene), receiver(&scene));
+    // All are there before the first one leaves, or the machine is so slow that some have left.
+    send(&bridge, &left, 0..40, 50);
+    wait_for(&bridge, |forward| forward.received == 40 && forward.waiting_packets == 0);
+    let report = bridge.stop().unwrap();
+    assert_sums(forward(&report));
+    let arrived = receive(&right, forward(&report).sent as usize);
+    assert_empty(&right);
+    assert_eq!(arrived[..10], (0..10).collect::<Vec<u32>>());
+    assert_eq!(arrived.len() as u64, 40 - forward(&report).over_limit);
+}
+
+#[test]
+fn a_change_holds_for_the_next_packet_of_its_direction() {
+    let Some(scene) = Scene::set() else { return };
+    let bridge = scene.link("loss 100%", "delay 1ms", 1);
+    let (left, right) = (sender(&scene), receiver(&scene));
+    send(&bridge, &left, 0..10, 50);
+    wait_for(&bridge, |forward| forward.lost == 10);
+    bridge.change(Way::Forward, &parse_words("delay 1ms limit 7").unwrap());
+    let report = bridge.report().unwrap();
+    assert_eq!(forward(&report).settings, "limit 7 delay 1ms");
+    assert_eq!(report.directions[1].settings, "limit 1000 delay 1ms", "the other is as it was");
+    for number in 10..20 {
+        send(&bridge, &left, number..number + 1, 50);
+        assert_eq!(receive(&right, 1), [number]);
+    }
+    bridge.change(Way::Both, &parse_words("loss 100%").unwrap());
+    send(&bridge, &left, 20..30, 50);
+    wait_for(&bridge, |forward| forward.lost == 20);
+    let report = bridge.stop().unwrap();
+    assert_eq!((forward(&report).received, forward(&report).sent), (30, 10));
+    assert_eq!(report.directions[1].settings, "limit 1000 loss 100%");
+    assert_empty(&right);
+}

@@ -1,0 +1,139 @@
+//! Frame sockets (`packet(7)`, `SOCK_RAW`): every Ethernet frame of one interface, whole, in and out,
+//! for programs that stand between two links.
+//!
+//! What a kernel leaves to devices is said, not done: a frame from a veth pair or through a coalescing
+//! device may lack its checksum, and may be a train of segments under one header. The socket asks for
+//! both in the form of virtio (`PACKET_VNET_HDR`, Virtual I/O Device 1.2 §5.1.6); a VLAN tag that the
+//! kernel took off is put back. What frames mean is left to others.
+#![allow(unsafe_code, reason = "socket, bind, setsockopt, getsockopt, getsockname, ioctl")]
+
+mod receive;
+mod send;
+
+pub use receive::{Frame, FrameReceiver, PendingChecksum, Train, TrainKind};
+pub use send::FrameSender;
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use crate::interface::Interface;
+use crate::{NetError, check, filter};
+
+/// The longest frame there is: an IP packet of 65,535 octets, an Ethernet header and two VLAN tags.
+pub const FRAME_BYTES_MAX: usize = 65_535 + 14 + 2 * 4;
+/// Frames of a batch.
+const SLOTS: usize = 64;
+/// Kernel memory for frames that wait in a socket.
+const BUFFER_BYTES: usize = 32 << 20;
+
+/// An open packet socket of whole frames.
+#[derive(Debug)]
+struct FrameSocket {
+    fd: OwnedFd,
+}
+
+impl FrameSocket {
+    /// A socket that is bound to nothing and gets nothing.
+    fn open(subject: &str) -> Result<Self, NetError> {
+        let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        // SAFETY: no pointers; the result is checked.
+        let raw = check(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })
+            .map_err(NetError::on("open", subject))?;
+        // SAFETY: `raw` was just opened and belongs to nobody else.
+        Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(raw) } })
+    }
+
+    /// Binds to an interface; of protocol 0 the socket only sends.
+    fn bind(&self, interface: u32, protocol: libc::c_int) -> io::Result<()> {
+        // SAFETY: an all-zero sockaddr_ll is a valid one.
+        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+        address.sll_family = libc::AF_PACKET as u16;
+        address.sll_protocol = (protocol as u16).to_be();
+        address.sll_ifindex = interface.cast_signed();
+        let size = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+        // SAFETY: `address` is a sockaddr_ll of `size` octets and outlives the call.
+        check(unsafe { libc::bind(self.fd.as_raw_fd(), (&raw const address).cast(), size) })
+            .map(drop)
+    }
+
+    fn set<T>(&self, level: libc::c_int, option: libc::c_int, value: &T) -> io::Result<()> {
+        let size = size_of::<T>() as libc::socklen_t;
+        let (fd, place) = (self.fd.as_raw_fd(), std::ptr::from_ref(value).cast());
+        // SAFETY: `value` is readable for `size` octets during the call.
+        check(unsafe { libc::setsockopt(fd, level, option, place, size) }).map(drop)
+    }
+
+    /// As large a buffer as the kernel gives.
+    fn set_buffer(&self, forced: libc::c_int, capped: libc::c_int) -> io::Result<()> {
+        // The kernel doubles what it is given, to pay for its own bookkeeping.
+        let value = (BUFFER_BYTES / 2) as libc::c_int;
+        self.set(libc::SOL_SOCKET, forced, &value)
+            .or_else(|_| self.set(libc::SOL_SOCKET, capped, &value))
+    }
+
+    /// Sees frames for all stations, as long as the socket is open.
+    fn be_promiscuous(&self, interface: u32) -> io::Result<()> {
+        let wanted = libc::packet_mreq {
+            mr_ifindex: interface.cast_signed(),
+            mr_type: libc::PACKET_MR_PROMISC as u16,
+            mr_alen: 0,
+            mr_address: [0; 8],
+        };
+        self.set(libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &wanted)
+    }
+
+    fn filter(&self) -> io::Result<()> {
+        filter::attach(self, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &filter::received())
+    }
+
+    /// Frames that the kernel dropped because the socket was full, since the last call.
+    fn take_drops(&self) -> io::Result<u64> {
+        // `struct tpacket_stats`: packets, drops.
+        let mut counts = [0_u32; 2];
+        let mut size = size_of_val(&counts) as libc::socklen_t;
+        let (fd, place) = (self.fd.as_raw_fd(), (&raw mut counts).cast());
+        // SAFETY: `place` is writable for `size` octets and both outlive the call.
+        check(unsafe {
+            libc::getsockopt(fd, libc::SOL_PACKET, libc::PACKET_STATISTICS, place, &raw mut size)
+        })?;
+        Ok(counts[1].into())
+    }
+
+    /// Whether the interface was removed: the kernel has unbound the socket then.
+    fn is_unbound(&self) -> io::Result<bool> {
+        // SAFETY: an all-zero sockaddr_ll is a valid one.
+        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+        let mut size = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+        let (fd, place) = (self.fd.as_raw_fd(), (&raw mut address).cast());
+        // SAFETY: `place` is writable for `size` octets and both outlive the call.
+        check(unsafe { libc::getsockname(fd, place, &raw mut size) })?;
+        Ok(address.sll_ifindex <= 0)
+    }
+
+    /// The greatest IP packet of the interface called `name`, in octets.
+    fn mtu_bytes(&self, name: &str) -> io::Result<usize> {
+        // SAFETY: an all-zero ifreq is a valid one.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        // The last octet stays zero.
+        let places = request.ifr_name.split_last_mut().map(|(_, places)| places);
+        for (place, octet) in places.into_iter().flatten().zip(name.bytes()) {
+            *place = octet as libc::c_char;
+        }
+        // SAFETY: `request` is an ifreq whose name ends in a zero; it outlives the call.
+        check(unsafe {
+            libc::ioctl(self.fd.as_raw_fd(), libc::SIOCGIFMTU as _, &raw mut request)
+        })?;
+        // SAFETY: the kernel has filled this member.
+        Ok(unsafe { request.ifr_ifru.ifru_mtu }.max(0) as usize)
+    }
+}
+
+impl AsFd for FrameSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+fn subject(interface: &Interface) -> String {
+    format!("a frame socket on {}", interface.name)
+}

@@ -1,0 +1,88 @@
+//! Sending many frames through one interface with one system call.
+//!
+//! Budget: one `sendmmsg` per up to 64 frames, nothing allocated after construction. No frame is lost
+//! silently: what the kernel did not take is still in the batch or counted as refused.
+
+use super::{FRAME_BYTES_MAX, FrameSocket, SLOTS, subject};
+use crate::interface::Interface;
+use crate::slots::Slots;
+use crate::{NetError, Sent};
+
+/// An open socket that sends frames through an interface, and the frames that wait for it.
+pub struct FrameSender {
+    socket: FrameSocket,
+    slots: Slots<()>,
+    /// Frames before this one have left.
+    next: usize,
+    len: usize,
+    mtu_bytes: usize,
+}
+
+impl FrameSender {
+    /// Opens a socket that only sends.
+    ///
+    /// # Errors
+    ///
+    /// Which step failed; `EPERM` without the right to it (`CAP_NET_RAW`).
+    pub fn open(interface: &Interface) -> Result<Self, NetError> {
+        let subject = &subject(interface);
+        let socket = FrameSocket::open(subject)?;
+        socket
+            .set_buffer(libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)
+            .map_err(NetError::on("set the buffer of", subject))?;
+        socket.bind(interface.index, 0).map_err(NetError::on("bind", subject))?;
+        let mtu_bytes = socket
+            .mtu_bytes(&interface.name)
+            .map_err(NetError::on("ask for the MTU of", &interface.name))?;
+        let slots = Slots::new(SLOTS, FRAME_BYTES_MAX, 0, ());
+        Ok(Self { socket, slots, next: 0, len: 0, mtu_bytes })
+    }
+
+    /// The greatest IP packet that the interface took when it was opened, in octets.
+    #[must_use]
+    pub const fn mtu_bytes(&self) -> usize {
+        self.mtu_bytes
+    }
+
+    /// The next free slot to write a frame into, `None` when the batch is full. Nothing is queued
+    /// until [`FrameSender::commit`].
+    pub fn slot(&mut self) -> Option<&mut [u8]> {
+        (self.len < self.slots.len()).then(|| self.slots.room(self.len))
+    }
+
+    /// Queues the first `len` octets of the slot that [`FrameSender::slot`] gave, a frame from its
+    /// Ethernet header on.
+    ///
+    /// # Panics
+    ///
+    /// When the batch is full or `len` exceeds the slot.
+    pub fn commit(&mut self, len: usize) {
+        assert!(self.len < self.slots.len(), "commit without a slot");
+        self.slots.address(self.len, len, ());
+        self.len += 1;
+    }
+
+    /// True when nothing waits to be flushed.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Hands everything that waits to the kernel, never waiting itself. Call it again later while
+    /// [`Sent::left`] is not 0.
+    pub fn flush(&mut self) -> Sent {
+        let result = self.slots.flush(&self.socket, &mut self.next, self.len);
+        if result.left == 0 {
+            self.discard();
+        }
+        result
+    }
+
+    /// Gives up what still waits. Returns how many frames.
+    pub const fn discard(&mut self) -> usize {
+        let count = self.len - self.next;
+        self.len = 0;
+        self.next = 0;
+        count
+    }
+}
