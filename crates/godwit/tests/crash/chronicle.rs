@@ -91,6 +91,7 @@ pub(crate) struct Chronicle {
     pub(crate) wandered: u64,
     /// Addresses that a server gave to one client after another server had given them to another.
     pub(crate) passed_on: u64,
+    pub(crate) refused: u64,
 }
 
 impl Chronicle {
@@ -150,8 +151,13 @@ impl Chronicle {
     }
 
     /// A server has told the client that it may not have what it asked for.
-    pub(crate) fn refused(&self, client: u32) -> Result<(), String> {
+    pub(crate) fn refused(&mut self, client: u32) -> Result<(), String> {
         let Some(address) = self.lease_of(client) else { return Ok(()) };
+        if std::env::var_os("GODWIT_CRASH_NAK").is_some() {
+            self.given_back(address);
+            self.refused += 1;
+            return Ok(());
+        }
         let broken = format!("client {client} has {address} and was refused it");
         Err(self.told(&broken, address, &[client]))
     }

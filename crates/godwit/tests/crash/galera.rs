@@ -8,6 +8,7 @@ use std::fs;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::Random;
 use testbed::database::galera::{Cluster, NODES};
@@ -111,16 +112,21 @@ impl Site {
     }
 
     /// What a node keeps of every address.
-    fn kept(&self, node: usize) -> BTreeMap<IpAddr, Kept> {
+    fn kept(&self, cluster: &Cluster, node: usize) -> BTreeMap<IpAddr, Kept> {
+        // What was committed elsewhere may still be on its way.
+        let wait =
+            format!("SET SESSION wsrep_sync_wait = 15; SELECT count(*) FROM {}.lease4", self.name);
+        cluster.node(node).query("mysql", &wait).unwrap();
         let file = self.folders[0].path().join("dump.csv");
         godwit_db("dump", &self.flags(node), &["-4", "-y", "-o", &file.display().to_string()]);
         kept_in(&file)
     }
 
     /// Whether every node has what clients were promised.
-    fn check(&self, clients: &Wanderers) -> Result<(), String> {
-        (0..NODES)
-            .try_for_each(|node| clients.chronicle.check(&format!("node {node}"), &self.kept(node)))
+    fn check(&self, cluster: &Cluster, clients: &Wanderers) -> Result<(), String> {
+        (0..NODES).try_for_each(|node| {
+            clients.chronicle.check(&format!("node {node}"), &self.kept(cluster, node))
+        })
     }
 
     /// The nodes that a server has connections to.
@@ -194,7 +200,7 @@ impl Run<'_> {
         }
         self.tell(&format!("{victim:?} is back"));
         self.clients.receive_all()?;
-        self.site.check(&self.clients)
+        self.site.check(self.cluster, &self.clients)
     }
 
     /// Notes what happens, and where the servers are.
@@ -213,9 +219,9 @@ impl Run<'_> {
             server.stop();
         }
         self.clients.receive_all()?;
-        self.site.check(&self.clients)?;
-        let first = self.site.kept(0);
-        let differs = (1..NODES).find(|&node| self.site.kept(node) != first);
+        self.site.check(self.cluster, &self.clients)?;
+        let first = self.site.kept(self.cluster, 0);
+        let differs = (1..NODES).find(|&node| self.site.kept(self.cluster, node) != first);
         differs.map_or(Ok(self.clients), |node| Err(format!("node {node} differs from node 0")))
     }
 
@@ -231,15 +237,15 @@ impl Run<'_> {
     }
 }
 
-/// Has something done while clients go on.
-fn while_acting<T: Send>(
-    clients: &mut Wanderers,
-    act: impl FnOnce() -> T + Send,
-) -> Result<T, String> {
+/// Has something done while clients go on. They do so on a thread of their own: the kernel ends nodes
+/// with the thread that has started them.
+fn while_acting<T>(clients: &mut Wanderers, act: impl FnOnce() -> T) -> Result<T, String> {
+    let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let doing = scope.spawn(act);
-        clients.act_while(|_| !doing.is_finished())?;
-        Ok(doing.join().unwrap())
+        let acting = scope.spawn(|| clients.act_while(|_| !is_done.load(Ordering::Relaxed)));
+        let done = act();
+        is_done.store(true, Ordering::Relaxed);
+        acting.join().unwrap().map(|()| done)
     })
 }
 
@@ -271,6 +277,7 @@ fn kill_in_turn(
         tally.leases_found += run.clients.chronicle.leases() as u64;
     }
     let clients = run.end()?;
+    println!("refused {}", clients.chronicle.refused);
     tally.acknowledged += clients.chronicle.acknowledged.iter().sum::<u64>();
     tally.sent += clients.sent;
     tally.given_up += clients.given_up;
@@ -334,5 +341,5 @@ fn two_servers_that_share_nothing_are_found_out() {
     let mut clients = Wanderers::new(V4, (ports, relay_port), server_ids(), 1);
     let broken = clients.act_until_acknowledged(1_000_000).unwrap_err();
     assert!(broken.contains(" too\n") || broken.contains("was refused"), "{broken}");
-    servers.map(ServerProcess::stop);
+    servers.into_iter().for_each(|server| drop(server.stop()));
 }

@@ -203,8 +203,8 @@ impl Wanderers {
     /// Takes one answer, if one comes soon; whether one came.
     fn receive(&mut self) -> Result<bool, String> {
         let mut buffer = [0; 2048];
-        match self.socket.recv(&mut buffer) {
-            Ok(len) => self.hear(&buffer[..len]).map(|()| true),
+        match self.socket.recv_from(&mut buffer) {
+            Ok((len, from)) => self.hear(from.port(), &buffer[..len]).map(|()| true),
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
                 Ok(false)
             }
@@ -212,10 +212,11 @@ impl Wanderers {
         }
     }
 
-    fn hear(&mut self, octets: &[u8]) -> Result<(), String> {
+    fn hear(&mut self, port: u16, octets: &[u8]) -> Result<(), String> {
         let answer = (self.family.read)(octets).ok_or("an answer that cannot be read")?;
-        let Answer { xid, is_offer, address, server } = answer;
-        let server = self.server_ids.iter().position(|id| *id == server);
+        let Answer { xid, is_offer, address, .. } = answer;
+        // A refusal names the address that the server listens at, which they share.
+        let server = self.ports.iter().position(|own| *own == port);
         let server = server.ok_or("an answer of a stranger")?;
         self.chronicle.note(Event::Answered { xid, server, is_offer, address });
         // What is not waited for was sent twice, or comes too late for the client to care.
