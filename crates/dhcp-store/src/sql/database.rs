@@ -335,6 +335,11 @@ impl Database {
         self.driver.pairs(query)
     }
 
+    /// See [`Driver::part_writes`].
+    pub(super) fn part_writes(&mut self) {
+        self.driver.part_writes();
+    }
+
     /// Carries out a statement.
     pub(super) fn run(&mut self, statement: &str) -> Result<(), SqlError> {
         self.driver.run(statement)

@@ -148,6 +148,10 @@ pub(super) trait Driver: Send {
     /// to be inserted and is there already is a conflict; then nothing is committed.
     fn commit(&mut self, table: &Table, changes: RowChanges) -> Result<(), SqlError>;
 
+    /// From now on a transaction may be undone between two statements of one question without a word:
+    /// nothing that must not happen then shares a question.
+    fn part_writes(&mut self) {}
+
     /// Deletes the rows with these keys, as far as they are there.
     fn delete(&mut self, table: &Table, keys: Vec<Value>) -> Result<(), SqlError>;
 

@@ -3,6 +3,10 @@
 //! Statements are text, with octets and texts in hexadecimal: what is prepared would have to be
 //! prepared for every number of rows, and would go one by one.
 //!
+//! But in a Galera cluster: there a transaction that another node overtakes between two statements of
+//! one question is undone, the statements after that are carried out by themselves, and the question
+//! ends well (MariaDB 10.11). So whatever follows a lock goes alone.
+//!
 //! Texts travel as octets (`SET NAMES binary`): tables made by Kea have whatever character set their
 //! server had, and a host name that it lacks must not spoil the leases around it. Times travel in
 //! UTC.
@@ -29,13 +33,15 @@ const TEXT_MAX: usize = 256 << 10;
 pub(super) struct Mysql {
     connection: Conn,
     place: String,
+    /// See [`Driver::part_writes`].
+    parts_writes: bool,
 }
 
 impl Mysql {
     /// Connects.
     pub(super) fn connect(settings: &Settings) -> Result<Self, SqlError> {
         let connection = connect::mysql::connect(settings)?;
-        Ok(Self { connection, place: settings.to_string() })
+        Ok(Self { connection, place: settings.to_string(), parts_writes: false })
     }
 
     /// Carries out `statements`; how many rows they changed. What fails keeps those after it from
@@ -139,6 +145,7 @@ impl Driver for Mysql {
             let first = format!("{select} WHERE {} IN ", sought.column.name);
             for some in sought.values.chunks(ROWS_MAX) {
                 statements.list(&first, some, lock);
+                statements.ends_text |= sought.is_locked && self.parts_writes;
                 origins.push(at);
             }
         }
@@ -151,7 +158,7 @@ impl Driver for Mysql {
     }
 
     fn commit(&mut self, table: &Table, changes: RowChanges) -> Result<(), SqlError> {
-        let mut statements = Statements::default();
+        let mut statements = Statements { are_parted: self.parts_writes, ..Statements::default() };
         statements.insert(table, &changes.inserts, "");
         statements.insert(table, &changes.updates, &replacing(table));
         for (time, keys) in &changes.renewals {
@@ -161,6 +168,10 @@ impl Driver for Mysql {
         statements.add("COMMIT");
         let mut texts = statements.texts.iter();
         texts.try_for_each(|text| self.carry_out(text, "write leases to").map(drop))
+    }
+
+    fn part_writes(&mut self) {
+        self.parts_writes = true;
     }
 
     fn delete(&mut self, table: &Table, keys: Vec<Value>) -> Result<(), SqlError> {
@@ -194,14 +205,19 @@ struct Statements {
     texts: Vec<String>,
     /// Statements in each of them.
     counts: Vec<usize>,
+    /// One in each.
+    are_parted: bool,
+    /// The next one begins a text.
+    ends_text: bool,
 }
 
 impl Statements {
     /// Where the next statement is to be appended.
     fn next(&mut self) -> &mut String {
         match self.texts.last() {
-            Some(text) if text.len() < TEXT_MAX => {}
+            Some(text) if text.len() < TEXT_MAX && !self.are_parted && !self.ends_text => {}
             _ => {
+                self.ends_text = false;
                 self.texts.push(String::new());
                 self.counts.push(0);
             }
@@ -381,6 +397,24 @@ mod tests {
         );
         assert_eq!(statements.counts, [5]);
         assert_eq!(selecting(&TABLE), "SELECT k,UNIX_TIMESTAMP(e),h FROM t");
+    }
+
+    #[test]
+    fn statements_are_parted_where_one_may_be_undone_without_the_next() {
+        let mut statements = Statements { are_parted: true, ..Statements::default() };
+        statements.insert(&TABLE, &row(1, "a"), "");
+        statements.delete(&TABLE, &[Value::Integer(2)]);
+        statements.add("COMMIT");
+        assert_eq!(statements.counts, [1, 1, 1]);
+        assert_eq!(statements.texts[1..], ["DELETE FROM t WHERE k IN (2)", "COMMIT"]);
+
+        let mut statements = Statements::default();
+        statements.add("BEGIN");
+        statements.list("SELECT k FROM t WHERE k IN ", &[Value::Integer(1)], " FOR UPDATE");
+        statements.ends_text = true;
+        statements.list("SELECT k FROM t WHERE k IN ", &[Value::Integer(2)], " FOR UPDATE");
+        statements.add("COMMIT");
+        assert_eq!(statements.counts, [2, 2]);
     }
 
     #[test]

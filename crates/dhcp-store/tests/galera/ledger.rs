@@ -28,6 +28,40 @@ struct State {
     /// Clients that wait for an answer: they ask one server at a time.
     is_busy: Vec<bool>,
     acknowledged: [u64; SERVERS],
+    /// Everything, in order, to be told of an address that went wrong.
+    events: Vec<Event>,
+}
+
+/// The last events of an address that are told.
+const STORY_MAX: usize = 40;
+
+impl State {
+    fn story_of(&self, address: Ipv4Addr) -> String {
+        let of_address = self.events.iter().filter(|event| event.address == address);
+        let story: Vec<String> = of_address.map(|event| format!("{event:?}")).collect();
+        story[story.len().saturating_sub(STORY_MAX)..].join("\n")
+    }
+}
+
+/// What a client and a server had to do with an address.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Event {
+    pub(crate) what: What,
+    pub(crate) server: usize,
+    pub(crate) client: u32,
+    pub(crate) address: Ipv4Addr,
+    pub(crate) at_s: u64,
+    pub(crate) epoch: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    AsksForLease,
+    GivesBack,
+    Acknowledged,
+    GivenBack,
+    Refused,
+    Lost,
 }
 
 /// All clients.
@@ -92,11 +126,19 @@ impl Ledger {
         self.now_s.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// `server` tells the client that it has the address, heard at `since_s`.
-    pub(crate) fn acknowledge(&self, server: usize, client: u32, address: Ipv4Addr, since_s: u64) {
+    /// Something has happened. A client that is told that it has an address has it from then on.
+    pub(crate) fn note(&self, event: Event) {
         let mut state = self.state();
-        if let Some((owner, _)) = state.owners.insert(address, (client, since_s)) {
-            assert_eq!(owner, client, "{address} is {owner}'s and was given to {client} too");
+        state.events.push(event);
+        if event.what != What::Acknowledged {
+            return;
+        }
+        let Event { server, client, address, at_s, .. } = event;
+        if let Some((owner, _)) = state.owners.insert(address, (client, at_s))
+            && owner != client
+        {
+            let story = state.story_of(address);
+            panic!("{address} is {owner}'s and was given to {client} too:\n{story}");
         }
         state.acknowledged[server] += 1;
         self.has_changed.notify_all();
@@ -113,20 +155,21 @@ impl Ledger {
         assert!(!waited.timed_out(), "{:?} of {wanted:?} acknowledgments", state.acknowledged);
     }
 
-    /// Every address that a client has is in `leases`, as its own.
-    pub(crate) fn audit(&self, leases: &[v4::Lease]) {
+    /// Every address that a client has is in the `leases` of this node, as its own.
+    pub(crate) fn audit(&self, node: usize, leases: &[v4::Lease]) {
         let state = self.state();
         assert!(!state.owners.is_empty());
         for (address, &(client, since_s)) in &state.owners {
-            let lease = leases.iter().find(|lease| lease.address == *address);
-            let lease = lease.unwrap_or_else(|| panic!("{address}, {client}'s, is missing"));
-            let owner = V4::client(client);
-            assert_eq!(
-                lease.hardware.octets(),
-                owner.hardware.octets(),
-                "{address} is {client}'s and in the tables another's"
+            let found = leases.iter().find(|lease| lease.address == *address);
+            let is_kept = found.is_some_and(|lease| {
+                lease.hardware.octets() == V4::client(client).hardware.octets()
+                    && V4::times(lease).cltt_s >= since_s
+            });
+            assert!(
+                is_kept,
+                "{address} is {client}'s since {since_s}; node {node} has {found:?}:\n{}",
+                state.story_of(*address)
             );
-            assert!(V4::times(lease).cltt_s >= since_s, "{address} is older than it was told");
         }
     }
 }

@@ -63,6 +63,12 @@ fn incidents(cluster: &mut Cluster, ledger: &Ledger, random: &mut Random, rounds
     ledger.await_acknowledged(QUIET);
 }
 
+/// Waits until a node shows all that was committed at any of them.
+fn await_all(cluster: &Cluster, node: usize) {
+    let ask = "SET SESSION wsrep_sync_wait = 15; SELECT count(*) FROM leases.lease4";
+    cluster.node(node).query("mysql", ask).unwrap();
+}
+
 #[test]
 fn nodes_that_are_killed_in_turn_lose_no_lease_and_give_no_address_twice() {
     if let Some(reason) = Cluster::missing() {
@@ -77,10 +83,7 @@ fn nodes_that_are_killed_in_turn_lose_no_lease_and_give_no_address_twice() {
     let mut cluster = Cluster::start(true).unwrap();
     cluster.node(0).create("leases").unwrap();
     Database::open(&settings(&cluster, 0)).unwrap().install(Schema::Current).unwrap();
-    for node in 0..NODES {
-        let ask = "SET SESSION wsrep_sync_wait = 15; SELECT count(*) FROM leases.lease4";
-        cluster.node(node).query("mysql", ask).unwrap();
-    }
+    (0..NODES).for_each(|node| await_all(&cluster, node));
 
     let ledger = Arc::new(Ledger::new());
     let servers: Vec<Server> = (0..SERVERS)
@@ -100,6 +103,7 @@ fn nodes_that_are_killed_in_turn_lose_no_lease_and_give_no_address_twice() {
     assert!(conflicts > 0, "two nodes are never in each other's way");
 
     for node in 0..NODES {
+        await_all(&cluster, node);
         let mut database = Database::open(&settings(&cluster, node)).unwrap();
         let layout = database.layout().unwrap();
         let mut leases = Vec::new();
@@ -108,6 +112,6 @@ fn nodes_that_are_killed_in_turn_lose_no_lease_and_give_no_address_twice() {
             Ok(())
         });
         assert_eq!(loaded.unwrap().bad_rows, 0);
-        ledger.audit(&leases);
+        ledger.audit(node, &leases);
     }
 }

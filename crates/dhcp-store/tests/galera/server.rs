@@ -16,7 +16,7 @@ use dhcp_store::database::{DatabaseThread, LeaseDatabase, OnLoss, ThreadOptions}
 use dhcp_store::log::Shards;
 use dhcp_store::sql::{Settings, SharedLeases};
 
-use crate::ledger::{CLIENTS, LIFETIME_S, Ledger};
+use crate::ledger::{CLIENTS, Event, LIFETIME_S, Ledger, What};
 
 const FIRST: u32 = 0x0a00_0001;
 /// Fewer than clients, so that servers want the same ones.
@@ -189,23 +189,31 @@ impl Driver {
         let now = (self.clock)();
         let Ok(receipt) = self.store.commit(now, &[change]) else { return false };
         let (address, epoch) = (slot.address, receipt.row_epoch);
-        self.waiting.push(Reply { client, address, epoch, is_lease, at_s: now.wall_s() });
+        let reply = Reply { client, address, epoch, is_lease, at_s: now.wall_s() };
+        self.note(if is_lease { What::AsksForLease } else { What::GivesBack }, &reply);
+        self.waiting.push(reply);
         true
+    }
+
+    fn note(&self, what: What, reply: &Reply) {
+        let &Reply { client, address, epoch, at_s, .. } = reply;
+        self.ledger.note(Event { what, server: self.number, client, address, at_s, epoch });
     }
 
     /// The answers of the batch, when it is settled.
     fn hear(&mut self) {
         for reply in std::mem::take(&mut self.waiting) {
-            if !self.is_settled(reply.epoch) {
-                self.tally.lost += 1;
+            let (what, count) = if !self.is_settled(reply.epoch) {
+                (What::Lost, &mut self.tally.lost)
             } else if self.store.is_refused(reply.epoch, &reply.address.octets()) {
-                self.tally.refused += 1;
+                (What::Refused, &mut self.tally.refused)
             } else if reply.is_lease {
-                self.tally.acknowledged += 1;
-                self.ledger.acknowledge(self.number, reply.client, reply.address, reply.at_s);
+                (What::Acknowledged, &mut self.tally.acknowledged)
             } else {
-                self.tally.given_back += 1;
-            }
+                (What::GivenBack, &mut self.tally.given_back)
+            };
+            *count += 1;
+            self.note(what, &reply);
             self.ledger.finish(reply.client);
         }
     }

@@ -59,6 +59,8 @@ fn reach_host(settings: &Settings) -> Result<(Database, Vec<String>), SqlError> 
     if node::is_of_cluster(&facts) {
         // What was committed at another node before is seen here.
         database.run("SET SESSION wsrep_sync_wait = 1")?;
+        // Another node's transaction may undo ours between two statements of one question.
+        database.part_writes();
     }
     Ok((database, node::weaknesses(&facts)))
 }
