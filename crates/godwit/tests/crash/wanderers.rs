@@ -14,8 +14,10 @@ use crate::galera::SERVERS;
 
 /// Clients altogether.
 const CLIENTS: u32 = 256;
-/// Messages that wait for the answers of one server at a time.
-const IN_FLIGHT_MAX: usize = 16;
+/// Messages that wait for the answers of one server at a time, at most.
+pub(crate) const MANY: usize = 16;
+/// The same while something else needs the processors.
+pub(crate) const FEW: usize = 2;
 /// After so long without an answer a message is sent again, as clients do.
 const RETRANSMISSION: Duration = Duration::from_millis(500);
 /// How often; then the client turns to some server anew.
@@ -53,6 +55,8 @@ pub(crate) struct Wanderers {
     next_xid: u32,
     /// Clients that sent a release, to whom, and until when nobody else is asked.
     settling: BTreeMap<u32, (usize, Instant)>,
+    /// [`MANY`] or [`FEW`].
+    pub(crate) in_flight_max: usize,
     pub(crate) chronicle: Chronicle,
     /// Messages sent.
     pub(crate) sent: u64,
@@ -79,6 +83,7 @@ impl Wanderers {
             pending: BTreeMap::new(),
             next_xid: 1,
             settling: BTreeMap::new(),
+            in_flight_max: MANY,
             chronicle: Chronicle::default(),
             sent: 0,
             given_up: 0,
@@ -125,7 +130,7 @@ impl Wanderers {
         let mut in_flight = [0; SERVERS];
         self.pending.values().for_each(|pending| in_flight[pending.server] += 1);
         for (server, in_flight) in in_flight.into_iter().enumerate() {
-            for _ in in_flight..IN_FLIGHT_MAX {
+            for _ in in_flight..self.in_flight_max {
                 self.begin_any(server);
             }
         }
@@ -235,7 +240,10 @@ impl Wanderers {
                 }
                 self.chronicle.granted(server, client, address, since_s)
             }
-            (Ask::Lease(_) | Ask::Renewal(_), None) => self.chronicle.refused(client),
+            (Ask::Lease(_) | Ask::Renewal(_), None) => {
+                self.chronicle.refused(client);
+                Ok(())
+            }
             _ => Err(format!("{pending:?} was told {address:?}")),
         }
     }
