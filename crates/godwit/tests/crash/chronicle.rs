@@ -91,8 +91,6 @@ pub(crate) struct Chronicle {
     pub(crate) wandered: u64,
     /// Addresses that a server gave to one client after another server had given them to another.
     pub(crate) passed_on: u64,
-    /// Clients that were told to give up what was theirs.
-    pub(crate) refused: u64,
 }
 
 impl Chronicle {
@@ -151,12 +149,11 @@ impl Chronicle {
         }
     }
 
-    /// A server has told the client that it may not have what it asked for: the client believes that.
-    pub(crate) fn refused(&mut self, client: u32) {
-        if let Some(address) = self.lease_of(client) {
-            self.given_back(address);
-            self.refused += 1;
-        }
+    /// A server has told the client that it may not have what it asked for.
+    pub(crate) fn refused(&self, client: u32) -> Result<(), String> {
+        let Some(address) = self.lease_of(client) else { return Ok(()) };
+        let broken = format!("client {client} has {address} and was refused it");
+        Err(self.told(&broken, address, &[client]))
     }
 
     /// Whether what is `kept` in `place` keeps all promises.
@@ -253,10 +250,9 @@ mod tests {
         chronicle.granted(0, 2, address(1), 12).unwrap();
         assert_eq!((chronicle.wandered, chronicle.acknowledged), (1, [2, 1]));
         chronicle.granted(0, 2, address(2), 12).unwrap_err();
-        chronicle.refused(1);
-        assert_eq!((chronicle.refused, chronicle.leases()), (0, 1));
-        chronicle.refused(2);
-        assert_eq!((chronicle.refused, chronicle.leases()), (1, 0));
+        chronicle.refused(2).unwrap_err();
+        chronicle.refused(1).unwrap();
+        assert_eq!(chronicle.leases(), 1);
     }
 
     #[test]

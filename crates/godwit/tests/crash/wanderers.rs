@@ -240,10 +240,7 @@ impl Wanderers {
                 }
                 self.chronicle.granted(server, client, address, since_s)
             }
-            (Ask::Lease(_) | Ask::Renewal(_), None) => {
-                self.chronicle.refused(client);
-                Ok(())
-            }
+            (Ask::Lease(_) | Ask::Renewal(_), None) => self.chronicle.refused(client),
             _ => Err(format!("{pending:?} was told {address:?}")),
         }
     }
