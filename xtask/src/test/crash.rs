@@ -15,7 +15,7 @@ use super::programs::{self, Built};
 use super::tally::{Tally, read_output};
 
 /// Suites by name: the program of tests, and the tests.
-const SUITES: [Suite; 7] = [
+const SUITES: [Suite; 8] = [
     Suite {
         name: "server-v4",
         program: "crash",
@@ -40,6 +40,11 @@ const SUITES: [Suite; 7] = [
         name: "server-postgresql",
         program: "crash",
         tests: &["acknowledged_leases_in_postgresql_survive_the_death_of_either_server"],
+    },
+    Suite {
+        name: "server-galera",
+        program: "crash",
+        tests: &["galera::no_address_has_two_owners_whichever_node_of_a_cluster_dies"],
     },
     Suite {
         name: "power-sqlite",

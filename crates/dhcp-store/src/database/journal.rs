@@ -1,10 +1,12 @@
 //! A shard's part: what it has the writer do, and whom it has it ask for.
 
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use base::Now;
 use base::time::NS_PER_S;
-use dhcp_lease::contract::{Facts, FetchKeys, Occupancy};
+use dhcp_lease::contract::{Facts, FetchKeys, Occupancy, Owner, SlotView};
+use foldhash::fast::FixedState;
 
 use super::family::Shared;
 use super::operation;
@@ -59,12 +61,23 @@ impl<F: Shared> Journal<F> for SharedJournal {
     ) -> u64 {
         let is_known =
             facts.mine().any(|slot| matches!(slot.occupancy, Occupancy::Held | Occupancy::Leased));
-        if is_known || self.asked.is_empty() {
+        // What the client names may have become its own at another server since it was another's here.
+        let is_anothers = |slot: &SlotView<F>| {
+            slot.owner != Owner::Asking && matches!(slot.occupancy, Occupancy::Leased)
+        };
+        let names_anothers = facts.asked.iter().flatten().any(is_anothers);
+        if (is_known && !names_anothers) || self.asked.is_empty() {
             return 0;
         }
-        let hash = F::hash_of(&keys.identity);
+        let mut hash = F::hash_of(&keys.identity);
+        if names_anothers {
+            // A question of its own: what was found of the client alone may be older than its lease.
+            for address in keys.addresses.iter().flatten() {
+                hash = FixedState::with_seed(hash).hash_one(F::octets_of(*address));
+            }
+        }
         let set = &mut self.asked[hash as usize % SETS];
-        let known = set.iter().find(|asked| {
+        let known = set.iter_mut().find(|asked| {
             asked.hash == hash
                 && asked.epoch > 0
                 && now.mono_ns.saturating_sub(asked.since_ns) < BELIEVED_NS
@@ -74,7 +87,12 @@ impl<F: Shared> Journal<F> for SharedJournal {
             if !is_answered {
                 log.await_epoch(asked.epoch);
             }
-            return if is_answered { 0 } else { asked.epoch };
+            let unread_epoch = if is_answered { 0 } else { asked.epoch };
+            if is_answered && names_anothers {
+                // The next message that names it asks anew.
+                *asked = Asked::default();
+            }
+            return unread_epoch;
         }
         let mut buffer = log.buffer();
         let epoch = buffer.epoch();

@@ -28,6 +28,16 @@ pub(crate) enum Ask {
     Release(IpAddr),
 }
 
+impl Ask {
+    /// The address that is named.
+    pub(crate) const fn address(self) -> Option<IpAddr> {
+        match self {
+            Self::Offer => None,
+            Self::Lease(address) | Self::Renewal(address) | Self::Release(address) => Some(address),
+        }
+    }
+}
+
 /// A message of a client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Message<'m> {

@@ -10,6 +10,15 @@ pub(crate) struct Kept {
     pub(crate) client: u32,
     /// False once it was given back or reclaimed.
     pub(crate) is_assigned: bool,
+    /// When the client was heard last, seconds since 1970.
+    pub(crate) heard_s: u64,
+}
+
+impl Kept {
+    /// Whether the address is the client's, and its lease runs.
+    pub(crate) const fn is_lease_of(&self, client: u32) -> bool {
+        self.client == client && self.is_assigned
+    }
 }
 
 /// What an address was last said to be.
@@ -91,8 +100,8 @@ impl Ledger {
         for (address, promise) in &self.promises {
             let found = kept.get(address);
             let is_kept = match *promise {
-                Promise::Granted(client) => found == Some(&Kept { client, is_assigned: true }),
-                Promise::Released(client) => found != Some(&Kept { client, is_assigned: true }),
+                Promise::Granted(client) => found.is_some_and(|kept| kept.is_lease_of(client)),
+                Promise::Released(client) => found.is_none_or(|kept| !kept.is_lease_of(client)),
                 Promise::Releasing => true,
             };
             if !is_kept {
@@ -112,7 +121,9 @@ mod tests {
     }
 
     fn kept(rows: &[(u8, u32, bool)]) -> BTreeMap<IpAddr, Kept> {
-        let row = |&(last, client, is_assigned)| (address(last), Kept { client, is_assigned });
+        let row = |&(last, client, is_assigned)| {
+            (address(last), Kept { client, is_assigned, heard_s: 0 })
+        };
         rows.iter().map(row).collect()
     }
 

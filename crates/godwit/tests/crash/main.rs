@@ -8,12 +8,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
 
+mod chronicle;
 mod clients;
 #[path = "../common/mod.rs"]
 mod common;
 mod family;
+mod galera;
 mod ledger;
 mod place;
+mod wanderers;
 
 use std::process::Command;
 

@@ -99,7 +99,7 @@ impl Place {
         let flag = if family.server == "dhcp4" { "-4" } else { "-6" };
         let place = Self { folder, config, flag, database };
         if !place.database.is_empty() {
-            place.godwit_db("init", &[]);
+            godwit_db("init", &place.database, &[]);
         }
         place
     }
@@ -108,21 +108,23 @@ impl Place {
     pub(crate) fn kept(&self) -> BTreeMap<IpAddr, Kept> {
         let file = self.folder.path().join("leases.csv");
         if !self.database.is_empty() {
-            self.godwit_db("dump", &[self.flag, "-y", "-o", &file.display().to_string()]);
+            let flags = [self.flag, "-y", "-o", &file.display().to_string()];
+            godwit_db("dump", &self.database, &flags);
         }
         kept_in(&file)
     }
+}
 
-    fn godwit_db(&self, verb: &str, further: &[&str]) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
-        command.args(["db", verb]).args(&self.database).args(further);
-        let output = run_bounded(&mut command);
-        assert!(output.status.success(), "{command:?}: {output:?}");
-    }
+/// Has `godwit db` do `verb` with the database that the flags in `database` name.
+pub(crate) fn godwit_db(verb: &str, database: &[String], further: &[&str]) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
+    command.args(["db", verb]).args(database).args(further);
+    let output = run_bounded(&mut command);
+    assert!(output.status.success(), "{command:?}: {output:?}");
 }
 
 /// Puts `setting` in the place of what the configuration says of a lease file.
-fn replace_memfile(config: &Path, setting: &str) {
+pub(crate) fn replace_memfile(config: &Path, setting: &str) {
     let text = fs::read_to_string(config).unwrap();
     let start = text.find("\"type\": \"memfile\"").unwrap();
     let last = "\"lfc-interval\": 0";
@@ -131,20 +133,23 @@ fn replace_memfile(config: &Path, setting: &str) {
 }
 
 /// What a lease file keeps: the last row of an address counts, and one without an end does not.
-fn kept_in(path: &Path) -> BTreeMap<IpAddr, Kept> {
+pub(crate) fn kept_in(path: &Path) -> BTreeMap<IpAddr, Kept> {
     let text = fs::read_to_string(path).unwrap_or_default();
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let mut lines = whole.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let header = lines.next().unwrap_or_default();
-    let state_column = header.iter().position(|name| *name == "state").unwrap_or(0);
-    lines.filter_map(|row| row_of(&row, state_column)).collect()
+    let column = |name| header.iter().position(|column| *column == name).unwrap_or(0);
+    let columns = ["state", "expire", "valid_lifetime"].map(column);
+    lines.filter_map(|row| row_of(&row, columns)).collect()
 }
 
 /// The client's number is in the last four octets of its hardware address or DUID.
-fn row_of(row: &[&str], state_column: usize) -> Option<(IpAddr, Kept)> {
+fn row_of(row: &[&str], [state, expire, lifetime]: [usize; 3]) -> Option<(IpAddr, Kept)> {
     let octets: Vec<u8> =
         row.get(1)?.split(':').filter_map(|text| u8::from_str_radix(text, 16).ok()).collect();
     let client = u32::from_be_bytes(*octets.last_chunk()?);
-    let is_assigned = *row.get(state_column)? == "0";
-    Some((row[0].parse().ok()?, Kept { client, is_assigned }))
+    let is_assigned = *row.get(state)? == "0";
+    let number = |column: usize| row.get(column)?.parse::<u64>().ok();
+    let heard_s = number(expire)?.saturating_sub(number(lifetime)?);
+    Some((row[0].parse().ok()?, Kept { client, is_assigned, heard_s }))
 }

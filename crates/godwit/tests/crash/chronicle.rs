@@ -1,0 +1,269 @@
+//! Whose an address is at any time, from what clients of several servers asked and were told, and its
+//! whole story when two of them have it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Display, Formatter};
+use std::net::IpAddr;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::family::Ask;
+use crate::galera::SERVERS;
+use crate::ledger::Kept;
+
+/// Lines of a story, at most: the last ones.
+const STORY_MAX: usize = 150;
+
+/// What happened.
+#[derive(Clone, Debug)]
+pub(crate) enum Event {
+    /// A client asks a server, for the first time or again.
+    Asked { xid: u32, client: u32, server: usize, ask: Ask, is_repeated: bool },
+    /// A server answers, whether anybody waits for it or not: `None` is a no.
+    Answered { xid: u32, server: usize, is_offer: bool, address: Option<IpAddr> },
+    /// A client waits for an answer no longer.
+    GivenUp { xid: u32 },
+    /// A node or a server was killed, or is back.
+    Incident(String),
+}
+
+impl Event {
+    const fn xid(&self) -> Option<u32> {
+        match *self {
+            Self::Asked { xid, .. } | Self::Answered { xid, .. } | Self::GivenUp { xid } => {
+                Some(xid)
+            }
+            Self::Incident(_) => None,
+        }
+    }
+
+    fn is_about(&self, address: IpAddr, clients: &[u32]) -> bool {
+        match *self {
+            Self::Asked { client, ask, .. } => {
+                clients.contains(&client) || ask.address() == Some(address)
+            }
+            Self::Answered { address: told, .. } => told == Some(address),
+            Self::GivenUp { .. } | Self::Incident(_) => false,
+        }
+    }
+}
+
+impl Display for Event {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Asked { xid, client, server, ask, is_repeated } => {
+                let again = if *is_repeated { " again" } else { "" };
+                write!(f, "{xid:6} client {client} asks server {server}{again}: {ask:?}")
+            }
+            Self::Answered { xid, server, is_offer, address } => {
+                write!(f, "{xid:6} server {server} answers: ")?;
+                match address {
+                    Some(address) if *is_offer => write!(f, "offer of {address}"),
+                    Some(address) => write!(f, "yes, {address}"),
+                    None => write!(f, "no"),
+                }
+            }
+            Self::GivenUp { xid } => write!(f, "{xid:6} waits no longer"),
+            Self::Incident(text) => write!(f, "       -- {text}"),
+        }
+    }
+}
+
+/// Who has an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Owner {
+    client: u32,
+    /// The server that said so last.
+    server: usize,
+    /// When the client asked that, seconds since 1970.
+    since_s: u64,
+}
+
+/// All that clients asked and were told.
+#[derive(Debug, Default)]
+pub(crate) struct Chronicle {
+    owners: BTreeMap<IpAddr, Owner>,
+    /// Who had an address before, and from which server.
+    former: BTreeMap<IpAddr, Owner>,
+    events: Vec<(SystemTime, Event)>,
+    /// Acknowledgements of each server.
+    pub(crate) acknowledged: [u64; SERVERS],
+    /// Leases that another server kept than had acknowledged them before.
+    pub(crate) wandered: u64,
+    /// Addresses that a server gave to one client after another server had given them to another.
+    pub(crate) passed_on: u64,
+}
+
+impl Chronicle {
+    /// Notes what happens now, with a time that can be compared with logs.
+    pub(crate) fn note(&mut self, event: Event) {
+        self.events.push((SystemTime::now(), event));
+    }
+
+    /// The address that is the client's.
+    pub(crate) fn lease_of(&self, client: u32) -> Option<IpAddr> {
+        let mine = |owner: &Owner| owner.client == client;
+        self.owners.iter().find(|(_, owner)| mine(owner)).map(|(&address, _)| address)
+    }
+
+    /// Addresses that are somebody's.
+    pub(crate) fn leases(&self) -> usize {
+        self.owners.len()
+    }
+
+    /// A server has acknowledged `address` to `client`, which asked for it at `since_s`.
+    pub(crate) fn granted(
+        &mut self,
+        server: usize,
+        client: u32,
+        address: IpAddr,
+        since_s: u64,
+    ) -> Result<(), String> {
+        let had = self.owners.get(&address).copied();
+        if let Some(owner) = had.filter(|owner| owner.client != client) {
+            let broken = format!(
+                "{address} is client {}'s and was given to client {client} too",
+                owner.client
+            );
+            return Err(self.told(&broken, address, &[owner.client, client]));
+        }
+        if let Some(other) = self.lease_of(client).filter(|other| *other != address) {
+            let broken = format!("client {client} has {other} and was given {address} too");
+            return Err(self.told(&broken, address, &[client]));
+        }
+        match had {
+            Some(owner) => self.wandered += u64::from(owner.server != server),
+            None => {
+                let is_other = |was: &Owner| was.client != client && was.server != server;
+                self.passed_on += u64::from(self.former.get(&address).is_some_and(is_other));
+            }
+        }
+        self.owners.insert(address, Owner { client, server, since_s });
+        self.acknowledged[server] += 1;
+        Ok(())
+    }
+
+    /// From now on the client does not use the address, whether a server hears of that or not.
+    pub(crate) fn given_back(&mut self, address: IpAddr) {
+        if let Some(owner) = self.owners.remove(&address) {
+            self.former.insert(address, owner);
+        }
+    }
+
+    /// A server has told the client that it may not have what it asked for.
+    pub(crate) fn refused(&self, client: u32) -> Result<(), String> {
+        let Some(address) = self.lease_of(client) else { return Ok(()) };
+        let broken = format!("client {client} has {address} and was refused it");
+        Err(self.told(&broken, address, &[client]))
+    }
+
+    /// Whether what is `kept` in `place` keeps all promises.
+    pub(crate) fn check(&self, place: &str, kept: &BTreeMap<IpAddr, Kept>) -> Result<(), String> {
+        for (address, owner) in &self.owners {
+            let found = kept.get(address);
+            // A clock that is read coarsely may be a tick behind.
+            let is_kept = found.is_some_and(|found| {
+                found.is_lease_of(owner.client) && found.heard_s + 1 >= owner.since_s
+            });
+            if !is_kept {
+                let broken = format!("{address}: promised {owner:?}, {place} has {found:?}");
+                let other = found.map_or(owner.client, |found| found.client);
+                return Err(self.told(&broken, *address, &[owner.client, other]));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is broken, and all that was said of the address, and of or to these clients.
+    fn told(&self, broken: &str, address: IpAddr, clients: &[u32]) -> String {
+        let is_about = |event: &&(SystemTime, Event)| event.1.is_about(address, clients);
+        let xids: BTreeSet<u32> =
+            self.events.iter().filter(is_about).filter_map(|(_, event)| event.xid()).collect();
+        let is_told = |event: &Event| event.xid().is_none_or(|xid| xids.contains(&xid));
+        let lines: Vec<String> = self
+            .events
+            .iter()
+            .filter(|(_, event)| is_told(event))
+            .map(|(time, event)| format!("{} {event}", of_day(*time)))
+            .collect();
+        let last = &lines[lines.len().saturating_sub(STORY_MAX)..];
+        format!("{broken}\n{}\n", last.join("\n"))
+    }
+}
+
+/// Hours, minutes and seconds of the day in UTC.
+fn of_day(time: SystemTime) -> String {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let (second, micros) = (since.as_secs() % 86_400, since.subsec_micros());
+    format!("{:02}:{:02}:{:02}.{micros:06}", second / 3600, second / 60 % 60, second % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(last: u8) -> IpAddr {
+        [10, 0, 0, last].into()
+    }
+
+    fn kept(client: u32, is_assigned: bool, heard_s: u64) -> BTreeMap<IpAddr, Kept> {
+        BTreeMap::from([(address(1), Kept { client, is_assigned, heard_s })])
+    }
+
+    fn asked(xid: u32, client: u32, server: usize, ask: Ask) -> Event {
+        Event::Asked { xid, client, server, ask, is_repeated: false }
+    }
+
+    #[test]
+    fn an_address_that_two_have_is_told_of_from_the_beginning() {
+        let mut chronicle = Chronicle::default();
+        chronicle.note(asked(1, 7, 0, Ask::Offer));
+        chronicle.note(asked(2, 9, 1, Ask::Offer));
+        chronicle.note(asked(3, 8, 1, Ask::Lease(address(2))));
+        chronicle.note(asked(4, 7, 0, Ask::Lease(address(1))));
+        chronicle.granted(0, 7, address(1), 10).unwrap();
+        chronicle.note(Event::Incident("node 2 is killed".to_owned()));
+        chronicle.granted(1, 7, address(1), 11).unwrap();
+        chronicle.note(Event::Answered {
+            xid: 5,
+            server: 1,
+            is_offer: false,
+            address: Some(address(1)),
+        });
+        let story = chronicle.granted(1, 9, address(1), 12).unwrap_err();
+        let told =
+            ["client 7's", "to client 9 too", "     1 client 7", "     2 client 9", "node 2"];
+        told.iter().for_each(|part| assert!(story.contains(part), "{part}: {story}"));
+        assert!(story.contains("     5 server 1 answers: yes, 10.0.0.1"), "{story}");
+        assert!(!story.contains("client 8"), "{story}");
+        assert_eq!(story.lines().count(), 6);
+    }
+
+    #[test]
+    fn a_release_counts_from_the_moment_that_it_is_sent() {
+        let mut chronicle = Chronicle::default();
+        chronicle.granted(0, 1, address(1), 10).unwrap();
+        chronicle.granted(1, 2, address(1), 11).unwrap_err();
+        chronicle.given_back(address(1));
+        chronicle.granted(1, 2, address(1), 11).unwrap();
+        assert_eq!((chronicle.lease_of(1), chronicle.lease_of(2)), (None, Some(address(1))));
+        assert_eq!((chronicle.passed_on, chronicle.wandered), (1, 0));
+        chronicle.granted(0, 2, address(1), 12).unwrap();
+        assert_eq!((chronicle.wandered, chronicle.acknowledged), (1, [2, 1]));
+        chronicle.granted(0, 2, address(2), 12).unwrap_err();
+        chronicle.refused(2).unwrap_err();
+        chronicle.refused(1).unwrap();
+        assert_eq!(chronicle.leases(), 1);
+    }
+
+    #[test]
+    fn what_was_promised_must_be_there_and_as_new_as_it_was_said() {
+        let mut chronicle = Chronicle::default();
+        chronicle.granted(0, 1, address(1), 10).unwrap();
+        chronicle.check("a table", &kept(1, true, 10)).unwrap();
+        for broken in [kept(1, true, 8), kept(1, false, 10), kept(2, true, 10), BTreeMap::new()] {
+            chronicle.check("a table", &broken).unwrap_err();
+        }
+        chronicle.given_back(address(1));
+        chronicle.check("a table", &BTreeMap::new()).unwrap();
+    }
+}

@@ -1,0 +1,336 @@
+//! Two servers over a Galera cluster of three nodes. The nodes are killed in turn under load and come
+//! back; every second time a server is killed and started while a node is missed. Clients wander between
+//! the servers, which begin at nodes of their own. No address is two clients' at any time, what was
+//! acknowledged is in the tables of all nodes, and no client is refused what it has.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use base::Random;
+use testbed::database::galera::{Cluster, NODES};
+use testbed::database::{PASSWORD, USER};
+
+use crate::chronicle::Event;
+use crate::common::{ServerProcess, TempFolder, free_port};
+use crate::family::{V4, replace};
+use crate::from_environment;
+use crate::ledger::Kept;
+use crate::place::{godwit_db, kept_in, replace_memfile};
+use crate::wanderers::{FEW, MANY, Wanderers};
+
+/// Servers of the same link.
+pub(crate) const SERVERS: usize = 2;
+/// Moments in the test command.
+const MOMENTS: u64 = 1;
+/// Moments of the same leases.
+const MOMENTS_OF_SITE: u64 = 20;
+/// Acknowledgements of each server before a moment, at most.
+const ACKNOWLEDGEMENTS_MAX: u64 = 200;
+/// What each server acknowledges at least, before a moment and before the dead node is back.
+const ACKNOWLEDGEMENTS_MIN: u64 = 20;
+
+/// What all moments came to.
+#[derive(Debug, Default)]
+struct Tally {
+    moments: u64,
+    /// Those in which a server was killed besides a node.
+    servers: u64,
+    acknowledged: u64,
+    sent: u64,
+    given_up: u64,
+    wandered: u64,
+    passed_on: u64,
+    leases_found: u64,
+}
+
+/// A database of the cluster, and the two servers that share it.
+struct Site {
+    name: String,
+    folders: [TempFolder; SERVERS],
+    configs: [PathBuf; SERVERS],
+    ports: [u16; SERVERS],
+    relay_port: u16,
+    /// Those of the nodes.
+    database_ports: [u16; NODES],
+}
+
+impl Site {
+    /// Empty tables called after `label`.
+    fn new(cluster: &Cluster, label: &str) -> Self {
+        let name = label.replace('-', "_");
+        let database_ports = std::array::from_fn(|node| cluster.node(node).port().unwrap());
+        let folders = folders_of(label);
+        let configs = std::array::from_fn(|server| {
+            let config = configuration(&folders[server], server);
+            let port = |node: usize| database_ports[node % NODES];
+            let setting = format!(
+                r#""type": "mysql", "name": "{name}", "host": "127.0.0.1", "port": {},
+                   "user": "{USER}", "password": "{PASSWORD}", "retry-on-startup": true,
+                   "max-reconnect-tries": 1000000, "reconnect-wait-time": 20"#,
+                port(server)
+            );
+            replace_memfile(&config, &setting);
+            let others: Vec<String> =
+                (1..NODES).map(|n| format!("\"127.0.0.1:{}\"", port(server + n))).collect();
+            let hosts = format!(
+                "\"shards\": 2, \"lease-database\": {{ \"hosts\": [{}] }}",
+                others.join(",")
+            );
+            replace(&config, "\"shards\": 2", &hosts);
+            config
+        });
+        let ports = [free_port(), free_port()];
+        let site = Self { name, folders, configs, ports, relay_port: free_port(), database_ports };
+        cluster.node(0).create(&site.name).unwrap();
+        godwit_db("init", &site.flags(0), &[]);
+        site
+    }
+
+    /// What `godwit db` is told of a node.
+    fn flags(&self, node: usize) -> Vec<String> {
+        let port = self.database_ports[node].to_string();
+        let words =
+            ["mysql", "-n", &self.name, "-u", USER, "-p", PASSWORD, "-h", "127.0.0.1", "-P"];
+        words.iter().copied().chain([port.as_str()]).map(str::to_owned).collect()
+    }
+
+    fn start(&self, server: usize) -> ServerProcess {
+        let ports = [self.ports[server], self.relay_port];
+        let (config, folder) = (&self.configs[server], self.folders[server].path());
+        ServerProcess::launch_on(Command::new("env"), V4.server, ports, config, folder)
+    }
+
+    /// What a node keeps of every address.
+    fn kept(&self, cluster: &Cluster, node: usize) -> BTreeMap<IpAddr, Kept> {
+        // What was committed elsewhere may still be on its way.
+        let wait =
+            format!("SET SESSION wsrep_sync_wait = 15; SELECT count(*) FROM {}.lease4", self.name);
+        cluster.node(node).query("mysql", &wait).unwrap();
+        let file = self.folders[0].path().join("dump.csv");
+        godwit_db("dump", &self.flags(node), &["-4", "-y", "-o", &file.display().to_string()]);
+        kept_in(&file)
+    }
+
+    /// Whether every node has what clients were promised.
+    fn check(&self, cluster: &Cluster, clients: &Wanderers) -> Result<(), String> {
+        (0..NODES).try_for_each(|node| {
+            clients.chronicle.check(&format!("node {node}"), &self.kept(cluster, node))
+        })
+    }
+
+    /// The nodes that a server has connections to.
+    fn nodes_of(&self, server: &ServerProcess) -> Vec<usize> {
+        let inodes: Vec<String> = fs::read_dir(format!("/proc/{}/fd", server.pid()))
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| fs::read_link(entry.ok()?.path()).ok())
+            .filter_map(|to| Some(to.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.into()))
+            .collect();
+        let table = fs::read_to_string("/proc/net/tcp").unwrap_or_default();
+        let is_to = |port: u16, line: &str| {
+            let mut fields = line.split_ascii_whitespace();
+            let remote = fields.nth(2).and_then(|address| address.rsplit(':').next());
+            let is_there = remote.and_then(|hex| u16::from_str_radix(hex, 16).ok()) == Some(port);
+            is_there && fields.nth(6).is_some_and(|inode| inodes.iter().any(|own| own == inode))
+        };
+        let has = |node: &usize| {
+            table.lines().skip(1).any(|line| is_to(self.database_ports[*node], line))
+        };
+        (0..NODES).filter(has).collect()
+    }
+}
+
+fn folders_of(label: &str) -> [TempFolder; SERVERS] {
+    std::array::from_fn(|server| TempFolder::new(&format!("{label}-{server}")))
+}
+
+/// The servers are at the same address and have identifiers of their own.
+fn server_ids() -> [Vec<u8>; SERVERS] {
+    std::array::from_fn(|server| vec![127, 0, 0, 11 + server as u8])
+}
+
+/// The configuration of a server that keeps its leases in a file.
+fn configuration(folder: &TempFolder, server: usize) -> PathBuf {
+    let path = (V4.configuration)(folder.path());
+    let option = format!(
+        r#""option-data": [ {{ "name": "dhcp-server-identifier", "data": "127.0.0.{}" }} ],"#,
+        11 + server
+    );
+    replace(&path, "\"subnet4\"", &format!("{option} \"subnet4\""));
+    path
+}
+
+/// Two servers, their clients, and what is killed under them.
+struct Run<'r> {
+    cluster: &'r mut Cluster,
+    site: Site,
+    servers: [Option<ServerProcess>; SERVERS],
+    clients: Wanderers,
+}
+
+impl Run<'_> {
+    /// Kills a node under load, and a server perhaps, and goes on until they are back.
+    fn moment(
+        &mut self,
+        node: usize,
+        server: Option<usize>,
+        acknowledgements: u64,
+    ) -> Result<(), String> {
+        self.clients.act_until_acknowledged(acknowledgements)?;
+        self.tell(&format!("node {node} is killed"));
+        while_acting(&mut self.clients, || self.cluster.kill(node))?;
+        if let Some(server) = server {
+            self.tell(&format!("server {server} is killed"));
+            let running = &mut self.servers[server];
+            running.take().unwrap().kill();
+            *running = Some(while_acting(&mut self.clients, || self.site.start(server))?);
+            self.tell(&format!("server {server} is back"));
+        }
+        self.clients.act_until_acknowledged(ACKNOWLEDGEMENTS_MIN)?;
+        self.clients.in_flight_max = FEW;
+        while_acting(&mut self.clients, || self.cluster.rejoin(node))?
+            .map_err(|error| error.to_string())?;
+        self.clients.in_flight_max = MANY;
+        self.tell(&format!("node {node} is back"));
+        self.clients.receive_all()?;
+        self.site.check(self.cluster, &self.clients)
+    }
+
+    /// Notes what happens, and where the servers are.
+    fn tell(&mut self, what: &str) {
+        let nodes = self.servers.each_ref().map(|server| {
+            server.as_ref().map(|server| self.site.nodes_of(server)).unwrap_or_default()
+        });
+        let text = format!("{what}; the servers are at the nodes {nodes:?}");
+        self.clients.chronicle.note(Event::Incident(text));
+    }
+
+    /// Ends the servers; all nodes must have the same, and that is what was promised.
+    fn end(mut self) -> Result<Wanderers, String> {
+        self.clients.act_until_acknowledged(ACKNOWLEDGEMENTS_MIN)?;
+        for server in self.servers.iter_mut().filter_map(Option::take) {
+            server.stop();
+        }
+        self.clients.receive_all()?;
+        self.site.check(self.cluster, &self.clients)?;
+        let first = self.site.kept(self.cluster, 0);
+        let differs = (1..NODES).find(|&node| self.site.kept(self.cluster, node) != first);
+        differs.map_or(Ok(self.clients), |node| Err(format!("node {node} differs from node 0")))
+    }
+
+    /// The last words of the servers.
+    fn logs(&self) -> String {
+        let logs = self.servers.iter().enumerate().filter_map(|(number, server)| {
+            let log = server.as_ref()?.log();
+            let lines: Vec<&str> = log.lines().collect();
+            let last = lines[lines.len().saturating_sub(40)..].join("\n");
+            Some(format!("server {number} says:\n{last}\n"))
+        });
+        logs.collect()
+    }
+}
+
+/// Has something done while clients go on. They do so on a thread of their own: the kernel ends nodes
+/// with the thread that has started them.
+fn while_acting<T>(clients: &mut Wanderers, act: impl FnOnce() -> T) -> Result<T, String> {
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let acting = scope.spawn(|| clients.act_while(|_| !is_done.load(Ordering::Relaxed)));
+        let done = act();
+        is_done.store(true, Ordering::Relaxed);
+        acting.join().unwrap().map(|()| done)
+    })
+}
+
+/// Kills `count` times, with the same tables and clients.
+fn kill_in_turn(
+    cluster: &mut Cluster,
+    (label, seed): (&str, u64),
+    count: u64,
+    tally: &mut Tally,
+) -> Result<(), String> {
+    let site = Site::new(cluster, label);
+    let mut random = Random::from_seed(seed);
+    let (ports, seed) = ((site.ports, site.relay_port), random.next_u64());
+    let clients = Wanderers::new(V4, ports, server_ids(), seed);
+    let servers = std::array::from_fn(|server| Some(site.start(server)));
+    let mut run = Run { cluster, site, servers, clients };
+    let mut nodes = Vec::new();
+    for moment in 0..count {
+        if nodes.is_empty() {
+            nodes.extend(0..NODES);
+            random.shuffle(&mut nodes);
+        }
+        let node = nodes.pop().unwrap();
+        let server = (moment % 2 == 0).then(|| random.below(SERVERS as u64) as usize);
+        let acknowledgements = ACKNOWLEDGEMENTS_MIN + random.below(ACKNOWLEDGEMENTS_MAX);
+        run.moment(node, server, acknowledgements).map_err(|broken| broken + &run.logs())?;
+        tally.moments += 1;
+        tally.servers += u64::from(server.is_some());
+        tally.leases_found += run.clients.chronicle.leases() as u64;
+    }
+    let clients = run.end()?;
+    tally.acknowledged += clients.chronicle.acknowledged.iter().sum::<u64>();
+    tally.sent += clients.sent;
+    tally.given_up += clients.given_up;
+    tally.wandered += clients.chronicle.wandered;
+    tally.passed_on += clients.chronicle.passed_on;
+    Ok(())
+}
+
+#[test]
+fn no_address_has_two_owners_whichever_node_of_a_cluster_dies() {
+    if let Some(reason) = Cluster::missing() {
+        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "{reason}");
+        println!("skipped: {reason}");
+        return;
+    }
+    let moments = from_environment("GODWIT_CRASH_MOMENTS", MOMENTS);
+    let first_seed = from_environment("GODWIT_CRASH_SEED", 1);
+    let mut cluster = Cluster::start(true).unwrap();
+    let mut tally = Tally::default();
+    for seed in first_seed.. {
+        let count = (moments - tally.moments).min(MOMENTS_OF_SITE);
+        if count == 0 {
+            break;
+        }
+        let label = format!("server-galera-{seed}");
+        if let Err(broken) = kill_in_turn(&mut cluster, (&label, seed), count, &mut tally) {
+            panic!(
+                "seed {seed}: {broken}\nrepeat with: cargo xtask crash --only server-galera \
+                 --moments {MOMENTS_OF_SITE} --seed {seed}"
+            );
+        }
+    }
+    let Tally { moments, servers, sent, acknowledged, given_up, .. } = tally;
+    let Tally { wandered, passed_on, leases_found, .. } = tally;
+    println!(
+        "crash: {moments} moments, {servers} of a server too; {sent} messages, {acknowledged} \
+         acknowledgements, {given_up} messages given up; {wandered} leases kept by the other server, \
+         {passed_on} addresses passed on by it; {leases_found} leases looked for and found"
+    );
+    let least = tally.moments * ACKNOWLEDGEMENTS_MIN;
+    assert!(tally.acknowledged > least && tally.wandered > least, "{tally:?}");
+    assert!(tally.passed_on > tally.moments, "{tally:?}");
+}
+
+#[test]
+fn two_servers_that_share_nothing_are_found_out() {
+    let label = "unshared";
+    let folders = folders_of(label);
+    let (ports, relay_port) = ([free_port(), free_port()], free_port());
+    let servers: [ServerProcess; SERVERS] = std::array::from_fn(|server| {
+        let config = configuration(&folders[server], server);
+        let ports = [ports[server], relay_port];
+        let folder = folders[server].path();
+        ServerProcess::launch_on(Command::new("env"), V4.server, ports, &config, folder)
+    });
+    let mut clients = Wanderers::new(V4, (ports, relay_port), server_ids(), 1);
+    let broken = clients.act_until_acknowledged(1_000_000).unwrap_err();
+    assert!(broken.contains(" too\n"), "{broken}");
+    servers.into_iter().for_each(|server| drop(server.stop()));
+}
