@@ -1,6 +1,7 @@
 //! What clients were told, kept by themselves.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
@@ -38,7 +39,7 @@ const STORY_MAX: usize = 40;
 impl State {
     fn story_of(&self, address: Ipv4Addr) -> String {
         let of_address = self.events.iter().filter(|event| event.address == address);
-        let story: Vec<String> = of_address.map(|event| format!("{event:?}")).collect();
+        let story: Vec<String> = of_address.map(Event::to_string).collect();
         story[story.len().saturating_sub(STORY_MAX)..].join("\n")
     }
 }
@@ -52,6 +53,13 @@ pub(crate) struct Event {
     pub(crate) address: Ipv4Addr,
     pub(crate) at_s: u64,
     pub(crate) epoch: u64,
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, server, client, at_s, epoch, .. } = self;
+        write!(f, "at {at_s}: server {server}, client {client}: {what:?} (round {epoch})")
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
