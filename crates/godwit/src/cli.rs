@@ -42,9 +42,17 @@ enum Command {
     Dhcp6(dhcp::Args),
     Db(db::Args),
     Ubench(Box<ubench::Args>),
+    /// Traffic over DCCP in userspace, which needs nothing of the kernel's
+    Dccp(DccpArgs),
     /// Generate load
     #[command(hide = true)]
     Load(LoadArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct DccpArgs {
+    #[command(subcommand)]
+    command: dccp_tools::Command,
 }
 
 #[derive(Debug, clap::Args)]
@@ -73,6 +81,7 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Cli { command: Command::Dhcp6(args) }) => dhcp::run(Server::Dhcp6, &args),
         Ok(Cli { command: Command::Db(args) }) => db::run(&args),
         Ok(Cli { command: Command::Ubench(args) }) => ubench::run(&args),
+        Ok(Cli { command: Command::Dccp(args) }) => args.command.run(),
         Ok(Cli { command: Command::Load(args) }) => match args.protocol {
             LoadProtocol::Dhcp4(args) => args.run(),
             LoadProtocol::Dhcp6(args) => args.run(),

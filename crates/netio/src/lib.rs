@@ -1,4 +1,4 @@
-//! The edge to the Linux kernel: batched UDP sockets, packet sockets, interfaces, clocks, wake-ups,
+//! The edge to the Linux kernel: batched UDP and raw sockets, packet sockets, routes, interfaces, clocks, wake-ups,
 //! readiness, signals, processor placement, namespaces and the standard output. All unsafe code of the project lives here, each block with
 //! its argument; nothing here knows a protocol above UDP.
 //!
@@ -18,8 +18,11 @@ pub mod limit;
 mod name;
 pub mod namespace;
 pub mod packet;
+pub mod path_error;
+pub mod raw;
 pub mod ready;
 pub mod receive;
+pub mod route;
 pub mod send;
 pub mod signal;
 mod slab;
@@ -34,10 +37,11 @@ pub mod watch;
 pub use clock::Clock;
 pub use error::NetError;
 pub use packet::{PacketOptions, PacketRecvBatch, PacketSendBatch, PacketSocket};
+pub use raw::{RawOptions, RawSocket};
 pub use ready::{PollFd, poll};
 pub use receive::{Datagram, RecvBatch};
 pub use send::{SendBatch, Sent, Source};
-pub use udp::{UdpOptions, UdpSocket};
+pub use udp::{DatagramSocket, UdpOptions, UdpSocket};
 pub use waker::Waker;
 pub use watch::InterfaceWatch;
 
