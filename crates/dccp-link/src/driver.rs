@@ -32,8 +32,8 @@ const UNREACHABLE_MAX: usize = 1_024;
 const EMSGSIZE: i32 = 90;
 
 /// An endpoint without a thread. A turn of its owner's loop is [`Driver::wait`], [`Driver::receive`],
-/// [`Driver::poll_event`] until there are none, then [`Driver::stage`] as often as the applications have
-/// something to add, then [`Driver::flush`].
+/// [`Driver::poll_event`] until there are none, both again with [`Driver::deliver`] until there is nothing,
+/// then [`Driver::stage`] as often as the applications have something to add, then [`Driver::flush`].
 pub struct Driver {
     core: Endpoint,
     carriers: Carriers,
@@ -54,7 +54,14 @@ impl Driver {
         let waker = Waker::new().map_err(NetError::on("make", "a wake-up line"))?;
         let sleeper = carriers.sleeper(Arc::new(waker));
         let core = Endpoint::new(secret()?, limits);
-        Ok(Self { core, carriers, sleeper, random: secret()?, drawn: 0, unreachable: VecDeque::new() })
+        Ok(Self {
+            core,
+            carriers,
+            sleeper,
+            random: secret()?,
+            drawn: 0,
+            unreachable: VecDeque::new(),
+        })
     }
 
     /// The own UDP port, of that carrier.
@@ -161,15 +168,21 @@ impl Driver {
         self.carriers.is_flushed()
     }
 
-    /// Takes what came and does what is due; how many datagrams came.
+    /// Takes what came from the sockets, for [`Driver::deliver`], and does what is due; how many
+    /// datagrams came.
     pub fn receive(&mut self, now_ns: u64) -> usize {
         let count = self.carriers.receive();
-        self.carriers.deliver(now_ns, &mut self.core);
         self.take_path_errors();
         if self.core.poll_timeout().is_some_and(|at_ns| at_ns <= now_ns) {
             self.core.handle_timeout(now_ns);
         }
         count
+    }
+
+    /// Gives the next datagram to its connection; false when there is none. [`Driver::poll_event`] comes
+    /// behind each, or the connection finds its receive queue full.
+    pub fn deliver(&mut self, now_ns: u64) -> bool {
+        self.carriers.deliver(now_ns, &mut self.core)
     }
 
     /// Believes what the network says of packets, as far as they are ours: that they were too long
@@ -183,7 +196,9 @@ impl Driver {
             let remote_port = u16::from_be_bytes([r0, r1]);
             let remote = error.destination.ip();
             let found = core.states().find(|(key, _)| {
-                key.remote == remote && key.local_port == local_port && key.remote_port == remote_port
+                key.remote == remote
+                    && key.local_port == local_port
+                    && key.remote_port == remote_port
             });
             let Some((key, state)) = found else { return };
             if error.cause.raw_os_error() == Some(EMSGSIZE) {

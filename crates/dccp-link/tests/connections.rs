@@ -242,7 +242,10 @@ fn an_endpoint_that_goes_resets_its_connections() {
     let accepted = server.listener.accept_within(PATIENCE).unwrap();
     drop(client);
     let error = accepted.receive().unwrap_err();
-    assert!(matches!(error, LinkError::Reset(reset) if reset.code == ResetCode::Aborted), "{error}");
+    assert!(
+        matches!(error, LinkError::Reset(reset) if reset.code == ResetCode::Aborted),
+        "{error}"
+    );
     assert!(matches!(connection.send(b"x"), Err(LinkError::Closed)));
     assert!(matches!(connection.receive(), Err(LinkError::Closed)));
 }

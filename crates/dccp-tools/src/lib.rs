@@ -15,7 +15,10 @@ use std::process::ExitCode;
 
 /// `godwit dccp ...`
 #[derive(Debug, clap::Subcommand)]
-#[expect(missing_docs, reason = "what a command does stands at its flags, where its help comes from")]
+#[expect(
+    missing_docs,
+    reason = "what a command does stands at its flags, where its help comes from"
+)]
 pub enum Command {
     Perf(Box<perf::Args>),
     Send(Box<pipe::SendArgs>),

@@ -181,7 +181,10 @@ fn set(config: &mut Config, parameter: &str) -> Result<(), ToolError> {
         ("tx_qlen", 1..=0xffff) => config.send_queue_len = value as usize,
         ("sync_ratelimit", 0..=60_000) => config.sync_period_ns = value * 1_000_000,
         ("retries1" | "retries2", _) => return wrong("has no counterpart here".into()),
-        ("seq_window" | "tx_ccid" | "rx_ccid" | "request_retries" | "tx_qlen" | "sync_ratelimit", _) => {
+        (
+            "seq_window" | "tx_ccid" | "rx_ccid" | "request_retries" | "tx_qlen" | "sync_ratelimit",
+            _,
+        ) => {
             return wrong("the value is out of range".into());
         }
         _ => return wrong("no parameter of DCCP in Linux".into()),

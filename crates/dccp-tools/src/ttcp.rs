@@ -64,7 +64,9 @@ fn transmit(args: &Args, host: &str) -> Result<Outcome, ToolError> {
     }
     if args.verbose {
         let (tx, rx) = single.connection.ccids();
-        say(&format!("ttcp-t: connected, maximum packet size {max}, tx_ccid {tx}, rx_ccid {rx}\n"))?;
+        say(&format!(
+            "ttcp-t: connected, maximum packet size {max}, tx_ccid {tx}, rx_ccid {rx}\n"
+        ))?;
     }
     // The pattern of ttcp: printable characters in turn.
     let pattern: Vec<u8> = (b' '..=b'~').cycle().take(len).collect();

@@ -157,7 +157,8 @@ fn a_rate_that_is_not_reached_falls_short() {
 #[test]
 fn where_nobody_is_it_fails_and_says_why() {
     let port = free_port();
-    let output = godwit(&["perf", "-c", "127.0.0.1", "--udp-port", &port]).output().expect("it runs");
+    let output =
+        godwit(&["perf", "-c", "127.0.0.1", "--udp-port", &port]).output().expect("it runs");
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stderr);
     assert!(said.contains("127.0.0.1 port 5001") && said.contains("refused"), "{said}");

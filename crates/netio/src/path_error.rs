@@ -61,8 +61,7 @@ pub fn report(socket: &impl DatagramSocket, is_v4: bool) -> Result<(), NetError>
 pub fn receive(socket: &impl DatagramSocket, buffer: &mut [u8]) -> Option<PathError> {
     let mut name = Name::EMPTY;
     let mut room = [0_u8; CONTROL_BYTES];
-    let mut vector =
-        libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    let mut vector = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
     // SAFETY: an all-zero msghdr is a valid, empty one.
     let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
     header.msg_name = (&raw mut name).cast();

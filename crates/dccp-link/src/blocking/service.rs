@@ -58,8 +58,13 @@ impl State {
             self.end(&key, End::Unreachable(cause.raw_os_error().unwrap_or(0)));
             has_ended = true;
         }
-        while let Some((key, event)) = self.driver.poll_event() {
-            has_ended |= self.tell(key, event);
+        loop {
+            while let Some((key, event)) = self.driver.poll_event() {
+                has_ended |= self.tell(key, event);
+            }
+            if !self.driver.deliver(now_ns) {
+                break;
+            }
         }
         let mut has_more = true;
         for _ in 0..ROUNDS_MAX {

@@ -7,7 +7,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use dccp::connection::{Ecn, Transmit};
+use dccp::connection::Transmit;
 use dccp::endpoint::{Endpoint, Key};
 use netio::path_error::PathError;
 use netio::{NetError, PollFd, Waker, poll};
@@ -149,19 +149,20 @@ impl Carriers {
         self.ways.iter_mut().map(Way::receive).sum()
     }
 
-    /// Gives what [`Carriers::receive`] took to the core.
-    pub(crate) fn deliver(&self, now_ns: u64, core: &mut Endpoint) {
-        for way in &self.ways {
-            way.deliver(|key: Key, ecn: Ecn, octets: &[u8]| {
-                let is_ours = match self.kind {
-                    CarrierKind::Raw { answers_all_ports: false } => concerns(core, key, octets),
-                    _ => true,
-                };
-                if is_ours {
-                    core.handle_datagram(now_ns, key, ecn, octets);
-                }
-            });
+    /// Gives the next datagram that [`Carriers::receive`] took to the core; false when there is none.
+    pub(crate) fn deliver(&mut self, now_ns: u64, core: &mut Endpoint) -> bool {
+        let kind = self.kind;
+        let Some(datagram) = self.ways.iter_mut().find_map(Way::next) else { return false };
+        if let Some((key, ecn, octets)) = datagram {
+            let is_ours = match kind {
+                CarrierKind::Raw { answers_all_ports: false } => concerns(core, key, octets),
+                _ => true,
+            };
+            if is_ours {
+                core.handle_datagram(now_ns, key, ecn, octets);
+            }
         }
+        true
     }
 
     /// Tells `take` what the network said of packets that were sent, at most so much at once.
@@ -179,7 +180,9 @@ impl Carriers {
     pub(crate) fn stage(&mut self, now_ns: u64, core: &mut Endpoint) -> usize {
         let mut count = 0;
         while count < STAGED_MAX && self.ways.iter_mut().all(Way::has_room) {
-            let Some((key, transmit)) = core.poll_transmit(now_ns, &mut self.scratch) else { break };
+            let Some((key, transmit)) = core.poll_transmit(now_ns, &mut self.scratch) else {
+                break;
+            };
             let Transmit { len, .. } = transmit;
             let way = self.ways.iter_mut().find(|way| way.is_v4() == key.remote.is_ipv4());
             if let Some(way) = way {

@@ -7,8 +7,8 @@ use dccp::connection::Ecn;
 use dccp::endpoint::{Carrier, Key};
 use dccp::header::checksum::PROTOCOL;
 use netio::{
-    Datagram, NetError, PollFd, RawOptions, RawSocket, RecvBatch, SendBatch, Source, UdpOptions, UdpSocket,
-    path_error,
+    Datagram, NetError, PollFd, RawOptions, RawSocket, RecvBatch, SendBatch, Source, UdpOptions,
+    UdpSocket, path_error,
 };
 
 use netio::path_error::PathError;
@@ -44,6 +44,8 @@ pub(super) struct Way {
     pub(super) receive: RecvBatch,
     pub(super) send: SendBatch,
     bound: SocketAddr,
+    /// Datagrams of the last call that were given on.
+    delivered: usize,
 }
 
 impl Way {
@@ -53,7 +55,9 @@ impl Way {
         buffer_bytes: usize,
     ) -> Result<Self, NetError> {
         match kind {
-            CarrierKind::Udp { port } => Self::open_udp(SocketAddr::new(address, port), buffer_bytes),
+            CarrierKind::Udp { port } => {
+                Self::open_udp(SocketAddr::new(address, port), buffer_bytes)
+            }
             CarrierKind::Raw { .. } => {
                 let socket = RawSocket::open(&RawOptions {
                     bind: address,
@@ -67,6 +71,7 @@ impl Way {
                     receive: RecvBatch::new(SLOTS, PACKET_BYTES_MAX + IP_HEADER_MAX),
                     send: SendBatch::new(SEND_SLOTS, PACKET_BYTES_MAX, false),
                     bound: SocketAddr::new(address, 0),
+                    delivered: 0,
                 })
             }
         }
@@ -85,7 +90,7 @@ impl Way {
         let bound = socket.local_address().map_err(asked)?;
         let send = SendBatch::new(SEND_SLOTS, PACKET_BYTES_MAX, socket.supports_segmentation());
         let receive = RecvBatch::coalescing();
-        Ok(Self { socket: Arc::new(Socket::Udp(socket)), receive, send, bound })
+        Ok(Self { socket: Arc::new(Socket::Udp(socket)), receive, send, bound, delivered: 0 })
     }
 
     pub(super) const fn is_v4(&self) -> bool {
@@ -101,6 +106,7 @@ impl Way {
     }
 
     pub(super) fn receive(&mut self) -> usize {
+        self.delivered = 0;
         let received = match &*self.socket {
             Socket::Udp(socket) => self.receive.receive(socket),
             Socket::Raw(socket) => self.receive.receive(socket),
@@ -109,19 +115,20 @@ impl Way {
         received.unwrap_or(0)
     }
 
-    /// Tells of each datagram of the last call: its key without DCCP ports, and the octets from the DCCP
-    /// header on.
-    pub(super) fn deliver(&self, mut take: impl FnMut(Key, Ecn, &[u8])) {
-        for datagram in self.receive.iter() {
-            let octets = match *self.socket {
-                Socket::Udp(_) => Some(datagram.octets),
-                Socket::Raw(_) if self.is_v4() => behind_ip_header(datagram.octets),
-                Socket::Raw(_) => Some(datagram.octets),
-            };
-            if let (Some(octets), Some(key)) = (octets, self.key(&datagram)) {
-                take(key, Ecn::NotCapable, octets);
-            }
+    /// The next datagram of the last call: its key without DCCP ports, and the octets from the DCCP
+    /// header on; both are missing when it is nothing of DCCP.
+    pub(super) fn next(&mut self) -> Option<Option<(Key, Ecn, &[u8])>> {
+        if self.delivered == self.receive.len() {
+            return None;
         }
+        let datagram = self.receive.get(self.delivered);
+        self.delivered += 1;
+        let octets = match *self.socket {
+            Socket::Raw(_) if self.is_v4() => behind_ip_header(datagram.octets),
+            Socket::Udp(_) | Socket::Raw(_) => Some(datagram.octets),
+        };
+        let key = self.key(&datagram);
+        Some(key.zip(octets).map(|(key, octets)| (key, Ecn::NotCapable, octets)))
     }
 
     /// What the network said of a packet that was sent: the error, and what is left of the packet.

@@ -112,8 +112,7 @@ impl Incoming {
     /// What came since the last call.
     pub(crate) fn step(&mut self) -> Step {
         let Mark { datagrams, bytes, expected } = self.mark;
-        self.mark =
-            Mark { datagrams: self.datagrams, bytes: self.bytes, expected: self.expected };
+        self.mark = Mark { datagrams: self.datagrams, bytes: self.bytes, expected: self.expected };
         let datagrams = self.datagrams - datagrams;
         let passed = self.expected - expected;
         let lost = passed.saturating_sub(datagrams);
@@ -124,7 +123,8 @@ impl Incoming {
     pub(crate) fn figures(&self, cpu_ns: u64) -> Received {
         let numbered = self.datagrams - self.without_number;
         let sent = self.fin.map_or(self.expected + self.without_number, |fin| fin.datagrams);
-        let span_s = self.last_ns.saturating_sub(self.first_ns.unwrap_or(self.last_ns)) as f64 / 1e9;
+        let span_s =
+            self.last_ns.saturating_sub(self.first_ns.unwrap_or(self.last_ns)) as f64 / 1e9;
         let gaps = self.datagrams.saturating_sub(1);
         let is_measured = gaps > 0 && span_s > 0.0;
         let seconds = if is_measured {

@@ -40,6 +40,7 @@ pub(crate) struct Flow {
     heard_ns: u64,
     pub(crate) started_ns: Option<u64>,
     pub(crate) interval_ns: u64,
+    has_last_interval: bool,
     closing_ns: Option<u64>,
     pub(crate) is_gone: bool,
     /// Why it ended before its time.
@@ -63,6 +64,7 @@ impl Flow {
             heard_ns: now_ns,
             started_ns: None,
             interval_ns: now_ns,
+            has_last_interval: false,
             closing_ns: None,
             is_gone: false,
             failure: None,
@@ -147,7 +149,7 @@ impl Flow {
             }
         }
         if let Some(outgoing) = &mut self.outgoing {
-            count += outgoing.feed(now_ns, connection);
+            count += outgoing.feed(now_ns, cpu_ns, connection);
         }
         self.rtt_ns = connection.rtt_ns();
         count
@@ -221,6 +223,22 @@ impl Flow {
         if let Some(outgoing) = &mut self.outgoing {
             outgoing.cut_off(now_ns);
         }
+    }
+
+    /// Whether an interval ends now: after its time, or since no more data follows.
+    pub(crate) fn has_interval(&mut self, now_ns: u64, interval_ns: u64) -> bool {
+        if self.started_ns.is_none() || self.has_last_interval {
+            return false;
+        }
+        let passed_ns = now_ns.saturating_sub(self.interval_ns);
+        let is_sending = self.outgoing.as_ref().is_some_and(Outgoing::is_running);
+        let is_receiving = self.receives() && self.incoming.fin.is_none();
+        if is_sending || is_receiving {
+            return passed_ns >= interval_ns && !self.is_gone;
+        }
+        self.has_last_interval = self.outgoing.is_some() || self.receives();
+        // A moment behind the last full interval is none.
+        self.has_last_interval && passed_ns > interval_ns / 50
     }
 
     /// Whether data came, or was asked for.

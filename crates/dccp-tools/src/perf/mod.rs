@@ -150,6 +150,7 @@ fn run_server(args: &Args, config: &Config) -> Result<Outcome, ToolError> {
             return Ok(Outcome::Interrupted);
         }
         if !ended.is_empty() && session.flows_count() == 0 {
+            ended.sort_by_key(|flow| flow.flow);
             session.output.summary(&ended)?;
             ended.clear();
             if is_interrupted {
@@ -170,7 +171,11 @@ fn run_client(args: &Args, host: &str, config: &Config) -> Result<Outcome, ToolE
         .collect::<Result<_, LinkError>>()?;
     check_length(args, &driver, &keys)?;
     let mut session = Session::new(driver, args.output("client"), args.interval(), true)?;
-    session.output.line(&format!("Connecting to {host} ({}), {}", peer.address, args.link.door()))?;
+    session.output.line(&format!(
+        "Connecting to {host} ({}), {}",
+        peer.address,
+        args.link.door()
+    ))?;
     for key in keys {
         session.add(key, Some(args.wish()));
     }
@@ -192,6 +197,7 @@ fn run_client(args: &Args, host: &str, config: &Config) -> Result<Outcome, ToolE
     if let Some(&failure) = session.failures.first() {
         return Err(explain(failure, peer, args, config));
     }
+    ended.sort_by_key(|flow| flow.flow);
     session.output.summary(&ended)?;
     if is_interrupted {
         return Ok(Outcome::Interrupted);
@@ -201,7 +207,8 @@ fn run_client(args: &Args, host: &str, config: &Config) -> Result<Outcome, ToolE
 
 /// A length that was asked for must fit the path.
 fn check_length(args: &Args, driver: &Driver, keys: &[dccp_link::Key]) -> Result<(), ToolError> {
-    let max = keys.iter().filter_map(|key| driver.connection(key)).map(|c| c.data_bytes_max()).min();
+    let max =
+        keys.iter().filter_map(|key| driver.connection(key)).map(|c| c.data_bytes_max()).min();
     match (args.len, max) {
         (Some(len), Some(max)) if usize::from(len) > max => Err(ToolError::Usage(format!(
             "-l {len}: the path takes datagrams of at most {max} octets"

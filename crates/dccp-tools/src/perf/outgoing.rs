@@ -19,8 +19,11 @@ const FEED_MAX: usize = 128;
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
     Running,
-    /// The next Fin is due, and when to give up.
-    Ending { next_ns: u64, give_up_ns: u64 },
+    /// When the next Fin is due, and when to give up.
+    Ending {
+        next_ns: u64,
+        give_up_ns: u64,
+    },
     Reported(Received),
     /// The receiver never told.
     Unreported,
@@ -63,7 +66,9 @@ impl Outgoing {
 
     /// Datagrams that have come due until `at_ns`, the first of them at the start.
     fn due(&self, bits_per_s: u64, at_ns: u64) -> u64 {
-        let Some(passed_ns) = at_ns.min(self.ends_ns).checked_sub(self.started_ns) else { return 0 };
+        let Some(passed_ns) = at_ns.min(self.ends_ns).checked_sub(self.started_ns) else {
+            return 0;
+        };
         let bits = u128::from(passed_ns) * u128::from(bits_per_s) / 1_000_000_000;
         let each = self.buffer.len().max(1) as u128 * 8;
         // What comes due at the end itself belongs to the time behind it.
@@ -72,14 +77,16 @@ impl Outgoing {
     }
 
     /// Hands over what is due, as far as the queue takes it; how many datagrams.
-    pub(crate) fn feed(&mut self, now_ns: u64, connection: &mut Connection) -> usize {
+    pub(crate) fn feed(&mut self, now_ns: u64, cpu_ns: u64, connection: &mut Connection) -> usize {
         if self.state == State::Running {
             let count = self.feed_data(now_ns, connection);
-            let is_behind = self.bits_per_s.is_some_and(|rate| self.due(rate, now_ns) > self.offered());
+            let is_behind =
+                self.bits_per_s.is_some_and(|rate| self.due(rate, now_ns) > self.offered());
             if now_ns < self.ends_ns || (is_behind && now_ns < self.ends_ns + LATE_NS) {
                 return count;
             }
             self.give_up_late(now_ns);
+            self.sent = self.figures(cpu_ns);
             self.state = State::Ending { next_ns: now_ns, give_up_ns: now_ns + FIN_GIVE_UP_NS };
         }
         if let State::Ending { next_ns, give_up_ns } = self.state {
@@ -201,6 +208,9 @@ impl Outgoing {
 
     /// All that was sent.
     pub(crate) fn figures(&self, cpu_ns: u64) -> Sent {
+        if !self.is_running() {
+            return self.sent;
+        }
         let cpu_s = cpu_ns.saturating_sub(self.cpu_first_ns) as f64 / 1e9;
         let cpu = if self.sent.seconds > 0.0 { cpu_s / self.sent.seconds } else { 0.0 };
         Sent { cpu, ..self.sent }

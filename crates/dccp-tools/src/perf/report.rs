@@ -147,7 +147,8 @@ impl Output {
             return say(&format!("{json}\n"));
         }
         self.head()?;
-        let mut text = String::from("- - - - - - - - - - - - - - - - - - - - - - - - - - - - - - -\n");
+        let mut text =
+            String::from("- - - - - - - - - - - - - - - - - - - - - - - - - - - - - - -\n");
         for flow in flows {
             text += &flow.text();
         }
@@ -158,7 +159,8 @@ impl Output {
                 let bytes: u64 = of().filter_map(|d| d.received).map(|r| r.bytes).sum();
                 let rate: f64 = of().filter_map(|d| d.bits_per_s).sum();
                 let (bytes, rate) = (units::amount(bytes), units::rate(rate));
-                text += &format!("[SUM]  from the {from:<10}    {bytes:>12}  {rate:>16}  receiver\n");
+                text +=
+                    &format!("[SUM]  from the {from:<10}    {bytes:>12}  {rate:>16}  receiver\n");
             }
         }
         say(&text)

@@ -11,7 +11,6 @@ use netio::Clock;
 use netio::signal::Signals;
 
 use super::flow::{Flow, Wish};
-use super::outgoing::Outgoing;
 use super::report::{Direction, FlowEnd, Output};
 use crate::ToolError;
 
@@ -57,8 +56,9 @@ impl Session {
         interval: Option<Duration>,
         is_client: bool,
     ) -> Result<Self, ToolError> {
-        let signals = Signals::install()
-            .map_err(|error| ToolError::Failed(format!("cannot install signal handlers: {error}")))?;
+        let signals = Signals::install().map_err(|error| {
+            ToolError::Failed(format!("cannot install signal handlers: {error}"))
+        })?;
         // Departures are microseconds apart; a late wake-up delays them.
         let _ = netio::thread::set_timer_slack_ns(1);
         let interval_ns = interval.map(|interval| interval.as_nanos() as u64);
@@ -128,17 +128,24 @@ impl Session {
         self.driver.wait(if self.has_more { Some(now_ns) } else { until_ns })?;
         let now_ns = Clock::mono_ns();
         self.driver.receive(now_ns);
-        self.take_events(now_ns);
+        self.take_failures();
+        let cpu_ns = Clock::process_cpu_ns();
+        self.take_events(now_ns, cpu_ns);
+        while self.driver.deliver(now_ns) {
+            self.take_events(now_ns, cpu_ns);
+        }
         self.feed(now_ns);
         self.tick(now_ns)
     }
 
-    fn take_events(&mut self, now_ns: u64) {
-        let cpu_ns = Clock::process_cpu_ns();
+    fn take_failures(&mut self) {
         while let Some((key, cause)) = self.driver.poll_unreachable() {
             self.failures.push(Failure::Unreachable(cause.raw_os_error().unwrap_or(0)));
             self.flows.remove(&key);
         }
+    }
+
+    fn take_events(&mut self, now_ns: u64, cpu_ns: u64) {
         while let Some((key, event)) = self.driver.poll_event() {
             if event == Event::Connected && !self.flows.contains_key(&key) {
                 self.add(key, None);
@@ -201,10 +208,9 @@ impl Session {
         for (key, flow) in &mut self.flows {
             let is_there = self.driver.with(key, |connection| flow.tick(now_ns, connection));
             flow.is_gone |= is_there.is_none();
-            let is_due = self.interval_ns.is_some_and(|ns| now_ns >= flow.interval_ns + ns);
-            let is_moving = flow.outgoing.as_ref().is_none_or(Outgoing::is_running)
-                && flow.incoming.fin.is_none();
-            if is_due && is_moving && !flow.is_gone {
+            if let Some(interval_ns) = self.interval_ns
+                && flow.has_interval(now_ns, interval_ns)
+            {
                 self.output.interval(flow, now_ns)?;
             }
             if flow.is_gone {
