@@ -151,14 +151,13 @@ fn a_peer_that_vanishes_is_noticed_and_forgotten() {
         let mut connection = client.connect(server.peer, &config).unwrap();
         let accepted = server.listener.accept_within(PATIENCE).unwrap();
         ip("link set lo down");
-        let until_stuck = || loop {
-            if let Err(error) = connection.send(b"is somebody there?") {
-                return error;
-            }
-        };
         connection.set_send_timeout(Some(Duration::from_millis(100)));
         connection.set_receive_timeout(Some(Duration::from_millis(100)));
-        let error = until_stuck();
+        let error = loop {
+            if let Err(error) = connection.send(b"is somebody there?") {
+                break error;
+            }
+        };
         assert!(matches!(error, LinkError::TimedOut(_)), "{error}");
         assert!(matches!(connection.receive(), Err(LinkError::TimedOut(_))));
         connection.abort();

@@ -240,8 +240,7 @@ impl Endpoint {
 impl State {
     /// Nothing is left but what only remembers that it is over, and what an application still has.
     fn is_all_closed(&self) -> bool {
-        let is_open = |state| !matches!(state, CoreState::Closed | CoreState::TimeWait);
-        let open = self.driver.states().filter(|(_, state)| is_open(*state));
+        let open = self.driver.states().filter(|(_, state)| *state != CoreState::TimeWait);
         open.filter(|(key, _)| self.entries.get(key).is_none_or(|entry| entry.end.is_some()))
             .count()
             == 0

@@ -52,6 +52,7 @@ struct Turn {
 impl State {
     /// Takes what came, tells of it, and sends what may leave.
     fn turn(&mut self, now_ns: u64) -> Turn {
+        let count = self.driver.connections_count();
         self.driver.receive(now_ns);
         let mut has_ended = false;
         while let Some((key, cause)) = self.driver.poll_unreachable() {
@@ -79,6 +80,7 @@ impl State {
             has_ended |= self.tell(key, event);
         }
         self.tell_senders();
+        has_ended |= self.driver.connections_count() < count;
         Turn { has_ended, has_more }
     }
 
