@@ -191,18 +191,27 @@ impl Driver {
         let (core, unreachable) = (&mut self.core, &mut self.unreachable);
         let kind = self.carriers.kind();
         self.carriers.path_errors(|error, quoted| {
+            let remote = error.destination.ip();
+            let is_too_long = error.cause.raw_os_error() == Some(EMSGSIZE);
+            let bytes = packet_bytes_max(kind, remote, error.mtu_bytes);
+            if is_too_long && quoted.is_empty() {
+                // The own kernel knows the path and has not sent anything.
+                let keys: Vec<_> = core.states().map(|(key, _)| key).collect();
+                for key in keys.iter().filter(|key| key.remote == remote) {
+                    core.with(key, |connection| connection.set_packet_bytes_max(bytes));
+                }
+                return;
+            }
             let Some(&[l0, l1, r0, r1]) = quoted.first_chunk() else { return };
             let local_port = u16::from_be_bytes([l0, l1]);
             let remote_port = u16::from_be_bytes([r0, r1]);
-            let remote = error.destination.ip();
             let found = core.states().find(|(key, _)| {
                 key.remote == remote
                     && key.local_port == local_port
                     && key.remote_port == remote_port
             });
             let Some((key, state)) = found else { return };
-            if error.cause.raw_os_error() == Some(EMSGSIZE) {
-                let bytes = packet_bytes_max(kind, remote, error.mtu_bytes);
+            if is_too_long {
                 core.with(&key, |connection| connection.handle_too_big(quoted, bytes));
             } else if state == State::Request && unreachable.len() < UNREACHABLE_MAX {
                 // Its Request was never taken, so there is nobody to tell.

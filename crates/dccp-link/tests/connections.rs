@@ -89,6 +89,42 @@ fn both_controls_over_ipv6() {
     });
 }
 
+#[test]
+fn a_path_that_becomes_narrow_shortens_datagrams() {
+    in_a_namespace(|| {
+        let server = serve(UDP, V4, &config(3));
+        let client = open(UDP, V4);
+        let mut connection = client.connect(server.peer, &config(3)).unwrap();
+        connection.set_send_timeout(Some(PATIENCE));
+        let mut accepted = server.listener.accept_within(PATIENCE).unwrap();
+        accepted.set_receive_timeout(Some(PATIENCE));
+        assert!(connection.packet_bytes_max() > 8_000);
+        ip("link set lo mtu 1500");
+        let error = loop {
+            if let Err(error) = connection.send(&[0; 8_000]) {
+                break error;
+            }
+        };
+        assert!(matches!(error, LinkError::TooLong { max: 1_424, .. }), "{error}");
+        connection.send(&[1; 1_424]).unwrap();
+        let datagram = accepted.receive().unwrap().unwrap();
+        assert_eq!(datagram, [1; 1_424]);
+    });
+}
+
+#[test]
+fn a_port_that_nobody_has_is_told_by_the_network() {
+    let client = open(UDP, V4);
+    let mute = open_mute();
+    let udp_port = mute.local_addr().unwrap().port();
+    drop(mute);
+    let peer = Peer { address: V4, port: PORT, udp_port };
+    let Err(error) = client.connect(peer, &config(2)) else { panic!("connected to nobody") };
+    let LinkError::Unreachable { cause, .. } = &error else { panic!("{error}") };
+    assert_eq!(cause.kind(), std::io::ErrorKind::ConnectionRefused);
+    assert_eq!(client.connections_count(), 0);
+}
+
 /// Asks a server for a port and a service that it may not have; the code of its Reset.
 fn refusal(kind: CarrierKind, address: IpAddr, port: u16, service: &str) -> (ResetCode, String) {
     let server = serve(kind, address, &config(2));
@@ -135,6 +171,7 @@ fn where_nobody_is_a_client_gives_up_in_time() {
     let peer = Peer { address: V4, port: PORT, udp_port };
     let Err(error) = client.connect(peer, &config) else { panic!("connected to nobody") };
     assert!(matches!(error, LinkError::TimedOut(_)), "{error}");
+    assert!(client.wait_closed(PATIENCE));
     assert_eq!(client.connections_count(), 0);
 }
 
