@@ -275,7 +275,8 @@ fn an_endpoint_that_goes_resets_its_connections() {
     let server = serve(UDP, V4, &config(3));
     let client: Endpoint = open(UDP, V4);
     let connection = client.connect(server.peer, &config(3)).unwrap();
-    let accepted = server.listener.accept_within(PATIENCE).unwrap();
+    let mut accepted = server.listener.accept_within(PATIENCE).unwrap();
+    accepted.set_receive_timeout(Some(PATIENCE));
     drop(client);
     let error = accepted.receive().unwrap_err();
     assert!(
