@@ -119,7 +119,8 @@ fn a_port_that_nobody_has_is_told_by_the_network() {
     let udp_port = mute.local_addr().unwrap().port();
     drop(mute);
     let peer = Peer { address: V4, port: PORT, udp_port };
-    let Err(error) = client.connect(peer, &config(2)) else { panic!("connected to nobody") };
+    let config = Config { connect_timeout_ns: 5_000_000_000, ..config(2) };
+    let Err(error) = client.connect(peer, &config) else { panic!("connected to nobody") };
     let LinkError::Unreachable { cause, .. } = &error else { panic!("{error}") };
     assert_eq!(cause.kind(), std::io::ErrorKind::ConnectionRefused);
     assert_eq!(client.connections_count(), 0);
