@@ -44,9 +44,17 @@ enum Command {
     Db(db::Args),
     Ubench(Box<ubench::Args>),
     Netem(Box<netem::Args>),
+    /// Traffic over DCCP in userspace, which needs nothing of the kernel's
+    Dccp(DccpArgs),
     /// Generate load
     #[command(hide = true)]
     Load(LoadArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct DccpArgs {
+    #[command(subcommand)]
+    command: dccp_tools::Command,
 }
 
 #[derive(Debug, clap::Args)]
@@ -76,6 +84,7 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Cli { command: Command::Db(args) }) => db::run(&args),
         Ok(Cli { command: Command::Ubench(args) }) => ubench::run(&args),
         Ok(Cli { command: Command::Netem(args) }) => netem::run(&args),
+        Ok(Cli { command: Command::Dccp(args) }) => args.command.run(),
         Ok(Cli { command: Command::Load(args) }) => match args.protocol {
             LoadProtocol::Dhcp4(args) => args.run(),
             LoadProtocol::Dhcp6(args) => args.run(),

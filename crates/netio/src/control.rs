@@ -120,6 +120,21 @@ pub(crate) fn parse(mut rest: &[u8]) -> Received {
     received
 }
 
+/// Error number and `ee_info` of a message from the error queue (`struct sock_extended_err`, `ip(7)`).
+pub(crate) fn path_error(mut rest: &[u8]) -> Option<(i32, u32)> {
+    while let (Some(len), Some(head)) = (rest.first_chunk(), rest.get(WORD..HEADER_BYTES)) {
+        let len = usize::from_ne_bytes(*len);
+        let value = rest.get(HEADER_BYTES..len)?;
+        match (int(head)?, int(&head[4..])?) {
+            (libc::IPPROTO_IP, libc::IP_RECVERR) | (libc::IPPROTO_IPV6, libc::IPV6_RECVERR) => {
+                return Some((int(value)?, int(value.get(8..)?)?.cast_unsigned()));
+            }
+            _ => rest = rest.get(aligned(len)..)?,
+        }
+    }
+    None
+}
+
 /// `tp_status` of the one control message that a packet socket was asked for (`packet(7)`).
 pub(crate) fn packet_status(control: &[u8]) -> Option<u32> {
     auxdata(control).and_then(int).map(i32::cast_unsigned)

@@ -1,5 +1,6 @@
-//! The edge to the Linux kernel: batched UDP sockets, packet and frame sockets, interfaces, clocks, wake-ups,
-//! readiness, signals, processor placement, namespaces and the standard output. All unsafe code of the project lives here, each block with
+//! The edge to the Linux kernel: batched UDP and raw sockets, packet and frame sockets, routes,
+//! interfaces, clocks, wake-ups, readiness, signals, processor placement, namespaces and the standard
+//! output. All unsafe code of the project lives here, each block with
 //! its argument; nothing here knows a protocol above UDP.
 //!
 //! Budget, per datagram of about 300 octets on loopback or veth: the kernel's stack traversal
@@ -19,8 +20,11 @@ pub mod limit;
 mod name;
 pub mod namespace;
 pub mod packet;
+pub mod path_error;
+pub mod raw;
 pub mod ready;
 pub mod receive;
+pub mod route;
 pub mod send;
 pub mod signal;
 mod slab;
@@ -36,10 +40,11 @@ pub use clock::Clock;
 pub use error::NetError;
 pub use frame::{Frame, FrameReceiver, FrameSender};
 pub use packet::{PacketOptions, PacketRecvBatch, PacketSendBatch, PacketSocket};
+pub use raw::{RawOptions, RawSocket};
 pub use ready::{PollFd, poll};
 pub use receive::{Datagram, RecvBatch};
 pub use send::{SendBatch, Sent, Source};
-pub use udp::{UdpOptions, UdpSocket};
+pub use udp::{DatagramSocket, UdpOptions, UdpSocket};
 pub use waker::Waker;
 pub use watch::InterfaceWatch;
 

@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use crate::control::{self, RECEIVE_BYTES};
 use crate::name::Name;
 use crate::slots::Slots;
-use crate::udp::UdpSocket;
+use crate::udp::DatagramSocket;
 
 /// Slots of a batch unless asked otherwise.
 pub const DEFAULT_SLOTS: usize = 64;
@@ -94,7 +94,7 @@ impl RecvBatch {
     /// # Errors
     ///
     /// What `recvmmsg(2)` reports, except EAGAIN and EINTR.
-    pub fn receive(&mut self, socket: &UdpSocket) -> io::Result<usize> {
+    pub fn receive(&mut self, socket: &impl DatagramSocket) -> io::Result<usize> {
         self.datagrams.clear();
         for slot in 0..self.slots.receive(socket)? {
             self.place(slot);

@@ -10,12 +10,12 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsRawFd;
 
 use crate::control::{self, SEND_BYTES};
 use crate::name::{NAME_BYTES, Name};
 use crate::slab::Slab;
-use crate::udp::UdpSocket;
+use crate::udp::DatagramSocket;
 
 /// Datagrams that one header may carry (`UDP_MAX_SEGMENTS` of older kernels).
 const GROUP_DATAGRAMS: usize = 64;
@@ -95,7 +95,7 @@ pub struct SendBatch {
 
 impl SendBatch {
     /// A pool of `slots` slots (at most 1,024) of `slot_bytes` each. `segmentation` groups equal
-    /// datagrams; ask [`UdpSocket::supports_segmentation`] first.
+    /// datagrams; ask [`crate::UdpSocket::supports_segmentation`] first.
     #[must_use]
     pub fn new(slots: usize, slot_bytes: usize, segmentation: bool) -> Self {
         assert!((1..=1_024).contains(&slots) && slot_bytes > 0, "{slots} slots of {slot_bytes}");
@@ -224,7 +224,7 @@ impl SendBatch {
 
     /// Hands everything that waits to the kernel, never waiting itself. Call it again later while
     /// [`Sent::left`] is not 0.
-    pub fn flush(&mut self, socket: &UdpSocket) -> Sent {
+    pub fn flush(&mut self, socket: &impl DatagramSocket) -> Sent {
         self.refused.clear();
         let mut result = Sent::default();
         self.prepare();
@@ -255,7 +255,7 @@ impl SendBatch {
         result
     }
 
-    fn send_once(&mut self, socket: &UdpSocket) -> io::Result<usize> {
+    fn send_once(&mut self, socket: &impl DatagramSocket) -> io::Result<usize> {
         self.counts.calls += 1;
         let count = (self.groups.len() - self.next) as libc::c_uint;
         let (fd, flags) = (socket.as_fd().as_raw_fd(), libc::MSG_DONTWAIT as _);

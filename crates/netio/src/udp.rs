@@ -61,6 +61,11 @@ impl UdpOptions {
     }
 }
 
+/// A socket whose datagrams [`crate::RecvBatch`] and [`crate::SendBatch`] move: of UDP, or raw.
+pub trait DatagramSocket: AsFd {}
+
+impl DatagramSocket for UdpSocket {}
+
 /// A non-blocking UDP socket over IPv4 or IPv6.
 #[derive(Debug)]
 pub struct UdpSocket {

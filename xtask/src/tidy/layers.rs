@@ -12,6 +12,9 @@ const CORE_ARROWS: [(&str, &str); 4] = [
     ("dhcp-control", "dhcp-lease"),
 ];
 
+/// Arrows inside layer 3: DCCP for applications needs sockets, and no other crate may open them.
+const EDGE_ARROWS: [(&str, &str); 1] = [("dccp-link", "netio")];
+
 /// The one product that may see products: it only maps flags to calls.
 const BINARY: &str = "godwit";
 
@@ -64,6 +67,7 @@ fn objection(
         Use::Dev => other <= own,
         Use::Normal if other == own => match own {
             2 => CORE_ARROWS.contains(&(package.name.as_str(), dependency.name.as_str())),
+            3 => EDGE_ARROWS.contains(&(package.name.as_str(), dependency.name.as_str())),
             4 => package.name == BINARY,
             _ => false,
         },
@@ -71,6 +75,7 @@ fn objection(
     };
     (!is_allowed).then(|| {
         let reason = match (own, other) {
+            (3, 3) => "inside layer 3 only dccp-link stands on netio",
             (2, 2) => "inside layer 2 only engine and control stand on configuration and leases",
             (4, 4) => "a product never depends on a product",
             _ => "arrows point to lower layers only",

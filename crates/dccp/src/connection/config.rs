@@ -41,22 +41,32 @@ pub struct Config {
     pub receive_queue_len: usize,
     /// Octets of a packet from the DCCP header on that the path takes.
     pub packet_bytes_max: usize,
+    /// Of them, octets kept for the options of a packet with data.
+    pub options_bytes: usize,
     /// A server that holds TIMEWAIT itself sends Close, not CloseReq (§8.3).
     pub server_holds_time_wait: bool,
     /// How long TIMEWAIT lasts: two maximum segment lifetimes (§3.4).
     pub time_wait_ns: u64,
+    /// Time between two Syncs that ask what an unexpected packet means (§7.5.4).
+    pub sync_period_ns: u64,
     /// When a client gives up to connect (§8.1.1).
     pub connect_timeout_ns: u64,
+    /// When an end gives up to close that the other one does not answer (§8.3).
+    pub close_timeout_ns: u64,
 }
 
 /// One second.
 const SECOND_NS: u64 = 1_000_000_000;
 /// Twice two minutes (§3.4).
 const TIME_WAIT_NS: u64 = 240 * SECOND_NS;
+/// No more than eight Syncs in a second (§7.5.4).
+const SYNC_PERIOD_NS: u64 = SECOND_NS / 8;
 /// Three minutes, as the RFC proposes.
 const CONNECT_TIMEOUT_NS: u64 = 180 * SECOND_NS;
+/// Four maximum segment lifetimes, as for other states.
+const CLOSE_TIMEOUT_NS: u64 = 480 * SECOND_NS;
 /// Octets of options that data packets have room for, next to 1,424 octets of data within 1,500.
-const OPTIONS_HEADROOM: usize = 32;
+const OPTIONS_BYTES: usize = 32;
 
 impl Default for Config {
     fn default() -> Self {
@@ -74,9 +84,12 @@ impl Default for Config {
             queue_policy: QueuePolicy::Simple,
             receive_queue_len: 256,
             packet_bytes_max: 1_480,
+            options_bytes: OPTIONS_BYTES,
             server_holds_time_wait: false,
             time_wait_ns: TIME_WAIT_NS,
+            sync_period_ns: SYNC_PERIOD_NS,
             connect_timeout_ns: CONNECT_TIMEOUT_NS,
+            close_timeout_ns: CLOSE_TIMEOUT_NS,
         }
     }
 }
@@ -86,6 +99,6 @@ impl Config {
     /// header and some options (§14).
     #[must_use]
     pub const fn data_bytes_max(&self) -> usize {
-        self.packet_bytes_max.saturating_sub(24 + OPTIONS_HEADROOM)
+        self.packet_bytes_max.saturating_sub(24 + self.options_bytes)
     }
 }

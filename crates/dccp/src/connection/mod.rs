@@ -96,6 +96,7 @@ pub struct Connection {
     queue: SendQueue,
     events: VecDeque<Event>,
     waiting_datagrams: usize,
+    held_datagrams: usize,
     is_ack_wanted: bool,
     is_close_wanted: bool,
     is_receiving: bool,
@@ -177,6 +178,7 @@ impl Connection {
             queue,
             events: VecDeque::new(),
             waiting_datagrams: 0,
+            held_datagrams: 0,
             is_ack_wanted: false,
             is_close_wanted: false,
             is_receiving: true,
@@ -252,6 +254,31 @@ impl Connection {
     #[must_use]
     pub const fn data_bytes_max(&self) -> usize {
         self.config.data_bytes_max()
+    }
+
+    /// The path is known to take packets of so many octets from the DCCP header on, for instance by
+    /// its route. Only the owner of the path may say so; what comes from the network goes to
+    /// [`Connection::handle_too_big`].
+    pub const fn set_packet_bytes_max(&mut self, packet_bytes_max: usize) {
+        self.config.packet_bytes_max = packet_bytes_max;
+    }
+
+    /// Datagrams that wait to be sent.
+    #[must_use]
+    pub fn send_queue_len(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Whether the send queue takes a datagram without dropping another.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        self.queue.len() < self.config.send_queue_len
+    }
+
+    /// The application holds so many datagrams that it was given and has not read: they take room in
+    /// the receive queue ([`Config::receive_queue_len`]).
+    pub const fn set_held_datagrams(&mut self, count: usize) {
+        self.held_datagrams = count;
     }
 
     /// The path says that a packet of ours was too big for it. `quoted` is what it repeats of the

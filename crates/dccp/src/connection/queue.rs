@@ -27,6 +27,10 @@ impl SendQueue {
         self.waiting.is_empty()
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
     pub(super) fn clear(&mut self) {
         self.waiting.clear();
     }

@@ -13,8 +13,6 @@ use crate::header::{Packet, PacketType, Reset, ResetCode};
 use crate::option::Options;
 use crate::sequence::{SequenceNumber, Windows};
 
-/// No more than eight Syncs in a second (§7.5.4).
-const SYNC_PERIOD_NS: u64 = 125_000_000;
 /// A Sync is judged strictly while valid packets came within so many round trips (§7.5.3).
 const ACTIVE_RTTS: u64 = 3;
 
@@ -191,7 +189,8 @@ impl Connection {
     }
 
     fn sync(&mut self, now_ns: u64, packet_type: PacketType, acknowledgement: SequenceNumber) {
-        let may_send = self.last_sync_ns.is_none_or(|last_ns| now_ns >= last_ns + SYNC_PERIOD_NS);
+        let period_ns = self.config.sync_period_ns;
+        let may_send = self.last_sync_ns.is_none_or(|last_ns| now_ns >= last_ns + period_ns);
         if may_send {
             self.last_sync_ns = Some(now_ns);
             self.controls.push(Control::Sync { packet_type, acknowledgement });
@@ -348,7 +347,7 @@ impl Connection {
             Some(DropCode::Corrupt)
         } else if !self.is_receiving {
             Some(DropCode::ApplicationNotListening)
-        } else if self.waiting_datagrams >= self.config.receive_queue_len {
+        } else if self.waiting_datagrams + self.held_datagrams >= self.config.receive_queue_len {
             self.counts.receive_queue_full += 1;
             Some(DropCode::ReceiveBuffer)
         } else {

@@ -12,7 +12,7 @@ const REQUEST_NS: u64 = SECOND_NS;
 const PART_OPEN_NS: u64 = SECOND_NS / 5;
 /// No repetition waits longer.
 const BACKOFF_MAX_NS: u64 = 64 * SECOND_NS;
-/// Four maximum segment lifetimes: PARTOPEN, RESPOND and closing end then (§8.1.5).
+/// Four maximum segment lifetimes: PARTOPEN and RESPOND end then (§8.1.5).
 const GIVE_UP_NS: u64 = 480 * SECOND_NS;
 
 /// The times.
@@ -69,7 +69,7 @@ impl Connection {
         self.state = state;
         self.queue.clear();
         self.controls.push(Control::Close { packet_type: closing_type(state) });
-        self.timers.start(now_ns, 2 * self.rtt_or_default_ns(), GIVE_UP_NS);
+        self.timers.start(now_ns, 2 * self.rtt_or_default_ns(), self.config.close_timeout_ns);
     }
 
     pub(super) fn start_time_wait(&mut self, now_ns: u64) {

@@ -140,6 +140,17 @@ impl Endpoint {
         &self.malformed
     }
 
+    /// Whether a packet with this key concerns anything here: a connection or a listener.
+    #[must_use]
+    pub fn concerns(&self, key: &Key) -> bool {
+        self.listeners.contains_key(&key.local_port) || self.slots.contains_key(key)
+    }
+
+    /// The states of all connections.
+    pub fn states(&self) -> impl Iterator<Item = (Key, State)> {
+        self.slots.iter().map(|(key, slot)| (*key, slot.connection.state()))
+    }
+
     /// A connection to look at.
     #[must_use]
     pub fn connection(&self, key: &Key) -> Option<&Connection> {
@@ -151,6 +162,18 @@ impl Endpoint {
         let result = self.slots.get_mut(key).map(|slot| act(&mut slot.connection));
         self.touch(key);
         result
+    }
+
+    /// Forgets a connection, and tells nobody.
+    pub fn forget(&mut self, key: &Key) {
+        if let Some(slot) = self.slots.remove(key) {
+            if let Some(at_ns) = slot.timeout_ns {
+                self.timeouts.remove(&(at_ns, *key));
+            }
+            self.half_open.remove(key);
+            self.ready.remove(key);
+            self.noisy.remove(key);
+        }
     }
 
     /// Takes a datagram from the DCCP header on. `key` has the addresses and the carrier; its ports

@@ -1,0 +1,29 @@
+//! Sends the lines of its standard input to the echo server, and shows what comes back:
+//! `cargo run -p dccp-link --example echo_client -- 127.0.0.1`.
+
+use std::io::BufRead;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use dccp_link::{CarrierKind, CarrierOptions, Config, Endpoint, Limits, LinkError, Peer, UDP_PORT};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let address: IpAddr = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1".into()).parse()?;
+    let peer = Peer { address, port: 7, udp_port: UDP_PORT };
+    let carrier = CarrierOptions::towards(CarrierKind::Udp { port: 0 }, address);
+    let endpoint = Endpoint::open(&carrier, Limits::default())?;
+    let config = Config { service_code: "SC:ECHO".parse()?, ..Config::default() };
+    let mut connection = endpoint.connect(peer, &config)?;
+    connection.set_receive_timeout(Some(Duration::from_secs(1)));
+    for line in std::io::stdin().lock().lines() {
+        connection.send(line?.as_bytes())?;
+        match connection.receive() {
+            Ok(Some(datagram)) => println!("{}", String::from_utf8_lossy(&datagram)),
+            Ok(None) => break,
+            // A datagram may be lost, there or back.
+            Err(LinkError::TimedOut(_)) => println!("(nothing came back)"),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}

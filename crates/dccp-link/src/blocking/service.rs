@@ -1,0 +1,165 @@
+//! The thread of an endpoint: moves packets, and tells applications.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use dccp::connection::{Connection, Event};
+use dccp::endpoint::Key;
+use netio::{Clock, thread};
+
+use super::{End, Entry, Shared, State};
+
+/// Rounds of staging and flushing between two looks at what came.
+const ROUNDS_MAX: usize = 8;
+/// When the sockets fail, the thread looks again after this time.
+const RETRY_NS: u64 = 10_000_000;
+
+/// Serves until the endpoint is dropped.
+pub(super) fn serve(shared: &Shared) {
+    // Departures are microseconds apart; a late wake-up delays them.
+    let _ = thread::set_timer_slack_ns(1);
+    loop {
+        let mut state = shared.lock();
+        if state.is_over {
+            state.abandon();
+            return;
+        }
+        let Turn { has_ended, has_more } = state.turn(Clock::mono_ns());
+        let deadline_ns = if has_more { Some(0) } else { state.driver.deadline_ns() };
+        let wants_room = !state.driver.is_flushed();
+        shared.is_sleeping.store(true, Ordering::Release);
+        drop(state);
+        if has_ended {
+            shared.ended.notify_all();
+        }
+        let timeout_ns = deadline_ns.map(|at_ns| at_ns.saturating_sub(Clock::mono_ns()));
+        if shared.sleeper.wait(timeout_ns, wants_room).is_err() {
+            // Without descriptors to wait for, time still passes.
+            std::thread::sleep(Duration::from_nanos(RETRY_NS));
+        }
+        shared.is_sleeping.store(false, Ordering::Release);
+    }
+}
+
+/// What a turn came to.
+struct Turn {
+    has_ended: bool,
+    /// More could be sent at once.
+    has_more: bool,
+}
+
+impl State {
+    /// Takes what came, tells of it, and sends what may leave.
+    fn turn(&mut self, now_ns: u64) -> Turn {
+        let count = self.driver.connections_count();
+        self.driver.receive(now_ns);
+        let mut has_ended = false;
+        while let Some((key, cause)) = self.driver.poll_unreachable() {
+            self.end(&key, End::Unreachable(cause.raw_os_error().unwrap_or(0)));
+            has_ended = true;
+        }
+        loop {
+            while let Some((key, event)) = self.driver.poll_event() {
+                has_ended |= self.tell(key, event);
+            }
+            if !self.driver.deliver(now_ns) {
+                break;
+            }
+        }
+        let mut has_more = true;
+        for _ in 0..ROUNDS_MAX {
+            has_more = self.driver.stage(now_ns) > 0;
+            if !self.driver.flush() || !has_more {
+                has_more = false;
+                break;
+            }
+        }
+        // What was sent last may have ended a connection.
+        while let Some((key, event)) = self.driver.poll_event() {
+            has_ended |= self.tell(key, event);
+        }
+        self.tell_senders();
+        has_ended |= self.driver.connections_count() < count;
+        Turn { has_ended, has_more }
+    }
+
+    /// Tells of one event; true when its connection is over.
+    fn tell(&mut self, key: Key, event: Event) -> bool {
+        let end = match event {
+            Event::Connected => {
+                self.connected(key);
+                return false;
+            }
+            Event::Received(datagram) => {
+                if let Some(entry) = self.entries.get_mut(&key) {
+                    entry.received.push_back(datagram);
+                    let held = entry.received.len();
+                    entry.signal.readable.notify_one();
+                    self.driver.with(&key, |connection| connection.set_held_datagrams(held));
+                }
+                return false;
+            }
+            Event::Reset(reset) if reset.code == dccp::header::ResetCode::Closed => End::Closed,
+            Event::Reset(reset) => End::Reset(reset),
+            Event::Failed(reset) => End::Failed(reset),
+            Event::Closed => End::Closed,
+        };
+        self.end(&key, end);
+        true
+    }
+
+    fn end(&mut self, key: &Key, end: End) {
+        if let Some(entry) = self.entries.get_mut(key) {
+            entry.end = Some(end);
+            entry.signal.readable.notify_all();
+            entry.signal.writable.notify_all();
+        }
+    }
+
+    fn connected(&mut self, key: Key) {
+        if let Some(entry) = self.entries.get_mut(&key) {
+            entry.is_open = true;
+            entry.signal.readable.notify_all();
+            return;
+        }
+        match self.doors.get_mut(&key.local_port) {
+            Some(door) if door.backlog.len() < door.backlog_max => {
+                door.backlog.push_back(key);
+                door.arrived.notify_one();
+                self.entries.insert(key, Entry { is_open: true, ..Entry::default() });
+            }
+            _ => {
+                self.driver.with(&key, Connection::abort);
+            }
+        }
+    }
+
+    /// Wakes applications that wait for room in a send queue that has some.
+    fn tell_senders(&mut self) {
+        for (key, entry) in &mut self.entries {
+            if entry.senders_waiting == 0 {
+                continue;
+            }
+            let has_room = self.driver.connection(key).is_none_or(Connection::has_room);
+            if has_room {
+                entry.signal.writable.notify_all();
+            }
+        }
+    }
+
+    /// The endpoint goes: whoever is still connected is told so.
+    fn abandon(&mut self) {
+        for (key, entry) in core::mem::take(&mut self.entries) {
+            self.driver.with(&key, Connection::abort);
+            entry.signal.readable.notify_all();
+            entry.signal.writable.notify_all();
+        }
+        for door in core::mem::take(&mut self.doors).into_values() {
+            door.arrived.notify_all();
+        }
+        self.driver.stage(Clock::mono_ns());
+        self.driver.flush();
+        self.entries = BTreeMap::new();
+    }
+}

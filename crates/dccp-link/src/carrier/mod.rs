@@ -1,0 +1,268 @@
+//! What carries the packets: a socket for each address family, with its batches.
+
+mod socket;
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+use dccp::connection::Transmit;
+use dccp::endpoint::{Endpoint, Key};
+use netio::path_error::PathError;
+use netio::{NetError, PollFd, Waker, poll};
+
+use socket::{Socket, Way};
+
+/// The UDP port of servers (RFC 6773 §3.8).
+pub const UDP_PORT: u16 = 6_511;
+/// Octets of the longest packet from the DCCP header on, so that jumbo frames are used.
+pub(crate) const PACKET_BYTES_MAX: usize = 9_000;
+/// Errors of the path that are looked at in one turn.
+const PATH_ERRORS_MAX: usize = 16;
+/// Packets that are staged between two looks at what came.
+const STAGED_MAX: usize = 512;
+
+/// What packets travel in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CarrierKind {
+    /// UDP (RFC 6773), no privilege needed.
+    Udp {
+        /// The own UDP port; 0 lets the kernel choose.
+        port: u16,
+    },
+    /// IP protocol 33; needs the right to raw sockets (`CAP_NET_RAW`).
+    Raw {
+        /// Answers packets to ports that nobody here has with a Reset. Only one process of a host may do
+        /// so, since each gets all packets; the others' connections would be reset.
+        answers_all_ports: bool,
+    },
+}
+
+/// How the sockets are opened.
+#[derive(Clone, Debug)]
+pub struct CarrierOptions {
+    /// What packets travel in.
+    pub kind: CarrierKind,
+    /// Addresses to take packets at, at most one of each family; unspecified ones mean all.
+    pub addresses: Vec<IpAddr>,
+    /// Socket buffers, in octets of kernel memory.
+    pub buffer_bytes: usize,
+}
+
+impl CarrierOptions {
+    /// All addresses of both families.
+    #[must_use]
+    pub fn new(kind: CarrierKind) -> Self {
+        let addresses = vec![Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
+        Self { kind, addresses, buffer_bytes: 4 << 20 }
+    }
+
+    /// As a client needs it, to reach `address`: one socket of its family.
+    #[must_use]
+    pub fn towards(kind: CarrierKind, address: IpAddr) -> Self {
+        let any = match address {
+            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        Self { addresses: vec![any], ..Self::new(kind) }
+    }
+}
+
+/// The other end of a connection to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Its address.
+    pub address: IpAddr,
+    /// Its DCCP port.
+    pub port: u16,
+    /// Its UDP port; of no meaning over IP.
+    pub udp_port: u16,
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} port {}", self.address, self.port)
+    }
+}
+
+/// Packets that did not go the whole way through the sockets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Unsent {
+    /// Refused by the kernel, as lost as on the network.
+    pub refused: u64,
+    /// Longer than a receive slot.
+    pub truncated: u64,
+}
+
+/// The sockets.
+pub(crate) struct Carriers {
+    ways: Vec<Way>,
+    kind: CarrierKind,
+    scratch: Box<[u8]>,
+}
+
+impl Carriers {
+    pub(crate) fn open(options: &CarrierOptions) -> Result<Self, NetError> {
+        let mut ways = Vec::with_capacity(2);
+        let mut kind = options.kind;
+        for &address in &options.addresses {
+            let way = match Way::open(kind, address, options.buffer_bytes) {
+                Ok(way) => way,
+                // A host without IPv6 is none the less a host.
+                Err(error) if !ways.is_empty() && is_family_missing(error.cause()) => continue,
+                Err(error) => return Err(error),
+            };
+            if let (CarrierKind::Udp { port }, Some(bound)) = (&mut kind, way.udp_port()) {
+                // The second family takes the port that the kernel chose for the first.
+                *port = bound;
+            }
+            ways.push(way);
+        }
+        assert!(!ways.is_empty(), "an endpoint has at least one address");
+        Ok(Self { ways, kind, scratch: vec![0; PACKET_BYTES_MAX].into_boxed_slice() })
+    }
+
+    pub(crate) const fn kind(&self) -> CarrierKind {
+        self.kind
+    }
+
+    pub(crate) fn has_family_of(&self, address: IpAddr) -> bool {
+        self.ways.iter().any(|way| way.is_v4() == address.is_ipv4())
+    }
+
+    pub(crate) fn has_v6(&self) -> bool {
+        self.has_family_of(Ipv6Addr::UNSPECIFIED.into())
+    }
+
+    pub(crate) fn unsent(&self) -> Unsent {
+        let mut sum = Unsent::default();
+        for way in &self.ways {
+            sum.refused += way.send.counts().refused;
+            sum.truncated += way.receive.truncated();
+        }
+        sum
+    }
+
+    /// Takes what waits in the sockets; how many datagrams.
+    pub(crate) fn receive(&mut self) -> usize {
+        self.ways.iter_mut().map(Way::receive).sum()
+    }
+
+    /// Gives the next datagram that [`Carriers::receive`] took to the core; false when there is none.
+    pub(crate) fn deliver(&mut self, now_ns: u64, core: &mut Endpoint) -> bool {
+        let kind = self.kind;
+        let Some(datagram) = self.ways.iter_mut().find_map(Way::next) else { return false };
+        if let Some((key, ecn, octets)) = datagram {
+            let is_ours = match kind {
+                CarrierKind::Raw { answers_all_ports: false } => concerns(core, key, octets),
+                _ => true,
+            };
+            if is_ours {
+                core.handle_datagram(now_ns, key, ecn, octets);
+            }
+        }
+        true
+    }
+
+    /// Tells `take` what the network said of packets that were sent, at most so much at once.
+    pub(crate) fn path_errors(&mut self, mut take: impl FnMut(PathError, &[u8])) {
+        for way in &self.ways {
+            for _ in 0..PATH_ERRORS_MAX {
+                let Some((error, quoted)) = way.path_error(&mut self.scratch) else { break };
+                take(error, quoted);
+            }
+        }
+    }
+
+    /// Moves packets that may leave from the core into the batches; how many. Less than the core has
+    /// when a batch is full: [`Carriers::flush`] makes room.
+    pub(crate) fn stage(&mut self, now_ns: u64, core: &mut Endpoint) -> usize {
+        let mut count = 0;
+        while count < STAGED_MAX && self.ways.iter_mut().all(Way::has_room) {
+            let Some((key, transmit)) = core.poll_transmit(now_ns, &mut self.scratch) else {
+                break;
+            };
+            let Transmit { len, .. } = transmit;
+            let way = self.ways.iter_mut().find(|way| way.is_v4() == key.remote.is_ipv4());
+            if let Some(way) = way {
+                way.commit(&key, &self.scratch[..len]);
+            }
+            count += 1;
+        }
+        count
+    }
+
+    /// Hands what was staged to the kernel, as far as it takes it.
+    pub(crate) fn flush(&mut self) {
+        for way in &mut self.ways {
+            way.flush();
+        }
+    }
+
+    /// What a thread needs to wait for these sockets.
+    pub(crate) fn sleeper(&self, waker: Arc<Waker>) -> Sleeper {
+        Sleeper { sockets: self.ways.iter().map(|way| Arc::clone(&way.socket)).collect(), waker }
+    }
+
+    /// Whether the sockets took all that was staged.
+    pub(crate) fn is_flushed(&self) -> bool {
+        self.ways.iter().all(|way| way.send.is_empty())
+    }
+}
+
+/// Waits for sockets, without what is in them.
+#[derive(Clone)]
+pub(crate) struct Sleeper {
+    sockets: Vec<Arc<Socket>>,
+    waker: Arc<Waker>,
+}
+
+impl Sleeper {
+    /// Waits until something came, the waker was pulled, the sockets have room if that is wanted, or
+    /// the time has passed.
+    pub(crate) fn wait(&self, timeout_ns: Option<u64>, wants_room: bool) -> Result<(), NetError> {
+        let (first, last) = (&self.sockets[0], &self.sockets[self.sockets.len() - 1]);
+        let mut fds =
+            [first.poll_fd(wants_room), last.poll_fd(wants_room), PollFd::readable(&*self.waker)];
+        poll(&mut fds, timeout_ns).map_err(NetError::on("wait for", "sockets"))?;
+        if fds[2].is_readable() {
+            self.waker.drain();
+        }
+        Ok(())
+    }
+
+    pub(crate) fn waker(&self) -> &Waker {
+        &self.waker
+    }
+}
+
+/// Whether a packet over IP is for a port of ours.
+fn concerns(core: &Endpoint, addresses: Key, octets: &[u8]) -> bool {
+    let Some(&[s0, s1, d0, d1]) = octets.first_chunk() else { return false };
+    core.concerns(&Key {
+        local_port: u16::from_be_bytes([d0, d1]),
+        remote_port: u16::from_be_bytes([s0, s1]),
+        ..addresses
+    })
+}
+
+fn is_family_missing(error: &io::Error) -> bool {
+    // EAFNOSUPPORT and EADDRNOTAVAIL of Linux.
+    matches!(error.raw_os_error(), Some(97 | 99))
+}
+
+/// The octets in front of the DCCP header.
+pub(crate) const fn headers_bytes(kind: CarrierKind, address: IpAddr) -> usize {
+    let ip_bytes = if address.is_ipv4() { 20 } else { 40 };
+    match kind {
+        CarrierKind::Udp { .. } => ip_bytes + 8,
+        CarrierKind::Raw { .. } => ip_bytes,
+    }
+}
+
+/// The packet length from the DCCP header on that a path with this MTU takes.
+pub(crate) fn packet_bytes_max(kind: CarrierKind, address: IpAddr, mtu_bytes: u32) -> usize {
+    let mtu_bytes = mtu_bytes as usize;
+    mtu_bytes.saturating_sub(headers_bytes(kind, address)).min(PACKET_BYTES_MAX)
+}

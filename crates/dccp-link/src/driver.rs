@@ -1,0 +1,306 @@
+//! Connections in a loop of the caller's: wait, receive, fill, send.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Read};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use dccp::connection::{Config, Connection, Event, Role, State};
+use dccp::endpoint::{Carrier, Endpoint, Key, Limits, Listener, Secret};
+use dccp::header::ServiceCode;
+use netio::{Clock, NetError, Waker, route};
+
+use crate::LinkError;
+use crate::carrier::{
+    CarrierKind, CarrierOptions, Carriers, Peer, Sleeper, headers_bytes, packet_bytes_max,
+};
+
+/// Ports that clients take (RFC 6335 §6).
+const EPHEMERAL_FIRST: u16 = 49_152;
+/// Ports that are tried for a client before it gives up.
+const EPHEMERAL_TRIES: usize = 64;
+/// Octets of options beside the data of a packet of UDP. With 1,424 octets of data and the header of a
+/// DataAck that fills a frame of 1,500.
+const UDP_OPTIONS_BYTES: usize = 24;
+/// The path of a listener's connections until their route has been looked up.
+const MTU_BYTES: u32 = 1_500;
+
+/// Connections that were not made and that nobody has asked for yet.
+const UNREACHABLE_MAX: usize = 1_024;
+/// `EMSGSIZE` of Linux.
+const EMSGSIZE: i32 = 90;
+
+/// An endpoint without a thread. A turn of its owner's loop is [`Driver::wait`], [`Driver::receive`],
+/// [`Driver::poll_event`] until there are none, both again with [`Driver::deliver`] until there is nothing,
+/// then [`Driver::stage`] as often as the applications have something to add, then [`Driver::flush`].
+pub struct Driver {
+    core: Endpoint,
+    carriers: Carriers,
+    sleeper: Sleeper,
+    random: Secret,
+    drawn: u64,
+    unreachable: VecDeque<(Key, io::Error)>,
+}
+
+impl Driver {
+    /// Opens the sockets.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel refuses: a taken port, a missing right.
+    pub fn open(options: &CarrierOptions, limits: Limits) -> Result<Self, LinkError> {
+        let carriers = Carriers::open(options)?;
+        let waker = Waker::new().map_err(NetError::on("make", "a wake-up line"))?;
+        let sleeper = carriers.sleeper(Arc::new(waker));
+        let core = Endpoint::new(secret()?, limits);
+        Ok(Self {
+            core,
+            carriers,
+            sleeper,
+            random: secret()?,
+            drawn: 0,
+            unreachable: VecDeque::new(),
+        })
+    }
+
+    /// The own UDP port, of that carrier.
+    #[must_use]
+    pub const fn udp_port(&self) -> Option<u16> {
+        match self.carriers.kind() {
+            CarrierKind::Udp { port } => Some(port),
+            CarrierKind::Raw { .. } => None,
+        }
+    }
+
+    /// Takes connections at `port` for these services.
+    pub fn listen(&mut self, port: u16, config: &Config, service_codes: Vec<ServiceCode>) {
+        let any = if self.carriers.has_v6() { [0; 16].into() } else { [0; 4].into() };
+        let config = self.adapted(config, any, MTU_BYTES);
+        let listener = Listener { config, service_codes, uses_init_cookies: false };
+        self.core.listen(port, listener);
+    }
+
+    /// Takes no more connections at `port`.
+    pub fn stop_listening(&mut self, port: u16) {
+        self.core.stop_listening(port);
+    }
+
+    /// Begins a connection with `data` on its Request; [`Event::Connected`] tells when it is there.
+    ///
+    /// # Errors
+    ///
+    /// When there is no route or no room for it.
+    pub fn connect(&mut self, peer: Peer, config: &Config, data: &[u8]) -> Result<Key, LinkError> {
+        if !self.carriers.has_family_of(peer.address) {
+            return Err(LinkError::NoFamily(peer));
+        }
+        let kind = self.carriers.kind();
+        let route = route::to(SocketAddr::new(peer.address, 9))?;
+        let carrier = match kind {
+            CarrierKind::Udp { port } => {
+                Carrier::Udp { local_port: port, remote_port: peer.udp_port }
+            }
+            CarrierKind::Raw { .. } => Carrier::Ip,
+        };
+        let config = self.adapted(config, peer.address, route.mtu_bytes);
+        let now_ns = Clock::mono_ns();
+        for _ in 0..EPHEMERAL_TRIES {
+            let local_port = self.ephemeral_port(now_ns);
+            let (local, remote) = (route.local, peer.address);
+            let key = Key { local, remote, carrier, local_port, remote_port: peer.port };
+            if self.core.connect(now_ns, key, config.clone(), data) {
+                return Ok(key);
+            }
+        }
+        Err(LinkError::TooMany)
+    }
+
+    /// The settings of a connection over a path.
+    fn adapted(&self, config: &Config, remote: IpAddr, mtu_bytes: u32) -> Config {
+        let kind = self.carriers.kind();
+        let mut config = config.clone();
+        config.packet_bytes_max = packet_bytes_max(kind, remote, mtu_bytes);
+        if let CarrierKind::Udp { .. } = kind {
+            config.options_bytes = UDP_OPTIONS_BYTES;
+            // All of a packet is under the checksum of UDP (RFC 6773 §3.1).
+            config.send_coverage = 0;
+        }
+        // The sockets neither show nor set the bits of the IP header.
+        config.is_ecn_capable = false;
+        config
+    }
+
+    fn ephemeral_port(&mut self, now_ns: u64) -> u16 {
+        self.drawn += 1;
+        let seed = [now_ns.to_be_bytes(), self.drawn.to_be_bytes()].concat();
+        EPHEMERAL_FIRST + (self.random.hash(&seed) % u64::from(u16::MAX - EPHEMERAL_FIRST)) as u16
+    }
+
+    /// A line whose [`Waker::wake`] ends [`Driver::wait`].
+    #[must_use]
+    pub fn waker(&self) -> &Waker {
+        self.sleeper.waker()
+    }
+
+    /// Waits until something came or is due, at most until `until_ns` of the monotonic clock.
+    ///
+    /// # Errors
+    ///
+    /// What `ppoll(2)` reports.
+    pub fn wait(&self, until_ns: Option<u64>) -> Result<(), LinkError> {
+        let deadline_ns = self.deadline_ns().into_iter().chain(until_ns).min();
+        let timeout_ns = deadline_ns.map(|at_ns| at_ns.saturating_sub(Clock::mono_ns()));
+        Ok(self.sleeper.wait(timeout_ns, !self.is_flushed())?)
+    }
+
+    /// When something is due although nothing comes.
+    #[must_use]
+    pub fn deadline_ns(&self) -> Option<u64> {
+        self.core.poll_timeout()
+    }
+
+    pub(crate) fn sleeper(&self) -> Sleeper {
+        self.sleeper.clone()
+    }
+
+    pub(crate) fn is_flushed(&self) -> bool {
+        self.carriers.is_flushed()
+    }
+
+    /// Takes what came from the sockets, for [`Driver::deliver`], and does what is due; how many
+    /// datagrams came.
+    pub fn receive(&mut self, now_ns: u64) -> usize {
+        let count = self.carriers.receive();
+        self.take_path_errors();
+        if self.core.poll_timeout().is_some_and(|at_ns| at_ns <= now_ns) {
+            self.core.handle_timeout(now_ns);
+        }
+        count
+    }
+
+    /// Gives the next datagram to its connection; false when there is none. [`Driver::poll_event`] comes
+    /// behind each, or the connection finds its receive queue full.
+    pub fn deliver(&mut self, now_ns: u64) -> bool {
+        self.carriers.deliver(now_ns, &mut self.core)
+    }
+
+    /// Believes what the network says of packets, as far as they are ours: that they were too long
+    /// (RFC 4340 §14.1), or that nobody takes them, which ends a connection that nobody has answered.
+    fn take_path_errors(&mut self) {
+        let (core, unreachable) = (&mut self.core, &mut self.unreachable);
+        let kind = self.carriers.kind();
+        self.carriers.path_errors(|error, quoted| {
+            let remote = error.destination.ip();
+            let is_too_long = error.cause.raw_os_error() == Some(EMSGSIZE);
+            let bytes = packet_bytes_max(kind, remote, error.mtu_bytes);
+            if is_too_long && quoted.is_empty() {
+                // The own kernel knows the path and has not sent anything.
+                let keys: Vec<_> = core.states().map(|(key, _)| key).collect();
+                for key in keys.iter().filter(|key| key.remote == remote) {
+                    core.with(key, |connection| connection.set_packet_bytes_max(bytes));
+                }
+                return;
+            }
+            let Some(&[l0, l1, r0, r1]) = quoted.first_chunk() else { return };
+            let local_port = u16::from_be_bytes([l0, l1]);
+            let remote_port = u16::from_be_bytes([r0, r1]);
+            let found = core.states().find(|(key, _)| {
+                key.remote == remote
+                    && key.local_port == local_port
+                    && key.remote_port == remote_port
+            });
+            let Some((key, state)) = found else { return };
+            if is_too_long {
+                core.with(&key, |connection| connection.handle_too_big(quoted, bytes));
+            } else if state == State::Request && unreachable.len() < UNREACHABLE_MAX {
+                // Its Request was never taken, so there is nobody to tell.
+                core.forget(&key);
+                unreachable.push_back((key, error.cause));
+            }
+        });
+    }
+
+    /// A connection that was not made, since the network says that nobody takes its packets there.
+    pub fn poll_unreachable(&mut self) -> Option<(Key, io::Error)> {
+        self.unreachable.pop_front()
+    }
+
+    /// What happened to any connection.
+    pub fn poll_event(&mut self) -> Option<(Key, Event)> {
+        let (key, event) = self.core.poll_event()?;
+        if event == Event::Connected {
+            self.look_up_path(&key);
+        }
+        Some((key, event))
+    }
+
+    /// A server learns of its client's path when the client is there.
+    fn look_up_path(&mut self, key: &Key) {
+        let is_server = self.core.connection(key).is_some_and(|c| c.role() == Role::Server);
+        if !is_server {
+            return;
+        }
+        if let Ok(route) = route::to(SocketAddr::new(key.remote, 9)) {
+            let bytes = packet_bytes_max(self.carriers.kind(), key.remote, route.mtu_bytes);
+            self.core.with(key, |connection| connection.set_packet_bytes_max(bytes));
+        }
+    }
+
+    /// Moves packets that may leave towards the sockets; how many. 0 when there are none, or
+    /// [`Driver::flush`] must come first.
+    pub fn stage(&mut self, now_ns: u64) -> usize {
+        self.carriers.stage(now_ns, &mut self.core)
+    }
+
+    /// Hands what was staged to the kernel. False when it did not take everything; [`Driver::wait`]
+    /// then waits for room.
+    pub fn flush(&mut self) -> bool {
+        self.carriers.flush();
+        self.carriers.is_flushed()
+    }
+
+    /// A connection, to look at.
+    #[must_use]
+    pub fn connection(&self, key: &Key) -> Option<&Connection> {
+        self.core.connection(key)
+    }
+
+    /// Lets `act` do something with a connection: send, close.
+    pub fn with<T>(&mut self, key: &Key, act: impl FnOnce(&mut Connection) -> T) -> Option<T> {
+        self.core.with(key, act)
+    }
+
+    /// The states of all connections.
+    pub fn states(&self) -> impl Iterator<Item = (Key, State)> {
+        self.core.states()
+    }
+
+    /// Connections in any state.
+    #[must_use]
+    pub fn connections_count(&self) -> usize {
+        self.core.connections_count()
+    }
+
+    /// Packets that the kernel would not take; they are as lost as on the network.
+    #[must_use]
+    pub fn refused_packets(&self) -> u64 {
+        self.carriers.unsent().refused
+    }
+
+    /// Octets of headers in front of the DCCP header of a packet to `peer`.
+    #[must_use]
+    pub const fn headers_bytes(&self, key: &Key) -> usize {
+        headers_bytes(self.carriers.kind(), key.remote)
+    }
+}
+
+/// Random words of the kernel's.
+fn secret() -> Result<Secret, NetError> {
+    let mut octets = [0; 16];
+    File::open("/dev/urandom")
+        .and_then(|mut file| file.read_exact(&mut octets))
+        .map_err(NetError::on("read", "/dev/urandom"))?;
+    let (words, _) = octets.as_chunks::<8>();
+    Ok(Secret::new([u64::from_ne_bytes(words[0]), u64::from_ne_bytes(words[1])]))
+}

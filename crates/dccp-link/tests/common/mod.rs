@@ -1,0 +1,81 @@
+//! Endpoints to talk to each other, on a loopback interface of the test's own.
+
+#![allow(dead_code, reason = "each test file uses its own part")]
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::process::Command;
+use std::time::Duration;
+
+use dccp_link::{
+    CarrierKind, CarrierOptions, Config, Endpoint, Limits, Listener, Peer, ServiceCode,
+};
+
+/// The DCCP port of servers.
+pub(crate) const PORT: u16 = 5_001;
+/// Longer than anything here takes; only a failed test waits for so long.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(crate) const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+pub(crate) const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
+pub(crate) const UDP: CarrierKind = CarrierKind::Udp { port: 0 };
+pub(crate) const RAW: CarrierKind = CarrierKind::Raw { answers_all_ports: false };
+
+pub(crate) fn ip(arguments: &str) {
+    let output = Command::new("ip").args(arguments.split(' ')).output().unwrap();
+    assert!(output.status.success(), "ip {arguments}: {output:?}");
+}
+
+/// Runs `test` in a new network namespace with nothing but loopback, where no other test's raw sockets
+/// are; said, when that is not allowed here.
+pub(crate) fn in_a_namespace(test: impl FnOnce() + Send) {
+    let is_allowed = std::thread::scope(|scope| {
+        let inside = scope.spawn(|| {
+            let has_ip = Command::new("ip").arg("-V").output().is_ok();
+            if !has_ip || netio::namespace::enter_new().is_err() {
+                return false;
+            }
+            ip("link set lo up");
+            test();
+            true
+        });
+        inside.join().unwrap()
+    });
+    if !is_allowed {
+        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "no namespace can be made");
+        println!("skipped: making a network namespace needs root and iproute2");
+    }
+}
+
+/// A listening endpoint and the way to it.
+pub(crate) struct Server {
+    pub(crate) listener: Listener,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) peer: Peer,
+}
+
+/// What connections are for here.
+pub(crate) fn service() -> ServiceCode {
+    "SC:TEST".parse().unwrap()
+}
+
+pub(crate) fn config(ccid: u8) -> Config {
+    Config {
+        service_code: service(),
+        tx_ccids: vec![ccid],
+        rx_ccids: vec![ccid],
+        ..Config::default()
+    }
+}
+
+pub(crate) fn open(kind: CarrierKind, address: IpAddr) -> Endpoint {
+    let carrier = CarrierOptions { addresses: vec![address], ..CarrierOptions::new(kind) };
+    Endpoint::open(&carrier, Limits::default()).unwrap()
+}
+
+pub(crate) fn serve(kind: CarrierKind, address: IpAddr, config: &Config) -> Server {
+    let endpoint = open(kind, address);
+    let listener = endpoint.listen(PORT, config, vec![service()], 200);
+    let peer = Peer { address, port: PORT, udp_port: endpoint.udp_port().unwrap_or(0) };
+    Server { listener, endpoint, peer }
+}

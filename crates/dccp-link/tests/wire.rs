@@ -1,0 +1,196 @@
+//! What goes over the wire, as Wireshark's dissector reads it.
+
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
+mod common;
+
+use std::io::{BufRead, BufReader};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use common::{PATIENCE, RAW, Server, V4, V6, config, in_a_namespace, open, serve};
+use dccp_link::{CarrierKind, UDP_PORT};
+use packet_wire::pcap;
+
+/// A folder that goes away with the value.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(label: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("godwit-dccp-{}-{label}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+fn require(tools: &[&str]) -> bool {
+    let folders = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
+    let is_there = |tool: &str| folders.split(':').any(|f| Path::new(f).join(tool).exists());
+    let missing: Vec<_> = tools.iter().filter(|tool| !is_there(tool)).collect();
+    if missing.is_empty() {
+        return true;
+    }
+    assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "not installed: {missing:?}");
+    println!("skipped: {missing:?} not installed");
+    false
+}
+
+/// A tcpdump that ends with the value.
+struct Capture(Child);
+
+impl Drop for Capture {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+/// Starts tcpdump on loopback and waits until it listens.
+fn capture(file: &Path) -> Capture {
+    let mut tcpdump = Command::new("tcpdump")
+        .args(["-i", "lo", "-U", "--immediate-mode", "-s", "0", "-w"])
+        .arg(file)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(tcpdump.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    Capture(tcpdump)
+}
+
+/// Wireshark knows DCCP over IP only; this tells it where it travels inside of UDP.
+const IN_UDP: &str =
+    "DissectorTable.get('udp.port'):add(6511, DissectorTable.get('ip.proto'):get_dissector(33))";
+
+/// What tshark says of a packet.
+#[derive(Debug)]
+struct Seen {
+    packet_type: String,
+    checksum: String,
+    /// 1 for a right checksum.
+    checksum_status: String,
+    /// What it objects to.
+    complaint: String,
+}
+
+/// All packets of `file`, read with `options`.
+fn packets(file: &Path, options: &[&str]) -> Vec<Seen> {
+    let script = file.with_extension("lua");
+    std::fs::write(&script, IN_UDP).unwrap();
+    let fields = ["dccp.type", "dccp.checksum", "dccp.checksum.status", "_ws.malformed"];
+    let output = Command::new("tshark")
+        .arg("-r")
+        .arg(file)
+        .args(["-X", &format!("lua_script:{}", script.display())])
+        .args(options)
+        .args(["-T", "fields", "-e", "_ws.expert.message"])
+        .args(fields.iter().flat_map(|field| ["-e", field]))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout);
+    let seen = text.lines().map(|line| {
+        let mut columns = line.split('\t').map(str::to_owned);
+        let mut next = || columns.next().unwrap();
+        let expert = next();
+        let (packet_type, checksum, checksum_status) = (next(), next(), next());
+        Seen { packet_type, checksum, checksum_status, complaint: expert + &next() }
+    });
+    seen.collect()
+}
+
+/// Whether the capture has the Reset that ends a connection. What it has so far ends anywhere.
+fn has_reset(file: &Path, headers_len: usize) -> bool {
+    let octets = std::fs::read(file).unwrap();
+    let Ok(reader) = pcap::Reader::new(&octets) else { return false };
+    let mut records = reader.map_while(Result::ok);
+    records.any(|record| record.octets.get(headers_len + 8).is_some_and(|octet| octet >> 1 == 7))
+}
+
+/// A connection from its Request to its last Reset, with some data; the capture of it.
+fn conversation(folder: &Folder, kind: CarrierKind, address: IpAddr, ccid: u8) -> PathBuf {
+    let file = folder.0.join(format!("{ccid}-{}.pcap", address.is_ipv4()));
+    let mut tcpdump = capture(&file);
+    let Server { listener, endpoint, peer } = serve(kind, address, &config(ccid));
+    let client = open(
+        match kind {
+            CarrierKind::Udp { .. } => CarrierKind::Udp { port: 0 },
+            CarrierKind::Raw { .. } => kind,
+        },
+        address,
+    );
+    let mut connection = client.connect(peer, &config(ccid)).unwrap();
+    let mut accepted = listener.accept_within(PATIENCE).unwrap();
+    connection.set_receive_timeout(Some(PATIENCE));
+    accepted.set_receive_timeout(Some(PATIENCE));
+    for len in [0, 1, 3, 100, 1_000] {
+        connection.send(&vec![0x5a; len]).unwrap();
+        let datagram = accepted.receive().unwrap().unwrap();
+        accepted.send(&datagram).unwrap();
+        assert_eq!(connection.receive().unwrap().unwrap().len(), len);
+    }
+    connection.close();
+    assert!(client.wait_closed(PATIENCE));
+    assert!(endpoint.wait_closed(PATIENCE));
+    let ip_len = if address.is_ipv4() { 20 } else { 40 };
+    let headers_len = 14 + ip_len + if matches!(kind, CarrierKind::Udp { .. }) { 8 } else { 0 };
+    let deadline = Instant::now() + PATIENCE;
+    while !has_reset(&file, headers_len) {
+        assert!(Instant::now() < deadline, "no Reset was captured");
+        std::thread::yield_now();
+    }
+    Command::new("kill").args(["-INT", &tcpdump.0.id().to_string()]).status().unwrap();
+    tcpdump.0.wait().unwrap();
+    file
+}
+
+#[test]
+fn over_ip_every_packet_is_well_formed_with_a_right_checksum() {
+    if !require(&["tcpdump", "tshark"]) {
+        return;
+    }
+    in_a_namespace(|| {
+        let folder = Folder::new("raw");
+        for (address, ccid) in [(V4, 2), (V4, 3), (V6, 2), (V6, 3)] {
+            let file = conversation(&folder, RAW, address, ccid);
+            let seen = packets(&file, &["-o", "dccp.check_checksum:TRUE"]);
+            assert!(seen.len() > 12, "{seen:#?}");
+            for packet in &seen {
+                assert_eq!(packet.checksum_status, "1", "{packet:?}");
+                assert_eq!(packet.complaint, "", "{packet:?}");
+            }
+            let types: Vec<_> = seen.iter().map(|packet| packet.packet_type.as_str()).collect();
+            assert_eq!(types[..2], ["0", "1"], "Request and Response");
+            assert_eq!(types.last(), Some(&"7"), "Reset");
+        }
+    });
+}
+
+#[test]
+fn in_udp_the_same_packets_have_no_checksum_of_their_own() {
+    if !require(&["tcpdump", "tshark"]) {
+        return;
+    }
+    in_a_namespace(|| {
+        let folder = Folder::new("udp");
+        for (address, ccid) in [(V4, 2), (V6, 3)] {
+            let file = conversation(&folder, CarrierKind::Udp { port: UDP_PORT }, address, ccid);
+            // What stands in for a checksum is not one (RFC 6773 §3.1).
+            let seen = packets(&file, &["-o", "dccp.check_checksum:FALSE"]);
+            assert!(seen.len() > 12, "{seen:#?}");
+            for packet in &seen {
+                assert_eq!((packet.checksum.as_str(), packet.complaint.as_str()), ("0x0000", ""));
+                assert_ne!(packet.packet_type, "", "{packet:?}");
+            }
+        }
+    });
+}

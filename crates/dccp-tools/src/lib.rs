@@ -1,0 +1,107 @@
+//! Traffic over DCCP, as commands: [`perf`] measures throughput in the manner of iperf, [`ttcp`]
+//! in that of ttcp, [`pipe`] moves files and pipes.
+//!
+//! Flags become values here, values become calls of [`dccp_link`]; what a connection does is the
+//! core's business. Whatever is counted as throughput was read by the receiving application.
+
+mod blocking;
+pub mod options;
+pub mod perf;
+pub mod pipe;
+pub mod ttcp;
+mod units;
+
+use std::process::ExitCode;
+
+/// `godwit dccp ...`
+#[derive(Debug, clap::Subcommand)]
+#[expect(
+    missing_docs,
+    reason = "what a command does stands at its flags, where its help comes from"
+)]
+pub enum Command {
+    Perf(Box<perf::Args>),
+    Send(Box<pipe::SendArgs>),
+    Recv(Box<pipe::RecvArgs>),
+    Ttcp(Box<ttcp::Args>),
+}
+
+impl Command {
+    /// Does what the flags ask for.
+    #[must_use]
+    pub fn run(&self) -> ExitCode {
+        let done = match self {
+            Self::Perf(args) => perf::run(args),
+            Self::Send(args) => pipe::send(args),
+            Self::Recv(args) => pipe::recv(args),
+            Self::Ttcp(args) => ttcp::run(args),
+        };
+        match done {
+            Ok(outcome) => ExitCode::from(outcome.code()),
+            Err(error) => {
+                eprintln!("error: {error}");
+                ExitCode::from(error.code())
+            }
+        }
+    }
+}
+
+/// How a command ended that could do its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Done.
+    Done,
+    /// It ran, and less was achieved than was asked for.
+    FellShort,
+    /// A signal ended it.
+    Interrupted,
+}
+
+impl Outcome {
+    const fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::FellShort => 3,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+/// Why a command could not do its work.
+#[derive(Debug)]
+pub enum ToolError {
+    /// The flags make no sense, in words.
+    Usage(String),
+    /// Something failed while it ran, in words.
+    Failed(String),
+}
+
+impl ToolError {
+    const fn code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 2,
+            Self::Failed(_) => 1,
+        }
+    }
+}
+
+impl std::fmt::Display for ToolError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Usage(text) | Self::Failed(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for ToolError {}
+
+impl From<dccp_link::LinkError> for ToolError {
+    fn from(error: dccp_link::LinkError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+/// Prints to the standard output.
+pub(crate) fn say(text: &str) -> Result<(), ToolError> {
+    netio::stdout::print(text).map_err(|error| ToolError::Failed(format!("cannot print: {error}")))
+}

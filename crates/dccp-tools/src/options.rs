@@ -1,0 +1,197 @@
+//! Flags that every command has: what carries the packets and what a connection is like.
+
+use std::net::{IpAddr, ToSocketAddrs};
+use std::time::Duration;
+
+use clap::ValueEnum;
+use dccp_link::{CarrierKind, CarrierOptions, Config, Peer, ServiceCode, UDP_PORT};
+
+use crate::ToolError;
+use crate::units::parse_seconds;
+
+/// The DCCP port of iperf, as of its TCP and UDP.
+pub const PORT: u16 = 5_001;
+/// Packets that a queue without bound takes all the same.
+const QUEUE_LEN_MAX: usize = 1 << 16;
+
+/// What packets travel in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CarrierName {
+    /// UDP (RFC 6773); no privilege needed
+    Udp,
+    /// IP protocol 33, as kernels with DCCP speak it; needs root or `CAP_NET_RAW`
+    Raw,
+}
+
+/// The flags.
+#[derive(Clone, Debug, clap::Args)]
+pub struct LinkArgs {
+    /// DCCP port of the server
+    #[arg(short = 'p', long, value_name = "PORT", default_value_t = PORT)]
+    pub port: u16,
+    /// What packets travel in
+    #[arg(long, value_enum, value_name = "CARRIER", default_value = "udp")]
+    pub carrier: CarrierName,
+    /// UDP port of the server
+    #[arg(long, value_name = "PORT", default_value_t = UDP_PORT)]
+    pub udp_port: u16,
+    /// IPv4 only
+    #[arg(short = '4', conflicts_with = "v6")]
+    pub v4: bool,
+    /// IPv6 only
+    #[arg(short = '6')]
+    pub v6: bool,
+    /// Congestion control of both directions, 2 (like TCP) or 3 (TFRC) [default: 2, or 3 if the
+    /// other end wants it]
+    #[arg(long, value_name = "2|3", value_parser = ccid, conflicts_with_all = ["tx_ccid", "rx_ccid"])]
+    pub ccid: Option<u8>,
+    /// Congestion control of the data that this end sends
+    #[arg(long, value_name = "2|3", value_parser = ccid)]
+    pub tx_ccid: Option<u8>,
+    /// Congestion control of the data that this end receives
+    #[arg(long, value_name = "2|3", value_parser = ccid)]
+    pub rx_ccid: Option<u8>,
+    /// What the connection is for: a number, or SC: and up to four characters
+    #[arg(long, value_name = "N|SC:TEXT", default_value = "0")]
+    pub service_code: ServiceCode,
+    /// Checksum coverage of the data sent, as CsCov counts: 0 all of it, 1 none, n the first 4(n-1)
+    /// octets; the receiver needs it above 0 too; no effect over UDP
+    #[arg(long, value_name = "0..15", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..16))]
+    pub cscov: u8,
+    /// Seconds until a client gives up to connect [default: 10]
+    #[arg(long, value_name = "S", value_parser = parse_seconds)]
+    pub connect_timeout: Option<Duration>,
+    /// A parameter by its name under /proc/sys/net/dccp/default: `seq_window`, `rx_ccid`, `tx_ccid`,
+    /// `request_retries`, `tx_qlen`, `sync_ratelimit`
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub parameters: Vec<String>,
+}
+
+fn ccid(word: &str) -> Result<u8, String> {
+    match word {
+        "2" => Ok(2),
+        "3" => Ok(3),
+        _ => Err("2 and 3 are known".to_owned()),
+    }
+}
+
+impl LinkArgs {
+    /// The connection that the flags ask for.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with a parameter.
+    pub fn config(&self) -> Result<Config, ToolError> {
+        let mut config = Config {
+            service_code: self.service_code,
+            send_coverage: self.cscov,
+            minimum_coverage: u8::from(self.cscov > 0),
+            connect_timeout_ns: 10_000_000_000,
+            ..Config::default()
+        };
+        for parameter in &self.parameters {
+            set(&mut config, parameter)?;
+        }
+        if let Some(timeout) = self.connect_timeout {
+            config.connect_timeout_ns = timeout.as_nanos() as u64;
+        }
+        if let Some(ccid) = self.tx_ccid.or(self.ccid) {
+            config.tx_ccids = vec![ccid];
+        }
+        if let Some(ccid) = self.rx_ccid.or(self.ccid) {
+            config.rx_ccids = vec![ccid];
+        }
+        if config.service_code == ServiceCode::INVALID {
+            return Err(ToolError::Usage("the service code 4294967295 means no service".into()));
+        }
+        Ok(config)
+    }
+
+    /// What the sockets of a server are like.
+    #[must_use]
+    pub fn server_carrier(&self) -> CarrierOptions {
+        let mut options = CarrierOptions::new(self.kind(self.udp_port));
+        options.addresses.retain(|address| self.takes(*address));
+        options
+    }
+
+    /// What the socket of a client is like.
+    #[must_use]
+    pub fn client_carrier(&self, peer: Peer) -> CarrierOptions {
+        CarrierOptions::towards(self.kind(0), peer.address)
+    }
+
+    const fn kind(&self, udp_port: u16) -> CarrierKind {
+        match self.carrier {
+            CarrierName::Udp => CarrierKind::Udp { port: udp_port },
+            CarrierName::Raw => CarrierKind::Raw { answers_all_ports: false },
+        }
+    }
+
+    const fn takes(&self, address: IpAddr) -> bool {
+        match address {
+            IpAddr::V4(_) => !self.v6,
+            IpAddr::V6(_) => !self.v4,
+        }
+    }
+
+    /// The server with this name or address.
+    ///
+    /// # Errors
+    ///
+    /// When it has no address of the family asked for.
+    pub fn peer(&self, host: &str) -> Result<Peer, ToolError> {
+        let found = (host, self.port)
+            .to_socket_addrs()
+            .map_err(|error| ToolError::Failed(format!("cannot find {host}: {error}")))?;
+        let address = found.map(|found| found.ip()).find(|address| self.takes(*address));
+        let family = if self.v6 { "IPv6" } else { "IPv4" };
+        let address = address
+            .ok_or_else(|| ToolError::Failed(format!("{host} has no address of {family}")))?;
+        Ok(Peer { address, port: self.port, udp_port: self.udp_port })
+    }
+
+    /// The addresses a server is reached at, in words.
+    #[must_use]
+    pub fn door(&self) -> String {
+        match self.carrier {
+            CarrierName::Udp => format!("DCCP port {} in UDP port {}", self.port, self.udp_port),
+            CarrierName::Raw => format!("DCCP port {} over IP", self.port),
+        }
+    }
+}
+
+/// Sets a parameter by the name that Linux has for it.
+fn set(config: &mut Config, parameter: &str) -> Result<(), ToolError> {
+    let wrong = |text: String| Err(ToolError::Usage(format!("--set {parameter}: {text}")));
+    let Some((name, value)) = parameter.split_once('=') else {
+        return wrong("NAME=VALUE is expected".into());
+    };
+    let Ok(value) = value.parse::<u64>() else { return wrong("the value is no number".into()) };
+    match (name, value) {
+        ("seq_window", 32..=0xffff_ffff) => config.sequence_window = value,
+        ("tx_ccid", 2 | 3) => config.tx_ccids = preferring(value as u8),
+        ("rx_ccid", 2 | 3) => config.rx_ccids = preferring(value as u8),
+        ("request_retries", 0..=255) => {
+            // Requests wait for 1, 2, 4 ... seconds, 64 at most.
+            let seconds: u64 = (0..=value).map(|retry| 1 << retry.min(6)).sum();
+            config.connect_timeout_ns = seconds * 1_000_000_000;
+        }
+        ("tx_qlen", 0) => config.send_queue_len = QUEUE_LEN_MAX,
+        ("tx_qlen", 1..=0xffff) => config.send_queue_len = value as usize,
+        ("sync_ratelimit", 0..=60_000) => config.sync_period_ns = value * 1_000_000,
+        ("retries1" | "retries2", _) => return wrong("has no counterpart here".into()),
+        (
+            "seq_window" | "tx_ccid" | "rx_ccid" | "request_retries" | "tx_qlen" | "sync_ratelimit",
+            _,
+        ) => {
+            return wrong("the value is out of range".into());
+        }
+        _ => return wrong("no parameter of DCCP in Linux".into()),
+    }
+    Ok(())
+}
+
+fn preferring(ccid: u8) -> Vec<u8> {
+    vec![ccid, 5 - ccid]
+}

@@ -1,0 +1,188 @@
+//! What is counted: by the sender, and by the receiver, whose figures are the result.
+
+use serde::{Deserialize, Serialize};
+
+/// What a sender says of itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Sent {
+    /// Datagrams that DCCP took for sending.
+    pub(crate) datagrams: u64,
+    /// Their octets.
+    pub(crate) bytes: u64,
+    /// Datagrams that were due at the rate asked for and were not sent, since congestion control did
+    /// not let them in time.
+    pub(crate) never_sent: u64,
+    /// From the first to the last due time.
+    pub(crate) seconds: f64,
+    /// Processor time of the process over this time, 1 for a whole processor.
+    pub(crate) cpu: f64,
+}
+
+/// What a receiver says: datagrams that the application read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Received {
+    /// Datagrams.
+    pub(crate) datagrams: u64,
+    /// Their octets.
+    pub(crate) bytes: u64,
+    /// Datagrams that were sent and not read.
+    pub(crate) lost: u64,
+    /// Datagrams that came behind a later one.
+    pub(crate) out_of_order: u64,
+    /// Of the datagrams, those without a number, of another program or too short for one.
+    pub(crate) without_number: u64,
+    /// The time that so many datagrams stand for: from the first to the last, and one gap more.
+    pub(crate) seconds: f64,
+    /// Processor time of the process over this time, 1 for a whole processor.
+    pub(crate) cpu: f64,
+}
+
+impl Received {
+    /// Bits of application data in a second.
+    pub(crate) fn bits_per_s(&self) -> f64 {
+        per_second(self.bytes, self.seconds)
+    }
+}
+
+impl Sent {
+    /// Bits of application data in a second.
+    pub(crate) fn bits_per_s(&self) -> f64 {
+        per_second(self.bytes, self.seconds)
+    }
+}
+
+pub(crate) fn per_second(bytes: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 }
+}
+
+/// The receiving side of a flow while it runs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Incoming {
+    datagrams: u64,
+    bytes: u64,
+    out_of_order: u64,
+    without_number: u64,
+    /// One more than the greatest number seen.
+    expected: u64,
+    first_ns: Option<u64>,
+    last_ns: u64,
+    cpu_first_ns: u64,
+    /// What the sender said at its end.
+    pub(crate) fin: Option<Sent>,
+    mark: Mark,
+}
+
+/// Where the last interval ended.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mark {
+    datagrams: u64,
+    bytes: u64,
+    expected: u64,
+}
+
+/// What came, or left, within an interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Step {
+    pub(crate) datagrams: u64,
+    pub(crate) bytes: u64,
+    /// Numbers that were passed over, less those that came late.
+    pub(crate) lost: u64,
+}
+
+impl Incoming {
+    /// A datagram of data was read.
+    pub(crate) fn take(&mut self, now_ns: u64, cpu_ns: u64, number: Option<u64>, len: usize) {
+        if self.first_ns.is_none() {
+            (self.first_ns, self.cpu_first_ns) = (Some(now_ns), cpu_ns);
+        }
+        self.last_ns = now_ns;
+        self.datagrams += 1;
+        self.bytes += len as u64;
+        match number {
+            None => self.without_number += 1,
+            Some(number) if number < self.expected => self.out_of_order += 1,
+            Some(number) => self.expected = number.saturating_add(1),
+        }
+    }
+
+    pub(crate) const fn first_ns(&self) -> Option<u64> {
+        self.first_ns
+    }
+
+    /// What came since the last call.
+    pub(crate) fn step(&mut self) -> Step {
+        let Mark { datagrams, bytes, expected } = self.mark;
+        self.mark = Mark { datagrams: self.datagrams, bytes: self.bytes, expected: self.expected };
+        let datagrams = self.datagrams - datagrams;
+        let passed = self.expected - expected;
+        let lost = passed.saturating_sub(datagrams);
+        Step { datagrams, bytes: self.bytes - bytes, lost }
+    }
+
+    /// All that came. What the sender said at its end tells how much was lost behind the last one.
+    pub(crate) fn figures(&self, cpu_ns: u64) -> Received {
+        let numbered = self.datagrams - self.without_number;
+        let sent = self.fin.map_or(self.expected + self.without_number, |fin| fin.datagrams);
+        let span_s =
+            self.last_ns.saturating_sub(self.first_ns.unwrap_or(self.last_ns)) as f64 / 1e9;
+        let gaps = self.datagrams.saturating_sub(1);
+        let is_measured = gaps > 0 && span_s > 0.0;
+        let seconds = if is_measured {
+            span_s * self.datagrams as f64 / gaps as f64
+        } else {
+            self.fin.map_or(0.0, |fin| fin.seconds)
+        };
+        let cpu_s = cpu_ns.saturating_sub(self.cpu_first_ns) as f64 / 1e9;
+        Received {
+            datagrams: self.datagrams,
+            bytes: self.bytes,
+            lost: sent.saturating_sub(numbered + self.without_number),
+            out_of_order: self.out_of_order,
+            without_number: self.without_number,
+            seconds,
+            cpu: if seconds > 0.0 { cpu_s / seconds } else { 0.0 },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn loss_is_what_was_sent_and_not_read() {
+        let mut incoming = Incoming::default();
+        for (at_ms, number) in [(0, 0), (10, 1), (30, 3), (31, 2), (50, 5)] {
+            incoming.take(at_ms * MS, 0, Some(number), 100);
+        }
+        assert_eq!(incoming.step(), Step { datagrams: 5, bytes: 500, lost: 1 });
+        assert_eq!(incoming.step(), Step::default());
+        let figures = incoming.figures(25 * MS);
+        assert_eq!((figures.datagrams, figures.lost, figures.out_of_order), (5, 1, 1));
+        // Five datagrams with four gaps in 50 ms.
+        assert!((figures.seconds - 0.0625).abs() < 1e-9);
+        assert!((figures.bits_per_s() - 64_000.0).abs() < 1e-6);
+        assert!((figures.cpu - 0.4).abs() < 1e-9);
+        incoming.fin = Some(Sent { datagrams: 9, ..Sent::default() });
+        assert_eq!(incoming.figures(0).lost, 4, "also behind the last one that came");
+    }
+
+    #[test]
+    fn data_without_numbers_is_counted() {
+        let mut incoming = Incoming::default();
+        incoming.take(0, 0, None, 0);
+        incoming.take(MS, 0, None, 10);
+        let figures = incoming.figures(0);
+        assert_eq!((figures.datagrams, figures.without_number, figures.lost), (2, 2, 0));
+        incoming.fin = Some(Sent { datagrams: 3, ..Sent::default() });
+        assert_eq!(incoming.figures(0).lost, 1);
+    }
+
+    #[test]
+    fn nothing_at_all_is_no_rate() {
+        let figures = Incoming::default().figures(1);
+        assert_eq!((figures.seconds, figures.bits_per_s(), figures.cpu), (0.0, 0.0, 0.0));
+    }
+}

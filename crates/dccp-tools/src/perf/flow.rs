@@ -1,0 +1,249 @@
+//! One connection of a measurement: what it sends, what it receives, and when it is over.
+
+use dccp::connection::{Connection, State};
+use dccp::header::{Reset, ResetCode};
+
+use super::figures::Incoming;
+use super::message::{Message, Order};
+use super::outgoing::Outgoing;
+
+/// How often an order is repeated until data comes.
+const HELLO_NS: u64 = 250_000_000;
+/// A receiver stays for so long after its report, in case the report is lost.
+const LINGER_NS: u64 = 1_000_000_000;
+/// Closing is given up after this time.
+const CLOSING_NS: u64 = 3_000_000_000;
+/// Nothing came for so long: the other end is gone.
+const SILENCE_NS: u64 = 30_000_000_000;
+
+/// What a client wants of a connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wish {
+    /// Send this.
+    pub(crate) forward: Option<Order>,
+    /// Have this sent.
+    pub(crate) reverse: Option<Order>,
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    /// From 1 on, as shown.
+    pub(crate) id: u32,
+    /// On a client's side.
+    wish: Option<Wish>,
+    pub(crate) outgoing: Option<Outgoing>,
+    pub(crate) incoming: Incoming,
+    hello_ns: Option<u64>,
+    owes_report: bool,
+    reported_ns: Option<u64>,
+    heard_ns: u64,
+    pub(crate) started_ns: Option<u64>,
+    pub(crate) interval_ns: u64,
+    has_last_interval: bool,
+    closing_ns: Option<u64>,
+    pub(crate) is_gone: bool,
+    /// Why it ended before its time.
+    pub(crate) failure: Option<String>,
+    /// Congestion control of what it sends and receives.
+    pub(crate) ccids: (u8, u8),
+    /// The round-trip time when it was last looked at.
+    pub(crate) rtt_ns: Option<u64>,
+}
+
+impl Flow {
+    pub(crate) fn new(id: u32, now_ns: u64, wish: Option<Wish>) -> Self {
+        Self {
+            id,
+            wish,
+            outgoing: None,
+            incoming: Incoming::default(),
+            hello_ns: None,
+            owes_report: false,
+            reported_ns: None,
+            heard_ns: now_ns,
+            started_ns: None,
+            interval_ns: now_ns,
+            has_last_interval: false,
+            closing_ns: None,
+            is_gone: false,
+            failure: None,
+            ccids: (0, 0),
+            rtt_ns: None,
+        }
+    }
+
+    /// Both ends agree: it begins.
+    pub(crate) fn connected(&mut self, now_ns: u64, cpu_ns: u64, connection: &Connection) {
+        self.started_ns = Some(now_ns);
+        self.interval_ns = now_ns;
+        self.heard_ns = now_ns;
+        let ccid = dccp::feature::number::CCID;
+        let features = connection.features();
+        let tx = features.value(dccp::feature::Feature::local(ccid));
+        let rx = features.value(dccp::feature::Feature::remote(ccid));
+        self.ccids = (tx as u8, rx as u8);
+        if let Some(wish) = self.wish {
+            let bytes_max = connection.data_bytes_max();
+            self.outgoing =
+                wish.forward.map(|order| Outgoing::new(now_ns, cpu_ns, &order, bytes_max));
+            self.hello_ns = wish.reverse.map(|_| now_ns);
+        }
+    }
+
+    /// A datagram was read.
+    pub(crate) fn received(
+        &mut self,
+        now_ns: u64,
+        cpu_ns: u64,
+        datagram: &[u8],
+        connection: Option<&Connection>,
+    ) {
+        self.heard_ns = now_ns;
+        match Message::read(datagram) {
+            Message::Data(number) => {
+                self.incoming.take(now_ns, cpu_ns, Some(number), datagram.len());
+                self.hello_ns = None;
+            }
+            Message::Plain => {
+                self.incoming.take(now_ns, cpu_ns, None, datagram.len());
+                self.hello_ns = None;
+            }
+            Message::Hello(order) => {
+                if let (None, None, Some(connection)) = (self.wish, &self.outgoing, connection) {
+                    let bytes_max = connection.data_bytes_max();
+                    self.outgoing = Some(Outgoing::new(now_ns, cpu_ns, &order, bytes_max));
+                }
+            }
+            Message::Fin(sent) => {
+                self.incoming.fin = self.incoming.fin.or(Some(sent));
+                self.owes_report = true;
+            }
+            Message::Report(received) => {
+                if let Some(outgoing) = &mut self.outgoing {
+                    outgoing.reported(received);
+                }
+            }
+        }
+    }
+
+    /// Hands over what is due; how many datagrams.
+    pub(crate) fn feed(&mut self, now_ns: u64, cpu_ns: u64, connection: &mut Connection) -> usize {
+        if self.started_ns.is_none() || self.closing_ns.is_some() {
+            return 0;
+        }
+        let mut count = 0;
+        if let (Some(at_ns), Some(order)) = (self.hello_ns, self.wish.and_then(|wish| wish.reverse))
+            && at_ns <= now_ns
+            && connection.send(&Message::Hello(order).write(), u32::MAX).is_ok()
+        {
+            self.hello_ns = Some(now_ns + HELLO_NS);
+            count += 1;
+        }
+        if self.owes_report {
+            let report = Message::Report(self.incoming.figures(cpu_ns)).write();
+            if connection.send(&report, u32::MAX).is_ok() {
+                self.owes_report = false;
+                self.reported_ns = Some(now_ns);
+                count += 1;
+            }
+        }
+        if let Some(outgoing) = &mut self.outgoing {
+            count += outgoing.feed(now_ns, cpu_ns, connection);
+        }
+        self.rtt_ns = connection.rtt_ns();
+        count
+    }
+
+    /// Time passes: what is late is given up, what is over is closed, who is silent is left.
+    pub(crate) fn tick(&mut self, now_ns: u64, connection: &mut Connection) {
+        if let Some(outgoing) = &mut self.outgoing {
+            outgoing.give_up_late(now_ns);
+        }
+        if let Some(at_ns) = self.closing_ns {
+            // What was measured does not depend on the other end's answer.
+            let is_over = connection.state() == State::Closed || now_ns >= at_ns + CLOSING_NS;
+            self.is_gone |= is_over;
+            return;
+        }
+        if self.started_ns.is_none() {
+            return;
+        }
+        let is_sending = self.outgoing.as_ref().is_some_and(|outgoing| !outgoing.is_over());
+        if !is_sending && now_ns >= self.heard_ns + SILENCE_NS {
+            let silence_s = SILENCE_NS / 1_000_000_000;
+            self.failure = Some(format!("nothing came from the other end for {silence_s} s"));
+            connection.abort();
+            self.is_gone = true;
+        } else if !is_sending && self.may_close(now_ns) {
+            self.closing_ns = Some(now_ns);
+            connection.close(now_ns);
+        }
+    }
+
+    /// Whether this end is the one to close, now.
+    fn may_close(&self, now_ns: u64) -> bool {
+        let has_sent = self.outgoing.is_some();
+        match self.wish {
+            Some(Wish { reverse: None, .. }) => has_sent,
+            // The other end closes when it has the report; it may be lost.
+            Some(_) => self.reported_ns.is_some_and(|at_ns| now_ns >= at_ns + LINGER_NS),
+            // A server that was only asked to send is done with the report.
+            None => has_sent && self.incoming.first_ns().is_none(),
+        }
+    }
+
+    /// When [`Flow::feed`] or [`Flow::tick`] has something to do although nothing came.
+    pub(crate) fn next_ns(&self) -> Option<u64> {
+        if let Some(at_ns) = self.closing_ns {
+            return Some(at_ns + CLOSING_NS);
+        }
+        self.started_ns?;
+        let sending = self.outgoing.as_ref().and_then(Outgoing::next_ns);
+        let linger = self.reported_ns.map(|at_ns| at_ns + LINGER_NS);
+        let silence = Some(self.heard_ns + SILENCE_NS);
+        [sending, linger, self.hello_ns, silence].into_iter().flatten().min()
+    }
+
+    /// A signal ends it: what was sent so far is the measurement.
+    pub(crate) fn end_now(&mut self, now_ns: u64) {
+        if let Some(outgoing) = &mut self.outgoing {
+            outgoing.end_now(now_ns);
+        }
+    }
+
+    /// The connection is over: `reset` by whom, if it was not this end's close that was answered.
+    pub(crate) fn ended(&mut self, now_ns: u64, reset: Option<Reset>) {
+        self.is_gone = true;
+        let is_normal = reset.is_none_or(|reset| reset.code == ResetCode::Closed);
+        if !is_normal && self.closing_ns.is_none() && self.failure.is_none() {
+            let code = reset.map_or(ResetCode::Closed, |reset| reset.code);
+            self.failure = Some(format!("the connection was reset: {code}"));
+        }
+        if let Some(outgoing) = &mut self.outgoing {
+            outgoing.cut_off(now_ns);
+        }
+    }
+
+    /// Whether an interval ends now: after its time, or since no more data follows.
+    pub(crate) fn has_interval(&mut self, now_ns: u64, interval_ns: u64) -> bool {
+        if self.started_ns.is_none() || self.has_last_interval {
+            return false;
+        }
+        let passed_ns = now_ns.saturating_sub(self.interval_ns);
+        let is_sending = self.outgoing.as_ref().is_some_and(Outgoing::is_running);
+        let is_receiving = self.receives() && self.incoming.fin.is_none();
+        if is_sending || is_receiving {
+            return passed_ns >= interval_ns && !self.is_gone;
+        }
+        self.has_last_interval = self.outgoing.is_some() || self.receives();
+        // A moment behind the last full interval is none.
+        self.has_last_interval && passed_ns > interval_ns / 50
+    }
+
+    /// Whether data came, or was asked for.
+    pub(crate) fn receives(&self) -> bool {
+        let asked = self.wish.is_some_and(|wish| wish.reverse.is_some());
+        asked || self.incoming.first_ns().is_some() || self.incoming.fin.is_some()
+    }
+}

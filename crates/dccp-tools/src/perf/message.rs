@@ -1,0 +1,119 @@
+//! What perf puts into datagrams. Data begins with a number, if it is long enough for one; the few other
+//! messages are JSON behind the same head, so that an older end passes over what it does not know.
+//!
+//! ```text
+//! 0        2        3        4                 12
+//! | 67 57  | version|  kind  |  number (data)  |  zeros (data)
+//!                            |  JSON (others)
+//! ```
+
+use serde::{Deserialize, Serialize};
+
+use super::figures::{Received, Sent};
+
+const MAGIC: [u8; 2] = *b"gW";
+const VERSION: u8 = 1;
+const DATA: u8 = 0;
+const HELLO: u8 = 1;
+const FIN: u8 = 2;
+const REPORT: u8 = 3;
+/// Octets in front of the JSON.
+const HEAD_BYTES: usize = 4;
+/// Octets of numbered data at least.
+const DATA_HEAD_BYTES: usize = 12;
+
+/// What a client asks its server to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Order {
+    /// Octets of a datagram; the server sends shorter ones if its path takes no more.
+    pub(crate) datagram_bytes: usize,
+    /// For so long.
+    pub(crate) duration_ms: u64,
+    /// At this rate of data; as fast as it goes without.
+    pub(crate) bits_per_s: Option<u64>,
+}
+
+/// A datagram that was read.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Message {
+    /// Data, with its number.
+    Data(u64),
+    /// The other end shall send.
+    Hello(Order),
+    /// The other end has sent everything.
+    Fin(Sent),
+    /// What the other end received.
+    Report(Received),
+    /// Data of somebody else's program, or too short for a number.
+    Plain,
+}
+
+impl Message {
+    /// Reads a datagram.
+    pub(crate) fn read(datagram: &[u8]) -> Self {
+        let Some((head, rest)) = datagram.split_first_chunk::<HEAD_BYTES>() else {
+            return Self::Plain;
+        };
+        if head[..2] != MAGIC || head[2] != VERSION {
+            return Self::Plain;
+        }
+        let read = match head[3] {
+            DATA => rest.first_chunk().map(|number| Self::Data(u64::from_be_bytes(*number))),
+            HELLO => serde_json::from_slice(rest).ok().map(Self::Hello),
+            FIN => serde_json::from_slice(rest).ok().map(Self::Fin),
+            REPORT => serde_json::from_slice(rest).ok().map(Self::Report),
+            _ => None,
+        };
+        read.unwrap_or(Self::Plain)
+    }
+
+    /// Numbers the datagram in `buffer`, if it is long enough.
+    pub(crate) fn number(buffer: &mut [u8], number: u64) {
+        if let Some(head) = buffer.first_chunk_mut::<DATA_HEAD_BYTES>() {
+            head[..HEAD_BYTES].copy_from_slice(&head_of(DATA));
+            head[HEAD_BYTES..].copy_from_slice(&number.to_be_bytes());
+        }
+    }
+
+    /// The datagram of a message other than data.
+    pub(crate) fn write(&self) -> Vec<u8> {
+        let (kind, json) = match self {
+            Self::Hello(order) => (HELLO, serde_json::to_vec(order)),
+            Self::Fin(sent) => (FIN, serde_json::to_vec(sent)),
+            Self::Report(received) => (REPORT, serde_json::to_vec(received)),
+            Self::Data(_) | Self::Plain => (DATA, Ok(vec![0; DATA_HEAD_BYTES - HEAD_BYTES])),
+        };
+        let json = json.expect("plain figures are JSON");
+        [&head_of(kind)[..], &json].concat()
+    }
+}
+
+const fn head_of(kind: u8) -> [u8; HEAD_BYTES] {
+    [MAGIC[0], MAGIC[1], VERSION, kind]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_read_as_they_were_written() {
+        let order = Order { datagram_bytes: 1_424, duration_ms: 10, bits_per_s: None };
+        let sent = Sent { datagrams: 7, bytes: 9, never_sent: 3, ..Sent::default() };
+        let received = Received { datagrams: 7, lost: 2, ..Received::default() };
+        for message in [Message::Hello(order), Message::Fin(sent), Message::Report(received)] {
+            let octets = message.write();
+            assert!(octets.len() < 400, "{} octets", octets.len());
+            assert_eq!(Message::read(&octets), message);
+        }
+        let mut data = [0; 12];
+        Message::number(&mut data, 1 << 40);
+        assert_eq!(Message::read(&data), Message::Data(1 << 40));
+        let mut short = [0; 11];
+        Message::number(&mut short, 5);
+        assert_eq!((short, Message::read(&short)), ([0; 11], Message::Plain));
+        for foreign in [&b""[..], b"gW", b"gW\x01\x01{}", b"gW\x02\x00abcdefgh", b"gW\x01\x09{}"] {
+            assert_eq!(Message::read(foreign), Message::Plain, "{foreign:?}");
+        }
+    }
+}

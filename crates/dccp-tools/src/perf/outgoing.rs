@@ -1,0 +1,255 @@
+//! The sending side of a flow: when datagrams are due, which of them could be sent, and the end, which
+//! is repeated until the receiver has told what it read.
+
+use dccp::connection::{Connection, SendError};
+
+use super::figures::{Received, Sent, Step};
+use super::message::{Message, Order};
+
+/// A datagram that could not be sent within this time after it was due is not sent at all.
+const LATE_NS: u64 = 10_000_000;
+/// First repetition of the end.
+const FIN_NS: u64 = 200_000_000;
+/// The end is repeated for so long.
+const FIN_GIVE_UP_NS: u64 = 10_000_000_000;
+/// Datagrams handed over at once.
+const FEED_MAX: usize = 128;
+
+/// How far a sender has come.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum State {
+    Running,
+    /// When the next Fin is due, and when to give up.
+    Ending {
+        next_ns: u64,
+        give_up_ns: u64,
+    },
+    Reported(Received),
+    /// The receiver never told.
+    Unreported,
+}
+
+/// A sender.
+#[derive(Clone, Debug)]
+pub(crate) struct Outgoing {
+    buffer: Vec<u8>,
+    bits_per_s: Option<u64>,
+    started_ns: u64,
+    ends_ns: u64,
+    cpu_first_ns: u64,
+    sent: Sent,
+    is_blocked: bool,
+    state: State,
+    mark: Sent,
+}
+
+impl Outgoing {
+    /// Sends what `order` says from now on, in datagrams of at most `bytes_max`.
+    pub(crate) fn new(now_ns: u64, cpu_ns: u64, order: &Order, bytes_max: usize) -> Self {
+        Self {
+            buffer: vec![0; order.datagram_bytes.min(bytes_max)],
+            bits_per_s: order.bits_per_s,
+            started_ns: now_ns,
+            ends_ns: now_ns + order.duration_ms * 1_000_000,
+            cpu_first_ns: cpu_ns,
+            sent: Sent::default(),
+            is_blocked: false,
+            state: State::Running,
+            mark: Sent::default(),
+        }
+    }
+
+    /// Octets of each datagram.
+    pub(crate) const fn datagram_bytes(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// Datagrams that have come due until `at_ns`, the first of them at the start.
+    fn due(&self, bits_per_s: u64, at_ns: u64) -> u64 {
+        let Some(passed_ns) = at_ns.min(self.ends_ns).checked_sub(self.started_ns) else {
+            return 0;
+        };
+        let bits = u128::from(passed_ns) * u128::from(bits_per_s) / 1_000_000_000;
+        let each = self.buffer.len().max(1) as u128 * 8;
+        // What comes due at the end itself belongs to the time behind it.
+        let is_over = at_ns >= self.ends_ns && bits.is_multiple_of(each);
+        (bits / each) as u64 + u64::from(!is_over)
+    }
+
+    /// Hands over what is due, as far as the queue takes it; how many datagrams.
+    pub(crate) fn feed(&mut self, now_ns: u64, cpu_ns: u64, connection: &mut Connection) -> usize {
+        if self.state == State::Running {
+            let count = self.feed_data(now_ns, connection);
+            let is_behind =
+                self.bits_per_s.is_some_and(|rate| self.due(rate, now_ns) > self.offered());
+            if now_ns < self.ends_ns || (is_behind && now_ns < self.ends_ns + LATE_NS) {
+                return count;
+            }
+            self.give_up_late(now_ns);
+            self.sent = self.figures(cpu_ns);
+            self.state = State::Ending { next_ns: now_ns, give_up_ns: now_ns + FIN_GIVE_UP_NS };
+        }
+        if let State::Ending { next_ns, give_up_ns } = self.state {
+            if now_ns >= give_up_ns {
+                self.state = State::Unreported;
+            } else if now_ns >= next_ns {
+                let fin = Message::Fin(self.sent).write();
+                if connection.send(&fin, u32::MAX) == Ok(()) {
+                    let wait_ns = FIN_NS.max(2 * connection.rtt_ns().unwrap_or(0));
+                    self.state = State::Ending { next_ns: now_ns + wait_ns, give_up_ns };
+                    return 1;
+                }
+            }
+        }
+        0
+    }
+
+    fn feed_data(&mut self, now_ns: u64, connection: &mut Connection) -> usize {
+        let due = match self.bits_per_s {
+            Some(rate) => self.due(rate, now_ns),
+            None if now_ns < self.ends_ns => u64::MAX,
+            None => 0,
+        };
+        self.is_blocked = false;
+        let mut count = 0;
+        while self.offered() < due && count < FEED_MAX {
+            Message::number(&mut self.buffer, self.sent.datagrams);
+            match connection.send(&self.buffer, 0) {
+                Ok(()) => {
+                    self.sent.datagrams += 1;
+                    self.sent.bytes += self.buffer.len() as u64;
+                    count += 1;
+                }
+                Err(SendError::TooLong) => {
+                    // The path has become narrower.
+                    self.buffer.truncate(connection.data_bytes_max());
+                }
+                Err(SendError::QueueFull | SendError::Closed) => {
+                    self.is_blocked = true;
+                    break;
+                }
+            }
+        }
+        count
+    }
+
+    const fn offered(&self) -> u64 {
+        self.sent.datagrams + self.sent.never_sent
+    }
+
+    /// What has been due for too long is not sent any more.
+    pub(crate) fn give_up_late(&mut self, now_ns: u64) {
+        if self.state != State::Running {
+            return;
+        }
+        if let Some(rate) = self.bits_per_s {
+            let is_over = now_ns >= self.ends_ns + LATE_NS;
+            let late_ns = if is_over { Some(now_ns) } else { now_ns.checked_sub(LATE_NS) };
+            let late = late_ns.map_or(0, |late_ns| self.due(rate, late_ns));
+            self.sent.never_sent += late.saturating_sub(self.offered());
+        }
+        self.sent.seconds = now_ns.min(self.ends_ns).saturating_sub(self.started_ns) as f64 / 1e9;
+    }
+
+    /// When [`Outgoing::feed`] has something to do although nothing came.
+    pub(crate) fn next_ns(&self) -> Option<u64> {
+        match self.state {
+            State::Running => {
+                let due_ns = self.bits_per_s.map_or(self.ends_ns, |rate| {
+                    let each_bits = self.buffer.len().max(1) as u128 * 8;
+                    let passed_ns =
+                        u128::from(self.offered()) * each_bits * 1_000_000_000 / u128::from(rate);
+                    (self.started_ns + passed_ns as u64).min(self.ends_ns)
+                });
+                // What the queue does not take now is given up when it is late.
+                Some(if self.is_blocked { due_ns + LATE_NS } else { due_ns })
+            }
+            State::Ending { next_ns, .. } => Some(next_ns),
+            State::Reported(_) | State::Unreported => None,
+        }
+    }
+
+    /// Ends before its time.
+    pub(crate) fn end_now(&mut self, now_ns: u64) {
+        self.ends_ns = self.ends_ns.min(now_ns);
+    }
+
+    /// The connection is gone.
+    pub(crate) fn cut_off(&mut self, now_ns: u64) {
+        self.end_now(now_ns);
+        self.give_up_late(now_ns);
+        if !matches!(self.state, State::Reported(_)) {
+            self.state = State::Unreported;
+        }
+    }
+
+    /// The receiver told what it read.
+    pub(crate) fn reported(&mut self, received: Received) {
+        if !matches!(self.state, State::Running) {
+            self.state = State::Reported(received);
+        }
+    }
+
+    /// What the receiver told.
+    pub(crate) const fn report(&self) -> Option<Received> {
+        match self.state {
+            State::Reported(received) => Some(received),
+            _ => None,
+        }
+    }
+
+    pub(crate) const fn is_running(&self) -> bool {
+        matches!(self.state, State::Running)
+    }
+
+    pub(crate) const fn is_over(&self) -> bool {
+        matches!(self.state, State::Reported(_) | State::Unreported)
+    }
+
+    /// All that was sent.
+    pub(crate) fn figures(&self, cpu_ns: u64) -> Sent {
+        if !self.is_running() {
+            return self.sent;
+        }
+        let cpu_s = cpu_ns.saturating_sub(self.cpu_first_ns) as f64 / 1e9;
+        let cpu = if self.sent.seconds > 0.0 { cpu_s / self.sent.seconds } else { 0.0 };
+        Sent { cpu, ..self.sent }
+    }
+
+    /// What left since the last call.
+    pub(crate) const fn step(&mut self) -> Step {
+        let (datagrams, bytes) = (self.mark.datagrams, self.mark.bytes);
+        self.mark = self.sent;
+        Step { datagrams: self.sent.datagrams - datagrams, bytes: self.sent.bytes - bytes, lost: 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn datagrams_are_due_at_even_distances() {
+        let order = Order { datagram_bytes: 125, duration_ms: 10, bits_per_s: Some(1_000_000) };
+        // One in each millisecond.
+        let outgoing = Outgoing::new(1_000, 0, &order, 1_424);
+        let due = |at_us: u64| outgoing.due(1_000_000, 1_000 + at_us * 1_000);
+        assert_eq!([due(0), due(999), due(1_000), due(9_999)], [1, 1, 2, 10]);
+        assert_eq!([due(10_000), due(99_000)], [10, 10], "none at the end or behind it");
+        assert_eq!(outgoing.next_ns(), Some(1_000));
+    }
+
+    #[test]
+    fn what_is_late_is_never_sent() {
+        let order = Order { datagram_bytes: 125, duration_ms: 100, bits_per_s: Some(1_000_000) };
+        let mut outgoing = Outgoing::new(0, 0, &order, 1_424);
+        outgoing.give_up_late(5_000_000);
+        assert_eq!(outgoing.sent.never_sent, 0, "nothing is late yet");
+        outgoing.give_up_late(50_000_000);
+        assert_eq!(outgoing.sent.never_sent, 41);
+        outgoing.cut_off(200_000_000);
+        assert_eq!(outgoing.figures(0).never_sent, 100);
+        assert!((outgoing.figures(0).seconds - 0.1).abs() < 1e-9);
+        assert!(outgoing.is_over());
+    }
+}

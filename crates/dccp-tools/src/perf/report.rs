@@ -1,0 +1,231 @@
+//! What is shown: lines while it runs, a summary of both sides at the end, or all of it as JSON.
+
+use serde::Serialize;
+
+use super::figures::{Received, Sent, Step, per_second};
+use super::flow::Flow;
+use crate::units;
+use crate::{ToolError, say};
+
+/// Of the documents.
+const SCHEMA_VERSION: u32 = 1;
+
+/// An interval of one direction.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Interval {
+    flow: u32,
+    /// Seen by the end that sent it, or by the one that read it.
+    side: &'static str,
+    start_s: f64,
+    end_s: f64,
+    datagrams: u64,
+    bytes: u64,
+    bits_per_s: f64,
+    /// Of the receiver: numbers that were passed over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lost: Option<u64>,
+    /// Of the sender: the round-trip time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rtt_ms: Option<f64>,
+}
+
+/// One direction of a flow, as both ends saw it.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Direction {
+    /// Sent by the client, or by the server.
+    pub(crate) from: &'static str,
+    /// Octets of each datagram, if this end sent them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) datagram_bytes: Option<usize>,
+    pub(crate) ccid: u8,
+    pub(crate) sent: Option<Sent>,
+    pub(crate) received: Option<Received>,
+    /// Bits of application data in a second that the receiver read.
+    pub(crate) bits_per_s: Option<f64>,
+}
+
+/// A flow at its end.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct FlowEnd {
+    pub(crate) flow: u32,
+    pub(crate) local: String,
+    pub(crate) remote: String,
+    pub(crate) directions: Vec<Direction>,
+    pub(crate) failure: Option<String>,
+}
+
+/// Everything, as JSON.
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    tool: &'static str,
+    schema_version: u32,
+    role: &'static str,
+    carrier: &'a str,
+    service_code: &'a str,
+    intervals: &'a [Interval],
+    flows: &'a [FlowEnd],
+}
+
+/// Where results go.
+pub(crate) struct Output {
+    pub(crate) is_json: bool,
+    pub(crate) role: &'static str,
+    pub(crate) carrier: String,
+    pub(crate) service_code: String,
+    intervals: Vec<Interval>,
+    has_head: bool,
+}
+
+impl Output {
+    pub(crate) const fn new(
+        is_json: bool,
+        role: &'static str,
+        carrier: String,
+        service_code: String,
+    ) -> Self {
+        Self { is_json, role, carrier, service_code, intervals: Vec::new(), has_head: false }
+    }
+
+    /// A line of text, if it is text that is asked for.
+    pub(crate) fn line(&self, text: &str) -> Result<(), ToolError> {
+        if self.is_json { Ok(()) } else { say(&format!("{text}\n")) }
+    }
+
+    fn head(&mut self) -> Result<(), ToolError> {
+        if core::mem::replace(&mut self.has_head, true) {
+            return Ok(());
+        }
+        self.line("[ ID]  Interval             Transfer      Bitrate")
+    }
+
+    /// The interval of a flow that ends now.
+    pub(crate) fn interval(&mut self, flow: &mut Flow, now_ns: u64) -> Result<(), ToolError> {
+        let Some(started_ns) = flow.started_ns else { return Ok(()) };
+        let since = |at_ns: u64| at_ns.saturating_sub(started_ns) as f64 / 1e9;
+        let (start_s, end_s) = (since(flow.interval_ns), since(now_ns));
+        flow.interval_ns = now_ns;
+        let rtt_ms = flow.rtt_ns.map(|rtt_ns| rtt_ns as f64 / 1e6);
+        let sent = flow.outgoing.as_mut().map(|outgoing| ("sender", outgoing.step()));
+        let received = flow.receives().then(|| ("receiver", flow.incoming.step()));
+        for (side, Step { datagrams, bytes, lost }) in [sent, received].into_iter().flatten() {
+            let is_sender = side == "sender";
+            let interval = Interval {
+                flow: flow.id,
+                side,
+                start_s,
+                end_s,
+                datagrams,
+                bytes,
+                bits_per_s: per_second(bytes, end_s - start_s),
+                lost: (!is_sender).then_some(lost),
+                rtt_ms: rtt_ms.filter(|_| is_sender),
+            };
+            self.head()?;
+            self.line(&interval.text())?;
+            if self.is_json {
+                self.intervals.push(interval);
+            }
+        }
+        Ok(())
+    }
+
+    /// The summary of flows that have ended.
+    pub(crate) fn summary(&mut self, flows: &[FlowEnd]) -> Result<(), ToolError> {
+        if self.is_json {
+            let document = Document {
+                tool: "godwit dccp perf",
+                schema_version: SCHEMA_VERSION,
+                role: self.role,
+                carrier: &self.carrier,
+                service_code: &self.service_code,
+                intervals: &self.intervals,
+                flows,
+            };
+            let json = serde_json::to_string_pretty(&document)
+                .map_err(|error| ToolError::Failed(format!("cannot write JSON: {error}")))?;
+            self.intervals.clear();
+            return say(&format!("{json}\n"));
+        }
+        self.head()?;
+        let mut text =
+            String::from("- - - - - - - - - - - - - - - - - - - - - - - - - - - - - - -\n");
+        for flow in flows {
+            text += &flow.text();
+        }
+        let directions: Vec<_> = flows.iter().flat_map(|flow| &flow.directions).collect();
+        for from in ["client", "server"] {
+            let of = || directions.iter().filter(|direction| direction.from == from);
+            if of().count() > 1 {
+                let bytes: u64 = of().filter_map(|d| d.received).map(|r| r.bytes).sum();
+                let rate: f64 = of().filter_map(|d| d.bits_per_s).sum();
+                let (bytes, rate) = (units::amount(bytes), units::rate(rate));
+                text +=
+                    &format!("[SUM]  from the {from:<10}    {bytes:>12}  {rate:>16}  receiver\n");
+            }
+        }
+        say(&text)
+    }
+}
+
+impl Interval {
+    fn text(&self) -> String {
+        let row = row(self.flow, self.start_s, self.end_s, self.bytes, self.bits_per_s);
+        match (self.lost, self.rtt_ms) {
+            (Some(lost), _) => format!("{row}  {}", losses(lost, self.datagrams)),
+            (None, Some(rtt_ms)) => {
+                format!("{row}  {} datagrams, rtt {rtt_ms:.3} ms", self.datagrams)
+            }
+            (None, None) => format!("{row}  {} datagrams", self.datagrams),
+        }
+    }
+}
+
+impl FlowEnd {
+    fn text(&self) -> String {
+        let mut text = String::new();
+        for direction in &self.directions {
+            let Direction { from, ccid, .. } = direction;
+            if let Some(sent) = direction.sent {
+                let row = row(self.flow, 0.0, sent.seconds, sent.bytes, sent.bits_per_s());
+                let never = match sent.never_sent {
+                    0 => String::new(),
+                    count => format!(", {count} due and never sent"),
+                };
+                let cpu = sent.cpu * 100.0;
+                text += &format!(
+                    "{row}  {} datagrams{never}  sender: {from}, ccid {ccid}, cpu {cpu:.0} %\n",
+                    sent.datagrams
+                );
+            }
+            if let Some(received) = direction.received {
+                let rate = received.bits_per_s();
+                let row = row(self.flow, 0.0, received.seconds, received.bytes, rate);
+                let losses = losses(received.lost, received.datagrams);
+                let cpu = received.cpu * 100.0;
+                let order = match received.out_of_order {
+                    0 => String::new(),
+                    count => format!(", {count} out of order"),
+                };
+                text += &format!("{row}  {losses}{order}  receiver, cpu {cpu:.0} %\n");
+            } else {
+                text += &format!("[{:>3}]  the receiver has not told what it read\n", self.flow);
+            }
+        }
+        if let Some(failure) = &self.failure {
+            text += &format!("[{:>3}]  {failure}\n", self.flow);
+        }
+        text
+    }
+}
+
+fn row(flow: u32, start_s: f64, end_s: f64, bytes: u64, bits_per_s: f64) -> String {
+    let (bytes, rate) = (units::amount(bytes), units::rate(bits_per_s));
+    format!("[{flow:>3}] {start_s:>6.2}-{end_s:<6.2} sec  {bytes:>12}  {rate:>16}")
+}
+
+/// Lost out of all, in datagrams.
+fn losses(lost: u64, read: u64) -> String {
+    let all = lost + read;
+    let share = if all > 0 { lost as f64 * 100.0 / all as f64 } else { 0.0 };
+    format!("{lost}/{all} lost ({share:.2} %)")
+}

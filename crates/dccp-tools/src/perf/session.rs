@@ -1,0 +1,266 @@
+//! The loop of either side: it waits, reads, feeds the connections and shows what they did.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use dccp::connection::Event;
+use dccp::header::Reset;
+use dccp_link::{Driver, Key};
+use netio::Clock;
+use netio::signal::Signals;
+
+use super::flow::{Flow, Wish};
+use super::report::{Direction, FlowEnd, Output};
+use crate::ToolError;
+
+/// Rounds of feeding and staging between two looks at what came.
+const ROUNDS_MAX: usize = 32;
+/// Staged packets that are worth a system call.
+const STAGED_ENOUGH: usize = 64;
+/// A signal that comes between a look and a wait is noticed after this time.
+const LOOK_NS: u64 = 200_000_000;
+
+/// What became of an attempt to connect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// The other end said no.
+    Refused(Reset),
+    /// The network says that nobody takes packets there, by an error number of Linux.
+    Unreachable(i32),
+    /// Nobody answered.
+    Silent,
+}
+
+/// All connections of a side.
+pub(crate) struct Session {
+    pub(crate) driver: Driver,
+    pub(crate) output: Output,
+    pub(crate) signals: Signals,
+    flows: BTreeMap<Key, Flow>,
+    flows_count: u32,
+    interval_ns: Option<u64>,
+    is_client: bool,
+    /// More could be sent at once.
+    has_more: bool,
+    /// Summaries since they were last taken.
+    ended: Vec<FlowEnd>,
+    /// Connections that were not made.
+    pub(crate) failures: Vec<Failure>,
+}
+
+impl Session {
+    pub(crate) fn new(
+        driver: Driver,
+        output: Output,
+        interval: Option<Duration>,
+        is_client: bool,
+    ) -> Result<Self, ToolError> {
+        let signals = Signals::install().map_err(|error| {
+            ToolError::Failed(format!("cannot install signal handlers: {error}"))
+        })?;
+        // Departures are microseconds apart; a late wake-up delays them.
+        let _ = netio::thread::set_timer_slack_ns(1);
+        let interval_ns = interval.map(|interval| interval.as_nanos() as u64);
+        Ok(Self {
+            driver,
+            output,
+            signals,
+            flows: BTreeMap::new(),
+            flows_count: 0,
+            interval_ns,
+            is_client,
+            has_more: false,
+            ended: Vec::new(),
+            failures: Vec::new(),
+        })
+    }
+
+    /// Whether a signal asked to stop.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.signals.stop().load(Ordering::Acquire)
+    }
+
+    pub(crate) fn add(&mut self, key: Key, wish: Option<Wish>) {
+        self.flows_count += 1;
+        let flow = Flow::new(self.flows_count, Clock::mono_ns(), wish);
+        self.flows.insert(key, flow);
+    }
+
+    pub(crate) fn flows_count(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// What has ended since the last call.
+    pub(crate) fn take_ended(&mut self) -> Vec<FlowEnd> {
+        core::mem::take(&mut self.ended)
+    }
+
+    /// Ends what is sent, at once.
+    pub(crate) fn end_now(&mut self) {
+        let now_ns = Clock::mono_ns();
+        for flow in self.flows.values_mut() {
+            flow.end_now(now_ns);
+        }
+    }
+
+    /// Ends every connection with a Reset.
+    pub(crate) fn abort_all(&mut self) {
+        let (now_ns, cpu_ns) = (Clock::mono_ns(), Clock::process_cpu_ns());
+        for (key, mut flow) in core::mem::take(&mut self.flows) {
+            self.driver.with(&key, dccp::connection::Connection::abort);
+            flow.ended(now_ns, None);
+            if flow.started_ns.is_some() {
+                self.ended.push(end_of(&flow, &key, self.is_client, cpu_ns));
+            }
+        }
+        self.driver.stage(now_ns);
+        self.driver.flush();
+    }
+
+    /// One turn: waits for something, and does what it asks for.
+    pub(crate) fn turn(&mut self) -> Result<(), ToolError> {
+        let now_ns = Clock::mono_ns();
+        let intervals = self.flows.values().filter(|flow| flow.started_ns.is_some());
+        let intervals = intervals.filter_map(|flow| Some(flow.interval_ns + self.interval_ns?));
+        let flows = self.flows.values().filter_map(Flow::next_ns);
+        let until_ns = intervals.chain(flows).chain([now_ns + LOOK_NS]).min();
+        self.driver.wait(if self.has_more { Some(now_ns) } else { until_ns })?;
+        let now_ns = Clock::mono_ns();
+        self.driver.receive(now_ns);
+        self.take_failures();
+        let cpu_ns = Clock::process_cpu_ns();
+        self.take_events(now_ns, cpu_ns);
+        while self.driver.deliver(now_ns) {
+            self.take_events(now_ns, cpu_ns);
+        }
+        self.feed(now_ns);
+        self.tick(now_ns)
+    }
+
+    fn take_failures(&mut self) {
+        while let Some((key, cause)) = self.driver.poll_unreachable() {
+            self.failures.push(Failure::Unreachable(cause.raw_os_error().unwrap_or(0)));
+            self.flows.remove(&key);
+        }
+    }
+
+    fn take_events(&mut self, now_ns: u64, cpu_ns: u64) {
+        while let Some((key, event)) = self.driver.poll_event() {
+            if event == Event::Connected && !self.flows.contains_key(&key) {
+                self.add(key, None);
+            }
+            let Some(flow) = self.flows.get_mut(&key) else { continue };
+            match event {
+                Event::Connected => {
+                    if let Some(connection) = self.driver.connection(&key) {
+                        flow.connected(now_ns, cpu_ns, connection);
+                    }
+                }
+                Event::Received(datagram) => {
+                    flow.received(now_ns, cpu_ns, &datagram, self.driver.connection(&key));
+                }
+                Event::Reset(reset) if flow.started_ns.is_none() => {
+                    self.failures.push(Failure::Refused(reset));
+                    flow.is_gone = true;
+                }
+                Event::Failed(_) if flow.started_ns.is_none() => {
+                    self.failures.push(Failure::Silent);
+                    flow.is_gone = true;
+                }
+                Event::Reset(reset) | Event::Failed(reset) => flow.ended(now_ns, Some(reset)),
+                Event::Closed => flow.ended(now_ns, None),
+            }
+        }
+    }
+
+    /// Lets connections hand over what is due, and the core what may leave, in turns: the queue of a
+    /// connection may be short.
+    fn feed(&mut self, now_ns: u64) {
+        let cpu_ns = Clock::process_cpu_ns();
+        let mut staged = 0;
+        self.has_more = false;
+        for _ in 0..ROUNDS_MAX {
+            let mut fed = 0;
+            for (key, flow) in &mut self.flows {
+                let feed = |connection: &mut _| flow.feed(now_ns, cpu_ns, connection);
+                fed += self.driver.with(key, feed).unwrap_or(0);
+            }
+            let moved = self.driver.stage(now_ns);
+            staged += moved;
+            if staged >= STAGED_ENOUGH {
+                staged = 0;
+                if !self.driver.flush() {
+                    return;
+                }
+            }
+            if fed == 0 && moved == 0 {
+                self.driver.flush();
+                return;
+            }
+        }
+        self.has_more = self.driver.flush();
+    }
+
+    fn tick(&mut self, now_ns: u64) -> Result<(), ToolError> {
+        let cpu_ns = Clock::process_cpu_ns();
+        let mut gone = Vec::new();
+        for (key, flow) in &mut self.flows {
+            let is_there = self.driver.with(key, |connection| flow.tick(now_ns, connection));
+            flow.is_gone |= is_there.is_none();
+            if let Some(interval_ns) = self.interval_ns
+                && flow.has_interval(now_ns, interval_ns)
+            {
+                self.output.interval(flow, now_ns)?;
+            }
+            if flow.is_gone {
+                gone.push(*key);
+            }
+        }
+        for key in gone {
+            if let Some(flow) = self.flows.remove(&key)
+                && flow.started_ns.is_some()
+            {
+                self.ended.push(end_of(&flow, &key, self.is_client, cpu_ns));
+            }
+        }
+        self.driver.stage(now_ns);
+        self.driver.flush();
+        Ok(())
+    }
+}
+
+/// A flow at its end, as both ends saw it.
+fn end_of(flow: &Flow, key: &Key, is_client: bool, cpu_ns: u64) -> FlowEnd {
+    let (here, there) = if is_client { ("client", "server") } else { ("server", "client") };
+    let mut directions = Vec::new();
+    if let Some(outgoing) = &flow.outgoing {
+        let received = outgoing.report();
+        directions.push(Direction {
+            from: here,
+            datagram_bytes: Some(outgoing.datagram_bytes()),
+            ccid: flow.ccids.0,
+            sent: Some(outgoing.figures(cpu_ns)),
+            received,
+            bits_per_s: received.map(|received| received.bits_per_s()),
+        });
+    }
+    if flow.receives() {
+        let received = flow.incoming.figures(cpu_ns);
+        directions.push(Direction {
+            from: there,
+            datagram_bytes: None,
+            ccid: flow.ccids.1,
+            sent: flow.incoming.fin,
+            received: Some(received),
+            bits_per_s: Some(received.bits_per_s()),
+        });
+    }
+    FlowEnd {
+        flow: flow.id,
+        local: format!("{} port {}", key.local, key.local_port),
+        remote: format!("{} port {}", key.remote, key.remote_port),
+        directions,
+        failure: flow.failure.clone(),
+    }
+}

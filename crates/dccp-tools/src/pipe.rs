@@ -1,0 +1,118 @@
+//! `godwit dccp send` and `recv`: a file or a pipe through a connection.
+//!
+//! DCCP repeats nothing: what is lost on the way is missing at the other end, and both ends say how much
+//! they sent and read.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+
+use crate::blocking::{Single, Waited};
+use crate::options::LinkArgs;
+use crate::{Outcome, ToolError};
+
+/// Send a file, or the standard input, to `godwit dccp recv`
+///
+/// It is cut into datagrams as long as the path takes, or as -l says. What is lost on the way is not
+/// sent again.
+///
+/// Exit codes: 0 done; 1 failed; 2 bad arguments; 130 interrupted.
+#[derive(Clone, Debug, clap::Args)]
+pub struct SendArgs {
+    /// Whom to send to
+    host: String,
+    /// What to send [default: the standard input]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    link: LinkArgs,
+    /// Octets of a datagram [default: what the path takes]
+    #[arg(short = 'l', long, value_name = "OCTETS", value_parser = clap::value_parser!(u16).range(1..))]
+    len: Option<u16>,
+}
+
+/// Receive what `godwit dccp send` sends, into a file or to the standard output
+///
+/// It takes one connection and ends with it.
+///
+/// Exit codes: 0 done; 1 failed; 2 bad arguments; 130 interrupted.
+#[derive(Clone, Debug, clap::Args)]
+pub struct RecvArgs {
+    /// Where to write [default: the standard output]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    link: LinkArgs,
+}
+
+/// Does what the flags ask for.
+///
+/// # Errors
+///
+/// What failed.
+pub fn send(args: &SendArgs) -> Result<Outcome, ToolError> {
+    let mut input: Box<dyn Read> = match &args.file {
+        Some(path) => Box::new(File::open(path).map_err(|error| {
+            ToolError::Failed(format!("cannot open {}: {error}", path.display()))
+        })?),
+        None => Box::new(io::stdin().lock()),
+    };
+    let single = Single::connect(&args.link, &args.host)?;
+    let max = single.connection.packet_bytes_max();
+    let len = args.len.map_or(max, usize::from);
+    if len > max {
+        let text = format!("-l {len}: the path takes datagrams of at most {max} octets");
+        return Err(ToolError::Usage(text));
+    }
+    let mut buffer = vec![0; len];
+    let (mut datagrams, mut bytes) = (0_u64, 0_u64);
+    loop {
+        let filled = input
+            .read(&mut buffer)
+            .map_err(|error| ToolError::Failed(format!("cannot read: {error}")))?;
+        if filled == 0 {
+            break;
+        }
+        let Waited::Done(()) = single.send(&buffer[..filled])? else {
+            return Ok(Outcome::Interrupted);
+        };
+        datagrams += 1;
+        bytes += filled as u64;
+    }
+    single.close()?;
+    eprintln!("sent {bytes} octets in {datagrams} datagrams");
+    Ok(Outcome::Done)
+}
+
+/// Does what the flags ask for.
+///
+/// # Errors
+///
+/// What failed.
+pub fn recv(args: &RecvArgs) -> Result<Outcome, ToolError> {
+    let mut output: Box<dyn Write> = match &args.file {
+        Some(path) => Box::new(File::create(path).map_err(|error| {
+            ToolError::Failed(format!("cannot write {}: {error}", path.display()))
+        })?),
+        None => Box::new(io::stdout().lock()),
+    };
+    let Waited::Done(single) = Single::accept(&args.link, |text| eprintln!("{text}"))? else {
+        return Ok(Outcome::Interrupted);
+    };
+    let (mut datagrams, mut bytes) = (0_u64, 0_u64);
+    loop {
+        match single.receive()? {
+            Waited::Done(Some(datagram)) => {
+                output
+                    .write_all(&datagram)
+                    .map_err(|error| ToolError::Failed(format!("cannot write: {error}")))?;
+                datagrams += 1;
+                bytes += datagram.len() as u64;
+            }
+            Waited::Done(None) => break,
+            Waited::Interrupted => return Ok(Outcome::Interrupted),
+        }
+    }
+    output.flush().map_err(|error| ToolError::Failed(format!("cannot write: {error}")))?;
+    single.close()?;
+    eprintln!("received {bytes} octets in {datagrams} datagrams");
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,149 @@
+//! `godwit dccp ttcp`: the oldest of throughput programs, with its letters and its lines.
+
+use netio::Clock;
+
+use crate::blocking::{Single, Waited};
+use crate::options::LinkArgs;
+use crate::{Outcome, ToolError, say};
+
+/// Octets of a datagram unless asked otherwise; no path takes that many, so it becomes what it takes.
+const LEN: usize = 8_192;
+
+/// Send a pattern (-t HOST) or receive one (-r) and print the rate, as ttcp does
+///
+/// There is no exchange besides DCCP's own, so the other end may be another program. The receiver's
+/// figures count what its application read.
+///
+/// Exit codes: 0 done; 1 failed; 2 bad arguments; 130 interrupted.
+#[derive(Clone, Debug, clap::Args)]
+#[command(group(clap::ArgGroup::new("side").required(true).args(["transmit", "receive"])))]
+pub struct Args {
+    /// Transmit to this host
+    #[arg(short = 't', long, value_name = "HOST")]
+    transmit: Option<String>,
+    /// Receive
+    #[arg(short = 'r', long)]
+    receive: bool,
+    #[command(flatten)]
+    link: LinkArgs,
+    /// Octets of a datagram; made shorter, and said so, when the path takes less [default: 8192]
+    #[arg(short = 'l', long, value_name = "OCTETS", value_parser = clap::value_parser!(u16).range(1..))]
+    len: Option<u16>,
+    /// Datagrams to send
+    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 2_048)]
+    count: u64,
+    /// Say more
+    #[arg(short = 'v', long)]
+    verbose: bool,
+    /// Use DCCP, which is always so here; for command lines of ttcp with DCCP
+    #[arg(short = 'c', long = "dccp")]
+    _dccp: bool,
+}
+
+/// Does what the flags ask for.
+///
+/// # Errors
+///
+/// What failed.
+pub fn run(args: &Args) -> Result<Outcome, ToolError> {
+    match &args.transmit {
+        Some(host) => transmit(args, host),
+        None => receive(args),
+    }
+}
+
+fn transmit(args: &Args, host: &str) -> Result<Outcome, ToolError> {
+    let port = args.link.port;
+    let single = Single::connect(&args.link, host)?;
+    let max = single.connection.packet_bytes_max();
+    let asked = args.len.map_or(LEN, usize::from);
+    let len = asked.min(max);
+    say(&format!("ttcp-t: buflen={len}, nbuf={}, port={port}  dccp  -> {host}\n", args.count))?;
+    if len < asked {
+        say(&format!("ttcp-t: {asked} octets are more than the path takes, sending {len}\n"))?;
+    }
+    if args.verbose {
+        let (tx, rx) = single.connection.ccids();
+        say(&format!(
+            "ttcp-t: connected, maximum packet size {max}, tx_ccid {tx}, rx_ccid {rx}\n"
+        ))?;
+    }
+    // The pattern of ttcp: printable characters in turn.
+    let pattern: Vec<u8> = (b' '..=b'~').cycle().take(len).collect();
+    let (started_ns, cpu_ns) = (Clock::mono_ns(), Clock::process_cpu_ns());
+    let mut sent = 0;
+    while sent < args.count {
+        let Waited::Done(()) = single.send(&pattern)? else { break };
+        sent += 1;
+    }
+    let figures = single.connection.sender_figures();
+    let is_interrupted = sent < args.count;
+    single.close()?;
+    let run = Run { side: 't', bytes: sent * len as u64, calls: sent, started_ns, cpu_ns };
+    run.print(args.verbose)?;
+    if args.verbose
+        && let Some(figures) = figures
+    {
+        say(&format!("ttcp-t: {figures:?}\n"))?;
+    }
+    Ok(if is_interrupted { Outcome::Interrupted } else { Outcome::Done })
+}
+
+fn receive(args: &Args) -> Result<Outcome, ToolError> {
+    let mut said = Ok(());
+    let accepted = Single::accept(&args.link, |text| {
+        said = say(&format!("ttcp-r: dccp, {text}\n"));
+    })?;
+    said?;
+    let Waited::Done(single) = accepted else { return Ok(Outcome::Interrupted) };
+    if args.verbose {
+        let remote = single.connection.key().remote;
+        say(&format!("ttcp-r: accept from {remote}\n"))?;
+    }
+    let (started_ns, cpu_ns) = (Clock::mono_ns(), Clock::process_cpu_ns());
+    let (mut bytes, mut calls) = (0, 0);
+    let is_interrupted = loop {
+        match single.receive()? {
+            Waited::Done(Some(datagram)) => {
+                bytes += datagram.len() as u64;
+                calls += 1;
+            }
+            Waited::Done(None) => break false,
+            Waited::Interrupted => break true,
+        }
+    };
+    Run { side: 'r', bytes, calls, started_ns, cpu_ns }.print(args.verbose)?;
+    single.close()?;
+    Ok(if is_interrupted { Outcome::Interrupted } else { Outcome::Done })
+}
+
+/// What one side did.
+struct Run {
+    side: char,
+    bytes: u64,
+    calls: u64,
+    started_ns: u64,
+    cpu_ns: u64,
+}
+
+impl Run {
+    fn print(&self, is_verbose: bool) -> Result<(), ToolError> {
+        let Self { side, bytes, calls, .. } = self;
+        let seconds = (Clock::mono_ns().saturating_sub(self.started_ns) as f64 / 1e9).max(1e-9);
+        let cpu_s = Clock::process_cpu_ns().saturating_sub(self.cpu_ns) as f64 / 1e9;
+        let rate = *bytes as f64 / 1_024.0 / seconds;
+        let mut text = format!(
+            "ttcp-{side}: {bytes} bytes in {seconds:.2} real seconds = {rate:.2} KB/sec +++\n"
+        );
+        let per_call = seconds * 1e3 / (*calls).max(1) as f64;
+        let per_second = *calls as f64 / seconds;
+        text += &format!(
+            "ttcp-{side}: {calls} I/O calls, msec/call = {per_call:.2}, calls/sec = {per_second:.2}\n"
+        );
+        if is_verbose {
+            let share = cpu_s * 100.0 / seconds;
+            text += &format!("ttcp-{side}: {cpu_s:.2} CPU seconds = {share:.0} % of a processor\n");
+        }
+        say(&text)
+    }
+}

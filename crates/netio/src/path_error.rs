@@ -1,0 +1,112 @@
+//! What the network says of datagrams that were sent: ICMP errors with the part of the datagram that they
+//! quote (`IP_RECVERR`, `ip(7)`; `IPV6_RECVERR`, `ipv6(7)`), and the path's maximum length.
+#![allow(unsafe_code, reason = "recvmsg, setsockopt")]
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
+
+use crate::control;
+use crate::name::{NAME_BYTES, Name};
+use crate::udp::DatagramSocket;
+use crate::{NetError, check};
+
+/// Room for `struct sock_extended_err`, the address of who says it, and packet info.
+const CONTROL_BYTES: usize = 256;
+
+/// A datagram of ours did not arrive, and somebody said so.
+#[derive(Debug)]
+pub struct PathError {
+    /// Whom it was sent to.
+    pub destination: SocketAddr,
+    /// Why: `ECONNREFUSED` and the like from afar, `EMSGSIZE` for what was too long.
+    pub cause: io::Error,
+    /// With `EMSGSIZE`, octets of the longest IP packet that passes.
+    pub mtu_bytes: u32,
+    /// Octets of the quoted payload at the front of the buffer, behind the headers of IP and UDP.
+    pub quoted_len: usize,
+}
+
+/// Has the kernel keep what the network says, and never cut a datagram into fragments: one that is too
+/// long is refused with `EMSGSIZE`.
+///
+/// # Errors
+///
+/// Which option the kernel refuses.
+pub fn report(socket: &impl DatagramSocket, is_v4: bool) -> Result<(), NetError> {
+    let options = if is_v4 {
+        [
+            (libc::IPPROTO_IP, libc::IP_RECVERR, 1, "IP_RECVERR"),
+            (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO, "IP_MTU_DISCOVER"),
+        ]
+    } else {
+        let discover = libc::IPV6_MTU_DISCOVER;
+        [
+            (libc::IPPROTO_IPV6, libc::IPV6_RECVERR, 1, "IPV6_RECVERR"),
+            (libc::IPPROTO_IPV6, discover, libc::IPV6_PMTUDISC_DO, "IPV6_MTU_DISCOVER"),
+        ]
+    };
+    let fd = socket.as_fd().as_raw_fd();
+    for (level, option, value, name) in options {
+        let value: libc::c_int = value;
+        let size = size_of_val(&value) as libc::socklen_t;
+        // SAFETY: `value` is readable for `size` octets during the call.
+        check(unsafe { libc::setsockopt(fd, level, option, (&raw const value).cast(), size) })
+            .map_err(NetError::on("set", name))?;
+    }
+    Ok(())
+}
+
+/// The next thing that the network said, if there is one; what it quotes goes to the front of `buffer`.
+pub fn receive(socket: &impl DatagramSocket, buffer: &mut [u8]) -> Option<PathError> {
+    let mut name = Name::EMPTY;
+    let mut room = [0_u8; CONTROL_BYTES];
+    let mut vector = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    // SAFETY: an all-zero msghdr is a valid, empty one.
+    let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+    header.msg_name = (&raw mut name).cast();
+    header.msg_namelen = NAME_BYTES;
+    header.msg_iov = &raw mut vector;
+    header.msg_iovlen = 1;
+    header.msg_control = room.as_mut_ptr().cast();
+    header.msg_controllen = CONTROL_BYTES as _;
+    let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
+    let fd = socket.as_fd().as_raw_fd();
+    // SAFETY: the header leads to `name`, `vector` with `buffer`, and `room`, with their true lengths;
+    // all of them outlive the call.
+    let len = check(unsafe { libc::recvmsg(fd, &raw mut header, flags) as libc::c_int }).ok()?;
+    #[allow(clippy::unnecessary_cast, reason = "the type differs between C libraries")]
+    let used = (header.msg_controllen as usize).min(CONTROL_BYTES);
+    let (code, mtu_bytes) = control::path_error(&room[..used])?;
+    Some(PathError {
+        destination: name.address(),
+        cause: io::Error::from_raw_os_error(code),
+        mtu_bytes,
+        quoted_len: len.cast_unsigned() as usize,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{SendBatch, UdpOptions, UdpSocket};
+
+    #[test]
+    fn a_port_that_nobody_has_is_said_with_what_was_sent() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let bind: SocketAddr = address.parse().unwrap();
+            let closed = UdpSocket::open(&UdpOptions::at(bind)).unwrap().local_address().unwrap();
+            let socket = UdpSocket::open(&UdpOptions::at(bind)).unwrap();
+            report(&socket, bind.is_ipv4()).unwrap();
+            let mut batch = SendBatch::new(1, 100, false);
+            batch.slot().unwrap()[..4].copy_from_slice(b"data");
+            batch.commit(4, closed, None);
+            assert_eq!(batch.flush(&socket).sent, 1);
+            let mut buffer = [0; 100];
+            let error = receive(&socket, &mut buffer).unwrap();
+            assert_eq!(error.cause.kind(), io::ErrorKind::ConnectionRefused);
+            assert_eq!((error.destination, &buffer[..error.quoted_len]), (closed, &b"data"[..]));
+            assert!(receive(&socket, &mut buffer).is_none());
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Raw sockets of one IP protocol (`raw(7)`). Datagrams move through [`crate::RecvBatch`] and
+//! [`crate::SendBatch`] as those of UDP do. What comes over IPv4 begins with the IP header, what comes
+//! over IPv6 does not; what is sent never has one, the kernel writes it.
+//!
+//! Every raw socket of a protocol gets every packet of it that the machine gets: whoever shares the
+//! protocol with others must leave alone what is theirs.
+#![allow(unsafe_code, reason = "socket, bind, setsockopt")]
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use crate::name::{NAME_BYTES, Name};
+use crate::{NetError, check};
+
+/// How a raw socket is opened.
+#[derive(Clone, Copy, Debug)]
+pub struct RawOptions {
+    /// The address to bind, which gives the family; unspecified takes what comes to any.
+    pub bind: IpAddr,
+    /// The number of the protocol over IP.
+    pub protocol: u8,
+    /// Receive buffer wanted, in octets of kernel memory.
+    pub receive_buffer_bytes: usize,
+    /// Send buffer wanted.
+    pub send_buffer_bytes: usize,
+}
+
+/// A non-blocking raw socket over IPv4 or IPv6.
+#[derive(Debug)]
+pub struct RawSocket {
+    fd: OwnedFd,
+}
+
+impl RawSocket {
+    /// Opens, configures and binds a socket.
+    ///
+    /// # Errors
+    ///
+    /// Which step failed on what; `EPERM` without the right to it (`CAP_NET_RAW`).
+    pub fn open(options: &RawOptions) -> Result<Self, NetError> {
+        let subject = format!("a raw socket of protocol {} at {}", options.protocol, options.bind);
+        let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        let family = if options.bind.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+        // SAFETY: no pointers; the result is checked.
+        let raw = check(unsafe { libc::socket(family, kind, options.protocol.into()) })
+            .map_err(NetError::on("open", &subject))?;
+        // SAFETY: `raw` was just opened and belongs to nobody else.
+        let socket = Self { fd: unsafe { OwnedFd::from_raw_fd(raw) } };
+        let (level, info) = if options.bind.is_ipv4() {
+            (libc::IPPROTO_IP, libc::IP_PKTINFO)
+        } else {
+            (libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO)
+        };
+        socket.set(level, info, 1).map_err(NetError::on("ask for addresses at", &subject))?;
+        let buffers = [
+            (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, options.receive_buffer_bytes),
+            (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, options.send_buffer_bytes),
+        ];
+        for (forced, capped, bytes) in buffers {
+            // The kernel doubles what it is given, to pay for its own bookkeeping.
+            let value = libc::c_int::try_from(bytes / 2).unwrap_or(libc::c_int::MAX / 2);
+            socket
+                .set(libc::SOL_SOCKET, forced, value)
+                .or_else(|_| socket.set(libc::SOL_SOCKET, capped, value))
+                .map_err(NetError::on("set the buffers of", &subject))?;
+        }
+        let name = Name::of(SocketAddr::new(options.bind, 0));
+        // SAFETY: `name` has NAME_BYTES octets, laid out as its family's sockaddr, and outlives
+        // the call.
+        check(unsafe { libc::bind(raw, (&raw const name).cast(), NAME_BYTES) })
+            .map_err(NetError::on("bind", &subject))?;
+        Ok(socket)
+    }
+
+    fn set(&self, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
+        let size = size_of::<libc::c_int>() as libc::socklen_t;
+        let fd = self.fd.as_raw_fd();
+        // SAFETY: `value` is readable for `size` octets during the call.
+        check(unsafe { libc::setsockopt(fd, level, option, (&raw const value).cast(), size) })
+            .map(drop)
+    }
+}
+
+impl AsFd for RawSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl crate::udp::DatagramSocket for RawSocket {}

@@ -1,0 +1,62 @@
+//! How the kernel would reach an address: from which own address, and how long a packet may be.
+//! Nothing is sent.
+#![allow(unsafe_code, reason = "connect, getsockopt")]
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd};
+
+use crate::name::{NAME_BYTES, Name};
+use crate::{NetError, UdpOptions, UdpSocket, check};
+
+/// The way to an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The own address that packets leave with.
+    pub local: IpAddr,
+    /// Octets of the longest IP packet that is known to pass: the path's, as far as it is known.
+    pub mtu_bytes: u32,
+}
+
+/// Looks the way to `remote` up, whose port does not matter (but must not be 0).
+///
+/// # Errors
+///
+/// When there is none (`ENETUNREACH`) or no socket can be opened.
+pub fn to(remote: SocketAddr) -> Result<Route, NetError> {
+    let any = match remote {
+        SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    };
+    let socket = UdpSocket::open(&UdpOptions::at((any, 0)))?;
+    let failed = |cause| NetError::new("find a route to", remote.ip().to_string(), cause);
+    let fd = socket.as_fd().as_raw_fd();
+    let name = Name::of(remote);
+    // SAFETY: `name` has NAME_BYTES octets, laid out as its family's sockaddr, and outlives the
+    // call.
+    check(unsafe { libc::connect(fd, (&raw const name).cast(), NAME_BYTES) }).map_err(failed)?;
+    let (level, option) = if remote.is_ipv4() {
+        (libc::IPPROTO_IP, libc::IP_MTU)
+    } else {
+        (libc::IPPROTO_IPV6, libc::IPV6_MTU)
+    };
+    let (mut mtu_bytes, mut size) = (0_u32, size_of::<u32>() as libc::socklen_t);
+    let place = (&raw mut mtu_bytes).cast();
+    // SAFETY: `place` is writable for `size` octets and both outlive the call.
+    check(unsafe { libc::getsockopt(fd, level, option, place, &raw mut size) }).map_err(failed)?;
+    Ok(Route { local: socket.local_address().map_err(failed)?.ip(), mtu_bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_way_to_oneself_is_loopback() {
+        for address in ["127.0.0.1:9", "[::1]:9"] {
+            let remote: SocketAddr = address.parse().unwrap();
+            let route = to(remote).unwrap();
+            assert_eq!(route.local, remote.ip());
+            assert!(route.mtu_bytes >= 1_280, "{route:?}");
+        }
+    }
+}
