@@ -31,7 +31,8 @@ pub(crate) struct Received {
     pub(crate) out_of_order: u64,
     /// Of the datagrams, those without a number, of another program or too short for one.
     pub(crate) without_number: u64,
-    /// The time that so many datagrams stand for: from the first to the last, and one gap more.
+    /// The time that so many datagrams stand for: from the first to the last, and one gap more; but
+    /// what the sender took, if that is longer: a path that fell silent was slow.
     pub(crate) seconds: f64,
     /// Processor time of the process over this time, 1 for a whole processor.
     pub(crate) cpu: f64,
@@ -126,12 +127,8 @@ impl Incoming {
         let span_s =
             self.last_ns.saturating_sub(self.first_ns.unwrap_or(self.last_ns)) as f64 / 1e9;
         let gaps = self.datagrams.saturating_sub(1);
-        let is_measured = gaps > 0 && span_s > 0.0;
-        let seconds = if is_measured {
-            span_s * self.datagrams as f64 / gaps as f64
-        } else {
-            self.fin.map_or(0.0, |fin| fin.seconds)
-        };
+        let received_s = if gaps > 0 { span_s * self.datagrams as f64 / gaps as f64 } else { 0.0 };
+        let seconds = received_s.max(self.fin.map_or(0.0, |fin| fin.seconds));
         let cpu_s = cpu_ns.saturating_sub(self.cpu_first_ns) as f64 / 1e9;
         Received {
             datagrams: self.datagrams,
@@ -167,6 +164,19 @@ mod tests {
         assert!((figures.cpu - 0.4).abs() < 1e-9);
         incoming.fin = Some(Sent { datagrams: 9, ..Sent::default() });
         assert_eq!(incoming.figures(0).lost, 4, "also behind the last one that came");
+    }
+
+    #[test]
+    fn silence_at_the_end_counts_as_time() {
+        let mut incoming = Incoming::default();
+        for number in 0..5 {
+            incoming.take(number * 10 * MS, 0, Some(number), 100);
+        }
+        assert!((incoming.figures(0).seconds - 0.05).abs() < 1e-9);
+        incoming.fin = Some(Sent { datagrams: 100, seconds: 1.0, ..Sent::default() });
+        assert!((incoming.figures(0).bits_per_s() - 4_000.0).abs() < 1e-6);
+        incoming.fin = Some(Sent { datagrams: 5, seconds: 0.04, ..Sent::default() });
+        assert!((incoming.figures(0).seconds - 0.05).abs() < 1e-9);
     }
 
     #[test]
