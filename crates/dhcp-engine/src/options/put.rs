@@ -51,6 +51,9 @@ pub fn put<'l, C, I, L>(
         never |= list.never;
         has_high |= list.high_codes().next().is_some();
     }
+    if filled_count == 0 {
+        return;
+    }
     always |= wanted.unasked;
     let mut open = present & !never & !wanted.withheld;
     let of_lists = (always & open).iter().filter_map(|code| C::try_from(code).ok());

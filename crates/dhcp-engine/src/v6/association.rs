@@ -87,8 +87,9 @@ pub struct Place {
     pub is_reserved: bool,
 }
 
-/// The associations of one message.
-#[derive(Clone, Copy, Debug)]
+/// The associations of one message. They are large, so they stand beside the transaction and are not
+/// moved.
+#[derive(Debug)]
 pub struct Associations<'m> {
     leased: [Option<Association<'m>>; ASSOCIATIONS_MAX],
     count: usize,
@@ -97,39 +98,40 @@ pub struct Associations<'m> {
 }
 
 impl<'m> Associations<'m> {
-    /// Those of `message`; the first of each kind and number counts. `wants_lease`: something free
+    /// None yet.
+    pub(super) const EMPTY: Self = Self {
+        leased: [None; ASSOCIATIONS_MAX],
+        count: 0,
+        refused: [None; REFUSED_MAX],
+        refused_count: 0,
+    };
+
+    /// Adds those of `message`; the first of each kind and number counts. `wants_lease`: something free
     /// will be asked for where the client does not say what it wants.
     /// `ignores_iaid`: the only one of its kind counts as number 0.
-    pub(super) fn of(message: &Message<'m>, wants_lease: bool, ignores_iaid: bool) -> Self {
-        let mut all = Self {
-            leased: [None; ASSOCIATIONS_MAX],
-            count: 0,
-            refused: [None; REFUSED_MAX],
-            refused_count: 0,
-        };
+    pub(super) fn read(&mut self, message: &Message<'m>, wants_lease: bool, ignores_iaid: bool) {
         for ia in message.ias() {
             let kind = match ia.kind {
                 wire::IaKind::Na => IaKind::Address,
                 wire::IaKind::Pd => IaKind::Prefix,
                 wire::IaKind::Ta => {
-                    all.refuse(ia);
+                    self.refuse(ia);
                     continue;
                 }
             };
-            if all.iter().any(|other| other.kind == kind && other.ia.iaid == ia.iaid) {
+            if self.iter().any(|other| other.kind == kind && other.ia.iaid == ia.iaid) {
                 continue;
             }
-            if all.count == ASSOCIATIONS_MAX {
-                all.refuse(ia);
+            if self.count == ASSOCIATIONS_MAX {
+                self.refuse(ia);
                 continue;
             }
-            all.leased[all.count] = Some(Association::new(ia, kind, wants_lease));
-            all.count += 1;
+            self.leased[self.count] = Some(Association::new(ia, kind, wants_lease));
+            self.count += 1;
         }
         if ignores_iaid {
-            all.ignore_numbers();
+            self.ignore_numbers();
         }
-        all
     }
 
     fn ignore_numbers(&mut self) {
@@ -164,16 +166,25 @@ impl<'m> Associations<'m> {
 
     /// Those that are leased to, in the order of the message.
     pub fn iter(&self) -> impl Iterator<Item = &Association<'m>> {
-        self.leased.iter().flatten()
+        self.leased[..self.count].iter().flatten()
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Association<'m>> {
-        self.leased.iter_mut().flatten()
+        self.leased[..self.count].iter_mut().flatten()
+    }
+
+    /// The one at a position.
+    pub(super) fn get(&self, at: usize) -> Option<&Association<'m>> {
+        self.leased.get(at)?.as_ref()
+    }
+
+    pub(super) fn get_mut(&mut self, at: usize) -> Option<&mut Association<'m>> {
+        self.leased.get_mut(at)?.as_mut()
     }
 
     /// Kind and number of those that are refused unseen: temporary ones, and those too many.
     pub fn refused(&self) -> impl Iterator<Item = (wire::IaKind, u32)> {
-        self.refused.iter().flatten().copied()
+        self.refused[..self.refused_count].iter().flatten().copied()
     }
 
     /// The first whose slots are not fetched.

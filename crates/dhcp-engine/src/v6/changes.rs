@@ -23,7 +23,7 @@ pub(super) enum PlannedAction {
     Lease(Grant),
 }
 
-/// The changes of one message.
+/// The changes of one message: one for each shard, reused.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     items: [Option<Planned>; CHANGES_MAX],
@@ -31,8 +31,8 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    pub(super) fn clear(&mut self) {
-        *self = Self::default();
+    pub(super) const fn clear(&mut self) {
+        self.len = 0;
     }
 
     pub(super) const fn is_empty(&self) -> bool {
@@ -49,7 +49,7 @@ impl Changes {
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Planned> {
-        self.items.iter().flatten()
+        self.items[..self.len].iter().flatten()
     }
 }
 

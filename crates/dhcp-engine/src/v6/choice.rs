@@ -37,17 +37,25 @@ impl Choice<'_, '_> {
     /// The claimed candidate; else what is reserved, the association's running lease, what it asks
     /// for, its hold, its ended lease, what it had. A candidate is only claimed when nothing else
     /// would do, and a claim must be used.
-    pub(super) fn best(&self, facts: &Facts) -> Option<(SlotView, Place)> {
-        let ranked = |slot: &SlotView, is_candidate: bool| {
+    pub(super) fn best<'f>(&self, facts: &'f Facts) -> Option<(&'f SlotView, Place)> {
+        let mut best = None;
+        let mut best_key = None;
+        let mut consider = |slot: &'f SlotView, is_candidate| {
             let place = self.transaction.place(slot.address).filter(|_| !self.is_taken(slot))?;
             let rank = self.rank(slot, place, is_candidate)?;
-            Some(((rank, self.order(slot, place), slot.address), *slot, place))
+            let key = (rank, self.order(slot, place), slot.address);
+            if best_key.is_none_or(|best_key| key < best_key) {
+                (best_key, best) = (Some(key), Some((slot, place)));
+            }
+            Some(())
         };
-        let candidate = facts.candidate.iter().filter_map(|slot| ranked(slot, true));
-        let others = facts.mine().chain(facts.asked.iter().flatten());
-        let others = others.filter_map(|slot| ranked(slot, false));
-        let best = candidate.chain(others).min_by_key(|&(key, ..)| key);
-        best.map(|(_, slot, place)| (slot, place))
+        if let Some(slot) = &facts.candidate {
+            consider(slot, true);
+        }
+        for slot in facts.mine().chain(facts.asked.iter().flatten()) {
+            consider(slot, false);
+        }
+        best
     }
 
     /// Among equally good ones: what is reserved in the order of the file, that of subnets before

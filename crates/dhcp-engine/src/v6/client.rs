@@ -6,6 +6,7 @@ use dhcp_lease::v6::{HardwareSource, V6};
 use dhcp_lease::{HardwareAddress, PoolIndex};
 use dhcp_wire::v6::Packet;
 
+use super::changes::Changes;
 use super::{DropReason, Ingress, Snapshot, hardware, select};
 use crate::InterfaceNames;
 use crate::classify::{ClassIndex, ClassSet, Classes, PacketView6, Workspace};
@@ -25,6 +26,7 @@ pub struct Scratch {
     duid: Vec<u8>,
     hardware: Vec<u8>,
     hosts: ClientHosts,
+    changes: Changes,
     pub(super) pools: Vec<PoolIndex>,
     pub(super) name: String,
     pub(super) context: String,
@@ -35,6 +37,8 @@ pub struct Scratch {
 pub(super) struct Buffers<'m> {
     pub(super) classes: &'m mut ClassSet,
     pub(super) evaluation: &'m mut Workspace,
+    /// What the message leads to, as far as decided.
+    pub(super) changes: &'m mut Changes,
     pub(super) pools: &'m mut Vec<PoolIndex>,
     pub(super) name: &'m mut String,
     pub(super) context: &'m mut String,
@@ -82,7 +86,8 @@ impl<'m> Client<'m> {
         scratch: &'m mut Scratch,
     ) -> Result<(Self, Buffers<'m>), DropReason> {
         let Scratch { classes, evaluation, flex_evaluation, flex_id, duid, .. } = scratch;
-        let Scratch { hardware, hosts, pools, name, context, .. } = scratch;
+        let Scratch { hardware, hosts, changes, pools, name, context, .. } = scratch;
+        changes.clear();
         let told = arrival.packet.message().client_id().unwrap_or_default();
         let view = arrival.view();
         snapshot.classes.evaluate_early(&view, classes, evaluation);
@@ -112,7 +117,7 @@ impl<'m> Client<'m> {
         recognition.finish()?;
         let is_rejected = classes.contains(Classes::REJECT);
         let client = Self { duid, hardware: found, subnet, hosts, book, is_rejected };
-        Ok((client, Buffers { classes, evaluation, pools, name, context }))
+        Ok((client, Buffers { classes, evaluation, changes, pools, name, context }))
     }
 
     /// The host that counts for a client that is served from `subnet`.

@@ -33,7 +33,7 @@ pub(super) fn decide(
     at: usize,
     facts: &Facts,
 ) -> Decision {
-    let association = transaction.associations.iter().nth(at).expect("there are so many");
+    let association = transaction.associations.get(at).expect("there are so many");
     match transaction.intent {
         Intent::Release => return give_up(facts, Action::Release),
         Intent::Decline if association.kind == IaKind::Prefix => {
@@ -60,7 +60,7 @@ pub(super) fn decide(
         return Decision::Wait(epoch);
     }
     match choice.best(facts) {
-        Some((slot, place)) => Decision::Take(slot, place),
+        Some((slot, place)) => Decision::Take(*slot, place),
         None => Decision::NeedCandidate,
     }
 }

@@ -30,7 +30,8 @@ const WRITTEN_BY_US: CodeSet = CodeSet::of(&[
 /// Writes the options that are configured for the client, then those that relay agents supply and
 /// nobody else has.
 pub(super) fn put(transaction: &Transaction<'_>, writer: &mut MessageWriter<'_>) {
-    let scopes = || scopes(transaction);
+    let around = Around::of(transaction);
+    let scopes = || scopes(transaction, &around);
     let lists = || scopes().map(ScopeOptions::standard);
     let wanted = Wanted {
         asked: transaction.message.requested_options(),
@@ -43,20 +44,39 @@ pub(super) fn put(transaction: &Transaction<'_>, writer: &mut MessageWriter<'_>)
     put_supplied(transaction, |code| options::sent(lists, &wanted, code).is_some(), writer);
 }
 
+/// The scopes that are the same for everything leased to the client: found once, asked often.
+struct Around<'t> {
+    host: Option<&'t ScopeOptions<u16>>,
+    subnet: Option<&'t ScopeOptions<u16>>,
+    network: Option<&'t ScopeOptions<u16>>,
+}
+
+impl<'t> Around<'t> {
+    fn of(transaction: &'t Transaction<'_>) -> Self {
+        let snapshot = transaction.snapshot;
+        let subnet = transaction.served_subnet().map(|subnet| snapshot.subnet(subnet));
+        let network = subnet.and_then(|subnet| snapshot.network(subnet));
+        Self {
+            host: transaction.host_terms().map(|host| &host.options),
+            subnet: subnet.map(|subnet| &subnet.scope.options),
+            network: network.map(|network| &network.options),
+        }
+    }
+}
+
 /// What the scopes that concern the client set, in order of precedence.
-fn scopes<'t>(transaction: &'t Transaction<'_>) -> impl Iterator<Item = &'t ScopeOptions<u16>> {
+fn scopes<'t>(
+    transaction: &'t Transaction<'_>,
+    around: &Around<'t>,
+) -> impl Iterator<Item = &'t ScopeOptions<u16>> {
     let snapshot = transaction.snapshot;
-    let host = transaction.host_terms().map(|host| &host.options);
     let grants = transaction.associations.iter().filter_map(Association::grant);
     let pools = grants.filter_map(|grant| grant.place.pool);
     let pools = pools.map(|pool| &snapshot.pool_terms(pool).scope.options);
-    let subnet = transaction.served_subnet().map(|subnet| snapshot.subnet(subnet));
-    let network = subnet.and_then(|subnet| snapshot.network(subnet));
-    let around = subnet.map(|subnet| &subnet.scope).into_iter().chain(network);
-    let around = around.map(|scope| &scope.options);
     let classes = transaction.buffers.classes.iter();
     let classes = classes.filter_map(|class| snapshot.class(class)).map(|class| &class.options);
-    host.into_iter().chain(pools).chain(around).chain(classes).chain([&snapshot.options])
+    let outer = around.subnet.into_iter().chain(around.network);
+    around.host.into_iter().chain(pools).chain(outer).chain(classes).chain([&snapshot.options])
 }
 
 /// What relay agents supply of the codes that they may, where `is_ours` says that the server has

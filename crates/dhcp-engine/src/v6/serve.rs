@@ -7,7 +7,7 @@ use dhcp_lease::LeaseStore;
 use dhcp_lease::v6::{Facts, IaKind, V6};
 use dhcp_wire::v6::{Malformed, MessageType, Packet, StatusCode};
 
-use super::association::ASSOCIATIONS_MAX;
+use super::association::{ASSOCIATIONS_MAX, Associations};
 use super::client::Scratch;
 use super::{Ingress, Outcome, Snapshot, Transaction, destination, drive, reply};
 use crate::classify::Classes;
@@ -134,8 +134,9 @@ impl Protocol for V6 {
     ) -> Served<SocketAddrV6> {
         let Work { facts, scratch } = desk.work;
         let hosts = HostBook::new(&snapshot.hosts, desk.hosts);
-        let begun =
-            Transaction::begin((snapshot, hosts), &packet, ingress, desk.interfaces, scratch);
+        let mut associations = Associations::EMPTY;
+        let room = (scratch, &mut associations);
+        let begun = Transaction::begin((snapshot, hosts), &packet, ingress, desk.interfaces, room);
         if hosts.has_missed() {
             return Served::AwaitHosts;
         }

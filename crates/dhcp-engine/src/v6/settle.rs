@@ -21,7 +21,7 @@ impl<'m> Transaction<'m> {
         let mut losing = [false; super::association::ASSOCIATIONS_MAX];
         for (at, is_losing) in (0..self.associations.len()).zip(&mut losing) {
             let chosen =
-                self.associations.iter().nth(at).and_then(|association| association.chosen);
+                self.associations.get(at).and_then(|association| association.chosen);
             let Some((slot, place)) = chosen else {
                 *is_losing = self.intent.extends();
                 continue;
@@ -35,7 +35,7 @@ impl<'m> Transaction<'m> {
     }
 
     fn grant(&mut self, now: Now, at: usize, slot: SlotView, place: Place) {
-        let Some(association) = self.associations.iter().nth(at) else { return };
+        let Some(association) = self.associations.get(at) else { return };
         let limits = self.limits(place.subnet);
         let is_short = self.is_nearly_full(&slot, place.subnet);
         let limits = if is_short { limits.shortest(now, &slot) } else { limits };
@@ -50,18 +50,18 @@ impl<'m> Transaction<'m> {
                 let deadline_ns = now.mono_ns + self.snapshot.hold_ns;
                 let subnet_id = self.snapshot.subnet(place.subnet).id;
                 let hold = Action::Hold { deadline_ns, subnet_id };
-                self.changes.push(at, &slot, PlannedAction::Plain(hold));
+                self.buffers.changes.push(at, &slot, PlannedAction::Plain(hold));
             }
         } else if let Some(left) = self.left(now, lifetimes, &slot, place) {
             is_repeated = true;
             granted = Grant { lifetimes: left, ..grant };
         } else {
-            self.changes.push(at, &slot, PlannedAction::Lease(grant));
+            self.buffers.changes.push(at, &slot, PlannedAction::Lease(grant));
         }
         if !is_running && granted.resource.kind == IaKind::Address {
             self.snapshot.preference.used(place.subnet);
         }
-        if let Some(association) = self.associations.iter_mut().nth(at) {
+        if let Some(association) = self.associations.get_mut(at) {
             association.is_repeated = is_repeated;
             association.result = AssociationResult::Granted(granted);
         }
@@ -149,7 +149,7 @@ impl<'m> Transaction<'m> {
     /// granted. What does not fit into one commit is left to run out.
     fn take_back(&mut self, now: Now, at: usize, facts: &Facts) {
         let Some(selected) = self.client.subnet else { return };
-        let Some(association) = self.associations.iter().nth(at).copied() else { return };
+        let Some(association) = self.associations.get(at).copied() else { return };
         let granted = association.grant().map(|grant| grant.resource);
         let snapshot = self.snapshot;
         let is_here = |slot: &&SlotView| {
@@ -165,11 +165,11 @@ impl<'m> Transaction<'m> {
         let mut taken_back = [None; super::association::TAKEN_BACK_MAX];
         let lost = facts.mine().filter(is_lost).filter(is_here);
         for (slot, place) in lost.zip(&mut taken_back) {
-            if self.changes.push(at, slot, PlannedAction::Plain(Action::Release)) {
+            if self.buffers.changes.push(at, slot, PlannedAction::Plain(Action::Release)) {
                 *place = Some(slot.address);
             }
         }
-        if let Some(association) = self.associations.iter_mut().nth(at) {
+        if let Some(association) = self.associations.get_mut(at) {
             association.taken_back = taken_back;
         }
     }
@@ -177,11 +177,11 @@ impl<'m> Transaction<'m> {
     /// RELEASE and DECLINE: whatever of the association the client names and has. What does not
     /// fit into one commit is left to run out.
     pub(super) fn give_up(&mut self, at: usize, facts: &Facts, action: Action<'static>) {
-        let Some(association) = self.associations.iter().nth(at).copied() else { return };
+        let Some(association) = self.associations.get(at).copied() else { return };
         let mut code = StatusCode::NoBinding;
         for slot in facts.mine().filter(|slot| slot.occupancy == Occupancy::Leased) {
             if association.named().any(|named| named == slot.address)
-                && self.changes.push(at, slot, PlannedAction::Plain(action))
+                && self.buffers.changes.push(at, slot, PlannedAction::Plain(action))
             {
                 code = StatusCode::Success;
             }
@@ -190,7 +190,7 @@ impl<'m> Transaction<'m> {
     }
 
     pub(super) fn change(&self, planned: &Planned) -> Change<'_> {
-        let association = self.associations.iter().nth(planned.at).expect("it was planned for one");
+        let association = self.associations.get(planned.at).expect("it was planned for one");
         Change {
             identity: association.identity(self.client.duid),
             address: planned.address,

@@ -10,13 +10,15 @@
 use base::Now;
 use dhcp_lease::CHANGES_MAX;
 use dhcp_lease::v6::{
-    ASKED_MAX, Action, Change, Facts, FetchKeys, IaKind, LeaseStore, Occupancy, Owner, Receipt,
+    ASKED_MAX, Action, Change, Facts, FetchKeys, IaIdentity, IaKind, LeaseStore, Occupancy, Owner, Receipt,
     Refusal, Resource, SlotView, V6,
 };
 use dhcp_wire::v6::{Invalid, Message, MessageType, Packet, StatusCode, validity};
 
-use super::association::{ASSOCIATIONS_MAX, AssociationResult, Associations, Wish, none_available};
-use super::changes::{Changes, PlannedAction, nothing};
+use super::association::{
+    ASSOCIATIONS_MAX, Association, AssociationResult, Associations, Wish, none_available,
+};
+use super::changes::{PlannedAction, nothing};
 use super::client::{Arrival, Buffers, Client, Scratch};
 use super::decide::{self, Decision};
 use super::registration::Registration;
@@ -86,12 +88,11 @@ pub struct Transaction<'m> {
     pub(super) intent: Intent,
     pub(super) client: Client<'m>,
     pub(super) buffers: Buffers<'m>,
-    pub(super) associations: Associations<'m>,
+    pub(super) associations: &'m mut Associations<'m>,
     /// What the message as a whole is told.
     pub(super) status: Option<StatusCode>,
     /// Flags of the answer about the client's name, when there is one.
     pub(super) fqdn_flags: Option<u8>,
-    pub(super) changes: Changes,
     /// The address of an ADDR-REG-INFORM.
     pub(super) registration: Option<Registration<'m>>,
     /// Highest epoch among the rows that the decision rests on.
@@ -103,7 +104,7 @@ pub struct Transaction<'m> {
 
 impl<'m> Transaction<'m> {
     /// Opens the transaction of the message in `packet`: what it wants, who asks, which subnet it
-    /// belongs to. When hosts were looked for that are not known yet ([`HostBook::has_missed`]),
+    /// belongs to. `associations` are empty. When hosts were looked for that are not known yet ([`HostBook::has_missed`]),
     /// nothing of it counts, an error neither.
     ///
     /// # Errors
@@ -114,7 +115,7 @@ impl<'m> Transaction<'m> {
         packet: &'m Packet<'m>,
         ingress: Ingress,
         interfaces: &'m InterfaceNames,
-        scratch: &'m mut Scratch,
+        (scratch, associations): (&'m mut Scratch, &'m mut Associations<'m>),
     ) -> Result<Self, DropReason> {
         let message = packet.message();
         check(snapshot, packet, ingress)?;
@@ -131,18 +132,17 @@ impl<'m> Transaction<'m> {
             Intent::Register => Some(Registration::of(snapshot, &arrival, &client)?),
             _ => None,
         };
-        let ignores_iaid = snapshot.flex_id.ignores_iaid;
+        associations.read(&message, intent.wants_lease(), snapshot.flex_id.ignores_iaid);
         let mut transaction = Self {
             snapshot,
             arrival,
             message,
             intent,
-            associations: Associations::of(&message, intent.wants_lease(), ignores_iaid),
+            associations,
             client,
             buffers,
             status: None,
             fqdn_flags: None,
-            changes: Changes::default(),
             registration,
             gate_epoch: 0,
             tries: 0,
@@ -179,20 +179,26 @@ impl<'m> Transaction<'m> {
         }
     }
 
-    /// The changes to be committed: the first `usize` of them.
-    #[must_use]
-    pub fn changes(&self) -> ([Change<'_>; CHANGES_MAX], usize) {
-        let mut changes = [nothing(); CHANGES_MAX];
-        let mut len = 0;
+    /// Gives the changes that are to be committed to `commit`.
+    pub fn with_changes<R>(&self, commit: impl FnOnce(&[Change<'_>]) -> R) -> R {
         if let Some(registration) = &self.registration {
-            changes[0] = self.registering(registration);
-            return (changes, 1);
+            return commit(&[self.registering(registration)]);
         }
-        for planned in self.changes.iter() {
-            changes[len] = self.change(planned);
-            len += 1;
-        }
-        (changes, len)
+        let mut planned = self.buffers.changes.iter();
+        let (Some(first), None) = (planned.next(), planned.next()) else {
+            return self.with_all_changes(commit);
+        };
+        // Nearly always it is one, and room for more is large.
+        commit(&[self.change(first)])
+    }
+
+    #[inline(never)]
+    fn with_all_changes<R>(&self, commit: impl FnOnce(&[Change<'_>]) -> R) -> R {
+        let mut changes = [nothing(); CHANGES_MAX];
+        let planned = self.buffers.changes.iter();
+        let places = changes.iter_mut().zip(planned);
+        let count = places.map(|(change, planned)| *change = self.change(planned)).count();
+        commit(&changes[..count])
     }
 
     /// The host that counts, with what it has beside addresses.
@@ -281,9 +287,9 @@ impl<'m> Transaction<'m> {
         }
         self.tries += 1;
         self.preparing = Some(Preparing::SetAside);
-        self.changes.clear();
+        self.buffers.changes.clear();
         if slot.occupancy == Occupancy::Held && slot.owner == Owner::Asking {
-            self.changes.push(at, slot, PlannedAction::Plain(Action::Unhold));
+            self.buffers.changes.push(at, slot, PlannedAction::Plain(Action::Unhold));
         }
         Step::SetAside(slot.address)
     }
@@ -291,7 +297,7 @@ impl<'m> Transaction<'m> {
     /// Ends until hosts are known that were looked for; candidates are held meanwhile, so that they
     /// are the same ones that are looked at again.
     fn await_hosts(&mut self, now: Now, facts: &[Facts]) -> Step<'_> {
-        self.changes.clear();
+        self.buffers.changes.clear();
         for (at, facts) in facts.iter().take(self.associations.len()).enumerate() {
             let Some((slot, place)) =
                 facts.candidate.and_then(|slot| Some((slot, self.place(slot.address)?)))
@@ -301,9 +307,9 @@ impl<'m> Transaction<'m> {
             let deadline_ns = now.mono_ns + self.snapshot.hold_ns;
             let subnet_id = self.snapshot.subnet(place.subnet).id;
             let hold = Action::Hold { deadline_ns, subnet_id };
-            self.changes.push(at, &slot, PlannedAction::Plain(hold));
+            self.buffers.changes.push(at, &slot, PlannedAction::Plain(hold));
         }
-        if self.changes.is_empty() {
+        if self.buffers.changes.is_empty() {
             return Step::Done(Outcome::AwaitHosts);
         }
         self.preparing = Some(Preparing::Hold);
@@ -349,31 +355,31 @@ impl<'m> Transaction<'m> {
         let (at, association) =
             self.associations.next_unfetched().expect("one is not fetched, as seen above");
         association.is_fetched = true;
-        let association = *association;
+        let Association { kind, wish, wanted_len, iaid, .. } = *association;
         let addresses = self.asked(at);
-        let candidate_pools = match (association.wish, self.client.subnet) {
+        let candidate_pools = match (wish, self.client.subnet) {
             (Wish::Nothing, _) | (_, None) => &[],
             (_, Some(selected)) => self.snapshot.pool_order(
-                self.preferred_subnet(association.kind).unwrap_or(selected),
-                association.kind,
-                association.wanted_len,
+                self.preferred_subnet(kind).unwrap_or(selected),
+                kind,
+                wanted_len,
                 self.buffers.classes,
                 self.buffers.pools,
             ),
         };
         let keys = FetchKeys {
-            identity: association.identity(self.client.duid),
+            identity: IaIdentity { duid: self.client.duid, kind, iaid },
             addresses,
             pools: self.snapshot.pools(),
             candidate_pools,
-            is_candidate_spare: association.wish == Wish::SpareCandidate,
+            is_candidate_spare: wish == Wish::SpareCandidate,
         };
         Step::Fetch(at, keys)
     }
 
     /// What to look at for an association: what is reserved, then what the client names.
     fn asked(&self, at: usize) -> [Option<Resource>; ASKED_MAX] {
-        let Some(association) = self.associations.iter().nth(at) else { return [None; ASKED_MAX] };
+        let Some(association) = self.associations.get(at) else { return [None; ASKED_MAX] };
         let before = self.associations.iter().take(at);
         let before = before.filter(|other| other.kind == association.kind).count();
         let reserved = || self.reserved().filter(|resource| resource.kind == association.kind);
@@ -386,7 +392,7 @@ impl<'m> Transaction<'m> {
 
     /// Decides for every association; `None` when something has to be fetched or committed.
     fn decide(&mut self, now: Now, facts: &[Facts]) -> Option<Outcome> {
-        self.changes.clear();
+        self.buffers.changes.clear();
         self.gate_epoch = 0;
         self.associations.iter_mut().for_each(|association| association.chosen = None);
         let mut is_decided = true;
@@ -398,7 +404,7 @@ impl<'m> Transaction<'m> {
                 Decision::Wait(epoch) => return Some(Outcome::Wait(epoch)),
                 Decision::Status(code) => self.conclude(at, AssociationResult::Status(code)),
                 Decision::Take(slot, place) => {
-                    if let Some(association) = self.associations.iter_mut().nth(at) {
+                    if let Some(association) = self.associations.get_mut(at) {
                         association.chosen = Some((slot, place));
                     }
                 }
@@ -413,13 +419,13 @@ impl<'m> Transaction<'m> {
         if matches!(self.intent, Intent::Release | Intent::Decline) {
             self.status = Some(StatusCode::Success);
         }
-        self.changes.is_empty().then_some(Outcome::Reply(self.gate_epoch))
+        self.buffers.changes.is_empty().then_some(Outcome::Reply(self.gate_epoch))
     }
 
     /// Nothing that the association has or asks for will do. True when that is the last word;
     /// otherwise a candidate is to be fetched for it.
     fn exhausted(&mut self, at: usize, facts: &Facts) -> bool {
-        let Some(association) = self.associations.iter().nth(at).copied() else { return true };
+        let Some(association) = self.associations.get(at).copied() else { return true };
         let was_claimed = match association.wish {
             Wish::Nothing => false,
             Wish::SpareCandidate => facts.mine_count == 0,
@@ -427,7 +433,7 @@ impl<'m> Transaction<'m> {
         };
         let searched = was_claimed.then(|| self.preferred_subnet(association.kind)).flatten();
         let found_nothing = searched.map(|subnet| (subnet, self.has_pools(&association)));
-        let Some(association) = self.associations.iter_mut().nth(at) else { return true };
+        let Some(association) = self.associations.get_mut(at) else { return true };
         if was_claimed {
             association.result = AssociationResult::Status(none_available(association.ia.kind));
             association.found_nothing = found_nothing;
@@ -439,7 +445,7 @@ impl<'m> Transaction<'m> {
     }
 
     pub(super) fn conclude(&mut self, at: usize, result: AssociationResult) {
-        if let Some(association) = self.associations.iter_mut().nth(at) {
+        if let Some(association) = self.associations.get_mut(at) {
             association.result = result;
         }
     }
@@ -472,7 +478,7 @@ pub fn drive(
     store: &mut impl LeaseStore<V6>,
     facts: &mut [Facts; ASSOCIATIONS_MAX],
 ) -> Outcome {
-    for facts in facts.iter_mut() {
+    for facts in &mut facts[..transaction.associations.len()] {
         facts.candidate = None;
     }
     for resource in transaction.found_claims() {
@@ -501,19 +507,17 @@ pub fn drive(
                 has_facts = true;
             }
             Step::Commit => {
-                let (changes, len) = transaction.changes();
-                committed = Some(store.commit(now, &changes[..len]));
+                committed = Some(transaction.with_changes(|changes| store.commit(now, changes)));
             }
             Step::SetAside(resource) => {
                 store.set_aside(resource);
-                let (changes, len) = transaction.changes();
-                committed = Some(match len {
-                    0 => {
+                committed = Some(transaction.with_changes(|changes| match changes {
+                    [] => {
                         store.give_back(resource);
                         Ok(Receipt { row_epoch: 0 })
                     }
-                    _ => store.commit(now, &changes[..len]),
-                });
+                    _ => store.commit(now, changes),
+                }));
             }
             Step::Done(outcome) => return outcome,
         }
