@@ -118,6 +118,7 @@ impl<'b> Writer<'b> {
     }
 
     /// Appends `octets`.
+    #[inline]
     pub fn put(&mut self, octets: &[u8]) -> &mut Self {
         if self.overflowed || octets.len() > self.room() {
             self.overflowed = true;
@@ -125,6 +126,24 @@ impl<'b> Writer<'b> {
             self.buffer[self.len..self.len + octets.len()].copy_from_slice(octets);
             self.len += octets.len();
         }
+        self
+    }
+
+    /// Appends arrays: one check for all of them together.
+    #[inline]
+    pub fn all<const PARTS: usize>(&mut self, parts: [&[u8]; PARTS]) -> &mut Self {
+        let count: usize = parts.iter().map(|part| part.len()).sum();
+        if self.overflowed || count > self.room() {
+            self.overflowed = true;
+            return self;
+        }
+        let mut rest = &mut self.buffer[self.len..self.len + count];
+        for part in parts {
+            let (place, behind) = rest.split_at_mut(part.len());
+            place.copy_from_slice(part);
+            rest = behind;
+        }
+        self.len += count;
         self
     }
 

@@ -98,13 +98,15 @@ pub struct Associations<'m> {
 }
 
 impl<'m> Associations<'m> {
-    /// None yet.
-    pub(super) const EMPTY: Self = Self {
-        leased: [None; ASSOCIATIONS_MAX],
-        count: 0,
-        refused: [None; REFUSED_MAX],
-        refused_count: 0,
-    };
+    /// None yet. A constant would be copied whole; this writes what says that there is nothing.
+    pub(super) fn new() -> Self {
+        Self {
+            leased: core::array::from_fn(|_| None),
+            count: 0,
+            refused: core::array::from_fn(|_| None),
+            refused_count: 0,
+        }
+    }
 
     /// Adds those of `message`; the first of each kind and number counts. `wants_lease`: something free
     /// will be asked for where the client does not say what it wants.

@@ -134,7 +134,7 @@ impl Protocol for V6 {
     ) -> Served<SocketAddrV6> {
         let Work { facts, scratch } = desk.work;
         let hosts = HostBook::new(&snapshot.hosts, desk.hosts);
-        let mut associations = Associations::EMPTY;
+        let mut associations = Associations::new();
         let room = (scratch, &mut associations);
         let begun = Transaction::begin((snapshot, hosts), &packet, ingress, desk.interfaces, room);
         if hosts.has_missed() {

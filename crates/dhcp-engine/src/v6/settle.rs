@@ -20,8 +20,7 @@ impl<'m> Transaction<'m> {
         self.name_again();
         let mut losing = [false; super::association::ASSOCIATIONS_MAX];
         for (at, is_losing) in (0..self.associations.len()).zip(&mut losing) {
-            let chosen =
-                self.associations.get(at).and_then(|association| association.chosen);
+            let chosen = self.associations.get(at).and_then(|association| association.chosen);
             let Some((slot, place)) = chosen else {
                 *is_losing = self.intent.extends();
                 continue;

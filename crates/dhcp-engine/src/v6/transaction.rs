@@ -10,8 +10,8 @@
 use base::Now;
 use dhcp_lease::CHANGES_MAX;
 use dhcp_lease::v6::{
-    ASKED_MAX, Action, Change, Facts, FetchKeys, IaIdentity, IaKind, LeaseStore, Occupancy, Owner, Receipt,
-    Refusal, Resource, SlotView, V6,
+    ASKED_MAX, Action, Change, Facts, FetchKeys, IaIdentity, IaKind, LeaseStore, Occupancy, Owner,
+    Receipt, Refusal, Resource, SlotView, V6,
 };
 use dhcp_wire::v6::{Invalid, Message, MessageType, Packet, StatusCode, validity};
 

@@ -66,6 +66,12 @@ impl<'a> Iterator for SubOptions<'a> {
     type Item = (u8, OptionValue<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
+        if let Some(octets) = self.value.as_slice() {
+            let &[code, len, ref tail @ ..] = octets.get(self.at..)? else { return None };
+            let value = tail.get(..usize::from(len))?;
+            self.at += 2 + usize::from(len);
+            return Some((code, OptionValue::of(value)));
+        }
         let [code, len] = self.value.range(self.at, 2)?.leading()?;
         let value = self.value.range(self.at + 2, usize::from(len))?;
         self.at += 2 + usize::from(len);
@@ -84,6 +90,19 @@ pub fn is_well_formed(value: OptionValue<'_>) -> bool {
 /// The first sub-option with this code.
 #[must_use]
 pub fn sub_option<'a>(value: OptionValue<'a>, code: u8) -> Option<OptionValue<'a>> {
+    let Some(mut rest) = value.as_slice() else { return sub_option_of_pieces(value, code) };
+    while let &[found, len, ref tail @ ..] = rest {
+        let (value, behind) = tail.split_at_checked(usize::from(len))?;
+        if found == code {
+            return Some(OptionValue::of(value));
+        }
+        rest = behind;
+    }
+    None
+}
+
+#[cold]
+fn sub_option_of_pieces<'a>(value: OptionValue<'a>, code: u8) -> Option<OptionValue<'a>> {
     SubOptions::new(value).find(|&(found, _)| found == code).map(|(_, value)| value)
 }
 

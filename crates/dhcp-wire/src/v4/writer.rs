@@ -97,7 +97,27 @@ impl<'b> MessageWriter<'b> {
     /// # Panics
     ///
     /// When `code` is PAD or END, which have no value.
+    #[inline]
     pub fn option(&mut self, code: u8, value: &[u8]) -> &mut Self {
+        let end = self.len + 2 + value.len();
+        // Nearly always: one piece, behind those before it, in the options field.
+        if value.len() <= PIECE_MAX
+            && end + OVERLOAD_LEN < self.buffer.len()
+            && self.spilled == [None; 2]
+            && !self.failed
+            && !matches!(code, PAD | END | OPTION_OVERLOAD)
+        {
+            let target = &mut self.buffer[self.len..end];
+            (target[0], target[1]) = (code, value.len() as u8);
+            target[2..].copy_from_slice(value);
+            self.len = end;
+            return self;
+        }
+        self.place_octets(code, value)
+    }
+
+    #[inline(never)]
+    fn place_octets(&mut self, code: u8, value: &[u8]) -> &mut Self {
         self.place(code, value.len(), |start, target: &mut [u8]| {
             target.copy_from_slice(&value[start..start + target.len()]);
         })

@@ -56,8 +56,8 @@ impl<'b> RelayWriter<'b> {
     #[must_use]
     pub fn level(mut self, hop_count: u8, link_address: Ipv6Addr, peer_address: Ipv6Addr) -> Self {
         self.close();
-        self.writer.u8(self.relay_type.code()).u8(hop_count);
-        self.writer.put(&link_address.octets()).put(&peer_address.octets());
+        let head = [self.relay_type.code(), hop_count];
+        self.writer.all([&head, &link_address.octets(), &peer_address.octets()]);
         self.is_open = true;
         self
     }
@@ -98,9 +98,8 @@ impl<'b> RelayWriter<'b> {
     fn close(&mut self) {
         if self.is_open {
             let outer = self.innermost as u16;
-            self.writer.u16(option::RELAY_MSG);
-            self.innermost = self.writer.len();
-            self.writer.u16(outer);
+            self.innermost = self.writer.len() + 2;
+            self.writer.all([&option::RELAY_MSG.to_be_bytes(), &outer.to_be_bytes()]);
             self.is_open = false;
         }
     }
@@ -124,5 +123,5 @@ impl<'b> RelayWriter<'b> {
 
 /// Appends an option. The writer's buffer is never longer than lengths can say.
 pub(super) fn put_option(writer: &mut Writer<'_>, code: u16, value: &[u8]) {
-    writer.u16(code).u16(value.len() as u16).put(value);
+    writer.all([&code.to_be_bytes(), &(value.len() as u16).to_be_bytes(), value]);
 }

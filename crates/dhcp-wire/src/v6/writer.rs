@@ -62,11 +62,17 @@ impl<'b> MessageWriter<'b> {
 
     /// Begins an option that holds what is written until its [`MessageWriter::end`].
     pub fn begin(&mut self, code: u16) -> Mark {
+        self.begin_with(code, [])
+    }
+
+    /// Begins an option that begins with `parts`.
+    #[inline]
+    fn begin_with<const PARTS: usize>(&mut self, code: u16, parts: [&[u8]; PARTS]) -> Mark {
         let outer_count = self.open_count;
         self.open_count += 1;
-        self.levels.writer.u16(code);
-        let at = self.levels.writer.len();
-        self.levels.writer.u16(0);
+        let at = self.levels.writer.len() + 2;
+        let [high, low] = code.to_be_bytes();
+        self.levels.writer.all([&[high, low, 0, 0]]).all(parts);
         Mark { at, outer_count }
     }
 
@@ -93,13 +99,13 @@ impl<'b> MessageWriter<'b> {
     }
 
     /// Begins an identity association. T1 and T2, in seconds, are left out of an IA_TA.
+    #[inline]
     pub fn ia(&mut self, kind: IaKind, iaid: u32, t1_s: u32, t2_s: u32) -> Mark {
-        let mark = self.begin(kind.code());
-        self.levels.writer.u32(iaid);
-        if kind != IaKind::Ta {
-            self.levels.writer.u32(t1_s).u32(t2_s);
+        let iaid = iaid.to_be_bytes();
+        if kind == IaKind::Ta {
+            return self.begin_with(kind.code(), [&iaid]);
         }
-        mark
+        self.begin_with(kind.code(), [&iaid, &t1_s.to_be_bytes(), &t2_s.to_be_bytes()])
     }
 
     /// Appends an address, to an IA that was begun. Lifetimes are in seconds.
@@ -109,10 +115,10 @@ impl<'b> MessageWriter<'b> {
     }
 
     /// Begins an address that has options, such as a status.
+    #[inline]
     pub fn begin_ia_address(&mut self, address: Ipv6Addr, preferred_s: u32, valid_s: u32) -> Mark {
-        let mark = self.begin(option::IAADDR);
-        self.levels.writer.put(&address.octets()).u32(preferred_s).u32(valid_s);
-        mark
+        let lifetimes = [preferred_s, valid_s].map(u32::to_be_bytes);
+        self.begin_with(option::IAADDR, [&address.octets(), &lifetimes[0], &lifetimes[1]])
     }
 
     /// Appends a prefix of `len` bits, to an IA_PD that was begun. Lifetimes are in seconds.
@@ -135,9 +141,9 @@ impl<'b> MessageWriter<'b> {
         preferred_s: u32,
         valid_s: u32,
     ) -> Mark {
-        let mark = self.begin(option::IAPREFIX);
-        self.levels.writer.u32(preferred_s).u32(valid_s).u8(len).put(&prefix.octets());
-        mark
+        let lifetimes = [preferred_s, valid_s].map(u32::to_be_bytes);
+        let parts: [&[u8]; 4] = [&lifetimes[0], &lifetimes[1], &[len], &prefix.octets()];
+        self.begin_with(option::IAPREFIX, parts)
     }
 
     /// Appends, to a prefix of `delegated_len` bits that was begun, the prefix that is kept out of
