@@ -51,14 +51,12 @@ impl Source {
                 read.map_err(GeneratorError::cannot("read", "the standard input"))?;
                 octets
             }
-            Self::File(name) => std::fs::read(name).map_err(|error| {
-                GeneratorError::Usage(format!("cannot read {name}: {error}"))
-            })?,
+            Self::File(name) => std::fs::read(name)
+                .map_err(|error| GeneratorError::Usage(format!("cannot read {name}: {error}")))?,
         };
         if matches!(self, Self::File(name) if name.contains(".pcap")) {
-            return capture(&octets, settings.seed).map_err(|error| {
-                GeneratorError::Usage(format!("{}: {error}", self.name()))
-            });
+            return capture(&octets, settings.seed)
+                .map_err(|error| GeneratorError::Usage(format!("{}: {error}", self.name())));
         }
         match language::compile(&octets, settings) {
             Ok(program) => Ok(Input { program, times: None }),
@@ -82,7 +80,10 @@ fn capture(octets: &[u8], seed: u32) -> Result<Input, String> {
     if reader.link_type() != pcap::LINK_ETHERNET {
         return Err(format!("link type {}, not Ethernet", reader.link_type()));
     }
-    debug_assert!(matches!(reader.resolution(), Resolution::Microseconds | Resolution::Nanoseconds));
+    debug_assert!(matches!(
+        reader.resolution(),
+        Resolution::Microseconds | Resolution::Nanoseconds
+    ));
     let (mut packets, mut offsets_ns, mut first_ns) = (Vec::new(), Vec::new(), None);
     for record in reader {
         let record = match record {

@@ -62,8 +62,10 @@ pub fn parse_rate(text: &str) -> Result<Rate, String> {
     let at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (digits, unit) = text.split_at(at);
     let wrong = || {
-        format!("`{text}` is no rate: a number with pps, kpps, Mpps, B, kB, MB, GB, kbit, Mbit, Gbit, \
-                 KiB, MiB or GiB")
+        format!(
+            "`{text}` is no rate: a number with pps, kpps, Mpps, B, kB, MB, GB, kbit, Mbit, Gbit, \
+                 KiB, MiB or GiB"
+        )
     };
     let number: f64 = digits.trim().parse().map_err(|_| wrong())?;
     let is_gibi = unit == "GiB";

@@ -129,9 +129,7 @@ impl Path {
     pub(crate) fn wait(&mut self) -> io::Result<()> {
         let ready = match self {
             Self::Ring { ring, .. } => poll(&mut [PollFd::writable(ring)], Some(WAIT_NS))?,
-            Self::Plain { sender, .. } => {
-                poll(&mut [PollFd::writable(&**sender)], Some(WAIT_NS))?
-            }
+            Self::Plain { sender, .. } => poll(&mut [PollFd::writable(&**sender)], Some(WAIT_NS))?,
         };
         // A queue that drops says that it could be written to.
         if ready > 0 && self.slot().is_none() {

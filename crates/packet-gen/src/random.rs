@@ -82,7 +82,8 @@ mod tests {
         let mut zero = LibcRandom::from_seed(0);
         assert_eq!(zero.next(), first[0], "0 is taken as 1");
         // The library of Debian 12, for seeds of both signs.
-        for (seed, number) in [(42, 71_876_166), (3_000_000_000, 2_058_147_116), (u32::MAX, 254_925_627)]
+        for (seed, number) in
+            [(42, 71_876_166), (3_000_000_000, 2_058_147_116), (u32::MAX, 254_925_627)]
         {
             assert_eq!(LibcRandom::from_seed(seed).next(), number, "{seed}");
         }

@@ -135,9 +135,9 @@ fn defines(given: &[String]) -> Result<Vec<(String, String)>, GeneratorError> {
         let (name, value) = define.split_once('=').unwrap_or((define, "1"));
         let is_name = !name.is_empty()
             && name.bytes().all(|octet| octet.is_ascii_alphanumeric() || octet == b'_');
-        is_name.then(|| (name.to_owned(), value.to_owned())).ok_or_else(|| {
-            GeneratorError::Usage(format!("-D {define}: it is NAME or NAME=VALUE"))
-        })
+        is_name
+            .then(|| (name.to_owned(), value.to_owned()))
+            .ok_or_else(|| GeneratorError::Usage(format!("-D {define}: it is NAME or NAME=VALUE")))
     };
     given.iter().map(split).collect()
 }

@@ -23,12 +23,7 @@ impl Stream {
     /// numbers come from, `is_shuffled` draws packets instead of taking them in turn (the first frame
     /// is the first packet either way).
     #[must_use]
-    pub fn new(
-        program: &Program,
-        cpu: Option<u32>,
-        random: LibcRandom,
-        is_shuffled: bool,
-    ) -> Self {
+    pub fn new(program: &Program, cpu: Option<u32>, random: LibcRandom, is_shuffled: bool) -> Self {
         let is_ours = |packet: &&Packet| match (packet.cpus, cpu) {
             (Some((first, last)), Some(cpu)) => (first..=last).contains(&cpu),
             _ => true,

@@ -168,9 +168,9 @@ fn the_query_of_the_slides_is_85_octets() {
     for frame in frames(text, 3) {
         assert_eq!(frame.len(), 2 * 85);
         // The sum over the IP header with its checksum is ffff.
-        let words = (14..34).step_by(2).map(|n| {
-            u32::from_str_radix(&frame[2 * n..2 * n + 4], 16).expect("hex")
-        });
+        let words = (14..34)
+            .step_by(2)
+            .map(|n| u32::from_str_radix(&frame[2 * n..2 * n + 4], 16).expect("hex"));
         let sum: u32 = words.sum();
         assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff);
     }
@@ -336,10 +336,52 @@ fn what_is_cut_or_surprising_is_warned_of() {
 fn no_text_brings_the_parser_down() {
     // Pieces of the language in random order, and texts with a hole: problems or packets, nothing else.
     let pieces = [
-        "{", "}", "(", ")", ",", " ", "=", "\"", "'", "\\", "[0]", "[1:2]", "udp", "ipv4", "dns", "qry",
-        "eth", "vlan", "pfc", "prio", "dinc()", "drnd(1,2)", "csumip(0,9)", "csumudp(0,1)", "c16(", "1",
-        "0x", "-", "<<", "/*", "*/", "#", "\n", "cpu(1):", "name", "sa", "1.2.3.4", "::1", "a:b:c:d:e:f",
-        "fill(1,2)", "seqinc(1,2,3)", "\u{e9}", "99999999999999999999", "mpls(last=1)", "1q", "data",
+        "{",
+        "}",
+        "(",
+        ")",
+        ",",
+        " ",
+        "=",
+        "\"",
+        "'",
+        "\\",
+        "[0]",
+        "[1:2]",
+        "udp",
+        "ipv4",
+        "dns",
+        "qry",
+        "eth",
+        "vlan",
+        "pfc",
+        "prio",
+        "dinc()",
+        "drnd(1,2)",
+        "csumip(0,9)",
+        "csumudp(0,1)",
+        "c16(",
+        "1",
+        "0x",
+        "-",
+        "<<",
+        "/*",
+        "*/",
+        "#",
+        "\n",
+        "cpu(1):",
+        "name",
+        "sa",
+        "1.2.3.4",
+        "::1",
+        "a:b:c:d:e:f",
+        "fill(1,2)",
+        "seqinc(1,2,3)",
+        "\u{e9}",
+        "99999999999999999999",
+        "mpls(last=1)",
+        "1q",
+        "data",
     ];
     let mut random = base::Random::from_seed(7);
     for quirks in [false, true] {

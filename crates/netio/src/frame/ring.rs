@@ -58,9 +58,8 @@ impl Memory {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let fd = socket.fd.as_raw_fd();
         // SAFETY: a new mapping at an address of the kernel's choice; the result is checked.
-        let place = unsafe {
-            libc::mmap(std::ptr::null_mut(), len, protection, libc::MAP_SHARED, fd, 0)
-        };
+        let place =
+            unsafe { libc::mmap(std::ptr::null_mut(), len, protection, libc::MAP_SHARED, fd, 0) };
         if place == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }

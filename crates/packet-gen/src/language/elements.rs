@@ -108,16 +108,15 @@ pub(crate) fn function(
             let is_up = name == "seqinc";
             repeat(builder, count, at, |n| {
                 let moved = n.wrapping_mul(step);
-                let value = if is_up { start.wrapping_add(moved) } else { start.wrapping_sub(moved) };
+                let value =
+                    if is_up { start.wrapping_add(moved) } else { start.wrapping_sub(moved) };
                 value as u8
             })
         }
         "dinc" | "ddec" => counter(parser, builder, name, at),
         _ => match checksum_of(name) {
             Some(kind) => checksum(parser, builder, name, kind, at),
-            None => {
-                fault(at, format!("there is no function `{name}`: known are {KNOWN}"))
-            }
+            None => fault(at, format!("there is no function `{name}`: known are {KNOWN}")),
         },
     }
 }
@@ -185,8 +184,7 @@ fn constant(parser: &mut Parser<'_>, builder: &mut Builder, len: usize) -> Resul
         parser.warn(at, message);
     }
     let bits = 8 * len as u32;
-    let is_kept = bits == 64
-        || (-1_i64 << (bits - 1)..1_i64 << bits).contains(&value.bits);
+    let is_kept = bits == 64 || (-1_i64 << (bits - 1)..1_i64 << bits).contains(&value.bits);
     if !is_kept {
         parser.warn(at, format!("{} is more than {bits} bits hold", value.bits));
     }

@@ -69,7 +69,8 @@ fn argument(
     }
     let field = protocol.fields().iter().find(|field| field.names.contains(&name.as_str()));
     let Some(field) = field else {
-        let known: Vec<_> = protocol.fields().iter().filter_map(|field| field.names.first()).collect();
+        let known: Vec<_> =
+            protocol.fields().iter().filter_map(|field| field.names.first()).collect();
         let known = known.iter().map(|name| **name).collect::<Vec<_>>().join(" ");
         let shown = if name.is_empty() { parser.cursor.found() } else { format!("`{name}`") };
         let message = format!("{}() has no field {shown}: it has {known}", protocol.name());

@@ -161,8 +161,10 @@ impl Builder {
         if header.protocol == Protocol::Vlan {
             // The tag goes in front of the type, which moves behind it.
             if let Some(field) = lower.protocol.next_field() {
-                let given = lower.is_set(&field).then(|| lower.slot(&field).read(octets));
-                header.slot(&VLAN_TYPE).write(octets, given.unwrap_or(0x8100));
+                // A tag below has the type that moved there.
+                let has_type = lower.is_set(&field) || lower.protocol == Protocol::Vlan;
+                let number = if has_type { lower.slot(&field).read(octets) } else { 0x8100 };
+                header.slot(&VLAN_TYPE).write(octets, number);
                 header.slot(&VLAN_TPID).write(octets, 0x8100);
             }
             return;
@@ -172,6 +174,13 @@ impl Builder {
             && !lower.is_set(&field)
         {
             lower.slot(&field).write(octets, number);
+        }
+        // The reference takes the first field of a tag for the destination.
+        let is_pause = matches!(header.protocol, Protocol::Pause | Protocol::Pfc);
+        if self.quirks && is_pause && lower.protocol == Protocol::Vlan && !lower.is_set(&VLAN_TPID)
+        {
+            let first = u32::from_be_bytes([0, 0, PAUSE_MAC[0], PAUSE_MAC[1]]);
+            lower.slot(&VLAN_TPID).write(octets, first);
         }
         let destination = match header.protocol {
             Protocol::Arp => Some([0xff; 6]),
@@ -260,7 +269,8 @@ impl Builder {
                 self.packet.header_sums.push(sum);
             }
         }
-        if self.quirks {
+        // Where frames differ, the first one is the first to have them in the reference.
+        if self.quirks && !is_dynamic {
             self.write_sums();
         }
         Ok(self.packet)
@@ -274,12 +284,14 @@ impl Builder {
     }
 
     /// Whether the reference computes the checksum of a header for every frame: when a field of it
-    /// changes, or an address of the IP header just below.
+    /// changes, or an address of the IP header just below; that of ICMPv6 never.
     fn is_touched(&self, index: usize) -> bool {
         let header = &self.headers[index];
         let is_transport = matches!(header.protocol, Protocol::Udp | Protocol::Tcp);
         let lower = index.checked_sub(1).map(|lower| &self.headers[lower]);
-        header.changes || is_transport && lower.is_some_and(|lower| lower.addresses_change)
+        let is_left = header.protocol == Protocol::Icmp6;
+        header.changes && !is_left
+            || is_transport && lower.is_some_and(|lower| lower.addresses_change)
     }
 
     /// Whether anything that `sum` covers changes.

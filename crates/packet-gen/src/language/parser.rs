@@ -87,8 +87,7 @@ impl<'a> Parser<'a> {
             return fault(at, "a packet without elements");
         }
         let mut packet = builder.finish(at)?;
-        packet.cpus =
-            if quirks { std::mem::replace(&mut self.late_cpus, cpus) } else { cpus };
+        packet.cpus = if quirks { std::mem::replace(&mut self.late_cpus, cpus) } else { cpus };
         self.packets.push(packet);
         Ok(())
     }

@@ -262,7 +262,8 @@ mod tests {
 
     #[test]
     fn names_are_replaced_outside_of_strings_and_comments() {
-        let file = "#define A B /* b */\n#define B (N+1) // c\n{ c8(A), \"A\", 'A' # A\n /* A */ AA }";
+        let file =
+            "#define A B /* b */\n#define B (N+1) // c\n{ c8(A), \"A\", 'A' # A\n /* A */ AA }";
         let expected = "\n\n{ c8((7+1)), \"A\", 'A' # A\n /* A */ AA }";
         assert_eq!(text(file), (expected.to_owned(), vec![]));
     }

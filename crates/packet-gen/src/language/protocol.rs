@@ -195,8 +195,7 @@ const ICMP6: &[Field] = &[
     preset(&["echorequest"], 0, 1, 128),
     preset(&["echoreply"], 0, 1, 129),
 ];
-const UDP: &[Field] =
-    &[number(&["sp", "sport"], 0, 2), DESTINATION_PORT, UDP_LENGTH, UDP_CHECKSUM];
+const UDP: &[Field] = &[number(&["sp", "sport"], 0, 2), DESTINATION_PORT, UDP_LENGTH, UDP_CHECKSUM];
 const TCP: &[Field] = &[
     number(&["sp", "sport"], 0, 2),
     DESTINATION_PORT,
@@ -301,9 +300,9 @@ impl Protocol {
             Self::Pfc => &[1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
             Self::Vlan => &[0; 4],
             Self::Mpls => &[0, 0, 1, 0],
-            Self::Arp => {
-                &[0, 1, 8, 0, 6, 4, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
-            }
+            Self::Arp => &[
+                0, 1, 8, 0, 6, 4, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+            ],
             Self::Ip4 => &[0x45, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
             Self::Ip6 => {
                 const FIRST: [u8; 40] = {
