@@ -24,7 +24,8 @@ const PATIENCE_NS: u64 = 200_000_000;
 struct Link(String);
 
 impl Link {
-    /// `None`, said, where that is not possible. Each test has a letter of its own.
+    /// `None`, said, where that is not possible. Each test has a letter of its own, of those that the
+    /// testbed knows.
     fn new(letter: char) -> Option<Self> {
         if !require(&["ip", "tc"]) || !is_root() {
             return None;
@@ -102,7 +103,7 @@ fn said(output: &Output) -> (String, Option<i32>) {
 
 #[test]
 fn every_path_sends_as_many_frames_as_it_says() {
-    let Some(link) = Link::new('o') else { return };
+    let Some(link) = Link::new('g') else { return };
     let mut receiver = link.receiver();
     for words in [
         "-P 1 --path ring",
@@ -130,7 +131,7 @@ fn every_path_sends_as_many_frames_as_it_says() {
 
 #[test]
 fn processors_share_the_frames_and_draw_different_numbers() {
-    let Some(link) = Link::new('p') else { return };
+    let Some(link) = Link::new('h') else { return };
     if netio::thread::allowed_cpus().expect("they are known").len() < 2 {
         println!("skipped: it takes two processors");
         return;
@@ -151,7 +152,7 @@ fn processors_share_the_frames_and_draw_different_numbers() {
 
 #[test]
 fn a_queue_that_is_full_is_waited_for() {
-    let Some(link) = Link::new('q') else { return };
+    let Some(link) = Link::new('i') else { return };
     link.inside(
         "tc qdisc replace dev out0 root handle 1: tbf burst 20480 limit 20480 rate 8Mbit",
         &[],
@@ -159,12 +160,12 @@ fn a_queue_that_is_full_is_waited_for() {
     for path in ["ring", "sendmmsg"] {
         let before = link.count("in0", "rx_packets");
         // The bucket holds 250 frames; the others leave as it fills.
-        let report = link.trafgen(&format!("-o out0 -n 400 -P 1 -q --path {path}"), PACKET);
-        assert_eq!((report["sent"].as_u64(), report["refused"].as_u64()), (Some(400), Some(0)));
+        let report = link.trafgen(&format!("-o out0 -n 2000 -P 1 -q --path {path}"), PACKET);
+        assert_eq!((report["sent"].as_u64(), report["refused"].as_u64()), (Some(2_000), Some(0)));
         assert!(report["stalled"].as_u64() > Some(0), "{report}");
         // Those that the bucket holds at the end leave after the report.
         let ends = std::time::Instant::now() + std::time::Duration::from_secs(20);
-        while link.count("in0", "rx_packets") - before < 400 {
+        while link.count("in0", "rx_packets") - before < 2_000 {
             assert!(std::time::Instant::now() < ends, "{path}: frames were lost");
         }
     }
@@ -172,7 +173,7 @@ fn a_queue_that_is_full_is_waited_for() {
 
 #[test]
 fn captures_are_written_and_sent_again() {
-    let Some(link) = Link::new('r') else { return };
+    let Some(link) = Link::new('j') else { return };
     let folder = TempFolder::new("trafgen-captures");
     let (file, again) = (folder.path().join("a.pcap"), folder.path().join("b.pcap"));
     let shown = |path: &PathBuf| path.to_str().expect("plain text").to_owned();
@@ -235,7 +236,7 @@ fn mistakes_are_one_message_each_and_end_with_2() {
     {
         assert_eq!(trafgen(words).status.code(), Some(2), "{words:?}");
     }
-    if let Some(link) = Link::new('t') {
+    if let Some(link) = Link::new('k') {
         let words = format!("netns exec {} {GODWIT} trafgen -o out0 -n 1", link.0);
         for (packet, complaint) in
             [("{ fill(0,1515) }", "takes 14 to 1514"), ("{ 1 }", "packet 1 has 1 bytes")]

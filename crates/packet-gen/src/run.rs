@@ -93,7 +93,7 @@ pub(crate) fn run(args: &Args) -> Result<(), GeneratorError> {
         quirks: args.quirks,
         preprocess: args.preprocess,
         defines: defines(&args.defines)?,
-        seed: args.seed.unwrap_or(now.subsec_nanos() ^ now.as_secs() as u32),
+        seed: args.seed.unwrap_or_else(|| now.subsec_nanos() ^ now.as_secs() as u32),
         device: output.device(),
         is_to_file: !matches!(output, Output::Interface(_)),
     };

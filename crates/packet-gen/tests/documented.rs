@@ -26,7 +26,8 @@ fn hex(octets: &[u8]) -> String {
 
 /// All problems, as they are shown.
 fn problems(text: &str) -> Vec<String> {
-    let problems = language::compile(text.as_bytes(), &Settings::default()).unwrap_err();
+    let problems = language::compile(text.as_bytes(), &Settings::default());
+    let problems = problems.expect_err("it has mistakes");
     problems.iter().map(ToString::to_string).collect()
 }
 

@@ -88,11 +88,10 @@ impl Preprocessor<'_> {
                 Some((_, counts)) => *counts = !*counts,
                 None => self.fault(at, "#else without #ifdef"),
             },
-            "endif" => {
-                if self.conditions.pop().is_none() {
-                    self.fault(at, "#endif without #ifdef");
-                }
+            "endif" if self.conditions.pop().is_none() => {
+                self.fault(at, "#endif without #ifdef");
             }
+            "endif" => {}
             _ if !self.counts() => {}
             "define" => self.define(at, rest),
             "undef" => drop(self.macros.remove(first_word(rest))),
@@ -238,8 +237,7 @@ fn first_word(text: &str) -> &str {
 fn without_comments(body: &str) -> String {
     let mut kept = String::new();
     let mut rest = body;
-    loop {
-        let Some(begin) = rest.find("/*") else { break };
+    while let Some(begin) = rest.find("/*") {
         kept.push_str(&rest[..begin]);
         kept.push(' ');
         rest = rest[begin + 2..].find("*/").map_or("", |end| &rest[begin + 4 + end..]);
