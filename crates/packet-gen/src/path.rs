@@ -15,8 +15,9 @@ const SLOT_BYTES: usize = 2_048;
 const SLOT_HEAD_BYTES: usize = 32;
 /// How long a sender waits for a full queue before it looks again.
 const WAIT_NS: u64 = 1_000_000;
-/// The same when the queue says that it is not full, and takes nothing.
-const SHORT_WAIT_NS: u64 = 50_000;
+/// The same when the queue says that it is not full, and takes nothing: each attempt is a drop in the
+/// counters of the queueing discipline.
+const SHORT_WAIT_NS: u64 = 200_000;
 
 /// Which way frames go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
