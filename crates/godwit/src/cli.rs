@@ -44,6 +44,7 @@ enum Command {
     Db(db::Args),
     Ubench(Box<ubench::Args>),
     Netem(Box<netem::Args>),
+    Trafgen(Box<packet_gen::Args>),
     /// Traffic over DCCP in userspace, which needs nothing of the kernel's
     Dccp(DccpArgs),
     /// Generate load
@@ -84,6 +85,7 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Cli { command: Command::Db(args) }) => db::run(&args),
         Ok(Cli { command: Command::Ubench(args) }) => ubench::run(&args),
         Ok(Cli { command: Command::Netem(args) }) => netem::run(&args),
+        Ok(Cli { command: Command::Trafgen(args) }) => args.run(),
         Ok(Cli { command: Command::Dccp(args) }) => args.command.run(),
         Ok(Cli { command: Command::Load(args) }) => match args.protocol {
             LoadProtocol::Dhcp4(args) => args.run(),
@@ -103,6 +105,7 @@ fn as_called(mut words: Vec<OsString>) -> Vec<OsString> {
     let command = match name.as_deref().and_then(|name| name.to_str()) {
         Some("kea-dhcp4") => "dhcp4",
         Some("kea-dhcp6") => "dhcp6",
+        Some("trafgen") => "trafgen",
         _ => return words,
     };
     words[0] = "godwit".into();
@@ -171,6 +174,24 @@ mod tests {
             "godwit netem change --socket /x --forward --backward delay 1ms",
             "godwit netem show",
         ] {
+            assert_eq!(parse(line).unwrap_err().exit_code(), 2, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_letters_of_trafgen_are_understood() {
+        for line in [
+            "trafgen --dev eth0 --conf trafgen.cfg",
+            "/usr/sbin/trafgen -i - -o lo --cpp -n 1",
+            "trafgen --dev em1 --conf frag_dos.cfg --rand --gap 1000us",
+            "trafgen --qdisc-path -i trafgen.cfg -o eth0",
+            "trafgen -c x.cfg -d x.pcap -n 5 -P 1 -E 7 -A -Q -C -J -V -S 16MiB -p -D A=1 -D B",
+            "godwit trafgen {} -o lo -b 8Mbit -P 0-1 --path sendmmsg --interval 1 --json",
+            "godwit trafgen -e",
+        ] {
+            let Command::Trafgen(_) = parse(line).unwrap().command else { panic!("{line}") };
+        }
+        for line in ["trafgen", "trafgen -i x {}", "trafgen {} -b 5", "trafgen {} -t 1 -b 1pps"] {
             assert_eq!(parse(line).unwrap_err().exit_code(), 2, "{line}");
         }
     }

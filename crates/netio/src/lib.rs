@@ -38,7 +38,7 @@ pub mod watch;
 
 pub use clock::Clock;
 pub use error::NetError;
-pub use frame::{Frame, FrameReceiver, FrameSender};
+pub use frame::{Frame, FrameReceiver, FrameRing, FrameSender, RingSize};
 pub use packet::{PacketOptions, PacketRecvBatch, PacketSendBatch, PacketSocket};
 pub use raw::{RawOptions, RawSocket};
 pub use ready::{PollFd, poll};

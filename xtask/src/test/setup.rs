@@ -12,7 +12,7 @@ use super::privilege::Privilege;
 use super::tally::Tally;
 
 /// Debian packages by name, and what needs them.
-pub(crate) const PACKAGES: [(&str, &str); 25] = [
+pub(crate) const PACKAGES: [(&str, &str); 26] = [
     ("iproute2", "namespaces and virtual interfaces"),
     ("util-linux", "giving up privileges, placing processes"),
     ("procps", "looking at processes"),
@@ -35,6 +35,7 @@ pub(crate) const PACKAGES: [(&str, &str); 25] = [
     ("dhcpcd-base", "dhcpcd, a client by others"),
     ("tshark", "a second opinion on our packets"),
     ("tcpdump", "captures"),
+    ("netsniff-ng", "trafgen, whose frames ours are compared with"),
     ("strace", "the order of system calls"),
     ("chromium", "the report as a browser shows it"),
     ("poppler-utils", "the report as it prints"),

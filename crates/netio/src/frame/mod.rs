@@ -8,9 +8,11 @@
 #![allow(unsafe_code, reason = "socket, bind, setsockopt, getsockopt, getsockname, ioctl")]
 
 mod receive;
+mod ring;
 mod send;
 
 pub use receive::{Frame, FrameReceiver, PendingChecksum, Train, TrainKind};
+pub use ring::{FrameRing, RingSize};
 pub use send::FrameSender;
 
 use std::io;

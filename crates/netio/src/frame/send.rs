@@ -3,6 +3,8 @@
 //! Budget: one `sendmmsg` per up to 64 frames, nothing allocated after construction. No frame is lost
 //! silently: what the kernel did not take is still in the batch or counted as refused.
 
+use std::os::fd::{AsFd, BorrowedFd};
+
 use super::{FRAME_BYTES_MAX, FrameSocket, SLOTS, subject};
 use crate::interface::Interface;
 use crate::slots::Slots;
@@ -36,6 +38,15 @@ impl FrameSender {
             .map_err(NetError::on("ask for the MTU of", &interface.name))?;
         let slots = Slots::new(SLOTS, FRAME_BYTES_MAX, 0, ());
         Ok(Self { socket, slots, next: 0, len: 0, mtu_bytes })
+    }
+
+    /// Sends past the queueing discipline of the interface from now on (`PACKET_QDISC_BYPASS`).
+    ///
+    /// # Errors
+    ///
+    /// What `setsockopt(2)` reports.
+    pub fn bypass_queue(&mut self) -> std::io::Result<()> {
+        self.socket.set(libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1)
     }
 
     /// The greatest IP packet that the interface took when it was opened, in octets.
@@ -84,5 +95,12 @@ impl FrameSender {
         self.len = 0;
         self.next = 0;
         count
+    }
+}
+
+impl AsFd for FrameSender {
+    /// Writable when the kernel takes frames again.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }

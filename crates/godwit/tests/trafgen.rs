@@ -1,0 +1,250 @@
+//! `godwit trafgen` as a user meets it: frames over a veth pair, counted by the tool, by both interfaces
+//! and by a receiver; files in and out; what is said of mistakes.
+
+mod common;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use common::{TempFolder, is_root, require};
+use netio::{FrameReceiver, PollFd, interface, poll};
+use packet_wire::pcap::{ByteOrder, LINK_ETHERNET, Reader, Resolution, Writer};
+use serde_json::Value;
+use testbed::namespace;
+
+const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
+/// A frame of 82 octets of a type that no station answers, with an octet that counts.
+const PACKET: &str = "{ eth(da=02:00:00:00:00:05, sa=02:00:00:00:00:01, type=0x88b5), dinc(0,255), \
+                      drnd(3), fill(7,64) }";
+/// How long a receiver waits for one more frame.
+const PATIENCE_NS: u64 = 200_000_000;
+
+/// A namespace with a veth pair, which goes away with the value.
+struct Link(String);
+
+impl Link {
+    /// `None`, said, where that is not possible. Each test has a letter of its own, of those that the
+    /// testbed knows.
+    fn new(letter: char) -> Option<Self> {
+        if !require(&["ip", "tc"]) || !is_root() {
+            return None;
+        }
+        let name = namespace::name_of(std::process::id(), letter);
+        namespace::create(&name).expect("root makes namespaces");
+        let link = Self(name);
+        // Nothing but what the test sends is on the link.
+        link.inside("sh -ec", &["echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6"]);
+        link.inside("ip link add out0 type veth peer name in0", &[]);
+        link.inside("ip link set out0 address 02:00:00:00:00:01 up", &[]);
+        link.inside("ip link set in0 up", &[]);
+        Some(link)
+    }
+
+    fn inside(&self, words: &str, further: &[&str]) -> String {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.0]).args(words.split(' ')).args(further);
+        let output = command.output().expect("ip starts");
+        assert!(output.status.success(), "{words} {further:?}: {output:?}");
+        String::from_utf8(output.stdout).expect("plain text")
+    }
+
+    /// What an interface has counted.
+    fn count(&self, end: &str, counter: &str) -> u64 {
+        let path = format!("cat /sys/class/net/{end}/statistics/{counter}");
+        self.inside(&path, &[]).trim().parse().expect("a number")
+    }
+
+    /// A socket that sees what arrives.
+    fn receiver(&self) -> FrameReceiver {
+        let path = PathBuf::from(format!("/run/netns/{}", self.0));
+        let open = || {
+            netio::namespace::enter(&path).expect("root may");
+            FrameReceiver::open(&interface::named("in0").expect("it is there")).expect("root may")
+        };
+        std::thread::scope(|scope| scope.spawn(open).join()).expect("it opens")
+    }
+
+    /// Runs `godwit trafgen --json`; its last line.
+    fn trafgen(&self, words: &str, packet: &str) -> Value {
+        let words = format!("{GODWIT} trafgen --json {words}");
+        let said = self.inside(&words, &[packet]);
+        serde_json::from_str(said.lines().last().expect("a report")).expect("JSON")
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        namespace::remove(&self.0).ok();
+    }
+}
+
+/// Takes all frames that come until none comes any more; how many, and whether each is `len` long.
+fn drain(receiver: &mut FrameReceiver, len: usize) -> u64 {
+    let mut count = 0;
+    while poll(&mut [PollFd::readable(receiver)], Some(PATIENCE_NS)).expect("it can be asked") > 0 {
+        let places = receiver.receive().expect("the interface stays");
+        for place in 0..places {
+            assert_eq!(receiver.frame(place).map(|frame| frame.octets.len()), Some(len));
+            count += 1;
+        }
+    }
+    count
+}
+
+fn trafgen(words: &[&str]) -> Output {
+    let mut command = Command::new(GODWIT);
+    command.arg("trafgen").args(words).stdin(Stdio::null()).output().expect("the binary starts")
+}
+
+fn said(output: &Output) -> (String, Option<i32>) {
+    (String::from_utf8_lossy(&output.stderr).into_owned(), output.status.code())
+}
+
+#[test]
+fn every_path_sends_as_many_frames_as_it_says() {
+    let Some(link) = Link::new('g') else { return };
+    let mut receiver = link.receiver();
+    for words in [
+        "-P 1 --path ring",
+        "-P 1 --path ring -q",
+        "-P 1 --path sendmmsg",
+        "-P 1 --path sendmmsg -q",
+        "-b 20kpps",
+        "-b 10kpps..40kpps/200ms,5kpps -P 1",
+    ] {
+        let before = (link.count("out0", "tx_packets"), link.count("in0", "rx_packets"));
+        let report = link.trafgen(&format!("-o out0 -n 3001 {words}"), PACKET);
+        let after = (link.count("out0", "tx_packets"), link.count("in0", "rx_packets"));
+        assert_eq!(report["kind"], "total", "{words}");
+        assert_eq!(report["schema"], "godwit.trafgen.v1");
+        assert_eq!(
+            (report["sent"].as_u64(), report["sent_bytes"].as_u64()),
+            (Some(3_001), Some(3_001 * 82))
+        );
+        assert_eq!((after.0 - before.0, after.1 - before.1), (3_001, 3_001), "{words}");
+        assert_eq!(drain(&mut receiver, 82), 3_001, "{words}: {report}");
+        assert_eq!(report["unsent"], 0);
+        assert_eq!(report["late"].is_object(), words.starts_with("-b"), "{words}");
+    }
+}
+
+#[test]
+fn processors_share_the_frames_and_draw_different_numbers() {
+    let Some(link) = Link::new('h') else { return };
+    if netio::thread::allowed_cpus().expect("they are known").len() < 2 {
+        println!("skipped: it takes two processors");
+        return;
+    }
+    let mut receiver = link.receiver();
+    let packet = "{ eth(type=0x88b5), drnd(8) }";
+    let report = link.trafgen("-o out0 -n 101 -P 2 -E 5", packet);
+    let shares: Vec<_> = (0..2).map(|at| report["processors"][at]["sent"].as_u64()).collect();
+    assert_eq!(shares, [Some(51), Some(50)]);
+    let mut seen = std::collections::BTreeSet::new();
+    while seen.len() < 101 {
+        let ready = poll(&mut [PollFd::readable(&receiver)], Some(PATIENCE_NS)).expect("it can");
+        assert!(ready > 0, "{} different frames of 101", seen.len());
+        let places = receiver.receive().expect("the interface stays");
+        seen.extend((0..places).filter_map(|at| receiver.frame(at).map(|f| f.octets.to_vec())));
+    }
+}
+
+#[test]
+fn a_queue_that_is_full_is_waited_for() {
+    let Some(link) = Link::new('i') else { return };
+    link.inside(
+        "tc qdisc replace dev out0 root handle 1: tbf burst 20480 limit 20480 rate 8Mbit",
+        &[],
+    );
+    for path in ["ring", "sendmmsg"] {
+        let before = link.count("in0", "rx_packets");
+        // The bucket holds 250 frames; the others leave as it fills.
+        let report = link.trafgen(&format!("-o out0 -n 2000 -P 1 -q --path {path}"), PACKET);
+        assert_eq!((report["sent"].as_u64(), report["refused"].as_u64()), (Some(2_000), Some(0)));
+        assert!(report["stalled"].as_u64() > Some(0), "{report}");
+        // Those that the bucket holds at the end leave after the report.
+        let ends = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        while link.count("in0", "rx_packets") - before < 2_000 {
+            assert!(std::time::Instant::now() < ends, "{path}: frames were lost");
+        }
+    }
+}
+
+#[test]
+fn captures_are_written_and_sent_again() {
+    let Some(link) = Link::new('j') else { return };
+    let folder = TempFolder::new("trafgen-captures");
+    let (file, again) = (folder.path().join("a.pcap"), folder.path().join("b.pcap"));
+    let shown = |path: &PathBuf| path.to_str().expect("plain text").to_owned();
+    let output = trafgen(&["-o", &shown(&file), "-n", "5", "-E", "1", "-b", "1kpps", PACKET]);
+    assert!(output.status.success(), "{output:?}");
+    let octets = fs::read(&file).expect("it was written");
+    let records: Vec<_> = Reader::new(&octets).expect("a capture").flatten().collect();
+    assert_eq!(records.len(), 5);
+    assert_eq!(records[0].octets[14..18], [1, 0x67, 0xc6, 0x69], "the octets of the reference");
+    assert_eq!(records[4].time_ns - records[0].time_ns, 4_000_000);
+    assert!(trafgen(&["-i", &shown(&file), "-o", &shown(&again), "-n", "5"]).status.success());
+    let copied = fs::read(&again).expect("it was written");
+    let copied: Vec<_> = Reader::new(&copied).expect("a capture").flatten().collect();
+    assert!(std::iter::zip(&records, &copied).all(|(one, other)| one.octets == other.octets));
+    assert_eq!(copied[4].time_ns - copied[0].time_ns, 4_000_000);
+    // Out of the interface: at its times, once.
+    let mut writer = Writer::new(LINK_ETHERNET, ByteOrder::Little, Resolution::Nanoseconds);
+    for number in 0..3 {
+        writer.packet(number * 20_000_000, records[0].octets);
+    }
+    fs::write(&file, writer.octets()).expect("the folder can be written");
+    let mut receiver = link.receiver();
+    let said = link.inside(GODWIT, &["trafgen", "--json", "-o", "out0", "-i", &shown(&file)]);
+    let report: Value = serde_json::from_str(said.lines().last().expect("a report")).expect("JSON");
+    assert_eq!(report["sent"], 3);
+    assert!(report["elapsed_s"].as_f64() >= Some(0.04), "{report}");
+    assert_eq!(drain(&mut receiver, 82), 3);
+}
+
+#[test]
+fn a_dry_run_shows_frames_and_needs_no_right() {
+    let output = trafgen(&["--dry-run", "-n", "2", "{ udp(sp=dinc(1,9)), \"hi\" }"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    for line in ["frame 1, 44 bytes", "UDP 1 -> 0 length 10 checksum right", "UDP 2 -> 0", "68 69"]
+    {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    let example = trafgen(&["-e"]);
+    let folder = TempFolder::new("trafgen-example");
+    let file = folder.path().join("example.cfg");
+    fs::write(&file, &example.stdout).expect("the folder can be written");
+    let output = trafgen(&["--dry-run", "-i", file.to_str().expect("plain text")]);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("additional 1"), "{output:?}");
+}
+
+#[test]
+fn mistakes_are_one_message_each_and_end_with_2() {
+    let (text, code) = said(&trafgen(&["-o", "nosuch0", "{ udp() }"]));
+    assert!(text.contains("interface nosuch0") && text.contains("lo"), "{text}");
+    assert_eq!(code, Some(2));
+    let (text, code) = said(&trafgen(&["--dry-run", "{ udp(speed=1), bogus() }"]));
+    assert!(text.contains("packet:1:7: udp() has no field `speed`"), "{text}");
+    assert!(
+        text.contains("          ^") && text.contains("1:17: there is no function `bogus`"),
+        "{text}"
+    );
+    assert_eq!(code, Some(2));
+    for words in
+        [&["{ 1 }"][..], &["-i", "/nonexistent", "--dry-run"], &["-P", "0", "--dry-run", "{ 1 }"]]
+    {
+        assert_eq!(trafgen(words).status.code(), Some(2), "{words:?}");
+    }
+    if let Some(link) = Link::new('k') {
+        let words = format!("netns exec {} {GODWIT} trafgen -o out0 -n 1", link.0);
+        for (packet, complaint) in
+            [("{ fill(0,1515) }", "takes 14 to 1514"), ("{ 1 }", "packet 1 has 1 bytes")]
+        {
+            let mut command = Command::new("ip");
+            let output = command.args(words.split(' ')).arg(packet).output().expect("ip starts");
+            assert!(said(&output).0.contains(complaint), "{output:?}");
+            assert_eq!(output.status.code(), Some(2));
+        }
+    }
+}

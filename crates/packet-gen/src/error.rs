@@ -1,0 +1,54 @@
+//! What stops the generator, by blame.
+
+use std::fmt;
+use std::io;
+
+use netio::NetError;
+
+/// Why nothing was sent, or no more.
+#[derive(Debug)]
+pub enum GeneratorError {
+    /// The operator asked for something that cannot be: all problems, a paragraph each.
+    Usage(String),
+    /// Something that the machine refused.
+    Environment(String),
+}
+
+impl GeneratorError {
+    /// The exit code of a command that ends with it.
+    #[must_use]
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 2,
+            Self::Environment(_) => 1,
+        }
+    }
+
+    /// Adapts `io::Error`s: `.map_err(GeneratorError::cannot("read", "x.cfg"))`.
+    pub(crate) fn cannot(tried: &str, on: impl fmt::Display) -> impl FnOnce(io::Error) -> Self {
+        move |cause| Self::Environment(format!("cannot {tried} {on}: {cause}"))
+    }
+}
+
+impl fmt::Display for GeneratorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(text) | Self::Environment(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for GeneratorError {}
+
+impl From<NetError> for GeneratorError {
+    fn from(error: NetError) -> Self {
+        let hint = match error.cause().raw_os_error() {
+            // EPERM
+            Some(1) => "; it takes root, or CAP_NET_RAW",
+            // ENOMEM
+            Some(12) => "; a smaller ring (-S) may fit",
+            _ => "",
+        };
+        Self::Environment(format!("{error}{hint}"))
+    }
+}

@@ -1,0 +1,133 @@
+//! What is to be sent: a packet file through the language, or a capture with its times.
+
+use std::io::Read;
+
+use packet_wire::pcap::{self, PcapError, Resolution};
+
+use crate::error::GeneratorError;
+use crate::language::{self, Problem, Program, Settings};
+use crate::pace::Schedule;
+use crate::packet::Packet;
+use crate::random::LibcRandom;
+
+/// Where packets come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// Text on the command line.
+    Text(String),
+    /// A file, `-` for the standard input; a capture when its name has `.pcap`.
+    File(String),
+}
+
+/// What was read.
+#[derive(Debug)]
+pub(crate) struct Input {
+    pub(crate) program: Program,
+    /// The times of a capture.
+    pub(crate) times: Option<Schedule>,
+}
+
+impl Source {
+    /// What problems are shown with.
+    fn name(&self) -> &str {
+        match self {
+            Self::Text(_) => "packet",
+            Self::File(name) if name == "-" => "standard input",
+            Self::File(name) => name,
+        }
+    }
+
+    /// Reads and understands everything.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read; all problems of a packet file; what is wrong with a capture.
+    pub(crate) fn read(&self, settings: &Settings) -> Result<Input, GeneratorError> {
+        let octets = match self {
+            Self::Text(text) => text.clone().into_bytes(),
+            Self::File(name) if name == "-" => {
+                let mut octets = Vec::new();
+                let read = std::io::stdin().lock().read_to_end(&mut octets);
+                read.map_err(GeneratorError::cannot("read", "the standard input"))?;
+                octets
+            }
+            Self::File(name) => std::fs::read(name)
+                .map_err(|error| GeneratorError::Usage(format!("cannot read {name}: {error}")))?,
+        };
+        if matches!(self, Self::File(name) if name.contains(".pcap")) {
+            return capture(&octets, settings.seed)
+                .map_err(|error| GeneratorError::Usage(format!("{}: {error}", self.name())));
+        }
+        match language::compile(&octets, settings) {
+            Ok(program) => Ok(Input { program, times: None }),
+            Err(problems) => Err(GeneratorError::Usage(self.shown(&problems))),
+        }
+    }
+
+    /// Problems as text, each with the name of the file.
+    pub(crate) fn shown(&self, problems: &[Problem]) -> String {
+        let name = self.name();
+        let shown: Vec<String> =
+            problems.iter().map(|problem| format!("{name}:{problem}")).collect();
+        shown.join("\n")
+    }
+}
+
+/// The packets of a capture. When they are sent again and again, the mean gap lies between the last and
+/// the first.
+fn capture(octets: &[u8], seed: u32) -> Result<Input, String> {
+    let reader = pcap::Reader::new(octets).map_err(|error| error.to_string())?;
+    if reader.link_type() != pcap::LINK_ETHERNET {
+        return Err(format!("link type {}, not Ethernet", reader.link_type()));
+    }
+    debug_assert!(matches!(
+        reader.resolution(),
+        Resolution::Microseconds | Resolution::Nanoseconds
+    ));
+    let (mut packets, mut offsets_ns, mut first_ns) = (Vec::new(), Vec::new(), None);
+    for record in reader {
+        let record = match record {
+            Ok(record) => record,
+            // What a capture that was cut short holds before is good.
+            Err(PcapError::Truncated) if !packets.is_empty() => break,
+            Err(error) => return Err(error.to_string()),
+        };
+        if record.octets.is_empty() {
+            continue;
+        }
+        let first_ns = *first_ns.get_or_insert(record.time_ns);
+        let last_ns = offsets_ns.last().copied().unwrap_or(0);
+        // Clocks that went back hold nothing up.
+        offsets_ns.push(record.time_ns.saturating_sub(first_ns).max(last_ns));
+        packets.push(Packet { octets: record.octets.to_vec(), ..Packet::default() });
+    }
+    let Some(last_ns) = offsets_ns.last().copied() else {
+        return Err("a capture without packets".to_owned());
+    };
+    let gaps = (offsets_ns.len() as u64 - 1).max(1);
+    let times = Schedule::Times { offsets_ns, round_ns: last_ns + last_ns / gaps };
+    let random = LibcRandom::from_seed(seed);
+    let program = Program { packets, random, warnings: Vec::new() };
+    Ok(Input { program, times: Some(times) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use packet_wire::pcap::{ByteOrder, LINK_ETHERNET, Writer};
+
+    #[test]
+    fn a_capture_gives_packets_and_times() {
+        let mut writer = Writer::new(LINK_ETHERNET, ByteOrder::Big, Resolution::Nanoseconds);
+        for (time_ns, octet) in [(1_000, 1), (1_400, 2), (1_200, 3), (1_800, 4)] {
+            writer.packet(time_ns, &[octet; 20]);
+        }
+        let input = capture(writer.octets(), 1).unwrap();
+        assert_eq!(input.program.packets.len(), 4);
+        assert_eq!(input.program.packets[2].octets, [3; 20]);
+        let times = input.times.unwrap();
+        let due: Vec<_> = (0..5).map(|number| times.due_ns(number).unwrap()).collect();
+        assert_eq!(due, [0, 400, 400, 800, 800 + 266]);
+        assert!(capture(b"no capture at all, really", 1).is_err());
+    }
+}

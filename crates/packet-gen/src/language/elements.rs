@@ -1,0 +1,346 @@
+//! Elements that are octets: numbers, strings, constants, fillings, counters, random octets, checksums.
+
+use super::expression;
+use super::headers::Builder;
+use super::parser::Parser;
+use super::source::{Fault, fault};
+use crate::packet::{Counter, Pseudo, Sum};
+
+/// Names of the functions, for messages.
+const KNOWN: &str = "eth pause pfc vlan mpls arp ipv4 ipv6 icmpv4 icmpv6 udp tcp dns, c8 c16 c32 c64, \
+                     fill rnd drnd seqinc seqdec dinc ddec, csumip csumicmp csum16 csumudp csumtcp \
+                     csumudp6 csumtcp6 csumicmp6";
+
+/// A number that is an element: its lowest eight bits.
+pub(crate) fn octet(parser: &mut Parser<'_>, builder: &mut Builder) -> Result<(), Fault> {
+    let at = parser.cursor.at;
+    if parser.cursor.word().is_empty() {
+        let found = parser.cursor.found();
+        let message = if found == "`-`" {
+            "a sign stands inside of c8(), c16(), c32() and c64() only".to_owned()
+        } else {
+            format!("an element expected, found {found}")
+        };
+        parser.cursor.at += 1;
+        return fault(at, message);
+    }
+    let Ok(number) = expression::plain(&mut parser.cursor, parser.settings.quirks) else {
+        // Numbers that are wrong say so; other words are taken for functions without arguments.
+        let word = parser.cursor.word();
+        let message = match super::source::number(word, parser.settings.quirks) {
+            Some(Err(message)) => message,
+            _ => format!("`{word}` is neither a number nor a function: known are {KNOWN}"),
+        };
+        parser.cursor.take_word();
+        return fault(at, message);
+    };
+    if number > 0xff {
+        parser.warn(at, format!("{number} is more than an octet holds: {} is sent", number & 0xff));
+    }
+    builder.append(&[number as u8], at)
+}
+
+/// A string; one of `\xHH` alone is the octets that it names.
+pub(crate) fn string(parser: &mut Parser<'_>, builder: &mut Builder) -> Result<(), Fault> {
+    let at = parser.cursor.at;
+    let text = parser.cursor.string()?;
+    match shellcode(text) {
+        Some(octets) => {
+            // A string of C ends at its first zero.
+            let kept = match octets.iter().position(|octet| *octet == 0) {
+                Some(len) if parser.settings.quirks => &octets[..len],
+                _ => &octets[..],
+            };
+            builder.append(kept, at)
+        }
+        None => builder.append(text, at),
+    }
+}
+
+fn shellcode(text: &[u8]) -> Option<Vec<u8>> {
+    let (groups, rest) = text.as_chunks::<4>();
+    if !rest.is_empty() {
+        return None;
+    }
+    let octet = |group: &[u8; 4]| {
+        let digits = group.strip_prefix(b"\\x")?;
+        let digits = std::str::from_utf8(digits).ok()?;
+        u8::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'))
+    };
+    groups.iter().map(octet).collect()
+}
+
+/// A function that is called `name`, which is next.
+pub(crate) fn function(
+    parser: &mut Parser<'_>,
+    builder: &mut Builder,
+    name: &str,
+) -> Result<(), Fault> {
+    let at = parser.cursor.at;
+    parser.cursor.take_word();
+    match name {
+        "c8" | "const8" => constant(parser, builder, 1),
+        "c16" | "const16" => constant(parser, builder, 2),
+        "c32" | "const32" => constant(parser, builder, 4),
+        "c64" | "const64" => constant(parser, builder, 8),
+        "fill" => {
+            let [value, count] = exactly(parser, at, "fill(octet, count)")?;
+            repeat(builder, count, at, |_| value as u8)
+        }
+        "rnd" => {
+            let [count] = exactly(parser, at, "rnd(count)")?;
+            // Filled from the end, as the reference does.
+            builder.check_room(count, at)?;
+            let random = &mut parser.random;
+            let mut octets: Vec<u8> = (0..count).map(|_| random.octet()).collect();
+            octets.reverse();
+            not_empty(count, at)?;
+            builder.append(&octets, at)
+        }
+        "drnd" => random(parser, builder, at),
+        "seqinc" | "seqdec" => {
+            let usage = format!("{name}(start, count[, step])");
+            let (start, count, step) = match arguments(parser, at)?[..] {
+                [start, count] => (start, count, 1),
+                [start, count, step] => (start, count, step),
+                _ => return fault(at, usage),
+            };
+            let is_up = name == "seqinc";
+            repeat(builder, count, at, |n| {
+                let moved = n.wrapping_mul(step);
+                let value =
+                    if is_up { start.wrapping_add(moved) } else { start.wrapping_sub(moved) };
+                value as u8
+            })
+        }
+        "dinc" | "ddec" => counter(parser, builder, name, at),
+        _ => match checksum_of(name) {
+            Some(kind) => checksum(parser, builder, name, kind, at),
+            None => fault(at, format!("there is no function `{name}`: known are {KNOWN}")),
+        },
+    }
+}
+
+/// Numbers in parentheses.
+pub(crate) fn arguments(parser: &mut Parser<'_>, at: usize) -> Result<Vec<u64>, Fault> {
+    parser.cursor.expect(b'(')?;
+    let mut numbers = Vec::new();
+    parser.cursor.skip_blanks();
+    if parser.cursor.take(b')') {
+        return Ok(numbers);
+    }
+    loop {
+        parser.cursor.skip_blanks();
+        numbers.push(expression::plain(&mut parser.cursor, parser.settings.quirks)?);
+        parser.cursor.skip_blanks();
+        if parser.cursor.take(b')') {
+            return Ok(numbers);
+        }
+        if !parser.cursor.take(b',') {
+            let found = parser.cursor.found();
+            return fault(
+                parser.cursor.at,
+                format!("`,` or `)` expected, found {found}; only c8() to c64() take expressions"),
+            );
+        }
+        if numbers.len() > 8 {
+            return fault(at, "no function takes that many numbers");
+        }
+    }
+}
+
+fn exactly<const N: usize>(
+    parser: &mut Parser<'_>,
+    at: usize,
+    usage: &str,
+) -> Result<[u64; N], Fault> {
+    let given = arguments(parser, at)?;
+    given.try_into().map_or_else(|_| fault(at, format!("it is {usage}")), Ok)
+}
+
+fn not_empty(count: u64, at: usize) -> Result<(), Fault> {
+    if count == 0 { fault(at, "a count of 0") } else { Ok(()) }
+}
+
+fn repeat(
+    builder: &mut Builder,
+    count: u64,
+    at: usize,
+    value: impl Fn(u64) -> u8,
+) -> Result<(), Fault> {
+    not_empty(count, at)?;
+    builder.check_room(count, at)?;
+    builder.append(&(0..count).map(value).collect::<Vec<_>>(), at)
+}
+
+fn constant(parser: &mut Parser<'_>, builder: &mut Builder, len: usize) -> Result<(), Fault> {
+    parser.cursor.expect(b'(')?;
+    parser.cursor.skip_blanks();
+    let at = parser.cursor.at;
+    let value = expression::read(&mut parser.cursor, parser.settings.quirks)?;
+    parser.cursor.expect(b')')?;
+    if value.is_surprising {
+        let message = "operators bind alike, from the left; parentheses would say what is meant";
+        parser.warn(at, message);
+    }
+    let bits = 8 * len as u32;
+    let is_kept = bits == 64 || (-1_i64 << (bits - 1)..1_i64 << bits).contains(&value.bits);
+    if !is_kept {
+        parser.warn(at, format!("{} is more than {bits} bits hold", value.bits));
+    }
+    builder.append(&value.bits.to_be_bytes()[8 - len..], at)
+}
+
+fn random(parser: &mut Parser<'_>, builder: &mut Builder, at: usize) -> Result<(), Fault> {
+    let count = match arguments(parser, at)?[..] {
+        [] => 1,
+        [count] => count,
+        _ => return fault(at, "it is drnd() or drnd(count)"),
+    };
+    not_empty(count, at)?;
+    builder.check_room(count, at)?;
+    let place = builder.packet.octets.len();
+    builder.append(&vec![0; count as usize], at)?;
+    builder.packet.randoms.push((place, count as usize));
+    Ok(())
+}
+
+fn counter(
+    parser: &mut Parser<'_>,
+    builder: &mut Builder,
+    name: &str,
+    at: usize,
+) -> Result<(), Fault> {
+    let given = arguments(parser, at)?;
+    let (min, max, step) = match given[..] {
+        [min, max] => (min, max, 1),
+        [min, max, step] => (min, max, step),
+        _ => return fault(at, format!("it is {name}(min, max[, step]), of one octet")),
+    };
+    let quirks = parser.settings.quirks;
+    if !quirks {
+        if min > max {
+            return fault(at, format!("{min} to {max} is no range"));
+        }
+        if max > 0xff || step > 0xff {
+            return fault(at, "the counter is one octet, 0 to 255");
+        }
+    }
+    let (min, max, step) = (min as u8, max as u8, step as u8);
+    let range = i32::from(max) - i32::from(min) + 1;
+    if range == 0 {
+        return fault(at, format!("{min} to {max} is no range"));
+    }
+    let is_down = name == "ddec";
+    let value = if is_down { (range - 1) as u8 } else { 0 };
+    let place = builder.packet.octets.len();
+    builder.append(&[0], at)?;
+    let counter = Counter { at: place, min, range, step, is_down, value, quirk: quirks };
+    builder.packet.counters.push(counter);
+    Ok(())
+}
+
+/// What a checksum covers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Checksum {
+    /// Octets from one to another.
+    Range,
+    /// A pseudo header of IPv4, or of IPv6, and the rest of the packet.
+    Transport { is_v6: bool, protocol: u8 },
+}
+
+fn checksum_of(name: &str) -> Option<Checksum> {
+    Some(match name {
+        "csumip" | "csumip4" | "csumicmp" | "csumicmp4" | "csum16" => Checksum::Range,
+        "csumudp" | "csumudp4" => Checksum::Transport { is_v6: false, protocol: 17 },
+        "csumtcp" | "csumtcp4" => Checksum::Transport { is_v6: false, protocol: 6 },
+        "csumudp6" => Checksum::Transport { is_v6: true, protocol: 17 },
+        "csumtcp6" => Checksum::Transport { is_v6: true, protocol: 6 },
+        "csumicmp6" => Checksum::Transport { is_v6: true, protocol: 58 },
+        _ => return None,
+    })
+}
+
+fn checksum(
+    parser: &mut Parser<'_>,
+    builder: &mut Builder,
+    name: &str,
+    kind: Checksum,
+    at: usize,
+) -> Result<(), Fault> {
+    let [first, second] = exactly(parser, at, &format!("{name}(from, to)"))?;
+    if first == second {
+        return fault(at, format!("{name}({first}, {second}) covers nothing"));
+    }
+    let (from, to) = (first.min(second), first.max(second));
+    if to > super::FRAME_BYTES_MAX as u64 && kind != Checksum::Range {
+        return fault(at, format!("octet {to} is behind the end of any frame"));
+    }
+    let (from, to) = (from.min(1 << 30) as usize, to.min(1 << 30) as usize);
+    let place = builder.packet.octets.len();
+    let quirks = parser.settings.quirks;
+    if quirks && kind == Checksum::Range && to < place && is_static(builder) {
+        // The reference computes it at once, without the last octet, and swaps its octets.
+        let sum = Sum { at: place, from, to, ..sum(kind, quirks) };
+        let octets = sum.total(&builder.packet.octets).to_le_bytes();
+        return builder.append(&octets, at);
+    }
+    builder.append(&[0; 2], at)?;
+    builder.late_sums.push((at, Sum { at: place, from, to, ..sum(kind, quirks) }));
+    Ok(())
+}
+
+/// A checksum of a kind, nowhere yet.
+fn sum(kind: Checksum, quirks: bool) -> Sum {
+    let pseudo = match kind {
+        Checksum::Range => Pseudo::None,
+        Checksum::Transport { is_v6: false, protocol } => Pseudo::V4 { ip: 0, protocol },
+        Checksum::Transport { is_v6: true, protocol } => Pseudo::V6 { ip: 0, protocol },
+    };
+    let is_udp = matches!(kind, Checksum::Transport { protocol: 17, .. });
+    Sum {
+        at: 0,
+        from: 0,
+        to: 0,
+        pseudo,
+        counts_odd: !quirks || pseudo != Pseudo::None,
+        is_never_zero: is_udp && !quirks,
+    }
+}
+
+/// Whether the reference takes the packet so far for one whose frames are all alike.
+fn is_static(builder: &Builder) -> bool {
+    let packet = &builder.packet;
+    packet.counters.is_empty() && packet.randoms.is_empty() && builder.late_sums.is_empty()
+}
+
+/// Fits a checksum into the packet now that its end is known.
+pub(crate) fn settle(sum: Sum, total: usize, quirks: bool) -> Result<Sum, String> {
+    let (first, second) = (sum.from, sum.to);
+    let beyond = |octet: usize| {
+        Err(format!("octet {octet} is not in the packet, which has {total}, counted from 0"))
+    };
+    let (ip, header_bytes) = match sum.pseudo {
+        Pseudo::None => {
+            if first >= total && !quirks {
+                return beyond(first);
+            }
+            let to = (second + 1).min(total);
+            return Ok(Sum { from: first.min(to), to, ..sum });
+        }
+        Pseudo::V4 { .. } => (first, 20),
+        Pseudo::V6 { .. } => (first, 40),
+    };
+    if second >= total {
+        return beyond(second);
+    }
+    if ip + header_bytes > total {
+        return Err(format!("the IP header at {ip} does not end in the packet of {total} octets"));
+    }
+    let pseudo = match sum.pseudo {
+        Pseudo::V4 { protocol, .. } => Pseudo::V4 { ip, protocol },
+        Pseudo::V6 { protocol, .. } => Pseudo::V6 { ip, protocol },
+        Pseudo::None => Pseudo::None,
+    };
+    Ok(Sum { from: second, to: total, pseudo, ..sum })
+}

@@ -1,0 +1,198 @@
+//! Expressions of constants: `+ - * / % & | ^ << >>`, a sign and parentheses. All operators bind alike,
+//! from the left, as in the reference: `2+3*4` is 20.
+
+use super::source::{Cursor, Fault, fault, number};
+
+/// Expressions inside of one another.
+const DEPTH_MAX: usize = 64;
+
+/// A value, and whether operators of different usual precedence were mixed without parentheses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Value {
+    /// In 64 bits; negative numbers as two's complement.
+    pub(crate) bits: i64,
+    /// The result is not what other languages would say.
+    pub(crate) is_surprising: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Operator {
+    sign: u8,
+    /// How tightly it binds in C.
+    rank: u8,
+}
+
+/// Reads an expression. With `quirks` shifts by 64 or more bits are taken modulo 64.
+pub(crate) fn read(cursor: &mut Cursor<'_>, quirks: bool) -> Result<Value, Fault> {
+    read_at(cursor, quirks, 0)
+}
+
+fn read_at(cursor: &mut Cursor<'_>, quirks: bool, depth: usize) -> Result<Value, Fault> {
+    let mut value = operand(cursor, quirks, depth)?;
+    let mut ranks: Option<u8> = None;
+    loop {
+        cursor.skip_blanks();
+        let at = cursor.at;
+        let Some(operator) = operator(cursor) else { return Ok(value) };
+        // Rising ranks are where reading from the left differs.
+        value.is_surprising |= ranks.is_some_and(|rank| rank < operator.rank);
+        ranks = Some(operator.rank);
+        cursor.skip_blanks();
+        let right = operand(cursor, quirks, depth)?;
+        value.is_surprising |= right.is_surprising;
+        value.bits = apply(value.bits, operator.sign, right.bits, quirks)
+            .map_or_else(|message| fault(at, message), Ok)?;
+    }
+}
+
+fn operator(cursor: &mut Cursor<'_>) -> Option<Operator> {
+    let (sign, rank) = match cursor.peek()? {
+        b'*' => (b'*', 5),
+        b'/' => (b'/', 5),
+        b'%' => (b'%', 5),
+        b'+' => (b'+', 4),
+        b'-' => (b'-', 4),
+        b'<' => (b'<', 3),
+        b'>' => (b'>', 3),
+        b'&' => (b'&', 2),
+        b'^' => (b'^', 1),
+        b'|' => (b'|', 0),
+        _ => return None,
+    };
+    let begin = cursor.at;
+    cursor.at += 1;
+    if matches!(sign, b'<' | b'>') && !cursor.take(sign) {
+        cursor.at = begin;
+        return None;
+    }
+    Some(Operator { sign, rank })
+}
+
+fn operand(cursor: &mut Cursor<'_>, quirks: bool, depth: usize) -> Result<Value, Fault> {
+    cursor.skip_blanks();
+    let at = cursor.at;
+    if depth > DEPTH_MAX {
+        return fault(at, "too many expressions inside of one another");
+    }
+    if cursor.take(b'(') {
+        let value = read_at(cursor, quirks, depth + 1)?;
+        cursor.expect(b')')?;
+        return Ok(value);
+    }
+    if cursor.take(b'-') {
+        let value = operand(cursor, quirks, depth + 1)?;
+        return Ok(Value { bits: value.bits.wrapping_neg(), ..value });
+    }
+    plain(cursor, quirks).map(|bits| Value { bits: bits.cast_signed(), is_surprising: false })
+}
+
+/// Reads a plain number or a character.
+pub(crate) fn plain(cursor: &mut Cursor<'_>, quirks: bool) -> Result<u64, Fault> {
+    let at = cursor.at;
+    if cursor.peek() == Some(b'\'') {
+        return character(cursor).map(u64::from);
+    }
+    let read = number(cursor.word(), quirks);
+    match read {
+        None => fault(at, format!("a number expected, found {}", cursor.found())),
+        Some(Err(message)) => fault(at, message),
+        Some(Ok(value)) => {
+            cursor.take_word();
+            Ok(value)
+        }
+    }
+}
+
+/// Reads `'c'` or `'\xHH'`.
+pub(crate) fn character(cursor: &mut Cursor<'_>) -> Result<u8, Fault> {
+    let at = cursor.at;
+    cursor.at += 1;
+    let octet = match cursor.peek() {
+        Some(b'\\') => escape(cursor),
+        other => {
+            cursor.at += 1;
+            other.filter(|octet| octet.is_ascii() && *octet != b'\n')
+        }
+    };
+    match octet {
+        Some(octet) if cursor.take(b'\'') => Ok(octet),
+        _ => {
+            cursor.at = at + 1;
+            fault(at, "a character is one ASCII character or `\\xHH` between single quotes")
+        }
+    }
+}
+
+/// Reads `\xHH`.
+pub(crate) fn escape(cursor: &mut Cursor<'_>) -> Option<u8> {
+    cursor.at += 1;
+    let rest = cursor.word();
+    let digits = rest.strip_prefix(['x', 'X'])?.get(..2)?;
+    let octet = u8::from_str_radix(digits, 16).ok()?;
+    cursor.at += 3;
+    Some(octet)
+}
+
+fn apply(left: i64, sign: u8, right: i64, quirks: bool) -> Result<i64, String> {
+    let shift = || match u32::try_from(right) {
+        Ok(bits @ 0..64) => Ok(bits),
+        _ if quirks => Ok((right & 63) as u32),
+        _ => Err(format!("a shift by {right} bits of 64")),
+    };
+    Ok(match sign {
+        b'+' => left.wrapping_add(right),
+        b'-' => left.wrapping_sub(right),
+        b'*' => left.wrapping_mul(right),
+        b'/' | b'%' if right == 0 => return Err("a division by zero".to_owned()),
+        b'/' => left.wrapping_div(right),
+        b'%' => left.wrapping_rem(right),
+        b'&' => left & right,
+        b'|' => left | right,
+        b'^' => left ^ right,
+        b'<' => left << shift()?,
+        _ => left >> shift()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::language::source::Text;
+
+    fn value(text: &str) -> Result<Value, String> {
+        let text = Text::verbatim(text.as_bytes());
+        let mut cursor = Cursor::new(&text);
+        read(&mut cursor, false).map_err(|fault| format!("{}: {}", fault.at, fault.message))
+    }
+
+    #[test]
+    fn operators_bind_alike_from_the_left() {
+        for (text, bits, is_surprising) in [
+            ("2+3*4", 20, true),
+            ("2*3+4*5", 50, true),
+            ("1<<4+1", 17, true),
+            ("(((1<<8)+0x32)|0b110)*2", 0x26c, false),
+            ("2*3+4", 10, false),
+            ("1|2&4", 0, true),
+            ("256>>4<<1", 32, false),
+            ("7-9+4", 2, false),
+            ("-7/2", -3, false),
+            ("-7%4", -3, false),
+            ("-8>>1", -4, false),
+            ("- ( 2 + 3 )", -5, false),
+            ("2*-1", -2, false),
+            ("'a' + 1", 98, false),
+            ("3^5", 6, false),
+        ] {
+            assert_eq!(value(text), Ok(Value { bits, is_surprising }), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_value_is_refused_where_it_is() {
+        assert_eq!(value("1/0"), Err("1: a division by zero".to_owned()));
+        assert_eq!(value("1<<64"), Err("1: a shift by 64 bits of 64".to_owned()));
+        assert_eq!(value("1+"), Err("2: a number expected, found the end of the text".to_owned()));
+        assert!(value(&"(".repeat(10_000)).unwrap_err().contains("inside of one another"));
+    }
+}

@@ -1,0 +1,332 @@
+//! The arguments of header functions: fields, their values, and functions that change them.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use super::elements;
+use super::expression;
+use super::headers::Builder;
+use super::parser::Parser;
+use super::protocol::{DNS_ZERO_QUIRK, Field, Kind, Protocol};
+use super::records::{self, Section};
+use super::source::{Cursor, Fault, fault};
+use crate::packet::{Change, FieldChange, Slot};
+
+/// A header function; its name was taken.
+pub(crate) fn header(
+    parser: &mut Parser<'_>,
+    builder: &mut Builder,
+    protocol: Protocol,
+    at: usize,
+) -> Result<(), Fault> {
+    builder.open(protocol, at)?;
+    let mut records = records::Records::default();
+    parser.cursor.expect(b'(')?;
+    parser.cursor.skip_blanks();
+    let mut is_done = parser.cursor.take(b')');
+    while !is_done {
+        parser.cursor.skip_blanks();
+        argument(parser, builder, protocol, &mut records)?;
+        is_done = is_last(parser)?;
+    }
+    if protocol == Protocol::Dns {
+        records.append(builder, at)?;
+    }
+    Ok(())
+}
+
+/// Takes the `,` behind an argument, or the `)` behind the last one.
+pub(crate) fn is_last(parser: &mut Parser<'_>) -> Result<bool, Fault> {
+    parser.cursor.skip_blanks();
+    if parser.cursor.take(b')') {
+        return Ok(true);
+    }
+    if parser.cursor.take(b',') {
+        return Ok(false);
+    }
+    let found = parser.cursor.found();
+    fault(parser.cursor.at, format!("`,` or `)` expected, found {found}"))
+}
+
+fn argument(
+    parser: &mut Parser<'_>,
+    builder: &mut Builder,
+    protocol: Protocol,
+    records: &mut records::Records,
+) -> Result<(), Fault> {
+    let at = parser.cursor.at;
+    let name = parser.cursor.take_word().to_ascii_lowercase();
+    parser.cursor.skip_blanks();
+    if parser.cursor.peek() == Some(b'(') {
+        if protocol == Protocol::Dns
+            && let Some(section) = Section::named(&name)
+        {
+            return records.read(parser, section);
+        }
+        if protocol == Protocol::Pfc {
+            let field = priority_field(parser, &name, at)?;
+            return assign(parser, builder, &field, at);
+        }
+    }
+    let field = protocol.fields().iter().find(|field| field.names.contains(&name.as_str()));
+    let Some(field) = field else {
+        let known: Vec<_> =
+            protocol.fields().iter().filter_map(|field| field.names.first()).collect();
+        let known = known.iter().map(|name| **name).collect::<Vec<_>>().join(" ");
+        let shown = if name.is_empty() { parser.cursor.found() } else { format!("`{name}`") };
+        let message = format!("{}() has no field {shown}: it has {known}", protocol.name());
+        return fault(at, message);
+    };
+    let mut field = *field;
+    if parser.settings.quirks && protocol == Protocol::Dns && field.names == ["zero"] {
+        field.mask = DNS_ZERO_QUIRK;
+    }
+    assign(parser, builder, &field, at)
+}
+
+/// `prio(n)` and `time(n)` of `pfc()`.
+fn priority_field(parser: &mut Parser<'_>, name: &str, at: usize) -> Result<Field, Fault> {
+    let number = match elements::arguments(parser, at)?[..] {
+        [number @ 0..8] => number as u32,
+        _ => return fault(at, "a priority is a number from 0 to 7"),
+    };
+    let (at_octet, shift, mask) = match name {
+        "prio" | "pri" => (2, number, 1),
+        "time" => (4 + 2 * number as isize, 0, 0xffff),
+        _ => return fault(at, format!("pfc() has no field `{name}(...)`: it has prio and time")),
+    };
+    Ok(Field { names: &[], at: at_octet, len: 2, shift, mask, kind: Kind::Number })
+}
+
+/// `[index:len] = value` behind the name of a field of the last header.
+fn assign(
+    parser: &mut Parser<'_>,
+    builder: &mut Builder,
+    field: &Field,
+    at: usize,
+) -> Result<(), Fault> {
+    let Some(header) = builder.headers.last_mut() else {
+        return fault(at, "a field without a header");
+    };
+    let whole = header.slot(field);
+    if let Kind::Flag(value) = field.kind {
+        header.note(field, false, parser.settings.quirks);
+        whole.write(&mut builder.packet.octets, value);
+        return Ok(());
+    }
+    let part = part(parser, &whole)?;
+    parser.cursor.expect(b'=')?;
+    parser.cursor.skip_blanks();
+    let value_at = parser.cursor.at;
+    let octets = &mut builder.packet.octets;
+    if let Some(function) = function(parser)? {
+        header.note(field, true, parser.settings.quirks);
+        let slot = part.unwrap_or(whole);
+        let change = function.change(&slot, octets, parser.settings.quirks, value_at)?;
+        builder.packet.fields.push(FieldChange { slot, change });
+        return Ok(());
+    }
+    if part.is_some() {
+        return fault(value_at, "a part of a field takes dinc() or drnd() only");
+    }
+    header.note(field, false, parser.settings.quirks);
+    let given = value(parser, field)?;
+    let Given::Number(number) = given else {
+        octets[whole.at..whole.at + whole.len].copy_from_slice(given.octets());
+        return Ok(());
+    };
+    if number > u64::from(whole.max()) {
+        let message = format!("{number} is more than the field holds, {} at most", whole.max());
+        parser.warn(value_at, message);
+    }
+    whole.write(octets, number as u32);
+    Ok(())
+}
+
+/// `[index]` or `[index:len]`.
+fn part(parser: &mut Parser<'_>, whole: &Slot) -> Result<Option<Slot>, Fault> {
+    parser.cursor.skip_blanks();
+    let at = parser.cursor.at;
+    if !parser.cursor.take(b'[') {
+        return Ok(None);
+    }
+    let number = |parser: &mut Parser<'_>| {
+        parser.cursor.skip_blanks();
+        expression::plain(&mut parser.cursor, parser.settings.quirks)
+    };
+    let index = number(parser)?;
+    parser.cursor.skip_blanks();
+    let len = if parser.cursor.take(b':') { number(parser)? } else { 1 };
+    parser.cursor.expect(b']')?;
+    let mask = match len {
+        1 => 0xff,
+        2 => 0xffff,
+        4 => u32::MAX,
+        _ => return fault(at, "a part of a field has 1, 2 or 4 octets"),
+    };
+    // The reference looks at the first octet only.
+    let behind = if parser.settings.quirks { index + 1 } else { index.saturating_add(len) };
+    if index >= whole.len as u64 || behind > whole.len as u64 {
+        return fault(at, format!("the field has octets 0 to {} only", whole.len - 1));
+    }
+    Ok(Some(Slot { at: whole.at + index as usize, len: len as usize, shift: 0, mask }))
+}
+
+/// `dinc()` or `drnd()` with its numbers.
+#[derive(Debug)]
+pub(crate) struct Function {
+    is_random: bool,
+    numbers: Vec<u64>,
+}
+
+/// A function, if one is next.
+pub(crate) fn function(parser: &mut Parser<'_>) -> Result<Option<Function>, Fault> {
+    let at = parser.cursor.at;
+    let is_random = match parser.cursor.word().to_ascii_lowercase().as_str() {
+        "dinc" => false,
+        "drnd" => true,
+        _ => return Ok(None),
+    };
+    parser.cursor.take_word();
+    parser.cursor.skip_blanks();
+    let numbers = elements::arguments(parser, at)?;
+    let usage = match (is_random, numbers.len()) {
+        (false, 0..=3) | (true, 0 | 2) => return Ok(Some(Function { is_random, numbers })),
+        (false, _) => "it is dinc(), dinc(step), dinc(min, max) or dinc(min, max, step)",
+        (true, _) => "it is drnd() or drnd(min, max)",
+    };
+    fault(at, usage)
+}
+
+impl Function {
+    /// How `slot` changes.
+    pub(crate) fn change(
+        &self,
+        slot: &Slot,
+        octets: &[u8],
+        quirks: bool,
+        at: usize,
+    ) -> Result<Change, Fault> {
+        let field_max = if self.is_random && slot.len > 4 { 0xff } else { slot.max() };
+        let range = match self.numbers[..] {
+            [min, max, ..] => Some((min, max)),
+            _ => None,
+        };
+        if let Some((min, max)) = range {
+            if min >= max {
+                return fault(at, format!("{min} to {max} is no range"));
+            }
+            let most = if quirks { u64::from(u32::MAX) - 1 } else { u64::from(field_max) };
+            if max > most {
+                return fault(at, format!("{max} is more than the field holds, {most} at most"));
+            }
+        }
+        if self.is_random {
+            return Ok(match range {
+                Some((min, max)) => Change::Random { min: min as u32, range: max - min + 1 },
+                None => Change::RandomBits,
+            });
+        }
+        let step = match self.numbers[..] {
+            [step] | [_, _, step] => step,
+            _ => 1,
+        };
+        if step > u64::from(u32::MAX) {
+            return fault(at, format!("a step of {step}"));
+        }
+        let (min, modulus) = match range {
+            Some((min, max)) => (min, max + 1),
+            // The greatest number is left out by the reference, which counts in 32 bits.
+            None if quirks => (0, u64::from(u32::MAX)),
+            None => (0, u64::from(field_max) + 1),
+        };
+        let value = match range {
+            Some((min, _)) => min,
+            // Where it reaches behind what there is so far, zeros are read.
+            None => {
+                let len = octets.len().saturating_sub(slot.at).min(slot.len);
+                let mut read = vec![0; slot.len];
+                read[..len].copy_from_slice(&octets[slot.at..slot.at + len]);
+                u64::from(Slot { at: 0, ..*slot }.read(&read))
+            }
+        };
+        Ok(Change::Increment { min, modulus, step, value, wraps_at_32: quirks })
+    }
+}
+
+/// A value that was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Given {
+    Number(u64),
+    Mac([u8; 6]),
+    Ip4([u8; 4]),
+    Ip6([u8; 16]),
+}
+
+impl Given {
+    /// The octets of an address; of a number none.
+    pub(crate) fn octets(&self) -> &[u8] {
+        match self {
+            Self::Number(_) => &[],
+            Self::Mac(octets) => octets,
+            Self::Ip4(octets) => octets,
+            Self::Ip6(octets) => octets,
+        }
+    }
+}
+
+fn value(parser: &mut Parser<'_>, field: &Field) -> Result<Given, Fault> {
+    let at = parser.cursor.at;
+    if let Kind::Named(names) = field.kind {
+        let word = parser.cursor.word().to_ascii_lowercase();
+        if let Some((_, number)) = names.iter().find(|(name, _)| *name == word) {
+            parser.cursor.take_word();
+            return Ok(Given::Number((*number).into()));
+        }
+    }
+    let address = address(&mut parser.cursor)?;
+    match (field.kind, address) {
+        (Kind::Mac, Some(given @ Given::Mac(_)))
+        | (Kind::Ip4, Some(given @ Given::Ip4(_)))
+        | (Kind::Ip6, Some(given @ Given::Ip6(_))) => Ok(given),
+        (Kind::Mac, _) => fault(at, "a hardware address expected, like 02:00:00:00:00:01"),
+        (Kind::Ip6, _) => fault(at, "an IPv6 address expected"),
+        (Kind::Ip4, Some(_)) => fault(at, "an IPv4 address expected"),
+        (_, Some(_)) => fault(at, "a number expected, found an address"),
+        (_, None) => {
+            expression::plain(&mut parser.cursor, parser.settings.quirks).map(Given::Number)
+        }
+    }
+}
+
+/// An address, if one is next: six pairs of digits with colons, IPv4 with dots, IPv6.
+pub(crate) fn address(cursor: &mut Cursor<'_>) -> Result<Option<Given>, Fault> {
+    let at = cursor.at;
+    let text = cursor.run(|octet| octet.is_ascii_hexdigit() || matches!(octet, b':' | b'.'));
+    if !text.contains([':', '.']) {
+        cursor.at = at;
+        return Ok(None);
+    }
+    if !text.contains(':') {
+        let Ok(address) = text.parse::<Ipv4Addr>() else {
+            return fault(at, format!("`{text}` is no IPv4 address"));
+        };
+        return Ok(Some(Given::Ip4(address.octets())));
+    }
+    if let Some(mac) = mac(text) {
+        return Ok(Some(Given::Mac(mac)));
+    }
+    let Ok(address) = text.parse::<Ipv6Addr>() else {
+        return fault(at, format!("`{text}` is neither a hardware nor an IPv6 address"));
+    };
+    Ok(Some(Given::Ip6(address.octets())))
+}
+
+fn mac(text: &str) -> Option<[u8; 6]> {
+    let mut mac = [0; 6];
+    let mut groups = text.split(':');
+    for octet in &mut mac {
+        let group = groups.next().filter(|group| matches!(group.len(), 1 | 2))?;
+        *octet = u8::from_str_radix(group, 16).ok()?;
+    }
+    groups.next().is_none().then_some(mac)
+}

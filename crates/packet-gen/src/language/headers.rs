@@ -1,0 +1,346 @@
+//! Stacking headers: what has to come below, what names the next one, lengths and checksums.
+
+use super::elements;
+use super::protocol::{
+    DNS_COUNTS, DNS_RESPONSE, ETH_DESTINATION, ETH_SOURCE, Field, IP4_SOURCE, IP6_SOURCE,
+    MPLS_LAST, Protocol, VLAN_TPID, VLAN_TYPE,
+};
+use super::source::{Fault, fault};
+use super::{Device, FRAME_BYTES_MAX};
+use crate::packet::{Packet, Pseudo, Slot, Sum};
+
+/// Where pause frames go (IEEE 802.3 annex 31B).
+const PAUSE_MAC: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 1];
+
+/// A header of the packet under way.
+#[derive(Clone, Debug)]
+pub(crate) struct Header {
+    pub(crate) protocol: Protocol,
+    /// Its first octet.
+    pub(crate) at: usize,
+    /// Fields that were given.
+    set: Vec<(isize, u32)>,
+    /// A field changes from frame to frame.
+    changes: bool,
+    /// One of its addresses does, which pseudo headers are made of.
+    addresses_change: bool,
+}
+
+impl Header {
+    pub(crate) fn is_set(&self, field: &Field) -> bool {
+        self.set.contains(&field.place())
+    }
+
+    /// Where `field` is in the packet.
+    pub(crate) fn slot(&self, field: &Field) -> Slot {
+        Slot {
+            at: self.at.wrapping_add_signed(field.at),
+            len: field.len,
+            shift: field.shift,
+            mask: field.mask,
+        }
+    }
+
+    /// Remembers that `field` was given, or changes.
+    pub(crate) fn note(&mut self, field: &Field, is_dynamic: bool, quirks: bool) {
+        let is_checksum = self.protocol.checksum().is_some_and(|sum| sum.place() == field.place());
+        // The reference computes a checksum over whatever a function puts there.
+        if !(quirks && is_dynamic && is_checksum) {
+            self.set.push(field.place());
+        }
+        self.changes |= is_dynamic;
+        let addresses = match self.protocol {
+            Protocol::Ip4 => 12..20,
+            Protocol::Ip6 => 8..40,
+            _ => 0..0,
+        };
+        self.addresses_change |= is_dynamic && addresses.contains(&field.at);
+    }
+}
+
+/// A packet under way.
+#[derive(Debug)]
+pub(crate) struct Builder {
+    pub(crate) packet: Packet,
+    pub(crate) headers: Vec<Header>,
+    /// Checksums among the elements, with where they are in the text; the end of the packet is not
+    /// known yet.
+    pub(crate) late_sums: Vec<(usize, Sum)>,
+    /// Octets of headers so far; the reference puts the next one there.
+    header_bytes: usize,
+    device: Device,
+    quirks: bool,
+    is_to_file: bool,
+}
+
+impl Builder {
+    pub(crate) fn new(device: Device, quirks: bool, is_to_file: bool) -> Self {
+        let packet = Packet::default();
+        Self {
+            packet,
+            headers: Vec::new(),
+            late_sums: Vec::new(),
+            header_bytes: 0,
+            device,
+            quirks,
+            is_to_file,
+        }
+    }
+
+    pub(crate) const fn quirks(&self) -> bool {
+        self.quirks
+    }
+
+    /// Appends octets.
+    pub(crate) fn append(&mut self, octets: &[u8], at: usize) -> Result<(), Fault> {
+        self.check_room(octets.len() as u64, at)?;
+        self.packet.octets.extend_from_slice(octets);
+        Ok(())
+    }
+
+    /// Whether `count` more octets fit into a frame.
+    pub(crate) fn check_room(&self, count: u64, at: usize) -> Result<(), Fault> {
+        let len = self.packet.octets.len() as u64;
+        if len.saturating_add(count) > FRAME_BYTES_MAX as u64 {
+            return fault(at, format!("a frame has at most {FRAME_BYTES_MAX} octets"));
+        }
+        Ok(())
+    }
+
+    /// Begins a header, with what it needs below it.
+    pub(crate) fn open(&mut self, protocol: Protocol, at: usize) -> Result<(), Fault> {
+        // Into a file the reference neither puts Ethernet below IPv6 nor names IPv6 there.
+        let is_bare = self.quirks && self.is_to_file && protocol == Protocol::Ip6;
+        let stands = self.headers.last().is_some_and(|lower| {
+            let is_label = self.quirks && lower.protocol == Protocol::Mpls;
+            protocol.stands_on(lower.protocol) || is_label && protocol == Protocol::Vlan
+        });
+        if let (false, false, Some(lower)) = (stands, is_bare, protocol.usual_lower()) {
+            self.open(lower, at)?;
+        }
+        let place = if self.quirks { self.header_bytes } else { self.packet.octets.len() };
+        let template = protocol.template();
+        let end = place + template.len();
+        self.check_room(end.saturating_sub(self.packet.octets.len()) as u64, at)?;
+        if self.packet.octets.len() < end {
+            self.packet.octets.resize(end, 0);
+        }
+        // Octets that stood there stay where the header has zeros (only with quirks do any).
+        for (octet, new) in self.packet.octets[place..end].iter_mut().zip(template) {
+            if *new != 0 {
+                *octet = *new;
+            }
+        }
+        self.header_bytes += template.len();
+        let header = Header {
+            protocol,
+            at: place,
+            set: Vec::new(),
+            changes: false,
+            addresses_change: false,
+        };
+        if !is_bare && let Some(lower) = self.headers.last().cloned() {
+            self.link(&lower, &header);
+        }
+        self.put_device(&header);
+        self.headers.push(header);
+        Ok(())
+    }
+
+    /// Octets behind the last header that belong to it (records of `dns()`).
+    pub(crate) fn append_to_header(&mut self, octets: &[u8], at: usize) -> Result<usize, Fault> {
+        let place = self.packet.octets.len();
+        self.append(octets, at)?;
+        self.header_bytes += octets.len();
+        Ok(place)
+    }
+
+    /// What a header changes in the one below it.
+    fn link(&mut self, lower: &Header, header: &Header) {
+        let octets = &mut self.packet.octets;
+        if header.protocol == Protocol::Vlan {
+            // The tag goes in front of the type, which moves behind it.
+            if let Some(field) = lower.protocol.next_field() {
+                // A tag below has the type that moved there.
+                let has_type = lower.is_set(&field) || lower.protocol == Protocol::Vlan;
+                let number = if has_type { lower.slot(&field).read(octets) } else { 0x8100 };
+                header.slot(&VLAN_TYPE).write(octets, number);
+                header.slot(&VLAN_TPID).write(octets, 0x8100);
+            }
+            return;
+        }
+        let number = header.protocol.number_in(lower.protocol);
+        if let (Some(field), Some(number)) = (lower.protocol.next_field(), number)
+            && !lower.is_set(&field)
+        {
+            lower.slot(&field).write(octets, number);
+        }
+        // The reference takes the first field of a tag for the destination.
+        let is_pause = matches!(header.protocol, Protocol::Pause | Protocol::Pfc);
+        if self.quirks && is_pause && lower.protocol == Protocol::Vlan && !lower.is_set(&VLAN_TPID)
+        {
+            let first = u32::from_be_bytes([0, 0, PAUSE_MAC[0], PAUSE_MAC[1]]);
+            lower.slot(&VLAN_TPID).write(octets, first);
+        }
+        let destination = match header.protocol {
+            Protocol::Arp => Some([0xff; 6]),
+            Protocol::Pause | Protocol::Pfc => Some(PAUSE_MAC),
+            _ => None,
+        };
+        if let (Some(mac), Protocol::Ethernet) = (destination, lower.protocol)
+            && !lower.is_set(&ETH_DESTINATION)
+        {
+            octets[lower.at..lower.at + 6].copy_from_slice(&mac);
+        }
+        let are_labels = [lower.protocol, header.protocol] == [Protocol::Mpls; 2];
+        if are_labels && !lower.is_set(&MPLS_LAST) {
+            lower.slot(&MPLS_LAST).write(octets, 0);
+        }
+    }
+
+    /// The addresses of the device, where headers have them by default.
+    fn put_device(&mut self, header: &Header) {
+        if self.device == Device::NONE {
+            return;
+        }
+        let Device { mac, ip4, ip6 } = self.device;
+        let mut put = |offset: usize, octets: &[u8]| {
+            let at = header.at + offset;
+            self.packet.octets[at..at + octets.len()].copy_from_slice(octets);
+        };
+        match header.protocol {
+            Protocol::Ethernet => put(ETH_SOURCE.at as usize, &mac),
+            Protocol::Ip4 => put(IP4_SOURCE.at as usize, &ip4.octets()),
+            Protocol::Ip6 => put(IP6_SOURCE.at as usize, &ip6.octets()),
+            Protocol::Arp => {
+                put(8, &mac);
+                put(14, &ip4.octets());
+                put(24, &ip4.octets());
+            }
+            _ => {}
+        }
+    }
+
+    /// The counts of sections of the last header, `dns()`, and its QR bit, unless they were given.
+    pub(crate) fn count_records(&mut self, counts: [u32; 4]) {
+        let Some(header) = self.headers.last() else { return };
+        for (field, count) in DNS_COUNTS.iter().zip(counts) {
+            if !header.is_set(field) {
+                header.slot(field).write(&mut self.packet.octets, count);
+            }
+        }
+        if counts[1] > 0 && !header.is_set(&DNS_RESPONSE) {
+            header.slot(&DNS_RESPONSE).write(&mut self.packet.octets, 1);
+        }
+    }
+
+    /// Ends the packet: lengths, then checksums from the inside.
+    pub(crate) fn finish(mut self, at: usize) -> Result<Packet, Fault> {
+        let total = self.packet.octets.len();
+        for (at, sum) in std::mem::take(&mut self.late_sums) {
+            let settled = elements::settle(sum, total, self.quirks);
+            self.packet.sums.push(settled.map_or_else(|message| fault(at, message), Ok)?);
+        }
+        if self.packet.fields.iter().any(|field| field.slot.at + field.slot.len > total) {
+            return fault(at, "a part of a field that changes reaches behind the packet");
+        }
+        for header in &self.headers {
+            let Some((field, left_out)) = header.protocol.length() else { continue };
+            if header.is_set(&field) {
+                continue;
+            }
+            let len = total.saturating_sub(header.at + left_out);
+            if len > 0xffff && !self.quirks {
+                let name = header.protocol.name();
+                return fault(at, format!("{len} octets are more than the length of {name} holds"));
+            }
+            header.slot(&field).write(&mut self.packet.octets, len as u32);
+        }
+        if !self.quirks {
+            self.write_sums();
+        }
+        let is_dynamic = self.packet.is_dynamic();
+        for index in (0..self.headers.len()).rev() {
+            let Some(sum) = self.header_sum(index) else { continue };
+            sum.write(&mut self.packet.octets);
+            let is_touched =
+                if self.quirks { self.is_touched(index) } else { self.changes_under(&sum) };
+            if is_dynamic && is_touched {
+                self.packet.header_sums.push(sum);
+            }
+        }
+        // Where frames differ, the first one is the first to have them in the reference.
+        if self.quirks && !is_dynamic {
+            self.write_sums();
+        }
+        Ok(self.packet)
+    }
+
+    /// Checksums among the elements, once; where frames differ they are written again for each.
+    fn write_sums(&mut self) {
+        for sum in &self.packet.sums {
+            sum.write(&mut self.packet.octets);
+        }
+    }
+
+    /// Whether the reference computes the checksum of a header for every frame: when a field of it
+    /// changes, or an address of the IP header just below; that of ICMPv6 never.
+    fn is_touched(&self, index: usize) -> bool {
+        let header = &self.headers[index];
+        let is_transport = matches!(header.protocol, Protocol::Udp | Protocol::Tcp);
+        let lower = index.checked_sub(1).map(|lower| &self.headers[lower]);
+        let is_left = header.protocol == Protocol::Icmp6;
+        header.changes && !is_left
+            || is_transport && lower.is_some_and(|lower| lower.addresses_change)
+    }
+
+    /// Whether anything that `sum` covers changes.
+    fn changes_under(&self, sum: &Sum) -> bool {
+        let Packet { counters, randoms, sums, fields, header_sums, .. } = &self.packet;
+        let addresses = match sum.pseudo {
+            Pseudo::None => 0..0,
+            Pseudo::V4 { ip, .. } => ip + 12..ip + 20,
+            Pseudo::V6 { ip, .. } => ip + 8..ip + 40,
+        };
+        let is_in = |at: usize, len: usize| {
+            let overlaps = |from: usize, to: usize| at < to && from < at + len;
+            overlaps(sum.from, sum.to) || overlaps(addresses.start, addresses.end)
+        };
+        counters.iter().any(|counter| is_in(counter.at, 1))
+            || randoms.iter().any(|(at, len)| is_in(*at, *len))
+            || fields.iter().any(|field| is_in(field.slot.at, field.slot.len))
+            || sums.iter().chain(header_sums).any(|other| is_in(other.at, 2))
+    }
+
+    /// The checksum of a header, unless it was given.
+    fn header_sum(&self, index: usize) -> Option<Sum> {
+        let header = &self.headers[index];
+        let field = header.protocol.checksum().filter(|field| !header.is_set(field))?;
+        let total = self.packet.octets.len();
+        let lower = index.checked_sub(1).map(|lower| &self.headers[lower]);
+        let pseudo = |protocol| match lower?.protocol {
+            Protocol::Ip4 => Some(Pseudo::V4 { ip: lower?.at, protocol }),
+            Protocol::Ip6 => Some(Pseudo::V6 { ip: lower?.at, protocol }),
+            _ => None,
+        };
+        let (pseudo, to) = match header.protocol {
+            Protocol::Ip4 => {
+                let words = usize::from(self.packet.octets[header.at] & 0xf).max(5);
+                let len = if self.quirks { 20 } else { 4 * words };
+                (Pseudo::None, (header.at + len).min(total))
+            }
+            Protocol::Icmp4 => (Pseudo::None, total),
+            Protocol::Icmp6 => (pseudo(58)?, total),
+            Protocol::Tcp => (pseudo(6)?, total),
+            _ => (pseudo(17)?, total),
+        };
+        Some(Sum {
+            at: header.slot(&field).at,
+            from: header.at,
+            to,
+            pseudo,
+            counts_odd: !(self.quirks && header.protocol == Protocol::Icmp4),
+            is_never_zero: header.protocol == Protocol::Udp && !self.quirks,
+        })
+    }
+}

@@ -1,0 +1,188 @@
+//! Packets: braces, `cpu()`, and the elements between them, each handed to whom it concerns.
+
+use super::elements;
+use super::fields;
+use super::headers::Builder;
+use super::protocol::Protocol;
+use super::source::{Cursor, Fault, Text, fault};
+use super::{Settings, expression};
+use crate::packet::Packet;
+use crate::random::LibcRandom;
+
+/// More faults than this are not of interest.
+const FAULTS_MAX: usize = 50;
+/// Packets of a file.
+const PACKETS_MAX: usize = 1 << 20;
+
+/// Reads a text into packets.
+pub(crate) struct Parser<'a> {
+    pub(crate) cursor: Cursor<'a>,
+    pub(crate) settings: &'a Settings,
+    pub(crate) packets: Vec<Packet>,
+    pub(crate) random: LibcRandom,
+    pub(crate) faults: Vec<Fault>,
+    pub(crate) warnings: Vec<Fault>,
+    /// The restriction that the reference gives to the next packet.
+    late_cpus: Option<(u32, u32)>,
+}
+
+impl<'a> Parser<'a> {
+    pub(crate) fn new(text: &'a Text, settings: &'a Settings) -> Self {
+        Self {
+            cursor: Cursor::new(text),
+            settings,
+            packets: Vec::new(),
+            random: LibcRandom::from_seed(settings.seed),
+            faults: Vec::new(),
+            warnings: Vec::new(),
+            late_cpus: None,
+        }
+    }
+
+    pub(crate) fn warn(&mut self, at: usize, message: impl Into<String>) {
+        self.warnings.push(Fault { at, message: message.into() });
+    }
+
+    /// Reads all packets.
+    pub(crate) fn packets(&mut self) {
+        loop {
+            self.cursor.skip_blanks();
+            let at = self.cursor.at;
+            if self.cursor.peek().is_none() || self.faults.len() >= FAULTS_MAX {
+                return;
+            }
+            if self.packets.len() == PACKETS_MAX {
+                let message = format!("more than {PACKETS_MAX} packets");
+                self.faults.push(Fault { at, message });
+                return;
+            }
+            if let Err(fault) = self.packet() {
+                self.faults.push(fault);
+                self.cursor.recover();
+                // Whatever stands between packets was named once.
+                while !matches!(self.cursor.peek(), None | Some(b'{')) {
+                    self.cursor.at += 1;
+                    self.cursor.recover();
+                }
+            }
+        }
+    }
+
+    fn packet(&mut self) -> Result<(), Fault> {
+        let cpus = self.cpus()?;
+        self.cursor.skip_blanks();
+        let at = self.cursor.at;
+        if !self.cursor.take(b'{') {
+            let found = self.cursor.found();
+            return fault(at, format!("a packet in braces, `{{ ... }}`, expected, found {found}"));
+        }
+        let Settings { quirks, device, is_to_file, .. } = *self.settings;
+        let mut builder = Builder::new(device, quirks, is_to_file);
+        let faults = self.faults.len();
+        let count = self.elements(&mut builder)?;
+        if self.faults.len() > faults {
+            return Ok(());
+        }
+        if count == 0 {
+            return fault(at, "a packet without elements");
+        }
+        let mut packet = builder.finish(at)?;
+        packet.cpus = if quirks { std::mem::replace(&mut self.late_cpus, cpus) } else { cpus };
+        self.packets.push(packet);
+        Ok(())
+    }
+
+    /// `cpu(n):`, `cpu(a-b):`, `cpu(a:b):`.
+    fn cpus(&mut self) -> Result<Option<(u32, u32)>, Fault> {
+        if !self.cursor.word().eq_ignore_ascii_case("cpu") {
+            return Ok(None);
+        }
+        self.cursor.take_word();
+        self.cursor.expect(b'(')?;
+        let first = self.cpu()?;
+        self.cursor.skip_blanks();
+        let is_range = self.cursor.take(b'-') || self.cursor.take(b':');
+        let last = if is_range { self.cpu()? } else { first };
+        self.cursor.expect(b')')?;
+        self.cursor.expect(b':')?;
+        Ok(Some((first.min(last), first.max(last))))
+    }
+
+    fn cpu(&mut self) -> Result<u32, Fault> {
+        self.cursor.skip_blanks();
+        let at = self.cursor.at;
+        let number = expression::plain(&mut self.cursor, self.settings.quirks)?;
+        u32::try_from(number)
+            .map_or_else(|_| fault(at, format!("there is no processor {number}")), Ok)
+    }
+
+    /// Elements up to and with the closing brace; how many there were.
+    fn elements(&mut self, builder: &mut Builder) -> Result<usize, Fault> {
+        let mut count = 0;
+        let mut is_separated = false;
+        loop {
+            self.cursor.skip_blanks();
+            let at = self.cursor.at;
+            match self.cursor.peek() {
+                None => return fault(at, "a packet without its closing `}`"),
+                Some(b'}') => {
+                    self.cursor.at += 1;
+                    return Ok(count);
+                }
+                Some(b',') if is_separated => {
+                    self.faults.push(Fault { at, message: "nothing between two commas".into() });
+                    self.cursor.at += 1;
+                }
+                Some(b',') => {
+                    self.cursor.at += 1;
+                    is_separated = true;
+                }
+                Some(b'{') => return fault(at, "a `{` inside of a packet"),
+                Some(_) => {
+                    if let Err(fault) = self.element(builder) {
+                        self.faults.push(fault);
+                        self.cursor.recover();
+                        if self.faults.len() >= FAULTS_MAX {
+                            return Ok(count);
+                        }
+                    }
+                    count += 1;
+                    is_separated = false;
+                }
+            }
+        }
+    }
+
+    fn element(&mut self, builder: &mut Builder) -> Result<(), Fault> {
+        let at = self.cursor.at;
+        match self.cursor.peek() {
+            Some(b'"') => return elements::string(self, builder),
+            Some(b'\'') => {
+                let octet = expression::character(&mut self.cursor)?;
+                return builder.append(&[octet], at);
+            }
+            Some(b'\\') => {
+                let Some(octet) = expression::escape(&mut self.cursor) else {
+                    self.cursor.at = at + 1;
+                    return fault(at, "an octet is written as `\\xHH`");
+                };
+                return builder.append(&[octet], at);
+            }
+            _ => {}
+        }
+        let word = self.cursor.word().to_ascii_lowercase();
+        let mut behind = self.cursor.at + word.len();
+        std::mem::swap(&mut behind, &mut self.cursor.at);
+        self.cursor.skip_blanks();
+        let is_function = !word.is_empty() && self.cursor.peek() == Some(b'(');
+        self.cursor.at = behind;
+        if !is_function {
+            return elements::octet(self, builder);
+        }
+        if let Some(protocol) = Protocol::named(&word) {
+            self.cursor.take_word();
+            return fields::header(self, builder, protocol, at);
+        }
+        elements::function(self, builder, &word)
+    }
+}

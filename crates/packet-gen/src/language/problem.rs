@@ -1,0 +1,57 @@
+//! What is wrong with a packet file, and where.
+
+use std::fmt;
+
+/// One problem, with the place that it is at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+    /// The text of that line.
+    pub text: String,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl Problem {
+    /// A problem at octet `at` of `source`.
+    #[must_use]
+    pub fn at(source: &[u8], at: usize, message: impl Into<String>) -> Self {
+        let at = at.min(source.len());
+        let begin = source[..at].iter().rposition(|&octet| octet == b'\n').map_or(0, |n| n + 1);
+        let end = source[at..].iter().position(|&octet| octet == b'\n');
+        let end = end.map_or(source.len(), |len| at + len);
+        Self {
+            line: source[..begin].iter().filter(|&&octet| octet == b'\n').count() + 1,
+            column: String::from_utf8_lossy(&source[begin..at]).chars().count() + 1,
+            text: String::from_utf8_lossy(&source[begin..end]).into_owned(),
+            message: message.into(),
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}:{}: {}", self.line, self.column, self.message)?;
+        writeln!(f, "    {}", self.text)?;
+        // Tabs are kept, so that the caret stands where the terminal puts the character.
+        let before = self.text.chars().take(self.column - 1);
+        let indent: String = before.map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+        write!(f, "    {indent}^")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_caret_stands_below_the_place() {
+        let problem = Problem::at("{ 1,\n\té, ?? }\n".as_bytes(), 10, "no element");
+        assert_eq!(problem.to_string(), "2:5: no element\n    \té, ?? }\n    \t   ^");
+        let end = Problem::at(b"{ 1", 3, "no }");
+        assert_eq!((end.line, end.column), (1, 4));
+    }
+}

@@ -1,0 +1,402 @@
+//! The protocols that have header functions: their names, lengths and fields.
+//!
+//! To have read: IEEE 802.3 annex 31B and 802.1Qbb (pause, PFC), 802.1Q; RFC 3032 (MPLS), 826, 791,
+//! 8200, 792, 4443, 768, 9293, 1035.
+
+/// A protocol with a header function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    Ethernet,
+    Pause,
+    Pfc,
+    Vlan,
+    Mpls,
+    Arp,
+    Ip4,
+    Ip6,
+    Icmp4,
+    Icmp6,
+    Udp,
+    Tcp,
+    Dns,
+}
+
+/// What a field is written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Number,
+    Mac,
+    Ip4,
+    Ip6,
+    /// A word that is set by being there, and its value.
+    Flag(u32),
+    /// `request` or `reply`, or a number (ARP); `echorequest` or `echoreply`, or a number (ICMPv6).
+    Named(&'static [(&'static str, u32)]),
+}
+
+/// A field of a header.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Field {
+    /// Its names, the documented one first.
+    pub(crate) names: &'static [&'static str],
+    /// Octets from the start of the header; the VLAN tag's protocol stands before its header.
+    pub(crate) at: isize,
+    /// Octets that it is in.
+    pub(crate) len: usize,
+    /// Bits to the right of it in these octets.
+    pub(crate) shift: u32,
+    /// Its bits, when it is shifted down; 0 for fields longer than four octets.
+    pub(crate) mask: u32,
+    pub(crate) kind: Kind,
+}
+
+impl Field {
+    /// The place of the field, by which its being set is remembered: flags share that of their field.
+    pub(crate) const fn place(&self) -> (isize, u32) {
+        (self.at, self.shift)
+    }
+}
+
+const fn octets(names: &'static [&'static str], at: isize, len: usize, kind: Kind) -> Field {
+    let mask = match len {
+        1 => 0xff,
+        2 => 0xffff,
+        4 => u32::MAX,
+        _ => 0,
+    };
+    Field { names, at, len, shift: 0, mask, kind }
+}
+
+const fn number(names: &'static [&'static str], at: isize, len: usize) -> Field {
+    octets(names, at, len, Kind::Number)
+}
+
+const fn bits(
+    names: &'static [&'static str],
+    at: isize,
+    len: usize,
+    shift: u32,
+    mask: u32,
+) -> Field {
+    Field { names, at, len, shift, mask, kind: Kind::Number }
+}
+
+const fn flag(names: &'static [&'static str], at: isize, len: usize, shift: u32) -> Field {
+    Field { names, at, len, shift, mask: 1, kind: Kind::Flag(1) }
+}
+
+const fn preset(names: &'static [&'static str], at: isize, len: usize, value: u32) -> Field {
+    octets(names, at, len, Kind::Flag(value))
+}
+
+const ARP_OPERATIONS: Kind = Kind::Named(&[("request", 1), ("reply", 2)]);
+const ICMP6_TYPES: Kind = Kind::Named(&[("echorequest", 128), ("echoreply", 129)]);
+
+pub(crate) const ETH_TYPE: Field = number(&["type", "etype", "prot", "proto"], 12, 2);
+pub(crate) const ETH_DESTINATION: Field = octets(&["da", "daddr"], 0, 6, Kind::Mac);
+pub(crate) const ETH_SOURCE: Field = octets(&["sa", "saddr"], 6, 6, Kind::Mac);
+pub(crate) const VLAN_TPID: Field = number(&["tpid", "prot", "proto"], -2, 2);
+/// The type behind a tag, which no field of the language names.
+pub(crate) const VLAN_TYPE: Field = number(&[], 2, 2);
+pub(crate) const MPLS_LAST: Field = bits(&["last"], 0, 4, 8, 1);
+pub(crate) const IP4_PROTOCOL: Field = number(&["proto", "prot"], 9, 1);
+pub(crate) const IP4_LENGTH: Field = number(&["len", "length"], 2, 2);
+pub(crate) const IP4_CHECKSUM: Field = number(&["csum"], 10, 2);
+pub(crate) const IP4_SOURCE: Field = octets(&["sa", "saddr"], 12, 4, Kind::Ip4);
+pub(crate) const IP6_LENGTH: Field = number(&["len", "length"], 4, 2);
+pub(crate) const IP6_NEXT: Field = number(&["nh", "nexthdr"], 6, 1);
+pub(crate) const IP6_SOURCE: Field = octets(&["sa", "saddr"], 8, 16, Kind::Ip6);
+pub(crate) const ICMP_CHECKSUM: Field = number(&["csum"], 2, 2);
+pub(crate) const UDP_LENGTH: Field = number(&["len", "length"], 4, 2);
+pub(crate) const UDP_CHECKSUM: Field = number(&["csum"], 6, 2);
+pub(crate) const TCP_CHECKSUM: Field = number(&["csum"], 16, 2);
+pub(crate) const DESTINATION_PORT: Field = number(&["dp", "dport"], 2, 2);
+pub(crate) const DNS_RESPONSE: Field = bits(&["qr"], 2, 2, 15, 1);
+/// Counts of the four sections.
+pub(crate) const DNS_COUNTS: [Field; 4] = [
+    number(&["qdcount"], 4, 2),
+    number(&["ancount"], 6, 2),
+    number(&["nscount"], 8, 2),
+    number(&["arcount"], 10, 2),
+];
+
+const ETHERNET: &[Field] = &[ETH_DESTINATION, ETH_SOURCE, ETH_TYPE];
+const PAUSE: &[Field] = &[number(&["code"], 0, 2), number(&["time"], 2, 2)];
+const PFC: &[Field] = &[number(&["code"], 0, 2), number(&["prio", "pri"], 2, 2)];
+const VLAN: &[Field] = &[
+    VLAN_TPID,
+    number(&["tci"], 0, 2),
+    bits(&["pcp"], 0, 2, 13, 7),
+    bits(&["dei", "cfi"], 0, 2, 12, 1),
+    bits(&["id"], 0, 2, 0, 0xfff),
+    preset(&["1q"], -2, 2, 0x8100),
+    preset(&["1ad"], -2, 2, 0x88a8),
+];
+const MPLS: &[Field] = &[
+    bits(&["label", "lbl"], 0, 4, 12, 0xf_ffff),
+    bits(&["tc", "tclass", "exp"], 0, 4, 9, 7),
+    MPLS_LAST,
+    bits(&["ttl"], 0, 4, 0, 0xff),
+];
+const ARP: &[Field] = &[
+    number(&["htype"], 0, 2),
+    number(&["ptype"], 2, 2),
+    octets(&["op", "oper"], 6, 2, ARP_OPERATIONS),
+    preset(&["request", "req"], 6, 2, 1),
+    preset(&["reply"], 6, 2, 2),
+    octets(&["smac", "sha"], 8, 6, Kind::Mac),
+    octets(&["sip", "spa"], 14, 4, Kind::Ip4),
+    octets(&["tmac", "tha"], 18, 6, Kind::Mac),
+    octets(&["tip", "tpa"], 24, 4, Kind::Ip4),
+];
+const IP4: &[Field] = &[
+    bits(&["ver", "version"], 0, 1, 4, 0xf),
+    bits(&["ihl"], 0, 1, 0, 0xf),
+    number(&["tos"], 1, 1),
+    bits(&["dscp"], 1, 1, 2, 0x3f),
+    bits(&["ecn"], 1, 1, 0, 3),
+    IP4_LENGTH,
+    number(&["id"], 4, 2),
+    bits(&["flags"], 6, 2, 13, 7),
+    flag(&["df"], 6, 2, 14),
+    flag(&["mf"], 6, 2, 13),
+    bits(&["frag"], 6, 2, 0, 0x1fff),
+    number(&["ttl"], 8, 1),
+    IP4_PROTOCOL,
+    IP4_CHECKSUM,
+    IP4_SOURCE,
+    octets(&["da", "daddr"], 16, 4, Kind::Ip4),
+];
+const IP6: &[Field] = &[
+    bits(&["ver", "version"], 0, 4, 28, 0xf),
+    bits(&["tc", "tclass", "class"], 0, 4, 20, 0xff),
+    bits(&["fl", "flow"], 0, 4, 0, 0xf_ffff),
+    IP6_LENGTH,
+    IP6_NEXT,
+    number(&["hl", "hoplimit", "ttl"], 7, 1),
+    IP6_SOURCE,
+    octets(&["da", "daddr"], 24, 16, Kind::Ip6),
+];
+const ICMP4: &[Field] = &[
+    number(&["type"], 0, 1),
+    number(&["code"], 1, 1),
+    ICMP_CHECKSUM,
+    number(&["id"], 4, 2),
+    number(&["seq"], 6, 2),
+    number(&["mtu"], 6, 2),
+    octets(&["addr"], 4, 4, Kind::Ip4),
+    preset(&["echorequest"], 0, 2, 0x0800),
+    preset(&["echoreply"], 0, 2, 0),
+];
+const ICMP6: &[Field] = &[
+    octets(&["type"], 0, 1, ICMP6_TYPES),
+    number(&["code"], 1, 1),
+    ICMP_CHECKSUM,
+    preset(&["echorequest"], 0, 1, 128),
+    preset(&["echoreply"], 0, 1, 129),
+];
+const UDP: &[Field] = &[number(&["sp", "sport"], 0, 2), DESTINATION_PORT, UDP_LENGTH, UDP_CHECKSUM];
+const TCP: &[Field] = &[
+    number(&["sp", "sport"], 0, 2),
+    DESTINATION_PORT,
+    number(&["seq"], 4, 4),
+    number(&["aseq", "ackseq"], 8, 4),
+    bits(&["doff", "hlen"], 12, 1, 4, 0xf),
+    flag(&["cwr"], 13, 1, 7),
+    flag(&["ece", "ecn"], 13, 1, 6),
+    flag(&["urg"], 13, 1, 5),
+    flag(&["ack"], 13, 1, 4),
+    flag(&["psh"], 13, 1, 3),
+    flag(&["rst"], 13, 1, 2),
+    flag(&["syn"], 13, 1, 1),
+    flag(&["fin"], 13, 1, 0),
+    number(&["win", "window"], 14, 2),
+    TCP_CHECKSUM,
+    number(&["urgptr"], 18, 2),
+];
+const DNS: &[Field] = &[
+    number(&["id"], 0, 2),
+    DNS_RESPONSE,
+    bits(&["op", "oper"], 2, 2, 11, 0xf),
+    bits(&["aa", "aanswer"], 2, 2, 10, 1),
+    bits(&["trunc"], 2, 2, 9, 1),
+    bits(&["rdesired"], 2, 2, 8, 1),
+    bits(&["ravail"], 2, 2, 7, 1),
+    bits(&["zero"], 2, 2, 4, 7),
+    bits(&["rc", "rcode"], 2, 2, 0, 0xf),
+    DNS_COUNTS[0],
+    DNS_COUNTS[1],
+    DNS_COUNTS[2],
+    DNS_COUNTS[3],
+];
+
+/// The reserved bits of a DNS header as far as the reference's mask covers them.
+pub(crate) const DNS_ZERO_QUIRK: u32 = 3;
+
+impl Protocol {
+    /// The protocol whose header function is called `name`.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "eth" => Self::Ethernet,
+            "pause" => Self::Pause,
+            "pfc" => Self::Pfc,
+            "vlan" => Self::Vlan,
+            "mpls" => Self::Mpls,
+            "arp" => Self::Arp,
+            "ip4" | "ipv4" => Self::Ip4,
+            "ip6" | "ipv6" => Self::Ip6,
+            "icmp4" | "icmpv4" => Self::Icmp4,
+            "icmp6" | "icmpv6" => Self::Icmp6,
+            "udp" => Self::Udp,
+            "tcp" => Self::Tcp,
+            "dns" => Self::Dns,
+            _ => return None,
+        })
+    }
+
+    /// Its header function, for messages.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Ethernet => "eth",
+            Self::Pause => "pause",
+            Self::Pfc => "pfc",
+            Self::Vlan => "vlan",
+            Self::Mpls => "mpls",
+            Self::Arp => "arp",
+            Self::Ip4 => "ipv4",
+            Self::Ip6 => "ipv6",
+            Self::Icmp4 => "icmpv4",
+            Self::Icmp6 => "icmpv6",
+            Self::Udp => "udp",
+            Self::Tcp => "tcp",
+            Self::Dns => "dns",
+        }
+    }
+
+    pub(crate) const fn fields(self) -> &'static [Field] {
+        match self {
+            Self::Ethernet => ETHERNET,
+            Self::Pause => PAUSE,
+            Self::Pfc => PFC,
+            Self::Vlan => VLAN,
+            Self::Mpls => MPLS,
+            Self::Arp => ARP,
+            Self::Ip4 => IP4,
+            Self::Ip6 => IP6,
+            Self::Icmp4 => ICMP4,
+            Self::Icmp6 => ICMP6,
+            Self::Udp => UDP,
+            Self::Tcp => TCP,
+            Self::Dns => DNS,
+        }
+    }
+
+    /// Octets of a header, with those of its fields that are not 0 by default. (A VLAN tag is counted
+    /// from behind its protocol, which takes the place of the type before it.)
+    pub(crate) const fn template(self) -> &'static [u8] {
+        match self {
+            Self::Ethernet => &[0; 14],
+            Self::Pause => &[0, 1, 0, 0],
+            Self::Pfc => &[1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+            Self::Vlan => &[0; 4],
+            Self::Mpls => &[0, 0, 1, 0],
+            Self::Arp => &[
+                0, 1, 8, 0, 6, 4, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+            ],
+            Self::Ip4 => &[0x45, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+            Self::Ip6 => {
+                const FIRST: [u8; 40] = {
+                    let mut octets = [0; 40];
+                    octets[0] = 0x60;
+                    octets
+                };
+                &FIRST
+            }
+            Self::Icmp4 | Self::Udp => &[0; 8],
+            Self::Icmp6 => &[0; 4],
+            Self::Tcp => &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, 0, 0, 0, 0, 0, 0, 0],
+            Self::Dns => &[0; 12],
+        }
+    }
+
+    /// The field that is checked last: the checksum over what follows it, or over the header (IPv4).
+    pub(crate) const fn checksum(self) -> Option<Field> {
+        match self {
+            Self::Ip4 => Some(IP4_CHECKSUM),
+            Self::Icmp4 | Self::Icmp6 => Some(ICMP_CHECKSUM),
+            Self::Udp => Some(UDP_CHECKSUM),
+            Self::Tcp => Some(TCP_CHECKSUM),
+            _ => None,
+        }
+    }
+
+    /// The field with the length of what follows, and how many octets of the header it leaves out.
+    pub(crate) const fn length(self) -> Option<(Field, usize)> {
+        match self {
+            Self::Ip4 => Some((IP4_LENGTH, 0)),
+            Self::Ip6 => Some((IP6_LENGTH, 40)),
+            Self::Udp => Some((UDP_LENGTH, 0)),
+            _ => None,
+        }
+    }
+
+    /// The field that names what follows.
+    pub(crate) const fn next_field(self) -> Option<Field> {
+        match self {
+            Self::Ethernet => Some(ETH_TYPE),
+            Self::Vlan => Some(VLAN_TYPE),
+            Self::Ip4 => Some(IP4_PROTOCOL),
+            Self::Ip6 => Some(IP6_NEXT),
+            Self::Udp | Self::Tcp => Some(DESTINATION_PORT),
+            _ => None,
+        }
+    }
+
+    /// What [`Self::next_field`] of `lower` says for this protocol.
+    pub(crate) const fn number_in(self, lower: Self) -> Option<u32> {
+        match (lower, self) {
+            (Self::Ethernet | Self::Vlan, Self::Pause | Self::Pfc) => Some(0x8808),
+            (Self::Ethernet | Self::Vlan, Self::Vlan) => Some(0x8100),
+            (Self::Ethernet | Self::Vlan, Self::Mpls) => Some(0x8847),
+            (Self::Ethernet | Self::Vlan, Self::Arp) => Some(0x0806),
+            (Self::Ethernet | Self::Vlan, Self::Ip4) => Some(0x0800),
+            (Self::Ethernet | Self::Vlan, Self::Ip6) => Some(0x86dd),
+            (Self::Ip4 | Self::Ip6, Self::Ip4) => Some(4),
+            (Self::Ip4 | Self::Ip6, Self::Ip6) => Some(41),
+            (Self::Ip4 | Self::Ip6, Self::Icmp4) => Some(1),
+            (Self::Ip4 | Self::Ip6, Self::Icmp6) => Some(58),
+            (Self::Ip4 | Self::Ip6, Self::Udp) => Some(17),
+            (Self::Ip4 | Self::Ip6, Self::Tcp) => Some(6),
+            (Self::Udp | Self::Tcp, Self::Dns) => Some(53),
+            _ => None,
+        }
+    }
+
+    /// Whether a header can stand on one of `lower` as it is; otherwise [`Self::usual_lower`] comes
+    /// between.
+    pub(crate) const fn stands_on(self, lower: Self) -> bool {
+        match self {
+            Self::Ethernet => true,
+            Self::Icmp4 | Self::Udp | Self::Tcp => matches!(lower, Self::Ip4 | Self::Ip6),
+            Self::Icmp6 => matches!(lower, Self::Ip6),
+            Self::Dns => matches!(lower, Self::Udp | Self::Tcp | Self::Dns),
+            Self::Vlan => matches!(lower, Self::Ethernet | Self::Vlan),
+            Self::Pause | Self::Pfc | Self::Arp => {
+                matches!(lower, Self::Ethernet | Self::Vlan | Self::Mpls)
+            }
+            // A tunnel may begin behind anything.
+            Self::Mpls | Self::Ip4 | Self::Ip6 => true,
+        }
+    }
+
+    /// What is added below a header that has nothing to stand on.
+    pub(crate) const fn usual_lower(self) -> Option<Self> {
+        match self {
+            Self::Ethernet => None,
+            Self::Icmp4 | Self::Udp | Self::Tcp => Some(Self::Ip4),
+            Self::Icmp6 => Some(Self::Ip6),
+            Self::Dns => Some(Self::Udp),
+            _ => Some(Self::Ethernet),
+        }
+    }
+}

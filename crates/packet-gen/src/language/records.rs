@@ -1,0 +1,274 @@
+//! The sections of `dns()`: questions and records (RFC 1035 §4.1), sorted as they stand in a message.
+
+use super::expression;
+use super::fields::{self, Given};
+use super::headers::Builder;
+use super::parser::Parser;
+use super::source::{Cursor, Fault, fault};
+use crate::packet::{Change, FieldChange, Slot};
+
+/// What a question asks for by default.
+const DEFAULT_NAME: &str = "www.netsniff-ng.com";
+/// How the reference writes that: as text, without the lengths of labels.
+const DEFAULT_NAME_QUIRK: &[u8] = b"www.netsniff-ng.com\0";
+/// Octets of a label and of a name (RFC 1035 §2.3.4).
+const LABEL_BYTES_MAX: usize = 63;
+const NAME_BYTES_MAX: usize = 255;
+
+/// A section of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Section {
+    Question,
+    Answer,
+    Authority,
+    Additional,
+}
+
+impl Section {
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "qry" | "query" => Self::Question,
+            "ans" | "answer" => Self::Answer,
+            "auth" | "authority" => Self::Authority,
+            "add" | "additional" => Self::Additional,
+            _ => return None,
+        })
+    }
+}
+
+/// A field that changes from frame to frame: where it is in its record, and how.
+struct Changing {
+    at: usize,
+    len: usize,
+    function: fields::Function,
+    text_at: usize,
+    /// The field was given a number, too.
+    is_given: bool,
+}
+
+/// The records of a message under way, section by section.
+#[derive(Default)]
+pub(crate) struct Records {
+    sections: [Vec<(Vec<u8>, Vec<Changing>)>; 4],
+}
+
+/// The fields of a record while it is read.
+struct Record {
+    name: Vec<u8>,
+    kind: u16,
+    class: u16,
+    ttl: u32,
+    len: Option<u16>,
+    data: Vec<u8>,
+    /// Fields that change, by their place among type, class, time to live and length.
+    changing: Vec<(usize, fields::Function, usize)>,
+    /// Which of these four were given numbers.
+    given: [bool; 4],
+}
+
+impl Records {
+    /// Reads `section(...)`; its name was taken.
+    pub(crate) fn read(&mut self, parser: &mut Parser<'_>, section: Section) -> Result<(), Fault> {
+        let is_question = section == Section::Question;
+        let mut record = Record {
+            name: default_name(is_question, parser.settings.quirks),
+            kind: u16::from(is_question),
+            class: 1,
+            ttl: 1,
+            len: None,
+            data: Vec::new(),
+            changing: Vec::new(),
+            given: [false; 4],
+        };
+        parser.cursor.expect(b'(')?;
+        parser.cursor.skip_blanks();
+        let mut is_done = parser.cursor.take(b')');
+        while !is_done {
+            parser.cursor.skip_blanks();
+            record.argument(parser, is_question)?;
+            is_done = fields::is_last(parser)?;
+        }
+        self.sections[section as usize].push(record.write(is_question));
+        Ok(())
+    }
+
+    /// Appends all sections to the last header and counts them in it.
+    pub(crate) fn append(self, builder: &mut Builder, at: usize) -> Result<(), Fault> {
+        let counts = [0, 1, 2, 3].map(|section: usize| self.sections[section].len() as u32);
+        builder.count_records(counts);
+        for (octets, changing) in self.sections.into_iter().flatten() {
+            let place = builder.append_to_header(&octets, at)?;
+            for Changing { at, len, function, text_at, is_given } in changing {
+                let mask = if len == 4 { u32::MAX } else { 0xffff };
+                let slot = Slot { at: place + at, len, shift: 0, mask };
+                let quirks = builder.quirks();
+                let octets = &builder.packet.octets;
+                let mut change = function.change(&slot, octets, quirks, text_at)?;
+                if let (true, false, Change::Increment { min: 0, value, .. }) =
+                    (quirks, is_given, &mut change)
+                {
+                    // The reference puts defaults into records after it has looked where to start.
+                    *value = 0;
+                }
+                builder.packet.fields.push(FieldChange { slot, change });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Record {
+    fn argument(&mut self, parser: &mut Parser<'_>, is_question: bool) -> Result<(), Fault> {
+        let at = parser.cursor.at;
+        let name = parser.cursor.take_word().to_ascii_lowercase();
+        parser.cursor.skip_blanks();
+        let is_data = matches!(name.as_str(), "addr" | "ns" | "cname" | "ptr");
+        if is_data && !is_question {
+            parser.cursor.expect(b'(')?;
+            parser.cursor.skip_blanks();
+            self.typed(parser, &name)?;
+            return parser.cursor.expect(b')');
+        }
+        let place = match name.as_str() {
+            "name" => None,
+            "type" => Some(0),
+            "class" => Some(1),
+            "ttl" if !is_question => Some(2),
+            "len" | "length" if !is_question => Some(3),
+            "data" if !is_question => None,
+            _ => {
+                let known = if is_question {
+                    "name, type and class"
+                } else {
+                    "name, type, class, ttl, len, data, addr(), ns(), cname() and ptr()"
+                };
+                return fault(at, format!("there is no `{name}` here, only {known}"));
+            }
+        };
+        parser.cursor.expect(b'=')?;
+        parser.cursor.skip_blanks();
+        let value_at = parser.cursor.at;
+        let Some(place) = place else { return self.octets(parser, &name) };
+        if let Some(function) = fields::function(parser)? {
+            self.changing.push((place, function, value_at));
+            return Ok(());
+        }
+        let number = expression::plain(&mut parser.cursor, parser.settings.quirks)?;
+        let most = if place == 2 { u64::from(u32::MAX) } else { 0xffff };
+        if number > most {
+            parser.warn(value_at, format!("{number} is more than the field holds, {most} at most"));
+        }
+        self.given[place] = true;
+        match place {
+            0 => self.kind = number as u16,
+            1 => self.class = number as u16,
+            2 => self.ttl = number as u32,
+            _ => self.len = Some(number as u16),
+        }
+        Ok(())
+    }
+
+    /// The value of `name=` or `data=`.
+    fn octets(&mut self, parser: &mut Parser<'_>, field: &str) -> Result<(), Fault> {
+        if field == "name" {
+            self.name = domain(&mut parser.cursor, parser.settings.quirks)?;
+        } else if parser.cursor.peek() == Some(b'"') {
+            self.data = parser.cursor.string()?.to_vec();
+            if parser.settings.quirks {
+                self.data.push(0);
+            }
+        } else {
+            let at = parser.cursor.at;
+            let Some(given) = fields::address(&mut parser.cursor)? else {
+                return fault(at, "data is a string or an address");
+            };
+            self.data = given.octets().to_vec();
+        }
+        Ok(())
+    }
+
+    /// What stands in the parentheses of `addr()`, `ns()`, `cname()` and `ptr()`.
+    fn typed(&mut self, parser: &mut Parser<'_>, name: &str) -> Result<(), Fault> {
+        self.kind = match name {
+            "ns" => 2,
+            "cname" => 5,
+            "ptr" => 12,
+            _ => {
+                let at = parser.cursor.at;
+                let given = fields::address(&mut parser.cursor)?;
+                let Some(given @ (Given::Ip4(_) | Given::Ip6(_))) = given else {
+                    return fault(at, "an IPv4 or IPv6 address expected");
+                };
+                self.data = given.octets().to_vec();
+                self.kind = if self.data.len() == 4 { 1 } else { 28 };
+                return Ok(());
+            }
+        };
+        self.data = domain(&mut parser.cursor, parser.settings.quirks)?;
+        Ok(())
+    }
+
+    /// The octets of the record, and what changes in them.
+    fn write(self, is_question: bool) -> (Vec<u8>, Vec<Changing>) {
+        let behind_name = self.name.len();
+        let mut octets = self.name;
+        octets.extend(self.kind.to_be_bytes());
+        octets.extend(self.class.to_be_bytes());
+        if !is_question {
+            octets.extend(self.ttl.to_be_bytes());
+            let len = self.len.unwrap_or(self.data.len() as u16);
+            octets.extend(len.to_be_bytes());
+            octets.extend(self.data);
+        }
+        let changing = self.changing.into_iter().map(|(place, function, text_at)| {
+            let (offset, len) = [(0, 2), (2, 2), (4, 4), (8, 2)][place];
+            let is_given = self.given[place];
+            Changing { at: behind_name + offset, len, function, text_at, is_given }
+        });
+        (octets, changing.collect())
+    }
+}
+
+/// The name of a question or record that was given none; of a record the root, which the reference
+/// leaves out.
+fn default_name(is_question: bool, quirks: bool) -> Vec<u8> {
+    match (is_question, quirks) {
+        (true, true) => DEFAULT_NAME_QUIRK.to_vec(),
+        (true, false) => encode(DEFAULT_NAME.as_bytes()),
+        (false, true) => Vec::new(),
+        (false, false) => vec![0],
+    }
+}
+
+fn encode(name: &[u8]) -> Vec<u8> {
+    let mut octets = Vec::with_capacity(name.len() + 2);
+    // An empty label is the root, which ends a name.
+    for label in name.split(|octet| *octet == b'.').take_while(|label| !label.is_empty()) {
+        octets.push(label.len() as u8);
+        octets.extend_from_slice(label);
+    }
+    octets.push(0);
+    octets
+}
+
+/// A name in quotes, as octets. A dot at the end says nothing; `"."` is the root.
+fn domain(cursor: &mut Cursor<'_>, quirks: bool) -> Result<Vec<u8>, Fault> {
+    let at = cursor.at;
+    if cursor.peek() != Some(b'"') {
+        return fault(at, format!("a name in double quotes expected, found {}", cursor.found()));
+    }
+    let text = cursor.string()?;
+    let name = text.strip_suffix(b".").unwrap_or(text);
+    let mut labels = name.split(|octet| *octet == b'.');
+    if !name.is_empty() && !quirks && labels.clone().any(<[u8]>::is_empty) {
+        return fault(at, "a name with an empty label");
+    }
+    if labels.any(|label| label.len() > LABEL_BYTES_MAX) {
+        return fault(at, format!("a label has at most {LABEL_BYTES_MAX} octets (RFC 1035)"));
+    }
+    let octets = encode(name);
+    if octets.len() > NAME_BYTES_MAX {
+        return fault(at, format!("a name has at most {NAME_BYTES_MAX} octets (RFC 1035)"));
+    }
+    Ok(octets)
+}

@@ -1,0 +1,271 @@
+//! The text of a packet file under a cursor: blanks and comments, words, numbers.
+//!
+//! The text may have come through the preprocessor; each of its octets knows the octet of the file that
+//! it comes from, so that problems are shown where the operator can see them.
+
+use super::problem::Problem;
+
+/// A text, octet by octet, with the place in the file that each octet comes from.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Text {
+    pub(crate) octets: Vec<u8>,
+    pub(crate) origins: Vec<u32>,
+}
+
+impl Text {
+    /// A text that is the file itself.
+    pub(crate) fn verbatim(file: &[u8]) -> Self {
+        Self { octets: file.to_vec(), origins: (0..file.len() as u32).collect() }
+    }
+
+    pub(crate) fn push(&mut self, octet: u8, origin: usize) {
+        self.octets.push(octet);
+        self.origins.push(origin as u32);
+    }
+}
+
+/// What could not be read: a message and the octet of the text that it is about.
+#[derive(Clone, Debug)]
+pub(crate) struct Fault {
+    pub(crate) at: usize,
+    pub(crate) message: String,
+}
+
+/// `Err` for `at` and `message`.
+pub(crate) fn fault<T>(at: usize, message: impl Into<String>) -> Result<T, Fault> {
+    Err(Fault { at, message: message.into() })
+}
+
+/// A cursor over a text.
+#[derive(Debug)]
+pub(crate) struct Cursor<'a> {
+    text: &'a Text,
+    /// The next octet.
+    pub(crate) at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(crate) const fn new(text: &'a Text) -> Self {
+        Self { text, at: 0 }
+    }
+
+    /// A fault as a problem of the file.
+    pub(crate) fn problem(&self, file: &[u8], fault: &Fault) -> Problem {
+        let origin = self.text.origins.get(fault.at).map_or(file.len(), |&origin| origin as usize);
+        Problem::at(file, origin, fault.message.clone())
+    }
+
+    pub(crate) fn peek(&self) -> Option<u8> {
+        self.text.octets.get(self.at).copied()
+    }
+
+    /// The octet `ahead` places behind the next one.
+    fn look(&self, ahead: usize) -> Option<u8> {
+        self.text.octets.get(self.at + ahead).copied()
+    }
+
+    /// Takes `octet` if it is next.
+    pub(crate) fn take(&mut self, octet: u8) -> bool {
+        let is_next = self.peek() == Some(octet);
+        self.at += usize::from(is_next);
+        is_next
+    }
+
+    /// Takes `octet`, behind blanks and comments, or says what stands there instead.
+    pub(crate) fn expect(&mut self, octet: u8) -> Result<(), Fault> {
+        self.skip_blanks();
+        if self.take(octet) {
+            return Ok(());
+        }
+        fault(self.at, format!("`{}` expected, found {}", octet as char, self.found()))
+    }
+
+    /// What is next, for messages.
+    pub(crate) fn found(&self) -> String {
+        let Some(octet) = self.peek() else { return "the end of the text".to_owned() };
+        let word = self.word_at(self.at);
+        if word.is_empty() {
+            let rest = String::from_utf8_lossy(&self.text.octets[self.at..]);
+            let shown = rest.chars().next().unwrap_or(octet as char);
+            if shown == '\n' { "the end of the line".to_owned() } else { format!("`{shown}`") }
+        } else {
+            format!("`{word}`")
+        }
+    }
+
+    /// Skips blanks, ends of lines and comments: `/* */`, `//`, `#` and `;` to the end of the line.
+    /// A comment that does not end swallows the rest.
+    pub(crate) fn skip_blanks(&mut self) {
+        while let Some(octet) = self.peek() {
+            match octet {
+                b' ' | b'\t' | b'\r' | b'\n' => self.at += 1,
+                b'#' | b';' => self.skip_line(),
+                b'/' if self.look(1) == Some(b'/') => self.skip_line(),
+                b'/' if self.look(1) == Some(b'*') => {
+                    self.at += 2;
+                    while self.at < self.text.octets.len() && !self.is_at(b"*/") {
+                        self.at += 1;
+                    }
+                    self.at = (self.at + 2).min(self.text.octets.len());
+                }
+                _ => break,
+            }
+        }
+    }
+
+    fn is_at(&self, octets: &[u8]) -> bool {
+        self.text.octets[self.at..].starts_with(octets)
+    }
+
+    fn skip_line(&mut self) {
+        while self.peek().is_some_and(|octet| octet != b'\n') {
+            self.at += 1;
+        }
+    }
+
+    fn word_at(&self, at: usize) -> &'a str {
+        let rest = &self.text.octets[at..];
+        let len = rest.iter().take_while(|octet| is_word(**octet)).count();
+        // Only ASCII is in a word.
+        std::str::from_utf8(&rest[..len]).unwrap_or_default()
+    }
+
+    /// The word of letters, digits and `_` that is next, perhaps empty; it stays.
+    pub(crate) fn word(&self) -> &'a str {
+        self.word_at(self.at)
+    }
+
+    /// Takes the longest run of octets that `is_wanted`.
+    pub(crate) fn run(&mut self, is_wanted: impl Fn(u8) -> bool) -> &'a str {
+        let rest = &self.text.octets[self.at..];
+        let len = rest.iter().take_while(|octet| is_wanted(**octet)).count();
+        self.at += len;
+        std::str::from_utf8(&rest[..len]).unwrap_or_default()
+    }
+
+    /// Takes the word that is next.
+    pub(crate) fn take_word(&mut self) -> &'a str {
+        let word = self.word();
+        self.at += word.len();
+        word
+    }
+
+    /// Takes what stands between double quotes, the first of which is next.
+    pub(crate) fn string(&mut self) -> Result<&'a [u8], Fault> {
+        let begin = self.at + 1;
+        let rest = &self.text.octets[begin..];
+        let Some(len) = rest.iter().position(|octet| matches!(octet, b'"' | b'\n')) else {
+            return fault(self.at, "a string without an end");
+        };
+        if rest[len] == b'\n' {
+            return fault(self.at, "a string that does not end on its line");
+        }
+        if len == 0 {
+            return fault(self.at, "an empty string");
+        }
+        self.at = begin + len + 1;
+        Ok(&rest[..len])
+    }
+
+    /// Goes on behind the next `,` of this level or in front of the next `}` or packet, so that one
+    /// mistake is one problem.
+    pub(crate) fn recover(&mut self) {
+        let mut depth = 0_usize;
+        loop {
+            self.skip_blanks();
+            match self.peek() {
+                None | Some(b'{' | b'}') => return,
+                Some(b'(') => depth += 1,
+                Some(b')') => depth = depth.saturating_sub(1),
+                Some(b',') if depth == 0 => return,
+                Some(b'"') if self.string().is_ok() => continue,
+                _ => {}
+            }
+            self.at += 1;
+        }
+    }
+}
+
+/// Whether words have this octet.
+pub(crate) const fn is_word(octet: u8) -> bool {
+    octet.is_ascii_alphanumeric() || octet == b'_'
+}
+
+/// Reads a number: `0x2a`, `x2a`, `0b101`, `b101`, decimal, octal with a leading 0, the code of a
+/// single letter. With `quirks` digits that no octal number has end it, and decimal numbers beyond 2^63
+/// are 2^63 - 1, as in the reference. `None` when the word is no number.
+pub(crate) fn number(word: &str, quirks: bool) -> Option<Result<u64, String>> {
+    let lower = word.to_ascii_lowercase();
+    let digits = |prefixes: [&str; 2], radix: u32| {
+        let digits = prefixes.into_iter().find_map(|prefix| lower.strip_prefix(prefix))?;
+        let is_whole = !digits.is_empty() && digits.chars().all(|c| c.is_digit(radix));
+        is_whole.then(|| u64::from_str_radix(digits, radix))
+    };
+    if let [letter] = word.as_bytes()
+        && letter.is_ascii_alphabetic()
+    {
+        return Some(Ok(u64::from(*letter)));
+    }
+    if !lower.starts_with(|c: char| c.is_ascii_digit() || matches!(c, 'x' | 'b')) {
+        return None;
+    }
+    let read = if let Some(read) = digits(["0x", "x"], 16).or_else(|| digits(["0b", "b"], 2)) {
+        read
+    } else if !lower.bytes().all(|octet| octet.is_ascii_digit()) {
+        return None;
+    } else if let Some(octal) = lower.strip_prefix('0').filter(|octal| !octal.is_empty()) {
+        let valid = octal.trim_end_matches(|c: char| !c.is_digit(8));
+        if valid.len() < octal.len() && !quirks {
+            return Some(Err(format!("`{word}` begins with 0 but is not octal")));
+        }
+        // The reference stops at the first digit that is none.
+        let valid = octal.split(|c: char| !c.is_digit(8)).next().unwrap_or_default();
+        if valid.is_empty() { Ok(0) } else { u64::from_str_radix(valid, 8) }
+    } else if quirks {
+        Ok(lower.parse().map_or(i64::MAX, |number: i64| number).cast_unsigned())
+    } else {
+        lower.parse()
+    };
+    Some(read.map_err(|_| format!("`{word}` is more than 64 bits hold")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_the_forms_of_the_reference() {
+        let read = |word| number(word, false);
+        for (word, value) in [
+            ("0x2a", 42),
+            ("x2a", 42),
+            ("0X1F", 31),
+            ("0b101", 5),
+            ("b101", 5),
+            ("011", 9),
+            ("0", 0),
+            ("00", 0),
+            ("z", 0x7a),
+            ("b", 0x62),
+            ("18446744073709551615", u64::MAX),
+        ] {
+            assert_eq!(read(word), Some(Ok(value)), "{word}");
+        }
+        for word in ["", "ab", "0xg", "x_", "b2", "12a", "fe80"] {
+            assert_eq!(read(word), None, "{word}");
+        }
+        assert!(read("08").unwrap().is_err());
+        assert!(read("18446744073709551616").unwrap().is_err());
+        assert_eq!([number("08", true), number("018", true)], [Some(Ok(0)), Some(Ok(1))]);
+        let cut = number("18446744073709551615", true);
+        assert_eq!(cut, Some(Ok(i64::MAX as u64)));
+    }
+
+    #[test]
+    fn comments_of_all_kinds_are_blanks() {
+        let text = Text::verbatim(b" /* a\n b */ # c\n // d\n ; e\n x");
+        let mut cursor = Cursor::new(&text);
+        cursor.skip_blanks();
+        assert_eq!(cursor.take_word(), "x");
+    }
+}

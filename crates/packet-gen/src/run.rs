@@ -1,0 +1,283 @@
+//! From flags to frames: reads the input, opens the output, shows, writes or sends.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use netio::interface::{self, Interface};
+use netio::signal::Signals;
+
+use crate::args::{Args, Cpus};
+use crate::decode;
+use crate::error::GeneratorError;
+use crate::input::{Input, Source};
+use crate::language::{Device, Settings};
+use crate::output;
+use crate::pace::{Rate, Schedule, Segment};
+use crate::path::PathOptions;
+use crate::send::{self, Sending};
+use crate::stream::Stream;
+
+/// A packet file to begin with: the query of a well-known talk on DNS benchmarks, EDNS included.
+const EXAMPLE: &str = "\
+{
+  eth(da=02:00:00:00:00:01),
+  ipv4(id=drnd(), ttl=64, sa=192.168.0.1, da=192.168.0.53),
+  udp(sport=drnd(2000, 65535), dport=53, csum=0),
+  dns(id=drnd(), rdesired=1, arcount=1, qry(name=\"www.example.com\", type=28)),
+  # EDNS: root, OPT, 4096 octets
+  0, c16(41), c16(4096), c32(0), c16(0)
+}
+";
+
+/// Where frames go.
+enum Output {
+    Nowhere,
+    Capture(String),
+    Text(String),
+    Interface(Interface),
+}
+
+impl Output {
+    /// As the reference tells outputs apart: by what their name contains.
+    fn of(name: Option<&str>) -> Result<Self, GeneratorError> {
+        let Some(name) = name else { return Ok(Self::Nowhere) };
+        if name.contains(".pcap") {
+            return Ok(Self::Capture(name.to_owned()));
+        }
+        if name.contains(".cfg") {
+            return Ok(Self::Text(name.to_owned()));
+        }
+        let found = interface::named(name).map_err(|error| {
+            let known = interface::list().unwrap_or_default();
+            let known: Vec<_> = known.into_iter().map(|interface| interface.name).collect();
+            let known = known.join(", ");
+            GeneratorError::Usage(format!("interface {name}: {error}; there are {known}"))
+        })?;
+        if !found.is_up {
+            return Err(GeneratorError::Environment(format!("interface {name} is down")));
+        }
+        Ok(Self::Interface(found))
+    }
+
+    fn device(&self) -> Device {
+        use std::net::IpAddr;
+        let Self::Interface(interface) = self else { return Device::NONE };
+        let addresses = || interface.addresses.iter();
+        let ip4 = addresses().find_map(|address| match address {
+            IpAddr::V4(address) => Some(*address),
+            IpAddr::V6(_) => None,
+        });
+        let ip6 = addresses().find_map(|address| match address {
+            IpAddr::V6(address) => Some(*address),
+            IpAddr::V4(_) => None,
+        });
+        Device {
+            mac: interface.mac.unwrap_or_default(),
+            ip4: ip4.unwrap_or(Device::NONE.ip4),
+            ip6: ip6.unwrap_or(Device::NONE.ip6),
+        }
+    }
+}
+
+/// Does what the flags ask for.
+pub(crate) fn run(args: &Args) -> Result<(), GeneratorError> {
+    if args.example {
+        return say(EXAMPLE);
+    }
+    let output = Output::of(args.output.as_deref())?;
+    if matches!(output, Output::Nowhere) && !args.dry_run {
+        let message = "where to? -o takes an interface or a file; --dry-run shows the frames";
+        return Err(GeneratorError::Usage(message.to_owned()));
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let settings = Settings {
+        quirks: args.quirks,
+        preprocess: args.preprocess,
+        defines: defines(&args.defines)?,
+        seed: args.seed.unwrap_or_else(|| now.subsec_nanos() ^ now.as_secs() as u32),
+        device: output.device(),
+        is_to_file: !matches!(output, Output::Interface(_)),
+    };
+    let source = match (&args.packet, &args.input) {
+        (Some(text), _) => Source::Text(text.clone()),
+        (None, input) => Source::File(input.clone().unwrap_or_default()),
+    };
+    let input = source.read(&settings)?;
+    if !input.program.warnings.is_empty() {
+        eprintln!("warning: {}", source.shown(&input.program.warnings));
+    }
+    let schedule = schedule(args, &input);
+    // In the reference every worker begins with the same numbers.
+    let random = input.program.random.clone();
+    let mut stream = Stream::new(&input.program, None, random, args.is_shuffled);
+    let count = args.count.filter(|count| *count > 0);
+    let all = count.or_else(|| schedule.frames()).unwrap_or(input.program.packets.len() as u64);
+    if args.dry_run {
+        return dry_run(&mut stream, all);
+    }
+    if args.verbose {
+        describe(&input)?;
+    }
+    let begins_ns = u64::try_from(now.as_nanos()).unwrap_or(0);
+    let written = match output {
+        Output::Capture(name) => output::capture(&name, &mut stream, &schedule, all, begins_ns)?,
+        Output::Text(name) => output::text(&name, &mut stream, all)?,
+        Output::Interface(interface) => {
+            return send(args, &settings, &input, schedule, &interface);
+        }
+        Output::Nowhere => return Ok(()),
+    };
+    announce(args, &input)?;
+    say(&format!("\n{:12} packets outgoing\n{:12} bytes outgoing\n", written.0, written.1))
+}
+
+fn defines(given: &[String]) -> Result<Vec<(String, String)>, GeneratorError> {
+    let split = |define: &String| {
+        let (name, value) = define.split_once('=').unwrap_or((define, "1"));
+        let is_name = !name.is_empty()
+            && name.bytes().all(|octet| octet.is_ascii_alphanumeric() || octet == b'_');
+        is_name
+            .then(|| (name.to_owned(), value.to_owned()))
+            .ok_or_else(|| GeneratorError::Usage(format!("-D {define}: it is NAME or NAME=VALUE")))
+    };
+    given.iter().map(split).collect()
+}
+
+/// The schedule that flags ask for, or that of a capture.
+fn schedule(args: &Args, input: &Input) -> Schedule {
+    let packets = &input.program.packets;
+    let bytes: usize = packets.iter().map(|packet| packet.octets.len()).sum();
+    let mean_bytes = bytes as f64 / packets.len().max(1) as f64;
+    match (&args.rate, args.gap_ns, &input.times) {
+        (Some(rates), _, _) => Schedule::of(&rates.0, mean_bytes),
+        (None, Some(0), _) | (None, None, None) => Schedule::Unpaced,
+        (None, Some(gap_ns), _) => {
+            let rate = Rate::Frames(1e9 / gap_ns as f64);
+            Schedule::of(&[Segment { from: rate, to: rate, duration_ns: None }], mean_bytes)
+        }
+        (None, None, Some(times)) => times.clone(),
+    }
+}
+
+fn dry_run(stream: &mut Stream, count: u64) -> Result<(), GeneratorError> {
+    for number in 1..=count {
+        let Some(frame) = stream.frame() else { break };
+        say(&format!("frame {number}, {} bytes\n{}\n", frame.len(), decode::describe(frame)))?;
+    }
+    Ok(())
+}
+
+/// The lines that the reference begins with.
+fn announce(args: &Args, input: &Input) -> Result<(), GeneratorError> {
+    if args.json {
+        return Ok(());
+    }
+    let packets = &input.program.packets;
+    let bytes: usize = packets.iter().map(|packet| packet.octets.len()).sum();
+    say(&format!(
+        "{:6} packets to schedule\n{bytes:6} bytes in total\nRunning! Hang up with ^C!\n",
+        packets.len()
+    ))
+}
+
+fn describe(input: &Input) -> Result<(), GeneratorError> {
+    for (number, packet) in input.program.packets.iter().enumerate() {
+        let kind = if packet.is_dynamic() { "changes from frame to frame" } else { "stays" };
+        let cpus = match packet.cpus {
+            Some((first, last)) => format!(", processors {first} to {last}"),
+            None => String::new(),
+        };
+        say(&format!(
+            "packet {}, {} bytes, {kind}{cpus}\n{}\n",
+            number + 1,
+            packet.octets.len(),
+            decode::describe(&packet.octets)
+        ))?;
+    }
+    Ok(())
+}
+
+fn send(
+    args: &Args,
+    settings: &Settings,
+    input: &Input,
+    schedule: Schedule,
+    interface: &Interface,
+) -> Result<(), GeneratorError> {
+    let signals = Signals::install().map_err(GeneratorError::cannot("handle", "signals"))?;
+    let packets = &input.program.packets;
+    for (number, packet) in packets.iter().enumerate() {
+        // Type IPv4, and a time to live of 0.
+        if packet.octets.get(12..14) == Some(&[8, 0]) && packet.octets.get(22) == Some(&0) {
+            eprintln!("warning: packet {} has a time to live of 0", number + 1);
+            break;
+        }
+    }
+    let longest_bytes = packets.iter().map(|packet| packet.octets.len()).max().unwrap_or(0);
+    let count = args.count.filter(|count| *count > 0);
+    // A capture is sent once unless it is to be repeated.
+    let is_capture = input.times.is_some();
+    let once = (is_capture && args.count.is_none()).then_some(packets.len() as u64);
+    let sending = Sending {
+        interface,
+        program: &input.program,
+        cpus: cpus(args, schedule.is_paced())?,
+        schedule,
+        count: count.or(once),
+        seed: settings.seed,
+        same_streams: settings.quirks,
+        is_shuffled: args.is_shuffled,
+        path: PathOptions {
+            kind: args.path,
+            ring_bytes: args.ring_bytes,
+            uses_queue: args.uses_queue,
+            longest_bytes,
+        },
+        interval_s: args.interval.or_else(|| args.json.then_some(1.0)),
+    };
+    announce(args, input)?;
+    let mut total = send::run(&sending, signals, |report| {
+        if args.json { say(&format!("{}\n", json(report)?)) } else { say(&(report.line() + "\n")) }
+    })?;
+    if args.json {
+        return say(&format!("{}\n", json(&total)?));
+    }
+    if args.no_cpu_stats {
+        total.processors.clear();
+    }
+    say(&format!("{total}path: {}, seed {}\n", total.path, total.seed))
+}
+
+/// The processors to send from: all that there are unless frames have a time.
+fn cpus(args: &Args, is_paced: bool) -> Result<Vec<u32>, GeneratorError> {
+    let allowed = netio::thread::allowed_cpus()
+        .map_err(GeneratorError::cannot("ask for", "the processors that there are"))?;
+    let allowed: Vec<u32> = allowed.into_iter().map(|cpu| cpu as u32).collect();
+    let there_are = || {
+        let list: Vec<String> = allowed.iter().map(u32::to_string).collect();
+        format!("this process may run on {}", list.join(", "))
+    };
+    match args.cpus {
+        None if is_paced => Ok(allowed[..1].to_vec()),
+        None => Ok(allowed),
+        Some(Cpus::Count(count)) if count <= allowed.len() => Ok(allowed[..count].to_vec()),
+        Some(Cpus::Count(count)) => {
+            Err(GeneratorError::Usage(format!("-P {count}: {}", there_are())))
+        }
+        Some(Cpus::Range(first, last)) => {
+            let is_allowed = |cpu| allowed.contains(&cpu);
+            if (first..=last).all(is_allowed) {
+                return Ok((first..=last).collect());
+            }
+            Err(GeneratorError::Usage(format!("-P {first}-{last}: {}", there_are())))
+        }
+    }
+}
+
+fn json(report: &crate::report::Report) -> Result<String, GeneratorError> {
+    serde_json::to_string(report)
+        .map_err(|error| GeneratorError::Environment(format!("cannot write JSON: {error}")))
+}
+
+fn say(text: &str) -> Result<(), GeneratorError> {
+    netio::stdout::print(text).map_err(GeneratorError::cannot("write", "the standard output"))
+}

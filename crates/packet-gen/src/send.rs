@@ -1,0 +1,298 @@
+//! Sending from several processors: threads, their shares, reports while they run and at the end.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use base::Histogram;
+use base::time::NS_PER_S;
+use netio::interface::Interface;
+use netio::signal::Signals;
+use netio::{Clock, PollFd, Waker, poll};
+
+use crate::error::GeneratorError;
+use crate::language::Program;
+use crate::pace::Schedule;
+use crate::path::{Path, PathOptions};
+use crate::random::LibcRandom;
+use crate::report::{Lateness, Processor, Report, SCHEMA};
+use crate::stream::Stream;
+use crate::worker::{Done, Progress, Worker};
+
+/// Octets of an Ethernet header and a tag, which the MTU leaves out.
+const HEADER_BYTES: usize = 14;
+const TAG_BYTES: usize = 4;
+
+/// What is to be sent, and how.
+pub(crate) struct Sending<'a> {
+    pub(crate) interface: &'a Interface,
+    pub(crate) program: &'a Program,
+    /// A thread for each of them.
+    pub(crate) cpus: Vec<u32>,
+    pub(crate) schedule: Schedule,
+    /// Frames in all; `None` for no end.
+    pub(crate) count: Option<u64>,
+    pub(crate) seed: u32,
+    /// All threads begin with the same random numbers.
+    pub(crate) same_streams: bool,
+    pub(crate) is_shuffled: bool,
+    pub(crate) path: PathOptions,
+    pub(crate) interval_s: Option<f64>,
+}
+
+/// Sends, and calls `tell` at every interval; the total is returned.
+///
+/// # Errors
+///
+/// A path cannot be opened, a packet fits no frame of the interface, the interface went away, or what
+/// `tell` returns.
+pub(crate) fn run(
+    sending: &Sending<'_>,
+    signals: Signals,
+    mut tell: impl FnMut(&Report) -> Result<(), GeneratorError>,
+) -> Result<Report, GeneratorError> {
+    let threads = streams(sending)?;
+    let paths: Vec<Path> = threads
+        .iter()
+        .map(|_| Path::open(sending.interface, sending.path))
+        .collect::<Result<_, _>>()?;
+    check_lengths(sending, &paths[0])?;
+    let shown = paths[0].to_string();
+    let progress: Vec<Progress> = threads.iter().map(|_| Progress::default()).collect();
+    let (stop, count) = (AtomicBool::new(false), threads.len() as u64);
+    let cannot = || GeneratorError::cannot("send by", &sending.interface.name);
+    let ended = Waker::new().map_err(GeneratorError::cannot("make", "a wake-up"))?;
+    let start_ns = Clock::mono_ns();
+    let cpus: Vec<u32> = threads.iter().map(|(cpu, _)| *cpu).collect();
+    let mut reporter = Reporter::new(sending, shown, &progress, &cpus, start_ns);
+    let results = thread::scope(|scope| {
+        let mut handles = Vec::new();
+        for (index, ((cpu, stream), path)) in threads.into_iter().zip(paths).enumerate() {
+            let worker = Worker {
+                path,
+                stream,
+                schedule: &sending.schedule,
+                index: index as u64,
+                threads: count,
+                quota: sending.count.map(|frames| share(frames, index as u64, count)),
+                start_ns,
+                stop: &stop,
+                progress: &progress[index],
+            };
+            let ended = &ended;
+            handles.push(scope.spawn(move || {
+                // A process that may not choose sends from where it is.
+                netio::thread::pin_to_cpu(cpu as usize).ok();
+                netio::thread::set_timer_slack_ns(1_000).ok();
+                let done = worker.run();
+                ended.wake();
+                done
+            }));
+        }
+        let waited = wait(&signals, &ended, &stop, || handles.iter().all(|h| h.is_finished()), {
+            let reporter = &mut reporter;
+            let interval_ns = sending.interval_s.map(|seconds| (seconds * 1e9) as u64);
+            move |now_ns| reporter.interval(now_ns, interval_ns, &mut tell)
+        });
+        stop.store(true, Ordering::Relaxed);
+        let results: Vec<io::Result<Done>> = handles
+            .into_iter()
+            .map(|handle| handle.join().expect("a worker does not panic"))
+            .collect();
+        waited.map(|()| results)
+    })?;
+    let done = results.into_iter().collect::<io::Result<Vec<Done>>>().map_err(cannot())?;
+    Ok(reporter.total(&done))
+}
+
+/// Frames that thread `index` of `count` sends of `frames` in all.
+const fn share(frames: u64, index: u64, count: u64) -> u64 {
+    frames / count + (index < frames % count) as u64
+}
+
+/// The processors that have packets, with their frames.
+fn streams(sending: &Sending<'_>) -> Result<Vec<(u32, Stream)>, GeneratorError> {
+    let mut threads = Vec::new();
+    for (index, cpu) in sending.cpus.iter().enumerate() {
+        let random = if index == 0 || sending.same_streams {
+            sending.program.random.clone()
+        } else {
+            LibcRandom::from_seed(sending.seed.wrapping_add(index as u32))
+        };
+        let stream = Stream::new(sending.program, Some(*cpu), random, sending.is_shuffled);
+        if stream.packets() > 0 {
+            threads.push((*cpu, stream));
+        }
+    }
+    if threads.is_empty() {
+        let message = "cpu() leaves no packet for the processors that send; -P chooses them";
+        return Err(GeneratorError::Usage(message.to_owned()));
+    }
+    Ok(threads)
+}
+
+/// Whether the interface can take all packets.
+fn check_lengths(sending: &Sending<'_>, path: &Path) -> Result<(), GeneratorError> {
+    let mut problems = Vec::new();
+    for (number, packet) in sending.program.packets.iter().enumerate() {
+        let len = packet.octets.len();
+        let is_tagged = packet.octets.get(12..14) == Some(&[0x81, 0]);
+        let most = path.mtu_bytes() + HEADER_BYTES + if is_tagged { TAG_BYTES } else { 0 };
+        if !(HEADER_BYTES..=most).contains(&len) {
+            let name = &sending.interface.name;
+            problems.push(format!(
+                "packet {} has {len} bytes; {name} takes {HEADER_BYTES} to {most}",
+                number + 1
+            ));
+        }
+    }
+    if problems.is_empty() { Ok(()) } else { Err(GeneratorError::Usage(problems.join("\n"))) }
+}
+
+/// Waits for the threads or a signal; `tick` says when it wants to be called again.
+fn wait(
+    signals: &Signals,
+    ended: &Waker,
+    stop: &AtomicBool,
+    is_over: impl Fn() -> bool,
+    mut tick: impl FnMut(u64) -> Result<Option<u64>, GeneratorError>,
+) -> Result<(), GeneratorError> {
+    /// A thread has ended a moment after it has said so.
+    const MOMENT_NS: u64 = 1_000_000;
+    let mut has_said = false;
+    loop {
+        let now_ns = Clock::mono_ns();
+        let next_ns = tick(now_ns)?;
+        if is_over() {
+            return Ok(());
+        }
+        let timeout_ns = next_ns.map(|next_ns| next_ns.saturating_sub(now_ns));
+        let timeout_ns = if has_said { Some(MOMENT_NS) } else { timeout_ns };
+        let mut fds = [PollFd::readable(signals), PollFd::readable(ended)];
+        poll(&mut fds, timeout_ns).map_err(GeneratorError::cannot("wait for", "signals"))?;
+        has_said |= fds[1].is_readable();
+        ended.drain();
+        signals.drain();
+        if signals.stop().load(Ordering::Acquire) {
+            stop.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// What has been reported last.
+struct Reporter<'a> {
+    last: Report,
+    progress: &'a [Progress],
+    cpus: &'a [u32],
+    is_paced: bool,
+    start_ns: u64,
+    next_ns: Option<u64>,
+}
+
+impl<'a> Reporter<'a> {
+    fn new(
+        sending: &Sending<'_>,
+        path: String,
+        progress: &'a [Progress],
+        cpus: &'a [u32],
+        start_ns: u64,
+    ) -> Self {
+        let last = Report {
+            schema: SCHEMA.to_owned(),
+            kind: "interval".to_owned(),
+            output: sending.interface.name.clone(),
+            path,
+            seed: sending.seed,
+            ..Report::default()
+        };
+        let is_paced = sending.schedule.is_paced();
+        Self { last, progress, cpus, is_paced, start_ns, next_ns: None }
+    }
+
+    /// Reports if it is time; when it will be the next time.
+    fn interval(
+        &mut self,
+        now_ns: u64,
+        interval_ns: Option<u64>,
+        tell: &mut impl FnMut(&Report) -> Result<(), GeneratorError>,
+    ) -> Result<Option<u64>, GeneratorError> {
+        let Some(interval_ns) = interval_ns else { return Ok(None) };
+        let next_ns = *self.next_ns.get_or_insert(self.start_ns + interval_ns);
+        if now_ns < next_ns {
+            return Ok(Some(next_ns));
+        }
+        let report = self.now(now_ns);
+        tell(&report)?;
+        self.last = report;
+        self.next_ns = Some(next_ns + interval_ns);
+        Ok(self.next_ns)
+    }
+
+    /// The counters now; rates since the last report.
+    fn now(&self, now_ns: u64) -> Report {
+        let read = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+        let elapsed_s = (now_ns - self.start_ns) as f64 / NS_PER_S as f64;
+        let processors: Vec<Processor> = std::iter::zip(self.progress, self.cpus)
+            .map(|(progress, cpu)| Processor {
+                cpu: *cpu,
+                sent: read(&progress.sent),
+                sent_bytes: read(&progress.sent_bytes),
+                elapsed_s,
+            })
+            .collect();
+        let sum = |of: fn(&Progress) -> &std::sync::atomic::AtomicU64| -> u64 {
+            self.progress.iter().map(|progress| read(of(progress))).sum()
+        };
+        let mut report = Report {
+            elapsed_s,
+            sent: processors.iter().map(|processor| processor.sent).sum(),
+            sent_bytes: processors.iter().map(|processor| processor.sent_bytes).sum(),
+            refused: sum(|progress| &progress.refused),
+            stalled: sum(|progress| &progress.stalled),
+            processors,
+            ..self.last.clone()
+        };
+        let seconds = (elapsed_s - self.last.elapsed_s).max(1e-9);
+        report.rate_pps = (report.sent - self.last.sent) as f64 / seconds;
+        report.rate_bps = (report.sent_bytes - self.last.sent_bytes) as f64 * 8.0 / seconds;
+        report
+    }
+
+    fn total(mut self, done: &[Done]) -> Report {
+        let elapsed_ns = done.iter().map(|done| done.elapsed_ns).max().unwrap_or(0);
+        (self.last.elapsed_s, self.last.sent, self.last.sent_bytes) = (0.0, 0, 0);
+        let mut report = self.now(self.start_ns + elapsed_ns);
+        report.kind = "total".to_owned();
+        report.unsent = done.iter().map(|done| done.unsent).sum();
+        for (processor, done) in report.processors.iter_mut().zip(done) {
+            processor.elapsed_s = done.elapsed_ns as f64 / NS_PER_S as f64;
+        }
+        if self.is_paced {
+            report.late = lateness(done);
+        }
+        report
+    }
+}
+
+fn lateness(done: &[Done]) -> Option<Lateness> {
+    let (first, rest) = done.split_first()?;
+    let mut all: Histogram = first.late_ns.clone();
+    for done in rest {
+        all.merge(&done.late_ns);
+    }
+    let us = |quantile| all.quantile(quantile).map(|ns| ns as f64 / 1e3);
+    Some(Lateness { median_us: us(0.5)?, p99_us: us(0.99)?, max_us: us(1.0)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_add_up() {
+        for (frames, count) in [(0, 1), (7, 3), (9, 3), (2, 5)] {
+            let sum: u64 = (0..count).map(|index| share(frames, index, count)).sum();
+            assert_eq!(sum, frames);
+        }
+    }
+}
