@@ -27,6 +27,7 @@ use crate::units::parse_seconds;
 use crate::{Outcome as Ending, ToolError, say};
 use bench::Bench;
 use cases::{Case, Scope};
+use peer::Peer;
 use verdict::Stop;
 
 pub use responder::Responder;
@@ -96,7 +97,8 @@ pub fn run(args: &Args) -> Result<Ending, ToolError> {
     }
     let chosen = choose(&args.only)?;
     let Some(host) = &args.target else {
-        return say(&report::list(&chosen)).map(|()| Ending::Done);
+        let is_chosen = |listed: &Listed| chosen.iter().any(|case| case.name == listed.name);
+        return say(&report::list(catalog().filter(is_chosen))).map(|()| Ending::Done);
     };
     let target = Target {
         address: peer_address(host, args.port, args.v4, args.v6)?,
@@ -157,6 +159,31 @@ fn choose(only: &[String]) -> Result<Vec<&'static Case>, ToolError> {
     Ok(cases::all().filter(is_chosen).collect())
 }
 
+/// A case as it is listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Its name, as `HDR-01`.
+    pub name: &'static str,
+    /// The section that it is about; of RFC 4340 unless it names another.
+    pub section: &'static str,
+    /// What is expected of the target.
+    pub requirement: &'static str,
+    /// Why packets cannot ask it, if they cannot.
+    pub inside: Option<&'static str>,
+}
+
+/// All cases, in order.
+pub fn catalog() -> impl Iterator<Item = Listed> {
+    cases::all().map(|case| {
+        let Case { name, section, requirement, .. } = *case;
+        let inside = match case.scope {
+            Scope::Outside(_) => None,
+            Scope::Inside(why) => Some(why),
+        };
+        Listed { name, section, requirement, inside }
+    })
+}
+
 /// Runs the cases of these names or groups, or all, and tells `show` of each.
 ///
 /// # Errors
@@ -171,7 +198,7 @@ pub fn judge(
 ) -> Result<Vec<Outcome>, ToolError> {
     let chosen = choose(only)?;
     let bench = Bench::open(target, service_code, patience).map_err(failed)?;
-    if let Err(stop) = peer::Peer::open(&bench) {
+    if let Err(stop) = Peer::new(&bench).request(&[]) {
         return Err(ToolError::Failed(match stop {
             Stop::Failed { expected, came } => format!(
                 "no connection to {}, DCCP port {}, for {service_code}: expected {expected}, came {came}",

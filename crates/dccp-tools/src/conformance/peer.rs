@@ -78,8 +78,10 @@ pub(super) struct Peer<'b> {
     vector: Option<AckVector>,
     /// Whether Changes of the target are confirmed as they come.
     pub(super) is_agreeing: bool,
-    /// Whether the target may think that there is a connection.
+    /// Whether the handshake is over, as far as this end knows.
     pub(super) is_open: bool,
+    /// Whether the target has answered a Request, so that it should be told of the end.
+    is_begun: bool,
 }
 
 impl<'b> Peer<'b> {
@@ -101,6 +103,7 @@ impl<'b> Peer<'b> {
             vector: None,
             is_agreeing: true,
             is_open: false,
+            is_begun: false,
         };
         peer.begin_at(bench.first_number());
         peer
@@ -130,7 +133,10 @@ impl<'b> Peer<'b> {
         let draft = self.next(PacketType::Request).options(options);
         self.send(&draft);
         let number = draft.header.sequence;
-        self.wait("a Response to the Request", |a| a.acknowledges(PacketType::Response, number))
+        let response =
+            self.wait("a Response to the Request", |a| a.acknowledges(PacketType::Response, number))?;
+        self.is_begun = true;
+        Ok(response)
     }
 
     /// Ends the handshake, and waits until the target knows.
@@ -230,7 +236,7 @@ impl<'b> Peer<'b> {
             _ => (),
         }
         if answer.is(PacketType::Reset) {
-            self.is_open = false;
+            (self.is_open, self.is_begun) = (false, false);
         }
         if self.is_agreeing && self.is_open {
             self.agree(&answer);
@@ -238,21 +244,10 @@ impl<'b> Peer<'b> {
         Ok(Some(answer))
     }
 
-    /// Confirms what the target asks for, with its own list.
+    /// Confirms what the target asks for.
     fn agree(&mut self, answer: &Answer) {
-        let mut area = [0; 900];
-        let mut options = OptionWriter::new(&mut area);
-        for (kind, feature, value) in answer.changes() {
-            let kind = match kind {
-                FeatureOption::ChangeL => FeatureOption::ConfirmR,
-                _ => FeatureOption::ConfirmL,
-            };
-            // 3 and 5 have one value and no list (§6.4).
-            let first = if matches!(feature, 3 | 5) { &[][..] } else { &value[..1] };
-            options.feature(kind, feature, &[first, &value]);
-        }
+        let options = confirms_for(answer, |_| true);
         if !options.is_empty() {
-            let options = options.written().to_vec();
             let draft = self.next(PacketType::Ack).options(&options);
             self.send(&draft);
         }
@@ -273,7 +268,17 @@ impl<'b> Peer<'b> {
         expected: &str,
         is_it: impl Fn(&Answer) -> bool,
     ) -> Result<(Answer, Vec<Answer>), Stop> {
-        let deadline = Instant::now() + self.bench.patience;
+        self.wait_within(self.bench.patience, expected, is_it)
+    }
+
+    /// The same, for what takes a time of its own.
+    pub(super) fn wait_within(
+        &mut self,
+        time: Duration,
+        expected: &str,
+        is_it: impl Fn(&Answer) -> bool,
+    ) -> Result<(Answer, Vec<Answer>), Stop> {
+        let deadline = Instant::now() + time;
         let mut passed = Vec::new();
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -281,7 +286,7 @@ impl<'b> Peer<'b> {
                 Some(answer) if is_it(&answer) => return Ok((answer, passed)),
                 Some(answer) => passed.push(answer),
                 None => {
-                    let ms = self.bench.patience.as_millis();
+                    let ms = time.as_millis();
                     let came = format!("{} within {ms} ms", listed(&passed));
                     return Err(Stop::failed(expected, came));
                 }
@@ -365,6 +370,50 @@ impl<'b> Peer<'b> {
         demand((state == PacketState::Received) == is_taken, &expected, || format!("{state:?}"))
     }
 
+    /// The packet, changed by `change` and with a right checksum, is passed over: no answer, and not
+    /// reported as received.
+    pub(super) fn demand_dropped(
+        &mut self,
+        draft: &Draft,
+        change: impl FnOnce(&mut Vec<u8>),
+    ) -> Judged {
+        let mut octets = self.encode(draft);
+        change(&mut octets);
+        let octets = if octets.len() >= 12 { self.seal(octets) } else { octets };
+        self.send_octets(&octets);
+        self.demand_quiet("for a packet that must be ignored")?;
+        self.demand_reported(self.sent_number(draft), false)
+    }
+
+    /// The packet is taken without an objection.
+    pub(super) fn demand_taken(&mut self, draft: &Draft) -> Judged {
+        self.send(draft);
+        self.demand_quiet("for a packet that must be taken")?;
+        self.demand_reported(self.sent_number(draft), true)
+    }
+
+    /// The number of a packet in full, also where it is written short.
+    fn sent_number(&self, draft: &Draft) -> u64 {
+        let number = SequenceNumber::new(draft.header.sequence);
+        let is_short = !draft.header.is_extended;
+        if is_short { SequenceNumber::extend(number.short(), self.sent).value() } else { number.value() }
+    }
+
+    /// Asks for a feature on an Ack; the value of the Confirm.
+    pub(super) fn negotiate(
+        &mut self,
+        kind: FeatureOption,
+        feature: u8,
+        value: &[u8],
+    ) -> Result<Vec<u8>, Stop> {
+        let draft = self.next(PacketType::Ack).options(&change(kind, feature, value));
+        self.send(&draft);
+        let confirm = confirm_of(kind);
+        let expected = format!("{confirm:?} of feature {feature}");
+        let answer = self.wait(&expected, |a| !a.features(confirm, feature).is_empty())?;
+        Ok(answer.features(confirm, feature).swap_remove(0))
+    }
+
     /// The target gives back datagram `data`, or does not before the next one.
     pub(super) fn demand_echo(&mut self, data: &[u8], is_delivered: bool) -> Judged {
         let mark = format!("mark {}", self.sent.value()).into_bytes();
@@ -388,7 +437,7 @@ impl<'b> Peer<'b> {
 
 impl Drop for Peer<'_> {
     fn drop(&mut self) {
-        if self.is_open {
+        if self.is_open || self.is_begun {
             let close = self.next(PacketType::Close);
             self.send(&close);
         }
@@ -401,4 +450,36 @@ pub(super) fn option(option: DccpOption<'_>) -> Vec<u8> {
     let mut options = OptionWriter::new(&mut area);
     assert!(options.put(option), "cases make options that fit");
     options.written().to_vec()
+}
+
+/// A Change or Confirm.
+pub(super) fn change(kind: FeatureOption, feature: u8, value: &[u8]) -> Vec<u8> {
+    option(DccpOption::Feature { kind, feature, value })
+}
+
+/// What answers a Change.
+pub(super) const fn confirm_of(kind: FeatureOption) -> FeatureOption {
+    match kind {
+        FeatureOption::ChangeL => FeatureOption::ConfirmR,
+        _ => FeatureOption::ConfirmL,
+    }
+}
+
+/// The value of a feature of six octets.
+pub(super) fn wide(value: u64) -> [u8; 6] {
+    let octets = value.to_be_bytes();
+    [octets[2], octets[3], octets[4], octets[5], octets[6], octets[7]]
+}
+
+/// Confirms of the Changes of a packet, with the target's own lists, as far as `is_wanted` says of their
+/// features.
+pub(super) fn confirms_for(answer: &Answer, is_wanted: impl Fn(u8) -> bool) -> Vec<u8> {
+    let changes = answer.changes();
+    let wanted = changes.iter().filter(|(_, feature, _)| is_wanted(*feature));
+    let confirms = wanted.map(|(kind, feature, value)| {
+        // 3 and 5 have one value and no list (§6.4).
+        let first = if matches!(feature, 3 | 5) { &[][..] } else { &value[..1] };
+        change(confirm_of(*kind), *feature, &[first, value].concat())
+    });
+    confirms.collect::<Vec<_>>().concat()
 }

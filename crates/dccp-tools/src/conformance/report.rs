@@ -3,7 +3,7 @@
 use dccp_link::ServiceCode;
 use serde::Serialize;
 
-use super::cases::{Case, Scope};
+use super::Listed;
 use super::verdict::{Outcome, Verdict};
 use super::wire::Target;
 
@@ -25,14 +25,11 @@ struct Document<'a> {
 }
 
 /// The cases with what they want, one on a line.
-pub(super) fn list(cases: &[&Case]) -> String {
+pub(super) fn list(cases: impl Iterator<Item = Listed>) -> String {
     let mut text = String::new();
-    for case in cases {
-        let scope = match case.scope {
-            Scope::Outside(_) => "outside".to_owned(),
-            Scope::Inside(why) => format!("inside only: {why}"),
-        };
-        text += &format!("{:<8} {}: {} [{scope}]\n", case.name, case.section, case.requirement);
+    for Listed { name, section, requirement, inside } in cases {
+        let scope = inside.map_or_else(|| "outside".to_owned(), |why| format!("inside only: {why}"));
+        text += &format!("{name:<8} {section}: {requirement} [{scope}]\n");
     }
     text
 }

@@ -16,7 +16,7 @@ const LOOK_NS: u64 = 100_000_000;
 /// Echoes that may wait.
 const QUEUE_LEN: usize = 64;
 /// When a connection that was asked for is given up, so that the tester sees it.
-const CONNECT_TIMEOUT_NS: u64 = 2_000_000_000;
+const CONNECT_TIMEOUT_NS: u64 = 4_000_000_000;
 
 /// A listener that the suite can be pointed at.
 pub struct Responder {

@@ -5,7 +5,7 @@ use dccp::header::{PacketType, ResetCode};
 use super::{Case, outside};
 use crate::conformance::answer::Answer;
 use crate::conformance::bench::Bench;
-use crate::conformance::peer::{Draft, Peer, VECTORS};
+use crate::conformance::peer::{Peer, VECTORS};
 use crate::conformance::verdict::{Judged, demand};
 
 pub(super) const CASES: &[Case] = &[
@@ -29,28 +29,17 @@ const TYPE_AT: usize = 8;
 const RESERVED_AT: usize = 9;
 const DATA_OFFSET_AT: usize = 4;
 
-/// The packet, changed by `change` and with a right checksum, is passed over: no answer, and not
-/// reported as received.
-fn demand_dropped(peer: &mut Peer<'_>, draft: &Draft, change: impl FnOnce(&mut Vec<u8>)) -> Judged {
-    let mut octets = peer.encode(draft);
-    change(&mut octets);
-    let octets = if octets.len() >= 12 { peer.seal(octets) } else { octets };
-    peer.send_octets(&octets);
-    peer.demand_quiet("for a packet that must be ignored")?;
-    peer.demand_reported(draft.header.sequence, false)
-}
-
 fn eleven_octets(bench: &Bench) -> Judged {
     let mut peer = Peer::open(bench)?;
     let draft = peer.next(PacketType::Data);
-    demand_dropped(&mut peer, &draft, |octets| octets.truncate(11))
+    peer.demand_dropped(&draft, |octets| octets.truncate(11))
 }
 
 fn offset_too_small(bench: &Bench) -> Judged {
     let mut peer = Peer::open(bench)?;
     for packet_type in [PacketType::Data, PacketType::Ack, PacketType::DataAck] {
         let draft = peer.next(packet_type);
-        demand_dropped(&mut peer, &draft, |octets| octets[DATA_OFFSET_AT] -= 1)?;
+        peer.demand_dropped(&draft, |octets| octets[DATA_OFFSET_AT] -= 1)?;
     }
     let mut other = Peer::new(bench);
     let request = other.next(PacketType::Request);
@@ -72,7 +61,7 @@ fn offset_too_large(bench: &Bench) -> Judged {
     let mut peer = Peer::open(bench)?;
     for data in [&b""[..], b"abc"] {
         let draft = peer.next(PacketType::DataAck).data(data);
-        demand_dropped(&mut peer, &draft, |octets| octets[DATA_OFFSET_AT] = 7)?;
+        peer.demand_dropped(&draft, |octets| octets[DATA_OFFSET_AT] = 7)?;
     }
     Ok(())
 }
@@ -81,7 +70,7 @@ fn reserved_types(bench: &Bench) -> Judged {
     let mut peer = Peer::open(bench)?;
     for number in 10..16 {
         let draft = peer.next(PacketType::Ack);
-        demand_dropped(&mut peer, &draft, |octets| octets[TYPE_AT] = number << 1 | 1)?;
+        peer.demand_dropped(&draft, |octets| octets[TYPE_AT] = number << 1 | 1)?;
     }
     Ok(())
 }
@@ -91,7 +80,7 @@ fn short_types(bench: &Bench) -> Judged {
     let mut peer = Peer::open(bench)?;
     for packet_type in [Request, Response, CloseReq, Close, Reset, Sync, SyncAck] {
         let draft = peer.next(packet_type);
-        demand_dropped(&mut peer, &draft, |octets| octets[TYPE_AT] &= !1)?;
+        peer.demand_dropped(&draft, |octets| octets[TYPE_AT] &= !1)?;
     }
     Ok(())
 }

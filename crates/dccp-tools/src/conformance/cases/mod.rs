@@ -1,6 +1,16 @@
 //! The cases: questions to a target, in the groups and with the names of the project's list.
 
+mod acknowledgements;
+mod active;
+mod carriers;
+mod checksums;
+mod closing;
+mod features;
+mod handshake;
 mod headers;
+mod options;
+mod rates;
+mod sequences;
 
 use super::bench::Bench;
 use super::verdict::Judged;
@@ -45,5 +55,17 @@ const fn inside(
 
 /// All cases in the order of the list.
 pub(super) fn all() -> impl Iterator<Item = &'static Case> {
-    [headers::CASES].into_iter().flatten()
+    let groups = [
+        headers::CASES,
+        checksums::CASES,
+        options::CASES,
+        features::CASES,
+        sequences::CASES,
+        handshake::CASES,
+        closing::CASES,
+        acknowledgements::CASES,
+        rates::CASES,
+        carriers::CASES,
+    ];
+    groups.into_iter().flatten()
 }
