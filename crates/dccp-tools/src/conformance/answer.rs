@@ -44,6 +44,12 @@ impl Answer {
         self.is(packet_type) && self.header.acknowledgement == Some(number)
     }
 
+    /// Whether it acknowledges `number` or a later one.
+    pub(super) fn reaches(&self, number: u64) -> bool {
+        let acknowledgement = self.header.acknowledgement.map(SequenceNumber::new);
+        acknowledgement.is_some_and(|reached| !SequenceNumber::new(number).is_after(reached))
+    }
+
     pub(super) fn sequence(&self) -> SequenceNumber {
         SequenceNumber::new(self.header.sequence)
     }
@@ -88,14 +94,19 @@ impl Answer {
         changes.collect()
     }
 
+    /// Whether it has an Ack Vector.
+    pub(super) fn has_vector(&self) -> bool {
+        let is_vector = |raw: RawOption<'_>| matches!(raw.option, DccpOption::AckVector { .. });
+        self.raw_options().any(is_vector)
+    }
+
     /// What its Ack Vectors say of packet `number`, of a sender that began with `first`.
     pub(super) fn state_of(&self, number: u64, first: SequenceNumber) -> Option<PacketState> {
         let acknowledgement = SequenceNumber::new(self.header.acknowledgement?);
         let number = SequenceNumber::new(number);
         let mut runs = Runs::new(acknowledgement, first, Options::new(&self.options));
-        let run = runs.find(|run| {
-            number.distance_from(run.low) >= 0 && number.distance_from(run.high) <= 0
-        });
+        let run = runs
+            .find(|run| number.distance_from(run.low) >= 0 && number.distance_from(run.high) <= 0);
         run.map(|run| run.state)
     }
 }

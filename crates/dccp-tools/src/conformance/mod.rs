@@ -84,6 +84,9 @@ pub struct Args {
     /// With --listen: the address to answer for; needed over IP, where all its DCCP ports are answered for
     #[arg(long, value_name = "ADDRESS")]
     bind: Option<IpAddr>,
+    /// With --listen: keep nothing of a client until its Init Cookie comes back
+    #[arg(long)]
+    init_cookies: bool,
 }
 
 /// Does what the flags ask for.
@@ -136,7 +139,8 @@ fn listen(args: &Args) -> Result<Ending, ToolError> {
         (None, _, true) => Some([0; 16].into()),
         (bind, ..) => bind,
     };
-    let mut responder = Responder::open(kind, bind, args.port, args.service_code)?;
+    let mut responder = 
+        Responder::open(kind, bind, args.port, args.service_code, args.init_cookies)?;
     let door = match responder.udp_port() {
         Some(udp_port) => format!("DCCP port {} in UDP port {udp_port}", args.port),
         None => format!("DCCP port {} over IP", args.port),

@@ -74,6 +74,8 @@ pub(super) struct Peer<'b> {
     pub(super) sent: SequenceNumber,
     /// The greatest number that came.
     pub(super) received: SequenceNumber,
+    /// Init Cookies of the Response, to be given back until it is open (§8.1.4).
+    pub(super) cookies: Vec<u8>,
     /// What came, for Ack Vectors.
     vector: Option<AckVector>,
     /// Whether Changes of the target are confirmed as they come.
@@ -100,6 +102,7 @@ impl<'b> Peer<'b> {
             first: SequenceNumber::default(),
             sent: SequenceNumber::default(),
             received: SequenceNumber::default(),
+            cookies: Vec::new(),
             vector: None,
             is_agreeing: true,
             is_open: false,
@@ -130,18 +133,39 @@ impl<'b> Peer<'b> {
 
     /// Sends a Request and waits for the Response.
     pub(super) fn request(&mut self, options: &[u8]) -> Result<Answer, Stop> {
-        let draft = self.next(PacketType::Request).options(options);
+        self.request_with(options, &[])
+    }
+
+    /// The same with data.
+    pub(super) fn request_with(&mut self, options: &[u8], data: &[u8]) -> Result<Answer, Stop> {
+        let draft = self.next(PacketType::Request).options(options).data(data);
         self.send(&draft);
         let number = draft.header.sequence;
-        let response =
-            self.wait("a Response to the Request", |a| a.acknowledges(PacketType::Response, number))?;
+        let response = self
+            .wait("a Response to the Request", |a| a.acknowledges(PacketType::Response, number))?;
         self.is_begun = true;
+        let cookies = response.raw_options().filter(|raw| raw.number == number::INIT_COOKIE);
+        self.cookies = cookies.flat_map(|raw| option(DccpOption::InitCookie(raw.value))).collect();
         Ok(response)
+    }
+
+    /// Stops a case about a target in RESPOND: one with Init Cookies never is.
+    pub(super) fn needs_respond(&self) -> Judged {
+        if self.cookies.is_empty() {
+            return Ok(());
+        }
+        Err(Stop::not_applicable("the target keeps nothing until its Init Cookie comes back"))
+    }
+
+    /// The Ack that ends the handshake.
+    pub(super) fn final_ack(&mut self) -> Draft {
+        let cookies = self.cookies.clone();
+        self.next(PacketType::Ack).options(&cookies)
     }
 
     /// Ends the handshake, and waits until the target knows.
     pub(super) fn complete(&mut self) -> Judged {
-        let ack = self.next(PacketType::Ack);
+        let ack = self.final_ack();
         self.send(&ack);
         self.is_open = true;
         self.barrier().map(drop)
@@ -350,13 +374,8 @@ impl<'b> Peer<'b> {
         for _ in 0..ACK_RATIO {
             last = self.send_data(b"report");
         }
-        let last = SequenceNumber::new(last);
         let first = self.first;
-        let is_report = |answer: &Answer| {
-            let acknowledgement = answer.header.acknowledgement.map(SequenceNumber::new);
-            acknowledgement.is_some_and(|acknowledged| !last.is_after(acknowledged))
-                && answer.option(number::ACK_VECTOR_0).or(answer.option(number::ACK_VECTOR_1)).is_some()
-        };
+        let is_report = |answer: &Answer| answer.reaches(last) && answer.has_vector();
         let report = self.wait("an Ack Vector, as agreed", is_report)?;
         // What the vector does not reach counts as missing (§11.4).
         Ok(report.state_of(number, first).unwrap_or(PacketState::Missing))
@@ -396,7 +415,11 @@ impl<'b> Peer<'b> {
     fn sent_number(&self, draft: &Draft) -> u64 {
         let number = SequenceNumber::new(draft.header.sequence);
         let is_short = !draft.header.is_extended;
-        if is_short { SequenceNumber::extend(number.short(), self.sent).value() } else { number.value() }
+        if is_short {
+            SequenceNumber::extend(number.short(), self.sent).value()
+        } else {
+            number.value()
+        }
     }
 
     /// Asks for a feature on an Ack; the value of the Confirm.
@@ -419,7 +442,8 @@ impl<'b> Peer<'b> {
         let mark = format!("mark {}", self.sent.value()).into_bytes();
         let draft = self.next(PacketType::DataAck).data(&mark);
         self.send(&draft);
-        let (_, passed) = self.wait_all("the next datagram back", |a| a.has_data() && a.data == mark)?;
+        let (_, passed) =
+            self.wait_all("the next datagram back", |a| a.has_data() && a.data == mark)?;
         let came = passed.iter().any(|a| a.has_data() && a.data == data);
         self.acknowledge(&[]);
         let words = if is_delivered { "delivered" } else { "not delivered" };

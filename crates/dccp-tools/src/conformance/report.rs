@@ -28,7 +28,8 @@ struct Document<'a> {
 pub(super) fn list(cases: impl Iterator<Item = Listed>) -> String {
     let mut text = String::new();
     for Listed { name, section, requirement, inside } in cases {
-        let scope = inside.map_or_else(|| "outside".to_owned(), |why| format!("inside only: {why}"));
+        let scope =
+            inside.map_or_else(|| "outside".to_owned(), |why| format!("inside only: {why}"));
         text += &format!("{name:<8} {section}: {requirement} [{scope}]\n");
     }
     text

@@ -26,7 +26,8 @@ pub struct Responder {
 
 impl Responder {
     /// Listens at `port` for `service_code`, at `address` or everywhere. Over IP it answers for every
-    /// DCCP port of its address, so nobody else there can use DCCP.
+    /// DCCP port of its address, so nobody else there can use DCCP. With `uses_init_cookies` it keeps
+    /// nothing of a client until its cookie comes back.
     ///
     /// # Errors
     ///
@@ -36,6 +37,7 @@ impl Responder {
         address: Option<IpAddr>,
         port: u16,
         service_code: ServiceCode,
+        uses_init_cookies: bool,
     ) -> Result<Self, ToolError> {
         let mut options = CarrierOptions::new(kind);
         if let Some(address) = address {
@@ -49,7 +51,11 @@ impl Responder {
             connect_timeout_ns: CONNECT_TIMEOUT_NS,
             ..Config::default()
         };
-        driver.listen(port, &config, vec![service_code]);
+        if uses_init_cookies {
+            driver.listen_with_init_cookies(port, &config, vec![service_code]);
+        } else {
+            driver.listen(port, &config, vec![service_code]);
+        }
         Ok(Self { driver, config })
     }
 

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use dccp::header::checksum::PROTOCOL;
 use dccp::header::{Integrity, Packet};
 use netio::{
-    Clock, NetError, PollFd, RawOptions, RawSocket, RecvBatch, SendBatch, UdpOptions, UdpSocket, poll, route,
+    Clock, NetError, PollFd, RawOptions, RawSocket, RecvBatch, SendBatch, UdpOptions, UdpSocket,
+    poll, route,
 };
 
 use super::answer::{Answer, describe};
@@ -183,7 +184,8 @@ impl Wire {
     fn fill(&mut self, timeout: Duration) -> Result<bool, Stop> {
         let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
         let mut fds: Vec<_> = self.doors.iter().map(Door::fd).collect();
-        let ready = poll(&mut fds, Some(timeout_ns)).map_err(NetError::on("wait for", "sockets"))?;
+        let ready =
+            poll(&mut fds, Some(timeout_ns)).map_err(NetError::on("wait for", "sockets"))?;
         drop(fds);
         if ready == 0 {
             return Ok(false);
@@ -200,11 +202,8 @@ impl Wire {
                 if datagram.source.ip() != self.target.address {
                     continue;
                 }
-                let (ecn, octets) = if is_raw_v4 {
-                    split_ip(datagram.octets)
-                } else {
-                    (None, datagram.octets)
-                };
+                let (ecn, octets) =
+                    if is_raw_v4 { split_ip(datagram.octets) } else { (None, datagram.octets) };
                 if !has_port_of(&self.ports, octets) {
                     continue;
                 }

@@ -49,7 +49,7 @@ fn between(address: &str, test: impl FnOnce(Target) + Send) {
             }
             set_up(2);
             let kind = CarrierKind::Raw { answers_all_ports: true };
-            let _listening = Listening::start(kind, address);
+            let _listening = Listening::start(kind, address, false);
             tell_listening.send(()).unwrap();
             // Until the test is over.
             let _ = end.recv();

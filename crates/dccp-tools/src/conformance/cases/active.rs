@@ -23,10 +23,11 @@ fn called(bench: &Bench) -> Result<(Peer<'_>, Answer), Stop> {
     peer.is_agreeing = false;
     let words = format!("{} {}", bench.udp_port(0), peer.port);
     control.send_data(&[CONNECT_COMMAND, words.as_bytes()].concat());
-    let request = peer.wait("a Request", |a| a.is(PacketType::Request)).map_err(|stop| match stop {
-        Stop::Failed { .. } => Stop::not_applicable("the target does not connect when told to"),
-        other => other,
-    })?;
+    let request =
+        peer.wait("a Request", |a| a.is(PacketType::Request)).map_err(|stop| match stop {
+            Stop::Failed { .. } => Stop::not_applicable("the target does not connect when told to"),
+            other => other,
+        })?;
     peer.remote_port = request.header.source_port;
     Ok((peer, request))
 }
@@ -147,9 +148,8 @@ pub(super) fn cookies(bench: &Bench) -> Judged {
     peer.send(&ack);
     let sync = peer.next(PacketType::Sync);
     peer.send(&sync);
-    let answer = peer.wait("a SyncAck", |a| {
-        a.acknowledges(PacketType::SyncAck, sync.header.sequence)
-    })?;
+    let answer =
+        peer.wait("a SyncAck", |a| a.acknowledges(PacketType::SyncAck, sync.header.sequence))?;
     demand(given(&answer).is_empty(), "no Init Cookie once it is open", || answer.to_string())
 }
 

@@ -10,14 +10,49 @@ use crate::conformance::peer::{Peer, VECTORS};
 use crate::conformance::verdict::{Judged, Stop};
 
 pub(super) const CASES: &[Case] = &[
-    inside("PMTU-01", "§14.1", "Datagram Too Big is believed for a number that was sent", "the suite is not a router on the path"),
-    inside("PMTU-02", "§14.1", "eight quoted octets are not believed", "the suite is not a router on the path"),
+    inside(
+        "PMTU-01",
+        "§14.1",
+        "Datagram Too Big is believed for a number that was sent",
+        "the suite is not a router on the path",
+    ),
+    inside(
+        "PMTU-02",
+        "§14.1",
+        "eight quoted octets are not believed",
+        "the suite is not a router on the path",
+    ),
     outside("PMTU-03", "§14.2", "a padded Sync draws a SyncAck", padded_sync),
-    outside("ENC-01", "RFC 6773 §3.3", "ports of UDP and of DCCP tell connections apart", six_numbers),
-    outside("ENC-02", "RFC 6773 §3.3", "what comes from another UDP port does not touch a connection", another_udp_port),
-    inside("ENC-03", "RFC 6773 §3.5", "ECN of the outer header counts", "the suite does not mark packets"),
-    inside("DOS-01", "§8.1.4", "a flood of Requests leaves no state with cookies", "what a target keeps is not seen"),
-    inside("DOS-02", "§8.3.1", "Resets without a connection are limited", "a target's limit is its own choice; SEQ-10 asks about Syncs"),
+    outside(
+        "ENC-01",
+        "RFC 6773 §3.3",
+        "ports of UDP and of DCCP tell connections apart",
+        six_numbers,
+    ),
+    outside(
+        "ENC-02",
+        "RFC 6773 §3.3",
+        "what comes from another UDP port does not touch a connection",
+        another_udp_port,
+    ),
+    inside(
+        "ENC-03",
+        "RFC 6773 §3.5",
+        "ECN of the outer header counts",
+        "the suite does not mark packets",
+    ),
+    inside(
+        "DOS-01",
+        "§8.1.4",
+        "a flood of Requests leaves no state with cookies",
+        "what a target keeps is not seen",
+    ),
+    inside(
+        "DOS-02",
+        "§8.3.1",
+        "Resets without a connection are limited",
+        "a target's limit is its own choice; SEQ-10 asks about Syncs",
+    ),
 ];
 
 const MOMENT: Duration = Duration::from_millis(50);

@@ -16,12 +16,32 @@ pub(super) const CASES: &[Case] = &[
     outside("CSUM-03", "§9.1", "the pseudo-header of IPv6", over_ipv6),
     outside("CSUM-04", "§9.2", "CsCov 1, once agreed: changed data is taken", changed_data),
     outside("CSUM-05", "§9.2", "CsCov 15 with short data: dropped", coverage_past_the_end),
-    outside("CSUM-06", "§9.2.1", "CsCov 1, not agreed: acknowledged, data delivered or reported dropped", not_agreed),
+    outside(
+        "CSUM-06",
+        "§9.2.1",
+        "CsCov 1, not agreed: acknowledged, data delivered or reported dropped",
+        not_agreed,
+    ),
     outside("CSUM-07", "§9.2.1", "a minimum of 4 takes CsCov 4 and 0 but not 3", minimum_of_4),
     outside("CSUM-08", "§9.2.1", "what is sent covers no less than was agreed", covers_enough),
-    outside("CSUM-09", "§9.3", "Data Checksum: right taken, wrong reported, of another length ignored", data_checksums),
-    outside("CSUM-10", "§9.3.1", "Mandatory Change R(Check Data Checksum): confirmed, or Reset 6", ask_for_checking),
-    outside("CSUM-11", "RFC 6773 §3.1", "inside of UDP the checksum field does not matter", field_in_udp),
+    outside(
+        "CSUM-09",
+        "§9.3",
+        "Data Checksum: right taken, wrong reported, of another length ignored",
+        data_checksums,
+    ),
+    outside(
+        "CSUM-10",
+        "§9.3.1",
+        "Mandatory Change R(Check Data Checksum): confirmed, or Reset 6",
+        ask_for_checking,
+    ),
+    outside(
+        "CSUM-11",
+        "RFC 6773 §3.1",
+        "inside of UDP the checksum field does not matter",
+        field_in_udp,
+    ),
 ];
 
 const CHECKSUM_AT: usize = 6;
@@ -171,7 +191,8 @@ fn data_checksums(bench: &Bench) -> Judged {
     peer.send(&draft);
     peer.demand_echo(b"right", true)?;
     let cut = &right[..5];
-    let draft = peer.next(PacketType::Data).data(b"ignored").options(&[&[44, 5], &cut[2..]].concat());
+    let draft =
+        peer.next(PacketType::Data).data(b"ignored").options(&[&[44, 5], &cut[2..]].concat());
     peer.send(&draft);
     peer.demand_echo(b"ignored", true)?;
     let draft = peer.next(PacketType::Data).data(b"wrong").options(&right);
@@ -182,7 +203,8 @@ fn data_checksums(bench: &Bench) -> Judged {
 fn ask_for_checking(bench: &Bench) -> Judged {
     let mut peer = Peer::new(bench);
     let asked = change(FeatureOption::ChangeR, CHECK_DATA_CHECKSUM, &[1]);
-    let request = peer.next(PacketType::Request).options(&[&[number::MANDATORY], &asked[..]].concat());
+    let request =
+        peer.next(PacketType::Request).options(&[&[number::MANDATORY], &asked[..]].concat());
     peer.send(&request);
     let is_answer = |a: &Answer| a.is(PacketType::Response) || a.is(PacketType::Reset);
     let answer = peer.wait("Confirm L of 1, or Reset 6", is_answer)?;

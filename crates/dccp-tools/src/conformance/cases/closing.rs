@@ -11,16 +11,41 @@ use crate::conformance::peer::Peer;
 use crate::conformance::verdict::{Judged, Stop, demand};
 
 pub(super) const CASES: &[Case] = &[
-    outside("CLS-01", "§8.3", "a client closes with Close and remembers the connection", active::client_closes),
+    outside(
+        "CLS-01",
+        "§8.3",
+        "a client closes with Close and remembers the connection",
+        active::client_closes,
+    ),
     outside("CLS-02", "§8.3", "a server closes with CloseReq; Close, Reset 1", server_closes),
-    inside("CLS-03", "§8.3", "a server that holds TIMEWAIT sends Close", "a setting of the target's application decides"),
-    outside("CLS-04", "§8.3", "CloseReq is repeated, ever more seldom, until it is answered", repeated_close),
+    inside(
+        "CLS-03",
+        "§8.3",
+        "a server that holds TIMEWAIT sends Close",
+        "a setting of the target's application decides",
+    ),
+    outside(
+        "CLS-04",
+        "§8.3",
+        "CloseReq is repeated, ever more seldom, until it is answered",
+        repeated_close,
+    ),
     outside("CLS-05", "§8.5", "CloseReq to a server: Sync", close_req_to_server),
     outside("CLS-06", "§8.3", "CloseReq and Close that cross end the connection", crossing),
     outside("CLS-07", "§8.3", "a Reset is not answered, and ends the connection", reset_in_open),
     outside("CLS-08", "§8.3", "Data after CloseReq draws no Reset", data_while_closing),
-    inside("CLS-09", "§8.3", "queued data is sent before the Close", "how much was queued is not seen"),
-    outside("CLS-10", "§8.3.1", "the Reset for short numbers has zeros above them", short_without_connection),
+    inside(
+        "CLS-09",
+        "§8.3",
+        "queued data is sent before the Close",
+        "how much was queued is not seen",
+    ),
+    outside(
+        "CLS-10",
+        "§8.3.1",
+        "the Reset for short numbers has zeros above them",
+        short_without_connection,
+    ),
 ];
 
 /// Longer than two repetitions take with a round trip of 200 ms, which counts while none is known.

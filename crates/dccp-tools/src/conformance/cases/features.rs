@@ -14,29 +14,104 @@ use crate::conformance::verdict::{Judged, Stop, demand};
 use FeatureOption::{ChangeL, ChangeR, ConfirmL, ConfirmR};
 
 pub(super) const CASES: &[Case] = &[
-    outside("FEAT-01", "§6.3.1", "the first of the server's list that the client has wins", reconciliation),
-    outside("FEAT-02", "§6.3.1", "nothing in common: the old value is confirmed", nothing_in_common),
+    outside(
+        "FEAT-01",
+        "§6.3.1",
+        "the first of the server's list that the client has wins",
+        reconciliation,
+    ),
+    outside(
+        "FEAT-02",
+        "§6.3.1",
+        "nothing in common: the old value is confirmed",
+        nothing_in_common,
+    ),
     outside("FEAT-03", "§6.3.1", "the same with Mandatory: Reset 6", nothing_in_common_mandatory),
     outside("FEAT-04", "§6.6.7", "an unknown feature: empty Confirm", unknown_feature),
     outside("FEAT-05", "§6.6.9", "an unknown feature with Mandatory: Reset 6", unknown_mandatory),
-    outside("FEAT-06", "§6.3.2", "Change L of a non-negotiable feature: the same value confirmed", non_negotiable),
+    outside(
+        "FEAT-06",
+        "§6.3.2",
+        "Change L of a non-negotiable feature: the same value confirmed",
+        non_negotiable,
+    ),
     outside("FEAT-07", "§7.5.2", "Sequence Window 0, 31, 2^46: empty Confirm", impossible_windows),
     outside("FEAT-08", "§11.3", "Ack Ratio 0 is valid (erratum 1049)", ack_ratio_0),
     outside("FEAT-09", "§6.6.8", "a value of another length: empty Confirm", other_length),
-    outside("FEAT-10", "§6.3.2", "Change R of a non-negotiable feature: empty Confirm", not_the_owner),
-    outside("FEAT-11", "§6.6.8", "Confirm of a value that was not offered: Reset 5", value_not_offered),
+    outside(
+        "FEAT-10",
+        "§6.3.2",
+        "Change R of a non-negotiable feature: empty Confirm",
+        not_the_owner,
+    ),
+    outside(
+        "FEAT-11",
+        "§6.6.8",
+        "Confirm of a value that was not offered: Reset 5",
+        value_not_offered,
+    ),
     outside("FEAT-12", "§6.6.2", "a Confirm that nobody waits for is ignored", unexpected_confirm),
-    outside("FEAT-13", "§6.6.7", "an empty Confirm for the CCID: Reset 5", active::empty_confirm_of_ccid),
-    outside("FEAT-14", "§6.6.7", "an empty Confirm for Send NDP Count: it goes on", active::empty_confirm_of_ndp),
-    outside("FEAT-15", "§6.6.3", "a Change without an answer is repeated, the same, ever more seldom", repeated_change),
+    outside(
+        "FEAT-13",
+        "§6.6.7",
+        "an empty Confirm for the CCID: Reset 5",
+        active::empty_confirm_of_ccid,
+    ),
+    outside(
+        "FEAT-14",
+        "§6.6.7",
+        "an empty Confirm for Send NDP Count: it goes on",
+        active::empty_confirm_of_ndp,
+    ),
+    outside(
+        "FEAT-15",
+        "§6.6.3",
+        "a Change without an answer is repeated, the same, ever more seldom",
+        repeated_change,
+    ),
     outside("FEAT-16", "§6.6.4", "an older Change that comes late is ignored", late_change),
-    outside("FEAT-17", "§6.6.4", "a Confirm that acknowledges less than the Change is ignored", old_confirm),
-    outside("FEAT-18", "§6.6.1", "a Change that crosses a Change is answered with the common value", crossing_changes),
-    outside("FEAT-19", "§6.6.3", "two Changes of one feature in one packet count in order", two_in_one),
-    outside("FEAT-20", "§6.6.3", "Confirms come on packets that acknowledge, and not on Data", confirms_on_acks),
-    outside("FEAT-21", "§10.3", "features of a CCID belong to one half-connection", of_half_connections),
-    outside("FEAT-22", "§10", "the CCID changes in OPEN, or the old one is confirmed", ccid_in_open),
-    outside("FEAT-23", "§12.1", "to an end that is ECN Incapable nothing is sent that can be marked", ecn_incapable),
+    outside(
+        "FEAT-17",
+        "§6.6.4",
+        "a Confirm that acknowledges less than the Change is ignored",
+        old_confirm,
+    ),
+    outside(
+        "FEAT-18",
+        "§6.6.1",
+        "a Change that crosses a Change is answered with the common value",
+        crossing_changes,
+    ),
+    outside(
+        "FEAT-19",
+        "§6.6.3",
+        "two Changes of one feature in one packet count in order",
+        two_in_one,
+    ),
+    outside(
+        "FEAT-20",
+        "§6.6.3",
+        "Confirms come on packets that acknowledge, and not on Data",
+        confirms_on_acks,
+    ),
+    outside(
+        "FEAT-21",
+        "§10.3",
+        "features of a CCID belong to one half-connection",
+        of_half_connections,
+    ),
+    outside(
+        "FEAT-22",
+        "§10",
+        "the CCID changes in OPEN, or the old one is confirmed",
+        ccid_in_open,
+    ),
+    outside(
+        "FEAT-23",
+        "§12.1",
+        "to an end that is ECN Incapable nothing is sent that can be marked",
+        ecn_incapable,
+    ),
 ];
 
 const CCID: u8 = 1;
@@ -75,10 +150,13 @@ fn reconciliation(bench: &Bench) -> Judged {
             let mut peer = Peer::new(bench);
             let answer = peer.request(&change(kind, CCID, ours))?;
             let value = confirm(&answer, confirm_of(kind), CCID)?;
-            let (agreed, theirs) = value.split_first().map_or((None, &[][..]), |(a, t)| (Some(a), t));
+            let (agreed, theirs) =
+                value.split_first().map_or((None, &[][..]), |(a, t)| (Some(a), t));
             let right = theirs.iter().find(|value| ours.contains(value));
             let expected = "the first of the server's list that is in ours, then that list";
-            demand(agreed.is_some() && agreed == right, expected, || format!("{value:?} for {ours:?}"))?;
+            demand(agreed.is_some() && agreed == right, expected, || {
+                format!("{value:?} for {ours:?}")
+            })?;
         }
     }
     Ok(())
@@ -157,11 +235,12 @@ fn pending(bench: &Bench) -> Result<Pending<'_>, Stop> {
     let mut peer = Peer::new(bench);
     peer.is_agreeing = false;
     let response = peer.request(&[])?;
-    let ack = peer.next(PacketType::Ack);
+    let ack = peer.final_ack();
     peer.send(&ack);
     peer.is_open = true;
     let mut answers = vec![response];
     answers.extend(peer.collect(MOMENT)?);
+    answers.extend(peer.barrier()?);
     let mut last = None;
     for (at, answer) in answers.iter().enumerate() {
         for change in answer.changes() {
@@ -291,7 +370,9 @@ fn of_half_connections(bench: &Bench) -> Judged {
     let answer = peer.request(&options)?;
     let agreed = [confirm(&answer, ConfirmR, CCID)?, confirm(&answer, ConfirmL, CCID)?];
     if agreed.map(|value| value.first().copied()) != [Some(3), Some(2)] {
-        return Err(Stop::not_applicable("the target does not take CCID 3 one way and 2 the other"));
+        return Err(Stop::not_applicable(
+            "the target does not take CCID 3 one way and 2 the other",
+        ));
     }
     peer.complete()?;
     let ours = peer.negotiate(ChangeR, SEND_LOSS_EVENT_RATE, &[1])?;

@@ -12,15 +12,35 @@ pub(super) const CASES: &[Case] = &[
     outside("HDR-01", "§5.1", "11 octets draw nothing", eleven_octets),
     outside("HDR-02", "§5.1", "Data Offset inside of the header: ignored", offset_too_small),
     outside("HDR-03", "§5.1", "Data Offset behind the packet: ignored", offset_too_large),
-    outside("HDR-04", "§5.1", "types 10 to 15: ignored, not acknowledged, no Reset", reserved_types),
-    outside("HDR-05", "§5.1", "24-bit numbers on a type that must not have them: ignored", short_types),
+    outside(
+        "HDR-04",
+        "§5.1",
+        "types 10 to 15: ignored, not acknowledged, no Reset",
+        reserved_types,
+    ),
+    outside(
+        "HDR-05",
+        "§5.1",
+        "24-bit numbers on a type that must not have them: ignored",
+        short_types,
+    ),
     outside("HDR-06", "§5.1", "reserved bits that are set do not matter", reserved_bits),
     outside("HDR-07", "§5.1", "CCVal means nothing to CCID 2", ccval),
     outside("HDR-08", "§5.4", "data on an Ack is padding: not delivered", data_on_ack),
     outside("HDR-09", "§5.4", "an empty Data is delivered as an empty datagram", empty_data),
-    outside("HDR-10", "§5.1", "packets have a whole header, zeros where reserved, X where needed", forms),
+    outside(
+        "HDR-10",
+        "§5.1",
+        "packets have a whole header, zeros where reserved, X where needed",
+        forms,
+    ),
     outside("HDR-11", "§5.6", "Data 1 to 3 of a Reset are those of its code", reset_data),
-    outside("HDR-12", "§5.3", "a Response repeats the service code and acknowledges the Request", response),
+    outside(
+        "HDR-12",
+        "§5.3",
+        "a Response repeats the service code and acknowledges the Request",
+        response,
+    ),
 ];
 
 /// Octet 8: reserved bits, type and X.

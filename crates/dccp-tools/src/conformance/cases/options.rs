@@ -11,11 +11,21 @@ use crate::conformance::verdict::{Judged, demand};
 
 pub(super) const CASES: &[Case] = &[
     outside("OPT-01", "§5.8", "unknown options are ignored", unknown_options),
-    outside("OPT-02", "§5.8.2", "Mandatory and an unknown option: Reset 6 that names it", mandatory_unknown),
+    outside(
+        "OPT-02",
+        "§5.8.2",
+        "Mandatory and an unknown option: Reset 6 that names it",
+        mandatory_unknown,
+    ),
     outside("OPT-03", "§5.8.2", "Mandatory at the end: Reset 5", mandatory_last),
     outside("OPT-04", "§5.8.2", "Mandatory twice: Reset 5", mandatory_twice),
     outside("OPT-05", "§5.8.2", "Mandatory before Padding is fine", mandatory_padding),
-    outside("OPT-06", "§5.8", "a length that cannot be ends the list, what stands before counts", impossible_lengths),
+    outside(
+        "OPT-06",
+        "§5.8",
+        "a length that cannot be ends the list, what stands before counts",
+        impossible_lengths,
+    ),
     outside("OPT-07", "§5.8.2", "Mandatory on Data is ignored", mandatory_on_data),
     outside("OPT-08", "§5.8", "options that are not for Data are ignored there", not_for_data),
     outside("OPT-09", "§11.4", "an Ack Vector on a Request is ignored", vector_on_request),
@@ -125,7 +135,8 @@ fn short_timestamp(bench: &Bench) -> Judged {
     let mut peer = Peer::open(bench)?;
     let draft = peer.next(PacketType::DataAck).options(&[41, 5, 1, 2, 3]).data(b"time");
     let passed = peer.answers_to(&draft)?;
-    let is_wrong = |a: &Answer| a.is(PacketType::Reset) || a.option(number::TIMESTAMP_ECHO).is_some();
+    let is_wrong =
+        |a: &Answer| a.is(PacketType::Reset) || a.option(number::TIMESTAMP_ECHO).is_some();
     demand(!passed.iter().any(is_wrong), "no Reset and no Timestamp Echo", || listed(&passed))?;
     peer.demand_reported(draft.header.sequence, true)
 }

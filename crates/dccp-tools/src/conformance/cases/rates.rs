@@ -10,22 +10,102 @@ use crate::conformance::peer::{Peer, VECTORS, change};
 use crate::conformance::verdict::{Judged, Stop, demand};
 
 pub(super) const CASES: &[Case] = &[
-    outside("TFRC-01", "RFC 4342 §6", "feedback has Elapsed Time or Timestamp Echo, Receive Rate and Loss Intervals", feedback),
-    inside("TFRC-02", "RFC 4342 §8.6", "the example of Loss Intervals", "it is an example of one connection's past"),
-    inside("TFRC-03", "RFC 4342 §8.6.1", "Skip Length is 3 at most", "what a sender believes is not seen"),
-    outside("TFRC-04", "RFC 4342 §8.5", "without a loss the Loss Event Rate is 4294967295", no_loss_rate),
-    outside("TFRC-05", "RFC 4342 §8.1", "CCVal moves on by five at most between neighbours", window_counter),
-    outside("TFRC-06", "RFC 4342 §6.1", "feedback follows four steps of CCVal, and a new loss event", when_feedback),
-    outside("TFRC-07", "RFC 4342 §10.2", "losses within a round trip of CCVal are one event, later ones another", loss_events),
-    inside("TFRC-08", "RFC 5348 §4.3", "the rate doubles in a round trip at most", "the allowed rate is not seen"),
-    inside("TFRC-09", "RFC 5348 §4.4", "without feedback the rate halves", "the allowed rate is not seen"),
-    inside("TFRC-10", "RFC 5348 §4.4", "an idle sender keeps its initial rate", "the allowed rate is not seen"),
-    inside("TFRC-11", "RFC 5348 §6.3.1", "the first interval is what the rate would have needed", "it depends on the target's round-trip time"),
-    inside("TFRC-12", "RFC 5348 §6.3.1", "a lost first packet means half a packet in a round trip", "it depends on the target's round-trip time"),
-    outside("TFRC-13", "RFC 5348 §5.1", "packets that overtake by one or two are no loss", reordered),
-    inside("TFRC-14", "RFC 4342 §6.1.1", "NDP Count keeps lost Acks out of the losses", "Loss Intervals show it only in lengths that the target may choose"),
-    inside("TFRC-15", "RFC 5348 §4.6", "unused time is worth a round trip", "it depends on the target's round-trip time"),
-    outside("TFRC-16", "RFC 4342 §8", "feedback without Loss Intervals counts, as Linux sends it", linux_feedback),
+    outside(
+        "TFRC-01",
+        "RFC 4342 §6",
+        "feedback has Elapsed Time or Timestamp Echo, Receive Rate and Loss Intervals",
+        feedback,
+    ),
+    inside(
+        "TFRC-02",
+        "RFC 4342 §8.6",
+        "the example of Loss Intervals",
+        "it is an example of one connection's past",
+    ),
+    inside(
+        "TFRC-03",
+        "RFC 4342 §8.6.1",
+        "Skip Length is 3 at most",
+        "what a sender believes is not seen",
+    ),
+    outside(
+        "TFRC-04",
+        "RFC 4342 §8.5",
+        "without a loss the Loss Event Rate is 4294967295",
+        no_loss_rate,
+    ),
+    outside(
+        "TFRC-05",
+        "RFC 4342 §8.1",
+        "CCVal moves on by five at most between neighbours",
+        window_counter,
+    ),
+    outside(
+        "TFRC-06",
+        "RFC 4342 §6.1",
+        "feedback follows four steps of CCVal, and a new loss event",
+        when_feedback,
+    ),
+    outside(
+        "TFRC-07",
+        "RFC 4342 §10.2",
+        "losses within a round trip of CCVal are one event, later ones another",
+        loss_events,
+    ),
+    inside(
+        "TFRC-08",
+        "RFC 5348 §4.3",
+        "the rate doubles in a round trip at most",
+        "the allowed rate is not seen",
+    ),
+    inside(
+        "TFRC-09",
+        "RFC 5348 §4.4",
+        "without feedback the rate halves",
+        "the allowed rate is not seen",
+    ),
+    inside(
+        "TFRC-10",
+        "RFC 5348 §4.4",
+        "an idle sender keeps its initial rate",
+        "the allowed rate is not seen",
+    ),
+    inside(
+        "TFRC-11",
+        "RFC 5348 §6.3.1",
+        "the first interval is what the rate would have needed",
+        "it depends on the target's round-trip time",
+    ),
+    inside(
+        "TFRC-12",
+        "RFC 5348 §6.3.1",
+        "a lost first packet means half a packet in a round trip",
+        "it depends on the target's round-trip time",
+    ),
+    outside(
+        "TFRC-13",
+        "RFC 5348 §5.1",
+        "packets that overtake by one or two are no loss",
+        reordered,
+    ),
+    inside(
+        "TFRC-14",
+        "RFC 4342 §6.1.1",
+        "NDP Count keeps lost Acks out of the losses",
+        "Loss Intervals show it only in lengths that the target may choose",
+    ),
+    inside(
+        "TFRC-15",
+        "RFC 5348 §4.6",
+        "unused time is worth a round trip",
+        "it depends on the target's round-trip time",
+    ),
+    outside(
+        "TFRC-16",
+        "RFC 4342 §8",
+        "feedback without Loss Intervals counts, as Linux sends it",
+        linux_feedback,
+    ),
     outside("TFRC-17", "RFC 4342 §8", "feedback options on Data are ignored", feedback_on_data),
 ];
 
@@ -76,7 +156,7 @@ fn count(peer: &mut Peer<'_>, counter: u8) -> u64 {
 fn tell(peer: &mut Peer<'_>, counter: u8) -> Result<Answer, Stop> {
     let number = count(peer, counter);
     peer.wait("feedback after four steps of CCVal", |answer| {
-        is_feedback(answer) && answer.header.acknowledgement.is_some_and(|a| a >= number)
+        is_feedback(answer) && answer.reaches(number)
     })
 }
 
@@ -139,7 +219,7 @@ fn when_feedback(bench: &Bench) -> Judged {
     // The third one behind the hole makes it a loss.
     let last = count(&mut peer, 5);
     let answer = peer.wait("feedback at once for a new loss event", |answer| {
-        is_feedback(answer) && answer.header.acknowledgement.is_some_and(|a| a >= last)
+        is_feedback(answer) && answer.reaches(last)
     })?;
     let rate = answer.option(number::LOSS_EVENT_RATE);
     let has_loss = rate.is_some_and(|rate| rate != NO_LOSS);

@@ -13,24 +13,84 @@ use crate::conformance::peer::{Draft, Peer, VECTORS, change, wide};
 use crate::conformance::verdict::{Judged, Stop, demand};
 
 pub(super) const CASES: &[Case] = &[
-    outside("SEQ-01", "§7.5.1", "numbers from SWL to SWH are valid, others draw a Sync", sequence_window),
-    outside("SEQ-02", "§7.5.1", "acknowledgements from AWL to AWH are valid, others draw a Sync", acknowledgement_window),
-    outside("SEQ-03", "§7.5.3", "an old Close, CloseReq or Reset draws a Sync; for a Reset it acknowledges GSR", old_ends),
+    outside(
+        "SEQ-01",
+        "§7.5.1",
+        "numbers from SWL to SWH are valid, others draw a Sync",
+        sequence_window,
+    ),
+    outside(
+        "SEQ-02",
+        "§7.5.1",
+        "acknowledgements from AWL to AWH are valid, others draw a Sync",
+        acknowledgement_window,
+    ),
+    outside(
+        "SEQ-03",
+        "§7.5.3",
+        "an old Close, CloseReq or Reset draws a Sync; for a Reset it acknowledges GSR",
+        old_ends,
+    ),
     outside("SEQ-04", "§7.5.1", "numbers before the first are invalid", before_the_first),
     outside("SEQ-05", "§7.1", "numbers go around at 2^48", around),
-    outside("SEQ-06", "§7.5.4", "the Sync for invalid Data acknowledges it; the window stays", sync_for_data),
+    outside(
+        "SEQ-06",
+        "§7.5.4",
+        "the Sync for invalid Data acknowledges it; the window stays",
+        sync_for_data,
+    ),
     outside("SEQ-07", "§7.5.4", "an invalid Sync or SyncAck draws nothing", invalid_syncs),
-    outside("SEQ-08", "§5.7", "a Sync draws a SyncAck that acknowledges it, and moves the window", sync_moves),
-    inside("SEQ-09", "§7.5.3", "an active connection judges Syncs strictly", "activity lasts three round trips, microseconds on a short path, and judging loosely is allowed"),
-    outside("SEQ-10", "§7.5.4", "no more than eight Syncs in a second, the rest is rejected all the same", sync_limit),
-    outside("SEQ-11", "§7.5.6", "after a burst of losses Sync and SyncAck find each other again", burst),
+    outside(
+        "SEQ-08",
+        "§5.7",
+        "a Sync draws a SyncAck that acknowledges it, and moves the window",
+        sync_moves,
+    ),
+    inside(
+        "SEQ-09",
+        "§7.5.3",
+        "an active connection judges Syncs strictly",
+        "activity lasts three round trips, microseconds on a short path, and judging loosely is allowed",
+    ),
+    outside(
+        "SEQ-10",
+        "§7.5.4",
+        "no more than eight Syncs in a second, the rest is rejected all the same",
+        sync_limit,
+    ),
+    outside(
+        "SEQ-11",
+        "§7.5.6",
+        "after a burst of losses Sync and SyncAck find each other again",
+        burst,
+    ),
     outside("SEQ-12", "§7.5.6", "a blind attack with Data changes nothing", blind_attack),
-    outside("SEQ-13", "§7.5.6", "a half-open connection: Sync for the Request, and a Reset ends it", half_open),
-    outside("SEQ-14", "§7.6.1", "short numbers that were not allowed: dropped in silence", short_not_allowed),
-    outside("SEQ-15", "§7.6", "short numbers, once allowed, extend across their end", short_allowed),
+    outside(
+        "SEQ-13",
+        "§7.5.6",
+        "a half-open connection: Sync for the Request, and a Reset ends it",
+        half_open,
+    ),
+    outside(
+        "SEQ-14",
+        "§7.6.1",
+        "short numbers that were not allowed: dropped in silence",
+        short_not_allowed,
+    ),
+    outside(
+        "SEQ-15",
+        "§7.6",
+        "short numbers, once allowed, extend across their end",
+        short_allowed,
+    ),
     outside("SEQ-16", "§7.5.2", "a wider Sequence Window counts from its Confirm on", wider_window),
     outside("SEQ-17", "§8.1.1", "a repeated Request has the next number", active::next_number),
-    outside("SEQ-18", "§7.7", "NDP Count is the length of the run without data, in as many octets as it takes", ndp_count),
+    outside(
+        "SEQ-18",
+        "§7.7",
+        "NDP Count is the length of the run without data, in as many octets as it takes",
+        ndp_count,
+    ),
 ];
 
 /// Sequence Window of both ends at first.
@@ -205,8 +265,10 @@ fn invalid_syncs(bench: &Bench) -> Judged {
         for draft in [low, unsent] {
             let answers = answers_at(&mut peer, &draft, false)?;
             let is_for_it = |a: &Answer| a.header.acknowledgement == Some(draft.header.sequence);
-            let is_objection = |a: &Answer| matches!(a.header.packet_type, Sync | PacketType::Reset);
-            let is_quiet = !answers.iter().any(|a| (a.is(SyncAck) && is_for_it(a)) || is_objection(a));
+            let is_objection =
+                |a: &Answer| matches!(a.header.packet_type, Sync | PacketType::Reset);
+            let is_quiet =
+                !answers.iter().any(|a| (a.is(SyncAck) && is_for_it(a)) || is_objection(a));
             demand(is_quiet, "nothing for an invalid Sync or SyncAck", || listed(&answers))?;
         }
     }
