@@ -258,7 +258,11 @@ fn conformance_judges_our_own_listener() {
 
     let output = listener.meet(&[&client[..4], &["SC:ELSE", "--wait", "0.2"]].concat());
     assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("no connection to 127.0.0.1"), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("no connection to 127.0.0.1"),
+        "{}",
+        text(&output.stderr)
+    );
 
     // A relay that swallows what refuses a service.
     let relay = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback has ports");
@@ -267,7 +271,8 @@ fn conformance_judges_our_own_listener() {
     let behind = format!("127.0.0.1:{}", listener.port);
     std::thread::scope(|scope| {
         let suite = scope.spawn(move || {
-            let words = ["--udp-port", &port, "--only", "CON-02", "--only", "CON-03", "--wait", "0.3"];
+            let words =
+                ["--udp-port", &port, "--only", "CON-02", "--only", "CON-03", "--wait", "0.3"];
             godwit(&[&client[..], &words].concat()).output().expect("the binary runs")
         });
         let mut buffer = [0; 2_000];
@@ -287,7 +292,10 @@ fn conformance_judges_our_own_listener() {
         let said = text(&output.stdout);
         assert_eq!(output.status.code(), Some(3), "{said}{}", text(&output.stderr));
         assert!(said.contains("pass CON-02") && said.contains("FAIL CON-03"), "{said}");
-        assert!(said.contains("expected: Reset code 8") && said.contains("> Request seq"), "{said}");
+        assert!(
+            said.contains("expected: Reset code 8") && said.contains("> Request seq"),
+            "{said}"
+        );
     });
     let mut listener = listener;
     listener.child.kill().expect("it was started here");

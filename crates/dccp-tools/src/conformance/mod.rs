@@ -139,7 +139,7 @@ fn listen(args: &Args) -> Result<Ending, ToolError> {
         (None, _, true) => Some([0; 16].into()),
         (bind, ..) => bind,
     };
-    let mut responder = 
+    let mut responder =
         Responder::open(kind, bind, args.port, args.service_code, args.init_cookies)?;
     let door = match responder.udp_port() {
         Some(udp_port) => format!("DCCP port {} in UDP port {udp_port}", args.port),

@@ -10,6 +10,9 @@ use super::wire::Target;
 /// Of the documents.
 const SCHEMA_VERSION: u32 = 1;
 
+/// Packets of a failed case that are shown.
+const SHOWN_MAX: usize = 30;
+
 #[derive(Debug, Serialize)]
 struct Document<'a> {
     tool: &'static str,
@@ -44,7 +47,11 @@ pub(super) fn line(outcome: &Outcome) -> String {
         Verdict::Fail { expected, came } => {
             let mut text = format!("FAIL {case:<8} {section}: {requirement}\n");
             text += &format!("       expected: {expected}\n       came: {came}\n");
-            for line in &outcome.packets {
+            let hidden = outcome.packets.len().saturating_sub(SHOWN_MAX);
+            if hidden > 0 {
+                text += &format!("       {hidden} packets before these (--json FILE has all)\n");
+            }
+            for line in &outcome.packets[hidden..] {
                 let arrow = if line.from_target { '<' } else { '>' };
                 text += &format!("       {arrow} {}\n", line.packet);
             }
