@@ -75,10 +75,30 @@ impl Driver {
 
     /// Takes connections at `port` for these services.
     pub fn listen(&mut self, port: u16, config: &Config, service_codes: Vec<ServiceCode>) {
+        self.listen_so(port, config, service_codes, false);
+    }
+
+    /// The same without keeping anything of a client until its Init Cookie comes back (RFC 4340
+    /// §8.1.4): no flood of Requests fills the memory, and data on a Request is lost.
+    pub fn listen_with_init_cookies(
+        &mut self,
+        port: u16,
+        config: &Config,
+        service_codes: Vec<ServiceCode>,
+    ) {
+        self.listen_so(port, config, service_codes, true);
+    }
+
+    fn listen_so(
+        &mut self,
+        port: u16,
+        config: &Config,
+        service_codes: Vec<ServiceCode>,
+        uses_init_cookies: bool,
+    ) {
         let any = if self.carriers.has_v6() { [0; 16].into() } else { [0; 4].into() };
         let config = self.adapted(config, any, MTU_BYTES);
-        let listener = Listener { config, service_codes, uses_init_cookies: false };
-        self.core.listen(port, listener);
+        self.core.listen(port, Listener { config, service_codes, uses_init_cookies });
     }
 
     /// Takes no more connections at `port`.

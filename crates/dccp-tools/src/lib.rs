@@ -1,10 +1,11 @@
-//! Traffic over DCCP, as commands: [`perf`] measures throughput in the manner of iperf, [`ttcp`]
-//! in that of ttcp, [`pipe`] moves files and pipes.
+//! DCCP as commands: [`perf`] measures throughput in the manner of iperf, [`ttcp`] in that of ttcp,
+//! [`pipe`] moves files and pipes, [`conformance`] tests an implementation packet by packet.
 //!
 //! Flags become values here, values become calls of [`dccp_link`]; what a connection does is the
 //! core's business. Whatever is counted as throughput was read by the receiving application.
 
 mod blocking;
+pub mod conformance;
 pub mod options;
 pub mod perf;
 pub mod pipe;
@@ -24,6 +25,7 @@ pub enum Command {
     Send(Box<pipe::SendArgs>),
     Recv(Box<pipe::RecvArgs>),
     Ttcp(Box<ttcp::Args>),
+    Conformance(Box<conformance::Args>),
 }
 
 impl Command {
@@ -35,6 +37,7 @@ impl Command {
             Self::Send(args) => pipe::send(args),
             Self::Recv(args) => pipe::recv(args),
             Self::Ttcp(args) => ttcp::run(args),
+            Self::Conformance(args) => conformance::run(args),
         };
         match done {
             Ok(outcome) => ExitCode::from(outcome.code()),

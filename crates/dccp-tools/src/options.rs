@@ -141,13 +141,7 @@ impl LinkArgs {
     ///
     /// When it has no address of the family asked for.
     pub fn peer(&self, host: &str) -> Result<Peer, ToolError> {
-        let found = (host, self.port)
-            .to_socket_addrs()
-            .map_err(|error| ToolError::Failed(format!("cannot find {host}: {error}")))?;
-        let address = found.map(|found| found.ip()).find(|address| self.takes(*address));
-        let family = if self.v6 { "IPv6" } else { "IPv4" };
-        let address = address
-            .ok_or_else(|| ToolError::Failed(format!("{host} has no address of {family}")))?;
+        let address = peer_address(host, self.port, self.v4, self.v6)?;
         Ok(Peer { address, port: self.port, udp_port: self.udp_port })
     }
 
@@ -159,6 +153,22 @@ impl LinkArgs {
             CarrierName::Raw => format!("DCCP port {} over IP", self.port),
         }
     }
+}
+
+/// The first address of a host that is of a version of IP that was asked for.
+pub(crate) fn peer_address(
+    host: &str,
+    port: u16,
+    is_v4_only: bool,
+    is_v6_only: bool,
+) -> Result<IpAddr, ToolError> {
+    let found = (host, port)
+        .to_socket_addrs()
+        .map_err(|error| ToolError::Failed(format!("cannot find {host}: {error}")))?;
+    let is_taken = |address: &IpAddr| if address.is_ipv4() { !is_v6_only } else { !is_v4_only };
+    let address = found.map(|found| found.ip()).find(is_taken);
+    let family = if is_v6_only { "IPv6" } else { "IPv4" };
+    address.ok_or_else(|| ToolError::Failed(format!("{host} has no address of {family}")))
 }
 
 /// Sets a parameter by the name that Linux has for it.

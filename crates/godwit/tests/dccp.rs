@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -187,6 +188,10 @@ fn bad_arguments_are_told() {
         &["perf", "-c", "127.0.0.1", "-b", "fast"],
         &["perf", "-c", "127.0.0.1", "-l", "20000"],
         &["ttcp", "-r", "-t", "127.0.0.1"],
+        &["conformance"],
+        &["conformance", "--listen", "--target", "127.0.0.1"],
+        &["conformance", "--listen", "--carrier", "raw"],
+        &["conformance", "--target", "127.0.0.1", "--only", "HDR-99"],
         &["send"],
     ] {
         let output = godwit(words).output().expect("it runs");
@@ -228,4 +233,82 @@ fn ttcp_counts_at_both_ends() {
     assert_eq!(code, Some(0));
     let said = text(&said);
     assert!(said.contains("ttcp-r: ") && said.contains(" real seconds = "), "{said}");
+}
+
+#[test]
+fn conformance_judges_our_own_listener() {
+    let words = ["conformance", "--listen", "--service-code", "SC:CONF"];
+    let listener = Listening::start(&words, true);
+    let file = std::env::temp_dir().join(format!("godwit-conformance-{}.json", std::process::id()));
+    let path = file.to_str().expect("a temporary folder has a plain name");
+    let client = ["conformance", "--target", "127.0.0.1", "--service-code", "SC:CONF"];
+    let only = ["--only", "hdr", "--only", "CON-18", "--json", path];
+    let output = listener.meet(&[&client[..], &only].concat());
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{said}{}", text(&output.stderr));
+    assert!(said.contains("pass HDR-12") && said.contains("n/a  CON-18"), "{said}");
+    assert!(said.ends_with("12 passed, 0 failed, 1 not applicable\n"), "{said}");
+    let octets = std::fs::read(&file).expect("the file was written");
+    std::fs::remove_file(&file).expect("it is there");
+    let document = document(&octets);
+    assert_eq!(number(&document, "/schema_version"), 1.0);
+    assert_eq!(number(&document, "/passed"), 12.0);
+    assert_eq!(document["cases"][0]["case"], "HDR-01");
+    assert_eq!(document["cases"][0]["packets"][0]["from_target"], false);
+
+    let output = listener.meet(&[&client[..4], &["SC:ELSE", "--wait", "0.2"]].concat());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        text(&output.stderr).contains("no connection to 127.0.0.1"),
+        "{}",
+        text(&output.stderr)
+    );
+
+    // A relay that swallows what refuses a service.
+    let relay = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback has ports");
+    let way = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback has ports");
+    let port = relay.local_addr().expect("it is bound").port().to_string();
+    let behind = format!("127.0.0.1:{}", listener.port);
+    std::thread::scope(|scope| {
+        let suite = scope.spawn(move || {
+            let words =
+                ["--udp-port", &port, "--only", "CON-02", "--only", "CON-03", "--wait", "0.3"];
+            godwit(&[&client[..], &words].concat()).output().expect("the binary runs")
+        });
+        let mut buffer = [0; 2_000];
+        for socket in [&relay, &way] {
+            socket.set_read_timeout(Some(Duration::from_millis(20))).expect("a socket may wait");
+        }
+        while !suite.is_finished() {
+            let Ok((len, source)) = relay.recv_from(&mut buffer) else { continue };
+            way.send_to(&buffer[..len], &behind).expect("loopback takes it");
+            while let Ok(len) = way.recv(&mut buffer) {
+                if buffer[8] >> 1 != 7 || buffer[24] != 8 {
+                    relay.send_to(&buffer[..len], source).expect("loopback takes it");
+                }
+            }
+        }
+        let output = suite.join().expect("it does not panic");
+        let said = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(3), "{said}{}", text(&output.stderr));
+        assert!(said.contains("pass CON-02") && said.contains("FAIL CON-03"), "{said}");
+        assert!(
+            said.contains("expected: Reset code 8") && said.contains("> Request seq"),
+            "{said}"
+        );
+    });
+    let mut listener = listener;
+    listener.child.kill().expect("it was started here");
+    listener.child.wait().expect("it was started here");
+}
+
+#[test]
+fn conformance_lists_its_cases() {
+    let output = godwit(&["conformance", "--list"]).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(0));
+    let said = text(&output.stdout);
+    assert_eq!(said.lines().count(), 147);
+    assert!(said.lines().filter(|line| line.ends_with("[outside]")).count() >= 80, "{said}");
+    let output = godwit(&["conformance", "--list", "--only", "SEQ"]).output().expect("it runs");
+    assert_eq!(text(&output.stdout).lines().count(), 18);
 }

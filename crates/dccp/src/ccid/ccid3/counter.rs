@@ -10,22 +10,31 @@ const STEP_MAX: u64 = 5;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WindowCounter {
     value: u8,
+    /// The one of the latest packet.
+    sent: u8,
     changed_ns: Option<u64>,
 }
 
 impl WindowCounter {
     /// The counter of a data packet that leaves now.
     pub(super) fn at(&mut self, now_ns: u64, rtt_ns: Option<u64>) -> u8 {
+        self.advance(now_ns, rtt_ns);
+        self.sent = self.value;
+        self.value
+    }
+
+    fn advance(&mut self, now_ns: u64, rtt_ns: Option<u64>) {
         let Some(changed_ns) = self.changed_ns else {
             self.changed_ns = Some(now_ns);
-            return self.value;
+            return;
         };
-        let Some(rtt_ns) = rtt_ns else { return self.value };
+        let Some(rtt_ns) = rtt_ns else { return };
         let quarters = now_ns.saturating_sub(changed_ns) * STEPS_PER_RTT / rtt_ns.max(1);
         if quarters > 0 {
-            self.step(quarters.min(STEP_MAX) as u8, now_ns);
+            // An acknowledgement may have moved it on since the latest packet.
+            let room = STEP_MAX.saturating_sub(u64::from(distance(self.sent, self.value)));
+            self.step(quarters.min(room) as u8, now_ns);
         }
-        self.value
     }
 
     /// A packet with counter `value` was acknowledged: a round trip has passed since.
@@ -64,12 +73,22 @@ mod tests {
 
     #[test]
     fn tfrc_05_an_acknowledged_counter_is_a_round_trip_ago() {
-        let mut counter = WindowCounter { value: 14, changed_ns: Some(0) };
+        let mut counter = WindowCounter { value: 14, sent: 14, changed_ns: Some(0) };
         counter.acknowledged(13, 1);
         assert_eq!(counter.value, 1);
         counter.acknowledged(13, 1);
         counter.acknowledged(12, 1);
         assert_eq!(counter.value, 1, "never back");
+    }
+
+    #[test]
+    fn tfrc_05_an_acknowledgement_and_time_together_are_five_steps_at_most() {
+        let mut counter = WindowCounter::default();
+        assert_eq!(counter.at(0, Some(100 * MS)), 0);
+        counter.acknowledged(0, MS);
+        assert_eq!(counter.at(90 * MS, Some(100 * MS)), 5);
+        counter.acknowledged(5, 91 * MS);
+        assert_eq!(counter.at(92 * MS, Some(100 * MS)), 9);
     }
 
     #[test]

@@ -1,0 +1,164 @@
+//! Packets of the target as the suite keeps them, and packets in words.
+
+use std::fmt;
+
+use dccp::ack_vector::{PacketState, Runs};
+use dccp::header::{Header, Integrity, Packet, PacketType};
+use dccp::option::{DccpOption, FeatureOption, Options, RawOption};
+use dccp::sequence::SequenceNumber;
+
+/// Octets of options that are shown.
+const SHOWN_MAX: usize = 64;
+
+/// A packet that came from the target.
+#[derive(Clone, Debug)]
+pub(super) struct Answer {
+    /// The socket that it came to.
+    pub(super) door: usize,
+    pub(super) octets: Vec<u8>,
+    /// The ECN bits of its IP header, where the socket shows them.
+    pub(super) ecn: Option<u8>,
+    pub(super) header: Header,
+    pub(super) options: Vec<u8>,
+    pub(super) data: Vec<u8>,
+}
+
+impl Answer {
+    pub(super) fn new(door: usize, octets: &[u8], ecn: Option<u8>, packet: &Packet<'_>) -> Self {
+        Self {
+            door,
+            octets: octets.to_vec(),
+            ecn,
+            header: packet.header,
+            options: packet.options.to_vec(),
+            data: packet.data.to_vec(),
+        }
+    }
+
+    pub(super) fn is(&self, packet_type: PacketType) -> bool {
+        self.header.packet_type == packet_type
+    }
+
+    /// Whether it is a packet of this type that acknowledges `number`.
+    pub(super) fn acknowledges(&self, packet_type: PacketType, number: u64) -> bool {
+        self.is(packet_type) && self.header.acknowledgement == Some(number)
+    }
+
+    /// Whether it acknowledges `number` or a later one.
+    pub(super) fn reaches(&self, number: u64) -> bool {
+        let acknowledgement = self.header.acknowledgement.map(SequenceNumber::new);
+        acknowledgement.is_some_and(|reached| !SequenceNumber::new(number).is_after(reached))
+    }
+
+    pub(super) fn sequence(&self) -> SequenceNumber {
+        SequenceNumber::new(self.header.sequence)
+    }
+
+    /// Whether the application's data is in it.
+    pub(super) fn has_data(&self) -> bool {
+        matches!(self.header.packet_type, PacketType::Data | PacketType::DataAck)
+    }
+
+    pub(super) fn reset_code(&self) -> Option<u8> {
+        self.header.reset.map(|reset| reset.code.number())
+    }
+
+    pub(super) fn raw_options(&self) -> impl Iterator<Item = RawOption<'_>> {
+        Options::new(&self.options)
+    }
+
+    /// The value of the first option of this number.
+    pub(super) fn option(&self, number: u8) -> Option<&[u8]> {
+        self.raw_options().find(|raw| raw.number == number).map(|raw| raw.value)
+    }
+
+    /// The values of feature options of this kind and feature.
+    pub(super) fn features(&self, kind: FeatureOption, feature: u8) -> Vec<Vec<u8>> {
+        let values = self.raw_options().filter_map(|raw| match raw.option {
+            DccpOption::Feature { kind: k, feature: f, value } if (k, f) == (kind, feature) => {
+                Some(value.to_vec())
+            }
+            _ => None,
+        });
+        values.collect()
+    }
+
+    /// The Changes in it: kind, feature and value.
+    pub(super) fn changes(&self) -> Vec<(FeatureOption, u8, Vec<u8>)> {
+        let changes = self.raw_options().filter_map(|raw| match raw.option {
+            DccpOption::Feature { kind, feature, value } if kind.is_change() => {
+                Some((kind, feature, value.to_vec()))
+            }
+            _ => None,
+        });
+        changes.collect()
+    }
+
+    /// Whether it has an Ack Vector.
+    pub(super) fn has_vector(&self) -> bool {
+        let is_vector = |raw: RawOption<'_>| matches!(raw.option, DccpOption::AckVector { .. });
+        self.raw_options().any(is_vector)
+    }
+
+    /// What its Ack Vectors say of packet `number`, of a sender that began with `first`.
+    pub(super) fn state_of(&self, number: u64, first: SequenceNumber) -> Option<PacketState> {
+        let acknowledgement = SequenceNumber::new(self.header.acknowledgement?);
+        let number = SequenceNumber::new(number);
+        let mut runs = Runs::new(acknowledgement, first, Options::new(&self.options));
+        let run = runs
+            .find(|run| number.distance_from(run.low) >= 0 && number.distance_from(run.high) <= 0);
+        run.map(|run| run.state)
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&describe(&self.octets))
+    }
+}
+
+/// A packet in words; octets that are no packet, as such.
+pub(super) fn describe(octets: &[u8]) -> String {
+    let Ok(packet) = Packet::parse(octets, Integrity::Carrier) else {
+        return format!("{} octets: {}", octets.len(), hexadecimal(octets));
+    };
+    let header = &packet.header;
+    let mut text = format!("{} seq {}", header.packet_type.name(), header.sequence);
+    if let Some(number) = header.acknowledgement {
+        text += &format!(" ack {number}");
+    }
+    if let Some(code) = header.service_code {
+        text += &format!(" service {code}");
+    }
+    if let Some(reset) = header.reset {
+        text += &format!(" code {} ({}) data {:?}", reset.code.number(), reset.code, reset.data);
+    }
+    if !header.is_extended {
+        text += " short";
+    }
+    if (header.ccval, header.coverage) != (0, 0) {
+        text += &format!(" ccval {} coverage {}", header.ccval, header.coverage);
+    }
+    if !packet.options.is_empty() {
+        text += &format!(" options {}", hexadecimal(packet.options));
+    }
+    if !packet.data.is_empty() {
+        text += &format!(" with {} octets of data", packet.data.len());
+    }
+    text
+}
+
+/// Answers in words, one after the other.
+pub(super) fn listed(answers: &[Answer]) -> String {
+    let words: Vec<_> = answers.iter().map(Answer::to_string).collect();
+    if words.is_empty() { "nothing".to_owned() } else { words.join("; ") }
+}
+
+fn hexadecimal(octets: &[u8]) -> String {
+    let shown = octets.iter().take(SHOWN_MAX);
+    let mut text: String = shown.map(|octet| format!("{octet:02x}")).collect();
+    if octets.len() > SHOWN_MAX {
+        text += &format!("... ({})", octets.len());
+    }
+    text
+}

@@ -1,0 +1,134 @@
+//! What all cases share: the wire, the numbers, and what is known of the target.
+
+use std::cell::{Cell, RefCell, RefMut};
+use std::time::{Duration, Instant};
+
+use base::Random;
+use dccp::header::{Integrity, PacketType, ServiceCode};
+use dccp::sequence::SequenceNumber;
+use netio::{Clock, NetError};
+
+use super::answer::Answer;
+use super::peer::Peer;
+use super::verdict::{Line, Stop};
+use super::wire::{Target, Wire};
+use crate::options::CarrierName;
+
+/// Asks a target of ours to close the connection.
+pub(super) const CLOSE_COMMAND: &[u8] = b"godwit:close";
+/// Asks a target of ours to connect to the UDP and the DCCP port that follow.
+pub(super) const CONNECT_COMMAND: &[u8] = b"godwit:connect ";
+
+/// Where cases are run.
+pub(super) struct Bench {
+    wire: RefCell<Wire>,
+    random: RefCell<Random>,
+    pub(super) service_code: ServiceCode,
+    /// How long an answer may take.
+    pub(super) patience: Duration,
+    is_echoing: Cell<Option<bool>>,
+}
+
+impl Bench {
+    pub(super) fn open(
+        target: Target,
+        service_code: ServiceCode,
+        patience: Duration,
+    ) -> Result<Self, NetError> {
+        Ok(Self {
+            wire: RefCell::new(Wire::open(target)?),
+            random: RefCell::new(Random::from_seed(Clock::mono_ns())),
+            service_code,
+            patience,
+            is_echoing: Cell::new(None),
+        })
+    }
+
+    fn wire(&self) -> RefMut<'_, Wire> {
+        self.wire.borrow_mut()
+    }
+
+    pub(super) fn target(&self) -> Target {
+        self.wire().target
+    }
+
+    pub(super) fn is_udp(&self) -> bool {
+        self.target().carrier == CarrierName::Udp
+    }
+
+    pub(super) fn integrity(&self) -> Integrity {
+        self.wire().integrity()
+    }
+
+    pub(super) fn take_port(&self) -> u16 {
+        self.wire().take_port()
+    }
+
+    pub(super) fn another_door(&self) -> Result<usize, Stop> {
+        Ok(self.wire().another_door()?)
+    }
+
+    pub(super) fn udp_port(&self, door: usize) -> u16 {
+        self.wire().udp_port(door)
+    }
+
+    pub(super) fn send(&self, door: usize, octets: &[u8]) {
+        self.wire().send(door, octets);
+    }
+
+    pub(super) fn receive(
+        &self,
+        door: usize,
+        port: u16,
+        deadline: Instant,
+    ) -> Result<Option<Answer>, Stop> {
+        self.wire().receive(door, port, deadline)
+    }
+
+    pub(super) fn take_log(&self) -> Vec<Line> {
+        self.wire().take_log()
+    }
+
+    /// A first number that is far from where the circle closes.
+    pub(super) fn first_number(&self) -> SequenceNumber {
+        SequenceNumber::new((1 << 40) + self.random.borrow_mut().below(1 << 46))
+    }
+
+    /// Stops a case that needs to see what the target's application gets.
+    pub(super) fn needs_echo(&self) -> Result<(), Stop> {
+        let is_echoing = match self.is_echoing.get() {
+            Some(known) => known,
+            None => self.ask_for_echo()?,
+        };
+        self.is_echoing.set(Some(is_echoing));
+        if is_echoing {
+            Ok(())
+        } else {
+            Err(Stop::not_applicable("the application at the target does not send datagrams back"))
+        }
+    }
+
+    fn ask_for_echo(&self) -> Result<bool, Stop> {
+        let mut peer = Peer::open(self)?;
+        peer.send_data(b"is there an echo?");
+        match peer.wait("an echo", |a| a.has_data() && a.data == b"is there an echo?") {
+            Ok(_) => Ok(true),
+            Err(Stop::Failed { .. }) => Ok(false),
+            Err(other) => Err(other),
+        }
+    }
+
+    /// Has the target's application close the connection; the packet that it closes with.
+    pub(super) fn close_from_target(&self, peer: &mut Peer<'_>) -> Result<Answer, Stop> {
+        self.needs_echo()?;
+        peer.send_data(CLOSE_COMMAND);
+        let is_close = |a: &Answer| a.is(PacketType::CloseReq) || a.is(PacketType::Close);
+        let is_it = |a: &Answer| is_close(a) || (a.has_data() && a.data == CLOSE_COMMAND);
+        let answer = peer.wait("CloseReq or Close, after the application was told to", is_it)?;
+        if is_close(&answer) {
+            Ok(answer)
+        } else {
+            Err(Stop::not_applicable("the application at the target does not close when told to"))
+        }
+    }
+}

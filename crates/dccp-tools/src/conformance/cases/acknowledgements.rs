@@ -1,0 +1,226 @@
+//! Acknowledgements (RFC 4340 §11) and CCID 2 (RFC 4341).
+
+use std::time::Duration;
+
+use dccp::ack_vector::PacketState;
+use dccp::header::{PacketType, ResetCode};
+use dccp::option::{FeatureOption, number};
+
+use super::{Case, inside, outside};
+use crate::conformance::answer::{Answer, listed};
+use crate::conformance::bench::Bench;
+use crate::conformance::peer::{Peer, change};
+use crate::conformance::verdict::{Judged, Stop, demand};
+
+pub(super) const CASES: &[Case] = &[
+    outside("ACK-01", "§11.4", "an Ack Vector tells what came and what did not", vector),
+    outside("ACK-02", "§11.4.1", "what comes late becomes received", late_arrival),
+    outside("ACK-03", "§11.4.2", "an acknowledged Ack Vector is not repeated", shortened),
+    outside(
+        "ACK-04",
+        "§11.4",
+        "a vector that reaches before the first packet: ignored, or Reset 5",
+        before_the_first,
+    ),
+    outside(
+        "ACK-05",
+        "RFC 4341 §6.1.2",
+        "one acknowledgement for each Ack Ratio of packets",
+        ack_ratio,
+    ),
+    inside(
+        "ACK-06",
+        "RFC 4341 §6.1",
+        "a hole is told at once",
+        "only time tells it from a delayed acknowledgement",
+    ),
+    outside("ACK-07", "RFC 4341 §5", "the first window is no more than four packets", first_window),
+    inside("ACK-08", "RFC 4341 §5", "one halving in a window", "the congestion window is not seen"),
+    inside(
+        "ACK-09",
+        "RFC 4341 §5",
+        "a timeout leaves one packet",
+        "it takes longer than a case may",
+    ),
+    inside(
+        "ACK-10",
+        "RFC 4341 §6.1.2",
+        "the Ack Ratio doubles when acknowledgements are lost",
+        "it needs a window's worth of a path",
+    ),
+    inside(
+        "ACK-11",
+        "RFC 4341 §6.2",
+        "acknowledgements are acknowledged once in a window",
+        "it needs data one way, without an application's answer",
+    ),
+    outside("ACK-12", "§11.7.2", "to an application that is gone no data is sent", nobody_listens),
+    inside(
+        "ACK-13",
+        "§11.6",
+        "Slow Receiver stops growth for a round trip",
+        "the congestion window is not seen",
+    ),
+    inside(
+        "ACK-14",
+        "§12.2",
+        "a mark is reported, and halves the window",
+        "the suite does not mark packets",
+    ),
+    outside(
+        "ACK-15",
+        "RFC 4341 §4",
+        "no data before Send Ack Vector is confirmed",
+        no_data_before_vectors,
+    ),
+];
+
+const ACK_RATIO: u8 = 5;
+/// Data of the target that was sent but for its window or the time that it waits for.
+const SHORT: Duration = Duration::from_millis(60);
+
+fn demand_state(answer: &Answer, peer: &Peer<'_>, number: u64, state: PacketState) -> Judged {
+    let said = answer.state_of(number, peer.first);
+    let expected = format!("packet {number} reported as {state:?}");
+    demand(said == Some(state), &expected, || format!("{said:?} by {answer}"))
+}
+
+/// Two packets more, and the acknowledgement that tells of all before them.
+fn report(peer: &mut Peer<'_>) -> Result<Answer, Stop> {
+    peer.send_data(b"report");
+    let last = peer.send_data(b"report");
+    peer.wait("an Ack Vector, as agreed", |answer| answer.reaches(last) && answer.has_vector())
+}
+
+fn vector(bench: &Bench) -> Judged {
+    let mut peer = Peer::open(bench)?;
+    let first = peer.send_data(b"one");
+    let _lost = [peer.next(PacketType::Data), peer.next(PacketType::Data)];
+    let second = peer.send_data(b"two");
+    let answer = report(&mut peer)?;
+    demand_state(&answer, &peer, first, PacketState::Received)?;
+    demand_state(&answer, &peer, first + 1, PacketState::Missing)?;
+    demand_state(&answer, &peer, first + 2, PacketState::Missing)?;
+    demand_state(&answer, &peer, second, PacketState::Received)
+}
+
+fn late_arrival(bench: &Bench) -> Judged {
+    let mut peer = Peer::open(bench)?;
+    let late = peer.next(PacketType::Data).data(b"late");
+    let answer = report(&mut peer)?;
+    demand_state(&answer, &peer, late.header.sequence, PacketState::Missing)?;
+    peer.send(&late);
+    let answer = report(&mut peer)?;
+    demand_state(&answer, &peer, late.header.sequence, PacketState::Received)
+}
+
+/// Octets of the Ack Vectors of a packet.
+fn vector_len(answer: &Answer) -> usize {
+    let vectors = answer
+        .raw_options()
+        .filter(|raw| matches!(raw.number, number::ACK_VECTOR_0 | number::ACK_VECTOR_1));
+    vectors.map(|raw| raw.value.len()).sum()
+}
+
+fn shortened(bench: &Bench) -> Judged {
+    let mut peer = Peer::open(bench)?;
+    for _ in 0..15 {
+        // Each second one is lost: an octet of the vector for each packet.
+        let _lost = peer.next(PacketType::Data);
+        peer.send_data(b"alternating");
+    }
+    let long = vector_len(&report(&mut peer)?);
+    demand(long >= 30, "an octet for each change of state, 30", || format!("{long}"))?;
+    peer.acknowledge(&[]);
+    peer.barrier()?;
+    let short = vector_len(&report(&mut peer)?);
+    demand(short < long / 2, "a short Ack Vector, since the long one was acknowledged", || {
+        format!("{long} octets, then {short}")
+    })
+}
+
+fn before_the_first(bench: &Bench) -> Judged {
+    let mut peer = Peer::open(bench)?;
+    // Four times 64 packets, and the target has sent a few.
+    let draft = peer.next(PacketType::Ack).options(&[number::ACK_VECTOR_0, 6, 63, 63, 63, 63]);
+    peer.send(&draft);
+    let sync = peer.next(PacketType::Sync);
+    peer.send(&sync);
+    let is_end = |a: &Answer| a.is(PacketType::SyncAck) || a.is(PacketType::Reset);
+    let answer = peer.wait("a SyncAck, or Reset 5", is_end)?;
+    let is_right = answer.is(PacketType::SyncAck)
+        || answer.reset_code() == Some(ResetCode::OptionError.number());
+    demand(is_right, "a SyncAck, or Reset 5", || answer.to_string())
+}
+
+fn ack_ratio(bench: &Bench) -> Judged {
+    for (ratio, packets, least, most) in [(1_u8, 4, 4, 8), (4, 8, 2, 5)] {
+        let mut peer = Peer::open(bench)?;
+        let value = peer.negotiate(FeatureOption::ChangeL, ACK_RATIO, &[0, ratio])?;
+        demand(value == [0, ratio], "the Ack Ratio confirmed", || format!("{value:?}"))?;
+        let first = peer.sent.next().value();
+        let mut answers = Vec::new();
+        let mut last = first;
+        for _ in 0..packets {
+            last = peer.send_data(b"ratio");
+            // Packets that are taken together may be acknowledged together.
+            answers.extend(peer.barrier()?);
+        }
+        let acknowledges =
+            |a: &Answer| (a.is(PacketType::Ack) || a.is(PacketType::DataAck)) && a.reaches(first);
+        if !answers.iter().any(|a| acknowledges(a) && a.reaches(last)) {
+            let is_last = |a: &Answer| acknowledges(a) && a.reaches(last);
+            let (answer, passed) = peer.wait_all("the last packet acknowledged", is_last)?;
+            answers.extend(passed);
+            answers.push(answer);
+        }
+        let count = answers.iter().filter(|answer| acknowledges(answer)).count();
+        let expected =
+            format!("{least} to {most} acknowledgements of {packets} at Ack Ratio {ratio}");
+        demand((least..=most).contains(&count), &expected, || listed(&answers))?;
+    }
+    Ok(())
+}
+
+fn first_window(bench: &Bench) -> Judged {
+    bench.needs_echo()?;
+    let mut peer = Peer::open(bench)?;
+    for _ in 0..12 {
+        peer.send_data(b"a window of them");
+    }
+    peer.wait("a datagram back", Answer::has_data)?;
+    let more = peer.collect(SHORT)?;
+    let count = more.iter().filter(|answer| answer.has_data()).count() + 1;
+    demand(count <= 4, "no more than four packets before an acknowledgement", || listed(&more))
+}
+
+fn nobody_listens(bench: &Bench) -> Judged {
+    bench.needs_echo()?;
+    let mut peer = Peer::open(bench)?;
+    peer.send_data(b"before");
+    let back = peer.wait("the datagram back", Answer::has_data)?;
+    // Code 1 for the packet that is acknowledged, which has the data.
+    peer.received = back.sequence();
+    let draft = peer.next(PacketType::Ack).options(&[number::DATA_DROPPED, 3, 0x90]);
+    peer.send(&draft);
+    peer.barrier()?;
+    peer.send_data(b"after");
+    let answers = peer.collect(SHORT)?;
+    let has_data = answers.iter().any(Answer::has_data);
+    demand(!has_data, "no data after Data Dropped with code 1", || listed(&answers))?;
+    peer.barrier().map(drop)
+}
+
+fn no_data_before_vectors(bench: &Bench) -> Judged {
+    bench.needs_echo()?;
+    let mut peer = Peer::new(bench);
+    peer.is_agreeing = false;
+    peer.request(&change(FeatureOption::ChangeR, 6, &[1]))?;
+    peer.complete()?;
+    peer.send_data(b"is there data?");
+    let answers = peer.collect(SHORT)?;
+    let has_data = answers.iter().any(Answer::has_data);
+    demand(!has_data, "no data before the Confirm of Send Ack Vector", || listed(&answers))?;
+    peer.is_agreeing = true;
+    peer.wait("the datagram back, once it is confirmed", Answer::has_data).map(drop)
+}

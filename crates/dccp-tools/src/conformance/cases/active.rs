@@ -1,0 +1,196 @@
+//! The target as a client: it is told to connect to the suite, which then is the server.
+
+use std::time::Duration;
+
+use dccp::header::{PacketType, ResetCode};
+use dccp::option::{DccpOption, number};
+
+use crate::conformance::answer::{Answer, listed};
+use crate::conformance::bench::{Bench, CLOSE_COMMAND, CONNECT_COMMAND};
+use crate::conformance::peer::{Peer, change, confirm_of, confirms_for, option};
+use crate::conformance::verdict::{Judged, Stop, demand};
+
+/// Longer than the second repetition of a Request takes to come.
+const REPETITION: Duration = Duration::from_millis(2_500);
+const CCID: u8 = 1;
+const SEND_NDP_COUNT: u8 = 7;
+
+/// A target that waits for the answer to its Request.
+fn called(bench: &Bench) -> Result<(Peer<'_>, Answer), Stop> {
+    bench.needs_echo()?;
+    let mut control = Peer::open(bench)?;
+    let mut peer = Peer::new(bench);
+    peer.is_agreeing = false;
+    let words = format!("{} {}", bench.udp_port(0), peer.port);
+    control.send_data(&[CONNECT_COMMAND, words.as_bytes()].concat());
+    let request =
+        peer.wait("a Request", |a| a.is(PacketType::Request)).map_err(|stop| match stop {
+            Stop::Failed { .. } => Stop::not_applicable("the target does not connect when told to"),
+            other => other,
+        })?;
+    peer.remote_port = request.header.source_port;
+    Ok((peer, request))
+}
+
+/// Answers a Request, and agrees to everything.
+fn respond(peer: &mut Peer<'_>, request: &Answer, more: &[u8]) {
+    let options = [&confirms_for(request, |_| true)[..], more].concat();
+    let mut response = peer.next(PacketType::Response).options(&options);
+    response.header.service_code = request.header.service_code;
+    peer.send(&response);
+}
+
+fn is_ack(answer: &Answer) -> bool {
+    answer.is(PacketType::Ack) || answer.is(PacketType::DataAck)
+}
+
+/// A target that has sent its first Ack.
+fn part_open_with<'b>(bench: &'b Bench, more: &[u8]) -> Result<(Peer<'b>, Answer, Answer), Stop> {
+    let (mut peer, request) = called(bench)?;
+    respond(&mut peer, &request, more);
+    let ack = peer.wait("an Ack for the Response", is_ack)?;
+    peer.is_open = true;
+    Ok((peer, request, ack))
+}
+
+pub(super) fn next_number(bench: &Bench) -> Judged {
+    let (mut peer, request) = called(bench)?;
+    let is_request = |a: &Answer| a.is(PacketType::Request);
+    let (again, _) = peer.wait_within(REPETITION, "the Request again", is_request)?;
+    let is_next = again.sequence() == request.sequence().next();
+    let is_same = again.header.service_code == request.header.service_code;
+    demand(is_next && is_same, "the next number and the same service code", || again.to_string())
+}
+
+pub(super) fn backs_off(bench: &Bench) -> Judged {
+    let (mut peer, _) = called(bench)?;
+    let is_request = |a: &Answer| a.is(PacketType::Request);
+    let mut times = Vec::new();
+    for _ in 0..2 {
+        let began = std::time::Instant::now();
+        peer.wait_within(REPETITION, "the Request again", is_request)?;
+        times.push(began.elapsed());
+    }
+    demand(times[1] > times[0], "a longer time before the second repetition", || {
+        format!("{} ms, then {} ms", times[0].as_millis(), times[1].as_millis())
+    })?;
+    let expected = "Reset 2 that acknowledges 0, when it gives up";
+    let (reset, _) = peer.wait_within(REPETITION, expected, |a| a.is(PacketType::Reset))?;
+    let is_right = reset.reset_code() == Some(ResetCode::Aborted.number())
+        && reset.header.acknowledgement == Some(0);
+    demand(is_right, expected, || reset.to_string())
+}
+
+pub(super) fn no_answer(bench: &Bench) -> Judged {
+    let (mut peer, _) = called(bench)?;
+    for packet_type in [PacketType::Data, PacketType::Ack, PacketType::Sync] {
+        let draft = peer.next(packet_type);
+        peer.send(&draft);
+        let words = format!("for {} to a client in REQUEST", packet_type.name());
+        let reset = peer.wait_reset(ResetCode::PacketError, &words)?;
+        let is_named = reset.header.reset.is_some_and(|r| r.data == [packet_type.number(), 0, 0]);
+        demand(is_named, "Data 1 with the type", || reset.to_string())?;
+    }
+    Ok(())
+}
+
+pub(super) fn other_response(bench: &Bench) -> Judged {
+    let (mut peer, request) = called(bench)?;
+    let mut wrong = peer.next(PacketType::Response).acknowledging(request.sequence().plus(1_000));
+    wrong.header.service_code = request.header.service_code;
+    peer.send(&wrong);
+    peer.wait_reset(ResetCode::PacketError, "for a Response to another Request")?;
+    respond(&mut peer, &request, &[]);
+    peer.wait("an Ack for the right Response", is_ack)?;
+    peer.is_open = true;
+    Ok(())
+}
+
+pub(super) fn part_open(bench: &Bench) -> Judged {
+    let (mut peer, _, first) = part_open_with(bench, &[])?;
+    let (again, passed) = peer.wait_all("the Ack again, while nothing comes", is_ack)?;
+    let has_data = passed.iter().any(|answer| answer.is(PacketType::Data));
+    demand(!has_data, "no Data in PARTOPEN", || listed(&passed))?;
+    let is_same = again.header.acknowledgement == first.header.acknowledgement;
+    demand(is_same, "the Response acknowledged again", || again.to_string())
+}
+
+pub(super) fn second_response(bench: &Bench) -> Judged {
+    let (mut peer, request, _) = part_open_with(bench, &[])?;
+    respond(&mut peer, &request, &[]);
+    let number = peer.sent.value();
+    let acknowledges = |a: &Answer| is_ack(a) && a.header.acknowledgement == Some(number);
+    peer.wait("an Ack for the second Response", acknowledges).map(drop)
+}
+
+pub(super) fn sync_in_part_open(bench: &Bench) -> Judged {
+    let (mut peer, ..) = part_open_with(bench, &[])?;
+    peer.barrier()?;
+    peer.wait("the Ack again: a Sync does not end PARTOPEN", is_ack)?;
+    let ack = peer.next(PacketType::Ack);
+    peer.send(&ack);
+    peer.demand_quiet("for the Ack")
+}
+
+pub(super) fn cookies(bench: &Bench) -> Judged {
+    let both = [&b"first cookie"[..], b"second cookie"].map(|c| option(DccpOption::InitCookie(c)));
+    let given = |answer: &Answer| -> Vec<u8> {
+        let cookies = answer.raw_options().filter(|raw| raw.number == number::INIT_COOKIE);
+        cookies.flat_map(|raw| option(DccpOption::InitCookie(raw.value))).collect()
+    };
+    let (mut peer, _, first) = part_open_with(bench, &both.concat())?;
+    let again = peer.wait("the Ack again", is_ack)?;
+    for ack in [first, again] {
+        let words = "both Init Cookies in order on each packet of PARTOPEN";
+        demand(given(&ack) == both.concat(), words, || ack.to_string())?;
+    }
+    let ack = peer.next(PacketType::Ack);
+    peer.send(&ack);
+    let sync = peer.next(PacketType::Sync);
+    peer.send(&sync);
+    let answer =
+        peer.wait("a SyncAck", |a| a.acknowledges(PacketType::SyncAck, sync.header.sequence))?;
+    demand(given(&answer).is_empty(), "no Init Cookie once it is open", || answer.to_string())
+}
+
+/// Refuses one of the features that the Request asked for.
+fn refuse<'b>(bench: &'b Bench, feature: u8) -> Result<Peer<'b>, Stop> {
+    let (mut peer, request) = called(bench)?;
+    let changes = request.changes();
+    let Some((kind, ..)) = changes.iter().find(|(_, asked, _)| *asked == feature) else {
+        let why = format!("the target does not ask for feature {feature}");
+        return Err(Stop::not_applicable(why));
+    };
+    let others = confirms_for(&request, |other| other != feature);
+    let options = [&others[..], &change(confirm_of(*kind), feature, &[])].concat();
+    let mut response = peer.next(PacketType::Response).options(&options);
+    response.header.service_code = request.header.service_code;
+    peer.send(&response);
+    Ok(peer)
+}
+
+pub(super) fn empty_confirm_of_ccid(bench: &Bench) -> Judged {
+    let mut peer = refuse(bench, CCID)?;
+    peer.wait_reset(ResetCode::OptionError, "for an empty Confirm of the CCID").map(drop)
+}
+
+pub(super) fn empty_confirm_of_ndp(bench: &Bench) -> Judged {
+    let mut peer = refuse(bench, SEND_NDP_COUNT)?;
+    peer.wait("an Ack for the Response", is_ack)?;
+    peer.is_open = true;
+    peer.demand_quiet("for an empty Confirm of Send NDP Count")
+}
+
+pub(super) fn client_closes(bench: &Bench) -> Judged {
+    let (mut peer, ..) = part_open_with(bench, &[])?;
+    let draft = peer.next(PacketType::DataAck).data(CLOSE_COMMAND);
+    peer.send(&draft);
+    peer.wait("Close", |a| a.is(PacketType::Close))?;
+    let reset = peer.next(PacketType::Reset).reset(ResetCode::Closed);
+    peer.send(&reset);
+    peer.is_open = false;
+    // It was a valid Reset, so nothing answers it, and what comes later meets TIMEWAIT.
+    let ack = peer.next(PacketType::Ack);
+    peer.send(&ack);
+    peer.wait_reset(ResetCode::NoConnection, "in TIMEWAIT").map(drop)
+}

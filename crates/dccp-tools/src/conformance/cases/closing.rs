@@ -1,0 +1,142 @@
+//! How connections end (RFC 4340 §8.3).
+
+use std::time::{Duration, Instant};
+
+use dccp::header::{PacketType, ResetCode};
+
+use super::{Case, active, inside, outside};
+use crate::conformance::answer::listed;
+use crate::conformance::bench::{Bench, CLOSE_COMMAND};
+use crate::conformance::peer::Peer;
+use crate::conformance::verdict::{Judged, Stop, demand};
+
+pub(super) const CASES: &[Case] = &[
+    outside(
+        "CLS-01",
+        "§8.3",
+        "a client closes with Close and remembers the connection",
+        active::client_closes,
+    ),
+    outside("CLS-02", "§8.3", "a server closes with CloseReq; Close, Reset 1", server_closes),
+    inside(
+        "CLS-03",
+        "§8.3",
+        "a server that holds TIMEWAIT sends Close",
+        "a setting of the target's application decides",
+    ),
+    outside(
+        "CLS-04",
+        "§8.3",
+        "CloseReq is repeated, ever more seldom, until it is answered",
+        repeated_close,
+    ),
+    outside("CLS-05", "§8.5", "CloseReq to a server: Sync", close_req_to_server),
+    outside("CLS-06", "§8.3", "CloseReq and Close that cross end the connection", crossing),
+    outside("CLS-07", "§8.3", "a Reset is not answered, and ends the connection", reset_in_open),
+    outside("CLS-08", "§8.3", "Data after CloseReq draws no Reset", data_while_closing),
+    inside(
+        "CLS-09",
+        "§8.3",
+        "queued data is sent before the Close",
+        "how much was queued is not seen",
+    ),
+    outside(
+        "CLS-10",
+        "§8.3.1",
+        "the Reset for short numbers has zeros above them",
+        short_without_connection,
+    ),
+];
+
+/// Longer than two repetitions take with a round trip of 200 ms, which counts while none is known.
+const REPETITION: Duration = Duration::from_secs(4);
+
+fn demand_close_req(answer: &crate::conformance::answer::Answer) -> Judged {
+    if answer.is(PacketType::Close) {
+        return Err(Stop::not_applicable("the target holds TIMEWAIT itself and sends Close"));
+    }
+    demand(answer.is(PacketType::CloseReq), "CloseReq", || answer.to_string())
+}
+
+fn end(peer: &mut Peer<'_>) -> Judged {
+    let close = peer.next(PacketType::Close);
+    peer.send(&close);
+    peer.wait_reset(ResetCode::Closed, "for Close").map(drop)
+}
+
+fn server_closes(bench: &Bench) -> Judged {
+    let mut peer = Peer::open(bench)?;
+    demand_close_req(&bench.close_from_target(&mut peer)?)?;
+    end(&mut peer)?;
+    let ack = peer.next(PacketType::Ack);
+    peer.send(&ack);
+    peer.wait_reset(ResetCode::NoConnection, "since the server remembers nothing").map(drop)
+}
+
+fn repeated_close(bench: &Bench) -> Judged {
+    let mut peer = Peer::open(bench)?;
+    let first = bench.close_from_target(&mut peer)?;
+    let packet_type = first.header.packet_type;
+    let mut times = Vec::new();
+    for _ in 0..2 {
+        let began = Instant::now();
+        let expected = "the same again, until it is answered";
+        peer.wait_within(REPETITION, expected, |a| a.is(packet_type))?;
+        times.push(began.elapsed());
+    }
+    demand(times[1] > times[0], "a longer time before the second repetition", || {
+        format!("{} us, then {} us", times[0].as_micros(), times[1].as_micros())
+    })?;
+    end(&mut peer)
+}
+
+fn close_req_to_server(bench: &Bench) -> Judged {
+    let mut peer = Peer::open(bench)?;
+    let draft = peer.next(PacketType::CloseReq);
+    let answers = peer.answers_to(&draft)?;
+    let number = draft.header.sequence;
+    let has_sync = answers.iter().any(|a| a.acknowledges(PacketType::Sync, number));
+    demand(has_sync, "a Sync for CloseReq to a server", || listed(&answers))
+}
+
+fn crossing(bench: &Bench) -> Judged {
+    bench.needs_echo()?;
+    let mut peer = Peer::open(bench)?;
+    peer.send_data(CLOSE_COMMAND);
+    end(&mut peer)
+}
+
+fn reset_in_open(bench: &Bench) -> Judged {
+    let mut peer = Peer::open(bench)?;
+    let reset = peer.next(PacketType::Reset);
+    peer.send(&reset);
+    peer.is_open = false;
+    let ack = peer.next(PacketType::Ack);
+    peer.send(&ack);
+    let answer = peer.wait_reset(ResetCode::NoConnection, "after a Reset, and nothing for it")?;
+    let is_its = answer.header.acknowledgement == Some(ack.header.sequence);
+    demand(is_its, "nothing for the Reset itself", || answer.to_string())
+}
+
+fn data_while_closing(bench: &Bench) -> Judged {
+    let mut peer = Peer::open(bench)?;
+    bench.close_from_target(&mut peer)?;
+    for _ in 0..3 {
+        peer.send_data(b"late");
+    }
+    let answers = peer.collect(Duration::from_millis(50))?;
+    let has_reset = answers.iter().any(|answer| answer.is(PacketType::Reset));
+    demand(!has_reset, "no Reset for Data after CloseReq", || listed(&answers))?;
+    end(&mut peer)
+}
+
+fn short_without_connection(bench: &Bench) -> Judged {
+    let mut peer = Peer::new(bench);
+    let mut draft = peer.next(PacketType::Ack).short();
+    draft.header.sequence = 0x12_3456;
+    draft.header.acknowledgement = Some(0xab_cdef);
+    peer.send(&draft);
+    let reset = peer.wait_reset(ResetCode::NoConnection, "for short numbers of no connection")?;
+    let numbers = (reset.header.sequence, reset.header.acknowledgement);
+    demand(numbers == (0xab_cdf0, Some(0x12_3456)), "zeros above 24 bits", || reset.to_string())
+}

@@ -1,0 +1,408 @@
+//! Feature negotiation (RFC 4340 §6).
+
+use std::time::{Duration, Instant};
+
+use dccp::header::{PacketType, ResetCode};
+use dccp::option::{FeatureOption, number};
+use dccp::sequence::SequenceNumber;
+
+use super::{Case, active, outside};
+use crate::conformance::answer::{Answer, listed};
+use crate::conformance::bench::Bench;
+use crate::conformance::peer::{Peer, change, confirm_of, wide};
+use crate::conformance::verdict::{Judged, Stop, demand};
+use FeatureOption::{ChangeL, ChangeR, ConfirmL, ConfirmR};
+
+pub(super) const CASES: &[Case] = &[
+    outside(
+        "FEAT-01",
+        "§6.3.1",
+        "the first of the server's list that the client has wins",
+        reconciliation,
+    ),
+    outside(
+        "FEAT-02",
+        "§6.3.1",
+        "nothing in common: the old value is confirmed",
+        nothing_in_common,
+    ),
+    outside("FEAT-03", "§6.3.1", "the same with Mandatory: Reset 6", nothing_in_common_mandatory),
+    outside("FEAT-04", "§6.6.7", "an unknown feature: empty Confirm", unknown_feature),
+    outside("FEAT-05", "§6.6.9", "an unknown feature with Mandatory: Reset 6", unknown_mandatory),
+    outside(
+        "FEAT-06",
+        "§6.3.2",
+        "Change L of a non-negotiable feature: the same value confirmed",
+        non_negotiable,
+    ),
+    outside("FEAT-07", "§7.5.2", "Sequence Window 0, 31, 2^46: empty Confirm", impossible_windows),
+    outside("FEAT-08", "§11.3", "Ack Ratio 0 is valid (erratum 1049)", ack_ratio_0),
+    outside("FEAT-09", "§6.6.8", "a value of another length: empty Confirm", other_length),
+    outside(
+        "FEAT-10",
+        "§6.3.2",
+        "Change R of a non-negotiable feature: empty Confirm",
+        not_the_owner,
+    ),
+    outside(
+        "FEAT-11",
+        "§6.6.8",
+        "Confirm of a value that was not offered: Reset 5",
+        value_not_offered,
+    ),
+    outside("FEAT-12", "§6.6.2", "a Confirm that nobody waits for is ignored", unexpected_confirm),
+    outside(
+        "FEAT-13",
+        "§6.6.7",
+        "an empty Confirm for the CCID: Reset 5",
+        active::empty_confirm_of_ccid,
+    ),
+    outside(
+        "FEAT-14",
+        "§6.6.7",
+        "an empty Confirm for Send NDP Count: it goes on",
+        active::empty_confirm_of_ndp,
+    ),
+    outside(
+        "FEAT-15",
+        "§6.6.3",
+        "a Change without an answer is repeated, the same, ever more seldom",
+        repeated_change,
+    ),
+    outside("FEAT-16", "§6.6.4", "an older Change that comes late is ignored", late_change),
+    outside(
+        "FEAT-17",
+        "§6.6.4",
+        "a Confirm that acknowledges less than the Change is ignored",
+        old_confirm,
+    ),
+    outside(
+        "FEAT-18",
+        "§6.6.1",
+        "a Change that crosses a Change is answered with the common value",
+        crossing_changes,
+    ),
+    outside(
+        "FEAT-19",
+        "§6.6.3",
+        "two Changes of one feature in one packet count in order",
+        two_in_one,
+    ),
+    outside(
+        "FEAT-20",
+        "§6.6.3",
+        "Confirms come on packets that acknowledge, and not on Data",
+        confirms_on_acks,
+    ),
+    outside(
+        "FEAT-21",
+        "§10.3",
+        "features of a CCID belong to one half-connection",
+        of_half_connections,
+    ),
+    outside(
+        "FEAT-22",
+        "§10",
+        "the CCID changes in OPEN, or the old one is confirmed",
+        ccid_in_open,
+    ),
+    outside(
+        "FEAT-23",
+        "§12.1",
+        "to an end that is ECN Incapable nothing is sent that can be marked",
+        ecn_incapable,
+    ),
+];
+
+const CCID: u8 = 1;
+const SEQUENCE_WINDOW: u8 = 3;
+const ECN_INCAPABLE: u8 = 4;
+const ACK_RATIO: u8 = 5;
+const SEND_ACK_VECTOR: u8 = 6;
+const SEND_LOSS_EVENT_RATE: u8 = 192;
+/// A feature that nobody has: for experiments (§19.4).
+const UNKNOWN: u8 = 126;
+/// Longer than a target needs to ask for what it wants, and less than it waits to ask again.
+const MOMENT: Duration = Duration::from_millis(100);
+/// A CCID that nobody has.
+const NO_CCID: u8 = 250;
+
+/// The first Confirm of a packet.
+fn confirm(answer: &Answer, kind: FeatureOption, feature: u8) -> Result<Vec<u8>, Stop> {
+    let mut values = answer.features(kind, feature);
+    if values.is_empty() {
+        let expected = format!("{kind:?} of feature {feature}");
+        return Err(Stop::failed(expected, answer.to_string()));
+    }
+    Ok(values.swap_remove(0))
+}
+
+fn demand_empty(bench: &Bench, kind: FeatureOption, feature: u8, value: &[u8]) -> Judged {
+    let mut peer = Peer::open(bench)?;
+    let confirmed = peer.negotiate(kind, feature, value)?;
+    let expected = format!("an empty Confirm of feature {feature}");
+    demand(confirmed.is_empty(), &expected, || format!("value {confirmed:02x?}"))
+}
+
+fn reconciliation(bench: &Bench) -> Judged {
+    for kind in [ChangeL, ChangeR] {
+        for ours in [&[3, 2][..], &[2, 3], &[NO_CCID, 2]] {
+            let mut peer = Peer::new(bench);
+            let answer = peer.request(&change(kind, CCID, ours))?;
+            let value = confirm(&answer, confirm_of(kind), CCID)?;
+            let (agreed, theirs) =
+                value.split_first().map_or((None, &[][..]), |(a, t)| (Some(a), t));
+            let right = theirs.iter().find(|value| ours.contains(value));
+            let expected = "the first of the server's list that is in ours, then that list";
+            demand(agreed.is_some() && agreed == right, expected, || {
+                format!("{value:?} for {ours:?}")
+            })?;
+        }
+    }
+    Ok(())
+}
+
+fn nothing_in_common(bench: &Bench) -> Judged {
+    let mut peer = Peer::new(bench);
+    let answer = peer.request(&change(ChangeL, CCID, &[NO_CCID]))?;
+    let value = confirm(&answer, ConfirmR, CCID)?;
+    demand(value.first() == Some(&2), "the old value, 2", || format!("{value:?}"))
+}
+
+fn nothing_in_common_mandatory(bench: &Bench) -> Judged {
+    let mut peer = Peer::new(bench);
+    let options = [&[number::MANDATORY], &change(ChangeL, CCID, &[NO_CCID])[..]].concat();
+    let request = peer.next(PacketType::Request).options(&options);
+    peer.send(&request);
+    peer.wait_reset(ResetCode::MandatoryError, "for a CCID that nobody has").map(drop)
+}
+
+fn unknown_feature(bench: &Bench) -> Judged {
+    demand_empty(bench, ChangeL, UNKNOWN, &[1])?;
+    demand_empty(bench, ChangeR, UNKNOWN, &[1])
+}
+
+fn unknown_mandatory(bench: &Bench) -> Judged {
+    let mut peer = Peer::open(bench)?;
+    let options = [&[number::MANDATORY], &change(ChangeL, UNKNOWN, &[1])[..]].concat();
+    let ack = peer.next(PacketType::Ack).options(&options);
+    peer.send(&ack);
+    peer.wait_reset(ResetCode::MandatoryError, "for a feature that nobody has").map(drop)
+}
+
+fn non_negotiable(bench: &Bench) -> Judged {
+    let mut peer = Peer::open(bench)?;
+    for width in [32, 1_000, (1 << 46) - 1] {
+        let value = peer.negotiate(ChangeL, SEQUENCE_WINDOW, &wide(width))?;
+        demand(value == wide(width), "the same value", || format!("{value:02x?} for {width}"))?;
+    }
+    Ok(())
+}
+
+fn impossible_windows(bench: &Bench) -> Judged {
+    [0, 31, 1 << 46]
+        .into_iter()
+        .try_for_each(|width| demand_empty(bench, ChangeL, SEQUENCE_WINDOW, &wide(width)))
+}
+
+fn ack_ratio_0(bench: &Bench) -> Judged {
+    let mut peer = Peer::open(bench)?;
+    let value = peer.negotiate(ChangeL, ACK_RATIO, &[0, 0])?;
+    demand(value == [0, 0], "the same value, 0", || format!("{value:02x?}"))
+}
+
+fn other_length(bench: &Bench) -> Judged {
+    demand_empty(bench, ChangeL, SEQUENCE_WINDOW, &[1, 0])
+}
+
+fn not_the_owner(bench: &Bench) -> Judged {
+    demand_empty(bench, ChangeR, SEQUENCE_WINDOW, &wide(1_000))
+}
+
+/// A Change that the target makes and that nobody has answered.
+struct Pending<'b> {
+    peer: Peer<'b>,
+    kind: FeatureOption,
+    feature: u8,
+    value: Vec<u8>,
+    /// The packet that it came with.
+    answer: Answer,
+}
+
+/// Opens a connection without Ack Vectors: a target that sends with CCID 2 must ask for them. What it asks
+/// for last counts, since only a Confirm that acknowledges that is looked at.
+fn pending(bench: &Bench) -> Result<Pending<'_>, Stop> {
+    let mut peer = Peer::new(bench);
+    peer.is_agreeing = false;
+    let response = peer.request(&[])?;
+    let ack = peer.final_ack();
+    peer.send(&ack);
+    peer.is_open = true;
+    let mut answers = vec![response];
+    answers.extend(peer.collect(MOMENT)?);
+    answers.extend(peer.barrier()?);
+    let mut last = None;
+    for (at, answer) in answers.iter().enumerate() {
+        for change in answer.changes() {
+            if !answers[..at].iter().any(|earlier| earlier.changes().contains(&change)) {
+                last = Some((at, change));
+            }
+        }
+    }
+    let Some((at, (kind, feature, value))) = last else {
+        return Err(Stop::not_applicable("the target asks for no feature"));
+    };
+    Ok(Pending { peer, kind, feature, value, answer: answers.swap_remove(at) })
+}
+
+impl Pending<'_> {
+    /// The Confirm that agrees.
+    fn agreement(&self) -> Vec<u8> {
+        let is_list = !matches!(self.feature, SEQUENCE_WINDOW | ACK_RATIO);
+        let first = if is_list { &self.value[..1] } else { &[] };
+        change(confirm_of(self.kind), self.feature, &[first, &self.value].concat())
+    }
+
+    fn has_again(&self) -> impl Fn(&Answer) -> bool + use<> {
+        let (kind, feature) = (self.kind, self.feature);
+        move |answer| !answer.features(kind, feature).is_empty()
+    }
+}
+
+fn value_not_offered(bench: &Bench) -> Judged {
+    let Pending { mut peer, kind, feature, value, .. } = pending(bench)?;
+    let other = match feature {
+        SEQUENCE_WINDOW | ACK_RATIO => value.iter().map(|octet| octet ^ 1).collect(),
+        _ => vec![77, 77],
+    };
+    let ack = peer.next(PacketType::Ack).options(&change(confirm_of(kind), feature, &other));
+    peer.send(&ack);
+    peer.wait_reset(ResetCode::OptionError, "for a value that was not offered").map(drop)
+}
+
+fn unexpected_confirm(bench: &Bench) -> Judged {
+    let mut peer = Peer::open(bench)?;
+    let confirms = [change(ConfirmR, UNKNOWN, &[1, 1]), change(ConfirmL, 7, &[1, 1])].concat();
+    let draft = peer.next(PacketType::Ack).options(&confirms);
+    peer.demand_taken(&draft)
+}
+
+fn repeated_change(bench: &Bench) -> Judged {
+    let mut open = pending(bench)?;
+    let (has_again, began) = (open.has_again(), Instant::now());
+    let mut times = Vec::new();
+    for _ in 0..2 {
+        let again = open.peer.wait("the same Change again", &has_again)?;
+        let value = again.features(open.kind, open.feature).swap_remove(0);
+        demand(value == open.value, "the same Change again", || again.to_string())?;
+        times.push(began.elapsed());
+    }
+    let (first, second) = (times[0], times[1] - times[0]);
+    demand(second > first, "a longer time before the second repetition", || {
+        format!("{} ms, then {} ms", first.as_millis(), second.as_millis())
+    })
+}
+
+fn late_change(bench: &Bench) -> Judged {
+    let mut peer = Peer::open(bench)?;
+    let late = peer.next(PacketType::Ack).options(&change(ChangeL, SEQUENCE_WINDOW, &wide(300)));
+    peer.negotiate(ChangeL, SEQUENCE_WINDOW, &wide(500))?;
+    let passed = peer.answers_to(&late)?;
+    let has_confirm = |a: &Answer| !a.features(ConfirmR, SEQUENCE_WINDOW).is_empty();
+    demand(!passed.iter().any(has_confirm), "no Confirm of the late Change", || listed(&passed))
+}
+
+fn old_confirm(bench: &Bench) -> Judged {
+    let mut open = pending(bench)?;
+    let has_again = open.has_again();
+    let agreement = open.agreement();
+    let before = SequenceNumber::new(open.answer.header.sequence).minus(1);
+    let ack = open.peer.next(PacketType::Ack).options(&agreement).acknowledging(before);
+    open.peer.send(&ack);
+    open.peer.wait("the Change again, since the Confirm is too old", &has_again)?;
+    let ack = open.peer.next(PacketType::Ack).options(&agreement);
+    open.peer.send(&ack);
+    open.peer.demand_quiet("for the Confirm")
+}
+
+fn crossing_changes(bench: &Bench) -> Judged {
+    let Pending { mut peer, kind, feature, value, .. } = pending(bench)?;
+    if feature != SEND_ACK_VECTOR || kind != ChangeR {
+        return Err(Stop::not_applicable("the target does not ask for Ack Vectors"));
+    }
+    let confirmed = peer.negotiate(ChangeL, feature, &value)?;
+    let expected = "the value that both asked for";
+    demand(confirmed.first() == value.first(), expected, || format!("{confirmed:?} for {value:?}"))
+}
+
+fn two_in_one(bench: &Bench) -> Judged {
+    let mut peer = Peer::open(bench)?;
+    let both = [200, 300].map(|width| change(ChangeL, SEQUENCE_WINDOW, &wide(width))).concat();
+    let ack = peer.next(PacketType::Ack).options(&both);
+    peer.send(&ack);
+    let has_confirm = |a: &Answer| !a.features(ConfirmR, SEQUENCE_WINDOW).is_empty();
+    let answer = peer.wait("Confirms of both", has_confirm)?;
+    let confirmed = answer.features(ConfirmR, SEQUENCE_WINDOW);
+    demand(confirmed == [wide(200), wide(300)], "Confirms of 200, then 300", || answer.to_string())
+}
+
+fn confirms_on_acks(bench: &Bench) -> Judged {
+    let mut peer = Peer::open(bench)?;
+    for width in [200, 300, 400, 500] {
+        let change = change(ChangeL, SEQUENCE_WINDOW, &wide(width));
+        let draft = peer.next(PacketType::DataAck).options(&change).data(b"and data");
+        peer.send(&draft);
+    }
+    let has_confirm = |a: &Answer| !a.features(ConfirmR, SEQUENCE_WINDOW).is_empty();
+    let last = |a: &Answer| a.features(ConfirmR, SEQUENCE_WINDOW).contains(&wide(500).to_vec());
+    let (answer, passed) = peer.wait_all("a Confirm of the last Change", last)?;
+    for answer in passed.iter().chain([&answer]).filter(|answer| has_confirm(answer)) {
+        let is_right = answer.header.acknowledgement.is_some() && !answer.is(PacketType::Data);
+        demand(is_right, "Confirms on packets that acknowledge only", || answer.to_string())?;
+    }
+    Ok(())
+}
+
+fn of_half_connections(bench: &Bench) -> Judged {
+    let mut peer = Peer::new(bench);
+    // CCID 3 for our data, 2 for the target's.
+    let options = [change(ChangeL, CCID, &[3]), change(ChangeR, CCID, &[2])].concat();
+    let answer = peer.request(&options)?;
+    let agreed = [confirm(&answer, ConfirmR, CCID)?, confirm(&answer, ConfirmL, CCID)?];
+    if agreed.map(|value| value.first().copied()) != [Some(3), Some(2)] {
+        return Err(Stop::not_applicable(
+            "the target does not take CCID 3 one way and 2 the other",
+        ));
+    }
+    peer.complete()?;
+    let ours = peer.negotiate(ChangeR, SEND_LOSS_EVENT_RATE, &[1])?;
+    let expected = "Confirm L of 1 from the receiver of CCID 3";
+    demand(ours.first() == Some(&1), expected, || format!("{ours:?}"))?;
+    let theirs = peer.negotiate(ChangeL, SEND_LOSS_EVENT_RATE, &[1])?;
+    let expected = "an empty Confirm R from the sender of CCID 2";
+    demand(theirs.is_empty(), expected, || format!("{theirs:?}"))
+}
+
+fn ccid_in_open(bench: &Bench) -> Judged {
+    let mut peer = Peer::open(bench)?;
+    for wanted in [3, 2] {
+        let value = peer.negotiate(ChangeL, CCID, &[wanted])?;
+        let is_known = value.first().is_some_and(|ccid| [2, 3].contains(ccid));
+        demand(is_known, "a CCID, the new or the old one", || format!("{value:?}"))?;
+    }
+    peer.demand_quiet("for changing the CCID")
+}
+
+fn ecn_incapable(bench: &Bench) -> Judged {
+    if bench.is_udp() || !bench.target().address.is_ipv4() {
+        return Err(Stop::not_applicable("ECN bits are seen over IPv4 without UDP only"));
+    }
+    let mut peer = Peer::open(bench)?;
+    peer.negotiate(ChangeL, ECN_INCAPABLE, &[1])?;
+    for _ in 0..4 {
+        peer.send_data(b"not to be marked");
+    }
+    let passed = peer.barrier()?;
+    let is_bare = |answer: &Answer| answer.ecn == Some(0);
+    demand(passed.iter().all(is_bare), "ECN bits 00", || listed(&passed))
+}

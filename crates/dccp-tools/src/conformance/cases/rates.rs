@@ -1,0 +1,296 @@
+//! CCID 3 (RFC 4342, RFC 5348).
+
+use dccp::header::PacketType;
+use dccp::option::{FeatureOption, number};
+
+use super::{Case, inside, outside};
+use crate::conformance::answer::Answer;
+use crate::conformance::bench::Bench;
+use crate::conformance::peer::{Peer, VECTORS, change};
+use crate::conformance::verdict::{Judged, Stop, demand};
+
+pub(super) const CASES: &[Case] = &[
+    outside(
+        "TFRC-01",
+        "RFC 4342 §6",
+        "feedback has Elapsed Time or Timestamp Echo, Receive Rate and Loss Intervals",
+        feedback,
+    ),
+    inside(
+        "TFRC-02",
+        "RFC 4342 §8.6",
+        "the example of Loss Intervals",
+        "it is an example of one connection's past",
+    ),
+    inside(
+        "TFRC-03",
+        "RFC 4342 §8.6.1",
+        "Skip Length is 3 at most",
+        "what a sender believes is not seen",
+    ),
+    outside(
+        "TFRC-04",
+        "RFC 4342 §8.5",
+        "without a loss the Loss Event Rate is 4294967295",
+        no_loss_rate,
+    ),
+    outside(
+        "TFRC-05",
+        "RFC 4342 §8.1",
+        "CCVal moves on by five at most between neighbours",
+        window_counter,
+    ),
+    outside(
+        "TFRC-06",
+        "RFC 4342 §6.1",
+        "feedback follows four steps of CCVal, and a new loss event",
+        when_feedback,
+    ),
+    outside(
+        "TFRC-07",
+        "RFC 4342 §10.2",
+        "losses within a round trip of CCVal are one event, later ones another",
+        loss_events,
+    ),
+    inside(
+        "TFRC-08",
+        "RFC 5348 §4.3",
+        "the rate doubles in a round trip at most",
+        "the allowed rate is not seen",
+    ),
+    inside(
+        "TFRC-09",
+        "RFC 5348 §4.4",
+        "without feedback the rate halves",
+        "the allowed rate is not seen",
+    ),
+    inside(
+        "TFRC-10",
+        "RFC 5348 §4.4",
+        "an idle sender keeps its initial rate",
+        "the allowed rate is not seen",
+    ),
+    inside(
+        "TFRC-11",
+        "RFC 5348 §6.3.1",
+        "the first interval is what the rate would have needed",
+        "it depends on the target's round-trip time",
+    ),
+    inside(
+        "TFRC-12",
+        "RFC 5348 §6.3.1",
+        "a lost first packet means half a packet in a round trip",
+        "it depends on the target's round-trip time",
+    ),
+    outside(
+        "TFRC-13",
+        "RFC 5348 §5.1",
+        "packets that overtake by one or two are no loss",
+        reordered,
+    ),
+    inside(
+        "TFRC-14",
+        "RFC 4342 §6.1.1",
+        "NDP Count keeps lost Acks out of the losses",
+        "Loss Intervals show it only in lengths that the target may choose",
+    ),
+    inside(
+        "TFRC-15",
+        "RFC 5348 §4.6",
+        "unused time is worth a round trip",
+        "it depends on the target's round-trip time",
+    ),
+    outside(
+        "TFRC-16",
+        "RFC 4342 §8",
+        "feedback without Loss Intervals counts, as Linux sends it",
+        linux_feedback,
+    ),
+    outside("TFRC-17", "RFC 4342 §8", "feedback options on Data are ignored", feedback_on_data),
+];
+
+const CCID: u8 = 1;
+const SEND_LOSS_EVENT_RATE: u8 = 192;
+/// What a Loss Event Rate says when there was no loss.
+const NO_LOSS: [u8; 4] = [0xff; 4];
+/// Octets of one loss interval.
+const INTERVAL_LEN: usize = 9;
+
+fn is_feedback(answer: &Answer) -> bool {
+    answer.option(number::RECEIVE_RATE).is_some()
+}
+
+/// An open connection with CCID 3 for one direction or the other.
+fn open(bench: &Bench, kind: FeatureOption) -> Result<Peer<'_>, Stop> {
+    let mut peer = Peer::new(bench);
+    let options = [&VECTORS, &change(kind, CCID, &[3])[..]].concat();
+    let response = peer.request(&options)?;
+    let confirm = crate::conformance::peer::confirm_of(kind);
+    let agreed = response.features(confirm, CCID);
+    if agreed.first().and_then(|value| value.first()) != Some(&3) {
+        return Err(Stop::not_applicable("the target does not take CCID 3"));
+    }
+    peer.complete()?;
+    Ok(peer)
+}
+
+/// Our data under CCID 3, whose receiver tells the Loss Event Rate too.
+fn sending(bench: &Bench) -> Result<Peer<'_>, Stop> {
+    let mut peer = open(bench, FeatureOption::ChangeL)?;
+    let agreed = peer.negotiate(FeatureOption::ChangeR, SEND_LOSS_EVENT_RATE, &[1])?;
+    if agreed.first() != Some(&1) {
+        return Err(Stop::not_applicable("the target does not send Loss Event Rates"));
+    }
+    Ok(peer)
+}
+
+/// Sends data with a window counter.
+fn count(peer: &mut Peer<'_>, counter: u8) -> u64 {
+    let mut draft = peer.next(PacketType::Data).data(b"data of CCID 3");
+    draft.header.ccval = counter & 0xf;
+    peer.send(&draft);
+    draft.header.sequence
+}
+
+/// Sends data with a counter that makes the target tell how it is, and waits for that.
+fn tell(peer: &mut Peer<'_>, counter: u8) -> Result<Answer, Stop> {
+    let number = count(peer, counter);
+    peer.wait("feedback after four steps of CCVal", |answer| {
+        is_feedback(answer) && answer.reaches(number)
+    })
+}
+
+fn feedback(bench: &Bench) -> Judged {
+    let mut peer = open(bench, FeatureOption::ChangeL)?;
+    for counter in [0, 4, 8] {
+        let answer = tell(&mut peer, counter)?;
+        let has_time = answer.option(number::ELAPSED_TIME).is_some()
+            || answer.option(number::TIMESTAMP_ECHO).is_some();
+        demand(has_time, "Elapsed Time or Timestamp Echo", || answer.to_string())?;
+        let rate = answer.option(number::RECEIVE_RATE).map_or(0, <[u8]>::len);
+        demand(rate == 4, "a Receive Rate of four octets", || answer.to_string())?;
+        let intervals = answer.option(number::LOSS_INTERVALS).map_or(0, <[u8]>::len);
+        let is_whole = intervals > INTERVAL_LEN && intervals % INTERVAL_LEN == 1;
+        demand(is_whole, "Loss Intervals: an octet and nine for each", || answer.to_string())?;
+    }
+    Ok(())
+}
+
+fn no_loss_rate(bench: &Bench) -> Judged {
+    let mut peer = sending(bench)?;
+    for counter in [0, 4, 8] {
+        let answer = tell(&mut peer, counter)?;
+        let rate = answer.option(number::LOSS_EVENT_RATE);
+        demand(rate == Some(&NO_LOSS), "Loss Event Rate 4294967295", || answer.to_string())?;
+    }
+    Ok(())
+}
+
+fn window_counter(bench: &Bench) -> Judged {
+    bench.needs_echo()?;
+    let mut peer = open(bench, FeatureOption::ChangeR)?;
+    let mut last: Option<u8> = None;
+    for round in 0..8_u32 {
+        let data = round.to_be_bytes();
+        peer.send_data(&data);
+        let answer = peer.wait("the datagram back", |a| a.has_data() && a.data == data)?;
+        let counter = answer.header.ccval;
+        let step = last.map_or(0, |last| counter.wrapping_sub(last) & 0xf);
+        demand(step <= 5, "a step of five at most", || format!("{last:?}, then {counter}"))?;
+        last = Some(counter);
+        peer.acknowledge(&receive_rate(1_000_000));
+    }
+    Ok(())
+}
+
+fn receive_rate(bytes_per_s: u32) -> Vec<u8> {
+    let head = [number::LOSS_EVENT_RATE, 6, 0xff, 0xff, 0xff, 0xff, number::RECEIVE_RATE, 6];
+    [&head[..], &bytes_per_s.to_be_bytes()].concat()
+}
+
+fn when_feedback(bench: &Bench) -> Judged {
+    let mut peer = sending(bench)?;
+    tell(&mut peer, 0)?;
+    tell(&mut peer, 4)?;
+    let _lost = peer.next(PacketType::Data);
+    for _ in 0..2 {
+        count(&mut peer, 5);
+    }
+    // The third one behind the hole makes it a loss.
+    let last = count(&mut peer, 5);
+    let answer = peer.wait("feedback at once for a new loss event", |answer| {
+        is_feedback(answer) && answer.reaches(last)
+    })?;
+    let rate = answer.option(number::LOSS_EVENT_RATE);
+    let has_loss = rate.is_some_and(|rate| rate != NO_LOSS);
+    demand(has_loss, "a Loss Event Rate of less than 4294967295", || answer.to_string())
+}
+
+/// Loss intervals that a feedback tells.
+fn intervals(answer: &Answer) -> usize {
+    answer.option(number::LOSS_INTERVALS).map_or(0, |value| value.len() / INTERVAL_LEN)
+}
+
+fn loss_events(bench: &Bench) -> Judged {
+    let mut peer = sending(bench)?;
+    tell(&mut peer, 0)?;
+    let lose = |peer: &mut Peer<'_>, counter: u8| {
+        let _lost = peer.next(PacketType::Data);
+        for _ in 0..3 {
+            count(peer, counter);
+        }
+    };
+    lose(&mut peer, 4);
+    let one = intervals(&tell(&mut peer, 8)?);
+    // Four steps and less from what stood before the first hole.
+    lose(&mut peer, 8);
+    lose(&mut peer, 8);
+    let two = intervals(&tell(&mut peer, 12)?);
+    // A whole round trip of the counter and more.
+    for counter in [13, 14, 15, 0, 1, 2] {
+        count(&mut peer, counter);
+    }
+    lose(&mut peer, 3);
+    let three = intervals(&tell(&mut peer, 7)?);
+    let told = [one, two, three];
+    let is_right = two == one + 1 && three == two + 1;
+    demand(is_right, "one interval more for each event, of one loss or two", || format!("{told:?}"))
+}
+
+fn reordered(bench: &Bench) -> Judged {
+    let mut peer = sending(bench)?;
+    tell(&mut peer, 0)?;
+    for counter in [4, 8, 12] {
+        let mut late = peer.next(PacketType::Data).data(b"overtaken");
+        late.header.ccval = counter;
+        for _ in 0..2 {
+            count(&mut peer, counter);
+        }
+        peer.send(&late);
+        for _ in 0..3 {
+            count(&mut peer, counter);
+        }
+    }
+    let answer = tell(&mut peer, 0)?;
+    let rate = answer.option(number::LOSS_EVENT_RATE);
+    demand(rate == Some(&NO_LOSS), "no loss", || answer.to_string())
+}
+
+fn linux_feedback(bench: &Bench) -> Judged {
+    bench.needs_echo()?;
+    let mut peer = open(bench, FeatureOption::ChangeR)?;
+    for round in 0..20_u32 {
+        let data = round.to_be_bytes();
+        peer.send_data(&data);
+        peer.wait("the datagram back", |a| a.has_data() && a.data == data)?;
+        peer.acknowledge(&receive_rate(1_000_000));
+    }
+    peer.demand_quiet("for feedback without Loss Intervals")
+}
+
+fn feedback_on_data(bench: &Bench) -> Judged {
+    let mut peer = Peer::open(bench)?;
+    let options = [&receive_rate(1)[..], &[number::LOSS_INTERVALS, 3, 9]].concat();
+    let draft = peer.next(PacketType::Data).options(&options);
+    peer.demand_taken(&draft)
+}

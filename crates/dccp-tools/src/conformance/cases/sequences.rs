@@ -1,0 +1,429 @@
+//! Sequence numbers, their windows and Syncs (RFC 4340 §7).
+
+use std::time::Duration;
+
+use dccp::header::{PacketType, ResetCode};
+use dccp::option::{DccpOption, FeatureOption, Options, number};
+use dccp::sequence::SequenceNumber;
+
+use super::{Case, active, inside, outside};
+use crate::conformance::answer::{Answer, listed};
+use crate::conformance::bench::Bench;
+use crate::conformance::peer::{Draft, Peer, VECTORS, change, wide};
+use crate::conformance::verdict::{Judged, Stop, demand};
+
+pub(super) const CASES: &[Case] = &[
+    outside(
+        "SEQ-01",
+        "§7.5.1",
+        "numbers from SWL to SWH are valid, others draw a Sync",
+        sequence_window,
+    ),
+    outside(
+        "SEQ-02",
+        "§7.5.1",
+        "acknowledgements from AWL to AWH are valid, others draw a Sync",
+        acknowledgement_window,
+    ),
+    outside(
+        "SEQ-03",
+        "§7.5.3",
+        "an old Close, CloseReq or Reset draws a Sync; for a Reset it acknowledges GSR",
+        old_ends,
+    ),
+    outside("SEQ-04", "§7.5.1", "numbers before the first are invalid", before_the_first),
+    outside("SEQ-05", "§7.1", "numbers go around at 2^48", around),
+    outside(
+        "SEQ-06",
+        "§7.5.4",
+        "the Sync for invalid Data acknowledges it; the window stays",
+        sync_for_data,
+    ),
+    outside("SEQ-07", "§7.5.4", "an invalid Sync or SyncAck draws nothing", invalid_syncs),
+    outside(
+        "SEQ-08",
+        "§5.7",
+        "a Sync draws a SyncAck that acknowledges it, and moves the window",
+        sync_moves,
+    ),
+    inside(
+        "SEQ-09",
+        "§7.5.3",
+        "an active connection judges Syncs strictly",
+        "activity lasts three round trips, microseconds on a short path, and judging loosely is allowed",
+    ),
+    outside(
+        "SEQ-10",
+        "§7.5.4",
+        "no more than eight Syncs in a second, the rest is rejected all the same",
+        sync_limit,
+    ),
+    outside(
+        "SEQ-11",
+        "§7.5.6",
+        "after a burst of losses Sync and SyncAck find each other again",
+        burst,
+    ),
+    outside("SEQ-12", "§7.5.6", "a blind attack with Data changes nothing", blind_attack),
+    outside(
+        "SEQ-13",
+        "§7.5.6",
+        "a half-open connection: Sync for the Request, and a Reset ends it",
+        half_open,
+    ),
+    outside(
+        "SEQ-14",
+        "§7.6.1",
+        "short numbers that were not allowed: dropped in silence",
+        short_not_allowed,
+    ),
+    outside(
+        "SEQ-15",
+        "§7.6",
+        "short numbers, once allowed, extend across their end",
+        short_allowed,
+    ),
+    outside("SEQ-16", "§7.5.2", "a wider Sequence Window counts from its Confirm on", wider_window),
+    outside("SEQ-17", "§8.1.1", "a repeated Request has the next number", active::next_number),
+    outside(
+        "SEQ-18",
+        "§7.7",
+        "NDP Count is the length of the run without data, in as many octets as it takes",
+        ndp_count,
+    ),
+];
+
+/// Sequence Window of both ends at first.
+const WIDTH: u64 = 100;
+/// Numbers at and below the greatest received that are valid, and above.
+const BELOW: u64 = WIDTH / 4 - 1;
+const ABOVE: u64 = WIDTH * 3 / 4;
+/// Longer than a target that sends eight Syncs in a second waits between two.
+const SYNC_PERIOD: Duration = Duration::from_millis(150);
+/// Packets after a burst of losses, in which the ends must find each other.
+const BURST_TRIES: usize = 10;
+const ALLOW_SHORT_SEQNOS: u8 = 2;
+const SEQUENCE_WINDOW: u8 = 3;
+const SEND_NDP_COUNT: u8 = 7;
+
+/// An open connection whose window has left its first number behind.
+fn settled(bench: &Bench) -> Result<Peer<'_>, Stop> {
+    let mut peer = Peer::open(bench)?;
+    peer.sent = peer.sent.plus(ABOVE - 10);
+    peer.barrier()?;
+    Ok(peer)
+}
+
+/// What the target answers to a packet at `number`; it is then in step again.
+fn answers_at(peer: &mut Peer<'_>, draft: &Draft, is_valid: bool) -> Result<Vec<Answer>, Stop> {
+    peer.send(draft);
+    let number = SequenceNumber::new(draft.header.sequence);
+    if is_valid {
+        peer.sent = peer.sent.max(number);
+    }
+    peer.barrier()
+}
+
+fn has_sync(answers: &[Answer], acknowledging: u64) -> bool {
+    answers.iter().any(|answer| answer.acknowledges(PacketType::Sync, acknowledging))
+}
+
+fn demand_sync(answers: &[Answer], acknowledging: u64, is_wanted: bool, about: &str) -> Judged {
+    let words = if is_wanted { "a Sync" } else { "no Sync" };
+    let expected = format!("{words} that acknowledges {acknowledging} for {about}");
+    demand(has_sync(answers, acknowledging) == is_wanted, &expected, || listed(answers))
+}
+
+fn sequence_window(bench: &Bench) -> Judged {
+    use PacketType::{Ack, Close, Data, DataAck, Sync};
+    for packet_type in [Data, Ack, DataAck, Sync] {
+        for (edge, is_valid) in [("SWL-1", false), ("SWL", true), ("SWH", true), ("SWH+1", false)] {
+            let mut peer = settled(bench)?;
+            let number = match edge {
+                "SWL-1" => peer.sent.minus(BELOW + 1),
+                "SWL" => peer.sent.minus(BELOW),
+                "SWH" => peer.sent.plus(ABOVE),
+                _ => peer.sent.plus(ABOVE + 1),
+            };
+            let draft = peer.at(packet_type, number);
+            if packet_type == Sync {
+                if edge != "SWH+1" {
+                    demand_sync_edge(&mut peer, &draft, is_valid, edge)?;
+                }
+                continue;
+            }
+            let answers = answers_at(&mut peer, &draft, is_valid)?;
+            let about = format!("{} at {edge}", packet_type.name());
+            demand_sync(&answers, number.value(), !is_valid, &about)?;
+        }
+    }
+    let mut peer = settled(bench)?;
+    let ahead = peer.at(Close, peer.sent.plus(ABOVE + 1));
+    let answers = answers_at(&mut peer, &ahead, false)?;
+    demand_sync(&answers, ahead.header.sequence, true, "Close at SWH+1")?;
+    peer.send(&peer.at(Close, peer.sent.plus(ABOVE)));
+    peer.wait_reset(ResetCode::Closed, "for Close at SWH").map(drop)
+}
+
+/// A Sync is never answered with a Sync.
+fn demand_sync_edge(peer: &mut Peer<'_>, draft: &Draft, is_valid: bool, edge: &str) -> Judged {
+    let answers = answers_at(peer, draft, is_valid)?;
+    let number = draft.header.sequence;
+    let is_answered = answers.iter().any(|a| a.acknowledges(PacketType::SyncAck, number));
+    let words = if is_valid { "a SyncAck" } else { "nothing" };
+    demand(is_answered == is_valid, &format!("{words} for Sync at {edge}"), || listed(&answers))
+}
+
+fn acknowledgement_window(bench: &Bench) -> Judged {
+    for (edge, is_valid) in [("AWL-1", false), ("AWL", true), ("AWH", true), ("AWH+1", false)] {
+        let mut peer = Peer::open(bench)?;
+        // A target that may not change its Sequence Window keeps the first one.
+        peer.is_agreeing = false;
+        for _ in 0..WIDTH + 10 {
+            peer.barrier()?;
+        }
+        let greatest = peer.received;
+        let number = match edge {
+            "AWL-1" => greatest.minus(WIDTH),
+            "AWL" => greatest.minus(WIDTH - 1),
+            "AWH" => greatest,
+            _ => greatest.plus(1),
+        };
+        let draft = peer.next(PacketType::Ack).acknowledging(number);
+        peer.send(&draft);
+        if !is_valid {
+            // It was not taken, so the next packet may come in its place.
+            peer.wait(&format!("a Sync for an Ack that acknowledges {edge}"), |a| {
+                a.acknowledges(PacketType::Sync, draft.header.sequence)
+            })?;
+        }
+        let answers = peer.barrier()?;
+        demand_sync(&answers, draft.header.sequence, false, &format!("acknowledging {edge}"))?;
+    }
+    Ok(())
+}
+
+fn old_ends(bench: &Bench) -> Judged {
+    use PacketType::{Close, CloseReq, Reset};
+    for packet_type in [Close, CloseReq, Reset] {
+        let mut peer = settled(bench)?;
+        let greatest = peer.sent;
+        let old = peer.at(packet_type, greatest);
+        let answers = answers_at(&mut peer, &old, false)?;
+        // Which number the Sync for a Reset names is what its sender needs (§7.5.4): here GSR too.
+        demand_sync(&answers, greatest.value(), true, "a number that came already")?;
+        peer.demand_quiet("afterwards")?;
+    }
+    let mut peer = settled(bench)?;
+    let greatest = peer.sent;
+    let ahead = peer.at(Reset, greatest.plus(ABOVE + 7));
+    let answers = answers_at(&mut peer, &ahead, false)?;
+    demand_sync(&answers, greatest.value(), true, "Reset ahead of the window, so GSR")?;
+    let mut peer = settled(bench)?;
+    let acknowledged = peer.received;
+    let ack = peer.next(PacketType::Ack);
+    peer.answers_to(&ack)?;
+    let close = peer.next(Close).acknowledging(acknowledged.minus(1));
+    let answers = answers_at(&mut peer, &close, false)?;
+    demand_sync(&answers, close.header.sequence, true, "Close that acknowledges less than before")
+}
+
+fn before_the_first(bench: &Bench) -> Judged {
+    let mut peer = Peer::open(bench)?;
+    let draft = peer.at(PacketType::Data, peer.first.minus(1));
+    let answers = answers_at(&mut peer, &draft, false)?;
+    demand_sync(&answers, draft.header.sequence, true, "the number before the Request's")
+}
+
+fn around(bench: &Bench) -> Judged {
+    let mut peer = Peer::new(bench);
+    peer.begin_at(SequenceNumber::new((1 << 48) - 4));
+    peer.request(&VECTORS)?;
+    peer.complete()?;
+    for _ in 0..6 {
+        let draft = peer.next(PacketType::Data).data(b"around");
+        peer.demand_taken(&draft)?;
+    }
+    demand(peer.sent.value() < 1 << 20, "numbers that went around", || peer.sent.to_string())
+}
+
+fn sync_for_data(bench: &Bench) -> Judged {
+    let mut peer = settled(bench)?;
+    let ahead = peer.at(PacketType::Data, peer.sent.plus(10_000));
+    let answers = answers_at(&mut peer, &ahead, false)?;
+    demand_sync(&answers, ahead.header.sequence, true, "Data far ahead")?;
+    let draft = peer.next(PacketType::Data);
+    peer.demand_taken(&draft)
+}
+
+fn invalid_syncs(bench: &Bench) -> Judged {
+    use PacketType::{Sync, SyncAck};
+    for packet_type in [Sync, SyncAck] {
+        let mut peer = settled(bench)?;
+        let low = peer.at(packet_type, peer.sent.minus(BELOW + 1));
+        let unsent = peer.at(packet_type, peer.sent.next()).acknowledging(peer.received.plus(500));
+        for draft in [low, unsent] {
+            let answers = answers_at(&mut peer, &draft, false)?;
+            let is_for_it = |a: &Answer| a.header.acknowledgement == Some(draft.header.sequence);
+            let is_objection =
+                |a: &Answer| matches!(a.header.packet_type, Sync | PacketType::Reset);
+            let is_quiet =
+                !answers.iter().any(|a| (a.is(SyncAck) && is_for_it(a)) || is_objection(a));
+            demand(is_quiet, "nothing for an invalid Sync or SyncAck", || listed(&answers))?;
+        }
+    }
+    Ok(())
+}
+
+fn sync_moves(bench: &Bench) -> Judged {
+    let mut peer = settled(bench)?;
+    peer.sent = peer.sent.plus(ABOVE - 5);
+    peer.barrier()?;
+    peer.sent = peer.sent.plus(ABOVE - 5);
+    let draft = peer.next(PacketType::Data);
+    peer.demand_taken(&draft)
+}
+
+fn sync_limit(bench: &Bench) -> Judged {
+    let mut peer = settled(bench)?;
+    for ahead in 0..40 {
+        peer.send(&peer.at(PacketType::Data, peer.sent.plus(5_000 + ahead)));
+    }
+    let answers = peer.collect(Duration::from_millis(300))?;
+    let syncs = answers.iter().filter(|answer| answer.is(PacketType::Sync)).count();
+    // Eight a second are three in this time, and the first.
+    demand((1..=4).contains(&syncs), "one to four Syncs in 300 ms", || format!("{syncs}"))?;
+    let draft = peer.next(PacketType::Data);
+    peer.demand_taken(&draft)
+}
+
+fn burst(bench: &Bench) -> Judged {
+    let mut peer = settled(bench)?;
+    peer.sent = peer.sent.plus(500);
+    // While it is active, a target may judge the SyncAck as strictly as Data (§7.5.3); it is so for three
+    // round trips, of 200 ms if it knows no better.
+    let mut answers = Vec::new();
+    for _ in 0..BURST_TRIES {
+        let late = peer.next(PacketType::Data);
+        peer.send(&late);
+        answers = peer.collect(SYNC_PERIOD)?;
+        let number = late.header.sequence;
+        let Some(sync) = answers.iter().find(|a| a.acknowledges(PacketType::Sync, number)) else {
+            break;
+        };
+        let answer = peer.next(PacketType::SyncAck).acknowledging(sync.sequence());
+        peer.send(&answer);
+    }
+    let expected = "after a Sync and a SyncAck no Sync for the next Data";
+    demand(!answers.iter().any(|a| a.is(PacketType::Sync)), expected, || listed(&answers))?;
+    let draft = peer.next(PacketType::Data);
+    peer.demand_taken(&draft)
+}
+
+fn blind_attack(bench: &Bench) -> Judged {
+    let mut peer = settled(bench)?;
+    for _ in 0..20 {
+        let guess = bench.first_number();
+        peer.send(&peer.at(PacketType::Data, guess).data(b"attack"));
+    }
+    let answers = peer.barrier()?;
+    let has_reset = answers.iter().any(|answer| answer.is(PacketType::Reset));
+    demand(!has_reset, "no Reset for a blind attack", || listed(&answers))?;
+    let draft = peer.next(PacketType::Data);
+    peer.demand_taken(&draft)
+}
+
+fn half_open(bench: &Bench) -> Judged {
+    let mut peer = settled(bench)?;
+    // The host was restarted and knows nothing; it happens to choose the same port.
+    let first = bench.first_number();
+    let request = peer.at(PacketType::Request, first);
+    peer.send(&request);
+    let mut sync = peer.wait("a Sync for a Request of another time", |a| {
+        a.acknowledges(PacketType::Sync, first.value())
+    })?;
+    // It answers each Sync as §8.3.1 says: the first Reset is out of the window and tells GSR.
+    peer.is_open = false;
+    for _ in 0..2 {
+        peer.collect(SYNC_PERIOD)?;
+        let number = SequenceNumber::new(sync.header.acknowledgement.unwrap_or(0)).next();
+        let reset = peer.at(PacketType::Reset, number).reset(ResetCode::PacketError);
+        peer.send(&reset.acknowledging(sync.sequence()));
+        let answers = peer.collect(SYNC_PERIOD)?;
+        match answers.into_iter().find(|answer| answer.is(PacketType::Sync)) {
+            Some(next) => sync = next,
+            None => break,
+        }
+    }
+    let ack = peer.at(PacketType::Ack, first.plus(9));
+    peer.send(&ack);
+    peer.wait_reset(ResetCode::NoConnection, "since the connection is over").map(drop)
+}
+
+fn short_not_allowed(bench: &Bench) -> Judged {
+    let mut peer = Peer::open(bench)?;
+    let draft = peer.next(PacketType::Data).short();
+    peer.demand_dropped(&draft, |_| ())
+}
+
+fn short_allowed(bench: &Bench) -> Judged {
+    let mut peer = Peer::new(bench);
+    peer.begin_at(SequenceNumber::new((7 << 40) | 0xff_fff8));
+    let asked = change(FeatureOption::ChangeL, ALLOW_SHORT_SEQNOS, &[1]);
+    let answer = peer.request(&[&VECTORS, &asked[..]].concat())?;
+    let confirmed = answer.features(FeatureOption::ConfirmR, ALLOW_SHORT_SEQNOS);
+    if confirmed.first().and_then(|value| value.first()) != Some(&1) {
+        return Err(Stop::not_applicable("the target does not allow short sequence numbers"));
+    }
+    peer.complete()?;
+    for _ in 0..6 {
+        for packet_type in [PacketType::Data, PacketType::DataAck] {
+            let draft = peer.next(packet_type).short();
+            peer.demand_taken(&draft)?;
+        }
+    }
+    Ok(())
+}
+
+fn wider_window(bench: &Bench) -> Judged {
+    let mut peer = settled(bench)?;
+    let ahead = peer.at(PacketType::Data, peer.sent.plus(600));
+    let answers = answers_at(&mut peer, &ahead, false)?;
+    demand_sync(&answers, ahead.header.sequence, true, "a number ahead, before the Confirm")?;
+    peer.negotiate(FeatureOption::ChangeL, SEQUENCE_WINDOW, &wide(1_000))?;
+    peer.collect(SYNC_PERIOD)?;
+    let ahead = peer.at(PacketType::Data, peer.sent.plus(600));
+    let answers = answers_at(&mut peer, &ahead, true)?;
+    demand_sync(&answers, ahead.header.sequence, false, "a number ahead, after the Confirm")
+}
+
+fn ndp_count(bench: &Bench) -> Judged {
+    bench.needs_echo()?;
+    let mut peer = Peer::open(bench)?;
+    let agreed = peer.negotiate(FeatureOption::ChangeR, SEND_NDP_COUNT, &[1])?;
+    if agreed.first() != Some(&1) {
+        return Err(Stop::not_applicable("the target does not send NDP Counts"));
+    }
+    peer.send_data(b"before");
+    let mut last = peer.wait("the datagram back", Answer::has_data)?.sequence();
+    for syncs in [0, 3, 300] {
+        for _ in 0..syncs {
+            peer.barrier()?;
+        }
+        peer.send_data(b"count");
+        let answer = peer.wait("the datagram back", Answer::has_data)?;
+        let run = answer.sequence().distance_from(last) as u64 - 1;
+        let expected = (run > 0).then_some(run);
+        let said = Options::new(&answer.options).find_map(|raw| match raw.option {
+            DccpOption::NdpCount(count) => Some(count),
+            _ => None,
+        });
+        let words = format!("NDP Count {expected:?} after {run} packets without data");
+        demand(said == expected || (run == 0 && said == Some(0)), &words, || answer.to_string())?;
+        let octets = answer.option(number::NDP_COUNT).map_or(0, <[u8]>::len);
+        demand(run <= 255 || octets == 2, "two octets above 255", || format!("{octets}"))?;
+        last = answer.sequence();
+        peer.acknowledge(&[]);
+    }
+    Ok(())
+}

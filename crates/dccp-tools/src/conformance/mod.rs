@@ -1,0 +1,242 @@
+//! `godwit dccp conformance`: packets made by hand for an implementation of DCCP, and its answers judged.
+//!
+//! `cases` are the questions, each a function over `peer`, which plays the other end of a connection, and
+//! `bench`, which all share; `wire` moves octets, `answer` keeps what came, `verdict` says what it meant,
+//! `report` shows it. `responder` is a target of ours.
+//!
+//! To have read: RFC 4340 §5 to §8 and §11, RFC 6773.
+
+mod answer;
+mod bench;
+mod cases;
+mod peer;
+mod report;
+mod responder;
+mod verdict;
+mod wire;
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use dccp_link::{CarrierKind, ServiceCode, UDP_PORT};
+use netio::signal::Signals;
+
+use crate::options::{CarrierName, PORT, peer_address};
+use crate::units::parse_seconds;
+use crate::{Outcome as Ending, ToolError, say};
+use bench::Bench;
+use cases::{Case, Scope};
+use peer::Peer;
+use verdict::Stop;
+
+pub use responder::Responder;
+pub use verdict::{Line, Outcome, Verdict};
+pub use wire::Target;
+
+/// Test a DCCP implementation packet by packet: a listener at --target, or be such a listener
+///
+/// The suite makes each packet itself, sends it, and judges the answer by the RFC. The target must
+/// listen at the DCCP port for the service code; one whose application sends datagrams back (--listen does)
+/// can be tested further. Nothing may be lost on the way.
+///
+/// Exit codes: 0 no case failed; 1 it could not be run, for instance nobody listens; 2 bad arguments; 3 a
+/// case failed; 130 interrupted (of --listen).
+#[derive(Clone, Debug, clap::Args)]
+#[command(group(clap::ArgGroup::new("part").required(true).args(["target", "listen", "list"])))]
+pub struct Args {
+    /// Test the implementation that listens there
+    #[arg(long, value_name = "ADDRESS")]
+    target: Option<String>,
+    /// Be a target: send every datagram back
+    #[arg(long)]
+    listen: bool,
+    /// List the cases
+    #[arg(long)]
+    list: bool,
+    /// DCCP port of the target
+    #[arg(short = 'p', long, value_name = "PORT", default_value_t = PORT)]
+    port: u16,
+    /// What packets travel in
+    #[arg(long, value_enum, value_name = "CARRIER", default_value = "udp")]
+    carrier: CarrierName,
+    /// UDP port of the target
+    #[arg(long, value_name = "PORT", default_value_t = UDP_PORT)]
+    udp_port: u16,
+    /// IPv4 only
+    #[arg(short = '4', conflicts_with = "v6")]
+    v4: bool,
+    /// IPv6 only
+    #[arg(short = '6')]
+    v6: bool,
+    /// What the target listens for: a number, or SC: and up to four characters
+    #[arg(long, value_name = "N|SC:TEXT", default_value = "0")]
+    service_code: ServiceCode,
+    /// Only this case, or the cases of this group; may be repeated
+    #[arg(long, value_name = "CASE")]
+    only: Vec<String>,
+    /// Seconds that an answer may take
+    #[arg(long, value_name = "S", default_value = "1", value_parser = parse_seconds)]
+    wait: Duration,
+    /// Write all verdicts with all packets to this file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// With --listen: the address to answer for; needed over IP, where all its DCCP ports are answered for
+    #[arg(long, value_name = "ADDRESS")]
+    bind: Option<IpAddr>,
+    /// With --listen: keep nothing of a client until its Init Cookie comes back
+    #[arg(long)]
+    init_cookies: bool,
+}
+
+/// Does what the flags ask for.
+///
+/// # Errors
+///
+/// What made it impossible.
+pub fn run(args: &Args) -> Result<Ending, ToolError> {
+    if args.listen {
+        return listen(args);
+    }
+    let chosen = choose(&args.only)?;
+    let Some(host) = &args.target else {
+        let is_chosen = |listed: &Listed| chosen.iter().any(|case| case.name == listed.name);
+        return say(&report::list(catalog().filter(is_chosen))).map(|()| Ending::Done);
+    };
+    let target = Target {
+        address: peer_address(host, args.port, args.v4, args.v6)?,
+        port: args.port,
+        udp_port: args.udp_port,
+        carrier: args.carrier,
+    };
+    let outcomes = judge(target, args.service_code, args.wait, &args.only, |outcome| {
+        say(&report::line(outcome))
+    })?;
+    say(&report::summary(&outcomes))?;
+    if let Some(path) = &args.json {
+        let text = report::document(&target, args.service_code, &outcomes);
+        std::fs::write(path, text).map_err(|error| {
+            ToolError::Failed(format!("cannot write {}: {error}", path.display()))
+        })?;
+    }
+    let has_failed = outcomes.iter().any(|o| matches!(o.verdict, Verdict::Fail { .. }));
+    Ok(if has_failed { Ending::FellShort } else { Ending::Done })
+}
+
+fn listen(args: &Args) -> Result<Ending, ToolError> {
+    let kind = match args.carrier {
+        CarrierName::Udp => CarrierKind::Udp { port: args.udp_port },
+        CarrierName::Raw if args.bind.is_none() => {
+            let text = "--listen over IP needs --bind ADDRESS: it answers for all DCCP ports of it";
+            return Err(ToolError::Usage(text.to_owned()));
+        }
+        CarrierName::Raw => CarrierKind::Raw { answers_all_ports: true },
+    };
+    let signals = Signals::install()
+        .map_err(|error| ToolError::Failed(format!("cannot install signal handlers: {error}")))?;
+    let bind = match (args.bind, args.v4, args.v6) {
+        (None, true, _) => Some([0; 4].into()),
+        (None, _, true) => Some([0; 16].into()),
+        (bind, ..) => bind,
+    };
+    let mut responder =
+        Responder::open(kind, bind, args.port, args.service_code, args.init_cookies)?;
+    let door = match responder.udp_port() {
+        Some(udp_port) => format!("DCCP port {} in UDP port {udp_port}", args.port),
+        None => format!("DCCP port {} over IP", args.port),
+    };
+    say(&format!("Listening on {door} for {}\n", args.service_code))?;
+    responder.serve(signals.stop())?;
+    Ok(Ending::Interrupted)
+}
+
+/// The cases of these names or groups; all of them when none is named.
+fn choose(only: &[String]) -> Result<Vec<&'static Case>, ToolError> {
+    let is_named = |case: &Case, name: &String| {
+        let name = name.to_uppercase();
+        case.name == name || case.name.split_once('-').is_some_and(|(group, _)| group == name)
+    };
+    if let Some(unknown) = only.iter().find(|name| !cases::all().any(|c| is_named(c, name))) {
+        return Err(ToolError::Usage(format!("--only {unknown}: no such case; --list shows them")));
+    }
+    let is_chosen = |case: &&Case| only.is_empty() || only.iter().any(|name| is_named(case, name));
+    Ok(cases::all().filter(is_chosen).collect())
+}
+
+/// A case as it is listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Its name, as `HDR-01`.
+    pub name: &'static str,
+    /// The section that it is about; of RFC 4340 unless it names another.
+    pub section: &'static str,
+    /// What is expected of the target.
+    pub requirement: &'static str,
+    /// Why packets cannot ask it, if they cannot.
+    pub inside: Option<&'static str>,
+}
+
+/// All cases, in order.
+pub fn catalog() -> impl Iterator<Item = Listed> {
+    cases::all().map(|case| {
+        let Case { name, section, requirement, .. } = *case;
+        let inside = match case.scope {
+            Scope::Outside(_) => None,
+            Scope::Inside(why) => Some(why),
+        };
+        Listed { name, section, requirement, inside }
+    })
+}
+
+/// Runs the cases of these names or groups, or all, and tells `show` of each.
+///
+/// # Errors
+///
+/// When there is no such case, nobody answers at the target, or the own host does not play along.
+pub fn judge(
+    target: Target,
+    service_code: ServiceCode,
+    patience: Duration,
+    only: &[String],
+    mut show: impl FnMut(&Outcome) -> Result<(), ToolError>,
+) -> Result<Vec<Outcome>, ToolError> {
+    let chosen = choose(only)?;
+    let bench = Bench::open(target, service_code, patience).map_err(failed)?;
+    if let Err(stop) = Peer::new(&bench).request(&[]) {
+        return Err(ToolError::Failed(match stop {
+            Stop::Failed { expected, came } => format!(
+                "no connection to {}, DCCP port {}, for {service_code}: expected {expected}, came {came}",
+                target.address, target.port
+            ),
+            Stop::NotApplicable(why) => why,
+            Stop::Broken(error) => error.to_string(),
+        }));
+    }
+    let mut outcomes = Vec::with_capacity(chosen.len());
+    for case in chosen {
+        let outcome = judge_one(&bench, case)?;
+        show(&outcome)?;
+        outcomes.push(outcome);
+    }
+    Ok(outcomes)
+}
+
+fn judge_one(bench: &Bench, case: &'static Case) -> Result<Outcome, ToolError> {
+    bench.take_log();
+    let verdict = match case.scope {
+        Scope::Inside(why) => Verdict::NotApplicable { why: why.to_owned() },
+        Scope::Outside(ask) => match ask(bench) {
+            Ok(()) => Verdict::Pass,
+            Err(Stop::Failed { expected, came }) => Verdict::Fail { expected, came },
+            Err(Stop::NotApplicable(why)) => Verdict::NotApplicable { why },
+            Err(Stop::Broken(error)) => return Err(failed(error)),
+        },
+    };
+    let packets = bench.take_log();
+    let Case { name, section, requirement, .. } = *case;
+    Ok(Outcome { case: name, section, requirement, verdict, packets })
+}
+
+fn failed(error: netio::NetError) -> ToolError {
+    ToolError::Failed(error.to_string())
+}

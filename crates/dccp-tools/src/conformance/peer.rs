@@ -1,0 +1,509 @@
+//! The other end of a connection, played packet by packet. It keeps its own numbers and follows no
+//! rule by itself, but for one: it agrees to what the target asks of its features, unless told not to.
+
+use std::time::{Duration, Instant};
+
+use dccp::ack_vector::{AckVector, PacketState};
+use dccp::header::checksum::covered_len;
+use dccp::header::{Header, PacketType, Reset, ResetCode, ServiceCode};
+use dccp::option::{DccpOption, FeatureOption, OptionWriter, number};
+use dccp::sequence::SequenceNumber;
+
+use super::answer::{Answer, listed};
+use super::bench::Bench;
+use super::verdict::{Judged, Stop, demand};
+
+/// Asks for Ack Vectors both ways, as Linux does.
+pub(super) const VECTORS: [u8; 8] = [34, 4, 6, 1, 32, 4, 6, 1];
+/// Room for a packet.
+const PACKET_BYTES_MAX: usize = 9_000;
+/// Packets with data that make a target acknowledge at once with the initial Ack Ratio.
+const ACK_RATIO: usize = 2;
+
+/// A packet to be sent.
+#[derive(Clone, Debug)]
+pub(super) struct Draft {
+    pub(super) header: Header,
+    pub(super) options: Vec<u8>,
+    pub(super) data: Vec<u8>,
+}
+
+impl Draft {
+    pub(super) fn options(mut self, options: &[u8]) -> Self {
+        self.options = options.to_vec();
+        self
+    }
+
+    pub(super) fn data(mut self, data: &[u8]) -> Self {
+        self.data = data.to_vec();
+        self
+    }
+
+    pub(super) const fn acknowledging(mut self, number: SequenceNumber) -> Self {
+        self.header.acknowledgement = Some(number.value());
+        self
+    }
+
+    pub(super) const fn reset(mut self, code: ResetCode) -> Self {
+        self.header.reset = Some(Reset::plain(code));
+        self
+    }
+
+    pub(super) const fn covering(mut self, coverage: u8) -> Self {
+        self.header.coverage = coverage;
+        self
+    }
+
+    /// With 24-bit numbers.
+    pub(super) const fn short(mut self) -> Self {
+        self.header.is_extended = false;
+        self
+    }
+}
+
+/// One end of a connection with the target.
+pub(super) struct Peer<'b> {
+    bench: &'b Bench,
+    door: usize,
+    pub(super) port: u16,
+    /// The port of the target.
+    pub(super) remote_port: u16,
+    /// The own first number.
+    pub(super) first: SequenceNumber,
+    /// The greatest number of [`Peer::next`].
+    pub(super) sent: SequenceNumber,
+    /// The greatest number that came.
+    pub(super) received: SequenceNumber,
+    /// Init Cookies of the Response, to be given back until it is open (§8.1.4).
+    pub(super) cookies: Vec<u8>,
+    /// What came, for Ack Vectors.
+    vector: Option<AckVector>,
+    /// Whether Changes of the target are confirmed as they come.
+    pub(super) is_agreeing: bool,
+    /// Whether the handshake is over, as far as this end knows.
+    pub(super) is_open: bool,
+    /// Whether the target has answered a Request, so that it should be told of the end.
+    is_begun: bool,
+}
+
+impl<'b> Peer<'b> {
+    /// An end that has sent nothing, with a port of its own.
+    pub(super) fn new(bench: &'b Bench) -> Self {
+        Self::at_door(bench, 0, bench.take_port())
+    }
+
+    /// The same at another socket and a port that may be another one's.
+    pub(super) fn at_door(bench: &'b Bench, door: usize, port: u16) -> Self {
+        let mut peer = Self {
+            bench,
+            door,
+            port,
+            remote_port: bench.target().port,
+            first: SequenceNumber::default(),
+            sent: SequenceNumber::default(),
+            received: SequenceNumber::default(),
+            cookies: Vec::new(),
+            vector: None,
+            is_agreeing: true,
+            is_open: false,
+            is_begun: false,
+        };
+        peer.begin_at(bench.first_number());
+        peer
+    }
+
+    /// The next packet will have this number.
+    pub(super) const fn begin_at(&mut self, first: SequenceNumber) {
+        self.first = first;
+        self.sent = first.minus(1);
+    }
+
+    /// An open connection.
+    pub(super) fn open(bench: &'b Bench) -> Result<Self, Stop> {
+        Self::open_with(bench, &VECTORS)
+    }
+
+    /// An open connection whose Request had these options.
+    pub(super) fn open_with(bench: &'b Bench, options: &[u8]) -> Result<Self, Stop> {
+        let mut peer = Self::new(bench);
+        peer.request(options)?;
+        peer.complete()?;
+        Ok(peer)
+    }
+
+    /// Sends a Request and waits for the Response.
+    pub(super) fn request(&mut self, options: &[u8]) -> Result<Answer, Stop> {
+        self.request_with(options, &[])
+    }
+
+    /// The same with data.
+    pub(super) fn request_with(&mut self, options: &[u8], data: &[u8]) -> Result<Answer, Stop> {
+        let draft = self.next(PacketType::Request).options(options).data(data);
+        self.send(&draft);
+        let number = draft.header.sequence;
+        let response = self
+            .wait("a Response to the Request", |a| a.acknowledges(PacketType::Response, number))?;
+        self.is_begun = true;
+        let cookies = response.raw_options().filter(|raw| raw.number == number::INIT_COOKIE);
+        self.cookies = cookies.flat_map(|raw| option(DccpOption::InitCookie(raw.value))).collect();
+        Ok(response)
+    }
+
+    /// Stops a case about a target in RESPOND: one with Init Cookies never is.
+    pub(super) fn needs_respond(&self) -> Judged {
+        if self.cookies.is_empty() {
+            return Ok(());
+        }
+        Err(Stop::not_applicable("the target keeps nothing until its Init Cookie comes back"))
+    }
+
+    /// The Ack that ends the handshake.
+    pub(super) fn final_ack(&mut self) -> Draft {
+        let cookies = self.cookies.clone();
+        self.next(PacketType::Ack).options(&cookies)
+    }
+
+    /// Ends the handshake, and waits until the target knows.
+    pub(super) fn complete(&mut self) -> Judged {
+        let ack = self.final_ack();
+        self.send(&ack);
+        self.is_open = true;
+        self.barrier().map(drop)
+    }
+
+    /// A packet with the next number.
+    pub(super) fn next(&mut self, packet_type: PacketType) -> Draft {
+        self.sent = self.sent.next();
+        self.at(packet_type, self.sent)
+    }
+
+    /// A packet with any number.
+    pub(super) fn at(&self, packet_type: PacketType, sequence: SequenceNumber) -> Draft {
+        let has = |has: bool, value: u64| has.then_some(value);
+        let header = Header {
+            source_port: self.port,
+            destination_port: self.remote_port,
+            acknowledgement: has(packet_type.has_acknowledgement(), self.received.value()),
+            service_code: packet_type.has_service_code().then_some(self.bench.service_code),
+            reset: (packet_type == PacketType::Reset).then_some(Reset::plain(ResetCode::Aborted)),
+            ..Header::new(packet_type, sequence.value())
+        };
+        Draft { header, options: Vec::new(), data: Vec::new() }
+    }
+
+    /// The octets of a packet.
+    pub(super) fn encode(&self, draft: &Draft) -> Vec<u8> {
+        let mut buffer = vec![0; PACKET_BYTES_MAX];
+        let integrity = self.bench.integrity();
+        let len = draft.header.write(&draft.options, &draft.data, integrity, &mut buffer);
+        buffer.truncate(len.expect("cases make packets that fit"));
+        buffer
+    }
+
+    /// A right checksum for octets that were changed.
+    pub(super) fn seal(&self, mut octets: Vec<u8>) -> Vec<u8> {
+        let header_len = (usize::from(octets[4]) * 4).min(octets.len());
+        let data_len = octets.len() - header_len;
+        let covered = covered_len(octets[5] & 0xf, header_len, data_len).unwrap_or(octets.len());
+        octets[6..8].fill(0);
+        if let Some(sum) = self.bench.integrity().pseudo_header(octets.len()) {
+            let checksum = sum.with(&octets[..covered]).finish();
+            octets[6..8].copy_from_slice(&checksum.to_be_bytes());
+        }
+        octets
+    }
+
+    pub(super) fn send(&self, draft: &Draft) {
+        self.send_octets(&self.encode(draft));
+    }
+
+    pub(super) fn send_octets(&self, octets: &[u8]) {
+        self.bench.send(self.door, octets);
+    }
+
+    /// Sends data in the next packet.
+    pub(super) fn send_data(&mut self, data: &[u8]) -> u64 {
+        let draft = self.next(PacketType::Data).data(data);
+        self.send(&draft);
+        draft.header.sequence
+    }
+
+    /// Acknowledges everything, with an Ack Vector.
+    pub(super) fn acknowledge(&mut self, more: &[u8]) {
+        let draft = self.next(PacketType::Ack);
+        let mut area = [0; 900];
+        let mut options = OptionWriter::new(&mut area);
+        if let Some(vector) = &mut self.vector {
+            vector.write(SequenceNumber::new(draft.header.sequence), &mut options);
+        }
+        let options = [more, options.written()].concat();
+        self.send(&draft.options(&options));
+    }
+
+    /// The next packet of the target for this end, within `timeout`.
+    pub(super) fn receive(&mut self, timeout: Duration) -> Result<Option<Answer>, Stop> {
+        let deadline = Instant::now() + timeout;
+        let Some(answer) = self.bench.receive(self.door, self.port, deadline)? else {
+            return Ok(None);
+        };
+        let number = answer.sequence();
+        let is_of_connection = !answer.is(PacketType::Reset);
+        match &mut self.vector {
+            Some(vector) if is_of_connection => {
+                vector.arrived(number, false, false);
+                self.received = self.received.max(number);
+            }
+            None if is_of_connection => {
+                self.vector = Some(AckVector::new(number));
+                self.received = number;
+            }
+            _ => (),
+        }
+        if answer.is(PacketType::Reset) {
+            (self.is_open, self.is_begun) = (false, false);
+        }
+        if self.is_agreeing && self.is_open {
+            self.agree(&answer);
+        }
+        Ok(Some(answer))
+    }
+
+    /// Confirms what the target asks for.
+    fn agree(&mut self, answer: &Answer) {
+        let options = confirms_for(answer, |_| true);
+        if !options.is_empty() {
+            let draft = self.next(PacketType::Ack).options(&options);
+            self.send(&draft);
+        }
+    }
+
+    /// Waits for a packet that `is_it`, and lets others pass.
+    pub(super) fn wait(
+        &mut self,
+        expected: &str,
+        is_it: impl Fn(&Answer) -> bool,
+    ) -> Result<Answer, Stop> {
+        self.wait_all(expected, is_it).map(|(answer, _)| answer)
+    }
+
+    /// The same, with the packets that came before.
+    pub(super) fn wait_all(
+        &mut self,
+        expected: &str,
+        is_it: impl Fn(&Answer) -> bool,
+    ) -> Result<(Answer, Vec<Answer>), Stop> {
+        self.wait_within(self.bench.patience, expected, is_it)
+    }
+
+    /// The same, for what takes a time of its own.
+    pub(super) fn wait_within(
+        &mut self,
+        time: Duration,
+        expected: &str,
+        is_it: impl Fn(&Answer) -> bool,
+    ) -> Result<(Answer, Vec<Answer>), Stop> {
+        let deadline = Instant::now() + time;
+        let mut passed = Vec::new();
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.receive(left)? {
+                Some(answer) if is_it(&answer) => return Ok((answer, passed)),
+                Some(answer) => passed.push(answer),
+                None => {
+                    let ms = time.as_millis();
+                    let came = format!("{} within {ms} ms", listed(&passed));
+                    return Err(Stop::failed(expected, came));
+                }
+            }
+        }
+    }
+
+    /// Everything that comes within a time.
+    pub(super) fn collect(&mut self, time: Duration) -> Result<Vec<Answer>, Stop> {
+        let deadline = Instant::now() + time;
+        let mut answers = Vec::new();
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.receive(left)? {
+                Some(answer) => answers.push(answer),
+                None => return Ok(answers),
+            }
+        }
+    }
+
+    /// Asks with a Sync where the target is, so that nothing of what was sent before can still be
+    /// answered; what came until then.
+    pub(super) fn barrier(&mut self) -> Result<Vec<Answer>, Stop> {
+        let sync = self.next(PacketType::Sync);
+        self.send(&sync);
+        let number = sync.header.sequence;
+        let expected = "a SyncAck, which shows that the connection is alive";
+        let (_, passed) =
+            self.wait_all(expected, |a| a.acknowledges(PacketType::SyncAck, number))?;
+        Ok(passed)
+    }
+
+    /// Sends a packet; what came until the target had looked at it.
+    pub(super) fn answers_to(&mut self, draft: &Draft) -> Result<Vec<Answer>, Stop> {
+        self.send(draft);
+        self.barrier()
+    }
+
+    /// The target neither objects to what was just sent nor ends the connection.
+    pub(super) fn demand_quiet(&mut self, what: &str) -> Judged {
+        let passed = self.barrier()?;
+        let is_objection = |a: &Answer| a.is(PacketType::Sync) || a.is(PacketType::Reset);
+        demand(!passed.iter().any(is_objection), &format!("no Sync and no Reset {what}"), || {
+            listed(&passed)
+        })
+    }
+
+    /// The connection is over for the target.
+    pub(super) fn wait_reset(&mut self, code: ResetCode, what: &str) -> Result<Answer, Stop> {
+        let expected = format!("Reset code {} ({code}) {what}", code.number());
+        let answer = self.wait(&expected, |a| a.is(PacketType::Reset))?;
+        self.is_open = false;
+        let came = || answer.to_string();
+        demand(answer.reset_code() == Some(code.number()), &expected, came)?;
+        Ok(answer)
+    }
+
+    /// What the target's Ack Vector says of our packet `number`.
+    pub(super) fn reported(&mut self, number: u64) -> Result<PacketState, Stop> {
+        let mut last = 0;
+        for _ in 0..ACK_RATIO {
+            last = self.send_data(b"report");
+        }
+        let first = self.first;
+        let is_report = |answer: &Answer| answer.reaches(last) && answer.has_vector();
+        let report = self.wait("an Ack Vector, as agreed", is_report)?;
+        // What the vector does not reach counts as missing (§11.4).
+        Ok(report.state_of(number, first).unwrap_or(PacketState::Missing))
+    }
+
+    /// The target has taken packet `number`, or has not.
+    pub(super) fn demand_reported(&mut self, number: u64, is_taken: bool) -> Judged {
+        let state = self.reported(number)?;
+        let words = if is_taken { "reported as received" } else { "not reported as received" };
+        let expected = format!("packet {number} {words} by the Ack Vector");
+        demand((state == PacketState::Received) == is_taken, &expected, || format!("{state:?}"))
+    }
+
+    /// The packet, changed by `change` and with a right checksum, is passed over: no answer, and not
+    /// reported as received.
+    pub(super) fn demand_dropped(
+        &mut self,
+        draft: &Draft,
+        change: impl FnOnce(&mut Vec<u8>),
+    ) -> Judged {
+        let mut octets = self.encode(draft);
+        change(&mut octets);
+        let octets = if octets.len() >= 12 { self.seal(octets) } else { octets };
+        self.send_octets(&octets);
+        self.demand_quiet("for a packet that must be ignored")?;
+        self.demand_reported(self.sent_number(draft), false)
+    }
+
+    /// The packet is taken without an objection.
+    pub(super) fn demand_taken(&mut self, draft: &Draft) -> Judged {
+        self.send(draft);
+        self.demand_quiet("for a packet that must be taken")?;
+        self.demand_reported(self.sent_number(draft), true)
+    }
+
+    /// The number of a packet in full, also where it is written short.
+    fn sent_number(&self, draft: &Draft) -> u64 {
+        let number = SequenceNumber::new(draft.header.sequence);
+        let is_short = !draft.header.is_extended;
+        if is_short {
+            SequenceNumber::extend(number.short(), self.sent).value()
+        } else {
+            number.value()
+        }
+    }
+
+    /// Asks for a feature on an Ack; the value of the Confirm.
+    pub(super) fn negotiate(
+        &mut self,
+        kind: FeatureOption,
+        feature: u8,
+        value: &[u8],
+    ) -> Result<Vec<u8>, Stop> {
+        let draft = self.next(PacketType::Ack).options(&change(kind, feature, value));
+        self.send(&draft);
+        let confirm = confirm_of(kind);
+        let expected = format!("{confirm:?} of feature {feature}");
+        let answer = self.wait(&expected, |a| !a.features(confirm, feature).is_empty())?;
+        Ok(answer.features(confirm, feature).swap_remove(0))
+    }
+
+    /// The target gives back datagram `data`, or does not before the next one.
+    pub(super) fn demand_echo(&mut self, data: &[u8], is_delivered: bool) -> Judged {
+        let mark = format!("mark {}", self.sent.value()).into_bytes();
+        let draft = self.next(PacketType::DataAck).data(&mark);
+        self.send(&draft);
+        let (_, passed) =
+            self.wait_all("the next datagram back", |a| a.has_data() && a.data == mark)?;
+        let came = passed.iter().any(|a| a.has_data() && a.data == data);
+        self.acknowledge(&[]);
+        let words = if is_delivered { "delivered" } else { "not delivered" };
+        let expected = format!("the {} octets of data {words} to the application", data.len());
+        demand(came == is_delivered, &expected, || listed(&passed))
+    }
+
+    /// A service code for this end's Request.
+    pub(super) fn request_for(&mut self, code: ServiceCode) -> Draft {
+        let mut draft = self.next(PacketType::Request);
+        draft.header.service_code = Some(code);
+        draft
+    }
+}
+
+impl Drop for Peer<'_> {
+    fn drop(&mut self) {
+        if self.is_open || self.is_begun {
+            let close = self.next(PacketType::Close);
+            self.send(&close);
+        }
+    }
+}
+
+/// One option.
+pub(super) fn option(option: DccpOption<'_>) -> Vec<u8> {
+    let mut area = [0; 255];
+    let mut options = OptionWriter::new(&mut area);
+    assert!(options.put(option), "cases make options that fit");
+    options.written().to_vec()
+}
+
+/// A Change or Confirm.
+pub(super) fn change(kind: FeatureOption, feature: u8, value: &[u8]) -> Vec<u8> {
+    option(DccpOption::Feature { kind, feature, value })
+}
+
+/// What answers a Change.
+pub(super) const fn confirm_of(kind: FeatureOption) -> FeatureOption {
+    match kind {
+        FeatureOption::ChangeL => FeatureOption::ConfirmR,
+        _ => FeatureOption::ConfirmL,
+    }
+}
+
+/// The value of a feature of six octets.
+pub(super) fn wide(value: u64) -> [u8; 6] {
+    let octets = value.to_be_bytes();
+    [octets[2], octets[3], octets[4], octets[5], octets[6], octets[7]]
+}
+
+/// Confirms of the Changes of a packet, with the target's own lists, as far as `is_wanted` says of their
+/// features.
+pub(super) fn confirms_for(answer: &Answer, is_wanted: impl Fn(u8) -> bool) -> Vec<u8> {
+    let changes = answer.changes();
+    let wanted = changes.iter().filter(|(_, feature, _)| is_wanted(*feature));
+    let confirms = wanted.map(|(kind, feature, value)| {
+        // 3 and 5 have one value and no list (§6.4).
+        let first = if matches!(feature, 3 | 5) { &[][..] } else { &value[..1] };
+        change(confirm_of(*kind), *feature, &[first, value].concat())
+    });
+    confirms.collect::<Vec<_>>().concat()
+}

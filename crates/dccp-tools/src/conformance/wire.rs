@@ -1,0 +1,246 @@
+//! The sockets of the suite: octets from the DCCP header on go out and come in as they are. What they
+//! mean is up to [`super::peer`].
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use dccp::header::checksum::PROTOCOL;
+use dccp::header::{Integrity, Packet};
+use netio::{
+    Clock, NetError, PollFd, RawOptions, RawSocket, RecvBatch, SendBatch, UdpOptions, UdpSocket,
+    poll, route,
+};
+
+use super::answer::{Answer, describe};
+use super::verdict::{Line, Stop};
+use crate::options::CarrierName;
+
+/// Octets of the longest packet of either side.
+const PACKET_BYTES_MAX: usize = 9_000;
+/// An IPv4 header is never longer.
+const IP_HEADER_MAX: usize = 60;
+/// Datagrams of one system call.
+const SLOTS: usize = 64;
+/// Ports of clients begin here (RFC 6335 §6).
+const PORT_FIRST: u16 = 49_152;
+/// Where the ports of a run begin, so that some thousands remain.
+const PORT_CHOICES: u64 = 12_000;
+/// Room for what a target says while the suite is busy.
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// Whom the suite tests, and how it is reached.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// Its address.
+    pub address: IpAddr,
+    /// Its DCCP port, at which it listens.
+    pub port: u16,
+    /// Its UDP port, of that carrier.
+    pub udp_port: u16,
+    /// What packets travel in.
+    pub carrier: CarrierName,
+}
+
+enum Socket {
+    Udp(UdpSocket),
+    Raw(RawSocket),
+}
+
+/// One socket. Over UDP there may be several, each with a UDP port of its own.
+struct Door {
+    socket: Socket,
+    receive: RecvBatch,
+    send: SendBatch,
+    udp_port: u16,
+}
+
+impl Door {
+    fn open(target: &Target, local: IpAddr) -> Result<Self, NetError> {
+        let (socket, udp_port) = match target.carrier {
+            CarrierName::Udp => {
+                let any = match local {
+                    IpAddr::V4(_) => IpAddr::from(Ipv4Addr::UNSPECIFIED),
+                    IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+                };
+                let bind = SocketAddr::new(any, 0);
+                let socket = UdpSocket::open(&UdpOptions::at(bind))?;
+                let asked = NetError::on("ask for the address of", "a UDP socket");
+                let port = socket.local_address().map_err(asked)?.port();
+                (Socket::Udp(socket), port)
+            }
+            // Bound to its own address it does not see what is for a target on the same host.
+            CarrierName::Raw => {
+                let options = RawOptions {
+                    bind: local,
+                    protocol: PROTOCOL,
+                    receive_buffer_bytes: BUFFER_BYTES,
+                    send_buffer_bytes: BUFFER_BYTES,
+                };
+                (Socket::Raw(RawSocket::open(&options)?), 0)
+            }
+        };
+        let receive = RecvBatch::new(SLOTS, PACKET_BYTES_MAX + IP_HEADER_MAX);
+        let send = SendBatch::new(1, PACKET_BYTES_MAX, false);
+        Ok(Self { socket, receive, send, udp_port })
+    }
+
+    fn send(&mut self, octets: &[u8], destination: SocketAddr) {
+        let slot = self.send.slot().expect("the batch is flushed after each datagram");
+        slot[..octets.len()].copy_from_slice(octets);
+        self.send.commit(octets.len(), destination, None);
+        match &self.socket {
+            Socket::Udp(socket) => self.send.flush(socket),
+            Socket::Raw(socket) => self.send.flush(socket),
+        };
+        // What the kernel refuses is as lost as on the network; the answer will be missing.
+        self.send.discard();
+    }
+
+    fn fd(&self) -> PollFd<'_> {
+        match &self.socket {
+            Socket::Udp(socket) => PollFd::readable(socket),
+            Socket::Raw(socket) => PollFd::readable(socket),
+        }
+    }
+}
+
+/// The way to the target, and what came of it.
+pub(super) struct Wire {
+    pub(super) target: Target,
+    pub(super) local: IpAddr,
+    doors: Vec<Door>,
+    inbox: VecDeque<Answer>,
+    /// What the running case sent and got.
+    log: Vec<Line>,
+    /// DCCP ports that connections of the suite have or had.
+    ports: Range<u16>,
+}
+
+impl Wire {
+    pub(super) fn open(target: Target) -> Result<Self, NetError> {
+        let local = route::to(SocketAddr::new(target.address, 9))?.local;
+        let doors = vec![Door::open(&target, local)?];
+        // Ports of a run before may still be remembered by a target over IP.
+        let first = PORT_FIRST + (Clock::mono_ns() / 1_000_000 % PORT_CHOICES) as u16;
+        let (inbox, log) = (VecDeque::new(), Vec::new());
+        Ok(Self { target, local, doors, inbox, log, ports: first..first })
+    }
+
+    /// Opens a socket with another UDP port; its number among the sockets.
+    pub(super) fn another_door(&mut self) -> Result<usize, NetError> {
+        self.doors.push(Door::open(&self.target, self.local)?);
+        Ok(self.doors.len() - 1)
+    }
+
+    /// The own UDP port of a socket; 0 over IP.
+    pub(super) fn udp_port(&self, door: usize) -> u16 {
+        self.doors[door].udp_port
+    }
+
+    /// What the checksums of packets to the target cover.
+    pub(super) const fn integrity(&self) -> Integrity {
+        match self.target.carrier {
+            CarrierName::Udp => Integrity::Carrier,
+            CarrierName::Raw => {
+                Integrity::Addresses { source: self.local, destination: self.target.address }
+            }
+        }
+    }
+
+    pub(super) fn send(&mut self, door: usize, octets: &[u8]) {
+        self.log.push(Line::sent(describe(octets)));
+        let port = match self.target.carrier {
+            CarrierName::Udp => self.target.udp_port,
+            CarrierName::Raw => 0,
+        };
+        self.doors[door].send(octets, SocketAddr::new(self.target.address, port));
+    }
+
+    /// The next packet to `port` through `door`; `None` when there is none until `deadline`.
+    pub(super) fn receive(
+        &mut self,
+        door: usize,
+        port: u16,
+        deadline: Instant,
+    ) -> Result<Option<Answer>, Stop> {
+        loop {
+            let is_ours =
+                |answer: &Answer| answer.door == door && answer.header.destination_port == port;
+            if let Some(at) = self.inbox.iter().position(is_ours) {
+                let answer = self.inbox.remove(at).expect("its position was just found");
+                self.log.push(Line::received(answer.to_string()));
+                return Ok(Some(answer));
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if !self.fill(left)? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Takes what comes within `timeout`; false when nothing did.
+    fn fill(&mut self, timeout: Duration) -> Result<bool, Stop> {
+        let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+        let mut fds: Vec<_> = self.doors.iter().map(Door::fd).collect();
+        let ready =
+            poll(&mut fds, Some(timeout_ns)).map_err(NetError::on("wait for", "sockets"))?;
+        drop(fds);
+        if ready == 0 {
+            return Ok(false);
+        }
+        let integrity = self.integrity().reversed();
+        let is_raw_v4 = self.target.carrier == CarrierName::Raw && self.local.is_ipv4();
+        for (number, door) in self.doors.iter_mut().enumerate() {
+            // Errors that are reported here are those of earlier packets.
+            let _ = match &door.socket {
+                Socket::Udp(socket) => door.receive.receive(socket),
+                Socket::Raw(socket) => door.receive.receive(socket),
+            };
+            for datagram in door.receive.iter() {
+                if datagram.source.ip() != self.target.address {
+                    continue;
+                }
+                let (ecn, octets) =
+                    if is_raw_v4 { split_ip(datagram.octets) } else { (None, datagram.octets) };
+                if !has_port_of(&self.ports, octets) {
+                    continue;
+                }
+                match Packet::parse(octets, integrity) {
+                    Ok(packet) => self.inbox.push_back(Answer::new(number, octets, ecn, &packet)),
+                    Err(reason) => {
+                        let came = format!("{} ({reason})", describe(octets));
+                        return Err(Stop::failed("well-formed packets from the target", came));
+                    }
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// What the running case sent and got so far.
+    pub(super) fn take_log(&mut self) -> Vec<Line> {
+        self.inbox.clear();
+        core::mem::take(&mut self.log)
+    }
+
+    /// A DCCP port that no connection of the suite had.
+    pub(super) const fn take_port(&mut self) -> u16 {
+        let port = self.ports.end;
+        self.ports.end += 1;
+        port
+    }
+}
+
+/// Whether a packet is for a port of the suite. Over IP on one host everybody sees everything.
+fn has_port_of(ports: &Range<u16>, octets: &[u8]) -> bool {
+    octets.get(2..4).is_some_and(|port| ports.contains(&u16::from_be_bytes([port[0], port[1]])))
+}
+
+/// The ECN bits of an IPv4 header, and what follows it.
+fn split_ip(packet: &[u8]) -> (Option<u8>, &[u8]) {
+    let Some(&[first, service, ..]) = packet.first_chunk::<2>() else { return (None, &[]) };
+    let header_len = usize::from(first & 0xf) * 4;
+    (Some(service & 3), packet.get(header_len..).unwrap_or(&[]))
+}

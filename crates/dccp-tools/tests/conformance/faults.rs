@@ -1,0 +1,310 @@
+//! Rules that are broken on purpose: each must turn its case red, for its own reason.
+
+use std::ops::Range;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use dccp::header::{Integrity, Packet, PacketType};
+use dccp_tools::conformance::{Outcome, Verdict, judge};
+
+use crate::relay::{Change, Changes, Relay};
+use crate::{all_pass, service, udp_target};
+
+/// Long enough for loopback; a fault that is silence costs this much.
+const PATIENCE: Duration = Duration::from_millis(400);
+/// For a case that did not turn red as it should: a machine may have held it up before the fault came.
+const LONG_PATIENCE: Duration = Duration::from_secs(4);
+/// Octets of a header in which faults are.
+const TYPE_AT: usize = 8;
+const SEQUENCE_END: usize = 15;
+const ACKNOWLEDGEMENT_END: usize = 23;
+const SERVICE_CODE_AT: usize = 24;
+const RESET_CODE_AT: usize = 24;
+const RESET_DATA_AT: usize = 25;
+
+/// A broken rule.
+struct Fault {
+    case: &'static str,
+    /// What an implementation that does so gets wrong.
+    what: &'static str,
+    /// A word of what the verdict says was expected.
+    expected: &'static str,
+    changes: Changes,
+}
+
+const fn nothing(_: &mut Vec<u8>) {}
+
+const fn once(_: &[u8]) -> usize {
+    1
+}
+
+/// The listener answers as it should not.
+const fn answers(
+    case: &'static str,
+    what: &'static str,
+    expected: &'static str,
+    answered: Change,
+) -> Fault {
+    Fault { case, what, expected, changes: Changes { asked: nothing, answered, copies: once } }
+}
+
+/// The listener reads what it should not.
+const fn reads(
+    case: &'static str,
+    what: &'static str,
+    expected: &'static str,
+    asked: Change,
+) -> Fault {
+    Fault { case, what, expected, changes: Changes { asked, answered: nothing, copies: once } }
+}
+
+fn is(octets: &[u8], packet_type: PacketType) -> bool {
+    octets.len() > TYPE_AT && octets[TYPE_AT] >> 1 & 0xf == packet_type.number()
+}
+
+fn is_reset(octets: &[u8], code: u8) -> bool {
+    is(octets, PacketType::Reset) && octets[RESET_CODE_AT] == code
+}
+
+/// Whether the suite made a packet that §8.5 step 1 drops.
+fn is_malformed(octets: &[u8]) -> bool {
+    Packet::parse(octets, Integrity::Carrier).is_err()
+}
+
+/// Where the options are.
+fn options(octets: &[u8]) -> Range<usize> {
+    Packet::parse(octets, Integrity::Carrier).map_or(0..0, |packet| {
+        let header_len = packet.header.fixed_len();
+        header_len..header_len + packet.options.len()
+    })
+}
+
+/// Lets `change` do something to the value of each option `number`.
+fn each_option(octets: &mut [u8], number: u8, mut change: impl FnMut(&mut u8, &mut [u8])) {
+    let range = options(octets);
+    let mut rest = &mut octets[range];
+    while let Some((kind, tail)) = rest.split_first_mut() {
+        if *kind < 32 {
+            rest = tail;
+            continue;
+        }
+        let Some((&mut len, _)) = tail.split_first_mut() else { return };
+        let (value, tail) = tail[1..].split_at_mut(usize::from(len) - 2);
+        if *kind == number {
+            change(kind, value);
+        }
+        rest = tail;
+    }
+}
+
+/// Makes option `number` one that nobody knows.
+fn hide(octets: &mut [u8], number: u8) {
+    each_option(octets, number, |kind, _| *kind = 50);
+}
+
+/// Swallows packets of a type.
+fn swallow(octets: &mut Vec<u8>, packet_type: PacketType) {
+    if is(octets, packet_type) {
+        octets.clear();
+    }
+}
+
+fn set_type(octets: &mut [u8], packet_type: PacketType) {
+    octets[TYPE_AT] = packet_type.number() << 1 | 1;
+}
+
+const FAULTS: &[Fault] = &[
+    reads("HDR-01", "reads past the end", "ignored", |octets| {
+        if octets.len() == 11 {
+            octets.extend([0; 5]);
+        }
+    }),
+    reads("HDR-02", "does not look at Data Offset", "not reported", |octets| {
+        if is_malformed(octets) && octets[4] < 7 {
+            octets[4] += 1;
+        }
+    }),
+    reads("HDR-03", "cuts Data Offset to the packet", "not reported", |octets| {
+        if is_malformed(octets) && octets[4] == 7 {
+            octets[4] = 6;
+        }
+    }),
+    reads("HDR-04", "takes a reserved type for an Ack", "not reported", |octets| {
+        if octets[TYPE_AT] >> 1 & 0xf > 9 {
+            set_type(octets, PacketType::Ack);
+        }
+    }),
+    reads("HDR-05", "takes short numbers on a Close", "alive", |octets| {
+        if is(octets, PacketType::Close) {
+            octets[TYPE_AT] |= 1;
+        }
+    }),
+    reads("HDR-06", "drops what has reserved bits", "reported as received", |octets| {
+        if octets[TYPE_AT] & 0xe0 != 0 {
+            octets.clear();
+        }
+    }),
+    reads("HDR-08", "delivers the padding of an Ack", "not delivered", |octets| {
+        if is(octets, PacketType::Ack) && octets.ends_with(b"padding") {
+            set_type(octets, PacketType::DataAck);
+        }
+    }),
+    answers("HDR-10", "sets reserved bits", "reserved", |octets| octets[TYPE_AT] |= 0x20),
+    answers("HDR-11", "puts something into the data of Reset Closed", "Data 1 to 3", |octets| {
+        if is_reset(octets, 1) {
+            octets[RESET_DATA_AT] = 9;
+        }
+    }),
+    answers("HDR-12", "does not repeat the service code", "service code", |octets| {
+        if is(octets, PacketType::Response) {
+            octets[SERVICE_CODE_AT] ^= 1;
+        }
+    }),
+    reads("CSUM-05", "does not look at CsCov", "not reported", |octets| octets[5] &= 0xf0),
+    answers("CSUM-06", "does not report dropped data", "Data Dropped", |octets| hide(octets, 40)),
+    reads("OPT-01", "resets for an unknown option", "alive", |octets| {
+        each_option(octets, 127, |kind, _| *kind = 1);
+    }),
+    answers("OPT-02", "has another Reset code", "code 6", |octets| {
+        if is_reset(octets, 6) {
+            octets[RESET_CODE_AT] = 5;
+        }
+    }),
+    answers("OPT-03", "passes over Mandatory at the end", "code 5", |octets| {
+        if is_reset(octets, 5) {
+            octets.clear();
+        }
+    }),
+    answers("OPT-10", "loses options behind padding", "Timestamp Echo", |octets| hide(octets, 42)),
+    answers("FEAT-01", "takes the client's choice", "first of the server's list", |octets| {
+        each_option(octets, 35, |_, value| value[1] = 3);
+    }),
+    answers("FEAT-04", "says nothing to unknown features", "Confirm", |octets| hide(octets, 35)),
+    answers("FEAT-06", "confirms another value", "same value", |octets| {
+        each_option(octets, 35, |_, value| *value.last_mut().unwrap() ^= 1);
+    }),
+    answers("SEQ-01", "asks nothing about invalid numbers", "Sync", |octets| {
+        swallow(octets, PacketType::Sync);
+    }),
+    answers("SEQ-06", "acknowledges another number in a Sync", "Sync", |octets| {
+        if is(octets, PacketType::Sync) {
+            octets[ACKNOWLEDGEMENT_END] ^= 1;
+        }
+    }),
+    answers("SEQ-08", "does not answer a Sync", "SyncAck", |octets| {
+        swallow(octets, PacketType::SyncAck);
+    }),
+    Fault {
+        case: "SEQ-10",
+        what: "sends Syncs without a limit",
+        expected: "one to four Syncs",
+        changes: Changes {
+            asked: nothing,
+            answered: nothing,
+            copies: |octets| if is(octets, PacketType::Sync) { 9 } else { 1 },
+        },
+    },
+    reads("SEQ-14", "takes short numbers for whole ones", "ignored", |octets| {
+        if octets[TYPE_AT] & 1 == 0 {
+            octets[TYPE_AT] |= 1;
+            let number = [octets[9], octets[10], octets[11]];
+            octets.splice(9..12, [0; 7]);
+            octets[13..16].copy_from_slice(&number);
+            octets[4] += 1;
+        }
+    }),
+    answers("SEQ-18", "counts one too few", "NDP Count", |octets| {
+        each_option(octets, 37, |_, value| *value.last_mut().unwrap() -= 1);
+    }),
+    answers("CON-02", "numbers a Reset without a connection", "sequence number 0", |octets| {
+        if is_reset(octets, 7) {
+            octets[SEQUENCE_END] = 1;
+        }
+    }),
+    answers("CON-03", "refuses for another reason", "code 8", |octets| {
+        if is_reset(octets, 8) {
+            octets[RESET_CODE_AT] = 7;
+        }
+    }),
+    answers("CON-05", "repeats the number of a Response", "next number", |octets| {
+        if is(octets, PacketType::Response) {
+            octets[SEQUENCE_END] = 7;
+        }
+    }),
+    answers("CON-16", "resets for a late Request", "Sync for a Request", |octets| {
+        swallow(octets, PacketType::Sync);
+    }),
+    reads("CON-17", "drops the data of a Request", "delivered once", |octets| {
+        if is(octets, PacketType::Request) && octets.ends_with(b"early") {
+            octets.truncate(octets.len() - 5);
+        }
+    }),
+    answers("CON-19", "has no answer to strangers", "code 3", |octets| {
+        if is_reset(octets, 3) {
+            octets.clear();
+        }
+    }),
+    answers("CLS-02", "closes a server with Reset alone", "CloseReq", |octets| {
+        swallow(octets, PacketType::CloseReq);
+    }),
+    answers("CLS-10", "invents the upper half of short numbers", "zeros above", |octets| {
+        if is_reset(octets, 3) {
+            octets[10] = 1;
+        }
+    }),
+    answers("ACK-01", "reports what never came", "Missing", |octets| {
+        each_option(octets, 38, |_, runs| runs.iter_mut().for_each(|run| *run &= 0x3f));
+    }),
+    reads("ACK-12", "goes on to send to nobody", "no data", |octets| hide(octets, 40)),
+    answers("TFRC-01", "leaves Loss Intervals out", "Loss Intervals", |octets| hide(octets, 193)),
+    answers("TFRC-04", "tells of losses that were none", "Loss Event Rate", |octets| {
+        each_option(octets, 192, |_, value| value[0] = 0);
+    }),
+];
+
+fn run(fault: &Fault, patience: Duration) -> Outcome {
+    let relay = Relay::start(fault.changes);
+    let only = [fault.case.to_owned()];
+    let target = udp_target(relay.udp_port);
+    let outcomes = judge(target, service(), patience, &only, |_| Ok(()));
+    let case = outcomes.unwrap_or_else(|error| panic!("{}: {error}", fault.case));
+    case.into_iter().next().unwrap()
+}
+
+#[test]
+fn each_broken_rule_turns_its_case_red() {
+    assert!(FAULTS.len() >= 20);
+    let wrong = Mutex::new(Vec::new());
+    // Most of the time is waiting for answers that do not come.
+    std::thread::scope(|scope| {
+        for share in FAULTS.chunks(FAULTS.len().div_ceil(4)) {
+            let wrong = &wrong;
+            scope.spawn(move || {
+                for fault in share {
+                    let is_red = |outcome: &Outcome| {
+                        matches!(&outcome.verdict, Verdict::Fail { expected, .. }
+                            if expected.contains(fault.expected))
+                    };
+                    let mut outcome = run(fault, PATIENCE);
+                    if !is_red(&outcome) {
+                        outcome = run(fault, LONG_PATIENCE);
+                    }
+                    if !is_red(&outcome) {
+                        let text =
+                            format!("{} ({}): {:?}", fault.case, fault.what, outcome.verdict);
+                        wrong.lock().unwrap().push(text);
+                    }
+                }
+            });
+        }
+    });
+    let wrong = wrong.into_inner().unwrap();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn the_relay_alone_turns_nothing_red() {
+    let relay = Relay::start(Changes { asked: nothing, answered: nothing, copies: once });
+    let cases: Vec<_> = FAULTS.iter().map(|fault| fault.case.to_owned()).collect();
+    all_pass(udp_target(relay.udp_port), &cases, FAULTS.len());
+}

@@ -1,0 +1,126 @@
+//! The suite against our own listener: over both carriers, and through a relay that breaks rules.
+
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
+mod faults;
+mod namespaces;
+mod relay;
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use dccp_link::{CarrierKind, ServiceCode};
+use dccp_tools::conformance::{Listed, Outcome, Responder, Target, Verdict, catalog, judge};
+use dccp_tools::options::CarrierName;
+
+pub(crate) const PORT: u16 = 5_001;
+pub(crate) const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+/// Only a failed case waits for so long.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+
+pub(crate) fn service() -> ServiceCode {
+    "SC:CONF".parse().unwrap()
+}
+
+/// A listener that ends with the value.
+pub(crate) struct Listening {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+    pub(crate) udp_port: u16,
+}
+
+impl Listening {
+    /// Opens it in the caller's namespace.
+    pub(crate) fn start(kind: CarrierKind, address: IpAddr, uses_init_cookies: bool) -> Self {
+        let opened = Responder::open(kind, Some(address), PORT, service(), uses_init_cookies);
+        let mut responder = opened.unwrap();
+        let udp_port = responder.udp_port().unwrap_or(0);
+        let stop = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || responder.serve(&seen).unwrap());
+        Self { stop, thread: Some(thread), udp_port }
+    }
+
+    pub(crate) fn over_udp() -> Self {
+        Self::start(CarrierKind::Udp { port: 0 }, V4, false)
+    }
+
+    pub(crate) fn target(&self) -> Target {
+        udp_target(self.udp_port)
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        self.thread.take().unwrap().join().unwrap();
+    }
+}
+
+pub(crate) const fn udp_target(udp_port: u16) -> Target {
+    Target { address: V4, port: PORT, udp_port, carrier: CarrierName::Udp }
+}
+
+/// All verdicts; fails with what is needed to look into it.
+pub(crate) fn all_pass(target: Target, only: &[String], passes_least: usize) -> Vec<Outcome> {
+    let outcomes = judge(target, service(), PATIENCE, only, |_| Ok(())).unwrap();
+    let failed: Vec<_> =
+        outcomes.iter().filter(|o| matches!(o.verdict, Verdict::Fail { .. })).collect();
+    assert!(failed.is_empty(), "{failed:#?}");
+    let passed = outcomes.iter().filter(|o| o.verdict == Verdict::Pass).count();
+    let others: Vec<_> = outcomes.iter().filter(|o| o.verdict != Verdict::Pass).collect();
+    let words: Vec<_> = others.iter().map(|o| format!("{}: {:?}", o.case, o.verdict)).collect();
+    assert!(passed >= passes_least, "{passed} passed; {words:#?}");
+    outcomes
+}
+
+#[test]
+fn our_listener_passes_inside_of_udp() {
+    let listening = Listening::over_udp();
+    let outcomes = all_pass(listening.target(), &[], 100);
+    assert_eq!(outcomes.len(), 147);
+    let talked = outcomes.iter().filter(|o| o.verdict == Verdict::Pass);
+    for outcome in talked {
+        assert!(outcome.packets.iter().any(|line| line.from_target), "{}", outcome.case);
+    }
+}
+
+#[test]
+fn our_listener_passes_with_init_cookies() {
+    let listening = Listening::start(CarrierKind::Udp { port: 0 }, V4, true);
+    // Not the cases with long times, which cookies have nothing to do with.
+    let groups = ["HDR", "OPT", "FEAT-01", "FEAT-11", "FEAT-15", "CON", "CLS-02", "CLS-10", "ENC"];
+    let outcomes = all_pass(listening.target(), &groups.map(str::to_owned), 45);
+    let changed = outcomes.iter().find(|outcome| outcome.case == "CON-09").unwrap();
+    assert_eq!(changed.verdict, Verdict::Pass);
+}
+
+/// The rows of a table whose first cell is a case, by that case.
+fn rows(path: &str) -> BTreeMap<String, Vec<String>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let is_case = |cell: &str| cell.split_once('-').is_some_and(|(_, n)| n.parse::<u8>().is_ok());
+    let rows = text.lines().filter_map(|line| line.strip_prefix("| ")).map(|line| {
+        line.trim_end_matches(" |").split(" | ").map(str::to_owned).collect::<Vec<_>>()
+    });
+    rows.filter(|cells| is_case(&cells[0])).map(|cells| (cells[0].clone(), cells)).collect()
+}
+
+#[test]
+fn the_cases_are_those_of_the_core_and_of_the_book() {
+    let core = rows("crates/dccp/tests/conformance/CASES.md");
+    let book = rows("docs/book/dccp-conformance.md");
+    let listed: Vec<_> = catalog().collect();
+    assert_eq!(listed.len(), 147);
+    assert_eq!((core.len(), book.len()), (147, 147));
+    for Listed { name, section, requirement, inside } in listed {
+        assert!(core.contains_key(name), "{name}");
+        let status = inside.map_or_else(|| "outside".to_owned(), |why| format!("inside: {why}"));
+        assert_eq!(book[name][1..], [section.to_owned(), requirement.to_owned(), status], "{name}");
+    }
+}

@@ -1,0 +1,101 @@
+//! A man in the middle between the suite and our listener, inside of UDP: what it changes is what an
+//! implementation that breaks a rule would have sent, or would have read.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::{Listening, V4};
+
+/// A request to stop is noticed after this time.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What the relay does to the octets of a packet.
+pub(crate) type Change = fn(&mut Vec<u8>);
+
+/// How a fault changes packets; each that comes out empty is swallowed.
+#[derive(Clone, Copy)]
+pub(crate) struct Changes {
+    /// From the suite to the listener.
+    pub(crate) asked: Change,
+    /// From the listener to the suite.
+    pub(crate) answered: Change,
+    /// How often an answer goes on.
+    pub(crate) copies: fn(&[u8]) -> usize,
+}
+
+/// The relay and what is behind it; ends with the value.
+pub(crate) struct Relay {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+    pub(crate) udp_port: u16,
+    _listening: Listening,
+}
+
+fn bind() -> UdpSocket {
+    let socket = UdpSocket::bind((V4, 0)).unwrap();
+    socket.set_read_timeout(Some(LOOK)).unwrap();
+    socket
+}
+
+/// Gives every datagram to `take` until `stop`.
+fn pump(socket: &UdpSocket, stop: &AtomicBool, mut take: impl FnMut(Vec<u8>, SocketAddr)) {
+    let mut buffer = [0; 9_000];
+    while !stop.load(Ordering::Acquire) {
+        match socket.recv_from(&mut buffer) {
+            Ok((len, source)) => take(buffer[..len].to_vec(), source),
+            Err(error) => assert!(
+                matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut),
+                "{error}"
+            ),
+        }
+    }
+}
+
+impl Relay {
+    pub(crate) fn start(changes: Changes) -> Self {
+        let listening = Listening::over_udp();
+        let upstream = SocketAddr::new(V4, listening.udp_port);
+        let front = Arc::new(bind());
+        let udp_port = front.local_addr().unwrap().port();
+        let stop = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            let mut ways: BTreeMap<SocketAddr, Arc<UdpSocket>> = BTreeMap::new();
+            std::thread::scope(|scope| {
+                pump(&front, &seen, |mut octets, source| {
+                    let way = ways.entry(source).or_insert_with(|| {
+                        let way = Arc::new(bind());
+                        let (back, front, seen) = (Arc::clone(&way), &front, &seen);
+                        scope.spawn(move || {
+                            pump(&back, seen, |mut octets, _| {
+                                (changes.answered)(&mut octets);
+                                let copies = (changes.copies)(&octets);
+                                for _ in 0..if octets.is_empty() { 0 } else { copies } {
+                                    front.send_to(&octets, source).unwrap();
+                                }
+                            });
+                        });
+                        way
+                    });
+                    (changes.asked)(&mut octets);
+                    if !octets.is_empty() {
+                        way.send_to(&octets, upstream).unwrap();
+                    }
+                });
+            });
+        });
+        Self { stop, thread: Some(thread), udp_port, _listening: listening }
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        self.thread.take().unwrap().join().unwrap();
+    }
+}
