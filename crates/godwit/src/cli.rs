@@ -46,6 +46,7 @@ enum Command {
     Netem(Box<netem::Args>),
     /// Traffic over DCCP in userspace, which needs nothing of the kernel's
     Dccp(DccpArgs),
+    Perfdhcp(Box<dhcp_load::perfdhcp::Args>),
     /// Generate load
     #[command(hide = true)]
     Load(LoadArgs),
@@ -74,6 +75,8 @@ enum LoadProtocol {
 /// Runs the command line `words`, whose first one is the name that the binary was called by.
 pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words = as_called(words.into_iter().collect());
+    let after_command: Vec<String> =
+        words.iter().skip(2).map(|word| word.to_string_lossy().into_owned()).collect();
     let parsed = Cli::command()
         .try_get_matches_from(words)
         .and_then(|matches| Cli::from_arg_matches(&matches));
@@ -85,6 +88,7 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Cli { command: Command::Ubench(args) }) => ubench::run(&args),
         Ok(Cli { command: Command::Netem(args) }) => netem::run(&args),
         Ok(Cli { command: Command::Dccp(args) }) => args.command.run(),
+        Ok(Cli { command: Command::Perfdhcp(args) }) => args.run(&after_command),
         Ok(Cli { command: Command::Load(args) }) => match args.protocol {
             LoadProtocol::Dhcp4(args) => args.run(),
             LoadProtocol::Dhcp6(args) => args.run(),
@@ -103,6 +107,7 @@ fn as_called(mut words: Vec<OsString>) -> Vec<OsString> {
     let command = match name.as_deref().and_then(|name| name.to_str()) {
         Some("kea-dhcp4") => "dhcp4",
         Some("kea-dhcp6") => "dhcp6",
+        Some("perfdhcp") => "perfdhcp",
         _ => return words,
     };
     words[0] = "godwit".into();
