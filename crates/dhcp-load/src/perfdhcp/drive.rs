@@ -282,7 +282,7 @@ impl<D: Dialect> Run<D> {
                 && let Some(due_ns) = schedule.take(now_ns)
             {
                 in_turn += 1;
-                if let Some(outgoing) = self.traffic.begin_on_lease(kind, due_ns, slot) {
+                if let Some(outgoing) = self.traffic.begin_on_lease(kind, due_ns, now_ns, slot) {
                     self.outbox.push(outgoing);
                 }
             }

@@ -73,6 +73,8 @@ struct Turn<O> {
     sent_ns: u64,
     state: State,
     is_counted: bool,
+    /// How old it says it is when it leaves, seconds.
+    age_s: u16,
     taken: Option<O>,
     /// The second request that the first one led to.
     second: Option<u64>,
@@ -131,6 +133,7 @@ impl<D: Dialect> Traffic<D> {
             sent_ns: 0,
             state: State::Awaited,
             is_counted: true,
+            age_s: 0,
             taken: None,
             second: None,
         };
@@ -236,6 +239,7 @@ impl<D: Dialect> Traffic<D> {
             sent_ns: 0,
             state: State::Awaited,
             is_counted,
+            age_s: 0,
             taken: None,
             second: None,
         };
@@ -257,11 +261,12 @@ impl<D: Dialect> Traffic<D> {
         }
     }
 
-    /// Begins a renewal or release of some lease.
+    /// Begins at `now_ns` the renewal or release of some lease that came due at `due_ns`.
     pub fn begin_on_lease(
         &mut self,
         kind: Kind,
         due_ns: u64,
+        now_ns: u64,
         buffer: &mut [u8],
     ) -> Option<Outgoing> {
         let Some((who, lease)) = self.pool.take(&mut self.random) else {
@@ -269,8 +274,15 @@ impl<D: Dialect> Traffic<D> {
             return None;
         };
         let taken = if kind == Kind::Renewal { D::held(&lease) } else { None };
-        let turn =
-            Turn { who, sent_ns: 0, state: State::Awaited, is_counted: true, taken, second: None };
+        let turn = Turn {
+            who,
+            sent_ns: 0,
+            state: State::Awaited,
+            is_counted: true,
+            age_s: 0,
+            taken,
+            second: None,
+        };
         let number = self.open(kind, due_ns, turn)?;
         let xid = self.xid(kind, number);
         let len = if kind == Kind::Renewal {
@@ -278,7 +290,7 @@ impl<D: Dialect> Traffic<D> {
         } else {
             let given = &mut self.leases[0];
             D::resources_of_lease(&lease, who, |owner, resource| {
-                given.release(due_ns, owner, resource);
+                given.release(now_ns, owner, resource);
             });
             self.dialect.release(buffer, xid, who, &lease)
         };
@@ -437,11 +449,13 @@ impl<D: Dialect> Traffic<D> {
         let offer = self.dialect.adopt(answer, offer);
         let (_, first) = self.rings[0].find(number)?;
         let (who, sent_ns) = (first.who, first.sent_ns);
+        let secs = u16::try_from(now_ns.saturating_sub(sent_ns) / NS_PER_S).unwrap_or(u16::MAX);
         let turn = Turn {
             who,
             sent_ns: 0,
             state: State::Awaited,
             is_counted: true,
+            age_s: if D::IS_SECOND_RENUMBERED { 0 } else { secs },
             taken: Some(offer),
             second: None,
         };
@@ -450,7 +464,6 @@ impl<D: Dialect> Traffic<D> {
             first.second = Some(second);
         }
         let xid = self.xid(Kind::Second, number);
-        let secs = u16::try_from(now_ns.saturating_sub(sent_ns) / NS_PER_S).unwrap_or(u16::MAX);
         let len = self.dialect.second(buffer, xid, answer, who, secs, offer);
         Some(self.outgoing(Kind::Second, second, &buffer[..len]))
     }
@@ -530,13 +543,13 @@ impl<D: Dialect> Traffic<D> {
             if turn.state != State::Awaited {
                 continue;
             }
-            let sent_ns = turn.sent_ns;
+            let (sent_ns, age_s) = (turn.sent_ns, u64::from(turn.age_s));
             let Some((len, ages)) = self.resends.again(kind, number, now_ns, sent_ns, buffer)
             else {
                 continue;
             };
             if ages {
-                let secs = now_ns.saturating_sub(sent_ns) / NS_PER_S;
+                let secs = age_s + now_ns.saturating_sub(sent_ns) / NS_PER_S;
                 self.dialect.set_age(&mut buffer[..len], u16::try_from(secs).unwrap_or(u16::MAX));
             }
             self.accounts[kind.index()].resent += 1;
