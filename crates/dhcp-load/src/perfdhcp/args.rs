@@ -322,6 +322,6 @@ impl Args {
     /// The value of the `index`th -d, or of the one before; 1 s without any.
     pub(crate) fn deadline_ns(&self, index: usize) -> u64 {
         // One -d is for both: perfdhcp leaves the second exchange at 1 s then.
-        self.deadlines.get(index).or(self.deadlines.last()).copied().unwrap_or(NS_PER_S)
+        self.deadlines.get(index).or_else(|| self.deadlines.last()).copied().unwrap_or(NS_PER_S)
     }
 }

@@ -115,7 +115,7 @@ impl Resends {
             }
             Resend::Rfc2131 => (
                 true,
-                self.around((4 * NS_PER_S << (count + 1).min(4)).min(64 * NS_PER_S), NS_PER_S),
+                self.around(((4 * NS_PER_S) << (count + 1).min(4)).min(64 * NS_PER_S), NS_PER_S),
             ),
             Resend::Rfc9915 => {
                 let max_ns = if kind == Kind::First { 3_600 } else { 30 } * NS_PER_S;

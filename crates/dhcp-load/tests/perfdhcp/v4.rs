@@ -428,7 +428,7 @@ fn an_avalanche_sends_again_until_everybody_is_served() {
             *tries += 1;
             let mut ageless = octets.to_vec();
             ageless[8..10].fill(0);
-            assert_eq!(*first_octets.entry(key).or_insert(ageless.clone()), ageless);
+            assert_eq!(*first_octets.entry(key).or_insert_with(|| ageless.clone()), ageless);
             // Counted from the DISCOVER, by the RFC, and never going back.
             let age_s = u16::from_be_bytes([octets[8], octets[9]]);
             let last_s = ages.insert(request.client(), age_s).unwrap_or(0);

@@ -12,27 +12,27 @@ use load::{Class, Rate, Schedule};
 use crate::common::MS;
 
 /// Deadline and grace of both exchanges.
-pub const DEADLINE_NS: u64 = 1_000 * MS;
+pub(crate) const DEADLINE_NS: u64 = 1_000 * MS;
 /// Beginning of a run on the virtual clock.
-pub const START_NS: u64 = 5_000 * MS;
+pub(crate) const START_NS: u64 = 5_000 * MS;
 
 /// Counts of one kind, as the responder expects them and as an account has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    pub sent: u64,
-    pub on_time: u64,
-    pub late: u64,
-    pub lost: u64,
-    pub refused: u64,
-    pub invalid: u64,
-    pub wrong_client: u64,
-    pub duplicates: u64,
-    pub unmatched: u64,
-    pub malformed: u64,
+pub(crate) struct Counts {
+    pub(crate) sent: u64,
+    pub(crate) on_time: u64,
+    pub(crate) late: u64,
+    pub(crate) lost: u64,
+    pub(crate) refused: u64,
+    pub(crate) invalid: u64,
+    pub(crate) wrong_client: u64,
+    pub(crate) duplicates: u64,
+    pub(crate) unmatched: u64,
+    pub(crate) malformed: u64,
 }
 
 impl Counts {
-    pub fn of(account: &Account) -> Self {
+    pub(crate) fn of(account: &Account) -> Self {
         let count = |class| account.ledger.count(class);
         assert_eq!(
             account.failed() + account.on_time() + account.ledger.in_flight(),
@@ -57,10 +57,10 @@ impl Counts {
 }
 
 /// The responder's own ledger, by [`Kind::index`].
-pub type Ledger = [Counts; 4];
+pub(crate) type Ledger = [Counts; 4];
 
 /// Clients counted from a fixed base.
-pub fn personas(clients: u32) -> Personas {
+pub(crate) fn personas(clients: u32) -> Personas {
     Personas {
         base_mac: [0, 0x0c, 0, 0, 0, 0],
         base_duid: vec![0, 1, 0, 1, 0x2a, 0, 0, 0, 0, 0x0c, 0, 0, 0, 0],
@@ -69,7 +69,7 @@ pub fn personas(clients: u32) -> Personas {
     }
 }
 
-pub fn rules(seed: u64) -> Rules {
+pub(crate) fn rules(seed: u64) -> Rules {
     Rules {
         deadlines_ns: [DEADLINE_NS; 4],
         grace_ns: DEADLINE_NS,
@@ -89,15 +89,15 @@ pub fn rules(seed: u64) -> Rules {
 }
 
 /// What was done, when.
-pub struct Played<D: Dialect> {
-    pub traffic: Traffic<D>,
+pub(crate) struct Played<D: Dialect> {
+    pub(crate) traffic: Traffic<D>,
     /// All messages sent, in order.
-    pub sent: Vec<Vec<u8>>,
-    pub end_ns: u64,
+    pub(crate) sent: Vec<Vec<u8>>,
+    pub(crate) end_ns: u64,
 }
 
 impl<D: Dialect> Played<D> {
-    pub fn counts(&self) -> Ledger {
+    pub(crate) fn counts(&self) -> Ledger {
         [0, 1, 2, 3].map(|index: usize| {
             if index == Kind::Release.index() && !D::IS_RELEASE_ANSWERED {
                 let account = &self.traffic.accounts[index];
@@ -111,7 +111,7 @@ impl<D: Dialect> Played<D> {
 /// Begins `count` exchanges at `rate` per second, and as many renewals and releases per second as
 /// said. `server` turns each request, which reaches it at once, into answers after delays in
 /// nanoseconds.
-pub fn play<D: Dialect>(
+pub(crate) fn play<D: Dialect>(
     dialect: D,
     clients: u32,
     rules: Rules,
