@@ -141,8 +141,10 @@ fn measured(text: &str) -> Result<f64, String> {
 
 impl Table {
     fn rows(&self) -> impl Iterator<Item = (u64, Vec<Cell>)> {
-        let cells = |leases| self.times.iter().map(move |(_, s)| self.habits.cell(leases, *s));
-        self.leases.iter().map(move |&leases| (leases, cells(leases).collect()))
+        self.leases.iter().map(|&leases| {
+            let cells = self.times.iter().map(|(_, s)| self.habits.cell(leases, *s));
+            (leases, cells.collect())
+        })
     }
 
     fn cells(&self) -> impl Iterator<Item = (String, Cell)> {

@@ -174,6 +174,37 @@ fn lists_of_relays_and_hardware_addresses_are_used_to_the_last_line() {
 }
 
 #[test]
+fn packets_from_files_are_sent_with_their_clients() {
+    let folder = TempFolder::new("perfdhcp-packets");
+    let hex = |name: &str, message_type: u8, own: &str| {
+        let options = format!("6382536335 01{message_type:02x}\n{own} 0c 04 68 6f 73 74 ff");
+        let head = format!("01010601{}{}{}", "00".repeat(20), "7f000001", "00".repeat(208));
+        let path = folder.path().join(name);
+        fs::write(&path, format!("{head}\n{options}\n")).unwrap();
+        path.display().to_string()
+    };
+    let discover = hex("discover", 1, "");
+    let request = hex("request", 3, &"00".repeat(12));
+    let responder =
+        Responder::start(
+            false,
+            |client| {
+                if client % 5 == 1 { Act::OtherClient } else { Act::Good }
+            },
+        );
+    let line = format!("-r 500 -n 100 -R 100 -d 60 -T {discover} -T {request} -S 243 -I 249");
+    let (json, code) = measured(&line, &responder);
+    assert_eq!((code, responder.counts()), (3, [100, 100, 0, 0]), "{json}");
+    assert_eq!(figures(&json, 1, ["on_time", "wrong_client"]), [80, 20], "{json}");
+    assert_eq!(responder.clients().len(), 100);
+    // An option in the place of another: nothing is sent that is no REQUEST.
+    let line = format!("-n 1 -T {discover} -T {request} -S 54 -I 249");
+    let output = godwit(&line, &responder);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no REQUEST"));
+}
+
+#[test]
 fn what_cannot_stand_together_or_is_not_there_ends_with_2() {
     let responder = Responder::start(false, |_| Act::Good);
     for (line, told) in [
@@ -191,8 +222,13 @@ fn what_cannot_stand_together_or_is_not_there_ends_with_2() {
         ("-e prefix-only", "needs -6"),
         ("-r 5 -f 3 -F 3", "must not exceed"),
         ("-f 3", "needs the rate"),
-        ("-T x", "templates"),
-        ("-O 33", "templates"),
+        ("-T /nonexistent", "cannot be read"),
+        ("-6 -T x", "not part of this version"),
+        ("-T x -T y -S 249", "-I must say"),
+        ("-T x -O 33 -O 33", "more offsets than packets"),
+        ("-E 8", "second packet"),
+        ("-T x -o 60,61", "cannot be put into packets"),
+        ("-i -T x -T y -S 1 -I 2", "a second -T"),
         ("-M x -b mac=00:0c:01:02:03:04", "cannot be combined"),
         ("-y 5", "need each other"),
         ("--scenario avalanche", "needs -R"),

@@ -147,19 +147,24 @@ pub struct Args {
     /// Write the whole result as JSON to FILE (`-`: standard output, instead of text)
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Templates are not there yet: -T and its offsets -E, -I, -O, -S, -X are refused
-    #[arg(short = 'T', value_name = "FILE", hide = true)]
+    /// DHCPv4: a packet in hexadecimal digits to send as DISCOVER; a second -T as REQUEST
+    #[arg(short = 'T', value_name = "FILE")]
     pub(crate) templates: Vec<PathBuf>,
-    #[arg(short = 'E', value_name = "N", hide = true)]
-    pub(crate) elapsed_offset: Option<String>,
-    #[arg(short = 'I', value_name = "N", hide = true)]
-    pub(crate) address_offset: Option<String>,
-    #[arg(short = 'O', value_name = "N", hide = true)]
-    pub(crate) client_offsets: Vec<String>,
-    #[arg(short = 'S', value_name = "N", hide = true)]
-    pub(crate) server_offset: Option<String>,
-    #[arg(short = 'X', value_name = "N", hide = true)]
-    pub(crate) xid_offsets: Vec<String>,
+    /// Where the second packet has the seconds [default: 8]
+    #[arg(short = 'E', value_name = "OFFSET")]
+    pub(crate) elapsed_offset: Option<usize>,
+    /// Where the second packet has the requested address option
+    #[arg(short = 'I', value_name = "OFFSET")]
+    pub(crate) address_offset: Option<usize>,
+    /// The last octet of the hardware address in a packet; up to two [default: 33, that of chaddr]
+    #[arg(short = 'O', value_name = "OFFSET")]
+    pub(crate) client_offsets: Vec<usize>,
+    /// Where the second packet has the server identifier option
+    #[arg(short = 'S', value_name = "OFFSET")]
+    pub(crate) server_offset: Option<usize>,
+    /// Where a packet has the transaction identifier; up to two [default: 4]
+    #[arg(short = 'X', value_name = "OFFSET")]
+    pub(crate) xid_offsets: Vec<usize>,
     /// The server: an address; for IPv4 also `all` (broadcast), for IPv6 `all` (ff02::1:2) and
     /// `servers` (ff05::1:3)
     #[arg(value_name = "SERVER")]

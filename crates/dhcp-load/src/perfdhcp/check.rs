@@ -22,7 +22,7 @@ impl Problems {
 pub(crate) fn problems(args: &Args) -> Vec<String> {
     let mut found = Problems(Vec::new());
     found.when(args.v4 && args.v6, "-4 and -6: choose one");
-    missing(args, &mut found);
+    templates(args, &mut found);
     offer_only(args, &mut found);
     family(args, &mut found);
     rates(args, &mut found);
@@ -57,20 +57,28 @@ pub(crate) fn problems(args: &Args) -> Vec<String> {
     found.0
 }
 
-/// What this version does not have.
-fn missing(args: &Args, found: &mut Problems) {
-    let offsets = [
-        (args.templates.is_empty(), "-T"),
-        (args.elapsed_offset.is_none(), "-E"),
-        (args.address_offset.is_none(), "-I"),
-        (args.client_offsets.is_empty(), "-O"),
-        (args.server_offset.is_none(), "-S"),
-        (args.xid_offsets.is_empty(), "-X"),
-    ];
-    for (is_absent, name) in offsets {
-        found
-            .when(!is_absent, format!("{name}: templates of packets are not part of this version"));
+/// The rules of packets from files.
+fn templates(args: &Args, found: &mut Problems) {
+    let count = args.templates.len();
+    found.when(args.v6 && count > 0, "-T: packets of DHCPv6 are not part of this version");
+    found.when(count > 2, "-T can be given twice at most");
+    let several = [(args.client_offsets.len(), "-O"), (args.xid_offsets.len(), "-X")];
+    for (given, name) in several {
+        found.when(given > count, format!("{name}: more offsets than packets (-T)"));
     }
+    let second =
+        [(args.elapsed_offset, "-E"), (args.server_offset, "-S"), (args.address_offset, "-I")];
+    for (offset, name) in second {
+        found.when(offset.is_some() && count < 2, format!("{name} is for a second packet (-T)"));
+        let is_needed = count == 2 && offset.is_none() && name != "-E";
+        found.when(
+            is_needed,
+            format!("{name} must say where the second packet (-T) has its option"),
+        );
+    }
+    found.when(count > 0 && !args.options.is_empty(), "-o cannot be put into packets (-T)");
+    found.when(count > 0 && args.relay_list.is_some(), "-J cannot be put into packets (-T)");
+    found.when(count > 0 && args.age_for_s.is_some(), "-y and -Y cannot be put into packets (-T)");
 }
 
 fn offer_only(args: &Args, found: &mut Problems) {
@@ -86,6 +94,12 @@ fn offer_only(args: &Args, found: &mut Problems) {
         (args.counts.len() > 1, "a second -n"),
         (args.deadlines.len() > 1, "a second -d"),
         (second(&args.max_drops), "a second -D"),
+        (args.templates.len() > 1, "a second -T"),
+        (args.client_offsets.len() > 1, "a second -O"),
+        (args.xid_offsets.len() > 1, "a second -X"),
+        (args.elapsed_offset.is_some(), "-E"),
+        (args.server_offset.is_some(), "-S"),
+        (args.address_offset.is_some(), "-I"),
         (args.first_server, "-1"),
         (args.renew_rate.is_some(), "-f"),
         (args.release_rate.is_some(), "-F"),

@@ -62,7 +62,8 @@ impl Args {
             let (parameters, options) = plan::options4(self);
             let extras = template4::Extras { parameters, options };
             let count = links.len();
-            let dialect = Dialect4::new(personas.clone(), links, &extras, self.first_server);
+            let dialect = Dialect4::new(personas.clone(), links, &extras, self.first_server)
+                .with_packets(plan::packets(self)?);
             self.play(words, &place, personas, dialect, count, seed)
         }
     }

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use super::dialect::{Dialect, Kind, Who};
+use super::packet::Packets;
 use super::persona::Personas;
 use crate::fault::Malformed;
 use crate::identities::shown;
@@ -17,6 +18,7 @@ pub struct Dialect4 {
     personas: Personas,
     links: Vec<Ipv4Addr>,
     templates: Templates,
+    packets: Option<Packets>,
     keeps_first_server: bool,
     first_server: Option<Ipv4Addr>,
 }
@@ -32,10 +34,26 @@ impl Dialect4 {
         keeps_first_server: bool,
     ) -> Self {
         let templates = Templates::with(links[0], extras);
-        Self { personas, links, templates, keeps_first_server, first_server: None }
+        let (packets, first_server) = (None, None);
+        Self { personas, links, templates, packets, keeps_first_server, first_server }
+    }
+
+    /// The same, with first requests, and second ones if it has them, from `packets`.
+    #[must_use]
+    pub fn with_packets(self, packets: Option<Packets>) -> Self {
+        Self { packets, ..self }
+    }
+
+    /// The client's hardware address as the server sees it.
+    fn mac(&self, who: Who) -> [u8; 6] {
+        let mac = self.personas.mac(who.client);
+        self.packets.as_ref().map_or(mac, |packets| packets.chaddr(mac))
     }
 
     fn giaddr(&self, who: Who) -> Ipv4Addr {
+        if let Some(packets) = &self.packets {
+            return packets.giaddr();
+        }
         self.links[who.link as usize % self.links.len()]
     }
 }
@@ -53,11 +71,15 @@ impl Dialect for Dialect4 {
     const BYTES_MIN: usize = 240;
 
     fn message_bytes_max(&self) -> usize {
-        self.templates.message_bytes_max()
+        let packets = self.packets.as_ref().map_or(0, Packets::bytes_max);
+        self.templates.message_bytes_max().max(packets)
     }
 
     fn first(&self, buffer: &mut [u8], xid: u32, who: Who, secs: u16) -> usize {
-        let len = self.templates.discover(buffer, xid, self.personas.mac(who.client));
+        if let Some(packets) = &self.packets {
+            return packets.first(buffer, xid, self.personas.mac(who.client));
+        }
+        let len = self.templates.discover(buffer, xid, self.mac(who));
         set_relay(buffer, self.giaddr(who));
         set_secs(buffer, secs);
         len
@@ -72,19 +94,24 @@ impl Dialect for Dialect4 {
         secs: u16,
         offer: Offered,
     ) -> usize {
-        let len = self.templates.request(buffer, xid, self.personas.mac(who.client), secs, offer);
+        let mac = self.personas.mac(who.client);
+        let packets = self.packets.as_ref();
+        if let Some(len) = packets.and_then(|all| all.second(buffer, xid, mac, secs, offer)) {
+            return len;
+        }
+        let len = self.templates.request(buffer, xid, self.mac(who), secs, offer);
         set_relay(buffer, self.giaddr(who));
         len
     }
 
     fn renewal(&self, buffer: &mut [u8], xid: u32, who: Who, lease: &Offered) -> usize {
-        let len = self.templates.renew(buffer, xid, self.personas.mac(who.client), *lease);
+        let len = self.templates.renew(buffer, xid, self.mac(who), *lease);
         set_relay(buffer, self.giaddr(who));
         len
     }
 
     fn release(&self, buffer: &mut [u8], xid: u32, who: Who, lease: &Offered) -> usize {
-        let len = self.templates.release(buffer, xid, self.personas.mac(who.client), *lease);
+        let len = self.templates.release(buffer, xid, self.mac(who), *lease);
         set_relay(buffer, self.giaddr(who));
         len
     }
@@ -120,8 +147,9 @@ impl Dialect for Dialect4 {
         _kind: Kind,
         taken: Option<Offered>,
     ) -> Judgment<Offered> {
-        let mac = self.personas.mac(who.client);
-        let to = Addressee { mac, giaddr: self.giaddr(who), checks_client_id: true };
+        // What client identifier a packet has is the packet's affair.
+        let checks_client_id = self.packets.is_none();
+        let to = Addressee { mac: self.mac(who), giaddr: self.giaddr(who), checks_client_id };
         judge(answer, to, Expect::Dhcp, taken)
     }
 

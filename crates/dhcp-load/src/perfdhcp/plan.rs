@@ -13,10 +13,11 @@ use super::args::{
     Args, Base, GROUP_ALL, GROUP_SERVERS, LeaseType, MaxDrops, ResendRule, Scenario, mac,
 };
 use super::drive::{Limits, Pace};
+use super::packet::{self, Offsets, Packets};
 use super::persona::Personas;
 use super::resend::Resend;
+use super::rules::Rules;
 use super::trace::Trace;
-use super::traffic::Rules;
 use crate::run::socket_options;
 use crate::v6::Ask;
 
@@ -198,6 +199,33 @@ pub(crate) fn links(args: &Args, own: IpAddr) -> Result<Vec<IpAddr>, Failure> {
         address.ok_or_else(|| usage(format!("-J: {line}: not an address of this family")))
     };
     lines("-J", path)?.iter().map(read).collect()
+}
+
+/// The packets of `-T`.
+pub(crate) fn packets(args: &Args) -> Result<Option<Packets>, Failure> {
+    type Read = Result<Option<(Vec<u8>, Offsets)>, Failure>;
+    let read = |index: usize| -> Read {
+        let Some(path) = args.templates.get(index) else { return Ok(None) };
+        let shown = path.display();
+        let text = fs::read_to_string(path)
+            .map_err(|error| usage(format!("-T {shown}: cannot be read: {error}")))?;
+        let octets = packet::read(&text)
+            .ok_or_else(|| usage(format!("-T {shown}: must be pairs of hexadecimal digits")))?;
+        let of = |all: &[usize], default: usize| {
+            all.get(index).or_else(|| all.last()).copied().unwrap_or(default)
+        };
+        let offsets = Offsets {
+            xid: of(&args.xid_offsets, 4),
+            // The last octet of an Ethernet address in chaddr; perfdhcp's is two octets behind.
+            client_end: of(&args.client_offsets, 33),
+            secs: args.elapsed_offset.filter(|&at| at > 0).unwrap_or(8),
+            server: args.server_offset.unwrap_or(0),
+            address: args.address_offset.unwrap_or(0),
+        };
+        Ok(Some((octets, offsets)))
+    };
+    let Some(first) = read(0)? else { return Ok(None) };
+    Packets::new(first, read(1)?).map(Some).map_err(usage)
 }
 
 /// What every DHCPv6 client asks for.

@@ -13,8 +13,10 @@ use super::account::Account;
 use super::dialect::{Dialect, Kind, Who};
 use super::persona::Personas;
 use super::pool::Pool;
-use super::resend::{Resend, Resends};
+use super::resend::Resends;
+use super::rules::Rules;
 use super::trace::Trace;
+use crate::fault::Fault;
 use crate::identities::Identities;
 use crate::leases::LeaseLog;
 use crate::population::Outgoing;
@@ -22,40 +24,6 @@ use crate::protocol::Judgment;
 
 /// Bits of a request's name that tell its kind.
 const KIND_BITS: u32 = 2;
-
-/// What requests are held to.
-#[derive(Clone, Debug)]
-pub struct Rules {
-    /// From the due time to the answer, nanoseconds, by [`Kind::index`].
-    pub deadlines_ns: [u64; 4],
-    /// How long a request is watched after its deadline, nanoseconds.
-    pub grace_ns: u64,
-    /// First requests only.
-    pub is_offer_only: bool,
-    /// Second requests at most.
-    pub second_max: Option<u64>,
-    /// Seconds after the start when first requests begin to say that they are old, and for how
-    /// many seconds (`-Y`, `-y`).
-    pub ages: Option<(u64, u64)>,
-    /// Leases are renewed or released.
-    pub keeps_leases: bool,
-    /// Requests are sent again.
-    pub resend: Option<Resend>,
-    /// What is kept for diagnostics.
-    pub trace: Trace,
-    /// Relay addresses.
-    pub links: u32,
-    /// Seed of all choices.
-    pub seed: u64,
-    /// First requests watched at a time.
-    pub capacity: u64,
-    /// Renewals and releases watched at a time, each.
-    pub lease_capacity: u64,
-    /// Leases compared.
-    pub leases: u64,
-    /// Addresses offered are compared too (`-u`).
-    pub compares_offers: bool,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -184,19 +152,27 @@ impl<D: Dialect> Traffic<D> {
         self.numbers.xid(number) << KIND_BITS | tag
     }
 
+    /// Whether the oldest request of a kind has been answered, and the second one that it led to
+    /// too, which is found by it.
+    fn is_oldest_done(&self, kind: Kind) -> bool {
+        let ring = &self.rings[kind.index()];
+        let is_done = |turn: &Turn<D::Offer>| turn.state != State::Awaited;
+        let oldest = ring.get(ring.next_number() - ring.len());
+        oldest.is_some_and(|first| {
+            let second = first.second.and_then(|number| self.rings[1].get(number));
+            is_done(first) && second.is_none_or(is_done)
+        })
+    }
+
     /// Enters a request; `None` when there is no room. A full ring gives up its oldest request if
-    /// that has been answered.
+    /// that is done with.
     fn open(&mut self, kind: Kind, due_ns: u64, turn: Turn<D::Offer>) -> Option<u64> {
-        let ring = &mut self.rings[kind.index()];
-        let number = ring.open(due_ns, turn).or_else(|| {
-            let oldest = ring.next_number() - ring.len();
-            let (_, front) = ring.find(oldest)?;
-            if front.state == State::Awaited {
-                return None;
-            }
+        let mut number = self.rings[kind.index()].open(due_ns, turn);
+        if number.is_none() && self.is_oldest_done(kind) {
+            let ring = &mut self.rings[kind.index()];
             ring.close_oldest(u64::MAX);
-            ring.open(due_ns, turn)
-        });
+            number = ring.open(due_ns, turn);
+        }
         if turn.is_counted {
             self.accounts[kind.index()].ledger.came_due();
             match number {
@@ -219,13 +195,8 @@ impl<D: Dialect> Traffic<D> {
 
     /// Whether one more first request would find room.
     #[must_use]
-    pub fn has_room(&mut self) -> bool {
-        let ring = &mut self.rings[0];
-        if ring.len() < self.rules.capacity {
-            return true;
-        }
-        let oldest = ring.next_number() - ring.len();
-        ring.find(oldest).is_none_or(|(_, front)| front.state != State::Awaited)
+    pub fn has_room(&self) -> bool {
+        self.rings[0].len() < self.rules.capacity || self.is_oldest_done(Kind::First)
     }
 
     /// Begins the first request that came due at `due_ns`: writes it into `buffer`. One that is not
@@ -374,6 +345,18 @@ impl<D: Dialect> Traffic<D> {
             }
         };
         self.trace.receives(kind, octets, || D::server_shown(&answer));
+        self.take(now_ns, kind, number, &answer, buffer)
+    }
+
+    /// Takes in the answer to request `number`. The first one decides how that ended.
+    fn take(
+        &mut self,
+        now_ns: u64,
+        kind: Kind,
+        number: u64,
+        answer: &D::Answer<'_>,
+        buffer: &mut [u8],
+    ) -> Option<Outgoing> {
         let account = &mut self.accounts[kind.index()];
         let (due_ns, turn) = self.rings[kind.index()].find(number)?;
         if !turn.is_counted {
@@ -391,11 +374,10 @@ impl<D: Dialect> Traffic<D> {
                 return None;
             }
         }
-        let judgment = self.dialect.judge(&answer, turn.who, kind, turn.taken);
-        if matches!(judgment, Judgment::Offer(_)) && kind != Kind::First {
-            account.duplicates += 1;
-            return None;
-        }
+        let judgment = match self.dialect.judge(answer, turn.who, kind, turn.taken) {
+            Judgment::Offer(_) if kind != Kind::First => Judgment::Faulty(Fault::Kind),
+            judgment => judgment,
+        };
         turn.state = State::Answered;
         self.unsettled -= 1;
         let is_late = now_ns.saturating_sub(due_ns) > self.rules.deadlines_ns[kind.index()];
@@ -420,12 +402,12 @@ impl<D: Dialect> Traffic<D> {
         }
         self.trace.times(kind, sent_ns, Some(now_ns));
         if matches!(judgment, Judgment::Granted { .. } | Judgment::Refused(_)) {
-            self.note_lease(now_ns, &answer, who, kind, judgment);
+            self.note_lease(now_ns, answer, who, kind, judgment);
         }
         let Judgment::Offer(offer) = judgment else { return None };
         if self.rules.compares_offers {
             let offered = &mut self.leases[1];
-            D::resources(&answer, who, |owner, resource, lease_time_s| {
+            D::resources(answer, who, |owner, resource, lease_time_s| {
                 offered.grant(now_ns, owner, resource, lease_time_s);
             });
         }
@@ -434,7 +416,7 @@ impl<D: Dialect> Traffic<D> {
         if class == Class::Late || self.rules.is_offer_only || is_enough {
             return None;
         }
-        self.take_up(now_ns, &answer, number, offer, buffer)
+        self.take_up(now_ns, answer, number, offer, buffer)
     }
 
     /// Writes the second request of first request `number`, which is due now.

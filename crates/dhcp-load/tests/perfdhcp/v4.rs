@@ -273,7 +273,7 @@ fn one_address_for_two_clients_names_both() {
 fn renewals_and_releases_have_their_own_ledger() {
     let mut ledger = Ledger::default();
     let mut naks = 0;
-    let rules = dhcp_load::perfdhcp::traffic::Rules { keeps_leases: true, ..rules(4) };
+    let rules = dhcp_load::perfdhcp::rules::Rules { keeps_leases: true, ..rules(4) };
     let mut played = play(dialect(400), 400, rules, (400, 200.0), [50.0, 20.0], |_, octets| {
         let request = Request { octets };
         let kind = kind_of(&request);
@@ -289,6 +289,10 @@ fn renewals_and_releases_have_their_own_ledger() {
             Kind::Renewal if counts.sent.is_multiple_of(7) => {
                 counts.lost += 1;
                 vec![]
+            }
+            Kind::Renewal if counts.sent.is_multiple_of(9) => {
+                counts.invalid += 1;
+                vec![(MS, request.answer(kind::OFFER, request.own_address()))]
             }
             Kind::Renewal => {
                 counts.on_time += 1;
@@ -316,7 +320,7 @@ fn renewals_and_releases_have_their_own_ledger() {
 fn a_server_of_capacity_c_with_queue_q_is_accounted_for_exactly() {
     for (capacity, queue) in [(500, 10), (500, 600), (1_500, 10)] {
         let service_ns = 1_000_000_000 / capacity;
-        let roomy = dhcp_load::perfdhcp::traffic::Rules { capacity: 8_000, ..rules(3) };
+        let roomy = dhcp_load::perfdhcp::rules::Rules { capacity: 8_000, ..rules(3) };
         let (mut free_ns, mut ledger) = (0, Ledger::default());
         let played =
             play(dialect(2_000), 2_000, roomy, (2_000, 1_000.0), [0.0; 2], |now_ns, octets| {
@@ -368,7 +372,7 @@ fn a_stall_of_the_server_makes_late_what_it_holds_up() {
 #[test]
 fn the_same_seed_sends_the_same_octets_and_another_one_does_not() {
     let sent = |seed| {
-        let rules = dhcp_load::perfdhcp::traffic::Rules { keeps_leases: true, ..rules(seed) };
+        let rules = dhcp_load::perfdhcp::rules::Rules { keeps_leases: true, ..rules(seed) };
         play(dialect(50), 50, rules, (100, 100.0), [20.0, 10.0], |_, octets| {
             let request = Request { octets };
             if request.kind() == 7 { vec![] } else { vec![(MS, request.good())] }
@@ -381,7 +385,7 @@ fn the_same_seed_sends_the_same_octets_and_another_one_does_not() {
 
 #[test]
 fn under_total_loss_memory_stays_and_every_request_is_counted() {
-    let rules = dhcp_load::perfdhcp::traffic::Rules { capacity: 100, ..rules(1) };
+    let rules = dhcp_load::perfdhcp::rules::Rules { capacity: 100, ..rules(1) };
     let played = play(dialect(9), 9, rules, (1_000, 100.0), [0.0; 2], |_, _| vec![]);
     let account = &played.traffic.accounts[0];
     // A ring of 128 for requests that stay four seconds.
@@ -389,6 +393,21 @@ fn under_total_loss_memory_stays_and_every_request_is_counted() {
     assert_eq!(account.sent() + played.traffic.local_limit, 1_000);
     assert_eq!(account.ledger.count(load::Class::Lost), 1_000);
     assert!(played.traffic.local_limit > 0 && account.sent() > 256, "{}", account.sent());
+}
+
+/// A second request is found by the first one, which must stay for it.
+#[test]
+fn a_full_table_forgets_no_exchange_that_is_half_done() {
+    let rules = dhcp_load::perfdhcp::rules::Rules { capacity: 16, ..rules(1) };
+    let played = play(dialect(200), 200, rules, (200, 1_000.0), [0.0; 2], |_, octets| {
+        let request = Request { octets };
+        let is_discover = request.kind() == kind::DISCOVER;
+        vec![(if is_discover { MS } else { 50 * MS }, request.good())]
+    });
+    let [first, second, ..] = &played.traffic.accounts;
+    assert_eq!((first.on_time(), second.on_time()), (first.sent(), first.sent()));
+    assert_eq!((second.unmatched, played.traffic.local_limit), (0, 200 - first.sent()));
+    assert!(first.sent() > 32 && first.sent() < 200, "{}", first.sent());
 }
 
 #[test]
@@ -412,7 +431,7 @@ fn what_is_within_its_deadline_at_the_end_is_in_flight_and_no_drop() {
 fn an_avalanche_sends_again_until_everybody_is_served() {
     for resend in [Resend::Rfc2131, Resend::Perfdhcp] {
         let mut first_octets = std::collections::HashMap::new();
-        let rules = dhcp_load::perfdhcp::traffic::Rules {
+        let rules = dhcp_load::perfdhcp::rules::Rules {
             deadlines_ns: [1_000_000 * MS; 4],
             grace_ns: 0,
             resend: Some(resend),

@@ -4,7 +4,7 @@ use base::Random;
 use dhcp_load::fault::{Fault, Refusal};
 use dhcp_load::perfdhcp::dialect::Kind;
 use dhcp_load::perfdhcp::dialect6::Dialect6;
-use dhcp_load::perfdhcp::traffic::Rules;
+use dhcp_load::perfdhcp::rules::Rules;
 use dhcp_load::v6::Ask;
 use dhcp_load::v6::answer::kind;
 use dhcp_load::v6::template::Extras;

@@ -6,7 +6,8 @@ use std::collections::BinaryHeap;
 use dhcp_load::perfdhcp::account::Account;
 use dhcp_load::perfdhcp::dialect::{Dialect, Kind};
 use dhcp_load::perfdhcp::persona::Personas;
-use dhcp_load::perfdhcp::traffic::{Rules, Traffic};
+use dhcp_load::perfdhcp::rules::Rules;
+use dhcp_load::perfdhcp::traffic::Traffic;
 use load::{Class, Rate, Schedule};
 
 use crate::common::MS;

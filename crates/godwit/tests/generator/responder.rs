@@ -186,21 +186,7 @@ fn v4(request: &[u8], plan: fn(u32) -> Act, ledger: &mut Ledger) -> Vec<Vec<u8>>
 
 fn v6(request: &[u8], plan: fn(u32) -> Act, ledger: &mut Ledger) -> Vec<Vec<u8>> {
     if request[0] == 12 {
-        // The Relay Message option is the last one.
-        let mut at = 34;
-        while request[at..at + 2] != [0, 9] {
-            at += 4 + usize::from(request[at + 3]);
-        }
-        let inner = v6(&request[at + 4..], plan, ledger);
-        let wrap = |message: Vec<u8>| {
-            let mut wrapped = request[..34].to_vec();
-            wrapped[0] = 13;
-            wrapped.extend([0, 9]);
-            wrapped.extend((message.len() as u16).to_be_bytes());
-            wrapped.extend(message);
-            wrapped
-        };
-        return inner.into_iter().map(wrap).collect();
+        return relayed(request, plan, ledger);
     }
     let (kind, answer_type) = match request[0] {
         1 => (0, 2),
@@ -256,4 +242,21 @@ fn v6(request: &[u8], plan: fn(u32) -> Act, ledger: &mut Ledger) -> Vec<Vec<u8>>
         put(*code, &ia);
     }
     vec![answer]
+}
+
+fn relayed(request: &[u8], plan: fn(u32) -> Act, ledger: &mut Ledger) -> Vec<Vec<u8>> {
+    // The Relay Message option is the last one.
+    let mut at = 34;
+    while request[at..at + 2] != [0, 9] {
+        at += 4 + usize::from(request[at + 3]);
+    }
+    let wrap = |message: Vec<u8>| {
+        let mut wrapped = request[..34].to_vec();
+        wrapped[0] = 13;
+        wrapped.extend([0, 9]);
+        wrapped.extend((message.len() as u16).to_be_bytes());
+        wrapped.extend(message);
+        wrapped
+    };
+    v6(&request[at + 4..], plan, ledger).into_iter().map(wrap).collect()
 }
