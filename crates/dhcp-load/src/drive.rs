@@ -58,7 +58,7 @@ pub struct LaneResult<R: Resource> {
 }
 
 /// Messages on their way into the kernel, each with its exchange.
-struct Outbox {
+pub(crate) struct Outbox {
     server: SocketAddr,
     sources: Vec<Source>,
     batch: SendBatch,
@@ -68,18 +68,41 @@ struct Outbox {
 }
 
 impl Outbox {
-    fn push(&mut self, outgoing: Outgoing) {
+    /// An empty one for messages of up to `message_bytes` on `route`.
+    pub(crate) fn new(route: Route, message_bytes: usize) -> Self {
+        let slot_bytes = message_bytes.next_multiple_of(64);
+        Self {
+            server: route.destination,
+            sources: route.sources,
+            batch: SendBatch::new(SEND_SLOTS, slot_bytes, route.segmentation),
+            numbers: Vec::with_capacity(SEND_SLOTS),
+            settled: 0,
+        }
+    }
+
+    /// Where the next message is written; `None` when what waits must be sent first.
+    pub(crate) fn slot(&mut self) -> Option<&mut [u8]> {
+        self.batch.slot()
+    }
+
+    /// What the kernel took and refused so far.
+    pub(crate) const fn counts(&self) -> SendCounts {
+        self.batch.counts()
+    }
+
+    pub(crate) fn push(&mut self, outgoing: Outgoing) {
         let source = self.sources.get(outgoing.source).copied();
         let slot = self.batch.commit(outgoing.len, self.server, source);
         debug_assert_eq!(slot, self.numbers.len(), "slots are numbered from the last empty batch");
         self.numbers.push(outgoing.number);
     }
 
-    /// Sends everything, waiting while the socket is full.
-    fn flush<P: Protocol>(
+    /// Sends everything, waiting while the socket is full. Calls `left` with the exchange of each
+    /// message that the kernel took, and when.
+    pub(crate) fn flush(
         &mut self,
         socket: &UdpSocket,
-        population: &mut Population<P>,
+        mut left: impl FnMut(u64, u64),
     ) -> io::Result<()> {
         let mut stalled_since_ns = None;
         while !self.batch.is_empty() {
@@ -88,7 +111,7 @@ impl Outbox {
             let settled = self.settled + sent.sent + sent.refused;
             for slot in self.settled..settled {
                 if !self.batch.refused().contains(&slot) {
-                    population.left(self.numbers[slot], now_ns);
+                    left(self.numbers[slot], now_ns);
                 }
             }
             self.settled = settled;
@@ -129,14 +152,7 @@ impl<P: Protocol> Lane<P> {
         route: Route,
         quiet_ns: Option<u64>,
     ) -> Self {
-        let slot_bytes = population.protocol().message_bytes_max().next_multiple_of(64);
-        let outbox = Outbox {
-            server: route.destination,
-            sources: route.sources,
-            batch: SendBatch::new(SEND_SLOTS, slot_bytes, route.segmentation),
-            numbers: Vec::with_capacity(SEND_SLOTS),
-            settled: 0,
-        };
+        let outbox = Outbox::new(route, population.protocol().message_bytes_max());
         Self { socket, population, schedule, outbox, input: RecvBatch::default(), quiet_ns }
     }
 
@@ -193,7 +209,12 @@ impl<P: Protocol> Lane<P> {
                 self.outbox.push(outgoing);
             }
         }
-        self.outbox.flush(&self.socket, &mut self.population)
+        self.flush()
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let population = &mut self.population;
+        self.outbox.flush(&self.socket, |number, at_ns| population.left(number, at_ns))
     }
 
     /// Takes in what has come; returns how many datagrams.
@@ -212,7 +233,7 @@ impl<P: Protocol> Lane<P> {
                     self.outbox.push(outgoing);
                 }
             }
-            self.outbox.flush(&self.socket, &mut self.population)?;
+            self.flush()?;
         }
         Ok(total)
     }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use crate::capacity;
 use crate::db;
 use crate::dhcp::{self, Server};
 use crate::lab;
@@ -47,6 +48,8 @@ enum Command {
     Trafgen(Box<packet_gen::Args>),
     /// Traffic over DCCP in userspace, which needs nothing of the kernel's
     Dccp(DccpArgs),
+    Capacity(capacity::Args),
+    Perfdhcp(Box<dhcp_load::perfdhcp::Args>),
     /// Generate load
     #[command(hide = true)]
     Load(LoadArgs),
@@ -75,6 +78,8 @@ enum LoadProtocol {
 /// Runs the command line `words`, whose first one is the name that the binary was called by.
 pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words = as_called(words.into_iter().collect());
+    let after_command: Vec<String> =
+        words.iter().skip(2).map(|word| word.to_string_lossy().into_owned()).collect();
     let parsed = Cli::command()
         .try_get_matches_from(words)
         .and_then(|matches| Cli::from_arg_matches(&matches));
@@ -87,6 +92,8 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Cli { command: Command::Netem(args) }) => netem::run(&args),
         Ok(Cli { command: Command::Trafgen(args) }) => args.run(),
         Ok(Cli { command: Command::Dccp(args) }) => args.command.run(),
+        Ok(Cli { command: Command::Capacity(args) }) => capacity::run(&args),
+        Ok(Cli { command: Command::Perfdhcp(args) }) => args.run(&after_command),
         Ok(Cli { command: Command::Load(args) }) => match args.protocol {
             LoadProtocol::Dhcp4(args) => args.run(),
             LoadProtocol::Dhcp6(args) => args.run(),
@@ -106,6 +113,7 @@ fn as_called(mut words: Vec<OsString>) -> Vec<OsString> {
         Some("kea-dhcp4") => "dhcp4",
         Some("kea-dhcp6") => "dhcp6",
         Some("trafgen") => "trafgen",
+        Some("perfdhcp") => "perfdhcp",
         _ => return words,
     };
     words[0] = "godwit".into();
@@ -137,6 +145,19 @@ mod tests {
         assert!(matches!(parse(line).unwrap().command, Command::Dhcp6(_)), "{line}");
         assert!(parse("kea-dhcp4").is_err());
         assert!(parse("godwit").is_err());
+    }
+
+    #[test]
+    fn the_letters_of_perfdhcp_stand_as_in_perfdhcp() {
+        for line in [
+            "/usr/sbin/perfdhcp -4 -r100 -R 50 127.0.0.1 -n200 -d1 -d 2.5 -D 5 -D 2.5% -xaeilstT",
+            "godwit perfdhcp -6 -A1 -J x -M y -o 15,00 -o 16,01 --or 1:18,61 servers -1iBcu",
+            "perfdhcp -l eth0 -b mac=00::0c::01::02::03::04 -b DUID=000102030405 -P 5 -W 1 -g multi",
+            "perfdhcp -a 3 -C , -t 1 -p 5 -y 2 -Y 1 -s 5 -w x -e address-only --scenario basic all",
+        ] {
+            let found = parse(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+            assert!(matches!(found.command, Command::Perfdhcp(_)), "{line}");
+        }
     }
 
     #[test]

@@ -59,6 +59,15 @@ impl<T> Outstanding<T> {
         Some((slot.due_ns, &mut slot.value))
     }
 
+    /// As [`Outstanding::find`], to look at only.
+    #[must_use]
+    pub fn get(&self, number: u64) -> Option<&T> {
+        if number < self.oldest || number >= self.next {
+            return None;
+        }
+        self.slots[(number & self.mask) as usize].as_ref().map(|slot| &slot.value)
+    }
+
     /// Takes out the oldest exchange if it was due before `before_ns`.
     pub fn close_oldest(&mut self, before_ns: u64) -> Option<(u64, T)> {
         let place = (self.oldest & self.mask) as usize;

@@ -5,6 +5,7 @@
 //! the kernel's counters, and writing files belong to the lab; each arrow of
 //! plan → trials → digest → summary → report can therefore be done again alone.
 
+pub mod capacity;
 pub mod compare;
 pub mod plan;
 pub mod record;

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use super::answer::{Answer, kind};
-use super::template::{REQUEST_LEN, Templates};
+use super::template::Templates;
 use crate::fault::{Fault, Malformed, Refusal};
 use crate::identities::{mac_of, shown};
 use crate::leases::Resource;
@@ -32,28 +32,62 @@ impl Relayed {
     pub fn new(giaddr: Ipv4Addr, expect: Expect) -> Self {
         Self { giaddr, expect, templates: Templates::new(giaddr) }
     }
+}
 
-    /// What an answer for the right client means by itself.
-    fn meaning(&self, answer: &Answer<'_>) -> Result<Meaning, Fault> {
-        if self.expect == Expect::Echo {
-            let nothing = Offered { address: Ipv4Addr::UNSPECIFIED, server: Ipv4Addr::UNSPECIFIED };
-            return match answer.kind {
-                kind::DISCOVER => Ok(Meaning::Offer(nothing)),
-                kind::REQUEST => Ok(Meaning::Ack(nothing)),
-                _ => Err(Fault::Kind),
-            };
-        }
-        answer.check_header(self.giaddr)?;
-        match answer.kind {
-            kind::NAK => Ok(Meaning::Nak),
-            kind::OFFER | kind::ACK => {
-                let (address, server, _) = answer.lease()?;
-                let offered = Offered { address, server };
-                let is_offer = answer.kind == kind::OFFER;
-                Ok(if is_offer { Meaning::Offer(offered) } else { Meaning::Ack(offered) })
-            }
+/// Whom an answer must be for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Addressee {
+    /// The client.
+    pub mac: [u8; 6],
+    /// Its relay.
+    pub giaddr: Ipv4Addr,
+    /// A client identifier in the answer must be the client's hardware address.
+    pub checks_client_id: bool,
+}
+
+/// What an answer for the right client means by itself.
+fn meaning(answer: &Answer<'_>, giaddr: Ipv4Addr, expect: Expect) -> Result<Meaning, Fault> {
+    if expect == Expect::Echo {
+        let nothing = Offered { address: Ipv4Addr::UNSPECIFIED, server: Ipv4Addr::UNSPECIFIED };
+        return match answer.kind {
+            kind::DISCOVER => Ok(Meaning::Offer(nothing)),
+            kind::REQUEST => Ok(Meaning::Ack(nothing)),
             _ => Err(Fault::Kind),
+        };
+    }
+    answer.check_header(giaddr)?;
+    match answer.kind {
+        kind::NAK => Ok(Meaning::Nak),
+        kind::OFFER | kind::ACK => {
+            let (address, server, _) = answer.lease()?;
+            let offered = Offered { address, server };
+            let is_offer = answer.kind == kind::OFFER;
+            Ok(if is_offer { Meaning::Offer(offered) } else { Meaning::Ack(offered) })
         }
+        _ => Err(Fault::Kind),
+    }
+}
+
+/// What `answer` means for an exchange of `to` that took up `taken`.
+#[must_use]
+pub fn judge(
+    answer: &Answer<'_>,
+    to: Addressee,
+    expect: Expect,
+    taken: Option<Offered>,
+) -> Judgment<Offered> {
+    let is_named = if to.checks_client_id { answer.names(to.mac) } else { answer.mac == to.mac };
+    if !is_named {
+        return Judgment::OtherClient;
+    }
+    match meaning(answer, to.giaddr, expect) {
+        Err(fault) => Judgment::Faulty(fault),
+        Ok(Meaning::Nak) => Judgment::Refused(Refusal::Nak),
+        Ok(Meaning::Offer(offered)) => Judgment::Offer(offered),
+        Ok(Meaning::Ack(given)) => match check_grant(given, taken) {
+            Ok(()) => Judgment::Granted { is_moved: false },
+            Err(fault) => Judgment::Faulty(fault),
+        },
     }
 }
 
@@ -82,7 +116,7 @@ impl Protocol for Relayed {
     const XID_BITS: u32 = 32;
 
     fn message_bytes_max(&self) -> usize {
-        REQUEST_LEN
+        self.templates.message_bytes_max()
     }
 
     fn leases_per_exchange(&self) -> u64 {
@@ -117,18 +151,9 @@ impl Protocol for Relayed {
     }
 
     fn judge(&self, answer: &Answer<'_>, client: u32, taken: Option<Offered>) -> Judgment<Offered> {
-        if !answer.names(mac_of(client)) {
-            return Judgment::OtherClient;
-        }
-        match self.meaning(answer) {
-            Err(fault) => Judgment::Faulty(fault),
-            Ok(Meaning::Nak) => Judgment::Refused(Refusal::Nak),
-            Ok(Meaning::Offer(offered)) => Judgment::Offer(offered),
-            Ok(Meaning::Ack(given)) => match check_grant(given, taken) {
-                Ok(()) => Judgment::Granted { is_moved: false },
-                Err(fault) => Judgment::Faulty(fault),
-            },
-        }
+        let mac = mac_of(client);
+        let to = Addressee { mac, giaddr: self.giaddr, checks_client_id: true };
+        judge(answer, to, self.expect, taken)
     }
 
     fn leases(&self, answer: &Answer<'_>, client: u32, mut each: impl FnMut(u32, Ipv4Addr, u32)) {

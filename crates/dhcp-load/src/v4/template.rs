@@ -1,4 +1,4 @@
-//! The two messages that are sent, octet for octet those of `perfdhcp` 2.2: relayed, one hop, not
+//! The messages that are sent: DISCOVER and REQUEST octet for octet those of `perfdhcp` 2.2: relayed, one hop, not
 //! padded. Written once; per exchange only the changing octets are patched. About 15 ns a message.
 
 use std::net::Ipv4Addr;
@@ -7,67 +7,132 @@ use base::Writer;
 
 use super::protocol::Offered;
 
-/// Length of a DISCOVER.
-pub const DISCOVER_LEN: usize = 262;
-/// Length of a REQUEST.
-pub const REQUEST_LEN: usize = 274;
-
 const XID: usize = 4;
 const SECS: usize = 8;
+const CIADDR: usize = 12;
 const CHADDR: usize = 28;
-const DISCOVER_CLIENT_ID: usize = 254;
-const REQUEST_ADDRESS: usize = 245;
-const REQUEST_SERVER: usize = 251;
-const REQUEST_CLIENT_ID: usize = 266;
+/// The first option behind the message type.
+const OPTIONS: usize = 243;
+const REQUEST_ADDRESS: usize = OPTIONS + 2;
+const REQUEST_SERVER: usize = OPTIONS + 8;
+const RELEASE_SERVER: usize = OPTIONS + 2;
 
 /// Option 55: subnet mask, broadcast address, time offset, router, domain name, name servers, host
 /// name, in this order.
 const PARAMETERS: [u8; 7] = [1, 28, 2, 3, 15, 6, 12];
 
-/// Both messages, ready but for what changes.
+/// What the messages carry beyond perfdhcp's own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Extras {
+    /// Added to the parameter request list.
+    pub parameters: Vec<u8>,
+    /// Options as they go on the wire, before the end option.
+    pub options: Vec<u8>,
+}
+
+/// A message as far as it is the same for all.
+#[derive(Clone, Debug)]
+struct Message {
+    octets: Vec<u8>,
+    /// Where the client identifier has the hardware address.
+    client_id: usize,
+}
+
+/// All messages, ready but for what changes.
 #[derive(Clone, Debug)]
 pub struct Templates {
-    discover: [u8; DISCOVER_LEN],
-    request: [u8; REQUEST_LEN],
+    discover: Message,
+    request: Message,
+    renew: Message,
+    release: Message,
 }
 
-/// The fixed part (RFC 2131 section 2) and the message type option.
-fn begin(writer: &mut Writer<'_>, giaddr: Ipv4Addr, message_type: u8) {
+/// Builds a message: the fixed part (RFC 2131 section 2), the message type, room for what `own`
+/// options (code and length, empty) carry, the parameter request list unless it `asks` for nothing,
+/// and the client identifier.
+fn message(
+    giaddr: Ipv4Addr,
+    message_type: u8,
+    own: &[(u8, usize)],
+    asks: Option<&Extras>,
+) -> Message {
+    let mut octets = vec![0; 2_048];
+    let mut writer = Writer::new(&mut octets);
     writer.put(&[1, 1, 6, 1]).fill(0, 4 + 2 + 2 + 4 + 4 + 4).put(&giaddr.octets());
     writer.fill(0, 16 + 64 + 128).put(&[0x63, 0x82, 0x53, 0x63]).put(&[53, 1, message_type]);
+    for &(code, len) in own {
+        writer.put(&[code, len as u8]).fill(0, len);
+    }
+    if let Some(extras) = asks {
+        writer.put(&[55, (PARAMETERS.len() + extras.parameters.len()) as u8]);
+        writer.put(&PARAMETERS).put(&extras.parameters);
+    }
+    writer.put(&[61, 7, 1]);
+    let client_id = writer.len();
+    writer.fill(0, 6);
+    if let Some(extras) = asks {
+        writer.put(&extras.options);
+    }
+    writer.u8(255);
+    assert!(!writer.overflowed(), "a message has less than 2,048 octets");
+    let len = writer.len();
+    octets.truncate(len);
+    Message { octets, client_id }
 }
 
-/// Parameter request list, client identifier, end.
-fn end(writer: &mut Writer<'_>) {
-    writer.put(&[55, PARAMETERS.len() as u8]).put(&PARAMETERS);
-    writer.put(&[61, 7, 1]).fill(0, 6).u8(255);
+impl Message {
+    /// Copies the message with its exchange and client into `buffer`; returns it.
+    fn write<'b>(&self, buffer: &'b mut [u8], xid: u32, mac: [u8; 6]) -> &'b mut [u8] {
+        let octets = &mut buffer[..self.octets.len()];
+        octets.copy_from_slice(&self.octets);
+        octets[XID..XID + 4].copy_from_slice(&xid.to_be_bytes());
+        octets[CHADDR..CHADDR + 6].copy_from_slice(&mac);
+        octets[self.client_id..self.client_id + 6].copy_from_slice(&mac);
+        octets
+    }
+}
+
+fn set_address(octets: &mut [u8], at: usize, address: Ipv4Addr) {
+    octets[at..at + 4].copy_from_slice(&address.octets());
+}
+
+/// Writes the seconds since the client began into a message of any kind.
+pub fn set_secs(octets: &mut [u8], secs: u16) {
+    octets[SECS..SECS + 2].copy_from_slice(&secs.to_be_bytes());
+}
+
+/// Makes `giaddr` the relay of a message of any kind.
+pub fn set_relay(octets: &mut [u8], giaddr: Ipv4Addr) {
+    set_address(octets, 24, giaddr);
 }
 
 impl Templates {
     /// The messages of a relay at `giaddr`.
     #[must_use]
     pub fn new(giaddr: Ipv4Addr) -> Self {
-        let mut templates = Self { discover: [0; DISCOVER_LEN], request: [0; REQUEST_LEN] };
-        let mut writer = Writer::new(&mut templates.discover);
-        begin(&mut writer, giaddr, 1);
-        end(&mut writer);
-        assert!(!writer.overflowed() && writer.room() == 0, "a DISCOVER has 262 octets");
-        let mut writer = Writer::new(&mut templates.request);
-        begin(&mut writer, giaddr, 3);
-        writer.put(&[50, 4]).fill(0, 4).put(&[54, 4]).fill(0, 4);
-        end(&mut writer);
-        assert!(!writer.overflowed() && writer.room() == 0, "a REQUEST has 274 octets");
-        templates
+        Self::with(giaddr, &Extras::default())
+    }
+
+    /// As [`Templates::new`], with `extras`, which must fit a frame; in a RELEASE they are left out.
+    #[must_use]
+    pub fn with(giaddr: Ipv4Addr, extras: &Extras) -> Self {
+        Self {
+            discover: message(giaddr, 1, &[], Some(extras)),
+            request: message(giaddr, 3, &[(50, 4), (54, 4)], Some(extras)),
+            renew: message(giaddr, 3, &[], Some(extras)),
+            release: message(giaddr, 7, &[(54, 4)], None),
+        }
+    }
+
+    /// The longest message, octets.
+    #[must_use]
+    pub const fn message_bytes_max(&self) -> usize {
+        self.request.octets.len()
     }
 
     /// Writes the DISCOVER of one exchange into `buffer`, which must have room for it.
     pub fn discover(&self, buffer: &mut [u8], xid: u32, mac: [u8; 6]) -> usize {
-        let message = &mut buffer[..DISCOVER_LEN];
-        message.copy_from_slice(&self.discover);
-        message[XID..XID + 4].copy_from_slice(&xid.to_be_bytes());
-        message[CHADDR..CHADDR + 6].copy_from_slice(&mac);
-        message[DISCOVER_CLIENT_ID + 1..DISCOVER_CLIENT_ID + 7].copy_from_slice(&mac);
-        DISCOVER_LEN
+        self.discover.write(buffer, xid, mac).len()
     }
 
     /// Writes the REQUEST of one exchange into `buffer`, which must have room for it. `secs` are
@@ -80,15 +145,26 @@ impl Templates {
         secs: u16,
         offered: Offered,
     ) -> usize {
-        let message = &mut buffer[..REQUEST_LEN];
-        message.copy_from_slice(&self.request);
-        message[XID..XID + 4].copy_from_slice(&xid.to_be_bytes());
-        message[SECS..SECS + 2].copy_from_slice(&secs.to_be_bytes());
-        message[CHADDR..CHADDR + 6].copy_from_slice(&mac);
-        message[REQUEST_ADDRESS..REQUEST_ADDRESS + 4].copy_from_slice(&offered.address.octets());
-        message[REQUEST_SERVER..REQUEST_SERVER + 4].copy_from_slice(&offered.server.octets());
-        message[REQUEST_CLIENT_ID + 1..REQUEST_CLIENT_ID + 7].copy_from_slice(&mac);
-        REQUEST_LEN
+        let octets = self.request.write(buffer, xid, mac);
+        set_secs(octets, secs);
+        set_address(octets, REQUEST_ADDRESS, offered.address);
+        set_address(octets, REQUEST_SERVER, offered.server);
+        octets.len()
+    }
+
+    /// Writes the REQUEST of a client that renews `held` (RFC 2131 section 4.3.2) into `buffer`.
+    pub fn renew(&self, buffer: &mut [u8], xid: u32, mac: [u8; 6], held: Offered) -> usize {
+        let octets = self.renew.write(buffer, xid, mac);
+        set_address(octets, CIADDR, held.address);
+        octets.len()
+    }
+
+    /// Writes the RELEASE of `held` into `buffer`.
+    pub fn release(&self, buffer: &mut [u8], xid: u32, mac: [u8; 6], held: Offered) -> usize {
+        let octets = self.release.write(buffer, xid, mac);
+        set_address(octets, CIADDR, held.address);
+        set_address(octets, RELEASE_SERVER, held.server);
+        octets.len()
     }
 }
 
@@ -125,5 +201,24 @@ mod tests {
         let mut later = captured(REQUEST_OPTIONS);
         later[8..10].copy_from_slice(&[1, 2]);
         assert_eq!(buffer[..len], later);
+    }
+
+    #[test]
+    fn a_renewal_names_its_address_and_a_release_the_server_too() {
+        let extras = Extras { parameters: vec![42], options: vec![60, 2, 7, 8] };
+        let templates = Templates::with(Ipv4Addr::LOCALHOST, &extras);
+        let held = Offered { address: Ipv4Addr::new(10, 9, 8, 7), server: Ipv4Addr::LOCALHOST };
+        let mut buffer = [0xff; 400];
+        let len = templates.renew(&mut buffer, 1, MAC, held);
+        assert_eq!(buffer[12..16], [10, 9, 8, 7]);
+        let options = [
+            53, 1, 3, 55, 8, 1, 28, 2, 3, 15, 6, 12, 42, 61, 7, 1, 0, 12, 1, 2, 3, 5, 60, 2, 7, 8,
+            255,
+        ];
+        assert_eq!(buffer[240..len], options);
+        let len = templates.release(&mut buffer, 1, MAC, held);
+        assert_eq!(buffer[12..16], [10, 9, 8, 7]);
+        let options = [53, 1, 7, 54, 4, 127, 0, 0, 1, 61, 7, 1, 0, 12, 1, 2, 3, 5, 255];
+        assert_eq!(buffer[240..len], options);
     }
 }

@@ -20,8 +20,12 @@ pub mod kind {
     pub const ADVERTISE: u8 = 2;
     /// REQUEST.
     pub const REQUEST: u8 = 3;
+    /// RENEW.
+    pub const RENEW: u8 = 5;
     /// REPLY.
     pub const REPLY: u8 = 7;
+    /// RELEASE.
+    pub const RELEASE: u8 = 8;
     /// RELAY-FORW.
     pub const RELAY_FORW: u8 = 12;
     /// RELAY-REPL.
@@ -84,6 +88,8 @@ pub struct Answer<'a> {
     pub status: u16,
     /// Option 14 is there.
     pub has_rapid_commit: bool,
+    /// The message itself, without what a relay put around it.
+    pub message: &'a [u8],
     options: &'a [u8],
 }
 
@@ -231,6 +237,7 @@ impl<'a> Answer<'a> {
             server_id: None,
             status: 0,
             has_rapid_commit: false,
+            message: octets,
             options: reader.rest(),
         };
         while !reader.is_empty() {

@@ -17,12 +17,29 @@ pub const fn duid_of(client: u32) -> [u8; DUID_LEN] {
     [0, 1, 0, 1, 0x2a, 0, 0, 0, a, b, c, d, e, f]
 }
 
-/// A client's link-local address: its hardware address as RFC 4291 appendix A makes an interface
-/// identifier of it.
+/// The link-local address of the client with hardware address `mac`: that as RFC 4291 appendix A
+/// makes an interface identifier of it.
+#[must_use]
+pub const fn link_local_of(mac: [u8; 6]) -> [u8; 16] {
+    let [a, b, c, d, e, f] = mac;
+    [0xfe, 0x80, 0, 0, 0, 0, 0, 0, a ^ 2, b, c, 0xff, 0xfe, d, e, f]
+}
+
+/// A client's link-local address.
 #[must_use]
 pub const fn peer_of(client: u32) -> [u8; 16] {
-    let [a, b, c, d, e, f] = mac_of(client);
-    [0xfe, 0x80, 0, 0, 0, 0, 0, 0, a ^ 2, b, c, 0xff, 0xfe, d, e, f]
+    link_local_of(mac_of(client))
+}
+
+/// Whose messages: what one client writes into its own, and what answers to it must name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Speaker<'a> {
+    /// Its DUID.
+    pub duid: &'a [u8],
+    /// Its link-local address, the peer address of relayed messages.
+    pub peer: [u8; 16],
+    /// The link address of its relay.
+    pub link: [u8; 16],
 }
 
 /// An address or a delegated prefix.

@@ -13,8 +13,8 @@ use std::net::Ipv6Addr;
 
 use super::Ask;
 use super::answer::{Answer, Ia, kind};
-use super::client::{Association, Leased, duid_of, peer_of};
-use super::template::Templates;
+use super::client::{Association, DUID_LEN, Leased, Speaker, duid_of, peer_of};
+use super::template::{Extras, Templates};
 use crate::fault::{Fault, Malformed, Refusal};
 use crate::protocol::{Expect, Judgment, Protocol};
 
@@ -26,11 +26,20 @@ pub struct Advertised {
     leased: u64,
 }
 
+impl Advertised {
+    /// The same offer, to be granted by the server with identifier `server_id`.
+    #[must_use]
+    pub fn from_server(self, server_id: &[u8]) -> Self {
+        Self { server: digest_of_id(server_id), ..self }
+    }
+}
+
 /// The messages of clients, through relays or bare.
 #[derive(Clone, Debug)]
 pub struct Clients {
     ask: Ask,
     expect: Expect,
+    is_relayed: bool,
     /// Link addresses, which clients take in turn; empty: no relay.
     links: Vec<[u8; 16]>,
     sources: usize,
@@ -69,12 +78,36 @@ impl Clients {
     #[must_use]
     pub fn new(ask: Ask, expect: Expect, links: &[Ipv6Addr], sources: usize) -> Self {
         Self {
+            sources: sources.max(1),
+            links: links.iter().map(Ipv6Addr::octets).collect(),
+            ..Self::speaking(ask, expect, !links.is_empty(), Extras::default())
+        }
+    }
+
+    /// Clients whose identities and links the caller keeps: for [`Clients::templates`] and
+    /// [`Clients::judge_for`].
+    #[must_use]
+    pub fn speaking(ask: Ask, expect: Expect, is_relayed: bool, extras: Extras) -> Self {
+        Self {
             ask,
             expect,
-            links: links.iter().map(Ipv6Addr::octets).collect(),
-            sources: sources.max(1),
-            templates: Templates::new(ask, !links.is_empty()),
+            is_relayed,
+            links: Vec::new(),
+            sources: 1,
+            templates: Templates::with(ask, is_relayed, extras),
         }
+    }
+
+    /// The messages.
+    #[must_use]
+    pub const fn templates(&self) -> &Templates {
+        &self.templates
+    }
+
+    /// Calls `act` with client number `client`.
+    fn as_client<R>(&self, client: u32, act: impl FnOnce(&Speaker<'_>) -> R) -> R {
+        let duid: [u8; DUID_LEN] = duid_of(client);
+        act(&Speaker { duid: &duid, peer: peer_of(client), link: self.link_of(client) })
     }
 
     fn link_of(&self, client: u32) -> [u8; 16] {
@@ -88,12 +121,11 @@ impl Clients {
     fn check_addressing(
         &self,
         answer: &Answer<'_>,
-        client: u32,
+        to: &Speaker<'_>,
     ) -> Result<(), Judgment<Advertised>> {
         let fault = |fault| Err(Judgment::Faulty(fault));
         let Some(id) = answer.client_id else { return fault(Fault::NoClient) };
-        if id != duid_of(client) || answer.relay.is_some_and(|relay| relay.peer != peer_of(client))
-        {
+        if id != to.duid || answer.relay.is_some_and(|relay| relay.peer != to.peer) {
             return Err(Judgment::OtherClient);
         }
         let wanted = match self.expect {
@@ -101,16 +133,68 @@ impl Clients {
             Expect::Echo => kind::RELAY_FORW,
         };
         match answer.relay {
-            None if self.links.is_empty() => Ok(()),
+            None if !self.is_relayed => Ok(()),
             Some(relay)
-                if !self.links.is_empty()
-                    && (relay.kind, relay.hops, relay.link)
-                        == (wanted, 0, self.link_of(client)) =>
+                if self.is_relayed
+                    && (relay.kind, relay.hops, relay.link) == (wanted, 0, to.link) =>
             {
                 Ok(())
             }
             _ => fault(Fault::Relay),
         }
+    }
+
+    /// What `answer` means for an exchange of `to` that took up `taken`.
+    #[must_use]
+    pub fn judge_for(
+        &self,
+        answer: &Answer<'_>,
+        to: &Speaker<'_>,
+        taken: Option<Advertised>,
+    ) -> Judgment<Advertised> {
+        if let Err(judgment) = self.check_addressing(answer, to) {
+            return judgment;
+        }
+        let judged = match (self.expect, answer.kind) {
+            (Expect::Dhcp, _) => self.judge_server(answer, taken),
+            (Expect::Echo, kind::SOLICIT) => Ok(Judgment::Offer(Advertised::default())),
+            (Expect::Echo, kind::REQUEST) if taken.is_some() => {
+                Ok(Judgment::Granted { is_moved: false })
+            }
+            (Expect::Echo, _) => Err(Fault::Kind),
+        };
+        judged.unwrap_or_else(Judgment::Faulty)
+    }
+
+    /// What `answer` means for a lease of `to` that is renewed, or given back when it `ends`. The
+    /// REPLY to a RELEASE gives nothing (RFC 9915 §18.3.7).
+    #[must_use]
+    pub fn judge_lease(
+        &self,
+        answer: &Answer<'_>,
+        to: &Speaker<'_>,
+        ends: bool,
+    ) -> Judgment<Advertised> {
+        if let Err(judgment) = self.check_addressing(answer, to) {
+            return judgment;
+        }
+        self.judge_reply(answer, ends).unwrap_or_else(Judgment::Faulty)
+    }
+
+    fn judge_reply(&self, answer: &Answer<'_>, ends: bool) -> Result<Judgment<Advertised>, Fault> {
+        if answer.kind != kind::REPLY {
+            return Err(Fault::Kind);
+        }
+        answer.server_id.ok_or(Fault::NoServer)?;
+        let mut refusal = Refusal::of_status(answer.status);
+        if refusal.is_none() {
+            refusal = if ends {
+                answer.ias().find_map(|ia| Refusal::of_status(ia.status))
+            } else {
+                self.associations(answer)?.refusal
+            };
+        }
+        Ok(refusal.map_or(Judgment::Granted { is_moved: false }, Judgment::Refused))
     }
 
     /// Checks the associations against what was asked for.
@@ -217,7 +301,7 @@ impl Protocol for Clients {
     }
 
     fn first(&self, buffer: &mut [u8], xid: u32, client: u32) -> usize {
-        self.templates.solicit(buffer, xid << 1, client, self.link_of(client))
+        self.as_client(client, |from| self.templates.solicit(buffer, xid << 1, from))
     }
 
     fn second(
@@ -228,11 +312,14 @@ impl Protocol for Clients {
         _secs: u16,
         _offer: Advertised,
     ) -> usize {
-        let link = self.link_of(client);
-        match self.expect {
-            Expect::Dhcp => self.templates.request(buffer, answer, client, link),
-            Expect::Echo => self.templates.request_nothing(buffer, answer.xid | 1, client, link),
-        }
+        let (templates, xid) = (&self.templates, answer.xid | 1);
+        self.as_client(client, |from| match self.expect {
+            Expect::Dhcp => {
+                let server_id = answer.server_id.unwrap_or_default();
+                templates.request(buffer, kind::REQUEST, xid, answer, server_id, from)
+            }
+            Expect::Echo => templates.request_nothing(buffer, xid, from),
+        })
     }
 
     fn read(octets: &[u8]) -> Result<Answer<'_>, Malformed> {
@@ -249,18 +336,7 @@ impl Protocol for Clients {
         client: u32,
         taken: Option<Advertised>,
     ) -> Judgment<Advertised> {
-        if let Err(judgment) = self.check_addressing(answer, client) {
-            return judgment;
-        }
-        let judged = match (self.expect, answer.kind) {
-            (Expect::Dhcp, _) => self.judge_server(answer, taken),
-            (Expect::Echo, kind::SOLICIT) => Ok(Judgment::Offer(Advertised::default())),
-            (Expect::Echo, kind::REQUEST) if taken.is_some() => {
-                Ok(Judgment::Granted { is_moved: false })
-            }
-            (Expect::Echo, _) => Err(Fault::Kind),
-        };
-        judged.unwrap_or_else(Judgment::Faulty)
+        self.as_client(client, |to| self.judge_for(answer, to, taken))
     }
 
     fn leases(

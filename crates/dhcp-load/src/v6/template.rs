@@ -1,4 +1,4 @@
-//! The two messages that are sent. Bare they are octet for octet those of `perfdhcp` 2.2 (option
+//! The messages that are sent. Bare they are octet for octet those of `perfdhcp` 2.2 (option
 //! order, no option request in the REQUEST, elapsed time 0); relayed they lie in one RELAY-FORW.
 //! The SOLICIT and the head of the REQUEST are written once and patched per exchange; the rest of
 //! the REQUEST repeats the ADVERTISE. About 15 and 50 ns a message.
@@ -7,18 +7,15 @@ use base::Writer;
 
 use super::Ask;
 use super::answer::{Answer, Ia, code, kind};
-use super::client::{DUID_LEN, DUID_MAC, duid_of, peer_of};
-use crate::identities::mac_of;
+use super::client::{DUID_LEN, Speaker};
 
-/// RELAY-FORW header (RFC 9915 §9) and the header of its Relay Message option.
-const RELAY_LEN: usize = 38;
+/// RELAY-FORW header (RFC 9915 §9).
+const RELAY_HEADER_LEN: usize = 34;
 const LINK: usize = 2;
 const PEER: usize = 18;
-const RELAY_MSG_LEN: usize = 36;
-/// Message header and Client Identifier option: what both messages begin with.
-const HEAD_LEN: usize = 4 + 4 + DUID_LEN;
+/// Message header and header of the Client Identifier option: what all messages begin with.
+const HEAD_LEN: usize = 4 + 4;
 const XID: usize = 1;
-const MAC: usize = 4 + 4 + DUID_MAC;
 /// T1 and T2 that a client wishes for, seconds.
 const WISH: [u32; 2] = [3_600, 5_400];
 /// Longest DUID (RFC 9915 §11.1).
@@ -28,10 +25,28 @@ const IA_ROOM: usize = 16 + 2 * 28;
 /// Option with two octets.
 const ELAPSED_LEN: usize = 6;
 
-/// Both messages, ready but for what changes.
+/// What the messages carry beyond perfdhcp's own, and how long the clients' DUIDs are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Extras {
+    /// Octets of every client's DUID.
+    pub duid_len: usize,
+    /// Options as they go on the wire, at the end of every message.
+    pub options: Vec<u8>,
+    /// Options of the RELAY-FORW, before its Relay Message option.
+    pub relay_options: Vec<u8>,
+}
+
+impl Default for Extras {
+    fn default() -> Self {
+        Self { duid_len: DUID_LEN, options: Vec::new(), relay_options: Vec::new() }
+    }
+}
+
+/// All messages, ready but for what changes.
 #[derive(Clone, Debug)]
 pub struct Templates {
     ask: Ask,
+    extras: Extras,
     /// Octets before the message.
     at: usize,
     solicit: Vec<u8>,
@@ -39,12 +54,13 @@ pub struct Templates {
 }
 
 /// A message as far as it is the same for all: everything around it, type, client identifier.
-fn head(writer: &mut Writer<'_>, is_relayed: bool, message_type: u8) {
+fn head(writer: &mut Writer<'_>, is_relayed: bool, extras: &Extras, message_type: u8) {
     if is_relayed {
-        writer.put(&[kind::RELAY_FORW, 0]).fill(0, 32).u16(code::RELAY_MSG).u16(0);
+        writer.put(&[kind::RELAY_FORW, 0]).fill(0, 32).put(&extras.relay_options);
+        writer.u16(code::RELAY_MSG).u16(0);
     }
     writer.put(&[message_type, 0, 0, 0]);
-    writer.u16(code::CLIENT_ID).u16(DUID_LEN as u16).put(&duid_of(0));
+    writer.u16(code::CLIENT_ID).u16(extras.duid_len as u16).fill(0, extras.duid_len);
 }
 
 /// Empty identity associations, `count` of them.
@@ -67,9 +83,15 @@ impl Templates {
     /// The messages of clients that ask for `ask`, through relays or bare.
     #[must_use]
     pub fn new(ask: Ask, is_relayed: bool) -> Self {
-        let mut buffer = [0; 1_024];
+        Self::with(ask, is_relayed, Extras::default())
+    }
+
+    /// As [`Templates::new`], with `extras`, which must fit a frame.
+    #[must_use]
+    pub fn with(ask: Ask, is_relayed: bool, extras: Extras) -> Self {
+        let mut buffer = [0; 2_048];
         let mut writer = Writer::new(&mut buffer);
-        head(&mut writer, is_relayed, kind::SOLICIT);
+        head(&mut writer, is_relayed, &extras, kind::SOLICIT);
         wishes(&mut writer, code::IA_NA, ask.addresses());
         // Name servers and domain list: what perfdhcp asks for.
         writer.u16(code::ORO).u16(4).u16(23).u16(24);
@@ -78,20 +100,23 @@ impl Templates {
             writer.u16(code::RAPID_COMMIT).u16(0);
         }
         wishes(&mut writer, code::IA_PD, ask.prefixes());
-        assert!(!writer.overflowed(), "a SOLICIT has less than 1,024 octets");
+        writer.put(&extras.options);
+        assert!(!writer.overflowed(), "a SOLICIT has less than 2,048 octets");
         let solicit = writer.written().to_vec();
         let mut writer = Writer::new(&mut buffer);
-        head(&mut writer, is_relayed, kind::REQUEST);
+        head(&mut writer, is_relayed, &extras, kind::REQUEST);
         let request_head = writer.written().to_vec();
-        Self { ask, at: if is_relayed { RELAY_LEN } else { 0 }, solicit, request_head }
+        let at = request_head.len() - HEAD_LEN - extras.duid_len;
+        Self { ask, extras, at, solicit, request_head }
     }
 
     /// The longest message, octets.
     #[must_use]
     pub fn message_bytes_max(&self) -> usize {
         let ias = usize::from(self.ask.addresses()) + usize::from(self.ask.prefixes());
-        let request = self.at + HEAD_LEN + 4 + SERVER_ID_MAX + ELAPSED_LEN + ias * IA_ROOM;
-        request.max(self.solicit.len())
+        let options = self.extras.options.len();
+        let request = self.request_head.len() + 4 + SERVER_ID_MAX + ELAPSED_LEN + ias * IA_ROOM;
+        (request + options).max(self.solicit.len())
     }
 
     /// True when a REQUEST can repeat what `answer` offers.
@@ -102,27 +127,28 @@ impl Templates {
         answer.server_id.is_none_or(|id| id.len() <= SERVER_ID_MAX) && ias <= count * IA_ROOM
     }
 
-    /// Writes the SOLICIT of one exchange into `buffer`, which must have room for it. `link` is the
-    /// link address of its relay.
-    pub fn solicit(&self, buffer: &mut [u8], xid: u32, client: u32, link: [u8; 16]) -> usize {
+    /// Writes the SOLICIT of one exchange into `buffer`, which must have room for it.
+    pub fn solicit(&self, buffer: &mut [u8], xid: u32, from: &Speaker<'_>) -> usize {
         let len = self.solicit.len();
         buffer[..len].copy_from_slice(&self.solicit);
-        self.patch(&mut buffer[..len], xid, client, link);
+        self.patch(&mut buffer[..len], xid, from);
         len
     }
 
-    /// Writes the REQUEST that takes up the ADVERTISE `answer`, with the next transaction
-    /// identifier, into `buffer`, which must have [`Templates::message_bytes_max`].
+    /// Writes the message of type `message_type` that repeats what `answer` gave — the REQUEST that
+    /// takes up an ADVERTISE, the RENEW or RELEASE of a REPLY — to the server with identifier
+    /// `server_id` into `buffer`, which must have [`Templates::message_bytes_max`].
     pub fn request(
         &self,
         buffer: &mut [u8],
+        message_type: u8,
+        xid: u32,
         answer: &Answer<'_>,
-        client: u32,
-        link: [u8; 16],
+        server_id: &[u8],
+        from: &Speaker<'_>,
     ) -> usize {
         let mut writer = Writer::new(buffer);
         writer.put(&self.request_head);
-        let server_id = answer.server_id.unwrap_or_default();
         writer.u16(code::SERVER_ID).u16(server_id.len() as u16).put(server_id);
         for ia in answer.ias().filter(|ia| !ia.is_prefix) {
             repeat(&mut writer, ia, code::IAADDR);
@@ -131,18 +157,15 @@ impl Templates {
         for ia in answer.ias().filter(|ia| ia.is_prefix) {
             repeat(&mut writer, ia, code::IAPREFIX);
         }
-        self.finish(writer, answer.xid | 1, client, link)
+        writer.put(&self.extras.options);
+        let len = self.finish(writer, xid, from);
+        buffer[self.at] = message_type;
+        len
     }
 
     /// As [`Templates::request`] for an ADVERTISE that a plain responder did not make: a REQUEST of
     /// the usual size about nothing.
-    pub fn request_nothing(
-        &self,
-        buffer: &mut [u8],
-        xid: u32,
-        client: u32,
-        link: [u8; 16],
-    ) -> usize {
+    pub fn request_nothing(&self, buffer: &mut [u8], xid: u32, from: &Speaker<'_>) -> usize {
         let mut writer = Writer::new(buffer);
         writer.put(&self.request_head);
         writer.u16(code::SERVER_ID).u16(DUID_LEN as u16).fill(0, DUID_LEN);
@@ -155,33 +178,50 @@ impl Templates {
         nothing(code::IA_NA, self.ask.addresses(), code::IAADDR, 24);
         nothing(code::IA_PD, self.ask.prefixes(), code::IAPREFIX, 25);
         writer.u16(code::ELAPSED_TIME).u16(2).u16(0);
-        self.finish(writer, xid, client, link)
+        self.finish(writer, xid, from)
     }
 
-    fn finish(&self, mut writer: Writer<'_>, xid: u32, client: u32, link: [u8; 16]) -> usize {
+    fn finish(&self, mut writer: Writer<'_>, xid: u32, from: &Speaker<'_>) -> usize {
         assert!(!writer.overflowed(), "a REQUEST fits its slot");
         let message = writer.written();
-        self.patch(message, xid, client, link);
+        self.patch(message, xid, from);
         message.len()
     }
 
-    fn patch(&self, octets: &mut [u8], xid: u32, client: u32, link: [u8; 16]) {
-        if self.at > 0 {
-            let len = (octets.len() - RELAY_LEN) as u16;
-            octets[LINK..LINK + 16].copy_from_slice(&link);
-            octets[PEER..PEER + 16].copy_from_slice(&peer_of(client));
-            octets[RELAY_MSG_LEN..RELAY_MSG_LEN + 2].copy_from_slice(&len.to_be_bytes());
+    fn patch(&self, octets: &mut [u8], xid: u32, from: &Speaker<'_>) {
+        if self.at >= RELAY_HEADER_LEN {
+            let len = (octets.len() - self.at) as u16;
+            octets[LINK..LINK + 16].copy_from_slice(&from.link);
+            octets[PEER..PEER + 16].copy_from_slice(&from.peer);
+            octets[self.at - 2..self.at].copy_from_slice(&len.to_be_bytes());
         }
         let message = &mut octets[self.at..];
         message[XID..XID + 3].copy_from_slice(&xid.to_be_bytes()[1..]);
-        message[MAC..MAC + 6].copy_from_slice(&mac_of(client));
+        message[HEAD_LEN..HEAD_LEN + self.extras.duid_len].copy_from_slice(from.duid);
+    }
+
+    /// Writes the time since the client began, in hundredths of a second, into a message of any
+    /// kind.
+    pub fn set_elapsed(&self, octets: &mut [u8], hundredths: u16) {
+        let mut at = self.at + 4;
+        while at + 4 <= octets.len() {
+            let [code, len] =
+                [at, at + 2].map(|at| u16::from_be_bytes([octets[at], octets[at + 1]]));
+            if code == code::ELAPSED_TIME {
+                octets[at + 4..at + 6].copy_from_slice(&hundredths.to_be_bytes());
+                return;
+            }
+            at += 4 + usize::from(len);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::v6::client::DUID_LEN;
+    use crate::v6::client::{duid_of, peer_of};
+
+    const RELAY_LEN: usize = RELAY_HEADER_LEN + 4;
 
     /// What `perfdhcp` 2.2.0 sent from the relay 2001:db8:f::2 for an address and a prefix, and
     /// what Kea 2.2.0 advertised, captured.
@@ -201,6 +241,11 @@ mod tests {
     const ASK: Ask = Ask { na: true, pd: true, ias: 1, rapid_commit: false };
     const RELAY: [u8; 16] = [0x20, 1, 0x0d, 0xb8, 0, 0xf, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2];
 
+    /// Lends client 5 on the link [`RELAY`].
+    fn as_client_5<R>(act: impl FnOnce(&Speaker<'_>) -> R) -> R {
+        act(&Speaker { duid: &duid_of(5), peer: peer_of(5), link: RELAY })
+    }
+
     fn octets(hex: &str) -> Vec<u8> {
         let digits = hex.as_bytes().chunks(2);
         digits.map(|d| u8::from_str_radix(str::from_utf8(d).unwrap(), 16).unwrap()).collect()
@@ -218,12 +263,15 @@ mod tests {
     fn both_messages_are_those_that_perfdhcp_sends() {
         let templates = Templates::new(ASK, true);
         let mut buffer = vec![0xff; templates.message_bytes_max()];
-        let len = templates.solicit(&mut buffer, 0, 5, RELAY);
+        let len = as_client_5(|from| templates.solicit(&mut buffer, 0, from));
         assert_eq!(buffer[..len], of_client_5(SOLICIT));
         let advertise = of_client_5(ADVERTISE);
         let answer = Answer::read(&advertise).unwrap();
         assert!(templates.can_repeat(&answer));
-        let len = templates.request(&mut buffer, &answer, 5, RELAY);
+        let len = as_client_5(|from| {
+            let server_id = answer.server_id.unwrap();
+            templates.request(&mut buffer, kind::REQUEST, 1, &answer, server_id, from)
+        });
         assert_eq!(buffer[..len], of_client_5(REQUEST));
     }
 
@@ -231,7 +279,7 @@ mod tests {
     fn bare_messages_lack_the_relay_and_nothing_else() {
         let templates = Templates::new(ASK, false);
         let mut buffer = vec![0xff; templates.message_bytes_max()];
-        let len = templates.solicit(&mut buffer, 0, 5, RELAY);
+        let len = as_client_5(|from| templates.solicit(&mut buffer, 0, from));
         assert_eq!(buffer[..len], of_client_5(SOLICIT)[RELAY_LEN..]);
         assert_eq!(Templates::new(Ask::ADDRESS, false).solicit.len(), 52, "perfdhcp's");
     }
@@ -240,7 +288,7 @@ mod tests {
     fn a_request_about_nothing_is_as_long_as_a_real_one() {
         let templates = Templates::new(ASK, true);
         let mut buffer = vec![0xff; templates.message_bytes_max()];
-        let len = templates.request_nothing(&mut buffer, 1, 5, RELAY);
+        let len = as_client_5(|from| templates.request_nothing(&mut buffer, 1, from));
         // Kea's DUID-EN here has three octets less than the DUID-LLT of the stand-in.
         assert_eq!(len, octets(REQUEST).len() + 3);
         let answer = Answer::read(&buffer[..len]).unwrap();
@@ -270,7 +318,10 @@ mod tests {
         let longest = build(2, 130);
         let answer = Answer::read(&longest).unwrap();
         assert!(templates.can_repeat(&answer));
-        let len = templates.request(&mut buffer, &answer, 5, RELAY);
+        let len = as_client_5(|from| {
+            let server_id = answer.server_id.unwrap();
+            templates.request(&mut buffer, kind::REQUEST, 1, &answer, server_id, from)
+        });
         assert_eq!(len, templates.message_bytes_max());
         for too_long in [build(3, 130), build(2, 131)] {
             assert!(!templates.can_repeat(&Answer::read(&too_long).unwrap()));

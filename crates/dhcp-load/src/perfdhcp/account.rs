@@ -1,0 +1,100 @@
+//! The account of one kind of exchange: every request that came due, by how it ended, and every
+//! answer that ended none.
+
+use load::{Class, Ledger};
+
+use crate::fault::{Fault, Refusal};
+
+/// Everything counted for one kind.
+#[derive(Clone, Debug, Default)]
+pub struct Account {
+    /// Requests by their end, latencies, late sends. Never [`Class::DuplicateAnswered`]: a request
+    /// that was answered on time stays that, and each further answer is one of `duplicates`.
+    pub ledger: Ledger,
+    /// Refusals by [`Refusal::index`]; each is an exchange that ended as [`Class::Nak`].
+    pub refusals: [u64; Refusal::ALL.len()],
+    /// Invalid answers by [`Fault::index`]; each is an exchange that ended as [`Class::Invalid`].
+    pub faults: [u64; Fault::ALL.len()],
+    /// Answers to requests that had been answered.
+    pub duplicates: u64,
+    /// Answers of this kind to no request that is watched.
+    pub unmatched: u64,
+    /// Datagrams that are no messages but carry the transaction identifier of a watched request.
+    pub malformed: u64,
+    /// Requests sent again.
+    pub resent: u64,
+    /// Requests that could not be sent for want of a lease to renew or give back.
+    pub without_lease: u64,
+    /// Requests whose deadline passed without an answer, also when one came later.
+    pub overdue: u64,
+    delay: Spread,
+}
+
+/// Mean and spread of values as they come (Welford).
+#[derive(Clone, Copy, Debug, Default)]
+struct Spread {
+    count: u64,
+    mean: f64,
+    squares: f64,
+}
+
+impl Spread {
+    fn add(&mut self, value: f64) {
+        self.count += 1;
+        let off = value - self.mean;
+        self.mean += off / self.count as f64;
+        self.squares += off * (value - self.mean);
+    }
+}
+
+impl Account {
+    /// Notes a request answered on time.
+    pub fn completed(&mut self, due_ns: u64, sent_ns: u64, answered_ns: u64) {
+        self.ledger.completed(due_ns, sent_ns, answered_ns);
+        self.delay.add(answered_ns.saturating_sub(sent_ns) as f64);
+    }
+
+    /// Requests that left.
+    #[must_use]
+    pub const fn sent(&self) -> u64 {
+        self.ledger.sent()
+    }
+
+    /// Requests answered on time.
+    #[must_use]
+    pub const fn on_time(&self) -> u64 {
+        self.ledger.count(Class::OnTime)
+    }
+
+    /// Refusals other than a DHCPNAK.
+    #[must_use]
+    pub fn rejected(&self) -> u64 {
+        self.ledger.count(Class::Nak) - self.refusals[Refusal::Nak.index()]
+    }
+
+    /// Requests that ended otherwise than on time.
+    #[must_use]
+    pub fn failed(&self) -> u64 {
+        self.ledger.due() - self.ledger.in_flight() - self.on_time()
+    }
+
+    /// Standard deviation of the delay from sending to answer, nanoseconds.
+    #[must_use]
+    pub fn delay_deviation_ns(&self) -> f64 {
+        (self.delay.squares / self.delay.count.max(1) as f64).sqrt()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_deviation_is_that_of_the_whole_population() {
+        let mut account = Account::default();
+        for answered_ns in [2, 4, 4, 4, 5, 5, 7, 9] {
+            account.completed(0, 0, answered_ns);
+        }
+        assert!((account.delay_deviation_ns() - 2.0).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,332 @@
+//! The command line of `godwit perfdhcp`: perfdhcp's letters, read.
+
+use std::net::Ipv6Addr;
+use std::path::PathBuf;
+
+use base::time::NS_PER_S;
+
+/// Measure a DHCP server with the command line of perfdhcp and counts that are the truth
+///
+/// Every request is held to its deadline (-d), counted from when it was due, and ends in one class:
+/// on time, late, lost, NAK, rejected, invalid, for the wrong client. The run ends when nothing is
+/// awaited any more.
+///
+/// Exit codes: 0 every request was answered on time; 1 the environment failed; 2 bad arguments; 3 at
+/// least one was not; 130 interrupted.
+#[derive(Clone, Debug, clap::Parser)]
+#[command(name = "perfdhcp", disable_version_flag = true, args_override_self = true)]
+#[allow(clippy::struct_excessive_bools, reason = "perfdhcp's switches")]
+pub struct Args {
+    /// DHCPv4, the default
+    #[arg(short = '4')]
+    pub(crate) v4: bool,
+    /// DHCPv6
+    #[arg(short = '6')]
+    pub(crate) v6: bool,
+    /// Send all REQUESTs to the server of the first offer
+    #[arg(short = '1')]
+    pub(crate) first_server: bool,
+    /// New exchanges begun at a time when no rate is given (of the perfdhcp of 2011)
+    #[arg(short = 'a', value_name = "N", default_value_t = 1, value_parser = positive)]
+    pub(crate) aggressivity: u32,
+    /// DHCPv6: be a relay agent; 1 is the only encapsulation known
+    #[arg(short = 'A', value_name = "1", value_parser = clap::value_parser!(u8).range(1..=1))]
+    pub(crate) relay: Option<u8>,
+    /// Base of the clients' identities, mac= (or ether=) or duid=, up to 4 times
+    #[arg(short = 'b', value_name = "TYPE=VALUE", value_parser = base)]
+    pub(crate) bases: Vec<Base>,
+    /// DHCPv4: allow the socket to send to broadcast addresses
+    #[arg(short = 'B')]
+    pub(crate) broadcast: bool,
+    /// DHCPv6: ask for Rapid Commit; needs -i
+    #[arg(short = 'c')]
+    pub(crate) rapid_commit: bool,
+    /// Periodic reports are bare numbers with this between them
+    #[arg(short = 'C', value_name = "SEPARATOR")]
+    pub(crate) separator: Option<String>,
+    /// Seconds from its due time within which a request must be answered; a second -d is for the
+    /// second exchange only [default: 1]
+    #[arg(short = 'd', value_name = "S", value_parser = deadline)]
+    pub(crate) deadlines: Vec<u64>,
+    /// End when so many requests are overdue, or such a share; a second -D is for the second
+    /// exchange
+    #[arg(short = 'D', value_name = "N|N%", value_parser = drops)]
+    pub(crate) max_drops: Vec<MaxDrops>,
+    /// What clients ask for; all but addresses need -6
+    #[arg(short = 'e', value_name = "TYPE", value_enum, default_value_t = LeaseType::AddressOnly)]
+    pub(crate) lease_type: LeaseType,
+    /// Renewals per second; needs -r
+    #[arg(short = 'f', value_name = "N", value_parser = positive)]
+    pub(crate) renew_rate: Option<u32>,
+    /// Releases per second; needs -r
+    #[arg(short = 'F', value_name = "N", value_parser = positive)]
+    pub(crate) release_rate: Option<u32>,
+    /// Accepted; one thread sends and receives in batches either way
+    #[arg(short = 'g', value_name = "MODE", value_enum)]
+    pub(crate) threads: Option<ThreadMode>,
+    /// First exchange only: DISCOVER and OFFER, or SOLICIT and ADVERTISE
+    #[arg(short = 'i')]
+    pub(crate) offer_only: bool,
+    /// File of relay addresses, one a line; each exchange takes one by chance
+    #[arg(short = 'J', value_name = "FILE")]
+    pub(crate) relay_list: Option<PathBuf>,
+    /// Own address, or interface
+    #[arg(short = 'l', value_name = "ADDRESS|INTERFACE")]
+    pub(crate) local: Option<String>,
+    /// Own port [default: 67; 546; 547 with -A]
+    #[arg(short = 'L', value_name = "PORT", default_value_t = 0, hide_default_value = true)]
+    pub(crate) local_port: u16,
+    /// File of the clients' hardware addresses, one a line; each exchange takes one by chance
+    #[arg(short = 'M', value_name = "FILE")]
+    pub(crate) mac_list: Option<PathBuf>,
+    /// End after so many first requests; a second -n is for second ones
+    #[arg(short = 'n', value_name = "N", value_parser = positive)]
+    pub(crate) counts: Vec<u32>,
+    /// The server's port [default: 67; 547]
+    #[arg(short = 'N', value_name = "PORT", default_value_t = 0, hide_default_value = true)]
+    pub(crate) server_port: u16,
+    /// An option of every message, its value in hexadecimal digits
+    #[arg(short = 'o', value_name = "CODE,HEX", value_parser = option)]
+    pub(crate) options: Vec<(u16, Vec<u8>)>,
+    /// DHCPv6: an option of the RELAY-FORW; needs -A
+    #[arg(long = "or", value_name = "[1:]CODE,HEX", value_parser = relay_option)]
+    pub(crate) relay_options: Vec<(u16, Vec<u8>)>,
+    /// End after so many seconds
+    #[arg(short = 'p', value_name = "S", value_parser = positive)]
+    pub(crate) period_s: Option<u32>,
+    /// First requests sent at once before the run, not counted
+    #[arg(short = 'P', value_name = "N", default_value_t = 0)]
+    pub(crate) preload: u32,
+    /// New exchanges per second; without it as many as the server takes
+    #[arg(short = 'r', value_name = "N", value_parser = positive)]
+    pub(crate) rate: Option<u32>,
+    /// Clients that take turns [default: 1]
+    #[arg(short = 'R', value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub(crate) clients: u32,
+    /// Seed of transaction identifiers and all choices; 0 takes one by chance
+    #[arg(short = 's', value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Avalanche: all clients begin at once and send again until they are answered
+    #[arg(long, value_enum, default_value_t = Scenario::Basic)]
+    pub(crate) scenario: Scenario,
+    /// When an avalanche sends again: as the RFCs say, or as perfdhcp does
+    #[arg(long, value_enum, default_value_t = ResendRule::Rfc)]
+    pub(crate) resend: ResendRule,
+    /// Seconds between periodic reports
+    #[arg(short = 't', value_name = "S", value_parser = positive)]
+    pub(crate) report_s: Option<u32>,
+    /// Compare offered addresses too, so that two clients with one are named
+    #[arg(short = 'u')]
+    pub(crate) unique: bool,
+    /// Print the version
+    #[arg(short = 'v')]
+    pub(crate) version: bool,
+    /// Print the version
+    #[arg(short = 'V')]
+    pub(crate) extended_version: bool,
+    /// Program to start with `start` before the run and with `stop` after it
+    #[arg(short = 'w', value_name = "PROGRAM")]
+    pub(crate) wrapped: Option<PathBuf>,
+    /// Microseconds to wait at most for what is awaited when the run ends [default: until each
+    /// deadline has passed twice]
+    #[arg(short = 'W', value_name = "US")]
+    pub(crate) wait_us: Option<u64>,
+    /// Diagnostics: a settings, e why the run ended, i idle turns, l leases, s server identifier, t
+    /// time stamps, T first messages
+    #[arg(short = 'x', value_name = "LETTERS", value_parser = letters, default_value = "")]
+    pub(crate) diagnostics: String,
+    /// With -Y: for so many seconds first requests say how old they are
+    #[arg(short = 'y', value_name = "S", value_parser = positive)]
+    pub(crate) age_for_s: Option<u32>,
+    /// With -y: from this second on
+    #[arg(short = 'Y', value_name = "S")]
+    pub(crate) age_from_s: Option<u32>,
+    /// Print what perfdhcp prints, line by line
+    #[arg(long)]
+    pub(crate) compat: bool,
+    /// Write the whole result as JSON to FILE (`-`: standard output, instead of text)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// DHCPv4: a packet in hexadecimal digits to send as DISCOVER; a second -T as REQUEST
+    #[arg(short = 'T', value_name = "FILE")]
+    pub(crate) templates: Vec<PathBuf>,
+    /// Where the second packet has the seconds [default: 8]
+    #[arg(short = 'E', value_name = "OFFSET")]
+    pub(crate) elapsed_offset: Option<usize>,
+    /// Where the second packet has the requested address option
+    #[arg(short = 'I', value_name = "OFFSET")]
+    pub(crate) address_offset: Option<usize>,
+    /// The last octet of the hardware address in a packet; up to two [default: 33, that of chaddr]
+    #[arg(short = 'O', value_name = "OFFSET")]
+    pub(crate) client_offsets: Vec<usize>,
+    /// Where the second packet has the server identifier option
+    #[arg(short = 'S', value_name = "OFFSET")]
+    pub(crate) server_offset: Option<usize>,
+    /// Where a packet has the transaction identifier; up to two [default: 4]
+    #[arg(short = 'X', value_name = "OFFSET")]
+    pub(crate) xid_offsets: Vec<usize>,
+    /// The server: an address; for IPv4 also `all` (broadcast), for IPv6 `all` (ff02::1:2) and
+    /// `servers` (ff05::1:3)
+    #[arg(value_name = "SERVER")]
+    pub(crate) server: Option<String>,
+}
+
+/// `-b`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Base {
+    Mac([u8; 6]),
+    Duid(Vec<u8>),
+}
+
+/// `-D`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum MaxDrops {
+    Count(u64),
+    Percent(f64),
+}
+
+/// `-e`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LeaseType {
+    AddressOnly,
+    PrefixOnly,
+    AddressAndPrefix,
+}
+
+impl LeaseType {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::AddressOnly => "address-only",
+            Self::PrefixOnly => "prefix-only",
+            Self::AddressAndPrefix => "address-and-prefix",
+        }
+    }
+}
+
+/// `-g`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ThreadMode {
+    Single,
+    Multi,
+}
+
+/// `--scenario`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Scenario {
+    Basic,
+    Avalanche,
+}
+
+/// `--resend`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ResendRule {
+    Rfc,
+    Perfdhcp,
+}
+
+fn positive(text: &str) -> Result<u32, String> {
+    let number = text.parse().ok().filter(|&number| number > 0 && number <= i32::MAX as u32);
+    number.ok_or_else(|| "must be a whole number from 1 to 2147483647".into())
+}
+
+fn deadline(text: &str) -> Result<u64, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds")?;
+    let ns = seconds * NS_PER_S as f64;
+    if ns >= 1.0 && seconds <= 3_600.0 {
+        Ok(ns as u64)
+    } else {
+        Err("must be above 0, 3600 at most".into())
+    }
+}
+
+fn drops(text: &str) -> Result<MaxDrops, String> {
+    if let Some(share) = text.strip_suffix('%') {
+        let share = share.parse().ok().filter(|&percent: &f64| percent > 0.0 && percent < 100.0);
+        return share.map(MaxDrops::Percent).ok_or_else(|| "must be between 0% and 100%".into());
+    }
+    positive(text).map(|count| MaxDrops::Count(count.into()))
+}
+
+/// Octets of an even number of hexadecimal digits.
+fn octets(digits: &str) -> Result<Vec<u8>, String> {
+    let pairs = digits.as_bytes().chunks(2).map(|pair| {
+        let pair = str::from_utf8(pair).ok().filter(|_| pair.iter().all(u8::is_ascii_hexdigit))?;
+        u8::from_str_radix(pair, 16).ok().filter(|_| pair.len() == 2)
+    });
+    pairs.collect::<Option<_>>().ok_or_else(|| "an even number of hexadecimal digits".into())
+}
+
+/// A hardware address: six octets of one or two digits with `:` or `::` between them.
+pub(crate) fn mac(text: &str) -> Option<[u8; 6]> {
+    let text = text.replace("::", ":");
+    let octets: Option<Vec<u8>> = text
+        .split(':')
+        .map(|octet| {
+            let is_hex =
+                (1..=2).contains(&octet.len()) && octet.bytes().all(|b| b.is_ascii_hexdigit());
+            u8::from_str_radix(octet, 16).ok().filter(|_| is_hex)
+        })
+        .collect();
+    octets?.try_into().ok()
+}
+
+fn base(text: &str) -> Result<Base, String> {
+    let (kind, value) = text.split_once('=').ok_or("must be mac=..., ether=... or duid=...")?;
+    match kind.to_ascii_lowercase().as_str() {
+        "mac" | "ether" => {
+            mac(value).map(Base::Mac).ok_or_else(|| "six octets with colons between them".into())
+        }
+        "duid" => {
+            let duid = octets(value)?;
+            if (6..=64).contains(&duid.len()) {
+                Ok(Base::Duid(duid))
+            } else {
+                Err("a DUID here has 6 to 64 octets".into())
+            }
+        }
+        _ => Err("must be mac=..., ether=... or duid=...".into()),
+    }
+}
+
+fn option(text: &str) -> Result<(u16, Vec<u8>), String> {
+    let (code, value) = text.split_once(',').ok_or("must be CODE,HEX")?;
+    let code = code.parse().ok().filter(|&code: &u16| code > 0).ok_or("not an option code")?;
+    Ok((code, octets(value)?))
+}
+
+fn relay_option(text: &str) -> Result<(u16, Vec<u8>), String> {
+    match text.split_once(':') {
+        None => option(text),
+        Some(("1", rest)) => option(rest),
+        Some(_) => Err("1 is the only encapsulation known".into()),
+    }
+}
+
+fn letters(text: &str) -> Result<String, String> {
+    match text.chars().find(|letter| !"aeilstT".contains(*letter)) {
+        None => Ok(text.into()),
+        Some(letter) => Err(format!("no diagnostics '{letter}'; there are a, e, i, l, s, t, T")),
+    }
+}
+
+/// The group that relays and servers listen to, and the servers of a site (RFC 9915 §7.1).
+pub(crate) const GROUP_ALL: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2);
+pub(crate) const GROUP_SERVERS: Ipv6Addr = Ipv6Addr::new(0xff05, 0, 0, 0, 0, 0, 1, 3);
+
+impl Args {
+    /// The switches as they were understood, for `Running:`.
+    pub(crate) fn is_v6(&self) -> bool {
+        self.v6
+    }
+
+    /// Whether diagnostics `letter` are asked for.
+    pub(crate) fn shows(&self, letter: char) -> bool {
+        self.diagnostics.contains(letter)
+    }
+
+    /// The value of the `index`th -d, or of the one before; 1 s without any.
+    pub(crate) fn deadline_ns(&self, index: usize) -> u64 {
+        // One -d is for both: perfdhcp leaves the second exchange at 1 s then.
+        self.deadlines.get(index).or_else(|| self.deadlines.last()).copied().unwrap_or(NS_PER_S)
+    }
+}

@@ -1,0 +1,165 @@
+//! Which switches of `godwit perfdhcp` cannot stand together: perfdhcp's rules, all problems at a
+//! time.
+
+use super::args::{Args, LeaseType, MaxDrops, Scenario};
+
+/// Options that the messages have already, DHCPv4 and DHCPv6.
+const OWN4: [u16; 6] = [0, 50, 53, 54, 61, 255];
+const OWN6: [u16; 8] = [1, 2, 3, 6, 8, 9, 14, 25];
+
+/// Adds `problem` when `holds`.
+struct Problems(Vec<String>);
+
+impl Problems {
+    fn when(&mut self, holds: bool, problem: impl Into<String>) {
+        if holds {
+            self.0.push(problem.into());
+        }
+    }
+}
+
+/// Everything about `args` that cannot work, in words.
+pub(crate) fn problems(args: &Args) -> Vec<String> {
+    let mut found = Problems(Vec::new());
+    found.when(args.v4 && args.v6, "-4 and -6: choose one");
+    templates(args, &mut found);
+    offer_only(args, &mut found);
+    family(args, &mut found);
+    rates(args, &mut found);
+    found.when(
+        args.server.is_none() && args.local.is_none(),
+        "without an interface (-l), SERVER is required",
+    );
+    found.when(args.mac_list.is_some() && !args.bases.is_empty(), "-M cannot be combined with -b");
+    found.when(args.age_for_s.is_some() != args.age_from_s.is_some(), "-y and -Y need each other");
+    found.when(args.bases.len() > 4, "-b can be given 4 times at most");
+    found.when(args.counts.len() > 2, "-n can be given twice at most");
+    found.when(args.deadlines.len() > 2, "-d can be given twice at most");
+    let is_avalanche = args.scenario == Scenario::Avalanche;
+    found.when(is_avalanche && args.clients == 0, "--scenario avalanche needs -R");
+    let unused = args.rate.is_some()
+        || args.renew_rate.is_some()
+        || args.release_rate.is_some()
+        || args.preload > 0
+        || !args.counts.is_empty()
+        || !args.max_drops.is_empty()
+        || !args.deadlines.is_empty();
+    found.when(
+        is_avalanche && unused,
+        "-d, -D, -f, -F, -n, -P and -r have no meaning in --scenario avalanche: all clients begin at once \
+         and the run ends when all are served",
+    );
+    for is_count in [true, false] {
+        let kind = |limit: &&MaxDrops| matches!(limit, MaxDrops::Count(_)) == is_count;
+        found.when(
+            args.max_drops.iter().filter(kind).count() > 2,
+            "-D can be given twice at most for counts and twice for shares",
+        );
+    }
+    found.0
+}
+
+/// The rules of packets from files.
+fn templates(args: &Args, found: &mut Problems) {
+    let count = args.templates.len();
+    found.when(args.v6 && count > 0, "-T: packets of DHCPv6 are not part of this version");
+    found.when(count > 2, "-T can be given twice at most");
+    let several = [(args.client_offsets.len(), "-O"), (args.xid_offsets.len(), "-X")];
+    for (given, name) in several {
+        found.when(given > count, format!("{name}: more offsets than packets (-T)"));
+    }
+    let second =
+        [(args.elapsed_offset, "-E"), (args.server_offset, "-S"), (args.address_offset, "-I")];
+    for (offset, name) in second {
+        found.when(offset.is_some() && count < 2, format!("{name} is for a second packet (-T)"));
+        let is_needed = count == 2 && offset.is_none() && name != "-E";
+        found.when(
+            is_needed,
+            format!("{name} must say where the second packet (-T) has its option"),
+        );
+    }
+    found.when(count > 0 && !args.options.is_empty(), "-o cannot be put into packets (-T)");
+    found.when(count > 0 && args.relay_list.is_some(), "-J cannot be put into packets (-T)");
+    found.when(count > 0 && args.age_for_s.is_some(), "-y and -Y cannot be put into packets (-T)");
+}
+
+fn offer_only(args: &Args, found: &mut Problems) {
+    if !args.offer_only {
+        found.when(args.rapid_commit, "-c needs -i");
+        return;
+    }
+    let second = |limits: &[MaxDrops]| {
+        let counts = limits.iter().filter(|limit| matches!(limit, MaxDrops::Count(_))).count();
+        counts > 1 || limits.len() - counts > 1
+    };
+    let wrong = [
+        (args.counts.len() > 1, "a second -n"),
+        (args.deadlines.len() > 1, "a second -d"),
+        (second(&args.max_drops), "a second -D"),
+        (args.templates.len() > 1, "a second -T"),
+        (args.client_offsets.len() > 1, "a second -O"),
+        (args.xid_offsets.len() > 1, "a second -X"),
+        (args.elapsed_offset.is_some(), "-E"),
+        (args.server_offset.is_some(), "-S"),
+        (args.address_offset.is_some(), "-I"),
+        (args.first_server, "-1"),
+        (args.renew_rate.is_some(), "-f"),
+        (args.release_rate.is_some(), "-F"),
+    ];
+    for (holds, name) in wrong {
+        found.when(holds, format!("{name} is not compatible with -i"));
+    }
+}
+
+fn family(args: &Args, found: &mut Problems) {
+    let own: &[u16] = if args.v6 { &OWN6 } else { &OWN4 };
+    for (code, value) in &args.options {
+        let is_doubled = own.contains(code);
+        found.when(is_doubled, format!("-o {code}: the messages have this option already"));
+        let is_wide = !args.v6 && (*code > 254 || value.len() > 255);
+        found.when(
+            is_wide,
+            format!("-o {code}: a DHCPv4 option has a code up to 254 and 255 octets"),
+        );
+    }
+    let sizes = [("-o", &args.options), ("--or", &args.relay_options)];
+    for (name, options) in sizes {
+        let octets: usize = options.iter().map(|(_, value)| 4 + value.len()).sum();
+        found.when(octets > 700, format!("{name}: more than 700 octets of options"));
+    }
+    if args.v6 {
+        found.when(args.broadcast, "-B is not compatible with IPv6 (-6)");
+        found.when(
+            !args.relay_options.is_empty() && args.relay.is_none(),
+            "--or needs -A: it goes into the RELAY-FORW",
+        );
+        found.when(
+            args.relay_options.iter().any(|(code, _)| *code == 9),
+            "--or 9: the RELAY-FORW has this option already",
+        );
+        found.when(
+            args.relay_list.is_some() && args.relay.is_none(),
+            "-J needs -A with -6: link addresses go into the RELAY-FORW",
+        );
+    } else {
+        found.when(args.rapid_commit, "-c needs -6");
+        found.when(args.relay.is_some(), "-A is for DHCPv6: it needs -6");
+        found.when(!args.relay_options.is_empty(), "--or is for DHCPv6: it needs -6 and -A");
+        found
+            .when(args.lease_type != LeaseType::AddressOnly, "-e other than address-only needs -6");
+    }
+}
+
+fn rates(args: &Args, found: &mut Problems) {
+    let (renew, release) = (args.renew_rate.unwrap_or(0), args.release_rate.unwrap_or(0));
+    match args.rate {
+        None => {
+            found.when(renew > 0, "-f needs the rate -r");
+            found.when(release > 0, "-F needs the rate -r");
+        }
+        Some(rate) => found.when(
+            u64::from(renew) + u64::from(release) > u64::from(rate),
+            "the sum of -f and -F must not exceed -r",
+        ),
+    }
+}

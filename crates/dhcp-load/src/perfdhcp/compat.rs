@@ -1,0 +1,95 @@
+//! The text of perfdhcp 2.2, line by line, for scripts that parse it. The words are perfdhcp's, the
+//! numbers ours: received is what came on time, drops are what did not.
+
+use std::fmt::Write as _;
+
+use super::account::Account;
+use super::args::{Args, Scenario, ThreadMode};
+use super::dialect::Kind;
+use super::report::Report;
+use super::text::{general, rate_name};
+
+/// The line about threads, which follows from the number of processors unless `-g` says otherwise.
+pub(crate) fn threads(args: &Args, cpus: usize) -> &'static str {
+    let is_multi = args.threads.map_or(cpus > 1, |mode| mode == ThreadMode::Multi);
+    if is_multi { "Multi-thread mode enabled.\n" } else { "" }
+}
+
+/// perfdhcp counts a refusal as received; a DHCPNAK it does not look at.
+fn received(account: &Account) -> u64 {
+    account.on_time() + account.rejected()
+}
+
+fn exchange(report: &Report, kind: Kind, is_first: bool, text: &mut String) {
+    let account = &report.accounts[kind.index()];
+    let is_awaited = report.is_awaited[kind.index()];
+    let sent = account.sent();
+    let drops = if is_awaited { account.failed() - account.rejected() } else { 0 };
+    let ratio = 100.0 * drops as f64 / sent as f64;
+    let ratio = match (sent, is_first) {
+        (0, _) => "-nan".into(),
+        (_, true) => general(ratio),
+        // A precision that perfdhcp set for delays stays.
+        (_, false) => format!("{ratio:.3}"),
+    };
+    let conflicts = report.conflicts[kind.index()].conflicts;
+    let _ = writeln!(text, "***Statistics for: {}***", report.names[kind.index()]);
+    let _ = writeln!(text, "sent packets: {sent}\nreceived packets: {}", received(account));
+    let _ =
+        writeln!(text, "drops: {drops}\ndrops ratio: {ratio} %\norphans: {}", account.unmatched);
+    let _ = writeln!(text, "rejected leases: {}", account.rejected());
+    let _ = writeln!(text, "non unique addresses: {conflicts}\n");
+    let delays = account.ledger.latency_sent();
+    let ms = |ns: f64| format!("{:.3} ms", ns / 1e6);
+    let rows = [
+        ("min delay", delays.min().map(|ns| ms(ns as f64))),
+        ("avg delay", delays.mean().map(ms)),
+        ("max delay", delays.max().map(|ns| ms(ns as f64))),
+        ("std deviation", delays.max().map(|_| ms(account.delay_deviation_ns()))),
+    ];
+    for (name, value) in rows {
+        let _ = writeln!(text, "{name}: {}", value.unwrap_or_else(|| "n/a".into()));
+    }
+    // Nothing is thrown away before it has been watched long enough.
+    text.push_str("collected packets: 0\n\n");
+}
+
+/// The text of a run that is over.
+pub(crate) fn whole(args: &Args, report: &Report) -> String {
+    let mut text = String::from("***Rate statistics***\n");
+    let name = rate_name(args);
+    let _ = write!(text, "Rate: {} {name}/second", general(report.completed_per_s()));
+    match args.rate {
+        Some(rate) => {
+            let _ = writeln!(text, ", expected rate: {rate}\n");
+        }
+        None => text.push('\n'),
+    }
+    let _ = writeln!(text, "***Malformed Packets***\nMalformed packets: {}", report.malformed);
+    for (index, &kind) in report.kinds.iter().enumerate() {
+        exchange(report, kind, index == 0, &mut text);
+    }
+    if args.scenario == Scenario::Avalanche {
+        avalanche(args, report, &mut text);
+    }
+    text
+}
+
+/// What an avalanche adds.
+pub(crate) fn avalanche(args: &Args, report: &Report, text: &mut String) {
+    let took_us = (report.done.end_ns - report.done.start_ns) / 1_000;
+    let (s, us) = (took_us / 1_000_000, took_us % 1_000_000);
+    let sum = |count: fn(&Account) -> u64| report.accounts.iter().map(count).sum::<u64>();
+    let resent = sum(|account| account.resent);
+    let _ = writeln!(
+        text,
+        "It took {:02}:{:02}:{:02}.{us:06} to provision {} clients. ",
+        s / 3_600,
+        s / 60 % 60,
+        s % 60,
+        args.clients
+    );
+    let _ = writeln!(text, "Requests sent + resent: {}", sum(Account::sent) + resent);
+    let _ = writeln!(text, "Requests resent: {resent}");
+    let _ = writeln!(text, "Responses received: {}", sum(received));
+}

@@ -1,0 +1,190 @@
+//! DHCPv4 behind the seam of [`super::dialect`]: clients behind relays, DISCOVER to RELEASE.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use super::dialect::{Dialect, Kind, Who};
+use super::packet::Packets;
+use super::persona::Personas;
+use crate::fault::Malformed;
+use crate::identities::shown;
+use crate::protocol::{Expect, Judgment};
+use crate::v4::answer::{Answer, kind};
+use crate::v4::protocol::{Addressee, Offered, judge};
+use crate::v4::template::{Extras, Templates, set_relay, set_secs};
+
+/// The messages of DHCPv4.
+#[derive(Clone, Debug)]
+pub struct Dialect4 {
+    personas: Personas,
+    links: Vec<Ipv4Addr>,
+    templates: Templates,
+    packets: Option<Packets>,
+    keeps_first_server: bool,
+    first_server: Option<Ipv4Addr>,
+}
+
+impl Dialect4 {
+    /// The messages of `personas` behind relays at `links`, of which there must be one. With
+    /// `keeps_first_server` all REQUESTs go to the server of the first OFFER (`-1`).
+    #[must_use]
+    pub fn new(
+        personas: Personas,
+        links: Vec<Ipv4Addr>,
+        extras: &Extras,
+        keeps_first_server: bool,
+    ) -> Self {
+        let templates = Templates::with(links[0], extras);
+        let (packets, first_server) = (None, None);
+        Self { personas, links, templates, packets, keeps_first_server, first_server }
+    }
+
+    /// The same, with first requests, and second ones if it has them, from `packets`.
+    #[must_use]
+    pub fn with_packets(self, packets: Option<Packets>) -> Self {
+        Self { packets, ..self }
+    }
+
+    /// The client's hardware address as the server sees it.
+    fn mac(&self, who: Who) -> [u8; 6] {
+        let mac = self.personas.mac(who.client);
+        self.packets.as_ref().map_or(mac, |packets| packets.chaddr(mac))
+    }
+
+    fn giaddr(&self, who: Who) -> Ipv4Addr {
+        if let Some(packets) = &self.packets {
+            return packets.giaddr();
+        }
+        self.links[who.link as usize % self.links.len()]
+    }
+}
+
+impl Dialect for Dialect4 {
+    type Answer<'a> = Answer<'a>;
+    type Offer = Offered;
+    type Lease = Offered;
+    type Resource = Ipv4Addr;
+    const NAMES: [&'static str; 4] =
+        ["DISCOVER-OFFER", "REQUEST-ACK", "REQUEST-ACK (renewal)", "RELEASE"];
+    const NUMBER_BITS: u32 = 30;
+    const IS_SECOND_RENUMBERED: bool = false;
+    const IS_RELEASE_ANSWERED: bool = false;
+    const BYTES_MIN: usize = 240;
+
+    fn message_bytes_max(&self) -> usize {
+        let packets = self.packets.as_ref().map_or(0, Packets::bytes_max);
+        self.templates.message_bytes_max().max(packets)
+    }
+
+    fn first(&self, buffer: &mut [u8], xid: u32, who: Who, secs: u16) -> usize {
+        if let Some(packets) = &self.packets {
+            return packets.first(buffer, xid, self.personas.mac(who.client));
+        }
+        let len = self.templates.discover(buffer, xid, self.mac(who));
+        set_relay(buffer, self.giaddr(who));
+        set_secs(buffer, secs);
+        len
+    }
+
+    fn second(
+        &self,
+        buffer: &mut [u8],
+        xid: u32,
+        _answer: &Answer<'_>,
+        who: Who,
+        secs: u16,
+        offer: Offered,
+    ) -> usize {
+        let mac = self.personas.mac(who.client);
+        let packets = self.packets.as_ref();
+        if let Some(len) = packets.and_then(|all| all.second(buffer, xid, mac, secs, offer)) {
+            return len;
+        }
+        let len = self.templates.request(buffer, xid, self.mac(who), secs, offer);
+        set_relay(buffer, self.giaddr(who));
+        len
+    }
+
+    fn renewal(&self, buffer: &mut [u8], xid: u32, who: Who, lease: &Offered) -> usize {
+        let len = self.templates.renew(buffer, xid, self.mac(who), *lease);
+        set_relay(buffer, self.giaddr(who));
+        len
+    }
+
+    fn release(&self, buffer: &mut [u8], xid: u32, who: Who, lease: &Offered) -> usize {
+        let len = self.templates.release(buffer, xid, self.mac(who), *lease);
+        set_relay(buffer, self.giaddr(who));
+        len
+    }
+
+    fn set_age(&self, message: &mut [u8], secs: u16) {
+        set_secs(message, secs);
+    }
+
+    fn read(octets: &[u8]) -> Result<Answer<'_>, Malformed> {
+        Answer::read(octets)
+    }
+
+    fn xid(answer: &Answer<'_>) -> u32 {
+        answer.xid
+    }
+
+    fn xid_of_anything(octets: &[u8]) -> Option<u32> {
+        octets.get(4..)?.first_chunk().copied().map(u32::from_be_bytes)
+    }
+
+    fn is_offer(answer: &Answer<'_>) -> bool {
+        answer.kind == kind::OFFER
+    }
+
+    fn server_shown(answer: &Answer<'_>) -> String {
+        answer.server.map_or_else(String::new, |server| shown(&server.octets()))
+    }
+
+    fn judge(
+        &self,
+        answer: &Answer<'_>,
+        who: Who,
+        _kind: Kind,
+        taken: Option<Offered>,
+    ) -> Judgment<Offered> {
+        // What client identifier a packet has is the packet's affair.
+        let checks_client_id = self.packets.is_none();
+        let to = Addressee { mac: self.mac(who), giaddr: self.giaddr(who), checks_client_id };
+        judge(answer, to, Expect::Dhcp, taken)
+    }
+
+    fn adopt(&mut self, _answer: &Answer<'_>, offer: Offered) -> Offered {
+        let first = *self.first_server.get_or_insert(offer.server);
+        if self.keeps_first_server { Offered { server: first, ..offer } } else { offer }
+    }
+
+    fn lease(&self, answer: &Answer<'_>) -> Option<Offered> {
+        Some(Offered { address: answer.yiaddr, server: answer.server? })
+    }
+
+    fn held(lease: &Offered) -> Option<Offered> {
+        Some(*lease)
+    }
+
+    fn resources(answer: &Answer<'_>, who: Who, mut each: impl FnMut(u32, Ipv4Addr, u32)) {
+        if let (kind::OFFER | kind::ACK, Some(lease_time_s)) = (answer.kind, answer.lease_time_s) {
+            each(who.client, answer.yiaddr, lease_time_s);
+        }
+    }
+
+    fn resources_of_lease(lease: &Offered, who: Who, mut each: impl FnMut(u32, Ipv4Addr)) {
+        each(who.client, lease.address);
+    }
+
+    fn client_of(owner: u32) -> u32 {
+        owner
+    }
+
+    fn client_shown(&self, client: u32) -> String {
+        shown(&self.personas.mac(client))
+    }
+
+    fn address_of(resource: Ipv4Addr) -> (IpAddr, u8) {
+        (resource.into(), 32)
+    }
+}

@@ -1,0 +1,226 @@
+//! DHCPv6 behind the seam of [`super::dialect`]: clients bare or behind one relay, SOLICIT to
+//! RELEASE.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use super::dialect::{Dialect, Kind, Who, link_of};
+use super::persona::{DUID_MAX, Personas};
+use crate::fault::Malformed;
+use crate::identities::shown;
+use crate::protocol::{Expect, Judgment, Protocol};
+use crate::v6::Ask;
+use crate::v6::answer::{Answer, kind};
+use crate::v6::client::{Association, Leased, Speaker, link_local_of};
+use crate::v6::protocol::{Advertised, Clients};
+use crate::v6::template::Extras;
+
+/// Longest REPLY that is remembered, octets without the relay's: one with two associations, a long
+/// server identifier and some options. The lease of a longer one is neither renewed nor released.
+const REPLY_MAX: usize = 384;
+
+/// A REPLY that gave a lease.
+#[derive(Clone, Copy, Debug)]
+pub struct Kept {
+    octets: [u8; REPLY_MAX],
+    len: u16,
+}
+
+/// The messages of DHCPv6.
+#[derive(Clone, Debug)]
+pub struct Dialect6 {
+    personas: Personas,
+    links: Vec<Ipv6Addr>,
+    clients: Clients,
+    keeps_first_server: bool,
+    first_server: Option<Vec<u8>>,
+}
+
+impl Dialect6 {
+    /// The messages of `personas` that ask for `ask`, bare without `links`, else through a relay
+    /// with these link addresses. With `keeps_first_server` all REQUESTs go to the server of the
+    /// first ADVERTISE (`-1`).
+    #[must_use]
+    pub fn new(
+        personas: Personas,
+        links: Vec<Ipv6Addr>,
+        ask: Ask,
+        extras: Extras,
+        keeps_first_server: bool,
+    ) -> Self {
+        let clients = Clients::speaking(ask, Expect::Dhcp, !links.is_empty(), extras);
+        Self { personas, links, clients, keeps_first_server, first_server: None }
+    }
+
+    fn speak<R>(&self, who: Who, act: impl FnOnce(&Speaker<'_>) -> R) -> R {
+        let mut buffer = [0; DUID_MAX];
+        let peer = link_local_of(self.personas.mac(who.client));
+        let link = link_of(&self.links, who);
+        act(&Speaker { duid: self.personas.duid(who.client, &mut buffer), peer, link })
+    }
+
+    fn about(&self, buffer: &mut [u8], message_type: u8, xid: u32, who: Who, kept: &Kept) -> usize {
+        let Some(answer) = kept.read() else { return 0 };
+        let server_id = answer.server_id.unwrap_or_default();
+        self.speak(who, |from| {
+            let templates = self.clients.templates();
+            templates.request(buffer, message_type, xid, &answer, server_id, from)
+        })
+    }
+}
+
+impl Kept {
+    fn read(&self) -> Option<Answer<'_>> {
+        Answer::read(&self.octets[..usize::from(self.len)]).ok()
+    }
+}
+
+impl Dialect for Dialect6 {
+    type Answer<'a> = Answer<'a>;
+    type Offer = Advertised;
+    type Lease = Kept;
+    type Resource = Leased;
+    const NAMES: [&'static str; 4] =
+        ["SOLICIT-ADVERTISE", "REQUEST-REPLY", "RENEW-REPLY", "RELEASE-REPLY"];
+    const NUMBER_BITS: u32 = 22;
+    const IS_SECOND_RENUMBERED: bool = true;
+    const IS_RELEASE_ANSWERED: bool = true;
+    const BYTES_MIN: usize = 4;
+
+    fn message_bytes_max(&self) -> usize {
+        self.clients.templates().message_bytes_max()
+    }
+
+    fn first(&self, buffer: &mut [u8], xid: u32, who: Who, secs: u16) -> usize {
+        let templates = self.clients.templates();
+        let len = self.speak(who, |from| templates.solicit(buffer, xid, from));
+        if secs > 0 {
+            templates.set_elapsed(&mut buffer[..len], secs.saturating_mul(100));
+        }
+        len
+    }
+
+    fn second(
+        &self,
+        buffer: &mut [u8],
+        xid: u32,
+        answer: &Answer<'_>,
+        who: Who,
+        _secs: u16,
+        _offer: Advertised,
+    ) -> usize {
+        let own = answer.server_id.unwrap_or_default();
+        let first = self.first_server.as_deref().filter(|_| self.keeps_first_server);
+        let server_id = first.unwrap_or(own);
+        self.speak(who, |from| {
+            let templates = self.clients.templates();
+            templates.request(buffer, kind::REQUEST, xid, answer, server_id, from)
+        })
+    }
+
+    fn renewal(&self, buffer: &mut [u8], xid: u32, who: Who, lease: &Kept) -> usize {
+        self.about(buffer, kind::RENEW, xid, who, lease)
+    }
+
+    fn release(&self, buffer: &mut [u8], xid: u32, who: Who, lease: &Kept) -> usize {
+        self.about(buffer, kind::RELEASE, xid, who, lease)
+    }
+
+    fn set_age(&self, message: &mut [u8], secs: u16) {
+        self.clients.templates().set_elapsed(message, secs.saturating_mul(100));
+    }
+
+    fn read(octets: &[u8]) -> Result<Answer<'_>, Malformed> {
+        Answer::read(octets)
+    }
+
+    fn xid(answer: &Answer<'_>) -> u32 {
+        answer.xid
+    }
+
+    fn xid_of_anything(octets: &[u8]) -> Option<u32> {
+        // What a relay wraps begins behind its header and the one of its option.
+        let is_relayed = matches!(octets.first(), Some(&(kind::RELAY_FORW | kind::RELAY_REPL)));
+        let message = if is_relayed { octets.get(38..)? } else { octets };
+        let [_, a, b, c] = *message.first_chunk()?;
+        Some(u32::from_be_bytes([0, a, b, c]))
+    }
+
+    fn is_offer(answer: &Answer<'_>) -> bool {
+        answer.kind == kind::ADVERTISE
+    }
+
+    fn server_shown(answer: &Answer<'_>) -> String {
+        shown(answer.server_id.unwrap_or_default())
+    }
+
+    fn judge(
+        &self,
+        answer: &Answer<'_>,
+        who: Who,
+        kind: Kind,
+        taken: Option<Advertised>,
+    ) -> Judgment<Advertised> {
+        self.speak(who, |to| match kind {
+            Kind::First | Kind::Second => self.clients.judge_for(answer, to, taken),
+            Kind::Renewal => self.clients.judge_lease(answer, to, false),
+            Kind::Release => self.clients.judge_lease(answer, to, true),
+        })
+    }
+
+    fn adopt(&mut self, answer: &Answer<'_>, offer: Advertised) -> Advertised {
+        if !self.keeps_first_server {
+            return offer;
+        }
+        let first =
+            self.first_server.get_or_insert_with(|| answer.server_id.unwrap_or_default().to_vec());
+        offer.from_server(first)
+    }
+
+    fn lease(&self, answer: &Answer<'_>) -> Option<Kept> {
+        if !self.clients.templates().can_repeat(answer) {
+            return None;
+        }
+        let mut kept = Kept { octets: [0; REPLY_MAX], len: answer.message.len() as u16 };
+        kept.octets.get_mut(..answer.message.len())?.copy_from_slice(answer.message);
+        Some(kept)
+    }
+
+    fn held(_lease: &Kept) -> Option<Advertised> {
+        None
+    }
+
+    fn resources(answer: &Answer<'_>, who: Who, mut each: impl FnMut(Association, Leased, u32)) {
+        for ia in answer.ias() {
+            for given in ia.given().filter(|given| given.valid_s > 0) {
+                each(
+                    Association { client: who.client, iaid: ia.iaid },
+                    given.leased,
+                    given.valid_s,
+                );
+            }
+        }
+    }
+
+    fn resources_of_lease(lease: &Kept, who: Who, mut each: impl FnMut(Association, Leased)) {
+        if let Some(answer) = lease.read() {
+            Self::resources(&answer, who, |owner, resource, _| each(owner, resource));
+        }
+    }
+
+    fn client_of(owner: Association) -> u32 {
+        owner.client
+    }
+
+    fn client_shown(&self, client: u32) -> String {
+        let mut buffer = [0; DUID_MAX];
+        shown(self.personas.duid(client, &mut buffer))
+    }
+
+    fn address_of(resource: Leased) -> (IpAddr, u8) {
+        (resource.address.into(), resource.prefix_len)
+    }
+}
+
+// The generic exchange of a whole load run numbers with one bit for the stage; here two bits tell
+// the kind, and the lowest one still tells SOLICIT from REQUEST, which the judgment looks at.
+const _: () = assert!(<Clients as Protocol>::XID_BITS == 23 && Dialect6::NUMBER_BITS == 22);

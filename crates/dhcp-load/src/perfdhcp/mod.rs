@@ -1,0 +1,30 @@
+//! `godwit perfdhcp`: the command line of ISC's perfdhcp over this crate's messages and judgment.
+//!
+//! It differs from [`crate::run_report`] in what it accounts for: not whole exchanges but each
+//! request with its answer (DISCOVER-OFFER, REQUEST-ACK, renewal, RELEASE), each under its own
+//! deadline from its own due time. Messages, reading and judging are those of [`crate::v4`] and
+//! [`crate::v6`]; schedules, rings of open requests and ledgers are crate `load`'s. What it leaves
+//! out, it refuses. docs/book/perfdhcp.md says which fault counts as what.
+
+pub mod account;
+mod args;
+mod check;
+mod command;
+mod compat;
+mod diagnose;
+pub mod dialect;
+pub mod dialect4;
+pub mod dialect6;
+pub mod drive;
+pub mod packet;
+pub mod persona;
+mod plan;
+pub mod pool;
+mod report;
+pub mod resend;
+pub mod rules;
+mod text;
+pub mod trace;
+pub mod traffic;
+
+pub use args::Args;

@@ -1,0 +1,272 @@
+//! Packets from files (`-T`): DHCPv4 messages in hexadecimal digits, of which only what changes from
+//! one to the next is overwritten.
+
+use std::net::Ipv4Addr;
+
+use crate::v4::answer::{Answer, kind};
+use crate::v4::protocol::Offered;
+
+const GIADDR: usize = 24;
+const CHADDR: usize = 28;
+
+/// Where the changing octets of a packet are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offsets {
+    /// The transaction identifier.
+    pub xid: usize,
+    /// The last octet of the hardware address.
+    pub client_end: usize,
+    /// `secs`, in the second packet.
+    pub secs: usize,
+    /// The server identifier option, in the second packet.
+    pub server: usize,
+    /// The requested address option, in the second packet.
+    pub address: usize,
+}
+
+/// One packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Packet {
+    octets: Vec<u8>,
+    offsets: Offsets,
+}
+
+/// The packets of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packets {
+    first: Packet,
+    second: Option<Packet>,
+}
+
+/// Reads hexadecimal digits with white space anywhere between them; `None` for anything else, an odd
+/// number, or none.
+#[must_use]
+pub fn read(text: &str) -> Option<Vec<u8>> {
+    let digits: Vec<u32> = text
+        .chars()
+        .filter(|c| !c.is_ascii_whitespace())
+        .map(|c| c.to_digit(16))
+        .collect::<Option<_>>()?;
+    let pairs = digits.chunks_exact(2);
+    let is_even = pairs.remainder().is_empty() && !digits.is_empty();
+    is_even.then(|| pairs.map(|pair| (pair[0] << 4 | pair[1]) as u8).collect())
+}
+
+impl Packet {
+    fn write<'b>(&self, buffer: &'b mut [u8], xid: u32, mac: [u8; 6]) -> &'b mut [u8] {
+        let octets = &mut buffer[..self.octets.len()];
+        octets.copy_from_slice(&self.octets);
+        self.change(octets, xid, mac);
+        octets
+    }
+
+    fn change(&self, octets: &mut [u8], xid: u32, mac: [u8; 6]) {
+        let Offsets { xid: at, client_end, .. } = self.offsets;
+        octets[at..at + 4].copy_from_slice(&xid.to_be_bytes());
+        octets[client_end - 5..=client_end].copy_from_slice(&mac);
+    }
+
+    /// What lies outside of the packet, or is cut by its end.
+    fn misplaced(&self, is_second: bool) -> Option<&'static str> {
+        let (at, len) = (self.offsets, self.octets.len());
+        let second = [(at.secs + 2, "-E"), (at.server + 6, "-S"), (at.address + 6, "-I")];
+        let ends = [(at.xid + 4, "-X"), (at.client_end + 1, "-O")];
+        let places = ends.into_iter().chain(second.into_iter().filter(|_| is_second));
+        places
+            .into_iter()
+            .find(|&(end, _)| end > len)
+            .map(|(_, name)| name)
+            .or_else(|| (at.client_end < 5).then_some("-O"))
+    }
+}
+
+impl Packets {
+    /// The packets `first` and `second` with what is to be overwritten in them.
+    ///
+    /// # Errors
+    ///
+    /// In words, when an offset lies outside of its packet, or what is built with the offsets is no
+    /// DISCOVER or REQUEST.
+    pub fn new(
+        first: (Vec<u8>, Offsets),
+        second: Option<(Vec<u8>, Offsets)>,
+    ) -> Result<Self, String> {
+        let packet = |(octets, offsets)| Packet { octets, offsets };
+        let packets = Self { first: packet(first), second: second.map(packet) };
+        let misplaced = packets.first.misplaced(false);
+        let misplaced =
+            misplaced.or_else(|| packets.second.as_ref().and_then(|second| second.misplaced(true)));
+        if let Some(name) = misplaced {
+            return Err(format!("-T: {name} lies outside of the packet"));
+        }
+        let (mac, xid) = ([2, 0x67, 0xff, 0xfe, 0xfd, 0xfc], 0xfefd_fcfb);
+        let mut buffer = vec![0; packets.bytes_max()];
+        let len = packets.first(&mut buffer, xid, mac);
+        let is_discover = |answer: Answer<'_>| answer.kind == kind::DISCOVER && answer.xid == xid;
+        if !Answer::read(&buffer[..len]).is_ok_and(is_discover) {
+            return Err("-T: with -X and -O the first packet is no DISCOVER".into());
+        }
+        let address = Ipv4Addr::new(192, 0, 2, 9);
+        let offered = Offered { address, server: Ipv4Addr::new(192, 0, 2, 1) };
+        let is_request = |answer: Answer<'_>| {
+            answer.kind == kind::REQUEST
+                && answer.xid == xid
+                && answer.server == Some(offered.server)
+                && answer.mac == packets.chaddr(mac)
+        };
+        if let Some(len) = packets.second(&mut buffer, xid, mac, 0, offered)
+            && !Answer::read(&buffer[..len]).is_ok_and(is_request)
+        {
+            return Err(
+                "-T: with -X, -O, -E, -S and -I the second packet is no REQUEST to the server"
+                    .into(),
+            );
+        }
+        Ok(packets)
+    }
+
+    /// Octets of the longer packet.
+    #[must_use]
+    pub fn bytes_max(&self) -> usize {
+        let second = self.second.as_ref().map_or(0, |second| second.octets.len());
+        self.first.octets.len().max(second)
+    }
+
+    /// The hardware address that a server sees of the client with `mac`: what the first packet has
+    /// in `chaddr`.
+    #[must_use]
+    pub fn chaddr(&self, mac: [u8; 6]) -> [u8; 6] {
+        let mut chaddr = [0; 6];
+        let begin = self.first.offsets.client_end - 5;
+        for (index, octet) in chaddr.iter_mut().enumerate() {
+            let at = CHADDR + index;
+            let own = at.checked_sub(begin).and_then(|index| mac.get(index));
+            *octet = own.copied().or_else(|| self.first.octets.get(at).copied()).unwrap_or(0);
+        }
+        chaddr
+    }
+
+    /// The relay address of the first packet.
+    #[must_use]
+    pub fn giaddr(&self) -> Ipv4Addr {
+        let octets = self.first.octets.get(GIADDR..).and_then(|octets| octets.first_chunk::<4>());
+        octets.copied().map_or(Ipv4Addr::UNSPECIFIED, Ipv4Addr::from)
+    }
+
+    /// Writes the first packet into `buffer`; returns its length.
+    pub fn first(&self, buffer: &mut [u8], xid: u32, mac: [u8; 6]) -> usize {
+        self.first.write(buffer, xid, mac).len()
+    }
+
+    /// Writes the second packet, if there is one, into `buffer`; returns its length.
+    pub fn second(
+        &self,
+        buffer: &mut [u8],
+        xid: u32,
+        mac: [u8; 6],
+        secs: u16,
+        offered: Offered,
+    ) -> Option<usize> {
+        let packet = self.second.as_ref()?;
+        let octets = packet.write(buffer, xid, mac);
+        let Offsets { secs: secs_at, server, address, .. } = packet.offsets;
+        if let Some(field) = octets.get_mut(CHADDR..CHADDR + 6) {
+            field.copy_from_slice(&self.chaddr(mac));
+        }
+        octets[secs_at..secs_at + 2].copy_from_slice(&secs.to_be_bytes());
+        for (at, code, value) in [(server, 54, offered.server), (address, 50, offered.address)] {
+            octets[at..at + 2].copy_from_slice(&[code, 4]);
+            octets[at + 2..at + 6].copy_from_slice(&value.octets());
+        }
+        Some(octets.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::v4::template::Templates;
+
+    const MAC: [u8; 6] = [0, 0x0c, 1, 2, 3, 5];
+    const OFFERED: Offered =
+        Offered { address: Ipv4Addr::new(10, 9, 8, 7), server: Ipv4Addr::new(10, 9, 8, 1) };
+
+    fn offsets(client_end: usize) -> Offsets {
+        Offsets { xid: 4, client_end, secs: 8, server: 249, address: 243 }
+    }
+
+    /// The packets that the built-in messages are, of another client.
+    fn built_in() -> (Vec<u8>, Vec<u8>) {
+        let templates = Templates::new(Ipv4Addr::LOCALHOST);
+        let nothing = Offered { address: Ipv4Addr::UNSPECIFIED, server: Ipv4Addr::UNSPECIFIED };
+        let (mut discover, mut request) = (vec![0; 400], vec![0; 400]);
+        let len = templates.discover(&mut discover, 0, [0; 6]);
+        discover.truncate(len);
+        let len = templates.request(&mut request, 0, [0; 6], 0, nothing);
+        request.truncate(len);
+        (discover, request)
+    }
+
+    #[test]
+    fn only_what_changes_is_overwritten() {
+        let (discover, request) = built_in();
+        let packets =
+            Packets::new((discover.clone(), offsets(33)), Some((request, offsets(33)))).unwrap();
+        let mut buffer = [0; 400];
+        let len = packets.first(&mut buffer, 0x0102_0304, MAC);
+        let mut expected = discover;
+        expected[4..8].copy_from_slice(&[1, 2, 3, 4]);
+        expected[28..34].copy_from_slice(&MAC);
+        assert_eq!(buffer[..len], expected);
+        assert_eq!((packets.chaddr(MAC), packets.giaddr()), (MAC, Ipv4Addr::LOCALHOST));
+        let len = packets.second(&mut buffer, 7, MAC, 258, OFFERED).unwrap();
+        let answer = Answer::read(&buffer[..len]).unwrap();
+        assert_eq!((answer.mac, answer.xid, answer.server), (MAC, 7, Some(OFFERED.server)));
+        assert_eq!(
+            (buffer[8..10].to_vec(), buffer[245..249].to_vec()),
+            (vec![1, 2], vec![10, 9, 8, 7])
+        );
+    }
+
+    #[test]
+    fn an_address_written_elsewhere_changes_what_the_server_sees() {
+        let (discover, _) = built_in();
+        // perfdhcp's default: two octets behind the end of an Ethernet address.
+        let packets = Packets::new((discover, offsets(35)), None).unwrap();
+        assert_eq!(packets.chaddr(MAC), [0, 0, 0, 0x0c, 1, 2]);
+        assert_eq!(packets.second(&mut [0; 400], 7, MAC, 0, OFFERED), None);
+    }
+
+    #[test]
+    fn offsets_that_spoil_a_packet_are_refused() {
+        let (discover, request) = built_in();
+        let new = |first: Offsets, second: Offsets| {
+            Packets::new((discover.clone(), first), Some((request.clone(), second)))
+        };
+        assert!(new(offsets(33), offsets(33)).is_ok());
+        let good = offsets(33);
+        for (wrong, told) in [
+            (Offsets { xid: 259, ..good }, "-X"),
+            (Offsets { client_end: 262, ..good }, "-O"),
+            (Offsets { client_end: 3, ..good }, "-O"),
+            (Offsets { client_end: 243, ..good }, "no DISCOVER"),
+        ] {
+            assert!(new(wrong, good).unwrap_err().contains(told), "{wrong:?}");
+        }
+        for (wrong, told) in [
+            (Offsets { server: 269, ..good }, "-S"),
+            (Offsets { server: 54, ..good }, "no REQUEST"),
+            (Offsets { address: 238, ..good }, "no REQUEST"),
+        ] {
+            assert!(new(good, wrong).unwrap_err().contains(told), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn files_are_digits_and_white_space() {
+        assert_eq!(read(" 01 0\n2fF\t"), Some(vec![1, 2, 255]));
+        for wrong in ["", " ", "012", "0x12", "01,02"] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+    }
+}

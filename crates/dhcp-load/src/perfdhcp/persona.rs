@@ -1,0 +1,101 @@
+//! Who perfdhcp's clients are: a base address to which the client's number is added (`-b`, `-R`), or
+//! a list of hardware addresses (`-M`).
+
+use base::Random;
+
+/// Octets of a DUID at most (`-b duid=`).
+pub const DUID_MAX: usize = 64;
+
+/// The clients of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Personas {
+    /// Hardware address of client 0.
+    pub base_mac: [u8; 6],
+    /// DUID of client 0.
+    pub base_duid: Vec<u8>,
+    /// Clients that take turns.
+    pub clients: u32,
+    /// Hardware addresses to take one from, by chance, for each exchange; empty: count from the
+    /// base.
+    pub list: Vec<[u8; 6]>,
+}
+
+/// Adds `number` octet by octet from the last one on, without carry, as perfdhcp does: the numbers
+/// 0 to 2^32 - 1 give different results for any base.
+fn add(octets: &mut [u8], number: u32) {
+    for (octet, digit) in octets.iter_mut().rev().zip(number.to_le_bytes()) {
+        *octet = octet.wrapping_add(digit);
+    }
+}
+
+impl Personas {
+    /// The client of the exchange `number`.
+    pub fn client(&self, number: u64, random: &mut Random) -> u32 {
+        if self.list.is_empty() {
+            (number % u64::from(self.clients.max(1))) as u32
+        } else {
+            random.below(self.list.len() as u64) as u32
+        }
+    }
+
+    /// The hardware address of a client.
+    #[must_use]
+    pub fn mac(&self, client: u32) -> [u8; 6] {
+        if let Some(mac) = self.list.get(client as usize) {
+            return *mac;
+        }
+        let mut mac = self.base_mac;
+        add(&mut mac, client);
+        mac
+    }
+
+    /// Octets of every client's DUID.
+    #[must_use]
+    pub fn duid_len(&self) -> usize {
+        if self.list.is_empty() { self.base_duid.len() } else { 10 }
+    }
+
+    /// Writes the DUID of a client into `buffer`; returns it. A client of a list has a DUID-LL (RFC
+    /// 9915 §11.4).
+    pub fn duid<'b>(&self, client: u32, buffer: &'b mut [u8; DUID_MAX]) -> &'b [u8] {
+        let len = self.duid_len();
+        let duid = &mut buffer[..len];
+        if self.list.is_empty() {
+            duid.copy_from_slice(&self.base_duid);
+            add(duid, client);
+        } else {
+            duid[..4].copy_from_slice(&[0, 3, 0, 1]);
+            duid[4..].copy_from_slice(&self.mac(client));
+        }
+        duid
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_added_without_carry_and_stay_different() {
+        let mut personas = Personas {
+            base_mac: [0, 12, 1, 2, 3, 0xff],
+            base_duid: vec![0, 3, 0, 1, 0, 12, 1, 2, 3, 0xff],
+            clients: 300,
+            list: Vec::new(),
+        };
+        let mut all: Vec<_> = (0..300).map(|client| personas.mac(client)).collect();
+        assert_eq!(all[..2], [[0, 12, 1, 2, 3, 0xff], [0, 12, 1, 2, 3, 0]]);
+        assert_eq!(all[256], [0, 12, 1, 2, 4, 0xff]);
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 300);
+        let mut buffer = [0; DUID_MAX];
+        assert_eq!(personas.duid(1, &mut buffer)[4..], personas.mac(1));
+        let mut random = Random::from_seed(1);
+        assert_eq!([0, 299, 300, 301].map(|n| personas.client(n, &mut random)), [0, 299, 0, 1]);
+        personas.list = vec![[1; 6], [2; 6]];
+        let drawn: Vec<u32> = (0..100).map(|n| personas.client(n, &mut random)).collect();
+        assert!(drawn.contains(&0) && drawn.contains(&1) && !drawn.contains(&2));
+        assert_eq!(personas.duid(1, &mut buffer), [0, 3, 0, 1, 2, 2, 2, 2, 2, 2]);
+    }
+}

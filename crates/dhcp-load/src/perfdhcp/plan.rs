@@ -1,0 +1,400 @@
+//! From the command line to what a run needs: addresses, clients, files, bounds.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::path::Path;
+use std::{fmt, fs};
+
+use base::time::NS_PER_S;
+use load::{Rate, Schedule};
+use netio::interface::{self, Interface};
+use netio::{Clock, NetError, UdpSocket, route};
+
+use super::args::{
+    Args, Base, GROUP_ALL, GROUP_SERVERS, LeaseType, MaxDrops, ResendRule, Scenario, mac,
+};
+use super::drive::{Limits, Pace};
+use super::packet::{self, Offsets, Packets};
+use super::persona::Personas;
+use super::resend::Resend;
+use super::rules::Rules;
+use super::trace::Trace;
+use crate::run::socket_options;
+use crate::v6::Ask;
+
+/// How long an avalanche awaits an answer.
+const AVALANCHE_NS: u64 = 1_000 * NS_PER_S;
+/// First requests watched at a time when no rate says how many.
+const BEST_EFFORT_ROOM: u64 = 1 << 18;
+/// Leases compared when nothing says how many there will be.
+const LEASES_OPEN: u64 = 1 << 20;
+
+/// Why a run could not be done.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The command line cannot work; every problem.
+    Usage(Vec<String>),
+    /// The environment refused something.
+    Environment(String),
+}
+
+impl From<NetError> for Failure {
+    fn from(error: NetError) -> Self {
+        Self::Environment(error.to_string())
+    }
+}
+
+fn usage(problem: impl fmt::Display) -> Failure {
+    Failure::Usage(vec![problem.to_string()])
+}
+
+/// Where messages go and where they come from.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    pub(crate) server: SocketAddr,
+    pub(crate) local: SocketAddr,
+    interface: Option<Interface>,
+    is_broadcast: bool,
+}
+
+impl Place {
+    pub(crate) fn of(args: &Args) -> Result<Self, Failure> {
+        let mut interface = None;
+        let mut local = None;
+        if let Some(name) = &args.local {
+            match (interface::named(name), name.parse::<IpAddr>()) {
+                (Ok(found), _) => interface = Some(found),
+                (_, Ok(address)) => local = Some(address),
+                (Err(error), _) => {
+                    return Err(usage(format!("-l {name}: no interface ({error}) and no address")));
+                }
+            }
+        }
+        let server = server_of(args)?;
+        let is_v6 = args.is_v6();
+        if server.is_ipv6() != is_v6 || local.is_some_and(|local| local.is_ipv6() != is_v6) {
+            let family = if is_v6 { "IPv6 (-6)" } else { "IPv4 (-4, the default)" };
+            return Err(usage(format!("-l and SERVER must be addresses of {family}")));
+        }
+        let default_port = match (is_v6, args.relay) {
+            (false, _) => 67,
+            (true, None) => 546,
+            (true, Some(_)) => 547,
+        };
+        let own_port = if args.local_port == 0 { default_port } else { args.local_port };
+        let standard = if is_v6 { 547 } else { 67 };
+        let port = if args.server_port == 0 { standard } else { args.server_port };
+        let scope = interface.as_ref().map_or(0, |interface| interface.index);
+        let is_broadcast = server == IpAddr::V4(Ipv4Addr::BROADCAST);
+        let server = at(server, port, scope);
+        let own = match (local, &interface) {
+            (Some(address), _) => address,
+            (None, Some(interface)) => own_address(interface, &server)?,
+            (None, None) if is_broadcast => {
+                return Err(usage("SERVER `all` needs -l: an interface or an own address"));
+            }
+            (None, None) => route::to(server)?.local,
+        };
+        Ok(Self { server, local: at(own, own_port, scope), interface, is_broadcast })
+    }
+
+    /// Opens the socket.
+    pub(crate) fn open(&self, args: &Args) -> Result<UdpSocket, Failure> {
+        let mut options = socket_options(self.local);
+        options.broadcast = args.broadcast || self.is_broadcast;
+        if self.is_broadcast {
+            options.device = self.interface.as_ref().map(|interface| interface.name.clone());
+        }
+        let socket = UdpSocket::open(&options)?;
+        if let (true, Some(interface)) = (self.server.ip().is_multicast(), &self.interface) {
+            socket
+                .set_multicast_route(interface.index, 1)
+                .map_err(NetError::on("send multicast through", interface.name.as_str()))?;
+        }
+        Ok(socket)
+    }
+}
+
+/// A socket address; link-local ones and groups take `scope`.
+fn at(address: IpAddr, port: u16, scope: u32) -> SocketAddr {
+    match address {
+        IpAddr::V4(address) => SocketAddrV4::new(address, port).into(),
+        IpAddr::V6(address) => {
+            let is_scoped = address.is_multicast() || address.is_unicast_link_local();
+            SocketAddrV6::new(address, port, 0, if is_scoped { scope } else { 0 }).into()
+        }
+    }
+}
+
+fn server_of(args: &Args) -> Result<IpAddr, Failure> {
+    match (args.server.as_deref(), args.is_v6()) {
+        (None | Some("all"), false) => Ok(Ipv4Addr::BROADCAST.into()),
+        (None | Some("all"), true) => Ok(GROUP_ALL.into()),
+        (Some("servers"), true) => Ok(GROUP_SERVERS.into()),
+        (Some(text), _) => {
+            text.parse().map_err(|_| usage(format!("SERVER {text}: not an address")))
+        }
+    }
+}
+
+fn own_address(interface: &Interface, server: &SocketAddr) -> Result<IpAddr, Failure> {
+    let wants_link_local = match server.ip() {
+        IpAddr::V4(_) => false,
+        IpAddr::V6(ip) => ip.is_multicast() || ip.is_unicast_link_local(),
+    };
+    let found = if wants_link_local {
+        interface.link_local().map(IpAddr::V6)
+    } else {
+        interface.addresses.iter().copied().find(|own| {
+            let is_near = matches!(own, IpAddr::V6(own) if own.is_unicast_link_local());
+            own.is_ipv4() == server.is_ipv4() && !is_near
+        })
+    };
+    found.ok_or_else(|| {
+        Failure::Environment(format!("interface {} has no address to send from", interface.name))
+    })
+}
+
+/// The lines of a list, without empty ones.
+fn lines(switch: &str, path: &Path) -> Result<Vec<String>, Failure> {
+    let shown = path.display();
+    let text = fs::read_to_string(path)
+        .map_err(|error| usage(format!("{switch} {shown}: cannot be read: {error}")))?;
+    let lines: Vec<String> =
+        text.lines().map(str::trim).filter(|line| !line.is_empty()).map(Into::into).collect();
+    if lines.is_empty() { Err(usage(format!("{switch} {shown}: is empty"))) } else { Ok(lines) }
+}
+
+/// Who the clients are.
+pub(crate) fn personas(args: &Args) -> Result<Personas, Failure> {
+    let mut base_mac = [0, 0x0c, 1, 2, 3, 4];
+    let mut base_duid = None;
+    for base in &args.bases {
+        match base {
+            Base::Mac(mac) => base_mac = *mac,
+            Base::Duid(duid) => base_duid = Some(duid.clone()),
+        }
+    }
+    let mut list = Vec::new();
+    if let Some(path) = &args.mac_list {
+        for line in lines("-M", path)? {
+            list.push(
+                mac(&line).ok_or_else(|| usage(format!("-M: {line}: not a hardware address")))?,
+            );
+        }
+    }
+    // DUID-LLT with a fixed time: the same command line is the same clients on every day.
+    let base_duid = base_duid.unwrap_or_else(|| {
+        let mut duid = vec![0, 1, 0, 1, 0x2a, 0, 0, 0];
+        duid.extend(base_mac);
+        duid
+    });
+    Ok(Personas { base_mac, base_duid, clients: args.clients.max(1), list })
+}
+
+/// The relay addresses of a run whose own address is `own`.
+pub(crate) fn links(args: &Args, own: IpAddr) -> Result<Vec<IpAddr>, Failure> {
+    let Some(path) = &args.relay_list else { return Ok(vec![own]) };
+    let read = |line: &String| {
+        let address = line.parse::<IpAddr>().ok().filter(|ip| ip.is_ipv6() == own.is_ipv6());
+        address.ok_or_else(|| usage(format!("-J: {line}: not an address of this family")))
+    };
+    lines("-J", path)?.iter().map(read).collect()
+}
+
+/// The packets of `-T`.
+pub(crate) fn packets(args: &Args) -> Result<Option<Packets>, Failure> {
+    type Read = Result<Option<(Vec<u8>, Offsets)>, Failure>;
+    let read = |index: usize| -> Read {
+        let Some(path) = args.templates.get(index) else { return Ok(None) };
+        let shown = path.display();
+        let text = fs::read_to_string(path)
+            .map_err(|error| usage(format!("-T {shown}: cannot be read: {error}")))?;
+        let octets = packet::read(&text)
+            .ok_or_else(|| usage(format!("-T {shown}: must be pairs of hexadecimal digits")))?;
+        let of = |all: &[usize], default: usize| {
+            all.get(index).or_else(|| all.last()).copied().unwrap_or(default)
+        };
+        let offsets = Offsets {
+            xid: of(&args.xid_offsets, 4),
+            // The last octet of an Ethernet address in chaddr; perfdhcp's is two octets behind.
+            client_end: of(&args.client_offsets, 33),
+            secs: args.elapsed_offset.filter(|&at| at > 0).unwrap_or(8),
+            server: args.server_offset.unwrap_or(0),
+            address: args.address_offset.unwrap_or(0),
+        };
+        Ok(Some((octets, offsets)))
+    };
+    let Some(first) = read(0)? else { return Ok(None) };
+    Packets::new(first, read(1)?).map(Some).map_err(usage)
+}
+
+/// What every DHCPv6 client asks for.
+pub(crate) fn ask(args: &Args) -> Ask {
+    Ask {
+        na: args.lease_type != LeaseType::PrefixOnly,
+        pd: args.lease_type != LeaseType::AddressOnly,
+        ias: 1,
+        rapid_commit: args.rapid_commit,
+    }
+}
+
+/// Keeps the addresses of one family.
+pub(crate) fn v4(links: &[IpAddr]) -> Vec<Ipv4Addr> {
+    links.iter().filter_map(|ip| if let IpAddr::V4(ip) = ip { Some(*ip) } else { None }).collect()
+}
+
+/// Keeps the addresses of the other.
+pub(crate) fn v6(links: &[IpAddr]) -> Vec<Ipv6Addr> {
+    links.iter().filter_map(|ip| if let IpAddr::V6(ip) = ip { Some(*ip) } else { None }).collect()
+}
+
+/// The seed: the one given, or one by chance.
+pub(crate) fn seed(args: &Args) -> u64 {
+    if args.seed > 0 {
+        return args.seed;
+    }
+    let mut state = Clock::mono_ns() ^ u64::from(std::process::id()) << 40;
+    base::random::split_mix(&mut state).max(1)
+}
+
+const fn is_avalanche(args: &Args) -> bool {
+    matches!(args.scenario, Scenario::Avalanche)
+}
+
+fn per_second(rate: u32) -> Rate {
+    Rate::per_second(rate.into()).expect("whole numbers from 1 to 2^31 are rates")
+}
+
+/// What requests are held to.
+pub(crate) fn rules(
+    args: &Args,
+    seed: u64,
+    links: usize,
+    number_bits: u32,
+) -> Result<Rules, Failure> {
+    let (first_ns, second_ns) = if is_avalanche(args) {
+        (AVALANCHE_NS, AVALANCHE_NS)
+    } else {
+        (args.deadline_ns(0), args.deadline_ns(1))
+    };
+    let grace_ns = if is_avalanche(args) { 0 } else { first_ns.max(second_ns) };
+    let watched_ns = first_ns + second_ns + 2 * grace_ns;
+    // A quarter above the mean and a floor, as in other runs.
+    let room = |rate: u32| per_second(rate).count_in(watched_ns) * 5 / 4 + 1_024;
+    let expected = expected(args);
+    let preload = u64::from(args.preload);
+    let capacity = match args.rate {
+        _ if is_avalanche(args) => args.clients.into(),
+        None => BEST_EFFORT_ROOM,
+        Some(rate) => room(rate),
+    };
+    let capacity = expected.map_or(capacity, |count| capacity.min(count + 1)) + preload;
+    let most = 1 << (number_bits - 1).min(22);
+    if capacity > most {
+        return Err(usage(format!(
+            "{capacity} requests would have to be watched at a time, {most} can be; lower -r, -d, -R \
+             or -P"
+        )));
+    }
+    let lease_rate = args.renew_rate.unwrap_or(0).max(args.release_rate.unwrap_or(0));
+    let lease_capacity = if lease_rate == 0 { 1 } else { room(lease_rate) };
+    let changes = if lease_rate == 0 { 1 } else { 3 };
+    let per_exchange = if args.lease_type == LeaseType::AddressAndPrefix { 2 } else { 1 };
+    let leases = expected.unwrap_or(LEASES_OPEN).min(1 << 23) * changes * per_exchange;
+    let is_v4 = !args.is_v6();
+    let resend = is_avalanche(args).then_some(match args.resend {
+        ResendRule::Perfdhcp => Resend::Perfdhcp,
+        ResendRule::Rfc if is_v4 => Resend::Rfc2131,
+        ResendRule::Rfc => Resend::Rfc9915,
+    });
+    Ok(Rules {
+        deadlines_ns: [first_ns, second_ns, second_ns, second_ns],
+        grace_ns,
+        is_offer_only: args.offer_only,
+        second_max: args.counts.get(1).map(|&count| count.into()),
+        ages: args.age_from_s.zip(args.age_for_s).map(|(from, len)| (from.into(), len.into())),
+        keeps_leases: lease_rate > 0,
+        resend,
+        trace: Trace {
+            keeps_templates: args.shows('T'),
+            keeps_times: args.shows('t'),
+            keeps_leases: args.shows('l'),
+            keeps_server: args.shows('s'),
+            ..Trace::default()
+        },
+        links: u32::try_from(links).unwrap_or(u32::MAX),
+        seed,
+        capacity,
+        lease_capacity,
+        leases,
+        compares_offers: args.unique,
+    })
+}
+
+/// How many exchanges will be begun, when the command line says so.
+fn expected(args: &Args) -> Option<u64> {
+    if is_avalanche(args) {
+        return Some(args.clients.into());
+    }
+    let by_period = args.period_s.zip(args.rate).map(|(s, rate)| u64::from(s) * u64::from(rate));
+    let by_count = args.counts.first().map(|&count| u64::from(count));
+    by_period.into_iter().chain(by_count).min()
+}
+
+/// What ends the run.
+pub(crate) fn limits(args: &Args) -> Limits {
+    let count = |index: usize| args.counts.get(index).map(|&count| u64::from(count));
+    let counts = |limit: &MaxDrops| if let MaxDrops::Count(n) = limit { Some(*n) } else { None };
+    let shares = |limit: &MaxDrops| if let MaxDrops::Percent(x) = limit { Some(*x) } else { None };
+    let (mut overdue, mut percent) = ([None; 2], [None; 2]);
+    for (place, limit) in overdue.iter_mut().zip(args.max_drops.iter().filter_map(counts)) {
+        *place = Some(limit);
+    }
+    for (place, limit) in percent.iter_mut().zip(args.max_drops.iter().filter_map(shares)) {
+        *place = Some(limit);
+    }
+    Limits {
+        counts: [count(0), count(1)],
+        period_ns: args.period_s.map(|s| u64::from(s) * NS_PER_S),
+        overdue,
+        overdue_percent: percent,
+        wait_ns: args.wait_us.map(|us| us.saturating_mul(1_000)),
+    }
+}
+
+/// When first requests, renewals and releases are due in a run from `start_ns` on.
+pub(crate) fn paces(args: &Args, start_ns: u64) -> (Pace, [Option<Schedule>; 2]) {
+    let duration_ns = args.period_s.map_or(u64::MAX / 4, |s| u64::from(s) * NS_PER_S);
+    let even = |rate: u32| Schedule::even(per_second(rate), start_ns, duration_ns, 0, 1);
+    let pace = match args.rate {
+        _ if is_avalanche(args) => Pace::AtOnce(args.clients.into()),
+        Some(rate) => Pace::Scheduled(even(rate)),
+        None => Pace::BestEffort(args.aggressivity),
+    };
+    (pace, [args.renew_rate.map(even), args.release_rate.map(even)])
+}
+
+/// Options of DHCPv4 on the wire: what goes into the parameter request list, and the rest.
+pub(crate) fn options4(args: &Args) -> (Vec<u8>, Vec<u8>) {
+    let (mut parameters, mut options) = (Vec::new(), Vec::new());
+    for (code, value) in &args.options {
+        if *code == 55 {
+            parameters.extend(value);
+        } else {
+            options.extend([*code as u8, value.len() as u8]);
+            options.extend(value);
+        }
+    }
+    (parameters, options)
+}
+
+/// Options of DHCPv6 on the wire.
+pub(crate) fn options6(options: &[(u16, Vec<u8>)]) -> Vec<u8> {
+    let mut octets = Vec::new();
+    for (code, value) in options {
+        octets.extend(code.to_be_bytes());
+        octets.extend((value.len() as u16).to_be_bytes());
+        octets.extend(value);
+    }
+    octets
+}

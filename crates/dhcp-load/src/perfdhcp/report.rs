@@ -1,0 +1,330 @@
+//! What a run came to, for either text and for JSON (`godwit.perfdhcp.v1`).
+
+use std::collections::BTreeMap;
+
+use load::{Class, Health, LATENCY_LIMIT_NS, Ledger, Verdict};
+use measure::record::LatencySummary;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::account::Account;
+use super::args::{Args, Scenario};
+use super::dialect::{Dialect, Kind};
+use super::drive::{Done, Reason};
+use super::plan::Place;
+use super::trace::Trace;
+use super::traffic::Traffic;
+use crate::fault::{Fault, Refusal};
+use crate::leases::{Conflict, LeaseSummary};
+use crate::run::seconds;
+
+/// The schema of the document.
+const SCHEMA: &str = "godwit.perfdhcp.v1";
+
+/// A run that is over.
+pub(crate) struct Report {
+    pub(crate) names: [&'static str; 4],
+    /// The kinds that the command line asked for.
+    pub(crate) kinds: Vec<Kind>,
+    /// The kinds that are answered at all.
+    pub(crate) is_awaited: [bool; 4],
+    pub(crate) accounts: [Account; 4],
+    /// Addresses given to two clients, by the kind that gave them.
+    pub(crate) conflicts: [LeaseSummary; 4],
+    pub(crate) trace: Trace,
+    /// The clients of the leases in `trace`, by number, in text.
+    pub(crate) clients: BTreeMap<u32, String>,
+    pub(crate) done: Done,
+    pub(crate) seed: u64,
+    pub(crate) received: u64,
+    pub(crate) malformed: u64,
+    pub(crate) too_short: u64,
+    pub(crate) local_limit: u64,
+    pub(crate) preloaded: [u64; 2],
+    pub(crate) leases: u64,
+    /// How long first requests came due, seconds.
+    pub(crate) sending_s: f64,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// One kind of exchange in the document.
+#[derive(Serialize)]
+struct Exchange {
+    name: &'static str,
+    due: u64,
+    sent: u64,
+    is_answer_awaited: bool,
+    on_time: u64,
+    late: u64,
+    lost: u64,
+    nak: u64,
+    rejected: BTreeMap<&'static str, u64>,
+    invalid: u64,
+    invalid_reasons: BTreeMap<&'static str, u64>,
+    wrong_client: u64,
+    in_flight: u64,
+    duplicates: u64,
+    unmatched: u64,
+    malformed: u64,
+    conflicts: Vec<Conflict>,
+    conflict_count: u64,
+    leases_untracked: u64,
+    resent: u64,
+    without_lease: u64,
+    late_sends: u64,
+    deadline_s: f64,
+    latency_due: LatencySummary,
+    latency_sent: LatencySummary,
+}
+
+/// Which kinds a command line asks for.
+pub(crate) fn kinds(args: &Args) -> Vec<Kind> {
+    let all = [
+        (true, Kind::First),
+        (!args.offer_only, Kind::Second),
+        (args.renew_rate.is_some(), Kind::Renewal),
+        (args.release_rate.is_some(), Kind::Release),
+    ];
+    all.into_iter().filter(|&(is_asked, _)| is_asked).map(|(_, kind)| kind).collect()
+}
+
+impl Report {
+    pub(crate) fn of<D: Dialect>(
+        args: &Args,
+        seed: u64,
+        done: Done,
+        mut traffic: Traffic<D>,
+    ) -> Self {
+        let mut logs = std::mem::take(&mut traffic.leases).into_iter();
+        let name = |owner| traffic.dialect().client_shown(D::client_of(owner));
+        let mut summary = || logs.next().map(|mut log| log.summarize_with(done.end_ns, name));
+        let (given, offered) = (summary().unwrap_or_default(), summary().unwrap_or_default());
+        let leases = given.leased;
+        let mut conflicts: [LeaseSummary; 4] = Default::default();
+        // With Rapid Commit the first exchange gives the lease.
+        let gives = if args.offer_only { Kind::First } else { Kind::Second };
+        conflicts[Kind::First.index()] = offered;
+        if gives == Kind::Second || given.conflicts > 0 || given.leased > 0 {
+            conflicts[gives.index()] = given;
+        }
+        let trace = std::mem::take(&mut traffic.trace);
+        let shown = trace.leases.iter().flatten().map(|&(client, ..)| client);
+        let clients =
+            shown.map(|client| (client, traffic.dialect().client_shown(client))).collect();
+        let mut warnings = Vec::new();
+        let untracked: u64 = conflicts.iter().map(|summary| summary.untracked).sum();
+        if untracked > 0 {
+            warnings.push(format!("{untracked} leases were not compared for conflicts"));
+        }
+        let begun = traffic.accounts[0].ledger.due();
+        let sending_s = match args.rate {
+            // Each request stands for the gap behind it.
+            Some(rate) => begun as f64 / f64::from(rate),
+            None => seconds(traffic.answered_ns.max(done.sending_end_ns) - done.start_ns),
+        };
+        Self {
+            names: D::NAMES,
+            kinds: kinds(args),
+            is_awaited: [true, true, true, D::IS_RELEASE_ANSWERED],
+            conflicts,
+            trace,
+            clients,
+            done,
+            seed,
+            received: traffic.received,
+            malformed: traffic.malformed,
+            too_short: traffic.too_short,
+            local_limit: traffic.local_limit,
+            preloaded: traffic.preloaded,
+            leases,
+            sending_s,
+            warnings,
+            accounts: traffic.accounts,
+        }
+    }
+
+    /// The kind whose answers complete an exchange.
+    pub(crate) fn last(&self) -> &Account {
+        let is_offer_only = !self.kinds.contains(&Kind::Second);
+        &self.accounts[if is_offer_only { Kind::First } else { Kind::Second }.index()]
+    }
+
+    fn per_s(&self, count: u64) -> f64 {
+        if self.sending_s > 0.0 { count as f64 / self.sending_s } else { 0.0 }
+    }
+
+    /// Exchanges begun per second.
+    pub(crate) fn offered_per_s(&self) -> f64 {
+        self.per_s(self.accounts[0].ledger.due())
+    }
+
+    /// Exchanges completed on time per second.
+    pub(crate) fn completed_per_s(&self) -> f64 {
+        self.per_s(self.last().on_time())
+    }
+
+    /// Whether the generator kept its schedule, over all kinds.
+    pub(crate) fn limit(&self) -> Option<String> {
+        let mut all = Ledger::default();
+        for account in &self.accounts {
+            all.merge(&account.ledger);
+        }
+        let health =
+            Health { socket_drops: self.done.socket_drops, sends_refused: self.done.sends.refused };
+        match all.verdict(health) {
+            Verdict::Sound => None,
+            Verdict::GeneratorLimited(reasons) => Some(reasons.join("; ")),
+        }
+    }
+
+    /// Requests that were answered neither on time nor are still awaited.
+    pub(crate) fn failed(&self) -> u64 {
+        self.kinds.iter().map(|kind| self.accounts[kind.index()].failed()).sum()
+    }
+
+    /// Late sends over all kinds.
+    pub(crate) fn late_sends(&self) -> u64 {
+        self.accounts.iter().map(|account| account.ledger.late_sends()).sum()
+    }
+
+    fn exchange(&self, args: &Args, kind: Kind) -> Exchange {
+        let account = &self.accounts[kind.index()];
+        let conflicts = &self.conflicts[kind.index()];
+        let ledger = &account.ledger;
+        let is_answer_awaited = self.is_awaited[kind.index()];
+        let deadline = usize::from(kind != Kind::First);
+        Exchange {
+            name: self.names[kind.index()],
+            due: ledger.due(),
+            sent: ledger.sent(),
+            is_answer_awaited,
+            on_time: account.on_time(),
+            late: ledger.count(Class::Late),
+            lost: ledger.count(Class::Lost),
+            nak: account.refusals[Refusal::Nak.index()],
+            rejected: counted(Refusal::ALL, Refusal::name, |how| account.refusals[how.index()])
+                .filter(|&(name, _)| name != Refusal::Nak.name())
+                .collect(),
+            invalid: ledger.count(Class::Invalid),
+            invalid_reasons: counted(Fault::ALL, Fault::name, |why| account.faults[why.index()])
+                .collect(),
+            wrong_client: ledger.count(Class::WrongClient),
+            in_flight: if is_answer_awaited { ledger.in_flight() } else { 0 },
+            duplicates: account.duplicates,
+            unmatched: account.unmatched,
+            malformed: account.malformed,
+            conflicts: conflicts.examples.clone(),
+            conflict_count: conflicts.conflicts,
+            leases_untracked: conflicts.untracked,
+            resent: account.resent,
+            without_lease: account.without_lease,
+            late_sends: ledger.late_sends(),
+            deadline_s: match args.scenario {
+                Scenario::Basic => seconds(args.deadline_ns(deadline)),
+                Scenario::Avalanche => 1_000.0,
+            },
+            latency_due: LatencySummary::of_histogram(ledger.latency_due()),
+            latency_sent: LatencySummary::of_histogram(ledger.latency_sent()),
+        }
+    }
+
+    /// The document.
+    pub(crate) fn json(&self, args: &Args, place: &Place) -> Value {
+        let limit = self.limit();
+        let exchanges: Vec<_> = self.kinds.iter().map(|&kind| self.exchange(args, kind)).collect();
+        let late_send_max_ns =
+            self.accounts.iter().map(|account| account.ledger.late_send_max_ns());
+        json!({
+            "schema": SCHEMA,
+            "tool": "godwit perfdhcp",
+            "version": env!("CARGO_PKG_VERSION"),
+            "seed": self.seed,
+            "settings": settings(args, place),
+            "ended": self.done.reason.shown(),
+            "interrupted": self.done.reason == Reason::Interrupted,
+            "exchanges": exchanges,
+            "leases": self.leases,
+            "duration_s": self.sending_s,
+            "elapsed_s": seconds(self.done.end_ns - self.done.start_ns),
+            "offered_per_s": self.offered_per_s(),
+            "completed_per_s": self.completed_per_s(),
+            "messages_sent": self.done.sends.sent,
+            "messages_received": self.received,
+            "malformed": self.malformed,
+            "too_short": self.too_short,
+            "orphans": self.accounts.iter().map(|account| account.unmatched).sum::<u64>(),
+            "local_limit": self.local_limit + self.done.sends.refused,
+            "preload_sent": self.preloaded[0],
+            "preload_answers": self.preloaded[1],
+            "late_sends": self.late_sends(),
+            "late_send_max_us": late_send_max_ns.max().unwrap_or(0) as f64 / 1e3,
+            "own_socket_drops": self.done.socket_drops,
+            "generator_cpu_s": seconds(self.done.cpu_ns),
+            "generator_limited": limit.is_some(),
+            "generator_limited_reason": limit.unwrap_or_default(),
+            "latency_resolution": "1/1024 of the value",
+            "latency_limit_s": seconds(LATENCY_LIMIT_NS),
+            "warnings": self.warnings,
+        })
+    }
+}
+
+/// Names and counts of what occurred.
+fn counted<T: Copy, const N: usize>(
+    all: [T; N],
+    name: fn(T) -> &'static str,
+    count: impl Fn(T) -> u64,
+) -> impl Iterator<Item = (&'static str, u64)> {
+    all.into_iter().map(move |item| (name(item), count(item))).filter(|&(_, count)| count > 0)
+}
+
+/// Every setting, also those that were not given.
+fn settings(args: &Args, place: &Place) -> Value {
+    let hex = |octets: &[u8]| octets.iter().map(|octet| format!("{octet:02x}")).collect::<String>();
+    let options = |options: &[(u16, Vec<u8>)]| {
+        options.iter().map(|(code, value)| format!("{code},{}", hex(value))).collect::<Vec<_>>()
+    };
+    let text = |debug: String| debug.to_lowercase();
+    json!({
+        "family": if args.is_v6() { 6 } else { 4 },
+        "server": place.server.to_string(),
+        "local": place.local.to_string(),
+        "scenario": text(format!("{:?}", args.scenario)),
+        "resend": text(format!("{:?}", args.resend)),
+        "rate": args.rate,
+        "renew_rate": args.renew_rate,
+        "release_rate": args.release_rate,
+        "aggressivity": args.aggressivity,
+        "clients": args.clients.max(1),
+        "counts": args.counts,
+        "period_s": args.period_s,
+        "deadlines_s": [seconds(args.deadline_ns(0)), seconds(args.deadline_ns(1))],
+        "max_drops": args.max_drops.iter().map(|limit| text(format!("{limit:?}"))).collect::<Vec<_>>(),
+        "wait_us": args.wait_us,
+        "preload": args.preload,
+        "report_s": args.report_s,
+        "lease_type": args.lease_type.name(),
+        "offer_only": args.offer_only,
+        "rapid_commit": args.rapid_commit,
+        "first_server": args.first_server,
+        "relayed": !args.is_v6() || args.relay.is_some(),
+        "relay_list": args.relay_list,
+        "mac_list": args.mac_list,
+        "bases": args.bases.iter().map(|base| format!("{base:?}")).collect::<Vec<_>>(),
+        "broadcast": args.broadcast,
+        "options": options(&args.options),
+        "relay_options": options(&args.relay_options),
+        "age_from_s": args.age_from_s,
+        "age_for_s": args.age_for_s,
+        "templates": args.templates,
+        "xid_offsets": args.xid_offsets,
+        "client_offsets": args.client_offsets,
+        "elapsed_offset": args.elapsed_offset,
+        "server_offset": args.server_offset,
+        "address_offset": args.address_offset,
+        "unique": args.unique,
+        "wrapped": args.wrapped,
+        "diagnostics": args.diagnostics,
+        "threads": 1,
+    })
+}

@@ -1,0 +1,38 @@
+//! What the requests of a run are held to.
+
+use super::resend::Resend;
+use super::trace::Trace;
+
+/// What requests are held to.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// From the due time to the answer, nanoseconds, by [`Kind::index`].
+    pub deadlines_ns: [u64; 4],
+    /// How long a request is watched after its deadline, nanoseconds.
+    pub grace_ns: u64,
+    /// First requests only.
+    pub is_offer_only: bool,
+    /// Second requests at most.
+    pub second_max: Option<u64>,
+    /// Seconds after the start when first requests begin to say that they are old, and for how
+    /// many seconds (`-Y`, `-y`).
+    pub ages: Option<(u64, u64)>,
+    /// Leases are renewed or released.
+    pub keeps_leases: bool,
+    /// Requests are sent again.
+    pub resend: Option<Resend>,
+    /// What is kept for diagnostics.
+    pub trace: Trace,
+    /// Relay addresses.
+    pub links: u32,
+    /// Seed of all choices.
+    pub seed: u64,
+    /// First requests watched at a time.
+    pub capacity: u64,
+    /// Renewals and releases watched at a time, each.
+    pub lease_capacity: u64,
+    /// Leases compared.
+    pub leases: u64,
+    /// Addresses offered are compared too (`-u`).
+    pub compares_offers: bool,
+}

@@ -1,0 +1,273 @@
+//! The text of a run: perfdhcp's sections with the true ledger, and what both texts share.
+
+use std::fmt::Write as _;
+
+use base::Histogram;
+use load::Class;
+
+use super::account::Account;
+use super::args::{Args, Scenario};
+use super::compat;
+use super::dialect::Kind;
+use super::report::Report;
+use crate::fault::{Fault, Refusal};
+use crate::run::seconds;
+
+/// A number with six significant digits, as C++ streams print it.
+pub(crate) fn general(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value}");
+    }
+    let exponent: i32 = {
+        let scientific = format!("{value:.5e}");
+        scientific.split_once('e').and_then(|(_, e)| e.parse().ok()).unwrap_or(0)
+    };
+    if !(-4..6).contains(&exponent) {
+        let scientific = format!("{value:.5e}");
+        let (mantissa, _) = scientific.split_once('e').unwrap_or((&scientific, ""));
+        let mantissa = mantissa.trim_end_matches('0').trim_end_matches('.');
+        let sign = if exponent < 0 { '-' } else { '+' };
+        return format!("{mantissa}e{sign}{:02}", exponent.abs());
+    }
+    let decimals = usize::try_from(5 - exponent).unwrap_or(0);
+    let fixed = format!("{value:.decimals$}");
+    if fixed.contains('.') {
+        fixed.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        fixed
+    }
+}
+
+/// What the rate counts.
+pub(crate) const fn rate_name(args: &Args) -> &'static str {
+    match (args.offer_only, args.v6, args.rapid_commit) {
+        (false, ..) => "4-way exchanges",
+        (true, false, _) => "DISCOVER-OFFER",
+        (true, true, false) => "Solicit-Advertise",
+        (true, true, true) => "Solicit-Reply",
+    }
+}
+
+/// Letters of switches without a value.
+const BARE: &str = "146BchiuvV";
+
+/// The command line as perfdhcp repeats it: every switch apart from its value. Ours for the output
+/// are left out.
+fn repeated(words: &[String]) -> String {
+    let (mut switches, mut rest) = (String::new(), String::new());
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        if word == "--compat" || word.starts_with("--json=") {
+            continue;
+        }
+        if word == "--json" {
+            words.next();
+            continue;
+        }
+        if word.starts_with("--") {
+            let _ = write!(switches, " {word}");
+            continue;
+        }
+        let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.is_empty()) else {
+            let _ = write!(rest, " {word}");
+            continue;
+        };
+        for (at, letter) in letters.char_indices() {
+            let _ = write!(switches, " -{letter}");
+            if BARE.contains(letter) {
+                continue;
+            }
+            let attached = &letters[at + letter.len_utf8()..];
+            let value =
+                if attached.is_empty() { words.next().map(String::as_str) } else { Some(attached) };
+            let _ = write!(switches, " {}", value.unwrap_or_default());
+            break;
+        }
+    }
+    switches + &rest
+}
+
+/// What stands at the beginning of both texts; `words` follow the name of the program.
+pub(crate) fn head(args: &Args, words: &[String], cpus: usize) -> String {
+    let mut text = String::new();
+    if args.separator.is_none() {
+        let scenario = match args.scenario {
+            Scenario::Basic => "basic",
+            Scenario::Avalanche => "avalanche",
+        };
+        let _ = writeln!(text, "Running: perfdhcp{}", repeated(words));
+        let _ = writeln!(text, "Scenario: {scenario}.");
+        if args.compat {
+            text += compat::threads(args, cpus);
+        }
+    }
+    text
+}
+
+/// A periodic report.
+pub(crate) fn periodic(args: &Args, kinds: &[Kind], accounts: &[Account; 4]) -> String {
+    let of = |count: fn(&Account) -> u64| {
+        kinds.iter().map(|kind| count(&accounts[kind.index()]).to_string()).collect::<Vec<_>>()
+    };
+    let columns = [
+        of(Account::sent),
+        of(Account::on_time),
+        of(|account| account.overdue),
+        of(Account::rejected),
+    ];
+    match &args.separator {
+        Some(separator) => columns.concat().join(separator),
+        None => {
+            let [sent, received, drops, rejected] = columns.map(|column| column.join("/"));
+            format!("sent: {sent}; received: {received}; drops: {drops}; rejected: {rejected}")
+        }
+    }
+}
+
+/// Percentiles of a histogram in milliseconds.
+fn percentiles(histogram: &Histogram) -> String {
+    let ms =
+        |ns: Option<u64>| ns.map_or_else(|| "n/a".into(), |ns| format!("{:.3}", ns as f64 / 1e6));
+    let at = |quantile| ms(histogram.quantile(quantile));
+    format!(
+        "min {}, p50 {}, p90 {}, p99 {}, p99.9 {}, max {} ms",
+        ms(histogram.min()),
+        at(0.5),
+        at(0.9),
+        at(0.99),
+        at(0.999),
+        ms(histogram.max())
+    )
+}
+
+fn exchange(report: &Report, kind: Kind, text: &mut String) {
+    let account = &report.accounts[kind.index()];
+    let ledger = &account.ledger;
+    let is_awaited = report.is_awaited[kind.index()];
+    let _ = writeln!(text, "***Statistics for: {}***", report.names[kind.index()]);
+    let unsent = ledger.due() - ledger.sent();
+    let mut rows = vec![("sent packets", ledger.sent(), true), ("not sent", unsent, unsent > 0)];
+    let refused = |how: Refusal| account.refusals[how.index()];
+    if is_awaited {
+        rows.extend([
+            ("on time", account.on_time(), true),
+            ("late", ledger.count(Class::Late), true),
+            ("lost", ledger.count(Class::Lost), true),
+            ("DHCPNAK", refused(Refusal::Nak), true),
+            ("rejected", account.rejected(), true),
+            ("invalid", ledger.count(Class::Invalid), true),
+            ("wrong client", ledger.count(Class::WrongClient), true),
+            ("in flight", ledger.in_flight(), true),
+        ]);
+    }
+    let conflicts = &report.conflicts[kind.index()];
+    rows.extend([
+        ("duplicates", account.duplicates, true),
+        ("orphans", account.unmatched, true),
+        ("malformed", account.malformed, account.malformed > 0),
+        ("sent again", account.resent, account.resent > 0),
+        ("no lease at hand", account.without_lease, account.without_lease > 0),
+        ("non unique addresses", conflicts.conflicts, true),
+    ]);
+    for (name, count, _) in rows.into_iter().filter(|row| row.2) {
+        let _ = writeln!(text, "{name}: {count}");
+    }
+    for how in Refusal::ALL.into_iter().filter(|&how| how != Refusal::Nak && refused(how) > 0) {
+        let _ = writeln!(text, "  rejected with {}: {}", how.name(), refused(how));
+    }
+    for fault in Fault::ALL.into_iter().filter(|fault| account.faults[fault.index()] > 0) {
+        let _ = writeln!(text, "  invalid for {}: {}", fault.name(), account.faults[fault.index()]);
+    }
+    for conflict in &conflicts.examples {
+        let _ = writeln!(
+            text,
+            "  {} was given to {} while {} had it",
+            conflict.address, conflict.second, conflict.first
+        );
+    }
+    if is_awaited {
+        let _ = writeln!(text, "delay from due:  {}", percentiles(ledger.latency_due()));
+        let _ = writeln!(text, "delay from sent: {}", percentiles(ledger.latency_sent()));
+    } else {
+        text.push_str("nobody answers it\n");
+    }
+    text.push('\n');
+}
+
+/// The text of a run that is over.
+pub(crate) fn whole(args: &Args, report: &Report) -> String {
+    let mut text = String::from("***Rate statistics***\n");
+    let name = rate_name(args);
+    let _ = write!(text, "Rate: {} {name}/second", general(report.completed_per_s()));
+    if let Some(rate) = args.rate {
+        let _ = write!(text, ", expected rate: {rate}");
+    }
+    let begun = report.accounts[0].ledger.due();
+    let _ = writeln!(
+        text,
+        ", offered: {} ({begun} in {:.3} s)",
+        general(report.offered_per_s()),
+        report.sending_s
+    );
+    let done = &report.done;
+    let _ = writeln!(text, "Leases at the end: {}\n", report.leases);
+    text.push_str("***Malformed Packets***\n");
+    let _ = writeln!(text, "Malformed packets: {}", report.malformed);
+    let _ = writeln!(text, "Too short packets: {}\n", report.too_short);
+    for &kind in &report.kinds {
+        exchange(report, kind, &mut text);
+    }
+    text.push_str("***Generator***\n");
+    let _ = writeln!(
+        text,
+        "late sends: {}, own socket drops: {}, refused by the kernel: {}, not sent for want of room: {}",
+        report.late_sends(),
+        done.socket_drops,
+        done.sends.refused,
+        report.local_limit
+    );
+    if report.preloaded[0] > 0 {
+        let [sent, answered] = report.preloaded;
+        let _ = writeln!(text, "preload: {sent} sent, {answered} answers");
+    }
+    let elapsed_s = seconds(done.end_ns - done.start_ns);
+    let cpu_s = seconds(done.cpu_ns);
+    let _ = writeln!(text, "seed: {}, {cpu_s:.3} CPU s in {elapsed_s:.3} s", report.seed);
+    if let Some(reasons) = report.limit() {
+        let _ = writeln!(text, "GENERATOR LIMITED: {reasons}");
+    }
+    for warning in &report.warnings {
+        let _ = writeln!(text, "warning: {warning}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_six_significant_digits_like_a_stream_of_cpp() {
+        // As printed by C++.
+        for (value, expected) in [
+            (71.284_345, "71.2843"),
+            (100.0, "100"),
+            (0.0, "0"),
+            (9.547_738_693, "9.54774"),
+            (1_234_567.0, "1.23457e+06"),
+            (0.000_012_345_67, "1.23457e-05"),
+            (999_999.5, "1e+06"),
+            (0.5, "0.5"),
+            (123_456.0, "123456"),
+        ] {
+            assert_eq!(general(value), expected);
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_repeated_switch_by_switch() {
+        let words = "-4 -r100 --compat 127.0.0.1 -iB -n 5 --json x -xa --scenario=basic";
+        let words: Vec<String> = words.split(' ').map(Into::into).collect();
+        assert_eq!(repeated(&words), " -4 -r 100 -i -B -n 5 -x a --scenario=basic 127.0.0.1");
+    }
+}

@@ -1,0 +1,66 @@
+//! What is kept of single messages for diagnostics (`-x`), within fixed bounds.
+
+use std::net::IpAddr;
+
+use super::dialect::Kind;
+
+/// Rows of each list kept at most.
+const ROWS_MAX: usize = 1_000_000;
+
+/// A lease as `-x l` lists it: client number, address, prefix length.
+pub type LeaseRow = (u32, IpAddr, u8);
+
+/// What is asked for, and what was kept. Nothing is by default.
+#[derive(Clone, Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "one for each letter of -x")]
+pub struct Trace {
+    /// Keep the first message of each kind, sent and received (`T`).
+    pub keeps_templates: bool,
+    /// Keep when each request left and was answered (`t`).
+    pub keeps_times: bool,
+    /// Keep each lease (`l`).
+    pub keeps_leases: bool,
+    /// Keep the server identifier (`s`).
+    pub keeps_server: bool,
+    /// First messages sent, by kind.
+    pub sent: [Option<Box<[u8]>>; 4],
+    /// First messages received, by kind.
+    pub received: [Option<Box<[u8]>>; 4],
+    /// When requests left and were answered, nanoseconds, by kind.
+    pub times: [Vec<(u64, Option<u64>)>; 4],
+    /// Leases, by kind.
+    pub leases: [Vec<LeaseRow>; 4],
+    /// The identifier of the first server that answered.
+    pub server: Option<String>,
+}
+
+impl Trace {
+    pub(crate) fn sends(&mut self, kind: Kind, message: &[u8]) {
+        if self.keeps_templates {
+            self.sent[kind.index()].get_or_insert_with(|| message.into());
+        }
+    }
+
+    pub(crate) fn receives(&mut self, kind: Kind, octets: &[u8], server: impl FnOnce() -> String) {
+        if self.keeps_templates {
+            self.received[kind.index()].get_or_insert_with(|| octets.into());
+        }
+        if self.keeps_server && self.server.is_none() {
+            self.server = Some(server()).filter(|id| !id.is_empty());
+        }
+    }
+
+    pub(crate) fn times(&mut self, kind: Kind, sent_ns: u64, answered_ns: Option<u64>) {
+        let rows = &mut self.times[kind.index()];
+        if self.keeps_times && rows.len() < ROWS_MAX {
+            rows.push((sent_ns, answered_ns));
+        }
+    }
+
+    pub(crate) fn lease(&mut self, kind: Kind, client: u32, (address, len): (IpAddr, u8)) {
+        let rows = &mut self.leases[kind.index()];
+        if self.keeps_leases && rows.len() < ROWS_MAX {
+            rows.push((client, address, len));
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! DHCPv6 responders.
+
+use base::Random;
+use dhcp_load::fault::{Fault, Refusal};
+use dhcp_load::perfdhcp::dialect::Kind;
+use dhcp_load::perfdhcp::dialect6::Dialect6;
+use dhcp_load::perfdhcp::rules::Rules;
+use dhcp_load::v6::Ask;
+use dhcp_load::v6::answer::kind;
+use dhcp_load::v6::template::Extras;
+
+use crate::common::MS;
+use crate::v6::server::{Reply, Request};
+use crate::world::{Ledger, Played, personas, play, rules};
+
+#[allow(dead_code, reason = "whole exchanges are for other tests")]
+#[path = "../common/v6.rs"]
+mod server;
+
+const BOTH: Ask = Ask { na: true, pd: true, ias: 1, rapid_commit: false };
+
+fn dialect(clients: u32, ask: Ask) -> Dialect6 {
+    Dialect6::new(personas(clients), server::LINKS[..1].to_vec(), ask, Extras::default(), false)
+}
+
+fn kind_of(request: &Request<'_>) -> Kind {
+    match request.kind() {
+        kind::SOLICIT => Kind::First,
+        kind::REQUEST => Kind::Second,
+        kind::RENEW => Kind::Renewal,
+        _ => Kind::Release,
+    }
+}
+
+/// Spoils a good answer, and enters into the ledger what that must come to.
+type Fault6 = fn(&mut Reply, &mut Ledger, usize);
+
+fn against(stage: Kind, ask: Ask, fault: Fault6) -> (Played<Dialect6>, Ledger) {
+    let mut ledger = Ledger::default();
+    let played = play(dialect(300, ask), 300, rules(9), (300, 300.0), [0.0; 2], |_, octets| {
+        let request = Request { octets };
+        let index = kind_of(&request).index();
+        ledger[index].sent += 1;
+        let mut reply = request.good();
+        if index == stage.index() && request.client().is_multiple_of(3) {
+            fault(&mut reply, &mut ledger, index);
+        } else {
+            ledger[index].on_time += 1;
+        }
+        vec![(MS, reply.octets())]
+    });
+    (played, ledger)
+}
+
+#[test]
+fn every_refusal_is_counted_by_its_status_at_both_stages() {
+    for stage in [Kind::First, Kind::Second] {
+        let faults: [(Refusal, Fault6); 8] = [
+            (Refusal::UnspecFail, |reply, _, _| reply.status = Some(1)),
+            (Refusal::NoAddrsAvail, |reply, _, _| reply.status = Some(2)),
+            (Refusal::NoBinding, |reply, _, _| reply.status = Some(3)),
+            (Refusal::NotOnLink, |reply, _, _| reply.status = Some(4)),
+            (Refusal::UseMulticast, |reply, _, _| reply.status = Some(5)),
+            (Refusal::OtherStatus, |reply, _, _| reply.status = Some(77)),
+            (Refusal::NoAddrsAvail, |reply, _, _| {
+                reply.ias[0].given.clear();
+                reply.ias[0].status = Some(2);
+            }),
+            (Refusal::NoPrefixAvail, |reply, _, _| {
+                reply.ias[1].given.clear();
+                reply.ias[1].status = Some(6);
+            }),
+        ];
+        for (refusal, fault) in faults {
+            let (played, mut ledger) = against(stage, BOTH, fault);
+            ledger[stage.index()].refused += 100;
+            assert_eq!(played.counts(), ledger, "{refusal:?} {stage:?}");
+            let account = &played.traffic.accounts[stage.index()];
+            assert_eq!((account.refusals[refusal.index()], account.rejected()), (100, 100));
+        }
+    }
+}
+
+#[test]
+fn answers_that_break_the_protocol_are_told_apart_at_both_stages() {
+    for stage in [Kind::First, Kind::Second] {
+        let faults: [(Fault, Fault6); 9] = [
+            (Fault::NoServer, |reply, _, _| reply.server_id = None),
+            (Fault::NoClient, |reply, _, _| reply.client_id = None),
+            (Fault::Kind, |reply, _, _| reply.kind = 10),
+            (Fault::NoAddress, |reply, _, _| reply.ias[0].given.clear()),
+            (Fault::NoAddress, |reply, _, _| drop(reply.ias.pop())),
+            (Fault::Association, |reply, _, _| reply.ias[0].iaid = 9),
+            (Fault::Timers, |reply, _, _| reply.ias[0].t1_s = reply.ias[0].t2_s + 1),
+            (Fault::Lifetimes, |reply, _, _| {
+                reply.ias[0].given[0].preferred_s = reply.ias[0].given[0].valid_s + 1;
+            }),
+            (Fault::Relay, |reply, _, _| reply.relay[5] ^= 1),
+        ];
+        for (fault, spoil) in faults {
+            let (played, mut ledger) = against(stage, BOTH, spoil);
+            ledger[stage.index()].invalid += 100;
+            assert_eq!(played.counts(), ledger, "{fault:?} {stage:?}");
+            let faults = played.traffic.accounts[stage.index()].faults;
+            assert_eq!(faults[fault.index()], 100, "{fault:?} {stage:?}");
+        }
+    }
+}
+
+#[test]
+fn strangers_and_mistaken_numbers_are_no_answers() {
+    let cases: [(Kind, Fault6); 4] = [
+        (Kind::First, |reply, ledger, at| {
+            reply.client_id.as_mut().unwrap()[13] ^= 1;
+            ledger[at].wrong_client += 1;
+        }),
+        (Kind::Second, |reply, ledger, at| {
+            reply.relay[33] ^= 1;
+            ledger[at].wrong_client += 1;
+        }),
+        (Kind::Second, |reply, ledger, at| {
+            // The SOLICIT's number: that one has been answered.
+            reply.xid &= !3;
+            ledger[Kind::First.index()].duplicates += 1;
+            ledger[at].lost += 1;
+        }),
+        (Kind::Second, |reply, ledger, at| {
+            reply.xid ^= 0x80_0000;
+            ledger[at].lost += 1;
+            ledger[at].unmatched += 1;
+        }),
+    ];
+    for (stage, fault) in cases {
+        let (played, ledger) = against(stage, BOTH, fault);
+        assert_eq!(played.counts(), ledger, "{stage:?}");
+    }
+}
+
+#[test]
+fn a_cut_answer_is_malformed_and_its_request_lost() {
+    let mut ledger = Ledger::default();
+    let mut random = Random::from_seed(8);
+    let played = play(dialect(300, BOTH), 300, rules(9), (300, 300.0), [0.0; 2], |_, octets| {
+        let request = Request { octets };
+        let counts = &mut ledger[kind_of(&request).index()];
+        counts.sent += 1;
+        let mut reply = request.good().octets();
+        if random.chance(1, 3) {
+            counts.lost += 1;
+            // Behind the transaction identifier.
+            reply.truncate(server::RELAY_LEN + 4 + random.below(reply.len() as u64 - 50) as usize);
+            counts.malformed += 1;
+        } else {
+            counts.on_time += 1;
+        }
+        vec![(MS, reply)]
+    });
+    assert_eq!(played.counts(), ledger);
+    assert!(ledger[0].lost > 50 && ledger[1].lost > 30, "{ledger:?}");
+}
+
+#[test]
+fn with_rapid_commit_the_first_exchange_is_the_whole() {
+    let ask = Ask { rapid_commit: true, ..Ask::ADDRESS };
+    let rules = Rules { is_offer_only: true, ..rules(5) };
+    let mut played = play(dialect(100, ask), 100, rules, (100, 100.0), [0.0; 2], |_, octets| {
+        vec![(MS, Request { octets }.rapid().octets())]
+    });
+    let counts = played.counts();
+    assert_eq!((counts[0].on_time, counts[1].sent), (100, 0));
+    assert_eq!(played.traffic.leases[0].summarize(played.end_ns).leased, 100);
+}
+
+#[test]
+fn leases_are_renewed_and_given_back_to_their_server() {
+    let mut ledger = Ledger::default();
+    let rules = Rules { keeps_leases: true, ..rules(6) };
+    let mut played =
+        play(dialect(400, BOTH), 400, rules, (400, 200.0), [50.0, 20.0], |_, octets| {
+            let request = Request { octets };
+            let kind = kind_of(&request);
+            let counts = &mut ledger[kind.index()];
+            counts.sent += 1;
+            let mut reply = request.good();
+            match kind {
+                Kind::Release if counts.sent.is_multiple_of(3) => {
+                    counts.refused += 1;
+                    reply.status = Some(3);
+                    reply.ias.clear();
+                }
+                Kind::Release => {
+                    counts.on_time += 1;
+                    reply.status = Some(0);
+                    reply.ias.clear();
+                }
+                Kind::Renewal if counts.sent.is_multiple_of(5) => {
+                    counts.refused += 1;
+                    reply.ias[1].status = Some(3);
+                    reply.ias[1].given.clear();
+                }
+                _ => counts.on_time += 1,
+            }
+            vec![(MS, reply.octets())]
+        });
+    assert_eq!(played.counts(), ledger);
+    assert!(ledger[2].sent > 90 && ledger[3].sent > 35, "{ledger:?}");
+    assert_eq!(played.traffic.leases[0].summarize(played.end_ns).conflicts, 0);
+}
+
+/// With 22 bits for the number, identifiers come round after 4,194,304 exchanges.
+#[test]
+fn answers_of_the_round_before_are_strangers() {
+    let seed = (1..)
+        .find(|&seed| {
+            let base = dhcp_load::identities::Identities::xid_base_of(seed);
+            base & 0x3f_ffff > 0x3f_ffff - 100
+        })
+        .unwrap();
+    let mut ledger = Ledger::default();
+    let mut first = None;
+    let play = play(dialect(300, BOTH), 300, rules(seed), (300, 300.0), [0.0; 2], |_, octets| {
+        let request = Request { octets };
+        let counts = &mut ledger[kind_of(&request).index()];
+        counts.sent += 1;
+        counts.on_time += 1;
+        let good = request.good();
+        let first = *first.get_or_insert(good.xid);
+        let mut old = good.clone();
+        // The number before the first one has not been given out in this round.
+        old.xid = first.wrapping_sub(4) & 0xff_ffff;
+        old.kind = kind::ADVERTISE;
+        ledger[0].unmatched += 1;
+        vec![(0, old.octets()), (MS, good.octets())]
+    });
+    assert_eq!(play.counts(), ledger);
+    assert_eq!(ledger[1].on_time, 300);
+    let numbers: Vec<u8> = play.sent.iter().map(|octets| octets[server::RELAY_LEN + 1]).collect();
+    assert!(numbers.contains(&0xff) && numbers.contains(&0), "the identifiers wrapped");
+}

@@ -1,0 +1,170 @@
+//! Virtual time between the requests and a responder.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use dhcp_load::perfdhcp::account::Account;
+use dhcp_load::perfdhcp::dialect::{Dialect, Kind};
+use dhcp_load::perfdhcp::persona::Personas;
+use dhcp_load::perfdhcp::rules::Rules;
+use dhcp_load::perfdhcp::traffic::Traffic;
+use load::{Class, Rate, Schedule};
+
+use crate::common::MS;
+
+/// Deadline and grace of both exchanges.
+pub(crate) const DEADLINE_NS: u64 = 1_000 * MS;
+/// Beginning of a run on the virtual clock.
+pub(crate) const START_NS: u64 = 5_000 * MS;
+
+/// Counts of one kind, as the responder expects them and as an account has them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) sent: u64,
+    pub(crate) on_time: u64,
+    pub(crate) late: u64,
+    pub(crate) lost: u64,
+    pub(crate) refused: u64,
+    pub(crate) invalid: u64,
+    pub(crate) wrong_client: u64,
+    pub(crate) duplicates: u64,
+    pub(crate) unmatched: u64,
+    pub(crate) malformed: u64,
+}
+
+impl Counts {
+    pub(crate) fn of(account: &Account) -> Self {
+        let count = |class| account.ledger.count(class);
+        assert_eq!(
+            account.failed() + account.on_time() + account.ledger.in_flight(),
+            account.sent()
+        );
+        assert_eq!(count(Class::Nak), account.refusals.iter().sum::<u64>());
+        assert_eq!(count(Class::Invalid), account.faults.iter().sum::<u64>());
+        assert_eq!(account.ledger.latency_sent().count(), account.on_time());
+        Self {
+            sent: account.sent(),
+            on_time: account.on_time(),
+            late: count(Class::Late),
+            lost: count(Class::Lost),
+            refused: count(Class::Nak),
+            invalid: count(Class::Invalid),
+            wrong_client: count(Class::WrongClient),
+            duplicates: account.duplicates,
+            unmatched: account.unmatched,
+            malformed: account.malformed,
+        }
+    }
+}
+
+/// The responder's own ledger, by [`Kind::index`].
+pub(crate) type Ledger = [Counts; 4];
+
+/// Clients counted from a fixed base.
+pub(crate) fn personas(clients: u32) -> Personas {
+    Personas {
+        base_mac: [0, 0x0c, 0, 0, 0, 0],
+        base_duid: vec![0, 1, 0, 1, 0x2a, 0, 0, 0, 0, 0x0c, 0, 0, 0, 0],
+        clients,
+        list: Vec::new(),
+    }
+}
+
+pub(crate) fn rules(seed: u64) -> Rules {
+    Rules {
+        deadlines_ns: [DEADLINE_NS; 4],
+        grace_ns: DEADLINE_NS,
+        is_offer_only: false,
+        second_max: None,
+        ages: None,
+        keeps_leases: false,
+        resend: None,
+        trace: dhcp_load::perfdhcp::trace::Trace::default(),
+        links: 1,
+        seed,
+        capacity: 1_000,
+        lease_capacity: 1_000,
+        leases: 10_000,
+        compares_offers: false,
+    }
+}
+
+/// What was done, when.
+pub(crate) struct Played<D: Dialect> {
+    pub(crate) traffic: Traffic<D>,
+    /// All messages sent, in order.
+    pub(crate) sent: Vec<Vec<u8>>,
+    pub(crate) end_ns: u64,
+}
+
+impl<D: Dialect> Played<D> {
+    pub(crate) fn counts(&self) -> Ledger {
+        [0, 1, 2, 3].map(|index: usize| {
+            if index == Kind::Release.index() && !D::IS_RELEASE_ANSWERED {
+                let account = &self.traffic.accounts[index];
+                return Counts { sent: account.sent(), ..Counts::default() };
+            }
+            Counts::of(&self.traffic.accounts[index])
+        })
+    }
+}
+
+/// Begins `count` exchanges at `rate` per second, and as many renewals and releases per second as
+/// said. `server` turns each request, which reaches it at once, into answers after delays in
+/// nanoseconds.
+pub(crate) fn play<D: Dialect>(
+    dialect: D,
+    clients: u32,
+    rules: Rules,
+    (count, rate): (u64, f64),
+    lease_rates: [f64; 2],
+    mut server: impl FnMut(u64, &[u8]) -> Vec<(u64, Vec<u8>)>,
+) -> Played<D> {
+    let resends = rules.resend.is_some();
+    let mut traffic = Traffic::new(dialect, personas(clients), rules);
+    traffic.starts_at(START_NS);
+    let schedule = |rate: f64, duration_ns| {
+        Rate::per_second(rate).map(|rate| Schedule::even(rate, START_NS, duration_ns, 0, 1))
+    };
+    let duration_ns = Rate::per_second(rate).unwrap().offset_ns(count);
+    let mut paces = [rate, lease_rates[0], lease_rates[1]].map(|rate| schedule(rate, duration_ns));
+    let mut wire: BinaryHeap<Reverse<(u64, u64, Vec<u8>)>> = BinaryHeap::new();
+    let mut buffer = vec![0; traffic.dialect().message_bytes_max()];
+    let (mut sequence, mut now_ns, mut sent) = (0, START_NS, Vec::new());
+    loop {
+        let mut outgoing = None;
+        if let Some(due_ns) = paces[0].as_mut().and_then(|pace| pace.take(now_ns)) {
+            outgoing = traffic.begin(due_ns, &mut buffer, true);
+        } else if let Some(due_ns) = paces[1].as_mut().and_then(|pace| pace.take(now_ns)) {
+            outgoing = traffic.begin_on_lease(Kind::Renewal, due_ns, now_ns, &mut buffer);
+        } else if let Some(due_ns) = paces[2].as_mut().and_then(|pace| pace.take(now_ns)) {
+            outgoing = traffic.begin_on_lease(Kind::Release, due_ns, now_ns, &mut buffer);
+        } else if let Some(again) = traffic.resend(now_ns, &mut buffer) {
+            outgoing = Some(again);
+        } else if wire.peek().is_some_and(|Reverse((at_ns, ..))| *at_ns <= now_ns) {
+            let Reverse((_, _, octets)) = wire.pop().unwrap();
+            outgoing = traffic.answer(now_ns, &octets, &mut buffer);
+        } else {
+            traffic.expire(now_ns);
+            let next = paces.iter().flatten().filter_map(Schedule::next_due_ns).min();
+            if next.is_none() && traffic.is_settled() && (wire.is_empty() || resends) {
+                break;
+            }
+            let answer = wire.peek().map(|Reverse((at_ns, ..))| *at_ns);
+            let again = traffic.next_resend_ns();
+            let next = next.into_iter().chain(answer).chain(again).min();
+            now_ns = next.unwrap_or(u64::MAX).min(now_ns + 10 * MS);
+        }
+        if let Some(outgoing) = outgoing {
+            traffic.left(outgoing.number, now_ns);
+            let request = &buffer[..outgoing.len];
+            for (delay_ns, octets) in server(now_ns, request) {
+                sequence += 1;
+                wire.push(Reverse((now_ns + delay_ns, sequence, octets)));
+            }
+            sent.push(request.to_vec());
+        }
+    }
+    traffic.finish(now_ns);
+    Played { traffic, sent, end_ns: now_ns }
+}

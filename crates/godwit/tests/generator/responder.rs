@@ -1,0 +1,262 @@
+//! A responder on a thread that does to each client what a plan says and counts what it got.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// What is done to a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Act {
+    Good,
+    /// No answer to anything.
+    Nothing,
+    /// No answer to messages of one type.
+    NothingTo(u8),
+    /// DHCPv4: a DHCPNAK to the REQUEST; DHCPv6: NoAddrsAvail.
+    Nak,
+    /// Every answer twice.
+    Twice,
+    /// OFFERs carry another transaction identifier.
+    WrongNumber,
+    /// ACKs name another client.
+    OtherClient,
+    /// OFFERs of no address.
+    NoAddress,
+    /// OFFERs without server identifier.
+    NoServer,
+    /// OFFERs end in the middle.
+    Cut,
+    /// All of these get one address.
+    SameAddress,
+}
+
+#[derive(Default)]
+struct Ledger {
+    /// First, second, renewal, release.
+    requests: [u64; 4],
+    clients: BTreeSet<u32>,
+    relays: BTreeSet<[u8; 4]>,
+}
+
+pub(crate) struct Responder {
+    pub(crate) port: u16,
+    pub(crate) is_v6: bool,
+    ledger: Arc<(Mutex<Ledger>, Condvar)>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+fn loopback(is_v6: bool) -> IpAddr {
+    if is_v6 { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() }
+}
+
+/// A port that nobody has at the moment.
+pub(crate) fn free_port(is_v6: bool) -> u16 {
+    UdpSocket::bind((loopback(is_v6), 0)).unwrap().local_addr().unwrap().port()
+}
+
+impl Responder {
+    pub(crate) fn start(is_v6: bool, plan: fn(u32) -> Act) -> Self {
+        Self::on(UdpSocket::bind((loopback(is_v6), 0)).unwrap(), is_v6, plan)
+    }
+
+    pub(crate) fn start_at(port: u16, plan: fn(u32) -> Act) -> io::Result<Self> {
+        Ok(Self::on(UdpSocket::bind((loopback(false), port))?, false, plan))
+    }
+
+    fn on(socket: UdpSocket, is_v6: bool, plan: fn(u32) -> Act) -> Self {
+        let port = socket.local_addr().unwrap().port();
+        socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
+        let ledger = Arc::new((Mutex::new(Ledger::default()), Condvar::new()));
+        let stop = Arc::new(AtomicBool::new(false));
+        let (shared, stopped) = (Arc::clone(&ledger), Arc::clone(&stop));
+        let thread = std::thread::spawn(move || {
+            let mut octets = [0; 2_048];
+            while !stopped.load(Ordering::Relaxed) {
+                let Ok((len, from)) = socket.recv_from(&mut octets) else { continue };
+                let request = &octets[..len];
+                let answers = {
+                    let mut ledger = shared.0.lock().unwrap();
+                    if is_v6 {
+                        v6(request, plan, &mut ledger)
+                    } else {
+                        v4(request, plan, &mut ledger)
+                    }
+                };
+                shared.1.notify_all();
+                for answer in answers {
+                    socket.send_to(&answer, from).ok();
+                }
+            }
+        });
+        Self { port, is_v6, ledger, stop, thread: Some(thread) }
+    }
+
+    /// Requests received by kind.
+    pub(crate) fn counts(&self) -> [u64; 4] {
+        self.ledger.0.lock().unwrap().requests
+    }
+
+    /// The clients heard, by the last four octets of their hardware addresses.
+    pub(crate) fn clients(&self) -> Vec<u32> {
+        self.ledger.0.lock().unwrap().clients.iter().copied().collect()
+    }
+
+    /// Relay addresses seen.
+    pub(crate) fn relays(&self) -> usize {
+        self.ledger.0.lock().unwrap().relays.len()
+    }
+
+    /// Waits for `count` first requests.
+    pub(crate) fn wait_for(&self, count: u64) {
+        let ledger = self.ledger.0.lock().unwrap();
+        drop(self.ledger.1.wait_while(ledger, |ledger| ledger.requests[0] < count).unwrap());
+    }
+}
+
+impl Drop for Responder {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.join().ok();
+        }
+    }
+}
+
+/// Counts from perfdhcp's default base.
+const BASE: u32 = 0x0102_0304;
+
+fn word(octets: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes(octets[at..at + 4].try_into().unwrap())
+}
+
+/// The client's number: octet by octet from the base, without carry, as perfdhcp counts.
+fn number(mac: u32) -> u32 {
+    let digits = mac.to_be_bytes().into_iter().zip(BASE.to_be_bytes());
+    digits.fold(0, |number, (octet, base)| number << 8 | u32::from(octet.wrapping_sub(base)))
+}
+
+fn v4(request: &[u8], plan: fn(u32) -> Act, ledger: &mut Ledger) -> Vec<Vec<u8>> {
+    let (message_type, mac) = (request[242], word(request, 30));
+    let client = number(mac);
+    let holds = request[12..16] != [0; 4];
+    let kind = match message_type {
+        1 => 0,
+        3 if holds => 2,
+        3 => 1,
+        _ => 3,
+    };
+    ledger.requests[kind] += 1;
+    ledger.clients.insert(mac);
+    ledger.relays.insert(request[24..28].try_into().unwrap());
+    let act = plan(client);
+    if kind == 3 || act == Act::Nothing || act == Act::NothingTo(message_type) {
+        return Vec::new();
+    }
+    let (is_offer, is_ack) = (kind == 0, kind == 1);
+    let address = match act {
+        Act::NoAddress if is_offer => Ipv4Addr::UNSPECIFIED,
+        Act::SameAddress => Ipv4Addr::new(10, 255, 0, 1),
+        _ => Ipv4Addr::from(0x0a00_0000 + (client & 0xff_ffff)),
+    };
+    let is_nak = act == Act::Nak && is_ack;
+    let mut answer = request[..240].to_vec();
+    answer[0] = 2;
+    if !is_nak {
+        answer[16..20].copy_from_slice(&address.octets());
+    }
+    let answer_type = if is_nak { 6 } else { [2, 5][usize::from(!is_offer)] };
+    answer.extend([53, 1, answer_type]);
+    if act != Act::NoServer || !is_offer {
+        answer.extend([54, 4, 127, 0, 0, 1]);
+    }
+    answer.extend([51, 4, 0, 0, 14, 16, 255]);
+    match act {
+        Act::WrongNumber if is_offer => answer[4] ^= 0x40,
+        Act::OtherClient if is_ack => answer[29] ^= 1,
+        Act::Cut if is_offer => answer.truncate(250),
+        _ => {}
+    }
+    vec![answer; if act == Act::Twice { 2 } else { 1 }]
+}
+
+fn v6(request: &[u8], plan: fn(u32) -> Act, ledger: &mut Ledger) -> Vec<Vec<u8>> {
+    if request[0] == 12 {
+        return relayed(request, plan, ledger);
+    }
+    let (kind, answer_type) = match request[0] {
+        1 => (0, 2),
+        3 => (1, 7),
+        5 => (2, 7),
+        _ => (3, 7),
+    };
+    ledger.requests[kind] += 1;
+    let mut options = Vec::new();
+    let mut at = 4;
+    while at < request.len() {
+        let len = usize::from(request[at + 2]) << 8 | usize::from(request[at + 3]);
+        options.push((request[at + 1], &request[at + 4..at + 4 + len]));
+        at += 4 + len;
+    }
+    let duid = options.iter().find(|option| option.0 == 1).unwrap().1;
+    let client = number(word(duid, duid.len() - 4));
+    ledger.clients.insert(client);
+    let is_rapid = options.iter().any(|option| option.0 == 14);
+    let mut answer =
+        vec![if is_rapid { 7 } else { answer_type }, request[1], request[2], request[3]];
+    let mut put = |code: u8, value: &[u8]| {
+        answer.extend([0, code]);
+        answer.extend((value.len() as u16).to_be_bytes());
+        answer.extend(value);
+    };
+    put(1, duid);
+    put(2, &[0, 2, 0, 0, 9, 0xbf, 1, 2, 3, 4, 5]);
+    if is_rapid {
+        put(14, &[]);
+    }
+    if plan(client) == Act::Nak && kind > 0 {
+        put(13, &[0, 2]);
+        return vec![answer];
+    }
+    for (code, value) in options.iter().filter(|option| [3, 25].contains(&option.0) && kind != 3) {
+        let mut ia = value[..4].to_vec();
+        ia.extend([0, 0, 3, 132, 0, 0, 5, 160]);
+        let times = [0, 0, 7, 8, 0, 0, 14, 16];
+        let [high, low] = [client >> 16, client].map(|half| (half as u16).to_be_bytes());
+        let address =
+            [[0x20, 1], [0x0d, 0xb8], [0, *code], high, low, [0; 2], [0; 2], [0; 2]].concat();
+        if *code == 3 {
+            ia.extend([0, 5, 0, 24]);
+            ia.extend(address);
+            ia.extend(times);
+        } else {
+            ia.extend([0, 26, 0, 25]);
+            ia.extend(times);
+            ia.push(80);
+            ia.extend(address);
+        }
+        put(*code, &ia);
+    }
+    vec![answer]
+}
+
+fn relayed(request: &[u8], plan: fn(u32) -> Act, ledger: &mut Ledger) -> Vec<Vec<u8>> {
+    // The Relay Message option is the last one.
+    let mut at = 34;
+    while request[at..at + 2] != [0, 9] {
+        at += 4 + usize::from(request[at + 3]);
+    }
+    let wrap = |message: Vec<u8>| {
+        let mut wrapped = request[..34].to_vec();
+        wrapped[0] = 13;
+        wrapped.extend([0, 9]);
+        wrapped.extend((message.len() as u16).to_be_bytes());
+        wrapped.extend(message);
+        wrapped
+    };
+    v6(&request[at + 4..], plan, ledger).into_iter().map(wrap).collect()
+}
