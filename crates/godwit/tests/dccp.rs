@@ -44,7 +44,7 @@ impl Listening {
             BufReader::with_capacity(1, output).read_line(&mut line)
         }
         .expect("it says something");
-        assert!(line.contains("istening on DCCP port"), "{line}");
+        assert!(line.contains("istening on DCCP port") || line.contains("on UDP port"), "{line}");
         Self { child, port }
     }
 
@@ -105,6 +105,26 @@ fn perf_counts_what_the_receiver_read() {
         }
         assert!(client["intervals"].as_array().is_some_and(|lines| lines.len() >= 3));
         assert_eq!((&client["role"], &server["role"]), (&"client".into(), &"server".into()));
+    }
+}
+
+#[test]
+fn plain_udp_is_measured_the_same_way() {
+    let server = Listening::start(&["perf", "-u", "-s", "-1", "--json"], false);
+    let words = ["perf", "-u", "-c", "127.0.0.1", "--json", "-t", "0.3", "-l", "1000"];
+    let client = server.meet(&words);
+    assert_eq!(client.status.code(), Some(0), "{}{}", text(&client.stdout), text(&client.stderr));
+    let (code, output) = server.end();
+    assert_eq!(code, Some(0), "{}", text(&output));
+    for document in [document(&client.stdout), document(&output)] {
+        assert_eq!(document["carrier"], "none, plain UDP");
+        let direction = document.pointer("/flows/0/directions/0").expect("there is one");
+        assert!(direction.get("ccid").is_none(), "{direction:#}");
+        let [sent, read] =
+            ["sent", "received"].map(|end| number(direction, &format!("/{end}/datagrams")));
+        assert!(read > 10.0, "{direction:#}");
+        assert_eq!(number(direction, "/received/lost"), sent - read);
+        assert_eq!(number(direction, "/received/bytes"), read * 1_000.0);
     }
 }
 
@@ -181,6 +201,8 @@ fn bad_arguments_are_told() {
         &["perf"][..],
         &["perf", "-s", "-c", "127.0.0.1"],
         &["perf", "-c", "127.0.0.1", "--ccid", "4"],
+        &["perf", "-u", "-c", "127.0.0.1", "--ccid", "2"],
+        &["perf", "-u", "-c", "127.0.0.1", "-b", "1m"],
         &["perf", "-c", "127.0.0.1", "--ccid", "2", "--tx-ccid", "3"],
         &["perf", "-c", "127.0.0.1", "--set", "tx_qlen"],
         &["perf", "-c", "127.0.0.1", "--set", "seq_window=31"],

@@ -1,7 +1,7 @@
 //! `godwit dccp perf`: throughput between two programs, in the manner of iperf.
 //!
 //! `message` is what they tell each other, `figures` what is counted, `outgoing` and `flow` one connection,
-//! `session` the loop of both sides, `report` what is shown.
+//! `session` the loop of both sides, `report` what is shown, `udp` the same without DCCP.
 
 mod figures;
 mod flow;
@@ -9,6 +9,7 @@ mod message;
 mod outgoing;
 mod report;
 mod session;
+mod udp;
 
 use std::time::Duration;
 
@@ -74,6 +75,13 @@ pub struct Args {
     /// Use DCCP, which is always so here; for command lines of iperf with DCCP
     #[arg(short = 'd', long = "dccp")]
     _dccp: bool,
+    /// Send plain UDP instead, in the same batches, as fast as it goes: what DCCP's figures are a
+    /// share of. Both sides need it
+    #[arg(short = 'u', long, conflicts_with_all = [
+        "bandwidth", "parallel", "reverse", "bidir", "ccid", "tx_ccid", "rx_ccid", "service_code",
+        "cscov", "connect_timeout", "parameters", "carrier", "_dccp",
+    ])]
+    udp: bool,
     /// End a server when the connections of one client have ended
     #[arg(short = '1', long)]
     one_off: bool,
@@ -92,6 +100,12 @@ fn parse_interval(text: &str) -> Result<Duration, String> {
 ///
 /// What made it impossible.
 pub fn run(args: &Args) -> Result<Outcome, ToolError> {
+    if args.udp {
+        return match &args.client {
+            Some(host) => udp::send(args, host),
+            None => udp::serve(args),
+        };
+    }
     let mut config = args.link.config()?;
     if config.send_queue_len == Config::default().send_queue_len && !sets_queue(&args.link) {
         config.send_queue_len = QUEUE_LEN;
@@ -108,7 +122,10 @@ fn sets_queue(link: &LinkArgs) -> bool {
 
 impl Args {
     fn output(&self, role: &'static str) -> Output {
-        let carrier = format!("{:?}", self.link.carrier).to_lowercase();
+        let carrier = match self.udp {
+            true => "none, plain UDP".to_owned(),
+            false => format!("{:?}", self.link.carrier).to_lowercase(),
+        };
         Output::new(self.json, role, carrier, self.link.service_code.to_string())
     }
 

@@ -37,7 +37,9 @@ pub(crate) struct Direction {
     /// Octets of each datagram, if this end sent them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) datagram_bytes: Option<usize>,
-    pub(crate) ccid: u8,
+    /// Of DCCP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ccid: Option<u8>,
     pub(crate) sent: Option<Sent>,
     pub(crate) received: Option<Received>,
     /// Bits of application data in a second that the receiver read.
@@ -192,8 +194,9 @@ impl FlowEnd {
                     count => format!(", {count} due and never sent"),
                 };
                 let cpu = sent.cpu * 100.0;
+                let control = ccid.map_or("plain UDP".to_owned(), |ccid| format!("ccid {ccid}"));
                 text += &format!(
-                    "{row}  {} datagrams{never}  sender: {from}, ccid {ccid}, cpu {cpu:.0} %\n",
+                    "{row}  {} datagrams{never}  sender: {from}, {control}, cpu {cpu:.0} %\n",
                     sent.datagrams
                 );
             }

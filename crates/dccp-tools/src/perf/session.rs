@@ -239,7 +239,7 @@ fn end_of(flow: &Flow, key: &Key, is_client: bool, cpu_ns: u64) -> FlowEnd {
         directions.push(Direction {
             from: here,
             datagram_bytes: Some(outgoing.datagram_bytes()),
-            ccid: flow.ccids.0,
+            ccid: Some(flow.ccids.0),
             sent: Some(outgoing.figures(cpu_ns)),
             received,
             bits_per_s: received.map(|received| received.bits_per_s()),
@@ -250,7 +250,7 @@ fn end_of(flow: &Flow, key: &Key, is_client: bool, cpu_ns: u64) -> FlowEnd {
         directions.push(Direction {
             from: there,
             datagram_bytes: None,
-            ccid: flow.ccids.1,
+            ccid: Some(flow.ccids.1),
             sent: flow.incoming.fin,
             received: Some(received),
             bits_per_s: Some(received.bits_per_s()),

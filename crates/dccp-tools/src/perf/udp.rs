@@ -1,0 +1,303 @@
+//! `-u`: the same datagrams without DCCP, in the same batches and with the same segmentation and
+//! coalescing. It is the yardstick: what path and machine carry, which a figure of DCCP is a share of.
+//!
+//! Nothing is asked beforehand and nothing holds the sender back, so a path that is too slow loses
+//! datagrams; what counts is what the receiver read. Budget: one system call for up to 128 datagrams, no
+//! allocation while data flows.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use netio::signal::Signals;
+use netio::{Clock, NetError, PollFd, RecvBatch, SendBatch, UdpOptions, UdpSocket, poll};
+
+use super::figures::{Incoming, Received, Sent};
+use super::message::Message;
+use super::report::{Direction, FlowEnd, Output};
+use super::{Args, DATAGRAM_BYTES};
+use crate::{Outcome, ToolError};
+
+/// As of the sockets that carry DCCP.
+const BUFFER_BYTES: usize = 4 << 20;
+const SEND_SLOTS: usize = 128;
+/// A signal that comes between a look and a wait is noticed after this time.
+const LOOK_NS: u64 = 200_000_000;
+/// The end is repeated after this time, so often.
+const FIN_NS: u64 = 200_000_000;
+const FIN_TRIES: u32 = 50;
+/// Senders that are counted at a time; others are not looked at.
+const FLOWS_MAX: usize = 1_024;
+/// Octets of any message at most.
+const MESSAGE_BYTES_MAX: usize = 9_000;
+
+fn open(bind: SocketAddr) -> Result<UdpSocket, ToolError> {
+    let opened = UdpSocket::open(&UdpOptions {
+        coalesce: true,
+        receive_buffer_bytes: Some(BUFFER_BYTES),
+        send_buffer_bytes: Some(BUFFER_BYTES),
+        ..UdpOptions::at(bind)
+    });
+    opened.map_err(|error: NetError| ToolError::Failed(error.to_string()))
+}
+
+fn signals() -> Result<Signals, ToolError> {
+    Signals::install()
+        .map_err(|error| ToolError::Failed(format!("cannot install signal handlers: {error}")))
+}
+
+fn failed(what: &str, error: &std::io::Error) -> ToolError {
+    ToolError::Failed(format!("cannot {what}: {error}"))
+}
+
+/// Counts what comes, for any number of senders.
+pub(super) fn serve(args: &Args) -> Result<Outcome, ToolError> {
+    let any: IpAddr =
+        if args.link.v6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
+    let socket = open(SocketAddr::new(any, args.link.udp_port))?;
+    let signals = signals()?;
+    let mut output = args.output("server");
+    let door = format!("Server listening on UDP port {}", args.link.udp_port);
+    output.line(&door)?;
+    if args.json {
+        eprintln!("{door}");
+    }
+    let mut readers = Readers::new();
+    while !signals.stop().load(Ordering::Acquire) {
+        poll(&mut [PollFd::readable(&socket)], Some(LOOK_NS))
+            .map_err(|error| failed("wait", &error))?;
+        let ended = readers.read(&socket);
+        if !ended.is_empty() {
+            output.summary(&ended)?;
+            if args.one_off {
+                return Ok(Outcome::Done);
+            }
+        }
+    }
+    let ended = readers.end_all(&socket);
+    if !ended.is_empty() {
+        output.summary(&ended)?;
+    }
+    Ok(Outcome::Interrupted)
+}
+
+/// Everything that is being read, by sender.
+struct Readers {
+    batch: RecvBatch,
+    answers: SendBatch,
+    flows: BTreeMap<SocketAddr, Incoming>,
+    /// What was told last: the sender may not have heard it.
+    told: Option<(SocketAddr, Received)>,
+    count: u32,
+}
+
+impl Readers {
+    fn new() -> Self {
+        Self {
+            batch: RecvBatch::coalescing(),
+            answers: SendBatch::new(1, MESSAGE_BYTES_MAX, false),
+            flows: BTreeMap::new(),
+            told: None,
+            count: 0,
+        }
+    }
+
+    /// Reads what has come; the flows that have ended.
+    fn read(&mut self, socket: &UdpSocket) -> Vec<FlowEnd> {
+        let mut ended = Vec::new();
+        // What is reported here are errors of earlier answers: the batch is empty then.
+        while self.batch.receive(socket).unwrap_or(0) > 0 {
+            let (now_ns, cpu_ns) = (Clock::mono_ns(), Clock::process_cpu_ns());
+            let mut fins = Vec::new();
+            for datagram in self.batch.iter() {
+                let (source, len) = (datagram.source, datagram.octets.len());
+                let number = match Message::read(datagram.octets) {
+                    Message::Data(number) => Some(number),
+                    Message::Plain => None,
+                    Message::Fin(sent) => {
+                        fins.push((source, sent));
+                        continue;
+                    }
+                    Message::Hello(_) | Message::Report(_) => continue,
+                };
+                if self.flows.len() < FLOWS_MAX || self.flows.contains_key(&source) {
+                    let flow = self.flows.entry(source).or_default();
+                    flow.take(now_ns, cpu_ns, number, len);
+                }
+            }
+            for (source, sent) in fins {
+                ended.extend(self.end(socket, source, sent));
+            }
+        }
+        ended
+    }
+
+    /// A sender says that it has sent everything; nothing when that was known.
+    fn end(&mut self, socket: &UdpSocket, source: SocketAddr, sent: Sent) -> Option<FlowEnd> {
+        let told = self.told.filter(|(known, _)| *known == source);
+        if let (Some((_, received)), false) = (told, self.flows.contains_key(&source)) {
+            self.tell(socket, source, received);
+            return None;
+        }
+        // Nothing at all may have come of what was sent.
+        let mut flow = self.flows.remove(&source).unwrap_or_default();
+        flow.fin = Some(sent);
+        let received = flow.figures(Clock::process_cpu_ns());
+        self.told = Some((source, received));
+        self.tell(socket, source, received);
+        Some(self.flow_end(socket, source, Some(sent), received))
+    }
+
+    fn tell(&mut self, socket: &UdpSocket, to: SocketAddr, received: Received) {
+        let message = Message::Report(received).write();
+        let slot = self.answers.slot().expect("the last one was flushed or discarded");
+        slot[..message.len()].copy_from_slice(&message);
+        self.answers.commit(message.len(), to, None);
+        self.answers.flush(socket);
+        // A sender that is not told asks again.
+        self.answers.discard();
+    }
+
+    fn flow_end(
+        &mut self,
+        socket: &UdpSocket,
+        source: SocketAddr,
+        sent: Option<Sent>,
+        received: Received,
+    ) -> FlowEnd {
+        self.count += 1;
+        let local = socket.local_address().map_or_else(|_| String::new(), |own| own.to_string());
+        let direction = direction(None, sent, Some(received));
+        let (flow, remote) = (self.count, source.to_string());
+        FlowEnd { flow, local, remote, directions: vec![direction], failure: None }
+    }
+
+    /// The figures of flows whose senders have not said that they are done.
+    fn end_all(&mut self, socket: &UdpSocket) -> Vec<FlowEnd> {
+        let cpu_ns = Clock::process_cpu_ns();
+        let flows = core::mem::take(&mut self.flows).into_iter();
+        flows
+            .map(|(source, flow)| self.flow_end(socket, source, None, flow.figures(cpu_ns)))
+            .collect()
+    }
+}
+
+fn direction(
+    datagram_bytes: Option<usize>,
+    sent: Option<Sent>,
+    received: Option<Received>,
+) -> Direction {
+    let bits_per_s = received.map(|received| received.bits_per_s());
+    Direction { from: "client", datagram_bytes, ccid: None, sent, received, bits_per_s }
+}
+
+/// Sends for the time that was asked for, then asks what was read.
+pub(super) fn send(args: &Args, host: &str) -> Result<Outcome, ToolError> {
+    let peer = args.link.peer(host)?;
+    let to = SocketAddr::new(peer.address, peer.udp_port);
+    let any: IpAddr = match peer.address {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let socket = open(SocketAddr::new(any, 0))?;
+    let signals = signals()?;
+    let mut output = args.output("client");
+    output.line(&format!("Sending to {host} ({}), UDP port {}", peer.address, peer.udp_port))?;
+    let datagram_bytes = args.len.map_or(DATAGRAM_BYTES, usize::from);
+    let sent = pour(&socket, to, (datagram_bytes, args.time), &signals)?;
+    let received = ask(&socket, to, sent)?;
+    let Some(received) = received else {
+        return Err(ToolError::Failed(format!(
+            "no answer from {to}; is `godwit dccp perf -u -s` there?"
+        )));
+    };
+    summarize(
+        &mut output,
+        (&socket, to),
+        direction(Some(datagram_bytes), Some(sent), Some(received)),
+    )?;
+    if signals.stop().load(Ordering::Acquire) {
+        return Ok(Outcome::Interrupted);
+    }
+    Ok(if received.datagrams > 0 { Outcome::Done } else { Outcome::FellShort })
+}
+
+fn summarize(
+    output: &mut Output,
+    (socket, to): (&UdpSocket, SocketAddr),
+    direction: Direction,
+) -> Result<(), ToolError> {
+    let local =
+        socket.local_address().map_err(|error| failed("ask for the own address", &error))?;
+    let (local, remote) = (local.to_string(), to.to_string());
+    output.summary(&[FlowEnd {
+        flow: 1,
+        local,
+        remote,
+        directions: vec![direction],
+        failure: None,
+    }])
+}
+
+/// Sends as fast as the socket takes it.
+fn pour(
+    socket: &UdpSocket,
+    to: SocketAddr,
+    (datagram_bytes, time): (usize, Duration),
+    signals: &Signals,
+) -> Result<Sent, ToolError> {
+    let slot_bytes = datagram_bytes.max(1);
+    let mut batch = SendBatch::new(SEND_SLOTS, slot_bytes, socket.supports_segmentation());
+    let (begun_ns, cpu_ns) = (Clock::mono_ns(), Clock::process_cpu_ns());
+    let ends_ns = begun_ns + time.as_nanos() as u64;
+    let mut number = 0;
+    let mut now_ns = begun_ns;
+    while now_ns < ends_ns && !signals.stop().load(Ordering::Relaxed) {
+        while let Some(slot) = batch.slot() {
+            let datagram = &mut slot[..datagram_bytes];
+            Message::number(datagram, number);
+            batch.commit(datagram_bytes, to, None);
+            number += 1;
+        }
+        while batch.flush(socket).left > 0 {
+            poll(&mut [PollFd::writable(socket)], Some(LOOK_NS))
+                .map_err(|error| failed("wait for room to send", &error))?;
+        }
+        now_ns = Clock::mono_ns();
+    }
+    let counts = batch.counts();
+    if counts.sent == 0 {
+        let cause = batch.last_refusal().unwrap_or_else(|| std::io::ErrorKind::TimedOut.into());
+        return Err(failed(&format!("send to {to}"), &cause));
+    }
+    let seconds = (now_ns - begun_ns) as f64 / 1e9;
+    let cpu = (Clock::process_cpu_ns() - cpu_ns) as f64 / 1e9 / seconds;
+    let bytes = counts.sent * datagram_bytes as u64;
+    Ok(Sent { datagrams: counts.sent, bytes, never_sent: counts.refused, seconds, cpu })
+}
+
+/// Tells the receiver that this was all, until it has told what it read.
+fn ask(socket: &UdpSocket, to: SocketAddr, sent: Sent) -> Result<Option<Received>, ToolError> {
+    let message = Message::Fin(sent).write();
+    let mut batch = SendBatch::new(1, MESSAGE_BYTES_MAX, false);
+    let mut answers = RecvBatch::coalescing();
+    for _ in 0..FIN_TRIES {
+        if let Some(slot) = batch.slot() {
+            slot[..message.len()].copy_from_slice(&message);
+            batch.commit(message.len(), to, None);
+        }
+        batch.flush(socket);
+        batch.discard();
+        poll(&mut [PollFd::readable(socket)], Some(FIN_NS))
+            .map_err(|error| failed("wait", &error))?;
+        while answers.receive(socket).unwrap_or(0) > 0 {
+            for datagram in answers.iter().filter(|datagram| datagram.source == to) {
+                if let Message::Report(received) = Message::read(datagram.octets) {
+                    return Ok(Some(received));
+                }
+            }
+        }
+    }
+    Ok(None)
+}
