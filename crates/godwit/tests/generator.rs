@@ -2,6 +2,8 @@
 //! keeps its own ledger: figures, texts and exit codes. Deadlines are long; nothing that is
 //! asserted depends on how fast the machine is.
 
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
 mod common;
 #[path = "generator/responder.rs"]
 mod responder;
@@ -375,7 +377,7 @@ fn the_compatible_text_is_debians_line_by_line() {
         // -i with -n and -W is one of the ways in which Debian's ends with an exception.
         let is_first_only = line.contains("-i ");
         let line = if is_first_only { line.replace("-W 2000000 ", "") } else { line.into() };
-        let mut run = || both(&line, "--compat", plan).unwrap();
+        let run = || both(&line, "--compat", plan).unwrap();
         let mut texts = run();
         for _ in 1..TRIES_MAX {
             let [debian, ours] = &texts;
