@@ -12,8 +12,10 @@ mod options;
 mod rates;
 mod sequences;
 
+use std::time::Instant;
+
 use super::bench::Bench;
-use super::verdict::Judged;
+use super::verdict::{Judged, Stop};
 
 /// A question and how it is asked.
 pub(super) struct Case {
@@ -51,6 +53,24 @@ const fn inside(
     why: &'static str,
 ) -> Case {
     Case { name, section, requirement, scope: Scope::Inside(why) }
+}
+
+/// Repetitions that are looked at before they count as not growing apart.
+const REPETITIONS_MAX: usize = 8;
+
+/// Waits for repetitions by `wait` until one takes half as long again as the first, which a machine that
+/// stood still may have made long.
+fn demand_growing_times(mut wait: impl FnMut() -> Judged) -> Judged {
+    let mut times = Vec::new();
+    while times.len() < REPETITIONS_MAX {
+        let began = Instant::now();
+        wait()?;
+        times.push(began.elapsed().as_micros());
+        if times[times.len() - 1] * 2 > times[0] * 3 {
+            return Ok(());
+        }
+    }
+    Err(Stop::failed("a longer time before a later repetition", format!("after {times:?} us")))
 }
 
 /// All cases in the order of the list.
