@@ -11,11 +11,13 @@ extern crate alloc;
 pub mod counter;
 pub mod histogram;
 pub mod octets;
+pub mod prefetch;
 pub mod random;
 pub mod time;
 
 pub use counter::Counters;
 pub use histogram::Histogram;
 pub use octets::{Reader, Writer};
+pub use prefetch::Prefetch;
 pub use random::Random;
 pub use time::Now;

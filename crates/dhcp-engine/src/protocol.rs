@@ -3,7 +3,7 @@
 
 use core::fmt::Debug;
 
-use base::Now;
+use base::{Now, Prefetch};
 use dhcp_lease::LeaseStore;
 use dhcp_wire::Parsing;
 
@@ -80,12 +80,15 @@ pub trait Protocol: Reserving {
         message: &Self::Message<'_>,
     ) -> Result<Option<ClientKeys>, DropReason>;
 
+    /// Tells `store` what it may bring near before the message is served.
+    fn expect<S: LeaseStore<Self>>(message: &Self::Message<'_>, store: &mut S, prefetch: Prefetch);
+
     /// Runs the transaction of a message to its end and writes the reply, if there is one, into
     /// [`Desk::buffer`].
     fn serve<S: LeaseStore<Self>>(
         now: Now,
         snapshot: &Self::Snapshot,
-        message: Self::Message<'_>,
+        message: &Self::Message<'_>,
         ingress: Self::Ingress,
         desk: Desk<'_, Self, S>,
     ) -> Served<Self::Destination>;

@@ -7,8 +7,9 @@
 
 use std::sync::Arc;
 
-use base::Now;
+use base::prefetch::no_prefetch;
 use base::time::NS_PER_MS;
+use base::{Now, Prefetch};
 use dhcp_lease::{LeaseStore, Swept};
 
 use crate::counters::ShardCounters;
@@ -31,6 +32,23 @@ pub const GATE_DEADLINE_NS: u64 = 4_000 * NS_PER_MS;
 /// A held message that has waited this long has been sent again by its client.
 pub const HELD_DEADLINE_NS: u64 = 2_000 * NS_PER_MS;
 
+/// Messages that are read before the first of them is served, so that what they need is on its way
+/// from memory: about as many as it can bring at a time.
+const AHEAD: usize = 8;
+
+/// A datagram as it comes in: when the kernel took it in (monotonic nanoseconds), its octets, and
+/// how it came.
+pub type Arrived<'m, I> = (u64, &'m [u8], I);
+
+/// A message that was read and has not entered yet.
+struct Read<'m, P: Protocol> {
+    octets: &'m [u8],
+    message: P::Message<'m>,
+    ingress: P::Ingress,
+    asked: Asked,
+    keys: Result<Option<ClientKeys>, DropReason>,
+}
+
 /// A shard that speaks `P`: its handle on the leases, its transactions, its counters.
 #[derive(Debug)]
 pub struct Shard<P: Protocol, S> {
@@ -48,6 +66,7 @@ pub struct Shard<P: Protocol, S> {
     subnet_events: Arc<SubnetEvents>,
     is_disabled: bool,
     hosts: HostCache<P>,
+    prefetch: Prefetch,
 }
 
 impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
@@ -67,7 +86,13 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             scratch: Box::new([0; REPLY_LEN_MAX]),
             is_disabled: false,
             hosts: HostCache::default(),
+            prefetch: no_prefetch,
         }
+    }
+
+    /// Brings memory near by `prefetch`. At first it is not.
+    pub const fn set_prefetch(&mut self, prefetch: Prefetch) {
+        self.prefetch = prefetch;
     }
 
     /// Looks hosts up there that the configuration does not have. At first nobody is asked.
@@ -131,54 +156,100 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         ingress: P::Ingress,
         transmit: &mut impl Transmit<P>,
     ) {
-        self.handle_since(now, now.mono_ns, octets, ingress, transmit);
+        if let Some(read) = self.read((now.mono_ns, octets, ingress), transmit) {
+            self.enter(now, &read, transmit);
+        }
     }
 
-    /// The same of a datagram that the kernel took in at `since_ns` of the monotonic clock.
-    pub fn handle_since(
+    /// The same of many, in their order.
+    pub fn handle_all<'m>(
         &mut self,
         now: Now,
-        since_ns: u64,
-        octets: &[u8],
-        ingress: P::Ingress,
+        datagrams: impl Iterator<Item = Arrived<'m, P::Ingress>>,
         transmit: &mut impl Transmit<P>,
     ) {
-        let dropped = |shard: &Self, transmit: &_, reason| {
-            shard.counters.dropped(reason);
-            tell(transmit, Notice::Dropped(reason), octets, ingress);
-        };
+        let mut datagrams = datagrams.fuse();
+        loop {
+            let mut messages: [Option<Read<'m, P>>; AHEAD] = core::array::from_fn(|_| None);
+            let mut count = 0;
+            for datagram in datagrams.by_ref().take(AHEAD) {
+                messages[count] = self.read(datagram, transmit);
+                count += 1;
+            }
+            for message in messages.iter().flatten() {
+                P::expect(&message.message, &mut self.store, self.prefetch);
+            }
+            for message in messages.iter().flatten() {
+                self.enter(now, message, transmit);
+            }
+            if count < AHEAD {
+                return;
+            }
+        }
+    }
+
+    /// Reads a datagram and counts it; `None` when that was all.
+    fn read<'m>(
+        &self,
+        (since_ns, octets, ingress): Arrived<'m, P::Ingress>,
+        transmit: &impl Transmit<P>,
+    ) -> Option<Read<'m, P>> {
         if self.is_disabled {
-            return dropped(self, transmit, DropReason::ServiceDisabled);
+            self.drop_unread(DropReason::ServiceDisabled, (octets, ingress), transmit);
+            return None;
         }
         let message = match P::parse(self.snapshot(), octets) {
             Ok(message) => message,
             Err(reason) => {
                 tell(transmit, Notice::Malformed(reason), octets, ingress);
-                return self.counters.malformed(reason);
+                self.counters.malformed(reason);
+                return None;
             }
         };
         tell(transmit, Notice::Received, octets, ingress);
         let asked = Asked { kind: P::received_index(&message), since_ns };
         self.counters.received(asked.kind);
-        if P::begins_exchange(&message) && self.outbox.is_crowded() {
-            // Whoever has an offer already goes first.
-            return dropped(self, transmit, DropReason::OutboxFull);
+        let keys = P::client(&self.in_flight, &message);
+        if let Ok(Some(keys)) = keys {
+            self.in_flight.expect(keys, self.prefetch);
         }
-        let keys = match P::client(&self.in_flight, &message) {
+        Some(Read { octets, message, ingress, asked, keys })
+    }
+
+    fn enter(&mut self, now: Now, read: &Read<'_, P>, transmit: &mut impl Transmit<P>) {
+        let &Read { octets, ref message, ingress, asked, keys } = read;
+        if P::begins_exchange(message) && self.outbox.is_crowded() {
+            // Whoever has an offer already goes first.
+            return self.drop_unread(DropReason::OutboxFull, (octets, ingress), transmit);
+        }
+        let keys = match keys {
             Ok(keys) => keys,
-            Err(reason) => return dropped(self, transmit, reason),
+            Err(reason) => return self.drop_unread(reason, (octets, ingress), transmit),
         };
         match keys.map_or(Entry::Entered, |keys| self.in_flight.enter(keys)) {
             Entry::Entered => self.run(now, (octets, message), ingress, keys, asked, transmit),
-            Entry::Duplicate => dropped(self, transmit, DropReason::DuplicateInFlight),
+            Entry::Duplicate => {
+                self.drop_unread(DropReason::DuplicateInFlight, (octets, ingress), transmit);
+            }
             Entry::Hold => {
                 let waits_for = WaitsFor::Client;
                 let held = Held { keys, ingress, asked, waits_for, since_ns: now.mono_ns };
                 if !self.held.push(held, octets) {
-                    dropped(self, transmit, DropReason::HeldFull);
+                    self.drop_unread(DropReason::HeldFull, (octets, ingress), transmit);
                 }
             }
         }
+    }
+
+    /// Drops a message that has not entered.
+    fn drop_unread(
+        &self,
+        reason: DropReason,
+        (octets, ingress): (&[u8], P::Ingress),
+        transmit: &impl Transmit<P>,
+    ) {
+        self.counters.dropped(reason);
+        tell(transmit, Notice::Dropped(reason), octets, ingress);
     }
 
     /// Ends a batch: hands over the rows, sends what has settled, and tries held messages again.
@@ -226,7 +297,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
     fn run(
         &mut self,
         now: Now,
-        (octets, message): (&[u8], P::Message<'_>),
+        (octets, message): (&[u8], &P::Message<'_>),
         ingress: P::Ingress,
         keys: Option<ClientKeys>,
         asked: Asked,
@@ -343,7 +414,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             let octets = self.held.take_octets(index);
             match P::parse(self.snapshot(), &octets) {
                 Ok(message) => {
-                    let message = (&octets[..], message);
+                    let message = (&octets[..], &message);
                     self.run(now, message, held.ingress, held.keys, held.asked, transmit);
                 }
                 // It was read when it came in, under a configuration that was more lenient.

@@ -8,7 +8,7 @@
 
 use core::hash::BuildHasher;
 
-use base::Now;
+use base::{Now, Prefetch};
 use foldhash::fast::FixedState;
 
 use crate::family::{Family, PoolIndex};
@@ -302,6 +302,16 @@ pub enum PutRefusal {
 pub trait LeaseStore<F: Family> {
     /// Looks up what `keys` ask for. `facts` is overwritten.
     fn fetch(&mut self, now: Now, keys: &FetchKeys<'_, F>, facts: &mut Facts<F>);
+
+    /// Says that a message is about to be served whose client is `identity` and which names
+    /// `address`, or none and will want a candidate: what it will need may be brought near by then.
+    fn expect(
+        &mut self,
+        _identity: &F::Identity<'_>,
+        _address: Option<F::Address>,
+        _prefetch: Prefetch,
+    ) {
+    }
 
     /// Appends what the running lease of `address` keeps as user context, when it is a lease of the
     /// client `identity`; false when there is no such lease.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::Now;
+use base::{Now, Prefetch};
 
 use crate::contract::{
     ChangeOf, Facts, FetchKeys, LeaseStore, Occupancy, PutMode, PutRefusal, Receipt, Refusal, Swept,
@@ -20,13 +20,24 @@ const CLAIMS_MAX: usize = 64;
 pub struct TableShard<F: Leased> {
     table: Arc<LeaseTable<F>>,
     claims: Vec<F::Address>,
+    /// The place of the last candidate, when it came right after the one before.
+    last_place: u32,
+    is_in_order: bool,
+    /// Candidates that are expected since.
+    expected: u32,
 }
 
 impl<F: Leased> TableShard<F> {
     /// A shard of `table`.
     #[must_use]
     pub fn new(table: Arc<LeaseTable<F>>) -> Self {
-        Self { table, claims: Vec::with_capacity(CLAIMS_MAX) }
+        Self {
+            table,
+            claims: Vec::with_capacity(CLAIMS_MAX),
+            last_place: 0,
+            is_in_order: false,
+            expected: 0,
+        }
     }
 
     /// The table.
@@ -51,6 +62,36 @@ impl<F: Leased> TableShard<F> {
                 self.table.give_back(self.claims.remove(0));
             }
             self.claims.push(candidate.address);
+            self.note_order(candidate.address);
+        }
+    }
+
+    fn note_order(&mut self, candidate: F::Address) {
+        if let Some(place) = self.table.place_of(candidate) {
+            self.is_in_order = place.wrapping_sub(self.last_place) == 1;
+            self.last_place = place;
+            self.expected = 0;
+        }
+    }
+
+    /// See [`LeaseStore::expect`]. Where candidates come in order, the next ones are foreseen.
+    pub fn expect(
+        &mut self,
+        identity: &F::Identity<'_>,
+        address: Option<F::Address>,
+        prefetch: Prefetch,
+    ) {
+        self.table.expect_client(identity, prefetch);
+        let place = match address {
+            Some(address) => self.table.place_of(address),
+            None if self.is_in_order => {
+                self.expected += 1;
+                Some(self.last_place + self.expected)
+            }
+            None => None,
+        };
+        if let Some(place) = place {
+            self.table.expect_slot(place, prefetch);
         }
     }
 
@@ -109,6 +150,15 @@ impl<F: Leased> MemoryStore<F> {
 impl<F: Leased> LeaseStore<F> for MemoryStore<F> {
     fn fetch(&mut self, now: Now, keys: &FetchKeys<'_, F>, facts: &mut Facts<F>) {
         self.shard.fetch(now, SETTLED, keys, facts);
+    }
+
+    fn expect(
+        &mut self,
+        identity: &F::Identity<'_>,
+        address: Option<F::Address>,
+        prefetch: Prefetch,
+    ) {
+        self.shard.expect(identity, address, prefetch);
     }
 
     fn user_context(

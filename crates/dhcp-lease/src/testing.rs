@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use base::Now;
+use base::{Now, Prefetch};
 
 use crate::contract::{
     ChangeOf, Facts, FetchKeys, LeaseStore, PutMode, PutRefusal, Receipt, Refusal, Swept,
@@ -143,6 +143,15 @@ impl<F: Leased> ManualStore<F> {
 impl<F: Leased> LeaseStore<F> for ManualStore<F> {
     fn fetch(&mut self, now: Now, keys: &FetchKeys<'_, F>, facts: &mut Facts<F>) {
         self.shard.fetch(now, self.settled_epoch(), keys, facts);
+    }
+
+    fn expect(
+        &mut self,
+        identity: &F::Identity<'_>,
+        address: Option<F::Address>,
+        prefetch: Prefetch,
+    ) {
+        self.shard.expect(identity, address, prefetch);
     }
 
     fn user_context(

@@ -8,7 +8,7 @@ pub(crate) use database::settings;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use base::Now;
+use base::{Now, Prefetch};
 use dhcp_config::{Durability, OnFail};
 use dhcp_lease::contract::{ChangeOf, Facts, FetchKeys};
 use dhcp_lease::{
@@ -211,6 +211,15 @@ macro_rules! of_kind {
 impl<F: SharedRows> LeaseStore<F> for ServerStore<F> {
     fn fetch(&mut self, now: Now, keys: &FetchKeys<'_, F>, facts: &mut Facts<F>) {
         of_kind!(self, store => store.fetch(now, keys, facts));
+    }
+
+    fn expect(
+        &mut self,
+        identity: &F::Identity<'_>,
+        address: Option<F::Address>,
+        prefetch: Prefetch,
+    ) {
+        of_kind!(self, store => store.expect(identity, address, prefetch));
     }
 
     fn user_context(

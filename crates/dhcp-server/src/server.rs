@@ -189,6 +189,7 @@ where
     let in_force = supervisor.in_force();
     let store = supervisor.leases().store(index);
     let mut shard = Shard::new(store, Arc::clone(&in_force.snapshot), in_flight);
+    shard.set_prefetch(netio::prefetch);
     if let Some(hosts) = supervisor.hosts() {
         shard.set_hosts(hosts.cache(index, unpredictable_seed()));
     }

@@ -158,24 +158,24 @@ impl Course {
                 let received = self.datagrams.receive(socket).unwrap_or(0);
                 self.now = Clock::now();
                 replies.settle(self.now.mono_ns);
-                for datagram in self.datagrams.iter() {
-                    if let Some(ingress) = P::ingress(&datagram, door) {
-                        let since_ns = since_ns(self.now, datagram.kernel_wall_ns);
-                        shard.handle_since(self.now, since_ns, datagram.octets, ingress, replies);
-                    }
-                }
+                let now = self.now;
+                let arrived = self.datagrams.iter().filter_map(|datagram| {
+                    let since_ns = since_ns(now, datagram.kernel_wall_ns);
+                    Some((since_ns, datagram.octets, P::ingress(&datagram, door)?))
+                });
+                shard.handle_all(now, arrived, replies);
                 received
             }
             Socket::Packet(socket) => {
                 let received = self.packets.receive(socket).unwrap_or(0);
                 self.now = Clock::now();
                 replies.settle(self.now.mono_ns);
-                for packet in self.packets.iter() {
+                let now = self.now;
+                let arrived = self.packets.iter().filter_map(|packet| {
                     let opened = P::open(&packet, doors, door.id, frame_counters);
-                    if let Some((octets, ingress)) = opened {
-                        shard.handle(self.now, octets, ingress, replies);
-                    }
-                }
+                    opened.map(|(octets, ingress)| (now.mono_ns, octets, ingress))
+                });
+                shard.handle_all(now, arrived, replies);
                 received
             }
         }

@@ -4,7 +4,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use base::Now;
+use base::{Now, Prefetch};
 use dhcp_lease::contract::{ChangeOf, Facts, FetchKeys};
 use dhcp_lease::{
     LeaseStore, LeaseTable, PutMode, PutRefusal, Receipt, Refusal, Sweep, Swept, TableShard,
@@ -162,6 +162,15 @@ impl<F: Rows, J: Journal<F>> LeaseStore<F> for LoggedStore<F, J> {
         self.shard.fetch(now, settled_epoch, keys, facts);
         self.await_unsettled(settled_epoch, facts);
         facts.unread_epoch = self.journal.read_through(now, keys, facts, &self.log);
+    }
+
+    fn expect(
+        &mut self,
+        identity: &F::Identity<'_>,
+        address: Option<F::Address>,
+        prefetch: Prefetch,
+    ) {
+        self.shard.expect(identity, address, prefetch);
     }
 
     fn user_context(

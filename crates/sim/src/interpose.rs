@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
-use base::{Now, Random};
+use base::{Now, Prefetch, Random};
 use dhcp_engine::{Shard, Transmit};
 use dhcp_lease::contract::{Action, ChangeOf, Facts, FetchKeys};
 use dhcp_lease::{LeaseStore, PutMode, PutRefusal, Receipt, Refusal, Swept};
@@ -84,6 +84,15 @@ impl<P: Scene, S: LeaseStore<P>> LeaseStore<P> for Interposed<P, S> {
     fn fetch(&mut self, now: Now, keys: &FetchKeys<'_, P>, facts: &mut Facts<P>) {
         self.let_others_in(now);
         self.inner.fetch(now, keys, facts);
+    }
+
+    fn expect(
+        &mut self,
+        identity: &P::Identity<'_>,
+        address: Option<P::Address>,
+        prefetch: Prefetch,
+    ) {
+        self.inner.expect(identity, address, prefetch);
     }
 
     fn user_context(

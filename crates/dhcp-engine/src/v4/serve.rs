@@ -1,8 +1,8 @@
 //! DHCPv4 as a shard serves it.
 
-use base::Now;
-use dhcp_lease::LeaseStore;
+use base::{Now, Prefetch};
 use dhcp_lease::v4::V4;
+use dhcp_lease::{HardwareAddress, Identity, LeaseStore};
 use dhcp_wire::v4::{Malformed, Message, MessageType};
 
 use super::reply::ReplyKind;
@@ -99,18 +99,26 @@ impl Protocol for V4 {
         Ok(Some(in_flight.keys(message.chaddr(), client_id(message)?)))
     }
 
+    fn expect<S: LeaseStore<Self>>(message: &Message<'_>, store: &mut S, prefetch: Prefetch) {
+        let hardware = HardwareAddress::new(message.htype(), message.chaddr());
+        let client_id = client_id(message).ok().flatten();
+        let identity = Identity { hardware, client_id, match_client_id: true };
+        let used = Some(message.ciaddr()).filter(|address| !address.is_unspecified());
+        store.expect(&identity, message.requested_address().or(used), prefetch);
+    }
+
     fn serve<S: LeaseStore<Self>>(
         now: Now,
         snapshot: &Snapshot,
-        message: Message<'_>,
+        message: &Message<'_>,
         ingress: Ingress,
         desk: Desk<'_, Self, S>,
     ) -> Served<Self::Destination> {
         let Desk { store, work, buffer, counters, subnet_events, interfaces, hosts } = desk;
         let hosts = HostBook::new(&snapshot.hosts, hosts);
         let count = |event, subnet| counters.events().count(event, subnet_events, subnet);
-        let stashed = work.stash.recover(now, snapshot, &message, store);
-        let view = PacketView4 { message: &message, ingress: &ingress, interfaces, stashed };
+        let stashed = work.stash.recover(now, snapshot, message, store);
+        let view = PacketView4 { message: message, ingress: &ingress, interfaces, stashed };
         let (known, flex) = (&mut work.known, &mut work.flex);
         let begun = Transaction::begin((snapshot, hosts), view, known, flex);
         if hosts.has_missed() {
@@ -148,7 +156,7 @@ impl Protocol for V4 {
         match reply.emit(&transaction, buffer) {
             Ok(len) => Served::Reply(Emitted {
                 len,
-                destination: Destination::of(&message, ingress, &reply.terms),
+                destination: Destination::of(message, ingress, &reply.terms),
                 kind: reply_index(reply.terms.kind),
                 gate_epoch: reply.gate_epoch,
             }),

@@ -2,10 +2,10 @@
 
 use core::net::SocketAddrV6;
 
-use base::Now;
+use base::{Now, Prefetch};
 use dhcp_lease::LeaseStore;
-use dhcp_lease::v6::{Facts, IaKind, V6};
-use dhcp_wire::v6::{Malformed, MessageType, Packet, StatusCode};
+use dhcp_lease::v6::{Facts, IaIdentity, IaKind, Resource, V6};
+use dhcp_wire::v6::{self as wire, Malformed, MessageType, Packet, StatusCode};
 
 use super::association::{ASSOCIATIONS_MAX, Associations};
 use super::client::Scratch;
@@ -125,10 +125,27 @@ impl Protocol for V6 {
         Ok(packet.message().client_id().map(|duid| in_flight.keys(&[], Some(duid))))
     }
 
+    fn expect<S: LeaseStore<Self>>(packet: &Packet<'_>, store: &mut S, prefetch: Prefetch) {
+        let message = packet.message();
+        let Some(duid) = message.client_id() else { return };
+        // Most messages have one association; others pay for the rest when they are served.
+        let Some(ia) = message.ias().next() else { return };
+        let kind = match ia.kind {
+            wire::IaKind::Na => IaKind::Address,
+            wire::IaKind::Pd => IaKind::Prefix,
+            wire::IaKind::Ta => return,
+        };
+        let address = match kind {
+            IaKind::Address => ia.addresses().next().map(|hint| Resource::address(hint.address)),
+            IaKind::Prefix => None,
+        };
+        store.expect(&IaIdentity { duid, kind, iaid: ia.iaid }, address, prefetch);
+    }
+
     fn serve<S: LeaseStore<Self>>(
         now: Now,
         snapshot: &Snapshot,
-        packet: Packet<'_>,
+        packet: &Packet<'_>,
         ingress: Ingress,
         desk: Desk<'_, Self, S>,
     ) -> Served<SocketAddrV6> {
@@ -136,7 +153,7 @@ impl Protocol for V6 {
         let hosts = HostBook::new(&snapshot.hosts, desk.hosts);
         let mut associations = Associations::new();
         let room = (scratch, &mut associations);
-        let begun = Transaction::begin((snapshot, hosts), &packet, ingress, desk.interfaces, room);
+        let begun = Transaction::begin((snapshot, hosts), packet, ingress, desk.interfaces, room);
         if hosts.has_missed() {
             return Served::AwaitHosts;
         }
@@ -178,7 +195,7 @@ impl Protocol for V6 {
         }
         Served::Reply(Emitted {
             len,
-            destination: destination::of(&packet, ingress),
+            destination: destination::of(packet, ingress),
             kind: SENT_TYPES.iter().position(|&sent| sent == kind).expect("no other is sent"),
             gate_epoch,
         })

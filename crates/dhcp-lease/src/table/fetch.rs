@@ -2,7 +2,8 @@
 
 use core::sync::atomic::Ordering;
 
-use base::Now;
+use base::prefetch::prefetch_value;
+use base::{Now, Prefetch};
 
 use super::leased::{ClientIndex, Kept, Leased, Places, Visited};
 use super::slot::Slot;
@@ -10,6 +11,8 @@ use super::{LeaseTable, STRIPES};
 use crate::contract::{Facts, FetchKeys, MINE_MAX, Occupancy, SlotView};
 use crate::family::PoolIndex;
 
+/// Cache lines of a slot.
+const SLOT_LINES: usize = 2;
 /// Free bits over taken slots that one fetch passes at most.
 const STALE_BITS: u32 = 1024;
 /// Slots that one fetch without a free address sweeps at most.
@@ -42,6 +45,26 @@ impl<F: Leased> LeaseTable<F> {
         let is_spared = keys.is_candidate_spare && facts.mine_count > 0;
         let is_unwanted = keys.candidate_pools.is_empty() || is_spared;
         facts.candidate = if is_unwanted { None } else { fetch.candidate() };
+    }
+}
+
+impl<F: Leased> LeaseTable<F> {
+    /// The place of `address`, if it has one.
+    pub(crate) fn place_of(&self, address: F::Address) -> Option<u32> {
+        self.places.find(address)
+    }
+
+    /// Brings near what leads to the slots of `identity`.
+    pub(crate) fn expect_client(&self, identity: &F::Identity<'_>, prefetch: Prefetch) {
+        self.index.expect(identity, prefetch);
+    }
+
+    /// Brings near the slot at `place`, if it has been made.
+    pub(crate) fn expect_slot(&self, place: u32, prefetch: Prefetch) {
+        let stripe = self.lock_of(place);
+        if let Some(id) = stripe.find(place) {
+            prefetch_value(prefetch, stripe.slot(id), SLOT_LINES);
+        }
     }
 }
 

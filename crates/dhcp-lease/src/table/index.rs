@@ -5,52 +5,49 @@
 use core::hash::{BuildHasher, Hash};
 use std::sync::{Mutex, MutexGuard};
 
+use base::Prefetch;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
+
+use super::buckets::{Buckets, Home};
 
 /// Places that one identity leads to at most. A client has a few; hundreds of slots under one
 /// hardware address are an attack or a hypervisor, and are found by their client identifiers.
 const FAN_OUT: usize = 32;
 const STRIPES: usize = 256;
 
-/// Eight octets, since an index of a million clients is read with a cache miss or two for each
-/// packet.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Entry {
-    /// Part of the key's hash: with the stripe, 40 bits of it.
-    tag: u32,
-    place: u32,
-}
-
-impl Entry {
-    /// What the table inside finds the entry by.
-    const fn spread(&self) -> u64 {
-        spread(self.tag)
-    }
-}
-
-/// Spreads a tag over 64 bits: the table uses the lowest and the highest ones.
-const fn spread(tag: u32) -> u64 {
-    let mixed = (tag as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    mixed ^ (mixed >> 32)
-}
-
-/// The entries of one stripe.
+/// The hints of one stripe, each by part of its key's hash: with the stripe, 40 bits of it.
 #[derive(Default)]
 struct Hints {
-    table: HashTable<Entry>,
-    /// Tags of which an entry was refused once: what is found may not be all that there is.
+    table: Buckets,
+    /// Tags of which a hint was refused once: what is found may not be all that there is.
     refused: HashTable<u32>,
 }
 
 impl Hints {
     fn has_refused(&self, tag: u32) -> bool {
-        self.refused.find(spread(tag), |&refused| refused == tag).is_some()
+        self.refused.find(spread(&tag), |&refused| refused == tag).is_some()
     }
 }
 
+/// Spreads a tag over 64 bits: the table of refused ones uses the lowest and the highest.
+const fn spread(tag: &u32) -> u64 {
+    let mixed = (*tag as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed ^ (mixed >> 32)
+}
+
 #[repr(align(128))]
-struct IndexStripe(Mutex<Hints>);
+struct IndexStripe {
+    hints: Mutex<Hints>,
+    /// Where the hints lie, for whoever asks for them without the lock.
+    home: Home,
+}
+
+impl IndexStripe {
+    fn lock(&self) -> MutexGuard<'_, Hints> {
+        self.hints.lock().expect("no holder of an index stripe panics")
+    }
+}
 
 /// One index. Two clients may share a hash, not knowingly: the seed is secret.
 pub(crate) struct IdentityIndex {
@@ -84,7 +81,9 @@ impl IdentityIndex {
     pub(crate) fn new(seed: u64) -> Self {
         Self {
             hasher: FixedState::with_seed(seed),
-            stripes: (0..STRIPES).map(|_| IndexStripe(Mutex::default())).collect(),
+            stripes: (0..STRIPES)
+                .map(|_| IndexStripe { hints: Mutex::default(), home: Home::default() })
+                .collect(),
         }
     }
 
@@ -94,68 +93,70 @@ impl IdentityIndex {
         let share = count / STRIPES;
         let capacity = share + 8 * (share.isqrt() + 1) + 8;
         for stripe in &self.stripes {
-            let mut hints = stripe.0.lock().expect("no holder of an index stripe panics");
-            let missing = capacity.saturating_sub(hints.table.len());
-            hints.table.reserve(missing, Entry::spread);
+            let mut hints = stripe.lock();
+            hints.table.reserve(capacity);
+            stripe.home.note(&hints.table);
         }
     }
 
-    fn locate<K: Hash + ?Sized>(&self, key: &K) -> (u32, MutexGuard<'_, Hints>) {
+    /// Brings near what a look-up of `key` reads.
+    pub(crate) fn expect<K: Hash + ?Sized>(&self, key: &K, prefetch: Prefetch) {
+        let (tag, stripe) = self.locate(key);
+        prefetch(stripe.home.address_of(tag));
+    }
+
+    fn locate<K: Hash + ?Sized>(&self, key: &K) -> (u32, &IndexStripe) {
         let hash = self.hasher.hash_one(key);
-        let stripe = &self.stripes[(hash >> 32) as usize % STRIPES];
-        (hash as u32, stripe.0.lock().expect("no holder of an index stripe panics"))
+        (hash as u32, &self.stripes[(hash >> 32) as usize % STRIPES])
     }
 
     /// Adds that `key` leads to `place`; false when it leads to too many.
     pub(crate) fn insert<K: Hash + ?Sized>(&self, key: &K, place: u32) -> bool {
-        let (tag, mut hints) = self.locate(key);
-        let spread = spread(tag);
-        // Equal tags lengthen each other's probes, hence the bound also for the table's sake.
-        if hints.table.iter_hash(spread).filter(|entry| entry.tag == tag).count() < FAN_OUT {
-            hints.table.insert_unique(spread, Entry { tag, place }, Entry::spread);
+        let (tag, stripe) = self.locate(key);
+        let mut hints = stripe.lock();
+        // Equal tags lengthen each other's paths, hence the bound also for the table's sake.
+        if hints.table.find(tag).count() < FAN_OUT {
+            hints.table.insert(tag, place);
+            stripe.home.note(&hints.table);
             return true;
         }
         if !hints.has_refused(tag) {
-            hints.refused.insert_unique(spread, tag, |&tag| self::spread(tag));
+            hints.refused.insert_unique(spread(&tag), tag, spread);
         }
         false
     }
 
     /// Takes back that `key` leads to `place`; whether it did.
     pub(crate) fn remove<K: Hash + ?Sized>(&self, key: &K, place: u32) -> bool {
-        let (tag, mut hints) = self.locate(key);
-        let entry = Entry { tag, place };
-        let found = hints.table.find_entry(entry.spread(), |other| *other == entry);
-        found.is_ok_and(|found| {
-            found.remove();
-            true
-        })
+        let (tag, stripe) = self.locate(key);
+        let mut hints = stripe.lock();
+        hints.table.remove(tag, place)
     }
 
     /// Where `key` leads to.
     pub(crate) fn find<K: Hash + ?Sized>(&self, key: &K) -> Found {
-        let (tag, hints) = self.locate(key);
+        let (tag, stripe) = self.locate(key);
+        let hints = stripe.lock();
         let mut found = Found::NONE;
-        let entries = hints.table.iter_hash(spread(tag)).filter(|entry| entry.tag == tag);
-        entries.take(FAN_OUT).for_each(|entry| found.push(entry.place));
+        hints.table.find(tag).for_each(|place| found.push(place));
         found
     }
 
     /// The same, for administrators: `None` when `key` may lead further than the index knows.
     pub(crate) fn find_all<K: Hash + ?Sized>(&self, key: &K) -> Option<Vec<u32>> {
-        let (tag, hints) = self.locate(key);
+        let (tag, stripe) = self.locate(key);
+        let hints = stripe.lock();
         if hints.has_refused(tag) {
             return None;
         }
-        let entries = hints.table.iter_hash(spread(tag)).filter(|entry| entry.tag == tag);
-        Some(entries.map(|entry| entry.place).collect())
+        Some(hints.table.find(tag).collect())
     }
 
     /// Octets of the entries and of the room for more.
     pub(crate) fn bytes(&self) -> usize {
         let of = |stripe: &IndexStripe| {
-            let hints = stripe.0.lock().expect("no holder of an index stripe panics");
-            hints.table.allocation_size() + hints.refused.allocation_size()
+            let hints = stripe.lock();
+            hints.table.bytes() + hints.refused.allocation_size()
         };
         self.stripes.iter().map(of).sum()
     }
@@ -163,7 +164,7 @@ impl IdentityIndex {
     /// Number of entries.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.stripes.iter().map(|stripe| stripe.0.lock().unwrap().table.len()).sum()
+        self.stripes.iter().map(|stripe| stripe.lock().table.len()).sum()
     }
 }
 

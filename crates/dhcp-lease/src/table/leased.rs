@@ -6,6 +6,8 @@
 
 use core::fmt::Debug;
 
+use base::Prefetch;
+
 use super::address_map::AddressMap;
 use super::slot::{Extra, Slot};
 use crate::contract::Occupancy;
@@ -192,6 +194,9 @@ pub trait ClientIndex<F: Leased>: Send + Sync {
         identity: &F::Identity<'_>,
         visit: impl FnMut(u32, &F::Identity<'_>) -> Visited,
     );
+
+    /// Brings near what a visit of `identity`'s reads.
+    fn expect(&self, identity: &F::Identity<'_>, prefetch: Prefetch);
 
     /// Every place that may be of the client with `key`; `None` when the index does not lead to all
     /// of them.

@@ -9,6 +9,7 @@
 pub(crate) mod address_map;
 mod administer;
 mod apply;
+mod buckets;
 mod correct;
 pub(crate) mod cycle;
 mod deadlines;

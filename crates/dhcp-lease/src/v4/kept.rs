@@ -3,6 +3,8 @@
 
 use core::net::Ipv4Addr;
 
+use base::Prefetch;
+
 use super::{Detail, Lease, LeaseTerms, PoolSpec, RowView, V4};
 use crate::identity::HARDWARE_ADDRESS_MAX;
 use crate::lease::LeaseState;
@@ -248,6 +250,15 @@ impl ClientIndex<V4> for ByEitherKey {
             if !known.places().contains(&place) {
                 visit(place, identity);
             }
+        }
+    }
+
+    fn expect(&self, identity: &Identity<'_>, prefetch: Prefetch) {
+        if let Some(client_id) = identity.client_id {
+            self.by_client_id.expect(client_id, prefetch);
+        }
+        if !identity.hardware.is_empty() {
+            self.by_hardware.expect(&identity.hardware, prefetch);
         }
     }
 

@@ -2,6 +2,8 @@
 
 use core::net::Ipv6Addr;
 
+use base::Prefetch;
+
 use super::places::Dictionary;
 use super::resource::{IaIdentity, IaKind, Resource};
 use super::{Detail, HardwareSource, Lease, LeaseTerms, PoolSpec, RowView, V6};
@@ -305,6 +307,10 @@ impl ClientIndex<V6> for ByAssociation {
         for &place in self.0.find(&key).places() {
             visit(place, identity);
         }
+    }
+
+    fn expect(&self, identity: &IaIdentity<'_>, prefetch: Prefetch) {
+        self.0.expect(&(identity.duid, identity.kind, identity.iaid), prefetch);
     }
 
     fn lead(&self, key: ClientKey<'_>) -> Option<Vec<u32>> {

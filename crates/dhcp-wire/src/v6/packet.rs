@@ -13,8 +13,9 @@ use crate::Parsing;
 pub struct Packet<'a> {
     octets: &'a [u8],
     message: Message<'a>,
-    /// Where each level begins and ends, the outermost first.
-    levels: [(u16, u16); RELAYS_MAX],
+    /// Where each level begins, the outermost first. All but the first are the value of an option, so
+    /// their length stands before them.
+    levels: [u16; RELAYS_MAX],
     relay_count: u8,
     relay_type: Option<MessageType>,
 }
@@ -38,7 +39,7 @@ impl<'a> Packet<'a> {
         if octets.len() > MESSAGE_MAX {
             return Err(Malformed::TooLong);
         }
-        let mut levels = [(0, 0); RELAYS_MAX];
+        let mut levels = [0; RELAYS_MAX];
         let mut relay_count = 0;
         let mut relay_type = None;
         let mut left = OPTIONS_MAX;
@@ -54,7 +55,7 @@ impl<'a> Packet<'a> {
             }
             relay_type = Some(found);
             let level = levels.get_mut(relay_count).ok_or(Malformed::TooManyRelays)?;
-            *level = (start as u16, end as u16);
+            *level = start as u16;
             relay_count += 1;
             (start, end) = inner(octets, (start, end), parsing, &mut left)?;
         }
@@ -97,8 +98,12 @@ impl<'a> Packet<'a> {
     #[must_use]
     #[inline]
     pub fn relay(&self, index: usize) -> Relay<'a> {
-        let (start, end) = self.levels[..self.relay_count()][index];
-        let level = self.octets.get(usize::from(start)..usize::from(end)).unwrap_or_default();
+        let start = usize::from(self.levels[..self.relay_count()][index]);
+        let len = match self.octets[..start].last_chunk::<2>() {
+            Some(&len) => usize::from(u16::from_be_bytes(len)),
+            None => self.octets.len(),
+        };
+        let level = self.octets.get(start..start + len).unwrap_or_default();
         Relay::read(level).expect("the levels were checked")
     }
 

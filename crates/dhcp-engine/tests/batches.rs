@@ -1,0 +1,96 @@
+//! A batch is served like its messages one by one, whatever was brought near for it.
+
+mod common;
+
+use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use base::Random;
+use common::{Rig, Server, Sink, number, v4, v6};
+use dhcp_lease::v4::V4;
+use dhcp_lease::v6::V6;
+
+/// Prefetches asked for by the tests of this process.
+static ASKED_FOR: AtomicUsize = AtomicUsize::new(0);
+
+fn count_prefetch(_address: usize) {
+    ASKED_FOR.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Gives random messages of a few clients, some of them twice in a batch and some cut short, to two
+/// servers: to one in batches, to the other one by one.
+fn compare<P: Rig>(text: &str, message: impl Fn(&mut Random) -> Vec<u8>)
+where
+    P::Destination: PartialEq,
+{
+    let first = number("GODWIT_SEED", 1);
+    for seed in first..first + 20 {
+        let mut random = Random::from_seed(seed);
+        let (mut whole, mut single) = (Server::<P>::new(text), Server::<P>::new(text));
+        whole.shards[0].set_prefetch(count_prefetch);
+        for _ in 0..60 {
+            let mut batch: Vec<Vec<u8>> = Vec::new();
+            for _ in 0..random.below(20) {
+                let mut octets = message(&mut random);
+                if random.chance(1, 20) {
+                    octets.truncate(random.below(octets.len() as u64) as usize);
+                }
+                batch.push(octets);
+            }
+            let (now, mut together, mut apart) = (whole.now, Sink::default(), Sink::default());
+            let arrived = batch.iter().map(|octets| (now.mono_ns, &octets[..], P::INGRESS));
+            whole.shards[0].handle_all(now, arrived, &mut together);
+            for octets in &batch {
+                single.shards[0].handle(now, octets, P::INGRESS, &mut apart);
+            }
+            let (is_settled, seconds) = (random.chance(1, 2), random.below(3));
+            for (server, sink) in [(&mut whole, &mut together), (&mut single, &mut apart)] {
+                server.auto_settle = false;
+                server.shards[0].end_batch(now, sink);
+                if is_settled {
+                    server.settle(sink);
+                }
+                server.pass_s(seconds);
+            }
+            let sorted = |sink: Sink<P>| {
+                let mut replies: Vec<Vec<u8>> = sink.0.into_iter().map(|sent| sent.1).collect();
+                replies.sort_unstable();
+                replies
+            };
+            assert_eq!(sorted(together), sorted(apart), "GODWIT_SEED={seed}");
+        }
+        let counts = |server: &Server<P>| server.counters[0].entries().collect::<Vec<_>>();
+        assert_eq!(counts(&whole), counts(&single), "GODWIT_SEED={seed}");
+    }
+    assert!(ASKED_FOR.load(Ordering::Relaxed) > 0);
+}
+
+#[test]
+fn dhcpv6_in_batches() {
+    use dhcp_wire::v6::MessageType;
+    let kinds = [MessageType::Solicit, MessageType::Request, MessageType::Renew];
+    compare::<V6>(v6::SMALL, |random| {
+        let kind = kinds[random.below(3) as usize];
+        let client = random.below(12) as u16;
+        let address = v6::address(random.below(20) as u16);
+        let wish = [address];
+        let build = v6::Build::new(kind, client);
+        let build = if kind == MessageType::Solicit { build } else { build.for_us() };
+        build.na(1, if random.chance(1, 2) { &wish } else { &[] }).octets()
+    });
+}
+
+#[test]
+fn dhcpv4_in_batches() {
+    use dhcp_wire::v4::MessageType;
+    compare::<V4>(v4::SMALL, |random| {
+        let client = random.below(12) as u8;
+        let address = Ipv4Addr::new(10, 0, 0, random.below(20) as u8);
+        match random.below(3) {
+            0 => v4::Build::new(MessageType::Discover, client),
+            1 => v4::Build::new(MessageType::Request, client).requested(address).server(v4::SERVER),
+            _ => v4::Build::new(MessageType::Request, client).from(address),
+        }
+        .octets()
+    });
+}

@@ -1,0 +1,248 @@
+//! Hints by tag, seven to a cache line: a look-up among millions misses the cache once, and which
+//! line it will read is known without reading anything.
+//!
+//! A hint lies in the first bucket with room from its home on. Each bucket counts the hints that
+//! passed it by, so a look-up ends where none did, and removing leaves nothing behind.
+
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+/// Hints of one bucket.
+const ROOM: usize = 7;
+/// Hints that `LOAD.1` buckets may have on average, times `ROOM`, before there are more buckets.
+const LOAD: (usize, usize) = (4, 5);
+
+/// One cache line.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Bucket {
+    tags: [u32; ROOM],
+    /// Bits: which of the places are taken.
+    taken: u32,
+    places: [u32; ROOM],
+    /// Hints that lie in later buckets and would lie in this one or before it, had there been room.
+    passed: u32,
+}
+
+const _: () = assert!(size_of::<Bucket>() == 64, "a bucket is one cache line");
+
+const EMPTY: Bucket = Bucket { tags: [0; ROOM], taken: 0, places: [0; ROOM], passed: 0 };
+
+impl Bucket {
+    /// Bits of the hints with `tag`.
+    fn with_tag(&self, tag: u32) -> u32 {
+        let mut bits = 0;
+        for (at, &own) in self.tags.iter().enumerate() {
+            bits |= u32::from(own == tag) << at;
+        }
+        bits & self.taken
+    }
+
+    /// Bits of the hints that are `tag` and `place`.
+    fn with(&self, tag: u32, place: u32) -> u32 {
+        let mut bits = 0;
+        for (at, &own) in self.places.iter().enumerate() {
+            bits |= u32::from(own == place) << at;
+        }
+        bits & self.with_tag(tag)
+    }
+
+    const fn is_full(&self) -> bool {
+        self.taken == (1 << ROOM) - 1
+    }
+
+    fn put(&mut self, tag: u32, place: u32) {
+        let at = self.taken.trailing_ones() as usize;
+        self.taken |= 1 << at;
+        (self.tags[at], self.places[at]) = (tag, place);
+    }
+
+    fn hints(&self) -> impl Iterator<Item = (u32, u32)> {
+        bits(self.taken).map(|at| (self.tags[at], self.places[at]))
+    }
+}
+
+/// Positions of the bits that are set.
+fn bits(mut left: u32) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        let at = (left != 0).then_some(left.trailing_zeros() as usize);
+        left &= left.wrapping_sub(1);
+        at
+    })
+}
+
+/// A multi-map from tags to places.
+#[derive(Default)]
+pub(super) struct Buckets {
+    buckets: Box<[Bucket]>,
+    len: usize,
+}
+
+impl Buckets {
+    /// Number of hints.
+    #[cfg(test)]
+    pub(super) const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Makes room for `count` hints in all.
+    pub(super) fn reserve(&mut self, count: usize) {
+        let wanted = (count * LOAD.1).div_ceil(LOAD.0 * ROOM);
+        if wanted > self.buckets.len() {
+            self.grow_to(wanted);
+        }
+    }
+
+    fn grow_to(&mut self, buckets: usize) {
+        let old = core::mem::replace(&mut self.buckets, vec![EMPTY; buckets].into());
+        old.iter().flat_map(Bucket::hints).for_each(|(tag, place)| self.put(tag, place));
+    }
+
+    const fn home(&self, tag: u32) -> usize {
+        home(tag, self.buckets.len())
+    }
+
+    const fn after(&self, at: usize) -> usize {
+        if at + 1 == self.buckets.len() { 0 } else { at + 1 }
+    }
+
+    /// The buckets that a hint with `tag` may lie in.
+    fn path(&self, tag: u32) -> impl Iterator<Item = &Bucket> {
+        let mut next = (!self.buckets.is_empty()).then(|| self.home(tag));
+        let first = next;
+        core::iter::from_fn(move || {
+            let at = next?;
+            let bucket = &self.buckets[at];
+            let after = self.after(at);
+            next = (bucket.passed > 0 && Some(after) != first).then_some(after);
+            Some(bucket)
+        })
+    }
+
+    /// Places of the hints with `tag`.
+    pub(super) fn find(&self, tag: u32) -> impl Iterator<Item = u32> {
+        self.path(tag)
+            .flat_map(move |bucket| bits(bucket.with_tag(tag)).map(|at| bucket.places[at]))
+    }
+
+    /// Adds a hint.
+    pub(super) fn insert(&mut self, tag: u32, place: u32) {
+        if (self.len + 1) * LOAD.1 > self.buckets.len() * LOAD.0 * ROOM {
+            self.grow_to(self.buckets.len() + self.buckets.len() / 2 + 2);
+        }
+        self.put(tag, place);
+        self.len += 1;
+    }
+
+    fn put(&mut self, tag: u32, place: u32) {
+        let mut at = self.home(tag);
+        while self.buckets[at].is_full() {
+            self.buckets[at].passed += 1;
+            at = self.after(at);
+        }
+        self.buckets[at].put(tag, place);
+    }
+
+    /// Takes one hint out; false when it is not there.
+    pub(super) fn remove(&mut self, tag: u32, place: u32) -> bool {
+        let Some(steps) = self.path(tag).position(|bucket| bucket.with(tag, place) != 0) else {
+            return false;
+        };
+        let mut at = self.home(tag);
+        for _ in 0..steps {
+            self.buckets[at].passed -= 1;
+            at = self.after(at);
+        }
+        let bucket = &mut self.buckets[at];
+        let found = bucket.with(tag, place);
+        bucket.taken &= !(found & found.wrapping_neg());
+        self.len -= 1;
+        true
+    }
+
+    /// Octets that it takes.
+    pub(super) const fn bytes(&self) -> usize {
+        size_of_val(&*self.buckets)
+    }
+}
+
+/// The bucket of `count` at which the path of `tag` begins.
+const fn home(tag: u32, count: usize) -> usize {
+    ((tag as u64 * count as u64) >> 32) as usize
+}
+
+/// Where the buckets of somebody else lie, as far as known.
+#[derive(Default)]
+pub(super) struct Home {
+    address: AtomicUsize,
+    count: AtomicUsize,
+}
+
+impl Home {
+    /// Notes that they are these.
+    pub(super) fn note(&self, buckets: &Buckets) {
+        self.address.store(buckets.buckets.as_ptr().addr(), Ordering::Relaxed);
+        self.count.store(buckets.buckets.len(), Ordering::Relaxed);
+    }
+
+    /// Address of the first bucket that a look-up of `tag` reads. It need not be right: nobody reads
+    /// what lies there.
+    pub(super) fn address_of(&self, tag: u32) -> usize {
+        let at = home(tag, self.count.load(Ordering::Relaxed));
+        self.address.load(Ordering::Relaxed).wrapping_add(at * size_of::<Bucket>())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::Random;
+
+    /// Everything that is put in is found until it is taken out, against a list, with tags that
+    /// crowd into the same buckets.
+    #[test]
+    fn it_is_a_multi_map() {
+        for seed in 0..20 {
+            let mut random = Random::from_seed(seed);
+            let mut buckets = Buckets::default();
+            let mut model: Vec<(u32, u32)> = Vec::new();
+            let tags = 1 + random.below(300);
+            let spread = if seed % 2 == 0 { 1 } else { u32::MAX / 301 };
+            for _ in 0..4_000 {
+                let tag = u32::MAX - random.below(tags) as u32 * spread;
+                let place = random.below(20) as u32;
+                let known = model.iter().position(|&hint| hint == (tag, place));
+                if random.chance(2, 3) && model.len() < 600 {
+                    buckets.insert(tag, place);
+                    model.push((tag, place));
+                } else {
+                    assert_eq!(buckets.remove(tag, place), known.is_some(), "seed {seed}");
+                    known.map(|at| model.swap_remove(at));
+                }
+                let mut found: Vec<u32> = buckets.find(tag).collect();
+                let of_tag = model.iter().filter(|hint| hint.0 == tag);
+                let mut expected: Vec<u32> = of_tag.map(|hint| hint.1).collect();
+                found.sort_unstable();
+                expected.sort_unstable();
+                assert_eq!(found, expected, "seed {seed}");
+                assert_eq!(buckets.len(), model.len());
+            }
+            for (tag, place) in model {
+                assert!(buckets.remove(tag, place), "seed {seed}");
+            }
+            assert!(buckets.buckets.iter().all(|bucket| bucket.passed == 0 && bucket.taken == 0));
+        }
+    }
+
+    #[test]
+    fn what_is_reserved_allocates_nothing() {
+        let mut buckets = Buckets::default();
+        buckets.reserve(1_000);
+        let bytes = buckets.bytes();
+        let mut random = Random::from_seed(3);
+        for place in 0..1_000 {
+            buckets.insert(random.below(1 << 32) as u32, place);
+        }
+        assert_eq!(buckets.bytes(), bytes);
+        assert!(bytes / 1_000 <= 12, "{bytes} octets");
+    }
+}
