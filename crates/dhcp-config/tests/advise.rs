@@ -29,7 +29,10 @@ fn observed(name: &str) -> Observed {
         // 64 pools of 241 addresses, renewed every 300 s.
         "many-subnets.conf" => Observed { leases: None, carried: carried(51.0) },
         "clean.conf" => {
-            let leases = Leased::new((0..32_000).map(|host| v4(0, host)).collect(), Vec::new());
+            // All of the pool of which a queue is kept, too.
+            let leased =
+                (0..32_000).map(|host| v4(0, host)).chain((10..27).map(|host| v4(1, host)));
+            let leases = Leased::new(leased.collect(), Vec::new());
             Observed { leases: Some(leases), carried: carried(10.0) }
         }
         "clean6.conf" => {
@@ -105,14 +108,35 @@ fn places_have_columns_and_the_dearest_comes_first() {
 }
 
 #[test]
-fn what_is_known_to_be_cheap_stands_below_what_nobody_measured() {
-    let text = r#"{ "Dhcp4": { "loggers": [ { "name": "kea-dhcp4", "severity": "DEBUG" } ],
-        "subnet4": [ { "id": 1, "subnet": "10.0.0.0/16" } ] } }"#;
-    let advice = judged("t", text);
-    let order: Vec<Fault> = advice.findings.iter().map(|finding| finding.fault).collect();
-    assert_eq!(order, [Fault::DebugLogging, Fault::UnusedReservations]);
-    let share = advice.findings[1].cost.share.expect("it was measured");
-    assert!(share.value < 0.005 && share.bound == Bound::AtMost);
+fn what_nobody_measured_stands_between_the_dear_and_the_cheap() {
+    let text = |classes: usize| {
+        let class = |n| format!(r#"{{ "name": "{n}", "test": "option[60].exists" }}"#);
+        let classes: Vec<String> = (0..classes).map(class).collect();
+        format!(
+            r#"{{ "Dhcp4": {{ "loggers": [ {{ "name": "kea-dhcp4", "severity": "DEBUG" }} ],
+               "client-classes": [ {} ],
+               "subnet4": [ {{ "id": 1, "subnet": "10.0.0.0/16" }} ] }} }}"#,
+            classes.join(",")
+        )
+    };
+    let faults = |classes| {
+        let advice = judged("t", &text(classes));
+        advice
+            .findings
+            .iter()
+            .map(|finding| (finding.fault, finding.cost.share))
+            .collect::<Vec<_>>()
+    };
+    let found = faults(100);
+    let order: Vec<Fault> = found.iter().map(|(fault, _)| *fault).collect();
+    assert_eq!(order, [Fault::ManyClasses, Fault::DebugLogging, Fault::UnusedReservations]);
+    let shares: Vec<String> = found
+        .iter()
+        .map(|(_, share)| share.map_or_else(String::new, |share| format!("{:.3}", share.value)))
+        .collect();
+    assert_eq!(shares, ["0.637", "", ""]);
+    assert_eq!(faults(7).len(), 3, "a tenth");
+    assert_eq!(faults(6).len(), 2, "less than a tenth");
 }
 
 #[test]

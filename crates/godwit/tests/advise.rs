@@ -61,7 +61,7 @@ fn the_exit_code_says_whether_something_is_too_dear() {
     for (share, code) in [("38%", 3), ("0.39", 0), ("0", 3), ("100%", 0)] {
         assert_eq!(said(&[&one_thread, "--share", share]).0, Some(code), "{share}");
     }
-    // What nobody measured is not above anything, nor is what costs "at most" something.
+    // What nobody measured is not above anything.
     for name in ["high-availability.conf", "no-reservations6.conf"] {
         let (code, text, error) = said(&[&planted(name), "--share", "65%"]);
         assert_eq!(code, Some(0), "{name}: {text}{error}");
@@ -86,9 +86,8 @@ fn text_names_place_reason_cost_source_and_change() {
     assert!(text.ends_with("7 findings\n1 above 10.0 %\n"), "{text}");
     assert_eq!(error, "");
     let (_, text, _) = said(&[&planted("class-per-client6.conf")]);
-    assert!(
-        text.contains(":6:") && text.contains("    also at: 7:") && text.contains("interpolated")
-    );
+    assert!(text.contains(":5:20: enumerated-clients: 7 classes"), "{text}");
+    assert!(text.contains("    also at: 6:20, 7:20") && text.contains("interpolated"), "{text}");
     assert!(text.contains("    in godwit: 1.03 times the instructions"), "{text}");
     for clean in ["clean.conf", "clean6.conf"] {
         let file = planted(clean);
@@ -135,7 +134,7 @@ fn lease_files_tell_which_pools_are_nearly_full() {
     assert_eq!(faults(&document)[0], "nearly-full-pool");
     let finding = &document["findings"][0];
     assert_eq!(finding["places"].as_array().map(Vec::len), Some(1));
-    assert_eq!(finding["places"][0]["line"], 7);
+    assert_eq!(finding["places"][0]["line"], 8);
     assert!(finding["reason"].as_str().expect("text").contains("95.0 %"), "{finding}");
     let (code, _, error) = said(&[&planted("clean6.conf"), "--leases", &planted("pools.csv")]);
     assert_eq!(code, Some(2), "the file is of the other family");

@@ -4,8 +4,8 @@
 use crate::address::{Address, first_of, last_of};
 use crate::json::{Entry, Kind, Value};
 use crate::shared::{
-    ClassTest, ClientClass, IdentifierKind, LeaseDatabase, Pool, Reservation, ReservationModes,
-    SqlDatabase, SqlKind,
+    Allocator, ClassTest, ClientClass, IdentifierKind, LeaseDatabase, Pool, Reservation,
+    ReservationModes, SqlDatabase, SqlKind,
 };
 use crate::source::At;
 use crate::{Dhcp4, Dhcp6, PdPool, Subnet4, Subnet6};
@@ -102,6 +102,8 @@ pub(super) struct PoolFacts {
     /// How many addresses or prefixes.
     pub(super) count: u128,
     pub(super) is_of_prefixes: bool,
+    /// What is free is kept in a queue, so that nobody searches.
+    pub(super) has_queue: bool,
 }
 
 /// Whom a reservation is for, and where.
@@ -263,21 +265,33 @@ fn hosts<A: Address, C, R>(
     reservations.iter().map(host).collect()
 }
 
-fn pools<A: Address, C>(view: View<'_>, pools: &[Pool<A, C>]) -> Vec<PoolFacts> {
+fn pools<A: Address, C>(
+    view: View<'_>,
+    pools: &[Pool<A, C>],
+    allocator: Allocator,
+) -> Vec<PoolFacts> {
+    let has_queue = allocator == Allocator::FreeLeaseQueue;
     let pool = |(view, pool): (View<'_>, &Pool<A, C>)| {
         let range = (pool.first.to_bits(), pool.last.to_bits());
         let count = (range.1 - range.0).saturating_add(1);
-        PoolFacts { at: view.at, range, count, is_of_prefixes: false }
+        PoolFacts { at: view.at, range, count, is_of_prefixes: false, has_queue }
     };
     view.maps("pools").into_iter().zip(pools).map(pool).collect()
 }
 
-fn pd_pools(view: View<'_>, pools: &[PdPool]) -> Vec<PoolFacts> {
+fn pd_pools(view: View<'_>, pools: &[PdPool], allocator: Allocator) -> Vec<PoolFacts> {
+    let has_queue = allocator == Allocator::FreeLeaseQueue;
     let pool = |(view, pool): (View<'_>, &PdPool)| {
         let (prefix, length) = pool.prefix;
         let range = (prefix.to_bits(), last_of(prefix, length).to_bits());
         let count = 1_u128.checked_shl(u32::from(pool.delegated_len - length));
-        PoolFacts { at: view.at, range, count: count.unwrap_or(u128::MAX), is_of_prefixes: true }
+        PoolFacts {
+            at: view.at,
+            range,
+            count: count.unwrap_or(u128::MAX),
+            is_of_prefixes: true,
+            has_queue,
+        }
     };
     view.maps("pd-pools").into_iter().zip(pools).map(pool).collect()
 }
@@ -302,7 +316,7 @@ fn subnet4<'v>(view: View<'v>, network: Option<View<'v>>, subnet: &Subnet4) -> S
         view,
         network,
         range: range(subnet.prefix),
-        pools: pools(view, &subnet.pools),
+        pools: pools(view, &subnet.pools, subnet.allocator),
         hosts: hosts(&subnet.reservations, |r| r.reserved.address.into_iter().collect()),
         modes: subnet.reservation_modes,
         cache_threshold: subnet.cache_threshold,
@@ -312,8 +326,8 @@ fn subnet4<'v>(view: View<'v>, network: Option<View<'v>>, subnet: &Subnet4) -> S
 
 fn subnet6<'v>(view: View<'v>, network: Option<View<'v>>, subnet: &Subnet6) -> SubnetFacts<'v> {
     let part = subnet.calculate_tee_times.then_some(subnet.t1_percent);
-    let mut all = pools(view, &subnet.pools);
-    all.extend(pd_pools(view, &subnet.pd_pools));
+    let mut all = pools(view, &subnet.pools, subnet.allocator);
+    all.extend(pd_pools(view, &subnet.pd_pools, subnet.pd_allocator));
     SubnetFacts {
         view,
         network,

@@ -33,7 +33,7 @@ pub(super) fn judge(facts: &Facts<'_>, observed: &Observed, report: &mut Report)
             facts.networks.iter().map(|network| network.at).collect(),
             measured::advised(),
             format!(
-                "a client of one of {} may belong to any subnet of it, so one after the other is \
+                "{}: a client may belong to any subnet of its network, so one after the other is \
                  searched for its lease, its reservation and a free address",
                 grouped_count(facts.networks.len(), "shared network", "shared networks")
             ),
@@ -54,6 +54,7 @@ fn full_pools(facts: &Facts<'_>, leases: &Leased, report: &mut Report) {
         leased as f64 / pool.count as f64
     };
     let pools = facts.subnets.iter().flat_map(|subnet| &subnet.pools);
+    let pools = pools.filter(|pool| !pool.has_queue);
     let full: Vec<(At, f64)> =
         pools.map(|pool| (pool.at, part(pool))).filter(|&(_, part)| part >= NEARLY_FULL).collect();
     let fullest = full.iter().map(|&(_, part)| part).fold(0.0, f64::max);
