@@ -1,6 +1,5 @@
 //! `godwit advise` as a program: what it prints, and how it ends.
 
-#[allow(dead_code, reason = "each test file uses its own part")]
 mod common;
 
 use std::path::{Path, PathBuf};
