@@ -11,6 +11,7 @@
 //! have read: 8259 for JSON, 2131, 2132 and 9915 for what is configured.
 
 mod address;
+pub mod advise;
 mod document;
 pub mod expression;
 mod fields;

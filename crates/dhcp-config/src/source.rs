@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::advise::Place;
 use crate::problem::{Problem, Severity};
 use crate::shared::InactiveFeature;
 use crate::shared::inactive::Feature;
@@ -95,6 +96,12 @@ impl Sources {
         let line = source.line_starts.partition_point(|&start| start <= at.offset());
         let before = &source.text[source.line_starts[line - 1]..at.offset()];
         (line as u32, before.chars().count() as u32 + 1)
+    }
+
+    /// A place as it is shown.
+    pub(crate) fn place(&self, at: At) -> Place {
+        let (line, column) = self.line_and_column(at);
+        Place { file: self.list[at.source()].name.clone(), line, column }
     }
 
     /// The place in the string that begins at `at` behind `octets` octets of what it means.

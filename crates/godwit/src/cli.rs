@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use crate::advise;
 use crate::capacity;
 use crate::db;
 use crate::dhcp::{self, Server};
@@ -43,6 +44,7 @@ enum Command {
     /// for.
     Dhcp6(dhcp::Args),
     Db(db::Args),
+    Advise(advise::Args),
     Ubench(Box<ubench::Args>),
     Netem(Box<netem::Args>),
     Trafgen(Box<packet_gen::Args>),
@@ -88,6 +90,7 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Cli { command: Command::Dhcp4(args) }) => dhcp::run(Server::Dhcp4, &args),
         Ok(Cli { command: Command::Dhcp6(args) }) => dhcp::run(Server::Dhcp6, &args),
         Ok(Cli { command: Command::Db(args) }) => db::run(&args),
+        Ok(Cli { command: Command::Advise(args) }) => advise::run(&args),
         Ok(Cli { command: Command::Ubench(args) }) => ubench::run(&args),
         Ok(Cli { command: Command::Netem(args) }) => netem::run(&args),
         Ok(Cli { command: Command::Trafgen(args) }) => args.run(),

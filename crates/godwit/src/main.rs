@@ -1,5 +1,6 @@
 //! The command line: flags to calls, nothing else.
 
+mod advise;
 mod capacity;
 mod cli;
 mod db;

@@ -62,7 +62,7 @@ pub fn run(settings: &CompareSettings) -> Result<Compared, LabError> {
 
 /// The summary of a result folder. Every field of a summary may be left out in JSON, so what it
 /// calls itself is checked: an empty file of braces is no result.
-fn read(path: &Path) -> Result<Summary, LabError> {
+pub(crate) fn read(path: &Path) -> Result<Summary, LabError> {
     if !path.is_dir() {
         return Err(LabError::Usage(format!("there is no folder {}", path.display())));
     }

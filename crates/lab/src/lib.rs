@@ -22,6 +22,7 @@ pub mod report;
 mod run;
 pub mod runner;
 mod samples;
+pub mod stored;
 pub mod subject;
 pub mod terms;
 

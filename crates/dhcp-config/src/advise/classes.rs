@@ -1,0 +1,206 @@
+//! Classes and expressions: lists of clients, many tests, long regular expressions.
+
+use crate::expression::{Condition, Field4, Path, Term, Text};
+use crate::shared::ClassTest;
+use crate::source::At;
+
+use super::facts::{ClassFacts, Facts};
+use super::fault::Fault;
+use super::measured;
+use super::{Report, grouped_count};
+
+/// From so many comparisons of a client's identity on, one class is a list of clients: a few
+/// machines that are treated apart are not.
+const CLIENTS_OF_A_CLASS: usize = 4;
+/// From so many comparisons on, classes of one or a few clients each are a list, too.
+const CLIENTS_OF_ALL_CLASSES: usize = 8;
+/// From this share on, the number of classes is worth a word.
+const CLASSES_SHARE: f64 = 0.10;
+/// From so many characters on a regular expression is long: one that describes a name is shorter.
+const LONG_REGEX: usize = 64;
+
+pub(super) fn judge(facts: &Facts<'_>, report: &mut Report) {
+    let tested: Vec<Tested<'_>> = facts
+        .classes
+        .iter()
+        .filter_map(|class| Some(Tested { class, seen: Seen::of_test(class.test?) }))
+        .collect();
+    let each: Vec<&Tested<'_>> =
+        tested.iter().filter(|test| test.seen.clients >= CLIENTS_OF_A_CLASS).collect();
+    let few: Vec<&Tested<'_>> =
+        tested.iter().filter(|test| (1..CLIENTS_OF_A_CLASS).contains(&test.seen.clients)).collect();
+    let clients = each.iter().map(|test| test.seen.clients).sum();
+    report.add(
+        Fault::EnumeratedClients,
+        places(&each),
+        measured::advised(),
+        format!(
+            "{} compare a client's identity with {} values, one after the other, for each message",
+            grouped_count(each.len(), "class", "classes"),
+            clients_text(clients)
+        ),
+        "reserve for these clients and give the class by `client-classes` of the reservation: that \
+         is one look-up",
+    );
+    let clients: usize = few.iter().map(|test| test.seen.clients).sum();
+    let is_list = clients >= CLIENTS_OF_ALL_CLASSES;
+    if is_list {
+        report.add(
+            Fault::EnumeratedClients,
+            places(&few),
+            measured::classes(few.len(), 0),
+            format!(
+                "{} stand for one or a few clients each, and every one is tested for each message",
+                grouped_count(few.len(), "class", "classes")
+            ),
+            "reserve for these clients and give the class by `client-classes` of the reservation, \
+             or have the identity name the class with one `template-test`",
+        );
+    }
+    let of_list = |class: &ClassFacts<'_>| is_list && few.iter().any(|t| t.class.at == class.at);
+    many_classes(facts, of_list, report);
+    long_regexes(facts, &tested, report);
+}
+
+struct Tested<'f> {
+    class: &'f ClassFacts<'f>,
+    seen: Seen,
+}
+
+fn places(tests: &[&Tested<'_>]) -> Vec<At> {
+    tests.iter().map(|test| test.class.at).collect()
+}
+
+fn clients_text(clients: usize) -> String {
+    measured::grouped(clients as f64)
+}
+
+fn many_classes(
+    facts: &Facts<'_>,
+    is_named: impl Fn(&ClassFacts<'_>) -> bool,
+    report: &mut Report,
+) {
+    let counted = |class: &&ClassFacts<'_>| !class.is_additional && !is_named(class);
+    let classes: Vec<&ClassFacts<'_>> = facts.classes.iter().filter(counted).collect();
+    let tested = classes.iter().filter(|class| class.test.is_some()).count();
+    let cost = measured::classes(tested, classes.len() - tested);
+    if cost.share.is_none_or(|share| share.value < CLASSES_SHARE) {
+        return;
+    }
+    let at = facts.global.at("client-classes");
+    report.add(
+        Fault::ManyClasses,
+        at.into_iter().collect(),
+        cost,
+        format!(
+            "{} are gone through for each message, {tested} of them with a test",
+            grouped_count(classes.len(), "class", "classes")
+        ),
+        "take out classes that nothing refers to, set `only-in-additional-list` where a class only \
+         adds options, and make one `template-test` of tests that compare the same field",
+    );
+}
+
+fn long_regexes(facts: &Facts<'_>, tested: &[Tested<'_>], report: &mut Report) {
+    let long = tested.iter().filter(|test| test.seen.longest_regex >= LONG_REGEX);
+    let mut longest = long.clone().map(|test| test.seen.longest_regex).max().unwrap_or(0);
+    let mut at: Vec<At> = long.map(|test| test.class.at).collect();
+    if let Some(text) = facts.flex_id {
+        let mut seen = Seen::default();
+        seen.text(text);
+        if seen.longest_regex >= LONG_REGEX {
+            longest = longest.max(seen.longest_regex);
+            let hook = facts.hooks().into_iter().find(|hook| hook.0 == "flex_id");
+            let place = hook.and_then(|(_, at, parameters)| {
+                Some(parameters?.at_any(&["identifier-expression"])).or(Some(at))
+            });
+            at.extend(place);
+        }
+    }
+    report.add(
+        Fault::LongRegex,
+        at,
+        measured::advised(),
+        format!("a regular expression of {longest} characters is run over a field of each message"),
+        "compare a part of the field with `substring` or `split`, or have the field name the class \
+         with a `template-test`",
+    );
+}
+
+/// What an expression has in it.
+#[derive(Default)]
+struct Seen {
+    /// Comparisons of a client's identity with a constant.
+    clients: usize,
+    /// Characters of the longest regular expression.
+    longest_regex: usize,
+}
+
+impl Seen {
+    fn of_test(test: &ClassTest) -> Self {
+        let mut seen = Self::default();
+        match test {
+            ClassTest::Test { condition, .. } => seen.condition(condition),
+            ClassTest::Template { text, .. } => seen.text(text),
+        }
+        seen
+    }
+
+    fn condition(&mut self, condition: &Condition) {
+        match condition {
+            Condition::Equal(a, b) => {
+                let is_listed = (is_identity(a) && matches!(**b, Text::Literal(_)))
+                    || (is_identity(b) && matches!(**a, Text::Literal(_)));
+                self.clients += usize::from(is_listed);
+                self.text(a);
+                self.text(b);
+            }
+            Condition::Matches(pattern, text) => {
+                let length = pattern.source().chars().count();
+                self.longest_regex = self.longest_regex.max(length);
+                self.text(text);
+            }
+            Condition::Not(inner) => self.condition(inner),
+            Condition::All { parts, .. } | Condition::Any { parts, .. } => {
+                parts.iter().for_each(|part| self.condition(part));
+            }
+            Condition::Exists(_) | Condition::Member(_) => {}
+        }
+    }
+
+    fn text(&mut self, text: &Text) {
+        match text {
+            Text::Literal(_) | Text::Value(_) => {}
+            Text::Concat(parts) => parts.iter().for_each(|part| self.text(part)),
+            Text::Substring { of, .. } | Text::Split { of, .. } | Text::Hex { of, .. } => {
+                self.text(of);
+            }
+            Text::Convert(_, of) => self.text(of),
+            Text::Choice { condition, then, otherwise, .. } => {
+                self.condition(condition);
+                self.text(then);
+                self.text(otherwise);
+            }
+        }
+    }
+}
+
+/// Whether a text is the whole of what tells one client from another. A part of it, such as the
+/// maker in a hardware address, is not.
+fn is_identity(text: &Text) -> bool {
+    match text {
+        Text::Value(term) => match term {
+            Term::Field4(Field4::HardwareAddress) | Term::RelayAddress { peer: true, .. } => true,
+            // Host name (12), client identifier (61) and relay agent information (82) of DHCPv4,
+            // DUID (1) of DHCPv6; code 1 of DHCPv4 is a subnet mask, which no client sends.
+            Term::Option(Path { codes, .. }) => {
+                matches!(codes[..], [1 | 12 | 61] | [82, 1 | 2 | 6])
+            }
+            // Interface-Id (18), Remote-Id (37), Subscriber-Id (38), link-layer address (79).
+            Term::RelayOption { path, .. } => matches!(path.codes[..], [18 | 37 | 38 | 79]),
+            _ => false,
+        },
+        Text::Convert(_, of) | Text::Hex { of, .. } => is_identity(of),
+        _ => false,
+    }
+}

@@ -1,0 +1,341 @@
+//! What the judges look at: the values of the file with their places, and beside them what holds
+//! after inheritance, the same for both families.
+
+use crate::address::{Address, first_of, last_of};
+use crate::json::{Entry, Kind, Value};
+use crate::shared::{
+    Allocator, ClassTest, ClientClass, IdentifierKind, LeaseDatabase, Pool, Reservation,
+    ReservationModes, SqlDatabase, SqlKind,
+};
+use crate::source::At;
+use crate::{Dhcp4, Dhcp6, PdPool, Subnet4, Subnet6};
+
+use super::measured::Store;
+use crate::expression::Text;
+
+/// A map of the file.
+#[derive(Clone, Copy)]
+pub(super) struct View<'v> {
+    pub(super) at: At,
+    entries: &'v [Entry],
+}
+
+impl<'v> View<'v> {
+    /// The map that `value` is.
+    pub(super) fn of(value: &'v Value) -> Option<Self> {
+        match &value.kind {
+            Kind::Map(entries) => Some(Self { at: value.at, entries }),
+            _ => None,
+        }
+    }
+
+    pub(super) fn entry(&self, key: &str) -> Option<&'v Entry> {
+        self.entries.iter().find(|entry| *entry.key == *key)
+    }
+
+    /// The place of a key.
+    pub(super) fn at(&self, key: &str) -> Option<At> {
+        self.entry(key).map(|entry| entry.at)
+    }
+
+    /// The place of the first of these keys, else of the map.
+    pub(super) fn at_any(&self, keys: &[&str]) -> At {
+        keys.iter().find_map(|key| self.at(key)).unwrap_or(self.at)
+    }
+
+    pub(super) fn map(&self, key: &str) -> Option<Self> {
+        self.entry(key).and_then(|entry| Self::of(&entry.value))
+    }
+
+    /// The maps of a list.
+    pub(super) fn maps(&self, key: &str) -> Vec<Self> {
+        match self.entry(key).map(|entry| &entry.value.kind) {
+            Some(Kind::List(items)) => items.iter().filter_map(Self::of).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    pub(super) fn text(&self, key: &str) -> Option<&'v str> {
+        match &self.entry(key)?.value.kind {
+            Kind::Text(octets) => core::str::from_utf8(octets).ok(),
+            _ => None,
+        }
+    }
+
+    pub(super) fn integer(&self, key: &str) -> Option<i64> {
+        match self.entry(key)?.value.kind {
+            Kind::Integer(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    pub(super) fn number(&self, key: &str) -> Option<f64> {
+        match self.entry(key)?.value.kind {
+            Kind::Integer(value) => Some(value as f64),
+            Kind::Float(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    pub(super) fn boolean(&self, key: &str) -> Option<bool> {
+        match self.entry(key)?.value.kind {
+            Kind::Bool(value) => Some(value),
+            _ => None,
+        }
+    }
+}
+
+/// A client class.
+pub(super) struct ClassFacts<'v> {
+    /// The place of its test, else its own.
+    pub(super) at: At,
+    pub(super) test: Option<&'v ClassTest>,
+    /// Tested only where a scope asks for it.
+    pub(super) is_additional: bool,
+}
+
+/// A range of addresses or prefixes to give leases from.
+pub(super) struct PoolFacts {
+    pub(super) at: At,
+    /// First and last address, the last of the last prefix.
+    pub(super) range: (u128, u128),
+    /// How many addresses or prefixes.
+    pub(super) count: u128,
+    pub(super) is_of_prefixes: bool,
+    /// What is free is kept in a queue, so that nobody searches.
+    pub(super) has_queue: bool,
+}
+
+/// Whom a reservation is for, and where.
+pub(super) struct HostFacts {
+    pub(super) kind: IdentifierKind,
+    pub(super) addresses: Vec<u128>,
+}
+
+/// A subnet.
+pub(super) struct SubnetFacts<'v> {
+    pub(super) view: View<'v>,
+    pub(super) network: Option<View<'v>>,
+    /// First and last address.
+    pub(super) range: (u128, u128),
+    pub(super) pools: Vec<PoolFacts>,
+    pub(super) hosts: Vec<HostFacts>,
+    pub(super) modes: ReservationModes,
+    pub(super) cache_threshold: f64,
+    /// When its clients renew; `None` when they never do.
+    pub(super) t1_s: Option<f64>,
+}
+
+impl SubnetFacts<'_> {
+    /// How many addresses, or prefixes when there are no addresses, it can lease.
+    pub(super) fn capacity(&self) -> u128 {
+        let of = |prefixes: bool| {
+            let pools = self.pools.iter().filter(|pool| pool.is_of_prefixes == prefixes);
+            pools.fold(0_u128, |sum, pool| sum.saturating_add(pool.count))
+        };
+        match of(false) {
+            0 => of(true),
+            addresses => addresses,
+        }
+    }
+
+    /// Where one of these keys is set for it: in it, around it, else the subnet itself.
+    pub(super) fn at_any(&self, global: View<'_>, keys: &[&str]) -> At {
+        let scopes = [Some(self.view), self.network, Some(global)];
+        let set = |scope: View<'_>| keys.iter().find_map(|key| scope.at(key));
+        scopes.into_iter().flatten().find_map(set).unwrap_or(self.view.at)
+    }
+}
+
+/// A configuration.
+pub(super) struct Facts<'v> {
+    pub(super) global: View<'v>,
+    pub(super) subnets: Vec<SubnetFacts<'v>>,
+    pub(super) networks: Vec<View<'v>>,
+    pub(super) classes: Vec<ClassFacts<'v>>,
+    /// The expression that the flex-id hook makes identifiers with.
+    pub(super) flex_id: Option<&'v Text>,
+    pub(super) replaces_client_id: bool,
+    pub(super) lease_sql: Option<&'v SqlDatabase>,
+    pub(super) hosts_databases: &'v [SqlDatabase],
+    pub(super) identifiers: &'v [IdentifierKind],
+    pub(super) hosts: Vec<HostFacts>,
+}
+
+impl<'v> Facts<'v> {
+    pub(super) fn of_v4(global: View<'v>, config: &'v Dhcp4) -> Self {
+        let views = subnet_views(global, "subnet4");
+        let subnets = views.into_iter().zip(&config.subnets);
+        Self {
+            global,
+            subnets: subnets.map(|((net, view), subnet)| subnet4(view, net, subnet)).collect(),
+            networks: global.maps("shared-networks"),
+            classes: classes(global, &config.client_classes),
+            flex_id: config.flex_id.expression.as_ref(),
+            replaces_client_id: config.flex_id.replaces_client_id,
+            lease_sql: sql(&config.lease_database),
+            hosts_databases: &config.hosts_databases,
+            identifiers: &config.host_identifiers,
+            hosts: hosts(&config.reservations, |r| r.reserved.address.into_iter().collect()),
+        }
+    }
+
+    pub(super) fn of_v6(global: View<'v>, config: &'v Dhcp6) -> Self {
+        let views = subnet_views(global, "subnet6");
+        let subnets = views.into_iter().zip(&config.subnets);
+        Self {
+            global,
+            subnets: subnets.map(|((net, view), subnet)| subnet6(view, net, subnet)).collect(),
+            networks: global.maps("shared-networks"),
+            classes: classes(global, &config.client_classes),
+            flex_id: config.flex_id.expression.as_ref(),
+            replaces_client_id: config.flex_id.replaces_client_id,
+            lease_sql: sql(&config.lease_database),
+            hosts_databases: &config.hosts_databases,
+            identifiers: &config.host_identifiers,
+            hosts: hosts(&config.reservations, |r| r.reserved.addresses.clone()),
+        }
+    }
+
+    /// Where leases are kept.
+    pub(super) fn store(&self) -> Store {
+        match self.lease_sql.map(|sql| sql.kind) {
+            None => Store::Memfile,
+            Some(SqlKind::Mysql) => Store::Mysql,
+            Some(SqlKind::Postgresql) => Store::Postgresql,
+            Some(SqlKind::Sqlite) => Store::Sqlite,
+        }
+    }
+
+    /// Whether several threads work.
+    pub(super) fn has_threads(&self) -> bool {
+        let threads = self.global.map("multi-threading");
+        threads.and_then(|threads| threads.boolean("enable-multi-threading")).unwrap_or(true)
+    }
+
+    /// The hook libraries: the part of the file name between `libdhcp_` and `.so`, the place of the
+    /// name, and the parameters.
+    pub(super) fn hooks(&self) -> Vec<(&'v str, At, Option<View<'v>>)> {
+        let hook = |library: View<'v>| {
+            let path = library.text("library")?;
+            let file = path.rsplit('/').next().unwrap_or(path);
+            let name = file.strip_prefix("libdhcp_").unwrap_or(file);
+            let name = name.strip_suffix(".so").unwrap_or(name);
+            Some((name, library.at("library")?, library.map("parameters")))
+        };
+        self.global.maps("hooks-libraries").into_iter().filter_map(hook).collect()
+    }
+
+    pub(super) fn has_hook(&self, name: &str) -> bool {
+        self.hooks().iter().any(|hook| hook.0 == name)
+    }
+}
+
+/// The subnets of the file, each with its network, in the order in which they are read.
+fn subnet_views<'v>(global: View<'v>, key: &str) -> Vec<(Option<View<'v>>, View<'v>)> {
+    let networks = global.maps("shared-networks");
+    let inside = networks
+        .into_iter()
+        .flat_map(|network| network.maps(key).into_iter().map(move |view| (Some(network), view)));
+    inside.chain(global.maps(key).into_iter().map(|view| (None, view))).collect()
+}
+
+fn sql(database: &LeaseDatabase) -> Option<&SqlDatabase> {
+    database.sql.as_ref()
+}
+
+fn classes<'v, C, B>(global: View<'v>, classes: &'v [ClientClass<C, B>]) -> Vec<ClassFacts<'v>> {
+    let views = global.maps("client-classes").into_iter().zip(classes);
+    let class = |(view, class): (View<'v>, &'v ClientClass<C, B>)| ClassFacts {
+        at: view.at_any(&["test", "template-test"]),
+        test: class.test.as_ref(),
+        is_additional: class.only_in_additional_list,
+    };
+    views.map(class).collect()
+}
+
+fn hosts<A: Address, C, R>(
+    reservations: &[Reservation<C, R>],
+    addresses: impl Fn(&Reservation<C, R>) -> Vec<A>,
+) -> Vec<HostFacts> {
+    let host = |reservation: &Reservation<C, R>| HostFacts {
+        kind: reservation.identifier.kind,
+        addresses: addresses(reservation).into_iter().map(Address::to_bits).collect(),
+    };
+    reservations.iter().map(host).collect()
+}
+
+fn pools<A: Address, C>(
+    view: View<'_>,
+    pools: &[Pool<A, C>],
+    allocator: Allocator,
+) -> Vec<PoolFacts> {
+    let has_queue = allocator == Allocator::FreeLeaseQueue;
+    let pool = |(view, pool): (View<'_>, &Pool<A, C>)| {
+        let range = (pool.first.to_bits(), pool.last.to_bits());
+        let count = (range.1 - range.0).saturating_add(1);
+        PoolFacts { at: view.at, range, count, is_of_prefixes: false, has_queue }
+    };
+    view.maps("pools").into_iter().zip(pools).map(pool).collect()
+}
+
+fn pd_pools(view: View<'_>, pools: &[PdPool], allocator: Allocator) -> Vec<PoolFacts> {
+    let has_queue = allocator == Allocator::FreeLeaseQueue;
+    let pool = |(view, pool): (View<'_>, &PdPool)| {
+        let (prefix, length) = pool.prefix;
+        let range = (prefix.to_bits(), last_of(prefix, length).to_bits());
+        let count = 1_u128.checked_shl(u32::from(pool.delegated_len - length));
+        PoolFacts {
+            at: view.at,
+            range,
+            count: count.unwrap_or(u128::MAX),
+            is_of_prefixes: true,
+            has_queue,
+        }
+    };
+    view.maps("pd-pools").into_iter().zip(pools).map(pool).collect()
+}
+
+fn range<A: Address>((address, length): (A, u8)) -> (u128, u128) {
+    (first_of(address, length).to_bits(), last_of(address, length).to_bits())
+}
+
+/// When clients renew: T1 as it is set, else its part of the lifetime, else half of it, which is
+/// what clients do that are told nothing (RFC 2131 §4.4.5, RFC 9915 §14.2).
+fn t1_s(set_s: Option<u32>, lifetime_s: u32, part: Option<f64>) -> Option<f64> {
+    if lifetime_s == u32::MAX {
+        return None;
+    }
+    let default_s = f64::from(lifetime_s) * part.unwrap_or(0.5);
+    Some(set_s.filter(|&s| s > 0).map_or(default_s, f64::from).max(1.0))
+}
+
+fn subnet4<'v>(view: View<'v>, network: Option<View<'v>>, subnet: &Subnet4) -> SubnetFacts<'v> {
+    let part = subnet.calculate_tee_times.then_some(subnet.t1_percent);
+    SubnetFacts {
+        view,
+        network,
+        range: range(subnet.prefix),
+        pools: pools(view, &subnet.pools, subnet.allocator),
+        hosts: hosts(&subnet.reservations, |r| r.reserved.address.into_iter().collect()),
+        modes: subnet.reservation_modes,
+        cache_threshold: subnet.cache_threshold,
+        t1_s: t1_s(subnet.renew_timer_s, subnet.valid_lifetime.default_s, part),
+    }
+}
+
+fn subnet6<'v>(view: View<'v>, network: Option<View<'v>>, subnet: &Subnet6) -> SubnetFacts<'v> {
+    let part = subnet.calculate_tee_times.then_some(subnet.t1_percent);
+    let mut all = pools(view, &subnet.pools, subnet.allocator);
+    all.extend(pd_pools(view, &subnet.pd_pools, subnet.pd_allocator));
+    SubnetFacts {
+        view,
+        network,
+        range: range(subnet.prefix),
+        pools: all,
+        hosts: hosts(&subnet.reservations, |r| r.reserved.addresses.clone()),
+        modes: subnet.reservation_modes,
+        cache_threshold: subnet.cache_threshold,
+        t1_s: t1_s(subnet.renew_timer_s, subnet.preferred_lifetime.default_s, part),
+    }
+}

@@ -1,0 +1,169 @@
+//! Hook libraries on the way of a packet, and high availability.
+
+use crate::shared::IdentifierKind;
+use crate::source::At;
+
+use super::facts::{Facts, View};
+use super::fault::Fault;
+use super::measured::{self, Cost};
+use super::server::is_remote;
+use super::{Report, grouped_count};
+
+/// Libraries that do something for each message or lease, and what.
+const ON_THE_PATH: [(&str, &str); 9] = [
+    ("ddns_tuning", "computes a host name by an expression"),
+    ("flex_option", "computes options by expressions"),
+    ("forensic_log", "writes a record, which may be a row of a database"),
+    ("legal_log", "writes a record, which may be a row of a database"),
+    ("limits", "counts against limits before anything else is done"),
+    ("ping_check", "holds offers back until a ping has timed out"),
+    ("radius", "asks a server of RADIUS and waits"),
+    ("run_script", "starts a process"),
+    ("user_chk", "looks the client up in a file"),
+];
+
+/// The default of `heartbeat-delay` is 10 s; from half of that on nothing is gained that would be
+/// worth it.
+const SHORT_HEARTBEAT_MS: i64 = 5_000;
+/// The default of `parked-packet-limit` is 256; sixteen times that many clients have given up
+/// waiting before their turn comes.
+const MOST_PARKED: i64 = 4_096;
+
+pub(super) fn judge(facts: &Facts<'_>, report: &mut Report) {
+    on_the_path(facts, report);
+    for (name, at, parameters) in facts.hooks() {
+        if !matches!(name, "ha" | "high_availability") {
+            continue;
+        }
+        parked(facts, report);
+        for relation in parameters.map(|p| p.maps("high-availability")).unwrap_or_default() {
+            relationship(facts, relation, at, report);
+        }
+    }
+}
+
+fn on_the_path(facts: &Facts<'_>, report: &mut Report) {
+    for (name, at, parameters) in facts.hooks() {
+        let known = ON_THE_PATH.iter().find(|library| library.0 == name).map(|library| library.1);
+        let is_idle_flex_id = name == "flex_id"
+            && !facts.replaces_client_id
+            && !facts.identifiers.contains(&IdentifierKind::FlexId);
+        let monitors = parameters.and_then(|p| p.boolean("enable-monitoring")) == Some(true);
+        let what = match name {
+            "flex_id" if is_idle_flex_id => "makes identifiers that nobody is looked up by",
+            "perfmon" if monitors => "keeps the times of each message",
+            _ => match known {
+                Some(what) => what,
+                None => continue,
+            },
+        };
+        report.add(
+            Fault::PacketHook,
+            vec![at],
+            measured::advised(),
+            format!("`{name}` {what}, for each message or each lease"),
+            "take the library out if its work is not needed; limit it to the subnets that need it \
+             where it can be",
+        );
+    }
+}
+
+fn parked(facts: &Facts<'_>, report: &mut Report) {
+    let Some(limit) = facts.global.integer("parked-packet-limit") else { return };
+    if limit != 0 && limit <= MOST_PARKED {
+        return;
+    }
+    let reason = match limit {
+        0 => "any number of answers may wait for the partner".to_owned(),
+        _ => format!("{limit} answers may wait for the partner"),
+    };
+    report.add(
+        Fault::ParkedPacketLimit,
+        facts.global.at("parked-packet-limit").into_iter().collect(),
+        measured::advised(),
+        reason + ": under overload all of them leave too late",
+        "take `parked-packet-limit` out: 256 is the default",
+    );
+}
+
+fn relationship(facts: &Facts<'_>, relation: View<'_>, library: At, report: &mut Report) {
+    let at = |key: &str| relation.at(key).into_iter().collect::<Vec<At>>();
+    let mode = relation.text("mode").unwrap_or_default();
+    threads(facts, relation, report);
+    if mode == "load-balancing" {
+        report.add(
+            Fault::HaLoadBalancing,
+            at("mode"),
+            measured::advised(),
+            "each server takes its half of the clients by a class, and pools are split by classes: a \
+             pool with a free address is found later",
+            "use `\"mode\": \"hot-standby\"` when one server can carry the load",
+        );
+    }
+    if relation.number("heartbeat-delay").is_some_and(|ms| ms < SHORT_HEARTBEAT_MS as f64) {
+        report.add(
+            Fault::HaHeartbeat,
+            at("heartbeat-delay"),
+            measured::advised(),
+            "heartbeats are sent and answered more often than every five seconds",
+            "take `heartbeat-delay` out: 10000 ms is the default",
+        );
+    }
+    let backups = relation.maps("peers").into_iter();
+    let backups: Vec<View<'_>> = backups.filter(|p| p.text("role") == Some("backup")).collect();
+    // A passive backup is all that mode is for.
+    let spare = usize::from(mode == "passive-backup");
+    if backups.len() > spare {
+        report.add(
+            Fault::HaBackups,
+            backups[spare..].iter().map(|peer| peer.at_any(&["role"])).collect(),
+            measured::advised(),
+            format!(
+                "each lease is sent to {} too",
+                grouped_count(backups.len(), "backup server", "backup servers")
+            ),
+            "keep as few backup servers as possible",
+        );
+    }
+    if relation.boolean("wait-backup-ack") == Some(true) {
+        report.add(
+            Fault::HaBackupWait,
+            at("wait-backup-ack"),
+            Cost::unmeasured(),
+            "each answer waits until the backup servers have the lease",
+            "set `\"wait-backup-ack\": false`",
+        );
+    }
+    let sends = |key: &str| relation.boolean(key) != Some(false);
+    if facts.lease_sql.is_some_and(is_remote)
+        && (sends("send-lease-updates") || sends("sync-leases"))
+    {
+        let keys = ["send-lease-updates", "sync-leases"];
+        let place = keys.iter().find_map(|key| relation.at(key)).unwrap_or(library);
+        report.add(
+            Fault::HaSharedDatabase,
+            vec![place],
+            measured::advised(),
+            "leases are in a database that both servers can reach, and are sent to the partner all \
+             the same",
+            "if the partner uses the same database, set `\"send-lease-updates\": false` and \
+             `\"sync-leases\": false`",
+        );
+    }
+}
+
+fn threads(facts: &Facts<'_>, relation: View<'_>, report: &mut Report) {
+    let Some(threads) = relation.map("multi-threading").filter(|_| facts.has_threads()) else {
+        return;
+    };
+    let keys = ["enable-multi-threading", "http-dedicated-listener"];
+    let off = keys.iter().filter(|key| threads.boolean(key) == Some(false));
+    report.add(
+        Fault::HaSingleThreaded,
+        off.filter_map(|key| threads.at(key)).collect(),
+        measured::partner_on_one_thread(),
+        "updates from and to the partner go one after the other, past the threads of the server",
+        "set `\"enable-multi-threading\": true` and `\"http-dedicated-listener\": true` in the \
+         `multi-threading` of the relationship",
+    );
+}

@@ -1,0 +1,194 @@
+//! Reservations: look-ups that find nothing, and modes that look more often than they must.
+
+use std::collections::BTreeSet;
+
+use crate::shared::IdentifierKind;
+use crate::source::At;
+
+use super::facts::{Facts, SubnetFacts};
+use super::fault::Fault;
+use super::measured;
+use super::{Report, grouped_count};
+
+/// The keys by which a scope says that its own reservations count.
+const IN_SUBNET: [&str; 3] =
+    ["reservations-out-of-pool", "reservations-in-subnet", "reservation-mode"];
+/// Those by which it says that global ones do.
+const GLOBAL: [&str; 2] = ["reservations-global", "reservation-mode"];
+
+pub(super) fn judge(facts: &Facts<'_>, report: &mut Report) {
+    let in_file = facts.subnets.iter().any(|subnet| !subnet.hosts.is_empty());
+    let in_file = in_file || !facts.hosts.is_empty();
+    // RADIUS answers in place of reservations, by the same identifiers.
+    if facts.has_hook("radius") {
+        return;
+    }
+    let in_database = !facts.hosts_databases.is_empty();
+    // Commands may add reservations that no file has.
+    let is_whole = !in_database && !facts.has_hook("host_cmds");
+    if !in_file && !in_database {
+        if is_whole {
+            nobody(facts, report);
+        }
+        return;
+    }
+    if in_database {
+        questions(facts, report);
+    } else if is_whole {
+        identifiers(facts, report);
+        empty_scopes(facts, report);
+    }
+    in_pools(facts, in_database, report);
+}
+
+/// There is no reservation at all.
+fn nobody(facts: &Facts<'_>, report: &mut Report) {
+    let looks = |subnet: &&SubnetFacts<'_>| subnet.modes.global || subnet.modes.in_subnet;
+    let at = facts.subnets.iter().filter(looks);
+    let at: BTreeSet<At> = at.map(|subnet| mode_at(facts, subnet)).collect();
+    // Where nothing is set, one place stands for all: the default holds for the whole file.
+    let is_default = IN_SUBNET.iter().chain(&GLOBAL).all(|key| facts.global.at(key).is_none());
+    let at = match at.len() {
+        2.. if is_default => vec![facts.global.at],
+        _ => at.into_iter().collect(),
+    };
+    report.add(
+        Fault::UnusedReservations,
+        at,
+        measured::reservations_in_memory(),
+        format!(
+            "there are no reservations, and each client is looked up by {} all the same",
+            grouped_count(facts.identifiers.len(), "identifier", "identifiers")
+        ),
+        "set `\"reservations-in-subnet\": false` and `\"reservations-global\": false`",
+    );
+}
+
+/// Where it is set which reservations count in a subnet; the subnet when it is nowhere.
+fn mode_at(facts: &Facts<'_>, subnet: &SubnetFacts<'_>) -> At {
+    let keys: &[&str] = if subnet.modes.in_subnet { &IN_SUBNET } else { &GLOBAL };
+    subnet.at_any(facts.global, keys)
+}
+
+fn name(kind: IdentifierKind) -> &'static str {
+    match kind {
+        IdentifierKind::HardwareAddress => "hw-address",
+        IdentifierKind::Duid => "duid",
+        IdentifierKind::CircuitId => "circuit-id",
+        IdentifierKind::ClientId => "client-id",
+        IdentifierKind::FlexId => "flex-id",
+    }
+}
+
+fn quoted(kinds: impl IntoIterator<Item = IdentifierKind>) -> String {
+    let names: Vec<String> = kinds.into_iter().map(|kind| format!("`{}`", name(kind))).collect();
+    names.join(", ")
+}
+
+/// Questions to databases: what identifiers the rows have is not in the file.
+fn questions(facts: &Facts<'_>, report: &mut Report) {
+    if facts.identifiers.len() < 2 {
+        return;
+    }
+    report.add(
+        Fault::UnusedIdentifier,
+        vec![facts.global.at_any(&["host-reservation-identifiers"])],
+        measured::reservations_in_database(),
+        format!(
+            "each client may be looked up in {} by {} identifiers: {}",
+            grouped_count(facts.hosts_databases.len(), "database", "databases"),
+            facts.identifiers.len(),
+            quoted(facts.identifiers.iter().copied())
+        ),
+        "name in `host-reservation-identifiers` only what the reservations in the database go by, \
+         best one kind",
+    );
+}
+
+/// Kinds of identifiers that no reservation has.
+fn identifiers(facts: &Facts<'_>, report: &mut Report) {
+    let all = facts.hosts.iter().chain(facts.subnets.iter().flat_map(|subnet| &subnet.hosts));
+    let used: BTreeSet<IdentifierKind> = all.map(|host| host.kind).collect();
+    let unused: Vec<IdentifierKind> =
+        facts.identifiers.iter().copied().filter(|kind| !used.contains(kind)).collect();
+    if unused.is_empty() {
+        return;
+    }
+    let kept = facts.identifiers.iter().copied().filter(|kind| used.contains(kind));
+    let kept = quoted(kept).replace('`', "\"");
+    report.add(
+        Fault::UnusedIdentifier,
+        vec![facts.global.at_any(&["host-reservation-identifiers"])],
+        measured::reservations_in_memory(),
+        format!("clients are looked up by {}, which no reservation has", quoted(unused)),
+        format!("set `\"host-reservation-identifiers\": [ {kept} ]`"),
+    );
+}
+
+/// Scopes in which reservations are looked up and there are none.
+fn empty_scopes(facts: &Facts<'_>, report: &mut Report) {
+    let mut at: Vec<At> = Vec::new();
+    let mut change = "set `\"reservations-global\": false`";
+    if facts.hosts.is_empty() {
+        let global = facts.subnets.iter().filter(|subnet| subnet.modes.global);
+        at.extend(global.map(|subnet| subnet.at_any(facts.global, &GLOBAL)));
+        if facts.global.boolean("early-global-reservations-lookup") == Some(true) {
+            at.extend(facts.global.at("early-global-reservations-lookup"));
+            change = "set `\"reservations-global\": false` and \
+                      `\"early-global-reservations-lookup\": false`";
+        }
+    }
+    report.add(
+        Fault::ReservationMode,
+        at,
+        measured::reservations_in_memory(),
+        "clients are looked up among global reservations, and there are none",
+        change,
+    );
+    let empty = |subnet: &&SubnetFacts<'_>| subnet.modes.in_subnet && subnet.hosts.is_empty();
+    let empty = facts.subnets.iter().filter(empty);
+    let at: Vec<At> = empty.map(|subnet| subnet.view.at).collect();
+    let count = grouped_count(at.len(), "subnet", "subnets");
+    report.add(
+        Fault::ReservationMode,
+        at,
+        measured::reservations_in_memory(),
+        format!("clients are looked up among the reservations of {count}, and there are none"),
+        "set `\"reservations-in-subnet\": false` there",
+    );
+}
+
+/// Subnets that look for a reservation of each address in a pool.
+fn in_pools(facts: &Facts<'_>, in_database: bool, report: &mut Report) {
+    let looks = |subnet: &&SubnetFacts<'_>| {
+        let has_hosts = in_database || !subnet.hosts.is_empty();
+        subnet.modes.in_subnet && !subnet.modes.out_of_pool && has_hosts && !subnet.pools.is_empty()
+    };
+    let (mut inside, mut outside) = (Vec::new(), Vec::new());
+    for subnet in facts.subnets.iter().filter(looks) {
+        let in_pool = |address: &u128| {
+            subnet.pools.iter().any(|pool| (pool.range.0..=pool.range.1).contains(address))
+        };
+        let any = subnet.hosts.iter().flat_map(|host| &host.addresses).any(in_pool);
+        if any { &mut inside } else { &mut outside }.push(mode_at(facts, subnet));
+    }
+    let cost = || match in_database {
+        true => measured::reservations_in_database(),
+        false => measured::reservations_in_memory(),
+    };
+    report.add(
+        Fault::ReservationMode,
+        outside,
+        cost(),
+        "each address of a pool is looked up before it is given, and no reservation of this file is \
+         in a pool",
+        "set `\"reservations-out-of-pool\": true`",
+    );
+    report.add(
+        Fault::ReservationMode,
+        inside,
+        cost(),
+        "each address of a pool is looked up before it is given, because reservations are in pools",
+        "move the reserved addresses out of the pools and set `\"reservations-out-of-pool\": true`",
+    );
+}

@@ -1,0 +1,345 @@
+//! What was measured, by whom and on what. No other module of the pass has a figure of cost.
+//!
+//! A share is the part of the leases per second that goes: 1 - (rate with the fault) / (rate
+//! without it).
+
+use super::fault::Fault;
+
+/// Kea 2.0's figures by store and threads, DHCPv4.
+const KEA_2_0: &str = "ISC, Kea 2.0 performance tests (Kea 1.9.11, DHCPv4, Xeon E-2146G with 6 \
+                       cores, database on the same host), kb.isc.org/docs/kea-20-performance-tests";
+/// The slides on tuning.
+const SLIDES: &str = "ISC, Optimizing Kea DHCP Performance (slides, May 2022; Xeon E-2146G)";
+/// The same, of what was measured over DHCPv6 and kept in a memfile.
+const SLIDES_V6: &str =
+    "ISC, Optimizing Kea DHCP Performance (slides, May 2022; DHCPv6, memfile, Xeon E-2146G)";
+/// The table of threads and queues.
+const TUNING: &str = "ISC, Kea Administrator Reference Manual, multi-threading settings";
+/// Micro-benchmarks of stores.
+const GUIDE_2012: &str = "BIND 10 DHCP Performance Guide (2012), table 3.6: stores alone, without \
+                          a server, i7-2600K with a disk of 7200/min";
+
+/// Leases per second of Kea 2.0, DHCPv4: on one thread, on several.
+const MEMFILE_V4: (f64, f64) = (11_686.0, 18_977.0);
+const MYSQL_V4: (f64, f64) = (2_559.0, 10_135.0);
+const POSTGRESQL_V4: (f64, f64) = (2_396.0, 7_441.0);
+/// The same with a partner as hot standby, memfile, on one thread.
+const HOT_STANDBY_V4: f64 = 5_621.0;
+
+/// Leases per second over DHCPv6: without classes, with 100 that have no test, with 100 that compare
+/// two constants.
+const CLASSES_NONE: f64 = 35_038.0;
+const CLASSES_EMPTY: f64 = 28_546.0;
+const CLASSES_TESTED: f64 = 12_732.0;
+/// The number of classes of both measurements.
+const CLASSES_COUNT: f64 = 100.0;
+
+/// Leases per second of the slowest and the fastest of eight variants of reservations, DHCPv6.
+const RESERVATIONS_V6: (f64, f64) = (37_786.7, 37_956.0);
+
+/// Creations per second that are not flushed, stores alone.
+const MEMFILE_2012: f64 = 76_832.16;
+const SQLITE_2012: f64 = 64_005.90;
+
+/// Where findings without a figure stand among those that have one: below what is known to take a
+/// twentieth of the leases, above what is known to take less.
+const UNMEASURED_WEIGHT: f64 = 0.05;
+
+/// How a share is to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// It was measured in this very setting.
+    Measured,
+    /// It lies on the straight line between two settings that were measured.
+    Interpolated,
+    /// It was measured for less than this.
+    AtLeast,
+    /// The server was measured to carry at least what it is a share of.
+    AtMost,
+}
+
+impl Bound {
+    /// The word in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Measured => "measured",
+            Self::Interpolated => "interpolated",
+            Self::AtLeast => "at-least",
+            Self::AtMost => "at-most",
+        }
+    }
+}
+
+/// A part of what a server can do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Share {
+    /// The part, 1 for all of it. More than 1 is more than the server can do.
+    pub value: f64,
+    /// How to read it.
+    pub bound: Bound,
+}
+
+/// What a fault costs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cost {
+    /// The part that goes; `None` when nobody measured that.
+    pub share: Option<Share>,
+    /// The figures, or what is known without them.
+    pub figures: String,
+    /// Who measured; `None` when nobody did.
+    pub source: Option<String>,
+}
+
+impl Cost {
+    /// By what findings are ordered.
+    pub(super) fn weight(&self) -> f64 {
+        self.share.map_or(UNMEASURED_WEIGHT, |share| share.value)
+    }
+
+    fn measured(value: f64, bound: Bound, figures: String, source: &str) -> Self {
+        Self { share: Some(Share { value, bound }), figures, source: Some(source.to_owned()) }
+    }
+
+    /// Nobody measured it.
+    pub(super) fn unmeasured() -> Self {
+        Self { share: None, figures: "not measured".to_owned(), source: None }
+    }
+
+    /// A part of what a stored result says.
+    pub(super) fn of_result(value: f64, bound: Bound, figures: String, source: &str) -> Self {
+        Self::measured(value, bound, figures, source)
+    }
+
+    /// Seen in a chart, or said by those who measured: no figure of its own.
+    fn charted(figures: &str, source: &str) -> Self {
+        let figures = format!("no figure published{figures}");
+        Self { share: None, figures, source: Some(source.to_owned()) }
+    }
+}
+
+/// Where leases are kept, as far as it was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Store {
+    Memfile,
+    Mysql,
+    Postgresql,
+    Sqlite,
+}
+
+impl Store {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Memfile => "memfile",
+            Self::Mysql => "MySQL",
+            Self::Postgresql => "PostgreSQL",
+            Self::Sqlite => "SQLite",
+        }
+    }
+
+    /// Leases per second on one thread and on several.
+    const fn rates(self) -> Option<(f64, f64)> {
+        match self {
+            Self::Memfile => Some(MEMFILE_V4),
+            Self::Mysql => Some(MYSQL_V4),
+            Self::Postgresql => Some(POSTGRESQL_V4),
+            Self::Sqlite => None,
+        }
+    }
+
+    /// The threads that were found best, and the packets in the queue for each of them.
+    pub(super) const fn tuned(self) -> Option<(i64, i64)> {
+        match self {
+            Self::Memfile => Some((4, 7)),
+            Self::Mysql => Some((12, 66)),
+            Self::Postgresql => Some((8, 11)),
+            Self::Sqlite => None,
+        }
+    }
+}
+
+/// 12,345 for 12345.4.
+pub(super) fn grouped(number: f64) -> String {
+    let digits = format!("{number:.0}");
+    let mut shown = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+/// The cost of one thread in place of several.
+pub(super) fn one_thread(store: Store) -> Cost {
+    let Some((one, several)) = store.rates() else { return Cost::unmeasured() };
+    let (one_text, several_text, name) = (grouped(one), grouped(several), store.name());
+    let figures = format!("{one_text} leases/s on one thread, {several_text} on several, {name}");
+    Cost::measured(1.0 - one / several, Bound::Measured, figures, KEA_2_0)
+}
+
+/// The cost of leases in a database in place of a memfile; on another machine it is at least that.
+pub(super) fn database(store: Store, has_threads: bool, is_remote: bool) -> Cost {
+    let at = |rates: (f64, f64)| if has_threads { rates.1 } else { rates.0 };
+    let (name, bound) = (store.name(), if is_remote { Bound::AtLeast } else { Bound::Measured });
+    let Some(rates) = store.rates() else {
+        let (sqlite, memfile) = (grouped(SQLITE_2012), grouped(MEMFILE_2012));
+        let figures =
+            format!("{sqlite} leases created/s in SQLite, {memfile} in a memfile, neither flushed");
+        return Cost::measured(1.0 - SQLITE_2012 / MEMFILE_2012, bound, figures, GUIDE_2012);
+    };
+    let (rate, memfile) = (at(rates), at(MEMFILE_V4));
+    let threads = if has_threads { "several threads" } else { "one thread" };
+    let mut figures = format!(
+        "{} leases/s with {name} on the same host, {} with memfile, on {threads}",
+        grouped(rate),
+        grouped(memfile)
+    );
+    if is_remote {
+        figures.push_str("; what the network adds was not measured");
+    }
+    Cost::measured(1.0 - rate / memfile, bound, figures, KEA_2_0)
+}
+
+/// The cost of look-ups in a database on another machine.
+pub(super) fn remote_hosts() -> Cost {
+    Cost::charted("; each look-up waits for one round trip more", SLIDES)
+}
+
+/// The cost of so many classes with a test and so many without. Up to the hundred that were measured
+/// the time of a lease grows in proportion; beyond it is at least that of a hundred.
+pub(super) fn classes(tested: usize, empty: usize) -> Cost {
+    let part = |count: usize| (count as f64 / CLASSES_COUNT).min(1.0);
+    let alone_s = 1.0 / CLASSES_NONE;
+    let tested_s = part(tested) * (1.0 / CLASSES_TESTED - alone_s);
+    let empty_s = part(empty) * (1.0 / CLASSES_EMPTY - alone_s);
+    let added_s = tested_s + empty_s;
+    let most = tested.max(empty) as f64;
+    let bound = if most > CLASSES_COUNT { Bound::AtLeast } else { Bound::Interpolated };
+    let figures = format!(
+        "{} leases/s without classes, {} with 100 without a test, {} with 100 that compare two \
+         constants",
+        grouped(CLASSES_NONE),
+        grouped(CLASSES_EMPTY),
+        grouped(CLASSES_TESTED)
+    );
+    Cost::measured(added_s / (alone_s + added_s), bound, figures, SLIDES_V6)
+}
+
+/// The cost of looking reservations up that are in memory. Which variants were measured is not
+/// published, so that their spread bounds nothing.
+pub(super) fn reservations_in_memory() -> Cost {
+    let (slowest, fastest) = RESERVATIONS_V6;
+    let figures = format!(
+        " of this alone; eight variants of reservations in memory lie between {} and {} leases/s",
+        grouped(slowest),
+        grouped(fastest)
+    );
+    Cost::charted(&figures, SLIDES_V6)
+}
+
+/// The cost of looking reservations up in a database.
+pub(super) fn reservations_in_database() -> Cost {
+    Cost::charted("; each look-up in a database is a round trip, by each identifier", SLIDES)
+}
+
+/// The cost of a pool that is nearly full.
+pub(super) fn full_pool() -> Cost {
+    Cost::charted("; the chart shows the rate collapse when 96 % of a pool is leased", SLIDES)
+}
+
+/// The cost of high availability on one thread.
+pub(super) fn partner_on_one_thread() -> Cost {
+    let (alone, both) = (grouped(MEMFILE_V4.0), grouped(HOT_STANDBY_V4));
+    let figures = format!(
+        "against threads not measured; on one thread a hot standby took the server from {alone} to \
+         {both} leases/s"
+    );
+    Cost { share: None, figures, source: Some(KEA_2_0.to_owned()) }
+}
+
+/// The cost of a number of threads or places in the queue that is not the best.
+pub(super) fn untuned(store: Store) -> Cost {
+    let Some((threads, each)) = store.tuned() else { return Cost::unmeasured() };
+    let best = format!(
+        "; best with {} were {threads} threads and a queue of {}",
+        store.name(),
+        threads * each
+    );
+    Cost::charted(&best, TUNING)
+}
+
+/// What the slides name without a figure.
+pub(super) fn advised() -> Cost {
+    Cost {
+        share: None,
+        figures: "not measured; advised against".into(),
+        source: Some(SLIDES.into()),
+    }
+}
+
+/// What a fault costs this server, where that was counted: instructions of a whole exchange in the
+/// engine, over those of a plain one (docs/design/009-feature-costs.md).
+pub(super) const fn in_godwit(fault: Fault) -> Option<&'static str> {
+    match fault {
+        Fault::EnumeratedClients => Some(
+            "1.03 times the instructions of an exchange with 1,000 hardware addresses in one test, \
+             1.02 times with 1,000 DUIDs",
+        ),
+        Fault::ManyClasses => Some(
+            "1.04 times the instructions of an exchange with 100 classes that have a simple test, \
+             1.03 times in DHCPv6",
+        ),
+        Fault::NearlyFullPool => {
+            Some("the same instructions with 49 of 50 subnets of a network full as with none")
+        }
+        Fault::SharedNetwork => {
+            Some("1.05 times the instructions of an exchange in a network of 50 subnets")
+        }
+        Fault::ManySubnets => Some(
+            "1.02 times the instructions of an exchange with 10,000 subnets, 1.06 times in DHCPv6",
+        ),
+        Fault::LeaseCachingOff => Some(
+            "1.08 times the instructions of a renewal that is given from the cache, 1.10 times in \
+             DHCPv6",
+        ),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn per_cent(cost: &Cost) -> String {
+        cost.share.map_or_else(String::new, |share| format!("{:.1}", share.value * 100.0))
+    }
+
+    #[test]
+    fn shares_follow_from_the_published_rates() {
+        assert_eq!(per_cent(&one_thread(Store::Memfile)), "38.4");
+        assert_eq!(per_cent(&one_thread(Store::Mysql)), "74.8");
+        assert_eq!(per_cent(&database(Store::Postgresql, true, false)), "60.8");
+        assert_eq!(per_cent(&database(Store::Mysql, false, true)), "78.1");
+        assert_eq!(per_cent(&database(Store::Sqlite, true, false)), "16.7");
+    }
+
+    #[test]
+    fn classes_cost_what_was_measured_where_it_was_measured() {
+        assert_eq!(per_cent(&classes(100, 0)), "63.7");
+        assert_eq!(per_cent(&classes(0, 100)), "18.5");
+        assert_eq!(classes(101, 0).share.map(|share| share.bound), Some(Bound::AtLeast));
+        assert_eq!(per_cent(&classes(101, 0)), "63.7");
+        assert_eq!(classes(10, 0).share.map(|share| share.bound), Some(Bound::Interpolated));
+        assert_eq!(per_cent(&classes(0, 0)), "0.0");
+    }
+
+    #[test]
+    fn numbers_are_grouped() {
+        assert_eq!(
+            ["1", "999", "1,000", "37,787"],
+            [1.0, 999.0, 1000.0, 37_786.7].map(grouped)[..]
+        );
+    }
+}

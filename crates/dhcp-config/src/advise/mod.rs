@@ -1,0 +1,250 @@
+//! What makes a configuration slow: the pass behind `godwit advise`.
+//!
+//! A [`Subject`] is a configuration, read as the servers read it; [`Subject::advise`] returns what was
+//! found, the dearest first, each with its places in the file, the reason, what it costs, and the change that removes it. A cost is
+//! a figure that somebody published or that a stored result of the lab holds, with its source;
+//! where there is none the finding says so, and stands where [`Fault`] has it among the others that
+//! were not measured. Thresholds that are our judgement are constants with the reason beside them.
+//!
+//! The published figures are of Kea; [`measured`] has them. Reading lease files and results is the
+//! caller's, who hands over what they say as [`Observed`].
+
+mod classes;
+mod facts;
+mod fault;
+mod hooks;
+mod hosts;
+mod measured;
+mod pools;
+mod server;
+
+pub use fault::Fault;
+pub use measured::{Bound, Cost, Share};
+
+use crate::json::{self, Value};
+use crate::source::{At, Findings, Sources};
+use crate::{Dhcp4, Dhcp6, IncludeResolver, Problem, v4, v6};
+use facts::{Facts, View};
+
+/// What is known of the server beside its configuration.
+#[derive(Clone, Debug, Default)]
+pub struct Observed {
+    /// What a lease file says; `None` when none was given.
+    pub leases: Option<Leased>,
+    /// What a server was measured to carry; `None` when no result was given.
+    pub carried: Option<Carried>,
+}
+
+/// What is leased, as numbers of addresses: those of DHCPv4 in the low 32 bits.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Leased {
+    addresses: Vec<u128>,
+    prefixes: Vec<u128>,
+}
+
+impl Leased {
+    /// Leased addresses and the first addresses of delegated prefixes, in any order.
+    #[must_use]
+    pub fn new(mut addresses: Vec<u128>, mut prefixes: Vec<u128>) -> Self {
+        addresses.sort_unstable();
+        prefixes.sort_unstable();
+        Self { addresses, prefixes }
+    }
+
+    fn count(sorted: &[u128], (first, last): (u128, u128)) -> u128 {
+        let from = sorted.partition_point(|&address| address < first);
+        let to = sorted.partition_point(|&address| address <= last);
+        (to - from) as u128
+    }
+
+    /// Addresses leased from `first` to `last`.
+    fn addresses_in(&self, range: (u128, u128)) -> u128 {
+        Self::count(&self.addresses, range)
+    }
+
+    /// Prefixes delegated that begin from `first` to `last`.
+    fn prefixes_in(&self, range: (u128, u128)) -> u128 {
+        Self::count(&self.prefixes, range)
+    }
+}
+
+/// The highest rate of a stored result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Carried {
+    /// Exchanges per second, each of which wrote one lease.
+    pub leases_per_s: f64,
+    /// Whether the server was never seen to fail above that rate.
+    pub is_at_least: bool,
+    /// The result, as a sentence can name it.
+    pub source: String,
+}
+
+/// Where something stands.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The file, as it was named to the parser or in the include.
+    pub file: String,
+    /// Line, counted from 1.
+    pub line: u32,
+    /// Column in characters, counted from 1.
+    pub column: u32,
+}
+
+/// One thing that makes a configuration slow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// What it is.
+    pub fault: Fault,
+    /// Where it stands, in the order of the file; at least one place.
+    pub places: Vec<Place>,
+    /// Why that is slow, a sentence about this configuration.
+    pub reason: String,
+    /// What it costs, in Kea unless a stored result says of whom.
+    pub cost: Cost,
+    /// What it costs this server, where that was counted (docs/design/009-feature-costs.md).
+    pub in_godwit: Option<&'static str>,
+    /// What to change.
+    pub change: String,
+}
+
+/// What [`Subject::advise`] has to say.
+#[derive(Clone, Debug, Default)]
+pub struct Advice {
+    /// The findings, the dearest first.
+    pub findings: Vec<Finding>,
+    /// What could not be judged, and what is missing for that.
+    pub notes: Vec<String>,
+}
+
+/// A configuration that can be judged: a sound one, of a server of DHCPv4 or DHCPv6.
+#[derive(Debug)]
+pub struct Subject {
+    root: Value,
+    sources: Sources,
+    config: Config,
+}
+
+#[derive(Debug)]
+enum Config {
+    V4(Box<Dhcp4>),
+    V6(Box<Dhcp6>),
+}
+
+impl Subject {
+    /// Reads a configuration of either family, which the key at its top tells. `name` stands for
+    /// `text` in places.
+    ///
+    /// # Errors
+    /// Every problem of the text, as the readers of the servers report them.
+    pub fn read(
+        name: &str,
+        text: &str,
+        resolver: &mut dyn IncludeResolver,
+    ) -> Result<Self, Vec<Problem>> {
+        let (mut sources, mut problems) = (Sources::default(), Findings::default());
+        let root = json::parse(name, text, resolver, &mut sources, &mut problems);
+        let read = root.filter(|_| !problems.has_errors()).and_then(|root| {
+            let is_v6 = View::of(&root).is_some_and(|top| top.entry("Dhcp6").is_some());
+            let config = match is_v6 {
+                true => Config::V6(Box::new(v6::read_root(&root, &mut problems)?)),
+                false => Config::V4(Box::new(v4::read_root(&root, &mut problems)?)),
+            };
+            Some((root, config))
+        });
+        match read {
+            Some((root, config)) if !problems.has_errors() => Ok(Self { root, sources, config }),
+            _ => Err(problems.into_problems(&sources)),
+        }
+    }
+
+    /// Whether it is of DHCPv6.
+    #[must_use]
+    pub const fn is_v6(&self) -> bool {
+        matches!(self.config, Config::V6(_))
+    }
+
+    /// Judges what makes it slow.
+    #[must_use]
+    pub fn advise(&self, observed: &Observed) -> Advice {
+        let global = |key| View::of(&self.root).and_then(|top| top.map(key));
+        let facts = match &self.config {
+            Config::V4(config) => global("Dhcp4").map(|global| Facts::of_v4(global, config)),
+            Config::V6(config) => global("Dhcp6").map(|global| Facts::of_v6(global, config)),
+        };
+        let facts = facts.expect("a configuration was read from this map");
+        let mut report = Report::default();
+        judge(&facts, observed, &mut report);
+        report.into_advice(&self.sources)
+    }
+}
+
+/// Asks every judge.
+fn judge(facts: &Facts<'_>, observed: &Observed, report: &mut Report) {
+    classes::judge(facts, report);
+    hosts::judge(facts, report);
+    pools::judge(facts, observed, report);
+    server::judge(facts, report);
+    hooks::judge(facts, report);
+}
+
+/// A finding whose places have no lines yet.
+struct Noted {
+    fault: Fault,
+    at: Vec<At>,
+    reason: String,
+    cost: Cost,
+    change: String,
+}
+
+/// What was found so far.
+#[derive(Default)]
+struct Report {
+    noted: Vec<Noted>,
+    notes: Vec<String>,
+}
+
+impl Report {
+    /// Notes a fault, unless it stands nowhere.
+    fn add(
+        &mut self,
+        fault: Fault,
+        mut at: Vec<At>,
+        cost: Cost,
+        reason: impl Into<String>,
+        change: impl Into<String>,
+    ) {
+        at.sort_unstable();
+        at.dedup();
+        if !at.is_empty() {
+            let (reason, change) = (reason.into(), change.into());
+            self.noted.push(Noted { fault, at, reason, cost, change });
+        }
+    }
+
+    /// Says what could not be judged.
+    fn note(&mut self, note: impl Into<String>) {
+        self.notes.push(note.into());
+    }
+
+    fn into_advice(self, sources: &Sources) -> Advice {
+        let finding = |noted: Noted| Finding {
+            fault: noted.fault,
+            places: noted.at.into_iter().map(|at| sources.place(at)).collect(),
+            reason: noted.reason,
+            cost: noted.cost,
+            in_godwit: measured::in_godwit(noted.fault),
+            change: noted.change,
+        };
+        let mut findings: Vec<Finding> = self.noted.into_iter().map(finding).collect();
+        findings.sort_by(|a, b| {
+            let dearest = b.cost.weight().total_cmp(&a.cost.weight());
+            dearest.then(a.fault.cmp(&b.fault)).then_with(|| a.places.cmp(&b.places))
+        });
+        Advice { findings, notes: self.notes }
+    }
+}
+
+/// `1 class`, `12 classes`.
+fn grouped_count(count: usize, one: &str, many: &str) -> String {
+    format!("{} {}", measured::grouped(count as f64), if count == 1 { one } else { many })
+}

@@ -1,0 +1,183 @@
+//! Subnets, pools and shared networks, and what lease files and results say about them.
+
+use crate::source::At;
+
+use super::facts::{Facts, PoolFacts, SubnetFacts};
+use super::fault::Fault;
+use super::measured::{self, Bound, Cost, grouped};
+use super::{Carried, Leased, Observed, Report, grouped_count};
+
+/// From this part on a pool is nearly full. The published chart collapses at 96 %; below that the
+/// search for a free address grows longer already.
+const NEARLY_FULL: f64 = 0.90;
+/// Up to so many addresses the pools of a subnet are small: one client that changes its identity a
+/// few times fills them.
+const SMALL: u128 = 16;
+/// Up to so many addresses a subnet is one of the small ones of which there should not be many.
+const SMALL_SUBNET: u128 = 256;
+/// So many small subnets are many: Kea goes through its subnets one by one for each message.
+const MANY_SUBNETS: usize = 64;
+/// A subnet with more pools has many.
+const MANY_POOLS: usize = 8;
+/// Without a lease file the pools stand for the clients, if they are no larger than this.
+const MOST_CLIENTS: u128 = 1 << 24;
+
+pub(super) fn judge(facts: &Facts<'_>, observed: &Observed, report: &mut Report) {
+    if let Some(leases) = &observed.leases {
+        full_pools(facts, leases, report);
+    }
+    sizes(facts, report);
+    if !facts.networks.is_empty() {
+        report.add(
+            Fault::SharedNetwork,
+            facts.networks.iter().map(|network| network.at).collect(),
+            measured::advised(),
+            format!(
+                "{}: a client may belong to any subnet of its network, so one after the other is \
+                 searched for its lease, its reservation and a free address",
+                grouped_count(facts.networks.len(), "shared network", "shared networks")
+            ),
+            "replace each by one subnet of the whole size; take it away where it has one subnet",
+        );
+    }
+    if let Some(carried) = &observed.carried {
+        lease_times(facts, observed.leases.as_ref(), carried, report);
+    }
+}
+
+fn full_pools(facts: &Facts<'_>, leases: &Leased, report: &mut Report) {
+    let part = |pool: &PoolFacts| {
+        let leased = match pool.is_of_prefixes {
+            true => leases.prefixes_in(pool.range),
+            false => leases.addresses_in(pool.range),
+        };
+        leased as f64 / pool.count as f64
+    };
+    let pools = facts.subnets.iter().flat_map(|subnet| &subnet.pools);
+    let pools = pools.filter(|pool| !pool.has_queue);
+    let full: Vec<(At, f64)> =
+        pools.map(|pool| (pool.at, part(pool))).filter(|&(_, part)| part >= NEARLY_FULL).collect();
+    let fullest = full.iter().map(|&(_, part)| part).fold(0.0, f64::max);
+    report.add(
+        Fault::NearlyFullPool,
+        full.iter().map(|&(at, _)| at).collect(),
+        measured::full_pool(),
+        format!(
+            "{} by the lease file, the fullest {:.1} %: the search for a free address goes past all \
+             that are taken",
+            grouped_count(full.len(), "pool is nearly full", "pools are nearly full"),
+            fullest * 100.0
+        ),
+        "give the subnet more addresses or shorter leases, or set `\"allocator\": \"flq\"`, which \
+         keeps a queue of free addresses",
+    );
+}
+
+fn sizes(facts: &Facts<'_>, report: &mut Report) {
+    let has_pools = |subnet: &&SubnetFacts<'_>| !subnet.pools.is_empty();
+    let with_pools = || facts.subnets.iter().filter(has_pools);
+    let small: Vec<At> = with_pools()
+        .filter(|subnet| subnet.capacity() <= SMALL_SUBNET)
+        .map(|subnet| subnet.view.at)
+        .collect();
+    let are_many = small.len() >= MANY_SUBNETS;
+    if are_many {
+        report.add(
+            Fault::ManySubnets,
+            small[..1].to_vec(),
+            measured::advised(),
+            format!(
+                "{} subnets have at most {SMALL_SUBNET} addresses each, the first of them here: small \
+                 ones fill sooner, and the right one is searched for each message",
+                grouped(small.len() as f64)
+            ),
+            "join subnets of one link to a larger one with one pool",
+        );
+    } else {
+        let tiny = with_pools().filter(|subnet| subnet.capacity() <= SMALL);
+        let tiny: Vec<&SubnetFacts<'_>> = tiny.collect();
+        report.add(
+            Fault::SmallPool,
+            tiny.iter().map(|subnet| subnet.pools[0].at).collect(),
+            measured::advised(),
+            format!(
+                "{} at most {SMALL} addresses to give: a few clients more and the pool is full, and \
+                 the search for a free address long",
+                match tiny.len() {
+                    1 => "a subnet has".to_owned(),
+                    count => format!("{} subnets have", grouped(count as f64)),
+                }
+            ),
+            "make the pool as large as the subnet allows",
+        );
+    }
+    let many = facts.subnets.iter().filter(|subnet| {
+        subnet.pools.iter().filter(|pool| !pool.is_of_prefixes).count() > MANY_POOLS
+    });
+    report.add(
+        Fault::ManyPools,
+        many.map(|subnet| subnet.view.at_any(&["pools"])).collect(),
+        measured::advised(),
+        format!(
+            "a subnet has more than {MANY_POOLS} pools, which are searched one after the other"
+        ),
+        "join neighbouring pools",
+    );
+}
+
+/// Renewals that the measured server cannot keep up with.
+fn lease_times(facts: &Facts<'_>, leases: Option<&Leased>, carried: &Carried, report: &mut Report) {
+    let clients = |subnet: &SubnetFacts<'_>| match leases {
+        Some(leases) => {
+            let delegated = subnet.pools.iter().filter(|pool| pool.is_of_prefixes);
+            let delegated: u128 = delegated.map(|pool| leases.prefixes_in(pool.range)).sum();
+            Some(leases.addresses_in(subnet.range) + delegated)
+        }
+        None => Some(subnet.capacity()).filter(|&capacity| capacity <= MOST_CLIENTS),
+    };
+    let mut needed = 0.0;
+    let mut total = 0;
+    let mut dearest: Option<(f64, &SubnetFacts<'_>)> = None;
+    for subnet in &facts.subnets {
+        let Some(count) = clients(subnet) else {
+            report.note(
+                "lease times were not judged: the pools are larger than any number of clients; \
+                 give a lease file with --leases",
+            );
+            return;
+        };
+        let Some(t1_s) = subnet.t1_s else { continue };
+        let rate = count as f64 / t1_s;
+        needed += rate;
+        total += count;
+        if dearest.is_none_or(|(most, _)| rate > most) {
+            dearest = Some((rate, subnet));
+        }
+    }
+    let Some((_, subnet)) = dearest.filter(|_| needed > carried.leases_per_s) else { return };
+    let whose = if leases.is_some() {
+        "leases of the file"
+    } else {
+        "addresses of the pools, if all are leased"
+    };
+    let bound = if carried.is_at_least { Bound::AtMost } else { Bound::Measured };
+    let least = if carried.is_at_least { "at least " } else { "" };
+    let figures = format!(
+        "{} renewals/s are needed, {least}{} leases/s were measured",
+        grouped(needed),
+        grouped(carried.leases_per_s)
+    );
+    report.add(
+        Fault::LeaseTime,
+        vec![subnet.at_any(facts.global, &["renew-timer", "valid-lifetime"])],
+        Cost::of_result(needed / carried.leases_per_s, bound, figures, &carried.source),
+        format!(
+            "{} {whose} renew sooner than the measured server can answer",
+            grouped(total as f64)
+        ),
+        format!(
+            "make lease times (or `renew-timer`) at least {:.1} times as long",
+            needed / carried.leases_per_s
+        ),
+    );
+}

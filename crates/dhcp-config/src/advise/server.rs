@@ -1,0 +1,157 @@
+//! The server itself: threads, queue, databases, log, caching.
+
+use std::collections::BTreeSet;
+
+use crate::shared::{SqlDatabase, SqlKind};
+use crate::source::At;
+
+use super::Report;
+use super::facts::Facts;
+use super::fault::Fault;
+use super::measured;
+
+/// A number of threads is far from the best when it is this many times more or less.
+const FAR_THREADS: i64 = 3;
+/// A queue is far too long when it is this many times longer than the best.
+const FAR_QUEUE: i64 = 4;
+
+pub(super) fn judge(facts: &Facts<'_>, report: &mut Report) {
+    threads(facts, report);
+    databases(facts, report);
+    log(facts, report);
+    caching(facts, report);
+}
+
+fn threads(facts: &Facts<'_>, report: &mut Report) {
+    let Some(settings) = facts.global.map("multi-threading") else { return };
+    let store = facts.store();
+    if !facts.has_threads() {
+        report.add(
+            Fault::MultiThreadingOff,
+            settings.at("enable-multi-threading").into_iter().collect(),
+            measured::one_thread(store),
+            "one thread does the work of all processors",
+            "set `\"enable-multi-threading\": true`",
+        );
+        return;
+    }
+    let Some((best, each)) = store.tuned() else { return };
+    // 0 stands for the number of processors, which the file does not tell.
+    let count = settings.integer("thread-pool-size").filter(|&count| count > 0);
+    if let Some(count) =
+        count.filter(|&count| count * FAR_THREADS <= best || count > best * FAR_THREADS)
+    {
+        let reason = if count < best {
+            format!("{count} threads leave processors idle while they wait for the store")
+        } else {
+            format!("{count} threads are more than gain anything: they wait for each other's locks")
+        };
+        report.add(
+            Fault::ThreadCount,
+            settings.at("thread-pool-size").into_iter().collect(),
+            measured::untuned(store),
+            reason,
+            format!("start from `\"thread-pool-size\": {best}`, at most the number of processors, and measure"),
+        );
+    }
+    let threads = count.unwrap_or(best);
+    let longest = threads.saturating_mul(each).saturating_mul(FAR_QUEUE);
+    let Some(queue) = settings.integer("packet-queue-size") else { return };
+    let reason = match queue {
+        0 => "the queue has no limit: under overload every answer comes too late".to_owned(),
+        _ if queue > longest => format!(
+            "{queue} messages wait for {threads} threads: under overload answers come late and no \
+             more of them"
+        ),
+        _ if queue < threads => {
+            format!("{queue} messages cannot keep {threads} threads busy, the rest is dropped")
+        }
+        _ => return,
+    };
+    let good = threads * each;
+    report.add(
+        Fault::QueueSize,
+        settings.at("packet-queue-size").into_iter().collect(),
+        measured::untuned(store),
+        reason,
+        format!("start from `\"packet-queue-size\": {good}`, and measure"),
+    );
+}
+
+/// Whether a database is on another machine, by the name that it is reached by.
+pub(super) fn is_remote(database: &SqlDatabase) -> bool {
+    let host = database.host.as_str();
+    let is_loopback = |address: core::net::IpAddr| address.is_loopback();
+    let is_here = database.kind == SqlKind::Sqlite
+        || host.is_empty()
+        // PostgreSQL takes the folder of its socket for a host.
+        || host.starts_with('/')
+        || host.eq_ignore_ascii_case("localhost")
+        || host.parse().is_ok_and(is_loopback);
+    !is_here
+}
+
+fn databases(facts: &Facts<'_>, report: &mut Report) {
+    if let Some(sql) = facts.lease_sql {
+        let at = match facts.global.map("lease-database") {
+            Some(database) if sql.kind != SqlKind::Sqlite => database.at_any(&["host", "type"]),
+            _ => facts.global.at_any(&["user-context"]),
+        };
+        let (store, has_threads) = (facts.store(), facts.has_threads());
+        if is_remote(sql) {
+            report.add(
+                Fault::RemoteDatabase,
+                vec![at],
+                measured::database(store, has_threads, true),
+                format!("each lease waits for round trips to {}", sql.host),
+                "keep leases in a memfile, or the database on the server's own machine",
+            );
+        } else {
+            report.add(
+                Fault::SqlLeases,
+                vec![at],
+                measured::database(store, has_threads, false),
+                "each lease is a question to a database",
+                "keep leases in a memfile, unless others read or write them in the database",
+            );
+        }
+    }
+    let mut views = facts.global.maps("hosts-databases");
+    views.extend(facts.global.map("hosts-database"));
+    let remote = views.iter().zip(facts.hosts_databases).filter(|(_, sql)| is_remote(sql));
+    report.add(
+        Fault::RemoteDatabase,
+        remote.map(|(view, _)| view.at_any(&["host"])).collect(),
+        measured::remote_hosts(),
+        "each look-up of a reservation waits for a round trip to another machine",
+        "keep reservations in the file, or a copy of the database on the server's own machine",
+    );
+}
+
+fn log(facts: &Facts<'_>, report: &mut Report) {
+    let loggers = facts.global.maps("loggers").into_iter();
+    let debug = loggers.filter(|logger| {
+        logger.text("severity").is_some_and(|word| word.eq_ignore_ascii_case("debug"))
+    });
+    report.add(
+        Fault::DebugLogging,
+        debug.map(|logger| logger.at_any(&["severity"])).collect(),
+        measured::advised(),
+        "debug messages are made and written for each message that is handled",
+        "set `\"severity\": \"INFO\"`, or `\"WARN\"`, which is silent about each lease",
+    );
+}
+
+fn caching(facts: &Facts<'_>, report: &mut Report) {
+    let off = facts.subnets.iter().filter(|subnet| subnet.cache_threshold == 0.0);
+    let at: BTreeSet<At> =
+        off.map(|subnet| subnet.at_any(facts.global, &["cache-threshold"])).collect();
+    report.add(
+        Fault::LeaseCachingOff,
+        at.into_iter().collect(),
+        measured::advised(),
+        "a client that asks again at once has its lease written again, and its partner and the name \
+         server told again",
+        "take `cache-threshold` out: 0.25 is the default, by which younger leases are given unchanged",
+    );
+}

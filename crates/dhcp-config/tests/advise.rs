@@ -1,0 +1,181 @@
+//! What makes configurations slow: files with planted faults, and what is said of each.
+//!
+//! In `tests/data/advise` a comment `// planted: NAME` stands in each line that a fault is to be
+//! named in, and nowhere else.
+
+#[allow(dead_code, reason = "each test file uses its own part")]
+mod common;
+
+use std::collections::BTreeSet;
+
+use dhcp_config::advise::{Advice, Bound, Carried, Fault, Leased, Observed, Subject};
+use dhcp_config::{NoIncludes, Problem};
+
+const MARK: &str = "// planted: ";
+
+/// What is known beside the file of this name.
+fn observed(name: &str) -> Observed {
+    let v4 = |a: u32, b: u32| (0x0a00_0000 | (a << 16) | b).into();
+    let carried = |leases_per_s| {
+        Some(Carried { leases_per_s, is_at_least: false, source: "a result".to_owned() })
+    };
+    match name {
+        "pools.conf" => {
+            let full = (1..=18).map(|host| v4(1, host));
+            let half = (100..200).map(|host| v4(1, host));
+            let leases = Leased::new(full.chain(half).chain([v4(3, 1)]).collect(), Vec::new());
+            Observed { leases: Some(leases), carried: None }
+        }
+        // 64 pools of 241 addresses, renewed every 300 s.
+        "many-subnets.conf" => Observed { leases: None, carried: carried(51.0) },
+        "clean.conf" => {
+            // All of the pool of which a queue is kept, too.
+            let leased =
+                (0..32_000).map(|host| v4(0, host)).chain((10..27).map(|host| v4(1, host)));
+            let leases = Leased::new(leased.collect(), Vec::new());
+            Observed { leases: Some(leases), carried: carried(10.0) }
+        }
+        "clean6.conf" => {
+            let prefix = |n: u128| (0x2001_0db8_000f_u128 << 80) | (n << 68);
+            let prefixes = (0..3_600).map(prefix).collect();
+            Observed { leases: Some(Leased::new(Vec::new(), prefixes)), carried: carried(3.0) }
+        }
+        _ => Observed::default(),
+    }
+}
+
+fn advise(name: &str, text: &str, observed: &Observed) -> Result<Advice, Vec<Problem>> {
+    Subject::read(name, text, &mut NoIncludes).map(|subject| subject.advise(observed))
+}
+
+fn judged(name: &str, text: &str) -> Advice {
+    advise(name, text, &observed(name)).unwrap_or_else(|problems| {
+        panic!("{name}: {}", common::lines(&problems).join("\n"));
+    })
+}
+
+/// Line and name of each fault that is planted.
+fn planted(text: &str) -> BTreeSet<(u32, &str)> {
+    let marks = (1..)
+        .zip(text.lines())
+        .filter_map(|(line, text)| Some((line, text.split_once(MARK)?.1.trim())));
+    marks.collect()
+}
+
+#[test]
+fn exactly_the_planted_faults_are_named() {
+    let files = common::folder("advise");
+    let files: Vec<_> = files.iter().filter(|(name, _)| name.ends_with(".conf")).collect();
+    let mut seen = BTreeSet::new();
+    for (name, text) in &files {
+        let advice = judged(name, text);
+        let places = advice.findings.iter().flat_map(|finding| {
+            assert!(!finding.places.is_empty() && !finding.reason.is_empty(), "{name}");
+            assert!(!finding.change.is_empty() && !finding.cost.figures.is_empty(), "{name}");
+            let source = &finding.cost.source;
+            assert!(finding.cost.share.is_none() || source.is_some(), "{name}: a figure of nobody");
+            finding.places.iter().map(|place| (place.line, finding.fault.name()))
+        });
+        let found: BTreeSet<(u32, &str)> = places.collect();
+        assert_eq!(found, planted(text), "{name}");
+        assert_eq!(found.is_empty(), name.starts_with("clean"), "{name}");
+        assert_eq!(advice.notes, Vec::<String>::new(), "{name}");
+        seen.extend(found.into_iter().map(|(_, fault)| fault));
+    }
+    assert_eq!(files.len(), 12, "ten with faults, two without");
+    let all: BTreeSet<&str> = Fault::ALL.iter().map(|fault| fault.name()).collect();
+    assert_eq!(seen, all, "every fault is planted somewhere");
+}
+
+#[test]
+fn places_have_columns_and_the_dearest_comes_first() {
+    let (name, text) = common::folder("advise")
+        .into_iter()
+        .find(|(name, _)| name == "one-thread.conf")
+        .expect("the file is shipped");
+    let advice = judged(&name, &text);
+    let first = &advice.findings[0];
+    assert_eq!(first.fault, Fault::MultiThreadingOff);
+    assert_eq!((first.places[0].line, first.places[0].column), (5, 5));
+    assert_eq!(first.places[0].file, name);
+    let share = first.cost.share.expect("it was measured");
+    assert_eq!((format!("{:.3}", share.value).as_str(), share.bound), ("0.384", Bound::Measured));
+    // What nobody measured stands in the order of the faults.
+    let order: Vec<Fault> = advice.findings.iter().map(|finding| finding.fault).collect();
+    let mut sorted = order.clone();
+    sorted[1..].sort_unstable();
+    assert_eq!(order, sorted);
+}
+
+#[test]
+fn what_nobody_measured_stands_between_the_dear_and_the_cheap() {
+    let text = |classes: usize| {
+        let class = |n| format!(r#"{{ "name": "{n}", "test": "option[60].exists" }}"#);
+        let classes: Vec<String> = (0..classes).map(class).collect();
+        format!(
+            r#"{{ "Dhcp4": {{ "loggers": [ {{ "name": "kea-dhcp4", "severity": "DEBUG" }} ],
+               "client-classes": [ {} ],
+               "subnet4": [ {{ "id": 1, "subnet": "10.0.0.0/16" }} ] }} }}"#,
+            classes.join(",")
+        )
+    };
+    let faults = |classes| {
+        let advice = judged("t", &text(classes));
+        advice
+            .findings
+            .iter()
+            .map(|finding| (finding.fault, finding.cost.share))
+            .collect::<Vec<_>>()
+    };
+    let found = faults(100);
+    let order: Vec<Fault> = found.iter().map(|(fault, _)| *fault).collect();
+    assert_eq!(order, [Fault::ManyClasses, Fault::DebugLogging, Fault::UnusedReservations]);
+    let shares: Vec<String> = found
+        .iter()
+        .map(|(_, share)| share.map_or_else(String::new, |share| format!("{:.3}", share.value)))
+        .collect();
+    assert_eq!(shares, ["0.637", "", ""]);
+    assert_eq!(faults(7).len(), 3, "a tenth");
+    assert_eq!(faults(6).len(), 2, "less than a tenth");
+}
+
+#[test]
+fn lease_times_are_judged_by_what_was_measured() {
+    let text = |pool: &str| {
+        format!(
+            r#"{{ "Dhcp6": {{ "reservations-in-subnet": false, "subnet6": [ {{ "id": 1,
+               "subnet": "2001:db8::/32", "pools": [ {{ "pool": "{pool}" }} ],
+               "preferred-lifetime": 1000 }} ] }} }}"#
+        )
+    };
+    let judge = |pool: &str, leases: Option<Leased>, leases_per_s: f64| {
+        let carried = Carried { leases_per_s, is_at_least: true, source: "r".to_owned() };
+        let observed = Observed { leases, carried: Some(carried) };
+        advise("t", &text(pool), &observed).expect("it is sound")
+    };
+    // 65,536 addresses renewed every 500 s are 131.07/s.
+    assert!(judge("2001:db8::/112", None, 131.1).findings.is_empty());
+    let advice = judge("2001:db8::/112", None, 131.0);
+    assert_eq!(advice.findings[0].fault, Fault::LeaseTime);
+    let share = advice.findings[0].cost.share.expect("it was measured");
+    assert!(share.value > 1.0 && share.bound == Bound::AtMost);
+    // Nobody has as many clients as a pool of 2^64.
+    let advice = judge("2001:db8::/64", None, 1.0);
+    assert!(advice.findings.is_empty() && advice.notes[0].contains("--leases"));
+    let base = 0x2001_0db8_u128 << 96;
+    let some = |count: u128| Some(Leased::new((base..base + count).collect(), Vec::new()));
+    assert!(judge("2001:db8::/64", some(500), 1.0).findings.is_empty());
+    assert_eq!(judge("2001:db8::/64", some(501), 1.0).findings.len(), 1);
+}
+
+#[test]
+fn a_wrong_configuration_is_refused_with_its_problems() {
+    let refused = |text: &str| {
+        let problems = advise("t", text, &Observed::default());
+        common::lines(&problems.expect_err("it is wrong"))
+    };
+    let problems = refused(r#"{ "Dhcp4": { "valid-lifetime": -1, "subnet4": 7 } }"#);
+    assert_eq!(problems.len(), 2, "{problems:?}");
+    assert_eq!(refused("{ \"Dhcp6\": { ").len(), 1);
+    assert!(!refused("{ }").is_empty() && !refused("[]").is_empty() && !refused("").is_empty());
+}

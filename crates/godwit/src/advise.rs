@@ -1,0 +1,273 @@
+//! `godwit advise`: what makes a configuration slow, as text and JSON.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use dhcp_config::advise::{
+    Advice, Bound, Carried, Cost, Finding, Leased, Observed, Place, Share, Subject,
+};
+use dhcp_lease::v6::IaKind;
+use dhcp_store::LoadReport;
+use dhcp_store::memfile::load_file;
+use dhcp_store::storage::DiskStorage;
+use measure::plan::Protocol;
+use netio::stdout;
+use serde_json::{Value, json};
+
+/// Places that a finding shows in text; JSON has all.
+const SHOWN_PLACES: usize = 6;
+
+/// Name what makes a configuration slow, the dearest first
+///
+/// Reads a configuration of Kea's or of this server, DHCPv4 or DHCPv6, and names for each finding
+/// where it stands, why it is slow, what it costs by whose measurement, and what to change. What
+/// nobody measured is named without a figure.
+///
+/// Exit codes: 0 done; 1 the output failed; 2 bad arguments or a bad configuration; 3 a finding
+/// costs more than --share.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The configuration
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// A lease file (CSV, as of memfile or `db dump`), to see which pools are nearly full
+    #[arg(long, value_name = "FILE")]
+    leases: Option<PathBuf>,
+    /// A result folder of `godwit lab run`, to see whether the server can carry the lease times
+    #[arg(long, value_name = "RESULT")]
+    measured: Option<PathBuf>,
+    /// The server of that result, when it has several
+    #[arg(long, value_name = "NAME", requires = "measured")]
+    server: Option<String>,
+    /// End with 3 when a finding costs more than this share of the leases per second: `10%` or 0.1
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    share: Option<f64>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let (number, unit) = match text.strip_suffix('%') {
+        Some(number) => (number.trim_end(), 0.01),
+        None => (text, 1.0),
+    };
+    let share = number.parse::<f64>().ok().map(|number| number * unit);
+    share
+        .filter(|share| (0.0..=1.0).contains(share))
+        .ok_or_else(|| "must be from 0% to 100%, or from 0 to 1".into())
+}
+
+/// Prints what there is to say of the file.
+pub(crate) fn run(args: &Args) -> ExitCode {
+    let shown = match judge(args) {
+        Ok(shown) => shown,
+        Err(problem) => {
+            eprintln!("{problem}");
+            return ExitCode::from(2);
+        }
+    };
+    let text = if args.json { format!("{:#}\n", shown.json()) } else { shown.text() };
+    if let Err(error) = stdout::print(&text) {
+        eprintln!("error: cannot write to standard output: {error}");
+        return ExitCode::FAILURE;
+    }
+    ExitCode::from(if shown.too_dear().count() > 0 { 3 } else { 0 })
+}
+
+/// Reads everything and judges; what is wrong is for the user to mend.
+fn judge(args: &Args) -> Result<Shown, String> {
+    let name = args.file.display().to_string();
+    let text = fs::read_to_string(&args.file)
+        .map_err(|error| format!("error: cannot read {name}: {error}"))?;
+    let subject = Subject::read(&name, &text, &mut dhcp_server::Files).map_err(|problems| {
+        problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    })?;
+    let is_v6 = subject.is_v6();
+    let leases = args.leases.as_deref().map(|path| leases(path, is_v6)).transpose();
+    let carried = args.measured.as_deref();
+    let carried = carried.map(|folder| carried_by(folder, args.server.as_deref(), is_v6));
+    let observed = Observed {
+        leases: leases.map_err(|error| format!("error: --leases: {error}"))?,
+        carried: carried.transpose().map_err(|error| format!("error: --measured: {error}"))?,
+    };
+    Ok(Shown { file: name, is_v6, advice: subject.advise(&observed), limit: args.share })
+}
+
+/// What is leased by a lease file.
+fn leases(path: &Path, is_v6: bool) -> Result<Leased, String> {
+    let told = |report: &LoadReport| {
+        for error in &report.errors {
+            eprintln!("warning: {}: {error}", path.display());
+        }
+    };
+    if is_v6 {
+        let (leases, report) = load_file::<dhcp_lease::v6::V6>(&DiskStorage, path)
+            .map_err(|error| error.to_string())?;
+        told(&report);
+        let held = leases.iter().filter(|lease| !lease.state.is_past());
+        let (addresses, prefixes): (Vec<_>, Vec<_>) =
+            held.map(|lease| lease.resource).partition(|each| each.kind == IaKind::Address);
+        let bits = |each: Vec<dhcp_lease::v6::Resource>| {
+            each.into_iter().map(|resource| resource.address.to_bits()).collect()
+        };
+        return Ok(Leased::new(bits(addresses), bits(prefixes)));
+    }
+    let (leases, report) =
+        load_file::<dhcp_lease::v4::V4>(&DiskStorage, path).map_err(|error| error.to_string())?;
+    told(&report);
+    let held = leases.iter().filter(|lease| !lease.state.is_past());
+    Ok(Leased::new(held.map(|lease| lease.address.to_bits().into()).collect(), Vec::new()))
+}
+
+/// What a server of a stored result can do.
+fn carried_by(folder: &Path, server: Option<&str>, is_v6: bool) -> Result<Carried, String> {
+    let highest = lab::stored::highest(folder, server).map_err(|error| error.to_string())?;
+    if (highest.protocol == Protocol::Dhcp6) != is_v6 {
+        return Err(format!(
+            "{} is of {}, the configuration is of {}",
+            folder.display(),
+            protocol(!is_v6),
+            protocol(is_v6)
+        ));
+    }
+    let lab::stored::Highest { leases_per_s, is_at_least, source, .. } = highest;
+    Ok(Carried { leases_per_s, is_at_least, source })
+}
+
+const fn protocol(is_v6: bool) -> &'static str {
+    if is_v6 { "DHCPv6" } else { "DHCPv4" }
+}
+
+/// Everything that is printed.
+struct Shown {
+    file: String,
+    is_v6: bool,
+    advice: Advice,
+    /// The share above which a finding is too dear.
+    limit: Option<f64>,
+}
+
+impl Shown {
+    /// The findings that cost more than was allowed; what costs "at most" something is none.
+    fn too_dear(&self) -> impl Iterator<Item = &Finding> {
+        self.advice.findings.iter().filter(|finding| self.is_too_dear(&finding.cost))
+    }
+
+    fn is_too_dear(&self, cost: &Cost) -> bool {
+        let known = cost.share.filter(|share| share.bound != Bound::AtMost);
+        known.zip(self.limit).is_some_and(|(share, limit)| share.value > limit)
+    }
+
+    fn text(&self) -> String {
+        let mut text = String::new();
+        for finding in &self.advice.findings {
+            self.finding(&mut text, finding);
+        }
+        for note in &self.advice.notes {
+            let _ = writeln!(text, "note: {note}\n");
+        }
+        let _ = match self.advice.findings.len() {
+            0 => writeln!(text, "{}: nothing that is known to be slow", self.file),
+            1 => writeln!(text, "{}: 1 finding", self.file),
+            count => writeln!(text, "{}: {count} findings", self.file),
+        };
+        if let Some(limit) = self.limit {
+            let count = self.too_dear().count();
+            let _ = writeln!(text, "{count} above {:.1} %", limit * 100.0);
+        }
+        text
+    }
+
+    fn finding(&self, text: &mut String, finding: &Finding) {
+        let Finding { fault, places, reason, cost, in_godwit, change } = finding;
+        let (first, others) = places.split_first().expect("a finding stands somewhere");
+        let Place { file, line, column } = first;
+        let _ = writeln!(text, "{file}:{line}:{column}: {}: {reason}", fault.name());
+        if !others.is_empty() {
+            let shown = others.iter().take(SHOWN_PLACES).map(|place| {
+                let Place { file: other, line, column } = place;
+                let is_same = other == file;
+                if is_same {
+                    format!("{line}:{column}")
+                } else {
+                    format!("{other}:{line}:{column}")
+                }
+            });
+            let mut shown: Vec<String> = shown.collect();
+            if let Some(more) = others.len().checked_sub(SHOWN_PLACES).filter(|&more| more > 0) {
+                shown.push(format!("{more} more"));
+            }
+            let _ = writeln!(text, "    also at: {}", shown.join(", "));
+        }
+        let share = cost.share.map(|share| format!("{}: ", per_cent(share))).unwrap_or_default();
+        let _ = writeln!(text, "    cost: {share}{}", cost.figures);
+        if let Some(source) = &cost.source {
+            let _ = writeln!(text, "    source: {source}");
+        }
+        if let Some(counted) = in_godwit {
+            let _ = writeln!(text, "    in godwit: {counted} (docs/design/009-feature-costs.md)");
+        }
+        let _ = writeln!(text, "    change: {change}\n");
+    }
+
+    fn json(&self) -> Value {
+        let place = |place: &Place| {
+            let Place { file, line, column } = place;
+            json!({ "file": file, "line": line, "column": column })
+        };
+        let finding = |finding: &Finding| {
+            let Cost { share, figures, source } = &finding.cost;
+            json!({
+                "fault": finding.fault.name(),
+                "places": finding.places.iter().map(place).collect::<Vec<_>>(),
+                "reason": finding.reason,
+                "cost": {
+                    "share": share.map(|share| share.value),
+                    "bound": share.map(|share| share.bound.name()),
+                    "figures": figures,
+                    "source": source,
+                    "is_above_limit": self.is_too_dear(&finding.cost),
+                },
+                "in_godwit": finding.in_godwit,
+                "change": finding.change,
+            })
+        };
+        json!({
+            "schema": "godwit.advise.v1",
+            "file": self.file,
+            "protocol": if self.is_v6 { "dhcp6" } else { "dhcp4" },
+            "share_limit": self.limit,
+            "findings": self.advice.findings.iter().map(finding).collect::<Vec<_>>(),
+            "notes": self.advice.notes,
+        })
+    }
+}
+
+fn per_cent(share: Share) -> String {
+    let value = share.value * 100.0;
+    match share.bound {
+        Bound::Measured => format!("{value:.1} %"),
+        Bound::Interpolated => format!("{value:.1} % (interpolated)"),
+        Bound::AtLeast => format!("at least {value:.1} %"),
+        Bound::AtMost => format!("at most {value:.1} %"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_per_cents_or_parts() {
+        for (text, expected) in [("10%", 0.1), ("0.1", 0.1), ("100 %", 1.0), ("0", 0.0)] {
+            let found = share(text).unwrap();
+            assert!((found - expected).abs() < 1e-12, "{text}");
+        }
+        for wrong in ["10", "101%", "-1%", "", "%", "x", "NaN"] {
+            assert!(share(wrong).is_err(), "{wrong}");
+        }
+    }
+}

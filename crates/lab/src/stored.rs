@@ -1,0 +1,90 @@
+//! What other commands take from a stored result: the highest rate of one server.
+
+use std::path::Path;
+
+use measure::plan::Protocol;
+use measure::summary::{ServerResult, Summary};
+
+use crate::compare;
+use crate::error::LabError;
+
+/// The highest rate of a server, and where it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Highest {
+    /// What was spoken.
+    pub protocol: Protocol,
+    /// Exchanges per second, each of which made one lease.
+    pub leases_per_s: f64,
+    /// Whether the server was never seen to fail above that rate.
+    pub is_at_least: bool,
+    /// Folder, title, beginning, server and variant: enough to find the figure again.
+    pub source: String,
+}
+
+/// The highest rate of `server` in a result folder, which may name one server alone when `server`
+/// is `None`.
+///
+/// # Errors
+/// The folder is none, has several servers or not this one, or the server has no rate.
+pub fn highest(folder: &Path, server: Option<&str>) -> Result<Highest, LabError> {
+    of_summary(folder, &compare::read(folder)?, server).map_err(LabError::Usage)
+}
+
+fn of_summary(folder: &Path, summary: &Summary, server: Option<&str>) -> Result<Highest, String> {
+    let names = || summary.results.iter().map(|each| each.server.as_str()).collect::<Vec<_>>();
+    let choice = || format!("{} has {}", folder.display(), names().join(", "));
+    let result: &ServerResult = match (server, &summary.results[..]) {
+        (None, [one]) => one,
+        (None, []) => return Err(format!("{} has no server", folder.display())),
+        (None, _) => return Err(format!("{}: say which server", choice())),
+        (Some(name), all) => all
+            .iter()
+            .find(|each| each.server == name)
+            .ok_or_else(|| format!("{}, not {name}", choice()))?,
+    };
+    let leases_per_s =
+        result.leases_per_s.filter(|&rate| rate.is_finite() && rate > 0.0).ok_or_else(|| {
+            format!("{}: no rate of {} was confirmed", folder.display(), result.server)
+        })?;
+    let variant = match result.variant.as_str() {
+        "" => String::new(),
+        variant => format!(" ({variant})"),
+    };
+    let Summary { title, started, .. } = summary;
+    let source = format!("{}: {title}, {started}, {}{variant}", folder.display(), result.server);
+    let (protocol, is_at_least) = (summary.plan.protocol, result.is_at_least);
+    Ok(Highest { protocol, leases_per_s, is_at_least, source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn summary(servers: &[(&str, Option<f64>)]) -> Summary {
+        let result = |&(server, leases_per_s): &(&str, Option<f64>)| ServerResult {
+            server: server.to_owned(),
+            variant: "4 threads".to_owned(),
+            leases_per_s,
+            ..ServerResult::default()
+        };
+        let results = servers.iter().map(result).collect();
+        Summary { title: "a plan".to_owned(), results, ..Summary::default() }
+    }
+
+    #[test]
+    fn the_server_must_be_clear_and_have_a_rate() {
+        let of = |servers: &[(&str, Option<f64>)], server| {
+            of_summary(Path::new("r"), &summary(servers), server)
+        };
+        let one = [("godwit", Some(9.0))];
+        let found = of(&one, None).unwrap();
+        assert_eq!(found.leases_per_s.to_bits(), 9.0_f64.to_bits());
+        assert!(found.source.contains("a plan") && found.source.ends_with("godwit (4 threads)"));
+        let two = [("godwit", Some(9.0)), ("kea", None)];
+        assert_eq!(of(&two, None).unwrap_err(), "r has godwit, kea: say which server");
+        assert_eq!(of(&two, Some("godwit")).unwrap(), found);
+        assert_eq!(of(&two, Some("kea")).unwrap_err(), "r: no rate of kea was confirmed");
+        assert_eq!(of(&two, Some("isc")).unwrap_err(), "r has godwit, kea, not isc");
+        assert_eq!(of(&[], None).unwrap_err(), "r has no server");
+    }
+}
