@@ -118,7 +118,7 @@ impl Protocol for V4 {
         let hosts = HostBook::new(&snapshot.hosts, hosts);
         let count = |event, subnet| counters.events().count(event, subnet_events, subnet);
         let stashed = work.stash.recover(now, snapshot, message, store);
-        let view = PacketView4 { message: message, ingress: &ingress, interfaces, stashed };
+        let view = PacketView4 { message, ingress: &ingress, interfaces, stashed };
         let (known, flex) = (&mut work.known, &mut work.flex);
         let begun = Transaction::begin((snapshot, hosts), view, known, flex);
         if hosts.has_missed() {
