@@ -3,7 +3,8 @@
 //! kernel and generator. Its faults, drawn from a seed, are there to test generators; its ledger says
 //! what it did.
 //!
-//! Budget: that of `netio::responder` and one copy of the query.
+//! Budget: that of `netio::responder` and two copies of the query; nothing is allocated but for answers
+//! that are held back.
 
 mod args;
 mod faults;

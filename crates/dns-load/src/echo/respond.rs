@@ -54,14 +54,22 @@ pub struct Echo {
     /// In the order of their times, since all wait for the same.
     held: VecDeque<Held>,
     held_octets: VecDeque<u8>,
+    /// The answer that is being made.
+    answer: Vec<u8>,
 }
 
 impl Echo {
     /// A responder with `faults` drawn from `random`.
     #[must_use]
     pub fn new(faults: Faults, random: Random) -> Self {
-        let counts = Counts::default();
-        Self { faults, random, counts, held: VecDeque::new(), held_octets: VecDeque::new() }
+        Self {
+            faults,
+            random,
+            counts: Counts::default(),
+            held: VecDeque::new(),
+            held_octets: VecDeque::new(),
+            answer: Vec::with_capacity(REPLY_BYTES_MAX),
+        }
     }
 
     /// What became of the queries so far.
@@ -122,10 +130,10 @@ impl Respond for Echo {
             self.counts.dropped += 1;
             return;
         }
-        let mut answer = [0; REPLY_BYTES_MAX];
-        let answer = &mut answer[..datagram.octets.len()];
-        answer.copy_from_slice(datagram.octets);
-        let len = self.turn(answer);
+        let mut answer = std::mem::take(&mut self.answer);
+        answer.clear();
+        answer.extend_from_slice(datagram.octets);
+        let len = self.turn(&mut answer);
         let is_double = self.faults.duplicate.hits(&mut self.random);
         let is_delayed = self.faults.delay.1.hits(&mut self.random);
         self.counts.answered += 1;
@@ -144,6 +152,7 @@ impl Respond for Echo {
                 self.counts.overflowed += 1;
             }
         }
+        self.answer = answer;
     }
 
     fn release(&mut self, now_ns: u64, replies: &mut Replies<'_>) {
