@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use base::time::NS_PER_S;
-use load::Rate;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use load::{Arrivals, Rate};
 use netio::signal::Signals;
 use netio::stdout;
 
@@ -14,7 +15,7 @@ use crate::population::Limits;
 use crate::protocol::{Expect, Target};
 use crate::record::Report;
 use crate::run::{LoadError, run_report};
-use crate::settings::{Arrivals, Segmentation, Settings};
+use crate::settings::{Segmentation, Settings};
 
 /// The flags of any run.
 #[derive(Clone, Debug, clap::Args)]
@@ -35,7 +36,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// How due times are spaced
-    #[arg(long, value_enum, default_value_t = Arrivals::Even)]
+    #[arg(long, value_name = "SPACING", default_value_t = Arrivals::Even, value_parser = arrivals())]
     arrivals: Arrivals,
     /// Seconds from its due time within which an exchange must be complete
     #[arg(long, value_name = "S", default_value = "2", value_parser = parse_seconds)]
@@ -73,6 +74,11 @@ pub(crate) struct RunArgs {
     /// Exit with 3 when more than this share of exchanges was not completed on time
     #[arg(long, value_name = "PERCENT")]
     max_loss: Option<f64>,
+}
+
+fn arrivals() -> impl TypedValueParser<Value = Arrivals> {
+    let named = |name: String| Arrivals::named(&name).expect("clap takes no other name");
+    PossibleValuesParser::new(Arrivals::NAMES).map(named)
 }
 
 fn parse_rate(text: &str) -> Result<Rate, String> {

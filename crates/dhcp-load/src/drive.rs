@@ -9,27 +9,22 @@
 //! is read, so a slow generator makes itself look worse, not better, and its verdict says why.
 
 use std::io;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use load::Schedule;
 use netio::send::SendCounts;
-use netio::{Clock, PollFd, RecvBatch, SendBatch, Source, UdpSocket, poll};
+use netio::{Clock, Outbox, PollFd, RecvBatch, Route, UdpSocket, poll};
 
 use crate::leases::Resource;
-use crate::population::{Finished, Outgoing, Population};
+use crate::population::{Finished, Population};
 use crate::protocol::Protocol;
 
-/// Messages sent with one system call.
-const SEND_SLOTS: usize = 128;
 /// Receive calls per turn, so that a flood of answers cannot keep the schedule from being served.
 const RECEIVES_PER_TURN: usize = 4;
 /// A wait shorter than this is spent looking, because going to sleep and waking up takes as long.
 const SPIN_NS: u64 = 10_000;
 /// How often a silent thread looks at its stop flag and for expired exchanges.
 const IDLE_NS: u64 = 20_000_000;
-/// How long a full socket is waited for before its messages are given up.
-const STALL_LIMIT_NS: u64 = 1_000_000_000;
 
 /// One thread's share of a run.
 pub struct Lane<P: Protocol> {
@@ -55,90 +50,6 @@ pub struct LaneResult<R: Resource> {
     pub segmentation: bool,
     /// When the stop flag was seen, if it was before the schedule's end.
     pub stopped_ns: Option<u64>,
-}
-
-/// Messages on their way into the kernel, each with its exchange.
-pub(crate) struct Outbox {
-    server: SocketAddr,
-    sources: Vec<Source>,
-    batch: SendBatch,
-    numbers: Vec<u64>,
-    /// Slots before this one have left or been refused.
-    settled: usize,
-}
-
-impl Outbox {
-    /// An empty one for messages of up to `message_bytes` on `route`.
-    pub(crate) fn new(route: Route, message_bytes: usize) -> Self {
-        let slot_bytes = message_bytes.next_multiple_of(64);
-        Self {
-            server: route.destination,
-            sources: route.sources,
-            batch: SendBatch::new(SEND_SLOTS, slot_bytes, route.segmentation),
-            numbers: Vec::with_capacity(SEND_SLOTS),
-            settled: 0,
-        }
-    }
-
-    /// Where the next message is written; `None` when what waits must be sent first.
-    pub(crate) fn slot(&mut self) -> Option<&mut [u8]> {
-        self.batch.slot()
-    }
-
-    /// What the kernel took and refused so far.
-    pub(crate) const fn counts(&self) -> SendCounts {
-        self.batch.counts()
-    }
-
-    pub(crate) fn push(&mut self, outgoing: Outgoing) {
-        let source = self.sources.get(outgoing.source).copied();
-        let slot = self.batch.commit(outgoing.len, self.server, source);
-        debug_assert_eq!(slot, self.numbers.len(), "slots are numbered from the last empty batch");
-        self.numbers.push(outgoing.number);
-    }
-
-    /// Sends everything, waiting while the socket is full. Calls `left` with the exchange of each
-    /// message that the kernel took, and when.
-    pub(crate) fn flush(
-        &mut self,
-        socket: &UdpSocket,
-        mut left: impl FnMut(u64, u64),
-    ) -> io::Result<()> {
-        let mut stalled_since_ns = None;
-        while !self.batch.is_empty() {
-            let now_ns = Clock::mono_ns();
-            let sent = self.batch.flush(socket);
-            let settled = self.settled + sent.sent + sent.refused;
-            for slot in self.settled..settled {
-                if !self.batch.refused().contains(&slot) {
-                    left(self.numbers[slot], now_ns);
-                }
-            }
-            self.settled = settled;
-            if sent.left > 0 {
-                let since_ns = *stalled_since_ns.get_or_insert(now_ns);
-                if now_ns - since_ns > STALL_LIMIT_NS {
-                    self.batch.discard();
-                } else {
-                    poll(&mut [PollFd::writable(socket)], Some(1_000_000))?;
-                }
-            }
-        }
-        self.numbers.clear();
-        self.settled = 0;
-        Ok(())
-    }
-}
-
-/// Where a lane's messages go.
-#[derive(Clone, Debug)]
-pub struct Route {
-    /// The server.
-    pub destination: SocketAddr,
-    /// The own addresses that messages leave from in turn; empty: the socket's.
-    pub sources: Vec<Source>,
-    /// Messages may leave in groups.
-    pub segmentation: bool,
 }
 
 impl<P: Protocol> Lane<P> {
@@ -190,11 +101,11 @@ impl<P: Protocol> Lane<P> {
                 self.rest(next_due_ns)?;
             }
         }
-        let segmentation = self.outbox.batch.segmentation();
+        let segmentation = self.outbox.segmentation();
         let finished = self.population.finish();
         Ok(LaneResult {
             finished,
-            sends: self.outbox.batch.counts(),
+            sends: self.outbox.counts(),
             socket_drops: self.socket.drops()?.into(),
             cpu_ns: Clock::thread_cpu_ns() - cpu_start_ns,
             segmentation,
@@ -203,10 +114,10 @@ impl<P: Protocol> Lane<P> {
     }
 
     fn send_due(&mut self, now_ns: u64) -> io::Result<()> {
-        while let Some(slot) = self.outbox.batch.slot() {
+        while let Some(slot) = self.outbox.slot() {
             let Some(due_ns) = self.schedule.take(now_ns) else { break };
             if let Some(outgoing) = self.population.begin(due_ns, slot) {
-                self.outbox.push(outgoing);
+                self.outbox.push(outgoing.number, outgoing.len, outgoing.source);
             }
         }
         self.flush()
@@ -228,9 +139,9 @@ impl<P: Protocol> Lane<P> {
             total += count;
             let now_ns = Clock::mono_ns();
             for datagram in self.input.iter() {
-                let slot = self.outbox.batch.slot().expect("more slots than a batch has answers");
+                let slot = self.outbox.slot().expect("more slots than a batch has answers");
                 if let Some(outgoing) = self.population.answer(now_ns, datagram.octets, slot) {
-                    self.outbox.push(outgoing);
+                    self.outbox.push(outgoing.number, outgoing.len, outgoing.source);
                 }
             }
             self.flush()?;

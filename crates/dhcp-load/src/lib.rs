@@ -26,7 +26,8 @@ mod settings;
 pub mod v4;
 pub mod v6;
 
+pub use load::Arrivals;
 pub use protocol::{Expect, Target};
 pub use record::Report;
 pub use run::{LoadError, run, run_report};
-pub use settings::{Arrivals, Segmentation, Settings};
+pub use settings::{Segmentation, Settings};

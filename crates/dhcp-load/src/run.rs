@@ -5,19 +5,18 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::{fmt, fs, io, thread};
 
-use base::Random;
 use base::time::{NS_PER_MS, NS_PER_S};
-use load::{Rate, Schedule, Timeline};
+use load::{Schedule, Timeline};
 use measure::record::LoadRecord;
-use netio::{Clock, NetError, UdpOptions};
+use netio::{Clock, NetError, Route, UdpOptions};
 
-use crate::drive::{Lane, LaneResult, Route};
+use crate::drive::{Lane, LaneResult};
 use crate::identities::Identities;
 use crate::leases::{LeaseLog, Resource};
 use crate::population::Population;
 use crate::protocol::{Door, Protocol, Target};
 use crate::record::{Report, Sockets};
-use crate::settings::{Arrivals, Segmentation, Settings};
+use crate::settings::{Segmentation, Settings};
 
 /// Socket buffers that are asked for, octets of kernel memory: a tenth of a second of answers to
 /// 150,000 exchanges per second.
@@ -138,12 +137,6 @@ fn timeline<T>(settings: &Settings<T>, start_ns: u64) -> Timeline {
     Timeline::new(start_ns, interval_ns, whole_ns.div_ceil(interval_ns) as usize + 1)
 }
 
-/// The share of the rate that one thread carries.
-fn share<T>(settings: &Settings<T>) -> Rate {
-    let per_s = settings.rate.as_per_second() / f64::from(settings.threads);
-    Rate::per_second(per_s.max(0.001)).expect("a share of a rate is a rate")
-}
-
 fn population<T: Target>(
     settings: &Settings<T>,
     thread: u32,
@@ -159,8 +152,10 @@ fn population<T: Target>(
     };
     // A quarter above the mean and a floor: what a Poisson schedule needs at any rate.
     let slack = |count: u64| count * 5 / 4 + 1_024;
-    let capacity = slack(share(settings).count_in(settings.limits.watched_ns()));
-    let exchanges = slack(share(settings).count_in(settings.duration_ns));
+    let capacity =
+        slack(settings.rate.share(settings.threads.into()).count_in(settings.limits.watched_ns()));
+    let exchanges =
+        slack(settings.rate.share(settings.threads.into()).count_in(settings.duration_ns));
     let leases = exchanges.saturating_mul(protocol.leases_per_exchange());
     let rows_max = LeaseLog::<<T::Protocol as Protocol>::Resource>::rows_max;
     let log = LeaseLog::with_capacity(leases.min(rows_max(settings.threads.into())));
@@ -168,16 +163,9 @@ fn population<T: Target>(
 }
 
 fn schedule<T>(settings: &Settings<T>, start_ns: u64, thread: u64) -> Schedule {
-    let (rate, duration_ns) = (settings.rate, settings.duration_ns);
-    match settings.arrivals {
-        Arrivals::Even => {
-            Schedule::even(rate, start_ns, duration_ns, thread, settings.threads.into())
-        }
-        Arrivals::Poisson => {
-            let random = Random::from_seed(settings.seed).fork(thread + 1);
-            Schedule::poisson(share(settings), start_ns, duration_ns, random)
-        }
-    }
+    let when = (start_ns, settings.duration_ns);
+    let place = (thread, settings.threads.into());
+    Schedule::of_thread(settings.arrivals, settings.rate, when, place, settings.seed)
 }
 
 /// Runs every lane on a thread of its own.
@@ -193,24 +181,13 @@ fn run_lanes<P: Protocol>(
             .map(|(index, lane)| {
                 let cpu = (!cpus.is_empty()).then(|| cpus[index % cpus.len()]);
                 scope.spawn(move || {
-                    place(index, cpu)?;
+                    netio::thread::sharpen(&format!("load-{index}"), cpu)?;
                     lane.run(stop).map_err(NetError::on("drive", "the generator's socket"))
                 })
             })
             .collect();
         threads.into_iter().map(|thread| thread.join().expect("a lane does not panic")).collect()
     })
-}
-
-/// Names, pins and sharpens the calling thread.
-fn place(index: usize, cpu: Option<usize>) -> Result<(), NetError> {
-    let name = format!("load-{index}");
-    netio::thread::set_name(&name).map_err(NetError::on("name thread", name))?;
-    if let Some(cpu) = cpu {
-        netio::thread::pin_to_cpu(cpu)
-            .map_err(NetError::on("bind a thread to processor", cpu.to_string()))?;
-    }
-    netio::thread::set_timer_slack_ns(1).map_err(NetError::on("set", "the timer slack"))
 }
 
 fn write_leases<R: Resource>(path: &Path, leases: &LeaseLog<R>) -> io::Result<()> {

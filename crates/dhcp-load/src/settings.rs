@@ -3,20 +3,10 @@
 use std::path::PathBuf;
 
 use base::time::NS_PER_S;
-use load::Rate;
+use load::{Arrivals, Rate};
 
 use crate::population::Limits;
 use crate::protocol::{Expect, Protocol, Target};
-
-/// How due times are spaced.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum Arrivals {
-    /// Equal gaps.
-    #[default]
-    Even,
-    /// A Poisson process, as many independent clients produce.
-    Poisson,
-}
 
 /// Whether equal-sized messages leave in groups (`UDP_SEGMENT`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]

@@ -50,6 +50,8 @@ enum Command {
     Trafgen(Box<packet_gen::Args>),
     /// Traffic over DCCP in userspace, which needs nothing of the kernel's
     Dccp(DccpArgs),
+    /// Load DNS servers, and the responder that they are compared with
+    Dns(DnsArgs),
     Capacity(capacity::Args),
     Perfdhcp(Box<dhcp_load::perfdhcp::Args>),
     /// Generate load
@@ -61,6 +63,12 @@ enum Command {
 struct DccpArgs {
     #[command(subcommand)]
     command: dccp_tools::Command,
+}
+
+#[derive(Debug, clap::Args)]
+struct DnsArgs {
+    #[command(subcommand)]
+    command: dns_load::Command,
 }
 
 #[derive(Debug, clap::Args)]
@@ -95,6 +103,7 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Cli { command: Command::Netem(args) }) => netem::run(&args),
         Ok(Cli { command: Command::Trafgen(args) }) => args.run(),
         Ok(Cli { command: Command::Dccp(args) }) => args.command.run(),
+        Ok(Cli { command: Command::Dns(args) }) => args.command.run(),
         Ok(Cli { command: Command::Capacity(args) }) => capacity::run(&args),
         Ok(Cli { command: Command::Perfdhcp(args) }) => args.run(&after_command),
         Ok(Cli { command: Command::Load(args) }) => match args.protocol {
@@ -216,6 +225,33 @@ mod tests {
             let Command::Trafgen(_) = parse(line).unwrap().command else { panic!("{line}") };
         }
         for line in ["trafgen", "trafgen -i x {}", "trafgen {} -b 5", "trafgen {} -t 1 -b 1pps"] {
+            assert_eq!(parse(line).unwrap_err().exit_code(), 2, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_flags_of_dns_are_understood() {
+        for line in [
+            "godwit dns load -s 127.0.0.1:53 --rate 1000",
+            "godwit dns load --server [::1]:53 --rate 0.5 -d - --edns 0 --no-recursion --json -",
+            "godwit dns load -s 127.0.0.1:53 --rate 1e5 --dnssec --ports 64 --threads 4 --cpus 0,1 \
+             --arrivals poisson --deadline-s 0.5 --max-loss 0.1 --segmentation --timeline-s 1",
+            "godwit dns echo",
+            "godwit dns echo -l [::1]:53 --threads 2 --busy --seed 3 --drop 5% --duplicate 0.05 \
+             --delay 50=1% --rcode servfail=10% --truncate 1% --wrong 1% --malformed 1% --json",
+        ] {
+            parse(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+        }
+        for line in [
+            "godwit dns load --rate 1",
+            "godwit dns load -s 127.0.0.1:53",
+            "godwit dns load -s localhost --rate 1",
+            "godwit dns load -s 127.0.0.1:53 --rate 1 --edns 100",
+            "godwit dns load -s 127.0.0.1:53 --rate 1 --arrivals odd",
+            "godwit dns load -s 127.0.0.1:53 --rate 1 -d x --query y",
+            "godwit dns echo --drop 101%",
+            "godwit dns echo --rcode BADVERS",
+        ] {
             assert_eq!(parse(line).unwrap_err().exit_code(), 2, "{line}");
         }
     }

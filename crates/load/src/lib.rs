@@ -15,5 +15,5 @@ pub use ledger::{
     Class, Health, LATE_SEND_NS, LATE_SEND_SHARE, LATENCY_LIMIT_NS, Ledger, OWN_LOSS_SHARE, Verdict,
 };
 pub use outstanding::Outstanding;
-pub use schedule::{Rate, Schedule};
+pub use schedule::{Arrivals, Rate, Schedule};
 pub use timeline::{Point, Timeline};

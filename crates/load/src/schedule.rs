@@ -1,5 +1,7 @@
 //! When exchanges are due.
 
+use core::fmt;
+
 use base::Random;
 use base::time::NS_PER_S;
 
@@ -23,6 +25,13 @@ impl Rate {
         self.per_1000_s as f64 / 1_000.0
     }
 
+    /// What each of `threads` threads carries of it, 0.001 per second at least.
+    #[must_use]
+    pub fn share(self, threads: u64) -> Self {
+        let per_s = self.as_per_second() / threads.max(1) as f64;
+        Self::per_second(per_s.max(0.001)).expect("a share of a rate is a rate")
+    }
+
     /// Nanoseconds from the start to exchange `k`, rounded down; no error adds up over `k`.
     #[must_use]
     pub const fn offset_ns(self, k: u64) -> u64 {
@@ -34,6 +43,39 @@ impl Rate {
     pub const fn count_in(self, duration_ns: u64) -> u64 {
         let unit = NS_PER_S as u128 * 1_000;
         (duration_ns as u128 * self.per_1000_s as u128).div_ceil(unit) as u64
+    }
+}
+
+/// How due times are spaced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Arrivals {
+    /// Equal gaps.
+    #[default]
+    Even,
+    /// A Poisson process, as many independent clients produce.
+    Poisson,
+}
+
+impl Arrivals {
+    /// What the two are called.
+    pub const NAMES: [&str; 2] = ["even", "poisson"];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+
+    /// The one called `name`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Even, Self::Poisson].into_iter().find(|each| each.name() == name)
+    }
+}
+
+impl fmt::Display for Arrivals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -56,6 +98,29 @@ pub struct Schedule {
 }
 
 impl Schedule {
+    /// The due times of thread `thread` of `threads` that carry `rate` together. `seed` decides on the
+    /// gaps of a Poisson process.
+    ///
+    /// # Panics
+    ///
+    /// Unless `thread < threads`.
+    #[must_use]
+    pub fn of_thread(
+        arrivals: Arrivals,
+        rate: Rate,
+        (start_ns, duration_ns): (u64, u64),
+        (thread, threads): (u64, u64),
+        seed: u64,
+    ) -> Self {
+        match arrivals {
+            Arrivals::Even => Self::even(rate, start_ns, duration_ns, thread, threads),
+            Arrivals::Poisson => {
+                let random = Random::from_seed(seed).fork(thread + 1);
+                Self::poisson(rate.share(threads), start_ns, duration_ns, random)
+            }
+        }
+    }
+
     /// Equal spacing: exchange k of the whole load is due at `start_ns` + k / `rate`. This thread
     /// takes the numbers `thread`, `thread + threads`, `thread + 2 × threads` and so on.
     ///
@@ -173,6 +238,27 @@ mod tests {
             assert!(rate.offset_ns(count) >= duration_ns, "{rate:?} {duration_ns}");
             assert!(rate.offset_ns(count - 1) < duration_ns, "{rate:?} {duration_ns}");
         }
+    }
+
+    #[test]
+    fn the_threads_of_a_run_carry_its_rate_together() {
+        let rate = Rate::per_second(1_000.0).unwrap();
+        for name in Arrivals::NAMES {
+            let arrivals = Arrivals::named(name).unwrap();
+            assert_eq!(arrivals.to_string(), name);
+            let of = |thread| {
+                let when = (0, 10 * NS_PER_S);
+                let mut schedule = Schedule::of_thread(arrivals, rate, when, (thread, 4), 3);
+                while schedule.take(u64::MAX).is_some() {}
+                schedule.taken()
+            };
+            let counts = [of(0), of(1), of(2), of(3)];
+            let sum: u64 = counts.iter().sum();
+            assert!(sum.abs_diff(10_000) < 500, "{name}: {counts:?}");
+            assert_eq!(counts == [2_500; 4], arrivals == Arrivals::Even, "{counts:?}");
+        }
+        assert_eq!(Arrivals::named("odd"), None);
+        assert_eq!(Rate::per_second(0.001).unwrap().share(8), Rate::per_second(0.001).unwrap());
     }
 
     #[test]

@@ -2,16 +2,15 @@
 //! protocol and does nothing else. What it reaches is the limit that the kernel's UDP path sets to
 //! any server that uses the same system calls.
 //!
-//! Budget: one `recvmmsg` and one `sendmmsg` per up to 64 datagrams, one copy of the payload.
+//! Budget: that of [`crate::responder`] and one copy of the payload.
 
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
-use crate::{NetError, PollFd, RecvBatch, SendBatch, UdpOptions, UdpSocket, poll};
+use crate::responder::{self, Loop, REPLY_BYTES_MAX, Replies, Respond};
+use crate::{Datagram, NetError, UdpOptions, UdpSocket};
 
-/// How often a silent responder looks at its stop flag.
-const STOP_CHECK_NS: u64 = 20_000_000;
 const BUFFER_BYTES: usize = 16 << 20;
 
 /// What a run of the plain responder did, in datagrams.
@@ -86,32 +85,24 @@ pub fn answer(
     segmentation: bool,
     stop: &AtomicBool,
 ) -> io::Result<LimitCounts> {
-    let mut counts = LimitCounts::default();
-    let (mut input, mut output) = if segmentation {
-        (RecvBatch::coalescing(), SendBatch::new(1_024, 2_048, socket.supports_segmentation()))
-    } else {
-        (RecvBatch::default(), SendBatch::new(64, 2_048, false))
-    };
-    while !stop.load(Ordering::Relaxed) {
-        if input.receive(socket)? == 0 {
-            poll(&mut [PollFd::readable(socket)], Some(STOP_CHECK_NS))?;
-            continue;
-        }
-        counts.received += input.len() as u64;
-        for datagram in input.iter() {
-            let Some(slot) = output.slot() else { break };
-            let len = datagram.octets.len().min(slot.len());
-            slot[..len].copy_from_slice(&datagram.octets[..len]);
-            output.commit(len, datagram.source, None);
-        }
-        if output.flush(socket).left > 0 {
-            poll(&mut [PollFd::writable(socket)], Some(1_000_000))?;
-            output.flush(socket);
-            output.discard();
-        }
+    let how = Loop { segmentation, busy: false };
+    let counts = responder::answer(socket, how, &mut Plain, stop)?;
+    Ok(LimitCounts {
+        received: counts.received,
+        sent: counts.sends.sent,
+        refused: counts.sends.refused,
+        socket_drops: counts.socket_drops,
+    })
+}
+
+/// Sends everything back as it came.
+struct Plain;
+
+impl Respond for Plain {
+    const REPLIES_MAX: usize = 1;
+
+    fn take(&mut self, _now_ns: u64, datagram: &Datagram<'_>, replies: &mut Replies<'_>) {
+        let octets = &datagram.octets[..datagram.octets.len().min(REPLY_BYTES_MAX)];
+        replies.push(datagram.source, octets.len(), |room| room.copy_from_slice(octets));
     }
-    counts.sent = output.counts().sent;
-    counts.refused = output.counts().refused;
-    counts.socket_drops = u64::from(socket.drops()?);
-    Ok(counts)
 }

@@ -192,6 +192,12 @@ impl SendBatch {
         self.groups.len() == self.next
     }
 
+    /// Free slots.
+    #[must_use]
+    pub fn free(&self) -> usize {
+        self.headers.len() - self.items.len()
+    }
+
     /// True when there is no free slot.
     #[must_use]
     pub fn is_full(&self) -> bool {

@@ -4,6 +4,8 @@
 use std::ffi::CString;
 use std::io;
 
+use crate::NetError;
+
 /// Binds the calling thread (and threads it starts later) to processor `cpu`.
 ///
 /// # Errors
@@ -21,6 +23,20 @@ pub fn pin_to_cpu(cpu: usize) -> io::Result<()> {
         libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set)
     };
     crate::check(result).map(drop)
+}
+
+/// Makes the calling thread one of a generator: named `name`, on processor `cpu` if one is given, and
+/// woken from timed waits without slack.
+///
+/// # Errors
+///
+/// Which of the three the kernel refused.
+pub fn sharpen(name: &str, cpu: Option<usize>) -> Result<(), NetError> {
+    set_name(name).map_err(NetError::on("name thread", name))?;
+    if let Some(cpu) = cpu {
+        pin_to_cpu(cpu).map_err(NetError::on("bind a thread to processor", cpu.to_string()))?;
+    }
+    set_timer_slack_ns(1).map_err(NetError::on("set", "the timer slack"))
 }
 
 /// The processors that the calling thread may run on, ascending.

@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 
 use base::time::{NS_PER_MS, NS_PER_S};
 use netio::signal::Signals;
-use netio::{Clock, NetError, UdpSocket, stdout};
+use netio::{Clock, NetError, Route, UdpSocket, stdout};
 
 use super::args::{Args, Scenario};
 use super::dialect::Dialect;
@@ -19,7 +19,6 @@ use super::plan::{self, Failure, Place};
 use super::report::{Report, kinds};
 use super::traffic::Traffic;
 use super::{check, compat, diagnose, text};
-use crate::drive::Route;
 use crate::v4::template as template4;
 use crate::v6::template as template6;
 

@@ -7,12 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use base::time::NS_PER_MS;
 use load::Schedule;
 use netio::send::SendCounts;
-use netio::{Clock, PollFd, RecvBatch, UdpSocket, poll};
+use netio::{Clock, Outbox, PollFd, RecvBatch, Route, UdpSocket, poll};
 
 use super::account::Account;
 use super::dialect::{Dialect, Kind};
 use super::traffic::Traffic;
-use crate::drive::{Outbox, Route};
 
 /// Receive calls per turn, so that a flood of answers cannot keep the schedule from being served.
 const RECEIVES_PER_TURN: usize = 4;
@@ -160,7 +159,7 @@ impl<D: Dialect> Run<D> {
             }
             let Some(slot) = self.outbox.slot() else { break };
             if let Some(outgoing) = self.traffic.begin(now_ns, slot, false) {
-                self.outbox.push(outgoing);
+                self.outbox.push(outgoing.number, outgoing.len, outgoing.source);
             }
         }
         self.flush()
@@ -273,7 +272,7 @@ impl<D: Dialect> Run<D> {
             self.begun += 1;
             let Some(slot) = self.outbox.slot() else { break };
             if let Some(outgoing) = self.traffic.begin(due_ns, slot, true) {
-                self.outbox.push(outgoing);
+                self.outbox.push(outgoing.number, outgoing.len, outgoing.source);
             }
         }
         for (index, kind) in [Kind::Renewal, Kind::Release].into_iter().enumerate() {
@@ -283,7 +282,7 @@ impl<D: Dialect> Run<D> {
             {
                 in_turn += 1;
                 if let Some(outgoing) = self.traffic.begin_on_lease(kind, due_ns, now_ns, slot) {
-                    self.outbox.push(outgoing);
+                    self.outbox.push(outgoing.number, outgoing.len, outgoing.source);
                 }
             }
         }
@@ -295,7 +294,7 @@ impl<D: Dialect> Run<D> {
         let mut is_any = false;
         while let Some(slot) = self.outbox.slot() {
             let Some(outgoing) = self.traffic.resend(now_ns, slot) else { break };
-            self.outbox.push(outgoing);
+            self.outbox.push(outgoing.number, outgoing.len, outgoing.source);
             is_any = true;
         }
         self.flush()?;
@@ -315,7 +314,7 @@ impl<D: Dialect> Run<D> {
             for datagram in self.input.iter() {
                 let slot = self.outbox.slot().expect("more slots than a batch has answers");
                 if let Some(outgoing) = self.traffic.answer(now_ns, datagram.octets, slot) {
-                    self.outbox.push(outgoing);
+                    self.outbox.push(outgoing.number, outgoing.len, outgoing.source);
                 }
             }
             let traffic = &mut self.traffic;

@@ -1,0 +1,213 @@
+//! The flags of `godwit dns load`.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use base::time::NS_PER_S;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use dns_wire::{Edns, Query};
+use load::{Arrivals, Rate};
+use netio::signal::Signals;
+use netio::stdout;
+
+use crate::exchanges::Limits;
+use crate::failed;
+use crate::queries::Workload;
+use crate::record::Report;
+use crate::run::{LoadError, run};
+use crate::settings::Settings;
+
+/// The query of the slides on which the DNS benchmark rests.
+const ONE_QUERY: &str = "www.google.com AAAA";
+/// The least that every answer may have without EDNS (RFC 1035 section 4.2.1).
+const PLAIN_BYTES: u16 = 512;
+
+/// The flags.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The server, ADDRESS:PORT
+    #[arg(long, short = 's', value_name = "ADDRESS:PORT")]
+    server: SocketAddr,
+    /// Queries per second, all threads together
+    #[arg(long, value_name = "N", value_parser = parse_rate)]
+    rate: Rate,
+    /// Seconds during which queries come due
+    #[arg(long, value_name = "S", default_value = "10", value_parser = parse_seconds)]
+    duration: u64,
+    /// File of queries, `-` for the standard input
+    #[arg(long, short = 'd', value_name = "FILE", conflicts_with = "query")]
+    queries: Option<PathBuf>,
+    /// The one query to be asked, a name and a type
+    #[arg(long, value_name = "QUERY", default_value = ONE_QUERY)]
+    query: String,
+    /// The largest UDP payload that EDNS tells the server; 0 leaves EDNS out
+    #[arg(long, value_name = "BYTES", default_value_t = 4_096, value_parser = parse_edns)]
+    edns: u16,
+    /// Ask for the records of DNSSEC (the bit DO)
+    #[arg(long)]
+    dnssec: bool,
+    /// Do not ask for recursion (RD)
+    #[arg(long)]
+    no_recursion: bool,
+    /// Ports that queries leave from, all threads together; 16 queries in a row take the same
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    ports: u32,
+    /// The own address that queries leave from
+    #[arg(long, value_name = "ADDRESS")]
+    local: Option<IpAddr>,
+    /// Seed of identifiers and Poisson gaps
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// How due times are spaced
+    #[arg(long, value_name = "SPACING", default_value_t = Arrivals::Even, value_parser = arrivals())]
+    arrivals: Arrivals,
+    /// Seconds from its due time within which a query must be answered
+    #[arg(long, value_name = "S", default_value = "1", value_parser = parse_seconds)]
+    deadline_s: u64,
+    /// Seconds after its deadline for which a query is watched, to tell late from lost; the run ends
+    /// sooner when nothing is open
+    #[arg(long, value_name = "S", default_value = "1", value_parser = parse_seconds)]
+    drain_s: u64,
+    /// Seconds of silence for which ports are read after the last query has ended, for second answers
+    #[arg(long, value_name = "S", default_value = "0.05", value_parser = parse_seconds)]
+    linger_s: u64,
+    /// Threads, each with its own ports
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    threads: u32,
+    /// Processors to bind the threads to, in turn
+    #[arg(long, value_name = "N,N...", value_delimiter = ',')]
+    cpus: Vec<usize>,
+    /// Send equal-sized queries of one port in groups (UDP_SEGMENT)
+    #[arg(long)]
+    segmentation: bool,
+    /// Count queries by intervals of S seconds as well, in the record
+    #[arg(long, value_name = "S", value_parser = parse_seconds)]
+    timeline_s: Option<u64>,
+    /// Exit with 3 when more than this share of queries was not answered in time
+    #[arg(long, value_name = "PERCENT")]
+    max_loss: Option<f64>,
+    /// Write the record as JSON to FILE (`-`: standard output, in place of the summary)
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+fn arrivals() -> impl TypedValueParser<Value = Arrivals> {
+    let named = |name: String| Arrivals::named(&name).expect("clap takes no other name");
+    PossibleValuesParser::new(Arrivals::NAMES).map(named)
+}
+
+fn parse_rate(text: &str) -> Result<Rate, String> {
+    let rate = text.parse().ok().and_then(Rate::per_second);
+    rate.ok_or_else(|| "it is a number of queries per second from 0.001 to 10^9".into())
+}
+
+fn parse_seconds(text: &str) -> Result<u64, String> {
+    let seconds = text.parse().ok().filter(|seconds| (0.0..1e9).contains(seconds));
+    let ns = seconds.map(|seconds: f64| (seconds * NS_PER_S as f64) as u64);
+    ns.ok_or_else(|| "it is a number of seconds".into())
+}
+
+fn parse_edns(text: &str) -> Result<u16, String> {
+    let bytes = text.parse().ok().filter(|&bytes| bytes == 0 || bytes >= PLAIN_BYTES);
+    bytes.ok_or_else(|| "it is 0 or a number of octets from 512 to 65535".into())
+}
+
+/// What ends the command early: what to say and the exit code.
+type Failure = (String, u8);
+
+impl Args {
+    fn query_settings(&self) -> Result<Query, Failure> {
+        if self.dnssec && self.edns == 0 {
+            return Err(("--dnssec takes EDNS: the bit is in its record".into(), 2));
+        }
+        let edns = (self.edns > 0).then_some(Edns {
+            udp_payload_bytes: self.edns,
+            extended_rcode: 0,
+            version: 0,
+            dnssec_ok: self.dnssec,
+        });
+        Ok(Query { recursion_desired: !self.no_recursion, edns })
+    }
+
+    fn workload(&self) -> Result<Workload, Failure> {
+        let query = self.query_settings()?;
+        let (name, text) = match &self.queries {
+            None => ("--query".to_owned(), self.query.clone().into_bytes()),
+            Some(path) => {
+                let name = path.display().to_string();
+                let text =
+                    read(path).map_err(|error| (format!("cannot read {name}: {error}"), 2))?;
+                (name, text)
+            }
+        };
+        Workload::parse(&name, &text, query).map_err(|problems| (problems, 2))
+    }
+
+    fn settings(&self) -> Result<Settings, Failure> {
+        Ok(Settings {
+            local: self.local,
+            answer_bytes: usize::from(self.edns.max(PLAIN_BYTES)),
+            arrivals: self.arrivals,
+            duration_ns: self.duration,
+            limits: Limits { deadline_ns: self.deadline_s, grace_ns: self.drain_s },
+            linger_ns: self.linger_s,
+            seed: self.seed,
+            threads: self.threads,
+            ports: self.ports,
+            cpus: self.cpus.clone(),
+            segmentation: self.segmentation,
+            timeline_ns: self.timeline_s,
+            ..Settings::new(self.server, self.workload()?, self.rate)
+        })
+    }
+
+    /// Does the run and prints what came of it.
+    pub(crate) fn run(&self) -> ExitCode {
+        self.try_run().unwrap_or_else(|(message, code)| failed(&message, code))
+    }
+
+    fn try_run(&self) -> Result<ExitCode, Failure> {
+        let settings = self.settings()?;
+        let signals = Signals::install()
+            .map_err(|error| (format!("cannot install signal handlers: {error}"), 1))?;
+        let report = run(&settings, signals.stop()).map_err(|error| {
+            let code = if matches!(error, LoadError::Settings(_)) { 2 } else { 1 };
+            (error.to_string(), code)
+        })?;
+        self.print(&report).map_err(|message| (message, 1))?;
+        let loss_percent = 100.0 * report.load.exchanges.loss();
+        Ok(if signals.stopped_by().is_some() {
+            ExitCode::from(130)
+        } else if self.max_loss.is_some_and(|limit| loss_percent > limit) {
+            ExitCode::from(3)
+        } else {
+            ExitCode::SUCCESS
+        })
+    }
+
+    fn print(&self, report: &Report) -> Result<(), String> {
+        let json = || serde_json::to_string(report).expect("a report is plain data");
+        let printed = match &self.json {
+            Some(path) if path.as_os_str() == "-" => stdout::print_line(&json()),
+            Some(path) => {
+                fs::write(path, json() + "\n")
+                    .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+                stdout::print(&report.to_string())
+            }
+            None => stdout::print(&report.to_string()),
+        };
+        printed.map_err(|error| format!("cannot write to standard output: {error}"))
+    }
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    if path.as_os_str() == "-" {
+        let mut text = Vec::new();
+        io::stdin().lock().read_to_end(&mut text)?;
+        return Ok(text);
+    }
+    fs::read(path)
+}

@@ -1,0 +1,158 @@
+//! One thread of the generator: the loop between a schedule, queries and ports.
+//!
+//! A turn sends what is due, waits until a port can be read or the next query is due, and takes in what
+//! has come. Never sends early; never waits to fill a batch. Budget at saturation: one `ppoll`, one
+//! clock reading, a `sendmmsg` per 16 queries and a `recvmmsg` per port that has answers, per turn of up
+//! to 128 queries.
+//!
+//! An answer's time is `CLOCK_MONOTONIC` read right after the batch that brought it, so a slow generator
+//! makes itself look worse, not better.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use load::Schedule;
+use netio::send::SendCounts;
+use netio::{Clock, Outbox, PollFd, RecvBatch, UdpSocket, poll};
+
+use crate::exchanges::{Answered, Exchanges};
+
+/// Queries that one turn sends, so that answers are taken in while the schedule is behind.
+const QUERIES_PER_TURN: usize = 128;
+/// Receive calls per turn and port, so that a flood of answers cannot keep the schedule from being
+/// served.
+const RECEIVES_PER_TURN: usize = 4;
+/// A wait shorter than this is spent looking, because going to sleep and waking up takes as long.
+const SPIN_NS: u64 = 10_000;
+/// How often a silent thread looks at its stop flag and for expired queries.
+const IDLE_NS: u64 = 20_000_000;
+
+/// One thread's share of a run.
+pub(crate) struct Lane<'w> {
+    pub(crate) ports: Vec<UdpSocket>,
+    pub(crate) server: SocketAddr,
+    pub(crate) exchanges: Exchanges<'w>,
+    pub(crate) schedule: Schedule,
+    pub(crate) linger_ns: u64,
+    pub(crate) outbox: Outbox,
+    pub(crate) input: RecvBatch,
+}
+
+/// What a lane leaves behind.
+pub(crate) struct LaneResult {
+    /// Outcomes and datagrams.
+    pub(crate) answered: Answered,
+    /// What the kernel took and refused.
+    pub(crate) sends: SendCounts,
+    /// Datagrams that the kernel dropped at the ports.
+    pub(crate) socket_drops: u64,
+    /// Datagrams longer than the largest answer that is taken.
+    pub(crate) too_long: u64,
+    /// Processor time of the thread, nanoseconds.
+    pub(crate) cpu_ns: u64,
+    /// Queries still left in groups at the end.
+    pub(crate) segmentation: bool,
+    /// When the stop flag was seen, if it was before the schedule's end.
+    pub(crate) stopped_ns: Option<u64>,
+}
+
+impl Lane<'_> {
+    /// Runs until the schedule has ended, no query is open and the ports have been silent, or for as long as queries are watched
+    /// after `stop` was set.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel reports for a port.
+    pub(crate) fn run(mut self, stop: &AtomicBool) -> io::Result<LaneResult> {
+        let cpu_start_ns = Clock::thread_cpu_ns();
+        let ports = std::mem::take(&mut self.ports);
+        let mut fds: Vec<_> = ports.iter().map(PollFd::readable).collect();
+        let mut stopped_ns = None;
+        let mut heard_ns = Clock::mono_ns();
+        loop {
+            let now_ns = Clock::mono_ns();
+            let is_scheduled = self.schedule.next_due_ns().is_some();
+            if is_scheduled && stop.load(Ordering::Relaxed) {
+                self.schedule.end_at(now_ns);
+                stopped_ns = Some(now_ns);
+            }
+            self.send_due(&ports, now_ns)?;
+            let next_due_ns = self.schedule.next_due_ns();
+            let is_over = next_due_ns.is_none() && self.exchanges.is_settled();
+            if is_over && now_ns.saturating_sub(heard_ns) >= self.linger_ns {
+                break;
+            }
+            if !is_over {
+                heard_ns = now_ns;
+            }
+            if poll(&mut fds, Some(wait_ns(next_due_ns)))? > 0 {
+                heard_ns = now_ns;
+                for (port, socket) in ports.iter().enumerate() {
+                    if fds[port].is_readable() {
+                        self.take_answers(port, socket)?;
+                    }
+                }
+            }
+            self.exchanges.expire(now_ns);
+        }
+        drop(fds);
+        let drops = ports.iter().map(|port| port.drops().map(u64::from));
+        Ok(LaneResult {
+            answered: self.exchanges.finish(),
+            sends: self.outbox.counts(),
+            socket_drops: drops.sum::<io::Result<_>>()?,
+            too_long: self.input.truncated(),
+            cpu_ns: Clock::thread_cpu_ns() - cpu_start_ns,
+            segmentation: self.outbox.segmentation(),
+            stopped_ns,
+        })
+    }
+
+    fn send_due(&mut self, ports: &[UdpSocket], now_ns: u64) -> io::Result<()> {
+        let mut port = self.exchanges.next_port();
+        for _ in 0..QUERIES_PER_TURN {
+            // A batch leaves by one port.
+            let next_port = self.exchanges.next_port();
+            if next_port != port {
+                self.flush(&ports[port])?;
+                port = next_port;
+            }
+            let Some(slot) = self.outbox.slot() else { break };
+            let Some(due_ns) = self.schedule.take(now_ns) else { break };
+            if let Some(outgoing) = self.exchanges.begin(due_ns, slot) {
+                self.outbox.push(outgoing.number, outgoing.len, 0);
+            }
+        }
+        self.flush(&ports[port])
+    }
+
+    fn flush(&mut self, port: &UdpSocket) -> io::Result<()> {
+        let exchanges = &mut self.exchanges;
+        self.outbox.flush(port, |number, at_ns| exchanges.left(number, at_ns))
+    }
+
+    /// Takes in what has come to a port.
+    fn take_answers(&mut self, port: usize, socket: &UdpSocket) -> io::Result<()> {
+        for _ in 0..RECEIVES_PER_TURN {
+            if self.input.receive(socket)? == 0 {
+                break;
+            }
+            let now_ns = Clock::mono_ns();
+            for datagram in self.input.iter() {
+                if datagram.source == self.server {
+                    self.exchanges.answer(now_ns, port, datagram.octets);
+                } else {
+                    self.exchanges.foreign();
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How long may be waited for answers.
+fn wait_ns(next_due_ns: Option<u64>) -> u64 {
+    let wait_ns = next_due_ns.map_or(IDLE_NS, |due_ns| due_ns.saturating_sub(Clock::mono_ns()));
+    if wait_ns > SPIN_NS { wait_ns.min(IDLE_NS) } else { 0 }
+}

@@ -1,0 +1,141 @@
+//! The flags of `godwit dns echo`.
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+
+use base::time::NS_PER_MS;
+use dns_wire::Rcode;
+use netio::signal::Signals;
+use netio::stdout;
+
+use super::faults::{Faults, Share, with_share};
+use super::{Report, Responder, Settings};
+use crate::failed;
+
+/// The flags.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The address and port to answer on
+    #[arg(long, short = 'l', value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8053")]
+    listen: SocketAddr,
+    /// Threads, each with its own socket (SO_REUSEPORT)
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
+    threads: u32,
+    /// Processors to bind the threads to, in turn
+    #[arg(long, value_name = "N,N...", value_delimiter = ',')]
+    cpus: Vec<usize>,
+    /// Never sleep
+    #[arg(long)]
+    busy: bool,
+    /// Where chance comes from
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Give no answer
+    #[arg(long, value_name = "SHARE", default_value = "0")]
+    drop: Share,
+    /// Answer twice
+    #[arg(long, value_name = "SHARE", default_value = "0")]
+    duplicate: Share,
+    /// Answer so many milliseconds late
+    #[arg(long, value_name = "MS[=SHARE]", value_parser = delay)]
+    delay: Option<(u64, Share)>,
+    /// Answer with a response code, like SERVFAIL
+    #[arg(long, value_name = "CODE[=SHARE]", value_parser = rcode)]
+    rcode: Option<(Rcode, Share)>,
+    /// Set TC and leave everything behind the question out
+    #[arg(long, value_name = "SHARE", default_value = "0")]
+    truncate: Share,
+    /// Answer another question
+    #[arg(long, value_name = "SHARE", default_value = "0")]
+    wrong: Share,
+    /// Cut the last octet of the answer off
+    #[arg(long, value_name = "SHARE", default_value = "0")]
+    malformed: Share,
+    /// Say what it did as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn delay(text: &str) -> Result<(u64, Share), String> {
+    with_share(text, |word| {
+        let ms = word.parse().ok().filter(|ms| (0.0..=3_600_000.0).contains(ms));
+        let ns = ms.map(|ms: f64| (ms * NS_PER_MS as f64) as u64);
+        ns.ok_or_else(|| "it is a number of milliseconds, an hour at most".to_owned())
+    })
+}
+
+fn rcode(text: &str) -> Result<(Rcode, Share), String> {
+    with_share(text, |word| match word.parse() {
+        Ok(rcode @ Rcode(..=15)) => Ok(rcode),
+        Ok(rcode) => {
+            Err(format!("{rcode} is above 15 and needs EDNS, which is sent back as it came"))
+        }
+        Err(why) => Err(why.to_owned()),
+    })
+}
+
+impl Args {
+    fn settings(&self) -> Settings {
+        Settings {
+            listen: self.listen,
+            threads: self.threads,
+            cpus: self.cpus.clone(),
+            busy: self.busy,
+            seed: self.seed,
+            faults: Faults {
+                drop: self.drop,
+                duplicate: self.duplicate,
+                delay: self.delay.unwrap_or_default(),
+                rcode: self.rcode.unwrap_or_default(),
+                truncate: self.truncate,
+                wrong: self.wrong,
+                malformed: self.malformed,
+            },
+        }
+    }
+
+    /// Answers until a signal comes and prints what was done.
+    pub(crate) fn run(&self) -> ExitCode {
+        match self.try_run().and_then(|report| self.print(&report)) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(message) => failed(&message, 1),
+        }
+    }
+
+    fn try_run(&self) -> Result<Report, String> {
+        let signals = Signals::install()
+            .map_err(|error| format!("cannot install signal handlers: {error}"))?;
+        let responder = Responder::open(self.settings()).map_err(|error| error.to_string())?;
+        eprintln!("dns echo: answering on {}", responder.address());
+        responder.run(signals.stop()).map_err(|error| error.to_string())
+    }
+
+    fn print(&self, report: &Report) -> Result<(), String> {
+        let text = if self.json {
+            serde_json::to_string(report).expect("a report is plain data") + "\n"
+        } else {
+            report.to_string()
+        };
+        stdout::print(&text).map_err(|error| format!("cannot write to standard output: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_with_a_value_befall_all_or_a_share() {
+        assert_eq!(delay("50"), Ok((50 * NS_PER_MS, Share::ALL)));
+        assert_eq!(delay("0.5=0%"), Ok((NS_PER_MS / 2, Share::NONE)));
+        assert_eq!(rcode("servfail"), Ok((Rcode::SERVFAIL, Share::ALL)));
+        assert!(
+            rcode("5=100%")
+                .is_ok_and(|(code, share)| (code, share) == (Rcode::REFUSED, Share::ALL))
+        );
+        for wrong in ["BADVERS", "nope", "servfail=2", "servfail="] {
+            assert!(rcode(wrong).is_err(), "{wrong}");
+        }
+        assert!(delay("-1").is_err() && delay("x").is_err() && delay("1=x").is_err());
+    }
+}

@@ -1,0 +1,170 @@
+//! The responder's ledger, as JSON and as text.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+
+use base::time::NS_PER_MS;
+use netio::responder::ResponderCounts;
+use serde::Serialize;
+
+use super::Settings;
+use super::respond::Counts;
+
+/// Value of `schema` in a [`Report`].
+pub const SCHEMA: &str = "godwit.dns-echo.v1";
+
+/// What one thread did.
+pub(super) struct Lane {
+    pub(super) socket: ResponderCounts,
+    pub(super) echo: Counts,
+    pub(super) held: u64,
+}
+
+/// What the responder did. `received` is the sum of `not_queries`, `dropped` and `answered`; `answered`
+/// and `duplicated` together are `sent`, `refused`, `overflowed` and `held_at_end`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// The responder's version.
+    pub version: &'static str,
+    /// Where it answered.
+    pub listen: String,
+    /// Threads.
+    pub threads: u32,
+    /// It never slept.
+    pub busy: bool,
+    /// Where chance came from.
+    pub seed: u64,
+    /// What was to go wrong, and how often.
+    pub faults: BTreeMap<&'static str, String>,
+    /// Datagrams taken from the sockets.
+    pub received: u64,
+    /// Of them, no queries: shorter than a header, or with QR set.
+    pub not_queries: u64,
+    /// Of them, dropped on purpose.
+    pub dropped: u64,
+    /// Of them, answered.
+    pub answered: u64,
+    /// Answered a second time.
+    pub duplicated: u64,
+    /// Answers held back.
+    pub delayed: u64,
+    /// Answers with the response code that was asked for.
+    pub rcode_set: u64,
+    /// Answers truncated.
+    pub truncated: u64,
+    /// Answers to another question.
+    pub wrong: u64,
+    /// Answers cut short.
+    pub malformed: u64,
+    /// Datagrams that the kernel took.
+    pub sent: u64,
+    /// Datagrams that the kernel refused.
+    pub refused: u64,
+    /// Answers given up because too many were held back.
+    pub overflowed: u64,
+    /// Answers still held back at the end.
+    pub held_at_end: u64,
+    /// Datagrams too long to be taken.
+    pub too_long: u64,
+    /// Datagrams that the kernel dropped at the sockets.
+    pub socket_drops: u64,
+}
+
+impl Report {
+    /// Nothing done yet.
+    pub(super) fn new(settings: &Settings, address: SocketAddr) -> Self {
+        Self {
+            schema: SCHEMA,
+            version: env!("CARGO_PKG_VERSION"),
+            listen: address.to_string(),
+            threads: settings.threads,
+            busy: settings.busy,
+            seed: settings.seed,
+            faults: faults(settings),
+            received: 0,
+            not_queries: 0,
+            dropped: 0,
+            answered: 0,
+            duplicated: 0,
+            delayed: 0,
+            rcode_set: 0,
+            truncated: 0,
+            wrong: 0,
+            malformed: 0,
+            sent: 0,
+            refused: 0,
+            overflowed: 0,
+            held_at_end: 0,
+            too_long: 0,
+            socket_drops: 0,
+        }
+    }
+
+    pub(super) fn add(&mut self, lane: Lane) {
+        let (socket, echo) = (lane.socket, lane.echo);
+        self.received += socket.received;
+        self.not_queries += echo.not_queries;
+        self.dropped += echo.dropped;
+        self.answered += echo.answered;
+        self.duplicated += echo.duplicated;
+        self.delayed += echo.delayed;
+        self.rcode_set += echo.rcode_set;
+        self.truncated += echo.truncated;
+        self.wrong += echo.wrong;
+        self.malformed += echo.malformed;
+        self.sent += socket.sends.sent;
+        self.refused += socket.sends.refused;
+        self.overflowed += echo.overflowed;
+        self.held_at_end += lane.held;
+        self.too_long += socket.too_long;
+        self.socket_drops += socket.socket_drops;
+    }
+}
+
+/// The faults that can happen, in the words of the command line.
+fn faults(settings: &Settings) -> BTreeMap<&'static str, String> {
+    let faults = &settings.faults;
+    let delay_ms = faults.delay.0 as f64 / NS_PER_MS as f64;
+    let all = [
+        ("drop", faults.drop, String::new()),
+        ("duplicate", faults.duplicate, String::new()),
+        ("delay", faults.delay.1, format!("{delay_ms}ms=")),
+        ("rcode", faults.rcode.1, format!("{}=", faults.rcode.0)),
+        ("truncate", faults.truncate, String::new()),
+        ("wrong", faults.wrong, String::new()),
+        ("malformed", faults.malformed, String::new()),
+    ];
+    let possible = all.into_iter().filter(|(_, share, _)| *share != super::Share::NONE);
+    possible.map(|(name, share, what)| (name, format!("{what}{share}"))).collect()
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "queries    received {}, answered {}, dropped {}, no queries {}, too long {}",
+            self.received, self.answered, self.dropped, self.not_queries, self.too_long
+        )?;
+        writeln!(
+            f,
+            "answers    sent {}, refused {}, doubled {}, delayed {}, code set {}, truncated {}, \
+             wrong {}, cut short {}",
+            self.sent,
+            self.refused,
+            self.duplicated,
+            self.delayed,
+            self.rcode_set,
+            self.truncated,
+            self.wrong,
+            self.malformed
+        )?;
+        writeln!(
+            f,
+            "lost       {} at the socket, {} given up, {} held back at the end",
+            self.socket_drops, self.overflowed, self.held_at_end
+        )
+    }
+}

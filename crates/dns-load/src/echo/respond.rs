@@ -1,0 +1,176 @@
+//! The answers of one thread.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use base::Random;
+use dns_wire::header::HEADER_BYTES;
+use dns_wire::{Flags, Header, Message};
+use netio::Datagram;
+use netio::responder::{REPLY_BYTES_MAX, Replies, Respond};
+
+use super::faults::Faults;
+
+/// Answers that are held back at a time at most.
+const HELD_MAX: usize = 1 << 20;
+
+/// What became of the queries of one thread. Each is one of `dropped`, `not_queries` and `answered`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Shorter than a header, or with QR set; not answered.
+    pub not_queries: u64,
+    /// Dropped on purpose.
+    pub dropped: u64,
+    /// Answered at least once, at once or later.
+    pub answered: u64,
+    /// Answered a second time.
+    pub duplicated: u64,
+    /// Of `answered`, those held back.
+    pub delayed: u64,
+    /// Of `answered`, those with the response code that was asked for.
+    pub rcode_set: u64,
+    /// Of `answered`, those truncated.
+    pub truncated: u64,
+    /// Of `answered`, those with another question.
+    pub wrong: u64,
+    /// Of `answered`, those cut short.
+    pub malformed: u64,
+    /// Answers given up because too many were held back.
+    pub overflowed: u64,
+}
+
+/// An answer that is held back; its octets stand in a queue of their own.
+struct Held {
+    due_ns: u64,
+    destination: SocketAddr,
+    len: usize,
+}
+
+/// One thread's responder.
+pub struct Echo {
+    faults: Faults,
+    random: Random,
+    counts: Counts,
+    /// In the order of their times, since all wait for the same.
+    held: VecDeque<Held>,
+    held_octets: VecDeque<u8>,
+    /// The answer that is being made.
+    answer: Vec<u8>,
+}
+
+impl Echo {
+    /// A responder with `faults` drawn from `random`.
+    #[must_use]
+    pub fn new(faults: Faults, random: Random) -> Self {
+        Self {
+            faults,
+            random,
+            counts: Counts::default(),
+            held: VecDeque::new(),
+            held_octets: VecDeque::new(),
+            answer: Vec::with_capacity(REPLY_BYTES_MAX),
+        }
+    }
+
+    /// What became of the queries so far.
+    #[must_use]
+    pub const fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Answers that are held back now.
+    #[must_use]
+    pub fn held(&self) -> u64 {
+        self.held.len() as u64
+    }
+
+    /// Turns the query in `octets` into its answer; returns the answer's length.
+    fn turn(&mut self, octets: &mut [u8]) -> usize {
+        let (mut len, faults, random) = (octets.len(), self.faults, &mut self.random);
+        octets[2] = (octets[2] | 0x80) & !0x06;
+        octets[3] = 0;
+        if faults.rcode.1.hits(random) {
+            octets[3] = faults.rcode.0.0 as u8;
+            self.counts.rcode_set += 1;
+        }
+        if faults.truncate.hits(random) {
+            if let Ok(message) = Message::parse(octets) {
+                len = HEADER_BYTES + message.question_octets().len();
+                octets[6..HEADER_BYTES].fill(0);
+            }
+            octets[2] |= 0x02;
+            self.counts.truncated += 1;
+        }
+        if faults.wrong.hits(random) && len > HEADER_BYTES + 2 {
+            // The first letter, or the type's last octet behind the root.
+            let is_root = octets[HEADER_BYTES] == 0;
+            octets[HEADER_BYTES + 1 + usize::from(is_root)] ^= 1;
+            self.counts.wrong += 1;
+        }
+        if faults.malformed.hits(random) {
+            // Of what says truncated, a part is sound: this one says nothing.
+            octets[2] &= !0x02;
+            len -= 1;
+            self.counts.malformed += 1;
+        }
+        len
+    }
+}
+
+impl Respond for Echo {
+    const REPLIES_MAX: usize = 2;
+
+    fn take(&mut self, now_ns: u64, datagram: &Datagram<'_>, replies: &mut Replies<'_>) {
+        let header = Header::parse(datagram.octets);
+        if !header.is_ok_and(|header| !header.flags.has(Flags::RESPONSE)) {
+            self.counts.not_queries += 1;
+            return;
+        }
+        if self.faults.drop.hits(&mut self.random) {
+            self.counts.dropped += 1;
+            return;
+        }
+        let mut answer = std::mem::take(&mut self.answer);
+        answer.clear();
+        answer.extend_from_slice(datagram.octets);
+        let len = self.turn(&mut answer);
+        let is_double = self.faults.duplicate.hits(&mut self.random);
+        let is_delayed = self.faults.delay.1.hits(&mut self.random);
+        self.counts.answered += 1;
+        self.counts.duplicated += u64::from(is_double);
+        self.counts.delayed += u64::from(is_delayed);
+        for _ in 0..=u8::from(is_double) {
+            if !is_delayed {
+                let is_queued =
+                    replies.push(datagram.source, len, |room| room.copy_from_slice(&answer[..len]));
+                debug_assert!(is_queued, "the loop leaves room for two replies");
+            } else if self.held.len() < HELD_MAX {
+                let due_ns = now_ns + self.faults.delay.0;
+                self.held.push_back(Held { due_ns, destination: datagram.source, len });
+                self.held_octets.extend(&answer[..len]);
+            } else {
+                self.counts.overflowed += 1;
+            }
+        }
+        self.answer = answer;
+    }
+
+    fn release(&mut self, now_ns: u64, replies: &mut Replies<'_>) {
+        while let Some(held) = self.held.front().filter(|held| held.due_ns <= now_ns) {
+            let octets = &mut self.held_octets;
+            let is_queued = replies.push(held.destination, held.len, |room| {
+                for (place, octet) in room.iter_mut().zip(octets.drain(..held.len)) {
+                    *place = octet;
+                }
+            });
+            if !is_queued {
+                break;
+            }
+            self.held.pop_front();
+        }
+    }
+
+    fn next_ns(&self) -> Option<u64> {
+        self.held.front().map(|held| held.due_ns)
+    }
+}

@@ -1,0 +1,338 @@
+//! All queries of one thread, from coming due to their place in the ledger. No sockets and no clock: a
+//! test can play any server on virtual time.
+//!
+//! A query is watched from its due time until the deadline and the grace after it have passed, also when
+//! it has been answered, so that late answers are told from lost ones and second answers from
+//! strangers'. Every datagram that comes is counted under exactly one name of [`Tally`]. Budget: about
+//! 100 ns per answer of one record; nothing is allocated after construction.
+
+use dns_wire::{Flags, Malformed, Message, Rcode};
+use load::{Class, Ledger, Outstanding, Timeline};
+
+use crate::identities::Identities;
+use crate::queries::Workload;
+
+/// When a query is answered in time and how long it is watched.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// From the due time to the answer, nanoseconds.
+    pub deadline_ns: u64,
+    /// How long after its deadline a query is watched, nanoseconds.
+    pub grace_ns: u64,
+}
+
+impl Limits {
+    /// How long a query is watched, nanoseconds.
+    #[must_use]
+    pub const fn watched_ns(self) -> u64 {
+        self.deadline_ns + self.grace_ns
+    }
+}
+
+/// What can be wrong with a message that carries the port and the identifier of a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Another question than was asked.
+    Question,
+    /// QR is not set.
+    NotAResponse,
+    /// An opcode other than that of a query.
+    Opcode,
+}
+
+impl Fault {
+    /// All of them, by their number.
+    pub const ALL: [Self; 3] = [Self::Question, Self::NotAResponse, Self::Opcode];
+
+    /// Name in records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Question => "question",
+            Self::NotAResponse => "not_a_response",
+            Self::Opcode => "opcode",
+        }
+    }
+}
+
+/// Datagrams of one thread by what they were. `received` is the sum of the others up to `foreign`.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    /// Datagrams received.
+    pub received: u64,
+    /// First answers to what was asked, late ones too, by response code.
+    pub rcodes: Vec<u64>,
+    /// Further answers to what was asked.
+    pub repeated: u64,
+    /// Messages with port and identifier of a query that are no answers to it, by [`Fault`].
+    pub faults: [u64; Fault::ALL.len()],
+    /// No DNS messages, by [`Malformed::index`].
+    pub malformed: [u64; Malformed::ALL.len()],
+    /// Messages that belong to no query that is watched.
+    pub unmatched: u64,
+    /// Datagrams from another address or port than the server's.
+    pub foreign: u64,
+    /// Of the first answers, those with TC set.
+    pub truncated: u64,
+    /// Of the first answers, those that came after their deadline.
+    pub late: u64,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self {
+            received: 0,
+            rcodes: vec![0; Rcode::COUNT],
+            repeated: 0,
+            faults: [0; Fault::ALL.len()],
+            malformed: [0; Malformed::ALL.len()],
+            unmatched: 0,
+            foreign: 0,
+            truncated: 0,
+            late: 0,
+        }
+    }
+}
+
+fn add(mine: &mut [u64], theirs: &[u64]) {
+    for (mine, theirs) in mine.iter_mut().zip(theirs) {
+        *mine += theirs;
+    }
+}
+
+impl Tally {
+    /// Adds the counts of another thread.
+    pub fn merge(&mut self, other: &Self) {
+        self.received += other.received;
+        add(&mut self.rcodes, &other.rcodes);
+        self.repeated += other.repeated;
+        add(&mut self.faults, &other.faults);
+        add(&mut self.malformed, &other.malformed);
+        self.unmatched += other.unmatched;
+        self.foreign += other.foreign;
+        self.truncated += other.truncated;
+        self.late += other.late;
+    }
+
+    /// First answers to what was asked.
+    #[must_use]
+    pub fn answered(&self) -> u64 {
+        self.rcodes.iter().sum()
+    }
+}
+
+/// What a thread's queries came to.
+#[derive(Clone, Debug, Default)]
+pub struct Answered {
+    /// Outcomes. [`Class::Nak`] is an answer in time that says neither NOERROR nor NXDOMAIN,
+    /// [`Class::WrongClient`] one with another question.
+    pub ledger: Ledger,
+    /// Datagrams by kind.
+    pub tally: Tally,
+    /// What happened when, where that was asked for.
+    pub timeline: Timeline,
+}
+
+/// A query that was written into the buffer given and must be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// Its number.
+    pub number: u64,
+    /// Its length.
+    pub len: usize,
+}
+
+/// A query that is watched.
+#[derive(Clone, Copy, Debug)]
+struct Watched {
+    /// 0 until the kernel took it.
+    sent_ns: u64,
+    ended: Option<Class>,
+}
+
+const NEW: Watched = Watched { sent_ns: 0, ended: None };
+
+/// All queries of one thread.
+pub struct Exchanges<'w> {
+    identities: Identities,
+    limits: Limits,
+    workload: &'w Workload,
+    /// Query n of this thread is query `first` + n × `stride` of the run.
+    first: u64,
+    stride: u64,
+    open: Outstanding<Watched>,
+    unsettled: u64,
+    ledger: Ledger,
+    tally: Tally,
+    timeline: Timeline,
+}
+
+impl<'w> Exchanges<'w> {
+    /// No queries yet. `capacity` is how many may be watched at a time; this is thread `thread` of
+    /// `threads`, which take the queries of `workload` in turn.
+    #[must_use]
+    pub fn new(
+        identities: Identities,
+        limits: Limits,
+        workload: &'w Workload,
+        (thread, threads): (u64, u64),
+        capacity: u64,
+    ) -> Self {
+        Self {
+            identities,
+            limits,
+            workload,
+            first: thread,
+            stride: threads,
+            open: Outstanding::with_capacity(capacity, NEW),
+            unsettled: 0,
+            ledger: Ledger::default(),
+            tally: Tally::default(),
+            timeline: Timeline::default(),
+        }
+    }
+
+    /// Counts queries in `timeline` as well; call it before the first.
+    pub fn keep_timeline(&mut self, timeline: Timeline) {
+        self.timeline = timeline;
+    }
+
+    fn index_of(&self, number: u64) -> usize {
+        ((self.first + number * self.stride) % self.workload.len() as u64) as usize
+    }
+
+    /// The port that the next query leaves by.
+    #[must_use]
+    pub const fn next_port(&self) -> usize {
+        self.identities.port(self.open.next_number())
+    }
+
+    /// Begins the query that came due at `due_ns`: writes it into `buffer`. `None` when more are watched
+    /// than there is room for; it is then lost, unsent.
+    pub fn begin(&mut self, due_ns: u64, buffer: &mut [u8]) -> Option<Outgoing> {
+        self.ledger.came_due();
+        self.timeline.came_due(due_ns);
+        let Some(number) = self.open.open(due_ns, NEW) else {
+            self.ledger.ended(Class::Lost);
+            self.timeline.missed(due_ns);
+            return None;
+        };
+        self.unsettled += 1;
+        let query = self.workload.query(self.index_of(number));
+        buffer[..query.len()].copy_from_slice(query);
+        buffer[..2].copy_from_slice(&self.identities.id(number).to_be_bytes());
+        Some(Outgoing { number, len: query.len() })
+    }
+
+    /// Notes that the kernel took query `number` at `at_ns`.
+    pub fn left(&mut self, number: u64, at_ns: u64) {
+        if let Some((due_ns, watched)) = self.open.find(number) {
+            watched.sent_ns = at_ns.max(1);
+            self.ledger.left(due_ns, at_ns);
+        }
+    }
+
+    /// Notes a datagram from another place than the server.
+    pub const fn foreign(&mut self) {
+        self.tally.received += 1;
+        self.tally.foreign += 1;
+    }
+
+    /// Takes in a datagram that came to `port` from the server, received at `now_ns`.
+    pub fn answer(&mut self, now_ns: u64, port: usize, octets: &[u8]) {
+        self.tally.received += 1;
+        let message = match Message::parse(octets) {
+            Ok(message) => message,
+            Err(reason) => {
+                self.tally.malformed[reason.index()] += 1;
+                return;
+            }
+        };
+        let next = self.open.next_number();
+        let number = self.identities.number_of(port, message.header().id, next);
+        let Some((number, index)) = number.map(|number| (number, self.index_of(number))) else {
+            self.tally.unmatched += 1;
+            return;
+        };
+        let Some((due_ns, watched)) = self.open.find(number) else {
+            self.tally.unmatched += 1;
+            return;
+        };
+        let was_open = watched.ended.is_none();
+        match judge(self.workload, index, &message) {
+            Err(fault) => {
+                self.tally.faults[fault as usize] += 1;
+                let class =
+                    if fault == Fault::Question { Class::WrongClient } else { Class::Invalid };
+                watched.ended.get_or_insert(class);
+            }
+            Ok(_) if !was_open => {
+                self.tally.repeated += 1;
+                if watched.ended == Some(Class::OnTime) {
+                    watched.ended = Some(Class::DuplicateAnswered);
+                }
+            }
+            Ok(rcode) => {
+                self.tally.rcodes[usize::from(rcode.0)] += 1;
+                self.tally.truncated += u64::from(message.header().flags.has(Flags::TRUNCATED));
+                let class = if now_ns.saturating_sub(due_ns) > self.limits.deadline_ns {
+                    self.tally.late += 1;
+                    Class::Late
+                } else if matches!(rcode, Rcode::NOERROR | Rcode::NXDOMAIN) {
+                    self.ledger.completed(due_ns, watched.sent_ns, now_ns);
+                    self.timeline.completed(now_ns);
+                    Class::OnTime
+                } else {
+                    Class::Nak
+                };
+                watched.ended = Some(class);
+            }
+        }
+        self.unsettled -= u64::from(was_open && watched.ended.is_some());
+    }
+
+    /// Enters into the ledger what need not be watched any more at `now_ns`.
+    pub fn expire(&mut self, now_ns: u64) {
+        self.close_before(now_ns.saturating_sub(self.limits.watched_ns()));
+    }
+
+    /// True when no query can still be answered: every one has ended or expired.
+    #[must_use]
+    pub const fn is_settled(&self) -> bool {
+        self.unsettled == 0
+    }
+
+    fn close_before(&mut self, due_before_ns: u64) {
+        while let Some(due_ns) = self.open.oldest_due_ns() {
+            let Some((_, watched)) = self.open.close_oldest(due_before_ns) else { break };
+            self.unsettled -= u64::from(watched.ended.is_none());
+            let class = watched.ended.unwrap_or(Class::Lost);
+            self.ledger.ended(class);
+            if !matches!(class, Class::OnTime | Class::DuplicateAnswered) {
+                self.timeline.missed(due_ns);
+            }
+        }
+    }
+
+    /// Ends watching altogether. What has not ended is lost.
+    #[must_use]
+    pub fn finish(mut self) -> Answered {
+        self.close_before(u64::MAX);
+        Answered { ledger: self.ledger, tally: self.tally, timeline: self.timeline }
+    }
+}
+
+/// What `message` answers to query `index`.
+fn judge(workload: &Workload, index: usize, message: &Message<'_>) -> Result<Rcode, Fault> {
+    let (header, rcode) = (message.header(), message.rcode());
+    if !header.flags.has(Flags::RESPONSE) {
+        return Err(Fault::NotAResponse);
+    }
+    if header.flags.opcode() != 0 {
+        return Err(Fault::Opcode);
+    }
+    // A server that could not read the question, or would not, may leave it out.
+    let is_refusal = !matches!(rcode, Rcode::NOERROR | Rcode::NXDOMAIN);
+    let is_left_out = header.counts[0] == 0 && is_refusal;
+    if is_left_out || workload.is_asked(index, message) { Ok(rcode) } else { Err(Fault::Question) }
+}

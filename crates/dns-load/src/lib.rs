@@ -1,0 +1,69 @@
+//! DNS load: queries on an open-loop schedule from many ports, each accounted for; and the responder
+//! that answers without knowing anything, to find the limit of generator and kernel and to test the
+//! generator by its faults.
+//!
+//! It owns queries and their file, the judgment of answers, the loop over sockets and the records
+//! `godwit.load.v1` and `godwit.dns-echo.v1`. Messages are crate `dns-wire`'s; schedules, open
+//! exchanges and the ledger are crate `load`'s; sockets are crate `netio`'s; what records mean across
+//! runs is crate `measure`'s. To have read: RFC 1035 section 4, RFC 6891, docs/book/dns.md.
+
+mod args;
+mod drive;
+pub mod echo;
+mod exchanges;
+mod identities;
+mod queries;
+mod record;
+mod run;
+mod settings;
+
+use std::process::ExitCode;
+
+pub use exchanges::{Answered, Exchanges, Fault, Limits, Outgoing, Tally};
+pub use identities::Identities;
+pub use queries::Workload;
+pub use record::Report;
+pub use run::{LoadError, run};
+pub use settings::Settings;
+
+/// The commands below `godwit dns`.
+#[derive(Debug, clap::Subcommand)]
+pub enum Command {
+    /// Send DNS queries at a set rate and account for each of them
+    ///
+    /// Open loop: a query is due when the schedule says so, whatever became of those before, and its
+    /// latency counts from then. An answer must come from the server to the query's port with its
+    /// identifier and repeat its question. FILE holds a name and a type per line, as for dnsperf, and is
+    /// asked in turn, over and over.
+    ///
+    /// Exit codes: 0 done; 1 failed at run time; 2 bad arguments or a bad query file; 3 more was missed
+    /// than --max-loss allows; 130 interrupted.
+    Load(Box<args::Args>),
+    /// Answer every DNS query with itself, to find the limit of kernel and generator
+    ///
+    /// It sends the query back with QR set, until SIGINT or SIGTERM; then it says what it did. With faults,
+    /// which are drawn from a seed, it tests generators. A SHARE is like 5% or 0.05; without one a fault that
+    /// takes a value befalls every query.
+    ///
+    /// Exit codes: 0 ended by SIGINT or SIGTERM; 1 failed at run time; 2 bad arguments.
+    Echo(echo::Args),
+}
+
+impl Command {
+    /// Does what the flags ask for.
+    #[must_use]
+    pub fn run(&self) -> ExitCode {
+        match self {
+            Self::Load(args) => args.run(),
+            Self::Echo(args) => args.run(),
+        }
+    }
+}
+
+/// Says what stopped a command.
+pub(crate) fn failed(message: &str, code: u8) -> ExitCode {
+    for line in message.lines() {
+        eprintln!("error: {line}");
+    }
+    ExitCode::from(code)
+}

@@ -1,0 +1,330 @@
+//! What a run leaves behind: the record `godwit.load.v1`, with what only DNS knows beside it, and the
+//! summary for a person.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use base::time::NS_PER_S;
+use dns_wire::{Malformed, Rcode};
+use load::{Class, Health, Ledger, Timeline, Verdict};
+use measure::record::{
+    ExchangeCounts, LOAD_SCHEMA, LatencySummary, LoadRecord, LoadTimeline, MessageCounts,
+};
+use netio::send::SendCounts;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::drive::LaneResult;
+use crate::exchanges::{Answered, Fault, Tally};
+use crate::run::port_buffer_bytes;
+use crate::settings::Settings;
+
+/// A load record and the details of a DNS run. In JSON all fields stand in one object; readers of
+/// `godwit.load.v1` pass over those that they do not know. There `nak` is an answer in time with
+/// another response code than NOERROR and NXDOMAIN, and `wrong_client` one with another question.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The record.
+    #[serde(flatten)]
+    pub load: LoadRecord,
+    /// The run was ended before its time.
+    pub interrupted: bool,
+    /// What came back, in datagrams.
+    pub answers: Answers,
+    /// Receive buffer of each port, octets of kernel memory.
+    pub receive_buffer_bytes: u64,
+    /// `sendmmsg` calls.
+    pub send_calls: u64,
+    /// Sends that found socket or device full and had to wait.
+    pub send_stalls: u64,
+    /// What the reader must know before believing the figures.
+    pub warnings: Vec<String>,
+}
+
+/// Datagrams received, each counted once in `rcodes`, `repeated`, `faults`, `malformed`, `unmatched` or
+/// `foreign`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Answers {
+    /// First answers to what was asked, late ones too, by response code.
+    pub rcodes: BTreeMap<String, u64>,
+    /// Further answers to a query that had been answered.
+    pub repeated: u64,
+    /// Messages with port and identifier of a query that are no answers to it.
+    pub faults: BTreeMap<&'static str, u64>,
+    /// No DNS messages, by what was wrong.
+    pub malformed: BTreeMap<&'static str, u64>,
+    /// Messages that belong to no query that is watched.
+    pub unmatched: u64,
+    /// Datagrams from elsewhere than the server.
+    pub foreign: u64,
+    /// Of the first answers, those with TC set.
+    pub truncated: u64,
+    /// Of the first answers, those that came after their deadline.
+    pub late: u64,
+    /// Beside all those: datagrams longer than the largest answer that is taken.
+    pub too_long: u64,
+}
+
+/// The lanes of a run put together.
+struct Sum {
+    answered: Answered,
+    sends: SendCounts,
+    health: Health,
+    too_long: u64,
+    cpu_ns: u64,
+    segmentation: bool,
+    stopped_ns: Option<u64>,
+}
+
+fn add_up(lanes: Vec<LaneResult>) -> Sum {
+    let mut sum = Sum {
+        answered: Answered::default(),
+        sends: SendCounts::default(),
+        health: Health::default(),
+        too_long: 0,
+        cpu_ns: 0,
+        segmentation: true,
+        stopped_ns: None,
+    };
+    for lane in lanes {
+        sum.answered.ledger.merge(&lane.answered.ledger);
+        sum.answered.tally.merge(&lane.answered.tally);
+        sum.answered.timeline.merge(&lane.answered.timeline);
+        sum.sends.sent += lane.sends.sent;
+        sum.sends.refused += lane.sends.refused;
+        sum.sends.stalled += lane.sends.stalled;
+        sum.sends.calls += lane.sends.calls;
+        sum.health.socket_drops += lane.socket_drops;
+        sum.too_long += lane.too_long;
+        sum.cpu_ns += lane.cpu_ns;
+        sum.segmentation &= lane.segmentation;
+        sum.stopped_ns = sum.stopped_ns.max(lane.stopped_ns);
+    }
+    sum.health.sends_refused = sum.sends.refused;
+    sum
+}
+
+impl Report {
+    /// The report of a run whose queries came due from `start_ns` on.
+    pub(crate) fn of_lanes(
+        settings: &Settings,
+        start_ns: u64,
+        lanes: Vec<LaneResult>,
+        receive_buffer_bytes: usize,
+    ) -> Self {
+        let sum = add_up(lanes);
+        let planned_end_ns = start_ns + settings.duration_ns;
+        let end_ns = sum.stopped_ns.map_or(planned_end_ns, |ns| ns.clamp(start_ns, planned_end_ns));
+        let wanted_bytes = port_buffer_bytes(settings);
+        let mut warnings = Vec::new();
+        if receive_buffer_bytes < wanted_bytes {
+            warnings.push(format!(
+                "the kernel granted a receive buffer of {receive_buffer_bytes} octets instead of \
+                 {wanted_bytes}; raise net.core.rmem_max or run with CAP_NET_ADMIN"
+            ));
+        }
+        if sum.too_long > 0 {
+            warnings.push(format!(
+                "{} answers were longer than {} octets and count as lost",
+                sum.too_long, settings.answer_bytes
+            ));
+        }
+        Self {
+            load: load_record(settings, &sum, seconds(end_ns - start_ns)),
+            interrupted: sum.stopped_ns.is_some(),
+            answers: answers(&sum.answered.tally, sum.too_long),
+            receive_buffer_bytes: receive_buffer_bytes as u64,
+            send_calls: sum.sends.calls,
+            send_stalls: sum.sends.stalled,
+            warnings,
+        }
+    }
+}
+
+/// The counts that are not 0, by name.
+fn named<N: Ord>(counts: impl Iterator<Item = (N, u64)>) -> BTreeMap<N, u64> {
+    counts.filter(|&(_, count)| count > 0).collect()
+}
+
+fn answers(tally: &Tally, too_long: u64) -> Answers {
+    let rcodes = tally.rcodes.iter().zip(0..);
+    let faults = Fault::ALL.into_iter().zip(tally.faults);
+    let malformed = Malformed::ALL.into_iter().zip(tally.malformed);
+    Answers {
+        rcodes: named(rcodes.map(|(&count, code)| (Rcode(code).to_string(), count))),
+        repeated: tally.repeated,
+        faults: named(faults.map(|(fault, count)| (fault.name(), count))),
+        malformed: named(malformed.map(|(reason, count)| (reason.name(), count))),
+        unmatched: tally.unmatched,
+        foreign: tally.foreign,
+        truncated: tally.truncated,
+        late: tally.late,
+        too_long,
+    }
+}
+
+fn load_record(settings: &Settings, sum: &Sum, duration_s: f64) -> LoadRecord {
+    let Answered { ledger, tally, timeline } = &sum.answered;
+    let on_time = ledger.count(Class::OnTime);
+    let reason = match ledger.verdict(sum.health) {
+        Verdict::Sound => String::new(),
+        Verdict::GeneratorLimited(reasons) => reasons.join("; "),
+    };
+    LoadRecord {
+        schema: LOAD_SCHEMA.into(),
+        tool: "godwit dns load".into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        seed: settings.seed,
+        settings: settings_map(settings),
+        offered_per_s: settings.rate.as_per_second(),
+        duration_s,
+        exchanges: exchange_counts(ledger),
+        messages: MessageCounts {
+            sent: sum.sends.sent,
+            received: tally.received,
+            malformed: tally.malformed.iter().sum(),
+            unmatched: tally.unmatched + tally.foreign,
+        },
+        completed_per_s: if duration_s > 0.0 { on_time as f64 / duration_s } else { 0.0 },
+        deadline_s: seconds(settings.limits.deadline_ns),
+        latency_due: LatencySummary::of_histogram(ledger.latency_due()),
+        latency_sent: LatencySummary::of_histogram(ledger.latency_sent()),
+        histogram_due: ledger.latency_due().entries().collect(),
+        late_sends: ledger.late_sends(),
+        late_send_max_us: ledger.late_send_max_ns() as f64 / 1e3,
+        own_socket_drops: sum.health.socket_drops,
+        send_refused: sum.health.sends_refused,
+        generator_limited: !reason.is_empty(),
+        generator_limited_reason: reason,
+        generator_cpu_s: seconds(sum.cpu_ns),
+        segmentation: sum.segmentation,
+        leases: 0,
+        lease_list_path: None,
+        timeline: intervals(timeline),
+    }
+}
+
+fn exchange_counts(ledger: &Ledger) -> ExchangeCounts {
+    ExchangeCounts {
+        due: ledger.due(),
+        sent: ledger.sent(),
+        on_time: ledger.count(Class::OnTime),
+        late: ledger.count(Class::Late),
+        lost: ledger.count(Class::Lost),
+        nak: ledger.count(Class::Nak),
+        invalid: ledger.count(Class::Invalid),
+        wrong_client: ledger.count(Class::WrongClient),
+        duplicate_answered: ledger.count(Class::DuplicateAnswered),
+        in_flight_at_end: ledger.in_flight(),
+    }
+}
+
+fn intervals(counted: &Timeline) -> Option<LoadTimeline> {
+    let points = counted.points().iter().map(|point| [point.due, point.completed, point.missed]);
+    (!counted.points().is_empty()).then(|| LoadTimeline {
+        start_ns: counted.start_ns(),
+        interval_s: seconds(counted.interval_ns()),
+        points: points.collect(),
+    })
+}
+
+fn settings_map(settings: &Settings) -> BTreeMap<String, Value> {
+    let entries = [
+        ("server", json!(settings.server.to_string())),
+        ("queries", json!(settings.workload.len())),
+        ("rate", json!(settings.rate.as_per_second())),
+        ("duration_s", json!(seconds(settings.duration_ns))),
+        ("arrivals", json!(settings.arrivals.name())),
+        ("deadline_s", json!(seconds(settings.limits.deadline_ns))),
+        ("drain_s", json!(seconds(settings.limits.grace_ns))),
+        ("linger_s", json!(seconds(settings.linger_ns))),
+        ("threads", json!(settings.threads)),
+        ("ports", json!(settings.ports)),
+        ("cpus", json!(settings.cpus)),
+        ("segmentation", json!(settings.segmentation)),
+    ];
+    entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// Nanoseconds as seconds.
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / NS_PER_S as f64
+}
+
+/// `NAME COUNT, NAME COUNT`.
+fn listed<N: fmt::Display>(counts: &BTreeMap<N, u64>) -> String {
+    let words: Vec<_> = counts.iter().map(|(name, count)| format!("{name} {count}")).collect();
+    if words.is_empty() { "none".to_owned() } else { words.join(", ") }
+}
+
+impl fmt::Display for Report {
+    /// The summary for a person, about a dozen lines.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (load, queries, answers) = (&self.load, &self.load.exchanges, &self.answers);
+        writeln!(
+            f,
+            "{:.0} queries/s offered for {:.3} s, {:.1}/s answered within {} s{}",
+            load.offered_per_s,
+            load.duration_s,
+            load.completed_per_s,
+            load.deadline_s,
+            if self.interrupted { " (interrupted)" } else { "" }
+        )?;
+        writeln!(
+            f,
+            "queries    due {}, sent {}, on time {}, late {}, lost {}, refused {}, wrong {}, \
+             invalid {}, answered twice {}",
+            queries.due,
+            queries.sent,
+            queries.on_time,
+            queries.late,
+            queries.lost,
+            queries.nak,
+            queries.wrong_client,
+            queries.invalid,
+            queries.duplicate_answered
+        )?;
+        let codes = listed(&answers.rcodes);
+        writeln!(f, "answers    {codes}; truncated {}, late {}", answers.truncated, answers.late)?;
+        for (name, latency) in [("from due ", &load.latency_due), ("from sent", &load.latency_sent)]
+        {
+            writeln!(
+                f,
+                "latency    {name} p50 {:.0} µs, p99 {:.0} µs, p99.9 {:.0} µs, max {:.0} µs",
+                latency.p50_us, latency.p99_us, latency.p999_us, latency.max_us
+            )?;
+        }
+        writeln!(
+            f,
+            "datagrams  sent {}, received {}, repeated {}, malformed {}, unmatched {}",
+            load.messages.sent,
+            load.messages.received,
+            answers.repeated,
+            load.messages.malformed,
+            load.messages.unmatched
+        )?;
+        for (what, counts) in [("malformed ", &answers.malformed), ("no answers", &answers.faults)]
+        {
+            if !counts.is_empty() {
+                writeln!(f, "{what} {}", listed(counts))?;
+            }
+        }
+        let offload = if load.segmentation { "segmentation" } else { "no segmentation" };
+        writeln!(
+            f,
+            "generator  {:.3} CPU s, {} late sends (worst {:.0} µs), {} own drops, {} refused, {offload}",
+            load.generator_cpu_s,
+            load.late_sends,
+            load.late_send_max_us,
+            load.own_socket_drops,
+            load.send_refused
+        )?;
+        if load.generator_limited {
+            writeln!(f, "GENERATOR LIMITED: {}", load.generator_limited_reason)?;
+        }
+        for warning in &self.warnings {
+            writeln!(f, "warning: {warning}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,169 @@
+//! A whole run: ports, threads, and the sum of what they saw.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::atomic::AtomicBool;
+use std::{fmt, thread};
+
+use base::time::NS_PER_MS;
+use dns_wire::query::QUERY_BYTES_MAX;
+use load::{Schedule, Timeline};
+use netio::{Clock, NetError, Outbox, RecvBatch, Route, UdpOptions, UdpSocket};
+
+use crate::drive::{Lane, LaneResult};
+use crate::exchanges::Exchanges;
+use crate::identities::Identities;
+use crate::record::Report;
+use crate::settings::Settings;
+
+/// Socket buffers that are asked for over all ports, octets of kernel memory.
+const BUFFER_BYTES: usize = 64 << 20;
+/// And for one port at least.
+const PORT_BUFFER_BYTES: usize = 1 << 20;
+/// Answers taken with one system call.
+const RECEIVE_SLOTS: usize = 64;
+/// From the moment when all is ready to the first due time: what the threads take to start.
+const LEAD_NS: u64 = 20 * NS_PER_MS;
+
+/// Why a run could not be done. Nothing that the server does is an error.
+#[derive(Debug)]
+pub enum LoadError {
+    /// The settings cannot work; every problem.
+    Settings(Vec<String>),
+    /// The environment refused something.
+    Net(NetError),
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Settings(problems) => f.write_str(&problems.join("\n")),
+            Self::Net(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+impl From<NetError> for LoadError {
+    fn from(error: NetError) -> Self {
+        Self::Net(error)
+    }
+}
+
+/// Runs until the schedule has ended and no query is open, or, after `stop` was set, as long as queries
+/// are open.
+///
+/// # Errors
+///
+/// When the settings cannot work or the environment refuses a port or a processor.
+pub fn run(settings: &Settings, stop: &AtomicBool) -> Result<Report, LoadError> {
+    let problems = settings.problems();
+    if !problems.is_empty() {
+        return Err(LoadError::Settings(problems));
+    }
+    // Allocation takes its time and must be over before the schedule begins.
+    let mut lanes = Vec::new();
+    for thread in 0..u64::from(settings.threads) {
+        let ports = (0..settings.ports_per_thread()).map(|_| open(settings));
+        lanes.push(Lane {
+            ports: ports.collect::<Result<Vec<_>, _>>()?,
+            server: settings.server,
+            exchanges: exchanges(settings, thread),
+            schedule: schedule(settings, 0, thread),
+            linger_ns: settings.linger_ns,
+            outbox: outbox(settings),
+            input: RecvBatch::new(RECEIVE_SLOTS, settings.answer_bytes),
+        });
+    }
+    let receive_buffer_bytes = smallest_buffer(&lanes)?;
+    let start_ns = Clock::mono_ns() + LEAD_NS;
+    for (lane, thread) in lanes.iter_mut().zip(0..) {
+        lane.schedule = schedule(settings, start_ns, thread);
+        lane.exchanges.keep_timeline(timeline(settings, start_ns));
+    }
+    let results = run_lanes(&settings.cpus, lanes, stop)?;
+    Ok(Report::of_lanes(settings, start_ns, results, receive_buffer_bytes))
+}
+
+/// The receive buffer that the kernel granted to every port at least, octets of its memory.
+fn smallest_buffer(lanes: &[Lane<'_>]) -> Result<usize, NetError> {
+    let ports = lanes.iter().flat_map(|lane| &lane.ports);
+    let granted = ports.map(UdpSocket::receive_buffer_bytes).collect::<Result<Vec<_>, _>>();
+    let granted = granted.map_err(NetError::on("ask", "the generator's ports"))?;
+    Ok(granted.into_iter().min().unwrap_or(0))
+}
+
+/// The socket buffers that each port asks for, octets of kernel memory.
+pub(crate) fn port_buffer_bytes(settings: &Settings) -> usize {
+    (BUFFER_BYTES / settings.ports as usize).max(PORT_BUFFER_BYTES)
+}
+
+fn open(settings: &Settings) -> Result<UdpSocket, NetError> {
+    let any: IpAddr = match settings.server.ip() {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let buffer_bytes = port_buffer_bytes(settings);
+    UdpSocket::open(&UdpOptions {
+        receive_buffer_bytes: Some(buffer_bytes),
+        send_buffer_bytes: Some(buffer_bytes),
+        ..UdpOptions::at((settings.local.unwrap_or(any), 0))
+    })
+}
+
+fn outbox(settings: &Settings) -> Outbox {
+    let route = Route {
+        destination: settings.server,
+        sources: Vec::new(),
+        segmentation: settings.segmentation,
+    };
+    Outbox::new(route, QUERY_BYTES_MAX)
+}
+
+fn exchanges(settings: &Settings, thread: u64) -> Exchanges<'_> {
+    let identities = Identities {
+        ports: settings.ports_per_thread(),
+        id_base: Identities::id_base_of(settings.seed),
+    };
+    let threads = settings.threads.into();
+    // A quarter above the mean and a floor: what a Poisson schedule needs at any rate.
+    let watched = settings.rate.share(threads).count_in(settings.limits.watched_ns());
+    let capacity = watched * 5 / 4 + 1_024;
+    Exchanges::new(identities, settings.limits, &settings.workload, (thread, threads), capacity)
+}
+
+/// Intervals until the last query is no longer watched.
+fn timeline(settings: &Settings, start_ns: u64) -> Timeline {
+    settings.timeline_ns.map_or_else(Timeline::default, |interval_ns| {
+        let whole_ns = settings.duration_ns + settings.limits.watched_ns();
+        Timeline::new(start_ns, interval_ns, whole_ns.div_ceil(interval_ns) as usize + 1)
+    })
+}
+
+fn schedule(settings: &Settings, start_ns: u64, thread: u64) -> Schedule {
+    let when = (start_ns, settings.duration_ns);
+    let place = (thread, settings.threads.into());
+    Schedule::of_thread(settings.arrivals, settings.rate, when, place, settings.seed)
+}
+
+/// Runs every lane on a thread of its own.
+fn run_lanes(
+    cpus: &[usize],
+    lanes: Vec<Lane<'_>>,
+    stop: &AtomicBool,
+) -> Result<Vec<LaneResult>, NetError> {
+    thread::scope(|scope| {
+        let threads: Vec<_> = lanes
+            .into_iter()
+            .enumerate()
+            .map(|(index, lane)| {
+                let cpu = (!cpus.is_empty()).then(|| cpus[index % cpus.len()]);
+                scope.spawn(move || {
+                    netio::thread::sharpen(&format!("dns-load-{index}"), cpu)?;
+                    lane.run(stop).map_err(NetError::on("drive", "the generator's ports"))
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().expect("a lane does not panic")).collect()
+    })
+}

@@ -1,0 +1,127 @@
+//! What a run is asked to do.
+
+use std::net::{IpAddr, SocketAddr};
+
+use base::time::NS_PER_S;
+use load::{Arrivals, Rate};
+
+use crate::exchanges::Limits;
+use crate::queries::Workload;
+
+/// Ports of one thread at most: what one wait looks at.
+pub(crate) const PORTS_PER_THREAD_MAX: u32 = 1_024;
+/// Queries of one port that are watched at a time: half of the identifiers, so that none is taken for
+/// another.
+const WATCHED_PER_PORT: u64 = 1 << 15;
+
+/// One run of the generator.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where queries go.
+    pub server: SocketAddr,
+    /// The own address that they leave from; `None` leaves it to the kernel.
+    pub local: Option<IpAddr>,
+    /// What is asked, in turn.
+    pub workload: Workload,
+    /// The largest answer that is taken, octets.
+    pub answer_bytes: usize,
+    /// Queries per second, all threads together.
+    pub rate: Rate,
+    /// How due times are spaced.
+    pub arrivals: Arrivals,
+    /// How long queries come due, nanoseconds.
+    pub duration_ns: u64,
+    /// Deadline of a query and how long it is watched after it.
+    pub limits: Limits,
+    /// For how long of silence the ports are read after the last query has ended, nanoseconds: second
+    /// answers come then.
+    pub linger_ns: u64,
+    /// Seed of identifiers and Poisson gaps.
+    pub seed: u64,
+    /// Threads, each with its own ports.
+    pub threads: u32,
+    /// Ports that queries leave from, all threads together.
+    pub ports: u32,
+    /// Processors to bind the threads to, in turn; empty binds none.
+    pub cpus: Vec<usize>,
+    /// Equal-sized queries leave in groups (`UDP_SEGMENT`).
+    pub segmentation: bool,
+    /// Length of the intervals by which queries are counted in the record, nanoseconds.
+    pub timeline_ns: Option<u64>,
+}
+
+impl Settings {
+    /// A run of `rate` queries per second for ten seconds, otherwise with defaults.
+    #[must_use]
+    pub const fn new(server: SocketAddr, workload: Workload, rate: Rate) -> Self {
+        Self {
+            server,
+            local: None,
+            workload,
+            answer_bytes: 4_096,
+            rate,
+            arrivals: Arrivals::Even,
+            duration_ns: 10 * NS_PER_S,
+            limits: Limits { deadline_ns: NS_PER_S, grace_ns: NS_PER_S },
+            linger_ns: NS_PER_S / 20,
+            seed: 1,
+            threads: 1,
+            ports: 16,
+            cpus: Vec::new(),
+            segmentation: false,
+            timeline_ns: None,
+        }
+    }
+
+    /// Ports of each thread.
+    #[must_use]
+    pub const fn ports_per_thread(&self) -> u64 {
+        (self.ports / self.threads) as u64
+    }
+
+    /// Everything that cannot work, in words; empty when the run can begin.
+    #[must_use]
+    pub fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        let mut wrong = |is_wrong: bool, problem: String| {
+            if is_wrong {
+                problems.push(problem);
+            }
+        };
+        let threads_fit = (1..=256).contains(&self.threads);
+        wrong(!threads_fit, format!("--threads {}: must be 1 to 256", self.threads));
+        let (ports, most) = (self.ports, PORTS_PER_THREAD_MAX.saturating_mul(self.threads));
+        let share_evenly = self.threads > 0 && ports.is_multiple_of(self.threads);
+        wrong(
+            ports == 0 || ports > most || !share_evenly,
+            format!("--ports {ports}: must be a multiple of --threads, {most} at most"),
+        );
+        wrong(
+            self.local.is_some_and(|local| local.is_ipv4() != self.server.is_ipv4()),
+            "--local: must be of the server's family".into(),
+        );
+        wrong(
+            self.duration_ns == 0 || self.duration_ns > 1_000_000 * NS_PER_S,
+            "--duration: must be more than 0 and at most 1000000 seconds".into(),
+        );
+        wrong(
+            self.limits.deadline_ns == 0 || self.limits.watched_ns() > 3_600 * NS_PER_S,
+            "--deadline-s: must be more than 0, with --drain-s at most 3600".into(),
+        );
+        wrong(self.linger_ns > 3_600 * NS_PER_S, "--linger-s: must be at most 3600".into());
+        wrong(
+            self.timeline_ns.is_some_and(|ns| ns == 0 || self.duration_ns / ns > 100_000),
+            "--timeline-s: must be more than 0, and 100000 intervals at most".into(),
+        );
+        let watched = self.rate.count_in(self.limits.watched_ns());
+        wrong(
+            watched > WATCHED_PER_PORT * u64::from(ports),
+            format!(
+                "--ports {ports}: {watched} queries would have to be watched at a time; it takes {} \
+                 ports, or a shorter --deadline-s or --drain-s",
+                watched.div_ceil(WATCHED_PER_PORT)
+            ),
+        );
+        problems
+    }
+}

@@ -1,0 +1,219 @@
+//! Queries against servers on virtual time: every query and every datagram ends where a second, slower
+//! account of the same events puts it, and the steady path allocates nothing.
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
+use std::collections::BTreeMap;
+
+use base::Random;
+use base::time::NS_PER_MS;
+use dns_load::{Exchanges, Fault, Identities, Limits, Tally, Workload};
+use dns_wire::{Malformed, Query, Rcode};
+use load::{Class, Ledger};
+
+const DEADLINE_MS: u64 = 100;
+const GRACE_MS: u64 = 50;
+const LIMITS: Limits =
+    Limits { deadline_ns: DEADLINE_MS * NS_PER_MS, grace_ns: GRACE_MS * NS_PER_MS };
+const PORTS: u64 = 3;
+
+fn workload() -> Workload {
+    let text = b"a.example A\nb.example AAAA\nc.example MX\n";
+    Workload::parse("queries", text, Query { recursion_desired: true, edns: None }).unwrap()
+}
+
+fn exchanges(workload: &Workload) -> Exchanges<'_> {
+    let identities = Identities { ports: PORTS, id_base: 0xfff0 };
+    Exchanges::new(identities, LIMITS, workload, (1, 2), 4_096)
+}
+
+/// What a server may send for a query.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Sends {
+    Good,
+    OtherCase,
+    Failure,
+    BareFailure,
+    OtherQuestion,
+    QueryBack,
+    Update,
+    Cut,
+}
+
+const ALL: [Sends; 8] = [
+    Sends::Good,
+    Sends::OtherCase,
+    Sends::Failure,
+    Sends::BareFailure,
+    Sends::OtherQuestion,
+    Sends::QueryBack,
+    Sends::Update,
+    Sends::Cut,
+];
+
+impl Sends {
+    fn octets(self, query: &[u8]) -> Vec<u8> {
+        let mut octets = query.to_vec();
+        octets[2] |= 0x80;
+        match self {
+            Self::Good => {}
+            Self::OtherCase => octets[13].make_ascii_uppercase(),
+            Self::Failure => octets[3] = 2,
+            Self::BareFailure => {
+                octets.truncate(12);
+                octets[3] = 2;
+                octets[5] = 0;
+            }
+            Self::OtherQuestion => octets[13] ^= 3,
+            Self::QueryBack => octets[2] &= !0x80,
+            Self::Update => octets[2] |= 5 << 3,
+            Self::Cut => drop(octets.pop()),
+        }
+        octets
+    }
+}
+
+/// The second account: one query's events, in order, each with its delay in milliseconds.
+fn account(events: &[(u64, Sends)], ledger: &mut BTreeMap<&str, u64>) -> Class {
+    let mut class = None;
+    let mut count = |name| *ledger.entry(name).or_insert(0) += 1;
+    for &(delay_ms, sends) in events {
+        if sends == Sends::Cut {
+            count("malformed");
+            continue;
+        }
+        if delay_ms > DEADLINE_MS + GRACE_MS {
+            count("unmatched");
+            continue;
+        }
+        let is_failure = matches!(sends, Sends::Failure | Sends::BareFailure);
+        match sends {
+            Sends::OtherQuestion => {
+                count("question");
+                class.get_or_insert(Class::WrongClient);
+            }
+            Sends::QueryBack | Sends::Update => {
+                count("invalid");
+                class.get_or_insert(Class::Invalid);
+            }
+            _ if class.is_some() => {
+                count("repeated");
+                if class == Some(Class::OnTime) {
+                    class = Some(Class::DuplicateAnswered);
+                }
+            }
+            _ => {
+                count(if is_failure { "SERVFAIL" } else { "NOERROR" });
+                class = Some(match (delay_ms > DEADLINE_MS, is_failure) {
+                    (true, _) => Class::Late,
+                    (false, true) => Class::Nak,
+                    (false, false) => Class::OnTime,
+                });
+            }
+        }
+    }
+    class.unwrap_or(Class::Lost)
+}
+
+fn compare(tally: &Tally, expected: &BTreeMap<&str, u64>) {
+    let of = |name| expected.get(name).copied().unwrap_or(0);
+    let rcode = |code: Rcode| tally.rcodes[usize::from(code.0)];
+    assert_eq!(rcode(Rcode::NOERROR), of("NOERROR"));
+    assert_eq!(rcode(Rcode::SERVFAIL), of("SERVFAIL"));
+    assert_eq!(tally.repeated, of("repeated"));
+    assert_eq!(tally.unmatched, of("unmatched"));
+    assert_eq!(tally.malformed[Malformed::Truncated.index()], of("malformed"));
+    assert_eq!(tally.faults[Fault::Question as usize], of("question"));
+    let invalid = tally.faults[Fault::NotAResponse as usize] + tally.faults[Fault::Opcode as usize];
+    assert_eq!(invalid, of("invalid"));
+    let sum: u64 = expected.values().sum();
+    assert_eq!(tally.received, sum);
+}
+
+#[test]
+fn two_accounts_of_the_same_events_agree() {
+    let workload = workload();
+    for seed in 0..20 {
+        let mut random = Random::from_seed(seed);
+        let mut exchanges = exchanges(&workload);
+        let mut buffer = [0; 512];
+        // Datagrams on their way, by time and order.
+        let mut way: BTreeMap<(u64, u64), (usize, Vec<u8>)> = BTreeMap::new();
+        let (mut order, mut classes) = (0, Vec::new());
+        let mut expected = BTreeMap::new();
+        for now_ms in 1..1_000 {
+            exchanges.expire(now_ms * NS_PER_MS);
+            for _ in 0..random.below(4) {
+                let port = exchanges.next_port();
+                let sent = exchanges.begin(now_ms * NS_PER_MS, &mut buffer).unwrap();
+                exchanges.left(sent.number, now_ms * NS_PER_MS);
+                let mut events: Vec<_> = (0..random.below(4))
+                    .map(|_| (1 + random.below(200), *random.pick(&ALL).unwrap()))
+                    .collect();
+                events.sort_by_key(|event| event.0);
+                for &(delay_ms, sends) in &events {
+                    order += 1;
+                    let octets = sends.octets(&buffer[..sent.len]);
+                    way.insert((now_ms + delay_ms, order), (port, octets));
+                }
+                classes.push(account(&events, &mut expected));
+            }
+            while let Some(entry) = way.first_entry().filter(|entry| entry.key().0 == now_ms) {
+                let (port, octets) = entry.remove();
+                exchanges.answer(now_ms * NS_PER_MS, port, &octets);
+            }
+        }
+        for ((at_ms, _), (port, octets)) in way {
+            exchanges.expire(at_ms * NS_PER_MS);
+            exchanges.answer(at_ms * NS_PER_MS, port, &octets);
+        }
+        let answered = exchanges.finish();
+        compare(&answered.tally, &expected);
+        let ledger: &Ledger = &answered.ledger;
+        for class in Class::ALL {
+            let count = classes.iter().filter(|&&each| each == class).count() as u64;
+            assert_eq!(ledger.count(class), count, "{class:?}, seed {seed}");
+            assert!(count > 0, "{class:?} does not happen with seed {seed}");
+        }
+        assert_eq!((ledger.due(), ledger.in_flight()), (classes.len() as u64, 0));
+    }
+}
+
+#[test]
+fn an_answer_to_another_port_or_with_another_identifier_belongs_to_nobody() {
+    let workload = workload();
+    let mut exchanges = exchanges(&workload);
+    let mut buffer = [0; 512];
+    let sent = exchanges.begin(NS_PER_MS, &mut buffer).unwrap();
+    let mut octets = Sends::Good.octets(&buffer[..sent.len]);
+    exchanges.answer(NS_PER_MS, 1, &octets);
+    octets[1] ^= 1;
+    exchanges.answer(NS_PER_MS, 0, &octets);
+    exchanges.foreign();
+    assert!(!exchanges.is_settled());
+    let answered = exchanges.finish();
+    assert_eq!((answered.tally.unmatched, answered.tally.foreign), (2, 1));
+    assert_eq!((answered.tally.received, answered.tally.answered()), (3, 0));
+    assert_eq!(answered.ledger.count(Class::Lost), 1);
+}
+
+#[test]
+fn a_query_and_its_answer_allocate_nothing() {
+    let workload = workload();
+    let mut exchanges = exchanges(&workload);
+    let mut buffer = [0; 512];
+    let mut allocations = 0;
+    for now_ms in 1..=1_000 {
+        let now_ns = now_ms * NS_PER_MS;
+        allocations += allocation_counter::measure(|| {
+            let port = exchanges.next_port();
+            let sent = exchanges.begin(now_ns, &mut buffer).unwrap();
+            exchanges.left(sent.number, now_ns);
+            buffer[2] |= 0x80;
+            exchanges.answer(now_ns, port, &buffer[..sent.len]);
+            exchanges.expire(now_ns);
+        })
+        .count_total;
+    }
+    assert_eq!(allocations, 0);
+    assert_eq!(exchanges.finish().ledger.count(Class::OnTime), 1_000);
+}

@@ -1,0 +1,237 @@
+//! The generator against the responder over loopback: their ledgers agree to the packet, with each fault
+//! and with all of them. What is asserted never depends on how fast the machine is: only counts are
+//! compared, and queries are watched for seconds.
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use base::time::{NS_PER_MS, NS_PER_S};
+use dns_load::echo::{self, Faults, Responder, Share};
+use dns_load::{Limits, LoadError, Report, Settings, Workload, run};
+use dns_wire::{Edns, Query, Rcode};
+use load::{Arrivals, Rate};
+
+const QUERIES: u64 = 1_000;
+const QUERY: Query = Query {
+    recursion_desired: true,
+    edns: Some(Edns { udp_payload_bytes: 1_232, extended_rcode: 0, version: 0, dnssec_ok: false }),
+};
+
+fn workload() -> Workload {
+    let text = b"www.google.com AAAA\nexample.org MX\n. NS\nA.rather.LONG.name.example TXT\n";
+    Workload::parse("queries", text, QUERY).unwrap()
+}
+
+fn settings(server: SocketAddr) -> Settings {
+    Settings {
+        duration_ns: NS_PER_S / 4,
+        limits: Limits { deadline_ns: NS_PER_S, grace_ns: NS_PER_S },
+        linger_ns: NS_PER_S / 4,
+        ..Settings::new(server, workload(), Rate::per_second(4.0 * QUERIES as f64).unwrap())
+    }
+}
+
+/// One run of both, and whether their ledgers agree.
+fn both(
+    responder: echo::Settings,
+    change: impl FnOnce(Settings) -> Settings,
+) -> (Report, echo::Report) {
+    let responder = Responder::open(responder).unwrap();
+    let stop = AtomicBool::new(false);
+    let (load, echo) = thread::scope(|scope| {
+        let echo = scope.spawn(|| responder.run(&stop).unwrap());
+        let load = run(&change(settings(responder.address())), &AtomicBool::new(false)).unwrap();
+        stop.store(true, Ordering::Relaxed);
+        (load, echo.join().unwrap())
+    });
+    agree(&load, &echo);
+    (load, echo)
+}
+
+fn responder(faults: Faults) -> echo::Settings {
+    let listen = "127.0.0.1:0".parse().unwrap();
+    echo::Settings { listen, threads: 1, cpus: Vec::new(), busy: false, seed: 7, faults }
+}
+
+fn with(faults: Faults) -> (Report, echo::Report) {
+    both(responder(faults), |settings| settings)
+}
+
+/// What must hold of any two ledgers: nothing is counted twice or not at all on either side, and what one
+/// sent the other received.
+fn agree(load: &Report, echo: &echo::Report) {
+    let (queries, messages, answers) = (load.load.exchanges, load.load.messages, &load.answers);
+    assert_eq!((load.load.own_socket_drops, echo.socket_drops), (0, 0), "{load} {echo}");
+    assert_eq!((load.load.send_refused, echo.refused), (0, 0));
+    assert_eq!((queries.due, queries.sent, messages.sent), (QUERIES, QUERIES, QUERIES));
+    assert_eq!(messages.sent, echo.received);
+    assert_eq!(messages.received, echo.sent, "{load} {echo}");
+    assert_eq!(echo.received, echo.not_queries + echo.dropped + echo.answered);
+    let answers_made = echo.answered + echo.duplicated;
+    assert_eq!(answers_made, echo.sent + echo.refused + echo.overflowed + echo.held_at_end);
+    let classes = [
+        queries.on_time,
+        queries.late,
+        queries.lost,
+        queries.nak,
+        queries.invalid,
+        queries.wrong_client,
+        queries.duplicate_answered,
+        queries.in_flight_at_end,
+    ];
+    assert_eq!(classes.iter().sum::<u64>(), queries.due);
+    let first: u64 = answers.rcodes.values().sum();
+    let faulty = answers.faults.values().sum::<u64>() + answers.malformed.values().sum::<u64>();
+    let others = answers.repeated + answers.unmatched + answers.foreign;
+    assert_eq!(first + faulty + others, messages.received, "{answers:?}");
+    assert_eq!((answers.foreign, answers.unmatched, answers.too_long), (0, 0, 0));
+}
+
+fn share(text: &str) -> Share {
+    text.parse().unwrap()
+}
+
+#[test]
+fn without_faults_every_query_is_answered_once() {
+    let (load, echo) = with(Faults::default());
+    assert_eq!((load.load.exchanges.on_time, echo.answered), (QUERIES, QUERIES));
+    assert_eq!(
+        load.answers.rcodes.clone().into_iter().collect::<Vec<_>>(),
+        [("NOERROR".to_owned(), QUERIES)]
+    );
+    let latency = load.load.latency_due;
+    assert_eq!(latency.count, QUERIES);
+    assert!(latency.mean_us >= load.load.latency_sent.mean_us, "due comes before sent");
+    assert!(!load.interrupted && echo.faults.is_empty());
+}
+
+#[test]
+fn what_is_dropped_is_lost() {
+    let (load, echo) = with(Faults { drop: share("30%"), ..Faults::default() });
+    assert!((200..400).contains(&echo.dropped), "{echo}");
+    assert_eq!(load.load.exchanges.lost, echo.dropped);
+    assert_eq!(load.load.exchanges.on_time, QUERIES - echo.dropped);
+}
+
+#[test]
+fn what_is_doubled_is_repeated() {
+    let (load, echo) = with(Faults { duplicate: share("30%"), ..Faults::default() });
+    assert!(echo.duplicated > 200, "{echo}");
+    assert_eq!(load.answers.repeated, echo.duplicated);
+    assert_eq!(load.load.exchanges.duplicate_answered, echo.duplicated);
+    assert_eq!(load.load.exchanges.on_time, QUERIES - echo.duplicated);
+}
+
+#[test]
+fn what_is_delayed_takes_longer_or_is_late() {
+    let faults = Faults { delay: (50 * NS_PER_MS, Share::ALL), ..Faults::default() };
+    let (load, echo) = with(faults);
+    assert_eq!((load.load.exchanges.on_time, echo.delayed), (QUERIES, QUERIES));
+    assert!(load.load.latency_sent.min_us >= 50_000.0, "{load}");
+    let (load, echo) = both(responder(faults), |settings| Settings {
+        limits: Limits { deadline_ns: 20 * NS_PER_MS, grace_ns: 3 * NS_PER_S },
+        ..settings
+    });
+    assert_eq!((load.load.exchanges.late, load.answers.late), (QUERIES, QUERIES), "{echo}");
+    assert_eq!(load.load.latency_due.count, 0);
+    assert_eq!(echo.faults["delay"], "50ms=100%");
+}
+
+#[test]
+fn response_codes_are_counted_and_failures_are_not_success() {
+    let faults = Faults { rcode: (Rcode::SERVFAIL, share("0.5")), ..Faults::default() };
+    let (load, echo) = with(faults);
+    assert_eq!(load.answers.rcodes["SERVFAIL"], echo.rcode_set);
+    assert_eq!(load.load.exchanges.nak, echo.rcode_set);
+    assert_eq!(load.answers.rcodes["NOERROR"], QUERIES - echo.rcode_set);
+    let faults = Faults { rcode: (Rcode::NXDOMAIN, Share::ALL), ..Faults::default() };
+    let (load, _) = with(faults);
+    assert_eq!((load.answers.rcodes["NXDOMAIN"], load.load.exchanges.on_time), (QUERIES, QUERIES));
+}
+
+#[test]
+fn truncated_answers_are_seen() {
+    let (load, echo) = with(Faults { truncate: share("20%"), ..Faults::default() });
+    assert!(echo.truncated > 100, "{echo}");
+    assert_eq!(load.answers.truncated, echo.truncated);
+    assert_eq!(load.load.exchanges.on_time, QUERIES);
+}
+
+#[test]
+fn answers_to_other_questions_are_wrong() {
+    let (load, echo) = with(Faults { wrong: share("20%"), ..Faults::default() });
+    assert!(echo.wrong > 100, "{echo}");
+    assert_eq!(load.answers.faults["question"], echo.wrong);
+    assert_eq!(load.load.exchanges.wrong_client, echo.wrong);
+    assert_eq!(load.load.exchanges.on_time, QUERIES - echo.wrong);
+}
+
+#[test]
+fn answers_that_are_cut_short_are_malformed() {
+    let (load, echo) = with(Faults { malformed: share("20%"), ..Faults::default() });
+    assert!(echo.malformed > 100, "{echo}");
+    assert_eq!(load.answers.malformed["truncated"], echo.malformed);
+    assert_eq!(load.load.messages.malformed, echo.malformed);
+    assert_eq!(load.load.exchanges.lost, echo.malformed);
+}
+
+#[test]
+fn all_faults_at_once_add_up_whatever_threads_ports_and_arrivals() {
+    let faults = Faults {
+        drop: share("10%"),
+        duplicate: share("10%"),
+        delay: (5 * NS_PER_MS, share("50%")),
+        rcode: (Rcode::REFUSED, share("10%")),
+        truncate: share("10%"),
+        wrong: share("10%"),
+        malformed: share("10%"),
+    };
+    for (listen, segmentation) in [("127.0.0.1:0", false), ("[::1]:0", true)] {
+        let listen: SocketAddr = listen.parse().unwrap();
+        let responder = echo::Settings { listen, threads: 2, ..responder(faults) };
+        let (load, echo) = both(responder, |settings| Settings {
+            threads: 2,
+            ports: 6,
+            segmentation,
+            timeline_ns: Some(100 * NS_PER_MS),
+            seed: 3,
+            ..settings
+        });
+        let further: u64 = load.answers.rcodes.values().sum::<u64>() + load.answers.repeated;
+        let wrong = load.answers.faults["question"];
+        assert_eq!(further + wrong + load.load.messages.malformed, echo.sent, "{load} {echo}");
+        assert!(load.answers.truncated > 0 && load.load.exchanges.nak > 0, "{load}");
+        assert_eq!(load.load.timeline.unwrap().points.iter().map(|p| p[0]).sum::<u64>(), QUERIES);
+    }
+}
+
+#[test]
+fn the_same_seed_does_the_same_damage() {
+    let faults = Faults { drop: share("10%"), wrong: share("10%"), ..Faults::default() };
+    let one = || {
+        let (_, echo) = with(faults);
+        (echo.dropped, echo.wrong)
+    };
+    assert_eq!(one(), one());
+}
+
+#[test]
+fn settings_that_cannot_work_are_all_told() {
+    let settings = Settings {
+        threads: 3,
+        ports: 4,
+        duration_ns: 0,
+        local: Some("::1".parse().unwrap()),
+        arrivals: Arrivals::Poisson,
+        rate: Rate::per_second(1e6).unwrap(),
+        ..settings("127.0.0.1:53".parse().unwrap())
+    };
+    let Err(LoadError::Settings(problems)) = run(&settings, &AtomicBool::new(false)) else {
+        panic!("that cannot work")
+    };
+    let flags: Vec<_> = problems.iter().map(|problem| problem.split(' ').next().unwrap()).collect();
+    assert_eq!(flags, ["--ports", "--local:", "--duration:", "--ports"], "{problems:?}");
+    assert!(problems[3].contains("it takes 62 ports"), "{problems:?}");
+}

@@ -1,0 +1,107 @@
+//! The header (RFC 1035 section 4.1.1, with the bits of RFC 4035 section 3).
+
+use base::{Reader, Writer};
+
+use crate::Malformed;
+use crate::rcode::Rcode;
+
+/// Octets of a header.
+pub const HEADER_BYTES: usize = 12;
+
+/// The sixteen bits between identifier and counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(pub u16);
+
+impl Flags {
+    /// A response (QR).
+    pub const RESPONSE: u16 = 0x8000;
+    /// An authoritative answer (AA).
+    pub const AUTHORITATIVE: u16 = 0x0400;
+    /// More than fitted (TC).
+    pub const TRUNCATED: u16 = 0x0200;
+    /// Recursion desired (RD).
+    pub const RECURSION_DESIRED: u16 = 0x0100;
+    /// Recursion available (RA).
+    pub const RECURSION_AVAILABLE: u16 = 0x0080;
+    /// Authentic data (AD).
+    pub const AUTHENTIC: u16 = 0x0020;
+    /// Checking disabled (CD).
+    pub const CHECKING_DISABLED: u16 = 0x0010;
+
+    /// True when any bit of `bits` is set.
+    #[must_use]
+    pub const fn has(self, bits: u16) -> bool {
+        self.0 & bits != 0
+    }
+
+    /// The kind of query; 0 is a standard one.
+    #[must_use]
+    pub const fn opcode(self) -> u8 {
+        (self.0 >> 11) as u8 & 0xf
+    }
+
+    /// The response code as far as the header holds it; [`crate::Edns`] may extend it.
+    #[must_use]
+    pub const fn rcode(self) -> Rcode {
+        Rcode(self.0 & 0xf)
+    }
+}
+
+/// A header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Header {
+    /// What ties a response to its query.
+    pub id: u16,
+    /// Flags, opcode and response code.
+    pub flags: Flags,
+    /// Questions, answers, authority records, additional records.
+    pub counts: [u16; 4],
+}
+
+impl Header {
+    /// The header that `octets` begin with.
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed::Header`] when they are fewer than twelve.
+    pub fn parse(octets: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(octets);
+        let mut next = || reader.u16().ok_or(Malformed::Header);
+        Ok(Self {
+            id: next()?,
+            flags: Flags(next()?),
+            counts: [next()?, next()?, next()?, next()?],
+        })
+    }
+
+    /// Writes it.
+    pub fn emit(&self, writer: &mut Writer<'_>) {
+        writer.u16(self.id).u16(self.flags.0);
+        for count in self.counts {
+            writer.u16(count);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_bit_has_its_place() {
+        // RFC 1035 section 4.1.1: QR, opcode (4), AA, TC, RD, RA, Z, AD, CD, RCODE (4).
+        let octets = [0xab, 0xcd, 0b1010_1101, 0b1011_0011, 0, 1, 0, 2, 0, 3, 0, 4, 9];
+        let header = Header::parse(&octets).unwrap();
+        assert_eq!((header.id, header.counts), (0xabcd, [1, 2, 3, 4]));
+        let flags = header.flags;
+        assert_eq!((flags.opcode(), flags.rcode()), (5, Rcode::NXDOMAIN));
+        assert!(flags.has(Flags::RESPONSE) && flags.has(Flags::AUTHORITATIVE));
+        assert!(!flags.has(Flags::TRUNCATED) && flags.has(Flags::RECURSION_DESIRED));
+        assert!(flags.has(Flags::RECURSION_AVAILABLE) && flags.has(Flags::AUTHENTIC));
+        assert!(flags.has(Flags::CHECKING_DISABLED));
+        let mut buffer = [0; HEADER_BYTES];
+        header.emit(&mut Writer::new(&mut buffer));
+        assert_eq!(buffer, octets[..HEADER_BYTES]);
+        assert_eq!(Header::parse(&octets[..11]), Err(Malformed::Header));
+    }
+}

@@ -1,0 +1,128 @@
+//! Types and classes of records by number and mnemonic (RFC 1035 section 3.2, RFC 3597 section 5, and
+//! the registry that RFC 6895 describes).
+
+use core::fmt;
+use core::str::FromStr;
+
+/// A type of record or query ("RRTYPE", "QTYPE").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Kind(pub u16);
+
+const NAMES: [(u16, &str); 45] = [
+    (1, "A"),
+    (2, "NS"),
+    (5, "CNAME"),
+    (6, "SOA"),
+    (11, "WKS"),
+    (12, "PTR"),
+    (13, "HINFO"),
+    (14, "MINFO"),
+    (15, "MX"),
+    (16, "TXT"),
+    (17, "RP"),
+    (18, "AFSDB"),
+    (24, "SIG"),
+    (25, "KEY"),
+    (28, "AAAA"),
+    (29, "LOC"),
+    (33, "SRV"),
+    (35, "NAPTR"),
+    (36, "KX"),
+    (37, "CERT"),
+    (38, "A6"),
+    (39, "DNAME"),
+    (41, "OPT"),
+    (42, "APL"),
+    (43, "DS"),
+    (44, "SSHFP"),
+    (45, "IPSECKEY"),
+    (46, "RRSIG"),
+    (47, "NSEC"),
+    (48, "DNSKEY"),
+    (49, "DHCID"),
+    (50, "NSEC3"),
+    (51, "NSEC3PARAM"),
+    (52, "TLSA"),
+    (53, "SMIMEA"),
+    (59, "CDS"),
+    (60, "CDNSKEY"),
+    (61, "OPENPGPKEY"),
+    (62, "CSYNC"),
+    (63, "ZONEMD"),
+    (64, "SVCB"),
+    (65, "HTTPS"),
+    (99, "SPF"),
+    (255, "ANY"),
+    (257, "CAA"),
+];
+
+impl Kind {
+    /// An IPv4 address.
+    pub const A: Self = Self(1);
+    /// The start of a zone.
+    pub const SOA: Self = Self(6);
+    /// An IPv6 address.
+    pub const AAAA: Self = Self(28);
+    /// The pseudo-record of EDNS.
+    pub const OPT: Self = Self(41);
+}
+
+impl fmt::Display for Kind {
+    /// The mnemonic, or `TYPE` and the number (RFC 3597 section 5).
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match NAMES.iter().find(|(number, _)| *number == self.0) {
+            Some((_, name)) => f.write_str(name),
+            None => write!(f, "TYPE{}", self.0),
+        }
+    }
+}
+
+impl FromStr for Kind {
+    type Err = &'static str;
+
+    /// A mnemonic in any case, `*`, or `TYPE` and a number.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "*" {
+            return Ok(Self(255));
+        }
+        if let Some((number, _)) = NAMES.iter().find(|(_, name)| name.eq_ignore_ascii_case(text)) {
+            return Ok(Self(*number));
+        }
+        let digits = text.split_at_checked(4).filter(|(head, _)| head.eq_ignore_ascii_case("TYPE"));
+        let number = digits.and_then(|(_, digits)| digits.parse().ok());
+        number.map(Self).ok_or("no type of record: a mnemonic like AAAA, or TYPE and a number")
+    }
+}
+
+/// A class of records or queries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Class(pub u16);
+
+impl Class {
+    /// The Internet.
+    pub const INTERNET: Self = Self(1);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn names_and_numbers_go_both_ways() {
+        for number in 0..=u16::MAX {
+            assert_eq!(Kind(number).to_string().parse(), Ok(Kind(number)));
+        }
+        assert_eq!("aaaa".parse(), Ok(Kind::AAAA));
+        assert_eq!("type65280".parse(), Ok(Kind(65_280)));
+        assert_eq!("*".parse(), "ANY".parse::<Kind>());
+        for wrong in ["", "TYPE", "TYPE65536", "TYPE-1", "AAAAA", "28"] {
+            assert!(wrong.parse::<Kind>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_table_ascends() {
+        assert!(NAMES.windows(2).all(|pair| pair[0].0 < pair[1].0));
+    }
+}

@@ -1,0 +1,76 @@
+//! Why a message was refused: the peer's doing, so a small value to count.
+
+use core::fmt;
+
+/// What was wrong with a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Malformed {
+    /// Shorter than a header (RFC 1035 section 4.1.1).
+    Header,
+    /// It ends within a question or a record that its header announces.
+    Truncated,
+    /// The first two bits of a label are 01 or 10 (RFC 1035 section 4.1.4, RFC 6891 section 5).
+    Label,
+    /// A compression pointer does not point to what came before it.
+    Pointer,
+    /// A name of more than 255 octets (RFC 1035 section 3.1).
+    NameTooLong,
+    /// Octets behind the last record.
+    Trailing,
+    /// A second OPT record, or one that is not in the additional section or not of the root (RFC 6891
+    /// section 6.1.1).
+    Opt,
+}
+
+impl Malformed {
+    /// Every reason, in the order of [`Malformed::index`].
+    pub const ALL: [Self; 7] = [
+        Self::Header,
+        Self::Truncated,
+        Self::Label,
+        Self::Pointer,
+        Self::NameTooLong,
+        Self::Trailing,
+        Self::Opt,
+    ];
+
+    /// Position in [`Malformed::ALL`], for counters kept as an array.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// A short name for counters: lower case, words joined by hyphens.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Header => "header",
+            Self::Truncated => "truncated",
+            Self::Label => "label",
+            Self::Pointer => "pointer",
+            Self::NameTooLong => "name-too-long",
+            Self::Trailing => "trailing",
+            Self::Opt => "opt",
+        }
+    }
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl core::error::Error for Malformed {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn index_is_the_position_in_all() {
+        for (position, reason) in Malformed::ALL.into_iter().enumerate() {
+            assert_eq!(reason.index(), position);
+        }
+    }
+}
