@@ -1,6 +1,6 @@
 //! DCCP as commands: [`perf`] measures throughput in the manner of iperf, [`ttcp`] in that of ttcp,
 //! [`pipe`] moves files and pipes, [`probe`] shows what congestion control knew, [`conformance`] tests an
-//! implementation packet by packet.
+//! implementation packet by packet, [`regression`] measures it over emulated links.
 //!
 //! Flags become values here, values become calls of [`dccp_link`]; what a connection does is the
 //! core's business. Whatever is counted as throughput was read by the receiving application.
@@ -11,6 +11,7 @@ pub mod options;
 pub mod perf;
 pub mod pipe;
 pub mod probe;
+pub mod regression;
 pub mod ttcp;
 mod units;
 
@@ -29,6 +30,7 @@ pub enum Command {
     Ttcp(Box<ttcp::Args>),
     Probe(Box<probe::Args>),
     Conformance(Box<conformance::Args>),
+    Regression(Box<regression::Args>),
 }
 
 impl Command {
@@ -42,6 +44,7 @@ impl Command {
             Self::Ttcp(args) => ttcp::run(args),
             Self::Probe(args) => probe::run(args),
             Self::Conformance(args) => conformance::run(args),
+            Self::Regression(args) => regression::run(args),
         };
         match done {
             Ok(outcome) => ExitCode::from(outcome.code()),

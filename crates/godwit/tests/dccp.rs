@@ -397,3 +397,27 @@ fn a_probe_tells_what_congestion_control_knew() {
     assert_eq!(refused.status.code(), Some(2));
     assert!(text(&refused.stderr).contains("line 1: this is no time"), "{}", text(&refused.stderr));
 }
+
+#[test]
+fn the_regression_makes_its_own_network() {
+    let words = ["regression", "-t", "2", "--runs", "1", "--only", "loss1", "--json"];
+    let measured = godwit(&words).output().expect("it runs");
+    if text(&measured.stderr).contains("need root") {
+        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "no namespace can be made");
+        println!("skipped: network namespaces need root");
+        return;
+    }
+    // Two seconds are mostly the beginning: whether the mean is accepted says nothing.
+    let code = measured.status.code();
+    assert!(matches!(code, Some(0 | 3)), "{code:?}: {}", text(&measured.stderr));
+    let document = document(&measured.stdout);
+    let rows = document["rows"].as_array().expect("rows");
+    for (row, ccid) in rows.iter().zip([3, 2]) {
+        assert_eq!((&row["case"], &row["ccid"]), (&"loss1".into(), &ccid.into()));
+        assert!(number(row, "/mean_bits_per_s") > 0.0);
+        // 3.05 Mbit of 2007, which were binary.
+        assert!((number(row, "/desired_bits_per_s") - 3_199_222.0).abs() < 1.0);
+        assert_eq!(row["linux_2007_bits_per_s"].is_array(), ccid == 3);
+    }
+    assert_eq!(rows.len(), 2);
+}
