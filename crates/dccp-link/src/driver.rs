@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use dccp::connection::{Config, Connection, Event, Role, State};
-use dccp::endpoint::{Carrier, Endpoint, Key, Limits, Listener, Secret};
+use dccp::endpoint::{Answers, Carrier, Endpoint, Key, Limits, Listener, Occupancy, Secret};
 use dccp::header::ServiceCode;
 use netio::{Clock, NetError, Waker, route};
 
@@ -78,8 +78,9 @@ impl Driver {
         self.listen_so(port, config, service_codes, false);
     }
 
-    /// The same without keeping anything of a client until its Init Cookie comes back (RFC 4340
-    /// §8.1.4): no flood of Requests fills the memory, and data on a Request is lost.
+    /// The same without ever keeping anything of a client until its Init Cookie comes back (RFC 4340
+    /// §8.1.4); data on a Request is lost. Other listeners do so only while [`Limits::half_open`] clients
+    /// have not answered, so that no flood of Requests fills the memory there either.
     pub fn listen_with_init_cookies(
         &mut self,
         port: u16,
@@ -300,6 +301,18 @@ impl Driver {
     #[must_use]
     pub fn connections_count(&self) -> usize {
         self.core.connections_count()
+    }
+
+    /// What is held now, by all connections.
+    #[must_use]
+    pub fn occupancy(&self) -> Occupancy {
+        self.core.occupancy()
+    }
+
+    /// What became of packets that belonged to no connection.
+    #[must_use]
+    pub const fn answers(&self) -> &Answers {
+        self.core.answers()
     }
 
     /// Packets that the kernel would not take; they are as lost as on the network.

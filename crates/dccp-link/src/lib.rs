@@ -27,7 +27,7 @@ mod error;
 pub use blocking::{Connection, Endpoint, Listener};
 pub use carrier::{CarrierKind, CarrierOptions, Peer, UDP_PORT};
 pub use dccp::connection::{Config, QueuePolicy};
-pub use dccp::endpoint::{Key, Limits};
+pub use dccp::endpoint::{Answers, Key, Limits, Occupancy};
 pub use dccp::header::{Reset, ResetCode, ServiceCode};
 pub use driver::Driver;
 pub use error::LinkError;

@@ -1,5 +1,6 @@
 //! DCCP as commands: [`perf`] measures throughput in the manner of iperf, [`ttcp`] in that of ttcp,
-//! [`pipe`] moves files and pipes, [`conformance`] tests an implementation packet by packet.
+//! [`pipe`] moves files and pipes, [`probe`] shows what congestion control knew, [`conformance`] tests an
+//! implementation packet by packet, [`regression`] measures it over emulated links.
 //!
 //! Flags become values here, values become calls of [`dccp_link`]; what a connection does is the
 //! core's business. Whatever is counted as throughput was read by the receiving application.
@@ -9,6 +10,8 @@ pub mod conformance;
 pub mod options;
 pub mod perf;
 pub mod pipe;
+pub mod probe;
+pub mod regression;
 pub mod ttcp;
 mod units;
 
@@ -25,7 +28,9 @@ pub enum Command {
     Send(Box<pipe::SendArgs>),
     Recv(Box<pipe::RecvArgs>),
     Ttcp(Box<ttcp::Args>),
+    Probe(Box<probe::Args>),
     Conformance(Box<conformance::Args>),
+    Regression(Box<regression::Args>),
 }
 
 impl Command {
@@ -37,7 +42,9 @@ impl Command {
             Self::Send(args) => pipe::send(args),
             Self::Recv(args) => pipe::recv(args),
             Self::Ttcp(args) => ttcp::run(args),
+            Self::Probe(args) => probe::run(args),
             Self::Conformance(args) => conformance::run(args),
+            Self::Regression(args) => regression::run(args),
         };
         match done {
             Ok(outcome) => ExitCode::from(outcome.code()),

@@ -23,6 +23,13 @@ pub(crate) fn parse_seconds(text: &str) -> Result<Duration, String> {
     if (0.01..=1e6).contains(&value) { Ok(Duration::from_secs_f64(value)) } else { Err(wrong()) }
 }
 
+/// Reads the time between samples: seconds, from a thousandth on.
+pub(crate) fn parse_sample_interval(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("{text} is no time between samples: seconds from 0.001 to 60");
+    let value: f64 = text.parse().map_err(|_| wrong())?;
+    if (0.001..=60.0).contains(&value) { Ok(Duration::from_secs_f64(value)) } else { Err(wrong()) }
+}
+
 /// An amount of octets.
 pub(crate) fn amount(bytes: u64) -> String {
     scaled(bytes as f64, 1_024.0, ["Bytes", "KBytes", "MBytes", "GBytes"])

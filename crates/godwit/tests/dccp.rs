@@ -334,3 +334,90 @@ fn conformance_lists_its_cases() {
     let output = godwit(&["conformance", "--list", "--only", "SEQ"]).output().expect("it runs");
     assert_eq!(text(&output.stdout).lines().count(), 18);
 }
+
+/// A folder that goes away with the value.
+struct Folder(std::path::PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        let path = std::env::temp_dir().join(format!("godwit-probe-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("there is room for temporary files");
+        Self(path)
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+#[test]
+fn a_probe_tells_what_congestion_control_knew() {
+    let folder = Folder::new();
+    for (ccid, known) in [("2", "cwnd"), ("3", "x_recv")] {
+        let (file, page) = (folder.file(ccid), folder.file("page.html"));
+        let flags = ["-t", "0.5", "-b", "8m", "--ccid", ccid, "-P", "2"];
+        let [client, _] =
+            measured(&[&flags[..], &["--probe", &file, "--probe-interval", "0.005"]].concat());
+        let shown = godwit(&["probe", &file, "--json", "--html", &page]).output().expect("it runs");
+        assert_eq!(shown.status.code(), Some(0), "{}", text(&shown.stderr));
+        let shown = document(&shown.stdout);
+        let samples = shown["samples"].as_array().expect("samples");
+        assert!(samples.len() > 20, "{} samples", samples.len());
+        assert!(samples.iter().all(|sample| sample["ccid"].to_string() == ccid));
+        assert!(samples.iter().all(|sample| sample["rtt_us"].is_u64() && sample[known].is_u64()));
+        // What is sent by the samples is what was sent.
+        for flow in 0..2 {
+            let local = client["flows"][flow]["local"].as_str().expect("an address");
+            let source = local.replace(" port ", ":");
+            let mut before_us = 0;
+            let mut bytes = 0.0;
+            for sample in samples.iter().filter(|sample| sample["source"] == source.as_str()) {
+                let at_us = sample["at_us"].as_u64().expect("a time");
+                bytes += number(sample, "/rate") * (at_us - before_us) as f64 / 1e6;
+                before_us = at_us;
+            }
+            let pointer = format!("/flows/{flow}/directions/0/sent/bytes");
+            let share = bytes / number(&client, &pointer);
+            assert!((0.5..1.001).contains(&share), "{share} of what was sent by {source}");
+        }
+        let page = std::fs::read_to_string(page).expect("the page was written");
+        assert!(page.contains("data-chart=\"rate\"") && page.contains("data-chart=\"rtt\""));
+        let lines = godwit(&["probe", &file, "-i", "0.1"]).output().expect("it runs");
+        assert!(text(&lines.stdout).contains("bits/sec  rtt "), "{}", text(&lines.stdout));
+    }
+    let no_probe = folder.file("text");
+    std::fs::write(&no_probe, "this is no probe\nat all\n").expect("it can be written");
+    let refused = godwit(&["probe", &no_probe]).output().expect("it runs");
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("line 1: this is no time"), "{}", text(&refused.stderr));
+}
+
+#[test]
+fn the_regression_makes_its_own_network() {
+    let words = ["regression", "-t", "2", "--runs", "1", "--only", "loss1", "--json"];
+    let measured = godwit(&words).output().expect("it runs");
+    if text(&measured.stderr).contains("need root") {
+        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "no namespace can be made");
+        println!("skipped: network namespaces need root");
+        return;
+    }
+    // Two seconds are mostly the beginning: whether the mean is accepted says nothing.
+    let code = measured.status.code();
+    assert!(matches!(code, Some(0 | 3)), "{code:?}: {}", text(&measured.stderr));
+    let document = document(&measured.stdout);
+    let rows = document["rows"].as_array().expect("rows");
+    for (row, ccid) in rows.iter().zip([3, 2]) {
+        assert_eq!((&row["case"], &row["ccid"]), (&"loss1".into(), &ccid.into()));
+        assert!(number(row, "/mean_bits_per_s") > 0.0);
+        // 3.05 Mbit of 2007, which were binary.
+        assert!((number(row, "/desired_bits_per_s") - 3_199_222.0).abs() < 1.0);
+        assert_eq!(row["linux_2007_bits_per_s"].is_array(), ccid == 3);
+    }
+    assert_eq!(rows.len(), 2);
+}

@@ -16,7 +16,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use dccp::connection::{Config, State as CoreState};
-use dccp::endpoint::{Key, Limits};
+use dccp::endpoint::{Answers, Key, Limits, Occupancy};
 use dccp::header::{Reset, ServiceCode};
 use netio::{NetError, Waker};
 
@@ -220,6 +220,19 @@ impl Endpoint {
         self.shared.lock().driver.connections_count()
     }
 
+    /// What all connections hold now. Datagrams that an application has not received count against
+    /// [`Config::receive_queue_len`] and not here.
+    #[must_use]
+    pub fn occupancy(&self) -> Occupancy {
+        self.shared.lock().driver.occupancy()
+    }
+
+    /// What became of packets that belonged to no connection.
+    #[must_use]
+    pub fn answers(&self) -> Answers {
+        *self.shared.lock().driver.answers()
+    }
+
     /// Waits until every connection that was closed is closed at both ends, at most for `timeout`;
     /// whether that is so.
     pub fn wait_closed(&self, timeout: Duration) -> bool {
@@ -238,9 +251,11 @@ impl Endpoint {
 }
 
 impl State {
-    /// Nothing is left but what only remembers that it is over, and what an application still has.
+    /// Nothing is left but what only remembers that it is over, what an application still has, and
+    /// clients that have asked and never answered, which no application ever had.
     fn is_all_closed(&self) -> bool {
-        let open = self.driver.states().filter(|(_, state)| *state != CoreState::TimeWait);
+        let is_nobodys = |state| matches!(state, CoreState::TimeWait | CoreState::Respond);
+        let open = self.driver.states().filter(|(_, state)| !is_nobodys(*state));
         open.filter(|(key, _)| self.entries.get(key).is_none_or(|entry| entry.end.is_some()))
             .count()
             == 0

@@ -11,12 +11,14 @@ mod report;
 mod session;
 mod udp;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use dccp_link::{Config, Driver, Limits, LinkError, Peer};
 
 use crate::options::LinkArgs;
-use crate::units::{parse_rate, parse_seconds};
+use crate::probe::Recorder;
+use crate::units::{parse_rate, parse_sample_interval, parse_seconds};
 use crate::{Outcome, ToolError};
 use flow::Wish;
 use message::Order;
@@ -79,12 +81,19 @@ pub struct Args {
     /// share of. Both sides need it
     #[arg(short = 'u', long, conflicts_with_all = [
         "bandwidth", "parallel", "reverse", "bidir", "ccid", "tx_ccid", "rx_ccid", "service_code",
-        "cscov", "connect_timeout", "parameters", "carrier", "_dccp",
+        "cscov", "connect_timeout", "parameters", "carrier", "_dccp", "probe",
     ])]
     udp: bool,
     /// End a server when the connections of one client have ended
     #[arg(short = '1', long)]
     one_off: bool,
+    /// Write what congestion control knows of the data that this side sends to a file, for
+    /// `godwit dccp probe`: the columns of Linux's `dccp_probe`, then ours
+    #[arg(long, value_name = "FILE")]
+    probe: Option<PathBuf>,
+    /// Seconds between two lines of --probe
+    #[arg(long, value_name = "S", default_value = "0.01", requires = "probe", value_parser = parse_sample_interval)]
+    probe_interval: Duration,
     /// Print one JSON document at the end, of a server one for each time that all connections have ended
     #[arg(long)]
     json: bool,
@@ -133,6 +142,11 @@ impl Args {
         Some(self.interval).filter(|interval| !interval.is_zero())
     }
 
+    fn recorder(&self) -> Result<Option<Recorder>, ToolError> {
+        let create = |path: &PathBuf| Recorder::create(path, self.probe_interval);
+        self.probe.as_ref().map(create).transpose()
+    }
+
     fn wish(&self) -> Wish {
         let order = Order {
             datagram_bytes: self.len.map_or(DATAGRAM_BYTES, usize::from),
@@ -147,9 +161,11 @@ impl Args {
 }
 
 fn run_server(args: &Args, config: &Config) -> Result<Outcome, ToolError> {
+    let recorder = args.recorder()?;
     let mut driver = Driver::open(&args.link.server_carrier(), Limits::default())?;
     driver.listen(args.link.port, config, vec![config.service_code]);
     let mut session = Session::new(driver, args.output("server"), args.interval(), false)?;
+    session.recorder = recorder;
     let door = format!("Server listening on {}", args.link.door());
     session.output.line(&door)?;
     if args.json {
@@ -182,12 +198,14 @@ fn run_server(args: &Args, config: &Config) -> Result<Outcome, ToolError> {
 
 fn run_client(args: &Args, host: &str, config: &Config) -> Result<Outcome, ToolError> {
     let peer = args.link.peer(host)?;
+    let recorder = args.recorder()?;
     let mut driver = Driver::open(&args.link.client_carrier(peer), Limits::default())?;
     let keys: Vec<_> = (0..args.parallel)
         .map(|_| driver.connect(peer, config, &[]))
         .collect::<Result<_, LinkError>>()?;
     check_length(args, &driver, &keys)?;
     let mut session = Session::new(driver, args.output("client"), args.interval(), true)?;
+    session.recorder = recorder;
     session.output.line(&format!(
         "Connecting to {host} ({}), {}",
         peer.address,

@@ -64,6 +64,11 @@ impl Outgoing {
         self.buffer.len()
     }
 
+    /// Octets that DCCP took so far.
+    pub(crate) const fn sent_bytes(&self) -> u64 {
+        self.sent.bytes
+    }
+
     /// Datagrams that have come due until `at_ns`, the first of them at the start.
     fn due(&self, bits_per_s: u64, at_ns: u64) -> u64 {
         let Some(passed_ns) = at_ns.min(self.ends_ns).checked_sub(self.started_ns) else {

@@ -13,6 +13,7 @@ use netio::signal::Signals;
 use super::flow::{Flow, Wish};
 use super::report::{Direction, FlowEnd, Output};
 use crate::ToolError;
+use crate::probe::Recorder;
 
 /// Rounds of feeding and staging between two looks at what came.
 const ROUNDS_MAX: usize = 32;
@@ -37,6 +38,8 @@ pub(crate) struct Session {
     pub(crate) driver: Driver,
     pub(crate) output: Output,
     pub(crate) signals: Signals,
+    /// Writes down what congestion control knows, if that was asked for.
+    pub(crate) recorder: Option<Recorder>,
     flows: BTreeMap<Key, Flow>,
     flows_count: u32,
     interval_ns: Option<u64>,
@@ -66,6 +69,7 @@ impl Session {
             driver,
             output,
             signals,
+            recorder: None,
             flows: BTreeMap::new(),
             flows_count: 0,
             interval_ns,
@@ -124,7 +128,8 @@ impl Session {
         let intervals = self.flows.values().filter(|flow| flow.started_ns.is_some());
         let intervals = intervals.filter_map(|flow| Some(flow.interval_ns + self.interval_ns?));
         let flows = self.flows.values().filter_map(Flow::next_ns);
-        let until_ns = intervals.chain(flows).chain([now_ns + LOOK_NS]).min();
+        let samples = self.recorder.iter().filter_map(|recorder| recorder.next_ns());
+        let until_ns = intervals.chain(flows).chain(samples).chain([now_ns + LOOK_NS]).min();
         self.driver.wait(if self.has_more { Some(now_ns) } else { until_ns })?;
         let now_ns = Clock::mono_ns();
         self.driver.receive(now_ns);
@@ -135,7 +140,23 @@ impl Session {
             self.take_events(now_ns, cpu_ns);
         }
         self.feed(now_ns);
+        self.record(now_ns)?;
         self.tick(now_ns)
+    }
+
+    /// Writes a line for each connection that sends, when it is time to.
+    fn record(&mut self, now_ns: u64) -> Result<(), ToolError> {
+        let Some(recorder) = &mut self.recorder else { return Ok(()) };
+        if !recorder.is_due(now_ns) {
+            return Ok(());
+        }
+        for (key, flow) in &self.flows {
+            let sending = flow.outgoing.as_ref().filter(|outgoing| outgoing.is_running());
+            if let (Some(outgoing), Some(connection)) = (sending, self.driver.connection(key)) {
+                recorder.sample(key, connection, outgoing.datagram_bytes(), outgoing.sent_bytes());
+            }
+        }
+        recorder.write(now_ns)
     }
 
     fn take_failures(&mut self) {

@@ -102,6 +102,8 @@ pub enum SenderFigures {
         p: f64,
         /// Time between two packets.
         interval_ns: u64,
+        /// The segment size that rates are counted in, in octets (`s` of RFC 5348).
+        segment_bytes: f64,
     },
 }
 

@@ -43,6 +43,10 @@ impl Controls {
         }
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
     pub(super) fn pop(&mut self) -> Option<Control> {
         self.waiting.pop_front()
     }

@@ -269,6 +269,13 @@ impl Connection {
         self.queue.len()
     }
 
+    /// Everything that waits in here: datagrams to be sent, events to be told, packets of the protocol.
+    #[must_use]
+    pub fn queued_count(&self) -> usize {
+        let early = usize::from(self.early_data.is_some());
+        self.queue.len() + self.events.len() + self.controls.len() + self.init_cookies.len() + early
+    }
+
     /// Whether the send queue takes a datagram without dropping another.
     #[must_use]
     pub fn has_room(&self) -> bool {

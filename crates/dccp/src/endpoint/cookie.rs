@@ -38,6 +38,11 @@ pub(super) struct Spent {
 }
 
 impl Spent {
+    /// Cookies that are remembered.
+    pub(super) fn len(&self) -> usize {
+        self.marks.len()
+    }
+
     /// Spends a cookie; false when it was spent before, or may have been. No more than `count_max` are
     /// kept: the oldest are forgotten, and then all that are as old are as good as spent.
     pub(super) fn spend(&mut self, now_s: u32, mark: Mark, count_max: usize) -> bool {

@@ -7,6 +7,7 @@
 mod cookie;
 mod key;
 mod keyed;
+mod occupancy;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -19,20 +20,26 @@ use crate::sequence::SequenceNumber;
 
 pub use key::{Carrier, Key};
 pub use keyed::Secret;
+pub use occupancy::{Answers, Occupancy};
 
 use cookie::{Cookie, Spent};
 
 /// Resets that wait to be sent.
 const REPLIES_MAX: usize = 64;
+/// Init Cookies that are remembered as spent. While so many are spent within the time that one is on its
+/// way to its client and back, that one is refused; each takes some 30 octets.
+const SPENT_COOKIES_MAX: usize = 65_536;
 /// One second.
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// How much the endpoint takes upon itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Connections at once, in any state.
+    /// Connections at once, in any state. When there are more, the one that has been in TIMEWAIT for
+    /// longest is forgotten for a new one.
     pub connections: usize,
-    /// Of them, connections whose client has not answered yet.
+    /// Of them, connections whose client has not answered yet. When there are more, further Requests
+    /// are answered with Init Cookies and leave nothing behind (§8.1.4), their data neither.
     pub half_open: usize,
     /// Resets in a second for packets that belong to no connection (§8.3.1).
     pub resets_per_s: u32,
@@ -74,12 +81,15 @@ pub struct Endpoint {
     noisy: BTreeSet<Key>,
     /// Connections whose client has not answered yet.
     half_open: BTreeSet<Key>,
+    /// Connections in TIMEWAIT, by when that ends.
+    time_wait: BTreeSet<(u64, Key)>,
     replies: VecDeque<(Key, Header)>,
     /// Responses whose connections live in their cookies.
     stateless: VecDeque<(Key, Vec<u8>)>,
     spent_cookies: Spent,
     resets_second: u64,
     resets_count: u32,
+    answers: Answers,
     /// Packets dropped for their form, by reason of [`Malformed::ALL`].
     malformed: [u64; Malformed::ALL.len()],
 }
@@ -97,11 +107,13 @@ impl Endpoint {
             ready: BTreeSet::new(),
             noisy: BTreeSet::new(),
             half_open: BTreeSet::new(),
+            time_wait: BTreeSet::new(),
             replies: VecDeque::new(),
             stateless: VecDeque::new(),
             spent_cookies: Spent::default(),
             resets_second: 0,
             resets_count: 0,
+            answers: Answers::default(),
             malformed: [0; Malformed::ALL.len()],
         }
     }
@@ -119,7 +131,7 @@ impl Endpoint {
     /// Begins a connection with `data` on its Request. False when there is one between these ports,
     /// or the limit is reached.
     pub fn connect(&mut self, now_ns: u64, key: Key, config: Config, data: &[u8]) -> bool {
-        if self.slots.contains_key(&key) || self.slots.len() >= self.limits.connections {
+        if self.slots.contains_key(&key) || !self.make_room() {
             return false;
         }
         let iss = self.first_number(now_ns, &key);
@@ -132,6 +144,27 @@ impl Endpoint {
     #[must_use]
     pub fn connections_count(&self) -> usize {
         self.slots.len()
+    }
+
+    /// What became of packets that belonged to no connection.
+    #[must_use]
+    pub const fn answers(&self) -> &Answers {
+        &self.answers
+    }
+
+    /// What is held now; looks at every connection.
+    #[must_use]
+    pub fn occupancy(&self) -> Occupancy {
+        let queued = || self.slots.values().map(|slot| slot.connection.queued_count());
+        Occupancy {
+            connections: self.slots.len(),
+            half_open: self.half_open.len(),
+            time_wait: self.time_wait.len(),
+            replies: self.replies.len() + self.stateless.len(),
+            spent_cookies: self.spent_cookies.len(),
+            queued: queued().sum(),
+            queued_at_one: queued().max().unwrap_or(0),
+        }
     }
 
     /// Packets dropped for their form, by reason of [`Malformed::ALL`].
@@ -169,11 +202,23 @@ impl Endpoint {
         if let Some(slot) = self.slots.remove(key) {
             if let Some(at_ns) = slot.timeout_ns {
                 self.timeouts.remove(&(at_ns, *key));
+                self.time_wait.remove(&(at_ns, *key));
             }
             self.half_open.remove(key);
             self.ready.remove(key);
             self.noisy.remove(key);
         }
+    }
+
+    /// Whether there is room for one more connection: what is over does not keep out what is new.
+    fn make_room(&mut self) -> bool {
+        if self.slots.len() >= self.limits.connections {
+            // What it has to tell comes first.
+            let oldest = self.time_wait.iter().find(|(_, key)| !self.noisy.contains(key));
+            let Some(&(_, key)) = oldest else { return false };
+            self.forget(&key);
+        }
+        true
     }
 
     /// Takes a datagram from the DCCP header on. `key` has the addresses and the carrier; its ports
@@ -223,10 +268,14 @@ impl Endpoint {
         }
         let config = Config { service_code: code, ..listener.config.clone() };
         let uses_cookies = listener.uses_init_cookies;
+        if !self.make_room() {
+            return Err(ResetCode::TooBusy);
+        }
+        let is_crowded = self.half_open.len() >= self.limits.half_open;
         let iss = self.first_number(now_ns, &key);
         let isr = SequenceNumber::new(packet.header.sequence);
         let mut connection = Connection::accept(key.path(), config, iss, packet);
-        if uses_cookies {
+        if uses_cookies || is_crowded {
             let kept = Cookie { isr, iss, options: packet.options.to_vec() };
             let seed = cookie_key(&key, code);
             if let Some(octets) = cookie::seal(&self.secret, &seed, seconds(now_ns), &kept) {
@@ -236,11 +285,10 @@ impl Endpoint {
                 return Ok(());
             }
         }
-        if self.slots.len() >= self.limits.connections
-            || self.half_open.len() >= self.limits.half_open
-        {
+        if is_crowded {
             return Err(ResetCode::TooBusy);
         }
+        self.answers.accepted += 1;
         self.insert(key, connection);
         Ok(())
     }
@@ -251,41 +299,39 @@ impl Endpoint {
         let Some(listener) = self.listeners.get(&key.local_port) else {
             return Err(ResetCode::NoConnection);
         };
-        let cookies = Options::new(packet.options).filter_map(|raw| match raw.option {
-            DccpOption::InitCookie(octets) if listener.uses_init_cookies => Some(octets),
+        // A listener that does without cookies gave some when it was crowded.
+        let mut options = Options::new(packet.options);
+        let given_back = options.find_map(|raw| match raw.option {
+            DccpOption::InitCookie(octets) => Some(octets),
             _ => None,
         });
-        let mut error = ResetCode::NoConnection;
-        for octets in cookies.take(1) {
-            error = ResetCode::BadInitCookie;
-            for &code in &listener.service_codes {
-                let seed = cookie_key(&key, code);
-                let opened = cookie::open(&self.secret, &seed, seconds(now_ns), octets);
-                let Some((cookie, mark)) = opened else { continue };
-                let connections_max = self.limits.connections;
-                if self.slots.len() >= connections_max {
-                    return Err(ResetCode::TooBusy);
-                }
-                if !self.spent_cookies.spend(seconds(now_ns), mark, connections_max) {
-                    return Err(ResetCode::NoConnection);
-                }
-                let config = Config { service_code: code, ..listener.config.clone() };
-                let header = Header {
-                    source_port: key.remote_port,
-                    destination_port: key.local_port,
-                    service_code: Some(code),
-                    ..Header::new(PacketType::Request, cookie.isr.value())
-                };
-                let request = Packet { header, options: &cookie.options, data: &[] };
-                let mut connection = Connection::accept(key.path(), config, cookie.iss, &request);
-                connection.handle_packet(now_ns, Ecn::NotCapable, &request);
-                let mut unsent = [0; PACKET_BYTES_MAX];
-                while connection.poll_transmit(now_ns, &mut unsent).is_some() {}
-                self.insert(key, connection);
-                return Ok(());
-            }
+        let octets = given_back.ok_or(ResetCode::NoConnection)?;
+        let opened = listener.service_codes.iter().find_map(|&code| {
+            let seed = cookie_key(&key, code);
+            cookie::open(&self.secret, &seed, seconds(now_ns), octets).map(|opened| (code, opened))
+        });
+        let (code, (cookie, mark)) = opened.ok_or(ResetCode::BadInitCookie)?;
+        let config = Config { service_code: code, ..listener.config.clone() };
+        if !self.make_room() {
+            return Err(ResetCode::TooBusy);
         }
-        Err(error)
+        if !self.spent_cookies.spend(seconds(now_ns), mark, SPENT_COOKIES_MAX) {
+            return Err(ResetCode::NoConnection);
+        }
+        let header = Header {
+            source_port: key.remote_port,
+            destination_port: key.local_port,
+            service_code: Some(code),
+            ..Header::new(PacketType::Request, cookie.isr.value())
+        };
+        let request = Packet { header, options: &cookie.options, data: &[] };
+        let mut connection = Connection::accept(key.path(), config, cookie.iss, &request);
+        connection.handle_packet(now_ns, Ecn::NotCapable, &request);
+        let mut unsent = [0; PACKET_BYTES_MAX];
+        while connection.poll_transmit(now_ns, &mut unsent).is_some() {}
+        self.answers.restored += 1;
+        self.insert(key, connection);
+        Ok(())
     }
 
     /// Keeps only the Response of a connection that lives in its cookie.
@@ -294,6 +340,7 @@ impl Endpoint {
         if let Some(transmit) = connection.poll_transmit(now_ns, &mut buffer)
             && self.stateless.len() < REPLIES_MAX
         {
+            self.answers.cookies += 1;
             self.stateless.push_back((key, buffer[..transmit.len].to_vec()));
         }
     }
@@ -305,10 +352,12 @@ impl Endpoint {
             (self.resets_second, self.resets_count) = (second, 0);
         }
         if self.resets_count >= self.limits.resets_per_s || self.replies.len() >= REPLIES_MAX {
+            self.answers.ignored += 1;
             return;
         }
         if let Some(header) = reply_without_connection(packet, Reset::plain(code)) {
             self.resets_count += 1;
+            self.answers.refused += 1;
             self.replies.push_back((key, header));
         }
     }
@@ -331,11 +380,17 @@ impl Endpoint {
         if timeout_ns != slot.timeout_ns {
             if let Some(old_ns) = slot.timeout_ns {
                 self.timeouts.remove(&(old_ns, *key));
+                self.time_wait.remove(&(old_ns, *key));
             }
             if let Some(new_ns) = timeout_ns {
                 self.timeouts.insert((new_ns, *key));
             }
             slot.timeout_ns = timeout_ns;
+        }
+        if slot.connection.state() == State::TimeWait
+            && let Some(end_ns) = timeout_ns
+        {
+            self.time_wait.insert((end_ns, *key));
         }
         if slot.connection.state() == State::Respond {
             self.half_open.insert(*key);
@@ -375,10 +430,7 @@ impl Endpoint {
                 }
                 let is_over = slot.connection.state() == State::Closed;
                 if is_over && !self.ready.contains(&key) {
-                    if let Some(at_ns) = slot.timeout_ns {
-                        self.timeouts.remove(&(at_ns, key));
-                    }
-                    self.slots.remove(&key);
+                    self.forget(&key);
                 }
             }
             self.noisy.remove(&key);

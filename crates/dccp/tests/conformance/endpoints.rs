@@ -119,7 +119,7 @@ fn con_03_another_service_is_refused() {
 /// §8.1.3.
 #[test]
 fn con_04_a_full_server_is_too_busy() {
-    let limits = Limits { half_open: 2, ..Limits::default() };
+    let limits = Limits { connections: 2, ..Limits::default() };
     let mut door = Door::new(limits, false);
     for host in 1..=2 {
         door.give(key(host, 40_000), request(100), &[], &[]);
@@ -131,6 +131,65 @@ fn con_04_a_full_server_is_too_busy() {
     door.give(key(1, 40_000), request(101), &[], &[]);
     assert_eq!(door.take_one().packet_type(), PacketType::Response);
     assert_eq!(door.d.connections_count(), 2);
+}
+
+/// §8.1.4: a server that many Requests wait at keeps nothing of further ones, but its clients come in.
+#[test]
+fn con_04_a_crowded_server_gives_cookies() {
+    let limits = Limits { half_open: 2, ..Limits::default() };
+    let mut door = Door::new(limits, false);
+    for host in 1..=2 {
+        door.give(key(host, 40_000), request(100), &[], &[]);
+        assert_eq!(door.take_one().option(number::INIT_COOKIE), None);
+    }
+    door.give(key(3, 40_000), request(100), &[], &[]);
+    let response = door.take_one();
+    assert_eq!(door.d.connections_count(), 2);
+    let cookie = response.option(number::INIT_COOKIE).unwrap();
+    let given_back = [&[36, cookie.len() as u8 + 2][..], &cookie].concat();
+    let header = acknowledging(PacketType::DataAck, 101, response.header.sequence);
+    door.give(key(3, 40_000), header, &given_back, b"hello");
+    let expected = [Event::Connected, Event::Received(b"hello".to_vec())];
+    assert_eq!(door.events(), expected.map(|event| (key(3, 40_000), event)));
+    door.take();
+    // Options that no cookie holds.
+    door.give(key(4, 40_000), request(100), &[0; 232], &[]);
+    assert_eq!(door.take_one().reset().0, ResetCode::TooBusy);
+    let answers = *door.d.answers();
+    assert_eq!(
+        (answers.accepted, answers.cookies, answers.restored, answers.refused),
+        (2, 1, 1, 1)
+    );
+}
+
+/// §8.3: what is over and only remembered makes room, the longest remembered first.
+#[test]
+fn con_04_time_wait_keeps_nobody_out() {
+    let limits = Limits { connections: 3, ..Limits::default() };
+    let mut door = Door::new(limits, false);
+    for host in 1..=1_000 {
+        door.give(key(host, 40_000), request(100), &[], &[]);
+        let number = door.take_one().header.sequence;
+        door.give(key(host, 40_000), acknowledging(PacketType::Ack, 101, number), &[], &[]);
+        let reset = Some(dccp::header::Reset::plain(ResetCode::Aborted));
+        let header = acknowledging(PacketType::Reset, 102, number);
+        door.give(key(host, 40_000), Header { reset, ..header }, &[], &[]);
+        assert_eq!(door.events().len(), 2);
+        door.now_ns += MS;
+    }
+    let held = door.d.occupancy();
+    assert_eq!((held.connections, held.half_open, held.time_wait), (3, 0, 3));
+    let left: Vec<_> = door.d.states().map(|(key, _)| key).collect();
+    assert_eq!(left, [998, 999, 1_000].map(|host| key(host, 40_000)));
+    // Those that are not over stay.
+    for host in 2_001..=2_004 {
+        door.give(key(host, 40_000), request(100), &[], &[]);
+    }
+    assert!(door.d.states().all(|(_, state)| state == State::Respond));
+    assert_eq!(door.take().last().unwrap().1.packet_type(), PacketType::Response);
+    let held = door.d.occupancy();
+    assert_eq!((held.connections, held.half_open, held.time_wait), (3, 3, 0));
+    assert_eq!(door.d.answers().refused, 1);
 }
 
 /// §8.1.4: nothing is kept, and the cookie brings all of it back.
@@ -302,14 +361,16 @@ fn dos_01_a_flood_of_requests_leaves_no_state_with_cookies() {
         assert_eq!(door.take().len(), 1);
     }
     assert_eq!((door.d.connections_count(), door.d.poll_timeout()), (0, None));
-    // Without cookies it is bounded, and says so.
+    // A listener that does without them gives some when it is crowded.
     let limits = Limits { half_open: 100, ..Limits::default() };
     let mut door = Door::new(limits, false);
     for host in 0..1_000 {
         door.give(key(host, host as u16), request(u64::from(host)), &[], &[]);
         door.take();
     }
-    assert_eq!(door.d.connections_count(), 100);
+    let held = door.d.occupancy();
+    assert_eq!((held.connections, held.half_open, held.replies), (100, 100, 0));
+    assert_eq!(door.d.answers().cookies, 900);
 }
 
 /// §8.3.1: no more than so many Resets in a second.

@@ -66,7 +66,7 @@ pub(crate) fn look(key: &Key, connection: &Connection, peer: &Wire) {
             // Data under way was sent within the window of then, which was twice as wide at most.
             assert!(u64::from(ack_ratio) <= u64::from(cwnd).max(2), "{ack_ratio} of {cwnd}");
         }
-        Some(SenderFigures::Rate { x, x_recv, x_calc, p, interval_ns }) => {
+        Some(SenderFigures::Rate { x, x_recv, x_calc, p, interval_ns, .. }) => {
             let are_numbers = [x, x_recv, x_calc, p].iter().all(|n| n.is_finite() && *n >= 0.0);
             assert!(are_numbers, "{x} {x_recv} {x_calc} {p}");
             assert!(x > 0.0 && p <= 1.0 && interval_ns > 0, "{x} {p} {interval_ns}");

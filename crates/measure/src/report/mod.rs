@@ -7,6 +7,7 @@ mod comparison;
 pub mod format;
 mod latency;
 mod load_curve;
+pub mod over_time;
 mod page;
 mod plot;
 mod ratios;

@@ -399,6 +399,7 @@ impl SenderHalf for Sender {
             x_calc: self.x_calc,
             p: self.p,
             interval_ns: self.interval_ns(),
+            segment_bytes: self.segment_bytes,
         }
     }
 }

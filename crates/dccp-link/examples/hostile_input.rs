@@ -1,0 +1,40 @@
+//! States what an endpoint under attack does, on loopback: `hostile_input [PACKETS]`, so many of each attack.
+//! Over IP only with the right to make a network namespace.
+
+#![allow(clippy::unwrap_used, reason = "a failed step ends the run")]
+
+#[path = "../tests/common/mod.rs"]
+mod common;
+#[path = "../tests/hostile/forge.rs"]
+mod forge;
+#[path = "../tests/hostile/relay.rs"]
+mod relay;
+#[path = "../tests/hostile/scene.rs"]
+mod scene;
+#[path = "../tests/hostile/senders.rs"]
+mod senders;
+
+use std::time::Duration;
+
+use common::{RAW, UDP, in_a_namespace};
+use scene::{Pace, Scale, siege};
+
+fn main() {
+    let packets = std::env::args().nth(1).map_or(300_000, |word| word.parse().unwrap());
+    // At line rate most packets are lost, and TFRC may then wait for a minute between two.
+    let patience = Duration::from_secs(600);
+    let scale =
+        Scale { pace: Pace::WithTheFlow, patience, exchanges: 2_000, packets, clients: 500 };
+    for (pace, words) in [(Pace::WithTheFlow, "as fast as is read"), (Pace::LineRate, "line rate")]
+    {
+        let scale = Scale { pace, ..scale };
+        for ccid in [2, 3] {
+            println!("inside of UDP, CCID {ccid}, {words}\n{}", siege(UDP, ccid, scale));
+        }
+        in_a_namespace(|| {
+            for ccid in [2, 3] {
+                println!("over IP, CCID {ccid}, {words}\n{}", siege(RAW, ccid, scale));
+            }
+        });
+    }
+}

@@ -1,0 +1,75 @@
+//! A station between client and server, inside of UDP. Whoever has its socket can send in the name of
+//! either end, without the right to forge addresses.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use netio::{PollFd, RecvBatch, SendBatch, UdpOptions, UdpSocket, poll};
+
+use super::common::V4;
+
+/// Room for any packet of the test.
+const SLOT_BYTES: usize = 2_048;
+/// The relay looks whether it is to end this often.
+const LOOK_NS: u64 = 50_000_000;
+
+/// The station.
+pub(crate) struct Relay {
+    pub(crate) socket: Arc<UdpSocket>,
+    server: SocketAddr,
+    client: Mutex<Option<SocketAddr>>,
+    stop: AtomicBool,
+}
+
+impl Relay {
+    pub(crate) fn new(server: SocketAddr) -> Self {
+        let options = UdpOptions {
+            receive_buffer_bytes: Some(4 << 20),
+            send_buffer_bytes: Some(1 << 20),
+            ..UdpOptions::at((V4, 0))
+        };
+        let socket = Arc::new(UdpSocket::open(&options).unwrap());
+        Self { socket, server, client: Mutex::new(None), stop: AtomicBool::new(false) }
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.socket.local_address().unwrap().port()
+    }
+
+    /// Whoever has sent something first.
+    pub(crate) fn client(&self) -> Option<SocketAddr> {
+        *self.client.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Passes packets on, both ways, until it is stopped.
+    pub(crate) fn run(&self) {
+        let mut arrived = RecvBatch::new(64, SLOT_BYTES);
+        let mut leaving = SendBatch::new(64, SLOT_BYTES, false);
+        while !self.stop.load(Ordering::Relaxed) {
+            poll(&mut [PollFd::readable(&*self.socket)], Some(LOOK_NS)).unwrap();
+            if arrived.receive(&*self.socket).unwrap_or(0) == 0 {
+                continue;
+            }
+            for datagram in arrived.iter() {
+                let to = if datagram.source == self.server {
+                    self.client()
+                } else {
+                    let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+                    client.get_or_insert(datagram.source);
+                    Some(self.server)
+                };
+                let (Some(to), Some(slot)) = (to, leaving.slot()) else { continue };
+                slot[..datagram.octets.len()].copy_from_slice(datagram.octets);
+                leaving.commit(datagram.octets.len(), to, None);
+            }
+            // What the kernel does not take is lost, as on any network.
+            leaving.flush(&*self.socket);
+            leaving.discard();
+        }
+    }
+}

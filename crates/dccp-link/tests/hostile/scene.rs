@@ -1,0 +1,369 @@
+//! A server under attack, and a connection that goes on all the same.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use dccp_link::{
+    Answers, CarrierKind, CarrierOptions, Connection, Endpoint, Limits, LinkError, Listener,
+    Occupancy, Peer,
+};
+
+use super::common::{PATIENCE, PORT, V4, config, open, service};
+use super::forge::{Attack, FORGED};
+use super::relay::Relay;
+use super::senders::{Permits, Victim, abuse, strike};
+
+/// What the server takes upon itself: little, so that its bounds are met.
+const LIMITS: Limits = Limits { connections: 64, half_open: 16, resets_per_s: 1_024 };
+/// The port whose application talks to anybody.
+const ABUSED: u16 = PORT + 1;
+/// Whoever has no answer after this time says it again.
+const AGAIN: Duration = Duration::from_millis(100);
+/// Octets of a datagram of the connection.
+const DATAGRAM_BYTES: usize = 200;
+/// What the queues of one connection and its own packets come to at most.
+const QUEUED_MAX: usize = 300;
+
+/// How fast the attacks are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// Each sends 64 packets for every datagram that went there and back: nothing is lost in a queue that
+    /// is full, and everything is looked at.
+    WithTheFlow,
+    /// As fast as the kernel takes them: most of what is sent is lost where the server cannot read it as
+    /// fast, the connection's packets too.
+    LineRate,
+}
+
+/// How much there is of everything.
+#[derive(Clone, Copy)]
+pub(crate) struct Scale {
+    pub(crate) pace: Pace,
+    /// A datagram that has not come back after so long never will.
+    pub(crate) patience: Duration,
+    /// Datagrams there and back, before the attack and after it; during it as many as it lasts.
+    pub(crate) exchanges: u32,
+    /// Packets of each attack.
+    pub(crate) packets: u64,
+    /// Clients that connect in order to abuse it.
+    pub(crate) clients: u32,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Outcome {
+    /// Datagrams there and back, their time, and how often one was said again: before, during, after.
+    phases: [(u32, Duration, u32); 3],
+    sent: [u64; 4],
+    /// Over all attacks.
+    attack: Duration,
+    pub(crate) abusers: u32,
+    /// The most that the server ever held.
+    pub(crate) most: Occupancy,
+    /// What it held at the end.
+    pub(crate) held: Occupancy,
+    pub(crate) answers: Answers,
+    rss_kib: [u64; 2],
+}
+
+/// Sends datagrams that come back, until each has.
+struct Flow {
+    connection: Connection,
+    patience: Duration,
+    next: u32,
+    again: u32,
+}
+
+fn datagram(number: u32) -> Vec<u8> {
+    let mut octets = number.to_be_bytes().to_vec();
+    octets.resize(DATAGRAM_BYTES, number as u8);
+    octets
+}
+
+/// The number of a datagram that is whole.
+fn number(octets: &[u8]) -> u32 {
+    let number = u32::from_be_bytes(*octets.first_chunk().expect("a number in front"));
+    assert_eq!(octets, datagram(number), "changed on the way, or not ours");
+    number
+}
+
+impl Flow {
+    fn new(mut connection: Connection, patience: Duration) -> Self {
+        connection.set_send_timeout(Some(AGAIN));
+        connection.set_receive_timeout(Some(AGAIN));
+        Self { connection, patience, next: 0, again: 0 }
+    }
+
+    /// One datagram there and back.
+    fn exchange(&mut self) {
+        let until = Instant::now() + self.patience;
+        let mut tries = 0;
+        loop {
+            assert!(
+                Instant::now() < until,
+                "datagram {} does not come back after {tries} tries: {:?}",
+                self.next,
+                self.connection.sender_figures()
+            );
+            match self.connection.send(&datagram(self.next)) {
+                Ok(()) => tries += 1,
+                Err(LinkError::TimedOut(_)) => {}
+                Err(error) => panic!("the connection ended: {error}"),
+            }
+            loop {
+                match self.connection.receive() {
+                    Ok(Some(octets)) if number(&octets) == self.next => {
+                        self.next += 1;
+                        self.again += tries - 1;
+                        return;
+                    }
+                    // One that was said twice came back twice.
+                    Ok(Some(octets)) => assert!(number(&octets) < self.next),
+                    Ok(None) => panic!("the connection was closed"),
+                    Err(LinkError::TimedOut(_)) => break,
+                    Err(error) => panic!("the connection ended: {error}"),
+                }
+            }
+        }
+    }
+
+    /// Goes on for `count` datagrams and until `is_over`; how many, how long and how often again.
+    fn run(&mut self, count: u32, mut is_over: impl FnMut() -> bool) -> (u32, Duration, u32) {
+        let (begun, first, again) = (Instant::now(), self.next, self.again);
+        while self.next < first + count || !is_over() {
+            self.exchange();
+        }
+        (self.next - first, begun.elapsed(), self.again - again)
+    }
+}
+
+/// Accepts until it is stopped.
+fn accept(listener: &Listener, stop: &AtomicBool, mut serve: impl FnMut(Connection)) {
+    while !stop.load(Ordering::Relaxed) {
+        match listener.accept_within(AGAIN) {
+            Ok(connection) => serve(connection),
+            Err(LinkError::TimedOut(_)) => {}
+            Err(error) => panic!("cannot accept: {error}"),
+        }
+    }
+}
+
+/// Sends back what comes, and knows all of it.
+fn echo(mut connection: Connection, stop: &AtomicBool) {
+    connection.set_receive_timeout(Some(AGAIN));
+    connection.set_send_timeout(Some(AGAIN));
+    while !stop.load(Ordering::Relaxed) {
+        match connection.receive() {
+            Ok(Some(octets)) => {
+                number(&octets);
+                // If there is no room it is said again.
+                let _ = connection.send(&octets);
+            }
+            Err(LinkError::TimedOut(_)) => {}
+            Ok(None) => return,
+            Err(error) => panic!("the connection ended at the server: {error}"),
+        }
+    }
+}
+
+/// Whoever abuses a connection of its own may say what it likes.
+fn endure(mut connection: Connection) {
+    connection.set_receive_timeout(Some(Duration::from_millis(5)));
+    while let Ok(Some(octets)) = connection.receive() {
+        assert_eq!(octets, FORGED);
+    }
+    connection.abort();
+}
+
+/// The most of each.
+fn most(a: Occupancy, b: Occupancy) -> Occupancy {
+    Occupancy {
+        connections: a.connections.max(b.connections),
+        half_open: a.half_open.max(b.half_open),
+        time_wait: a.time_wait.max(b.time_wait),
+        replies: a.replies.max(b.replies),
+        spent_cookies: a.spent_cookies.max(b.spent_cookies),
+        queued: a.queued.max(b.queued),
+        queued_at_one: a.queued_at_one.max(b.queued_at_one),
+    }
+}
+
+fn assert_bounded(held: &Occupancy) {
+    let is_bounded = held.connections <= LIMITS.connections
+        && held.half_open <= LIMITS.half_open
+        && held.replies <= 128
+        && held.spent_cookies <= 65_536
+        && held.queued_at_one <= QUEUED_MAX;
+    assert!(is_bounded, "{held:?}");
+}
+
+fn rss_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or("0");
+    line.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0)
+}
+
+/// Runs a connection with this congestion control before, during and after all attacks at once.
+pub(crate) fn siege(kind: CarrierKind, ccid: u8, scale: Scale) -> Outcome {
+    let carrier = CarrierOptions { addresses: vec![V4], ..CarrierOptions::new(kind) };
+    let server = Endpoint::open(&carrier, LIMITS).unwrap();
+    let udp_port = server.udp_port();
+    let listener = server.listen(PORT, &config(ccid), vec![service()], 8);
+    let abused = server.listen(ABUSED, &config(ccid), vec![service()], 8);
+    let door = super::senders::at(V4, udp_port.unwrap_or(0));
+    let relay = udp_port.map(|_| Relay::new(door));
+    let direct = Peer { address: V4, port: PORT, udp_port: udp_port.unwrap_or(0) };
+    let relayed = Peer { udp_port: relay.as_ref().map_or(0, Relay::port), ..direct };
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            accept(&listener, &stop, |connection| {
+                let stop = &stop;
+                scope.spawn(move || echo(connection, stop));
+            });
+        });
+        scope.spawn(|| accept(&abused, &stop, endure));
+        if let Some(relay) = &relay {
+            scope.spawn(|| relay.run());
+        }
+        // A test that fails must end too.
+        let ending = Ending { stop: &stop, relay: relay.as_ref() };
+        let client = open(kind, V4);
+        let connection = client.connect(relayed, &config(ccid)).unwrap();
+        let victim = Victim { key: *connection.key(), server: door, relay: relay.as_ref() };
+        let mut outcome = besiege(&server, connection, victim, direct, scale, ccid);
+        assert!(client.wait_closed(PATIENCE), "closing is answered");
+        assert_eq!(client.connections_count(), 1, "what is over is remembered for a while");
+        outcome.held = server.occupancy();
+        drop(ending);
+        outcome
+    })
+}
+
+/// Ends the threads that serve.
+struct Ending<'a> {
+    stop: &'a AtomicBool,
+    relay: Option<&'a Relay>,
+}
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(relay) = self.relay {
+            relay.stop();
+        }
+    }
+}
+
+fn besiege(
+    server: &Endpoint,
+    connection: Connection,
+    victim: Victim<'_>,
+    direct: Peer,
+    scale: Scale,
+    ccid: u8,
+) -> Outcome {
+    let mut flow = Flow::new(connection, scale.patience);
+    let mut outcome = Outcome { rss_kib: [rss_kib(), 0], ..Outcome::default() };
+    outcome.phases[0] = flow.run(scale.exchanges, || true);
+    let sent: [AtomicU64; 4] = Default::default();
+    let abusers = AtomicU32::new(0);
+    let permits = Permits::new(scale.pace);
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        let mut tasks: Vec<_> = Attack::ALL
+            .into_iter()
+            .zip(&sent)
+            .map(|(attack, sent)| {
+                let permits = &permits;
+                scope.spawn(move || strike(attack, victim, scale.packets, sent, permits))
+            })
+            .collect();
+        if victim.relay.is_some() {
+            tasks.push(scope.spawn(|| {
+                let count = abuse(victim.server, ABUSED, scale.clients);
+                abusers.store(count, Ordering::Relaxed);
+            }));
+        }
+        tasks.push(scope.spawn(|| come_late(direct, victim, ccid, &sent, scale)));
+        let _all = permits.end();
+        let mut strikes = None;
+        outcome.phases[1] = flow.run(scale.exchanges, || {
+            permits.give();
+            let held = server.occupancy();
+            assert_bounded(&held);
+            outcome.most = most(outcome.most, held);
+            if strikes.is_none() && tasks[..4].iter().all(|task| task.is_finished()) {
+                strikes = Some(begun.elapsed());
+            }
+            tasks.iter().all(|task| task.is_finished())
+        });
+        outcome.attack = strikes.unwrap_or_else(|| begun.elapsed());
+    });
+    outcome.abusers = abusers.into_inner();
+    outcome.sent = sent.map(AtomicU64::into_inner);
+    outcome.phases[2] = flow.run(scale.exchanges, || true);
+    outcome.answers = server.answers();
+    outcome.rss_kib[1] = rss_kib();
+    flow.connection.close();
+    outcome
+}
+
+/// A client that knows of nothing connects in the middle of it, and is served. It measures a long round
+/// trip, so what it loses now would be said again only after minutes: it talks when the flood is over.
+fn come_late(direct: Peer, victim: Victim<'_>, ccid: u8, sent: &[AtomicU64; 4], scale: Scale) {
+    let wait_for = |count: u64| {
+        while sent.iter().any(|sent| sent.load(Ordering::Relaxed) < count) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
+    wait_for(1_000);
+    let kind = match victim.relay {
+        Some(_) => super::common::UDP,
+        None => super::common::RAW,
+    };
+    let client = open(kind, V4);
+    // Its Requests may be lost in the flood; they are repeated.
+    let mut flow = Flow::new(client.connect(direct, &config(ccid)).unwrap(), scale.patience);
+    wait_for(scale.packets);
+    flow.run(10, || true);
+    flow.connection.close();
+    assert!(client.wait_closed(PATIENCE));
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let attack_s = self.attack.as_secs_f64();
+        for (attack, sent) in Attack::ALL.into_iter().zip(self.sent) {
+            let rate = sent as f64 / attack_s / 1e3;
+            writeln!(f, "  {:<26} {sent:>9} packets, {rate:>6.0} thousand/s", attack.name())?;
+        }
+        writeln!(f, "  clients that abuse theirs  {:>9}", self.abusers)?;
+        for (name, (count, time, again)) in ["before", "during", "after"].iter().zip(self.phases) {
+            let rate = f64::from(count) / time.as_secs_f64();
+            writeln!(
+                f,
+                "  {name}: {count} datagrams there and back, all whole, {rate:.0}/s, {again} said again"
+            )?;
+        }
+        let Occupancy { connections, half_open, time_wait, replies, .. } = self.most;
+        writeln!(
+            f,
+            "  held at most: {connections} of {} connections ({half_open} of {} half-open, \
+             {time_wait} in TIMEWAIT), {replies} of 128 replies, {} spent cookies, {} queued, {} at one",
+            LIMITS.connections,
+            LIMITS.half_open,
+            self.most.spent_cookies,
+            self.most.queued,
+            self.most.queued_at_one,
+        )?;
+        let Answers { accepted, cookies, restored, refused, ignored } = self.answers;
+        writeln!(
+            f,
+            "  Requests: {accepted} kept, {cookies} answered with a cookie, of which {restored} came back; \
+             {refused} Resets, {ignored} packets ignored"
+        )?;
+        write!(f, "  memory of the process: {} -> {} KiB", self.rss_kib[0], self.rss_kib[1])
+    }
+}

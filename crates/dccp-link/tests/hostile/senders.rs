@@ -1,0 +1,256 @@
+//! Those who send the packets of [`super::forge`]: strangers in the name of others, and clients that make
+//! a connection to abuse it.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use base::Random;
+use dccp::header::{Header, Integrity, Packet, PacketType, Reset, ResetCode};
+use dccp::option::{DccpOption, Options};
+use dccp_link::Key;
+use netio::{PollFd, RawOptions, RawSocket, SendBatch, Source, UdpOptions, poll};
+
+use super::common::{PORT, V4, service};
+use super::forge::{Attack, FORGED, Names, PACKET_BYTES_MAX, bomb, forge};
+use super::relay::Relay;
+use super::scene::Pace;
+
+/// Packets in one system call.
+const SLOTS: usize = 64;
+/// Sockets that Requests come from.
+const SOCKETS: usize = 8;
+
+/// The connection under attack.
+#[derive(Clone, Copy)]
+pub(crate) struct Victim<'a> {
+    /// As its client has it.
+    pub(crate) key: Key,
+    /// The server, inside of UDP.
+    pub(crate) server: SocketAddr,
+    /// Through which its packets go, if inside of UDP.
+    pub(crate) relay: Option<&'a Relay>,
+}
+
+/// Where forged packets leave.
+enum Muzzle {
+    /// The very socket that the connection's packets leave.
+    Relay(Arc<netio::UdpSocket>),
+    Udp(netio::UdpSocket),
+    Raw(RawSocket),
+}
+
+impl Muzzle {
+    fn raw() -> Self {
+        let options = RawOptions {
+            bind: V4,
+            protocol: dccp::header::checksum::PROTOCOL,
+            receive_buffer_bytes: 4_096,
+            send_buffer_bytes: 1 << 20,
+        };
+        Self::Raw(RawSocket::open(&options).unwrap())
+    }
+
+    fn flush(&self, batch: &mut SendBatch) {
+        loop {
+            let left = match self {
+                Self::Relay(socket) => batch.flush(&**socket).left,
+                Self::Udp(socket) => batch.flush(socket).left,
+                Self::Raw(socket) => batch.flush(socket).left,
+            };
+            if left == 0 {
+                return;
+            }
+            let fd = match self {
+                Self::Relay(socket) => PollFd::writable(&**socket),
+                Self::Udp(socket) => PollFd::writable(socket),
+                Self::Raw(socket) => PollFd::writable(socket),
+            };
+            poll(&mut [fd], Some(100_000_000)).unwrap();
+        }
+    }
+}
+
+/// How many system calls' worth of packets each attack may have sent.
+pub(crate) struct Permits(AtomicU64);
+
+impl Permits {
+    pub(crate) const fn new(pace: Pace) -> Self {
+        Self(AtomicU64::new(match pace {
+            Pace::WithTheFlow => 0,
+            Pace::LineRate => FREE,
+        }))
+    }
+
+    /// One more.
+    pub(crate) fn give(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The attacks end when the value goes, also with a test that failed.
+    pub(crate) const fn end(&self) -> impl Drop {
+        struct End<'a>(&'a AtomicU64);
+        impl Drop for End<'_> {
+            fn drop(&mut self) {
+                self.0.store(FREE, Ordering::Relaxed);
+            }
+        }
+        End(&self.0)
+    }
+
+    fn wait_for(&self, count: u64) {
+        while self.0.load(Ordering::Relaxed) < count {
+            std::thread::sleep(Duration::from_micros(20));
+        }
+    }
+}
+
+/// More than anybody needs.
+const FREE: u64 = 1 << 60;
+
+/// Sends `packets` packets of an attack as fast as the kernel takes them and the permits allow.
+pub(crate) fn strike(
+    attack: Attack,
+    victim: Victim<'_>,
+    packets: u64,
+    sent: &AtomicU64,
+    permits: &Permits,
+) {
+    let mut random = Random::from_seed(0xa77ac4 + attack as u64);
+    let muzzles: Vec<_> = match (victim.relay, attack) {
+        (None, _) => vec![Muzzle::raw()],
+        (Some(_), Attack::Requests) => (0..SOCKETS)
+            .map(|_| Muzzle::Udp(netio::UdpSocket::open(&UdpOptions::at((V4, 0))).unwrap()))
+            .collect(),
+        (Some(relay), _) => vec![Muzzle::Relay(Arc::clone(&relay.socket))],
+    };
+    let mut batch = SendBatch::new(SLOTS, PACKET_BYTES_MAX, victim.relay.is_some());
+    for round in 0..packets.div_ceil(SLOTS as u64) {
+        while let Some(slot) = batch.slot() {
+            let (names, to, source) = aim(attack, victim, &mut random);
+            let len = forge(attack, &mut random, &names, service(), slot);
+            batch.commit(len, to, source);
+        }
+        permits.wait_for(round + 1);
+        muzzles[round as usize % muzzles.len()].flush(&mut batch);
+        sent.fetch_add(SLOTS as u64, Ordering::Relaxed);
+    }
+}
+
+/// In whose name a packet goes, and where.
+fn aim(
+    attack: Attack,
+    victim: Victim<'_>,
+    random: &mut Random,
+) -> (Names, SocketAddr, Option<Source>) {
+    let Victim { key, server, relay } = victim;
+    if attack == Attack::Requests {
+        // Over IP from any address of loopback too.
+        let source = Ipv4Addr::from(0x7f00_0000 | random.next_u32() >> 8 | 2).into();
+        let destination_port = if random.chance(1, 16) { PORT + 7 } else { PORT };
+        let source_port = random.next_u32() as u16;
+        let addresses = relay.is_none().then_some((source, V4));
+        let names = Names { addresses, source_port, destination_port };
+        let source = addresses.map(|(address, _)| Source { address, interface: 0 });
+        let to = if relay.is_some() { server } else { SocketAddr::new(V4, 0) };
+        return (names, to, source);
+    }
+    let is_towards_server = random.chance(1, 2);
+    let (source_port, destination_port) = match is_towards_server {
+        true => (key.local_port, key.remote_port),
+        false => (key.remote_port, key.local_port),
+    };
+    let addresses = relay.is_none().then_some((V4, V4));
+    let to = match relay {
+        None => SocketAddr::new(V4, 0),
+        Some(_) if is_towards_server => server,
+        Some(relay) => relay.client().expect("the client has sent something"),
+    };
+    (Names { addresses, source_port, destination_port }, to, None)
+}
+
+/// A client of its own hand that says nothing for longer than this is not answered.
+const ANSWER: Duration = Duration::from_millis(100);
+
+/// Connects again and again inside of UDP to `port`, each time to send what is valid by its numbers and
+/// nonsense otherwise; how many connections there were.
+pub(crate) fn abuse(server: SocketAddr, port: u16, clients: u32) -> u32 {
+    let mut random = Random::from_seed(0xabe5e);
+    let socket = UdpSocket::bind((V4, 0)).unwrap();
+    socket.set_read_timeout(Some(ANSWER)).unwrap();
+    socket.connect(server).unwrap();
+    let mut connected = 0;
+    for client in 0..clients {
+        let names =
+            Names { addresses: None, source_port: 1_024 + client as u16, destination_port: port };
+        connected += u32::from(abuse_once(&socket, &names, &mut random));
+    }
+    connected
+}
+
+fn abuse_once(socket: &UdpSocket, names: &Names, random: &mut Random) -> bool {
+    let mut buffer = [0; PACKET_BYTES_MAX];
+    let isn = random.below(1 << 48);
+    let header = Header { service_code: Some(service()), ..Header::new(PacketType::Request, isn) };
+    let len = names.write(header, &[], &[], &mut buffer);
+    socket.send(&buffer[..len]).unwrap();
+    let Some((number, cookie)) = response(socket, names) else { return false };
+    let mut sequence = isn + 1;
+    let mut send = |packet_type: PacketType, options: &[u8]| {
+        let reset = Reset::plain(ResetCode::Aborted);
+        let header = Header {
+            acknowledgement: packet_type.has_acknowledgement().then_some(number),
+            service_code: packet_type.has_service_code().then(service),
+            reset: (packet_type == PacketType::Reset).then_some(reset),
+            ..Header::new(packet_type, sequence & ((1 << 48) - 1))
+        };
+        sequence += 1;
+        let len = names.write(header, options, FORGED, &mut buffer);
+        // A full queue is none of our concern.
+        let _ = socket.send(&buffer[..len]);
+    };
+    send(PacketType::Ack, &cookie);
+    // A third of them are polite, and gone at once.
+    let bombs = if random.chance(1, 3) { 0 } else { 30 };
+    for _ in 0..bombs {
+        let packet_type = *random.pick(&PacketType::ALL[2..]).expect("some");
+        if packet_type != PacketType::Reset {
+            send(packet_type, &bomb(random));
+        }
+    }
+    // Of the others some leave without a word.
+    if bombs == 0 || random.chance(1, 2) {
+        send(PacketType::Reset, &[]);
+    }
+    true
+}
+
+/// The number of the Response, and its Init Cookie as an option to give back.
+fn response(socket: &UdpSocket, names: &Names) -> Option<(u64, Vec<u8>)> {
+    let mut buffer = [0; 2_000];
+    // What answers earlier clients is passed over.
+    for _ in 0..1_000 {
+        let len = socket.recv(&mut buffer).ok()?;
+        let Ok(packet) = Packet::parse(&buffer[..len], Integrity::Carrier) else { continue };
+        let header = packet.header;
+        if header.packet_type != PacketType::Response
+            || header.destination_port != names.source_port
+        {
+            continue;
+        }
+        let cookie = Options::new(packet.options).find_map(|raw| match raw.option {
+            DccpOption::InitCookie(octets) => {
+                Some([&[36, octets.len() as u8 + 2], octets].concat())
+            }
+            _ => None,
+        });
+        return Some((header.sequence, cookie.unwrap_or_default()));
+    }
+    None
+}
+
+/// An address that is not said here.
+pub(crate) const fn at(address: IpAddr, port: u16) -> SocketAddr {
+    SocketAddr::new(address, port)
+}

@@ -1,0 +1,199 @@
+//! Samples as a page: rate, round-trip time, loss event rate and window against time.
+
+use std::collections::BTreeMap;
+
+use measure::report::over_time::{Chart, Series, render};
+
+use super::line::Line;
+use super::rows::bits_since;
+
+/// Points of a line in a chart at most: more are no wider than the line.
+const POINTS_MAX: u64 = 480;
+
+/// What a point is made of.
+#[derive(Clone, Copy, Debug, Default)]
+struct Bin {
+    bits: f64,
+    last_us: u64,
+    /// Sum and count of each of [`Quantity::ALL`].
+    sums: [(f64, u32); Quantity::ALL.len()],
+}
+
+/// What is averaged over a bin.
+#[derive(Clone, Copy)]
+enum Quantity {
+    Allowed,
+    RoundTrip,
+    LossEvents,
+    Window,
+}
+
+impl Quantity {
+    const ALL: [Self; 4] = [Self::Allowed, Self::RoundTrip, Self::LossEvents, Self::Window];
+
+    /// In the unit of its chart.
+    fn of(self, line: &Line) -> Option<f64> {
+        let (value, unit) = match self {
+            Self::Allowed => (line.x, 8e-6),
+            Self::RoundTrip => (line.rtt_us, 1e-3),
+            Self::LossEvents => (line.p_ppm, 1e-4),
+            Self::Window => (line.cwnd, 1.0),
+        };
+        value.map(|value| value as f64 * unit)
+    }
+}
+
+/// The samples of a connection.
+#[derive(Debug, Default)]
+struct Flow {
+    before_us: Option<u64>,
+    bins: BTreeMap<u64, Bin>,
+}
+
+/// Draws the page. The same samples always give the same octets.
+pub(super) fn page(lines: &[Line]) -> String {
+    let first_us = lines.first().map_or(0, |line| line.at_us);
+    let last_us = lines.iter().map(|line| line.at_us).max().unwrap_or(0);
+    let width_us = (last_us / POINTS_MAX).max(10_000);
+    let mut flows: BTreeMap<String, Flow> = BTreeMap::new();
+    for line in lines {
+        let ccid = line.ccid.map_or(String::new(), |ccid| format!(", CCID {ccid}"));
+        let name = format!("{} to {}{ccid}", line.source, line.destination);
+        let flow = flows.entry(name).or_default();
+        let bin = flow.bins.entry(line.at_us / width_us).or_default();
+        bin.bits += bits_since(line, flow.before_us.unwrap_or(first_us));
+        bin.last_us = line.at_us;
+        flow.before_us = Some(line.at_us);
+        for (quantity, (sum, count)) in Quantity::ALL.iter().zip(&mut bin.sums) {
+            if let Some(value) = quantity.of(line) {
+                *sum += value;
+                *count += 1;
+            }
+        }
+    }
+    let facts = [
+        format!("{} samples", lines.len()),
+        format!("{:.1} s", last_us.saturating_sub(first_us) as f64 / 1e6),
+        format!("points of {:.0} ms", width_us as f64 / 1e3),
+    ];
+    render("godwit dccp probe", "What congestion control knew", &facts, &charts(&flows, width_us))
+}
+
+fn charts(flows: &BTreeMap<String, Flow>, width_us: u64) -> Vec<Chart> {
+    let mut sent: Vec<_> = flows.iter().map(|(name, flow)| sent(name, flow, width_us)).collect();
+    sent.extend(series(flows, Quantity::Allowed, width_us).into_iter().map(|mut series| {
+        series.name += ", allowed (X)";
+        series
+    }));
+    let of = |quantity| series(flows, quantity, width_us);
+    let chart =
+        |name, heading, caption, axis, series| Chart { name, heading, caption, axis, series };
+    let all = [
+        chart(
+            "rate",
+            "Rate",
+            "Data that DCCP took for sending, and for TFRC what it allows.",
+            "Mbit/s",
+            sent,
+        ),
+        chart(
+            "rtt",
+            "Round-trip time",
+            "Smoothed, as the sender knows it.",
+            "ms",
+            of(Quantity::RoundTrip),
+        ),
+        chart(
+            "loss",
+            "Loss event rate",
+            "As the receiver tells the sender of TFRC (RFC 5348 §5).",
+            "percent",
+            of(Quantity::LossEvents),
+        ),
+        chart(
+            "window",
+            "Congestion window",
+            "Packets that CCID 2 lets be under way.",
+            "packets",
+            of(Quantity::Window),
+        ),
+    ];
+    all.into_iter().filter(|chart| !chart.series.is_empty()).collect()
+}
+
+/// The middle of a bin, in seconds.
+fn middle_s(bin: u64, width_us: u64) -> f64 {
+    (bin as f64 + 0.5) * width_us as f64 / 1e6
+}
+
+/// The rate of what was sent, in Mbit/s. The last bin may be shorter than the others.
+fn sent(name: &str, flow: &Flow, width_us: u64) -> Series {
+    let last = flow.bins.keys().next_back().copied();
+    let points = flow.bins.iter().filter_map(|(&bin, held)| {
+        let passed_us = match Some(bin) == last {
+            true => held.last_us - bin * width_us,
+            false => width_us,
+        };
+        let is_telling = passed_us * 2 >= width_us;
+        is_telling.then(|| (middle_s(bin, width_us), held.bits / passed_us as f64))
+    });
+    Series { name: name.to_owned(), points: points.collect() }
+}
+
+/// The mean of a quantity in each bin, of the connections that know it.
+fn series(flows: &BTreeMap<String, Flow>, quantity: Quantity, width_us: u64) -> Vec<Series> {
+    let of_flow = |(name, flow): (&String, &Flow)| {
+        let points: Vec<_> = flow
+            .bins
+            .iter()
+            .filter_map(|(&bin, held)| {
+                let (sum, count) = held.sums[quantity as usize];
+                (count > 0).then(|| (middle_s(bin, width_us), sum / f64::from(count)))
+            })
+            .collect();
+        (!points.is_empty()).then(|| Series { name: name.clone(), points })
+    };
+    flows.iter().filter_map(of_flow).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str) -> Vec<Line> {
+        text.lines().filter_map(|line| Line::read(line).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_chart_for_all_that_is_known() {
+        let mut text = String::new();
+        for sample in 1..=200 {
+            let at = f64::from(sample) / 100.0;
+            text += &format!(
+                "{at} a:1 b:2 1424 1424 40000 10000 900 800 125000 9 3 - - - - - 5 125000\n"
+            );
+            text += &format!("{at} a:3 b:4 1424 - 2000 - - - - - 2 10 - 10 200000 1 5 250000\n");
+        }
+        let page = page(&lines(&text));
+        for name in ["rate", "rtt", "loss", "window"] {
+            assert!(page.contains(&format!("data-chart=\"{name}\"")), "{name}");
+        }
+        for words in ["a:1 to b:2, CCID 3", "a:3 to b:4, CCID 2", "allowed (X)", "400 samples"] {
+            assert!(page.contains(words), "{words}");
+        }
+        let flows = |text: &str| lines(text).len();
+        assert_eq!(flows(&text), 400);
+    }
+
+    #[test]
+    fn rates_are_those_of_the_lines() {
+        let mut text = String::new();
+        for sample in 1..=100 {
+            text += &format!("{} a:1 b:2 1250\n", f64::from(sample) / 100.0);
+        }
+        let page = page(&lines(&text));
+        // 1,250 octets in each of 100 hundredths of a second.
+        assert!(page.contains("\"points\":[[0.015,1.0]"), "{}", &page[page.len() - 2_000..]);
+        assert!(!page.contains("data-chart=\"rtt\"") && !page.contains("data-chart=\"window\""));
+    }
+}

@@ -1,0 +1,220 @@
+//! A line of a probe's file: the eleven columns of Linux's `dccp_probe` in their order, then eight of ours.
+//! What is not known is a dash. Linux's own files, of four or eleven columns, are read too: there a line
+//! stands for each datagram.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// Columns of Linux, with those of CCID 3 and without.
+const LINUX_COLUMNS: [usize; 2] = [4, 11];
+/// All columns.
+const COLUMNS: usize = 19;
+/// Names of the columns, as the first line of a file has them.
+pub(super) const HEAD: &str = "# time src dst size s rtt_us p_ppm x_calc x_recv x t_ipi_us \
+                               ccid cwnd ssthresh pipe rto_us ack_ratio queue rate\n";
+
+/// What was known at a moment of the data that one end of a connection sends.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Line {
+    /// Since the probe began, in microseconds.
+    pub(crate) at_us: u64,
+    /// Address and DCCP port of the sender, and of the receiver.
+    pub(crate) source: String,
+    pub(crate) destination: String,
+    /// Octets of a datagram.
+    pub(crate) size: u64,
+    /// Octets of a segment as CCID 3 counts them.
+    pub(crate) s: Option<u64>,
+    pub(crate) rtt_us: Option<u64>,
+    /// Loss event rate of CCID 3, in millionths.
+    pub(crate) p_ppm: Option<u64>,
+    /// Rates of CCID 3 in octets per second: by the equation (0 without losses), what came in at the
+    /// other end, and what may be sent.
+    pub(crate) x_calc: Option<u64>,
+    pub(crate) x_recv: Option<u64>,
+    pub(crate) x: Option<u64>,
+    /// Time between two packets of CCID 3.
+    pub(crate) interval_us: Option<u64>,
+    pub(crate) ccid: Option<u64>,
+    /// Of CCID 2, in packets.
+    pub(crate) cwnd: Option<u64>,
+    pub(crate) ssthresh: Option<u64>,
+    pub(crate) pipe: Option<u64>,
+    pub(crate) rto_us: Option<u64>,
+    pub(crate) ack_ratio: Option<u64>,
+    /// Datagrams that wait to be sent.
+    pub(crate) queue: Option<u64>,
+    /// Octets per second that DCCP took for sending since the line before.
+    pub(crate) rate: Option<u64>,
+}
+
+impl Line {
+    /// The columns behind the fourth.
+    const fn numbers(&self) -> [Option<u64>; COLUMNS - 4] {
+        [
+            self.s,
+            self.rtt_us,
+            self.p_ppm,
+            self.x_calc,
+            self.x_recv,
+            self.x,
+            self.interval_us,
+            self.ccid,
+            self.cwnd,
+            self.ssthresh,
+            self.pipe,
+            self.rto_us,
+            self.ack_ratio,
+            self.queue,
+            self.rate,
+        ]
+    }
+
+    /// Reads a line; `None` for one that is empty or a comment.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, in words.
+    pub(crate) fn read(text: &str) -> Result<Option<Self>, String> {
+        let text = text.trim();
+        if text.is_empty() || text.starts_with('#') {
+            return Ok(None);
+        }
+        let words: Vec<_> = text.split_whitespace().collect();
+        let count = words.len();
+        if count != COLUMNS && !LINUX_COLUMNS.contains(&count) {
+            return Err(format!("{count} columns; a probe's line has 4, 11 or {COLUMNS}"));
+        }
+        let mut numbers = [None; COLUMNS - 4];
+        for (number, word) in numbers.iter_mut().zip(&words[4..]) {
+            if *word != "-" {
+                *number = Some(whole(word)?);
+            }
+        }
+        let [s, rtt_us, p_ppm, x_calc, x_recv, x, interval_us, ours @ ..] = numbers;
+        let [ccid, cwnd, ssthresh, pipe, rto_us, ack_ratio, queue, rate] = ours;
+        // Linux writes what only CCID 3 has for it alone.
+        let ccid = if count == LINUX_COLUMNS[1] { Some(3) } else { ccid };
+        Ok(Some(Self {
+            at_us: time_us(words[0])?,
+            source: words[1].to_owned(),
+            destination: words[2].to_owned(),
+            size: whole(words[3])?,
+            s,
+            rtt_us,
+            p_ppm,
+            x_calc,
+            x_recv,
+            x,
+            interval_us,
+            ccid,
+            cwnd,
+            ssthresh,
+            pipe,
+            rto_us,
+            ack_ratio,
+            queue,
+            rate,
+        }))
+    }
+}
+
+fn whole(word: &str) -> Result<u64, String> {
+    word.parse().map_err(|_| format!("{word} is no whole number"))
+}
+
+/// Seconds with a fraction, in microseconds.
+fn time_us(word: &str) -> Result<u64, String> {
+    let seconds: f64 = word.parse().map_err(|_| format!("{word} is no time"))?;
+    if (0.0..1e12).contains(&seconds) {
+        Ok((seconds * 1e6).round() as u64)
+    } else {
+        Err(format!("{word} is no time"))
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (seconds, us) = (self.at_us / 1_000_000, self.at_us % 1_000_000);
+        let Self { source, destination, size, .. } = self;
+        write!(f, "{seconds}.{us:06} {source} {destination} {size}")?;
+        for number in self.numbers() {
+            match number {
+                Some(number) => write!(f, " {number}")?,
+                None => f.write_str(" -")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As Linux's probe wrote them, with CCID 3 and with CCID 2.
+    const LINUX: [&str; 2] = [
+        "1.204512 10.0.0.1:40000 10.0.0.2:5001 1424 1424 40211 9901 401122 398000 401122 3550",
+        "0.000317 10.0.0.1:40000 10.0.0.2:5001 1424",
+    ];
+
+    #[test]
+    fn linux_wrote_the_same_columns() {
+        let line = Line::read(LINUX[0]).unwrap().unwrap();
+        let first = (line.at_us, line.s, line.rtt_us, line.p_ppm);
+        assert_eq!(first, (1_204_512, Some(1_424), Some(40_211), Some(9_901)));
+        let rates = (line.x_calc, line.x_recv, line.x, line.interval_us);
+        assert_eq!(rates, (Some(401_122), Some(398_000), Some(401_122), Some(3_550)));
+        assert_eq!((line.ccid, line.rate), (Some(3), None));
+        assert!(line.to_string().starts_with(LINUX[0]), "the columns stand where they stood");
+        let line = Line::read(LINUX[1]).unwrap().unwrap();
+        assert_eq!((line.at_us, line.size, line.rtt_us, line.ccid), (317, 1_424, None, None));
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let rate = Line {
+            at_us: 12_000_345,
+            source: "[2001:db8::1]:40000".to_owned(),
+            destination: "[2001:db8::2]:5001".to_owned(),
+            size: 1_424,
+            s: Some(1_424),
+            rtt_us: Some(75),
+            p_ppm: Some(0),
+            x: Some(u64::MAX),
+            ccid: Some(3),
+            rate: Some(0),
+            ..Line::default()
+        };
+        let window = Line {
+            cwnd: Some(10),
+            ssthresh: Some(4_294_967_295),
+            pipe: Some(9),
+            rto_us: Some(200_000),
+            ack_ratio: Some(2),
+            queue: Some(64),
+            ccid: Some(2),
+            s: None,
+            ..rate.clone()
+        };
+        for line in [rate, window] {
+            assert_eq!(Line::read(&line.to_string()), Ok(Some(line)));
+        }
+        assert_eq!(HEAD.split_whitespace().count(), COLUMNS + 1);
+        assert_eq!(Line::read(HEAD), Ok(None));
+    }
+
+    #[test]
+    fn other_files_are_told_apart() {
+        for (text, words) in [
+            ("a b c", "3 columns"),
+            ("x 10.0.0.1:1 10.0.0.2:2 5", "x is no time"),
+            ("1.0 10.0.0.1:1 10.0.0.2:2 five", "five is no whole number"),
+            ("-1.0 10.0.0.1:1 10.0.0.2:2 5", "-1.0 is no time"),
+        ] {
+            let error = Line::read(text).unwrap_err();
+            assert!(error.contains(words), "{error}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! `godwit dccp probe`: what congestion control knew while a connection sent, as `godwit dccp perf --probe`
+//! wrote it down, or a Linux kernel that still had DCCP. `line` is the format, `recorder` writes it, `rows`
+//! shows it on the terminal, `charts` as a page.
+
+mod charts;
+mod line;
+mod recorder;
+mod rows;
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use netio::signal::Signals;
+use serde::Serialize;
+
+use crate::units::parse_seconds;
+use crate::{Outcome, ToolError, say};
+use line::Line;
+pub(crate) use recorder::Recorder;
+use rows::Rows;
+
+/// Of the documents.
+const SCHEMA_VERSION: u32 = 1;
+/// A file that has ended is looked at again after this time.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Show what congestion control knew: rate, round-trip time, loss event rate, window
+///
+/// Reads what `godwit dccp perf --probe FILE` writes, while it is written with -f, or what the dccp_probe
+/// of a Linux kernel wrote (/proc/net/dccpprobe, up to 4.15). The state of a connection is known where it
+/// runs and nowhere else, so the program that sends must write it.
+///
+/// Exit codes: 0 done; 1 failed; 2 bad arguments, or a file that is none of a probe; 130 interrupted
+/// (without --html and --json the way that -f ends).
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// What was written [default: the standard input]
+    file: Option<PathBuf>,
+    /// Go on as the file grows, until interrupted
+    #[arg(short = 'f', long)]
+    follow: bool,
+    /// Seconds that a line stands for
+    #[arg(short = 'i', long, value_name = "S", default_value = "1", value_parser = parse_seconds)]
+    interval: Duration,
+    /// Draw charts against time as a page that needs nothing but itself, instead of lines
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Print all samples as one JSON document instead of lines
+    #[arg(long)]
+    json: bool,
+}
+
+/// All samples.
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    tool: &'static str,
+    schema_version: u32,
+    samples: &'a [Line],
+}
+
+/// Does what the flags ask for.
+///
+/// # Errors
+///
+/// What made it impossible.
+pub fn run(args: &Args) -> Result<Outcome, ToolError> {
+    let signals = Signals::install()
+        .map_err(|error| ToolError::Failed(format!("cannot install signal handlers: {error}")))?;
+    let name = args.file.as_deref().unwrap_or_else(|| Path::new("-")).display().to_string();
+    let failed = |what: &str, error| ToolError::Failed(format!("cannot {what} {name}: {error}"));
+    let mut input: Box<dyn BufRead> = match &args.file {
+        Some(path) => {
+            Box::new(BufReader::new(File::open(path).map_err(|error| failed("open", error))?))
+        }
+        None => Box::new(io::stdin().lock()),
+    };
+    let is_kept = args.html.is_some() || args.json;
+    let (mut lines, mut rows) = (Vec::new(), Rows::new(args.interval));
+    let (mut text, mut number) = (String::new(), 1);
+    let outcome = loop {
+        if signals.stop().load(Ordering::Acquire) {
+            break Outcome::Interrupted;
+        }
+        let read = input.read_line(&mut text).map_err(|error| failed("read", error))?;
+        if read == 0 && args.follow {
+            // What was drawn with -f so far must be seen, and a half-written line waits for its end.
+            std::thread::sleep(LOOK);
+            continue;
+        }
+        if read > 0 && args.follow && !text.ends_with('\n') {
+            continue;
+        }
+        if read == 0 && text.is_empty() {
+            break Outcome::Done;
+        }
+        let line = Line::read(&text)
+            .map_err(|wrong| ToolError::Usage(format!("{name}, line {number}: {wrong}")))?;
+        (text, number) = (String::new(), number + 1);
+        match line {
+            Some(line) if is_kept => lines.push(line),
+            Some(line) => say(&rows.take(line))?,
+            None => {}
+        }
+    };
+    if is_kept {
+        return show(args, &lines).map(|()| Outcome::Done);
+    }
+    say(&rows.end())?;
+    Ok(outcome)
+}
+
+/// Writes what was kept.
+fn show(args: &Args, lines: &[Line]) -> Result<(), ToolError> {
+    if let Some(path) = &args.html {
+        let page = charts::page(lines);
+        std::fs::write(path, page).map_err(|error| {
+            ToolError::Failed(format!("cannot write {}: {error}", path.display()))
+        })?;
+    }
+    if args.json {
+        let tool = "godwit dccp probe";
+        let document = Document { tool, schema_version: SCHEMA_VERSION, samples: lines };
+        let json = serde_json::to_string(&document)
+            .map_err(|error| ToolError::Failed(format!("cannot write JSON: {error}")))?;
+        say(&format!("{json}\n"))?;
+    }
+    Ok(())
+}

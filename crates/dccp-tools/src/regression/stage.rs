@@ -1,0 +1,185 @@
+//! Where it is measured: namespaces for sender, receiver, links and a router, and the programs in them.
+//!
+//! ```text
+//! sender d0 -- d1 links d2 -- d3 receiver                                10.9.0.0/24
+//! sender r0 -- r1 links r2 -- r3 router r4 -- r5 links r6 -- r7 receiver  10.9.1.0/24, 10.9.2.0/24
+//! ```
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use netio::signal::Signals;
+use testbed::{ChildProcess, CommandLine, Registry, Run, TestbedError, namespace};
+
+use super::case::{Case, DATAGRAM_BYTES};
+use crate::ToolError;
+use crate::options::CarrierName;
+
+/// Longer than anything takes to begin or to end, connecting over a lossy link included.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What is measured once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trial {
+    pub(super) ccid: u8,
+    pub(super) seed: u64,
+    pub(super) seconds: f64,
+    pub(super) carrier: CarrierName,
+}
+
+/// The namespaces. They go with the value, and `godwit lab clean` removes what a crash has left.
+pub(super) struct Stage {
+    godwit: String,
+    folder: PathBuf,
+    sender: String,
+    receiver: String,
+    links: String,
+    router: String,
+    _run: Run,
+}
+
+impl From<TestbedError> for ToolError {
+    fn from(error: TestbedError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+fn ip(words: &str) -> Result<String, TestbedError> {
+    CommandLine::new("ip").args(words.split(' ')).run()
+}
+
+impl Stage {
+    /// Makes the namespaces and joins them.
+    pub(super) fn set() -> Result<Self, ToolError> {
+        if testbed::registry::user_id() != 0 {
+            return Err(ToolError::Failed("network namespaces need root".to_owned()));
+        }
+        let cannot = |what: &str, error| ToolError::Failed(format!("cannot {what}: {error}"));
+        let godwit = std::env::current_exe().map_err(|error| cannot("find this program", error))?;
+        let mut run = Registry::open()?.begin()?;
+        let pid = std::process::id();
+        let folder = std::env::temp_dir().join(format!("godwit-regression-{pid}"));
+        run.note_folder(&folder)?;
+        std::fs::create_dir_all(&folder).map_err(|error| cannot("make a folder", error))?;
+        let [sender, receiver, links, router] =
+            ['c', 's', 'g', 'h'].map(|letter| namespace::name_of(pid, letter));
+        for name in [&sender, &receiver, &links, &router] {
+            run.note_namespace(name)?;
+            namespace::create(name)?;
+            ip(&format!("-n {name} link set lo up"))?;
+        }
+        let godwit = godwit.display().to_string();
+        let stage = Self { godwit, folder, sender, receiver, links, router, _run: run };
+        stage.join()?;
+        Ok(stage)
+    }
+
+    fn join(&self) -> Result<(), ToolError> {
+        let Self { sender, receiver, links, router, .. } = self;
+        let pairs = [
+            (sender, "d0", "10.9.0.1/24", "d1"),
+            (receiver, "d3", "10.9.0.2/24", "d2"),
+            (sender, "r0", "10.9.1.1/24", "r1"),
+            (router, "r3", "10.9.1.254/24", "r2"),
+            (router, "r4", "10.9.2.254/24", "r5"),
+            (receiver, "r7", "10.9.2.2/24", "r6"),
+        ];
+        for (name, end, address, link_end) in pairs {
+            ip(&format!(
+                "link add {end} netns {name} type veth peer name {link_end} netns {links}"
+            ))?;
+            ip(&format!("-n {links} link set {link_end} up"))?;
+            ip(&format!("-n {name} link set {end} up"))?;
+            ip(&format!("-n {name} addr add {address} dev {end}"))?;
+        }
+        ip(&format!("-n {sender} route add 10.9.2.0/24 via 10.9.1.254"))?;
+        ip(&format!("-n {receiver} route add 10.9.1.0/24 via 10.9.2.254"))?;
+        let forward = "echo 1 >/proc/sys/net/ipv4/ip_forward";
+        CommandLine::new("ip").args(["netns", "exec", router, "sh", "-c", forward]).run()?;
+        Ok(())
+    }
+
+    /// Starts this program with `words` in a namespace.
+    fn start(&self, name: &str, namespace: &str, words: &str) -> Result<ChildProcess, ToolError> {
+        let words = words.split(' ');
+        let through = ["ip", "netns", "exec", namespace];
+        let command = CommandLine::new(&self.godwit).args(words).through(&through);
+        Ok(ChildProcess::start(&command, name, &self.folder)?)
+    }
+
+    /// Waits until a program has said `words`.
+    fn wait_for(&self, child: &mut ChildProcess, words: &str) -> Result<(), ToolError> {
+        let until = Instant::now() + PATIENCE;
+        let file = self.folder.join(format!("{}.err", child.name()));
+        let has_said = || std::fs::read_to_string(&file).is_ok_and(|text| text.contains(words));
+        let ended = child.wait(|| has_said() || Instant::now() > until);
+        if matches!(ended, Ok(None)) && has_said() {
+            return Ok(());
+        }
+        Err(failed(child, "did not come up"))
+    }
+
+    /// Starts a link between two interfaces of its namespace.
+    fn link(&self, ends: [&str; 2], case: &Case, seed: u64) -> Result<ChildProcess, ToolError> {
+        let between = format!("--between {0}:{1} {0}:{2}", self.links, ends[0], ends[1]);
+        let words = format!("netem {between} --seed {seed} {}", case.link);
+        let mut child = self.start(&format!("link-{}", ends[0]), &self.links, &words)?;
+        self.wait_for(&mut child, "netem: up")?;
+        Ok(child)
+    }
+
+    /// Bits of data in a second that the receiver read; `None` when a signal ended it.
+    pub(super) fn measure(
+        &self,
+        case: &Case,
+        trial: Trial,
+        signals: &Signals,
+    ) -> Result<Option<f64>, ToolError> {
+        let Trial { ccid, seed, seconds, carrier } = trial;
+        let (address, pairs): (_, &[[&str; 2]]) = match case.is_routed {
+            false => ("10.9.0.2", &[["d1", "d2"]]),
+            true => ("10.9.2.2", &[["r1", "r2"], ["r5", "r6"]]),
+        };
+        let links: Result<Vec<_>, _> =
+            pairs.iter().map(|&ends| self.link(ends, case, seed)).collect();
+        let _links = links?;
+        let carrier = match carrier {
+            CarrierName::Udp => "udp",
+            CarrierName::Raw => "raw",
+        };
+        let flags = format!("--carrier {carrier} --ccid {ccid} --set tx_qlen=5 --json");
+        let words = format!("dccp perf -s -1 {flags}");
+        let mut server = self.start("server", &self.receiver, &words)?;
+        self.wait_for(&mut server, "Server listening")?;
+        let words = format!(
+            "dccp perf -c {address} -l {DATAGRAM_BYTES} -t {seconds} --connect-timeout 25 {flags}"
+        );
+        let mut client = self.start("client", &self.sender, &words)?;
+        let until = Instant::now() + Duration::from_secs_f64(seconds) + 2 * PATIENCE;
+        let stop = signals.stop();
+        let is_stopped = || stop.load(std::sync::atomic::Ordering::Acquire);
+        let ended = client.wait(|| is_stopped() || Instant::now() > until);
+        if is_stopped() {
+            return Ok(None);
+        }
+        match ended {
+            Ok(Some(status)) if status.success() => {}
+            _ => return Err(failed(&client, "did not end well")),
+        }
+        read_rate(&self.folder.join("client.out")).map(Some)
+    }
+}
+
+fn failed(child: &ChildProcess, what: &str) -> ToolError {
+    let words = child.last_words(3);
+    ToolError::Failed(format!("the {} {what}: {words}", child.name()))
+}
+
+/// What the receiver read, as the client's document says.
+fn read_rate(path: &Path) -> Result<f64, ToolError> {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    let rate = document.pointer("/flows/0/directions/0/bits_per_s");
+    rate.and_then(serde_json::Value::as_f64)
+        .ok_or_else(|| ToolError::Failed(format!("no rate in what the client printed: {text}")))
+}
