@@ -359,7 +359,8 @@ impl Drop for Folder {
 #[test]
 fn a_probe_tells_what_congestion_control_knew() {
     let folder = Folder::new();
-    for (ccid, known) in [("2", "cwnd"), ("3", "x_recv")] {
+    for (profile, known) in [(2_u64, "cwnd"), (3, "x_recv")] {
+        let ccid = &profile.to_string();
         let (file, page) = (folder.file(ccid), folder.file("page.html"));
         let flags = ["-t", "0.5", "-b", "8m", "--ccid", ccid, "-P", "2"];
         let [client, _] =
@@ -369,7 +370,7 @@ fn a_probe_tells_what_congestion_control_knew() {
         let shown = document(&shown.stdout);
         let samples = shown["samples"].as_array().expect("samples");
         assert!(samples.len() > 20, "{} samples", samples.len());
-        assert!(samples.iter().all(|sample| sample["ccid"].to_string() == ccid));
+        assert!(samples.iter().all(|sample| sample["ccid"] == profile));
         assert!(samples.iter().all(|sample| sample["rtt_us"].is_u64() && sample[known].is_u64()));
         // What is sent by the samples is what was sent.
         for flow in 0..2 {
