@@ -1,12 +1,14 @@
 //! DCCP as commands: [`perf`] measures throughput in the manner of iperf, [`ttcp`] in that of ttcp,
 //! [`pipe`] moves files and pipes, [`probe`] shows what congestion control knew, [`conformance`] tests an
-//! implementation packet by packet, [`regression`] measures it over emulated links.
+//! implementation packet by packet, [`regression`] measures it over emulated links, [`fairness`] beside
+//! TCP.
 //!
 //! Flags become values here, values become calls of [`dccp_link`]; what a connection does is the
 //! core's business. Whatever is counted as throughput was read by the receiving application.
 
 mod blocking;
 pub mod conformance;
+pub mod fairness;
 pub mod options;
 pub mod perf;
 pub mod pipe;
@@ -31,6 +33,7 @@ pub enum Command {
     Probe(Box<probe::Args>),
     Conformance(Box<conformance::Args>),
     Regression(Box<regression::Args>),
+    Fairness(Box<fairness::Args>),
 }
 
 impl Command {
@@ -45,6 +48,7 @@ impl Command {
             Self::Probe(args) => probe::run(args),
             Self::Conformance(args) => conformance::run(args),
             Self::Regression(args) => regression::run(args),
+            Self::Fairness(args) => fairness::run(args),
         };
         match done {
             Ok(outcome) => ExitCode::from(outcome.code()),

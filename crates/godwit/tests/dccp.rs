@@ -422,3 +422,29 @@ fn the_regression_makes_its_own_network() {
     }
     assert_eq!(rows.len(), 2);
 }
+
+#[test]
+fn flows_share_a_link_with_tcp() {
+    let words = ["fairness", "-t", "2", "--link", "delay 5ms rate 10mbit limit 60", "--json"];
+    let measured = godwit(&words).output().expect("it runs");
+    if text(&measured.stderr).contains("need root") {
+        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "no namespace can be made");
+        println!("skipped: network namespaces need root");
+        return;
+    }
+    // Two seconds say nothing of who gets how much, but the link gives no more than it has.
+    let code = measured.status.code();
+    assert!(matches!(code, Some(0 | 3)), "{code:?}: {}", text(&measured.stderr));
+    let document = document(&measured.stdout);
+    assert_eq!(document["ccid"], 3);
+    let run = &document["runs"][0];
+    let rates = [
+        number(run, "/dccp_bits_per_s/0"),
+        number(run, "/dccp_bits_per_s/1"),
+        number(run, "/tcp_bits_per_s"),
+    ];
+    // Each counts its own two seconds, which begin one after the other.
+    assert!(rates.iter().all(|&rate| rate > 0.0 && rate < 10e6), "{run}");
+    assert!(rates.iter().sum::<f64>() > 2e6, "{run}");
+    assert!((0.5..=1.0).contains(&number(run, "/jain_index")), "{run}");
+}

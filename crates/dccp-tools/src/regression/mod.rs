@@ -3,7 +3,7 @@
 //! as children.
 
 mod case;
-mod stage;
+pub(crate) mod stage;
 
 use std::time::Duration;
 

@@ -18,17 +18,20 @@ use crate::options::CarrierName;
 /// Longer than anything takes to begin or to end, connecting over a lossy link included.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// The receiver when no router is between.
+pub(crate) const RECEIVER: &str = "10.9.0.2";
+
 /// What is measured once.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Trial {
-    pub(super) ccid: u8,
-    pub(super) seed: u64,
-    pub(super) seconds: f64,
-    pub(super) carrier: CarrierName,
+pub(crate) struct Trial {
+    pub(crate) ccid: u8,
+    pub(crate) seed: u64,
+    pub(crate) seconds: f64,
+    pub(crate) carrier: CarrierName,
 }
 
 /// The namespaces. They go with the value, and `godwit lab clean` removes what a crash has left.
-pub(super) struct Stage {
+pub(crate) struct Stage {
     godwit: String,
     folder: PathBuf,
     sender: String,
@@ -50,7 +53,7 @@ fn ip(words: &str) -> Result<String, TestbedError> {
 
 impl Stage {
     /// Makes the namespaces and joins them.
-    pub(super) fn set() -> Result<Self, ToolError> {
+    pub(crate) fn set() -> Result<Self, ToolError> {
         if testbed::registry::user_id() != 0 {
             return Err(ToolError::Failed("network namespaces need root".to_owned()));
         }
@@ -101,7 +104,7 @@ impl Stage {
 
     /// Starts this program with `words` in a namespace.
     fn start(&self, name: &str, namespace: &str, words: &str) -> Result<ChildProcess, ToolError> {
-        let words = words.split(' ');
+        let words = words.split_ascii_whitespace();
         let through = ["ip", "netns", "exec", namespace];
         let command = CommandLine::new(&self.godwit).args(words).through(&through);
         Ok(ChildProcess::start(&command, name, &self.folder)?)
@@ -120,9 +123,9 @@ impl Stage {
     }
 
     /// Starts a link between two interfaces of its namespace.
-    fn link(&self, ends: [&str; 2], case: &Case, seed: u64) -> Result<ChildProcess, ToolError> {
+    fn link(&self, ends: [&str; 2], link: &str, seed: u64) -> Result<ChildProcess, ToolError> {
         let between = format!("--between {0}:{1} {0}:{2}", self.links, ends[0], ends[1]);
-        let words = format!("netem {between} --seed {seed} {}", case.link);
+        let words = format!("netem {between} --seed {seed} {link}");
         let mut child = self.start(&format!("link-{}", ends[0]), &self.links, &words)?;
         self.wait_for(&mut child, "netem: up")?;
         Ok(child)
@@ -135,24 +138,45 @@ impl Stage {
         trial: Trial,
         signals: &Signals,
     ) -> Result<Option<f64>, ToolError> {
-        let Trial { ccid, seed, seconds, carrier } = trial;
         let (address, pairs): (_, &[[&str; 2]]) = match case.is_routed {
-            false => ("10.9.0.2", &[["d1", "d2"]]),
+            false => (RECEIVER, &[["d1", "d2"]]),
             true => ("10.9.2.2", &[["r1", "r2"], ["r5", "r6"]]),
         };
         let links: Result<Vec<_>, _> =
-            pairs.iter().map(|&ends| self.link(ends, case, seed)).collect();
+            pairs.iter().map(|&ends| self.link(ends, case.link, trial.seed)).collect();
         let _links = links?;
+        let Some(rates) = self.flows(address, (trial, 1), "--set tx_qlen=5", signals)? else {
+            return Ok(None);
+        };
+        Ok(rates.first().copied())
+    }
+
+    /// Joins sender and receiver directly by a link, in the words of `tc`.
+    pub(crate) fn join_by(&self, link: &str, seed: u64) -> Result<ChildProcess, ToolError> {
+        self.link(["d1", "d2"], link, seed)
+    }
+
+    /// Sends DCCP in `count` flows to `address`; bits of data in a second that the receiver read of each.
+    /// `None` when a signal ended it.
+    pub(crate) fn flows(
+        &self,
+        address: &str,
+        (trial, count): (Trial, usize),
+        settings: &str,
+        signals: &Signals,
+    ) -> Result<Option<Vec<f64>>, ToolError> {
+        let Trial { ccid, seconds, carrier, .. } = trial;
         let carrier = match carrier {
             CarrierName::Udp => "udp",
             CarrierName::Raw => "raw",
         };
-        let flags = format!("--carrier {carrier} --ccid {ccid} --set tx_qlen=5 --json");
+        let flags = format!("--carrier {carrier} --ccid {ccid} {settings} --json");
         let words = format!("dccp perf -s -1 {flags}");
         let mut server = self.start("server", &self.receiver, &words)?;
         self.wait_for(&mut server, "Server listening")?;
         let words = format!(
-            "dccp perf -c {address} -l {DATAGRAM_BYTES} -t {seconds} --connect-timeout 25 {flags}"
+            "dccp perf -c {address} -P {count} -l {DATAGRAM_BYTES} -t {seconds} --connect-timeout 25 \
+             {flags}"
         );
         let mut client = self.start("client", &self.sender, &words)?;
         let until = Instant::now() + Duration::from_secs_f64(seconds) + 2 * PATIENCE;
@@ -166,7 +190,12 @@ impl Stage {
             Ok(Some(status)) if status.success() => {}
             _ => return Err(failed(&client, "did not end well")),
         }
-        read_rate(&self.folder.join("client.out")).map(Some)
+        read_rates(&self.folder.join("client.out"), count).map(Some)
+    }
+
+    /// The namespaces of the sender and of the receiver, as files.
+    pub(crate) fn ends(&self) -> [PathBuf; 2] {
+        [&self.sender, &self.receiver].map(|name| Path::new("/run/netns").join(name))
     }
 }
 
@@ -175,11 +204,11 @@ fn failed(child: &ChildProcess, what: &str) -> ToolError {
     ToolError::Failed(format!("the {} {what}: {words}", child.name()))
 }
 
-/// What the receiver read, as the client's document says.
-fn read_rate(path: &Path) -> Result<f64, ToolError> {
+/// What the receiver read of each flow, as the client's document says.
+fn read_rates(path: &Path, count: usize) -> Result<Vec<f64>, ToolError> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let document: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-    let rate = document.pointer("/flows/0/directions/0/bits_per_s");
-    rate.and_then(serde_json::Value::as_f64)
-        .ok_or_else(|| ToolError::Failed(format!("no rate in what the client printed: {text}")))
+    let rate = |flow: usize| document.pointer(&format!("/flows/{flow}/directions/0/bits_per_s"));
+    let rates: Option<Vec<f64>> = (0..count).map(|flow| rate(flow)?.as_f64()).collect();
+    rates.ok_or_else(|| ToolError::Failed(format!("no rate in what the client printed: {text}")))
 }
