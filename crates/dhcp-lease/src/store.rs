@@ -86,7 +86,7 @@ impl<F: Leased> TableShard<F> {
             Some(address) => self.table.place_of(address),
             None if self.is_in_order => {
                 self.expected += 1;
-                Some(self.last_place + self.expected)
+                Some(self.last_place.wrapping_add(self.expected))
             }
             None => None,
         };
