@@ -10,6 +10,14 @@ use super::wait_for;
 use crate::LinkError;
 use crate::service::Handle;
 
+/// What was done, or that it was not done in time.
+fn in_time<T>(
+    done: Option<Result<T, LinkError>>,
+    timeout: Option<Duration>,
+) -> Result<T, LinkError> {
+    done.unwrap_or_else(|| Err(LinkError::TimedOut(timeout.unwrap_or_default())))
+}
+
 /// A connection. Dropping it closes it, after what waits in its send queue was sent.
 pub struct Connection {
     handle: Handle,
@@ -55,7 +63,7 @@ impl Connection {
             }
         });
         shared.wake();
-        sent.unwrap_or(Err(LinkError::TimedOut(self.send_timeout.unwrap_or_default())))
+        in_time(sent, self.send_timeout)
     }
 
     /// Hands a datagram over if there is room for it; `priority` counts with that policy.
@@ -76,8 +84,8 @@ impl Connection {
     pub fn receive(&self) -> Result<Option<Vec<u8>>, LinkError> {
         let Handle { shared, key, signal } = &self.handle;
         let deadline = self.receive_timeout.map(|timeout| Instant::now() + timeout);
-        wait_for(shared, &signal.readable, deadline, |state| state.poll_receive(key))
-            .unwrap_or(Err(LinkError::TimedOut(self.receive_timeout.unwrap_or_default())))
+        let done = wait_for(shared, &signal.readable, deadline, |state| state.poll_receive(key));
+        in_time(done, self.receive_timeout)
     }
 
     /// As [`Connection::receive`], into `buffer`; false when the other end has closed and nothing is
@@ -89,8 +97,10 @@ impl Connection {
     pub fn receive_into(&self, buffer: &mut Vec<u8>) -> Result<bool, LinkError> {
         let Handle { shared, key, signal } = &self.handle;
         let deadline = self.receive_timeout.map(|timeout| Instant::now() + timeout);
-        wait_for(shared, &signal.readable, deadline, |state| state.poll_receive_into(key, buffer))
-            .unwrap_or(Err(LinkError::TimedOut(self.receive_timeout.unwrap_or_default())))
+        let done = wait_for(shared, &signal.readable, deadline, |state| {
+            state.poll_receive_into(key, buffer)
+        });
+        in_time(done, self.receive_timeout)
     }
 
     /// Octets that a datagram may have now: the current maximum packet size of RFC 4340 §14.

@@ -12,7 +12,7 @@ use crate::scene::{LEFT, RIGHT, Scene, assert_sums, forward};
 
 const PORT: u16 = 5_001;
 /// Datagrams of a transfer.
-const COUNT: u32 = 600;
+const COUNT: u32 = 400;
 const LEN: usize = 1_000;
 /// A round trip long enough for the window to matter.
 const PLAIN: &str = "delay 2ms limit 10000";
