@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read};
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use dccp::connection::{Config, Connection, Event, Role, State};
@@ -13,7 +13,8 @@ use netio::{Clock, NetError, Waker, route};
 
 use crate::LinkError;
 use crate::carrier::{
-    CarrierKind, CarrierOptions, Carriers, Peer, Sleeper, headers_bytes, packet_bytes_max,
+    CarrierKind, CarrierOptions, Carriers, ConnectOptions, Peer, Sleeper, headers_bytes,
+    is_link_local, packet_bytes_max, socket_address,
 };
 
 /// Ports that clients take (RFC 6335 §6).
@@ -26,6 +27,8 @@ const UDP_OPTIONS_BYTES: usize = 24;
 /// The path of a listener's connections until their route has been looked up.
 const MTU_BYTES: u32 = 1_500;
 
+/// A port to ask for routes with, which do not depend on it.
+const ANY_PORT: u16 = 9;
 /// Connections that were not made and that nobody has asked for yet.
 const UNREACHABLE_MAX: usize = 1_024;
 /// `EMSGSIZE` of Linux.
@@ -40,6 +43,8 @@ pub struct Driver {
     sleeper: Sleeper,
     random: Secret,
     drawn: u64,
+    /// Connections when ports were last looked through.
+    counted: usize,
     unreachable: VecDeque<(Key, io::Error)>,
 }
 
@@ -60,6 +65,7 @@ impl Driver {
             sleeper,
             random: secret()?,
             drawn: 0,
+            counted: 0,
             unreachable: VecDeque::new(),
         })
     }
@@ -113,14 +119,36 @@ impl Driver {
     ///
     /// When there is no route or no room for it.
     pub fn connect(&mut self, peer: Peer, config: &Config, data: &[u8]) -> Result<Key, LinkError> {
+        self.connect_with(peer, ConnectOptions::default(), config, data)
+    }
+
+    /// The same on a way of its own.
+    ///
+    /// # Errors
+    ///
+    /// As [`Driver::connect`], and when a link-local address comes without its interface, or no port
+    /// can be opened.
+    pub fn connect_with(
+        &mut self,
+        peer: Peer,
+        options: ConnectOptions,
+        config: &Config,
+        data: &[u8],
+    ) -> Result<Key, LinkError> {
         if !self.carriers.has_family_of(peer.address) {
             return Err(LinkError::NoFamily(peer));
         }
-        let kind = self.carriers.kind();
-        let route = route::to(SocketAddr::new(peer.address, 9))?;
-        let carrier = match kind {
+        let scope = if is_link_local(peer.address) { options.scope } else { 0 };
+        if is_link_local(peer.address) && scope == 0 {
+            return Err(LinkError::NoScope(peer));
+        }
+        let route = route::to(socket_address(peer.address, ANY_PORT, scope))?;
+        let carrier = match self.carriers.kind() {
             CarrierKind::Udp { port } => {
-                Carrier::Udp { local_port: port, remote_port: peer.udp_port }
+                let is_own = options.has_own_udp_port;
+                let local_port =
+                    if is_own { self.carriers.open_own_port(peer.address)? } else { port };
+                Carrier::Udp { local_port, remote_port: peer.udp_port }
             }
             CarrierKind::Raw { .. } => Carrier::Ip,
         };
@@ -129,12 +157,22 @@ impl Driver {
         for _ in 0..EPHEMERAL_TRIES {
             let local_port = self.ephemeral_port(now_ns);
             let (local, remote) = (route.local, peer.address);
-            let key = Key { local, remote, carrier, local_port, remote_port: peer.port };
+            let key = Key { local, remote, carrier, local_port, remote_port: peer.port, scope };
             if self.core.connect(now_ns, key, config.clone(), data) {
+                self.carriers.assign(key);
                 return Ok(key);
             }
         }
+        self.close_unused_ports();
         Err(LinkError::TooMany)
+    }
+
+    /// Closes the UDP ports of connections that are gone.
+    fn close_unused_ports(&mut self) {
+        let core = &self.core;
+        let is_done = self.carriers.close_unused(|key| core.connection(key).is_some());
+        // What still has packets for the kernel is looked at again.
+        self.counted = if is_done { core.connections_count() } else { usize::MAX };
     }
 
     /// The settings of a connection over a path.
@@ -147,8 +185,6 @@ impl Driver {
             // All of a packet is under the checksum of UDP (RFC 6773 §3.1).
             config.send_coverage = 0;
         }
-        // The sockets neither show nor set the bits of the IP header.
-        config.is_ecn_capable = false;
         config
     }
 
@@ -249,7 +285,12 @@ impl Driver {
 
     /// What happened to any connection.
     pub fn poll_event(&mut self) -> Option<(Key, Event)> {
-        let (key, event) = self.core.poll_event()?;
+        let Some((key, event)) = self.core.poll_event() else {
+            if self.core.connections_count() != self.counted {
+                self.close_unused_ports();
+            }
+            return None;
+        };
         if event == Event::Connected {
             self.look_up_path(&key);
         }
@@ -262,7 +303,7 @@ impl Driver {
         if !is_server {
             return;
         }
-        if let Ok(route) = route::to(SocketAddr::new(key.remote, 9)) {
+        if let Ok(route) = route::to(socket_address(key.remote, ANY_PORT, key.scope)) {
             let bytes = packet_bytes_max(self.carriers.kind(), key.remote, route.mtu_bytes);
             self.core.with(key, |connection| connection.set_packet_bytes_max(bytes));
         }
@@ -290,6 +331,12 @@ impl Driver {
     /// Lets `act` do something with a connection: send, close.
     pub fn with<T>(&mut self, key: &Key, act: impl FnOnce(&mut Connection) -> T) -> Option<T> {
         self.core.with(key, act)
+    }
+
+    /// Gives the memory of a datagram back that [`Event::Received`] brought: what comes later goes
+    /// there, and nothing is allocated.
+    pub fn recycle(&mut self, key: &Key, datagram: Vec<u8>) {
+        self.core.recycle(key, datagram);
     }
 
     /// The states of all connections.

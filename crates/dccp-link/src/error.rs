@@ -42,6 +42,8 @@ pub enum LinkError {
     QueueFull,
     /// The carrier has no socket of the peer's address family.
     NoFamily(Peer),
+    /// The peer's address is link-local, and the interface that leads there is not said.
+    NoScope(Peer),
     /// There are as many connections as the endpoint takes.
     TooMany,
     /// The kernel refused something.
@@ -65,6 +67,12 @@ impl fmt::Display for LinkError {
             }
             Self::QueueFull => f.write_str("the send queue is full"),
             Self::NoFamily(peer) => write!(f, "no socket of the address family of {peer}"),
+            Self::NoScope(Peer { address, .. }) => {
+                write!(
+                    f,
+                    "{address} is link-local: say through which interface, as in {address}%eth0"
+                )
+            }
             Self::TooMany => f.write_str("as many connections as the endpoint takes"),
             Self::Net(error) => error.fmt(f),
         }

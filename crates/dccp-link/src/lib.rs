@@ -4,28 +4,35 @@
 //! needs the right to raw sockets: [`CarrierOptions`] says which. One endpoint carries many connections
 //! over one socket for each address family.
 //!
-//! There are two fronts. [`Endpoint`] has a thread of its own, and calls that block: [`Endpoint::connect`],
-//! [`Endpoint::listen`], [`Listener::accept`], [`Connection::send`], [`Connection::receive`]. [`Driver`] is
-//! the same without the thread, for a loop of the caller's that wants every processor cycle.
+//! There are two fronts and what is behind them. [`Endpoint`] has a thread of its own, and calls that
+//! block: [`Endpoint::connect`], [`Endpoint::listen`], [`Listener::accept`], [`Connection::send`],
+//! [`Connection::receive`]. [`asynchronous`] has the same calls as futures, for programs on tokio or
+//! another runtime. [`Driver`] is the same without the thread, for a loop of the caller's that wants
+//! every processor cycle.
 //!
 //! What a connection is like is [`Config`], with the meaning of Linux's socket options: service code,
 //! congestion control for each direction, checksum coverage, length and policy of the send queue.
 //!
 //! Budget of a data packet on the way out or in: one copy between the application and the core's
 //! queue, one more into a transmit slot, the share of a system call that a batch of up to 64 leaves, and
-//! with segmentation a tenth of a traversal of the kernel's stack. Departures are paced by waiting in
+//! with segmentation a tenth of a traversal of the kernel's stack. Nothing is allocated once the queues
+//! have been as full as they get, if the application gives back what it was given
+//! ([`Connection::receive_into`], [`Driver::recycle`]). Departures are paced by waiting in
 //! `ppoll(2)` with nanosecond timeouts and the least timer slack; nothing spins, so a wake-up that comes
 //! late by some microseconds is made good by the credit that congestion control gives.
 //!
 //! To have read: RFC 4340 §8, RFC 6773, raw(7), udp(7).
 
+pub mod asynchronous;
 mod blocking;
 mod carrier;
 mod driver;
 mod error;
+mod service;
 
 pub use blocking::{Connection, Endpoint, Listener};
-pub use carrier::{CarrierKind, CarrierOptions, Peer, UDP_PORT};
+pub use carrier::{CarrierKind, CarrierOptions, ConnectOptions, Peer, ScopedAddress, UDP_PORT};
+pub use dccp::ccid::SenderFigures;
 pub use dccp::connection::{Config, QueuePolicy};
 pub use dccp::endpoint::{Answers, Key, Limits, Occupancy};
 pub use dccp::header::{Reset, ResetCode, ServiceCode};

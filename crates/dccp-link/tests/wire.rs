@@ -78,6 +78,8 @@ struct Seen {
     checksum: String,
     /// 1 for a right checksum.
     checksum_status: String,
+    /// The ECN field of the IP header.
+    ecn: String,
     /// What it objects to.
     complaint: String,
 }
@@ -86,7 +88,14 @@ struct Seen {
 fn packets(file: &Path, options: &[&str]) -> Vec<Seen> {
     let script = file.with_extension("lua");
     std::fs::write(&script, IN_UDP).unwrap();
-    let fields = ["dccp.type", "dccp.checksum", "dccp.checksum.status", "_ws.malformed"];
+    let fields = [
+        "dccp.type",
+        "dccp.checksum",
+        "dccp.checksum.status",
+        "ip.dsfield.ecn",
+        "ipv6.tclass.ecn",
+        "_ws.malformed",
+    ];
     let output = Command::new("tshark")
         .arg("-r")
         .arg(file)
@@ -103,7 +112,8 @@ fn packets(file: &Path, options: &[&str]) -> Vec<Seen> {
         let mut next = || columns.next().unwrap();
         let expert = next();
         let (packet_type, checksum, checksum_status) = (next(), next(), next());
-        Seen { packet_type, checksum, checksum_status, complaint: expert + &next() }
+        let ecn = next() + &next();
+        Seen { packet_type, checksum, checksum_status, ecn, complaint: expert + &next() }
     });
     seen.collect()
 }
@@ -171,8 +181,18 @@ fn over_ip_every_packet_is_well_formed_with_a_right_checksum() {
             let types: Vec<_> = seen.iter().map(|packet| packet.packet_type.as_str()).collect();
             assert_eq!(types[..2], ["0", "1"], "Request and Response");
             assert_eq!(types.last(), Some(&"7"), "Reset");
+            assert_ecn(&seen);
         }
     });
+}
+
+/// The network may mark what goes over a connection; not what makes it, nor the Reset that ends it.
+fn assert_ecn(seen: &[Seen]) {
+    for packet in seen {
+        let is_capable = !matches!(packet.packet_type.as_str(), "0" | "1" | "7");
+        let expected = if is_capable { "2" } else { "0" };
+        assert_eq!(packet.ecn, expected, "{packet:?}");
+    }
 }
 
 #[test]
@@ -191,6 +211,7 @@ fn in_udp_the_same_packets_have_no_checksum_of_their_own() {
                 assert_eq!((packet.checksum.as_str(), packet.complaint.as_str()), ("0x0000", ""));
                 assert_ne!(packet.packet_type, "", "{packet:?}");
             }
+            assert_ecn(&seen);
         }
     });
 }

@@ -30,7 +30,8 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Args)]
 struct RunArgs {
-    /// The two interfaces; NAMESPACE:NAME for one in a namespace of `ip netns`
+    /// The two interfaces; NAMESPACE:NAME for one in a namespace of `ip netns`, NAME/tun for a TUN
+    /// device, which is made if it is not there
     #[arg(long, num_args = 2, required = true, value_names = ["INTERFACE", "INTERFACE"])]
     between: Vec<Place>,
     /// What happens to packets, both ways

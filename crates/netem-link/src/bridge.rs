@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use base::Random;
 use netem::{Link, Settings};
-use netio::{FrameReceiver, FrameSender, NetError, Waker};
+use netio::{NetError, Waker};
 use serde::{Deserialize, Serialize};
 
 use crate::direction::{Direction, Names, Order};
+use crate::ends::{self, Input, Output};
 use crate::report::{DirectionReport, Report, SCHEMA};
 use crate::{LinkError, Place};
 
@@ -95,13 +96,6 @@ pub struct Bridge {
     warnings: Vec<String>,
 }
 
-/// The sockets at an interface: frames come in by the first, go out by the second.
-fn sockets(place: &Place) -> Result<(FrameReceiver, FrameSender), LinkError> {
-    place.with_interface(|interface| {
-        Ok((FrameReceiver::open(interface)?, FrameSender::open(interface)?))
-    })
-}
-
 impl Bridge {
     /// Opens the interfaces and begins to move packets.
     ///
@@ -114,15 +108,22 @@ impl Bridge {
             let text = format!("a link has two ends: {first} is there twice");
             return Err(LinkError::Usage(text));
         }
-        let (first_in, first_out) = sockets(first)?;
-        let (second_in, second_out) = sockets(second)?;
+        if first.is_tun != second.is_tun {
+            let text = format!(
+                "{first} and {second}: packets of a TUN device have no Ethernet header, so both ends are \
+                 TUN devices or none is"
+            );
+            return Err(LinkError::Usage(text));
+        }
+        let (first_in, first_out) = ends::open(first)?;
+        let (second_in, second_out) = ends::open(second)?;
         let mut warnings: Vec<String> = request.settings.iter().flat_map(crate::warnings).collect();
         warnings.dedup();
-        let mtus = [&first_out, &second_out].map(FrameSender::mtu_bytes);
-        if mtus[0] != mtus[1] {
+        if let (Some(near), Some(far)) = (first_out.mtu_bytes(), second_out.mtu_bytes())
+            && near != far
+        {
             warnings.push(format!(
-                "{first} has an MTU of {} and {second} one of {}: the smaller one refuses packets",
-                mtus[0], mtus[1]
+                "{first} has an MTU of {near} and {second} one of {far}: the smaller one refuses packets"
             ));
         }
         let ended = Arc::new(Waker::new().map_err(LinkError::cannot("make", "a wake-up line"))?);
@@ -194,7 +195,7 @@ impl Bridge {
 fn spawn(
     names: Names,
     link: Link,
-    sockets: (FrameReceiver, FrameSender),
+    sockets: (Input, Output),
     ended: &Arc<Waker>,
 ) -> Result<Handle, LinkError> {
     let (orders, taken) = mpsc::channel();

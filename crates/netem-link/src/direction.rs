@@ -17,9 +17,10 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
 use base::Histogram;
 use netem::{Link, Settings};
 use netio::frame::FRAME_BYTES_MAX;
-use netio::{Clock, FrameReceiver, FrameSender, NetError, PollFd, Waker, poll, thread};
+use netio::{Clock, NetError, PollFd, Waker, poll, thread};
 
 use crate::ecn;
+use crate::ends::{Input, Output};
 use crate::offload;
 use crate::outlet::Outlet;
 use crate::report::{DirectionReport, Lateness, Machine};
@@ -55,7 +56,7 @@ pub(crate) struct Names {
 pub(crate) struct Direction {
     names: Names,
     link: Link,
-    input: FrameReceiver,
+    input: Input,
     output: Outlet,
     scratch: Box<[u8]>,
     orders: Receiver<Order>,
@@ -78,7 +79,7 @@ impl Direction {
     pub(crate) fn new(
         names: Names,
         link: Link,
-        (input, output): (FrameReceiver, FrameSender),
+        (input, output): (Input, Output),
         (orders, waker): (Receiver<Order>, Arc<Waker>),
     ) -> Self {
         Self {
@@ -170,13 +171,14 @@ impl Direction {
             Err(error) => return Err(NetError::new("receive on", &self.names.from, error)),
         };
         self.is_down &= count == 0;
+        let framing = self.input.framing();
         for index in 0..count {
             let Some(frame) = self.input.frame(index) else { continue };
             let (link, output) = (&mut self.link, &mut self.output);
             let received_bytes = &mut self.received_bytes;
             let unpacked = offload::unpack(&frame, &mut self.scratch, |packet| {
                 *received_bytes += packet.len() as u64;
-                link.handle_datagram(now_ns, ecn::of(packet), packet);
+                link.handle_datagram(now_ns, ecn::of(packet, framing), packet);
                 // One by one, as on a wire: what passes at once never fills the link.
                 output.pass(link, now_ns);
             });
@@ -207,7 +209,7 @@ impl Direction {
 
     /// What was done so far.
     fn report(&mut self) -> DirectionReport {
-        self.machine.missed += self.input.take_drops().unwrap_or(0);
+        self.machine.missed += self.input.take_drops();
         let us = |quantile: f64| self.lateness.quantile(quantile).unwrap_or(0) / 1_000;
         let lateness = Lateness {
             count: self.lateness.count(),

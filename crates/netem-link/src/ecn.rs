@@ -1,4 +1,4 @@
-//! The two bits of the ECN field (RFC 3168 §5) of the IP header in a frame.
+//! The two bits of the ECN field (RFC 3168 §5) of the IP header in a frame, or of a packet without one.
 
 /// Congestion experienced.
 pub(crate) const MARKED: u8 = 3;
@@ -6,6 +6,29 @@ pub(crate) const MARKED: u8 = 3;
 /// Destination and source of a frame.
 const ADDRESSES_BYTES: usize = 12;
 const TAG_BYTES: usize = 4;
+
+/// What the octets of a packet begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Framing {
+    /// An Ethernet header.
+    Ethernet,
+    /// The IP header.
+    Ip,
+}
+
+impl Framing {
+    /// EtherType of the network header, and where that begins.
+    fn network(self, packet: &[u8]) -> Option<(u16, usize)> {
+        match self {
+            Self::Ethernet => network(packet),
+            Self::Ip => match packet.first()? >> 4 {
+                4 => Some((packet_wire::ethernet::TYPE_IPV4, 0)),
+                6 => Some((packet_wire::ethernet::TYPE_IPV6, 0)),
+                _ => None,
+            },
+        }
+    }
+}
 
 /// EtherType of what is behind Ethernet header and VLAN tags, and where that begins.
 pub(crate) fn network(frame: &[u8]) -> Option<(u16, usize)> {
@@ -22,9 +45,9 @@ pub(crate) fn network(frame: &[u8]) -> Option<(u16, usize)> {
 }
 
 /// The field as it is; 0 when the frame carries no IP.
-pub(crate) fn of(frame: &[u8]) -> u8 {
+pub(crate) fn of(frame: &[u8], framing: Framing) -> u8 {
     let second = |at: usize| frame.get(at + 1).copied();
-    match network(frame) {
+    match framing.network(frame) {
         Some((packet_wire::ethernet::TYPE_IPV4, at)) => second(at).unwrap_or(0) & 3,
         Some((packet_wire::ethernet::TYPE_IPV6, at)) => (second(at).unwrap_or(0) >> 4) & 3,
         _ => 0,
@@ -32,8 +55,8 @@ pub(crate) fn of(frame: &[u8]) -> u8 {
 }
 
 /// Sets the field to [`MARKED`] and the checksum of the IPv4 header to fit (RFC 1624 §3).
-pub(crate) fn mark(frame: &mut [u8]) {
-    match network(frame) {
+pub(crate) fn mark(frame: &mut [u8], framing: Framing) {
+    match framing.network(frame) {
         Some((packet_wire::ethernet::TYPE_IPV4, at)) => {
             let Some(header) = frame.get_mut(at..at + 20) else { return };
             let before = u16::from_be_bytes([header[0], header[1]]);
@@ -56,6 +79,7 @@ pub(crate) fn mark(frame: &mut [u8]) {
 
 #[cfg(test)]
 mod tests {
+    use super::Framing::{Ethernet, Ip};
     use super::*;
     use packet_wire::checksum::checksum;
 
@@ -77,9 +101,14 @@ mod tests {
         for tags in [&[][..], &[0x81, 0, 0, 7], &[0x88, 0xa8, 0, 5, 0x81, 0, 0, 7]] {
             for tos in 0..=255 {
                 let mut frame = v4(tags, tos);
-                assert_eq!(of(&frame), tos & 3);
-                mark(&mut frame);
-                assert_eq!((of(&frame), frame[14 + tags.len() + 1]), (3, tos | 3));
+                assert_eq!(of(&frame, Ethernet), tos & 3);
+                let mut packet = frame[14 + tags.len()..].to_vec();
+                assert_eq!(of(&packet, Ip), tos & 3);
+                mark(&mut packet, Ip);
+                mark(&mut frame, Ethernet);
+                assert_eq!(of(&frame, Ethernet), 3);
+                assert_eq!(frame[14 + tags.len()..], packet);
+                assert_eq!(packet[1], tos | 3);
                 assert_eq!(checksum(&frame[14 + tags.len()..]), 0, "{tos}");
             }
         }
@@ -88,22 +117,22 @@ mod tests {
     #[test]
     fn the_field_of_ipv6_straddles_two_octets() {
         let mut frame = [&[0; 12][..], &[0x86, 0xdd, 0x60, 0x25, 0xab, 0xcd], &[0; 36]].concat();
-        assert_eq!(of(&frame), 2);
-        mark(&mut frame);
-        assert_eq!((of(&frame), &frame[14..18]), (3, &[0x60, 0x35, 0xab, 0xcd][..]));
+        assert_eq!((of(&frame, Ethernet), of(&frame[14..], Ip)), (2, 2));
+        mark(&mut frame[14..], Ip);
+        assert_eq!((of(&frame, Ethernet), &frame[14..18]), (3, &[0x60, 0x35, 0xab, 0xcd][..]));
     }
 
     #[test]
     fn other_frames_and_pieces_are_left_alone() {
         let mut arp = [&[0; 12][..], &[8, 6, 0, 3]].concat();
         let whole = v4(&[0x81, 0, 0, 7], 1);
-        assert_eq!(of(&arp), 0);
-        mark(&mut arp);
+        assert_eq!((of(&arp, Ethernet), of(&[0x25, 3], Ip)), (0, 0));
+        mark(&mut arp, Ethernet);
         assert_eq!(arp[12..], [8, 6, 0, 3]);
         for len in 0..whole.len() {
             let mut cut = whole[..len].to_vec();
-            of(&cut);
-            mark(&mut cut);
+            of(&cut, Ethernet);
+            mark(&mut cut, Ethernet);
             assert_eq!(cut, whole[..len], "{len}");
         }
     }

@@ -1,4 +1,4 @@
-//! An emulated link between two Ethernet interfaces: what comes in by one goes out by the other,
+//! An emulated link between two Ethernet interfaces, or two TUN devices: what comes in by one goes out by the other,
 //! through a link of the core [`netem`] in each direction, in real time.
 //!
 //! - [`Place`] names an interface, perhaps in a network namespace; [`Request`] says what to do.
@@ -16,6 +16,7 @@ mod bridge;
 pub mod control;
 mod direction;
 mod ecn;
+mod ends;
 mod error;
 pub mod kernel;
 mod offload;

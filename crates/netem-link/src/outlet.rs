@@ -2,10 +2,9 @@
 //!
 //! Budget: one copy per packet, one `sendmmsg` per batch of up to 64; nothing allocated.
 
-use netem::Link;
-use netio::FrameSender;
-
 use crate::ecn;
+use crate::ends::Output;
+use netem::Link;
 
 /// How long frames wait for an interface that takes none before they are given up. Packets would only
 /// be later, and more of them.
@@ -13,14 +12,14 @@ const STUCK_MAX_NS: u64 = 20_000_000;
 
 /// The batch on its way to the interface.
 pub(crate) struct Outlet {
-    sender: FrameSender,
+    sender: Output,
     refused: u64,
     /// Since when the interface takes nothing.
     stuck_since_ns: Option<u64>,
 }
 
 impl Outlet {
-    pub(crate) const fn new(sender: FrameSender) -> Self {
+    pub(crate) const fn new(sender: Output) -> Self {
         Self { sender, refused: 0, stuck_since_ns: None }
     }
 
@@ -37,6 +36,7 @@ impl Outlet {
     /// Takes what leaves the link now; whole batches are sent, the last packets wait for
     /// [`Outlet::flush`]. What there is no room for stays in the link.
     pub(crate) fn pass(&mut self, link: &mut Link, now_ns: u64) {
+        let framing = self.sender.framing();
         loop {
             while let Some(slot) = self.sender.slot() {
                 let Some(transmit) = link.poll_transmit(now_ns, slot) else { return };
@@ -44,9 +44,9 @@ impl Outlet {
                 // The link has marked a packet without knowing where in it the mark is.
                 if link.settings().marks
                     && transmit.ecn == ecn::MARKED
-                    && ecn::of(packet) != ecn::MARKED
+                    && ecn::of(packet, framing) != ecn::MARKED
                 {
-                    ecn::mark(packet);
+                    ecn::mark(packet, framing);
                 }
                 self.sender.commit(transmit.len);
             }

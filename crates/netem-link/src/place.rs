@@ -15,14 +15,20 @@ use crate::LinkError;
 const NAMES: &str = "/run/netns";
 
 /// An interface: `eth1`, `ns1:eth1` in the namespace that `ip netns` calls `ns1`, or
-/// `/proc/PID/ns/net:eth1`.
+/// `/proc/PID/ns/net:eth1`. With `/tun` behind it, a TUN device of that name, which is made if it is not
+/// there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The namespace; the caller's own when `None`.
     pub namespace: Option<String>,
     /// The interface's name there.
     pub interface: String,
+    /// It is a TUN device, and read and written as that.
+    pub is_tun: bool,
 }
+
+/// What follows the name of a TUN device.
+const TUN: &str = "/tun";
 
 impl FromStr for Place {
     type Err = String;
@@ -32,10 +38,14 @@ impl FromStr for Place {
             Some((namespace, name)) => (Some(namespace), name),
             None => (None, text),
         };
-        if name.is_empty() || namespace.is_some_and(str::is_empty) {
-            return Err("an interface is NAME, or NAMESPACE:NAME".to_owned());
+        let (name, is_tun) = match name.strip_suffix(TUN) {
+            Some(name) => (name, true),
+            None => (name, false),
+        };
+        if name.is_empty() || name.contains('/') || namespace.is_some_and(str::is_empty) {
+            return Err("an interface is NAME, or NAMESPACE:NAME, a TUN device NAME/tun".to_owned());
         }
-        Ok(Self { namespace: namespace.map(str::to_owned), interface: name.to_owned() })
+        Ok(Self { namespace: namespace.map(str::to_owned), interface: name.to_owned(), is_tun })
     }
 }
 
@@ -44,7 +54,8 @@ impl fmt::Display for Place {
         if let Some(namespace) = &self.namespace {
             write!(f, "{namespace}:")?;
         }
-        f.write_str(&self.interface)
+        f.write_str(&self.interface)?;
+        if self.is_tun { f.write_str(TUN) } else { Ok(()) }
     }
 }
 
@@ -62,7 +73,19 @@ impl Place {
         &self,
         open: impl FnOnce(&Interface) -> Result<T, NetError> + Send,
     ) -> Result<T, LinkError> {
-        let Some(path) = self.namespace_path() else { return self.here(open) };
+        self.there(|| self.here(open))
+    }
+
+    /// What `open` gives, called in the namespace.
+    ///
+    /// # Errors
+    ///
+    /// There is no such namespace, or `open` fails.
+    pub(crate) fn there<T: Send>(
+        &self,
+        open: impl FnOnce() -> Result<T, LinkError> + Send,
+    ) -> Result<T, LinkError> {
+        let Some(path) = self.namespace_path() else { return open() };
         if let Err(cause) = path.metadata() {
             let text = format!("{self}: no namespace {}: {cause}; see `ip netns`", path.display());
             return Err(match cause.kind() {
@@ -73,7 +96,7 @@ impl Place {
         // A thread of its own: it never comes back out of the namespace.
         let inside = || {
             namespace::enter(&path)?;
-            self.here(open)
+            open()
         };
         thread::scope(|scope| scope.spawn(inside).join())
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -91,7 +114,10 @@ impl Place {
             return Err(LinkError::Usage(format!("{self}: no such interface; there are {names}")));
         };
         if place.mac.is_none() || place.is_loopback {
-            let text = format!("{self} is no Ethernet interface; veth, tap, bridges and cards are");
+            let text = format!(
+                "{self} is no Ethernet interface; veth, tap, bridges and cards are; a TUN device is \
+                 {self}{TUN}"
+            );
             return Err(LinkError::Usage(text));
         }
         open(place).map_err(LinkError::from)
@@ -108,7 +134,16 @@ mod tests {
 
     #[test]
     fn the_namespace_stands_before_the_last_colon() {
-        assert_eq!(place("eth1"), Place { namespace: None, interface: "eth1".to_owned() });
+        assert_eq!(
+            place("eth1"),
+            Place { namespace: None, interface: "eth1".to_owned(), is_tun: false }
+        );
+        let tun = place("ns1:t0/tun");
+        assert_eq!((tun.interface.as_str(), tun.is_tun), ("t0", true));
+        assert_eq!(
+            (tun.to_string().as_str(), tun.namespace.as_deref()),
+            ("ns1:t0/tun", Some("ns1"))
+        );
         let there = place("ns1:eth1");
         assert_eq!(there.namespace_path(), Some(PathBuf::from("/run/netns/ns1")));
         assert_eq!(place("odd:ns:eth1").namespace.as_deref(), Some("odd:ns"));
@@ -118,7 +153,7 @@ mod tests {
             (of_process.to_string().as_str(), there.interface.as_str()),
             ("/proc/7/ns/net:eth1", "eth1")
         );
-        for wrong in ["", ":eth1", "ns1:"] {
+        for wrong in ["", ":eth1", "ns1:", "/tun", "ns1:/tun", "a/b"] {
             wrong.parse::<Place>().unwrap_err();
         }
     }

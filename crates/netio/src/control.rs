@@ -11,11 +11,13 @@ const fn aligned(len: usize) -> usize {
 }
 
 /// Room for all that is ever received with one message: packet info (40 octets for
-/// IPv6), time (32), segment size (24).
-pub(crate) const RECEIVE_BYTES: usize = 96;
+/// IPv6), time (32), segment size (24), traffic class (24).
+pub(crate) const RECEIVE_BYTES: usize = 120;
 /// Room for all that is ever sent with one message: packet info (40 octets for IPv6),
-/// segment size (24).
-pub(crate) const SEND_BYTES: usize = 64;
+/// segment size (24), traffic class (24).
+pub(crate) const SEND_BYTES: usize = 88;
+/// The ECN field within the octet of type of service or traffic class (RFC 3168 §5).
+const ECN_BITS: u8 = 3;
 
 /// Room for what a packet socket receives with a packet: `struct tpacket_auxdata` (20 octets).
 pub(crate) const AUXDATA_BYTES: usize = HEADER_BYTES + 24;
@@ -54,6 +56,16 @@ pub(crate) fn put_segment(buffer: &mut [u8], at: usize, octets: u16) -> usize {
     put(buffer, at, libc::SOL_UDP, libc::UDP_SEGMENT, &octets.to_ne_bytes())
 }
 
+/// Appends `IP_TOS` (`ip(7)`) or `IPV6_TCLASS` (RFC 3542 §6.5) with the ECN field `ecn` and no class.
+pub(crate) fn put_ecn(buffer: &mut [u8], at: usize, is_v4: bool, ecn: u8) -> usize {
+    let value = i32::from(ecn & ECN_BITS).to_ne_bytes();
+    if is_v4 {
+        put(buffer, at, libc::IPPROTO_IP, libc::IP_TOS, &value)
+    } else {
+        put(buffer, at, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, &value)
+    }
+}
+
 /// Where a message arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PacketInfo {
@@ -70,6 +82,8 @@ pub(crate) struct Received {
     pub(crate) info: Option<PacketInfo>,
     pub(crate) kernel_wall_ns: Option<u64>,
     pub(crate) segment: Option<usize>,
+    /// The ECN field of the IP header.
+    pub(crate) ecn: u8,
 }
 
 fn int(value: &[u8]) -> Option<i32> {
@@ -109,6 +123,13 @@ pub(crate) fn parse(mut rest: &[u8]) -> Received {
                 let word = |at: usize| value[at..].first_chunk().map(|w| u64::from_ne_bytes(*w));
                 received.kernel_wall_ns =
                     word(0).zip(word(8)).map(|(s, ns)| s * 1_000_000_000 + ns);
+            }
+            // One octet over IPv4, an int over IPv6.
+            (libc::IPPROTO_IP, libc::IP_TOS) => {
+                received.ecn = value.first().map_or(0, |tos| tos & ECN_BITS);
+            }
+            (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
+                received.ecn = int(value).map_or(0, |class| class as u8 & ECN_BITS);
             }
             (libc::SOL_UDP, libc::UDP_GRO) => {
                 received.segment = int(value).and_then(|n| usize::try_from(n).ok());
@@ -180,6 +201,19 @@ mod tests {
             let info = parse(&buffer[..end]).info.unwrap();
             assert_eq!((info.interface, info.local), (7, Some(address)));
         }
+    }
+
+    #[test]
+    fn all_that_is_sent_and_received_at_once_has_room() {
+        let mut buffer = [0; SEND_BYTES];
+        let end = put_source(&mut buffer, 0, "2001:db8::1".parse().unwrap(), 7);
+        let end = put_segment(&mut buffer, end, 262);
+        let end = put_ecn(&mut buffer, end, false, 0xff);
+        assert_eq!((end, parse(&buffer).ecn), (SEND_BYTES, 3));
+        // The kernel tells an IPv4 socket one octet, of which the upper bits are the class.
+        let mut buffer = [0; 24];
+        put(&mut buffer, 0, libc::IPPROTO_IP, libc::IP_TOS, &[0xb9]);
+        assert_eq!(parse(&buffer).ecn, 1);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The edge to the Linux kernel: batched UDP and raw sockets, packet and frame sockets, routes,
+//! The edge to the Linux kernel: batched UDP and raw sockets, packet and frame sockets, TUN devices, routes,
 //! interfaces, clocks, wake-ups, readiness, signals, processor placement, namespaces and the standard
 //! output. All unsafe code of the project lives here, each block with
 //! its argument; nothing here knows a protocol above UDP.
@@ -25,6 +25,7 @@ pub mod path_error;
 pub mod prefetch;
 pub mod raw;
 pub mod ready;
+pub mod ready_list;
 pub mod receive;
 pub mod responder;
 pub mod route;
@@ -35,6 +36,7 @@ mod slots;
 pub mod stdout;
 pub mod steer;
 pub mod thread;
+pub mod tun;
 pub mod udp;
 pub mod waker;
 pub mod watch;
@@ -47,8 +49,10 @@ pub use packet::{PacketOptions, PacketRecvBatch, PacketSendBatch, PacketSocket};
 pub use prefetch::prefetch;
 pub use raw::{RawOptions, RawSocket};
 pub use ready::{PollFd, poll};
+pub use ready_list::ReadyList;
 pub use receive::{Datagram, RecvBatch};
 pub use send::{SendBatch, Sent, Source};
+pub use tun::{TunReceiver, TunSender};
 pub use udp::{DatagramSocket, UdpOptions, UdpSocket};
 pub use waker::Waker;
 pub use watch::InterfaceWatch;

@@ -2,6 +2,8 @@
 //! [`crate::SendBatch`] as those of UDP do. What comes over IPv4 begins with the IP header, what comes
 //! over IPv6 does not; what is sent never has one, the kernel writes it.
 //!
+//! What it learns beside each datagram: addresses, interface, ECN field.
+//!
 //! Every raw socket of a protocol gets every packet of it that the machine gets: whoever shares the
 //! protocol with others must leave alone what is theirs.
 #![allow(unsafe_code, reason = "socket, bind, setsockopt")]
@@ -39,6 +41,15 @@ impl RawSocket {
     ///
     /// Which step failed on what; `EPERM` without the right to it (`CAP_NET_RAW`).
     pub fn open(options: &RawOptions) -> Result<Self, NetError> {
+        Self::open_in_scope(options, 0)
+    }
+
+    /// The same at a link-local address of the interface with index `scope` (`ipv6(7)`).
+    ///
+    /// # Errors
+    ///
+    /// As [`RawSocket::open`].
+    pub fn open_in_scope(options: &RawOptions, scope: u32) -> Result<Self, NetError> {
         let subject = format!("a raw socket of protocol {} at {}", options.protocol, options.bind);
         let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         let family = if options.bind.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
@@ -47,12 +58,13 @@ impl RawSocket {
             .map_err(NetError::on("open", &subject))?;
         // SAFETY: `raw` was just opened and belongs to nobody else.
         let socket = Self { fd: unsafe { OwnedFd::from_raw_fd(raw) } };
-        let (level, info) = if options.bind.is_ipv4() {
-            (libc::IPPROTO_IP, libc::IP_PKTINFO)
+        let (level, info, class) = if options.bind.is_ipv4() {
+            (libc::IPPROTO_IP, libc::IP_PKTINFO, libc::IP_RECVTOS)
         } else {
-            (libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO)
+            (libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, libc::IPV6_RECVTCLASS)
         };
         socket.set(level, info, 1).map_err(NetError::on("ask for addresses at", &subject))?;
+        socket.set(level, class, 1).map_err(NetError::on("ask for ECN at", &subject))?;
         let buffers = [
             (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, options.receive_buffer_bytes),
             (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, options.send_buffer_bytes),
@@ -65,7 +77,11 @@ impl RawSocket {
                 .or_else(|_| socket.set(libc::SOL_SOCKET, capped, value))
                 .map_err(NetError::on("set the buffers of", &subject))?;
         }
-        let name = Name::of(SocketAddr::new(options.bind, 0));
+        let mut address = SocketAddr::new(options.bind, 0);
+        if let SocketAddr::V6(address) = &mut address {
+            address.set_scope_id(scope);
+        }
+        let name = Name::of(address);
         // SAFETY: `name` has NAME_BYTES octets, laid out as its family's sockaddr, and outlives
         // the call.
         check(unsafe { libc::bind(raw, (&raw const name).cast(), NAME_BYTES) })

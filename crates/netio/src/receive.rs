@@ -56,6 +56,8 @@ pub struct Datagram<'a> {
     pub interface: u32,
     /// When the kernel received it, nanoseconds since 1970 (needs `kernel_times`).
     pub kernel_wall_ns: Option<u64>,
+    /// The ECN field of its IP header (RFC 3168 §5), 0 when unknown (needs `ecn`).
+    pub ecn: u8,
 }
 
 impl Default for RecvBatch {
@@ -156,6 +158,7 @@ impl RecvBatch {
             local: info.and_then(|info| info.local),
             interface: info.map_or(0, |info| info.interface),
             kernel_wall_ns: placed.beside.kernel_wall_ns,
+            ecn: placed.beside.ecn,
         }
     }
 

@@ -62,6 +62,7 @@ struct Item {
     destination: SocketAddr,
     source: Option<Source>,
     len: usize,
+    ecn: u8,
 }
 
 /// Neighbouring items under one header.
@@ -150,9 +151,24 @@ impl SendBatch {
         destination: impl Into<SocketAddr>,
         source: Option<Source>,
     ) -> usize {
+        self.commit_ecn(len, destination, source, 0)
+    }
+
+    /// The same with `ecn` as the ECN field of its IP header (RFC 3168 §5).
+    ///
+    /// # Panics
+    ///
+    /// As [`SendBatch::commit`].
+    pub fn commit_ecn(
+        &mut self,
+        len: usize,
+        destination: impl Into<SocketAddr>,
+        source: Option<Source>,
+        ecn: u8,
+    ) -> usize {
         let index = self.items.len();
         assert!(index < self.headers.len() && len <= self.slot_bytes, "commit without a slot");
-        self.items.push(Item { destination: destination.into(), source, len });
+        self.items.push(Item { destination: destination.into(), source, len, ecn });
         self.vectors.get_mut(index).iov_len = len;
         self.join_or_open(index);
         index
@@ -170,6 +186,7 @@ impl SendBatch {
             && group.bytes + item.len <= GROUP_BYTES
             && self.items[group.first].destination == item.destination
             && self.items[group.first].source == item.source
+            && self.items[group.first].ecn == item.ecn
         {
             group.count += 1;
             group.bytes += item.len;
@@ -214,6 +231,9 @@ impl SendBatch {
             let control = self.control.slice_mut(index * SEND_BYTES, SEND_BYTES);
             if let Some(source) = item.source {
                 used = control::put_source(control, used, source.address, source.interface);
+            }
+            if item.ecn != 0 {
+                used = control::put_ecn(control, used, item.destination.is_ipv4(), item.ecn);
             }
             if group.count > 1 {
                 used = control::put_segment(control, used, group.segment as u16);

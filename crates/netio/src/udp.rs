@@ -35,6 +35,8 @@ pub struct UdpOptions {
     pub send_buffer_bytes: Option<usize>,
     /// `IP_PKTINFO`, `IPV6_RECVPKTINFO`: learn each datagram's destination address and interface.
     pub packet_info: bool,
+    /// `IP_RECVTOS`, `IPV6_RECVTCLASS`: learn each datagram's ECN field.
+    pub ecn: bool,
     /// `SO_TIMESTAMPNS`: learn when the kernel received each datagram (wall clock).
     pub kernel_times: bool,
     /// `UDP_GRO`: let the kernel hand over trains of equal-sized datagrams in one piece. Use it
@@ -55,6 +57,7 @@ impl UdpOptions {
             receive_buffer_bytes: None,
             send_buffer_bytes: None,
             packet_info: false,
+            ecn: false,
             kernel_times: false,
             coalesce: false,
         }
@@ -99,6 +102,7 @@ impl UdpSocket {
         let on = |name: &str| format!("{name} for {}", options.bind);
         let is_v6 = options.bind.is_ipv6();
         let (v4_info, v6_info) = (options.packet_info && !is_v6, options.packet_info && is_v6);
+        let (v4_ecn, v6_ecn) = (options.ecn && !is_v6, options.ecn && is_v6);
         let switches = [
             (options.reuse_port, libc::SOL_SOCKET, libc::SO_REUSEPORT, "SO_REUSEPORT"),
             (options.reuse_address, libc::SOL_SOCKET, libc::SO_REUSEADDR, "SO_REUSEADDR"),
@@ -106,6 +110,8 @@ impl UdpSocket {
             (is_v6, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, "IPV6_V6ONLY"),
             (v4_info, libc::IPPROTO_IP, libc::IP_PKTINFO, "IP_PKTINFO"),
             (v6_info, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, "IPV6_RECVPKTINFO"),
+            (v4_ecn, libc::IPPROTO_IP, libc::IP_RECVTOS, "IP_RECVTOS"),
+            (v6_ecn, libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, "IPV6_RECVTCLASS"),
             (options.kernel_times, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, "SO_TIMESTAMPNS"),
             (options.coalesce, libc::SOL_UDP, libc::UDP_GRO, "UDP_GRO"),
         ];

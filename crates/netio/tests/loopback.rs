@@ -241,3 +241,28 @@ fn the_plain_responder_sends_back_what_it_got() {
         });
     }
 }
+
+#[test]
+fn the_ecn_field_is_set_and_read_for_each_datagram() {
+    for ip in FAMILIES {
+        let (socket, address) = open(ip, |options| {
+            options.ecn = true;
+            options.coalesce = true;
+        });
+        let (sender, _) = open(ip, |_| {});
+        let mut sending = SendBatch::new(16, 100, sender.supports_segmentation());
+        let fields = [0_u8, 2, 2, 2, 3, 1, 0, 2];
+        for (number, &ecn) in fields.iter().enumerate() {
+            sending.slot().unwrap()[..50].fill(number as u8);
+            sending.commit_ecn(50, address, None, ecn);
+        }
+        assert_eq!(sending.flush(&sender).sent, fields.len());
+        let (mut receiving, mut seen) = (RecvBatch::coalescing(), Vec::new());
+        while seen.len() < fields.len() {
+            assert!(receiving.receive(&socket).unwrap() > 0, "{seen:?}");
+            seen.extend(receiving.iter().map(|datagram| (datagram.octets[0], datagram.ecn)));
+        }
+        let expected: Vec<_> = (0..).zip(fields).collect();
+        assert_eq!(seen, expected, "{ip}");
+    }
+}

@@ -1,27 +1,25 @@
 //! A port that takes connections.
 
-use std::sync::{Arc, Condvar};
 use std::time::{Duration, Instant};
 
-use super::{Connection, Shared, wait};
+use super::{Connection, wait_for};
 use crate::LinkError;
+use crate::service::Port;
 
 /// Connections to a port. Dropping it takes no more; those that nobody accepted are reset.
 pub struct Listener {
-    shared: Arc<Shared>,
-    port: u16,
-    arrived: Arc<Condvar>,
+    port: Port,
 }
 
 impl Listener {
-    pub(super) const fn new(shared: Arc<Shared>, port: u16, arrived: Arc<Condvar>) -> Self {
-        Self { shared, port, arrived }
+    pub(super) const fn new(port: Port) -> Self {
+        Self { port }
     }
 
     /// The DCCP port.
     #[must_use]
     pub const fn port(&self) -> u16 {
-        self.port
+        self.port.number
     }
 
     /// The next connection; waits for it.
@@ -30,7 +28,7 @@ impl Listener {
     ///
     /// [`LinkError::Closed`] when the endpoint is gone.
     pub fn accept(&self) -> Result<Connection, LinkError> {
-        self.accept_until(None).map_err(|late| late.unwrap_or(LinkError::Closed))
+        self.accept_until(None).expect("without a deadline")
     }
 
     /// The next connection; waits for it, at most so long.
@@ -39,37 +37,15 @@ impl Listener {
     ///
     /// [`LinkError::TimedOut`], or [`LinkError::Closed`] when the endpoint is gone.
     pub fn accept_within(&self, timeout: Duration) -> Result<Connection, LinkError> {
-        self.accept_until(Some(Instant::now() + timeout))
-            .map_err(|late| late.unwrap_or(LinkError::TimedOut(timeout)))
+        let accepted = self.accept_until(Some(Instant::now() + timeout));
+        accepted.unwrap_or(Err(LinkError::TimedOut(timeout)))
     }
 
-    fn accept_until(&self, deadline: Option<Instant>) -> Result<Connection, Option<LinkError>> {
-        let mut state = self.shared.lock();
-        loop {
-            let Some(door) = state.doors.get_mut(&self.port) else {
-                return Err(Some(LinkError::Closed));
-            };
-            if let Some(key) = door.backlog.pop_front() {
-                let entry = state.entries.get(&key).expect("entries stay until their handles go");
-                let signal = Arc::clone(&entry.signal);
-                return Ok(Connection::new(Arc::clone(&self.shared), key, signal));
-            }
-            state = wait(&self.arrived, state, deadline).ok_or(None)?;
-        }
-    }
-}
-
-impl Drop for Listener {
-    fn drop(&mut self) {
-        let mut state = self.shared.lock();
-        state.driver.stop_listening(self.port);
-        if let Some(door) = state.doors.remove(&self.port) {
-            for key in door.backlog {
-                state.entries.remove(&key);
-                state.driver.with(&key, dccp::connection::Connection::abort);
-            }
-        }
-        drop(state);
-        self.shared.wake();
+    fn accept_until(&self, deadline: Option<Instant>) -> Option<Result<Connection, LinkError>> {
+        let port = &self.port;
+        let came = wait_for(&port.shared, &port.arrived, deadline, |state| {
+            state.poll_accept(port.number)
+        })?;
+        Some(came.map(|came| Connection::new(port.handle(came))))
     }
 }

@@ -1,108 +1,23 @@
-//! An endpoint with a thread of its own, and calls that wait.
-//!
-//! One lock guards the core, the sockets and what applications wait for; the thread holds it for a batch
-//! at a time and never while it waits. Memory is bounded: by the queues of a connection
-//! ([`Config::send_queue_len`], [`Config::receive_queue_len`]), by the backlog of a listener and by
-//! [`Limits::connections`].
+//! Calls that wait.
 
 mod connection;
 mod listener;
-mod service;
 
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use dccp::connection::{Config, State as CoreState};
-use dccp::endpoint::{Answers, Key, Limits, Occupancy};
-use dccp::header::{Reset, ServiceCode};
-use netio::{NetError, Waker};
+use dccp::connection::Config;
+use dccp::endpoint::{Answers, Limits, Occupancy};
+use dccp::header::ServiceCode;
 
-use crate::carrier::{CarrierOptions, Peer, Sleeper};
-use crate::{Driver, LinkError};
+use crate::LinkError;
+use crate::carrier::{CarrierOptions, ConnectOptions, Peer};
+use crate::service::{Shared, State};
 
 pub use connection::Connection;
 pub use listener::Listener;
-
-/// How long [`Endpoint`] lets its connections close when it is dropped.
-const LINGER: Duration = Duration::from_secs(3);
-
-/// How a connection ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
-    /// As it should.
-    Closed,
-    /// The other end reset it.
-    Reset(Reset),
-    /// This end gave up.
-    Failed(Reset),
-    /// Nobody takes packets there, by an error number of Linux.
-    Unreachable(i32),
-}
-
-/// What applications wait for at a connection.
-#[derive(Debug, Default)]
-struct Signal {
-    /// A datagram came, or the state changed.
-    readable: Condvar,
-    /// There may be room in the send queue, or the state changed.
-    writable: Condvar,
-}
-
-/// A connection that an application has, or will get.
-#[derive(Debug, Default)]
-struct Entry {
-    received: VecDeque<Vec<u8>>,
-    is_open: bool,
-    end: Option<End>,
-    senders_waiting: usize,
-    signal: Arc<Signal>,
-}
-
-/// A port that takes connections.
-#[derive(Debug)]
-struct Door {
-    backlog: VecDeque<Key>,
-    backlog_max: usize,
-    arrived: Arc<Condvar>,
-}
-
-/// What the lock guards.
-struct State {
-    driver: Driver,
-    entries: BTreeMap<Key, Entry>,
-    doors: BTreeMap<u16, Door>,
-    is_over: bool,
-}
-
-/// What the thread and all handles have in common.
-struct Shared {
-    state: Mutex<State>,
-    is_sleeping: AtomicBool,
-    sleeper: Sleeper,
-    /// A connection ended.
-    ended: Condvar,
-}
-
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // A thread that panicked with the lock has left the core between two packets.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Has the thread look at what was changed.
-    fn wake(&self) {
-        if self.is_sleeping.swap(false, Ordering::AcqRel) {
-            self.waker().wake();
-        }
-    }
-
-    fn waker(&self) -> &Waker {
-        self.sleeper.waker()
-    }
-}
 
 /// Waits at `condvar` until `deadline`; `None` when that has passed.
 fn wait<'a>(
@@ -115,6 +30,22 @@ fn wait<'a>(
     };
     let left = deadline.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())?;
     Some(condvar.wait_timeout(guard, left).unwrap_or_else(PoisonError::into_inner).0)
+}
+
+/// Waits at `condvar` for what `poll` gives; `None` when `deadline` comes first.
+fn wait_for<T>(
+    shared: &Shared,
+    condvar: &Condvar,
+    deadline: Option<Instant>,
+    mut poll: impl FnMut(&mut State) -> Poll<T>,
+) -> Option<T> {
+    let mut state = shared.lock();
+    loop {
+        match poll(&mut state) {
+            Poll::Ready(done) => return Some(done),
+            Poll::Pending => state = wait(condvar, state, deadline)?,
+        }
+    }
 }
 
 /// Connections over one set of sockets, with a thread that moves their packets. Dropping it gives
@@ -131,21 +62,7 @@ impl Endpoint {
     ///
     /// What the kernel refuses: a taken port, a missing right.
     pub fn open(options: &CarrierOptions, limits: Limits) -> Result<Self, LinkError> {
-        let driver = Driver::open(options, limits)?;
-        let sleeper = driver.sleeper();
-        let state =
-            State { driver, entries: BTreeMap::new(), doors: BTreeMap::new(), is_over: false };
-        let shared = Arc::new(Shared {
-            state: Mutex::new(state),
-            is_sleeping: AtomicBool::new(false),
-            sleeper,
-            ended: Condvar::new(),
-        });
-        let served = Arc::clone(&shared);
-        let thread = std::thread::Builder::new()
-            .name("dccp".to_owned())
-            .spawn(move || service::serve(&served))
-            .map_err(NetError::on("start", "a thread"))?;
+        let (shared, thread) = Shared::start(options, limits)?;
         Ok(Self { shared, thread: Some(thread) })
     }
 
@@ -162,38 +79,27 @@ impl Endpoint {
     ///
     /// [`LinkError::Refused`], [`LinkError::TimedOut`], or what the kernel says.
     pub fn connect(&self, peer: Peer, config: &Config) -> Result<Connection, LinkError> {
-        let mut state = self.shared.lock();
-        let key = state.driver.connect(peer, config, &[])?;
-        let entry = Entry::default();
-        let signal = Arc::clone(&entry.signal);
-        state.entries.insert(key, entry);
-        drop(state);
-        self.shared.wake();
-        let mut state = self.shared.lock();
-        loop {
-            let entry = state.entries.get(&key).expect("entries stay until their handles go");
-            match entry.end {
-                _ if entry.is_open => break,
-                None => {}
-                Some(end) => {
-                    state.entries.remove(&key);
-                    return Err(match end {
-                        End::Reset(reset) => LinkError::Refused { peer, reset },
-                        End::Failed(_) => {
-                            LinkError::TimedOut(Duration::from_nanos(config.connect_timeout_ns))
-                        }
-                        End::Unreachable(code) => {
-                            let cause = std::io::Error::from_raw_os_error(code);
-                            LinkError::Unreachable { peer, cause }
-                        }
-                        End::Closed => LinkError::Closed,
-                    });
-                }
-            }
-            state = wait(&signal.readable, state, None).expect("without a deadline");
-        }
-        drop(state);
-        Ok(Connection::new(Arc::clone(&self.shared), key, signal))
+        self.connect_with(peer, ConnectOptions::default(), config)
+    }
+
+    /// The same on a way of its own: through a certain interface, from a UDP port of its own.
+    ///
+    /// # Errors
+    ///
+    /// As [`Endpoint::connect`], and when a link-local address comes without its interface, or no port
+    /// can be opened.
+    pub fn connect_with(
+        &self,
+        peer: Peer,
+        options: ConnectOptions,
+        config: &Config,
+    ) -> Result<Connection, LinkError> {
+        let handle = self.shared.connect(peer, options, config)?;
+        wait_for(&self.shared, &handle.signal.readable, None, |state| {
+            state.poll_open(&handle.key, peer, config)
+        })
+        .expect("without a deadline")?;
+        Ok(Connection::new(handle))
     }
 
     /// Takes connections at `port` for these services; as many as `backlog` wait to be accepted.
@@ -204,14 +110,7 @@ impl Endpoint {
         service_codes: Vec<ServiceCode>,
         backlog: usize,
     ) -> Listener {
-        let arrived = Arc::new(Condvar::new());
-        let mut state = self.shared.lock();
-        state.driver.listen(port, config, service_codes);
-        let door =
-            Door { backlog: VecDeque::new(), backlog_max: backlog, arrived: Arc::clone(&arrived) };
-        state.doors.insert(port, door);
-        drop(state);
-        Listener::new(Arc::clone(&self.shared), port, arrived)
+        Listener::new(self.shared.listen(port, config, service_codes, backlog))
     }
 
     /// Connections in any state, those that are only remembered for a while (TIMEWAIT) included.
@@ -237,36 +136,16 @@ impl Endpoint {
     /// whether that is so.
     pub fn wait_closed(&self, timeout: Duration) -> bool {
         let deadline = Instant::now() + timeout;
-        let mut state = self.shared.lock();
-        loop {
-            if state.is_all_closed() {
-                return true;
-            }
-            match wait(&self.shared.ended, state, Some(deadline)) {
-                Some(again) => state = again,
-                None => return self.shared.lock().is_all_closed(),
-            }
-        }
-    }
-}
-
-impl State {
-    /// Nothing is left but what only remembers that it is over, what an application still has, and
-    /// clients that have asked and never answered, which no application ever had.
-    fn is_all_closed(&self) -> bool {
-        let is_nobodys = |state| matches!(state, CoreState::TimeWait | CoreState::Respond);
-        let open = self.driver.states().filter(|(_, state)| !is_nobodys(*state));
-        open.filter(|(key, _)| self.entries.get(key).is_none_or(|entry| entry.end.is_some()))
-            .count()
-            == 0
+        let is_closed = |state: &mut State| {
+            if state.is_all_closed() { Poll::Ready(()) } else { Poll::Pending }
+        };
+        wait_for(&self.shared, &self.shared.ended, Some(deadline), is_closed).is_some()
     }
 }
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        self.wait_closed(LINGER);
-        self.shared.lock().is_over = true;
-        self.shared.waker().wake();
+        self.shared.leave();
         if let Some(thread) = self.thread.take() {
             // It ends by itself; a panic of it was shown.
             let _ = thread.join();

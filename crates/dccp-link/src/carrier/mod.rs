@@ -1,5 +1,7 @@
 //! What carries the packets: a socket for each address family, with its batches.
 
+mod own_ports;
+mod scoped;
 mod socket;
 
 use std::fmt;
@@ -10,9 +12,13 @@ use std::sync::Arc;
 use dccp::connection::Transmit;
 use dccp::endpoint::{Endpoint, Key};
 use netio::path_error::PathError;
-use netio::{NetError, PollFd, Waker, poll};
+use netio::{NetError, PollFd, ReadyList, Waker, poll};
 
+use own_ports::OwnPorts;
 use socket::{Socket, Way};
+
+pub use scoped::ScopedAddress;
+pub(crate) use scoped::{is_link_local, socket_address};
 
 /// The UDP port of servers (RFC 6773 §3.8).
 pub const UDP_PORT: u16 = 6_511;
@@ -46,6 +52,8 @@ pub struct CarrierOptions {
     pub kind: CarrierKind,
     /// Addresses to take packets at, at most one of each family; unspecified ones mean all.
     pub addresses: Vec<IpAddr>,
+    /// Index of the interface of those that are link-local ([`ScopedAddress`]); 0 when none is.
+    pub scope: u32,
     /// Socket buffers, in octets of kernel memory.
     pub buffer_bytes: usize,
 }
@@ -55,7 +63,7 @@ impl CarrierOptions {
     #[must_use]
     pub fn new(kind: CarrierKind) -> Self {
         let addresses = vec![Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
-        Self { kind, addresses, buffer_bytes: 4 << 20 }
+        Self { kind, addresses, scope: 0, buffer_bytes: 4 << 20 }
     }
 
     /// As a client needs it, to reach `address`: one socket of its family.
@@ -86,6 +94,19 @@ impl fmt::Display for Peer {
     }
 }
 
+/// The way that one connection goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ConnectOptions {
+    /// Index of the interface that leads to a link-local address ([`ScopedAddress`]); of no meaning to
+    /// others.
+    pub scope: u32,
+    /// Whether the connection has a UDP port to itself, not the endpoint's (RFC 6773 allows both), so
+    /// that routers and receiving hosts which spread flows by their ports spread connections. It takes a
+    /// descriptor and 300 KiB until the connection is over and forgotten, and small batches cost more.
+    /// Of no meaning over IP.
+    pub has_own_udp_port: bool,
+}
+
 /// Packets that did not go the whole way through the sockets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Unsent {
@@ -98,7 +119,9 @@ pub(crate) struct Unsent {
 /// The sockets.
 pub(crate) struct Carriers {
     ways: Vec<Way>,
+    own: OwnPorts,
     kind: CarrierKind,
+    buffer_bytes: usize,
     scratch: Box<[u8]>,
 }
 
@@ -107,7 +130,7 @@ impl Carriers {
         let mut ways = Vec::with_capacity(2);
         let mut kind = options.kind;
         for &address in &options.addresses {
-            let way = match Way::open(kind, address, options.buffer_bytes) {
+            let way = match Way::open(kind, address, options.scope, options.buffer_bytes) {
                 Ok(way) => way,
                 // A host without IPv6 is none the less a host.
                 Err(error) if !ways.is_empty() && is_family_missing(error.cause()) => continue,
@@ -120,7 +143,26 @@ impl Carriers {
             ways.push(way);
         }
         assert!(!ways.is_empty(), "an endpoint has at least one address");
-        Ok(Self { ways, kind, scratch: vec![0; PACKET_BYTES_MAX].into_boxed_slice() })
+        let scratch = vec![0; PACKET_BYTES_MAX].into_boxed_slice();
+        let own = OwnPorts::new()?;
+        Ok(Self { ways, own, kind, buffer_bytes: options.buffer_bytes, scratch })
+    }
+
+    /// Opens a UDP port for one connection to `address`, which [`Carriers::assign`] names.
+    pub(crate) fn open_own_port(&mut self, address: IpAddr) -> Result<u16, NetError> {
+        let way = self.ways.iter().find(|way| way.is_v4() == address.is_ipv4());
+        let way = way.expect("its family was asked for before");
+        self.own.insert(way.open_beside(self.buffer_bytes)?)
+    }
+
+    /// The connection that a port of its own was opened for.
+    pub(crate) fn assign(&mut self, key: Key) {
+        self.own.assign(key);
+    }
+
+    /// Closes the ports of connections that are gone; false when one of them has still to send.
+    pub(crate) fn close_unused(&mut self, is_there: impl Fn(&Key) -> bool) -> bool {
+        self.own.is_empty() || self.own.sweep(is_there)
     }
 
     pub(crate) const fn kind(&self) -> CarrierKind {
@@ -137,7 +179,7 @@ impl Carriers {
 
     pub(crate) fn unsent(&self) -> Unsent {
         let mut sum = Unsent::default();
-        for way in &self.ways {
+        for way in self.ways.iter().chain(self.own.ways()) {
             sum.refused += way.send.counts().refused;
             sum.truncated += way.receive.truncated();
         }
@@ -146,13 +188,14 @@ impl Carriers {
 
     /// Takes what waits in the sockets; how many datagrams.
     pub(crate) fn receive(&mut self) -> usize {
-        self.ways.iter_mut().map(Way::receive).sum()
+        self.ways.iter_mut().map(Way::receive).sum::<usize>() + self.own.receive()
     }
 
     /// Gives the next datagram that [`Carriers::receive`] took to the core; false when there is none.
     pub(crate) fn deliver(&mut self, now_ns: u64, core: &mut Endpoint) -> bool {
         let kind = self.kind;
-        let Some(datagram) = self.ways.iter_mut().find_map(Way::next) else { return false };
+        let shared = self.ways.iter_mut().find_map(Way::next);
+        let Some(datagram) = shared.or_else(|| self.own.next()) else { return false };
         if let Some((key, ecn, octets)) = datagram {
             let is_ours = match kind {
                 CarrierKind::Raw { answers_all_ports: false } => concerns(core, key, octets),
@@ -169,9 +212,15 @@ impl Carriers {
     pub(crate) fn path_errors(&mut self, mut take: impl FnMut(PathError, &[u8])) {
         for way in &self.ways {
             for _ in 0..PATH_ERRORS_MAX {
-                let Some((error, quoted)) = way.path_error(&mut self.scratch) else { break };
-                take(error, quoted);
+                let Some(error) = way.path_error(&mut self.scratch) else { break };
+                let quoted_len = error.quoted_len;
+                take(error, &self.scratch[..quoted_len]);
             }
+        }
+        for _ in 0..PATH_ERRORS_MAX {
+            let Some(error) = self.own.path_error(&mut self.scratch) else { break };
+            let quoted_len = error.quoted_len;
+            take(error, &self.scratch[..quoted_len]);
         }
     }
 
@@ -179,16 +228,20 @@ impl Carriers {
     /// when a batch is full: [`Carriers::flush`] makes room.
     pub(crate) fn stage(&mut self, now_ns: u64, core: &mut Endpoint) -> usize {
         let mut count = 0;
-        while count < STAGED_MAX && self.ways.iter_mut().all(Way::has_room) {
+        while count < STAGED_MAX && self.ways.iter().all(Way::has_room) && self.own.has_room() {
             let Some((key, transmit)) = core.poll_transmit(now_ns, &mut self.scratch) else {
                 break;
             };
-            let Transmit { len, .. } = transmit;
+            let Transmit { len, is_ecn_capable } = transmit;
+            count += 1;
+            let packet = &self.scratch[..len];
+            if self.own.commit(&key, packet, is_ecn_capable) {
+                continue;
+            }
             let way = self.ways.iter_mut().find(|way| way.is_v4() == key.remote.is_ipv4());
             if let Some(way) = way {
-                way.commit(&key, &self.scratch[..len]);
+                way.commit(&key, packet, is_ecn_capable);
             }
-            count += 1;
         }
         count
     }
@@ -198,16 +251,18 @@ impl Carriers {
         for way in &mut self.ways {
             way.flush();
         }
+        self.own.flush();
     }
 
     /// What a thread needs to wait for these sockets.
     pub(crate) fn sleeper(&self, waker: Arc<Waker>) -> Sleeper {
-        Sleeper { sockets: self.ways.iter().map(|way| Arc::clone(&way.socket)).collect(), waker }
+        let sockets = self.ways.iter().map(|way| Arc::clone(&way.socket)).collect();
+        Sleeper { sockets, own: Arc::clone(&self.own.list), waker }
     }
 
     /// Whether the sockets took all that was staged.
     pub(crate) fn is_flushed(&self) -> bool {
-        self.ways.iter().all(|way| way.send.is_empty())
+        self.ways.iter().all(|way| way.send.is_empty()) && self.own.is_flushed()
     }
 }
 
@@ -215,6 +270,7 @@ impl Carriers {
 #[derive(Clone)]
 pub(crate) struct Sleeper {
     sockets: Vec<Arc<Socket>>,
+    own: Arc<ReadyList>,
     waker: Arc<Waker>,
 }
 
@@ -223,8 +279,12 @@ impl Sleeper {
     /// the time has passed.
     pub(crate) fn wait(&self, timeout_ns: Option<u64>, wants_room: bool) -> Result<(), NetError> {
         let (first, last) = (&self.sockets[0], &self.sockets[self.sockets.len() - 1]);
-        let mut fds =
-            [first.poll_fd(wants_room), last.poll_fd(wants_room), PollFd::readable(&*self.waker)];
+        let mut fds = [
+            first.poll_fd(wants_room),
+            last.poll_fd(wants_room),
+            PollFd::readable(&*self.waker),
+            PollFd::readable(&*self.own),
+        ];
         poll(&mut fds, timeout_ns).map_err(NetError::on("wait for", "sockets"))?;
         if fds[2].is_readable() {
             self.waker.drain();

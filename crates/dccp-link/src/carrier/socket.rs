@@ -7,18 +7,23 @@ use dccp::connection::Ecn;
 use dccp::endpoint::{Carrier, Key};
 use dccp::header::checksum::PROTOCOL;
 use netio::{
-    Datagram, NetError, PollFd, RawOptions, RawSocket, RecvBatch, SendBatch, Source, UdpOptions,
-    UdpSocket, path_error,
+    Datagram, NetError, PollFd, RawOptions, RawSocket, ReadyList, RecvBatch, SendBatch, Source,
+    UdpOptions, UdpSocket, path_error,
 };
 
 use netio::path_error::PathError;
 
+use super::scoped::{is_link_local, socket_address};
 use super::{CarrierKind, PACKET_BYTES_MAX};
 
 /// Packets in one system call without coalescing.
 const SLOTS: usize = 64;
+/// Packets of either kind for a socket of one connection, which take 300 KiB.
+const SMALL_SLOTS: usize = 16;
 /// Packets that wait for the kernel at once.
 const SEND_SLOTS: usize = 128;
+/// The code point of the ECN field that lets the network mark a packet (RFC 3168 §5).
+const ECT_0: u8 = 2;
 /// An IPv4 header is never longer.
 const IP_HEADER_MAX: usize = 60;
 
@@ -49,38 +54,43 @@ pub(super) struct Way {
 }
 
 impl Way {
+    /// Opens a socket at `address`, of the interface `scope` if that is link-local.
     pub(super) fn open(
         kind: CarrierKind,
         address: IpAddr,
+        scope: u32,
         buffer_bytes: usize,
     ) -> Result<Self, NetError> {
         match kind {
             CarrierKind::Udp { port } => {
-                Self::open_udp(SocketAddr::new(address, port), buffer_bytes)
+                Self::open_udp(socket_address(address, port, scope), buffer_bytes, true)
             }
             CarrierKind::Raw { .. } => {
-                let socket = RawSocket::open(&RawOptions {
+                let options = RawOptions {
                     bind: address,
                     protocol: PROTOCOL,
                     receive_buffer_bytes: buffer_bytes,
                     send_buffer_bytes: buffer_bytes,
-                })?;
+                };
+                let socket = RawSocket::open_in_scope(&options, scope)?;
                 path_error::report(&socket, address.is_ipv4())?;
                 Ok(Self {
                     socket: Arc::new(Socket::Raw(socket)),
                     receive: RecvBatch::new(SLOTS, PACKET_BYTES_MAX + IP_HEADER_MAX),
                     send: SendBatch::new(SEND_SLOTS, PACKET_BYTES_MAX, false),
-                    bound: SocketAddr::new(address, 0),
+                    bound: socket_address(address, 0, scope),
                     delivered: 0,
                 })
             }
         }
     }
 
-    fn open_udp(bind: SocketAddr, buffer_bytes: usize) -> Result<Self, NetError> {
+    /// Opens a socket, with large batches for many connections or small ones for one.
+    fn open_udp(bind: SocketAddr, buffer_bytes: usize, is_large: bool) -> Result<Self, NetError> {
         let socket = UdpSocket::open(&UdpOptions {
             packet_info: true,
-            coalesce: true,
+            ecn: true,
+            coalesce: is_large,
             receive_buffer_bytes: Some(buffer_bytes),
             send_buffer_bytes: Some(buffer_bytes),
             ..UdpOptions::at(bind)
@@ -88,9 +98,42 @@ impl Way {
         path_error::report(&socket, bind.is_ipv4())?;
         let asked = |cause| NetError::new("ask for the address of", bind.to_string(), cause);
         let bound = socket.local_address().map_err(asked)?;
-        let send = SendBatch::new(SEND_SLOTS, PACKET_BYTES_MAX, socket.supports_segmentation());
-        let receive = RecvBatch::coalescing();
+        let slots = if is_large { SEND_SLOTS } else { SMALL_SLOTS };
+        let send = SendBatch::new(slots, PACKET_BYTES_MAX, socket.supports_segmentation());
+        let receive = if is_large {
+            RecvBatch::coalescing()
+        } else {
+            RecvBatch::new(SMALL_SLOTS, PACKET_BYTES_MAX)
+        };
         Ok(Self { socket: Arc::new(Socket::Udp(socket)), receive, send, bound, delivered: 0 })
+    }
+
+    /// Opens another UDP socket at the same address, with a port that the kernel chooses.
+    pub(super) fn open_beside(&self, buffer_bytes: usize) -> Result<Self, NetError> {
+        let mut bind = self.bound;
+        bind.set_port(0);
+        Self::open_udp(bind, buffer_bytes, false)
+    }
+
+    /// Has `list` tell when something came.
+    pub(super) fn watch(&self, list: &ReadyList, number: u32) -> std::io::Result<()> {
+        match &*self.socket {
+            Socket::Udp(socket) => list.add(socket, number),
+            Socket::Raw(socket) => list.add(socket, number),
+        }
+    }
+
+    /// Has `list` tell of room too, or no longer.
+    pub(super) fn set_wants_room(
+        &self,
+        list: &ReadyList,
+        number: u32,
+        wants_room: bool,
+    ) -> std::io::Result<()> {
+        match &*self.socket {
+            Socket::Udp(socket) => list.set_wants_room(socket, number, wants_room),
+            Socket::Raw(socket) => list.set_wants_room(socket, number, wants_room),
+        }
     }
 
     pub(super) const fn is_v4(&self) -> bool {
@@ -115,10 +158,15 @@ impl Way {
         received.unwrap_or(0)
     }
 
+    /// Whether the last call has brought more than was given on.
+    pub(super) fn has_next(&self) -> bool {
+        self.delivered < self.receive.len()
+    }
+
     /// The next datagram of the last call: its key without DCCP ports, and the octets from the DCCP
     /// header on; both are missing when it is nothing of DCCP.
     pub(super) fn next(&mut self) -> Option<Option<(Key, Ecn, &[u8])>> {
-        if self.delivered == self.receive.len() {
+        if !self.has_next() {
             return None;
         }
         let datagram = self.receive.get(self.delivered);
@@ -128,17 +176,21 @@ impl Way {
             Socket::Udp(_) | Socket::Raw(_) => Some(datagram.octets),
         };
         let key = self.key(&datagram);
-        Some(key.zip(octets).map(|(key, octets)| (key, Ecn::NotCapable, octets)))
+        let ecn = match datagram.ecn {
+            0 => Ecn::NotCapable,
+            1 => Ecn::Capable1,
+            ECT_0 => Ecn::Capable0,
+            _ => Ecn::Marked,
+        };
+        Some(key.zip(octets).map(|(key, octets)| (key, ecn, octets)))
     }
 
-    /// What the network said of a packet that was sent: the error, and what is left of the packet.
-    pub(super) fn path_error<'a>(&self, buffer: &'a mut [u8]) -> Option<(PathError, &'a [u8])> {
-        let error = match &*self.socket {
+    /// What the network said of a packet that was sent; what is left of the packet goes to `buffer`.
+    pub(super) fn path_error(&self, buffer: &mut [u8]) -> Option<PathError> {
+        match &*self.socket {
             Socket::Udp(socket) => path_error::receive(socket, buffer),
             Socket::Raw(socket) => path_error::receive(socket, buffer),
-        }?;
-        let quoted = &buffer[..error.quoted_len];
-        Some((error, quoted))
+        }
     }
 
     fn key(&self, datagram: &Datagram<'_>) -> Option<Key> {
@@ -148,23 +200,29 @@ impl Way {
         };
         // Connections are between two stations: what came to a group is nobody's.
         let local = datagram.local.filter(|_| datagram.destination == datagram.local)?;
-        Some(Key { local, remote: datagram.source.ip(), carrier, local_port: 0, remote_port: 0 })
+        let remote = datagram.source.ip();
+        let scope = if is_link_local(remote) { datagram.interface } else { 0 };
+        Some(Key { local, remote, carrier, local_port: 0, remote_port: 0, scope })
     }
 
     /// Whether one more packet can be staged.
-    pub(super) fn has_room(&mut self) -> bool {
+    pub(super) fn has_room(&self) -> bool {
         !self.send.is_full()
     }
 
-    pub(super) fn commit(&mut self, key: &Key, packet: &[u8]) {
+    /// Stages a packet; the network may mark it if it `is_ecn_capable`. Never ECT(1): what is left of
+    /// the nonce is its 0 (RFC 8311 §4).
+    pub(super) fn commit(&mut self, key: &Key, packet: &[u8], is_ecn_capable: bool) {
         let port = match key.carrier {
             Carrier::Udp { remote_port, .. } => remote_port,
             Carrier::Ip => 0,
         };
         let slot = self.send.slot().expect("asked for room before");
         slot[..packet.len()].copy_from_slice(packet);
-        let source = Source { address: key.local, interface: 0 };
-        self.send.commit(packet.len(), SocketAddr::new(key.remote, port), Some(source));
+        let source = Source { address: key.local, interface: key.scope };
+        let destination = socket_address(key.remote, port, key.scope);
+        let ecn = if is_ecn_capable { ECT_0 } else { 0 };
+        self.send.commit_ecn(packet.len(), destination, Some(source), ecn);
     }
 
     pub(super) fn flush(&mut self) {

@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
+pub(crate) mod front;
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::process::Command;
 use std::time::Duration;
@@ -22,8 +24,14 @@ pub(crate) const UDP: CarrierKind = CarrierKind::Udp { port: 0 };
 pub(crate) const RAW: CarrierKind = CarrierKind::Raw { answers_all_ports: false };
 
 pub(crate) fn ip(arguments: &str) {
+    output(arguments);
+}
+
+/// What `ip` prints.
+pub(crate) fn output(arguments: &str) -> String {
     let output = Command::new("ip").args(arguments.split(' ')).output().unwrap();
     assert!(output.status.success(), "ip {arguments}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
 }
 
 /// Runs `test` in a new network namespace with nothing but loopback, where no other test's raw sockets

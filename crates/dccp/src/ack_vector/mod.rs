@@ -85,14 +85,17 @@ impl AckVector {
     /// A history that begins with the arrival of `first` (ISR).
     #[must_use]
     pub fn new(first: SequenceNumber) -> Self {
-        let cells = [Cell { state: PacketState::Received, packets: 1, nonce: false }].into();
-        Self { cells, newest: first, reports: VecDeque::new() }
+        let mut vector = Self::before(first);
+        vector.arrived(first, false, false);
+        vector
     }
 
     /// An empty history; `first` will be the first to arrive.
     #[must_use]
     pub fn before(first: SequenceNumber) -> Self {
-        Self { cells: VecDeque::new(), newest: first.minus(1), reports: VecDeque::new() }
+        // A history that nobody asks for grows to its bound, packet by packet; 2 KiB at once spare that.
+        let cells = VecDeque::with_capacity(CELLS_MAX + 1);
+        Self { cells, newest: first.minus(1), reports: VecDeque::new() }
     }
 
     /// Octets that the runs take.

@@ -95,6 +95,8 @@ pub struct Connection {
     timers: Timers,
     queue: SendQueue,
     events: VecDeque<Event>,
+    /// Memory that the application gave back, for datagrams to come.
+    spare: Vec<Vec<u8>>,
     waiting_datagrams: usize,
     held_datagrams: usize,
     is_ack_wanted: bool,
@@ -177,6 +179,7 @@ impl Connection {
             timers: Timers::default(),
             queue,
             events: VecDeque::new(),
+            spare: Vec::new(),
             waiting_datagrams: 0,
             held_datagrams: 0,
             is_ack_wanted: false,
@@ -288,6 +291,15 @@ impl Connection {
         self.held_datagrams = count;
     }
 
+    /// Gives the memory of a datagram back that [`Event::Received`] brought: what comes later goes there,
+    /// and nothing is allocated. As much is kept as the receive queue may hold.
+    pub fn recycle(&mut self, datagram: Vec<u8>) {
+        let is_wanted = self.is_receiving && !matches!(self.state, State::Closed | State::TimeWait);
+        if is_wanted && self.spare.len() < self.config.receive_queue_len {
+            self.spare.push(datagram);
+        }
+    }
+
     /// The path says that a packet of ours was too big for it. `quoted` is what it repeats of the
     /// packet from the DCCP header on, `packet_bytes_max` what fits, counted likewise. Believed only
     /// if the quoted number was sent lately (§14.1); a path never gets wider this way.
@@ -387,6 +399,7 @@ impl Connection {
         self.state = State::Closed;
         self.queue.clear();
         self.early_data = None;
+        self.spare = Vec::new();
         self.timers = Timers::default();
     }
 }

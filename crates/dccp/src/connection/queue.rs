@@ -14,13 +14,15 @@ struct Waiting {
 #[derive(Clone, Debug)]
 pub(super) struct SendQueue {
     waiting: VecDeque<Waiting>,
+    /// Memory of datagrams that have left, for those to come; never more than may wait.
+    spare: Vec<Vec<u8>>,
     len_max: usize,
     policy: QueuePolicy,
 }
 
 impl SendQueue {
     pub(super) const fn new(len_max: usize, policy: QueuePolicy) -> Self {
-        Self { waiting: VecDeque::new(), len_max, policy }
+        Self { waiting: VecDeque::new(), spare: Vec::new(), len_max, policy }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -33,6 +35,7 @@ impl SendQueue {
 
     pub(super) fn clear(&mut self) {
         self.waiting.clear();
+        self.spare = Vec::new();
     }
 
     /// Takes a datagram; false when there is no room for it.
@@ -40,13 +43,24 @@ impl SendQueue {
         if self.waiting.len() >= self.len_max {
             let QueuePolicy::Priority = self.policy else { return false };
             let lowest = self.waiting.iter().enumerate().rev().min_by_key(|(_, w)| w.priority);
-            match lowest.map(|(index, waiting)| (index, waiting.priority)) {
+            let dropped = match lowest.map(|(index, waiting)| (index, waiting.priority)) {
                 Some((index, lowest)) if lowest < priority => self.waiting.remove(index),
                 _ => return false,
             };
+            self.recycle(dropped.map(|waiting| waiting.data).unwrap_or_default());
         }
-        self.waiting.push_back(Waiting { data: data.to_vec(), priority });
+        let mut kept = self.spare.pop().unwrap_or_default();
+        kept.clear();
+        kept.extend_from_slice(data);
+        self.waiting.push_back(Waiting { data: kept, priority });
         true
+    }
+
+    /// Takes the memory of a datagram that has left.
+    pub(super) fn recycle(&mut self, data: Vec<u8>) {
+        if self.waiting.len() + self.spare.len() < self.len_max {
+            self.spare.push(data);
+        }
     }
 
     /// The datagram that goes next, left in its place.

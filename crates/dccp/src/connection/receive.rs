@@ -365,6 +365,9 @@ impl Connection {
             self.early_data = Some(data.to_vec());
             return;
         }
-        self.events.push_back(Event::Received(data.to_vec()));
+        let mut datagram = self.spare.pop().unwrap_or_default();
+        datagram.clear();
+        datagram.extend_from_slice(data);
+        self.events.push_back(Event::Received(datagram));
     }
 }

@@ -115,7 +115,9 @@ impl Connection {
         let is_ack = self.state == State::PartOpen || wants_ack || self.is_ack_due(now_ns);
         let packet_type = if is_ack { PacketType::DataAck } else { PacketType::Data };
         let data = self.queue.pop()?;
-        Some(self.write(now_ns, &Draft::new(packet_type, &data), buffer))
+        let transmit = self.write(now_ns, &Draft::new(packet_type, &data), buffer);
+        self.queue.recycle(data);
+        Some(transmit)
     }
 
     /// Writes a packet with the next number and everything that wants to go with it.

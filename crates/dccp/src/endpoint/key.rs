@@ -32,6 +32,8 @@ pub struct Key {
     pub local_port: u16,
     /// DCCP port of the other end.
     pub remote_port: u16,
+    /// Index of the interface that link-local addresses are of (RFC 4007 §6); 0 for all others.
+    pub scope: u32,
 }
 
 impl Key {
@@ -47,7 +49,7 @@ impl Key {
 
     /// The key for a hash.
     pub(super) fn octets(&self) -> Vec<u8> {
-        let mut octets = Vec::with_capacity(44);
+        let mut octets = Vec::with_capacity(48);
         for address in [self.local, self.remote] {
             match address {
                 IpAddr::V4(address) => octets.extend(address.octets()),
@@ -56,6 +58,7 @@ impl Key {
         }
         octets.extend(self.local_port.to_be_bytes());
         octets.extend(self.remote_port.to_be_bytes());
+        octets.extend(self.scope.to_be_bytes());
         if let Carrier::Udp { local_port, remote_port } = self.carrier {
             octets.extend(local_port.to_be_bytes());
             octets.extend(remote_port.to_be_bytes());

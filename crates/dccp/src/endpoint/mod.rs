@@ -8,6 +8,7 @@ mod cookie;
 mod key;
 mod keyed;
 mod occupancy;
+mod timeouts;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -23,6 +24,7 @@ pub use keyed::Secret;
 pub use occupancy::{Answers, Occupancy};
 
 use cookie::{Cookie, Spent};
+use timeouts::{Due, Timeouts};
 
 /// Resets that wait to be sent.
 const REPLIES_MAX: usize = 64;
@@ -65,7 +67,10 @@ pub struct Listener {
 #[derive(Debug)]
 struct Slot {
     connection: Connection,
-    timeout_ns: Option<u64>,
+    due: Due,
+    /// Its key is in [`Endpoint::ready`], in [`Endpoint::noisy`].
+    is_ready: bool,
+    is_noisy: bool,
 }
 
 /// All connections of some addresses.
@@ -75,10 +80,12 @@ pub struct Endpoint {
     limits: Limits,
     listeners: BTreeMap<u16, Listener>,
     slots: BTreeMap<Key, Slot>,
-    timeouts: BTreeSet<(u64, Key)>,
-    /// Connections that may have packets or events.
-    ready: BTreeSet<Key>,
-    noisy: BTreeSet<Key>,
+    timeouts: Timeouts,
+    /// Connections that may have packets or events, in the order in which something happened to them.
+    ready: VecDeque<Key>,
+    noisy: VecDeque<Key>,
+    /// Room for connections whose time has come.
+    due: Vec<Key>,
     /// Connections whose client has not answered yet.
     half_open: BTreeSet<Key>,
     /// Connections in TIMEWAIT, by when that ends.
@@ -103,9 +110,10 @@ impl Endpoint {
             limits,
             listeners: BTreeMap::new(),
             slots: BTreeMap::new(),
-            timeouts: BTreeSet::new(),
-            ready: BTreeSet::new(),
-            noisy: BTreeSet::new(),
+            timeouts: Timeouts::default(),
+            ready: VecDeque::new(),
+            noisy: VecDeque::new(),
+            due: Vec::new(),
             half_open: BTreeSet::new(),
             time_wait: BTreeSet::new(),
             replies: VecDeque::new(),
@@ -197,16 +205,21 @@ impl Endpoint {
         result
     }
 
-    /// Forgets a connection, and tells nobody.
+    /// Gives the memory of a datagram back to its connection ([`Connection::recycle`]).
+    pub fn recycle(&mut self, key: &Key, datagram: Vec<u8>) {
+        if let Some(slot) = self.slots.get_mut(key) {
+            slot.connection.recycle(datagram);
+        }
+    }
+
+    /// Forgets a connection, and tells nobody. What else has its key finds nothing behind it.
     pub fn forget(&mut self, key: &Key) {
         if let Some(slot) = self.slots.remove(key) {
-            if let Some(at_ns) = slot.timeout_ns {
-                self.timeouts.remove(&(at_ns, *key));
+            if let Some(at_ns) = slot.due.at_ns() {
                 self.time_wait.remove(&(at_ns, *key));
             }
             self.half_open.remove(key);
-            self.ready.remove(key);
-            self.noisy.remove(key);
+            self.timeouts.settle(&mut self.slots);
         }
     }
 
@@ -214,7 +227,8 @@ impl Endpoint {
     fn make_room(&mut self) -> bool {
         if self.slots.len() >= self.limits.connections {
             // What it has to tell comes first.
-            let oldest = self.time_wait.iter().find(|(_, key)| !self.noisy.contains(key));
+            let is_noisy = |key: &Key| self.slots.get(key).is_some_and(|slot| slot.is_noisy);
+            let oldest = self.time_wait.iter().find(|(_, key)| !is_noisy(key));
             let Some(&(_, key)) = oldest else { return false };
             self.forget(&key);
         }
@@ -369,7 +383,8 @@ impl Endpoint {
     }
 
     fn insert(&mut self, key: Key, connection: Connection) {
-        self.slots.insert(key, Slot { connection, timeout_ns: None });
+        let due = Due::default();
+        self.slots.insert(key, Slot { connection, due, is_ready: false, is_noisy: false });
         self.touch(&key);
     }
 
@@ -377,15 +392,11 @@ impl Endpoint {
     fn touch(&mut self, key: &Key) {
         let Some(slot) = self.slots.get_mut(key) else { return };
         let timeout_ns = slot.connection.poll_timeout();
-        if timeout_ns != slot.timeout_ns {
-            if let Some(old_ns) = slot.timeout_ns {
-                self.timeouts.remove(&(old_ns, *key));
+        if slot.due.is_not(timeout_ns) {
+            if let Some(old_ns) = slot.due.at_ns() {
                 self.time_wait.remove(&(old_ns, *key));
             }
-            if let Some(new_ns) = timeout_ns {
-                self.timeouts.insert((new_ns, *key));
-            }
-            slot.timeout_ns = timeout_ns;
+            self.timeouts.set(&mut slot.due, *key, timeout_ns);
         }
         if slot.connection.state() == State::TimeWait
             && let Some(end_ns) = timeout_ns
@@ -397,8 +408,15 @@ impl Endpoint {
         } else {
             self.half_open.remove(key);
         }
-        self.ready.insert(*key);
-        self.noisy.insert(*key);
+        if !slot.is_ready {
+            slot.is_ready = true;
+            self.ready.push_back(*key);
+        }
+        if !slot.is_noisy {
+            slot.is_noisy = true;
+            self.noisy.push_back(*key);
+        }
+        self.timeouts.settle(&mut self.slots);
     }
 
     /// Writes the next packet of any connection to `buffer`; gives whom it is for.
@@ -411,29 +429,32 @@ impl Endpoint {
             buffer[..octets.len()].copy_from_slice(&octets);
             return Some((key, Transmit { len: octets.len(), is_ecn_capable: false }));
         }
-        while let Some(&key) = self.ready.first() {
+        while let Some(&key) = self.ready.front() {
             let transmit = self.with(&key, |connection| connection.poll_transmit(now_ns, buffer));
             if let Some(Some(transmit)) = transmit {
                 return Some((key, transmit));
             }
-            self.ready.remove(&key);
+            self.ready.pop_front();
+            if let Some(slot) = self.slots.get_mut(&key) {
+                slot.is_ready = false;
+            }
         }
         None
     }
 
     /// What happened to any connection. One that is closed and has told everything is gone then.
     pub fn poll_event(&mut self) -> Option<(Key, Event)> {
-        while let Some(&key) = self.noisy.first() {
+        while let Some(&key) = self.noisy.front() {
             if let Some(slot) = self.slots.get_mut(&key) {
                 if let Some(event) = slot.connection.poll_event() {
                     return Some((key, event));
                 }
-                let is_over = slot.connection.state() == State::Closed;
-                if is_over && !self.ready.contains(&key) {
+                slot.is_noisy = false;
+                if slot.connection.state() == State::Closed && !slot.is_ready {
                     self.forget(&key);
                 }
             }
-            self.noisy.remove(&key);
+            self.noisy.pop_front();
         }
         None
     }
@@ -441,16 +462,17 @@ impl Endpoint {
     /// When [`Endpoint::handle_timeout`] is due next.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<u64> {
-        self.timeouts.first().map(|&(at_ns, _)| at_ns)
+        self.timeouts.first_ns()
     }
 
     /// Does what is due at any connection.
     pub fn handle_timeout(&mut self, now_ns: u64) {
-        let due: Vec<Key> =
-            self.timeouts.iter().take_while(|&&(at_ns, _)| at_ns <= now_ns).map(|t| t.1).collect();
-        for key in due {
+        let mut due = core::mem::take(&mut self.due);
+        self.timeouts.take_due(now_ns, &mut self.slots, &mut due);
+        for key in due.drain(..) {
             self.with(&key, |connection| connection.handle_timeout(now_ns));
         }
+        self.due = due;
     }
 }
 

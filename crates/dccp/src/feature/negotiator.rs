@@ -29,11 +29,20 @@ pub struct Applied {
 }
 
 /// An answer that waits for a packet.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Confirm {
     feature: Feature,
-    /// The value and, for server-priority features, the list; nothing for a refusal.
-    value: Vec<u8>,
+    /// Nothing for a refusal.
+    answer: Option<Answer>,
+}
+
+/// What a Confirm says.
+#[derive(Clone, Copy, Debug)]
+struct Answer {
+    agreed: u64,
+    value_len: usize,
+    /// Of server-priority features.
+    list: Option<Preferences>,
 }
 
 /// The features of both ends.
@@ -187,7 +196,7 @@ impl Negotiator {
                     Location::Remote => FeatureOption::ConfirmR,
                 };
                 // What did not fit stays, and so does all behind it: the order tells.
-                is_full |= !options.feature(kind, confirm.feature.number, &[&confirm.value]);
+                is_full |= !write_confirm(kind, confirm, options);
                 is_full || keep_confirms
             });
         }
@@ -267,7 +276,7 @@ impl Negotiator {
         let agreed = match self.understood(feature) {
             None => None,
             Some(entry) => match entry.kind.rule {
-                Rule::NonNegotiable => non_negotiable(entry, value).map(|agreed| (agreed, vec![])),
+                Rule::NonNegotiable => non_negotiable(entry, value).map(|agreed| (agreed, None)),
                 Rule::ServerPriority => {
                     let list = if is_fixed {
                         Preferences::new(&[entry.value as u8])
@@ -279,23 +288,19 @@ impl Negotiator {
                     match ours.reconcile(is_server, value) {
                         None if is_mandatory => None,
                         // Nothing in common: the old value stays (§6.3.1).
-                        agreed => {
-                            Some((agreed.map_or(entry.value, u64::from), list.as_slice().to_vec()))
-                        }
+                        agreed => Some((agreed.map_or(entry.value, u64::from), Some(list))),
                     }
                 }
             },
         };
         let Some((agreed, list)) = agreed else {
             if !is_mandatory {
-                self.answer(feature, Vec::new());
+                self.answer(feature, None);
             }
             return if is_mandatory { Err(()) } else { Ok(None) };
         };
         let value_len = self.entry(feature).map_or(1, |entry| entry.kind.value_len);
-        let mut answer = agreed.to_be_bytes()[8 - value_len..].to_vec();
-        answer.extend(list);
-        self.answer(feature, answer);
+        self.answer(feature, Some(Answer { agreed, value_len, list }));
         Ok(Some(self.apply(feature, agreed)))
     }
 
@@ -340,9 +345,9 @@ impl Negotiator {
         Applied { feature, value }
     }
 
-    fn answer(&mut self, feature: Feature, value: Vec<u8>) {
+    fn answer(&mut self, feature: Feature, answer: Option<Answer>) {
         if self.confirms.len() < CONFIRMS_MAX {
-            self.confirms.push(Confirm { feature, value });
+            self.confirms.push(Confirm { feature, answer });
         }
     }
 
@@ -371,6 +376,15 @@ fn non_negotiable(entry: &Entry, value: &[u8]) -> Option<u64> {
     }
     let value = value.iter().fold(0, |sum, &octet| sum << 8 | u64::from(octet));
     entry.kind.is_valid(value).then_some(value)
+}
+
+/// Writes a Confirm; false when there is no room for it.
+fn write_confirm(kind: FeatureOption, confirm: &Confirm, options: &mut OptionWriter<'_>) -> bool {
+    let number = confirm.feature.number;
+    let Some(answer) = &confirm.answer else { return options.feature(kind, number, &[]) };
+    let agreed = answer.agreed.to_be_bytes();
+    let list = answer.list.as_ref().map_or(&[][..], Preferences::as_slice);
+    options.feature(kind, number, &[&agreed[8 - answer.value_len..], list])
 }
 
 /// Writes a Change with its Mandatory, both or none.

@@ -24,6 +24,7 @@ fn key(host: u32, port: u16) -> Key {
         carrier: Carrier::Ip,
         local_port: 5_001,
         remote_port: port,
+        scope: 0,
     }
 }
 

@@ -316,6 +316,7 @@ impl World {
             carrier: self.plan.carrier,
             local_port: 0,
             remote_port: 0,
+            scope: 0,
         };
         while let Some(transmit) = self.links[index].poll_transmit(self.now_ns, &mut buffer) {
             has_arrived = true;
@@ -422,7 +423,7 @@ impl World {
     fn connect(&mut self, local_port: u16) {
         let [local, remote] = addresses(self.plan.is_v6);
         let carrier = self.plan.carrier;
-        let key = Key { local, remote, carrier, local_port, remote_port: SERVER_PORT };
+        let key = Key { local, remote, carrier, local_port, remote_port: SERVER_PORT, scope: 0 };
         self.names_count += 1;
         let mut life = Life::new(self.names_count);
         let data = match self.plan.request_data_len {

@@ -4,7 +4,7 @@ use std::process::Command;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use netio::{interface, namespace};
+use netio::{FrameReceiver, FrameSender, interface, namespace};
 
 use super::*;
 use crate::parse_words;
@@ -68,8 +68,10 @@ fn a_link_that_has_seen_its_busiest_time_allocates_nothing() {
     let is_allowed = between_two_pairs(|| {
         let open = |name: &str| interface::named(name).unwrap();
         let words = "delay 1ms 1ms loss 1% duplicate 3% corrupt 1% reorder 5%";
-        let sockets =
-            (FrameReceiver::open(&open("in1")).unwrap(), FrameSender::open(&open("out0")).unwrap());
+        let sockets = (
+            Input::Frames(FrameReceiver::open(&open("in1")).unwrap()),
+            Output::Frames(FrameSender::open(&open("out0")).unwrap()),
+        );
         let names = Names { name: "forward", from: "in1".to_owned(), to: "out0".to_owned() };
         let (_orders, taken) = mpsc::channel();
         let waker = Arc::new(Waker::new().unwrap());

@@ -2,7 +2,9 @@
 //! Bounds on time are lower ones only.
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
+mod dccp;
 mod frames;
 mod scene;
 mod streams;
+mod tun;
 mod udp;

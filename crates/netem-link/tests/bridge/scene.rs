@@ -84,8 +84,11 @@ impl Scene {
 
     /// A link that does `forward` from left to right and `backward` from right to left.
     pub(crate) fn link(&self, forward: &str, backward: &str, seed: u64) -> Bridge {
-        let place =
-            |end| Place { namespace: Some(self.middle.clone()), interface: String::from(end) };
+        let place = |end| Place {
+            namespace: Some(self.middle.clone()),
+            interface: String::from(end),
+            is_tun: false,
+        };
         let request = Request {
             between: MIDDLE_ENDS.map(place),
             settings: [forward, backward].map(|words| parse_words(words).unwrap()),
@@ -105,6 +108,26 @@ impl Scene {
     /// What `open` returns inside of the right namespace.
     pub(crate) fn at_right<T: Send>(&self, open: impl FnOnce() -> T + Send) -> T {
         within(&self.right, open)
+    }
+
+    /// How the link calls an interface of the left namespace.
+    pub(crate) fn left_place(&self, interface: &str) -> String {
+        format!("{}:{interface}", self.left)
+    }
+
+    /// How the link calls an interface of the right namespace.
+    pub(crate) fn right_place(&self, interface: &str) -> String {
+        format!("{}:{interface}", self.right)
+    }
+
+    /// Runs `ip` in the left namespace.
+    pub(crate) fn ip_at_left(&self, words: &str) {
+        ip(&format!("-n {} {words}", self.left));
+    }
+
+    /// Runs `ip` in the right namespace.
+    pub(crate) fn ip_at_right(&self, words: &str) {
+        ip(&format!("-n {} {words}", self.right));
     }
 
     /// Whether both interfaces of the link take frames for all stations.

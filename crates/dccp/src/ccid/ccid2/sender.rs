@@ -22,6 +22,8 @@ pub struct Sender {
     /// Packets acknowledged that have not made the window grow yet.
     credit: u32,
     sent: SentPackets,
+    /// Room for the losses that an acknowledgement shows.
+    lost_data: Vec<SequenceNumber>,
     first: SequenceNumber,
     /// Packets up to here belong to the last congestion event.
     event_high: Option<SequenceNumber>,
@@ -60,6 +62,7 @@ impl Sender {
             initial_cwnd,
             credit: 0,
             sent: SentPackets::new(),
+            lost_data: Vec::new(),
             first,
             event_high: None,
             rto: Rto::new(),
@@ -279,7 +282,7 @@ impl SenderHalf for Sender {
             let rtt_ns = feedback.now_ns.saturating_sub(packet.sent_ns);
             self.rto.sample(rtt_ns.saturating_sub(feedback.elapsed_ns).max(RTT_MIN_NS));
         }
-        let mut lost_data = Vec::new();
+        let mut lost_data = core::mem::take(&mut self.lost_data);
         self.data_dropped(feedback);
         self.sent.lose(LATER_PACKETS, |number, packet| {
             if packet.is_data {
@@ -288,9 +291,10 @@ impl SenderHalf for Sender {
         });
         self.pipe = self.pipe.saturating_sub(lost_data.len() as u32);
         let event_before = self.event_high;
-        for number in lost_data.into_iter().rev().chain(marked) {
+        for number in lost_data.drain(..).rev().chain(marked) {
             self.congestion(number);
         }
+        self.lost_data = lost_data;
         if self.event_high == event_before {
             self.grow(feedback.now_ns, newly);
         }

@@ -80,13 +80,8 @@ impl LossDetector {
 
     /// Takes what is in order.
     fn advance(&mut self, found: &mut impl FnMut(Finding)) {
-        let count = self
-            .beyond
-            .iter()
-            .enumerate()
-            .take_while(|(index, packet)| packet.sequence == self.expected.plus(*index as u64))
-            .count();
-        for packet in self.beyond.drain(..count).collect::<Vec<_>>() {
+        while self.beyond.first().is_some_and(|packet| packet.sequence == self.expected) {
+            let packet = self.beyond.remove(0);
             let number = packet.sequence;
             self.expected = number.next();
             if packet.is_marked {

@@ -1,11 +1,11 @@
 //! The thread of an endpoint: moves packets, and tells applications.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use dccp::connection::{Connection, Event};
 use dccp::endpoint::Key;
+use dccp::header::ResetCode;
 use netio::{Clock, thread};
 
 use super::{End, Entry, Shared, State};
@@ -19,19 +19,34 @@ const RETRY_NS: u64 = 10_000_000;
 pub(super) fn serve(shared: &Shared) {
     // Departures are microseconds apart; a late wake-up delays them.
     let _ = thread::set_timer_slack_ns(1);
+    let mut woken = Vec::new();
     loop {
         let mut state = shared.lock();
-        if state.is_over {
-            state.abandon();
-            return;
-        }
-        let Turn { has_ended, has_more } = state.turn(Clock::mono_ns());
-        let deadline_ns = if has_more { Some(0) } else { state.driver.deadline_ns() };
+        let now_ns = Clock::mono_ns();
+        let is_over =
+            state.leaving_ns.is_some_and(|at_ns| now_ns >= at_ns || state.is_all_closed());
+        let turn = if is_over { state.abandon(now_ns) } else { state.turn(now_ns) };
+        let deadline_ns = if turn.has_more {
+            Some(0)
+        } else {
+            state.driver.deadline_ns().into_iter().chain(state.leaving_ns).min()
+        };
         let wants_room = !state.driver.is_flushed();
+        if turn.has_ended {
+            let state = &mut *state;
+            state.closers.ring(&mut state.woken);
+        }
+        std::mem::swap(&mut woken, &mut state.woken);
         shared.is_sleeping.store(true, Ordering::Release);
         drop(state);
-        if has_ended {
+        if turn.has_ended {
             shared.ended.notify_all();
+        }
+        for task in woken.drain(..) {
+            task.wake();
+        }
+        if is_over {
+            return;
         }
         let timeout_ns = deadline_ns.map(|at_ns| at_ns.saturating_sub(Clock::mono_ns()));
         if shared.sleeper.wait(timeout_ns, wants_room).is_err() {
@@ -47,6 +62,20 @@ struct Turn {
     has_ended: bool,
     /// More could be sent at once.
     has_more: bool,
+}
+
+impl Entry {
+    /// Something is to be read.
+    fn ring_readers(&mut self, woken: &mut Vec<std::task::Waker>) {
+        self.signal.readable.notify_all();
+        self.readers.ring(woken);
+    }
+
+    /// There may be room.
+    fn ring_writers(&mut self, woken: &mut Vec<std::task::Waker>) {
+        self.signal.writable.notify_all();
+        self.writers.ring(woken);
+    }
 }
 
 impl State {
@@ -95,12 +124,12 @@ impl State {
                 if let Some(entry) = self.entries.get_mut(&key) {
                     entry.received.push_back(datagram);
                     let held = entry.received.len();
-                    entry.signal.readable.notify_one();
+                    entry.ring_readers(&mut self.woken);
                     self.driver.with(&key, |connection| connection.set_held_datagrams(held));
                 }
                 return false;
             }
-            Event::Reset(reset) if reset.code == dccp::header::ResetCode::Closed => End::Closed,
+            Event::Reset(reset) if reset.code == ResetCode::Closed => End::Closed,
             Event::Reset(reset) => End::Reset(reset),
             Event::Failed(reset) => End::Failed(reset),
             Event::Closed => End::Closed,
@@ -112,21 +141,22 @@ impl State {
     fn end(&mut self, key: &Key, end: End) {
         if let Some(entry) = self.entries.get_mut(key) {
             entry.end = Some(end);
-            entry.signal.readable.notify_all();
-            entry.signal.writable.notify_all();
+            entry.ring_readers(&mut self.woken);
+            entry.ring_writers(&mut self.woken);
         }
     }
 
     fn connected(&mut self, key: Key) {
         if let Some(entry) = self.entries.get_mut(&key) {
             entry.is_open = true;
-            entry.signal.readable.notify_all();
+            entry.ring_readers(&mut self.woken);
             return;
         }
         match self.doors.get_mut(&key.local_port) {
             Some(door) if door.backlog.len() < door.backlog_max => {
                 door.backlog.push_back(key);
                 door.arrived.notify_one();
+                door.acceptors.ring(&mut self.woken);
                 self.entries.insert(key, Entry { is_open: true, ..Entry::default() });
             }
             _ => {
@@ -138,28 +168,26 @@ impl State {
     /// Wakes applications that wait for room in a send queue that has some.
     fn tell_senders(&mut self) {
         for (key, entry) in &mut self.entries {
-            if entry.senders_waiting == 0 {
-                continue;
-            }
-            let has_room = self.driver.connection(key).is_none_or(Connection::has_room);
-            if has_room {
-                entry.signal.writable.notify_all();
+            if entry.wants_room && self.driver.connection(key).is_none_or(Connection::has_room) {
+                entry.wants_room = false;
+                entry.ring_writers(&mut self.woken);
             }
         }
     }
 
     /// The endpoint goes: whoever is still connected is told so.
-    fn abandon(&mut self) {
-        for (key, entry) in core::mem::take(&mut self.entries) {
+    fn abandon(&mut self, now_ns: u64) -> Turn {
+        for (key, mut entry) in core::mem::take(&mut self.entries) {
             self.driver.with(&key, Connection::abort);
-            entry.signal.readable.notify_all();
-            entry.signal.writable.notify_all();
+            entry.ring_readers(&mut self.woken);
+            entry.ring_writers(&mut self.woken);
         }
-        for door in core::mem::take(&mut self.doors).into_values() {
+        for mut door in core::mem::take(&mut self.doors).into_values() {
             door.arrived.notify_all();
+            door.acceptors.ring(&mut self.woken);
         }
-        self.driver.stage(Clock::mono_ns());
+        self.driver.stage(now_ns);
         self.driver.flush();
-        self.entries = BTreeMap::new();
+        Turn { has_ended: true, has_more: false }
     }
 }

@@ -1,0 +1,47 @@
+//! The client of `echo_client` on tokio: all lines of the standard input are on their way at once, and
+//! what comes back is shown as it comes:
+//! `cargo run -p dccp-link --example async_echo_client -- 127.0.0.1`.
+
+use std::io::Read;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use dccp_link::asynchronous::Endpoint;
+use dccp_link::{CarrierKind, CarrierOptions, Config, Limits, Peer, UDP_PORT};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let address: IpAddr = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1".into()).parse()?;
+    let mut lines = String::new();
+    std::io::stdin().read_to_string(&mut lines)?;
+
+    let peer = Peer { address, port: 7, udp_port: UDP_PORT };
+    let carrier = CarrierOptions::towards(CarrierKind::Udp { port: 0 }, address);
+    let endpoint = Endpoint::open(&carrier, Limits::default())?;
+    let config = Config { service_code: "SC:ECHO".parse()?, ..Config::default() };
+    let connection = endpoint.connect(peer, &config).await?;
+    let sending = async {
+        for line in lines.lines() {
+            connection.send(line.as_bytes()).await?;
+        }
+        Ok::<_, dccp_link::LinkError>(())
+    };
+    let receiving = async {
+        let mut datagram = Vec::new();
+        for _ in lines.lines() {
+            let came = connection.receive_into(&mut datagram);
+            match tokio::time::timeout(Duration::from_secs(1), came).await {
+                Ok(Ok(true)) => println!("{}", String::from_utf8_lossy(&datagram)),
+                Ok(Ok(false)) => break,
+                Ok(Err(error)) => return Err(error),
+                // Datagrams may be lost, there or back.
+                Err(_) => println!("(nothing came back)"),
+            }
+        }
+        Ok(())
+    };
+    tokio::try_join!(sending, receiving)?;
+    connection.close();
+    endpoint.closed().await;
+    Ok(())
+}

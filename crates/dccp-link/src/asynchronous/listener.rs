@@ -1,0 +1,44 @@
+//! A port that takes connections.
+
+use std::future::poll_fn;
+
+use super::Connection;
+use crate::LinkError;
+use crate::service::Port;
+
+/// Connections to a port. Dropping it takes no more; those that nobody accepted are reset.
+pub struct Listener {
+    port: Port,
+}
+
+impl Listener {
+    pub(super) const fn new(port: Port) -> Self {
+        Self { port }
+    }
+
+    /// The DCCP port.
+    #[must_use]
+    pub const fn port(&self) -> u16 {
+        self.port.number
+    }
+
+    /// The next connection.
+    ///
+    /// # Errors
+    ///
+    /// [`LinkError::Closed`] when the endpoint is gone.
+    pub async fn accept(&self) -> Result<Connection, LinkError> {
+        let port = &self.port;
+        let came = poll_fn(|context| {
+            let mut state = port.shared.lock();
+            let came = state.poll_accept(port.number);
+            if came.is_pending()
+                && let Some(door) = state.doors.get_mut(&port.number)
+            {
+                door.acceptors.add(context);
+            }
+            came
+        });
+        Ok(Connection::new(port.handle(came.await?)))
+    }
+}

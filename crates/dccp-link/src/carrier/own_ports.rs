@@ -1,0 +1,187 @@
+//! UDP ports that one connection has for itself (RFC 6773 lets a client take any). Each is a socket with
+//! its batches, so it costs a descriptor and 300 KiB; in exchange hosts and routers on the way tell the
+//! connections apart and spread them.
+//!
+//! Sockets are looked at when the kernel says that they are ready, so idle ones cost nothing in a turn.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use dccp::connection::Ecn;
+use dccp::endpoint::{Carrier, Key};
+use netio::path_error::PathError;
+use netio::{NetError, ReadyList};
+
+use super::socket::Way;
+
+/// A socket and whom it belongs to.
+struct OwnWay {
+    way: Way,
+    /// `None` until its connection is made.
+    key: Option<Key>,
+    /// The kernel did not take all of it.
+    is_stalled: bool,
+}
+
+/// The sockets of such connections.
+pub(super) struct OwnPorts {
+    /// Numbers stay what they are; free places are used again.
+    ways: Vec<Option<OwnWay>>,
+    numbers: BTreeMap<(bool, u16), u32>,
+    pub(super) list: Arc<ReadyList>,
+    /// Sockets that something came to in this turn, and how many of them were emptied.
+    ready: Vec<u32>,
+    emptied: usize,
+    /// Sockets with packets that wait for the kernel.
+    staged: Vec<u32>,
+    is_full: bool,
+}
+
+impl OwnPorts {
+    pub(super) fn new() -> Result<Self, NetError> {
+        Ok(Self {
+            ways: Vec::new(),
+            numbers: BTreeMap::new(),
+            list: Arc::new(ReadyList::new().map_err(NetError::on("make", "a list of sockets"))?),
+            ready: Vec::new(),
+            emptied: 0,
+            staged: Vec::new(),
+            is_full: false,
+        })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.numbers.is_empty()
+    }
+
+    /// Takes an open socket; its UDP port.
+    pub(super) fn insert(&mut self, way: Way) -> Result<u16, NetError> {
+        let port = way.udp_port().expect("a socket of UDP");
+        let free = self.ways.iter().position(Option::is_none);
+        let at = free.unwrap_or(self.ways.len());
+        way.watch(&self.list, at as u32).map_err(NetError::on("wait for", "a socket"))?;
+        self.numbers.insert((way.is_v4(), port), at as u32);
+        let own = Some(OwnWay { way, key: None, is_stalled: false });
+        match free {
+            Some(at) => self.ways[at] = own,
+            None => self.ways.push(own),
+        }
+        Ok(port)
+    }
+
+    /// The connection that a socket belongs to.
+    pub(super) fn assign(&mut self, key: Key) {
+        if let Some((_, own)) = self.of(&key) {
+            own.key = Some(key);
+        }
+    }
+
+    /// Closes the sockets whose connections are gone; false when one of them has still to send.
+    pub(super) fn sweep(&mut self, is_there: impl Fn(&Key) -> bool) -> bool {
+        let mut is_done = true;
+        for place in &mut self.ways {
+            let Some(own) = place else { continue };
+            if own.key.is_some_and(|key| is_there(&key)) {
+                continue;
+            }
+            if own.way.send.is_empty() {
+                let port = own.way.udp_port().expect("a socket of UDP");
+                self.numbers.remove(&(own.way.is_v4(), port));
+                *place = None;
+            } else {
+                is_done = false;
+            }
+        }
+        is_done
+    }
+
+    /// The socket that packets of a connection go through, if it has one of its own.
+    fn of(&mut self, key: &Key) -> Option<(u32, &mut OwnWay)> {
+        let Carrier::Udp { local_port, .. } = key.carrier else { return None };
+        let number = *self.numbers.get(&(key.remote.is_ipv4(), local_port))?;
+        Some((number, self.ways[number as usize].as_mut()?))
+    }
+
+    /// Takes what waits in the sockets that have something; how many datagrams.
+    pub(super) fn receive(&mut self) -> usize {
+        self.emptied = 0;
+        self.ready.clear();
+        if self.is_empty() || self.list.look(&mut self.ready).is_err() {
+            return 0;
+        }
+        let mut count = 0;
+        for &at in &self.ready {
+            if let Some(own) = &mut self.ways[at as usize] {
+                count += own.way.receive();
+            }
+        }
+        count
+    }
+
+    /// The next datagram of the last call, as [`Way::next`].
+    pub(super) fn next(&mut self) -> Option<Option<(Key, Ecn, &[u8])>> {
+        while let Some(&at) = self.ready.get(self.emptied) {
+            let has_more = self.ways[at as usize].as_ref().is_some_and(|own| own.way.has_next());
+            if has_more {
+                return self.ways[at as usize].as_mut()?.way.next();
+            }
+            self.emptied += 1;
+        }
+        None
+    }
+
+    /// The next thing that the network said of what left by a socket that is ready.
+    pub(super) fn path_error(&self, buffer: &mut [u8]) -> Option<PathError> {
+        let mut ready = self.ready.iter().filter_map(|&at| self.ways[at as usize].as_ref());
+        ready.find_map(|own| own.way.path_error(buffer))
+    }
+
+    /// Stages a packet of a connection with a port of its own; false for any other.
+    pub(super) fn commit(&mut self, key: &Key, packet: &[u8], is_ecn_capable: bool) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        let Some((number, own)) = self.of(key) else { return false };
+        let was_empty = own.way.send.is_empty();
+        own.way.commit(key, packet, is_ecn_capable);
+        let is_full = !own.way.has_room();
+        self.is_full |= is_full;
+        if was_empty {
+            self.staged.push(number);
+        }
+        true
+    }
+
+    /// Whether each socket has room for one more packet.
+    pub(super) const fn has_room(&self) -> bool {
+        !self.is_full
+    }
+
+    /// Whether the kernel took all that was staged.
+    pub(super) fn is_flushed(&self) -> bool {
+        self.staged.is_empty()
+    }
+
+    /// Hands what was staged to the kernel, as far as it takes it.
+    pub(super) fn flush(&mut self) {
+        let Self { ways, staged, list, is_full, .. } = self;
+        *is_full = false;
+        staged.retain(|&number| {
+            let Some(own) = &mut ways[number as usize] else { return false };
+            own.way.flush();
+            let is_stalled = !own.way.send.is_empty();
+            if is_stalled != own.is_stalled
+                && own.way.set_wants_room(list, number, is_stalled).is_ok()
+            {
+                own.is_stalled = is_stalled;
+            }
+            *is_full |= !own.way.has_room();
+            is_stalled
+        });
+    }
+
+    /// Every socket.
+    pub(super) fn ways(&self) -> impl Iterator<Item = &Way> {
+        self.ways.iter().flatten().map(|own| &own.way)
+    }
+}

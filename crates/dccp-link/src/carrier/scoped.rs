@@ -1,0 +1,95 @@
+//! Addresses that say through which interface (RFC 4007 §11): `fe80::1%eth0`.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
+
+use netio::interface;
+
+/// An address, and for a link-local one the interface that leads to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScopedAddress {
+    /// The address.
+    pub address: IpAddr,
+    /// Index of the interface; 0 where none is named.
+    pub scope: u32,
+}
+
+/// Whether an address means something only together with an interface.
+pub(crate) const fn is_link_local(address: IpAddr) -> bool {
+    matches!(address, IpAddr::V6(address) if address.is_unicast_link_local())
+}
+
+/// The socket address with this port, and the interface where the address wants one.
+pub(crate) fn socket_address(address: IpAddr, port: u16, scope: u32) -> SocketAddr {
+    let mut socket_address = SocketAddr::new(address, port);
+    if let SocketAddr::V6(v6) = &mut socket_address
+        && is_link_local(address)
+    {
+        v6.set_scope_id(scope);
+    }
+    socket_address
+}
+
+impl From<IpAddr> for ScopedAddress {
+    fn from(address: IpAddr) -> Self {
+        Self { address, scope: 0 }
+    }
+}
+
+/// As `fe80::1%eth0`, `fe80::1%2`, or without an interface.
+impl FromStr for ScopedAddress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (address, zone) = match text.split_once('%') {
+            Some((address, zone)) => (address, Some(zone)),
+            None => (text, None),
+        };
+        let address: IpAddr =
+            address.parse().map_err(|error| format!("{address} is no address: {error}"))?;
+        let Some(zone) = zone else { return Ok(address.into()) };
+        if !is_link_local(address) {
+            return Err(format!("{address} is not link-local, so it takes no interface ({zone})"));
+        }
+        let scope = match zone.parse() {
+            Ok(index) => index,
+            Err(_) => interface::named(zone).map_err(|error| format!("{zone}: {error}"))?.index,
+        };
+        Ok(Self { address, scope })
+    }
+}
+
+impl fmt::Display for ScopedAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { address, scope } = self;
+        write!(f, "{address}")?;
+        if *scope > 0 { write!(f, "%{scope}") } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interface_goes_with_a_link_local_address_only() {
+        let read = |text: &str| text.parse::<ScopedAddress>();
+        let address: IpAddr = "fe80::1".parse().unwrap();
+        assert_eq!(read("fe80::1%lo").unwrap(), ScopedAddress { address, scope: 1 });
+        assert_eq!(read("fe80::1%77").unwrap().to_string(), "fe80::1%77");
+        assert_eq!(read("fe80::1").unwrap(), address.into());
+        assert_eq!(read("192.0.2.1").unwrap().scope, 0);
+        assert!(read("2001:db8::1%lo").unwrap_err().contains("not link-local"));
+        assert!(read("fe80::1%no-such-if0").unwrap_err().contains("no-such-if0"));
+        assert!(read("nonsense%lo").unwrap_err().contains("nonsense"));
+    }
+
+    #[test]
+    fn the_scope_stands_where_the_kernel_looks_for_it() {
+        let local = socket_address("fe80::1".parse().unwrap(), 7, 3);
+        assert_eq!(local, "[fe80::1%3]:7".parse().unwrap());
+        let global = socket_address("2001:db8::1".parse().unwrap(), 7, 3);
+        assert_eq!(global, "[2001:db8::1]:7".parse().unwrap());
+    }
+}

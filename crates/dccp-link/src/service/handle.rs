@@ -1,0 +1,113 @@
+//! What an application has of a connection, and of a port.
+
+use std::sync::{Arc, Condvar};
+use std::time::Duration;
+
+use dccp::ccid::SenderFigures;
+use dccp::connection::Connection;
+use dccp::endpoint::Key;
+use dccp::feature::{Feature, number};
+
+use super::{Shared, Signal};
+use crate::LinkError;
+
+/// A connection. Dropping it closes it, after what waits in its send queue was sent.
+pub(crate) struct Handle {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) key: Key,
+    pub(crate) signal: Arc<Signal>,
+}
+
+impl Handle {
+    pub(super) const fn new(shared: Arc<Shared>, key: Key, signal: Arc<Signal>) -> Self {
+        Self { shared, key, signal }
+    }
+
+    /// Hands a datagram over if there is room for it.
+    pub(crate) fn try_send(&self, datagram: &[u8], priority: u32) -> Result<(), LinkError> {
+        self.shared.lock().send(&self.key, datagram, priority)?;
+        self.shared.wake();
+        Ok(())
+    }
+
+    pub(crate) fn packet_bytes_max(&self) -> usize {
+        self.look(Connection::data_bytes_max).unwrap_or(0)
+    }
+
+    pub(crate) fn ccids(&self) -> (u8, u8) {
+        let read = |connection: &Connection| {
+            let features = connection.features();
+            let tx = features.value(Feature::local(number::CCID));
+            let rx = features.value(Feature::remote(number::CCID));
+            (tx as u8, rx as u8)
+        };
+        self.look(read).unwrap_or((0, 0))
+    }
+
+    pub(crate) fn rtt(&self) -> Option<Duration> {
+        self.look(Connection::rtt_ns).flatten().map(Duration::from_nanos)
+    }
+
+    pub(crate) fn sender_figures(&self) -> Option<SenderFigures> {
+        self.look(Connection::sender_figures).flatten()
+    }
+
+    fn look<T>(&self, read: impl FnOnce(&Connection) -> T) -> Option<T> {
+        self.shared.lock().driver.connection(&self.key).map(read)
+    }
+
+    /// Ends it at once with a Reset.
+    pub(crate) fn abort(self) {
+        self.shared.lock().driver.with(&self.key, Connection::abort);
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        let now_ns = netio::Clock::mono_ns();
+        let mut state = self.shared.lock();
+        let entry = state.entries.remove(&self.key);
+        state.driver.with(&self.key, |connection| {
+            // Nobody reads any more: what still comes needs no room.
+            connection.stop_receiving();
+            connection.close(now_ns);
+        });
+        drop(state);
+        // With it go wakers, and nobody knows what they do.
+        drop(entry);
+        self.shared.wake();
+    }
+}
+
+/// A port that takes connections. Dropping it takes no more; those that nobody accepted are reset.
+pub(crate) struct Port {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) number: u16,
+    pub(crate) arrived: Arc<Condvar>,
+}
+
+impl Port {
+    pub(super) const fn new(shared: Arc<Shared>, number: u16, arrived: Arc<Condvar>) -> Self {
+        Self { shared, number, arrived }
+    }
+
+    /// The handle of a connection that came.
+    pub(crate) fn handle(&self, (key, signal): (Key, Arc<Signal>)) -> Handle {
+        Handle::new(Arc::clone(&self.shared), key, signal)
+    }
+}
+
+impl Drop for Port {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        state.driver.stop_listening(self.number);
+        let door = state.doors.remove(&self.number);
+        for key in door.iter().flat_map(|door| &door.backlog) {
+            state.entries.remove(key);
+            state.driver.with(key, Connection::abort);
+        }
+        drop(state);
+        drop(door);
+        self.shared.wake();
+    }
+}

@@ -1,0 +1,178 @@
+//! The packet path allocates nothing once its queues are as full as they get: from the application's
+//! datagram through core and sockets, and back to an application that gives memory back. Time is the
+//! test's own, so that queues do not depend on what else the machine does.
+
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
+mod common;
+
+use std::net::IpAddr;
+
+use allocation_counter::AllocationInfo;
+use common::front::{Accept, Front, ServerOf, Talk, Tasks, open_front, serve_front};
+use common::{PORT, RAW, UDP, V4, V6, config, in_a_namespace, service};
+use dccp::connection::Event;
+use dccp_link::{CarrierKind, CarrierOptions, Config, Driver, Endpoint, Key, Limits, Peer};
+use netio::Clock;
+
+/// Datagrams on their way to the server and back at once, for each connection.
+const WINDOW: u64 = 16;
+/// Turns in which nothing comes.
+const IDLE_MAX: u32 = 1_000;
+/// Octets of each.
+const LEN: usize = 1_000;
+/// Time from one turn of both ends to the next.
+const TURN_NS: u64 = 20_000;
+/// Datagrams there and back until buffers have their size, and while allocations are counted.
+const WARM: u64 = 20_000;
+const COUNTED: u64 = 10_000;
+
+/// A driver in this thread, and what it has received.
+struct Station {
+    driver: Driver,
+    /// Connections in the order in which they came to be.
+    connected: Vec<Key>,
+    received: u64,
+    /// Sends everything back.
+    is_echo: bool,
+}
+
+impl Station {
+    fn open(kind: CarrierKind, address: IpAddr, is_echo: bool) -> Self {
+        let carrier = CarrierOptions { addresses: vec![address], ..CarrierOptions::new(kind) };
+        let driver = Driver::open(&carrier, Limits::default()).unwrap();
+        Self { driver, connected: Vec::new(), received: 0, is_echo }
+    }
+
+    fn hear(&mut self) {
+        while let Some((key, event)) = self.driver.poll_event() {
+            match event {
+                Event::Connected => self.connected.push(key),
+                Event::Received(datagram) => {
+                    self.received += 1;
+                    assert_eq!(datagram.len(), LEN);
+                    if self.is_echo {
+                        // What the queue does not take is lost, as on a network.
+                        self.driver.with(&key, |connection| connection.send(&datagram, 0).ok());
+                    }
+                    self.driver.recycle(&key, datagram);
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    fn turn(&mut self, now_ns: u64) {
+        self.driver.receive(now_ns);
+        self.hear();
+        while self.driver.deliver(now_ns) {
+            self.hear();
+        }
+        while self.driver.stage(now_ns) > 0 && self.driver.flush() {}
+        self.driver.flush();
+        self.hear();
+    }
+}
+
+fn config_of(ccid: u8) -> Config {
+    Config { send_queue_len: 2 * WINDOW as usize, ..config(ccid) }
+}
+
+fn turn(now_ns: &mut u64, client: &mut Station, server: &mut Station) {
+    *now_ns += TURN_NS;
+    client.turn(*now_ns);
+    server.turn(*now_ns);
+}
+
+/// Has so many datagrams go there and back over all connections, a few of each on their way at once.
+fn talk(now_ns: &mut u64, client: &mut Station, server: &mut Station, count: u64) {
+    let data = [7; LEN];
+    let under_way_max = WINDOW * client.connected.len() as u64;
+    let (until, mut under_way, mut idle) = (client.received + count, 0, 0);
+    while client.received < until {
+        for index in 0..client.connected.len() {
+            if under_way < under_way_max {
+                let key = client.connected[index];
+                let sent = client.driver.with(&key, |connection| connection.send(&data, 0).is_ok());
+                under_way += u64::from(sent == Some(true));
+            }
+        }
+        let before = client.received;
+        turn(now_ns, client, server);
+        let came = client.received - before;
+        under_way = under_way.saturating_sub(came);
+        idle = if came == 0 { idle + 1 } else { 0 };
+        if idle > IDLE_MAX {
+            // Some were lost, and are not waited for.
+            under_way = 0;
+        }
+    }
+}
+
+/// Counts what is allocated for datagrams over so many connections.
+fn measured(kind: CarrierKind, address: IpAddr, ccid: u8, connections: usize) -> AllocationInfo {
+    let mut server = Station::open(kind, address, true);
+    let mut client = Station::open(kind, address, false);
+    server.driver.listen(PORT, &config_of(ccid), vec![service()]);
+    let udp_port = server.driver.udp_port().unwrap_or(0);
+    let peer = Peer { address, port: PORT, udp_port };
+    for _ in 0..connections {
+        client.driver.connect(peer, &config_of(ccid), &[]).unwrap();
+    }
+    let mut now_ns = Clock::mono_ns();
+    while client.connected.len() < connections || server.connected.len() < connections {
+        turn(&mut now_ns, &mut client, &mut server);
+    }
+    talk(&mut now_ns, &mut client, &mut server, WARM);
+    allocation_counter::measure(|| talk(&mut now_ns, &mut client, &mut server, COUNTED))
+}
+
+fn assert_nothing(kind: CarrierKind, address: IpAddr, connections: usize) {
+    for ccid in [2, 3] {
+        let counted = measured(kind, address, ccid, connections);
+        assert_eq!(counted.count_total, 0, "{kind:?}, {address}, CCID {ccid}: {counted:?}");
+    }
+}
+
+#[test]
+fn the_packet_path_over_udp_allocates_nothing() {
+    assert_nothing(UDP, V4, 1);
+}
+
+#[test]
+fn forty_connections_allocate_nothing() {
+    assert_nothing(UDP, V4, 40);
+}
+
+#[test]
+fn the_packet_path_over_ip_allocates_nothing() {
+    in_a_namespace(|| {
+        assert_nothing(RAW, V4, 1);
+        assert_nothing(RAW, V6, 1);
+    });
+}
+
+/// What an application's thread allocates for sending and receiving.
+fn of_the_application<F: Front>() {
+    let ServerOf::<F> { listener, peer, endpoint: _server } = serve_front(UDP, V4, &config_of(2));
+    let client: F = open_front(UDP, V4);
+    let connection = client.connect(peer, &config_of(2)).unwrap();
+    let accepted = listener.accept().unwrap();
+    let (data, mut buffer) = ([7; LEN], Vec::new());
+    let mut exchange = |count| {
+        for _ in 0..count {
+            connection.send(&data).unwrap();
+            assert!(accepted.receive_into(&mut buffer).unwrap());
+            assert_eq!(buffer, data);
+        }
+    };
+    exchange(500);
+    let counted = allocation_counter::measure(|| exchange(2_000));
+    assert_eq!(counted.count_total, 0, "{counted:?}");
+}
+
+#[test]
+fn sending_and_receiving_allocates_nothing_in_the_applications_thread() {
+    of_the_application::<Endpoint>();
+    of_the_application::<Tasks>();
+}

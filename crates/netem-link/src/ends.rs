@@ -1,0 +1,158 @@
+//! Where packets enter and leave a link: an Ethernet interface, whose frames pass through sockets, or a TUN
+//! device, whose packets are read and written.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use netio::{Frame, FrameReceiver, FrameSender, Sent, TunReceiver, TunSender, tun};
+
+use crate::ecn::Framing;
+use crate::{LinkError, Place};
+
+/// Opens both halves of an end.
+pub(crate) fn open(place: &Place) -> Result<(Input, Output), LinkError> {
+    if place.is_tun {
+        let name = &place.interface;
+        let (receiver, sender) = place.there(|| Ok(tun::open(name)?))?;
+        return Ok((Input::Packets(receiver), Output::Packets(sender)));
+    }
+    place.with_interface(|interface| {
+        let input = Input::Frames(FrameReceiver::open(interface)?);
+        Ok((input, Output::Frames(FrameSender::open(interface)?)))
+    })
+}
+
+/// What comes in.
+pub(crate) enum Input {
+    /// From an Ethernet interface.
+    Frames(FrameReceiver),
+    /// From a TUN device.
+    Packets(TunReceiver),
+}
+
+impl Input {
+    pub(crate) fn receive(&mut self) -> io::Result<usize> {
+        match self {
+            Self::Frames(receiver) => receiver.receive(),
+            Self::Packets(receiver) => receiver.receive(),
+        }
+    }
+
+    /// What came; a packet of a TUN device is whole.
+    pub(crate) fn frame(&self, index: usize) -> Option<Frame<'_>> {
+        match self {
+            Self::Frames(receiver) => receiver.frame(index),
+            Self::Packets(receiver) => {
+                Some(Frame { octets: receiver.packet(index), checksum: None, train: None })
+            }
+        }
+    }
+
+    pub(crate) const fn truncated(&self) -> u64 {
+        match self {
+            Self::Frames(receiver) => receiver.truncated(),
+            Self::Packets(_) => 0,
+        }
+    }
+
+    pub(crate) const fn unreadable(&self) -> u64 {
+        match self {
+            Self::Frames(receiver) => receiver.unreadable(),
+            Self::Packets(_) => 0,
+        }
+    }
+
+    /// What the kernel dropped since the last call. A TUN device counts its drops itself (`ip -s link`).
+    pub(crate) fn take_drops(&self) -> u64 {
+        match self {
+            Self::Frames(receiver) => receiver.take_drops().unwrap_or(0),
+            Self::Packets(_) => 0,
+        }
+    }
+
+    /// Whether nothing will come any more. A TUN device that is gone fails to be read.
+    pub(crate) fn is_interface_gone(&self) -> bool {
+        match self {
+            Self::Frames(receiver) => receiver.is_interface_gone(),
+            Self::Packets(_) => false,
+        }
+    }
+
+    /// What its octets begin with.
+    pub(crate) const fn framing(&self) -> Framing {
+        match self {
+            Self::Frames(_) => Framing::Ethernet,
+            Self::Packets(_) => Framing::Ip,
+        }
+    }
+}
+
+impl AsFd for Input {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Frames(receiver) => receiver.as_fd(),
+            Self::Packets(receiver) => receiver.as_fd(),
+        }
+    }
+}
+
+/// Where it goes out.
+pub(crate) enum Output {
+    /// Through an Ethernet interface.
+    Frames(FrameSender),
+    /// To the machine that has the TUN device.
+    Packets(TunSender),
+}
+
+impl Output {
+    pub(crate) fn slot(&mut self) -> Option<&mut [u8]> {
+        match self {
+            Self::Frames(sender) => sender.slot(),
+            Self::Packets(sender) => sender.slot(),
+        }
+    }
+
+    pub(crate) fn commit(&mut self, len: usize) {
+        match self {
+            Self::Frames(sender) => sender.commit(len),
+            Self::Packets(sender) => sender.commit(len),
+        }
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        match self {
+            Self::Frames(sender) => sender.is_empty(),
+            Self::Packets(sender) => sender.is_empty(),
+        }
+    }
+
+    pub(crate) fn flush(&mut self) -> Sent {
+        match self {
+            Self::Frames(sender) => sender.flush(),
+            Self::Packets(sender) => sender.flush(),
+        }
+    }
+
+    pub(crate) fn discard(&mut self) -> usize {
+        match self {
+            Self::Frames(sender) => sender.discard(),
+            Self::Packets(sender) => sender.discard(),
+        }
+    }
+
+    /// The greatest IP packet that it takes, in octets; a TUN device takes what fits into its buffer.
+    pub(crate) const fn mtu_bytes(&self) -> Option<usize> {
+        match self {
+            Self::Frames(sender) => Some(sender.mtu_bytes()),
+            Self::Packets(_) => None,
+        }
+    }
+
+    /// What its octets begin with.
+    pub(crate) const fn framing(&self) -> Framing {
+        match self {
+            Self::Frames(_) => Framing::Ethernet,
+            Self::Packets(_) => Framing::Ip,
+        }
+    }
+}

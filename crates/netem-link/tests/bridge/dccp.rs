@@ -1,0 +1,111 @@
+//! DCCP over a link that marks: what it may mark is not lost, and the sender slows down as for a loss.
+
+use std::net::IpAddr;
+use std::thread;
+
+use dccp_link::{
+    CarrierKind, CarrierOptions, Config, Endpoint, Limits, Peer, SenderFigures, ServiceCode,
+};
+use netem_link::{DirectionReport, Way, parse_words};
+
+use crate::scene::{LEFT, RIGHT, Scene, assert_sums, forward};
+
+const PORT: u16 = 5_001;
+/// Datagrams of a transfer.
+const COUNT: u32 = 400;
+const LEN: usize = 1_000;
+/// A round trip long enough for the window to matter.
+const PLAIN: &str = "delay 2ms limit 10000";
+
+fn service() -> ServiceCode {
+    "SC:TEST".parse().unwrap()
+}
+
+fn config(ccid: u8) -> Config {
+    Config {
+        service_code: service(),
+        tx_ccids: vec![ccid],
+        rx_ccids: vec![ccid],
+        receive_queue_len: COUNT as usize,
+        ..Config::default()
+    }
+}
+
+fn open(kind: CarrierKind, address: IpAddr) -> Endpoint {
+    let carrier = CarrierOptions { addresses: vec![address], ..CarrierOptions::new(kind) };
+    Endpoint::open(&carrier, Limits::default()).unwrap()
+}
+
+/// Sends datagrams from left to right while the way forward is as `words` say. How many arrived, what the
+/// sender knows at the end, and what the link did.
+fn transfer(
+    scene: &Scene,
+    kind: CarrierKind,
+    ccid: u8,
+    words: &str,
+) -> (u32, SenderFigures, DirectionReport) {
+    let bridge = scene.link(PLAIN, PLAIN, 1);
+    let server = scene.at_right(|| open(kind, RIGHT.into()));
+    let client = scene.at_left(|| open(kind, LEFT.into()));
+    let listener = server.listen(PORT, &config(ccid), vec![service()], 1);
+    let peer = Peer { address: RIGHT.into(), port: PORT, udp_port: server.udp_port().unwrap_or(0) };
+    let connection = scene.at_left(|| client.connect(peer, &config(ccid)).unwrap());
+    let accepted = listener.accept().unwrap();
+    // What makes the connection cannot be marked, and would be lost.
+    bridge.change(Way::Forward, &parse_words(&format!("{PLAIN} {words}")).unwrap());
+    let (arrived, figures) = thread::scope(|scope| {
+        let receiving = scope.spawn(|| {
+            let mut count = 0;
+            let mut buffer = Vec::new();
+            while accepted.receive_into(&mut buffer).unwrap() {
+                count += 1;
+            }
+            count
+        });
+        for _ in 0..COUNT {
+            connection.send(&[7; LEN]).unwrap();
+        }
+        let figures = connection.sender_figures().unwrap();
+        connection.close();
+        (receiving.join().unwrap(), figures)
+    });
+    let report = bridge.stop().unwrap();
+    assert_sums(forward(&report));
+    (arrived, figures, forward(&report).clone())
+}
+
+fn a_marked_transfer_is_whole_and_slower(kind: CarrierKind) {
+    let Some(scene) = Scene::set() else { return };
+    for ccid in [2, 3] {
+        let (arrived, fast, report) = transfer(&scene, kind, ccid, "");
+        assert_eq!((arrived, report.marked, report.lost), (COUNT, 0, 0), "CCID {ccid}");
+        let (arrived, slow, report) = transfer(&scene, kind, ccid, "loss 5% ecn");
+        assert_eq!((arrived, report.lost), (COUNT, 0), "CCID {ccid}: {report}");
+        assert!(report.marked > 5, "CCID {ccid}: {report}");
+        match (fast, slow) {
+            (
+                SenderFigures::Window { cwnd: fast, ssthresh: never, .. },
+                SenderFigures::Window { cwnd: slow, ssthresh, .. },
+            ) => {
+                assert!(slow < fast && ssthresh < never, "{slow} of {fast}, {ssthresh} of {never}");
+            }
+            (
+                SenderFigures::Rate { x: fast, p: never, .. },
+                SenderFigures::Rate { x: slow, p, .. },
+            ) => {
+                assert!(slow < fast && never == 0.0 && p > 0.01, "{slow} of {fast}, {p}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn marks_slow_a_sender_over_udp_down_and_lose_nothing() {
+    a_marked_transfer_is_whole_and_slower(CarrierKind::Udp { port: 0 });
+}
+
+#[test]
+fn marks_slow_a_sender_over_ip_down_and_lose_nothing() {
+    a_marked_transfer_is_whole_and_slower(CarrierKind::Raw { answers_all_ports: false });
+}

@@ -1,0 +1,133 @@
+//! A link between two TUN devices: one that is made, and one that was there.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use netem_link::{Bridge, Place, Request, parse_words};
+use netio::{PollFd, RecvBatch, SendBatch, Source, UdpOptions, UdpSocket, poll};
+
+use crate::scene::{Scene, assert_sums, forward};
+
+const NEAR: Ipv4Addr = Ipv4Addr::new(10, 8, 0, 1);
+const FAR: Ipv4Addr = Ipv4Addr::new(10, 8, 0, 2);
+/// Headers of IP and UDP.
+const HEADERS_LEN: u64 = 28;
+
+/// Whether TUN devices can be made here; said, when not.
+fn is_possible(scene: &Scene) -> bool {
+    let tried = scene.at_left(|| netio::tun::open("probe0").map(drop));
+    if let Err(error) = &tried {
+        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none_or(|v| v != "1"), "{error}");
+        println!("skipped: {error}");
+    }
+    tried.is_ok()
+}
+
+/// A link between `t0` of the left namespace and `t1` of the right one.
+fn link(scene: &Scene, words: &str) -> Bridge {
+    scene.ip_at_right("tuntap add mode tun name t1");
+    let between = [scene.left_place("t0/tun"), scene.right_place("t1/tun")];
+    let request = Request {
+        between: between.map(|place| place.parse::<Place>().unwrap()),
+        settings: [words, ""].map(|words| parse_words(words).unwrap()),
+        seed: 1,
+        socket: None,
+        interval: None,
+        duration: None,
+    };
+    let bridge = Bridge::start(&request).unwrap();
+    scene.ip_at_left(&format!("addr add {NEAR}/24 dev t0"));
+    scene.ip_at_left("link set t0 up");
+    scene.ip_at_right(&format!("addr add {FAR}/24 dev t1"));
+    scene.ip_at_right("link set t1 up");
+    bridge
+}
+
+fn open(address: Ipv4Addr) -> (UdpSocket, SocketAddr) {
+    let options = UdpOptions { ecn: true, ..UdpOptions::at((IpAddr::V4(address), 0)) };
+    let socket = UdpSocket::open(&options).unwrap();
+    let address = socket.local_address().unwrap();
+    (socket, address)
+}
+
+/// Sends datagrams of these lengths, and says which lengths and ECN fields arrived.
+fn send(
+    (from, source): &(UdpSocket, SocketAddr),
+    (to, destination): &(UdpSocket, SocketAddr),
+    lens: &[usize],
+    ecn: u8,
+) -> Vec<(usize, u8)> {
+    // No trains: what is asked is what a program sends one by one.
+    let mut batch = SendBatch::new(lens.len(), 60_000, false);
+    for (number, &len) in lens.iter().enumerate() {
+        batch.slot().unwrap()[..len].fill(number as u8);
+        let source = Source { address: source.ip(), interface: 0 };
+        batch.commit_ecn(len, *destination, Some(source), ecn);
+    }
+    assert_eq!(batch.flush(from).sent, lens.len());
+    let (mut receiving, mut arrived) = (RecvBatch::new(64, 60_000), Vec::new());
+    while arrived.len() < lens.len() {
+        assert_eq!(poll(&mut [PollFd::readable(to)], Some(30_000_000_000)).unwrap(), 1);
+        receiving.receive(to).unwrap();
+        for datagram in receiving.iter() {
+            let number = arrived.len() as u8;
+            assert!(datagram.octets.iter().all(|&octet| octet == number));
+            assert_eq!(datagram.source, *source);
+            arrived.push((datagram.octets.len(), datagram.ecn));
+        }
+    }
+    arrived
+}
+
+#[test]
+fn packets_pass_between_two_tun_devices_as_they_are() {
+    let Some(scene) = Scene::set() else { return };
+    if !is_possible(&scene) {
+        return;
+    }
+    let bridge = link(&scene, "delay 1ms");
+    let near = scene.at_left(|| open(NEAR));
+    let far = scene.at_right(|| open(FAR));
+    let lens = [0, 1, 100, 1_472];
+    let as_sent: Vec<_> = lens.iter().map(|&len| (len, 0)).collect();
+    assert_eq!(send(&near, &far, &lens, 0), as_sent);
+    assert_eq!(send(&far, &near, &lens, 0), as_sent);
+    let report = bridge.stop().unwrap();
+    for direction in &report.directions {
+        assert_sums(direction);
+        assert!(direction.received >= lens.len() as u64, "{direction}");
+    }
+    let octets: u64 = lens.iter().map(|&len| len as u64 + HEADERS_LEN).sum();
+    assert!(forward(&report).received_bytes >= octets);
+}
+
+#[test]
+fn a_mark_is_written_into_a_packet_without_a_frame() {
+    let Some(scene) = Scene::set() else { return };
+    if !is_possible(&scene) {
+        return;
+    }
+    let bridge = link(&scene, "loss 100% ecn");
+    let near = scene.at_left(|| open(NEAR));
+    let far = scene.at_right(|| open(FAR));
+    assert_eq!(send(&near, &far, &[500, 500], 2), [(500, 3), (500, 3)]);
+    assert_eq!(send(&far, &near, &[500], 2), [(500, 2)]);
+    let report = bridge.stop().unwrap();
+    assert_eq!((forward(&report).marked, forward(&report).sent), (2, 2));
+}
+
+#[test]
+fn a_tun_device_and_an_ethernet_interface_do_not_go_together() {
+    let Some(scene) = Scene::set() else { return };
+    let between = [scene.left_place("l0"), scene.right_place("t1/tun")];
+    let request = Request {
+        between: between.map(|place| place.parse::<Place>().unwrap()),
+        settings: ["", ""].map(|words| parse_words(words).unwrap()),
+        seed: 1,
+        socket: None,
+        interval: None,
+        duration: None,
+    };
+    let error = Bridge::start(&request).err().unwrap();
+    assert_eq!(error.exit_code(), 2);
+    assert!(error.to_string().contains("no Ethernet header"), "{error}");
+}

@@ -1,0 +1,124 @@
+//! Waiting for many descriptors, of which few are ready at a time (`epoll(7)`). The list is a descriptor
+//! itself, so [`crate::poll`] waits for it beside others. One system call per change and per look.
+#![allow(unsafe_code, reason = "epoll_create1, epoll_ctl, epoll_wait")]
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use crate::check;
+
+/// Descriptors that one look tells of; the others are told of by the next.
+const LOOK_MAX: usize = 64;
+
+/// Descriptors to wait for, each with a number of its owner's. One that is closed leaves by itself.
+#[derive(Debug)]
+pub struct ReadyList {
+    fd: OwnedFd,
+}
+
+impl ReadyList {
+    /// An empty list.
+    ///
+    /// # Errors
+    ///
+    /// When the process has no descriptors left.
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: no pointers; the result is checked.
+        let raw = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
+        // SAFETY: `raw` was just opened and belongs to nobody else.
+        Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(raw) } })
+    }
+
+    /// Waits until `fd` can be read; what tells of it is `number`.
+    ///
+    /// # Errors
+    ///
+    /// What `epoll_ctl(2)` reports: EEXIST for one that is there already.
+    pub fn add(&self, fd: &impl AsFd, number: u32) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_ADD, fd, libc::EPOLLIN, number)
+    }
+
+    /// Waits for room to write to `fd` too, or no longer.
+    ///
+    /// # Errors
+    ///
+    /// What `epoll_ctl(2)` reports: ENOENT for one that was not added.
+    pub fn set_wants_room(&self, fd: &impl AsFd, number: u32, wants_room: bool) -> io::Result<()> {
+        let events = if wants_room { libc::EPOLLIN | libc::EPOLLOUT } else { libc::EPOLLIN };
+        self.control(libc::EPOLL_CTL_MOD, fd, events, number)
+    }
+
+    fn control(
+        &self,
+        operation: libc::c_int,
+        fd: &impl AsFd,
+        events: libc::c_int,
+        number: u32,
+    ) -> io::Result<()> {
+        let mut event = libc::epoll_event { events: events.cast_unsigned(), u64: number.into() };
+        let (list, fd) = (self.fd.as_raw_fd(), fd.as_fd().as_raw_fd());
+        // SAFETY: `event` outlives the call.
+        check(unsafe { libc::epoll_ctl(list, operation, fd, &raw mut event) }).map(drop)
+    }
+
+    /// Puts the numbers of what is ready into `numbers`, never waiting itself. What has an error is
+    /// ready.
+    ///
+    /// # Errors
+    ///
+    /// What `epoll_wait(2)` reports, except EINTR.
+    pub fn look(&self, numbers: &mut Vec<u32>) -> io::Result<()> {
+        numbers.clear();
+        let mut events = [libc::epoll_event { events: 0, u64: 0 }; LOOK_MAX];
+        let (list, place) = (self.fd.as_raw_fd(), events.as_mut_ptr());
+        // SAFETY: `place` leads to LOOK_MAX writable events that outlive the call.
+        let count = unsafe { libc::epoll_wait(list, place, LOOK_MAX as libc::c_int, 0) };
+        match check(count) {
+            Ok(count) => {
+                let ready = &events[..count.cast_unsigned() as usize];
+                numbers.extend(ready.iter().map(|event| event.u64 as u32));
+                Ok(())
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl AsFd for ReadyList {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{PollFd, Waker, poll};
+
+    #[test]
+    fn the_list_tells_which_are_ready_and_forgets_what_is_closed() {
+        let list = ReadyList::new().unwrap();
+        let wakers: Vec<Waker> = (0..3).map(|_| Waker::new().unwrap()).collect();
+        for (number, waker) in (10..).zip(&wakers) {
+            list.add(waker, number).unwrap();
+        }
+        let mut numbers = vec![99];
+        list.look(&mut numbers).unwrap();
+        assert_eq!(numbers, []);
+        wakers[2].wake();
+        wakers[0].wake();
+        assert_eq!(poll(&mut [PollFd::readable(&list)], None).unwrap(), 1);
+        list.look(&mut numbers).unwrap();
+        numbers.sort_unstable();
+        assert_eq!(numbers, [10, 12]);
+        // Room there always is in an eventfd.
+        list.set_wants_room(&wakers[1], 11, true).unwrap();
+        list.look(&mut numbers).unwrap();
+        assert_eq!(numbers.len(), 3);
+        list.set_wants_room(&wakers[1], 11, false).unwrap();
+        drop(wakers);
+        list.look(&mut numbers).unwrap();
+        assert_eq!(numbers, []);
+    }
+}
