@@ -25,6 +25,7 @@ mod run;
 mod settings;
 pub mod v4;
 pub mod v6;
+pub mod wire;
 
 pub use load::Arrivals;
 pub use protocol::{Expect, Target};

@@ -5,6 +5,8 @@
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 mod common;
+#[path = "generator/machine.rs"]
+mod machine;
 #[path = "generator/responder.rs"]
 mod responder;
 

@@ -188,13 +188,18 @@ impl Schedule {
                 self.next_due_ns = self.start_ns + rate.offset_ns(*next);
             }
             Spacing::Poisson { random, mean_gap_ns, fraction_ns } => {
-                // (0, 1], so the logarithm is finite.
-                let gap = -logarithm(1.0 - random.unit()) * *mean_gap_ns + *fraction_ns;
+                let gap = exponential(random) * *mean_gap_ns + *fraction_ns;
                 self.next_due_ns = self.next_due_ns.saturating_add(gap as u64);
                 *fraction_ns = gap - (gap as u64) as f64;
             }
         }
     }
+}
+
+/// A number of an exponential distribution with mean 1, the same on every machine.
+pub fn exponential(random: &mut Random) -> f64 {
+    // (0, 1], so the logarithm is finite.
+    -logarithm(1.0 - random.unit())
 }
 
 /// The natural logarithm of a normal `x` > 0 to about 1e-15, from operations that IEEE 754 fixes

@@ -26,6 +26,7 @@ pub(crate) fn problems(args: &Args) -> Vec<String> {
     offer_only(args, &mut found);
     family(args, &mut found);
     rates(args, &mut found);
+    lifecycle(args, &mut found);
     found.when(
         args.server.is_none() && args.local.is_none(),
         "without an interface (-l), SERVER is required",
@@ -62,7 +63,14 @@ pub(crate) fn problems(args: &Args) -> Vec<String> {
 /// The rules of packets from files.
 fn templates(args: &Args, found: &mut Problems) {
     let count = args.templates.len();
-    found.when(args.v6 && count > 0, "-T: packets of DHCPv6 are not part of this version");
+    found.when(args.v6 && count > 0 && args.relay.is_some(), "-A cannot be put into packets (-T)");
+    found.when(args.v6 && count > 0 && args.rapid_commit, "-c cannot be put into packets (-T)");
+    found
+        .when(args.v6 && count > 0 && args.first_server, "-1 cannot be put into packets of DHCPv6");
+    found.when(
+        count > 0 && args.lease_type != LeaseType::AddressOnly,
+        "-T is for addresses: -e address-only",
+    );
     found.when(count > 2, "-T can be given twice at most");
     let several = [(args.client_offsets.len(), "-O"), (args.xid_offsets.len(), "-X")];
     for (given, name) in several {
@@ -72,7 +80,7 @@ fn templates(args: &Args, found: &mut Problems) {
         [(args.elapsed_offset, "-E"), (args.server_offset, "-S"), (args.address_offset, "-I")];
     for (offset, name) in second {
         found.when(offset.is_some() && count < 2, format!("{name} is for a second packet (-T)"));
-        let is_needed = count == 2 && offset.is_none() && name != "-E";
+        let is_needed = count == 2 && !args.v6 && offset.is_none() && name != "-E";
         found.when(
             is_needed,
             format!("{name} must say where the second packet (-T) has its option"),
@@ -162,4 +170,40 @@ fn rates(args: &Args, found: &mut Problems) {
             "the sum of -f and -F must not exceed -r",
         ),
     }
+}
+
+/// The rules of populations.
+fn lifecycle(args: &Args, found: &mut Problems) {
+    let own = [
+        (args.speed != 1.0, "--speed"),
+        (args.stay.is_some(), "--stay"),
+        (args.releasing > 0, "--releasing"),
+        (args.informing > 0, "--informing"),
+        (args.declining > 0, "--declining"),
+    ];
+    if args.scenario != Scenario::Lifecycle {
+        for (is_given, name) in own {
+            found.when(is_given, format!("{name} is for --scenario lifecycle"));
+        }
+        return;
+    }
+    let is_ready = args.clients > 0 && args.rate.is_some() && args.period_s.is_some();
+    found.when(
+        !is_ready,
+        "--scenario lifecycle needs -R, -r and -p: clients, how fast they join, how long",
+    );
+    let unused = [
+        (!args.templates.is_empty(), "-T"),
+        (args.offer_only, "-i"),
+        (args.renew_rate.is_some(), "-f"),
+        (args.release_rate.is_some(), "-F"),
+        (args.preload > 0, "-P"),
+        (!args.counts.is_empty(), "-n"),
+        (args.mac_list.is_some(), "-M"),
+    ];
+    for (is_given, name) in unused {
+        found.when(is_given, format!("{name} has no meaning in --scenario lifecycle"));
+    }
+    found
+        .when(args.clients > 1_000_000, "-R: --scenario lifecycle takes a million clients at most");
 }

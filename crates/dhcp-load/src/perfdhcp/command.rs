@@ -13,12 +13,12 @@ use super::args::{Args, Scenario};
 use super::dialect::Dialect;
 use super::dialect4::Dialect4;
 use super::dialect6::Dialect6;
-use super::drive::{Reason, Run};
+use super::drive::Run;
 use super::persona::Personas;
 use super::plan::{self, Failure, Place};
 use super::report::{Report, kinds};
 use super::traffic::Traffic;
-use super::{check, compat, diagnose, text};
+use super::{check, compat, diagnose, packet6, pcap, text};
 use crate::v4::template as template4;
 use crate::v6::template as template6;
 
@@ -53,8 +53,12 @@ impl Args {
             };
             let links = if self.relay.is_some() { plan::v6(&links) } else { Vec::new() };
             let count = links.len();
-            let dialect =
-                Dialect6::new(personas.clone(), links, plan::ask(self), extras, self.first_server);
+            let packets = plan::packets6(self)?;
+            let duid_len = packets.as_ref().map_or(personas.duid_len(), packet6::Packets::duid_len);
+            let ask = packets.as_ref().map_or_else(|| plan::ask(self), packet6::Packets::ask);
+            let extras = template6::Extras { duid_len, ..extras };
+            let dialect = Dialect6::new(personas.clone(), links, ask, extras, self.first_server)
+                .with_packets(packets);
             self.play(words, &place, personas, dialect, count, seed)
         } else {
             let links = plan::v4(&links);
@@ -100,11 +104,9 @@ impl Args {
             print(&diagnose::after(self, &report))?;
         }
         self.write_json(&report, place)?;
-        Ok(match report.done.reason {
-            Reason::Interrupted => ExitCode::from(130),
-            _ if report.failed() > 0 => ExitCode::from(3),
-            _ => ExitCode::SUCCESS,
-        })
+        self.write_hdr(&report)?;
+        self.write_pcap(&report, place)?;
+        Ok(ExitCode::from(report.ending().code()))
     }
 
     fn drive<D: Dialect>(
@@ -157,10 +159,25 @@ impl Args {
         if path.as_os_str() == "-" {
             return print(&document).map(drop);
         }
-        fs::write(path, document).map_err(|error| {
-            Failure::Environment(format!("cannot write {}: {error}", path.display()))
-        })
+        write(path, document.as_bytes())
     }
+
+    fn write_hdr(&self, report: &Report) -> Result<(), Failure> {
+        let Some(path) = &self.hdr else { return Ok(()) };
+        write(path, report.hdr_log().as_bytes())
+    }
+
+    fn write_pcap(&self, report: &Report, place: &Place) -> Result<(), Failure> {
+        let Some(path) = &self.pcap else { return Ok(()) };
+        let now = Clock::now();
+        let wall_ns = now.wall_us * 1_000 - now.mono_ns;
+        write(path, &pcap::file(&report.messages, place.local, place.server, wall_ns))
+    }
+}
+
+fn write(path: &Path, octets: &[u8]) -> Result<(), Failure> {
+    fs::write(path, octets)
+        .map_err(|error| Failure::Environment(format!("cannot write {}: {error}", path.display())))
 }
 
 fn print(text: &str) -> Result<ExitCode, Failure> {

@@ -12,8 +12,11 @@ use netio::{Clock, NetError, UdpSocket, route};
 use super::args::{
     Args, Base, GROUP_ALL, GROUP_SERVERS, LeaseType, MaxDrops, ResendRule, Scenario, mac,
 };
+use super::capture::Keep;
 use super::drive::{Limits, Pace};
+use super::lives::Habits;
 use super::packet::{self, Offsets, Packets};
+use super::packet6;
 use super::persona::Personas;
 use super::resend::Resend;
 use super::rules::Rules;
@@ -201,31 +204,49 @@ pub(crate) fn links(args: &Args, own: IpAddr) -> Result<Vec<IpAddr>, Failure> {
     lines("-J", path)?.iter().map(read).collect()
 }
 
-/// The packets of `-T`.
+/// The octets of the `index`th packet of `-T`.
+fn packet(args: &Args, index: usize) -> Result<Option<Vec<u8>>, Failure> {
+    let Some(path) = args.templates.get(index) else { return Ok(None) };
+    let shown = path.display();
+    let text = fs::read_to_string(path)
+        .map_err(|error| usage(format!("-T {shown}: cannot be read: {error}")))?;
+    let octets = packet::read(&text)
+        .ok_or_else(|| usage(format!("-T {shown}: must be pairs of hexadecimal digits")))?;
+    Ok(Some(octets))
+}
+
+/// The `index`th offset of those given, or the last one.
+fn offset_of(given: &[usize], index: usize, default: usize) -> usize {
+    given.get(index).or_else(|| given.last()).copied().unwrap_or(default)
+}
+
+/// The packets of `-T`, of DHCPv4.
 pub(crate) fn packets(args: &Args) -> Result<Option<Packets>, Failure> {
-    type Read = Result<Option<(Vec<u8>, Offsets)>, Failure>;
-    let read = |index: usize| -> Read {
-        let Some(path) = args.templates.get(index) else { return Ok(None) };
-        let shown = path.display();
-        let text = fs::read_to_string(path)
-            .map_err(|error| usage(format!("-T {shown}: cannot be read: {error}")))?;
-        let octets = packet::read(&text)
-            .ok_or_else(|| usage(format!("-T {shown}: must be pairs of hexadecimal digits")))?;
-        let of = |all: &[usize], default: usize| {
-            all.get(index).or_else(|| all.last()).copied().unwrap_or(default)
-        };
-        let offsets = Offsets {
-            xid: of(&args.xid_offsets, 4),
-            // The last octet of an Ethernet address in chaddr; perfdhcp's is two octets behind.
-            client_end: of(&args.client_offsets, 33),
-            secs: args.elapsed_offset.filter(|&at| at > 0).unwrap_or(8),
-            server: args.server_offset.unwrap_or(0),
-            address: args.address_offset.unwrap_or(0),
-        };
-        Ok(Some((octets, offsets)))
+    let offsets = |index: usize| Offsets {
+        xid: offset_of(&args.xid_offsets, index, 4),
+        // The last octet of an Ethernet address in chaddr; perfdhcp's is two octets behind.
+        client_end: offset_of(&args.client_offsets, index, 33),
+        secs: args.elapsed_offset.filter(|&at| at > 0).unwrap_or(8),
+        server: args.server_offset.unwrap_or(0),
+        address: args.address_offset.unwrap_or(0),
     };
-    let Some(first) = read(0)? else { return Ok(None) };
-    Packets::new(first, read(1)?).map(Some).map_err(usage)
+    let Some(first) = packet(args, 0)? else { return Ok(None) };
+    let second = packet(args, 1)?.map(|second| (second, offsets(1)));
+    Packets::new((first, offsets(0)), second).map(Some).map_err(usage)
+}
+
+/// The packets of `-T`, of DHCPv6, where perfdhcp's offsets are those of its own messages.
+pub(crate) fn packets6(args: &Args) -> Result<Option<packet6::Packets>, Failure> {
+    let offsets = |index: usize| packet6::Offsets {
+        xid: offset_of(&args.xid_offsets, index, 1),
+        client_end: offset_of(&args.client_offsets, index, 21),
+        elapsed: args.elapsed_offset.filter(|&at| at > 0),
+        server: args.server_offset.unwrap_or(22),
+        association: args.address_offset.unwrap_or(40),
+    };
+    let Some(first) = packet(args, 0)? else { return Ok(None) };
+    let second = packet(args, 1)?.map(|second| (second, offsets(1)));
+    packet6::Packets::new((first, offsets(0)), second).map(Some).map_err(usage)
 }
 
 /// What every DHCPv6 client asks for.
@@ -286,6 +307,9 @@ pub(crate) fn rules(
     let capacity = match args.rate {
         _ if is_avalanche(args) => args.clients.into(),
         None => BEST_EFFORT_ROOM,
+        Some(rate) if args.scenario == Scenario::Lifecycle => {
+            room(rate) + 2 * u64::from(args.clients)
+        }
         Some(rate) => room(rate),
     };
     let capacity = expected.map_or(capacity, |count| capacity.min(count + 1)) + preload;
@@ -297,7 +321,12 @@ pub(crate) fn rules(
         )));
     }
     let lease_rate = args.renew_rate.unwrap_or(0).max(args.release_rate.unwrap_or(0));
-    let lease_capacity = if lease_rate == 0 { 1 } else { room(lease_rate) };
+    let lease_capacity = match args.scenario {
+        // Nobody has two exchanges open, but some are watched that have ended.
+        Scenario::Lifecycle => (2 * u64::from(args.clients) + 1_024).min(most),
+        _ if lease_rate == 0 => 1,
+        _ => room(lease_rate),
+    };
     let changes = if lease_rate == 0 { 1 } else { 3 };
     let per_exchange = if args.lease_type == LeaseType::AddressAndPrefix { 2 } else { 1 };
     let leases = expected.unwrap_or(LEASES_OPEN).min(1 << 23) * changes * per_exchange;
@@ -308,13 +337,18 @@ pub(crate) fn rules(
         ResendRule::Rfc => Resend::Rfc9915,
     });
     Ok(Rules {
-        deadlines_ns: [first_ns, second_ns, second_ns, second_ns],
+        deadlines_ns: [first_ns, second_ns],
         grace_ns,
         is_offer_only: args.offer_only,
         second_max: args.counts.get(1).map(|&count| count.into()),
         ages: args.age_from_s.zip(args.age_for_s).map(|(from, len)| (from.into(), len.into())),
         keeps_leases: lease_rate > 0,
         resend,
+        habits: habits(args),
+        capture: args
+            .pcap
+            .as_ref()
+            .map(|_| if args.pcap_failed { Keep::Failed } else { Keep::All }),
         trace: Trace {
             keeps_templates: args.shows('T'),
             keeps_times: args.shows('t'),
@@ -397,4 +431,17 @@ pub(crate) fn options6(options: &[(u16, Vec<u8>)]) -> Vec<u8> {
         octets.extend(value);
     }
     octets
+}
+
+/// What the clients of a population do.
+fn habits(args: &Args) -> Option<Habits> {
+    (args.scenario == Scenario::Lifecycle).then_some(Habits {
+        clients: args.clients,
+        speed: args.speed,
+        stay_s: args.stay,
+        away_s: args.away,
+        releasing_percent: args.releasing,
+        informing_percent: args.informing,
+        declining_percent: args.declining,
+    })
 }

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use load::{Class, Health, LATENCY_LIMIT_NS, Ledger, Verdict};
+use load::{Class, Health, LATENCY_LIMIT_NS, Ledger, Verdict, hdr};
 use measure::record::LatencySummary;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::account::Account;
 use super::args::{Args, Scenario};
+use super::capture::Message;
 use super::dialect::{Dialect, Kind};
 use super::drive::{Done, Reason};
+use super::ending::Ending;
 use super::plan::Place;
 use super::trace::Trace;
 use super::traffic::Traffic;
@@ -23,14 +25,14 @@ const SCHEMA: &str = "godwit.perfdhcp.v1";
 
 /// A run that is over.
 pub(crate) struct Report {
-    pub(crate) names: [&'static str; 4],
+    pub(crate) names: [&'static str; Kind::COUNT],
     /// The kinds that the command line asked for.
     pub(crate) kinds: Vec<Kind>,
     /// The kinds that are answered at all.
-    pub(crate) is_awaited: [bool; 4],
-    pub(crate) accounts: [Account; 4],
+    pub(crate) is_awaited: [bool; Kind::COUNT],
+    pub(crate) accounts: [Account; Kind::COUNT],
     /// Addresses given to two clients, by the kind that gave them.
-    pub(crate) conflicts: [LeaseSummary; 4],
+    pub(crate) conflicts: [LeaseSummary; Kind::COUNT],
     pub(crate) trace: Trace,
     /// The clients of the leases in `trace`, by number, in text.
     pub(crate) clients: BTreeMap<u32, String>,
@@ -44,6 +46,8 @@ pub(crate) struct Report {
     pub(crate) leases: u64,
     /// How long first requests came due, seconds.
     pub(crate) sending_s: f64,
+    /// Messages for a capture file.
+    pub(crate) messages: Vec<Message>,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -79,11 +83,16 @@ struct Exchange {
 
 /// Which kinds a command line asks for.
 pub(crate) fn kinds(args: &Args) -> Vec<Kind> {
+    let lives = args.scenario == Scenario::Lifecycle;
     let all = [
         (true, Kind::First),
         (!args.offer_only, Kind::Second),
-        (args.renew_rate.is_some(), Kind::Renewal),
-        (args.release_rate.is_some(), Kind::Release),
+        (args.renew_rate.is_some() || lives, Kind::Renewal),
+        (args.release_rate.is_some() || args.releasing > 0, Kind::Release),
+        (lives, Kind::Rebinding),
+        (lives && args.stay.is_some(), Kind::Reboot),
+        (args.informing > 0, Kind::Information),
+        (args.declining > 0, Kind::Decline),
     ];
     all.into_iter().filter(|&(is_asked, _)| is_asked).map(|(_, kind)| kind).collect()
 }
@@ -100,7 +109,7 @@ impl Report {
         let mut summary = || logs.next().map(|mut log| log.summarize_with(done.end_ns, name));
         let (given, offered) = (summary().unwrap_or_default(), summary().unwrap_or_default());
         let leases = given.leased;
-        let mut conflicts: [LeaseSummary; 4] = Default::default();
+        let mut conflicts: [LeaseSummary; Kind::COUNT] = Default::default();
         // With Rapid Commit the first exchange gives the lease.
         let gives = if args.offer_only { Kind::First } else { Kind::Second };
         conflicts[Kind::First.index()] = offered;
@@ -112,6 +121,10 @@ impl Report {
         let clients =
             shown.map(|client| (client, traffic.dialect().client_shown(client))).collect();
         let mut warnings = Vec::new();
+        let (messages, left_out) = traffic.take_capture();
+        if left_out > 0 {
+            warnings.push(format!("{left_out} messages found no room in the capture"));
+        }
         let untracked: u64 = conflicts.iter().map(|summary| summary.untracked).sum();
         if untracked > 0 {
             warnings.push(format!("{untracked} leases were not compared for conflicts"));
@@ -125,7 +138,7 @@ impl Report {
         Self {
             names: D::NAMES,
             kinds: kinds(args),
-            is_awaited: [true, true, true, D::IS_RELEASE_ANSWERED],
+            is_awaited: Kind::ALL.map(Kind::is_answered::<D>),
             conflicts,
             trace,
             clients,
@@ -138,6 +151,7 @@ impl Report {
             preloaded: traffic.preloaded,
             leases,
             sending_s,
+            messages,
             warnings,
             accounts: traffic.accounts,
         }
@@ -177,9 +191,10 @@ impl Report {
         }
     }
 
-    /// Requests that were answered neither on time nor are still awaited.
-    pub(crate) fn failed(&self) -> u64 {
-        self.kinds.iter().map(|kind| self.accounts[kind.index()].failed()).sum()
+    /// How the command ends.
+    pub(crate) fn ending(&self) -> Ending {
+        let conflicts = self.conflicts.iter().map(|summary| summary.conflicts).sum();
+        Ending::of(&self.accounts, conflicts, self.done.reason == Reason::Interrupted)
     }
 
     /// Late sends over all kinds.
@@ -220,12 +235,27 @@ impl Report {
             without_lease: account.without_lease,
             late_sends: ledger.late_sends(),
             deadline_s: match args.scenario {
-                Scenario::Basic => seconds(args.deadline_ns(deadline)),
+                Scenario::Basic | Scenario::Lifecycle => seconds(args.deadline_ns(deadline)),
                 Scenario::Avalanche => 1_000.0,
             },
             latency_due: LatencySummary::of_histogram(ledger.latency_due()),
             latency_sent: LatencySummary::of_histogram(ledger.latency_sent()),
         }
+    }
+
+    /// The latencies of every kind that is answered, as an HdrHistogram log.
+    pub(crate) fn hdr_log(&self) -> String {
+        let length_ns = self.done.end_ns - self.done.start_ns;
+        let mut log = hdr::head();
+        for kind in self.kinds.iter().filter(|kind| self.is_awaited[kind.index()]) {
+            let name = self.names[kind.index()].replace(" (", "-").replace(')', "");
+            let ledger = &self.accounts[kind.index()].ledger;
+            for (from, latency) in [("due", ledger.latency_due()), ("sent", ledger.latency_sent())]
+            {
+                log += &hdr::line(&format!("{name}.{from}"), length_ns, latency);
+            }
+        }
+        log
     }
 
     /// The document.
@@ -295,6 +325,7 @@ fn settings(args: &Args, place: &Place) -> Value {
         "renew_rate": args.renew_rate,
         "release_rate": args.release_rate,
         "aggressivity": args.aggressivity,
+        "lifecycle": lifecycle(args),
         "clients": args.clients.max(1),
         "counts": args.counts,
         "period_s": args.period_s,
@@ -326,5 +357,20 @@ fn settings(args: &Args, place: &Place) -> Value {
         "wrapped": args.wrapped,
         "diagnostics": args.diagnostics,
         "threads": 1,
+    })
+}
+
+/// The settings of a population; `null` without one.
+fn lifecycle(args: &Args) -> Value {
+    if args.scenario != Scenario::Lifecycle {
+        return Value::Null;
+    }
+    json!({
+        "speed": args.speed,
+        "stay_s": args.stay,
+        "away_s": args.away,
+        "releasing_percent": args.releasing,
+        "informing_percent": args.informing,
+        "declining_percent": args.declining,
     })
 }

@@ -40,6 +40,9 @@ struct Ledger {
     requests: [u64; 4],
     clients: BTreeSet<u32>,
     relays: BTreeSet<[u8; 4]>,
+    /// How often each answer is sent when it is let go; `None` holds none back.
+    copies: Option<u32>,
+    is_released: bool,
 }
 
 pub(crate) struct Responder {
@@ -75,21 +78,39 @@ impl Responder {
         let stop = Arc::new(AtomicBool::new(false));
         let (shared, stopped) = (Arc::clone(&ledger), Arc::clone(&stop));
         let thread = std::thread::spawn(move || {
-            let mut octets = [0; 2_048];
+            let (mut octets, mut held) = ([0; 2_048], Vec::new());
             while !stopped.load(Ordering::Relaxed) {
+                let copies = {
+                    let ledger = shared.0.lock().unwrap();
+                    ledger.copies.filter(|_| ledger.is_released)
+                };
+                if let Some(copies) = copies {
+                    for (answer, from) in held.drain(..) {
+                        for _ in 0..copies {
+                            socket.send_to(&answer, from).ok();
+                        }
+                    }
+                    shared.0.lock().unwrap().copies = None;
+                    shared.1.notify_all();
+                }
                 let Ok((len, from)) = socket.recv_from(&mut octets) else { continue };
                 let request = &octets[..len];
-                let answers = {
+                let (answers, is_held) = {
                     let mut ledger = shared.0.lock().unwrap();
-                    if is_v6 {
+                    let answers = if is_v6 {
                         v6(request, plan, &mut ledger)
                     } else {
                         v4(request, plan, &mut ledger)
-                    }
+                    };
+                    (answers, ledger.copies.is_some())
                 };
                 shared.1.notify_all();
                 for answer in answers {
-                    socket.send_to(&answer, from).ok();
+                    if is_held {
+                        held.push((answer, from));
+                    } else {
+                        socket.send_to(&answer, from).ok();
+                    }
                 }
             }
         });
@@ -109,6 +130,18 @@ impl Responder {
     /// Relay addresses seen.
     pub(crate) fn relays(&self) -> usize {
         self.ledger.0.lock().unwrap().relays.len()
+    }
+
+    /// Keeps all answers back, until each is sent `copies` times by [`Responder::release`].
+    pub(crate) fn hold(&self, copies: u32) {
+        self.ledger.0.lock().unwrap().copies = Some(copies);
+    }
+
+    /// Sends what was kept back; returns when all is sent.
+    pub(crate) fn release(&self) {
+        let mut ledger = self.ledger.0.lock().unwrap();
+        ledger.is_released = true;
+        drop(self.ledger.1.wait_while(ledger, |ledger| ledger.copies.is_some()).unwrap());
     }
 
     /// Waits for `count` first requests.
