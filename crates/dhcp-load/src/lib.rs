@@ -27,7 +27,7 @@ pub mod v4;
 pub mod v6;
 pub mod wire;
 
-pub use load::Arrivals;
+pub use load::Shape;
 pub use protocol::{Expect, Target};
 pub use record::Report;
 pub use run::{LoadError, run, run_report};

@@ -7,6 +7,8 @@
 mod common;
 #[path = "perfdhcp/faults4.rs"]
 mod faults4;
+#[path = "perfdhcp/lives.rs"]
+mod lives;
 #[path = "perfdhcp/load4.rs"]
 mod load4;
 #[path = "perfdhcp/v4.rs"]

@@ -4,6 +4,7 @@ use std::net::Ipv6Addr;
 use std::path::PathBuf;
 
 use base::time::NS_PER_S;
+use load::Wanted;
 
 /// Measure a DHCP server with the command line of perfdhcp and counts that are the truth
 ///
@@ -100,6 +101,11 @@ pub struct Args {
     /// New exchanges per second; without it as many as the server takes
     #[arg(short = 'r', value_name = "N", value_parser = positive)]
     pub(crate) rate: Option<u32>,
+    /// How first requests are spaced: even, poisson, burst:N (so many at a time), ramp:P%..P% (of the rate,
+    /// from the beginning of -p to its end), steps:P%,P%... (for equal parts of -p), replay:FILE (of a
+    /// capture or of a lease file of Kea, as it was without -r, else at that mean rate)
+    #[arg(long, value_name = "SHAPE", value_parser = Wanted::parse)]
+    pub(crate) shape: Option<Wanted>,
     /// Clients that take turns [default: 1]
     #[arg(short = 'R', value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub(crate) clients: u32,

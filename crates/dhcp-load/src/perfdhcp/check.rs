@@ -1,6 +1,8 @@
 //! Which switches of `godwit perfdhcp` cannot stand together: perfdhcp's rules, all problems at a
 //! time.
 
+use load::Wanted;
+
 use super::args::{Args, LeaseType, MaxDrops, Scenario};
 
 /// Options that the messages have already, DHCPv4 and DHCPv6.
@@ -39,6 +41,7 @@ pub(crate) fn problems(args: &Args) -> Vec<String> {
     let is_avalanche = args.scenario == Scenario::Avalanche;
     found.when(is_avalanche && args.clients == 0, "--scenario avalanche needs -R");
     let unused = args.rate.is_some()
+        || args.shape.is_some()
         || args.renew_rate.is_some()
         || args.release_rate.is_some()
         || args.preload > 0
@@ -47,7 +50,7 @@ pub(crate) fn problems(args: &Args) -> Vec<String> {
         || !args.deadlines.is_empty();
     found.when(
         is_avalanche && unused,
-        "-d, -D, -f, -F, -n, -P and -r have no meaning in --scenario avalanche: all clients begin at once \
+        "-d, -D, -f, -F, -n, -P, -r and --shape have no meaning in --scenario avalanche: all clients begin at once \
          and the run ends when all are served",
     );
     for is_count in [true, false] {
@@ -57,7 +60,18 @@ pub(crate) fn problems(args: &Args) -> Vec<String> {
             "-D can be given twice at most for counts and twice for shares",
         );
     }
+    shape(args, &mut found);
     found.0
+}
+
+/// The rules of shapes.
+fn shape(args: &Args, found: &mut Problems) {
+    let Some(wanted) = &args.shape else { return };
+    let needs_rate = !wanted.is_replay() && args.rate.is_none();
+    found.when(needs_rate, "--shape needs the rate -r");
+    let fills = matches!(wanted, Wanted::Shape(shape) if shape.fills_the_run());
+    let needs_period = fills && args.period_s.is_none();
+    found.when(needs_period, "--shape ramp and steps need -p: how long the run is");
 }
 
 /// The rules of packets from files.
@@ -187,7 +201,9 @@ fn lifecycle(args: &Args, found: &mut Problems) {
         }
         return;
     }
-    let is_ready = args.clients > 0 && args.rate.is_some() && args.period_s.is_some();
+    let is_ready = args.clients > 0
+        && (args.rate.is_some() || args.shape.is_some())
+        && args.period_s.is_some();
     found.when(
         !is_ready,
         "--scenario lifecycle needs -R, -r and -p: clients, how fast they join, how long",

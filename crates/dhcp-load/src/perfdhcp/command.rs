@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use base::time::{NS_PER_MS, NS_PER_S};
+use load::{Rate, Shape};
 use netio::signal::Signals;
 use netio::{Clock, NetError, Route, UdpSocket, stdout};
 
@@ -81,7 +82,8 @@ impl Args {
         seed: u64,
     ) -> Result<ExitCode, Failure> {
         let signals = Signals::install().map_err(NetError::on("install", "signal handlers"))?;
-        let rules = plan::rules(self, seed, links, D::NUMBER_BITS)?;
+        let shape = plan::shape(self)?;
+        let rules = plan::rules(self, shape.as_ref(), (seed, links), D::NUMBER_BITS)?;
         let socket = place.open(self)?;
         let is_text = self.json.as_deref() != Some(Path::new("-"));
         let cpus = netio::thread::allowed_cpus().map_or(1, |cpus| cpus.len());
@@ -93,7 +95,7 @@ impl Args {
         }
         let traffic = Traffic::new(dialect, personas, rules);
         let mut wrapped = self.wrapped.as_deref().map(Wrapped::start).transpose()?;
-        let report = self.drive(place, socket, traffic, seed, is_text, &signals)?;
+        let report = self.drive(place, socket, traffic, (seed, shape), is_text, &signals)?;
         if is_text {
             print(&self.text(&report))?;
         }
@@ -114,7 +116,7 @@ impl Args {
         place: &Place,
         socket: UdpSocket,
         traffic: Traffic<D>,
-        seed: u64,
+        (seed, shape): (u64, Option<(Shape, Rate)>),
         is_text: bool,
         signals: &Signals,
     ) -> Result<Report, Failure> {
@@ -123,10 +125,10 @@ impl Args {
         netio::thread::set_timer_slack_ns(1).map_err(NetError::on("set", "the timer slack"))?;
         let route = Route { destination: place.server, sources: Vec::new(), segmentation: false };
         let start_ns = Clock::mono_ns() + LEAD_NS;
-        let (pace, lease_paces) = plan::paces(self, start_ns);
+        let (pace, lease_paces) = plan::paces(self, shape.as_ref(), start_ns, seed);
         let mut run = Run::new(socket, route, traffic, pace, start_ns);
         run.lease_paces = lease_paces;
-        run.limits = plan::limits(self);
+        run.limits = plan::limits(self, shape.as_ref());
         run.report_ns = self.report_s.map(|s| u64::from(s) * NS_PER_S);
         run.preload(self.preload).map_err(failed)?;
         let kinds = kinds(self);
@@ -138,7 +140,7 @@ impl Args {
             }
         };
         let done = run.run(signals.stop(), report).map_err(failed)?;
-        Ok(Report::of(self, seed, done, run.traffic))
+        Ok(Report::of(self, (seed, shape), done, run.traffic))
     }
 
     fn text(&self, report: &Report) -> String {

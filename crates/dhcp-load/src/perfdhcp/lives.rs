@@ -251,6 +251,8 @@ impl<L: Copy> Lives<L> {
             Some(held) if life.leaves_ns <= held.t1_ns => {
                 self.push(life.leaves_ns.max(now_ns), client, Step::Leave);
             }
+            // Who comes back may have been away beyond T2.
+            Some(held) if held.t2_ns <= now_ns => self.push(now_ns, client, Step::Rebind),
             Some(held) => self.push(held.t1_ns.max(now_ns), client, Step::Renew),
             None => self.push(now_ns, client, Step::Begin),
         }

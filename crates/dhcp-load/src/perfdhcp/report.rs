@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use load::{Class, Health, LATENCY_LIMIT_NS, Ledger, Verdict, hdr};
+use load::{Class, Health, LATENCY_LIMIT_NS, Ledger, Rate, Shape, Verdict, hdr};
 use measure::record::LatencySummary;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -100,7 +100,7 @@ pub(crate) fn kinds(args: &Args) -> Vec<Kind> {
 impl Report {
     pub(crate) fn of<D: Dialect>(
         args: &Args,
-        seed: u64,
+        (seed, shape): (u64, Option<(Shape, Rate)>),
         done: Done,
         mut traffic: Traffic<D>,
     ) -> Self {
@@ -130,10 +130,12 @@ impl Report {
             warnings.push(format!("{untracked} leases were not compared for conflicts"));
         }
         let begun = traffic.accounts[0].ledger.due();
-        let sending_s = match args.rate {
+        let sending_s = match &shape {
             // Each request stands for the gap behind it.
-            Some(rate) => begun as f64 / f64::from(rate),
-            None => seconds(traffic.answered_ns.max(done.sending_end_ns) - done.start_ns),
+            Some((Shape::Even, rate)) if args.scenario != Scenario::Lifecycle => {
+                begun as f64 / rate.as_per_second()
+            }
+            _ => seconds(traffic.answered_ns.max(done.sending_end_ns) - done.start_ns),
         };
         Self {
             names: D::NAMES,
@@ -315,7 +317,7 @@ fn settings(args: &Args, place: &Place) -> Value {
         options.iter().map(|(code, value)| format!("{code},{}", hex(value))).collect::<Vec<_>>()
     };
     let text = |debug: String| debug.to_lowercase();
-    json!({
+    let mut settings = json!({
         "family": if args.is_v6() { 6 } else { 4 },
         "server": place.server.to_string(),
         "local": place.local.to_string(),
@@ -325,7 +327,6 @@ fn settings(args: &Args, place: &Place) -> Value {
         "renew_rate": args.renew_rate,
         "release_rate": args.release_rate,
         "aggressivity": args.aggressivity,
-        "lifecycle": lifecycle(args),
         "clients": args.clients.max(1),
         "counts": args.counts,
         "period_s": args.period_s,
@@ -357,7 +358,10 @@ fn settings(args: &Args, place: &Place) -> Value {
         "wrapped": args.wrapped,
         "diagnostics": args.diagnostics,
         "threads": 1,
-    })
+    });
+    settings["shape"] = json!(args.shape.as_ref().map(ToString::to_string));
+    settings["lifecycle"] = lifecycle(args);
+    settings
 }
 
 /// The settings of a population; `null` without one.

@@ -161,6 +161,12 @@ impl<'a> Answer<'a> {
     }
 }
 
+/// Whether a datagram begins an exchange.
+#[must_use]
+pub fn is_discover(octets: &[u8]) -> bool {
+    Answer::read(octets).is_ok_and(|message| message.kind == kind::DISCOVER)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

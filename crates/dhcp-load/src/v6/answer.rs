@@ -277,6 +277,12 @@ impl<'a> Answer<'a> {
     }
 }
 
+/// Whether a datagram begins an exchange, bare or behind one relay.
+#[must_use]
+pub fn is_solicit(octets: &[u8]) -> bool {
+    Answer::read(octets).is_ok_and(|message| message.kind == kind::SOLICIT)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

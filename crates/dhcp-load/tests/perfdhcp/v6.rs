@@ -15,11 +15,11 @@ use crate::world::{Ledger, Played, personas, play, rules};
 
 #[allow(dead_code, reason = "whole exchanges are for other tests")]
 #[path = "../common/v6.rs"]
-mod server;
+pub(crate) mod server;
 
 const BOTH: Ask = Ask { na: true, pd: true, ias: 1, rapid_commit: false };
 
-fn dialect(clients: u32, ask: Ask) -> Dialect6 {
+pub(crate) fn dialect(clients: u32, ask: Ask) -> Dialect6 {
     Dialect6::new(personas(clients), server::LINKS[..1].to_vec(), ask, Extras::default(), false)
 }
 

@@ -124,13 +124,19 @@ pub(crate) struct Played<D: Dialect> {
 }
 
 impl<D: Dialect> Played<D> {
+    /// The counts of what a run without a population does.
     pub(crate) fn counts(&self) -> Ledger {
-        [0, 1, 2, 3].map(|index: usize| {
-            if index == Kind::Release.index() && !D::IS_RELEASE_ANSWERED {
-                let account = &self.traffic.accounts[index];
-                return Counts { sent: account.sent(), ..Counts::default() };
+        let [first, second, renewal, release, ..] = self.all_counts();
+        [first, second, renewal, release]
+    }
+
+    pub(crate) fn all_counts(&self) -> [Counts; Kind::COUNT] {
+        Kind::ALL.map(|kind| {
+            let account = &self.traffic.accounts[kind.index()];
+            if kind.is_answered::<D>() {
+                return Counts::of(account);
             }
-            Counts::of(&self.traffic.accounts[index])
+            Counts { sent: account.sent(), ..Counts::default() }
         })
     }
 
@@ -231,4 +237,55 @@ fn overflow(wire: &mut BinaryHeap<Reverse<(u64, u64, Vec<u8>)>>, room: usize, no
     let dropped = come.len().saturating_sub(room);
     wire.extend(come.into_iter().take(room));
     dropped as u64
+}
+
+/// Has the population of `rules` join at `rate` per second and live until `until_ns` after the
+/// beginning. `server` is as in [`play_on`].
+pub(crate) fn live<D: Dialect>(
+    dialect: D,
+    rules: Rules,
+    rate: f64,
+    until_ns: u64,
+    mut server: impl FnMut(u64, &[u8]) -> Vec<(u64, Vec<u8>)>,
+) -> Played<D> {
+    let mut traffic = Traffic::new(dialect, personas(200), rules);
+    traffic.starts_at(START_NS);
+    let mut joining = Schedule::even(Rate::per_second(rate).unwrap(), START_NS, until_ns, 0, 1);
+    let end_ns = START_NS + until_ns;
+    let mut wire: BinaryHeap<Reverse<(u64, u64, Vec<u8>)>> = BinaryHeap::new();
+    let mut buffer = vec![0; traffic.dialect().message_bytes_max()];
+    let (mut sequence, mut now_ns, mut sent) = (0, START_NS, Vec::new());
+    loop {
+        let mut outgoing = None;
+        let life_ns = traffic.next_life_ns().filter(|&ns| ns < end_ns);
+        let join_ns = joining.next_due_ns();
+        let is_life = life_ns.is_some_and(|ns| ns <= now_ns && join_ns.is_none_or(|due| ns < due));
+        if is_life {
+            outgoing = traffic.live(now_ns, &mut buffer);
+        } else if let Some(due_ns) = joining.take(now_ns) {
+            outgoing = traffic.begin(due_ns, &mut buffer, true);
+        } else if wire.peek().is_some_and(|Reverse((at_ns, ..))| *at_ns <= now_ns) {
+            let Reverse((_, _, octets)) = wire.pop().unwrap();
+            outgoing = traffic.answer(now_ns, &octets, &mut buffer);
+        } else {
+            traffic.expire(now_ns);
+            let answer_ns = wire.peek().map(|Reverse((at_ns, ..))| *at_ns);
+            let next_ns = life_ns.into_iter().chain(join_ns).chain(answer_ns).min();
+            if next_ns.is_none() && traffic.is_settled() {
+                break;
+            }
+            now_ns = next_ns.unwrap_or(u64::MAX).min(now_ns + 100 * MS);
+        }
+        if let Some(outgoing) = outgoing {
+            traffic.left(outgoing.number, now_ns);
+            let request = &buffer[..outgoing.len];
+            for (delay_ns, octets) in server(now_ns, request) {
+                sequence += 1;
+                wire.push(Reverse((now_ns + delay_ns, sequence, octets)));
+            }
+            sent.push(request.to_vec());
+        }
+    }
+    traffic.finish(now_ns);
+    Played { traffic, sent, socket_drops: 0, end_ns: now_ns }
 }
