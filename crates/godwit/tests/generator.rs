@@ -257,7 +257,7 @@ fn what_cannot_stand_together_or_is_not_there_ends_with_2() {
         ("-n 0", "whole number"),
         ("-p 1.5", "whole number"),
         ("-J /nonexistent", "cannot be read"),
-        ("--live", "unexpected argument"),
+        ("--live", "needs a terminal"),
         ("127.0.0.2", "unexpected argument"),
     ] {
         let output = godwit(line, &responder);

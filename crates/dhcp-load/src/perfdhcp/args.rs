@@ -174,6 +174,10 @@ pub struct Args {
     /// Lifecycle: of new leases, per cent that are declined
     #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = percent())]
     pub(crate) declining: u8,
+    /// Show rates, drops and latency bands on the whole terminal while the run lasts, every second or
+    /// every -t
+    #[arg(long)]
+    pub(crate) live: bool,
     /// Write the latencies to FILE as an HdrHistogram log, from due and from sent time, each kind of
     /// exchange under its own tag
     #[arg(long, value_name = "FILE")]

@@ -29,6 +29,8 @@ pub(crate) fn problems(args: &Args) -> Vec<String> {
     family(args, &mut found);
     rates(args, &mut found);
     lifecycle(args, &mut found);
+    let takes_output = args.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
+    found.when(args.live && takes_output, "--live and --json -: both want standard output");
     found.when(
         args.server.is_none() && args.local.is_none(),
         "without an interface (-l), SERVER is required",

@@ -1,7 +1,7 @@
 //! `godwit perfdhcp` from its arguments to its exit code.
 
 use std::fs;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
@@ -15,6 +15,7 @@ use super::dialect::Dialect;
 use super::dialect4::Dialect4;
 use super::dialect6::Dialect6;
 use super::drive::Run;
+use super::live::{Screen, View};
 use super::persona::Personas;
 use super::plan::{self, Failure, Place};
 use super::report::{Report, kinds};
@@ -34,7 +35,10 @@ impl Args {
         if self.version || self.extended_version {
             return code(print(&format!("VERSION: {}\n", env!("CARGO_PKG_VERSION"))));
         }
-        let problems = check::problems(self);
+        let mut problems = check::problems(self);
+        if self.live && !io::stdout().is_terminal() {
+            problems.push("--live needs a terminal at standard output".into());
+        }
         if !problems.is_empty() {
             return code(Err(Failure::Usage(problems)));
         }
@@ -129,17 +133,26 @@ impl Args {
         let mut run = Run::new(socket, route, traffic, pace, start_ns);
         run.lease_paces = lease_paces;
         run.limits = plan::limits(self, shape.as_ref());
-        run.report_ns = self.report_s.map(|s| u64::from(s) * NS_PER_S);
+        let report_ns = self.report_s.map(|s| u64::from(s) * NS_PER_S);
+        run.report_ns = report_ns.or(self.live.then_some(NS_PER_S));
         run.preload(self.preload).map_err(failed)?;
         let kinds = kinds(self);
-        let report = |accounts: &_| {
-            if is_text {
+        let title = format!("godwit perfdhcp to {}", place.server);
+        let rows = kinds.iter().map(|&kind| (kind, D::NAMES[kind.index()])).collect();
+        let mut view = View::new(title, rows, start_ns);
+        let screen = self.live.then(Screen::enter).transpose().map_err(failed)?;
+        let report = |now_ns: u64, accounts: &_| {
+            if self.live {
+                stdout::print(&view.frame(now_ns, accounts))
+            } else if is_text {
                 stdout::print_line(&text::periodic(self, &kinds, accounts))
             } else {
                 Ok(())
             }
         };
-        let done = run.run(signals.stop(), report).map_err(failed)?;
+        let done = run.run(signals.stop(), report).map_err(failed);
+        drop(screen);
+        let done = done?;
         Ok(Report::of(self, (seed, shape), done, run.traffic))
     }
 

@@ -151,7 +151,7 @@ impl<D: Dialect> Run<D> {
         self.flush()
     }
 
-    /// Runs to the end. `report` is called at every interval.
+    /// Runs to the end. `report` is called with the time at every interval.
     ///
     /// # Errors
     ///
@@ -159,7 +159,7 @@ impl<D: Dialect> Run<D> {
     pub fn run(
         &mut self,
         stop: &AtomicBool,
-        mut report: impl FnMut(&[Account; Kind::COUNT]) -> io::Result<()>,
+        mut report: impl FnMut(u64, &[Account; Kind::COUNT]) -> io::Result<()>,
     ) -> io::Result<Done> {
         let cpu_start_ns = Clock::thread_cpu_ns();
         let mut next_report_ns = self.report_ns.map(|every_ns| self.start_ns + every_ns);
@@ -178,7 +178,7 @@ impl<D: Dialect> Run<D> {
             let received = self.wire.take_answers(&mut self.traffic)?;
             self.traffic.expire(now_ns);
             if let Some(at_ns) = next_report_ns.filter(|&at_ns| at_ns <= now_ns) {
-                report(&self.traffic.accounts)?;
+                report(now_ns, &self.traffic.accounts)?;
                 next_report_ns = self.report_ns.map(|every_ns| at_ns + every_ns);
             }
             if let Some((reason, since_ns)) = ending {

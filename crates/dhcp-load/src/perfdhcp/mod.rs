@@ -18,6 +18,7 @@ pub mod dialect4;
 pub mod dialect6;
 pub mod drive;
 pub mod ending;
+mod live;
 pub mod lives;
 pub mod packet;
 pub mod packet6;

@@ -49,7 +49,7 @@ pub(crate) const fn rate_name(args: &Args) -> &'static str {
 }
 
 /// Switches for the output, which are not repeated: without and with a value.
-const OUTPUT_BARE: [&str; 2] = ["--compat", "--pcap-failed"];
+const OUTPUT_BARE: [&str; 3] = ["--compat", "--live", "--pcap-failed"];
 const OUTPUT: [&str; 3] = ["--json", "--hdr", "--pcap"];
 /// Letters of switches without a value.
 const BARE: &str = "146BchiuvV";

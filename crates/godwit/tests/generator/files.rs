@@ -172,3 +172,28 @@ fn a_population_lives_and_the_responder_has_the_same_ledger() {
     let output = godwit("-r 5 --stay 5", &responder);
     assert!(String::from_utf8_lossy(&output.stderr).contains("is for --scenario lifecycle"));
 }
+
+#[test]
+fn the_live_view_fills_the_terminal_and_gives_it_back() {
+    if !require(&["script"]) {
+        return;
+    }
+    let responder = Responder::start(false, |_| Act::Good);
+    let way = super::way(&responder, super::free_port(false)).join(" ");
+    let ours = env!("CARGO_BIN_EXE_godwit");
+    let line = format!("{ours} perfdhcp -r 50 -p 3 -R 150 -d 60 --live {way}");
+    // A terminal of its own, whose output comes here; the exit code is the program's.
+    let output = run_bounded(Command::new("script").args(["-qec", &line, "/dev/null"]));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    let (before, rest) = text.split_once("\x1b[?1049h").unwrap_or_else(|| panic!("{text}"));
+    let (screen, after) = rest.split_once("\x1b[?1049l").unwrap_or_else(|| panic!("{text}"));
+    assert!(before.contains("Scenario: basic."), "{text}");
+    let frames: Vec<&str> = screen.split("\x1b[H").skip(1).collect();
+    assert!(frames.len() >= 2, "one a second: {text}");
+    for frame in frames {
+        assert!(frame.contains("DISCOVER-OFFER") && frame.contains("to 0.1 ms"), "{frame}");
+        assert!(frame.lines().count() <= 24, "{frame}");
+    }
+    assert!(after.contains("***Statistics for: REQUEST-ACK***") && after.contains("on time: 150"));
+}

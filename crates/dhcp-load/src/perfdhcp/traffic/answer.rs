@@ -119,20 +119,7 @@ impl<D: Dialect> Traffic<D> {
         turn.state = State::Answered;
         self.unsettled -= 1;
         let is_late = now_ns.saturating_sub(due_ns) > self.rules.deadline_ns(kind);
-        let class = match judgment {
-            Judgment::OtherClient => Class::WrongClient,
-            Judgment::Faulty(fault) => {
-                account.faults[fault.index()] += 1;
-                Class::Invalid
-            }
-            Judgment::Refused(refusal) => {
-                account.refusals[refusal.index()] += 1;
-                Class::Nak
-            }
-            Judgment::Offer(_) | Judgment::Granted { .. } if is_late => Class::Late,
-            Judgment::Offer(_) | Judgment::Granted { .. } => Class::OnTime,
-        };
-        account.ledger.ended(class);
+        let class = account.judged(judgment, is_late);
         let (who, sent_ns) = (turn.who, turn.sent_ns);
         if class == Class::OnTime {
             account.completed(due_ns, sent_ns, now_ns);
