@@ -126,6 +126,19 @@ impl Histogram {
         Some(self.max)
     }
 
+    /// The largest value that has a bucket of its own.
+    #[must_use]
+    pub const fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// The count of every bucket, ascending. They are cut as those of HdrHistogram with three
+    /// significant digits and 1 as its lowest value.
+    #[must_use]
+    pub fn buckets(&self) -> &[u64] {
+        &self.buckets
+    }
+
     /// The non-empty buckets as (upper edge, count), ascending: what a record stores.
     pub fn entries(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.buckets

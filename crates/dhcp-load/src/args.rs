@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use base::time::NS_PER_S;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use load::{Arrivals, Rate};
+use load::{Rate, Wanted, replay};
 use netio::signal::Signals;
 use netio::stdout;
 
@@ -20,12 +19,12 @@ use crate::settings::{Segmentation, Settings};
 /// The flags of any run.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct RunArgs {
-    /// Exchanges per second, all threads together
-    #[arg(long, value_name = "N", value_parser = parse_rate)]
-    rate: Rate,
-    /// Seconds during which exchanges come due
-    #[arg(long, value_name = "S", default_value = "10", value_parser = parse_seconds)]
-    duration: u64,
+    /// Exchanges per second, all threads together; a replay without it goes as fast as what it repeats
+    #[arg(long, value_name = "N", value_parser = parse_rate, required_unless_present = "shape")]
+    rate: Option<Rate>,
+    /// Seconds during which exchanges come due [default: 10; of a replay, all of it]
+    #[arg(long, value_name = "S", value_parser = parse_seconds)]
+    duration: Option<u64>,
     /// Clients that take turns; 0 makes every exchange a new client
     #[arg(long, value_name = "N", default_value_t = 0)]
     clients: u32,
@@ -35,9 +34,11 @@ pub(crate) struct RunArgs {
     /// Seed of transaction identifiers and Poisson gaps
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// How due times are spaced
-    #[arg(long, value_name = "SPACING", default_value_t = Arrivals::Even, value_parser = arrivals())]
-    arrivals: Arrivals,
+    /// How due times are spaced: even, poisson, burst:N (so many at a time), ramp:P%..P% (of the rate,
+    /// from the beginning to the end), steps:P%,P%... (for equal parts of the run), replay:FILE (of a
+    /// capture or of a lease file of Kea)
+    #[arg(long, value_name = "SHAPE", default_value_t, value_parser = Wanted::parse, alias = "arrivals")]
+    shape: Wanted,
     /// Seconds from its due time within which an exchange must be complete
     #[arg(long, value_name = "S", default_value = "2", value_parser = parse_seconds)]
     deadline_s: u64,
@@ -76,11 +77,6 @@ pub(crate) struct RunArgs {
     max_loss: Option<f64>,
 }
 
-fn arrivals() -> impl TypedValueParser<Value = Arrivals> {
-    let named = |name: String| Arrivals::named(&name).expect("clap takes no other name");
-    PossibleValuesParser::new(Arrivals::NAMES).map(named)
-}
-
 fn parse_rate(text: &str) -> Result<Rate, String> {
     let rate = text.parse().ok().and_then(Rate::per_second);
     rate.ok_or_else(|| "not a number of exchanges per second from 0.001 to 10^9".into())
@@ -93,13 +89,25 @@ fn parse_seconds(text: &str) -> Result<u64, String> {
 }
 
 impl RunArgs {
-    /// The settings of a run against `target` that these arguments ask for.
-    pub(crate) fn settings<T>(&self, target: T) -> Settings<T> {
-        Settings {
+    /// The settings of a run against `target` that these arguments ask for. A replay repeats the
+    /// messages to `port` that `is_first` says yes to.
+    pub(crate) fn settings<T>(
+        &self,
+        target: T,
+        (port, is_first): (u16, fn(&[u8]) -> bool),
+    ) -> Result<Settings<T>, String> {
+        let times = |path: &str| {
+            let file = fs::read(path).map_err(|error| format!("cannot be read: {error}"))?;
+            replay::times(&file, port, is_first)
+        };
+        let shaped = self.shape.with_rate(self.rate, times);
+        let (shape, rate) = shaped.map_err(|problem| format!("--shape {problem}"))?;
+        let whole_ns = shape.length_ns().unwrap_or(10 * NS_PER_S);
+        Ok(Settings {
             target,
-            rate: self.rate,
-            arrivals: self.arrivals,
-            duration_ns: self.duration,
+            rate,
+            shape,
+            duration_ns: self.duration.unwrap_or(whole_ns),
             limits: Limits { deadline_ns: self.deadline_s, grace_ns: self.drain_s },
             quiet_ns: self.quiet_s,
             clients: self.clients,
@@ -111,16 +119,23 @@ impl RunArgs {
             expect: if self.echo { Expect::Echo } else { Expect::Dhcp },
             leases: self.leases.clone(),
             timeline_ns: self.timeline_s,
-        }
+        })
     }
 
     /// Does the run and prints what came of it.
-    pub(crate) fn run<T: Target>(&self, target: T) -> ExitCode {
+    pub(crate) fn run<T: Target>(&self, target: T, first: (u16, fn(&[u8]) -> bool)) -> ExitCode {
+        let settings = match self.settings(target, first) {
+            Ok(settings) => settings,
+            Err(problem) => {
+                eprintln!("error: {problem}");
+                return ExitCode::from(2);
+            }
+        };
         let signals = match Signals::install() {
             Ok(signals) => signals,
             Err(error) => return failed(&format!("cannot install signal handlers: {error}")),
         };
-        let report = match run_report(&self.settings(target), signals.stop()) {
+        let report = match run_report(&settings, signals.stop()) {
             Ok(report) => report,
             Err(LoadError::Settings(problems)) => {
                 for problem in problems {

@@ -1,38 +1,26 @@
 //! One thread of the generator: the loop between a schedule, a population and a socket.
 //!
 //! A turn sends what is due, takes in what has come, takes up offers, and sleeps when there is
-//! nothing to do. Never sends early; never waits to fill a batch. Budget at saturation: 1 clock
-//! reading and at most 2 `sendmmsg` per turn of up to 128 exchanges, 1 `recvmmsg` per 64 answers.
-//!
-//! An answer's time is `CLOCK_MONOTONIC` read right after the batch that brought it: the wall
-//! clock of kernel time stamps may step. An answer that waits in the socket counts as late as it
-//! is read, so a slow generator makes itself look worse, not better, and its verdict says why.
+//! nothing to do. Never sends early. Budget at saturation: 1 clock reading and at most 2 `sendmmsg`
+//! per turn of up to 128 exchanges, beside that of [`crate::wire`].
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use load::Schedule;
 use netio::send::SendCounts;
-use netio::{Clock, Outbox, PollFd, RecvBatch, Route, UdpSocket, poll};
+use netio::{Clock, Route, UdpSocket};
 
 use crate::leases::Resource;
 use crate::population::{Finished, Population};
 use crate::protocol::Protocol;
-
-/// Receive calls per turn, so that a flood of answers cannot keep the schedule from being served.
-const RECEIVES_PER_TURN: usize = 4;
-/// A wait shorter than this is spent looking, because going to sleep and waking up takes as long.
-const SPIN_NS: u64 = 10_000;
-/// How often a silent thread looks at its stop flag and for expired exchanges.
-const IDLE_NS: u64 = 20_000_000;
+use crate::wire::Wire;
 
 /// One thread's share of a run.
 pub struct Lane<P: Protocol> {
-    socket: UdpSocket,
+    wire: Wire,
     population: Population<P>,
     schedule: Schedule,
-    outbox: Outbox,
-    input: RecvBatch,
     quiet_ns: Option<u64>,
 }
 
@@ -63,8 +51,8 @@ impl<P: Protocol> Lane<P> {
         route: Route,
         quiet_ns: Option<u64>,
     ) -> Self {
-        let outbox = Outbox::new(route, population.protocol().message_bytes_max());
-        Self { socket, population, schedule, outbox, input: RecvBatch::default(), quiet_ns }
+        let wire = Wire::new(socket, route, population.protocol().message_bytes_max());
+        Self { wire, population, schedule, quiet_ns }
     }
 
     /// Runs until the schedule has ended and no exchange is open, or for as long as exchanges are
@@ -87,7 +75,7 @@ impl<P: Protocol> Lane<P> {
                 stopped_ns = Some(now_ns);
             }
             self.send_due(now_ns)?;
-            let received = self.take_answers()?;
+            let received = self.wire.take_answers(&mut self.population)?;
             let next_due_ns = self.schedule.next_due_ns();
             if received > 0 || next_due_ns.is_some() {
                 heard_ns = now_ns;
@@ -98,15 +86,15 @@ impl<P: Protocol> Lane<P> {
                 break;
             }
             if received == 0 {
-                self.rest(next_due_ns)?;
+                self.wire.rest(next_due_ns)?;
             }
         }
-        let segmentation = self.outbox.segmentation();
+        let segmentation = self.wire.outbox.segmentation();
         let finished = self.population.finish();
         Ok(LaneResult {
             finished,
-            sends: self.outbox.counts(),
-            socket_drops: self.socket.drops()?.into(),
+            sends: self.wire.outbox.counts(),
+            socket_drops: self.wire.socket.drops()?.into(),
             cpu_ns: Clock::thread_cpu_ns() - cpu_start_ns,
             segmentation,
             stopped_ns,
@@ -114,47 +102,11 @@ impl<P: Protocol> Lane<P> {
     }
 
     fn send_due(&mut self, now_ns: u64) -> io::Result<()> {
-        while let Some(slot) = self.outbox.slot() {
-            let Some(due_ns) = self.schedule.take(now_ns) else { break };
-            if let Some(outgoing) = self.population.begin(due_ns, slot) {
-                self.outbox.push(outgoing.number, outgoing.len, outgoing.source);
-            }
+        while self.wire.has_room()
+            && let Some(due_ns) = self.schedule.take(now_ns)
+        {
+            self.wire.put(|slot| self.population.begin(due_ns, slot));
         }
-        self.flush()
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        let population = &mut self.population;
-        self.outbox.flush(&self.socket, |number, at_ns| population.left(number, at_ns))
-    }
-
-    /// Takes in what has come; returns how many datagrams.
-    fn take_answers(&mut self) -> io::Result<usize> {
-        let mut total = 0;
-        for _ in 0..RECEIVES_PER_TURN {
-            let count = self.input.receive(&self.socket)?;
-            if count == 0 {
-                break;
-            }
-            total += count;
-            let now_ns = Clock::mono_ns();
-            for datagram in self.input.iter() {
-                let slot = self.outbox.slot().expect("more slots than a batch has answers");
-                if let Some(outgoing) = self.population.answer(now_ns, datagram.octets, slot) {
-                    self.outbox.push(outgoing.number, outgoing.len, outgoing.source);
-                }
-            }
-            self.flush()?;
-        }
-        Ok(total)
-    }
-
-    /// Sleeps until an answer comes or the next exchange is due.
-    fn rest(&self, next_due_ns: Option<u64>) -> io::Result<()> {
-        let wait_ns = next_due_ns.map_or(IDLE_NS, |due| due.saturating_sub(Clock::mono_ns()));
-        if wait_ns > SPIN_NS {
-            poll(&mut [PollFd::readable(&self.socket)], Some(wait_ns.min(IDLE_NS)))?;
-        }
-        Ok(())
+        self.wire.flush(&mut self.population)
     }
 }

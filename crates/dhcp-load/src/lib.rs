@@ -25,8 +25,9 @@ mod run;
 mod settings;
 pub mod v4;
 pub mod v6;
+pub mod wire;
 
-pub use load::Arrivals;
+pub use load::Shape;
 pub use protocol::{Expect, Target};
 pub use record::Report;
 pub use run::{LoadError, run, run_report};

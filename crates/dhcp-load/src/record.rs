@@ -254,7 +254,7 @@ fn settings_map<T: Target>(settings: &Settings<T>) -> BTreeMap<String, Value> {
     let entries = [
         ("rate", json!(settings.rate.as_per_second())),
         ("duration_s", json!(seconds(settings.duration_ns))),
-        ("arrivals", json!(settings.arrivals.name())),
+        ("shape", json!(settings.shape.to_string())),
         ("deadline_s", json!(seconds(settings.limits.deadline_ns))),
         ("drain_s", json!(seconds(settings.limits.grace_ns))),
         ("quiet_s", json!(settings.quiet_ns.map(seconds))),

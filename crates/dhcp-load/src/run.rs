@@ -152,10 +152,12 @@ fn population<T: Target>(
     };
     // A quarter above the mean and a floor: what a Poisson schedule needs at any rate.
     let slack = |count: u64| count * 5 / 4 + 1_024;
-    let capacity =
-        slack(settings.rate.share(settings.threads.into()).count_in(settings.limits.watched_ns()));
-    let exchanges =
-        slack(settings.rate.share(settings.threads.into()).count_in(settings.duration_ns));
+    let most_in = |window_ns: u64| {
+        let all = settings.shape.most_in(settings.rate, window_ns);
+        slack(all.div_ceil(settings.threads.into()))
+    };
+    let capacity = most_in(settings.limits.watched_ns());
+    let exchanges = most_in(settings.duration_ns);
     let leases = exchanges.saturating_mul(protocol.leases_per_exchange());
     let rows_max = LeaseLog::<<T::Protocol as Protocol>::Resource>::rows_max;
     let log = LeaseLog::with_capacity(leases.min(rows_max(settings.threads.into())));
@@ -165,7 +167,7 @@ fn population<T: Target>(
 fn schedule<T>(settings: &Settings<T>, start_ns: u64, thread: u64) -> Schedule {
     let when = (start_ns, settings.duration_ns);
     let place = (thread, settings.threads.into());
-    Schedule::of_thread(settings.arrivals, settings.rate, when, place, settings.seed)
+    Schedule::of_thread(&settings.shape, settings.rate, when, place, settings.seed)
 }
 
 /// Runs every lane on a thread of its own.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use base::time::NS_PER_S;
-use load::{Arrivals, Rate};
+use load::{Rate, Shape};
 
 use crate::population::Limits;
 use crate::protocol::{Expect, Protocol, Target};
@@ -25,10 +25,10 @@ pub enum Segmentation {
 pub struct Settings<T> {
     /// Where requests go, and as whom.
     pub target: T,
-    /// Exchanges per second, all threads together.
+    /// Exchanges per second, all threads together: the highest rate of its shape, or the mean one.
     pub rate: Rate,
     /// How due times are spaced.
-    pub arrivals: Arrivals,
+    pub shape: Shape,
     /// How long exchanges come due, nanoseconds.
     pub duration_ns: u64,
     /// Deadline of an exchange and how long it is watched after it.
@@ -64,7 +64,7 @@ impl<T: Target> Settings<T> {
         Self {
             target,
             rate,
-            arrivals: Arrivals::Even,
+            shape: Shape::Even,
             duration_ns: 10 * NS_PER_S,
             limits: Limits { deadline_ns: 2 * NS_PER_S, grace_ns: 2 * NS_PER_S },
             quiet_ns: None,
@@ -97,8 +97,8 @@ impl<T: Target> Settings<T> {
         if self.timeline_ns.is_some_and(|ns| ns == 0 || self.duration_ns / ns > 100_000) {
             problems.push("--timeline-s: must be more than 0, and 100000 intervals at most".into());
         }
-        let exchanges = self.rate.count_in(self.duration_ns);
-        let watched = self.rate.count_in(self.limits.watched_ns());
+        let exchanges = self.shape.most_in(self.rate, self.duration_ns);
+        let watched = self.shape.most_in(self.rate, self.limits.watched_ns());
         // Half of the transaction identifiers, so that one is never taken for another.
         if watched > 1 << (T::Protocol::XID_BITS - 1).min(28) {
             problems.push(format!(

@@ -15,7 +15,7 @@ use base::time::NS_PER_S;
 use common::{MS, Request};
 use dhcp_load::population::Limits;
 use dhcp_load::v4::Target;
-use dhcp_load::{Arrivals, Expect, LoadError, Report, Segmentation, Settings, run_report};
+use dhcp_load::{Expect, LoadError, Report, Segmentation, Settings, Shape, run_report};
 use load::Rate;
 use responder::{beside, respond};
 
@@ -71,16 +71,17 @@ fn a_good_server_gets_every_exchange_and_every_lease_is_listed() {
 }
 
 #[test]
-fn threads_share_the_load_whatever_its_arrivals_and_offload() {
+fn threads_share_the_load_whatever_its_shape_and_offload() {
     for segmentation in [Segmentation::Auto, Segmentation::Off] {
-        for arrivals in [Arrivals::Even, Arrivals::Poisson] {
+        for shape in [Shape::Even, Shape::Poisson] {
+            let is_even = shape == Shape::Even;
             let report = against(good, |server| {
                 let settings = settings(server, "127.0.3.16:0");
-                run(&Settings { threads: 3, arrivals, segmentation, seed: 9, ..settings })
+                run(&Settings { threads: 3, shape, segmentation, seed: 9, ..settings })
             });
             let exchanges = report.load.exchanges;
             assert_eq!(exchanges.on_time, exchanges.due);
-            if arrivals == Arrivals::Even {
+            if is_even {
                 assert_eq!(exchanges.due, 400);
             } else {
                 // 400 with a standard deviation of 20.

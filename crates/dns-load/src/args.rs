@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use base::time::NS_PER_S;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use dns_wire::{Edns, Query};
-use load::{Arrivals, Rate};
+use load::{Rate, Wanted, replay};
 use netio::signal::Signals;
 use netio::stdout;
 
@@ -31,12 +30,12 @@ pub struct Args {
     /// The server, ADDRESS:PORT
     #[arg(long, short = 's', value_name = "ADDRESS:PORT")]
     server: SocketAddr,
-    /// Queries per second, all threads together
-    #[arg(long, value_name = "N", value_parser = parse_rate)]
-    rate: Rate,
-    /// Seconds during which queries come due
-    #[arg(long, value_name = "S", default_value = "10", value_parser = parse_seconds)]
-    duration: u64,
+    /// Queries per second, all threads together; a replay without it goes as fast as what it repeats
+    #[arg(long, value_name = "N", value_parser = parse_rate, required_unless_present = "shape")]
+    rate: Option<Rate>,
+    /// Seconds during which queries come due [default: 10; of a replay, all of it]
+    #[arg(long, value_name = "S", value_parser = parse_seconds)]
+    duration: Option<u64>,
     /// File of queries, `-` for the standard input
     #[arg(long, short = 'd', value_name = "FILE", conflicts_with = "query")]
     queries: Option<PathBuf>,
@@ -61,9 +60,11 @@ pub struct Args {
     /// Seed of identifiers and Poisson gaps
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// How due times are spaced
-    #[arg(long, value_name = "SPACING", default_value_t = Arrivals::Even, value_parser = arrivals())]
-    arrivals: Arrivals,
+    /// How due times are spaced: even, poisson, burst:N (so many at a time), ramp:P%..P% (of the rate,
+    /// from the beginning to the end), steps:P%,P%... (for equal parts of the run), replay:FILE (of the
+    /// queries in a capture)
+    #[arg(long, value_name = "SHAPE", default_value_t, value_parser = Wanted::parse, alias = "arrivals")]
+    shape: Wanted,
     /// Seconds from its due time within which a query must be answered
     #[arg(long, value_name = "S", default_value = "1", value_parser = parse_seconds)]
     deadline_s: u64,
@@ -92,11 +93,6 @@ pub struct Args {
     /// Write the record as JSON to FILE (`-`: standard output, in place of the summary)
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-}
-
-fn arrivals() -> impl TypedValueParser<Value = Arrivals> {
-    let named = |name: String| Arrivals::named(&name).expect("clap takes no other name");
-    PossibleValuesParser::new(Arrivals::NAMES).map(named)
 }
 
 fn parse_rate(text: &str) -> Result<Rate, String> {
@@ -147,11 +143,19 @@ impl Args {
     }
 
     fn settings(&self) -> Result<Settings, Failure> {
+        let times = |path: &str| {
+            let file = fs::read(path).map_err(|error| format!("cannot be read: {error}"))?;
+            // A query has QR clear.
+            replay::times(&file, 53, |payload| payload.get(2).is_some_and(|flags| flags >> 7 == 0))
+        };
+        let shaped = self.shape.with_rate(self.rate, times);
+        let (shape, rate) = shaped.map_err(|problem| (format!("--shape {problem}"), 2))?;
+        let whole_ns = shape.length_ns().unwrap_or(10 * NS_PER_S);
         Ok(Settings {
             local: self.local,
             answer_bytes: usize::from(self.edns.max(PLAIN_BYTES)),
-            arrivals: self.arrivals,
-            duration_ns: self.duration,
+            shape,
+            duration_ns: self.duration.unwrap_or(whole_ns),
             limits: Limits { deadline_ns: self.deadline_s, grace_ns: self.drain_s },
             linger_ns: self.linger_s,
             seed: self.seed,
@@ -160,7 +164,7 @@ impl Args {
             cpus: self.cpus.clone(),
             segmentation: self.segmentation,
             timeline_ns: self.timeline_s,
-            ..Settings::new(self.server, self.workload()?, self.rate)
+            ..Settings::new(self.server, self.workload()?, rate)
         })
     }
 

@@ -234,7 +234,7 @@ fn settings_map(settings: &Settings) -> BTreeMap<String, Value> {
         ("queries", json!(settings.workload.len())),
         ("rate", json!(settings.rate.as_per_second())),
         ("duration_s", json!(seconds(settings.duration_ns))),
-        ("arrivals", json!(settings.arrivals.name())),
+        ("shape", json!(settings.shape.to_string())),
         ("deadline_s", json!(seconds(settings.limits.deadline_ns))),
         ("drain_s", json!(seconds(settings.limits.grace_ns))),
         ("linger_s", json!(seconds(settings.linger_ns))),

@@ -127,7 +127,8 @@ fn exchanges(settings: &Settings, thread: u64) -> Exchanges<'_> {
     };
     let threads = settings.threads.into();
     // A quarter above the mean and a floor: what a Poisson schedule needs at any rate.
-    let watched = settings.rate.share(threads).count_in(settings.limits.watched_ns());
+    let watched = settings.shape.most_in(settings.rate, settings.limits.watched_ns());
+    let watched = watched.div_ceil(threads);
     let capacity = watched * 5 / 4 + 1_024;
     Exchanges::new(identities, settings.limits, &settings.workload, (thread, threads), capacity)
 }
@@ -143,7 +144,7 @@ fn timeline(settings: &Settings, start_ns: u64) -> Timeline {
 fn schedule(settings: &Settings, start_ns: u64, thread: u64) -> Schedule {
     let when = (start_ns, settings.duration_ns);
     let place = (thread, settings.threads.into());
-    Schedule::of_thread(settings.arrivals, settings.rate, when, place, settings.seed)
+    Schedule::of_thread(&settings.shape, settings.rate, when, place, settings.seed)
 }
 
 /// Runs every lane on a thread of its own.

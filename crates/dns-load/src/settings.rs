@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use base::time::NS_PER_S;
-use load::{Arrivals, Rate};
+use load::{Rate, Shape};
 
 use crate::exchanges::Limits;
 use crate::queries::Workload;
@@ -28,7 +28,7 @@ pub struct Settings {
     /// Queries per second, all threads together.
     pub rate: Rate,
     /// How due times are spaced.
-    pub arrivals: Arrivals,
+    pub shape: Shape,
     /// How long queries come due, nanoseconds.
     pub duration_ns: u64,
     /// Deadline of a query and how long it is watched after it.
@@ -60,7 +60,7 @@ impl Settings {
             workload,
             answer_bytes: 4_096,
             rate,
-            arrivals: Arrivals::Even,
+            shape: Shape::Even,
             duration_ns: 10 * NS_PER_S,
             limits: Limits { deadline_ns: NS_PER_S, grace_ns: NS_PER_S },
             linger_ns: NS_PER_S / 20,
@@ -113,7 +113,7 @@ impl Settings {
             self.timeline_ns.is_some_and(|ns| ns == 0 || self.duration_ns / ns > 100_000),
             "--timeline-s: must be more than 0, and 100000 intervals at most".into(),
         );
-        let watched = self.rate.count_in(self.limits.watched_ns());
+        let watched = self.shape.most_in(self.rate, self.limits.watched_ns());
         wrong(
             watched > WATCHED_PER_PORT * u64::from(ports),
             format!(

@@ -11,7 +11,7 @@ use base::time::{NS_PER_MS, NS_PER_S};
 use dns_load::echo::{self, Faults, Responder, Share};
 use dns_load::{Limits, LoadError, Report, Settings, Workload, run};
 use dns_wire::{Edns, Query, Rcode};
-use load::{Arrivals, Rate};
+use load::{Rate, Shape};
 
 const QUERIES: u64 = 1_000;
 const QUERY: Query = Query {
@@ -224,7 +224,7 @@ fn settings_that_cannot_work_are_all_told() {
         ports: 4,
         duration_ns: 0,
         local: Some("::1".parse().unwrap()),
-        arrivals: Arrivals::Poisson,
+        shape: Shape::Poisson,
         rate: Rate::per_second(1e6).unwrap(),
         ..settings("127.0.0.1:53".parse().unwrap())
     };

@@ -4,7 +4,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
+#[path = "generator/agreement.rs"]
+mod agreement;
 mod common;
+#[path = "generator/files.rs"]
+mod files;
+#[path = "generator/machine.rs"]
+mod machine;
 #[path = "generator/responder.rs"]
 mod responder;
 
@@ -225,7 +231,13 @@ fn what_cannot_stand_together_or_is_not_there_ends_with_2() {
         ("-r 5 -f 3 -F 3", "must not exceed"),
         ("-f 3", "needs the rate"),
         ("-T /nonexistent", "cannot be read"),
-        ("-6 -T x", "not part of this version"),
+        ("-6 -1 -T x", "-1 cannot be put"),
+        ("--shape burst:3", "needs the rate"),
+        ("--shape ramp:0%..5% -r 5", "need -p"),
+        ("--shape odd", "there are even"),
+        ("--shape replay:/nonexistent", "cannot be read"),
+        ("--pcap-failed", "--pcap"),
+        ("--scenario lifecycle -R 5 -r 5 -p 5 -i", "-i has no meaning"),
         ("-T x -T y -S 249", "-I must say"),
         ("-T x -O 33 -O 33", "more offsets than packets"),
         ("-E 8", "second packet"),
@@ -245,7 +257,7 @@ fn what_cannot_stand_together_or_is_not_there_ends_with_2() {
         ("-n 0", "whole number"),
         ("-p 1.5", "whole number"),
         ("-J /nonexistent", "cannot be read"),
-        ("--live", "unexpected argument"),
+        ("--live", "needs a terminal"),
         ("127.0.0.2", "unexpected argument"),
     ] {
         let output = godwit(line, &responder);

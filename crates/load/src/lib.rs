@@ -6,14 +6,18 @@
 //! [`Ledger`] says so in its [`Verdict`], so that a slow generator is never taken for a slow
 //! service ("coordinated omission", Tene).
 
+pub mod hdr;
 mod ledger;
 mod outstanding;
+pub mod replay;
 mod schedule;
+mod shape;
 mod timeline;
 
 pub use ledger::{
     Class, Health, LATE_SEND_NS, LATE_SEND_SHARE, LATENCY_LIMIT_NS, Ledger, OWN_LOSS_SHARE, Verdict,
 };
 pub use outstanding::Outstanding;
-pub use schedule::{Arrivals, Rate, Schedule};
+pub use schedule::{Rate, Schedule, exponential};
+pub use shape::{SHAPES, Shape, Wanted};
 pub use timeline::{Point, Timeline};

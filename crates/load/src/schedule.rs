@@ -1,9 +1,9 @@
 //! When exchanges are due.
 
-use core::fmt;
-
 use base::Random;
 use base::time::NS_PER_S;
+
+use crate::Shape;
 
 /// Exchanges per second, kept in thousandths so that due times are whole-number arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,6 +23,11 @@ impl Rate {
     #[must_use]
     pub fn as_per_second(self) -> f64 {
         self.per_1000_s as f64 / 1_000.0
+    }
+
+    /// Thousandths of an exchange per second.
+    pub(crate) const fn thousandths(self) -> u64 {
+        self.per_1000_s
     }
 
     /// What each of `threads` threads carries of it, 0.001 per second at least.
@@ -46,43 +51,10 @@ impl Rate {
     }
 }
 
-/// How due times are spaced.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Arrivals {
-    /// Equal gaps.
-    #[default]
-    Even,
-    /// A Poisson process, as many independent clients produce.
-    Poisson,
-}
-
-impl Arrivals {
-    /// What the two are called.
-    pub const NAMES: [&str; 2] = ["even", "poisson"];
-
-    /// Its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        Self::NAMES[self as usize]
-    }
-
-    /// The one called `name`.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        [Self::Even, Self::Poisson].into_iter().find(|each| each.name() == name)
-    }
-}
-
-impl fmt::Display for Arrivals {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
 #[derive(Clone, Debug)]
 enum Spacing {
-    /// Every `stride`-th exchange from number `next` on.
-    Even { rate: Rate, next: u64, stride: u64 },
+    /// Every `stride`-th exchange of `shape` from number `next` on.
+    Fixed { shape: Shape, rate: Rate, next: u64, stride: u64 },
     /// Gaps with an exponential distribution of mean `mean_gap_ns`.
     Poisson { random: Random, mean_gap_ns: f64, fraction_ns: f64 },
 }
@@ -92,6 +64,7 @@ enum Spacing {
 pub struct Schedule {
     start_ns: u64,
     end_ns: u64,
+    duration_ns: u64,
     next_due_ns: u64,
     taken: u64,
     spacing: Spacing,
@@ -106,19 +79,17 @@ impl Schedule {
     /// Unless `thread < threads`.
     #[must_use]
     pub fn of_thread(
-        arrivals: Arrivals,
+        shape: &Shape,
         rate: Rate,
         (start_ns, duration_ns): (u64, u64),
         (thread, threads): (u64, u64),
         seed: u64,
     ) -> Self {
-        match arrivals {
-            Arrivals::Even => Self::even(rate, start_ns, duration_ns, thread, threads),
-            Arrivals::Poisson => {
-                let random = Random::from_seed(seed).fork(thread + 1);
-                Self::poisson(rate.share(threads), start_ns, duration_ns, random)
-            }
+        if *shape == Shape::Poisson {
+            let random = Random::from_seed(seed).fork(thread + 1);
+            return Self::poisson(rate.share(threads), start_ns, duration_ns, random);
         }
+        Self::fixed(shape.clone(), rate, (start_ns, duration_ns), (thread, threads))
     }
 
     /// Equal spacing: exchange k of the whole load is due at `start_ns` + k / `rate`. This thread
@@ -129,14 +100,26 @@ impl Schedule {
     /// Unless `thread < threads`.
     #[must_use]
     pub fn even(rate: Rate, start_ns: u64, duration_ns: u64, thread: u64, threads: u64) -> Self {
+        Self::fixed(Shape::Even, rate, (start_ns, duration_ns), (thread, threads))
+    }
+
+    fn fixed(
+        shape: Shape,
+        rate: Rate,
+        (start_ns, duration_ns): (u64, u64),
+        (thread, threads): (u64, u64),
+    ) -> Self {
         assert!(thread < threads, "thread {thread} of {threads}");
-        Self {
+        let mut schedule = Self {
             start_ns,
             end_ns: start_ns + duration_ns,
-            next_due_ns: start_ns + rate.offset_ns(thread),
+            duration_ns,
+            next_due_ns: start_ns,
             taken: 0,
-            spacing: Spacing::Even { rate, next: thread, stride: threads },
-        }
+            spacing: Spacing::Fixed { shape, rate, next: thread, stride: threads },
+        };
+        schedule.look();
+        schedule
     }
 
     /// A Poisson process, as many independent clients produce. `rate` is this thread's share:
@@ -148,6 +131,7 @@ impl Schedule {
         let mut schedule = Self {
             start_ns,
             end_ns: start_ns + duration_ns,
+            duration_ns,
             next_due_ns: start_ns,
             taken: 0,
             spacing: Spacing::Poisson { random, mean_gap_ns, fraction_ns: 0.0 },
@@ -181,20 +165,33 @@ impl Schedule {
         self.end_ns = self.end_ns.min(end_ns);
     }
 
+    /// Looks up when the next exchange of a fixed shape is due.
+    fn look(&mut self) {
+        if let Spacing::Fixed { shape, rate, next, .. } = &self.spacing {
+            let offset_ns = shape.offset_ns(*rate, self.duration_ns, *next);
+            self.next_due_ns = offset_ns.map_or(u64::MAX, |ns| self.start_ns.saturating_add(ns));
+        }
+    }
+
     fn step(&mut self) {
         match &mut self.spacing {
-            Spacing::Even { rate, next, stride } => {
+            Spacing::Fixed { next, stride, .. } => {
                 *next += *stride;
-                self.next_due_ns = self.start_ns + rate.offset_ns(*next);
+                self.look();
             }
             Spacing::Poisson { random, mean_gap_ns, fraction_ns } => {
-                // (0, 1], so the logarithm is finite.
-                let gap = -logarithm(1.0 - random.unit()) * *mean_gap_ns + *fraction_ns;
+                let gap = exponential(random) * *mean_gap_ns + *fraction_ns;
                 self.next_due_ns = self.next_due_ns.saturating_add(gap as u64);
                 *fraction_ns = gap - (gap as u64) as f64;
             }
         }
     }
+}
+
+/// A number of an exponential distribution with mean 1, the same on every machine.
+pub fn exponential(random: &mut Random) -> f64 {
+    // (0, 1], so the logarithm is finite.
+    -logarithm(1.0 - random.unit())
 }
 
 /// The natural logarithm of a normal `x` > 0 to about 1e-15, from operations that IEEE 754 fixes
@@ -243,21 +240,18 @@ mod tests {
     #[test]
     fn the_threads_of_a_run_carry_its_rate_together() {
         let rate = Rate::per_second(1_000.0).unwrap();
-        for name in Arrivals::NAMES {
-            let arrivals = Arrivals::named(name).unwrap();
-            assert_eq!(arrivals.to_string(), name);
+        for shape in [Shape::Even, Shape::Poisson] {
             let of = |thread| {
                 let when = (0, 10 * NS_PER_S);
-                let mut schedule = Schedule::of_thread(arrivals, rate, when, (thread, 4), 3);
+                let mut schedule = Schedule::of_thread(&shape, rate, when, (thread, 4), 3);
                 while schedule.take(u64::MAX).is_some() {}
                 schedule.taken()
             };
             let counts = [of(0), of(1), of(2), of(3)];
             let sum: u64 = counts.iter().sum();
-            assert!(sum.abs_diff(10_000) < 500, "{name}: {counts:?}");
-            assert_eq!(counts == [2_500; 4], arrivals == Arrivals::Even, "{counts:?}");
+            assert!(sum.abs_diff(10_000) < 500, "{shape}: {counts:?}");
+            assert_eq!(counts == [2_500; 4], shape == Shape::Even, "{counts:?}");
         }
-        assert_eq!(Arrivals::named("odd"), None);
         assert_eq!(Rate::per_second(0.001).unwrap().share(8), Rate::per_second(0.001).unwrap());
     }
 

@@ -4,6 +4,7 @@
 use load::{Class, Ledger};
 
 use crate::fault::{Fault, Refusal};
+use crate::protocol::Judgment;
 
 /// Everything counted for one kind.
 #[derive(Clone, Debug, Default)]
@@ -52,6 +53,25 @@ impl Account {
     pub fn completed(&mut self, due_ns: u64, sent_ns: u64, answered_ns: u64) {
         self.ledger.completed(due_ns, sent_ns, answered_ns);
         self.delay.add(answered_ns.saturating_sub(sent_ns) as f64);
+    }
+
+    /// Enters how a request ended that was answered with what means `judgment`.
+    pub(crate) fn judged<O>(&mut self, judgment: Judgment<O>, is_late: bool) -> Class {
+        let class = match judgment {
+            Judgment::OtherClient => Class::WrongClient,
+            Judgment::Faulty(fault) => {
+                self.faults[fault.index()] += 1;
+                Class::Invalid
+            }
+            Judgment::Refused(refusal) => {
+                self.refusals[refusal.index()] += 1;
+                Class::Nak
+            }
+            Judgment::Offer(_) | Judgment::Granted { .. } if is_late => Class::Late,
+            Judgment::Offer(_) | Judgment::Granted { .. } => Class::OnTime,
+        };
+        self.ledger.ended(class);
+        class
     }
 
     /// Requests that left.

@@ -4,6 +4,7 @@ use std::net::Ipv6Addr;
 use std::path::PathBuf;
 
 use base::time::NS_PER_S;
+use load::Wanted;
 
 /// Measure a DHCP server with the command line of perfdhcp and counts that are the truth
 ///
@@ -11,8 +12,8 @@ use base::time::NS_PER_S;
 /// on time, late, lost, NAK, rejected, invalid, for the wrong client. The run ends when nothing is
 /// awaited any more.
 ///
-/// Exit codes: 0 every request was answered on time; 1 the environment failed; 2 bad arguments; 3 at
-/// least one was not; 130 interrupted.
+/// Exit codes: 0 every request was answered on time and no address went to two clients; 1 the
+/// environment failed; 2 bad arguments; 3 some request was not, or some address did; 130 interrupted.
 #[derive(Clone, Debug, clap::Parser)]
 #[command(name = "perfdhcp", disable_version_flag = true, args_override_self = true)]
 #[allow(clippy::struct_excessive_bools, reason = "perfdhcp's switches")]
@@ -100,13 +101,19 @@ pub struct Args {
     /// New exchanges per second; without it as many as the server takes
     #[arg(short = 'r', value_name = "N", value_parser = positive)]
     pub(crate) rate: Option<u32>,
+    /// How first requests are spaced: even, poisson, burst:N (so many at a time), ramp:P%..P% (of the rate,
+    /// from the beginning of -p to its end), steps:P%,P%... (for equal parts of -p), replay:FILE (of a
+    /// capture or of a lease file of Kea, as it was without -r, else at that mean rate)
+    #[arg(long, value_name = "SHAPE", value_parser = Wanted::parse)]
+    pub(crate) shape: Option<Wanted>,
     /// Clients that take turns [default: 1]
     #[arg(short = 'R', value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub(crate) clients: u32,
     /// Seed of transaction identifiers and all choices; 0 takes one by chance
     #[arg(short = 's', value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// Avalanche: all clients begin at once and send again until they are answered
+    /// Avalanche: all clients begin at once and send again until they are answered. Lifecycle: -R
+    /// clients join at -r, renew and rebind what they have, leave and come back
     #[arg(long, value_enum, default_value_t = Scenario::Basic)]
     pub(crate) scenario: Scenario,
     /// When an avalanche sends again: as the RFCs say, or as perfdhcp does
@@ -147,22 +154,58 @@ pub struct Args {
     /// Write the whole result as JSON to FILE (`-`: standard output, instead of text)
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// DHCPv4: a packet in hexadecimal digits to send as DISCOVER; a second -T as REQUEST
+    /// Lifecycle: how many of the clients' seconds pass in one, so that leases of hours are renewed
+    /// within a run
+    #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = speed)]
+    pub(crate) speed: f64,
+    /// Lifecycle: seconds that a client stays, on average, exponentially distributed [default: for
+    /// ever]
+    #[arg(long, value_name = "S", value_parser = span)]
+    pub(crate) stay: Option<f64>,
+    /// Lifecycle: seconds that a client is away, the same
+    #[arg(long, value_name = "S", default_value_t = 600.0, value_parser = span)]
+    pub(crate) away: f64,
+    /// Lifecycle: of the clients that leave, per cent that say so with a RELEASE
+    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = percent())]
+    pub(crate) releasing: u8,
+    /// Lifecycle: of new leases, per cent that are followed by an INFORM or INFORMATION-REQUEST
+    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = percent())]
+    pub(crate) informing: u8,
+    /// Lifecycle: of new leases, per cent that are declined
+    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = percent())]
+    pub(crate) declining: u8,
+    /// Show rates, drops and latency bands on the whole terminal while the run lasts, every second or
+    /// every -t
+    #[arg(long)]
+    pub(crate) live: bool,
+    /// Write the latencies to FILE as an HdrHistogram log, from due and from sent time, each kind of
+    /// exchange under its own tag
+    #[arg(long, value_name = "FILE")]
+    pub(crate) hdr: Option<PathBuf>,
+    /// Write the messages sent and received to FILE as a capture, 256 MiB of them at most
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
+    /// Of the messages only those of exchanges that failed, and answers that are nobody's
+    #[arg(long, requires = "pcap")]
+    pub(crate) pcap_failed: bool,
+    /// A packet in hexadecimal digits to send as DISCOVER or SOLICIT; a second -T as REQUEST
     #[arg(short = 'T', value_name = "FILE")]
     pub(crate) templates: Vec<PathBuf>,
-    /// Where the second packet has the seconds [default: 8]
+    /// Where the second packet has the seconds [default: 8], or of DHCPv6 the elapsed time option
     #[arg(short = 'E', value_name = "OFFSET")]
     pub(crate) elapsed_offset: Option<usize>,
-    /// Where the second packet has the requested address option
+    /// Where the second packet has the requested address option, or of DHCPv6 the association
+    /// [default of DHCPv6: 40]
     #[arg(short = 'I', value_name = "OFFSET")]
     pub(crate) address_offset: Option<usize>,
-    /// The last octet of the hardware address in a packet; up to two [default: 33, that of chaddr]
+    /// The last octet of the client in a packet; up to two [default: 33, that of chaddr; 21, that of
+    /// a DUID]
     #[arg(short = 'O', value_name = "OFFSET")]
     pub(crate) client_offsets: Vec<usize>,
-    /// Where the second packet has the server identifier option
+    /// Where the second packet has the server identifier option [default of DHCPv6: 22]
     #[arg(short = 'S', value_name = "OFFSET")]
     pub(crate) server_offset: Option<usize>,
-    /// Where a packet has the transaction identifier; up to two [default: 4]
+    /// Where a packet has the transaction identifier; up to two [default: 4; 1]
     #[arg(short = 'X', value_name = "OFFSET")]
     pub(crate) xid_offsets: Vec<usize>,
     /// The server: an address; for IPv4 also `all` (broadcast), for IPv6 `all` (ff02::1:2) and
@@ -215,6 +258,7 @@ pub(crate) enum ThreadMode {
 pub(crate) enum Scenario {
     Basic,
     Avalanche,
+    Lifecycle,
 }
 
 /// `--resend`.
@@ -227,6 +271,20 @@ pub(crate) enum ResendRule {
 fn positive(text: &str) -> Result<u32, String> {
     let number = text.parse().ok().filter(|&number| number > 0 && number <= i32::MAX as u32);
     number.ok_or_else(|| "must be a whole number from 1 to 2147483647".into())
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    let speed = text.parse().ok().filter(|speed| (0.001..=1e6).contains(speed));
+    speed.ok_or_else(|| "must be from 0.001 to 1000000".into())
+}
+
+fn span(text: &str) -> Result<f64, String> {
+    let s = text.parse().ok().filter(|s| (0.001..=1e9).contains(s));
+    s.ok_or_else(|| "must be a number of seconds above 0".into())
+}
+
+fn percent() -> clap::builder::RangedI64ValueParser<u8> {
+    clap::value_parser!(u8).range(0..=100)
 }
 
 fn deadline(text: &str) -> Result<u64, String> {

@@ -1,6 +1,8 @@
 //! Which switches of `godwit perfdhcp` cannot stand together: perfdhcp's rules, all problems at a
 //! time.
 
+use load::Wanted;
+
 use super::args::{Args, LeaseType, MaxDrops, Scenario};
 
 /// Options that the messages have already, DHCPv4 and DHCPv6.
@@ -26,6 +28,9 @@ pub(crate) fn problems(args: &Args) -> Vec<String> {
     offer_only(args, &mut found);
     family(args, &mut found);
     rates(args, &mut found);
+    lifecycle(args, &mut found);
+    let takes_output = args.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
+    found.when(args.live && takes_output, "--live and --json -: both want standard output");
     found.when(
         args.server.is_none() && args.local.is_none(),
         "without an interface (-l), SERVER is required",
@@ -38,6 +43,7 @@ pub(crate) fn problems(args: &Args) -> Vec<String> {
     let is_avalanche = args.scenario == Scenario::Avalanche;
     found.when(is_avalanche && args.clients == 0, "--scenario avalanche needs -R");
     let unused = args.rate.is_some()
+        || args.shape.is_some()
         || args.renew_rate.is_some()
         || args.release_rate.is_some()
         || args.preload > 0
@@ -46,7 +52,7 @@ pub(crate) fn problems(args: &Args) -> Vec<String> {
         || !args.deadlines.is_empty();
     found.when(
         is_avalanche && unused,
-        "-d, -D, -f, -F, -n, -P and -r have no meaning in --scenario avalanche: all clients begin at once \
+        "-d, -D, -f, -F, -n, -P, -r and --shape have no meaning in --scenario avalanche: all clients begin at once \
          and the run ends when all are served",
     );
     for is_count in [true, false] {
@@ -56,13 +62,31 @@ pub(crate) fn problems(args: &Args) -> Vec<String> {
             "-D can be given twice at most for counts and twice for shares",
         );
     }
+    shape(args, &mut found);
     found.0
+}
+
+/// The rules of shapes.
+fn shape(args: &Args, found: &mut Problems) {
+    let Some(wanted) = &args.shape else { return };
+    let needs_rate = !wanted.is_replay() && args.rate.is_none();
+    found.when(needs_rate, "--shape needs the rate -r");
+    let fills = matches!(wanted, Wanted::Shape(shape) if shape.fills_the_run());
+    let needs_period = fills && args.period_s.is_none();
+    found.when(needs_period, "--shape ramp and steps need -p: how long the run is");
 }
 
 /// The rules of packets from files.
 fn templates(args: &Args, found: &mut Problems) {
     let count = args.templates.len();
-    found.when(args.v6 && count > 0, "-T: packets of DHCPv6 are not part of this version");
+    found.when(args.v6 && count > 0 && args.relay.is_some(), "-A cannot be put into packets (-T)");
+    found.when(args.v6 && count > 0 && args.rapid_commit, "-c cannot be put into packets (-T)");
+    found
+        .when(args.v6 && count > 0 && args.first_server, "-1 cannot be put into packets of DHCPv6");
+    found.when(
+        count > 0 && args.lease_type != LeaseType::AddressOnly,
+        "-T is for addresses: -e address-only",
+    );
     found.when(count > 2, "-T can be given twice at most");
     let several = [(args.client_offsets.len(), "-O"), (args.xid_offsets.len(), "-X")];
     for (given, name) in several {
@@ -72,7 +96,7 @@ fn templates(args: &Args, found: &mut Problems) {
         [(args.elapsed_offset, "-E"), (args.server_offset, "-S"), (args.address_offset, "-I")];
     for (offset, name) in second {
         found.when(offset.is_some() && count < 2, format!("{name} is for a second packet (-T)"));
-        let is_needed = count == 2 && offset.is_none() && name != "-E";
+        let is_needed = count == 2 && !args.v6 && offset.is_none() && name != "-E";
         found.when(
             is_needed,
             format!("{name} must say where the second packet (-T) has its option"),
@@ -162,4 +186,42 @@ fn rates(args: &Args, found: &mut Problems) {
             "the sum of -f and -F must not exceed -r",
         ),
     }
+}
+
+/// The rules of populations.
+fn lifecycle(args: &Args, found: &mut Problems) {
+    let own = [
+        (args.speed != 1.0, "--speed"),
+        (args.stay.is_some(), "--stay"),
+        (args.releasing > 0, "--releasing"),
+        (args.informing > 0, "--informing"),
+        (args.declining > 0, "--declining"),
+    ];
+    if args.scenario != Scenario::Lifecycle {
+        for (is_given, name) in own {
+            found.when(is_given, format!("{name} is for --scenario lifecycle"));
+        }
+        return;
+    }
+    let is_ready = args.clients > 0
+        && (args.rate.is_some() || args.shape.is_some())
+        && args.period_s.is_some();
+    found.when(
+        !is_ready,
+        "--scenario lifecycle needs -R, -r and -p: clients, how fast they join, how long",
+    );
+    let unused = [
+        (!args.templates.is_empty(), "-T"),
+        (args.offer_only, "-i"),
+        (args.renew_rate.is_some(), "-f"),
+        (args.release_rate.is_some(), "-F"),
+        (args.preload > 0, "-P"),
+        (!args.counts.is_empty(), "-n"),
+        (args.mac_list.is_some(), "-M"),
+    ];
+    for (is_given, name) in unused {
+        found.when(is_given, format!("{name} has no meaning in --scenario lifecycle"));
+    }
+    found
+        .when(args.clients > 1_000_000, "-R: --scenario lifecycle takes a million clients at most");
 }

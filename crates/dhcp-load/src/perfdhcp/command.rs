@@ -1,11 +1,12 @@
 //! `godwit perfdhcp` from its arguments to its exit code.
 
 use std::fs;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use base::time::{NS_PER_MS, NS_PER_S};
+use load::{Rate, Shape};
 use netio::signal::Signals;
 use netio::{Clock, NetError, Route, UdpSocket, stdout};
 
@@ -13,12 +14,13 @@ use super::args::{Args, Scenario};
 use super::dialect::Dialect;
 use super::dialect4::Dialect4;
 use super::dialect6::Dialect6;
-use super::drive::{Reason, Run};
+use super::drive::Run;
+use super::live::{Screen, View};
 use super::persona::Personas;
 use super::plan::{self, Failure, Place};
 use super::report::{Report, kinds};
 use super::traffic::Traffic;
-use super::{check, compat, diagnose, text};
+use super::{check, compat, diagnose, packet6, pcap, text};
 use crate::v4::template as template4;
 use crate::v6::template as template6;
 
@@ -33,7 +35,10 @@ impl Args {
         if self.version || self.extended_version {
             return code(print(&format!("VERSION: {}\n", env!("CARGO_PKG_VERSION"))));
         }
-        let problems = check::problems(self);
+        let mut problems = check::problems(self);
+        if self.live && !io::stdout().is_terminal() {
+            problems.push("--live needs a terminal at standard output".into());
+        }
         if !problems.is_empty() {
             return code(Err(Failure::Usage(problems)));
         }
@@ -53,8 +58,12 @@ impl Args {
             };
             let links = if self.relay.is_some() { plan::v6(&links) } else { Vec::new() };
             let count = links.len();
-            let dialect =
-                Dialect6::new(personas.clone(), links, plan::ask(self), extras, self.first_server);
+            let packets = plan::packets6(self)?;
+            let duid_len = packets.as_ref().map_or(personas.duid_len(), packet6::Packets::duid_len);
+            let ask = packets.as_ref().map_or_else(|| plan::ask(self), packet6::Packets::ask);
+            let extras = template6::Extras { duid_len, ..extras };
+            let dialect = Dialect6::new(personas.clone(), links, ask, extras, self.first_server)
+                .with_packets(packets);
             self.play(words, &place, personas, dialect, count, seed)
         } else {
             let links = plan::v4(&links);
@@ -77,7 +86,8 @@ impl Args {
         seed: u64,
     ) -> Result<ExitCode, Failure> {
         let signals = Signals::install().map_err(NetError::on("install", "signal handlers"))?;
-        let rules = plan::rules(self, seed, links, D::NUMBER_BITS)?;
+        let shape = plan::shape(self)?;
+        let rules = plan::rules(self, shape.as_ref(), (seed, links), D::NUMBER_BITS)?;
         let socket = place.open(self)?;
         let is_text = self.json.as_deref() != Some(Path::new("-"));
         let cpus = netio::thread::allowed_cpus().map_or(1, |cpus| cpus.len());
@@ -89,7 +99,7 @@ impl Args {
         }
         let traffic = Traffic::new(dialect, personas, rules);
         let mut wrapped = self.wrapped.as_deref().map(Wrapped::start).transpose()?;
-        let report = self.drive(place, socket, traffic, seed, is_text, &signals)?;
+        let report = self.drive(place, socket, traffic, (seed, shape), is_text, &signals)?;
         if is_text {
             print(&self.text(&report))?;
         }
@@ -100,11 +110,9 @@ impl Args {
             print(&diagnose::after(self, &report))?;
         }
         self.write_json(&report, place)?;
-        Ok(match report.done.reason {
-            Reason::Interrupted => ExitCode::from(130),
-            _ if report.failed() > 0 => ExitCode::from(3),
-            _ => ExitCode::SUCCESS,
-        })
+        self.write_hdr(&report)?;
+        self.write_pcap(&report, place)?;
+        Ok(ExitCode::from(report.ending().code()))
     }
 
     fn drive<D: Dialect>(
@@ -112,7 +120,7 @@ impl Args {
         place: &Place,
         socket: UdpSocket,
         traffic: Traffic<D>,
-        seed: u64,
+        (seed, shape): (u64, Option<(Shape, Rate)>),
         is_text: bool,
         signals: &Signals,
     ) -> Result<Report, Failure> {
@@ -121,22 +129,31 @@ impl Args {
         netio::thread::set_timer_slack_ns(1).map_err(NetError::on("set", "the timer slack"))?;
         let route = Route { destination: place.server, sources: Vec::new(), segmentation: false };
         let start_ns = Clock::mono_ns() + LEAD_NS;
-        let (pace, lease_paces) = plan::paces(self, start_ns);
+        let (pace, lease_paces) = plan::paces(self, shape.as_ref(), start_ns, seed);
         let mut run = Run::new(socket, route, traffic, pace, start_ns);
         run.lease_paces = lease_paces;
-        run.limits = plan::limits(self);
-        run.report_ns = self.report_s.map(|s| u64::from(s) * NS_PER_S);
+        run.limits = plan::limits(self, shape.as_ref());
+        let report_ns = self.report_s.map(|s| u64::from(s) * NS_PER_S);
+        run.report_ns = report_ns.or(self.live.then_some(NS_PER_S));
         run.preload(self.preload).map_err(failed)?;
         let kinds = kinds(self);
-        let report = |accounts: &_| {
-            if is_text {
+        let title = format!("godwit perfdhcp to {}", place.server);
+        let rows = kinds.iter().map(|&kind| (kind, D::NAMES[kind.index()])).collect();
+        let mut view = View::new(title, rows, start_ns);
+        let screen = self.live.then(Screen::enter).transpose().map_err(failed)?;
+        let report = |now_ns: u64, accounts: &_| {
+            if self.live {
+                stdout::print(&view.frame(now_ns, accounts))
+            } else if is_text {
                 stdout::print_line(&text::periodic(self, &kinds, accounts))
             } else {
                 Ok(())
             }
         };
-        let done = run.run(signals.stop(), report).map_err(failed)?;
-        Ok(Report::of(self, seed, done, run.traffic))
+        let done = run.run(signals.stop(), report).map_err(failed);
+        drop(screen);
+        let done = done?;
+        Ok(Report::of(self, (seed, shape), done, run.traffic))
     }
 
     fn text(&self, report: &Report) -> String {
@@ -157,10 +174,25 @@ impl Args {
         if path.as_os_str() == "-" {
             return print(&document).map(drop);
         }
-        fs::write(path, document).map_err(|error| {
-            Failure::Environment(format!("cannot write {}: {error}", path.display()))
-        })
+        write(path, document.as_bytes())
     }
+
+    fn write_hdr(&self, report: &Report) -> Result<(), Failure> {
+        let Some(path) = &self.hdr else { return Ok(()) };
+        write(path, report.hdr_log().as_bytes())
+    }
+
+    fn write_pcap(&self, report: &Report, place: &Place) -> Result<(), Failure> {
+        let Some(path) = &self.pcap else { return Ok(()) };
+        let now = Clock::now();
+        let wall_ns = now.wall_us * 1_000 - now.mono_ns;
+        write(path, &pcap::file(&report.messages, place.local, place.server, wall_ns))
+    }
+}
+
+fn write(path: &Path, octets: &[u8]) -> Result<(), Failure> {
+    fs::write(path, octets)
+        .map_err(|error| Failure::Environment(format!("cannot write {}: {error}", path.display())))
 }
 
 fn print(text: &str) -> Result<ExitCode, Failure> {

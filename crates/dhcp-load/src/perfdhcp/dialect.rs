@@ -18,17 +18,62 @@ pub enum Kind {
     Renewal,
     /// RELEASE, which DHCPv4 does not answer.
     Release,
+    /// A REQUEST that asks any server to renew, or a REBIND, and its answer.
+    Rebinding,
+    /// A REQUEST about a lease from before (INIT-REBOOT), or a CONFIRM, and its answer.
+    Reboot,
+    /// INFORM, or INFORMATION-REQUEST, and its answer.
+    Information,
+    /// DECLINE, which DHCPv4 does not answer.
+    Decline,
 }
 
 impl Kind {
     /// All kinds, by [`Kind::index`].
-    pub const ALL: [Self; 4] = [Self::First, Self::Second, Self::Renewal, Self::Release];
+    pub const ALL: [Self; Self::COUNT] = [
+        Self::First,
+        Self::Second,
+        Self::Renewal,
+        Self::Release,
+        Self::Rebinding,
+        Self::Reboot,
+        Self::Information,
+        Self::Decline,
+    ];
+
+    /// How many there are.
+    pub const COUNT: usize = 8;
 
     /// Position in [`Kind::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
+}
+
+impl Kind {
+    /// Whether the answer is about a lease that goes on: those to the others give nothing.
+    #[must_use]
+    pub const fn gives(self) -> bool {
+        !matches!(self, Self::Release | Self::Information | Self::Decline)
+    }
+
+    /// Whether the server answers it.
+    #[must_use]
+    pub const fn is_answered<D: Dialect>(self) -> bool {
+        D::IS_RELEASE_ANSWERED || !matches!(self, Self::Release | Self::Decline)
+    }
+}
+
+/// How long a lease lasts, seconds from when it was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// When its server is asked to renew it.
+    pub t1_s: u32,
+    /// When any server is.
+    pub t2_s: u32,
+    /// When it ends.
+    pub valid_s: u32,
 }
 
 /// Whose message it is.
@@ -51,12 +96,12 @@ pub trait Dialect: Send {
     /// What is leased.
     type Resource: Resource;
     /// What the kinds are called.
-    const NAMES: [&'static str; 4];
-    /// Bits of a transaction identifier that number exchanges; two more tell their kinds.
+    const NAMES: [&'static str; Kind::COUNT];
+    /// Bits of a transaction identifier that number exchanges; three more tell their kinds.
     const NUMBER_BITS: u32;
     /// The second request has a transaction identifier of its own (RFC 9915 §16.1).
     const IS_SECOND_RENUMBERED: bool;
-    /// A RELEASE is answered.
+    /// A RELEASE is answered, and a DECLINE.
     const IS_RELEASE_ANSWERED: bool;
     /// The shortest message, octets.
     const BYTES_MIN: usize;
@@ -79,11 +124,16 @@ pub trait Dialect: Send {
         offer: Self::Offer,
     ) -> usize;
 
-    /// Writes the request that renews `lease`; as [`Dialect::first`].
-    fn renewal(&self, buffer: &mut [u8], xid: u32, who: Who, lease: &Self::Lease) -> usize;
-
-    /// Writes the message that gives `lease` back; as [`Dialect::first`].
-    fn release(&self, buffer: &mut [u8], xid: u32, who: Who, lease: &Self::Lease) -> usize;
+    /// Writes the message of `kind`, neither the first nor the second, about `lease`; as
+    /// [`Dialect::first`].
+    fn about(
+        &self,
+        buffer: &mut [u8],
+        kind: Kind,
+        xid: u32,
+        who: Who,
+        lease: &Self::Lease,
+    ) -> usize;
 
     /// Makes a message of this family that is sent again say that it is `secs` seconds old.
     fn set_age(&self, message: &mut [u8], secs: u16);
@@ -122,8 +172,11 @@ pub trait Dialect: Send {
     /// The lease that `answer` gives; `None` when it is too large to be remembered.
     fn lease(&self, answer: &Self::Answer<'_>) -> Option<Self::Lease>;
 
-    /// What the answer to a renewal of `lease` must agree with.
-    fn held(lease: &Self::Lease) -> Option<Self::Offer>;
+    /// What the answer to a message of `kind` about `lease` must agree with.
+    fn held(kind: Kind, lease: &Self::Lease) -> Option<Self::Offer>;
+
+    /// How long the lease that `answer` gives lasts; `None` when it gives none.
+    fn terms(answer: &Self::Answer<'_>) -> Option<Terms>;
 
     /// Calls `each` with owner, resource and lease time in seconds of all that `answer` gives to
     /// `who`.

@@ -2,10 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use super::dialect::{Dialect, Kind, Who};
+use super::dialect::{Dialect, Kind, Terms, Who};
 use super::packet::Packets;
 use super::persona::Personas;
-use crate::fault::Malformed;
+use crate::fault::{Fault, Malformed};
 use crate::identities::shown;
 use crate::protocol::{Expect, Judgment};
 use crate::v4::answer::{Answer, kind};
@@ -63,9 +63,17 @@ impl Dialect for Dialect4 {
     type Offer = Offered;
     type Lease = Offered;
     type Resource = Ipv4Addr;
-    const NAMES: [&'static str; 4] =
-        ["DISCOVER-OFFER", "REQUEST-ACK", "REQUEST-ACK (renewal)", "RELEASE"];
-    const NUMBER_BITS: u32 = 30;
+    const NAMES: [&'static str; Kind::COUNT] = [
+        "DISCOVER-OFFER",
+        "REQUEST-ACK",
+        "REQUEST-ACK (renewal)",
+        "RELEASE",
+        "REQUEST-ACK (rebinding)",
+        "REQUEST-ACK (INIT-REBOOT)",
+        "INFORM-ACK",
+        "DECLINE",
+    ];
+    const NUMBER_BITS: u32 = 29;
     const IS_SECOND_RENUMBERED: bool = false;
     const IS_RELEASE_ANSWERED: bool = false;
     const BYTES_MIN: usize = 240;
@@ -104,14 +112,15 @@ impl Dialect for Dialect4 {
         len
     }
 
-    fn renewal(&self, buffer: &mut [u8], xid: u32, who: Who, lease: &Offered) -> usize {
-        let len = self.templates.renew(buffer, xid, self.mac(who), *lease);
-        set_relay(buffer, self.giaddr(who));
-        len
-    }
-
-    fn release(&self, buffer: &mut [u8], xid: u32, who: Who, lease: &Offered) -> usize {
-        let len = self.templates.release(buffer, xid, self.mac(who), *lease);
+    fn about(&self, buffer: &mut [u8], kind: Kind, xid: u32, who: Who, lease: &Offered) -> usize {
+        let (templates, mac, held) = (&self.templates, self.mac(who), *lease);
+        let len = match kind {
+            Kind::Release => templates.release(buffer, xid, mac, held),
+            Kind::Reboot => templates.reboot(buffer, xid, mac, held),
+            Kind::Information => templates.inform(buffer, xid, mac, held),
+            Kind::Decline => templates.decline(buffer, xid, mac, held),
+            _ => templates.renew(buffer, xid, mac, held),
+        };
         set_relay(buffer, self.giaddr(who));
         len
     }
@@ -144,13 +153,21 @@ impl Dialect for Dialect4 {
         &self,
         answer: &Answer<'_>,
         who: Who,
-        _kind: Kind,
+        kind: Kind,
         taken: Option<Offered>,
     ) -> Judgment<Offered> {
         // What client identifier a packet has is the packet's affair.
         let checks_client_id = self.packets.is_none();
         let to = Addressee { mac: self.mac(who), giaddr: self.giaddr(who), checks_client_id };
-        judge(answer, to, Expect::Dhcp, taken)
+        match (kind, taken) {
+            (Kind::Information, _) => judge_inform(answer, to),
+            // Any server may answer these.
+            (Kind::Rebinding | Kind::Reboot, Some(held)) => {
+                let server = answer.server.unwrap_or(held.server);
+                judge(answer, to, Expect::Dhcp, Some(Offered { server, ..held }))
+            }
+            _ => judge(answer, to, Expect::Dhcp, taken),
+        }
     }
 
     fn adopt(&mut self, _answer: &Answer<'_>, offer: Offered) -> Offered {
@@ -162,8 +179,18 @@ impl Dialect for Dialect4 {
         Some(Offered { address: answer.yiaddr, server: answer.server? })
     }
 
-    fn held(lease: &Offered) -> Option<Offered> {
-        Some(*lease)
+    fn held(kind: Kind, lease: &Offered) -> Option<Offered> {
+        kind.gives().then_some(*lease)
+    }
+
+    fn terms(answer: &Answer<'_>) -> Option<Terms> {
+        let valid_s = answer.lease_time_s?;
+        // RFC 2131 section 4.4.5: half of the lease time, and seven eighths of it.
+        let is_infinite = valid_s == u32::MAX;
+        let share = |eighths: u32| if is_infinite { valid_s } else { valid_s / 8 * eighths };
+        let t1_s = answer.renewal_time_s.unwrap_or_else(|| share(4));
+        let t2_s = answer.rebinding_time_s.unwrap_or_else(|| share(7));
+        Some(Terms { t1_s, t2_s, valid_s })
     }
 
     fn resources(answer: &Answer<'_>, who: Who, mut each: impl FnMut(u32, Ipv4Addr, u32)) {
@@ -186,5 +213,24 @@ impl Dialect for Dialect4 {
 
     fn address_of(resource: Ipv4Addr) -> (IpAddr, u8) {
         (resource.into(), 32)
+    }
+}
+
+/// What `answer` means for an INFORM of `to`: an ACK without address and lease time (RFC 2131 section
+/// 4.3.5).
+fn judge_inform(answer: &Answer<'_>, to: Addressee) -> Judgment<Offered> {
+    let is_named = if to.checks_client_id { answer.names(to.mac) } else { answer.mac == to.mac };
+    if !is_named {
+        return Judgment::OtherClient;
+    }
+    let faults = [
+        (answer.kind != kind::ACK, Fault::Kind),
+        (answer.server.is_none(), Fault::NoServer),
+        (!answer.yiaddr.is_unspecified(), Fault::AddressChanged),
+    ];
+    let fault = faults.into_iter().find(|fault| fault.0).map(|fault| fault.1);
+    match answer.check_header(to.giaddr).err().or(fault) {
+        Some(fault) => Judgment::Faulty(fault),
+        None => Judgment::Granted { is_moved: false },
     }
 }

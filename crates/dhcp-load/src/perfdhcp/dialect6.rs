@@ -3,7 +3,8 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use super::dialect::{Dialect, Kind, Who, link_of};
+use super::dialect::{Dialect, Kind, Terms, Who, link_of};
+use super::packet6::Packets;
 use super::persona::{DUID_MAX, Personas};
 use crate::fault::Malformed;
 use crate::identities::shown;
@@ -31,6 +32,8 @@ pub struct Dialect6 {
     personas: Personas,
     links: Vec<Ipv6Addr>,
     clients: Clients,
+    has_prefixes: bool,
+    packets: Option<Packets>,
     keeps_first_server: bool,
     first_server: Option<Vec<u8>>,
 }
@@ -48,23 +51,27 @@ impl Dialect6 {
         keeps_first_server: bool,
     ) -> Self {
         let clients = Clients::speaking(ask, Expect::Dhcp, !links.is_empty(), extras);
-        Self { personas, links, clients, keeps_first_server, first_server: None }
+        let (has_prefixes, packets, first_server) = (ask.pd, None, None);
+        Self { personas, links, clients, has_prefixes, packets, keeps_first_server, first_server }
+    }
+
+    /// The same, with first requests, and second ones if it has them, from `packets`.
+    #[must_use]
+    pub fn with_packets(self, packets: Option<Packets>) -> Self {
+        let Some(packets) = packets else { return self };
+        let clients = self.clients.numbering_from(packets.iaid());
+        Self { clients, packets: Some(packets), ..self }
     }
 
     fn speak<R>(&self, who: Who, act: impl FnOnce(&Speaker<'_>) -> R) -> R {
         let mut buffer = [0; DUID_MAX];
         let peer = link_local_of(self.personas.mac(who.client));
         let link = link_of(&self.links, who);
-        act(&Speaker { duid: self.personas.duid(who.client, &mut buffer), peer, link })
-    }
-
-    fn about(&self, buffer: &mut [u8], message_type: u8, xid: u32, who: Who, kept: &Kept) -> usize {
-        let Some(answer) = kept.read() else { return 0 };
-        let server_id = answer.server_id.unwrap_or_default();
-        self.speak(who, |from| {
-            let templates = self.clients.templates();
-            templates.request(buffer, message_type, xid, &answer, server_id, from)
-        })
+        let duid = match &self.packets {
+            Some(packets) => packets.duid(&self.personas, who.client, &mut buffer),
+            None => self.personas.duid(who.client, &mut buffer),
+        };
+        act(&Speaker { duid, peer, link })
     }
 }
 
@@ -79,19 +86,31 @@ impl Dialect for Dialect6 {
     type Offer = Advertised;
     type Lease = Kept;
     type Resource = Leased;
-    const NAMES: [&'static str; 4] =
-        ["SOLICIT-ADVERTISE", "REQUEST-REPLY", "RENEW-REPLY", "RELEASE-REPLY"];
-    const NUMBER_BITS: u32 = 22;
+    const NAMES: [&'static str; Kind::COUNT] = [
+        "SOLICIT-ADVERTISE",
+        "REQUEST-REPLY",
+        "RENEW-REPLY",
+        "RELEASE-REPLY",
+        "REBIND-REPLY",
+        "CONFIRM-REPLY",
+        "INFORMATION-REQUEST-REPLY",
+        "DECLINE-REPLY",
+    ];
+    const NUMBER_BITS: u32 = 21;
     const IS_SECOND_RENUMBERED: bool = true;
     const IS_RELEASE_ANSWERED: bool = true;
     const BYTES_MIN: usize = 4;
 
     fn message_bytes_max(&self) -> usize {
-        self.clients.templates().message_bytes_max()
+        let packets = self.packets.as_ref().map_or(0, Packets::bytes_max);
+        self.clients.templates().message_bytes_max().max(packets)
     }
 
     fn first(&self, buffer: &mut [u8], xid: u32, who: Who, secs: u16) -> usize {
         let templates = self.clients.templates();
+        if let Some(packets) = &self.packets {
+            return packets.first(buffer, xid, &self.personas, who.client);
+        }
         let len = self.speak(who, |from| templates.solicit(buffer, xid, from));
         if secs > 0 {
             templates.set_elapsed(&mut buffer[..len], secs.saturating_mul(100));
@@ -105,24 +124,43 @@ impl Dialect for Dialect6 {
         xid: u32,
         answer: &Answer<'_>,
         who: Who,
-        _secs: u16,
+        secs: u16,
         _offer: Advertised,
     ) -> usize {
+        let by = (&self.personas, who.client);
+        let packets = self.packets.as_ref();
+        if let Some(len) = packets.and_then(|all| all.take_up(buffer, xid, by, answer, secs)) {
+            return len;
+        }
         let own = answer.server_id.unwrap_or_default();
         let first = self.first_server.as_deref().filter(|_| self.keeps_first_server);
         let server_id = first.unwrap_or(own);
         self.speak(who, |from| {
             let templates = self.clients.templates();
-            templates.request(buffer, kind::REQUEST, xid, answer, server_id, from)
+            templates.request(buffer, kind::REQUEST, xid, answer, Some(server_id), from)
         })
     }
 
-    fn renewal(&self, buffer: &mut [u8], xid: u32, who: Who, lease: &Kept) -> usize {
-        self.about(buffer, kind::RENEW, xid, who, lease)
-    }
-
-    fn release(&self, buffer: &mut [u8], xid: u32, who: Who, lease: &Kept) -> usize {
-        self.about(buffer, kind::RELEASE, xid, who, lease)
+    fn about(&self, buffer: &mut [u8], kind: Kind, xid: u32, who: Who, lease: &Kept) -> usize {
+        let templates = self.clients.templates();
+        let message_type = match kind {
+            Kind::Release => kind::RELEASE,
+            Kind::Decline => kind::DECLINE,
+            Kind::Rebinding => kind::REBIND,
+            // RFC 9915 §18.2.12: who has prefixes asks with a REBIND.
+            Kind::Reboot if self.has_prefixes => kind::REBIND,
+            Kind::Reboot => kind::CONFIRM,
+            Kind::Information => {
+                return self.speak(who, |from| templates.information(buffer, xid, from));
+            }
+            _ => kind::RENEW,
+        };
+        let Some(answer) = lease.read() else { return 0 };
+        let is_for_any = matches!(message_type, kind::REBIND | kind::CONFIRM);
+        let server_id = answer.server_id.filter(|_| !is_for_any);
+        self.speak(who, |from| {
+            templates.request(buffer, message_type, xid, &answer, server_id, from)
+        })
     }
 
     fn set_age(&self, message: &mut [u8], secs: u16) {
@@ -162,8 +200,11 @@ impl Dialect for Dialect6 {
     ) -> Judgment<Advertised> {
         self.speak(who, |to| match kind {
             Kind::First | Kind::Second => self.clients.judge_for(answer, to, taken),
-            Kind::Renewal => self.clients.judge_lease(answer, to, false),
-            Kind::Release => self.clients.judge_lease(answer, to, true),
+            Kind::Renewal | Kind::Rebinding => self.clients.judge_lease(answer, to, false),
+            Kind::Reboot => self.clients.judge_lease(answer, to, !self.has_prefixes),
+            Kind::Release | Kind::Information | Kind::Decline => {
+                self.clients.judge_lease(answer, to, true)
+            }
         })
     }
 
@@ -185,8 +226,30 @@ impl Dialect for Dialect6 {
         Some(kept)
     }
 
-    fn held(_lease: &Kept) -> Option<Advertised> {
+    fn held(_kind: Kind, _lease: &Kept) -> Option<Advertised> {
         None
+    }
+
+    fn terms(answer: &Answer<'_>) -> Option<Terms> {
+        let mut all: Option<Terms> = None;
+        for ia in answer.ias() {
+            let given = ia.given().filter(|given| given.valid_s > 0);
+            let Some(least) = given.min_by_key(|given| given.valid_s) else { continue };
+            // RFC 9915 §21.4: what the server leaves to the client, half and four fifths here.
+            let share = |own_s: u32, tenths: u32| match (own_s, least.preferred_s) {
+                (0, u32::MAX) => u32::MAX,
+                (0, preferred_s) => preferred_s / 10 * tenths,
+                (own_s, _) => own_s,
+            };
+            let (t1_s, t2_s) = (share(ia.t1_s, 5), share(ia.t2_s, 8));
+            let so_far = all.unwrap_or(Terms { t1_s, t2_s, valid_s: least.valid_s });
+            all = Some(Terms {
+                t1_s: so_far.t1_s.min(t1_s),
+                t2_s: so_far.t2_s.min(t2_s),
+                valid_s: so_far.valid_s.min(least.valid_s),
+            });
+        }
+        all
     }
 
     fn resources(answer: &Answer<'_>, who: Who, mut each: impl FnMut(Association, Leased, u32)) {
@@ -221,6 +284,6 @@ impl Dialect for Dialect6 {
     }
 }
 
-// The generic exchange of a whole load run numbers with one bit for the stage; here two bits tell
+// The generic exchange of a whole load run numbers with one bit for the stage; here three bits tell
 // the kind, and the lowest one still tells SOLICIT from REQUEST, which the judgment looks at.
-const _: () = assert!(<Clients as Protocol>::XID_BITS == 23 && Dialect6::NUMBER_BITS == 22);
+const _: () = assert!(<Clients as Protocol>::XID_BITS == 23 && Dialect6::NUMBER_BITS == 21);

@@ -1,24 +1,17 @@
-//! The loop of `godwit perfdhcp` between schedules, requests and one socket, as [`crate::drive`]
-//! runs it for whole exchanges: never early, never waiting to fill a batch.
+//! The loop of `godwit perfdhcp` between schedules, requests and one socket ([`crate::wire`]), as
+//! [`crate::drive`] runs it for whole exchanges: never early.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use base::time::NS_PER_MS;
 use load::Schedule;
 use netio::send::SendCounts;
-use netio::{Clock, Outbox, PollFd, RecvBatch, Route, UdpSocket, poll};
+use netio::{Clock, Route, UdpSocket};
 
 use super::account::Account;
 use super::dialect::{Dialect, Kind};
 use super::traffic::Traffic;
-
-/// Receive calls per turn, so that a flood of answers cannot keep the schedule from being served.
-const RECEIVES_PER_TURN: usize = 4;
-/// A wait shorter than this is spent looking.
-const SPIN_NS: u64 = 10_000;
-/// How often a silent run looks at its stop flag and for what is overdue.
-const IDLE_NS: u64 = 10 * NS_PER_MS;
+use crate::wire::Wire;
 
 /// When first requests are due.
 #[derive(Clone, Debug)]
@@ -101,8 +94,8 @@ pub struct Done {
 
 /// A run, ready.
 pub struct Run<D: Dialect> {
-    /// The own socket.
-    pub socket: UdpSocket,
+    /// The own socket and what waits to leave it.
+    pub wire: Wire,
     /// The requests.
     pub traffic: Traffic<D>,
     /// When first requests are due.
@@ -115,8 +108,6 @@ pub struct Run<D: Dialect> {
     pub start_ns: u64,
     /// Length of the interval between reports, nanoseconds.
     pub report_ns: Option<u64>,
-    outbox: Outbox,
-    input: RecvBatch,
     begun: u64,
 }
 
@@ -131,17 +122,15 @@ impl<D: Dialect> Run<D> {
         start_ns: u64,
     ) -> Self {
         traffic.starts_at(start_ns);
-        let outbox = Outbox::new(route, traffic.dialect().message_bytes_max());
+        let wire = Wire::new(socket, route, traffic.dialect().message_bytes_max());
         Self {
-            socket,
+            wire,
             traffic,
             pace,
             lease_paces: [None, None],
             limits: Limits::default(),
             start_ns,
             report_ns: None,
-            outbox,
-            input: RecvBatch::default(),
             begun: 0,
         }
     }
@@ -154,18 +143,15 @@ impl<D: Dialect> Run<D> {
     pub fn preload(&mut self, count: u32) -> io::Result<()> {
         for _ in 0..count {
             let now_ns = Clock::mono_ns();
-            if self.outbox.slot().is_none() {
+            if !self.wire.has_room() {
                 self.flush()?;
             }
-            let Some(slot) = self.outbox.slot() else { break };
-            if let Some(outgoing) = self.traffic.begin(now_ns, slot, false) {
-                self.outbox.push(outgoing.number, outgoing.len, outgoing.source);
-            }
+            self.wire.put(|slot| self.traffic.begin(now_ns, slot, false));
         }
         self.flush()
     }
 
-    /// Runs to the end. `report` is called at every interval.
+    /// Runs to the end. `report` is called with the time at every interval.
     ///
     /// # Errors
     ///
@@ -173,7 +159,7 @@ impl<D: Dialect> Run<D> {
     pub fn run(
         &mut self,
         stop: &AtomicBool,
-        mut report: impl FnMut(&[Account; 4]) -> io::Result<()>,
+        mut report: impl FnMut(u64, &[Account; Kind::COUNT]) -> io::Result<()>,
     ) -> io::Result<Done> {
         let cpu_start_ns = Clock::thread_cpu_ns();
         let mut next_report_ns = self.report_ns.map(|every_ns| self.start_ns + every_ns);
@@ -189,10 +175,10 @@ impl<D: Dialect> Run<D> {
             if ending.is_none() {
                 sent |= self.send_due(now_ns)?;
             }
-            let received = self.take_answers()?;
+            let received = self.wire.take_answers(&mut self.traffic)?;
             self.traffic.expire(now_ns);
             if let Some(at_ns) = next_report_ns.filter(|&at_ns| at_ns <= now_ns) {
-                report(&self.traffic.accounts)?;
+                report(now_ns, &self.traffic.accounts)?;
                 next_report_ns = self.report_ns.map(|every_ns| at_ns + every_ns);
             }
             if let Some((reason, since_ns)) = ending {
@@ -214,8 +200,8 @@ impl<D: Dialect> Run<D> {
             sending_end_ns,
             end_ns,
             idle_turns,
-            sends: self.outbox.counts(),
-            socket_drops: self.socket.drops()?.into(),
+            sends: self.wire.outbox.counts(),
+            socket_drops: self.wire.socket.drops()?.into(),
             cpu_ns: Clock::thread_cpu_ns() - cpu_start_ns,
         })
     }
@@ -245,8 +231,7 @@ impl<D: Dialect> Run<D> {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let traffic = &mut self.traffic;
-        self.outbox.flush(&self.socket, |name, at_ns| traffic.left(name, at_ns))
+        self.wire.flush(&mut self.traffic)
     }
 
     /// The due time of the next first request that may be begun at `now_ns`.
@@ -264,26 +249,45 @@ impl<D: Dialect> Run<D> {
         }
     }
 
+    /// When the schedule has the next first request.
+    fn scheduled_ns(&self) -> Option<u64> {
+        match &self.pace {
+            Pace::Scheduled(schedule) => schedule.next_due_ns(),
+            _ => None,
+        }
+    }
+
+    /// Has a client of the population do what it does next, when that is before whoever joins next.
+    fn live(&mut self, now_ns: u64) -> bool {
+        let next_ns = self.traffic.next_life_ns().filter(|&ns| ns <= now_ns);
+        let is_next =
+            next_ns.is_some_and(|ns| self.scheduled_ns().is_none_or(|due_ns| ns < due_ns));
+        if is_next {
+            self.wire.put(|slot| self.traffic.live(now_ns, slot));
+        }
+        is_next
+    }
+
     fn send_due(&mut self, now_ns: u64) -> io::Result<bool> {
         let mut in_turn = 0;
-        while self.outbox.slot().is_some() {
+        while self.wire.has_room() {
+            if self.live(now_ns) {
+                in_turn += 1;
+                continue;
+            }
             let Some(due_ns) = self.next_first(now_ns, in_turn) else { break };
             in_turn += 1;
             self.begun += 1;
-            let Some(slot) = self.outbox.slot() else { break };
-            if let Some(outgoing) = self.traffic.begin(due_ns, slot, true) {
-                self.outbox.push(outgoing.number, outgoing.len, outgoing.source);
-            }
+            self.wire.put(|slot| self.traffic.begin(due_ns, slot, true));
         }
         for (index, kind) in [Kind::Renewal, Kind::Release].into_iter().enumerate() {
             let Some(schedule) = &mut self.lease_paces[index] else { continue };
-            while let Some(slot) = self.outbox.slot()
+            while self.wire.has_room()
                 && let Some(due_ns) = schedule.take(now_ns)
             {
                 in_turn += 1;
-                if let Some(outgoing) = self.traffic.begin_on_lease(kind, due_ns, now_ns, slot) {
-                    self.outbox.push(outgoing.number, outgoing.len, outgoing.source);
-                }
+                let traffic = &mut self.traffic;
+                self.wire.put(|slot| traffic.begin_on_lease(kind, due_ns, now_ns, slot));
             }
         }
         self.flush()?;
@@ -292,50 +296,19 @@ impl<D: Dialect> Run<D> {
 
     fn send_again(&mut self, now_ns: u64) -> io::Result<bool> {
         let mut is_any = false;
-        while let Some(slot) = self.outbox.slot() {
-            let Some(outgoing) = self.traffic.resend(now_ns, slot) else { break };
-            self.outbox.push(outgoing.number, outgoing.len, outgoing.source);
+        while self.wire.put(|slot| self.traffic.resend(now_ns, slot)) {
             is_any = true;
         }
         self.flush()?;
         Ok(is_any)
     }
 
-    /// Takes in what has come; returns how many datagrams.
-    fn take_answers(&mut self) -> io::Result<usize> {
-        let mut total = 0;
-        for _ in 0..RECEIVES_PER_TURN {
-            let count = self.input.receive(&self.socket)?;
-            if count == 0 {
-                break;
-            }
-            total += count;
-            let now_ns = Clock::mono_ns();
-            for datagram in self.input.iter() {
-                let slot = self.outbox.slot().expect("more slots than a batch has answers");
-                if let Some(outgoing) = self.traffic.answer(now_ns, datagram.octets, slot) {
-                    self.outbox.push(outgoing.number, outgoing.len, outgoing.source);
-                }
-            }
-            let traffic = &mut self.traffic;
-            self.outbox.flush(&self.socket, |name, at_ns| traffic.left(name, at_ns))?;
-        }
-        Ok(total)
-    }
-
     /// Sleeps until an answer comes or something is due.
     fn rest(&self, is_ending: bool, report_ns: Option<u64>) -> io::Result<()> {
-        let first_ns = match &self.pace {
-            Pace::Scheduled(schedule) if !is_ending => schedule.next_due_ns(),
-            _ => None,
-        };
+        let firsts = [self.scheduled_ns(), self.traffic.next_life_ns()];
+        let firsts = firsts.into_iter().flatten().filter(|_| !is_ending);
         let leases = self.lease_paces.iter().flatten().filter(|_| !is_ending);
-        let dues = leases.filter_map(Schedule::next_due_ns).chain(first_ns).chain(report_ns);
-        let next_ns = dues.chain(self.traffic.next_resend_ns()).min();
-        let wait_ns = next_ns.map_or(IDLE_NS, |due_ns| due_ns.saturating_sub(Clock::mono_ns()));
-        if wait_ns > SPIN_NS {
-            poll(&mut [PollFd::readable(&self.socket)], Some(wait_ns.min(IDLE_NS)))?;
-        }
-        Ok(())
+        let dues = leases.filter_map(Schedule::next_due_ns).chain(firsts).chain(report_ns);
+        self.wire.rest(dues.chain(self.traffic.next_resend_ns()).min())
     }
 }

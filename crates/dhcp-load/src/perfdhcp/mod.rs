@@ -8,6 +8,7 @@
 
 pub mod account;
 mod args;
+pub mod capture;
 mod check;
 mod command;
 mod compat;
@@ -16,7 +17,12 @@ pub mod dialect;
 pub mod dialect4;
 pub mod dialect6;
 pub mod drive;
+pub mod ending;
+mod live;
+pub mod lives;
 pub mod packet;
+pub mod packet6;
+mod pcap;
 pub mod persona;
 mod plan;
 pub mod pool;

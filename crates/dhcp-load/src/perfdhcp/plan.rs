@@ -5,21 +5,26 @@ use std::path::Path;
 use std::{fmt, fs};
 
 use base::time::NS_PER_S;
-use load::{Rate, Schedule};
+use load::{Rate, Schedule, Shape, replay};
 use netio::interface::{self, Interface};
 use netio::{Clock, NetError, UdpSocket, route};
 
 use super::args::{
     Args, Base, GROUP_ALL, GROUP_SERVERS, LeaseType, MaxDrops, ResendRule, Scenario, mac,
 };
+use super::capture::Keep;
 use super::drive::{Limits, Pace};
+use super::lives::Habits;
 use super::packet::{self, Offsets, Packets};
+use super::packet6;
 use super::persona::Personas;
 use super::resend::Resend;
 use super::rules::Rules;
 use super::trace::Trace;
 use crate::run::socket_options;
+use crate::v4::answer::is_discover;
 use crate::v6::Ask;
+use crate::v6::answer::is_solicit;
 
 /// How long an avalanche awaits an answer.
 const AVALANCHE_NS: u64 = 1_000 * NS_PER_S;
@@ -201,31 +206,49 @@ pub(crate) fn links(args: &Args, own: IpAddr) -> Result<Vec<IpAddr>, Failure> {
     lines("-J", path)?.iter().map(read).collect()
 }
 
-/// The packets of `-T`.
+/// The octets of the `index`th packet of `-T`.
+fn packet(args: &Args, index: usize) -> Result<Option<Vec<u8>>, Failure> {
+    let Some(path) = args.templates.get(index) else { return Ok(None) };
+    let shown = path.display();
+    let text = fs::read_to_string(path)
+        .map_err(|error| usage(format!("-T {shown}: cannot be read: {error}")))?;
+    let octets = packet::read(&text)
+        .ok_or_else(|| usage(format!("-T {shown}: must be pairs of hexadecimal digits")))?;
+    Ok(Some(octets))
+}
+
+/// The `index`th offset of those given, or the last one.
+fn offset_of(given: &[usize], index: usize, default: usize) -> usize {
+    given.get(index).or_else(|| given.last()).copied().unwrap_or(default)
+}
+
+/// The packets of `-T`, of DHCPv4.
 pub(crate) fn packets(args: &Args) -> Result<Option<Packets>, Failure> {
-    type Read = Result<Option<(Vec<u8>, Offsets)>, Failure>;
-    let read = |index: usize| -> Read {
-        let Some(path) = args.templates.get(index) else { return Ok(None) };
-        let shown = path.display();
-        let text = fs::read_to_string(path)
-            .map_err(|error| usage(format!("-T {shown}: cannot be read: {error}")))?;
-        let octets = packet::read(&text)
-            .ok_or_else(|| usage(format!("-T {shown}: must be pairs of hexadecimal digits")))?;
-        let of = |all: &[usize], default: usize| {
-            all.get(index).or_else(|| all.last()).copied().unwrap_or(default)
-        };
-        let offsets = Offsets {
-            xid: of(&args.xid_offsets, 4),
-            // The last octet of an Ethernet address in chaddr; perfdhcp's is two octets behind.
-            client_end: of(&args.client_offsets, 33),
-            secs: args.elapsed_offset.filter(|&at| at > 0).unwrap_or(8),
-            server: args.server_offset.unwrap_or(0),
-            address: args.address_offset.unwrap_or(0),
-        };
-        Ok(Some((octets, offsets)))
+    let offsets = |index: usize| Offsets {
+        xid: offset_of(&args.xid_offsets, index, 4),
+        // The last octet of an Ethernet address in chaddr; perfdhcp's is two octets behind.
+        client_end: offset_of(&args.client_offsets, index, 33),
+        secs: args.elapsed_offset.filter(|&at| at > 0).unwrap_or(8),
+        server: args.server_offset.unwrap_or(0),
+        address: args.address_offset.unwrap_or(0),
     };
-    let Some(first) = read(0)? else { return Ok(None) };
-    Packets::new(first, read(1)?).map(Some).map_err(usage)
+    let Some(first) = packet(args, 0)? else { return Ok(None) };
+    let second = packet(args, 1)?.map(|second| (second, offsets(1)));
+    Packets::new((first, offsets(0)), second).map(Some).map_err(usage)
+}
+
+/// The packets of `-T`, of DHCPv6, where perfdhcp's offsets are those of its own messages.
+pub(crate) fn packets6(args: &Args) -> Result<Option<packet6::Packets>, Failure> {
+    let offsets = |index: usize| packet6::Offsets {
+        xid: offset_of(&args.xid_offsets, index, 1),
+        client_end: offset_of(&args.client_offsets, index, 21),
+        elapsed: args.elapsed_offset.filter(|&at| at > 0),
+        server: args.server_offset.unwrap_or(22),
+        association: args.address_offset.unwrap_or(40),
+    };
+    let Some(first) = packet(args, 0)? else { return Ok(None) };
+    let second = packet(args, 1)?.map(|second| (second, offsets(1)));
+    packet6::Packets::new((first, offsets(0)), second).map(Some).map_err(usage)
 }
 
 /// What every DHCPv6 client asks for.
@@ -268,8 +291,8 @@ fn per_second(rate: u32) -> Rate {
 /// What requests are held to.
 pub(crate) fn rules(
     args: &Args,
-    seed: u64,
-    links: usize,
+    shape: Option<&(Shape, Rate)>,
+    (seed, links): (u64, usize),
     number_bits: u32,
 ) -> Result<Rules, Failure> {
     let (first_ns, second_ns) = if is_avalanche(args) {
@@ -280,13 +303,16 @@ pub(crate) fn rules(
     let grace_ns = if is_avalanche(args) { 0 } else { first_ns.max(second_ns) };
     let watched_ns = first_ns + second_ns + 2 * grace_ns;
     // A quarter above the mean and a floor, as in other runs.
-    let room = |rate: u32| per_second(rate).count_in(watched_ns) * 5 / 4 + 1_024;
-    let expected = expected(args);
+    let slack = |count: u64| count * 5 / 4 + 1_024;
+    let room = |rate: u32| slack(per_second(rate).count_in(watched_ns));
+    let expected = expected(args, shape);
     let preload = u64::from(args.preload);
-    let capacity = match args.rate {
+    let firsts = shape.map(|(shape, rate)| slack(shape.most_in(*rate, watched_ns)));
+    let capacity = match firsts {
         _ if is_avalanche(args) => args.clients.into(),
         None => BEST_EFFORT_ROOM,
-        Some(rate) => room(rate),
+        Some(count) if args.scenario == Scenario::Lifecycle => count + 2 * u64::from(args.clients),
+        Some(count) => count,
     };
     let capacity = expected.map_or(capacity, |count| capacity.min(count + 1)) + preload;
     let most = 1 << (number_bits - 1).min(22);
@@ -297,7 +323,12 @@ pub(crate) fn rules(
         )));
     }
     let lease_rate = args.renew_rate.unwrap_or(0).max(args.release_rate.unwrap_or(0));
-    let lease_capacity = if lease_rate == 0 { 1 } else { room(lease_rate) };
+    let lease_capacity = match args.scenario {
+        // Nobody has two exchanges open, but some are watched that have ended.
+        Scenario::Lifecycle => (2 * u64::from(args.clients) + 1_024).min(most),
+        _ if lease_rate == 0 => 1,
+        _ => room(lease_rate),
+    };
     let changes = if lease_rate == 0 { 1 } else { 3 };
     let per_exchange = if args.lease_type == LeaseType::AddressAndPrefix { 2 } else { 1 };
     let leases = expected.unwrap_or(LEASES_OPEN).min(1 << 23) * changes * per_exchange;
@@ -308,13 +339,18 @@ pub(crate) fn rules(
         ResendRule::Rfc => Resend::Rfc9915,
     });
     Ok(Rules {
-        deadlines_ns: [first_ns, second_ns, second_ns, second_ns],
+        deadlines_ns: [first_ns, second_ns],
         grace_ns,
         is_offer_only: args.offer_only,
         second_max: args.counts.get(1).map(|&count| count.into()),
         ages: args.age_from_s.zip(args.age_for_s).map(|(from, len)| (from.into(), len.into())),
         keeps_leases: lease_rate > 0,
         resend,
+        habits: habits(args),
+        capture: args
+            .pcap
+            .as_ref()
+            .map(|_| if args.pcap_failed { Keep::Failed } else { Keep::All }),
         trace: Trace {
             keeps_templates: args.shows('T'),
             keeps_times: args.shows('t'),
@@ -332,17 +368,24 @@ pub(crate) fn rules(
 }
 
 /// How many exchanges will be begun, when the command line says so.
-fn expected(args: &Args) -> Option<u64> {
+fn expected(args: &Args, shape: Option<&(Shape, Rate)>) -> Option<u64> {
     if is_avalanche(args) {
         return Some(args.clients.into());
     }
-    let by_period = args.period_s.zip(args.rate).map(|(s, rate)| u64::from(s) * u64::from(rate));
+    if args.scenario == Scenario::Lifecycle {
+        return None;
+    }
+    let by_period = period_ns(args, shape).zip(shape).map(|(ns, (shape, rate))| match shape {
+        // What is drawn may be more.
+        Shape::Poisson => rate.count_in(ns) * 5 / 4 + 1_024,
+        shape => shape.most_in(*rate, ns),
+    });
     let by_count = args.counts.first().map(|&count| u64::from(count));
     by_period.into_iter().chain(by_count).min()
 }
 
 /// What ends the run.
-pub(crate) fn limits(args: &Args) -> Limits {
+pub(crate) fn limits(args: &Args, shape: Option<&(Shape, Rate)>) -> Limits {
     let count = |index: usize| args.counts.get(index).map(|&count| u64::from(count));
     let counts = |limit: &MaxDrops| if let MaxDrops::Count(n) = limit { Some(*n) } else { None };
     let shares = |limit: &MaxDrops| if let MaxDrops::Percent(x) = limit { Some(*x) } else { None };
@@ -355,20 +398,48 @@ pub(crate) fn limits(args: &Args) -> Limits {
     }
     Limits {
         counts: [count(0), count(1)],
-        period_ns: args.period_s.map(|s| u64::from(s) * NS_PER_S),
+        period_ns: period_ns(args, shape),
         overdue,
         overdue_percent: percent,
         wait_ns: args.wait_us.map(|us| us.saturating_mul(1_000)),
     }
 }
 
+/// The shape and the rate of first requests, when they have a schedule.
+pub(crate) fn shape(args: &Args) -> Result<Option<(Shape, Rate)>, Failure> {
+    let rate = args.rate.map(per_second);
+    let Some(wanted) = &args.shape else { return Ok(rate.map(|rate| (Shape::Even, rate))) };
+    let (port, is_first): (u16, fn(&[u8]) -> bool) =
+        if args.is_v6() { (547, is_solicit) } else { (67, is_discover) };
+    let times = |path: &str| {
+        let file = fs::read(path).map_err(|error| format!("cannot be read: {error}"))?;
+        replay::times(&file, port, is_first)
+    };
+    let shaped = wanted.with_rate(rate, times);
+    shaped.map(Some).map_err(|problem| usage(format!("--shape {problem}")))
+}
+
+/// How long first requests come due, nanoseconds: a replay ends with what it repeats.
+pub(crate) fn period_ns(args: &Args, shape: Option<&(Shape, Rate)>) -> Option<u64> {
+    let period_ns = args.period_s.map(|s| u64::from(s) * NS_PER_S);
+    period_ns.or_else(|| shape?.0.length_ns())
+}
+
 /// When first requests, renewals and releases are due in a run from `start_ns` on.
-pub(crate) fn paces(args: &Args, start_ns: u64) -> (Pace, [Option<Schedule>; 2]) {
-    let duration_ns = args.period_s.map_or(u64::MAX / 4, |s| u64::from(s) * NS_PER_S);
+pub(crate) fn paces(
+    args: &Args,
+    shape: Option<&(Shape, Rate)>,
+    start_ns: u64,
+    seed: u64,
+) -> (Pace, [Option<Schedule>; 2]) {
+    let duration_ns = period_ns(args, shape).unwrap_or(u64::MAX / 4);
+    let when = (start_ns, duration_ns);
     let even = |rate: u32| Schedule::even(per_second(rate), start_ns, duration_ns, 0, 1);
-    let pace = match args.rate {
+    let pace = match shape {
         _ if is_avalanche(args) => Pace::AtOnce(args.clients.into()),
-        Some(rate) => Pace::Scheduled(even(rate)),
+        Some((shape, rate)) => {
+            Pace::Scheduled(Schedule::of_thread(shape, *rate, when, (0, 1), seed))
+        }
         None => Pace::BestEffort(args.aggressivity),
     };
     (pace, [args.renew_rate.map(even), args.release_rate.map(even)])
@@ -397,4 +468,17 @@ pub(crate) fn options6(options: &[(u16, Vec<u8>)]) -> Vec<u8> {
         octets.extend(value);
     }
     octets
+}
+
+/// What the clients of a population do.
+fn habits(args: &Args) -> Option<Habits> {
+    (args.scenario == Scenario::Lifecycle).then_some(Habits {
+        clients: args.clients,
+        speed: args.speed,
+        stay_s: args.stay,
+        away_s: args.away,
+        releasing_percent: args.releasing,
+        informing_percent: args.informing,
+        declining_percent: args.declining,
+    })
 }

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use load::{Class, Health, LATENCY_LIMIT_NS, Ledger, Verdict};
+use load::{Class, Health, LATENCY_LIMIT_NS, Ledger, Rate, Shape, Verdict, hdr};
 use measure::record::LatencySummary;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::account::Account;
 use super::args::{Args, Scenario};
+use super::capture::Message;
 use super::dialect::{Dialect, Kind};
 use super::drive::{Done, Reason};
+use super::ending::Ending;
 use super::plan::Place;
 use super::trace::Trace;
 use super::traffic::Traffic;
@@ -23,14 +25,14 @@ const SCHEMA: &str = "godwit.perfdhcp.v1";
 
 /// A run that is over.
 pub(crate) struct Report {
-    pub(crate) names: [&'static str; 4],
+    pub(crate) names: [&'static str; Kind::COUNT],
     /// The kinds that the command line asked for.
     pub(crate) kinds: Vec<Kind>,
     /// The kinds that are answered at all.
-    pub(crate) is_awaited: [bool; 4],
-    pub(crate) accounts: [Account; 4],
+    pub(crate) is_awaited: [bool; Kind::COUNT],
+    pub(crate) accounts: [Account; Kind::COUNT],
     /// Addresses given to two clients, by the kind that gave them.
-    pub(crate) conflicts: [LeaseSummary; 4],
+    pub(crate) conflicts: [LeaseSummary; Kind::COUNT],
     pub(crate) trace: Trace,
     /// The clients of the leases in `trace`, by number, in text.
     pub(crate) clients: BTreeMap<u32, String>,
@@ -44,6 +46,8 @@ pub(crate) struct Report {
     pub(crate) leases: u64,
     /// How long first requests came due, seconds.
     pub(crate) sending_s: f64,
+    /// Messages for a capture file.
+    pub(crate) messages: Vec<Message>,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -79,11 +83,16 @@ struct Exchange {
 
 /// Which kinds a command line asks for.
 pub(crate) fn kinds(args: &Args) -> Vec<Kind> {
+    let lives = args.scenario == Scenario::Lifecycle;
     let all = [
         (true, Kind::First),
         (!args.offer_only, Kind::Second),
-        (args.renew_rate.is_some(), Kind::Renewal),
-        (args.release_rate.is_some(), Kind::Release),
+        (args.renew_rate.is_some() || lives, Kind::Renewal),
+        (args.release_rate.is_some() || args.releasing > 0, Kind::Release),
+        (lives, Kind::Rebinding),
+        (lives && args.stay.is_some(), Kind::Reboot),
+        (args.informing > 0, Kind::Information),
+        (args.declining > 0, Kind::Decline),
     ];
     all.into_iter().filter(|&(is_asked, _)| is_asked).map(|(_, kind)| kind).collect()
 }
@@ -91,7 +100,7 @@ pub(crate) fn kinds(args: &Args) -> Vec<Kind> {
 impl Report {
     pub(crate) fn of<D: Dialect>(
         args: &Args,
-        seed: u64,
+        (seed, shape): (u64, Option<(Shape, Rate)>),
         done: Done,
         mut traffic: Traffic<D>,
     ) -> Self {
@@ -100,7 +109,7 @@ impl Report {
         let mut summary = || logs.next().map(|mut log| log.summarize_with(done.end_ns, name));
         let (given, offered) = (summary().unwrap_or_default(), summary().unwrap_or_default());
         let leases = given.leased;
-        let mut conflicts: [LeaseSummary; 4] = Default::default();
+        let mut conflicts: [LeaseSummary; Kind::COUNT] = Default::default();
         // With Rapid Commit the first exchange gives the lease.
         let gives = if args.offer_only { Kind::First } else { Kind::Second };
         conflicts[Kind::First.index()] = offered;
@@ -112,20 +121,26 @@ impl Report {
         let clients =
             shown.map(|client| (client, traffic.dialect().client_shown(client))).collect();
         let mut warnings = Vec::new();
+        let (messages, left_out) = traffic.take_capture();
+        if left_out > 0 {
+            warnings.push(format!("{left_out} messages found no room in the capture"));
+        }
         let untracked: u64 = conflicts.iter().map(|summary| summary.untracked).sum();
         if untracked > 0 {
             warnings.push(format!("{untracked} leases were not compared for conflicts"));
         }
         let begun = traffic.accounts[0].ledger.due();
-        let sending_s = match args.rate {
+        let sending_s = match &shape {
             // Each request stands for the gap behind it.
-            Some(rate) => begun as f64 / f64::from(rate),
-            None => seconds(traffic.answered_ns.max(done.sending_end_ns) - done.start_ns),
+            Some((Shape::Even, rate)) if args.scenario != Scenario::Lifecycle => {
+                begun as f64 / rate.as_per_second()
+            }
+            _ => seconds(traffic.answered_ns.max(done.sending_end_ns) - done.start_ns),
         };
         Self {
             names: D::NAMES,
             kinds: kinds(args),
-            is_awaited: [true, true, true, D::IS_RELEASE_ANSWERED],
+            is_awaited: Kind::ALL.map(Kind::is_answered::<D>),
             conflicts,
             trace,
             clients,
@@ -138,6 +153,7 @@ impl Report {
             preloaded: traffic.preloaded,
             leases,
             sending_s,
+            messages,
             warnings,
             accounts: traffic.accounts,
         }
@@ -177,9 +193,10 @@ impl Report {
         }
     }
 
-    /// Requests that were answered neither on time nor are still awaited.
-    pub(crate) fn failed(&self) -> u64 {
-        self.kinds.iter().map(|kind| self.accounts[kind.index()].failed()).sum()
+    /// How the command ends.
+    pub(crate) fn ending(&self) -> Ending {
+        let conflicts = self.conflicts.iter().map(|summary| summary.conflicts).sum();
+        Ending::of(&self.accounts, conflicts, self.done.reason == Reason::Interrupted)
     }
 
     /// Late sends over all kinds.
@@ -220,12 +237,27 @@ impl Report {
             without_lease: account.without_lease,
             late_sends: ledger.late_sends(),
             deadline_s: match args.scenario {
-                Scenario::Basic => seconds(args.deadline_ns(deadline)),
+                Scenario::Basic | Scenario::Lifecycle => seconds(args.deadline_ns(deadline)),
                 Scenario::Avalanche => 1_000.0,
             },
             latency_due: LatencySummary::of_histogram(ledger.latency_due()),
             latency_sent: LatencySummary::of_histogram(ledger.latency_sent()),
         }
+    }
+
+    /// The latencies of every kind that is answered, as an HdrHistogram log.
+    pub(crate) fn hdr_log(&self) -> String {
+        let length_ns = self.done.end_ns - self.done.start_ns;
+        let mut log = hdr::head();
+        for kind in self.kinds.iter().filter(|kind| self.is_awaited[kind.index()]) {
+            let name = self.names[kind.index()].replace(" (", "-").replace(')', "");
+            let ledger = &self.accounts[kind.index()].ledger;
+            for (from, latency) in [("due", ledger.latency_due()), ("sent", ledger.latency_sent())]
+            {
+                log += &hdr::line(&format!("{name}.{from}"), length_ns, latency);
+            }
+        }
+        log
     }
 
     /// The document.
@@ -285,7 +317,7 @@ fn settings(args: &Args, place: &Place) -> Value {
         options.iter().map(|(code, value)| format!("{code},{}", hex(value))).collect::<Vec<_>>()
     };
     let text = |debug: String| debug.to_lowercase();
-    json!({
+    let mut settings = json!({
         "family": if args.is_v6() { 6 } else { 4 },
         "server": place.server.to_string(),
         "local": place.local.to_string(),
@@ -326,5 +358,23 @@ fn settings(args: &Args, place: &Place) -> Value {
         "wrapped": args.wrapped,
         "diagnostics": args.diagnostics,
         "threads": 1,
+    });
+    settings["shape"] = json!(args.shape.as_ref().map(ToString::to_string));
+    settings["lifecycle"] = lifecycle(args);
+    settings
+}
+
+/// The settings of a population; `null` without one.
+fn lifecycle(args: &Args) -> Value {
+    if args.scenario != Scenario::Lifecycle {
+        return Value::Null;
+    }
+    json!({
+        "speed": args.speed,
+        "stay_s": args.stay,
+        "away_s": args.away,
+        "releasing_percent": args.releasing,
+        "informing_percent": args.informing,
+        "declining_percent": args.declining,
     })
 }

@@ -1,13 +1,16 @@
 //! What the requests of a run are held to.
 
+use super::capture::Keep;
+use super::dialect::Kind;
+use super::lives::Habits;
 use super::resend::Resend;
 use super::trace::Trace;
 
 /// What requests are held to.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// From the due time to the answer, nanoseconds, by [`Kind::index`].
-    pub deadlines_ns: [u64; 4],
+    /// From the due time to the answer, nanoseconds: of first requests, of all others.
+    pub deadlines_ns: [u64; 2],
     /// How long a request is watched after its deadline, nanoseconds.
     pub grace_ns: u64,
     /// First requests only.
@@ -21,6 +24,10 @@ pub struct Rules {
     pub keeps_leases: bool,
     /// Requests are sent again.
     pub resend: Option<Resend>,
+    /// What the clients of a population do by themselves.
+    pub habits: Option<Habits>,
+    /// Which messages are kept for a capture file.
+    pub capture: Option<Keep>,
     /// What is kept for diagnostics.
     pub trace: Trace,
     /// Relay addresses.
@@ -35,4 +42,12 @@ pub struct Rules {
     pub leases: u64,
     /// Addresses offered are compared too (`-u`).
     pub compares_offers: bool,
+}
+
+impl Rules {
+    /// From the due time of a request of `kind` to its answer, nanoseconds.
+    #[must_use]
+    pub const fn deadline_ns(&self, kind: Kind) -> u64 {
+        self.deadlines_ns[if matches!(kind, Kind::First) { 0 } else { 1 }]
+    }
 }

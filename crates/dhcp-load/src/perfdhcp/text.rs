@@ -48,6 +48,9 @@ pub(crate) const fn rate_name(args: &Args) -> &'static str {
     }
 }
 
+/// Switches for the output, which are not repeated: without and with a value.
+const OUTPUT_BARE: [&str; 3] = ["--compat", "--live", "--pcap-failed"];
+const OUTPUT: [&str; 3] = ["--json", "--hdr", "--pcap"];
 /// Letters of switches without a value.
 const BARE: &str = "146BchiuvV";
 
@@ -57,10 +60,12 @@ fn repeated(words: &[String]) -> String {
     let (mut switches, mut rest) = (String::new(), String::new());
     let mut words = words.iter();
     while let Some(word) = words.next() {
-        if word == "--compat" || word.starts_with("--json=") {
+        let (name, value) =
+            word.split_once('=').map_or((word.as_str(), None), |(a, b)| (a, Some(b)));
+        if OUTPUT_BARE.contains(&name) || (OUTPUT.contains(&name) && value.is_some()) {
             continue;
         }
-        if word == "--json" {
+        if OUTPUT.contains(&name) {
             words.next();
             continue;
         }
@@ -94,6 +99,7 @@ pub(crate) fn head(args: &Args, words: &[String], cpus: usize) -> String {
         let scenario = match args.scenario {
             Scenario::Basic => "basic",
             Scenario::Avalanche => "avalanche",
+            Scenario::Lifecycle => "lifecycle",
         };
         let _ = writeln!(text, "Running: perfdhcp{}", repeated(words));
         let _ = writeln!(text, "Scenario: {scenario}.");
@@ -105,7 +111,7 @@ pub(crate) fn head(args: &Args, words: &[String], cpus: usize) -> String {
 }
 
 /// A periodic report.
-pub(crate) fn periodic(args: &Args, kinds: &[Kind], accounts: &[Account; 4]) -> String {
+pub(crate) fn periodic(args: &Args, kinds: &[Kind], accounts: &[Account; Kind::COUNT]) -> String {
     let of = |count: fn(&Account) -> u64| {
         kinds.iter().map(|kind| count(&accounts[kind.index()]).to_string()).collect::<Vec<_>>()
     };

@@ -23,13 +23,13 @@ pub struct Trace {
     /// Keep the server identifier (`s`).
     pub keeps_server: bool,
     /// First messages sent, by kind.
-    pub sent: [Option<Box<[u8]>>; 4],
+    pub sent: [Option<Box<[u8]>>; Kind::COUNT],
     /// First messages received, by kind.
-    pub received: [Option<Box<[u8]>>; 4],
+    pub received: [Option<Box<[u8]>>; Kind::COUNT],
     /// When requests left and were answered, nanoseconds, by kind.
-    pub times: [Vec<(u64, Option<u64>)>; 4],
+    pub times: [Vec<(u64, Option<u64>)>; Kind::COUNT],
     /// Leases, by kind.
-    pub leases: [Vec<LeaseRow>; 4],
+    pub leases: [Vec<LeaseRow>; Kind::COUNT],
     /// The identifier of the first server that answered.
     pub server: Option<String>,
 }

@@ -5,25 +5,28 @@
 //! is remembered for as long as the second one that it may lead to, which shares its number.
 //! Budget: as [`crate::population`]; nothing is allocated after construction, but for diagnostics.
 
+mod answer;
+mod watch;
+
 use base::Random;
 use base::time::NS_PER_S;
 use load::{Class, Outstanding};
 
 use super::account::Account;
+use super::capture::{Capture, Message, exchange_of};
 use super::dialect::{Dialect, Kind, Who};
+use super::lives::{Act, End, Lives};
 use super::persona::Personas;
 use super::pool::Pool;
 use super::resend::Resends;
 use super::rules::Rules;
 use super::trace::Trace;
-use crate::fault::Fault;
 use crate::identities::Identities;
 use crate::leases::LeaseLog;
 use crate::population::Outgoing;
-use crate::protocol::Judgment;
 
 /// Bits of a request's name that tell its kind.
-const KIND_BITS: u32 = 2;
+const KIND_BITS: u32 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -44,8 +47,25 @@ struct Turn<O> {
     /// How old it says it is when it leaves, seconds.
     age_s: u16,
     taken: Option<O>,
+    /// The first request that led to this second one.
+    first: Option<u64>,
     /// The second request that the first one led to.
     second: Option<u64>,
+}
+
+impl<O> Turn<O> {
+    const fn of(who: Who) -> Self {
+        Self {
+            who,
+            sent_ns: 0,
+            state: State::Awaited,
+            is_counted: true,
+            age_s: 0,
+            taken: None,
+            first: None,
+            second: None,
+        }
+    }
 }
 
 /// All requests.
@@ -55,16 +75,18 @@ pub struct Traffic<D: Dialect> {
     rules: Rules,
     numbers: Identities,
     random: Random,
-    rings: [Outstanding<Turn<D::Offer>>; 4],
+    rings: [Outstanding<Turn<D::Offer>>; Kind::COUNT],
     /// The first request whose deadline, and whose grace, may not be over, by kind.
-    overdue: [u64; 4],
-    watched: [u64; 4],
+    overdue: [u64; Kind::COUNT],
+    watched: [u64; Kind::COUNT],
     unsettled: u64,
     start_ns: u64,
     pool: Pool<D::Lease>,
+    lives: Option<Lives<D::Lease>>,
     resends: Resends,
+    capture: Option<Capture>,
     /// By [`Kind::index`].
-    pub accounts: [Account; 4],
+    pub accounts: [Account; Kind::COUNT],
     /// Leases given, and addresses offered.
     pub leases: Vec<LeaseLog<D::Resource>>,
     /// Kept for diagnostics.
@@ -95,30 +117,31 @@ impl<D: Dialect> Traffic<D> {
             xid_base: Identities::xid_base_of(rules.seed),
             xid_bits: D::NUMBER_BITS,
         };
-        let who = Who { client: 0, link: 0 };
-        let blank = Turn {
-            who,
-            sent_ns: 0,
-            state: State::Awaited,
-            is_counted: true,
-            age_s: 0,
-            taken: None,
-            second: None,
-        };
-        let rooms = [rules.capacity, rules.capacity, rules.lease_capacity, rules.lease_capacity];
+        let blank = Turn::of(Who { client: 0, link: 0 });
+        let rings = Kind::ALL.map(|kind| {
+            let room = match kind {
+                Kind::First | Kind::Second => rules.capacity,
+                Kind::Renewal | Kind::Release => rules.lease_capacity,
+                _ if rules.habits.is_some() => rules.lease_capacity,
+                _ => 1,
+            };
+            Outstanding::with_capacity(room, blank)
+        });
         let offers = if rules.compares_offers { rules.leases } else { 0 };
         Self {
             dialect,
             personas,
             numbers,
             random: Random::from_seed(rules.seed).fork(0x7065_7266),
-            rings: rooms.map(|room| Outstanding::with_capacity(room, blank)),
-            overdue: [0; 4],
-            watched: [0; 4],
+            rings,
+            overdue: [0; Kind::COUNT],
+            watched: [0; Kind::COUNT],
             unsettled: 0,
             start_ns: 0,
             pool: Pool::new(rules.keeps_leases),
+            lives: rules.habits.map(|habits| Lives::new(habits, rules.seed)),
             resends: Resends::new(rules.resend, rules.seed),
+            capture: rules.capture.map(Capture::new),
             accounts: Default::default(),
             leases: [rules.leases, offers].map(LeaseLog::with_capacity).into(),
             trace: rules.trace.clone(),
@@ -190,7 +213,17 @@ impl<D: Dialect> Traffic<D> {
         let len = message.len();
         self.trace.sends(kind, message);
         self.resends.keep(kind, number, message);
-        Outgoing { number: number << KIND_BITS | kind.index() as u64, len, source: 0 }
+        self.named(kind, number, message, len)
+    }
+
+    /// The message of request `number`, on its way.
+    fn named(&mut self, kind: Kind, number: u64, message: &[u8], len: usize) -> Outgoing {
+        let name = number << KIND_BITS | kind.index() as u64;
+        if let Some(capture) = &mut self.capture {
+            let first = self.rings[kind.index()].get(number).and_then(|turn| turn.first);
+            capture.sends(name, exchange_of(kind, first.unwrap_or(number)), message);
+        }
+        Outgoing { number: name, len, source: 0 }
     }
 
     /// Whether one more first request would find room.
@@ -202,19 +235,26 @@ impl<D: Dialect> Traffic<D> {
     /// Begins the first request that came due at `due_ns`: writes it into `buffer`. One that is not
     /// counted is sent before the run and leads to nothing.
     pub fn begin(&mut self, due_ns: u64, buffer: &mut [u8], is_counted: bool) -> Option<Outgoing> {
-        let next = self.rings[0].next_number();
-        let client = self.personas.client(next, &mut self.random);
-        let link = self.random.below(self.rules.links.max(1).into()) as u32;
-        let turn = Turn {
-            who: Who { client, link },
-            sent_ns: 0,
-            state: State::Awaited,
-            is_counted,
-            age_s: 0,
-            taken: None,
-            second: None,
+        let client = match &mut self.lives {
+            Some(lives) => lives.join()?,
+            None => self.personas.client(self.rings[0].next_number(), &mut self.random),
         };
-        let number = self.open(Kind::First, due_ns, turn)?;
+        self.begin_as(client, due_ns, buffer, is_counted)
+    }
+
+    fn begin_as(
+        &mut self,
+        client: u32,
+        due_ns: u64,
+        buffer: &mut [u8],
+        is_counted: bool,
+    ) -> Option<Outgoing> {
+        let link = self.random.below(self.rules.links.max(1).into()) as u32;
+        let turn = Turn { is_counted, ..Turn::of(Who { client, link }) };
+        let Some(number) = self.open(Kind::First, due_ns, turn) else {
+            self.ends(due_ns, Kind::First, turn.who, End::Failed);
+            return None;
+        };
         self.preloaded[0] += u64::from(!is_counted);
         let age = self.age_s(due_ns);
         let len = self.dialect.first(buffer, self.xid(Kind::First, number), turn.who, age);
@@ -244,332 +284,91 @@ impl<D: Dialect> Traffic<D> {
             self.accounts[kind.index()].without_lease += 1;
             return None;
         };
-        let taken = if kind == Kind::Renewal { D::held(&lease) } else { None };
-        let turn = Turn {
-            who,
-            sent_ns: 0,
-            state: State::Awaited,
-            is_counted: true,
-            age_s: 0,
-            taken,
-            second: None,
+        self.begin_about((kind, who, lease), due_ns, now_ns, buffer)
+    }
+
+    /// Begins at `now_ns` the exchange of a kind that a client has about its lease.
+    fn begin_about(
+        &mut self,
+        (kind, who, lease): (Kind, Who, D::Lease),
+        due_ns: u64,
+        now_ns: u64,
+        buffer: &mut [u8],
+    ) -> Option<Outgoing> {
+        let turn = Turn { taken: D::held(kind, &lease), ..Turn::of(who) };
+        let Some(number) = self.open(kind, due_ns, turn) else {
+            self.ends(now_ns, kind, who, End::Failed);
+            return None;
         };
-        let number = self.open(kind, due_ns, turn)?;
-        let xid = self.xid(kind, number);
-        let len = if kind == Kind::Renewal {
-            self.dialect.renewal(buffer, xid, who, &lease)
-        } else {
+        if matches!(kind, Kind::Release | Kind::Decline) {
             let given = &mut self.leases[0];
             D::resources_of_lease(&lease, who, |owner, resource| {
                 given.release(now_ns, owner, resource);
             });
-            self.dialect.release(buffer, xid, who, &lease)
-        };
+        }
+        let len = self.dialect.about(buffer, kind, self.xid(kind, number), who, &lease);
         Some(self.outgoing(kind, number, &buffer[..len]))
+    }
+
+    /// When the next client of a population does something by itself.
+    #[must_use]
+    pub fn next_life_ns(&self) -> Option<u64> {
+        self.lives.as_ref().and_then(Lives::next_ns)
+    }
+
+    /// Begins at `now_ns` the next exchange that a client of the population has by itself.
+    pub fn live(&mut self, now_ns: u64, buffer: &mut [u8]) -> Option<Outgoing> {
+        let (due_ns, act) = self.lives.as_mut()?.take(now_ns)?;
+        match act {
+            Act::Begin(client) => self.begin_as(client, due_ns, buffer, true),
+            Act::About(kind, who, lease) => {
+                self.begin_about((kind, who, lease), due_ns, now_ns, buffer)
+            }
+        }
+    }
+
+    /// Tells the population how an exchange of `who` ended.
+    fn ends(&mut self, now_ns: u64, kind: Kind, who: Who, end: End<D::Lease>) {
+        if let Some(lives) = &mut self.lives {
+            lives.ended(now_ns, kind, who, end);
+        }
     }
 
     /// Notes that the kernel took the message named `name` at `at_ns`. Only the first counts.
     pub fn left(&mut self, name: u64, at_ns: u64) {
-        let kind = Kind::ALL[(name & 3) as usize];
+        let kind = Kind::ALL[(name & ((1 << KIND_BITS) - 1)) as usize];
         let number = name >> KIND_BITS;
+        if let Some(capture) = &mut self.capture {
+            capture.left(name, at_ns);
+        }
         let Some((due_ns, turn)) = self.rings[kind.index()].find(number) else { return };
         if turn.sent_ns != 0 {
             return;
         }
         turn.sent_ns = at_ns.max(1);
+        let who = turn.who;
+        let is_over = !kind.is_answered::<D>();
+        if is_over {
+            turn.state = State::Answered;
+            self.unsettled -= 1;
+        }
         if turn.is_counted {
             self.accounts[kind.index()].ledger.left(due_ns, at_ns);
             self.resends.left(kind, number, at_ns);
         }
-        if kind == Kind::Release && !D::IS_RELEASE_ANSWERED {
-            turn.state = State::Answered;
-            self.unsettled -= 1;
+        if is_over {
+            self.ends(at_ns, kind, who, End::Agreed);
         }
     }
 
-    /// The request that an answer with `xid` is for. DHCPv4 answers to both requests of an exchange
-    /// carry the same one.
-    fn find(&self, xid: u32, is_offer: bool) -> Result<(Kind, u64), Kind> {
-        let mut kind = Kind::ALL[(xid & 3) as usize];
-        let is_shared = !D::IS_SECOND_RENUMBERED && kind == Kind::First;
-        if is_shared && !is_offer {
-            kind = Kind::Second;
-        }
-        let by_first = matches!(kind, Kind::First | Kind::Second);
-        let ring = if by_first { &self.rings[0] } else { &self.rings[kind.index()] };
-        let number = self.numbers.number_of(xid >> KIND_BITS, ring.next_number());
-        let Some((number, turn)) = number.and_then(|number| Some((number, ring.get(number)?)))
-        else {
-            return Err(kind);
-        };
-        if kind != Kind::Second {
-            return Ok((kind, number));
-        }
-        match turn.second {
-            Some(second) if self.rings[1].get(second).is_some() => Ok((kind, second)),
-            None if is_shared => Ok((Kind::First, number)),
-            _ => Err(kind),
-        }
-    }
-
-    /// The kind that an answer to no request counts for: what its type says, and for answers that
-    /// several kinds get what its identifier says if such requests were sent.
-    fn kind_of_stray(&self, named: Kind, is_offer: bool) -> Kind {
-        let is_sent = self.rings[named.index()].next_number() > 0;
-        match named {
-            _ if is_offer => Kind::First,
-            Kind::Renewal | Kind::Release if is_sent => named,
-            _ => Kind::Second,
-        }
-    }
-
-    /// Takes in a datagram received at `now_ns`. When it calls for a second request, that is
-    /// written into `buffer`.
-    pub fn answer(&mut self, now_ns: u64, octets: &[u8], buffer: &mut [u8]) -> Option<Outgoing> {
-        self.received += 1;
-        let Ok(answer) = D::read(octets) else {
-            self.malformed += 1;
-            self.too_short += u64::from(octets.len() < D::BYTES_MIN);
-            let found = D::xid_of_anything(octets).and_then(|xid| self.find(xid, false).ok());
-            if let Some((kind, _)) = found {
-                self.accounts[kind.index()].malformed += 1;
-            }
-            return None;
-        };
-        let (kind, number) = match self.find(D::xid(&answer), D::is_offer(&answer)) {
-            Ok(found) => found,
-            Err(kind) => {
-                let kind = self.kind_of_stray(kind, D::is_offer(&answer));
-                self.accounts[kind.index()].unmatched += 1;
-                return None;
-            }
-        };
-        self.trace.receives(kind, octets, || D::server_shown(&answer));
-        self.take(now_ns, kind, number, &answer, buffer)
-    }
-
-    /// Takes in the answer to request `number`. The first one decides how that ended.
-    fn take(
-        &mut self,
-        now_ns: u64,
-        kind: Kind,
-        number: u64,
-        answer: &D::Answer<'_>,
-        buffer: &mut [u8],
-    ) -> Option<Outgoing> {
-        let account = &mut self.accounts[kind.index()];
-        let (due_ns, turn) = self.rings[kind.index()].find(number)?;
-        if !turn.is_counted {
-            self.preloaded[1] += 1;
-            return None;
-        }
-        match turn.state {
-            State::Awaited => {}
-            State::Answered => {
-                account.duplicates += 1;
-                return None;
-            }
-            State::GivenUp => {
-                account.unmatched += 1;
-                return None;
-            }
-        }
-        let judgment = match self.dialect.judge(answer, turn.who, kind, turn.taken) {
-            Judgment::Offer(_) if kind != Kind::First => Judgment::Faulty(Fault::Kind),
-            judgment => judgment,
-        };
-        turn.state = State::Answered;
-        self.unsettled -= 1;
-        let is_late = now_ns.saturating_sub(due_ns) > self.rules.deadlines_ns[kind.index()];
-        let class = match judgment {
-            Judgment::OtherClient => Class::WrongClient,
-            Judgment::Faulty(fault) => {
-                account.faults[fault.index()] += 1;
-                Class::Invalid
-            }
-            Judgment::Refused(refusal) => {
-                account.refusals[refusal.index()] += 1;
-                Class::Nak
-            }
-            Judgment::Offer(_) | Judgment::Granted { .. } if is_late => Class::Late,
-            Judgment::Offer(_) | Judgment::Granted { .. } => Class::OnTime,
-        };
-        account.ledger.ended(class);
-        let (who, sent_ns) = (turn.who, turn.sent_ns);
-        if class == Class::OnTime {
-            account.completed(due_ns, sent_ns, now_ns);
-            self.answered_ns = now_ns;
-        }
-        self.trace.times(kind, sent_ns, Some(now_ns));
-        if matches!(judgment, Judgment::Granted { .. } | Judgment::Refused(_)) {
-            self.note_lease(now_ns, answer, who, kind, judgment);
-        }
-        let Judgment::Offer(offer) = judgment else { return None };
-        if self.rules.compares_offers {
-            let offered = &mut self.leases[1];
-            D::resources(answer, who, |owner, resource, lease_time_s| {
-                offered.grant(now_ns, owner, resource, lease_time_s);
-            });
-        }
-        let begun = self.accounts[Kind::Second.index()].ledger.due();
-        let is_enough = self.rules.second_max.is_some_and(|most| begun >= most);
-        if class == Class::Late || self.rules.is_offer_only || is_enough {
-            return None;
-        }
-        self.take_up(now_ns, answer, number, offer, buffer)
-    }
-
-    /// Writes the second request of first request `number`, which is due now.
-    fn take_up(
-        &mut self,
-        now_ns: u64,
-        answer: &D::Answer<'_>,
-        number: u64,
-        offer: D::Offer,
-        buffer: &mut [u8],
-    ) -> Option<Outgoing> {
-        let offer = self.dialect.adopt(answer, offer);
-        let (_, first) = self.rings[0].find(number)?;
-        let (who, sent_ns) = (first.who, first.sent_ns);
-        let secs = u16::try_from(now_ns.saturating_sub(sent_ns) / NS_PER_S).unwrap_or(u16::MAX);
-        let turn = Turn {
-            who,
-            sent_ns: 0,
-            state: State::Awaited,
-            is_counted: true,
-            age_s: if D::IS_SECOND_RENUMBERED { 0 } else { secs },
-            taken: Some(offer),
-            second: None,
-        };
-        let second = self.open(Kind::Second, now_ns, turn)?;
-        if let Some((_, first)) = self.rings[0].find(number) {
-            first.second = Some(second);
-        }
-        let xid = self.xid(Kind::Second, number);
-        let len = self.dialect.second(buffer, xid, answer, who, secs, offer);
-        Some(self.outgoing(Kind::Second, second, &buffer[..len]))
-    }
-
-    fn note_lease(
-        &mut self,
-        now_ns: u64,
-        answer: &D::Answer<'_>,
-        who: Who,
-        kind: Kind,
-        judgment: Judgment<D::Offer>,
-    ) {
-        if kind == Kind::Release {
-            return;
-        }
-        let (given, trace) = (&mut self.leases[0], &mut self.trace);
-        let is_nothing = matches!(judgment, Judgment::Refused(_)) && kind == Kind::First;
-        if !is_nothing {
-            D::resources(answer, who, |owner, resource, lease_time_s| {
-                given.grant(now_ns, owner, resource, lease_time_s);
-                trace.lease(kind, D::client_of(owner), D::address_of(resource));
-            });
-        }
-        if self.rules.keeps_leases
-            && matches!(judgment, Judgment::Granted { .. })
-            && let Some(lease) = self.dialect.lease(answer)
-        {
-            self.pool.put(who, lease);
-        }
-    }
-
-    /// Counts what is overdue at `now_ns`, and gives up what has been watched long enough.
-    pub fn expire(&mut self, now_ns: u64) {
-        for kind in Kind::ALL {
-            let index = kind.index();
-            let deadline_ns = self.rules.deadlines_ns[index];
-            let account = &mut self.accounts[index];
-            let ring = &mut self.rings[index];
-            while let Some((due_ns, turn)) = ring.find(self.overdue[index])
-                && due_ns.saturating_add(deadline_ns) < now_ns
-            {
-                let is_missed = turn.state == State::Awaited && turn.is_counted;
-                account.overdue += u64::from(is_missed);
-                self.overdue[index] += 1;
-            }
-            let watch_ns = deadline_ns.saturating_add(self.rules.grace_ns);
-            while let Some((due_ns, turn)) = ring.find(self.watched[index])
-                && due_ns.saturating_add(watch_ns) < now_ns
-            {
-                if turn.state == State::Awaited && turn.is_counted {
-                    account.ledger.ended(Class::Lost);
-                    self.unsettled -= 1;
-                    self.trace.times(kind, turn.sent_ns, None);
-                }
-                if turn.state == State::Awaited {
-                    turn.state = State::GivenUp;
-                }
-                self.watched[index] += 1;
-            }
-            // What a full ring gave up early is past both marks.
-            let oldest = ring.next_number() - ring.len();
-            self.overdue[index] = self.overdue[index].max(oldest);
-            self.watched[index] = self.watched[index].max(oldest);
-            let second_ns = self.rules.deadlines_ns[1].saturating_add(self.rules.grace_ns);
-            let keep_ns = if kind == Kind::First { second_ns } else { 0 };
-            let before_ns = now_ns.saturating_sub(watch_ns.saturating_add(keep_ns));
-            while ring.oldest_due_ns().is_some_and(|due_ns| due_ns < before_ns) {
-                ring.close_oldest(before_ns);
-            }
-        }
-    }
-
-    /// Writes the next request that must be sent again at `now_ns` into `buffer`.
-    pub fn resend(&mut self, now_ns: u64, buffer: &mut [u8]) -> Option<Outgoing> {
-        while let Some((kind, number)) = self.resends.next_due(now_ns) {
-            let Some((_, turn)) = self.rings[kind.index()].find(number) else { continue };
-            if turn.state != State::Awaited {
-                continue;
-            }
-            let (sent_ns, age_s) = (turn.sent_ns, u64::from(turn.age_s));
-            let Some((len, ages)) = self.resends.again(kind, number, now_ns, sent_ns, buffer)
-            else {
-                continue;
-            };
-            if ages {
-                let secs = age_s + now_ns.saturating_sub(sent_ns) / NS_PER_S;
-                self.dialect.set_age(&mut buffer[..len], u16::try_from(secs).unwrap_or(u16::MAX));
-            }
-            self.accounts[kind.index()].resent += 1;
-            let number = number << KIND_BITS | kind.index() as u64;
-            return Some(Outgoing { number, len, source: 0 });
-        }
-        None
-    }
-
-    /// When something must be sent again next.
-    #[must_use]
-    pub fn next_resend_ns(&self) -> Option<u64> {
-        self.resends.next_ns()
+    /// The messages kept for a capture file, in order, and how many found no room.
+    pub fn take_capture(&mut self) -> (Vec<Message>, u64) {
+        self.capture.take().map(Capture::into_messages).unwrap_or_default()
     }
 
     /// True when nothing is awaited.
     #[must_use]
     pub const fn is_settled(&self) -> bool {
         self.unsettled == 0
-    }
-
-    /// Ends the run at `now_ns`: what is past its deadline is lost, what is not stays in flight.
-    pub fn finish(&mut self, now_ns: u64) {
-        self.expire(now_ns);
-        for kind in Kind::ALL {
-            let index = kind.index();
-            let ring = &mut self.rings[index];
-            for number in self.watched[index]..self.overdue[index] {
-                if let Some((_, turn)) = ring.find(number)
-                    && turn.state == State::Awaited
-                    && turn.is_counted
-                {
-                    turn.state = State::GivenUp;
-                    self.accounts[index].ledger.ended(Class::Lost);
-                    self.unsettled -= 1;
-                    self.trace.times(kind, turn.sent_ns, None);
-                }
-            }
-        }
     }
 }

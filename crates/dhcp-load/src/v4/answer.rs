@@ -42,6 +42,10 @@ pub struct Answer<'a> {
     pub kind: u8,
     /// Option 54.
     pub server: Option<Ipv4Addr>,
+    /// Option 58, seconds.
+    pub renewal_time_s: Option<u32>,
+    /// Option 59, seconds.
+    pub rebinding_time_s: Option<u32>,
     /// Option 51, seconds.
     pub lease_time_s: Option<u32>,
     /// Option 61.
@@ -50,6 +54,10 @@ pub struct Answer<'a> {
 
 const COOKIE: [u8; 4] = [0x63, 0x82, 0x53, 0x63];
 const OVERLOAD: u8 = 52;
+
+fn word(value: &[u8]) -> Option<u32> {
+    value.try_into().ok().map(u32::from_be_bytes)
+}
 
 impl<'a> Answer<'a> {
     /// Reads a datagram.
@@ -73,6 +81,8 @@ impl<'a> Answer<'a> {
             mac: [fixed[28], fixed[29], fixed[30], fixed[31], fixed[32], fixed[33]],
             kind: 0,
             server: None,
+            renewal_time_s: None,
+            rebinding_time_s: None,
             lease_time_s: None,
             client_id: None,
         };
@@ -100,7 +110,9 @@ impl<'a> Answer<'a> {
             let len = reader.u8().ok_or(Malformed)?;
             let value = reader.take(usize::from(len)).ok_or(Malformed)?;
             match code {
-                51 => self.lease_time_s = value.try_into().ok().map(u32::from_be_bytes),
+                51 => self.lease_time_s = word(value),
+                58 => self.renewal_time_s = word(value),
+                59 => self.rebinding_time_s = word(value),
                 OVERLOAD => overload = value.first().copied().unwrap_or(0),
                 53 => self.kind = value.first().copied().unwrap_or(0),
                 54 => {
@@ -147,6 +159,12 @@ impl<'a> Answer<'a> {
         let server = self.server.ok_or(Fault::NoServer)?;
         Ok((self.yiaddr, server, self.lease_time_s.ok_or(Fault::NoLeaseTime)?))
     }
+}
+
+/// Whether a datagram begins an exchange.
+#[must_use]
+pub fn is_discover(octets: &[u8]) -> bool {
+    Answer::read(octets).is_ok_and(|message| message.kind == kind::DISCOVER)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::process::ExitCode;
 
 use super::Target;
+use super::answer::is_discover;
 use crate::args::RunArgs;
 
 /// The port of servers and relays.
@@ -44,6 +45,6 @@ impl Args {
     #[must_use]
     pub fn run(&self) -> ExitCode {
         let (server, relay, second) = (self.server, self.relay, self.second_server);
-        self.run.run(Target { server, relay, second })
+        self.run.run(Target { server, relay, second }, (SERVER_PORT, is_discover))
     }
 }

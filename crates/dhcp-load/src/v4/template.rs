@@ -45,6 +45,9 @@ pub struct Templates {
     request: Message,
     renew: Message,
     release: Message,
+    reboot: Message,
+    inform: Message,
+    decline: Message,
 }
 
 /// Builds a message: the fixed part (RFC 2131 section 2), the message type, room for what `own`
@@ -121,6 +124,9 @@ impl Templates {
             request: message(giaddr, 3, &[(50, 4), (54, 4)], Some(extras)),
             renew: message(giaddr, 3, &[], Some(extras)),
             release: message(giaddr, 7, &[(54, 4)], None),
+            reboot: message(giaddr, 3, &[(50, 4)], Some(extras)),
+            inform: message(giaddr, 8, &[], Some(extras)),
+            decline: message(giaddr, 4, &[(50, 4), (54, 4)], None),
         }
     }
 
@@ -156,6 +162,29 @@ impl Templates {
     pub fn renew(&self, buffer: &mut [u8], xid: u32, mac: [u8; 6], held: Offered) -> usize {
         let octets = self.renew.write(buffer, xid, mac);
         set_address(octets, CIADDR, held.address);
+        octets.len()
+    }
+
+    /// Writes the REQUEST of a client that had `held` before it started (RFC 2131 section 3.2) into
+    /// `buffer`.
+    pub fn reboot(&self, buffer: &mut [u8], xid: u32, mac: [u8; 6], held: Offered) -> usize {
+        let octets = self.reboot.write(buffer, xid, mac);
+        set_address(octets, REQUEST_ADDRESS, held.address);
+        octets.len()
+    }
+
+    /// Writes the INFORM of a client that has `held` into `buffer`.
+    pub fn inform(&self, buffer: &mut [u8], xid: u32, mac: [u8; 6], held: Offered) -> usize {
+        let octets = self.inform.write(buffer, xid, mac);
+        set_address(octets, CIADDR, held.address);
+        octets.len()
+    }
+
+    /// Writes the DECLINE of `held` into `buffer`.
+    pub fn decline(&self, buffer: &mut [u8], xid: u32, mac: [u8; 6], held: Offered) -> usize {
+        let octets = self.decline.write(buffer, xid, mac);
+        set_address(octets, REQUEST_ADDRESS, held.address);
+        set_address(octets, REQUEST_SERVER, held.server);
         octets.len()
     }
 
@@ -220,5 +249,26 @@ mod tests {
         assert_eq!(buffer[12..16], [10, 9, 8, 7]);
         let options = [53, 1, 7, 54, 4, 127, 0, 0, 1, 61, 7, 1, 0, 12, 1, 2, 3, 5, 255];
         assert_eq!(buffer[240..len], options);
+    }
+
+    #[test]
+    fn what_else_a_client_says_about_its_lease() {
+        let templates = Templates::new(Ipv4Addr::LOCALHOST);
+        let held = Offered { address: Ipv4Addr::new(10, 9, 8, 7), server: Ipv4Addr::LOCALHOST };
+        let mut buffer = [0xff; 400];
+        let asks = [55, 7, 1, 28, 2, 3, 15, 6, 12];
+        let id = [61, 7, 1, 0, 12, 1, 2, 3, 5, 255];
+        // RFC 2131 tables 4 and 5: where the address stands, and who names the server.
+        let len = templates.reboot(&mut buffer, 1, MAC, held);
+        let about = [53, 1, 3, 50, 4, 10, 9, 8, 7];
+        assert_eq!(buffer[12..16], [0; 4]);
+        assert_eq!(buffer[240..len], [&about[..], &asks, &id].concat());
+        let len = templates.inform(&mut buffer, 1, MAC, held);
+        assert_eq!(buffer[12..16], [10, 9, 8, 7]);
+        assert_eq!(buffer[240..len], [&[53, 1, 8][..], &asks, &id].concat());
+        let len = templates.decline(&mut buffer, 1, MAC, held);
+        let about = [53, 1, 4, 50, 4, 10, 9, 8, 7, 54, 4, 127, 0, 0, 1];
+        assert_eq!(buffer[12..16], [0; 4]);
+        assert_eq!(buffer[240..len], [&about[..], &id].concat());
     }
 }

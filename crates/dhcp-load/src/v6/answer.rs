@@ -20,12 +20,20 @@ pub mod kind {
     pub const ADVERTISE: u8 = 2;
     /// REQUEST.
     pub const REQUEST: u8 = 3;
+    /// CONFIRM.
+    pub const CONFIRM: u8 = 4;
     /// RENEW.
     pub const RENEW: u8 = 5;
+    /// REBIND.
+    pub const REBIND: u8 = 6;
     /// REPLY.
     pub const REPLY: u8 = 7;
     /// RELEASE.
     pub const RELEASE: u8 = 8;
+    /// DECLINE.
+    pub const DECLINE: u8 = 9;
+    /// INFORMATION-REQUEST.
+    pub const INFORMATION_REQUEST: u8 = 11;
     /// RELAY-FORW.
     pub const RELAY_FORW: u8 = 12;
     /// RELAY-REPL.
@@ -267,6 +275,12 @@ impl<'a> Answer<'a> {
             _ => None,
         })
     }
+}
+
+/// Whether a datagram begins an exchange, bare or behind one relay.
+#[must_use]
+pub fn is_solicit(octets: &[u8]) -> bool {
+    Answer::read(octets).is_ok_and(|message| message.kind == kind::SOLICIT)
 }
 
 #[cfg(test)]

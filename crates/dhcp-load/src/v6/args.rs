@@ -3,6 +3,7 @@
 use std::net::{Ipv6Addr, SocketAddrV6};
 use std::process::ExitCode;
 
+use super::answer::is_solicit;
 use super::{Access, Ask, Target};
 use crate::args::RunArgs;
 
@@ -99,7 +100,7 @@ impl Args {
     /// Does the run and prints what came of it.
     #[must_use]
     pub fn run(&self) -> ExitCode {
-        self.run.run(self.target())
+        self.run.run(self.target(), (SERVER_PORT, is_solicit))
     }
 }
 

@@ -40,6 +40,8 @@ pub struct Clients {
     ask: Ask,
     expect: Expect,
     is_relayed: bool,
+    /// IAID of the first association of either sort.
+    first_iaid: u32,
     /// Link addresses, which clients take in turn; empty: no relay.
     links: Vec<[u8; 16]>,
     sources: usize,
@@ -92,10 +94,17 @@ impl Clients {
             ask,
             expect,
             is_relayed,
+            first_iaid: 1,
             links: Vec::new(),
             sources: 1,
             templates: Templates::with(ask, is_relayed, extras),
         }
+    }
+
+    /// The same clients, whose associations are numbered from `first_iaid` on, not from 1.
+    #[must_use]
+    pub fn numbering_from(self, first_iaid: u32) -> Self {
+        Self { first_iaid, ..self }
     }
 
     /// The messages.
@@ -203,9 +212,10 @@ impl Clients {
         let mut seen = [0_u16; 2];
         for ia in answer.ias() {
             let asked = if ia.is_prefix { self.ask.prefixes() } else { self.ask.addresses() };
-            let bit = 1_u16.checked_shl(ia.iaid).unwrap_or(0);
+            let place = ia.iaid.wrapping_sub(self.first_iaid);
+            let bit = 1_u16.checked_shl(place).unwrap_or(0);
             let seen = &mut seen[usize::from(ia.is_prefix)];
-            if !(1..=u32::from(asked)).contains(&ia.iaid) || *seen & bit != 0 {
+            if place >= u32::from(asked) || *seen & bit != 0 {
                 return Err(Fault::Association);
             }
             *seen |= bit;
@@ -316,7 +326,7 @@ impl Protocol for Clients {
         self.as_client(client, |from| match self.expect {
             Expect::Dhcp => {
                 let server_id = answer.server_id.unwrap_or_default();
-                templates.request(buffer, kind::REQUEST, xid, answer, server_id, from)
+                templates.request(buffer, kind::REQUEST, xid, answer, Some(server_id), from)
             }
             Expect::Echo => templates.request_nothing(buffer, xid, from),
         })

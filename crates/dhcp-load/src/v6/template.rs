@@ -19,9 +19,9 @@ const XID: usize = 1;
 /// T1 and T2 that a client wishes for, seconds.
 const WISH: [u32; 2] = [3_600, 5_400];
 /// Longest DUID (RFC 9915 §11.1).
-const SERVER_ID_MAX: usize = 130;
+pub(crate) const SERVER_ID_MAX: usize = 130;
 /// Room for one identity association of a REQUEST: two addresses without options of their own.
-const IA_ROOM: usize = 16 + 2 * 28;
+pub(crate) const IA_ROOM: usize = 16 + 2 * 28;
 /// Option with two octets.
 const ELAPSED_LEN: usize = 6;
 
@@ -71,7 +71,7 @@ fn wishes(writer: &mut Writer<'_>, option: u16, count: u8) {
 }
 
 /// Repeats an association of the ADVERTISE, without statuses and other options.
-fn repeat(writer: &mut Writer<'_>, ia: Ia<'_>, item: u16) {
+pub(crate) fn repeat(writer: &mut Writer<'_>, ia: Ia<'_>, item: u16) {
     let len: usize = ia.items().map(|value| 4 + value.len()).sum();
     writer.u16(ia.code()).u16(12 + len as u16).u32(ia.iaid).u32(ia.t1_s).u32(ia.t2_s);
     for value in ia.items() {
@@ -137,19 +137,21 @@ impl Templates {
 
     /// Writes the message of type `message_type` that repeats what `answer` gave — the REQUEST that
     /// takes up an ADVERTISE, the RENEW or RELEASE of a REPLY — to the server with identifier
-    /// `server_id` into `buffer`, which must have [`Templates::message_bytes_max`].
+    /// `server_id`, or any, into `buffer`, which must have [`Templates::message_bytes_max`].
     pub fn request(
         &self,
         buffer: &mut [u8],
         message_type: u8,
         xid: u32,
         answer: &Answer<'_>,
-        server_id: &[u8],
+        server_id: Option<&[u8]>,
         from: &Speaker<'_>,
     ) -> usize {
         let mut writer = Writer::new(buffer);
         writer.put(&self.request_head);
-        writer.u16(code::SERVER_ID).u16(server_id.len() as u16).put(server_id);
+        if let Some(server_id) = server_id {
+            writer.u16(code::SERVER_ID).u16(server_id.len() as u16).put(server_id);
+        }
         for ia in answer.ias().filter(|ia| !ia.is_prefix) {
             repeat(&mut writer, ia, code::IAADDR);
         }
@@ -160,6 +162,18 @@ impl Templates {
         writer.put(&self.extras.options);
         let len = self.finish(writer, xid, from);
         buffer[self.at] = message_type;
+        len
+    }
+
+    /// Writes an INFORMATION-REQUEST (RFC 9915 §18.2.6) into `buffer`.
+    pub fn information(&self, buffer: &mut [u8], xid: u32, from: &Speaker<'_>) -> usize {
+        let mut writer = Writer::new(buffer);
+        writer.put(&self.request_head);
+        writer.u16(code::ORO).u16(4).u16(23).u16(24);
+        writer.u16(code::ELAPSED_TIME).u16(2).u16(0);
+        writer.put(&self.extras.options);
+        let len = self.finish(writer, xid, from);
+        buffer[self.at] = kind::INFORMATION_REQUEST;
         len
     }
 
@@ -270,7 +284,7 @@ mod tests {
         assert!(templates.can_repeat(&answer));
         let len = as_client_5(|from| {
             let server_id = answer.server_id.unwrap();
-            templates.request(&mut buffer, kind::REQUEST, 1, &answer, server_id, from)
+            templates.request(&mut buffer, kind::REQUEST, 1, &answer, Some(server_id), from)
         });
         assert_eq!(buffer[..len], of_client_5(REQUEST));
     }
@@ -320,7 +334,7 @@ mod tests {
         assert!(templates.can_repeat(&answer));
         let len = as_client_5(|from| {
             let server_id = answer.server_id.unwrap();
-            templates.request(&mut buffer, kind::REQUEST, 1, &answer, server_id, from)
+            templates.request(&mut buffer, kind::REQUEST, 1, &answer, Some(server_id), from)
         });
         assert_eq!(len, templates.message_bytes_max());
         for too_long in [build(3, 130), build(2, 131)] {

@@ -106,6 +106,10 @@ impl Request<'_> {
         at < message.len()
     }
 
+    pub fn names_a_server(&self) -> bool {
+        self.asks_for(code::SERVER_ID)
+    }
+
     /// The resource that a well-behaved server gives to this client for an association.
     fn own(&self, is_prefix: bool, iaid: u32) -> Given {
         let [a, b] = [self.client() >> 16, self.client()].map(|half| half as u16);

@@ -2,9 +2,11 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 use dhcp_load::perfdhcp::account::Account;
 use dhcp_load::perfdhcp::dialect::{Dialect, Kind};
+use dhcp_load::perfdhcp::ending::Ending;
 use dhcp_load::perfdhcp::persona::Personas;
 use dhcp_load::perfdhcp::rules::Rules;
 use dhcp_load::perfdhcp::traffic::Traffic;
@@ -72,13 +74,15 @@ pub(crate) fn personas(clients: u32) -> Personas {
 
 pub(crate) fn rules(seed: u64) -> Rules {
     Rules {
-        deadlines_ns: [DEADLINE_NS; 4],
+        deadlines_ns: [DEADLINE_NS; 2],
         grace_ns: DEADLINE_NS,
         is_offer_only: false,
         second_max: None,
         ages: None,
         keeps_leases: false,
         resend: None,
+        habits: None,
+        capture: None,
         trace: dhcp_load::perfdhcp::trace::Trace::default(),
         links: 1,
         seed,
@@ -89,30 +93,80 @@ pub(crate) fn rules(seed: u64) -> Rules {
     }
 }
 
+/// Requests of a kind that fail the run.
+pub(crate) fn failed(counts: &Counts) -> u64 {
+    counts.late + counts.lost + counts.refused + counts.invalid + counts.wrong_client
+}
+
+/// What the generator runs on.
+#[derive(Clone, Debug)]
+pub(crate) struct Machine {
+    /// When it stands still.
+    pub(crate) stalls_ns: Vec<Range<u64>>,
+    /// Datagrams that its socket holds meanwhile.
+    pub(crate) socket_datagrams: usize,
+}
+
+impl Default for Machine {
+    fn default() -> Self {
+        Self { stalls_ns: Vec::new(), socket_datagrams: usize::MAX }
+    }
+}
+
 /// What was done, when.
 pub(crate) struct Played<D: Dialect> {
     pub(crate) traffic: Traffic<D>,
     /// All messages sent, in order.
     pub(crate) sent: Vec<Vec<u8>>,
+    /// Datagrams that found no room in the socket.
+    pub(crate) socket_drops: u64,
     pub(crate) end_ns: u64,
 }
 
 impl<D: Dialect> Played<D> {
+    /// The counts of what a run without a population does.
     pub(crate) fn counts(&self) -> Ledger {
-        [0, 1, 2, 3].map(|index: usize| {
-            if index == Kind::Release.index() && !D::IS_RELEASE_ANSWERED {
-                let account = &self.traffic.accounts[index];
-                return Counts { sent: account.sent(), ..Counts::default() };
+        let [first, second, renewal, release, ..] = self.all_counts();
+        [first, second, renewal, release]
+    }
+
+    pub(crate) fn all_counts(&self) -> [Counts; Kind::COUNT] {
+        Kind::ALL.map(|kind| {
+            let account = &self.traffic.accounts[kind.index()];
+            if kind.is_answered::<D>() {
+                return Counts::of(account);
             }
-            Counts::of(&self.traffic.accounts[index])
+            Counts { sent: account.sent(), ..Counts::default() }
         })
     }
+
+    /// How a command ends that has come to this.
+    pub(crate) fn ending(&mut self) -> Ending {
+        let end_ns = self.end_ns;
+        let logs = self.traffic.leases.iter_mut();
+        let conflicts =
+            logs.map(|log| log.summarize_with(end_ns, |_| String::new()).conflicts).sum();
+        Ending::of(&self.traffic.accounts, conflicts, false)
+    }
+}
+
+/// [`play_on`] a machine that never stands still.
+pub(crate) fn play<D: Dialect>(
+    dialect: D,
+    clients: u32,
+    rules: Rules,
+    load: (u64, f64),
+    lease_rates: [f64; 2],
+    server: impl FnMut(u64, &[u8]) -> Vec<(u64, Vec<u8>)>,
+) -> Played<D> {
+    play_on(&Machine::default(), dialect, clients, rules, load, lease_rates, server)
 }
 
 /// Begins `count` exchanges at `rate` per second, and as many renewals and releases per second as
 /// said. `server` turns each request, which reaches it at once, into answers after delays in
 /// nanoseconds.
-pub(crate) fn play<D: Dialect>(
+pub(crate) fn play_on<D: Dialect>(
+    machine: &Machine,
     dialect: D,
     clients: u32,
     rules: Rules,
@@ -130,8 +184,13 @@ pub(crate) fn play<D: Dialect>(
     let mut paces = [rate, lease_rates[0], lease_rates[1]].map(|rate| schedule(rate, duration_ns));
     let mut wire: BinaryHeap<Reverse<(u64, u64, Vec<u8>)>> = BinaryHeap::new();
     let mut buffer = vec![0; traffic.dialect().message_bytes_max()];
-    let (mut sequence, mut now_ns, mut sent) = (0, START_NS, Vec::new());
+    let (mut sequence, mut now_ns, mut sent, mut socket_drops) = (0, START_NS, Vec::new(), 0);
     loop {
+        if let Some(stall_ns) = machine.stalls_ns.iter().find(|stall_ns| stall_ns.contains(&now_ns))
+        {
+            now_ns = stall_ns.end;
+            socket_drops += overflow(&mut wire, machine.socket_datagrams, now_ns);
+        }
         let mut outgoing = None;
         if let Some(due_ns) = paces[0].as_mut().and_then(|pace| pace.take(now_ns)) {
             outgoing = traffic.begin(due_ns, &mut buffer, true);
@@ -166,5 +225,67 @@ pub(crate) fn play<D: Dialect>(
         }
     }
     traffic.finish(now_ns);
-    Played { traffic, sent, end_ns: now_ns }
+    Played { traffic, sent, socket_drops, end_ns: now_ns }
+}
+
+/// Drops what has come until `now_ns` and finds no room; returns how many datagrams.
+fn overflow(wire: &mut BinaryHeap<Reverse<(u64, u64, Vec<u8>)>>, room: usize, now_ns: u64) -> u64 {
+    let mut come = Vec::new();
+    while wire.peek().is_some_and(|Reverse((at_ns, ..))| *at_ns < now_ns) {
+        come.extend(wire.pop());
+    }
+    let dropped = come.len().saturating_sub(room);
+    wire.extend(come.into_iter().take(room));
+    dropped as u64
+}
+
+/// Has the population of `rules` join at `rate` per second and live until `until_ns` after the
+/// beginning. `server` is as in [`play_on`].
+pub(crate) fn live<D: Dialect>(
+    dialect: D,
+    rules: Rules,
+    rate: f64,
+    until_ns: u64,
+    mut server: impl FnMut(u64, &[u8]) -> Vec<(u64, Vec<u8>)>,
+) -> Played<D> {
+    let mut traffic = Traffic::new(dialect, personas(200), rules);
+    traffic.starts_at(START_NS);
+    let mut joining = Schedule::even(Rate::per_second(rate).unwrap(), START_NS, until_ns, 0, 1);
+    let end_ns = START_NS + until_ns;
+    let mut wire: BinaryHeap<Reverse<(u64, u64, Vec<u8>)>> = BinaryHeap::new();
+    let mut buffer = vec![0; traffic.dialect().message_bytes_max()];
+    let (mut sequence, mut now_ns, mut sent) = (0, START_NS, Vec::new());
+    loop {
+        let mut outgoing = None;
+        let life_ns = traffic.next_life_ns().filter(|&ns| ns < end_ns);
+        let join_ns = joining.next_due_ns();
+        let is_life = life_ns.is_some_and(|ns| ns <= now_ns && join_ns.is_none_or(|due| ns < due));
+        if is_life {
+            outgoing = traffic.live(now_ns, &mut buffer);
+        } else if let Some(due_ns) = joining.take(now_ns) {
+            outgoing = traffic.begin(due_ns, &mut buffer, true);
+        } else if wire.peek().is_some_and(|Reverse((at_ns, ..))| *at_ns <= now_ns) {
+            let Reverse((_, _, octets)) = wire.pop().unwrap();
+            outgoing = traffic.answer(now_ns, &octets, &mut buffer);
+        } else {
+            traffic.expire(now_ns);
+            let answer_ns = wire.peek().map(|Reverse((at_ns, ..))| *at_ns);
+            let next_ns = life_ns.into_iter().chain(join_ns).chain(answer_ns).min();
+            if next_ns.is_none() && traffic.is_settled() {
+                break;
+            }
+            now_ns = next_ns.unwrap_or(u64::MAX).min(now_ns + 100 * MS);
+        }
+        if let Some(outgoing) = outgoing {
+            traffic.left(outgoing.number, now_ns);
+            let request = &buffer[..outgoing.len];
+            for (delay_ns, octets) in server(now_ns, request) {
+                sequence += 1;
+                wire.push(Reverse((now_ns + delay_ns, sequence, octets)));
+            }
+            sent.push(request.to_vec());
+        }
+    }
+    traffic.finish(now_ns);
+    Played { traffic, sent, socket_drops: 0, end_ns: now_ns }
 }

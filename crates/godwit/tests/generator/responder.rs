@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What is done to a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +40,13 @@ struct Ledger {
     requests: [u64; 4],
     clients: BTreeSet<u32>,
     relays: BTreeSet<[u8; 4]>,
+    /// INFORM and DECLINE.
+    others: u64,
+    /// When the first and the last first request came.
+    firsts: Option<(Instant, Instant)>,
+    /// How often each answer is sent when it is let go; `None` holds none back.
+    copies: Option<u32>,
+    is_released: bool,
 }
 
 pub(crate) struct Responder {
@@ -75,21 +82,39 @@ impl Responder {
         let stop = Arc::new(AtomicBool::new(false));
         let (shared, stopped) = (Arc::clone(&ledger), Arc::clone(&stop));
         let thread = std::thread::spawn(move || {
-            let mut octets = [0; 2_048];
+            let (mut octets, mut held) = ([0; 2_048], Vec::new());
             while !stopped.load(Ordering::Relaxed) {
+                let copies = {
+                    let ledger = shared.0.lock().unwrap();
+                    ledger.copies.filter(|_| ledger.is_released)
+                };
+                if let Some(copies) = copies {
+                    for (answer, from) in held.drain(..) {
+                        for _ in 0..copies {
+                            socket.send_to(&answer, from).ok();
+                        }
+                    }
+                    shared.0.lock().unwrap().copies = None;
+                    shared.1.notify_all();
+                }
                 let Ok((len, from)) = socket.recv_from(&mut octets) else { continue };
                 let request = &octets[..len];
-                let answers = {
+                let (answers, is_held) = {
                     let mut ledger = shared.0.lock().unwrap();
-                    if is_v6 {
+                    let answers = if is_v6 {
                         v6(request, plan, &mut ledger)
                     } else {
                         v4(request, plan, &mut ledger)
-                    }
+                    };
+                    (answers, ledger.copies.is_some())
                 };
                 shared.1.notify_all();
                 for answer in answers {
-                    socket.send_to(&answer, from).ok();
+                    if is_held {
+                        held.push((answer, from));
+                    } else {
+                        socket.send_to(&answer, from).ok();
+                    }
                 }
             }
         });
@@ -106,9 +131,33 @@ impl Responder {
         self.ledger.0.lock().unwrap().clients.iter().copied().collect()
     }
 
+    /// INFORMs and DECLINEs received.
+    pub(crate) fn others(&self) -> u64 {
+        self.ledger.0.lock().unwrap().others
+    }
+
+    /// The rate at which first requests came.
+    pub(crate) fn first_requests_per_s(&self) -> f64 {
+        let ledger = self.ledger.0.lock().unwrap();
+        let (first, last) = ledger.firsts.unwrap();
+        (ledger.requests[0] - 1) as f64 / (last - first).as_secs_f64()
+    }
+
     /// Relay addresses seen.
     pub(crate) fn relays(&self) -> usize {
         self.ledger.0.lock().unwrap().relays.len()
+    }
+
+    /// Keeps all answers back, until each is sent `copies` times by [`Responder::release`].
+    pub(crate) fn hold(&self, copies: u32) {
+        self.ledger.0.lock().unwrap().copies = Some(copies);
+    }
+
+    /// Sends what was kept back; returns when all is sent.
+    pub(crate) fn release(&self) {
+        let mut ledger = self.ledger.0.lock().unwrap();
+        ledger.is_released = true;
+        drop(self.ledger.1.wait_while(ledger, |ledger| ledger.copies.is_some()).unwrap());
     }
 
     /// Waits for `count` first requests.
@@ -140,6 +189,17 @@ fn number(mac: u32) -> u32 {
     digits.fold(0, |number, (octet, base)| number << 8 | u32::from(octet.wrapping_sub(base)))
 }
 
+const DECLINE: u8 = 4;
+const INFORM: u8 = 8;
+
+/// The ACK to an INFORM.
+fn parameters(request: &[u8]) -> Vec<u8> {
+    let mut answer = request[..240].to_vec();
+    answer[0] = 2;
+    answer.extend([53, 1, 5, 54, 4, 127, 0, 0, 1, 255]);
+    answer
+}
+
 fn v4(request: &[u8], plan: fn(u32) -> Act, ledger: &mut Ledger) -> Vec<Vec<u8>> {
     let (message_type, mac) = (request[242], word(request, 30));
     let client = number(mac);
@@ -150,7 +210,15 @@ fn v4(request: &[u8], plan: fn(u32) -> Act, ledger: &mut Ledger) -> Vec<Vec<u8>>
         3 => 1,
         _ => 3,
     };
+    if message_type == INFORM || message_type == DECLINE {
+        ledger.others += 1;
+        return if message_type == INFORM { vec![parameters(request)] } else { Vec::new() };
+    }
     ledger.requests[kind] += 1;
+    if kind == 0 {
+        let now = Instant::now();
+        ledger.firsts = Some((ledger.firsts.map_or(now, |firsts| firsts.0), now));
+    }
     ledger.clients.insert(mac);
     ledger.relays.insert(request[24..28].try_into().unwrap());
     let act = plan(client);

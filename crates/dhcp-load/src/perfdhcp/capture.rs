@@ -1,0 +1,175 @@
+//! The messages that a run keeps for a capture file (`--pcap`): all of them, or those of exchanges that
+//! failed. Within a fixed bound; what did not fit is counted.
+
+use std::collections::{HashSet, VecDeque};
+
+use super::dialect::Kind;
+
+/// Octets of messages kept at most.
+const OCTETS_MAX: usize = 256 << 20;
+
+/// Which messages are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// All.
+    All,
+    /// Those of exchanges that did not end on time, from the first request on, and answers that are
+    /// nobody's.
+    Failed,
+}
+
+/// A message that left or came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// When, nanoseconds of the monotonic clock.
+    pub at_ns: u64,
+    /// It left.
+    pub is_sent: bool,
+    /// The message.
+    pub octets: Box<[u8]>,
+    exchange: Option<u64>,
+}
+
+/// What is kept.
+#[derive(Clone, Debug)]
+pub struct Capture {
+    keep: Keep,
+    /// Written, and not yet taken by the kernel: name, exchange, octets.
+    waiting: VecDeque<(u64, u64, Box<[u8]>)>,
+    /// Of exchanges that may fail yet.
+    recent: VecDeque<Message>,
+    failed: HashSet<u64>,
+    kept: Vec<Message>,
+    octets: usize,
+    left_out: u64,
+}
+
+/// The exchange that a request of `kind` belongs to, by a number of its own: a second request belongs to
+/// that of the first one, whose number `exchange` is.
+pub(crate) const fn exchange_of(kind: Kind, exchange: u64) -> u64 {
+    let tag = match kind {
+        Kind::First | Kind::Second => 0,
+        kind => kind.index() as u64,
+    };
+    exchange << 3 | tag
+}
+
+impl Capture {
+    /// Nothing kept yet.
+    #[must_use]
+    pub fn new(keep: Keep) -> Self {
+        Self {
+            keep,
+            waiting: VecDeque::new(),
+            recent: VecDeque::new(),
+            failed: HashSet::new(),
+            kept: Vec::new(),
+            octets: 0,
+            left_out: 0,
+        }
+    }
+
+    /// Notes the message called `name`, which waits to leave.
+    pub(crate) fn sends(&mut self, name: u64, exchange: u64, octets: &[u8]) {
+        self.waiting.push_back((name, exchange, octets.into()));
+    }
+
+    /// Notes that the message called `name` left. Those written before it were refused.
+    pub(crate) fn left(&mut self, name: u64, at_ns: u64) {
+        while let Some((waiting, exchange, octets)) = self.waiting.pop_front() {
+            if waiting == name {
+                let exchange = Some(exchange);
+                self.note(Message { at_ns, is_sent: true, octets, exchange });
+                return;
+            }
+        }
+    }
+
+    /// Notes a message received, for `exchange` or nobody.
+    pub(crate) fn receives(&mut self, at_ns: u64, exchange: Option<u64>, octets: &[u8]) {
+        self.note(Message { at_ns, is_sent: false, octets: octets.into(), exchange });
+    }
+
+    fn note(&mut self, message: Message) {
+        self.octets += message.octets.len();
+        match self.keep {
+            Keep::All => self.keep(message),
+            Keep::Failed => self.recent.push_back(message),
+        }
+        while self.octets > OCTETS_MAX && !self.recent.is_empty() {
+            self.settle_oldest();
+        }
+    }
+
+    fn keep(&mut self, message: Message) {
+        if self.octets > OCTETS_MAX {
+            self.octets -= message.octets.len();
+            self.left_out += 1;
+        } else {
+            self.kept.push(message);
+        }
+    }
+
+    /// Notes that `exchange` failed.
+    pub(crate) fn fails(&mut self, exchange: u64) {
+        if self.keep == Keep::Failed {
+            self.failed.insert(exchange);
+        }
+    }
+
+    fn settle_oldest(&mut self) {
+        let Some(message) = self.recent.pop_front() else { return };
+        if message.exchange.is_none_or(|exchange| self.failed.contains(&exchange)) {
+            self.keep(message);
+        } else {
+            self.octets -= message.octets.len();
+        }
+    }
+
+    /// Decides on what left or came before `before_ns`, whose exchange has ended.
+    pub(crate) fn settle(&mut self, before_ns: u64) {
+        while self.recent.front().is_some_and(|message| message.at_ns < before_ns) {
+            self.settle_oldest();
+        }
+    }
+
+    /// All that was kept, in order, and how many messages found no room.
+    #[must_use]
+    pub fn into_messages(mut self) -> (Vec<Message>, u64) {
+        self.settle(u64::MAX);
+        (self.kept, self.left_out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn played(keep: Keep) -> (Vec<(u64, bool, u8)>, u64) {
+        let mut capture = Capture::new(keep);
+        for name in 0..4 {
+            capture.sends(name, exchange_of(Kind::First, name), &[name as u8]);
+        }
+        // The kernel refuses the message of exchange 1.
+        for (name, at_ns) in [(0, 10), (2, 11), (3, 12)] {
+            capture.left(name, at_ns);
+        }
+        capture.receives(20, Some(exchange_of(Kind::Second, 2)), &[7]);
+        capture.receives(21, None, &[8]);
+        capture.receives(22, Some(exchange_of(Kind::Renewal, 2)), &[9]);
+        capture.fails(exchange_of(Kind::Second, 2));
+        capture.settle(21);
+        let (messages, left_out) = capture.into_messages();
+        let shown =
+            messages.iter().map(|message| (message.at_ns, message.is_sent, message.octets[0]));
+        (shown.collect(), left_out)
+    }
+
+    #[test]
+    fn of_failed_exchanges_everything_is_kept_and_of_others_nothing() {
+        let all = [(10, true, 0), (11, true, 2), (12, true, 3), (20, false, 7), (21, false, 8)];
+        assert_eq!(played(Keep::All), ([&all[..], &[(22, false, 9)]].concat(), 0));
+        let failed = vec![(11, true, 2), (20, false, 7), (21, false, 8)];
+        assert_eq!(played(Keep::Failed), (failed, 0));
+    }
+}

@@ -1,0 +1,167 @@
+//! The full-screen view of a run (`--live`): rates, drops by class and latency bands of each kind of
+//! exchange, a frame for each interval. What a terminal of ECMA-48 knows, and its other screen, are
+//! enough for it.
+
+use std::fmt::Write as _;
+
+use base::time::{NS_PER_MS, NS_PER_S};
+use load::Class;
+use netio::stdout;
+
+use super::account::Account;
+use super::dialect::Kind;
+use crate::run::seconds;
+
+/// The other screen without a cursor, and back.
+const ENTER: &str = "\x1b[?1049h\x1b[?25l";
+const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
+/// To the first line; to the end of the line; to the end of the screen.
+const HOME: &str = "\x1b[H";
+const LINE_END: &str = "\x1b[K\n";
+const SCREEN_END: &str = "\x1b[J";
+
+/// Upper ends of the latency bands, nanoseconds, and what they are called.
+const BANDS: [(u64, &str); 6] = [
+    (NS_PER_MS / 10, "to 0.1 ms"),
+    (NS_PER_MS, "to 1 ms"),
+    (10 * NS_PER_MS, "to 10 ms"),
+    (100 * NS_PER_MS, "to 100 ms"),
+    (NS_PER_S, "to 1 s"),
+    (u64::MAX, "above"),
+];
+/// Characters of a band that has everything.
+const BAR_LEN: u64 = 40;
+
+/// What was counted until a frame.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    sent: u64,
+    on_time: u64,
+    bands: [u64; BANDS.len()],
+}
+
+impl Seen {
+    fn of(account: &Account) -> Self {
+        let mut bands = [0; BANDS.len()];
+        for (edge_ns, count) in account.ledger.latency_due().entries() {
+            let band = BANDS.iter().position(|band| edge_ns <= band.0).unwrap_or(BANDS.len() - 1);
+            bands[band] += count;
+        }
+        Self { sent: account.sent(), on_time: account.on_time(), bands }
+    }
+}
+
+/// What the frames are made of.
+#[derive(Debug)]
+pub(crate) struct View {
+    title: String,
+    rows: Vec<(Kind, &'static str)>,
+    start_ns: u64,
+    last_ns: u64,
+    last: Vec<Seen>,
+}
+
+impl View {
+    /// The view of a run that begins at `start_ns`, of these kinds with their names.
+    pub(crate) fn new(title: String, rows: Vec<(Kind, &'static str)>, start_ns: u64) -> Self {
+        let last = vec![Seen::default(); rows.len()];
+        Self { title, rows, start_ns, last_ns: start_ns, last }
+    }
+
+    /// The screen at `now_ns`.
+    pub(crate) fn frame(&mut self, now_ns: u64, accounts: &[Account; Kind::COUNT]) -> String {
+        let passed_s = seconds(now_ns.saturating_sub(self.start_ns));
+        let interval_s = seconds(now_ns.saturating_sub(self.last_ns)).max(1e-9);
+        let mut screen = format!("{HOME}{}   {passed_s:.1} s{LINE_END}{LINE_END}", self.title);
+        let _ = write!(
+            screen,
+            "{:<26}{:>9}{:>11}{:>7}{:>7}{:>8}{:>8}{:>10}{LINE_END}",
+            "", "sent/s", "on time/s", "late", "lost", "refused", "invalid", "in flight"
+        );
+        let mut bands = [0; BANDS.len()];
+        for ((kind, name), last) in self.rows.iter().zip(&mut self.last) {
+            let account = &accounts[kind.index()];
+            let seen = Seen::of(account);
+            let per_s = |now: u64, before: u64| (now - before) as f64 / interval_s;
+            let count = |class| account.ledger.count(class);
+            let _ = write!(
+                screen,
+                "{name:<26}{:>9.0}{:>11.0}{:>7}{:>7}{:>8}{:>8}{:>10}{LINE_END}",
+                per_s(seen.sent, last.sent),
+                per_s(seen.on_time, last.on_time),
+                count(Class::Late),
+                count(Class::Lost),
+                count(Class::Nak),
+                count(Class::Invalid) + count(Class::WrongClient),
+                account.ledger.in_flight()
+            );
+            for (sum, (now, before)) in bands.iter_mut().zip(seen.bands.iter().zip(last.bands)) {
+                *sum += now - before;
+            }
+            *last = seen;
+        }
+        let _ = write!(screen, "{LINE_END}latency from due, since the last look{LINE_END}");
+        let all: u64 = bands.iter().sum();
+        for ((_, name), count) in BANDS.iter().zip(bands) {
+            let bar = "#".repeat((count * BAR_LEN).div_ceil(all.max(1)) as usize);
+            let _ = write!(screen, "{name:>12} {count:>9} {bar}{LINE_END}");
+        }
+        self.last_ns = now_ns;
+        screen + SCREEN_END
+    }
+}
+
+/// The terminal's other screen, until the value goes.
+#[derive(Debug)]
+pub(crate) struct Screen(());
+
+impl Screen {
+    /// Turns to it.
+    ///
+    /// # Errors
+    ///
+    /// Why the output does not take it.
+    pub(crate) fn enter() -> std::io::Result<Self> {
+        stdout::print(ENTER).map(|()| Self(()))
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        // A terminal that has gone needs no going back.
+        stdout::print(LEAVE).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_tells_of_the_interval_since_the_last_one() {
+        let mut view = View::new("to 192.0.2.1".into(), vec![(Kind::First, "DISCOVER-OFFER")], 0);
+        let mut accounts: [Account; Kind::COUNT] = Default::default();
+        let account = &mut accounts[Kind::First.index()];
+        for number in 0..300 {
+            account.ledger.came_due();
+            account.ledger.left(0, 0);
+            let is_lost = number < 3;
+            account.ledger.ended(if is_lost { Class::Lost } else { Class::OnTime });
+            if !is_lost {
+                account.completed(0, 0, if number < 200 { NS_PER_MS / 2 } else { 5 * NS_PER_MS });
+            }
+        }
+        let screen = view.frame(2 * NS_PER_S, &accounts);
+        let lines: Vec<&str> = screen.split(LINE_END).collect();
+        let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(words(lines[3]), ["DISCOVER-OFFER", "150", "148", "0", "3", "0", "0", "0"]);
+        assert_eq!(words(lines[7])[..3], ["to", "1", "ms"]);
+        assert_eq!(words(lines[7])[3], "197");
+        assert_eq!(words(lines[8])[3..], ["100", "#".repeat(14).as_str()]);
+        // Nothing more has come.
+        let screen = view.frame(3 * NS_PER_S, &accounts);
+        let lines: Vec<&str> = screen.split(LINE_END).collect();
+        assert_eq!(words(lines[3])[1..3], ["0", "0"]);
+        assert_eq!(words(lines[7])[3..], ["0"]);
+    }
+}

@@ -1,0 +1,396 @@
+//! The lives of a population of clients (`--scenario lifecycle`): they join, renew what they have at T1,
+//! ask anybody at T2, begin anew when it ends, leave with a RELEASE or without a word, come back and ask
+//! for what they had. RFC 2131 sections 3.2, 4.4.5 and 4.4.6; RFC 9915 section 18.2.
+//!
+//! Each client either has one step ahead of it, at a set time, or one exchange open, whose end decides
+//! on the next step. Nothing is allocated after construction.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use base::Random;
+use base::time::NS_PER_S;
+use load::exponential;
+
+use super::dialect::{Kind, Terms, Who};
+
+/// How long a client waits after an exchange that gave it no lease, and at least after a DECLINE (RFC
+/// 2131 section 3.1), seconds.
+const RETRY_S: u32 = 10;
+/// The shortest wait before one more renewal (RFC 2131 section 4.4.5), seconds.
+const RENEW_AGAIN_S: u32 = 60;
+/// From a new lease to the INFORM about it, seconds.
+const INFORM_AFTER_S: u32 = 1;
+
+/// What the clients of a population do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Habits {
+    /// How many there are.
+    pub clients: u32,
+    /// How many of their seconds pass in a second.
+    pub speed: f64,
+    /// How long one stays, mean of an exponential distribution, seconds; `None`: for ever.
+    pub stay_s: Option<f64>,
+    /// How long one is away, the same.
+    pub away_s: f64,
+    /// Of those that leave, how many say so, per cent.
+    pub releasing_percent: u8,
+    /// Of new leases, how many are followed by a question for parameters, per cent.
+    pub informing_percent: u8,
+    /// Of new leases, how many are declined, per cent.
+    pub declining_percent: u8,
+}
+
+/// What a client does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Step {
+    /// Asks for a lease, or for the one that it had.
+    Begin,
+    Renew,
+    Rebind,
+    Inform,
+    Decline,
+    Leave,
+}
+
+/// A lease.
+#[derive(Clone, Copy, Debug)]
+struct Held<L> {
+    who: Who,
+    lease: L,
+    t1_ns: u64,
+    t2_ns: u64,
+    ends_ns: u64,
+}
+
+/// One client.
+#[derive(Clone, Copy, Debug)]
+struct Life<L> {
+    held: Option<Held<L>>,
+    leaves_ns: u64,
+}
+
+/// How an exchange ended for its client.
+#[derive(Clone, Copy, Debug)]
+pub enum End<L> {
+    /// With a lease.
+    Given(L, Terms),
+    /// With an answer that gives nothing.
+    Agreed,
+    /// The server refused.
+    Refused,
+    /// Without an answer in time, or with one that means nothing.
+    Failed,
+}
+
+/// What must be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act<L> {
+    /// A first request of the client with this number.
+    Begin(u32),
+    /// A message about a lease.
+    About(Kind, Who, L),
+}
+
+/// All clients.
+#[derive(Clone, Debug)]
+pub struct Lives<L> {
+    habits: Habits,
+    random: Random,
+    lives: Vec<Life<L>>,
+    ahead: BinaryHeap<Reverse<(u64, u32, Step)>>,
+    joined: u32,
+}
+
+impl<L: Copy> Lives<L> {
+    /// A population of which nobody has joined.
+    #[must_use]
+    pub fn new(habits: Habits, seed: u64) -> Self {
+        let blank = Life { held: None, leaves_ns: u64::MAX };
+        Self {
+            lives: vec![blank; habits.clients as usize],
+            ahead: BinaryHeap::with_capacity(habits.clients as usize),
+            random: Random::from_seed(seed).fork(0x6c69_7665),
+            habits,
+            joined: 0,
+        }
+    }
+
+    /// The next client that joins; `None` when all have.
+    pub fn join(&mut self) -> Option<u32> {
+        let client = self.joined;
+        self.joined += u32::from(client < self.habits.clients);
+        (client < self.habits.clients).then_some(client)
+    }
+
+    /// How long the clients' `s` seconds take, nanoseconds.
+    fn ns(&self, s: f64) -> u64 {
+        (s * NS_PER_S as f64 / self.habits.speed) as u64
+    }
+
+    /// When so many seconds have passed since `now_ns`; never, for an infinite lease.
+    fn after(&self, now_ns: u64, s: u32) -> u64 {
+        if s == u32::MAX { u64::MAX } else { now_ns.saturating_add(self.ns(s.into())) }
+    }
+
+    fn after_about(&mut self, now_ns: u64, mean_s: f64) -> u64 {
+        let s = mean_s * exponential(&mut self.random);
+        now_ns.saturating_add(self.ns(s))
+    }
+
+    fn percent(&mut self, percent: u8) -> bool {
+        self.random.chance(percent.into(), 100)
+    }
+
+    fn push(&mut self, at_ns: u64, client: u32, step: Step) {
+        if at_ns < u64::MAX {
+            self.ahead.push(Reverse((at_ns, client, step)));
+        }
+    }
+
+    /// When the next client does something.
+    #[must_use]
+    pub fn next_ns(&self) -> Option<u64> {
+        self.ahead.peek().map(|Reverse((at_ns, ..))| *at_ns)
+    }
+
+    /// Takes the next step that is due at `now_ns`: when it was due, and what must be sent.
+    pub fn take(&mut self, now_ns: u64) -> Option<(u64, Act<L>)> {
+        while self.next_ns().is_some_and(|at_ns| at_ns <= now_ns) {
+            let Reverse((at_ns, client, step)) = self.ahead.pop()?;
+            if let Some(act) = self.act(at_ns, client, step) {
+                return Some((at_ns, act));
+            }
+        }
+        None
+    }
+
+    fn act(&mut self, at_ns: u64, client: u32, step: Step) -> Option<Act<L>> {
+        let place = client as usize;
+        let held = self.lives[place].held.filter(|held| held.ends_ns > at_ns);
+        self.lives[place].held = held;
+        let Some(held) = held else { return Some(Act::Begin(client)) };
+        let kind = match step {
+            Step::Begin => Kind::Reboot,
+            Step::Renew => Kind::Renewal,
+            Step::Rebind => Kind::Rebinding,
+            Step::Inform => Kind::Information,
+            Step::Decline => Kind::Decline,
+            Step::Leave if self.percent(self.habits.releasing_percent) => Kind::Release,
+            Step::Leave => {
+                let back_ns = self.after_about(at_ns, self.habits.away_s);
+                self.push(back_ns, client, Step::Begin);
+                return None;
+            }
+        };
+        if matches!(kind, Kind::Decline | Kind::Release) {
+            self.lives[place].held = None;
+        }
+        Some(Act::About(kind, held.who, held.lease))
+    }
+
+    /// Notes at `now_ns` how an exchange of `who` ended. Call it once for each.
+    pub fn ended(&mut self, now_ns: u64, kind: Kind, who: Who, end: End<L>) {
+        let client = who.client;
+        match (kind, end) {
+            (Kind::Second | Kind::First, End::Given(lease, terms)) => {
+                self.hold(now_ns, who, lease, terms);
+                self.stays(now_ns, client);
+                if self.percent(self.habits.declining_percent) {
+                    self.push(now_ns, client, Step::Decline);
+                } else if self.percent(self.habits.informing_percent) {
+                    self.push(self.after(now_ns, INFORM_AFTER_S), client, Step::Inform);
+                } else {
+                    self.goes_on(now_ns, client);
+                }
+            }
+            (Kind::Reboot, End::Given(..) | End::Agreed | End::Failed) => {
+                if let End::Given(lease, terms) = end {
+                    self.hold(now_ns, who, lease, terms);
+                }
+                self.stays(now_ns, client);
+                self.goes_on(now_ns, client);
+            }
+            (Kind::Renewal | Kind::Rebinding, End::Given(lease, terms)) => {
+                self.hold(now_ns, who, lease, terms);
+                self.goes_on(now_ns, client);
+            }
+            (Kind::Renewal | Kind::Rebinding | Kind::Reboot, End::Refused) => {
+                self.lives[client as usize].held = None;
+                self.push(now_ns, client, Step::Begin);
+            }
+            (Kind::Renewal | Kind::Rebinding, _) => self.asks_again(now_ns, client),
+            (Kind::Information, _) => self.goes_on(now_ns, client),
+            (Kind::Release, _) => {
+                let back_ns = self.after_about(now_ns, self.habits.away_s);
+                self.push(back_ns, client, Step::Begin);
+            }
+            (Kind::First | Kind::Second | Kind::Decline, _) => {
+                self.push(self.after(now_ns, RETRY_S), client, Step::Begin);
+            }
+        }
+    }
+
+    fn hold(&mut self, now_ns: u64, who: Who, lease: L, terms: Terms) {
+        let [t1_ns, t2_ns, ends_ns] =
+            [terms.t1_s, terms.t2_s, terms.valid_s].map(|s| self.after(now_ns, s));
+        self.lives[who.client as usize].held = Some(Held { who, lease, t1_ns, t2_ns, ends_ns });
+    }
+
+    /// Draws how long the client stays that has just come.
+    fn stays(&mut self, now_ns: u64, client: u32) {
+        let leaves_ns =
+            self.habits.stay_s.map_or(u64::MAX, |stay_s| self.after_about(now_ns, stay_s));
+        self.lives[client as usize].leaves_ns = leaves_ns;
+    }
+
+    /// The client has a lease: it renews that or leaves, whichever comes first.
+    fn goes_on(&mut self, now_ns: u64, client: u32) {
+        let life = self.lives[client as usize];
+        match life.held {
+            Some(held) if life.leaves_ns <= held.t1_ns => {
+                self.push(life.leaves_ns.max(now_ns), client, Step::Leave);
+            }
+            // Who comes back may have been away beyond T2.
+            Some(held) if held.t2_ns <= now_ns => self.push(now_ns, client, Step::Rebind),
+            Some(held) => self.push(held.t1_ns.max(now_ns), client, Step::Renew),
+            None => self.push(now_ns, client, Step::Begin),
+        }
+    }
+
+    /// Half of the time that is left until T2, then of what is left of the lease, a minute at least.
+    fn asks_again(&mut self, now_ns: u64, client: u32) {
+        let Some(held) = self.lives[client as usize].held else {
+            return self.push(now_ns, client, Step::Begin);
+        };
+        let least_ns = self.ns(RENEW_AGAIN_S.into());
+        let half_way = |until_ns: u64| now_ns + (until_ns.saturating_sub(now_ns) / 2).max(least_ns);
+        let (renew_ns, rebind_ns) = (half_way(held.t2_ns), half_way(held.ends_ns));
+        if renew_ns < held.t2_ns {
+            self.push(renew_ns, client, Step::Renew);
+        } else if now_ns < held.t2_ns {
+            self.push(held.t2_ns, client, Step::Rebind);
+        } else {
+            self.push(rebind_ns.min(held.ends_ns), client, Step::Rebind);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HABITS: Habits = Habits {
+        clients: 1,
+        speed: 1.0,
+        stay_s: None,
+        away_s: 100.0,
+        releasing_percent: 0,
+        informing_percent: 0,
+        declining_percent: 0,
+    };
+    const WHO: Who = Who { client: 0, link: 3 };
+    const TERMS: Terms = Terms { t1_s: 1_000, t2_s: 1_750, valid_s: 2_000 };
+
+    /// Plays the life of one client whose exchanges end as `end` says, at once; the kinds of its
+    /// messages and when they were due, seconds.
+    fn life(
+        habits: Habits,
+        until_s: u64,
+        mut end: impl FnMut(Kind) -> End<u8>,
+    ) -> Vec<(u64, Kind)> {
+        let mut lives = Lives::new(habits, 5);
+        assert_eq!((lives.join(), lives.join()), (Some(0), None));
+        lives.ended(0, Kind::Second, WHO, End::Given(7, TERMS));
+        let mut done = Vec::new();
+        while let Some(now_ns) = lives.next_ns().filter(|&ns| ns < until_s * NS_PER_S) {
+            let Some((at_ns, act)) = lives.take(now_ns) else { continue };
+            assert_eq!(at_ns, now_ns);
+            let kind = match act {
+                Act::Begin(client) => {
+                    assert_eq!(client, 0);
+                    Kind::Second
+                }
+                Act::About(kind, who, lease) => {
+                    assert_eq!((who, lease), (WHO, 7));
+                    kind
+                }
+            };
+            done.push((at_ns / NS_PER_S, kind));
+            lives.ended(at_ns, kind, WHO, end(kind));
+        }
+        done
+    }
+
+    #[test]
+    fn a_client_renews_at_t1_for_ever() {
+        let done = life(HABITS, 10_500, |_| End::Given(7, TERMS));
+        assert!(done.iter().map(|step| step.0).eq((1..=10).map(|n| 1_000 * n)), "{done:?}");
+        assert!(done.iter().all(|step| step.1 == Kind::Renewal));
+        let fast = Habits { speed: 100.0, ..HABITS };
+        assert_eq!(life(fast, 105, |_| End::Given(7, TERMS)).len(), 10);
+        let infinite = Terms { t1_s: u32::MAX, t2_s: u32::MAX, valid_s: u32::MAX };
+        let mut lives = Lives::new(HABITS, 5);
+        lives.ended(0, Kind::Second, WHO, End::Given(7, infinite));
+        assert_eq!(lives.next_ns(), None);
+    }
+
+    #[test]
+    fn without_answers_it_asks_again_then_anybody_then_begins_anew() {
+        let done = life(HABITS, 2_010, |_| End::Failed);
+        let renewals = [1_000, 1_375, 1_562, 1_656, 1_716].map(|s| (s, Kind::Renewal));
+        let rebindings = [1_750, 1_875, 1_937].map(|s| (s, Kind::Rebinding));
+        // RFC 2131: half of what is left, a minute at least; the last one would be after the end.
+        assert_eq!(done[..5], renewals, "{done:?}");
+        assert_eq!(done[5..8], rebindings, "{done:?}");
+        assert_eq!(done[8..], [(1_997, Kind::Rebinding), (2_000, Kind::Second)], "{done:?}");
+    }
+
+    #[test]
+    fn a_refusal_ends_the_lease_at_once() {
+        let done = life(HABITS, 1_005, |kind| match kind {
+            Kind::Renewal => End::Refused,
+            _ => End::Failed,
+        });
+        assert_eq!(done, [(1_000, Kind::Renewal), (1_000, Kind::Second)]);
+    }
+
+    #[test]
+    fn who_comes_back_asks_for_what_it_had_while_that_is_valid() {
+        let quiet = Habits { stay_s: Some(400.0), ..HABITS };
+        let done = life(quiet, 200_000, |_| End::Given(7, TERMS));
+        let reboots = done.iter().filter(|step| step.1 == Kind::Reboot).count();
+        assert!((300..500).contains(&reboots), "about one in 500 s: {reboots}");
+        assert!(done.iter().all(|step| step.1 != Kind::Release));
+        let long = Habits { away_s: 1e9, ..quiet };
+        let done = life(long, 1 << 33, |_| End::Given(7, TERMS));
+        assert!(done.iter().any(|step| step.1 == Kind::Second), "what it had has ended");
+        assert!(done.iter().all(|step| step.1 != Kind::Reboot), "{done:?}");
+        let polite = Habits { releasing_percent: 100, ..quiet };
+        let done = life(polite, 200_000, |_| End::Given(7, TERMS));
+        let count = |kind| done.iter().filter(|step| step.1 == kind).count();
+        assert!(count(Kind::Release).abs_diff(count(Kind::Second)) <= 1);
+        assert_eq!(count(Kind::Reboot), 0);
+    }
+
+    #[test]
+    fn new_leases_are_declined_and_asked_about_as_often_as_said() {
+        let habits = Habits {
+            stay_s: Some(10.0),
+            away_s: 1.0,
+            releasing_percent: 100,
+            informing_percent: 50,
+            declining_percent: 10,
+            ..HABITS
+        };
+        let done = life(habits, 100_000, |_| End::Given(7, TERMS));
+        let count = |kind| done.iter().filter(|step| step.1 == kind).count() as f64;
+        let fresh = count(Kind::Second);
+        assert!(fresh > 5_000.0, "{fresh}");
+        assert!((0.085..0.115).contains(&(count(Kind::Decline) / fresh)), "{fresh}");
+        assert!((0.42..0.48).contains(&(count(Kind::Information) / fresh)), "half of the others");
+        // Ten seconds at least lie behind each DECLINE.
+        let behind = done.windows(2).filter(|pair| pair[0].1 == Kind::Decline);
+        assert!(behind.map(|pair| pair[1].0 - pair[0].0).all(|s| s >= 10));
+    }
+}

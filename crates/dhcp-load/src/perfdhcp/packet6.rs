@@ -1,0 +1,252 @@
+//! Packets of DHCPv6 from files (`-T`): a SOLICIT and a REQUEST, bare, of which the client, the
+//! transaction and what the server said are replaced; every other option is sent as it stands.
+
+use std::ops::Range;
+
+use base::Writer;
+
+use super::persona::{DUID_MAX, Personas};
+use crate::v6::Ask;
+use crate::v6::answer::{Answer, code, kind};
+use crate::v6::template::{IA_ROOM, SERVER_ID_MAX, repeat};
+
+/// Octets of the message header, and of that of an option.
+const HEADER: usize = 4;
+/// Octets of a client's DUID that are written into a packet, its last ones.
+const TAIL: usize = 6;
+
+/// Where the changing octets of a packet are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offsets {
+    /// The transaction identifier.
+    pub xid: usize,
+    /// The last octet of the client that is replaced.
+    pub client_end: usize,
+    /// The elapsed time option, in the second packet, if it has one.
+    pub elapsed: Option<usize>,
+    /// The server identifier option, in the second packet.
+    pub server: usize,
+    /// The identity association, in the second packet.
+    pub association: usize,
+}
+
+/// The packets of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packets {
+    first: Vec<u8>,
+    second: Option<Vec<u8>>,
+    offsets: [Offsets; 2],
+    /// The client identifier in the first packet.
+    duid: Range<usize>,
+    iaid: u32,
+    rapid_commit: bool,
+}
+
+/// Begin and end of each option, with its code.
+fn options(packet: &[u8]) -> impl Iterator<Item = (u16, Range<usize>)> {
+    let mut at = HEADER;
+    std::iter::from_fn(move || {
+        let header = packet.get(at..at + HEADER)?;
+        let len = usize::from(u16::from_be_bytes([header[2], header[3]]));
+        let place = at..at + HEADER + len;
+        at = place.end;
+        Some((u16::from_be_bytes([header[0], header[1]]), place))
+    })
+}
+
+impl Packets {
+    /// The packets `first` and `second` with what is to be replaced in them.
+    ///
+    /// # Errors
+    ///
+    /// In words, when an offset lies outside of its packet or at something else, or what is built is
+    /// no SOLICIT or REQUEST for one address.
+    pub fn new(
+        first: (Vec<u8>, Offsets),
+        second: Option<(Vec<u8>, Offsets)>,
+    ) -> Result<Self, String> {
+        let offsets = [first.1, second.as_ref().map_or(first.1, |second| second.1)];
+        let first = first.0;
+        let answer = Answer::read(&first)
+            .ok()
+            .filter(|answer| answer.kind == kind::SOLICIT && answer.relay.is_none())
+            .ok_or("-T: the first packet is no bare SOLICIT")?;
+        let id_len = answer.client_id.unwrap_or_default().len();
+        if !(TAIL..=DUID_MAX).contains(&id_len) {
+            return Err(format!("-T: its client identifier must have {TAIL} to {DUID_MAX} octets"));
+        }
+        let is_for_one = answer.ias().count() == 1;
+        let iaid = answer.ias().next().filter(|ia| is_for_one && !ia.is_prefix).map(|ia| ia.iaid);
+        let iaid = iaid.ok_or("-T: the first packet must ask for one address")?;
+        let rapid_commit = answer.has_rapid_commit;
+        let duid =
+            options(&first).find(|option| option.0 == code::CLIENT_ID).map(|option| option.1);
+        let duid = duid.map_or(0..0, |place| place.start + HEADER..place.end);
+        let second = second.map(|second| second.0);
+        let packets = Self { first, second, offsets, duid, iaid, rapid_commit };
+        packets.check()?;
+        Ok(packets)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let [first, second] = self.offsets;
+        if first.xid + 3 > self.first.len() {
+            return Err("-T: -X lies outside of the packet".into());
+        }
+        if first.client_end + 1 < TAIL || first.client_end >= self.first.len() {
+            return Err("-T: -O lies outside of the packet".into());
+        }
+        let (xid, client) = (0x00fe_fdfc, [2, 0x67, 0xff, 0xfe, 0xfd, 0xfc]);
+        let mut buffer = vec![0; self.bytes_max()];
+        let len = self.write_first(&mut buffer, xid, &client);
+        let is_good = |octets: &[u8], kind: u8| {
+            Answer::read(octets).is_ok_and(|got| (got.kind, got.xid) == (kind, xid))
+        };
+        if !is_good(&buffer[..len], kind::SOLICIT) {
+            return Err("-T: with -X and -O the first packet is no SOLICIT".into());
+        }
+        let Some(packet) = &self.second else { return Ok(()) };
+        if second.xid + 3 > packet.len() {
+            return Err("-T: -X lies outside of the second packet".into());
+        }
+        let needed = [(code::SERVER_ID, Some(second.server), "-S", "server identifier")];
+        let needed = needed.into_iter().chain([
+            (code::IA_NA, Some(second.association), "-I", "association for an address"),
+            (code::ELAPSED_TIME, second.elapsed, "-E", "elapsed time"),
+        ]);
+        for (code, at, switch, name) in needed {
+            let Some(at) = at else { continue };
+            if !options(packet).any(|(found, place)| (found, place.start) == (code, at)) {
+                return Err(format!("-T: {switch}: the second packet has no {name} at octet {at}"));
+            }
+        }
+        let advertise = [&[kind::ADVERTISE, 0, 0, 0, 0, 2, 0, 3, 1, 2, 3][..]].concat();
+        let advertise = Answer::read(&advertise).expect("a server identifier alone is a message");
+        let len = self.second(&mut buffer, xid, &client, &advertise, 0).unwrap_or(0);
+        if !is_good(&buffer[..len], kind::REQUEST) {
+            return Err("-T: with -X the second packet is no bare REQUEST".into());
+        }
+        Ok(())
+    }
+
+    /// What the first packet asks for.
+    #[must_use]
+    pub const fn ask(&self) -> Ask {
+        Ask { rapid_commit: self.rapid_commit, ..Ask::ADDRESS }
+    }
+
+    /// IAID of the association in the first packet.
+    #[must_use]
+    pub const fn iaid(&self) -> u32 {
+        self.iaid
+    }
+
+    /// Octets of the client identifier in the first packet.
+    #[must_use]
+    pub fn duid_len(&self) -> usize {
+        self.duid.len()
+    }
+
+    /// Octets of the longer message.
+    #[must_use]
+    pub fn bytes_max(&self) -> usize {
+        let more = DUID_MAX + SERVER_ID_MAX + IA_ROOM;
+        self.first.len().max(self.second.as_ref().map_or(0, |packet| packet.len() + more))
+    }
+
+    /// Writes the DUID that a server sees of `client` into `buffer`; returns it.
+    pub fn duid<'b>(
+        &self,
+        personas: &Personas,
+        client: u32,
+        buffer: &'b mut [u8; DUID_MAX],
+    ) -> &'b [u8] {
+        let own = Self::tail(personas, client);
+        self.seen(&own, buffer)
+    }
+
+    fn tail(personas: &Personas, client: u32) -> [u8; TAIL] {
+        let mut buffer = [0; DUID_MAX];
+        let duid = personas.duid(client, &mut buffer);
+        *duid.last_chunk().expect("a DUID has six octets at least")
+    }
+
+    fn seen<'b>(&self, own: &[u8; TAIL], buffer: &'b mut [u8; DUID_MAX]) -> &'b [u8] {
+        let duid = &mut buffer[..self.duid.len()];
+        duid.copy_from_slice(&self.first[self.duid.clone()]);
+        let begin = self.offsets[0].client_end + 1 - TAIL;
+        for (octet, at) in duid.iter_mut().zip(self.duid.clone()) {
+            if let Some(own) = at.checked_sub(begin).and_then(|index| own.get(index)) {
+                *octet = *own;
+            }
+        }
+        duid
+    }
+
+    fn write_first(&self, buffer: &mut [u8], xid: u32, own: &[u8; TAIL]) -> usize {
+        let octets = &mut buffer[..self.first.len()];
+        octets.copy_from_slice(&self.first);
+        let Offsets { xid: at, client_end, .. } = self.offsets[0];
+        octets[client_end + 1 - TAIL..=client_end].copy_from_slice(own);
+        octets[at..at + 3].copy_from_slice(&xid.to_be_bytes()[1..]);
+        octets.len()
+    }
+
+    /// Writes the first packet of `client` into `buffer`; returns its length.
+    pub fn first(&self, buffer: &mut [u8], xid: u32, personas: &Personas, client: u32) -> usize {
+        self.write_first(buffer, xid, &Self::tail(personas, client))
+    }
+
+    /// Writes the second packet, if there is one, that takes up `answer` into `buffer`; returns its
+    /// length. `own` is the end of the client's DUID.
+    fn second(
+        &self,
+        buffer: &mut [u8],
+        xid: u32,
+        own: &[u8; TAIL],
+        answer: &Answer<'_>,
+        hundredths: u16,
+    ) -> Option<usize> {
+        let packet = self.second.as_ref()?;
+        let places = self.offsets[1];
+        let mut duid = [0; DUID_MAX];
+        let duid = self.seen(own, &mut duid);
+        let mut writer = Writer::new(buffer);
+        writer.put(&packet[..HEADER]);
+        for (code, place) in options(packet) {
+            let at = place.start;
+            if code == code::CLIENT_ID {
+                writer.u16(code).u16(duid.len() as u16).put(duid);
+            } else if at == places.server {
+                let id = answer.server_id.unwrap_or_default();
+                writer.u16(code).u16(id.len() as u16).put(id);
+            } else if at == places.association {
+                for ia in answer.ias().filter(|ia| !ia.is_prefix) {
+                    repeat(&mut writer, ia, code::IAADDR);
+                }
+            } else if Some(at) == places.elapsed {
+                writer.u16(code).u16(2).u16(hundredths);
+            } else {
+                writer.put(packet.get(place)?);
+            }
+        }
+        assert!(!writer.overflowed(), "a REQUEST fits its slot");
+        let octets = writer.written();
+        octets[places.xid..places.xid + 3].copy_from_slice(&xid.to_be_bytes()[1..]);
+        Some(octets.len())
+    }
+
+    /// Writes the second packet of `client`, if there is one, that takes up `answer` into `buffer`;
+    /// returns its length.
+    pub fn take_up(
+        &self,
+        buffer: &mut [u8],
+        xid: u32,
+        (personas, client): (&Personas, u32),
+        answer: &Answer<'_>,
+        secs: u16,
+    ) -> Option<usize> {
+        let own = Self::tail(personas, client);
+        self.second(buffer, xid, &own, answer, secs.saturating_mul(100))
+    }
+}

@@ -1,0 +1,47 @@
+//! The capture file of a run (`--pcap`): bare IP packets, nanoseconds. Addresses and ports are those
+//! that the run was told; a server may answer from another one.
+
+use std::net::{IpAddr, SocketAddr};
+
+use base::Writer;
+use packet_wire::pcap::{self, ByteOrder, LINK_RAW_IP, Resolution};
+use packet_wire::{ipv4, ipv6, protocol, udp};
+
+use super::capture::Message;
+
+/// Octets of IPv6 and UDP headers.
+const HEADROOM: usize = 48;
+
+/// The file of `messages` between `local` and `server`, whose times are `wall_ns` before those since
+/// 1970.
+pub(crate) fn file(
+    messages: &[Message],
+    local: SocketAddr,
+    server: SocketAddr,
+    wall_ns: u64,
+) -> Vec<u8> {
+    let mut file = pcap::Writer::new(LINK_RAW_IP, ByteOrder::Little, Resolution::Nanoseconds);
+    let mut buffer = Vec::new();
+    for message in messages {
+        let (source, destination) = if message.is_sent { (local, server) } else { (server, local) };
+        buffer.resize(HEADROOM + message.octets.len(), 0);
+        let mut writer = Writer::new(&mut buffer);
+        put(source, destination, &message.octets, &mut writer);
+        file.packet(wall_ns.wrapping_add(message.at_ns), writer.written());
+    }
+    file.into_octets()
+}
+
+fn put(source: SocketAddr, destination: SocketAddr, payload: &[u8], writer: &mut Writer<'_>) {
+    let len = udp::HEADER_LEN + payload.len();
+    match (source.ip(), destination.ip()) {
+        (IpAddr::V4(from), IpAddr::V4(to)) => {
+            ipv4::Header::new(protocol::UDP, from, to).emit(len, writer);
+        }
+        (IpAddr::V6(from), IpAddr::V6(to)) => {
+            ipv6::Header::new(protocol::UDP, from, to).emit(len, writer);
+        }
+        _ => unreachable!("a socket and its peer are of one family"),
+    }
+    writer.put(&udp::header_for(source, destination, payload)).put(payload);
+}

@@ -1,0 +1,247 @@
+//! Answers: which request they are for, what they mean for it, and what they lead to.
+
+use base::time::NS_PER_S;
+use load::Class;
+
+use super::{KIND_BITS, State, Traffic, Turn};
+use crate::fault::Fault;
+use crate::perfdhcp::capture::exchange_of;
+use crate::perfdhcp::dialect::{Dialect, Kind, Who};
+use crate::perfdhcp::lives::End;
+use crate::population::Outgoing;
+use crate::protocol::Judgment;
+
+impl<D: Dialect> Traffic<D> {
+    /// The request that an answer with `xid` is for. DHCPv4 answers to both requests of an exchange
+    /// carry the same one.
+    fn find(&self, xid: u32, is_offer: bool) -> Result<(Kind, u64), Kind> {
+        let mut kind = Kind::ALL[(xid & ((1 << KIND_BITS) - 1)) as usize];
+        let is_shared = !D::IS_SECOND_RENUMBERED && kind == Kind::First;
+        if is_shared && !is_offer {
+            kind = Kind::Second;
+        }
+        let by_first = matches!(kind, Kind::First | Kind::Second);
+        let ring = if by_first { &self.rings[0] } else { &self.rings[kind.index()] };
+        let number = self.numbers.number_of(xid >> KIND_BITS, ring.next_number());
+        let Some((number, turn)) = number.and_then(|number| Some((number, ring.get(number)?)))
+        else {
+            return Err(kind);
+        };
+        if kind != Kind::Second {
+            return Ok((kind, number));
+        }
+        match turn.second {
+            Some(second) if self.rings[1].get(second).is_some() => Ok((kind, second)),
+            None if is_shared => Ok((Kind::First, number)),
+            _ => Err(kind),
+        }
+    }
+
+    /// The kind that an answer to no request counts for: what its type says, and for answers that
+    /// several kinds get what its identifier says if such requests were sent.
+    fn kind_of_stray(&self, named: Kind, is_offer: bool) -> Kind {
+        let is_sent = self.rings[named.index()].next_number() > 0;
+        match named {
+            _ if is_offer => Kind::First,
+            Kind::Renewal | Kind::Release if is_sent => named,
+            _ => Kind::Second,
+        }
+    }
+
+    /// Keeps a message received for the request `found`.
+    fn captures(&mut self, now_ns: u64, found: Option<(Kind, u64)>, octets: &[u8]) {
+        let Some(capture) = &mut self.capture else { return };
+        let exchange = found.map(|(kind, number)| {
+            let first = self.rings[kind.index()].get(number).and_then(|turn| turn.first);
+            exchange_of(kind, first.unwrap_or(number))
+        });
+        capture.receives(now_ns, exchange, octets);
+    }
+
+    /// Takes in a datagram received at `now_ns`. When it calls for a second request, that is
+    /// written into `buffer`.
+    pub fn answer(&mut self, now_ns: u64, octets: &[u8], buffer: &mut [u8]) -> Option<Outgoing> {
+        self.received += 1;
+        let Ok(answer) = D::read(octets) else {
+            self.malformed += 1;
+            self.too_short += u64::from(octets.len() < D::BYTES_MIN);
+            let found = D::xid_of_anything(octets).and_then(|xid| self.find(xid, false).ok());
+            self.captures(now_ns, found, octets);
+            if let Some((kind, _)) = found {
+                self.accounts[kind.index()].malformed += 1;
+            }
+            return None;
+        };
+        let found = self.find(D::xid(&answer), D::is_offer(&answer));
+        self.captures(now_ns, found.ok(), octets);
+        let (kind, number) = match found {
+            Ok(found) => found,
+            Err(kind) => {
+                let kind = self.kind_of_stray(kind, D::is_offer(&answer));
+                self.accounts[kind.index()].unmatched += 1;
+                return None;
+            }
+        };
+        self.trace.receives(kind, octets, || D::server_shown(&answer));
+        self.take(now_ns, kind, number, &answer, buffer)
+    }
+
+    /// Takes in the answer to request `number`. The first one decides how that ended.
+    fn take(
+        &mut self,
+        now_ns: u64,
+        kind: Kind,
+        number: u64,
+        answer: &D::Answer<'_>,
+        buffer: &mut [u8],
+    ) -> Option<Outgoing> {
+        let account = &mut self.accounts[kind.index()];
+        let (due_ns, turn) = self.rings[kind.index()].find(number)?;
+        if !turn.is_counted {
+            self.preloaded[1] += 1;
+            return None;
+        }
+        match turn.state {
+            State::Awaited => {}
+            State::Answered => {
+                account.duplicates += 1;
+                return None;
+            }
+            State::GivenUp => {
+                account.unmatched += 1;
+                return None;
+            }
+        }
+        let judgment = match self.dialect.judge(answer, turn.who, kind, turn.taken) {
+            Judgment::Offer(_) if kind != Kind::First => Judgment::Faulty(Fault::Kind),
+            judgment => judgment,
+        };
+        turn.state = State::Answered;
+        self.unsettled -= 1;
+        let is_late = now_ns.saturating_sub(due_ns) > self.rules.deadline_ns(kind);
+        let class = account.judged(judgment, is_late);
+        let (who, sent_ns) = (turn.who, turn.sent_ns);
+        if class == Class::OnTime {
+            account.completed(due_ns, sent_ns, now_ns);
+            self.answered_ns = now_ns;
+        }
+        self.trace.times(kind, sent_ns, Some(now_ns));
+        if class != Class::OnTime {
+            self.fails(kind, number);
+        }
+        if matches!(judgment, Judgment::Granted { .. } | Judgment::Refused(_)) {
+            self.note_lease(now_ns, answer, who, kind, judgment);
+        }
+        let outgoing = match judgment {
+            Judgment::Offer(offer) => {
+                self.take_offer(now_ns, answer, number, (class, offer), buffer)
+            }
+            _ => None,
+        };
+        // One that went on is not over for its client.
+        if kind != Kind::First || outgoing.is_none() {
+            let end = self.end_of(answer, judgment);
+            self.ends(now_ns, kind, who, end);
+        }
+        outgoing
+    }
+
+    /// What an exchange came to for its client.
+    fn end_of(&self, answer: &D::Answer<'_>, judgment: Judgment<D::Offer>) -> End<D::Lease> {
+        match judgment {
+            Judgment::Granted { .. } => match (self.dialect.lease(answer), D::terms(answer)) {
+                (Some(lease), Some(terms)) => End::Given(lease, terms),
+                _ => End::Agreed,
+            },
+            Judgment::Refused(_) => End::Refused,
+            _ => End::Failed,
+        }
+    }
+
+    /// Keeps the messages of request `number`, which failed.
+    pub(super) fn fails(&mut self, kind: Kind, number: u64) {
+        let Some(capture) = &mut self.capture else { return };
+        let first = self.rings[kind.index()].get(number).and_then(|turn| turn.first);
+        capture.fails(exchange_of(kind, first.unwrap_or(number)));
+    }
+
+    /// Takes up the offer that `answer` makes to first request `number`, unless it came too late or
+    /// nothing more is asked for.
+    fn take_offer(
+        &mut self,
+        now_ns: u64,
+        answer: &D::Answer<'_>,
+        number: u64,
+        (class, offer): (Class, D::Offer),
+        buffer: &mut [u8],
+    ) -> Option<Outgoing> {
+        if self.rules.compares_offers {
+            let who = self.rings[0].get(number)?.who;
+            let offered = &mut self.leases[1];
+            D::resources(answer, who, |owner, resource, lease_time_s| {
+                offered.grant(now_ns, owner, resource, lease_time_s);
+            });
+        }
+        let begun = self.accounts[Kind::Second.index()].ledger.due();
+        let is_enough = self.rules.second_max.is_some_and(|most| begun >= most);
+        if class == Class::Late || self.rules.is_offer_only || is_enough {
+            return None;
+        }
+        self.take_up(now_ns, answer, number, offer, buffer)
+    }
+
+    /// Writes the second request of first request `number`, which is due now.
+    fn take_up(
+        &mut self,
+        now_ns: u64,
+        answer: &D::Answer<'_>,
+        number: u64,
+        offer: D::Offer,
+        buffer: &mut [u8],
+    ) -> Option<Outgoing> {
+        let offer = self.dialect.adopt(answer, offer);
+        let (_, first) = self.rings[0].find(number)?;
+        let (who, sent_ns) = (first.who, first.sent_ns);
+        let secs = u16::try_from(now_ns.saturating_sub(sent_ns) / NS_PER_S).unwrap_or(u16::MAX);
+        let turn = Turn {
+            age_s: if D::IS_SECOND_RENUMBERED { 0 } else { secs },
+            taken: Some(offer),
+            first: Some(number),
+            ..Turn::of(who)
+        };
+        let second = self.open(Kind::Second, now_ns, turn)?;
+        if let Some((_, first)) = self.rings[0].find(number) {
+            first.second = Some(second);
+        }
+        let xid = self.xid(Kind::Second, number);
+        let len = self.dialect.second(buffer, xid, answer, who, secs, offer);
+        Some(self.outgoing(Kind::Second, second, &buffer[..len]))
+    }
+
+    fn note_lease(
+        &mut self,
+        now_ns: u64,
+        answer: &D::Answer<'_>,
+        who: Who,
+        kind: Kind,
+        judgment: Judgment<D::Offer>,
+    ) {
+        if !kind.gives() {
+            return;
+        }
+        let (given, trace) = (&mut self.leases[0], &mut self.trace);
+        let is_nothing = matches!(judgment, Judgment::Refused(_)) && kind == Kind::First;
+        if !is_nothing {
+            D::resources(answer, who, |owner, resource, lease_time_s| {
+                given.grant(now_ns, owner, resource, lease_time_s);
+                trace.lease(kind, D::client_of(owner), D::address_of(resource));
+            });
+        }
+        if self.rules.keeps_leases
+            && matches!(judgment, Judgment::Granted { .. })
+            && let Some(lease) = self.dialect.lease(answer)
+        {
+            self.pool.put(who, lease);
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The passing of time: what is overdue, what is given up, what is sent again.
+
+use base::time::NS_PER_S;
+use load::Class;
+
+use super::{State, Traffic};
+use crate::perfdhcp::dialect::{Dialect, Kind, Who};
+use crate::perfdhcp::lives::End;
+use crate::population::Outgoing;
+
+impl<D: Dialect> Traffic<D> {
+    /// Counts what is overdue at `now_ns`, and gives up what has been watched long enough.
+    pub fn expire(&mut self, now_ns: u64) {
+        for kind in Kind::ALL {
+            let index = kind.index();
+            let deadline_ns = self.rules.deadline_ns(kind);
+            let ring = &mut self.rings[index];
+            while let Some((due_ns, turn)) = ring.find(self.overdue[index])
+                && due_ns.saturating_add(deadline_ns) < now_ns
+            {
+                let is_missed = turn.state == State::Awaited && turn.is_counted;
+                self.accounts[index].overdue += u64::from(is_missed);
+                self.overdue[index] += 1;
+            }
+            let watch_ns = deadline_ns.saturating_add(self.rules.grace_ns);
+            while let Some((due_ns, turn)) = self.rings[index].find(self.watched[index])
+                && due_ns.saturating_add(watch_ns) < now_ns
+            {
+                let (was_awaited, is_counted) = (turn.state == State::Awaited, turn.is_counted);
+                let (sent_ns, who) = (turn.sent_ns, turn.who);
+                if was_awaited {
+                    turn.state = State::GivenUp;
+                }
+                if was_awaited && is_counted {
+                    self.lose(now_ns, kind, self.watched[index], sent_ns, who);
+                }
+                self.watched[index] += 1;
+            }
+            self.forget(now_ns, kind, watch_ns);
+        }
+        if let Some(capture) = &mut self.capture {
+            // An exchange's second request may be watched as long as its first one before.
+            let watched_ns = [Kind::First, Kind::Second]
+                .map(|kind| self.rules.deadline_ns(kind).saturating_add(self.rules.grace_ns));
+            let all_ns = watched_ns[0].saturating_add(watched_ns[1]);
+            capture.settle(now_ns.saturating_sub(all_ns));
+        }
+    }
+
+    /// Enters a request that was not answered.
+    fn lose(&mut self, now_ns: u64, kind: Kind, number: u64, sent_ns: u64, who: Who) {
+        self.accounts[kind.index()].ledger.ended(Class::Lost);
+        self.unsettled -= 1;
+        self.trace.times(kind, sent_ns, None);
+        self.fails(kind, number);
+        self.ends(now_ns, kind, who, End::Failed);
+    }
+
+    /// Forgets the requests that no answer is looked for any more.
+    fn forget(&mut self, now_ns: u64, kind: Kind, watch_ns: u64) {
+        let index = kind.index();
+        let ring = &mut self.rings[index];
+        // What a full ring gave up early is past both marks.
+        let oldest = ring.next_number() - ring.len();
+        self.overdue[index] = self.overdue[index].max(oldest);
+        self.watched[index] = self.watched[index].max(oldest);
+        let second_ns = self.rules.deadline_ns(Kind::Second).saturating_add(self.rules.grace_ns);
+        let keep_ns = if kind == Kind::First { second_ns } else { 0 };
+        let before_ns = now_ns.saturating_sub(watch_ns.saturating_add(keep_ns));
+        while ring.oldest_due_ns().is_some_and(|due_ns| due_ns < before_ns) {
+            ring.close_oldest(before_ns);
+        }
+    }
+
+    /// Writes the next request that must be sent again at `now_ns` into `buffer`.
+    pub fn resend(&mut self, now_ns: u64, buffer: &mut [u8]) -> Option<Outgoing> {
+        while let Some((kind, number)) = self.resends.next_due(now_ns) {
+            let Some((_, turn)) = self.rings[kind.index()].find(number) else { continue };
+            if turn.state != State::Awaited {
+                continue;
+            }
+            let (sent_ns, age_s) = (turn.sent_ns, u64::from(turn.age_s));
+            let Some((len, ages)) = self.resends.again(kind, number, now_ns, sent_ns, buffer)
+            else {
+                continue;
+            };
+            if ages {
+                let secs = age_s + now_ns.saturating_sub(sent_ns) / NS_PER_S;
+                self.dialect.set_age(&mut buffer[..len], u16::try_from(secs).unwrap_or(u16::MAX));
+            }
+            self.accounts[kind.index()].resent += 1;
+            return Some(self.named(kind, number, &buffer[..len], len));
+        }
+        None
+    }
+
+    /// When something must be sent again next.
+    #[must_use]
+    pub fn next_resend_ns(&self) -> Option<u64> {
+        self.resends.next_ns()
+    }
+
+    /// Ends the run at `now_ns`: what is past its deadline is lost, what is not stays in flight.
+    pub fn finish(&mut self, now_ns: u64) {
+        self.expire(now_ns);
+        for kind in Kind::ALL {
+            let index = kind.index();
+            for number in self.watched[index]..self.overdue[index] {
+                let Some((_, turn)) = self.rings[index].find(number) else { continue };
+                if turn.state == State::Awaited && turn.is_counted {
+                    turn.state = State::GivenUp;
+                    let (sent_ns, who) = (turn.sent_ns, turn.who);
+                    self.lose(now_ns, kind, number, sent_ns, who);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The socket of one thread of a generator with the messages that wait to leave it, as both loops of
+//! this crate ([`crate::drive`], [`crate::perfdhcp::drive`]) use it.
+//!
+//! Never waits to fill a batch. Budget: 1 `recvmmsg` and 1 clock reading per 64 answers, 1 `sendmmsg`
+//! per 128 messages; nothing is allocated after construction.
+//!
+//! An answer's time is `CLOCK_MONOTONIC` read right after the batch that brought it: the wall
+//! clock of kernel time stamps may step. An answer that waits in the socket counts as late as it
+//! is read, so a slow generator makes itself look worse, not better, and its verdict says why.
+
+use std::io;
+
+use base::time::NS_PER_MS;
+use netio::{Clock, Outbox, PollFd, RecvBatch, Route, UdpSocket, poll};
+
+use crate::perfdhcp::dialect::Dialect;
+use crate::perfdhcp::traffic::Traffic;
+use crate::population::{Outgoing, Population};
+use crate::protocol::Protocol;
+
+/// Receive calls per turn, so that a flood of answers cannot keep the schedule from being served.
+const RECEIVES_PER_TURN: usize = 4;
+/// A wait shorter than this is spent looking, because going to sleep and waking up takes as long.
+const SPIN_NS: u64 = 10_000;
+/// How often a silent thread looks at its stop flag and for what is overdue.
+const IDLE_NS: u64 = 10 * NS_PER_MS;
+
+/// The requests that messages belong to.
+pub trait Requests {
+    /// Takes in a datagram received at `now_ns`. When it calls for a further message, that is written
+    /// into `buffer`.
+    fn answer(&mut self, now_ns: u64, octets: &[u8], buffer: &mut [u8]) -> Option<Outgoing>;
+
+    /// Notes that the kernel took the message named `name` at `at_ns`.
+    fn left(&mut self, name: u64, at_ns: u64);
+}
+
+/// A socket, what waits to leave it, and room for what comes.
+pub struct Wire {
+    /// The socket.
+    pub socket: UdpSocket,
+    /// What waits.
+    pub outbox: Outbox,
+    input: RecvBatch,
+}
+
+impl Wire {
+    /// `socket` on `route`, for messages of up to `message_bytes`.
+    #[must_use]
+    pub fn new(socket: UdpSocket, route: Route, message_bytes: usize) -> Self {
+        Self { socket, outbox: Outbox::new(route, message_bytes), input: RecvBatch::default() }
+    }
+
+    /// True unless what waits must be sent first.
+    pub fn has_room(&mut self) -> bool {
+        self.outbox.slot().is_some()
+    }
+
+    /// Queues the message that `write` writes, if it does and there is room; whether it did.
+    pub fn put(&mut self, write: impl FnOnce(&mut [u8]) -> Option<Outgoing>) -> bool {
+        let Some(outgoing) = self.outbox.slot().and_then(write) else { return false };
+        self.outbox.push(outgoing.number, outgoing.len, outgoing.source);
+        true
+    }
+
+    /// Sends all that waits.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel reports for the socket.
+    pub fn flush(&mut self, requests: &mut impl Requests) -> io::Result<()> {
+        self.outbox.flush(&self.socket, |name, at_ns| requests.left(name, at_ns))
+    }
+
+    /// Takes in what has come, and sends what it calls for; returns how many datagrams.
+    ///
+    /// # Errors
+    ///
+    /// As [`Wire::flush`].
+    pub fn take_answers(&mut self, requests: &mut impl Requests) -> io::Result<usize> {
+        let mut total = 0;
+        for _ in 0..RECEIVES_PER_TURN {
+            let count = self.input.receive(&self.socket)?;
+            if count == 0 {
+                break;
+            }
+            total += count;
+            let now_ns = Clock::mono_ns();
+            for datagram in self.input.iter() {
+                let slot = self.outbox.slot().expect("more slots than a batch has answers");
+                if let Some(outgoing) = requests.answer(now_ns, datagram.octets, slot) {
+                    self.outbox.push(outgoing.number, outgoing.len, outgoing.source);
+                }
+            }
+            self.flush(requests)?;
+        }
+        Ok(total)
+    }
+
+    /// Sleeps until an answer comes or it is `next_ns`.
+    ///
+    /// # Errors
+    ///
+    /// What `ppoll(2)` reports.
+    pub fn rest(&self, next_ns: Option<u64>) -> io::Result<()> {
+        let wait_ns = next_ns.map_or(IDLE_NS, |next_ns| next_ns.saturating_sub(Clock::mono_ns()));
+        if wait_ns > SPIN_NS {
+            poll(&mut [PollFd::readable(&self.socket)], Some(wait_ns.min(IDLE_NS)))?;
+        }
+        Ok(())
+    }
+}
+
+impl<P: Protocol> Requests for Population<P> {
+    fn answer(&mut self, now_ns: u64, octets: &[u8], buffer: &mut [u8]) -> Option<Outgoing> {
+        Self::answer(self, now_ns, octets, buffer)
+    }
+
+    fn left(&mut self, name: u64, at_ns: u64) {
+        Self::left(self, name, at_ns);
+    }
+}
+
+impl<D: Dialect> Requests for Traffic<D> {
+    fn answer(&mut self, now_ns: u64, octets: &[u8], buffer: &mut [u8]) -> Option<Outgoing> {
+        Self::answer(self, now_ns, octets, buffer)
+    }
+
+    fn left(&mut self, name: u64, at_ns: u64) {
+        Self::left(self, name, at_ns);
+    }
+}

@@ -1,0 +1,204 @@
+//! Whole lives of clients on virtual time: every message that they send is due when it should be, and
+//! both ledgers are equal, kind by kind.
+
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+
+use base::time::NS_PER_S;
+use dhcp_load::perfdhcp::dialect::Kind;
+use dhcp_load::perfdhcp::lives::Habits;
+use dhcp_load::perfdhcp::rules::Rules;
+use dhcp_load::v4::answer::kind;
+use dhcp_load::v6::Ask;
+use dhcp_load::v6::answer::kind as kind6;
+
+use crate::common::{FIXED, MS, Request};
+use crate::v4::dialect;
+use crate::v6::dialect as dialect6;
+use crate::v6::server;
+use crate::world::{Counts, live, rules};
+
+const HABITS: Habits = Habits {
+    clients: 200,
+    speed: 1.0,
+    stay_s: Some(6_000.0),
+    away_s: 1_500.0,
+    releasing_percent: 30,
+    informing_percent: 40,
+    declining_percent: 10,
+};
+const INFORM: u8 = 8;
+const RELEASE: u8 = 7;
+const DECLINE: u8 = 4;
+
+fn populated(seed: u64) -> Rules {
+    Rules { habits: Some(HABITS), ..rules(seed) }
+}
+
+/// The value of an option of four octets.
+fn word_of(octets: &[u8], code: u8) -> Option<u32> {
+    let mut at = FIXED;
+    while octets[at] != 255 {
+        if octets[at] == code {
+            return Some(u32::from_be_bytes(octets[at + 2..at + 6].try_into().unwrap()));
+        }
+        at += 2 + usize::from(octets[at + 1]);
+    }
+    None
+}
+
+/// What an INFORM gets: no address, no lease time.
+fn parameters(request: &Request<'_>) -> Vec<u8> {
+    let mut octets = request.answer(kind::ACK, Ipv4Addr::UNSPECIFIED);
+    octets.drain(FIXED + 9..FIXED + 15);
+    octets
+}
+
+#[test]
+fn clients_of_dhcpv4_live_as_rfc_2131_says() {
+    // Lease times of 3,600 s; nothing is said of T1 and T2.
+    let (t1_ns, t2_ns, ends_ns) = (1_800 * NS_PER_S, 3_150 * NS_PER_S, 3_600 * NS_PER_S);
+    let mut ledger = [Counts::default(); Kind::COUNT];
+    let mut given_ns: HashMap<u32, u64> = HashMap::new();
+    let mut gaps = Vec::new();
+    let until_ns = 8 * 3_600 * NS_PER_S;
+    let played = live(dialect(200), populated(3), 20.0, until_ns, |now_ns, octets| {
+        let request = Request { octets };
+        let client = request.client();
+        let holds = octets[12..16] != [0; 4];
+        let since_ns = given_ns.get(&client).map_or(u64::MAX, |given_ns| now_ns - given_ns);
+        let kind = match request.kind() {
+            kind::DISCOVER => Kind::First,
+            kind::REQUEST if holds && since_ns < t2_ns => Kind::Renewal,
+            kind::REQUEST if holds => Kind::Rebinding,
+            kind::REQUEST if word_of(octets, 54).is_some() => Kind::Second,
+            kind::REQUEST => Kind::Reboot,
+            INFORM => Kind::Information,
+            RELEASE => Kind::Release,
+            DECLINE => Kind::Decline,
+            other => panic!("message type {other}"),
+        };
+        let own = u32::from(request.own_address());
+        if matches!(kind, Kind::Renewal | Kind::Rebinding | Kind::Information | Kind::Release) {
+            assert_eq!(octets[12..16], own.to_be_bytes());
+        }
+        if matches!(kind, Kind::Second | Kind::Reboot | Kind::Decline) {
+            assert_eq!(word_of(octets, 50), Some(own), "{kind:?}");
+        }
+        let counts = &mut ledger[kind.index()];
+        counts.sent += 1;
+        match kind {
+            Kind::First => assert!(since_ns > ends_ns || !given_ns.contains_key(&client)),
+            Kind::Second => drop(given_ns.insert(client, now_ns)),
+            Kind::Renewal | Kind::Rebinding => {
+                assert!((t1_ns..ends_ns).contains(&since_ns), "{kind:?} {since_ns}");
+                if client % 7 == 3 {
+                    counts.lost += 1;
+                    return vec![];
+                }
+                gaps.push(since_ns);
+                given_ns.insert(client, now_ns);
+            }
+            Kind::Reboot => {
+                assert!(since_ns < ends_ns, "what it asks for is valid");
+                if client % 7 == 5 {
+                    counts.refused += 1;
+                    given_ns.remove(&client);
+                    return vec![(MS, request.answer(kind::NAK, Ipv4Addr::UNSPECIFIED))];
+                }
+                given_ns.insert(client, now_ns);
+            }
+            Kind::Release | Kind::Decline => {
+                given_ns.remove(&client);
+                return vec![];
+            }
+            Kind::Information => {
+                counts.on_time += 1;
+                return vec![(MS, parameters(&request))];
+            }
+        }
+        counts.on_time += 1;
+        vec![(MS, request.good())]
+    });
+    assert_eq!(played.all_counts(), ledger);
+    assert!(ledger.iter().all(|counts| counts.sent > 20), "{ledger:?}");
+    // From answer to renewal it is T1, not more: the answer takes a millisecond.
+    assert!(gaps.len() > 500, "{}", gaps.len());
+    assert!(gaps.iter().all(|&gap_ns| gap_ns == t1_ns + MS), "{gaps:?}");
+    let mut given = played.traffic.leases;
+    assert_eq!(given[0].summarize(played.end_ns).conflicts, 0);
+}
+
+#[test]
+fn clients_of_dhcpv6_live_as_rfc_9915_says() {
+    let mut ledger = [Counts::default(); Kind::COUNT];
+    let mut given_ns: HashMap<u32, u64> = HashMap::new();
+    let until_ns = 6 * 3_600 * NS_PER_S;
+    let clients = dialect6(200, Ask::ADDRESS);
+    let played = live(clients, populated(4), 20.0, until_ns, |now_ns, octets| {
+        let request = server::Request { octets };
+        let client = request.client();
+        let mut reply = request.good();
+        let (kind, goes_on) = match request.kind() {
+            kind6::SOLICIT => (Kind::First, true),
+            kind6::REQUEST => (Kind::Second, true),
+            kind6::RENEW => (Kind::Renewal, true),
+            kind6::REBIND => (Kind::Rebinding, true),
+            kind6::CONFIRM => (Kind::Reboot, false),
+            kind6::INFORMATION_REQUEST => (Kind::Information, false),
+            kind6::RELEASE => (Kind::Release, false),
+            kind6::DECLINE => (Kind::Decline, false),
+            other => panic!("message type {other}"),
+        };
+        let is_for_any =
+            [kind6::SOLICIT, kind6::REBIND, kind6::CONFIRM, kind6::INFORMATION_REQUEST];
+        assert_eq!(request.names_a_server(), !is_for_any.contains(&request.kind()), "{kind:?}");
+        let counts = &mut ledger[kind.index()];
+        counts.sent += 1;
+        let since_ns = given_ns.get(&client).map(|given_ns| now_ns - given_ns);
+        // T1 and T2 are the server's here: 900 and 1,440 s, valid for 3,600.
+        match (kind, since_ns) {
+            (Kind::Renewal, Some(ns)) => assert!((900..1_440).contains(&(ns / NS_PER_S))),
+            (Kind::Rebinding, Some(ns)) => assert!((1_440..3_600).contains(&(ns / NS_PER_S))),
+            _ => {}
+        }
+        if client % 7 == 3 && matches!(kind, Kind::Renewal | Kind::Rebinding) {
+            counts.lost += 1;
+            return vec![];
+        }
+        if client % 7 == 5 && kind == Kind::Reboot {
+            counts.refused += 1;
+            reply.ias.clear();
+            reply.status = Some(4);
+            return vec![(MS, reply.octets())];
+        }
+        if goes_on {
+            given_ns.insert(client, now_ns);
+        } else {
+            reply.ias.clear();
+            reply.status = Some(0);
+        }
+        counts.on_time += 1;
+        vec![(MS, reply.octets())]
+    });
+    assert_eq!(played.all_counts(), ledger);
+    assert!(ledger.iter().all(|counts| counts.sent > 20), "{ledger:?}");
+}
+
+#[test]
+fn the_same_seed_is_the_same_lives() {
+    let sent = |seed| {
+        let until_ns = 3_600 * NS_PER_S;
+        live(dialect(200), populated(seed), 20.0, until_ns, |_, octets| {
+            let request = Request { octets };
+            match request.kind() {
+                RELEASE | DECLINE => vec![],
+                INFORM => vec![(MS, parameters(&request))],
+                _ => vec![(MS, request.good())],
+            }
+        })
+        .sent
+    };
+    assert_eq!(sent(5), sent(5));
+    assert_ne!(sent(5), sent(6));
+}

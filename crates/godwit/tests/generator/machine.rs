@@ -1,0 +1,169 @@
+//! What is done to the generator's machine: it is stopped and goes on, its socket gets more than it
+//! holds, its clock is set back and forth.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+use std::{fs, thread};
+
+use serde_json::Value;
+
+use super::common::{TempFolder, require, run_bounded, waited_until};
+use super::responder::{Act, Responder, free_port};
+use super::{figures, way, words};
+
+/// A run of ours under `wrapper`, which ends with the value.
+struct Run(Child);
+
+impl Run {
+    fn start(wrapper: &str, line: &str, responder: &Responder) -> Self {
+        let mut all = words(wrapper).chain([env!("CARGO_BIN_EXE_godwit"), "perfdhcp"]);
+        let mut command = Command::new(all.next().unwrap());
+        command.args(all).args(words(line)).args(["--json", "-"]);
+        command.args(way(responder, free_port(false))).stdout(Stdio::piped());
+        Self(command.spawn().unwrap())
+    }
+
+    fn signal(&self, name: &str) {
+        run_bounded(Command::new("kill").args([&format!("-{name}"), &self.0.id().to_string()]));
+    }
+
+    /// Stops it, and waits until it stands.
+    fn stop(&self) {
+        self.signal("STOP");
+        let path = format!("/proc/{}/stat", self.0.id());
+        let stands = || fs::read_to_string(&path).is_ok_and(|stat| stat.contains(") T "));
+        assert!(waited_until(stands), "SIGSTOP stops it");
+    }
+
+    fn goes_on(&self) {
+        self.signal("CONT");
+    }
+
+    fn end(mut self) -> (Value, i32) {
+        let mut text = String::new();
+        let mut output = self.0.stdout.take().unwrap();
+        std::io::Read::read_to_string(&mut output, &mut text).unwrap();
+        let json = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+        (json, self.0.wait().unwrap().code().unwrap())
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+#[test]
+fn a_stall_of_the_generator_is_told_from_a_slow_server() {
+    let responder = Responder::start(false, |_| Act::Good);
+    let run = Run::start("env", "-r 100 -n 300 -R 300 -d 60", &responder);
+    responder.wait_for(50);
+    run.stop();
+    // The stall itself; what comes due meanwhile leaves when it goes on.
+    thread::sleep(Duration::from_millis(600));
+    run.goes_on();
+    let (json, code) = run.end();
+    assert_eq!((code, responder.counts()), (0, [300, 300, 0, 0]), "{json}");
+    assert_eq!(figures(&json, 0, ["due", "sent", "on_time"]), [300; 3]);
+    assert_eq!(figures(&json, 1, ["due", "sent", "on_time"]), [300; 3]);
+    assert_eq!(json["generator_limited"], true, "{json}");
+    assert!(json["late_sends"].as_u64().unwrap() >= 30, "{json}");
+    assert!(json["exchanges"][0]["latency_due"]["max_us"].as_f64().unwrap() > 400_000.0);
+}
+
+#[test]
+fn of_a_burst_that_the_socket_does_not_hold_each_datagram_is_accounted_for() {
+    if !require(&["setpriv"]) {
+        return;
+    }
+    // Without this right a socket has no more than `rmem_max`, which the kernel doubles.
+    let wrapper = "setpriv --bounding-set=-net_admin --inh-caps=-net_admin";
+    let most = fs::read_to_string("/proc/sys/net/core/rmem_max").unwrap();
+    let held: u32 = 2 * most.trim().parse::<u32>().unwrap() / 768;
+    let copies = (held * 3 / 2).div_ceil(300);
+    let responder = Responder::start(false, |_| Act::Good);
+    responder.hold(copies);
+    let run = Run::start(wrapper, "-i -r 300 -n 300 -R 300 -d 2", &responder);
+    responder.wait_for(300);
+    run.stop();
+    responder.release();
+    run.goes_on();
+    let (json, code) = run.end();
+    let names = ["on_time", "late", "lost", "duplicates", "unmatched"];
+    let [on_time, late, lost, duplicates, unmatched] = figures(&json, 0, names);
+    let drops = json["own_socket_drops"].as_u64().unwrap();
+    let received = json["messages_received"].as_u64().unwrap();
+    assert_eq!(received + drops, u64::from(300 * copies), "{json}");
+    assert_eq!(on_time + late + duplicates + unmatched, received, "{json}");
+    assert_eq!((on_time + late + lost, code), (300, 3), "{json}");
+    assert!(drops > 0 && lost > 0, "{json}");
+    assert_eq!(json["generator_limited"], true, "{json}");
+    assert!(json["generator_limited_reason"].as_str().unwrap().contains("own socket"), "{json}");
+}
+
+/// A library that makes the time of day jump by an hour, back and forth, at each look.
+const UNSTEADY_CLOCK: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <sys/time.h>
+#include <time.h>
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    static int (*real)(clockid_t, struct timespec *);
+    static unsigned looks;
+    if (!real)
+        real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+    int result = real(clock, now);
+    if (clock == CLOCK_REALTIME && ++looks % 2)
+        now->tv_sec -= 3600;
+    return result;
+}
+
+int gettimeofday(struct timeval *now, void *zone)
+{
+    struct timespec time;
+    (void)zone;
+    clock_gettime(CLOCK_REALTIME, &time);
+    now->tv_sec = time.tv_sec;
+    now->tv_usec = time.tv_nsec / 1000;
+    return 0;
+}
+"#;
+
+/// Builds [`UNSTEADY_CLOCK`] in `folder`.
+fn unsteady_clock(folder: &Path) -> PathBuf {
+    let (source, library) = (folder.join("clock.c"), folder.join("clock.so"));
+    fs::write(&source, UNSTEADY_CLOCK).unwrap();
+    let mut cc = Command::new("cc");
+    cc.args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).arg(&source);
+    let built = run_bounded(&mut cc);
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    library
+}
+
+#[test]
+fn a_clock_that_is_set_changes_nothing_of_ours_and_ends_debians() {
+    if !require(&["cc", "perfdhcp"]) {
+        return;
+    }
+    let folder = TempFolder::new("perfdhcp-clock");
+    let library = unsteady_clock(folder.path());
+    let responder =
+        Responder::start(false, |client| if client % 10 == 3 { Act::Nothing } else { Act::Good });
+    let wrapper = format!("env LD_PRELOAD={}", library.display());
+    let (json, code) = Run::start(&wrapper, "-r 300 -n 300 -R 300 -d 2", &responder).end();
+    assert_eq!((code, responder.counts()), (3, [300, 270, 0, 0]), "{json}");
+    let names = ["sent", "on_time", "late", "lost"];
+    assert_eq!(figures(&json, 0, names), [300, 270, 0, 30], "{json}");
+    assert_eq!(figures(&json, 1, names), [270, 270, 0, 0], "{json}");
+    let responder = Responder::start(false, |_| Act::Good);
+    let mut debians = Command::new("/usr/sbin/perfdhcp");
+    debians.env("LD_PRELOAD", &library);
+    debians.args(words("-4 -r 300 -n 300 -R 300 -W 1000000"));
+    let output = run_bounded(debians.args(way(&responder, free_port(false))));
+    assert_ne!(output.status.code(), Some(0), "it looks at the time of day");
+}
