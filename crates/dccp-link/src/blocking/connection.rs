@@ -176,7 +176,8 @@ impl Connection {
         self.look(dccp::connection::Connection::sender_figures).flatten()
     }
 
-    fn look<T>(&self, read: impl FnOnce(&dccp::connection::Connection) -> T) -> Option<T> {
+    /// Lets `read` look at the core of the connection; `None` when it is gone.
+    pub fn look<T>(&self, read: impl FnOnce(&dccp::connection::Connection) -> T) -> Option<T> {
         let state: MutexGuard<'_, State> = self.shared.lock();
         state.driver.connection(&self.key).map(read)
     }
