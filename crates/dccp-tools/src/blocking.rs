@@ -1,12 +1,15 @@
 //! What the simple commands share: one connection, calls that wait, and signals that end the waiting.
 
+use std::cell::RefCell;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use dccp_link::{Connection, Endpoint, Limits, LinkError};
+use netio::Clock;
 use netio::signal::Signals;
 
 use crate::ToolError;
+use crate::debug::Observer;
 use crate::options::LinkArgs;
 
 /// A signal is noticed after this time.
@@ -21,6 +24,7 @@ pub(crate) struct Single {
     pub(crate) connection: Connection,
     endpoint: Endpoint,
     signals: Signals,
+    observer: RefCell<Option<Observer>>,
 }
 
 /// What a call that waits came to.
@@ -49,7 +53,7 @@ impl Single {
             )),
             other => other.into(),
         })?;
-        Self::new(connection, endpoint, install()?)
+        Self::new(connection, endpoint, install()?, link)
     }
 
     /// Waits for one connection and takes no more; `say` is told when it waits.
@@ -67,7 +71,7 @@ impl Single {
             match listener.accept_within(LOOK) {
                 Ok(connection) => {
                     drop(listener);
-                    return Self::new(connection, endpoint, signals).map(Waited::Done);
+                    return Self::new(connection, endpoint, signals, link).map(Waited::Done);
                 }
                 Err(LinkError::TimedOut(_)) if signals.stop().load(Ordering::Acquire) => {
                     return Ok(Waited::Interrupted);
@@ -82,15 +86,20 @@ impl Single {
         mut connection: Connection,
         endpoint: Endpoint,
         signals: Signals,
+        link: &LinkArgs,
     ) -> Result<Self, ToolError> {
         connection.set_send_timeout(Some(LOOK));
         connection.set_receive_timeout(Some(LOOK));
-        Ok(Self { connection, endpoint, signals })
+        let observer = RefCell::new(Observer::new(&link.debug));
+        let single = Self { connection, endpoint, signals, observer };
+        single.observe();
+        Ok(single)
     }
 
     /// Sends a datagram.
     pub(crate) fn send(&self, datagram: &[u8]) -> Result<Waited<()>, ToolError> {
         loop {
+            self.observe();
             match self.connection.send(datagram) {
                 Ok(()) => return Ok(Waited::Done(())),
                 Err(LinkError::TimedOut(_)) if self.is_interrupted() => {
@@ -105,6 +114,7 @@ impl Single {
     /// The next datagram; `None` at the end.
     pub(crate) fn receive(&self) -> Result<Waited<Option<Vec<u8>>>, ToolError> {
         loop {
+            self.observe();
             match self.connection.receive() {
                 Ok(datagram) => return Ok(Waited::Done(datagram)),
                 Err(LinkError::TimedOut(_)) if self.is_interrupted() => {
@@ -116,12 +126,22 @@ impl Single {
         }
     }
 
+    /// Tells what the connection has done.
+    fn observe(&self) {
+        if let Some(observer) = &mut *self.observer.borrow_mut() {
+            let (now_ns, key) = (Clock::mono_ns(), self.connection.key());
+            let told = self.connection.look(|core| observer.changes(now_ns, key, core));
+            eprint!("{}", told.unwrap_or_default());
+        }
+    }
+
     fn is_interrupted(&self) -> bool {
         self.signals.stop().load(Ordering::Acquire)
     }
 
     /// Closes, and waits for the other end.
     pub(crate) fn close(self) -> Result<(), ToolError> {
+        self.observe();
         self.connection.close();
         if self.endpoint.wait_closed(CLOSING) {
             Ok(())

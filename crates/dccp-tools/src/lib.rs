@@ -8,6 +8,7 @@
 
 mod blocking;
 pub mod conformance;
+pub mod debug;
 pub mod fairness;
 pub mod options;
 pub mod perf;

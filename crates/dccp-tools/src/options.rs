@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use dccp_link::{CarrierKind, CarrierOptions, Config, Peer, ServiceCode, UDP_PORT};
 
 use crate::ToolError;
+use crate::debug::Topic;
 use crate::units::parse_seconds;
 
 /// The DCCP port of iperf, as of its TCP and UDP.
@@ -23,15 +24,26 @@ pub enum CarrierName {
     Raw,
 }
 
+impl CarrierName {
+    /// As on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Udp => "udp",
+            Self::Raw => "raw",
+        }
+    }
+}
+
 /// The flags.
 #[derive(Clone, Debug, clap::Args)]
 pub struct LinkArgs {
     /// DCCP port of the server
     #[arg(short = 'p', long, value_name = "PORT", default_value_t = PORT)]
     pub port: u16,
-    /// What packets travel in
-    #[arg(long, value_enum, value_name = "CARRIER", default_value = "udp")]
-    pub carrier: CarrierName,
+    /// What packets travel in [default: udp; of regression and fairness raw]
+    #[arg(long, value_enum, value_name = "CARRIER")]
+    pub carrier: Option<CarrierName>,
     /// UDP port of the server
     #[arg(long, value_name = "PORT", default_value_t = UDP_PORT)]
     pub udp_port: u16,
@@ -61,6 +73,9 @@ pub struct LinkArgs {
     /// Seconds until a client gives up to connect [default: 10]
     #[arg(long, value_name = "S", value_parser = parse_seconds)]
     pub connect_timeout: Option<Duration>,
+    /// Tell on the standard error what connections do; several topics with commas
+    #[arg(long, value_enum, value_name = "TOPIC", value_delimiter = ',')]
+    pub debug: Vec<Topic>,
     /// A parameter by its name under /proc/sys/net/dccp/default: `seq_window`, `rx_ccid`, `tx_ccid`,
     /// `request_retries`, `tx_qlen`, `sync_ratelimit`
     #[arg(long = "set", value_name = "NAME=VALUE")]
@@ -107,6 +122,54 @@ impl LinkArgs {
         Ok(config)
     }
 
+    /// Of a command that starts others, whose connections are not its own.
+    ///
+    /// # Errors
+    ///
+    /// When it is asked for what connections do, or a parameter is wrong.
+    pub fn check_handed_on(&self) -> Result<(), ToolError> {
+        if !self.debug.is_empty() {
+            let text = "--debug: connections are those of programs that this one starts; use perf";
+            return Err(ToolError::Usage(text.to_owned()));
+        }
+        self.config().map(drop)
+    }
+
+    /// Whether --set names this parameter.
+    #[must_use]
+    pub fn sets(&self, name: &str) -> bool {
+        let names = |parameter: &String| parameter.split_once('=').is_some_and(|(n, _)| n == name);
+        self.parameters.iter().any(names)
+    }
+
+    /// What packets travel in, where nothing else is said.
+    #[must_use]
+    pub fn carrier(&self) -> CarrierName {
+        self.carrier.unwrap_or(CarrierName::Udp)
+    }
+
+    /// Congestion control of what this end sends, `default` unless asked for otherwise, and of what it
+    /// receives, the same unless asked for otherwise.
+    #[must_use]
+    pub fn ccids(&self, default: u8) -> (u8, u8) {
+        let tx = self.tx_ccid.or(self.ccid).unwrap_or(default);
+        (tx, self.rx_ccid.or(self.ccid).unwrap_or(tx))
+    }
+
+    /// The flags that both ends of a connection have alike, for commands that this one starts: all but the
+    /// carrier and congestion control.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let mut words = format!(
+            "--port {} --udp-port {} --service-code {} --cscov {}",
+            self.port, self.udp_port, self.service_code, self.cscov
+        );
+        for parameter in &self.parameters {
+            words += &format!(" --set {parameter}");
+        }
+        words
+    }
+
     /// What the sockets of a server are like.
     #[must_use]
     pub fn server_carrier(&self) -> CarrierOptions {
@@ -121,8 +184,8 @@ impl LinkArgs {
         CarrierOptions::towards(self.kind(0), peer.address)
     }
 
-    const fn kind(&self, udp_port: u16) -> CarrierKind {
-        match self.carrier {
+    fn kind(&self, udp_port: u16) -> CarrierKind {
+        match self.carrier() {
             CarrierName::Udp => CarrierKind::Udp { port: udp_port },
             CarrierName::Raw => CarrierKind::Raw { answers_all_ports: false },
         }
@@ -148,7 +211,7 @@ impl LinkArgs {
     /// The addresses a server is reached at, in words.
     #[must_use]
     pub fn door(&self) -> String {
-        match self.carrier {
+        match self.carrier() {
             CarrierName::Udp => format!("DCCP port {} in UDP port {}", self.port, self.udp_port),
             CarrierName::Raw => format!("DCCP port {} over IP", self.port),
         }
@@ -156,7 +219,7 @@ impl LinkArgs {
 }
 
 /// The first address of a host that is of a version of IP that was asked for.
-pub(crate) fn peer_address(
+fn peer_address(
     host: &str,
     port: u16,
     is_v4_only: bool,

@@ -11,6 +11,7 @@
 //! The crate supports Linux 4.18 and later; older kernels lack `UDP_SEGMENT`, newer ones nothing.
 
 pub mod clock;
+pub mod congestion;
 mod control;
 mod error;
 pub mod filter;

@@ -127,6 +127,11 @@ impl Connection {
         self.handle.sender_figures()
     }
 
+    /// Lets `read` look at the core of the connection; `None` when it is gone.
+    pub fn look<T>(&self, read: impl FnOnce(&dccp::connection::Connection) -> T) -> Option<T> {
+        self.handle.look(read)
+    }
+
     /// Closes it, after what waits in its send queue was sent; returns at once.
     /// [`super::Endpoint::wait_closed`] waits for that.
     pub fn close(self) {

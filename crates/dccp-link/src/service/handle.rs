@@ -52,7 +52,7 @@ impl Handle {
         self.look(Connection::sender_figures).flatten()
     }
 
-    fn look<T>(&self, read: impl FnOnce(&Connection) -> T) -> Option<T> {
+    pub(crate) fn look<T>(&self, read: impl FnOnce(&Connection) -> T) -> Option<T> {
         self.shared.lock().driver.connection(&self.key).map(read)
     }
 

@@ -19,10 +19,10 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use dccp_link::{CarrierKind, ServiceCode, UDP_PORT};
+use dccp_link::{CarrierKind, Config, ServiceCode};
 use netio::signal::Signals;
 
-use crate::options::{CarrierName, PORT, peer_address};
+use crate::options::{CarrierName, LinkArgs};
 use crate::units::parse_seconds;
 use crate::{Outcome as Ending, ToolError, say};
 use bench::Bench;
@@ -54,24 +54,8 @@ pub struct Args {
     /// List the cases
     #[arg(long)]
     list: bool,
-    /// DCCP port of the target
-    #[arg(short = 'p', long, value_name = "PORT", default_value_t = PORT)]
-    port: u16,
-    /// What packets travel in
-    #[arg(long, value_enum, value_name = "CARRIER", default_value = "udp")]
-    carrier: CarrierName,
-    /// UDP port of the target
-    #[arg(long, value_name = "PORT", default_value_t = UDP_PORT)]
-    udp_port: u16,
-    /// IPv4 only
-    #[arg(short = '4', conflicts_with = "v6")]
-    v4: bool,
-    /// IPv6 only
-    #[arg(short = '6')]
-    v6: bool,
-    /// What the target listens for: a number, or SC: and up to four characters
-    #[arg(long, value_name = "N|SC:TEXT", default_value = "0")]
-    service_code: ServiceCode,
+    #[command(flatten)]
+    link: LinkArgs,
     /// Only this case, or the cases of this group; may be repeated
     #[arg(long, value_name = "CASE")]
     only: Vec<String>,
@@ -103,18 +87,21 @@ pub fn run(args: &Args) -> Result<Ending, ToolError> {
         let is_chosen = |listed: &Listed| chosen.iter().any(|case| case.name == listed.name);
         return say(&report::list(catalog().filter(is_chosen))).map(|()| Ending::Done);
     };
+    let link = &args.link;
+    refuse_settings(link)?;
+    let peer = link.peer(host)?;
     let target = Target {
-        address: peer_address(host, args.port, args.v4, args.v6)?,
-        port: args.port,
-        udp_port: args.udp_port,
-        carrier: args.carrier,
+        address: peer.address,
+        port: peer.port,
+        udp_port: peer.udp_port,
+        carrier: link.carrier(),
     };
-    let outcomes = judge(target, args.service_code, args.wait, &args.only, |outcome| {
+    let outcomes = judge(target, link.service_code, args.wait, &args.only, |outcome| {
         say(&report::line(outcome))
     })?;
     say(&report::summary(&outcomes))?;
     if let Some(path) = &args.json {
-        let text = report::document(&target, args.service_code, &outcomes);
+        let text = report::document(&target, link.service_code, &outcomes);
         std::fs::write(path, text).map_err(|error| {
             ToolError::Failed(format!("cannot write {}: {error}", path.display()))
         })?;
@@ -123,31 +110,67 @@ pub fn run(args: &Args) -> Result<Ending, ToolError> {
     Ok(if has_failed { Ending::FellShort } else { Ending::Done })
 }
 
+/// The suite makes each packet itself: it has no connection that could be set.
+fn refuse_settings(link: &LinkArgs) -> Result<(), ToolError> {
+    let given = [
+        (link.ccid.is_some(), "--ccid"),
+        (link.tx_ccid.is_some(), "--tx-ccid"),
+        (link.rx_ccid.is_some(), "--rx-ccid"),
+        (link.cscov > 0, "--cscov"),
+        (link.connect_timeout.is_some(), "--connect-timeout"),
+        (!link.parameters.is_empty(), "--set"),
+        (!link.debug.is_empty(), "--debug"),
+    ];
+    match given.into_iter().find(|(is_given, _)| *is_given) {
+        None => Ok(()),
+        Some((_, flag)) => Err(ToolError::Usage(format!(
+            "{flag} is a setting of --listen: towards a --target each case makes its packets itself, with \
+             every congestion control and coverage that it is about"
+        ))),
+    }
+}
+
 fn listen(args: &Args) -> Result<Ending, ToolError> {
-    let kind = match args.carrier {
-        CarrierName::Udp => CarrierKind::Udp { port: args.udp_port },
+    let link = &args.link;
+    let kind = match link.carrier() {
+        CarrierName::Udp => CarrierKind::Udp { port: link.udp_port },
         CarrierName::Raw if args.bind.is_none() => {
             let text = "--listen over IP needs --bind ADDRESS: it answers for all DCCP ports of it";
             return Err(ToolError::Usage(text.to_owned()));
         }
         CarrierName::Raw => CarrierKind::Raw { answers_all_ports: true },
     };
+    let config = responder_config(link)?;
     let signals = Signals::install()
         .map_err(|error| ToolError::Failed(format!("cannot install signal handlers: {error}")))?;
-    let bind = match (args.bind, args.v4, args.v6) {
+    let bind = match (args.bind, link.v4, link.v6) {
         (None, true, _) => Some([0; 4].into()),
         (None, _, true) => Some([0; 16].into()),
         (bind, ..) => bind,
     };
-    let mut responder =
-        Responder::open(kind, bind, args.port, args.service_code, args.init_cookies)?;
+    let responder = Responder::open(kind, bind, link.port, config, args.init_cookies)?;
+    let mut responder = responder.observed(&link.debug);
     let door = match responder.udp_port() {
-        Some(udp_port) => format!("DCCP port {} in UDP port {udp_port}", args.port),
-        None => format!("DCCP port {} over IP", args.port),
+        Some(udp_port) => format!("DCCP port {} in UDP port {udp_port}", link.port),
+        None => format!("DCCP port {} over IP", link.port),
     };
-    say(&format!("Listening on {door} for {}\n", args.service_code))?;
+    say(&format!("Listening on {door} for {}\n", link.service_code))?;
     responder.serve(signals.stop())?;
     Ok(Ending::Interrupted)
+}
+
+/// What the flags say, and for the rest what suits the suite.
+fn responder_config(link: &LinkArgs) -> Result<Config, ToolError> {
+    let suiting = Responder::config(link.service_code);
+    let mut config = link.config()?;
+    config.allows_short_sequence = suiting.allows_short_sequence;
+    if !link.sets("tx_qlen") {
+        config.send_queue_len = suiting.send_queue_len;
+    }
+    if link.connect_timeout.is_none() && !link.sets("request_retries") {
+        config.connect_timeout_ns = suiting.connect_timeout_ns;
+    }
+    Ok(config)
 }
 
 /// The cases of these names or groups; all of them when none is named.

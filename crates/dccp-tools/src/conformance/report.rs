@@ -82,7 +82,7 @@ pub(super) fn document(target: &Target, service_code: ServiceCode, outcomes: &[O
         tool: "godwit dccp conformance",
         schema_version: SCHEMA_VERSION,
         target: target.address.to_string(),
-        carrier: format!("{:?}", target.carrier).to_lowercase(),
+        carrier: target.carrier.name().to_owned(),
         port: target.port,
         service_code: service_code.to_string(),
         passed,

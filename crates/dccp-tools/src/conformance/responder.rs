@@ -10,6 +10,7 @@ use netio::Clock;
 
 use super::bench::{CLOSE_COMMAND, CONNECT_COMMAND};
 use crate::ToolError;
+use crate::debug::{Observer, Topic};
 
 /// A request to stop is noticed after this time.
 const LOOK_NS: u64 = 100_000_000;
@@ -22,10 +23,23 @@ const CONNECT_TIMEOUT_NS: u64 = 4_000_000_000;
 pub struct Responder {
     driver: Driver,
     config: Config,
+    observer: Option<Observer>,
 }
 
 impl Responder {
-    /// Listens at `port` for `service_code`, at `address` or everywhere. Over IP it answers for every
+    /// What a responder's connections are like unless something else is wanted.
+    #[must_use]
+    pub fn config(service_code: ServiceCode) -> Config {
+        Config {
+            service_code,
+            allows_short_sequence: true,
+            send_queue_len: QUEUE_LEN,
+            connect_timeout_ns: CONNECT_TIMEOUT_NS,
+            ..Config::default()
+        }
+    }
+
+    /// Listens at `port` for the service of `config`, at `address` or everywhere. Over IP it answers for every
     /// DCCP port of its address, so nobody else there can use DCCP. With `uses_init_cookies` it keeps
     /// nothing of a client until its cookie comes back.
     ///
@@ -36,7 +50,7 @@ impl Responder {
         kind: CarrierKind,
         address: Option<IpAddr>,
         port: u16,
-        service_code: ServiceCode,
+        config: Config,
         uses_init_cookies: bool,
     ) -> Result<Self, ToolError> {
         let mut options = CarrierOptions::new(kind);
@@ -44,25 +58,35 @@ impl Responder {
             options.addresses = vec![address];
         }
         let mut driver = Driver::open(&options, Limits::default())?;
-        let config = Config {
-            service_code,
-            allows_short_sequence: true,
-            send_queue_len: QUEUE_LEN,
-            connect_timeout_ns: CONNECT_TIMEOUT_NS,
-            ..Config::default()
-        };
+        let service_codes = vec![config.service_code];
         if uses_init_cookies {
-            driver.listen_with_init_cookies(port, &config, vec![service_code]);
+            driver.listen_with_init_cookies(port, &config, service_codes);
         } else {
-            driver.listen(port, &config, vec![service_code]);
+            driver.listen(port, &config, service_codes);
         }
-        Ok(Self { driver, config })
+        Ok(Self { driver, config, observer: None })
     }
 
     /// The UDP port, of that carrier.
     #[must_use]
     pub const fn udp_port(&self) -> Option<u16> {
         self.driver.udp_port()
+    }
+
+    /// Tells what its connections do, on these topics.
+    #[must_use]
+    pub fn observed(self, topics: &[Topic]) -> Self {
+        Self { observer: Observer::new(topics), ..self }
+    }
+
+    fn observe(&mut self, now_ns: u64) {
+        let Some(observer) = &mut self.observer else { return };
+        let keys: Vec<_> = self.driver.states().map(|(key, _)| key).collect();
+        for key in &keys {
+            if let Some(connection) = self.driver.connection(key) {
+                observer.look(now_ns, key, connection);
+            }
+        }
     }
 
     /// Answers until `stop` is set.
@@ -85,6 +109,7 @@ impl Responder {
                 self.driver.flush();
             }
             self.driver.flush();
+            self.observe(now_ns);
         }
         Ok(())
     }

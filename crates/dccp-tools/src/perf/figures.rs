@@ -10,7 +10,7 @@ pub(crate) struct Sent {
     /// Their octets.
     pub(crate) bytes: u64,
     /// Datagrams that were due at the rate asked for and were not sent, since congestion control did
-    /// not let them in time.
+    /// not let them in time; behind the time to settle, if there is one.
     pub(crate) never_sent: u64,
     /// From the first to the last due time.
     pub(crate) seconds: f64,
@@ -104,6 +104,11 @@ impl Incoming {
             Some(number) if number < self.expected => self.out_of_order += 1,
             Some(number) => self.expected = number.saturating_add(1),
         }
+    }
+
+    /// Whether any datagram had a number, so that losses show.
+    pub(crate) const fn is_numbered(&self) -> bool {
+        self.expected > 0
     }
 
     pub(crate) const fn first_ns(&self) -> Option<u64> {

@@ -32,6 +32,8 @@ pub(crate) struct Flow {
     pub(crate) id: u32,
     /// On a client's side.
     wish: Option<Wish>,
+    /// Nothing but data is sent, and whatever comes is data.
+    pub(crate) is_plain: bool,
     pub(crate) outgoing: Option<Outgoing>,
     pub(crate) incoming: Incoming,
     hello_ns: Option<u64>,
@@ -52,10 +54,11 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    pub(crate) fn new(id: u32, now_ns: u64, wish: Option<Wish>) -> Self {
+    pub(crate) fn new(id: u32, now_ns: u64, wish: Option<Wish>, is_plain: bool) -> Self {
         Self {
             id,
             wish,
+            is_plain,
             outgoing: None,
             incoming: Incoming::default(),
             hello_ns: None,
@@ -85,9 +88,21 @@ impl Flow {
         self.ccids = (tx as u8, rx as u8);
         if let Some(wish) = self.wish {
             let bytes_max = connection.data_bytes_max();
-            self.outgoing =
-                wish.forward.map(|order| Outgoing::new(now_ns, cpu_ns, &order, bytes_max));
+            self.outgoing = wish.forward.map(|order| {
+                let mut outgoing = Outgoing::new(now_ns, cpu_ns, &order, bytes_max);
+                outgoing.is_plain = self.is_plain;
+                outgoing
+            });
             self.hello_ns = wish.reverse.map(|_| now_ns);
+        }
+    }
+
+    /// What a datagram says; without a control exchange all are data.
+    fn read(&self, datagram: &[u8]) -> Message {
+        match Message::read(datagram) {
+            Message::Data(number) => Message::Data(number),
+            _ if self.is_plain => Message::Plain,
+            message => message,
         }
     }
 
@@ -100,7 +115,7 @@ impl Flow {
         connection: Option<&Connection>,
     ) {
         self.heard_ns = now_ns;
-        match Message::read(datagram) {
+        match self.read(datagram) {
             Message::Data(number) => {
                 self.incoming.take(now_ns, cpu_ns, Some(number), datagram.len());
                 self.hello_ns = None;
@@ -170,7 +185,7 @@ impl Flow {
             return;
         }
         let is_sending = self.outgoing.as_ref().is_some_and(|outgoing| !outgoing.is_over());
-        if !is_sending && now_ns >= self.heard_ns + SILENCE_NS {
+        if !is_sending && !self.is_plain && now_ns >= self.heard_ns + SILENCE_NS {
             let silence_s = SILENCE_NS / 1_000_000_000;
             self.failure = Some(format!("nothing came from the other end for {silence_s} s"));
             connection.abort();
@@ -201,7 +216,7 @@ impl Flow {
         self.started_ns?;
         let sending = self.outgoing.as_ref().and_then(Outgoing::next_ns);
         let linger = self.reported_ns.map(|at_ns| at_ns + LINGER_NS);
-        let silence = Some(self.heard_ns + SILENCE_NS);
+        let silence = (!self.is_plain).then_some(self.heard_ns + SILENCE_NS);
         [sending, linger, self.hello_ns, silence].into_iter().flatten().min()
     }
 

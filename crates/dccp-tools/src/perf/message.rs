@@ -31,6 +31,9 @@ pub(crate) struct Order {
     pub(crate) duration_ms: u64,
     /// At this rate of data; as fast as it goes without.
     pub(crate) bits_per_s: Option<u64>,
+    /// What is due and not sent in the first milliseconds is not counted: congestion control finds its rate.
+    #[serde(default)]
+    pub(crate) settling_ms: u64,
 }
 
 /// A datagram that was read.
@@ -98,7 +101,11 @@ mod tests {
 
     #[test]
     fn messages_are_read_as_they_were_written() {
-        let order = Order { datagram_bytes: 1_424, duration_ms: 10, bits_per_s: None };
+        let order =
+            Order { datagram_bytes: 1_424, duration_ms: 10, bits_per_s: None, settling_ms: 2 };
+        // An older end says nothing of settling.
+        let older = br#"{"datagram_bytes":1,"duration_ms":2,"bits_per_s":3}"#;
+        assert_eq!(serde_json::from_slice::<Order>(older).unwrap().settling_ms, 0);
         let sent = Sent { datagrams: 7, bytes: 9, never_sent: 3, ..Sent::default() };
         let received = Received { datagrams: 7, lost: 2, ..Received::default() };
         for message in [Message::Hello(order), Message::Fin(sent), Message::Report(received)] {

@@ -1,21 +1,25 @@
 //! `godwit dccp perf`: throughput between two programs, in the manner of iperf.
 //!
 //! `message` is what they tell each other, `figures` what is counted, `outgoing` and `flow` one connection,
-//! `session` the loop of both sides, `report` what is shown, `udp` the same without DCCP.
+//! `session` the loop of both sides, `client` one side, `search` many of its runs, `report` what is shown,
+//! `udp` the same without DCCP.
 
+mod client;
 mod figures;
 mod flow;
 mod message;
 mod outgoing;
 mod report;
+mod search;
 mod session;
 mod udp;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use dccp_link::{Config, Driver, Limits, LinkError, Peer};
+use dccp_link::{Config, Driver, Limits};
 
+use crate::debug::Observer;
 use crate::options::LinkArgs;
 use crate::probe::Recorder;
 use crate::units::{parse_rate, parse_sample_interval, parse_seconds};
@@ -23,7 +27,7 @@ use crate::{Outcome, ToolError};
 use flow::Wish;
 use message::Order;
 use report::{FlowEnd, Output};
-use session::{Failure, Session};
+use session::Session;
 
 /// Octets of a datagram unless asked otherwise: with all headers a frame of 1,500 over IPv4.
 const DATAGRAM_BYTES: usize = 1_424;
@@ -40,8 +44,8 @@ const QUEUE_LEN: usize = 64;
 /// of 1000.
 ///
 /// Exit codes: 0 done; 1 failed, for instance nobody listens; 2 bad arguments; 3 less than 95 % of the
-/// rate asked for, or nothing at all, was received; 130 interrupted (a server too, which ends no other
-/// way without --one-off).
+/// rate asked for, or nothing at all, was received (with --plain: sent), or a search found no rate; 130
+/// interrupted (a server too, which ends no other way without --one-off).
 #[derive(Clone, Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("side").required(true).args(["server", "client"])))]
 pub struct Args {
@@ -81,9 +85,20 @@ pub struct Args {
     /// share of. Both sides need it
     #[arg(short = 'u', long, conflicts_with_all = [
         "bandwidth", "parallel", "reverse", "bidir", "ccid", "tx_ccid", "rx_ccid", "service_code",
-        "cscov", "connect_timeout", "parameters", "carrier", "_dccp", "probe",
+        "cscov", "connect_timeout", "parameters", "carrier", "_dccp", "probe", "debug",
     ])]
     udp: bool,
+    /// Search for the highest constant rate: -b (1m unless said) is doubled until more than --loss is missing,
+    /// then bisected; each step takes -t. Not towards a server with --one-off, which ends with the first
+    #[arg(long, requires = "client", conflicts_with_all = ["server", "udp", "plain", "probe"])]
+    search: bool,
+    /// Percent of the datagrams of a step of --search that may be lost, or due and never sent
+    #[arg(long, value_name = "PERCENT", default_value = "1", requires = "search", value_parser = parse_percent)]
+    loss: f64,
+    /// No control exchange, so that the other end may be any program: a client sends and closes, a server
+    /// counts the datagrams of any sender and answers none
+    #[arg(long, conflicts_with_all = ["udp", "reverse", "bidir"])]
+    plain: bool,
     /// End a server when the connections of one client have ended
     #[arg(short = '1', long)]
     one_off: bool,
@@ -103,6 +118,11 @@ fn parse_interval(text: &str) -> Result<Duration, String> {
     if text == "0" { Ok(Duration::ZERO) } else { parse_seconds(text) }
 }
 
+fn parse_percent(text: &str) -> Result<f64, String> {
+    let share: Option<f64> = text.parse().ok().filter(|share| (0.0..100.0).contains(share));
+    share.ok_or_else(|| format!("{text} is no share: percent from 0 on, below 100"))
+}
+
 /// Does what the flags ask for.
 ///
 /// # Errors
@@ -116,24 +136,21 @@ pub fn run(args: &Args) -> Result<Outcome, ToolError> {
         };
     }
     let mut config = args.link.config()?;
-    if config.send_queue_len == Config::default().send_queue_len && !sets_queue(&args.link) {
+    if !args.link.sets("tx_qlen") {
         config.send_queue_len = QUEUE_LEN;
     }
     match &args.client {
-        Some(host) => run_client(args, host, &config),
+        Some(host) if args.search => search::run(args, host, &config),
+        Some(host) => client::run(args, host, &config),
         None => run_server(args, &config),
     }
-}
-
-fn sets_queue(link: &LinkArgs) -> bool {
-    link.parameters.iter().any(|parameter| parameter.starts_with("tx_qlen="))
 }
 
 impl Args {
     fn output(&self, role: &'static str) -> Output {
         let carrier = match self.udp {
             true => "none, plain UDP".to_owned(),
-            false => format!("{:?}", self.link.carrier).to_lowercase(),
+            false => self.link.carrier().name().to_owned(),
         };
         Output::new(self.json, role, carrier, self.link.service_code.to_string())
     }
@@ -147,16 +164,31 @@ impl Args {
         self.probe.as_ref().map(create).transpose()
     }
 
-    fn wish(&self) -> Wish {
-        let order = Order {
+    /// What a sender is to do.
+    fn order(&self) -> Order {
+        Order {
             datagram_bytes: self.len.map_or(DATAGRAM_BYTES, usize::from),
             duration_ms: self.time.as_millis() as u64,
             bits_per_s: self.bandwidth,
-        };
+            settling_ms: 0,
+        }
+    }
+
+    fn wish(&self) -> Wish {
+        self.wish_of(self.order())
+    }
+
+    /// Who is to do it.
+    fn wish_of(&self, order: Order) -> Wish {
         Wish {
             forward: (!self.reverse).then_some(order),
             reverse: (self.reverse || self.bidir).then_some(order),
         }
+    }
+
+    /// Bits of data in a datagram.
+    fn datagram_bits(&self) -> f64 {
+        self.order().datagram_bytes.max(1) as f64 * 8.0
     }
 }
 
@@ -166,6 +198,8 @@ fn run_server(args: &Args, config: &Config) -> Result<Outcome, ToolError> {
     driver.listen(args.link.port, config, vec![config.service_code]);
     let mut session = Session::new(driver, args.output("server"), args.interval(), false)?;
     session.recorder = recorder;
+    session.is_plain = args.plain;
+    session.observer = Observer::new(&args.link.debug);
     let door = format!("Server listening on {}", args.link.door());
     session.output.line(&door)?;
     if args.json {
@@ -194,90 +228,4 @@ fn run_server(args: &Args, config: &Config) -> Result<Outcome, ToolError> {
             }
         }
     }
-}
-
-fn run_client(args: &Args, host: &str, config: &Config) -> Result<Outcome, ToolError> {
-    let peer = args.link.peer(host)?;
-    let recorder = args.recorder()?;
-    let mut driver = Driver::open(&args.link.client_carrier(peer), Limits::default())?;
-    let keys: Vec<_> = (0..args.parallel)
-        .map(|_| driver.connect(peer, config, &[]))
-        .collect::<Result<_, LinkError>>()?;
-    check_length(args, &driver, &keys)?;
-    let mut session = Session::new(driver, args.output("client"), args.interval(), true)?;
-    session.recorder = recorder;
-    session.output.line(&format!(
-        "Connecting to {host} ({}), {}",
-        peer.address,
-        args.link.door()
-    ))?;
-    for key in keys {
-        session.add(key, Some(args.wish()));
-    }
-    let mut ended = Vec::new();
-    let mut is_interrupted = false;
-    while session.flows_count() > 0 {
-        session.turn()?;
-        ended.extend(session.take_ended());
-        if session.is_interrupted() && !is_interrupted {
-            is_interrupted = true;
-            session.end_now();
-            if args.reverse || args.bidir {
-                // The server would go on to send.
-                session.abort_all();
-                ended.extend(session.take_ended());
-            }
-        }
-    }
-    if let Some(&failure) = session.failures.first() {
-        return Err(explain(failure, peer, args, config));
-    }
-    ended.sort_by_key(|flow| flow.flow);
-    session.output.summary(&ended)?;
-    if is_interrupted {
-        return Ok(Outcome::Interrupted);
-    }
-    Ok(judge(args, &ended))
-}
-
-/// A length that was asked for must fit the path.
-fn check_length(args: &Args, driver: &Driver, keys: &[dccp_link::Key]) -> Result<(), ToolError> {
-    let max =
-        keys.iter().filter_map(|key| driver.connection(key)).map(|c| c.data_bytes_max()).min();
-    match (args.len, max) {
-        (Some(len), Some(max)) if usize::from(len) > max => Err(ToolError::Usage(format!(
-            "-l {len}: the path takes datagrams of at most {max} octets"
-        ))),
-        _ => Ok(()),
-    }
-}
-
-fn explain(failure: Failure, peer: Peer, args: &Args, config: &Config) -> ToolError {
-    match failure {
-        Failure::Refused(reset) => LinkError::Refused { peer, reset }.into(),
-        Failure::Unreachable(code) => {
-            let cause = std::io::Error::from_raw_os_error(code);
-            LinkError::Unreachable { peer, cause }.into()
-        }
-        Failure::Silent => {
-            let seconds = config.connect_timeout_ns / 1_000_000_000;
-            let door = args.link.door();
-            let address = peer.address;
-            ToolError::Failed(format!(
-                "no answer from {address}, {door}, within {seconds} s; is `godwit dccp perf -s` there?"
-            ))
-        }
-    }
-}
-
-fn judge(args: &Args, ended: &[FlowEnd]) -> Outcome {
-    let directions = || ended.iter().flat_map(|flow| &flow.directions);
-    let is_enough = |rate: f64| match args.bandwidth {
-        Some(asked) => rate >= asked as f64 * SHARE_ENOUGH,
-        None => rate > 0.0,
-    };
-    let has_all = directions().all(|direction| direction.bits_per_s.is_some_and(is_enough));
-    let expected = ended.len() == args.parallel as usize && directions().count() > 0;
-    let failed = ended.iter().any(|flow| flow.failure.is_some());
-    if has_all && expected && !failed { Outcome::Done } else { Outcome::FellShort }
 }

@@ -10,6 +10,8 @@ use super::message::{Message, Order};
 const LATE_NS: u64 = 10_000_000;
 /// First repetition of the end.
 const FIN_NS: u64 = 200_000_000;
+/// Without a control exchange the queue is looked at so often until it is empty.
+const QUEUE_NS: u64 = 1_000_000;
 /// The end is repeated for so long.
 const FIN_GIVE_UP_NS: u64 = 10_000_000_000;
 /// Datagrams handed over at once.
@@ -36,9 +38,15 @@ pub(crate) struct Outgoing {
     bits_per_s: Option<u64>,
     started_ns: u64,
     ends_ns: u64,
+    /// What is due and not sent counts from here on.
+    settled_ns: u64,
+    /// What was not sent before.
+    skipped: u64,
     cpu_first_ns: u64,
     sent: Sent,
     is_blocked: bool,
+    /// The receiver is told nothing, and not waited for.
+    pub(crate) is_plain: bool,
     state: State,
     mark: Sent,
 }
@@ -51,9 +59,12 @@ impl Outgoing {
             bits_per_s: order.bits_per_s,
             started_ns: now_ns,
             ends_ns: now_ns + order.duration_ms * 1_000_000,
+            settled_ns: now_ns + order.settling_ms * 1_000_000,
+            skipped: 0,
             cpu_first_ns: cpu_ns,
             sent: Sent::default(),
             is_blocked: false,
+            is_plain: false,
             state: State::Running,
             mark: Sent::default(),
         }
@@ -98,6 +109,13 @@ impl Outgoing {
             if now_ns >= give_up_ns {
                 self.state = State::Unreported;
             } else if now_ns >= next_ns {
+                if self.is_plain {
+                    self.state = match connection.send_queue_len() {
+                        0 => State::Unreported,
+                        _ => State::Ending { next_ns: now_ns + QUEUE_NS, give_up_ns },
+                    };
+                    return 0;
+                }
                 let fin = Message::Fin(self.sent).write();
                 if connection.send(&fin, u32::MAX) == Ok(()) {
                     let wait_ns = FIN_NS.max(2 * connection.rtt_ns().unwrap_or(0));
@@ -139,7 +157,7 @@ impl Outgoing {
     }
 
     const fn offered(&self) -> u64 {
-        self.sent.datagrams + self.sent.never_sent
+        self.sent.datagrams + self.sent.never_sent + self.skipped
     }
 
     /// What has been due for too long is not sent any more.
@@ -151,7 +169,12 @@ impl Outgoing {
             let is_over = now_ns >= self.ends_ns + LATE_NS;
             let late_ns = if is_over { Some(now_ns) } else { now_ns.checked_sub(LATE_NS) };
             let late = late_ns.map_or(0, |late_ns| self.due(rate, late_ns));
-            self.sent.never_sent += late.saturating_sub(self.offered());
+            let late = late.saturating_sub(self.offered());
+            if now_ns < self.settled_ns {
+                self.skipped += late;
+            } else {
+                self.sent.never_sent += late;
+            }
         }
         self.sent.seconds = now_ns.min(self.ends_ns).saturating_sub(self.started_ns) as f64 / 1e9;
     }
@@ -235,7 +258,12 @@ mod tests {
 
     #[test]
     fn datagrams_are_due_at_even_distances() {
-        let order = Order { datagram_bytes: 125, duration_ms: 10, bits_per_s: Some(1_000_000) };
+        let order = Order {
+            datagram_bytes: 125,
+            duration_ms: 10,
+            bits_per_s: Some(1_000_000),
+            settling_ms: 0,
+        };
         // One in each millisecond.
         let outgoing = Outgoing::new(1_000, 0, &order, 1_424);
         let due = |at_us: u64| outgoing.due(1_000_000, 1_000 + at_us * 1_000);
@@ -245,8 +273,26 @@ mod tests {
     }
 
     #[test]
+    fn what_is_late_while_it_settles_does_not_count() {
+        let bits_per_s = Some(1_000_000);
+        let order = Order { datagram_bytes: 125, duration_ms: 100, bits_per_s, settling_ms: 20 };
+        let mut outgoing = Outgoing::new(0, 0, &order, 1_424);
+        outgoing.give_up_late(19_000_000);
+        assert_eq!((outgoing.sent.never_sent, outgoing.skipped), (0, 10));
+        outgoing.give_up_late(50_000_000);
+        assert_eq!((outgoing.sent.never_sent, outgoing.skipped), (31, 10));
+        outgoing.cut_off(200_000_000);
+        assert_eq!(outgoing.figures(0).never_sent, 90);
+    }
+
+    #[test]
     fn what_is_late_is_never_sent() {
-        let order = Order { datagram_bytes: 125, duration_ms: 100, bits_per_s: Some(1_000_000) };
+        let order = Order {
+            datagram_bytes: 125,
+            duration_ms: 100,
+            bits_per_s: Some(1_000_000),
+            settling_ms: 0,
+        };
         let mut outgoing = Outgoing::new(0, 0, &order, 1_424);
         outgoing.give_up_late(5_000_000);
         assert_eq!(outgoing.sent.never_sent, 0, "nothing is late yet");

@@ -21,7 +21,7 @@ pub(crate) struct Interval {
     datagrams: u64,
     bytes: u64,
     bits_per_s: f64,
-    /// Of the receiver: numbers that were passed over.
+    /// Of the receiver: numbers that were passed over, of datagrams that have numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     lost: Option<u64>,
     /// Of the sender: the round-trip time.
@@ -54,6 +54,8 @@ pub(crate) struct FlowEnd {
     pub(crate) remote: String,
     pub(crate) directions: Vec<Direction>,
     pub(crate) failure: Option<String>,
+    /// Without a control exchange neither end knows of the other one.
+    pub(crate) is_plain: bool,
 }
 
 /// Everything, as JSON.
@@ -119,7 +121,7 @@ impl Output {
                 datagrams,
                 bytes,
                 bits_per_s: per_second(bytes, end_s - start_s),
-                lost: (!is_sender).then_some(lost),
+                lost: (!is_sender && flow.incoming.is_numbered()).then_some(lost),
                 rtt_ms: rtt_ms.filter(|_| is_sender),
             };
             self.head()?;
@@ -203,7 +205,12 @@ impl FlowEnd {
             if let Some(received) = direction.received {
                 let rate = received.bits_per_s();
                 let row = row(self.flow, 0.0, received.seconds, received.bytes, rate);
-                let losses = losses(received.lost, received.datagrams);
+                let is_unknown =
+                    direction.sent.is_none() && received.without_number == received.datagrams;
+                let losses = match is_unknown {
+                    true => format!("{} datagrams", received.datagrams),
+                    false => losses(received.lost, received.datagrams),
+                };
                 let cpu = received.cpu * 100.0;
                 let order = match received.out_of_order {
                     0 => String::new(),
@@ -211,7 +218,8 @@ impl FlowEnd {
                 };
                 text += &format!("{row}  {losses}{order}  receiver, cpu {cpu:.0} %\n");
             } else {
-                text += &format!("[{:>3}]  the receiver has not told what it read\n", self.flow);
+                let why = if self.is_plain { "is not asked" } else { "has not told" };
+                text += &format!("[{:>3}]  the receiver {why} what it read\n", self.flow);
             }
         }
         if let Some(failure) = &self.failure {

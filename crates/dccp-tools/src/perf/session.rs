@@ -13,6 +13,7 @@ use netio::signal::Signals;
 use super::flow::{Flow, Wish};
 use super::report::{Direction, FlowEnd, Output};
 use crate::ToolError;
+use crate::debug::Observer;
 use crate::probe::Recorder;
 
 /// Rounds of feeding and staging between two looks at what came.
@@ -40,7 +41,11 @@ pub(crate) struct Session {
     pub(crate) signals: Signals,
     /// Writes down what congestion control knows, if that was asked for.
     pub(crate) recorder: Option<Recorder>,
+    /// Nothing but data is sent, and whatever comes is data.
+    pub(crate) is_plain: bool,
     flows: BTreeMap<Key, Flow>,
+    /// Tells what connections do, if that was asked for.
+    pub(crate) observer: Option<Observer>,
     flows_count: u32,
     interval_ns: Option<u64>,
     is_client: bool,
@@ -70,6 +75,8 @@ impl Session {
             output,
             signals,
             recorder: None,
+            is_plain: false,
+            observer: None,
             flows: BTreeMap::new(),
             flows_count: 0,
             interval_ns,
@@ -87,7 +94,7 @@ impl Session {
 
     pub(crate) fn add(&mut self, key: Key, wish: Option<Wish>) {
         self.flows_count += 1;
-        let flow = Flow::new(self.flows_count, Clock::mono_ns(), wish);
+        let flow = Flow::new(self.flows_count, Clock::mono_ns(), wish, self.is_plain);
         self.flows.insert(key, flow);
     }
 
@@ -157,6 +164,16 @@ impl Session {
             }
         }
         recorder.write(now_ns)
+    }
+
+    /// Tells what connections have done.
+    fn observe(&mut self, now_ns: u64) {
+        let Some(observer) = &mut self.observer else { return };
+        for key in self.flows.keys() {
+            if let Some(connection) = self.driver.connection(key) {
+                observer.look(now_ns, key, connection);
+            }
+        }
     }
 
     fn take_failures(&mut self) {
@@ -238,7 +255,11 @@ impl Session {
                 gone.push(*key);
             }
         }
+        self.observe(now_ns);
         for key in gone {
+            if let Some(observer) = &mut self.observer {
+                observer.forget(&key);
+            }
             if let Some(flow) = self.flows.remove(&key)
                 && flow.started_ns.is_some()
             {
@@ -283,5 +304,6 @@ fn end_of(flow: &Flow, key: &Key, is_client: bool, cpu_ns: u64) -> FlowEnd {
         remote: format!("{} port {}", key.remote, key.remote_port),
         directions,
         failure: flow.failure.clone(),
+        is_plain: flow.is_plain,
     }
 }

@@ -170,7 +170,7 @@ impl Readers {
         let local = socket.local_address().map_or_else(|_| String::new(), |own| own.to_string());
         let direction = direction(None, sent, Some(received));
         let (flow, remote) = (self.count, source.to_string());
-        FlowEnd { flow, local, remote, directions: vec![direction], failure: None }
+        FlowEnd { flow, local, remote, directions: vec![direction], failure: None, is_plain: false }
     }
 
     /// The figures of flows whose senders have not said that they are done.
@@ -237,6 +237,7 @@ fn summarize(
         remote,
         directions: vec![direction],
         failure: None,
+        is_plain: false,
     }])
 }
 

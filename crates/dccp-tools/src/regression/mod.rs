@@ -1,33 +1,42 @@
 //! `godwit dccp regression`: the table that DCCP in Linux was measured by in 2007, in real time over network
-//! namespaces. `case` is what is measured, `stage` where. The programs are this one's own commands, started
-//! as children.
+//! namespaces and on a virtual clock. `case` is what is measured, `stage` where in real time: there the
+//! programs are this one's own commands, started as children. `virtual_clock` needs nothing but itself. `row`
+//! is what came of it, `page` draws that.
 
 mod case;
+mod page;
+mod row;
 pub(crate) mod stage;
+mod virtual_clock;
 
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use clap::ValueEnum;
 use netio::signal::Signals;
-use serde::Serialize;
 
-use crate::options::CarrierName;
-use crate::units::{self, parse_seconds};
+use crate::options::{CarrierName, LinkArgs};
+use crate::units::parse_seconds;
 use crate::{Outcome, ToolError, say};
-use case::{Case, DATAGRAM_BYTES};
+use case::{Case, Wrapping};
+use row::{Clock, Document, Row};
 use stage::{Stage, Trial};
 
-/// Of the documents.
-const SCHEMA_VERSION: u32 = 1;
 /// What --quick sends for.
 const QUICK: Duration = Duration::from_secs(10);
 /// The congestion controls.
 const CCIDS: [u8; 2] = [3, 2];
+/// What stands for the standard output.
+const STDOUT: &str = "-";
 
 /// Measure DCCP over emulated links as Linux's was: direct, routed, with 10 % and 1 % loss
 ///
-/// Sender, links and receiver are in network namespaces that the command makes and removes; it takes root.
-/// Datagrams have 1,424 octets, the send queue holds five. Rates are application data that the receiver
-/// read, in powers of 1000. Run n has seed n. Without --quick it takes 25 minutes.
+/// In real time, which takes root, sender, links and receiver are in network namespaces that the command makes
+/// and removes; on the virtual clock they are values, and a minute takes seconds. Datagrams have 1,424 octets
+/// (1,404 over IPv6), the send queue holds five, packets go over IP. Rates are application data that the receiver
+/// read, in powers of 1000. Run n has seed n. In real time and without --quick it takes 25 minutes. Without
+/// --ccid, --tx-ccid and --rx-ccid both congestion controls are measured.
 ///
 /// Exit codes: 0 done; 1 failed; 2 bad arguments; 3 a mean of CCID 3 is outside of what is accepted, which
 /// --quick does not judge; 130 interrupted.
@@ -45,40 +54,38 @@ pub struct Args {
     /// Only this case; may be repeated
     #[arg(long, value_name = "CASE", value_parser = ["direct", "routed", "loss10", "loss1"])]
     only: Vec<String>,
-    /// What packets travel in
-    #[arg(long, value_enum, value_name = "CARRIER", default_value = "raw")]
-    carrier: CarrierName,
-    /// Print one JSON document at the end instead of lines
-    #[arg(long)]
-    json: bool,
+    /// By which clock
+    #[arg(long, value_enum, value_name = "CLOCK", default_value = "real")]
+    clock: ClockName,
+    #[command(flatten)]
+    connection: LinkArgs,
+    /// Write a page that needs nothing but itself: all runs against what was desired, and what Linux reached
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write one JSON document, to a file or, without one, to the standard output instead of lines
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = STDOUT)]
+    json: Option<PathBuf>,
 }
 
-/// A line of the table.
-#[derive(Clone, Debug, Serialize)]
-struct Row {
-    case: &'static str,
-    link: &'static str,
-    ccid: u8,
-    desired_bits_per_s: f64,
-    runs_bits_per_s: Vec<f64>,
-    mean_bits_per_s: f64,
-    /// Of Linux in 2007, with CCID 3.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    linux_2007_bits_per_s: Option<[f64; 3]>,
-    /// Least and most of the mean of CCID 3.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    accepted_bits_per_s: Option<[f64; 2]>,
+/// By which clock runs last as long as they do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ClockName {
+    /// The real one, over network namespaces; needs root
+    Real,
+    /// One that is as fast as the processor
+    Virtual,
+    /// Both, one after the other
+    Both,
 }
 
-/// Everything, as JSON.
-#[derive(Debug, Serialize)]
-struct Document<'a> {
-    tool: &'static str,
-    schema_version: u32,
-    carrier: String,
-    datagram_bytes: usize,
-    seconds: f64,
-    rows: &'a [Row],
+impl ClockName {
+    const fn clocks(self) -> &'static [Clock] {
+        match self {
+            Self::Real => &[Clock::Real],
+            Self::Virtual => &[Clock::Virtual],
+            Self::Both => &[Clock::Virtual, Clock::Real],
+        }
+    }
 }
 
 impl Args {
@@ -87,6 +94,91 @@ impl Args {
             |case: &Case| self.only.is_empty() || self.only.iter().any(|name| name == case.name);
         case::all().into_iter().filter(is_wanted).collect()
     }
+
+    /// Congestion control of what the client sends and receives, in each row of a case.
+    fn ccids(&self) -> Vec<(u8, u8)> {
+        let LinkArgs { ccid, tx_ccid, rx_ccid, .. } = self.connection;
+        match (ccid, tx_ccid, rx_ccid) {
+            (None, None, None) => CCIDS.map(|ccid| (ccid, ccid)).to_vec(),
+            (None, None, Some(rx)) => CCIDS.map(|tx| (tx, rx)).to_vec(),
+            _ => vec![self.connection.ccids(CCIDS[0])],
+        }
+    }
+
+    fn wrapping(&self) -> Wrapping {
+        let carrier = self.connection.carrier.unwrap_or(CarrierName::Raw);
+        Wrapping { carrier, is_v6: self.connection.v6 }
+    }
+
+    /// Seconds of a run, and how many there are.
+    const fn extent(&self) -> (Duration, u32) {
+        if self.quick { (QUICK, 1) } else { (self.time, self.runs) }
+    }
+
+    fn has_lines(&self) -> bool {
+        self.json.as_deref().is_none_or(|path| path.as_os_str() != STDOUT)
+    }
+}
+
+/// What is measured in: namespaces are made when they are needed.
+struct Bench<'a> {
+    args: &'a Args,
+    stage: Option<Stage>,
+    signals: Signals,
+}
+
+impl Bench<'_> {
+    /// One run; `None` when a signal ended it.
+    fn run(
+        &self,
+        case: &Case,
+        clock: Clock,
+        ccids: (u8, u8),
+        seed: u64,
+    ) -> Result<Option<f64>, ToolError> {
+        let (wrapping, connection) = (self.args.wrapping(), &self.args.connection);
+        let seconds = self.args.extent().0.as_secs_f64();
+        match (&self.stage, clock) {
+            (Some(stage), Clock::Real) => {
+                let trial = Trial { ccids, seed, seconds, carrier: wrapping.carrier, connection };
+                stage.measure(case, trial, &self.signals)
+            }
+            _ if self.signals.stop().load(Ordering::Acquire) => Ok(None),
+            _ => {
+                let configs = configs(connection, wrapping, ccids)?;
+                let (hops, bytes) = (case.hops(wrapping), wrapping.datagram_bytes());
+                virtual_clock::measure(configs, &hops, (seed, seconds), bytes).map(Some)
+            }
+        }
+    }
+
+    /// All runs of a row; `None` when a signal ended them.
+    fn row(&self, case: &Case, clock: Clock, ccids: (u8, u8)) -> Result<Option<Row>, ToolError> {
+        let mut rates = Vec::new();
+        for seed in 1..=u64::from(self.args.extent().1) {
+            let Some(rate) = self.run(case, clock, ccids, seed)? else { return Ok(None) };
+            rates.push(rate);
+        }
+        Ok(Some(Row::new(case, clock, ccids.0, self.args.wrapping(), rates)))
+    }
+}
+
+/// What connections on the virtual clock are like, the client's and the server's.
+fn configs(
+    connection: &LinkArgs,
+    wrapping: Wrapping,
+    (tx, rx): (u8, u8),
+) -> Result<[dccp_link::Config; 2], ToolError> {
+    let mut client = connection.config()?;
+    client.packet_bytes_max = wrapping.packet_bytes_max();
+    // What is not left for options is left for data.
+    client.options_bytes = client.data_bytes_max() + client.options_bytes;
+    client.options_bytes -= wrapping.datagram_bytes();
+    client.is_ecn_capable = false;
+    (client.tx_ccids, client.rx_ccids) = (vec![tx], vec![rx]);
+    let mut server = client.clone();
+    (server.tx_ccids, server.rx_ccids) = (vec![rx], vec![tx]);
+    Ok([client, server])
 }
 
 /// Does what the flags ask for.
@@ -97,128 +189,52 @@ impl Args {
 pub fn run(args: &Args) -> Result<Outcome, ToolError> {
     let signals = Signals::install()
         .map_err(|error| ToolError::Failed(format!("cannot install signal handlers: {error}")))?;
-    let (time, runs) = if args.quick { (QUICK, 1) } else { (args.time, args.runs) };
-    let stage = Stage::set()?;
-    if !args.json {
-        say(&head(args.carrier, time, runs))?;
+    args.connection.check_handed_on()?;
+    let clocks = args.clock.clocks();
+    let stage = match clocks.contains(&Clock::Real) {
+        true => Some(Stage::set(args.connection.v6)?),
+        false => None,
+    };
+    let bench = Bench { args, stage, signals };
+    let (time, runs) = args.extent();
+    if args.has_lines() {
+        say(&row::head(args.wrapping(), time, runs))?;
     }
     let mut rows = Vec::new();
     for case in args.cases() {
-        for ccid in CCIDS {
-            let mut rates = Vec::new();
-            for seed in 1..=u64::from(runs) {
-                let seconds = time.as_secs_f64();
-                let trial = Trial { ccid, seed, seconds, carrier: args.carrier };
-                let Some(rate) = stage.measure(&case, trial, &signals)? else {
+        for ccids in args.ccids() {
+            for &clock in clocks {
+                let Some(row) = bench.row(&case, clock, ccids)? else {
                     return Ok(Outcome::Interrupted);
                 };
-                rates.push(rate);
+                if args.has_lines() {
+                    say(&row.text())?;
+                }
+                rows.push(row);
             }
-            let row = Row::new(&case, ccid, args.carrier, rates);
-            if !args.json {
-                say(&row.text(&case))?;
-            }
-            rows.push(row);
         }
     }
-    if args.json {
-        show(args, time, &rows)?;
-    } else {
-        say(FOOT)?;
-    }
+    show(args, &rows)?;
     let is_short = !args.quick && rows.iter().any(|row| !row.is_accepted());
     Ok(if is_short { Outcome::FellShort } else { Outcome::Done })
 }
 
-fn show(args: &Args, time: Duration, rows: &[Row]) -> Result<(), ToolError> {
-    let document = Document {
-        tool: "godwit dccp regression",
-        schema_version: SCHEMA_VERSION,
-        carrier: format!("{:?}", args.carrier).to_lowercase(),
-        datagram_bytes: DATAGRAM_BYTES,
-        seconds: time.as_secs_f64(),
-        rows,
+/// Writes what came of it where it is wanted.
+fn show(args: &Args, rows: &[Row]) -> Result<(), ToolError> {
+    let write = |path: &PathBuf, text: String| {
+        let done = std::fs::write(path, text);
+        done.map_err(|error| ToolError::Failed(format!("cannot write {}: {error}", path.display())))
     };
+    let (time, runs) = args.extent();
+    let document = Document::new(args.wrapping(), time, runs, rows);
+    if let Some(path) = &args.html {
+        write(path, page::draw(&document))?;
+    }
+    if args.has_lines() {
+        say(row::FOOT)?;
+    }
+    let Some(path) = &args.json else { return Ok(()) };
     let json = serde_json::to_string_pretty(&document)
         .map_err(|error| ToolError::Failed(format!("cannot write JSON: {error}")))?;
-    say(&format!("{json}\n"))
-}
-
-fn head(carrier: CarrierName, time: Duration, runs: u32) -> String {
-    let carrier = match carrier {
-        CarrierName::Raw => "over IP",
-        CarrierName::Udp => "inside of UDP",
-    };
-    let seconds = time.as_secs_f64();
-    let plural = if runs == 1 { "" } else { "s" };
-    format!(
-        "datagrams of {DATAGRAM_BYTES} octets, tx_qlen 5, {carrier}, {runs} run{plural} of {seconds} s\n\
-         {:<22} ccid {:>16} {:>16}  runs\n",
-        "", "desired", "measured"
-    )
-}
-
-/// What the columns are.
-const FOOT: &str = "\
-desired: what the line takes without losses; with them X = s / (R f(p)), f(p) = sqrt(2p/3) +
-12 sqrt(3p/8) p (1 + 32 p^2), of TFRC (RFC 5348 with b = 1), where p is the packet loss. Losses
-within a round trip are one loss event, so a right CCID 3 comes out above it; CCID 2 does not follow it.
-";
-
-impl Row {
-    fn new(case: &Case, ccid: u8, carrier: CarrierName, rates: Vec<f64>) -> Self {
-        let is_tfrc = ccid == 3;
-        Self {
-            case: case.name,
-            link: case.link,
-            ccid,
-            desired_bits_per_s: case.desired(carrier),
-            mean_bits_per_s: rates.iter().sum::<f64>() / rates.len().max(1) as f64,
-            runs_bits_per_s: rates,
-            linux_2007_bits_per_s: is_tfrc.then(|| case.linux_mbps.map(|mbps| mbps * 1e6)),
-            accepted_bits_per_s: is_tfrc.then(|| [*case.accepted.start(), *case.accepted.end()]),
-        }
-    }
-
-    fn is_accepted(&self) -> bool {
-        self.accepted_bits_per_s
-            .is_none_or(|[least, most]| (least..=most).contains(&self.mean_bits_per_s))
-    }
-
-    fn text(&self, case: &Case) -> String {
-        let list = |rates: &[f64]| {
-            let words: Vec<_> = rates.iter().map(|&rate| units::rate(rate)).collect();
-            words.join(", ")
-        };
-        let (desired, mean) =
-            (units::rate(self.desired_bits_per_s), units::rate(self.mean_bits_per_s));
-        let mut text = format!(
-            "{:<22} {:>4} {desired:>16} {mean:>16}  {}",
-            case.words,
-            self.ccid,
-            list(&self.runs_bits_per_s)
-        );
-        if let Some(linux) = self.linux_2007_bits_per_s {
-            text += &format!("; Linux in 2007: {}", list(&linux));
-        }
-        text.push('\n');
-        text
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_ccid_3_is_judged() {
-        let case = &case::all()[3];
-        let accepted =
-            |ccid, rate| Row::new(case, ccid, CarrierName::Raw, vec![rate]).is_accepted();
-        assert!(accepted(3, 3.2e6) && !accepted(3, 2.8e6) && !accepted(3, 3.8e6));
-        assert!(accepted(2, 1.0));
-        let text = Row::new(case, 3, CarrierName::Raw, vec![3.1e6, 3.3e6]).text(case);
-        assert!(text.contains("3.20 Mbits/sec   3.20 Mbits/sec  3.10 Mbits/sec, 3.30"), "{text}");
-        assert!(text.contains("Linux in 2007: 3.28 Mbits/sec, 3.08 Mbits/sec, 3.03"), "{text}");
-    }
+    if args.has_lines() { write(path, json + "\n") } else { say(&format!("{json}\n")) }
 }

@@ -1,8 +1,10 @@
-//! Where it is measured: namespaces for sender, receiver, links and a router, and the programs in them.
+//! Where it is measured in real time: namespaces for sender, receiver, links and a router, and the programs
+//! in them.
 //!
 //! ```text
-//! sender d0 -- d1 links d2 -- d3 receiver                                10.9.0.0/24
-//! sender r0 -- r1 links r2 -- r3 router r4 -- r5 links r6 -- r7 receiver  10.9.1.0/24, 10.9.2.0/24
+//! sender d0 -- d1 links d2 -- d3 receiver                                10.9.0.0/24, fd09::/64
+//! sender r0 -- r1 links r2 -- r3 router r4 -- r5 links r6 -- r7 receiver  10.9.1.0/24, 10.9.2.0/24,
+//!                                                                        fd09:0:0:1::/64, fd09:0:0:2::/64
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -11,23 +13,39 @@ use std::time::{Duration, Instant};
 use netio::signal::Signals;
 use testbed::{ChildProcess, CommandLine, Registry, Run, TestbedError, namespace};
 
-use super::case::{Case, DATAGRAM_BYTES};
+use super::case::{Case, Wrapping};
 use crate::ToolError;
-use crate::options::CarrierName;
+use crate::options::{CarrierName, LinkArgs};
 
 /// Longer than anything takes to begin or to end, connecting over a lossy link included.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// When a client gives up to connect, unless it is told otherwise: a lossy link may take several Requests.
+const CONNECT_TIMEOUT_S: f64 = 25.0;
 
-/// The receiver when no router is between.
-pub(crate) const RECEIVER: &str = "10.9.0.2";
+/// What the receiver is reached at directly and behind the router, over IPv4 and IPv6.
+const RECEIVER: [[&str; 2]; 2] = [["10.9.0.2", "10.9.2.2"], ["fd09::2", "fd09:0:0:2::2"]];
 
 /// What is measured once.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Trial {
-    pub(crate) ccid: u8,
+pub(crate) struct Trial<'a> {
+    /// Congestion control of what the client sends and receives.
+    pub(crate) ccids: (u8, u8),
     pub(crate) seed: u64,
     pub(crate) seconds: f64,
     pub(crate) carrier: CarrierName,
+    /// Flags that are handed on.
+    pub(crate) connection: &'a LinkArgs,
+}
+
+impl Trial<'_> {
+    /// The flags of an end.
+    fn words(&self, is_client: bool) -> String {
+        let (near, far) = self.ccids;
+        let (tx, rx) = if is_client { (near, far) } else { (far, near) };
+        let carrier = self.carrier.name();
+        let shared = self.connection.words();
+        format!("--carrier {carrier} --tx-ccid {tx} --rx-ccid {rx} {shared}")
+    }
 }
 
 /// The namespaces. They go with the value, and `godwit lab clean` removes what a crash has left.
@@ -38,6 +56,7 @@ pub(crate) struct Stage {
     receiver: String,
     links: String,
     router: String,
+    is_v6: bool,
     _run: Run,
 }
 
@@ -52,8 +71,8 @@ fn ip(words: &str) -> Result<String, TestbedError> {
 }
 
 impl Stage {
-    /// Makes the namespaces and joins them.
-    pub(crate) fn set() -> Result<Self, ToolError> {
+    /// Makes the namespaces and joins them, over IPv4 or over IPv6.
+    pub(crate) fn set(is_v6: bool) -> Result<Self, ToolError> {
         if testbed::registry::user_id() != 0 {
             return Err(ToolError::Failed("network namespaces need root".to_owned()));
         }
@@ -72,7 +91,7 @@ impl Stage {
             ip(&format!("-n {name} link set lo up"))?;
         }
         let godwit = godwit.display().to_string();
-        let stage = Self { godwit, folder, sender, receiver, links, router, _run: run };
+        let stage = Self { godwit, folder, sender, receiver, links, router, is_v6, _run: run };
         stage.join()?;
         Ok(stage)
     }
@@ -80,26 +99,44 @@ impl Stage {
     fn join(&self) -> Result<(), ToolError> {
         let Self { sender, receiver, links, router, .. } = self;
         let pairs = [
-            (sender, "d0", "10.9.0.1/24", "d1"),
-            (receiver, "d3", "10.9.0.2/24", "d2"),
-            (sender, "r0", "10.9.1.1/24", "r1"),
-            (router, "r3", "10.9.1.254/24", "r2"),
-            (router, "r4", "10.9.2.254/24", "r5"),
-            (receiver, "r7", "10.9.2.2/24", "r6"),
+            (sender, "d0", ["10.9.0.1/24", "fd09::1/64"], "d1"),
+            (receiver, "d3", ["10.9.0.2/24", "fd09::2/64"], "d2"),
+            (sender, "r0", ["10.9.1.1/24", "fd09:0:0:1::1/64"], "r1"),
+            (router, "r3", ["10.9.1.254/24", "fd09:0:0:1::254/64"], "r2"),
+            (router, "r4", ["10.9.2.254/24", "fd09:0:0:2::254/64"], "r5"),
+            (receiver, "r7", ["10.9.2.2/24", "fd09:0:0:2::2/64"], "r6"),
         ];
-        for (name, end, address, link_end) in pairs {
+        for (name, end, [v4, v6], link_end) in pairs {
             ip(&format!(
                 "link add {end} netns {name} type veth peer name {link_end} netns {links}"
             ))?;
             ip(&format!("-n {links} link set {link_end} up"))?;
             ip(&format!("-n {name} link set {end} up"))?;
-            ip(&format!("-n {name} addr add {address} dev {end}"))?;
+            // Nobody else can have the address: nothing is gained by asking around first.
+            let (address, flag) = if self.is_v6 { (v6, " nodad") } else { (v4, "") };
+            ip(&format!("-n {name} addr add {address} dev {end}{flag}"))?;
         }
-        ip(&format!("-n {sender} route add 10.9.2.0/24 via 10.9.1.254"))?;
-        ip(&format!("-n {receiver} route add 10.9.1.0/24 via 10.9.2.254"))?;
-        let forward = "echo 1 >/proc/sys/net/ipv4/ip_forward";
+        let (routes, forward) = if self.is_v6 {
+            (
+                [("fd09:0:0:2::/64", "fd09:0:0:1::254"), ("fd09:0:0:1::/64", "fd09:0:0:2::254")],
+                "echo 1 >/proc/sys/net/ipv6/conf/all/forwarding",
+            )
+        } else {
+            (
+                [("10.9.2.0/24", "10.9.1.254"), ("10.9.1.0/24", "10.9.2.254")],
+                "echo 1 >/proc/sys/net/ipv4/ip_forward",
+            )
+        };
+        for (name, (to, via)) in [sender, receiver].into_iter().zip(routes) {
+            ip(&format!("-n {name} route add {to} via {via}"))?;
+        }
         CommandLine::new("ip").args(["netns", "exec", router, "sh", "-c", forward]).run()?;
         Ok(())
+    }
+
+    /// The receiver's address when no router is between.
+    pub(crate) const fn receiver_address(&self) -> &'static str {
+        RECEIVER[self.is_v6 as usize][0]
     }
 
     /// Starts this program with `words` in a namespace.
@@ -135,13 +172,14 @@ impl Stage {
     pub(super) fn measure(
         &self,
         case: &Case,
-        trial: Trial,
+        trial: Trial<'_>,
         signals: &Signals,
     ) -> Result<Option<f64>, ToolError> {
-        let (address, pairs): (_, &[[&str; 2]]) = match case.is_routed {
-            false => (RECEIVER, &[["d1", "d2"]]),
-            true => ("10.9.2.2", &[["r1", "r2"], ["r5", "r6"]]),
+        let pairs: &[[&str; 2]] = match case.is_routed {
+            false => &[["d1", "d2"]],
+            true => &[["r1", "r2"], ["r5", "r6"]],
         };
+        let address = RECEIVER[usize::from(self.is_v6)][usize::from(case.is_routed)];
         let links: Result<Vec<_>, _> =
             pairs.iter().map(|&ends| self.link(ends, case.link, trial.seed)).collect();
         let _links = links?;
@@ -156,27 +194,28 @@ impl Stage {
         self.link(["d1", "d2"], link, seed)
     }
 
-    /// Sends DCCP in `count` flows to `address`; bits of data in a second that the receiver read of each.
-    /// `None` when a signal ended it.
+    /// Sends DCCP in `count` flows to `address`, with `settings` unless the flags that are handed on say
+    /// otherwise; bits of data in a second that the receiver read of each. `None` when a signal ended it.
     pub(crate) fn flows(
         &self,
         address: &str,
-        (trial, count): (Trial, usize),
+        (trial, count): (Trial<'_>, usize),
         settings: &str,
         signals: &Signals,
     ) -> Result<Option<Vec<f64>>, ToolError> {
-        let Trial { ccid, seconds, carrier, .. } = trial;
-        let carrier = match carrier {
-            CarrierName::Udp => "udp",
-            CarrierName::Raw => "raw",
-        };
-        let flags = format!("--carrier {carrier} --ccid {ccid} {settings} --json");
-        let words = format!("dccp perf -s -1 {flags}");
+        let Trial { seconds, carrier, .. } = trial;
+        let datagram_bytes = Wrapping { carrier, is_v6: self.is_v6 }.datagram_bytes();
+        let words = format!("dccp perf -s -1 {settings} {} --json", trial.words(false));
         let mut server = self.start("server", &self.receiver, &words)?;
         self.wait_for(&mut server, "Server listening")?;
+        let timeout_s = trial
+            .connection
+            .connect_timeout
+            .map_or(CONNECT_TIMEOUT_S, |timeout| timeout.as_secs_f64());
         let words = format!(
-            "dccp perf -c {address} -P {count} -l {DATAGRAM_BYTES} -t {seconds} --connect-timeout 25 \
-             {flags}"
+            "dccp perf -c {address} -P {count} -l {datagram_bytes} -t {seconds} --connect-timeout \
+             {timeout_s} {settings} {} --json",
+            trial.words(true)
         );
         let mut client = self.start("client", &self.sender, &words)?;
         let until = Instant::now() + Duration::from_secs_f64(seconds) + 2 * PATIENCE;

@@ -37,7 +37,13 @@ pub(crate) struct Listening {
 impl Listening {
     /// Opens it in the caller's namespace.
     pub(crate) fn start(kind: CarrierKind, address: IpAddr, uses_init_cookies: bool) -> Self {
-        let opened = Responder::open(kind, Some(address), PORT, service(), uses_init_cookies);
+        let opened = Responder::open(
+            kind,
+            Some(address),
+            PORT,
+            Responder::config(service()),
+            uses_init_cookies,
+        );
         let mut responder = opened.unwrap();
         let udp_port = responder.udp_port().unwrap_or(0);
         let stop = Arc::new(AtomicBool::new(false));

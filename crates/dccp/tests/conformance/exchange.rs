@@ -1,5 +1,5 @@
 //! Two of our own ends over emulated links that delay and lose: what is sent arrives at most once and
-//! whole, and rates are those of the equations. `tests/worlds` has every nuisance at once.
+//! whole. `tests/worlds` has every nuisance at once; rates are measured by the crate `dccp-tools`.
 
 use base::Random;
 use dccp::ccid::SenderFigures;
@@ -13,7 +13,7 @@ use crate::world::{SECOND, config};
 /// What both directions do. Links see packets from the DCCP header on.
 const CLEAN: &str = "delay 20ms limit 10000";
 
-pub(crate) struct Pair {
+struct Pair {
     now_ns: u64,
     client: Connection,
     server: Option<Connection>,
@@ -24,7 +24,7 @@ pub(crate) struct Pair {
     /// Which datagrams have arrived, as bits by their numbers.
     delivered: Vec<u64>,
     delivered_count: u64,
-    pub(crate) delivered_bytes: u64,
+    delivered_bytes: u64,
     ended: [bool; 2],
 }
 
@@ -34,7 +34,7 @@ fn integrity() -> Integrity {
 
 impl Pair {
     /// `words` has a line for each hop; both directions are alike.
-    pub(crate) fn new(client: Config, server_config: Config, words: &str, seed: u64) -> Self {
+    fn new(client: Config, server_config: Config, words: &str, seed: u64) -> Self {
         let hops: Vec<_> = words.lines().map(|hop| Settings::parse(hop).unwrap()).collect();
         let path = Path { local_port: 40_000, remote_port: 5_001, integrity: integrity() };
         let mut random = Random::from_seed(seed);
@@ -119,7 +119,7 @@ impl Pair {
     }
 
     /// Runs until `end_ns` with `feed` called whenever something has happened.
-    pub(crate) fn run(&mut self, end_ns: u64, mut feed: impl FnMut(&mut Connection, u64)) {
+    fn run(&mut self, end_ns: u64, mut feed: impl FnMut(&mut Connection, u64)) {
         let mut steps = 0_u64;
         loop {
             // A datagram that leaves makes room for the next.
@@ -162,12 +162,12 @@ impl Pair {
     }
 }
 
-pub(crate) fn with_ccid(ccid: u8) -> Config {
+fn with_ccid(ccid: u8) -> Config {
     Config { tx_ccids: vec![ccid], rx_ccids: vec![ccid], ..config() }
 }
 
 /// Sends as many datagrams as the queue takes, each with its number.
-pub(crate) fn greedy(len: usize) -> impl FnMut(&mut Connection, u64) {
+fn greedy(len: usize) -> impl FnMut(&mut Connection, u64) {
     let mut number = 0_u64;
     move |client, _| {
         loop {

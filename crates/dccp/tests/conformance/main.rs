@@ -13,6 +13,5 @@ mod exchange;
 mod handshake;
 mod headers;
 mod options;
-mod rates;
 mod sequences;
 mod world;

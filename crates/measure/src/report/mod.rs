@@ -5,6 +5,7 @@
 
 mod comparison;
 pub mod format;
+pub mod goals;
 mod latency;
 mod load_curve;
 pub mod over_time;

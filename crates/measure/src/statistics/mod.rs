@@ -61,6 +61,15 @@ pub fn lower_median(values: &[f64]) -> Option<f64> {
     sorted(values).get(values.len().saturating_sub(1) / 2).copied()
 }
 
+/// The standard deviation of a sample; `None` of fewer than two values.
+#[must_use]
+pub fn standard_deviation(values: &[f64]) -> Option<f64> {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (values.len() > 1).then(|| (squares / (count - 1.0)).sqrt())
+}
+
 /// Mean without the best and the worst value; of fewer than four values the median, which is
 /// steadier. `None` of nothing.
 #[must_use]

@@ -1,5 +1,10 @@
 //! `godwit dccp` as a user runs it: two processes over loopback.
 
+mod flags;
+mod plain;
+mod searches;
+mod stages;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::process::{Child, Command, Output, Stdio};
@@ -339,8 +344,8 @@ fn conformance_lists_its_cases() {
 struct Folder(std::path::PathBuf);
 
 impl Folder {
-    fn new() -> Self {
-        let path = std::env::temp_dir().join(format!("godwit-probe-{}", std::process::id()));
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("godwit-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).expect("there is room for temporary files");
         Self(path)
     }
@@ -358,7 +363,7 @@ impl Drop for Folder {
 
 #[test]
 fn a_probe_tells_what_congestion_control_knew() {
-    let folder = Folder::new();
+    let folder = Folder::new("probe");
     for (profile, known) in [(2_u64, "cwnd"), (3, "x_recv")] {
         let ccid = &profile.to_string();
         let (file, page) = (folder.file(ccid), folder.file("page.html"));
@@ -397,54 +402,4 @@ fn a_probe_tells_what_congestion_control_knew() {
     let refused = godwit(&["probe", &no_probe]).output().expect("it runs");
     assert_eq!(refused.status.code(), Some(2));
     assert!(text(&refused.stderr).contains("line 1: this is no time"), "{}", text(&refused.stderr));
-}
-
-#[test]
-fn the_regression_makes_its_own_network() {
-    let words = ["regression", "-t", "2", "--runs", "1", "--only", "loss1", "--json"];
-    let measured = godwit(&words).output().expect("it runs");
-    if text(&measured.stderr).contains("need root") {
-        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "no namespace can be made");
-        println!("skipped: network namespaces need root");
-        return;
-    }
-    // Two seconds are mostly the beginning: whether the mean is accepted says nothing.
-    let code = measured.status.code();
-    assert!(matches!(code, Some(0 | 3)), "{code:?}: {}", text(&measured.stderr));
-    let document = document(&measured.stdout);
-    let rows = document["rows"].as_array().expect("rows");
-    for (row, ccid) in rows.iter().zip([3, 2]) {
-        assert_eq!((&row["case"], &row["ccid"]), (&"loss1".into(), &ccid.into()));
-        assert!(number(row, "/mean_bits_per_s") > 0.0);
-        // 3.05 Mbit of 2007, which were binary.
-        assert!((number(row, "/desired_bits_per_s") - 3_199_222.0).abs() < 1.0);
-        assert_eq!(row["linux_2007_bits_per_s"].is_array(), ccid == 3);
-    }
-    assert_eq!(rows.len(), 2);
-}
-
-#[test]
-fn flows_share_a_link_with_tcp() {
-    let words = ["fairness", "-t", "2", "--link", "delay 5ms rate 10mbit limit 60", "--json"];
-    let measured = godwit(&words).output().expect("it runs");
-    if text(&measured.stderr).contains("need root") {
-        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "no namespace can be made");
-        println!("skipped: network namespaces need root");
-        return;
-    }
-    // Two seconds say nothing of who gets how much, but the link gives no more than it has.
-    let code = measured.status.code();
-    assert!(matches!(code, Some(0 | 3)), "{code:?}: {}", text(&measured.stderr));
-    let document = document(&measured.stdout);
-    assert_eq!(document["ccid"], 3);
-    let run = &document["runs"][0];
-    let rates = [
-        number(run, "/dccp_bits_per_s/0"),
-        number(run, "/dccp_bits_per_s/1"),
-        number(run, "/tcp_bits_per_s"),
-    ];
-    // Each counts its own two seconds, which begin one after the other.
-    assert!(rates.iter().all(|&rate| rate > 0.0 && rate < 10e6), "{run}");
-    assert!(rates.iter().sum::<f64>() > 2e6, "{run}");
-    assert!((0.5..=1.0).contains(&number(run, "/jain_index")), "{run}");
 }

@@ -1,31 +1,24 @@
 //! `godwit dccp fairness`: flows of DCCP and one of the kernel's TCP on one link, and who gets how much.
 //!
-//! The stage and the programs are the regression's ([`crate::regression`]); TCP is two threads of this
+//! The stage and the programs are the regression's ([`crate::regression`]); `tcp` is two threads of this
 //! program. To have read: R. Jain et al., A Quantitative Measure of Fairness, DEC-TR-301 (1984).
 
-use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
-use std::path::Path;
+mod tcp;
+
 use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use netio::signal::Signals;
 use serde::Serialize;
 
-use crate::options::CarrierName;
-use crate::regression::stage::{RECEIVER, Stage, Trial};
+use crate::options::{CarrierName, LinkArgs};
+use crate::regression::stage::{Stage, Trial};
 use crate::units::{self, parse_seconds};
 use crate::{Outcome, ToolError, say};
 
 /// Of the documents.
 const SCHEMA_VERSION: u32 = 1;
-/// Where TCP listens.
-const TCP_PORT: u16 = 5001;
-/// Octets that TCP is given and read at a time.
-const CHUNK_BYTES: usize = 1 << 16;
-/// How long the TCP receiver waits for its sender, and for what it still sends.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// Jain's index of DCCP's flows that is asked for.
 const INDEX_MIN: f64 = 0.9;
 /// Of an equal share of what all got: whoever has less starves.
@@ -34,11 +27,12 @@ const STARVING: f64 = 0.1;
 /// Share an emulated link between flows of DCCP and one of TCP
 ///
 /// Sender, link and receiver are in network namespaces that the command makes and removes; it takes root.
-/// TCP is the kernel's, with the congestion control that is set there. Rates are application data that the
-/// receiver read, in powers of 1000.
+/// TCP is the kernel's, with the congestion control of --tcp; DCCP has CCID 3 unless it is told otherwise, and
+/// goes over IP. Rates are application data that the receiver read, in powers of 1000.
 ///
-/// Exit codes: 0 done; 1 failed; 2 bad arguments; 3 in a run Jain's index of the flows of DCCP was below 0.9,
-/// or a flow had less than a tenth of an equal share; 130 interrupted.
+/// Exit codes: 0 done; 1 failed, for instance the kernel does not have the congestion control; 2 bad arguments;
+/// 3 in a run Jain's index of the flows of DCCP was below 0.9, or a flow had less than a tenth of an equal
+/// share; 130 interrupted.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Seconds of a run
@@ -50,15 +44,14 @@ pub struct Args {
     /// Flows of DCCP
     #[arg(short = 'P', long, value_name = "COUNT", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=64))]
     flows: u8,
-    /// Congestion control of DCCP
-    #[arg(long, value_name = "2|3", default_value_t = 3, value_parser = clap::value_parser!(u8).range(2..=3))]
-    ccid: u8,
+    /// Congestion control of TCP: cubic, reno, bbr or what else the kernel has
+    #[arg(long, value_name = "NAME", default_value = "cubic")]
+    tcp: String,
     /// What the link does each way, in the words of `godwit netem`
     #[arg(long, value_name = "WORDS", default_value = "delay 20ms rate 20mbit limit 100")]
     link: String,
-    /// What packets of DCCP travel in
-    #[arg(long, value_enum, value_name = "CARRIER", default_value = "raw")]
-    carrier: CarrierName,
+    #[command(flatten)]
+    connection: LinkArgs,
     /// Print one JSON document at the end instead of lines
     #[arg(long)]
     json: bool,
@@ -69,6 +62,8 @@ pub struct Args {
 struct Shares {
     dccp_bits_per_s: Vec<f64>,
     tcp_bits_per_s: f64,
+    /// Of TCP, as the kernel told it when it had sent.
+    tcp_congestion_control: String,
     /// Of DCCP's flows.
     jain_index: f64,
     /// Of all.
@@ -82,11 +77,10 @@ struct Shares {
 struct Document<'a> {
     tool: &'static str,
     schema_version: u32,
-    carrier: String,
+    carrier: &'static str,
     ccid: u8,
     link: &'a str,
     seconds: f64,
-    tcp_congestion_control: &'a str,
     runs: &'a [Shares],
 }
 
@@ -98,7 +92,9 @@ fn jain_index(rates: &[f64]) -> f64 {
 }
 
 impl Shares {
-    fn of(dccp_bits_per_s: Vec<f64>, tcp_bits_per_s: f64) -> Self {
+    /// Of these flows of DCCP, and one of TCP: rate and algorithm.
+    fn of(dccp_bits_per_s: Vec<f64>, tcp: (f64, String)) -> Self {
+        let (tcp_bits_per_s, tcp_congestion_control) = tcp;
         let mut all = dccp_bits_per_s.clone();
         all.push(tcp_bits_per_s);
         let equal = all.iter().sum::<f64>() / all.len() as f64;
@@ -109,6 +105,7 @@ impl Shares {
             least_of_equal: if equal > 0.0 { least / equal } else { 0.0 },
             dccp_bits_per_s,
             tcp_bits_per_s,
+            tcp_congestion_control,
         }
     }
 
@@ -120,9 +117,10 @@ impl Shares {
         let dccp: Vec<String> =
             self.dccp_bits_per_s.iter().map(|&rate| units::rate(rate)).collect();
         format!(
-            "DCCP {}; TCP {}; Jain's index {:.3} of DCCP, {:.3} of all; the least has {:.2} of an equal \
-             share\n",
+            "DCCP {}; TCP ({}) {}; Jain's index {:.3} of DCCP, {:.3} of all; the least has {:.2} of an \
+             equal share\n",
             dccp.join(", "),
+            self.tcp_congestion_control,
             units::rate(self.tcp_bits_per_s),
             self.jain_index,
             self.jain_index_with_tcp,
@@ -139,20 +137,22 @@ impl Shares {
 pub fn run(args: &Args) -> Result<Outcome, ToolError> {
     let signals = Signals::install()
         .map_err(|error| ToolError::Failed(format!("cannot install signal handlers: {error}")))?;
-    let stage = Stage::set()?;
-    let tcp = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control");
-    let tcp = tcp.unwrap_or_default();
-    let tcp = tcp.trim();
+    args.connection.check_handed_on()?;
+    tcp::check(&args.tcp)?;
+    let stage = Stage::set(args.connection.v6)?;
+    let carrier = args.connection.carrier.unwrap_or(CarrierName::Raw);
+    let ccids = args.connection.ccids(3);
     let seconds = args.time.as_secs_f64();
     if !args.json {
-        let Args { flows, ccid, link, .. } = args;
+        let Args { flows, tcp, link, .. } = args;
+        let ccid = ccids.0;
         say(&format!(
             "{flows} flows of CCID {ccid} and one of TCP ({tcp}), {seconds} s, {link}\n"
         ))?;
     }
     let mut runs = Vec::new();
     for seed in 1..=u64::from(args.runs) {
-        let trial = Trial { ccid: args.ccid, seed, seconds, carrier: args.carrier };
+        let trial = Trial { ccids, seed, seconds, carrier, connection: &args.connection };
         let Some(shares) = share(&stage, args, trial, &signals)? else {
             return Ok(Outcome::Interrupted);
         };
@@ -165,11 +165,10 @@ pub fn run(args: &Args) -> Result<Outcome, ToolError> {
         let document = Document {
             tool: "godwit dccp fairness",
             schema_version: SCHEMA_VERSION,
-            carrier: format!("{:?}", args.carrier).to_lowercase(),
-            ccid: args.ccid,
+            carrier: carrier.name(),
+            ccid: ccids.0,
             link: &args.link,
             seconds,
-            tcp_congestion_control: tcp,
             runs: &runs,
         };
         let json = serde_json::to_string_pretty(&document)
@@ -184,86 +183,28 @@ pub fn run(args: &Args) -> Result<Outcome, ToolError> {
 fn share(
     stage: &Stage,
     args: &Args,
-    trial: Trial,
+    trial: Trial<'_>,
     signals: &Signals,
 ) -> Result<Option<Shares>, ToolError> {
     let _link = stage.join_by(&args.link, trial.seed)?;
     let [from, to] = stage.ends();
-    let time = args.time;
+    let (time, address) = (args.time, stage.receiver_address());
     thread::scope(|scope| {
         let (tell, is_listening) = mpsc::channel();
-        let receiver = scope.spawn(move || receive(&to, &tell, time));
+        let receiver = scope.spawn(move || tcp::receive(&to, address, &tell, time));
         // An error of the receiver's is told when it is joined.
         let sender = scope.spawn(move || match is_listening.recv() {
-            Ok(()) => send(&from, time),
-            Err(_) => Ok(()),
+            Ok(()) => tcp::send(&from, address, &args.tcp, time),
+            Err(_) => Ok(String::new()),
         });
-        let flows = (trial, usize::from(args.flows));
-        let dccp = stage.flows(RECEIVER, flows, "", signals);
+        let dccp = stage.flows(address, (trial, usize::from(args.flows)), "", signals);
         let sent = sender.join().expect("the sender does not panic");
-        let tcp = receiver.join().expect("the receiver does not panic");
+        let received = receiver.join().expect("the receiver does not panic");
         // Without a sender the receiver fails, too.
-        sent?;
-        let tcp = tcp?;
+        let algorithm = sent?;
+        let tcp = (received?, algorithm);
         Ok(dccp?.map(|dccp| Shares::of(dccp, tcp)))
     })
-}
-
-/// Reads what one connection sends for `time`; bits in a second, from the first octet on.
-fn receive(namespace: &Path, tell: &mpsc::Sender<()>, time: Duration) -> Result<f64, ToolError> {
-    netio::namespace::enter(namespace).map_err(|error| ToolError::Failed(error.to_string()))?;
-    let cannot = |error| ToolError::Failed(format!("cannot receive TCP: {error}"));
-    let listener = TcpListener::bind((RECEIVER, TCP_PORT)).map_err(cannot)?;
-    listener.set_nonblocking(true).map_err(cannot)?;
-    tell.send(()).ok();
-    let until = Instant::now() + PATIENCE;
-    let mut stream = loop {
-        match listener.accept() {
-            Ok((stream, _)) => break stream,
-            Err(error) if error.kind() == ErrorKind::WouldBlock && Instant::now() < until => {
-                thread::park_timeout(Duration::from_millis(1));
-            }
-            Err(error) => return Err(cannot(error)),
-        }
-    };
-    stream.set_nonblocking(false).map_err(cannot)?;
-    stream.set_read_timeout(Some(PATIENCE)).map_err(cannot)?;
-    let mut buffer = vec![0; CHUNK_BYTES];
-    let (mut begun, mut bytes) = (None, 0);
-    loop {
-        let read = stream.read(&mut buffer).map_err(cannot)?;
-        let since = *begun.get_or_insert_with(Instant::now);
-        // What comes later was queued: it is not of the time.
-        if read == 0 || since.elapsed() >= time {
-            let seconds = since.elapsed().min(time).as_secs_f64();
-            return Ok(if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 });
-        }
-        bytes += read as u64;
-    }
-}
-
-/// Sends for `time` as fast as TCP takes it.
-fn send(namespace: &Path, time: Duration) -> Result<(), ToolError> {
-    netio::namespace::enter(namespace).map_err(|error| ToolError::Failed(error.to_string()))?;
-    let cannot = |error| ToolError::Failed(format!("cannot send TCP: {error}"));
-    let mut stream = TcpStream::connect((RECEIVER, TCP_PORT)).map_err(cannot)?;
-    stream.set_write_timeout(Some(PATIENCE)).map_err(cannot)?;
-    let chunk = vec![0x5a; CHUNK_BYTES];
-    let until = Instant::now() + time;
-    while Instant::now() < until {
-        match stream.write(&chunk) {
-            Ok(_) => {}
-            // The receiver has read for as long as it was to.
-            Err(error)
-                if matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) =>
-            {
-                return Ok(());
-            }
-            Err(error) => return Err(cannot(error)),
-        }
-    }
-    stream.shutdown(Shutdown::Write).ok();
-    Ok(())
 }
 
 #[cfg(test)]
@@ -282,10 +223,12 @@ mod tests {
 
     #[test]
     fn unequal_flows_and_starving_ones_are_not_fair() {
-        assert!(Shares::of(vec![6e6, 7e6], 5e6).is_fair());
-        assert!(!Shares::of(vec![2e6, 8e6], 5e6).is_fair());
-        assert!(!Shares::of(vec![9e6, 9e6], 0.5e6).is_fair());
-        assert!(!Shares::of(vec![0.2e6, 0.2e6], 18e6).is_fair());
-        assert!(!Shares::of(vec![0.0, 0.0], 0.0).is_fair());
+        let is_fair =
+            |dccp: &[f64], tcp| Shares::of(dccp.to_vec(), (tcp, "cubic".to_owned())).is_fair();
+        assert!(is_fair(&[6e6, 7e6], 5e6));
+        assert!(!is_fair(&[2e6, 8e6], 5e6));
+        assert!(!is_fair(&[9e6, 9e6], 0.5e6));
+        assert!(!is_fair(&[0.2e6, 0.2e6], 18e6));
+        assert!(!is_fair(&[0.0, 0.0], 0.0));
     }
 }

@@ -1,0 +1,201 @@
+//! `--debug TOPIC`: what the core of a connection does, as lines on the standard error. A connection is looked
+//! at whenever its command has something to do, and a line tells what has changed since.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use clap::ValueEnum;
+use dccp::ccid::SenderFigures;
+use dccp::connection::{Connection, Counts, State};
+use dccp::feature::{Feature, number};
+use dccp_link::Key;
+
+/// The figures of congestion control are shown so often at most.
+const FIGURES_NS: u64 = 100_000_000;
+
+/// What lines are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Topic {
+    /// States of the connection
+    Connection,
+    /// Values that both ends have agreed on
+    Features,
+    /// What congestion control of the data sent knows, ten times a second
+    Ccid,
+    /// Packets that were dropped, by reason
+    Drops,
+}
+
+/// Features that are shown, in the order of their numbers.
+const FEATURES: [(u8, &str); 10] = [
+    (number::CCID, "ccid"),
+    (number::ALLOW_SHORT_SEQNOS, "allow-short-seqnos"),
+    (number::SEQUENCE_WINDOW, "sequence-window"),
+    (number::ECN_INCAPABLE, "ecn-incapable"),
+    (number::ACK_RATIO, "ack-ratio"),
+    (number::SEND_ACK_VECTOR, "send-ack-vector"),
+    (number::SEND_NDP_COUNT, "send-ndp-count"),
+    (number::MINIMUM_CHECKSUM_COVERAGE, "minimum-checksum-coverage"),
+    (number::CHECK_DATA_CHECKSUM, "check-data-checksum"),
+    (number::SEND_LOSS_EVENT_RATE, "send-loss-event-rate"),
+];
+
+/// What is known of a connection.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    state: Option<State>,
+    /// Of this end and of the other one.
+    features: Option<[[u64; 2]; FEATURES.len()]>,
+    figures: Option<SenderFigures>,
+    figures_ns: u64,
+    counts: Counts,
+}
+
+/// Looks at connections.
+#[derive(Debug)]
+pub(crate) struct Observer {
+    topics: Vec<Topic>,
+    seen: BTreeMap<Key, Seen>,
+}
+
+impl Observer {
+    /// One for these topics; none without a topic.
+    pub(crate) fn new(topics: &[Topic]) -> Option<Self> {
+        (!topics.is_empty()).then(|| Self { topics: topics.to_vec(), seen: BTreeMap::new() })
+    }
+
+    /// Tells what has changed.
+    pub(crate) fn look(&mut self, now_ns: u64, key: &Key, connection: &Connection) {
+        let text = self.changes(now_ns, key, connection);
+        if !text.is_empty() {
+            eprint!("{text}");
+        }
+    }
+
+    /// The connection is gone.
+    pub(crate) fn forget(&mut self, key: &Key) {
+        if self.seen.remove(key).is_some() && self.is_on(Topic::Connection) {
+            eprintln!("[{} connection] gone", place(key));
+        }
+    }
+
+    fn is_on(&self, topic: Topic) -> bool {
+        self.topics.contains(&topic)
+    }
+
+    /// What has changed, in lines.
+    pub(crate) fn changes(&mut self, now_ns: u64, key: &Key, connection: &Connection) -> String {
+        let mut text = String::new();
+        let mut tell = |topic: &str, words: &str| {
+            writeln!(text, "[{} {topic}] {words}", place(key)).expect("a string takes everything");
+        };
+        let nothing = Seen {
+            state: None,
+            features: None,
+            figures: None,
+            figures_ns: 0,
+            counts: Counts::default(),
+        };
+        let mut seen = self.seen.get(key).copied().unwrap_or(nothing);
+        let state = connection.state();
+        if self.is_on(Topic::Connection) && seen.state != Some(state) {
+            let (role, name) = (format!("{:?}", connection.role()).to_lowercase(), state.name());
+            let before = seen.state.map_or(String::new(), |state| format!("{} to ", state.name()));
+            tell("connection", &format!("{role}: {before}{name}"));
+        }
+        seen.state = Some(state);
+        if self.is_on(Topic::Features) && state >= State::PartOpen {
+            let features = features(connection);
+            for (index, (_, name)) in FEATURES.iter().enumerate() {
+                let [here, there] = features[index];
+                if seen.features.is_none_or(|seen| seen[index] != [here, there]) {
+                    tell("features", &format!("{name}: {here} here, {there} there"));
+                }
+            }
+            seen.features = Some(features);
+        }
+        let is_due = seen.figures.is_none() || now_ns >= seen.figures_ns + FIGURES_NS;
+        if self.is_on(Topic::Ccid) && is_due {
+            let figures = connection.sender_figures();
+            if let Some(known) = figures.filter(|known| seen.figures != Some(*known)) {
+                let rtt_us = connection.rtt_ns().map_or(0, |rtt_ns| rtt_ns / 1_000);
+                let queue = connection.send_queue_len();
+                tell("ccid", &format!("{}, rtt {rtt_us} us, queue {queue}", words_of(known)));
+                seen.figures_ns = now_ns;
+            }
+            seen.figures = figures;
+        }
+        let counts = *connection.counts();
+        if self.is_on(Topic::Drops) && counts != seen.counts {
+            let malformed: u64 = counts.malformed.iter().sum();
+            let Counts { sequence_invalid, unexpected, receive_queue_full, .. } = counts;
+            tell(
+                "drops",
+                &format!(
+                    "malformed {malformed}, sequence-invalid {sequence_invalid}, unexpected \
+                     {unexpected}, receive queue full {receive_queue_full}"
+                ),
+            );
+        }
+        seen.counts = counts;
+        self.seen.insert(*key, seen);
+        text
+    }
+}
+
+fn place(key: &Key) -> String {
+    format!("{}:{}-{}:{}", key.local, key.local_port, key.remote, key.remote_port)
+}
+
+fn features(connection: &Connection) -> [[u64; 2]; FEATURES.len()] {
+    let agreed = connection.features();
+    FEATURES.map(|(number, _)| {
+        [Feature::local(number), Feature::remote(number)].map(|f| agreed.value(f))
+    })
+}
+
+fn words_of(figures: SenderFigures) -> String {
+    match figures {
+        SenderFigures::Window { cwnd, ssthresh, pipe, rto_ns, ack_ratio } => {
+            let ssthresh = if ssthresh == u32::MAX { "-".into() } else { ssthresh.to_string() };
+            format!(
+                "cwnd {cwnd}, ssthresh {ssthresh}, pipe {pipe}, rto {} us, ack ratio {ack_ratio}",
+                rto_ns / 1_000
+            )
+        }
+        SenderFigures::Rate { x, x_recv, x_calc, p, interval_ns, segment_bytes } => format!(
+            "x {x:.0}, x_recv {x_recv:.0}, x_calc {x_calc:.0} octets/s, p {p:.6}, interval {} us, s \
+             {segment_bytes:.0}",
+            interval_ns / 1_000
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dccp::connection::{Config, Path};
+    use dccp::endpoint::Carrier;
+    use dccp::header::Integrity;
+    use dccp::sequence::SequenceNumber;
+
+    use super::*;
+
+    #[test]
+    fn what_has_changed_is_told_once() {
+        let (local, remote) = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+        let integrity = Integrity::Addresses { source: local, destination: remote };
+        let path = Path { local_port: 40_000, remote_port: 5_001, integrity };
+        let iss = SequenceNumber::new(1);
+        let mut connection = Connection::connect(0, path, Config::default(), iss, &[]);
+        let key =
+            Key { local, remote, carrier: Carrier::Ip, local_port: 40_000, remote_port: 5_001 };
+        let mut observer = Observer::new(&[Topic::Connection, Topic::Features]).unwrap();
+        let said = observer.changes(0, &key, &connection);
+        assert_eq!(said, "[10.0.0.1:40000-10.0.0.2:5001 connection] client: REQUEST\n");
+        assert_eq!(observer.changes(1, &key, &connection), "", "nothing is agreed on yet");
+        connection.abort();
+        let said = observer.changes(2, &key, &connection);
+        assert!(said.contains("connection] client: REQUEST to "), "{said}");
+        assert!(Observer::new(&[]).is_none());
+    }
+}

@@ -1,0 +1,146 @@
+//! The flow of TCP: two threads of this program, each in its namespace, over the kernel's TCP.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use netio::NetError;
+use netio::congestion;
+
+use crate::ToolError;
+
+/// Where TCP listens.
+const PORT: u16 = 5001;
+/// Octets that TCP is given and read at a time.
+const CHUNK_BYTES: usize = 1 << 16;
+/// How long the receiver waits for its sender, and for what it still sends.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// What the kernel has, as a list of words.
+const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+
+/// Refuses an algorithm that the kernel does not have or does not let this process use, before anything else
+/// is done.
+///
+/// # Errors
+///
+/// In words, with what the kernel has.
+pub(super) fn check(algorithm: &str) -> Result<(), ToolError> {
+    let socket = TcpListener::bind("localhost:0")
+        .map_err(|error| ToolError::Failed(format!("cannot open a socket of TCP: {error}")))?;
+    congestion::set(&socket, algorithm).map_err(|error| refused(&error))
+}
+
+/// What the kernel said, and what it has.
+fn refused(error: &NetError) -> ToolError {
+    let why = match error.cause().kind() {
+        ErrorKind::NotFound => "this kernel has none of that name",
+        ErrorKind::PermissionDenied => "this process may not use it",
+        _ => "",
+    };
+    let why = if why.is_empty() { String::new() } else { format!(" ({why})") };
+    let available = std::fs::read_to_string(AVAILABLE);
+    let available = available.as_deref().map_or("unknown", str::trim);
+    ToolError::Failed(format!("{error}{why}; available: {available}"))
+}
+
+fn enter(namespace: &Path) -> Result<(), ToolError> {
+    netio::namespace::enter(namespace).map_err(|error| ToolError::Failed(error.to_string()))
+}
+
+/// Reads what one connection to `address` sends for `time`; bits in a second, from the first octet on.
+///
+/// # Errors
+///
+/// What made it impossible.
+pub(super) fn receive(
+    namespace: &Path,
+    address: &str,
+    tell: &mpsc::Sender<()>,
+    time: Duration,
+) -> Result<f64, ToolError> {
+    enter(namespace)?;
+    let cannot = |error| ToolError::Failed(format!("cannot receive TCP: {error}"));
+    let listener = TcpListener::bind((address, PORT)).map_err(cannot)?;
+    listener.set_nonblocking(true).map_err(cannot)?;
+    tell.send(()).ok();
+    let mut stream = accept(&listener).map_err(cannot)?;
+    stream.set_nonblocking(false).map_err(cannot)?;
+    stream.set_read_timeout(Some(PATIENCE)).map_err(cannot)?;
+    let mut buffer = vec![0; CHUNK_BYTES];
+    let (mut begun, mut bytes) = (None, 0);
+    loop {
+        let read = stream.read(&mut buffer).map_err(cannot)?;
+        let since = *begun.get_or_insert_with(Instant::now);
+        // What comes later was queued: it is not of the time.
+        if read == 0 || since.elapsed() >= time {
+            let seconds = since.elapsed().min(time).as_secs_f64();
+            return Ok(if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 });
+        }
+        bytes += read as u64;
+    }
+}
+
+fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => return Ok(stream),
+            Err(error) if error.kind() == ErrorKind::WouldBlock && Instant::now() < until => {
+                thread::park_timeout(Duration::from_millis(1));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Sends to `address` for `time` as fast as `algorithm` lets it; the name of the one that did it, as the
+/// kernel tells it at the end.
+///
+/// # Errors
+///
+/// What made it impossible.
+pub(super) fn send(
+    namespace: &Path,
+    address: &str,
+    algorithm: &str,
+    time: Duration,
+) -> Result<String, ToolError> {
+    enter(namespace)?;
+    let cannot = |error| ToolError::Failed(format!("cannot send TCP: {error}"));
+    let mut stream = TcpStream::connect((address, PORT)).map_err(cannot)?;
+    congestion::set(&stream, algorithm).map_err(|error| refused(&error))?;
+    stream.set_write_timeout(Some(PATIENCE)).map_err(cannot)?;
+    let chunk = vec![0x5a; CHUNK_BYTES];
+    let until = Instant::now() + time;
+    while Instant::now() < until {
+        match stream.write(&chunk) {
+            Ok(_) => {}
+            // The receiver has read for as long as it was to.
+            Err(error)
+                if matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) =>
+            {
+                break;
+            }
+            Err(error) => return Err(cannot(error)),
+        }
+    }
+    let used = congestion::get(&stream).map_err(|error| ToolError::Failed(error.to_string()))?;
+    stream.shutdown(Shutdown::Write).ok();
+    Ok(used)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_lacks_is_refused_with_what_it_has() {
+        check("reno").unwrap();
+        let said = check("nonesuch").unwrap_err().to_string();
+        assert!(said.contains("nonesuch") && said.contains("none of that name"), "{said}");
+        assert!(said.contains("available: ") && said.contains("reno"), "{said}");
+    }
+}

@@ -1,0 +1,124 @@
+//! The client: connects, lets both ends send what was asked for, and judges what was received.
+
+use std::time::Duration;
+
+use dccp_link::{Config, Driver, Key, Limits, LinkError, Peer};
+
+use super::flow::Wish;
+use super::report::{Direction, FlowEnd};
+use super::session::{Failure, Session};
+use super::{Args, SHARE_ENOUGH};
+use crate::debug::Observer;
+use crate::{Outcome, ToolError};
+
+/// Connects, sends for the time that was asked for, and shows what came of it.
+pub(super) fn run(args: &Args, host: &str, config: &Config) -> Result<Outcome, ToolError> {
+    let peer = args.link.peer(host)?;
+    let recorder = args.recorder()?;
+    let mut session = connect(args, peer, config, args.wish(), args.interval())?;
+    session.recorder = recorder;
+    let (address, door) = (peer.address, args.link.door());
+    session.output.line(&format!("Connecting to {host} ({address}), {door}"))?;
+    let (ended, is_interrupted) = converse(&mut session, args, peer, config)?;
+    session.output.summary(&ended)?;
+    Ok(if is_interrupted { Outcome::Interrupted } else { judge(args, &ended) })
+}
+
+/// Begins the connections, each with this wish.
+pub(super) fn connect(
+    args: &Args,
+    peer: Peer,
+    config: &Config,
+    wish: Wish,
+    interval: Option<Duration>,
+) -> Result<Session, ToolError> {
+    let mut driver = Driver::open(&args.link.client_carrier(peer), Limits::default())?;
+    let keys: Vec<_> = (0..args.parallel)
+        .map(|_| driver.connect(peer, config, &[]))
+        .collect::<Result<_, LinkError>>()?;
+    check_length(args, &driver, &keys)?;
+    let mut session = Session::new(driver, args.output("client"), interval, true)?;
+    session.is_plain = args.plain;
+    session.observer = Observer::new(&args.link.debug);
+    for key in keys {
+        session.add(key, Some(wish));
+    }
+    Ok(session)
+}
+
+/// Goes on until all connections have ended; those, and whether a signal ended them.
+pub(super) fn converse(
+    session: &mut Session,
+    args: &Args,
+    peer: Peer,
+    config: &Config,
+) -> Result<(Vec<FlowEnd>, bool), ToolError> {
+    let mut ended = Vec::new();
+    let mut is_interrupted = false;
+    while session.flows_count() > 0 {
+        session.turn()?;
+        ended.extend(session.take_ended());
+        if session.is_interrupted() && !is_interrupted {
+            is_interrupted = true;
+            session.end_now();
+            if args.reverse || args.bidir {
+                // The server would go on to send.
+                session.abort_all();
+                ended.extend(session.take_ended());
+            }
+        }
+    }
+    if let Some(&failure) = session.failures.first() {
+        return Err(explain(failure, peer, args, config));
+    }
+    ended.sort_by_key(|flow| flow.flow);
+    Ok((ended, is_interrupted))
+}
+
+/// A length that was asked for must fit the path.
+fn check_length(args: &Args, driver: &Driver, keys: &[Key]) -> Result<(), ToolError> {
+    let max =
+        keys.iter().filter_map(|key| driver.connection(key)).map(|c| c.data_bytes_max()).min();
+    match (args.len, max) {
+        (Some(len), Some(max)) if usize::from(len) > max => Err(ToolError::Usage(format!(
+            "-l {len}: the path takes datagrams of at most {max} octets"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn explain(failure: Failure, peer: Peer, args: &Args, config: &Config) -> ToolError {
+    match failure {
+        Failure::Refused(reset) => LinkError::Refused { peer, reset }.into(),
+        Failure::Unreachable(code) => {
+            let cause = std::io::Error::from_raw_os_error(code);
+            LinkError::Unreachable { peer, cause }.into()
+        }
+        Failure::Silent => {
+            let seconds = config.connect_timeout_ns / 1_000_000_000;
+            let door = args.link.door();
+            let address = peer.address;
+            ToolError::Failed(format!(
+                "no answer from {address}, {door}, within {seconds} s; is `godwit dccp perf -s` there?"
+            ))
+        }
+    }
+}
+
+fn judge(args: &Args, ended: &[FlowEnd]) -> Outcome {
+    let directions = || ended.iter().flat_map(|flow| &flow.directions);
+    let is_enough = |rate: f64| match args.bandwidth {
+        Some(asked) => rate >= asked as f64 * SHARE_ENOUGH,
+        None => rate > 0.0,
+    };
+    // Without a control exchange what was sent is all that is known; what comes back was not asked for.
+    let rate_of = |direction: &Direction| match args.plain {
+        true => direction.sent.map(|sent| sent.bits_per_s()),
+        false => direction.bits_per_s,
+    };
+    let judged = || directions().filter(|direction| !args.plain || direction.from == "client");
+    let has_all = judged().all(|direction| rate_of(direction).is_some_and(is_enough));
+    let expected = ended.len() == args.parallel as usize && judged().count() > 0;
+    let failed = ended.iter().any(|flow| flow.failure.is_some());
+    if has_all && expected && !failed { Outcome::Done } else { Outcome::FellShort }
+}

@@ -1,0 +1,297 @@
+//! `--search`: the highest constant rate of which enough is received. Each step is a measurement like any
+//! other, over connections of its own; which rate is next is the business of [`measure::search`].
+
+use dccp_link::{Config, Peer};
+use measure::plan::SearchPlan;
+use measure::record::Purpose;
+use measure::search::{Found, Outcome as Judged, Search, Step as Next, Stop};
+use serde::Serialize;
+
+use super::report::FlowEnd;
+use super::{Args, client};
+use crate::units;
+use crate::{Outcome, ToolError, say};
+
+/// Of the documents.
+const SCHEMA_VERSION: u32 = 1;
+/// Where a search begins without -b, in bits per second.
+const START_BITS_PER_S: u64 = 1_000_000;
+/// No rate above this is tried.
+const MAX_BITS_PER_S: f64 = 1e12;
+/// Factor from one step to the next until one is missed.
+const GROWTH: f64 = 2.0;
+/// Bisection ends when the least rate missed is this much above the highest met.
+const WIDTH_PERCENT: f64 = 2.0;
+/// Halvings that narrow [`GROWTH`] to [`WIDTH_PERCENT`].
+const BISECTIONS: u32 = 6;
+/// Confirming steps at most, each at a lower rate than the one before.
+const CONFIRMATIONS: u32 = 3;
+/// The share of a step in which congestion control finds its rate.
+const SETTLING: f64 = 0.2;
+
+/// A rate that was tried.
+#[derive(Clone, Debug, Serialize)]
+struct Step {
+    purpose: &'static str,
+    /// Of each connection and direction.
+    bits_per_s: f64,
+    /// Datagrams that were due, behind the time to settle also those that were not sent.
+    due: u64,
+    received: u64,
+    lost: u64,
+    /// Due and not sent, since congestion control or the sender did not come to it in time.
+    never_sent: u64,
+    missing_percent: f64,
+    /// What the receivers read, all together.
+    received_bits_per_s: f64,
+    /// Void when an end has not told what it did.
+    outcome: &'static str,
+}
+
+/// Everything, as JSON.
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    tool: &'static str,
+    schema_version: u32,
+    mode: &'static str,
+    carrier: &'static str,
+    service_code: String,
+    connections: u32,
+    datagram_bytes: usize,
+    loss_percent: f64,
+    dwell_s: f64,
+    settling_s: f64,
+    growth: f64,
+    width_percent: f64,
+    steps: &'a [Step],
+    /// Of each connection and direction; null when no rate was confirmed.
+    found_bits_per_s: Option<f64>,
+    /// The least rate above it that was missed.
+    missed_bits_per_s: Option<f64>,
+    stop: &'static str,
+}
+
+fn plan(args: &Args) -> SearchPlan {
+    let bits = args.datagram_bits();
+    let dwell_s = args.time.as_secs_f64();
+    SearchPlan {
+        loss_percent: args.loss,
+        deadline_s: 0.0,
+        start_per_s: args.bandwidth.unwrap_or(START_BITS_PER_S) as f64 / bits,
+        max_per_s: MAX_BITS_PER_S / bits,
+        growth: GROWTH,
+        bisections: BISECTIONS,
+        width_percent: WIDTH_PERCENT,
+        dwell_s,
+        confirm_dwell_s: dwell_s,
+        confirmations: CONFIRMATIONS,
+        quiet_s: 0.0,
+        void_repeats: 1,
+    }
+}
+
+/// Searches, and shows each step.
+pub(super) fn run(args: &Args, host: &str, config: &Config) -> Result<Outcome, ToolError> {
+    let peer = args.link.peer(host)?;
+    let dwell_s = args.time.as_secs_f64();
+    if !args.json {
+        say(&format!(
+            "Searching towards {host} ({}), {}: steps of {dwell_s} s, of them {} s to settle, at most {} % \
+             of the datagrams may be missing\n",
+            peer.address,
+            args.link.door(),
+            dwell_s * SETTLING,
+            args.loss
+        ))?;
+    }
+    let mut search = Search::new(&plan(args));
+    let mut steps = Vec::new();
+    let found = loop {
+        let probe = match search.next_step() {
+            Next::Done(found) => break Some(found),
+            Next::Probe(probe) => probe,
+        };
+        let bits_per_s = (probe.rate_per_s * args.datagram_bits()).round();
+        let Some(ended) = measure(args, peer, config, bits_per_s as u64)? else { break None };
+        let step = Step::of(&ended, bits_per_s, probe.purpose, args.loss);
+        search.report(match step.outcome {
+            "met" => Judged::Met,
+            "missed" => Judged::Missed,
+            _ => Judged::Void,
+        });
+        if !args.json {
+            say(&step.text(steps.len() + 1))?;
+        }
+        steps.push(step);
+    };
+    show(args, found, &steps)?;
+    Ok(match found {
+        None => Outcome::Interrupted,
+        Some(Found { rate_per_s: None, .. }) => Outcome::FellShort,
+        Some(_) => Outcome::Done,
+    })
+}
+
+/// One step; `None` when a signal ended it.
+fn measure(
+    args: &Args,
+    peer: Peer,
+    config: &Config,
+    bits_per_s: u64,
+) -> Result<Option<Vec<FlowEnd>>, ToolError> {
+    let mut order = args.order();
+    order.bits_per_s = Some(bits_per_s.max(1));
+    order.settling_ms = (order.duration_ms as f64 * SETTLING) as u64;
+    let mut session = client::connect(args, peer, config, args.wish_of(order), None)?;
+    let (ended, is_interrupted) = client::converse(&mut session, args, peer, config)?;
+    Ok((!is_interrupted).then_some(ended))
+}
+
+impl Step {
+    fn of(ended: &[FlowEnd], bits_per_s: f64, purpose: Purpose, loss_percent: f64) -> Self {
+        let mut step = Self {
+            purpose: if purpose == Purpose::Confirm { "confirm" } else { "search" },
+            bits_per_s,
+            due: 0,
+            received: 0,
+            lost: 0,
+            never_sent: 0,
+            missing_percent: 100.0,
+            received_bits_per_s: 0.0,
+            outcome: "void",
+        };
+        let mut is_told = !ended.is_empty() && ended.iter().all(|flow| flow.failure.is_none());
+        for direction in ended.iter().flat_map(|flow| &flow.directions) {
+            let (Some(sent), Some(received)) = (direction.sent, direction.received) else {
+                is_told = false;
+                continue;
+            };
+            step.due += sent.datagrams + sent.never_sent;
+            step.never_sent += sent.never_sent;
+            step.received += received.datagrams;
+            step.lost += received.lost;
+            step.received_bits_per_s += received.bits_per_s();
+        }
+        if step.due > 0 {
+            step.missing_percent = (step.lost + step.never_sent) as f64 * 100.0 / step.due as f64;
+        }
+        if is_told && step.due > 0 {
+            let is_met = step.missing_percent <= loss_percent;
+            step.outcome = if is_met { "met" } else { "missed" };
+        }
+        step
+    }
+
+    fn text(&self, number: usize) -> String {
+        let Self { due, lost, never_sent, missing_percent, outcome, .. } = self;
+        let rate = units::rate(self.bits_per_s);
+        let purpose = if self.purpose == "confirm" { ", to confirm" } else { "" };
+        format!(
+            "[{number:>3}] {rate:>16}  {missing_percent:>6.2} % of {due} missing: {lost} lost, {never_sent} \
+             due and never sent  {outcome}{purpose}\n"
+        )
+    }
+}
+
+fn show(args: &Args, found: Option<Found>, steps: &[Step]) -> Result<(), ToolError> {
+    let found_bits_per_s =
+        found.and_then(|found| found.rate_per_s).map(|rate| (rate * args.datagram_bits()).round());
+    let above = |step: &&Step| {
+        step.outcome == "missed" && step.bits_per_s > found_bits_per_s.unwrap_or(0.0)
+    };
+    let missed = steps.iter().filter(above).map(|step| step.bits_per_s).min_by(f64::total_cmp);
+    let stop = stop_words(found);
+    let dwell_s = args.time.as_secs_f64();
+    if !args.json {
+        let found = match found_bits_per_s {
+            Some(rate) => format!("Found {}", units::rate(rate)),
+            None => "Found no rate".to_owned(),
+        };
+        let missed =
+            missed.map_or_else(String::new, |rate| format!(", {} missed", units::rate(rate)));
+        return say(&format!(
+            "{found}{missed} ({stop}): rates doubled, then bisected to {WIDTH_PERCENT} %, {dwell_s} s each\n"
+        ));
+    }
+    let document = Document {
+        tool: "godwit dccp perf",
+        schema_version: SCHEMA_VERSION,
+        mode: "search",
+        carrier: args.link.carrier().name(),
+        service_code: args.link.service_code.to_string(),
+        connections: args.parallel,
+        datagram_bytes: args.order().datagram_bytes,
+        loss_percent: args.loss,
+        dwell_s,
+        settling_s: dwell_s * SETTLING,
+        growth: GROWTH,
+        width_percent: WIDTH_PERCENT,
+        steps,
+        found_bits_per_s,
+        missed_bits_per_s: missed,
+        stop,
+    };
+    let json = serde_json::to_string_pretty(&document)
+        .map_err(|error| ToolError::Failed(format!("cannot write JSON: {error}")))?;
+    say(&format!("{json}\n"))
+}
+
+/// What kept the search from going on.
+const fn stop_words(found: Option<Found>) -> &'static str {
+    match found {
+        None => "interrupted",
+        Some(Found { stop: Stop::Server, .. }) => "more was missed",
+        Some(Found { stop: Stop::MaxRate, .. }) => "no higher rate is tried",
+        Some(Found { stop: Stop::Void | Stop::Hurried, .. }) => "an end did not tell",
+        Some(Found { stop: Stop::Unconfirmed, .. }) => "none was confirmed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::figures::{Received, Sent};
+    use super::super::report::Direction;
+    use super::*;
+
+    fn flow(sent: u64, never_sent: u64, lost: Option<u64>) -> FlowEnd {
+        let received = lost.map(|lost| Received {
+            datagrams: sent - lost,
+            bytes: (sent - lost) * 125,
+            lost,
+            seconds: 1.0,
+            ..Received::default()
+        });
+        let sent = Some(Sent { datagrams: sent, never_sent, ..Sent::default() });
+        let direction = Direction {
+            from: "client",
+            datagram_bytes: None,
+            ccid: None,
+            sent,
+            received,
+            bits_per_s: None,
+        };
+        FlowEnd {
+            flow: 1,
+            local: String::new(),
+            remote: String::new(),
+            directions: vec![direction],
+            failure: None,
+            is_plain: false,
+        }
+    }
+
+    #[test]
+    fn what_was_lost_and_what_was_never_sent_is_missing() {
+        let step = |flows: &[FlowEnd]| Step::of(flows, 1e6, Purpose::Search, 1.0);
+        let met = step(&[flow(990, 5, Some(5)), flow(1_000, 0, Some(0))]);
+        assert_eq!((met.due, met.lost, met.never_sent, met.outcome), (1_995, 5, 5, "met"));
+        assert!((met.missing_percent - 1_000.0 / 1_995.0).abs() < 1e-9);
+        assert!((met.received_bits_per_s - 1_985_000.0).abs() < 1e-6);
+        assert_eq!(step(&[flow(990, 10, Some(1))]).outcome, "missed");
+        assert_eq!(step(&[flow(990, 10, Some(0))]).outcome, "met", "exactly the share");
+        assert_eq!(step(&[flow(990, 0, None)]).outcome, "void");
+        assert_eq!(step(&[]).outcome, "void");
+        let failure = Some("reset".to_owned());
+        assert_eq!(step(&[FlowEnd { failure, ..flow(10, 0, Some(0)) }]).outcome, "void");
+    }
+}

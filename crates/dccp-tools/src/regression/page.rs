@@ -1,0 +1,152 @@
+//! The rows as a page: a figure for each case, with every run.
+
+use measure::report::goals::{Chart, Note, Set, render};
+
+use super::row::{Document, FORMULA, Row};
+
+/// Draws the page. The same rows always give the same octets.
+pub(super) fn draw(document: &Document<'_>) -> String {
+    let plural = if document.runs == 1 { "" } else { "s" };
+    let facts = [
+        format!("datagrams of {} octets", document.datagram_bytes),
+        document.wrapping.words().to_owned(),
+        "tx_qlen 5".to_owned(),
+        format!("{} run{plural} of {} s", document.runs, document.seconds),
+    ];
+    let mut cases: Vec<&[Row]> = document.rows.chunk_by(|a, b| a.case == b.case).collect();
+    cases.retain(|rows| !rows.is_empty());
+    let charts: Vec<_> = cases.iter().map(|rows| chart(rows)).collect();
+    let title = "DCCP over emulated links";
+    render("godwit dccp regression", title, &facts, &charts, &notes(document, &cases))
+}
+
+/// The figure of a case: rates in the unit of the table of 2007.
+fn chart(rows: &[Row]) -> Chart {
+    let first = &rows[0];
+    let (unit, bits) =
+        if first.desired_bits_per_s < 1e6 { ("kbit/s", 1e3) } else { ("Mbit/s", 1e6) };
+    let scaled = |rates: &[f64]| rates.iter().map(|rate| rate / bits).collect::<Vec<_>>();
+    let mut sets: Vec<_> = rows
+        .iter()
+        .map(|row| Set {
+            name: format!("CCID {}, {}", row.ccid, row.clock.words()),
+            values: scaled(&row.runs_bits_per_s),
+            is_reference: false,
+        })
+        .collect();
+    let judged = rows.iter().find(|row| row.accepted_bits_per_s.is_some());
+    if let Some(linux) = judged.and_then(|row| row.linux_2007_bits_per_s) {
+        let name = "CCID 3, Linux in 2007".to_owned();
+        sets.push(Set { name, values: scaled(&linux), is_reference: true });
+    }
+    let accepted = judged.and_then(|row| row.accepted_bits_per_s);
+    Chart {
+        name: first.case,
+        heading: first.words.to_owned(),
+        caption: format!("Each way: {}.", first.link),
+        unit,
+        goal: first.desired_bits_per_s / bits,
+        accepted: accepted.map(|[least, most]| (least / bits, most / bits, "the mean of CCID 3")),
+        sets,
+    }
+}
+
+/// What is desired, with the figures that go into it, and how far the clocks agree.
+fn notes(document: &Document<'_>, cases: &[&[Row]]) -> Vec<Note> {
+    let mut lines = vec![FORMULA.to_owned()];
+    for rows in cases {
+        let Row { words, desired_bits_per_s, rtt_s_and_loss, .. } = rows[0];
+        let bytes = document.datagram_bytes;
+        lines.push(match rtt_s_and_loss {
+            Some((rtt_s, loss)) => format!(
+                "{words}: s = {bytes} octets, R = {rtt_s} s, p = {loss}: X = {:.0} octets/s = \
+                 {desired_bits_per_s:.0} bit/s",
+                desired_bits_per_s / 8.0
+            ),
+            None => format!(
+                "{words}: {bytes} octets of data of each frame with what belongs to it: \
+                 {desired_bits_per_s:.0} bit/s"
+            ),
+        });
+    }
+    let desired = Note {
+        heading: "What is desired",
+        lines,
+        text: "The equation is that of TFRC (RFC 5348 §3.1 with b = 1), where p is taken to be the packet \
+               loss. Losses within a round trip are one loss event, so a right CCID 3 comes out above it; \
+               CCID 2 does not follow it."
+            .to_owned(),
+    };
+    let agreement: Vec<_> = cases.iter().flat_map(|rows| agreements(rows)).collect();
+    let spread = Note {
+        heading: "Spread",
+        lines: agreement,
+        text: "Behind ± is the standard deviation of the runs; intervals are 95 % ones of the mean (Student). \
+               Run n has seed n by both clocks, but packets do not meet the same losses: what is sent depends \
+               on when."
+            .to_owned(),
+    };
+    if spread.lines.is_empty() { vec![desired] } else { vec![desired, spread] }
+}
+
+/// The interval of each row, and whether those of both clocks overlap.
+fn agreements(rows: &[Row]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for ccids in rows.chunk_by(|a, b| a.ccid == b.ccid) {
+        let known: Vec<_> =
+            ccids.iter().filter_map(|row| Some((row, row.interval_bits_per_s?))).collect();
+        for (row, [low, high]) in &known {
+            let Row { words, ccid, clock, .. } = row;
+            let clock = clock.words();
+            lines.push(format!("{words}, CCID {ccid}, {clock}: {low:.0} to {high:.0} bit/s"));
+        }
+        if let [(row, a), (_, b)] = known[..] {
+            let overlap = if a[0] <= b[1] && b[0] <= a[1] { "overlap" } else { "do not overlap" };
+            lines.push(format!("{}, CCID {}: the intervals {overlap}", row.words, row.ccid));
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::case::{self, Wrapping};
+    use super::super::row::Clock;
+    use super::*;
+    use crate::options::CarrierName;
+
+    #[test]
+    fn the_page_has_all_that_was_measured_and_what_it_is_compared_with() {
+        let wrapping = Wrapping { carrier: CarrierName::Raw, is_v6: false };
+        let cases = case::all();
+        let row = |case: usize, clock, ccid, rates: &[f64]| {
+            Row::new(&cases[case], clock, ccid, wrapping, rates.to_vec())
+        };
+        let rows = [
+            row(2, Clock::Virtual, 3, &[139e3, 180e3, 181e3]),
+            row(2, Clock::Real, 3, &[152e3, 164e3, 139e3]),
+            row(2, Clock::Real, 2, &[161e3, 154e3, 152e3]),
+            row(0, Clock::Real, 3, &[95.0e6, 95.1e6]),
+            row(0, Clock::Virtual, 3, &[80.0e6, 80.1e6]),
+        ];
+        let page = draw(&Document::new(wrapping, Duration::from_secs(60), 3, &rows));
+        for words in [
+            "data-chart=\"loss10\"",
+            "data-chart=\"direct\"",
+            "CCID 3, virtual clock",
+            "CCID 3, Linux in 2007",
+            "X = s / (R f(p))",
+            "R = 0.15 s, p = 0.1",
+            "134.4",
+            "<td class=\"n\">199</td>",
+            "10 % loss, 150 ms RTT, CCID 3: the intervals overlap",
+            "direct, 100 Mbit/s, CCID 3: the intervals do not overlap",
+        ] {
+            assert!(page.contains(words), "{words}");
+        }
+        // Two sizes: nine values and three of Linux, four and three.
+        assert_eq!(page.matches("class=\"mark ").count(), 2 * (12 + 7));
+    }
+}

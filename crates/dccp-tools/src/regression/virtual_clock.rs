@@ -1,0 +1,249 @@
+//! The same without waiting and without a kernel: two connections and emulated links on a clock that goes on
+//! as fast as the processor takes it. A seed gives the same figures on every machine.
+
+use base::Random;
+use dccp::connection::{Config, Connection, Ecn, Event, Path, SendError};
+use dccp::header::{Integrity, Packet};
+use dccp::sequence::SequenceNumber;
+use netem::{Link, Settings};
+
+use crate::ToolError;
+
+/// One second.
+const SECOND_NS: u64 = 1_000_000_000;
+/// When the client begins, and when what is delivered begins to count.
+const START_NS: u64 = SECOND_NS;
+const COUNT_NS: u64 = 2 * SECOND_NS;
+/// Octets of any packet at most.
+const PACKET_BYTES_MAX: usize = 2_000;
+const CLIENT_PORT: u16 = 40_000;
+const SERVER_PORT: u16 = 5_001;
+
+fn integrity() -> Integrity {
+    Integrity::Addresses { source: [10, 9, 0, 1].into(), destination: [10, 9, 0, 2].into() }
+}
+
+/// Two ends and what is between them.
+struct World {
+    now_ns: u64,
+    client: Connection,
+    server: Option<Connection>,
+    server_config: Config,
+    /// To the server and to the client, hop by hop.
+    hops: [Vec<Link>; 2],
+    random: Random,
+    delivered_bytes: u64,
+}
+
+/// Bits of data in a second that a server reads of a client that always has datagrams of `datagram_bytes`, over
+/// `hops` each way. `configs` are the client's and the server's.
+///
+/// # Errors
+///
+/// When the words of a hop make no sense.
+pub(super) fn measure(
+    configs: [Config; 2],
+    hops: &[String],
+    (seed, seconds): (u64, f64),
+    datagram_bytes: usize,
+) -> Result<f64, ToolError> {
+    let mut world = World::new(configs, hops, seed)?;
+    let mut feed = Feed { buffer: vec![0; datagram_bytes], number: 0 };
+    world.run(COUNT_NS, &mut feed);
+    let before = world.delivered_bytes;
+    world.run(COUNT_NS + (seconds * 1e9) as u64, &mut feed);
+    Ok((world.delivered_bytes - before) as f64 * 8.0 / seconds)
+}
+
+/// Datagrams without end.
+struct Feed {
+    buffer: Vec<u8>,
+    number: u64,
+}
+
+impl Feed {
+    /// Hands over as many as the queue takes.
+    fn fill(&mut self, client: &mut Connection) {
+        loop {
+            if let Some(head) = self.buffer.first_chunk_mut() {
+                *head = self.number.to_be_bytes();
+            }
+            match client.send(&self.buffer, 0) {
+                Ok(()) => self.number += 1,
+                Err(SendError::TooLong) => self.buffer.truncate(client.data_bytes_max()),
+                Err(SendError::QueueFull | SendError::Closed) => return,
+            }
+        }
+    }
+}
+
+impl World {
+    fn new(configs: [Config; 2], words: &[String], seed: u64) -> Result<Self, ToolError> {
+        let [client, server_config] = configs;
+        let hops: Result<Vec<_>, _> = words.iter().map(|hop| Settings::parse(hop)).collect();
+        let hops = hops.map_err(|problems| {
+            let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
+            ToolError::Usage(problems.join("; "))
+        })?;
+        let path =
+            Path { local_port: CLIENT_PORT, remote_port: SERVER_PORT, integrity: integrity() };
+        let mut random = Random::from_seed(seed);
+        let iss = SequenceNumber::new(random.next_u64());
+        Ok(Self {
+            now_ns: START_NS,
+            client: Connection::connect(START_NS, path, client, iss, &[]),
+            server: None,
+            server_config,
+            hops: [0, 1].map(|_| {
+                let hops = hops.iter().cloned();
+                hops.map(|settings| Link::new(settings, random.next_u64())).collect()
+            }),
+            random,
+            delivered_bytes: 0,
+        })
+    }
+
+    /// Lets both ends send what they may, and takes their events.
+    fn flush(&mut self) {
+        let mut buffer = [0; PACKET_BYTES_MAX];
+        let [to_server, to_client] = &mut self.hops;
+        while let Some(transmit) = self.client.poll_transmit(self.now_ns, &mut buffer) {
+            to_server[0].handle_datagram(self.now_ns, 0, &buffer[..transmit.len]);
+        }
+        while self.client.poll_event().is_some() {}
+        let Some(server) = &mut self.server else { return };
+        while let Some(transmit) = server.poll_transmit(self.now_ns, &mut buffer) {
+            to_client[0].handle_datagram(self.now_ns, 0, &buffer[..transmit.len]);
+        }
+        while let Some(event) = server.poll_event() {
+            if let Event::Received(data) = event {
+                self.delivered_bytes += data.len() as u64;
+            }
+        }
+    }
+
+    fn arrive(&mut self, to_server: bool, octets: &[u8]) {
+        let now_ns = self.now_ns;
+        if !to_server {
+            return self.client.handle_datagram(now_ns, Ecn::NotCapable, octets);
+        }
+        if self.server.is_none()
+            && let Ok(request) = Packet::parse(octets, integrity())
+        {
+            let path = Path {
+                local_port: SERVER_PORT,
+                remote_port: CLIENT_PORT,
+                integrity: integrity().reversed(),
+            };
+            let iss = SequenceNumber::new(self.random.next_u64());
+            let config = self.server_config.clone();
+            self.server = Some(Connection::accept(path, config, iss, &request));
+        }
+        if let Some(server) = &mut self.server {
+            server.handle_datagram(now_ns, Ecn::NotCapable, octets);
+        }
+    }
+
+    /// Moves packets on from hop to hop, and off the last one.
+    fn hop(&mut self, to_server: bool) {
+        let mut buffer = [0; PACKET_BYTES_MAX];
+        let direction = usize::from(!to_server);
+        for index in 0..self.hops[direction].len() {
+            self.hops[direction][index].handle_timeout(self.now_ns);
+            while let Some(transmit) =
+                self.hops[direction][index].poll_transmit(self.now_ns, &mut buffer)
+            {
+                let octets = &buffer[..transmit.len];
+                match self.hops[direction].get_mut(index + 1) {
+                    Some(next) => next.handle_datagram(self.now_ns, transmit.ecn, octets),
+                    None => self.arrive(to_server, octets),
+                }
+            }
+        }
+    }
+
+    /// Runs until `end_ns`.
+    fn run(&mut self, end_ns: u64, feed: &mut Feed) {
+        loop {
+            // A datagram that leaves makes room for the next.
+            loop {
+                let before = self.client.greatest_numbers().0;
+                feed.fill(&mut self.client);
+                self.flush();
+                if self.client.greatest_numbers().0 == before {
+                    break;
+                }
+            }
+            let ends = [Some(&self.client), self.server.as_ref()];
+            let ends = ends.into_iter().flatten().filter_map(Connection::poll_timeout);
+            let links = self.hops.iter().flatten().filter_map(Link::poll_timeout);
+            let next_ns = ends.chain(links).min().filter(|&at_ns| at_ns <= end_ns);
+            let Some(next_ns) = next_ns else { break };
+            self.now_ns = self.now_ns.max(next_ns);
+            self.hop(true);
+            self.hop(false);
+            self.client.handle_timeout(self.now_ns);
+            if let Some(server) = &mut self.server {
+                server.handle_timeout(self.now_ns);
+            }
+        }
+        self.now_ns = end_ns;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::case::{self, Wrapping};
+    use super::*;
+    use crate::options::CarrierName;
+
+    const RAW: Wrapping = Wrapping { carrier: CarrierName::Raw, is_v6: false };
+
+    /// Runs of a minute with these seeds.
+    fn rates(name: &str, ccid: u8, seeds: &[u64]) -> Vec<f64> {
+        let case = case::all().into_iter().find(|case| case.name == name).unwrap();
+        let config = Config { tx_ccids: vec![ccid], rx_ccids: vec![ccid], ..Config::default() };
+        let rates: Vec<_> = seeds
+            .iter()
+            .map(|&seed| {
+                let configs = [config.clone(), config.clone()];
+                measure(configs, &case.hops(RAW), (seed, 60.0), RAW.datagram_bytes()).unwrap()
+            })
+            .collect();
+        println!("CCID {ccid}, {name}: {rates:?} bit/s");
+        rates
+    }
+
+    #[test]
+    fn losses_leave_what_the_equation_says() {
+        for (name, ccid_3, ccid_2) in
+            [("loss10", 125e3..=215e3, 150e3..=350e3), ("loss1", 2.9e6..=3.7e6, 3.0e6..=4.5e6)]
+        {
+            for (ccid, range) in [(3, ccid_3), (2, ccid_2)] {
+                let rates = rates(name, ccid, &[1, 2, 3]);
+                let mean = rates.iter().sum::<f64>() / 3.0;
+                assert!(range.contains(&mean), "CCID {ccid}, {name}: {mean} bit/s");
+            }
+        }
+    }
+
+    #[test]
+    fn a_link_without_losses_is_filled() {
+        for name in ["direct", "routed"] {
+            for ccid in [3, 2] {
+                let rates = rates(name, ccid, &[1]);
+                assert!(rates[0] >= 94.5e6, "CCID {ccid}, {name}: {rates:?} bit/s");
+            }
+        }
+    }
+
+    #[test]
+    fn a_seed_gives_the_same_figure_again() {
+        let rate = |seed| {
+            let config = Config::default();
+            let hops = ["delay 5ms loss 2% rate 2mbit".to_owned()];
+            measure([config.clone(), config], &hops, (seed, 3.0), 1_000).unwrap()
+        };
+        assert!((rate(7) - rate(7)).abs() < f64::EPSILON && (rate(7) - rate(8)).abs() > 1.0);
+    }
+}

@@ -1,0 +1,95 @@
+//! Flags that every command has which makes connections.
+
+use crate::{Listening, free_port, godwit, text};
+
+/// Commands, with what they need at least.
+const COMMANDS: [&[&str]; 7] = [
+    &["perf", "-c", "127.0.0.1", "-t", "0.05"],
+    &["send", "127.0.0.1", "/dev/null"],
+    &["recv"],
+    &["ttcp", "-t", "127.0.0.1", "-n", "1"],
+    &["conformance", "--listen"],
+    &["regression"],
+    &["fairness"],
+];
+
+#[test]
+fn every_command_takes_them() {
+    for command in COMMANDS {
+        let output = godwit(&[command[0], "--help"]).output().expect("it runs");
+        let help = text(&output.stdout);
+        for flag in [
+            "--port",
+            "--carrier",
+            "--udp-port",
+            "-4",
+            "-6",
+            "--ccid",
+            "--tx-ccid",
+            "--rx-ccid",
+            "--service-code",
+            "--cscov",
+            "--connect-timeout",
+            "--set",
+            "--debug",
+        ] {
+            assert!(help.contains(flag), "{} has no {flag}", command[0]);
+        }
+        // The last one is wrong, so that nothing runs.
+        let flags = [
+            "-p",
+            "9",
+            "--carrier",
+            "raw",
+            "-4",
+            "--tx-ccid",
+            "3",
+            "--rx-ccid",
+            "2",
+            "--cscov",
+            "1",
+            "--service-code",
+            "SC:TEST",
+            "--set",
+            "seq_window=64",
+            "--set",
+            "tx_qlen=none",
+        ];
+        let output = godwit(&[command, &flags[..]].concat()).output().expect("it runs");
+        let said = text(&output.stderr);
+        let is_bind = said.contains("needs --bind");
+        assert_eq!(output.status.code(), Some(2), "{command:?}: {said}");
+        assert!(said.contains("tx_qlen=none: the value is no number") || is_bind, "{said}");
+    }
+}
+
+#[test]
+fn a_target_is_not_set_by_flags() {
+    let words = ["conformance", "--target", "127.0.0.1", "--ccid", "3", "--udp-port", &free_port()];
+    let output = godwit(&words).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("--ccid is a setting of --listen"));
+}
+
+#[test]
+fn debug_tells_what_a_connection_does() {
+    let server = Listening::start(&["perf", "-s", "-1"], true);
+    let words = ["perf", "-c", "127.0.0.1", "-t", "0.2", "-b", "1m", "--ccid", "3"];
+    let output = server.meet(&[&words[..], &["--debug", "connection,features,ccid"]].concat());
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    for words in
+        ["connection] client: REQUEST", "to OPEN", "features] ccid: 3 here, 3 there", "ccid] x "]
+    {
+        assert!(said.contains(words), "no {words} in {said}");
+    }
+    assert!(!said.contains("drops]"), "{said}");
+    server.end();
+
+    let server = Listening::start(&["ttcp", "-r"], true);
+    let words = ["ttcp", "-t", "127.0.0.1", "-n", "10", "--debug", "connection,ccid"];
+    let output = server.meet(&words);
+    let said = text(&output.stderr);
+    assert!(said.contains("connection] client: ") && said.contains("ccid] cwnd "), "{said}");
+    server.end();
+}

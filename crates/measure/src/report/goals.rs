@@ -1,0 +1,300 @@
+//! A page of repeated measurements: the values of each, what was desired of them, what is accepted, and what
+//! others reached.
+
+use maud::{Markup, html};
+use serde::Serialize;
+
+use super::plot::{self, Axis, Frame, Mark, Size};
+use super::scale::Scale;
+use super::{document, format, theme_button};
+use crate::statistics::standard_deviation;
+
+const TICKS: usize = 6;
+/// The axis goes this much further than what is drawn, as a share of its span.
+const MARGIN: f64 = 0.08;
+
+/// Values of the same thing measured several times.
+#[derive(Clone, Debug, Serialize)]
+pub struct Set {
+    /// What was measured.
+    pub name: String,
+    /// In the order they were measured in.
+    pub values: Vec<f64>,
+    /// Somebody else's, to compare with.
+    pub is_reference: bool,
+}
+
+/// Sets with one goal.
+#[derive(Clone, Debug, Serialize)]
+pub struct Chart {
+    /// A word for the drawing.
+    pub name: &'static str,
+    /// Above it.
+    pub heading: String,
+    /// What was done, in a sentence.
+    pub caption: String,
+    /// The unit of all values.
+    pub unit: &'static str,
+    /// What is desired.
+    pub goal: f64,
+    /// The least and the most that is accepted, and of what.
+    pub accepted: Option<(f64, f64, &'static str)>,
+    /// What was measured.
+    pub sets: Vec<Set>,
+}
+
+/// How figures came about: words, and lines that are set as they are.
+#[derive(Clone, Debug, Serialize)]
+pub struct Note {
+    /// Above it.
+    pub heading: &'static str,
+    /// A formula, or figures.
+    pub lines: Vec<String>,
+    /// What they mean.
+    pub text: String,
+}
+
+/// Draws the page: `kicker` above its title, `facts` below. The same charts always give the same bytes.
+#[must_use]
+pub fn render(
+    kicker: &str,
+    title: &str,
+    facts: &[String],
+    charts: &[Chart],
+    notes: &[Note],
+) -> String {
+    let body = html! {
+        header {
+            div {
+                p class="kicker" { (kicker) }
+                h1 { (title) }
+                p class="facts" { (facts.join(" · ")) }
+            }
+            (theme_button())
+        }
+        main {
+            @for chart in charts { (figure(chart)) }
+            section class="method" {
+                @for note in notes {
+                    h2 { (note.heading) }
+                    pre { (note.lines.join("\n")) }
+                    p { (note.text) }
+                }
+            }
+        }
+        footer { p { "godwit " (env!("CARGO_PKG_VERSION")) } }
+    };
+    document(&format!("{title} — godwit"), "charts", &serde_json::to_string(charts), &body)
+}
+
+fn figure(chart: &Chart) -> Markup {
+    html! {
+        figure data-chart=(chart.name) {
+            figcaption {
+                h2 { (chart.heading) }
+                p {
+                    (chart.caption) " The line is what is desired, " (value(chart.goal)) " " (chart.unit) "."
+                    @if let Some((least, most, of)) = chart.accepted {
+                        " Shaded is what is accepted of " (of) ": " (value(least)) " to " (value(most))
+                        " " (chart.unit) "."
+                    }
+                }
+            }
+            @for size in Size::BOTH { (drawing(chart, size)) }
+            div class="scroll" { (table(chart)) }
+        }
+    }
+}
+
+/// All that the axis must hold.
+fn reach(chart: &Chart) -> (f64, f64) {
+    let accepted = chart.accepted.into_iter().flat_map(|(least, most, _)| [least, most]);
+    let values = chart.sets.iter().flat_map(|set| set.values.iter().copied());
+    let all = values.chain(accepted).chain([chart.goal]);
+    let (low, high) = all.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+        (low.min(value), high.max(value))
+    });
+    let margin = ((high - low) * MARGIN).max(high.abs() * 1e-3).max(1e-9);
+    ((low - margin).max(0.0), high + margin)
+}
+
+fn drawing(chart: &Chart, size: Size) -> Markup {
+    let c = format::coordinate;
+    let (width, left, right, row_height, top) = match size {
+        Size::Wide => (960.0, 190.0, 170.0, 40.0, 8.0),
+        Size::Narrow => (380.0, 14.0, 20.0, 58.0, 8.0),
+    };
+    let (low, high) = reach(chart);
+    let frame = Frame {
+        width,
+        height: top + chart.sets.len() as f64 * row_height + 44.0,
+        left,
+        right,
+        top,
+        bottom: 44.0,
+        x: Scale::between(low, high, TICKS),
+        y: Scale::Linear { max: 1.0 },
+    };
+    let goal = c(frame.at_x(chart.goal));
+    let content = html! {
+        @if let Some((least, most, _)) = chart.accepted {
+            @let (from, to) = (frame.at_x(least), frame.at_x(most));
+            rect class="noise" x=(c(from)) y=(c(top)) width=(c((to - from).max(1.0)))
+                height=(c(frame.floor() - top)) {}
+        }
+        (frame.axes(
+            &Axis { title: chart.unit, ticks: TICKS, format: |v| format::trimmed(v, 3) },
+            &Axis { title: "", ticks: 0, format: |_| String::new() },
+        ))
+        line class="equal" x1=(goal) y1=(c(top)) x2=(goal) y2=(c(frame.floor())) {}
+        @for (index, set) in chart.sets.iter().enumerate() {
+            (strip(&frame, size, chart, (index, set), top + index as f64 * row_height, row_height))
+        }
+    };
+    frame.svg(size.class(), &chart.heading, "xy", &content)
+}
+
+/// One set: its name, its values and their mean.
+fn strip(
+    frame: &Frame,
+    size: Size,
+    chart: &Chart,
+    (index, set): (usize, &Set),
+    top: f64,
+    height: f64,
+) -> Markup {
+    let c = format::coordinate;
+    let class = plot::series_class(index);
+    let marks = if set.is_reference { format!("{class} beyond") } else { class.clone() };
+    let figure = summary(set).map_or_else(String::new, |s| {
+        let spread = s.deviation.map_or_else(String::new, |d| format!(" ± {}", value(d)));
+        format!("{}{spread} {}", value(s.mean), chart.unit)
+    });
+    let at_y = if size == Size::Wide { top + height / 2.0 } else { top + height - 14.0 };
+    html! {
+        @match size {
+            Size::Wide => {
+                text class="row-name" x="0" y=(c(at_y)) dy="0.32em" { (set.name) }
+                text class="row-figure" x=(c(frame.end() + 12.0)) y=(c(at_y)) dy="0.32em" { (figure) }
+            }
+            Size::Narrow => {
+                text class="row-name" x="0" y=(c(top + 12.0)) dy="0.32em" { (set.name) }
+                text class="row-figure" x="0" y=(c(top + 28.0)) dy="0.32em" { (figure) }
+            }
+        }
+        @if let Some(Summary { mean, .. }) = summary(set) {
+            @let x = c(frame.at_x(mean));
+            line class={ "whisker " (class) } x1=(x) y1=(c(at_y - 11.0)) x2=(x) y2=(c(at_y + 11.0)) {}
+        }
+        @for (run, &found) in set.values.iter().enumerate() {
+            (Mark {
+                class: &marks,
+                shape: index,
+                at: (frame.at_x(found), at_y),
+                data: &[("set", set.name.clone()), ("run", (run + 1).to_string())],
+                title: format!("{}, run {}\n{} {}", set.name, run + 1, value(found), chart.unit),
+            }.draw())
+        }
+    }
+}
+
+/// What values come to.
+struct Summary {
+    mean: f64,
+    /// Standard deviation; none of one value.
+    deviation: Option<f64>,
+}
+
+fn summary(set: &Set) -> Option<Summary> {
+    let mean = set.values.iter().sum::<f64>() / set.values.len() as f64;
+    let deviation = standard_deviation(&set.values);
+    (!set.values.is_empty()).then_some(Summary { mean, deviation })
+}
+
+fn table(chart: &Chart) -> Markup {
+    let runs = chart.sets.iter().map(|set| set.values.len()).max().unwrap_or(0);
+    html! {
+        table class="runs" {
+            thead {
+                tr {
+                    th { (chart.unit) }
+                    @for run in 1..=runs { th.n { "run " (run) } }
+                    th.n { "mean" }
+                    th.n { "standard deviation" }
+                    th.n { "desired" }
+                    th.n { "of what is desired" }
+                }
+            }
+            tbody {
+                @for set in &chart.sets {
+                    @let summary = summary(set);
+                    tr {
+                        td { (set.name) }
+                        @for run in 0..runs {
+                            td.n { @if let Some(&found) = set.values.get(run) { (value(found)) } }
+                        }
+                        td.n { b { @if let Some(s) = &summary { (value(s.mean)) } } }
+                        td.n { @if let Some(d) = summary.as_ref().and_then(|s| s.deviation) { (value(d)) } }
+                        td.n { (value(chart.goal)) }
+                        td.n {
+                            @if let Some(s) = &summary { (format::percent(s.mean / chart.goal)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A value in four significant digits: those of 2007 have three.
+fn value(value: f64) -> String {
+    format::trimmed(format::significant(value, 4), 6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chart(values: &[f64]) -> Chart {
+        let set = |name: &str, is_reference| Set {
+            name: name.to_owned(),
+            values: values.to_vec(),
+            is_reference,
+        };
+        Chart {
+            name: "case",
+            heading: "A <b> case".to_owned(),
+            caption: "What was done.".to_owned(),
+            unit: "kbit/s",
+            goal: 134.0,
+            accepted: Some((125.0, 215.0, "ours")),
+            sets: vec![set("ours", false), set("theirs", true)],
+        }
+    }
+
+    #[test]
+    fn every_value_is_a_mark_and_stands_in_the_table() {
+        let note = Note {
+            heading: "Desired",
+            lines: vec!["X = s / R".to_owned()],
+            text: "That.".to_owned(),
+        };
+        let page =
+            render("k", "Title", &["fact".to_owned()], &[chart(&[152.0, 164.0, 139.0])], &[note]);
+        // Two sizes of two sets of three values.
+        assert_eq!(page.matches("class=\"mark ").count(), 12);
+        assert_eq!(page.matches("beyond").count() - page.matches(".beyond").count(), 6);
+        assert!(page.contains("151.7 ± 12.5 kbit/s"), "mean and standard deviation");
+        assert!(page.contains("<td class=\"n\">164</td>"));
+        assert!(page.contains("<pre>X = s / R</pre>"));
+        assert!(page.contains("125 to 215 kbit/s") && !page.contains("<b> case"));
+    }
+
+    #[test]
+    fn one_value_has_no_spread_and_none_no_mark() {
+        let page = render("k", "Title", &[], &[chart(&[95.0])], &[]);
+        assert!(!page.contains('±') && page.matches("class=\"mark ").count() == 4);
+        let page = render("k", "Title", &[], &[chart(&[])], &[]);
+        assert_eq!(page.matches("class=\"mark ").count(), 0);
+    }
+}

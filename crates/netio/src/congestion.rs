@@ -1,0 +1,75 @@
+//! Which congestion control the kernel's TCP uses for a connection (`TCP_CONGESTION`, tcp(7)).
+#![allow(unsafe_code, reason = "setsockopt, getsockopt")]
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+use crate::{NetError, check};
+
+/// Octets of the longest name with the zero behind it: `TCP_CA_NAME_MAX` of linux/tcp.h.
+const NAME_BYTES: usize = 16;
+
+/// Has the TCP socket use the algorithm of this name from now on.
+///
+/// # Errors
+///
+/// What the kernel says: `ENOENT` when it has none of that name, `EPERM` when this process may not use it;
+/// `EINVAL` of a name longer than any.
+pub fn set(socket: &impl AsFd, name: &str) -> Result<(), NetError> {
+    let failed = NetError::on("have TCP use the congestion control", name);
+    if name.len() >= NAME_BYTES {
+        // The kernel would take the beginning of it for the name.
+        return Err(failed(io::ErrorKind::InvalidInput.into()));
+    }
+    let (fd, place, size) =
+        (socket.as_fd().as_raw_fd(), name.as_ptr().cast(), name.len() as libc::socklen_t);
+    // SAFETY: `place` is readable for `size` octets during the call.
+    let result =
+        unsafe { libc::setsockopt(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, place, size) };
+    check(result).map(drop).map_err(failed)
+}
+
+/// The name of the algorithm that the TCP socket uses.
+///
+/// # Errors
+///
+/// When it is no socket of TCP.
+pub fn get(socket: &impl AsFd) -> Result<String, NetError> {
+    let mut name = [0_u8; NAME_BYTES];
+    let mut size = NAME_BYTES as libc::socklen_t;
+    let (fd, place) = (socket.as_fd().as_raw_fd(), name.as_mut_ptr().cast());
+    // SAFETY: `place` is writable for `size` octets and both outlive the call.
+    let result = unsafe {
+        libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, place, &raw mut size)
+    };
+    check(result).map_err(NetError::on("ask TCP for", "its congestion control"))?;
+    let name = name.split(|&octet| octet == 0).next().unwrap_or_default();
+    Ok(String::from_utf8_lossy(name).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, UdpSocket};
+
+    use super::*;
+
+    #[test]
+    fn what_is_set_is_what_is_used() {
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        // Every kernel has reno and lets everybody use it.
+        set(&socket, "reno").unwrap();
+        assert_eq!(get(&socket).unwrap(), "reno");
+        let missing = set(&socket, "nonesuch").unwrap_err();
+        assert!(missing.to_string().contains("nonesuch"), "{missing}");
+        assert_eq!(missing.cause().kind(), io::ErrorKind::NotFound);
+        let long = set(&socket, "reno_with_a_long_tail").unwrap_err();
+        assert_eq!(long.cause().kind(), io::ErrorKind::InvalidInput);
+        assert_eq!(get(&socket).unwrap(), "reno");
+    }
+
+    #[test]
+    fn only_tcp_has_one() {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        assert!(set(&socket, "reno").is_err() && get(&socket).is_err());
+    }
+}
