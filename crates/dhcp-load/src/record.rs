@@ -5,10 +5,8 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::io;
 
-use load::{Class, Health, Ledger, Timeline, Verdict};
-use measure::record::{
-    ExchangeCounts, LOAD_SCHEMA, LatencySummary, LoadRecord, LoadTimeline, MessageCounts,
-};
+use load::{Class, Health, Ledger, Timeline};
+use measure::record::{LoadRecord, MessageCounts};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -121,7 +119,6 @@ impl Report {
         let planned_end_ns = start_ns + settings.duration_ns;
         let end_ns = sum.stopped_ns.map_or(planned_end_ns, |ns| ns.clamp(start_ns, planned_end_ns));
         let leases = sum.leases.summarize(end_ns);
-        let duration_s = seconds(end_ns - start_ns);
         let mut warnings = settings.warnings();
         if sockets.receive_buffer_bytes < sockets.wanted_bytes {
             warnings.push(format!(
@@ -141,7 +138,7 @@ impl Report {
             );
         }
         let report = Self {
-            load: load_record(settings, &sum, &leases, duration_s),
+            load: load_record(settings, &sum, &leases, end_ns - start_ns),
             interrupted: sum.stopped_ns.is_some(),
             conflicts: leases.conflicts,
             conflict_examples: leases.examples,
@@ -183,69 +180,26 @@ fn load_record<T: Target, R: Resource>(
     settings: &Settings<T>,
     sum: &Sum<R>,
     leases: &LeaseSummary,
-    duration_s: f64,
+    duration_ns: u64,
 ) -> LoadRecord {
-    let ledger = &sum.ledger;
-    let on_time = ledger.count(Class::OnTime);
-    let reason = match ledger.verdict(sum.health) {
-        Verdict::Sound => String::new(),
-        Verdict::GeneratorLimited(reasons) => reasons.join("; "),
-    };
     LoadRecord {
-        schema: LOAD_SCHEMA.into(),
         tool: T::TOOL.into(),
         version: env!("CARGO_PKG_VERSION").into(),
         seed: settings.seed,
         settings: settings_map(settings),
         offered_per_s: settings.rate.as_per_second(),
-        duration_s,
-        exchanges: exchange_counts(ledger),
         messages: MessageCounts {
             sent: sum.sends.sent,
             received: sum.tally.received,
             malformed: sum.tally.malformed,
             unmatched: sum.tally.unmatched,
         },
-        completed_per_s: if duration_s > 0.0 { on_time as f64 / duration_s } else { 0.0 },
         deadline_s: seconds(settings.limits.deadline_ns),
-        latency_due: LatencySummary::of_histogram(ledger.latency_due()),
-        latency_sent: LatencySummary::of_histogram(ledger.latency_sent()),
-        histogram_due: ledger.latency_due().entries().collect(),
-        late_sends: ledger.late_sends(),
-        late_send_max_us: ledger.late_send_max_ns() as f64 / 1e3,
-        own_socket_drops: sum.health.socket_drops,
-        send_refused: sum.health.sends_refused,
-        generator_limited: !reason.is_empty(),
-        generator_limited_reason: reason,
         generator_cpu_s: seconds(sum.cpu_ns),
         segmentation: sum.segmentation,
         leases: leases.leased,
         lease_list_path: settings.leases.as_ref().map(|path| path.display().to_string()),
-        timeline: timeline(&sum.timeline),
-    }
-}
-
-fn timeline(counted: &Timeline) -> Option<LoadTimeline> {
-    let points = counted.points().iter().map(|point| [point.due, point.completed, point.missed]);
-    (!counted.points().is_empty()).then(|| LoadTimeline {
-        start_ns: counted.start_ns(),
-        interval_s: seconds(counted.interval_ns()),
-        points: points.collect(),
-    })
-}
-
-fn exchange_counts(ledger: &Ledger) -> ExchangeCounts {
-    ExchangeCounts {
-        due: ledger.due(),
-        sent: ledger.sent(),
-        on_time: ledger.count(Class::OnTime),
-        late: ledger.count(Class::Late),
-        lost: ledger.count(Class::Lost),
-        nak: ledger.count(Class::Nak),
-        invalid: ledger.count(Class::Invalid),
-        wrong_client: ledger.count(Class::WrongClient),
-        duplicate_answered: ledger.count(Class::DuplicateAnswered),
-        in_flight_at_end: ledger.in_flight(),
+        ..LoadRecord::counted(&sum.ledger, &sum.timeline, sum.health, duration_ns)
     }
 }
 

@@ -6,10 +6,8 @@ use std::fmt;
 
 use base::time::NS_PER_S;
 use dns_wire::{Malformed, Rcode};
-use load::{Class, Health, Ledger, Timeline, Verdict};
-use measure::record::{
-    ExchangeCounts, LOAD_SCHEMA, LatencySummary, LoadRecord, LoadTimeline, MessageCounts,
-};
+use load::Health;
+use measure::record::{LoadRecord, MessageCounts};
 use netio::send::SendCounts;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -130,7 +128,7 @@ impl Report {
             ));
         }
         Self {
-            load: load_record(settings, &sum, seconds(end_ns - start_ns)),
+            load: load_record(settings, &sum, end_ns - start_ns),
             interrupted: sum.stopped_ns.is_some(),
             answers: answers(&sum.answered.tally, sum.too_long),
             receive_buffer_bytes: receive_buffer_bytes as u64,
@@ -163,69 +161,25 @@ fn answers(tally: &Tally, too_long: u64) -> Answers {
     }
 }
 
-fn load_record(settings: &Settings, sum: &Sum, duration_s: f64) -> LoadRecord {
+fn load_record(settings: &Settings, sum: &Sum, duration_ns: u64) -> LoadRecord {
     let Answered { ledger, tally, timeline } = &sum.answered;
-    let on_time = ledger.count(Class::OnTime);
-    let reason = match ledger.verdict(sum.health) {
-        Verdict::Sound => String::new(),
-        Verdict::GeneratorLimited(reasons) => reasons.join("; "),
-    };
     LoadRecord {
-        schema: LOAD_SCHEMA.into(),
         tool: "godwit dns load".into(),
         version: env!("CARGO_PKG_VERSION").into(),
         seed: settings.seed,
         settings: settings_map(settings),
         offered_per_s: settings.rate.as_per_second(),
-        duration_s,
-        exchanges: exchange_counts(ledger),
         messages: MessageCounts {
             sent: sum.sends.sent,
             received: tally.received,
             malformed: tally.malformed.iter().sum(),
             unmatched: tally.unmatched + tally.foreign,
         },
-        completed_per_s: if duration_s > 0.0 { on_time as f64 / duration_s } else { 0.0 },
         deadline_s: seconds(settings.limits.deadline_ns),
-        latency_due: LatencySummary::of_histogram(ledger.latency_due()),
-        latency_sent: LatencySummary::of_histogram(ledger.latency_sent()),
-        histogram_due: ledger.latency_due().entries().collect(),
-        late_sends: ledger.late_sends(),
-        late_send_max_us: ledger.late_send_max_ns() as f64 / 1e3,
-        own_socket_drops: sum.health.socket_drops,
-        send_refused: sum.health.sends_refused,
-        generator_limited: !reason.is_empty(),
-        generator_limited_reason: reason,
         generator_cpu_s: seconds(sum.cpu_ns),
         segmentation: sum.segmentation,
-        leases: 0,
-        lease_list_path: None,
-        timeline: intervals(timeline),
+        ..LoadRecord::counted(ledger, timeline, sum.health, duration_ns)
     }
-}
-
-fn exchange_counts(ledger: &Ledger) -> ExchangeCounts {
-    ExchangeCounts {
-        due: ledger.due(),
-        sent: ledger.sent(),
-        on_time: ledger.count(Class::OnTime),
-        late: ledger.count(Class::Late),
-        lost: ledger.count(Class::Lost),
-        nak: ledger.count(Class::Nak),
-        invalid: ledger.count(Class::Invalid),
-        wrong_client: ledger.count(Class::WrongClient),
-        duplicate_answered: ledger.count(Class::DuplicateAnswered),
-        in_flight_at_end: ledger.in_flight(),
-    }
-}
-
-fn intervals(counted: &Timeline) -> Option<LoadTimeline> {
-    let points = counted.points().iter().map(|point| [point.due, point.completed, point.missed]);
-    (!counted.points().is_empty()).then(|| LoadTimeline {
-        start_ns: counted.start_ns(),
-        interval_s: seconds(counted.interval_ns()),
-        points: points.collect(),
-    })
 }
 
 fn settings_map(settings: &Settings) -> BTreeMap<String, Value> {

@@ -49,19 +49,20 @@ enum Command {
 /// otherwise it measures on loopback and says so.
 ///
 /// Exit codes: 0 done; 1 failed at run time (nothing is left behind); 2 bad arguments or a bad plan;
-/// 3 measured, but a service fell short: no rate could be confirmed, it ended by itself or stopped
-/// answering, leases are missing from its file, or an address was given to several clients; 130
+/// 3 measured, but a service fell short: no rate could be confirmed, it loses too much at every rate, it
+/// ended by itself or stopped answering, leases are missing from its file, or an address was given to several clients; 130
 /// interrupted: after a whole round the result folder has what was done until then, before it nothing
 /// is left behind.
 #[derive(Debug, clap::Args)]
 struct RunArgs {
     /// A plan's name (see `godwit lab plans`) or the path of a TOML file
     plan: String,
-    /// Servers to measure: godwit, kea, isc-dhcpd, dnsmasq [default: the plan's]
+    /// Servers to measure: godwit, kea, isc-dhcpd, dnsmasq; of DNS echo, bind, knot, unbound, nsd,
+    /// dumresp [default: the plan's]
     #[arg(long = "server", value_name = "NAME", value_delimiter = ',')]
     servers: Vec<String>,
     /// Measure any server, started by this command; {config} {address} {port} {folder} {relay}
-    /// {relay_port} are filled in
+    /// {relay_port} are filled in, of DNS {zone} {address} {port} {folder}
     #[arg(long, value_name = "COMMAND")]
     server_command: Option<String>,
     /// How generator and server are connected [default: the plan's]
@@ -73,6 +74,9 @@ struct RunArgs {
     /// Whole measurements of every server, where the plan says how many [default: the plan's]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=100))]
     runs: Option<u32>,
+    /// A quick look: every third step of a ramp, trials half as long, two rounds at most
+    #[arg(long)]
+    quick: bool,
     /// Where result folders go
     #[arg(long, value_name = "FOLDER", default_value = "results")]
     results: PathBuf,
@@ -198,6 +202,9 @@ fn plan(args: &RunArgs) -> Result<Plan, LabError> {
             TopologyArg::Veth => Topology::Veth,
             TopologyArg::Loopback => Topology::Loopback,
         };
+    }
+    if args.quick {
+        plan.quicken();
     }
     if let Some(count) = args.runs {
         if !plan.has_runs() {

@@ -1,8 +1,17 @@
-//! What differs between DHCPv4 and DHCPv6 before anything is sent: addresses, ports and prefixes.
+//! What differs between protocols before anything is sent: addresses, ports and prefixes.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use measure::plan::Protocol;
+
+/// Versions of IP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
 
 /// Where everything of one protocol is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,12 +20,15 @@ pub struct Family {
     pub protocol: Protocol,
     /// The subnet that holds every pool and, in namespaces, both ends of the link.
     pub subnet: (IpAddr, u8),
-    /// The relay's address in namespaces. As giaddr or link address it also tells the subnet.
+    /// The generator's address in namespaces. For DHCP it is a relay's: as giaddr or link address it
+    /// also tells the subnet.
     pub relay: IpAddr,
     /// This machine's own address, where there are no namespaces.
     pub loopback: IpAddr,
-    /// The port of servers and relays.
+    /// The port of servers.
     pub port: u16,
+    /// The port of the generator in namespaces; 0 when any will do.
+    pub relay_port: u16,
     /// The first address of pools: everything below belongs to the link.
     pool: IpAddr,
     /// The most addresses of a pool.
@@ -29,6 +41,7 @@ const V4: Family = Family {
     relay: IpAddr::V4(Ipv4Addr::new(10, 0, 255, 254)),
     loopback: IpAddr::V4(Ipv4Addr::LOCALHOST),
     port: 67,
+    relay_port: 67,
     pool: IpAddr::V4(Ipv4Addr::new(10, 1, 0, 0)),
     // To the end of the subnet, its broadcast address not counted.
     largest_pool: 0x00fe_ffff,
@@ -41,9 +54,13 @@ const V6: Family = Family {
     relay: IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0xffff)),
     loopback: IpAddr::V6(Ipv6Addr::LOCALHOST),
     port: 547,
+    relay_port: 547,
     pool: IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 1, 0, 0)),
     largest_pool: u32::MAX,
 };
+
+/// DNS runs where DHCPv4 does. It has no pools.
+const DNS: Family = Family { protocol: Protocol::Dns, port: 53, relay_port: 0, ..V4 };
 
 impl Family {
     /// That of `protocol`.
@@ -52,6 +69,7 @@ impl Family {
         match protocol {
             Protocol::Dhcp4 => V4,
             Protocol::Dhcp6 => V6,
+            Protocol::Dns => DNS,
         }
     }
 
@@ -77,10 +95,16 @@ impl Family {
     /// relay's own for that, DHCPv6 one that need not be the relay's.
     #[must_use]
     pub const fn link(self, relay: IpAddr) -> IpAddr {
-        match self.protocol {
-            Protocol::Dhcp4 => relay,
-            Protocol::Dhcp6 => self.relay,
+        match self.version() {
+            Version::V4 => relay,
+            Version::V6 => self.relay,
         }
+    }
+
+    /// The version of IP, which is also that of DHCP.
+    #[must_use]
+    pub const fn version(self) -> Version {
+        if self.relay.is_ipv4() { Version::V4 } else { Version::V6 }
     }
 }
 
@@ -103,7 +127,7 @@ mod tests {
         let (first, last) = V6.pool(u32::MAX);
         assert_eq!(first.to_string(), "2001:db8::1:0:0");
         assert_eq!(last.to_string(), "2001:db8::1:ffff:fffe");
-        for family in [V4, V6] {
+        for family in [V4, V6, DNS] {
             assert!(family.server(200) < family.relay && family.relay < family.pool(1).0);
         }
     }

@@ -19,15 +19,16 @@ pub struct Peer {
 }
 
 /// The peers that are looked for.
-pub const PEERS: [Peer; 8] = [
+pub const PEERS: [Peer; 9] = [
     peer("kea", "DHCPv4", "kea-dhcp4", "kea-dhcp4-server", true),
     peer("kea", "DHCPv6", "kea-dhcp6", "kea-dhcp6-server", true),
     peer("isc-dhcpd", "DHCPv4, DHCPv6", "dhcpd", "isc-dhcp-server", true),
     peer("dnsmasq", "DHCPv4, DHCPv6, DNS", "dnsmasq", "dnsmasq-base", true),
-    peer("bind", "DNS", "named", "bind9", false),
-    peer("knot", "DNS", "knotd", "knot", false),
-    peer("nsd", "DNS", "nsd", "nsd", false),
-    peer("unbound", "DNS", "unbound", "unbound", false),
+    peer("bind", "DNS", "named", "bind9", true),
+    peer("knot", "DNS", "knotd", "knot", true),
+    peer("nsd", "DNS", "nsd", "nsd", true),
+    peer("unbound", "DNS", "unbound", "unbound", true),
+    peer("dumresp", "DNS", "dumresp", "pdns-tools", true),
 ];
 
 const fn peer(
@@ -74,20 +75,25 @@ pub fn json() -> serde_json::Value {
 
 #[cfg(test)]
 mod tests {
+    use measure::plan::Protocol;
+
     use super::*;
 
     #[test]
     fn what_the_lab_drives_has_the_names_that_it_takes() {
-        let driven = PEERS.iter().filter(|peer| peer.is_driven);
-        let mut names: Vec<String> = driven.clone().map(|peer| peer.name.to_owned()).collect();
-        names.dedup();
-        assert_eq!(names, ["kea", "isc-dhcpd", "dnsmasq"]);
-        assert!(crate::subject::subjects(&measure::Plan::default(), &names, None).is_ok());
-        let packages: Vec<&str> = driven.map(|peer| peer.package).collect();
-        assert_eq!(
-            packages,
-            ["kea-dhcp4-server", "kea-dhcp6-server", "isc-dhcp-server", "dnsmasq-base"]
-        );
+        let dhcp = ["kea", "isc-dhcpd", "dnsmasq"];
+        for (protocol, expected) in [
+            (Protocol::Dhcp4, &dhcp[..]),
+            (Protocol::Dns, &["bind", "knot", "nsd", "unbound", "dumresp"]),
+        ] {
+            let is_of = |peer: &&Peer| dhcp.contains(&peer.name) == protocol.is_dhcp();
+            let driven = PEERS.iter().filter(|peer| peer.is_driven).filter(is_of);
+            let mut names: Vec<String> = driven.map(|peer| peer.name.to_owned()).collect();
+            names.dedup();
+            assert_eq!(names, expected);
+            let plan = measure::Plan { protocol, ..measure::Plan::default() };
+            assert!(crate::subject::subjects(&plan, &names, None).is_ok());
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use measure::Plan;
 use crate::error::LabError;
 
 /// The plans that Godwit ships: bare name and text.
-pub const SHIPPED: [(&str, &str); 10] = [
+pub const SHIPPED: [(&str, &str); 14] = [
     ("dhcp4-database-restart", include_str!("../../../plans/dhcp4-database-restart.toml")),
     ("dhcp4-full", include_str!("../../../plans/dhcp4-full.toml")),
     ("dhcp4-quick", include_str!("../../../plans/dhcp4-quick.toml")),
@@ -18,6 +18,10 @@ pub const SHIPPED: [(&str, &str); 10] = [
     ("dhcp6-quick", include_str!("../../../plans/dhcp6-quick.toml")),
     ("dhcp6-smoke", include_str!("../../../plans/dhcp6-smoke.toml")),
     ("dhcp6-stores", include_str!("../../../plans/dhcp6-stores.toml")),
+    ("dns-latency", include_str!("../../../plans/dns-latency.toml")),
+    ("dns-max", include_str!("../../../plans/dns-max.toml")),
+    ("dns-quick", include_str!("../../../plans/dns-quick.toml")),
+    ("dns-ramp", include_str!("../../../plans/dns-ramp.toml")),
 ];
 
 /// The folder in which a bare name is looked for first.

@@ -6,6 +6,7 @@ mod runs;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use measure::plan::Protocol;
 use measure::record::{FlushCost, Run, Trial};
 use measure::summary::{self, RestartResult, ServerResult, Summary};
 
@@ -51,7 +52,7 @@ pub fn table(summary: &Summary) -> String {
         text,
         "{:<width$} {:>12} {:>20} {:>14} {:>10}",
         "SERVER",
-        "LEASES/S",
+        format!("{}/S", summary.plan.protocol.yields().to_uppercase()),
         if summary.plan.has_runs() { "95 % INTERVAL" } else { "ROUNDS" },
         "PER CPU-S",
         "MEMORY"
@@ -68,7 +69,7 @@ pub fn table(summary: &Summary) -> String {
     text.push_str(&runs::lines(summary));
     text.push_str(&latencies(&summary.results));
     for ratio in &summary.ratios {
-        let _ = writeln!(text, "{}", ratio_line(ratio));
+        let _ = writeln!(text, "{}", ratio_line(ratio, summary.plan.protocol));
     }
     if let Some(noise) = &summary.noise {
         let _ = writeln!(
@@ -183,6 +184,7 @@ fn line(result: &ServerResult, width: usize) -> String {
     let rate = match result.leases_per_s {
         Some(rate) if result.is_at_least => format!("≥ {}", grouped(rate)),
         Some(rate) => grouped(rate),
+        None if result.loses_at_every_rate.is_some() => "never".to_owned(),
         None => "none".to_owned(),
     };
     let rounds = match (result.leases_per_s_low, result.leases_per_s_high, result.mean) {
@@ -198,7 +200,7 @@ fn line(result: &ServerResult, width: usize) -> String {
     format!("{name:<width$} {rate:>12} {rounds:>20} {per_cpu:>14} {memory:>10}")
 }
 
-fn ratio_line(ratio: &summary::Ratio) -> String {
+fn ratio_line(ratio: &summary::Ratio, protocol: Protocol) -> String {
     let interval = |of: &Option<measure::statistics::RatioInterval>| match of {
         Some(r) if r.pairs > 1 => format!("{:.2} ({:.2} to {:.2})", r.ratio, r.low, r.high),
         Some(r) => format!("{:.2} (one round)", r.ratio),
@@ -213,10 +215,11 @@ fn ratio_line(ratio: &summary::Ratio) -> String {
         _ => "",
     };
     format!(
-        "{} / {}: {sign}{} in leases/s, {} per CPU-second",
+        "{} / {}: {sign}{} in {}/s, {} per CPU-second",
         ratio.server,
         ratio.to,
         interval(&ratio.leases_per_s),
+        protocol.yields(),
         interval(&ratio.leases_per_cpu_s)
     )
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use measure::Plan;
+use measure::plan::Protocol;
 use measure::record::{RUN_SCHEMA, Run};
 use measure::summary::Summary;
 use testbed::Engine;
@@ -12,6 +13,7 @@ use crate::bench::{BenchSettings, ProcessBench};
 use crate::driver;
 use crate::environment;
 use crate::error::LabError;
+use crate::family::Family;
 use crate::folder::{self, Calendar};
 use crate::leases::Verified;
 use crate::progress::Progress;
@@ -62,7 +64,7 @@ pub fn run(
     let subjects = subject::subjects(plan, &plan.servers, settings.server_command.as_deref())?;
     let (subjects, left_out) = with_stores(subjects)?;
     for subject in &subjects {
-        driver::require(subject, plan.protocol)?;
+        driver::require(subject, Family::of(plan.protocol))?;
     }
     let began = Calendar::now();
     let folder = folder::choose(&settings.results, began, &plan.name)?;
@@ -107,7 +109,7 @@ pub fn run(
         is_interrupted: outcomes.is_interrupted,
         commands: vec![settings.command_line.clone()],
         warnings,
-        files: files(&subjects),
+        files: files(&subjects, plan.protocol),
     };
     folder::write_json(&folder.join(folder::RUN), &record)?;
     folder::write_json(&folder.join(folder::LEASES), &leases)?;
@@ -136,10 +138,10 @@ fn with_stores(subjects: Vec<Subject>) -> Result<(Vec<Subject>, Vec<String>), La
 }
 
 /// Raw files that belong to no trial.
-fn files(subjects: &[Subject]) -> Vec<String> {
+fn files(subjects: &[Subject], protocol: Protocol) -> Vec<String> {
     let mut files = vec![folder::RUN.to_owned(), folder::LEASES.to_owned()];
     for subject in subjects {
-        let configuration = driver::configuration_name(subject);
+        let configuration = driver::configuration_name(subject, protocol);
         for name in configuration.into_iter().chain(["server.out", "server.err"]) {
             files.push(format!("{}/{}/{name}", folder::SERVERS, subject.file_name()));
         }
@@ -150,7 +152,15 @@ fn files(subjects: &[Subject]) -> Vec<String> {
 fn shortfalls(summary: &Summary, outcomes: &Outcomes, leases: &[Verified]) -> Vec<String> {
     let mut shortfalls = outcomes.gone.clone();
     for result in summary.results.iter().filter(|result| result.leases_per_s.is_none()) {
-        shortfalls.push(format!("{}: no rate could be confirmed.", result.server));
+        shortfalls.push(match result.loses_at_every_rate {
+            Some(least) => format!(
+                "{}: it never meets {} %, as it loses {:.1} % or more at every rate.",
+                result.server,
+                summary.plan.search.loss_percent,
+                least * 100.0
+            ),
+            None => format!("{}: no rate could be confirmed.", result.server),
+        });
     }
     for verified in leases.iter().filter(|verified| verified.found < verified.given) {
         shortfalls.push(format!(

@@ -3,13 +3,14 @@
 //!
 //! Every round finds each subject's highest rate once, with the searches interleaved trial by trial
 //! (A B B A), then loads each subject in turn at a fixed rate near its highest. After the rounds come
-//! the points of the load curve. Of several variants of a server only the best goes past the first
+//! the points of the load curve and the steps of the ramp. Of several variants of a server only the best goes past the first
 //! round. When time runs short, searches are hurried, then rounds and points are left out.
 //!
 //! A plan with runs makes every round a measurement of its own, from the beginning. Rather than hurry
 //! one, later ones are left out: few whole runs are worth more than many broken ones.
 
 use measure::Plan;
+use measure::plan::mbit_per_s;
 use measure::record::{Purpose, SearchEnd, Trial};
 use measure::search::{Outcome, Search, Step};
 
@@ -24,6 +25,8 @@ const PAIR_SHARE: f64 = 0.9;
 const FIRST_ROUND_SHARE: f64 = 0.6;
 /// Share of the time kept for the load curve at most.
 const CURVE_SHARE: f64 = 0.25;
+/// The same with a ramp, which is what such plans are for.
+const RAMP_SHARE: f64 = 0.7;
 /// A later round is begun when this share of the time of the first is left: it starts near the rate
 /// found before, and what is missing is made up for by hurrying.
 const LATER_ROUND_SHARE: f64 = 0.35;
@@ -117,7 +120,12 @@ pub fn run(plan: &Plan, subjects: &[Subject], bench: &mut dyn Bench) -> Result<O
         out: Outcomes::default(),
         turn: 0,
     };
-    match course.rounds().and_then(|()| course.curve()).and_then(|()| course.restarts()) {
+    let done = course
+        .rounds()
+        .and_then(|()| course.curve())
+        .and_then(|()| course.ramp())
+        .and_then(|()| course.restarts());
+    match done {
         Err(LabError::Interrupted) if course.out.rounds_done > 0 => {
             course.out.is_interrupted = true
         }
@@ -143,7 +151,9 @@ struct Course<'a> {
 impl Course<'_> {
     fn rounds(&mut self) -> Result<(), LabError> {
         let rounds = self.plan.rounds();
-        let until_s = self.budget_s - self.curve_s().min(self.budget_s * CURVE_SHARE);
+        let has_ramp = !self.plan.ramp.rates().is_empty();
+        let share = if has_ramp { RAMP_SHARE } else { CURVE_SHARE };
+        let until_s = self.budget_s - self.curve_s().min(self.budget_s * share);
         let mut needed_s = 0.0_f64;
         for round in 0..rounds {
             let began_s = self.bench.elapsed_s();
@@ -212,7 +222,10 @@ impl Course<'_> {
                 asked = true;
                 let (purpose, dwell_s) = (probe.purpose, probe.dwell_s);
                 match self.trial(subject, purpose, round, probe.rate_per_s, dwell_s)? {
-                    Some(outcome) => search.report(outcome),
+                    Some(outcome) => {
+                        let trial = self.out.trials.last().expect("the trial was noted");
+                        search.report_completed(outcome, trial.achieved_per_s());
+                    }
                     None => searches[subject] = None,
                 }
             }
@@ -305,6 +318,52 @@ impl Course<'_> {
         Ok(())
     }
 
+    /// Trials at the rates of the ramp, the same for every subject. A subject's ramp ends where the
+    /// generator cannot offer more: all that follows would be void as well.
+    fn ramp(&mut self) -> Result<(), LabError> {
+        let dwell_s = self.plan.ramp.dwell_s;
+        let mut climbing = self.active.clone();
+        let mut left_out = 0;
+        for rate in self.plan.ramp.rates() {
+            for subject in self.next_turn() {
+                if !climbing.contains(&subject) {
+                    continue;
+                }
+                let needed_s = dwell_s + self.plan.search.deadline_s + self.overhead_s();
+                if self.bench.elapsed_s() + needed_s > self.budget_s {
+                    left_out += 1;
+                } else if !self.step(subject, rate, dwell_s)? {
+                    climbing.retain(|&other| other != subject);
+                    self.out.warnings.push(format!(
+                        "{}: its ramp ends below {:.0} Mbit/s, because the generator could not \
+                         offer that.",
+                        self.subjects[subject].label(),
+                        mbit_per_s(rate)
+                    ));
+                }
+            }
+        }
+        if left_out > 0 {
+            self.out
+                .warnings
+                .push(format!("Time ran short: {left_out} steps of ramps were left out."));
+        }
+        Ok(())
+    }
+
+    /// One step of a ramp, repeated while it is void; false when the generator is why.
+    fn step(&mut self, subject: usize, rate: f64, dwell_s: f64) -> Result<bool, LabError> {
+        let mut is_generators = true;
+        for _ in 0..=self.plan.search.void_repeats {
+            if self.trial(subject, Purpose::Ramp, 0, rate, dwell_s)? != Some(Outcome::Void) {
+                return Ok(true);
+            }
+            let reasons = self.out.trials.last().into_iter().flat_map(|trial| &trial.void);
+            is_generators &= reasons.into_iter().any(|reason| reason.is_generator_limit());
+        }
+        Ok(!is_generators)
+    }
+
     /// Constant load with the database ended in its middle, for every server that has one.
     fn restarts(&mut self) -> Result<(), LabError> {
         let restart = self.plan.restart;
@@ -320,11 +379,14 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// About the time that the load curve takes.
+    /// About the time that the load curve and the ramp take.
     fn curve_s(&self) -> f64 {
         let curve = &self.plan.curve;
-        let points = (curve.fractions.len() * self.active.len()) as f64;
-        points * (curve.dwell_s + OVERHEAD_S)
+        let (points, steps) = (curve.fractions.len(), self.plan.ramp.rates().len());
+        let subjects = self.active.len() as f64;
+        let points_s = points as f64 * (curve.dwell_s + OVERHEAD_S);
+        let steps_s = steps as f64 * (self.plan.ramp.dwell_s + OVERHEAD_S);
+        subjects * (points_s + steps_s)
     }
 
     /// Mean time that trials without losses took besides their dwell.

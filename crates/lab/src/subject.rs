@@ -4,6 +4,7 @@ use measure::Plan;
 use measure::plan::{Durability, Sharing, Store};
 use measure::record::LIMIT_SERVER;
 
+use crate::driver::DnsServer;
 use crate::error::LabError;
 use crate::terms::Terms;
 
@@ -24,6 +25,8 @@ pub enum Kind {
     IscDhcpd,
     /// Dnsmasq's DHCPv4 server.
     Dnsmasq,
+    /// A DNS server.
+    Dns(DnsServer),
     /// Any command, with placeholders.
     Command(String),
     /// The plain responder.
@@ -95,27 +98,54 @@ pub fn subjects(
     servers: &[String],
     server_command: Option<&str>,
 ) -> Result<Vec<Subject>, LabError> {
-    let mut subjects = Vec::new();
     let is_alone = servers.len() == 1 && server_command.is_none() && !plan.names_stores();
+    let mut subjects = if plan.protocol.is_dhcp() {
+        dhcp_subjects(plan, servers, is_alone)?
+    } else {
+        dns_subjects(servers)?
+    };
+    if let Some(command) = server_command {
+        subjects.push(Subject::new(COMMAND_SERVER, "", Kind::Command(command.to_owned())));
+    }
+    // Among DNS servers the plain responder has a name of its own.
+    let is_there = subjects.iter().any(|subject| subject.kind == Kind::Dns(DnsServer::Echo));
+    if plan.blocks.limit && !is_there {
+        subjects.push(Subject::new(LIMIT_SERVER, "", Kind::Limit));
+    }
+    Ok(subjects)
+}
+
+/// No server of that name serves the plan's protocol.
+fn unknown(name: &str, known: &[&str]) -> LabError {
+    LabError::Usage(format!(
+        "no server is called {name}; there are: {} (any other program: --server-command)",
+        known.join(", ")
+    ))
+}
+
+fn dns_subjects(servers: &[String]) -> Result<Vec<Subject>, LabError> {
+    let subject = |name: &String| {
+        let server = DnsServer::named(name)
+            .ok_or_else(|| unknown(name, &DnsServer::ALL.map(DnsServer::name)))?;
+        Ok(Subject::new(name, "", Kind::Dns(server)))
+    };
+    servers.iter().map(subject).collect()
+}
+
+fn dhcp_subjects(
+    plan: &Plan,
+    servers: &[String],
+    is_alone: bool,
+) -> Result<Vec<Subject>, LabError> {
+    let mut subjects = Vec::new();
     for name in servers {
         match name.as_str() {
             "godwit" => subjects.extend(places(plan).flat_map(|at| godwit(plan, at, is_alone))),
             "kea" => subjects.extend(places(plan).flat_map(|at| kea(plan, at))),
             "isc-dhcpd" => subjects.push(on_its_terms(name, Kind::IscDhcpd, plan)),
             "dnsmasq" => subjects.push(on_its_terms(name, Kind::Dnsmasq, plan)),
-            other => {
-                return Err(LabError::Usage(format!(
-                    "no server is called {other}; there are: godwit, kea, isc-dhcpd, dnsmasq \
-                     (any other program: --server-command)"
-                )));
-            }
+            other => return Err(unknown(other, &["godwit", "kea", "isc-dhcpd", "dnsmasq"])),
         }
-    }
-    if let Some(command) = server_command {
-        subjects.push(Subject::new(COMMAND_SERVER, "", Kind::Command(command.to_owned())));
-    }
-    if plan.blocks.limit {
-        subjects.push(Subject::new(LIMIT_SERVER, "", Kind::Limit));
     }
     Ok(subjects)
 }
@@ -187,6 +217,8 @@ fn kea(plan: &Plan, at: (Store, Sharing)) -> Vec<Subject> {
 
 #[cfg(test)]
 mod tests {
+    use measure::plan::Protocol;
+
     use super::*;
 
     fn labels(servers: &[&str], command: Option<&str>) -> Vec<String> {
@@ -258,6 +290,21 @@ mod tests {
                 "limit"
             ]
         );
+    }
+
+    #[test]
+    fn dns_servers_are_those_of_dns_plans_and_echo_is_their_limit() {
+        let plan = Plan { protocol: Protocol::Dns, ..Plan::default() };
+        let of = |servers: &[&str]| -> Vec<String> {
+            let servers: Vec<String> = servers.iter().map(|&s| s.to_owned()).collect();
+            subjects(&plan, &servers, None).unwrap().iter().map(Subject::label).collect()
+        };
+        assert_eq!(of(&["bind", "knot"]), ["bind", "knot", "limit"]);
+        assert_eq!(of(&["nsd", "echo"]), ["nsd", "echo"]);
+        for (plan, name) in [(&plan, "kea"), (&Plan::default(), "bind")] {
+            let error = subjects(plan, &[name.to_owned()], None).unwrap_err();
+            assert!(error.to_string().contains("no server is called"), "{error}");
+        }
     }
 
     #[test]

@@ -66,7 +66,9 @@ impl Terms {
             Kind::Kea { .. } if subject.store.is_database() => {
                 Self { population: whole.population, ..whole.slow(u32::MAX) }
             }
-            Kind::Godwit(_) | Kind::Kea { .. } | Kind::Command(_) | Kind::Limit => whole,
+            Kind::Godwit(_) | Kind::Kea { .. } | Kind::Dns(_) | Kind::Command(_) | Kind::Limit => {
+                whole
+            }
         }
     }
 

@@ -13,6 +13,7 @@ pub mod database;
 pub mod error;
 pub mod flush;
 pub mod namespace;
+pub mod nobody;
 pub mod proc;
 pub mod process;
 pub mod registry;

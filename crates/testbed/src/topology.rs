@@ -206,9 +206,11 @@ impl End<'_> {
         let is_v6 = self.addresses.iter().chain(peer.addresses).any(IpAddr::is_ipv6);
         // Written inside the namespace, whose own /sys `ip netns exec` shows. Where IPv6 is not what
         // is measured there is none, and where it is, nobody looks for routers or for duplicates of
-        // addresses: that traffic would be in the counters, and addresses would be late.
+        // addresses: that traffic would be in the counters, and addresses would be late. Servers need
+        // no privilege for their ports in there.
         let script = format!(
             "echo {} >/sys/class/net/{interface}/queues/rx-0/rps_cpus; \
+             echo 0 >/proc/sys/net/ipv4/ip_unprivileged_port_start; \
              cd /proc/sys/net/ipv6/conf 2>/dev/null || exit 0; {}",
             cpu_mask(cpu),
             if is_v6 {

@@ -12,7 +12,7 @@ use super::privilege::Privilege;
 use super::tally::Tally;
 
 /// Debian packages by name, and what needs them.
-pub(crate) const PACKAGES: [(&str, &str); 26] = [
+pub(crate) const PACKAGES: [(&str, &str); 31] = [
     ("iproute2", "namespaces and virtual interfaces"),
     ("util-linux", "giving up privileges, placing processes"),
     ("procps", "looking at processes"),
@@ -25,6 +25,11 @@ pub(crate) const PACKAGES: [(&str, &str); 26] = [
     ("prometheus", "promtool, which checks metrics"),
     ("isc-dhcp-server", "a server that ours is compared with"),
     ("dnsmasq-base", "a server that ours is compared with"),
+    ("bind9", "named, a DNS server that the lab measures"),
+    ("knot", "the same"),
+    ("unbound", "the same"),
+    ("nsd", "the same"),
+    ("pdns-tools", "dumresp, a responder by others"),
     ("kea-admin", "perfdhcp, a client by others"),
     ("mariadb-server", "a database that leases are kept in"),
     ("postgresql-15", "the same"),

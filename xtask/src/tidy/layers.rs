@@ -3,13 +3,14 @@
 use super::finding::Finding;
 use super::workspace::{Dependency, Layer, Package, Use, Workspace};
 
-/// Arrows inside layer 2, where the engine stands on what it decides about, and control commands
-/// on what they show and change.
-const CORE_ARROWS: [(&str, &str); 4] = [
+/// Arrows inside layer 2, where the engine stands on what it decides about, control commands on what
+/// they show and change, and records on what generators count.
+const CORE_ARROWS: [(&str, &str); 5] = [
     ("dhcp-engine", "dhcp-config"),
     ("dhcp-engine", "dhcp-lease"),
     ("dhcp-control", "dhcp-config"),
     ("dhcp-control", "dhcp-lease"),
+    ("measure", "load"),
 ];
 
 /// Arrows inside layer 3: DCCP for applications needs sockets, and no other crate may open them.
@@ -76,7 +77,9 @@ fn objection(
     (!is_allowed).then(|| {
         let reason = match (own, other) {
             (3, 3) => "inside layer 3 only dccp-link stands on netio",
-            (2, 2) => "inside layer 2 only engine and control stand on configuration and leases",
+            (2, 2) => {
+                "inside layer 2 only engine, control and records stand on what they are about"
+            }
             (4, 4) => "a product never depends on a product",
             _ => "arrows point to lower layers only",
         };

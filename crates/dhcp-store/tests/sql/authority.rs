@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use testbed::CommandLine;
-use testbed::database::give_away;
+use testbed::nobody::give_away;
 
 /// Elliptic curves: their keys are made at once.
 const KEY: [&str; 5] = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];

@@ -8,6 +8,7 @@ use dns_wire::Rcode;
 use netio::signal::Signals;
 use netio::stdout;
 
+use super::capacity::Capacity;
 use super::faults::{Faults, Share, with_share};
 use super::{Report, Responder, Settings};
 use crate::failed;
@@ -30,6 +31,12 @@ pub struct Args {
     /// Where chance comes from
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// Answer so many queries per second, all threads together, and drop what is more
+    #[arg(long, value_name = "N", conflicts_with = "delay", value_parser = capacity)]
+    capacity: Option<f64>,
+    /// With --capacity, queries that wait at most, in each thread
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "capacity")]
+    queue: u32,
     /// Give no answer
     #[arg(long, value_name = "SHARE", default_value = "0")]
     drop: Share,
@@ -64,6 +71,11 @@ fn delay(text: &str) -> Result<(u64, Share), String> {
     })
 }
 
+fn capacity(text: &str) -> Result<f64, String> {
+    let per_s = text.parse().ok().filter(|per_s| (0.001..=1e9).contains(per_s));
+    per_s.ok_or_else(|| "it is a number of queries per second from 0.001 to 10^9".to_owned())
+}
+
 fn rcode(text: &str) -> Result<(Rcode, Share), String> {
     with_share(text, |word| match word.parse() {
         Ok(rcode @ Rcode(..=15)) => Ok(rcode),
@@ -83,6 +95,7 @@ impl Args {
             busy: self.busy,
             seed: self.seed,
             faults: Faults {
+                capacity: self.capacity.map(|per_s| Capacity { per_s, queue: self.queue }),
                 drop: self.drop,
                 duplicate: self.duplicate,
                 delay: self.delay.unwrap_or_default(),

@@ -6,6 +6,8 @@ use std::str::FromStr;
 use base::Random;
 use dns_wire::Rcode;
 
+use super::capacity::Capacity;
+
 /// A share of all queries.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Share(f64);
@@ -43,6 +45,8 @@ impl fmt::Display for Share {
 /// All faults. Each query draws for each of them by itself; one that is dropped meets no other.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Faults {
+    /// Answer no more than this, and drop what is more.
+    pub capacity: Option<Capacity>,
     /// Give no answer.
     pub drop: Share,
     /// Answer twice.

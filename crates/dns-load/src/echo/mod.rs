@@ -7,6 +7,7 @@
 //! that are held back.
 
 mod args;
+mod capacity;
 mod faults;
 mod report;
 mod respond;
@@ -20,6 +21,7 @@ use netio::responder::{Loop, answer};
 use netio::{NetError, UdpOptions, UdpSocket};
 
 pub use args::Args;
+pub use capacity::{Bucket, Capacity};
 pub use faults::{Faults, Share};
 pub use report::{Report, SCHEMA};
 pub use respond::{Counts, Echo};
@@ -114,7 +116,9 @@ impl Responder {
         let cpus = &self.settings.cpus;
         let cpu = (!cpus.is_empty()).then(|| cpus[index % cpus.len()]);
         let random = Random::from_seed(self.settings.seed).fork(index as u64);
-        let mut echo = Echo::new(self.settings.faults, random);
+        let mut faults = self.settings.faults;
+        faults.capacity = faults.capacity.map(|all| all.share(self.settings.threads.max(1)));
+        let mut echo = Echo::new(faults, random);
         let how = Loop { segmentation: false, busy: self.settings.busy };
         let done = netio::thread::sharpen(&format!("dns-echo-{index}"), cpu).and_then(|()| {
             answer(socket, how, &mut echo, stop)

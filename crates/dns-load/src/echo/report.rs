@@ -45,6 +45,8 @@ pub struct Report {
     pub not_queries: u64,
     /// Of them, dropped on purpose.
     pub dropped: u64,
+    /// Of those, dropped because too many were waiting.
+    pub overloaded: u64,
     /// Of them, answered.
     pub answered: u64,
     /// Answered a second time.
@@ -87,6 +89,7 @@ impl Report {
             received: 0,
             not_queries: 0,
             dropped: 0,
+            overloaded: 0,
             answered: 0,
             duplicated: 0,
             delayed: 0,
@@ -108,6 +111,7 @@ impl Report {
         self.received += socket.received;
         self.not_queries += echo.not_queries;
         self.dropped += echo.dropped;
+        self.overloaded += echo.overloaded;
         self.answered += echo.answered;
         self.duplicated += echo.duplicated;
         self.delayed += echo.delayed;
@@ -138,15 +142,24 @@ fn faults(settings: &Settings) -> BTreeMap<&'static str, String> {
         ("malformed", faults.malformed, String::new()),
     ];
     let possible = all.into_iter().filter(|(_, share, _)| *share != super::Share::NONE);
-    possible.map(|(name, share, what)| (name, format!("{what}{share}"))).collect()
+    let capacity = faults
+        .capacity
+        .map(|capacity| ("capacity", format!("{}/s, queue {}", capacity.per_s, capacity.queue)));
+    let drawn = possible.map(|(name, share, what)| (name, format!("{what}{share}")));
+    drawn.chain(capacity).collect()
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "queries    received {}, answered {}, dropped {}, no queries {}, too long {}",
-            self.received, self.answered, self.dropped, self.not_queries, self.too_long
+            "queries    received {}, answered {}, dropped {} (overload {}), no queries {}, too long {}",
+            self.received,
+            self.answered,
+            self.dropped,
+            self.overloaded,
+            self.not_queries,
+            self.too_long
         )?;
         writeln!(
             f,

@@ -9,6 +9,7 @@ use dns_wire::{Flags, Header, Message};
 use netio::Datagram;
 use netio::responder::{REPLY_BYTES_MAX, Replies, Respond};
 
+use super::capacity::Bucket;
 use super::faults::Faults;
 
 /// Answers that are held back at a time at most.
@@ -21,6 +22,8 @@ pub struct Counts {
     pub not_queries: u64,
     /// Dropped on purpose.
     pub dropped: u64,
+    /// Of `dropped`, those that found too many waiting.
+    pub overloaded: u64,
     /// Answered at least once, at once or later.
     pub answered: u64,
     /// Answered a second time.
@@ -49,9 +52,10 @@ struct Held {
 /// One thread's responder.
 pub struct Echo {
     faults: Faults,
+    bucket: Option<Bucket>,
     random: Random,
     counts: Counts,
-    /// In the order of their times, since all wait for the same.
+    /// In the order of their times.
     held: VecDeque<Held>,
     held_octets: VecDeque<u8>,
     /// The answer that is being made.
@@ -64,6 +68,7 @@ impl Echo {
     pub fn new(faults: Faults, random: Random) -> Self {
         Self {
             faults,
+            bucket: faults.capacity.map(Bucket::new),
             random,
             counts: Counts::default(),
             held: VecDeque::new(),
@@ -130,6 +135,16 @@ impl Respond for Echo {
             self.counts.dropped += 1;
             return;
         }
+        // When it can be answered at the earliest.
+        let mut due_ns = now_ns;
+        if let Some(bucket) = &mut self.bucket {
+            let Some(free_ns) = bucket.admit(now_ns) else {
+                self.counts.dropped += 1;
+                self.counts.overloaded += 1;
+                return;
+            };
+            due_ns = free_ns;
+        }
         let mut answer = std::mem::take(&mut self.answer);
         answer.clear();
         answer.extend_from_slice(datagram.octets);
@@ -139,13 +154,17 @@ impl Respond for Echo {
         self.counts.answered += 1;
         self.counts.duplicated += u64::from(is_double);
         self.counts.delayed += u64::from(is_delayed);
+        if is_delayed {
+            due_ns += self.faults.delay.0;
+        }
         for _ in 0..=u8::from(is_double) {
-            if !is_delayed {
+            if due_ns <= now_ns {
                 let is_queued =
                     replies.push(datagram.source, len, |room| room.copy_from_slice(&answer[..len]));
                 debug_assert!(is_queued, "the loop leaves room for two replies");
             } else if self.held.len() < HELD_MAX {
-                let due_ns = now_ns + self.faults.delay.0;
+                // A queue: none overtakes another.
+                let due_ns = self.held.back().map_or(due_ns, |last| last.due_ns.max(due_ns));
                 self.held.push_back(Held { due_ns, destination: datagram.source, len });
                 self.held_octets.extend(&answer[..len]);
             } else {

@@ -1,6 +1,7 @@
 //! Trials with real processes: servers that run side by side, a generator per trial, samples of both.
 
 mod fresh;
+mod generator;
 mod restart;
 mod set_up;
 mod settle;
@@ -14,7 +15,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use measure::Plan;
-use measure::plan::Protocol;
 use measure::record::{
     FlushCost, LoadRecord, Purpose, SampleDigest, TRIAL_SCHEMA, Trial, VoidReason,
 };
@@ -96,6 +96,7 @@ pub struct ProcessBench<'a> {
     godwit: PathBuf,
     processors: Processors,
     family: Family,
+    /// Where the generator is; for DHCP it plays the relay there.
     relay: SocketAddr,
     topology: Topology,
     // Servers end before the register takes their namespaces away.
@@ -149,7 +150,7 @@ impl Bench for ProcessBench<'_> {
             let reasons: Vec<&str> = trial.void.iter().map(|reason| reason.words()).collect();
             format!("void: {}", reasons.join(", "))
         } else {
-            format!("{:.1} % late or lost", trial.loss() * 100.0)
+            format!("{} % late or lost", percent(trial.loss()))
         };
         self.progress.done(&format!("{words}, {outcome}"));
         Ok(Ran::Trial(Box::new(trial)))
@@ -263,61 +264,6 @@ impl ProcessBench<'_> {
         [position].into_iter().chain(self.services[position].partner).collect()
     }
 
-    /// The generator's command line, and the file for its leases where they will be verified.
-    fn generator(
-        &self,
-        request: &Request,
-        seed: u64,
-        folder: &Path,
-    ) -> (CommandLine, Option<PathBuf>) {
-        let service = &self.services[request.subject];
-        let (first_client, _) = service.terms.next_clients(service.next_client, request);
-        let path = |name: &str| folder.join(name).to_string_lossy().into_owned();
-        let mut command = CommandLine::new(self.godwit.to_string_lossy())
-            .args(["load", self.family.protocol.name()])
-            .args(["--server", &service.address.to_string()])
-            .args(self.second_server(service).iter().map(String::as_str))
-            .args(["--relay", &self.relay.to_string()])
-            .args(["--rate", &format!("{:.3}", request.rate_per_s)])
-            .args(["--duration", &request.dwell_s.to_string()])
-            .args(["--clients", &service.terms.clients.to_string()])
-            .args(["--client-offset", &first_client.to_string()])
-            .args(["--seed", &seed.to_string()])
-            .args(["--deadline-s", &self.plan.search.deadline_s.to_string()])
-            // Late and lost are one for the criterion; telling them apart would double the wait.
-            .args(["--drain-s", "0"])
-            .args(["--json", &path("load.json")]);
-        if self.family.protocol == Protocol::Dhcp6 {
-            let link = self.family.link(self.relay.ip());
-            command = command.args(["--link-address", &link.to_string(), "--ia", "na"]);
-        }
-        let quiet_s = self.plan.search.quiet_s;
-        if request.purpose.ends_database() {
-            command = command.args(["--timeline-s", restart::INTERVAL_S]);
-        } else if request.purpose != Purpose::Confirm && quiet_s > 0.0 {
-            command = command.args(["--quiet-s", &quiet_s.to_string()]);
-        }
-        if service.prepared.reads_frames {
-            command = command.args(["--segmentation", "off"]);
-        }
-        let mut list = None;
-        if service.subject.is_limit() {
-            command = command.arg("--echo");
-        } else if service.prepared.lease_file.is_some() {
-            command = command.args(["--leases", &path("leases.csv")]);
-            list = Some(folder.join("leases.csv"));
-        }
-        let cpu = Some(self.processors.generator);
-        (service.topology.command(Side::Client, cpu, command), list)
-    }
-
-    /// The words that send half of the load to the second server, where there is one.
-    fn second_server(&self, service: &Service) -> Vec<String> {
-        let Some(partner) = service.partner else { return Vec::new() };
-        let address = self.services[partner].address.to_string();
-        ["--second-server", &address, "--threads", "2"].map(str::to_owned).into()
-    }
-
     /// What the generator wrote; `None` when it failed in a way that may pass.
     fn record_of(
         &self,
@@ -325,7 +271,7 @@ impl ProcessBench<'_> {
         ended: Option<ExitStatus>,
         folder: &Path,
     ) -> Result<Option<LoadRecord>, LabError> {
-        let text = std::fs::read_to_string(folder.join("load.json")).unwrap_or_default();
+        let text = std::fs::read_to_string(folder.join(generator::RECORD)).unwrap_or_default();
         if let Ok(record) = serde_json::from_str(&text) {
             return Ok(Some(record));
         }
@@ -357,7 +303,7 @@ impl ProcessBench<'_> {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
         let mut files: Vec<String> = entries
             .map(|entry| entry.path())
-            .filter(|path| path.is_file() && !path.ends_with("leases.csv"))
+            .filter(|path| path.is_file() && !path.ends_with(generator::LIST))
             .filter_map(|path| {
                 Some(path.strip_prefix(&self.folder).ok()?.to_string_lossy().into_owned())
             })
@@ -412,9 +358,15 @@ fn last_words(process: &ChildProcess, status: ExitStatus) -> String {
     if words.is_empty() { describe(status) } else { format!("{}: {words}", describe(status)) }
 }
 
+/// A share as percent, with the digits that small limits on losses need.
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent > 0.0 && percent < 1.0 { format!("{percent:.3}") } else { format!("{percent:.1}") }
+}
+
 fn step_words(request: &Request) -> String {
     let purpose = request.purpose.name();
-    if request.purpose == Purpose::Curve {
+    if matches!(request.purpose, Purpose::Curve | Purpose::Ramp) {
         purpose.to_owned()
     } else {
         format!("round {} of {}, {purpose}", request.round + 1, request.rounds)

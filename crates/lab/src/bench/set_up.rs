@@ -58,10 +58,11 @@ impl<'a> ProcessBench<'a> {
         let family = Family::of(plan.protocol);
         let topology = choose_topology(plan, subjects, processors, &mut run, &mut warnings)?;
         let relay = match topology {
+            Topology::Loopback if family.relay_port == 0 => SocketAddr::new(family.loopback, 0),
             Topology::Loopback => loopback_address(family)?,
-            Topology::Namespaces { .. } => SocketAddr::new(family.relay, family.port),
+            Topology::Namespaces { .. } => SocketAddr::new(family.relay, family.relay_port),
         };
-        if plan.server.pool_size > family.largest_pool {
+        if plan.protocol.is_dhcp() && plan.server.pool_size > family.largest_pool {
             warnings.push(format!("The pool is cut to {} addresses.", family.largest_pool));
         }
         let mut bench = Self {
@@ -178,6 +179,7 @@ impl<'a> ProcessBench<'a> {
             // One address more, for the client that asks whether the server answers.
             pool: self.family.pool(terms.pool_size.saturating_add(1)),
             lease_time_s: self.plan.server.lease_time_s,
+            threads: self.plan.dns.threads,
             godwit: self.godwit.clone(),
             store,
         }

@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 use testbed::{ChildProcess, Side};
 
 use super::{ProcessBench, STOP_GRACE, last_words};
+use crate::driver;
 use crate::error::LabError;
-use crate::probe::Probe;
+use crate::probe::{Probe, Question};
 
 /// How long a server may take until it answers after its start.
 const START_PATIENCE: Duration = Duration::from_secs(20);
@@ -58,17 +59,22 @@ impl Waits {
 }
 
 impl ProcessBench<'_> {
-    /// Waits until the server at `position` answers for the first time, and takes the lease for the
-    /// client that asks.
+    /// Waits until the server at `position` answers for the first time, and makes sure that it serves
+    /// what it was given: for DHCP by taking the lease for the client that asks.
     pub(super) fn wait_until_it_answers(&mut self, position: usize) -> Result<(), LabError> {
         let mut probe = self.probe()?;
         let has_answered = self.answers(position, &mut probe, START_PATIENCE)?;
         let service = &mut self.services[position];
         if has_answered {
-            return if service.subject.is_limit() {
-                Ok(())
-            } else {
-                probe.take_lease(service.address)
+            if !driver::has_data(&service.subject, self.plan.protocol) {
+                return Ok(());
+            }
+            return match probe.check(service.address)? {
+                None => Ok(()),
+                Some(said) => Err(LabError::Failed(format!(
+                    "{} does not answer from its zone, but with: {said}",
+                    service.subject.label()
+                ))),
             };
         }
         let (label, address) = (service.subject.label(), service.address);
@@ -122,7 +128,12 @@ impl ProcessBench<'_> {
     fn probe(&self) -> Result<Probe, LabError> {
         let namespace = self.topology.namespace(Side::Client);
         let path = namespace.map(|name| Path::new("/run/netns").join(name));
-        Probe::open(self.relay, self.family.link(self.relay.ip()), path.as_deref())
+        let question = if self.family.protocol.is_dhcp() {
+            Question::Dhcp(self.family.link(self.relay.ip()))
+        } else {
+            Question::Dns
+        };
+        Probe::open(self.relay, question, path.as_deref())
     }
 
     /// Whether the server answers within `patience`; not when it ends first.

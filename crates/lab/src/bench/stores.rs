@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use measure::plan::{Protocol, Sharing, Store};
+use measure::plan::{Sharing, Store};
 use measure::record::FlushCost;
 use testbed::database::{PASSWORD, Settings, USER};
 use testbed::{CommandLine, Database, Engine, Side};
@@ -17,6 +17,7 @@ use testbed::{CommandLine, Database, Engine, Side};
 use super::{ProcessBench, Service};
 use crate::driver::{self, LEASE_FILE, StorePlace};
 use crate::error::LabError;
+use crate::family::Version;
 use crate::subject::Subject;
 
 /// A flush cost older than this is measured again, seconds: every trial has one of its own minute.
@@ -134,9 +135,9 @@ impl ProcessBench<'_> {
         let Some(line) = tool(&self.godwit, &self.databases, &service.store, "dump") else {
             return Ok(());
         };
-        let family = match self.family.protocol {
-            Protocol::Dhcp4 => "-4",
-            Protocol::Dhcp6 => "-6",
+        let family = match self.family.version() {
+            Version::V4 => "-4",
+            Version::V6 => "-6",
         };
         let file = service.folder.join(LEASE_FILE);
         let said = line.args([family, "-y", "-o", &file.to_string_lossy()]).run()?;
@@ -155,8 +156,12 @@ impl ProcessBench<'_> {
         Ok(())
     }
 
-    /// What flushing costs on the disk of `store`, microseconds; measured again when it is old.
+    /// What flushing costs on the disk of `store`, microseconds; measured again when it is old. 0 where
+    /// nothing is kept on a disk.
     pub(super) fn flush_us(&mut self, store: Store) -> Result<f64, LabError> {
+        if !self.family.protocol.is_dhcp() {
+            return Ok(0.0);
+        }
         let now_s = self.origin.elapsed().as_secs_f64();
         if self.flushes.last().is_none_or(|last| now_s - last.at_s > FLUSH_AGE_S) {
             self.measure_flushes(now_s)?;

@@ -1,21 +1,28 @@
 //! A server that the user names by a command with placeholders.
 
+use measure::plan::Protocol;
 use testbed::CommandLine;
 use testbed::command::{find_program, split_words};
 
-use super::{Place, Prepared, common_configuration, write_configuration};
+use super::{Place, Prepared, common_configuration, dns, write_configuration};
 use crate::error::LabError;
 
-/// What a template may hold, and what it stands for.
-const PLACEHOLDERS: [&str; 6] = ["config", "address", "port", "folder", "relay", "relay_port"];
+/// What a template may hold: for DHCP a configuration in Kea's form, for DNS the zone.
+const fn placeholders(protocol: Protocol) -> &'static [&'static str] {
+    if protocol.is_dhcp() {
+        &["config", "address", "port", "folder", "relay", "relay_port"]
+    } else {
+        &["zone", "address", "port", "folder"]
+    }
+}
 
 /// The program of a template, after the template itself has been checked.
-pub(super) fn program(template: &str) -> Result<String, LabError> {
+pub(super) fn program(template: &str, protocol: Protocol) -> Result<String, LabError> {
     let wrong = |why: &str| LabError::Usage(format!("--server-command '{template}': {why}"));
     let words = split_words(template).map_err(|why| wrong(&why))?;
     let program = words.first().ok_or_else(|| wrong("it is empty"))?;
     for word in &words {
-        fill(word, |_| Some(String::new())).map_err(|why| wrong(&why))?;
+        fill(word, protocol, |_| Some(String::new())).map_err(|why| wrong(&why))?;
     }
     if find_program(program).is_none() {
         return Err(LabError::Failed(format!(
@@ -26,11 +33,16 @@ pub(super) fn program(template: &str) -> Result<String, LabError> {
 }
 
 pub(super) fn prepare(template: &str, place: &Place) -> Result<Prepared, LabError> {
-    program(template)?;
-    let configuration = write_configuration(place, &common_configuration(place))?;
+    let protocol = place.family.protocol;
+    program(template, protocol)?;
+    let configuration = if protocol.is_dhcp() {
+        write_configuration(place, &common_configuration(place))?
+    } else {
+        dns::write_zone(place)?.to_string_lossy().into_owned()
+    };
     let value = |name: &str| {
         Some(match name {
-            "config" => configuration.clone(),
+            "config" | "zone" => configuration.clone(),
             "address" => place.address.ip().to_string(),
             "port" => place.address.port().to_string(),
             "folder" => place.folder.to_string_lossy().into_owned(),
@@ -42,7 +54,7 @@ pub(super) fn prepare(template: &str, place: &Place) -> Result<Prepared, LabErro
     let words = split_words(template).map_err(LabError::Usage)?;
     let words = words
         .iter()
-        .map(|word| fill(word, value))
+        .map(|word| fill(word, protocol, value))
         .collect::<Result<Vec<_>, _>>()
         .map_err(LabError::Usage)?;
     let mut command = CommandLine::new(words[0].clone());
@@ -53,7 +65,12 @@ pub(super) fn prepare(template: &str, place: &Place) -> Result<Prepared, LabErro
 }
 
 /// `word` with every `{name}` replaced; `{{` and `}}` stand for themselves.
-fn fill(word: &str, value: impl Fn(&str) -> Option<String>) -> Result<String, String> {
+fn fill(
+    word: &str,
+    protocol: Protocol,
+    value: impl Fn(&str) -> Option<String>,
+) -> Result<String, String> {
+    let known_names = placeholders(protocol);
     let mut filled = String::new();
     let mut rest = word;
     while let Some(at) = rest.find(['{', '}']) {
@@ -65,9 +82,11 @@ fn fill(word: &str, value: impl Fn(&str) -> Option<String>) -> Result<String, St
         } else {
             let end = here.find('}').filter(|&end| end > 0);
             let name = &here[1..end.ok_or_else(|| format!("a brace stands alone in {word}"))?];
-            let known = PLACEHOLDERS.contains(&name).then(|| value(name)).flatten();
+            let known = known_names.contains(&name).then(|| value(name)).flatten();
             let unknown = || {
-                let known = PLACEHOLDERS.map(|p| format!("{{{p}}}")).join(" ");
+                let known: Vec<String> =
+                    known_names.iter().map(|name| format!("{{{name}}}")).collect();
+                let known = known.join(" ");
                 format!("{{{name}}} is not known; there are: {known}")
             };
             filled.push_str(&known.ok_or_else(unknown)?);

@@ -7,12 +7,12 @@
 
 use std::path::PathBuf;
 
-use measure::plan::Protocol;
 use testbed::CommandLine;
 use testbed::command::require_program;
 
 use super::{Place, Prepared, netmask, version_of};
 use crate::error::LabError;
+use crate::family::Version;
 use crate::leases::LeaseFile;
 
 /// The file with its leases.
@@ -28,7 +28,7 @@ pub(super) fn prepare(place: &Place) -> Result<Prepared, LabError> {
     let command = CommandLine::new(program.to_string_lossy());
     Ok(Prepared {
         command: command.args(arguments.iter().map(String::as_str)),
-        lease_file: Some(LeaseFile::dnsmasq(place.folder.join(LEASES), place.family.protocol)),
+        lease_file: Some(LeaseFile::dnsmasq(place.folder.join(LEASES), place.family.version())),
         version: version_of(&program, "--version"),
         reads_frames: false,
     })
@@ -38,13 +38,13 @@ pub(super) fn prepare(place: &Place) -> Result<Prepared, LabError> {
 pub(super) fn arguments(place: &Place) -> Vec<String> {
     let (first, last) = place.pool;
     let (_, length) = place.family.subnet;
-    let prefix = match place.family.protocol {
-        Protocol::Dhcp4 => netmask(length).to_string(),
-        Protocol::Dhcp6 => length.to_string(),
+    let prefix = match place.family.version() {
+        Version::V4 => netmask(length).to_string(),
+        Version::V6 => length.to_string(),
     };
-    let quiet = match place.family.protocol {
-        Protocol::Dhcp4 => "--quiet-dhcp",
-        Protocol::Dhcp6 => "--quiet-dhcp6",
+    let quiet = match place.family.version() {
+        Version::V4 => "--quiet-dhcp",
+        Version::V6 => "--quiet-dhcp6",
     };
     let fixed = ["--keep-in-foreground", "--conf-file=/dev/null", "--log-facility=-"]
         .into_iter()

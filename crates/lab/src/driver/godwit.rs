@@ -26,7 +26,7 @@ pub(super) fn prepare(durability: Durability, place: &Place) -> Result<Prepared,
         .env("KEA_PIDFILE_DIR", place.folder.to_string_lossy());
     Ok(Prepared {
         command: with_ports(command, place),
-        lease_file: Some(LeaseFile::kea(place.folder.join(LEASE_FILE), place.family.protocol)),
+        lease_file: Some(LeaseFile::kea(place.folder.join(LEASE_FILE), place.family.version())),
         version: version_of(&place.godwit, "--version"),
         reads_frames: false,
     })

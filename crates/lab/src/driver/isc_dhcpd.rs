@@ -7,14 +7,14 @@
 //! they are acknowledged but not flushed, as by Kea. It logs every message to syslog, and there is
 //! no setting against it, so it runs where the system's log cannot be reached.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use measure::plan::Protocol;
 use testbed::CommandLine;
 use testbed::command::require_program;
 
-use super::{Place, Prepared, netmask, write};
+use super::{Place, Prepared, netmask, version_of, write};
 use crate::error::LabError;
+use crate::family::Version;
 use crate::leases::LeaseFile;
 
 /// The file with its configuration.
@@ -48,9 +48,9 @@ pub(super) fn prepare(place: &Place) -> Result<Prepared, LabError> {
         .args(["-lf", &word("dhcpd.leases"), "-pf", &word("dhcpd.pid"), &place.interface]);
     Ok(Prepared {
         command: command.through(&WITHOUT_SYSLOG),
-        lease_file: Some(LeaseFile::dhcpd(leases, place.family.protocol)),
-        version: version(&program),
-        reads_frames: place.family.protocol == Protocol::Dhcp4,
+        lease_file: Some(LeaseFile::dhcpd(leases, place.family.version())),
+        version: version_of(Path::new(&program), "--version"),
+        reads_frames: place.family.version() == Version::V4,
     })
 }
 
@@ -66,23 +66,16 @@ pub(super) fn configuration(place: &Place) -> String {
          min-lease-time {lifetime_s};\n\
          max-lease-time {lifetime_s};\n"
     );
-    match place.family.protocol {
-        Protocol::Dhcp4 => format!(
+    match place.family.version() {
+        Version::V4 => format!(
             "local-address {};\nping-check false;\n{common}\
              subnet {network} netmask {} {{\n    range {first} {last};\n}}\n",
             place.address.ip(),
             netmask(length)
         ),
-        Protocol::Dhcp6 => format!(
+        Version::V6 => format!(
             "preferred-lifetime {lifetime_s};\n{common}\
              subnet6 {network}/{length} {{\n    range6 {first} {last};\n}}\n"
         ),
     }
-}
-
-/// The version, which it prints as a complaint.
-fn version(program: &str) -> String {
-    let output = CommandLine::new(program).arg("--version").to_command().output();
-    let printed = output.map(|output| [output.stdout, output.stderr].concat()).unwrap_or_default();
-    String::from_utf8_lossy(&printed).lines().next().unwrap_or("").trim().to_owned()
 }

@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use measure::plan::{Protocol, Store};
+use measure::plan::Store;
 use serde_json::json;
 use testbed::CommandLine;
 use testbed::command::require_program;
@@ -15,6 +15,7 @@ use super::{
     LEASE_FILE, Place, Prepared, common_configuration, version_of, with_ports, write_configuration,
 };
 use crate::error::LabError;
+use crate::family::Version;
 use crate::leases::LeaseFile;
 
 /// Threads and packets in the queue per store: what Kea's manual found best for databases, and for
@@ -27,16 +28,16 @@ const fn threads(store: Store) -> (u32, u32) {
     }
 }
 
-pub(super) fn program(protocol: Protocol) -> Result<PathBuf, LabError> {
-    let (program, package) = match protocol {
-        Protocol::Dhcp4 => ("kea-dhcp4", "kea-dhcp4-server"),
-        Protocol::Dhcp6 => ("kea-dhcp6", "kea-dhcp6-server"),
+pub(super) fn program(version: Version) -> Result<PathBuf, LabError> {
+    let (program, package) = match version {
+        Version::V4 => ("kea-dhcp4", "kea-dhcp4-server"),
+        Version::V6 => ("kea-dhcp6", "kea-dhcp6-server"),
     };
     Ok(PathBuf::from(require_program(program, package)?))
 }
 
 pub(super) fn prepare(multi_threaded: bool, place: &Place) -> Result<Prepared, LabError> {
-    let program = program(place.family.protocol)?;
+    let program = program(place.family.version())?;
     let mut configuration = common_configuration(place);
     let (threads, queue_packets) = threads(place.store.store());
     configuration["multi-threading"] = json!({
@@ -54,7 +55,7 @@ pub(super) fn prepare(multi_threaded: bool, place: &Place) -> Result<Prepared, L
     }
     Ok(Prepared {
         command: with_ports(command, place),
-        lease_file: Some(LeaseFile::kea(place.folder.join(LEASE_FILE), place.family.protocol)),
+        lease_file: Some(LeaseFile::kea(place.folder.join(LEASE_FILE), place.family.version())),
         version: version_of(&program, "-v"),
         reads_frames: false,
     })

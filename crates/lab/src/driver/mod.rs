@@ -2,6 +2,7 @@
 //! pool) into a command line and says where the server keeps its leases.
 
 mod command;
+mod dns;
 mod dnsmasq;
 mod godwit;
 mod isc_dhcpd;
@@ -16,9 +17,11 @@ use serde_json::{Value, json};
 use testbed::CommandLine;
 
 use crate::error::LabError;
-use crate::family::Family;
+use crate::family::{Family, Version};
 use crate::leases::LeaseFile;
 use crate::subject::{Kind, Subject};
+pub(crate) use dns::ANSWER;
+pub use dns::DnsServer;
 pub(crate) use store::LEASE_FILE;
 pub use store::{StorePlace, engine};
 
@@ -41,6 +44,8 @@ pub struct Place {
     pub pool: (IpAddr, IpAddr),
     /// Lifetime of a lease, seconds.
     pub lease_time_s: u32,
+    /// Threads of a DNS server.
+    pub threads: u32,
     /// This binary, absolute.
     pub godwit: PathBuf,
     /// Where it keeps its leases.
@@ -75,6 +80,8 @@ pub fn prepare(subject: &Subject, place: &Place) -> Result<Prepared, LabError> {
         Kind::IscDhcpd => isc_dhcpd::prepare(place),
         Kind::Dnsmasq => dnsmasq::prepare(place),
         Kind::Command(template) => command::prepare(template, place),
+        Kind::Dns(server) => dns::prepare(*server, place),
+        Kind::Limit if !place.family.protocol.is_dhcp() => dns::prepare(DnsServer::Echo, place),
         Kind::Limit => Ok(Prepared {
             command: CommandLine::new(place.godwit.to_string_lossy()).args([
                 "lab",
@@ -96,12 +103,25 @@ pub fn needs_own_link(subject: &Subject) -> bool {
     matches!(subject.kind, Kind::IscDhcpd | Kind::Dnsmasq)
 }
 
+/// Whether the server is known to have leases or a zone to answer from, so that it can be made sure
+/// of; a plain responder has neither, and any command may be one where leases do not show it.
+#[must_use]
+pub fn has_data(subject: &Subject, protocol: Protocol) -> bool {
+    match subject.kind {
+        Kind::Limit | Kind::Dns(DnsServer::Echo | DnsServer::Dumresp) => false,
+        Kind::Command(_) => protocol.is_dhcp(),
+        _ => true,
+    }
+}
+
 /// The name of the file with the server's configuration; `None` when the command line says all.
 #[must_use]
-pub fn configuration_name(subject: &Subject) -> Option<&'static str> {
+pub fn configuration_name(subject: &Subject, protocol: Protocol) -> Option<&'static str> {
     match subject.kind {
+        Kind::Command(_) if !protocol.is_dhcp() => Some(dns::ZONE_FILE),
         Kind::Godwit(_) | Kind::Kea { .. } | Kind::Command(_) => Some(CONFIGURATION),
         Kind::IscDhcpd => Some(isc_dhcpd::CONFIGURATION),
+        Kind::Dns(server) => server.configuration_name(),
         Kind::Dnsmasq | Kind::Limit => None,
     }
 }
@@ -110,22 +130,23 @@ pub fn configuration_name(subject: &Subject) -> Option<&'static str> {
 ///
 /// # Errors
 /// The missing program and the package that holds it.
-pub fn require(subject: &Subject, protocol: Protocol) -> Result<(), LabError> {
+pub fn require(subject: &Subject, family: Family) -> Result<(), LabError> {
     match &subject.kind {
         Kind::Godwit(_) | Kind::Limit => Ok(()),
-        Kind::Kea { .. } => kea::program(protocol).map(drop),
+        Kind::Kea { .. } => kea::program(family.version()).map(drop),
         Kind::IscDhcpd => isc_dhcpd::program().map(drop),
         Kind::Dnsmasq => dnsmasq::program().map(drop),
-        Kind::Command(template) => command::program(template).map(drop),
+        Kind::Dns(server) => server.program(Path::new("")).map(drop),
+        Kind::Command(template) => command::program(template, family.protocol).map(drop),
     }
 }
 
 impl Place {
     /// What a key of Kea's, or a word on a command line, has at its end: `4` or `6`.
     const fn digit(&self) -> char {
-        match self.family.protocol {
-            Protocol::Dhcp4 => '4',
-            Protocol::Dhcp6 => '6',
+        match self.family.version() {
+            Version::V4 => '4',
+            Version::V6 => '6',
         }
     }
 
@@ -168,9 +189,9 @@ fn common_configuration(place: &Place) -> Value {
         "relay": { "ip-addresses": links },
         "pools": [{ "pool": format!("{first} - {last}") }]
     }]);
-    match place.family.protocol {
-        Protocol::Dhcp4 => configuration["interfaces-config"]["dhcp-socket-type"] = json!("udp"),
-        Protocol::Dhcp6 => {
+    match place.family.version() {
+        Version::V4 => configuration["interfaces-config"]["dhcp-socket-type"] = json!("udp"),
+        Version::V6 => {
             configuration["preferred-lifetime"] = json!(place.lease_time_s);
             // Where it keeps its identifier.
             configuration["data-directory"] = json!(place.folder.to_string_lossy());
@@ -206,10 +227,11 @@ fn with_ports(command: CommandLine, place: &Place) -> CommandLine {
     command.args(["-p", &port.to_string(), "-P", &relay_port.to_string()])
 }
 
-/// The first line that `program ARGUMENT` prints.
+/// The first line that `program ARGUMENT` prints, as a complaint where it has nothing else to say.
 fn version_of(program: &Path, argument: &str) -> String {
-    let printed = CommandLine::new(program.to_string_lossy()).arg(argument).run();
-    printed.unwrap_or_default().lines().next().unwrap_or("").trim().to_owned()
+    let output = CommandLine::new(program.to_string_lossy()).arg(argument).to_command().output();
+    let printed = output.map(|output| [output.stdout, output.stderr].concat()).unwrap_or_default();
+    String::from_utf8_lossy(&printed).lines().next().unwrap_or("").trim().to_owned()
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ fn place(name: &str) -> Place {
         interface: "lo".to_owned(),
         pool: Family::of(Protocol::Dhcp4).pool(1000),
         lease_time_s: 3600,
+        threads: 1,
         godwit: PathBuf::from("/bin/true"),
         store: StorePlace::Memfile,
     }
@@ -86,7 +87,7 @@ fn kea_itself_accepts_all_configurations() {
         (false, on_loopback(own_place_v6("kea-st6"))),
         (true, on_loopback(own_place_v6("kea-mt6"))),
     ] {
-        if is_installed(&kea::program(place.family.protocol)) {
+        if is_installed(&kea::program(place.family.version())) {
             let kind = Kind::Kea { multi_threaded };
             let prepared = prepare(&subject(kind), &place).unwrap();
             let words = prepared.command.words();
@@ -122,7 +123,7 @@ fn databases_are_told_to_kea_and_godwit_in_keas_words() {
             let ours = read(&prepare(&subject(Kind::Godwit(Durability::Always)), &place).unwrap());
             assert_eq!(ours["lease-database"]["type"], kind);
             assert_eq!(ours["user-context"]["godwit"]["lease-database"]["exclusive"], true);
-            if is_installed(&kea::program(place.family.protocol)) {
+            if is_installed(&kea::program(place.family.version())) {
                 let kind = Kind::Kea { multi_threaded: true };
                 let prepared = prepare(&subject(kind), &place).unwrap();
                 let theirs = read(&prepared);
@@ -290,7 +291,8 @@ fn bad_templates_are_refused_before_anything_starts() {
         ("godwit-no-such-server {config}", "godwit-no-such-server: not found"),
     ] {
         let error =
-            require(&subject(Kind::Command(template.to_owned())), Protocol::Dhcp4).unwrap_err();
+            require(&subject(Kind::Command(template.to_owned())), Family::of(Protocol::Dhcp4))
+                .unwrap_err();
         assert!(error.to_string().contains(said), "{template}: {error}");
     }
 }

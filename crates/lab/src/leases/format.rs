@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use measure::plan::Protocol;
+use crate::family::Version;
 
 /// An address or prefix and who has it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -48,23 +48,23 @@ pub(super) enum Format {
 #[derive(Debug)]
 pub(super) struct Lines {
     format: Format,
-    protocol: Protocol,
+    version: Version,
     block: Block,
 }
 
 impl Lines {
-    pub(super) fn new(format: Format, protocol: Protocol) -> Self {
-        Self { format, protocol, block: Block::default() }
+    pub(super) fn new(format: Format, version: Version) -> Self {
+        Self { format, version, block: Block::default() }
     }
 
     /// The lease that ends with `line`; `None` for headings and rows cut off in the middle.
     pub(super) fn take(&mut self, line: &str) -> Option<Lease> {
-        match (self.format, self.protocol) {
-            (Format::List | Format::Kea, Protocol::Dhcp4) => two_columns(line),
-            (Format::List, Protocol::Dhcp6) => columns_v6(line, [0, 1, 2, 3, 4]),
-            (Format::Kea, Protocol::Dhcp6) => columns_v6(line, [0, 8, 6, 1, 7]),
+        match (self.format, self.version) {
+            (Format::List | Format::Kea, Version::V4) => two_columns(line),
+            (Format::List, Version::V6) => columns_v6(line, [0, 1, 2, 3, 4]),
+            (Format::Kea, Version::V6) => columns_v6(line, [0, 8, 6, 1, 7]),
             (Format::Dhcpd, _) => self.block.take(line),
-            (Format::Dnsmasq, protocol) => dnsmasq(line, protocol),
+            (Format::Dnsmasq, version) => dnsmasq(line, version),
         }
     }
 }
@@ -85,12 +85,12 @@ fn columns_v6(line: &str, places: [usize; 5]) -> Option<Lease> {
 }
 
 /// The words of a whole line; `None` for those of the other family.
-fn dnsmasq(line: &str, protocol: Protocol) -> Option<Lease> {
+fn dnsmasq(line: &str, version: Version) -> Option<Lease> {
     let words: Vec<&str> = line.strip_suffix('\n')?.split(' ').collect();
     let &[_, first, address, _, last] = words.as_slice() else { return None };
-    match protocol {
-        Protocol::Dhcp4 => v4(address, first),
-        Protocol::Dhcp6 => {
+    match version {
+        Version::V4 => v4(address, first),
+        Version::V6 => {
             let address = address.parse().ok().filter(IpAddr::is_ipv6)?;
             Some(v6(address, 128, parse_octets(last)?, first.parse().ok()?))
         }
@@ -198,8 +198,8 @@ fn unescape(text: &str) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    fn shown(format: Format, protocol: Protocol, text: &str) -> Vec<String> {
-        let mut lines = Lines::new(format, protocol);
+    fn shown(format: Format, version: Version, text: &str) -> Vec<String> {
+        let mut lines = Lines::new(format, version);
         text.split_inclusive('\n')
             .filter_map(|line| lines.take(line))
             .map(|lease| lease.show())
@@ -217,7 +217,7 @@ mod tests {
             hardware ethernet 02:00:00:00:00:02;\n}\n\
             lease 10.1.0.7 {\n  binding state active;\n}\n\
             lease 10.1.0.6 {\n  binding state active;\n  hardware ethernet 02:00:00:00:00:03;\n";
-        let leases = shown(Format::Dhcpd, Protocol::Dhcp4, text);
+        let leases = shown(Format::Dhcpd, Version::V4, text);
         assert_eq!(leases, ["10.1.0.9,02:00:00:00:00:01"]);
     }
 
@@ -235,10 +235,10 @@ mod tests {
             &block[..block.len() - 6]
         );
         if cfg!(target_endian = "little") {
-            assert_eq!(shown(Format::Dhcpd, Protocol::Dhcp6, &text), [one]);
+            assert_eq!(shown(Format::Dhcpd, Version::V6, &text), [one]);
             let prefix = block.replace("ia-na", "ia-pd");
             let prefix = prefix.replace("iaaddr 2001:db8::1:3c:f713", "iaprefix 2001:db8:7::/56");
-            let leases = shown(Format::Dhcpd, Protocol::Dhcp6, &prefix);
+            let leases = shown(Format::Dhcpd, Version::V6, &prefix);
             assert!(leases[0].starts_with("2001:db8:7::/56,00:01:"), "{leases:?}");
         }
         assert_eq!(unescape("a\\\"\\\\2\\0412").unwrap(), b"a\"\\2!2");
@@ -250,14 +250,14 @@ mod tests {
         let text = "1795300000 02:00:00:00:00:01 10.1.0.9 * 01:02:00:00:00:00:01\n\
             duid 00:01:00:01:32:94:e9:22:52:95:48:35:12:43\n\
             1795308214 1 2001:db8::1:d:1581 * 00:01:00:01:32:94:e9:24:00:0c:01:02:03:17\n\n";
-        let leases = shown(Format::Dnsmasq, Protocol::Dhcp4, text);
+        let leases = shown(Format::Dnsmasq, Version::V4, text);
         assert_eq!(leases, ["10.1.0.9,02:00:00:00:00:01"]);
-        let leases = shown(Format::Dnsmasq, Protocol::Dhcp6, text);
+        let leases = shown(Format::Dnsmasq, Version::V6, text);
         let one = "2001:db8::1:d:1581/128,00:01:00:01:32:94:e9:24:00:0c:01:02:03:17,1";
         assert_eq!(leases, [one]);
-        for protocol in [Protocol::Dhcp4, Protocol::Dhcp6] {
+        for version in [Version::V4, Version::V6] {
             let cut = text.lines().next_back().unwrap_or_default();
-            assert!(shown(Format::Dnsmasq, protocol, cut).is_empty());
+            assert!(shown(Format::Dnsmasq, version, cut).is_empty());
         }
     }
 
@@ -271,8 +271,8 @@ mod tests {
         let list = "2001:db8::1:0:5,128,0,00:03:00:01:02:67,7\n\
             2001:db8:8::,56,2,000300010267,7\n\
             2001:db8:9::,56,2,000300010267,";
-        let leases = shown(Format::Kea, Protocol::Dhcp6, rows);
-        assert_eq!(leases, shown(Format::List, Protocol::Dhcp6, list));
+        let leases = shown(Format::Kea, Version::V6, rows);
+        assert_eq!(leases, shown(Format::List, Version::V6, list));
         assert_eq!(
             leases,
             ["2001:db8::1:0:5/128,00:03:00:01:02:67,7", "2001:db8:8::/56,00:03:00:01:02:67,7"]

@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use measure::plan::Protocol;
+use crate::family::Version;
 use serde::{Deserialize, Serialize};
 
 use format::{Format, Lease, Lines};
@@ -21,26 +21,26 @@ use format::{Format, Lease, Lines};
 pub struct LeaseFile {
     path: PathBuf,
     format: Format,
-    protocol: Protocol,
+    version: Version,
 }
 
 impl LeaseFile {
     /// Kea's, which is also Godwit's.
     #[must_use]
-    pub fn kea(path: PathBuf, protocol: Protocol) -> Self {
-        Self { path, format: Format::Kea, protocol }
+    pub fn kea(path: PathBuf, version: Version) -> Self {
+        Self { path, format: Format::Kea, version }
     }
 
     /// ISC dhcpd's.
     #[must_use]
-    pub fn dhcpd(path: PathBuf, protocol: Protocol) -> Self {
-        Self { path, format: Format::Dhcpd, protocol }
+    pub fn dhcpd(path: PathBuf, version: Version) -> Self {
+        Self { path, format: Format::Dhcpd, version }
     }
 
     /// Dnsmasq's.
     #[must_use]
-    pub fn dnsmasq(path: PathBuf, protocol: Protocol) -> Self {
-        Self { path, format: Format::Dnsmasq, protocol }
+    pub fn dnsmasq(path: PathBuf, version: Version) -> Self {
+        Self { path, format: Format::Dnsmasq, version }
     }
 
     /// The file and every file beside it whose name continues with a dot.
@@ -107,11 +107,11 @@ impl Verified {
 pub fn verify(server: &str, lists: &[PathBuf], lease_file: &LeaseFile) -> Result<Verified, String> {
     let mut known: HashSet<Lease> = HashSet::new();
     for path in lease_file.companions() {
-        read_into(&path, lease_file.format, lease_file.protocol, &mut known)?;
+        read_into(&path, lease_file.format, lease_file.version, &mut known)?;
     }
     let mut given: HashSet<Lease> = HashSet::new();
     for path in lists {
-        read_into(path, Format::List, lease_file.protocol, &mut given)?;
+        read_into(path, Format::List, lease_file.version, &mut given)?;
     }
     let mut missing: Vec<&Lease> = given.difference(&known).collect();
     missing.sort_unstable();
@@ -158,12 +158,12 @@ fn companions(lease_file: &Path) -> Vec<PathBuf> {
 fn read_into(
     path: &Path,
     format: Format,
-    protocol: Protocol,
+    version: Version,
     leases: &mut HashSet<Lease>,
 ) -> Result<(), String> {
     let cannot = |e: io::Error| format!("cannot read {}: {e}", path.display());
     let mut reader = BufReader::with_capacity(1 << 20, File::open(path).map_err(cannot)?);
-    let (mut line, mut lines) = (Vec::new(), Lines::new(format, protocol));
+    let (mut line, mut lines) = (Vec::new(), Lines::new(format, version));
     while reader.read_until(b'\n', &mut line).map_err(cannot)? > 0 {
         leases.extend(std::str::from_utf8(&line).ok().and_then(|text| lines.take(text)));
         line.clear();
@@ -206,7 +206,7 @@ mod tests {
              10.1.0.2,02:00:00:00:00:01\n10.1.0.1,02:00:00:00:00:01\n\
              10.1.0.1,02:00:00:00:00:02\n",
         );
-        let file = LeaseFile::kea(folder.join("leases.csv"), Protocol::Dhcp4);
+        let file = LeaseFile::kea(folder.join("leases.csv"), Version::V4);
         let found = verify("godwit", &[folder.join("list")], &file).unwrap();
         assert_eq!((found.given, found.found, found.is_complete()), (5, 2, false));
         assert_eq!(

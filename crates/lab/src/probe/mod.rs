@@ -1,10 +1,12 @@
-//! Asking a server whether it answers: a relayed DISCOVER or SOLICIT every 50 ms from the generator's
-//! side.
+//! Asking a server whether it answers: a relayed DISCOVER or SOLICIT, or the query of DNS plans, every
+//! 50 ms from the generator's side.
 //!
-//! The client that asks takes a lease once, so that it gets answers from an exhausted pool as well,
-//! and from a large one without a search.
+//! The DHCP client that asks takes a lease once, so that it gets answers from an exhausted pool as
+//! well, and from a large one without a search. A DNS server that was given the zone must answer from
+//! it before it is measured: a refusal is quick.
 
 mod message;
+mod question;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -12,38 +14,39 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::error::LabError;
+pub(crate) use question::Question;
+use question::XID;
 
 const EVERY: Duration = Duration::from_millis(50);
 /// How often a lease is asked for; a server that gives none is one all the same.
 const REQUESTS: u32 = 5;
-/// The first transaction identifier, within the 24 bits of DHCPv6.
-const XID: u32 = 0x67_0000;
+/// How often a wrong answer is asked for again: a server may answer before it has read its zone.
+const REPEATS: u32 = 100;
 
-/// What asks, bound to the relay's address.
+/// What asks, bound to an address of the generator's side.
 #[derive(Debug)]
 pub(crate) struct Probe {
     socket: UdpSocket,
-    /// The address by which servers tell the subnet.
-    link: IpAddr,
+    question: Question,
     xid: u32,
 }
 
 impl Probe {
-    /// A socket at the relay's address, opened inside the network namespace at `namespace` if given.
+    /// A socket at `local`, which for DHCP is the relay's address, opened inside the network namespace at `namespace` if given.
     ///
     /// # Errors
     /// The address cannot be bound (a port in use, no permission), or the namespace entered.
     pub(crate) fn open(
-        relay: SocketAddr,
-        link: IpAddr,
+        local: SocketAddr,
+        question: Question,
         namespace: Option<&Path>,
     ) -> Result<Self, LabError> {
         let bind = || {
-            let socket = UdpSocket::bind(relay).map_err(|e| cannot_bind(relay, &e))?;
+            let socket = UdpSocket::bind(local).map_err(|e| cannot_bind(local, &e))?;
             socket
                 .set_read_timeout(Some(EVERY))
                 .map_err(|e| LabError::cannot("set a timeout on a socket", e))?;
-            Ok(Self { socket, link, xid: XID })
+            Ok(Self { socket, question, xid: question.first_xid() })
         };
         let Some(namespace) = namespace else { return bind() };
         // Only the thread that opens the socket enters the namespace; the socket stays in it.
@@ -69,25 +72,50 @@ impl Probe {
     ) -> Result<bool, LabError> {
         while !give_up() {
             let xid = self.next_xid();
-            if self.ask(server, &message::first(self.link, xid), xid)?.is_some() {
+            if self.ask(server, &self.question.message(xid), xid)?.is_some() {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    /// Takes the lease that `server` offers, if it does and acknowledges it soon.
+    /// Makes sure that `server` serves what it was given: takes the lease that it offers, if it does
+    /// and acknowledges it soon, or waits until it answers from the zone. What it says in place of
+    /// that is `Some`.
     ///
     /// # Errors
     /// As for [`Probe::wait_for_answer`].
-    pub(crate) fn take_lease(&mut self, server: SocketAddr) -> Result<(), LabError> {
+    pub(crate) fn check(&mut self, server: SocketAddr) -> Result<Option<String>, LabError> {
+        match self.question {
+            Question::Dhcp(link) => self.take_lease(link, server).map(|()| None),
+            Question::Dns => self.check_answer(server),
+        }
+    }
+
+    fn check_answer(&mut self, server: SocketAddr) -> Result<Option<String>, LabError> {
+        let mut said = None;
+        for _ in 0..REPEATS {
+            let xid = self.next_xid();
+            let Some(answer) = self.ask(server, &self.question.message(xid), xid)? else {
+                continue;
+            };
+            said = question::objection(&answer);
+            if said.is_none() {
+                break;
+            }
+            std::thread::sleep(EVERY);
+        }
+        Ok(said)
+    }
+
+    fn take_lease(&mut self, link: IpAddr, server: SocketAddr) -> Result<(), LabError> {
         for _ in 0..REQUESTS {
             let xid = self.next_xid();
-            let Some(offer) = self.ask(server, &message::first(self.link, xid), xid)? else {
+            let Some(offer) = self.ask(server, &self.question.message(xid), xid)? else {
                 continue;
             };
             let xid = self.next_xid();
-            let Some(request) = message::second(self.link, xid, &offer) else { break };
+            let Some(request) = message::second(link, xid, &offer) else { break };
             if self.ask(server, &request, xid)?.is_some() {
                 break;
             }
@@ -115,7 +143,7 @@ impl Probe {
             match self.socket.recv_from(&mut answer) {
                 Ok((len, from)) => {
                     let answer = &answer[..len];
-                    if from.ip() == server.ip() && message::xid_of(self.link, answer) == Some(xid) {
+                    if from.ip() == server.ip() && self.question.is_answered_by(answer, xid) {
                         return Ok(Some(answer.to_vec()));
                     }
                 }
@@ -159,7 +187,7 @@ mod tests {
     #[test]
     fn an_answer_to_the_last_question_ends_the_wait_and_silence_does_not() {
         for ip in LOCALHOSTS {
-            let mut probe = Probe::open(any(ip), ip, None).unwrap();
+            let mut probe = Probe::open(any(ip), Question::Dhcp(ip), None).unwrap();
             let server = UdpSocket::bind(any(ip)).unwrap();
             let address = server.local_addr().unwrap();
             let mut rounds = 0;
@@ -191,7 +219,7 @@ mod tests {
     #[test]
     fn the_lease_that_is_offered_is_taken() {
         let ip = LOCALHOSTS[0];
-        let mut probe = Probe::open(any(ip), ip, None).unwrap();
+        let mut probe = Probe::open(any(ip), Question::Dhcp(ip), None).unwrap();
         let server = UdpSocket::bind(any(ip)).unwrap();
         let address = server.local_addr().unwrap();
         let answering = std::thread::spawn(move || {
@@ -210,7 +238,7 @@ mod tests {
         });
         // A machine that is late answers a later question.
         while !answering.is_finished() {
-            probe.take_lease(address).unwrap();
+            assert_eq!(probe.check(address).unwrap(), None);
         }
         answering.join().unwrap();
     }
@@ -219,7 +247,7 @@ mod tests {
     fn a_port_in_use_is_said_in_one_sentence() {
         let taken = UdpSocket::bind(any(LOCALHOSTS[0])).unwrap();
         let local = taken.local_addr().unwrap();
-        let error = Probe::open(local, local.ip(), None).unwrap_err();
+        let error = Probe::open(local, Question::Dhcp(local.ip()), None).unwrap_err();
         assert_eq!(error.exit_code(), 1);
         assert!(error.to_string().ends_with("the port is in use by another program"), "{error}");
     }

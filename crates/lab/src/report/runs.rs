@@ -18,7 +18,8 @@ pub(super) fn lines(summary: &Summary) -> String {
     let limit = summary.limit.iter().map(|limit| ("limit", &limit.runs, limit.mean));
     let servers = summary.results.iter().map(|r| (r.server.as_str(), &r.runs, r.mean));
     let mut text = format!(
-        "EVERY RUN, leases/s: {} of {planned} done; (dropped before the mean)\n",
+        "EVERY RUN, {}/s: {} of {planned} done; (dropped before the mean)\n",
+        summary.plan.protocol.yields(),
         summary.runs_done
     );
     for (name, runs, mean) in servers.chain(limit) {

@@ -1,6 +1,6 @@
 //! The runner against a bench that computes what servers of known capacity would do.
 
-use measure::plan::{Restarts, Store};
+use measure::plan::{Protocol, Restarts, Store};
 use measure::record::{ExchangeCounts, LoadRecord, VoidReason};
 
 use super::*;
@@ -14,6 +14,8 @@ struct Imagined {
     overhead_s: f64,
     /// Numbers of trials that are void.
     void: Vec<u32>,
+    /// Why they are.
+    void_reason: VoidReason,
     /// From this number on the first subject is gone.
     gone_at: Option<u32>,
     asked: Vec<Request>,
@@ -64,7 +66,7 @@ impl Bench for Imagined {
             start_s,
             end_s: self.elapsed_s,
             load: Some(load),
-            void: if is_void { vec![VoidReason::SoftnetDrops] } else { Vec::new() },
+            void: if is_void { vec![self.void_reason] } else { Vec::new() },
             ..Trial::default()
         })))
     }
@@ -76,6 +78,7 @@ fn imagined(capacity_per_s: &[f64]) -> Imagined {
         elapsed_s: 0.0,
         overhead_s: 0.1,
         void: Vec::new(),
+        void_reason: VoidReason::SoftnetDrops,
         gone_at: None,
         asked: Vec::new(),
         fresh: Vec::new(),
@@ -317,4 +320,51 @@ fn the_shipped_full_plans_take_a_quarter_of_an_hour_for_two_servers() {
         run(&plan, &subjects(&names), &mut bench).unwrap();
         assert!(bench.elapsed_s < 7.0 * 60.0, "{file}: {} s", bench.elapsed_s);
     }
+}
+
+/// A plan of DNS with a ramp of `steps` steps of 25 Mbit/s, 36,765 queries per second each.
+fn ramp(steps: u32) -> Plan {
+    let mut plan = Plan { protocol: Protocol::Dns, ..plan() };
+    plan.curve.fractions = Vec::new();
+    plan.ramp.dwell_s = 1.0;
+    plan.ramp.last_mbit_s = 25.0 * f64::from(steps);
+    plan
+}
+
+#[test]
+fn a_ramp_has_the_same_steps_for_every_server() {
+    let mut bench = imagined(&[100_000.0, 40_000.0]);
+    let out = run(&ramp(4), &subjects(&[("a", ""), ("b", "")]), &mut bench).unwrap();
+    for subject in [0, 1] {
+        let of = bench.asked.iter().filter(|r| r.subject == subject);
+        let steps: Vec<u32> = of
+            .filter(|r| r.purpose == Purpose::Ramp)
+            .map(|r| (r.rate_per_s / 36_764.7).round() as u32)
+            .collect();
+        assert_eq!(steps, [1, 2, 3, 4], "beyond what the server can do as well");
+    }
+    assert_eq!(out.warnings, Vec::<String>::new());
+}
+
+#[test]
+fn a_ramp_ends_where_the_generator_does() {
+    let servers = [("a", ""), ("b", "")];
+    let mut whole = imagined(&[100_000.0, 90_000.0]);
+    run(&ramp(4), &subjects(&servers), &mut whole).unwrap();
+    let first_step = whole.asked.iter().position(|r| r.purpose == Purpose::Ramp).unwrap() as u32;
+    let mut bench = imagined(&[100_000.0, 90_000.0]);
+    // Both servers' second steps and all that follow.
+    bench.void = (first_step + 2..first_step + 100).collect();
+    bench.void_reason = VoidReason::ScheduleMissed;
+    let out = run(&ramp(4), &subjects(&servers), &mut bench).unwrap();
+    let steps = bench.asked.iter().filter(|r| r.purpose == Purpose::Ramp).count();
+    assert_eq!(steps, 2 + 2 * 3, "the first of each, and the second of each three times");
+    let ends = "its ramp ends below 50 Mbit/s";
+    assert_eq!(out.warnings.iter().filter(|words| words.contains(ends)).count(), 2);
+    // What the machine did is no reason to end it.
+    let mut bench = imagined(&[100_000.0, 90_000.0]);
+    bench.void = (first_step + 2..first_step + 8).collect();
+    let out = run(&ramp(4), &subjects(&servers), &mut bench).unwrap();
+    let steps = bench.asked.iter().filter(|r| r.purpose == Purpose::Ramp).count();
+    assert_eq!((steps, out.warnings.len()), (2 + 2 * 3 + 4, 0));
 }

@@ -54,7 +54,7 @@ const SHARINGS: &[&str] = &["open", "exclusive", "two-servers"];
 pub const KEYS: &[Key] = &[
     key("name", Takes::Name, "", "Short name; part of the result folder's name."),
     key("title", Takes::Text, "", "One line for people; the report's title."),
-    key("protocol", Takes::Choice(&["dhcp4", "dhcp6"]), "\"dhcp4\"", "What is spoken."),
+    key("protocol", Takes::Choice(&["dhcp4", "dhcp6", "dns"]), "\"dhcp4\"", "What is spoken."),
     key(
         "topology",
         Takes::Choice(&["auto", "veth", "loopback"]),
@@ -192,6 +192,30 @@ pub const KEYS: &[Key] = &[
     ),
     key("curve.dwell_s", Takes::Number(0.1, 3_600.0), "1.0", "Length of a curve trial."),
     key(
+        "ramp.first_mbit_s",
+        Takes::Number(0.01, 100_000.0),
+        "25.0",
+        "First step of a ramp, Mbit/s of the query's frame of 85 octets (DNS).",
+    ),
+    key(
+        "ramp.step_mbit_s",
+        Takes::Number(0.01, 100_000.0),
+        "25.0",
+        "From a step of the ramp to the next.",
+    ),
+    key(
+        "ramp.last_mbit_s",
+        Takes::Number(0.01, 100_000.0),
+        "750.0",
+        "No step of the ramp is above this.",
+    ),
+    key(
+        "ramp.dwell_s",
+        Takes::Number(0.0, 3_600.0),
+        "0.0",
+        "Length of a step's trial; 0 leaves the ramp out.",
+    ),
+    key(
         "restart.database",
         Takes::Choice(&["none", "stop", "kill", "both"]),
         "\"none\"",
@@ -235,6 +259,24 @@ pub const KEYS: &[Key] = &[
         Takes::Choices(SHARINGS),
         "[\"open\"]",
         "How servers use a database: open to other writers, exclusive (Godwit only), or two servers on one with the load split between them; each is a line.",
+    ),
+    key(
+        "dns.threads",
+        Takes::Whole(1, 256),
+        "1",
+        "Threads of each DNS server, or processes where it has no threads; all share one processor.",
+    ),
+    key(
+        "dns.ports",
+        Takes::Whole(1, 1_024),
+        "64",
+        "Ports that queries leave from; servers divide their load among threads by these.",
+    ),
+    key(
+        "dns.segmentation",
+        Takes::Flag,
+        "false",
+        "Whether queries of one port leave in groups (UDP_SEGMENT), which spares the generator.",
     ),
     key(
         "void.late_sends_percent",

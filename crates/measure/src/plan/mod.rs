@@ -4,6 +4,7 @@
 //! with file, line and column. Reading files and expanding a plan into child processes belongs to
 //! the lab. [`KEYS`] describes each key for the manual and the error messages.
 
+mod dns;
 mod keys;
 mod parse;
 mod runs;
@@ -11,6 +12,7 @@ mod stores;
 
 use serde::{Deserialize, Serialize};
 
+pub use dns::{DnsPlan, QUERY, QUERY_FRAME_BYTES, RampPlan, mbit_per_s};
 pub use keys::{KEYS, Key, Takes};
 pub use parse::Problem;
 pub use runs::{DroppedRuns, RunsPlan, Unconfirmed};
@@ -47,12 +49,16 @@ pub struct Plan {
     pub runs: RunsPlan,
     /// Additional points of the load curve.
     pub curve: CurvePlan,
+    /// Trials at rates that rise in steps.
+    pub ramp: RampPlan,
     /// Trials in whose middle the servers' databases are ended and started again.
     pub restart: RestartPlan,
     /// The clients that the generator plays.
     pub clients: ClientsPlan,
     /// How servers are configured.
     pub server: ServerPlan,
+    /// How DNS servers are run and loaded.
+    pub dns: DnsPlan,
     /// When a trial is void.
     pub void: VoidRules,
 }
@@ -66,6 +72,8 @@ pub enum Protocol {
     Dhcp4,
     /// DHCPv6, whole SOLICIT-ADVERTISE-REQUEST-REPLY exchanges through a relay.
     Dhcp6,
+    /// DNS over UDP; an exchange is a query and its answer.
+    Dns,
 }
 
 impl Protocol {
@@ -75,16 +83,25 @@ impl Protocol {
         match self {
             Self::Dhcp4 => "dhcp4",
             Self::Dhcp6 => "dhcp6",
+            Self::Dns => "dns",
         }
     }
 
-    /// The messages of an exchange in their order, for people.
+    /// The messages of an exchange in their order, for people; at least two.
     #[must_use]
-    pub const fn messages(self) -> [&'static str; 4] {
+    pub const fn messages(self) -> &'static [&'static str] {
         match self {
-            Self::Dhcp4 => ["DISCOVER", "OFFER", "REQUEST", "ACK"],
-            Self::Dhcp6 => ["SOLICIT", "ADVERTISE", "REQUEST", "REPLY"],
+            Self::Dhcp4 => &["DISCOVER", "OFFER", "REQUEST", "ACK"],
+            Self::Dhcp6 => &["SOLICIT", "ADVERTISE", "REQUEST", "REPLY"],
+            Self::Dns => &["query", "answer"],
         }
+    }
+
+    /// The last of them.
+    #[must_use]
+    pub const fn last_message(self) -> &'static str {
+        let messages = self.messages();
+        messages[messages.len() - 1]
     }
 }
 
@@ -265,9 +282,11 @@ impl Default for Plan {
             blocks: BlocksPlan::default(),
             runs: RunsPlan::default(),
             curve: CurvePlan::default(),
+            ramp: RampPlan::default(),
             restart: RestartPlan::default(),
             clients: ClientsPlan::default(),
             server: ServerPlan::default(),
+            dns: DnsPlan::default(),
             void: VoidRules::default(),
         }
     }

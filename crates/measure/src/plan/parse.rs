@@ -142,7 +142,7 @@ impl Check<'_> {
             );
             self.problem(self.place("search.start_per_s"), message, None);
         }
-        if plan.clients.count > plan.server.pool_size {
+        if plan.protocol.is_dhcp() && plan.clients.count > plan.server.pool_size {
             let message = format!(
                 "{} clients do not fit into a pool of {} addresses",
                 plan.clients.count, plan.server.pool_size
@@ -151,6 +151,7 @@ impl Check<'_> {
             self.problem(self.place("clients.count"), message, Some(help.to_owned()));
         }
         self.runs(plan);
+        self.ramp(plan);
         if plan.restart.at_s >= plan.restart.dwell_s {
             let message = format!(
                 "`restart.at_s` ({}) is not within the trial of {} s",
@@ -174,6 +175,22 @@ impl Check<'_> {
 }
 
 impl Check<'_> {
+    /// Whether there can be a ramp, and whether it has a step.
+    fn ramp(&mut self, plan: &Plan) {
+        let ramp = &plan.ramp;
+        if ramp.dwell_s > 0.0 && plan.protocol.is_dhcp() {
+            let message = "`ramp.dwell_s` is for DNS: its steps are Mbit/s of queries".to_owned();
+            self.problem(self.place("ramp.dwell_s"), message, None);
+        }
+        if ramp.first_mbit_s > ramp.last_mbit_s {
+            let message = format!(
+                "`ramp.first_mbit_s` ({}) is above `ramp.last_mbit_s` ({})",
+                ramp.first_mbit_s, ramp.last_mbit_s
+            );
+            self.problem(self.place("ramp.first_mbit_s"), message, None);
+        }
+    }
+
     /// Whether what is said about runs fits together.
     fn runs(&mut self, plan: &Plan) {
         let is_given = |path: &str| self.found.iter().any(|(found, _)| found == path);
@@ -350,7 +367,7 @@ mod tests {
             [
                 "1:1: `title` is missing",
                 "1:8: `name` must be letters, digits and dashes",
-                "2:12: `protocol` must be one of: dhcp4, dhcp6",
+                "2:12: `protocol` must be one of: dhcp4, dhcp6, dns",
                 "3:11: `servers` must be a list of different names",
                 "5:3: unknown key `search.dwel_s`",
                 "6:12: `search.growth` must be a number from 1.1 to 16",

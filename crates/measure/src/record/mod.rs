@@ -2,6 +2,7 @@
 //!
 //! Every type here is the JSON shape of a file in a result folder.
 
+mod counted;
 mod load;
 mod restart;
 mod sample;

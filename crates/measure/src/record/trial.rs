@@ -28,6 +28,8 @@ pub enum Purpose {
     Confirm,
     /// A point of the load curve.
     Curve,
+    /// A step of a ramp: a rate that is the same for every server.
+    Ramp,
     /// A block at a fixed rate, taken in turn with the same block of the other servers.
     Pair,
     /// Constant load, in whose middle the server's database is ended in order and started again.
@@ -50,6 +52,7 @@ impl Purpose {
             Self::Search => "search",
             Self::Confirm => "confirm",
             Self::Curve => "curve",
+            Self::Ramp => "ramp",
             Self::Pair => "pair",
             Self::DatabaseStop => "database stopped",
             Self::DatabaseKill => "database killed",

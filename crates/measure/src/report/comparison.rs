@@ -85,14 +85,14 @@ fn ratio_rows(comparison: &Comparison) -> Vec<Row> {
     for (index, server) in comparison.servers.iter().enumerate() {
         let bound = ratios::bound(server.b.is_at_least, server.a.is_at_least);
         for (what, interval, bound) in [
-            ("leases/s", server.leases_per_s, bound),
+            ("highest rate", server.leases_per_s, bound),
             ("of the limit", server.of_limit, bound),
             ("per CPU-second", server.leases_per_cpu_s, ""),
         ] {
             if let Some(interval) = interval {
                 rows.push(Row {
                     name: server.server.clone(),
-                    what,
+                    what: what.to_owned(),
                     server: server.server.clone(),
                     to: server.server.clone(),
                     interval,
@@ -105,7 +105,7 @@ fn ratio_rows(comparison: &Comparison) -> Vec<Row> {
     if let Some(interval) = comparison.limit.and_then(|limit| limit.ratio) {
         rows.push(Row {
             name: "limit".to_owned(),
-            what: "kernel and generator",
+            what: "kernel and generator".to_owned(),
             server: "limit".to_owned(),
             to: "limit".to_owned(),
             interval,
@@ -154,7 +154,7 @@ fn figures_table(index: usize, server: &ServerComparison) -> Markup {
                 }
                 tbody {
                     (row("variant", a.variant.clone(), b.variant.clone(), String::new()))
-                    (row("leases/s", rate(a), rate(b), times(server.leases_per_s.as_ref())))
+                    (row("highest rate, per second", rate(a), rate(b), times(server.leases_per_s.as_ref())))
                     (row(range_name(a, b), range(a), range(b), String::new()))
                     tr class="values" { td { "every run or round" } td.n { (values(a)) } td.n { (values(b)) } td {} }
                     (row("as share of the limit's", String::new(), String::new(), times(server.of_limit.as_ref())))

@@ -3,9 +3,10 @@
 use maud::{Markup, html};
 
 use super::format;
-use super::load_curve::{Line, lines};
+use super::load_curve::{self, Line, lines};
 use super::plot::{self, Axis, Frame, LIMIT_CLASS, Label, Mark};
 use super::scale::Scale;
+use crate::plan::Protocol;
 use crate::record::LatencySummary;
 use crate::summary::{CurvePoint, Summary};
 
@@ -38,12 +39,12 @@ pub(super) fn chart(summary: &Summary) -> Markup {
     );
     html! {
         div class="panels" {
-            @for line in &lines { (panel(line, y)) }
+            @for line in &lines { (panel(line, y, summary.plan.protocol)) }
         }
     }
 }
 
-fn panel(line: &Line<'_>, y: Scale) -> Markup {
+fn panel(line: &Line<'_>, y: Scale, protocol: Protocol) -> Markup {
     let points = drawn(line);
     let most = points.iter().map(|point| point.offered_per_s).fold(0.0, f64::max);
     let frame = Frame {
@@ -59,7 +60,7 @@ fn panel(line: &Line<'_>, y: Scale) -> Markup {
     let content = html! {
         (highest(&frame, line))
         (frame.axes(
-            &Axis { title: "offered, exchanges/s", ticks: 4, format: format::axis_rate },
+            &Axis { title: load_curve::offered_title(protocol), ticks: 4, format: format::axis_rate },
             &Axis { title: "latency from due time", ticks: 6, format: format::axis_us },
         ))
         @for (_, class, read) in PERCENTILES {

@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use super::format;
 use super::plot::{self, Axis, Frame, LIMIT_CLASS, Label, Mark, Size};
 use super::scale::Scale;
+use crate::plan::{Plan, Protocol};
 use crate::summary::{CurvePoint, Summary};
 
 /// Points beyond this multiple of a server's highest rate are left to the table.
@@ -19,6 +20,16 @@ pub(super) struct Line<'s> {
     pub(super) shape: usize,
     pub(super) highest_per_s: Option<f64>,
     pub(super) points: Vec<&'s CurvePoint>,
+}
+
+/// The title of an axis with offered rates.
+pub(super) const fn offered_title(protocol: Protocol) -> &'static str {
+    if protocol.is_dhcp() { "offered, exchanges/s" } else { "offered, queries/s" }
+}
+
+/// The title of an axis with achieved rates.
+pub(super) const fn achieved_title(protocol: Protocol) -> &'static str {
+    if protocol.is_dhcp() { "achieved, leases/s" } else { "achieved, answers/s" }
 }
 
 /// The lines of all servers, the limit responder's last.
@@ -83,15 +94,15 @@ fn frame(size: Size, lines: &[Line<'_>]) -> Frame {
 /// The chart in both sizes.
 pub(super) fn chart(summary: &Summary) -> Markup {
     let lines = lines(summary);
-    let loss_percent = summary.plan.search.loss_percent;
     html! {
         @for size in Size::BOTH {
-            (drawing(&frame(size, &lines), size, &lines, loss_percent))
+            (drawing(&frame(size, &lines), size, &lines, &summary.plan))
         }
     }
 }
 
-fn drawing(frame: &Frame, size: Size, lines: &[Line<'_>], loss_percent: f64) -> Markup {
+fn drawing(frame: &Frame, size: Size, lines: &[Line<'_>], plan: &Plan) -> Markup {
+    let loss_percent = plan.search.loss_percent;
     let axis = |title| Axis {
         title,
         ticks: if size == Size::Wide { 9 } else { 4 },
@@ -99,7 +110,7 @@ fn drawing(frame: &Frame, size: Size, lines: &[Line<'_>], loss_percent: f64) -> 
     };
     let content = html! {
         (loss_region(frame, loss_percent))
-        (frame.axes(&axis("offered, exchanges/s"), &axis("achieved, leases/s")))
+        (frame.axes(&axis(offered_title(plan.protocol)), &axis(achieved_title(plan.protocol))))
         (highest(frame, size, lines))
         @for line in lines {
             (plot::line(&line.class, &places(frame, line)))

@@ -15,6 +15,7 @@ mod ratios;
 mod restarts;
 mod runs;
 mod scale;
+mod system_load;
 mod tables;
 mod timeline;
 
@@ -99,7 +100,7 @@ pub fn document(title: &str, id: &str, data: &serde_json::Result<String>, body: 
 }
 
 fn charts(summary: &Summary) -> Markup {
-    let [.., last] = summary.plan.protocol.messages();
+    let last = summary.plan.protocol.last_message();
     let has_curve = summary.results.iter().any(|result| !result.curve.is_empty());
     html! {
         (every_run(summary))
@@ -143,6 +144,21 @@ fn charts(summary: &Summary) -> Markup {
                 &html! {},
                 &latency::chart(summary),
                 &load_curve::table(summary),
+            ))
+        }
+        @if !system_load::is_empty(summary) {
+            (figure(
+                "system-load",
+                "Answers against processor load",
+                &html! {
+                    "A mark per trial, joined by the rate that was offered. Hollow marks missed the "
+                    "criterion; marks that crowd are a server that answers no more however much it is "
+                    "offered. Load is the used share of the server's processors, interrupts included, "
+                    "stolen time left out."
+                },
+                &html! {},
+                &system_load::chart(summary),
+                &system_load::table(summary),
             ))
         }
         @if !summary.timeline.is_empty() {

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::{format, plot, ratios, runs};
-use crate::plan::{DroppedRuns, Plan, Unconfirmed};
+use crate::plan::{DroppedRuns, Plan, QUERY, QUERY_FRAME_BYTES, Unconfirmed};
 use crate::statistics::RatioInterval;
 use crate::summary::{LatencyAt, Ratio, ServerResult, Summary};
 
@@ -64,7 +64,7 @@ pub(super) fn headline(summary: &Summary) -> Markup {
                 p class="ratio" {
                     strong { (ratios::times(ratio, &interval)) }
                     span {
-                        "leases per second: "
+                        (summary.plan.protocol.yields()) " per second: "
                         b { (ratio.server) } " over " b { (ratio.to) }
                         br;
                         span class="dim" {
@@ -94,7 +94,7 @@ pub(super) fn headline(summary: &Summary) -> Markup {
 }
 
 fn card(index: usize, result: &ServerResult, summary: &Summary) -> Markup {
-    let several = result.rounds.len() > 1;
+    let (several, yields) = (result.rounds.len() > 1, summary.plan.protocol.yields());
     html! {
         article class={ "card " (plot::series_class(index)) } {
             h2 { (glyph(index)) (result.server) }
@@ -111,7 +111,7 @@ fn card(index: usize, result: &ServerResult, summary: &Summary) -> Markup {
                 Some(rate) => {
                     p class="figure" {
                         @if result.is_at_least { span class="bound" { "≥ " } }
-                        (format::rate(rate)) span class="unit" { "leases/s" }
+                        (format::rate(rate)) span class="unit" { (yields) "/s" }
                     }
                     @if let Some(mean) = &result.mean {
                         p class="dim" {
@@ -127,7 +127,13 @@ fn card(index: usize, result: &ServerResult, summary: &Summary) -> Markup {
                         }
                     }
                 }
-                None => { p class="figure none" { "not confirmed" } }
+                None => {
+                    p class="figure none" {
+                        @if result.loses_at_every_rate.is_some() {
+                            "never meets " (summary.plan.search.loss_percent) " %"
+                        } @else { "not confirmed" }
+                    }
+                }
             }
             dl {
                 @if let Some(rate) = result.leases_per_cpu_s {
@@ -137,7 +143,7 @@ fn card(index: usize, result: &ServerResult, summary: &Summary) -> Markup {
                 (latency("p99 at the maximum", result.latency_max))
                 @if let (Some(share), Some(limit)) = (result.share_of_limit, &summary.limit) {
                     dt { "of the limit" }
-                    dd title={ "limit responder: " (format::rate(limit.leases_per_s)) " leases/s" } {
+                    dd title={ "limit responder: " (format::rate(limit.leases_per_s)) " " (yields) "/s" } {
                         (bar(share)) (format::percent(share))
                     }
                 }
@@ -157,7 +163,7 @@ fn latency(name: &str, at: Option<LatencyAt>) -> Markup {
     html! {
         @if let Some(at) = at.filter(|at| at.latency.count > 0) {
             dt { (name) }
-            dd title={ "at " (format::rate(at.offered_per_s)) " exchanges/s" } {
+            dd title={ "at " (format::rate(at.offered_per_s)) "/s" } {
                 (format::duration_us(at.latency.p99_us))
             }
         }
@@ -208,18 +214,10 @@ pub(super) fn method(summary: &Summary) -> Markup {
     let plan = &summary.plan;
     let search = &plan.search;
     let number = |value: f64| format::trimmed(value, 2);
-    let messages = plan.protocol.messages();
-    let [first, .., last] = messages;
     html! {
         section class="method" {
             h2 { "How it was measured" }
-            p {
-                "An exchange is a whole " (messages.join(", ")) " through a relay; it makes one "
-                "lease. The generator keeps a schedule that does not wait for answers. An exchange "
-                "is good when its " (last) " arrives within " (number(search.deadline_s))
-                " s of when its " (first) " was " em { "due" } ", not of when it was sent, so a "
-                "generator or server that stalls cannot hide it."
-            }
+            (exchange(plan))
             p {
                 "The rate that counts is the highest at which at most "
                 (number(search.loss_percent)) " % of exchanges are late or lost. It is searched in "
@@ -228,10 +226,7 @@ pub(super) fn method(summary: &Summary) -> Markup {
                 (number(search.dwell_s)) " s; a trial of " (number(search.confirm_dwell_s))
                 " s confirms it. No unconfirmed rate is reported"
                 @if plan.has_runs() { ". " } @else { "; over several rounds the (lower) median is. " }
-                "Clients: " (format::whole(f64::from(plan.clients.count)))
-                "; pool: " (format::whole(f64::from(plan.server.pool_size)))
-                " addresses; lease time: " (format::whole(f64::from(plan.server.lease_time_s)))
-                " s; seed: " (plan.seed) "."
+                (load(plan)) "; seed: " (plan.seed) "."
             }
             @if search.quiet_s > 0.0 {
                 p {
@@ -243,7 +238,7 @@ pub(super) fn method(summary: &Summary) -> Markup {
             p {
                 "Servers take turns, every second turn backwards where the plan says so, with "
                 "the limit responder among them: a plain program that answers from the same socket "
-                "calls without keeping leases. Machines drift, so the ratio of rounds measured side "
+                "calls without knowing anything. Machines drift, so the ratio of rounds measured side "
                 "by side is the result; absolute rates hold for this machine and hour."
                 @if !plan.has_runs() {
                     " The interval is Student's on the logarithms of the pairs' ratios, widened by the "
@@ -262,6 +257,47 @@ pub(super) fn method(summary: &Summary) -> Markup {
                 "stands for it."
             }
         }
+    }
+}
+
+/// What an exchange is and when it is good.
+fn exchange(plan: &Plan) -> Markup {
+    let (messages, last) = (plan.protocol.messages(), plan.protocol.last_message());
+    html! {
+        p {
+            @if plan.protocol.is_dhcp() {
+                "An exchange is a whole " (messages.join(", ")) " through a relay; it makes one lease. "
+            } @else {
+                "An exchange is a " (messages.join(" and its ")) " over UDP: " (QUERY) " with EDNS, "
+                "always the same, a frame of " (QUERY_FRAME_BYTES) " octets. An answer must come from "
+                "the server to the query's port with its identifier and its question, in time, and "
+                "say NOERROR or NXDOMAIN. "
+            }
+            "The generator keeps a schedule that does not wait for answers. An exchange "
+            "is good when its " (last) " arrives within " (format::trimmed(plan.search.deadline_s, 2))
+            " s of when its " (messages[0]) " was " em { "due" } ", not of when it was sent, so a "
+            "generator or server that stalls cannot hide it."
+        }
+    }
+}
+
+/// Who asks, or what is asked, in one clause.
+fn load(plan: &Plan) -> String {
+    let whole = |number: u32| format::whole(f64::from(number));
+    if plan.protocol.is_dhcp() {
+        format!(
+            "Clients: {}; pool: {} addresses; lease time: {} s",
+            whole(plan.clients.count),
+            whole(plan.server.pool_size),
+            whole(plan.server.lease_time_s)
+        )
+    } else {
+        format!(
+            "Ports of the generator: {}; threads of each server: {}; queries leave {}",
+            whole(plan.dns.ports),
+            whole(plan.dns.threads),
+            if plan.dns.segmentation { "in groups" } else { "one by one" }
+        )
     }
 }
 

@@ -13,7 +13,7 @@ pub(super) struct Row {
     /// Which ratio, e.g. `godwit ÷ kea`.
     pub(super) name: String,
     /// Of what.
-    pub(super) what: &'static str,
+    pub(super) what: String,
     /// Above the line.
     pub(super) server: String,
     /// Below it.
@@ -29,9 +29,11 @@ fn rows(summary: &Summary) -> Vec<Row> {
     for ratio in &summary.ratios {
         let place = summary.results.iter().position(|result| result.server == ratio.server);
         let class = plot::series_class(place.unwrap_or(0));
-        for (what, interval) in
-            [("leases/s", ratio.leases_per_s), ("leases per CPU-second", ratio.leases_per_cpu_s)]
-        {
+        let yields = summary.plan.protocol.yields();
+        for (what, interval) in [
+            (format!("{yields}/s"), ratio.leases_per_s),
+            (format!("{yields} per CPU-second"), ratio.leases_per_cpu_s),
+        ] {
             if let Some(interval) = interval {
                 rows.push(Row {
                     name: format!("{} ÷ {}", ratio.server, ratio.to),

@@ -24,6 +24,8 @@ struct Row<'s> {
     runs: &'s [RunFigure],
     mean: MeanInterval,
     is_at_least: bool,
+    /// What is counted: `leases` or `answers`.
+    yields: &'static str,
 }
 
 impl Row<'_> {
@@ -40,6 +42,7 @@ impl Row<'_> {
 
 fn rows(summary: &Summary) -> Vec<Row<'_>> {
     let mut rows = Vec::new();
+    let yields = summary.plan.protocol.yields();
     for (index, result) in summary.results.iter().enumerate() {
         if let Some(mean) = result.mean.filter(|mean| mean.mean > 0.0) {
             rows.push(Row {
@@ -49,6 +52,7 @@ fn rows(summary: &Summary) -> Vec<Row<'_>> {
                 runs: &result.runs,
                 mean,
                 is_at_least: result.is_at_least,
+                yields,
             });
         }
     }
@@ -60,6 +64,7 @@ fn rows(summary: &Summary) -> Vec<Row<'_>> {
             runs: &limit.runs,
             mean,
             is_at_least: limit.is_at_least,
+            yields,
         });
     }
     rows
@@ -141,7 +146,7 @@ fn strip(frame: &Frame, size: Size, row: &Row<'_>, top: f64, height: f64) -> Mar
     let at_y = |run: &RunFigure| first + f64::from(run.run) * step;
     let (from, to) =
         (frame.at_x(row.percent(row.mean.low)), frame.at_x(row.percent(row.mean.high)));
-    let figure = format!("{} leases/s", row.figure());
+    let figure = format!("{} {}/s", row.figure(), row.yields);
     html! {
         rect class={ "band " (row.class) } x=(c(from)) y=(c(first - 6.0))
             width=(c((to - from).max(1.0))) height=(c(last - first + 12.0)) {}
@@ -194,14 +199,15 @@ fn dot(frame: &Frame, row: &Row<'_>, run: &RunFigure, y: f64) -> Markup {
         data: &[
             ("server", row.name.to_owned()),
             ("run", (run.run + 1).to_string()),
-            ("leases", format::trimmed(rate, 1)),
+            (row.yields, format::trimmed(rate, 1)),
             ("dropped", run.dropped.map_or("no", |as_| as_.name()).to_owned()),
         ],
         title: format!(
-            "{}, run {}\n{} leases/s, {} × the mean\n{}{}",
+            "{}, run {}\n{} {}/s, {} × the mean\n{}{}",
             row.name,
             run.run + 1,
             format::whole(rate),
+            row.yields,
             format::trimmed(row.percent(rate) / 100.0, 3),
             run.state.words(),
             run.dropped.map(|as_| format!("\ndropped as the {}", as_.name())).unwrap_or_default(),
@@ -227,7 +233,7 @@ fn values(summary: &Summary, rows: &[Row<'_>]) -> Markup {
         table class="runs" {
             thead {
                 tr {
-                    th { "leases/s" }
+                    th { (summary.plan.protocol.yields()) "/s" }
                     @for run in 1..=planned { th.n { (run) } }
                     th.n { "mean" }
                     th.n { "95 % interval" }
@@ -280,7 +286,7 @@ pub(super) fn table(summary: &Summary) -> Markup {
                     th { "server" }
                     th.n { "run" }
                     th.n { "offered/s" }
-                    th.n { "leases/s" }
+                    th.n { (summary.plan.protocol.yields()) "/s" }
                     th.n { "counts as" }
                     th.n { "per CPU-second" }
                     th { "dropped as" }

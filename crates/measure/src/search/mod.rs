@@ -5,6 +5,11 @@
 //! A single miss on a shared machine may be the machine's. So the lowest missed rate is tried a
 //! second time when everything beneath it was met, and no rate is reported that a confirming trial
 //! did not meet.
+//!
+//! A server that loses the same share at every rate has no highest rate, and is not slow. It is told
+//! from a slow one by what it completes: who completed 19,000 of 20,000 and misses the criterion at
+//! 6,000, at 2,000 and at 700 as well, loses for another reason than load. Going further down would
+//! end where trials have too few exchanges to show the loss.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +20,9 @@ use crate::record::Purpose;
 const RETESTS: u32 = 3;
 /// Trials met beneath a lone miss before it is doubted.
 const MET_BEFORE_DOUBT: u32 = 2;
+/// So many rates in a row, each below what the server completed when more was offered, are missed
+/// by one that loses at every rate. One or two may be the machine's.
+const MISSED_WITHOUT_LOAD: u32 = 3;
 /// No rate below this is tried, exchanges per second.
 const LEAST_PER_S: f64 = 1.0;
 
@@ -79,6 +87,9 @@ pub enum Stop {
     /// The server met no rate, or missed every confirmation.
     #[default]
     Unconfirmed,
+    /// The server met no rate, and missed rates far below what it had completed when more was
+    /// offered: it loses at every rate, for another reason than load.
+    EveryRate,
 }
 
 /// A rate that was not met.
@@ -118,6 +129,10 @@ pub struct Search {
     /// Rates not met, the lowest last.
     barriers: Vec<Barrier>,
     retests: u32,
+    /// Most exchanges per second completed in any trial.
+    completed_per_s: f64,
+    /// Rates missed in a row that were below what had been completed at higher ones.
+    missed_without_load: u32,
     voids_in_a_row: u32,
     trials: u32,
     voids: u32,
@@ -148,6 +163,8 @@ impl Search {
             met_per_s: 0.0,
             barriers: Vec::new(),
             retests: 0,
+            completed_per_s: 0.0,
+            missed_without_load: 0,
             voids_in_a_row: 0,
             trials: 0,
             voids: 0,
@@ -176,12 +193,23 @@ impl Search {
         Step::Probe(Probe { rate_per_s, dwell_s, purpose })
     }
 
-    /// Takes the outcome of the trial that [`Search::next_step`] asked for.
+    /// Takes the outcome of the trial that [`Search::next_step`] asked for, of which nothing else is
+    /// known.
     ///
     /// # Panics
     ///
     /// When the search is over.
     pub fn report(&mut self, outcome: Outcome) {
+        self.report_completed(outcome, 0.0);
+    }
+
+    /// Takes the outcome of the trial that [`Search::next_step`] asked for, in which so many
+    /// exchanges per second were completed on time.
+    ///
+    /// # Panics
+    ///
+    /// When the search is over.
+    pub fn report_completed(&mut self, outcome: Outcome, completed_per_s: f64) {
         let Step::Probe(probe) = self.next_step() else { panic!("the search is over") };
         self.trials += 1;
         if outcome == Outcome::Void {
@@ -192,11 +220,29 @@ impl Search {
             }
         }
         self.voids_in_a_row = 0;
+        self.weigh(probe.rate_per_s, outcome, completed_per_s);
         match self.phase {
             Phase::Confirm { rate_per_s, attempt } => self.confirmed(rate_per_s, attempt, outcome),
             _ if outcome == Outcome::Met => self.met(probe.rate_per_s),
             _ => self.missed(probe.rate_per_s, outcome == Outcome::Void),
         }
+    }
+
+    /// Notes whether a miss can be due to load at all.
+    fn weigh(&mut self, rate_per_s: f64, outcome: Outcome, completed_per_s: f64) {
+        match outcome {
+            Outcome::Met => self.missed_without_load = 0,
+            Outcome::Missed if rate_per_s < self.completed_per_s => self.missed_without_load += 1,
+            Outcome::Missed | Outcome::Void => {}
+        }
+        if outcome != Outcome::Void {
+            self.completed_per_s = self.completed_per_s.max(completed_per_s);
+        }
+    }
+
+    /// Whether the server loses at every rate.
+    fn loses_at_every_rate(&self) -> bool {
+        self.met_per_s == 0.0 && self.missed_without_load >= MISSED_WITHOUT_LOAD
     }
 
     /// The confirmed rate, once the search is over.
@@ -224,6 +270,7 @@ impl Search {
     fn found(&self, rate_per_s: Option<f64>) -> Found {
         let stop = match (rate_per_s, self.barriers.last()) {
             (None, _) if self.is_hurried => Stop::Hurried,
+            (None, _) if self.loses_at_every_rate() => Stop::EveryRate,
             (None, Some(barrier)) if barrier.is_void => Stop::Void,
             (None, _) => Stop::Unconfirmed,
             (Some(_), Some(barrier)) if barrier.is_void => Stop::Void,
@@ -275,7 +322,7 @@ impl Search {
             return;
         }
         let next = rate_per_s / self.widen();
-        if next < LEAST_PER_S {
+        if next < LEAST_PER_S || self.loses_at_every_rate() {
             self.phase = Phase::Done(None);
         } else {
             self.phase = Phase::Coarse { rate_per_s: next };

@@ -251,3 +251,35 @@ fn hurry_lets_a_confirmation_go_on_once() {
     let found = search.result().unwrap();
     assert_eq!((found.rate_per_s, found.stop), (None, Stop::Hurried));
 }
+
+#[test]
+fn a_server_that_loses_at_every_rate_is_told_from_a_slow_one() {
+    let plan = SearchPlan {
+        loss_percent: 0.1,
+        growth: 3.0,
+        start_per_s: 20_000.0,
+        ..SearchPlan::default()
+    };
+    let drive = |completed: &dyn Fn(f64) -> f64| {
+        let mut search = Search::new(&plan);
+        while let Step::Probe(probe) = search.next_step() {
+            let completed_per_s = completed(probe.rate_per_s);
+            let is_met = completed_per_s >= probe.rate_per_s * 0.999;
+            let outcome = if is_met { Outcome::Met } else { Outcome::Missed };
+            search.report_completed(outcome, completed_per_s);
+        }
+        search.result().unwrap()
+    };
+    let lossy = drive(&|rate| rate * 0.95);
+    assert_eq!((lossy.rate_per_s, lossy.stop), (None, Stop::EveryRate));
+    assert_eq!(lossy.trials, 4, "20,000, and three far below 19,000");
+    // One that answers what it can, whatever is offered.
+    for capacity in [15_000.0, 700.0, 3.0] {
+        let slow = drive(&|rate| rate.min(capacity));
+        assert_eq!(slow.stop, Stop::Server, "{capacity}");
+        assert!(slow.rate_per_s.is_some_and(|rate| rate <= capacity && rate > capacity * 0.8));
+    }
+    // One that breaks down under load and needs a far lower rate to recover.
+    let fragile = drive(&|rate| if rate > 900.0 { rate * 0.3 } else { rate });
+    assert_eq!(fragile.stop, Stop::Server);
+}

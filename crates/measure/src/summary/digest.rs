@@ -12,8 +12,6 @@ use crate::statistics::{
     NoiseFloor, lower_median, noise_floor, paired_ratio, trimmed_paired_ratio,
 };
 
-/// Answers of the server in one exchange: OFFER and ACK.
-const ANSWERS_PER_EXCHANGE: f64 = 2.0;
 /// Share of stolen time that a reader should be told of, percent.
 const STEAL_WARNING_PERCENT: f64 = 5.0;
 /// Share of the limit above which the server may not be what was measured.
@@ -105,7 +103,7 @@ fn limit(trials: &[&Trial], run: &Run) -> Option<Limit> {
     };
     Some(Limit {
         leases_per_s,
-        answers_per_s: leases_per_s * ANSWERS_PER_EXCHANGE,
+        answers_per_s: leases_per_s * run.plan.protocol.answers_per_exchange(),
         is_at_least: rounds.is_empty() || is_open,
         runs: if has_runs { runs } else { Vec::new() },
         mean: mean.filter(|_| has_runs),
@@ -210,7 +208,14 @@ fn warnings(summary: &Summary) -> Vec<String> {
     }
     for result in &summary.results {
         let name = &result.server;
-        if result.leases_per_s.is_none() {
+        if let Some(least) = result.loses_at_every_rate {
+            warnings.push(format!(
+                "{name}: never meets {} %: it loses {:.1} % or more at every rate, also far below \
+                 what it answers, so load is not why.",
+                summary.plan.search.loss_percent,
+                least * 100.0
+            ));
+        } else if result.leases_per_s.is_none() {
             warnings.push(format!("{name}: no rate could be confirmed."));
         } else if result.runs.is_empty() && result.is_at_least {
             warnings.push(format!(

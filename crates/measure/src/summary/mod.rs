@@ -25,7 +25,8 @@ use crate::statistics::{MeanInterval, NoiseFloor, RatioInterval};
 /// Value of `schema` in a [`Summary`].
 pub const SUMMARY_SCHEMA: &str = "godwit.summary.v1";
 
-/// A whole run in figures. Rates are exchanges per second, of which each makes one lease.
+/// A whole run in figures. Rates are exchanges per second, of which each makes one lease; in plans of
+/// DNS, fields named after leases hold answers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Summary {
@@ -88,6 +89,10 @@ pub struct ServerResult {
     /// True when the server was never seen to miss the criterion above that rate: the plan, the
     /// generator or the time ended the search, and the figure says "at least".
     pub is_at_least: bool,
+    /// The least share, 0 to 1, that the server lost in any trial, when it lost more than the
+    /// criterion allows at every rate, far below what it answered too: it has no highest rate and
+    /// is not slow. `None` otherwise.
+    pub loses_at_every_rate: Option<f64>,
     /// Leases per processor second of the server near its highest rate.
     pub leases_per_cpu_s: Option<f64>,
     /// `leases_per_s` over the limit responder's, 0 to 1.
@@ -196,7 +201,7 @@ pub struct Ratio {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Limit {
-    /// Exchanges per second: half of its answers, as an exchange takes two.
+    /// Exchanges per second; of DHCP half of its answers, as an exchange takes two.
     pub leases_per_s: f64,
     /// Answers per second.
     pub answers_per_s: f64,
@@ -256,6 +261,9 @@ pub struct TrialRow {
     pub p99_us: f64,
     /// Processor seconds of the server.
     pub server_cpu_s: f64,
+    /// The share of the server's processors that was used while exchanges came due, 0 to 1; stolen
+    /// time counts neither as used nor as there.
+    pub server_load: f64,
     /// Share of the processors' time that was stolen, 0 to 1.
     pub steal_share: f64,
     /// Datagrams dropped at the server's sockets.

@@ -8,6 +8,9 @@ use crate::record::{Run, Sample, Trial};
 /// Most points of a time line; a screen is hardly wider.
 const TIME_POINTS: usize = 900;
 
+/// Samples at a trial's beginning in which the generator starts.
+const STARTING_SAMPLES: usize = 2;
+
 /// A trial as a line of a table.
 pub(super) fn row(trial: &Trial, loss_percent: f64) -> TrialRow {
     let latency = trial.load.as_ref().map(|load| load.latency_due).unwrap_or_default();
@@ -25,6 +28,7 @@ pub(super) fn row(trial: &Trial, loss_percent: f64) -> TrialRow {
         p50_us: latency.p50_us,
         p99_us: latency.p99_us,
         server_cpu_s: trial.digest.server_cpu_s,
+        server_load: thousandths(server_load(trial)),
         steal_share: trial.digest.steal_share,
         server_socket_drops: trial.digest.server_socket_drops,
         meets: trial.meets(loss_percent),
@@ -32,6 +36,25 @@ pub(super) fn row(trial: &Trial, loss_percent: f64) -> TrialRow {
         seed: trial.seed,
         commands: trial.commands.clone(),
     }
+}
+
+/// The share of the server's processors that was used while exchanges came due: what waits for late
+/// answers afterwards, and the generator's start, would water it down.
+fn server_load(trial: &Trial) -> f64 {
+    let duration_s = trial.load.as_ref().map_or(0.0, |load| load.duration_s);
+    let (from_s, until_s) = (trial.start_s, trial.start_s + duration_s);
+    let within = |sample: &&Sample| {
+        sample.at_s - sample.interval_s >= from_s
+            && sample.at_s <= until_s + sample.interval_s / 2.0
+    };
+    let samples: Vec<&Sample> = trial.samples.iter().filter(within).collect();
+    // The first intervals may lie before the first exchange was due.
+    let later = &samples[(samples.len() / 4).min(STARTING_SAMPLES)..];
+    let cpus = || later.iter().flat_map(|sample| &sample.cpus);
+    let given = || cpus().filter(|cpu| trial.server_cpus.contains(&cpu.cpu));
+    let (busy_s, idle_s) =
+        given().fold((0.0, 0.0), |sum, cpu| (sum.0 + cpu.busy_s, sum.1 + cpu.idle_s));
+    if busy_s + idle_s > 0.0 { busy_s / (busy_s + idle_s) } else { 0.0 }
 }
 
 /// The samples of all trials, neighbors of the same trial joined until they can be drawn.

@@ -115,7 +115,7 @@ fn run(unconfirmed: Unconfirmed, end: &SearchEnd, round: Option<&Round>) -> RunF
     let state = match (round, end.stop) {
         (Some(_), Stop::Server) => RunState::Confirmed,
         (Some(_), _) => RunState::AtLeast,
-        (None, Stop::Unconfirmed) => RunState::Failed,
+        (None, Stop::Unconfirmed | Stop::EveryRate) => RunState::Failed,
         (None, _) => RunState::Void,
     };
     let leases_per_s = round.map(|round| round.leases_per_s);

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{LatencyAt, Round, RunFigure, ServerResult, VariantResult, curve, runs};
 use crate::record::{LoadRecord, Purpose, Run, SearchEnd, Trial};
+use crate::search::Stop;
 use crate::statistics::{MeanInterval, lower_median, trimmed_mean};
 
 /// The figures of one variant of one server.
@@ -67,6 +68,7 @@ pub(super) fn judge(server: &str, trials: &[&Trial], run: &Run) -> ServerResult 
         runs: best.runs.clone(),
         segmentation: segmentation(&best.trials),
         leases_per_cpu_s: best.leases_per_cpu_s,
+        loses_at_every_rate: loses_at_every_rate(server, best, run),
         share_of_limit: None,
         rss_bytes: best.trials.iter().map(|t| t.digest.server_rss_bytes).max().unwrap_or(0),
         latency_half: best.leases_per_s.and_then(|rate| curve::half(&load_curve, rate)),
@@ -125,6 +127,15 @@ pub(super) fn runs_of(
     let is_of = |end: &&SearchEnd| end.server == server && end.variant == variant;
     let searches: Vec<&SearchEnd> = run.searches.iter().filter(is_of).collect();
     runs::runs(&run.plan, &searches, rounds)
+}
+
+/// The least loss of a variant whose searches found that it loses at every rate.
+fn loses_at_every_rate(server: &str, variant: &Variant<'_>, run: &Run) -> Option<f64> {
+    let is_of = |end: &&SearchEnd| end.server == server && end.variant == variant.name;
+    let found = run.searches.iter().filter(is_of).any(|end| end.stop == Stop::EveryRate);
+    let counted = variant.trials.iter().filter(|trial| !trial.is_void());
+    let least = counted.map(|trial| trial.loss()).min_by(f64::total_cmp);
+    least.filter(|_| found && variant.leases_per_s.is_none())
 }
 
 /// Whether messages to the server left in groups; `None` when that is not known or differs.

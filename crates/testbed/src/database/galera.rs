@@ -10,9 +10,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Database, Engine, READY_LIMIT, Settings, give_away, mariadb, wait_until};
+use super::{Database, Engine, READY_LIMIT, Settings, mariadb, wait_until};
 use crate::command::{CommandLine, require_program};
 use crate::error::TestbedError;
+use crate::nobody::give_away;
 
 /// Nodes: the fewest of which one can be missed.
 pub const NODES: usize = 3;

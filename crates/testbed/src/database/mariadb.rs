@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
-use super::{Database, PASSWORD, USER, unprivileged};
+use super::{Database, PASSWORD, USER};
 use crate::command::{CommandLine, require_program};
 use crate::error::TestbedError;
+use crate::nobody::unprivileged;
 
 const PACKAGE: &str = "mariadb-server";
 

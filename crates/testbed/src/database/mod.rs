@@ -14,19 +14,16 @@ mod postgresql;
 use std::fs;
 use std::net::TcpListener;
 use std::ops::Range;
-use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::command::CommandLine;
 use crate::error::TestbedError;
+use crate::nobody::{can_reach, give_away};
 use crate::proc::process_tree;
 use crate::process::{ChildProcess, describe};
-use crate::registry::user_id;
 
-/// Debian's numbers of `nobody` and `nogroup`.
-const NOBODY: u32 = 65_534;
 /// A fresh server may have to wait for a disk that others write to.
 const READY_LIMIT: Duration = Duration::from_secs(120);
 /// Between two looks whether the server answers.
@@ -341,33 +338,7 @@ impl Drop for Database {
 /// The folder for temporary files, or `/tmp` where `nobody` could not reach it.
 fn reachable_folder() -> PathBuf {
     let wanted = std::env::temp_dir();
-    let is_open = |folder: &Path| {
-        fs::metadata(folder).is_ok_and(|metadata| metadata.permissions().mode() & 0o001 != 0)
-    };
-    if user_id() != 0 || wanted.ancestors().all(is_open) { wanted } else { "/tmp".into() }
-}
-
-/// `command` as `nobody` when the caller is root, ended by the kernel with its starter: changing
-/// the user forgets what was asked for before.
-fn unprivileged(command: CommandLine) -> CommandLine {
-    if user_id() != 0 {
-        return command;
-    }
-    let words = ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups"];
-    command.through(&[&words[..], &["--pdeathsig", "KILL", "--"]].concat())
-}
-
-/// Makes a file or folder the servers', who are somebody else when the caller is root: a key that
-/// nobody else may read, for example.
-///
-/// # Errors
-/// It is not there, or not the caller's.
-pub fn give_away(path: &Path) -> Result<(), TestbedError> {
-    if user_id() != 0 {
-        return Ok(());
-    }
-    chown(path, Some(NOBODY), Some(NOBODY))
-        .map_err(|e| TestbedError::new(format!("cannot give {} away", path.display()), e))
+    if can_reach(&wanted) { wanted } else { "/tmp".into() }
 }
 
 /// Ports that nobody is given who asks for just any, so that they are still free after a crash.

@@ -1,13 +1,12 @@
 //! PostgreSQL's programs and how they are called.
 
 use std::fs;
-use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 
-use super::{Database, NOBODY, PASSWORD, USER, unprivileged};
+use super::{Database, PASSWORD, USER};
 use crate::command::{CommandLine, find_program};
 use crate::error::TestbedError;
-use crate::registry::user_id;
+use crate::nobody::{give_away, unprivileged};
 
 /// Debian keeps each version in a folder here, out of `PATH`.
 const VERSIONS: &str = "/usr/lib/postgresql";
@@ -55,9 +54,7 @@ pub(super) fn create(database: &Database) -> Result<(), TestbedError> {
     let password = database.folder().join("password");
     let cannot = |e| TestbedError::new(format!("cannot write {}", password.display()), e);
     fs::write(&password, PASSWORD).map_err(cannot)?;
-    if user_id() == 0 {
-        chown(&password, Some(NOBODY), Some(NOBODY)).map_err(cannot)?;
-    }
+    give_away(&password)?;
     let make = programs
         .program("initdb")
         .arg(format!("--pgdata={}/data", database.folder().display()))

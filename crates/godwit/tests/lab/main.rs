@@ -1,5 +1,7 @@
 //! `godwit lab` as a user meets it: messages, exit codes, and what is left behind (nothing).
 
+mod dns;
+
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

@@ -1,0 +1,83 @@
+//! A responder that can do so much and no more, to test what looks for the limit of one.
+
+use base::time::NS_PER_S;
+
+/// Picoseconds of a nanosecond: times of answers must not drift by what rounding loses.
+const PS_PER_NS: u128 = 1_000;
+
+/// What a responder can do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Capacity {
+    /// Answers per second.
+    pub per_s: f64,
+    /// Queries that wait at most; what comes beyond them is dropped.
+    pub queue: u32,
+}
+
+impl Capacity {
+    /// The part of one of `threads`: that of the answers, and a queue of its own.
+    #[must_use]
+    pub fn share(self, threads: u32) -> Self {
+        Self { per_s: self.per_s / f64::from(threads), ..self }
+    }
+}
+
+/// A token bucket that holds one token, and queries in a row that wait for the next.
+#[derive(Clone, Copy, Debug)]
+pub struct Bucket {
+    interval_ps: u128,
+    queue: u128,
+    /// When the next token is there.
+    free_ps: u128,
+}
+
+impl Bucket {
+    /// A bucket with its token, and nobody waiting.
+    #[must_use]
+    pub fn new(capacity: Capacity) -> Self {
+        let interval_ps = NS_PER_S as f64 * PS_PER_NS as f64 / capacity.per_s;
+        Self { interval_ps: (interval_ps as u128).max(1), queue: capacity.queue.into(), free_ps: 0 }
+    }
+
+    /// When the query that comes at `now_ns` is answered, nanoseconds of the same clock; `None` when
+    /// too many wait. Queries come in the order of time.
+    pub fn admit(&mut self, now_ns: u64) -> Option<u64> {
+        let now_ps = u128::from(now_ns) * PS_PER_NS;
+        let start_ps = self.free_ps.max(now_ps);
+        if (start_ps - now_ps) / self.interval_ps > self.queue {
+            return None;
+        }
+        self.free_ps = start_ps + self.interval_ps;
+        Some(start_ps.div_ceil(PS_PER_NS) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_leave_at_the_rate_and_the_queue_ends() {
+        let mut bucket = Bucket::new(Capacity { per_s: 1_000.0, queue: 2 });
+        let times: Vec<_> = (0..6).map(|_| bucket.admit(5_000_000)).collect();
+        let ms = |ms: u64| Some(ms * 1_000_000);
+        assert_eq!(times, [ms(5), ms(6), ms(7), None, None, None]);
+        assert_eq!(bucket.admit(6_000_000), ms(8), "one has left");
+        assert_eq!(bucket.admit(6_000_001), None);
+        assert_eq!(bucket.admit(90_000_000), ms(90), "no tokens are saved");
+        let third = Capacity { per_s: 3_000.0, queue: 2 }.share(3);
+        assert_eq!(third, Capacity { per_s: 1_000.0, queue: 2 });
+    }
+
+    #[test]
+    fn as_many_leave_in_an_hour_as_the_rate_says() {
+        let mut bucket = Bucket::new(Capacity { per_s: 30_000.0, queue: 0 });
+        let hour_ns = 3_600 * NS_PER_S;
+        let (mut now_ns, mut count) = (0, 0_u32);
+        while now_ns < hour_ns / 100 {
+            count += u32::from(bucket.admit(now_ns).is_some());
+            now_ns += 3_333;
+        }
+        assert!((1_079_000..=1_080_001).contains(&count), "{count}");
+    }
+}

@@ -1,0 +1,130 @@
+//! The search for the highest rate against the faults of the echo, on virtual time: the same schedule,
+//! the same ledger and the same search as on real sockets, with nothing between them.
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
+use std::collections::VecDeque;
+
+use base::Random;
+use base::time::NS_PER_MS;
+use dns_load::echo::{Bucket, Capacity, Share};
+use dns_load::{Exchanges, Identities, Limits, Workload};
+use dns_wire::Query;
+use load::{Class, Rate, Schedule};
+use measure::plan::SearchPlan;
+use measure::search::{Found, Outcome, Search, Step, Stop};
+
+const LIMITS: Limits = Limits { deadline_ns: 500 * NS_PER_MS, grace_ns: 0 };
+const PORTS: u64 = 16;
+
+/// What the echo is told to do wrong.
+struct Server {
+    capacity: Option<Capacity>,
+    drop: Share,
+    random: Random,
+}
+
+/// One trial: the share that was lost, and answers on time per second.
+fn trial(server: &mut Server, rate_per_s: f64, dwell_s: f64) -> (f64, f64) {
+    let query = Query { recursion_desired: true, edns: None };
+    let workload = Workload::parse("queries", b"www.google.com AAAA\n", query).unwrap();
+    let identities = Identities { ports: PORTS, id_base: 0 };
+    let rate = Rate::per_second(rate_per_s).unwrap();
+    let room = rate.count_in(LIMITS.watched_ns()) + 1_024;
+    let mut exchanges = Exchanges::new(identities, LIMITS, &workload, (0, 1), room);
+    let mut schedule = Schedule::even(rate, NS_PER_MS, (dwell_s * 1e9) as u64, 0, 1);
+    // Every trial begins when the one before has been worked off.
+    let mut bucket = server.capacity.map(Bucket::new);
+    let mut way: VecDeque<(u64, usize, Vec<u8>)> = VecDeque::new();
+    let mut buffer = [0; 512];
+    while let Some(due_ns) = schedule.next_due_ns() {
+        while let Some((at_ns, port, octets)) = way.pop_front_if(|(at_ns, ..)| *at_ns <= due_ns) {
+            exchanges.answer(at_ns, port, &octets);
+        }
+        exchanges.expire(due_ns);
+        let port = exchanges.next_port();
+        let Some(sent) = schedule.take(due_ns).and_then(|at| exchanges.begin(at, &mut buffer))
+        else {
+            continue;
+        };
+        exchanges.left(sent.number, due_ns);
+        if server.drop.hits(&mut server.random) {
+            continue;
+        }
+        let leaves_ns = match &mut bucket {
+            None => Some(due_ns),
+            Some(bucket) => bucket.admit(due_ns),
+        };
+        if let Some(at_ns) = leaves_ns {
+            buffer[2] |= 0x80;
+            way.push_back((at_ns, port, buffer[..sent.len].to_vec()));
+        }
+    }
+    for (at_ns, port, octets) in way {
+        exchanges.expire(at_ns);
+        exchanges.answer(at_ns, port, &octets);
+    }
+    let ledger = exchanges.finish().ledger;
+    let on_time = ledger.count(Class::OnTime);
+    let loss = 1.0 - on_time as f64 / ledger.due() as f64;
+    (loss, on_time as f64 / dwell_s)
+}
+
+fn find(plan: &SearchPlan, server: &mut Server) -> Found {
+    let mut search = Search::new(plan);
+    while let Step::Probe(probe) = search.next_step() {
+        let (loss, completed_per_s) = trial(server, probe.rate_per_s, probe.dwell_s);
+        let is_met = loss * 100.0 <= plan.loss_percent;
+        let outcome = if is_met { Outcome::Met } else { Outcome::Missed };
+        search.report_completed(outcome, completed_per_s);
+    }
+    search.result().unwrap()
+}
+
+/// The rules of the shipped plan for highest rates, with the width that its figures need here.
+fn plan() -> SearchPlan {
+    let text = include_str!("../../../plans/dns-max.toml");
+    let plan = measure::Plan::parse("dns-max.toml", text).unwrap();
+    SearchPlan { start_per_s: 2_000.0, width_percent: 1.0, bisections: 8, ..plan.search }
+}
+
+#[test]
+fn the_capacity_of_a_token_bucket_is_found_within_two_percent_ten_times_of_ten() {
+    let mut random = Random::from_seed(5);
+    for run in 0..10 {
+        let capacity =
+            Capacity { per_s: 2_000.0 * 20.0_f64.powf(random.unit()), queue: 1 << random.below(7) };
+        let mut server =
+            Server { capacity: Some(capacity), drop: Share::NONE, random: random.fork(run) };
+        let found = find(&plan(), &mut server);
+        let share = found.rate_per_s.unwrap() / capacity.per_s;
+        assert_eq!(found.stop, Stop::Server);
+        assert!((0.98..=1.02).contains(&share), "run {run}: {share} of {capacity:?}");
+    }
+}
+
+#[test]
+fn a_server_that_drops_five_percent_at_every_rate_never_meets_a_thousandth() {
+    for seed in 0..10 {
+        let drop = "5%".parse().unwrap();
+        let mut server = Server { capacity: None, drop, random: Random::from_seed(seed) };
+        let found = find(&plan(), &mut server);
+        assert_eq!((found.rate_per_s, found.stop), (None, Stop::EveryRate), "seed {seed}");
+        // It is the same for one that has a limit as well.
+        server.capacity = Some(Capacity { per_s: 900.0, queue: 64 });
+        let found = find(&plan(), &mut server);
+        assert_eq!((found.rate_per_s, found.stop), (None, Stop::EveryRate), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_slow_server_is_slow_and_not_one_that_loses_at_every_rate() {
+    for per_s in [40.0, 300.0] {
+        let capacity = Some(Capacity { per_s, queue: 4 });
+        let mut server = Server { capacity, drop: Share::NONE, random: Random::from_seed(1) };
+        let found = find(&plan(), &mut server);
+        assert_eq!(found.stop, Stop::Server);
+        let share = found.rate_per_s.unwrap() / per_s;
+        // What waits when a trial of 3 s ends is answered in time all the same.
+        assert!((0.85..=1.06).contains(&share), "{share} of {per_s}");
+    }
+}

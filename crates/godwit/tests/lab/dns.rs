@@ -1,0 +1,142 @@
+//! The same for plans of DNS.
+
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use testbed::command::find_program;
+
+use super::{GODWIT, Place, is_root, processes_in, said};
+
+/// Nothing is void, as how busy a test machine is does not matter here.
+const NEVER_VOID: &str = "[void]\nlate_sends_percent = 100.0\nsocket_drops_percent = 100.0\n\
+                          softnet_drops_percent = 100.0\nsteal_percent = 100.0\n";
+
+fn place(name: &str, more: &str) -> Place {
+    let place = Place::new(name);
+    place.plan("dns", "protocol = \"dns\"\nservers = [\"echo\"]");
+    let path = place.0.join("plans/dns.toml");
+    let text = std::fs::read_to_string(&path).expect("the plan");
+    std::fs::write(&path, format!("{text}{more}{NEVER_VOID}")).expect("the plan");
+    place
+}
+
+fn summary(output: &std::process::Output) -> Value {
+    serde_json::from_slice(&output.stdout).expect("JSON only")
+}
+
+#[test]
+fn the_echo_is_measured_with_nothing_but_the_binary() {
+    let ramp = "[ramp]\nfirst_mbit_s = 0.1\nstep_mbit_s = 0.1\nlast_mbit_s = 0.3\ndwell_s = 0.2\n";
+    let place = place("echo", ramp);
+    let output = place.lab(&["run", "dns", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let summary = summary(&output);
+    let results = summary["results"].as_array().expect("a list");
+    assert_eq!((results.len(), &results[0]["server"]), (1, &Value::from("echo")));
+    let rate = results[0]["leases_per_s"].as_f64().expect("a rate");
+    assert!((380.0..=420.0).contains(&rate), "the plan's highest: {rate}");
+    assert!(summary["limit"].is_null() && summary["flushes"].as_array().is_some_and(Vec::is_empty));
+    let trials = summary["trials"].as_array().expect("a list");
+    let steps: Vec<f64> = trials
+        .iter()
+        .filter(|trial| trial["purpose"] == "ramp")
+        .map(|trial| trial["offered_per_s"].as_f64().expect("a rate").round())
+        .collect();
+    assert_eq!(steps, [147.0, 294.0, 441.0]);
+    let page = std::fs::read_to_string(place.results()[0].join("report.html")).expect("a page");
+    for words in ["data-chart=\"system-load\"", "achieved, answers/s", "www.google.com AAAA"] {
+        assert!(page.contains(words), "{words}");
+    }
+    assert!(!page.contains("leases/s") && !page.contains("lease time"));
+    assert_eq!(processes_in(&place.0), Vec::<String>::new());
+}
+
+#[test]
+fn a_server_that_drops_at_every_rate_is_not_called_slow() {
+    let place = place("drops", "");
+    let path = place.0.join("plans/dns.toml");
+    let text = std::fs::read_to_string(&path).expect("the plan");
+    let text = text
+        .replace(
+            "start_per_s = 200.0\nmax_per_s = 400.0",
+            "start_per_s = 20000.0\nloss_percent = 0.1",
+        )
+        .replace("time_budget_s = 5.0", "time_budget_s = 30.0");
+    std::fs::write(&path, text).expect("the plan");
+    let lossy = format!("{GODWIT} dns echo --drop 5% --listen {{address}}:{{port}}");
+    let output = place.lab(&["run", "dns", "--json", "--server-command", &lossy]);
+    let told = said(&output);
+    assert_eq!(output.status.code(), Some(3), "{told}");
+    assert!(told.contains("command: it never meets 0.1 %"), "{told}");
+    let summary = summary(&output);
+    let result = &summary["results"][0];
+    assert!(result["leases_per_s"].is_null(), "{result}");
+    let least = result["loses_at_every_rate"].as_f64().expect("a share");
+    assert!((0.001..0.08).contains(&least), "{least}");
+    assert!(summary["limit"]["leases_per_s"].as_f64().is_some(), "the echo is the limit");
+    let page = std::fs::read_to_string(place.results()[0].join("report.html")).expect("a page");
+    assert!(page.contains("never meets 0.1 %"));
+}
+
+#[test]
+fn what_is_missing_is_told_with_its_package() {
+    let place = place("absent", "");
+    for (server, package) in
+        [("bind", "bind9"), ("knot", "knot"), ("nsd", "nsd"), ("dumresp", "pdns-tools")]
+    {
+        let output = Command::new(GODWIT)
+            .args(["lab", "run", "dns", "--server", server])
+            .current_dir(&place.0)
+            .env("PATH", "/nonexistent")
+            .stdin(Stdio::null())
+            .output()
+            .expect("godwit starts");
+        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+        let words = format!("not found; it is in Debian's package {package}");
+        assert!(said(&output).contains(&words), "{}", said(&output));
+    }
+    let output = place.lab(&["run", "dns", "--server", "kea"]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(said(&output).contains("no server is called kea; there are: echo, bind, knot"));
+    assert_eq!(place.results().len(), 0);
+}
+
+#[test]
+fn servers_by_others_answer_from_the_zone_without_privilege() {
+    let servers = [
+        ("bind", "named"),
+        ("knot", "knotd"),
+        ("unbound", "unbound"),
+        ("nsd", "nsd"),
+        ("dumresp", "dumresp"),
+    ];
+    let installed: Vec<&str> = servers
+        .into_iter()
+        .filter(|(_, program)| find_program(program).is_some())
+        .map(|(name, _)| name)
+        .collect();
+    if installed.len() < servers.len() {
+        eprintln!("skipped: of {servers:?} only {installed:?} are installed");
+        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none_or(|v| v != "1"));
+    }
+    if installed.is_empty() {
+        return;
+    }
+    let topologies: &[&str] = if is_root() { &["loopback", "veth"] } else { &["loopback"] };
+    for topology in topologies {
+        let place = place(&format!("others-{topology}"), "");
+        let words = ["run", "dns", "--json", "--topology", topology, "--server"];
+        let output = place.lab(&[&words[..], &[&installed.join(",")]].concat());
+        assert_eq!(output.status.code(), Some(0), "{topology}: {}", said(&output));
+        let summary = summary(&output);
+        for result in summary["results"].as_array().expect("a list") {
+            assert!(result["leases_per_s"].as_f64() > Some(150.0), "{result}");
+        }
+        if is_root() {
+            let commands = summary["commands"].to_string();
+            let count = commands.matches("setpriv --reuid nobody").count();
+            assert_eq!(count, installed.len(), "{commands}");
+        }
+        assert_eq!(processes_in(&place.0), Vec::<String>::new());
+    }
+}

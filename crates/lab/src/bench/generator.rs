@@ -1,0 +1,94 @@
+//! The generator's command line for one trial, by the plan's protocol.
+
+use std::path::{Path, PathBuf};
+
+use measure::record::Purpose;
+use testbed::{CommandLine, Side};
+
+use super::{ProcessBench, Service, restart};
+use crate::family::Version;
+use crate::runner::Request;
+
+/// The file with the generator's record, in the trial's folder.
+pub(super) const RECORD: &str = "load.json";
+/// The file with the leases that clients were given.
+pub(super) const LIST: &str = "leases.csv";
+
+impl ProcessBench<'_> {
+    /// The generator's command line, and the file for its leases where they will be verified.
+    pub(super) fn generator(
+        &self,
+        request: &Request,
+        seed: u64,
+        folder: &Path,
+    ) -> (CommandLine, Option<PathBuf>) {
+        let service = &self.services[request.subject];
+        let mut command = CommandLine::new(self.godwit.to_string_lossy());
+        command = if self.family.protocol.is_dhcp() {
+            self.dhcp_load(command, service, request)
+        } else {
+            self.dns_load(command, service)
+        };
+        command = command
+            .args(["--rate", &format!("{:.3}", request.rate_per_s)])
+            .args(["--duration", &request.dwell_s.to_string()])
+            .args(["--seed", &seed.to_string()])
+            .args(["--deadline-s", &self.plan.search.deadline_s.to_string()])
+            // Late and lost are one for the criterion; telling them apart would double the wait.
+            .args(["--drain-s", "0"])
+            .args(["--json", &folder.join(RECORD).to_string_lossy()]);
+        if request.purpose.ends_database() {
+            command = command.args(["--timeline-s", restart::INTERVAL_S]);
+        }
+        let mut list = None;
+        if service.prepared.lease_file.is_some() {
+            let path = folder.join(LIST);
+            command = command.args(["--leases", &path.to_string_lossy()]);
+            list = Some(path);
+        }
+        let cpu = Some(self.processors.generator);
+        (service.topology.command(Side::Client, cpu, command), list)
+    }
+
+    /// Whole exchanges of clients that the server has not seen.
+    fn dhcp_load(&self, command: CommandLine, service: &Service, request: &Request) -> CommandLine {
+        let (first_client, _) = service.terms.next_clients(service.next_client, request);
+        let mut command = command
+            .args(["load", self.family.protocol.name()])
+            .args(["--server", &service.address.to_string()])
+            .args(self.second_server(service).iter().map(String::as_str))
+            .args(["--relay", &self.relay.to_string()])
+            .args(["--clients", &service.terms.clients.to_string()])
+            .args(["--client-offset", &first_client.to_string()]);
+        if self.family.version() == Version::V6 {
+            let link = self.family.link(self.relay.ip());
+            command = command.args(["--link-address", &link.to_string(), "--ia", "na"]);
+        }
+        let quiet_s = self.plan.search.quiet_s;
+        let waits = request.purpose == Purpose::Confirm || request.purpose.ends_database();
+        if !waits && quiet_s > 0.0 {
+            command = command.args(["--quiet-s", &quiet_s.to_string()]);
+        }
+        if service.prepared.reads_frames {
+            command = command.args(["--segmentation", "off"]);
+        }
+        if service.subject.is_limit() { command.arg("--echo") } else { command }
+    }
+
+    /// The one query, over and over.
+    fn dns_load(&self, command: CommandLine, service: &Service) -> CommandLine {
+        let dns = self.plan.dns;
+        let command = command
+            .args(["dns", "load", "--server", &service.address.to_string()])
+            .args(["--local", &self.relay.ip().to_string()])
+            .args(["--ports", &dns.ports.to_string()]);
+        if dns.segmentation { command.arg("--segmentation") } else { command }
+    }
+
+    /// The words that send half of the load to the second server, where there is one.
+    fn second_server(&self, service: &Service) -> Vec<String> {
+        let Some(partner) = service.partner else { return Vec::new() };
+        let address = self.services[partner].address.to_string();
+        ["--second-server", &address, "--threads", "2"].map(str::to_owned).into()
+    }
+}

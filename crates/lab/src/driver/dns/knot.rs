@@ -1,0 +1,36 @@
+//! Knot DNS (`knotd`, package `knot`): the zone from its file alone, no journal.
+
+use super::{ZONE, ZONE_FILE};
+use crate::driver::Place;
+
+pub(super) const CONFIGURATION: &str = "knot.conf";
+
+/// What knot.conf(5) says.
+pub(super) fn configuration(place: &Place) -> String {
+    let (folder, address) = (place.folder.display(), place.address);
+    format!(
+        "server:\n\
+         \x20   rundir: \"{folder}\"\n\
+         \x20   listen: {ip}@{port}\n\
+         \x20   udp-workers: {threads}\n\
+         \x20   tcp-workers: 1\n\
+         \x20   background-workers: 1\n\
+         database:\n\
+         \x20   storage: \"{folder}\"\n\
+         log:\n\
+         \x20 - target: stderr\n\
+         \x20   any: error\n\
+         template:\n\
+         \x20 - id: default\n\
+         \x20   storage: \"{folder}\"\n\
+         \x20   zonefile-sync: -1\n\
+         \x20   zonefile-load: whole\n\
+         \x20   journal-content: none\n\
+         zone:\n\
+         \x20 - domain: {ZONE}\n\
+         \x20   file: {ZONE_FILE}\n",
+        ip = address.ip(),
+        port = address.port(),
+        threads = place.threads,
+    )
+}

@@ -1,0 +1,211 @@
+//! DNS servers as the lab runs them: one zone with the name that is asked for, no recursion, no
+//! logging, no limits on rates, as many threads as the plan says; in the foreground, in a folder of
+//! their own, without privilege.
+//!
+//! All give the same answer: NOERROR, one AAAA record, nothing in the other sections but EDNS. Servers
+//! that answer without a zone ([`DnsServer::Echo`], [`DnsServer::Dumresp`]) mark what kernel and
+//! generator can do.
+
+mod bind;
+mod knot;
+mod nsd;
+#[cfg(test)]
+mod tests;
+mod unbound;
+
+use std::net::Ipv6Addr;
+use std::path::{Path, PathBuf};
+
+use testbed::CommandLine;
+use testbed::command::require_program;
+use testbed::nobody::{can_reach, give_away, unprivileged};
+
+use super::{Place, Prepared, version_of, write};
+use crate::error::LabError;
+
+/// A DNS server that the lab knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DnsServer {
+    /// `godwit dns echo`, which sends each query back.
+    Echo,
+    /// ISC's BIND.
+    Bind,
+    /// Knot DNS.
+    Knot,
+    /// Unbound, with local data.
+    Unbound,
+    /// NSD.
+    Nsd,
+    /// PowerDNS's `dumresp`, which sends each query back.
+    Dumresp,
+}
+
+impl DnsServer {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Echo, Self::Bind, Self::Knot, Self::Unbound, Self::Nsd, Self::Dumresp];
+
+    /// The name on the command line and in results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Echo => "echo",
+            Self::Bind => "bind",
+            Self::Knot => "knot",
+            Self::Unbound => "unbound",
+            Self::Nsd => "nsd",
+            Self::Dumresp => "dumresp",
+        }
+    }
+
+    /// The server of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|server| server.name() == name)
+    }
+
+    /// Program and Debian package; `None` for Godwit's own.
+    const fn program_and_package(self) -> Option<(&'static str, &'static str)> {
+        Some(match self {
+            Self::Echo => return None,
+            Self::Bind => ("named", "bind9"),
+            Self::Knot => ("knotd", "knot"),
+            Self::Unbound => ("unbound", "unbound"),
+            Self::Nsd => ("nsd", "nsd"),
+            Self::Dumresp => ("dumresp", "pdns-tools"),
+        })
+    }
+
+    /// The program's path.
+    ///
+    /// # Errors
+    /// It is not installed; the message names the package.
+    pub(super) fn program(self, godwit: &Path) -> Result<PathBuf, LabError> {
+        Ok(match self.program_and_package() {
+            None => godwit.to_owned(),
+            Some((program, package)) => PathBuf::from(require_program(program, package)?),
+        })
+    }
+
+    /// The name of the file with the configuration; `None` when the command line says all.
+    #[must_use]
+    pub(crate) const fn configuration_name(self) -> Option<&'static str> {
+        match self {
+            Self::Echo | Self::Dumresp => None,
+            Self::Bind => Some(bind::CONFIGURATION),
+            Self::Knot => Some(knot::CONFIGURATION),
+            Self::Unbound => Some(unbound::CONFIGURATION),
+            Self::Nsd => Some(nsd::CONFIGURATION),
+        }
+    }
+
+    /// What the configuration file holds.
+    fn configuration(self, place: &Place) -> Option<String> {
+        match self {
+            Self::Echo | Self::Dumresp => None,
+            Self::Bind => Some(bind::configuration(place)),
+            Self::Knot => Some(knot::configuration(place)),
+            Self::Unbound => Some(unbound::configuration(place)),
+            Self::Nsd => Some(nsd::configuration(place)),
+        }
+    }
+
+    fn arguments(self, place: &Place, configuration: &str) -> Vec<String> {
+        let (threads, address) = (place.threads.to_string(), place.address);
+        let words: Vec<&str> = match self {
+            Self::Echo => vec!["dns", "echo", "--threads", &threads],
+            Self::Bind => vec!["-g", "-n", &threads, "-c", configuration],
+            Self::Knot => vec!["-c", configuration],
+            Self::Unbound => vec!["-d", "-p", "-c", configuration],
+            Self::Nsd => vec!["-d", "-c", configuration],
+            Self::Dumresp => Vec::new(),
+        };
+        let mut words: Vec<String> = words.into_iter().map(str::to_owned).collect();
+        match self {
+            Self::Echo => words.extend(["--listen".to_owned(), address.to_string()]),
+            Self::Dumresp => {
+                words.extend([address.ip().to_string(), address.port().to_string(), threads]);
+            }
+            Self::Bind | Self::Knot | Self::Unbound | Self::Nsd => {}
+        }
+        words
+    }
+
+    fn version(self, program: &Path) -> String {
+        match self {
+            Self::Echo | Self::Knot => version_of(program, "--version"),
+            Self::Bind | Self::Unbound => version_of(program, "-V"),
+            Self::Nsd => version_of(program, "-v"),
+            // It has none.
+            Self::Dumresp => String::new(),
+        }
+    }
+}
+
+/// The zone that is served.
+const ZONE: &str = "google.com";
+/// The file with it.
+pub(super) const ZONE_FILE: &str = "google.com.zone";
+/// The name and the records that it has, as in [`measure::plan::QUERY`].
+const NAME: &str = "www.google.com";
+/// The address that the answer holds, of the prefix for documentation (RFC 3849).
+pub(crate) const ANSWER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
+
+/// The zone as a file (RFC 1035 section 5).
+fn zone() -> String {
+    format!(
+        "$ORIGIN {ZONE}.\n$TTL 300\n\
+         @ IN SOA ns1 hostmaster 1 3600 600 86400 300\n\
+         @ IN NS ns1\n\
+         ns1 IN A 192.0.2.53\n\
+         www IN A 192.0.2.1\n\
+         www IN AAAA {ANSWER}\n"
+    )
+}
+
+/// Writes the zone into the place's folder.
+pub(super) fn write_zone(place: &Place) -> Result<PathBuf, LabError> {
+    let path = place.folder.join(ZONE_FILE);
+    write(&path, &zone())?;
+    Ok(path)
+}
+
+pub(super) fn prepare(server: DnsServer, place: &Place) -> Result<Prepared, LabError> {
+    let program = server.program(&place.godwit)?;
+    let mut path = String::new();
+    if let Some((name, text)) = server.configuration_name().zip(server.configuration(place)) {
+        write_zone(place)?;
+        let file = place.folder.join(name);
+        write(&file, &text)?;
+        path = file.to_string_lossy().into_owned();
+    }
+    let arguments = server.arguments(place, &path);
+    let command =
+        CommandLine::new(program.to_string_lossy()).args(arguments.iter().map(String::as_str));
+    let command =
+        if server == DnsServer::Echo { command } else { without_privilege(command, place)? };
+    Ok(Prepared {
+        command,
+        lease_file: None,
+        version: server.version(&program),
+        reads_frames: false,
+    })
+}
+
+/// `command` as somebody who may do nothing, and the place's folder as theirs.
+fn without_privilege(command: CommandLine, place: &Place) -> Result<CommandLine, LabError> {
+    // The folder itself becomes theirs.
+    if !place.folder.parent().is_none_or(can_reach) {
+        return Err(LabError::Failed(format!(
+            "{} cannot be reached by the user nobody, as whom DNS servers run; put results elsewhere, \
+             e.g. --results /var/tmp/results",
+            place.folder.display()
+        )));
+    }
+    give_away(&place.folder)?;
+    let entries = std::fs::read_dir(&place.folder).into_iter().flatten().flatten();
+    for entry in entries {
+        give_away(&entry.path())?;
+    }
+    Ok(unprivileged(command))
+}

@@ -1,0 +1,119 @@
+//! Configurations and command lines of DNS servers, checked by the servers themselves where those are
+//! installed.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use measure::plan::Protocol;
+
+use super::*;
+use crate::driver::StorePlace;
+use crate::family::Family;
+
+fn place(name: &str) -> Place {
+    let folder = std::env::temp_dir().join(format!("godwit-dns-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let family = Family::of(Protocol::Dns);
+    Place {
+        folder,
+        family,
+        address: "127.0.0.1:5353".parse().unwrap(),
+        relay: "127.0.0.1:0".parse().unwrap(),
+        relays: 1,
+        interface: "lo".to_owned(),
+        pool: (IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        lease_time_s: 0,
+        threads: 3,
+        godwit: PathBuf::from("/bin/true"),
+        store: StorePlace::Memfile,
+    }
+}
+
+#[test]
+fn every_server_is_known_by_its_name() {
+    for server in DnsServer::ALL {
+        assert_eq!(DnsServer::named(server.name()), Some(server));
+    }
+    assert_eq!(DnsServer::named("kea"), None);
+}
+
+#[test]
+fn echo_needs_no_file() {
+    let place = place("echo");
+    let prepared = prepare(DnsServer::Echo, &place).unwrap();
+    assert_eq!(
+        prepared.command.words(),
+        ["/bin/true", "dns", "echo", "--threads", "3", "--listen", "127.0.0.1:5353"]
+    );
+    assert_eq!(std::fs::read_dir(&place.folder).unwrap().count(), 0);
+    std::fs::remove_dir_all(place.folder).unwrap();
+}
+
+#[test]
+fn threads_and_the_address_are_told_to_each() {
+    let place = place("told");
+    for (server, words) in [
+        (DnsServer::Bind, vec!["listen-on port 5353 { 127.0.0.1; };", "recursion no;"]),
+        (DnsServer::Knot, vec!["listen: 127.0.0.1@5353\n", "udp-workers: 3\n"]),
+        (DnsServer::Unbound, vec!["interface: 127.0.0.1@5353\n", "num-threads: 3\n"]),
+        (
+            DnsServer::Nsd,
+            vec![
+                "ip-address: 127.0.0.1@5353\n",
+                "server-count: 3\n",
+                "rrl-ratelimit: 0\n",
+                "rrl-whitelist-ratelimit: 0\n",
+            ],
+        ),
+    ] {
+        let text = server.configuration(&place).unwrap();
+        for word in words {
+            assert!(text.contains(word), "{word} in {text}");
+        }
+        assert!(text.contains(ZONE) && text.contains(&*place.folder.to_string_lossy()), "{text}");
+    }
+    let arguments = |server: DnsServer| server.arguments(&place, "FILE").join(" ");
+    assert_eq!(arguments(DnsServer::Bind), "-g -n 3 -c FILE");
+    assert_eq!(arguments(DnsServer::Dumresp), "127.0.0.1 5353 3");
+    std::fs::remove_dir_all(place.folder).unwrap();
+}
+
+/// What a server says of its configuration, where it can be asked: program, package, arguments before
+/// the file's name.
+const CHECKS: [(DnsServer, &str, &[&str]); 4] = [
+    (DnsServer::Bind, "named-checkconf", &["-z"]),
+    (DnsServer::Knot, "knotd", &[]),
+    (DnsServer::Unbound, "unbound-checkconf", &[]),
+    (DnsServer::Nsd, "nsd-checkconf", &[]),
+];
+
+#[test]
+fn servers_themselves_accept_their_configurations() {
+    for (server, checker, arguments) in CHECKS {
+        let place = place(&format!("check-{}", server.name()));
+        let (program, package) = server.program_and_package().unwrap();
+        if let Err(e) = server.program(&place.godwit) {
+            assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none_or(|v| v != "1"), "{e}");
+            assert_eq!(
+                e.to_string(),
+                format!("{program}: not found; it is in Debian's package {package}")
+            );
+            eprintln!("skipped: {e}");
+        } else {
+            let prepared = prepare(server, &place).unwrap();
+            assert!(prepared.version.contains(|c: char| c.is_ascii_digit()), "{prepared:?}");
+            let file = place.folder.join(server.configuration_name().unwrap());
+            let file = file.to_string_lossy();
+            // Knot's own checker is another program's command.
+            if checker == "knotd" {
+                CommandLine::new("knotc").args(["-c", &file, "conf-check"]).run().unwrap();
+            } else {
+                CommandLine::new(checker)
+                    .args(arguments.iter().copied())
+                    .arg(&*file)
+                    .run()
+                    .unwrap();
+            }
+        }
+        std::fs::remove_dir_all(place.folder).unwrap();
+    }
+}

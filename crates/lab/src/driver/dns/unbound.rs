@@ -1,0 +1,35 @@
+//! Unbound (package `unbound`): a resolver that answers from local data, so that nothing is resolved.
+//! It says in its answers that recursion is available.
+
+use super::{ANSWER, NAME, ZONE};
+use crate::driver::Place;
+
+pub(super) const CONFIGURATION: &str = "unbound.conf";
+
+/// What unbound.conf(5) says.
+pub(super) fn configuration(place: &Place) -> String {
+    let (folder, address) = (place.folder.display(), place.address);
+    format!(
+        "server:\n\
+         \x20   directory: \"{folder}\"\n\
+         \x20   chroot: \"\"\n\
+         \x20   username: \"\"\n\
+         \x20   pidfile: \"\"\n\
+         \x20   interface: {ip}@{port}\n\
+         \x20   access-control: 0.0.0.0/0 allow\n\
+         \x20   num-threads: {threads}\n\
+         \x20   so-reuseport: yes\n\
+         \x20   use-syslog: no\n\
+         \x20   verbosity: 0\n\
+         \x20   do-ip6: no\n\
+         \x20   module-config: \"iterator\"\n\
+         \x20   local-zone: \"{ZONE}.\" static\n\
+         \x20   local-data: \"{NAME}. 300 IN A 192.0.2.1\"\n\
+         \x20   local-data: \"{NAME}. 300 IN AAAA {ANSWER}\"\n\
+         remote-control:\n\
+         \x20   control-enable: no\n",
+        ip = address.ip(),
+        port = address.port(),
+        threads = place.threads,
+    )
+}

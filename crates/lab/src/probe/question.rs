@@ -1,0 +1,148 @@
+//! What a server is asked to see whether it answers, and whether an answer is one to that.
+
+use std::net::IpAddr;
+
+use base::Random;
+use dns_wire::{Edns, Flags, Kind, Message, Query, Rcode};
+use measure::plan::QUERY;
+
+use super::message;
+use crate::driver::ANSWER;
+
+/// The first octet of identifiers, which have 24 bits in DHCPv6 and 16 in DNS.
+pub(super) const XID: u32 = 0x67_0000;
+/// Octets of the largest answer, as the generator says in EDNS.
+const PAYLOAD_BYTES: u16 = 4_096;
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Question {
+    /// A DISCOVER or SOLICIT through a relay, with the address by which servers tell the subnet.
+    Dhcp(IpAddr),
+    /// The query of DNS plans.
+    Dns,
+}
+
+impl Question {
+    /// The message with identifier `xid`.
+    pub(super) fn message(self, xid: u32) -> Vec<u8> {
+        match self {
+            Self::Dhcp(link) => message::first(link, xid),
+            Self::Dns => {
+                let mut octets = query();
+                octets[..2].copy_from_slice(&(xid as u16).to_be_bytes());
+                octets
+            }
+        }
+    }
+
+    /// Whether `answer` answers the message with identifier `xid`.
+    pub(super) fn is_answered_by(self, answer: &[u8], xid: u32) -> bool {
+        match self {
+            Self::Dhcp(link) => message::xid_of(link, answer) == Some(xid),
+            Self::Dns => Message::parse(answer).is_ok_and(|message| {
+                let header = message.header();
+                header.flags.has(Flags::RESPONSE) && header.id == xid as u16
+            }),
+        }
+    }
+
+    /// Where identifiers begin: nowhere special for DHCP, where a client is known by more than that;
+    /// DNS has nothing else to tell an answer from a late one to the generator.
+    pub(super) fn first_xid(self) -> u32 {
+        match self {
+            Self::Dhcp(_) => XID,
+            Self::Dns => XID | Random::from_seed(u64::from(std::process::id())).next_u32() & 0xffff,
+        }
+    }
+}
+
+/// The query, with identifier 0.
+fn query() -> Vec<u8> {
+    let edns =
+        Edns { udp_payload_bytes: PAYLOAD_BYTES, extended_rcode: 0, version: 0, dnssec_ok: false };
+    let mut octets = Vec::new();
+    let (name, kind) = QUERY.split_once(' ').expect("a name and a type");
+    let kind: Kind = kind.parse().expect("a type that is known");
+    Query { recursion_desired: true, edns: Some(edns) }
+        .append(&mut octets, name.as_bytes(), kind)
+        .expect("a name that is sound");
+    octets
+}
+
+/// What is wrong with an answer to the query of DNS plans by a server that was given the zone; `None`
+/// when it is the answer that all of them must give: the one record, nothing truncated.
+pub(super) fn objection(answer: &[u8]) -> Option<String> {
+    let message = match Message::parse(answer) {
+        Ok(message) => message,
+        Err(malformed) => return Some(format!("what is no DNS message ({malformed})")),
+    };
+    let (header, rcode) = (message.header(), message.rcode());
+    if rcode != Rcode::NOERROR {
+        return Some(rcode.to_string());
+    }
+    if header.flags.has(Flags::TRUNCATED) {
+        return Some("a truncated message".to_owned());
+    }
+    let is_the_one = message.records().next().is_some_and(|record| record.data == ANSWER.octets());
+    let counts = [header.counts[1], header.counts[2]];
+    (counts != [1, 0] || !is_the_one).then(|| {
+        format!(
+            "{} records and {} of authority, not the one that the zone has",
+            counts[0], counts[1]
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The answer as servers give it: a pointer to the name, AAAA, IN, 300 s, 16 octets.
+    fn answer() -> Vec<u8> {
+        let mut octets = Question::Dns.message(XID | 0x1234);
+        let opt = octets.split_off(octets.len() - 11);
+        octets[2] |= 0x84;
+        octets[7] = 1;
+        octets.extend_from_slice(&[0xc0, 12, 0, 28, 0, 1, 0, 0, 1, 44, 0, 16]);
+        octets.extend_from_slice(&ANSWER.octets());
+        octets.extend_from_slice(&opt);
+        octets
+    }
+
+    #[test]
+    fn the_query_is_that_of_the_plans_frame() {
+        // Ethernet, IPv4 and UDP around it.
+        let frame = 14 + 20 + 8 + Question::Dns.message(XID).len();
+        assert_eq!(frame as f64, measure::plan::QUERY_FRAME_BYTES);
+    }
+
+    #[test]
+    fn answers_are_known_by_identifier_and_direction() {
+        let answered = |octets: &[u8]| Question::Dns.is_answered_by(octets, XID | 0x1234);
+        assert!(answered(&answer()));
+        let query = Question::Dns.message(XID | 0x1234);
+        assert!(!answered(&query), "a query is no answer");
+        let mut other = answer();
+        other[1] ^= 1;
+        assert!(!answered(&other) && !answered(&answer()[..40]));
+    }
+
+    #[test]
+    fn only_the_record_of_the_zone_is_a_good_answer() {
+        assert_eq!(objection(&answer()), None);
+        let changed = |at: usize, octet: u8| {
+            let mut octets = answer();
+            octets[at] = octet;
+            objection(&octets)
+        };
+        assert_eq!(changed(3, 5).as_deref(), Some("REFUSED"));
+        assert_eq!(changed(2, 0x86).as_deref(), Some("a truncated message"));
+        let last_of_address = answer().len() - 12;
+        assert!(changed(last_of_address, 9).is_some_and(|words| words.contains("not the one")));
+        let mut echo = Question::Dns.message(XID);
+        echo[2] |= 0x80;
+        assert!(objection(&echo).is_some_and(|words| words.starts_with("0 records")));
+        assert!(objection(&[1, 2]).is_some_and(|words| words.starts_with("what is no DNS")));
+    }
+}

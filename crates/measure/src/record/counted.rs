@@ -1,0 +1,109 @@
+//! From what a generator counted while it ran to the record that it leaves.
+
+use ::load::{Class, Health, Ledger, Timeline, Verdict};
+use base::time::NS_PER_S;
+
+use super::{ExchangeCounts, LOAD_SCHEMA, LatencySummary, LoadRecord, LoadTimeline};
+
+impl LoadRecord {
+    /// The record of exchanges that came due for `duration_ns`, with what every generator counts in the
+    /// same way: outcomes, latencies, lateness, its own health. What was asked for, datagrams and
+    /// processor time are the generator's to add.
+    #[must_use]
+    pub fn counted(ledger: &Ledger, timeline: &Timeline, health: Health, duration_ns: u64) -> Self {
+        let duration_s = duration_ns as f64 / NS_PER_S as f64;
+        let on_time = ledger.count(Class::OnTime);
+        let reason = match ledger.verdict(health) {
+            Verdict::Sound => String::new(),
+            Verdict::GeneratorLimited(reasons) => reasons.join("; "),
+        };
+        Self {
+            schema: LOAD_SCHEMA.into(),
+            duration_s,
+            exchanges: ExchangeCounts::of_ledger(ledger),
+            completed_per_s: if duration_s > 0.0 { on_time as f64 / duration_s } else { 0.0 },
+            latency_due: LatencySummary::of_histogram(ledger.latency_due()),
+            latency_sent: LatencySummary::of_histogram(ledger.latency_sent()),
+            histogram_due: ledger.latency_due().entries().collect(),
+            late_sends: ledger.late_sends(),
+            late_send_max_us: ledger.late_send_max_ns() as f64 / 1e3,
+            own_socket_drops: health.socket_drops,
+            send_refused: health.sends_refused,
+            generator_limited: !reason.is_empty(),
+            generator_limited_reason: reason,
+            timeline: LoadTimeline::of_counted(timeline),
+            ..Self::default()
+        }
+    }
+}
+
+impl ExchangeCounts {
+    /// The outcomes in a ledger.
+    #[must_use]
+    pub fn of_ledger(ledger: &Ledger) -> Self {
+        Self {
+            due: ledger.due(),
+            sent: ledger.sent(),
+            on_time: ledger.count(Class::OnTime),
+            late: ledger.count(Class::Late),
+            lost: ledger.count(Class::Lost),
+            nak: ledger.count(Class::Nak),
+            invalid: ledger.count(Class::Invalid),
+            wrong_client: ledger.count(Class::WrongClient),
+            duplicate_answered: ledger.count(Class::DuplicateAnswered),
+            in_flight_at_end: ledger.in_flight(),
+        }
+    }
+}
+
+impl LoadTimeline {
+    /// The intervals that were counted; `None` when none were to be.
+    #[must_use]
+    pub fn of_counted(counted: &Timeline) -> Option<Self> {
+        let points =
+            counted.points().iter().map(|point| [point.due, point.completed, point.missed]);
+        (!counted.points().is_empty()).then(|| Self {
+            start_ns: counted.start_ns(),
+            interval_s: counted.interval_ns() as f64 / NS_PER_S as f64,
+            points: points.collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_outcome_stands_in_its_field() {
+        let (mut ledger, mut timeline) = (Ledger::default(), Timeline::new(0, NS_PER_S / 2, 2));
+        let outcomes = [(Class::Late, 2), (Class::Lost, 3), (Class::Nak, 4), (Class::Invalid, 5)];
+        let outcomes = outcomes.into_iter().chain([
+            (Class::OnTime, 1),
+            (Class::WrongClient, 6),
+            (Class::DuplicateAnswered, 7),
+        ]);
+        for (class, count) in outcomes {
+            for _ in 0..count {
+                ledger.came_due();
+                ledger.left(0, 0);
+                ledger.ended(class);
+            }
+        }
+        ledger.completed(0, 0, 1_000_000);
+        timeline.came_due(NS_PER_S);
+        let health = Health { socket_drops: 8, sends_refused: 9 };
+        let record = LoadRecord::counted(&ledger, &timeline, health, 2 * NS_PER_S);
+        let of = record.exchanges;
+        let classes = [of.on_time, of.late, of.lost, of.nak, of.invalid, of.wrong_client];
+        assert_eq!(classes, [1, 2, 3, 4, 5, 6]);
+        assert_eq!((of.due, of.sent, of.duplicate_answered, of.in_flight_at_end), (28, 28, 7, 0));
+        assert_eq!((record.duration_s, record.completed_per_s), (2.0, 0.5));
+        assert_eq!((record.own_socket_drops, record.send_refused), (8, 9));
+        assert!(record.generator_limited && !record.generator_limited_reason.is_empty());
+        assert_eq!(record.latency_due.count, 1);
+        let timeline = record.timeline.unwrap();
+        assert_eq!((timeline.interval_s, timeline.points), (0.5, vec![[0; 3], [1, 0, 0]]));
+        assert_eq!(LoadTimeline::of_counted(&Timeline::default()), None);
+    }
+}

@@ -1,0 +1,174 @@
+//! What was answered against how busy the server's processors were: a mark per trial. A server that
+//! gains nothing from more load draws a cluster of marks; a straight line up to 100 % is the ideal.
+
+use maud::{Markup, html};
+
+use super::format;
+use super::load_curve::achieved_title;
+use super::plot::{self, Axis, Frame, Label, Mark, Size};
+use super::scale::Scale;
+use crate::plan::{Protocol, mbit_per_s};
+use crate::record::Purpose;
+use crate::summary::{Summary, TrialRow};
+
+/// One server's trials, by the rate that was offered.
+struct Series<'s> {
+    name: &'s str,
+    class: String,
+    shape: usize,
+    rows: Vec<&'s TrialRow>,
+}
+
+/// The trials of every server: the steps of its ramp, where there is one, else all.
+fn series(summary: &Summary) -> Vec<Series<'_>> {
+    let has_ramp = summary.trials.iter().any(|row| row.purpose == Purpose::Ramp);
+    let all = summary.results.iter().enumerate().map(|(index, result)| {
+        let is_drawn = |row: &&TrialRow| {
+            row.server == result.server
+                && row.variant == result.variant
+                && row.void.is_empty()
+                && (row.purpose == Purpose::Ramp || !has_ramp)
+        };
+        let mut rows: Vec<&TrialRow> = summary.trials.iter().filter(is_drawn).collect();
+        rows.sort_by(|a, b| a.offered_per_s.total_cmp(&b.offered_per_s));
+        Series { name: &result.server, class: plot::series_class(index), shape: index, rows }
+    });
+    all.filter(|series| !series.rows.is_empty()).collect()
+}
+
+/// Whether there is anything to draw.
+pub(super) fn is_empty(summary: &Summary) -> bool {
+    summary.plan.protocol.is_dhcp() || series(summary).is_empty()
+}
+
+fn frame(size: Size, series: &[Series<'_>]) -> Frame {
+    let (width, height, left, right) = match size {
+        Size::Wide => (960.0, 430.0, 58.0, 118.0),
+        Size::Narrow => (380.0, 340.0, 44.0, 16.0),
+    };
+    let all = series.iter().flat_map(|series| &series.rows);
+    let most = all.map(|row| row.achieved_per_s).fold(0.0, f64::max);
+    let y = Scale::linear(most, if size == Size::Wide { 6 } else { 4 });
+    Frame { width, height, left, right, top: 34.0, bottom: 44.0, x: Scale::linear(100.0, 5), y }
+}
+
+/// The chart in both sizes.
+pub(super) fn chart(summary: &Summary) -> Markup {
+    let series = series(summary);
+    html! {
+        @for size in Size::BOTH { (drawing(&frame(size, &series), size, &series, summary)) }
+    }
+}
+
+fn drawing(frame: &Frame, size: Size, series: &[Series<'_>], summary: &Summary) -> Markup {
+    let (protocol, loss_percent) = (summary.plan.protocol, summary.plan.search.loss_percent);
+    let ticks = if size == Size::Wide { 6 } else { 4 };
+    let content = html! {
+        (frame.axes(
+            &Axis { title: "load of the server's processors, %", ticks: 5, format: format::whole },
+            &Axis { title: achieved_title(protocol), ticks, format: format::axis_rate },
+        ))
+        @for series in series {
+            @let places: Vec<(f64, f64)> = series.rows.iter().map(|row| place(frame, row)).collect();
+            (plot::line(&series.class, &places))
+        }
+        @for series in series {
+            @for row in &series.rows { (mark(frame, series, row, protocol, loss_percent)) }
+        }
+        (names(frame, series))
+    };
+    frame.svg(size.class(), "Answers against the load of the server's processors", "xy", &content)
+}
+
+fn place(frame: &Frame, row: &TrialRow) -> (f64, f64) {
+    (frame.at_x(row.server_load * 100.0), frame.at_y(row.achieved_per_s))
+}
+
+/// The rate that was offered, in both units where it is DNS.
+fn offered(row: &TrialRow, protocol: Protocol) -> String {
+    let rate = format::whole(row.offered_per_s);
+    if protocol.is_dhcp() {
+        return format!("{rate}/s");
+    }
+    format!("{rate}/s ({} Mbit/s)", format::trimmed(mbit_per_s(row.offered_per_s), 1))
+}
+
+fn mark(
+    frame: &Frame,
+    series: &Series<'_>,
+    row: &TrialRow,
+    protocol: Protocol,
+    loss_percent: f64,
+) -> Markup {
+    let is_within = row.loss * 100.0 <= loss_percent;
+    Mark {
+        class: &format!("{}{}", series.class, if is_within { "" } else { " beyond" }),
+        shape: series.shape,
+        at: place(frame, row),
+        data: &[
+            ("server", series.name.to_owned()),
+            ("offered", format::trimmed(row.offered_per_s, 1)),
+            ("achieved", format::trimmed(row.achieved_per_s, 1)),
+            ("load", format::trimmed(row.server_load, 3)),
+        ],
+        title: format!(
+            "{}\noffered {}\nachieved {}/s\nload {}\nlate or lost {}",
+            series.name,
+            offered(row, protocol),
+            format::whole(row.achieved_per_s),
+            format::percent(row.server_load),
+            format::percent(row.loss),
+        ),
+    }
+    .draw()
+}
+
+fn names(frame: &Frame, series: &[Series<'_>]) -> Markup {
+    let labels = series
+        .iter()
+        .filter_map(|series| {
+            let (x, y) = place(frame, series.rows.last()?);
+            let width = series.name.chars().count() as f64 * 7.5;
+            let at = (f64::min(x + 10.0, frame.width - width), y);
+            Some(Label { class: series.class.clone(), text: series.name.to_owned(), at })
+        })
+        .collect();
+    plot::labels(labels, 15.0, 8.0, frame.floor() - 6.0)
+}
+
+/// The figures behind the chart.
+pub(super) fn table(summary: &Summary) -> Markup {
+    let protocol = summary.plan.protocol;
+    html! {
+        table {
+            thead {
+                tr {
+                    th { "server" }
+                    th.n { "offered" }
+                    th.n { "achieved/s" }
+                    th.n { "late or lost" }
+                    th.n { "load" }
+                    th.n { "p50" }
+                    th.n { "p99" }
+                    th.n { "server drops" }
+                }
+            }
+            tbody {
+                @for series in series(summary) {
+                    @for row in series.rows {
+                        tr {
+                            td { (series.name) }
+                            td.n { (offered(row, protocol)) }
+                            td.n { (format::whole(row.achieved_per_s)) }
+                            td.n { (format::percent(row.loss)) }
+                            td.n { (format::percent(row.server_load)) }
+                            td.n { (format::duration_us(row.p50_us)) }
+                            td.n { (format::duration_us(row.p99_us)) }
+                            td.n { (format::whole(row.server_socket_drops as f64)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
