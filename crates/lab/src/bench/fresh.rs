@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use testbed::{ChildProcess, Side};
 
 use super::{ProcessBench, STOP_GRACE};
-use crate::driver;
+use crate::driver::{self, features};
 use crate::error::LabError;
 use crate::leases::{self, Verified};
 
@@ -24,6 +24,9 @@ impl ProcessBench<'_> {
         for half in self.halves(position) {
             self.services[half].process.stop(STOP_GRACE);
         }
+        // Made for the run, and large.
+        let reservations = self.services[position].folder.join(features::RESERVATIONS_FILE);
+        let _ = std::fs::remove_file(reservations);
         let lists = std::mem::take(&mut self.services[position].lists);
         let service = &self.services[position];
         let Some(lease_file) = &service.prepared.lease_file else { return };

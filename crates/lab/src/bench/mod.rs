@@ -23,7 +23,7 @@ use testbed::{ChildProcess, CommandLine, Database, Run, Sampler, Side, Target, T
 
 pub use set_up::BenchSettings;
 
-use crate::driver::{Prepared, StorePlace};
+use crate::driver::{Prepared, StorePlace, features};
 use crate::error::LabError;
 use crate::family::Family;
 use crate::folder;
@@ -288,9 +288,15 @@ impl ProcessBench<'_> {
             .args(["--drain-s", "0"])
             .args(["--json", &path("load.json")]);
         if self.family.protocol == Protocol::Dhcp6 {
-            let link = self.family.link(self.relay.ip());
-            command = command.args(["--link-address", &link.to_string(), "--ia", "na"]);
+            command = command.args(["--ia", "na"]);
         }
+        let feature = service.subject.feature;
+        let words = features::generator_words(feature, self.family.protocol);
+        if self.family.protocol == Protocol::Dhcp6 && words.is_empty() {
+            let link = self.family.link(self.relay.ip());
+            command = command.args(["--link-address", &link.to_string()]);
+        }
+        command = command.args(words.iter().map(String::as_str));
         let quiet_s = self.plan.search.quiet_s;
         if request.purpose.ends_database() {
             command = command.args(["--timeline-s", restart::INTERVAL_S]);
@@ -303,7 +309,7 @@ impl ProcessBench<'_> {
         let mut list = None;
         if service.subject.is_limit() {
             command = command.arg("--echo");
-        } else if service.prepared.lease_file.is_some() {
+        } else if service.prepared.lease_file.is_some() && feature.used_per_10_000().is_none() {
             command = command.args(["--leases", &path("leases.csv")]);
             list = Some(folder.join("leases.csv"));
         }

@@ -180,6 +180,7 @@ impl<'a> ProcessBench<'a> {
             lease_time_s: self.plan.server.lease_time_s,
             godwit: self.godwit.clone(),
             store,
+            feature: subject.feature,
         }
     }
 

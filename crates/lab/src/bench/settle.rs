@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use measure::plan::Feature;
 use testbed::{ChildProcess, Side};
 
 use super::{ProcessBench, STOP_GRACE, last_words};
@@ -18,6 +19,8 @@ use crate::probe::Probe;
 
 /// How long a server may take until it answers after its start.
 const START_PATIENCE: Duration = Duration::from_secs(20);
+/// How long one whose configuration or leases are large may take.
+const LARGE_PATIENCE: Duration = Duration::from_secs(180);
 /// How long it may take to work off a trial, after which it is started again.
 const SETTLE_PATIENCE: Duration = Duration::from_secs(15);
 /// Waits that are worth telling of, seconds.
@@ -62,7 +65,9 @@ impl ProcessBench<'_> {
     /// client that asks.
     pub(super) fn wait_until_it_answers(&mut self, position: usize) -> Result<(), LabError> {
         let mut probe = self.probe()?;
-        let has_answered = self.answers(position, &mut probe, START_PATIENCE)?;
+        let is_plain = self.services[position].subject.feature == Feature::Plain;
+        let patience = if is_plain { START_PATIENCE } else { LARGE_PATIENCE };
+        let has_answered = self.answers(position, &mut probe, patience)?;
         let service = &mut self.services[position];
         if has_answered {
             return if service.subject.is_limit() {
@@ -78,7 +83,7 @@ impl ProcessBench<'_> {
             }
             None => format!(
                 "{label} does not answer on UDP {address} after {} s; its last words: {}",
-                START_PATIENCE.as_secs(),
+                patience.as_secs(),
                 service.process.last_words(1)
             ),
         }))

@@ -19,6 +19,7 @@ fn place(name: &str) -> Place {
         lease_time_s: 3600,
         godwit: PathBuf::from("/bin/true"),
         store: StorePlace::Memfile,
+        feature: Feature::Plain,
     }
 }
 

@@ -50,6 +50,22 @@ const DURABILITIES: &[&str] = &["none", "interval", "always"];
 const STORES: &[&str] = &["memfile", "mysql", "postgresql", "sqlite"];
 const SHARINGS: &[&str] = &["open", "exclusive", "two-servers"];
 
+const FEATURES: &[&str] = &[
+    "plain",
+    "empty-classes",
+    "simple-classes",
+    "ored-addresses",
+    "reservations",
+    "many-subnets",
+    "shared-networks",
+    "pool-50",
+    "pool-90",
+    "pool-96",
+    "pool-99",
+    "pool-99-9",
+    "pool-99-99",
+];
+
 /// All keys, in the order of the manual.
 pub const KEYS: &[Key] = &[
     key("name", Takes::Name, "", "Short name; part of the result folder's name."),
@@ -235,6 +251,12 @@ pub const KEYS: &[Key] = &[
         Takes::Choices(SHARINGS),
         "[\"open\"]",
         "How servers use a database: open to other writers, exclusive (Godwit only), or two servers on one with the load split between them; each is a line.",
+    ),
+    key(
+        "server.features",
+        Takes::Choices(FEATURES),
+        "[\"plain\"]",
+        "What configurations have beyond one subnet with one pool; each is a line of its own, set beside plain, or beside pool-50 where clients give leases back.",
     ),
     key(
         "void.late_sends_percent",

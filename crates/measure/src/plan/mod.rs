@@ -4,6 +4,7 @@
 //! with file, line and column. Reading files and expanding a plan into child processes belongs to
 //! the lab. [`KEYS`] describes each key for the manual and the error messages.
 
+mod features;
 mod keys;
 mod parse;
 mod runs;
@@ -11,6 +12,7 @@ mod stores;
 
 use serde::{Deserialize, Serialize};
 
+pub use features::Feature;
 pub use keys::{KEYS, Key, Takes};
 pub use parse::Problem;
 pub use runs::{DroppedRuns, RunsPlan, Unconfirmed};
@@ -223,6 +225,8 @@ pub struct ServerPlan {
     pub stores: Vec<Store>,
     /// How servers use a database that more than one may write to, each a line of its own.
     pub sharing: Vec<Sharing>,
+    /// What their configuration has beyond one subnet with one pool, each a line of its own.
+    pub features: Vec<Feature>,
 }
 
 /// When a lease is on the disk.
@@ -318,6 +322,7 @@ impl Default for ServerPlan {
             durability: vec![Durability::None, Durability::Always],
             stores: vec![Store::Memfile],
             sharing: vec![Sharing::Open],
+            features: vec![Feature::Plain],
         }
     }
 }
