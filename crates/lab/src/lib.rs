@@ -23,9 +23,11 @@ mod run;
 pub mod runner;
 mod samples;
 pub mod stored;
+pub mod suite;
 pub mod subject;
 pub mod terms;
 
 pub use error::LabError;
 pub use progress::Progress;
 pub use run::{Finished, RunSettings, run};
+pub use suite::{FinishedSuite, SuiteSettings, run_suite};
