@@ -8,7 +8,7 @@ use measure::suite::Suite;
 use crate::error::LabError;
 
 /// The plans that Godwit ships: bare name and text.
-pub const SHIPPED: [(&str, &str); 14] = [
+pub const SHIPPED: [(&str, &str); 15] = [
     ("dhcp4-database-restart", include_str!("../../../plans/dhcp4-database-restart.toml")),
     ("dhcp4-full", include_str!("../../../plans/dhcp4-full.toml")),
     ("dhcp4-quick", include_str!("../../../plans/dhcp4-quick.toml")),
@@ -22,6 +22,7 @@ pub const SHIPPED: [(&str, &str); 14] = [
     ("speed-base4", include_str!("../../../plans/speed-base4.toml")),
     ("speed-base6", include_str!("../../../plans/speed-base6.toml")),
     ("speed-features", include_str!("../../../plans/speed-features.toml")),
+    ("speed-overload", include_str!("../../../plans/speed-overload.toml")),
     ("speed-pool", include_str!("../../../plans/speed-pool.toml")),
 ];
 

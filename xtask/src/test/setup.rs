@@ -12,7 +12,7 @@ use super::privilege::Privilege;
 use super::tally::Tally;
 
 /// Debian packages by name, and what needs them.
-pub(crate) const PACKAGES: [(&str, &str); 26] = [
+pub(crate) const PACKAGES: [(&str, &str); 27] = [
     ("iproute2", "namespaces and virtual interfaces"),
     ("util-linux", "giving up privileges, placing processes"),
     ("procps", "looking at processes"),
@@ -37,6 +37,7 @@ pub(crate) const PACKAGES: [(&str, &str); 26] = [
     ("tcpdump", "captures"),
     ("netsniff-ng", "trafgen, whose frames ours are compared with"),
     ("strace", "the order of system calls"),
+    ("valgrind", "instructions of an exchange"),
     ("chromium", "the report as a browser shows it"),
     ("poppler-utils", "the report as it prints"),
 ];

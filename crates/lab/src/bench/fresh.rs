@@ -92,6 +92,7 @@ impl ProcessBench<'_> {
         let name = service.next_name();
         service.process = ChildProcess::start(&command, &name, &service.folder)?;
         (service.prepared, service.command, service.next_client) = (prepared, command, 0);
+        service.keep_to_share()?;
         self.run.note_group(self.services[position].process.pid())?;
         self.wait_until_it_answers(position)
     }

@@ -19,7 +19,7 @@ use measure::record::{
     FlushCost, LoadRecord, Purpose, SampleDigest, TRIAL_SCHEMA, Trial, VoidReason,
 };
 use testbed::process::describe;
-use testbed::{ChildProcess, CommandLine, Database, Run, Sampler, Side, Target, Topology};
+use testbed::{ChildProcess, CommandLine, Database, Quota, Run, Sampler, Side, Target, Topology};
 
 pub use set_up::BenchSettings;
 
@@ -58,6 +58,8 @@ struct Service {
     topology: Topology,
     /// As it was started, namespace and processor included.
     command: CommandLine,
+    /// What keeps it to its share of a processor.
+    quota: Option<Quota>,
     process: ChildProcess,
     /// Number of the first client that has not been played yet.
     next_client: u32,
@@ -73,6 +75,14 @@ impl Service {
     fn next_name(&mut self) -> String {
         self.generation += 1;
         format!("server-{}", self.generation)
+    }
+
+    /// Keeps its process, just started, to its share of a processor.
+    fn keep_to_share(&self) -> Result<(), LabError> {
+        match &self.quota {
+            Some(quota) => Ok(quota.hold(self.process.pid())?),
+            None => Ok(()),
+        }
     }
 
     fn target(&self, side: Side, pid: u32, address: SocketAddr) -> Target {

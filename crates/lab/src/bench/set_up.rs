@@ -9,7 +9,7 @@ use measure::Plan;
 use measure::plan::{Sharing, Topology as Wanted};
 use testbed::process::pin_self;
 use testbed::topology::{NamespaceSettings, allowed_cpus, free_port};
-use testbed::{ChildProcess, Registry, Run, Side, Topology};
+use testbed::{ChildProcess, Quota, Registry, Run, Side, Topology};
 
 use super::settle::Waits;
 use super::{ProcessBench, Processors, Service};
@@ -130,8 +130,12 @@ impl<'a> ProcessBench<'a> {
             driver::prepare(subject, &self.place(subject, address, &topology, store.clone()))?;
         let cpu = Some(self.processors.server);
         let command = topology.command(Side::Server, cpu, prepared.command.clone());
+        let quota = self.quota(position)?;
         let process = ChildProcess::start(&command, "server", &folder)?;
         self.run.note_group(process.pid())?;
+        if let Some(quota) = &quota {
+            quota.hold(process.pid())?;
+        }
         if prepared.reads_frames {
             self.warnings.push(format!(
                 "{} reads raw frames, so messages to it left one by one (segmentation off), and to \
@@ -151,12 +155,28 @@ impl<'a> ProcessBench<'a> {
             address,
             topology,
             command,
+            quota,
             process,
             next_client: 0,
             lists: Vec::new(),
             waits: Waits::default(),
             generation: 1,
         })
+    }
+
+    /// What keeps a server to its share of a processor; `None` when that is all of it.
+    fn quota(&mut self, position: usize) -> Result<Option<Quota>, LabError> {
+        let share = self.plan.server.processor_share;
+        if share >= 1.0 {
+            return Ok(None);
+        }
+        if position == 0 {
+            self.warnings.push(format!(
+                "Every server has {:.0} % of a processor only, by a control group.",
+                share * 100.0
+            ));
+        }
+        Ok(Some(Quota::create(&mut self.run, position, share)?))
     }
 
     /// Where and how `subject` runs.

@@ -120,6 +120,7 @@ impl ProcessBench<'_> {
         service.waits.restarts += 1;
         let name = service.next_name();
         service.process = ChildProcess::start(&service.command, &name, &service.folder)?;
+        service.keep_to_share()?;
         self.run.note_group(service.process.pid())?;
         Ok(())
     }

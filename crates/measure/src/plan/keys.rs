@@ -253,6 +253,12 @@ pub const KEYS: &[Key] = &[
         "How servers use a database: open to other writers, exclusive (Godwit only), or two servers on one with the load split between them; each is a line.",
     ),
     key(
+        "server.processor_share",
+        Takes::Number(0.01, 1.0),
+        "1.0",
+        "Share of a processor that each server gets, so that it can be overloaded by far; below 1 it needs control groups, and root.",
+    ),
+    key(
         "server.features",
         Takes::Choices(FEATURES),
         "[\"plain\"]",

@@ -225,6 +225,8 @@ pub struct ServerPlan {
     pub stores: Vec<Store>,
     /// How servers use a database that more than one may write to, each a line of its own.
     pub sharing: Vec<Sharing>,
+    /// Share of a processor that each server gets, above 0; 1 for all of it.
+    pub processor_share: f64,
     /// What their configuration has beyond one subnet with one pool, each a line of its own.
     pub features: Vec<Feature>,
 }
@@ -322,6 +324,7 @@ impl Default for ServerPlan {
             durability: vec![Durability::None, Durability::Always],
             stores: vec![Store::Memfile],
             sharing: vec![Sharing::Open],
+            processor_share: 1.0,
             features: vec![Feature::Plain],
         }
     }
