@@ -12,6 +12,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use load::Schedule;
+use netio::receive::DEFAULT_SLOTS;
 use netio::send::SendCounts;
 use netio::{Clock, Outbox, PollFd, RecvBatch, Route, UdpSocket, poll};
 
@@ -63,8 +64,14 @@ impl<P: Protocol> Lane<P> {
         route: Route,
         quiet_ns: Option<u64>,
     ) -> Self {
+        let route_segments = route.segmentation;
         let outbox = Outbox::new(route, population.protocol().message_bytes_max());
-        Self { socket, population, schedule, outbox, input: RecvBatch::default(), quiet_ns }
+        let input = if route_segments {
+            RecvBatch::coalescing_into(DEFAULT_SLOTS)
+        } else {
+            RecvBatch::default()
+        };
+        Self { socket, population, schedule, outbox, input, quiet_ns }
     }
 
     /// Runs until the schedule has ended and no exchange is open, or for as long as exchanges are
@@ -138,8 +145,12 @@ impl<P: Protocol> Lane<P> {
             }
             total += count;
             let now_ns = Clock::mono_ns();
-            for datagram in self.input.iter() {
-                let slot = self.outbox.slot().expect("more slots than a batch has answers");
+            for index in 0..count {
+                if self.outbox.slot().is_none() {
+                    self.flush()?;
+                }
+                let slot = self.outbox.slot().expect("what waited has left");
+                let datagram = self.input.get(index);
                 if let Some(outgoing) = self.population.answer(now_ns, datagram.octets, slot) {
                     self.outbox.push(outgoing.number, outgoing.len, outgoing.source);
                 }

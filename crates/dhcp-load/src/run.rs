@@ -87,6 +87,10 @@ pub fn run_report<T: Target>(
     let mut lanes = Vec::new();
     for (door, thread) in doors.into_iter().zip(0..) {
         let Door { socket, protocol, destination, sources } = door;
+        if segmentation {
+            // Answers that a server sent in groups stay so until they are read.
+            socket.coalesce().map_err(NetError::on("coalesce on", "the generator's sockets"))?;
+        }
         let route = Route { destination, sources, segmentation };
         lanes.push((socket, population(settings, thread, protocol), route));
     }

@@ -8,7 +8,7 @@ use measure::suite::Suite;
 use crate::error::LabError;
 
 /// The plans that Godwit ships: bare name and text.
-pub const SHIPPED: [(&str, &str); 15] = [
+pub const SHIPPED: [(&str, &str); 16] = [
     ("dhcp4-database-restart", include_str!("../../../plans/dhcp4-database-restart.toml")),
     ("dhcp4-full", include_str!("../../../plans/dhcp4-full.toml")),
     ("dhcp4-quick", include_str!("../../../plans/dhcp4-quick.toml")),
@@ -24,6 +24,7 @@ pub const SHIPPED: [(&str, &str); 15] = [
     ("speed-features", include_str!("../../../plans/speed-features.toml")),
     ("speed-overload", include_str!("../../../plans/speed-overload.toml")),
     ("speed-pool", include_str!("../../../plans/speed-pool.toml")),
+    ("speed-segmentation", include_str!("../../../plans/speed-segmentation.toml")),
 ];
 
 /// The suites that Godwit ships: bare name and text.

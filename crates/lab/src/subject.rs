@@ -142,7 +142,9 @@ fn with_features(plan: &Plan, subjects: Vec<Subject>) -> Vec<Subject> {
             lines.push(subject.clone());
             continue;
         }
-        for &feature in &plan.server.features {
+        let is_kea = matches!(subject.kind, Kind::Kea { .. });
+        let has = |feature: &&Feature| !is_kea || **feature != Feature::Segmentation;
+        for &feature in plan.server.features.iter().filter(has) {
             let server = format!("{}-{}", subject.server, feature.name());
             lines.push(Subject { server, feature, ..subject.clone() });
         }

@@ -146,6 +146,7 @@ pub(super) fn apply(place: &Place, configuration: &mut Value) {
             beside_others(protocol, &mut configuration[&key]);
         }
         Feature::Plain
+        | Feature::Segmentation
         | Feature::Pool50
         | Feature::Pool90
         | Feature::Pool96

@@ -24,6 +24,9 @@ pub enum Feature {
     ManySubnets,
     /// A hundred shared networks of fifty subnets each, from which clients come in turn.
     SharedNetworks,
+    /// Datagrams are taken and sent in groups where the kernel joins them (Godwit only): not
+    /// comparable with a server or a limit that takes them one by one.
+    Segmentation,
     /// Half of the pool is in use all the time: every client gives its lease back.
     #[serde(rename = "pool-50")]
     Pool50,
@@ -46,7 +49,7 @@ pub enum Feature {
 
 impl Feature {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Plain,
         Self::EmptyClasses,
         Self::SimpleClasses,
@@ -54,6 +57,7 @@ impl Feature {
         Self::Reservations,
         Self::ManySubnets,
         Self::SharedNetworks,
+        Self::Segmentation,
         Self::Pool50,
         Self::Pool90,
         Self::Pool96,
@@ -73,6 +77,7 @@ impl Feature {
             Self::Reservations => "reservations",
             Self::ManySubnets => "many-subnets",
             Self::SharedNetworks => "shared-networks",
+            Self::Segmentation => "segmentation",
             Self::Pool50 => "pool-50",
             Self::Pool90 => "pool-90",
             Self::Pool96 => "pool-96",

@@ -58,6 +58,7 @@ const FEATURES: &[&str] = &[
     "reservations",
     "many-subnets",
     "shared-networks",
+    "segmentation",
     "pool-50",
     "pool-90",
     "pool-96",
