@@ -8,7 +8,7 @@ use measure::suite::Suite;
 use crate::error::LabError;
 
 /// The plans that Godwit ships: bare name and text.
-pub const SHIPPED: [(&str, &str); 16] = [
+pub const SHIPPED: [(&str, &str); 17] = [
     ("dhcp4-database-restart", include_str!("../../../plans/dhcp4-database-restart.toml")),
     ("dhcp4-full", include_str!("../../../plans/dhcp4-full.toml")),
     ("dhcp4-quick", include_str!("../../../plans/dhcp4-quick.toml")),
@@ -25,6 +25,7 @@ pub const SHIPPED: [(&str, &str); 16] = [
     ("speed-overload", include_str!("../../../plans/speed-overload.toml")),
     ("speed-pool", include_str!("../../../plans/speed-pool.toml")),
     ("speed-segmentation", include_str!("../../../plans/speed-segmentation.toml")),
+    ("speed-start", include_str!("../../../plans/speed-start.toml")),
 ];
 
 /// The suites that Godwit ships: bare name and text.

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use measure::Plan;
 use measure::plan::Protocol;
 use measure::record::{
-    FlushCost, LoadRecord, Purpose, SampleDigest, TRIAL_SCHEMA, Trial, VoidReason,
+    FlushCost, LoadRecord, Purpose, SampleDigest, Start, TRIAL_SCHEMA, Trial, VoidReason,
 };
 use testbed::process::describe;
 use testbed::{ChildProcess, CommandLine, Database, Quota, Run, Sampler, Side, Target, Topology};
@@ -60,6 +60,8 @@ struct Service {
     command: CommandLine,
     /// What keeps it to its share of a processor.
     quota: Option<Quota>,
+    /// When its first process was started.
+    began: Instant,
     process: ChildProcess,
     /// Number of the first client that has not been played yet.
     next_client: u32,
@@ -114,6 +116,7 @@ pub struct ProcessBench<'a> {
     subjects: usize,
     databases: Vec<Database>,
     flushes: Vec<FlushCost>,
+    starts: Vec<Start>,
     run: Run,
     origin: Instant,
     stop: &'a AtomicBool,
@@ -392,6 +395,12 @@ impl ProcessBench<'_> {
     pub fn warnings(&self) -> Vec<String> {
         let waits = self.services.iter().filter_map(|s| s.waits.words(&s.subject.label()));
         self.warnings.iter().cloned().chain(waits).collect()
+    }
+
+    /// How long servers took to start for the first time.
+    #[must_use]
+    pub fn starts(&self) -> Vec<Start> {
+        self.starts.clone()
     }
 
     /// Versions of the servers by label.

@@ -7,6 +7,8 @@ use std::time::Instant;
 
 use measure::Plan;
 use measure::plan::{Sharing, Topology as Wanted};
+use measure::record::Start;
+use testbed::proc::parse_resident_bytes;
 use testbed::process::pin_self;
 use testbed::topology::{NamespaceSettings, allowed_cpus, free_port};
 use testbed::{ChildProcess, Quota, Registry, Run, Side, Topology};
@@ -76,6 +78,7 @@ impl<'a> ProcessBench<'a> {
             subjects: subjects.len(),
             databases: Vec::new(),
             flushes: Vec::new(),
+            starts: Vec::new(),
             run,
             origin,
             stop,
@@ -101,8 +104,18 @@ impl<'a> ProcessBench<'a> {
     fn start(&mut self, subject: &Subject, store: Option<StorePlace>) -> Result<(), LabError> {
         let position = self.services.len();
         let service = self.service(position, subject, store)?;
+        let began = service.began;
         self.services.push(service);
-        self.wait_until_it_answers(position)
+        self.wait_until_it_answers(position)?;
+        let status = format!("/proc/{}/status", self.services[position].process.pid());
+        let status = std::fs::read_to_string(status).unwrap_or_default();
+        self.starts.push(Start {
+            server: subject.server.clone(),
+            variant: subject.variant.clone(),
+            took_s: began.elapsed().as_secs_f64(),
+            rss_bytes: parse_resident_bytes(&status).unwrap_or(0),
+        });
+        Ok(())
     }
 
     fn service(
@@ -131,6 +144,7 @@ impl<'a> ProcessBench<'a> {
         let cpu = Some(self.processors.server);
         let command = topology.command(Side::Server, cpu, prepared.command.clone());
         let quota = self.quota(position)?;
+        let began = Instant::now();
         let process = ChildProcess::start(&command, "server", &folder)?;
         self.run.note_group(process.pid())?;
         if let Some(quota) = &quota {
@@ -156,6 +170,7 @@ impl<'a> ProcessBench<'a> {
             topology,
             command,
             quota,
+            began,
             process,
             next_client: 0,
             lists: Vec::new(),

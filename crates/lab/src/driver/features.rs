@@ -24,6 +24,8 @@ const ADDRESSES: u32 = 1_000;
 pub(crate) const RESERVATIONS: u32 = 1_000_000;
 /// Subnets, where they are many.
 const SUBNETS: u32 = 10_000;
+/// Leases that are there from the beginning.
+const A_MILLION: u32 = 1_000_000;
 /// Shared networks and subnets of each.
 const NETWORKS: (u32, u32) = (100, 50);
 /// Addresses in the pool of each of many subnets.
@@ -147,6 +149,7 @@ pub(super) fn apply(place: &Place, configuration: &mut Value) {
         }
         Feature::Plain
         | Feature::Segmentation
+        | Feature::MillionLeases
         | Feature::Pool50
         | Feature::Pool90
         | Feature::Pool96
@@ -201,8 +204,15 @@ pub(super) fn write_files(place: &Place) -> Result<(), LabError> {
     if place.feature == Feature::Reservations {
         write(RESERVATIONS_FILE, &|file| reservations(place.family.protocol, file))?;
     }
-    if let (Some(used), (IpAddr::V4(first), _)) = (place.feature.used_per_10_000(), place.pool) {
-        write(LEASE_FILE, &|file| leases(first, place.pool_size(), used, file))?;
+    if let IpAddr::V4(first) = place.pool.0 {
+        let pool = place.pool_size();
+        if let Some(used) = place.feature.used_per_10_000() {
+            let free = (u64::from(pool) * u64::from(10_000 - used) / 10_000) as u32;
+            write(LEASE_FILE, &|file| leases(first, pool, free, file))?;
+        } else if place.feature == Feature::MillionLeases {
+            let free = pool.saturating_sub(A_MILLION);
+            write(LEASE_FILE, &|file| leases(first, pool, free, file))?;
+        }
     }
     Ok(())
 }
@@ -232,13 +242,12 @@ fn reservations(protocol: Protocol, file: &mut dyn Write) -> io::Result<()> {
     writeln!(file)
 }
 
-/// A lease file of Kea's in which `used` of 10,000 addresses are held by clients that never come.
-/// What is free lies evenly between.
-fn leases(first: Ipv4Addr, pool: u32, used: u32, file: &mut dyn Write) -> io::Result<()> {
+/// A lease file of Kea's in which all but `free` addresses are held by clients that never come. What
+/// is free lies evenly between.
+fn leases(first: Ipv4Addr, pool: u32, free: u32, file: &mut dyn Write) -> io::Result<()> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let (held_s, expires_s) = (HELD.as_secs(), (now + HELD).as_secs());
-    let free = u64::from(pool) * u64::from(10_000 - used) / 10_000;
-    let before = |number: u32| u64::from(number) * free / u64::from(pool);
+    let before = |number: u32| u64::from(number) * u64::from(free) / u64::from(pool);
     writeln!(
         file,
         "address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,fqdn_rev,hostname,\
@@ -260,7 +269,7 @@ mod tests {
     #[test]
     fn a_pool_is_in_use_evenly() {
         let mut text = Vec::new();
-        leases(Ipv4Addr::new(10, 1, 0, 0), 1_000, 9_900, &mut text).unwrap();
+        leases(Ipv4Addr::new(10, 1, 0, 0), 1_000, 10, &mut text).unwrap();
         let text = String::from_utf8(text).unwrap();
         let held: Vec<u32> = text
             .lines()

@@ -27,6 +27,8 @@ pub enum Feature {
     /// Datagrams are taken and sent in groups where the kernel joins them (Godwit only): not
     /// comparable with a server or a limit that takes them one by one.
     Segmentation,
+    /// A million leases of clients that never come are there from the beginning.
+    MillionLeases,
     /// Half of the pool is in use all the time: every client gives its lease back.
     #[serde(rename = "pool-50")]
     Pool50,
@@ -49,7 +51,7 @@ pub enum Feature {
 
 impl Feature {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Plain,
         Self::EmptyClasses,
         Self::SimpleClasses,
@@ -58,6 +60,7 @@ impl Feature {
         Self::ManySubnets,
         Self::SharedNetworks,
         Self::Segmentation,
+        Self::MillionLeases,
         Self::Pool50,
         Self::Pool90,
         Self::Pool96,
@@ -78,6 +81,7 @@ impl Feature {
             Self::ManySubnets => "many-subnets",
             Self::SharedNetworks => "shared-networks",
             Self::Segmentation => "segmentation",
+            Self::MillionLeases => "million-leases",
             Self::Pool50 => "pool-50",
             Self::Pool90 => "pool-90",
             Self::Pool96 => "pool-96",

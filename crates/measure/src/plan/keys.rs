@@ -59,6 +59,7 @@ const FEATURES: &[&str] = &[
     "many-subnets",
     "shared-networks",
     "segmentation",
+    "million-leases",
     "pool-50",
     "pool-90",
     "pool-96",

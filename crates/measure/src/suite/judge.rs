@@ -1,12 +1,15 @@
 //! From summaries to verdicts.
 
 use super::{Figure, Line, PartResult, RowPlan, RowResult, SUITE_SCHEMA, Suite, SuiteSummary, Verdict};
-use crate::record::LIMIT_SERVER;
+use crate::record::{LIMIT_SERVER, Start};
 use crate::statistics::{RatioInterval, paired_ratio};
 use crate::summary::{Ratio, Round, ServerResult, Summary};
 
 /// A point of the load curve stands for a load that is this near, as a factor.
 const NEAR: f64 = 1.25;
+
+/// Leases by which two lines differ whose memory is compared.
+const A_MILLION: f64 = 1e6;
 
 /// A figure with its interval, where it has one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -132,8 +135,24 @@ fn find(row: &RowPlan, summary: &Summary) -> Result<Found, String> {
             let value = p99_us(of)? / p99_us(line(&row.to)?)?;
             Ok(Found { value, interval: None })
         }
+        Figure::StartUp => {
+            let value = start(&row.of, summary)?.took_s / start(&row.to, summary)?.took_s;
+            Ok(Found { value, interval: None })
+        }
+        Figure::BytesPerLease => {
+            let bytes = |line: &str| start(line, summary).map(|start| start.rss_bytes as f64);
+            Ok(Found { value: (bytes(&row.of)? - bytes(&row.to)?) / A_MILLION, interval: None })
+        }
         Figure::Goodput => goodput(of, row.fraction),
     }
+}
+
+/// The first start of a line; of several variants the fastest.
+fn start<'s>(line: &str, summary: &'s Summary) -> Result<&'s Start, String> {
+    let of_line = summary.starts.iter().filter(|start| start.server == line && start.took_s > 0.0);
+    of_line
+        .min_by(|a, b| a.took_s.total_cmp(&b.took_s))
+        .ok_or_else(|| format!("no start of {line} was timed"))
 }
 
 /// The ratio of two lines, whichever of them the summary has above the line.
@@ -267,6 +286,22 @@ mod tests {
         let result = judged(RowPlan { at_least: Some(0.7), ..share });
         assert!((result.value.unwrap() - 0.75).abs() < 1e-9, "{result:?}");
         assert_eq!(result.verdict, Verdict::MetByFigure, "the search tells no closer");
+    }
+
+    #[test]
+    fn starts_and_memory_are_compared_line_by_line() {
+        let start = |server: &str, took_s, rss_bytes| Start {
+            server: server.into(),
+            took_s,
+            rss_bytes,
+            ..Start::default()
+        };
+        let starts = vec![start("a", 9.0, 250_000_000), start("a", 6.0, 250_000_000), start("b", 0.2, 50_000_000)];
+        let summary = Summary { starts, ..summary() };
+        let startup = RowPlan { figure: Figure::StartUp, ..row("a", "b") };
+        assert_eq!(find(&startup, &summary).unwrap().value, 6.0 / 0.2);
+        let bytes = RowPlan { figure: Figure::BytesPerLease, ..row("a", "b") };
+        assert_eq!(find(&bytes, &summary).unwrap().value, 200.0);
     }
 
     #[test]

@@ -92,6 +92,12 @@ pub enum Figure {
     ShareOfLimit,
     /// Ratio of the 99 % latencies, each at about half of the line's own highest rate.
     LatencyAtHalf,
+    /// Ratio of the times that two lines took to start. Where the figure must be at least something,
+    /// `of` is the slower one.
+    StartUp,
+    /// Resident memory of the line `of` after its start beyond that of `to`, bytes for each of a million
+    /// leases.
+    BytesPerLease,
     /// What is completed on time at a multiple of the highest rate, over the highest rate.
     Goodput,
 }
@@ -105,6 +111,8 @@ impl Figure {
             Self::LeasesPerCpuSecond => "leases per CPU-second",
             Self::ShareOfLimit => "leases/s, as share of the limit",
             Self::LatencyAtHalf => "p99 at half of the maximum",
+            Self::StartUp => "time to start",
+            Self::BytesPerLease => "memory after the start, bytes for each of a million leases",
             Self::Goodput => "completed on time under overload, as share of the maximum",
         }
     }

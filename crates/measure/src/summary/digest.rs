@@ -58,6 +58,7 @@ pub fn digest(run: &Run, trials: &[Trial]) -> Summary {
         limit,
         restarts: restarts::restarts(&ordered, run.plan.search.deadline_s),
         flushes: run.flushes.clone(),
+        starts: run.starts.clone(),
         results,
         plan: run.plan.clone(),
         environment: run.environment.clone(),
