@@ -17,7 +17,7 @@ use netio::send::SendCounts;
 use netio::{Clock, Outbox, PollFd, RecvBatch, Route, UdpSocket, poll};
 
 use crate::leases::Resource;
-use crate::population::{Finished, Population};
+use crate::population::{Finished, Outgoing, Population};
 use crate::protocol::Protocol;
 
 /// Receive calls per turn, so that a flood of answers cannot keep the schedule from being served.
@@ -35,6 +35,8 @@ pub struct Lane<P: Protocol> {
     outbox: Outbox,
     input: RecvBatch,
     quiet_ns: Option<u64>,
+    /// Every message is sent twice.
+    chatty: bool,
 }
 
 /// What a lane leaves behind.
@@ -71,7 +73,22 @@ impl<P: Protocol> Lane<P> {
         } else {
             RecvBatch::default()
         };
-        Self { socket, population, schedule, outbox, input, quiet_ns }
+        Self { socket, population, schedule, outbox, input, quiet_ns, chatty: false }
+    }
+
+    /// The same with every message sent twice, or not.
+    #[must_use]
+    pub fn chatty(self, chatty: bool) -> Self {
+        Self { chatty, ..self }
+    }
+
+    /// Queues a message that has been written into the slot, twice where clients are chatty.
+    fn queue(&mut self, outgoing: Outgoing) -> io::Result<()> {
+        self.outbox.push(outgoing.number, outgoing.len, outgoing.source);
+        if self.chatty && !self.outbox.repeat() {
+            self.flush()?;
+        }
+        Ok(())
     }
 
     /// Runs until the schedule has ended and no exchange is open, or for as long as exchanges are
@@ -124,7 +141,7 @@ impl<P: Protocol> Lane<P> {
         while let Some(slot) = self.outbox.slot() {
             let Some(due_ns) = self.schedule.take(now_ns) else { break };
             if let Some(outgoing) = self.population.begin(due_ns, slot) {
-                self.outbox.push(outgoing.number, outgoing.len, outgoing.source);
+                self.queue(outgoing)?;
             }
         }
         self.flush()
@@ -152,7 +169,7 @@ impl<P: Protocol> Lane<P> {
                 let slot = self.outbox.slot().expect("what waited has left");
                 let datagram = self.input.get(index);
                 if let Some(outgoing) = self.population.answer(now_ns, datagram.octets, slot) {
-                    self.outbox.push(outgoing.number, outgoing.len, outgoing.source);
+                    self.queue(outgoing)?;
                 }
             }
             self.flush()?;

@@ -99,7 +99,7 @@ pub fn run_report<T: Target>(
         population.starts_at(start_ns);
         population.keep_timeline(timeline(settings, start_ns));
         let schedule = schedule(settings, start_ns, thread);
-        Lane::new(socket, population, schedule, route, settings.quiet_ns)
+        Lane::new(socket, population, schedule, route, settings.quiet_ns).chatty(settings.chatty)
     });
     let results = run_lanes(&settings.cpus, lanes.collect(), stop)?;
     let (report, leases) = Report::of_lanes(settings, start_ns, results, facts);

@@ -222,3 +222,22 @@ fn clients_are_on_links_in_turn_and_give_their_leases_back() {
     // What the last turn sent may still be on its way when the responder is told to end.
     assert!(given_back.into_inner().unwrap().len() > 300);
 }
+
+#[test]
+fn chatty_clients_send_everything_twice_and_are_served_once() {
+    let seen = Mutex::new(BTreeMap::new());
+    let serve = |request: &Request<'_>| {
+        let key = (request.client(), request.kind());
+        *seen.lock().unwrap().entry(key).or_insert(0) += 1;
+        request.good()
+    };
+    let report = against(serve, |server| {
+        run(&Settings { chatty: true, ..settings(server, "127.0.3.3:0") })
+    });
+    let exchanges = report.load.exchanges;
+    assert_eq!((exchanges.due, exchanges.on_time), (400, 400));
+    let seen = seen.into_inner().unwrap();
+    // A REQUEST may be on its way a second time when the run is over.
+    let twice = seen.values().filter(|&&count| count == 2).count();
+    assert!(seen.len() == 800 && twice > 700, "{twice} of {}", seen.len());
+}

@@ -305,7 +305,7 @@ impl ProcessBench<'_> {
         }
         let feature = service.subject.feature;
         let words = features::generator_words(feature, self.family.protocol);
-        if self.family.protocol == Protocol::Dhcp6 && words.is_empty() {
+        if self.family.protocol == Protocol::Dhcp6 && !features::has_links(feature) {
             let link = self.family.link(self.relay.ip());
             command = command.args(["--link-address", &link.to_string()]);
         }

@@ -53,6 +53,11 @@ const fn links(feature: Feature) -> Option<(u32, u32)> {
     }
 }
 
+/// Whether clients come from other links than the relay's own.
+pub(crate) const fn has_links(feature: Feature) -> bool {
+    links(feature).is_some()
+}
+
 /// Distinct clients that the configuration has room for; `None` when only the pool limits them.
 pub(crate) const fn room(feature: Feature) -> Option<u32> {
     match feature {
@@ -77,6 +82,9 @@ pub(crate) fn generator_words(feature: Feature, protocol: Protocol) -> Vec<Strin
     }
     if feature.used_per_10_000().is_some() {
         words.push("--release".to_owned());
+    }
+    if feature == Feature::Chatty {
+        words.push("--chatty".to_owned());
     }
     words
 }
@@ -150,6 +158,7 @@ pub(super) fn apply(place: &Place, configuration: &mut Value) {
         Feature::Plain
         | Feature::Segmentation
         | Feature::MillionLeases
+        | Feature::Chatty
         | Feature::Pool50
         | Feature::Pool90
         | Feature::Pool96

@@ -29,6 +29,8 @@ pub enum Feature {
     Segmentation,
     /// A million leases of clients that never come are there from the beginning.
     MillionLeases,
+    /// Every message comes twice.
+    Chatty,
     /// Half of the pool is in use all the time: every client gives its lease back.
     #[serde(rename = "pool-50")]
     Pool50,
@@ -51,7 +53,7 @@ pub enum Feature {
 
 impl Feature {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Plain,
         Self::EmptyClasses,
         Self::SimpleClasses,
@@ -61,6 +63,7 @@ impl Feature {
         Self::SharedNetworks,
         Self::Segmentation,
         Self::MillionLeases,
+        Self::Chatty,
         Self::Pool50,
         Self::Pool90,
         Self::Pool96,
@@ -82,6 +85,7 @@ impl Feature {
             Self::SharedNetworks => "shared-networks",
             Self::Segmentation => "segmentation",
             Self::MillionLeases => "million-leases",
+            Self::Chatty => "chatty",
             Self::Pool50 => "pool-50",
             Self::Pool90 => "pool-90",
             Self::Pool96 => "pool-96",

@@ -60,6 +60,7 @@ const FEATURES: &[&str] = &[
     "shared-networks",
     "segmentation",
     "million-leases",
+    "chatty",
     "pool-50",
     "pool-90",
     "pool-96",
