@@ -78,12 +78,8 @@ pub trait Protocol: Send {
 
     /// Writes the message by which `client` gives back at once what `answer` granted into `buffer`;
     /// returns its length, `None` where clients keep what they get. It must be one without an answer.
-    fn give_back(
-        &self,
-        buffer: &mut [u8],
-        answer: &Self::Answer<'_>,
-        client: u32,
-    ) -> Option<usize>;
+    fn give_back(&self, buffer: &mut [u8], answer: &Self::Answer<'_>, client: u32)
+    -> Option<usize>;
 
     /// Reads a datagram.
     ///

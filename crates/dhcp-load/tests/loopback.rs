@@ -218,7 +218,10 @@ fn clients_are_on_links_in_turn_and_give_their_leases_back() {
     let exchanges = report.load.exchanges;
     assert_eq!((exchanges.due, exchanges.on_time), (400, 400));
     let links = links.into_inner().unwrap();
-    assert_eq!(links, [((128, 0), 200), ((128, 50), 200), ((128, 100), 200), ((128, 150), 200)].into());
+    assert_eq!(
+        links,
+        [((128, 0), 200), ((128, 50), 200), ((128, 100), 200), ((128, 150), 200)].into()
+    );
     // What the last turn sent may still be on its way when the responder is told to end.
     assert!(given_back.into_inner().unwrap().len() > 300);
 }
@@ -231,9 +234,8 @@ fn chatty_clients_send_everything_twice_and_are_served_once() {
         *seen.lock().unwrap().entry(key).or_insert(0) += 1;
         request.good()
     };
-    let report = against(serve, |server| {
-        run(&Settings { chatty: true, ..settings(server, "127.0.3.3:0") })
-    });
+    let report =
+        against(serve, |server| run(&Settings { chatty: true, ..settings(server, "127.0.3.3:0") }));
     let exchanges = report.load.exchanges;
     assert_eq!((exchanges.due, exchanges.on_time), (400, 400));
     let seen = seen.into_inner().unwrap();

@@ -16,7 +16,7 @@ use netio::{Clock, Waker};
 
 use crate::ServerError;
 use crate::control::ControlThread;
-use crate::doors::Tending;
+use crate::doors::{Sockets, Tending};
 use crate::frames::FrameCounters;
 use crate::hosts::HostsDatabases;
 use crate::inactive;

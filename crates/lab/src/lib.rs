@@ -23,8 +23,8 @@ mod run;
 pub mod runner;
 mod samples;
 pub mod stored;
-pub mod suite;
 pub mod subject;
+pub mod suite;
 pub mod terms;
 
 pub use error::LabError;

@@ -89,7 +89,8 @@ fn read(named: &str) -> Result<(String, String), LabError> {
 /// its title.
 #[must_use]
 pub fn names() -> Vec<(String, String)> {
-    let mut names: Vec<String> = SHIPPED.iter().chain(&SUITES).map(|(name, _)| (*name).to_owned()).collect();
+    let mut names: Vec<String> =
+        SHIPPED.iter().chain(&SUITES).map(|(name, _)| (*name).to_owned()).collect();
     for entry in std::fs::read_dir(FOLDER).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.extension().is_some_and(|e| e == "toml") {

@@ -185,7 +185,8 @@ mod tests {
             ..RowResult::default()
         };
         let unknown = RowResult { name: "later".into(), note: "no time".into(), ..row.clone() };
-        let unknown = RowResult { value: None, low: None, verdict: Verdict::NotMeasured, ..unknown };
+        let unknown =
+            RowResult { value: None, low: None, verdict: Verdict::NotMeasured, ..unknown };
         let summary = SuiteSummary { rows: vec![row, unknown], ..SuiteSummary::default() };
         let text = table(&summary);
         let lines: Vec<Vec<&str>> =

@@ -89,7 +89,8 @@ impl crate::Target for Target {
             ("relay", json!(self.relay.to_string())),
         ];
         if let Some(Links { first, count, step }) = self.links {
-            settings.push(("link_selection", json!(format!("{first}, {count} links, {step} apart"))));
+            settings
+                .push(("link_selection", json!(format!("{first}, {count} links, {step} apart"))));
         }
         settings.push(("release", json!(self.releases)));
         settings.extend(self.second.map(|second| ("second_server", json!(second.to_string()))));

@@ -98,9 +98,7 @@ impl Args {
             Some(interface) => {
                 Access::Direct { interface: interface.clone(), port: self.client_port }
             }
-            None => {
-                Access::Relayed { relays: self.relay.clone(), links: self.all_links() }
-            }
+            None => Access::Relayed { relays: self.relay.clone(), links: self.all_links() },
         };
         Target {
             server: self.server.unwrap_or(SocketAddrV6::new(SERVERS, SERVER_PORT, 0, 0)),
@@ -149,10 +147,7 @@ mod tests {
                     2001:db8:1::1,2001:db8:8::1 --links 2 --link-step 3";
         let Access::Relayed { links, .. } = target(line).unwrap().access else { panic!() };
         let links: Vec<_> = links.iter().map(ToString::to_string).collect();
-        assert_eq!(
-            links,
-            ["2001:db8:1::1", "2001:db8:1:3::1", "2001:db8:8::1", "2001:db8:8:3::1"]
-        );
+        assert_eq!(links, ["2001:db8:1::1", "2001:db8:1:3::1", "2001:db8:8::1", "2001:db8:8:3::1"]);
         assert!(target("--server 2001:db8::1 --relay 2001:db8::2 --rate 1 --links 2").is_err());
     }
 

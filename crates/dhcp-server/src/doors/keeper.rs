@@ -125,8 +125,9 @@ impl Keeper {
         options.coalesce = self.sockets.coalesce;
         options.receive_buffer_bytes = Some(RECEIVE_BUFFER_BYTES);
         options.send_buffer_bytes = Some(SEND_BUFFER_BYTES);
-        let sockets: Vec<_> =
-            (0..self.sockets.shards).map(|_| UdpSocket::open(&options)).collect::<Result<_, _>>()?;
+        let sockets: Vec<_> = (0..self.sockets.shards)
+            .map(|_| UdpSocket::open(&options))
+            .collect::<Result<_, _>>()?;
         if self.sockets.shards > 1 {
             (self.sockets.steer)(&sockets[0], self.sockets.shards.into())
                 .map_err(NetError::on("steer clients to shards at", place.to_string()))?;
@@ -176,7 +177,8 @@ impl Keeper {
                 .any(|(other, _)| other.kind == Kind::Packet && other.device == place.device);
             for (index, door) in (0..).zip(doors) {
                 let Socket::Udp(socket) = &door.socket else { continue };
-                let share = Share { payload_offset: CLIENT_OFFSET, index, of: self.sockets.shards.into() };
+                let share =
+                    Share { payload_offset: CLIENT_OFFSET, index, of: self.sockets.shards.into() };
                 let share = (self.sockets.shards > 1).then_some(share);
                 filter::set_broadcasts(socket, Broadcasts { are_left, share })
                     .map_err(NetError::on("share broadcasts at", place.to_string()))?;

@@ -136,7 +136,9 @@ pub(super) fn apply(place: &Place, configuration: &mut Value) {
         }
         Feature::Reservations => {
             let all = match protocol {
-                Protocol::Dhcp4 => json!(["hw-address", "duid", "circuit-id", "client-id", "flex-id"]),
+                Protocol::Dhcp4 => {
+                    json!(["hw-address", "duid", "circuit-id", "client-id", "flex-id"])
+                }
                 Protocol::Dhcp6 => json!(["hw-address", "duid", "flex-id"]),
             };
             configuration["host-reservation-identifiers"] = all;
@@ -207,8 +209,7 @@ pub(super) fn with_includes(place: &Place, text: &str) -> String {
 pub(super) fn write_files(place: &Place) -> Result<(), LabError> {
     let write = |name: &str, of: &dyn Fn(&mut dyn Write) -> io::Result<()>| {
         let path = place.folder.join(name);
-        write_with(&path, of)
-            .map_err(|e| LabError::cannot(format!("write {}", path.display()), e))
+        write_with(&path, of).map_err(|e| LabError::cannot(format!("write {}", path.display()), e))
     };
     if place.feature == Feature::Reservations {
         write(RESERVATIONS_FILE, &|file| reservations(place.family.protocol, file))?;
@@ -239,7 +240,10 @@ fn reservations(protocol: Protocol, file: &mut dyn Write) -> io::Result<()> {
             Protocol::Dhcp4 => {
                 let address = Ipv4Addr::from(RESERVED_V4.to_bits() + number);
                 let client = hardware(number);
-                write!(file, r#"{comma}{{ "hw-address": "{client}", "ip-address": "{address}" }}"#)?;
+                write!(
+                    file,
+                    r#"{comma}{{ "hw-address": "{client}", "ip-address": "{address}" }}"#
+                )?;
             }
             Protocol::Dhcp6 => {
                 let address = Ipv6Addr::from(RESERVED_V6.to_bits() + u128::from(number));

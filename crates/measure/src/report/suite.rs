@@ -12,7 +12,8 @@ pub(super) fn title(summary: &SuiteSummary) -> String {
 
 /// All of the page.
 pub(super) fn body(summary: &SuiteSummary) -> Markup {
-    let met = |wanted: &[Verdict]| summary.rows.iter().filter(|r| wanted.contains(&r.verdict)).count();
+    let met =
+        |wanted: &[Verdict]| summary.rows.iter().filter(|r| wanted.contains(&r.verdict)).count();
     html! {
         header {
             div {

@@ -240,11 +240,16 @@ impl Suite {
     /// What is wrong with it, with its place.
     pub fn parse(file: &str, text: &str) -> Result<Self, String> {
         let suite: Self = toml::from_str(text).map_err(|e| format!("{file}: {e}"))?;
-        let problems: Vec<String> = suite.rows.iter().filter_map(|row| suite.problem(row)).collect();
+        let problems: Vec<String> =
+            suite.rows.iter().filter_map(|row| suite.problem(row)).collect();
         if problems.is_empty() {
             return Ok(suite);
         }
-        Err(problems.iter().map(|problem| format!("{file}: {problem}")).collect::<Vec<_>>().join("\n"))
+        Err(problems
+            .iter()
+            .map(|problem| format!("{file}: {problem}"))
+            .collect::<Vec<_>>()
+            .join("\n"))
     }
 
     /// What does not fit together in a row.
@@ -278,7 +283,8 @@ mod tests {
 
     #[test]
     fn a_suite_is_read_with_its_parts_and_rows() {
-        let text = format!("{HEAD}[[row]]\nname = 'r'\npart = 'p'\nof = 'a'\nto = 'b'\nat_least = 2\n");
+        let text =
+            format!("{HEAD}[[row]]\nname = 'r'\npart = 'p'\nof = 'a'\nto = 'b'\nat_least = 2\n");
         let suite = Suite::parse("s.toml", &text).unwrap();
         assert_eq!((suite.parts.len(), suite.rows[0].at_least), (1, Some(2.0)));
         assert_eq!(suite.rows[0].figure, Figure::LeasesPerSecond);
