@@ -56,6 +56,9 @@ pub(crate) struct RunArgs {
     /// Processors to bind the threads to, in turn
     #[arg(long, value_name = "N,N...", value_delimiter = ',')]
     cpus: Vec<usize>,
+    /// Send every message twice, as impatient clients do; further answers count as repeated
+    #[arg(long)]
+    chatty: bool,
     /// Send equal-sized messages in groups. Off for servers that read raw frames
     #[arg(long, value_enum, default_value_t = Segmentation::Auto)]
     segmentation: Segmentation,
@@ -115,6 +118,7 @@ impl RunArgs {
             seed: self.seed,
             threads: self.threads,
             cpus: self.cpus.clone(),
+            chatty: self.chatty,
             segmentation: self.segmentation,
             expect: if self.echo { Expect::Echo } else { Expect::Dhcp },
             leases: self.leases.clone(),

@@ -55,6 +55,12 @@ impl<P: Protocol> Lane<P> {
         Self { wire, population, schedule, quiet_ns }
     }
 
+    /// The same with every message sent twice, or not.
+    #[must_use]
+    pub fn chatty(self, chatty: bool) -> Self {
+        Self { wire: self.wire.chatty(chatty), ..self }
+    }
+
     /// Runs until the schedule has ended and no exchange is open, or for as long as exchanges are
     /// watched after `stop` was set.
     ///

@@ -220,6 +220,11 @@ impl<P: Protocol> Population<P> {
                     self.ledger.completed(due_ns, sent_ns, now_ns);
                     self.timeline.completed(now_ns);
                 }
+                // Nobody holds what was given back, so it is not noted.
+                if let Some(len) = self.protocol.give_back(buffer, &answer, client) {
+                    let source = self.protocol.source_of(client);
+                    return Some(Outgoing { number, len, source });
+                }
                 self.note_leases(now_ns, &answer, client);
             }
             Event::Refused(refusal) => {

@@ -76,6 +76,11 @@ pub trait Protocol: Send {
         offer: Self::Offer,
     ) -> usize;
 
+    /// Writes the message by which `client` gives back at once what `answer` granted into `buffer`;
+    /// returns its length, `None` where clients keep what they get. It must be one without an answer.
+    fn give_back(&self, buffer: &mut [u8], answer: &Self::Answer<'_>, client: u32)
+    -> Option<usize>;
+
     /// Reads a datagram.
     ///
     /// # Errors

@@ -87,6 +87,10 @@ pub fn run_report<T: Target>(
     let mut lanes = Vec::new();
     for (door, thread) in doors.into_iter().zip(0..) {
         let Door { socket, protocol, destination, sources } = door;
+        if segmentation {
+            // Answers that a server sent in groups stay so until they are read.
+            socket.coalesce().map_err(NetError::on("coalesce on", "the generator's sockets"))?;
+        }
         let route = Route { destination, sources, segmentation };
         lanes.push((socket, population(settings, thread, protocol), route));
     }
@@ -95,7 +99,7 @@ pub fn run_report<T: Target>(
         population.starts_at(start_ns);
         population.keep_timeline(timeline(settings, start_ns));
         let schedule = schedule(settings, start_ns, thread);
-        Lane::new(socket, population, schedule, route, settings.quiet_ns)
+        Lane::new(socket, population, schedule, route, settings.quiet_ns).chatty(settings.chatty)
     });
     let results = run_lanes(&settings.cpus, lanes.collect(), stop)?;
     let (report, leases) = Report::of_lanes(settings, start_ns, results, facts);

@@ -46,6 +46,8 @@ pub struct Settings<T> {
     pub threads: u32,
     /// Processors to bind the threads to, in turn; empty binds none.
     pub cpus: Vec<usize>,
+    /// Clients send every message twice, as impatient ones do.
+    pub chatty: bool,
     /// Whether messages leave in groups.
     pub segmentation: Segmentation,
     /// What counts as an answer.
@@ -73,6 +75,7 @@ impl<T: Target> Settings<T> {
             seed: 1,
             threads: 1,
             cpus: Vec::new(),
+            chatty: false,
             segmentation: Segmentation::Auto,
             expect: Expect::Dhcp,
             leases: None,

@@ -11,6 +11,7 @@
 use std::io;
 
 use base::time::NS_PER_MS;
+use netio::receive::DEFAULT_SLOTS;
 use netio::{Clock, Outbox, PollFd, RecvBatch, Route, UdpSocket, poll};
 
 use crate::perfdhcp::dialect::Dialect;
@@ -42,13 +43,27 @@ pub struct Wire {
     /// What waits.
     pub outbox: Outbox,
     input: RecvBatch,
+    /// Every message is sent twice, where there is room.
+    chatty: bool,
 }
 
 impl Wire {
     /// `socket` on `route`, for messages of up to `message_bytes`.
     #[must_use]
     pub fn new(socket: UdpSocket, route: Route, message_bytes: usize) -> Self {
-        Self { socket, outbox: Outbox::new(route, message_bytes), input: RecvBatch::default() }
+        // Who sends groups takes groups as well ([`UdpSocket::coalesce`]).
+        let input = if route.segmentation {
+            RecvBatch::coalescing_into(DEFAULT_SLOTS)
+        } else {
+            RecvBatch::default()
+        };
+        Self { socket, outbox: Outbox::new(route, message_bytes), input, chatty: false }
+    }
+
+    /// The same with every message sent twice, or not.
+    #[must_use]
+    pub fn chatty(self, chatty: bool) -> Self {
+        Self { chatty, ..self }
     }
 
     /// True unless what waits must be sent first.
@@ -59,8 +74,15 @@ impl Wire {
     /// Queues the message that `write` writes, if it does and there is room; whether it did.
     pub fn put(&mut self, write: impl FnOnce(&mut [u8]) -> Option<Outgoing>) -> bool {
         let Some(outgoing) = self.outbox.slot().and_then(write) else { return false };
-        self.outbox.push(outgoing.number, outgoing.len, outgoing.source);
+        self.queue(outgoing);
         true
+    }
+
+    fn queue(&mut self, outgoing: Outgoing) {
+        self.outbox.push(outgoing.number, outgoing.len, outgoing.source);
+        if self.chatty {
+            self.outbox.repeat();
+        }
     }
 
     /// Sends all that waits.
@@ -86,10 +108,14 @@ impl Wire {
             }
             total += count;
             let now_ns = Clock::mono_ns();
-            for datagram in self.input.iter() {
-                let slot = self.outbox.slot().expect("more slots than a batch has answers");
-                if let Some(outgoing) = requests.answer(now_ns, datagram.octets, slot) {
-                    self.outbox.push(outgoing.number, outgoing.len, outgoing.source);
+            for index in 0..count {
+                if !self.has_room() {
+                    self.flush(requests)?;
+                }
+                let slot = self.outbox.slot().expect("what waited has left");
+                let octets = self.input.get(index).octets;
+                if let Some(outgoing) = requests.answer(now_ns, octets, slot) {
+                    self.queue(outgoing);
                 }
             }
             self.flush(requests)?;

@@ -7,14 +7,16 @@ mod common;
 #[path = "common/responder.rs"]
 mod responder;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
+use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
 use base::time::NS_PER_S;
 use common::{MS, Request};
 use dhcp_load::population::Limits;
-use dhcp_load::v4::Target;
+use dhcp_load::v4::{Links, Target};
 use dhcp_load::{Expect, LoadError, Report, Segmentation, Settings, Shape, run_report};
 use load::Rate;
 use responder::{beside, respond};
@@ -41,7 +43,7 @@ fn settings(server: SocketAddrV4, relay: &str) -> Settings<Target> {
     Settings {
         duration_ns: 200 * MS,
         limits: Limits { deadline_ns: 60 * NS_PER_S, grace_ns: NS_PER_S },
-        ..Settings::new(Target { server, relay: relay.parse().unwrap(), second: None }, rate)
+        ..Settings::new(Target::new(server, relay.parse().unwrap()), rate)
     }
 }
 
@@ -190,4 +192,55 @@ fn silence_ends_the_run_when_that_is_asked_for() {
     let exchanges = &report.load.exchanges;
     assert!(exchanges.due > 0);
     assert_eq!((exchanges.lost, exchanges.in_flight_at_end), (exchanges.due, 0));
+}
+
+#[test]
+fn clients_are_on_links_in_turn_and_give_their_leases_back() {
+    let (links, given_back) = (Mutex::new(BTreeMap::new()), Mutex::new(BTreeSet::new()));
+    let serve = |request: &Request<'_>| {
+        if request.kind() == 7 {
+            let ciaddr = Ipv4Addr::from(<[u8; 4]>::try_from(&request.octets[12..16]).unwrap());
+            assert_eq!(ciaddr, request.own_address());
+            assert!(given_back.lock().unwrap().insert(ciaddr), "{ciaddr} is given back twice");
+            return Vec::new();
+        }
+        let (_, link) = request.octets.split_last_chunk::<9>().unwrap();
+        assert_eq!((&link[..4], link[8]), (&[82, 6, 5, 4][..], 255));
+        *links.lock().unwrap().entry((link[5], link[6])).or_insert(0) += 1;
+        request.good()
+    };
+    let report = against(serve, |server| {
+        let mut settings = settings(server, "127.0.3.2:0");
+        let first = Ipv4Addr::new(10, 128, 0, 1);
+        settings.target.links = Some(Links { first, count: 4, step: 50 });
+        settings.target.releases = true;
+        run(&settings)
+    });
+    let exchanges = report.load.exchanges;
+    assert_eq!((exchanges.due, exchanges.on_time), (400, 400));
+    let links = links.into_inner().unwrap();
+    assert_eq!(
+        links,
+        [((128, 0), 200), ((128, 50), 200), ((128, 100), 200), ((128, 150), 200)].into()
+    );
+    // What the last turn sent may still be on its way when the responder is told to end.
+    assert!(given_back.into_inner().unwrap().len() > 300);
+}
+
+#[test]
+fn chatty_clients_send_everything_twice_and_are_served_once() {
+    let seen = Mutex::new(BTreeMap::new());
+    let serve = |request: &Request<'_>| {
+        let key = (request.client(), request.kind());
+        *seen.lock().unwrap().entry(key).or_insert(0) += 1;
+        request.good()
+    };
+    let report =
+        against(serve, |server| run(&Settings { chatty: true, ..settings(server, "127.0.3.3:0") }));
+    let exchanges = report.load.exchanges;
+    assert_eq!((exchanges.due, exchanges.on_time), (400, 400));
+    let seen = seen.into_inner().unwrap();
+    // A REQUEST may be on its way a second time when the run is over.
+    let twice = seen.values().filter(|&&count| count == 2).count();
+    assert!(seen.len() == 800 && twice > 700, "{twice} of {}", seen.len());
 }

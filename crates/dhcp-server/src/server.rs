@@ -16,7 +16,7 @@ use netio::{Clock, Waker};
 
 use crate::ServerError;
 use crate::control::ControlThread;
-use crate::doors::Tending;
+use crate::doors::{Sockets, Tending};
 use crate::frames::FrameCounters;
 use crate::hosts::HostsDatabases;
 use crate::inactive;
@@ -99,7 +99,12 @@ where
     let common = P::shared(&checked.config);
     log::configure(common.loggers);
     let shards = common.godwit.shards.max(1);
-    let sockets = (settings.port, shards, P::steer as _);
+    let sockets = Sockets {
+        port: settings.port,
+        shards,
+        steer: P::steer,
+        coalesce: common.godwit.segmentation,
+    };
     let tending = Tending::start(common.listening, sockets, Clock::mono_ns())?;
     let constants = P::constants(&checked.config)?;
     let table = Arc::new(LeaseTable::new(unpredictable_seed()));

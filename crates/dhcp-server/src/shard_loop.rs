@@ -1,6 +1,8 @@
 //! The loop of one shard: receive, handle, settle, send. This file is the whole packet path of the
 //! daemon; everything that it calls is testable without it.
 //!
+//! With segmentation a batch has up to 64 trains of up to 64 messages that the kernel has joined.
+//!
 //! Budget per batch of up to 64 messages: one `recvmmsg`, one `sendmmsg` per door that has replies,
 //! one `write` of the rows when the durability lets the shard write them itself, one clock read; no
 //! allocation. It polls only when there was nothing to receive.
@@ -13,6 +15,7 @@ use base::time::NS_PER_MS;
 use dhcp_engine::Transmit;
 use dhcp_engine::shard::Shard;
 use dhcp_lease::{LeaseStore, LeaseTable};
+use netio::receive::DEFAULT_SLOTS;
 use netio::{Clock, PacketRecvBatch, PollFd, RecvBatch, Waker};
 
 use crate::doors::{Door, Doors, Socket};
@@ -71,7 +74,11 @@ where
 {
     let now = Clock::now();
     let mut course = Course {
-        datagrams: RecvBatch::default(),
+        datagrams: if desk.batches.segmentation() {
+            RecvBatch::coalescing_into(DEFAULT_SLOTS)
+        } else {
+            RecvBatch::default()
+        },
         packets: PacketRecvBatch::default(),
         now,
         housekeeping_due_ns: now.mono_ns,

@@ -60,6 +60,11 @@ impl Batches {
         Self { batches: Vec::new(), segmentation }
     }
 
+    /// Whether equal replies to one relay are joined.
+    pub(crate) const fn segmentation(&self) -> bool {
+        self.segmentation
+    }
+
     /// One batch for each of `doors`. Those of doors that are gone must have been flushed.
     pub(crate) fn follow(&mut self, doors: &[Arc<Door>]) {
         let mut old = std::mem::take(&mut self.batches);

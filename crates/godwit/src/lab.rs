@@ -7,9 +7,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Subcommand, ValueEnum};
-use lab::{LabError, Progress, RunSettings};
+use lab::{LabError, Progress, RunSettings, SuiteSettings};
 use measure::Plan;
 use measure::plan::Topology;
+use measure::suite::Suite;
 use testbed::CommandLine;
 
 use crate::signals;
@@ -43,7 +44,8 @@ enum Command {
     Clean,
 }
 
-/// Run a plan: servers in turn, each to its highest rate.
+/// Run a plan: servers in turn, each to its highest rate; or a suite: several plans one after the
+/// other, and their figures against targets.
 ///
 /// As root it builds two network namespaces joined by a veth pair and removes them afterwards;
 /// otherwise it measures on loopback and says so.
@@ -74,7 +76,8 @@ struct RunArgs {
     /// Whole measurements of every server, where the plan says how many [default: the plan's]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=100))]
     runs: Option<u32>,
-    /// A quick look: every third step of a ramp, trials half as long, two rounds at most
+    /// A quick look: every third step of a ramp, trials half as long, two rounds at most; a suite of
+    /// plans with less time for each
     #[arg(long)]
     quick: bool,
     /// Where result folders go
@@ -93,6 +96,16 @@ enum TopologyArg {
     Veth,
     /// 127.0.0.1 and free ports
     Loopback,
+}
+
+impl TopologyArg {
+    const fn topology(self) -> Topology {
+        match self {
+            Self::Auto => Topology::Auto,
+            Self::Veth => Topology::Veth,
+            Self::Loopback => Topology::Loopback,
+        }
+    }
 }
 
 /// Judge the records of a result folder again and render its report anew.
@@ -142,19 +155,16 @@ pub(crate) fn run(args: &Args) -> ExitCode {
 }
 
 fn run_plan(args: &RunArgs) -> Result<ExitCode, LabError> {
-    let plan = plan(args)?;
-    let godwit =
-        std::env::current_exe().map_err(|e| LabError::cannot("find this program's own file", e))?;
-    let words: Vec<String> = std::env::args().collect();
-    let command_line = words[1..]
-        .iter()
-        .fold(CommandLine::new(words[0].clone()), |line, word| line.arg(word.clone()));
+    if let Some(suite) = lab::plans::load_suite(&args.plan)? {
+        return run_suite(args, suite);
+    }
+    let (godwit, command_line) = own_program()?;
     let settings = RunSettings {
-        plan,
+        plan: plan(args)?,
         server_command: args.server_command.clone(),
         results: args.results.clone(),
         godwit,
-        command_line: command_line.to_string(),
+        command_line,
     };
     let stop = signals::stop_flag().map_err(LabError::Failed)?;
     let mut progress = Progress::new();
@@ -172,14 +182,63 @@ fn run_plan(args: &RunArgs) -> Result<ExitCode, LabError> {
         }
         print_line(&format!("report: {}", finished.folder.join("report.html").display()))?;
     }
-    for shortfall in &finished.shortfalls {
+    Ok(exit_code(finished.is_interrupted, &finished.shortfalls))
+}
+
+fn run_suite(args: &RunArgs, suite: Suite) -> Result<ExitCode, LabError> {
+    let flags = [
+        ("--server", !args.servers.is_empty()),
+        ("--server-command", args.server_command.is_some()),
+        ("--time-budget", args.time_budget.is_some()),
+        ("--runs", args.runs.is_some()),
+    ];
+    if let Some((flag, _)) = flags.iter().find(|(_, is_given)| *is_given) {
+        let plan = &args.plan;
+        return Err(LabError::Usage(format!("{flag}: {plan} is a suite, whose plans say that")));
+    }
+    let (godwit, command_line) = own_program()?;
+    let settings = SuiteSettings {
+        suite,
+        is_quick: args.quick,
+        topology: args.topology.map(TopologyArg::topology),
+        results: args.results.clone(),
+        godwit,
+        command_line,
+    };
+    let stop = signals::stop_flag().map_err(LabError::Failed)?;
+    let mut progress = Progress::new();
+    let finished = lab::run_suite(&settings, stop, &mut progress)?;
+    progress.clear();
+    if args.json {
+        print_json(&finished.summary)?;
+    } else {
+        print(&lab::suite::table(&finished.summary))?;
+        print_line(&format!("report: {}", finished.folder.join("report.html").display()))?;
+    }
+    Ok(exit_code(finished.is_interrupted, &finished.shortfalls))
+}
+
+/// This program's file and the command line that it was started with.
+fn own_program() -> Result<(PathBuf, String), LabError> {
+    let godwit =
+        std::env::current_exe().map_err(|e| LabError::cannot("find this program's own file", e))?;
+    let words: Vec<String> = std::env::args().collect();
+    let command_line = words[1..]
+        .iter()
+        .fold(CommandLine::new(words[0].clone()), |line, word| line.arg(word.clone()));
+    Ok((godwit, command_line.to_string()))
+}
+
+/// Tells why services fell short; the code that says so.
+fn exit_code(is_interrupted: bool, shortfalls: &[String]) -> ExitCode {
+    for shortfall in shortfalls {
         eprintln!("fell short: {shortfall}");
     }
-    Ok(match (finished.is_interrupted, finished.shortfalls.is_empty()) {
+    match (is_interrupted, shortfalls.is_empty()) {
         (true, _) => ExitCode::from(130),
         (false, true) => ExitCode::SUCCESS,
         (false, false) => ExitCode::from(3),
-    })
+    }
 }
 
 /// The plan with what the command line changes in it.
@@ -197,11 +256,7 @@ fn plan(args: &RunArgs) -> Result<Plan, LabError> {
         return Err(LabError::Usage("--server names a server twice".to_owned()));
     }
     if let Some(topology) = args.topology {
-        plan.topology = match topology {
-            TopologyArg::Auto => Topology::Auto,
-            TopologyArg::Veth => Topology::Veth,
-            TopologyArg::Loopback => Topology::Loopback,
-        };
+        plan.topology = topology.topology();
     }
     if args.quick {
         plan.quicken();

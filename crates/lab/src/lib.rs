@@ -24,8 +24,10 @@ pub mod runner;
 mod samples;
 pub mod stored;
 pub mod subject;
+pub mod suite;
 pub mod terms;
 
 pub use error::LabError;
 pub use progress::Progress;
 pub use run::{Finished, RunSettings, run};
+pub use suite::{FinishedSuite, SuiteSettings, run_suite};

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use measure::Plan;
+use measure::suite::Suite;
 
 use crate::error::LabError;
 
 /// The plans that Godwit ships: bare name and text.
-pub const SHIPPED: [(&str, &str); 14] = [
+pub const SHIPPED: [(&str, &str); 21] = [
     ("dhcp4-database-restart", include_str!("../../../plans/dhcp4-database-restart.toml")),
     ("dhcp4-full", include_str!("../../../plans/dhcp4-full.toml")),
     ("dhcp4-quick", include_str!("../../../plans/dhcp4-quick.toml")),
@@ -22,7 +23,17 @@ pub const SHIPPED: [(&str, &str); 14] = [
     ("dns-max", include_str!("../../../plans/dns-max.toml")),
     ("dns-quick", include_str!("../../../plans/dns-quick.toml")),
     ("dns-ramp", include_str!("../../../plans/dns-ramp.toml")),
+    ("speed-base4", include_str!("../../../plans/speed-base4.toml")),
+    ("speed-base6", include_str!("../../../plans/speed-base6.toml")),
+    ("speed-features", include_str!("../../../plans/speed-features.toml")),
+    ("speed-overload", include_str!("../../../plans/speed-overload.toml")),
+    ("speed-pool", include_str!("../../../plans/speed-pool.toml")),
+    ("speed-segmentation", include_str!("../../../plans/speed-segmentation.toml")),
+    ("speed-start", include_str!("../../../plans/speed-start.toml")),
 ];
+
+/// The suites that Godwit ships: bare name and text.
+pub const SUITES: [(&str, &str); 1] = [("speed", include_str!("../../../plans/speed.toml"))];
 
 /// The folder in which a bare name is looked for first.
 pub const FOLDER: &str = "plans";
@@ -34,10 +45,30 @@ pub const FOLDER: &str = "plans";
 /// There is no such plan, or it has problems: all of them are in the message, with their places.
 pub fn load(named: &str) -> Result<Plan, LabError> {
     let (file, text) = read(named)?;
+    if is_suite(&text) {
+        return Err(LabError::Usage(format!("{named} is a suite of plans, not a plan")));
+    }
     Plan::parse(&file, &text).map_err(|problems| {
         let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
         LabError::Usage(lines.join("\n"))
     })
+}
+
+/// Reads the suite that the user named, found as [`load`] finds a plan; `None` when it is a plan.
+///
+/// # Errors
+/// There is neither, or the suite has problems.
+pub fn load_suite(named: &str) -> Result<Option<Suite>, LabError> {
+    let (file, text) = read(named)?;
+    if !is_suite(&text) {
+        return Ok(None);
+    }
+    Suite::parse(&file, &text).map(Some).map_err(LabError::Usage)
+}
+
+/// A suite has parts, which no plan has.
+fn is_suite(text: &str) -> bool {
+    text.lines().any(|line| line.trim() == "[[part]]")
 }
 
 fn read(named: &str) -> Result<(String, String), LabError> {
@@ -49,7 +80,7 @@ fn read(named: &str) -> Result<(String, String), LabError> {
             .map_err(|e| LabError::Usage(format!("cannot read the plan {path}: {e}")))?;
         return Ok((path.to_owned(), text));
     }
-    let shipped = SHIPPED.iter().find(|(name, _)| *name == named);
+    let shipped = SHIPPED.iter().chain(&SUITES).find(|(name, _)| *name == named);
     shipped.map(|(name, text)| (format!("{name}.toml"), (*text).to_owned())).ok_or_else(|| {
         LabError::Usage(format!(
             "no plan is called {named}; there are: {}",
@@ -62,7 +93,8 @@ fn read(named: &str) -> Result<(String, String), LabError> {
 /// its title.
 #[must_use]
 pub fn names() -> Vec<(String, String)> {
-    let mut names: Vec<String> = SHIPPED.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let mut names: Vec<String> =
+        SHIPPED.iter().chain(&SUITES).map(|(name, _)| (*name).to_owned()).collect();
     for entry in std::fs::read_dir(FOLDER).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.extension().is_some_and(|e| e == "toml") {
@@ -74,8 +106,9 @@ pub fn names() -> Vec<(String, String)> {
     names
         .into_iter()
         .map(|name| {
-            let title = match load(&name) {
-                Ok(plan) => plan.title,
+            let suite = load_suite(&name).map(|suite| suite.map(|suite| suite.title));
+            let title = match suite.transpose().unwrap_or_else(|| Ok(load(&name)?.title)) {
+                Ok(title) => title,
                 Err(e) => format!("(does not load) {}", e.to_string().lines().next().unwrap_or("")),
             };
             (name, title)

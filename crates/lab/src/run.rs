@@ -81,7 +81,7 @@ pub fn run(
     let outcomes = runner::run(plan, &subjects, &mut bench)?;
     let duration_s = runner::Bench::elapsed_s(&bench);
     let (leases, problems) = bench.end_servers();
-    let flushes = bench.flushes();
+    let (flushes, starts) = (bench.flushes(), bench.starts());
     if stop.load(Ordering::Acquire) && outcomes.rounds_done == 0 {
         return Err(LabError::Interrupted);
     }
@@ -106,6 +106,7 @@ pub fn run(
         environment,
         searches: outcomes.searches.clone(),
         flushes,
+        starts,
         is_interrupted: outcomes.is_interrupted,
         commands: vec![settings.command_line.clone()],
         warnings,

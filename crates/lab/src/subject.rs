@@ -1,7 +1,7 @@
 //! What is measured: the lines of the result and the ways of running that stand behind them.
 
 use measure::Plan;
-use measure::plan::{Durability, Sharing, Store};
+use measure::plan::{Durability, Feature, Sharing, Store};
 use measure::record::LIMIT_SERVER;
 
 use crate::driver::DnsServer;
@@ -47,13 +47,16 @@ pub struct Subject {
     pub store: Store,
     /// How it uses a database.
     pub sharing: Sharing,
+    /// What its configuration has beyond one subnet with one pool.
+    pub feature: Feature,
 }
 
 impl Subject {
     /// A subject that keeps its leases in a file.
     pub(crate) fn new(server: &str, variant: &str, kind: Kind) -> Self {
         let (server, variant) = (server.to_owned(), variant.to_owned());
-        Self { server, variant, kind, store: Store::Memfile, sharing: Sharing::Open }
+        let (store, sharing, feature) = (Store::Memfile, Sharing::Open, Feature::Plain);
+        Self { server, variant, kind, store, sharing, feature }
     }
 
     fn on(self, (store, sharing): (Store, Sharing)) -> Self {
@@ -98,7 +101,10 @@ pub fn subjects(
     servers: &[String],
     server_command: Option<&str>,
 ) -> Result<Vec<Subject>, LabError> {
-    let is_alone = servers.len() == 1 && server_command.is_none() && !plan.names_stores();
+    let is_alone = servers.len() == 1
+        && server_command.is_none()
+        && !plan.names_stores()
+        && !plan.names_features();
     let mut subjects = if plan.protocol.is_dhcp() {
         dhcp_subjects(plan, servers, is_alone)?
     } else {
@@ -106,6 +112,9 @@ pub fn subjects(
     };
     if let Some(command) = server_command {
         subjects.push(Subject::new(COMMAND_SERVER, "", Kind::Command(command.to_owned())));
+    }
+    if plan.names_features() {
+        subjects = with_features(plan, subjects);
     }
     // Among DNS servers the plain responder has a name of its own.
     let is_there = subjects.iter().any(|subject| subject.kind == Kind::Dns(DnsServer::Echo));
@@ -148,6 +157,29 @@ fn dhcp_subjects(
         }
     }
     Ok(subjects)
+}
+
+/// Every subject once with each feature. Only the first durability is measured so: the further ones
+/// would be lines of their own beside each.
+fn with_features(plan: &Plan, subjects: Vec<Subject>) -> Vec<Subject> {
+    let first = plan.server.durability[0];
+    let is_wanted =
+        |subject: &Subject| !matches!(subject.kind, Kind::Godwit(other) if other != first);
+    let takes = |subject: &Subject| matches!(subject.kind, Kind::Godwit(_) | Kind::Kea { .. });
+    let mut lines = Vec::new();
+    for subject in subjects.iter().filter(|subject| is_wanted(subject)) {
+        if !takes(subject) {
+            lines.push(subject.clone());
+            continue;
+        }
+        let is_kea = matches!(subject.kind, Kind::Kea { .. });
+        let has = |feature: &&Feature| !is_kea || **feature != Feature::Segmentation;
+        for &feature in plan.server.features.iter().filter(has) {
+            let server = format!("{}-{}", subject.server, feature.name());
+            lines.push(Subject { server, feature, ..subject.clone() });
+        }
+    }
+    lines
 }
 
 /// A subject whose variant says what it is given less than the plan has.
@@ -305,6 +337,28 @@ mod tests {
             let error = subjects(plan, &[name.to_owned()], None).unwrap_err();
             assert!(error.to_string().contains("no server is called"), "{error}");
         }
+    }
+
+    #[test]
+    fn every_feature_is_a_line_of_servers_with_the_first_durability() {
+        let mut plan = Plan::default();
+        plan.server.features = vec![Feature::Plain, Feature::Pool99];
+        let servers = ["godwit".to_owned(), "kea".to_owned(), "dnsmasq".to_owned()];
+        let lines = subjects(&plan, &servers, None).unwrap();
+        assert_eq!(
+            lines.iter().map(Subject::label).collect::<Vec<_>>(),
+            [
+                "godwit-plain (durability none)",
+                "godwit-pool-99 (durability none)",
+                "kea-plain (single-threaded)",
+                "kea-pool-99 (single-threaded)",
+                "kea-plain (multi-threaded)",
+                "kea-pool-99 (multi-threaded)",
+                "dnsmasq (1,000 clients)",
+                "limit"
+            ]
+        );
+        assert_eq!(lines[1].feature, Feature::Pool99);
     }
 
     #[test]

@@ -5,9 +5,10 @@
 //! clients of several sizes; the manual has them.
 
 use measure::Plan;
-use measure::plan::{Protocol, SearchPlan};
+use measure::plan::{Feature, Protocol, SearchPlan};
 
 use crate::bench::grouped;
+use crate::driver::features;
 use crate::runner::Request;
 use crate::subject::{Kind, Subject};
 
@@ -27,6 +28,9 @@ const SLOW_EXCHANGES: f64 = 1_000.0;
 const SLOW_DWELL_MAX_S: f64 = 4.0;
 /// The same as a share of the plan's time.
 const SLOW_DWELL_SHARE: f64 = 0.05;
+
+/// Clients over the run that give back what they get: more than any run plays.
+const GIVING_BACK: u32 = 1 << 30;
 
 /// What a server is given.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,6 +58,7 @@ impl Terms {
             start_per_s: plan.search.start_per_s,
             is_slow: false,
         };
+        let whole = whole.with(subject.feature);
         match subject.kind {
             Kind::IscDhcpd if plan.protocol == Protocol::Dhcp6 => whole.slow(u32::MAX),
             Kind::IscDhcpd => {
@@ -70,6 +75,16 @@ impl Terms {
                 whole
             }
         }
+    }
+
+    /// The terms of a configuration with room for fewer clients than the pool, or whose clients give
+    /// back what they get, so that there is no end of new ones.
+    fn with(self, feature: Feature) -> Self {
+        let population = match features::room(feature) {
+            _ if feature.used_per_10_000().is_some() => GIVING_BACK,
+            room => self.population.min(room.unwrap_or(u32::MAX)),
+        };
+        Self { population, ..self }
     }
 
     fn slow(self, clients: u32) -> Self {

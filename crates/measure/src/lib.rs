@@ -12,6 +12,7 @@ pub mod record;
 pub mod report;
 pub mod search;
 pub mod statistics;
+pub mod suite;
 pub mod summary;
 
 pub use plan::Plan;

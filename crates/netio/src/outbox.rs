@@ -80,6 +80,14 @@ impl Outbox {
         self.numbers.push(number);
     }
 
+    /// Queues the message that was queued last once more; false when what waits must be sent first.
+    pub fn repeat(&mut self) -> bool {
+        let number = self.numbers.last().copied();
+        let is_queued = self.batch.repeat();
+        self.numbers.extend(number.filter(|_| is_queued));
+        is_queued
+    }
+
     /// Sends everything, waiting while the socket is full, a second at most. Calls `left` with the
     /// number of each message that the kernel took, and when.
     ///

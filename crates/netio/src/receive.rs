@@ -77,7 +77,14 @@ impl RecvBatch {
     /// one call may yield up to 1,024 datagrams. Takes 1 MiB.
     #[must_use]
     pub fn coalescing() -> Self {
-        Self::build(TRAIN_SLOTS, TRAIN_BYTES, true)
+        Self::coalescing_into(TRAIN_SLOTS)
+    }
+
+    /// The same with `slots` slots, for sockets that get more single datagrams than trains. Memory
+    /// of slots is used as far as they have ever been filled.
+    #[must_use]
+    pub fn coalescing_into(slots: usize) -> Self {
+        Self::build(slots, TRAIN_BYTES, true)
     }
 
     fn build(slots: usize, slot_bytes: usize, coalesced: bool) -> Self {

@@ -174,6 +174,19 @@ impl SendBatch {
         index
     }
 
+    /// Queues the datagram that was queued last once more, in the next slot; false when there is none
+    /// free, or none was queued since the batch was empty.
+    pub fn repeat(&mut self) -> bool {
+        let (Some(&item), true) = (self.items.last(), self.items.len() < self.headers.len()) else {
+            return false;
+        };
+        let last = (self.items.len() - 1) * self.slot_bytes;
+        let both = self.octets.slice_mut(last, 2 * self.slot_bytes);
+        both.copy_within(..item.len, self.slot_bytes);
+        self.commit(item.len, item.destination, item.source);
+        true
+    }
+
     fn join_or_open(&mut self, index: usize) {
         let item = self.items[index];
         if self.segmentation

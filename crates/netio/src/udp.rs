@@ -258,6 +258,15 @@ impl UdpSocket {
         self.set(level, libc::IPV6_MULTICAST_HOPS, hops.into())
     }
 
+    /// Sets [`UdpOptions::coalesce`] on an open socket.
+    ///
+    /// # Errors
+    ///
+    /// The kernel has no `UDP_GRO`.
+    pub fn coalesce(&self) -> io::Result<()> {
+        self.set(libc::SOL_UDP, libc::UDP_GRO, 1)
+    }
+
     /// True when the kernel knows `UDP_SEGMENT`, so that a [`crate::SendBatch`] may group.
     #[must_use]
     pub fn supports_segmentation(&self) -> bool {

@@ -9,11 +9,17 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use crate::command::CommandLine;
 use crate::error::TestbedError;
 use crate::namespace;
 use crate::process::signal_group;
+use crate::quota;
+
+/// How long killed processes may take to leave their control group.
+const GROUP_PATIENCE: Duration = Duration::from_secs(2);
+const GROUP_PAUSE: Duration = Duration::from_millis(10);
 
 /// The folder in which runs register, one per user.
 #[derive(Clone, Debug)]
@@ -28,6 +34,8 @@ enum Thing {
     Namespace(String),
     /// A folder of temporary files.
     Folder(PathBuf),
+    /// A control group.
+    Quota(PathBuf),
     /// A process group, with the start time of its leader in clock ticks since boot.
     Group(u32, u64),
 }
@@ -98,7 +106,7 @@ impl Registry {
         Ok(Run { registry: self.clone(), path, file, things: Vec::new() })
     }
 
-    /// Removes what dead runs left: namespaces, process groups, temporary folders, a raised
+    /// Removes what dead runs left: namespaces, process groups, control groups, temporary folders, a raised
     /// `netdev_max_backlog`.
     ///
     /// # Errors
@@ -219,6 +227,14 @@ impl Run {
         self.note(Thing::Folder(path.to_owned()))
     }
 
+    /// Writes a control group down that is about to be created.
+    ///
+    /// # Errors
+    /// The register cannot be written.
+    pub(crate) fn note_quota(&mut self, folder: &Path) -> Result<(), TestbedError> {
+        self.note(Thing::Quota(folder.to_owned()))
+    }
+
     /// Writes a process group down, named by its leader.
     ///
     /// # Errors
@@ -307,6 +323,7 @@ impl Thing {
         match self {
             Self::Namespace(name) => format!("namespace {name}"),
             Self::Folder(path) => format!("folder {}", path.display()),
+            Self::Quota(folder) => format!("quota {}", folder.display()),
             Self::Group(leader, started) => format!("group {leader} {started}"),
         }
     }
@@ -315,6 +332,10 @@ impl Thing {
         match line.split_once(' ')? {
             ("namespace", name) => namespace::owner(name).map(|_| Self::Namespace(name.to_owned())),
             ("folder", path) => Some(Self::Folder(PathBuf::from(path))),
+            ("quota", path) => {
+                let folder = PathBuf::from(path);
+                quota::is_ours(&folder).then_some(Self::Quota(folder))
+            }
             ("group", rest) => {
                 let (leader, started) = rest.split_once(' ')?;
                 Some(Self::Group(leader.parse().ok()?, started.parse().ok()?))
@@ -341,6 +362,14 @@ impl Thing {
                     cleaned.failed.push(format!("cannot remove folder {}: {e}", path.display()));
                 }
             },
+            Self::Quota(folder) => match remove_group(folder) {
+                Ok(()) => cleaned.removed.push(format!("control group {}", folder.display())),
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+                Err(e) => {
+                    let what = format!("cannot remove control group {}: {e}", folder.display());
+                    cleaned.failed.push(what);
+                }
+            },
             Self::Group(leader, started) => {
                 // A group's number is not given out again while one of its processes lives, so only a
                 // leader of another age tells that this group is not ours any more.
@@ -351,6 +380,19 @@ impl Thing {
                     cleaned.removed.push(format!("process group {leader}"));
                 }
             }
+        }
+    }
+}
+
+/// Removes a control group, whose processes may have been killed a moment ago.
+fn remove_group(folder: &Path) -> std::io::Result<()> {
+    let until = Instant::now() + GROUP_PATIENCE;
+    loop {
+        match fs::remove_dir(folder) {
+            Err(e) if e.kind() == std::io::ErrorKind::ResourceBusy && Instant::now() < until => {
+                std::thread::sleep(GROUP_PAUSE);
+            }
+            done => return done,
         }
     }
 }

@@ -12,7 +12,7 @@ use super::privilege::Privilege;
 use super::tally::Tally;
 
 /// Debian packages by name, and what needs them.
-pub(crate) const PACKAGES: [(&str, &str); 31] = [
+pub(crate) const PACKAGES: [(&str, &str); 32] = [
     ("iproute2", "namespaces and virtual interfaces"),
     ("util-linux", "giving up privileges, placing processes"),
     ("procps", "looking at processes"),
@@ -42,6 +42,7 @@ pub(crate) const PACKAGES: [(&str, &str); 31] = [
     ("tcpdump", "captures"),
     ("netsniff-ng", "trafgen, whose frames ours are compared with"),
     ("strace", "the order of system calls"),
+    ("valgrind", "instructions of an exchange"),
     ("chromium", "the report as a browser shows it"),
     ("poppler-utils", "the report as it prints"),
 ];

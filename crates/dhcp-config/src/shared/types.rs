@@ -238,7 +238,8 @@ pub struct GodwitSettings {
     pub shards: u16,
     /// How long an offered address is held for the client. Default 10000 ms.
     pub hold_time_ms: u32,
-    /// Whether replies leave with UDP segmentation offload. Default false.
+    /// Whether joined datagrams are taken in one piece and replies leave with UDP segmentation
+    /// offload. Default false.
     pub segmentation: bool,
     /// What the lease database has besides Kea's keys.
     pub lease_database: GodwitLeaseDatabase,

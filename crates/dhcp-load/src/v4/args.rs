@@ -3,8 +3,8 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::process::ExitCode;
 
-use super::Target;
 use super::answer::is_discover;
+use super::{Links, Target};
 use crate::args::RunArgs;
 
 /// The port of servers and relays.
@@ -29,6 +29,22 @@ pub struct Args {
     /// A second server, which gets the requests of every other thread
     #[arg(long, value_name = "ADDR[:PORT]", value_parser = parse_address)]
     second_server: Option<SocketAddrV4>,
+    /// An address on the first of the links that clients are on, which the relay names in its
+    /// option 82 (RFC 3527) [default: clients are on the relay's own link]
+    #[arg(long, value_name = "ADDR")]
+    link_selection: Option<Ipv4Addr>,
+    /// Links that clients are on in turn, networks of 256 addresses
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "link_selection")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    links: u32,
+    /// From one of those links to the next, in networks of 256 addresses
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "link_selection")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    link_step: u32,
+    /// Clients give their leases back at once, so that as many addresses are free as before;
+    /// whether an address is given twice is then not checked, and --leases lists none
+    #[arg(long)]
+    release: bool,
     #[command(flatten)]
     run: RunArgs,
 }
@@ -44,7 +60,10 @@ impl Args {
     /// Does the run and prints what came of it.
     #[must_use]
     pub fn run(&self) -> ExitCode {
-        let (server, relay, second) = (self.server, self.relay, self.second_server);
-        self.run.run(Target { server, relay, second }, (SERVER_PORT, is_discover))
+        let (count, step) = (self.links, self.link_step);
+        let links = self.link_selection.map(|first| Links { first, count, step });
+        let (second, releases) = (self.second_server, self.release);
+        let target = Target { second, links, releases, ..Target::new(self.server, self.relay) };
+        self.run.run(target, (SERVER_PORT, is_discover))
     }
 }

@@ -7,4 +7,5 @@ mod target;
 pub mod template;
 
 pub use args::Args;
+pub use protocol::Links;
 pub use target::Target;

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use super::answer::{Answer, kind};
-use super::template::Templates;
+use super::template::{Extras, Templates};
 use crate::fault::{Fault, Malformed, Refusal};
 use crate::identities::{mac_of, shown};
 use crate::leases::Resource;
@@ -18,19 +18,71 @@ pub struct Offered {
     pub server: Ipv4Addr,
 }
 
+/// Where clients are, when not on the link of their relay: on one of `count` networks of 256
+/// addresses (RFC 3527), client n on number n modulo `count`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Links {
+    /// An address in the first one.
+    pub first: Ipv4Addr,
+    /// How many there are; not 0.
+    pub count: u32,
+    /// From one to the next, in networks of 256 addresses.
+    pub step: u32,
+}
+
+impl Links {
+    /// An address in the network of `client`.
+    #[must_use]
+    pub const fn of(self, client: u32) -> Ipv4Addr {
+        let further = (client % self.count).wrapping_mul(self.step) << 8;
+        Ipv4Addr::from_bits(self.first.to_bits().wrapping_add(further))
+    }
+}
+
+/// Relay agent information (RFC 3046) of one link selection (RFC 3527), with room for the address.
+const LINK_SELECTION: [u8; 8] = [82, 6, 5, 4, 0, 0, 0, 0];
+
 /// The messages of a relay.
 #[derive(Clone, Debug)]
 pub struct Relayed {
     giaddr: Ipv4Addr,
     expect: Expect,
     templates: Templates,
+    links: Option<Links>,
+    /// Clients give back at once what they get.
+    releases: bool,
 }
 
 impl Relayed {
     /// The messages of the relay at `giaddr`.
     #[must_use]
     pub fn new(giaddr: Ipv4Addr, expect: Expect) -> Self {
-        Self { giaddr, expect, templates: Templates::new(giaddr) }
+        let templates = Templates::new(giaddr);
+        Self { giaddr, expect, templates, links: None, releases: false }
+    }
+
+    /// The same for clients on other links than the relay's.
+    #[must_use]
+    pub fn on_links(self, links: Option<Links>) -> Self {
+        let Some(links) = links else { return self };
+        let extras = Extras { options: LINK_SELECTION.to_vec(), ..Extras::default() };
+        let templates = Templates::with(self.giaddr, &extras);
+        Self { templates, links: Some(links), ..self }
+    }
+
+    /// The same for clients that give back at once what they get, or not.
+    #[must_use]
+    pub fn releasing(self, releases: bool) -> Self {
+        Self { releases, ..self }
+    }
+
+    /// Writes the client's link into a message of `len` octets, which ends with the relay's option
+    /// and the end option.
+    fn select_link(&self, buffer: &mut [u8], len: usize, client: u32) -> usize {
+        if let Some(links) = self.links {
+            buffer[len - 5..len - 1].copy_from_slice(&links.of(client).octets());
+        }
+        len
     }
 }
 
@@ -128,7 +180,8 @@ impl Protocol for Relayed {
     }
 
     fn first(&self, buffer: &mut [u8], xid: u32, client: u32) -> usize {
-        self.templates.discover(buffer, xid, mac_of(client))
+        let len = self.templates.discover(buffer, xid, mac_of(client));
+        self.select_link(buffer, len, client)
     }
 
     fn second(
@@ -139,7 +192,14 @@ impl Protocol for Relayed {
         secs: u16,
         offer: Offered,
     ) -> usize {
-        self.templates.request(buffer, answer.xid, mac_of(client), secs, offer)
+        let len = self.templates.request(buffer, answer.xid, mac_of(client), secs, offer);
+        self.select_link(buffer, len, client)
+    }
+
+    fn give_back(&self, buffer: &mut [u8], answer: &Answer<'_>, client: u32) -> Option<usize> {
+        let server = answer.server.filter(|_| self.releases && self.expect == Expect::Dhcp)?;
+        let held = Offered { address: answer.yiaddr, server };
+        Some(self.templates.release(buffer, answer.xid, mac_of(client), held))
     }
 
     fn read(octets: &[u8]) -> Result<Answer<'_>, Malformed> {

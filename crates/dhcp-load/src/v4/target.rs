@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use netio::{NetError, UdpSocket};
 use serde_json::{Value, json};
 
-use super::protocol::Relayed;
+use super::protocol::{Links, Relayed};
 use crate::protocol::{Door, Expect, Stages};
 use crate::run::socket_options;
 
@@ -20,9 +20,19 @@ pub struct Target {
     pub relay: SocketAddrV4,
     /// Where the requests of odd threads go instead: the other of two servers that share a database.
     pub second: Option<SocketAddrV4>,
+    /// Where clients are, when not on the relay's own link.
+    pub links: Option<Links>,
+    /// Clients give their leases back at once, with a RELEASE through the relay.
+    pub releases: bool,
 }
 
 impl Target {
+    /// `server`, through `relay`.
+    #[must_use]
+    pub const fn new(server: SocketAddrV4, relay: SocketAddrV4) -> Self {
+        Self { server, relay, second: None, links: None, releases: false }
+    }
+
     /// The relay address and port of thread `thread`.
     #[must_use]
     pub fn relay_of(&self, thread: u32) -> SocketAddrV4 {
@@ -65,7 +75,9 @@ impl crate::Target for Target {
         let relay = self.relay_of(thread);
         Ok(Door {
             socket: UdpSocket::open(&socket_options(relay))?,
-            protocol: Relayed::new(*relay.ip(), expect),
+            protocol: Relayed::new(*relay.ip(), expect)
+                .on_links(self.links)
+                .releasing(self.releases),
             destination: self.server_of(thread).into(),
             sources: Vec::new(),
         })
@@ -76,6 +88,11 @@ impl crate::Target for Target {
             ("server", json!(self.server.to_string())),
             ("relay", json!(self.relay.to_string())),
         ];
+        if let Some(Links { first, count, step }) = self.links {
+            settings
+                .push(("link_selection", json!(format!("{first}, {count} links, {step} apart"))));
+        }
+        settings.push(("release", json!(self.releases)));
         settings.extend(self.second.map(|second| ("second_server", json!(second.to_string()))));
         settings
     }
@@ -89,8 +106,7 @@ mod tests {
     #[test]
     fn odd_threads_speak_to_the_second_server() {
         let at = |text: &str| text.parse().unwrap();
-        let mut target =
-            Target { server: at("10.0.0.1:67"), relay: at("10.0.255.254:67"), second: None };
+        let mut target = Target::new(at("10.0.0.1:67"), at("10.0.255.254:67"));
         assert_eq!((target.server_of(0), target.server_of(1)), (target.server, target.server));
         assert_eq!(target.problems(3), Vec::<String>::new());
         target.second = Some(at("10.0.0.2:67"));

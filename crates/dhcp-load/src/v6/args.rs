@@ -47,6 +47,14 @@ pub struct Args {
     /// Link addresses in relayed messages, which clients use in turn [default: the relay's]
     #[arg(long, value_name = "ADDR", value_delimiter = ',', conflicts_with = "direct")]
     link_address: Vec<Ipv6Addr>,
+    /// So many link addresses from each of --link-address on, in networks of 64 bits
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "link_address")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    links: u32,
+    /// From one of those links to the next, in networks of 64 bits
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "link_address")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    link_step: u32,
     /// Play clients on the link of this interface, without a relay agent
     #[arg(long, value_name = "INTERFACE")]
     direct: Option<String>,
@@ -76,14 +84,22 @@ fn parse_server(text: &str) -> Result<SocketAddrV6, String> {
 }
 
 impl Args {
+    /// The link addresses, or those that `--links` makes of the first.
+    fn all_links(&self) -> Vec<Ipv6Addr> {
+        let further = |link: u32| (u128::from(link) * u128::from(self.link_step)) << 64;
+        let of = |first: &Ipv6Addr, link| {
+            Ipv6Addr::from_bits(first.to_bits().wrapping_add(further(link)))
+        };
+        let from = |first| (0..self.links).map(move |link| of(first, link));
+        self.link_address.iter().flat_map(from).collect()
+    }
+
     fn target(&self) -> Target {
         let access = match &self.direct {
             Some(interface) => {
                 Access::Direct { interface: interface.clone(), port: self.client_port }
             }
-            None => {
-                Access::Relayed { relays: self.relay.clone(), links: self.link_address.clone() }
-            }
+            None => Access::Relayed { relays: self.relay.clone(), links: self.all_links() },
         };
         Target {
             server: self.server.unwrap_or(SocketAddrV6::new(SERVERS, SERVER_PORT, 0, 0)),
@@ -124,6 +140,16 @@ mod tests {
         assert_eq!((target.ask.addresses(), target.ask.prefixes()), (2, 2));
         let Access::Relayed { relays, links } = &target.access else { panic!("{target:?}") };
         assert_eq!((relays[1], links.len()), ("[2001:db8::3]:547".parse().unwrap(), 2));
+    }
+
+    #[test]
+    fn links_are_counted_from_each_address() {
+        let line = "--server 2001:db8::1 --relay 2001:db8::2 --rate 1 --link-address \
+                    2001:db8:1::1,2001:db8:8::1 --links 2 --link-step 3";
+        let Access::Relayed { links, .. } = target(line).unwrap().access else { panic!() };
+        let links: Vec<_> = links.iter().map(ToString::to_string).collect();
+        assert_eq!(links, ["2001:db8:1::1", "2001:db8:1:3::1", "2001:db8:8::1", "2001:db8:8:3::1"]);
+        assert!(target("--server 2001:db8::1 --relay 2001:db8::2 --rate 1 --links 2").is_err());
     }
 
     #[test]

@@ -332,6 +332,11 @@ impl Protocol for Clients {
         })
     }
 
+    /// A DHCPv6 server answers a RELEASE, so these clients keep what they get.
+    fn give_back(&self, _: &mut [u8], _: &Answer<'_>, _: u32) -> Option<usize> {
+        None
+    }
+
     fn read(octets: &[u8]) -> Result<Answer<'_>, Malformed> {
         Answer::read(octets)
     }

@@ -40,7 +40,7 @@ pub fn beside<R>(
     })
 }
 
-/// Answers what comes to `socket` with what `answer` makes of it.
+/// Answers what comes to `socket` with what `answer` makes of it; an empty answer is none.
 pub fn respond(socket: &netio::UdpSocket, stop: &AtomicBool, answer: impl Fn(&[u8]) -> Vec<u8>) {
     let socket = UdpSocket::from(socket.as_fd().try_clone_to_owned().unwrap());
     socket.set_nonblocking(false).unwrap();
@@ -48,7 +48,10 @@ pub fn respond(socket: &netio::UdpSocket, stop: &AtomicBool, answer: impl Fn(&[u
     let mut octets = [0; 2_048];
     while !stop.load(Ordering::Relaxed) {
         if let Ok((len, from)) = socket.recv_from(&mut octets) {
-            socket.send_to(&answer(&octets[..len]), from).unwrap();
+            let answer = answer(&octets[..len]);
+            if !answer.is_empty() {
+                socket.send_to(&answer, from).unwrap();
+            }
         }
     }
 }

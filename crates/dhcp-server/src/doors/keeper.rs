@@ -21,6 +21,19 @@ const SEND_BUFFER_BYTES: usize = 4 << 20;
 /// Spreads the datagrams of a socket's port over as many sockets.
 pub(crate) type Steer = fn(&UdpSocket, u32) -> Result<(), std::io::Error>;
 
+/// How the sockets of doors are opened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sockets {
+    /// Our own port.
+    pub(crate) port: u16,
+    /// For how many shards.
+    pub(crate) shards: u16,
+    /// How clients are spread over those.
+    pub(crate) steer: Steer,
+    /// Take what the kernel has joined (`UDP_GRO`).
+    pub(crate) coalesce: bool,
+}
+
 /// What came of opening doors.
 #[derive(Debug, Default)]
 pub(super) struct Opening {
@@ -35,17 +48,15 @@ pub(super) struct Opening {
 /// Knows every door that is open.
 #[derive(Debug)]
 pub(super) struct Keeper {
-    port: u16,
-    shards: u16,
-    steer: Steer,
+    sockets: Sockets,
     /// For each place that is open, the doors of all shards.
     open: Vec<(Place, Vec<Arc<Door>>)>,
     next_id: u16,
 }
 
 impl Keeper {
-    pub(super) const fn new(port: u16, shards: u16, steer: Steer) -> Self {
-        Self { port, shards, steer, open: Vec::new(), next_id: 0 }
+    pub(super) const fn new(sockets: Sockets) -> Self {
+        Self { sockets, open: Vec::new(), next_id: 0 }
     }
 
     /// True when no door is open through which an answer could leave. A group's is none.
@@ -91,12 +102,12 @@ impl Keeper {
             Kind::Packet => {
                 let options = PacketOptions {
                     interface: place.device.as_ref().map(|device| device.index),
-                    port: self.port,
+                    port: self.sockets.port,
                     payload_offset: CLIENT_OFFSET,
                     receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
                     send_buffer_bytes: SEND_BUFFER_BYTES,
                 };
-                let sockets = PacketSocket::open_group(&options, self.shards.into())?;
+                let sockets = PacketSocket::open_group(&options, self.sockets.shards.into())?;
                 sockets.into_iter().map(Socket::Packet).collect()
             }
             Kind::Udp => self.open_udp(place)?.into_iter().map(Socket::Udp).collect(),
@@ -105,18 +116,20 @@ impl Keeper {
     }
 
     fn open_udp(&self, place: &Place) -> Result<Vec<UdpSocket>, NetError> {
-        let mut options = UdpOptions::at(place.socket_address(self.port));
+        let mut options = UdpOptions::at(place.socket_address(self.sockets.port));
         options.device = place.device.as_ref().map(|device| device.name.clone());
-        options.reuse_port = self.shards > 1;
+        options.reuse_port = self.sockets.shards > 1;
         options.broadcast = place.address.is_ipv4();
         options.packet_info = true;
         options.kernel_times = true;
+        options.coalesce = self.sockets.coalesce;
         options.receive_buffer_bytes = Some(RECEIVE_BUFFER_BYTES);
         options.send_buffer_bytes = Some(SEND_BUFFER_BYTES);
-        let sockets: Vec<_> =
-            (0..self.shards).map(|_| UdpSocket::open(&options)).collect::<Result<_, _>>()?;
-        if self.shards > 1 {
-            (self.steer)(&sockets[0], self.shards.into())
+        let sockets: Vec<_> = (0..self.sockets.shards)
+            .map(|_| UdpSocket::open(&options))
+            .collect::<Result<_, _>>()?;
+        if self.sockets.shards > 1 {
+            (self.sockets.steer)(&sockets[0], self.sockets.shards.into())
                 .map_err(NetError::on("steer clients to shards at", place.to_string()))?;
         }
         Ok(sockets)
@@ -164,8 +177,9 @@ impl Keeper {
                 .any(|(other, _)| other.kind == Kind::Packet && other.device == place.device);
             for (index, door) in (0..).zip(doors) {
                 let Socket::Udp(socket) = &door.socket else { continue };
-                let share = Share { payload_offset: CLIENT_OFFSET, index, of: self.shards.into() };
-                let share = (self.shards > 1).then_some(share);
+                let share =
+                    Share { payload_offset: CLIENT_OFFSET, index, of: self.sockets.shards.into() };
+                let share = (self.sockets.shards > 1).then_some(share);
                 filter::set_broadcasts(socket, Broadcasts { are_left, share })
                     .map_err(NetError::on("share broadcasts at", place.to_string()))?;
             }
@@ -185,7 +199,7 @@ impl Keeper {
         };
         let names = machine.iter().map(|interface| (interface.index, interface.name.as_str()));
         Doors {
-            shards: (0..usize::from(self.shards)).map(of_shard).collect(),
+            shards: (0..usize::from(self.sockets.shards)).map(of_shard).collect(),
             names: Arc::new(InterfaceNames::new(names)),
             addresses: plan.addresses.clone(),
             is_routed: plan.is_routed,

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use dhcp_engine::InterfaceNames;
 use netio::{PacketSocket, UdpSocket};
 
+pub(crate) use keeper::Sockets;
 pub(crate) use listening::Listening;
 pub(crate) use tending::Tending;
 

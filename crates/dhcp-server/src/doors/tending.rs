@@ -8,7 +8,7 @@ use base::time::NS_PER_MS;
 use netio::interface::{self, Interface};
 use netio::{InterfaceWatch, PollFd};
 
-use super::keeper::{Keeper, Opening, Steer};
+use super::keeper::{Keeper, Opening, Sockets};
 use super::listening::Listening;
 use super::plan::{Plan, plan};
 use super::{Doors, Place};
@@ -63,17 +63,17 @@ impl Tending {
     /// no further try is wanted.
     pub(crate) fn start(
         listening: Listening,
-        (port, shards, steer): (u16, u16, Steer),
+        sockets: Sockets,
         now_ns: u64,
     ) -> Result<Self, ServerError> {
         if listening.is_empty() {
             return Err(ServerError::NoInterfaces);
         }
-        let nothing = Published::new(Arc::default(), shards.into());
+        let nothing = Published::new(Arc::default(), sockets.shards.into());
         let mut tending = Self {
             retries_left: listening.max_retries,
             listening,
-            keeper: Keeper::new(port, shards, steer),
+            keeper: Keeper::new(sockets),
             machine: Vec::new(),
             watch: None,
             published: Arc::new(nothing),
@@ -87,7 +87,7 @@ impl Tending {
         let plan = plan(&tending.listening, &tending.machine);
         let opening = tending.keeper.open(&plan);
         let doors = Arc::new(tending.keeper.doors(&plan, &tending.machine));
-        tending.published = Arc::new(Published::new(doors, shards.into()));
+        tending.published = Arc::new(Published::new(doors, sockets.shards.into()));
         let findings = Findings::new(&opening, plan.missing);
         let is_hopeless = tending.retries_left == 0
             && findings.awaited.is_empty()

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use testbed::{ChildProcess, Side};
 
 use super::{ProcessBench, STOP_GRACE};
-use crate::driver;
+use crate::driver::{self, features};
 use crate::error::LabError;
 use crate::leases::{self, Verified};
 
@@ -24,6 +24,9 @@ impl ProcessBench<'_> {
         for half in self.halves(position) {
             self.services[half].process.stop(STOP_GRACE);
         }
+        // Made for the run, and large.
+        let reservations = self.services[position].folder.join(features::RESERVATIONS_FILE);
+        let _ = std::fs::remove_file(reservations);
         let lists = std::mem::take(&mut self.services[position].lists);
         let service = &self.services[position];
         let Some(lease_file) = &service.prepared.lease_file else { return };
@@ -89,6 +92,7 @@ impl ProcessBench<'_> {
         let name = service.next_name();
         service.process = ChildProcess::start(&command, &name, &service.folder)?;
         (service.prepared, service.command, service.next_client) = (prepared, command, 0);
+        service.keep_to_share()?;
         self.run.note_group(self.services[position].process.pid())?;
         self.wait_until_it_answers(position)
     }

@@ -6,6 +6,7 @@ use measure::record::Purpose;
 use testbed::{CommandLine, Side};
 
 use super::{ProcessBench, Service, restart};
+use crate::driver::features;
 use crate::family::Version;
 use crate::runner::Request;
 
@@ -41,7 +42,8 @@ impl ProcessBench<'_> {
             command = command.args(["--timeline-s", restart::INTERVAL_S]);
         }
         let mut list = None;
-        if service.prepared.lease_file.is_some() {
+        let is_kept = service.subject.feature.used_per_10_000().is_none();
+        if service.prepared.lease_file.is_some() && is_kept {
             let path = folder.join(LIST);
             command = command.args(["--leases", &path.to_string_lossy()]);
             list = Some(path);
@@ -61,9 +63,15 @@ impl ProcessBench<'_> {
             .args(["--clients", &service.terms.clients.to_string()])
             .args(["--client-offset", &first_client.to_string()]);
         if self.family.version() == Version::V6 {
-            let link = self.family.link(self.relay.ip());
-            command = command.args(["--link-address", &link.to_string(), "--ia", "na"]);
+            command = command.args(["--ia", "na"]);
         }
+        let (feature, version) = (service.subject.feature, self.family.version());
+        if version == Version::V6 && !features::has_links(feature) {
+            let link = self.family.link(self.relay.ip());
+            command = command.args(["--link-address", &link.to_string()]);
+        }
+        let words = features::generator_words(feature, version);
+        command = command.args(words.iter().map(String::as_str));
         let quiet_s = self.plan.search.quiet_s;
         let waits = request.purpose == Purpose::Confirm || request.purpose.ends_database();
         if !waits && quiet_s > 0.0 {

@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 
 use measure::Plan;
 use measure::record::{
-    FlushCost, LoadRecord, Purpose, SampleDigest, TRIAL_SCHEMA, Trial, VoidReason,
+    FlushCost, LoadRecord, Purpose, SampleDigest, Start, TRIAL_SCHEMA, Trial, VoidReason,
 };
 use testbed::process::describe;
-use testbed::{ChildProcess, CommandLine, Database, Run, Sampler, Side, Target, Topology};
+use testbed::{ChildProcess, CommandLine, Database, Quota, Run, Sampler, Side, Target, Topology};
 
 pub use set_up::BenchSettings;
 
@@ -58,6 +58,10 @@ struct Service {
     topology: Topology,
     /// As it was started, namespace and processor included.
     command: CommandLine,
+    /// What keeps it to its share of a processor.
+    quota: Option<Quota>,
+    /// When its first process was started.
+    began: Instant,
     process: ChildProcess,
     /// Number of the first client that has not been played yet.
     next_client: u32,
@@ -73,6 +77,14 @@ impl Service {
     fn next_name(&mut self) -> String {
         self.generation += 1;
         format!("server-{}", self.generation)
+    }
+
+    /// Keeps its process, just started, to its share of a processor.
+    fn keep_to_share(&self) -> Result<(), LabError> {
+        match &self.quota {
+            Some(quota) => Ok(quota.hold(self.process.pid())?),
+            None => Ok(()),
+        }
     }
 
     fn target(&self, side: Side, pid: u32, address: SocketAddr) -> Target {
@@ -105,6 +117,7 @@ pub struct ProcessBench<'a> {
     subjects: usize,
     databases: Vec<Database>,
     flushes: Vec<FlushCost>,
+    starts: Vec<Start>,
     run: Run,
     origin: Instant,
     stop: &'a AtomicBool,
@@ -322,6 +335,12 @@ impl ProcessBench<'_> {
     pub fn warnings(&self) -> Vec<String> {
         let waits = self.services.iter().filter_map(|s| s.waits.words(&s.subject.label()));
         self.warnings.iter().cloned().chain(waits).collect()
+    }
+
+    /// How long servers took to start for the first time.
+    #[must_use]
+    pub fn starts(&self) -> Vec<Start> {
+        self.starts.clone()
     }
 
     /// Versions of the servers by label.

@@ -7,9 +7,11 @@ use std::time::Instant;
 
 use measure::Plan;
 use measure::plan::{Sharing, Topology as Wanted};
+use measure::record::Start;
+use testbed::proc::parse_resident_bytes;
 use testbed::process::pin_self;
 use testbed::topology::{NamespaceSettings, allowed_cpus, free_port};
-use testbed::{ChildProcess, Registry, Run, Side, Topology};
+use testbed::{ChildProcess, Quota, Registry, Run, Side, Topology};
 
 use super::settle::Waits;
 use super::{ProcessBench, Processors, Service};
@@ -77,6 +79,7 @@ impl<'a> ProcessBench<'a> {
             subjects: subjects.len(),
             databases: Vec::new(),
             flushes: Vec::new(),
+            starts: Vec::new(),
             run,
             origin,
             stop,
@@ -102,8 +105,18 @@ impl<'a> ProcessBench<'a> {
     fn start(&mut self, subject: &Subject, store: Option<StorePlace>) -> Result<(), LabError> {
         let position = self.services.len();
         let service = self.service(position, subject, store)?;
+        let began = service.began;
         self.services.push(service);
-        self.wait_until_it_answers(position)
+        self.wait_until_it_answers(position)?;
+        let status = format!("/proc/{}/status", self.services[position].process.pid());
+        let status = std::fs::read_to_string(status).unwrap_or_default();
+        self.starts.push(Start {
+            server: subject.server.clone(),
+            variant: subject.variant.clone(),
+            took_s: began.elapsed().as_secs_f64(),
+            rss_bytes: parse_resident_bytes(&status).unwrap_or(0),
+        });
+        Ok(())
     }
 
     fn service(
@@ -131,8 +144,13 @@ impl<'a> ProcessBench<'a> {
             driver::prepare(subject, &self.place(subject, address, &topology, store.clone()))?;
         let cpu = Some(self.processors.server);
         let command = topology.command(Side::Server, cpu, prepared.command.clone());
+        let quota = self.quota(position)?;
+        let began = Instant::now();
         let process = ChildProcess::start(&command, "server", &folder)?;
         self.run.note_group(process.pid())?;
+        if let Some(quota) = &quota {
+            quota.hold(process.pid())?;
+        }
         if prepared.reads_frames {
             self.warnings.push(format!(
                 "{} reads raw frames, so messages to it left one by one (segmentation off), and to \
@@ -152,12 +170,29 @@ impl<'a> ProcessBench<'a> {
             address,
             topology,
             command,
+            quota,
+            began,
             process,
             next_client: 0,
             lists: Vec::new(),
             waits: Waits::default(),
             generation: 1,
         })
+    }
+
+    /// What keeps a server to its share of a processor; `None` when that is all of it.
+    fn quota(&mut self, position: usize) -> Result<Option<Quota>, LabError> {
+        let share = self.plan.server.processor_share;
+        if share >= 1.0 {
+            return Ok(None);
+        }
+        if position == 0 {
+            self.warnings.push(format!(
+                "Every server has {:.0} % of a processor only, by a control group.",
+                share * 100.0
+            ));
+        }
+        Ok(Some(Quota::create(&mut self.run, position, share)?))
     }
 
     /// Where and how `subject` runs.
@@ -182,6 +217,7 @@ impl<'a> ProcessBench<'a> {
             threads: self.plan.dns.threads,
             godwit: self.godwit.clone(),
             store,
+            feature: subject.feature,
         }
     }
 

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use measure::plan::Feature;
 use testbed::{ChildProcess, Side};
 
 use super::{ProcessBench, STOP_GRACE, last_words};
@@ -19,6 +20,8 @@ use crate::probe::{Probe, Question};
 
 /// How long a server may take until it answers after its start.
 const START_PATIENCE: Duration = Duration::from_secs(20);
+/// How long one whose configuration or leases are large may take.
+const LARGE_PATIENCE: Duration = Duration::from_secs(180);
 /// How long it may take to work off a trial, after which it is started again.
 const SETTLE_PATIENCE: Duration = Duration::from_secs(15);
 /// Waits that are worth telling of, seconds.
@@ -63,7 +66,9 @@ impl ProcessBench<'_> {
     /// what it was given: for DHCP by taking the lease for the client that asks.
     pub(super) fn wait_until_it_answers(&mut self, position: usize) -> Result<(), LabError> {
         let mut probe = self.probe()?;
-        let has_answered = self.answers(position, &mut probe, START_PATIENCE)?;
+        let is_plain = self.services[position].subject.feature == Feature::Plain;
+        let patience = if is_plain { START_PATIENCE } else { LARGE_PATIENCE };
+        let has_answered = self.answers(position, &mut probe, patience)?;
         let service = &mut self.services[position];
         if has_answered {
             if !driver::has_data(&service.subject, self.plan.protocol) {
@@ -84,7 +89,7 @@ impl ProcessBench<'_> {
             }
             None => format!(
                 "{label} does not answer on UDP {address} after {} s; its last words: {}",
-                START_PATIENCE.as_secs(),
+                patience.as_secs(),
                 service.process.last_words(1)
             ),
         }))
@@ -121,6 +126,7 @@ impl ProcessBench<'_> {
         service.waits.restarts += 1;
         let name = service.next_name();
         service.process = ChildProcess::start(&service.command, &name, &service.folder)?;
+        service.keep_to_share()?;
         self.run.note_group(service.process.pid())?;
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Godwit's own DHCP server, started like any other.
 
-use measure::plan::Durability;
+use measure::plan::{Durability, Feature};
 use serde_json::json;
 use testbed::CommandLine;
 
@@ -15,6 +15,9 @@ pub(super) fn prepare(durability: Durability, place: &Place) -> Result<Prepared,
     // A client that comes again is renewed with a row, as by servers that do not cache leases.
     configuration["cache-threshold"] = json!(0.0);
     let mut own = json!({ "durability": durability.name() });
+    if place.feature == Feature::Segmentation {
+        own["segmentation"] = json!(true);
+    }
     if let Some(store) = place.store.godwits_own() {
         own["lease-database"] = store;
     }

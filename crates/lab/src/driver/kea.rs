@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use measure::plan::Store;
+use measure::plan::{Feature, Store};
 use serde_json::json;
 use testbed::CommandLine;
 use testbed::command::require_program;
@@ -45,8 +45,10 @@ pub(super) fn prepare(multi_threaded: bool, place: &Place) -> Result<Prepared, L
         "thread-pool-size": threads,
         "packet-queue-size": queue_packets
     });
-    configuration["reservations-global"] = json!(false);
-    configuration["reservations-in-subnet"] = json!(false);
+    if place.feature != Feature::Reservations {
+        configuration["reservations-global"] = json!(false);
+        configuration["reservations-in-subnet"] = json!(false);
+    }
     let path = write_configuration(place, &configuration)?;
     let folder = place.folder.to_string_lossy();
     let mut command = CommandLine::new(program.to_string_lossy()).args(["-c", &path]);

@@ -4,6 +4,7 @@
 mod command;
 mod dns;
 mod dnsmasq;
+pub(crate) mod features;
 mod godwit;
 mod isc_dhcpd;
 mod kea;
@@ -12,7 +13,7 @@ mod store;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use measure::plan::Protocol;
+use measure::plan::{Feature, Protocol};
 use serde_json::{Value, json};
 use testbed::CommandLine;
 
@@ -50,6 +51,8 @@ pub struct Place {
     pub godwit: PathBuf,
     /// Where it keeps its leases.
     pub store: StorePlace,
+    /// What its configuration has beyond one subnet with one pool.
+    pub feature: Feature,
 }
 
 /// A server that is ready to be started.
@@ -197,6 +200,7 @@ fn common_configuration(place: &Place) -> Value {
             configuration["data-directory"] = json!(place.folder.to_string_lossy());
         }
     }
+    features::apply(place, &mut configuration);
     configuration
 }
 
@@ -205,7 +209,8 @@ fn write_configuration(place: &Place, configuration: &Value) -> Result<String, L
     let path = place.folder.join(CONFIGURATION);
     let whole = json!({ format!("Dhcp{}", place.digit()): configuration });
     let text = serde_json::to_string_pretty(&whole).expect("values are JSON");
-    write(&path, &(text + "\n"))?;
+    write(&path, &(features::with_includes(place, &text) + "\n"))?;
+    features::write_files(place)?;
     Ok(path.to_string_lossy().into_owned())
 }
 

@@ -20,6 +20,7 @@ fn place(name: &str) -> Place {
         threads: 1,
         godwit: PathBuf::from("/bin/true"),
         store: StorePlace::Memfile,
+        feature: Feature::Plain,
     }
 }
 

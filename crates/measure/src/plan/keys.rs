@@ -50,6 +50,25 @@ const DURABILITIES: &[&str] = &["none", "interval", "always"];
 const STORES: &[&str] = &["memfile", "mysql", "postgresql", "sqlite"];
 const SHARINGS: &[&str] = &["open", "exclusive", "two-servers"];
 
+const FEATURES: &[&str] = &[
+    "plain",
+    "empty-classes",
+    "simple-classes",
+    "ored-addresses",
+    "reservations",
+    "many-subnets",
+    "shared-networks",
+    "segmentation",
+    "million-leases",
+    "chatty",
+    "pool-50",
+    "pool-90",
+    "pool-96",
+    "pool-99",
+    "pool-99-9",
+    "pool-99-99",
+];
+
 /// All keys, in the order of the manual.
 pub const KEYS: &[Key] = &[
     key("name", Takes::Name, "", "Short name; part of the result folder's name."),
@@ -277,6 +296,18 @@ pub const KEYS: &[Key] = &[
         Takes::Flag,
         "false",
         "Whether queries of one port leave in groups (UDP_SEGMENT), which spares the generator.",
+    ),
+    key(
+        "server.processor_share",
+        Takes::Number(0.01, 1.0),
+        "1.0",
+        "Share of a processor that each server gets, so that it can be overloaded by far; below 1 it needs control groups, and root.",
+    ),
+    key(
+        "server.features",
+        Takes::Choices(FEATURES),
+        "[\"plain\"]",
+        "What configurations have beyond one subnet with one pool; each is a line of its own, set beside plain, or beside pool-50 where clients give leases back.",
     ),
     key(
         "void.late_sends_percent",

@@ -5,6 +5,7 @@
 //! the lab. [`KEYS`] describes each key for the manual and the error messages.
 
 mod dns;
+mod features;
 mod keys;
 mod parse;
 mod runs;
@@ -13,6 +14,7 @@ mod stores;
 use serde::{Deserialize, Serialize};
 
 pub use dns::{DnsPlan, QUERY, QUERY_FRAME_BYTES, RampPlan, mbit_per_s};
+pub use features::Feature;
 pub use keys::{KEYS, Key, Takes};
 pub use parse::Problem;
 pub use runs::{DroppedRuns, RunsPlan, Unconfirmed};
@@ -240,6 +242,10 @@ pub struct ServerPlan {
     pub stores: Vec<Store>,
     /// How servers use a database that more than one may write to, each a line of its own.
     pub sharing: Vec<Sharing>,
+    /// Share of a processor that each server gets, above 0; 1 for all of it.
+    pub processor_share: f64,
+    /// What their configuration has beyond one subnet with one pool, each a line of its own.
+    pub features: Vec<Feature>,
 }
 
 /// When a lease is on the disk.
@@ -337,6 +343,8 @@ impl Default for ServerPlan {
             durability: vec![Durability::None, Durability::Always],
             stores: vec![Store::Memfile],
             sharing: vec![Sharing::Open],
+            processor_share: 1.0,
+            features: vec![Feature::Plain],
         }
     }
 }

@@ -163,6 +163,12 @@ impl Check<'_> {
             let message = "two servers on one database are measured with DHCPv4 only".to_owned();
             self.problem(self.place("server.sharing"), message, None);
         }
+        if plan.names_features() && (plan.names_stores() || plan.server.sharing != [Sharing::Open])
+        {
+            let message = "features are measured with leases in a file only".to_owned();
+            let help = "leave server.stores and server.sharing out";
+            self.problem(self.place("server.features"), message, Some(help.to_owned()));
+        }
         let least_s = search.dwell_s + search.confirm_dwell_s;
         if plan.time_budget_s < least_s {
             let message = format!(

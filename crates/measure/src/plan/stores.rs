@@ -141,17 +141,23 @@ impl Plan {
         self.servers.iter().find_map(|server| line.strip_prefix(server.as_str())?.strip_prefix('-'))
     }
 
-    /// Whether the lines `a` and `b` say something when one is divided by the other: both keep
-    /// their leases in the same store, or the plan names none.
+    /// Whether the line `a` says something when it is divided by the line `b`: both keep their leases
+    /// in the same store, or one feature is what they differ by, or the plan names neither.
     #[must_use]
     pub fn is_pair(&self, a: &str, b: &str) -> bool {
+        if self.names_features() {
+            return self.is_feature_pair(a, b);
+        }
         self.store_of(a) == self.store_of(b)
     }
 
     /// Whether the ratio of the lines `a` and `b` is one that the plan was made for: its first
-    /// server over its second one, in each store.
+    /// server over its second one, in each store, or each feature over its baseline.
     #[must_use]
     pub fn is_main_pair(&self, a: &str, b: &str) -> bool {
+        if self.names_features() {
+            return self.is_feature_pair(a, b);
+        }
         let [first, second, ..] = self.servers.as_slice() else { return false };
         let is_of = |line: &str, server: &str| {
             line == server || line.strip_prefix(server).is_some_and(|rest| rest.starts_with('-'))

@@ -13,6 +13,7 @@ pub use load::{ExchangeCounts, LOAD_SCHEMA, LatencySummary, LoadRecord, MessageC
 pub use restart::{LoadTimeline, Restart};
 pub use sample::{CpuSample, Sample, SampleDigest};
 pub use trial::{
-    Environment, FlushCost, LIMIT_SERVER, Purpose, RUN_SCHEMA, Run, SearchEnd, TRIAL_SCHEMA, Trial,
+    Environment, FlushCost, LIMIT_SERVER, Purpose, RUN_SCHEMA, Run, SearchEnd, Start, TRIAL_SCHEMA,
+    Trial,
 };
 pub use void::{VoidReason, VoidRules};

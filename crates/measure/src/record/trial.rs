@@ -183,6 +183,8 @@ pub struct Run {
     pub searches: Vec<SearchEnd>,
     /// What flushing cost, in the order of the run.
     pub flushes: Vec<FlushCost>,
+    /// How long servers took to start for the first time, in the order of the run.
+    pub starts: Vec<Start>,
     /// True when the user ended the run before it was done.
     pub is_interrupted: bool,
     /// Command lines that belong to no trial: the lab's own first, then set-up.
@@ -191,6 +193,20 @@ pub struct Run {
     pub warnings: Vec<String>,
     /// Raw files that belong to no trial, relative to the result folder.
     pub files: Vec<String>,
+}
+
+/// A server's first start.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Start {
+    /// The server.
+    pub server: String,
+    /// The variant.
+    pub variant: String,
+    /// Seconds from starting the process until it answered a client, which is asked every 50 ms.
+    pub took_s: f64,
+    /// Its resident memory then, bytes; 0 when unknown.
+    pub rss_bytes: u64,
 }
 
 /// What it cost at one moment to have a small append on the disk, which is what a durable store

@@ -15,6 +15,7 @@ mod ratios;
 mod restarts;
 mod runs;
 mod scale;
+mod suite;
 mod system_load;
 mod tables;
 mod timeline;
@@ -22,6 +23,7 @@ mod timeline;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::compare::Comparison;
+use crate::suite::SuiteSummary;
 use crate::summary::Summary;
 pub use page::theme_button;
 
@@ -65,6 +67,17 @@ pub fn render_comparison(comparison: &Comparison) -> String {
     let data = serde_json::to_string(comparison);
     let body = comparison::body(comparison);
     document(&comparison::title(comparison), "comparison", &data, &body)
+}
+
+/// Draws the front page of a suite.
+///
+/// # Panics
+///
+/// Never: a suite's summary can always be written as JSON.
+#[must_use]
+pub fn render_suite(summary: &SuiteSummary) -> String {
+    let data = serde_json::to_string(summary);
+    document(&suite::title(summary), "suite", &data, &suite::body(summary))
 }
 
 /// A whole page around `body`, with style, script, and the data that it was drawn from.

@@ -34,7 +34,10 @@ pub fn digest(run: &Run, trials: &[Trial]) -> Summary {
         .filter(|(name, _)| **name != LIMIT_SERVER)
         .map(|(name, trials)| server::judge(name, trials, run))
         .collect();
-    results.sort_by_key(|result| (place(&run.plan.servers, &result.server), result.server.clone()));
+    results.sort_by_key(|result| {
+        let name = &result.server;
+        (place(&run.plan.servers, name), run.plan.feature_place(name), name.clone())
+    });
     for result in &mut results {
         result.share_of_limit = limit
             .as_ref()
@@ -53,6 +56,7 @@ pub fn digest(run: &Run, trials: &[Trial]) -> Summary {
         limit,
         restarts: restarts::restarts(&ordered, run.plan.search.deadline_s),
         flushes: run.flushes.clone(),
+        starts: run.starts.clone(),
         results,
         plan: run.plan.clone(),
         environment: run.environment.clone(),
@@ -123,7 +127,8 @@ fn runs_done(run: &Run, results: &[ServerResult], limit: Option<&Limit>) -> u32 
     all.map(|runs| runs.len() as u32).min().unwrap_or(0)
 }
 
-/// Every two servers side by side, round by round; where stores are measured, those of the same.
+/// Every two servers side by side, round by round; where stores are measured, those of
+/// the same; where features are, each over its baseline.
 ///
 /// In rounds that begin where the last one ended, a rate is known to within the search's
 /// resolution, the same way in every round, which the spread of the rounds does not show: it widens
@@ -131,8 +136,10 @@ fn runs_done(run: &Run, results: &[ServerResult], limit: Option<&Limit>) -> u32 
 fn ratios(results: &[ServerResult], plan: &Plan) -> Vec<Ratio> {
     let mut ratios = Vec::new();
     for (index, above) in results.iter().enumerate() {
+        // Features are set over a baseline, which stands before them.
+        let first = if plan.names_features() { 0 } else { index + 1 };
         let is_pair = |below: &&ServerResult| plan.is_pair(&above.server, &below.server);
-        for below in results[index + 1..].iter().filter(is_pair) {
+        for below in results[first..].iter().filter(is_pair) {
             let (leases_per_s, leases_per_cpu_s) = if plan.has_runs() {
                 let drop = plan.runs.drop.at_each_end();
                 let of = |figure: fn(&RunFigure) -> Option<f64>| {

@@ -19,7 +19,7 @@ pub use restarts::RestartResult;
 pub use runs::{DroppedAs, RunFigure, RunState};
 
 use crate::plan::Plan;
-use crate::record::{Environment, FlushCost, LatencySummary, Purpose, VoidReason};
+use crate::record::{Environment, FlushCost, LatencySummary, Purpose, Start, VoidReason};
 use crate::statistics::{MeanInterval, NoiseFloor, RatioInterval};
 
 /// Value of `schema` in a [`Summary`].
@@ -62,6 +62,8 @@ pub struct Summary {
     pub restarts: Vec<RestartResult>,
     /// What flushing cost, in the order of the run.
     pub flushes: Vec<FlushCost>,
+    /// How long servers took to start for the first time, in the order of the run.
+    pub starts: Vec<Start>,
     /// Processors and memory over the run, thinned out to what can be drawn.
     pub timeline: Vec<TimePoint>,
     /// Raw files of the run, relative to the result folder.

@@ -332,6 +332,7 @@ impl Lab {
                 median_us: 350.0,
                 max_us: 912.0,
             }],
+            starts: Vec::new(),
             environment: Environment {
                 os: "Debian GNU/Linux 12 (bookworm)".to_owned(),
                 kernel: "6.1.0-31-amd64".to_owned(),

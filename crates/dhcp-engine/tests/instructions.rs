@@ -1,0 +1,81 @@
+//! Instructions of one exchange, counted by callgrind, against the figures stated in
+//! `instructions.toml`: whoever makes a message dearer says so in the same commit.
+//!
+//! What is counted is the example `features`, whose build belongs to that of the tests.
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Growth that is not told of: as much as the same code differs by between processors.
+const TOLERATED: f64 = 1.03;
+/// Exchanges that one run of the example counts.
+const EXCHANGES: f64 = 1_000.0;
+/// The figures stated.
+const STATED: &str = include_str!("instructions.toml");
+
+/// Instructions per exchange stated for `feature`.
+fn stated(feature: &str) -> f64 {
+    let line = STATED.lines().find_map(|line| line.strip_prefix(&format!("\"{feature}\" = ")));
+    line.and_then(|figure| figure.parse().ok())
+        .unwrap_or_else(|| panic!("instructions.toml has no figure of {feature}"))
+}
+
+/// The example's program: beside the folder of the test programs.
+fn example() -> PathBuf {
+    let own = std::env::current_exe().unwrap();
+    own.parent().and_then(Path::parent).unwrap().join("examples/features")
+}
+
+fn counted(family: &str, name: &str) -> f64 {
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg("--toggle-collect=*measured*")
+        .arg(example())
+        .args(["--once", family, name])
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{text}");
+    let line = text.lines().find_map(|line| line.split_once("Collected : "));
+    let collected = line.unwrap_or_else(|| panic!("callgrind counted nothing: {text}")).1;
+    collected.trim().parse::<f64>().unwrap() / EXCHANGES
+}
+
+/// True when callgrind can be run here; says why not otherwise.
+fn can_count() -> bool {
+    let is_there = Command::new("valgrind").arg("--version").output().is_ok();
+    if !is_there {
+        assert!(
+            std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none_or(|value| value != "1"),
+            "valgrind (Debian package valgrind) is missing"
+        );
+        eprintln!("skipped: valgrind (Debian package valgrind) is missing");
+    }
+    is_there
+}
+
+fn check(family: &str) {
+    if !can_count() {
+        return;
+    }
+    let feature = format!("{family} plain");
+    let (counted, stated) = (counted(family, "plain"), stated(&feature));
+    println!("{feature}: {counted:.0} instructions, stated {stated:.0}");
+    assert!(
+        counted <= stated * TOLERATED,
+        "an exchange of {feature} takes {counted:.0} instructions, {:.1} % more than stated; if that \
+         is what the change is worth, state it in crates/dhcp-engine/tests/instructions.toml",
+        (counted / stated - 1.0) * 100.0
+    );
+}
+
+#[test]
+fn a_dora_takes_no_more_instructions_than_stated() {
+    check("v4");
+}
+
+#[test]
+fn a_sarr_takes_no_more_instructions_than_stated() {
+    check("v6");
+}

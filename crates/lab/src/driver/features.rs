@@ -1,0 +1,312 @@
+//! What configurations have beyond one subnet with one pool, in Kea's words, and how the generator
+//! must ask for it to matter.
+//!
+//! Where a feature names clients, subnets or addresses, they are those that the generator plays: a
+//! cost that no client causes is not one.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use measure::plan::Feature;
+use serde_json::{Value, json};
+
+use super::{LEASE_FILE, Place};
+use crate::error::LabError;
+use crate::family::Version;
+
+/// Classes of a configuration with classes.
+const CLASSES: u32 = 100;
+/// Hardware addresses of one class.
+const ADDRESSES: u32 = 1_000;
+/// Clients that have a reservation: the generator's first ones.
+pub(crate) const RESERVATIONS: u32 = 1_000_000;
+/// Subnets, where they are many.
+const SUBNETS: u32 = 10_000;
+/// Leases that are there from the beginning.
+const A_MILLION: u32 = 1_000_000;
+/// Shared networks and subnets of each.
+const NETWORKS: (u32, u32) = (100, 50);
+/// Addresses in the pool of each of many subnets.
+const SUBNET_POOL: u32 = 250;
+/// Lifetime of the leases that are in a pool from the beginning.
+const HELD: Duration = Duration::from_secs(86_400);
+/// Where one of many subnets lies, number 0; the further ones follow, 256 addresses (64 bits) each.
+const FIRST_V4: Ipv4Addr = Ipv4Addr::new(10, 128, 0, 0);
+const FIRST_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 0);
+/// The first address reserved, in the relay's subnet and above every pool.
+const RESERVED_V4: Ipv4Addr = Ipv4Addr::new(10, 200, 0, 0);
+const RESERVED_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0x100, 0, 0);
+/// The file beside the configuration that has the reservations.
+pub(crate) const RESERVATIONS_FILE: &str = "reservations.json";
+/// Stands in the configuration where that file is to be included, which JSON has no words for.
+const INCLUDED: &str = "reservations are included here";
+
+/// The number of the links that clients come from and the step from one to the next; `None` where
+/// all are on the relay's own.
+const fn links(feature: Feature) -> Option<(u32, u32)> {
+    match feature {
+        Feature::ManySubnets => Some((SUBNETS, 1)),
+        Feature::SharedNetworks => Some((NETWORKS.0, NETWORKS.1)),
+        _ => None,
+    }
+}
+
+/// Whether clients come from other links than the relay's own.
+pub(crate) const fn has_links(feature: Feature) -> bool {
+    links(feature).is_some()
+}
+
+/// Distinct clients that the configuration has room for; `None` when only the pool limits them.
+pub(crate) const fn room(feature: Feature) -> Option<u32> {
+    match feature {
+        Feature::Reservations => Some(RESERVATIONS),
+        Feature::ManySubnets => Some(SUBNETS * SUBNET_POOL),
+        Feature::SharedNetworks => Some(NETWORKS.0 * NETWORKS.1 * SUBNET_POOL),
+        _ => None,
+    }
+}
+
+/// What the generator is told besides.
+pub(crate) fn generator_words(feature: Feature, version: Version) -> Vec<String> {
+    let mut words = Vec::new();
+    if let Some((count, step)) = links(feature) {
+        let first = match version {
+            Version::V4 => ["--link-selection".to_owned(), subnet_v4(0, 1).to_string()],
+            Version::V6 => ["--link-address".to_owned(), subnet_v6(0, 1).to_string()],
+        };
+        words.extend(first);
+        words.extend(["--links".to_owned(), count.to_string()]);
+        words.extend(["--link-step".to_owned(), step.to_string()]);
+    }
+    if feature.used_per_10_000().is_some() {
+        words.push("--release".to_owned());
+    }
+    if feature == Feature::Chatty {
+        words.push("--chatty".to_owned());
+    }
+    words
+}
+
+fn subnet_v4(number: u32, host: u32) -> Ipv4Addr {
+    Ipv4Addr::from(FIRST_V4.to_bits() + (number << 8) + host)
+}
+
+fn subnet_v6(number: u32, host: u32) -> Ipv6Addr {
+    Ipv6Addr::from(FIRST_V6.to_bits() + (u128::from(number) << 64) + u128::from(host))
+}
+
+/// The hardware address of the generator's client `number`.
+fn hardware(number: u32) -> String {
+    let [a, b, c, d] = number.to_be_bytes();
+    format!("02:67:{a:02x}:{b:02x}:{c:02x}:{d:02x}")
+}
+
+/// Its DUID.
+fn duid(number: u32) -> String {
+    format!("00:01:00:01:2a:00:00:00:{}", hardware(number))
+}
+
+/// Changes `configuration` as the place's feature wants.
+pub(super) fn apply(place: &Place, configuration: &mut Value) {
+    let version = place.family.version();
+    let key = format!("subnet{}", place.digit());
+    let class = |number: u32, test: Option<String>| {
+        let name = format!("class-{number}");
+        test.map_or_else(|| json!({ "name": name }), |test| json!({ "name": name, "test": test }))
+    };
+    match place.feature {
+        Feature::EmptyClasses => {
+            configuration["client-classes"] = (0..CLASSES).map(|n| class(n, None)).collect();
+        }
+        Feature::SimpleClasses => {
+            let option = if version == Version::V4 { 60 } else { 15 };
+            let test = |n| Some(format!("option[{option}].hex == 'vendor:{n}'"));
+            configuration["client-classes"] = (0..CLASSES).map(|n| class(n, test(n))).collect();
+        }
+        Feature::OredAddresses => {
+            // Addresses that no client has, so that all of them are compared.
+            let term = |n: u32| match version {
+                Version::V4 => format!("pkt4.mac == 0x0299{n:08x}"),
+                Version::V6 => format!("option[1].hex == 0x000100012a0000000299{n:08x}"),
+            };
+            let test = (0..ADDRESSES).map(term).collect::<Vec<_>>().join(" or ");
+            configuration["client-classes"] = json!([class(0, Some(test))]);
+        }
+        Feature::Reservations => {
+            let all = match version {
+                Version::V4 => {
+                    json!(["hw-address", "duid", "circuit-id", "client-id", "flex-id"])
+                }
+                Version::V6 => json!(["hw-address", "duid", "flex-id"]),
+            };
+            configuration["host-reservation-identifiers"] = all;
+            configuration["reservations-global"] = json!(false);
+            configuration["reservations-in-subnet"] = json!(true);
+            configuration[key][0]["reservations"] = json!([INCLUDED]);
+        }
+        Feature::ManySubnets => many_subnets(place, &mut configuration[key]),
+        Feature::SharedNetworks => {
+            let (networks, subnets) = NETWORKS;
+            let network = |network: u32| {
+                let all = network * subnets..(network + 1) * subnets;
+                let all: Vec<Value> = all.map(|number| subnet(version, number)).collect();
+                json!({ "name": format!("network-{network}"), &key: all })
+            };
+            configuration["shared-networks"] = (0..networks).map(network).collect();
+            beside_others(version, &mut configuration[&key]);
+        }
+        Feature::Plain
+        | Feature::Segmentation
+        | Feature::MillionLeases
+        | Feature::Chatty
+        | Feature::Pool50
+        | Feature::Pool90
+        | Feature::Pool96
+        | Feature::Pool99
+        | Feature::Pool99_9
+        | Feature::Pool99_99 => {}
+    }
+}
+
+fn many_subnets(place: &Place, list: &mut Value) {
+    let version = place.family.version();
+    beside_others(version, list);
+    let list = list.as_array_mut().expect("subnets are a list");
+    list.extend((0..SUBNETS).map(|number| subnet(version, number)));
+}
+
+/// Makes room above the only subnet of DHCPv4 for those that follow: it has all of 10.0.0.0/8.
+fn beside_others(version: Version, list: &mut Value) {
+    if version == Version::V4 {
+        list[0]["subnet"] = json!("10.0.0.0/9");
+    }
+}
+
+/// One of many subnets. The identifier 1 is the relay's own subnet's.
+fn subnet(version: Version, number: u32) -> Value {
+    let (network, first, last): (String, IpAddr, IpAddr) = match version {
+        Version::V4 => {
+            let at = |host| subnet_v4(number, host);
+            (format!("{}/24", at(0)), at(1).into(), at(SUBNET_POOL).into())
+        }
+        Version::V6 => {
+            let at = |host| subnet_v6(number, host);
+            (format!("{}/64", at(0)), at(1).into(), at(SUBNET_POOL).into())
+        }
+    };
+    json!({ "id": number + 2, "subnet": network, "pools": [{ "pool": format!("{first} - {last}") }] })
+}
+
+/// The text of a configuration with the words that include a file.
+pub(super) fn with_includes(place: &Place, text: &str) -> String {
+    let file = place.folder.join(RESERVATIONS_FILE);
+    text.replace(&format!("\"{INCLUDED}\""), &format!("<?include \"{}\"?>", file.display()))
+}
+
+/// Writes the files that the configuration or the server reads besides.
+pub(super) fn write_files(place: &Place) -> Result<(), LabError> {
+    let write = |name: &str, of: &dyn Fn(&mut dyn Write) -> io::Result<()>| {
+        let path = place.folder.join(name);
+        write_with(&path, of).map_err(|e| LabError::cannot(format!("write {}", path.display()), e))
+    };
+    if place.feature == Feature::Reservations {
+        write(RESERVATIONS_FILE, &|file| reservations(place.family.version(), file))?;
+    }
+    if let IpAddr::V4(first) = place.pool.0 {
+        let pool = place.pool_size();
+        if let Some(used) = place.feature.used_per_10_000() {
+            let free = (u64::from(pool) * u64::from(10_000 - used) / 10_000) as u32;
+            write(LEASE_FILE, &|file| leases(first, pool, free, file))?;
+        } else if place.feature == Feature::MillionLeases {
+            let free = pool.saturating_sub(A_MILLION);
+            write(LEASE_FILE, &|file| leases(first, pool, free, file))?;
+        }
+    }
+    Ok(())
+}
+
+fn write_with(path: &Path, of: &dyn Fn(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut file = BufWriter::new(File::create(path)?);
+    of(&mut file)?;
+    file.flush()
+}
+
+fn reservations(version: Version, file: &mut dyn Write) -> io::Result<()> {
+    for number in 0..RESERVATIONS {
+        let comma = if number == 0 { "" } else { ",\n" };
+        match version {
+            Version::V4 => {
+                let address = Ipv4Addr::from(RESERVED_V4.to_bits() + number);
+                let client = hardware(number);
+                write!(
+                    file,
+                    r#"{comma}{{ "hw-address": "{client}", "ip-address": "{address}" }}"#
+                )?;
+            }
+            Version::V6 => {
+                let address = Ipv6Addr::from(RESERVED_V6.to_bits() + u128::from(number));
+                let client = duid(number);
+                write!(file, r#"{comma}{{ "duid": "{client}", "ip-addresses": ["{address}"] }}"#)?;
+            }
+        }
+    }
+    writeln!(file)
+}
+
+/// A lease file of Kea's in which all but `free` addresses are held by clients that never come. What
+/// is free lies evenly between.
+fn leases(first: Ipv4Addr, pool: u32, free: u32, file: &mut dyn Write) -> io::Result<()> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let (held_s, expires_s) = (HELD.as_secs(), (now + HELD).as_secs());
+    let before = |number: u32| u64::from(number) * u64::from(free) / u64::from(pool);
+    writeln!(
+        file,
+        "address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,fqdn_rev,hostname,\
+         state,user_context"
+    )?;
+    for number in (0..pool).filter(|&number| before(number) == before(number + 1)) {
+        let address = Ipv4Addr::from(first.to_bits() + number);
+        let [a, b, c, d] = number.to_be_bytes();
+        let client = format!("06:00:{a:02x}:{b:02x}:{c:02x}:{d:02x}");
+        writeln!(file, "{address},{client},01:{client},{held_s},{expires_s},1,0,0,,0,")?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pool_is_in_use_evenly() {
+        let mut text = Vec::new();
+        leases(Ipv4Addr::new(10, 1, 0, 0), 1_000, 10, &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let held: Vec<u32> = text
+            .lines()
+            .skip(1)
+            .map(|line| line.split(',').next().unwrap().parse::<Ipv4Addr>().unwrap().to_bits())
+            .collect();
+        assert_eq!(held.len(), 990);
+        let longest = held.chunk_by(|a, b| a + 1 == *b).map(<[u32]>::len).max();
+        assert_eq!(longest, Some(99));
+    }
+
+    #[test]
+    fn the_generator_comes_from_every_link_and_gives_back_where_the_pool_stays_full() {
+        let words = |feature, version| generator_words(feature, version).join(" ");
+        assert_eq!(words(Feature::Plain, Version::V4), "");
+        assert_eq!(words(Feature::Pool99, Version::V4), "--release");
+        assert_eq!(
+            words(Feature::ManySubnets, Version::V4),
+            "--link-selection 10.128.0.1 --links 10000 --link-step 1"
+        );
+        assert_eq!(
+            words(Feature::SharedNetworks, Version::V6),
+            "--link-address 2001:db8:1::1 --links 100 --link-step 50"
+        );
+    }
+}

@@ -1,0 +1,197 @@
+//! `godwit lab run` of a suite: its plans one after the other, each with a result folder of its own
+//! inside that of the suite, and a front page over them.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use measure::plan::Topology;
+use measure::suite::{Part, Suite, SuiteSummary, judge};
+use measure::summary::Summary;
+
+use crate::error::LabError;
+use crate::folder::{self, Calendar};
+use crate::plans;
+use crate::progress::Progress;
+use crate::run::{RunSettings, run};
+
+/// The suite's summary in its folder.
+const SUITE: &str = "suite.json";
+
+/// What the user asked for.
+#[derive(Clone, Debug)]
+pub struct SuiteSettings {
+    /// The suite.
+    pub suite: Suite,
+    /// Shorter, as each part says.
+    pub is_quick: bool,
+    /// How generator and server are connected, where not as the plans say.
+    pub topology: Option<Topology>,
+    /// The folder for result folders.
+    pub results: PathBuf,
+    /// This binary, which is also generator, limit responder and server.
+    pub godwit: PathBuf,
+    /// The lab's own command line, for the record.
+    pub command_line: String,
+}
+
+/// A suite that is over.
+#[derive(Clone, Debug)]
+pub struct FinishedSuite {
+    /// The result folder.
+    pub folder: PathBuf,
+    /// Its summary.
+    pub summary: SuiteSummary,
+    /// Why measured services fell short, one sentence each with the plan's name.
+    pub shortfalls: Vec<String>,
+    /// The user ended it; what was done is in the folder.
+    pub is_interrupted: bool,
+}
+
+/// Runs every plan of a suite. One that fails is told on the page; `stop` ends the suite with what
+/// was done.
+///
+/// # Errors
+/// No plan could be run, or the front page cannot be written.
+pub fn run_suite(
+    settings: &SuiteSettings,
+    stop: &AtomicBool,
+    progress: &mut Progress,
+) -> Result<FinishedSuite, LabError> {
+    let suite = &settings.suite;
+    let (began, origin) = (Calendar::now(), Instant::now());
+    let folder = folder::choose(&settings.results, began, &suite.name)?;
+    let (mut parts, mut shortfalls) = (Vec::new(), Vec::new());
+    for part in &suite.parts {
+        if stop.load(Ordering::Acquire) {
+            parts.push(Err("the run was interrupted before".to_owned()));
+            continue;
+        }
+        progress.say(&format!("plan {}", part.plan));
+        parts.push(match run_part(settings, part, &folder, stop, progress) {
+            Ok((name, summary, fell_short)) => {
+                let sentences = fell_short.iter().map(|why| format!("{}: {why}", part.plan));
+                shortfalls.extend(sentences);
+                Ok((name, summary))
+            }
+            Err(error) => {
+                progress.say(&format!("warning: {}: {error}", part.plan));
+                Err(error.to_string())
+            }
+        });
+    }
+    if let Some(Err(why)) = parts.first()
+        && parts.iter().all(Result::is_err)
+    {
+        return Err(LabError::Failed(why.clone()));
+    }
+    let summary = SuiteSummary {
+        started: began.rfc3339(),
+        duration_s: origin.elapsed().as_secs_f64(),
+        is_quick: settings.is_quick,
+        ..judge(suite, &parts)
+    };
+    folder::write_json(&folder.join(SUITE), &summary)?;
+    let page = measure::report::render_suite(&summary);
+    folder::write_text(&folder.join(folder::REPORT), &page)?;
+    let is_interrupted = stop.load(Ordering::Acquire);
+    Ok(FinishedSuite { folder, summary, shortfalls, is_interrupted })
+}
+
+/// One plan: the name of its folder, its summary, and why a service fell short.
+fn run_part(
+    settings: &SuiteSettings,
+    part: &Part,
+    folder: &Path,
+    stop: &AtomicBool,
+    progress: &mut Progress,
+) -> Result<(String, Summary, Vec<String>), LabError> {
+    let mut plan = plans::load(&part.plan)?;
+    let quick_s = settings.is_quick.then_some(part.quick_time_budget_s);
+    plan.time_budget_s = quick_s.or(part.time_budget_s).unwrap_or(plan.time_budget_s);
+    plan.topology = settings.topology.unwrap_or(plan.topology);
+    if settings.is_quick && !part.quick_servers.is_empty() {
+        plan.servers.clone_from(&part.quick_servers);
+    }
+    let settings = RunSettings {
+        plan,
+        server_command: None,
+        results: folder.to_owned(),
+        godwit: settings.godwit.clone(),
+        command_line: settings.command_line.clone(),
+    };
+    let finished = run(&settings, stop, progress)?;
+    let name = finished.folder.file_name().map(|name| name.to_string_lossy().into_owned());
+    Ok((name.unwrap_or_default(), finished.summary, finished.shortfalls))
+}
+
+/// The rows as a table for the terminal.
+#[must_use]
+pub fn table(summary: &SuiteSummary) -> String {
+    let mut text = format!("{}\n\n", summary.title);
+    let width = summary.rows.iter().map(|row| row.name.chars().count()).fold(4, usize::max);
+    let _ = writeln!(
+        text,
+        "{:<width$} {:>8} {:>8} {:>18}  VERDICT",
+        "WHAT", "TARGET", "FIGURE", "95 % INTERVAL"
+    );
+    for row in &summary.rows {
+        let number = |value: f64| format!("{value:.2}");
+        let interval = match (row.low, row.high) {
+            (Some(low), Some(high)) => format!("{} to {}", number(low), number(high)),
+            _ => String::new(),
+        };
+        let figure = row.value.map(number).unwrap_or_default();
+        let _ = write!(
+            text,
+            "{:<width$} {:>8} {figure:>8} {interval:>18}  {}",
+            row.name,
+            row.target,
+            row.verdict.words()
+        );
+        text.push_str(&if row.note.is_empty() { "\n".into() } else { format!(": {}\n", row.note) });
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use measure::suite::{RowResult, Verdict};
+
+    use super::*;
+
+    #[test]
+    fn shipped_suites_run_shipped_plans() {
+        for (name, text) in plans::SUITES {
+            let suite = Suite::parse(name, text).unwrap();
+            assert_eq!(suite.name, name);
+            for part in &suite.parts {
+                let plan = plans::load(&part.plan).unwrap();
+                assert_eq!(plan.name, part.plan);
+            }
+        }
+    }
+
+    #[test]
+    fn the_terminal_shows_a_line_for_each_row() {
+        let row = RowResult {
+            name: "classes".into(),
+            target: "≥ 0.97".into(),
+            value: Some(0.981),
+            low: Some(0.97),
+            high: Some(0.99),
+            verdict: Verdict::Met,
+            ..RowResult::default()
+        };
+        let unknown = RowResult { name: "later".into(), note: "no time".into(), ..row.clone() };
+        let unknown =
+            RowResult { value: None, low: None, verdict: Verdict::NotMeasured, ..unknown };
+        let summary = SuiteSummary { rows: vec![row, unknown], ..SuiteSummary::default() };
+        let text = table(&summary);
+        let lines: Vec<Vec<&str>> =
+            text.lines().skip(3).map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(lines[0], ["classes", "≥", "0.97", "0.98", "0.97", "to", "0.99", "met"]);
+        assert_eq!(lines[1], ["later", "≥", "0.97", "not", "measured:", "no", "time"]);
+    }
+}

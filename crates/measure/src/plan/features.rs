@@ -1,0 +1,214 @@
+//! What a server's configuration has beyond one subnet with one pool, and how that shows in the
+//! names of a result's lines.
+
+use serde::{Deserialize, Serialize};
+
+use super::Plan;
+
+/// One way of configuring a server (and of asking it) whose cost is measured against another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Feature {
+    /// One subnet with one pool.
+    #[default]
+    Plain,
+    /// A hundred client classes without tests.
+    EmptyClasses,
+    /// A hundred classes whose tests compare an option with a text.
+    SimpleClasses,
+    /// One class that enumerates a thousand hardware addresses (DHCPv6: DUIDs) with `or`.
+    OredAddresses,
+    /// A million reservations, among them all clients, and every type of identifier looked up.
+    Reservations,
+    /// Ten thousand subnets, from which clients come in turn.
+    ManySubnets,
+    /// A hundred shared networks of fifty subnets each, from which clients come in turn.
+    SharedNetworks,
+    /// Datagrams are taken and sent in groups where the kernel joins them (Godwit only): not
+    /// comparable with a server or a limit that takes them one by one.
+    Segmentation,
+    /// A million leases of clients that never come are there from the beginning.
+    MillionLeases,
+    /// Every message comes twice.
+    Chatty,
+    /// Half of the pool is in use all the time: every client gives its lease back.
+    #[serde(rename = "pool-50")]
+    Pool50,
+    /// The same with 90 %.
+    #[serde(rename = "pool-90")]
+    Pool90,
+    /// The same with 96 %.
+    #[serde(rename = "pool-96")]
+    Pool96,
+    /// The same with 99 %.
+    #[serde(rename = "pool-99")]
+    Pool99,
+    /// The same with 99.9 %.
+    #[serde(rename = "pool-99-9")]
+    Pool99_9,
+    /// The same with 99.99 %.
+    #[serde(rename = "pool-99-99")]
+    Pool99_99,
+}
+
+impl Feature {
+    /// All of them.
+    pub const ALL: [Self; 16] = [
+        Self::Plain,
+        Self::EmptyClasses,
+        Self::SimpleClasses,
+        Self::OredAddresses,
+        Self::Reservations,
+        Self::ManySubnets,
+        Self::SharedNetworks,
+        Self::Segmentation,
+        Self::MillionLeases,
+        Self::Chatty,
+        Self::Pool50,
+        Self::Pool90,
+        Self::Pool96,
+        Self::Pool99,
+        Self::Pool99_9,
+        Self::Pool99_99,
+    ];
+
+    /// The word in plans and in the names of lines.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::EmptyClasses => "empty-classes",
+            Self::SimpleClasses => "simple-classes",
+            Self::OredAddresses => "ored-addresses",
+            Self::Reservations => "reservations",
+            Self::ManySubnets => "many-subnets",
+            Self::SharedNetworks => "shared-networks",
+            Self::Segmentation => "segmentation",
+            Self::MillionLeases => "million-leases",
+            Self::Chatty => "chatty",
+            Self::Pool50 => "pool-50",
+            Self::Pool90 => "pool-90",
+            Self::Pool96 => "pool-96",
+            Self::Pool99 => "pool-99",
+            Self::Pool99_9 => "pool-99-9",
+            Self::Pool99_99 => "pool-99-99",
+        }
+    }
+
+    /// Share of the pool that is in use before the first trial, in ten thousandths; `None` where
+    /// the pool is empty and clients keep their leases.
+    #[must_use]
+    pub const fn used_per_10_000(self) -> Option<u32> {
+        match self {
+            Self::Pool50 => Some(5_000),
+            Self::Pool90 => Some(9_000),
+            Self::Pool96 => Some(9_600),
+            Self::Pool99 => Some(9_900),
+            Self::Pool99_9 => Some(9_990),
+            Self::Pool99_99 => Some(9_999),
+            _ => None,
+        }
+    }
+
+    /// What it is compared with.
+    #[must_use]
+    pub const fn baseline(self) -> Self {
+        if self.used_per_10_000().is_some() { Self::Pool50 } else { Self::Plain }
+    }
+}
+
+impl Plan {
+    /// Whether features are what is measured, and stand in the names of lines.
+    #[must_use]
+    pub fn names_features(&self) -> bool {
+        self.server.features != [Feature::Plain]
+    }
+
+    /// The server and the feature in the name of a line (`kea` and `plain` of `kea-plain`); `None`
+    /// when the plan does not name features, and for lines of other servers.
+    #[must_use]
+    pub fn feature_of<'n>(&self, line: &'n str) -> Option<(&'n str, Feature)> {
+        if !self.names_features() {
+            return None;
+        }
+        self.servers.iter().find_map(|server| {
+            let rest = line.strip_prefix(server.as_str())?.strip_prefix('-')?;
+            let feature = Feature::ALL.into_iter().find(|feature| feature.name() == rest)?;
+            Some((&line[..server.len()], feature))
+        })
+    }
+
+    /// Whether the line `a` over the line `b` says something: the same server with a feature over
+    /// its baseline, or the first of two servers over the second with the same feature.
+    pub(super) fn is_feature_pair(&self, a: &str, b: &str) -> bool {
+        let (Some((of, feature)), Some((to, other))) = (self.feature_of(a), self.feature_of(b))
+        else {
+            return false;
+        };
+        let place = |name: &str| self.servers.iter().position(|server| server == name);
+        if of == to {
+            feature != other && feature.baseline() == other
+        } else {
+            feature == other && place(of) < place(to)
+        }
+    }
+
+    /// Where a line stands among those of its server: features in the order of the plan.
+    #[must_use]
+    pub fn feature_place(&self, line: &str) -> usize {
+        let feature = self.feature_of(line).map(|(_, feature)| feature);
+        let features = &self.server.features;
+        features.iter().position(|other| Some(*other) == feature).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(features: &[Feature]) -> Plan {
+        let mut plan = Plan { servers: vec!["godwit".into(), "kea".into()], ..Plan::default() };
+        plan.server.features = features.to_vec();
+        plan
+    }
+
+    #[test]
+    fn words_are_those_of_plans() {
+        for feature in Feature::ALL {
+            let text = serde_json::to_string(&feature).unwrap();
+            assert_eq!(text, format!("\"{}\"", feature.name()));
+        }
+    }
+
+    #[test]
+    fn features_are_read_from_the_names_of_lines() {
+        let plan = plan(&[Feature::Plain, Feature::Pool99]);
+        assert_eq!(plan.feature_of("godwit-plain"), Some(("godwit", Feature::Plain)));
+        assert_eq!(plan.feature_of("kea-pool-99"), Some(("kea", Feature::Pool99)));
+        assert_eq!((plan.feature_of("limit"), plan.feature_of("kea-pool-9")), (None, None));
+        let places = ["kea-pool-99", "godwit-plain", "x"].map(|line| plan.feature_place(line));
+        assert_eq!(places, [1, 0, 0]);
+        let without = Plan::default();
+        assert_eq!((without.names_features(), without.feature_of("godwit-plain")), (false, None));
+    }
+
+    #[test]
+    fn a_line_is_set_over_its_baseline_and_over_the_next_servers() {
+        let plan = plan(&Feature::ALL);
+        for (a, b, is_pair) in [
+            ("godwit-empty-classes", "godwit-plain", true),
+            ("godwit-plain", "godwit-empty-classes", false),
+            ("godwit-pool-99", "godwit-pool-50", true),
+            ("godwit-pool-99", "godwit-plain", false),
+            ("godwit-pool-50", "godwit-plain", false),
+            ("godwit-plain", "kea-plain", true),
+            ("kea-plain", "godwit-plain", false),
+            ("godwit-plain", "kea-empty-classes", false),
+            ("kea-reservations", "kea-plain", true),
+        ] {
+            assert_eq!(plan.is_feature_pair(a, b), is_pair, "{a} {b}");
+            assert_eq!(plan.is_pair(a, b), is_pair, "{a} {b}");
+        }
+        assert!(plan.is_main_pair("kea-reservations", "kea-plain"));
+    }
+}

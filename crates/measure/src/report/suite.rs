@@ -1,0 +1,134 @@
+//! The front page of a suite: figures against targets, then what each plan found.
+
+use maud::{Markup, html};
+
+use super::{format, page, plot};
+use crate::suite::{PartResult, RowResult, SuiteSummary, Verdict};
+
+/// The window's title.
+pub(super) fn title(summary: &SuiteSummary) -> String {
+    format!("{} — godwit", summary.title)
+}
+
+/// All of the page.
+pub(super) fn body(summary: &SuiteSummary) -> Markup {
+    let met =
+        |wanted: &[Verdict]| summary.rows.iter().filter(|r| wanted.contains(&r.verdict)).count();
+    html! {
+        header {
+            div {
+                p class="kicker" { "godwit lab · " (summary.name) }
+                h1 { (summary.title) }
+                p class="facts" {
+                    (summary.started.replace('T', " ")) " · " (format::seconds(summary.duration_s))
+                    @if summary.is_quick { " · quick: shorter, so with wider intervals" }
+                }
+            }
+            (page::theme_button())
+        }
+        main {
+            @if !summary.rows.is_empty() {
+                section class="figures" data-chart="targets" {
+                    h2 { "Targets" }
+                    p {
+                        (met(&[Verdict::Met, Verdict::MetByFigure])) " of " (summary.rows.len())
+                        " met, " (met(&[Verdict::NotMeasured])) " not measured. An interval that "
+                        "reaches beyond the target leaves the verdict to the figure alone."
+                    }
+                    (targets(&summary.rows))
+                }
+            }
+            @for part in &summary.parts { (plan(part)) }
+        }
+        footer { p { (summary.schema) } }
+    }
+}
+
+fn targets(rows: &[RowResult]) -> Markup {
+    html! {
+        div class="scroll" {
+            table {
+                thead {
+                    tr {
+                        th { "What" } th.n { "target" } th.n { "figure" } th.n { "95 % interval" }
+                        th { "verdict" }
+                    }
+                }
+                tbody {
+                    @for row in rows {
+                        tr {
+                            td { (row.name) @if !row.of.is_empty() { br; span class="dim" { (row.of) } } }
+                            td.n { (row.target) }
+                            td.n { @if let Some(value) = row.value { (format::ratio(value)) } }
+                            td.n {
+                                @if let (Some(low), Some(high)) = (row.low, row.high) {
+                                    (format::ratio(low)) " to " (format::ratio(high))
+                                }
+                            }
+                            td class=[is_short(row.verdict).then_some("attention")] {
+                                (row.verdict.words())
+                                @if !row.note.is_empty() { br; span class="dim" { (row.note) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+const fn is_short(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Missed | Verdict::MissedByFigure)
+}
+
+/// What one plan found, in bars: the limit among them.
+fn plan(part: &PartResult) -> Markup {
+    let most = part.lines.iter().filter_map(|line| line.leases_per_s).fold(0.0, f64::max);
+    html! {
+        section class="figures" data-chart=(part.plan) {
+            h2 { @if part.title.is_empty() { (part.plan) } @else { (part.title) } }
+            @if let Some(why) = &part.failed { p class="attention" { "Not run: " (why) } }
+            @if !part.folder.is_empty() {
+                p { a href=(format!("{}/report.html", part.folder)) { "report of " (part.plan) } }
+            }
+            @if !part.lines.is_empty() {
+                div class="scroll" {
+                    table {
+                        thead {
+                            tr {
+                                th { "line" } th { "" } th.n { "leases/s" } th.n { "per CPU-second" }
+                                th.n { "p99 at half load" }
+                            }
+                        }
+                        tbody {
+                            @for (index, line) in part.lines.iter().enumerate() {
+                                tr class=(plot::series_class(index)) {
+                                    td {
+                                        (line.server)
+                                        @if !line.variant.is_empty() {
+                                            " " span class="dim" { (line.variant) }
+                                        }
+                                    }
+                                    td { (bar(line.leases_per_s.unwrap_or(0.0), most)) }
+                                    td.n { (line.leases_per_s.map_or_else(|| "none".to_owned(), format::rate)) }
+                                    td.n { (line.leases_per_cpu_s.map(format::rate).unwrap_or_default()) }
+                                    td.n { (line.p99_half_us.map(format::duration_us).unwrap_or_default()) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A bar as long as `value` is of `most`.
+fn bar(value: f64, most: f64) -> Markup {
+    let width = format::coordinate(if most > 0.0 { value / most * 240.0 } else { 0.0 });
+    html! {
+        svg class="bar long" viewBox="0 0 240 8" aria-hidden="true" {
+            rect class="part" width=(width) height="8" rx="3" {}
+        }
+    }
+}

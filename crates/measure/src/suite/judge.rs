@@ -1,0 +1,336 @@
+//! From summaries to verdicts.
+
+use super::{
+    Figure, Line, PartResult, RowPlan, RowResult, SUITE_SCHEMA, Suite, SuiteSummary, Verdict,
+};
+use crate::record::{LIMIT_SERVER, Start};
+use crate::statistics::{RatioInterval, paired_ratio};
+use crate::summary::{Ratio, Round, ServerResult, Summary};
+
+/// A point of the load curve stands for a load that is this near, as a factor.
+const NEAR: f64 = 1.25;
+
+/// Leases by which two lines differ whose memory is compared.
+const A_MILLION: f64 = 1e6;
+
+/// A figure with its interval, where it has one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Found {
+    value: f64,
+    interval: Option<(f64, f64)>,
+}
+
+impl From<RatioInterval> for Found {
+    fn from(of: RatioInterval) -> Self {
+        Self { value: of.ratio, interval: (of.pairs > 1).then_some((of.low, of.high)) }
+    }
+}
+
+/// Sets the figures of the plans that were run against the targets of `suite`. `parts` has the
+/// result folder (relative to the suite's) and the summary of each plan in the suite's order, or why
+/// there is none.
+#[must_use]
+pub fn judge(suite: &Suite, parts: &[Result<(String, Summary), String>]) -> SuiteSummary {
+    let rows = suite.rows.iter().map(|row| judge_row(suite, row, parts)).collect();
+    let parts = suite.parts.iter().zip(parts).map(|(part, ran)| match ran {
+        Ok((folder, summary)) => PartResult {
+            plan: part.plan.clone(),
+            title: summary.title.clone(),
+            folder: folder.clone(),
+            failed: None,
+            lines: lines(summary),
+        },
+        Err(why) => PartResult {
+            plan: part.plan.clone(),
+            failed: Some(why.clone()),
+            ..PartResult::default()
+        },
+    });
+    SuiteSummary {
+        schema: SUITE_SCHEMA.to_owned(),
+        name: suite.name.clone(),
+        title: suite.title.clone(),
+        rows,
+        parts: parts.collect(),
+        ..SuiteSummary::default()
+    }
+}
+
+fn lines(summary: &Summary) -> Vec<Line> {
+    let limit = summary.limit.as_ref().map(|limit| Line {
+        server: LIMIT_SERVER.to_owned(),
+        leases_per_s: Some(limit.leases_per_s),
+        ..Line::default()
+    });
+    summary.results.iter().map(Line::of).chain(limit).collect()
+}
+
+fn judge_row(
+    suite: &Suite,
+    row: &RowPlan,
+    parts: &[Result<(String, Summary), String>],
+) -> RowResult {
+    let found = match &row.not_measured {
+        Some(why) => Err(why.clone()),
+        None => match suite.parts.iter().zip(parts).find(|(part, _)| part.plan == row.part) {
+            Some((_, Ok((_, summary)))) => find(row, summary),
+            Some((_, Err(why))) => Err(why.clone()),
+            None => Err("the plan was not run".to_owned()),
+        },
+    };
+    let of = match (row.not_measured.is_some(), row.to.is_empty()) {
+        (true, _) => String::new(),
+        (_, true) => format!("{}: {}", row.of, row.figure.words()),
+        (_, false) => format!("{} over {}: {}", row.of, row.to, row.figure.words()),
+    };
+    let (sign, bound) = match (row.at_least, row.at_most) {
+        (Some(bound), _) => ("≥", bound),
+        (_, Some(bound)) => ("≤", bound),
+        _ => ("", 0.0),
+    };
+    let (found, note) = match found {
+        Ok(found) => (Some(found), String::new()),
+        Err(why) => (None, why),
+    };
+    RowResult {
+        name: row.name.clone(),
+        of,
+        target: format!("{sign} {bound}"),
+        value: found.map(|found| found.value),
+        low: found.and_then(|found| Some(found.interval?.0)),
+        high: found.and_then(|found| Some(found.interval?.1)),
+        verdict: found.map_or(Verdict::NotMeasured, |found| verdict(found, row)),
+        note,
+    }
+}
+
+fn verdict(found: Found, row: &RowPlan) -> Verdict {
+    let meets = |value: f64| {
+        row.at_least.is_none_or(|least| value >= least)
+            && row.at_most.is_none_or(|most| value <= most)
+    };
+    let ends = found.interval.map(|(low, high)| (meets(low), meets(high)));
+    match (meets(found.value), ends) {
+        (true, Some((true, true))) => Verdict::Met,
+        (true, _) => Verdict::MetByFigure,
+        (false, Some((false, false))) => Verdict::Missed,
+        (false, _) => Verdict::MissedByFigure,
+    }
+}
+
+fn find(row: &RowPlan, summary: &Summary) -> Result<Found, String> {
+    let line = |name: &str| {
+        let found = summary.results.iter().find(|result| result.server == name);
+        found.ok_or_else(|| format!("nothing was measured of {name}"))
+    };
+    let of = line(&row.of)?;
+    match row.figure {
+        Figure::LeasesPerSecond => ratio(row, summary, |ratio| ratio.leases_per_s),
+        Figure::LeasesPerCpuSecond => ratio(row, summary, |ratio| ratio.leases_per_cpu_s),
+        Figure::ShareOfLimit => share_of_limit(of, summary),
+        Figure::LatencyAtHalf => {
+            let p99_us = |result: &ServerResult| {
+                let at = result.latency_half.filter(|at| at.latency.count > 0);
+                at.map(|at| at.latency.p99_us)
+                    .ok_or_else(|| format!("no latency of {} at half load", result.server))
+            };
+            let value = p99_us(of)? / p99_us(line(&row.to)?)?;
+            Ok(Found { value, interval: None })
+        }
+        Figure::StartUp => {
+            let value = start(&row.of, summary)?.took_s / start(&row.to, summary)?.took_s;
+            Ok(Found { value, interval: None })
+        }
+        Figure::BytesPerLease => {
+            let bytes = |line: &str| start(line, summary).map(|start| start.rss_bytes as f64);
+            Ok(Found { value: (bytes(&row.of)? - bytes(&row.to)?) / A_MILLION, interval: None })
+        }
+        Figure::Goodput => goodput(of, row.fraction),
+    }
+}
+
+/// The first start of a line; of several variants the fastest.
+fn start<'s>(line: &str, summary: &'s Summary) -> Result<&'s Start, String> {
+    let of_line = summary.starts.iter().filter(|start| start.server == line && start.took_s > 0.0);
+    of_line
+        .min_by(|a, b| a.took_s.total_cmp(&b.took_s))
+        .ok_or_else(|| format!("no start of {line} was timed"))
+}
+
+/// The ratio of two lines, whichever of them the summary has above the line.
+fn ratio(
+    row: &RowPlan,
+    summary: &Summary,
+    figure: impl Fn(&Ratio) -> Option<RatioInterval>,
+) -> Result<Found, String> {
+    let between = |above: &str, below: &str| {
+        let found = summary.ratios.iter().find(|r| r.server == above && r.to == below);
+        found.and_then(&figure).map(Found::from)
+    };
+    let inverted = |found: Found| Found {
+        value: 1.0 / found.value,
+        interval: found.interval.map(|(low, high)| (1.0 / high, 1.0 / low)),
+    };
+    between(&row.of, &row.to)
+        .or_else(|| between(&row.to, &row.of).map(inverted))
+        .ok_or_else(|| format!("no round has a figure of both {} and {}", row.of, row.to))
+}
+
+/// Round by round where both have rounds, else of the figures.
+fn share_of_limit(of: &ServerResult, summary: &Summary) -> Result<Found, String> {
+    let limit = summary.limit.as_ref().ok_or("the limit was not measured")?;
+    let below = |round: &Round| limit.rounds.iter().find(|other| other.round == round.round);
+    let pairs: Vec<(f64, f64)> = of
+        .rounds
+        .iter()
+        .filter_map(|round| Some((round.leases_per_s, below(round)?.leases_per_s)))
+        .collect();
+    let share = || Some(Found { value: of.share_of_limit?, interval: None });
+    let widened = |of: RatioInterval| of.widened(summary.plan.search.resolution());
+    let paired = paired_ratio(&pairs).map(|of| Found::from(widened(of)));
+    paired.or_else(share).ok_or_else(|| format!("no rate of {} was confirmed", of.server))
+}
+
+fn goodput(of: &ServerResult, fraction: f64) -> Result<Found, String> {
+    let highest =
+        of.leases_per_s.ok_or_else(|| format!("no rate of {} was confirmed", of.server))?;
+    let distance = |offered: f64| (offered / (highest * fraction)).ln().abs();
+    let nearest = of
+        .curve
+        .iter()
+        .filter(|point| distance(point.offered_per_s) <= NEAR.ln())
+        .min_by(|a, b| distance(a.offered_per_s).total_cmp(&distance(b.offered_per_s)));
+    let point = nearest.ok_or_else(|| {
+        format!("{} was not loaded with {fraction} × its highest rate", of.server)
+    })?;
+    Ok(Found { value: point.achieved_per_s / highest, interval: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::summary::{CurvePoint, Limit};
+
+    fn row(of: &str, to: &str) -> RowPlan {
+        RowPlan {
+            name: "r".into(),
+            part: "p".into(),
+            of: of.into(),
+            to: to.into(),
+            at_least: Some(2.0),
+            ..RowPlan::default()
+        }
+    }
+
+    fn summary() -> Summary {
+        let rounds = |rates: [f64; 2]| {
+            let round = |(round, &leases_per_s): (usize, &f64)| Round {
+                round: round as u32,
+                leases_per_s,
+                ..Round::default()
+            };
+            rates.iter().enumerate().map(round).collect::<Vec<_>>()
+        };
+        let result = |server: &str, rate| ServerResult {
+            server: server.into(),
+            leases_per_s: Some(rate),
+            rounds: rounds([rate, rate]),
+            curve: vec![CurvePoint {
+                offered_per_s: 3.1 * rate,
+                achieved_per_s: 0.9 * rate,
+                ..CurvePoint::default()
+            }],
+            ..ServerResult::default()
+        };
+        let interval = RatioInterval { ratio: 3.0, low: 2.5, high: 3.5, pairs: 3 };
+        Summary {
+            title: "P".into(),
+            results: vec![result("a", 30.0), result("b", 10.0)],
+            ratios: vec![Ratio {
+                server: "a".into(),
+                to: "b".into(),
+                leases_per_s: Some(interval),
+                leases_per_cpu_s: None,
+                is_at_most: false,
+                is_at_least: false,
+            }],
+            limit: Some(Limit { rounds: rounds([40.0, 40.0]), ..Limit::default() }),
+            ..Summary::default()
+        }
+    }
+
+    fn judged(row: RowPlan) -> RowResult {
+        let part = super::super::Part { plan: "p".into(), ..super::super::Part::default() };
+        let suite = Suite { parts: vec![part], rows: vec![row], ..Suite::default() };
+        judge(&suite, &[Ok(("f".into(), summary()))]).rows.remove(0)
+    }
+
+    #[test]
+    fn a_verdict_says_no_more_than_the_interval_carries() {
+        for (at_least, verdict) in [
+            (2.0, Verdict::Met),
+            (2.8, Verdict::MetByFigure),
+            (3.2, Verdict::MissedByFigure),
+            (4.0, Verdict::Missed),
+        ] {
+            let result = judged(RowPlan { at_least: Some(at_least), ..row("a", "b") });
+            assert_eq!((result.value, result.verdict), (Some(3.0), verdict), "{at_least}");
+        }
+        let most = RowPlan { at_least: None, at_most: Some(0.5), ..row("b", "a") };
+        let result = judged(most);
+        assert_eq!((result.value, result.verdict), (Some(1.0 / 3.0), Verdict::Met));
+        assert_eq!((result.low, result.high), (Some(1.0 / 3.5), Some(1.0 / 2.5)));
+        assert_eq!(result.target, "≤ 0.5");
+    }
+
+    #[test]
+    fn shares_of_the_limit_are_taken_round_by_round() {
+        let share = RowPlan { figure: Figure::ShareOfLimit, ..row("a", "") };
+        let result = judged(RowPlan { at_least: Some(0.74), ..share });
+        assert!((result.value.unwrap() - 0.75).abs() < 1e-9, "{result:?}");
+        assert_eq!(result.verdict, Verdict::MetByFigure, "the search tells no closer");
+    }
+
+    #[test]
+    fn starts_and_memory_are_compared_line_by_line() {
+        let start = |server: &str, took_s, rss_bytes| Start {
+            server: server.into(),
+            took_s,
+            rss_bytes,
+            ..Start::default()
+        };
+        let starts = vec![
+            start("a", 9.0, 250_000_000),
+            start("a", 6.0, 250_000_000),
+            start("b", 0.2, 50_000_000),
+        ];
+        let summary = Summary { starts, ..summary() };
+        let startup = RowPlan { figure: Figure::StartUp, ..row("a", "b") };
+        assert_eq!(find(&startup, &summary).unwrap().value, 6.0 / 0.2);
+        let bytes = RowPlan { figure: Figure::BytesPerLease, ..row("a", "b") };
+        assert_eq!(find(&bytes, &summary).unwrap().value, 200.0);
+    }
+
+    #[test]
+    fn goodput_is_that_of_the_nearest_load() {
+        let goodput = RowPlan { figure: Figure::Goodput, fraction: 3.0, ..row("a", "") };
+        let result = judged(RowPlan { at_least: Some(0.8), ..goodput.clone() });
+        assert_eq!((result.value, result.verdict), (Some(0.9), Verdict::MetByFigure));
+        let far = judged(RowPlan { fraction: 6.0, ..goodput });
+        assert_eq!(far.verdict, Verdict::NotMeasured);
+        assert!(far.note.contains("6 × its highest rate"), "{}", far.note);
+    }
+
+    #[test]
+    fn what_was_not_measured_says_why() {
+        assert!(judged(row("c", "b")).note.contains("nothing was measured of c"));
+        let told = RowPlan { not_measured: Some("later".into()), ..row("a", "b") };
+        let result = judged(told);
+        assert_eq!((result.verdict, result.note.as_str()), (Verdict::NotMeasured, "later"));
+        let part = super::super::Part { plan: "p".into(), ..super::super::Part::default() };
+        let suite = Suite { parts: vec![part], rows: vec![row("a", "b")], ..Suite::default() };
+        let all = judge(&suite, &[Err("kea is missing".into())]);
+        assert_eq!(all.rows[0].note, "kea is missing");
+        assert_eq!(all.parts[0].failed.as_deref(), Some("kea is missing"));
+    }
+}

@@ -1,0 +1,125 @@
+//! Shares of a processor: a control group of the kernel that a server is put into, so that it can be
+//! loaded far beyond its highest rate by a generator on one processor.
+//!
+//! Both kinds of control groups are known: `cpu.max` of the unified hierarchy
+//! (Documentation/admin-guide/cgroup-v2.rst) and `cpu.cfs_quota_us` of the older one
+//! (Documentation/scheduler/sched-bwc.rst).
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::error::TestbedError;
+use crate::registry::Run;
+
+/// Where hierarchies are mounted.
+const MOUNT: &str = "/sys/fs/cgroup";
+/// A share is given anew this often: a server waits for no longer.
+const PERIOD_US: u32 = 10_000;
+
+/// A control group with less than a processor. It is removed with its run.
+#[derive(Clone, Debug)]
+pub struct Quota {
+    folder: PathBuf,
+}
+
+impl Quota {
+    /// A group for processes of which all together get `share` of a processor, 0 to 1. `number` tells
+    /// it from others of the run.
+    ///
+    /// # Errors
+    /// There is no such hierarchy, or no permission to use it.
+    pub fn create(run: &mut Run, number: usize, share: f64) -> Result<Self, TestbedError> {
+        let quota_us = (f64::from(PERIOD_US) * share).ceil() as u32;
+        let name = format!("godwit-{}-{number}", std::process::id());
+        let unified = Path::new(MOUNT);
+        let older = unified.join("cpu");
+        let failed = |folder: &Path, e| {
+            let what = "give servers a share of a processor (control group";
+            TestbedError::new(format!("cannot {what} {})", folder.display()), e)
+        };
+        let (folder, settings) = if has_processors(unified) {
+            let _ = fs::write(unified.join("cgroup.subtree_control"), "+cpu");
+            (unified.join(name), vec![("cpu.max", format!("{quota_us} {PERIOD_US}"))])
+        } else if older.join("cgroup.procs").exists() {
+            let period = ("cpu.cfs_period_us", PERIOD_US.to_string());
+            (older.join(name), vec![period, ("cpu.cfs_quota_us", quota_us.to_string())])
+        } else {
+            return Err(failed(unified, io::ErrorKind::Unsupported.into()));
+        };
+        run.note_quota(&folder)?;
+        fs::create_dir(&folder).map_err(|e| failed(&folder, e))?;
+        for (file, value) in settings {
+            fs::write(folder.join(file), value).map_err(|e| failed(&folder, e))?;
+        }
+        Ok(Self { folder })
+    }
+
+    /// Puts the process `pid`, and what it starts from then on, into the group.
+    ///
+    /// # Errors
+    /// It has ended, or the kernel refuses.
+    pub fn hold(&self, pid: u32) -> Result<(), TestbedError> {
+        let file = self.folder.join("cgroup.procs");
+        fs::write(&file, pid.to_string())
+            .map_err(|e| TestbedError::new(format!("cannot write {}", file.display()), e))
+    }
+}
+
+/// Whether the unified hierarchy at `mount` deals in processors.
+fn has_processors(mount: &Path) -> bool {
+    let controllers = fs::read_to_string(mount.join("cgroup.controllers")).unwrap_or_default();
+    controllers.split_whitespace().any(|name| name == "cpu")
+}
+
+/// True for a folder that [`Quota::create`] makes.
+pub(crate) fn is_ours(folder: &Path) -> bool {
+    let is_named = |name: &str| name.starts_with("godwit-");
+    folder.starts_with(MOUNT)
+        && folder.file_name().and_then(|name| name.to_str()).is_some_and(is_named)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+    use crate::registry::Registry;
+
+    #[test]
+    fn a_process_gets_its_share_and_the_group_goes_with_the_run() {
+        let path = std::env::temp_dir().join(format!("godwit-quota-{}", std::process::id()));
+        let registry = Registry::at(path.clone()).unwrap();
+        let mut run = registry.begin().unwrap();
+        let quota = match Quota::create(&mut run, 1, 0.25) {
+            Ok(quota) => quota,
+            // Not root, or a container without control groups.
+            Err(e) => {
+                eprintln!("skipped: {e}");
+                drop(run);
+                return fs::remove_dir_all(path).unwrap();
+            }
+        };
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        quota.hold(child.id()).unwrap();
+        let held = fs::read_to_string(quota.folder.join("cgroup.procs")).unwrap();
+        assert_eq!(held.trim(), child.id().to_string());
+        let told = ["cpu.max", "cpu.cfs_quota_us"]
+            .into_iter()
+            .filter_map(|file| fs::read_to_string(quota.folder.join(file)).ok())
+            .collect::<String>();
+        assert!(told.starts_with("2500"), "{told}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        run.end().unwrap();
+        assert!(!quota.folder.exists());
+        fs::remove_dir_all(path).unwrap();
+    }
+
+    #[test]
+    fn only_own_groups_are_removed() {
+        assert!(is_ours(Path::new("/sys/fs/cgroup/cpu/godwit-1-2")));
+        assert!(!is_ours(Path::new("/sys/fs/cgroup/cpu/system")));
+        assert!(!is_ours(Path::new("/tmp/godwit-1-2")));
+    }
+}
