@@ -244,6 +244,7 @@ const fn stop_words(found: Option<Found>) -> &'static str {
         Some(Found { stop: Stop::MaxRate, .. }) => "no higher rate is tried",
         Some(Found { stop: Stop::Void | Stop::Hurried, .. }) => "an end did not tell",
         Some(Found { stop: Stop::Unconfirmed, .. }) => "none was confirmed",
+        Some(Found { stop: Stop::EveryRate, .. }) => "every rate was missed",
     }
 }
 
