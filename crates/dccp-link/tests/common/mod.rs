@@ -72,6 +72,7 @@ pub(crate) fn config(ccid: u8) -> Config {
         service_code: service(),
         tx_ccids: vec![ccid],
         rx_ccids: vec![ccid],
+        connect_timeout_ns: PATIENCE.as_nanos() as u64,
         ..Config::default()
     }
 }
