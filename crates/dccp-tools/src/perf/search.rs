@@ -25,7 +25,7 @@ const WIDTH_PERCENT: f64 = 2.0;
 /// Halvings that narrow [`GROWTH`] to [`WIDTH_PERCENT`].
 const BISECTIONS: u32 = 6;
 /// Confirming steps at most, each at a lower rate than the one before.
-const CONFIRMATIONS: u32 = 3;
+const CONFIRMATIONS: u32 = 6;
 /// The share of a step in which congestion control finds its rate.
 const SETTLING: f64 = 0.2;
 

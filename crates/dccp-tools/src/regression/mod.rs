@@ -171,8 +171,8 @@ fn configs(
 ) -> Result<[dccp_link::Config; 2], ToolError> {
     let mut client = connection.config()?;
     client.packet_bytes_max = wrapping.packet_bytes_max();
-    // What is not left for options is left for data.
-    client.options_bytes = client.data_bytes_max() + client.options_bytes;
+    // Options have what a datagram of this length leaves.
+    client.options_bytes += client.data_bytes_max();
     client.options_bytes -= wrapping.datagram_bytes();
     client.is_ecn_capable = false;
     (client.tx_ccids, client.rx_ccids) = (vec![tx], vec![rx]);

@@ -152,7 +152,7 @@ impl Row {
             let words: Vec<_> = rates.iter().map(|&rate| units::rate(rate)).collect();
             words.join(", ")
         };
-        let spread = self.standard_deviation_bits_per_s.map_or("-".to_owned(), units::rate);
+        let spread = self.standard_deviation_bits_per_s.map_or_else(|| "-".to_owned(), units::rate);
         let mut text = format!(
             "{:<22} {:>4} {:<13} {:>14} {:>14} {spread:>14}  {}",
             self.words,

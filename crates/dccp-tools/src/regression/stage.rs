@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use netio::signal::Signals;
+use testbed::process::describe;
 use testbed::{ChildProcess, CommandLine, Registry, Run, TestbedError, namespace};
 
 use super::case::{Case, Wrapping};
@@ -227,7 +228,11 @@ impl Stage {
         }
         match ended {
             Ok(Some(status)) if status.success() => {}
-            _ => return Err(failed(&client, "did not end well")),
+            Ok(Some(status)) => {
+                let what = format!("{} without a whole result", describe(status));
+                return Err(failed(&client, &what));
+            }
+            _ => return Err(failed(&client, "did not end in time")),
         }
         read_rates(&self.folder.join("client.out"), count).map(Some)
     }
