@@ -271,7 +271,8 @@ impl<L: Copy> Lives<L> {
         } else if now_ns < held.t2_ns {
             self.push(held.t2_ns, client, Step::Rebind);
         } else {
-            self.push(rebind_ns.min(held.ends_ns), client, Step::Rebind);
+            // That nobody answered is known only after a while, perhaps after the end.
+            self.push(rebind_ns.min(held.ends_ns).max(now_ns), client, Step::Rebind);
         }
     }
 }

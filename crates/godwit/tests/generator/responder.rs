@@ -82,7 +82,7 @@ impl Responder {
         let stop = Arc::new(AtomicBool::new(false));
         let (shared, stopped) = (Arc::clone(&ledger), Arc::clone(&stop));
         let thread = std::thread::spawn(move || {
-            let (mut octets, mut held) = ([0; 2_048], Vec::new());
+            let (mut octets, mut held) = ([0; 2_048], Vec::<(Vec<u8>, _)>::new());
             while !stopped.load(Ordering::Relaxed) {
                 let copies = {
                     let ledger = shared.0.lock().unwrap();
