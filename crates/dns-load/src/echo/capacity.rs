@@ -44,7 +44,7 @@ impl Bucket {
     pub fn admit(&mut self, now_ns: u64) -> Option<u64> {
         let now_ps = u128::from(now_ns) * PS_PER_NS;
         let start_ps = self.free_ps.max(now_ps);
-        if (start_ps - now_ps) / self.interval_ps > self.queue {
+        if (start_ps - now_ps).div_ceil(self.interval_ps) > self.queue {
             return None;
         }
         self.free_ps = start_ps + self.interval_ps;
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn as_many_leave_in_an_hour_as_the_rate_says() {
-        let mut bucket = Bucket::new(Capacity { per_s: 30_000.0, queue: 0 });
+        let mut bucket = Bucket::new(Capacity { per_s: 30_000.0, queue: 1 });
         let hour_ns = 3_600 * NS_PER_S;
         let (mut now_ns, mut count) = (0, 0_u32);
         while now_ns < hour_ns / 100 {
