@@ -180,6 +180,7 @@ fn answers_that_are_cut_short_are_malformed() {
 #[test]
 fn all_faults_at_once_add_up_whatever_threads_ports_and_arrivals() {
     let faults = Faults {
+        capacity: None,
         drop: share("10%"),
         duplicate: share("10%"),
         delay: (5 * NS_PER_MS, share("50%")),

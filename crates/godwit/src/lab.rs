@@ -76,7 +76,7 @@ struct RunArgs {
     /// Whole measurements of every server, where the plan says how many [default: the plan's]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=100))]
     runs: Option<u32>,
-    /// A quick look: every third step of a ramp, trials half as long, two rounds at most; a suite of
+    /// A quick look: every second step of a ramp, trials half as long, two rounds at most; a suite of
     /// plans with less time for each
     #[arg(long)]
     quick: bool,

@@ -159,21 +159,7 @@ fn charts(summary: &Summary) -> Markup {
                 &load_curve::table(summary),
             ))
         }
-        @if !system_load::is_empty(summary) {
-            (figure(
-                "system-load",
-                "Answers against processor load",
-                &html! {
-                    "A mark per trial, joined by the rate that was offered. Hollow marks missed the "
-                    "criterion; marks that crowd are a server that answers no more however much it is "
-                    "offered. Load is the used share of the server's processors, interrupts included, "
-                    "stolen time left out."
-                },
-                &html! {},
-                &system_load::chart(summary),
-                &system_load::table(summary),
-            ))
-        }
+        (processor_load(summary))
         @if !summary.timeline.is_empty() {
             (figure(
                 "cpu",
@@ -190,6 +176,26 @@ fn charts(summary: &Summary) -> Markup {
                 &timeline::legend(summary, timeline::Quantity::Memory),
                 &timeline::chart(summary, timeline::Quantity::Memory),
                 &timeline::table(summary),
+            ))
+        }
+    }
+}
+
+fn processor_load(summary: &Summary) -> Markup {
+    html! {
+        @if !system_load::is_empty(summary) {
+            (figure(
+                "system-load",
+                "Answers against processor load",
+                &html! {
+                    "A mark per trial, joined by the rate that was offered. Hollow marks missed the "
+                    "criterion; marks that crowd are a server that answers no more however much it is "
+                    "offered. Load is the used share of the server's processors, interrupts included, "
+                    "stolen time left out."
+                },
+                &html! {},
+                &system_load::chart(summary),
+                &system_load::table(summary),
             ))
         }
     }

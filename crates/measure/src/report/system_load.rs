@@ -8,7 +8,6 @@ use super::load_curve::achieved_title;
 use super::plot::{self, Axis, Frame, Label, Mark, Size};
 use super::scale::Scale;
 use crate::plan::{Protocol, mbit_per_s};
-use crate::record::Purpose;
 use crate::summary::{Summary, TrialRow};
 
 /// One server's trials, by the rate that was offered.
@@ -19,15 +18,11 @@ struct Series<'s> {
     rows: Vec<&'s TrialRow>,
 }
 
-/// The trials of every server: the steps of its ramp, where there is one, else all.
+/// The trials of every server, the steps of its ramp among them.
 fn series(summary: &Summary) -> Vec<Series<'_>> {
-    let has_ramp = summary.trials.iter().any(|row| row.purpose == Purpose::Ramp);
     let all = summary.results.iter().enumerate().map(|(index, result)| {
         let is_drawn = |row: &&TrialRow| {
-            row.server == result.server
-                && row.variant == result.variant
-                && row.void.is_empty()
-                && (row.purpose == Purpose::Ramp || !has_ramp)
+            row.server == result.server && row.variant == result.variant && row.void.is_empty()
         };
         let mut rows: Vec<&TrialRow> = summary.trials.iter().filter(is_drawn).collect();
         rows.sort_by(|a, b| a.offered_per_s.total_cmp(&b.offered_per_s));
