@@ -183,7 +183,7 @@ impl SendBatch {
         let last = (self.items.len() - 1) * self.slot_bytes;
         let both = self.octets.slice_mut(last, 2 * self.slot_bytes);
         both.copy_within(..item.len, self.slot_bytes);
-        self.commit(item.len, item.destination, item.source);
+        self.commit_ecn(item.len, item.destination, item.source, item.ecn);
         true
     }
 
