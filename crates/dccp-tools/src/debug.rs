@@ -187,8 +187,14 @@ mod tests {
         let path = Path { local_port: 40_000, remote_port: 5_001, integrity };
         let iss = SequenceNumber::new(1);
         let mut connection = Connection::connect(0, path, Config::default(), iss, &[]);
-        let key =
-            Key { local, remote, carrier: Carrier::Ip, local_port: 40_000, remote_port: 5_001 };
+        let key = Key {
+            local,
+            remote,
+            carrier: Carrier::Ip,
+            local_port: 40_000,
+            remote_port: 5_001,
+            scope: 0,
+        };
         let mut observer = Observer::new(&[Topic::Connection, Topic::Features]).unwrap();
         let said = observer.changes(0, &key, &connection);
         assert_eq!(said, "[10.0.0.1:40000-10.0.0.2:5001 connection] client: REQUEST\n");

@@ -59,7 +59,8 @@ impl Args {
             let links = if self.relay.is_some() { plan::v6(&links) } else { Vec::new() };
             let count = links.len();
             let packets = plan::packets6(self)?;
-            let duid_len = packets.as_ref().map_or(personas.duid_len(), packet6::Packets::duid_len);
+            let duid_len =
+                packets.as_ref().map_or_else(|| personas.duid_len(), packet6::Packets::duid_len);
             let ask = packets.as_ref().map_or_else(|| plan::ask(self), packet6::Packets::ask);
             let extras = template6::Extras { duid_len, ..extras };
             let dialect = Dialect6::new(personas.clone(), links, ask, extras, self.first_server)
@@ -134,7 +135,7 @@ impl Args {
         run.lease_paces = lease_paces;
         run.limits = plan::limits(self, shape.as_ref());
         let report_ns = self.report_s.map(|s| u64::from(s) * NS_PER_S);
-        run.report_ns = report_ns.or(self.live.then_some(NS_PER_S));
+        run.report_ns = report_ns.or_else(|| self.live.then_some(NS_PER_S));
         run.preload(self.preload).map_err(failed)?;
         let kinds = kinds(self);
         let title = format!("godwit perfdhcp to {}", place.server);

@@ -332,12 +332,6 @@ pub(crate) fn rules(
     let changes = if lease_rate == 0 { 1 } else { 3 };
     let per_exchange = if args.lease_type == LeaseType::AddressAndPrefix { 2 } else { 1 };
     let leases = expected.unwrap_or(LEASES_OPEN).min(1 << 23) * changes * per_exchange;
-    let is_v4 = !args.is_v6();
-    let resend = is_avalanche(args).then_some(match args.resend {
-        ResendRule::Perfdhcp => Resend::Perfdhcp,
-        ResendRule::Rfc if is_v4 => Resend::Rfc2131,
-        ResendRule::Rfc => Resend::Rfc9915,
-    });
     Ok(Rules {
         deadlines_ns: [first_ns, second_ns],
         grace_ns,
@@ -345,19 +339,13 @@ pub(crate) fn rules(
         second_max: args.counts.get(1).map(|&count| count.into()),
         ages: args.age_from_s.zip(args.age_for_s).map(|(from, len)| (from.into(), len.into())),
         keeps_leases: lease_rate > 0,
-        resend,
+        resend: is_avalanche(args).then(|| resend_of(args)),
         habits: habits(args),
         capture: args
             .pcap
             .as_ref()
             .map(|_| if args.pcap_failed { Keep::Failed } else { Keep::All }),
-        trace: Trace {
-            keeps_templates: args.shows('T'),
-            keeps_times: args.shows('t'),
-            keeps_leases: args.shows('l'),
-            keeps_server: args.shows('s'),
-            ..Trace::default()
-        },
+        trace: trace_of(args),
         links: u32::try_from(links).unwrap_or(u32::MAX),
         seed,
         capacity,
@@ -365,6 +353,26 @@ pub(crate) fn rules(
         leases,
         compares_offers: args.unique,
     })
+}
+
+/// How requests are repeated.
+fn resend_of(args: &Args) -> Resend {
+    match args.resend {
+        ResendRule::Perfdhcp => Resend::Perfdhcp,
+        ResendRule::Rfc if args.is_v6() => Resend::Rfc9915,
+        ResendRule::Rfc => Resend::Rfc2131,
+    }
+}
+
+/// What is kept to be shown at the end.
+fn trace_of(args: &Args) -> Trace {
+    Trace {
+        keeps_templates: args.shows('T'),
+        keeps_times: args.shows('t'),
+        keeps_leases: args.shows('l'),
+        keeps_server: args.shows('s'),
+        ..Trace::default()
+    }
 }
 
 /// How many exchanges will be begun, when the command line says so.

@@ -54,6 +54,21 @@ fn parameters(request: &Request<'_>) -> Vec<u8> {
     octets
 }
 
+/// What a client of DHCPv4 means, which has an address or not and is before T2 or not.
+fn kind_v4(request: &Request<'_>, holds: bool, is_before_t2: bool) -> Kind {
+    match request.kind() {
+        kind::DISCOVER => Kind::First,
+        kind::REQUEST if holds && is_before_t2 => Kind::Renewal,
+        kind::REQUEST if holds => Kind::Rebinding,
+        kind::REQUEST if word_of(request.octets, 54).is_some() => Kind::Second,
+        kind::REQUEST => Kind::Reboot,
+        INFORM => Kind::Information,
+        RELEASE => Kind::Release,
+        DECLINE => Kind::Decline,
+        other => panic!("message type {other}"),
+    }
+}
+
 #[test]
 fn clients_of_dhcpv4_live_as_rfc_2131_says() {
     // Lease times of 3,600 s; nothing is said of T1 and T2.
@@ -67,17 +82,7 @@ fn clients_of_dhcpv4_live_as_rfc_2131_says() {
         let client = request.client();
         let holds = octets[12..16] != [0; 4];
         let since_ns = given_ns.get(&client).map_or(u64::MAX, |given_ns| now_ns - given_ns);
-        let kind = match request.kind() {
-            kind::DISCOVER => Kind::First,
-            kind::REQUEST if holds && since_ns < t2_ns => Kind::Renewal,
-            kind::REQUEST if holds => Kind::Rebinding,
-            kind::REQUEST if word_of(octets, 54).is_some() => Kind::Second,
-            kind::REQUEST => Kind::Reboot,
-            INFORM => Kind::Information,
-            RELEASE => Kind::Release,
-            DECLINE => Kind::Decline,
-            other => panic!("message type {other}"),
-        };
+        let kind = kind_v4(&request, holds, since_ns < t2_ns);
         let own = u32::from(request.own_address());
         if matches!(kind, Kind::Renewal | Kind::Rebinding | Kind::Information | Kind::Release) {
             assert_eq!(octets[12..16], own.to_be_bytes());

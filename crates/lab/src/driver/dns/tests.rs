@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use measure::plan::Protocol;
+use measure::plan::{Feature, Protocol};
 
 use super::*;
 use crate::driver::StorePlace;
@@ -25,6 +25,7 @@ fn place(name: &str) -> Place {
         threads: 3,
         godwit: PathBuf::from("/bin/true"),
         store: StorePlace::Memfile,
+        feature: Feature::Plain,
     }
 }
 
