@@ -108,10 +108,8 @@ fn a_stall_of_the_generator_is_its_own_and_not_the_servers() {
 #[test]
 fn of_a_burst_that_the_socket_does_not_hold_the_rest_is_lost_here() {
     for room in [0, 1, 99, 300, 301] {
-        let machine = Machine {
-            stalls_ns: vec![START_NS + 400 * MS..START_NS + 500 * MS],
-            socket_datagrams: room,
-        };
+        let stall_ns = START_NS + 400 * MS..START_NS + 500 * MS;
+        let machine = Machine { stalls_ns: vec![stall_ns], socket_datagrams: room };
         let mut answers = 0;
         // All 300 answers arrive at one moment, in the middle of the stall.
         let burst_ns = START_NS + 450 * MS;
