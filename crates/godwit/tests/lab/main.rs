@@ -1,6 +1,7 @@
 //! `godwit lab` as a user meets it: messages, exit codes, and what is left behind (nothing).
 
 mod dns;
+mod features;
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};

@@ -1,0 +1,85 @@
+//! The same for plans of features and for suites.
+
+use serde_json::Value;
+
+use super::{Place, processes_in, said};
+
+fn json(output: &std::process::Output) -> Value {
+    serde_json::from_slice(&output.stdout).expect("JSON only")
+}
+
+#[test]
+fn every_feature_is_served_and_set_over_its_baseline() {
+    let place = Place::new("features");
+    place.plan("features", "");
+    let features = [
+        "plain",
+        "empty-classes",
+        "simple-classes",
+        "ored-addresses",
+        "shared-networks",
+        "segmentation",
+        "chatty",
+        "pool-50",
+        "pool-99",
+    ];
+    place.more(
+        "features",
+        &format!("[clients]\ncount = 1000\n[server]\npool_size = 20000\nfeatures = {features:?}\n"),
+    );
+    let output = place.lab(&["run", "features", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let summary = json(&output);
+    let results = summary["results"].as_array().expect("a list");
+    let names: Vec<&str> = results.iter().filter_map(|result| result["server"].as_str()).collect();
+    let lines: Vec<String> = features.iter().map(|feature| format!("godwit-{feature}")).collect();
+    assert_eq!(names, lines);
+    assert!(
+        results.iter().all(|result| result["leases_per_s"].as_f64() > Some(100.0)),
+        "{results:?}"
+    );
+    let ratios = summary["ratios"].as_array().expect("a list");
+    assert_eq!(ratios.len(), features.len() - 2, "all but the baselines: {ratios:?}");
+    let baseline = |ratio: &Value| match ratio["server"].as_str() {
+        Some(name) if name.contains("pool") => "godwit-pool-50",
+        _ => "godwit-plain",
+    };
+    assert!(ratios.iter().all(|ratio| ratio["to"] == baseline(ratio)), "{ratios:?}");
+    let starts = summary["starts"].as_array().expect("a list");
+    // The limit responder starts too.
+    assert_eq!(starts.len(), features.len() + 1);
+    assert!(starts.iter().all(|start| start["took_s"].as_f64() > Some(0.0)), "{starts:?}");
+    assert_eq!(processes_in(&place.0), Vec::<String>::new());
+}
+
+#[test]
+fn a_suite_runs_its_plans_and_sets_their_figures_against_targets() {
+    let place = Place::new("suite");
+    place.more("tiny", "");
+    let text = "name = \"all\"\ntitle = \"Everything\"\n[[part]]\nplan = \"tiny\"\n\
+                quick_time_budget_s = 20\n\
+                [[row]]\nname = \"share\"\npart = \"tiny\"\nfigure = \"share-of-limit\"\n\
+                of = \"godwit\"\nat_least = 0.01\n\
+                [[row]]\nname = \"against kea\"\npart = \"tiny\"\nof = \"godwit\"\nto = \"kea\"\n\
+                at_least = 12\n[[row]]\nname = \"later\"\nat_most = 1\nnot_measured = \"no time\"\n";
+    std::fs::write(place.0.join("plans/all.toml"), text).expect("a file");
+    let output = place.lab(&["run", "all", "--quick", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let suite = json(&output);
+    let verdicts: Vec<&str> = suite["rows"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|row| row["verdict"].as_str())
+        .collect();
+    assert!(verdicts[0].starts_with("met"), "{verdicts:?}");
+    assert_eq!(verdicts[1..], ["not-measured", "not-measured"]);
+    let folder = &place.results()[0];
+    let page = std::fs::read_to_string(folder.join("report.html")).expect("a page");
+    let part = suite["parts"][0]["folder"].as_str().expect("a folder");
+    assert!(page.contains(&format!("{part}/report.html")) && page.contains("no time"));
+    assert!(folder.join(part).join("report.html").exists());
+    let refused = place.lab(&["run", "all", "--server", "kea"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(said(&refused).contains("--server: all is a suite"), "{}", said(&refused));
+}
