@@ -98,6 +98,7 @@ pub fn run_report<T: Target>(
     let lanes = lanes.into_iter().zip(0..).map(|((socket, mut population, route), thread)| {
         population.starts_at(start_ns);
         population.keep_timeline(timeline(settings, start_ns));
+        population.expect_repeats(settings.chatty);
         let schedule = schedule(settings, start_ns, thread);
         Lane::new(socket, population, schedule, route, settings.quiet_ns).chatty(settings.chatty)
     });
