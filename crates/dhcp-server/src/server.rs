@@ -102,12 +102,13 @@ where
     let sockets = Sockets {
         port: settings.port,
         shards,
-        steer: P::steer,
+        steering: P::STEERING,
         coalesce: common.godwit.segmentation,
     };
     let tending = Tending::start(common.listening, sockets, Clock::mono_ns())?;
     let constants = P::constants(&checked.config)?;
     let table = Arc::new(LeaseTable::new(unpredictable_seed()));
+    table.begin(Clock::now());
     reclaim::follow(&table, common.expired);
     let snapshot = P::compile(&checked.config, &constants, &table);
     let wakers = wakers(shards)?;

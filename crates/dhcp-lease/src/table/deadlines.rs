@@ -116,6 +116,14 @@ impl<F: Leased> Deadlines<F> {
         }
     }
 
+    /// Begins in second `wall_s`, before anything is linked: otherwise the first look at the wheel is one
+    /// at everything that hangs in it.
+    pub(super) fn begin(&mut self, wall_s: u64) {
+        if self.hung == [0; BUCKETS as usize / 64] && self.due == NOTHING {
+            self.wheel_s = wall_s;
+        }
+    }
+
     /// Links slot `id`, which is in no list, where its occupancy says.
     pub(super) fn link(&mut self, slots: &mut Slots<F>, id: u32) {
         let slot = slots.get(id);

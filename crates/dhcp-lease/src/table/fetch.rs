@@ -131,17 +131,14 @@ impl<F: Leased> Fetch<'_, '_, F> {
     }
 
     fn candidate(&self) -> Option<SlotView<F>> {
-        let claimed = self.claim();
-        if claimed.is_some() {
-            return claimed;
-        }
-        if self.table.sweep_early(self.now, self.settled_epoch, EARLY_SWEEP) {
-            let claimed = self.claim();
-            if claimed.is_some() {
-                return claimed;
-            }
-        }
-        self.oldest_hold()
+        let (table, now, settled_epoch) = (self.table, self.now, self.settled_epoch);
+        let claimed = self
+            .claim()
+            .or_else(|| table.free_early(now, settled_epoch, EARLY_SWEEP).then(|| self.claim())?);
+        let claimed = claimed.or_else(|| {
+            table.sweep_early(now, settled_epoch, EARLY_SWEEP).then(|| self.claim())?
+        });
+        claimed.or_else(|| self.oldest_hold())
     }
 
     /// Takes the next free address of the first pool that has one.

@@ -36,6 +36,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use address_map::AddressMap;
+use base::Now;
 use cycle::{Cycles, ReclaimLimits};
 use expiry::Expiry;
 use leased::{ClientIndex, Leased, Opening, Places};
@@ -118,6 +119,14 @@ impl<F: Leased> LeaseTable<F> {
             is_reclaiming: AtomicBool::new(true),
             swept_early: [const { AtomicU32::new(0) }; 3],
             cycles: Cycles::default(),
+        }
+    }
+
+    /// Has an empty table look for what ends from `now` on. Not calling it costs a look at each lease
+    /// that is loaded, in the first sweeps.
+    pub fn begin(&self, now: Now) {
+        for stripe in 0..STRIPES {
+            self.lock(stripe).state.deadlines.begin(now.wall_s());
         }
     }
 

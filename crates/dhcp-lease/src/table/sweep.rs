@@ -62,11 +62,28 @@ impl<F: Leased> LeaseTable<F> {
             || self.swept_early.iter().any(|count| count.load(Ordering::Relaxed) > 0)
     }
 
-    /// A small sweep for a fetch that found no free address. True when it freed any.
+    /// Frees what only waits for that, for a fetch that found no free address. True when there was any.
+    pub(super) fn free_early(&self, now: Now, settled_epoch: u64, budget: u32) -> bool {
+        self.early(now, settled_epoch, budget, |pass| {
+            self.visit_stripes(pass, Pass::has_ended, Pass::free_ended);
+        })
+    }
+
+    /// A small sweep for a fetch that found no free address all the same. True when it freed any.
     pub(super) fn sweep_early(&self, now: Now, settled_epoch: u64, budget: u32) -> bool {
+        self.early(now, settled_epoch, budget, |pass| self.sweep_stripes(pass))
+    }
+
+    fn early(
+        &self,
+        now: Now,
+        settled_epoch: u64,
+        budget: u32,
+        visit: impl FnOnce(&mut Pass<'_, F>),
+    ) -> bool {
         let sweep = Sweep { settled_epoch, row_epoch: 0, budget, forced: Some(false) };
         let mut pass = self.pass(now, &sweep, None);
-        self.sweep_stripes(&mut pass);
+        visit(&mut pass);
         let counts = [pass.swept.holds, pass.swept.leases, pass.swept.declined];
         for (early, count) in self.swept_early.iter().zip(counts) {
             early.fetch_add(count, Ordering::Relaxed);
@@ -90,25 +107,40 @@ impl<F: Leased> LeaseTable<F> {
         }
     }
 
+    /// What only waits to be freed goes before the wheels of all stripes: in those of a large table many
+    /// leases may hang that are looked at and hung up again, and who wants a free address need not wait
+    /// for that.
     fn sweep_stripes(&self, pass: &mut Pass<'_, F>) {
+        self.visit_stripes(pass, Pass::has_ended, Pass::free_ended);
+        self.visit_stripes(pass, Pass::has_due, Pass::turn_wheel);
+        let is_overdue = |stripe: &Stripe<F>| stripe.hints.has_overdue.load(Ordering::Relaxed);
+        if pass.allowance.left() == 0 && self.stripes.iter().any(is_overdue) {
+            pass.allowance.fall_short();
+        }
+    }
+
+    /// Does `work` in the stripes in which there `is` some, one after the other, as far as the budget
+    /// goes.
+    fn visit_stripes<'p>(
+        &self,
+        pass: &mut Pass<'p, F>,
+        is: fn(&Pass<'p, F>, &Hints) -> bool,
+        work: fn(&mut Pass<'p, F>, &mut Locked<'_, F>),
+    ) {
         let from = self.sweep_from();
         for step in 0..STRIPES {
             let at = (from + step) % STRIPES;
-            if !pass.is_due(&self.stripes[at].hints) {
+            if !is(pass, &self.stripes[at].hints) {
                 continue;
             }
             if pass.left > 0 {
-                pass.work_off(&mut self.lock(at));
+                work(pass, &mut self.lock(at));
             }
-            if pass.left == 0 && pass.is_due(&self.stripes[at].hints) {
+            if pass.left == 0 && is(pass, &self.stripes[at].hints) {
                 pass.swept.is_more_due = true;
                 self.sweep_from.store(at as u32, Ordering::Relaxed);
                 break;
             }
-        }
-        let is_overdue = |stripe: &Stripe<F>| stripe.hints.has_overdue.load(Ordering::Relaxed);
-        if pass.allowance.left() == 0 && self.stripes.iter().any(is_overdue) {
-            pass.allowance.fall_short();
         }
     }
 }
@@ -134,15 +166,24 @@ struct Pass<'l, F: Leased> {
 impl<F: Leased> Pass<'_, F> {
     /// Whether a stripe has work, as far as can be seen without its lock.
     fn is_due(&self, hints: &Hints) -> bool {
-        let wheel_due_s = hints.wheel_due_s.load(Ordering::Relaxed);
-        hints.first_hold_ns.load(Ordering::Relaxed) <= self.now.mono_ns
-            || hints.first_release_epoch.load(Ordering::Relaxed) <= self.sweep.settled_epoch
-            || (self.turns_wheel
-                && (is_wheel_due(wheel_due_s, self.now.wall_s())
-                    || (hints.has_overdue.load(Ordering::Relaxed) && self.allowance.left() > 0)))
+        self.has_ended(hints) || self.has_due(hints)
     }
 
-    fn work_off(&mut self, stripe: &mut Locked<'_, F>) {
+    /// Whether a hold has ended or a release is settled.
+    fn has_ended(&self, hints: &Hints) -> bool {
+        hints.first_hold_ns.load(Ordering::Relaxed) <= self.now.mono_ns
+            || hints.first_release_epoch.load(Ordering::Relaxed) <= self.sweep.settled_epoch
+    }
+
+    /// Whether the wheel is to be turned.
+    fn has_due(&self, hints: &Hints) -> bool {
+        let wheel_due_s = hints.wheel_due_s.load(Ordering::Relaxed);
+        self.turns_wheel
+            && (is_wheel_due(wheel_due_s, self.now.wall_s())
+                || (hints.has_overdue.load(Ordering::Relaxed) && self.allowance.left() > 0))
+    }
+
+    fn free_ended(&mut self, stripe: &mut Locked<'_, F>) {
         while self.left > 0 {
             let deadlines = &stripe.state.deadlines;
             let id = if let Some(id) = deadlines.settled_release(self.sweep.settled_epoch) {
@@ -157,6 +198,9 @@ impl<F: Leased> Pass<'_, F> {
             self.freed = true;
             self.left -= 1;
         }
+    }
+
+    fn turn_wheel(&mut self, stripe: &mut Locked<'_, F>) {
         while self.turns_wheel && self.left > 0 {
             let state = &mut *stripe.state;
             let overdue = match self.allowance.left() {

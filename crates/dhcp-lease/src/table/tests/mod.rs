@@ -75,6 +75,16 @@ fn candidate<F: Sample>(
     now: Now,
     who: u32,
 ) -> Option<SlotView<F>> {
+    candidate_at(table, pools, (now, 0), who)
+}
+
+/// The same when rows through an epoch are settled.
+fn candidate_at<F: Sample>(
+    table: &LeaseTable<F>,
+    pools: &PoolSet<F>,
+    (now, settled_epoch): (Now, u64),
+    who: u32,
+) -> Option<SlotView<F>> {
     let mut facts = Facts::default();
     let keys = FetchKeys {
         identity: F::borrow(F::client(who)),
@@ -83,7 +93,7 @@ fn candidate<F: Sample>(
         candidate_pools: &[PoolIndex(0)],
         is_candidate_spare: false,
     };
-    table.fetch(now, 0, &keys, &mut facts);
+    table.fetch(now, settled_epoch, &keys, &mut facts);
     facts.candidate
 }
 

@@ -4,8 +4,8 @@ use base::{Now, Random};
 
 use super::super::LeaseTable;
 use super::audit::audit;
-use super::{SECOND_NS, START, commit, for_both_families, lease_for, slot};
-use crate::contract::Occupancy;
+use super::{SECOND_NS, START, candidate_at, change, commit, for_both_families, lease_for, slot};
+use crate::contract::{Action, Occupancy};
 use crate::lease::INFINITE_LIFETIME_S;
 use crate::sample::Sample;
 
@@ -14,6 +14,8 @@ for_both_families! {
     a_renewed_lease_is_moved_lazily_and_an_infinite_one_leaves,
     a_wall_clock_set_back_delays_no_lease_beyond_its_end,
     a_shard_with_an_older_clock_does_not_turn_the_wheel_back,
+    what_was_released_does_not_wait_for_the_wheel,
+    a_table_that_has_begun_looks_at_what_is_due_alone,
 }
 
 const FIRST: u32 = 0x0a00_0000;
@@ -105,4 +107,44 @@ fn a_shard_with_an_older_clock_does_not_turn_the_wheel_back<F: Sample>() {
         assert_eq!((swept.leases, swept.is_more_due), (0, false));
     }
     assert_eq!(table.sweep(later(START, 11), 0, 100).leases, 1);
+}
+
+/// A table all of whose addresses are leased for half a day.
+fn full<F: Sample>(begun: Option<Now>) -> LeaseTable<F> {
+    let table = LeaseTable::<F>::new(1);
+    if let Some(now) = begun {
+        table.begin(now);
+    }
+    let pools = table.configure(&[F::pool(FIRST, FIRST + 8_191)], &[]);
+    for address in FIRST..FIRST + 8_192 {
+        let free = slot(&table, &pools, START, address).unwrap();
+        commit(&table, START, address, &free, lease_for::<F>(43_200)).unwrap();
+    }
+    table
+}
+
+fn what_was_released_does_not_wait_for_the_wheel<F: Sample>() {
+    let table = full::<F>(None);
+    let pools = table.pools();
+    // The wheel has not been turned: what hangs in it is looked at once before anything is told.
+    for (epoch, address) in (1..).zip([FIRST + 77, FIRST + 8_000, FIRST + 4_001]) {
+        let leased = slot(&table, &pools, START, address).unwrap();
+        let released = [change(address, &leased, Action::Release)];
+        table.apply(START, &released, epoch, epoch - 1, &mut |_| {}).unwrap();
+        assert!(candidate_at(&table, &pools, (START, epoch - 1), 9_999).is_none());
+        let given = candidate_at(&table, &pools, (START, epoch), address).unwrap();
+        assert_eq!(given.address, F::address(address));
+        let leased = [change(address, &given, lease_for::<F>(43_200))];
+        table.apply(START, &leased, epoch, epoch, &mut |_| {}).unwrap();
+    }
+}
+
+fn a_table_that_has_begun_looks_at_what_is_due_alone<F: Sample>() {
+    assert!(full::<F>(None).is_sweep_due(START, 0));
+    let table = full::<F>(Some(START));
+    assert!(!table.is_sweep_due(START, 0));
+    let swept = table.sweep(later(START, 10), 0, 1);
+    assert!(!swept.is_more_due && swept.leases == 0, "{swept:?}");
+    let swept = table.sweep(later(START, 43_200), 0, u32::MAX);
+    assert_eq!(swept.leases, 8_192);
 }

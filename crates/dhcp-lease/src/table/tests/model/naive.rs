@@ -210,6 +210,16 @@ impl<F: Modelled> Model<F> {
 
     /// Frees what has ended, without rows when `is_early`; true when anything had.
     pub(super) fn sweep(&mut self, is_early: bool) -> bool {
+        let mut freed = self.free_ended();
+        for address in self.slots.keys().copied().collect::<Vec<_>>() {
+            freed |= self.take_back(address, is_early);
+        }
+        self.wheel_s = self.wheel_s.max(self.now.wall_s());
+        freed
+    }
+
+    /// Frees what only waits for that; true when anything does.
+    fn free_ended(&mut self) -> bool {
         let mut freed = false;
         for address in self.slots.keys().copied().collect::<Vec<_>>() {
             let slot = self.slots.get_mut(&address).unwrap();
@@ -226,9 +236,7 @@ impl<F: Modelled> Model<F> {
                 self.link(address);
                 freed = true;
             }
-            freed |= self.take_back(address, is_early);
         }
-        self.wheel_s = self.wheel_s.max(self.now.wall_s());
         freed
     }
 
@@ -284,6 +292,9 @@ impl<F: Modelled> Model<F> {
             return None;
         }
         let mut found = self.claim(wanted);
+        if found.is_none() && self.free_ended() {
+            found = self.claim(wanted);
+        }
         if found.is_none() && self.sweep(true) {
             found = self.claim(wanted);
         }
