@@ -3,7 +3,10 @@
 //!
 //! With segmentation a batch has up to 64 trains of up to 64 messages that the kernel has joined.
 //!
-//! Budget per batch of up to 64 messages: one `recvmmsg`, one `sendmmsg` per door that has replies,
+//! A UDP door has two sockets, and messages that go on with an exchange are read first: the kernel
+//! drops what begins one when there is more than can be served.
+//!
+//! Budget per batch of up to 128 messages: two `recvmmsg`, one `sendmmsg` per door that has replies,
 //! one `write` of the rows when the durability lets the shard write them itself, one clock read; no
 //! allocation. It polls only when there was nothing to receive.
 
@@ -16,7 +19,7 @@ use dhcp_engine::Transmit;
 use dhcp_engine::shard::Shard;
 use dhcp_lease::{LeaseStore, LeaseTable};
 use netio::receive::DEFAULT_SLOTS;
-use netio::{Clock, PacketRecvBatch, PollFd, RecvBatch, Waker};
+use netio::{Clock, PacketRecvBatch, PollFd, RecvBatch, UdpSocket, Waker};
 
 use crate::doors::{Door, Doors, Socket};
 use crate::frames::FrameCounters;
@@ -113,6 +116,7 @@ where
     let names = &doors.value.names;
     let mut replies = Replies::new(own, batches, addressing, stopwatch, names);
     let mut fds: Vec<PollFd<'_>> = own.iter().map(|door| PollFd::readable(&door.socket)).collect();
+    fds.extend(own.iter().filter_map(|door| door.express.as_ref()).map(PollFd::readable));
     fds.push(PollFd::readable(&*desk.waker));
     while !shared.doors.has_changed(doors) {
         shard.set_disabled(shared.is_disabled.load(Ordering::Relaxed));
@@ -127,6 +131,10 @@ where
                 received +=
                     course.receive(door, &doors.value, &desk.frame_counters, shard, &mut replies);
             }
+        }
+        if received == 0 {
+            course.now = Clock::now();
+            replies.settle(course.now.mono_ns);
         }
         shard.end_batch(course.now, &mut replies);
         shard.count_given_up(replies.flush());
@@ -159,22 +167,20 @@ impl Course {
     where
         for<'d> Replies<'d>: Transmit<P>,
     {
-        // An error belongs to one datagram (an ICMP answer, say): the next call goes on.
         match &door.socket {
             Socket::Udp(socket) => {
-                let received = self.datagrams.receive(socket).unwrap_or(0);
-                self.now = Clock::now();
-                replies.settle(self.now.mono_ns);
-                let now = self.now;
-                let arrived = self.datagrams.iter().filter_map(|datagram| {
-                    let since_ns = since_ns(now, datagram.kernel_wall_ns);
-                    Some((since_ns, datagram.octets, P::ingress(&datagram, door)?))
-                });
-                shard.handle_all(now, arrived, replies);
+                let mut received = 0;
+                for socket in door.express.iter().chain([socket]) {
+                    received += self.receive_udp(socket, door, shard, replies);
+                }
                 received
             }
             Socket::Packet(socket) => {
+                // As of datagrams.
                 let received = self.packets.receive(socket).unwrap_or(0);
+                if received == 0 {
+                    return 0;
+                }
                 self.now = Clock::now();
                 replies.settle(self.now.mono_ns);
                 let now = self.now;
@@ -186,6 +192,33 @@ impl Course {
                 received
             }
         }
+    }
+
+    /// Takes in what waits at one of the sockets of `door`.
+    fn receive_udp<P: Service, S: LeaseStore<P>>(
+        &mut self,
+        socket: &UdpSocket,
+        door: &Door,
+        shard: &mut Shard<P, S>,
+        replies: &mut Replies<'_>,
+    ) -> usize
+    where
+        for<'d> Replies<'d>: Transmit<P>,
+    {
+        // An error belongs to one datagram (an ICMP answer, say): the next call goes on.
+        let received = self.datagrams.receive(socket).unwrap_or(0);
+        if received == 0 {
+            return 0;
+        }
+        self.now = Clock::now();
+        replies.settle(self.now.mono_ns);
+        let now = self.now;
+        let arrived = self.datagrams.iter().filter_map(|datagram| {
+            let since_ns = since_ns(now, datagram.kernel_wall_ns);
+            Some((since_ns, datagram.octets, P::ingress(&datagram, door)?))
+        });
+        shard.handle_all(now, arrived, replies);
+        received
     }
 
     fn keep_house<P: Service, S: LeaseStore<P>>(

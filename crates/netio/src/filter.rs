@@ -30,10 +30,10 @@ const ACCEPT: libc::sock_filter = instruction(libc::BPF_RET | libc::BPF_K, u32::
 const DROP: libc::sock_filter = instruction(libc::BPF_RET | libc::BPF_K, 0);
 
 /// Which of the sockets that share a port takes a broadcast. The kernel gives every one of them a
-/// copy, whatever [`steer::by_payload`] says.
+/// copy, whatever [`steer::spread`] says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
-    /// Offset in the payload of the four octets that [`steer::by_payload`] looks at.
+    /// Offset in the payload of the four octets that [`steer::Key::Payload`] looks at.
     pub payload_offset: u32,
     /// Number of this socket.
     pub index: u32,

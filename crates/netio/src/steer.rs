@@ -1,6 +1,6 @@
 //! Steering datagrams between the sockets that share a port: a classic BPF program picks the
-//! socket from the payload (`SO_ATTACH_REUSEPORT_CBPF`, `socket(7)`). A locality hint: who gets a
-//! datagram decides nothing but whose cache is warm.
+//! socket from the payload (`SO_ATTACH_REUSEPORT_CBPF`, `socket(7)`). A hint: which socket gets a
+//! datagram decides nothing but whose cache is warm, and what waits behind what.
 
 use std::io;
 
@@ -26,23 +26,58 @@ pub(crate) fn choose(sockets: u32) -> [libc::sock_filter; 3] {
     ]
 }
 
-/// Spreads the datagrams of a port over its `sockets` sockets, numbered in the order in which they
-/// were bound, by the four octets at `payload_offset`. A datagram that is too short goes to the
-/// first. Call it on any one of them, after all are bound.
-///
-/// # Errors
-///
-/// What `setsockopt(2)` reports.
-pub fn by_payload(socket: &UdpSocket, payload_offset: u32, sockets: u32) -> io::Result<()> {
-    let mut program = vec![load_word(payload_offset)];
-    program.extend(choose(sockets));
-    program.push(instruction(libc::BPF_RET | libc::BPF_A, 0));
-    attach(socket, &program)
+/// What of a datagram decides for which of several alike sockets it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key<'a> {
+    /// The four octets at this offset.
+    Payload(u32),
+    /// Where the first octet is `first`, the words (four octets each) at the offsets `words`
+    /// together; elsewhere addresses and ports, as the kernel does without a program.
+    After {
+        /// The octet that messages with those words begin with.
+        first: u8,
+        /// 1 to 64 offsets.
+        words: &'a [u32],
+    },
 }
 
-/// Spreads those datagrams that begin with the octet `first` by the words (four octets each) at
-/// `words` together, the others by their addresses and ports as the kernel does without a program.
-/// Otherwise as [`by_payload`].
+/// What tells messages that begin an exchange from those that go on with one. What cannot be told
+/// begins one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beginning {
+    /// The octet at `at` is `value`, or that at `mark_at` is not `mark`.
+    Octet {
+        /// Where `mark` is when `at` means what it should.
+        mark_at: u32,
+        /// What is there.
+        mark: u8,
+        /// Where the kind of message is.
+        at: u32,
+        /// The kind that begins an exchange.
+        value: u8,
+    },
+    /// The first octet is `value`. One that is `wrapper` has the message in an option, behind
+    /// `head_bytes` and perhaps other options, and that may be a wrapper again;
+    /// [`WRAPPED_OPTIONS`] options are looked at. Options have code and length of two octets each.
+    Wrapped {
+        /// The kind of message that holds another one.
+        wrapper: u8,
+        /// Octets of such a message in front of its options.
+        head_bytes: u32,
+        /// The option that holds a message.
+        option: u16,
+        /// The kind that begins an exchange.
+        value: u8,
+    },
+}
+
+/// Options that [`Beginning::Wrapped`] goes through, those of messages in messages counted too.
+pub const WRAPPED_OPTIONS: usize = 6;
+
+/// Spreads the datagrams of a port over its sockets, numbered in the order in which they were bound:
+/// over `sockets` alike ones by `key`. With `beginning` there are twice as many, and the second half
+/// gets the messages that go on with an exchange. A datagram that is too short for the questions
+/// asked goes to the first. Call it on any one of the sockets, after all are bound.
 ///
 /// # Errors
 ///
@@ -50,36 +85,128 @@ pub fn by_payload(socket: &UdpSocket, payload_offset: u32, sockets: u32) -> io::
 ///
 /// # Panics
 ///
-/// Unless there are 1 to 64 words.
-pub fn by_payload_after(
+/// Unless [`Key::After`] has 1 to 64 words.
+pub fn spread(
     socket: &UdpSocket,
-    first: u8,
-    words: &[u32],
+    key: Key<'_>,
     sockets: u32,
+    beginning: Option<Beginning>,
 ) -> io::Result<()> {
+    let mut program = lane(beginning, sockets);
+    if sockets > 1 {
+        program.extend(place(key, sockets));
+    } else {
+        program.push(instruction(libc::BPF_LD | libc::BPF_IMM, 0));
+    }
+    program.push(instruction(libc::BPF_LDX | libc::BPF_MEM, 0));
+    program.push(instruction(libc::BPF_ALU | libc::BPF_ADD | libc::BPF_X, 0));
+    program.push(instruction(libc::BPF_RET | libc::BPF_A, 0));
+    filter::attach(socket, libc::SOL_SOCKET, libc::SO_ATTACH_REUSEPORT_CBPF, &program)
+}
+
+/// To the number of one of `sockets` alike sockets, in the accumulator.
+fn place(key: Key<'_>, sockets: u32) -> Vec<libc::sock_filter> {
+    let (first, words) = match key {
+        Key::Payload(offset) => {
+            let mut program = vec![load_word(offset)];
+            program.extend(choose(sockets));
+            return program;
+        }
+        Key::After { first, words } => (first, words),
+    };
     assert!((1..=64).contains(&words.len()), "{} words", words.len());
-    let mut program = vec![load_word(words[0])];
+    let mut program = vec![
+        instruction(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, 0),
+        jump_if(first.into(), 1, 0),
+        // No socket has this number, which makes the kernel choose by its own hash.
+        instruction(libc::BPF_RET | libc::BPF_K, u32::MAX),
+        load_word(words[0]),
+    ];
     for &word in &words[1..] {
         program.push(instruction(libc::BPF_MISC | libc::BPF_TAX, 0));
         program.push(load_word(word));
         program.push(instruction(libc::BPF_ALU | libc::BPF_XOR | libc::BPF_X, 0));
     }
     program.extend(choose(sockets));
-    program.push(instruction(libc::BPF_RET | libc::BPF_A, 0));
-    let is_first = libc::sock_filter {
-        jf: program.len() as u8,
-        ..instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, first.into())
-    };
-    let load_first = instruction(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, 0);
-    program.splice(..0, [load_first, is_first]);
-    // No socket has this number, which makes the kernel choose by its own hash.
-    program.push(instruction(libc::BPF_RET | libc::BPF_K, u32::MAX));
-    attach(socket, &program)
+    program
 }
 
-fn attach(socket: &UdpSocket, program: &[libc::sock_filter]) -> io::Result<()> {
-    filter::attach(socket, libc::SOL_SOCKET, libc::SO_ATTACH_REUSEPORT_CBPF, program)
+/// Goes on `then` instructions further when the accumulator is `k`, else `otherwise`.
+const fn jump_if(k: u32, then: u8, otherwise: u8) -> libc::sock_filter {
+    let code = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+    libc::sock_filter { jt: then, jf: otherwise, ..instruction(code, k) }
 }
+
+/// Puts the number of the first socket that a datagram may go to into the first word of memory:
+/// 0, or `sockets` for what goes on with an exchange.
+fn lane(beginning: Option<Beginning>, sockets: u32) -> Vec<libc::sock_filter> {
+    let load_immediate = |k| instruction(libc::BPF_LD | libc::BPF_IMM, k);
+    let (mut program, value) = match beginning {
+        None => (Vec::new(), None),
+        Some(Beginning::Octet { mark_at, mark, at, value }) => {
+            let load_octet = |at| instruction(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, at);
+            // To where 0 is loaded: three steps behind the question for the kind.
+            (vec![load_octet(mark_at), jump_if(mark.into(), 0, 4), load_octet(at)], Some(value))
+        }
+        Some(Beginning::Wrapped { wrapper, head_bytes, option, value }) => {
+            (unwrap(wrapper, head_bytes, option), Some(value))
+        }
+    };
+    if let Some(value) = value {
+        program.extend([
+            jump_if(value.into(), 2, 0),
+            load_immediate(sockets),
+            instruction(libc::BPF_JMP | libc::BPF_JA, 1),
+        ]);
+    }
+    program.extend([load_immediate(0), instruction(libc::BPF_ST, 0)]);
+    program
+}
+
+/// The kind of message inside of all wrappers, in the accumulator. Where it is not found, goes on
+/// three instructions behind its own end.
+fn unwrap(wrapper: u8, head_bytes: u32, option: u16) -> Vec<libc::sock_filter> {
+    let indirect = |size, at| instruction(libc::BPF_LD | size | libc::BPF_IND, at);
+    let add = |k| instruction(libc::BPF_ALU | libc::BPF_ADD | libc::BPF_K, k);
+    let to_index = instruction(libc::BPF_MISC | libc::BPF_TAX, 0);
+    let found = instruction(libc::BPF_JMP | libc::BPF_JA, FOUND);
+    let mut program = vec![
+        instruction(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, 0),
+        jump_if(wrapper.into(), 1, 0),
+        found,
+        instruction(libc::BPF_LDX | libc::BPF_IMM, head_bytes),
+    ];
+    for _ in 0..WRAPPED_OPTIONS {
+        program.extend([
+            indirect(libc::BPF_H, 0),
+            jump_if(option.into(), 5, 0),
+            // Another option: behind it.
+            indirect(libc::BPF_H, 2),
+            instruction(libc::BPF_ALU | libc::BPF_ADD | libc::BPF_X, 0),
+            add(4),
+            to_index,
+            instruction(libc::BPF_JMP | libc::BPF_JA, 6),
+            // A message: its kind, or its options when it is a wrapper.
+            indirect(libc::BPF_B, 4),
+            jump_if(wrapper.into(), 1, 0),
+            found,
+            instruction(libc::BPF_MISC | libc::BPF_TXA, 0),
+            add(4 + head_bytes),
+            to_index,
+        ]);
+    }
+    program.push(instruction(libc::BPF_JMP | libc::BPF_JA, 3));
+    let end = program.len();
+    for (at, step) in program.iter_mut().enumerate() {
+        if step.k == FOUND && step.code == found.code {
+            step.k = (end - at - 1) as u32;
+        }
+    }
+    program
+}
+
+/// The jump to the end of [`unwrap`] before that is known.
+const FOUND: u32 = u32::MAX;
 
 #[cfg(test)]
 mod tests {
@@ -130,13 +257,19 @@ mod tests {
         let numbered = |n: u32| -> Vec<u8> { [0; 2].into_iter().chain(n.to_be_bytes()).collect() };
         let sent: Vec<_> = (0..100).map(numbered).collect();
         for ip in [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()] {
-            assert_spread(split(ip, |first| by_payload(first, 2, 2).unwrap(), 1, &sent));
+            assert_spread(split(
+                ip,
+                |first| spread(first, Key::Payload(2), 2, None).unwrap(),
+                1,
+                &sent,
+            ));
         }
     }
 
     #[test]
     fn a_first_octet_decides_between_payload_and_flow() {
-        let steer = |first: &UdpSocket| by_payload_after(first, 12, &[1, 5], 2).unwrap();
+        let key = Key::After { first: 12, words: &[1, 5] };
+        let steer = |first: &UdpSocket| spread(first, key, 2, None).unwrap();
         let ip = Ipv6Addr::LOCALHOST.into();
         for word in [1, 5] {
             let numbered = |n: u32| {
@@ -153,5 +286,112 @@ mod tests {
         let unmarked_differ: Vec<_> = (0..100).map(|n| vec![1, 0, 0, 0, n, 0, 0, 0, n]).collect();
         let [a, b] = split(ip, steer, 1, &unmarked_differ);
         assert!(a.is_empty() || b.is_empty(), "one flow stays together: {} {}", a.len(), b.len());
+    }
+
+    /// Which messages go to the first and to the second of two sockets.
+    fn lanes(beginning: Beginning, sent: &[Vec<u8>]) -> [Vec<Vec<u8>>; 2] {
+        let ip = Ipv4Addr::LOCALHOST.into();
+        let steer = |first: &UdpSocket| spread(first, Key::Payload(0), 1, Some(beginning)).unwrap();
+        split(ip, steer, 1, sent).map(|seen| {
+            let mut seen: Vec<_> = seen.into_iter().map(|(_, octets)| octets).collect();
+            let again = seen.split_off(seen.len() / 2);
+            assert_eq!(seen, again, "everything is sent twice");
+            seen
+        })
+    }
+
+    #[test]
+    fn an_octet_behind_a_mark_tells_what_begins_an_exchange() {
+        let beginning = Beginning::Octet { mark_at: 1, mark: 53, at: 3, value: 1 };
+        let discover = vec![9, 53, 1, 1, 9];
+        let request = vec![9, 53, 1, 3, 9];
+        let unmarked = vec![9, 54, 1, 3, 9];
+        let cut = vec![9, 53, 1];
+        let sent = [discover, request, unmarked, cut];
+        let [begin, go_on] = lanes(beginning, &sent);
+        let [discover, request, unmarked, cut] = sent;
+        assert_eq!(begin, [discover, unmarked, cut]);
+        assert_eq!(go_on, [request]);
+    }
+
+    /// A wrapper of kind 12 with 3 octets more in its head: the options `before` and `inner`.
+    fn wrapped(before: &[(u16, &[u8])], inner: &[u8]) -> Vec<u8> {
+        let mut message = vec![12, 0, 0, 0];
+        for &(code, octets) in before.iter().chain(&[(9, inner)]) {
+            message.extend(code.to_be_bytes());
+            message.extend((octets.len() as u16).to_be_bytes());
+            message.extend(octets);
+        }
+        message
+    }
+
+    #[test]
+    fn a_message_in_wrappers_tells_what_begins_an_exchange() {
+        let beginning = Beginning::Wrapped { wrapper: 12, head_bytes: 4, option: 9, value: 1 };
+        let others: [(u16, &[u8]); 3] = [(18, b"eth0"), (37, b""), (1, b"abcdefg")];
+        let bare = |kind: u8| vec![kind, 1, 2, 3];
+        let twice = |kind| wrapped(&others[..2], &wrapped(&others[..1], &bare(kind)));
+        let begin = [
+            bare(1),
+            wrapped(&[], &bare(1)),
+            wrapped(&others, &bare(1)),
+            twice(1),
+            // Too far inside, and cut off: what cannot be told.
+            wrapped(&others, &wrapped(&others, &bare(3))),
+            wrapped(&others, &bare(3))[..12].to_vec(),
+        ];
+        let go_on =
+            [bare(3), wrapped(&[], &bare(3)), wrapped(&others, &bare(5)), twice(3), bare(11)];
+        let sent: Vec<_> = begin.iter().chain(&go_on).cloned().collect();
+        let seen = lanes(beginning, &sent);
+        assert_eq!(seen[0], begin);
+        assert_eq!(seen[1], go_on);
+    }
+
+    #[test]
+    fn alike_sockets_share_both_lanes() {
+        let mut options = UdpOptions::at((Ipv4Addr::LOCALHOST, 0));
+        let first = UdpSocket::open(&options).unwrap();
+        first.share_port().unwrap();
+        options.bind = first.local_address().unwrap();
+        options.reuse_port = true;
+        let mut sockets = vec![first];
+        sockets.extend((1..4).map(|_| UdpSocket::open(&options).unwrap()));
+        let beginning = Beginning::Octet { mark_at: 4, mark: 53, at: 5, value: 1 };
+        spread(&sockets[0], Key::Payload(0), 2, Some(beginning)).unwrap();
+        let sender = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        for client in 0..50_u32 {
+            for kind in [1, 3] {
+                let mut payload = client.to_be_bytes().to_vec();
+                payload.extend([53, kind]);
+                sender.send_to(&payload, options.bind).unwrap();
+            }
+        }
+        let of_socket = |socket: &UdpSocket| {
+            let mut batch = RecvBatch::default();
+            let mut seen = Vec::new();
+            while batch.receive(socket).unwrap() > 0 {
+                seen.extend(batch.iter().map(|datagram| datagram.octets.to_vec()));
+            }
+            seen
+        };
+        let seen: Vec<_> = sockets.iter().map(of_socket).collect();
+        assert_eq!(seen.iter().map(Vec::len).sum::<usize>(), 100);
+        for (at, kind) in [(0, 1), (1, 1), (2, 3), (3, 3)] {
+            assert!(seen[at].len() > 10 && seen[at].iter().all(|octets| octets[5] == kind));
+        }
+        // A client's messages stay with its shard.
+        let clients = |at: usize| seen[at].iter().map(|octets| &octets[..4]).collect::<Vec<_>>();
+        assert_eq!((clients(0), clients(1)), (clients(2), clients(3)));
+    }
+
+    #[test]
+    fn a_port_that_somebody_has_is_not_shared_with_them() {
+        let options = UdpOptions::at((Ipv4Addr::LOCALHOST, 0));
+        let first = UdpSocket::open(&options).unwrap();
+        first.share_port().unwrap();
+        let taken = UdpOptions::at(first.local_address().unwrap());
+        assert!(UdpSocket::open(&taken).is_err());
+        assert!(UdpSocket::open(&UdpOptions { reuse_port: true, ..taken }).is_ok());
     }
 }

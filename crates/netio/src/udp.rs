@@ -98,6 +98,16 @@ impl UdpSocket {
         Ok(socket)
     }
 
+    /// Lets sockets opened with `reuse_port` have the port too. That this one was opened without
+    /// proves that nobody had it before.
+    ///
+    /// # Errors
+    ///
+    /// What `setsockopt(2)` reports.
+    pub fn share_port(&self) -> io::Result<()> {
+        self.set(libc::SOL_SOCKET, libc::SO_REUSEPORT, 1)
+    }
+
     fn configure(&self, options: &UdpOptions) -> Result<(), NetError> {
         let on = |name: &str| format!("{name} for {}", options.bind);
         let is_v6 = options.bind.is_ipv6();

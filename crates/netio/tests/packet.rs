@@ -8,6 +8,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use std::process::Command;
 
 use netio::filter::{Broadcasts, Share, set_broadcasts};
+use netio::steer::Key;
 use netio::{
     InterfaceWatch, PacketOptions, PacketRecvBatch, PacketSendBatch, PacketSocket, PollFd,
     RecvBatch, UdpOptions, UdpSocket, interface, namespace, poll, steer,
@@ -72,7 +73,7 @@ fn udp_sockets(count: u32, are_left: bool) -> Vec<UdpSocket> {
     options.reuse_port = count > 1;
     let sockets: Vec<_> = (0..count).map(|_| UdpSocket::open(&options).unwrap()).collect();
     if count > 1 {
-        steer::by_payload(&sockets[0], OFFSET, count).unwrap();
+        steer::spread(&sockets[0], Key::Payload(OFFSET), count, None).unwrap();
     }
     for (index, socket) in (0..).zip(&sockets) {
         let share = Share { payload_offset: OFFSET, index, of: count };

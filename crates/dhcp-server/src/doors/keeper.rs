@@ -7,6 +7,7 @@ use std::sync::Arc;
 use dhcp_engine::InterfaceNames;
 use netio::filter::{self, Broadcasts, Share};
 use netio::interface::Interface;
+use netio::steer::{self, Beginning, Key};
 use netio::{NetError, PacketOptions, PacketSocket, UdpOptions, UdpSocket};
 
 use super::plan::Plan;
@@ -18,8 +19,11 @@ const RECEIVE_BUFFER_BYTES: usize = 8 << 20;
 /// Kernel memory for replies on their way out.
 const SEND_BUFFER_BYTES: usize = 4 << 20;
 
-/// Spreads the datagrams of a socket's port over as many sockets.
-pub(crate) type Steer = fn(&UdpSocket, u32) -> Result<(), std::io::Error>;
+/// How clients are spread over the sockets of a port, and what begins an exchange.
+pub(crate) type Steering = (Key<'static>, Beginning);
+
+/// A socket that replies leave through too, and the one beside it that is read first.
+type Pair = (Socket, Option<UdpSocket>);
 
 /// How the sockets of doors are opened.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +33,7 @@ pub(crate) struct Sockets {
     /// For how many shards.
     pub(crate) shards: u16,
     /// How clients are spread over those.
-    pub(crate) steer: Steer,
+    pub(crate) steering: Steering,
     /// Take what the kernel has joined (`UDP_GRO`).
     pub(crate) coalesce: bool,
 }
@@ -97,7 +101,8 @@ impl Keeper {
         opening
     }
 
-    fn open_one(&self, place: &Place) -> Result<Vec<Socket>, NetError> {
+    fn open_one(&self, place: &Place) -> Result<Vec<Pair>, NetError> {
+        let alone = |socket| (socket, None);
         Ok(match place.kind {
             Kind::Packet => {
                 let options = PacketOptions {
@@ -108,36 +113,50 @@ impl Keeper {
                     send_buffer_bytes: SEND_BUFFER_BYTES,
                 };
                 let sockets = PacketSocket::open_group(&options, self.sockets.shards.into())?;
-                sockets.into_iter().map(Socket::Packet).collect()
+                sockets.into_iter().map(Socket::Packet).map(alone).collect()
             }
-            Kind::Udp => self.open_udp(place)?.into_iter().map(Socket::Udp).collect(),
-            Kind::Group => self.open_group(place)?.into_iter().map(Socket::Udp).collect(),
+            Kind::Udp => {
+                let shards = self.sockets.shards.into();
+                let mut sockets = self.open_udp(place, 2 * shards)?;
+                let express = sockets.split_off(shards);
+                sockets.into_iter().map(Socket::Udp).zip(express.into_iter().map(Some)).collect()
+            }
+            Kind::Group => {
+                self.open_group(place)?.into_iter().map(Socket::Udp).map(alone).collect()
+            }
         })
     }
 
-    fn open_udp(&self, place: &Place) -> Result<Vec<UdpSocket>, NetError> {
+    /// `count` sockets at `place`, with two for each shard those that are read first behind the
+    /// others.
+    fn open_udp(&self, place: &Place, count: usize) -> Result<Vec<UdpSocket>, NetError> {
         let mut options = UdpOptions::at(place.socket_address(self.sockets.port));
         options.device = place.device.as_ref().map(|device| device.name.clone());
-        options.reuse_port = self.sockets.shards > 1;
         options.broadcast = place.address.is_ipv4();
         options.packet_info = true;
         options.kernel_times = true;
         options.coalesce = self.sockets.coalesce;
         options.receive_buffer_bytes = Some(RECEIVE_BUFFER_BYTES);
         options.send_buffer_bytes = Some(SEND_BUFFER_BYTES);
-        let sockets: Vec<_> = (0..self.sockets.shards)
-            .map(|_| UdpSocket::open(&options))
-            .collect::<Result<_, _>>()?;
-        if self.sockets.shards > 1 {
-            (self.sockets.steer)(&sockets[0], self.sockets.shards.into())
-                .map_err(NetError::on("steer clients to shards at", place.to_string()))?;
+        let first = UdpSocket::open(&options)?;
+        if count == 1 {
+            return Ok(vec![first]);
         }
+        first.share_port().map_err(NetError::on("share the port of", place.to_string()))?;
+        options.reuse_port = true;
+        let others = (1..count).map(|_| UdpSocket::open(&options));
+        let sockets: Vec<_> = [Ok(first)].into_iter().chain(others).collect::<Result<_, _>>()?;
+        let shards = u32::from(self.sockets.shards);
+        let (key, beginning) = self.sockets.steering;
+        let beginning = (count > shards as usize).then_some(beginning);
+        steer::spread(&sockets[0], key, shards, beginning)
+            .map_err(NetError::on("steer clients to shards at", place.to_string()))?;
         Ok(sockets)
     }
 
     /// One socket reads for all shards: every one that joined would be given a copy.
     fn open_group(&self, place: &Place) -> Result<Vec<UdpSocket>, NetError> {
-        let sockets = self.open_udp(place)?;
+        let sockets = self.open_udp(place, self.sockets.shards.into())?;
         if let (IpAddr::V6(group), Some(device)) = (place.address, &place.device) {
             sockets[0]
                 .join_group(group, device.index)
@@ -146,12 +165,12 @@ impl Keeper {
         Ok(sockets)
     }
 
-    fn doors_of(&mut self, place: &Place, sockets: Vec<Socket>) -> Vec<Arc<Door>> {
+    fn doors_of(&mut self, place: &Place, sockets: Vec<Pair>) -> Vec<Arc<Door>> {
         sockets
             .into_iter()
-            .map(|socket| {
+            .map(|(socket, express)| {
                 let id = self.free_id();
-                Arc::new(Door { id, place: place.clone(), socket })
+                Arc::new(Door { id, place: place.clone(), socket, express })
             })
             .collect()
     }
@@ -175,13 +194,16 @@ impl Keeper {
                 .open
                 .iter()
                 .any(|(other, _)| other.kind == Kind::Packet && other.device == place.device);
+            let of = u32::from(self.sockets.shards);
             for (index, door) in (0..).zip(doors) {
                 let Socket::Udp(socket) = &door.socket else { continue };
-                let share =
-                    Share { payload_offset: CLIENT_OFFSET, index, of: self.sockets.shards.into() };
-                let share = (self.sockets.shards > 1).then_some(share);
-                filter::set_broadcasts(socket, Broadcasts { are_left, share })
-                    .map_err(NetError::on("share broadcasts at", place.to_string()))?;
+                // What is read first has a number that no broadcast has.
+                let sockets = [Some((socket, index)), door.express.as_ref().map(|lane| (lane, of))];
+                for (socket, index) in sockets.into_iter().flatten() {
+                    let share = Some(Share { payload_offset: CLIENT_OFFSET, index, of });
+                    filter::set_broadcasts(socket, Broadcasts { are_left, share })
+                        .map_err(NetError::on("share broadcasts at", place.to_string()))?;
+                }
             }
         }
         Ok(())
@@ -213,4 +235,95 @@ fn is_tentative(place: &Place, problem: &NetError) -> bool {
     place.kind == Kind::Udp
         && place.address.is_ipv6()
         && problem.cause().kind() == ErrorKind::AddrNotAvailable
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
+    use dhcp_lease::v4::V4;
+    use dhcp_lease::v6::V6;
+    use netio::{PollFd, RecvBatch};
+
+    use super::*;
+    use crate::service::Service;
+
+    /// What arrives at the first and at the express sockets of a place with two shards.
+    fn lanes(address: IpAddr, steering: Steering, sent: &[Vec<u8>]) -> [Vec<Vec<u8>>; 2] {
+        let free = std::net::UdpSocket::bind((address, 0)).unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        let keeper = Keeper::new(Sockets { port, shards: 2, steering, coalesce: false });
+        let place = Place { kind: Kind::Udp, device: None, address };
+        let pairs = keeper.open_one(&place).unwrap();
+        assert!(keeper.open_one(&place).is_err(), "the port is somebody's");
+        let sender = std::net::UdpSocket::bind((address, 0)).unwrap();
+        for message in sent {
+            sender.send_to(message, (address, port)).unwrap();
+        }
+        let lane = |of: fn(&Pair) -> &UdpSocket| pairs.iter().map(of).collect::<Vec<_>>();
+        let lanes = [
+            lane(|(socket, _)| match socket {
+                Socket::Udp(socket) => socket,
+                Socket::Packet(_) => unreachable!("the place is of UDP"),
+            }),
+            lane(|(_, express)| express.as_ref().unwrap()),
+        ];
+        let mut seen = [Vec::new(), Vec::new()];
+        while seen[0].len() + seen[1].len() < sent.len() {
+            let mut fds: Vec<_> = lanes.iter().flatten().map(|&s| PollFd::readable(s)).collect();
+            assert!(netio::poll(&mut fds, Some(5_000_000_000)).unwrap() > 0, "some are missing");
+            for (sockets, seen) in lanes.iter().zip(&mut seen) {
+                for &socket in sockets {
+                    let mut batch = RecvBatch::default();
+                    batch.receive(socket).unwrap();
+                    seen.extend(batch.iter().map(|datagram| datagram.octets.to_vec()));
+                }
+            }
+        }
+        seen
+    }
+
+    fn v4(client: u8, kind: u8) -> Vec<u8> {
+        let mut message = vec![0; 236];
+        (message[0], message[33]) = (1, client);
+        message.extend([99, 130, 83, 99, 53, 1, kind, 61, 1, client, 255]);
+        message
+    }
+
+    fn v6(client: u8, kind: u8) -> Vec<u8> {
+        vec![kind, 0, 0, client, 0, 1, 0, 1, client]
+    }
+
+    fn relayed(client: u8, message: &[u8]) -> Vec<u8> {
+        let mut relayed = vec![12, 0];
+        relayed.extend([0; 31]);
+        relayed.push(client);
+        relayed.extend([0, 18, 0, 4, 101, 116, 104, 48, 0, 9, 0, message.len() as u8]);
+        relayed.extend(message);
+        relayed
+    }
+
+    #[test]
+    fn what_goes_on_with_an_exchange_of_dhcpv4_has_a_socket_of_its_own() {
+        let sent: Vec<_> = (0..40).map(|n| v4(n, [1, 3, 7, 8][usize::from(n % 4)])).collect();
+        let [first, express] = lanes(Ipv4Addr::LOCALHOST.into(), V4::STEERING, &sent);
+        assert_eq!((first.len(), express.len()), (10, 30));
+        assert!(first.iter().all(|message| message[242] == 1));
+    }
+
+    #[test]
+    fn what_goes_on_with_an_exchange_of_dhcpv6_has_a_socket_of_its_own() {
+        let kinds = [1, 3, 5, 11];
+        let sent: Vec<_> = (0..40)
+            .map(|n| {
+                let once = relayed(n, &v6(n, kinds[usize::from(n % 4)]));
+                if n < 20 { once } else { relayed(n, &once) }
+            })
+            .collect();
+        let [first, express] = lanes(Ipv6Addr::LOCALHOST.into(), V6::STEERING, &sent);
+        assert_eq!((first.len(), express.len()), (10, 30));
+        let is_solicit = |message: &Vec<u8>| message[message.len() - 9] == 1;
+        assert!(first.iter().all(is_solicit));
+    }
 }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use dhcp_engine::InterfaceNames;
 use netio::{PacketSocket, UdpSocket};
 
-pub(crate) use keeper::Sockets;
+pub(crate) use keeper::{Sockets, Steering};
 pub(crate) use listening::Listening;
 pub(crate) use tending::Tending;
 
@@ -105,6 +105,9 @@ pub(crate) struct Door {
     pub(crate) id: u16,
     pub(crate) place: Place,
     pub(crate) socket: Socket,
+    /// Where messages arrive that go on with an exchange; they are read first, so that under
+    /// overload exchanges are ended before others are begun. Nothing is sent through it.
+    pub(crate) express: Option<UdpSocket>,
 }
 
 /// All doors of all shards, and what is known of the interfaces behind them.

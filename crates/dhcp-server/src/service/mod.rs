@@ -17,11 +17,11 @@ use dhcp_engine::protocol::Protocol;
 use dhcp_lease::{LeaseTable, Leased};
 use dhcp_store::sql::HostFamily;
 use dhcp_store::sql::SharedRows;
+use netio::Datagram;
 use netio::packet::Packet;
-use netio::{Datagram, UdpSocket};
 
 use crate::ServerError;
-use crate::doors::{Door, Doors, Listening};
+use crate::doors::{Door, Doors, Listening, Steering};
 use crate::frames::FrameCounters;
 use crate::reload::Extent;
 
@@ -39,6 +39,8 @@ pub(crate) trait Service:
     const NAME: &'static str;
     /// Kea's name for a lease file that the configuration does not name.
     const LEASE_FILE: &'static str;
+    /// How the datagrams of a port are spread over the shards' sockets, by client where it can be told.
+    const STEERING: Steering;
     /// The checked configuration.
     type Config;
     /// What stays as it was when the server started, however often it is configured anew.
@@ -104,9 +106,6 @@ pub(crate) trait Service:
         snapshot: &Self::Snapshot,
         lease: &'l mut Self::Lease,
     ) -> (&'l mut u32, Option<u32>);
-
-    /// Spreads the datagrams of one port over the shards' sockets, by client where it can be told.
-    fn steer(socket: &UdpSocket, shards: u32) -> Result<(), std::io::Error>;
 
     /// How a datagram came in through `door`; `None` when it was not for us.
     fn ingress(datagram: &Datagram<'_>, door: &Door) -> Option<Self::Ingress>;

@@ -9,21 +9,36 @@ use dhcp_control::{Selector, SubnetFacts};
 use dhcp_engine::v4::{Ingress, Snapshot};
 use dhcp_lease::v4::{Lease, LeaseTable, V4};
 use dhcp_store::sql::HostFamily;
+use dhcp_wire::v4::{HEADER_LEN, MessageType, option};
+use netio::Datagram;
 use netio::packet::Packet;
-use netio::{Datagram, UdpSocket};
+use netio::steer::{Beginning, Key};
 
 use super::{Common, HostOf, Outline, Service};
 use crate::ServerError;
-use crate::doors::{Door, Doors, Listening};
+use crate::doors::{Door, Doors, Listening, Steering};
 use crate::frames::{self, FrameCounters};
 use crate::reload::{Extent, parse_dhcp4, read_dhcp4};
 
 /// Octets of a DHCPv4 message in front of the last four of an Ethernet `chaddr`.
 pub(crate) const CLIENT_OFFSET: u32 = 30;
 
+/// Where the first option's code is.
+const FIRST_OPTION: u32 = HEADER_LEN as u32;
+
+/// DHCPDISCOVER in the option behind the magic cookie, where clients have the message's type (RFC 2131
+/// §3 lets it be anywhere; BOOTP has none).
+const BEGINNING: Beginning = Beginning::Octet {
+    mark_at: FIRST_OPTION,
+    mark: option::MESSAGE_TYPE,
+    at: FIRST_OPTION + 2,
+    value: MessageType::Discover.code(),
+};
+
 impl Service for V4 {
     const NAME: &'static str = "dhcp4";
     const LEASE_FILE: &'static str = dhcp_config::v4::LEASE_FILE;
+    const STEERING: Steering = (Key::Payload(CLIENT_OFFSET), BEGINNING);
     type Config = Dhcp4;
     type Constants = ();
 
@@ -140,10 +155,6 @@ impl Service for V4 {
     ) -> (&'l mut u32, Option<u32>) {
         let fitting = snapshot.subnet_by_prefix(lease.address).map(|at| snapshot.subnet(at).id);
         (&mut lease.subnet_id, fitting)
-    }
-
-    fn steer(socket: &UdpSocket, shards: u32) -> Result<(), std::io::Error> {
-        netio::steer::by_payload(socket, CLIENT_OFFSET, shards)
     }
 
     fn ingress(datagram: &Datagram<'_>, door: &Door) -> Option<Ingress> {

@@ -9,13 +9,14 @@ use dhcp_control::{Selector, SubnetFacts};
 use dhcp_engine::v6::{Ingress, Snapshot};
 use dhcp_lease::v6::{IaKind, Lease, LeaseTable, Resource, V6};
 use dhcp_store::sql::HostFamily;
-use dhcp_wire::v6::MessageType;
+use dhcp_wire::v6::{MessageType, option};
 use netio::packet::Packet;
-use netio::{Clock, Datagram, UdpSocket};
+use netio::steer::{Beginning, Key};
+use netio::{Clock, Datagram};
 
 use super::{Common, HostOf, Outline, Service};
 use crate::ServerError;
-use crate::doors::{Door, Doors, Listening};
+use crate::doors::{Door, Doors, Listening, Steering};
 use crate::frames::FrameCounters;
 use crate::leases::data_folder;
 use crate::reload::{Extent, parse_dhcp6, read_dhcp6};
@@ -25,9 +26,21 @@ use crate::server_id::server_duid;
 /// clients apart.
 const PEER_ADDRESS: [u32; 4] = [18, 22, 26, 30];
 
+/// What is spread by that.
+const KEY: Key<'static> = Key::After { first: MessageType::RelayForw.code(), words: &PEER_ADDRESS };
+
+/// SOLICIT, also in what relay agents forward.
+const BEGINNING: Beginning = Beginning::Wrapped {
+    wrapper: MessageType::RelayForw.code(),
+    head_bytes: PEER_ADDRESS[3] + 4,
+    option: option::RELAY_MSG,
+    value: MessageType::Solicit.code(),
+};
+
 impl Service for V6 {
     const NAME: &'static str = "dhcp6";
     const LEASE_FILE: &'static str = dhcp_config::v6::LEASE_FILE;
+    const STEERING: Steering = (KEY, BEGINNING);
     type Config = Dhcp6;
     /// The server's DUID.
     type Constants = Vec<u8>;
@@ -169,11 +182,6 @@ impl Service for V6 {
             IaKind::Prefix => Some(lease.subnet_id),
         };
         (&mut lease.subnet_id, fitting)
-    }
-
-    fn steer(socket: &UdpSocket, shards: u32) -> Result<(), std::io::Error> {
-        let relayed = MessageType::RelayForw.code();
-        netio::steer::by_payload_after(socket, relayed, &PEER_ADDRESS, shards)
     }
 
     fn ingress(datagram: &Datagram<'_>, door: &Door) -> Option<Ingress> {

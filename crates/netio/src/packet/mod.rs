@@ -33,7 +33,7 @@ pub struct PacketOptions {
     /// UDP port whose broadcasts are taken.
     pub port: u16,
     /// Offset in the payload of the four octets that spread datagrams over several sockets, as for
-    /// [`crate::steer::by_payload`].
+    /// [`crate::steer::Key::Payload`].
     pub payload_offset: u32,
     /// Receive buffer wanted, in octets of kernel memory.
     pub receive_buffer_bytes: usize,
