@@ -2,6 +2,7 @@
 
 mod fresh;
 mod generator;
+mod poll;
 mod restart;
 mod set_up;
 mod settle;
@@ -15,8 +16,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use measure::Plan;
+use measure::plan::Feature;
 use measure::record::{
-    FlushCost, LoadRecord, Purpose, SampleDigest, Start, TRIAL_SCHEMA, Trial, VoidReason,
+    FlushCost, LoadRecord, Polls, Purpose, SampleDigest, Start, TRIAL_SCHEMA, Trial, VoidReason,
 };
 use testbed::process::describe;
 use testbed::{ChildProcess, CommandLine, Database, Quota, Run, Sampler, Side, Target, Topology};
@@ -33,6 +35,7 @@ use crate::runner::{Bench, Ran, Request};
 use crate::samples::samples_of;
 use crate::subject::Subject;
 use crate::terms::Terms;
+use poll::Poller;
 use restart::DatabaseRestart;
 use settle::Waits;
 
@@ -70,6 +73,8 @@ struct Service {
     waits: Waits,
     /// Times that it was started.
     generation: u32,
+    /// What it told who asked for its statistics.
+    polls: Polls,
 }
 
 impl Service {
@@ -186,17 +191,21 @@ impl ProcessBench<'_> {
             vec![self.processors.server, self.processors.generator],
             vec![service.target(Side::Server, service.process.pid(), service.address)],
         );
+        let poller = (service.subject.feature == Feature::PolledSubnets)
+            .then(|| Poller::start(&service.topology, service.address));
         let start_s = self.elapsed_s();
         let mut process = ChildProcess::start(&generator, "generator", &folder)?;
         sampler.watch(service.target(Side::Client, process.pid(), self.relay));
         let (ended, restart) = self.wait_for_generator(request, &mut process)?;
         let end_s = self.elapsed_s();
+        let polls = poller.map(Poller::finish).transpose()?;
         let samples = samples_of(&sampler.finish());
         if self.stop.load(Ordering::Acquire) {
             return Err(LabError::Interrupted);
         }
         let load = self.record_of(&process, ended, &folder)?;
         let service = &mut self.services[request.subject];
+        polls.iter().for_each(|polls| service.polls.add(*polls));
         service.next_client = service.terms.next_clients(service.next_client, request).1;
         service.lists.extend(list.filter(|path| path.exists()));
         let cpus = |cpu: usize| vec![cpu as u32];
@@ -214,6 +223,7 @@ impl ProcessBench<'_> {
             server_cpus,
             generator_cpus,
             restart: restart.zip(load.as_ref()).map(|(restart, load)| restart.since_due(load)),
+            polls,
             load,
             digest,
             samples,
@@ -334,7 +344,8 @@ impl ProcessBench<'_> {
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let waits = self.services.iter().filter_map(|s| s.waits.words(&s.subject.label()));
-        self.warnings.iter().cloned().chain(waits).collect()
+        let polls = self.services.iter().filter_map(|s| poll::words(s.polls, &s.subject.label()));
+        self.warnings.iter().cloned().chain(waits).chain(polls).collect()
     }
 
     /// How long servers took to start for the first time.

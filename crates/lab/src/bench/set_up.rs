@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use measure::Plan;
 use measure::plan::{Sharing, Topology as Wanted};
-use measure::record::Start;
+use measure::record::{Polls, Start};
 use testbed::proc::parse_resident_bytes;
 use testbed::process::pin_self;
 use testbed::topology::{NamespaceSettings, allowed_cpus, free_port};
@@ -177,6 +177,7 @@ impl<'a> ProcessBench<'a> {
             lists: Vec::new(),
             waits: Waits::default(),
             generation: 1,
+            polls: Polls::default(),
         })
     }
 

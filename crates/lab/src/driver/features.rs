@@ -48,7 +48,7 @@ const INCLUDED: &str = "reservations are included here";
 /// all are on the relay's own.
 const fn links(feature: Feature) -> Option<(u32, u32)> {
     match feature {
-        Feature::ManySubnets => Some((SUBNETS, 1)),
+        Feature::ManySubnets | Feature::PolledSubnets => Some((SUBNETS, 1)),
         Feature::SharedNetworks => Some((NETWORKS.0, NETWORKS.1)),
         _ => None,
     }
@@ -63,7 +63,7 @@ pub(crate) const fn has_links(feature: Feature) -> bool {
 pub(crate) const fn room(feature: Feature) -> Option<u32> {
     match feature {
         Feature::Reservations => Some(RESERVATIONS),
-        Feature::ManySubnets => Some(SUBNETS * SUBNET_POOL),
+        Feature::ManySubnets | Feature::PolledSubnets => Some(SUBNETS * SUBNET_POOL),
         Feature::SharedNetworks => Some(NETWORKS.0 * NETWORKS.1 * SUBNET_POOL),
         _ => None,
     }
@@ -148,6 +148,14 @@ pub(super) fn apply(place: &Place, configuration: &mut Value) {
             configuration[key][0]["reservations"] = json!([INCLUDED]);
         }
         Feature::ManySubnets => many_subnets(place, &mut configuration[key]),
+        Feature::PolledSubnets => {
+            many_subnets(place, &mut configuration[key]);
+            configuration["control-sockets"] = json!([{
+                "socket-type": "http",
+                "socket-address": place.address.ip(),
+                "socket-port": place.address.port()
+            }]);
+        }
         Feature::SharedNetworks => {
             let (networks, subnets) = NETWORKS;
             let network = |network: u32| {

@@ -22,6 +22,8 @@ pub enum Feature {
     Reservations,
     /// Ten thousand subnets, from which clients come in turn.
     ManySubnets,
+    /// The same, while somebody asks for all statistics over HTTP, ten times a second (Godwit only).
+    PolledSubnets,
     /// A hundred shared networks of fifty subnets each, from which clients come in turn.
     SharedNetworks,
     /// Datagrams are taken and sent in groups where the kernel joins them (Godwit only): not
@@ -53,13 +55,14 @@ pub enum Feature {
 
 impl Feature {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Plain,
         Self::EmptyClasses,
         Self::SimpleClasses,
         Self::OredAddresses,
         Self::Reservations,
         Self::ManySubnets,
+        Self::PolledSubnets,
         Self::SharedNetworks,
         Self::Segmentation,
         Self::MillionLeases,
@@ -82,6 +85,7 @@ impl Feature {
             Self::OredAddresses => "ored-addresses",
             Self::Reservations => "reservations",
             Self::ManySubnets => "many-subnets",
+            Self::PolledSubnets => "polled-subnets",
             Self::SharedNetworks => "shared-networks",
             Self::Segmentation => "segmentation",
             Self::MillionLeases => "million-leases",
@@ -113,7 +117,11 @@ impl Feature {
     /// What it is compared with.
     #[must_use]
     pub const fn baseline(self) -> Self {
-        if self.used_per_10_000().is_some() { Self::Pool50 } else { Self::Plain }
+        match self {
+            Self::PolledSubnets => Self::ManySubnets,
+            _ if self.used_per_10_000().is_some() => Self::Pool50,
+            _ => Self::Plain,
+        }
     }
 }
 

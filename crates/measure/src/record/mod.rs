@@ -4,12 +4,14 @@
 
 mod counted;
 mod load;
+mod polls;
 mod restart;
 mod sample;
 mod trial;
 mod void;
 
 pub use load::{ExchangeCounts, LOAD_SCHEMA, LatencySummary, LoadRecord, MessageCounts};
+pub use polls::Polls;
 pub use restart::{LoadTimeline, Restart};
 pub use sample::{CpuSample, Sample, SampleDigest};
 pub use trial::{

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{LoadRecord, Restart, Sample, SampleDigest, VoidReason};
+use super::{LoadRecord, Polls, Restart, Sample, SampleDigest, VoidReason};
 use crate::plan::Plan;
 use crate::search::Stop;
 
@@ -104,6 +104,9 @@ pub struct Trial {
     /// Microseconds that the disk took to flush a small append, median, measured at most a minute
     /// before; 0 when it is not known.
     pub flush_us: f64,
+    /// What came of asking for statistics, where the plan does that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub polls: Option<Polls>,
     /// When the server's database was ended and started again, where that was the purpose.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restart: Option<Restart>,

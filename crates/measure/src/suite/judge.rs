@@ -128,6 +128,7 @@ fn find(row: &RowPlan, summary: &Summary) -> Result<Found, String> {
         Figure::LeasesPerSecond => ratio(row, summary, |ratio| ratio.leases_per_s),
         Figure::LeasesPerCpuSecond => ratio(row, summary, |ratio| ratio.leases_per_cpu_s),
         Figure::ShareOfLimit => share_of_limit(of, summary),
+        Figure::ShareOfLimitPerCpuSecond => share_per_cpu_second(of, summary),
         Figure::LatencyAtHalf => {
             let p99_us = |result: &ServerResult| {
                 let at = result.latency_half.filter(|at| at.latency.count > 0);
@@ -178,17 +179,29 @@ fn ratio(
 
 /// Round by round where both have rounds, else of the figures.
 fn share_of_limit(of: &ServerResult, summary: &Summary) -> Result<Found, String> {
-    let limit = summary.limit.as_ref().ok_or("the limit was not measured")?;
-    let below = |round: &Round| limit.rounds.iter().find(|other| other.round == round.round);
-    let pairs: Vec<(f64, f64)> = of
-        .rounds
-        .iter()
-        .filter_map(|round| Some((round.leases_per_s, below(round)?.leases_per_s)))
-        .collect();
+    let pairs = pairs_with_limit(of, summary, |round| Some(round.leases_per_s))?;
     let share = || Some(Found { value: of.share_of_limit?, interval: None });
     let widened = |of: RatioInterval| of.widened(summary.plan.search.resolution());
     let paired = paired_ratio(&pairs).map(|of| Found::from(widened(of)));
     paired.or_else(share).ok_or_else(|| format!("no rate of {} was confirmed", of.server))
+}
+
+fn share_per_cpu_second(of: &ServerResult, summary: &Summary) -> Result<Found, String> {
+    let pairs = pairs_with_limit(of, summary, |round| round.leases_per_cpu_s)?;
+    let paired = paired_ratio(&pairs).map(Found::from);
+    paired.ok_or_else(|| format!("no round has processor time of {} and of the limit", of.server))
+}
+
+/// A figure of each round that both have.
+fn pairs_with_limit(
+    of: &ServerResult,
+    summary: &Summary,
+    figure: impl Fn(&Round) -> Option<f64>,
+) -> Result<Vec<(f64, f64)>, String> {
+    let limit = summary.limit.as_ref().ok_or("the limit was not measured")?;
+    let below = |round: &Round| limit.rounds.iter().find(|other| other.round == round.round);
+    let pair = |round: &Round| Some((figure(round)?, figure(below(round)?)?));
+    Ok(of.rounds.iter().filter_map(pair).collect())
 }
 
 fn goodput(of: &ServerResult, fraction: f64) -> Result<Found, String> {
@@ -289,6 +302,16 @@ mod tests {
         let result = judged(RowPlan { at_least: Some(0.74), ..share });
         assert!((result.value.unwrap() - 0.75).abs() < 1e-9, "{result:?}");
         assert_eq!(result.verdict, Verdict::MetByFigure, "the search tells no closer");
+        let per_cpu = RowPlan { figure: Figure::ShareOfLimitPerCpuSecond, ..row("a", "") };
+        let result = judged(per_cpu.clone());
+        assert_eq!(result.note, "no round has processor time of a and of the limit");
+        let mut summary = summary();
+        let limit = summary.limit.as_mut().unwrap().rounds.iter_mut();
+        for round in limit.chain(summary.results[0].rounds.iter_mut()) {
+            round.leases_per_cpu_s = Some(round.leases_per_s * 2.0 - 20.0);
+        }
+        let found = find(&per_cpu, &summary).unwrap();
+        assert!((found.value - 40.0 / 60.0).abs() < 1e-9, "{found:?}");
     }
 
     #[test]

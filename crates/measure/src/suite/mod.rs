@@ -90,6 +90,8 @@ pub enum Figure {
     LeasesPerCpuSecond,
     /// Highest rate over the limit responder's.
     ShareOfLimit,
+    /// Leases per processor second over the limit responder's.
+    ShareOfLimitPerCpuSecond,
     /// Ratio of the 99 % latencies, each at about half of the line's own highest rate.
     LatencyAtHalf,
     /// Ratio of the times that two lines took to start. Where the figure must be at least something,
@@ -110,6 +112,7 @@ impl Figure {
             Self::LeasesPerSecond => "leases/s",
             Self::LeasesPerCpuSecond => "leases per CPU-second",
             Self::ShareOfLimit => "leases/s, as share of the limit",
+            Self::ShareOfLimitPerCpuSecond => "leases per CPU-second, as share of the limit's",
             Self::LatencyAtHalf => "p99 at half of the maximum",
             Self::StartUp => "time to start",
             Self::BytesPerLease => "memory after the start, bytes for each of a million leases",
@@ -264,7 +267,10 @@ impl Suite {
         if !self.parts.iter().any(|part| part.plan == row.part) {
             return wrong(&format!("no part runs the plan \"{}\"", row.part));
         }
-        let is_ratio = !matches!(row.figure, Figure::ShareOfLimit | Figure::Goodput);
+        let is_ratio = !matches!(
+            row.figure,
+            Figure::ShareOfLimit | Figure::ShareOfLimitPerCpuSecond | Figure::Goodput
+        );
         if row.of.is_empty() || is_ratio == row.to.is_empty() {
             return wrong("a ratio is `of` one line `to` another; other figures have no `to`");
         }

@@ -190,6 +190,7 @@ impl Lab {
         let mut trial = Trial {
             wait_s: 0.001,
             flush_us: 350.0,
+            polls: None,
             restart: None,
             schema: TRIAL_SCHEMA.to_owned(),
             number,

@@ -1,0 +1,186 @@
+//! Somebody who asks a server for all of its statistics ten times a second while it is loaded, as
+//! monitoring does, over one HTTP connection. The thread has the lab's processor, not the server's.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use measure::record::Polls;
+use testbed::Topology;
+
+use crate::error::LabError;
+
+/// Time from one question to the next.
+const EVERY: Duration = Duration::from_millis(100);
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// The question.
+const QUESTION: &str = r#"{"command":"statistic-get-all"}"#;
+/// How an answer begins that tells what was asked for.
+const SUCCESS: &[u8] = br#""result":0"#;
+
+/// The thread that asks; it ends when it is told to, after the answer that it waits for.
+#[derive(Debug)]
+pub(super) struct Poller {
+    thread: JoinHandle<Result<Polls, LabError>>,
+    /// Dropped to end it.
+    going: Sender<()>,
+}
+
+impl Poller {
+    /// Begins to ask the server at `address`, from where its generator is.
+    pub(super) fn start(topology: &Topology, address: SocketAddr) -> Self {
+        let (going, gone) = channel();
+        let namespace = match topology {
+            Topology::Loopback => None,
+            Topology::Namespaces { client, .. } => Some(client.clone()),
+        };
+        let thread = std::thread::spawn(move || {
+            if let Some(name) = namespace {
+                netio::namespace::enter(&Path::new("/run/netns").join(name))
+                    .map_err(|e| LabError::Failed(e.to_string()))?;
+            }
+            Ok(poll(address, &gone))
+        });
+        Self { thread, going }
+    }
+
+    /// Ends it; what it was told.
+    ///
+    /// # Errors
+    /// It could not go to where the generator is.
+    pub(super) fn finish(self) -> Result<Polls, LabError> {
+        drop(self.going);
+        self.thread.join().expect("the thread does not panic")
+    }
+}
+
+/// What there is to say of the answers to all questions to the server `label`.
+pub(super) fn words(polls: Polls, label: &str) -> Option<String> {
+    let Polls { due, answered, octets, longest_s } = polls;
+    let each_mb = octets as f64 / 1e6 / answered.max(1) as f64;
+    (due > 0).then(|| {
+        format!(
+            "{label} answered {answered} of {due} questions for all of its statistics, {each_mb:.2} MB \
+             each, the slowest after {longest_s:.2} s."
+        )
+    })
+}
+
+/// Asks at `address` until `gone`. A question without an answer is one that was due.
+fn poll(address: SocketAddr, gone: &Receiver<()>) -> Polls {
+    let (began, mut polls, mut connection) = (Instant::now(), Polls::default(), None);
+    let mut due = began;
+    while gone.recv_timeout(due.saturating_duration_since(Instant::now()))
+        == Err(RecvTimeoutError::Timeout)
+    {
+        let asked = Instant::now();
+        let answered = match connection.take() {
+            Some(stream) => Ok(stream),
+            None => connect(address),
+        }
+        .and_then(|mut stream| Ok((ask(address, &mut stream)?, stream)));
+        if let Ok((octets, stream)) = answered {
+            polls.octets += octets;
+            polls.answered += 1;
+            polls.longest_s = polls.longest_s.max(asked.elapsed().as_secs_f64());
+            connection = Some(stream);
+        }
+        // One at a time: what could not be asked in time is not asked twice as often later.
+        due = (due + EVERY).max(Instant::now());
+    }
+    polls.due = 1 + (began.elapsed().as_nanos() / EVERY.as_nanos()) as u64;
+    polls
+}
+
+fn connect(address: SocketAddr) -> io::Result<BufReader<TcpStream>> {
+    let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_nodelay(true)?;
+    Ok(BufReader::with_capacity(1 << 20, stream))
+}
+
+/// Asks once; the octets of the answer.
+fn ask(address: SocketAddr, stream: &mut BufReader<TcpStream>) -> io::Result<u64> {
+    let head = format!(
+        "POST / HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\n\r\n{QUESTION}",
+        QUESTION.len()
+    );
+    stream.get_mut().write_all(head.as_bytes())?;
+    let wrong = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
+    let (mut line, mut length, mut is_chunked) = (String::new(), 0, false);
+    loop {
+        line.clear();
+        if stream.read_line(&mut line)? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let header = line.trim_end().to_ascii_lowercase();
+        match header.split_once(':') {
+            None if header.is_empty() => break,
+            None if !header.ends_with("200 ok") => return Err(wrong(&header)),
+            Some(("content-length", value)) => length = value.trim().parse().unwrap_or(0),
+            Some(("transfer-encoding", _)) => is_chunked = true,
+            _ => {}
+        }
+    }
+    if is_chunked {
+        return Err(wrong("an answer in chunks"));
+    }
+    let mut answer = vec![0; length];
+    stream.read_exact(&mut answer)?;
+    let is_success = answer.windows(SUCCESS.len()).rev().take(64).any(|end| end == SUCCESS)
+        || answer.windows(SUCCESS.len()).take(64).any(|begin| begin == SUCCESS);
+    if is_success { Ok(length as u64) } else { Err(wrong("an answer without success")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// Answers as many questions as there are `answers`, closes the connection where one is empty,
+    /// and ends `going` afterwards.
+    fn serve(listener: &TcpListener, answers: &[&str], going: Sender<()>) {
+        let mut connection = None;
+        for answer in answers {
+            let mut stream =
+                connection.take().unwrap_or_else(|| BufReader::new(listener.accept().unwrap().0));
+            let mut head = String::new();
+            while !head.ends_with("\r\n\r\n") {
+                stream.read_line(&mut head).unwrap();
+            }
+            assert!(head.contains("POST / HTTP/1.1"), "{head}");
+            stream.read_exact(&mut [0; QUESTION.len()]).unwrap();
+            if !answer.is_empty() {
+                let length = answer.len();
+                let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n");
+                stream.get_mut().write_all((head + answer).as_bytes()).unwrap();
+                connection = Some(stream);
+            }
+        }
+        drop(going);
+    }
+
+    #[test]
+    fn answers_are_counted_and_failures_are_not() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (going, gone) = channel();
+        let good = r#"[{"arguments":{"x":[[1,"now"]]},"result":0}]"#;
+        let bad = r#"[{"text":"no such command","result":2}]"#;
+        let polls = std::thread::scope(|scope| {
+            scope.spawn(|| serve(&listener, &[good, "", bad, good], going));
+            poll(address, &gone)
+        });
+        assert_eq!((polls.answered, polls.octets), (2, 2 * good.len() as u64));
+        assert!(polls.due >= 4 && polls.longest_s > 0.0, "{polls:?}");
+        let words = words(polls, "godwit").unwrap();
+        assert!(words.starts_with("godwit answered 2 of "), "{words}");
+        assert_eq!(super::words(Polls::default(), "godwit"), None);
+    }
+}
