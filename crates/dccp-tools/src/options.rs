@@ -3,7 +3,7 @@
 use std::net::{IpAddr, ToSocketAddrs};
 use std::time::Duration;
 
-use clap::ValueEnum;
+use clap::{Args as _, FromArgMatches as _, ValueEnum};
 use dccp_link::{CarrierKind, CarrierOptions, Config, Peer, ServiceCode, UDP_PORT};
 
 use crate::ToolError;
@@ -80,6 +80,14 @@ pub struct LinkArgs {
     /// `request_retries`, `tx_qlen`, `sync_ratelimit`
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub parameters: Vec<String>,
+}
+
+/// As when no flag is given.
+impl Default for LinkArgs {
+    fn default() -> Self {
+        let matches = Self::augment_args(clap::Command::new("link")).get_matches_from(["link"]);
+        Self::from_arg_matches(&matches).expect("every flag has a default or may be left out")
+    }
 }
 
 fn ccid(word: &str) -> Result<u8, String> {

@@ -193,15 +193,12 @@ impl World {
 
 #[cfg(test)]
 mod tests {
-    use super::super::case::{self, Wrapping};
+    use super::super::case::tests::{RAW, named};
     use super::*;
-    use crate::options::CarrierName;
-
-    const RAW: Wrapping = Wrapping { carrier: CarrierName::Raw, is_v6: false };
 
     /// Runs of a minute with these seeds.
     fn rates(name: &str, ccid: u8, seeds: &[u64]) -> Vec<f64> {
-        let case = case::all().into_iter().find(|case| case.name == name).unwrap();
+        let case = named(name);
         let config = Config { tx_ccids: vec![ccid], rx_ccids: vec![ccid], ..Config::default() };
         let rates: Vec<_> = seeds
             .iter()
