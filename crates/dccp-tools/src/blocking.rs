@@ -111,12 +111,12 @@ impl Single {
         }
     }
 
-    /// The next datagram; `None` at the end.
-    pub(crate) fn receive(&self) -> Result<Waited<Option<Vec<u8>>>, ToolError> {
+    /// Takes the next datagram in the place of what is in `buffer`; false at the end.
+    pub(crate) fn receive(&self, buffer: &mut Vec<u8>) -> Result<Waited<bool>, ToolError> {
         loop {
             self.observe();
-            match self.connection.receive() {
-                Ok(datagram) => return Ok(Waited::Done(datagram)),
+            match self.connection.receive_into(buffer) {
+                Ok(is_there) => return Ok(Waited::Done(is_there)),
                 Err(LinkError::TimedOut(_)) if self.is_interrupted() => {
                     return Ok(Waited::Interrupted);
                 }

@@ -118,6 +118,7 @@ impl Responder {
         while let Some((key, event)) = self.driver.poll_event() {
             if let Event::Received(datagram) = event {
                 self.answer(now_ns, &key, &datagram);
+                self.driver.recycle(&key, datagram);
             }
         }
     }
