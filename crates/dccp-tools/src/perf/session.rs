@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dccp::connection::Event;
 use dccp::header::Reset;
-use dccp_link::{Driver, Key};
+use dccp_link::{Driver, Key, ScopedAddress};
 use netio::Clock;
 use netio::signal::Signals;
 
@@ -299,10 +299,11 @@ fn end_of(flow: &Flow, key: &Key, is_client: bool, cpu_ns: u64) -> FlowEnd {
             bits_per_s: Some(received.bits_per_s()),
         });
     }
+    let with_scope = |address| ScopedAddress { address, scope: key.scope };
     FlowEnd {
         flow: flow.id,
-        local: format!("{} port {}", key.local, key.local_port),
-        remote: format!("{} port {}", key.remote, key.remote_port),
+        local: format!("{} port {}", with_scope(key.local), key.local_port),
+        remote: format!("{} port {}", with_scope(key.remote), key.remote_port),
         directions,
         failure: flow.failure.clone(),
         is_plain: flow.is_plain,
