@@ -42,12 +42,13 @@ fn install() -> Result<Signals, ToolError> {
 impl Single {
     /// Connects to `host`.
     pub(crate) fn connect(link: &LinkArgs, host: &str) -> Result<Self, ToolError> {
-        let (config, peer) = (link.config()?, link.peer(host)?);
-        let endpoint = Endpoint::open(&link.client_carrier(peer), Limits::default())?;
-        let connection = endpoint.connect(peer, &config).map_err(|error| match error {
+        let (config, to) = (link.config()?, link.destination(host)?);
+        let endpoint = Endpoint::open(&link.client_carrier(to.peer), Limits::default())?;
+        let connected = endpoint.connect_with(to.peer, to.options(), &config);
+        let connection = connected.map_err(|error| match error {
             LinkError::TimedOut(timeout) => ToolError::Failed(format!(
                 "no answer from {}, {}, within {} s",
-                peer.address,
+                to.address(),
                 link.door(),
                 timeout.as_secs()
             )),
@@ -111,12 +112,12 @@ impl Single {
         }
     }
 
-    /// The next datagram; `None` at the end.
-    pub(crate) fn receive(&self) -> Result<Waited<Option<Vec<u8>>>, ToolError> {
+    /// Takes the next datagram in the place of what is in `buffer`; false at the end.
+    pub(crate) fn receive(&self, buffer: &mut Vec<u8>) -> Result<Waited<bool>, ToolError> {
         loop {
             self.observe();
-            match self.connection.receive() {
-                Ok(datagram) => return Ok(Waited::Done(datagram)),
+            match self.connection.receive_into(buffer) {
+                Ok(is_there) => return Ok(Waited::Done(is_there)),
                 Err(LinkError::TimedOut(_)) if self.is_interrupted() => {
                     return Ok(Waited::Interrupted);
                 }

@@ -1,10 +1,13 @@
 //! Flags that every command has: what carries the packets and what a connection is like.
 
-use std::net::{IpAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
-use clap::ValueEnum;
-use dccp_link::{CarrierKind, CarrierOptions, Config, Peer, ServiceCode, UDP_PORT};
+use clap::{Args as _, FromArgMatches as _, ValueEnum};
+use dccp_link::{
+    CarrierKind, CarrierOptions, Config, ConnectOptions, LinkError, Peer, ScopedAddress,
+    ServiceCode, UDP_PORT,
+};
 
 use crate::ToolError;
 use crate::debug::Topic;
@@ -32,6 +35,29 @@ impl CarrierName {
             Self::Udp => "udp",
             Self::Raw => "raw",
         }
+    }
+}
+
+/// A server, and the way there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Destination {
+    /// The server.
+    pub peer: Peer,
+    /// Index of the interface that leads to a link-local address; 0 for others.
+    pub scope: u32,
+}
+
+impl Destination {
+    /// Its address with the interface.
+    #[must_use]
+    pub const fn address(self) -> ScopedAddress {
+        ScopedAddress { address: self.peer.address, scope: self.scope }
+    }
+
+    /// What connections to it want.
+    #[must_use]
+    pub fn options(self) -> ConnectOptions {
+        ConnectOptions { scope: self.scope, ..ConnectOptions::default() }
     }
 }
 
@@ -80,6 +106,14 @@ pub struct LinkArgs {
     /// `request_retries`, `tx_qlen`, `sync_ratelimit`
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub parameters: Vec<String>,
+}
+
+/// As when no flag is given.
+impl Default for LinkArgs {
+    fn default() -> Self {
+        let matches = Self::augment_args(clap::Command::new("link")).get_matches_from(["link"]);
+        Self::from_arg_matches(&matches).expect("every flag has a default or may be left out")
+    }
 }
 
 fn ccid(word: &str) -> Result<u8, String> {
@@ -198,14 +232,19 @@ impl LinkArgs {
         }
     }
 
-    /// The server with this name or address.
+    /// The server with this name or address, a link-local one with its interface: `fe80::1%eth0`.
     ///
     /// # Errors
     ///
-    /// When it has no address of the family asked for.
-    pub fn peer(&self, host: &str) -> Result<Peer, ToolError> {
-        let address = peer_address(host, self.port, self.v4, self.v6)?;
-        Ok(Peer { address, port: self.port, udp_port: self.udp_port })
+    /// When it has no address of the family asked for, or the interface is missing or none.
+    pub fn destination(&self, host: &str) -> Result<Destination, ToolError> {
+        let ScopedAddress { address, scope } = peer_address(host, self.port, self.v4, self.v6)?;
+        let peer = Peer { address, port: self.port, udp_port: self.udp_port };
+        let is_link_local = matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local());
+        if is_link_local && scope == 0 {
+            return Err(ToolError::Usage(LinkError::NoScope(peer).to_string()));
+        }
+        Ok(Destination { peer, scope })
     }
 
     /// The addresses a server is reached at, in words.
@@ -224,14 +263,33 @@ fn peer_address(
     port: u16,
     is_v4_only: bool,
     is_v6_only: bool,
-) -> Result<IpAddr, ToolError> {
-    let found = (host, port)
-        .to_socket_addrs()
-        .map_err(|error| ToolError::Failed(format!("cannot find {host}: {error}")))?;
-    let is_taken = |address: &IpAddr| if address.is_ipv4() { !is_v6_only } else { !is_v4_only };
-    let address = found.map(|found| found.ip()).find(is_taken);
+) -> Result<ScopedAddress, ToolError> {
+    let found = if host.contains('%') {
+        let address: ScopedAddress =
+            host.parse().map_err(|why| ToolError::Usage(format!("{host}: {why}")))?;
+        vec![address]
+    } else {
+        let found = (host, port)
+            .to_socket_addrs()
+            .map_err(|error| ToolError::Failed(format!("cannot find {host}: {error}")))?;
+        found.map(scoped).collect()
+    };
+    let is_taken = |found: &ScopedAddress| match found.address {
+        IpAddr::V4(_) => !is_v6_only,
+        IpAddr::V6(_) => !is_v4_only,
+    };
+    let address = found.into_iter().find(is_taken);
     let family = if is_v6_only { "IPv6" } else { "IPv4" };
     address.ok_or_else(|| ToolError::Failed(format!("{host} has no address of {family}")))
+}
+
+/// An address as a resolver gives it.
+const fn scoped(found: SocketAddr) -> ScopedAddress {
+    let scope = match found {
+        SocketAddr::V4(_) => 0,
+        SocketAddr::V6(v6) => v6.scope_id(),
+    };
+    ScopedAddress { address: found.ip(), scope }
 }
 
 /// Sets a parameter by the name that Linux has for it.
@@ -267,4 +325,29 @@ fn set(config: &mut Config, parameter: &str) -> Result<(), ToolError> {
 
 fn preferring(ccid: u8) -> Vec<u8> {
     vec![ccid, 5 - ccid]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn link_local_addresses_come_with_their_interface() {
+        let flags = LinkArgs::default();
+        for host in ["fe80::1%lo", "fe80::1%1"] {
+            let destination = flags.destination(host).unwrap();
+            assert_eq!(destination.address().to_string(), "fe80::1%1");
+            assert_eq!(destination.options().scope, 1);
+        }
+        assert_eq!(flags.destination("::1").unwrap().scope, 0);
+        let refused = |flags: &LinkArgs, host: &str| match flags.destination(host) {
+            Err(ToolError::Usage(why)) => why,
+            other => panic!("{other:?}"),
+        };
+        assert!(refused(&flags, "fe80::1").contains("fe80::1%eth0"));
+        assert!(refused(&flags, "fe80::1%no-such-if0").contains("no-such-if0"));
+        assert!(refused(&flags, "::1%lo").contains("not link-local"));
+        let v4 = LinkArgs { v4: true, ..LinkArgs::default() };
+        assert!(matches!(v4.destination("fe80::1%lo"), Err(ToolError::Failed(_))));
+    }
 }

@@ -98,16 +98,17 @@ pub fn recv(args: &RecvArgs) -> Result<Outcome, ToolError> {
         return Ok(Outcome::Interrupted);
     };
     let (mut datagrams, mut bytes) = (0_u64, 0_u64);
+    let mut datagram = Vec::new();
     loop {
-        match single.receive()? {
-            Waited::Done(Some(datagram)) => {
+        match single.receive(&mut datagram)? {
+            Waited::Done(true) => {
                 output
                     .write_all(&datagram)
                     .map_err(|error| ToolError::Failed(format!("cannot write: {error}")))?;
                 datagrams += 1;
                 bytes += datagram.len() as u64;
             }
-            Waited::Done(None) => break,
+            Waited::Done(false) => break,
             Waited::Interrupted => return Ok(Outcome::Interrupted),
         }
     }

@@ -102,13 +102,14 @@ fn receive(args: &Args) -> Result<Outcome, ToolError> {
     }
     let (started_ns, cpu_ns) = (Clock::mono_ns(), Clock::process_cpu_ns());
     let (mut bytes, mut calls) = (0, 0);
+    let mut datagram = Vec::new();
     let is_interrupted = loop {
-        match single.receive()? {
-            Waited::Done(Some(datagram)) => {
+        match single.receive(&mut datagram)? {
+            Waited::Done(true) => {
                 bytes += datagram.len() as u64;
                 calls += 1;
             }
-            Waited::Done(None) => break false,
+            Waited::Done(false) => break false,
             Waited::Interrupted => break true,
         }
     };

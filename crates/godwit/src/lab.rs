@@ -1,6 +1,7 @@
 //! `godwit lab`: flags to calls of the crate `lab`, results to the terminal.
 
 mod compare;
+mod regression;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -45,14 +46,16 @@ enum Command {
 }
 
 /// Run a plan: servers in turn, each to its highest rate; or a suite: several plans one after the
-/// other, and their figures against targets.
+/// other, and their figures against targets; or a regression of DCCP over emulated links, in real time
+/// and on a virtual clock.
 ///
 /// As root it builds two network namespaces joined by a veth pair and removes them afterwards;
 /// otherwise it measures on loopback and says so.
 ///
 /// Exit codes: 0 done; 1 failed at run time (nothing is left behind); 2 bad arguments or a bad plan;
 /// 3 measured, but a service fell short: no rate could be confirmed, it loses too much at every rate, it
-/// ended by itself or stopped answering, leases are missing from its file, or an address was given to several clients; 130
+/// ended by itself or stopped answering, leases are missing from its file, or an address was given to several clients;
+/// of DCCP, a mean of CCID 3 is outside of what the plan accepts, which --quick does not judge; 130
 /// interrupted: after a whole round the result folder has what was done until then, before it nothing
 /// is left behind.
 #[derive(Debug, clap::Args)]
@@ -77,7 +80,7 @@ struct RunArgs {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=100))]
     runs: Option<u32>,
     /// A quick look: every second step of a ramp, trials half as long, two rounds at most; a suite of
-    /// plans with less time for each
+    /// plans with less time for each; of DCCP one short run of each
     #[arg(long)]
     quick: bool,
     /// Where result folders go
@@ -157,6 +160,9 @@ pub(crate) fn run(args: &Args) -> ExitCode {
 fn run_plan(args: &RunArgs) -> Result<ExitCode, LabError> {
     if let Some(suite) = lab::plans::load_suite(&args.plan)? {
         return run_suite(args, suite);
+    }
+    if let Some(plan) = lab::plans::load_regression(&args.plan)? {
+        return regression::run(args, &plan);
     }
     let (godwit, command_line) = own_program()?;
     let settings = RunSettings {

@@ -19,6 +19,7 @@ pub mod plans;
 mod probe;
 pub mod progress;
 pub mod report;
+mod results;
 mod run;
 pub mod runner;
 mod samples;
@@ -29,5 +30,6 @@ pub mod terms;
 
 pub use error::LabError;
 pub use progress::Progress;
+pub use results::ResultFolder;
 pub use run::{Finished, RunSettings, run};
 pub use suite::{FinishedSuite, SuiteSettings, run_suite};

@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use measure::Plan;
+use measure::plan::Problem;
+use measure::regression::RegressionPlan;
 use measure::suite::Suite;
 
 use crate::error::LabError;
@@ -35,6 +37,10 @@ pub const SHIPPED: [(&str, &str); 21] = [
 /// The suites that Godwit ships: bare name and text.
 pub const SUITES: [(&str, &str); 1] = [("speed", include_str!("../../../plans/speed.toml"))];
 
+/// The regressions of DCCP that Godwit ships: bare name and text.
+pub const REGRESSIONS: [(&str, &str); 1] =
+    [("dccp-regression", include_str!("../../../plans/dccp-regression.toml"))];
+
 /// The folder in which a bare name is looked for first.
 pub const FOLDER: &str = "plans";
 
@@ -48,10 +54,30 @@ pub fn load(named: &str) -> Result<Plan, LabError> {
     if is_suite(&text) {
         return Err(LabError::Usage(format!("{named} is a suite of plans, not a plan")));
     }
-    Plan::parse(&file, &text).map_err(|problems| {
-        let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
-        LabError::Usage(lines.join("\n"))
-    })
+    if RegressionPlan::is_meant_by(&text) {
+        let message = format!("{named} is a regression of DCCP, not a plan with servers");
+        return Err(LabError::Usage(message));
+    }
+    Plan::parse(&file, &text).map_err(|problems| all_of(&problems))
+}
+
+/// All problems of a plan in a message.
+fn all_of(problems: &[Problem]) -> LabError {
+    let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    LabError::Usage(lines.join("\n"))
+}
+
+/// Reads the regression of DCCP that the user named, found as [`load`] finds a plan; `None` when it is
+/// something else.
+///
+/// # Errors
+/// There is nothing of this name, or the regression has problems.
+pub fn load_regression(named: &str) -> Result<Option<RegressionPlan>, LabError> {
+    let (file, text) = read(named)?;
+    if !RegressionPlan::is_meant_by(&text) {
+        return Ok(None);
+    }
+    RegressionPlan::parse(&file, &text).map(Some).map_err(|problems| all_of(&problems))
 }
 
 /// Reads the suite that the user named, found as [`load`] finds a plan; `None` when it is a plan.
@@ -80,21 +106,27 @@ fn read(named: &str) -> Result<(String, String), LabError> {
             .map_err(|e| LabError::Usage(format!("cannot read the plan {path}: {e}")))?;
         return Ok((path.to_owned(), text));
     }
-    let shipped = SHIPPED.iter().chain(&SUITES).find(|(name, _)| *name == named);
-    shipped.map(|(name, text)| (format!("{name}.toml"), (*text).to_owned())).ok_or_else(|| {
-        LabError::Usage(format!(
-            "no plan is called {named}; there are: {}",
-            names().into_iter().map(|(name, _)| name).collect::<Vec<_>>().join(", ")
-        ))
-    })
+    shipped()
+        .find(|(name, _)| *name == named)
+        .map(|(name, text)| (format!("{name}.toml"), text.to_owned()))
+        .ok_or_else(|| {
+            LabError::Usage(format!(
+                "no plan is called {named}; there are: {}",
+                names().into_iter().map(|(name, _)| name).collect::<Vec<_>>().join(", ")
+            ))
+        })
+}
+
+/// All that is shipped.
+fn shipped() -> impl Iterator<Item = (&'static str, &'static str)> {
+    SHIPPED.iter().chain(&SUITES).chain(&REGRESSIONS).copied()
 }
 
 /// Names and titles of the plans that can be run by bare name. A plan with problems has those as
 /// its title.
 #[must_use]
 pub fn names() -> Vec<(String, String)> {
-    let mut names: Vec<String> =
-        SHIPPED.iter().chain(&SUITES).map(|(name, _)| (*name).to_owned()).collect();
+    let mut names: Vec<String> = shipped().map(|(name, _)| name.to_owned()).collect();
     for entry in std::fs::read_dir(FOLDER).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.extension().is_some_and(|e| e == "toml") {
@@ -106,14 +138,23 @@ pub fn names() -> Vec<(String, String)> {
     names
         .into_iter()
         .map(|name| {
-            let suite = load_suite(&name).map(|suite| suite.map(|suite| suite.title));
-            let title = match suite.transpose().unwrap_or_else(|| Ok(load(&name)?.title)) {
+            let title = match title_of(&name) {
                 Ok(title) => title,
                 Err(e) => format!("(does not load) {}", e.to_string().lines().next().unwrap_or("")),
             };
             (name, title)
         })
         .collect()
+}
+
+fn title_of(named: &str) -> Result<String, LabError> {
+    if let Some(suite) = load_suite(named)? {
+        return Ok(suite.title);
+    }
+    match load_regression(named)? {
+        Some(plan) => Ok(plan.title),
+        None => Ok(load(named)?.title),
+    }
 }
 
 #[cfg(test)]
@@ -125,6 +166,20 @@ mod tests {
         for (name, text) in SHIPPED {
             assert_eq!(Plan::parse(name, text).unwrap().name, name);
         }
+        for (name, text) in REGRESSIONS {
+            assert_eq!(RegressionPlan::parse(name, text).unwrap().name, name);
+        }
+    }
+
+    #[test]
+    fn a_regression_is_no_plan_with_servers() {
+        let named = |name: &str| names().into_iter().find(|(known, _)| known == name).unwrap().1;
+        assert!(named("dccp-regression").starts_with("DCCP over"), "{}", named("dccp-regression"));
+        assert_eq!(load_regression("dccp-regression").unwrap().unwrap().cases.len(), 4);
+        assert_eq!(load_regression("dhcp4-quick").unwrap(), None);
+        let error = load("dccp-regression").unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        assert!(error.to_string().contains("is a regression of DCCP"), "{error}");
     }
 
     #[test]

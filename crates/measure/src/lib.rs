@@ -9,6 +9,7 @@ pub mod capacity;
 pub mod compare;
 pub mod plan;
 pub mod record;
+pub mod regression;
 pub mod report;
 pub mod search;
 pub mod statistics;

@@ -31,6 +31,14 @@ pub(crate) fn socket_address(address: IpAddr, port: u16, scope: u32) -> SocketAd
     socket_address
 }
 
+impl ScopedAddress {
+    /// The socket address with this port, and with the interface if the address is link-local.
+    #[must_use]
+    pub fn with_port(self, port: u16) -> SocketAddr {
+        socket_address(self.address, port, self.scope)
+    }
+}
+
 impl From<IpAddr> for ScopedAddress {
     fn from(address: IpAddr) -> Self {
         Self { address, scope: 0 }
@@ -87,8 +95,8 @@ mod tests {
 
     #[test]
     fn the_scope_stands_where_the_kernel_looks_for_it() {
-        let local = socket_address("fe80::1".parse().unwrap(), 7, 3);
-        assert_eq!(local, "[fe80::1%3]:7".parse().unwrap());
+        let local = ScopedAddress { address: "fe80::1".parse().unwrap(), scope: 3 };
+        assert_eq!(local.with_port(7), "[fe80::1%3]:7".parse().unwrap());
         let global = socket_address("2001:db8::1".parse().unwrap(), 7, 3);
         assert_eq!(global, "[2001:db8::1]:7".parse().unwrap());
     }

@@ -19,10 +19,10 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use dccp_link::{CarrierKind, Config, ServiceCode};
+use dccp_link::{CarrierKind, Config, ScopedAddress, ServiceCode};
 use netio::signal::Signals;
 
-use crate::options::{CarrierName, LinkArgs};
+use crate::options::{CarrierName, Destination, LinkArgs};
 use crate::units::parse_seconds;
 use crate::{Outcome as Ending, ToolError, say};
 use bench::Bench;
@@ -67,7 +67,7 @@ pub struct Args {
     json: Option<PathBuf>,
     /// With --listen: the address to answer for; needed over IP, where all its DCCP ports are answered for
     #[arg(long, value_name = "ADDRESS")]
-    bind: Option<IpAddr>,
+    bind: Option<ScopedAddress>,
     /// With --listen: keep nothing of a client until its Init Cookie comes back
     #[arg(long)]
     init_cookies: bool,
@@ -89,9 +89,10 @@ pub fn run(args: &Args) -> Result<Ending, ToolError> {
     };
     let link = &args.link;
     refuse_settings(link)?;
-    let peer = link.peer(host)?;
+    let Destination { peer, scope } = link.destination(host)?;
     let target = Target {
         address: peer.address,
+        scope,
         port: peer.port,
         udp_port: peer.udp_port,
         carrier: link.carrier(),
@@ -144,8 +145,8 @@ fn listen(args: &Args) -> Result<Ending, ToolError> {
     let signals = Signals::install()
         .map_err(|error| ToolError::Failed(format!("cannot install signal handlers: {error}")))?;
     let bind = match (args.bind, link.v4, link.v6) {
-        (None, true, _) => Some([0; 4].into()),
-        (None, _, true) => Some([0; 16].into()),
+        (None, true, _) => Some(IpAddr::from([0; 4]).into()),
+        (None, _, true) => Some(IpAddr::from([0; 16]).into()),
         (bind, ..) => bind,
     };
     let responder = Responder::open(kind, bind, link.port, config, args.init_cookies)?;
@@ -229,7 +230,8 @@ pub fn judge(
         return Err(ToolError::Failed(match stop {
             Stop::Failed { expected, came } => format!(
                 "no connection to {}, DCCP port {}, for {service_code}: expected {expected}, came {came}",
-                target.address, target.port
+                target.scoped(),
+                target.port
             ),
             Stop::NotApplicable(why) => why,
             Stop::Broken(error) => error.to_string(),

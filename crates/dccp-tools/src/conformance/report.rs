@@ -81,7 +81,7 @@ pub(super) fn document(target: &Target, service_code: ServiceCode, outcomes: &[O
     let document = Document {
         tool: "godwit dccp conformance",
         schema_version: SCHEMA_VERSION,
-        target: target.address.to_string(),
+        target: target.scoped().to_string(),
         carrier: target.carrier.name().to_owned(),
         port: target.port,
         service_code: service_code.to_string(),

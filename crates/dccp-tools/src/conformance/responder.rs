@@ -1,11 +1,13 @@
 //! The target of ours: a program that sends every datagram back, closes when it is told to, and connects
 //! back when it is told to. It stands on [`dccp_link`] as any program does.
 
-use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dccp::connection::{Config, Event};
-use dccp_link::{CarrierKind, CarrierOptions, Driver, Key, Limits, Peer, ServiceCode};
+use dccp_link::{
+    CarrierKind, CarrierOptions, ConnectOptions, Driver, Key, Limits, Peer, ScopedAddress,
+    ServiceCode,
+};
 use netio::Clock;
 
 use super::bench::{CLOSE_COMMAND, CONNECT_COMMAND};
@@ -48,14 +50,14 @@ impl Responder {
     /// What the kernel refuses: a taken port, a missing right.
     pub fn open(
         kind: CarrierKind,
-        address: Option<IpAddr>,
+        address: Option<ScopedAddress>,
         port: u16,
         config: Config,
         uses_init_cookies: bool,
     ) -> Result<Self, ToolError> {
         let mut options = CarrierOptions::new(kind);
-        if let Some(address) = address {
-            options.addresses = vec![address];
+        if let Some(ScopedAddress { address, scope }) = address {
+            (options.addresses, options.scope) = (vec![address], scope);
         }
         let mut driver = Driver::open(&options, Limits::default())?;
         let service_codes = vec![config.service_code];
@@ -118,6 +120,7 @@ impl Responder {
         while let Some((key, event)) = self.driver.poll_event() {
             if let Event::Received(datagram) = event {
                 self.answer(now_ns, &key, &datagram);
+                self.driver.recycle(&key, datagram);
             }
         }
     }
@@ -141,7 +144,8 @@ impl Responder {
         if let (Some(Some(udp_port)), Some(Some(port))) = (numbers.next(), numbers.next()) {
             let peer = Peer { address: key.remote, port, udp_port };
             // Without a route there is nobody to tell.
-            let _ = self.driver.connect(peer, &self.config, &[]);
+            let options = ConnectOptions { scope: key.scope, ..ConnectOptions::default() };
+            let _ = self.driver.connect_with(peer, options, &self.config, &[]);
         }
     }
 }

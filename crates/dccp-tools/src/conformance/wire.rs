@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use dccp::header::checksum::PROTOCOL;
 use dccp::header::{Integrity, Packet};
+use dccp_link::ScopedAddress;
 use netio::{
     Clock, NetError, PollFd, RawOptions, RawSocket, RecvBatch, SendBatch, UdpOptions, UdpSocket,
     poll, route,
@@ -35,12 +36,22 @@ const BUFFER_BYTES: usize = 1 << 20;
 pub struct Target {
     /// Its address.
     pub address: IpAddr,
+    /// Index of the interface that leads there, if it is link-local; 0 otherwise.
+    pub scope: u32,
     /// Its DCCP port, at which it listens.
     pub port: u16,
     /// Its UDP port, of that carrier.
     pub udp_port: u16,
     /// What packets travel in.
     pub carrier: CarrierName,
+}
+
+impl Target {
+    /// Its address with the interface.
+    #[must_use]
+    pub const fn scoped(&self) -> ScopedAddress {
+        ScopedAddress { address: self.address, scope: self.scope }
+    }
 }
 
 enum Socket {
@@ -78,7 +89,7 @@ impl Door {
                     receive_buffer_bytes: BUFFER_BYTES,
                     send_buffer_bytes: BUFFER_BYTES,
                 };
-                (Socket::Raw(RawSocket::open(&options)?), 0)
+                (Socket::Raw(RawSocket::open_in_scope(&options, target.scope)?), 0)
             }
         };
         let receive = RecvBatch::new(SLOTS, PACKET_BYTES_MAX + IP_HEADER_MAX);
@@ -120,7 +131,7 @@ pub(super) struct Wire {
 
 impl Wire {
     pub(super) fn open(target: Target) -> Result<Self, NetError> {
-        let local = route::to(SocketAddr::new(target.address, 9))?.local;
+        let local = route::to(target.scoped().with_port(9))?.local;
         let doors = vec![Door::open(&target, local)?];
         // Ports of a run before may still be remembered by a target over IP.
         let first = PORT_FIRST + (Clock::mono_ns() / 1_000_000 % PORT_CHOICES) as u16;
@@ -155,7 +166,7 @@ impl Wire {
             CarrierName::Udp => self.target.udp_port,
             CarrierName::Raw => 0,
         };
-        self.doors[door].send(octets, SocketAddr::new(self.target.address, port));
+        self.doors[door].send(octets, self.target.scoped().with_port(port));
     }
 
     /// The next packet to `port` through `door`; `None` when there is none until `deadline`.

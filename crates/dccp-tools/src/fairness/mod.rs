@@ -13,6 +13,8 @@ use netio::signal::Signals;
 use serde::Serialize;
 
 use crate::options::{CarrierName, LinkArgs};
+use crate::perf::DATAGRAM_BYTES;
+use crate::regression::over_ip;
 use crate::regression::stage::{Stage, Trial};
 use crate::units::{self, parse_seconds};
 use crate::{Outcome, ToolError, say};
@@ -139,7 +141,9 @@ pub fn run(args: &Args) -> Result<Outcome, ToolError> {
         .map_err(|error| ToolError::Failed(format!("cannot install signal handlers: {error}")))?;
     args.connection.check_handed_on()?;
     tcp::check(&args.tcp)?;
-    let stage = Stage::set(args.connection.v6)?;
+    let is_v6 = args.connection.v6;
+    let stage = Stage::set(is_v6)?;
+    let datagram_bytes = over_ip(DATAGRAM_BYTES, is_v6);
     let carrier = args.connection.carrier.unwrap_or(CarrierName::Raw);
     let ccids = args.connection.ccids(3);
     let seconds = args.time.as_secs_f64();
@@ -152,7 +156,8 @@ pub fn run(args: &Args) -> Result<Outcome, ToolError> {
     }
     let mut runs = Vec::new();
     for seed in 1..=u64::from(args.runs) {
-        let trial = Trial { ccids, seed, seconds, carrier, connection: &args.connection };
+        let connection = &args.connection;
+        let trial = Trial { ccids, seed, seconds, carrier, datagram_bytes, connection };
         let Some(shares) = share(&stage, args, trial, &signals)? else {
             return Ok(Outcome::Interrupted);
         };
@@ -197,7 +202,7 @@ fn share(
             Ok(()) => tcp::send(&from, address, &args.tcp, time),
             Err(_) => Ok(String::new()),
         });
-        let dccp = stage.flows(address, (trial, usize::from(args.flows)), "", signals);
+        let dccp = stage.flows(address, (trial, usize::from(args.flows)), "", signals.stop());
         let sent = sender.join().expect("the sender does not panic");
         let received = receiver.join().expect("the receiver does not panic");
         // Without a sender the receiver fails, too.

@@ -2,24 +2,25 @@
 
 use std::time::Duration;
 
-use dccp_link::{Config, Driver, Key, Limits, LinkError, Peer};
+use dccp_link::{Config, Driver, Key, Limits, LinkError};
 
 use super::flow::Wish;
 use super::report::{Direction, FlowEnd};
 use super::session::{Failure, Session};
 use super::{Args, SHARE_ENOUGH};
 use crate::debug::Observer;
+use crate::options::Destination;
 use crate::{Outcome, ToolError};
 
 /// Connects, sends for the time that was asked for, and shows what came of it.
 pub(super) fn run(args: &Args, host: &str, config: &Config) -> Result<Outcome, ToolError> {
-    let peer = args.link.peer(host)?;
+    let to = args.link.destination(host)?;
     let recorder = args.recorder()?;
-    let mut session = connect(args, peer, config, args.wish(), args.interval())?;
+    let mut session = connect(args, to, config, args.wish(), args.interval())?;
     session.recorder = recorder;
-    let (address, door) = (peer.address, args.link.door());
+    let (address, door) = (to.address(), args.link.door());
     session.output.line(&format!("Connecting to {host} ({address}), {door}"))?;
-    let (ended, is_interrupted) = converse(&mut session, args, peer, config)?;
+    let (ended, is_interrupted) = converse(&mut session, args, to, config)?;
     session.output.summary(&ended)?;
     Ok(if is_interrupted { Outcome::Interrupted } else { judge(args, &ended) })
 }
@@ -27,14 +28,14 @@ pub(super) fn run(args: &Args, host: &str, config: &Config) -> Result<Outcome, T
 /// Begins the connections, each with this wish.
 pub(super) fn connect(
     args: &Args,
-    peer: Peer,
+    to: Destination,
     config: &Config,
     wish: Wish,
     interval: Option<Duration>,
 ) -> Result<Session, ToolError> {
-    let mut driver = Driver::open(&args.link.client_carrier(peer), Limits::default())?;
+    let mut driver = Driver::open(&args.link.client_carrier(to.peer), Limits::default())?;
     let keys: Vec<_> = (0..args.parallel)
-        .map(|_| driver.connect(peer, config, &[]))
+        .map(|_| driver.connect_with(to.peer, to.options(), config, &[]))
         .collect::<Result<_, LinkError>>()?;
     check_length(args, &driver, &keys)?;
     let mut session = Session::new(driver, args.output("client"), interval, true)?;
@@ -50,7 +51,7 @@ pub(super) fn connect(
 pub(super) fn converse(
     session: &mut Session,
     args: &Args,
-    peer: Peer,
+    to: Destination,
     config: &Config,
 ) -> Result<(Vec<FlowEnd>, bool), ToolError> {
     let mut ended = Vec::new();
@@ -69,7 +70,7 @@ pub(super) fn converse(
         }
     }
     if let Some(&failure) = session.failures.first() {
-        return Err(explain(failure, peer, args, config));
+        return Err(explain(failure, to, args, config));
     }
     ended.sort_by_key(|flow| flow.flow);
     Ok((ended, is_interrupted))
@@ -87,7 +88,8 @@ fn check_length(args: &Args, driver: &Driver, keys: &[Key]) -> Result<(), ToolEr
     }
 }
 
-fn explain(failure: Failure, peer: Peer, args: &Args, config: &Config) -> ToolError {
+fn explain(failure: Failure, to: Destination, args: &Args, config: &Config) -> ToolError {
+    let peer = to.peer;
     match failure {
         Failure::Refused(reset) => LinkError::Refused { peer, reset }.into(),
         Failure::Unreachable(code) => {
@@ -97,7 +99,7 @@ fn explain(failure: Failure, peer: Peer, args: &Args, config: &Config) -> ToolEr
         Failure::Silent => {
             let seconds = config.connect_timeout_ns / 1_000_000_000;
             let door = args.link.door();
-            let address = peer.address;
+            let address = to.address();
             ToolError::Failed(format!(
                 "no answer from {address}, {door}, within {seconds} s; is `godwit dccp perf -s` there?"
             ))

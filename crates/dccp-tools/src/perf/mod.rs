@@ -30,7 +30,7 @@ use report::{FlowEnd, Output};
 use session::Session;
 
 /// Octets of a datagram unless asked otherwise: with all headers a frame of 1,500 over IPv4.
-const DATAGRAM_BYTES: usize = 1_424;
+pub(crate) const DATAGRAM_BYTES: usize = 1_424;
 /// With a rate asked for, less than this share of it has fallen short.
 const SHARE_ENOUGH: f64 = 0.95;
 /// Queues of data as fast as it goes; `--set tx_qlen` says otherwise.

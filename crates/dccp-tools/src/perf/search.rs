@@ -1,7 +1,7 @@
 //! `--search`: the highest constant rate of which enough is received. Each step is a measurement like any
 //! other, over connections of its own; which rate is next is the business of [`measure::search`].
 
-use dccp_link::{Config, Peer};
+use dccp_link::Config;
 use measure::plan::SearchPlan;
 use measure::record::Purpose;
 use measure::search::{Found, Outcome as Judged, Search, Step as Next, Stop};
@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::report::FlowEnd;
 use super::{Args, client};
+use crate::options::Destination;
 use crate::units;
 use crate::{Outcome, ToolError, say};
 
@@ -92,13 +93,13 @@ fn plan(args: &Args) -> SearchPlan {
 
 /// Searches, and shows each step.
 pub(super) fn run(args: &Args, host: &str, config: &Config) -> Result<Outcome, ToolError> {
-    let peer = args.link.peer(host)?;
+    let to = args.link.destination(host)?;
     let dwell_s = args.time.as_secs_f64();
     if !args.json {
         say(&format!(
             "Searching towards {host} ({}), {}: steps of {dwell_s} s, of them {} s to settle, at most {} % \
              of the datagrams may be missing\n",
-            peer.address,
+            to.address(),
             args.link.door(),
             dwell_s * SETTLING,
             args.loss
@@ -112,7 +113,7 @@ pub(super) fn run(args: &Args, host: &str, config: &Config) -> Result<Outcome, T
             Next::Probe(probe) => probe,
         };
         let bits_per_s = (probe.rate_per_s * args.datagram_bits()).round();
-        let Some(ended) = measure(args, peer, config, bits_per_s as u64)? else { break None };
+        let Some(ended) = measure(args, to, config, bits_per_s as u64)? else { break None };
         let step = Step::of(&ended, bits_per_s, probe.purpose, args.loss);
         search.report(match step.outcome {
             "met" => Judged::Met,
@@ -135,15 +136,15 @@ pub(super) fn run(args: &Args, host: &str, config: &Config) -> Result<Outcome, T
 /// One step; `None` when a signal ended it.
 fn measure(
     args: &Args,
-    peer: Peer,
+    to: Destination,
     config: &Config,
     bits_per_s: u64,
 ) -> Result<Option<Vec<FlowEnd>>, ToolError> {
     let mut order = args.order();
     order.bits_per_s = Some(bits_per_s.max(1));
     order.settling_ms = (order.duration_ms as f64 * SETTLING) as u64;
-    let mut session = client::connect(args, peer, config, args.wish_of(order), None)?;
-    let (ended, is_interrupted) = client::converse(&mut session, args, peer, config)?;
+    let mut session = client::connect(args, to, config, args.wish_of(order), None)?;
+    let (ended, is_interrupted) = client::converse(&mut session, args, to, config)?;
     Ok((!is_interrupted).then_some(ended))
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dccp::connection::Event;
 use dccp::header::Reset;
-use dccp_link::{Driver, Key};
+use dccp_link::{Driver, Key, ScopedAddress};
 use netio::Clock;
 use netio::signal::Signals;
 
@@ -197,6 +197,7 @@ impl Session {
                 }
                 Event::Received(datagram) => {
                     flow.received(now_ns, cpu_ns, &datagram, self.driver.connection(&key));
+                    self.driver.recycle(&key, datagram);
                 }
                 Event::Reset(reset) if flow.started_ns.is_none() => {
                     self.failures.push(Failure::Refused(reset));
@@ -298,12 +299,78 @@ fn end_of(flow: &Flow, key: &Key, is_client: bool, cpu_ns: u64) -> FlowEnd {
             bits_per_s: Some(received.bits_per_s()),
         });
     }
+    let with_scope = |address| ScopedAddress { address, scope: key.scope };
     FlowEnd {
         flow: flow.id,
-        local: format!("{} port {}", key.local, key.local_port),
-        remote: format!("{} port {}", key.remote, key.remote_port),
+        local: format!("{} port {}", with_scope(key.local), key.local_port),
+        remote: format!("{} port {}", with_scope(key.remote), key.remote_port),
         directions,
         failure: flow.failure.clone(),
         is_plain: flow.is_plain,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+    use std::sync::atomic::AtomicBool;
+    use std::thread;
+
+    use dccp_link::{CarrierKind, CarrierOptions, Config, Limits, Peer};
+
+    use super::super::message::Order;
+    use super::*;
+
+    const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    const PORT: u16 = 5_001;
+    /// Datagrams until buffers have their size, and while allocations are counted.
+    const WARM: u64 = 20_000;
+    const COUNTED: u64 = 20_000;
+
+    fn session(is_client: bool) -> Session {
+        let options = CarrierOptions::towards(CarrierKind::Udp { port: 0 }, HERE);
+        let driver = Driver::open(&options, Limits::default()).unwrap();
+        let output = Output::new(true, "test", String::new(), String::new());
+        Session::new(driver, output, None, is_client).unwrap()
+    }
+
+    /// Sends as fast as it goes, until it is told otherwise.
+    fn send(udp_port: u16, is_done: &AtomicBool) {
+        let mut client = session(true);
+        let peer = Peer { address: HERE, port: PORT, udp_port };
+        let key = client.driver.connect(peer, &Config::default(), &[]).unwrap();
+        let order =
+            Order { datagram_bytes: 1_000, duration_ms: 60_000, bits_per_s: None, settling_ms: 0 };
+        client.add(key, Some(Wish { forward: Some(order), reverse: None }));
+        while !is_done.load(Ordering::Acquire) && client.flows_count() > 0 {
+            client.turn().unwrap();
+        }
+    }
+
+    fn read(server: &mut Session, count: u64) {
+        let mut read = 0;
+        while read < count {
+            server.turn().unwrap();
+            read +=
+                server.flows.values_mut().map(|flow| flow.incoming.step().datagrams).sum::<u64>();
+        }
+    }
+
+    #[test]
+    fn the_memory_of_datagrams_that_were_read_is_used_again() {
+        let mut server = session(false);
+        let config = Config::default();
+        server.driver.listen(PORT, &config, vec![config.service_code]);
+        let udp_port = server.driver.udp_port().unwrap();
+        let is_done = AtomicBool::new(false);
+        let counted = thread::scope(|scope| {
+            scope.spawn(|| send(udp_port, &is_done));
+            read(&mut server, WARM);
+            let counted = allocation_counter::measure(|| read(&mut server, COUNTED));
+            is_done.store(true, Ordering::Release);
+            counted
+        });
+        // What is lost on the way may make the core remember more than before.
+        assert!(counted.count_total < COUNTED / 100, "{counted:?}");
     }
 }

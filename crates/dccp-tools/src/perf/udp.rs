@@ -194,16 +194,17 @@ fn direction(
 
 /// Sends for the time that was asked for, then asks what was read.
 pub(super) fn send(args: &Args, host: &str) -> Result<Outcome, ToolError> {
-    let peer = args.link.peer(host)?;
-    let to = SocketAddr::new(peer.address, peer.udp_port);
-    let any: IpAddr = match peer.address {
+    let destination = args.link.destination(host)?;
+    let (address, udp_port) = (destination.address(), destination.peer.udp_port);
+    let to = address.with_port(udp_port);
+    let any: IpAddr = match to.ip() {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
     let socket = open(SocketAddr::new(any, 0))?;
     let signals = signals()?;
     let mut output = args.output("client");
-    output.line(&format!("Sending to {host} ({}), UDP port {}", peer.address, peer.udp_port))?;
+    output.line(&format!("Sending to {host} ({address}), UDP port {udp_port}"))?;
     let datagram_bytes = args.len.map_or(DATAGRAM_BYTES, usize::from);
     let sent = pour(&socket, to, (datagram_bytes, args.time), &signals)?;
     let received = ask(&socket, to, sent)?;

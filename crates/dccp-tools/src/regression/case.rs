@@ -1,39 +1,57 @@
-//! What is measured: the links, what is desired of them, and what Linux reached.
+//! What is measured: the links of a plan, what is desired of them, and what Linux reached.
 
-use std::ops::RangeInclusive;
+use std::sync::LazyLock;
 
 use dccp::ccid::ccid3::equation;
+use measure::regression::{Carrier, CasePlan, RegressionPlan};
 
 use crate::options::CarrierName;
 
-/// Octets of a datagram over IPv4.
-const DATAGRAM_BYTES: usize = 1_424;
 /// Octets of a frame of Ethernet behind its header.
 const FRAME_BYTES: usize = 1_500;
-/// 100 Mbit/s Ethernet. What `tc` does not see of a frame: preamble, check sequence and gap, 24 octets.
-const ETHERNET: &str = "delay 100us rate 100mbit 24";
-/// Its words without those octets.
-const ETHERNET_BARE: &str = "delay 100us rate 100mbit";
-/// Its bits in a second.
-const LINE_RATE: f64 = 1e8;
-/// Ethernet with all that belongs to it.
-const ETHERNET_BYTES: usize = 38;
+/// What `tc` sees of a frame in front of its content.
+const ETHERNET_HEADER_BYTES: usize = 14;
 /// The header of a Data packet.
 const DCCP_BYTES: usize = 16;
+/// What the header of IPv6 is longer than that of IPv4.
+const V6_BYTES: usize = 20;
 /// The least of what a line takes that is accepted, as 94.5 of 95.06 Mbit/s.
 const FILLED: f64 = 0.994;
 
-/// What packets of DCCP are inside of.
+/// The plan that Godwit ships: the cases of 2007.
+pub(super) fn shipped() -> &'static RegressionPlan {
+    static PLAN: LazyLock<RegressionPlan> = LazyLock::new(|| {
+        let text = include_str!("../../../../plans/dccp-regression.toml");
+        RegressionPlan::parse("dccp-regression.toml", text).expect("a test reads it")
+    });
+    &PLAN
+}
+
+/// The names of its cases.
+pub(super) fn shipped_names() -> Vec<&'static str> {
+    shipped().cases.iter().map(|case| case.name.as_str()).collect()
+}
+
+pub(super) const fn carrier_name(carrier: Carrier) -> CarrierName {
+    match carrier {
+        Carrier::Raw => CarrierName::Raw,
+        Carrier::Udp => CarrierName::Udp,
+    }
+}
+
+/// What datagrams are inside of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wrapping {
     pub(super) carrier: CarrierName,
     pub(super) is_v6: bool,
+    /// Octets of a datagram over IPv4.
+    pub(super) v4_bytes: usize,
 }
 
 impl Wrapping {
     /// Octets in front of a packet of DCCP within a frame.
     pub(super) const fn headers_bytes(self) -> usize {
-        let ip_bytes = if self.is_v6 { 40 } else { 20 };
+        let ip_bytes = if self.is_v6 { 20 + V6_BYTES } else { 20 };
         match self.carrier {
             CarrierName::Raw => ip_bytes,
             CarrierName::Udp => ip_bytes + 8,
@@ -45,9 +63,9 @@ impl Wrapping {
         FRAME_BYTES - self.headers_bytes()
     }
 
-    /// Octets of a datagram: over IPv6 less, so that packets with options fit a frame.
+    /// Octets of a datagram.
     pub(super) const fn datagram_bytes(self) -> usize {
-        if self.is_v6 { DATAGRAM_BYTES - 20 } else { DATAGRAM_BYTES }
+        over_ip(self.v4_bytes, self.is_v6)
     }
 
     /// For people.
@@ -61,117 +79,144 @@ impl Wrapping {
     }
 }
 
+/// Octets of datagrams that have `v4_bytes` over IPv4: over IPv6 less where packets with options would not fit
+/// a frame.
+pub(crate) const fn over_ip(v4_bytes: usize, is_v6: bool) -> usize {
+    let longest = crate::perf::DATAGRAM_BYTES - V6_BYTES;
+    if is_v6 && v4_bytes > longest { longest } else { v4_bytes }
+}
+
 /// A link, or two with a router between them.
 #[derive(Clone, Debug)]
 pub(super) struct Case {
     /// On the command line.
-    pub(super) name: &'static str,
+    pub(super) name: String,
     /// For people.
-    pub(super) words: &'static str,
+    pub(super) words: String,
     /// What happens to packets, each way, in the words of `tc`.
-    pub(super) link: &'static str,
+    pub(super) link: String,
     pub(super) is_routed: bool,
-    /// Round-trip time in seconds and packet loss, where it is the losses that limit.
-    pub(super) loss: Option<(f64, f64)>,
-    /// What three runs of CCID 3 reached with Linux in 2007, in Mbit/s.
-    pub(super) linux_mbps: [f64; 3],
+    line: Option<Line>,
+    /// Round-trip time in seconds and packet loss.
+    loss: Option<(f64, f64)>,
+    /// What runs of CCID 3 reached with Linux in 2007, in bit/s.
+    pub(super) linux_bits_per_s: Option<Vec<f64>>,
     /// The mean of CCID 3 lies in here, in bit/s, over IPv4.
-    accepted: RangeInclusive<f64>,
+    accepted: Option<[f64; 2]>,
 }
 
-/// The cases of 2007.
-pub(super) fn all() -> [Case; 4] {
-    let filled = 94.5e6..=LINE_RATE;
-    [
-        Case {
-            name: "direct",
-            words: "direct, 100 Mbit/s",
-            link: ETHERNET,
-            is_routed: false,
-            loss: None,
-            linux_mbps: [92.6, 94.9, 94.9],
-            accepted: filled.clone(),
-        },
-        Case {
-            name: "routed",
-            words: "routed, 100 Mbit/s",
-            link: ETHERNET,
-            is_routed: true,
-            loss: None,
-            linux_mbps: [94.9; 3],
-            accepted: filled,
-        },
-        Case {
-            name: "loss10",
-            words: "10 % loss, 150 ms RTT",
-            link: "delay 75ms loss 10%",
-            is_routed: false,
-            loss: Some((0.15, 0.1)),
-            linux_mbps: [0.172, 0.199, 0.151],
-            accepted: 125e3..=215e3,
-        },
-        Case {
-            name: "loss1",
-            words: "1 % loss, 40 ms RTT",
-            link: "delay 20ms loss 1%",
-            is_routed: false,
-            loss: Some((0.04, 0.01)),
-            linux_mbps: [3.28, 3.08, 3.03],
-            accepted: 2.9e6..=3.7e6,
-        },
-    ]
+/// What limits a link but losses.
+#[derive(Clone, Debug)]
+struct Line {
+    bits_per_s: f64,
+    overhead_bytes: usize,
+    /// The words of the link as far as the overhead.
+    bare: String,
 }
 
 impl Case {
-    /// Bits of data in a second: what the equation of TFRC gives, or what the line takes.
+    pub(super) fn of(plan: &CasePlan) -> Self {
+        let mut bare = format!("delay {}", plan.delay.words());
+        if let Some(percent) = plan.loss_percent {
+            bare += &format!(" loss {percent}%");
+        }
+        if let Some(rate) = &plan.rate {
+            bare += &format!(" rate {}", rate.words());
+        }
+        let link = match plan.overhead_bytes {
+            0 => bare.clone(),
+            bytes => format!("{bare} {bytes}"),
+        };
+        let hops = if plan.is_routed { 2 } else { 1 };
+        let bits = |mbps: &f64| (mbps * 1e6).round();
+        Self {
+            name: plan.name.clone(),
+            words: plan.title.clone(),
+            link,
+            is_routed: plan.is_routed,
+            line: plan.rate.as_ref().map(|rate| Line {
+                bits_per_s: rate.bits_per_s(),
+                overhead_bytes: plan.overhead_bytes as usize,
+                bare,
+            }),
+            loss: plan.loss_percent.map(|percent| {
+                let each = percent / 100.0;
+                let loss = if hops == 1 { each } else { 1.0 - (1.0 - each).powi(hops) };
+                (2.0 * f64::from(hops) * plan.delay.seconds(), loss)
+            }),
+            linux_bits_per_s: (!plan.linux_2007_mbps.is_empty())
+                .then(|| plan.linux_2007_mbps.iter().map(bits).collect()),
+            accepted: plan.accepted_mbps.map(|range| range.map(|mbps| bits(&mbps))),
+        }
+    }
+
+    /// Bits of data in a second: what the equation of TFRC gives, or what the line takes where that is less.
     pub(super) fn desired(&self, wrapping: Wrapping) -> f64 {
         let data_bytes = wrapping.datagram_bytes();
-        if let Some((rtt_s, loss)) = self.loss {
-            return equation::rate(data_bytes as f64, rtt_s, loss) * 8.0;
-        }
-        let headers_bytes = ETHERNET_BYTES + wrapping.headers_bytes() + DCCP_BYTES;
-        LINE_RATE * data_bytes as f64 / (data_bytes + headers_bytes) as f64
+        let by_losses = self.loss.map_or(f64::INFINITY, |(rtt_s, loss)| {
+            equation::rate(data_bytes as f64, rtt_s, loss) * 8.0
+        });
+        let by_line = self.line.as_ref().map_or(f64::INFINITY, |line| {
+            let headers_bytes =
+                line.overhead_bytes + ETHERNET_HEADER_BYTES + wrapping.headers_bytes() + DCCP_BYTES;
+            line.bits_per_s * data_bytes as f64 / (data_bytes + headers_bytes) as f64
+        });
+        by_losses.min(by_line)
+    }
+
+    /// Round-trip time in seconds and packet loss, where it is the losses that limit.
+    pub(super) fn limiting_loss(&self, wrapping: Wrapping) -> Option<(f64, f64)> {
+        let data_bytes = wrapping.datagram_bytes() as f64;
+        let limits = |&(rtt_s, loss): &(f64, f64)| {
+            equation::rate(data_bytes, rtt_s, loss) * 8.0 <= self.desired(wrapping)
+        };
+        self.loss.filter(limits)
     }
 
     /// The least and the most that the mean of CCID 3 may be, in bit/s.
-    pub(super) fn accepted(&self, wrapping: Wrapping) -> [f64; 2] {
-        let least = match self.loss {
-            // Longer headers leave less of the line.
-            None if wrapping.is_v6 => self.desired(wrapping) * FILLED,
-            _ => *self.accepted.start(),
-        };
-        [least, *self.accepted.end()]
+    pub(super) fn accepted(&self, wrapping: Wrapping) -> Option<[f64; 2]> {
+        let [least, most] = self.accepted?;
+        // Longer headers leave less of the line.
+        if wrapping.is_v6 && self.limiting_loss(wrapping).is_none() {
+            return Some([self.desired(wrapping) * FILLED, most]);
+        }
+        Some([least, most])
     }
 
     /// What happens to packets from the DCCP header on, each way, hop by hop: on the virtual clock nothing is
     /// around them, and what is on a line has to be said.
     pub(super) fn hops(&self, wrapping: Wrapping) -> Vec<String> {
-        let hop = if self.link == ETHERNET {
-            format!("{ETHERNET_BARE} {}", ETHERNET_BYTES + wrapping.headers_bytes())
-        } else {
-            self.link.to_owned()
+        let hop = match &self.line {
+            Some(Line { overhead_bytes, bare, .. }) => {
+                let bytes = overhead_bytes + ETHERNET_HEADER_BYTES + wrapping.headers_bytes();
+                format!("{bare} {bytes}")
+            }
+            None => self.link.clone(),
         };
         vec![hop; if self.is_routed { 2 } else { 1 }]
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    const RAW: Wrapping = Wrapping { carrier: CarrierName::Raw, is_v6: false };
+    pub(in super::super) const RAW: Wrapping =
+        Wrapping { carrier: CarrierName::Raw, is_v6: false, v4_bytes: 1_424 };
+
+    /// The case of this name of the plan that is shipped.
+    pub(in super::super) fn named(name: &str) -> Case {
+        Case::of(shipped().cases.iter().find(|case| case.name == name).unwrap())
+    }
 
     #[test]
     fn what_is_desired_is_what_the_table_of_2007_says() {
-        let desired = |name: &str, wrapping| {
-            let case = all().into_iter().find(|case| case.name == name).unwrap();
-            case.desired(wrapping)
-        };
+        let desired = |name: &str, wrapping| named(name).desired(wrapping);
         // 131 Kbit and 3.05 Mbit there are binary.
         assert!((desired("loss10", RAW) / 1_024.0 - 131.28).abs() < 0.01);
         assert!((desired("loss1", RAW) / 1_048_576.0 - 3.051).abs() < 0.001);
         assert!((desired("direct", RAW) - 95.06e6).abs() < 5e3);
-        let udp = Wrapping { carrier: CarrierName::Udp, is_v6: false };
+        let udp = Wrapping { carrier: CarrierName::Udp, ..RAW };
         assert!((desired("routed", udp) - 94.56e6).abs() < 5e3);
         // 1,404 octets of data in frames of 1,498.
         let v6 = Wrapping { is_v6: true, ..RAW };
@@ -179,10 +224,58 @@ mod tests {
     }
 
     #[test]
+    fn the_plan_has_what_linux_reached_and_what_is_accepted() {
+        assert_eq!(shipped_names(), ["direct", "routed", "loss10", "loss1"]);
+        let plan = shipped();
+        assert_eq!((plan.seconds, plan.runs, plan.tx_qlen), (60.0, 3, 5));
+        assert_eq!(
+            (&plan.ccids[..], plan.datagram_bytes, plan.quick_seconds),
+            (&[3, 2][..], 1_424, 10.0)
+        );
+        for (name, linux, accepted) in [
+            ("direct", [92.6e6, 94.9e6, 94.9e6], [94.5e6, 1e8]),
+            ("routed", [94.9e6; 3], [94.5e6, 1e8]),
+            ("loss10", [172e3, 199e3, 151e3], [125e3, 215e3]),
+            ("loss1", [3.28e6, 3.08e6, 3.03e6], [2.9e6, 3.7e6]),
+        ] {
+            let case = named(name);
+            assert_eq!(case.linux_bits_per_s.as_deref(), Some(&linux[..]), "{name}");
+            assert_eq!(case.accepted(RAW), Some(accepted), "{name}");
+            assert_eq!(case.limiting_loss(RAW).is_some(), name.starts_with("loss"));
+        }
+        assert_eq!(named("loss10").limiting_loss(RAW), Some((0.15, 0.1)));
+    }
+
+    #[test]
     fn a_line_of_the_virtual_clock_takes_what_a_real_one_takes() {
-        let hops = all().map(|case| case.hops(RAW));
-        assert_eq!(hops[0], ["delay 100us rate 100mbit 58"]);
-        assert_eq!(hops[1].len(), 2);
-        assert_eq!(hops[3], ["delay 20ms loss 1%"]);
+        assert_eq!(named("direct").link, "delay 100us rate 100mbit 24");
+        assert_eq!(named("direct").hops(RAW), ["delay 100us rate 100mbit 58"]);
+        assert_eq!(named("routed").hops(RAW).len(), 2);
+        assert_eq!(named("loss1").hops(RAW), ["delay 20ms loss 1%"]);
+        assert_eq!(
+            (named("loss10").link.as_str(), named("loss10").is_routed),
+            ("delay 75ms loss 10%", false)
+        );
+    }
+
+    #[test]
+    fn what_limits_most_is_what_is_desired() {
+        let case = |words: &str| {
+            let head =
+                "name = 'x'\ntitle = 'X'\nprotocol = 'dccp'\n[[case]]\nname = 'a'\ntitle = 'A'\n";
+            let plan = RegressionPlan::parse("x", &format!("{head}{words}")).unwrap();
+            Case::of(&plan.cases[0])
+        };
+        let both = case("delay = '20ms'\nloss_percent = 1\nrate = '1mbit'\n");
+        assert_eq!(both.link, "delay 20ms loss 1% rate 1mbit");
+        assert_eq!(both.hops(RAW), ["delay 20ms loss 1% rate 1mbit 34"]);
+        // 1,424 octets in 1,474.
+        assert!((both.desired(RAW) - 1e6 * 1_424.0 / 1_474.0).abs() < 1e-3);
+        assert_eq!((both.limiting_loss(RAW), both.accepted(RAW)), (None, None));
+        let wide = case("delay = '20ms'\nloss_percent = 1\nrate = '1gbit'\n");
+        assert_eq!(wide.desired(RAW).to_bits(), named("loss1").desired(RAW).to_bits());
+        let routed = case("delay = '20ms'\nloss_percent = 10\nrouted = true\n");
+        let (rtt_s, loss) = routed.limiting_loss(RAW).unwrap();
+        assert!((rtt_s - 0.08).abs() < 1e-12 && (loss - 0.19).abs() < 1e-12);
     }
 }

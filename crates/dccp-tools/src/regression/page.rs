@@ -4,20 +4,30 @@ use measure::report::goals::{Chart, Note, Set, render};
 
 use super::row::{Document, FORMULA, Row};
 
-/// Draws the page. The same rows always give the same octets.
-pub(super) fn draw(document: &Document<'_>) -> String {
+/// Draws the page, with what else is to be said under its title and at its end. The same rows always give the
+/// same octets.
+pub(super) fn draw(
+    document: &Document<'_>,
+    title: &str,
+    more_facts: &[String],
+    warnings: &[String],
+) -> String {
     let plural = if document.runs == 1 { "" } else { "s" };
-    let facts = [
+    let mut facts = vec![
         format!("datagrams of {} octets", document.datagram_bytes),
         document.wrapping.words().to_owned(),
-        "tx_qlen 5".to_owned(),
+        format!("tx_qlen {}", document.tx_qlen),
         format!("{} run{plural} of {} s", document.runs, document.seconds),
     ];
+    facts.extend_from_slice(more_facts);
     let mut cases: Vec<&[Row]> = document.rows.chunk_by(|a, b| a.case == b.case).collect();
     cases.retain(|rows| !rows.is_empty());
     let charts: Vec<_> = cases.iter().map(|rows| chart(rows)).collect();
-    let title = "DCCP over emulated links";
-    render("godwit dccp regression", title, &facts, &charts, &notes(document, &cases))
+    let mut notes = notes(document, &cases);
+    if !warnings.is_empty() {
+        notes.push(Note { heading: "Warnings", lines: Vec::new(), text: warnings.join(" ") });
+    }
+    render(document.tool, title, &facts, &charts, &notes)
 }
 
 /// The figure of a case: rates in the unit of the table of 2007.
@@ -35,14 +45,14 @@ fn chart(rows: &[Row]) -> Chart {
         })
         .collect();
     let judged = rows.iter().find(|row| row.accepted_bits_per_s.is_some());
-    if let Some(linux) = judged.and_then(|row| row.linux_2007_bits_per_s) {
+    if let Some(linux) = rows.iter().find_map(|row| row.linux_2007_bits_per_s.as_ref()) {
         let name = "CCID 3, Linux in 2007".to_owned();
-        sets.push(Set { name, values: scaled(&linux), is_reference: true });
+        sets.push(Set { name, values: scaled(linux), is_reference: true });
     }
     let accepted = judged.and_then(|row| row.accepted_bits_per_s);
     Chart {
-        name: first.case,
-        heading: first.words.to_owned(),
+        name: first.case.clone(),
+        heading: first.words.clone(),
         caption: format!("Each way: {}.", first.link),
         unit,
         goal: first.desired_bits_per_s / bits,
@@ -55,7 +65,7 @@ fn chart(rows: &[Row]) -> Chart {
 fn notes(document: &Document<'_>, cases: &[&[Row]]) -> Vec<Note> {
     let mut lines = vec![FORMULA.to_owned()];
     for rows in cases {
-        let Row { words, desired_bits_per_s, rtt_s_and_loss, .. } = rows[0];
+        let Row { words, desired_bits_per_s, rtt_s_and_loss, .. } = &rows[0];
         let bytes = document.datagram_bytes;
         lines.push(match rtt_s_and_loss {
             Some((rtt_s, loss)) => format!(
@@ -96,9 +106,7 @@ fn agreements(rows: &[Row]) -> Vec<String> {
         let known: Vec<_> =
             ccids.iter().filter_map(|row| Some((row, row.interval_bits_per_s?))).collect();
         for (row, [low, high]) in &known {
-            let Row { words, ccid, clock, .. } = row;
-            let clock = clock.words();
-            lines.push(format!("{words}, CCID {ccid}, {clock}: {low:.0} to {high:.0} bit/s"));
+            lines.push(format!("{}: {low:.0} to {high:.0} bit/s", row.name()));
         }
         if let [(row, a), (_, b)] = known[..] {
             let overlap = if a[0] <= b[1] && b[0] <= a[1] { "overlap" } else { "do not overlap" };
@@ -110,28 +118,27 @@ fn agreements(rows: &[Row]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use measure::regression::Clock;
 
-    use super::super::case::{self, Wrapping};
-    use super::super::row::Clock;
+    use super::super::case::tests::{RAW, named};
+    use super::super::row::Common;
     use super::*;
-    use crate::options::CarrierName;
 
     #[test]
     fn the_page_has_all_that_was_measured_and_what_it_is_compared_with() {
-        let wrapping = Wrapping { carrier: CarrierName::Raw, is_v6: false };
-        let cases = case::all();
-        let row = |case: usize, clock, ccid, rates: &[f64]| {
-            Row::new(&cases[case], clock, ccid, wrapping, rates.to_vec())
+        let row = |case: &str, clock, ccid, rates: &[f64]| {
+            Row::new(&named(case), clock, ccid, RAW, rates.to_vec())
         };
         let rows = [
-            row(2, Clock::Virtual, 3, &[139e3, 180e3, 181e3]),
-            row(2, Clock::Real, 3, &[152e3, 164e3, 139e3]),
-            row(2, Clock::Real, 2, &[161e3, 154e3, 152e3]),
-            row(0, Clock::Real, 3, &[95.0e6, 95.1e6]),
-            row(0, Clock::Virtual, 3, &[80.0e6, 80.1e6]),
+            row("loss10", Clock::Virtual, 3, &[139e3, 180e3, 181e3]),
+            row("loss10", Clock::Real, 3, &[152e3, 164e3, 139e3]),
+            row("loss10", Clock::Real, 2, &[161e3, 154e3, 152e3]),
+            row("direct", Clock::Real, 3, &[95.0e6, 95.1e6]),
+            row("direct", Clock::Virtual, 3, &[80.0e6, 80.1e6]),
         ];
-        let page = draw(&Document::new(wrapping, Duration::from_secs(60), 3, &rows));
+        let common = Common { wrapping: RAW, tx_qlen: 5, seconds: 60.0, runs: 3 };
+        let document = Document::new("godwit dccp regression", common, &rows);
+        let page = draw(&document, "A title", &["2026-11-23".to_owned()], &["Cold.".to_owned()]);
         for words in [
             "data-chart=\"loss10\"",
             "data-chart=\"direct\"",
@@ -141,6 +148,9 @@ mod tests {
             "R = 0.15 s, p = 0.1",
             "134.4",
             "<td class=\"n\">199</td>",
+            "A title",
+            "tx_qlen 5 · 3 runs of 60 s · 2026-11-23",
+            "Cold.",
             "10 % loss, 150 ms RTT, CCID 3: the intervals overlap",
             "direct, 100 Mbit/s, CCID 3: the intervals do not overlap",
         ] {

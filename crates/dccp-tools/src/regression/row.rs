@@ -1,7 +1,6 @@
 //! What came of the runs: rows of a table, for people and as JSON.
 
-use std::time::Duration;
-
+use measure::regression::Clock;
 use measure::statistics::{standard_deviation, trimmed_interval};
 use serde::Serialize;
 
@@ -14,31 +13,24 @@ const SCHEMA_VERSION: u32 = 2;
 pub(super) const FORMULA: &str =
     "X = s / (R f(p)), f(p) = sqrt(2p/3) + 12 sqrt(3p/8) p (1 + 32 p^2)";
 
-/// By which a run lasts as long as it does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Clock {
-    Real,
-    Virtual,
-}
-
-impl Clock {
-    /// For people.
-    pub(super) const fn words(self) -> &'static str {
-        match self {
-            Self::Real => "real time",
-            Self::Virtual => "virtual clock",
-        }
-    }
+/// What all runs have alike.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Common {
+    pub(super) wrapping: Wrapping,
+    /// Datagrams that the send queue holds.
+    pub(super) tx_qlen: usize,
+    pub(super) seconds: f64,
+    /// Runs of each.
+    pub(super) runs: u32,
 }
 
 /// A line of the table.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Row {
-    pub(super) case: &'static str,
+    pub(super) case: String,
     #[serde(skip)]
-    pub(super) words: &'static str,
-    pub(super) link: &'static str,
+    pub(super) words: String,
+    pub(super) link: String,
     pub(super) clock: Clock,
     pub(super) ccid: u8,
     pub(super) desired_bits_per_s: f64,
@@ -53,7 +45,7 @@ pub(super) struct Row {
     pub(super) interval_bits_per_s: Option<[f64; 2]>,
     /// Of Linux in 2007, with CCID 3.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) linux_2007_bits_per_s: Option<[f64; 3]>,
+    pub(super) linux_2007_bits_per_s: Option<Vec<f64>>,
     /// Least and most of the mean of CCID 3.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) accepted_bits_per_s: Option<[f64; 2]>,
@@ -62,13 +54,14 @@ pub(super) struct Row {
 /// Everything.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Document<'a> {
-    tool: &'static str,
+    pub(super) tool: &'a str,
     schema_version: u32,
     carrier: &'static str,
     ip_version: u8,
     #[serde(skip)]
     pub(super) wrapping: Wrapping,
     pub(super) datagram_bytes: usize,
+    pub(super) tx_qlen: usize,
     pub(super) seconds: f64,
     pub(super) runs: u32,
     formula: &'static str,
@@ -76,20 +69,17 @@ pub(super) struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    pub(super) const fn new(
-        wrapping: Wrapping,
-        time: Duration,
-        runs: u32,
-        rows: &'a [Row],
-    ) -> Self {
+    pub(super) const fn new(tool: &'a str, common: Common, rows: &'a [Row]) -> Self {
+        let Common { wrapping, tx_qlen, seconds, runs } = common;
         Self {
-            tool: "godwit dccp regression",
+            tool,
             schema_version: SCHEMA_VERSION,
             carrier: wrapping.carrier.name(),
             ip_version: if wrapping.is_v6 { 6 } else { 4 },
             wrapping,
             datagram_bytes: wrapping.datagram_bytes(),
-            seconds: time.as_secs_f64(),
+            tx_qlen,
+            seconds,
             runs,
             formula: FORMULA,
             rows,
@@ -97,11 +87,12 @@ impl<'a> Document<'a> {
     }
 }
 
-pub(super) fn head(wrapping: Wrapping, time: Duration, runs: u32) -> String {
-    let (bytes, words, seconds) = (wrapping.datagram_bytes(), wrapping.words(), time.as_secs_f64());
+pub(super) fn head(common: Common) -> String {
+    let Common { wrapping, tx_qlen, seconds, runs } = common;
+    let (bytes, words) = (wrapping.datagram_bytes(), wrapping.words());
     let plural = if runs == 1 { "" } else { "s" };
     format!(
-        "datagrams of {bytes} octets, tx_qlen 5, {words}, {runs} run{plural} of {seconds} s\n\
+        "datagrams of {bytes} octets, tx_qlen {tx_qlen}, {words}, {runs} run{plural} of {seconds} s\n\
          {:<22} ccid {:<13} {:>14} {:>14} {:>14}  runs\n",
         "", "clock", "desired", "measured", "spread"
     )
@@ -126,25 +117,47 @@ impl Row {
         let is_tfrc = ccid == 3;
         let interval = trimmed_interval(&rates, 0).filter(|interval| interval.has_interval());
         Self {
-            case: case.name,
-            words: case.words,
-            link: case.link,
+            case: case.name.clone(),
+            words: case.words.clone(),
+            link: case.link.clone(),
             clock,
             ccid,
             desired_bits_per_s: case.desired(wrapping),
-            rtt_s_and_loss: case.loss,
+            rtt_s_and_loss: case.limiting_loss(wrapping),
             mean_bits_per_s: rates.iter().sum::<f64>() / rates.len().max(1) as f64,
             standard_deviation_bits_per_s: standard_deviation(&rates),
             interval_bits_per_s: interval.map(|interval| [interval.low, interval.high]),
             runs_bits_per_s: rates,
-            linux_2007_bits_per_s: is_tfrc.then(|| case.linux_mbps.map(|mbps| mbps * 1e6)),
-            accepted_bits_per_s: is_tfrc.then(|| case.accepted(wrapping)),
+            linux_2007_bits_per_s: case.linux_bits_per_s.clone().filter(|_| is_tfrc),
+            accepted_bits_per_s: case.accepted(wrapping).filter(|_| is_tfrc),
         }
     }
 
     pub(super) fn is_accepted(&self) -> bool {
         self.accepted_bits_per_s
             .is_none_or(|[least, most]| (least..=most).contains(&self.mean_bits_per_s))
+    }
+
+    /// Which one it is.
+    pub(super) fn name(&self) -> String {
+        format!("{}, CCID {}, {}", self.words, self.ccid, self.clock.words())
+    }
+
+    /// In short.
+    pub(super) fn summary(&self) -> String {
+        format!("{}: {}", self.name(), units::rate(self.mean_bits_per_s))
+    }
+
+    /// Why it falls short, if it does.
+    pub(super) fn shortfall(&self) -> Option<String> {
+        let [least, most] = self.accepted_bits_per_s.filter(|_| !self.is_accepted())?;
+        Some(format!(
+            "{}: the mean of {} is outside of {} to {}",
+            self.name(),
+            units::rate(self.mean_bits_per_s),
+            units::rate(least),
+            units::rate(most)
+        ))
     }
 
     pub(super) fn text(&self) -> String {
@@ -162,8 +175,8 @@ impl Row {
             units::rate(self.mean_bits_per_s),
             list(&self.runs_bits_per_s)
         );
-        if let Some(linux) = self.linux_2007_bits_per_s {
-            text += &format!("; Linux in 2007: {}", list(&linux));
+        if let Some(linux) = &self.linux_2007_bits_per_s {
+            text += &format!("; Linux in 2007: {}", list(linux));
         }
         text.push('\n');
         text
@@ -172,18 +185,22 @@ impl Row {
 
 #[cfg(test)]
 mod tests {
-    use super::super::case;
+    use super::super::case::tests::{RAW, named};
     use super::*;
-    use crate::options::CarrierName;
 
     #[test]
     fn only_ccid_3_is_judged() {
-        let case = &case::all()[3];
-        let wrapping = Wrapping { carrier: CarrierName::Raw, is_v6: false };
-        let row = |ccid, rates: &[f64]| Row::new(case, Clock::Real, ccid, wrapping, rates.to_vec());
+        let case = named("loss1");
+        let row = |ccid, rates: &[f64]| Row::new(&case, Clock::Real, ccid, RAW, rates.to_vec());
         let is_accepted = |ccid, rate| row(ccid, &[rate]).is_accepted();
         assert!(is_accepted(3, 3.2e6) && !is_accepted(3, 2.8e6) && !is_accepted(3, 3.8e6));
         assert!(is_accepted(2, 1.0));
+        assert_eq!((row(3, &[3.2e6]).shortfall(), row(2, &[1.0]).shortfall()), (None, None));
+        assert_eq!(
+            row(3, &[2.8e6]).shortfall().unwrap(),
+            "1 % loss, 40 ms RTT, CCID 3, real time: the mean of 2.80 Mbits/sec is outside of 2.90 Mbits/sec \
+             to 3.70 Mbits/sec"
+        );
         let row = row(3, &[3.1e6, 3.3e6]);
         let text = row.text();
         assert!(
@@ -198,8 +215,7 @@ mod tests {
 
     #[test]
     fn one_run_has_no_spread() {
-        let wrapping = Wrapping { carrier: CarrierName::Raw, is_v6: false };
-        let row = Row::new(&case::all()[0], Clock::Virtual, 2, wrapping, vec![95e6]);
+        let row = Row::new(&named("direct"), Clock::Virtual, 2, RAW, vec![95e6]);
         assert_eq!((row.standard_deviation_bits_per_s, row.interval_bits_per_s), (None, None));
         assert!(row.text().contains(" - "), "{}", row.text());
     }

@@ -8,13 +8,13 @@
 //! ```
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use netio::signal::Signals;
 use testbed::process::describe;
 use testbed::{ChildProcess, CommandLine, Registry, Run, TestbedError, namespace};
 
-use super::case::{Case, Wrapping};
+use super::case::Case;
 use crate::ToolError;
 use crate::options::{CarrierName, LinkArgs};
 
@@ -34,6 +34,8 @@ pub(crate) struct Trial<'a> {
     pub(crate) seed: u64,
     pub(crate) seconds: f64,
     pub(crate) carrier: CarrierName,
+    /// Octets of a datagram.
+    pub(crate) datagram_bytes: usize,
     /// Flags that are handed on.
     pub(crate) connection: &'a LinkArgs,
 }
@@ -174,7 +176,8 @@ impl Stage {
         &self,
         case: &Case,
         trial: Trial<'_>,
-        signals: &Signals,
+        tx_qlen: usize,
+        stop: &AtomicBool,
     ) -> Result<Option<f64>, ToolError> {
         let pairs: &[[&str; 2]] = match case.is_routed {
             false => &[["d1", "d2"]],
@@ -182,9 +185,10 @@ impl Stage {
         };
         let address = RECEIVER[usize::from(self.is_v6)][usize::from(case.is_routed)];
         let links: Result<Vec<_>, _> =
-            pairs.iter().map(|&ends| self.link(ends, case.link, trial.seed)).collect();
+            pairs.iter().map(|&ends| self.link(ends, &case.link, trial.seed)).collect();
         let _links = links?;
-        let Some(rates) = self.flows(address, (trial, 1), "--set tx_qlen=5", signals)? else {
+        let settings = format!("--set tx_qlen={tx_qlen}");
+        let Some(rates) = self.flows(address, (trial, 1), &settings, stop)? else {
             return Ok(None);
         };
         Ok(rates.first().copied())
@@ -202,10 +206,9 @@ impl Stage {
         address: &str,
         (trial, count): (Trial<'_>, usize),
         settings: &str,
-        signals: &Signals,
+        stop: &AtomicBool,
     ) -> Result<Option<Vec<f64>>, ToolError> {
-        let Trial { seconds, carrier, .. } = trial;
-        let datagram_bytes = Wrapping { carrier, is_v6: self.is_v6 }.datagram_bytes();
+        let Trial { seconds, datagram_bytes, .. } = trial;
         let words = format!("dccp perf -s -1 {settings} {} --json", trial.words(false));
         let mut server = self.start("server", &self.receiver, &words)?;
         self.wait_for(&mut server, "Server listening")?;
@@ -220,8 +223,7 @@ impl Stage {
         );
         let mut client = self.start("client", &self.sender, &words)?;
         let until = Instant::now() + Duration::from_secs_f64(seconds) + 2 * PATIENCE;
-        let stop = signals.stop();
-        let is_stopped = || stop.load(std::sync::atomic::Ordering::Acquire);
+        let is_stopped = || stop.load(Ordering::Acquire);
         let ended = client.wait(|| is_stopped() || Instant::now() > until);
         if is_stopped() {
             return Ok(None);

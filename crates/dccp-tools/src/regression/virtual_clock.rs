@@ -1,5 +1,10 @@
 //! The same without waiting and without a kernel: two connections and emulated links on a clock that goes on
 //! as fast as the processor takes it. A seed gives the same figures on every machine.
+//!
+//! This is the one place where rates over emulated links are made in one loop, of tests of the core too: the core
+//! and the links stand in the same layer, so neither can have it.
+
+use std::cell::Cell;
 
 use base::Random;
 use dccp::connection::{Config, Connection, Ecn, Event, Path, SendError};
@@ -23,8 +28,8 @@ fn integrity() -> Integrity {
     Integrity::Addresses { source: [10, 9, 0, 1].into(), destination: [10, 9, 0, 2].into() }
 }
 
-/// Two ends and what is between them.
-struct World {
+/// Two ends and what is between them; `sink` gets what the server reads.
+struct World<S> {
     now_ns: u64,
     client: Connection,
     server: Option<Connection>,
@@ -32,7 +37,7 @@ struct World {
     /// To the server and to the client, hop by hop.
     hops: [Vec<Link>; 2],
     random: Random,
-    delivered_bytes: u64,
+    sink: S,
 }
 
 /// Bits of data in a second that a server reads of a client that always has datagrams of `datagram_bytes`, over
@@ -47,12 +52,14 @@ pub(super) fn measure(
     (seed, seconds): (u64, f64),
     datagram_bytes: usize,
 ) -> Result<f64, ToolError> {
-    let mut world = World::new(configs, hops, seed)?;
+    let delivered_bytes = Cell::new(0);
+    let count = |data: &[u8]| delivered_bytes.set(delivered_bytes.get() + data.len() as u64);
+    let mut world = World::new(configs, hops, seed, count)?;
     let mut feed = Feed { buffer: vec![0; datagram_bytes], number: 0 };
-    world.run(COUNT_NS, &mut feed);
-    let before = world.delivered_bytes;
-    world.run(COUNT_NS + (seconds * 1e9) as u64, &mut feed);
-    Ok((world.delivered_bytes - before) as f64 * 8.0 / seconds)
+    world.run(COUNT_NS, |client| feed.fill(client));
+    let before = delivered_bytes.get();
+    world.run(COUNT_NS + (seconds * 1e9) as u64, |client| feed.fill(client));
+    Ok((delivered_bytes.get() - before) as f64 * 8.0 / seconds)
 }
 
 /// Datagrams without end.
@@ -77,8 +84,8 @@ impl Feed {
     }
 }
 
-impl World {
-    fn new(configs: [Config; 2], words: &[String], seed: u64) -> Result<Self, ToolError> {
+impl<S: FnMut(&[u8])> World<S> {
+    fn new(configs: [Config; 2], words: &[String], seed: u64, sink: S) -> Result<Self, ToolError> {
         let [client, server_config] = configs;
         let hops: Result<Vec<_>, _> = words.iter().map(|hop| Settings::parse(hop)).collect();
         let hops = hops.map_err(|problems| {
@@ -99,7 +106,7 @@ impl World {
                 hops.map(|settings| Link::new(settings, random.next_u64())).collect()
             }),
             random,
-            delivered_bytes: 0,
+            sink,
         })
     }
 
@@ -117,7 +124,8 @@ impl World {
         }
         while let Some(event) = server.poll_event() {
             if let Event::Received(data) = event {
-                self.delivered_bytes += data.len() as u64;
+                (self.sink)(&data);
+                server.recycle(data);
             }
         }
     }
@@ -162,13 +170,13 @@ impl World {
         }
     }
 
-    /// Runs until `end_ns`.
-    fn run(&mut self, end_ns: u64, feed: &mut Feed) {
+    /// Runs until `end_ns` with `feed` called whenever something has happened.
+    fn run(&mut self, end_ns: u64, mut feed: impl FnMut(&mut Connection)) {
         loop {
             // A datagram that leaves makes room for the next.
             loop {
                 let before = self.client.greatest_numbers().0;
-                feed.fill(&mut self.client);
+                feed(&mut self.client);
                 self.flush();
                 if self.client.greatest_numbers().0 == before {
                     break;
@@ -193,16 +201,72 @@ impl World {
 
 #[cfg(test)]
 mod tests {
-    use super::super::case::{self, Wrapping};
-    use super::*;
-    use crate::options::CarrierName;
+    use dccp::ccid::SenderFigures;
+    use dccp::connection::State;
 
-    const RAW: Wrapping = Wrapping { carrier: CarrierName::Raw, is_v6: false };
+    use super::super::case::tests::{RAW, named};
+    use super::*;
+
+    fn with_ccid(ccid: u8) -> Config {
+        Config { tx_ccids: vec![ccid], rx_ccids: vec![ccid], ..Config::default() }
+    }
+
+    /// Notes a datagram of [`Feed`].
+    fn note_whole_and_once(delivered: &mut Vec<u64>, data: &[u8]) {
+        let number = u64::from_be_bytes(data[..8].try_into().unwrap());
+        assert!(data.len() == 1_424 && data[8..].iter().all(|&octet| octet == 0), "changed");
+        let (word, bit) = (number as usize / 64, 1 << (number % 64));
+        delivered.resize(delivered.len().max(word + 1), 0);
+        assert_eq!(delivered[word] & bit, 0, "twice: {number}");
+        delivered[word] |= bit;
+    }
+
+    #[test]
+    fn a_queue_is_filled_and_all_comes_whole_and_once_until_both_have_closed() {
+        for ccid in [2, 3] {
+            // A queue of 100 ms.
+            let hops =
+                ["delay 20ms tbf rate 10mbit burst 2kb latency 100ms overhead 20".to_owned()];
+            let (mut delivered, mut bytes) = (Vec::new(), 0);
+            let note = |data: &[u8]| {
+                note_whole_and_once(&mut delivered, data);
+                bytes += data.len() as u64;
+            };
+            let configs = [with_ccid(ccid), with_ccid(ccid)];
+            let mut world = World::new(configs, &hops, 1, note).unwrap();
+            let mut feed = Feed { buffer: vec![0; 1_424], number: 0 };
+            world.run(31 * SECOND_NS, |client| feed.fill(client));
+            world.client.close(31 * SECOND_NS);
+            world.run(1_231 * SECOND_NS, |_| ());
+            let ends = [Some(&world.client), world.server.as_ref()];
+            assert_eq!(ends.map(|end| end.unwrap().state()), [State::Closed; 2]);
+            assert_eq!(world.client.poll_timeout(), None);
+            // 10 Mbit/s with headers, for half a minute and what waited at its end.
+            let rate = bytes * 8 / 30;
+            assert!((8_000_000..=9_900_000).contains(&rate), "CCID {ccid}: {rate}");
+        }
+    }
+
+    #[test]
+    fn each_direction_has_the_ccid_that_both_can_do() {
+        let client = Config { tx_ccids: vec![3, 2], rx_ccids: vec![2], ..Config::default() };
+        let server = Config { tx_ccids: vec![2, 3], rx_ccids: vec![3, 2], ..Config::default() };
+        let mut count = 0;
+        let hops = ["delay 20ms limit 10000".to_owned()];
+        let mut world = World::new([client, server], &hops, 5, |_: &[u8]| count += 1).unwrap();
+        let mut feed = Feed { buffer: vec![0; 100], number: 0 };
+        world.run(3 * SECOND_NS, |client| feed.fill(client));
+        let figures = world.client.sender_figures();
+        assert!(matches!(figures, Some(SenderFigures::Rate { .. })), "{figures:?}");
+        let figures = world.server.as_ref().unwrap().sender_figures();
+        assert!(matches!(figures, Some(SenderFigures::Window { .. })), "{figures:?}");
+        assert!(count > 20, "{count}");
+    }
 
     /// Runs of a minute with these seeds.
     fn rates(name: &str, ccid: u8, seeds: &[u64]) -> Vec<f64> {
-        let case = case::all().into_iter().find(|case| case.name == name).unwrap();
-        let config = Config { tx_ccids: vec![ccid], rx_ccids: vec![ccid], ..Config::default() };
+        let case = named(name);
+        let config = with_ccid(ccid);
         let rates: Vec<_> = seeds
             .iter()
             .map(|&seed| {

@@ -39,7 +39,7 @@ impl Listening {
     pub(crate) fn start(kind: CarrierKind, address: IpAddr, uses_init_cookies: bool) -> Self {
         let opened = Responder::open(
             kind,
-            Some(address),
+            Some(address.into()),
             PORT,
             Responder::config(service()),
             uses_init_cookies,
@@ -69,7 +69,7 @@ impl Drop for Listening {
 }
 
 pub(crate) const fn udp_target(udp_port: u16) -> Target {
-    Target { address: V4, port: PORT, udp_port, carrier: CarrierName::Udp }
+    Target { address: V4, scope: 0, port: PORT, udp_port, carrier: CarrierName::Udp }
 }
 
 /// All verdicts; fails with what is needed to look into it.

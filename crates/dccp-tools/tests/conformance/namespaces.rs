@@ -61,7 +61,7 @@ fn between(address: &str, test: impl FnOnce(Target) + Send) {
             set_up(1);
             tell_link.send(()).unwrap();
             listening.recv().unwrap();
-            test(Target { address, port: PORT, udp_port: 0, carrier: CarrierName::Raw });
+            test(Target { address, scope: 0, port: PORT, udp_port: 0, carrier: CarrierName::Raw });
             drop(tell_end);
             true
         });

@@ -9,7 +9,6 @@ mod acknowledgements;
 mod checksums;
 mod closing;
 mod endpoints;
-mod exchange;
 mod handshake;
 mod headers;
 mod options;

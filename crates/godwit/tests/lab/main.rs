@@ -2,6 +2,7 @@
 
 mod dns;
 mod features;
+mod regression;
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};

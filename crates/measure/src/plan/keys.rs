@@ -37,7 +37,7 @@ pub enum Takes {
     Flag,
 }
 
-const fn key(
+pub(crate) const fn key(
     path: &'static str,
     takes: Takes,
     default: &'static str,

@@ -15,8 +15,10 @@ use serde::{Deserialize, Serialize};
 
 pub use dns::{DnsPlan, QUERY, QUERY_FRAME_BYTES, RampPlan, mbit_per_s};
 pub use features::Feature;
+pub(crate) use keys::key;
 pub use keys::{KEYS, Key, Takes};
 pub use parse::Problem;
+pub(crate) use parse::{Check, in_order};
 pub use runs::{DroppedRuns, RunsPlan, Unconfirmed};
 pub use stores::{RestartPlan, Restarts, Sharing, Store};
 

@@ -3,9 +3,10 @@
 use core::fmt;
 use core::ops::Range;
 
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::keys::{KEYS, Takes};
+use super::keys::{KEYS, Key, Takes};
 use super::{Plan, Protocol, Sharing};
 use crate::statistics::LEAST_TO_DROP;
 
@@ -42,14 +43,11 @@ impl fmt::Display for Problem {
 
 /// Reads a plan. See [`Plan::parse`].
 pub(super) fn parse(file: &str, text: &str) -> Result<Plan, Vec<Problem>> {
-    let mut check = Check { file, text, found: Vec::new(), problems: Vec::new() };
-    let (table, errors) = DeTable::parse_recoverable(text);
-    for error in errors {
-        check.problem(error.span().unwrap_or(0..0), error.message().to_owned(), None);
-    }
+    let mut check = Check::new(file, text, KEYS);
+    let table = check.read();
     if check.problems.is_empty() {
         check.table("", table.get_ref());
-        check.missing();
+        check.missing(0..0);
     }
     if check.problems.is_empty() {
         match toml::from_str::<Plan>(text) {
@@ -64,47 +62,81 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Plan, Vec<Problem>> {
             }
         }
     }
-    check.problems.sort_by_key(|problem| (problem.line, problem.column));
-    Err(check.problems)
+    Err(in_order(check.problems))
 }
 
-struct Check<'t> {
+/// Problems as they stand in the file.
+pub(crate) fn in_order(mut problems: Vec<Problem>) -> Vec<Problem> {
+    problems.sort_by_key(|problem| (problem.line, problem.column));
+    problems
+}
+
+/// A text that is being checked against a table of keys.
+pub(crate) struct Check<'t> {
     file: &'t str,
     text: &'t str,
+    keys: &'static [Key],
     /// Keys seen, with the place of their values.
     found: Vec<(String, Range<usize>)>,
-    problems: Vec<Problem>,
+    pub(crate) problems: Vec<Problem>,
 }
 
-impl Check<'_> {
-    fn problem(&mut self, span: Range<usize>, message: String, help: Option<String>) {
+impl<'t> Check<'t> {
+    pub(crate) const fn new(file: &'t str, text: &'t str, keys: &'static [Key]) -> Self {
+        Self { file, text, keys, found: Vec::new(), problems: Vec::new() }
+    }
+
+    /// The text as far as it is TOML.
+    pub(crate) fn read(&mut self) -> Spanned<DeTable<'t>> {
+        let (table, errors) = DeTable::parse_recoverable(self.text);
+        for error in errors {
+            self.problem(error.span().unwrap_or(0..0), error.message().to_owned(), None);
+        }
+        table
+    }
+
+    /// Notes a problem of what stands at `span`.
+    pub(crate) fn problem(&mut self, span: Range<usize>, message: String, help: Option<String>) {
+        let problem = self.problem_of(span, message, help);
+        self.problems.push(problem);
+    }
+
+    /// A problem of what stands at `span`, for the caller to keep.
+    pub(crate) fn problem_of(
+        &self,
+        span: Range<usize>,
+        message: String,
+        help: Option<String>,
+    ) -> Problem {
         let start = (0..=span.start.min(self.text.len()))
             .rev()
             .find(|&at| self.text.is_char_boundary(at))
             .unwrap_or(0);
         let before = &self.text[..start];
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-        self.problems.push(Problem {
+        Problem {
             file: self.file.to_owned(),
             line: before.matches('\n').count() + 1,
             column: before[line_start..].chars().count() + 1,
             message,
             help,
             excerpt: self.text[line_start..].lines().next().unwrap_or("").to_owned(),
-        });
+        }
     }
 
-    fn table(&mut self, prefix: &str, table: &DeTable<'_>) {
+    /// Looks at every key of a table whose keys begin with `prefix`.
+    pub(crate) fn table(&mut self, prefix: &str, table: &DeTable<'_>) {
+        let keys = self.keys;
         for (name, value) in table {
             let path = format!("{prefix}{}", name.get_ref());
             let inside = format!("{path}.");
-            if let Some(key) = KEYS.iter().find(|key| key.path == path) {
+            if let Some(key) = keys.iter().find(|key| key.path == path) {
                 self.found.push((path, value.span()));
                 if let Some(message) = refusal(key.takes, value.get_ref()) {
                     let message = format!("`{}` {message}", key.path);
                     self.problem(value.span(), message, Some(key.meaning.to_owned()));
                 }
-            } else if KEYS.iter().any(|key| key.path.starts_with(&inside)) {
+            } else if keys.iter().any(|key| key.path.starts_with(&inside)) {
                 match value.get_ref().as_table() {
                     Some(table) => self.table(&inside, table),
                     None => {
@@ -113,25 +145,29 @@ impl Check<'_> {
                     }
                 }
             } else {
-                self.problem(name.span(), format!("unknown key `{path}`"), suggestion(&path));
+                let help = suggestion(keys, &path);
+                self.problem(name.span(), format!("unknown key `{path}`"), help);
             }
         }
     }
 
-    fn missing(&mut self) {
-        for key in KEYS.iter().filter(|key| key.default.is_empty()) {
+    /// Notes what must be given and was not, of a table that stands at `span`.
+    pub(crate) fn missing(&mut self, span: Range<usize>) {
+        for key in self.keys.iter().filter(|key| key.default.is_empty()) {
             if !self.found.iter().any(|(path, _)| path == key.path) {
                 let message = format!("`{}` is missing", key.path);
-                self.problem(0..0, message, Some(key.meaning.to_owned()));
+                self.problem(span.clone(), message, Some(key.meaning.to_owned()));
             }
         }
     }
 
     /// Where `path` stands; the beginning of the text when it was left out.
-    fn place(&self, path: &str) -> Range<usize> {
+    pub(crate) fn place(&self, path: &str) -> Range<usize> {
         self.found.iter().find(|(found, _)| found == path).map_or(0..0, |(_, span)| span.clone())
     }
+}
 
+impl Check<'_> {
     /// What no key can know alone.
     fn together(&mut self, plan: &Plan) {
         let search = &plan.search;
@@ -284,11 +320,11 @@ fn is_name(text: &str) -> bool {
 }
 
 /// The known key that `path` was probably meant to be.
-fn suggestion(path: &str) -> Option<String> {
+fn suggestion(keys: &[Key], path: &str) -> Option<String> {
     let (distance, key) =
-        KEYS.iter().map(|key| (distance(path, key.path), key)).min_by_key(|&(d, _)| d)?;
+        keys.iter().map(|key| (distance(path, key.path), key)).min_by_key(|&(d, _)| d)?;
     let leaf = |path: &str| path.rsplit('.').next().map(str::to_owned);
-    let same_leaf = KEYS.iter().find(|key| leaf(key.path) == leaf(path));
+    let same_leaf = keys.iter().find(|key| leaf(key.path) == leaf(path));
     match same_leaf {
         Some(key) => Some(format!("`{}` is a key", key.path)),
         None if distance <= 3 => Some(format!("did you mean `{}`?", key.path)),

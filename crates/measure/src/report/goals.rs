@@ -28,7 +28,7 @@ pub struct Set {
 #[derive(Clone, Debug, Serialize)]
 pub struct Chart {
     /// A word for the drawing.
-    pub name: &'static str,
+    pub name: String,
     /// Above it.
     pub heading: String,
     /// What was done, in a sentence.
@@ -262,7 +262,7 @@ mod tests {
             is_reference,
         };
         Chart {
-            name: "case",
+            name: "case".to_owned(),
             heading: "A <b> case".to_owned(),
             caption: "What was done.".to_owned(),
             unit: "kbit/s",

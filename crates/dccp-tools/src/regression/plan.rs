@@ -1,0 +1,123 @@
+//! A plan of `godwit lab run`: its table, its page, and where it fell short.
+
+use std::sync::atomic::AtomicBool;
+
+use measure::regression::{Clock, RegressionPlan};
+use serde_json::Value;
+
+use super::bench::{Bench, Listener, Told};
+use super::case::{Case, Wrapping, carrier_name};
+use super::page;
+use super::row::{self, Common, Document, Row};
+use crate::ToolError;
+use crate::options::LinkArgs;
+
+/// The command that the table is of.
+const TOOL: &str = "godwit lab run";
+
+/// What a plan came to.
+pub struct Table {
+    common: Common,
+    title: String,
+    rows: Vec<Row>,
+    is_judged: bool,
+    /// A signal ended it; the rows are those that were whole.
+    pub is_interrupted: bool,
+    /// What was left out, a sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// Measures what a plan says: of `is_quick` one short run of each; `runs` is how many there are otherwise than it
+/// says. Where there is no right to make network namespaces the real clock is left out, which is a warning if
+/// something is left.
+///
+/// # Errors
+///
+/// What made it impossible, and what `tell` fails with.
+pub fn run_plan(
+    plan: &RegressionPlan,
+    (is_quick, runs): (bool, Option<u32>),
+    stop: &AtomicBool,
+    tell: &mut Listener<'_>,
+) -> Result<Table, ToolError> {
+    let mut clocks = plan.clocks.clone();
+    let mut warnings = Vec::new();
+    if testbed::registry::user_id() != 0 && clocks.contains(&Clock::Virtual) && clocks.len() > 1 {
+        clocks.retain(|&clock| clock != Clock::Real);
+        let warning = "Nothing was measured in real time: network namespaces need root.".to_owned();
+        tell(Told::Warning(warning.clone()))?;
+        warnings.push(warning);
+    }
+    let wrapping = Wrapping {
+        carrier: carrier_name(plan.carrier),
+        is_v6: false,
+        v4_bytes: plan.datagram_bytes,
+    };
+    let bench = Bench {
+        cases: plan.cases.iter().map(Case::of).collect(),
+        clocks,
+        ccids: plan.ccids.iter().map(|&ccid| (ccid, ccid)).collect(),
+        common: Common {
+            wrapping,
+            tx_qlen: usize::from(plan.tx_qlen),
+            seconds: if is_quick { plan.quick_seconds } else { plan.seconds },
+            runs: runs.unwrap_or(if is_quick { 1 } else { plan.runs }),
+        },
+        connection: LinkArgs::default(),
+    };
+    let stage = bench.stage()?;
+    let measured = bench.measure(stage.as_ref(), stop, tell)?;
+    Ok(Table {
+        common: bench.common,
+        title: plan.title.clone(),
+        rows: measured.rows,
+        is_judged: !is_quick,
+        is_interrupted: measured.is_interrupted,
+        warnings,
+    })
+}
+
+impl Table {
+    /// Whether not even one row is whole.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// For the terminal.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let rows: String = self.rows.iter().map(Row::text).collect();
+        format!("{}\n\n{}{rows}{}", self.title, row::head(self.common), row::FOOT)
+    }
+
+    /// As data, with the schema version of `godwit dccp regression --json`.
+    ///
+    /// # Errors
+    ///
+    /// When a figure cannot be written.
+    pub fn document(&self) -> Result<Value, ToolError> {
+        serde_json::to_value(Document::new(TOOL, self.common, &self.rows))
+            .map_err(|error| ToolError::Failed(format!("cannot write JSON: {error}")))
+    }
+
+    /// As a page that needs nothing but itself, with what else is to be said under its title and at its end.
+    #[must_use]
+    pub fn page(&self, facts: &[String], warnings: &[String]) -> String {
+        let document = Document::new(TOOL, self.common, &self.rows);
+        page::draw(&document, &self.title, facts, warnings)
+    }
+
+    /// The clocks that it was measured by.
+    #[must_use]
+    pub fn clocks(&self) -> Vec<Clock> {
+        let all = [Clock::Virtual, Clock::Real].into_iter();
+        all.filter(|&clock| self.rows.iter().any(|row| row.clock == clock)).collect()
+    }
+
+    /// Which means of CCID 3 are outside of what is accepted, a sentence each; a quick look is not judged.
+    #[must_use]
+    pub fn shortfalls(&self) -> Vec<String> {
+        self.rows.iter().filter(|_| self.is_judged).filter_map(Row::shortfall).collect()
+    }
+}

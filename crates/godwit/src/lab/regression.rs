@@ -1,0 +1,134 @@
+//! `godwit lab run` of a regression of DCCP: the plan is found by the crate `lab`, measured by the crate
+//! `dccp-tools`, and kept where the lab keeps results.
+
+use std::process::ExitCode;
+
+use dccp_tools::ToolError;
+use dccp_tools::regression::{Table, Told, run_plan};
+use lab::{LabError, Progress, ResultFolder};
+use measure::record::Environment;
+use measure::regression::{Clock, RegressionPlan};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{RunArgs, exit_code, own_program, print, print_json, print_line};
+use crate::signals;
+
+/// Value of `schema` in what is kept of a run.
+const SCHEMA: &str = "godwit.dccp-regression.v1";
+
+/// What is kept of a run, as `run.json`.
+#[derive(Serialize)]
+struct Record<'a> {
+    schema: &'static str,
+    plan: &'a RegressionPlan,
+    started: String,
+    duration_s: f64,
+    is_quick: bool,
+    is_interrupted: bool,
+    environment: Environment,
+    commands: Vec<String>,
+    warnings: &'a [String],
+    /// Which means fell short, a sentence each.
+    shortfalls: &'a [String],
+    /// As `godwit dccp regression --json` has it.
+    table: Value,
+}
+
+pub(super) fn run(args: &RunArgs, plan: &RegressionPlan) -> Result<ExitCode, LabError> {
+    refuse_flags(args)?;
+    let (_, command_line) = own_program()?;
+    let stop = signals::stop_flag().map_err(LabError::Failed)?;
+    let folder = ResultFolder::choose(&args.results, &plan.name)?;
+    let mut progress = Progress::new();
+    let table = run_plan(plan, (args.quick, args.runs), stop, &mut |told| {
+        match told {
+            Told::Step(words) => progress.step(&words),
+            Told::Row { summary, .. } => progress.done(&summary),
+            Told::Warning(words) => progress.say(&format!("warning: {words}")),
+        }
+        Ok(())
+    });
+    progress.clear();
+    let table = table.map_err(blamed)?;
+    if table.is_interrupted && table.is_empty() {
+        return Err(LabError::Interrupted);
+    }
+    let shortfalls = table.shortfalls();
+    let mut warnings = table.warnings.clone();
+    if table.is_interrupted {
+        warnings.push("Interrupted by the user: what was done until then is here.".to_owned());
+    }
+    let record = Record {
+        schema: SCHEMA,
+        plan,
+        started: folder.started(),
+        duration_s: folder.elapsed_s(),
+        is_quick: args.quick,
+        is_interrupted: table.is_interrupted,
+        environment: folder.environment(topology(&table)),
+        commands: vec![command_line],
+        warnings: &warnings,
+        shortfalls: &shortfalls,
+        table: table.document().map_err(blamed)?,
+    };
+    let page = table.page(&facts(&record), &warnings);
+    let report = folder.write(&record, &page)?;
+    if args.json {
+        print_json(&record)?;
+    } else {
+        print(&table.text())?;
+        print_line(&format!("report: {}", report.display()))?;
+    }
+    Ok(exit_code(table.is_interrupted, &shortfalls))
+}
+
+/// Flags about servers, and about where they are.
+fn refuse_flags(args: &RunArgs) -> Result<(), LabError> {
+    let servers = "has no servers";
+    let flags = [
+        ("--server", !args.servers.is_empty(), servers),
+        ("--server-command", args.server_command.is_some(), servers),
+        ("--topology", args.topology.is_some(), "makes its own network"),
+        ("--time-budget", args.time_budget.is_some(), "takes as long as `seconds` and `runs` say"),
+    ];
+    match flags.into_iter().find(|(_, is_given, _)| *is_given) {
+        None => Ok(()),
+        Some((flag, _, why)) => {
+            let plan = &args.plan;
+            Err(LabError::Usage(format!("{flag}: {plan} is a regression of DCCP, which {why}")))
+        }
+    }
+}
+
+/// Where it was measured.
+fn topology(table: &Table) -> &'static str {
+    let is_by = |clock| table.clocks().contains(&clock);
+    match (is_by(Clock::Real), is_by(Clock::Virtual)) {
+        (true, true) => "network namespaces and a virtual clock",
+        (true, false) => "network namespaces",
+        _ => "virtual clock",
+    }
+}
+
+/// What the page says of the run.
+fn facts(record: &Record<'_>) -> Vec<String> {
+    let Environment { cpu_model, cpus, kernel, topology, .. } = &record.environment;
+    let mut facts = vec![
+        record.started.clone(),
+        topology.clone(),
+        format!("{cpus} × {cpu_model}"),
+        format!("Linux {kernel}"),
+    ];
+    if record.is_quick {
+        facts.push("a quick look, which is not judged".to_owned());
+    }
+    facts
+}
+
+fn blamed(error: ToolError) -> LabError {
+    match error {
+        ToolError::Usage(words) => LabError::Usage(words),
+        ToolError::Failed(words) => LabError::Failed(words),
+    }
+}

@@ -1,0 +1,122 @@
+//! Link-local addresses, which mean something only together with an interface.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+
+use crate::common::link::{CLIENT_ADDRESS, CLIENT_END, Link, SERVER_ADDRESS, SERVER_END};
+use crate::{Folder, document, godwit, text};
+
+const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
+
+fn dccp<'c>(command: &'c mut Command, words: &str) -> &'c mut Command {
+    command.args([GODWIT, "dccp"]).args(words.split(' '))
+}
+
+/// A server in its namespace, which says on either output that it listens.
+fn start(link: &Link, words: &str) -> Child {
+    let mut command = link.at_server();
+    // Both outputs in one pipe: which of them it is depends on the command.
+    let line = format!("exec {GODWIT} dccp {words} 2>&1");
+    let mut child = command
+        .args(["sh", "-c", &line])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let mut said = String::new();
+    let output = child.stdout.as_mut().expect("it is piped");
+    BufReader::with_capacity(1, output).read_line(&mut said).expect("it says something");
+    assert!(said.to_lowercase().contains("listening on"), "{words}: {said}");
+    child
+}
+
+fn end(mut server: Child) -> String {
+    let mut said = String::new();
+    let mut output = server.stdout.take().expect("it is piped");
+    output.read_to_string(&mut said).expect("it can be read");
+    assert_eq!(server.wait().expect("it was started here").code(), Some(0), "{said}");
+    said
+}
+
+/// What a client prints in its namespace.
+fn meet(link: &Link, words: &str) -> Vec<u8> {
+    let output = dccp(&mut link.at_client(), words).output().expect("the binary runs");
+    let said = text(&output.stdout) + &text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{words}: {said}");
+    output.stdout
+}
+
+/// The number of the client's interface.
+fn index(link: &Link) -> u32 {
+    link.opened_at_client(|| netio::interface::named(CLIENT_END).expect("it is there").index)
+}
+
+#[test]
+fn every_command_takes_them_with_their_interface() {
+    let Some(link) = Link::new(['j', 'k']) else { return };
+    link.join_by_ipv6(SERVER_END, CLIENT_END);
+    let (by_name, number) = (format!("{SERVER_ADDRESS}%{CLIENT_END}"), index(&link));
+    let by_number = format!("{SERVER_ADDRESS}%{number}");
+    for carrier in ["udp", "raw"] {
+        for host in [&by_name, &by_number] {
+            let server = start(&link, &format!("perf -s -1 --carrier {carrier}"));
+            let words = format!("perf -c {host} -t 0.2 --json --carrier {carrier}");
+            let document = document(&meet(&link, &words));
+            let local = document["flows"][0]["local"].as_str().expect("an address").to_owned();
+            assert!(local.starts_with(&format!("{CLIENT_ADDRESS}%{number} port ")), "{local}");
+            end(server);
+        }
+    }
+    let server = start(&link, "perf -u -s -1 -6");
+    meet(&link, &format!("perf -u -c {by_name} -t 0.2"));
+    end(server);
+
+    let server = start(&link, "ttcp -r");
+    meet(&link, &format!("ttcp -t {by_name} -n 100"));
+    assert!(end(server).contains("bytes in"));
+
+    let folder = Folder::new("link-local");
+    let file = folder.file("sent");
+    std::fs::write(&file, b"over one link").expect("there is room");
+    let server = start(&link, "recv");
+    meet(&link, &format!("send {by_number} {file}"));
+    assert!(end(server).contains("over one link"));
+}
+
+#[test]
+fn a_listener_of_one_link_passes_the_suite() {
+    let Some(link) = Link::new(['l', 'm']) else { return };
+    link.join_by_ipv6(SERVER_END, CLIENT_END);
+    let bind = format!("{SERVER_ADDRESS}%{SERVER_END}");
+    for carrier in ["udp", "raw"] {
+        let words = format!("conformance --listen --bind {bind} --carrier {carrier}");
+        let mut server = start(&link, &words);
+        let words = format!(
+            "conformance --target {SERVER_ADDRESS}%{CLIENT_END} --carrier {carrier} --only HDR --only \
+             CON-02 --only CON-10"
+        );
+        let said = text(&meet(&link, &words));
+        assert!(said.contains("pass HDR-12") && said.contains(" 0 failed"), "{said}");
+        server.kill().expect("it was started here");
+        server.wait().expect("it was started here");
+    }
+}
+
+#[test]
+fn without_their_interface_they_are_refused() {
+    for (host, why) in [("fe80::1", "fe80::1%eth0"), ("fe80::1%no-such-if0", "no-such-if0")] {
+        for words in [
+            &["perf", "-c", host][..],
+            &["perf", "-u", "-c", host],
+            &["send", host, "/dev/null"],
+            &["ttcp", "-t", host],
+            &["conformance", "--target", host],
+        ] {
+            let output = godwit(words).output().expect("it runs");
+            let said = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
+            assert!(said.contains(why), "{words:?}: {said}");
+        }
+    }
+    let output = godwit(&["conformance", "--listen", "--bind", "fe80::1%no-such-if0"]).output();
+    assert_eq!(output.expect("it runs").status.code(), Some(2));
+}

@@ -1,0 +1,82 @@
+//! A result folder for what another product measures: named, described and written as those of the lab's own
+//! runs.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use measure::record::Environment;
+use serde::Serialize;
+
+use crate::environment;
+use crate::error::LabError;
+use crate::folder::{self, Calendar};
+
+/// A folder that is there as soon as something is written.
+#[derive(Clone, Debug)]
+pub struct ResultFolder {
+    path: PathBuf,
+    began: Calendar,
+    origin: Instant,
+}
+
+impl ResultFolder {
+    /// Picks a name for the results of `plan` below `results`; the measurement begins now.
+    ///
+    /// # Errors
+    /// The folder `results` is not there and cannot be made.
+    pub fn choose(results: &Path, plan: &str) -> Result<Self, LabError> {
+        let began = Calendar::now();
+        let path = folder::choose(results, began, plan)?;
+        Ok(Self { path, began, origin: Instant::now() })
+    }
+
+    /// When it began, RFC 3339.
+    #[must_use]
+    pub fn started(&self) -> String {
+        self.began.rfc3339()
+    }
+
+    /// Seconds since.
+    #[must_use]
+    pub fn elapsed_s(&self) -> f64 {
+        self.origin.elapsed().as_secs_f64()
+    }
+
+    /// The machine that it is measured on.
+    #[must_use]
+    pub fn environment(&self, topology: &str) -> Environment {
+        environment::gather(topology, BTreeMap::new())
+    }
+
+    /// Writes `run.json` and `report.html`; the path of the report.
+    ///
+    /// # Errors
+    /// What cannot be written.
+    pub fn write(&self, run: &impl Serialize, report: &str) -> Result<PathBuf, LabError> {
+        folder::create(&self.path)?;
+        folder::write_json(&self.path.join(folder::RUN), run)?;
+        let path = self.path.join(folder::REPORT);
+        folder::write_text(&path, report)?;
+        Ok(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_there_before_something_is_written() {
+        let results = std::env::temp_dir().join(format!("godwit-results-{}", std::process::id()));
+        let folder = ResultFolder::choose(&results, "x").unwrap();
+        assert_eq!(std::fs::read_dir(&results).unwrap().count(), 0);
+        let report = folder.write(&[1, 2], "<p>").unwrap();
+        assert_eq!(std::fs::read_to_string(&report).unwrap(), "<p>");
+        let run: Vec<u8> = folder::read_json(&report.with_file_name("run.json")).unwrap();
+        assert_eq!(run, [1, 2]);
+        let began = folder.started().replace(['-', ':'], "");
+        assert!(report.parent().unwrap().ends_with(format!("{began}-x")), "{report:?}");
+        std::fs::remove_dir_all(results).unwrap();
+    }
+}

@@ -1,0 +1,294 @@
+//! Checking a plan's text against its keys, all problems at once, and reading it.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::{CasePlan, Delay, LineRate, RegressionPlan};
+use crate::plan::{Check, Key, Problem, Takes, in_order, key};
+
+/// What the key `protocol` says.
+pub(super) const PROTOCOL: &str = "dccp";
+
+/// The keys of a plan, but for its cases.
+const KEYS: &[Key] = &[
+    key("name", Takes::Name, "", "Becomes part of the result folder's name."),
+    key("title", Takes::Text, "", "One line for people."),
+    key("protocol", Takes::Choice(&[PROTOCOL]), "", "Tells such plans from those of servers."),
+    key(
+        "clocks",
+        Takes::Choices(&["virtual", "real"]),
+        "[\"virtual\", \"real\"]",
+        "By which clocks every case is measured.",
+    ),
+    key(
+        "ccids",
+        Takes::Numbers(2.0, 3.0),
+        "[3, 2]",
+        "Congestion controls, each of 3 and 2 at most once.",
+    ),
+    key("carrier", Takes::Choice(&["raw", "udp"]), "\"raw\"", "What packets travel in."),
+    key(
+        "datagram_bytes",
+        Takes::Whole(16, 1_424),
+        "1424",
+        "Octets of a datagram; with 1424 packets fill a frame of Ethernet.",
+    ),
+    key("tx_qlen", Takes::Whole(1, 65_535), "5", "Datagrams that the send queue holds."),
+    key("seconds", Takes::Number(0.1, 86_400.0), "60.0", "Seconds of a run."),
+    key("runs", Takes::Whole(1, 1_000), "3", "Runs of each."),
+    key("quick_seconds", Takes::Number(0.1, 86_400.0), "10.0", "Seconds of a run of a quick look."),
+];
+
+/// The keys of a case.
+const CASE_KEYS: &[Key] = &[
+    key("case.name", Takes::Name, "", "Names the case."),
+    key("case.title", Takes::Text, "", "What it is, for people."),
+    key("case.delay", Takes::Text, "", "How long a packet takes each way over a link, like 75ms."),
+    key("case.rate", Takes::Text, "none", "What the line takes, like 100mbit."),
+    key(
+        "case.overhead_bytes",
+        Takes::Whole(0, 1_000),
+        "0",
+        "What a frame takes of the line beyond its header and content.",
+    ),
+    key("case.loss_percent", Takes::Number(0.001, 90.0), "none", "Packets that are lost each way."),
+    key("case.routed", Takes::Flag, "false", "Two links with a router between."),
+    key("case.linux_2007_mbps", Takes::Numbers(1e-3, 1e6), "[]", "What Linux reached in 2007."),
+    key(
+        "case.accepted_mbps",
+        Takes::Numbers(0.0, 1e6),
+        "none",
+        "The least and the most that the mean of CCID 3 may be.",
+    ),
+];
+
+/// Reads a plan. See [`RegressionPlan::parse`].
+pub(super) fn parse(file: &str, text: &str) -> Result<RegressionPlan, Vec<Problem>> {
+    let mut check = Check::new(file, text, KEYS);
+    let mut table = check.read().into_inner();
+    if !check.problems.is_empty() {
+        return Err(in_order(check.problems));
+    }
+    let written = table.remove("case");
+    check.table("", &table);
+    check.missing(0..0);
+    let cases = match written.as_ref().map(|value| (value.span(), value.get_ref().as_array())) {
+        Some((_, Some(cases))) if !cases.is_empty() => {
+            cases.iter().map(|case| check_case(file, text, case)).collect()
+        }
+        written => {
+            let span = written.map_or(0..0, |(span, _)| span);
+            let help = "each case is a table under [[case]]".to_owned();
+            check.problem(span, "at least one case is wanted".to_owned(), Some(help));
+            Vec::new()
+        }
+    };
+    let all = check.problems.iter().chain(cases.iter().flat_map(|case| &case.problems));
+    let mut problems: Vec<_> = all.cloned().collect();
+    if !problems.is_empty() {
+        return Err(in_order(problems));
+    }
+    let plan = match toml::from_str::<RegressionPlan>(text) {
+        Ok(plan) => plan,
+        Err(error) => {
+            check.problem(error.span().unwrap_or(0..0), error.message().to_owned(), None);
+            return Err(check.problems);
+        }
+    };
+    let mut note = |check: &Check<'_>, path: &str, message: &str| {
+        problems.push(check.problem_of(check.place(path), message.to_owned(), None));
+    };
+    if plan.ccids.is_empty()
+        || (1..plan.ccids.len()).any(|at| plan.ccids[..at].contains(&plan.ccids[at]))
+    {
+        note(&check, "ccids", "`ccids` must be a list of different ones out of: 3, 2");
+    }
+    for (at, (case, place)) in plan.cases.iter().zip(&cases).enumerate() {
+        if plan.cases[..at].iter().any(|other| other.name == case.name) {
+            note(place, "case.name", "two cases have this name");
+        }
+        if let Some((path, message)) = objection(case) {
+            note(place, path, message);
+        }
+    }
+    if problems.is_empty() { Ok(plan) } else { Err(in_order(problems)) }
+}
+
+/// Looks at the keys of a case.
+fn check_case<'t>(file: &'t str, text: &'t str, case: &Spanned<DeValue<'t>>) -> Check<'t> {
+    let mut check = Check::new(file, text, CASE_KEYS);
+    let Some(table) = case.get_ref().as_table() else {
+        check.problem(case.span(), "a case must be a table".to_owned(), None);
+        return check;
+    };
+    check.table("case.", table);
+    check.missing(case.span());
+    let quantities = [
+        quantity(table, "delay", |word| Delay::try_from(word).err()),
+        quantity(table, "rate", |word| LineRate::try_from(word).err()),
+    ];
+    let range = table.get("accepted_mbps");
+    let is_no_pair = |value: &&Spanned<DeValue<'_>>| {
+        value.get_ref().as_array().is_some_and(|list| list.len() != 2)
+    };
+    let range = range.filter(is_no_pair).map(|value| {
+        (value.span(), "`case.accepted_mbps` must be the least and the most".to_owned())
+    });
+    for (span, message) in quantities.into_iter().chain([range]).flatten() {
+        check.problem(span, message, None);
+    }
+    check
+}
+
+/// What is wrong with the word of a quantity, if it is a word, and where it stands.
+fn quantity(
+    table: &DeTable<'_>,
+    name: &str,
+    refusal: impl Fn(String) -> Option<&'static str>,
+) -> Option<(Range<usize>, String)> {
+    let value = table.get(name)?;
+    let must =
+        refusal(value.get_ref().as_str().filter(|word| !word.trim().is_empty())?.to_owned())?;
+    Some((value.span(), format!("`case.{name}` {must}")))
+}
+
+/// What no key of a case can know alone, and which one is to be looked at.
+fn objection(case: &CasePlan) -> Option<(&'static str, &'static str)> {
+    if case.rate.is_none() && case.loss_percent.is_none() {
+        return Some(("case.name", "nothing limits this case: `case.rate` or `case.loss_percent`"));
+    }
+    if case.loss_percent.is_some() && case.delay.seconds() == 0.0 {
+        return Some(("case.delay", "with losses a round trip must take time"));
+    }
+    if case.rate.is_none() && case.overhead_bytes > 0 {
+        return Some((
+            "case.overhead_bytes",
+            "`case.overhead_bytes` means nothing without `case.rate`",
+        ));
+    }
+    match case.accepted_mbps {
+        Some([least, most]) if least > most => {
+            Some(("case.accepted_mbps", "`case.accepted_mbps` has its least behind its most"))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Carrier, Clock};
+    use super::*;
+
+    const HEAD: &str = "name = 'x'\ntitle = 'X'\nprotocol = 'dccp'\n";
+    const CASE: &str = "[[case]]\nname = 'a'\ntitle = 'A'\ndelay = '5ms'\nloss_percent = 2\n";
+
+    fn problems(text: &str) -> Vec<String> {
+        let problems = RegressionPlan::parse("r.toml", text).expect_err("problems");
+        problems.iter().map(|p| format!("{}:{}: {}", p.line, p.column, p.message)).collect()
+    }
+
+    #[test]
+    fn a_small_plan_takes_the_defaults() {
+        let plan = RegressionPlan::parse("r.toml", &format!("{HEAD}{CASE}")).unwrap();
+        let expected = RegressionPlan {
+            name: "x".to_owned(),
+            title: "X".to_owned(),
+            cases: plan.cases.clone(),
+            ..RegressionPlan::default()
+        };
+        assert_eq!(plan, expected);
+        let [case] = &plan.cases[..] else { panic!("{plan:?}") };
+        assert_eq!((case.delay.words(), case.loss_percent), ("5ms", Some(2.0)));
+        assert_eq!((case.is_routed, &case.rate, case.accepted_mbps), (false, &None, None));
+    }
+
+    #[test]
+    fn the_key_table_is_the_type_with_its_defaults() {
+        let fields = toml::Table::try_from(RegressionPlan::default()).unwrap();
+        let of_keys = KEYS.iter().filter(|key| !key.default.is_empty());
+        let of_keys: Vec<_> =
+            of_keys.map(|key| (key.path.to_owned(), key.default.to_owned())).collect();
+        let mut of_type: Vec<_> = fields.iter().map(|(k, v)| (k.clone(), v.to_string())).collect();
+        of_type.retain(|(name, _)| !["name", "title", "case"].contains(&name.as_str()));
+        assert!(of_type.iter().all(|field| of_keys.contains(field)), "{of_type:?}");
+        assert_eq!(of_type.len(), of_keys.len());
+    }
+
+    #[test]
+    fn everything_can_be_said() {
+        let text = "name = 'x'\ntitle = 'X'\nprotocol = 'dccp'\nclocks = ['real']\nccids = [2]\n\
+                    carrier = 'udp'\ndatagram_bytes = 100\ntx_qlen = 9\nseconds = 2\nruns = 1\n\
+                    quick_seconds = 0.5\n[[case]]\nname = 'a'\ntitle = 'A'\ndelay = '1ms'\n\
+                    rate = '2mbit'\noverhead_bytes = 4\nrouted = true\nlinux_2007_mbps = [1, 2]\n\
+                    accepted_mbps = [1.5, 2]\n";
+        let plan = RegressionPlan::parse("r.toml", text).unwrap();
+        assert_eq!((&plan.clocks[..], &plan.ccids[..]), (&[Clock::Real][..], &[2][..]));
+        assert_eq!((plan.carrier, plan.datagram_bytes, plan.tx_qlen), (Carrier::Udp, 100, 9));
+        let case = &plan.cases[0];
+        assert_eq!(case.rate.as_ref().unwrap().bits_per_s().to_bits(), 2e6_f64.to_bits());
+        assert!(case.is_routed && case.linux_2007_mbps.len() == 2);
+        assert_eq!(case.accepted_mbps, Some([1.5, 2.0]));
+    }
+
+    #[test]
+    fn all_problems_come_at_once_with_their_places() {
+        let text = "name = 'a b'\nprotocol = 'dccp'\nclocks = ['sun']\nrun = 4\n[[case]]\n\
+                    name = 'a'\ntitle = 'A'\ndelay = '75'\n[[case]]\nname = 'b'\ndelay = 5\n\
+                    rate = '1furlong'\nlos_percent = 4\nrouted = 1\n";
+        assert_eq!(
+            problems(text),
+            [
+                "1:1: `title` is missing",
+                "1:8: `name` must be letters, digits and dashes",
+                "3:10: `clocks` must be a list of different words out of: virtual, real",
+                "4:1: unknown key `run`",
+                "8:9: `case.delay` must be a time of at most 60s, a number with us, ms or s: 75ms",
+                "9:1: `case.title` is missing",
+                "11:9: `case.delay` must be a text",
+                "12:8: `case.rate` must be a rate from 1kbit to 1000gbit, a number with bit, kbit, mbit or gbit",
+                "13:1: unknown key `case.los_percent`",
+                "14:10: `case.routed` must be true or false",
+            ]
+        );
+        let help = |at: usize| RegressionPlan::parse("r.toml", text).unwrap_err()[at].help.clone();
+        assert_eq!(help(3).as_deref(), Some("did you mean `runs`?"));
+        assert_eq!(help(8).as_deref(), Some("did you mean `case.loss_percent`?"));
+    }
+
+    #[test]
+    fn values_are_checked_together() {
+        let text = format!(
+            "{HEAD}ccids = [3, 3]\n{CASE}{CASE}accepted_mbps = [2, 1]\n\
+             [[case]]\nname = 'b'\ntitle = 'B'\ndelay = '5ms'\n\
+             [[case]]\nname = 'c'\ntitle = 'C'\ndelay = '0s'\nloss_percent = 1\n"
+        );
+        assert_eq!(
+            problems(&text),
+            [
+                "4:9: `ccids` must be a list of different ones out of: 3, 2",
+                "11:8: two cases have this name",
+                "15:17: `case.accepted_mbps` has its least behind its most",
+                "17:8: nothing limits this case: `case.rate` or `case.loss_percent`",
+                "23:9: with losses a round trip must take time",
+            ]
+        );
+        let without = format!("{HEAD}{CASE}overhead_bytes = 3\n");
+        assert!(problems(&without)[0].contains("means nothing without"), "{without}");
+        assert!(problems(HEAD)[0].contains("at least one case"));
+        assert!(problems(&format!("{HEAD}case = 3\n"))[0].starts_with("4:8: at least one case"));
+        let halves = format!("{HEAD}ccids = [2.5]\n{CASE}");
+        assert!(problems(&halves)[0].starts_with("4:1"), "{:?}", problems(&halves));
+        let three = format!("{HEAD}{CASE}accepted_mbps = [1, 2, 3]\n");
+        assert!(problems(&three)[0].starts_with("9:"), "{:?}", problems(&three));
+    }
+
+    #[test]
+    fn it_is_known_by_its_protocol() {
+        assert!(RegressionPlan::is_meant_by("  protocol='dccp' # so\nnonsense"));
+        for text in ["", "protocol = 'dns'", "[x]\nprotocol = 'dccp'", "# protocol = 'dccp'", "x"] {
+            assert!(!RegressionPlan::is_meant_by(text), "{text}");
+        }
+    }
+}
