@@ -104,7 +104,7 @@ impl Selection {
             .map(|now| {
                 let was = before.iter().find(|was| was.cpu == now.cpu);
                 // One that came into use meanwhile counts from then on.
-                was.map_or(CpuTimes { cpu: now.cpu, ..CpuTimes::default() }, |was| now.since(was))
+                was.map_or_else(|| none(*now), |was| now.since(was))
             })
             .collect();
         let mut rows = Vec::new();
@@ -199,8 +199,12 @@ fn processors() -> Vec<CpuTimes> {
 
 /// What a look at boot would have shown.
 fn boot() -> Vec<CpuTimes> {
-    let none = |times: CpuTimes| CpuTimes { cpu: times.cpu, ..CpuTimes::default() };
     processors().into_iter().map(none).collect()
+}
+
+/// The same processor without any time.
+fn none(times: CpuTimes) -> CpuTimes {
+    CpuTimes { cpu: times.cpu, ..CpuTimes::default() }
 }
 
 fn title() -> String {

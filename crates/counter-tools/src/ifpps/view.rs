@@ -56,16 +56,15 @@ impl View {
 
     fn title(&self, text: &mut String, step: &Step, has_link: bool) {
         let Device { name, driver, speed_mbps, .. } = &self.device;
-        let driver = driver.as_ref().map(|driver| format!(" {driver}")).unwrap_or_default();
-        let speed = speed_mbps.map(|speed| format!(" {speed}Mbit/s")).unwrap_or_default();
+        let driver = driver.as_ref().map(|driver| format!("{driver} ")).unwrap_or_default();
+        let speed = speed_mbps.map(|speed| format!("{speed}Mbit/s ")).unwrap_or_default();
         let link = if has_link { "yes" } else { "no" };
         let (release, host) = (&self.release, &self.host);
         let all = step.cpus.len();
         let shown = self.cpus_shown.min(all);
         let _ = writeln!(
             text,
-            "{release}, {host}, {name} ({}{speed} link:{link}), t={}ms, cpus={shown}/{all}\n",
-            driver.trim_start(),
+            "{release}, {host}, {name} ({driver}{speed}link:{link}), t={}ms, cpus={shown}/{all}\n",
             self.interval_ms
         );
     }
