@@ -48,6 +48,8 @@ enum Command {
     Ubench(Box<ubench::Args>),
     Netem(Box<netem::Args>),
     Trafgen(Box<packet_gen::Args>),
+    Ifpps(counter_tools::IfppsArgs),
+    Cpustat(counter_tools::CpustatArgs),
     /// Traffic over DCCP in userspace, which needs nothing of the kernel's
     Dccp(DccpArgs),
     /// Load DNS servers, and the responder that they are compared with
@@ -102,6 +104,8 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Cli { command: Command::Ubench(args) }) => ubench::run(&args),
         Ok(Cli { command: Command::Netem(args) }) => netem::run(&args),
         Ok(Cli { command: Command::Trafgen(args) }) => args.run(),
+        Ok(Cli { command: Command::Ifpps(args) }) => args.run(),
+        Ok(Cli { command: Command::Cpustat(args) }) => args.run(),
         Ok(Cli { command: Command::Dccp(args) }) => args.command.run(),
         Ok(Cli { command: Command::Dns(args) }) => args.command.run(),
         Ok(Cli { command: Command::Capacity(args) }) => capacity::run(&args),
@@ -125,6 +129,7 @@ fn as_called(mut words: Vec<OsString>) -> Vec<OsString> {
         Some("kea-dhcp4") => "dhcp4",
         Some("kea-dhcp6") => "dhcp6",
         Some("trafgen") => "trafgen",
+        Some("ifpps") => "ifpps",
         Some("perfdhcp") => "perfdhcp",
         _ => return words,
     };
@@ -225,6 +230,40 @@ mod tests {
             let Command::Trafgen(_) = parse(line).unwrap().command else { panic!("{line}") };
         }
         for line in ["trafgen", "trafgen -i x {}", "trafgen {} -b 5", "trafgen {} -t 1 -b 1pps"] {
+            assert_eq!(parse(line).unwrap_err().exit_code(), 2, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_letters_of_ifpps_mpstat_and_pidstat_are_understood() {
+        for line in [
+            "ifpps eth0",
+            "ifpps -lpcd wlan0",
+            "/usr/sbin/ifpps --dev eth0 --num-cpus 4 --interval 100 --median --percentage --no-warn",
+            "ifpps --promisc --csv --loop --omit-header --dev lo",
+            "godwit ifpps -d eth0 -n 3 -t 500 -mPW --json --count 2",
+        ] {
+            let Command::Ifpps(_) = parse(line).unwrap().command else { panic!("{line}") };
+        }
+        for line in [
+            "godwit cpustat",
+            "godwit cpustat 0.5 3 -P ALL",
+            "godwit cpustat -P all,0,2-3 1",
+            "godwit cpustat 1 -p 1,2 --json",
+        ] {
+            let Command::Cpustat(_) = parse(line).unwrap().command else { panic!("{line}") };
+        }
+        for line in [
+            "ifpps",
+            "ifpps -d eth0 eth1",
+            "ifpps eth0 -t 0",
+            "ifpps eth0 -l",
+            "ifpps eth0 -c --json",
+            "godwit cpustat 0",
+            "godwit cpustat 1 0",
+            "godwit cpustat -P x",
+            "godwit cpustat -p ALL",
+        ] {
             assert_eq!(parse(line).unwrap_err().exit_code(), 2, "{line}");
         }
     }

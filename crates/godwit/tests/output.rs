@@ -20,7 +20,7 @@ fn a_reader_that_has_gone_is_no_error_and_a_full_disk_is_one_sentence() {
     let folder = TempFolder::new("output");
     let config = configuration(folder.path(), "none", 1);
     let config = config.to_str().expect("the path is plain");
-    let commands: [&[&str]; 10] = [
+    let commands: [&[&str]; 13] = [
         &["--help"],
         &["dhcp4", "-v"],
         &["dhcp6", "-V"],
@@ -31,6 +31,9 @@ fn a_reader_that_has_gone_is_no_error_and_a_full_disk_is_one_sentence() {
         &["lab", "peers"],
         &["lab", "peers", "--json"],
         &["lab", "--help"],
+        &["ifpps", "lo", "--csv", "-t", "10"],
+        &["ifpps", "lo", "--json", "-t", "10", "--count", "1"],
+        &["cpustat"],
     ];
     for words in commands {
         let (reader, writer) = pipe().expect("the kernel has pipes");

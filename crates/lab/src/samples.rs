@@ -1,7 +1,7 @@
 //! From the testbed's readings (counters since boot) to records (amounts per interval).
 
+use counters::{CpuTimes, TICKS_PER_S, advance};
 use measure::record::{CpuSample, Sample};
-use testbed::proc::{CpuTimes, TICKS_PER_S};
 use testbed::sampler::Reading;
 
 /// The position of the server among the targets of a sampler; the generator joins after it.
@@ -30,7 +30,7 @@ pub(crate) fn samples_of(readings: &[Reading]) -> Vec<Sample> {
 fn more_busy(first: &Reading, now: &Reading, cpu: u32, highest: &mut f64) -> f64 {
     let find = |reading: &Reading| reading.cpus.iter().find(|c| c.cpu == cpu).copied();
     let (Some(was), Some(is)) = (find(first), find(now)) else { return 0.0 };
-    let unused = seconds(is.idle, was.idle) + seconds(is.steal, was.steal);
+    let unused = seconds(is.unused(), was.unused()) + seconds(is.steal, was.steal);
     let used = now.at.saturating_sub(first.at).as_secs_f64() - unused;
     let more = (used - *highest).max(0.0);
     *highest += more;
@@ -60,8 +60,8 @@ fn sample(before: &Reading, after: &Reading) -> Sample {
         generator_rss_bytes,
         server_socket_drops,
         generator_socket_drops,
-        softnet_drops: after.softnet.dropped.saturating_sub(before.softnet.dropped),
-        softnet_squeezes: after.softnet.squeezed.saturating_sub(before.softnet.squeezed),
+        softnet_drops: advance(before.softnet.dropped, after.softnet.dropped).unwrap_or(0),
+        softnet_squeezes: advance(before.softnet.squeezed, after.softnet.squeezed).unwrap_or(0),
     }
 }
 
@@ -70,7 +70,7 @@ fn cpu_sample(before: &Reading, now: &CpuTimes) -> Option<CpuSample> {
     Some(CpuSample {
         cpu: now.cpu,
         busy_s: 0.0,
-        idle_s: seconds(now.idle, was.idle),
+        idle_s: seconds(now.unused(), was.unused()),
         steal_s: seconds(now.steal, was.steal),
         softirq_s: seconds(now.softirq, was.softirq),
     })
@@ -80,7 +80,7 @@ fn cpu_sample(before: &Reading, now: &CpuTimes) -> Option<CpuSample> {
 mod tests {
     use std::time::Duration;
 
-    use testbed::proc::Softnet;
+    use counters::Softnet;
     use testbed::sampler::SideReading;
 
     use super::*;
@@ -89,7 +89,14 @@ mod tests {
     fn counters_become_amounts_per_interval() {
         let reading = |ms, busy, idle, drops: &[u64], dropped| Reading {
             at: Duration::from_millis(ms),
-            cpus: vec![CpuTimes { cpu: 1, busy, idle, steal: 2, softirq: busy / 2 }],
+            cpus: vec![CpuTimes {
+                cpu: 1,
+                user: busy - busy / 2,
+                softirq: busy / 2,
+                idle,
+                steal: 2,
+                ..CpuTimes::default()
+            }],
             softnet: Softnet { dropped, squeezed: 0 },
             sides: drops
                 .iter()

@@ -1,6 +1,6 @@
 //! The edge to the Linux kernel: batched UDP and raw sockets, packet and frame sockets, TUN devices, routes,
-//! interfaces, clocks, wake-ups, readiness, signals, processor placement, namespaces and the standard
-//! output. All unsafe code of the project lives here, each block with
+//! interfaces, clocks, wake-ups, readiness, signals, processor placement, namespaces, the standard output
+//! and the screen. All unsafe code of the project lives here, each block with
 //! its argument; nothing here knows a protocol above UDP.
 //!
 //! Budget, per datagram of about 300 octets on loopback or veth: the kernel's stack traversal
@@ -30,6 +30,7 @@ pub mod ready_list;
 pub mod receive;
 pub mod responder;
 pub mod route;
+pub mod screen;
 pub mod send;
 pub mod signal;
 mod slab;
@@ -44,7 +45,7 @@ pub mod watch;
 
 pub use clock::Clock;
 pub use error::NetError;
-pub use frame::{Frame, FrameReceiver, FrameRing, FrameSender, RingSize};
+pub use frame::{Frame, FrameReceiver, FrameRing, FrameSender, Promiscuity, RingSize};
 pub use outbox::{Outbox, Route};
 pub use packet::{PacketOptions, PacketRecvBatch, PacketSendBatch, PacketSocket};
 pub use prefetch::prefetch;
@@ -52,6 +53,7 @@ pub use raw::{RawOptions, RawSocket};
 pub use ready::{PollFd, poll};
 pub use ready_list::ReadyList;
 pub use receive::{Datagram, RecvBatch};
+pub use screen::Screen;
 pub use send::{SendBatch, Sent, Source};
 pub use tun::{TunReceiver, TunSender};
 pub use udp::{DatagramSocket, UdpOptions, UdpSocket};

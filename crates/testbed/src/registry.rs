@@ -240,7 +240,7 @@ impl Run {
     /// # Errors
     /// The register cannot be written.
     pub fn note_group(&mut self, leader: u32) -> Result<(), TestbedError> {
-        let started = crate::proc::process_times(leader).map_or(0, |times| times.started_ticks);
+        let started = crate::proc::process_stat(leader).map_or(0, |stat| stat.started_ticks);
         self.note(Thing::Group(leader, started))
     }
 
@@ -373,7 +373,7 @@ impl Thing {
             Self::Group(leader, started) => {
                 // A group's number is not given out again while one of its processes lives, so only a
                 // leader of another age tells that this group is not ours any more.
-                let leader_now = crate::proc::process_times(*leader);
+                let leader_now = crate::proc::process_stat(*leader);
                 let another = leader_now.is_some_and(|times| times.started_ticks != *started);
                 if !another && crate::proc::group_exists(*leader) {
                     signal_group(*leader, "KILL");

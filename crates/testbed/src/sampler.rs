@@ -8,10 +8,12 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::proc::{
-    self, CpuTimes, InterfaceCounters, Softnet, parse_cpu_times, parse_interface,
-    parse_resident_bytes, parse_softnet, parse_udp_rows,
+use counters::{
+    CpuTimes, InterfaceCounters, Softnet, drops_at, parse_interface, parse_resident_bytes,
+    parse_softnet, parse_stat, parse_udp_rows,
 };
+
+use crate::proc;
 
 /// What to watch on one side.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,7 +119,7 @@ impl Drop for Sampler {
 }
 
 fn read_all(origin: Instant, cpus: &[usize], targets: &[Target]) -> Reading {
-    let mut times = parse_cpu_times(&proc::read("/proc/stat"));
+    let mut times = parse_stat(&proc::read("/proc/stat")).cpus;
     if !cpus.is_empty() {
         times.retain(|time| cpus.contains(&(time.cpu as usize)));
     }
@@ -134,12 +136,12 @@ fn read_side(target: &Target) -> SideReading {
     for pid in proc::process_tree(target.pid) {
         let status = proc::read(format!("/proc/{pid}/status"));
         side.resident_bytes += parse_resident_bytes(&status).unwrap_or(0);
-        side.used_ticks += proc::process_times(pid).map_or(0, |times| times.used_ticks);
+        side.used_ticks += proc::process_stat(pid).map_or(0, |stat| stat.used_ticks());
     }
     let network = PathBuf::from(format!("/proc/{}/net", target.pid));
     let table = if target.address.is_ipv6() { "udp6" } else { "udp" };
     let rows = parse_udp_rows(&proc::read(network.join(table)));
-    side.socket_drops = proc::drops_at(&rows, target.address).0;
+    side.socket_drops = drops_at(&rows, target.address).0;
     let devices = proc::read(network.join("dev"));
     side.interface = parse_interface(&devices, &target.interface).unwrap_or_default();
     side
@@ -175,7 +177,7 @@ mod tests {
         assert_eq!(first.sides[0].socket_drops, 0);
         assert!(last.sides[0].socket_drops > 0, "{last:?}");
         assert!(last.sides[0].resident_bytes > 0);
-        let packets = |reading: &Reading| reading.sides[0].interface.received_packets;
+        let packets = |reading: &Reading| reading.sides[0].interface.received.packets;
         assert!(packets(last) >= packets(first) + 4_000);
         assert!(!last.cpus.is_empty());
     }

@@ -12,7 +12,7 @@ use super::privilege::Privilege;
 use super::tally::Tally;
 
 /// Debian packages by name, and what needs them.
-pub(crate) const PACKAGES: [(&str, &str); 32] = [
+pub(crate) const PACKAGES: [(&str, &str); 33] = [
     ("iproute2", "namespaces and virtual interfaces"),
     ("util-linux", "giving up privileges, placing processes"),
     ("procps", "looking at processes"),
@@ -40,7 +40,8 @@ pub(crate) const PACKAGES: [(&str, &str); 32] = [
     ("dhcpcd-base", "dhcpcd, a client by others"),
     ("tshark", "a second opinion on our packets"),
     ("tcpdump", "captures"),
-    ("netsniff-ng", "trafgen, whose frames ours are compared with"),
+    ("netsniff-ng", "trafgen and ifpps, whose frames and columns ours are compared with"),
+    ("sysstat", "mpstat, whose figures ours are compared with"),
     ("strace", "the order of system calls"),
     ("valgrind", "instructions of an exchange"),
     ("chromium", "the report as a browser shows it"),

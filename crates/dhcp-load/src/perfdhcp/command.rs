@@ -8,14 +8,14 @@ use std::process::{Command, ExitCode};
 use base::time::{NS_PER_MS, NS_PER_S};
 use load::{Rate, Shape};
 use netio::signal::Signals;
-use netio::{Clock, NetError, Route, UdpSocket, stdout};
+use netio::{Clock, NetError, Route, Screen, UdpSocket, stdout};
 
 use super::args::{Args, Scenario};
 use super::dialect::Dialect;
 use super::dialect4::Dialect4;
 use super::dialect6::Dialect6;
 use super::drive::Run;
-use super::live::{Screen, View};
+use super::live::View;
 use super::persona::Personas;
 use super::plan::{self, Failure, Place};
 use super::report::{Report, kinds};
@@ -143,8 +143,8 @@ impl Args {
         let mut view = View::new(title, rows, start_ns);
         let screen = self.live.then(Screen::enter).transpose().map_err(failed)?;
         let report = |now_ns: u64, accounts: &_| {
-            if self.live {
-                stdout::print(&view.frame(now_ns, accounts))
+            if let Some(screen) = &screen {
+                screen.show(&view.frame(now_ns, accounts))
             } else if is_text {
                 stdout::print_line(&text::periodic(self, &kinds, accounts))
             } else {

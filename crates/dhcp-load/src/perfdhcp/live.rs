@@ -1,24 +1,14 @@
 //! The full-screen view of a run (`--live`): rates, drops by class and latency bands of each kind of
-//! exchange, a frame for each interval. What a terminal of ECMA-48 knows, and its other screen, are
-//! enough for it.
+//! exchange, a frame for each interval. Showing it is `netio`'s.
 
 use std::fmt::Write as _;
 
 use base::time::{NS_PER_MS, NS_PER_S};
 use load::Class;
-use netio::stdout;
 
 use super::account::Account;
 use super::dialect::Kind;
 use crate::run::seconds;
-
-/// The other screen without a cursor, and back.
-const ENTER: &str = "\x1b[?1049h\x1b[?25l";
-const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
-/// To the first line; to the end of the line; to the end of the screen.
-const HOME: &str = "\x1b[H";
-const LINE_END: &str = "\x1b[K\n";
-const SCREEN_END: &str = "\x1b[J";
 
 /// Upper ends of the latency bands, nanoseconds, and what they are called.
 const BANDS: [(u64, &str); 6] = [
@@ -72,10 +62,10 @@ impl View {
     pub(crate) fn frame(&mut self, now_ns: u64, accounts: &[Account; Kind::COUNT]) -> String {
         let passed_s = seconds(now_ns.saturating_sub(self.start_ns));
         let interval_s = seconds(now_ns.saturating_sub(self.last_ns)).max(1e-9);
-        let mut screen = format!("{HOME}{}   {passed_s:.1} s{LINE_END}{LINE_END}", self.title);
-        let _ = write!(
+        let mut screen = format!("{}   {passed_s:.1} s\n\n", self.title);
+        let _ = writeln!(
             screen,
-            "{:<26}{:>9}{:>11}{:>7}{:>7}{:>8}{:>8}{:>10}{LINE_END}",
+            "{:<26}{:>9}{:>11}{:>7}{:>7}{:>8}{:>8}{:>10}",
             "", "sent/s", "on time/s", "late", "lost", "refused", "invalid", "in flight"
         );
         let mut bands = [0; BANDS.len()];
@@ -84,9 +74,9 @@ impl View {
             let seen = Seen::of(account);
             let per_s = |now: u64, before: u64| (now - before) as f64 / interval_s;
             let count = |class| account.ledger.count(class);
-            let _ = write!(
+            let _ = writeln!(
                 screen,
-                "{name:<26}{:>9.0}{:>11.0}{:>7}{:>7}{:>8}{:>8}{:>10}{LINE_END}",
+                "{name:<26}{:>9.0}{:>11.0}{:>7}{:>7}{:>8}{:>8}{:>10}",
                 per_s(seen.sent, last.sent),
                 per_s(seen.on_time, last.on_time),
                 count(Class::Late),
@@ -100,36 +90,14 @@ impl View {
             }
             *last = seen;
         }
-        let _ = write!(screen, "{LINE_END}latency from due, since the last look{LINE_END}");
+        let _ = writeln!(screen, "\nlatency from due, since the last look");
         let all: u64 = bands.iter().sum();
         for ((_, name), count) in BANDS.iter().zip(bands) {
             let bar = "#".repeat((count * BAR_LEN).div_ceil(all.max(1)) as usize);
-            let _ = write!(screen, "{name:>12} {count:>9} {bar}{LINE_END}");
+            let _ = writeln!(screen, "{name:>12} {count:>9} {bar}");
         }
         self.last_ns = now_ns;
-        screen + SCREEN_END
-    }
-}
-
-/// The terminal's other screen, until the value goes.
-#[derive(Debug)]
-pub(crate) struct Screen(());
-
-impl Screen {
-    /// Turns to it.
-    ///
-    /// # Errors
-    ///
-    /// Why the output does not take it.
-    pub(crate) fn enter() -> std::io::Result<Self> {
-        stdout::print(ENTER).map(|()| Self(()))
-    }
-}
-
-impl Drop for Screen {
-    fn drop(&mut self) {
-        // A terminal that has gone needs no going back.
-        stdout::print(LEAVE).ok();
+        screen
     }
 }
 
@@ -152,7 +120,7 @@ mod tests {
             }
         }
         let screen = view.frame(2 * NS_PER_S, &accounts);
-        let lines: Vec<&str> = screen.split(LINE_END).collect();
+        let lines: Vec<&str> = screen.lines().collect();
         let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(words(lines[3]), ["DISCOVER-OFFER", "150", "148", "0", "3", "0", "0", "0"]);
         assert_eq!(words(lines[7])[..3], ["to", "1", "ms"]);
@@ -160,7 +128,7 @@ mod tests {
         assert_eq!(words(lines[8])[3..], ["100", "#".repeat(14).as_str()]);
         // Nothing more has come.
         let screen = view.frame(3 * NS_PER_S, &accounts);
-        let lines: Vec<&str> = screen.split(LINE_END).collect();
+        let lines: Vec<&str> = screen.lines().collect();
         assert_eq!(words(lines[3])[1..3], ["0", "0"]);
         assert_eq!(words(lines[7])[3..], ["0"]);
     }

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use counters::parse_resident_bytes;
 use measure::Plan;
 use measure::plan::{Sharing, Topology as Wanted};
 use measure::record::{Polls, Start};
-use testbed::proc::parse_resident_bytes;
 use testbed::process::pin_self;
 use testbed::topology::{NamespaceSettings, allowed_cpus, free_port};
 use testbed::{ChildProcess, Quota, Registry, Run, Side, Topology};
@@ -109,7 +109,7 @@ impl<'a> ProcessBench<'a> {
         self.services.push(service);
         self.wait_until_it_answers(position)?;
         let status = format!("/proc/{}/status", self.services[position].process.pid());
-        let status = std::fs::read_to_string(status).unwrap_or_default();
+        let status = testbed::proc::read(status);
         self.starts.push(Start {
             server: subject.server.clone(),
             variant: subject.variant.clone(),

@@ -136,6 +136,28 @@ impl AsFd for FrameSocket {
     }
 }
 
+/// Keeps an interface promiscuous, without getting any of its frames, until the value goes.
+#[derive(Debug)]
+pub struct Promiscuity {
+    _socket: FrameSocket,
+}
+
+impl Promiscuity {
+    /// Makes `interface` promiscuous.
+    ///
+    /// # Errors
+    ///
+    /// Which step failed; `EPERM` without the right to it (`CAP_NET_RAW`).
+    pub fn of(interface: &Interface) -> Result<Self, NetError> {
+        let subject = &subject(interface);
+        let socket = FrameSocket::open(subject)?;
+        socket
+            .be_promiscuous(interface.index)
+            .map_err(NetError::on("see frames for all stations by", subject))?;
+        Ok(Self { _socket: socket })
+    }
+}
+
 fn subject(interface: &Interface) -> String {
     format!("a frame socket on {}", interface.name)
 }

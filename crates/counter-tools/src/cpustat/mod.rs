@@ -1,0 +1,308 @@
+//! `godwit cpustat`: how processors spend their time, all of it, and how much of it processes use.
+
+mod process;
+mod table;
+
+use std::time::Duration;
+
+use counters::{CpuShares, CpuTimes, parse_stat};
+use netio::Clock;
+use serde::Serialize;
+use testbed::proc;
+
+use self::process::{ProcessLoad, Watched};
+use self::table::{ALL, AVERAGE, cpu_head, cpu_line, process_head, process_line};
+use crate::clock;
+use crate::error::CounterError;
+use crate::ifpps::Load;
+use crate::pace::Pace;
+use crate::print;
+
+/// Name and version of the documents.
+const SCHEMA: &str = "godwit.cpustat.v1";
+
+/// Show how processors spend their time, and processes theirs
+///
+/// Columns are those of mpstat and, with -p, of pidstat (sysstat). Without INTERVAL it tells of the time
+/// since boot, or since the start of a process; with it, of each interval, until SIGINT, SIGTERM or COUNT,
+/// and at the end the averages.
+///
+/// Exit codes: 0 done, or ended by SIGINT or SIGTERM; 1 failed at run time; 2 bad arguments, processors or
+/// processes that are not there.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Seconds from one look to the next
+    #[arg(value_name = "INTERVAL", value_parser = seconds)]
+    interval: Option<Duration>,
+    /// How many intervals
+    #[arg(value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// Processors: numbers and ranges like 0,2-3, `all` for their sum, ALL for each and their sum
+    /// [default: all]
+    #[arg(short = 'P', long, value_name = "LIST", value_parser = selection)]
+    processors: Option<Selection>,
+    /// Processes by number, instead of processors unless -P is given
+    #[arg(short = 'p', long, value_name = "PID,..", value_delimiter = ',')]
+    processes: Vec<u32>,
+    /// Print a document for each interval and one for the averages, a line each
+    #[arg(long)]
+    json: bool,
+}
+
+/// The lines that are shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Selection {
+    /// The sum of all processors.
+    has_sum: bool,
+    /// Each processor.
+    is_each: bool,
+    /// These.
+    cpus: Vec<u32>,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let number = text.parse().ok().filter(|number| (0.01..=1e6).contains(number));
+    number
+        .map(Duration::from_secs_f64)
+        .ok_or_else(|| "it is a number of seconds, at least 0.01".to_owned())
+}
+
+fn selection(text: &str) -> Result<Selection, String> {
+    let mut selection = Selection::default();
+    for word in text.split(',') {
+        let number = |digits: &str| {
+            digits.parse::<u32>().map_err(|_| {
+                format!("`{word}` is no processor: numbers and ranges like 0,2-3, all, ALL")
+            })
+        };
+        match word {
+            "ALL" => (selection.has_sum, selection.is_each) = (true, true),
+            ALL => selection.has_sum = true,
+            _ => {
+                let (first, last) = word.split_once('-').unwrap_or((word, word));
+                let (first, last) = (number(first)?, number(last)?);
+                if first > last || last - first >= 65_536 {
+                    return Err(format!("`{word}` is no range"));
+                }
+                selection.cpus.extend(first..=last);
+            }
+        }
+    }
+    selection.cpus.sort_unstable();
+    selection.cpus.dedup();
+    Ok(selection)
+}
+
+/// A line of processors: its label and shares.
+type CpuRow = (String, CpuShares);
+
+impl Selection {
+    /// The lines for what came between two looks. A processor that is not in use has none.
+    fn rows(&self, before: &[CpuTimes], now: &[CpuTimes]) -> Vec<CpuRow> {
+        let steps: Vec<CpuTimes> = now
+            .iter()
+            .map(|now| {
+                let was = before.iter().find(|was| was.cpu == now.cpu);
+                // One that came into use meanwhile counts from then on.
+                was.map_or_else(|| none(*now), |was| now.since(was))
+            })
+            .collect();
+        let mut rows = Vec::new();
+        if self.has_sum {
+            let sum = steps.iter().fold(CpuTimes::default(), |sum, step| sum.plus(step));
+            rows.push((ALL.to_owned(), CpuShares::of(&sum)));
+        }
+        let own = steps.iter().filter(|step| self.is_each || self.cpus.contains(&step.cpu));
+        rows.extend(own.map(|step| (step.cpu.to_string(), CpuShares::of(step))));
+        rows
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Document {
+    schema: &'static str,
+    /// `interval`, `average`, or `boot` for the time since boot or a process's start.
+    kind: &'static str,
+    /// Milliseconds since 1970 at the end.
+    unixtime_ms: u64,
+    cpus: Vec<CpuDocument>,
+    processes: Vec<ProcessLoad>,
+}
+
+#[derive(Debug, Serialize)]
+struct CpuDocument {
+    /// A number, or `all`.
+    cpu: String,
+    #[serde(flatten)]
+    load: Load,
+}
+
+/// Shows what the flags ask for until it is enough.
+pub(crate) fn run(args: &Args) -> Result<(), CounterError> {
+    let selection = chosen(args)?;
+    let mut watched =
+        args.processes.iter().map(|&pid| watch(pid)).collect::<Result<Vec<_>, _>>()?;
+    if !args.json {
+        print(&title())?;
+    }
+    let Some(interval) = args.interval else {
+        let rows = selection.rows(&boot(), &processors());
+        let loads: Vec<_> = watched.iter().map(Watched::since_start).collect();
+        return show(args, &Shown { kind: "boot", is_first: true, rows, loads });
+    };
+    let mut pace = Pace::start(interval)?;
+    let first = processors();
+    let mut before = first.clone();
+    let mut shown = 0;
+    while args.count.is_none_or(|count| shown < count) && pace.wait()? {
+        let now = processors();
+        let rows = selection.rows(&before, &now);
+        let loads: Vec<_> = watched.iter_mut().filter_map(Watched::next).collect();
+        if rows.is_empty() && loads.is_empty() {
+            eprintln!("all processes have ended");
+            break;
+        }
+        show(args, &Shown { kind: "interval", is_first: shown == 0, rows, loads })?;
+        before = now;
+        shown += 1;
+    }
+    if shown == 0 {
+        return Ok(());
+    }
+    let rows = selection.rows(&first, &before);
+    let loads = watched.iter().filter_map(Watched::average).collect();
+    show(args, &Shown { kind: "average", is_first: false, rows, loads })
+}
+
+/// The processors that are shown; all of those that are named are there.
+fn chosen(args: &Args) -> Result<Selection, CounterError> {
+    let default = Selection { has_sum: args.processes.is_empty(), ..Selection::default() };
+    let selection = args.processors.clone().unwrap_or(default);
+    let known: Vec<u32> = processors().iter().map(|times| times.cpu).collect();
+    if let Some(missing) = selection.cpus.iter().find(|cpu| !known.contains(cpu)) {
+        let known: Vec<String> = known.iter().map(u32::to_string).collect();
+        let known = known.join(", ");
+        return Err(CounterError::Usage(format!(
+            "there is no processor {missing} in use; there are {known}"
+        )));
+    }
+    Ok(selection)
+}
+
+fn watch(pid: u32) -> Result<Watched, CounterError> {
+    Watched::begin(pid).ok_or_else(|| CounterError::Usage(format!("there is no process {pid}")))
+}
+
+fn processors() -> Vec<CpuTimes> {
+    parse_stat(&proc::read("/proc/stat")).cpus
+}
+
+/// What a look at boot would have shown.
+fn boot() -> Vec<CpuTimes> {
+    processors().into_iter().map(none).collect()
+}
+
+/// The same processor without any time.
+fn none(times: CpuTimes) -> CpuTimes {
+    CpuTimes { cpu: times.cpu, ..CpuTimes::default() }
+}
+
+fn title() -> String {
+    let kernel = |name: &str| proc::read(format!("/proc/sys/kernel/{name}")).trim().to_owned();
+    let (_, date) = clock::local(Clock::now().wall_us / 1_000_000);
+    format!(
+        "Linux {} ({}) \t{date} \t_{}_\t({} CPU)\n",
+        kernel("osrelease"),
+        kernel("hostname"),
+        std::env::consts::ARCH,
+        processors().len()
+    )
+}
+
+/// What is shown at a time.
+struct Shown {
+    kind: &'static str,
+    is_first: bool,
+    rows: Vec<CpuRow>,
+    loads: Vec<ProcessLoad>,
+}
+
+fn show(args: &Args, shown: &Shown) -> Result<(), CounterError> {
+    let wall_us = Clock::now().wall_us;
+    if args.json {
+        let cpu =
+            |(label, shares): &CpuRow| CpuDocument { cpu: label.clone(), load: (*shares).into() };
+        let document = Document {
+            schema: SCHEMA,
+            kind: shown.kind,
+            unixtime_ms: wall_us / 1_000,
+            cpus: shown.rows.iter().map(cpu).collect(),
+            processes: shown.loads.clone(),
+        };
+        return print(&(serde_json::to_string(&document).expect("plain data") + "\n"));
+    }
+    let (time, _) = clock::local(wall_us / 1_000_000);
+    print(&text(if shown.kind == "average" { AVERAGE } else { &time }, shown))
+}
+
+fn text(time: &str, shown: &Shown) -> String {
+    let mut text = String::new();
+    // As in mpstat, a single line has one head, several lines have one each time.
+    let has_head = shown.is_first || shown.rows.len() + shown.loads.len() > 1;
+    if !shown.rows.is_empty() {
+        if has_head {
+            text.push('\n');
+            text.push_str(&cpu_head(time));
+        }
+        text.extend(shown.rows.iter().map(|(label, shares)| cpu_line(time, label, shares)));
+    }
+    if !shown.loads.is_empty() {
+        if has_head {
+            text.push('\n');
+            text.push_str(&process_head(time));
+        }
+        text.extend(shown.loads.iter().map(|load| process_line(time, load)));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(cpu: u32, user: u64, idle: u64) -> CpuTimes {
+        CpuTimes { cpu, user, idle, ..CpuTimes::default() }
+    }
+
+    #[test]
+    fn lists_of_processors_are_read() {
+        let chosen = |text: &str| selection(text).unwrap();
+        assert_eq!(chosen("3,0-1,1").cpus, [0, 1, 3]);
+        assert!(chosen("ALL").is_each && chosen("ALL").has_sum);
+        assert_eq!(chosen("all"), Selection { has_sum: true, ..Selection::default() });
+        assert!(chosen("all,2").has_sum && chosen("all,2").cpus == [2]);
+        for wrong in ["", "x", "1-", "3-1", "-1", "0-4294967295", "1,,2"] {
+            assert!(selection(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_sum_is_of_processors_that_were_there_at_both_looks() {
+        let before = [times(0, 100, 100), times(1, 0, 0)];
+        let now = [times(0, 150, 150), times(2, 9_000, 1)];
+        let all = selection("ALL").unwrap();
+        let rows = all.rows(&before, &now);
+        let seen: Vec<_> = rows.iter().map(|(label, s)| (label.as_str(), s.usr, s.idle)).collect();
+        assert_eq!(seen, [("all", 50.0, 50.0), ("0", 50.0, 50.0), ("2", 0.0, 100.0)]);
+        assert_eq!(selection("1").unwrap().rows(&before, &now), [], "it is not in use any more");
+    }
+
+    #[test]
+    fn one_line_has_one_head_and_several_have_one_each_time() {
+        let row = |label: &str| (label.to_owned(), CpuShares::default());
+        let shown = |is_first, rows| Shown { kind: "interval", is_first, rows, loads: vec![] };
+        let lines = |is_first, rows| text("10:00:00", &shown(is_first, rows)).lines().count();
+        assert_eq!((lines(true, vec![row("all")]), lines(false, vec![row("all")])), (3, 1));
+        assert_eq!(lines(false, vec![row("all"), row("0")]), 4);
+    }
+}

@@ -1,0 +1,174 @@
+//! A document for each step, a line each.
+
+use counters::{CpuShares, Traffic};
+use serde::Serialize;
+
+use super::look::{CpuLook, Look, Step};
+
+/// Name and version of the documents.
+pub(crate) const SCHEMA: &str = "godwit.ifpps.v1";
+
+/// One step.
+#[derive(Debug, Serialize)]
+pub(crate) struct Document<'a> {
+    schema: &'static str,
+    interface: &'a str,
+    /// Milliseconds since 1970 at the end of the interval.
+    unixtime_ms: u64,
+    /// How long the interval really was.
+    interval_s: f64,
+    /// The interface's counters began again: what it carried is not known and shown as nothing.
+    went_back: bool,
+    received: Way,
+    sent: Way,
+    context_switches: u64,
+    processes: u64,
+    running: u64,
+    blocked: u64,
+    memory_kb: MemoryKb,
+    /// Hundredths of the time of all processors.
+    all: Load,
+    cpus: Vec<Processor>,
+}
+
+/// One direction: amounts of the interval, rates, and totals since the interface was made.
+#[derive(Debug, Serialize)]
+struct Way {
+    bytes: u64,
+    packets: u64,
+    drops: u64,
+    errors: u64,
+    bytes_per_s: f64,
+    packets_per_s: f64,
+    total: Total,
+}
+
+#[derive(Debug, Serialize)]
+struct Total {
+    bytes: u64,
+    packets: u64,
+    drops: u64,
+    errors: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct MemoryKb {
+    total: u64,
+    free: u64,
+    used: u64,
+    available: u64,
+    swap_total: u64,
+    swap_free: u64,
+}
+
+/// Hundredths of an interval, under the names of mpstat.
+#[derive(Debug, Serialize)]
+pub(crate) struct Load {
+    usr: f64,
+    nice: f64,
+    sys: f64,
+    iowait: f64,
+    irq: f64,
+    soft: f64,
+    steal: f64,
+    guest: f64,
+    gnice: f64,
+    idle: f64,
+}
+
+impl From<CpuShares> for Load {
+    fn from(shares: CpuShares) -> Self {
+        let CpuShares { usr, nice, sys, iowait, irq, soft, steal, guest, gnice, idle } = shares;
+        Self { usr, nice, sys, iowait, irq, soft, steal, guest, gnice, idle }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Processor {
+    cpu: u32,
+    #[serde(flatten)]
+    load: Load,
+    net_interrupts: u64,
+    net_rx_softirqs: u64,
+    net_tx_softirqs: u64,
+    backlog_drops: u64,
+    backlog_squeezes: u64,
+}
+
+impl<'a> Document<'a> {
+    pub(crate) fn of(interface: &'a str, now: &Look, step: &Step) -> Self {
+        let way = |amount: &Traffic, total: &Traffic| Way {
+            bytes: amount.bytes,
+            packets: amount.packets,
+            drops: amount.drops,
+            errors: amount.errors,
+            bytes_per_s: step.per_s(amount.bytes),
+            packets_per_s: step.per_s(amount.packets),
+            total: Total {
+                bytes: total.bytes,
+                packets: total.packets,
+                drops: total.drops,
+                errors: total.errors,
+            },
+        };
+        let memory = &now.memory;
+        Self {
+            schema: SCHEMA,
+            interface,
+            unixtime_ms: now.wall_ms,
+            interval_s: step.interval_s,
+            went_back: step.went_back,
+            received: way(&step.carried.received, &now.interface.received),
+            sent: way(&step.carried.sent, &now.interface.sent),
+            context_switches: step.context_switches,
+            processes: now.processes,
+            running: now.running,
+            blocked: now.blocked,
+            memory_kb: MemoryKb {
+                total: memory.total_kb,
+                free: memory.free_kb,
+                used: memory.used_kb(),
+                available: memory.available_kb,
+                swap_total: memory.swap_total_kb,
+                swap_free: memory.swap_free_kb,
+            },
+            all: step.all_cpus().into(),
+            cpus: step.cpus.iter().map(processor).collect(),
+        }
+    }
+}
+
+fn processor(step: &CpuLook) -> Processor {
+    Processor {
+        cpu: step.times.cpu,
+        load: CpuShares::of(&step.times).into(),
+        net_interrupts: step.net.interrupts,
+        net_rx_softirqs: step.net.receive_softirqs,
+        net_tx_softirqs: step.net.transmit_softirqs,
+        backlog_drops: step.net.backlog_drops,
+        backlog_squeezes: step.net.squeezes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::look::tests::recorded;
+    use super::*;
+
+    #[test]
+    fn a_document_has_exact_amounts_and_real_rates() {
+        let [before, now] = recorded();
+        let step = Step::between(&before, &now, 2.0);
+        let json = serde_json::to_value(Document::of("eth0", &now, &step)).unwrap();
+        assert_eq!((&json["schema"], &json["interface"]), (&SCHEMA.into(), &"eth0".into()));
+        assert_eq!(
+            (&json["received"]["packets"], &json["sent"]["packets"]),
+            (&20.into(), &20.into())
+        );
+        assert_eq!(json["received"]["packets_per_s"], 10.0);
+        assert_eq!(json["received"]["total"]["drops"], 4);
+        assert_eq!((&json["cpus"][0]["soft"], &json["all"]["soft"]), (&20.0.into(), &10.0.into()));
+        assert_eq!(json["cpus"][0]["backlog_drops"], 3);
+        assert_eq!(json["went_back"], false);
+    }
+}

@@ -1,0 +1,207 @@
+//! `godwit ifpps`: an interface, packet by packet per interval, and the processors that serve it.
+
+mod csv;
+mod document;
+mod look;
+mod view;
+
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use counters::parse_interface_names;
+use netio::{Promiscuity, Screen, interface};
+use testbed::proc;
+
+use self::document::Document;
+pub(crate) use self::document::Load;
+use self::look::{Device, Look, Step};
+use self::view::View;
+use crate::error::CounterError;
+use crate::pace::Pace;
+use crate::print;
+
+/// Show what an interface carries per interval, and what that costs each processor
+///
+/// Lines and columns are those of ifpps (netsniff-ng), but rates are divided by the interval that really
+/// passed, nothing is left out between two lines, and the time of processors is complete: software
+/// interrupts, where packets are received, stolen and guest time included. Without --csv or --json it
+/// fills the terminal until SIGINT or SIGTERM.
+///
+/// Exit codes: 0 done, or ended by SIGINT or SIGTERM; 1 failed at run time, or the interface has gone;
+/// 2 bad arguments or an interface that is not there.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Interface; `lo` is one, too
+    #[arg(short = 'd', long = "dev", value_name = "INTERFACE", conflicts_with = "name")]
+    device: Option<String>,
+    /// The same
+    #[arg(value_name = "INTERFACE", required_unless_present = "device")]
+    name: Option<String>,
+    /// Processors that are shown at most, the busiest ones
+    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 10)]
+    num_cpus: usize,
+    /// Milliseconds from one look to the next, which are `t` in what is shown
+    #[arg(short = 't', long, value_name = "MS", default_value_t = 1_000,
+          value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
+    interval: u64,
+    /// Print columns for gnuplot: a head and one line
+    #[arg(short = 'c', long)]
+    csv: bool,
+    /// With --csv: a line for each interval, without end
+    #[arg(short = 'l', long = "loop", requires = "csv")]
+    is_endless: bool,
+    /// With --csv: no head
+    #[arg(short = 'o', long, requires = "csv")]
+    omit_header: bool,
+    /// Print a document for each interval, a line each
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// End after so many intervals
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// Show medians over the processors, too
+    #[arg(short = 'm', long)]
+    median: bool,
+    /// Show shares of the line rate, framing included
+    #[arg(short = 'P', long)]
+    percentage: bool,
+    /// Make the interface promiscuous meanwhile, which takes root, or CAP_NET_RAW
+    #[arg(short = 'p', long)]
+    promisc: bool,
+    /// No warnings
+    #[arg(short = 'W', long)]
+    no_warn: bool,
+}
+
+/// How steps are shown.
+enum Form {
+    Csv { cpus: Vec<u32> },
+    Json,
+    Text(Option<Screen>),
+}
+
+/// Shows what the flags ask for until it is enough.
+pub(crate) fn run(args: &Args) -> Result<(), CounterError> {
+    let name = args.device.as_ref().or(args.name.as_ref()).expect("one of both is required");
+    let device = Device::named(name);
+    let Some((mut at, mut before)) = Look::take(&device) else { return Err(unknown(name)) };
+    let _promiscuity = args.promisc.then(|| promiscuity(name)).transpose()?;
+    // One line unless more is asked for, as in the reference.
+    let count = args.count.or_else(|| (args.csv && !args.is_endless).then_some(1));
+    let mut pace = Pace::start(Duration::from_millis(args.interval))?;
+    let form = begin(args, &device, &before)?;
+    let view = view(args, device);
+    let mut shown = 0;
+    while count.is_none_or(|count| shown < count) && pace.wait()? {
+        let Some((now_at, now)) = Look::take(&view.device) else {
+            // The terminal shows its own screen again before anything is said.
+            drop(form);
+            return Err(CounterError::Environment(format!("interface {name} has gone")));
+        };
+        let step = Step::between(&before, &now, (now_at - at).as_secs_f64());
+        show(args, &form, &view, &now, &step)?;
+        (at, before) = (now_at, now);
+        shown += 1;
+    }
+    Ok(())
+}
+
+fn unknown(name: &str) -> CounterError {
+    let devices = proc::read("/proc/net/dev");
+    let known = parse_interface_names(&devices).join(", ");
+    CounterError::Usage(format!("there is no interface {name}; there are {known}"))
+}
+
+fn promiscuity(name: &str) -> Result<Promiscuity, CounterError> {
+    let found = interface::named(name).map_err(CounterError::cannot("find interface", name))?;
+    Promiscuity::of(&found).map_err(|error| CounterError::Environment(error.to_string()))
+}
+
+fn begin(args: &Args, device: &Device, first: &Look) -> Result<Form, CounterError> {
+    if args.json {
+        return Ok(Form::Json);
+    }
+    if args.csv {
+        let cpus: Vec<u32> = first.cpus.iter().map(|cpu| cpu.times.cpu).collect();
+        if !args.omit_header {
+            print(&csv::head(&device.name, args.interval, &cpus))?;
+        }
+        return Ok(Form::Csv { cpus });
+    }
+    let screen = io::stdout().is_terminal().then(Screen::enter).transpose();
+    Ok(Form::Text(screen.map_err(CounterError::cannot("write to", "standard output"))?))
+}
+
+fn view(args: &Args, device: Device) -> View {
+    let kernel = |name: &str| proc::read(format!("/proc/sys/kernel/{name}")).trim().to_owned();
+    View {
+        device,
+        release: kernel("osrelease"),
+        host: kernel("hostname"),
+        interval_ms: args.interval,
+        cpus_shown: args.num_cpus,
+        is_median: args.median,
+        is_percentage: args.percentage,
+        is_unwarned: args.no_warn,
+    }
+}
+
+fn show(
+    args: &Args,
+    form: &Form,
+    view: &View,
+    now: &Look,
+    step: &Step,
+) -> Result<(), CounterError> {
+    match form {
+        Form::Csv { cpus } => {
+            if step.went_back && !args.no_warn {
+                let name = &view.device.name;
+                eprintln!("warning: the counters of {name} went back: not counted");
+            }
+            print(&csv::row(now, step, args.interval, cpus))
+        }
+        Form::Json => {
+            let document = Document::of(&view.device.name, now, step);
+            print(&(serde_json::to_string(&document).expect("plain data") + "\n"))
+        }
+        Form::Text(screen) => {
+            let frame = view.frame(now, step, view.device.has_link());
+            match screen {
+                Some(screen) => {
+                    screen.show(&frame).map_err(CounterError::cannot("write to", "standard output"))
+                }
+                None => print(&(frame + "\n")),
+            }
+        }
+    }
+}
+
+/// The middle one, or between the two in the middle; 0 of nothing.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match (values.get(middle), values.len() % 2) {
+        (None, _) => 0.0,
+        (Some(value), 1) => *value,
+        (Some(value), _) => value.midpoint(values[middle - 1]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians_are_in_the_middle() {
+        for (values, expected) in [
+            (vec![], 0.0),
+            (vec![3.0], 3.0),
+            (vec![9.0, 1.0], 5.0),
+            (vec![9.0, 1.0, 2.0], 2.0),
+            (vec![0.0, 1.0, 3.0, 100.0], 2.0),
+        ] {
+            assert_eq!(median(values.clone()), expected, "{values:?}");
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! The view that fills the terminal, with the lines of ifpps.
+
+use std::fmt::Write as _;
+
+use counters::{CpuShares, InterfaceCounters, Traffic};
+
+use super::look::{CpuLook, Device, Look, Step};
+use super::median;
+
+/// Octets of a MiB.
+const MIB: f64 = 1_048_576.0;
+/// Octets that a frame costs on an Ethernet besides those that are counted: preamble, check sequence
+/// and gap (IEEE 802.3).
+const FRAMING_BYTES: u64 = 8 + 4 + 12;
+
+/// What does not change from frame to frame.
+#[derive(Debug)]
+pub(crate) struct View {
+    pub(crate) device: Device,
+    /// Of the kernel.
+    pub(crate) release: String,
+    /// Of the machine.
+    pub(crate) host: String,
+    /// What was asked for.
+    pub(crate) interval_ms: u64,
+    /// How many processors are shown at most, the busiest ones.
+    pub(crate) cpus_shown: usize,
+    pub(crate) is_median: bool,
+    pub(crate) is_percentage: bool,
+    /// Whether warnings are left out.
+    pub(crate) is_unwarned: bool,
+}
+
+impl View {
+    /// The lines of one frame.
+    pub(crate) fn frame(&self, now: &Look, step: &Step, has_link: bool) -> String {
+        let mut text = String::new();
+        self.title(&mut text, step, has_link);
+        for (name, carried) in [("rx", step.carried.received), ("tx", step.carried.sent)] {
+            self.rates(&mut text, name, &carried, step);
+        }
+        text.push('\n');
+        totals(&mut text, &now.interface);
+        machine(&mut text, now, self.per_t(step, step.context_switches));
+        self.processors(&mut text, now, step);
+        if step.went_back && !self.is_unwarned {
+            let name = &self.device.name;
+            let _ = writeln!(text, "\nwarning: the counters of {name} went back: not counted");
+        }
+        text
+    }
+
+    fn per_t(&self, step: &Step, amount: u64) -> f64 {
+        step.per_s(amount) * self.interval_ms as f64 / 1e3
+    }
+
+    fn title(&self, text: &mut String, step: &Step, has_link: bool) {
+        let Device { name, driver, speed_mbps, .. } = &self.device;
+        let driver = driver.as_ref().map(|driver| format!("{driver} ")).unwrap_or_default();
+        let speed = speed_mbps.map(|speed| format!("{speed}Mbit/s ")).unwrap_or_default();
+        let link = if has_link { "yes" } else { "no" };
+        let (release, host) = (&self.release, &self.host);
+        let all = step.cpus.len();
+        let shown = self.cpus_shown.min(all);
+        let _ = writeln!(
+            text,
+            "{release}, {host}, {name} ({driver}{speed}link:{link}), t={}ms, cpus={shown}/{all}\n",
+            self.interval_ms
+        );
+    }
+
+    fn rates(&self, text: &mut String, name: &str, carried: &Traffic, step: &Step) {
+        let per_t = |amount| self.per_t(step, amount);
+        let _ = write!(
+            text,
+            "  {name}: {:>16.3} MiB/t {:>10.0} pkts/t {:>10.0} drops/t {:>10.0} errors/t",
+            per_t(carried.bytes) / MIB,
+            per_t(carried.packets),
+            per_t(carried.drops),
+            per_t(carried.errors)
+        );
+        if self.is_percentage {
+            match self.line_share(carried, step) {
+                Some(share) => write!(text, " {share:>6.2}% of line rate"),
+                None => write!(text, "   line rate unknown"),
+            }
+            .expect("a string takes all");
+        }
+        text.push('\n');
+    }
+
+    /// Hundredths of what the line could carry, with what frames cost besides their octets.
+    fn line_share(&self, carried: &Traffic, step: &Step) -> Option<f64> {
+        let bytes = carried.bytes + FRAMING_BYTES * carried.packets;
+        let speed_bps = self.device.speed_mbps? as f64 * 1e6;
+        Some(step.per_s(bytes) * 8.0 / speed_bps * 100.0)
+    }
+
+    fn processors(&self, text: &mut String, now: &Look, step: &Step) {
+        let mut busiest: Vec<(&CpuLook, CpuShares)> =
+            step.cpus.iter().map(|cpu| (cpu, CpuShares::of(&cpu.times))).collect();
+        busiest.sort_by(|(_, one), (_, other)| unused(one).total_cmp(&unused(other)));
+        let last = busiest.len().saturating_sub(1);
+        let mark = |rank: usize| match rank {
+            0 => '+',
+            rank if rank == last => '-',
+            _ => '|',
+        };
+        let shown = self.cpus_shown.min(busiest.len());
+        for (rank, (cpu, shares)) in busiest.iter().enumerate().take(shown) {
+            share_line(text, &format!("cpu{:>3} {}:", cpu.times.cpu, mark(rank)), shares);
+        }
+        share_line(text, "avg:", &step.all_cpus());
+        let all: Vec<CpuShares> = busiest.iter().map(|(_, shares)| *shares).collect();
+        if self.is_median {
+            share_line(text, "med:", &median_shares(&all));
+        }
+        text.push('\n');
+        for (rank, (cpu, _)) in busiest.iter().enumerate().take(shown) {
+            let net = &cpu.net;
+            let counts = [
+                net.interrupts,
+                net.receive_softirqs,
+                net.transmit_softirqs,
+                net.backlog_drops,
+                net.squeezes,
+            ];
+            let label = format!("cpu{:>3} {}:", cpu.times.cpu, mark(rank));
+            net_line(text, &label, counts.map(|count| self.per_t(step, count)));
+        }
+        text.push('\n');
+        for (rank, (cpu, _)) in busiest.iter().enumerate().take(shown) {
+            let number = cpu.times.cpu;
+            let total = now.cpus.iter().find(|each| each.times.cpu == number);
+            let total = total.map_or(0, |each| each.net.interrupts);
+            let _ = writeln!(text, "cpu{number:>3} {}: {total:>12} irqs", mark(rank));
+        }
+    }
+}
+
+/// What was not used, which is what is left when all load is counted; stolen time is load.
+fn unused(shares: &CpuShares) -> f64 {
+    shares.idle + shares.iowait
+}
+
+fn median_shares(all: &[CpuShares]) -> CpuShares {
+    let of = |column: fn(&CpuShares) -> f64| median(all.iter().map(column).collect());
+    CpuShares {
+        usr: of(|shares| shares.usr),
+        nice: of(|shares| shares.nice),
+        sys: of(|shares| shares.sys),
+        iowait: of(|shares| shares.iowait),
+        irq: of(|shares| shares.irq),
+        soft: of(|shares| shares.soft),
+        steal: of(|shares| shares.steal),
+        guest: of(|shares| shares.guest),
+        gnice: of(|shares| shares.gnice),
+        idle: of(|shares| shares.idle),
+    }
+}
+
+fn share_line(text: &mut String, label: &str, shares: &CpuShares) {
+    let CpuShares { usr, nice, sys, iowait, irq, soft, steal, guest, gnice, idle } = shares;
+    // Guests are programs to this machine; nobody who looks at packets tells them from others.
+    let (usr, guest) = (usr + nice, guest + gnice);
+    let _ = writeln!(
+        text,
+        "{label:<9}{usr:>6.1}% usr {sys:>5.1}% sys {irq:>5.1}% irq {soft:>5.1}% sirq \
+         {steal:>5.1}% steal {guest:>5.1}% guest {idle:>5.1}% idl {iowait:>5.1}% iow"
+    );
+}
+
+fn net_line(text: &mut String, label: &str, counts: [f64; 5]) {
+    let [interrupts, received, sent, drops, squeezes] = counts;
+    let _ = writeln!(
+        text,
+        "{label:<9}{interrupts:>10.0} irqs/t {received:>10.0} sirq rx/t {sent:>10.0} sirq tx/t \
+         {drops:>8.0} backlog drops/t {squeezes:>6.0} squeezes/t"
+    );
+}
+
+fn totals(text: &mut String, interface: &InterfaceCounters) {
+    for (name, total) in [("rx", interface.received), ("tx", interface.sent)] {
+        let _ = writeln!(
+            text,
+            "  {name}: {:>16.3} MiB   {:>10} pkts   {:>10} drops   {:>10} errors",
+            total.bytes as f64 / MIB,
+            total.packets,
+            total.drops,
+            total.errors
+        );
+    }
+    text.push('\n');
+}
+
+fn machine(text: &mut String, now: &Look, switches_per_t: f64) {
+    let mib = |kilobytes: u64| kilobytes / 1024;
+    let memory = &now.memory;
+    let _ = writeln!(
+        text,
+        "  sys: {switches_per_t:>13.0} cs/t {:>10} procs {:>11} running {:>10} iowait\n  \
+           mem: {:>13}M total {:>9}M used {:>11}M active {:>10}M inactive\n  \
+         swap: {:>13}M total {:>9}M used {:>11}M free\n",
+        now.processes,
+        now.running,
+        now.blocked,
+        mib(memory.total_kb),
+        mib(memory.used_kb()),
+        mib(memory.active_kb),
+        mib(memory.inactive_kb),
+        mib(memory.swap_total_kb),
+        mib(memory.swap_used_kb()),
+        mib(memory.swap_free_kb)
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::look::tests::{device, recorded};
+    use super::*;
+
+    fn view() -> View {
+        View {
+            device: device(),
+            release: "6.18.0".into(),
+            host: "bench".into(),
+            interval_ms: 1_000,
+            cpus_shown: 10,
+            is_median: true,
+            is_percentage: true,
+            is_unwarned: false,
+        }
+    }
+
+    fn words(line: &str) -> Vec<&str> {
+        line.split_whitespace().collect()
+    }
+
+    #[test]
+    fn a_frame_shows_all_time_of_the_processors() {
+        let [before, now] = recorded();
+        let frame = view().frame(&now, &Step::between(&before, &now, 2.0), true);
+        let lines: Vec<&str> = frame.lines().collect();
+        assert_eq!(
+            lines[0],
+            "6.18.0, bench, eth0 (virtio_net 1000Mbit/s link:yes), t=1000ms, cpus=2/2"
+        );
+        assert_eq!(words(lines[2])[..5], ["rx:", "0.001", "MiB/t", "10", "pkts/t"]);
+        assert_eq!(words(lines[5])[3..5], ["30", "pkts"]);
+        let load: Vec<&str> =
+            lines.iter().copied().filter(|line| line.contains("% sirq")).collect();
+        // Half of the time of cpu1 was used, 40 % of that of cpu0, what was stolen included.
+        assert_eq!(words(load[0])[..5], ["cpu", "1", "+:", "40.0%", "usr"]);
+        assert_eq!(load[1].trim_end(), load[1]);
+        assert!(
+            load[1]
+                .starts_with("cpu  0 -:  10.0% usr   5.0% sys   0.0% irq  20.0% sirq   5.0% steal")
+        );
+        assert!(load[2].starts_with("avg:       25.0% usr"), "{}", load[2]);
+        assert!(load[3].starts_with("med:"), "{}", load[3]);
+        assert!(!frame.contains("warning"));
+    }
+
+    #[test]
+    fn the_line_rate_counts_what_frames_cost_besides() {
+        let [before, now] = recorded();
+        let mut step = Step::between(&before, &now, 1.0);
+        // 85 octets of the slides' query at 1.103 million a second are 962 Mbit/s of the wire.
+        step.carried.received =
+            Traffic { bytes: 85 * 1_103_000, packets: 1_103_000, ..Traffic::default() };
+        let share = view().line_share(&step.carried.received, &step).unwrap();
+        assert!((share - 96.18).abs() < 0.01, "{share}");
+        let unknown = View { device: Device { speed_mbps: None, ..device() }, ..view() };
+        assert!(unknown.frame(&now, &step, false).contains("line rate unknown"));
+    }
+
+    #[test]
+    fn the_busiest_come_first_and_the_rest_is_left_out() {
+        let [before, now] = recorded();
+        let few = View { cpus_shown: 1, is_median: false, ..view() };
+        let frame = few.frame(&now, &Step::between(&before, &now, 1.0), true);
+        assert!(frame.contains("cpu  1 +:") && !frame.contains("cpu  0"), "{frame}");
+        assert!(frame.contains("cpus=1/2") && frame.contains("avg:") && !frame.contains("med:"));
+        let back = few.frame(&before, &Step::between(&now, &before, 1.0), true);
+        assert!(back.contains("warning: the counters of eth0 went back"), "{back}");
+    }
+}

@@ -1,0 +1,49 @@
+//! The kernel's counters shown at intervals: an interface with the processors that serve it
+//! (`godwit ifpps`), processors and processes alone (`godwit cpustat`).
+//!
+//! It owns the two commands: their flags, the pace of looking, tables, columns and documents. What the
+//! files of `/proc` mean is crate `counters`'s, opening them is `testbed`'s, the screen is `netio`'s. To have
+//! read: docs/book/counters.md.
+
+mod clock;
+mod cpustat;
+mod error;
+mod ifpps;
+mod pace;
+
+use std::process::ExitCode;
+
+pub use cpustat::Args as CpustatArgs;
+pub use error::CounterError;
+pub use ifpps::Args as IfppsArgs;
+
+impl IfppsArgs {
+    /// Does what the flags ask for.
+    #[must_use]
+    pub fn run(&self) -> ExitCode {
+        ended(ifpps::run(self))
+    }
+}
+
+impl CpustatArgs {
+    /// Does what the flags ask for.
+    #[must_use]
+    pub fn run(&self) -> ExitCode {
+        ended(cpustat::run(self))
+    }
+}
+
+fn ended(done: Result<(), CounterError>) -> ExitCode {
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+/// Writes to the standard output.
+fn print(text: &str) -> Result<(), CounterError> {
+    netio::stdout::print(text).map_err(CounterError::cannot("write to", "standard output"))
+}

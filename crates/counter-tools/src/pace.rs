@@ -1,0 +1,45 @@
+//! When to look: at fixed times, until a signal asks to stop.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use netio::signal::Signals;
+use netio::{PollFd, poll};
+
+use crate::error::CounterError;
+
+/// The times of looking.
+pub(crate) struct Pace {
+    signals: Signals,
+    interval: Duration,
+    next: Instant,
+}
+
+impl Pace {
+    /// The first time is `interval` from now.
+    pub(crate) fn start(interval: Duration) -> Result<Self, CounterError> {
+        let signals =
+            Signals::install().map_err(CounterError::cannot("install", "signal handlers"))?;
+        Ok(Self { signals, interval, next: Instant::now() + interval })
+    }
+
+    /// Waits until it is time to look; false when SIGINT or SIGTERM came before that.
+    pub(crate) fn wait(&mut self) -> Result<bool, CounterError> {
+        loop {
+            if self.signals.stop().load(Ordering::Acquire) {
+                return Ok(false);
+            }
+            let now = Instant::now();
+            if now >= self.next {
+                // After a stall no looks are made up: the next one is a whole interval away.
+                let next = self.next + self.interval;
+                self.next = if next > now { next } else { now + self.interval };
+                return Ok(true);
+            }
+            let left_ns = u64::try_from((self.next - now).as_nanos()).unwrap_or(u64::MAX);
+            poll(&mut [PollFd::readable(&self.signals)], Some(left_ns))
+                .map_err(CounterError::cannot("wait for", "signals"))?;
+            self.signals.drain();
+        }
+    }
+}

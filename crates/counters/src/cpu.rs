@@ -1,0 +1,279 @@
+//! `/proc/stat`: how the processors have spent their time, and what the scheduler has done.
+
+/// Clock ticks per second in `/proc`: fixed at 100 by the Linux ABI on every architecture that
+/// Debian has.
+pub const TICKS_PER_S: u64 = 100;
+
+/// How one processor has spent its time since boot, in clock ticks; or, from [`CpuTimes::since`], over
+/// an interval. The columns are the kernel's own: guest time is within user time, too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuTimes {
+    /// The kernel's number of the processor.
+    pub cpu: u32,
+    /// Programs, guests included.
+    pub user: u64,
+    /// Programs of lowered priority, guests included.
+    pub nice: u64,
+    /// The kernel on behalf of programs.
+    pub system: u64,
+    /// Nothing to do.
+    pub idle: u64,
+    /// Nothing to do, while a program waits for input or output.
+    pub iowait: u64,
+    /// Interrupts.
+    pub irq: u64,
+    /// Software interrupts: receiving packets, mostly.
+    pub softirq: u64,
+    /// Taken by the hypervisor.
+    pub steal: u64,
+    /// The part of `user` in guests.
+    pub guest: u64,
+    /// The part of `nice` in guests.
+    pub guest_nice: u64,
+}
+
+impl CpuTimes {
+    /// Everything that is neither idle nor stolen.
+    #[must_use]
+    pub const fn busy(&self) -> u64 {
+        self.user + self.nice + self.system + self.irq + self.softirq
+    }
+
+    /// Idle, waiting for input and output included.
+    #[must_use]
+    pub const fn unused(&self) -> u64 {
+        self.idle + self.iowait
+    }
+
+    /// All time.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.busy() + self.unused() + self.steal
+    }
+
+    /// What came since `before`. The kernel's idle, waiting and stolen time can step back a little:
+    /// that counts as nothing.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        self.combine(before, u64::saturating_sub)
+    }
+
+    /// The sum of both, under the number of the first.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        self.combine(other, u64::saturating_add)
+    }
+
+    fn combine(&self, other: &Self, with: fn(u64, u64) -> u64) -> Self {
+        Self {
+            cpu: self.cpu,
+            user: with(self.user, other.user),
+            nice: with(self.nice, other.nice),
+            system: with(self.system, other.system),
+            idle: with(self.idle, other.idle),
+            iowait: with(self.iowait, other.iowait),
+            irq: with(self.irq, other.irq),
+            softirq: with(self.softirq, other.softirq),
+            steal: with(self.steal, other.steal),
+            guest: with(self.guest, other.guest),
+            guest_nice: with(self.guest_nice, other.guest_nice),
+        }
+    }
+}
+
+/// What `/proc/stat` tells.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stat {
+    /// The processors that are in use, ascending.
+    pub cpus: Vec<CpuTimes>,
+    /// Context switches of all processors since boot.
+    pub context_switches: u64,
+    /// Threads that run or could.
+    pub running: u64,
+    /// Threads that wait for input or output.
+    pub blocked: u64,
+}
+
+/// Reads the text of `/proc/stat`.
+#[must_use]
+pub fn parse_stat(text: &str) -> Stat {
+    let mut stat = Stat::default();
+    for line in text.lines() {
+        let number = |key| line.strip_prefix(key)?.trim().parse().ok();
+        if let Some(times) = parse_cpu_line(line) {
+            stat.cpus.push(times);
+        } else if let Some(count) = number("ctxt ") {
+            stat.context_switches = count;
+        } else if let Some(count) = number("procs_running ") {
+            stat.running = count;
+        } else if let Some(count) = number("procs_blocked ") {
+            stat.blocked = count;
+        }
+    }
+    stat
+}
+
+fn parse_cpu_line(line: &str) -> Option<CpuTimes> {
+    let mut fields = line.split_ascii_whitespace();
+    let cpu = fields.next()?.strip_prefix("cpu")?.parse().ok()?;
+    let mut next = || fields.next().and_then(|f| f.parse::<u64>().ok());
+    let (user, nice, system, idle) = (next()?, next()?, next()?, next()?);
+    // Later columns came with later kernels.
+    let mut later = || next().unwrap_or(0);
+    Some(CpuTimes {
+        cpu,
+        user,
+        nice,
+        system,
+        idle,
+        iowait: later(),
+        irq: later(),
+        softirq: later(),
+        steal: later(),
+        guest: later(),
+        guest_nice: later(),
+    })
+}
+
+/// How an interval was spent, in hundredths of its time: together 100.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CpuShares {
+    /// Programs, without guests.
+    pub usr: f64,
+    /// Programs of lowered priority, without guests.
+    pub nice: f64,
+    /// The kernel on behalf of programs.
+    pub sys: f64,
+    /// Idle, while a program waits for input or output.
+    pub iowait: f64,
+    /// Interrupts.
+    pub irq: f64,
+    /// Software interrupts.
+    pub soft: f64,
+    /// Taken by the hypervisor.
+    pub steal: f64,
+    /// Guests.
+    pub guest: f64,
+    /// Guests of lowered priority.
+    pub gnice: f64,
+    /// Idle otherwise.
+    pub idle: f64,
+}
+
+impl CpuShares {
+    /// The shares of an interval's amounts. An interval in which the clock did not tick shows as idle:
+    /// it was too short to tell.
+    #[must_use]
+    pub fn of(amounts: &CpuTimes) -> Self {
+        // What is in guests was taken off the rest of its kind, so that nothing counts twice, and a
+        // guest that seems to have more than all of its kind makes the total no greater.
+        let guest = amounts.guest.min(amounts.user);
+        let gnice = amounts.guest_nice.min(amounts.nice);
+        let total = amounts.total();
+        if total == 0 {
+            return Self { idle: 100.0, ..Self::default() };
+        }
+        let share = |ticks: u64| ticks as f64 * 100.0 / total as f64;
+        Self {
+            usr: share(amounts.user - guest),
+            nice: share(amounts.nice - gnice),
+            sys: share(amounts.system),
+            iowait: share(amounts.iowait),
+            irq: share(amounts.irq),
+            soft: share(amounts.softirq),
+            steal: share(amounts.steal),
+            guest: share(guest),
+            gnice: share(gnice),
+            idle: share(amounts.idle),
+        }
+    }
+
+    /// All of them, in the order of the columns of mpstat.
+    #[must_use]
+    pub const fn columns(&self) -> [f64; 10] {
+        [
+            self.usr,
+            self.nice,
+            self.sys,
+            self.iowait,
+            self.irq,
+            self.soft,
+            self.steal,
+            self.guest,
+            self.gnice,
+            self.idle,
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processor_times_add_up() {
+        let text = "cpu  10 0 0 0 0 0 0 0 0 0\n\
+                    cpu0 4523 7 3903 228156 1706 11 313 1301 99 1\n\
+                    cpu13 1 2 3 4\nintr 5 6\nctxt 325911443\nbtime 1763860000\n\
+                    processes 900\nprocs_running 3\nprocs_blocked 1\nsoftirq 1 2 3\n";
+        let stat = parse_stat(text);
+        assert_eq!((stat.context_switches, stat.running, stat.blocked), (325_911_443, 3, 1));
+        let seen: Vec<_> = stat
+            .cpus
+            .iter()
+            .map(|times| (times.cpu, times.busy(), times.unused(), times.steal, times.softirq))
+            .collect();
+        assert_eq!(seen, [(0, 8757, 229_862, 1301, 313), (13, 6, 4, 0, 0)]);
+        assert_eq!((stat.cpus[0].guest, stat.cpus[0].guest_nice), (99, 1));
+        assert_eq!(parse_stat(""), Stat::default());
+        assert_eq!(parse_stat("cpu0 1 2\ncpux 1 2 3 4\n"), Stat::default());
+    }
+
+    #[test]
+    fn shares_leave_nothing_out_and_count_guests_once() {
+        let amounts = CpuTimes {
+            user: 40,
+            nice: 10,
+            system: 5,
+            idle: 20,
+            iowait: 5,
+            irq: 1,
+            softirq: 15,
+            steal: 4,
+            guest: 30,
+            guest_nice: 3,
+            cpu: 1,
+        };
+        let shares = CpuShares::of(&amounts);
+        assert_eq!(shares.columns(), [10.0, 7.0, 5.0, 5.0, 1.0, 15.0, 4.0, 30.0, 3.0, 20.0]);
+        let idle = CpuShares::of(&CpuTimes::default());
+        assert_eq!((idle.idle, idle.columns().iter().sum::<f64>()), (100.0, 100.0));
+    }
+
+    #[test]
+    fn shares_of_anything_are_a_whole() {
+        let mut random = base::Random::from_seed(11);
+        for _ in 0..2_000 {
+            let mut times = || {
+                let mut tick = || random.below(1 << 40);
+                CpuTimes {
+                    cpu: 0,
+                    user: tick(),
+                    nice: tick(),
+                    system: tick(),
+                    idle: tick(),
+                    iowait: tick(),
+                    irq: tick(),
+                    softirq: tick(),
+                    steal: tick(),
+                    guest: tick(),
+                    guest_nice: tick(),
+                }
+            };
+            // Any counter may go back between the two.
+            let columns = CpuShares::of(&times().since(&times())).columns();
+            assert!(columns.iter().all(|share| (0.0..=100.0).contains(share)), "{columns:?}");
+            assert!((columns.iter().sum::<f64>() - 100.0).abs() < 1e-6, "{columns:?}");
+        }
+    }
+}

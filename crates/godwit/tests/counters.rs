@@ -1,0 +1,312 @@
+//! `godwit ifpps` and `godwit cpustat` as a user meets them: every packet of a veth pair counted, in a
+//! namespace; interfaces that are missing or go away; the same columns and figures as ifpps and mpstat.
+
+mod common;
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+
+use common::{is_root, require};
+use serde_json::Value;
+use testbed::namespace;
+
+const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
+/// A frame of 82 octets of a type that no station answers.
+const PACKET: &str = "{ eth(da=02:00:00:00:00:05, sa=02:00:00:00:00:01, type=0x88b5), fill(7,68) }";
+const COUNT: u64 = 3_001;
+/// How many lines are looked at before a test gives up: a minute of them.
+const LINES_MAX: usize = 1_200;
+
+/// A namespace with a veth pair on which nothing is but what the test sends.
+struct Link(String);
+
+impl Link {
+    /// `None`, said, where that is not possible. Each test has a letter of its own, of those that the
+    /// testbed knows.
+    fn new(letter: char) -> Option<Self> {
+        if !require(&["ip"]) || !is_root() {
+            return None;
+        }
+        let name = namespace::name_of(std::process::id(), letter);
+        namespace::create(&name).expect("root makes namespaces");
+        let link = Self(name);
+        link.inside(&["sh", "-ec", "echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6"]);
+        link.inside(&["ip", "link", "add", "out0", "type", "veth", "peer", "name", "in0"]);
+        for end in ["out0", "in0"] {
+            link.inside(&["ip", "link", "set", end, "up"]);
+        }
+        Some(link)
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.0]).args(words).stdin(Stdio::null());
+        command
+    }
+
+    fn inside(&self, words: &[&str]) -> String {
+        let output = self.command(words).output().expect("ip starts");
+        assert!(output.status.success(), "{words:?}: {output:?}");
+        String::from_utf8(output.stdout).expect("plain text")
+    }
+
+    fn send(&self) {
+        let count = COUNT.to_string();
+        self.inside(&[GODWIT, "trafgen", "-o", "out0", "-P", "1", "-n", &count, PACKET]);
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        namespace::remove(&self.0).ok();
+    }
+}
+
+/// A command whose lines are read while it runs.
+struct Running {
+    child: Child,
+    lines: std::io::Lines<BufReader<ChildStdout>>,
+}
+
+impl Running {
+    fn start(mut command: Command) -> Self {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        let lines = BufReader::new(child.stdout.take().expect("it is a pipe")).lines();
+        Self { child, lines }
+    }
+
+    fn line(&mut self) -> String {
+        self.lines.next().expect("it goes on").expect("plain text")
+    }
+
+    fn document(&mut self) -> Value {
+        serde_json::from_str(&self.line()).expect("JSON")
+    }
+
+    /// Ends it as a user does; what is left of its lines, and its exit code.
+    fn interrupt(self) -> (Vec<String>, Output) {
+        let pid = self.child.id().to_string();
+        Command::new("kill").args(["-INT", &pid]).status().expect("kill runs");
+        self.rest()
+    }
+
+    fn rest(self) -> (Vec<String>, Output) {
+        let lines = self.lines.map(|line| line.expect("plain text")).collect();
+        (lines, self.child.wait_with_output().expect("it was started here"))
+    }
+}
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+/// A process that goes away with the value.
+struct Killed(Child);
+
+fn godwit(words: &[&str]) -> Output {
+    Command::new(GODWIT).args(words).stdin(Stdio::null()).output().expect("the binary starts")
+}
+
+fn said(output: &Output) -> (String, Option<i32>) {
+    (String::from_utf8_lossy(&output.stderr).into_owned(), output.status.code())
+}
+
+fn cells(line: &str) -> Vec<u64> {
+    line.split(' ').map(|cell| cell.parse().expect("a number")).collect()
+}
+
+#[test]
+fn columns_count_every_packet_and_a_signal_ends_them() {
+    let Some(link) = Link::new('g') else { return };
+    let words = [GODWIT, "ifpps", "-d", "in0", "-t", "50", "--csv", "--loop"];
+    let mut running = Running::start(link.command(&words));
+    let head: Vec<String> = (0..5).map(|_| running.line()).collect();
+    assert_eq!(head[1], "# networking interface: in0");
+    let first = cells(&running.line());
+    link.send();
+    let mut last = first.clone();
+    for _ in 0..LINES_MAX {
+        if last[6] - first[6] >= COUNT {
+            break;
+        }
+        last = cells(&running.line());
+        assert_eq!(last.len(), first.len());
+    }
+    let (rest, output) = running.interrupt();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let last = rest.last().map_or(last, |line| cells(line));
+    // The columns rx-pkts and rx-bytes.
+    assert_eq!((last[6] - first[6], last[5] - first[5]), (COUNT, COUNT * 82));
+    let names = head[3].split(' ').skip(1).count();
+    assert_eq!(first.len(), names, "a name for each column");
+}
+
+#[test]
+fn documents_leave_no_packet_out_between_two_intervals() {
+    let Some(link) = Link::new('h') else { return };
+    let words = [GODWIT, "ifpps", "out0", "-t", "20", "--json"];
+    let mut running = Running::start(link.command(&words));
+    let first = running.document();
+    assert_eq!(
+        (&first["schema"], &first["interface"]),
+        (&"godwit.ifpps.v1".into(), &"out0".into())
+    );
+    link.send();
+    let count = |document: &Value, key: &str| document["sent"][key].as_u64().expect("a count");
+    let (mut packets, mut bytes) = (0, 0);
+    for _ in 0..LINES_MAX {
+        let document = running.document();
+        packets += count(&document, "packets");
+        bytes += count(&document, "bytes");
+        let shares =
+            ["usr", "nice", "sys", "iowait", "irq", "soft", "steal", "guest", "gnice", "idle"];
+        let sum: f64 = shares.iter().map(|share| document["all"][share].as_f64().unwrap()).sum();
+        assert!((sum - 100.0).abs() < 1e-6, "{document}");
+        if packets >= COUNT {
+            break;
+        }
+    }
+    assert_eq!((packets, bytes), (COUNT, COUNT * 82));
+    assert_eq!(running.interrupt().1.status.code(), Some(0));
+}
+
+#[test]
+fn an_interface_that_goes_away_is_said_and_ends_with_1() {
+    let Some(link) = Link::new('i') else { return };
+    let words = [GODWIT, "ifpps", "-d", "out0", "-t", "20", "--json", "-p"];
+    let mut running = Running::start(link.command(&words));
+    running.document();
+    // While it looks, the interface is promiscuous.
+    let shown = link.inside(&["ip", "-d", "link", "show", "out0"]);
+    assert!(shown.contains("promiscuity 1"), "{shown}");
+    link.inside(&["ip", "link", "del", "out0"]);
+    let (text, code) = said(&running.rest().1);
+    assert_eq!((text.as_str(), code), ("error: interface out0 has gone\n", Some(1)));
+}
+
+#[test]
+fn mistakes_are_one_message_each_and_end_with_2() {
+    for (words, complaint) in [
+        (&["ifpps", "-d", "nosuch0"][..], "error: there is no interface nosuch0; there are "),
+        (&["ifpps", "l", "--csv"], "error: there is no interface l; there are "),
+        (&["cpustat", "-p", "4294967295"], "error: there is no process 4294967295\n"),
+        (
+            &["cpustat", "-P", "65000", "1"],
+            "error: there is no processor 65000 in use; there are 0",
+        ),
+    ] {
+        let (text, code) = said(&godwit(words));
+        assert!(text.starts_with(complaint) && text.lines().count() == 1, "{words:?}: {text}");
+        assert_eq!(code, Some(2), "{words:?}");
+        assert!(!text.contains("interface") || text.contains("lo"), "{text}");
+    }
+}
+
+#[test]
+fn loopback_is_an_interface_and_frames_are_text_where_there_is_no_terminal() {
+    let output = godwit(&["ifpps", "lo", "-t", "20", "--count", "2", "-m", "-P"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(text.matches("link:yes").count(), 2, "{text}");
+    for part in ["  rx: ", "line rate unknown", " sirq ", " steal ", "avg:", "med:", " mem:"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains('\x1b'));
+}
+
+#[test]
+fn the_columns_and_totals_of_ifpps_are_found_at_their_places() {
+    let Some(link) = Link::new('j') else { return };
+    if !require(&["ifpps"]) {
+        return;
+    }
+    link.send();
+    let words = ["ifpps", "-d", "in0", "-c", "-t", "100"];
+    let [reference, ours] = [&words[..], &[&[GODWIT], &words[..]].concat()].map(|words| {
+        let text = link.inside(words);
+        let names = text.lines().find(|line| line.starts_with("# 1:")).expect("a head").to_owned();
+        let row =
+            text.lines().find(|line| !line.starts_with('#')).expect("a row").trim().to_owned();
+        (names.trim().to_owned(), row)
+    });
+    assert!(ours.0.starts_with(&reference.0), "{}\n{}", ours.0, reference.0);
+    let [reference, ours] = [reference.1, ours.1].map(|row| cells(&row));
+    // Totals both ways, memory and swap.
+    for columns in [5..9, 13..17, 20..21, 23..24] {
+        assert_eq!(reference[columns.clone()], ours[columns.clone()], "{columns:?}");
+    }
+    assert_eq!(ours[6], COUNT);
+    // mem-used: a machine uses and frees some all the time.
+    assert!(ours[19].abs_diff(reference[19]) < ours[20] / 10, "{} {}", ours[19], reference[19]);
+}
+
+#[test]
+fn processors_since_boot_are_as_mpstat_tells() {
+    if !require(&["mpstat"]) {
+        return;
+    }
+    let mpstat = Command::new("mpstat").args(["-P", "ALL"]).env("LC_ALL", "C").output();
+    let reference = String::from_utf8(mpstat.expect("mpstat starts").stdout).expect("plain text");
+    let ours = String::from_utf8(godwit(&["cpustat", "-P", "ALL"]).stdout).expect("plain text");
+    let [reference, ours] = [reference, ours].map(|text| {
+        // Behind the time of day, which may have two words.
+        let rows = text.lines().skip_while(|line| !line.contains("CPU ")).map(|line| {
+            let words = line.split_whitespace().skip(1).map(str::to_owned);
+            words.skip_while(|word| word.ends_with('M')).collect::<Vec<_>>()
+        });
+        rows.collect::<Vec<_>>()
+    });
+    assert_eq!((reference.len(), &reference[0]), (ours.len(), &ours[0]));
+    for (theirs, own) in std::iter::zip(&reference[1..], &ours[1..]) {
+        assert_eq!(theirs[0], own[0]);
+        for (theirs, own) in std::iter::zip(&theirs[1..], &own[1..]) {
+            let [theirs, own] = [theirs, own].map(|cell| cell.parse::<f64>().expect("a share"));
+            assert!((theirs - own).abs() < 0.1, "{reference:?}\n{ours:?}");
+        }
+    }
+}
+
+#[test]
+fn a_busy_process_is_seen_and_its_end_too() {
+    let mut busy = Command::new("sh");
+    let mut busy = Killed(busy.args(["-c", "while :; do :; done"]).spawn().expect("sh starts"));
+    let pid = busy.0.id();
+    let mut command = Command::new(GODWIT);
+    command.args(["cpustat", "-p", &pid.to_string(), "-P", "ALL", "0.05", "--json"]);
+    let mut running = Running::start(command);
+    let used = |document: &Value| document["processes"][0]["cpu_percent"].as_f64();
+    let mut seen = running.document();
+    for _ in 0..LINES_MAX {
+        if used(&seen) > Some(0.0) {
+            break;
+        }
+        seen = running.document();
+    }
+    assert!(used(&seen) > Some(0.0), "{seen}");
+    assert_eq!((&seen["schema"], &seen["kind"]), (&"godwit.cpustat.v1".into(), &"interval".into()));
+    assert_eq!(
+        (&seen["processes"][0]["pid"], &seen["cpus"][0]["cpu"]),
+        (&pid.into(), &"all".into())
+    );
+    let (rest, output) = running.interrupt();
+    assert_eq!(output.status.code(), Some(0));
+    let last: Value = serde_json::from_str(rest.last().expect("averages")).expect("JSON");
+    assert_eq!((&last["kind"], last["processes"][0]["cpu"].is_null()), (&"average".into(), true));
+    assert!(used(&last) > Some(0.0), "{last}");
+    // Alone, it is the end of the command when it ends.
+    let mut command = Command::new(GODWIT);
+    command.args(["cpustat", "-p", &pid.to_string(), "0.05"]);
+    let mut running = Running::start(command);
+    let head: Vec<String> = (0..4).map(|_| running.line()).collect();
+    assert!(head[2].contains("%usr %system  %guest   %wait    %CPU   CPU  Command"), "{head:?}");
+    assert!(head[3].ends_with("  sh"), "{head:?}");
+    busy.0.kill().expect("it runs");
+    busy.0.wait().expect("it was started here");
+    let (rest, output) = running.rest();
+    assert!(rest.last().expect("averages").starts_with("Average:"), "{rest:?}");
+    assert_eq!(said(&output), ("all processes have ended\n".to_owned(), Some(0)));
+}
