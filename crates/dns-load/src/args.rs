@@ -18,6 +18,7 @@ use crate::queries::Workload;
 use crate::record::Report;
 use crate::run::{LoadError, run};
 use crate::settings::Settings;
+use crate::zone::{Size, Zone, ZoneLike};
 
 /// The query of the slides on which the DNS benchmark rests.
 const ONE_QUERY: &str = "www.google.com AAAA";
@@ -42,6 +43,11 @@ pub struct Args {
     /// The one query to be asked, a name and a type
     #[arg(long, value_name = "QUERY", default_value = ONE_QUERY)]
     query: String,
+    /// Ask what `godwit dns zone --seed N` makes, and compare each answer with what it must be
+    #[arg(long, value_name = "N", conflicts_with_all = ["queries", "query"])]
+    zone_like: Option<u64>,
+    #[command(flatten)]
+    size: Size,
     /// The largest UDP payload that EDNS tells the server; 0 leaves EDNS out
     #[arg(long, value_name = "BYTES", default_value_t = 4_096, value_parser = parse_edns)]
     edns: u16,
@@ -128,8 +134,19 @@ impl Args {
         Ok(Query { recursion_desired: !self.no_recursion, edns })
     }
 
-    fn workload(&self) -> Result<Workload, Failure> {
+    fn zone_like(&self) -> Result<Option<ZoneLike>, Failure> {
+        match self.zone_like {
+            Some(seed) => Ok(Some(self.size.with_seed(seed))),
+            None if self.size.is_given() => Err(("--names and --zone take --zone-like".into(), 2)),
+            None => Ok(None),
+        }
+    }
+
+    fn workload(&self, zone_like: Option<&ZoneLike>) -> Result<Workload, Failure> {
         let query = self.query_settings()?;
+        if let Some(like) = zone_like {
+            return Ok(Zone::new(like.clone()).workload(query));
+        }
         let (name, text) = match &self.queries {
             None => ("--query".to_owned(), self.query.clone().into_bytes()),
             Some(path) => {
@@ -151,8 +168,11 @@ impl Args {
         let shaped = self.shape.with_rate(self.rate, times);
         let (shape, rate) = shaped.map_err(|problem| (format!("--shape {problem}"), 2))?;
         let whole_ns = shape.length_ns().unwrap_or(10 * NS_PER_S);
+        let zone_like = self.zone_like()?;
+        let workload = self.workload(zone_like.as_ref())?;
         Ok(Settings {
             local: self.local,
+            zone_like,
             answer_bytes: usize::from(self.edns.max(PLAIN_BYTES)),
             shape,
             duration_ns: self.duration.unwrap_or(whole_ns),
@@ -164,7 +184,7 @@ impl Args {
             cpus: self.cpus.clone(),
             segmentation: self.segmentation,
             timeline_ns: self.timeline_s,
-            ..Settings::new(self.server, self.workload()?, rate)
+            ..Settings::new(self.server, workload, rate)
         })
     }
 

@@ -6,11 +6,12 @@
 //! strangers'. Every datagram that comes is counted under exactly one name of [`Tally`]. Budget: about
 //! 100 ns per answer of one record; nothing is allocated after construction.
 
-use dns_wire::{Flags, Malformed, Message, Rcode};
+use dns_wire::{Flags, Message, Rcode};
 use load::{Class, Ledger, Outstanding, Timeline};
 
 use crate::identities::Identities;
 use crate::queries::Workload;
+use crate::tally::{Fault, Tally};
 
 /// When a query is answered in time and how long it is watched.
 #[derive(Clone, Copy, Debug)]
@@ -29,103 +30,11 @@ impl Limits {
     }
 }
 
-/// What can be wrong with a message that carries the port and the identifier of a query.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// Another question than was asked.
-    Question,
-    /// QR is not set.
-    NotAResponse,
-    /// An opcode other than that of a query.
-    Opcode,
-}
-
-impl Fault {
-    /// All of them, by their number.
-    pub const ALL: [Self; 3] = [Self::Question, Self::NotAResponse, Self::Opcode];
-
-    /// Name in records.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Question => "question",
-            Self::NotAResponse => "not_a_response",
-            Self::Opcode => "opcode",
-        }
-    }
-}
-
-/// Datagrams of one thread by what they were. `received` is the sum of the others up to `foreign`.
-#[derive(Clone, Debug)]
-pub struct Tally {
-    /// Datagrams received.
-    pub received: u64,
-    /// First answers to what was asked, late ones too, by response code.
-    pub rcodes: Vec<u64>,
-    /// Further answers to what was asked.
-    pub repeated: u64,
-    /// Messages with port and identifier of a query that are no answers to it, by [`Fault`].
-    pub faults: [u64; Fault::ALL.len()],
-    /// No DNS messages, by [`Malformed::index`].
-    pub malformed: [u64; Malformed::ALL.len()],
-    /// Messages that belong to no query that is watched.
-    pub unmatched: u64,
-    /// Datagrams from another address or port than the server's.
-    pub foreign: u64,
-    /// Of the first answers, those with TC set.
-    pub truncated: u64,
-    /// Of the first answers, those that came after their deadline.
-    pub late: u64,
-}
-
-impl Default for Tally {
-    fn default() -> Self {
-        Self {
-            received: 0,
-            rcodes: vec![0; Rcode::COUNT],
-            repeated: 0,
-            faults: [0; Fault::ALL.len()],
-            malformed: [0; Malformed::ALL.len()],
-            unmatched: 0,
-            foreign: 0,
-            truncated: 0,
-            late: 0,
-        }
-    }
-}
-
-fn add(mine: &mut [u64], theirs: &[u64]) {
-    for (mine, theirs) in mine.iter_mut().zip(theirs) {
-        *mine += theirs;
-    }
-}
-
-impl Tally {
-    /// Adds the counts of another thread.
-    pub fn merge(&mut self, other: &Self) {
-        self.received += other.received;
-        add(&mut self.rcodes, &other.rcodes);
-        self.repeated += other.repeated;
-        add(&mut self.faults, &other.faults);
-        add(&mut self.malformed, &other.malformed);
-        self.unmatched += other.unmatched;
-        self.foreign += other.foreign;
-        self.truncated += other.truncated;
-        self.late += other.late;
-    }
-
-    /// First answers to what was asked.
-    #[must_use]
-    pub fn answered(&self) -> u64 {
-        self.rcodes.iter().sum()
-    }
-}
-
 /// What a thread's queries came to.
 #[derive(Clone, Debug, Default)]
 pub struct Answered {
     /// Outcomes. [`Class::Nak`] is an answer in time that says neither NOERROR nor NXDOMAIN,
-    /// [`Class::WrongClient`] one with another question.
+    /// [`Class::WrongClient`] one with another question, or another one than was expected.
     pub ledger: Ledger,
     /// Datagrams by kind.
     pub tally: Tally,
@@ -262,9 +171,7 @@ impl<'w> Exchanges<'w> {
         match judge(self.workload, index, &message) {
             Err(fault) => {
                 self.tally.faults[fault as usize] += 1;
-                let class =
-                    if fault == Fault::Question { Class::WrongClient } else { Class::Invalid };
-                watched.ended.get_or_insert(class);
+                watched.ended.get_or_insert(fault.class());
             }
             Ok(_) if !was_open => {
                 self.tally.repeated += 1;
@@ -334,5 +241,11 @@ fn judge(workload: &Workload, index: usize, message: &Message<'_>) -> Result<Rco
     // A server that could not read the question, or would not, may leave it out.
     let is_refusal = !matches!(rcode, Rcode::NOERROR | Rcode::NXDOMAIN);
     let is_left_out = header.counts[0] == 0 && is_refusal;
-    if is_left_out || workload.is_asked(index, message) { Ok(rcode) } else { Err(Fault::Question) }
+    if !is_left_out && !workload.is_asked(index, message) {
+        return Err(Fault::Question);
+    }
+    match workload.expected(index) {
+        Some(expected) if !is_refusal => expected.compare(message).map(|()| rcode),
+        _ => Ok(rcode),
+    }
 }

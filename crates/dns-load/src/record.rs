@@ -13,13 +13,15 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::drive::LaneResult;
-use crate::exchanges::{Answered, Fault, Tally};
+use crate::exchanges::Answered;
 use crate::run::port_buffer_bytes;
 use crate::settings::Settings;
+use crate::tally::{Fault, Tally};
 
 /// A load record and the details of a DNS run. In JSON all fields stand in one object; readers of
 /// `godwit.load.v1` pass over those that they do not know. There `nak` is an answer in time with
-/// another response code than NOERROR and NXDOMAIN, and `wrong_client` one with another question.
+/// another response code than NOERROR and NXDOMAIN, and `wrong_client` one with another question or another
+/// answer than was expected.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// The record.
@@ -47,7 +49,7 @@ pub struct Answers {
     pub rcodes: BTreeMap<String, u64>,
     /// Further answers to a query that had been answered.
     pub repeated: u64,
-    /// Messages with port and identifier of a query that are no answers to it.
+    /// Messages with port and identifier of a query that are not what it must be answered with.
     pub faults: BTreeMap<&'static str, u64>,
     /// No DNS messages, by what was wrong.
     pub malformed: BTreeMap<&'static str, u64>,
@@ -186,6 +188,7 @@ fn settings_map(settings: &Settings) -> BTreeMap<String, Value> {
     let entries = [
         ("server", json!(settings.server.to_string())),
         ("queries", json!(settings.workload.len())),
+        ("zone_like", zone_like(settings)),
         ("rate", json!(settings.rate.as_per_second())),
         ("duration_s", json!(seconds(settings.duration_ns))),
         ("shape", json!(settings.shape.to_string())),
@@ -198,6 +201,13 @@ fn settings_map(settings: &Settings) -> BTreeMap<String, Value> {
         ("segmentation", json!(settings.segmentation)),
     ];
     entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// What the zone was made from; null without one.
+fn zone_like(settings: &Settings) -> Value {
+    settings.zone_like.as_ref().map_or(Value::Null, |like| {
+        json!({ "seed": like.seed, "names": like.names, "zone": like.origin.to_string() })
+    })
 }
 
 /// Nanoseconds as seconds.
@@ -257,7 +267,7 @@ impl fmt::Display for Report {
             load.messages.malformed,
             load.messages.unmatched
         )?;
-        for (what, counts) in [("malformed ", &answers.malformed), ("no answers", &answers.faults)]
+        for (what, counts) in [("malformed ", &answers.malformed), ("faults    ", &answers.faults)]
         {
             if !counts.is_empty() {
                 writeln!(f, "{what} {}", listed(counts))?;

@@ -7,6 +7,7 @@ use load::{Rate, Shape};
 
 use crate::exchanges::Limits;
 use crate::queries::Workload;
+use crate::zone::ZoneLike;
 
 /// Ports of one thread at most: what one wait looks at.
 pub(crate) const PORTS_PER_THREAD_MAX: u32 = 1_024;
@@ -23,6 +24,8 @@ pub struct Settings {
     pub local: Option<IpAddr>,
     /// What is asked, in turn.
     pub workload: Workload,
+    /// The zone that it was made from, if it was.
+    pub zone_like: Option<ZoneLike>,
     /// The largest answer that is taken, octets.
     pub answer_bytes: usize,
     /// Queries per second, all threads together.
@@ -58,6 +61,7 @@ impl Settings {
             server,
             local: None,
             workload,
+            zone_like: None,
             answer_bytes: 4_096,
             rate,
             shape: Shape::Even,
