@@ -17,7 +17,7 @@ use crate::failed;
 use crate::queries::Workload;
 use crate::record::Report;
 use crate::run::{LoadError, run};
-use crate::settings::Settings;
+use crate::settings::{Settings, Transport};
 use crate::zone::{Size, Zone, ZoneLike};
 
 /// The query of the slides on which the DNS benchmark rests.
@@ -57,7 +57,14 @@ pub struct Args {
     /// Do not ask for recursion (RD)
     #[arg(long)]
     no_recursion: bool,
-    /// Ports that queries leave from, all threads together; 16 queries in a row take the same
+    /// Ask over TCP alone: --ports are connections, each with many queries in flight
+    #[arg(long, conflicts_with = "segmentation")]
+    tcp: bool,
+    /// Ask again over TCP what was answered with TC set; latency counts from when it was due at first
+    #[arg(long, conflicts_with = "tcp")]
+    tc_fallback: bool,
+    /// Ports that queries leave from, or connections, all threads together; 16 queries in a row take the
+    /// same
     #[arg(long, value_name = "N", default_value_t = 16)]
     ports: u32,
     /// The own address that queries leave from
@@ -173,6 +180,11 @@ impl Args {
         Ok(Settings {
             local: self.local,
             zone_like,
+            transport: if self.tcp {
+                Transport::Tcp
+            } else {
+                Transport::Udp { tc_fallback: self.tc_fallback }
+            },
             answer_bytes: usize::from(self.edns.max(PLAIN_BYTES)),
             shape,
             duration_ns: self.duration.unwrap_or(whole_ns),

@@ -19,6 +19,7 @@ mod record;
 mod run;
 mod settings;
 mod tally;
+mod tcp;
 mod zone;
 
 use std::process::ExitCode;
@@ -29,8 +30,9 @@ pub use identities::Identities;
 pub use queries::Workload;
 pub use record::Report;
 pub use run::{LoadError, run};
-pub use settings::Settings;
+pub use settings::{Settings, Transport};
 pub use tally::{Fault, Tally};
+pub use tcp::ConnectionCounts;
 pub use zone::{Origin, Zone, ZoneLike};
 
 /// The commands below `godwit dns`.

@@ -15,8 +15,9 @@ use serde_json::{Value, json};
 use crate::drive::LaneResult;
 use crate::exchanges::Answered;
 use crate::run::port_buffer_bytes;
-use crate::settings::Settings;
+use crate::settings::{Settings, Transport};
 use crate::tally::{Fault, Tally};
+use crate::tcp::ConnectionCounts;
 
 /// A load record and the details of a DNS run. In JSON all fields stand in one object; readers of
 /// `godwit.load.v1` pass over those that they do not know. There `nak` is an answer in time with
@@ -31,7 +32,10 @@ pub struct Report {
     pub interrupted: bool,
     /// What came back, in datagrams.
     pub answers: Answers,
-    /// Receive buffer of each port, octets of kernel memory.
+    /// What connections of TCP did; none over UDP alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connections: Option<ConnectionCounts>,
+    /// Receive buffer of each port, octets of kernel memory; 0 over TCP alone.
     pub receive_buffer_bytes: u64,
     /// `sendmmsg` calls.
     pub send_calls: u64,
@@ -41,12 +45,14 @@ pub struct Report {
     pub warnings: Vec<String>,
 }
 
-/// Datagrams received, each counted once in `rcodes`, `repeated`, `faults`, `malformed`, `unmatched` or
+/// Datagrams received, and messages over TCP, each counted once in `rcodes`, `asked_again`, `repeated`, `faults`, `malformed`, `unmatched` or
 /// `foreign`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Answers {
     /// First answers to what was asked, late ones too, by response code.
     pub rcodes: BTreeMap<String, u64>,
+    /// Truncated datagrams after which the query was asked again over TCP.
+    pub asked_again: u64,
     /// Further answers to a query that had been answered.
     pub repeated: u64,
     /// Messages with port and identifier of a query that are not what it must be answered with.
@@ -69,6 +75,7 @@ pub struct Answers {
 struct Sum {
     answered: Answered,
     sends: SendCounts,
+    connections: ConnectionCounts,
     health: Health,
     too_long: u64,
     cpu_ns: u64,
@@ -80,6 +87,7 @@ fn add_up(lanes: Vec<LaneResult>) -> Sum {
     let mut sum = Sum {
         answered: Answered::default(),
         sends: SendCounts::default(),
+        connections: ConnectionCounts::default(),
         health: Health::default(),
         too_long: 0,
         cpu_ns: 0,
@@ -94,6 +102,7 @@ fn add_up(lanes: Vec<LaneResult>) -> Sum {
         sum.sends.refused += lane.sends.refused;
         sum.sends.stalled += lane.sends.stalled;
         sum.sends.calls += lane.sends.calls;
+        sum.connections.merge(&lane.connections);
         sum.health.socket_drops += lane.socket_drops;
         sum.too_long += lane.too_long;
         sum.cpu_ns += lane.cpu_ns;
@@ -110,16 +119,17 @@ impl Report {
         settings: &Settings,
         start_ns: u64,
         lanes: Vec<LaneResult>,
-        receive_buffer_bytes: usize,
+        receive_buffer_bytes: Option<usize>,
     ) -> Self {
         let sum = add_up(lanes);
         let planned_end_ns = start_ns + settings.duration_ns;
         let end_ns = sum.stopped_ns.map_or(planned_end_ns, |ns| ns.clamp(start_ns, planned_end_ns));
         let wanted_bytes = port_buffer_bytes(settings);
+        let granted_bytes = receive_buffer_bytes.unwrap_or(wanted_bytes);
         let mut warnings = Vec::new();
-        if receive_buffer_bytes < wanted_bytes {
+        if granted_bytes < wanted_bytes {
             warnings.push(format!(
-                "the kernel granted a receive buffer of {receive_buffer_bytes} octets instead of \
+                "the kernel granted a receive buffer of {granted_bytes} octets instead of \
                  {wanted_bytes}; raise net.core.rmem_max or run with CAP_NET_ADMIN"
             ));
         }
@@ -133,7 +143,9 @@ impl Report {
             load: load_record(settings, &sum, end_ns - start_ns),
             interrupted: sum.stopped_ns.is_some(),
             answers: answers(&sum.answered.tally, sum.too_long),
-            receive_buffer_bytes: receive_buffer_bytes as u64,
+            connections: (settings.transport != Transport::Udp { tc_fallback: false })
+                .then_some(sum.connections),
+            receive_buffer_bytes: receive_buffer_bytes.unwrap_or(0) as u64,
             send_calls: sum.sends.calls,
             send_stalls: sum.sends.stalled,
             warnings,
@@ -152,6 +164,7 @@ fn answers(tally: &Tally, too_long: u64) -> Answers {
     let malformed = Malformed::ALL.into_iter().zip(tally.malformed);
     Answers {
         rcodes: named(rcodes.map(|(&count, code)| (Rcode(code).to_string(), count))),
+        asked_again: tally.asked_again,
         repeated: tally.repeated,
         faults: named(faults.map(|(fault, count)| (fault.name(), count))),
         malformed: named(malformed.map(|(reason, count)| (reason.name(), count))),
@@ -172,7 +185,7 @@ fn load_record(settings: &Settings, sum: &Sum, duration_ns: u64) -> LoadRecord {
         settings: settings_map(settings),
         offered_per_s: settings.rate.as_per_second(),
         messages: MessageCounts {
-            sent: sum.sends.sent,
+            sent: sum.sends.sent + sum.connections.sent,
             received: tally.received,
             malformed: tally.malformed.iter().sum(),
             unmatched: tally.unmatched + tally.foreign,
@@ -189,6 +202,7 @@ fn settings_map(settings: &Settings) -> BTreeMap<String, Value> {
         ("server", json!(settings.server.to_string())),
         ("queries", json!(settings.workload.len())),
         ("zone_like", zone_like(settings)),
+        ("transport", json!(settings.transport.name())),
         ("rate", json!(settings.rate.as_per_second())),
         ("duration_s", json!(seconds(settings.duration_ns))),
         ("shape", json!(settings.shape.to_string())),
@@ -219,6 +233,23 @@ fn seconds(ns: u64) -> f64 {
 fn listed<N: fmt::Display>(counts: &BTreeMap<N, u64>) -> String {
     let words: Vec<_> = counts.iter().map(|(name, count)| format!("{name} {count}")).collect();
     if words.is_empty() { "none".to_owned() } else { words.join(", ") }
+}
+
+impl Report {
+    fn write_connections(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(tcp) = &self.connections else { return Ok(()) };
+        writeln!(
+            f,
+            "tcp        asked again {}, opened {}, reopened {}, failed {}, ended {}, cut off {}, unsent {}",
+            self.answers.asked_again,
+            tcp.opened,
+            tcp.reopened,
+            tcp.failed,
+            tcp.ended,
+            tcp.cut_off,
+            tcp.unsent
+        )
+    }
 }
 
 impl fmt::Display for Report {
@@ -273,6 +304,7 @@ impl fmt::Display for Report {
                 writeln!(f, "{what} {}", listed(counts))?;
             }
         }
+        self.write_connections(f)?;
         let offload = if load.segmentation { "segmentation" } else { "no segmentation" };
         writeln!(
             f,

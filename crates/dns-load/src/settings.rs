@@ -15,6 +15,30 @@ pub(crate) const PORTS_PER_THREAD_MAX: u32 = 1_024;
 /// another.
 const WATCHED_PER_PORT: u64 = 1 << 15;
 
+/// What carries queries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// Datagrams.
+    Udp {
+        /// A query whose answer was truncated is asked again over TCP.
+        tc_fallback: bool,
+    },
+    /// Connections in place of ports.
+    Tcp,
+}
+
+impl Transport {
+    /// Name in records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Udp { tc_fallback: false } => "udp",
+            Self::Udp { tc_fallback: true } => "udp, tcp after truncation",
+            Self::Tcp => "tcp",
+        }
+    }
+}
+
 /// One run of the generator.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -43,7 +67,9 @@ pub struct Settings {
     pub seed: u64,
     /// Threads, each with its own ports.
     pub threads: u32,
-    /// Ports that queries leave from, all threads together.
+    /// What carries queries.
+    pub transport: Transport,
+    /// Ports that queries leave from, or connections, all threads together.
     pub ports: u32,
     /// Processors to bind the threads to, in turn; empty binds none.
     pub cpus: Vec<usize>,
@@ -70,6 +96,7 @@ impl Settings {
             linger_ns: NS_PER_S / 20,
             seed: 1,
             threads: 1,
+            transport: Transport::Udp { tc_fallback: false },
             ports: 16,
             cpus: Vec::new(),
             segmentation: false,

@@ -45,13 +45,16 @@ impl Fault {
     }
 }
 
-/// Datagrams of one thread by what they were. `received` is the sum of the others up to `foreign`.
+/// Datagrams of one thread, and messages over TCP, by what they were. `received` is the sum of the others up
+/// to `foreign`.
 #[derive(Clone, Debug)]
 pub struct Tally {
     /// Datagrams received.
     pub received: u64,
     /// First answers to what was asked, late ones too, by response code.
     pub rcodes: Vec<u64>,
+    /// Truncated datagrams after which the query was asked again over TCP.
+    pub asked_again: u64,
     /// Further answers to what was asked.
     pub repeated: u64,
     /// Messages with port and identifier of a query that are not what it must be answered with, by
@@ -74,6 +77,7 @@ impl Default for Tally {
         Self {
             received: 0,
             rcodes: vec![0; Rcode::COUNT],
+            asked_again: 0,
             repeated: 0,
             faults: [0; Fault::ALL.len()],
             malformed: [0; Malformed::ALL.len()],
@@ -96,6 +100,7 @@ impl Tally {
     pub fn merge(&mut self, other: &Self) {
         self.received += other.received;
         add(&mut self.rcodes, &other.rcodes);
+        self.asked_again += other.asked_again;
         self.repeated += other.repeated;
         add(&mut self.faults, &other.faults);
         add(&mut self.malformed, &other.malformed);

@@ -193,6 +193,41 @@ fn a_real_server_gives_the_answers_that_are_known() {
     assert_eq!(number(&record, "/exchanges/on_time"), 400);
     assert_eq!(number(&record, "/exchanges/nak"), 100);
     assert!(said.contains("NOERROR 300, NXDOMAIN 100, REFUSED 100; truncated 100"), "{said}");
+    // Over TCP the long answer is whole: all of it is asked for there, or what was truncated is.
+    for (flag, asked_again) in [("--tcp", 0), ("--tc-fallback", 100)] {
+        let words = ["-s", &dnsmasq.address, "-d", queries, "--rate", "1000", "--duration", "0.5"];
+        let more = ["--edns", "1232", "--deadline-s", "20", "--ports", "4", "--json", "-", flag];
+        let output = load(&[&words[..], &more].concat());
+        let record = self::record(&output);
+        let answers = &record["answers"];
+        let codes = serde_json::json!({ "NOERROR": 300, "NXDOMAIN": 100, "REFUSED": 100 });
+        assert_eq!(answers["rcodes"], codes, "{flag} {record}");
+        assert_eq!(number(answers, "/truncated"), 0, "{flag} {record}");
+        assert_eq!(number(answers, "/asked_again"), asked_again, "{flag} {record}");
+        assert_eq!(number(&record, "/exchanges/on_time"), 400, "{flag} {record}");
+    }
+}
+
+#[test]
+fn a_client_by_others_is_answered_over_tcp() {
+    if !require(&["dnsperf"]) {
+        return;
+    }
+    let folder = TempFolder::new("dns-tcp");
+    let queries = folder.path().join("queries.txt");
+    fs::write(&queries, "www.example.com A
+example.com MX
+").expect("it can be written");
+    let echo = Echo::start(&["--truncate", "100%"]);
+    let (address, port) = echo.address.split_once(':').expect("address and port");
+    let mut command = Command::new("dnsperf");
+    command.args(["-m", "tcp", "-s", address, "-p", port, "-n", "250", "-c", "5", "-d"]);
+    let output = command.arg(&queries).stdin(Stdio::null()).output().expect("dnsperf starts");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("NOERROR 500 (100.00%)"), "{said}");
+    let ledger = echo.end();
+    assert_eq!((number(&ledger, "/tcp/received"), number(&ledger, "/tcp/sent")), (500, 500));
+    assert_eq!((number(&ledger, "/tcp/connections"), number(&ledger, "/truncated")), (5, 0));
 }
 
 #[test]

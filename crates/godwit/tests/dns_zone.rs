@@ -1,4 +1,4 @@
-//! `godwit dns zone` as a user meets it: servers by others read the zone and give, over UDP, the answers
+//! `godwit dns zone` as a user meets it: servers by others read the zone and give, over UDP and TCP, the answers
 //! that `godwit dns load --zone-like` expects; and answers from another zone are told as wrong.
 
 mod common;
@@ -126,6 +126,10 @@ fn servers_by_others_answer_as_expected_and_another_zone_is_told() {
         // Every query of the zone once.
         let record = server.load("7", &["--duration", "0.5"]);
         assert_eq!(number(&record, "/exchanges/on_time"), 1_000, "{program}: {record}");
+        let over_tcp = server.load("7", &["--duration", "0.5", "--tcp", "--ports", "4"]);
+        assert_eq!(number(&over_tcp, "/exchanges/on_time"), 1_000, "{program}: {over_tcp}");
+        assert_eq!(number(&over_tcp, "/connections/sent"), 1_000, "{program}");
+        assert_eq!(over_tcp["answers"]["rcodes"], record["answers"]["rcodes"]);
         let text = fs::read_to_string(folder.path().join("expected")).expect("it was written");
         let missing = text.lines().filter(|line| line.contains("\tNXDOMAIN\t")).count() as u64;
         assert_eq!(number(&record, "/answers/rcodes/NXDOMAIN"), missing, "{program}");
