@@ -9,6 +9,8 @@
 //! runs is crate `measure`'s. To have read: RFC 1035 section 4, RFC 6891, docs/book/dns.md.
 
 mod args;
+mod asked;
+mod capture;
 mod drive;
 pub mod echo;
 mod exchanges;
@@ -42,9 +44,9 @@ pub enum Command {
     ///
     /// Open loop: a query is due when the schedule says so, whatever became of those before, and its
     /// latency counts from then. An answer must come from the server to the query's port with its
-    /// identifier and repeat its question. FILE holds a name and a type per line, as for dnsperf, and is
-    /// asked in turn, over and over. --zone-like asks what a zone made from a seed holds, and compares each
-    /// answer with what it must be.
+    /// identifier and repeat its question. FILE holds a name and a type per line, as for dnsperf, or is a
+    /// capture; it is asked in turn, over and over. --zone-like asks what a zone made from a seed holds, and
+    /// compares each answer with what it must be.
     ///
     /// Exit codes: 0 done; 1 failed at run time; 2 bad arguments or a bad query file; 3 more was missed
     /// than --max-loss allows; 130 interrupted.

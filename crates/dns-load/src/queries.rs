@@ -1,5 +1,5 @@
-//! What is asked: queries made once before a run, from dnsperf's text format or a zone. A line of text
-//! holds a name and a type; blank lines and those that begin with `;` or `#` say nothing.
+//! What is asked: queries made once before a run, from dnsperf's text format, a zone or a capture. A line of
+//! text holds a name and a type; blank lines and those that begin with `;` or `#` say nothing.
 
 use std::str;
 
@@ -87,6 +87,23 @@ impl Workload {
         query.append(&mut self.octets, name, kind).expect("names that were made are names");
         self.end().expect("a zone has a million queries of 282 octets at most");
         self.expected.push(expected);
+    }
+
+    /// Adds a query as it is, but for its identifier.
+    ///
+    /// # Errors
+    ///
+    /// When there is no room.
+    pub(crate) fn add_as_it_is(&mut self, query: &[u8]) -> Result<(), &'static str> {
+        self.octets.extend([0, 0]);
+        self.octets.extend(&query[2..]);
+        self.end()
+    }
+
+    /// Octets of the longest query.
+    #[must_use]
+    pub fn longest(&self) -> usize {
+        (0..self.len()).map(|index| self.query(index).len()).max().unwrap_or(0)
     }
 
     /// How many there are.

@@ -111,7 +111,7 @@ fn over_tcp(settings: &Settings, stop: &AtomicBool) -> Result<Report, LoadError>
             exchanges: exchanges(settings, thread),
             schedule: schedule(settings, 0, thread),
             linger_ns: settings.linger_ns,
-            query: vec![0; QUERY_BYTES_MAX],
+            query: vec![0; query_bytes(settings)],
         });
     }
     let start_ns = Clock::mono_ns() + LEAD_NS;
@@ -136,7 +136,7 @@ fn fallback(settings: &Settings) -> Result<Option<(ReadyList, Fallback)>, NetErr
         return Ok(None);
     }
     let (list, connections) = connections(settings)?;
-    Ok(Some((list, Fallback { connections, query: vec![0; QUERY_BYTES_MAX] })))
+    Ok(Some((list, Fallback { connections, query: vec![0; query_bytes(settings)] })))
 }
 
 /// The receive buffer that the kernel granted to every port at least, octets of its memory.
@@ -171,7 +171,7 @@ fn outbox(settings: &Settings) -> Outbox {
         sources: Vec::new(),
         segmentation: settings.segmentation,
     };
-    Outbox::new(route, QUERY_BYTES_MAX)
+    Outbox::new(route, query_bytes(settings))
 }
 
 fn exchanges(settings: &Settings, thread: u64) -> Exchanges<'_> {
@@ -220,4 +220,9 @@ fn run_lanes(
             .collect();
         threads.into_iter().map(|thread| thread.join().expect("a lane does not panic")).collect()
     })
+}
+
+/// Room for the longest query.
+fn query_bytes(settings: &Settings) -> usize {
+    settings.workload.longest().max(QUERY_BYTES_MAX)
 }

@@ -268,3 +268,79 @@ fn mistakes_are_told() {
     assert_eq!(second.status.code(), Some(1), "{said}");
     assert!(said.starts_with(&expected), "{said}");
 }
+
+/// A classic pcap file of bare IPv4 packets: queries to port 53 from loopback, and when.
+fn capture(queries: &[(u64, &[u8])]) -> Vec<u8> {
+    use base::Writer;
+    use packet_wire::pcap::{self, ByteOrder, LINK_RAW_IP, Resolution};
+    use packet_wire::{ipv4, protocol, udp};
+    let address = std::net::Ipv4Addr::LOCALHOST;
+    let mut file = pcap::Writer::new(LINK_RAW_IP, ByteOrder::Big, Resolution::Microseconds);
+    for (time_ns, query) in queries {
+        let mut buffer = [0; 512];
+        let mut writer = Writer::new(&mut buffer);
+        let bytes = udp::HEADER_LEN + query.len();
+        ipv4::Header::new(protocol::UDP, address, address).emit(bytes, &mut writer);
+        let (from, to) = ((address, 999).into(), (address, 53).into());
+        writer.put(&udp::header_for(from, to, query)).put(query);
+        file.packet(*time_ns, writer.written());
+    }
+    file.into_octets()
+}
+
+/// Sends `count` queries back as answers; the queries without their identifiers.
+fn turned(socket: &UdpSocket, count: usize) -> Vec<Vec<u8>> {
+    let mut octets = [0; 512];
+    let turn = |_| {
+        let (len, from) = socket.recv_from(&mut octets).expect("a query comes");
+        octets[2] |= 0x80;
+        socket.send_to(&octets[..len], from).expect("loopback takes it");
+        octets[2] &= !0x80;
+        octets[2..len].to_vec()
+    };
+    (0..count).map(turn).collect()
+}
+
+/// What `godwit dns load` with these flags sends to a server that turns `count` queries, and its record.
+fn sent_by_load(flags: &[&str], count: usize) -> (Vec<Vec<u8>>, Value) {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback is there");
+    socket.set_read_timeout(Some(Duration::from_secs(20))).expect("a plain timeout");
+    let address = socket.local_addr().expect("it is bound").to_string();
+    std::thread::scope(|scope| {
+        let server = scope.spawn(|| turned(&socket, count));
+        let more = ["-s", &address, "--deadline-s", "20", "--json", "-"];
+        let output = load(&[&more[..], flags].concat());
+        assert!(output.status.success(), "{output:?}");
+        (server.join().expect("queries came"), record(&output))
+    })
+}
+
+#[test]
+fn queries_of_a_capture_go_as_they_were_in_their_order() {
+    // By dig: RD and AD, EDNS of 1232 octets with a cookie; and a plain one without RD.
+    let first: &[u8] = b"\x4a\x02\x01\x20\0\x01\0\0\0\0\0\x01\x03www\x07example\x03org\0\0\x1c\0\x01\
+                         \0\0\x29\x04\xd0\0\0\0\0\0\x0c\0\x0a\0\x08\x61\xd3\x92\x24\xf6\x54\x1a\x0c";
+    let second: &[u8] = b"\0\x07\0\0\0\x01\0\0\0\0\0\0\x07example\x03org\0\0\x0f\0\x01";
+    let folder = TempFolder::new("dns-capture");
+    let path = folder.path().join("queries.pcap");
+    let ms = 1_000_000;
+    let file = capture(&[(7 * ms, first), (8 * ms, second), (9 * ms, b"no query"), (60 * ms, first)]);
+    fs::write(&path, file).expect("it can be written");
+    let path = path.to_str().expect("a plain path");
+    let expected = [&first[2..], &second[2..], &first[2..]];
+    let (sent, record) = sent_by_load(&["-d", path, "--replay-times"], 3);
+    assert_eq!(sent, expected);
+    assert_eq!(record["settings"]["shape"], "replay of 3");
+    assert_eq!(number(&record, "/exchanges/on_time"), 3, "{record}");
+    // At a rate, over and over.
+    let (sent, _) = sent_by_load(&["-d", path, "--rate", "100", "--duration", "0.07"], 7);
+    assert_eq!(sent[3..6], expected);
+    for (flags, said) in [
+        (&["-d", path, "--rate", "1", "--no-recursion"][..], "are asked as they are"),
+        (&["-d", "/dev/null", "--replay-times"], "--replay-times takes a capture, which /dev/null"),
+    ] {
+        let output = load(&[&["-s", "127.0.0.1:9"][..], flags].concat());
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(said), "{output:?}");
+    }
+}
