@@ -28,6 +28,9 @@ pub(crate) struct Asking {
     /// The one query to be asked, a name and a type
     #[arg(long, value_name = "QUERY", default_value = ONE_QUERY)]
     query: String,
+    /// Ask what the slides asked: www.google.com AAAA with RD and EDNS of 4096 octets, 85 octets as a frame
+    #[arg(long, conflicts_with_all = ["queries", "query", "zone_like", "edns", "dnssec", "no_recursion"])]
+    slides: bool,
     /// Ask what `godwit dns zone --seed N` makes, and compare each answer with what it must be
     #[arg(long, value_name = "N", conflicts_with_all = ["queries", "query"])]
     zone_like: Option<u64>,

@@ -344,3 +344,18 @@ fn queries_of_a_capture_go_as_they_were_in_their_order() {
         assert!(String::from_utf8_lossy(&output.stderr).contains(said), "{output:?}");
     }
 }
+
+#[test]
+fn the_query_of_the_slides_is_theirs_to_the_octet() {
+    // The payload of the frame on the slides behind its identifier.
+    let slides: &[u8] = b"\x01\0\0\x01\0\0\0\0\0\x01\x03www\x06google\x03com\0\0\x1c\0\x01\
+                          \0\0\x29\x10\0\0\0\0\0\0\0";
+    let (sent, _) = sent_by_load(&["--slides", "--rate", "100", "--duration", "0.05"], 5);
+    assert_eq!(sent, [slides; 5]);
+    // Ethernet, IPv4 and UDP take 42 octets, the identifier two.
+    assert_eq!(42 + 2 + slides.len(), 85);
+    for flag in [&["--query", "x A"][..], &["--edns", "512"], &["--dnssec"], &["-d", "x"]] {
+        let words = ["-s", "127.0.0.1:9", "--rate", "1", "--slides"];
+        assert_eq!(load(&[&words[..], flag].concat()).status.code(), Some(2), "{flag:?}");
+    }
+}
