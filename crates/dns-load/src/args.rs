@@ -1,5 +1,6 @@
 //! The flags of `godwit dns load`.
 
+use std::env;
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use crate::asked::{Asked, Asking};
 use crate::capture::{self, DNS_PORT};
 use crate::exchanges::Limits;
 use crate::failed;
+use crate::metrics;
 use crate::record::Report;
 use crate::run::{LoadError, run};
 use crate::settings::{Settings, Transport};
@@ -81,6 +83,10 @@ pub struct Args {
     /// Write the record as JSON to FILE (`-`: standard output, in place of the summary)
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Write the run in the schema "DNS metrics" of DNS-OARC to FILE, an object per line; by intervals too
+    /// with --timeline-s
+    #[arg(long, value_name = "FILE")]
+    metrics: Option<PathBuf>,
 }
 
 fn parse_rate(text: &str) -> Result<Rate, String> {
@@ -164,6 +170,12 @@ impl Args {
     }
 
     fn print(&self, report: &Report) -> Result<(), String> {
+        if let Some(path) = &self.metrics {
+            let words: Vec<_> =
+                env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+            fs::write(path, metrics::lines(report, &words))
+                .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        }
         let json = || serde_json::to_string(report).expect("a report is plain data");
         let printed = match &self.json {
             Some(path) if path.as_os_str() == "-" => stdout::print_line(&json()),

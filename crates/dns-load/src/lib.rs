@@ -16,6 +16,7 @@ pub mod echo;
 mod exchanges;
 mod expected;
 mod identities;
+mod metrics;
 mod queries;
 mod record;
 mod run;
@@ -35,7 +36,7 @@ pub use run::{LoadError, run};
 pub use settings::{Settings, Transport};
 pub use tally::{Fault, Tally};
 pub use tcp::ConnectionCounts;
-pub use zone::{Origin, Zone, ZoneLike};
+pub use zone::{NAMES_MAX, Origin, Zone, ZoneLike};
 
 /// The commands below `godwit dns`.
 #[derive(Debug, clap::Subcommand)]

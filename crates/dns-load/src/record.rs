@@ -8,6 +8,7 @@ use base::time::NS_PER_S;
 use dns_wire::{Malformed, Rcode};
 use load::Health;
 use measure::record::{LoadRecord, MessageCounts};
+use netio::Clock;
 use netio::send::SendCounts;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -28,6 +29,8 @@ pub struct Report {
     /// The record.
     #[serde(flatten)]
     pub load: LoadRecord,
+    /// When the first query was due, nanoseconds since 1970.
+    pub started_ns: u64,
     /// The run was ended before its time.
     pub interrupted: bool,
     /// What came back, in datagrams.
@@ -141,6 +144,7 @@ impl Report {
         }
         Self {
             load: load_record(settings, &sum, end_ns - start_ns),
+            started_ns: wall_ns(start_ns),
             interrupted: sum.stopped_ns.is_some(),
             answers: answers(&sum.answered.tally, sum.too_long),
             connections: (settings.transport != Transport::Udp { tc_fallback: false })
@@ -219,9 +223,16 @@ fn settings_map(settings: &Settings) -> BTreeMap<String, Value> {
 
 /// What the zone was made from; null without one.
 fn zone_like(settings: &Settings) -> Value {
-    settings.zone_like.as_ref().map_or(Value::Null, |like| {
-        json!({ "seed": like.seed, "names": like.names, "zone": like.origin.to_string() })
-    })
+    settings.zone_like.as_ref().map_or(
+        Value::Null,
+        |like| json!({ "seed": like.seed, "names": like.names, "zone": like.origin.to_string() }),
+    )
+}
+
+/// A time of the monotonic clock as nanoseconds since 1970.
+fn wall_ns(mono_ns: u64) -> u64 {
+    let now = Clock::now();
+    (1_000 * now.wall_us + mono_ns).saturating_sub(now.mono_ns)
 }
 
 /// Nanoseconds as seconds.
